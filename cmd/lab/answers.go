@@ -109,4 +109,3 @@ func maskedSentences(text string, n, number int, seed uint64) (templates []strin
 	}
 	return templates
 }
-

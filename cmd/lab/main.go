@@ -17,12 +17,12 @@ package main
 import (
 	"context"
 	"errors"
+	"flag"
 	"fmt"
 	"io"
 	"os"
 	"os/signal"
 	"runtime"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -68,41 +68,26 @@ type usageError struct{ error }
 
 // experiment is what its commands have in common.
 type experiment struct {
-	out, messages                 io.Writer
-	seed                          uint64
-	folder, plots, format, preset string
-	noTimes, quiet                bool
-	compare                       lab.Options
+	out, messages         io.Writer
+	seed                  uint64
+	folder, plots, format string
+	noTimes, quiet        bool
 }
 
-// formats lists the forms of a report.
-func formats() []string { return []string{"text", "json", "csv"} }
-
 func newRoot(out, messages io.Writer) *cobra.Command {
-	e := newExperiment(out, messages)
-	var presets strings.Builder
-	for _, p := range lab.Presets() {
-		fmt.Fprintf(&presets, "\n\n  %s: %s\n      %s", p.Name, p.Title, p.Setting)
-	}
-	root := &cobra.Command{
-		Use: "lab", Short: "Compare samplers on distributions that are known exactly",
-		Long: long + "\n\nWith --preset instead of a target the settings of a figure are repeated; --chains\nand " +
-			"--steps make it shorter or longer. Presets:" + presets.String(),
-		Args: noArguments, SilenceErrors: true, SilenceUsage: true,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			if e.preset == "" {
-				return &usageError{errors.New("no target: name one, as in lab ising, or give --preset")}
-			}
-			return e.run(cmd, func() (outcome, error) { return lab.RunPreset(cmd.Context(), e.preset, e.compare) })
-		},
+	presets := lab.NewPreset()
+	root := newExperiment(out, messages).study(presets, "lab")
+	root.SilenceErrors, root.SilenceUsage = true, true
+	root.PreRunE = func(cmd *cobra.Command, _ []string) error {
+		if !cmd.Flags().Changed("preset") {
+			return &usageError{errors.New("no target: name one, as in lab ising, or give --preset")}
+		}
+		return nil
 	}
 	root.SetOut(out)
 	root.SetErr(messages)
 	root.SetFlagErrorFunc(flagError)
 	root.CompletionOptions.DisableDefaultCmd = true
-	e.register(root)
-	root.Flags().StringVar(&e.preset, "preset", "", "repeat the settings of the figure `NAME`")
-	root.Flags().AddGoFlagSet(e.compare.PresetFlags())
 	arm := &cobra.Command{Use: "arm TARGET",
 		Short: "Fit independent slots by ARM, and compare its estimates of gradients", Args: noArguments,
 		RunE: func(*cobra.Command, []string) error {
@@ -113,27 +98,11 @@ func newRoot(out, messages io.Writer) *cobra.Command {
 		newTable("samplers", "Write every sampler's target, cost, exactness and effective draws per second",
 			writeSamplers))
 	addStudies(root, arm, out, messages)
-	for _, k := range lab.Kinds() {
-		e := newExperiment(out, messages)
-		root.AddCommand(e.target(k))
-	}
 	return root
 }
 
-const long = `Compare samplers on distributions that are known exactly: how fast the running means
-come to the exact ones (log RMSE), how many independent draws the steps are worth
-(effective sample size), how often proposals are accepted, how many slots move, and
-what all that costs in evaluations of the target and in seconds.
-
-A sampler is written NAME:SETTING=VALUE,SETTING=VALUE; steps is a setting of all, and
-the name all stands for every sampler that suits the target.
-
-Equal steps, equal evaluations and equal seconds are different comparisons; all three
-are shown. Every number but the seconds is the same for the same seed.`
-
 func newExperiment(out, messages io.Writer) *experiment {
-	return &experiment{out: out, messages: messages, format: formats()[0], plots: lab.PlotFormats()[0],
-		compare: lab.DefaultOptions()}
+	return &experiment{out: out, messages: messages, format: "text", plots: lab.PlotFormats()[0]}
 }
 
 // register defines the flags that all experiments share.
@@ -142,58 +111,23 @@ func (e *experiment) register(cmd *cobra.Command) {
 	f.SortFlags = false
 	f.Uint64Var(&e.seed, "seed", 0, "start of all random numbers; drawn and printed when not given")
 	f.StringVarP(&e.folder, "output", "o", "", "also write report.json and plots to the folder `DIR`")
-	f.StringVar(&e.plots, "plots", e.plots, "form of the plots: "+strings.Join(lab.PlotFormats(), ", "))
-	f.StringVar(&e.format, "format", e.format, "form of the result: "+strings.Join(formats(), ", "))
+	own := flag.NewFlagSet("", flag.ContinueOnError)
+	lab.ChoiceVar(own, &e.plots, "plots", lab.PlotFormats(), "form of the plots")
+	lab.ChoiceVar(own, &e.format, "format", []string{"text", "json", "csv"}, "form of the result")
+	f.AddGoFlagSet(own)
 	f.BoolVar(&e.noTimes, "no-times", false,
 		"leave out what depends on the clock, so that equal seeds give equal bytes")
 	f.BoolVarP(&e.quiet, "quiet", "q", false, "no progress, no warnings")
 }
 
-// target makes the command of a comparison on one kind of target.
-func (e *experiment) target(k *lab.Kind) *cobra.Command {
-	cmd := &cobra.Command{Use: k.Name, Short: "Samplers on " + k.Title, Long: k.Help + "\n\n" + long, Args: noArguments,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			return e.run(cmd, func() (outcome, error) {
-				p, err := k.Problem(cmd.Context(), e.seed)
-				if err != nil {
-					return nil, err
-				}
-				return lab.Compare(cmd.Context(), p, e.compare)
-			})
-		}}
-	cmd.Flags().AddGoFlagSet(e.compare.Flags())
-	cmd.Flags().AddGoFlagSet(k.Flags)
-	e.register(cmd)
-	return cmd
-}
-
-// outcome is what an experiment found.
-type outcome interface {
-	WithoutTimes()
-	Warnings() []string
-	Write(dir, plots string) ([]string, error)
-	Text(width int) string
-	JSON() ([]byte, error)
-	CSV() ([]byte, error)
-}
-
 // run runs an experiment and prints its report.
-func (e *experiment) run(cmd *cobra.Command, report func() (outcome, error)) (err error) {
-	for _, choice := range []struct {
-		flag, value string
-		of          []string
-	}{{"plots", e.plots, lab.PlotFormats()}, {"format", e.format, formats()}} {
-		if !slices.Contains(choice.of, choice.value) {
-			return &lab.OptionError{Option: choice.flag,
-				Err: fmt.Errorf("%q is not one of %s", choice.value, strings.Join(choice.of, ", "))}
-		}
-	}
+func (e *experiment) run(cmd *cobra.Command, s *lab.Study) (err error) {
 	if !cmd.Flags().Changed("seed") {
 		if e.seed, err = infill.NewSeed(); err != nil {
 			return err
 		}
 	}
-	e.compare.Seed, e.compare.Version, e.compare.Folder = e.seed, infill.Version(), e.folder
+	o := lab.StudyOptions{Seed: e.seed, Folder: e.folder, Version: infill.Version()}
 	var bar *progressbar.ProgressBar
 	width := 0
 	if file, ok := e.out.(*os.File); ok && term.IsTerminal(int(file.Fd())) {
@@ -202,7 +136,7 @@ func (e *experiment) run(cmd *cobra.Command, report func() (outcome, error)) (er
 	if file, ok := e.messages.(*os.File); ok && !e.quiet && term.IsTerminal(int(file.Fd())) {
 		bar = progressbar.NewOptions(1, progressbar.OptionSetWriter(file), progressbar.OptionClearOnFinish(),
 			progressbar.OptionThrottle(65*time.Millisecond))
-		e.compare.Observe = func(p lab.Progress) {
+		o.Observe = func(p lab.Progress) {
 			bar.ChangeMax(p.Steps)
 			bar.Describe(p.Sampler)
 			_ = bar.Set(p.Step) // a bar that cannot be drawn is no reason to stop
@@ -217,7 +151,7 @@ func (e *experiment) run(cmd *cobra.Command, report func() (outcome, error)) (er
 	// Seconds are of one thread, so that kernels that spread large batches over
 	// the cores are compared with those that do not.
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
-	r, err := report()
+	r, err := s.Run(cmd.Context(), o)
 	if bar != nil {
 		_ = bar.Clear()
 	}

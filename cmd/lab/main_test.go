@@ -29,7 +29,7 @@ func TestReports(t *testing.T) {
 			t.Fatalf("exit code %d, %q", code, messages)
 		}
 		outputs[i] = out
-		for _, name := range []string{"report.json", "log-rmse-by-step.svg"} {
+		for _, name := range []string{"report.json", "log-rmse.svg"} {
 			content, err := os.ReadFile(filepath.Join(folder, name))
 			if err != nil {
 				t.Fatal(err)
@@ -50,7 +50,7 @@ func TestReports(t *testing.T) {
 	for line, want := range map[string]string{
 		"potts --samplers all --chains 2 --steps 9 --warm-up 3 --seed 1 -q":                 "left out: r-mala needs ",
 		"rbm --side 2 --hidden 2 --updates 5 --chains 2 --steps 9 --seed 1 -q --format csv": "rbm",
-		"--preset dlp-toy --chains 2 --steps 9 --seed 1 -q --format json":                   `"preset": "dlp-toy"`,
+		"--preset dlp-toy --chains 2 --steps 9 --seed 1 -q --format json":                   `"title": "dlp-toy: the categorical toy`,
 		"arm ising --size 3x3 --fits 2 --steps 20 --seed 1 -q": "Independent slots by " +
 			"ARM on ising, size 3x3",
 		"arm table --fits 2 --steps 20 --seed 1 -q": "from one of two random states",

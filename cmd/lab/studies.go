@@ -35,19 +35,13 @@ func addStudies(root, arm *cobra.Command, out, messages io.Writer) {
 
 const resumes = `
 
-With -o the folder keeps every training when it is done, and on the way: after an
+With -o the folder keeps every cell when it is done, and trainings on the way: after an
 interruption the same command goes on there.`
 
 // study makes the command of a study.
 func (e *experiment) study(s *lab.Study, name string) *cobra.Command {
 	cmd := &cobra.Command{Use: name, Short: s.Short, Long: s.Help + resumes, Args: noArguments,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			return e.run(cmd, func() (outcome, error) {
-				return s.Run(cmd.Context(),
-					lab.StudyOptions{Seed: e.seed, Folder: e.folder, Version: e.compare.Version,
-						Observe: e.compare.Observe})
-			})
-		}}
+		RunE: func(cmd *cobra.Command, _ []string) error { return e.run(cmd, s) }}
 	cmd.Flags().AddGoFlagSet(s.Flags)
 	e.register(cmd)
 	return cmd

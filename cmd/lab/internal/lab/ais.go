@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"math"
-	"math/rand/v2"
 	"slices"
 
 	"gonum.org/v1/gonum/floats"
@@ -247,16 +246,4 @@ func interval(logw []float64) *logNormaliser {
 		z.low = z.value + math.Log1p(-half)
 	}
 	return z
-}
-
-// symmetricNormals are couplings N(0, scale²) of every two sites.
-func symmetricNormals(sites int, scale float64, r *rand.Rand) []float64 {
-	w := make([]float64, sites*sites)
-	for i := range sites {
-		for j := range i {
-			w[i*sites+j] = scale * r.NormFloat64()
-			w[j*sites+i] = w[i*sites+j]
-		}
-	}
-	return w
 }

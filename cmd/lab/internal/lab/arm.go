@@ -42,7 +42,7 @@ func (o *armFit) register(f *flag.FlagSet) {
 // maxFitted is the most binary slots whose states are listed.
 const maxFitted = 16
 
-func (o *armFit) plan(ctx context.Context) (*plan, error) {
+func (o *armFit) plan(ctx context.Context, _ uint64) (*plan, error) {
 	problem, err := o.kind.Problem(ctx, 0)
 	if err != nil {
 		return nil, err

@@ -75,7 +75,7 @@ func bitsOf(ctx context.Context, name string) (samplers.Target, error) {
 	return p.Target, nil
 }
 
-func (o *armGradients) plan(ctx context.Context) (*plan, error) {
+func (o *armGradients) plan(ctx context.Context, _ uint64) (*plan, error) {
 	if err := checkEstimators(o.estimators, estimators(), o.draws, 6); err != nil {
 		return nil, err
 	}
@@ -184,7 +184,7 @@ func (o *armToy) register(f *flag.FlagSet) {
 	repeatsVar(f, &o.repeats)
 }
 
-func (o *armToy) plan(context.Context) (*plan, error) {
+func (o *armToy) plan(context.Context, uint64) (*plan, error) {
 	if err := checkEstimators(o.estimators, append(names{"exact"}, estimators()...), o.draws, 6); err != nil {
 		return nil, err
 	}
@@ -195,8 +195,8 @@ func (o *armToy) plan(context.Context) (*plan, error) {
 			{name: "deviation", format: "%.2g",
 				definition: "root mean square of the estimates less the exact gradient, over the steps"},
 		},
-		curves: []curve{{"probability", "step", "probability of the better value"},
-			{"gradient", "step", "estimate of the gradient"}},
+		curves: []curve{{name: "probability", x: "step", y: "probability of the better value"},
+			{name: "gradient", x: "step", y: "estimate of the gradient"}},
 	}
 	for _, p0 := range o.p0 {
 		for _, kind := range o.estimators {
@@ -246,4 +246,3 @@ func (o *armToy) climb(ctx context.Context, b *bench, kind string, p0 float64) e
 	b.number("deviation", math.Sqrt(squares))
 	return b.tick(ctx, 1, 1, nil)
 }
-

@@ -25,11 +25,11 @@ func BenchmarkMeasure(b *testing.B) {
 	o.Samplers, o.WarmUp = []Spec{named("gibbs")}, 0
 	seconds := 0.0
 	for b.Loop() {
-		run, err := compare(context.Background(), p, o)
+		run, err := compareStudy(p, o).Run(context.Background(), StudyOptions{})
 		if err != nil {
 			b.Fatal(err)
 		}
-		seconds += run.Samplers[0].Timing.Seconds
+		seconds += run.Cells[0].Numbers["seconds"]
 	}
 	b.ReportMetric(seconds/float64(b.N), "step-seconds/op")
 }

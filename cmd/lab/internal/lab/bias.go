@@ -2,49 +2,21 @@ package lab
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"maps"
 	"math"
+	"slices"
+	"strconv"
 
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/stat"
+	"gonum.org/v1/plot"
 
+	"infill/internal/chart"
 	"infill/internal/targets"
 	"infill/samplers"
 )
-
-// biasPoint is the bias of DULA at one setting, ‖π_α - π‖₁ = Σ |π_α(θ) - π(θ)|
-// with π_α its stationary law; twice the total variation.
-type biasPoint struct {
-	// X is the setting: a step size, or ε.
-	X float64 `json:"x"`
-	// StepSizeSpins is the same step size where the numbers are spins.
-	StepSizeSpins float64 `json:"step_size_spins,omitempty"`
-	// Exact is the distance of the exact stationary law.
-	Exact float64 `json:"exact"`
-	// Bound is that of theorem 5.1 for the numbers 0 and 1, BoundSpins for
-	// -1 and 1; absent where the theorem says nothing.
-	Bound      *float64 `json:"bound,omitempty"`
-	BoundSpins *float64 `json:"bound_spins,omitempty"`
-	// Rate is the fitted multiple of exp(-1/(2α)).
-	Rate *float64 `json:"rate,omitempty"`
-	// Observed is the distance of the states that chains of the kernel visited, over all chains. Noise is the sum over
-	// states of the standard errors between chains: a distance below it is not seen.
-	Observed *float64 `json:"observed,omitempty"`
-	Noise    *float64 `json:"noise,omitempty"`
-	// FromStationary is the distance of those states from the exact stationary law, which noise alone should explain.
-	FromStationary *float64 `json:"from_stationary,omitempty"`
-}
-
-// biasCurve is the bias against one setting.
-type biasCurve struct {
-	Title    string      `json:"title"`
-	Variable string      `json:"variable"`
-	Chains   int         `json:"chains,omitempty"`
-	Steps    int         `json:"steps,omitempty"`
-	Points   []biasPoint `json:"points"`
-	// Slope of ln bias against -1/(2α) over the smallest third of the step sizes: theorem 5.1 says 1.
-	Slope *float64 `json:"slope,omitempty"`
-}
 
 // langevinTransition is DULA's transition matrix by equation 2 of the discrete Langevin paper, written down anew to
 // check the kernel by: q_j(v | θ) ∝ exp(½ U'_j (x_v - x_θ) - (x_v - x_θ)²/(2α)), slot by slot.
@@ -119,23 +91,24 @@ func stationaryLaw(p [][]float64) []float64 {
 	return law
 }
 
-// biasAt computes the exact bias and, when chains is above 0, runs the kernel.
-func biasAt(ctx context.Context, target samplers.OrdinalTarget, alpha float64, o Options) (biasPoint, error) {
-	var b biasPoint
+// biasAt finds the bias of DULA at one step size, ‖π_α - π‖₁ = Σ |π_α(θ) - π(θ)| with π_α its stationary law, which is
+// twice the total variation: exactly, and of the states that chains of the kernel visit.
+func biasAt(ctx context.Context, b *bench, target samplers.OrdinalTarget, alpha float64, o Options) error {
 	e, transition, err := langevinTransition(ctx, target, alpha)
 	if err != nil {
-		return b, err
+		return err
 	}
 	law := stationaryLaw(transition)
-	b.Exact = floats.Distance(law, e.Probability, 1)
-	if o.Chains == 0 {
-		return b, nil
+	bias := floats.Distance(law, e.Probability, 1)
+	if bias < 1e-13 {
+		bias = 0 // rounding
 	}
+	b.number("exact", bias)
 	kernel, err := samplers.Spec{Name: "dula-ordinal"}.With("step-size", alpha).New(target, nil)
 	if err != nil {
-		return b, err
+		return err
 	}
-	streams := samplers.Streams(o.Seed, "bias "+decimal(alpha), o.Chains)
+	streams := samplers.Streams(b.seed, "bias "+decimal(alpha), o.Chains)
 	counts := make([][]float64, e.Len())
 	for i := range counts {
 		counts[i] = make([]float64, o.Chains)
@@ -150,103 +123,119 @@ func biasAt(ctx context.Context, target samplers.OrdinalTarget, alpha float64, o
 		return nil
 	})
 	if err != nil {
-		return b, err
+		return err
 	}
 	observed, noise := make([]float64, e.Len()), 0.0
 	for i, byChain := range counts {
 		mean, deviation := stat.MeanStdDev(byChain, nil)
 		observed[i] = mean
-		noise += stat.StdErr(deviation, float64(o.Chains))
+		noise += stat.StdErr(deviation, float64(o.Chains)) // NaN of a single chain
 	}
-	seen, off := floats.Distance(observed, e.Probability, 1), floats.Distance(observed, law, 1)
-	b.Observed, b.FromStationary = &seen, &off
-	if o.Chains > 1 {
-		b.Noise = &noise
-	}
-	return b, nil
+	b.number("observed", floats.Distance(observed, e.Probability, 1))
+	b.number("noise", noise)
+	b.number("from-stationary", floats.Distance(observed, law, 1))
+	return nil
 }
 
-// biases are those of figure 1.
-func biases(ctx context.Context, o Options) ([]*biasCurve, error) {
-	ising, err := isingBias(ctx, o.part(0, 1))
-	if err != nil {
-		return nil, err
+// biasPreset is the figure that is no comparison of samplers.
+const biasPreset = "dlp-figure-1"
+
+const biasOfIsing = "2 × 2 Ising model by α"
+
+// biasPlan is figure 1: left the Ising model, right the example, whose step size is as it stands in equation 2. In the
+// exact law of the example α matters little; a large one lets the chains mix, since the quadratic term holds them back.
+func biasPlan(title string, o Options) *plan {
+	p := &plan{title: title, finish: followRate, draw: drawBias,
+		columns: []column{
+			{name: "exact", format: "%.3g", definition: "‖π_α - π‖₁ of the exact stationary law"},
+			{name: "observed", format: "%.3g", definition: "the same of the states that chains visited"},
+			{name: "noise", format: "%.3g",
+				definition: "sum over states of the standard errors between chains: a distance below is not seen"},
+			{name: "bound", format: "%.3g", definition: "of theorem 5.1, for the numbers 0 and 1"},
+			{name: "rate", format: "%.3g", definition: "multiple of exp(-1/(2α))"},
+		},
+		between: counted(o.Chains, "chain"),
+		notes: []string{"the Ising model has coupling 0.1 and field 0.2, and α is for 0 and 1; the example is " +
+			"exp(aθ² + bθ + 2ε sin(θπ/2)), θ = ±1, α = 2",
+			fmt.Sprintf("observed over %s × %s", counted(o.Chains, "chain"), counted(o.Steps, "step"))},
 	}
-	// In the exact law of the example α matters little; a large one lets the
-	// chains mix, since the example's quadratic term holds them back.
-	near, err := epsilonBias(ctx, 1, 0.1, 2, o)
-	if err != nil {
-		return nil, err
+	add := func(curve string, x float64, run func(context.Context, *bench) error) {
+		at := strconv.FormatFloat(x, 'g', 3, 64)
+		p.cells = append(p.cells, cell{[]parameter{{"bias", curve}, {"at", at}}, run})
 	}
-	counter, err := epsilonBias(ctx, 0, 0, 2, o)
-	return []*biasCurve{ising, near, counter}, err
+	for i := range 16 {
+		alpha := 0.05 * math.Pow(20, float64(i)/15) // 0.05 to 1
+		add(biasOfIsing, alpha, func(ctx context.Context, b *bench) error { return biasOfLattice(ctx, b, alpha, o) })
+	}
+	for _, example := range []struct{ a, b float64 }{{1, 0.1}, {0, 0}} {
+		for i := range 11 {
+			epsilon := float64(i) / 10
+			add(fmt.Sprintf("a = %v, b = %v by ε", example.a, example.b), epsilon,
+				func(ctx context.Context, b *bench) error {
+					return biasAt(ctx, b, targets.NewCounterExample(example.a, example.b, epsilon), 2, o)
+				})
+		}
+	}
+	return p
 }
 
-// isingBias is figure 1, left: the 2 × 2 model with c = 0.1 and b = 0.2 (appendix I.1). Step sizes are for the numbers
-// 0 and 1, which theorem 5.1 is proven for: it takes two different states to be at least 1 apart. Spins are twice as
-// far apart, so that the same chain has four times the step size there.
-func isingBias(ctx context.Context, o Options) (*biasCurve, error) {
+// biasOfLattice is of the 2 × 2 model with c = 0.1 and b = 0.2 (appendix I.1). Step sizes are for the numbers 0 and 1,
+// which theorem 5.1 is proven for: it takes two different states to be at least 1 apart. Spins are twice as far apart,
+// so that the same chain has four times the step size there.
+func biasOfLattice(ctx context.Context, b *bench, alpha float64, o Options) error {
 	const coupling, field = 0.1, 0.2
 	target, err := targets.NewIsing(2, 2, coupling, field)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	e, err := targets.Enumerate(ctx, target)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	// W of the ring of four has the eigenvalues ±2 and 0, twice. In x = (1+s)/2 the quadratic form is 4cW, and the
 	// constant, the energy of all spins down, falls away.
 	const smallest = -2 * coupling
-	logZSpins := e.LogNormaliser
-	logZ := logZSpins - e.Energy[0]
-	curve := &biasCurve{
-		Title:    fmt.Sprintf("DULA on a 2 × 2 Ising model, coupling %v, field %v", coupling, field),
-		Variable: "step size α (numbers 0 and 1)", Chains: o.Chains, Steps: o.Steps,
-	}
-	for i := range 16 {
-		alpha := 0.05 * math.Pow(20, float64(i)/15) // 0.05 to 1
-		point, err := biasAt(ctx, target, 4*alpha, o)
-		if err != nil {
-			return nil, err
-		}
-		point.X, point.StepSizeSpins = alpha, 4*alpha
-		bound := math.Exp(logZ - 1/(2*alpha) - 4*smallest/2)
-		spins := math.Exp(logZSpins - 1/(2*4*alpha) - smallest/2)
-		point.Bound, point.BoundSpins = &bound, &spins
-		curve.Points = append(curve.Points, point)
-		if o.Observe != nil {
-			o.Observe(Progress{"dula-ordinal", i + 1, 16})
-		}
-	}
-	small := curve.Points[:len(curve.Points)/3]
-	var x, y []float64
-	for _, p := range small {
-		x, y = append(x, -1/(2*p.X)), append(y, math.Log(p.Exact))
-	}
-	_, slope := stat.LinearRegression(x, y, nil, false)
-	curve.Slope = &slope
-	for i := range curve.Points {
-		rate := small[0].Exact * math.Exp(1/(2*small[0].X)-1/(2*curve.Points[i].X))
-		curve.Points[i].Rate = &rate
-	}
-	return curve, nil
+	b.number("alpha", alpha)
+	b.number("bound", math.Exp(e.LogNormaliser-e.Energy[0]-1/(2*alpha)-4*smallest/2))
+	b.number("bound-of-spins", math.Exp(e.LogNormaliser-1/(2*4*alpha)-smallest/2))
+	return biasAt(ctx, b, target, 4*alpha, o)
 }
 
-// epsilonBias is figure 1, right, with the step size as it stands in equation 2.
-func epsilonBias(ctx context.Context, a, b, alpha float64, o Options) (*biasCurve, error) {
-	curve := &biasCurve{
-		Title:    fmt.Sprintf("DULA on exp(aθ² + bθ + 2ε sin(θπ/2)), θ = ±1, a = %v, b = %v, α = %v", a, b, alpha),
-		Variable: "ε", Chains: o.Chains, Steps: o.Steps,
-	}
-	for i := range 11 {
-		epsilon := float64(i) / 10
-		point, err := biasAt(ctx, targets.NewCounterExample(a, b, epsilon), alpha, o)
-		if err != nil {
-			return nil, err
+// followRate draws the rate of theorem 5.1 through the bias at the smallest step size, and finds the slope of ln bias
+// against -1/(2α) over the smallest third of the step sizes: the theorem says 1.
+func followRate(r *StudyReport) {
+	var x, y []float64
+	for _, c := range r.Cells {
+		alpha, of := c.Numbers["alpha"]
+		if !of {
+			continue
 		}
-		point.X = epsilon
-		curve.Points = append(curve.Points, point)
+		x, y = append(x, -1/(2*alpha)), append(y, math.Log(c.Numbers["exact"]))
+		c.Numbers["rate"] = math.Exp(y[0] - x[0] - 1/(2*alpha))
 	}
-	return curve, nil
+	_, slope := stat.LinearRegression(x[:len(x)/3], y[:len(y)/3], nil, false)
+	r.plan.notes = append(r.plan.notes, fmt.Sprintf("slope of ln bias against -1/(2α) at small α: %.3f", slope))
+}
+
+// drawBias draws the columns together, a figure for each bias.
+func drawBias(r *StudyReport) (figures []chart.Figure, failed error) {
+	known := map[string][]chart.Line{}
+	for _, g := range r.groups() {
+		title := g.labels[0].Value
+		at, _ := strconv.ParseFloat(g.labels[1].Value, 64)
+		for _, c := range r.plan.columns {
+			if y := g.numbers(c.name); len(y) > 0 && y[0] > 1e-12 {
+				known[title] = chart.Add(known[title], c.name, at, y[0])
+			}
+		}
+	}
+	for i, title := range slices.Sorted(maps.Keys(known)) {
+		p, err := chart.Lines(title, "α or ε", "‖π_α - π‖₁", known[title], true)
+		failed = errors.Join(failed, err)
+		if p != nil {
+			p.Y.Scale, p.Y.Tick.Marker = plot.LogScale{}, plot.LogTicks{Prec: -1}
+			figures = append(figures, chart.Figure{Name: fmt.Sprintf("bias-%d", i+1), Plot: p})
+		}
+	}
+	return figures, failed
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strconv"
 	"testing"
 
 	"gonum.org/v1/gonum/mat"
@@ -92,23 +93,30 @@ func TestLangevinLaw(t *testing.T) {
 // TestTheorem51: the bias falls with the step size at the rate exp(-1/(2α)) and
 // never exceeds the bound; the chains of the kernel show the same law.
 func TestTheorem51(t *testing.T) {
-	curve, err := isingBias(context.Background(), Options{Chains: 8, Steps: 2000, Seed: 3})
-	if err != nil {
-		t.Fatal(err)
-	}
-	for i, p := range curve.Points {
-		if i > 0 && !(p.Exact > curve.Points[i-1].Exact) {
-			t.Errorf("α %v: bias %v, not above %v at a smaller step", p.X, p.Exact, curve.Points[i-1].Exact)
+	report := studied(t, presetStudy(t, "dlp-figure-1", 8, 2000), StudyOptions{Seed: 3})
+	var points []map[string]float64
+	for _, c := range report.Cells {
+		if c.label("bias") == biasOfIsing {
+			points = append(points, c.Numbers)
 		}
-		if !(p.Exact <= *p.Bound) || !(p.Exact <= *p.BoundSpins) {
-			t.Errorf("α %v: bias %v above the bound %v or %v", p.X, p.Exact, *p.Bound, *p.BoundSpins)
+	}
+	for i, p := range points {
+		if i > 0 && !(p["exact"] > points[i-1]["exact"]) {
+			t.Errorf("α %v: bias %v, not above %v at a smaller step", p["alpha"], p["exact"], points[i-1]["exact"])
+		}
+		if !(p["exact"] <= p["bound"]) || !(p["exact"] <= p["bound-of-spins"]) {
+			t.Errorf("α %v: bias above the bound: %v", p["alpha"], p)
 		}
 		// The sum of absolute errors has about 0.8 of the noise as its mean.
-		if !(*p.FromStationary < 2**p.Noise) {
-			t.Errorf("α %v: observed %v from the stationary law, noise %v", p.X, *p.FromStationary, *p.Noise)
+		if !(p["from-stationary"] < 2*p["noise"]) {
+			t.Errorf("α %v: observed %v from the stationary law, noise %v", p["alpha"], p["from-stationary"], p["noise"])
 		}
 	}
-	near(t, "slope", *curve.Slope, 1, 0.01)
+	slope := 0.0
+	for _, note := range report.plan.notes {
+		fmt.Sscanf(note, "slope of ln bias against -1/(2α) at small α: %g", &slope)
+	}
+	near(t, "slope", slope, 1, 0.01)
 	// The bounds by hand: in x of 0 and 1 the energy is 0.8 Σ_edges x_i x_k -
 	// 0.4 Σ x, up to a constant; the eigenvalues are those of the matrix.
 	smallest := func(scale float64) float64 {
@@ -133,36 +141,36 @@ func TestTheorem51(t *testing.T) {
 		z += math.Exp(u)
 		zSpins += math.Exp(spins)
 	}
-	for _, p := range curve.Points {
-		near(t, "bound", *p.Bound/(z*math.Exp(-1/(2*p.X)-smallest(0.4)/2)), 1, 1e-9)
-		near(t, "bound for spins", *p.BoundSpins/(zSpins*math.Exp(-1/(8*p.X)-smallest(0.1)/2)), 1, 1e-9)
+	for _, p := range points {
+		near(t, "bound", p["bound"]/(z*math.Exp(-1/(2*p["alpha"])-smallest(0.4)/2)), 1, 1e-9)
+		near(t, "bound for spins", p["bound-of-spins"]/(zSpins*math.Exp(-1/(8*p["alpha"])-smallest(0.1)/2)), 1, 1e-9)
 	}
-	last := curve.Points[len(curve.Points)-1]
+	last := points[len(points)-1]
 	// At the largest step the bias stands far out of the noise, so that a
 	// kernel without it would be seen.
-	if !(*last.Noise < last.Exact/4) {
-		t.Errorf("noise %v hides the bias %v", *last.Noise, last.Exact)
+	if !(last["noise"] < last["exact"]/4) {
+		t.Errorf("noise %v hides the bias %v", last["noise"], last["exact"])
 	}
-	near(t, "observed bias", *last.Observed, last.Exact, 2**last.Noise)
+	near(t, "observed bias", last["observed"], last["exact"], 2*last["noise"])
 }
 
 // TestCounterExample: for a = b = 0 DULA sits at ½, whatever ε, and π does not:
 // ‖π_α - π‖₁ = tanh 2ε.
 func TestCounterExample(t *testing.T) {
-	curve, err := epsilonBias(context.Background(), 0, 0, 2, Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, p := range curve.Points {
-		near(t, fmt.Sprintf("bias at ε %v", p.X), p.Exact, math.Tanh(2*p.X), 1e-12)
-	}
-	similar, err := epsilonBias(context.Background(), 1, 0.1, 2, Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	for i, p := range similar.Points[1:] {
-		if !(p.Exact > similar.Points[i].Exact) {
-			t.Errorf("ε %v: bias %v, not above %v", p.X, p.Exact, similar.Points[i].Exact)
+	before := -1.0
+	for _, c := range studied(t, presetStudy(t, "dlp-figure-1", 1, 10), StudyOptions{}).Cells {
+		epsilon, err := strconv.ParseFloat(c.label("at"), 64)
+		if err != nil {
+			t.Fatal(err)
+		}
+		switch c.label("bias") {
+		case "a = 0, b = 0 by ε":
+			near(t, fmt.Sprintf("bias at ε %v", epsilon), c.Numbers["exact"], math.Tanh(2*epsilon), 1e-12)
+		case "a = 1, b = 0.1 by ε":
+			if !(c.Numbers["exact"] > before) {
+				t.Errorf("ε %v: bias %v, not above %v", epsilon, c.Numbers["exact"], before)
+			}
+			before = c.Numbers["exact"]
 		}
 	}
 }

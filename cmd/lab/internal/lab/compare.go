@@ -5,8 +5,7 @@ import (
 	"flag"
 	"fmt"
 	"math"
-	"runtime"
-	"strconv"
+	"slices"
 	"strings"
 	"time"
 
@@ -37,16 +36,8 @@ type Options struct {
 	// Initial is "uniform" or "independent", each slot by the target without
 	// interactions. All samplers start at the same states.
 	Initial string
-	Seed    uint64
-	// Version of the program goes into the signature.
-	Version string
-	// Folder, when not empty, keeps what each sampler found: a comparison that was stopped goes on there.
-	Folder string
-	// Observe, when not nil, hears of the progress.
-	Observe func(Progress)
-	// Clock gives the time; nil for the processor time of the process, or
-	// wall-clock time where the system does not tell.
-	Clock func() time.Time
+
+	now func() time.Time // of the steps; clock but in tests
 }
 
 // DefaultOptions compares the papers' main samplers, DMALA with a tuned step size. DULA has nothing to be tuned by: its
@@ -57,19 +48,17 @@ func DefaultOptions() Options {
 			named("gibbs"), named("gwg"),
 			{Label: "dula:step-size=0.4", Spec: samplers.Spec{Name: "dula"}.With("step-size", 0.4)}, named("dmala"),
 		},
-		Chains: 16, Steps: 2000, WarmUp: 500, Discard: 0.1, Initial: "uniform",
+		Chains: 16, Steps: 2000, WarmUp: 500, Discard: 0.1, Initial: "uniform", now: clock,
 	}
 }
 
-// Progress tells how far a run is.
+// Progress tells how far a cell is.
 type Progress struct {
 	Sampler     string
-	Step, Steps int // over all samplers of all runs, warm-up included
+	Step, Steps int
 }
 
-// Flags are the options as flags, with their defaults.
-func (o *Options) Flags() *flag.FlagSet {
-	f := flag.NewFlagSet("", flag.ContinueOnError)
+func (o *Options) register(f *flag.FlagSet) {
 	f.Var((*specs)(&o.Samplers), "samplers",
 		"samplers to compare, as gibbs,dmala:step-size=0.4,balance=ratio,gwg:steps=500, or all")
 	WholeVar(f, &o.Chains, "chains", 1, maxChains, "chains of each sampler")
@@ -77,18 +66,8 @@ func (o *Options) Flags() *flag.FlagSet {
 	WholeVar(f, &o.WarmUp, "warm-up", 0, maxSteps, "steps before, in which samplers tune what is not set")
 	numberVar(f, &o.Discard, "discard", " of 0 or more",
 		"first part of the steps that the effective sample size leaves out")
-	choiceVar(f, &o.Initial, "initial", initials(),
+	ChoiceVar(f, &o.Initial, "initial", initials(),
 		"where chains start, each slot uniformly or by the target without interactions")
-	return f
-}
-
-// PresetFlags are the options of a preset, 0 for its own.
-func (o *Options) PresetFlags() *flag.FlagSet {
-	o.Chains, o.Steps = 0, 0
-	f := flag.NewFlagSet("", flag.ContinueOnError)
-	WholeVar(f, &o.Chains, "chains", 0, maxChains, "chains of each sampler; 0 is the preset's own")
-	WholeVar(f, &o.Steps, "steps", 0, maxSteps, "steps of each chain; 0 is the preset's own")
-	return f
 }
 
 // check refuses what can be refused before anything is run, besides what flags refuse.
@@ -102,171 +81,164 @@ func (o *Options) check() error {
 	return nil
 }
 
-// A Run is one comparison on one target.
-type Run struct {
-	Title      string      `json:"title,omitempty"`
-	Kind       string      `json:"target"`
-	Parameters []parameter `json:"parameters"`
-	Slots      int         `json:"slots"`
-	Signature  string      `json:"signature"`
-	Truth      *truth      `json:"truth"`
-	Training   *training   `json:"training,omitempty"`
-	Reference  *reference  `json:"reference,omitempty"`
-	Floor      *floor      `json:"floor,omitempty"`
-	Chains     int         `json:"chains"`
-	Steps      int         `json:"steps"`
-	Seed       uint64      `json:"seed"`
-	// Threads that the process may use; timings are of one thread when it is 1.
-	Threads    int         `json:"threads,omitempty"`
-	Samplers   []*Result   `json:"samplers"`
-	Comparison *comparison `json:"comparison"`
-	// Left out of "all", with the reason.
-	LeftOut []leftOut `json:"left_out,omitempty"`
+// comparison runs several samplers side by side on one target, from the same starts.
+type comparison struct {
+	Options
+	kind *Kind
 }
 
-// leftOut is a sampler that does not suit the target.
-type leftOut struct {
-	Sampler string `json:"sampler"`
-	Reason  string `json:"reason"`
+const comparisonHelp = `
+
+Compare samplers on distributions that are known exactly: how fast the running means
+come to the exact ones (log RMSE), how many independent draws the steps are worth
+(effective sample size), how often proposals are accepted, how many slots move, and
+what all that costs in evaluations of the target and in seconds.
+
+A sampler is written NAME:SETTING=VALUE,SETTING=VALUE; steps is a setting of all, and
+the name all stands for every sampler that suits the target.
+
+Equal steps, equal evaluations and equal seconds are different comparisons; all three
+are shown. Every number but the seconds is the same for the same seed.`
+
+func newComparison(k *Kind) *Study {
+	return newStudy(k.Name, "Samplers on "+k.Title, k.Help+comparisonHelp, &comparison{DefaultOptions(), k})
 }
 
-// evaluations counts states given to the target, over all chains.
-type evaluations struct {
-	Energies     int64 `json:"energies"`     // energies alone
-	Gradients    int64 `json:"gradients"`    // energies with gradients
-	Conditionals int64 `json:"conditionals"` // conditionals of a slot or block
-	// PerStep is the sum of the three per chain and step.
-	PerStep float64 `json:"per_step"`
+func (o *comparison) register(f *flag.FlagSet) {
+	o.Options.register(f)
+	o.kind.setup.register(f)
 }
 
-// Total is the sum of all kinds.
-func (e evaluations) Total() int64 { return e.Energies + e.Gradients + e.Conditionals }
-
-// Result is what one sampler did.
-type Result struct {
-	Sampler string `json:"sampler"` // its label
-	Name    string `json:"name"`
-	// Exact tells whether the chain's stationary law is the target.
-	Exact bool `json:"exact"`
-	// StepSize is α, absent where there is none.
-	StepSize *float64      `json:"step_size,omitempty"`
-	Steps    int           `json:"steps"`
-	WarmUp   *warmUpResult `json:"warm_up,omitempty"`
-	// Acceptance is the fraction of proposals taken: 1 where all are.
-	Acceptance              float64  `json:"acceptance_rate"`
-	AcceptanceStandardError *float64 `json:"acceptance_standard_error,omitempty"`
-	// Proposed and Changed count slots per step.
-	Proposed             float64     `json:"proposed_slots_per_step"`
-	Changed              float64     `json:"changed_slots_per_step"`
-	ChangedStandardError *float64    `json:"changed_slots_standard_error,omitempty"`
-	Evaluations          evaluations `json:"evaluations"`
-	LogRMSE              logarithm   `json:"log_rmse"`
-	LogRMSEStandardError *float64    `json:"log_rmse_standard_error,omitempty"`
-	ESS                  *sampleSize `json:"ess,omitempty"`
-	Curve                []point     `json:"curve"`
-	Timing               *timing     `json:"timing,omitempty"`
-}
-
-// warmUpResult tells of the steps before the measured ones.
-type warmUpResult struct {
-	Steps       int   `json:"steps"`
-	Tuned       bool  `json:"tuned"`
-	Evaluations int64 `json:"evaluations"`
-}
-
-// timing is the time of the measured steps of all chains, and noisy.
-type timing struct {
-	Seconds float64 `json:"seconds"`
-	// ESSPerSecond is that of all chains together; 0 where the clock stood still.
-	ESSPerSecond              float64  `json:"ess_per_second"`
-	ESSPerSecondStandardError *float64 `json:"ess_per_second_standard_error,omitempty"`
-}
-
-// point is one point of a curve.
-type point struct {
-	Step int `json:"step"`
-	// Evaluations per chain so far.
-	Evaluations   float64   `json:"evaluations"`
-	LogRMSE       logarithm `json:"log_rmse"`
-	StandardError *float64  `json:"standard_error,omitempty"`
-	// MMD2 is the squared maximum mean discrepancy of the chains' states from the reference, where there is one.
-	MMD2              *float64 `json:"mmd2,omitempty"`
-	MMD2StandardError *float64 `json:"mmd2_standard_error,omitempty"`
-	// Seconds so far, of all chains.
-	Seconds *float64 `json:"seconds,omitempty"`
-}
-
-// Compare runs the samplers one after the other on one problem.
-func Compare(ctx context.Context, p *Problem, o Options) (*Report, error) {
-	run, err := compare(ctx, p, o)
+func (o *comparison) plan(ctx context.Context, seed uint64) (*plan, error) {
+	problem, err := o.kind.Problem(ctx, seed)
 	if err != nil {
 		return nil, err
 	}
-	return &Report{Title: "samplers on " + run.describe(), Runs: []*Run{run}, Definitions: definitions()}, nil
+	p := newComparisonPlan("Samplers on "+described(problem.Kind, problem.Parameters), o.Chains)
+	return p, p.compare(problem, o.Options, seed)
 }
 
-func compare(ctx context.Context, p *Problem, o Options) (*Run, error) {
+// The places of columns that are drawn or filled in later.
+const (
+	byStep       = "log-rmse"
+	byEvaluation = "log-rmse-by-evaluation"
+	mmd          = "log-mmd"
+	mmdByCost    = "log-mmd-by-evaluation"
+)
+
+func newComparisonPlan(title string, chains int) *plan {
+	p := &plan{title: title, between: counted(chains, "chain"), finish: atEqualBudgets,
+		columns: []column{
+			{name: "exact", words: []string{"no", "yes"}, definition: "whether the stationary law is the target"},
+			{name: "step-size", format: "%.3g", definition: "α, given or tuned"},
+			{name: "acceptance", format: "%.3f", definition: "of proposals", against: "proposed"},
+			{name: "proposed", format: "%.2f", definition: "slots that a proposal changes"},
+			{name: "changed", format: "%.2f", definition: "slots that a step changes"},
+			{name: "evaluations", format: "%.1f", definition: "states given to the target, a step of each chain: " +
+				"energies, energies with gradients, single conditionals; they cost differently"},
+			{name: "ess", format: "%.1f", table: 1, bar: true, definition: "effective sample size of 1,000 steps: of " +
+				"one observable in one chain by Geyer's initial positive sequence, mean over observables; still ones " +
+				"count as one draw; that of a sampler that is not exact is of its own law"},
+			{name: "ess-by-evaluation", format: "%.1f", table: 1, definition: "the same of 1,000 evaluations"},
+			{name: "ess-least", format: "%.1f", table: 1, definition: "of the observables, of 1,000 steps"},
+			{name: "ess-most", format: "%.1f", table: 1},
+			{name: "ess-paper", format: "%.1f", table: 1, definition: "N / (1 + 2 Σ (1 - k/N) ρ_k) up to the first " +
+				"negative ρ_k, of 1,000 steps, median over the observables of the first chain"},
+			{name: "r-hat", format: "%.2f", table: 1, definition: "the largest split R-hat, near 1 where chains agree"},
+			{name: "ess-by-second", format: "%.0f", table: 1, timed: true, bar: true,
+				definition: "effective sample size of all chains together by second of stepping"},
+			{name: "seconds", format: "%.2f", table: 1, timed: true,
+				definition: secondsAre + " in the steps of all chains, one run, noisy"},
+		},
+		curves: []curve{
+			{byStep, "step", "log RMSE (natural)", true, false},
+			{byEvaluation, "evaluations of each chain", "log RMSE (natural)", true, true},
+			{mmd, "step", "log MMD² (natural)", true, false},
+			{mmdByCost, "evaluations of each chain", "log MMD² (natural)", true, true},
+		},
+	}
+	for table, c := range []struct{ name, definition string }{
+		{byStep, "½ ln of the mean over chains and observables of (mean of the chain so far - exact mean)²"},
+		{mmd, "ln of the squared maximum mean discrepancy, V-statistic, kernel exp(-Hamming/slots), of the chains' present " +
+			"states; its error is the jackknife's over chains"},
+	} {
+		for i, budget := range budgets {
+			definition := "at the fewest " + budget + " of a sampler"
+			if i == 0 {
+				definition = c.definition + "; " + definition
+			}
+			p.columns = append(p.columns, column{name: c.name + "-at-" + budget, format: "%.2f", table: 2 + table,
+				definition: definition, timed: budget == "seconds"})
+		}
+	}
+	return p
+}
+
+// compare adds the samplers on one target, with more labels than their own.
+func (p *plan) compare(problem *Problem, o Options, seed uint64, labels ...parameter) error {
 	if err := o.check(); err != nil {
-		return nil, err
+		return err
 	}
-	run := &Run{
-		Kind: p.Kind, Parameters: p.Parameters, Slots: len(p.Target.Categories()), Truth: p.Truth, Training: p.Training,
-		Reference: p.Reference,
-		Chains:    o.Chains, Steps: o.Steps, Seed: o.Seed, Threads: runtime.GOMAXPROCS(0),
+	of := "" // where there are several targets
+	for _, l := range labels {
+		of += l.Value + ": "
 	}
-	specs, err := run.unfold(p, o.Samplers)
+	note := func(format string, args ...any) { p.notes = append(p.notes, of+fmt.Sprintf(format, args...)) }
+	list, err := problem.unfold(o.Samplers, func(reason error) { note("left out: %v", reason) })
 	if err != nil {
-		return nil, err
+		return err
 	}
-	starts, err := p.positions(o.Initial, samplers.Streams(o.Seed, "start", o.Chains))
+	starts, err := problem.positions(o.Initial, samplers.Streams(seed, "start", o.Chains))
 	if err != nil {
-		return nil, err
+		return err
 	}
-	for i := range specs {
-		if specs[i].Steps == 0 {
-			specs[i].Steps = o.Steps
+	for _, spec := range list {
+		if spec.Steps == 0 {
+			spec.Steps = o.Steps
 		}
-		if n := float64(specs[i].Steps) * float64(len(starts)); n > maxKept {
-			return nil, refuse("steps", "%d steps of %d chains on %d slots keep %.3g states of slots, and at most %d "+
-				"can be kept: take fewer steps or chains",
-				specs[i].Steps, o.Chains, run.Slots, n, maxKept)
+		if n := float64(spec.Steps) * float64(len(starts)); n > maxKept {
+			return refuse("steps", "%d steps of %d chains on %d slots keep %.3g states of slots, and at most %d can be "+
+				"kept: take fewer steps or chains", spec.Steps, o.Chains, len(starts)/o.Chains, n, maxKept)
 		}
+		p.cells = append(p.cells, cell{append([]parameter{{"sampler", spec.Label}}, labels...),
+			func(ctx context.Context, b *bench) error { return measure(ctx, b, problem, o, spec, starts) }})
 	}
-	run.Signature = signature(p, o, specs)
-	if p.Reference != nil {
-		if run.Floor, err = p.Reference.floor(o.Chains); err != nil {
-			return nil, err
-		}
-	}
-	if o.Clock == nil {
-		o.Clock = clock
-	}
-	done, steps := 0, 0
-	for _, s := range specs {
-		steps += s.Steps + o.WarmUp
-	}
-	for _, s := range specs {
-		before := done
-		r, err := keptOr(o.Folder, run.Signature, s.Label+" of "+run.Signature, func() (*Result, error) {
-			return measure(ctx, p, o, s, starts, func() {
-				if done++; o.Observe != nil {
-					o.Observe(Progress{s.Label, done, steps})
-				}
-			})
-		})
+	if problem.Reference != nil {
+		floor, deviation, err := problem.Reference.floor(o.Chains)
 		if err != nil {
-			return nil, fmt.Errorf("%s: %w", s.Label, err)
+			return err
 		}
-		done = before + s.Steps + o.WarmUp
-		run.Samplers = append(run.Samplers, r)
+		note("log MMD² from %d states by %s; draws of their own law: %.2f ± %.2f between %d sets",
+			problem.Reference.Samples, problem.Reference.Method, math.Log(floor), deviation/floor, floorSets)
+		if a := problem.Reference.AgainstExact; a != nil {
+			note("the reference itself, from as many exact draws: log MMD² %.2f", math.Log(*a))
+		}
 	}
-	run.Comparison = compareBudgets(run.Samplers)
-	return run, nil
+	if t := problem.Training; t != nil && t.Mass != nil {
+		note("training: %.1f %% of the probability on the %d patterns, mean log-likelihood %.2f (best possible %.2f)",
+			100**t.Mass, t.Patterns, *t.LogLikelihood, -math.Log(float64(t.Patterns)))
+	}
+	note("exact means: %s", problem.Truth.Method)
+	if t := problem.Truth.Run; t != nil {
+		p.warnings = append(p.warnings, fmt.Sprintf("%sthe exact means are estimates of a long run (%s, %d chains × %d "+
+			"steps): no log RMSE below %.2f is known", of, t.Sampler, t.Chains, t.Steps, math.Log(t.StandardError)))
+		if t.RHat == nil || *t.RHat > 1.01 {
+			p.warnings = append(p.warnings, fmt.Sprintf("%sthe chains of that run do not agree (split R-hat %s): its "+
+				"means may be wrong by more", of, orUndefined(t.RHat)))
+		}
+	}
+	return nil
+}
+
+func orUndefined(x *float64) string {
+	if x == nil {
+		return "undefined"
+	}
+	return fmt.Sprintf("%.3g", *x)
 }
 
 // unfold replaces "all" by the kernels that suit the target, and refuses a named one that does not.
-func (run *Run) unfold(p *Problem, specs []Spec) ([]Spec, error) {
-	var list []Spec
+func (p *Problem) unfold(specs []Spec, leftOut func(reason error)) (list []Spec, err error) {
 	for _, s := range specs {
 		if s.Name != all {
 			if _, err := newKernel(p, s, 0); err != nil {
@@ -276,20 +248,17 @@ func (run *Run) unfold(p *Problem, specs []Spec) ([]Spec, error) {
 			continue
 		}
 		for _, name := range samplers.Names() {
-			spec := named(name)
-			if _, err := newKernel(p, spec, 0); err != nil {
-				run.LeftOut = append(run.LeftOut, leftOut{name, err.Error()})
+			if _, err := newKernel(p, named(name), 0); err != nil {
+				leftOut(err)
 				continue
 			}
-			list = append(list, spec)
+			list = append(list, named(name))
 		}
 	}
-	seen := map[string]bool{}
-	for _, s := range list {
-		if seen[s.Label] {
+	for i, s := range list {
+		if slices.ContainsFunc(list[:i], func(earlier Spec) bool { return earlier.Label == s.Label }) {
 			return nil, refuse("samplers", "%q is given twice", s.Label)
 		}
-		seen[s.Label] = true
 	}
 	return list, nil
 }
@@ -308,12 +277,11 @@ func exact(p *Problem, name string) bool {
 }
 
 // measure runs one sampler.
-func measure(ctx context.Context, p *Problem, o Options, s Spec, starts []int, tick func()) (*Result, error) {
-	kernel, err := newKernel(p, s, o.Seed)
+func measure(ctx context.Context, b *bench, p *Problem, o Options, s Spec, starts []int) error {
+	kernel, err := newKernel(p, s, b.seed)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	r := &Result{Sampler: s.Label, Name: s.Name, Steps: s.Steps, Exact: exact(p, s.Name)}
 	slots := len(starts) / o.Chains
 	kept := make([][]uint8, o.Chains)
 	for c := range kept {
@@ -329,14 +297,12 @@ func measure(ctx context.Context, p *Problem, o Options, s Spec, starts []int, t
 		counts     = newTally(p, o.Chains)
 		points     = checkpoints(s.Steps)
 	)
-	plan := samplers.Plan{Streams: samplers.Streams(o.Seed, "sampler "+s.Label, o.Chains), WarmUp: o.WarmUp,
-		Steps: s.Steps}
 	observe := func(at samplers.Step) {
 		if at.WarmUp {
 			warm = warm.Plus(at.Info.Cost)
 			return
 		}
-		seconds += o.Clock().Sub(start).Seconds()
+		seconds += o.now().Sub(start).Seconds()
 		acceptance.Observe(at.Info)
 		cost = cost.Plus(at.Info.Cost)
 		counts.add(at.State.Positions)
@@ -352,158 +318,123 @@ func measure(ctx context.Context, p *Problem, o Options, s Spec, starts []int, t
 		}
 		if step := at.Number - o.WarmUp; step == points[0] {
 			points = points[1:]
-			r.Curve = append(r.Curve, p.point(step, o.Chains, cost, seconds, counts, at.State.Positions))
+			p.point(b, float64(step), total(cost)/float64(o.Chains), seconds, counts, at.State.Positions)
 		}
 	}
+	plan := samplers.Plan{Streams: samplers.Streams(b.seed, "sampler "+s.Label, o.Chains), WarmUp: o.WarmUp,
+		Steps: s.Steps}
 	run, err := samplers.Sample(ctx, kernel, starts, plan, func(at samplers.Step) error {
 		if at.Number > 0 {
 			observe(at)
-			tick()
+			b.observe(at.Number, o.WarmUp+s.Steps)
 		}
 		copy(before, at.State.Positions)
-		start = o.Clock()
+		start = o.now()
 		return nil
 	})
 	if err != nil {
-		return nil, err
+		return err
 	}
-	if o.WarmUp > 0 {
-		r.WarmUp = &warmUpResult{o.WarmUp, run.Tuned, total(warm)}
+	steps := float64(s.Steps * o.Chains)
+	b.number("exact", float64(bit(exact(p, s.Name))))
+	b.number("tuned", float64(bit(run.Tuned)))
+	b.number("warm-up-evaluations", total(warm))
+	b.number("step-size", run.StepSize)
+	b.estimate("acceptance")(acceptance.Rate())
+	b.estimate("changed")(acceptance.ChangedSlots())
+	b.number("proposed", float64(proposed)/steps)
+	b.number("energies", float64(cost.Energies))
+	b.number("gradients", float64(cost.Gradients))
+	b.number("conditionals", float64(cost.Conditionals))
+	b.number("evaluations", total(cost)/steps)
+	b.estimate(byStep)(counts.logRMSE())
+	b.number("seconds", seconds)
+	if first := int(math.Floor(o.Discard * float64(s.Steps))); s.Steps-first >= 4 {
+		b.worth(effectiveSampleSize(p, kept, first), s, o.Chains, total(cost)/steps, seconds)
 	}
-	if logmath.Finite(run.StepSize) {
-		r.StepSize = &run.StepSize
-	}
-	r.Acceptance, r.AcceptanceStandardError = known(acceptance.Rate())
-	r.Changed, r.ChangedStandardError = known(acceptance.ChangedSlots())
-	r.Proposed = float64(proposed) / float64(s.Steps*o.Chains)
-	r.Evaluations = evaluations{Energies: int64(cost.Energies), Gradients: int64(cost.Gradients),
-		Conditionals: int64(cost.Conditionals)}
-	r.Evaluations.PerStep = float64(r.Evaluations.Total()) / float64(s.Steps*o.Chains)
-	r.LogRMSE, r.LogRMSEStandardError = counts.logRMSE()
-	r.Timing = &timing{Seconds: seconds}
-
-	first := int(math.Floor(o.Discard * float64(s.Steps)))
-	if s.Steps-first >= 4 {
-		r.ESS = effectiveSampleSize(p, kept, first)
-		r.ESS.PerEvaluation = r.ESS.PerStep / r.Evaluations.PerStep
-	}
-	if r.ESS != nil && seconds > 0 {
-		// The kept steps took their share of the time.
-		perSecond := float64(o.Chains*s.Steps) / float64(r.ESS.Kept) / seconds
-		r.Timing.ESSPerSecond = r.ESS.Mean * perSecond
-		if r.ESS.StandardError != nil {
-			e := *r.ESS.StandardError * perSecond
-			r.Timing.ESSPerSecondStandardError = &e
-		}
-	}
-	return r, nil
+	return nil
 }
 
-func (p *Problem) point(step, chains int, cost samplers.Cost, seconds float64, counts *tally, positions []int) point {
-	at := point{Step: step, Seconds: &seconds, Evaluations: float64(total(cost)) / float64(chains)}
-	at.LogRMSE, at.StandardError = counts.logRMSE()
+// worth notes the effective sample size, and warns of one that says little.
+func (b *bench) worth(e *sampleSize, s Spec, chains int, evaluations, seconds float64) {
+	perStep := 1000 / float64(e.Kept)
+	b.estimate("ess")(e.Mean*perStep, e.StandardError*perStep)
+	b.estimate("ess-by-evaluation")(e.Mean*perStep/evaluations, e.StandardError*perStep/evaluations)
+	b.number("ess-least", e.Min*perStep)
+	b.number("ess-most", e.Max*perStep)
+	b.number("ess-paper", e.PaperMedian*perStep)
+	b.number("r-hat", e.RHat)
+	// The kept steps took their share of the time.
+	perSecond := float64(chains*s.Steps) / float64(e.Kept) / seconds
+	b.estimate("ess-by-second")(e.Mean*perSecond, e.StandardError*perSecond)
+	switch {
+	case samplers.Describe(s.Name).Interacting:
+		b.warn("its chains are particles that stand for the target jointly: log RMSE and effective sample size of " +
+			"single ones say little")
+	case e.Still > 0:
+		b.warn("%d of %d observables of a chain never changed and count as one draw each: its effective sample size "+
+			"says little", e.Still, e.Observables*chains)
+	case e.RHat > 1.1:
+		b.warn("its chains disagree (split R-hat up to %.3g): its effective sample size is too high", e.RHat)
+	}
+}
+
+// point adds a point to every curve.
+func (p *Problem) point(b *bench, step, evaluations, seconds float64, counts *tally, positions []int) {
+	add := func(bySteps, byEvaluations string, y, e float64) {
+		b.pointAt(bySteps, sample{step, seconds, y, e})
+		b.pointAt(byEvaluations, sample{evaluations, 0, y, e})
+	}
+	value, e := counts.logRMSE()
+	add(byStep, byEvaluation, value, e)
 	if p.Reference != nil {
 		set := newBinarySet(p.Reference.set.slots)
 		set.add(positions)
 		value, e := squaredDiscrepancy(set, p.Reference.set, p.Reference.self)
-		at.MMD2 = &value
-		_, at.MMD2StandardError = known(value, e)
+		add(mmd, mmdByCost, math.Log(value), e/value)
 	}
-	return at
 }
 
-func total(c samplers.Cost) int64 { return int64(c.Energies + c.Gradients + c.Conditionals) }
+func total(c samplers.Cost) float64 { return float64(c.Energies + c.Gradients + c.Conditionals) }
 
-// known drops an error that is not defined.
-func known(value, standardError float64) (float64, *float64) {
-	if math.IsNaN(standardError) {
-		return value, nil
-	}
-	return value, &standardError
-}
+// budgets are what samplers are compared at, the smallest that one of a panel spent.
+var budgets = []string{"steps", "evaluations", "seconds"}
 
-// Comparison shows log RMSE, and MMD where it is measured, at equal budgets, the smallest that a sampler of
-// the run spent: of steps, of evaluations per chain, and of seconds.
-type comparison struct {
-	Steps       int     `json:"steps"`
-	Evaluations float64 `json:"evaluations"`
-	// Seconds of all chains; absent without timings.
-	Seconds *float64  `json:"seconds,omitempty"`
-	Rows    []budgets `json:"rows"`
-}
-
-// budgets is one sampler at each budget, at its last point within it.
-type budgets struct {
-	Sampler       string   `json:"sampler"`
-	AtSteps       *reached `json:"at_equal_steps,omitempty"`
-	AtEvaluations *reached `json:"at_equal_evaluations,omitempty"`
-	AtSeconds     *reached `json:"at_equal_seconds,omitempty"`
-}
-
-// reached is where a sampler was when its budget was spent.
-type reached struct {
-	Step          int       `json:"step"`
-	LogRMSE       logarithm `json:"log_rmse"`
-	StandardError *float64  `json:"standard_error,omitempty"`
-	// MMD2 as in [Point].
-	MMD2              *float64 `json:"mmd2,omitempty"`
-	MMD2StandardError *float64 `json:"mmd2_standard_error,omitempty"`
-}
-
-func compareBudgets(results []*Result) *comparison {
-	c := &comparison{Steps: math.MaxInt, Evaluations: math.Inf(1)}
-	seconds := math.Inf(1)
-	for _, r := range results {
-		last := r.Curve[len(r.Curve)-1]
-		c.Steps = min(c.Steps, last.Step)
-		c.Evaluations = math.Min(c.Evaluations, last.Evaluations)
-		seconds = math.Min(seconds, *last.Seconds)
-	}
-	c.Seconds = &seconds
-	for _, r := range results {
-		c.Rows = append(c.Rows, budgets{
-			Sampler:       r.Sampler,
-			AtSteps:       r.reached(func(p point) bool { return p.Step <= c.Steps }),
-			AtEvaluations: r.reached(func(p point) bool { return p.Evaluations <= c.Evaluations }),
-			AtSeconds:     r.reached(func(p point) bool { return *p.Seconds <= seconds }),
-		})
-	}
-	return c
-}
-
-func (r *Result) reached(within func(point) bool) *reached {
-	var last *reached
-	for _, p := range r.Curve {
-		if within(p) {
-			last = &reached{p.Step, p.LogRMSE, p.StandardError, p.MMD2, p.MMD2StandardError}
+// atEqualBudgets notes where every sampler was when a budget was spent.
+func atEqualBudgets(r *StudyReport) {
+	for _, panel := range r.panels() {
+		for _, by := range []string{byStep, mmd} {
+			for _, budget := range budgets {
+				name, spent := by, func(s sample) float64 { return s.X }
+				switch budget {
+				case "evaluations":
+					name += "-by-evaluation"
+				case "seconds":
+					spent = func(s sample) float64 { return s.Seconds }
+				}
+				least := math.Inf(1)
+				for _, g := range panel.groups {
+					if points := g.cells[0].Curves[name]; len(points) > 0 {
+						least = min(least, spent(points[len(points)-1]))
+					}
+				}
+				for _, g := range panel.groups {
+					for _, s := range g.cells[0].Curves[name] {
+						if spent(s) <= least {
+							g.cells[0].Numbers[by+"-at-"+budget], g.cells[0].Errors[by+"-at-"+budget] = s.Y, s.Error
+						}
+					}
+				}
+				r.note(panel, by+"-at-"+budget, least)
+			}
 		}
 	}
-	return last
 }
 
-// signature is one line with all that the deterministic numbers depend on.
-func signature(p *Problem, o Options, specs []Spec) string {
-	words := []string{"lab:" + p.Kind}
-	for _, parameter := range p.Parameters {
-		words = append(words, parameter.Name+":"+parameter.Value)
+// note completes the definition of a column by the budget.
+func (r *StudyReport) note(panel panel, name string, budget float64) {
+	i := slices.IndexFunc(r.plan.columns, func(c column) bool { return c.name == name })
+	if i >= 0 && logmath.Finite(budget) {
+		r.plan.columns[i].definition += strings.TrimSuffix(fmt.Sprintf(", %.4g of %s", budget, panel.name), " of ")
 	}
-	labels := make([]string, len(specs))
-	for i, s := range specs {
-		labels[i] = s.Label
-		if s.Steps != o.Steps && !strings.Contains(s.Label, "steps=") {
-			labels[i] += ":steps=" + strconv.Itoa(s.Steps)
-		}
-	}
-	words = append(words, "samplers:"+strings.Join(labels, ","))
-	if p.Truth.Run != nil {
-		words = append(words,
-			fmt.Sprintf("truth:%s,chains:%d,steps:%d", p.Truth.Run.Sampler, p.Truth.Run.Chains, p.Truth.Run.Steps))
-	}
-	words = append(words,
-		fmt.Sprintf("chains:%d|steps:%d|warm-up:%d|discard:%s|initial:%s|seed:%d", o.Chains, o.Steps, o.WarmUp,
-			decimal(o.Discard), o.Initial, o.Seed))
-	if o.Version != "" {
-		words = append(words, "version:"+o.Version)
-	}
-	return strings.Join(words, "|")
 }

@@ -4,8 +4,10 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"flag"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -33,22 +35,39 @@ func smallIsing(t *testing.T) *Problem {
 	return p
 }
 
-func compared(t *testing.T, p *Problem, list string, change func(*Options)) *Run {
+// compareOptions are Options with what a study is run with.
+type compareOptions struct {
+	Options
+	StudyOptions
+}
+
+// problems is a comparison on a problem that is made already.
+type problems struct {
+	*Problem
+	Options
+}
+
+func (o problems) register(*flag.FlagSet) {}
+
+func (o problems) plan(_ context.Context, seed uint64) (*plan, error) {
+	p := newComparisonPlan("Samplers on "+described(o.Kind, o.Parameters), o.Chains)
+	return p, p.compare(o.Problem, o.Options, seed)
+}
+
+func compareStudy(p *Problem, o Options) *Study { return newStudy(p.Kind, "", "", problems{p, o}) }
+
+func compared(t *testing.T, p *Problem, list string, change func(*compareOptions)) *StudyReport {
 	t.Helper()
 	specs, err := ParseSpecs(list)
 	if err != nil {
 		t.Fatal(err)
 	}
-	o := Options{Samplers: specs, Chains: 3, Steps: 60, Discard: 0.1, Initial: "independent", Seed: 7, Version: "test",
-		Clock: ticker()}
+	o := compareOptions{Options{Samplers: specs, Chains: 3, Steps: 60, Discard: 0.1, Initial: "independent", now: ticker()},
+		StudyOptions{Seed: 7, Version: "test"}}
 	if change != nil {
 		change(&o)
 	}
-	run, err := compare(context.Background(), p, o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return run
+	return studied(t, compareStudy(p, o.Options), o.StudyOptions)
 }
 
 func text(t *testing.T, v any) string {
@@ -63,29 +82,37 @@ func text(t *testing.T, v any) string {
 // TestReproducible: two runs of a seed are equal but for their times, another
 // seed is not, and a sampler does the same alone as in company.
 func TestReproducible(t *testing.T) {
-	run := func(list string, seed uint64) *Run {
-		r := compared(t, smallIsing(t), list, func(o *Options) { o.Seed, o.Clock, o.WarmUp = seed, nil, 20 })
-		r.withoutTimes()
+	run := func(list string, seed uint64) *StudyReport {
+		r := compared(t, smallIsing(t), list,
+			func(o *compareOptions) { o.Seed, o.now, o.WarmUp = seed, clock, 20 })
+		r.WithoutTimes()
 		return r
 	}
 	first, second := run("gibbs,dula:step-size=0.4,dmala,d-svgd", 7), run("gibbs,dula:step-size=0.4,dmala,d-svgd", 7)
 	if d := cmp.Diff(text(t, first), text(t, second)); d != "" {
 		t.Errorf("two runs of one seed differ:\n%s", d)
 	}
-	for _, word := range []string{"seconds", "timing", "threads"} {
+	for _, word := range []string{"seconds", "by-second"} {
 		if strings.Contains(text(t, first), word) {
 			t.Errorf("%q is left in a result without times", word)
 		}
 	}
-	if text(t, run("gibbs", 8).Samplers[0]) == text(t, first.Samplers[0]) {
+	if text(t, run("gibbs", 8).Cells[0].Numbers) == text(t, first.Cells[0].Numbers) {
 		t.Error("two seeds give one result")
 	}
 	// Chains that cannot move show where they start: by the seed.
-	if run("dula:step-size=0.001", 7).Samplers[0].LogRMSE == run("dula:step-size=0.001", 8).Samplers[0].LogRMSE {
+	still := func(seed uint64) float64 { return run("dula:step-size=0.001", seed).Cells[0].Numbers[byStep] }
+	if still(7) == still(8) {
 		t.Error("two seeds start at the same states")
 	}
-	alone := run("dmala", 7)
-	if d := cmp.Diff(text(t, first.Samplers[2]), text(t, alone.Samplers[0])); d != "" {
+	alone, company := run("dmala", 7).Cells[0], first.Cells[2]
+	for _, budget := range budgets { // these depend on the others
+		for _, c := range []*cellResult{alone, company} {
+			delete(c.Numbers, byStep+"-at-"+budget)
+			delete(c.Errors, byStep+"-at-"+budget)
+		}
+	}
+	if d := cmp.Diff(text(t, company), text(t, alone)); d != "" {
 		t.Errorf("a sampler in company and alone:\n%s", d)
 	}
 }
@@ -94,40 +121,45 @@ func TestReproducible(t *testing.T) {
 // budgets and times follows from the counts.
 func TestBudgets(t *testing.T) {
 	run := compared(t, smallIsing(t), "gibbs,lb-1,gwg:steps=30", nil)
-	gibbs, lb, gwg := run.Samplers[0], run.Samplers[1], run.Samplers[2]
+	gibbs, lb, gwg := run.Cells[0], run.Cells[1], run.Cells[2]
 	// lb-1 evaluates the proposal and its 6 neighbours.
 	for _, c := range []struct {
-		r       *Result
-		steps   int
-		perStep float64
+		r              *cellResult
+		steps, perStep float64
 	}{{gibbs, 60, 1}, {lb, 60, 7}, {gwg, 30, 1}} {
-		if c.r.Steps != c.steps || c.r.Evaluations.PerStep != c.perStep ||
-			c.r.Evaluations.Total() != int64(c.perStep)*int64(c.steps)*3 {
-			t.Errorf("%s: %d steps, evaluations %+v", c.r.Sampler, c.r.Steps, c.r.Evaluations)
+		n, name := c.r.Numbers, c.r.label("sampler")
+		if n["evaluations"] != c.perStep ||
+			n["energies"]+n["gradients"]+n["conditionals"] != c.perStep*c.steps*3 {
+			t.Errorf("%s: evaluations %v", name, n)
 		}
-		near(t, c.r.Sampler+" seconds", c.r.Timing.Seconds, float64(c.steps)/1000, 1e-12)
+		near(t, name+" seconds", n["seconds"], c.steps/1000, 1e-12)
 		kept := c.steps - c.steps/10
-		near(t, c.r.Sampler+" ESS per second", c.r.Timing.ESSPerSecond, 3*c.r.ESS.Mean/(float64(kept)/1000), 1e-9)
-		near(t, c.r.Sampler+" ESS per evaluation", c.r.ESS.PerEvaluation, c.r.ESS.Mean/float64(kept)/c.perStep, 1e-12)
-		last := c.r.Curve[len(c.r.Curve)-1]
-		if last.Step != c.steps || last.LogRMSE != c.r.LogRMSE || last.Evaluations != c.perStep*float64(c.steps) {
-			t.Errorf("%s: last point %+v", c.r.Sampler, last)
+		near(t, name+" ESS per second", n["ess-by-second"], 3*n["ess"]*kept/1000/(kept/1000), 1e-9)
+		near(t, name+" ESS per evaluation", n["ess-by-evaluation"], n["ess"]/c.perStep, 1e-12)
+		points := c.r.Curves[byStep]
+		last, cost := points[len(points)-1], c.r.Curves[byEvaluation][len(points)-1]
+		if last.X != c.steps || last.Y != n[byStep] || cost.X != c.perStep*c.steps || cost.Y != last.Y {
+			t.Errorf("%s: last points %+v, %+v", name, last, cost)
 		}
 	}
-	if gibbs.Evaluations.Conditionals == 0 || lb.Evaluations.Energies == 0 || gwg.Evaluations.Gradients == 0 {
+	if gibbs.Numbers["conditionals"] == 0 || lb.Numbers["energies"] == 0 || gwg.Numbers["gradients"] == 0 {
 		t.Error("evaluations are counted as another kind")
 	}
-	b := run.Comparison
-	if b.Steps != 30 || b.Evaluations != 30 || math.Abs(*b.Seconds-0.03) > 1e-9 {
-		t.Errorf("budgets %d steps, %v evaluations, %v seconds", b.Steps, b.Evaluations, *b.Seconds)
+	definitions := run.Text(0)
+	for _, want := range []string{"fewest steps of a sampler, 30\n", "fewest evaluations of a sampler, 30\n",
+		"fewest seconds of a sampler, 0.03\n"} {
+		if !strings.Contains(definitions, want) {
+			t.Errorf("no %q in\n%s", want, definitions)
+		}
 	}
-	for i, want := range [][3]int{{30, 30, 30}, {30, 4, 30}, {30, 30, 30}} {
-		row := b.Rows[i]
-		got := [3]int{row.AtSteps.Step, row.AtEvaluations.Step, row.AtSeconds.Step}
+	for i, want := range [][3]float64{{30, 30, 30}, {30, 4, 30}, {30, 30, 30}} {
+		c := run.Cells[i]
 		// A curve has a point within a step or two of any budget.
-		for k := range got {
-			if got[k] > want[k] || got[k] < want[k]-2 {
-				t.Errorf("%s at equal budgets: steps %v, want at most %v", row.Sampler, got, want)
+		for k, budget := range budgets {
+			at := slices.IndexFunc(c.Curves[byStep],
+				func(s sample) bool { return s.Y == c.Numbers[byStep+"-at-"+budget] })
+			if got := c.Curves[byStep][at].X; got > want[k] || got < want[k]-2 {
+				t.Errorf("%s at equal %s: step %v, want at most %v", c.label("sampler"), budget, got, want[k])
 			}
 		}
 	}
@@ -136,40 +168,41 @@ func TestBudgets(t *testing.T) {
 // TestMovement: acceptance, proposed and changed slots agree with what they
 // must be for samplers that propose one slot, or accept always.
 func TestMovement(t *testing.T) {
-	run := compared(t, smallIsing(t), "gwg,dula:step-size=0.4", func(o *Options) { o.Steps = 400 })
-	gwg, dula := run.Samplers[0], run.Samplers[1]
-	if gwg.Proposed != 1 || !(gwg.Acceptance > 0.5 && gwg.Acceptance < 1) {
-		t.Errorf("gwg proposes %v slots, acceptance %v", gwg.Proposed, gwg.Acceptance)
+	run := compared(t, smallIsing(t), "gwg,dula:step-size=0.4", func(o *compareOptions) { o.Steps = 400 })
+	gwg, dula := run.Cells[0].Numbers, run.Cells[1].Numbers
+	if gwg["proposed"] != 1 || !(gwg["acceptance"] > 0.5 && gwg["acceptance"] < 1) {
+		t.Errorf("gwg proposes %v slots, acceptance %v", gwg["proposed"], gwg["acceptance"])
 	}
-	near(t, "gwg changed", gwg.Changed, gwg.Acceptance, 1e-12)
-	if dula.Acceptance != 1 || dula.Proposed != dula.Changed || *dula.AcceptanceStandardError != 0 {
+	near(t, "gwg changed", gwg["changed"], gwg["acceptance"], 1e-12)
+	if e, known := run.Cells[1].Errors["acceptance"]; dula["acceptance"] != 1 || dula["proposed"] != dula["changed"] ||
+		e != 0 || !known {
 		t.Errorf("dula: %+v", dula)
 	}
-	if !gwg.Exact || dula.Exact || *dula.StepSize != 0.4 || gwg.StepSize != nil {
+	if _, has := gwg["step-size"]; gwg["exact"] != 1 || dula["exact"] != 0 || dula["step-size"] != 0.4 || has {
 		t.Error("exactness or step size is wrong")
 	}
-	single := compared(t, smallIsing(t), "gwg", func(o *Options) { o.Chains = 1 })
-	if r := single.Samplers[0]; r.AcceptanceStandardError != nil || r.LogRMSEStandardError != nil ||
-		r.ESS.StandardError != nil || r.Timing.ESSPerSecondStandardError != nil {
-		t.Error("one chain has a standard error between chains")
+	single := compared(t, smallIsing(t), "gwg", func(o *compareOptions) { o.Chains = 1 })
+	for name, e := range single.Cells[0].Errors {
+		if e != 0 || !strings.Contains(name, "-at-") {
+			t.Errorf("one chain has a standard error between chains, of %s", name)
+		}
 	}
 }
 
 // TestWarmUp tunes what is not given and nothing else, and its steps are not
 // measured.
 func TestWarmUp(t *testing.T) {
-	run := compared(t, smallIsing(t), "dmala,dmala:step-size=0.05,gibbs", func(o *Options) { o.WarmUp = 100 })
-	free, fixed, gibbs := run.Samplers[0], run.Samplers[1], run.Samplers[2]
-	if !free.WarmUp.Tuned || *free.StepSize < 0.3 {
-		t.Errorf("a free step size came out as %v, %+v", *free.StepSize, free.WarmUp)
+	run := compared(t, smallIsing(t), "dmala,dmala:step-size=0.05,gibbs", func(o *compareOptions) { o.WarmUp = 100 })
+	free, fixed, gibbs := run.Cells[0].Numbers, run.Cells[1].Numbers, run.Cells[2].Numbers
+	if free["tuned"] != 1 || free["step-size"] < 0.3 {
+		t.Errorf("a free step size came out as %v", free["step-size"])
 	}
-	if fixed.WarmUp.Tuned || *fixed.StepSize != 0.05 || gibbs.WarmUp.Tuned {
-		t.Errorf("a given step size became %v, %+v", *fixed.StepSize, fixed.WarmUp)
+	if fixed["tuned"] != 0 || fixed["step-size"] != 0.05 || gibbs["tuned"] != 0 {
+		t.Errorf("a given step size became %v", fixed["step-size"])
 	}
-	for _, r := range run.Samplers {
-		if r.WarmUp.Evaluations != 300 || r.Evaluations.Total() != 180 {
-			t.Errorf("%s: %d evaluations in the warm-up, %d measured", r.Sampler, r.WarmUp.Evaluations,
-				r.Evaluations.Total())
+	for _, c := range run.Cells {
+		if n := c.Numbers; n["warm-up-evaluations"] != 300 || n["energies"]+n["gradients"]+n["conditionals"] != 180 {
+			t.Errorf("%s: %v", c.label("sampler"), n)
 		}
 	}
 }
@@ -181,8 +214,8 @@ func TestStochasticGradient(t *testing.T) {
 	if d := cmp.Diff(text(t, once), text(t, again)); d != "" {
 		t.Error(d)
 	}
-	if once.Samplers[1].Evaluations.PerStep != 2 {
-		t.Errorf("DMALA with a stochastic gradient: %+v", once.Samplers[1].Evaluations)
+	if n := once.Cells[1].Numbers; n["evaluations"] != 2 {
+		t.Errorf("DMALA with a stochastic gradient: %v", n)
 	}
 }
 
@@ -194,21 +227,28 @@ func TestAll(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, p := range map[string]*Problem{"potts": potts, "ising": smallIsing(t)} {
-		run := compared(t, p, "all", func(o *Options) { o.Steps = 8 })
+		run := compared(t, p, "all", func(o *compareOptions) { o.Steps = 8 })
 		seen := map[string]bool{}
-		for _, r := range run.Samplers {
-			seen[r.Name] = true
+		for _, c := range run.Cells {
+			seen[c.label("sampler")] = true
 		}
-		for _, l := range run.LeftOut {
-			if seen[l.Sampler] || !strings.Contains(l.Reason, l.Sampler) || !strings.Contains(l.Reason, "needs") {
-				t.Errorf("%s: %s left out: %s", name, l.Sampler, l.Reason)
+		left := 0
+		for _, note := range run.plan.notes {
+			reason, found := strings.CutPrefix(note, "left out: ")
+			if !found {
+				continue
 			}
-			seen[l.Sampler] = true
+			sampler, _, needs := strings.Cut(reason, " needs ")
+			if seen[sampler] || !needs || !slices.Contains(samplers.Names(), sampler) {
+				t.Errorf("%s: %s", name, note)
+			}
+			seen[sampler] = true
+			left++
 		}
 		if len(seen) != len(samplers.Names()) {
 			t.Errorf("%s: %d of %d samplers are accounted for", name, len(seen), len(samplers.Names()))
 		}
-		if name == "potts" && len(run.LeftOut) == 0 {
+		if name == "potts" && left == 0 {
 			t.Error("every kernel, those for binary slots too, runs on a Potts model")
 		}
 	}
@@ -236,14 +276,14 @@ func TestExactness(t *testing.T) {
 	}
 	for name, p := range problems {
 		run := compared(t, p, "gibbs,gwg,dmala:step-size=1,gibbs-x:block=2",
-			func(o *Options) { o.Steps, o.Chains, o.Initial = 3000, 8, "uniform" })
-		for _, r := range run.Samplers {
+			func(o *compareOptions) { o.Steps, o.Chains, o.Initial = 3000, 8, "uniform" })
+		for _, c := range run.Cells {
+			n := c.Numbers
 			// Root mean square error of one chain by its ESS, with the
 			// largest variance an observable can have, 1 for spins.
-			most := math.Log(1/math.Sqrt(r.ESS.Min)) + 0.7
-			if !r.Exact || !(float64(r.LogRMSE) < most) {
-				t.Errorf("%s: %s, exact %v: log RMSE %v after 3000 steps, ESS at least %v", name, r.Sampler, r.Exact,
-					r.LogRMSE, r.ESS.Min)
+			most := math.Log(1/math.Sqrt(n["ess-least"]*2.7)) + 0.7
+			if n["exact"] != 1 || !(n[byStep] < most) {
+				t.Errorf("%s: %v: after 3000 steps %v", name, c.Labels, n)
 			}
 		}
 	}
@@ -251,19 +291,21 @@ func TestExactness(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	run := compared(t, unkind, "gibbs,mlm-mh", func(o *Options) { o.Steps, o.Initial = 2000, "uniform" })
-	if run.Samplers[0].Exact || !run.Samplers[1].Exact || !(run.Samplers[0].LogRMSE > run.Samplers[1].LogRMSE+0.5) {
-		t.Errorf("wrong conditionals: log RMSE of gibbs %v, of mlm-mh %v", run.Samplers[0].LogRMSE,
-			run.Samplers[1].LogRMSE)
+	run := compared(t, unkind, "gibbs,mlm-mh", func(o *compareOptions) { o.Steps, o.Initial = 2000, "uniform" })
+	gibbs, mlm := run.Cells[0].Numbers, run.Cells[1].Numbers
+	if gibbs["exact"] != 0 || mlm["exact"] != 1 || !(gibbs[byStep] > mlm[byStep]+0.5) {
+		t.Errorf("wrong conditionals: log RMSE of gibbs %v, of mlm-mh %v", gibbs[byStep], mlm[byStep])
 	}
 }
 
 func TestSignature(t *testing.T) {
-	run := compared(t, smallIsing(t), "gibbs:steps=9,dmala:step-size=0.4", nil)
-	want := "lab:ising|size:2x3|coupling:0.1|field:0.2|samplers:gibbs:steps=9,dmala:step-size=0.4|chains:3|steps:60|" +
-		"warm-up:0|discard:0.1|initial:independent|seed:7|version:test"
-	if run.Signature != want {
-		t.Errorf("got  %s\nwant %s", run.Signature, want)
+	s := study(t, "ising", "size", "2x3", "samplers", "gibbs:steps=9,dmala:step-size=0.4", "chains", "3", "steps", "60",
+		"warm-up", "0")
+	want := "lab:ising|chains:3|coupling:0.1|discard:0.1|field:0.2|initial:uniform|" +
+		"samplers:gibbs:steps=9,dmala:step-size=0.4|size:2x3|steps:60|truth:auto|truth-sweeps:0|warm-up:0|seed:7|" +
+		"version:test"
+	if got := s.signature(StudyOptions{Seed: 7, Version: "test"}); got != want {
+		t.Errorf("got  %s\nwant %s", got, want)
 	}
 }
 
@@ -323,11 +365,11 @@ func TestBadComparisons(t *testing.T) {
 	for _, test := range tests {
 		specs, err := ParseSpecs(test.list)
 		if err == nil {
-			o := Options{Samplers: specs, Chains: 3, Steps: 5, Initial: "uniform"}
+			o := Options{Samplers: specs, Chains: 3, Steps: 5, Initial: "uniform", now: clock}
 			if test.change != nil {
 				test.change(&o)
 			}
-			_, err = Compare(context.Background(), potts, o)
+			_, err = compareStudy(potts, o).Run(t.Context(), StudyOptions{})
 		}
 		var option *OptionError
 		if !errors.As(err, &option) || !strings.HasPrefix(err.Error(), test.want) ||
@@ -341,8 +383,8 @@ func TestBadComparisons(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Compare(ctx, potts, Options{Samplers: specs, Chains: 1, Steps: 5, Initial: "uniform"}); !errors.Is(err,
-		context.Canceled) {
+	cancelled := compareStudy(potts, Options{Samplers: specs, Chains: 1, Steps: 5, Initial: "uniform", now: clock})
+	if _, err := cancelled.Run(ctx, StudyOptions{}); !errors.Is(err, context.Canceled) {
 		t.Errorf("a cancelled run: %v", err)
 	}
 }
@@ -355,13 +397,15 @@ func TestOneState(t *testing.T) {
 		t.Fatal(err)
 	}
 	run := compared(t, p, "gibbs,gwg,dmala:step-size=1,hamming-ball",
-		func(o *Options) { o.Clock = func() time.Time { return time.Unix(0, 0) } })
-	if _, err := (&Report{Runs: []*Run{run}}).Write(t.TempDir(), "svg"); err != nil {
+		func(o *compareOptions) { o.now = func() time.Time { return time.Unix(0, 0) } })
+	if _, err := run.Write(t.TempDir(), "svg"); err != nil {
 		t.Fatal(err)
 	}
-	for _, r := range run.Samplers {
-		if !math.IsInf(float64(r.LogRMSE), -1) || r.ESS.Still != 6 || r.Timing.ESSPerSecond != 0 {
-			t.Errorf("%s: %+v, %+v", r.Sampler, r, r.ESS)
+	for _, c := range run.Cells {
+		_, finite := c.Numbers[byStep]
+		_, timed := c.Numbers["ess-by-second"]
+		if finite || timed || len(c.Warnings) != 1 || !strings.HasPrefix(c.Warnings[0], "6 of 6 observables") {
+			t.Errorf("%v: %v, %v", c.Labels, c.Numbers, c.Warnings)
 		}
 	}
 }
@@ -372,8 +416,8 @@ func TestWarnings(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	run := compared(t, p, "gibbs,dula:step-size=0.02,d-svgd", func(o *Options) { o.Steps = 200 })
-	all := strings.Join(run.warnings(), "\n")
+	run := compared(t, p, "gibbs,dula:step-size=0.02,d-svgd", func(o *compareOptions) { o.Steps = 200 })
+	all := strings.Join(run.Warnings(), "\n")
 	for _, want := range []string{"estimates of a long run (gibbs, 16 chains × 180 steps)", "do not agree",
 		"dula:step-size=0.02: 27 of 27 observables of a chain never changed", "gibbs: ",
 		"d-svgd: its chains are particles"} {
@@ -382,7 +426,7 @@ func TestWarnings(t *testing.T) {
 		}
 	}
 	if fine := compared(t, smallIsing(t), "gibbs-x:block=6",
-		func(o *Options) { o.Steps = 1000 }).warnings(); len(fine) > 0 {
+		func(o *compareOptions) { o.Steps = 1000 }).Warnings(); len(fine) > 0 {
 		t.Errorf("warnings of independent draws: %v", fine)
 	}
 }
@@ -390,28 +434,20 @@ func TestWarnings(t *testing.T) {
 // TestKeptResults: a comparison with a folder measures a sampler once, and finds
 // the same as one without.
 func TestKeptResults(t *testing.T) {
-	p, dir, steps := smallIsing(t), t.TempDir(), 0
-	options := DefaultOptions()
-	options.Chains, options.Steps, options.WarmUp = 2, 20, 0
-	whole, err := Compare(t.Context(), p, options)
-	if err != nil {
-		t.Fatal(err)
-	}
+	dir, steps := t.TempDir(), 0
+	small := func() *Study { return study(t, "ising", "size", "2x3", "chains", "2", "steps", "20", "warm-up", "0") }
+	whole := studied(t, small(), StudyOptions{Seed: 1})
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	options.Folder = dir
-	options.Observe = func(at Progress) {
+	o := StudyOptions{Seed: 1, Folder: dir, Observe: func(Progress) {
 		if steps++; steps == 50 {
 			cancel()
 		}
-	}
-	if _, err := Compare(ctx, p, options); !errors.Is(err, context.Canceled) {
+	}}
+	if _, err := small().Run(ctx, o); !errors.Is(err, context.Canceled) {
 		t.Fatal(err)
 	}
-	resumed, err := Compare(t.Context(), p, options)
-	if err != nil {
-		t.Fatal(err)
-	}
+	resumed := studied(t, small(), o)
 	// Two samplers were done; the third began anew.
 	if steps != 50+40 {
 		t.Errorf("%d steps in all", steps)

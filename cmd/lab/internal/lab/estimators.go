@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strings"
 
-
 	"infill/internal/logmath"
 	"infill/samplers"
 )

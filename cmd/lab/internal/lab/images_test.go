@@ -277,3 +277,14 @@ func TestReadPictures(t *testing.T) {
 	}
 }
 
+// symmetricNormals are couplings N(0, scale²) of every two sites.
+func symmetricNormals(sites int, scale float64, r *rand.Rand) []float64 {
+	w := make([]float64, sites*sites)
+	for i := range sites {
+		for j := range i {
+			w[i*sites+j] = scale * r.NormFloat64()
+			w[j*sites+i] = w[i*sites+j]
+		}
+	}
+	return w
+}

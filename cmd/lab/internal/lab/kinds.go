@@ -177,7 +177,8 @@ type choice struct {
 	of []string
 }
 
-func choiceVar(f *flag.FlagSet, to *string, name string, of []string, usage string) {
+// ChoiceVar defines the flag of one of a list.
+func ChoiceVar(f *flag.FlagSet, to *string, name string, of []string, usage string) {
 	f.Var(&choice{to, of}, name, strings.Join(of, "|")+": "+usage)
 }
 

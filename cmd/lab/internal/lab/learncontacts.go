@@ -50,7 +50,7 @@ func (o *learnContacts) register(f *flag.FlagSet) {
 	repeatsVar(f, &o.repeats)
 }
 
-func (o *learnContacts) plan(context.Context) (*plan, error) {
+func (o *learnContacts) plan(context.Context, uint64) (*plan, error) {
 	if err := o.training.check(o.samplers); err != nil {
 		return nil, err
 	}
@@ -85,7 +85,7 @@ func (o *learnContacts) plan(context.Context) (*plan, error) {
 			{name: "acceptance", format: "%.2f", definition: "of proposals, at the last update"},
 			{name: "seconds", format: "%.1f", definition: secondsAre + " of a training", timed: true},
 		},
-		curves: []curve{{"recall", "update", "recall of contacts"}},
+		curves: []curve{{name: "recall", x: "update", y: "recall of contacts"}},
 		notes: []string{fmt.Sprintf("recall of pairs in any order: %.3f",
 			float64(n)/float64(truth.sites*(truth.sites-1)))},
 	}

@@ -91,7 +91,7 @@ func (o *learnImages) register(f *flag.FlagSet) {
 // maxListed is the most pixels of which all images are listed for an exact log Z.
 const maxListed = 16
 
-func (o *learnImages) plan(context.Context) (*plan, error) {
+func (o *learnImages) plan(context.Context, uint64) (*plan, error) {
 	if err := o.training.check(o.samplers); err != nil {
 		return nil, err
 	}
@@ -133,7 +133,7 @@ func (o *learnImages) plan(context.Context) (*plan, error) {
 			{name: "acceptance", format: "%.2f", definition: "of proposals, at the last update"},
 			{name: "seconds", format: "%.0f", definition: secondsAre + " of training and evaluation", timed: true},
 		},
-		curves: []curve{{"difference", "update", "mean U of data less that of chains"}},
+		curves: []curve{{name: "difference", x: "update", y: "mean U of data less that of chains"}},
 	}
 	for _, spec := range o.samplers {
 		p.add(o.repeats, func(ctx context.Context, b *bench) error { return o.train(ctx, b, spec, data, test) },

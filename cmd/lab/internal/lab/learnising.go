@@ -82,7 +82,7 @@ func (o *learnIsing) register(f *flag.FlagSet) {
 // maxLearnt bounds the sites whose couplings are learnt: W has their square.
 const maxLearnt = 1 << 11
 
-func (o *learnIsing) plan(ctx context.Context) (*plan, error) {
+func (o *learnIsing) plan(ctx context.Context, _ uint64) (*plan, error) {
 	if err := o.training.check(o.samplers); err != nil {
 		return nil, err
 	}
@@ -98,7 +98,7 @@ func (o *learnIsing) plan(ctx context.Context) (*plan, error) {
 			{name: "acceptance", format: "%.2f", definition: "of proposals, at the last update"},
 			{name: "seconds", format: "%.1f", definition: secondsAre + " of a training", timed: true},
 		},
-		curves: []curve{{"log-rmse", "update", "log RMSE of W (natural)"}},
+		curves: []curve{{name: "log-rmse", x: "update", y: "log RMSE of W (natural)"}},
 	}
 	data := newOnce(func(ctx context.Context, b *bench) ([]int, error) { return o.states(ctx, b) })
 	truth, err := o.truth()

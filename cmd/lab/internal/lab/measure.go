@@ -1,35 +1,13 @@
 package lab
 
 import (
-	"encoding/json"
 	"math"
 	"slices"
 
 	"gonum.org/v1/gonum/stat"
 
-	"infill/internal/logmath"
 	"infill/samplers"
 )
-
-// A logarithm is a natural logarithm; that of 0, -Inf, is null in JSON, which has no infinity.
-type logarithm float64
-
-// MarshalJSON implements json.Marshaler.
-func (l logarithm) MarshalJSON() ([]byte, error) {
-	if math.IsInf(float64(l), -1) {
-		return []byte("null"), nil
-	}
-	return json.Marshal(float64(l))
-}
-
-// UnmarshalJSON implements json.Unmarshaler.
-func (l *logarithm) UnmarshalJSON(text []byte) error {
-	if string(text) == "null" {
-		*l = logarithm(math.Inf(-1))
-		return nil
-	}
-	return json.Unmarshal(text, (*float64)(l))
-}
 
 // tally counts how often each chain was at each category of each slot.
 type tally struct {
@@ -54,7 +32,7 @@ func (t *tally) add(positions []int) {
 
 // logRMSE is the log root mean square error of the running means against the
 // truth; its standard error is that of the mean square, by the delta method.
-func (t *tally) logRMSE() (value logarithm, standardError *float64) {
+func (t *tally) logRMSE() (value, standardError float64) {
 	slots := len(t.problem.Target.Categories())
 	perChain := slots * t.wide
 	squares := make([]float64, len(t.counts)/perChain)
@@ -69,12 +47,8 @@ func (t *tally) logRMSE() (value logarithm, standardError *float64) {
 			squares[c] += d * d / float64(len(t.problem.observables))
 		}
 	}
-	m, e := samplers.MeanAndError(squares)
-	if e != nil && m > 0 {
-		relative := *e / (2 * m)
-		standardError = &relative
-	}
-	return logarithm(math.Log(m) / 2), standardError
+	m, e := meanAndError(squares)
+	return math.Log(m) / 2, e / (2 * m)
 }
 
 // maxSeries bounds the observables whose effective sample size is taken.
@@ -83,26 +57,19 @@ const maxSeries = 64
 // sampleSize is the effective sample size of the kept steps of one chain.
 type sampleSize struct {
 	// Kept steps of each chain, and observables it is taken of: all, or 64 spread evenly where there are more.
-	Kept        int `json:"kept_steps"`
-	Observables int `json:"observables"`
-	// Mean over observables and chains; its error is between chains.
-	Mean          float64  `json:"mean"`
-	StandardError *float64 `json:"standard_error,omitempty"`
-	// Min, Median and Max are over the observables, each a mean over chains.
-	Min    float64 `json:"min"`
-	Median float64 `json:"median"`
-	Max    float64 `json:"max"`
+	Kept, Observables int
+	// Mean over observables and chains; its error is between chains, NaN of a single one.
+	Mean, StandardError float64
+	// Min and Max are over the observables, each a mean over chains.
+	Min, Max float64
 	// Still counts the pairs of chain and observable that never changed, which are taken as one draw.
-	Still int `json:"still"`
+	Still int
 	// PaperMedian is the median over observables, of the first chain, by the
 	// definition of the discrete Langevin paper's code.
-	PaperMedian float64 `json:"paper_median"`
+	PaperMedian float64
 	// RHat is the largest split R-hat of these observables: well above 1, the chains disagree, and an ESS of single
-	// chains overstates. Absent where some chain stands still.
-	RHat *float64 `json:"r_hat,omitempty"`
-	// PerStep is Mean / Kept; PerEvaluation is ESS per state evaluated.
-	PerStep       float64 `json:"per_step"`
-	PerEvaluation float64 `json:"per_evaluation"`
+	// chains overstates. It is not finite where some chain stands still.
+	RHat float64
 }
 
 // effectiveSampleSize takes the ESS of the states of each chain, [chains][steps × slots], from the step first on.
@@ -122,7 +89,6 @@ func effectiveSampleSize(p *Problem, states [][]uint8, first int) *sampleSize {
 	for c := range draws {
 		draws[c] = make([]float64, kept)
 	}
-	largest := 0.0
 	for i, o := range chosen {
 		for c, chain := range states {
 			for t := range draws[c] {
@@ -137,23 +103,22 @@ func effectiveSampleSize(p *Problem, states [][]uint8, first int) *sampleSize {
 			byObservable[i] += size / float64(len(states))
 		}
 		paper[i] = paperSampleSize(draws[0])
-		largest = math.Max(largest, samplers.SplitRHat(draws))
+		e.RHat = math.Max(e.RHat, samplers.SplitRHat(draws))
 	}
-	if logmath.Finite(largest) {
-		e.RHat = &largest
-	}
-	e.Mean, e.StandardError = samplers.MeanAndError(byChain)
-	slices.Sort(byObservable)
+	e.Mean, e.StandardError = meanAndError(byChain)
 	slices.Sort(paper)
-	e.Min, e.Median, e.Max = byObservable[0], middle(byObservable), byObservable[len(byObservable)-1]
-	e.PaperMedian = middle(paper)
-	e.PerStep = e.Mean / float64(kept)
+	e.Min, e.Max = slices.Min(byObservable), slices.Max(byObservable)
+	e.PaperMedian = (paper[(len(paper)-1)/2] + paper[len(paper)/2]) / 2
 	return e
 }
 
-func middle(sorted []float64) float64 {
-	n := len(sorted)
-	return (sorted[(n-1)/2] + sorted[n/2]) / 2
+// meanAndError is a mean with its standard error, NaN of a single value.
+func meanAndError(values []float64) (mean, standardError float64) {
+	mean, e := samplers.MeanAndError(values)
+	if e == nil {
+		return mean, math.NaN()
+	}
+	return mean, *e
 }
 
 // paperSampleSize is N / (1 + 2 Σ_k (1 - k/N) ρ_k) up to the first negative autocorrelation, which is what the code of

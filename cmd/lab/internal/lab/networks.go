@@ -57,7 +57,7 @@ func (o *networks) register(f *flag.FlagSet) {
 	repeatsVar(f, &o.repeats)
 }
 
-func (o *networks) plan(context.Context) (*plan, error) {
+func (o *networks) plan(context.Context, uint64) (*plan, error) {
 	if err := checkedSpecs(o.samplers); err != nil {
 		return nil, err
 	}
@@ -72,7 +72,7 @@ func (o *networks) plan(context.Context) (*plan, error) {
 			{name: "acceptance", format: "%.2f", definition: "of proposals"},
 			{name: "seconds", format: "%.1f", definition: secondsAre + " of all chains", timed: true},
 		},
-		curves: []curve{{"train-ll", "step", "training log-likelihood"}, {"test-rmse", "step", "test RMSE"}},
+		curves: []curve{{name: "train-ll", x: "step", y: "training log-likelihood"}, {name: "test-rmse", x: "step", y: "test RMSE"}},
 		notes:  []string{"every repetition has another fifth of the examples to test with"},
 	}
 	for _, name := range o.data {

@@ -14,29 +14,27 @@ import (
 // TestFigure: twenty series look different from each other, the legend stands outside the
 // frame, and no text leaves the picture.
 func TestFigure(t *testing.T) {
-	run := &Run{Title: "a title that is much longer than the frame is wide, since it says of which model the draws " +
-		"are, of how many chains, and how long they ran"}
+	r := &StudyReport{Title: "a title that is much longer than the frame is wide, since it says of which model the draws " +
+		"are, of how many chains, and how long they ran", plan: newComparisonPlan("", 2)}
 	names := map[string]bool{}
 	for i := range 20 {
-		r := &Result{Sampler: fmt.Sprintf("dmala-adaptive:step-size=0.%02d,balance=sqrt", i),
-			Name: fmt.Sprint("kernel", i), Acceptance: 0.5, Proposed: float64(i),
-			ESS: &sampleSize{PerStep: float64(i + 1)}}
-		e := 0.5
-		r.ESS.StandardError, r.ESS.Kept = &e, 1
-		names[r.Sampler], names[r.Name] = true, true
+		c := &cellResult{Labels: []parameter{{"sampler", fmt.Sprintf("dmala%d:step-size=0.%02d,balance=sqrt", i, i)}}}
+		c.fillMaps()
+		c.Numbers["acceptance"], c.Numbers["proposed"], c.Numbers["ess"], c.Errors["ess"] = 0.5, float64(i), float64(i+1), 0.5
+		names[c.Labels[0].Value], names[fmt.Sprint("dmala", i)] = true, true
 		for step := 1; step < 100; step *= 2 {
-			r.Curve = append(r.Curve, point{Step: step, LogRMSE: logarithm(-i - step)})
+			c.Curves[byStep] = append(c.Curves[byStep], sample{X: float64(step), Y: float64(-i - step)})
 		}
-		run.Samplers = append(run.Samplers, r)
+		r.Cells = append(r.Cells, c)
 	}
 	looks := map[string]bool{}
-	for i := range run.Samplers {
+	for i := range r.Cells {
 		looks[fmt.Sprint(chart.Style(i))] = true
 	}
 	if len(looks) != 20 {
 		t.Errorf("20 series have %d looks", len(looks))
 	}
-	figures, err := (&Report{Runs: []*Run{run}}).figures()
+	figures, err := r.figures()
 	if err != nil || len(figures) < 3 {
 		t.Fatal(figures, err)
 	}
@@ -62,7 +60,7 @@ func TestFigure(t *testing.T) {
 					width, height)
 			}
 		}
-		if lines := slices.Contains([]string{"log-rmse-by-step", "acceptance-by-slots"}, f.Name); lines &&
+		if lines := slices.Contains([]string{"log-rmse", "acceptance-by-proposed"}, f.Name); lines &&
 			legend != 20 {
 			t.Errorf("%s: %d of 20 names stand beside the frame", f.Name, legend)
 		}

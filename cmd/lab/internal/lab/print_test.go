@@ -8,7 +8,6 @@ import (
 	"strconv"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 )
@@ -48,46 +47,27 @@ func golden(t *testing.T, name, got string) {
 
 // TestGoldens: everything but times is the same for a seed, in every form.
 func TestGoldens(t *testing.T) {
-	few := DefaultOptions()
-	few.Chains, few.Steps, few.Seed, few.Version = 2, 40, 3, "X"
+	settings := strings.Fields("chains 2 steps 40")
 	for _, c := range []struct {
-		name, problem, samplers string
-		warmUp, width           int
-		change                  func(*Options)
+		name, study, settings string
+		width                 int
 	}{
-		{"ising.txt", "ising:size=3x3", "gibbs,gwg,dula:step-size=0.4,dmala:step-size=0.8", 5, 0, nil},
-		{"ising-80.txt", "ising:size=2x3,coupling=-0.2", "hamming-ball:block=2,radius=1,dmala", 20, 80, nil},
-		{"potts.txt", "potts:size=2,states=3", "gibbs-x:block=2,dmala:step-size=1,balance=ratio", 0, 0, nil},
-		{"table.csv", "table:categories=2/3,gradient-error=0.5", "gibbs,pafs:radius=2", 500, 0, nil},
-		{"rbm.txt", "rbm:side=2,hidden=2,updates=20,reference-samples=10,reference=block-gibbs,reference-steps=5",
-			"rbm-gibbs,dmala:step-size=0.4", 500, 0, nil},
-		{"ising.json", "ising:size=1x2", "gwg", 500, 0, func(o *Options) { o.Steps = 3 }},
+		{"ising.txt", "ising", "size 3x3 samplers gibbs,gwg,dula:step-size=0.4,dmala:step-size=0.8 warm-up 5", 0},
+		{"ising-80.txt", "ising", "size 2x3 coupling -0.2 samplers hamming-ball:block=2,radius=1,dmala warm-up 20", 80},
+		{"potts.txt", "potts", "size 2 field 0,0,0 samplers gibbs-x:block=2,dmala:step-size=1,balance=ratio warm-up 0", 0},
+		{"table.csv", "table", "categories 2/3 gradient-error 0.5 samplers gibbs,pafs:radius=2", 0},
+		{"rbm.txt", "rbm", "side 2 hidden 2 updates 20 reference-samples 10 reference block-gibbs reference-steps 5 " +
+			"samplers rbm-gibbs,dmala:step-size=0.4", 0},
+		{"ising.json", "ising", "size 1x2 samplers gwg steps 3", 0},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			p, err := NewProblem(t.Context(), c.problem, few.Seed)
-			if err != nil {
-				t.Fatal(err)
-			}
-			o := few
-			if o.WarmUp = c.warmUp; c.change != nil {
-				c.change(&o)
-			}
-			if o.Samplers, err = ParseSpecs(c.samplers); err != nil {
-				t.Fatal(err)
-			}
-			r, err := Compare(t.Context(), p, o)
-			if err != nil {
-				t.Fatal(err)
-			}
+			s := study(t, c.study, append(settings[:4:4], strings.Fields(c.settings)...)...)
+			r := studied(t, s, StudyOptions{Seed: 3, Version: "X"})
 			r.WithoutTimes()
 			golden(t, c.name, written(t, r, filepath.Ext(c.name), c.width))
 		})
 	}
-	o := few
-	bias, err := RunPreset(t.Context(), "dlp-figure-1", o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	bias := studied(t, presetStudy(t, "dlp-figure-1", 2, 40), StudyOptions{Seed: 3})
 	golden(t, "bias.txt", written(t, bias, ".txt", 80))
 	if rows := strings.Count(written(t, bias, ".csv", 0), "\n"); rows != 1+16+11+11 {
 		t.Errorf("%d rows of CSV", rows)
@@ -95,7 +75,7 @@ func TestGoldens(t *testing.T) {
 }
 
 // written is a report in the form of a file's name.
-func written(t *testing.T, r *Report, extension string, width int) string {
+func written(t *testing.T, r *StudyReport, extension string, width int) string {
 	t.Helper()
 	var text []byte
 	var err error
@@ -115,16 +95,13 @@ func written(t *testing.T, r *Report, extension string, width int) string {
 
 // TestTimes: with times a report has seconds, in every form.
 func TestTimes(t *testing.T) {
-	run := compared(t, smallIsing(t), "gibbs,dula:step-size=0.01", func(o *Options) {
-		o.Clock = func() time.Time { return clock() }
-	})
-	r := &Report{Runs: []*Run{run}, Definitions: definitions()}
-	for _, want := range []string{"ESS/s", " s\n", "noisy", "standard error between 3 chains; seed 7"} {
+	r := compared(t, smallIsing(t), "gibbs,dula:step-size=0.01", func(o *compareOptions) { o.now = clock })
+	for _, want := range []string{"ess-by-second", "  seconds\n", "noisy", "standard error between 3 chains; seed 7"} {
 		if !strings.Contains(r.Text(0), want) {
 			t.Errorf("no %q in:\n%s", want, r.Text(0))
 		}
 	}
-	if text := written(t, r, ".csv", 0); strings.Count(text, "\n") != 3 || !strings.Contains(text, "ess_per_second") {
+	if text := written(t, r, ".csv", 0); strings.Count(text, "\n") != 3 || !strings.Contains(text, "ess-by-second") {
 		t.Errorf("CSV:\n%s", text)
 	}
 	if w := strings.Join(r.Warnings(), "\n"); !strings.Contains(w, "dula:step-size=0.01: 18 of 18 observables") {

@@ -38,26 +38,33 @@ type parameter struct {
 	Value string `json:"value"`
 }
 
+func described(kind string, parameters []parameter) string {
+	for _, p := range parameters {
+		kind += ", " + p.Name + " " + p.Value
+	}
+	return kind
+}
+
 // truth is what is known of a target's means, and how.
 type truth struct {
 	// Method tells how: exact methods have no Run.
-	Method string `json:"method"`
+	Method string
 	// Means are of the observables, in their order.
-	Means []float64 `json:"means"`
+	Means []float64
 	// Run is set when the means are estimates of a long run themselves.
-	Run *truthRun `json:"run,omitempty"`
+	Run *truthRun
 }
 
 // truthRun tells how good an estimated truth is.
 type truthRun struct {
-	Sampler string `json:"sampler"`
-	Chains  int    `json:"chains"`
-	Steps   int    `json:"steps"`
+	Sampler string
+	Chains  int
+	Steps   int
 	// StandardError is the root mean square over the observables of the
 	// standard errors between chains: no log RMSE is known below its log.
-	StandardError float64 `json:"standard_error"`
+	StandardError float64
 	// RHat is the split R-hat of the chains' mean observable; absent where it is not defined.
-	RHat *float64 `json:"r_hat,omitempty"`
+	RHat *float64
 }
 
 // observable is a number of one slot.
@@ -136,7 +143,7 @@ func (o *truthOptions) register(f *flag.FlagSet) {
 	if o.method == "" {
 		o.method = truths()[0]
 	}
-	choiceVar(f, &o.method, "truth", truths(), "how the exact means are found, exactly or by a long run")
+	ChoiceVar(f, &o.method, "truth", truths(), "how the exact means are found, exactly or by a long run")
 	WholeVar(f, &o.sweeps, "truth-sweeps", 0, 1<<30,
 		"sweeps of each of the 16 chains of a long run of Gibbs; 0 is 4000")
 }

@@ -180,14 +180,14 @@ func defaultRBM() rbmOptions {
 }
 
 func (o *rbmOptions) register(f *flag.FlagSet) {
-	choiceVar(f, &o.data, "data", rbmData(), "what the machine is trained on; none draws random weights")
+	ChoiceVar(f, &o.data, "data", rbmData(), "what the machine is trained on; none draws random weights")
 	WholeVar(f, &o.side, "side", 2, 16, "the images have this number of pixels squared, the visible units")
 	WholeVar(f, &o.hidden, "hidden", 1, 4096, "hidden units")
 	WholeVar(f, &o.visible, "visible", 1, 4096, "visible units of random weights")
 	numberVar(f, &o.scale, "scale", " of 0 or more", "standard deviation of random weights; biases are N(0, 1)")
 	o.training.register(f)
 	f.Var((*seed)(&o.seed), "target-seed", "seed of the training or of the weights")
-	choiceVar(f, &o.reference, "reference", references(), "what MMD is measured from; auto is exact where possible")
+	ChoiceVar(f, &o.reference, "reference", references(), "what MMD is measured from; auto is exact where possible")
 	WholeVar(f, &o.referenceSamples, "reference-samples", 2, 1<<14, "states of the reference")
 	WholeVar(f, &o.referenceSteps, "reference-steps", 1, 1<<20, "block Gibbs steps behind each state of the reference")
 	o.truth.register(f)
@@ -237,13 +237,11 @@ func (o rbmOptions) problem(ctx context.Context, seed uint64) (*Problem, error) 
 
 // reference is what the maximum mean discrepancy is measured from.
 type reference struct {
-	Method  string `json:"method"`
-	Samples int    `json:"samples"`
-	// Steps of block Gibbs behind each sample; 0 for exact draws.
-	Steps int `json:"steps,omitempty"`
+	Method  string
+	Samples int
 	// AgainstExact is the squared discrepancy of a block Gibbs reference from
 	// as many exact draws, where they can be had.
-	AgainstExact *float64 `json:"against_exact,omitempty"`
+	AgainstExact *float64
 
 	set  *binarySet
 	self float64 // mean kernel within the set
@@ -262,29 +260,24 @@ func (r *reference) draw() error {
 	return nil
 }
 
-// floor is the squared discrepancy that chains would show if they drew from
-// the reference's own law: the mean of several sets of as many draws.
-type floor struct {
-	MMD2              float64 `json:"mmd2"`
-	StandardDeviation float64 `json:"standard_deviation"` // between sets of draws
-	Sets              int     `json:"sets"`
-}
-
+// floorSets is how many sets of draws a floor is of.
 const floorSets = 20
 
-func (r *reference) floor(n int) (*floor, error) {
+// floor is the squared discrepancy that chains would show if they drew from the reference's own law: the mean of
+// several sets of as many draws, and the deviation between them.
+func (r *reference) floor(n int) (mean, deviation float64, err error) {
 	values := make([]float64, floorSets)
 	for i := range values {
 		states, err := r.sample(n, fmt.Sprint("floor ", i))
 		if err != nil {
-			return nil, err
+			return 0, 0, err
 		}
 		set := newBinarySet(r.set.slots)
 		set.add(states)
 		values[i], _ = squaredDiscrepancy(set, r.set, r.self)
 	}
-	mean, deviation := stat.MeanStdDev(values, nil)
-	return &floor{mean, deviation, floorSets}, nil
+	mean, deviation = stat.MeanStdDev(values, nil)
+	return mean, deviation, nil
 }
 
 // refer makes the reference set.
@@ -309,7 +302,6 @@ func (p *Problem) refer(ctx context.Context, o rbmOptions, exact *solved) error 
 		if err != nil {
 			return err
 		}
-		r.Steps = o.referenceSteps
 		r.sample = func(n int, label string) ([]int, error) {
 			streams := samplers.Streams(o.seed, label, n)
 			run, err := samplers.Sample(ctx, kernel, samplers.RandomPositions(p.Target, streams),
@@ -330,7 +322,11 @@ func (p *Problem) refer(ctx context.Context, o rbmOptions, exact *solved) error 
 		r.AgainstExact = &value
 	}
 	p.Reference = r
+	steps := o.referenceSteps
+	if method == "exact" {
+		steps = 0
+	}
 	p.Parameters = append(p.Parameters,
-		parameter{"reference", fmt.Sprintf("%s,samples:%d,steps:%d", method, r.Samples, r.Steps)})
+		parameter{"reference", fmt.Sprintf("%s,samples:%d,steps:%d", method, r.Samples, steps)})
 	return nil
 }

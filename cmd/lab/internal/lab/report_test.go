@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"encoding/xml"
 	"errors"
+	"fmt"
 	"image/png"
 	"io"
 	"os"
@@ -35,9 +36,8 @@ func TestWrite(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	report := func() *Report {
-		return &Report{Runs: []*Run{compared(t, p, "gibbs,dmala:step-size=0.4,dmala:step-size=0.8", nil)},
-			Definitions: definitions()}
+	report := func() *StudyReport {
+		return compared(t, p, "gibbs,dmala:step-size=0.4,dmala:step-size=0.8", nil)
 	}
 	dir := filepath.Join(t.TempDir(), "new", "folder")
 	paths, err := report().Write(dir, "svg")
@@ -45,14 +45,14 @@ func TestWrite(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := []string{
-		"acceptance-by-slots.svg", "ess-per-second.svg", "ess-per-step.svg", "log-mmd-by-second.svg",
-		"log-mmd-by-step.svg",
-		"log-rmse-by-evaluation.svg", "log-rmse-by-second.svg", "log-rmse-by-step.svg", "report.json",
+		"acceptance-by-proposed.svg", "curves.csv", "ess-by-second.svg", "ess.svg", "log-mmd-by-evaluation.svg",
+		"log-mmd-by-second.svg", "log-mmd.svg", "log-rmse-by-evaluation.svg", "log-rmse-by-second.svg", "log-rmse.svg",
+		"report.json", "results.csv",
 	}
 	if got := files(t, dir); !slices.Equal(got, want) || len(paths) != len(want) {
 		t.Errorf("files %v, want %v", got, want)
 	}
-	for _, path := range paths[1:] {
+	for _, path := range paths[3:] {
 		content, err := os.ReadFile(path)
 		if err != nil {
 			t.Fatal(err)
@@ -74,12 +74,11 @@ func TestWrite(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var back Report
-	if err := json.Unmarshal(content, &back); err != nil || len(back.Runs) != 1 || len(back.Runs[0].Samplers) != 3 ||
-		back.Runs[0].Signature == "" {
+	var back StudyReport
+	if err := json.Unmarshal(content, &back); err != nil || len(back.Cells) != 3 || back.Signature == "" {
 		t.Errorf("report.json: %v, %+v", err, back)
 	}
-	for _, word := range []string{"log_rmse", "ess", "evaluations", "standard_error", "mmd2"} {
+	for _, word := range []string{"log-rmse-at-steps", "ess", "evaluations", "acceptance", "log-mmd-at-steps"} {
 		if back.Definitions[word] == "" {
 			t.Errorf("%s is not defined in the report", word)
 		}
@@ -124,45 +123,40 @@ func TestWrite(t *testing.T) {
 	}
 }
 
+// presetStudy is a preset, shorter.
+func presetStudy(t *testing.T, name string, chains, steps int) *Study {
+	t.Helper()
+	s := NewPreset()
+	for flag, value := range map[string]any{"preset": name, "chains": chains, "steps": steps} {
+		if err := s.Flags.Set(flag, fmt.Sprint(value)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return s
+}
+
 // TestPresets: each runs, short, says what it is, and is drawn. The RBM of
 // figure 4 takes seconds to train: TestReference runs its like.
 func TestPresets(t *testing.T) {
-	runs := map[string][]int{"dlp-figure-1": nil, "dlp-figure-2": {18, 7}, "dlp-figure-3": {9},
-		"dlp-figure-7": {4, 4, 4, 4}, "dlp-toy": {4}}
-	for _, p := range Presets() {
-		want, quick := runs[p.Name]
+	cells := map[string]int{"dlp-figure-1": 38, "dlp-figure-2": 25, "dlp-figure-3": 9, "dlp-figure-7": 16, "dlp-toy": 4}
+	for _, f := range figures() {
+		want, quick := cells[f.name]
 		if !quick {
 			continue
 		}
-		t.Run(p.Name, func(t *testing.T) {
-			last, all := 0, 0
-			report, err := RunPreset(context.Background(), p.Name, Options{
-				Chains: 2, Steps: 40, Seed: 1, Clock: ticker(),
-				Observe: func(p Progress) {
-					if p.Step < last || p.Step > p.Steps {
-						t.Fatalf("progress %+v after %d", p, last)
-					}
-					last, all = p.Step, p.Steps
-				},
-			})
-			if err != nil {
-				t.Fatal(err)
-			}
-			if last != all || last == 0 {
-				t.Errorf("progress ends at %d of %d", last, all)
-			}
-			var got []int
-			for _, run := range report.Runs {
-				got = append(got, len(run.Samplers))
-				if run.Samplers[len(run.Samplers)-1].Steps != 40 {
-					t.Errorf("%d steps", run.Samplers[0].Steps)
+		t.Run(f.name, func(t *testing.T) {
+			var last Progress
+			report := studied(t, presetStudy(t, f.name, 2, 40), StudyOptions{Seed: 1, Observe: func(p Progress) {
+				if p.Sampler == last.Sampler && p.Step < last.Step || p.Step > p.Steps {
+					t.Fatalf("progress %+v after %+v", p, last)
 				}
+				last = p
+			}})
+			if f.name != "dlp-figure-1" && (last.Step != last.Steps || last.Steps != 40) {
+				t.Errorf("progress ends at %+v", last)
 			}
-			if !slices.Equal(got, want) || report.Preset != p.Name || report.Title != p.Title {
-				t.Errorf("samplers %v, want %v; %q, %q", got, want, report.Preset, report.Title)
-			}
-			if p.Name == "dlp-figure-1" && len(report.Bias) != 3 {
-				t.Errorf("%d curves", len(report.Bias))
+			if len(report.Cells) != want || report.Title != f.name+": "+f.title {
+				t.Errorf("%d cells, want %d; %q", len(report.Cells), want, report.Title)
 			}
 			dir := t.TempDir()
 			if _, err := report.Write(dir, "svg"); err != nil {
@@ -173,17 +167,17 @@ func TestPresets(t *testing.T) {
 			}
 		})
 	}
-	if len(runs) != len(Presets())-1 {
+	if len(cells) != len(figures())-1 {
 		t.Error("a preset is not run")
 	}
 	var option *OptionError
-	_, err := RunPreset(context.Background(), "dlp-figure-9", Options{})
+	_, err := presetStudy(t, "dlp-figure-9", 1, 1).Run(t.Context(), StudyOptions{})
 	if !errors.As(err, &option) ||
 		!strings.HasPrefix(err.Error(), `preset: "dlp-figure-9" is not one of dlp-figure-1, `) {
 		t.Error(err)
 	}
 	for _, name := range []string{"steps", "chains"} {
-		if err := new(Options).PresetFlags().Set(name, "-1"); err == nil {
+		if err := NewPreset().Flags.Set(name, "-1"); err == nil {
 			t.Errorf("--%s -1: no error", name)
 		}
 	}
@@ -191,18 +185,15 @@ func TestPresets(t *testing.T) {
 
 // Figure 7 gives Gibbs and DULA two and a half times the steps.
 func TestFigure7Steps(t *testing.T) {
-	report, err := RunPreset(context.Background(), "dlp-figure-7", Options{Chains: 1, Steps: 20, Seed: 1})
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, run := range report.Runs {
-		for i, want := range []int{50, 20, 50, 20} {
-			if got := run.Samplers[i].Steps; got != want {
-				t.Errorf("%s: %d steps, want %d", run.Samplers[i].Sampler, got, want)
-			}
+	report := studied(t, presetStudy(t, "dlp-figure-7", 1, 20), StudyOptions{Seed: 1})
+	for i, c := range report.Cells {
+		points := c.Curves[byStep]
+		if got, want := points[len(points)-1].X, []float64{50, 20, 50, 20}[i%4]; got != want {
+			t.Errorf("%v: %v steps, want %v", c.Labels, got, want)
 		}
-		if run.Comparison.Steps != 20 {
-			t.Errorf("compared at %d steps", run.Comparison.Steps)
+		at := slices.IndexFunc(points, func(s sample) bool { return s.Y == c.Numbers[byStep+"-at-steps"] })
+		if points[at].X != 20 {
+			t.Errorf("%v: compared at %v steps", c.Labels, points[at].X)
 		}
 	}
 }

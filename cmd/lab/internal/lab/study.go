@@ -23,6 +23,7 @@ import (
 
 	"github.com/google/renameio/v2/maybe"
 
+	"infill/internal/chart"
 	"infill/internal/logmath"
 	"infill/internal/object"
 	"infill/samplers"
@@ -41,7 +42,7 @@ type Study struct {
 type studySetup interface {
 	register(f *flag.FlagSet)
 	// plan checks the settings and lists the cells.
-	plan(ctx context.Context) (*plan, error)
+	plan(ctx context.Context, seed uint64) (*plan, error)
 }
 
 func newStudy(name, short, help string, setup studySetup) *Study {
@@ -57,19 +58,30 @@ type plan struct {
 	curves  []curve
 	cells   []cell
 	notes   []string // below the table
+	// between names what the errors of single cells are between; "": repetitions.
+	between  string
+	warnings []string
+	// finish, which may be nil, finds the numbers that need all cells.
+	finish func(*StudyReport)
+	draw   func(*StudyReport) ([]chart.Figure, error) // more figures, where not nil
 }
 
 // column is a number that every cell finds.
 type column struct {
 	name, format, definition string
 	timed                    bool // depends on the clock
-	// against names a label of numbers that the column is drawn against.
+	// against names a label of numbers, or a column, that the column is drawn against.
 	against string
+	bar     bool     // the column is drawn as bars
+	table   int      // columns of several tables
+	words   []string // for the numbers 0, 1, ...
 }
 
 // curve is a number that is followed in the course of a cell.
 type curve struct {
 	name, x, y string
+	log        bool // x is drawn by its logarithm
+	byXAlone   bool // and not by seconds
 }
 
 // cell is one training or measurement. Cells that differ in the label repeat alone are repetitions of each other.
@@ -106,6 +118,7 @@ type cellResult struct {
 	Signature string              `json:"signature"`
 	Labels    []parameter         `json:"labels"`
 	Numbers   map[string]float64  `json:"numbers"` // those that are not finite are left out
+	Errors    map[string]float64  `json:"standard_errors,omitempty"`
 	Curves    map[string][]sample `json:"curves,omitempty"`
 	Pictures  []string            `json:"pictures,omitempty"` // files in the folder
 	Warnings  []string            `json:"warnings,omitempty"`
@@ -116,6 +129,7 @@ type sample struct {
 	X       float64 `json:"x"`
 	Seconds float64 `json:"seconds,omitempty"` // of the cell so far
 	Y       float64 `json:"y"`
+	Error   float64 `json:"error,omitempty"` // standard error, where it is known
 }
 
 // bench is what a cell works on.
@@ -143,9 +157,26 @@ func (b *bench) number(name string, value float64) {
 	}
 }
 
+// estimate takes a number with its standard error, which may be NaN.
+func (b *bench) estimate(name string) func(value, standardError float64) {
+	return func(value, standardError float64) {
+		b.number(name, value)
+		if logmath.Finite(value) && logmath.Finite(standardError) {
+			b.result.Errors[name] = standardError
+		}
+	}
+}
+
 func (b *bench) point(curve string, x, y float64) {
-	if logmath.Finite(y) {
-		b.result.Curves[curve] = append(b.result.Curves[curve], sample{x, b.seconds(), y})
+	b.pointAt(curve, sample{X: x, Seconds: b.seconds(), Y: y})
+}
+
+func (b *bench) pointAt(curve string, s sample) {
+	if !logmath.Finite(s.Error) {
+		s.Error = 0
+	}
+	if logmath.Finite(s.Y) {
+		b.result.Curves[curve] = append(b.result.Curves[curve], s)
 	}
 }
 
@@ -205,12 +236,7 @@ func (b *bench) resume(state any) (bool, error) {
 		return false, fmt.Errorf("%s: %w: delete it to begin the training anew", b.checkpoint(), err)
 	}
 	*b.result = k.Result
-	if b.result.Curves == nil {
-		b.result.Curves = map[string][]sample{}
-	}
-	if b.result.Numbers == nil {
-		b.result.Numbers = map[string]float64{}
-	}
+	b.result.fillMaps()
 	b.before = k.Spent
 	return true, nil
 }
@@ -242,7 +268,7 @@ func (b *bench) tick(ctx context.Context, done, of int, state any) error {
 // Run runs the cells one after the other. Cells that the folder holds are not run
 // again; a folder that holds another study, or another seed, is refused.
 func (s *Study) Run(ctx context.Context, o StudyOptions) (*StudyReport, error) {
-	p, err := s.setup.plan(ctx)
+	p, err := s.setup.plan(ctx, o.Seed)
 	if err != nil {
 		return nil, err
 	}
@@ -256,9 +282,9 @@ func (s *Study) Run(ctx context.Context, o StudyOptions) (*StudyReport, error) {
 	for i, c := range p.cells {
 		b := &bench{
 			seed: o.Seed, folder: o.Folder, slug: slug(c.labels), start: clock(), saved: time.Now(),
-			result: &cellResult{Signature: r.Signature, Labels: c.labels, Numbers: map[string]float64{},
-				Curves: map[string][]sample{}},
+			result: &cellResult{Signature: r.Signature, Labels: c.labels},
 		}
+		b.result.fillMaps()
 		for _, l := range c.labels {
 			if l.Name == repeatLabel {
 				b.repeat = l.Value
@@ -276,9 +302,26 @@ func (s *Study) Run(ctx context.Context, o StudyOptions) (*StudyReport, error) {
 			}
 			return nil, fmt.Errorf("%s: %w", strings.Join(values(c.labels), " "), err)
 		}
+		b.result.fillMaps()
 		r.Cells = append(r.Cells, b.result)
 	}
+	if p.finish != nil {
+		p.finish(r)
+	}
 	return r, nil
+}
+
+// fillMaps makes the maps that a file leaves out where they are empty.
+func (c *cellResult) fillMaps() {
+	if c.Numbers == nil {
+		c.Numbers = map[string]float64{}
+	}
+	if c.Errors == nil {
+		c.Errors = map[string]float64{}
+	}
+	if c.Curves == nil {
+		c.Curves = map[string][]sample{}
+	}
 }
 
 // runOrRead runs a cell, unless the folder holds what it found.
@@ -444,6 +487,7 @@ type StudyReport struct {
 	Seed        uint64            `json:"seed"`
 	Parameters  []parameter       `json:"parameters"`
 	Cells       []*cellResult     `json:"cells"`
+	Notes       []string          `json:"notes,omitempty"`
 	Definitions map[string]string `json:"definitions"`
 
 	plan *plan
@@ -459,6 +503,7 @@ func (r *StudyReport) WithoutTimes() {
 		}
 		for _, cell := range r.Cells {
 			delete(cell.Numbers, c.name)
+			delete(cell.Errors, c.name)
 		}
 	}
 	r.plan.columns = columns
@@ -474,7 +519,7 @@ func (r *StudyReport) WithoutTimes() {
 
 // Warnings are sentences about what limits the results.
 func (r *StudyReport) Warnings() []string {
-	var list []string
+	list := slices.Clone(r.plan.warnings)
 	for _, c := range r.Cells {
 		for _, w := range c.Warnings {
 			list = append(list, strings.Join(values(c.Labels), " ")+": "+w)
@@ -485,7 +530,7 @@ func (r *StudyReport) Warnings() []string {
 
 // JSON is the whole report, indented, with a line end.
 func (r *StudyReport) JSON() ([]byte, error) {
-	r.Definitions = map[string]string{}
+	r.Definitions, r.Notes = map[string]string{}, r.plan.notes
 	for _, c := range r.plan.columns {
 		r.Definitions[c.name] = c.definition
 	}

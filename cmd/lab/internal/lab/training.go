@@ -37,11 +37,11 @@ func (o *trainingOptions) register(f *flag.FlagSet) {
 
 // training tells how well a machine learnt its data, where it can be summed exactly.
 type training struct {
-	Patterns int `json:"patterns"` // of the data, each as probable as the others
+	Patterns int // of the data, each as probable as the others
 	// LogLikelihood is the mean over the patterns of log p, in nats; the best any law reaches is -ln(patterns).
-	LogLikelihood *float64 `json:"log_likelihood,omitempty"`
+	LogLikelihood *float64
 	// Mass is the probability of all patterns together.
-	Mass *float64 `json:"mass,omitempty"`
+	Mass *float64
 }
 
 // barsAndStripes lists the images of side × side pixels in which each row, or

@@ -102,26 +102,33 @@ func TestReference(t *testing.T) {
 		t.Fatal(err)
 	}
 	run := compared(t, p, "rbm-gibbs,dula:step-size=0.05",
-		func(o *Options) { o.Chains, o.Steps, o.Initial = 40, 100, "uniform" })
-	if run.Reference.Method != "block-gibbs" || run.Reference.Samples != 300 || run.Reference.Steps != 200 {
-		t.Errorf("reference %+v", run.Reference)
+		func(o *compareOptions) { o.Chains, o.Steps, o.Initial = 40, 100, "uniform" })
+	floor, deviation, err := p.Reference.floor(40)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if p.Reference.Method != "block-gibbs" || p.Reference.Samples != 300 ||
+		!slices.ContainsFunc(p.Parameters, func(q parameter) bool {
+			return q.Name == "reference" && q.Value == "block-gibbs,samples:300,steps:200"
+		}) {
+		t.Errorf("reference %+v of %v", p.Reference, p.Parameters)
 	}
 	// Two sets of 300 draws of one law are closer than 40 draws to 300.
-	if a := run.Reference.AgainstExact; a == nil || !(*a < run.Floor.MMD2) {
-		t.Errorf("block Gibbs from exact draws: %v; floor %v", a, run.Floor.MMD2)
+	if a := p.Reference.AgainstExact; a == nil || !(*a < floor) {
+		t.Errorf("block Gibbs from exact draws: %v; floor %v", a, floor)
 	}
-	for i, r := range run.Samplers {
-		last := r.Curve[len(r.Curve)-1]
-		above := (*last.MMD2 - run.Floor.MMD2) / run.Floor.StandardDeviation
+	for i, c := range run.Cells {
+		points := c.Curves[mmd]
+		above := (math.Exp(points[len(points)-1].Y) - floor) / deviation
 		if i == 0 && !(math.Abs(above) < 4) {
-			t.Errorf("%s ends %v deviations above the floor", r.Sampler, above)
+			t.Errorf("%v ends %v deviations above the floor", c.Labels, above)
 		}
 		if i == 1 && !(above > 4) {
-			t.Errorf("%s, which hardly moves, ends %v deviations above the floor", r.Sampler, above)
+			t.Errorf("%v, which hardly moves, ends %v deviations above the floor", c.Labels, above)
 		}
 	}
-	if run.Floor.Sets != floorSets || !(run.Floor.MMD2 > 0) {
-		t.Errorf("floor %+v", run.Floor)
+	if !(floor > 0) {
+		t.Errorf("floor %v", floor)
 	}
 }
 
