@@ -74,9 +74,7 @@ func (o *armFit) plan(ctx context.Context, _ uint64) (*plan, error) {
 		target, number := problem.Target, fmt.Sprint(repeat-1)
 		if recombined {
 			two := samplers.RandomPositions(target, samplers.Streams(b.seed, "recombined "+number, 2))
-			if target, err = recombine(target, two[:len(two)/2], two[len(two)/2:]); err != nil {
-				return err
-			}
+			target = recombine(target, two[:len(two)/2], two[len(two)/2:])
 		}
 		return o.fit(ctx, b, target, "fit "+number)
 	}, "target", target)

@@ -12,7 +12,6 @@ package lab
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -33,9 +32,6 @@ type arm struct {
 
 // newARM makes the estimator; every slot of the target must be binary.
 func newARM(target samplers.Target) (*arm, error) {
-	if target == nil {
-		return nil, errNoTarget
-	}
 	for j, n := range target.Categories() {
 		if n != 2 {
 			return nil, fmt.Errorf("arm: slot %d has %d categories, and it needs two: %w", j, n,
@@ -45,8 +41,6 @@ func newARM(target samplers.Target) (*arm, error) {
 	return &arm{target: target, slots: len(target.Categories())}, nil
 }
 
-var errNoTarget = errors.New("no target: give one")
-
 func (*arm) evaluations() int { return 2 }
 
 // estimate writes the mean of one estimate per stream to gradient [slots] and returns the mean energy of the
@@ -55,10 +49,6 @@ func (*arm) evaluations() int { return 2 }
 func (a *arm) estimate(ctx context.Context, logits []float64, streams []*rand.Rand,
 	gradient []float64) (energy float64, err error) {
 	n := len(streams)
-	if len(logits) != a.slots || len(gradient) != a.slots || n == 0 {
-		return 0, fmt.Errorf("arm: %d logits and %d gradients for %d slots, from %d streams: give one each per slot "+
-			"and at least one stream", len(logits), len(gradient), a.slots, n)
-	}
 	if len(a.energy) != 2*n {
 		a.states, a.energy = make([]int, 2*n*a.slots), make([]float64, 2*n)
 		a.uniforms = make([]float64, n*a.slots)
@@ -90,10 +80,10 @@ func (a *arm) estimate(ctx context.Context, logits []float64, streams []*rand.Ra
 	return energy, nil
 }
 
-// factorisedOptions set a fit. Zero fields take the defaults.
+// factorisedOptions set a fit.
 type factorisedOptions struct {
-	Steps int     // 500 by default
-	Rate  float64 // of plain gradient ascent, 0.5 by default
+	Steps int
+	Rate  float64 // of plain gradient ascent
 	// NoEntropy looks for the best state. Without it the fit is to exp(U), by the evidence lower bound E[U] + entropy.
 	NoEntropy bool
 }
@@ -113,15 +103,6 @@ func fitFactorised(ctx context.Context, target samplers.Target, streams []*rand.
 	arm, err := newARM(target)
 	if err != nil {
 		return nil, err
-	}
-	if o.Steps == 0 {
-		o.Steps = 500
-	}
-	if o.Rate == 0 {
-		o.Rate = 0.5
-	}
-	if o.Steps < 1 || !(o.Rate > 0) {
-		return nil, fmt.Errorf("a fit of %d steps at rate %v: both must be above 0", o.Steps, o.Rate)
 	}
 	f := &factorised{Logits: make([]float64, arm.slots)}
 	gradient := make([]float64, arm.slots)
@@ -150,22 +131,8 @@ func fitFactorised(ctx context.Context, target samplers.Target, streams []*rand.
 
 // recombine is the target over the ways to take each slot from one of two states of another, [slots] each: category 0
 // takes it from the first, category 1 from the second.
-func recombine(target samplers.Target, first, second []int) (*recombination, error) {
-	if target == nil {
-		return nil, errNoTarget
-	}
-	categories := target.Categories()
-	for _, state := range [][]int{first, second} {
-		if len(state) != len(categories) {
-			return nil, fmt.Errorf("recombination takes two states of %d slots, not %d", len(categories), len(state))
-		}
-		for j, v := range state {
-			if v < 0 || v >= categories[j] {
-				return nil, fmt.Errorf("slot %d of a state has category %d: valid are 0 to %d", j, v, categories[j]-1)
-			}
-		}
-	}
-	return &recombination{target, first, second, slices.Repeat([]int{2}, len(first)), nil}, nil
+func recombine(target samplers.Target, first, second []int) *recombination {
+	return &recombination{target, first, second, slices.Repeat([]int{2}, len(first)), nil}
 }
 
 type recombination struct {

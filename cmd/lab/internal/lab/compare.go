@@ -59,7 +59,7 @@ type Progress struct {
 }
 
 func (o *Options) register(f *flag.FlagSet) {
-	f.Var((*specs)(&o.Samplers), "samplers",
+	samplersVar(f, &o.Samplers, "samplers",
 		"samplers to compare, as gibbs,dmala:step-size=0.4,balance=ratio,gwg:steps=500, or all")
 	WholeVar(f, &o.Chains, "chains", 1, maxChains, "chains of each sampler")
 	WholeVar(f, &o.Steps, "steps", 1, maxSteps, "measured steps of each chain")

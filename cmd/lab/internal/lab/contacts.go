@@ -155,12 +155,12 @@ func defaultContacts() contactsOptions {
 }
 
 func (o *contactsOptions) register(f *flag.FlagSet) {
-	f.Var(&size{&o.rows, &o.columns}, "size", "rows and columns of the lattice that a made-up protein is folded on")
+	sizeVar(f, &o.rows, &o.columns, "rows and columns of the lattice that a made-up protein is folded on")
 	WholeVar(f, &o.states, "states", 2, maxStates, "states of each of its sites")
 	numberVar(f, &o.strength, "strength", " of 0 or more", "standard deviation of the couplings of its contacts")
 	f.StringVar(&o.model, "model", "",
 		"a `FILE` of h and J instead: lines h,SITE,STATE,VALUE and J,SITE,STATE,SITE,STATE,VALUE")
-	f.Var((*seed)(&o.seed), "target-seed", "seed of the made-up protein")
+	seedVar(f, &o.seed, "seed of the made-up protein")
 }
 
 // protein makes or reads it.
@@ -196,10 +196,7 @@ func (o sampledContacts) problem(ctx context.Context, seed uint64) (*Problem, er
 	if err != nil {
 		return nil, err
 	}
-	target, err := newCoupled(protein.sites, protein.states, protein.field, protein.couplings)
-	if err != nil {
-		return nil, err
-	}
+	target := newCoupled(protein.sites, protein.states, protein.field, protein.couplings)
 	p := &Problem{
 		Kind: "contacts", Target: target, consistent: true,
 		Parameters:  parameters(&o, "size", "states", "strength", "model", "target-seed"),

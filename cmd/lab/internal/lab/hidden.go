@@ -27,7 +27,7 @@ func (o *fhmmOptions) register(f *flag.FlagSet) {
 	numberVar(f, &o.noise, "noise", " above 0", "standard deviation of what is observed")
 	numberVar(f, &o.first, "first", " above 0", "probability of 1 at the first time")
 	numberVar(f, &o.keep, "keep", " above 0", "probability that a state stays")
-	f.Var((*seed)(&o.seed), "target-seed", "seed of weights, states and observations")
+	seedVar(f, &o.seed, "seed of weights, states and observations")
 }
 
 // problem has every factor at every time as an observable. Chains can start by the
@@ -76,7 +76,7 @@ func (o *mixtureOptions) register(f *flag.FlagSet) {
 	numberVar(f, &o.scale, "scale", " of 0 or more",
 		"standard deviation of the log-odds of their slots: the larger, the deeper between modes")
 	WholeVar(f, &o.reference, "reference-samples", 2, 1<<14, "exact draws that MMD is measured from")
-	f.Var((*seed)(&o.seed), "target-seed", "seed of the components")
+	seedVar(f, &o.seed, "seed of the components")
 }
 
 // problem has the slots as observables, and exact draws as its reference.
@@ -89,10 +89,7 @@ func (o mixtureOptions) problem(context.Context, uint64) (*Problem, error) {
 			probabilities = append(probabilities, min(max(logmath.Sigmoid(o.scale*r.NormFloat64()), 1e-6), 1-1e-6))
 		}
 	}
-	target, err := newMixture(weights, probabilities)
-	if err != nil {
-		return nil, err
-	}
+	target := newMixture(weights, probabilities)
 	p := &Problem{
 		Kind: "mixture", Target: target, consistent: true,
 		Parameters:  parameters(&o, "slots", "components", "scale", "target-seed"),

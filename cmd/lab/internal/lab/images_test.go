@@ -93,10 +93,7 @@ func TestAnnealedImportance(t *testing.T) {
 			for i, h := range field {
 				base[i] = []float64{logmath.Sigmoid(-2 * h), logmath.Sigmoid(2 * h)}
 			}
-			model, err := newPairwise(symmetricNormals(10, 0.1, r), field)
-			if err != nil {
-				t.Fatal(err)
-			}
+			model := newPairwise(symmetricNormals(10, 0.1, r), field)
 			e, err := targets.Enumerate(t.Context(), model)
 			if err != nil {
 				t.Fatal(err)
@@ -121,10 +118,7 @@ func TestAnnealedImportance(t *testing.T) {
 		}
 	}
 	r := samplers.Streams(1, "m", 1)[0]
-	model, err := newPairwise(symmetricNormals(8, 0.15, r), targets.Normals(r, 8, 0.5))
-	if err != nil {
-		t.Fatal(err)
-	}
+	model := newPairwise(symmetricNormals(8, 0.15, r), targets.Normals(r, 8, 0.5))
 	e, err := targets.Enumerate(t.Context(), model)
 	if err != nil {
 		t.Fatal(err)
@@ -152,10 +146,7 @@ func TestAnnealedImportance(t *testing.T) {
 // TestAnnealedTarget: at every β it is the mixture, from memory too.
 func TestAnnealedTarget(t *testing.T) {
 	r := samplers.Streams(3, "m", 1)[0]
-	model, err := newPairwise(symmetricNormals(4, 0.5, r), targets.Normals(r, 4, 1))
-	if err != nil {
-		t.Fatal(err)
-	}
+	model := newPairwise(symmetricNormals(4, 0.5, r), targets.Normals(r, 4, 1))
 	base := [][]float64{{0.2, 0.8}, {0.5, 0.5}, {0.9, 0.1}, {0.3, 0.7}}
 	path := newAnnealed(model, base)
 	states := samplers.RandomPositions(model, samplers.Streams(1, "x", 3))

@@ -19,8 +19,8 @@ import (
 type learnContacts struct {
 	contactsOptions
 	alignment, contacts string
-	samplers            specs
-	steps               list[int]
+	samplers            []Spec
+	steps               []int
 	training            pcdOptions
 	data, sweeps        int
 	repeats             int
@@ -42,8 +42,8 @@ func (o *learnContacts) register(f *flag.FlagSet) {
 	o.contactsOptions.register(f)
 	f.StringVar(&o.alignment, "alignment", "", "learn from the sequences of `FILE`, in FASTA")
 	f.StringVar(&o.contacts, "contacts", "", "`FILE` of the sites that touch")
-	f.Var(&o.samplers, "samplers", "samplers of the chains")
-	f.Var(&o.steps, "steps", "sampling steps of each update")
+	samplersVar(f, &o.samplers, "samplers", "samplers of the chains")
+	numbersVar(f, &o.steps, "steps", "sampling steps of each update")
 	o.training.register(f)
 	WholeVar(f, &o.data, "data", 1, 1<<20, "sequences that are drawn from a made-up protein")
 	WholeVar(f, &o.sweeps, "data-sweeps", 1, 1<<20, "sweeps of Gibbs behind each of them")
@@ -62,10 +62,7 @@ func (o *learnContacts) plan(context.Context, uint64) (*plan, error) {
 		if sequences != nil {
 			return sequences, nil
 		}
-		target, err := newCoupled(truth.sites, truth.states, truth.field, truth.couplings)
-		if err != nil {
-			return nil, err
-		}
+		target := newCoupled(truth.sites, truth.states, truth.field, truth.couplings)
 		w := &walk{Positions: samplers.RandomPositions(target, b.streams("data start", o.data))}
 		return w.Positions, w.advance(ctx, b, named("gibbs"), target, o.sweeps*truth.sites)
 	})
@@ -142,11 +139,10 @@ type coupledLearner struct {
 	fields  int
 }
 
-func newCoupledLearner(sites, states int) (*coupledLearner, error) {
+func newCoupledLearner(sites, states int) *coupledLearner {
 	n := sites * states
 	w := make([]float64, n+n*n)
-	model, err := newCoupled(sites, states, w[:n], w[n:])
-	return &coupledLearner{model, w, n}, err
+	return &coupledLearner{newCoupled(sites, states, w[:n], w[n:]), w, n}
 }
 
 func (l *coupledLearner) parameters() []float64 { return l.weights }
@@ -157,10 +153,7 @@ func (l *coupledLearner) addGradient(_ context.Context, states []int, scale floa
 }
 
 func (o *learnContacts) train(ctx context.Context, b *bench, spec Spec, steps int, data []int, truth *protein) error {
-	model, err := newCoupledLearner(truth.sites, truth.states)
-	if err != nil {
-		return err
-	}
+	model := newCoupledLearner(truth.sites, truth.states)
 	kernel, err := spec.New(model, nil)
 	if err != nil {
 		return refuse("samplers", "%w", err)

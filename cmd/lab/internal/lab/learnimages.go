@@ -39,13 +39,13 @@ type learnImages struct {
 	test                           string
 	side                           int
 	dynamic                        bool
-	samplers                       specs
+	samplers                       []Spec
 	steps                          int
 	training                       pcdOptions
 	warmUp                         int
 	average                        float64
 	features, blocks, downsampling int
-	ais                            specs
+	ais                            []Spec
 	aisSteps, aisChains            int
 	repeats                        int
 }
@@ -73,7 +73,7 @@ func (o *learnImages) register(f *flag.FlagSet) {
 	WholeVar(f, &o.side, "side", 2, 8, "pixels of a side of bars and stripes")
 	f.BoolVar(&o.dynamic, "dynamic", false,
 		"draw training pixels by their grey at each update, instead of cutting at a half")
-	f.Var(&o.samplers, "samplers", "samplers of the chains")
+	samplersVar(f, &o.samplers, "samplers", "samplers of the chains")
 	WholeVar(f, &o.steps, "steps", 1, 1<<20, "sampling steps of each update")
 	o.training.register(f)
 	WholeVar(f, &o.warmUp, "warm-up", 0, 1<<30, "updates over which the learning rate rises")
@@ -82,7 +82,7 @@ func (o *learnImages) register(f *flag.FlagSet) {
 	WholeVar(f, &o.features, "features", 1, 512, "features of the network")
 	WholeVar(f, &o.blocks, "blocks", 0, 64, "residual blocks")
 	WholeVar(f, &o.downsampling, "downsampling", 0, 8, "blocks that halve the sides")
-	f.Var(&o.ais, "ais-sampler", "sampler of annealed importance sampling, an exact one")
+	samplersVar(f, &o.ais, "ais-sampler", "sampler of annealed importance sampling, an exact one")
 	WholeVar(f, &o.aisSteps, "ais-steps", 1, 1<<30, "its temperatures")
 	WholeVar(f, &o.aisChains, "ais-chains", 2, maxChains, "its chains")
 	repeatsVar(f, &o.repeats)
@@ -97,7 +97,7 @@ func (o *learnImages) plan(context.Context, uint64) (*plan, error) {
 	}
 	switch {
 	case len(o.ais) != 1 || !samplers.Describe(o.ais[0].Name).Exact:
-		return nil, refuse("ais-sampler", "%s is not one exact sampler", o.ais.String())
+		return nil, refuse("ais-sampler", "%s is not one exact sampler", labelsOf(o.ais))
 	case o.average >= 1:
 		return nil, refuse("average", "%v is not below 1", o.average)
 	case o.downsampling > o.blocks:

@@ -19,8 +19,8 @@ import (
 type learnIsing struct {
 	rows, columns int
 	coupling      float64
-	samplers      specs
-	steps         list[int]
+	samplers      []Spec
+	steps         []int
 	training      pcdOptions
 	data, sweeps  int
 	repeats       int
@@ -41,7 +41,7 @@ func (o *pcdOptions) register(f *flag.FlagSet) {
 }
 
 // check refuses a buffer without room for a batch, and what a list of samplers can say of comparisons alone.
-func (o *pcdOptions) check(list specs) error {
+func (o *pcdOptions) check(list []Spec) error {
 	if err := checkedSpecs(list); err != nil {
 		return err
 	}
@@ -69,10 +69,10 @@ figure 5 of the discrete Langevin paper. The paper's size is 25x25, with 10,000 
 }
 
 func (o *learnIsing) register(f *flag.FlagSet) {
-	f.Var(&size{&o.rows, &o.columns}, "size", "rows and columns of the lattice")
+	sizeVar(f, &o.rows, &o.columns, "rows and columns of the lattice")
 	numberVar(f, &o.coupling, "coupling", "", "that the data are drawn with; the paper's is 0.25")
-	f.Var(&o.samplers, "samplers", "samplers of the chains")
-	f.Var(&o.steps, "steps", "sampling steps of each update")
+	samplersVar(f, &o.samplers, "samplers", "samplers of the chains")
+	numbersVar(f, &o.steps, "steps", "sampling steps of each update")
 	o.training.register(f)
 	WholeVar(f, &o.data, "data", 1, 1<<20, "states that are learnt from")
 	WholeVar(f, &o.sweeps, "data-sweeps", 1, 1<<20, "sweeps of Gibbs behind each of them")
@@ -118,7 +118,7 @@ func (o *learnIsing) plan(ctx context.Context, _ uint64) (*plan, error) {
 }
 
 // trainings adds a cell for each sampler, number of sampling steps an update, and repetition.
-func (p *plan) trainings(list specs, steps []int, repeats int,
+func (p *plan) trainings(list []Spec, steps []int, repeats int,
 	train func(ctx context.Context, b *bench, spec Spec, steps int) error) {
 	for _, spec := range list {
 		for _, n := range steps {
@@ -180,7 +180,7 @@ func (l *isingLearner) addGradient(_ context.Context, states []int, scale float6
 }
 
 // newIsingLearner starts at small random couplings, as the paper's code does.
-func newIsingLearner(sites int, b *bench) (*isingLearner, error) {
+func newIsingLearner(sites int, b *bench) *isingLearner {
 	r := b.streams("couplings", 1)[0]
 	w := make([]float64, sites*sites)
 	for i := range sites {
@@ -189,15 +189,11 @@ func newIsingLearner(sites int, b *bench) (*isingLearner, error) {
 			w[j*sites+i] = w[i*sites+j]
 		}
 	}
-	model, err := newPairwise(w, make([]float64, sites))
-	return &isingLearner{model, w}, err
+	return &isingLearner{newPairwise(w, make([]float64, sites)), w}
 }
 
 func (o *learnIsing) train(ctx context.Context, b *bench, spec Spec, steps int, data []int, truth []float64) error {
-	model, err := newIsingLearner(o.rows*o.columns, b)
-	if err != nil {
-		return err
-	}
+	model := newIsingLearner(o.rows*o.columns, b)
 	kernel, err := spec.New(model, nil)
 	if err != nil {
 		return err

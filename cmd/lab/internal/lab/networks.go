@@ -15,23 +15,13 @@ import (
 // networks samples the weights of binary Bayesian neural networks: tables 2 and 4 of the discrete Langevin paper,
 // section 7.4 and appendix I.5, with the energy of its code. Batches are the samplers' own setting terms.
 type networks struct {
-	data          names
-	samplers      specs
+	data          []string
+	samplers      []Spec
 	hidden        int
 	tau           float64
 	chains, steps int
 	repeats       int
 }
-
-// names is a flag's list of words.
-type names []string
-
-func (v *names) Set(text string) error {
-	*v = strings.Split(text, ",")
-	return nil
-}
-
-func (v *names) String() string { return strings.Join(*v, ",") }
 
 func newNetworks() *Study {
 	list, _ := ParseSpecs(
@@ -48,8 +38,8 @@ is to be predicted in the last column. The paper's setting is --chains 50 --step
 }
 
 func (o *networks) register(f *flag.FlagSet) {
-	f.Var(&o.data, "data", "tables, by name or CSV files, with commas between them")
-	f.Var(&o.samplers, "samplers", "samplers of the weights")
+	listVar(f, &o.data, "data", ",", "tables, by name or CSV files, with commas between them")
+	samplersVar(f, &o.samplers, "samplers", "samplers of the weights")
 	WholeVar(f, &o.hidden, "hidden", 1, 1<<14, "hidden units")
 	numberVar(f, &o.tau, "tau", " above 0", "U is minus τ times the mean squared error; the paper's code has 100")
 	WholeVar(f, &o.chains, "chains", 1, maxChains, "chains, whose predictions are averaged")
@@ -90,10 +80,7 @@ func (o *networks) plan(context.Context, uint64) (*plan, error) {
 
 func (o *networks) sample(ctx context.Context, b *bench, spec Spec, table *regression) error {
 	data := table.split(b.streams("split", 1)[0])
-	target, err := newBinaryNetwork(data.trainX, data.trainY, o.hidden, o.tau)
-	if err != nil {
-		return err
-	}
+	target := newBinaryNetwork(data.trainX, data.trainY, o.hidden, o.tau)
 	w := &walk{Positions: samplers.RandomPositions(target, b.streams("start", o.chains))}
 	if _, err := b.resume(w); err != nil {
 		return err

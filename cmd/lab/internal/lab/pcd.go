@@ -174,7 +174,7 @@ func reportsOf(updates, n int) func(update int) bool {
 }
 
 // checkedSpecs refuses what a list of samplers can say of comparisons alone.
-func checkedSpecs(list specs) error {
+func checkedSpecs(list []Spec) error {
 	if slices.ContainsFunc(list, func(s Spec) bool { return s.Name == all || s.Steps > 0 }) {
 		return refuse("samplers",
 			"all, and steps of one sampler, are not for trainings: name the samplers, and give --steps")

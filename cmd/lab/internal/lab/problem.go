@@ -318,7 +318,7 @@ func defaultIsing() isingOptions {
 }
 
 func (o *isingOptions) register(f *flag.FlagSet) {
-	f.Var(&size{&o.rows, &o.columns}, "size", "rows and columns of the lattice")
+	sizeVar(f, &o.rows, &o.columns, "rows and columns of the lattice")
 	numberVar(f, &o.coupling, "coupling", "", "a; negative is allowed")
 	numberVar(f, &o.field, "field", "", "b")
 	o.truth.register(f)
@@ -364,8 +364,8 @@ func (p *Problem) lattice(t torus) (string, []float64, error) {
 type pottsOptions struct {
 	rows, columns int
 	coupling      float64
-	field         list[float64] // one value for each state
-	states        int           // not 0: that many, without a field
+	field         []float64 // one value for each state
+	states        int       // not 0: that many, without a field
 	truth         truthOptions
 }
 
@@ -374,9 +374,9 @@ func defaultPotts() pottsOptions {
 }
 
 func (o *pottsOptions) register(f *flag.FlagSet) {
-	f.Var(&size{&o.rows, &o.columns}, "size", "rows and columns of the lattice")
+	sizeVar(f, &o.rows, &o.columns, "rows and columns of the lattice")
 	numberVar(f, &o.coupling, "coupling", "", "J; negative is allowed")
-	f.Var(&o.field, "field", "h, a value for each state")
+	numbersVar(f, &o.field, "field", "h, a value for each state")
 	WholeVar(f, &o.states, "states", 1, maxCategories, "instead of a field: that many states without one")
 	o.truth.register(f)
 }
@@ -420,7 +420,7 @@ func (o pottsOptions) problem(ctx context.Context, seed uint64) (*Problem, error
 
 // tableOptions set a table of random energies, by default of three slots.
 type tableOptions struct {
-	categories list[int]
+	categories []int
 	targets.TableOptions
 	seed uint64
 }
@@ -430,13 +430,13 @@ func defaultTable() tableOptions {
 }
 
 func (o *tableOptions) register(f *flag.FlagSet) {
-	f.Var(&o.categories, "categories", "number of categories of each slot")
+	numbersVar(f, &o.categories, "categories", "number of categories of each slot")
 	numberVar(f, &o.Scale, "scale", " above 0", "standard deviation of the energies, in nats")
 	numberVar(f, &o.GradientError, "gradient-error", " of 0 or more", "standard deviation of the gradient's error")
 	numberVar(f, &o.ConditionalError, "conditional-error", " of 0 or more",
 		"standard deviation of the conditionals' energies from the others")
 	WholeVar(f, &o.Terms, "terms", 1, 1<<20, "terms of the energy, for stochastic gradients")
-	f.Var((*seed)(&o.seed), "target-seed", "seed of the energies")
+	seedVar(f, &o.seed, "seed of the energies")
 }
 
 // problem has the indicators of every category of every slot as observables.

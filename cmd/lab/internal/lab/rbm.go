@@ -186,7 +186,7 @@ func (o *rbmOptions) register(f *flag.FlagSet) {
 	WholeVar(f, &o.visible, "visible", 1, 4096, "visible units of random weights")
 	numberVar(f, &o.scale, "scale", " of 0 or more", "standard deviation of random weights; biases are N(0, 1)")
 	o.training.register(f)
-	f.Var((*seed)(&o.seed), "target-seed", "seed of the training or of the weights")
+	seedVar(f, &o.seed, "seed of the training or of the weights")
 	ChoiceVar(f, &o.reference, "reference", references(), "what MMD is measured from; auto is exact where possible")
 	WholeVar(f, &o.referenceSamples, "reference-samples", 2, 1<<14, "states of the reference")
 	WholeVar(f, &o.referenceSteps, "reference-steps", 1, 1<<20, "block Gibbs steps behind each state of the reference")

@@ -11,21 +11,9 @@ import (
 // all is the sampler list that stands for every sampler that suits the target.
 const all = "all"
 
-// specs is a flag's list of samplers.
-type specs []Spec
-
-func (v *specs) Set(text string) error {
-	list, err := ParseSpecs(text)
-	if err != nil {
-		return fmt.Errorf("a list of samplers: %s", strings.TrimPrefix(err.Error(), "samplers: "))
-	}
-	*v = list
-	return nil
-}
-
-func (v *specs) String() string {
+func labelsOf(specs []Spec) string {
 	var labels []string
-	for _, s := range *v {
+	for _, s := range specs {
 		labels = append(labels, s.Label)
 	}
 	return strings.Join(labels, ",")

@@ -125,10 +125,7 @@ func TestPCDGradient(t *testing.T) {
 			w[j*9+i] = w[i*9+j]
 		}
 	}
-	model, err := newPairwise(w, make([]float64, 9))
-	if err != nil {
-		t.Fatal(err)
-	}
+	model := newPairwise(w, make([]float64, 9))
 	learner := &isingLearner{model, w}
 	data := samplers.RandomPositions(model, samplers.Streams(1, "data", 50))
 	e, err := targets.Enumerate(ctx, model)

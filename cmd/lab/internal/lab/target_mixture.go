@@ -2,7 +2,6 @@ package lab
 
 import (
 	"context"
-	"fmt"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -26,27 +25,17 @@ type mixture struct {
 
 // newMixture makes a mixture of weights [components], which are normalised, and
 // probabilities of 1, [components × slots], inside (0, 1).
-func newMixture(weights, probabilities []float64) (*mixture, error) {
+func newMixture(weights, probabilities []float64) *mixture {
 	components := len(weights)
-	if components == 0 || len(probabilities) == 0 || len(probabilities)%components != 0 {
-		return nil, fmt.Errorf("%d weights and %d probabilities: give components, and components × slots", components,
-			len(probabilities))
-	}
 	t := &mixture{categories: slices.Repeat([]int{2}, len(probabilities)/components), logs: make([]float64, components)}
 	total := floats.Sum(weights)
 	for _, w := range weights {
-		if !(w > 0) || math.IsInf(w, 1) {
-			return nil, fmt.Errorf("a component of weight %v: it must be above 0", w)
-		}
 		t.logWeights = append(t.logWeights, math.Log(w/total))
 	}
 	for _, p := range probabilities {
-		if !(p > 0 && p < 1) {
-			return nil, fmt.Errorf("a slot that is 1 with probability %v: it must be between 0 and 1", p)
-		}
 		t.on, t.off = append(t.on, math.Log(p)), append(t.off, math.Log1p(-p))
 	}
-	return t, nil
+	return t
 }
 
 // Categories returns 2 for every slot.

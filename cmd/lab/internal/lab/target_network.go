@@ -2,7 +2,6 @@ package lab
 
 import (
 	"context"
-	"fmt"
 	"math"
 	"slices"
 
@@ -32,16 +31,12 @@ type binaryNetwork struct {
 }
 
 // newBinaryNetwork makes the posterior given examples x [examples × inputs] and y [examples].
-func newBinaryNetwork(inputs, outputs []float64, hidden int, tau float64) (*binaryNetwork, error) {
+func newBinaryNetwork(inputs, outputs []float64, hidden int, tau float64) *binaryNetwork {
 	n := len(outputs)
-	if n == 0 || len(inputs) == 0 || len(inputs)%n != 0 || hidden < 1 || !(tau > 0) {
-		return nil, fmt.Errorf("a network of %d hidden units, τ %v, for %d numbers and %d outputs: give examples × "+
-			"inputs, an output for each, and positive numbers", hidden, tau, len(inputs), n)
-	}
 	p := len(inputs) / n
 	slots := (p+2)*hidden + 1
 	return &binaryNetwork{matrix(n, p, inputs), outputs, hidden, tau, slices.Repeat([]int{2}, slots),
-		make([]float64, slots)}, nil
+		make([]float64, slots)}
 }
 
 // Categories returns 2 for every weight.

@@ -36,10 +36,7 @@ func TestBinaryNetworkGradient(t *testing.T) {
 	}
 
 	// The same numbers over one-hot slots, at a state of -1 and +1.
-	network, err := newBinaryNetwork(inputs.Data, y, h, 100)
-	if err != nil {
-		t.Fatal(err)
-	}
+	network := newBinaryNetwork(inputs.Data, y, h, 100)
 	state := make([]int, len(weights))
 	for j := range state {
 		state[j] = r.IntN(2)

@@ -2,7 +2,6 @@ package lab
 
 import (
 	"context"
-	"fmt"
 	"slices"
 
 	"gonum.org/v1/gonum/blas"
@@ -28,21 +27,9 @@ type pairwise struct {
 }
 
 // newPairwise makes the model of W [sites × sites] and b [sites].
-func newPairwise(weights, field []float64) (*pairwise, error) {
+func newPairwise(weights, field []float64) *pairwise {
 	n := len(field)
-	if n == 0 || len(weights) != n*n {
-		return nil, fmt.Errorf("%d couplings for %d sites: give sites × sites, and at least one", len(weights), n)
-	}
-	for i := range n {
-		for j := range i + 1 {
-			if weights[i*n+j] != weights[j*n+i] || i == j && weights[i*n+j] != 0 {
-				return nil, fmt.Errorf(
-					"the coupling of sites %d and %d: it must be the same both ways, and 0 of a site with itself", i, j)
-			}
-		}
-	}
-	return &pairwise{weights: blas64.General{Rows: n, Cols: n, Stride: n, Data: weights}, field: field,
-		categories: slices.Repeat([]int{2}, n)}, nil
+	return &pairwise{weights: matrix(n, n, weights), field: field, categories: slices.Repeat([]int{2}, n)}
 }
 
 // Categories returns 2 for every site.
