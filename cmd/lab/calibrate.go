@@ -1,18 +1,13 @@
 package main
 
 import (
-	"bufio"
-	"bytes"
 	"context"
-	"encoding/json"
-	"errors"
 	"flag"
 	"fmt"
 	"hash/fnv"
 	"io"
 	"math"
 	"math/rand/v2"
-	"os"
 	"slices"
 	"strings"
 
@@ -37,7 +32,7 @@ measured on all --sentences. The others have to be normalised: over --candidates
 a blank, on the sentences whose true words are among these, exactly for two blanks and
 by weighted draws for more.
 
-It takes long: --cells FILE keeps what has been measured, sentence by sentence, so that
+It takes long: --cells FOLDER keeps what has been measured, sentence by sentence, so that
 the same command goes on where it was ended. The first sentences are the same whatever
 --sentences is: a smaller number makes the tables of what there is.`
 
@@ -63,7 +58,7 @@ func newCalibrate() *cobra.Command {
 				"likeliest words a blank that these are normalised over")
 			lab.WholeVar(f, &o.drawings, "draws", 2, 1<<16, "weighted draws that normalise over three blanks and more")
 			f.StringVar(&o.cells, "cells", "",
-				"`FILE` that keeps what has been measured; the same command goes on from it")
+				"`FOLDER` that keeps what has been measured; the same command goes on from it")
 		},
 		measure: func(ctx context.Context, s *sheet) error {
 			o.seed = s.seed
@@ -412,81 +407,26 @@ func fitTemperature(all []*cell, energy func(s *scored) []float64) (best, standa
 }
 
 // measured finds the cells of all maskings, the first sentence of every corpus first, and
-// keeps them in the file of o.cells, from which it goes on.
+// keeps those of a sentence in the folder o.cells, from which it goes on.
 func (l *language) measured(ctx context.Context, masked []masking, signature string,
-	o calibrateOptions) (_ []*cell, err error) {
-	type key struct {
-		corpus   string
-		sentence int
-		kind     string
-	}
-	known := map[key]*cell{}
-	keep := func(any) error { return nil }
+	o calibrateOptions) (all []*cell, err error) {
 	if o.cells != "" {
-		file, err := os.OpenFile(o.cells, os.O_RDWR|os.O_CREATE, 0o644)
+		if err := lab.Claim("cells", o.cells, signature); err != nil {
+			return nil, err
+		}
+	}
+	bySentence := slices.Collect(slices.Chunk(masked, len(maskingKinds())))
+	slices.SortStableFunc(bySentence, func(a, b []masking) int { return a[0].sentence - b[0].sentence })
+	for _, sentence := range bySentence {
+		cells, err := lab.Kept(o.cells, signature, fmt.Sprintf("%s-%d", sentence[0].corpus, sentence[0].sentence),
+			func() (*[]*cell, error) {
+				found, err := l.cells(ctx, sentence, o)
+				return &found, err
+			})
 		if err != nil {
 			return nil, err
 		}
-		defer func() { err = errors.Join(err, file.Close()) }()
-		read, whole := bufio.NewReader(file), int64(0)
-		for {
-			line, err := read.ReadBytes('\n')
-			if err == io.EOF {
-				break // what a kill left of a line goes
-			} else if err != nil {
-				return nil, err
-			}
-			if whole == 0 {
-				if strings.TrimSpace(string(line)) != signature {
-					return nil, fmt.Errorf("--cells %s: it was measured with other settings, %s", o.cells,
-						bytes.TrimSpace(line))
-				}
-			} else {
-				c := &cell{}
-				if err := json.Unmarshal(line, c); err != nil {
-					return nil, fmt.Errorf("--cells %s: %w", o.cells, err)
-				}
-				known[key{c.Corpus, c.Sentence, c.Kind}] = c
-			}
-			whole += int64(len(line))
-		}
-		if err := file.Truncate(whole); err != nil {
-			return nil, err
-		}
-		if _, err := file.Seek(whole, io.SeekStart); err != nil {
-			return nil, err
-		}
-		if whole == 0 {
-			if _, err := fmt.Fprintln(file, signature); err != nil {
-				return nil, err
-			}
-		}
-		keep = json.NewEncoder(file).Encode
-	}
-	var all []*cell
-	kinds := len(maskingKinds())
-	byPlace := slices.Collect(slices.Chunk(masked, kinds))
-	slices.SortStableFunc(byPlace, func(a, b []masking) int { return a[0].sentence - b[0].sentence })
-	for _, sentence := range byPlace {
-		m := sentence[kinds-1] // the last of a sentence
-		if known[key{m.corpus, m.sentence, m.kind}] == nil {
-			found, err := l.cells(ctx, sentence, o)
-			if err != nil {
-				return nil, err
-			}
-			for i, c := range found {
-				if known[key{c.Corpus, c.Sentence, c.Kind}] != nil {
-					continue
-				}
-				known[key{c.Corpus, c.Sentence, c.Kind}] = found[i]
-				if err := keep(c); err != nil {
-					return nil, err
-				}
-			}
-		}
-		for _, m := range sentence {
-			all = append(all, known[key{m.corpus, m.sentence, m.kind}])
-		}
+		all = append(all, *cells...)
 	}
 	return all, nil
 }

@@ -110,26 +110,30 @@ func TestCalibrate(t *testing.T) {
 		t.Fatal(err)
 	}
 	var out, messages strings.Builder
-	cells := filepath.Join(t.TempDir(), "cells.jsonl")
+	cells := filepath.Join(t.TempDir(), "cells")
 	args := []string{"calibrate", "--corpus", "tales=" + path, "--sentences", "5", "--candidates", "12", "--draws", "4",
 		"--cells", cells}
 	if code := run(t.Context(), args, &out, &messages); code != 0 {
 		t.Fatalf("exit %d: %s", code, messages.String())
 	}
 	// What a kill leaves is gone on from, and gives the same.
-	kept, err := os.ReadFile(cells)
+	kept, err := filepath.Glob(filepath.Join(cells, "cells", "*.json"))
+	if err != nil || len(kept) != 5 {
+		t.Fatal(kept, err)
+	}
+	want, err := os.ReadFile(kept[4])
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(cells, kept[:len(kept)*2/3], 0o644); err != nil {
+	if err := os.Remove(kept[4]); err != nil {
 		t.Fatal(err)
 	}
 	var again strings.Builder
 	if code := run(t.Context(), args, &again, &messages); code != 0 || again.String() != out.String() {
 		t.Errorf("exit %d: %s\n%s\ninstead of\n%s", code, messages.String(), again.String(), out.String())
 	}
-	if after, err := os.ReadFile(cells); err != nil || !slices.Equal(after, kept) {
-		t.Errorf("%v: %d bytes were kept, and %d the first time", err, len(after), len(kept))
+	if after, err := os.ReadFile(kept[4]); err != nil || !slices.Equal(after, want) {
+		t.Errorf("%v: %d bytes were kept, and %d the first time", err, len(after), len(want))
 	}
 	for _, want := range []string{"| tales | 5 |", "| tales | 2, side by side |", "pll, T = ", "## Calibration",
 		"Signature: `lab:calibrate|model:", "|corpus:tales@"} {
@@ -142,7 +146,7 @@ func TestCalibrate(t *testing.T) {
 		"write NAME=FILE":     {"calibrate", "--corpus", "tales"},
 		"more than one model": {"calibrate", "a", "b", "--corpus", "tales=" + path},
 		"whole number from 2": {"calibrate", "--corpus", "tales=" + path, "--draws", "1"},
-		"other settings":      {"calibrate", "--corpus", "tales=" + path, "--sentences", "5", "--cells", cells},
+		"another experiment":  {"calibrate", "--corpus", "tales=" + path, "--sentences", "5", "--cells", cells},
 		"5 sentences have":    {"calibrate", "--corpus", "tales=" + path},
 	} {
 		messages.Reset()

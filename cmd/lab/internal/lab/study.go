@@ -275,7 +275,7 @@ func (s *Study) Run(ctx context.Context, o StudyOptions) (*StudyReport, error) {
 	r := &StudyReport{Study: s.Name, Title: p.title, Signature: s.signature(o), Seed: o.Seed,
 		Parameters: parametersOf(s.Flags), plan: p}
 	if o.Folder != "" {
-		if err := claim(o.Folder, r.Signature); err != nil {
+		if err := Claim("output", o.Folder, r.Signature); err != nil {
 			return nil, err
 		}
 	}
@@ -326,7 +326,7 @@ func (c *cellResult) fillMaps() {
 
 // runOrRead runs a cell, unless the folder holds what it found.
 func (b *bench) runOrRead(ctx context.Context, c cell) error {
-	found, err := keptOr(b.folder, b.result.Signature, b.slug,
+	found, err := Kept(b.folder, b.result.Signature, b.slug,
 		func() (*cellResult, error) { return b.result, c.run(ctx, b) })
 	if err != nil || b.folder == "" {
 		return err
@@ -344,9 +344,9 @@ type cellFile[T any] struct {
 	Found     *T     `json:"found"`
 }
 
-// keptOr is what the folder holds of a cell with the signature, or what is found
+// Kept returns what the folder holds of a cell with the signature, or what is found
 // now, and kept. Without a folder nothing is kept.
-func keptOr[T any](folder, signature, name string, find func() (*T, error)) (*T, error) {
+func Kept[T any](folder, signature, name string, find func() (*T, error)) (*T, error) {
 	if folder == "" {
 		return find()
 	}
@@ -377,8 +377,8 @@ func keptOr[T any](folder, signature, name string, find func() (*T, error)) (*T,
 	return found, maybe.WriteFile(path, append(text, '\n'), 0o666)
 }
 
-// claim makes the folder of a study, or checks that it is this one's.
-func claim(folder, signature string) error {
+// Claim makes the folder of an experiment, which the option names, or checks that it is this one's.
+func Claim(option, folder, signature string) error {
 	if err := os.MkdirAll(filepath.Join(folder, "cells"), 0o777); err != nil {
 		return err
 	}
@@ -388,7 +388,7 @@ func claim(folder, signature string) error {
 		return maybe.WriteFile(path, []byte(signature+"\n"), 0o666)
 	}
 	if err == nil && strings.TrimSpace(string(text)) != signature {
-		return refuse("output", "%s holds another experiment (%s): choose another folder", folder,
+		return refuse(option, "%s holds another experiment (%s): choose another folder", folder,
 			strings.TrimSpace(string(text)))
 	}
 	return err
