@@ -18,7 +18,7 @@ import (
 	"infill/tokenize"
 )
 
-// The exit codes. helpExitCodes tells the user of them.
+// The exit codes. help/exit-codes.txt tells the user of them.
 const (
 	ExitDone        = 0
 	ExitFailed      = 1

@@ -163,7 +163,8 @@ func TestRecombination(t *testing.T) {
 			best, u = i, e.Energy[i]
 		}
 	}
-	f, err := fitFactorised(ctx, r, samplers.Streams(4, "fit", 20), factorisedOptions{Steps: 800, Rate: 0.5, NoEntropy: true})
+	f, err := fitFactorised(ctx, r, samplers.Streams(4, "fit", 20),
+		factorisedOptions{Steps: 800, Rate: 0.5, NoEntropy: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -184,10 +185,11 @@ func TestARMErrors(t *testing.T) {
 		t.Error("a fit to three categories: no error")
 	}
 	target, _ := fewBits(t)
-	if _, err := fitFactorised(ctx, spoilt{target}, samplers.Streams(1, "", 20), factorisedOptions{Steps: 500, Rate: 0.5}); err == nil {
+	setting := factorisedOptions{Steps: 500, Rate: 0.5}
+	if _, err := fitFactorised(ctx, spoilt{target}, samplers.Streams(1, "", 20), setting); err == nil {
 		t.Error("a forbidden state: no error")
 	}
-	if _, err := fitFactorised(ctx, failing{target}, samplers.Streams(1, "", 20), factorisedOptions{Steps: 500, Rate: 0.5}); err == nil {
+	if _, err := fitFactorised(ctx, failing{target}, samplers.Streams(1, "", 20), setting); err == nil {
 		t.Error("a target that fails: no error")
 	}
 }

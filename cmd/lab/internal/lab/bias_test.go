@@ -109,7 +109,8 @@ func TestTheorem51(t *testing.T) {
 		}
 		// The sum of absolute errors has about 0.8 of the noise as its mean.
 		if !(p["from-stationary"] < 2*p["noise"]) {
-			t.Errorf("α %v: observed %v from the stationary law, noise %v", p["alpha"], p["from-stationary"], p["noise"])
+			t.Errorf("α %v: observed %v from the stationary law, noise %v", p["alpha"], p["from-stationary"],
+				p["noise"])
 		}
 	}
 	slope := 0.0

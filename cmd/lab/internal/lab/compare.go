@@ -159,8 +159,8 @@ func newComparisonPlan(title string, chains int) *plan {
 	}
 	for table, c := range []struct{ name, definition string }{
 		{byStep, "½ ln of the mean over chains and observables of (mean of the chain so far - exact mean)²"},
-		{mmd, "ln of the squared maximum mean discrepancy, V-statistic, kernel exp(-Hamming/slots), of the chains' present " +
-			"states; its error is the jackknife's over chains"},
+		{mmd, "ln of the squared maximum mean discrepancy, V-statistic, kernel exp(-Hamming/slots), of the chains' " +
+			"present states; its error is the jackknife's over chains"},
 	} {
 		for i, budget := range budgets {
 			definition := "at the fewest " + budget + " of a sampler"
@@ -197,8 +197,8 @@ func (p *plan) compare(problem *Problem, o Options, seed uint64, labels ...param
 			spec.Steps = o.Steps
 		}
 		if n := float64(spec.Steps) * float64(len(starts)); n > maxKept {
-			return refuse("steps", "%d steps of %d chains on %d slots keep %.3g states of slots, and at most %d can be "+
-				"kept: take fewer steps or chains", spec.Steps, o.Chains, len(starts)/o.Chains, n, maxKept)
+			return refuse("steps", "%d steps of %d chains on %d slots keep %.3g states of slots, and at most %d can "+
+				"be kept: take fewer steps or chains", spec.Steps, o.Chains, len(starts)/o.Chains, n, maxKept)
 		}
 		p.cells = append(p.cells, cell{append([]parameter{{"sampler", spec.Label}}, labels...),
 			func(ctx context.Context, b *bench) error { return measure(ctx, b, problem, o, spec, starts) }})
@@ -220,8 +220,8 @@ func (p *plan) compare(problem *Problem, o Options, seed uint64, labels ...param
 	}
 	note("exact means: %s", problem.Truth.Method)
 	if t := problem.Truth.Run; t != nil {
-		p.warnings = append(p.warnings, fmt.Sprintf("%sthe exact means are estimates of a long run (%s, %d chains × %d "+
-			"steps): no log RMSE below %.2f is known", of, t.Sampler, t.Chains, t.Steps, math.Log(t.StandardError)))
+		p.warnings = append(p.warnings, fmt.Sprintf("%sthe exact means are estimates of a long run (%s, %d chains × "+
+			"%d steps): no log RMSE below %.2f is known", of, t.Sampler, t.Chains, t.Steps, math.Log(t.StandardError)))
 		if t.RHat == nil || *t.RHat > 1.01 {
 			p.warnings = append(p.warnings, fmt.Sprintf("%sthe chains of that run do not agree (split R-hat %s): its "+
 				"means may be wrong by more", of, orUndefined(t.RHat)))

@@ -62,8 +62,10 @@ func compared(t *testing.T, p *Problem, list string, change func(*compareOptions
 	if err != nil {
 		t.Fatal(err)
 	}
-	o := compareOptions{Options{Samplers: specs, Chains: 3, Steps: 60, Discard: 0.1, Initial: "independent", now: ticker()},
-		StudyOptions{Seed: 7, Version: "test"}}
+	o := compareOptions{
+		Options{Samplers: specs, Chains: 3, Steps: 60, Discard: 0.1, Initial: "independent", now: ticker()},
+		StudyOptions{Seed: 7, Version: "test"},
+	}
 	if change != nil {
 		change(&o)
 	}

@@ -62,8 +62,9 @@ func (o *networks) plan(context.Context, uint64) (*plan, error) {
 			{name: "acceptance", format: "%.2f", definition: "of proposals"},
 			{name: "seconds", format: "%.1f", definition: secondsAre + " of all chains", timed: true},
 		},
-		curves: []curve{{name: "train-ll", x: "step", y: "training log-likelihood"}, {name: "test-rmse", x: "step", y: "test RMSE"}},
-		notes:  []string{"every repetition has another fifth of the examples to test with"},
+		curves: []curve{{name: "train-ll", x: "step", y: "training log-likelihood"},
+			{name: "test-rmse", x: "step", y: "test RMSE"}},
+		notes: []string{"every repetition has another fifth of the examples to test with"},
 	}
 	for _, name := range o.data {
 		table, err := readRegression(name)

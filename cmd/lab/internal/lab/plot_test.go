@@ -14,13 +14,14 @@ import (
 // TestFigure: twenty series look different from each other, the legend stands outside the
 // frame, and no text leaves the picture.
 func TestFigure(t *testing.T) {
-	r := &StudyReport{Title: "a title that is much longer than the frame is wide, since it says of which model the draws " +
-		"are, of how many chains, and how long they ran", plan: newComparisonPlan("", 2)}
+	r := &StudyReport{Title: "a title that is much longer than the frame is wide, since it says of which model the " +
+		"draws are, of how many chains, and how long they ran", plan: newComparisonPlan("", 2)}
 	names := map[string]bool{}
 	for i := range 20 {
 		c := &cellResult{Labels: []parameter{{"sampler", fmt.Sprintf("dmala%d:step-size=0.%02d,balance=sqrt", i, i)}}}
 		c.fillMaps()
-		c.Numbers["acceptance"], c.Numbers["proposed"], c.Numbers["ess"], c.Errors["ess"] = 0.5, float64(i), float64(i+1), 0.5
+		c.Numbers["acceptance"], c.Numbers["proposed"] = 0.5, float64(i)
+		c.Numbers["ess"], c.Errors["ess"] = float64(i+1), 0.5
 		names[c.Labels[0].Value], names[fmt.Sprint("dmala", i)] = true, true
 		for step := 1; step < 100; step *= 2 {
 			c.Curves[byStep] = append(c.Curves[byStep], sample{X: float64(step), Y: float64(-i - step)})

@@ -54,7 +54,8 @@ func TestGoldens(t *testing.T) {
 	}{
 		{"ising.txt", "ising", "size 3x3 samplers gibbs,gwg,dula:step-size=0.4,dmala:step-size=0.8 warm-up 5", 0},
 		{"ising-80.txt", "ising", "size 2x3 coupling -0.2 samplers hamming-ball:block=2,radius=1,dmala warm-up 20", 80},
-		{"potts.txt", "potts", "size 2 field 0,0,0 samplers gibbs-x:block=2,dmala:step-size=1,balance=ratio warm-up 0", 0},
+		{"potts.txt", "potts",
+			"size 2 field 0,0,0 samplers gibbs-x:block=2,dmala:step-size=1,balance=ratio warm-up 0", 0},
 		{"table.csv", "table", "categories 2/3 gradient-error 0.5 samplers gibbs,pafs:radius=2", 0},
 		{"rbm.txt", "rbm", "side 2 hidden 2 updates 20 reference-samples 10 reference block-gibbs reference-steps 5 " +
 			"samplers rbm-gibbs,dmala:step-size=0.4", 0},
