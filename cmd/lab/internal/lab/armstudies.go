@@ -102,12 +102,12 @@ func (o *armGradients) measure(ctx context.Context, b *bench, kind string, targe
 		return err
 	}
 	logits := targets.Normals(b.streams("logits", 1)[0], len(target.Categories()), 1)
-	all, err := listBits(ctx, target)
+	all, err := targets.Enumerate(ctx, target)
 	if err != nil {
 		return err
 	}
 	want := make([]float64, len(logits))
-	all.gradient(logits, want)
+	exactGradient(all, logits, want)
 	streams := b.streams("draws "+kind, o.draws/e.evaluations())
 	gradient := make([]float64, len(logits))
 	for range o.estimates / 10 { // relax finds its scale

@@ -31,11 +31,10 @@ func regressions() []string { return []string{"diabetes", "election", "breast-ca
 
 // regression is a table of examples with a number to predict.
 type regression struct {
-	inputs  int
-	x       []float64 // [examples × inputs]
-	y       []float64
-	columns []string // of the inputs
-	target  string
+	inputs int
+	x      []float64 // [examples × inputs]
+	y      []float64
+	target string // the name of y
 }
 
 // maxTable bounds what a table may hold.
@@ -71,7 +70,7 @@ func parseRegression(r io.Reader) (*regression, error) {
 	if len(header) < 2 {
 		return nil, errors.New("one column: the last is predicted from those before it")
 	}
-	t := &regression{inputs: len(header) - 1, columns: header[:len(header)-1], target: header[len(header)-1]}
+	t := &regression{inputs: len(header) - 1, target: header[len(header)-1]}
 	for {
 		row, err := table.Read()
 		if err == io.EOF {

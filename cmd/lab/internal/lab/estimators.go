@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"infill/internal/logmath"
+	"infill/internal/targets"
 	"infill/samplers"
 )
 
@@ -170,55 +171,16 @@ func inside(u float64) float64 { return min(max(u, 1e-12), 1-1e-12) }
 
 func logOdds(p float64) float64 { return math.Log(p) - math.Log1p(-p) }
 
-// listed is a target of bits with all its energies.
-type listed struct {
-	energy []float64 // [2^slots]
-	slots  int
-}
-
-func listBits(ctx context.Context, target samplers.Target) (*listed, error) {
-	n := len(target.Categories())
-	if n > maxFitted {
-		return nil, fmt.Errorf("%d slots: all choices are listed for at most %d", n, maxFitted)
-	}
-	l := &listed{make([]float64, 1<<n), n}
-	states := make([]int, 0, n<<n)
-	for s := range l.energy {
-		for j := range n {
-			states = append(states, s>>j&1)
-		}
-	}
-	return l, target.Energy(ctx, states, l.energy)
-}
-
-func (l *listed) Categories() []int { return slices.Repeat([]int{2}, l.slots) }
-
-func (l *listed) Energy(_ context.Context, states []int, energy []float64) error {
-	for c := range energy {
-		s := 0
-		for j, v := range states[c*l.slots : (c+1)*l.slots] {
-			s |= v << j
-		}
-		energy[c] = l.energy[s]
-	}
-	return nil
-}
-
-// logProbability of state s under independent bits.
-func logProbability(s int, logits []float64) (logq float64) {
-	for j, phi := range logits {
-		logq -= logmath.Softplus(phi - 2*phi*float64(s>>j&1))
-	}
-	return logq
-}
-
-// gradient writes the exact ∂E[U]/∂φ: Σ_b q(b) U(b) (b_j - sigmoid(φ_j)).
-func (l *listed) gradient(logits, gradient []float64) {
+// exactGradient writes ∂E[U]/∂φ over all states: Σ_b q(b) U(b) (b_j - sigmoid(φ_j)).
+func exactGradient(e *targets.Enumeration, logits, gradient []float64) {
 	clear(gradient)
-	for s, u := range l.energy {
-		q := math.Exp(logProbability(s, logits))
+	for s, u := range e.Energy {
+		logq := 0.0
 		for j, phi := range logits {
-			gradient[j] += q * u * (float64(s>>j&1) - logmath.Sigmoid(phi))
+			logq -= logmath.Softplus(phi - 2*phi*float64(e.State(s)[j]))
+		}
+		for j, phi := range logits {
+			gradient[j] += math.Exp(logq) * u * (float64(e.State(s)[j]) - logmath.Sigmoid(phi))
 		}
 	}
 }

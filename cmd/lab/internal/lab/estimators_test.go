@@ -21,12 +21,12 @@ func spreads(t *testing.T, kind string, target samplers.Target, logits []float64
 	if err != nil {
 		t.Fatal(err)
 	}
-	all, err := listBits(t.Context(), target)
+	all, err := targets.Enumerate(t.Context(), target)
 	if err != nil {
 		t.Fatal(err)
 	}
 	want := make([]float64, len(logits))
-	all.gradient(logits, want)
+	exactGradient(all, logits, want)
 	streams := samplers.Streams(11, kind, draws)
 	gradient := make([]float64, len(logits))
 	bySlot := make([][]float64, len(logits))
@@ -77,7 +77,7 @@ func TestEstimators(t *testing.T) {
 				one["reinforce"])
 		}
 	}
-	if _, err := newEstimator("relax", &listed{make([]float64, 2), 1}); !errors.Is(err, samplers.ErrUnsupported) {
+	if _, err := newEstimator("relax", newMixture([]float64{1}, []float64{0.5})); !errors.Is(err, samplers.ErrUnsupported) {
 		t.Errorf("relax without relaxed energies: %v", err)
 	}
 }

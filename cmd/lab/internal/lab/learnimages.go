@@ -245,7 +245,6 @@ func (o *learnImages) train(ctx context.Context, b *bench, spec Spec, data, test
 		return err
 	}
 	network.Set(state.Mean)
-	b.number("acceptance", training.Accepted)
 	ended, err := o.judge(ctx, b, model, laws, tests)
 	if err != nil {
 		return err
@@ -257,46 +256,33 @@ func (o *learnImages) train(ctx context.Context, b *bench, spec Spec, data, test
 func (o *learnImages) learn(ctx context.Context, b *bench, state *averaged, model *deepEnergy, greys []float64,
 	examples []int, data *pictures) error {
 	training, network := state.Training, model.network
-	resumed, err := b.resume(state)
-	if err != nil {
+	if err := training.begin(b, state); err != nil {
 		return err
 	}
-	if resumed {
-		copy(model.weights, training.Parameters)
-		network.Set(model.weights)
-	} else if err := training.begin(b); err != nil {
-		return err
-	}
+	network.Set(model.weights)
 	pixels := len(model.base)
 	draw := &batches{data: examples, slots: pixels, size: o.training.batch}
-	reports := reportsOf(o.training.updates, 50)
-	for training.Update < o.training.updates {
+	next := func() []int {
 		if o.dynamic && training.Update%(max(len(examples)/pixels/o.training.batch, 1)) == 0 {
 			draw.data = data.binary(greys, true, b.streams("pixels "+strconv.Itoa(training.Update), 1)[0])
 		}
-		batch := draw.at(b, training.Update+1)
-		if err := training.update(ctx, b, batch); err != nil {
-			return err
-		}
+		return draw.at(b, training.Update+1)
+	}
+	return training.updates(ctx, b, state, o.training.updates, next, func(batch []int, due bool) error {
 		network.Set(model.weights)
 		floats.Scale(o.average, state.Mean)
 		floats.AddScaled(state.Mean, 1-o.average, model.weights)
-		if reports(training.Update) {
-			gap, err := meanEnergy(ctx, model, batch)
-			if err != nil {
-				return err
-			}
-			chains, err := meanEnergy(ctx, model, training.Buffer[:min(len(training.Buffer), len(batch))])
-			if err != nil {
-				return err
-			}
-			b.point("difference", float64(training.Update), gap-chains)
+		if !due {
+			return nil
 		}
-		if err := b.tick(ctx, training.Update, o.training.updates, state); err != nil {
+		ofData, err := meanEnergy(ctx, model, batch)
+		if err != nil {
 			return err
 		}
-	}
-	return nil
+		ofChains, err := meanEnergy(ctx, model, training.Buffer[:min(len(training.Buffer), len(batch))])
+		b.point("difference", float64(training.Update), ofData-ofChains)
+		return err
+	})
 }
 
 func meanEnergy(ctx context.Context, target samplers.Target, states []int) (float64, error) {

@@ -108,18 +108,32 @@ func (o *pcdOptions) pcd(model learner, kernel samplers.Kernel, steps int, b *be
 
 // run makes the updates, in batches of the data, and reports after some of them.
 func (p *pcd) run(ctx context.Context, b *bench, updates int, data []int, report func(update float64)) error {
-	if err := p.begin(b); err != nil {
+	if err := p.begin(b, p); err != nil {
 		return err
 	}
-	examples, reports := &batches{data: data, slots: len(p.model.Categories()), size: p.batch}, reportsOf(updates, 50)
+	examples := &batches{data: data, slots: len(p.model.Categories()), size: p.batch}
+	return p.updates(ctx, b, p, updates, func() []int { return examples.at(b, p.Update+1) },
+		func(_ []int, due bool) error {
+			if due {
+				report(float64(p.Update))
+			}
+			return nil
+		})
+}
+
+// updates makes the updates by batches, and tells after each whether a report is due; state is what a checkpoint keeps.
+func (p *pcd) updates(ctx context.Context, b *bench, state any, updates int, next func() []int,
+	after func(batch []int, due bool) error) error {
+	reports := reportsOf(updates, 50)
 	for p.Update < updates {
-		if err := p.update(ctx, b, examples.at(b, p.Update+1)); err != nil {
+		batch := next()
+		if err := p.update(ctx, b, batch); err != nil {
 			return err
 		}
-		if reports(p.Update) {
-			report(float64(p.Update))
+		if err := after(batch, reports(p.Update)); err != nil {
+			return err
 		}
-		if err := b.tick(ctx, p.Update, updates, p); err != nil {
+		if err := b.tick(ctx, p.Update, updates, state); err != nil {
 			return err
 		}
 	}
@@ -127,9 +141,9 @@ func (p *pcd) run(ctx context.Context, b *bench, updates int, data []int, report
 	return nil
 }
 
-// begin readies a training, or takes up one that was stopped.
-func (p *pcd) begin(b *bench) error {
-	resumed, err := b.resume(p)
+// begin readies a training, or takes up one that was stopped, with the state that its checkpoint has.
+func (p *pcd) begin(b *bench, state any) error {
+	resumed, err := b.resume(state)
 	if err != nil {
 		return err
 	}

@@ -149,7 +149,7 @@ func TestPCDGradient(t *testing.T) {
 		const chains, updates = 400, 12
 		training := &pcd{model: learner, kernel: kernel, steps: 40, batch: chains,
 			Buffer: samplers.RandomPositions(model, samplers.Streams(4, "b", chains))}
-		if err := training.begin(bare(1)); err != nil {
+		if err := training.begin(bare(1), training); err != nil {
 			t.Fatal(err)
 		}
 		byUpdate := make([][]float64, 81)
