@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"net/http"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -62,8 +61,8 @@ func (s *Server) augment(ctx context.Context, in *augmentInput) (*augmentOutput,
 		return nil, err
 	}
 	if most := 8 * s.Limits.Texts; q.Variants > most/len(q.Records) {
-		return nil, &Problem{status: http.StatusUnprocessableEntity, Message: fmt.Sprintf("%d variants of each of %d "+
-			"texts, this server makes %d in one request: send several requests", q.Variants, len(q.Records), most)}
+		return nil, unfit("%d variants of each of %d "+
+			"texts, this server makes %d in one request: send several requests", q.Variants, len(q.Records), most)
 	}
 	work := &batch.Augment{Filler: f, Options: batch.AugmentOptions(), Key: q.Key, Variants: q.Variants, Rate: q.Rate,
 		Blanks: q.Blanks, MinSpan: 1, MaxSpan: 1,
@@ -81,8 +80,7 @@ func (s *Server) augment(ctx context.Context, in *augmentInput) (*augmentOutput,
 	for i, text := range q.Records {
 		object, err := object.Parse(text)
 		if err != nil {
-			return nil, &Problem{status: http.StatusUnprocessableEntity,
-				Message: fmt.Sprintf("record %d: %v", i+1, err)}
+			return nil, unfit("record %d: %v", i+1, err)
 		}
 		records[i] = batch.Record{Number: int64(i + 1), Object: object}
 		// What a draw may remember of each of its slots; a word has two bytes or more.
@@ -95,8 +93,7 @@ func (s *Server) augment(ctx context.Context, in *augmentInput) (*augmentOutput,
 			rows[i], err = work.Do(ctx, records[i])
 			var wrong *batch.RejectError
 			if errors.As(err, &wrong) {
-				return &Problem{status: http.StatusUnprocessableEntity,
-					Message: fmt.Sprintf("record %d: %v", i+1, wrong)}
+				return unfit("record %d: %v", i+1, wrong)
 			}
 			return err
 		})

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"fmt"
 	"math"
 	"net/http"
 	"slices"
@@ -100,8 +99,7 @@ func (s *Server) fillMask(ctx context.Context, model string, q *maskRequest) (*m
 		top = min(top, len(targets))
 	}
 	if top > s.Limits.Top {
-		return nil, &Problem{status: http.StatusUnprocessableEntity,
-			Message: fmt.Sprintf("top_k: %d, this server gives %d of a blank: ask for fewer", top, s.Limits.Top)}
+		return nil, unfit("top_k: %d, this server gives %d of a blank: ask for fewer", top, s.Limits.Top)
 	}
 	answers, templates, size, slots := make([]any, len(texts)), make([]*tokenize.Template, len(texts)), 0.0, 0
 	for i, text := range texts {
@@ -110,8 +108,8 @@ func (s *Server) fillMask(ctx context.Context, model string, q *maskRequest) (*m
 			return nil, problem(ctx, err)
 		}
 		if len(t.Slots) > s.Limits.Blanks {
-			return nil, &Problem{status: http.StatusUnprocessableEntity, Message: fmt.Sprintf("%d slots in one text, "+
-				"this server takes %d: split the text", len(t.Slots), s.Limits.Blanks)}
+			return nil, unfit("%d slots in one text, "+
+				"this server takes %d: split the text", len(t.Slots), s.Limits.Blanks)
 		}
 		templates[i], slots = t, max(slots, len(t.Slots))
 		size += float64(len(t.Slots)) * float64(top) * (float64(len(text)) + 100)
@@ -156,8 +154,8 @@ func targetIDs(f *infill.Filler, words []string) ([]int, error) {
 		if !ok {
 			found, err := f.Tokenizer().Candidate(word)
 			if err != nil || len(found) != 1 {
-				return nil, &Problem{status: http.StatusUnprocessableEntity, Message: fmt.Sprintf("targets: %.60q is "+
-					"not one token of the model; POST /v1/fill takes words of several", word)}
+				return nil, unfit("targets: %.60q is "+
+					"not one token of the model; POST /v1/fill takes words of several", word)
 			}
 			id = found[0]
 		}

@@ -182,7 +182,7 @@ func (s *Server) plan(q fillRequest) (*infill.Plan, float64, error) {
 	case errors.As(err, &option):
 		return nil, 0, err
 	case err != nil:
-		return nil, 0, &Problem{status: http.StatusUnprocessableEntity, Message: err.Error()}
+		return nil, 0, unfit("%s", err)
 	case r.Extra != nil:
 		return nil, 0, &infill.OptionError{Option: r.Extra[0].Key, Reason: "there is no such option"}
 	}
@@ -198,18 +198,17 @@ func (s *Server) checkAnswer(size float64) error {
 	if size <= float64(s.Limits.Answer) {
 		return nil
 	}
-	return &Problem{status: http.StatusUnprocessableEntity, Message: fmt.Sprintf("the answer could have %.3g MB, "+
+	return unfit("the answer could have %.3g MB, "+
 		"this server gives %.3g: ask for a smaller top, or send several requests", size/1e6,
-		float64(s.Limits.Answer)/1e6)}
+		float64(s.Limits.Answer)/1e6)
 }
 
 func (s *Server) checkTexts(n int) error {
 	switch {
 	case n == 0:
-		return &Problem{status: http.StatusUnprocessableEntity, Message: "no text: send at least one"}
+		return unfit("no text: send at least one")
 	case n > s.Limits.Texts:
-		return &Problem{status: http.StatusUnprocessableEntity, Message: fmt.Sprintf("%d texts in one request, this "+
-			"server takes %d: send several requests", n, s.Limits.Texts)}
+		return unfit("%d texts in one request, this "+"server takes %d: send several requests", n, s.Limits.Texts)
 	}
 	return nil
 }
@@ -226,7 +225,7 @@ func (s *Server) check(f *infill.Filler, r infill.Request) (*infill.Plan, float6
 		return nil, 0, err
 	}
 	refuse := func(format string, args ...any) (*infill.Plan, float64, error) {
-		return nil, 0, &Problem{status: http.StatusUnprocessableEntity, Message: fmt.Sprintf(format, args...)}
+		return nil, 0, unfit(format, args...)
 	}
 	switch slots, vocabulary := p.Slots(), f.Tokenizer().VocabularySize(); {
 	case slots > l.Blanks:
@@ -260,8 +259,7 @@ func (s *Server) fill(ctx context.Context, in *fillInput) (*huma.StreamResponse,
 	}
 	if strings.Contains(in.Accept, "text/event-stream") {
 		if len(plans) > 1 || in.Body.list {
-			return nil, &Problem{status: http.StatusUnprocessableEntity,
-				Message: "events are of one text: send an object, not a list"}
+			return nil, unfit("events are of one text: send an object, not a list")
 		}
 		return &huma.StreamResponse{Body: func(c huma.Context) { s.stream(c, plans[0], bytes) }}, nil
 	}
@@ -403,8 +401,8 @@ func (s *Server) score(ctx context.Context, in *scoreInput) (*scoreOutput, error
 		encoding, err := f.Plain(text)
 		if err == nil {
 			if rows := len(encoding.IDs) - 2; rows > s.Limits.Rows { // without [CLS] and [SEP]
-				err = &Problem{status: http.StatusUnprocessableEntity, Message: fmt.Sprintf("%d tokens, each of "+
-					"which needs a model row, this server takes %d a text: split the text", rows, s.Limits.Rows)}
+				err = unfit("%d tokens, each of "+
+					"which needs a model row, this server takes %d a text: split the text", rows, s.Limits.Rows)
 			}
 		}
 		if err != nil {

@@ -22,6 +22,11 @@ type Problem struct {
 	cause   error // for who runs the server
 }
 
+// unfit is the problem of a request that is well-formed, and that this server does not do.
+func unfit(format string, args ...any) *Problem {
+	return &Problem{status: http.StatusUnprocessableEntity, Message: fmt.Sprintf(format, args...)}
+}
+
 var (
 	_ huma.StatusError       = (*Problem)(nil)
 	_ huma.ContentTypeFilter = (*Problem)(nil)

@@ -146,8 +146,7 @@ var _ models.Progress = (*pullProgress)(nil)
 
 func (p *pullProgress) Begin(_ int, _, total int64) {
 	if total > p.limits.ModelBytes {
-		p.stop(&Problem{status: http.StatusUnprocessableEntity, Message: fmt.Sprintf("the model has %d bytes, this "+
-			"server fetches %d at most", total, p.limits.ModelBytes)})
+		p.stop(unfit("the model has %d bytes, this "+"server fetches %d at most", total, p.limits.ModelBytes))
 	}
 }
 func (p *pullProgress) Advance(bytes int64)          { p.bytes.Add(bytes) }

@@ -366,7 +366,7 @@ func problem(ctx context.Context, err error) error {
 	case ctx.Err() != nil:
 		return &Problem{status: statusGone, Message: "the client left"}
 	case errors.As(err, &input), errors.As(err, &option):
-		return &Problem{status: http.StatusUnprocessableEntity, Message: err.Error()}
+		return unfit("%s", err)
 	}
 	return &Problem{status: http.StatusInternalServerError, Message: "the server failed at this request", cause: err}
 }

@@ -33,6 +33,9 @@ type UsageError struct {
 	Hint string
 }
 
+// Usagef makes a UsageError without a hint.
+func Usagef(format string, args ...any) error { return &UsageError{Err: fmt.Errorf(format, args...)} }
+
 func (e *UsageError) Error() string { return e.Err.Error() }
 func (e *UsageError) Unwrap() error { return e.Err }
 

@@ -78,12 +78,12 @@ func (o *ModelOptions) Register(cmd *cobra.Command) {
 func (o *ModelOptions) Validate() error {
 	switch {
 	case o.Threads < 0:
-		return &UsageError{fmt.Errorf("--threads: %d is not a whole number of 0 (one per core) or more", o.Threads), ""}
+		return Usagef("--threads: %d is not a whole number of 0 (one per core) or more", o.Threads)
 	case o.Threads > lm.MaxThreads():
-		return &UsageError{fmt.Errorf("--threads: %d is more than four times the %d processors: give %d or fewer",
-			o.Threads, runtime.NumCPU(), lm.MaxThreads()), ""}
+		return Usagef("--threads: %d is more than four times the %d processors: give %d or fewer",
+			o.Threads, runtime.NumCPU(), lm.MaxThreads())
 	case o.Quiet && o.Verbose:
-		return &UsageError{fmt.Errorf("--quiet and --verbose exclude each other: give one"), ""}
+		return Usagef("--quiet and --verbose exclude each other: give one")
 	}
 	return nil
 }

@@ -212,31 +212,29 @@ func (o *evalOptions) settle(flags *pflag.FlagSet) error {
 	mask := &o.config.Select.Mask
 	switch {
 	case flags.Changed("slots") && flags.Changed("mask-fraction"):
-		return &cli.UsageError{Err: errors.New("--slots and --mask-fraction exclude each other: give one")}
+		return cli.Usagef("--slots and --mask-fraction exclude each other: give one")
 	case flags.Changed("slots") && o.slots < 1:
-		return &cli.UsageError{Err: fmt.Errorf("--slots: %d is not a whole number of 1 or more", o.slots)}
+		return cli.Usagef("--slots: %d is not a whole number of 1 or more", o.slots)
 	case flags.Changed("slots"):
 		mask.Count, mask.Fraction = o.slots, 0
 	case flags.Changed("mask-fraction"):
 		if !(o.fraction > 0 && o.fraction <= 1) {
-			return &cli.UsageError{Err: fmt.Errorf("--mask-fraction: %v is not a number above 0 and at most 1",
-				o.fraction)}
+			return cli.Usagef("--mask-fraction: %v is not a number above 0 and at most 1", o.fraction)
 		}
 		mask.Count, mask.Fraction = 0, o.fraction
 	}
 	switch m := o.config.Metrics; {
 	case m.Resamples < 1:
-		return &cli.UsageError{Err: fmt.Errorf("--resamples: %d is not a whole number of 1 or more", m.Resamples)}
+		return cli.Usagef("--resamples: %d is not a whole number of 1 or more", m.Resamples)
 	case !(m.Confidence > 0 && m.Confidence < 1):
-		return &cli.UsageError{Err: fmt.Errorf("--confidence: %v is not a number between 0 and 1", m.Confidence)}
+		return cli.Usagef("--confidence: %v is not a number between 0 and 1", m.Confidence)
 	case m.UnionFirst < 0:
-		return &cli.UsageError{Err: fmt.Errorf("--union-first: %d is not a whole number of 0 (all) or more",
-			m.UnionFirst)}
+		return cli.Usagef("--union-first: %d is not a whole number of 0 (all) or more", m.UnionFirst)
 	case o.jobs < 1:
-		return &cli.UsageError{Err: fmt.Errorf("--jobs: %d is not a whole number of 1 or more", o.jobs)}
+		return cli.Usagef("--jobs: %d is not a whole number of 1 or more", o.jobs)
 	}
 	if flags.Changed("models") && flags.Changed("model") {
-		return &cli.UsageError{Err: errors.New("--models and --model exclude each other: give one")}
+		return cli.Usagef("--models and --model exclude each other: give one")
 	}
 	if len(o.models) == 0 {
 		o.models = []string{o.Model}
@@ -272,13 +270,13 @@ func (o *evalOptions) settle(flags *pflag.FlagSet) error {
 	all := append(slices.Clone(o.corpora.List), o.references.List...)
 	for i, c := range all {
 		if slices.ContainsFunc(all[:i], func(d cli.NamedFile) bool { return d.Name == c.Name }) {
-			return &cli.UsageError{Err: fmt.Errorf("two corpora are called %q: give each its own name", c.Name)}
+			return cli.Usagef("two corpora are called %q: give each its own name", c.Name)
 		}
 	}
 	for flag, value := range map[string]*cli.ByCorpus{"--corpus-form": &o.form, "--encoding": &o.encoding} {
 		for _, name := range value.Names() {
 			if !slices.ContainsFunc(all, func(c cli.NamedFile) bool { return c.Name == name }) {
-				return &cli.UsageError{Err: fmt.Errorf("%s: no corpus is called %q", flag, name)}
+				return cli.Usagef("%s: no corpus is called %q", flag, name)
 			}
 		}
 	}

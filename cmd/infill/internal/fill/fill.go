@@ -103,7 +103,7 @@ func (o *fillOptions) validate() error {
 		return cli.OptionError(err)
 	}
 	if o.show == "fills" && o.Format != "text" {
-		return &cli.UsageError{Err: fmt.Errorf("--show: fills is of --format text, not of %s: leave one out", o.Format)}
+		return cli.Usagef("--show: fills is of --format text, not of %s: leave one out", o.Format)
 	}
 	return o.InputOptions.Validate(`infill "he had [MASK] me", or infill --help`)
 }

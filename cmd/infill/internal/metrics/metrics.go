@@ -130,8 +130,7 @@ func (o *metricsOptions) settle(flags *pflag.FlagSet) (err error) {
 	o.Tokenisation = metrics.Tokenisation(o.tokenisation)
 	if o.preset == "bert-gen" {
 		if flags.Changed("tokenisation") && o.Tokenisation != metrics.BertGen {
-			return &cli.UsageError{Err: fmt.Errorf(
-				"--preset bert-gen and --tokenisation %s exclude each other: give one", o.tokenisation)}
+			return cli.Usagef("--preset bert-gen and --tokenisation %s exclude each other: give one", o.tokenisation)
 		}
 		o.Tokenisation = metrics.BertGen
 		if !flags.Changed("union-first") {
@@ -139,34 +138,30 @@ func (o *metricsOptions) settle(flags *pflag.FlagSet) (err error) {
 		}
 	}
 	if o.Smoothing, err = metrics.ParseSmoothing(o.smoothing); err != nil {
-		return &cli.UsageError{Err: fmt.Errorf("--smoothing: %w", err)}
+		return cli.Usagef("--smoothing: %w", err)
 	}
 	for flag, value := range map[string]*cli.ByCorpus{"--corpus-form": &o.form, "--encoding": &o.encoding} {
 		for _, name := range value.Names() {
 			if !slices.ContainsFunc(o.references.List, func(c cli.NamedFile) bool { return c.Name == name }) {
-				return &cli.UsageError{Err: fmt.Errorf("%s: no reference is called %q", flag, name)}
+				return cli.Usagef("%s: no reference is called %q", flag, name)
 			}
 		}
 	}
 	switch {
 	case o.Order < 1 || o.Order > metrics.MaximumOrder:
-		return &cli.UsageError{Err: fmt.Errorf("--order: %d is not a whole number from 1 to %d", o.Order,
-			metrics.MaximumOrder)}
+		return cli.Usagef("--order: %d is not a whole number from 1 to %d", o.Order, metrics.MaximumOrder)
 	case o.Top < 0:
-		return &cli.UsageError{Err: fmt.Errorf("--top: %d is not a whole number of 0 or more", o.Top)}
+		return cli.Usagef("--top: %d is not a whole number of 0 or more", o.Top)
 	case o.Top > 0 && !strings.HasSuffix(o.file, ".jsonl"):
-		return &cli.UsageError{Err: errors.New(
-			"--top needs log-likelihoods: give a .jsonl file that infill --format jsonl printed")}
+		return cli.Usagef("--top needs log-likelihoods: give a .jsonl file that infill --format jsonl printed")
 	case o.UnionFirst < 0:
-		return &cli.UsageError{Err: fmt.Errorf("--union-first: %d is not a whole number of 0 (all) or more",
-			o.UnionFirst)}
+		return cli.Usagef("--union-first: %d is not a whole number of 0 (all) or more", o.UnionFirst)
 	case o.Resamples == 0 || o.Resamples < -1:
-		return &cli.UsageError{Err: fmt.Errorf(
-			"--resamples: %d is not a whole number of 1 or more, or -1 for no intervals", o.Resamples)}
+		return cli.Usagef("--resamples: %d is not a whole number of 1 or more, or -1 for no intervals", o.Resamples)
 	case !(o.Confidence > 0 && o.Confidence < 1):
-		return &cli.UsageError{Err: fmt.Errorf("--confidence: %v is not a number between 0 and 1", o.Confidence)}
+		return cli.Usagef("--confidence: %v is not a number between 0 and 1", o.Confidence)
 	case o.against != "" && o.Resamples < 0:
-		return &cli.UsageError{Err: errors.New("--against needs resamples: leave out --resamples -1")}
+		return cli.Usagef("--against needs resamples: leave out --resamples -1")
 	}
 	return nil
 }
@@ -178,7 +173,7 @@ func metricsRun(ctx context.Context, o *metricsOptions) error {
 	}
 	if n := len(readers) - len(
 		slices.DeleteFunc(slices.Clone(readers), func(f string) bool { return f == "-" })); n > 1 {
-		return &cli.UsageError{Err: errors.New("standard input (-) is named more than once: it can be read once")}
+		return cli.Usagef("standard input (-) is named more than once: it can be read once")
 	}
 	in, err := cli.Interruptible(ctx, o.readAll)
 	if err != nil {
@@ -235,21 +230,19 @@ func (o *metricsOptions) readAgainst(first *metrics.Hypotheses, blank []int) (*m
 		return nil, err
 	}
 	if (first.Prompts == nil) != (second.Prompts == nil) {
-		return nil, &cli.UsageError{Err: errors.New(
-			"--against: only one of the two texts is JSONL: give both in the same form")}
+		return nil, cli.Usagef("--against: only one of the two texts is JSONL: give both in the same form")
 	}
 	if first.Prompts != nil {
 		if a, b := len(first.Sentences), len(second.Sentences); a != b {
-			return nil, &cli.UsageError{Err: fmt.Errorf(
-				"--against: %s has %s, %s has %s: they are compared line by line", nameOf(o.against),
-				cli.Counted(b, "sentence"), nameOf(o.file), cli.Counted(a, "sentence"))}
+			return nil, cli.Usagef("--against: %s has %s, %s has %s: they are compared line by line", nameOf(o.against),
+				cli.Counted(b, "sentence"), nameOf(o.file), cli.Counted(a, "sentence"))
 		}
 		return second, nil
 	}
 	a, b := byLine(first.Sentences, blank), byLine(second.Sentences, blankSecond)
 	if len(a) != len(b) {
-		return nil, &cli.UsageError{Err: fmt.Errorf("--against: %s has %s, %s has %s: they are compared line by line",
-			nameOf(o.against), cli.Counted(len(b), "line"), nameOf(o.file), cli.Counted(len(a), "line"))}
+		return nil, cli.Usagef("--against: %s has %s, %s has %s: they are compared line by line",
+			nameOf(o.against), cli.Counted(len(b), "line"), nameOf(o.file), cli.Counted(len(a), "line"))
 	}
 	first.Sentences, second.Sentences = nil, nil
 	for i := range a {
@@ -265,7 +258,7 @@ func (o *metricsOptions) readAgainst(first *metrics.Hypotheses, blank []int) (*m
 		}
 	}
 	if len(first.Sentences) == 0 {
-		return nil, &cli.UsageError{Err: errors.New("--against: no line has a sentence in both texts")}
+		return nil, cli.Usagef("--against: no line has a sentence in both texts")
 	}
 	return second, nil
 }
@@ -301,7 +294,7 @@ func (o *metricsOptions) read(what, file string) (h *metrics.Hypotheses, blank [
 	}
 	sentences, blank, err := metrics.ReadSentences(in)
 	if err != nil {
-		return nil, nil, &cli.UsageError{Err: fmt.Errorf("%s (%s): %w", what, nameOf(file), err)}
+		return nil, nil, cli.Usagef("%s (%s): %w", what, nameOf(file), err)
 	}
 	if len(blank) > 0 {
 		cli.Warn(o.streams, o.quiet, "%s (%s): %s left out, the first is line %d", what, nameOf(file),
@@ -316,7 +309,7 @@ func (o *metricsOptions) open(what, file string) (in io.Reader, done func(), err
 	}
 	f, err := os.Open(file)
 	if err != nil {
-		return nil, nil, &cli.UsageError{Err: fmt.Errorf("%s: %w", what, err)}
+		return nil, nil, cli.Usagef("%s: %w", what, err)
 	}
 	return f, func() { f.Close() }, nil
 }

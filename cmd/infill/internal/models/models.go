@@ -586,7 +586,7 @@ samplers that need no gradient.`,
 func importRun(ctx context.Context, o *importOptions) error {
 	info, err := os.Stat(o.from)
 	if errors.Is(err, fs.ErrNotExist) {
-		return &cli.UsageError{Err: fmt.Errorf("there is no folder or file %.200q", o.from)}
+		return cli.Usagef("there is no folder or file %.200q", o.from)
 	}
 	if err != nil {
 		return err
@@ -598,10 +598,9 @@ func importRun(ctx context.Context, o *importOptions) error {
 			"--tokenizer: no folder is named, and a graph has no tokenizer of its own"),
 			Hint: "give one: --tokenizer DIR"}
 	case !graph && (o.tokenizer != "" || o.positions != 0):
-		return &cli.UsageError{Err: fmt.Errorf(
-			"--tokenizer and --positions belong to an ONNX graph, and %.200q is a folder, which has its own", o.from)}
+		return cli.Usagef("--tokenizer and --positions belong to an ONNX graph, and %.200q is a folder, which has its own", o.from)
 	case o.positions < 0:
-		return &cli.UsageError{Err: fmt.Errorf("--positions: %d is not a whole number of 0 or more", o.positions)}
+		return cli.Usagef("--positions: %d is not a whole number of 0 or more", o.positions)
 	}
 	name := o.name
 	if name == "" {

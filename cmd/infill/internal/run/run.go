@@ -72,12 +72,12 @@ func (o *batchOptions) validate(flags *pflag.FlagSet, args []string, options *in
 		return &cli.UsageError{Err: fmt.Errorf("%s given, one file is read", cli.Counted(len(args), "argument")),
 			Hint: "see infill run --help"}
 	case o.job.Output.Path == "":
-		return &cli.UsageError{Err: errors.New("--out: say which file the result goes to")}
+		return cli.Usagef("--out: say which file the result goes to")
 	case o.job.InFlight < 1:
-		return &cli.UsageError{Err: fmt.Errorf("--jobs: %d is not a whole number of 1 or more", o.job.InFlight)}
+		return cli.Usagef("--jobs: %d is not a whole number of 1 or more", o.job.InFlight)
 	case o.job.Shard.Count > 0 && o.job.Overwrite:
-		return &cli.UsageError{Err: errors.New("--shard and --overwrite exclude each other: other parts may be at " +
-			"work; remove the folder of parts to begin anew")}
+		return cli.Usagef("--shard and --overwrite exclude each other: other parts may be at " +
+			"work; remove the folder of parts to begin anew")
 	}
 	if !flags.Changed("seed") {
 		// Parts and resumed runs have to agree.
@@ -303,11 +303,11 @@ func (o *augmentOptions) settle() error {
 	var err, err2 error
 	o.MinSpan, err = strconv.Atoi(low)
 	if o.MaxSpan, err2 = strconv.Atoi(high); cmp.Or(err, err2) != nil {
-		return &cli.UsageError{Err: fmt.Errorf("--span: %q is not a number or a range, as in 2 or 1-3", o.span)}
+		return cli.Usagef("--span: %q is not a number or a range, as in 2 or 1-3", o.span)
 	}
 	if o.pattern != "" {
 		if o.Pattern, err = regexp.Compile(o.pattern); err != nil {
-			return &cli.UsageError{Err: fmt.Errorf("--protect-pattern: %w", err)}
+			return cli.Usagef("--protect-pattern: %w", err)
 		}
 	}
 	return cli.OptionError(o.Check())

@@ -27,7 +27,7 @@ func (o *scoreOptions) sequences() error {
 			return &cli.UsageError{Err: err}
 		}
 		if len(rows) == 0 {
-			return &cli.UsageError{Err: fmt.Errorf("%s: no sequence in it", argument)}
+			return cli.Usagef("%s: no sequence in it", argument)
 		}
 		for _, row := range rows {
 			texts, o.IDs = append(texts, row[0]), append(o.IDs, object.Quote(row[1]))
@@ -44,17 +44,16 @@ func (o *scoreOptions) checkMutants(methodGiven bool) error {
 	}
 	switch ofMutants := slices.Contains(infill.MutantMethods(), o.method); {
 	case o.mutants == "" && ofMutants:
-		return &cli.UsageError{Err: fmt.Errorf("--method %s rates variants: name their file by --mutants", o.method)}
+		return cli.Usagef("--method %s rates variants: name their file by --mutants", o.method)
 	case o.mutants == "":
 		return nil
 	case !ofMutants:
-		return &cli.UsageError{Err: fmt.Errorf("--method %s rates whole texts; with --mutants take one of %v", o.method,
-			infill.MutantMethods())}
+		return cli.Usagef("--method %s rates whole texts; with --mutants take one of %v", o.method,
+			infill.MutantMethods())
 	case o.pairs || o.tokens:
-		return &cli.UsageError{Err: errors.New("--mutants has a row for each variant: leave --pairs and --tokens out")}
+		return cli.Usagef("--mutants has a row for each variant: leave --pairs and --tokens out")
 	case len(o.Texts) != 1:
-		return &cli.UsageError{Err: fmt.Errorf("%s given, --mutants are of one wild type",
-			cli.Counted(len(o.Texts), "text"))}
+		return cli.Usagef("%s given, --mutants are of one wild type", cli.Counted(len(o.Texts), "text"))
 	}
 	return nil
 }

@@ -78,14 +78,14 @@ by how much likelier than the wild type the model holds it, in nats, --method:
 				return err
 			}
 			if o.pairs && o.tokens {
-				return &cli.UsageError{Err: errors.New("--pairs and --tokens exclude each other: a pair has one row")}
+				return cli.Usagef("--pairs and --tokens exclude each other: a pair has one row")
 			}
 			if o.pairs {
 				if err := o.readPairs(); err != nil {
 					return err
 				}
 			} else if cmd.Flags().Changed("columns") {
-				return &cli.UsageError{Err: errors.New("--columns are those of a file of --pairs")}
+				return cli.Usagef("--columns are those of a file of --pairs")
 			}
 			return run(cmd.Context(), o)
 		},
@@ -110,8 +110,7 @@ by how much likelier than the wild type the model holds it, in nats, --method:
 // readPairs puts the pairs of files in the places of their names.
 func (o *scoreOptions) readPairs() error {
 	if len(o.columns) != 2 || o.columns[0] == "" || o.columns[1] == "" {
-		return &cli.UsageError{Err: fmt.Errorf("--columns: %q is not two names with a comma between them",
-			strings.Join(o.columns, ","))}
+		return cli.Usagef("--columns: %q is not two names with a comma between them", strings.Join(o.columns, ","))
 	}
 	var texts []string
 	for _, argument := range o.Texts {
@@ -125,7 +124,7 @@ func (o *scoreOptions) readPairs() error {
 				Hint: "name the columns of the better and of the other text: --columns NAME,NAME"}
 		}
 		if len(pairs) == 0 {
-			return &cli.UsageError{Err: fmt.Errorf("%s: no pair in it", argument)}
+			return cli.Usagef("%s: no pair in it", argument)
 		}
 		for _, pair := range pairs {
 			texts = append(texts, strings.ReplaceAll(pair[0], "\t", " ")+"\t"+strings.ReplaceAll(pair[1], "\t", " "))

@@ -140,24 +140,23 @@ func (o *serveOptions) validate(ctx context.Context) error {
 	}
 	host, _, err := net.SplitHostPort(o.listen)
 	if err != nil {
-		return &cli.UsageError{Err: fmt.Errorf("--listen: %q is not HOST:PORT", o.listen)}
+		return cli.Usagef("--listen: %q is not HOST:PORT", o.listen)
 	}
 	if (o.certificate == "") != (o.key == "") {
-		return &cli.UsageError{Err: errors.New("--tls-cert and --tls-key go together: give both or none")}
+		return cli.Usagef("--tls-cert and --tls-key go together: give both or none")
 	}
 	o.token = o.streams.Getenv("INFILL_TOKEN")
 	if o.tokenFile != "" {
 		text, err := cli.ReadFile(ctx, o.tokenFile)
 		if err != nil {
-			return &cli.UsageError{Err: fmt.Errorf("--token-file: %w", err)}
+			return cli.Usagef("--token-file: %w", err)
 		}
 		if o.token = oneToken(string(text)); o.token == "" {
-			return &cli.UsageError{Err: fmt.Errorf(
-				"--token-file: %s holds no token: write one line of letters and digits", o.tokenFile)}
+			return cli.Usagef("--token-file: %s holds no token: write one line of letters and digits", o.tokenFile)
 		}
 	}
 	if o.token != "" && o.noAuth {
-		return &cli.UsageError{Err: errors.New("a token is given, and --no-auth: take one of them")}
+		return cli.Usagef("a token is given, and --no-auth: take one of them")
 	}
 	if !loopback(host) && o.token == "" && !o.noAuth {
 		return &cli.UsageError{Err: fmt.Errorf("--listen %s: other machines could ask without a token", o.listen),
@@ -214,7 +213,7 @@ func openAll(ctx context.Context, o *cli.ModelOptions, s *terminal.Streams,
 		}
 		if opened[wanted] != nil {
 			return nil, "", errors.Join(
-				&cli.UsageError{Err: fmt.Errorf("two models are called %s: serve one of them", wanted)}, f.Close(),
+				cli.Usagef("two models are called %s: serve one of them", wanted), f.Close(),
 				closeAll(opened))
 		}
 		opened[wanted] = f
@@ -288,7 +287,7 @@ func Run(ctx context.Context, o *serveOptions) (err error) {
 		server.TLSConfig = &tls.Config{MinVersion: tls.VersionTLS12}
 		// Read before anyone is told where to ask.
 		if _, err := tls.LoadX509KeyPair(o.certificate, o.key); err != nil {
-			return errors.Join(&cli.UsageError{Err: fmt.Errorf("--tls-cert: %w", err)}, listener.Close())
+			return errors.Join(cli.Usagef("--tls-cert: %w", err), listener.Close())
 		}
 	}
 	if !o.Quiet {

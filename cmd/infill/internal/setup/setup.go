@@ -3,7 +3,6 @@ package setup
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	"github.com/spf13/cobra"
@@ -63,7 +62,7 @@ with the other: the device auto takes the faster.`,
 // Run fetches the onnxruntime library.
 func Run(ctx context.Context, o *setupOptions) error {
 	if o.force && !o.cuda {
-		return &cli.UsageError{Err: errors.New("--force: it goes with --cuda")}
+		return cli.Usagef("--force: it goes with --cuda")
 	}
 	if o.cuda && !o.force {
 		if err := lm.FindGPU(); err != nil {

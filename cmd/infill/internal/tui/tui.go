@@ -73,8 +73,7 @@ evaluation.`,
   $ line=$(infill tui "it was a [MASK] and [MASK] night .")`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) > 1 {
-				return &cli.UsageError{Err: fmt.Errorf("%d arguments: give one template, in quotes, or one folder",
-					len(args))}
+				return cli.Usagef("%d arguments: give one template, in quotes, or one folder", len(args))
 			}
 			return nil
 		},
