@@ -190,15 +190,28 @@ func (p *chainsPage) render(columns, rows int) string {
 	p.offset = min(p.offset, max(s.Chains-(rows-len(lines)), 0))
 	for chain := p.offset; chain < s.Chains && len(lines) < rows; chain++ {
 		history, accepted := s.LogLikelihoods[chain], s.Accepted[chain]
-		rate, _ := betweenChains(since([][]float32{accepted}, 1))
+		steps := accepted[min(1, len(accepted)):] // without the start
+		rate := mean(steps)
 		lines = append(lines, m.faint.Render(right(fmt.Sprint(chain+1), 4))+"  "+
 			fit(p.inTwo(s, sparkline(history, spark, low, high), len(history)),
 				spark)+right(number("%.2f", float64(history[len(history)-1])), uWidth)+"  "+
-			fit(p.inTwo(s, sparkline(accepted[min(1, len(accepted)):], accept, 0, 1), len(accepted)), accept)+
+			fit(p.inTwo(s, sparkline(steps, accept, 0, 1), len(accepted)), accept)+
 			m.faint.Render(right(number("%.0f %%", 100*rate), rateWidth))+"  "+
 			cut(p.lastMove(s, s.Moves[chain]), moveWidth))
 	}
 	return stack(columns, rows, lines...)
+}
+
+// mean is that of values, NaN of none.
+func mean(values []float32) float64 {
+	if len(values) == 0 {
+		return math.NaN()
+	}
+	mean := 0.0
+	for _, x := range values {
+		mean += float64(x) / float64(len(values))
+	}
+	return mean
 }
 
 // lastMove says what a chain changed last, and how long ago.

@@ -5,8 +5,6 @@ import (
 	"slices"
 	"time"
 
-	"gonum.org/v1/gonum/stat"
-
 	"infill/infill"
 	"infill/tokenize"
 )
@@ -248,24 +246,6 @@ func countNewWords(fills []fill) {
 	}
 }
 
-// betweenChains is the mean over the chains of the mean of each one's values, with
-// its standard error; NaN where a chain has none.
-func betweenChains(values [][]float32) (mean, standardError float64) {
-	var means []float64
-	for _, list := range values {
-		mean := 0.0
-		if len(list) == 0 {
-			mean = math.NaN()
-		}
-		for _, x := range list {
-			mean += float64(x) / float64(len(list))
-		}
-		means = append(means, mean)
-	}
-	mean, deviation := stat.MeanStdDev(means, nil)
-	return mean, stat.StdErr(deviation, float64(len(means)))
-}
-
 // acceptance is the mean share of accepted steps after the warm-up, or in it while it lasts,
 // with its standard error between chains; NaN where no step was made, and for samplers
 // that take every proposal.
@@ -289,15 +269,6 @@ func orNaN(x *float64) float64 {
 		return math.NaN()
 	}
 	return *x
-}
-
-// since leaves out what each chain had before a step.
-func since(histories [][]float32, step int) [][]float32 {
-	var list [][]float32
-	for _, history := range histories {
-		list = append(list, history[min(max(step, 0), len(history)):])
-	}
-	return list
 }
 
 // stepSize is the last one, 0 for samplers that have none.

@@ -167,20 +167,25 @@ func (q request) run(ctx context.Context, frames chan *snapshot, now func() time
 	}
 	var last infill.Progress
 	answers := options.Answers()
-	snap := func() *snapshot {
-		if answers {
-			var known *infill.Result
-			if last.Result != nil {
-				known = last.Result()
-			}
-			return q.answered(known, template, several, last, now().Sub(r.start))
-		}
-		if !several {
+	// snap is what is known now; of a run that is over, known is its result.
+	snap := func(known *infill.Result) *snapshot {
+		if !several && !answers {
 			return r.snap()
 		}
-		return &snapshot{Template: &tokenize.Template{Text: q.template}, Options: q.options, Several: true,
-			Step: last.Step, Steps: last.Steps,
-			Chains: q.options.Chains, RHat: math.NaN(), ESS: math.NaN(), Elapsed: now().Sub(r.start)}
+		s := &snapshot{Template: template, Options: q.options, Answer: answers, Several: several, Step: last.Step,
+			Steps: last.Steps, RHat: math.NaN(), ESS: math.NaN(), Elapsed: now().Sub(r.start)}
+		if several {
+			s.Template = &tokenize.Template{Text: q.template}
+		}
+		if !answers {
+			s.Chains = q.options.Chains
+		} else if known == nil && last.Result != nil {
+			known = last.Result()
+		}
+		if known != nil {
+			s.know(known)
+		}
+		return s
 	}
 	next := now()
 	result, err := q.filler.Fill(ctx, q.template, options, func(p infill.Progress) {
@@ -195,7 +200,7 @@ func (q request) run(ctx context.Context, frames chan *snapshot, now func() time
 		if at.Before(next) {
 			return
 		}
-		s := snap()
+		s := snap(nil)
 		select {
 		case <-frames:
 		default:
@@ -207,39 +212,16 @@ func (q request) run(ctx context.Context, frames chan *snapshot, now func() time
 	if err != nil {
 		result = nil // the snapshot is what there is of a run that was stopped
 	}
-	if answers && result != nil {
-		s := q.answered(result, template, several, last, now().Sub(r.start))
-		s.Result = result
-		return s, err
-	}
-	if last.TokenIDs == nil {
+	switch {
+	case answers && result != nil:
+	case last.TokenIDs == nil:
 		return nil, err
-	}
-	if !several && err == nil {
+	case !several && err == nil:
 		r.finish()
 	}
-	s := snap()
+	s := snap(result)
 	s.Result = result
-	if several && result != nil {
-		s.know(result)
-	}
 	return s, err
-}
-
-// answered is the snapshot of a run that answers with probabilities; known is what it
-// has found so far, nil for nothing.
-func (q request) answered(known *infill.Result, template *tokenize.Template, several bool, at infill.Progress,
-	elapsed time.Duration) *snapshot {
-	s := &snapshot{Template: template, Options: q.options, Answer: true, Several: several, Step: at.Step,
-		Steps: at.Steps,
-		RHat:  math.NaN(), ESS: math.NaN(), Elapsed: elapsed}
-	if several {
-		s.Template = &tokenize.Template{Text: q.template}
-	}
-	if known != nil {
-		s.know(known)
-	}
-	return s
 }
 
 // fixed are the pins by slot, nil for none.

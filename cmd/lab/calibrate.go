@@ -17,6 +17,7 @@ import (
 
 	"infill/cmd/lab/internal/lab"
 	"infill/infill"
+	"infill/internal/targets"
 	"infill/lm"
 	"infill/samplers"
 )
@@ -257,7 +258,11 @@ func (l *language) score(ctx context.Context, m masking, logp [][]float32, o cal
 	}
 	var states []int
 	if n == 2 {
-		states = allStates(target.Categories())
+		all, err := targets.Enumerate(ctx, target)
+		if err != nil {
+			return nil, err
+		}
+		states = all.States
 	} else {
 		streams := samplers.Streams(o.seed, fmt.Sprint(m.sentence, m.kind), o.drawings)
 		states, s.Drawn = make([]int, len(streams)*n), len(streams)
@@ -303,25 +308,6 @@ func (l *language) score(ctx context.Context, m masking, logp [][]float32, o cal
 		}
 	}
 	return s, err
-}
-
-// allStates lists every state, the last slot's category running fastest.
-func allStates(categories []int) []int {
-	states := []int{}
-	state := make([]int, len(categories))
-	for {
-		states = append(states, state...)
-		j := len(state) - 1
-		for ; j >= 0; j-- {
-			if state[j]++; state[j] < categories[j] {
-				break
-			}
-			state[j] = 0
-		}
-		if j < 0 {
-			return states
-		}
-	}
 }
 
 // A joint is one way to make a distribution of several blanks.

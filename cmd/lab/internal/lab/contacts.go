@@ -210,8 +210,7 @@ func (o sampledContacts) problem(ctx context.Context, seed uint64) (*Problem, er
 	for i := range protein.sites { // every site by its own field
 		p.independent = append(p.independent, softmax(protein.field[i*protein.states:(i+1)*protein.states]))
 	}
-	o.truth.seed = seed
-	return p, p.settle(ctx, o.truth, func() (string, []float64, error) {
+	return p, p.settle(ctx, o.truth, seed, func() (string, []float64, error) {
 		states := math.Pow(float64(protein.states), float64(protein.sites))
 		if states > targets.MaxStates {
 			return "", nil, fmt.Errorf("%w: %.2g states", errTooLarge, states)

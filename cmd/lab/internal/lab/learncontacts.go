@@ -58,14 +58,15 @@ func (o *learnContacts) plan(context.Context, uint64) (*plan, error) {
 	if err != nil {
 		return nil, err
 	}
-	data := newOnce(func(ctx context.Context, b *bench) ([]int, error) {
+	data := func(ctx context.Context, b *bench) ([]int, error) {
 		if sequences != nil {
 			return sequences, nil
 		}
 		target := newCoupled(truth.sites, truth.states, truth.field, truth.couplings)
 		w := &walk{Positions: samplers.RandomPositions(target, b.streams("data start", o.data))}
-		return w.Positions, w.advance(ctx, b, named("gibbs"), target, o.sweeps*truth.sites)
-	})
+		err := w.advance(ctx, b, named("gibbs"), target, o.sweeps*truth.sites)
+		return w.Positions, err
+	}
 	n := 0
 	for _, touch := range truth.contacts {
 		if touch {
@@ -89,13 +90,10 @@ func (o *learnContacts) plan(context.Context, uint64) (*plan, error) {
 	if o.alignment != "" {
 		p.columns = slices.Delete(p.columns, 1, 2) // the true couplings are not known
 	}
-	p.trainings(o.samplers, o.steps, o.repeats, func(ctx context.Context, b *bench, spec Spec, steps int) error {
-		data, err := data.get(ctx, b)
-		if err != nil {
-			return err
-		}
-		return o.train(ctx, b, spec, steps, data, truth)
-	})
+	p.trainings(o.samplers, o.steps, o.repeats, data,
+		func(ctx context.Context, b *bench, spec Spec, steps int, data []int) error {
+			return o.train(ctx, b, spec, steps, data, truth)
+		})
 	return p, nil
 }
 

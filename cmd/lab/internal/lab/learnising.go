@@ -100,30 +100,36 @@ func (o *learnIsing) plan(ctx context.Context, _ uint64) (*plan, error) {
 		},
 		curves: []curve{{name: "log-rmse", x: "update", y: "log RMSE of W (natural)"}},
 	}
-	data := newOnce(func(ctx context.Context, b *bench) ([]int, error) { return o.states(ctx, b) })
 	truth, err := o.truth()
 	if err != nil {
 		return nil, err
 	}
 	zero := floats.Norm(truth, 2) / float64(sites)
 	p.notes = append(p.notes, fmt.Sprintf("couplings that are all 0 have a log-rmse of %.3f", math.Log(zero)))
-	p.trainings(o.samplers, o.steps, o.repeats, func(ctx context.Context, b *bench, spec Spec, steps int) error {
-		data, err := data.get(ctx, b)
-		if err != nil {
-			return err
-		}
-		return o.train(ctx, b, spec, steps, data, truth)
-	})
+	p.trainings(o.samplers, o.steps, o.repeats, o.states,
+		func(ctx context.Context, b *bench, spec Spec, steps int, data []int) error {
+			return o.train(ctx, b, spec, steps, data, truth)
+		})
 	return p, nil
 }
 
-// trainings adds a cell for each sampler, number of sampling steps an update, and repetition.
-func (p *plan) trainings(list []Spec, steps []int, repeats int,
-	train func(ctx context.Context, b *bench, spec Spec, steps int) error) {
+// trainings adds a cell for each sampler, number of sampling steps an update, and repetition. The cells of a repetition
+// share the data, whose making is no part of them.
+func (p *plan) trainings(list []Spec, steps []int, repeats int, data func(context.Context, *bench) ([]int, error),
+	train func(ctx context.Context, b *bench, spec Spec, steps int, data []int) error) {
+	known := map[string][]int{}
 	for _, spec := range list {
 		for _, n := range steps {
-			p.add(repeats, func(ctx context.Context, b *bench) error { return train(ctx, b, spec, n) }, "sampler",
-				spec.Label, "steps", strconv.Itoa(n))
+			p.add(repeats, func(ctx context.Context, b *bench) (err error) {
+				if known[b.repeat] == nil {
+					began := clock()
+					if known[b.repeat], err = data(ctx, b); err != nil {
+						return err
+					}
+					b.start = b.start.Add(clock().Sub(began))
+				}
+				return train(ctx, b, spec, n, known[b.repeat])
+			}, "sampler", spec.Label, "steps", strconv.Itoa(n))
 		}
 	}
 }
@@ -211,29 +217,6 @@ func (o *learnIsing) train(ctx context.Context, b *bench, spec Spec, steps int, 
 
 // logRoot is ½ ln of the mean square of a less b.
 func logRoot(a, b []float64) float64 { return math.Log(rootMeanSquare(a, b)) }
-
-// once makes what the cells of one repetition share.
-type once[T any] struct {
-	make func(context.Context, *bench) (T, error)
-	of   map[string]T
-}
-
-func newOnce[T any](make func(context.Context, *bench) (T, error)) *once[T] {
-	return &once[T]{make, map[string]T{}}
-}
-
-func (o *once[T]) get(ctx context.Context, b *bench) (T, error) {
-	if x, known := o.of[b.repeat]; known {
-		return x, nil
-	}
-	began := clock()
-	x, err := o.make(ctx, b)
-	if err == nil {
-		o.of[b.repeat] = x
-	}
-	b.start = b.start.Add(clock().Sub(began)) // it is no part of the cell
-	return x, err
-}
 
 // matrixImage shows a square matrix in greys, its largest value black.
 func matrixImage(values []float64, n, pixel int) image.Image {

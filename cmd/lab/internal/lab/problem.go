@@ -133,8 +133,7 @@ func truths() []string { return []string{"auto", "exact", "run"} }
 // truthOptions set how the exact means are found.
 type truthOptions struct {
 	method string
-	sweeps int    // of a long run; 0 for 4,000. A quarter more goes before as warm-up.
-	seed   uint64 // of a long run
+	sweeps int // of a long run; 0 for 4,000. A quarter more goes before as warm-up.
 }
 
 const truthChains = 16
@@ -153,7 +152,7 @@ var errTooLarge = errors.New("too large for exact means")
 
 // settle finds the truth: exact, when it may be, or a long run of the named sampler. sweep is how many of its steps
 // visit every slot once; pooled says that all slots have the same law.
-func (p *Problem) settle(ctx context.Context, o truthOptions,
+func (p *Problem) settle(ctx context.Context, o truthOptions, seed uint64,
 	exact func() (string, []float64, error), sampler string, sweep int, pooled bool) error {
 	if o.method != "run" {
 		method, means, err := exact()
@@ -171,7 +170,7 @@ func (p *Problem) settle(ctx context.Context, o truthOptions,
 	if o.sweeps == 0 {
 		o.sweeps = 4000
 	}
-	truth, err := p.longRun(ctx, sampler, o.sweeps*sweep, max(sweep/8, 1), o.seed, pooled)
+	truth, err := p.longRun(ctx, sampler, o.sweeps*sweep, max(sweep/8, 1), seed, pooled)
 	if err != nil {
 		return fmt.Errorf("exact means by a long run: %w", err)
 	}
@@ -338,8 +337,7 @@ func (o isingOptions) problem(ctx context.Context, seed uint64) (*Problem, error
 	}
 	up := 1 / (1 + math.Exp(-2*o.field))
 	p.independent = slices.Repeat([][]float64{{1 - up, up}}, sites)
-	o.truth.seed = seed
-	return p, p.settle(ctx, o.truth, func() (string, []float64, error) {
+	return p, p.settle(ctx, o.truth, seed, func() (string, []float64, error) {
 		if o.field == 0 {
 			return "symmetry under a flip of all spins", make([]float64, sites), nil
 		}
@@ -408,8 +406,7 @@ func (o pottsOptions) problem(ctx context.Context, seed uint64) (*Problem, error
 		observables: indicators(target.Categories()),
 		independent: slices.Repeat([][]float64{softmax(o.field)}, sites),
 	}
-	o.truth.seed = seed
-	return p, p.settle(ctx, o.truth, func() (string, []float64, error) {
+	return p, p.settle(ctx, o.truth, seed, func() (string, []float64, error) {
 		if slices.Min(o.field) == slices.Max(o.field) {
 			means := slices.Repeat([]float64{1 / float64(len(o.field))}, len(p.observables))
 			return "symmetry of the states", means, nil

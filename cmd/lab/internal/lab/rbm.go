@@ -219,8 +219,7 @@ func (o rbmOptions) problem(ctx context.Context, seed uint64) (*Problem, error) 
 	}
 	p.Target, p.observables = target, numbered(len(m.visible), 0, 1)
 	var exact *solved
-	o.truth.seed = seed
-	err = p.settle(ctx, o.truth, func() (string, []float64, error) {
+	err = p.settle(ctx, o.truth, seed, func() (string, []float64, error) {
 		if exact, err = m.solve(); err != nil {
 			return "", nil, err
 		}
