@@ -5,6 +5,8 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/charmbracelet/x/ansi"
+
 	"infill/samplers"
 )
 
@@ -46,23 +48,11 @@ func (p *printer) heading(text string) {
 
 // wrap breaks a text that is wider than the page between words.
 func (p *printer) wrap(text string) string {
-	var b strings.Builder
-	room := p.width
-	for i, word := range strings.Fields(text) {
-		n := utf8.RuneCountInString(word)
-		switch {
-		case i == 0:
-		case p.width > 0 && n+1 > room:
-			b.WriteString("\n")
-			room = p.width
-		default:
-			b.WriteString(" ")
-			room--
-		}
-		b.WriteString(word)
-		room -= n
+	text = strings.Join(strings.Fields(text), " ")
+	if p.width == 0 {
+		return text
 	}
-	return b.String()
+	return ansi.Wordwrap(text, p.width, "")
 }
 
 func (p *printer) rest(format string, args ...any) {
