@@ -400,41 +400,40 @@ func total(c samplers.Cost) float64 { return float64(c.Energies + c.Gradients + 
 // budgets are what samplers are compared at, the smallest that one of a panel spent.
 var budgets = []string{"steps", "evaluations", "seconds"}
 
-// atEqualBudgets notes where every sampler was when a budget was spent.
+// atEqualBudgets finds where every sampler was when a budget was spent.
 func atEqualBudgets(r *StudyReport) {
 	for _, panel := range r.panels() {
-		for _, by := range []string{byStep, mmd} {
-			for _, budget := range budgets {
-				name, spent := by, func(s sample) float64 { return s.X }
-				switch budget {
-				case "evaluations":
-					name += "-by-evaluation"
-				case "seconds":
-					spent = func(s sample) float64 { return s.Seconds }
-				}
-				least := math.Inf(1)
-				for _, g := range panel.groups {
-					if points := g.cells[0].Curves[name]; len(points) > 0 {
-						least = min(least, spent(points[len(points)-1]))
-					}
-				}
-				for _, g := range panel.groups {
-					for _, s := range g.cells[0].Curves[name] {
-						if spent(s) <= least {
-							g.cells[0].Numbers[by+"-at-"+budget], g.cells[0].Errors[by+"-at-"+budget] = s.Y, s.Error
-						}
-					}
-				}
-				r.note(panel, by+"-at-"+budget, least)
-			}
+		for _, curve := range []string{byStep, mmd} {
+			steps := func(s sample) float64 { return s.X }
+			seconds := func(s sample) float64 { return s.Seconds }
+			r.atBudget(panel, curve, curve+"-at-steps", steps)
+			r.atBudget(panel, curve+"-by-evaluation", curve+"-at-evaluations", steps)
+			r.atBudget(panel, curve, curve+"-at-seconds", seconds)
 		}
 	}
 }
 
-// note completes the definition of a column by the budget.
-func (r *StudyReport) note(panel panel, name string, budget float64) {
-	i := slices.IndexFunc(r.plan.columns, func(c column) bool { return c.name == name })
-	if i >= 0 && logmath.Finite(budget) {
-		r.plan.columns[i].definition += strings.TrimSuffix(fmt.Sprintf(", %.4g of %s", budget, panel.name), " of ")
+// atBudget fills in a column by the last points of a curve within the smallest budget, and completes its definition.
+func (r *StudyReport) atBudget(panel panel, curve, column string, spent func(sample) float64) {
+	budget := math.Inf(1)
+	for _, g := range panel.groups {
+		if points := g.cells[0].Curves[curve]; len(points) > 0 {
+			budget = min(budget, spent(points[len(points)-1]))
+		}
+	}
+	for _, g := range panel.groups {
+		for _, s := range g.cells[0].Curves[curve] {
+			if spent(s) > budget {
+				continue
+			}
+			if g.cells[0].Numbers[column] = s.Y; s.Error > 0 {
+				g.cells[0].Errors[column] = s.Error
+			}
+		}
+	}
+	for i, c := range r.plan.columns {
+		if c.name == column && logmath.Finite(budget) {
+			r.plan.columns[i].definition += strings.TrimSuffix(fmt.Sprintf(", %.4g of %s", budget, panel.name), " of ")
+		}
 	}
 }

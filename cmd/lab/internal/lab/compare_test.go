@@ -184,10 +184,8 @@ func TestMovement(t *testing.T) {
 		t.Error("exactness or step size is wrong")
 	}
 	single := compared(t, smallIsing(t), "gwg", func(o *compareOptions) { o.Chains = 1 })
-	for name, e := range single.Cells[0].Errors {
-		if e != 0 || !strings.Contains(name, "-at-") {
-			t.Errorf("one chain has a standard error between chains, of %s", name)
-		}
+	if errs := single.Cells[0].Errors; len(errs) > 0 {
+		t.Errorf("one chain has standard errors between chains: %v", errs)
 	}
 }
 
