@@ -33,8 +33,8 @@ func newGate(l Limits) *gate {
 func (g *gate) enter(ctx context.Context, bytes float64) (leave func(), err error) {
 	most := g.share + g.limits.Memory - g.limits.Memory/2
 	if bytes > float64(most) {
-		return nil, unfit("the request could hold %.3g MB, this server has %.3g for one: ask for less, with fewer texts, "+
-			"candidates or samples, or a smaller budget", bytes/1e6, float64(most)/1e6)
+		return nil, unfit("the request could hold %.3g MB, this server has %.3g for one: ask for less, with fewer "+
+			"texts, candidates or samples, or a smaller budget", bytes/1e6, float64(most)/1e6)
 	}
 	more := max(0, int64(bytes)-g.share)
 	leave = func() {

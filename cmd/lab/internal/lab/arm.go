@@ -36,14 +36,14 @@ func (o *armFit) register(f *flag.FlagSet) {
 	WholeVar(f, &o.steps, "steps", 1, 1<<20, "steps of each fit")
 	WholeVar(f, &o.samples, "samples", 1, 1<<20, "pairs of states that a step evaluates")
 	numberVar(f, &o.rate, "rate", " above 0", "of the gradient ascent")
-	o.kind.setup.register(f)
+	o.kind.register(f)
 }
 
 // maxFitted is the most binary slots whose states are listed.
 const maxFitted = 16
 
 func (o *armFit) plan(ctx context.Context, _ uint64) (*plan, error) {
-	problem, err := o.kind.Problem(ctx, 0)
+	problem, err := o.kind.problem(ctx, 0)
 	if err != nil {
 		return nil, err
 	}

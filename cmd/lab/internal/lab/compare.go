@@ -106,11 +106,11 @@ func newComparison(k *Kind) *Study {
 
 func (o *comparison) register(f *flag.FlagSet) {
 	o.Options.register(f)
-	o.kind.setup.register(f)
+	o.kind.register(f)
 }
 
 func (o *comparison) plan(ctx context.Context, seed uint64) (*plan, error) {
-	problem, err := o.kind.Problem(ctx, seed)
+	problem, err := o.kind.problem(ctx, seed)
 	if err != nil {
 		return nil, err
 	}

@@ -77,7 +77,8 @@ func TestEstimators(t *testing.T) {
 				one["reinforce"])
 		}
 	}
-	if _, err := newEstimator("relax", newMixture([]float64{1}, []float64{0.5})); !errors.Is(err, samplers.ErrUnsupported) {
+	hard := newMixture([]float64{1}, []float64{0.5})
+	if _, err := newEstimator("relax", hard); !errors.Is(err, samplers.ErrUnsupported) {
 		t.Errorf("relax without relaxed energies: %v", err)
 	}
 }

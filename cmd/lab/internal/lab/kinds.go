@@ -8,12 +8,10 @@ import (
 	"infill/samplers"
 )
 
-// A Kind is a kind of target. Its flags are its parameters, to be set before [Kind.Problem].
+// A Kind is a kind of target.
 type Kind struct {
 	Name, Title, Help string
-	Flags             *flag.FlagSet
-
-	setup setup
+	setup
 }
 
 // setup holds the parameters of a kind.
@@ -27,41 +25,35 @@ type setup interface {
 func Kinds() []*Kind {
 	ising, potts, table, rbm := defaultIsing(), defaultPotts(), defaultTable(), defaultRBM()
 	hidden, mixture, contacts := defaultFHMM(), defaultMixture(), sampledContacts{defaultContacts()}
-	kinds := []*Kind{
+	return []*Kind{
 		{"ising", "an Ising model", "An Ising model on a torus, U = a Σ_i Σ_k s_i s_k + b Σ_i s_i with s = ±1, where " +
-			"the\ndouble sum counts every edge twice, as in the papers.", nil, &ising},
-		{"potts", "a Potts model", "A Potts model on a torus, U = J Σ_edges [θ_i = θ_k] + Σ_i h[θ_i], every edge once.",
-			nil, &potts},
+			"the\ndouble sum counts every edge twice, as in the papers.", &ising},
+		{"potts", "a Potts model", "A Potts model on a torus, U = J Σ_edges [θ_i = θ_k] + Σ_i h[θ_i], every edge once.", &potts},
 		{"rbm", "a restricted Boltzmann machine", "A restricted Boltzmann machine, trained here on bars and stripes " +
 			"by contrastive\ndivergence, or random. The chains' states are also compared with reference draws, " +
-			"by\nthe maximum mean discrepancy (MMD).", nil, &rbm},
+			"by\nthe maximum mean discrepancy (MMD).", &rbm},
 		{"fhmm", "a factorial hidden Markov model", "The states of a factorial hidden Markov model given what was " +
 			"observed: y_t is a weighted\nsum of binary chains that rarely change, with noise. Exact means come from " +
-			"the forward and\nbackward recursions.", nil, &hidden},
+			"the forward and\nbackward recursions.", &hidden},
 		{"mixture", "a Bernoulli mixture", "A mixture of laws under which binary slots are independent. Means are " +
-			"exact, and the\nchains' states are compared with exact draws (MMD).", nil, &mixture},
+			"exact, and the\nchains' states are compared with exact draws (MMD).", &mixture},
 		{"contacts", "the Potts model of a protein", "The Potts model of a protein family, U = Σ_i h_i[x_i] + " +
-			"Σ_{i<j} J_ij[x_i, x_j], made up or\nfrom a file.", nil, &contacts},
+			"Σ_{i<j} J_ij[x_i, x_j], made up or\nfrom a file.", &contacts},
 		{"table", "a random table", "A table of random energies, one for each state. Errors of the gradient and of " +
 			"the\nconditionals make it as unkind as a language model: proposals then see estimates\nonly, and the " +
-			"conditionals belong to no joint distribution.", nil, &table},
+			"conditionals belong to no joint distribution.", &table},
 	}
-	for _, k := range kinds {
-		k.Flags = flag.NewFlagSet(k.Name, flag.ContinueOnError)
-		k.setup.register(k.Flags)
-	}
-	return kinds
 }
 
-// Problem makes the target with its exact means. A seed is for those that are estimated by a long run.
-func (k *Kind) Problem(ctx context.Context, seed uint64) (*Problem, error) {
-	return k.setup.problem(ctx, seed)
+func flagsOf(s setup) *flag.FlagSet {
+	f := flag.NewFlagSet("", flag.ContinueOnError)
+	s.register(f)
+	return f
 }
 
 // parameters are some of the flags of a setup, as they are set.
 func parameters(s setup, names ...string) []parameter {
-	f := flag.NewFlagSet("", flag.ContinueOnError)
-	s.register(f)
+	f := flagsOf(s)
 	list := make([]parameter, len(names))
 	for i, name := range names {
 		list[i] = parameter{name, f.Lookup(name).Value.String()}
@@ -80,8 +72,9 @@ func NewProblem(ctx context.Context, text string, seed uint64) (*Problem, error)
 		if names = append(names, k.Name); k.Name != list[0].Name || len(list) != 1 {
 			continue
 		}
+		flags := flagsOf(k)
 		for _, a := range list[0].Settings {
-			f := k.Flags.Lookup(a.Setting)
+			f := flags.Lookup(a.Setting)
 			if f == nil {
 				return nil, refuse("target", "%s has no %s", k.Name, a.Setting)
 			}
@@ -89,7 +82,7 @@ func NewProblem(ctx context.Context, text string, seed uint64) (*Problem, error)
 				return nil, refuse(a.Setting, "%q is not %w", a.Value, err)
 			}
 		}
-		return k.Problem(ctx, seed)
+		return k.problem(ctx, seed)
 	}
 	return nil, refuse("target", "%q is not one of %s", text, strings.Join(names, ", "))
 }
