@@ -28,7 +28,8 @@ func Kinds() []*Kind {
 	return []*Kind{
 		{"ising", "an Ising model", "An Ising model on a torus, U = a Σ_i Σ_k s_i s_k + b Σ_i s_i with s = ±1, where " +
 			"the\ndouble sum counts every edge twice, as in the papers.", &ising},
-		{"potts", "a Potts model", "A Potts model on a torus, U = J Σ_edges [θ_i = θ_k] + Σ_i h[θ_i], every edge once.", &potts},
+		{"potts", "a Potts model",
+			"A Potts model on a torus, U = J Σ_edges [θ_i = θ_k] + Σ_i h[θ_i], every edge once.", &potts},
 		{"rbm", "a restricted Boltzmann machine", "A restricted Boltzmann machine, trained here on bars and stripes " +
 			"by contrastive\ndivergence, or random. The chains' states are also compared with reference draws, " +
 			"by\nthe maximum mean discrepancy (MMD).", &rbm},
