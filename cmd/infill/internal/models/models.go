@@ -598,8 +598,8 @@ func importRun(ctx context.Context, o *importOptions) error {
 			"--tokenizer: no folder is named, and a graph has no tokenizer of its own"),
 			Hint: "give one: --tokenizer DIR"}
 	case !graph && (o.tokenizer != "" || o.positions != 0):
-		return cli.Usagef("--tokenizer and --positions belong to an ONNX graph, and %.200q is a folder, which has its own",
-			o.from)
+		return cli.Usagef("--tokenizer and --positions belong to an ONNX graph, and %.200q is a folder, which has its "+
+			"own", o.from)
 	case o.positions < 0:
 		return cli.Usagef("--positions: %d is not a whole number of 0 or more", o.positions)
 	}
