@@ -1,13 +1,14 @@
 package onnx
 
 import (
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"math"
 	"slices"
 	"strings"
 
-	"github.com/x448/float16"
+	"infill/internal/floats"
 )
 
 // oldestOpset is the oldest version of the standard's operators that is read.
@@ -152,9 +153,7 @@ func (t *Tensor) wholes() []int64 {
 	case Int32:
 		list := make([]int64, len(t.Raw)/4)
 		for i := range list {
-			list[i] = int64(
-				int32(uint32(t.Raw[4*i]) | uint32(t.Raw[4*i+1])<<8 | uint32(t.Raw[4*i+2])<<16 | uint32(
-					t.Raw[4*i+3])<<24))
+			list[i] = int64(int32(binary.LittleEndian.Uint32(t.Raw[4*i:])))
 		}
 		return list
 	case Bool:
@@ -172,11 +171,7 @@ func widened(t *Tensor) *Tensor {
 	if t.dtype() != Float16 {
 		return t
 	}
-	wide := &Tensor{Shape: t.Shape, Floats: make([]float32, len(t.Raw)/2)}
-	for i := range wide.Floats {
-		wide.Floats[i] = float16.Frombits(uint16(t.Raw[2*i]) | uint16(t.Raw[2*i+1])<<8).Float32()
-	}
-	return wide
+	return &Tensor{Shape: t.Shape, Floats: floats.Half.Float32s(t.Raw)}
 }
 
 func (n *modelNode) attribute(name string) any {

@@ -3,9 +3,6 @@ package onnx
 import (
 	"fmt"
 	"io"
-	"path/filepath"
-
-	"infill/internal/regular"
 )
 
 // packAlignment is that of tensors in a packed file: pages, so that a reader may map them.
@@ -47,7 +44,7 @@ func (p *Packer) Pack(g *Graph) error {
 }
 
 func (p *Packer) copy(from Location) (Location, error) {
-	file, err := regular.Open(filepath.Join(p.dir, filepath.FromSlash(from.File)))
+	file, err := from.open(p.dir)
 	if err != nil {
 		return Location{}, err
 	}
