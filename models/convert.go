@@ -33,7 +33,7 @@ func unconvertedFiles(dir string) ([]string, error) {
 	if _, err := os.Lstat(filepath.Join(dir, pytorch.FileName)); !errors.Is(err, fs.ErrNotExist) {
 		return []string{pytorch.FileName}, err
 	}
-	shards, err := pytorch.ShardNames(filepath.Join(dir, pytorch.IndexName))
+	shards, err := safetensors.WeightMap(filepath.Join(dir, pytorch.IndexName), ".bin")
 	if err != nil {
 		return nil, err
 	}

@@ -14,6 +14,7 @@ import (
 	"fmt"
 	"path/filepath"
 
+	"infill/internal/floats"
 	"infill/lm/internal/graphs"
 	"infill/lm/internal/onnx"
 	"infill/models"
@@ -71,10 +72,10 @@ func (m *builder) rows(name string, first, n int) *onnx.Value {
 	if v, ok := m.weights[key]; ok {
 		return v
 	}
-	dtype, ok := map[string]onnx.DType{"F16": onnx.Float16, "BF16": onnx.BFloat16, "F32": onnx.Float,
-		"F64": onnx.Double}[t.Type]
+	dtype, ok := map[floats.Format]onnx.DType{floats.Half: onnx.Float16, floats.Brain: onnx.BFloat16,
+		floats.Single: onnx.Float, floats.Double: onnx.Double}[t.DType.Format()]
 	if !ok && m.err == nil {
-		m.err = fmt.Errorf("bundle %s: tensor %s has elements of type %s", m.bundle.Name, name, t.Type)
+		m.err = fmt.Errorf("bundle %s: tensor %s has elements of type %s", m.bundle.Name, name, t.DType)
 	}
 	file, err := filepath.Rel(m.bundle.Dir, t.Path)
 	if err != nil && m.err == nil {

@@ -115,7 +115,7 @@ func Parse(r io.ReaderAt, size int64) (*File, error) {
 // OpenShards reads an index and the files that it names, as Open does, and finds every tensor of the index in the file
 // that it is said to be in.
 func OpenShards(index string) (*File, error) {
-	names, err := ShardNames(index)
+	names, err := safetensors.WeightMap(index, ".bin")
 	if err != nil {
 		return nil, err
 	}
@@ -145,9 +145,6 @@ func OpenShards(index string) (*File, error) {
 	}
 	return merged, nil
 }
-
-// ShardNames reads the weight_map of an index: the name of the file for every tensor.
-func ShardNames(index string) (map[string]string, error) { return safetensors.WeightMap(index, ".bin") }
 
 // Tensors lists the tensors in the order of the state dict, of shards shard by shard. Callers must not modify it.
 func (f *File) Tensors() []Tensor { return f.tensors }
