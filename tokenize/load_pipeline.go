@@ -127,23 +127,18 @@ type templateItem struct {
 
 // pipelineFault is an error about tokenizer.json.
 func pipelineFault(fault Fault, format string, arguments ...any) error {
-	return &vocabularyError{Fault: fault, File: tokenizerFile, Detail: fmt.Sprintf(format, arguments...)}
+	return fileFault(tokenizerFile, fault, format, arguments...)
 }
 
 func isTrue(value *bool) bool { return value == nil || *value }
 
 // load makes a tokenizer of a file whose model is BPE or Unigram.
 func (file *pipelineFile) load(content, configurationContent []byte) (*Tokenizer, error) {
-	var c struct {
-		configuration
-		PrefixSpace *bool `json:"add_prefix_space"`
+	var c configuration
+	if err := unmarshal(configurationFile, configurationContent, &c); err != nil {
+		return nil, err
 	}
-	if len(configurationContent) > 0 {
-		if err := json.Unmarshal(configurationContent, &c); err != nil {
-			return nil, &vocabularyError{Fault: errMalformed, File: configurationFile, Detail: err.Error()}
-		}
-	}
-	t, err := file.tokenizer(&c.configuration, c.PrefixSpace)
+	t, err := file.tokenizer(&c.specialTokens, c.PrefixSpace)
 	if err != nil {
 		return nil, err
 	}
@@ -157,7 +152,7 @@ func (file *pipelineFile) load(content, configurationContent []byte) (*Tokenizer
 
 // tokenizer makes a tokenizer, but for its sum. The configuration names special tokens; prefixSpace is what it says of
 // the blank before a text, or nil.
-func (file *pipelineFile) tokenizer(c *configuration, prefixSpace *bool) (*Tokenizer, error) {
+func (file *pipelineFile) tokenizer(c *specialTokens, prefixSpace *bool) (*Tokenizer, error) {
 	t := &Tokenizer{ids: map[string]int{}, cased: true}
 	p := &pipeline{t: t}
 	t.scheme = p
@@ -288,6 +283,22 @@ func (t *Tokenizer) checkSize(size int) error {
 		return pipelineFault(errEmptyVocabulary, "the vocabulary has no entry")
 	case size > maxVocabulary:
 		return pipelineFault(errLargeVocabulary, "%d tokens, at most %d are taken", size, maxVocabulary)
+	}
+	return nil
+}
+
+// addTokens gives the tokens of a list their places as ids.
+func (t *Tokenizer) addTokens(tokens []string) error {
+	if err := t.checkSize(len(tokens)); err != nil {
+		return err
+	}
+	for id, token := range tokens {
+		if err := t.addToken(token, id); err != nil {
+			return err
+		}
+		if len(t.ids) != id+1 {
+			return pipelineFault(errDuplicateToken, "%q has id %d and id %d", token, slices.Index(tokens, token), id)
+		}
 	}
 	return nil
 }
@@ -514,7 +525,7 @@ func (p *pipeline) addSplitter(s *pipelineStep, configured *bool) error {
 
 // loadSpecials finds the five special tokens: two in what is put around a text, the others by the name that the
 // configuration or custom gives them.
-func (p *pipeline) loadSpecials(file *pipelineFile, c *configuration) error {
+func (p *pipeline) loadSpecials(file *pipelineFile, c *specialTokens) error {
 	t := p.t
 	classifier, separator, err := surroundings(file.PostProcessor)
 	if err != nil {
@@ -527,9 +538,9 @@ func (p *pipeline) loadSpecials(file *pipelineFile, c *configuration) error {
 	}{
 		{"first", []string{classifier}, &t.classifier},
 		{"last", []string{separator}, &t.separator},
-		{"mask", []string{string(c.Mask), "<mask>", maskToken}, &t.mask},
-		{"padding", []string{string(c.Padding), "<pad>", paddingToken}, &t.padding},
-		{"unknown", []string{string(c.Unknown), "<unk>", unknownToken}, &t.unknown},
+		{"mask", []string{c.Mask.name, "<mask>", maskToken}, &t.mask},
+		{"padding", []string{c.Padding.name, "<pad>", paddingToken}, &t.padding},
+		{"unknown", []string{c.Unknown.name, "<unk>", unknownToken}, &t.unknown},
 	} {
 		if special.role == "unknown" && file.Model.Unknown != nil {
 			continue // the model says so

@@ -6,7 +6,6 @@ import (
 	"encoding/binary"
 	"encoding/hex"
 	"fmt"
-	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -76,18 +75,17 @@ type Tokenizer struct {
 // New makes a tokenizer of a vocabulary, the token of id 0 first.
 // It must have [PAD], [UNK], [CLS], [SEP] and [MASK], and no token twice or empty.
 func New(vocabulary []string, o Options) (*Tokenizer, error) {
-	switch {
-	case len(vocabulary) == 0:
-		return nil, &vocabularyError{Fault: errEmptyVocabulary}
-	case len(vocabulary) > maxVocabulary:
-		return nil, &vocabularyError{Fault: errLargeVocabulary,
-			Detail: fmt.Sprintf("%d tokens, at most %d are taken", len(vocabulary), maxVocabulary)}
-	case o.LongestWord < 0:
-		return nil, &vocabularyError{Fault: errUnsupported,
-			Detail: fmt.Sprintf("longest word of %d characters", o.LongestWord)}
+	t, err := newWordPiece(vocabulary, o)
+	return t, nameFile(err, "")
+}
+
+// newWordPiece is New with errors about tokenizer.json.
+func newWordPiece(vocabulary []string, o Options) (*Tokenizer, error) {
+	if o.LongestWord < 0 {
+		return nil, pipelineFault(errUnsupported, "longest word of %d characters", o.LongestWord)
 	}
 	t := &Tokenizer{
-		vocabulary: slices.Clone(vocabulary),
+		vocabulary: make([]string, 0, len(vocabulary)),
 		ids:        make(map[string]int, len(vocabulary)),
 		decoder:    decoder.NewWordPieceDecoder(continuation, true),
 		options:    o,
@@ -101,16 +99,8 @@ func New(vocabulary []string, o Options) (*Tokenizer, error) {
 		ContinuingSubwordPrefix(continuation).
 		MaxInputCharsPerWord(o.longestWord()).
 		Build()
-	for id, token := range t.vocabulary {
-		if token == "" || !utf8.ValidString(token) {
-			return nil, &vocabularyError{Fault: errMalformed,
-				Detail: fmt.Sprintf("token %d is %q, not a piece of text", id, token)}
-		}
-		t.ids[token] = id
-		if len(t.ids) != id+1 {
-			return nil, &vocabularyError{Fault: errDuplicateToken,
-				Detail: fmt.Sprintf("%q has id %d and id %d", token, slices.Index(t.vocabulary, token), id)}
-		}
+	if err := t.addTokens(vocabulary); err != nil {
+		return nil, err
 	}
 	for _, special := range []struct {
 		token string
@@ -124,8 +114,8 @@ func New(vocabulary []string, o Options) (*Tokenizer, error) {
 	} {
 		id, ok := t.ids[special.token]
 		if !ok {
-			return nil, &vocabularyError{Fault: errMissingToken,
-				Detail: special.token + " is not in the vocabulary; is this a BERT vocabulary?"}
+			return nil, pipelineFault(errMissingToken,
+				"%s is not in the vocabulary; is this a BERT vocabulary?", special.token)
 		}
 		*special.id = id
 	}

@@ -1,5 +1,5 @@
-// Package floats reads weights in the formats that they are stored in, and finds those that no model can calculate with:
-// those that are no numbers, and those so large that sums overflow.
+// Package floats reads weights in the formats that they are stored in, and finds those that no model can calculate
+// with: those that are no numbers, and those so large that sums overflow.
 package floats
 
 import (

@@ -75,7 +75,7 @@ type parser struct {
 	dataSize int64
 }
 
-// object reads an object and calls value after each key, which no other is equal to; value must consume the key's value.
+// object reads an object of distinct keys and calls value after each; value must consume the key's value.
 func (p *parser) object(kind string, value func(key string) error) error {
 	if err := p.delimiter('{'); err != nil {
 		return err
