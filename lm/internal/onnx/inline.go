@@ -207,7 +207,7 @@ func (in *inliner) node(n modelNode) error {
 		inputs = inputs[:len(inputs)-1]
 	}
 	if n.domain == "" {
-		if least, ok := leastInputs[n.op]; ok && (len(inputs) < least || slices.Contains(inputs[:least], nil)) {
+		if least := operators()[n.op].inputs; len(inputs) < least || slices.Contains(inputs[:least], nil) {
 			return fmt.Errorf("it needs %d inputs", least)
 		}
 		if done, err := in.upgrade(&n, &inputs); done || err != nil {
@@ -232,23 +232,13 @@ func (in *inliner) node(n modelNode) error {
 	}
 	in.Nodes = append(in.Nodes, node)
 	if n.domain == "" {
-		if makers[n.op] {
+		if slices.Contains(strings.Fields(makers), n.op) {
 			return errors.New("an operator that makes values of any size, which no masked language model needs")
 		}
 		in.infer(node)
 	}
 	in.bounded(node)
 	return in.affords(node)
-}
-
-// makers are operators whose output can be of any size, whatever their input is.
-var makers = map[string]bool{
-	"RandomNormal": true, "RandomUniform": true, "EyeLike": true, "Resize": true, "Upsample": true, "MaxUnpool": true,
-	"Col2Im":        true,
-	"ConvTranspose": true, "AffineGrid": true, "GridSample": true, "Multinomial": true, "HannWindow": true,
-	"HammingWindow":  true,
-	"BlackmanWindow": true, "MelWeightMatrix": true, "STFT": true, "DFT": true, "SequenceConstruct": true,
-	"SplitToSequence": true,
 }
 
 // bounded gives up on sizes of an inferred node's outputs that have grown absurd.
@@ -265,28 +255,6 @@ func (in *inliner) bounded(n *Node) {
 		}
 		in.addHomes(v)
 	}
-}
-
-// leastInputs is how many inputs the operators must have that are looked into here.
-var leastInputs = map[string]int{
-	"Identity": 1, "Dropout": 1, "Cast": 1, "CastLike": 2, "Squeeze": 1, "Unsqueeze": 1, "Softmax": 1, "LogSoftmax": 1,
-	"Split": 1, "Shape": 1,
-	"ReduceSum": 1, "ReduceMean": 1, "ReduceMax": 1, "ReduceMin": 1, "ReduceProd": 1, "ReduceL2": 1,
-	"ReduceSumSquare": 1,
-	"Add":             2, "Sub": 2, "Mul": 2, "Div": 2, "Pow": 2, "Mod": 2, "Equal": 2, "Less": 2, "LessOrEqual": 2,
-	"Greater":        2,
-	"GreaterOrEqual": 2, "And": 2, "Or": 2, "Xor": 2, "Min": 1, "Max": 1, "Where": 3, "Expand": 2, "Reshape": 2,
-	"Transpose": 1,
-	"Gather":    2, "GatherElements": 2, "Concat": 1, "Slice": 3, "MatMul": 2, "Gemm": 2, "ConstantOfShape": 1,
-	"Range": 3, "Flatten": 1,
-	"LayerNormalization": 2, "DynamicQuantizeLinear": 1, "MatMulInteger": 2, "DequantizeLinear": 2, "Tile": 2,
-	"OneHot": 3, "Trilu": 1, "CumSum": 2,
-	"Neg": 1, "Abs": 1, "Sqrt": 1, "Reciprocal": 1, "Exp": 1, "Log": 1, "Erf": 1, "Tanh": 1, "Sigmoid": 1, "Relu": 1,
-	"Sign":  1,
-	"Floor": 1, "Ceil": 1, "Round": 1, "Not": 1, "IsNaN": 1, "IsInf": 1, "Cos": 1, "Sin": 1, "Clip": 1, "Gelu": 1,
-	"Softplus": 1,
-	"Elu":      1, "Selu": 1, "Celu": 1, "LeakyRelu": 1, "HardSigmoid": 1, "HardSwish": 1, "Mish": 1, "Softsign": 1,
-	"Tan": 1, "Atan": 1,
 }
 
 // upgrade brings an operator to the version that graphs are written in. It tells whether nothing is left to do.
