@@ -83,8 +83,8 @@ var operators = sync.OnceValue(func() map[string]operator {
 })
 
 // makers are operators whose output can be of any size, whatever their input is.
-const makers = `RandomNormal RandomUniform EyeLike Resize Upsample MaxUnpool Col2Im ConvTranspose AffineGrid
-	GridSample Multinomial HannWindow HammingWindow BlackmanWindow MelWeightMatrix STFT DFT SequenceConstruct SplitToSequence`
+const makers = `RandomNormal RandomUniform EyeLike Resize Upsample MaxUnpool Col2Im ConvTranspose AffineGrid GridSample
+	Multinomial HannWindow HammingWindow BlackmanWindow MelWeightMatrix STFT DFT SequenceConstruct SplitToSequence`
 
 // ranked tells whether the first inputs have shapes.
 func (in inference) ranked(count int) bool {

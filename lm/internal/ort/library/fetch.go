@@ -24,7 +24,7 @@ func Fetch(ctx context.Context, o Options) (Library, error) {
 	}
 	if len(o.pins) == 0 {
 		return Library{}, fmt.Errorf("no onnxruntime library of version %s is published for %s; build one and name "+
-			"it in %s", o.version(), o.platform(), Variable)
+			"it in %s", o.variant().version, o.platform(), Variable)
 	}
 	folder := o.folder()
 	shelf := filepath.Dir(folder)
@@ -47,7 +47,7 @@ func Fetch(ctx context.Context, o Options) (Library, error) {
 	sweep(shelf)
 
 	start := time.Now()
-	show.line("fetching onnxruntime %s for %s", o.version(), o.platform())
+	show.line("fetching onnxruntime %s for %s", o.variant().version, o.platform())
 	var failures []string
 	for _, pin := range o.pins {
 		err := o.fetchFrom(ctx, pin, folder, show)
@@ -71,7 +71,7 @@ func Fetch(ctx context.Context, o Options) (Library, error) {
 	}
 	return Library{}, fmt.Errorf("cannot fetch onnxruntime %s for %s; tried %s; connect this machine and run `infill "+
 		"setup`, or name a library of version %s or newer in %s",
-		o.version(), o.platform(), strings.Join(failures, "; "), MinimumVersion, Variable)
+		o.variant().version, o.platform(), strings.Join(failures, "; "), MinimumVersion, Variable)
 }
 
 // acquire waits for the lock, saying so when it must wait.
