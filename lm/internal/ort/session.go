@@ -66,8 +66,7 @@ func (r *Runtime) NewSession(model []byte, o SessionOptions) (*Session, error) {
 
 func (r *Runtime) newSession(model []byte, o SessionOptions, settings settings) (*Session, error) {
 	s := &Session{runtime: r, inputs: o.Inputs, outputs: o.Outputs}
-	settings.externalDataFolder, settings.noPrepacking, settings.saveTo, settings.optimised = o.ExternalDir,
-		o.NoPrepacking, o.SaveTo, o.Optimised
+	settings.SessionOptions = o
 	if o.BFloat16 {
 		if err := r.BFloat16(); err != nil {
 			return nil, fmt.Errorf("bfloat16: %w", err)
@@ -92,7 +91,7 @@ func (r *Runtime) newSession(model []byte, o SessionOptions, settings settings) 
 		}
 		s.placed, settings.record = o.Placed, filepath.Join(s.record, "run")
 	}
-	if s.handle, err = createSession(model, s.inputs, s.outputs, settings); err != nil {
+	if s.handle, err = createSession(model, settings); err != nil {
 		return nil, errors.Join(err, os.RemoveAll(s.record))
 	}
 	r.sessionsLock.Lock()
