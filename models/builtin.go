@@ -9,7 +9,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/gofrs/flock"
@@ -114,18 +113,15 @@ func writeDiffering(files fs.FS, dir string, names []string) error {
 
 // clearLeftovers removes what writers left that were killed. Whoever holds the lock is alone, so nobody writes now.
 func clearLeftovers(dir string, names []string) error {
-	found, err := os.ReadDir(dir)
-	if err != nil {
-		return err
-	}
-	for _, f := range found {
-		for _, name := range names {
-			// The names of renameio's temporary files.
-			number, ok := strings.CutPrefix(f.Name(), "."+name)
-			if ok && number != "" && strings.Trim(number, "0123456789") == "" {
-				if err := os.Remove(filepath.Join(dir, f.Name())); err != nil {
-					return err
-				}
+	for _, name := range names {
+		// The names of renameio's temporary files.
+		found, err := fs.Glob(os.DirFS(dir), "."+name+"[0-9]*")
+		if err != nil {
+			return err
+		}
+		for _, left := range found {
+			if err := os.Remove(filepath.Join(dir, left)); err != nil {
+				return err
 			}
 		}
 	}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/gofrs/flock"
+	"github.com/google/renameio/v2/maybe"
 
 	"infill/internal/object"
 )
@@ -135,7 +136,7 @@ func (o Options) fetchFrom(ctx context.Context, pin pin, folder string, show *pr
 	if err != nil {
 		return err
 	}
-	if err := writeSynced(filepath.Join(unpacked, manifestName), append(data, '\n')); err != nil {
+	if err := maybe.WriteFile(filepath.Join(unpacked, manifestName), append(data, '\n'), 0o644); err != nil {
 		return err
 	}
 	if ctx.Err() != nil {
@@ -156,14 +157,4 @@ func replace(finished, folder, old string) error {
 		return err
 	}
 	return syncFolder(filepath.Dir(folder))
-}
-
-// writeSynced writes a new file and waits until it is on disk.
-func writeSynced(path string, data []byte) error {
-	file, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
-	if err != nil {
-		return err
-	}
-	_, err = file.Write(data)
-	return errors.Join(err, file.Sync(), file.Close())
 }
