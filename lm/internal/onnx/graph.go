@@ -145,7 +145,7 @@ type Graph struct {
 	symbols   map[string]*Value // a symbol's size as an int64 tensor of shape [1]
 	derived   map[string]*Value // shape-changing views of constants and the like
 	content   map[*Value][]Dim  // what small whole-number tensors of rank 0 and 1 hold, as far as it is known
-	homes     map[string]home   // where the sizes of unknown dimensions can be read off
+	homes     map[string]home   // where the sizes of symbols can be read off
 	domains   map[string]int64  // versions of operators from elsewhere, and of the standard's where newer than ours
 	ir        int64
 	err       error
@@ -194,6 +194,7 @@ func (g *Graph) Input(name string, t DType, shape ...Dim) *Value {
 	}
 	v := g.value(name, t, shape)
 	g.Inputs = append(g.Inputs, v)
+	g.addHomes(v)
 	return v
 }
 

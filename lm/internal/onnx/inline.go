@@ -352,7 +352,7 @@ func constantOf(n *modelNode) (*Tensor, error) {
 	return nil, errors.New("its value is of a kind that is not read")
 }
 
-// home is where the size of an unknown dimension can be read off.
+// home is where the size of a symbol can be read off.
 type home struct {
 	value *Value
 	axis  int
@@ -365,10 +365,11 @@ func (g *Graph) fresh(v *Value, axis int) Dim {
 	return Symbol(name)
 }
 
-// addHomes makes v the home of the unknown dimensions that have none yet.
+// addHomes makes v the home of the symbols that have none yet.
 func (g *Graph) addHomes(v *Value) {
 	for i, d := range v.Shape {
-		if _, ok := g.homes[d.symbols]; !ok && d.uncertain() && d.factor == 1 {
+		if _, ok := g.homes[d.symbols]; !ok && d == Symbol(d.symbols) && d.symbols != "" &&
+			!strings.Contains(d.symbols, "*") {
 			g.homes[d.symbols] = home{v, i}
 		}
 	}

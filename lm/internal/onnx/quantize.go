@@ -3,7 +3,6 @@ package onnx
 import (
 	"encoding/binary"
 	"fmt"
-	"io"
 	"math"
 
 	"github.com/x448/float16"
@@ -13,16 +12,6 @@ import (
 // the older x86 instructions add them up in; with eight they would saturate there, and results would depend on the
 // machine.
 const weightLimit = 63
-
-// Precision rewrites graphs for cheaper arithmetic, and gathers their constants in one file.
-type Precision struct {
-	*Packer
-}
-
-// NewPrecision gathers the constants of graphs whose locations are relative to dir, as [NewPacker] does.
-func NewPrecision(dir, name string, out io.Writer) *Precision {
-	return &Precision{Packer: NewPacker(dir, name, out)}
-}
 
 // quantized is a weight matrix W [in × out] as W ≈ values·scale, one scale for each of its columns.
 type quantized struct{ values, scale *Value }
