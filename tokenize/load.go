@@ -130,19 +130,13 @@ func loadVocabulary(vocabulary string, configurationContent []byte) (*Tokenizer,
 	if !isTrue(c.BasicTokenize) {
 		return nil, unsupported("do_basic_tokenize false")
 	}
-	for _, special := range []struct {
-		specialValue
-		want string
-	}{
-		{c.Padding, paddingToken}, {c.Unknown, unknownToken}, {c.Classifier, classifierToken},
-		{c.Separator, separatorToken}, {c.Mask, maskToken},
-	} {
-		if special.name != "" && special.name != special.want {
-			return nil, unsupported("special token %q where BERT has %s", special.name, special.want)
+	for i, special := range []specialValue{c.Padding, c.Unknown, c.Classifier, c.Separator, c.Mask} {
+		if special.name != "" && special.name != bertTokens[i] {
+			return nil, unsupported("special token %q where BERT has %s", special.name, bertTokens[i])
 		}
 	}
 	for _, word := range c.NeverSplit {
-		if !isSpecial(word) {
+		if !slices.Contains(bertTokens, word) {
 			return nil, unsupported("never_split word %q", word)
 		}
 	}
@@ -161,16 +155,11 @@ func loadVocabulary(vocabulary string, configurationContent []byte) (*Tokenizer,
 	return t, nameFile(err, vocabularyFile)
 }
 
-// isSpecial reports whether a text is one of the five special tokens.
-func isSpecial(text string) bool {
-	return slices.Contains([]string{paddingToken, unknownToken, classifierToken, separatorToken, maskToken}, text)
-}
-
 // check refuses an added token that would change ids here: only the five special tokens, matched as they stand, are
 // known.
 func (a added) check(file string) error {
 	switch {
-	case !isSpecial(a.Content):
+	case !slices.Contains(bertTokens, a.Content):
 		return fileFault(file, errUnsupported, "added token %q; only BERT's special tokens are taken", a.Content)
 	case a.SingleWord || a.StripLeft || a.StripRight || a.Normalized:
 		return fileFault(file, errUnsupported,

@@ -8,6 +8,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"unicode"
 
 	"golang.org/x/text/unicode/norm"
 )
@@ -396,8 +397,8 @@ func (p *pipeline) setAdded(tokens []pipelineAdded) error {
 	}
 	p.t.setSpecials(raw)
 	p.normalized = newMatcher(normalized)
-	for _, id := range []int{p.t.padding, p.t.unknown, p.t.classifier, p.t.separator, p.t.mask} {
-		p.t.notWords[id] = true
+	for _, id := range p.t.roles() {
+		p.t.notWords[*id] = true
 	}
 	return nil
 }
@@ -440,9 +441,9 @@ func (p *pipeline) addNormalizer(s *pipelineStep) error {
 			return pipelineFault(errMalformed, "normalizer Replace with a content of %d bytes, at most %d are taken",
 				len(s.Content), longestReplacement)
 		case s.Pattern.String != nil && *s.Pattern.String != "":
-			return add(replace(*s.Pattern.String, s.Content))
+			return add(replace(literal(*s.Pattern.String), s.Content))
 		case s.Pattern.Regex != nil && *s.Pattern.Regex == " {2,}":
-			return add(squeeze(s.Content))
+			return add(replace(blanks, s.Content))
 		case s.Pattern.Regex != nil:
 			return pipelineFault(errUnsupported, "normalizer Replace with the pattern %.40q", *s.Pattern.Regex)
 		}
@@ -470,11 +471,11 @@ func (p *pipeline) addSplitter(s *pipelineStep, configured *bool) error {
 	}
 	switch s.Type {
 	case "Split":
-		if s.Pattern.String == nil || *s.Pattern.String == "" || s.Behavior != "MergedWithPrevious" || s.Invert {
+		if s.Pattern.String == nil || *s.Pattern.String == "" || s.Behavior != mergedWithPrevious || s.Invert {
 			return pipelineFault(errUnsupported,
 				`pre_tokenizer "Split" other than behind a text (behavior %q, invert %t)`, s.Behavior, s.Invert)
 		}
-		p.splitters = append(p.splitters, splitBehind(*s.Pattern.String))
+		p.splitters = append(p.splitters, splitAt(literal(*s.Pattern.String), mergedWithPrevious))
 		return nil
 	case "Sequence":
 		for i := range s.PreTokenizers {
@@ -495,13 +496,13 @@ func (p *pipeline) addSplitter(s *pipelineStep, configured *bool) error {
 		p.splitters = append(p.splitters, splitGPT2(isTrue(s.PrefixSpace)))
 		return nil
 	case "WhitespaceSplit":
-		p.splitters = append(p.splitters, splitSpace)
+		p.splitters = append(p.splitters, splitAt(one(unicode.IsSpace), removed))
 		return nil
 	case "Punctuation":
-		if s.Behavior != "" && !strings.EqualFold(s.Behavior, "isolated") {
+		if s.Behavior != "" && !strings.EqualFold(s.Behavior, isolated) {
 			return pipelineFault(errUnsupported, "pre_tokenizer Punctuation with the behavior %q", s.Behavior)
 		}
-		p.splitters = append(p.splitters, splitPunctuation)
+		p.splitters = append(p.splitters, splitAt(one(punctuation), isolated))
 		return nil
 	case "Metaspace":
 		if s.Replacement != "" && s.Replacement != string(metaspace) {
@@ -539,7 +540,7 @@ func (p *pipeline) loadSpecials(file *pipelineFile, c *specialTokens) error {
 		{"first", []string{classifier}, &t.classifier},
 		{"last", []string{separator}, &t.separator},
 		{"mask", []string{c.Mask.name, "<mask>", maskToken}, &t.mask},
-		{"padding", []string{c.Padding.name, "<pad>", paddingToken}, &t.padding},
+		{"padding", []string{c.Padding.name, "<pad>", bertTokens[0]}, &t.padding},
 		{"unknown", []string{c.Unknown.name, "<unk>", unknownToken}, &t.unknown},
 	} {
 		if special.role == "unknown" && file.Model.Unknown != nil {

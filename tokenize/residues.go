@@ -65,28 +65,23 @@ func loadResidues(file string, tokens []string, class string, configuration []by
 		return nil, nameFile(err, file)
 	}
 	t.notWords, t.silent = make([]bool, len(tokens)), make([]bool, len(tokens))
-	for _, special := range []struct {
-		key, name string
-		id        *int
-	}{
-		{"cls_token", "<cls>", &t.classifier}, {"eos_token", "<eos>", &t.separator}, {"unk_token", "<unk>", &t.unknown},
-		{"pad_token", "<pad>", &t.padding}, {"mask_token", "<mask>", &t.mask},
-	} {
-		name := special.name
-		if raw := named[special.key]; raw != nil {
+	for i, special := range [][2]string{{"pad_token", "<pad>"}, {"unk_token", "<unk>"}, {"cls_token", "<cls>"},
+		{"eos_token", "<eos>"}, {"mask_token", "<mask>"}} {
+		key, name := special[0], special[1]
+		if raw := named[key]; raw != nil {
 			var value specialValue
 			err := json.Unmarshal(raw, &value)
 			if name = value.name; err != nil || bytes.Equal(raw, []byte("null")) {
 				return nil, fileFault(configurationFile, errUnsupported,
 					"%s %s; %s needs a token there (models of DNA have none after a text, and "+
-						"their tokens are six bases)", special.key, raw, class)
+						"their tokens are six bases)", key, raw, class)
 			}
 		}
-		var ok bool
-		if *special.id, ok = t.ids[name]; !ok {
-			return nil, fileFault(file, errMissingToken, "%s %q is not in the vocabulary", special.key, name)
+		id, ok := t.ids[name]
+		if !ok {
+			return nil, fileFault(file, errMissingToken, "%s %q is not in the vocabulary", key, name)
 		}
-		t.notWords[*special.id], t.silent[*special.id] = true, true
+		*t.roles()[i], t.notWords[id], t.silent[id] = id, true, true
 	}
 	added := make([]addedToken, len(tokens))
 	for id, token := range tokens {

@@ -15,14 +15,20 @@ import (
 	"github.com/sugarme/tokenizer/model/wordpiece"
 )
 
-// The special tokens of a BERT vocabulary. Text equal to one of them, in exactly these capitals, is that token.
+// maskToken is what blanks begin with, and BERT's mask.
 const (
-	paddingToken    = "[PAD]"
-	unknownToken    = "[UNK]"
-	classifierToken = "[CLS]"
-	separatorToken  = "[SEP]"
-	maskToken       = "[MASK]"
+	unknownToken = "[UNK]"
+	maskToken    = "[MASK]"
 )
+
+// bertTokens are the special tokens of a BERT vocabulary, in the order of roles. Text equal to one of them, in exactly
+// these capitals, is that token.
+var bertTokens = []string{"[PAD]", unknownToken, "[CLS]", "[SEP]", maskToken}
+
+// roles are the ids of the special tokens.
+func (t *Tokenizer) roles() []*int {
+	return []*int{&t.padding, &t.unknown, &t.classifier, &t.separator, &t.mask}
+}
 
 // continuation starts a piece that continues the word on its left.
 const continuation = "##"
@@ -102,29 +108,16 @@ func newWordPiece(vocabulary []string, o Options) (*Tokenizer, error) {
 	if err := t.addTokens(vocabulary); err != nil {
 		return nil, err
 	}
-	for _, special := range []struct {
-		token string
-		id    *int
-	}{
-		{paddingToken, &t.padding},
-		{unknownToken, &t.unknown},
-		{classifierToken, &t.classifier},
-		{separatorToken, &t.separator},
-		{maskToken, &t.mask},
-	} {
-		id, ok := t.ids[special.token]
-		if !ok {
-			return nil, pipelineFault(errMissingToken,
-				"%s is not in the vocabulary; is this a BERT vocabulary?", special.token)
-		}
-		*special.id = id
-	}
 	t.scheme, t.cased = wordPiece{t}, o.Cased
 	t.notWords, t.silent = make([]bool, len(t.vocabulary)), make([]bool, len(t.vocabulary))
 	var specials []addedToken
-	for _, id := range []int{t.padding, t.unknown, t.classifier, t.separator, t.mask} {
-		specials = append(specials, addedToken{text: t.vocabulary[id], id: id, special: true})
-		t.notWords[id], t.silent[id] = true, true
+	for i, token := range bertTokens {
+		id, ok := t.ids[token]
+		if !ok {
+			return nil, pipelineFault(errMissingToken, "%s is not in the vocabulary; is this a BERT vocabulary?", token)
+		}
+		*t.roles()[i], t.notWords[id], t.silent[id] = id, true, true
+		specials = append(specials, addedToken{text: token, id: id, special: true})
 	}
 	t.setSpecials(specials)
 	t.sum = t.digest()
