@@ -74,8 +74,15 @@ func lowerCase(l letters) letters {
 // replace puts text in the place of whatever length finds at the start of the rest: 0 is nothing.
 func replace(length func(rest []rune) int, text string) normalizer {
 	return func(l letters) letters {
-		var out letters
-		for i := 0; i < len(l.runes) && len(out.runes) <= longest(len(l.runes)); { // more is refused
+		i := 0
+		for i < len(l.runes) && length(l.runes[i:]) == 0 {
+			i++
+		}
+		if i == len(l.runes) {
+			return l // as most texts are
+		}
+		out := letters{slices.Clone(l.runes[:i]), slices.Clone(l.source[:i]), l.first}
+		for i < len(l.runes) && len(out.runes) <= longest(len(l.runes)) { // more is refused
 			n := length(l.runes[i:])
 			if n == 0 {
 				out.add(l.runes[i], l.source[i])
@@ -95,7 +102,7 @@ func replace(length func(rest []rune) int, text string) normalizer {
 func literal(text string) func(rest []rune) int {
 	runes := []rune(text)
 	return func(rest []rune) int {
-		if len(rest) < len(runes) || !slices.Equal(rest[:len(runes)], runes) {
+		if len(rest) < len(runes) || rest[0] != runes[0] || !slices.Equal(rest[:len(runes)], runes) {
 			return 0
 		}
 		return len(runes)
