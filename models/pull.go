@@ -237,11 +237,7 @@ func FetchDataset(ctx context.Context, dir, name, revision string, patterns []st
 	o HubOptions) (files []string, err error) {
 	ctx, cancel := o.Bounded(ctx)
 	defer cancel()
-	files, err = fetchDataset(ctx, dir, name, revision, patterns, o)
-	return files, fetchError(ctx, "fetch", name, err)
-}
-
-func fetchDataset(ctx context.Context, dir, name, revision string, patterns []string, o HubOptions) ([]string, error) {
+	defer func() { err = fetchError(ctx, "fetch", name, err) }()
 	if o.Offline {
 		return nil, errOffline
 	}
@@ -269,7 +265,6 @@ func fetchDataset(ctx context.Context, dir, name, revision string, patterns []st
 			revision)
 	}
 	slices.SortFunc(wanted, func(a, b hub.File) int { return strings.Compare(a.Name, b.Name) })
-	var files []string
 	for _, f := range wanted {
 		local := path.Base(f.Name)
 		if local == "." || local == ".." || strings.ContainsAny(local, `\:`) ||

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"infill/internal/floats"
 	"infill/internal/regular"
@@ -70,13 +71,14 @@ type Node struct {
 }
 
 // Attribute is the value of the named attribute, nil when it is not set.
-func (n *Node) Attribute(name string) any {
-	for _, a := range n.Attributes {
-		if a.Name == name {
-			return a.Value
-		}
+func (n *Node) Attribute(name string) any { return attribute(n.Attributes, name) }
+
+func attribute(list []Attribute, name string) any {
+	i := slices.IndexFunc(list, func(a Attribute) bool { return a.Name == name })
+	if i < 0 {
+		return nil
 	}
-	return nil
+	return list[i].Value
 }
 
 func (n *Node) intAttribute(name string, otherwise int64) int64 {

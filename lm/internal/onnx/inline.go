@@ -174,14 +174,7 @@ func widened(t *Tensor) *Tensor {
 	return &Tensor{Shape: t.Shape, Floats: floats.Half.Float32s(t.Raw)}
 }
 
-func (n *modelNode) attribute(name string) any {
-	for _, a := range n.attributes {
-		if a.Name == name {
-			return a.Value
-		}
-	}
-	return nil
-}
+func (n *modelNode) attribute(name string) any { return attribute(n.attributes, name) }
 
 func (n *modelNode) set(name string, value any) {
 	n.attributes = slices.DeleteFunc(slices.Clone(n.attributes), func(a Attribute) bool { return a.Name == name })
