@@ -270,10 +270,9 @@ func (e *engine) take() (parts []part, tokens int) {
 	}
 	best.passed = 0
 	slices.SortStableFunc(best.requests, func(a, b *request) int {
-		switch {
-		case a.caller.light() == b.caller.light():
+		if a.caller.light() == b.caller.light() {
 			return 0
-		case a.caller.light():
+		} else if a.caller.light() {
 			return -1
 		}
 		return 1

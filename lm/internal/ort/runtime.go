@@ -249,9 +249,3 @@ func (r *Runtime) Close() error {
 	}
 	return err
 }
-
-func (r *Runtime) forget(s *Session) {
-	r.sessionsLock.Lock()
-	defer r.sessionsLock.Unlock()
-	delete(r.sessions, s)
-}

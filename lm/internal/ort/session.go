@@ -128,7 +128,9 @@ func (s *Session) Run(ctx context.Context, inputs, outputs []Tensor) error {
 	}
 	reusable, err := s.runCall(ctx, c, inputs, outputs)
 	if reusable {
-		s.putCall(c)
+		s.idleLock.Lock()
+		s.idle = append(s.idle, c)
+		s.idleLock.Unlock()
 	} else {
 		err = errors.Join(err, c.destroy())
 	}
@@ -184,12 +186,6 @@ func (s *Session) takeCall() (*call, error) {
 	return newCall(len(s.inputs), len(s.outputs))
 }
 
-func (s *Session) putCall(c *call) {
-	s.idleLock.Lock()
-	defer s.idleLock.Unlock()
-	s.idle = append(s.idle, c)
-}
-
 // Close waits for running calls and releases the session. Closing twice is no error.
 func (s *Session) Close() error {
 	s.open.Lock()
@@ -198,7 +194,9 @@ func (s *Session) Close() error {
 		return nil
 	}
 	s.closed = true
-	s.runtime.forget(s)
+	s.runtime.sessionsLock.Lock()
+	delete(s.runtime.sessions, s)
+	s.runtime.sessionsLock.Unlock()
 	err := s.handle.destroy()
 	for _, c := range s.idle {
 		err = errors.Join(err, c.destroy())

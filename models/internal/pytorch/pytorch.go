@@ -164,7 +164,7 @@ func (f *File) Verify(ctx context.Context) error {
 	for _, entry := range f.entries {
 		content, err := entry.Open()
 		if err == nil {
-			_, err = io.CopyBuffer(struct{ io.Writer }{io.Discard}, contextReader{ctx, content}, buffer)
+			_, err = io.CopyBuffer(contextWriter{ctx, io.Discard}, content, buffer)
 			content.Close()
 		}
 		if err != nil {
@@ -180,16 +180,4 @@ func damaged(err error) error {
 		return fmt.Errorf("%w (%w)", errCut, err)
 	}
 	return err
-}
-
-type contextReader struct {
-	ctx context.Context
-	io.Reader
-}
-
-func (r contextReader) Read(p []byte) (int, error) {
-	if err := r.ctx.Err(); err != nil {
-		return 0, err
-	}
-	return r.Reader.Read(p)
 }
