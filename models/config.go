@@ -128,7 +128,7 @@ func ParseConfig(data []byte) (Config, error) {
 	if name == importedFamily {
 		return parseImported(data)
 	}
-	family, ok := findFamily(name)
+	family, ok := families()[name]
 	if reason := refusals()[name]; reason != "" {
 		return Config{}, fmt.Errorf("model_type %q is not supported: %s; a graph that was exported to ONNX may run: "+
 			"infill models import", name, reason)

@@ -75,11 +75,6 @@ func refusals() map[string]string {
 	}
 }
 
-func findFamily(name string) (family, bool) {
-	f, ok := families()[name]
-	return f, ok
-}
-
 // Families lists the values of model_type that can be run, sorted.
 func Families() []string { return sortedKeys(families()) }
 
