@@ -116,7 +116,7 @@ func merge(results []*Result, o Options) *Result {
 	if o.answers() {
 		merged.Stats.ListedProbability = listedProbability(merged.Fills)
 	}
-	merged.Warnings = append(merged.Warnings, tooFew(results, len(merged.Fills), o.Top)...)
+	merged.Warnings = append(merged.Warnings, tooFew(results, len(merged.Fills), o)...)
 	return &merged
 }
 

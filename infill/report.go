@@ -57,20 +57,20 @@ func (r *problem) warnings(result *Result) []string {
 	}
 	warnings = append(warnings, unconverged(result)...)
 	if r.places == 1 {
-		warnings = append(warnings, tooFew([]*Result{result}, len(result.Fills), r.options.Top)...)
+		warnings = append(warnings, tooFew([]*Result{result}, len(result.Fills), r.options)...)
 	}
 	return warnings
 }
 
-// tooFew warns of fewer fills than wanted, unless no others exist.
-func tooFew(results []*Result, found, wanted int) []string {
-	if found >= wanted ||
+// tooFew warns of fewer fills than wanted, unless no others exist or the number of draws was asked for.
+func tooFew(results []*Result, found int, o Options) []string {
+	if found >= o.Top || o.draws() ||
 		!slices.ContainsFunc(results,
 			func(r *Result) bool { return r.Method != MethodExact && (r.Proven == nil || !*r.Proven) }) {
 		return nil
 	}
 	return []string{fmt.Sprintf("%d fills were asked for and %d found: draw more (samples, steps, budget), or raise "+
-		"the temperature", wanted, found)}
+		"the temperature", o.Top, found)}
 }
 
 // adjusted tells whether a sampler accepts or rejects, so that a rate of

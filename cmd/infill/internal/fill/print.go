@@ -296,8 +296,8 @@ func answerFooter(r *infill.Result) string {
 	case infill.MethodSearch:
 		return searchFooter(r)
 	case infill.MethodDraws:
-		draws, fills := cli.Counted(s.Draws, "independent draw"), cli.Counted(s.DistinctFills, "fill")
-		return fmt.Sprintf("%s from the model, %s different", draws, fills)
+		draws, fills := cli.Counted(s.Draws, "independent draw"), cli.Counted(s.DistinctFills, "different fill")
+		return fmt.Sprintf("%s from the model, %s", draws, fills)
 	case "":
 		if s.DistinctFills == 0 {
 			return "no fill was looked at"
