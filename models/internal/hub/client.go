@@ -163,7 +163,8 @@ func (c *Client) statusError(response *http.Response) error {
 			", and the name of the model",
 		http.StatusForbidden: "the hub refuses access (403): the token in " + TokenVariable +
 			" may not read this model",
-		http.StatusNotFound:        "the hub has no such model or file (404): check the name on " + c.endpoint.Redacted(),
+		http.StatusNotFound: "the hub has no such model or file (404): check the name on " +
+			c.endpoint.Redacted(),
 		http.StatusTooManyRequests: "the hub limits requests (429): try again " + later,
 	}[response.StatusCode]
 	// The hub says in a header which of several things is missing.
