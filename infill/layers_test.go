@@ -24,7 +24,7 @@ func TestLayers(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, list, _ := strings.Cut(string(text), "Imports point downwards")
+	_, list, _ := strings.Cut(string(text), "Imports point down")
 	_, list, found := strings.Cut(list, "\n\n")
 	if !found {
 		t.Fatal("docs/explanation/architecture.md has no list of layers")

@@ -63,25 +63,23 @@ func Export(ctx context.Context, b *models.Bundle, mask int, dir string) (note s
 func exportInto(ctx context.Context, b *models.Bundle, mask int, dir string) (note string, err error) {
 	var readme strings.Builder
 	readme.WriteString(exportHead(b, mask))
+	type write = func(name string, m graphs.Model) (*onnx.Graph, error)
+	masked := func(w func(string, graphs.Model, int) (*onnx.Graph, error)) write {
+		return func(name string, m graphs.Model) (*onnx.Graph, error) { return w(name, m, mask) }
+	}
 	for _, e := range []struct {
 		file, about string
-		write       func() (*onnx.Graph, error)
+		of          func(*models.Bundle, write) (*onnx.Graph, error)
+		write       write
 	}{
-		{"conditionals.onnx", "log-probabilities of tokens at queried positions",
-			func() (*onnx.Graph, error) { return graphOf(b, graphs.Conditionals) }},
-		{"energy.onnx", "the energy of fills", func() (*onnx.Graph, error) {
-			return graphOf(b,
-				func(name string, m graphs.Model) (*onnx.Graph, error) { return graphs.Energy(name, m, mask) })
-		}},
-		{"gradient.onnx", "the energy of fills and its gradient", func() (*onnx.Graph, error) {
-			return gradientOf(b,
-				func(name string, m graphs.Model) (*onnx.Graph, error) { return graphs.EnergyGradient(name, m, mask) })
-		}},
+		{"conditionals.onnx", "log-probabilities of tokens at queried positions", graphOf, graphs.Conditionals},
+		{"energy.onnx", "the energy of fills", graphOf, masked(graphs.Energy)},
+		{"gradient.onnx", "the energy of fills and its gradient", gradientOf, masked(graphs.EnergyGradient)},
 	} {
 		if err := ctx.Err(); err != nil {
 			return "", err
 		}
-		graph, err := e.write()
+		graph, err := e.of(b, e.write)
 		var none *noGradientError
 		if errors.As(err, &none) {
 			note = fmt.Sprintf("there is no %s: %v", e.file, none.reason)

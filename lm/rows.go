@@ -43,14 +43,19 @@ type batch struct {
 	target     []float32 // [rows·perRow]
 	candidate  []float32 // [rows·perRow × width]
 	vocabulary []float32 // [rows·perRow × vocabulary], when everything is set
-
-	scratch struct{ queries, chosen []int64 }
 }
 
 // reset empties the batch and keeps its memory.
 func (b *batch) reset(tokens, perRow, width int, everything bool) {
 	b.tokens, b.perRow, b.width, b.everything = tokens, perRow, width, everything
 	b.ids, b.queries, b.targets, b.candidates = b.ids[:0], b.queries[:0], b.targets[:0], b.candidates[:0]
+}
+
+// text appends the ids of a row.
+func (b *batch) text(ids []int) {
+	for _, id := range ids {
+		b.ids = append(b.ids, int64(id))
+	}
 }
 
 func (b *batch) rows() int { return len(b.ids) / b.tokens }
@@ -63,37 +68,13 @@ func resized[T any](s []T, n int) []T {
 	return s[:n]
 }
 
-// part is the rows from..to as inputs and outputs of a session.
-func (b *batch) part(from, to, vocabulary int) (inputs, outputs [5]ort.Tensor) {
-	rows, first, last := to-from, from*b.perRow, to*b.perRow
-	n, full := last-first, 0
+// results is the memory for what rows from..to give.
+func (b *batch) results(from, to, vocabulary int) (target, candidate, all []float32) {
+	from, to = from*b.perRow, to*b.perRow
 	if b.everything {
-		full = n
+		all = b.vocabulary[from*vocabulary : to*vocabulary]
 	}
-	b.scratch.queries, b.scratch.chosen = resized(b.scratch.queries, n), resized(b.scratch.chosen, full)
-	for i := range n {
-		b.scratch.queries[i] = int64(i/b.perRow*b.tokens) + b.queries[first+i]
-	}
-	for i := range full {
-		b.scratch.chosen[i] = int64(i)
-	}
-	inputs = [5]ort.Tensor{
-		ort.Int64([]int64{int64(rows), int64(b.tokens)}, b.ids[from*b.tokens:to*b.tokens]),
-		ort.Int64([]int64{int64(rows), int64(b.perRow)}, b.scratch.queries),
-		ort.Int64([]int64{int64(n), 1}, b.targets[first:last]),
-		ort.Int64([]int64{int64(n), int64(b.width)}, b.candidates[first*b.width:last*b.width]),
-		ort.Int64([]int64{int64(full)}, b.scratch.chosen),
-	}
-	var whole []float32
-	if b.everything {
-		whole = b.vocabulary[first*vocabulary : last*vocabulary]
-	}
-	outputs = [5]ort.Tensor{
-		ort.Float32([]int64{int64(n), 1}, b.target[first:last]),
-		ort.Float32([]int64{int64(n), int64(b.width)}, b.candidate[first*b.width:last*b.width]),
-		ort.Float32([]int64{int64(full), int64(vocabulary)}, whole),
-	}
-	return inputs, outputs
+	return b.target[from:to], b.candidate[from*b.width : to*b.width], all
 }
 
 // prepare makes room for the results.
@@ -119,6 +100,7 @@ type gradientBatch struct {
 	cross      []float32 // [chains × slots × slotWidth]
 	crossWhole []float32 // [chains × slots × vocabulary], when everything is set
 
+	call sharedCall
 	more struct {
 		at, chosen []int64
 		bySlot     []float32 // [slots × chains × slotWidth]
@@ -154,7 +136,9 @@ func (m *MaskedLM) runChains(ctx context.Context, b *gradientBatch, session *ort
 	vocabulary int) error {
 	chains, rows := to-from, (to-from)*b.terms
 	first, last := from*b.terms*b.slots, to*b.terms*b.slots
-	common, results := b.part(from*b.terms, to*b.terms, vocabulary)
+	b.call.gather([]part{{&request{batch: &b.batch}, from * b.terms, to * b.terms}}, b.tokens)
+	target, candidate, all := b.results(from*b.terms, to*b.terms, vocabulary)
+	inputs, outputs := b.call.tensors(b.tokens, vocabulary, target, candidate, all)
 	b.more.at = resized(b.more.at, rows*b.slots)
 	for i := range b.more.at {
 		b.more.at[i] = int64(i/b.slots*b.tokens) + b.at[first+i]
@@ -170,18 +154,18 @@ func (m *MaskedLM) runChains(ctx context.Context, b *gradientBatch, session *ort
 		b.more.chosen[i] = int64(i)
 	}
 	b.more.bySlot = resized(b.more.bySlot, b.slots*chains*width)
-	inputs := append(common[:5:5],
+	inputs = append(inputs,
 		ort.Int64([]int64{int64(rows), int64(b.slots)}, b.more.at),
 		ort.Float32([]int64{int64(chains), int64(b.terms), int64(b.slots), 1}, b.weights[first:last]),
 		ort.Int64([]int64{int64(b.slots), int64(width)}, b.slotCandidates[:b.slots*width]),
 		ort.Int64([]int64{int64(whole)}, b.more.chosen))
-	outputs := append(results[:3:3],
+	outputs = append(outputs,
 		ort.Float32([]int64{int64(b.slots), int64(chains), int64(width)}, b.more.bySlot),
 		ort.Float32([]int64{int64(whole), int64(vocabulary)}, crossWhole))
 	if err := session.Run(ctx, inputs, outputs); err != nil {
 		return m.named(err)
 	}
-	if err := m.numbers(b.target[from*b.terms*b.perRow:to*b.terms*b.perRow], b.more.bySlot, crossWhole); err != nil {
+	if err := m.numbers(target, b.more.bySlot, crossWhole); err != nil {
 		return err
 	}
 	for j := range b.slots {

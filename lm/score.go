@@ -22,9 +22,7 @@ func (m *MaskedLM) Score(ctx context.Context, ids []int, queries []Query) ([]flo
 	b.reset(len(ids), 1, 0, false)
 	for _, q := range queries {
 		row := len(b.ids)
-		for _, id := range ids {
-			b.ids = append(b.ids, int64(id))
-		}
+		b.text(ids)
 		for _, p := range append(slices.Clone(q.Masked), q.Position) {
 			if p < 0 || p >= len(ids) {
 				return nil, fmt.Errorf("position %d is outside the text of %d tokens", p, len(ids))
@@ -134,9 +132,7 @@ func (m *MaskedLM) LogProbabilities(ctx context.Context, rows []Row) ([][]float3
 		if same && i > 0 {
 			continue
 		}
-		for _, id := range r.IDs {
-			b.ids = append(b.ids, int64(id))
-		}
+		b.text(r.IDs)
 	}
 	return m.distributions(ctx, &b)
 }

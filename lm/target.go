@@ -11,6 +11,7 @@ import (
 
 	"github.com/hashicorp/golang-lru/v2/simplelru"
 
+	"infill/internal/logmath"
 	"infill/samplers"
 )
 
@@ -408,17 +409,10 @@ func (t *target) LogMaskedConditionals(ctx context.Context, states []int, open [
 
 // normalize writes log-probabilities that sum to one over out's categories.
 func normalize(out []float64, row []float32) {
-	top, total := math.Inf(-1), 0.0
 	for k := range out {
 		out[k] = float64(row[k])
-		top = max(top, out[k])
 	}
-	for _, x := range out {
-		total += math.Exp(x - top)
-	}
-	for k := range out {
-		out[k] -= top + math.Log(total)
-	}
+	logmath.Normalise(out)
 }
 
 // local is the energy and the direct term of the gradient, log p_j(v).
@@ -485,17 +479,7 @@ func (t *target) shares(state []int) []float64 {
 }
 
 // logMean is the logarithm of the mean of exp of the numbers.
-func logMean(x []float64) float64 {
-	if len(x) == 1 {
-		return x[0]
-	}
-	top := slices.Max(x)
-	sum := 0.0
-	for _, x := range x {
-		sum += math.Exp(x - top)
-	}
-	return top + math.Log(sum/float64(len(x)))
-}
+func logMean(x []float64) float64 { return logmath.LogSumExp(x) - math.Log(float64(len(x))) }
 
 // only masks one slot.
 func (t *target) only(slot int) []bool {

@@ -5,12 +5,10 @@ import (
 	"embed"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/gofrs/flock"
@@ -115,18 +113,15 @@ func writeDiffering(files fs.FS, dir string, names []string) error {
 
 // clearLeftovers removes what writers left that were killed. Whoever holds the lock is alone, so nobody writes now.
 func clearLeftovers(dir string, names []string) error {
-	found, err := os.ReadDir(dir)
-	if err != nil {
-		return err
-	}
-	for _, f := range found {
-		for _, name := range names {
-			// The names of renameio's temporary files.
-			number, ok := strings.CutPrefix(f.Name(), "."+name)
-			if ok && number != "" && strings.Trim(number, "0123456789") == "" {
-				if err := os.Remove(filepath.Join(dir, f.Name())); err != nil {
-					return err
-				}
+	for _, name := range names {
+		// The names of renameio's temporary files.
+		found, err := fs.Glob(os.DirFS(dir), "."+name+"[0-9]*")
+		if err != nil {
+			return err
+		}
+		for _, left := range found {
+			if err := os.Remove(filepath.Join(dir, left)); err != nil {
+				return err
 			}
 		}
 	}
@@ -138,12 +133,11 @@ func differing(files fs.FS, dir string, names []string) ([]string, error) {
 	start := time.Now()
 	var damaged []string
 	known := regular.Unchanged(dir, weightsName)
-	a, b := make([]byte, copyBytes), make([]byte, copyBytes)
 	for _, name := range names {
 		if known && name == weightsName {
 			continue
 		}
-		same, err := equal(files, name, filepath.Join(dir, filepath.FromSlash(name)), a, b)
+		same, err := equal(files, name, filepath.Join(dir, filepath.FromSlash(name)))
 		if err != nil {
 			return nil, err
 		}
@@ -157,8 +151,8 @@ func differing(files fs.FS, dir string, names []string) ([]string, error) {
 	return damaged, nil
 }
 
-// equal compares an embedded file with a placed one, through two buffers of the same size.
-func equal(files fs.FS, name, placed string, a, b []byte) (bool, error) {
+// equal compares an embedded file with a placed one.
+func equal(files fs.FS, name, placed string) (bool, error) {
 	info, err := os.Lstat(placed)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
@@ -170,35 +164,13 @@ func equal(files fs.FS, name, placed string, a, b []byte) (bool, error) {
 	case !info.Mode().IsRegular():
 		return false, nil // a link, to anywhere; it is replaced, not followed
 	}
-	want, err := files.Open(name)
-	if err != nil {
+	want, err := fs.ReadFile(files, name)
+	if err != nil || info.Size() != int64(len(want)) {
 		return false, err
 	}
-	defer want.Close()
-	found, err := os.Open(placed)
+	found, err := os.ReadFile(placed)
 	if errors.Is(err, fs.ErrPermission) {
 		return false, nil // it can still be replaced, if the folder can be written
 	}
-	if err != nil {
-		return false, err
-	}
-	defer found.Close()
-	for {
-		n, errA := io.ReadFull(want, a)
-		m, errB := io.ReadFull(found, b)
-		if !bytes.Equal(a[:n], b[:m]) {
-			return false, nil
-		}
-		endA, endB := isEnd(errA), isEnd(errB)
-		switch {
-		case endA && endB:
-			return true, nil
-		case errA != nil && !endA:
-			return false, errA
-		case errB != nil && !endB:
-			return false, fmt.Errorf("%s: %w", placed, errB)
-		}
-	}
+	return bytes.Equal(want, found), err
 }
-
-func isEnd(err error) bool { return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) }

@@ -48,6 +48,8 @@ type Bundle struct {
 
 	files   fs.FS
 	weights *safetensors.File // nil for an imported model
+	// unconverted opens weights that torch.save wrote; nil: a user's folder is not written to.
+	unconverted func(*Bundle) ([]string, error)
 }
 
 // FS holds the bundle's files, for the tokenizer.
@@ -73,19 +75,16 @@ func (b *Bundle) CopyTo(dir string) error {
 // tells the first that has not. Without one, the sizes and shapes in config, vocabulary and weights must agree.
 //
 // Weights in pytorch_model.bin are not read where they lie: see Store.Import.
-func openFolder(dir string) (*Bundle, error) { return openDir(dir, false, (*Bundle).refuseUnconverted) }
+func openFolder(dir string) (*Bundle, error) { return openDir(dir, false, nil) }
 
-// opener opens weights of some form and names the files that it read.
-type opener func(*Bundle) (used []string, err error)
-
-// openDir is openFolder where unconverted opens weights that torch.save wrote; own tells that a store wrote the
-// manifest: what it says of the weights is believed.
-func openDir(dir string, own bool, unconverted opener) (*Bundle, error) {
+// openDir is openFolder where unconverted, if not nil, opens weights that torch.save wrote and names the files that it
+// read; own tells that a store wrote the manifest: what it says of the weights is believed.
+func openDir(dir string, own bool, unconverted func(*Bundle) ([]string, error)) (*Bundle, error) {
 	absolute, err := filepath.Abs(dir)
 	if err != nil {
 		return nil, err
 	}
-	b := &Bundle{Name: dir, Dir: absolute, files: os.DirFS(absolute)}
+	b := &Bundle{Name: dir, Dir: absolute, files: os.DirFS(absolute), unconverted: unconverted}
 	manifest, err := regular.ReadFS(b.files, manifestName, maxConfigBytes)
 	switch {
 	case err == nil:
@@ -101,17 +100,14 @@ func openDir(dir string, own bool, unconverted opener) (*Bundle, error) {
 	case !errors.Is(err, fs.ErrNotExist):
 		return nil, fmt.Errorf("%s: %w", filepath.Join(absolute, manifestName), err)
 	}
-	if err := b.loadWith(unconverted); err != nil {
+	if err := b.load(); err != nil {
 		return nil, err
 	}
 	return b, nil
 }
 
 // load reads and cross-checks configuration, vocabulary and the header of the weights.
-func (b *Bundle) load() error { return b.loadWith((*Bundle).refuseUnconverted) }
-
-// loadWith is load where unconverted opens weights that torch.save wrote.
-func (b *Bundle) loadWith(unconverted opener) error {
+func (b *Bundle) load() error {
 	at := func(name string) string { return filepath.Join(b.Dir, name) }
 	config, err := regular.ReadFS(b.files, configName, maxConfigBytes)
 	if err != nil {
@@ -154,7 +150,7 @@ func (b *Bundle) loadWith(unconverted opener) error {
 	if b.Config.Imported != nil {
 		weights, err = b.openGraph()
 	} else {
-		weights, err = b.openWeights(unconverted)
+		weights, err = b.openWeights()
 	}
 	if err != nil {
 		return err
@@ -197,7 +193,7 @@ func (b *Bundle) loadWith(unconverted opener) error {
 }
 
 // openWeights opens model.safetensors or, where there is none, the files of a sharded model, and names what it read.
-func (b *Bundle) openWeights(unconverted opener) (used []string, err error) {
+func (b *Bundle) openWeights() (used []string, err error) {
 	path, index := filepath.Join(b.Dir, weightsName), filepath.Join(b.Dir, indexName)
 	b.weights, err = safetensors.Open(path)
 	if err == nil {
@@ -209,7 +205,11 @@ func (b *Bundle) openWeights(unconverted opener) (used []string, err error) {
 	if _, missing := os.Lstat(index); missing != nil {
 		for _, name := range []string{pytorch.FileName, pytorch.IndexName} {
 			if _, missing := os.Lstat(filepath.Join(b.Dir, name)); missing == nil {
-				return unconverted(b)
+				if b.unconverted == nil {
+					return nil, fmt.Errorf("%s: the weights are in %s, which is converted when a model is imported: "+
+						"infill models import %[1]s", b.Dir, pytorch.FileName)
+				}
+				return b.unconverted(b)
 			}
 		}
 		return nil, b.absent(weightsName, err)

@@ -128,7 +128,7 @@ func ParseConfig(data []byte) (Config, error) {
 	if name == importedFamily {
 		return parseImported(data)
 	}
-	family, ok := findFamily(name)
+	family, ok := families()[name]
 	if reason := refusals()[name]; reason != "" {
 		return Config{}, fmt.Errorf("model_type %q is not supported: %s; a graph that was exported to ONNX may run: "+
 			"infill models import", name, reason)
@@ -213,12 +213,8 @@ func (r *configReader) number(key string, fallback, low, high float64) float64 {
 }
 
 func (r *configReader) activation(key, fallback string) string {
-	name := r.text(key, fallback)
-	a, ok := activations()[name]
-	if !ok {
-		r.fail("%s %.40q is not supported (supported: %s)", key, name, strings.Join(sortedKeys(activations()), ", "))
-	}
-	return a
+	name := only(r, key, r.text(key, fallback), sortedKeys(activations())...)
+	return activations()[name]
 }
 
 // padding reads pad_token_id.
@@ -246,10 +242,15 @@ func (r *configReader) heads(c *Config, key, width string) {
 	}
 }
 
-// positions refuses position embeddings of other kinds: absolute ones are a table with a row for every position.
-func (r *configReader) positions(supported ...string) (kind string) {
-	if kind = r.text("position_embedding_type", "absolute"); !slices.Contains(supported, kind) {
-		r.fail("position_embedding_type %.40q is not supported (supported: %s)", kind, strings.Join(supported, ", "))
+// only fails where a value of a key is none of those that are supported, and returns it.
+func only[T comparable](r *configReader, key string, value T, supported ...T) T {
+	if r.err == nil && !slices.Contains(supported, value) {
+		shown := fmt.Sprint(value)
+		if text, ok := any(value).(string); ok {
+			shown = fmt.Sprintf("%.40q", text)
+		}
+		list := strings.Trim(strings.ReplaceAll(fmt.Sprint(supported), " ", ", "), "[]")
+		r.fail("%s %s is not supported (supported: %s)", key, shown, list)
 	}
-	return kind
+	return value
 }

@@ -22,18 +22,12 @@ import (
 	"infill/models/internal/pytorch"
 )
 
-// refuseUnconverted is the opener of all who do not convert: a user's folder is not written to.
-func (b *Bundle) refuseUnconverted() ([]string, error) {
-	return nil, fmt.Errorf("%s: the weights are in %s, which is converted when a model is imported: infill models "+
-		"import %s", b.Dir, pytorch.FileName, b.Dir)
-}
-
 // unconvertedFiles names the files of weights that torch.save wrote: one, or an index before its shards.
 func unconvertedFiles(dir string) ([]string, error) {
 	if _, err := os.Lstat(filepath.Join(dir, pytorch.FileName)); !errors.Is(err, fs.ErrNotExist) {
 		return []string{pytorch.FileName}, err
 	}
-	shards, err := pytorch.ShardNames(filepath.Join(dir, pytorch.IndexName))
+	shards, err := safetensors.WeightMap(filepath.Join(dir, pytorch.IndexName), ".bin")
 	if err != nil {
 		return nil, err
 	}

@@ -1,6 +1,7 @@
 package models
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"math"
@@ -74,17 +75,27 @@ func refusals() map[string]string {
 	}
 }
 
-func findFamily(name string) (family, bool) {
-	f, ok := families()[name]
-	return f, ok
-}
-
 // Families lists the values of model_type that can be run, sorted.
 func Families() []string { return sortedKeys(families()) }
 
 // standard reads the keys that BERT's config has and several families took over. The fallbacks are those of the
 // reference implementation; sizes without one are required. It returns the kind of positions: absolute, or one of more.
 func (r *configReader) standard(c *Config, positionsUnused int, more ...string) (positions string) {
+	r.sizes(c)
+	c.MaxPositions -= positionsUnused
+	c.PositionOffset = positionsUnused
+	if c.MaxPositions < 1 {
+		r.fail("max_position_embeddings is %d, of which %d rows stand for no position", c.MaxPositions+positionsUnused,
+			positionsUnused)
+	}
+	c.TypeVocabularySize = r.size("type_vocab_size", 2, maxWidth)
+	c.LayerNormEpsilon = r.number("layer_norm_eps", 1e-12, 0, 1)
+	return only(r, "position_embedding_type", r.text("position_embedding_type", "absolute"),
+		append([]string{"absolute"}, more...)...)
+}
+
+// sizes reads what nearly all families name alike.
+func (r *configReader) sizes(c *Config) {
 	c.HiddenSize = r.size("hidden_size", 0, maxWidth)
 	c.EmbeddingSize = c.HiddenSize
 	c.Layers = r.size("num_hidden_layers", 0, maxLayers)
@@ -94,15 +105,7 @@ func (r *configReader) standard(c *Config, positionsUnused int, more ...string) 
 	}
 	r.heads(c, "num_attention_heads", width)
 	c.IntermediateSize = r.size("intermediate_size", 0, maxWidth)
-	c.MaxPositions = r.size("max_position_embeddings", 0, maxWidth) - positionsUnused
-	c.PositionOffset = positionsUnused
-	if c.MaxPositions < 1 {
-		r.fail("max_position_embeddings is %d, of which %d rows stand for no position", c.MaxPositions+positionsUnused,
-			positionsUnused)
-	}
-	c.TypeVocabularySize = r.size("type_vocab_size", 2, maxWidth)
-	c.LayerNormEpsilon = r.number("layer_norm_eps", 1e-12, 0, 1)
-	return r.positions(append([]string{"absolute"}, more...)...)
+	c.MaxPositions = r.size("max_position_embeddings", 0, maxWidth)
 }
 
 func parseBERT(r *configReader, c *Config) {
@@ -176,18 +179,12 @@ func parseALBERT(r *configReader, c *Config) {
 // parseDeBERTa reads versions 2 and 3, which share the code and the name deberta-v2.
 func parseDeBERTa(r *configReader, c *Config) {
 	r.padding(c, 0)
-	c.HiddenSize = r.size("hidden_size", 0, maxWidth)
-	if c.EmbeddingSize = r.size("embedding_size", max(c.HiddenSize, 1), maxWidth); c.EmbeddingSize != c.HiddenSize {
-		r.fail("embedding_size %d is not supported (supported: hidden_size, %d)", c.EmbeddingSize, c.HiddenSize)
+	r.sizes(c)
+	if size := r.size("embedding_size", max(c.HiddenSize, 1), maxWidth); size != c.HiddenSize {
+		r.fail("embedding_size %d is not supported (supported: hidden_size, %d)", size, c.HiddenSize)
 	}
-	c.Layers = r.size("num_hidden_layers", 0, maxLayers)
-	r.heads(c, "num_attention_heads", "hidden_size")
-	if size := r.size("attention_head_size", max(c.HiddenSize/max(c.Heads, 1), 1), maxWidth); r.err == nil &&
-		size*c.Heads != c.HiddenSize {
-		r.fail("attention_head_size %d is not supported (supported: %d)", size, c.HiddenSize/c.Heads)
-	}
-	c.IntermediateSize = r.size("intermediate_size", 0, maxWidth)
-	c.MaxPositions = r.size("max_position_embeddings", 0, maxWidth)
+	head := c.HiddenSize / max(c.Heads, 1)
+	only(r, "attention_head_size", r.size("attention_head_size", max(head, 1), maxWidth), head)
 	c.PositionTable = r.flag("position_biased_input", true)
 	if raw := string(r.fields["type_vocab_size"]); raw != "" && raw != "0" && raw != "null" {
 		c.TypeVocabularySize = r.size("type_vocab_size", 1, maxWidth)
@@ -195,9 +192,7 @@ func parseDeBERTa(r *configReader, c *Config) {
 	c.LayerNormEpsilon = r.number("layer_norm_eps", 1e-7, 0, 1)
 	c.Activation = r.activation("hidden_act", "gelu")
 	c.HeadActivation = c.Activation
-	if !r.flag("relative_attention", false) {
-		r.fail("relative_attention false is not supported (supported: true)")
-	}
+	only(r, "relative_attention", r.flag("relative_attention", false), true)
 	a := &RelativeAttention{SharedKey: r.flag("share_att_key", false), Legacy: r.flag("legacy", true)}
 	c.Relative = a
 	read(r, "max_relative_positions", &a.Farthest)
@@ -214,32 +209,20 @@ func parseDeBERTa(r *configReader, c *Config) {
 		r.fail("position_buckets %d with max_relative_positions %d are no scale", a.Buckets, a.Farthest)
 	}
 	for _, kind := range r.kinds("pos_att_type") {
-		switch kind {
-		case "c2p":
-			a.ContentToPosition = true
-		case "p2c":
-			a.PositionToContent = true
-		default:
-			r.fail("pos_att_type %.40q is not supported (supported: c2p, p2c)", kind)
-		}
+		only(r, "pos_att_type", kind, "c2p", "p2c")
+		a.ContentToPosition = a.ContentToPosition || kind == "c2p"
+		a.PositionToContent = a.PositionToContent || kind == "p2c"
 	}
 	for _, kind := range r.kinds("norm_rel_ebd") {
-		switch kind {
-		case "layer_norm":
-			a.NormEmbeddings = true
-		case "none":
-		default:
-			r.fail("norm_rel_ebd %.40q is not supported (supported: layer_norm, none)", kind)
-		}
+		only(r, "norm_rel_ebd", kind, "layer_norm", "none")
+		a.NormEmbeddings = a.NormEmbeddings || kind == "layer_norm"
 	}
 	read(r, "conv_kernel_size", &a.Convolution)
 	if a.Convolution != 0 {
 		if a.Convolution < 0 || a.Convolution > 15 || a.Convolution%2 == 0 {
 			r.fail("conv_kernel_size is %d, not an odd number up to 15", a.Convolution)
 		}
-		if groups := r.size("conv_groups", 1, maxWidth); groups != 1 {
-			r.fail("conv_groups %d is not supported (supported: 1)", groups)
-		}
+		only(r, "conv_groups", r.size("conv_groups", 1, maxWidth), 1)
 		a.ConvolutionActivation = r.activation("conv_act", "tanh")
 	}
 	if !a.Legacy {
@@ -275,26 +258,15 @@ func parseMobileBERT(r *configReader, c *Config) {
 	c.HeadActivation = c.Activation
 	for key, want := range map[string]bool{"trigram_input": true, "use_bottleneck": true,
 		"use_bottleneck_attention": false, "key_query_shared_bottleneck": true} {
-		if r.flag(key, want) != want {
-			r.fail("%s %t is not supported (supported: %t)", key, !want, want)
-		}
+		only(r, key, r.flag(key, want), want)
 	}
-	if kind := r.text("normalization_type", "no_norm"); kind != "no_norm" {
-		r.fail("normalization_type %.40q is not supported (supported: no_norm)", kind)
-	}
+	only(r, "normalization_type", r.text("normalization_type", "no_norm"), "no_norm")
 }
 
 func parseModernBERT(r *configReader, c *Config) {
 	r.padding(c, 50283)
-	c.HiddenSize = r.size("hidden_size", 0, maxWidth)
-	c.EmbeddingSize = c.HiddenSize
-	c.Layers = r.size("num_hidden_layers", 0, maxLayers)
-	r.heads(c, "num_attention_heads", "hidden_size")
-	if r.err == nil && c.HiddenSize/c.Heads%2 != 0 {
-		r.fail("hidden_size %d over num_attention_heads %d is odd; rotary positions need pairs", c.HiddenSize, c.Heads)
-	}
-	c.IntermediateSize = r.size("intermediate_size", 0, maxWidth)
-	c.MaxPositions = r.size("max_position_embeddings", 0, maxWidth)
+	r.sizes(c)
+	r.pairs(c)
 	c.LayerNormEpsilon = r.number("norm_eps", 1e-5, 0, 1)
 	c.Activation = r.activation("hidden_activation", "gelu")
 	c.HeadActivation = r.activation("classifier_activation", "gelu")
@@ -317,9 +289,7 @@ func parseESM(r *configReader, c *Config) {
 	if !c.PositionTable {
 		c.PreNorm.GlobalTheta = r.theta(c, 10000)
 	}
-	if r.flag("is_folding_model", false) {
-		r.fail("is_folding_model true is not supported (supported: false)")
-	}
+	only(r, "is_folding_model", r.flag("is_folding_model", false), false)
 	if c.TokenDropout = r.flag("token_dropout", false); c.TokenDropout {
 		if c.MaskID = r.size("mask_token_id", 0, maxVocabulary); r.err == nil && c.MaskID >= c.VocabularySize {
 			r.fail("mask_token_id %d is outside the vocabulary of %d", c.MaskID, c.VocabularySize)
@@ -346,20 +316,32 @@ func parseESMC(r *configReader, c *Config) {
 
 // theta reads the base of the rotary angles where all layers have one.
 func (r *configReader) theta(c *Config, fallback float64) float64 {
+	r.pairs(c)
+	var parameters rope
+	read(r, "rope_parameters", &parameters)
+	parameters.set(r, "", &fallback)
+	return r.number("rope_theta", fallback, 1, highestTheta)
+}
+
+// pairs refuses heads of an odd size.
+func (r *configReader) pairs(c *Config) {
 	if r.err == nil && c.HiddenSize/c.Heads%2 != 0 {
 		r.fail("hidden_size %d over num_attention_heads %d is odd; rotary positions need pairs", c.HiddenSize, c.Heads)
 	}
-	var parameters struct {
-		Theta *float64 `json:"rope_theta"`
-		Type  string   `json:"rope_type"`
+}
+
+// rope is how positions rotate.
+type rope struct {
+	Theta *float64 `json:"rope_theta"`
+	Type  string   `json:"rope_type"`
+}
+
+// set gives theta the base that is told, if any; of says of which layers.
+func (p rope) set(r *configReader, of string, theta *float64) {
+	only(r, "rope_parameters: rope_type"+of, cmp.Or(p.Type, "default"), "default")
+	if p.Theta != nil {
+		*theta = *p.Theta
 	}
-	if read(r, "rope_parameters", &parameters); parameters.Type != "" && parameters.Type != "default" {
-		r.fail("rope_parameters: rope_type %.40q is not supported (supported: default)", parameters.Type)
-	}
-	if parameters.Theta != nil {
-		fallback = *parameters.Theta
-	}
-	return r.number("rope_theta", fallback, 1, highestTheta)
 }
 
 // windows reads which layers see how far: a list of their kinds, or how often one without a window comes.
@@ -382,17 +364,13 @@ func (r *configReader) windows(c *Config) {
 		r.fail("layer_types names %d layers, num_hidden_layers is %d", len(kinds), c.Layers)
 	}
 	for _, kind := range kinds {
-		switch kind {
-		case "full_attention":
-			c.PreNorm.Window = append(c.PreNorm.Window, 0)
-		case "sliding_attention":
-			if window == 0 {
+		sees := 0
+		if only(r, "layer_types:", kind, "full_attention", "sliding_attention") == "sliding_attention" {
+			if sees = window; window == 0 {
 				r.fail("local_attention is 1: a layer with a window would see one position")
 			}
-			c.PreNorm.Window = append(c.PreNorm.Window, window)
-		default:
-			r.fail("layer_types: %.40q is not supported (supported: full_attention, sliding_attention)", kind)
 		}
+		c.PreNorm.Window = append(c.PreNorm.Window, sees)
 	}
 }
 
@@ -405,22 +383,10 @@ func (r *configReader) rotary(m *PreNorm) {
 	if raw, ok := r.fields["rope_scaling"]; ok && string(raw) != "null" {
 		r.fail("rope_scaling is not supported")
 	}
-	var parameters map[string]*struct {
-		Theta *float64 `json:"rope_theta"`
-		Type  string   `json:"rope_type"`
-	}
+	var parameters map[string]rope
 	read(r, "rope_parameters", &parameters)
 	for kind, theta := range map[string]*float64{"full_attention": &m.GlobalTheta, "sliding_attention": &m.LocalTheta} {
-		p := parameters[kind]
-		if p == nil {
-			continue
-		}
-		if p.Type != "" && p.Type != "default" {
-			r.fail("rope_parameters: rope_type %.40q of %s is not supported (supported: default)", p.Type, kind)
-		}
-		if p.Theta != nil {
-			*theta = *p.Theta
-		}
+		parameters[kind].set(r, " of "+kind, theta)
 		if !(*theta >= 1 && *theta < highestTheta) {
 			r.fail("rope_parameters: rope_theta of %s is %g, not between 1 and %g", kind, *theta, highestTheta)
 		}

@@ -203,7 +203,7 @@ func TestParseConfigOfFamiliesRefuses(t *testing.T) {
 		{"modernbert", "local_attention", 1, "a layer with a window would see one position"},
 		{"modernbert", "rope_scaling", map[string]any{"type": "linear"}, "rope_scaling is not supported"},
 		{"modernbert", "rope_parameters", map[string]any{"full_attention": map[string]any{"rope_type": "yarn"}},
-			`rope_type "yarn" of full_attention is not supported`},
+			`rope_type of full_attention "yarn" is not supported`},
 		{"modernbert", "rope_parameters", map[string]any{"sliding_attention": map[string]any{"rope_theta": 0.5}},
 			"rope_theta of sliding_attention is 0.5"},
 		{"modernbert", "hidden_activation", "swiglu", `hidden_activation "swiglu" is not supported`},

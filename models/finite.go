@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"slices"
 
-	"infill/internal/finite"
+	"infill/internal/floats"
 	"infill/internal/regular"
 	"infill/internal/safetensors"
 )
@@ -30,10 +30,8 @@ func (b *Bundle) checkFinite() error {
 }
 
 func finiteTensor(t safetensors.Tensor) error {
-	format, ok := map[safetensors.DType]finite.Format{
-		safetensors.F16: finite.Half, safetensors.BF16: finite.Brain, safetensors.F32: finite.Single,
-		safetensors.F64: finite.Double}[t.DType]
-	if !ok {
+	format := t.DType.Format()
+	if format == 0 {
 		return nil
 	}
 	file, err := regular.Open(t.Path)
@@ -41,7 +39,7 @@ func finiteTensor(t safetensors.Tensor) error {
 		return err
 	}
 	defer file.Close()
-	if err := finite.Check(file, t.Offset, t.Length, format); err != nil {
+	if err := floats.Check(file, t.Offset, t.Length, format); err != nil {
 		return fmt.Errorf("%s: tensor %s: %w", t.Path, t.Name, err)
 	}
 	return nil

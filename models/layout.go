@@ -108,7 +108,7 @@ func (c Config) decoder(weight, bias string) Linear {
 
 // Layout is where the weights of a model of this architecture lie.
 func (c Config) Layout() Layout {
-	f, ok := findFamily(c.ModelType)
+	f, ok := families()[c.ModelType]
 	if !ok {
 		return Layout{}
 	}

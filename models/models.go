@@ -60,7 +60,7 @@ func (s *Store) Open(name string) (*Bundle, error) {
 	if base, _, err := s.splitName(name); err == nil {
 		entry, err := s.Find(name)
 		if err == nil {
-			b, err := openDir(entry.Dir, true, (*Bundle).refuseUnconverted)
+			b, err := openDir(entry.Dir, true, nil)
 			if err != nil {
 				return nil, fmt.Errorf("%w; fetch it again with: infill models pull %s@%s", err, entry.Name,
 					entry.Revision)

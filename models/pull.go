@@ -12,7 +12,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"time"
 
 	"infill/internal/safetensors"
 	"infill/models/internal/hub"
@@ -20,49 +19,13 @@ import (
 )
 
 // HubOptions say where from and how to fetch. The zero value is the public Hugging Face hub.
-type HubOptions struct {
-	Endpoint string // of a mirror; empty: the public hub
-	Token    string // for private and gated models; sent to the endpoint alone, never to where it redirects
-	Offline  bool   // only what is stored already
-	Progress Progress
+type HubOptions = hub.Options
 
-	Attempts int           // without any progress, before giving up; default 5
-	WaitMin  time.Duration // before the second attempt, doubled from one to the next; default 1 s
-	WaitMax  time.Duration // longest wait, also when the hub asks for more; default 60 s
-	// a connection that yields nothing for so long is given up, and a list of files that is not whole by then; default
-	// 60 s
-	Stall time.Duration
-	// all of it may take so long, waits and slow connections included; 0: DefaultTotal; negative: no bound
-	Total time.Duration
-}
+// DefaultTotal is how long a fetch may take in all.
+const DefaultTotal = hub.DefaultTotal
 
-// DefaultTotal is how long a fetch may take in all. A server that sends a byte a second is never silent.
-const DefaultTotal = 12 * time.Hour
-
-// bounded is ctx with an end at Total.
-func (o HubOptions) bounded(ctx context.Context) (context.Context, context.CancelFunc) {
-	if o.Total < 0 {
-		return context.WithCancel(ctx)
-	}
-	total := cmp.Or(o.Total, DefaultTotal)
-	return context.WithTimeoutCause(ctx, total, fmt.Errorf("not all was fetched within %v (a longer --max-time, or 0 "+
-		"for no bound, lets it take its time)", total))
-}
-
-// Progress observes what is fetched. Calls come from one goroutine.
-type Progress interface {
-	// Begin is called at most once: files in all, bytes already on disk, bytes in all. A model that is stored already
-	// and one that is refused for its config need none.
-	Begin(files int, have, total int64)
-	// File is called before each file that is fetched.
-	File(name string)
-	// Advance tells bytes fetched; they are negative when bytes told before are thrown away.
-	Advance(bytes int64)
-	// Waiting tells why and for how long nothing will happen; also before Begin.
-	Waiting(reason error, wait time.Duration)
-	// Converting is called when all is fetched and the weights are to be converted, which takes seconds.
-	Converting()
-}
+// Progress observes what is fetched.
+type Progress = hub.Progress
 
 // HubOptionsFromEnvironment reads HF_ENDPOINT, HF_TOKEN (or the file that the hub's command line leaves the token in)
 // and HF_HUB_OFFLINE, the variables of the hub's own clients.
@@ -80,28 +43,10 @@ func HubOptionsFromEnvironment() HubOptions {
 
 // storedToken reads the token file; without a readable one there is no token.
 func storedToken() string {
-	path := os.Getenv("HF_TOKEN_PATH")
-	if path == "" {
-		home := os.Getenv("HF_HOME")
-		if home == "" {
-			user, err := os.UserHomeDir()
-			if err != nil {
-				return ""
-			}
-			home = filepath.Join(user, ".cache", "huggingface")
-		}
-		path = filepath.Join(home, "token")
-	}
-	content, err := os.ReadFile(path)
-	if err != nil {
-		return ""
-	}
+	home, _ := os.UserHomeDir()
+	home = cmp.Or(os.Getenv("HF_HOME"), filepath.Join(home, ".cache", "huggingface"))
+	content, _ := os.ReadFile(cmp.Or(os.Getenv("HF_TOKEN_PATH"), filepath.Join(home, "token")))
 	return strings.TrimSpace(string(content))
-}
-
-func (o HubOptions) client(repository string) (*hub.Client, error) {
-	return hub.New(repository, hub.Options{Endpoint: o.Endpoint, Token: o.Token, Progress: o.Progress,
-		Attempts: o.Attempts, WaitMin: o.WaitMin, WaitMax: o.WaitMax, Stall: o.Stall})
 }
 
 // errOffline reports that something would have to be fetched, and that this was not allowed.
@@ -118,7 +63,7 @@ func (s *Store) Pull(ctx context.Context, name string, o HubOptions) (*Bundle, e
 	if err != nil {
 		return nil, err
 	}
-	ctx, cancel := o.bounded(ctx)
+	ctx, cancel := o.Bounded(ctx)
 	defer cancel()
 	b, err := s.pull(ctx, base, revision, o)
 	return b, fetchError(ctx, "pull", base, err)
@@ -153,7 +98,7 @@ func (s *Store) pull(ctx context.Context, name, revision string, o HubOptions) (
 	if o.Offline {
 		return nil, fmt.Errorf("%w, and %w", err, errOffline)
 	}
-	client, err := o.client(name)
+	client, err := hub.New(name, o)
 	if err != nil {
 		return nil, err
 	}
@@ -166,7 +111,7 @@ func (s *Store) pull(ctx context.Context, name, revision string, o HubOptions) (
 	if ref == found.Commit {
 		ref = ""
 	}
-	b, err := s.fetch(ctx, client, found, name, ref, o.Progress)
+	b, err := s.fetch(ctx, client, found, name, ref)
 	var path *fs.PathError
 	if errors.As(err, &path) {
 		err = fmt.Errorf("%w; make room in %s, or set %s to a folder that can be written", err, s.Dir, CacheVariable)
@@ -175,8 +120,8 @@ func (s *Store) pull(ctx context.Context, name, revision string, o HubOptions) (
 }
 
 // fetch stores a revision of a repository under the name of the model, and has ref point at it.
-func (s *Store) fetch(ctx context.Context, client *hub.Client, revision *hub.Revision, name, ref string,
-	progress Progress) (*Bundle, error) {
+func (s *Store) fetch(ctx context.Context, client *hub.Client, revision *hub.Revision, name,
+	ref string) (*Bundle, error) {
 	p, err := s.begin(ctx, name, revision.Commit)
 	if err != nil {
 		return nil, err
@@ -191,9 +136,7 @@ func (s *Store) fetch(ctx context.Context, client *hub.Client, revision *hub.Rev
 		return nil, err
 	}
 	if convertible(files) {
-		if progress != nil {
-			progress.Converting()
-		}
+		client.Progress.Converting()
 		if files, manifest.ConvertedFrom, err = p.convert(ctx, files); err != nil {
 			return nil, err
 		}
@@ -241,11 +184,10 @@ func fetchFiles(ctx context.Context, client *hub.Client, revision *hub.Revision,
 func weightFiles(ctx context.Context, client *hub.Client, revision *hub.Revision, name,
 	dir string) ([]hub.File, error) {
 	for _, form := range []struct {
-		whole, index string
-		shards       func(index string) (map[string]string, error)
+		whole, index, shards string
 	}{
-		{weightsName, indexName, safetensors.ShardNames},
-		{pytorch.FileName, pytorch.IndexName, pytorch.ShardNames},
+		{weightsName, indexName, ".safetensors"},
+		{pytorch.FileName, pytorch.IndexName, ".bin"},
 	} {
 		if f, ok := revision.Find(form.whole); ok {
 			return []hub.File{f}, nil
@@ -258,7 +200,7 @@ func weightFiles(ctx context.Context, client *hub.Client, revision *hub.Revision
 		if err := client.Fetch(ctx, revision.Commit, index, path); err != nil {
 			return nil, err
 		}
-		shards, err := form.shards(path)
+		shards, err := safetensors.WeightMap(path, form.shards)
 		if err != nil {
 			return nil, err
 		}
@@ -293,20 +235,16 @@ func weightFiles(ctx context.Context, client *hub.Client, revision *hub.Revision
 // revision is a branch, a tag or a commit.
 func FetchDataset(ctx context.Context, dir, name, revision string, patterns []string,
 	o HubOptions) (files []string, err error) {
-	ctx, cancel := o.bounded(ctx)
+	ctx, cancel := o.Bounded(ctx)
 	defer cancel()
-	files, err = fetchDataset(ctx, dir, name, revision, patterns, o)
-	return files, fetchError(ctx, "fetch", name, err)
-}
-
-func fetchDataset(ctx context.Context, dir, name, revision string, patterns []string, o HubOptions) ([]string, error) {
+	defer func() { err = fetchError(ctx, "fetch", name, err) }()
 	if o.Offline {
 		return nil, errOffline
 	}
 	if err := os.MkdirAll(dir, 0o777); err != nil {
 		return nil, err
 	}
-	client, err := o.client("datasets/" + name)
+	client, err := hub.New("datasets/"+name, o)
 	if err != nil {
 		return nil, err
 	}
@@ -327,7 +265,6 @@ func fetchDataset(ctx context.Context, dir, name, revision string, patterns []st
 			revision)
 	}
 	slices.SortFunc(wanted, func(a, b hub.File) int { return strings.Compare(a.Name, b.Name) })
-	var files []string
 	for _, f := range wanted {
 		local := path.Base(f.Name)
 		if local == "." || local == ".." || strings.ContainsAny(local, `\:`) ||

@@ -883,11 +883,11 @@ func TestPullShards(t *testing.T) {
 		t.Errorf("weights in %q", b.Weights().Paths())
 	}
 	for _, name := range whole.Names() {
-		want, err := whole.Float64s(name)
+		want, err := whole.Float32s(name)
 		if err != nil {
 			t.Fatal(err)
 		}
-		got, err := b.Weights().Float64s(name)
+		got, err := b.Weights().Float32s(name)
 		if err != nil || !slices.Equal(want, got) {
 			t.Errorf("%s differs in its shard: %v", name, err)
 		}

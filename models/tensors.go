@@ -10,23 +10,13 @@ import (
 )
 
 // Tensor says where the elements of a weight lie, row-major and little-endian.
-type Tensor struct {
-	Name           string
-	Type           string // F16, BF16, F32 or F64
-	Shape          []int
-	Path           string // of the file
-	Offset, Length int64  // bytes, from the start of the file
-}
+type Tensor = safetensors.Tensor
 
 // Tensor finds a weight by the name that the reference implementation gives it today (see Config.Layout), also where
 // the bundle uses another one: gamma and beta of the first BERT checkpoints for the weight and bias of a LayerNorm, and
 // the head's name for the bias that the decoder mostly shares with it. Where both are stored, the reference
 // implementation adds the decoder's.
-func (b *Bundle) Tensor(name string) (Tensor, bool) {
-	t, ok := findTensor(b.weights, name)
-	return Tensor{Name: t.Name, Type: string(t.DType), Shape: t.Shape, Path: t.Path, Offset: t.Offset,
-		Length: t.Length}, ok
-}
+func (b *Bundle) Tensor(name string) (Tensor, bool) { return findTensor(b.weights, name) }
 
 // Float32s reads a weight, row-major, rounded to the nearest 32-bit number where it is stored in 64 bits.
 func (b *Bundle) Float32s(name string) ([]float32, error) {
@@ -78,9 +68,7 @@ func (c Config) checkTensors(weights *safetensors.File) error {
 			return fmt.Errorf("%s: tensor %s has shape %v, config.json asks for %v", weights.Path, want.Name, t.Shape,
 				want.Shape)
 		}
-		switch t.DType {
-		case safetensors.F16, safetensors.BF16, safetensors.F32, safetensors.F64:
-		default:
+		if t.DType.Format() == 0 {
 			return fmt.Errorf("%s: tensor %s holds %s; floating-point weights are needed (F16, BF16, F32, F64)",
 				weights.Path, want.Name, t.DType)
 		}

@@ -1,7 +1,9 @@
 package tokenize
 
 import (
+	"errors"
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -49,15 +51,15 @@ type InputError struct {
 
 // Error returns one line: the fault, its byte offset and the advice.
 func (e *InputError) Error() string {
-	var line strings.Builder
-	line.WriteString(string(e.Fault))
-	if e.Offset >= 0 {
-		fmt.Fprintf(&line, " at byte offset %d", e.Offset)
+	if e.Offset < 0 {
+		return joined(string(e.Fault), e.Detail)
 	}
-	if e.Detail != "" {
-		line.WriteString(": " + e.Detail)
-	}
-	return line.String()
+	return joined(fmt.Sprintf("%s at byte offset %d", e.Fault, e.Offset), e.Detail)
+}
+
+// joined puts a colon between what is not empty.
+func joined(parts ...string) string {
+	return strings.Join(slices.DeleteFunc(parts, func(s string) bool { return s == "" }), ": ")
 }
 
 // Unwrap returns the fault.
@@ -71,21 +73,27 @@ type vocabularyError struct {
 	Detail string // what is there, and what to do
 }
 
+// fileFault is an error about a file of a bundle.
+func fileFault(file string, fault Fault, format string, arguments ...any) error {
+	return &vocabularyError{Fault: fault, File: file, Detail: fmt.Sprintf(format, arguments...)}
+}
+
+// nameFile puts the name of the file that was read into an error about tokenizer.json.
+func nameFile(err error, name string) error {
+	var vocabularyErr *vocabularyError
+	if errors.As(err, &vocabularyErr) && vocabularyErr.File == tokenizerFile {
+		vocabularyErr.File = name
+	}
+	return err
+}
+
 // Error returns one line: file, line, the fault and the detail.
 func (e *vocabularyError) Error() string {
-	var line strings.Builder
-	if e.File != "" {
-		line.WriteString(e.File)
-		if e.Line > 0 {
-			fmt.Fprintf(&line, " line %d", e.Line)
-		}
-		line.WriteString(": ")
+	place := e.File
+	if e.Line > 0 {
+		place = fmt.Sprintf("%s line %d", place, e.Line)
 	}
-	line.WriteString(string(e.Fault))
-	if e.Detail != "" {
-		line.WriteString(": " + e.Detail)
-	}
-	return line.String()
+	return joined(place, string(e.Fault), e.Detail)
 }
 
 // Unwrap returns the fault.

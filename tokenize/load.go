@@ -58,13 +58,13 @@ func Load(fsys fs.FS) (*Tokenizer, error) {
 	case len(found) > 0:
 		return loadUnconverted(fsys, configuration, found)
 	case vocabularyErr == nil:
-		return nil, &vocabularyError{Fault: errMissingTokenizer, File: configurationFile,
-			Detail: "vocab.txt alone does not say whether the model is cased; add the file with do_lower_case true " +
-				"or false"}
+		return nil, fileFault(configurationFile, errMissingTokenizer,
+			"vocab.txt alone does not say whether the model is cased; add the file with do_lower_case true "+
+				"or false")
 	}
-	return nil, &vocabularyError{Fault: errMissingTokenizer,
-		Detail: "a bundle needs vocab.txt and tokenizer_config.json, or tokenizer.json, or vocab.json and " +
-			"merges.txt, or a SentencePiece file"}
+	return nil, fileFault("", errMissingTokenizer,
+		"a bundle needs vocab.txt and tokenizer_config.json, or tokenizer.json, or vocab.json and "+
+			"merges.txt, or a SentencePiece file")
 }
 
 // readFile reads a file of the bundle, up to maxFile bytes.
@@ -72,29 +72,29 @@ func readFile(fsys fs.FS, name string) ([]byte, error) {
 	content, err := regular.ReadFS(fsys, name, maxFile)
 	switch {
 	case errors.Is(err, regular.ErrLarge):
-		return nil, &vocabularyError{Fault: errLargeVocabulary, File: name, Detail: err.Error()}
+		return nil, fileFault(name, errLargeVocabulary, "%v", err)
 	case err != nil && !errors.Is(err, fs.ErrNotExist):
 		return nil, fmt.Errorf("%s: %w", name, err)
 	case err == nil && len(content) == 0 && strings.HasSuffix(name, ".json"): // not the same as absent
-		return nil, &vocabularyError{Fault: errMalformed, File: name, Detail: "the file is empty"}
+		return nil, fileFault(name, errMalformed, "the file is empty")
 	}
 	return content, err
 }
 
 // configuration is the part of tokenizer_config.json that changes ids. Absent fields have Hugging Face's defaults.
 type configuration struct {
-	Class           string           `json:"tokenizer_class"`
-	LowerCase       *bool            `json:"do_lower_case"`
-	BasicTokenize   *bool            `json:"do_basic_tokenize"`
-	NeverSplit      []string         `json:"never_split"`
-	TokenizeChinese *bool            `json:"tokenize_chinese_chars"`
-	StripAccents    *bool            `json:"strip_accents"`
-	Padding         specialName      `json:"pad_token"`
-	Unknown         specialName      `json:"unk_token"`
-	Classifier      specialName      `json:"cls_token"`
-	Separator       specialName      `json:"sep_token"`
-	Mask            specialName      `json:"mask_token"`
-	Added           map[string]added `json:"added_tokens_decoder"` // by id
+	specialTokens
+	Class            string              `json:"tokenizer_class"`
+	LowerCase        *bool               `json:"do_lower_case"`
+	BasicTokenize    *bool               `json:"do_basic_tokenize"`
+	NeverSplit       []string            `json:"never_split"`
+	TokenizeChinese  *bool               `json:"tokenize_chinese_chars"`
+	StripAccents     *bool               `json:"strip_accents"`
+	KeepAccents      *bool               `json:"keep_accents"`
+	SplitPunctuation *bool               `json:"split_by_punct"`
+	PrefixSpace      *bool               `json:"add_prefix_space"`
+	SplitSpecial     *bool               `json:"split_special_tokens"`
+	Listed           map[int]listedToken `json:"added_tokens_decoder"` // by id
 }
 
 // added is a token that is matched in the text before everything else.
@@ -107,34 +107,14 @@ type added struct {
 	Normalized bool   `json:"normalized"`
 }
 
-// specialName is the text of a special token, written as a string or as an object with a "content".
-type specialName string
-
-// UnmarshalJSON reads either form; null leaves the name empty.
-func (n *specialName) UnmarshalJSON(content []byte) error {
-	if string(content) == "null" {
-		return nil
-	}
-	if len(content) > 0 && content[0] == '{' {
-		var token added
-		err := json.Unmarshal(content, &token)
-		*n = specialName(token.Content)
-		return err
-	}
-	return json.Unmarshal(content, (*string)(n))
-}
-
-var _ json.Unmarshaler = (*specialName)(nil)
-
 // loadVocabulary makes a tokenizer of the contents of vocab.txt and tokenizer_config.json.
 func loadVocabulary(vocabulary string, configurationContent []byte) (*Tokenizer, error) {
 	unsupported := func(format string, arguments ...any) error {
-		return &vocabularyError{Fault: errUnsupported, File: configurationFile,
-			Detail: fmt.Sprintf(format, arguments...)}
+		return fileFault(configurationFile, errUnsupported, format, arguments...)
 	}
 	var c configuration
-	if err := json.Unmarshal(configurationContent, &c); err != nil {
-		return nil, &vocabularyError{Fault: errMalformed, File: configurationFile, Detail: err.Error()}
+	if err := unmarshal(configurationFile, configurationContent, &c); err != nil {
+		return nil, err
 	}
 	switch strings.TrimSuffix(c.Class, "Fast") {
 	case esmClass:
@@ -150,23 +130,18 @@ func loadVocabulary(vocabulary string, configurationContent []byte) (*Tokenizer,
 	if !isTrue(c.BasicTokenize) {
 		return nil, unsupported("do_basic_tokenize false")
 	}
-	for _, special := range []struct {
-		name specialName
-		want string
-	}{
-		{c.Padding, paddingToken}, {c.Unknown, unknownToken}, {c.Classifier, classifierToken},
-		{c.Separator, separatorToken}, {c.Mask, maskToken},
-	} {
-		if special.name != "" && string(special.name) != special.want {
-			return nil, unsupported("special token %q where BERT has %s", string(special.name), special.want)
+	for i, special := range []specialValue{c.Padding, c.Unknown, c.Classifier, c.Separator, c.Mask} {
+		if special.name != "" && special.name != bertTokens[i] {
+			return nil, unsupported("special token %q where BERT has %s", special.name, bertTokens[i])
 		}
 	}
 	for _, word := range c.NeverSplit {
-		if !isSpecial(word) {
+		if !slices.Contains(bertTokens, word) {
 			return nil, unsupported("never_split word %q", word)
 		}
 	}
-	for _, token := range c.Added {
+	for _, token := range c.Listed {
+		token.added.Normalized = token.Normalized != nil && *token.Normalized
 		if err := token.check(configurationFile); err != nil {
 			return nil, err
 		}
@@ -176,39 +151,19 @@ func loadVocabulary(vocabulary string, configurationContent []byte) (*Tokenizer,
 	if err != nil {
 		return nil, err
 	}
-	return inFile(vocabularyFile)(New(tokens, o))
-}
-
-// inFile names the file in the errors of New.
-func inFile(name string) func(*Tokenizer, error) (*Tokenizer, error) {
-	return func(t *Tokenizer, err error) (*Tokenizer, error) {
-		var vocabularyErr *vocabularyError
-		if errors.As(err, &vocabularyErr) {
-			vocabularyErr.File = name
-		}
-		return t, err
-	}
-}
-
-// isSpecial reports whether a text is one of the five special tokens.
-func isSpecial(text string) bool {
-	switch text {
-	case paddingToken, unknownToken, classifierToken, separatorToken, maskToken:
-		return true
-	}
-	return false
+	t, err := newWordPiece(tokens, o)
+	return t, nameFile(err, vocabularyFile)
 }
 
 // check refuses an added token that would change ids here: only the five special tokens, matched as they stand, are
 // known.
 func (a added) check(file string) error {
 	switch {
-	case !isSpecial(a.Content):
-		return &vocabularyError{Fault: errUnsupported, File: file,
-			Detail: fmt.Sprintf("added token %q; only BERT's special tokens are taken", a.Content)}
+	case !slices.Contains(bertTokens, a.Content):
+		return fileFault(file, errUnsupported, "added token %q; only BERT's special tokens are taken", a.Content)
 	case a.SingleWord || a.StripLeft || a.StripRight || a.Normalized:
-		return &vocabularyError{Fault: errUnsupported, File: file,
-			Detail: fmt.Sprintf("added token %s with single_word, lstrip, rstrip or normalized", a.Content)}
+		return fileFault(file, errUnsupported,
+			"added token %s with single_word, lstrip, rstrip or normalized", a.Content)
 	}
 	return nil
 }
@@ -309,11 +264,11 @@ func (file *pipelineFile) wordPiece() (*Tokenizer, error) {
 		}
 	}
 	n := file.Normalizer
-	return inFile(tokenizerFile)(New(t.vocabulary, Options{
+	return newWordPiece(t.vocabulary, Options{
 		Cased: !isTrue(n.LowerCase), KeepControls: !isTrue(n.CleanText), JoinChinese: !isTrue(n.HandleChinese),
 		StripAccents: n.StripAccents,
 		LongestWord:  file.Model.LongestWord,
-	}))
+	})
 }
 
 // classOf is the class of a tokenizer_config.json, or "": what is wrong with the file is said where it is read.

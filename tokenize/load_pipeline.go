@@ -8,6 +8,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"unicode"
 
 	"golang.org/x/text/unicode/norm"
 )
@@ -127,23 +128,18 @@ type templateItem struct {
 
 // pipelineFault is an error about tokenizer.json.
 func pipelineFault(fault Fault, format string, arguments ...any) error {
-	return &vocabularyError{Fault: fault, File: tokenizerFile, Detail: fmt.Sprintf(format, arguments...)}
+	return fileFault(tokenizerFile, fault, format, arguments...)
 }
 
 func isTrue(value *bool) bool { return value == nil || *value }
 
 // load makes a tokenizer of a file whose model is BPE or Unigram.
 func (file *pipelineFile) load(content, configurationContent []byte) (*Tokenizer, error) {
-	var c struct {
-		configuration
-		PrefixSpace *bool `json:"add_prefix_space"`
+	var c configuration
+	if err := unmarshal(configurationFile, configurationContent, &c); err != nil {
+		return nil, err
 	}
-	if len(configurationContent) > 0 {
-		if err := json.Unmarshal(configurationContent, &c); err != nil {
-			return nil, &vocabularyError{Fault: errMalformed, File: configurationFile, Detail: err.Error()}
-		}
-	}
-	t, err := file.tokenizer(&c.configuration, c.PrefixSpace)
+	t, err := file.tokenizer(&c.specialTokens, c.PrefixSpace)
 	if err != nil {
 		return nil, err
 	}
@@ -157,7 +153,7 @@ func (file *pipelineFile) load(content, configurationContent []byte) (*Tokenizer
 
 // tokenizer makes a tokenizer, but for its sum. The configuration names special tokens; prefixSpace is what it says of
 // the blank before a text, or nil.
-func (file *pipelineFile) tokenizer(c *configuration, prefixSpace *bool) (*Tokenizer, error) {
+func (file *pipelineFile) tokenizer(c *specialTokens, prefixSpace *bool) (*Tokenizer, error) {
 	t := &Tokenizer{ids: map[string]int{}, cased: true}
 	p := &pipeline{t: t}
 	t.scheme = p
@@ -292,6 +288,22 @@ func (t *Tokenizer) checkSize(size int) error {
 	return nil
 }
 
+// addTokens gives the tokens of a list their places as ids.
+func (t *Tokenizer) addTokens(tokens []string) error {
+	if err := t.checkSize(len(tokens)); err != nil {
+		return err
+	}
+	for id, token := range tokens {
+		if err := t.addToken(token, id); err != nil {
+			return err
+		}
+		if len(t.ids) != id+1 {
+			return pipelineFault(errDuplicateToken, "%q has id %d and id %d", token, slices.Index(tokens, token), id)
+		}
+	}
+	return nil
+}
+
 // addVocabulary gives the tokens of a vocabulary by name their ids, and returns it.
 func (t *Tokenizer) addVocabulary(m *pipelineModel) (map[string]int, error) {
 	vocabulary := m.ids
@@ -385,8 +397,8 @@ func (p *pipeline) setAdded(tokens []pipelineAdded) error {
 	}
 	p.t.setSpecials(raw)
 	p.normalized = newMatcher(normalized)
-	for _, id := range []int{p.t.padding, p.t.unknown, p.t.classifier, p.t.separator, p.t.mask} {
-		p.t.notWords[id] = true
+	for _, id := range p.t.roles() {
+		p.t.notWords[*id] = true
 	}
 	return nil
 }
@@ -429,9 +441,9 @@ func (p *pipeline) addNormalizer(s *pipelineStep) error {
 			return pipelineFault(errMalformed, "normalizer Replace with a content of %d bytes, at most %d are taken",
 				len(s.Content), longestReplacement)
 		case s.Pattern.String != nil && *s.Pattern.String != "":
-			return add(replace(*s.Pattern.String, s.Content))
+			return add(replace(literal(*s.Pattern.String), s.Content))
 		case s.Pattern.Regex != nil && *s.Pattern.Regex == " {2,}":
-			return add(squeeze(s.Content))
+			return add(replace(blanks, s.Content))
 		case s.Pattern.Regex != nil:
 			return pipelineFault(errUnsupported, "normalizer Replace with the pattern %.40q", *s.Pattern.Regex)
 		}
@@ -459,11 +471,11 @@ func (p *pipeline) addSplitter(s *pipelineStep, configured *bool) error {
 	}
 	switch s.Type {
 	case "Split":
-		if s.Pattern.String == nil || *s.Pattern.String == "" || s.Behavior != "MergedWithPrevious" || s.Invert {
+		if s.Pattern.String == nil || *s.Pattern.String == "" || s.Behavior != mergedWithPrevious || s.Invert {
 			return pipelineFault(errUnsupported,
 				`pre_tokenizer "Split" other than behind a text (behavior %q, invert %t)`, s.Behavior, s.Invert)
 		}
-		p.splitters = append(p.splitters, splitBehind(*s.Pattern.String))
+		p.splitters = append(p.splitters, splitAt(literal(*s.Pattern.String), mergedWithPrevious))
 		return nil
 	case "Sequence":
 		for i := range s.PreTokenizers {
@@ -484,13 +496,13 @@ func (p *pipeline) addSplitter(s *pipelineStep, configured *bool) error {
 		p.splitters = append(p.splitters, splitGPT2(isTrue(s.PrefixSpace)))
 		return nil
 	case "WhitespaceSplit":
-		p.splitters = append(p.splitters, splitSpace)
+		p.splitters = append(p.splitters, splitAt(one(unicode.IsSpace), removed))
 		return nil
 	case "Punctuation":
-		if s.Behavior != "" && !strings.EqualFold(s.Behavior, "isolated") {
+		if s.Behavior != "" && !strings.EqualFold(s.Behavior, isolated) {
 			return pipelineFault(errUnsupported, "pre_tokenizer Punctuation with the behavior %q", s.Behavior)
 		}
-		p.splitters = append(p.splitters, splitPunctuation)
+		p.splitters = append(p.splitters, splitAt(one(punctuation), isolated))
 		return nil
 	case "Metaspace":
 		if s.Replacement != "" && s.Replacement != string(metaspace) {
@@ -514,7 +526,7 @@ func (p *pipeline) addSplitter(s *pipelineStep, configured *bool) error {
 
 // loadSpecials finds the five special tokens: two in what is put around a text, the others by the name that the
 // configuration or custom gives them.
-func (p *pipeline) loadSpecials(file *pipelineFile, c *configuration) error {
+func (p *pipeline) loadSpecials(file *pipelineFile, c *specialTokens) error {
 	t := p.t
 	classifier, separator, err := surroundings(file.PostProcessor)
 	if err != nil {
@@ -527,9 +539,9 @@ func (p *pipeline) loadSpecials(file *pipelineFile, c *configuration) error {
 	}{
 		{"first", []string{classifier}, &t.classifier},
 		{"last", []string{separator}, &t.separator},
-		{"mask", []string{string(c.Mask), "<mask>", maskToken}, &t.mask},
-		{"padding", []string{string(c.Padding), "<pad>", paddingToken}, &t.padding},
-		{"unknown", []string{string(c.Unknown), "<unk>", unknownToken}, &t.unknown},
+		{"mask", []string{c.Mask.name, "<mask>", maskToken}, &t.mask},
+		{"padding", []string{c.Padding.name, "<pad>", bertTokens[0]}, &t.padding},
+		{"unknown", []string{c.Unknown.name, "<unk>", unknownToken}, &t.unknown},
 	} {
 		if special.role == "unknown" && file.Model.Unknown != nil {
 			continue // the model says so

@@ -2,7 +2,6 @@ package tokenize
 
 import (
 	"encoding/json"
-	"fmt"
 	"io/fs"
 	"maps"
 	"slices"
@@ -124,8 +123,8 @@ func (u *unconverted) readSpecials(fsys fs.FS) (map[int]listedToken, error) {
 	for _, name := range slices.Sorted(maps.Keys(ids)) {
 		id := ids[name]
 		if other, taken := listed[id]; taken {
-			return nil, &vocabularyError{Fault: errMalformed, File: addedFile,
-				Detail: fmt.Sprintf("tokens %q and %q have the same id %d", other.Content, name, id)}
+			return nil, fileFault(addedFile, errMalformed,
+				"tokens %q and %q have the same id %d", other.Content, name, id)
 		}
 		normalized := !named[name]
 		listed[id] = listedToken{added: added{Content: name}, Normalized: &normalized, Special: named[name]}
@@ -170,9 +169,8 @@ func (u *unconverted) defaults() (names []string, wrap func(role int, name strin
 	}
 }
 
-// addTokens adds the listed tokens, then those of roles and the additional special ones, and names those whose ids the
-// tokenizer needs.
-func (u *unconverted) addTokens(listed map[int]listedToken) (*configuration, error) {
+// addTokens adds the listed tokens, then those of roles and the additional special ones.
+func (u *unconverted) addTokens(listed map[int]listedToken) error {
 	names, wrap := u.defaults()
 	roles := u.settings.roles()
 	for i, value := range roles {
@@ -196,8 +194,8 @@ func (u *unconverted) addTokens(listed map[int]listedToken) (*configuration, err
 			byName[token.Content] = token
 		}
 		if got := u.add(token); got != id {
-			return nil, &vocabularyError{Fault: errMalformed, File: u.listing(),
-				Detail: fmt.Sprintf("added token %.40q has id %d, but %d by its place", token.Content, id, got)}
+			return fileFault(u.listing(), errMalformed,
+				"added token %.40q has id %d, but %d by its place", token.Content, id, got)
 		}
 	}
 	before, seen := maps.Clone(u.places), map[string]bool{}
@@ -223,7 +221,7 @@ func (u *unconverted) addTokens(listed map[int]listedToken) (*configuration, err
 		u.add(token)
 	}
 	if len(u.file.Added) > maxAdded {
-		return nil, pipelineFault(errLargeVocabulary, "%d added tokens, at most %d are taken", len(u.file.Added),
+		return pipelineFault(errLargeVocabulary, "%d added tokens, at most %d are taken", len(u.file.Added),
 			maxAdded)
 	}
 	first, last := names[classifierRole], names[separatorRole] // the converters of SentencePiece files have them fixed
@@ -231,13 +229,12 @@ func (u *unconverted) addTokens(listed map[int]listedToken) (*configuration, err
 		first, last = u.settings.Classifier.name, u.settings.Separator.name
 	}
 	if u.class == camembertClass && u.settings.Padding.name != names[paddingRole] {
-		return nil, &vocabularyError{Fault: errUnsupported, File: configurationFile,
-			Detail: fmt.Sprintf("pad_token %.40q; %s needs %s", u.settings.Padding.name, u.class, names[paddingRole])}
+		return fileFault(configurationFile, errUnsupported,
+			"pad_token %.40q; %s needs %s", u.settings.Padding.name, u.class, names[paddingRole])
 	}
 	u.file.PostProcessor = &pipelineStep{Type: "RobertaProcessing", Classifier: []any{first, u.ids[first]},
 		Separator: []any{last, u.ids[last]}}
-	return &configuration{Mask: specialName(u.settings.Mask.name), Padding: specialName(u.settings.Padding.name),
-		Unknown: specialName(u.settings.Unknown.name)}, nil
+	return nil
 }
 
 // listing names the file that lists added tokens by id.

@@ -49,7 +49,7 @@ const (
 // transformers no longer follows them.
 type unconverted struct {
 	class    tokenizerClass
-	settings settings
+	settings configuration
 	file     pipelineFile
 	ids      map[string]int // of the vocabulary and the tokens added so far
 	places   map[string]int // in file.Added
@@ -60,18 +60,6 @@ type unconverted struct {
 // maxAdded bounds the tokens that a text is searched for, one by one. The largest lists of published models have about
 // a thousand.
 const maxAdded = 1 << 13
-
-// settings is the part of tokenizer_config.json that changes ids.
-type settings struct {
-	specialTokens
-	Class            string              `json:"tokenizer_class"`
-	LowerCase        *bool               `json:"do_lower_case"`
-	KeepAccents      *bool               `json:"keep_accents"`
-	SplitPunctuation *bool               `json:"split_by_punct"`
-	PrefixSpace      *bool               `json:"add_prefix_space"`
-	SplitSpecial     *bool               `json:"split_special_tokens"`
-	Listed           map[int]listedToken `json:"added_tokens_decoder"`
-}
 
 // loadUnconverted makes a tokenizer of vocab.json and merges.txt or of a SentencePiece file, one of found, as the
 // model's class of tokenizer says. The content of tokenizer_config.json may be empty.
@@ -84,17 +72,15 @@ func loadUnconverted(fsys fs.FS, configurationContent []byte, found []string) (*
 		return nil, err
 	}
 	if isSet(u.settings.SplitSpecial) {
-		return nil, &vocabularyError{Fault: errUnsupported, File: configurationFile,
-			Detail: "split_special_tokens true"}
+		return nil, fileFault(configurationFile, errUnsupported, "split_special_tokens true")
 	}
 	names, convert := u.conversion()
 	contents := make([][]byte, len(names))
 	for i, name := range names {
 		content, err := readFile(fsys, name)
 		if errors.Is(err, fs.ErrNotExist) {
-			return nil, &vocabularyError{Fault: errMissingTokenizer, File: name,
-				Detail: fmt.Sprintf("without tokenizer.json, %s needs %s; found %s",
-					u.class, strings.Join(names, " and "), strings.Join(found, ", "))}
+			return nil, fileFault(name, errMissingTokenizer, "without tokenizer.json, %s needs %s; found %s",
+				u.class, strings.Join(names, " and "), strings.Join(found, ", "))
 		}
 		if err != nil {
 			return nil, err
@@ -108,11 +94,10 @@ func loadUnconverted(fsys fs.FS, configurationContent []byte, found []string) (*
 	if err != nil {
 		return nil, err
 	}
-	roles, err := u.addTokens(listed)
-	if err != nil {
+	if err := u.addTokens(listed); err != nil {
 		return nil, nameFile(err, names[0])
 	}
-	t, err := u.file.tokenizer(roles, nil)
+	t, err := u.file.tokenizer(&u.settings.specialTokens, nil)
 	if err != nil {
 		return nil, nameFile(err, names[0])
 	}
@@ -128,22 +113,13 @@ func loadUnconverted(fsys fs.FS, configurationContent []byte, found []string) (*
 // isSet is isTrue for settings that are off unless a file says otherwise.
 func isSet(value *bool) bool { return value != nil && *value }
 
-// nameFile puts the name of the file that was read into an error about tokenizer.json.
-func nameFile(err error, name string) error {
-	var vocabularyErr *vocabularyError
-	if errors.As(err, &vocabularyErr) && vocabularyErr.File == tokenizerFile {
-		vocabularyErr.File = name
-	}
-	return err
-}
-
 // unmarshal reads a JSON file, which may be empty.
 func unmarshal(name string, content []byte, value any) error {
 	if len(content) == 0 {
 		return nil
 	}
 	if err := json.Unmarshal(content, value); err != nil {
-		return &vocabularyError{Fault: errMalformed, File: name, Detail: err.Error()}
+		return fileFault(name, errMalformed, "%v", err)
 	}
 	return nil
 }
@@ -186,13 +162,13 @@ func (u *unconverted) findClass(fsys fs.FS) error {
 	case robertaClass, xlmClass, camembertClass, albertClass, debertaClass:
 		return nil
 	case "":
-		return &vocabularyError{Fault: errMissingTokenizer, File: tokenizerFile,
-			Detail: fmt.Sprintf("and neither tokenizer_class nor model_type %.40q tells how to read the vocabulary "+
-				"without it; name the tokenizer_class in %s", model.Type, configurationFile)}
+		return fileFault(tokenizerFile, errMissingTokenizer,
+			"and neither tokenizer_class nor model_type %.40q tells how to read the vocabulary "+
+				"without it; name the tokenizer_class in %s", model.Type, configurationFile)
 	}
-	return &vocabularyError{Fault: errUnsupported, File: file,
-		Detail: fmt.Sprintf("tokenizer_class %.40q without tokenizer.json; %s, %s, %s, %s and %s are read without",
-			name, robertaClass, xlmClass, camembertClass, albertClass, debertaClass)}
+	return fileFault(file, errUnsupported,
+		"tokenizer_class %.40q without tokenizer.json; %s, %s, %s, %s and %s are read without",
+		name, robertaClass, xlmClass, camembertClass, albertClass, debertaClass)
 }
 
 // conversion gives the files of the class that hold its vocabulary, and what makes a pipeline of their contents.

@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"unicode"
 
@@ -70,64 +71,64 @@ func lowerCase(l letters) letters {
 	return out
 }
 
-// replace puts text in the place of every match of pattern, not empty.
-func replace(pattern, text string) normalizer {
-	old, with := []rune(pattern), []rune(text)
+// replace puts text in the place of whatever length finds at the start of the rest: 0 is nothing.
+func replace(length func(rest []rune) int, text string) normalizer {
 	return func(l letters) letters {
-		if !strings.Contains(string(l.runes), pattern) {
-			return l
+		i := 0
+		for i < len(l.runes) && length(l.runes[i:]) == 0 {
+			i++
 		}
-		var out letters
-		for i := 0; i < len(l.runes) && len(out.runes) <= longest(len(l.runes)); { // more is refused
-			if !hasPrefix(l.runes[i:], old) {
+		if i == len(l.runes) {
+			return l // as most texts are
+		}
+		out := letters{slices.Clone(l.runes[:i]), slices.Clone(l.source[:i]), l.first}
+		for i < len(l.runes) && len(out.runes) <= longest(len(l.runes)) { // more is refused
+			n := length(l.runes[i:])
+			if n == 0 {
 				out.add(l.runes[i], l.source[i])
 				i++
 				continue
 			}
-			span := l.part(i, i+len(old)).span()
-			for _, r := range with {
-				out.add(r, span)
+			for _, r := range text {
+				out.add(r, l.part(i, i+n).span())
 			}
-			i += len(old)
+			i += n
 		}
 		return out
 	}
 }
 
-func hasPrefix(text, prefix []rune) bool {
-	if len(text) < len(prefix) {
-		return false
-	}
-	for i, r := range prefix {
-		if text[i] != r {
-			return false
+// literal finds a text, which is not empty.
+func literal(text string) func(rest []rune) int {
+	runes := []rune(text)
+	return func(rest []rune) int {
+		if len(rest) < len(runes) || rest[0] != runes[0] || !slices.Equal(rest[:len(runes)], runes) {
+			return 0
 		}
+		return len(runes)
 	}
-	return true
 }
 
-// squeeze puts text in the place of every run of two blanks or more.
-func squeeze(text string) normalizer {
-	with := []rune(text)
-	return func(l letters) letters {
-		var out letters
-		for i := 0; i < len(l.runes) && len(out.runes) <= longest(len(l.runes)); { // more is refused
-			end := i
-			for end < len(l.runes) && l.runes[end] == ' ' {
-				end++
-			}
-			if end-i < 2 {
-				out.add(l.runes[i], l.source[i])
-				i++
-				continue
-			}
-			for _, r := range with {
-				out.add(r, l.part(i, end).span())
-			}
-			i = end
+// one finds a character for which is holds.
+func one(is func(rune) bool) func(rest []rune) int {
+	return func(rest []rune) int {
+		if is(rest[0]) {
+			return 1
 		}
-		return out
+		return 0
 	}
+}
+
+// blanks finds two blanks or more.
+func blanks(rest []rune) int {
+	n := 0
+	for n < len(rest) && rest[n] == ' ' {
+		n++
+	}
+	if n < 2 {
+		return 0
+	}
+	return n
 }
 
 // strip drops white space at the ends.

@@ -58,40 +58,30 @@ func (residues) apart(_, _ string) bool { return false }
 func loadResidues(file string, tokens []string, class string, configuration []byte) (*Tokenizer, error) {
 	var named map[string]json.RawMessage
 	if err := json.Unmarshal(configuration, &named); err != nil {
-		return nil, &vocabularyError{Fault: errMalformed, File: configurationFile, Detail: err.Error()}
+		return nil, fileFault(configurationFile, errMalformed, "%v", err)
 	}
 	t := &Tokenizer{ids: map[string]int{}, cased: true, scheme: residues{each: class == esmcClass}}
-	for id, token := range tokens {
-		if err := t.addToken(token, id); err != nil {
-			return nil, nameFile(err, file)
-		}
-		if len(t.ids) != id+1 {
-			return nil, &vocabularyError{Fault: errDuplicateToken, File: file,
-				Detail: fmt.Sprintf("%q stands twice", token)}
-		}
+	if err := t.addTokens(tokens); err != nil {
+		return nil, nameFile(err, file)
 	}
 	t.notWords, t.silent = make([]bool, len(tokens)), make([]bool, len(tokens))
-	for _, special := range []struct {
-		key, name string
-		id        *int
-	}{
-		{"cls_token", "<cls>", &t.classifier}, {"eos_token", "<eos>", &t.separator}, {"unk_token", "<unk>", &t.unknown},
-		{"pad_token", "<pad>", &t.padding}, {"mask_token", "<mask>", &t.mask},
-	} {
-		name := specialName(special.name)
-		if raw := named[special.key]; raw != nil {
-			if err := json.Unmarshal(raw, &name); err != nil || bytes.Equal(raw, []byte("null")) {
-				return nil, &vocabularyError{Fault: errUnsupported, File: configurationFile,
-					Detail: fmt.Sprintf("%s %s; %s needs a token there (models of DNA have none after a text, and "+
-						"their tokens are six bases)", special.key, raw, class)}
+	for i, special := range [][2]string{{"pad_token", "<pad>"}, {"unk_token", "<unk>"}, {"cls_token", "<cls>"},
+		{"eos_token", "<eos>"}, {"mask_token", "<mask>"}} {
+		key, name := special[0], special[1]
+		if raw := named[key]; raw != nil {
+			var value specialValue
+			err := json.Unmarshal(raw, &value)
+			if name = value.name; err != nil || bytes.Equal(raw, []byte("null")) {
+				return nil, fileFault(configurationFile, errUnsupported,
+					"%s %s; %s needs a token there (models of DNA have none after a text, and "+
+						"their tokens are six bases)", key, raw, class)
 			}
 		}
-		var ok bool
-		if *special.id, ok = t.ids[string(name)]; !ok {
-			return nil, &vocabularyError{Fault: errMissingToken, File: file,
-				Detail: fmt.Sprintf("%s %q is not in the vocabulary", special.key, name)}
+		id, ok := t.ids[name]
+		if !ok {
+			return nil, fileFault(file, errMissingToken, "%s %q is not in the vocabulary", key, name)
 		}
-		t.notWords[*special.id], t.silent[*special.id] = true, true
+		*t.roles()[i], t.notWords[id], t.silent[id] = id, true, true
 	}
 	added := make([]addedToken, len(tokens))
 	for id, token := range tokens {

@@ -156,7 +156,7 @@ func TestProteinRefuses(t *testing.T) {
 	}
 	files := proteinFiles(t, "esm", nil)
 	files["vocab.txt"].Data = append(files["vocab.txt"].Data, "\nL"...)
-	if _, err := tokenize.Load(files); err == nil || !strings.Contains(err.Error(), `"L" stands twice`) {
+	if _, err := tokenize.Load(files); err == nil || !strings.Contains(err.Error(), `"L" has id 4 and id`) {
 		t.Errorf("error %v of a token that stands twice", err)
 	}
 }

@@ -7,59 +7,40 @@ import (
 // splitter appends the parts of a piece to list.
 type splitter func(piece letters, list []letters) []letters
 
-// splitSpace cuts at white space and drops it.
-func splitSpace(piece letters, list []letters) []letters {
-	from := 0
-	for i, r := range piece.runes {
-		if unicode.IsSpace(r) {
-			if i > from {
-				list = append(list, piece.part(from, i))
-			}
-			from = i + 1
-		}
-	}
-	if from < len(piece.runes) {
-		list = append(list, piece.part(from, len(piece.runes)))
-	}
-	return list
-}
+// What becomes of what a text is cut at.
+const (
+	removed            = "Removed"
+	isolated           = "Isolated"
+	mergedWithPrevious = "MergedWithPrevious"
+)
 
-// splitBehind cuts behind each match of a text.
-func splitBehind(text string) splitter {
-	pattern := []rune(text)
+// splitAt cuts at whatever length finds at the start of the rest: 0 is nothing.
+func splitAt(length func(rest []rune) int, behavior string) splitter {
 	return func(piece letters, list []letters) []letters {
 		from := 0
-		for i := 0; i < len(piece.runes); i++ {
-			if hasPrefix(piece.runes[i:], pattern) {
-				i += len(pattern) - 1
-				list = append(list, piece.part(from, i+1))
-				from = i + 1
+		add := func(to int) {
+			if to > from {
+				list = append(list, piece.part(from, to))
 			}
+			from = to
 		}
-		if from < len(piece.runes) {
-			list = append(list, piece.part(from, len(piece.runes)))
+		for i := 0; i < len(piece.runes); {
+			n := length(piece.runes[i:])
+			if n == 0 {
+				i++
+				continue
+			}
+			if behavior != mergedWithPrevious {
+				add(i)
+			}
+			if i += n; behavior != removed {
+				add(i)
+			}
+			from = i
 		}
+		add(len(piece.runes))
 		return list
 	}
-}
-
-// splitPunctuation makes each punctuation mark a part.
-func splitPunctuation(piece letters, list []letters) []letters {
-	from := 0
-	for i, r := range piece.runes {
-		if !punctuation(r) {
-			continue
-		}
-		if i > from {
-			list = append(list, piece.part(from, i))
-		}
-		list = append(list, piece.part(i, i+1))
-		from = i + 1
-	}
-	if from < len(piece.runes) {
-		list = append(list, piece.part(from, len(piece.runes)))
-	}
-	return list
 }
 
 // When a piece gets a blank before it.

@@ -6,7 +6,6 @@ import (
 	"encoding/binary"
 	"encoding/hex"
 	"fmt"
-	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -16,14 +15,20 @@ import (
 	"github.com/sugarme/tokenizer/model/wordpiece"
 )
 
-// The special tokens of a BERT vocabulary. Text equal to one of them, in exactly these capitals, is that token.
+// maskToken is what blanks begin with, and BERT's mask.
 const (
-	paddingToken    = "[PAD]"
-	unknownToken    = "[UNK]"
-	classifierToken = "[CLS]"
-	separatorToken  = "[SEP]"
-	maskToken       = "[MASK]"
+	unknownToken = "[UNK]"
+	maskToken    = "[MASK]"
 )
+
+// bertTokens are the special tokens of a BERT vocabulary, in the order of roles. Text equal to one of them, in exactly
+// these capitals, is that token.
+var bertTokens = []string{"[PAD]", unknownToken, "[CLS]", "[SEP]", maskToken}
+
+// roles are the ids of the special tokens.
+func (t *Tokenizer) roles() []*int {
+	return []*int{&t.padding, &t.unknown, &t.classifier, &t.separator, &t.mask}
+}
 
 // continuation starts a piece that continues the word on its left.
 const continuation = "##"
@@ -76,18 +81,17 @@ type Tokenizer struct {
 // New makes a tokenizer of a vocabulary, the token of id 0 first.
 // It must have [PAD], [UNK], [CLS], [SEP] and [MASK], and no token twice or empty.
 func New(vocabulary []string, o Options) (*Tokenizer, error) {
-	switch {
-	case len(vocabulary) == 0:
-		return nil, &vocabularyError{Fault: errEmptyVocabulary}
-	case len(vocabulary) > maxVocabulary:
-		return nil, &vocabularyError{Fault: errLargeVocabulary,
-			Detail: fmt.Sprintf("%d tokens, at most %d are taken", len(vocabulary), maxVocabulary)}
-	case o.LongestWord < 0:
-		return nil, &vocabularyError{Fault: errUnsupported,
-			Detail: fmt.Sprintf("longest word of %d characters", o.LongestWord)}
+	t, err := newWordPiece(vocabulary, o)
+	return t, nameFile(err, "")
+}
+
+// newWordPiece is New with errors about tokenizer.json.
+func newWordPiece(vocabulary []string, o Options) (*Tokenizer, error) {
+	if o.LongestWord < 0 {
+		return nil, pipelineFault(errUnsupported, "longest word of %d characters", o.LongestWord)
 	}
 	t := &Tokenizer{
-		vocabulary: slices.Clone(vocabulary),
+		vocabulary: make([]string, 0, len(vocabulary)),
 		ids:        make(map[string]int, len(vocabulary)),
 		decoder:    decoder.NewWordPieceDecoder(continuation, true),
 		options:    o,
@@ -101,40 +105,19 @@ func New(vocabulary []string, o Options) (*Tokenizer, error) {
 		ContinuingSubwordPrefix(continuation).
 		MaxInputCharsPerWord(o.longestWord()).
 		Build()
-	for id, token := range t.vocabulary {
-		if token == "" || !utf8.ValidString(token) {
-			return nil, &vocabularyError{Fault: errMalformed,
-				Detail: fmt.Sprintf("token %d is %q, not a piece of text", id, token)}
-		}
-		t.ids[token] = id
-		if len(t.ids) != id+1 {
-			return nil, &vocabularyError{Fault: errDuplicateToken,
-				Detail: fmt.Sprintf("%q has id %d and id %d", token, slices.Index(t.vocabulary, token), id)}
-		}
-	}
-	for _, special := range []struct {
-		token string
-		id    *int
-	}{
-		{paddingToken, &t.padding},
-		{unknownToken, &t.unknown},
-		{classifierToken, &t.classifier},
-		{separatorToken, &t.separator},
-		{maskToken, &t.mask},
-	} {
-		id, ok := t.ids[special.token]
-		if !ok {
-			return nil, &vocabularyError{Fault: errMissingToken,
-				Detail: special.token + " is not in the vocabulary; is this a BERT vocabulary?"}
-		}
-		*special.id = id
+	if err := t.addTokens(vocabulary); err != nil {
+		return nil, err
 	}
 	t.scheme, t.cased = wordPiece{t}, o.Cased
 	t.notWords, t.silent = make([]bool, len(t.vocabulary)), make([]bool, len(t.vocabulary))
 	var specials []addedToken
-	for _, id := range []int{t.padding, t.unknown, t.classifier, t.separator, t.mask} {
-		specials = append(specials, addedToken{text: t.vocabulary[id], id: id, special: true})
-		t.notWords[id], t.silent[id] = true, true
+	for i, token := range bertTokens {
+		id, ok := t.ids[token]
+		if !ok {
+			return nil, pipelineFault(errMissingToken, "%s is not in the vocabulary; is this a BERT vocabulary?", token)
+		}
+		*t.roles()[i], t.notWords[id], t.silent[id] = id, true, true
+		specials = append(specials, addedToken{text: token, id: id, special: true})
 	}
 	t.setSpecials(specials)
 	t.sum = t.digest()

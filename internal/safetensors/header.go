@@ -28,16 +28,10 @@ func parseHeader(header []byte, dataStart, fileSize int64) (*File, error) {
 	p.decoder.UseNumber()
 	file := &File{tensors: map[string]Tensor{}}
 	// Read token by token: depth, types and repeated keys are checked as they come, which unmarshalling would not do.
-	err := p.object(func(name string) error {
+	err := p.object("tensor ", func(name string) (err error) {
 		if name == metadataKey {
-			if file.Metadata != nil {
-				return fmt.Errorf("%s appears twice", metadataKey)
-			}
-			file.Metadata = map[string]string{}
-			return p.metadata(file.Metadata)
-		}
-		if _, ok := file.tensors[name]; ok {
-			return fmt.Errorf("tensor %.100q appears twice", name)
+			file.Metadata, err = p.metadata()
+			return err
 		}
 		t, err := p.tensor(name)
 		if err != nil {
@@ -81,16 +75,21 @@ type parser struct {
 	dataSize int64
 }
 
-// object reads an object and calls value after each key; value must consume the key's value.
-func (p *parser) object(value func(key string) error) error {
+// object reads an object of distinct keys and calls value after each; value must consume the key's value.
+func (p *parser) object(kind string, value func(key string) error) error {
 	if err := p.delimiter('{'); err != nil {
 		return err
 	}
+	seen := map[string]bool{}
 	for p.decoder.More() {
 		key, err := p.text()
 		if err != nil {
 			return err
 		}
+		if seen[key] {
+			return fmt.Errorf("%s%.100q appears twice", kind, key)
+		}
+		seen[key] = true
 		if err := value(key); err != nil {
 			return err
 		}
@@ -98,49 +97,33 @@ func (p *parser) object(value func(key string) error) error {
 	return p.delimiter('}')
 }
 
-func (p *parser) metadata(into map[string]string) error {
-	return p.object(func(key string) error {
-		if _, ok := into[key]; ok {
-			return fmt.Errorf("%s: key %.100q appears twice", metadataKey, key)
-		}
-		value, err := p.text()
-		if err != nil {
-			return fmt.Errorf("%s: key %.100q: %w", metadataKey, key, err)
-		}
-		into[key] = value
-		return nil
+func (p *parser) metadata() (map[string]string, error) {
+	metadata := map[string]string{}
+	err := p.object("key ", func(key string) (err error) {
+		metadata[key], err = p.text()
+		return err
 	})
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", metadataKey, err)
+	}
+	return metadata, nil
 }
 
 // tensor reads one entry. Its Offset counts from the start of the data.
 func (p *parser) tensor(name string) (Tensor, error) {
 	t := Tensor{Name: name}
 	var offsets []int64
-	var dtype, shape bool
-	err := p.object(func(key string) error {
-		var err error
+	err := p.object("", func(key string) (err error) {
 		switch key {
 		case "dtype":
-			if dtype {
-				return errors.New("dtype appears twice")
-			}
-			dtype = true
 			var s string
-			if s, err = p.text(); err != nil {
-				return fmt.Errorf("dtype: %w", err)
-			}
-			if t.DType = DType(s); t.DType.Size() == 0 {
+			if s, err = p.text(); err == nil && DType(s).Size() == 0 {
 				return fmt.Errorf("element type %.100q is not known", s)
 			}
+			t.DType = DType(s)
 		case "shape":
-			if shape {
-				return errors.New("shape appears twice")
-			}
-			shape = true
 			var dimensions []int64
-			if dimensions, err = p.integers(maxRank); err != nil {
-				return fmt.Errorf("shape: %w", err)
-			}
+			dimensions, err = p.integers(maxRank)
 			t.Shape = make([]int, len(dimensions))
 			for i, d := range dimensions {
 				if t.Shape[i] = int(d); int64(t.Shape[i]) != d {
@@ -148,26 +131,23 @@ func (p *parser) tensor(name string) (Tensor, error) {
 				}
 			}
 		case "data_offsets":
-			if offsets != nil {
-				return errors.New("data_offsets appears twice")
-			}
-			if offsets, err = p.integers(2); err != nil {
-				return fmt.Errorf("data_offsets: %w", err)
-			}
-			if len(offsets) != 2 {
+			if offsets, err = p.integers(2); err == nil && len(offsets) != 2 {
 				return fmt.Errorf("data_offsets has %d numbers, not 2", len(offsets))
 			}
 		default:
 			return fmt.Errorf("unknown key %.100q", key)
+		}
+		if err != nil {
+			return fmt.Errorf("%s: %w", key, err)
 		}
 		return nil
 	})
 	switch {
 	case err != nil:
 		return t, err
-	case !dtype:
+	case t.DType == "":
 		return t, errors.New("dtype is missing")
-	case !shape:
+	case t.Shape == nil:
 		return t, errors.New("shape is missing")
 	case offsets == nil:
 		return t, errors.New("data_offsets is missing")

@@ -66,15 +66,6 @@ type Tensor struct {
 	Path string
 }
 
-// Elements is the number of elements.
-func (t Tensor) Elements() int {
-	n := 1
-	for _, d := range t.Shape {
-		n *= d
-	}
-	return n
-}
-
 // File is a checked safetensors file, or a checked set of shards. It holds no open handle.
 type File struct {
 	// Path is the file that was opened; of a sharded model, its index.

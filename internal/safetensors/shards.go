@@ -3,7 +3,6 @@ package safetensors
 import (
 	"encoding/json"
 	"fmt"
-	"io"
 	"maps"
 	"path/filepath"
 	"slices"
@@ -19,7 +18,7 @@ const IndexSuffix = ".safetensors.index.json"
 // OpenShards reads an index and the headers of the files that it names, checks each as Open does, and finds every
 // tensor of the index in the file that it is said to be in.
 func OpenShards(index string) (*File, error) {
-	weights, err := ShardNames(index)
+	weights, err := WeightMap(index, ".safetensors")
 	if err != nil {
 		return nil, err
 	}
@@ -45,26 +44,15 @@ func OpenShards(index string) (*File, error) {
 	return merged, nil
 }
 
-// ShardNames reads the weight_map of an index: the name of the file for every tensor.
-func ShardNames(index string) (map[string]string, error) { return WeightMap(index, ".safetensors") }
-
 // maxShards bounds the files of one model.
 const maxShards = 256
 
 // WeightMap reads the weight_map of an index, the name of the file for every tensor. The files lie beside the index,
 // and their names end in suffix.
 func WeightMap(index, suffix string) (map[string]string, error) {
-	file, err := regular.Open(index)
+	content, err := regular.ReadFile(index, MaxHeaderBytes)
 	if err != nil {
 		return nil, err
-	}
-	defer file.Close()
-	content, err := io.ReadAll(io.LimitReader(file, MaxHeaderBytes+1))
-	if err != nil {
-		return nil, err
-	}
-	if len(content) > MaxHeaderBytes {
-		return nil, fmt.Errorf("%s: more than the %d bytes that are accepted for an index", index, MaxHeaderBytes)
 	}
 	var parsed struct {
 		WeightMap map[string]string `json:"weight_map"`

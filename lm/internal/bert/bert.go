@@ -14,6 +14,7 @@ import (
 	"fmt"
 	"path/filepath"
 
+	"infill/internal/floats"
 	"infill/lm/internal/graphs"
 	"infill/lm/internal/onnx"
 	"infill/models"
@@ -55,14 +56,19 @@ type builder struct {
 	err     error
 }
 
+// fail keeps the first error.
+func (m *builder) fail(format string, arguments ...any) {
+	m.err = cmp.Or(m.err, fmt.Errorf("bundle %s: "+format, append([]any{m.bundle.Name}, arguments...)...))
+}
+
 // weight is a tensor of the bundle, as float32.
 func (m *builder) weight(name string) *onnx.Value { return m.rows(name, 0, -1) }
 
 // rows is n rows, from row first, of a tensor of the bundle, as float32; all rows from there where n is negative.
 func (m *builder) rows(name string, first, n int) *onnx.Value {
 	t, ok := m.bundle.Tensor(name)
-	if !ok && m.err == nil {
-		m.err = fmt.Errorf("bundle %s: tensor %s is missing", m.bundle.Name, name)
+	if !ok {
+		m.fail("tensor %s is missing", name)
 	}
 	if n < 0 && ok {
 		n = t.Shape[0] - first
@@ -71,14 +77,14 @@ func (m *builder) rows(name string, first, n int) *onnx.Value {
 	if v, ok := m.weights[key]; ok {
 		return v
 	}
-	dtype, ok := map[string]onnx.DType{"F16": onnx.Float16, "BF16": onnx.BFloat16, "F32": onnx.Float,
-		"F64": onnx.Double}[t.Type]
-	if !ok && m.err == nil {
-		m.err = fmt.Errorf("bundle %s: tensor %s has elements of type %s", m.bundle.Name, name, t.Type)
+	dtype, ok := map[floats.Format]onnx.DType{floats.Half: onnx.Float16, floats.Brain: onnx.BFloat16,
+		floats.Single: onnx.Float, floats.Double: onnx.Double}[t.DType.Format()]
+	if !ok {
+		m.fail("tensor %s has elements of type %s", name, t.DType)
 	}
 	file, err := filepath.Rel(m.bundle.Dir, t.Path)
-	if err != nil && m.err == nil {
-		m.err = err
+	if err != nil {
+		m.fail("%w", err)
 	}
 	shape := make([]int64, len(t.Shape))
 	for i, d := range t.Shape {
@@ -86,9 +92,8 @@ func (m *builder) rows(name string, first, n int) *onnx.Value {
 	}
 	at := onnx.Location{File: filepath.ToSlash(file), Offset: t.Offset, Length: t.Length}
 	if len(shape) > 0 && int64(n) != shape[0] {
-		if int64(first+n) > shape[0] && m.err == nil {
-			m.err = fmt.Errorf("bundle %s: tensor %s has shape %v, rows %d to %d are needed", m.bundle.Name, name,
-				t.Shape, first, first+n)
+		if int64(first+n) > shape[0] {
+			m.fail("tensor %s has shape %v, rows %d to %d are needed", name, t.Shape, first, first+n)
 		}
 		row := t.Length / shape[0]
 		shape[0], at.Offset, at.Length = int64(n), at.Offset+int64(first)*row, int64(n)*row
@@ -137,9 +142,7 @@ func (m *builder) activate(x *onnx.Value, kind string) *onnx.Value {
 		half := m.Mul(x, m.Scalar(0.5))
 		return m.Mul(half, m.Add(m.Tanh(half), m.Scalar(1)))
 	}
-	if m.err == nil {
-		m.err = fmt.Errorf("bundle %s: activation %q is not known", m.bundle.Name, kind)
-	}
+	m.fail("activation %q is not known", kind)
 	return x
 }
 

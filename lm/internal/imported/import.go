@@ -45,8 +45,8 @@ func Settings(file, tokenizer string, positions int) (*models.Imported, error) {
 			"masked-language-model head, or is of another model", m.path, m.output.Name, m.vocabulary, given.tokens)
 	}
 	c := &models.Imported{
-		ExportedType: given.modelType, TokenizerClass: given.class,
-		Architectures: given.architectures, VocabularySize: m.vocabulary, MaxPositions: given.positions,
+		ExportedType: given.ModelType, TokenizerClass: given.Class,
+		Architectures: given.Architectures, VocabularySize: m.vocabulary, MaxPositions: given.positions,
 		GraphData: slices.Sorted(maps.Keys(m.Files(name))), Gradient: true,
 	}
 	for file, least := range m.Files(name) {
@@ -100,21 +100,18 @@ func (m *Model) findVocabulary() error {
 
 // given is what the files beside the tokenizer tell.
 type given struct {
+	ModelType     string   `json:"model_type"`
+	Class         string   `json:"tokenizer_class"`
+	Architectures []string `json:"architectures"`
+	Positions     int      `json:"max_position_embeddings"`
+	Padding       int      `json:"pad_token_id"`
+	Longest       float64  `json:"model_max_length"`
+
 	positions, tokens int
-	architectures     []string
-	modelType, class  string
 }
 
 func readSettings(dir string) (given, error) {
 	var g given
-	config := struct {
-		ModelType     string   `json:"model_type"`
-		Class         string   `json:"tokenizer_class"`
-		Architectures []string `json:"architectures"`
-		Positions     int      `json:"max_position_embeddings"`
-		Padding       int      `json:"pad_token_id"`
-		Longest       float64  `json:"model_max_length"`
-	}{}
 	for _, name := range []string{"tokenizer_config.json", "config.json"} {
 		content, err := regular.ReadFile(filepath.Join(dir, name), 1<<20)
 		if errors.Is(err, fs.ErrNotExist) {
@@ -123,20 +120,19 @@ func readSettings(dir string) (given, error) {
 		if err != nil {
 			return g, err
 		}
-		if err := json.Unmarshal(content, &config); err != nil {
+		if err := json.Unmarshal(content, &g); err != nil {
 			return g, fmt.Errorf("%s: %w", filepath.Join(dir, name), err)
 		}
 	}
-	g.architectures, g.modelType, g.class = config.Architectures, config.ModelType, config.Class
 	switch {
-	case config.Positions > 0:
-		g.positions = config.Positions
-		if strings.Contains(config.ModelType, "roberta") {
+	case g.Positions > 0:
+		g.positions = g.Positions
+		if strings.Contains(g.ModelType, "roberta") {
 			// Its positions are counted from behind the padding's.
-			g.positions -= config.Padding + 1
+			g.positions -= g.Padding + 1
 		}
-	case config.Longest > 0 && config.Longest < 1<<20: // "none" is written as 1e30
-		g.positions = int(config.Longest)
+	case g.Longest > 0 && g.Longest < 1<<20: // "none" is written as 1e30
+		g.positions = int(g.Longest)
 	}
 	words, err := regular.ReadFile(filepath.Join(dir, "vocab.txt"), 64<<20)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {

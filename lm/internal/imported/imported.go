@@ -8,6 +8,7 @@ package imported
 
 import (
 	"fmt"
+	"maps"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -95,7 +96,7 @@ func (m *Model) check() error {
 		meaning, ok := meanings()[v.Name]
 		if !ok {
 			return fmt.Errorf("input %q is not one of a masked language model (%s)", v.Name,
-				strings.Join(sortedNames(), ", "))
+				strings.Join(slices.Sorted(maps.Keys(meanings())), ", "))
 		}
 		ids = ids || meaning == "ids"
 		if slices.ContainsFunc(v.Shape, func(d int64) bool { return d >= 0 }) || len(v.Shape) != 2 {
@@ -123,15 +124,6 @@ func (m *Model) check() error {
 			strings.Join(names, ", "))
 	}
 	return nil
-}
-
-func sortedNames() []string {
-	var names []string
-	for name := range meanings() {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	return names
 }
 
 // bind appends the exported graph and gives its logits.
@@ -170,17 +162,17 @@ func (m *Model) logits(g *onnx.Graph, in graphs.Rows) (*onnx.Value, error) {
 		return nil, err
 	}
 	columns := onnx.Fixed(int64(m.vocabulary))
-	if !logits.Unranked && (len(logits.Shape) != 3 || logits.Shape[2] != columns && fixed(logits.Shape[2])) {
+	fits := len(logits.Shape) == 3
+	if fits {
+		_, known := logits.Shape[2].Size()
+		fits = !known || logits.Shape[2] == columns
+	}
+	if !logits.Unranked && !fits {
 		return nil, fmt.Errorf("%s: output %s has the shape %s: a masked language model's is [rows × tokens × %d], "+
 			"the vocabulary", m.path, m.output.Name, logits.Shape, m.vocabulary)
 	}
 	queries := g.Reshape(in.Queries, in.Asked())
 	return g.At(logits, in.Rows.Times(in.Tokens), columns, queries), nil
-}
-
-func fixed(d onnx.Dim) bool {
-	_, ok := d.Size()
-	return ok
 }
 
 // words finds the word embeddings: the one Gather from a table at the ids. It gives the table and what is gathered.

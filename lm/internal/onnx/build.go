@@ -174,16 +174,6 @@ func (g *Graph) size(symbol string) *Value {
 		g.symbols[symbol] = v
 		return v
 	}
-	for _, in := range g.Inputs {
-		for i, d := range in.Shape {
-			if d == Symbol(symbol) {
-				v := g.node("Shape", Int64, FixedShape(1), []*Value{in},
-					Attribute{"start", int64(i)}, Attribute{"end", int64(i + 1)})
-				g.symbols[symbol] = v
-				return v
-			}
-		}
-	}
 	g.fail("no input has the dimension %s", symbol)
 	return g.Ints(1)
 }

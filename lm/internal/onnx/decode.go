@@ -1,7 +1,6 @@
 package onnx
 
 import (
-	"bytes"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -11,10 +10,10 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"unicode"
-	"unicode/utf8"
 
 	"google.golang.org/protobuf/encoding/protowire"
+
+	"infill/internal/wire"
 )
 
 // Model is an ONNX model as a file holds it, names and all. [Graph.Inline] makes it part of a graph.
@@ -55,8 +54,6 @@ type modelConstant struct {
 
 // Bounds on what a model may claim, far above any real one.
 const (
-	maxDepth      = 8       // messages within messages
-	maxText       = 1 << 16 // bytes of a name
 	maxRank       = 16
 	maxNodes      = 1 << 20
 	maxAttribute  = 16 << 20 // bytes of an attribute's list
@@ -64,29 +61,37 @@ const (
 	maxInline     = 1 << 31  // bytes: protobuf's own bound on a message
 )
 
+// decoder reads the messages of a file.
+type decoder struct{ file string }
+
 // Decode reads an ONNX model of size bytes; file is the name under which the graph can refer to its weights. Weights
 // are not read, but found: constants of more than a few kilobytes stay where they are, in this file or in the external
 // files that it names. Every length is checked before anything is allocated. What cannot be run is refused by name:
 // operators that hold graphs, sparse constants.
 func Decode(r io.ReaderAt, size int64, file string) (*Model, error) {
-	d := &decoder{window: window{r: r}, file: file}
+	d := decoder{file}
 	m := &Model{Opsets: map[string]int64{}, functions: map[string]bool{}}
 	graphs := 0
-	err := d.each(part{0, size}, 0, func(f field) error {
-		switch f.number {
-		case 1:
-			m.IR = int64(f.varint)
-		case 2:
-			return d.text(f, &m.Producer)
-		case 7:
+	err := wire.Open(r, size, "an ONNX model").Message(wire.Fields{
+		1: wire.Int(&m.IR),
+		2: wire.Text(&m.Producer),
+		7: func(f wire.Field) error {
 			graphs++
 			return d.graph(f, m)
-		case 8:
-			return d.opset(f, m.Opsets)
-		case 25:
-			return d.function(f, m.functions)
-		}
-		return nil
+		},
+		8: func(f wire.Field) error {
+			domain, version := "", int64(0)
+			err := f.Message(wire.Fields{1: wire.Text(&domain), 2: wire.Int(&version)})
+			m.Opsets[standard(domain)] = version
+			return err
+		},
+		// A function that the model defines. What it does is not read: exporters leave many behind that no node uses.
+		25: func(f wire.Field) error {
+			var name, domain string
+			err := f.Message(wire.Fields{1: wire.Text(&name), 10: wire.Text(&domain)})
+			m.functions[domain+"."+name] = true
+			return err
+		},
 	})
 	switch {
 	case err != nil:
@@ -97,184 +102,24 @@ func Decode(r io.ReaderAt, size int64, file string) (*Model, error) {
 	return m, nil
 }
 
-// part is the bytes from..to of the file.
-type part struct{ from, to int64 }
-
-// field is one field of a message: a number, or a part.
-type field struct {
-	number protowire.Number
-	kind   protowire.Type
-	varint uint64
-	part
-	depth int
-}
-
-// window reads single bytes of a large file in blocks.
-type window struct {
-	r     io.ReaderAt
-	at    int64
-	block []byte
-}
-
-// bytes gives n bytes at an offset, n at most the size of a block; fewer at the end of the file.
-func (w *window) bytes(at int64, n int) ([]byte, error) {
-	const block = 64 << 10
-	if at < w.at || at+int64(n) > w.at+int64(len(w.block)) {
-		if w.block == nil {
-			w.block = make([]byte, 0, block)
-		}
-		got, err := w.r.ReadAt(w.block[:block], at)
-		if err != nil && !errors.Is(err, io.EOF) {
-			return nil, err
-		}
-		w.at, w.block = at, w.block[:got]
-	}
-	b := w.block[at-w.at:]
-	return b[:min(n, len(b))], nil
-}
-
-type decoder struct {
-	window
-	file string
-}
-
-var errTruncated = errors.New("not an ONNX model, or a damaged one: a field reaches past the end")
-
-// each visits the fields of a message.
-func (d *decoder) each(p part, depth int, visit func(field) error) error {
-	if depth > maxDepth {
-		return errors.New("messages are nested too deeply")
-	}
-	for p.from < p.to {
-		head, err := d.bytes(p.from, int(min(20, p.to-p.from)))
-		if err != nil {
-			return err
-		}
-		number, kind, n := protowire.ConsumeTag(head)
-		if n < 0 {
-			return errTruncated
-		}
-		f := field{number: number, kind: kind, depth: depth + 1}
-		rest := head[n:]
-		switch kind {
-		case protowire.VarintType:
-			var k int
-			if f.varint, k = protowire.ConsumeVarint(rest); k < 0 {
-				return errTruncated
-			}
-			n += k
-		case protowire.Fixed32Type:
-			x, k := protowire.ConsumeFixed32(rest)
-			if k < 0 {
-				return errTruncated
-			}
-			f.varint, n = uint64(x), n+k
-		case protowire.Fixed64Type:
-			x, k := protowire.ConsumeFixed64(rest)
-			if k < 0 {
-				return errTruncated
-			}
-			f.varint, n = x, n+k
-		case protowire.BytesType:
-			length, k := protowire.ConsumeVarint(rest)
-			if k < 0 {
-				return errTruncated
-			}
-			f.from = p.from + int64(n+k)
-			if length > uint64(max(0, p.to-f.from)) {
-				return errTruncated
-			}
-			f.to = f.from + int64(length)
-			n = int(f.from - p.from)
-			p.from = f.to - int64(n)
-		default:
-			return errTruncated
-		}
-		p.from += int64(n)
-		if err := visit(f); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// read gives the bytes of a field, of at most limit bytes.
-func (d *decoder) read(f field, limit int64) ([]byte, error) {
-	if f.kind != protowire.BytesType {
-		return nil, errors.New("not an ONNX model: a field has the wrong type")
-	}
-	if f.to-f.from > limit {
-		return nil, fmt.Errorf("a field of %d bytes, more than the %d that it can sensibly have", f.to-f.from, limit)
-	}
-	b := make([]byte, f.to-f.from)
-	n, err := d.r.ReadAt(b, f.from)
-	if n == len(b) {
-		return b, nil
-	}
-	if err == nil || errors.Is(err, io.EOF) {
-		err = errTruncated
-	}
-	return nil, err
-}
-
-func (d *decoder) text(f field, to *string) error {
-	b, err := d.read(f, maxText)
-	if err != nil {
-		return err
-	}
-	// Errors name it.
-	if !utf8.Valid(b) || bytes.ContainsFunc(b, unicode.IsControl) {
-		return fmt.Errorf("not an ONNX model, or a damaged one: the name %.60q", b)
-	}
-	*to = string(b)
-	return nil
-}
-
-func (d *decoder) message(f field, visit func(field) error) error {
-	if f.kind != protowire.BytesType {
-		return errors.New("not an ONNX model: a field has the wrong type")
-	}
-	return d.each(f.part, f.depth, visit)
-}
-
-func (d *decoder) opset(f field, opsets map[string]int64) error {
-	domain, version := "", int64(0)
-	err := d.message(f, func(f field) error {
-		switch f.number {
-		case 1:
-			return d.text(f, &domain)
-		case 2:
-			version = int64(f.varint)
-		}
-		return nil
-	})
+// standard is a domain by one name where it has two.
+func standard(domain string) string {
 	if domain == "ai.onnx" {
-		domain = ""
+		return ""
 	}
-	opsets[domain] = version
-	return err
+	return domain
 }
 
-// function reads the name of a FunctionProto. What it does is not read: exporters leave many behind that no node uses.
-func (d *decoder) function(f field, functions map[string]bool) error {
-	var name, domain string
-	err := d.message(f, func(f field) error {
-		switch f.number {
-		case 1:
-			return d.text(f, &name)
-		case 10:
-			return d.text(f, &domain)
+func (d decoder) graph(f wire.Field, m *Model) error {
+	values := func(to *[]ModelValue) func(wire.Field) error {
+		return func(f wire.Field) error {
+			v, err := value(f)
+			*to = append(*to, v)
+			return err
 		}
-		return nil
-	})
-	functions[domain+"."+name] = true
-	return err
-}
-
-func (d *decoder) graph(f field, m *Model) error {
-	err := d.message(f, func(f field) error {
-		switch f.number {
-		case 1:
+	}
+	err := f.Message(wire.Fields{
+		1: func(f wire.Field) error {
 			if len(m.nodes) == maxNodes {
 				return fmt.Errorf("more than %d nodes", maxNodes)
 			}
@@ -283,26 +128,19 @@ func (d *decoder) graph(f field, m *Model) error {
 				return fmt.Errorf("node %d (%.60s): %w", len(m.nodes), n.op, err)
 			}
 			m.nodes = append(m.nodes, n)
-		case 5:
+			return nil
+		},
+		5: func(f wire.Field) error {
 			c, err := d.tensor(f)
 			if err != nil {
 				return fmt.Errorf("constant %.100q: %w", c.name, err)
 			}
 			m.constants = append(m.constants, c)
-		case 11, 12:
-			v, err := d.value(f)
-			if err != nil {
-				return err
-			}
-			if f.number == 11 {
-				m.Inputs = append(m.Inputs, v)
-			} else {
-				m.Outputs = append(m.Outputs, v)
-			}
-		case 15:
-			return errors.New("sparse constants are not read")
-		}
-		return nil
+			return nil
+		},
+		11: values(&m.Inputs),
+		12: values(&m.Outputs),
+		15: func(wire.Field) error { return errors.New("sparse constants are not read") },
 	})
 	// Before IR version 4 every initializer was an input as well.
 	m.Inputs = slices.DeleteFunc(m.Inputs, func(v ModelValue) bool {
@@ -311,154 +149,95 @@ func (d *decoder) graph(f field, m *Model) error {
 	return err
 }
 
-func (d *decoder) node(f field) (modelNode, error) {
-	var n modelNode
-	err := d.message(f, func(f field) error {
+// names reads one of a list of names.
+func names(list *[]string) func(wire.Field) error {
+	return func(f wire.Field) error {
 		var s string
-		switch f.number {
-		case 1, 2:
-			err := d.text(f, &s)
-			if f.number == 1 {
-				n.inputs = append(n.inputs, s)
-			} else {
-				n.outputs = append(n.outputs, s)
-			}
-			return err
-		case 4:
-			return d.text(f, &n.op)
-		case 5:
+		err := wire.Text(&s)(f)
+		*list = append(*list, s)
+		return err
+	}
+}
+
+func (d decoder) node(f wire.Field) (modelNode, error) {
+	var n modelNode
+	err := f.Message(wire.Fields{
+		1: names(&n.inputs), 2: names(&n.outputs), 4: wire.Text(&n.op), 7: wire.Text(&n.domain),
+		5: func(f wire.Field) error {
 			a, err := d.attribute(f)
 			if err != nil {
 				return fmt.Errorf("attribute %.60q: %w", a.Name, err)
 			}
 			n.attributes = append(n.attributes, a)
-		case 7:
-			return d.text(f, &n.domain)
-		}
-		return nil
+			return nil
+		},
 	})
-	if n.domain == "ai.onnx" {
-		n.domain = ""
-	}
+	n.domain = standard(n.domain)
 	return n, err
 }
 
-func (d *decoder) attribute(f field) (Attribute, error) {
+func (d decoder) attribute(f wire.Field) (Attribute, error) {
 	var (
 		a       Attribute
 		kind    uint64
-		float   float32
+		float   uint32
 		integer int64
-		text    string
 		tensor  *Tensor
+		texts   = []string{}
 		floats  = []float32{}
 		ints    = []int64{}
-		texts   = []string{}
 	)
-	err := d.message(f, func(f field) error {
-		switch f.number {
-		case 1:
-			return d.text(f, &a.Name)
-		case 2:
-			float = math.Float32frombits(uint32(f.varint))
-		case 3:
-			integer = int64(f.varint)
-		case 4:
-			b, err := d.read(f, maxAttribute)
-			text = string(b)
-			return err
-		case 5:
-			c, err := d.tensor(f)
-			if err != nil {
-				return err
-			}
-			if c.tensor == nil {
-				return errors.New("the tensor is too large for an attribute")
-			}
-			tensor = c.tensor
-		case 6, 10, 11:
-			return errors.New("it holds a graph, which is not read")
-		case 7:
-			return d.packed(f, protowire.Fixed32Type, maxAttribute,
-				func(x uint64) { floats = append(floats, math.Float32frombits(uint32(x))) })
-		case 8:
-			return d.packed(f, protowire.VarintType, maxAttribute, func(x uint64) { ints = append(ints, int64(x)) })
-		case 9:
-			b, err := d.read(f, maxAttribute)
-			texts = append(texts, string(b))
-			return err
-		case 20:
-			kind = f.varint
-		}
-		return nil
-	})
-	switch kind {
-	case attributeFloat:
-		a.Value = float
-	case attributeInt:
-		a.Value = integer
-	case attributeString:
-		a.Value = text
-	case attributeTensor:
-		if tensor == nil && err == nil {
-			err = errors.New("the tensor is missing")
-		}
-		a.Value = tensor
-	case attributeFloats:
-		a.Value = floats
-	case attributeInts:
-		a.Value = ints
-	case attributeStrings:
-		a.Value = texts
-	default:
-		if err == nil {
-			err = fmt.Errorf("attributes of type %d are not read", kind)
-		}
-	}
-	return a, err
-}
-
-// packed visits the numbers of a repeated field, which may come one by one or together.
-func (d *decoder) packed(f field, kind protowire.Type, limit int64, visit func(uint64)) error {
-	if f.kind == kind {
-		visit(f.varint)
-		return nil
-	}
-	b, err := d.read(f, limit)
-	if err != nil {
+	text := func(f wire.Field) error {
+		b, err := f.Bytes(maxAttribute)
+		texts = append(texts, string(b))
 		return err
 	}
-	for len(b) > 0 {
-		var x uint64
-		n := -1
-		switch kind {
-		case protowire.VarintType:
-			x, n = protowire.ConsumeVarint(b)
-		case protowire.Fixed32Type:
-			var y uint32
-			y, n = protowire.ConsumeFixed32(b)
-			x = uint64(y)
-		case protowire.Fixed64Type:
-			x, n = protowire.ConsumeFixed64(b)
-		}
-		if n < 0 {
-			return errTruncated
-		}
-		visit(x)
-		b = b[n:]
+	graph := func(wire.Field) error { return errors.New("it holds a graph, which is not read") }
+	err := f.Message(wire.Fields{
+		1: wire.Text(&a.Name), 2: wire.Bits(&float), 3: wire.Int(&integer), 4: text, 9: text, 20: wire.Int(&kind),
+		5: func(f wire.Field) error {
+			c, err := d.tensor(f)
+			if tensor = c.tensor; err == nil && tensor == nil {
+				err = errors.New("the tensor is too large for an attribute")
+			}
+			return err
+		},
+		6: graph, 10: graph, 11: graph,
+		7: func(f wire.Field) error {
+			return f.Packed(protowire.Fixed32Type, maxAttribute,
+				func(x uint64) { floats = append(floats, math.Float32frombits(uint32(x))) })
+		},
+		8: func(f wire.Field) error {
+			return f.Packed(protowire.VarintType, maxAttribute, func(x uint64) { ints = append(ints, int64(x)) })
+		},
+	})
+	switch {
+	case err != nil:
+		return a, err
+	case kind == attributeTensor && tensor == nil:
+		return a, errors.New("the tensor is missing")
+	case kind == attributeString:
+		a.Value = strings.Join(texts[max(0, len(texts)-1):], "")
+		return a, nil
 	}
-	return nil
+	values := map[uint64]any{attributeFloat: math.Float32frombits(float), attributeInt: integer,
+		attributeTensor: tensor, attributeFloats: floats, attributeInts: ints, attributeStrings: texts}
+	if a.Value = values[kind]; a.Value == nil {
+		return a, fmt.Errorf("attributes of type %d are not read", kind)
+	}
+	return a, nil
 }
 
 // tensor reads a TensorProto.
-func (d *decoder) tensor(f field) (modelConstant, error) {
+func (d decoder) tensor(f wire.Field) (modelConstant, error) {
 	var (
-		c       modelConstant
-		raw     *part
-		content []byte // typed data, as raw data would have them
-		typed   int64  // bytes of typed data in the file
-		entries = map[string]string{}
-		outside bool
+		c        modelConstant
+		raw      *wire.Field
+		content  []byte // typed data, as raw data would have them
+		typed    int64  // bytes of typed data in the file
+		entries  = map[string]string{}
+		location int64
+		later    []func() error // data can stand before the type
 	)
 	put := func(x uint64) {
 		switch c.dtype.size() {
@@ -472,44 +251,34 @@ func (d *decoder) tensor(f field) (modelConstant, error) {
 			content = binary.LittleEndian.AppendUint64(content, x)
 		}
 	}
-	var later []field // data can stand before the type
-	err := d.message(f, func(f field) error {
-		switch f.number {
-		case 1:
-			return d.packed(f, protowire.VarintType, 10*maxRank, func(x uint64) { c.shape = append(c.shape, int64(x)) })
-		case 2:
-			c.dtype = DType(f.varint)
-		case 4, 5, 7, 10, 11:
-			later = append(later, f)
-			if typed += max(1, f.to-f.from); typed > maxInline || len(later) > maxAttribute/8 {
+	data := func(kind protowire.Type) func(wire.Field) error {
+		return func(f wire.Field) error {
+			later = append(later, func() error { return f.Packed(kind, maxInline, put) })
+			if typed += max(1, f.To-f.From); typed > maxInline || len(later) > maxAttribute/8 {
 				return errors.New("too much data")
 			}
-		case 8:
-			return d.text(f, &c.name)
-		case 9:
-			if f.kind != protowire.BytesType {
-				return errTruncated
-			}
-			raw = &f.part
-		case 13:
+			return nil
+		}
+	}
+	unread := func(wire.Field) error { return errors.New("segments and strings are not read") }
+	err := f.Message(wire.Fields{
+		1: func(f wire.Field) error {
+			return f.Packed(protowire.VarintType, 10*maxRank, func(x uint64) { c.shape = append(c.shape, int64(x)) })
+		},
+		2: wire.Int(&c.dtype), 8: wire.Text(&c.name), 14: wire.Int(&location),
+		3: unread, 6: unread,
+		4: data(protowire.Fixed32Type), 5: data(protowire.VarintType), 7: data(protowire.VarintType),
+		10: data(protowire.Fixed64Type), 11: data(protowire.VarintType),
+		9: func(f wire.Field) error {
+			raw = &f
+			return nil
+		},
+		13: func(f wire.Field) error {
 			var key, value string
-			err := d.message(f, func(f field) error {
-				switch f.number {
-				case 1:
-					return d.text(f, &key)
-				case 2:
-					return d.text(f, &value)
-				}
-				return nil
-			})
+			err := f.Message(wire.Fields{1: wire.Text(&key), 2: wire.Text(&value)})
 			entries[key] = value
 			return err
-		case 14:
-			outside = f.varint == 1
-		case 3, 6:
-			return errors.New("segments and strings are not read")
-		}
-		return nil
+		},
 	})
 	if err != nil {
 		return c, err
@@ -519,22 +288,21 @@ func (d *decoder) tensor(f field) (modelConstant, error) {
 		return c, err
 	}
 	switch {
-	case outside:
+	case location == 1:
 		c.location, err = externalLocation(entries, bytes)
 		return c, err
-	case raw != nil && raw.to-raw.from != bytes:
-		return c, fmt.Errorf("%d bytes of data, shape %v of type %s needs %d", raw.to-raw.from, c.shape, c.dtype, bytes)
+	case raw != nil && raw.To-raw.From != bytes:
+		return c, fmt.Errorf("%d bytes of data, shape %v of type %s needs %d", raw.To-raw.From, c.shape, c.dtype, bytes)
 	case raw != nil && bytes > smallConstant:
-		c.location = &Location{File: d.file, Offset: raw.from, Length: bytes}
+		c.location = &Location{File: d.file, Offset: raw.From, Length: bytes}
 		return c, nil
 	case raw != nil:
-		if content, err = d.read(field{kind: protowire.BytesType, part: *raw}, smallConstant); err != nil {
+		if content, err = raw.Bytes(smallConstant); err != nil {
 			return c, err
 		}
 	default:
-		for _, f := range later {
-			kind := map[protowire.Number]protowire.Type{4: protowire.Fixed32Type, 10: protowire.Fixed64Type}[f.number]
-			if err := d.packed(f, kind, maxInline, put); err != nil {
+		for _, read := range later {
+			if err := read(); err != nil {
 				return c, err
 			}
 		}
@@ -622,44 +390,24 @@ func (m *Model) Files(file string) map[string]int64 {
 	return files
 }
 
-// value reads a ValueInfoProto.
-func (d *decoder) value(f field) (ModelValue, error) {
+// value reads a ValueInfoProto. Where its type is no tensor but a sequence or a map, its use will fail.
+func value(f wire.Field) (ModelValue, error) {
 	var v ModelValue
-	err := d.message(f, func(f field) error {
-		switch f.number {
-		case 1:
-			return d.text(f, &v.Name)
-		case 2:
-			return d.message(f, func(f field) error {
-				if f.number != 1 {
-					return nil // a sequence, a map: its use will fail
-				}
-				return d.message(f, func(f field) error {
-					switch f.number {
-					case 1:
-						v.DType = DType(f.varint)
-					case 2:
-						v.Shape = []int64{}
-						return d.message(f, func(f field) error {
-							if f.number != 1 || len(v.Shape) == maxRank {
-								return nil
-							}
-							size := int64(-1)
-							err := d.message(f, func(f field) error {
-								if f.number == 1 {
-									size = int64(f.varint)
-								}
-								return nil
-							})
-							v.Shape = append(v.Shape, size)
-							return err
-						})
-					}
-					return nil
-				})
-			})
+	dimension := func(f wire.Field) error {
+		if len(v.Shape) == maxRank {
+			return nil
 		}
-		return nil
-	})
+		size := int64(-1)
+		err := f.Message(wire.Fields{1: wire.Int(&size)})
+		v.Shape = append(v.Shape, size)
+		return err
+	}
+	shape := func(f wire.Field) error {
+		v.Shape = []int64{}
+		return f.Message(wire.Fields{1: dimension})
+	}
+	tensor := func(f wire.Field) error { return f.Message(wire.Fields{1: wire.Int(&v.DType), 2: shape}) }
+	kind := func(f wire.Field) error { return f.Message(wire.Fields{1: tensor}) }
+	err := f.Message(wire.Fields{1: wire.Text(&v.Name), 2: kind})
 	return v, err
 }

@@ -5,44 +5,24 @@ import (
 	"encoding/binary"
 	"fmt"
 	"math"
-	"os"
 	"path/filepath"
 
-	"infill/internal/finite"
-	"infill/internal/regular"
+	"infill/internal/floats"
 )
 
 // CheckFinite reads the constants of a model in a folder, and refuses the first that no weight can be. The error names
 // the file, the constant and the element. What a graph hides positions with is no weight: a single infinite or very
 // large number.
 func (m *Model) CheckFinite(dir, file string) error {
-	var open struct {
-		name string
-		*os.File
-	}
-	defer func() { open.Close() }()
 	path := filepath.Join(dir, file)
 	for _, c := range m.constants {
-		if c.location == nil {
-			if err := c.tensor.finite(); err != nil {
-				return fmt.Errorf("%s: constant %.100s: %w", path, c.name, err)
-			}
-			continue
+		at, err := path, error(nil)
+		if c.location != nil {
+			at, err = filepath.Join(dir, filepath.FromSlash(c.location.File)), c.location.finite(dir, c.dtype)
+		} else {
+			err = c.tensor.finite()
 		}
-		format := formats()[c.dtype]
-		if format == 0 {
-			continue
-		}
-		at := filepath.Join(dir, filepath.FromSlash(c.location.File))
-		if open.name != c.location.File {
-			open.Close() // a nil file says so
-			var err error
-			if open.File, err = regular.Open(at); err != nil {
-				return err
-			}
-			open.name = c.location.File
-		}
-		if err := finite.Check(open, c.location.Offset, c.location.Length, format); err != nil {
+		if err != nil {
 			return fmt.Errorf("%s: constant %.100s: %w", at, c.name, err)
 		}
 	}
@@ -66,15 +46,22 @@ func (m *Model) CheckFinite(dir, file string) error {
 	return nil
 }
 
-// formats are those of the types that can hold what is no number.
-func formats() map[DType]finite.Format {
-	return map[DType]finite.Format{Float16: finite.Half, BFloat16: finite.Brain, Float: finite.Single,
-		Double: finite.Double}
+func (l Location) finite(dir string, t DType) error {
+	format := dtypes[t].format
+	if format == 0 {
+		return nil
+	}
+	file, err := l.open(dir)
+	if err != nil {
+		return err
+	}
+	defer file.Close()
+	return floats.Check(file, l.Offset, l.Length, format)
 }
 
 // finite refuses a tensor with an element that no weight can be.
 func (t *Tensor) finite() error {
-	format, raw := formats()[t.dtype()], t.Raw
+	format, raw := dtypes[t.dtype()].format, t.Raw
 	if format == 0 {
 		return nil
 	}
@@ -84,9 +71,9 @@ func (t *Tensor) finite() error {
 		}
 	}
 	if n := t.dtype().size(); int64(len(raw)) == n {
-		if _, x := finite.First(format, raw); !math.IsNaN(x) {
+		if _, x := floats.First(format, raw); !math.IsNaN(x) {
 			return nil
 		}
 	}
-	return finite.Check(bytes.NewReader(raw), 0, int64(len(raw)), format)
+	return floats.Check(bytes.NewReader(raw), 0, int64(len(raw)), format)
 }

@@ -16,21 +16,8 @@ func (g *Graph) Differentiate(outputs, seeds, wrt []*Value) ([]*Value, error) {
 	if len(outputs) != len(seeds) {
 		return nil, fmt.Errorf("onnx: %d outputs with %d seeds", len(outputs), len(seeds))
 	}
-	b := &backward{Graph: g, active: map[*Value]bool{}, cotangents: map[*Value]*Value{}}
-	for _, v := range wrt {
-		b.active[v] = true
-	}
+	b := &backward{Graph: g, active: g.dependent(wrt), cotangents: map[*Value]*Value{}}
 	forward := g.Nodes // the rules append to g.Nodes
-	for _, n := range forward {
-		for _, v := range n.Inputs {
-			if b.active[v] {
-				for _, o := range n.Outputs {
-					b.active[o] = true
-				}
-				break
-			}
-		}
-	}
 	for k, v := range outputs {
 		if b.active[v] {
 			b.accumulate(v, seeds[k])
@@ -39,12 +26,13 @@ func (g *Graph) Differentiate(outputs, seeds, wrt []*Value) ([]*Value, error) {
 	for i := len(forward) - 1; i >= 0; i-- {
 		n := forward[i]
 		dy := b.cotangents[n.Outputs[0]]
-		if dy == nil && !(manyOutputs(n.Op) &&
+		// The rule of a Split looks at the cotangents of all its outputs, the others at that of the first.
+		if dy == nil && !(n.Op == "Split" &&
 			slices.ContainsFunc(n.Outputs, func(v *Value) bool { return b.cotangents[v] != nil })) {
 			continue
 		}
-		rule, ok := ruleFor(n)
-		if !ok {
+		rule, ok := rules[n.Op]
+		if !ok || n.Domain != "" {
 			return nil, &NoRuleError{Op: n.Op, Domain: n.Domain, Output: n.Outputs[0].Name}
 		}
 		for _, v := range slices.Concat(n.Inputs, n.Outputs) {

@@ -1,8 +1,15 @@
 package onnx
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"infill/internal/floats"
+	"infill/internal/regular"
 )
 
 // DType is an element type, numbered as in onnx.proto's TensorProto.DataType.
@@ -21,44 +28,22 @@ const (
 	BFloat16 DType = 16
 )
 
-// size is the number of bytes of an element, 0 for types that are not carried.
-func (t DType) size() int64 {
-	switch t {
-	case Uint8, Int8, Bool:
-		return 1
-	case Float16, BFloat16:
-		return 2
-	case Float, Int32:
-		return 4
-	case Int64, Double:
-		return 8
-	}
-	return 0
+// dtypes are the element types with their names, the bytes of an element, and the format of numbers with a fraction.
+var dtypes = map[DType]struct {
+	name   string
+	size   int64
+	format floats.Format
+}{
+	Float: {"float", 4, floats.Single}, Uint8: {name: "uint8", size: 1}, Int8: {name: "int8", size: 1},
+	Int32: {name: "int32", size: 4}, Int64: {name: "int64", size: 8}, Bool: {name: "bool", size: 1},
+	Float16: {"float16", 2, floats.Half}, Double: {"double", 8, floats.Double},
+	BFloat16: {"bfloat16", 2, floats.Brain},
 }
 
-func (t DType) String() string {
-	switch t {
-	case Float:
-		return "float"
-	case Uint8:
-		return "uint8"
-	case Int8:
-		return "int8"
-	case Int32:
-		return "int32"
-	case Int64:
-		return "int64"
-	case Bool:
-		return "bool"
-	case Float16:
-		return "float16"
-	case Double:
-		return "double"
-	case BFloat16:
-		return "bfloat16"
-	}
-	return fmt.Sprintf("type %d", int32(t))
-}
+// size is the number of bytes of an element, 0 for types that are not carried.
+func (t DType) size() int64 { return dtypes[t].size }
+
+func (t DType) String() string { return cmp.Or(dtypes[t].name, fmt.Sprintf("type %d", int32(t))) }
 
 // Value is a tensor of a graph: an input, an initializer or a node's output.
 type Value struct {
@@ -86,13 +71,14 @@ type Node struct {
 }
 
 // Attribute is the value of the named attribute, nil when it is not set.
-func (n *Node) Attribute(name string) any {
-	for _, a := range n.Attributes {
-		if a.Name == name {
-			return a.Value
-		}
+func (n *Node) Attribute(name string) any { return attribute(n.Attributes, name) }
+
+func attribute(list []Attribute, name string) any {
+	i := slices.IndexFunc(list, func(a Attribute) bool { return a.Name == name })
+	if i < 0 {
+		return nil
 	}
-	return nil
+	return list[i].Value
 }
 
 func (n *Node) intAttribute(name string, otherwise int64) int64 {
@@ -136,6 +122,10 @@ type Location struct {
 	Offset, Length int64  // bytes
 }
 
+func (l Location) open(dir string) (*os.File, error) {
+	return regular.Open(filepath.Join(dir, filepath.FromSlash(l.File)))
+}
+
 // Initializer is a constant of the graph: its data or its place in a file.
 type Initializer struct {
 	Value    *Value
@@ -157,7 +147,7 @@ type Graph struct {
 	symbols   map[string]*Value // a symbol's size as an int64 tensor of shape [1]
 	derived   map[string]*Value // shape-changing views of constants and the like
 	content   map[*Value][]Dim  // what small whole-number tensors of rank 0 and 1 hold, as far as it is known
-	homes     map[string]home   // where the sizes of unknown dimensions can be read off
+	homes     map[string]home   // where the sizes of symbols can be read off
 	domains   map[string]int64  // versions of operators from elsewhere, and of the standard's where newer than ours
 	ir        int64
 	err       error
@@ -206,6 +196,7 @@ func (g *Graph) Input(name string, t DType, shape ...Dim) *Value {
 	}
 	v := g.value(name, t, shape)
 	g.Inputs = append(g.Inputs, v)
+	g.addHomes(v)
 	return v
 }
 

@@ -4,6 +4,7 @@ import (
 	"math"
 	"slices"
 	"strings"
+	"sync"
 )
 
 // inference is one node whose outputs are worked out.
@@ -16,58 +17,74 @@ type inference struct {
 // infer works out types and shapes of a node's outputs, and what small
 // whole-number outputs hold. What it cannot tell it leaves unranked.
 func (in *inliner) infer(n *Node) {
-	rule := inferenceRules[n.Op]
-	if rule == nil {
+	o, ok := operators()[n.Op]
+	if !ok || o.infer == nil {
 		return
 	}
 	one := inference{inliner: in, node: n, out: n.Outputs[0]}
 	if len(n.Inputs) > 0 {
 		one.x = n.Inputs[0]
 	}
-	rule(one)
+	o.infer(one)
 }
 
-// inferenceRules are the operators of the standard whose outputs are worked out.
-var inferenceRules = map[string]func(inference){
-	"Abs": inference.alike, "Sqrt": inference.alike, "Reciprocal": inference.alike, "Exp": inference.alike,
-	"Log": inference.alike, "Erf": inference.alike, "Tanh": inference.alike, "Sigmoid": inference.alike,
-	"Relu": inference.alike, "Sign": inference.alike, "Floor": inference.alike, "Ceil": inference.alike,
-	"Round": inference.alike, "Cos": inference.alike, "Sin": inference.alike, "Clip": inference.alike,
-	"Gelu": inference.alike, "Softplus": inference.alike, "Elu": inference.alike, "Selu": inference.alike,
-	"Celu": inference.alike, "LeakyRelu": inference.alike, "HardSigmoid": inference.alike, "HardSwish": inference.alike,
-	"Mish": inference.alike, "Softsign": inference.alike, "Tan": inference.alike, "Atan": inference.alike,
-	"Softmax": inference.alike, "LogSoftmax": inference.alike, "Trilu": inference.alike, "CumSum": inference.alike,
-	"Not": inference.predicate, "IsNaN": inference.predicate, "IsInf": inference.predicate,
-	"Neg": inference.negative, "Cast": inference.cast,
-	"Add": inference.elementwise, "Sub": inference.elementwise, "Mul": inference.elementwise,
-	"Div": inference.elementwise, "Pow": inference.elementwise,
-	"Mod": inference.elementwise, "Min": inference.elementwise, "Max": inference.elementwise,
-	"Equal": inference.comparison, "Less": inference.comparison, "LessOrEqual": inference.comparison,
-	"Greater": inference.comparison, "GreaterOrEqual": inference.comparison,
-	"And": inference.comparison, "Or": inference.comparison, "Xor": inference.comparison,
-	"Where":           inference.where,
-	"Shape":           inference.sizes,
-	"Gather":          inference.gather,
-	"GatherElements":  inference.gatherElements,
-	"Flatten":         inference.flatten,
-	"Expand":          inference.expand,
-	"ConstantOfShape": inference.constant,
-	"Tile":            inference.tile,
-	"OneHot":          inference.oneHot,
-	"Pad":             inference.pad,
-	"Range":           inference.sequence,
-	"Transpose":       inference.transpose,
-	"MatMul":          inference.product, "MatMulInteger": inference.product,
-	"Gemm":                  inference.gemm,
-	"LayerNormalization":    inference.normalize,
-	"DynamicQuantizeLinear": inference.quantize,
-	"DequantizeLinear":      inference.dequantize,
-	"Unsqueeze":             inference.squeeze, "Squeeze": inference.squeeze,
-	"Concat": inference.concat, "Split": inference.split, "Slice": inference.slice, "Reshape": inference.reshape,
-	"ReduceSum": inference.reduce, "ReduceMean": inference.reduce, "ReduceMax": inference.reduce,
-	"ReduceMin": inference.reduce, "ReduceProd": inference.reduce,
-	"ReduceL2": inference.reduce, "ReduceSumSquare": inference.reduce,
+// operator is what is known of operators of the standard: how many inputs they must have, and what works out their
+// outputs; nil: nothing does.
+type operator struct {
+	inputs int
+	infer  func(inference)
+	names  string
 }
+
+// operators are those that are looked into, by name.
+var operators = sync.OnceValue(func() map[string]operator {
+	byName := map[string]operator{}
+	for _, o := range []operator{
+		{1, inference.alike, `Abs Atan Ceil Celu Clip Cos Elu Erf Exp Floor Gelu HardSigmoid HardSwish LeakyRelu Log
+			LogSoftmax Mish Reciprocal Relu Round Selu Sigmoid Sign Sin Softmax Softplus Softsign Sqrt Tan Tanh Trilu`},
+		{2, inference.alike, "CumSum"},
+		{1, inference.predicate, "Not IsNaN IsInf"},
+		{1, inference.negative, "Neg"},
+		{1, inference.cast, "Cast"},
+		{2, inference.elementwise, "Add Sub Mul Div Pow Mod"},
+		{1, inference.elementwise, "Min Max"},
+		{2, inference.comparison, "Equal Less LessOrEqual Greater GreaterOrEqual And Or Xor"},
+		{3, inference.where, "Where"},
+		{1, inference.sizes, "Shape"},
+		{2, inference.gather, "Gather"},
+		{2, inference.gatherElements, "GatherElements"},
+		{1, inference.flatten, "Flatten"},
+		{2, inference.expand, "Expand"},
+		{1, inference.constant, "ConstantOfShape"},
+		{2, inference.tile, "Tile"},
+		{3, inference.oneHot, "OneHot"},
+		{0, inference.pad, "Pad"},
+		{3, inference.sequence, "Range"},
+		{1, inference.transpose, "Transpose"},
+		{2, inference.product, "MatMul MatMulInteger"},
+		{2, inference.gemm, "Gemm"},
+		{2, inference.normalize, "LayerNormalization"},
+		{1, inference.quantize, "DynamicQuantizeLinear"},
+		{2, inference.dequantize, "DequantizeLinear"},
+		{1, inference.squeeze, "Unsqueeze Squeeze"},
+		{1, inference.concat, "Concat"},
+		{1, inference.split, "Split"},
+		{3, inference.slice, "Slice"},
+		{2, inference.reshape, "Reshape"},
+		{1, inference.reduce, "ReduceSum ReduceMean ReduceMax ReduceMin ReduceProd ReduceL2 ReduceSumSquare"},
+		{1, nil, "Identity Dropout"},
+		{2, nil, "CastLike"},
+	} {
+		for name := range strings.FieldsSeq(o.names) {
+			byName[name] = o
+		}
+	}
+	return byName
+})
+
+// makers are operators whose output can be of any size, whatever their input is.
+const makers = `RandomNormal RandomUniform EyeLike Resize Upsample MaxUnpool Col2Im ConvTranspose AffineGrid GridSample
+	Multinomial HannWindow HammingWindow BlackmanWindow MelWeightMatrix STFT DFT SequenceConstruct SplitToSequence`
 
 // ranked tells whether the first inputs have shapes.
 func (in inference) ranked(count int) bool {
@@ -164,7 +181,7 @@ func (in inference) sizes() {
 // gather takes parts along an axis.
 func (in inference) gather() {
 	indices := in.node.Inputs[1]
-	axis, ok := in.axis(in.node, in.x)
+	axis, ok := in.axis()
 	if !ok || !in.ranked(2) {
 		return
 	}
@@ -499,16 +516,25 @@ func (in *inliner) combine(out *Value, f func([]Dim) Dim, inputs ...*Value) {
 	in.keep(out, held)
 }
 
-// axis is a node's axis attribute, not negative.
-func (in *inliner) axis(n *Node, x *Value) (int, bool) {
-	axis := n.intAttribute("axis", 0)
-	if x.Unranked {
-		return 0, false
+// axis is the node's axis attribute, not negative; false where the first input has no such axis.
+func (in inference) axis() (int, bool) {
+	axis := along(in.node.intAttribute("axis", 0), in.x)
+	return axis, !in.x.Unranked && axis >= 0 && axis < len(in.x.Shape)
+}
+
+// marked tells which of rank axes are among those listed; false where one of these is none.
+func marked(axes []int64, rank int) ([]bool, bool) {
+	chosen := make([]bool, rank)
+	for _, a := range axes {
+		if a < 0 {
+			a += int64(rank)
+		}
+		if a < 0 || a >= int64(rank) {
+			return nil, false
+		}
+		chosen[a] = true
 	}
-	if axis < 0 {
-		axis += int64(len(x.Shape))
-	}
-	return int(axis), axis >= 0 && axis < int64(len(x.Shape))
+	return chosen, true
 }
 
 // fixed is the numbers that v is known to hold.
@@ -608,15 +634,9 @@ func (in inference) squeeze() {
 	if in.node.Op == "Unsqueeze" {
 		rank += len(axes)
 	}
-	chosen := make([]bool, rank)
-	for _, a := range axes {
-		if a < 0 {
-			a += int64(rank)
-		}
-		if a < 0 || a >= int64(rank) {
-			return
-		}
-		chosen[a] = true
+	chosen, ok := marked(axes, rank)
+	if !ok {
+		return
 	}
 	s, k := Shape{}, 0
 	for i := range rank {
@@ -635,16 +655,15 @@ func (in inference) squeeze() {
 }
 
 func (in inference) concat() {
-	for _, v := range in.node.Inputs {
-		if v == nil || v.Unranked || len(v.Shape) != len(in.node.Inputs[0].Shape) {
-			return
-		}
+	if !in.ranked(len(in.node.Inputs)) || slices.ContainsFunc(in.node.Inputs,
+		func(v *Value) bool { return len(v.Shape) != len(in.x.Shape) }) {
+		return
 	}
-	axis, ok := in.axis(in.node, in.node.Inputs[0])
+	axis, ok := in.axis()
 	if !ok {
 		return
 	}
-	s, sum, held := slices.Clone(in.node.Inputs[0].Shape), Fixed(0), []Dim{}
+	s, sum, held := slices.Clone(in.x.Shape), Fixed(0), []Dim{}
 	for _, v := range in.node.Inputs {
 		if sum != unknownElement {
 			sum = sum.plus(v.Shape[axis])
@@ -664,12 +683,12 @@ func (in inference) concat() {
 	if s[axis] = sum; sum == unknownElement {
 		s[axis] = in.fresh(in.out, axis)
 	}
-	in.set(in.node.Inputs[0].DType, s)
+	in.set(in.x.DType, s)
 	in.keep(in.out, held)
 }
 
 func (in inference) split() {
-	axis, ok := in.axis(in.node, in.x)
+	axis, ok := in.axis()
 	if !ok {
 		return
 	}
@@ -789,7 +808,6 @@ func (in inference) reduce() {
 	if in.x.Unranked {
 		return
 	}
-	chosen := make([]bool, len(in.x.Shape))
 	var axes []int64
 	if len(in.node.Inputs) > 1 && in.node.Inputs[1] != nil {
 		var ok bool
@@ -797,14 +815,9 @@ func (in inference) reduce() {
 			return
 		}
 	}
-	for _, a := range axes {
-		if a < 0 {
-			a += int64(len(in.x.Shape))
-		}
-		if a < 0 || a >= int64(len(in.x.Shape)) {
-			return
-		}
-		chosen[a] = true
+	chosen, ok := marked(axes, len(in.x.Shape))
+	if !ok {
+		return
 	}
 	all := len(axes) == 0 && in.node.intAttribute("noop_with_empty_axes", 0) == 0
 	s := Shape{}

@@ -1,13 +1,14 @@
 package onnx
 
 import (
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"math"
 	"slices"
 	"strings"
 
-	"github.com/x448/float16"
+	"infill/internal/floats"
 )
 
 // oldestOpset is the oldest version of the standard's operators that is read.
@@ -152,9 +153,7 @@ func (t *Tensor) wholes() []int64 {
 	case Int32:
 		list := make([]int64, len(t.Raw)/4)
 		for i := range list {
-			list[i] = int64(
-				int32(uint32(t.Raw[4*i]) | uint32(t.Raw[4*i+1])<<8 | uint32(t.Raw[4*i+2])<<16 | uint32(
-					t.Raw[4*i+3])<<24))
+			list[i] = int64(int32(binary.LittleEndian.Uint32(t.Raw[4*i:])))
 		}
 		return list
 	case Bool:
@@ -172,21 +171,10 @@ func widened(t *Tensor) *Tensor {
 	if t.dtype() != Float16 {
 		return t
 	}
-	wide := &Tensor{Shape: t.Shape, Floats: make([]float32, len(t.Raw)/2)}
-	for i := range wide.Floats {
-		wide.Floats[i] = float16.Frombits(uint16(t.Raw[2*i]) | uint16(t.Raw[2*i+1])<<8).Float32()
-	}
-	return wide
+	return &Tensor{Shape: t.Shape, Floats: floats.Half.Float32s(t.Raw)}
 }
 
-func (n *modelNode) attribute(name string) any {
-	for _, a := range n.attributes {
-		if a.Name == name {
-			return a.Value
-		}
-	}
-	return nil
-}
+func (n *modelNode) attribute(name string) any { return attribute(n.attributes, name) }
 
 func (n *modelNode) set(name string, value any) {
 	n.attributes = slices.DeleteFunc(slices.Clone(n.attributes), func(a Attribute) bool { return a.Name == name })
@@ -212,7 +200,7 @@ func (in *inliner) node(n modelNode) error {
 		inputs = inputs[:len(inputs)-1]
 	}
 	if n.domain == "" {
-		if least, ok := leastInputs[n.op]; ok && (len(inputs) < least || slices.Contains(inputs[:least], nil)) {
+		if least := operators()[n.op].inputs; len(inputs) < least || slices.Contains(inputs[:least], nil) {
 			return fmt.Errorf("it needs %d inputs", least)
 		}
 		if done, err := in.upgrade(&n, &inputs); done || err != nil {
@@ -237,23 +225,13 @@ func (in *inliner) node(n modelNode) error {
 	}
 	in.Nodes = append(in.Nodes, node)
 	if n.domain == "" {
-		if makers[n.op] {
+		if slices.Contains(strings.Fields(makers), n.op) {
 			return errors.New("an operator that makes values of any size, which no masked language model needs")
 		}
 		in.infer(node)
 	}
 	in.bounded(node)
 	return in.affords(node)
-}
-
-// makers are operators whose output can be of any size, whatever their input is.
-var makers = map[string]bool{
-	"RandomNormal": true, "RandomUniform": true, "EyeLike": true, "Resize": true, "Upsample": true, "MaxUnpool": true,
-	"Col2Im":        true,
-	"ConvTranspose": true, "AffineGrid": true, "GridSample": true, "Multinomial": true, "HannWindow": true,
-	"HammingWindow":  true,
-	"BlackmanWindow": true, "MelWeightMatrix": true, "STFT": true, "DFT": true, "SequenceConstruct": true,
-	"SplitToSequence": true,
 }
 
 // bounded gives up on sizes of an inferred node's outputs that have grown absurd.
@@ -270,28 +248,6 @@ func (in *inliner) bounded(n *Node) {
 		}
 		in.addHomes(v)
 	}
-}
-
-// leastInputs is how many inputs the operators must have that are looked into here.
-var leastInputs = map[string]int{
-	"Identity": 1, "Dropout": 1, "Cast": 1, "CastLike": 2, "Squeeze": 1, "Unsqueeze": 1, "Softmax": 1, "LogSoftmax": 1,
-	"Split": 1, "Shape": 1,
-	"ReduceSum": 1, "ReduceMean": 1, "ReduceMax": 1, "ReduceMin": 1, "ReduceProd": 1, "ReduceL2": 1,
-	"ReduceSumSquare": 1,
-	"Add":             2, "Sub": 2, "Mul": 2, "Div": 2, "Pow": 2, "Mod": 2, "Equal": 2, "Less": 2, "LessOrEqual": 2,
-	"Greater":        2,
-	"GreaterOrEqual": 2, "And": 2, "Or": 2, "Xor": 2, "Min": 1, "Max": 1, "Where": 3, "Expand": 2, "Reshape": 2,
-	"Transpose": 1,
-	"Gather":    2, "GatherElements": 2, "Concat": 1, "Slice": 3, "MatMul": 2, "Gemm": 2, "ConstantOfShape": 1,
-	"Range": 3, "Flatten": 1,
-	"LayerNormalization": 2, "DynamicQuantizeLinear": 1, "MatMulInteger": 2, "DequantizeLinear": 2, "Tile": 2,
-	"OneHot": 3, "Trilu": 1, "CumSum": 2,
-	"Neg": 1, "Abs": 1, "Sqrt": 1, "Reciprocal": 1, "Exp": 1, "Log": 1, "Erf": 1, "Tanh": 1, "Sigmoid": 1, "Relu": 1,
-	"Sign":  1,
-	"Floor": 1, "Ceil": 1, "Round": 1, "Not": 1, "IsNaN": 1, "IsInf": 1, "Cos": 1, "Sin": 1, "Clip": 1, "Gelu": 1,
-	"Softplus": 1,
-	"Elu":      1, "Selu": 1, "Celu": 1, "LeakyRelu": 1, "HardSigmoid": 1, "HardSwish": 1, "Mish": 1, "Softsign": 1,
-	"Tan": 1, "Atan": 1,
 }
 
 // upgrade brings an operator to the version that graphs are written in. It tells whether nothing is left to do.
@@ -389,7 +345,7 @@ func constantOf(n *modelNode) (*Tensor, error) {
 	return nil, errors.New("its value is of a kind that is not read")
 }
 
-// home is where the size of an unknown dimension can be read off.
+// home is where the size of a symbol can be read off.
 type home struct {
 	value *Value
 	axis  int
@@ -402,10 +358,11 @@ func (g *Graph) fresh(v *Value, axis int) Dim {
 	return Symbol(name)
 }
 
-// addHomes makes v the home of the unknown dimensions that have none yet.
+// addHomes makes v the home of the symbols that have none yet.
 func (g *Graph) addHomes(v *Value) {
 	for i, d := range v.Shape {
-		if _, ok := g.homes[d.symbols]; !ok && d.uncertain() && d.factor == 1 {
+		if _, ok := g.homes[d.symbols]; !ok && d == Symbol(d.symbols) && d.symbols != "" &&
+			!strings.Contains(d.symbols, "*") {
 			g.homes[d.symbols] = home{v, i}
 		}
 	}

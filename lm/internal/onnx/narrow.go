@@ -1,21 +1,23 @@
 package onnx
 
+import "slices"
+
 // Constantly tells whether a value depends on no input of the graph.
 func (g *Graph) Constantly(v *Value) bool { return !g.varying()[v] }
 
 // varying are the values that depend on inputs.
-func (g *Graph) varying() map[*Value]bool {
+func (g *Graph) varying() map[*Value]bool { return g.dependent(g.Inputs) }
+
+// dependent are the given values and all that depend on them.
+func (g *Graph) dependent(values []*Value) map[*Value]bool {
 	depends := map[*Value]bool{}
-	for _, v := range g.Inputs {
+	for _, v := range values {
 		depends[v] = true
 	}
 	for _, n := range g.Nodes {
-		for _, v := range n.Inputs {
-			if depends[v] {
-				for _, o := range n.Outputs {
-					depends[o] = true
-				}
-				break
+		if slices.ContainsFunc(n.Inputs, func(v *Value) bool { return depends[v] }) {
+			for _, o := range n.Outputs {
+				depends[o] = true
 			}
 		}
 	}

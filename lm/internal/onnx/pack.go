@@ -3,30 +3,27 @@ package onnx
 import (
 	"fmt"
 	"io"
-	"path/filepath"
-
-	"infill/internal/regular"
 )
 
 // packAlignment is that of tensors in a packed file: pages, so that a reader may map them.
 const packAlignment = 4096
 
-// Packer gathers the external constants of graphs in one file, each once.
-type Packer struct {
+// Precision rewrites graphs for cheaper arithmetic, and gathers their external constants in one file, each once.
+type Precision struct {
 	dir, file string // the folder that locations are relative to, and the name written into them
 	out       io.Writer
 	size      int64
 	places    map[Location]Location
 }
 
-// NewPacker packs constants of graphs whose locations are relative to dir.
+// NewPrecision gathers constants of graphs whose locations are relative to dir.
 // What is written to out must become the file of the given name.
-func NewPacker(dir, name string, out io.Writer) *Packer {
-	return &Packer{dir: dir, file: name, out: out, places: map[Location]Location{}}
+func NewPrecision(dir, name string, out io.Writer) *Precision {
+	return &Precision{dir: dir, file: name, out: out, places: map[Location]Location{}}
 }
 
 // Pack writes the graph's external constants and makes the graph refer to where they lie then.
-func (p *Packer) Pack(g *Graph) error {
+func (p *Precision) Pack(g *Graph) error {
 	_, used := g.live()
 	for i, constant := range g.Initializers {
 		if constant.Location == nil || !used[constant.Value] {
@@ -46,8 +43,8 @@ func (p *Packer) Pack(g *Graph) error {
 	return nil
 }
 
-func (p *Packer) copy(from Location) (Location, error) {
-	file, err := regular.Open(filepath.Join(p.dir, filepath.FromSlash(from.File)))
+func (p *Precision) copy(from Location) (Location, error) {
+	file, err := from.open(p.dir)
 	if err != nil {
 		return Location{}, err
 	}
@@ -64,7 +61,7 @@ func (p *Packer) copy(from Location) (Location, error) {
 	return to, err
 }
 
-func (p *Packer) align() error {
+func (p *Precision) align() error {
 	n, err := p.out.Write(make([]byte, (packAlignment-p.size%packAlignment)%packAlignment))
 	p.size += int64(n)
 	return err

@@ -3,29 +3,15 @@ package onnx
 import (
 	"encoding/binary"
 	"fmt"
-	"io"
 	"math"
-	"path/filepath"
 
 	"github.com/x448/float16"
-
-	"infill/internal/regular"
 )
 
 // weightLimit is the largest quantised weight. Seven bits of magnitude keep sums of two products within 16 bits, which
 // the older x86 instructions add them up in; with eight they would saturate there, and results would depend on the
 // machine.
 const weightLimit = 63
-
-// Precision rewrites graphs for cheaper arithmetic, and gathers their constants in one file.
-type Precision struct {
-	*Packer
-}
-
-// NewPrecision gathers the constants of graphs whose locations are relative to dir, as [NewPacker] does.
-func NewPrecision(dir, name string, out io.Writer) *Precision {
-	return &Precision{Packer: NewPacker(dir, name, out)}
-}
 
 // quantized is a weight matrix W [in × out] as W ≈ values·scale, one scale for each of its columns.
 type quantized struct{ values, scale *Value }
@@ -210,7 +196,11 @@ func (p *Precision) write(bytes []byte) (Location, error) {
 
 // read is a floating-point constant in single precision.
 func (p *Precision) read(at Location, t DType) ([]float32, error) {
-	file, err := regular.Open(filepath.Join(p.dir, filepath.FromSlash(at.File)))
+	format := dtypes[t].format
+	if format == 0 {
+		return nil, fmt.Errorf("elements of %s", t)
+	}
+	file, err := at.open(p.dir)
 	if err != nil {
 		return nil, err
 	}
@@ -219,23 +209,5 @@ func (p *Precision) read(at Location, t DType) ([]float32, error) {
 	if _, err := file.ReadAt(bytes, at.Offset); err != nil {
 		return nil, fmt.Errorf("%s: %w", at.File, err)
 	}
-	if t.size() == 0 {
-		return nil, fmt.Errorf("elements of %s", t)
-	}
-	values := make([]float32, at.Length/t.size())
-	for i := range values {
-		switch t {
-		case Float:
-			values[i] = math.Float32frombits(binary.LittleEndian.Uint32(bytes[4*i:]))
-		case Float16:
-			values[i] = float16.Frombits(binary.LittleEndian.Uint16(bytes[2*i:])).Float32()
-		case BFloat16:
-			values[i] = math.Float32frombits(uint32(binary.LittleEndian.Uint16(bytes[2*i:])) << 16)
-		case Double:
-			values[i] = float32(math.Float64frombits(binary.LittleEndian.Uint64(bytes[8*i:])))
-		default:
-			return nil, fmt.Errorf("elements of %s", t)
-		}
-	}
-	return values, nil
+	return format.Float32s(bytes), nil
 }

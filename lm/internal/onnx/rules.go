@@ -60,18 +60,6 @@ var rules = map[string]rule{
 	"LayerNormalization": ruleLayerNormalization,
 }
 
-// ruleFor finds the rule of an operator.
-func ruleFor(n *Node) (rule, bool) {
-	if n.Domain != "" {
-		return nil, false
-	}
-	r, ok := rules[n.Op]
-	return r, ok
-}
-
-// manyOutputs lists the operators whose rules look at the cotangents of all their outputs.
-func manyOutputs(op string) bool { return op == "Split" }
-
 // pointwise is a rule for an operator with one differentiable input.
 func pointwise(dx func(b *backward, x, y, dy *Value) *Value) rule {
 	return func(b *backward, n *Node, dy *Value) error {

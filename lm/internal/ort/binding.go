@@ -39,17 +39,14 @@ func environmentVersion() string {
 	return onnxruntime.GetVersion()
 }
 
-// settings is what a session is made with.
+// settings is what a session is made with, by a runtime and by who asks for it.
 type settings struct {
+	SessionOptions
 	threads             int
 	warnings            bool
 	cudaDevice          int               // -1: the CPU
 	openVINO            map[string]string // the provider's options; nil: not OpenVINO
-	externalDataFolder  string
-	noPrepacking        bool
-	saveTo              string
-	optimised           bool
-	record              string // the beginning of the path that runs are recorded in; empty: they are not
+	record              string            // the beginning of the path that runs are recorded in; empty: they are not
 	requireOnlyProvider bool
 }
 
@@ -59,18 +56,18 @@ type handle struct {
 	openVINO bool
 }
 
-func createSession(model []byte, inputs, outputs []string, s settings) (h *handle, err error) {
+func createSession(model []byte, s settings) (h *handle, err error) {
 	if s.openVINO == nil {
-		return create(model, inputs, outputs, s)
+		return create(model, s)
 	}
 	err = keepSignalStack(func() error {
-		h, err = create(model, inputs, outputs, s)
+		h, err = create(model, s)
 		return err
 	})
 	return h, err
 }
 
-func create(model []byte, inputs, outputs []string, s settings) (*handle, error) {
+func create(model []byte, s settings) (*handle, error) {
 	options, err := onnxruntime.NewSessionOptions()
 	if err != nil {
 		return nil, oneLine(err)
@@ -82,7 +79,7 @@ func create(model []byte, inputs, outputs []string, s settings) (*handle, error)
 		level = onnxruntime.LoggingLevelWarning
 	}
 	optimise := onnxruntime.GraphOptimizationLevel(onnxruntime.GraphOptimizationLevelEnableAll)
-	if s.optimised {
+	if s.Optimised {
 		optimise = onnxruntime.GraphOptimizationLevelDisableAll
 	}
 	err = errors.Join(
@@ -99,20 +96,20 @@ func create(model []byte, inputs, outputs []string, s settings) (*handle, error)
 		options.AddSessionConfigEntry("session.intra_op.allow_spinning", "0"),
 		options.AddSessionConfigEntry("session.force_spinning_stop", "1"),
 	)
-	if s.saveTo != "" {
-		weights := strings.TrimSuffix(filepath.Base(s.saveTo), ".onnx") + ".bin"
-		err = errors.Join(err, options.SetOptimizedModelFilePath(s.saveTo),
+	if s.SaveTo != "" {
+		weights := strings.TrimSuffix(filepath.Base(s.SaveTo), ".onnx") + ".bin"
+		err = errors.Join(err, options.SetOptimizedModelFilePath(s.SaveTo),
 			options.AddSessionConfigEntry("session.optimized_model_external_initializers_file_name", weights))
 	}
 	if s.record != "" {
 		err = errors.Join(err, options.EnableProfiling(s.record))
 	}
-	if s.noPrepacking {
+	if s.NoPrepacking {
 		err = errors.Join(err, options.AddSessionConfigEntry("session.disable_prepacking", "1"))
 	}
-	if s.externalDataFolder != "" {
+	if s.ExternalDir != "" {
 		err = errors.Join(err,
-			options.AddSessionConfigEntry("session.model_external_initializers_file_folder_path", s.externalDataFolder))
+			options.AddSessionConfigEntry("session.model_external_initializers_file_folder_path", s.ExternalDir))
 	}
 	if s.cudaDevice >= 0 {
 		err = errors.Join(err, appendCUDA(options, s.cudaDevice))
@@ -126,7 +123,7 @@ func create(model []byte, inputs, outputs []string, s settings) (*handle, error)
 	if err != nil {
 		return nil, oneLine(err)
 	}
-	session, err := onnxruntime.NewDynamicAdvancedSessionWithONNXData(model, inputs, outputs, options)
+	session, err := onnxruntime.NewDynamicAdvancedSessionWithONNXData(model, s.Inputs, s.Outputs, options)
 	if err != nil {
 		return nil, oneLine(err)
 	}

@@ -25,17 +25,8 @@ func (r *Runtime) useCUDA(ctx context.Context, index int) error {
 	on.cudaDevice = index
 	trial := on
 	trial.requireOnlyProvider = true
-	s, err := r.newSession(trialModel(), SessionOptions{Inputs: []string{"x"}, Outputs: []string{"y"}}, trial)
-	if err != nil {
-		return fmt.Errorf("cuda: onnxruntime refuses device %d: %w", index, err)
-	}
-	in, out := []float32{1, 2}, make([]float32, 2)
-	err = s.Run(ctx, []Tensor{Float32([]int64{2}, in)}, []Tensor{Float32([]int64{2}, out)})
-	if err = errors.Join(err, s.Close()); err != nil {
+	if err := r.try(ctx, trial); err != nil {
 		return fmt.Errorf("cuda: device %d does not compute: %w", index, err)
-	}
-	if out[0] != 2 || out[1] != 4 {
-		return fmt.Errorf("cuda: device %d computes wrongly: 1+1, 2+2 gave %v", index, out)
 	}
 	r.settings = on
 	r.device = fmt.Sprintf("cuda:%d", index)
@@ -114,6 +105,20 @@ func partOf(name string) string {
 		return "TensorRT"
 	}
 	return "the system"
+}
+
+// try adds 1 and 1, and 2 and 2, in a session of the given settings.
+func (r *Runtime) try(ctx context.Context, with settings) error {
+	s, err := r.newSession(trialModel(), SessionOptions{Inputs: []string{"x"}, Outputs: []string{"y"}}, with)
+	if err != nil {
+		return err
+	}
+	in, out := []float32{1, 2}, make([]float32, 2)
+	err = s.Run(ctx, []Tensor{Float32([]int64{2}, in)}, []Tensor{Float32([]int64{2}, out)})
+	if err == nil && (out[0] != 2 || out[1] != 4) {
+		err = fmt.Errorf("1+1, 2+2 gave %v", out)
+	}
+	return errors.Join(err, s.Close())
 }
 
 // trialModel is the ONNX graph y = x + x over two float32.

@@ -13,9 +13,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -95,26 +97,18 @@ func Open(ctx context.Context, o Options) (*Runtime, error) {
 		sessions: map[*Session]struct{}{},
 		settings: settings{threads: threads, warnings: o.warnings, cudaDevice: -1},
 	}
-	if device == "openvino" || device == "auto" && library.OpenVINOFaster(path) {
-		err := r.useOpenVINO(ctx, index)
-		if err == nil {
-			return r, nil
-		}
-		if device == "openvino" || ctx.Err() != nil {
-			return nil, err
-		}
-		r.device, r.note = "cpu", err.Error()
-		return r, nil
-	}
-	if device == "cpu" {
+	use, named := r.useCUDA, device != "auto"
+	switch {
+	case device == "cpu":
 		r.device = "cpu"
 		return r, nil
+	case device == "openvino", !named && library.OpenVINOFaster(path):
+		use = r.useOpenVINO
 	}
-	if err := r.useCUDA(ctx, index); err == nil {
-		return r, nil
-	} else if device == "cuda" || ctx.Err() != nil {
-		return nil, err
-	} else {
+	if err := use(ctx, index); err != nil {
+		if named || ctx.Err() != nil {
+			return nil, err
+		}
 		r.device, r.note = "cpu", err.Error()
 	}
 	return r, nil
@@ -131,19 +125,14 @@ func Locate(ctx context.Context, device string, progress io.Writer) (string, err
 	environment.Lock()
 	loaded := environment.library
 	environment.Unlock()
-	switch {
+	providers := map[string]library.Options{"openvino": {OpenVINO: true}, "cuda": {CUDA: true}}
+	switch provider, ok := providers[device]; {
 	case loaded != "":
 		return loaded, nil
-	case device == "openvino":
-		found, err := library.Find(ctx, library.Options{OpenVINO: true})
+	case ok:
+		found, err := library.Find(ctx, provider)
 		if errors.Is(err, library.ErrNotFound) {
-			err = fmt.Errorf("openvino: %w; run `infill setup --openvino`, or use --device cpu", err)
-		}
-		return found.Path, err
-	case device == "cuda":
-		found, err := library.Find(ctx, library.Options{CUDA: true})
-		if errors.Is(err, library.ErrNotFound) {
-			err = fmt.Errorf("cuda: %w; run `infill setup --cuda`, or use --device cpu", err)
+			err = fmt.Errorf("%s: %w; run `infill setup --%[1]s`, or use --device cpu", device, err)
 		}
 		return found.Path, err
 	case device == "auto":
@@ -214,9 +203,7 @@ func parseDevice(name string) (device string, index int, err error) {
 	switch {
 	case name == "":
 		return "auto", 0, nil
-	case !numbered && (device == "auto" || device == "cpu" || device == "cuda"):
-		return device, 0, nil
-	case name == "openvino":
+	case slices.Contains([]string{"auto", "cpu", "cuda", "openvino"}, name):
 		return device, 0, nil
 	case name == "openvino:gpu":
 		return device, 1, nil
@@ -254,20 +241,11 @@ func (r *Runtime) Close() error {
 	r.open.Unlock()
 
 	r.sessionsLock.Lock()
-	sessions := make([]*Session, 0, len(r.sessions))
-	for s := range r.sessions {
-		sessions = append(sessions, s)
-	}
+	sessions := slices.Collect(maps.Keys(r.sessions))
 	r.sessionsLock.Unlock()
 	var err error
 	for _, s := range sessions {
 		err = errors.Join(err, s.Close())
 	}
 	return err
-}
-
-func (r *Runtime) forget(s *Session) {
-	r.sessionsLock.Lock()
-	defer r.sessionsLock.Unlock()
-	delete(r.sessions, s)
 }

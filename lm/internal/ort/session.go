@@ -66,8 +66,7 @@ func (r *Runtime) NewSession(model []byte, o SessionOptions) (*Session, error) {
 
 func (r *Runtime) newSession(model []byte, o SessionOptions, settings settings) (*Session, error) {
 	s := &Session{runtime: r, inputs: o.Inputs, outputs: o.Outputs}
-	settings.externalDataFolder, settings.noPrepacking, settings.saveTo, settings.optimised = o.ExternalDir,
-		o.NoPrepacking, o.SaveTo, o.Optimised
+	settings.SessionOptions = o
 	if o.BFloat16 {
 		if err := r.BFloat16(); err != nil {
 			return nil, fmt.Errorf("bfloat16: %w", err)
@@ -92,7 +91,7 @@ func (r *Runtime) newSession(model []byte, o SessionOptions, settings settings) 
 		}
 		s.placed, settings.record = o.Placed, filepath.Join(s.record, "run")
 	}
-	if s.handle, err = createSession(model, s.inputs, s.outputs, settings); err != nil {
+	if s.handle, err = createSession(model, settings); err != nil {
 		return nil, errors.Join(err, os.RemoveAll(s.record))
 	}
 	r.sessionsLock.Lock()
@@ -129,7 +128,9 @@ func (s *Session) Run(ctx context.Context, inputs, outputs []Tensor) error {
 	}
 	reusable, err := s.runCall(ctx, c, inputs, outputs)
 	if reusable {
-		s.putCall(c)
+		s.idleLock.Lock()
+		s.idle = append(s.idle, c)
+		s.idleLock.Unlock()
 	} else {
 		err = errors.Join(err, c.destroy())
 	}
@@ -185,12 +186,6 @@ func (s *Session) takeCall() (*call, error) {
 	return newCall(len(s.inputs), len(s.outputs))
 }
 
-func (s *Session) putCall(c *call) {
-	s.idleLock.Lock()
-	defer s.idleLock.Unlock()
-	s.idle = append(s.idle, c)
-}
-
 // Close waits for running calls and releases the session. Closing twice is no error.
 func (s *Session) Close() error {
 	s.open.Lock()
@@ -199,7 +194,9 @@ func (s *Session) Close() error {
 		return nil
 	}
 	s.closed = true
-	s.runtime.forget(s)
+	s.runtime.sessionsLock.Lock()
+	delete(s.runtime.sessions, s)
+	s.runtime.sessionsLock.Unlock()
 	err := s.handle.destroy()
 	for _, c := range s.idle {
 		err = errors.Join(err, c.destroy())

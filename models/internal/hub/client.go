@@ -154,38 +154,37 @@ type statusError struct {
 func (e *statusError) Error() string { return e.message }
 
 func (c *Client) statusError(response *http.Response) error {
+	later := "later"
+	if wait := retryAfter(response); wait > 0 {
+		later = "in " + wait.Round(time.Second).String()
+	}
+	message := map[int]string{
+		http.StatusUnauthorized: "the hub does not accept the token (401): check " + TokenVariable +
+			", and the name of the model",
+		http.StatusForbidden: "the hub refuses access (403): the token in " + TokenVariable +
+			" may not read this model",
+		http.StatusNotFound: "the hub has no such model or file (404): check the name on " +
+			c.endpoint.Redacted(),
+		http.StatusTooManyRequests: "the hub limits requests (429): try again " + later,
+	}[response.StatusCode]
 	// The hub says in a header which of several things is missing.
 	code := response.Header.Get("X-Error-Code")
-	e := &statusError{status: response.StatusCode}
 	switch {
 	case code == "GatedRepo":
-		e.message = fmt.Sprintf(
-			"access to this model has to be granted: ask for it on %s/%s, then set %s to your token",
+		message = fmt.Sprintf("access to this model has to be granted: ask for it on %s/%s, then set %s to your token",
 			c.endpoint.Redacted(), c.name, TokenVariable)
 	case code == "RevisionNotFound":
-		e.message = "the model has no such revision"
+		message = "the model has no such revision"
 	case response.StatusCode == http.StatusUnauthorized && c.Token == "":
-		e.message = fmt.Sprintf("there is no such model, or it is private (401): check the name, or set %s to a "+
-			"token that may read it", TokenVariable)
-	case response.StatusCode == http.StatusUnauthorized:
-		e.message = fmt.Sprintf("the hub does not accept the token (401): check %s, and the name of the model",
-			TokenVariable)
-	case response.StatusCode == http.StatusForbidden:
-		e.message = fmt.Sprintf("the hub refuses access (403): the token in %s may not read this model", TokenVariable)
-	case response.StatusCode == http.StatusNotFound:
-		e.message = fmt.Sprintf("the hub has no such model or file (404): check the name on %s", c.endpoint.Redacted())
-	case response.StatusCode == http.StatusTooManyRequests:
-		e.message = "the hub limits requests (429): try again later"
-		if wait := retryAfter(response); wait > 0 {
-			e.message = fmt.Sprintf("the hub limits requests (429): try again in %s", wait.Round(time.Second))
-		}
+		message = fmt.Sprintf("there is no such model, or it is private (401): check the name, or set %s to a token "+
+			"that may read it", TokenVariable)
 	case response.StatusCode >= 500:
-		e.message = fmt.Sprintf("the hub is out of order (%s), after %d attempts: try again later, or set %s to a "+
-			"mirror", response.Status, c.Attempts, EndpointVariable)
-	default:
-		e.message = fmt.Sprintf("unexpected answer of the hub: %s", response.Status)
+		message = fmt.Sprintf("the hub is out of order (%s), after %d attempts: try again later, or set %s to a mirror",
+			response.Status, c.Attempts, EndpointVariable)
+	case message == "":
+		message = "unexpected answer of the hub: " + response.Status
 	}
-	return e
+	return &statusError{response.StatusCode, message}
 }
 
 // Revision is what the hub tells about a revision of a repository.

@@ -11,6 +11,8 @@
 package hub
 
 import (
+	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"net/http"
@@ -28,11 +30,12 @@ const (
 	TokenVariable    = "HF_TOKEN"    // for private and gated models
 )
 
-// Options say where from and how to fetch.
+// Options say where from and how to fetch. The zero value is the public hub.
 type Options struct {
-	Endpoint string   // default DefaultEndpoint
-	Token    string   // sent to the endpoint alone, never to where it redirects
-	Progress Progress // may be nil
+	Endpoint string // of a mirror; empty: the public hub
+	Token    string // for private and gated models; sent to the endpoint alone, never to where it redirects
+	Offline  bool   // only what is stored already
+	Progress Progress
 
 	Attempts int           // without any progress, before giving up; default 5
 	WaitMin  time.Duration // before the second attempt, doubled from one to the next; default 1 s
@@ -40,14 +43,36 @@ type Options struct {
 	// a connection that yields nothing for so long is given up, and a list of files that is not whole by then; default
 	// 60 s
 	Stall time.Duration
+	// all of it may take so long, waits and slow connections included; 0: DefaultTotal; negative: no bound
+	Total time.Duration
 }
 
-// Progress observes what is fetched: see models.Progress.
+// DefaultTotal is how long a fetch may take in all. A server that sends a byte a second is never silent.
+const DefaultTotal = 12 * time.Hour
+
+// Bounded is ctx with an end at Total.
+func (o Options) Bounded(ctx context.Context) (context.Context, context.CancelFunc) {
+	if o.Total < 0 {
+		return context.WithCancel(ctx)
+	}
+	total := cmp.Or(o.Total, DefaultTotal)
+	return context.WithTimeoutCause(ctx, total, fmt.Errorf("not all was fetched within %v (a longer --max-time, or 0 "+
+		"for no bound, lets it take its time)", total))
+}
+
+// Progress observes what is fetched. Calls come from one goroutine.
 type Progress interface {
+	// Begin is called at most once: files in all, bytes already on disk, bytes in all. A model that is stored already
+	// and one that is refused for its config need none.
 	Begin(files int, have, total int64)
+	// File is called before each file that is fetched.
 	File(name string)
+	// Advance tells bytes fetched; they are negative when bytes told before are thrown away.
 	Advance(bytes int64)
+	// Waiting tells why and for how long nothing will happen; also before Begin.
 	Waiting(reason error, wait time.Duration)
+	// Converting is called when all is fetched and the weights are to be converted, which takes seconds.
+	Converting()
 }
 
 // silent is the Progress of those who give none.
@@ -57,29 +82,15 @@ func (silent) Begin(int, int64, int64)      {}
 func (silent) File(string)                  {}
 func (silent) Advance(int64)                {}
 func (silent) Waiting(error, time.Duration) {}
-
-var _ Progress = silent{}
+func (silent) Converting()                  {}
 
 func (o Options) withDefaults() Options {
-	if o.Endpoint == "" {
-		o.Endpoint = DefaultEndpoint
-	}
-	o.Endpoint = strings.TrimRight(o.Endpoint, "/")
-	if o.Progress == nil {
-		o.Progress = silent{}
-	}
-	if o.Attempts <= 0 {
-		o.Attempts = 5
-	}
-	if o.WaitMin <= 0 {
-		o.WaitMin = time.Second
-	}
-	if o.WaitMax <= 0 {
-		o.WaitMax = time.Minute
-	}
-	if o.Stall <= 0 {
-		o.Stall = time.Minute
-	}
+	o.Endpoint = strings.TrimRight(cmp.Or(o.Endpoint, DefaultEndpoint), "/")
+	o.Progress = cmp.Or[Progress](o.Progress, silent{})
+	o.Attempts = cmp.Or(max(o.Attempts, 0), 5)
+	o.WaitMin = cmp.Or(max(o.WaitMin, 0), time.Second)
+	o.WaitMax = cmp.Or(max(o.WaitMax, 0), time.Minute)
+	o.Stall = cmp.Or(max(o.Stall, 0), time.Minute)
 	return o
 }
 

@@ -47,7 +47,7 @@ func parseArchive(r io.ReaderAt, size int64) (*File, error) {
 		return nil, errors.New("the archive is not one of torch.save: it has no data.pkl")
 	}
 	if order, ok := files[root+"byteorder"]; ok {
-		content, err := readStored(order, 64)
+		content, err := readStored(order, size, 64)
 		if err != nil {
 			return nil, err
 		}
@@ -55,7 +55,7 @@ func parseArchive(r io.ReaderAt, size int64) (*File, error) {
 			return nil, fmt.Errorf("storages of byte order %q are not read", got)
 		}
 	}
-	data, err := readStored(files[root+"data.pkl"], maxPickleBytes)
+	data, err := readStored(files[root+"data.pkl"], size, maxPickleBytes)
 	if err != nil {
 		return nil, err
 	}
@@ -110,13 +110,13 @@ func stored(f *zip.File, size int64) (int64, error) {
 }
 
 // readStored reads a small file of the archive.
-func readStored(f *zip.File, limit uint64) ([]byte, error) {
+func readStored(f *zip.File, size int64, limit uint64) ([]byte, error) {
 	if f.UncompressedSize64 > limit {
 		return nil, fmt.Errorf("%.100q has %d bytes, more than the %d that are accepted", f.Name, f.UncompressedSize64,
 			limit)
 	}
-	if f.Method != zip.Store || f.CompressedSize64 != f.UncompressedSize64 {
-		return nil, fmt.Errorf("%.100q is compressed, which torch.save never does", f.Name)
+	if _, err := stored(f, size); err != nil {
+		return nil, err
 	}
 	content, err := f.Open()
 	if err != nil {

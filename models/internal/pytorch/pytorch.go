@@ -115,7 +115,7 @@ func Parse(r io.ReaderAt, size int64) (*File, error) {
 // OpenShards reads an index and the files that it names, as Open does, and finds every tensor of the index in the file
 // that it is said to be in.
 func OpenShards(index string) (*File, error) {
-	names, err := ShardNames(index)
+	names, err := safetensors.WeightMap(index, ".bin")
 	if err != nil {
 		return nil, err
 	}
@@ -146,9 +146,6 @@ func OpenShards(index string) (*File, error) {
 	return merged, nil
 }
 
-// ShardNames reads the weight_map of an index: the name of the file for every tensor.
-func ShardNames(index string) (map[string]string, error) { return safetensors.WeightMap(index, ".bin") }
-
 // Tensors lists the tensors in the order of the state dict, of shards shard by shard. Callers must not modify it.
 func (f *File) Tensors() []Tensor { return f.tensors }
 
@@ -167,7 +164,7 @@ func (f *File) Verify(ctx context.Context) error {
 	for _, entry := range f.entries {
 		content, err := entry.Open()
 		if err == nil {
-			_, err = io.CopyBuffer(struct{ io.Writer }{io.Discard}, contextReader{ctx, content}, buffer)
+			_, err = io.CopyBuffer(contextWriter{ctx, io.Discard}, content, buffer)
 			content.Close()
 		}
 		if err != nil {
@@ -183,16 +180,4 @@ func damaged(err error) error {
 		return fmt.Errorf("%w (%w)", errCut, err)
 	}
 	return err
-}
-
-type contextReader struct {
-	ctx context.Context
-	io.Reader
-}
-
-func (r contextReader) Read(p []byte) (int, error) {
-	if err := r.ctx.Err(); err != nil {
-		return 0, err
-	}
-	return r.Reader.Read(p)
 }

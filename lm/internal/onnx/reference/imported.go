@@ -20,22 +20,18 @@ func constant(t *onnx.Tensor, shape ...int) Array {
 	for _, x := range t.Ints {
 		a.Data = append(a.Data, float64(x))
 	}
-	switch t.DType {
-	case onnx.Bool, onnx.Uint8:
-		for _, x := range t.Raw {
-			a.Data = append(a.Data, float64(x))
-		}
-	case onnx.Int32:
-		for at := 0; at+4 <= len(t.Raw); at += 4 {
-			a.Data = append(a.Data, float64(int32(little.LittleEndian.Uint32(t.Raw[at:]))))
-		}
-	case onnx.Float16:
-		for at := 0; at+2 <= len(t.Raw); at += 2 {
-			a.Data = append(a.Data, float64(float16.Frombits(little.LittleEndian.Uint16(t.Raw[at:])).Float32()))
-		}
-	case onnx.Double:
-		for at := 0; at+8 <= len(t.Raw); at += 8 {
-			a.Data = append(a.Data, math.Float64frombits(little.LittleEndian.Uint64(t.Raw[at:])))
+	number := map[onnx.DType]func(b []byte) float64{
+		onnx.Bool:  func(b []byte) float64 { return float64(b[0]) },
+		onnx.Uint8: func(b []byte) float64 { return float64(b[0]) },
+		onnx.Int32: func(b []byte) float64 { return float64(int32(little.LittleEndian.Uint32(b))) },
+		onnx.Float16: func(b []byte) float64 {
+			return float64(float16.Frombits(little.LittleEndian.Uint16(b)).Float32())
+		},
+		onnx.Double: func(b []byte) float64 { return math.Float64frombits(little.LittleEndian.Uint64(b)) },
+	}[t.DType]
+	if n := size(shape); len(t.Raw) > 0 {
+		for b := range slices.Chunk(t.Raw, len(t.Raw)/n) {
+			a.Data = append(a.Data, number(b))
 		}
 	}
 	return a
@@ -48,56 +44,19 @@ func truth(b bool) float64 {
 	return 0
 }
 
-// comparisons and the like, of two inputs.
-var imported = map[string]func(a, b float64) float64{
-	"Pow": math.Pow, "Max": math.Max, "Min": math.Min,
-	"Equal":          func(a, b float64) float64 { return truth(a == b) },
-	"Less":           func(a, b float64) float64 { return truth(a < b) },
-	"LessOrEqual":    func(a, b float64) float64 { return truth(a <= b) },
-	"Greater":        func(a, b float64) float64 { return truth(a > b) },
-	"GreaterOrEqual": func(a, b float64) float64 { return truth(a >= b) },
-	"And":            func(a, b float64) float64 { return truth(a != 0 && b != 0) },
-	"Or":             func(a, b float64) float64 { return truth(a != 0 || b != 0) },
-}
-
 // applyImported evaluates the operators that only imported graphs have.
 func applyImported(n *onnx.Node, in []Array) ([]Array, error) {
-	if f, ok := imported[n.Op]; ok && len(in) == 2 {
-		return []Array{zip(in[0], in[1], f)}, nil
-	}
-	mapped := func(f func(float64) float64) ([]Array, error) {
-		out := New(in[0].Shape...)
-		for i, x := range in[0].Data {
-			out.Data[i] = f(x)
-		}
-		return []Array{out}, nil
-	}
 	switch n.Op {
-	case "Not":
-		return mapped(func(x float64) float64 { return truth(x == 0) })
-	case "IsNaN":
-		return mapped(func(x float64) float64 { return truth(math.IsNaN(x)) })
-	case "Abs":
-		return mapped(math.Abs)
-	case "Ceil":
-		return mapped(math.Ceil)
-	case "Floor":
-		return mapped(math.Floor)
-	case "Reciprocal":
-		return mapped(func(x float64) float64 { return 1 / x })
 	case "Where":
-		chosen := zip(in[0], in[1], func(c, a float64) float64 {
-			if c == 0 {
-				return math.Inf(1) // marks what the other fills; the inputs are finite
+		out := New(broadcast(in[0].Shape, broadcast(in[1].Shape, in[2].Shape))...)
+		each(out.Shape, func(k int, c []int) {
+			from := in[2]
+			if in[0].Data[in[0].index(c)] != 0 {
+				from = in[1]
 			}
-			return a
+			out.Data[k] = from.Data[from.index(c)]
 		})
-		return []Array{zip(chosen, in[2], func(c, b float64) float64 {
-			if math.IsInf(c, 1) {
-				return b
-			}
-			return c
-		})}, nil
+		return []Array{out}, nil
 	case "Unsqueeze":
 		shape, axes := []int{}, whole(in[1])
 		rank, k := len(in[0].Shape)+len(axes), 0
@@ -154,9 +113,6 @@ func applyImported(n *onnx.Node, in []Array) ([]Array, error) {
 }
 
 func concat(in []Array, axis int) Array {
-	if axis < 0 {
-		axis += len(in[0].Shape)
-	}
 	out := Array{Shape: slices.Clone(in[0].Shape)}
 	out.Shape[axis] = 0
 	for _, a := range in {

@@ -108,6 +108,10 @@ var unary = map[string]func(float64) float64{
 	"Cast":     func(x float64) float64 { return x },
 	"Sigmoid":  func(x float64) float64 { return 1 / (1 + math.Exp(-x)) },
 	"Relu":     func(x float64) float64 { return max(x, 0) },
+	"Abs":      math.Abs, "Ceil": math.Ceil, "Floor": math.Floor,
+	"Reciprocal": func(x float64) float64 { return 1 / x },
+	"Not":        func(x float64) float64 { return truth(x == 0) },
+	"IsNaN":      func(x float64) float64 { return truth(math.IsNaN(x)) },
 	"Sign": func(x float64) float64 {
 		switch {
 		case x > 0:
@@ -126,6 +130,14 @@ var binary = map[string]func(a, b float64) float64{
 	"Mul": func(a, b float64) float64 { return a * b },
 	"Div": func(a, b float64) float64 { return a / b },
 	"Mod": func(a, b float64) float64 { return a - b*math.Floor(a/b) }, // of whole numbers
+	"Pow": math.Pow, "Max": math.Max, "Min": math.Min,
+	"Equal":          func(a, b float64) float64 { return truth(a == b) },
+	"Less":           func(a, b float64) float64 { return truth(a < b) },
+	"LessOrEqual":    func(a, b float64) float64 { return truth(a <= b) },
+	"Greater":        func(a, b float64) float64 { return truth(a > b) },
+	"GreaterOrEqual": func(a, b float64) float64 { return truth(a >= b) },
+	"And":            func(a, b float64) float64 { return truth(a != 0 && b != 0) },
+	"Or":             func(a, b float64) float64 { return truth(a != 0 || b != 0) },
 }
 
 func apply(n *onnx.Node, in []Array) ([]Array, error) {
@@ -136,10 +148,13 @@ func apply(n *onnx.Node, in []Array) ([]Array, error) {
 		}
 		return []Array{out}, nil
 	}
-	if f, ok := binary[n.Op]; ok {
+	if f, ok := binary[n.Op]; ok && len(in) == 2 {
 		return []Array{zip(in[0], in[1], f)}, nil
 	}
 	axis := int(attribute(n, "axis", int64(0)))
+	if axis < 0 && len(in) > 0 {
+		axis += len(in[0].Shape)
+	}
 	switch n.Op {
 	case "Gelu":
 		return []Array{gelu(in[0], attribute(n, "approximate", ""))}, nil
@@ -188,9 +203,6 @@ func apply(n *onnx.Node, in []Array) ([]Array, error) {
 		}
 		return []Array{out}, nil
 	case "Gather":
-		if axis < 0 {
-			axis += len(in[0].Shape)
-		}
 		return []Array{gather(in[0], in[1], axis)}, nil
 	case "GatherElements":
 		out := New(in[1].Shape...)

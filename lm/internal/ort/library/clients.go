@@ -1,6 +1,7 @@
 package library
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -26,31 +27,26 @@ func (p pip) bring(ctx context.Context, pin pin, folder string, show *progress) 
 		pin.tag,
 		"--retries", "1", "--timeout", "10", "--dest", folder, pin.name + "==" + pin.release()}
 	// pip downloads into the temporary folder, which is ours so that it can be watched and goes when we go.
-	temporary := filepath.Join(folder, "temporary")
-	if err := os.Mkdir(temporary, 0o755); err != nil {
+	if err := os.Mkdir(filepath.Join(folder, "temporary"), 0o755); err != nil {
 		return brought{}, err
-	}
-	environment := []string{
-		"PIP_REQUIRE_VIRTUALENV=0", // nothing is installed here, whatever the configuration asks for
-		"TMPDIR=" + temporary, "TEMP=" + temporary, "TMP=" + temporary,
 	}
 	for _, command := range [][]string{{"pip"}, {"pip3"}, {"python3", "-m", "pip"}, {"python", "-m", "pip"},
 		{"py", "-m", "pip"}} {
-		err := client{
-			command: append(command, arguments...), folder: folder, environment: environment,
-			watch: folder, stall: p.stall, explain: explainPip,
-		}.run(ctx, "pip", pin.size, show)
+		err := p.run(ctx, append(command, arguments...), folder, pin.size, show)
 		if errors.Is(err, exec.ErrNotFound) || (err != nil && strings.Contains(err.Error(), "No module named pip")) {
 			continue
 		}
 		if err != nil { // it would only repeat itself under the next name
 			return brought{}, err
 		}
-		path, err := onlyFile(folder, "*.whl")
+		found, err := filepath.Glob(filepath.Join(folder, "*.whl"))
+		if err == nil && len(found) != 1 {
+			err = fmt.Errorf("the client left %d files *.whl, expected one", len(found))
+		}
 		if err != nil {
 			return brought{}, err
 		}
-		return verified(path, pin.sha256)
+		return verified(found[0], pin.sha256)
 	}
 	return brought{}, errors.New("no pip client on this machine")
 }
@@ -71,31 +67,22 @@ func explainPip(words string) string {
 	return reason
 }
 
-// client is one call of a package client.
-type client struct {
-	command     []string
-	folder      string   // in which it runs
-	environment []string // added to ours
-	// watch is the folder whose growth shows that something comes; empty: nothing is watched.
-	watch string
-	stall time.Duration // 0: clientStall
-	// explain finds the reason in what the client wrote to its standard error; nil: its first line.
-	explain func(string) string
-}
-
-// run returns exec.ErrNotFound when there is no such client, and else, when it fails, its own reason. When ctx ends, or
-// nothing comes for long, the client and all that it started are killed.
-func (c client) run(ctx context.Context, name string, size int64, show *progress) error {
-	path, err := exec.LookPath(c.command[0])
+// run runs a client in a folder, whose growth shows that something comes. It returns exec.ErrNotFound when there is no
+// such client, and else, when it fails, its own reason. When ctx ends, or nothing comes for long, the client and all
+// that it started are killed.
+func (p pip) run(ctx context.Context, arguments []string, folder string, size int64, show *progress) error {
+	path, err := exec.LookPath(arguments[0])
 	if err != nil {
 		return exec.ErrNotFound
 	}
-	show.begin(name, size)
+	show.begin("pip", size)
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	command := exec.CommandContext(ctx, path, c.command[1:]...)
-	command.Dir = c.folder
-	command.Env = append(os.Environ(), c.environment...)
+	command := exec.CommandContext(ctx, path, arguments[1:]...)
+	command.Dir = folder
+	temporary := filepath.Join(folder, "temporary")
+	command.Env = append(os.Environ(), "TMPDIR="+temporary, "TEMP="+temporary, "TMP="+temporary,
+		"PIP_REQUIRE_VIRTUALENV=0") // nothing is installed here, whatever the configuration asks for
 	words := &head{limit: 16 << 10}
 	command.Stderr = words
 	command.WaitDelay = 2 * time.Second
@@ -105,7 +92,7 @@ func (c client) run(ctx context.Context, name string, size int64, show *progress
 	finished := make(chan struct{})
 	go func() {
 		defer close(watched)
-		c.watchGrowth(finished, cancel, show)
+		p.watchGrowth(arguments[0], folder, finished, cancel, show)
 	}()
 	err = command.Run()
 	close(finished)
@@ -116,10 +103,8 @@ func (c client) run(ctx context.Context, name string, size int64, show *progress
 	case ctx.Err() != nil:
 		return context.Cause(ctx)
 	}
-	if c.explain != nil {
-		if reason := c.explain(words.String()); reason != "" {
-			return errors.New(reason)
-		}
+	if reason := explainPip(words.String()); reason != "" {
+		return errors.New(reason)
 	}
 	if first, _, _ := strings.Cut(strings.TrimSpace(words.String()), "\n"); first != "" {
 		return errors.New(shorten(first, 200))
@@ -128,14 +113,9 @@ func (c client) run(ctx context.Context, name string, size int64, show *progress
 }
 
 // watchGrowth shows how much has come, and cancels when nothing comes for long.
-func (c client) watchGrowth(finished <-chan struct{}, cancel context.CancelCauseFunc, show *progress) {
-	if c.watch == "" {
-		return
-	}
-	stall := c.stall
-	if stall == 0 {
-		stall = clientStall
-	}
+func (p pip) watchGrowth(name, folder string, finished <-chan struct{}, cancel context.CancelCauseFunc,
+	show *progress) {
+	stall := cmp.Or(p.stall, clientStall)
 	tick := time.NewTicker(100 * time.Millisecond)
 	defer tick.Stop()
 	last, since := int64(-1), time.Now()
@@ -145,13 +125,13 @@ func (c client) watchGrowth(finished <-chan struct{}, cancel context.CancelCause
 			return
 		case <-tick.C:
 		}
-		size := folderSize(c.watch)
+		size := folderSize(folder)
 		show.at(size)
 		if size != last {
 			last, since = size, time.Now()
 		}
 		if time.Since(since) > stall {
-			cancel(fmt.Errorf("%s brought nothing for %v", c.command[0], stall))
+			cancel(fmt.Errorf("%s brought nothing for %v", name, stall))
 			return
 		}
 	}
@@ -170,18 +150,6 @@ func folderSize(folder string) int64 {
 		return nil
 	})
 	return size
-}
-
-// onlyFile is the one file in folder that matches.
-func onlyFile(folder, pattern string) (string, error) {
-	found, err := filepath.Glob(filepath.Join(folder, pattern))
-	if err != nil {
-		return "", err
-	}
-	if len(found) != 1 {
-		return "", fmt.Errorf("the client left %d files %s, expected one", len(found), pattern)
-	}
-	return found[0], nil
 }
 
 // head keeps the beginning of what is written.

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/gofrs/flock"
+	"github.com/google/renameio/v2/maybe"
 
 	"infill/internal/object"
 )
@@ -24,7 +25,7 @@ func Fetch(ctx context.Context, o Options) (Library, error) {
 	}
 	if len(o.pins) == 0 {
 		return Library{}, fmt.Errorf("no onnxruntime library of version %s is published for %s; build one and name "+
-			"it in %s", o.version(), o.platform(), Variable)
+			"it in %s", o.variant().version, o.platform(), Variable)
 	}
 	folder := o.folder()
 	shelf := filepath.Dir(folder)
@@ -47,7 +48,7 @@ func Fetch(ctx context.Context, o Options) (Library, error) {
 	sweep(shelf)
 
 	start := time.Now()
-	show.line("fetching onnxruntime %s for %s", o.version(), o.platform())
+	show.line("fetching onnxruntime %s for %s", o.variant().version, o.platform())
 	var failures []string
 	for _, pin := range o.pins {
 		err := o.fetchFrom(ctx, pin, folder, show)
@@ -71,7 +72,7 @@ func Fetch(ctx context.Context, o Options) (Library, error) {
 	}
 	return Library{}, fmt.Errorf("cannot fetch onnxruntime %s for %s; tried %s; connect this machine and run `infill "+
 		"setup`, or name a library of version %s or newer in %s",
-		o.version(), o.platform(), strings.Join(failures, "; "), MinimumVersion, Variable)
+		o.variant().version, o.platform(), strings.Join(failures, "; "), MinimumVersion, Variable)
 }
 
 // acquire waits for the lock, saying so when it must wait.
@@ -135,7 +136,7 @@ func (o Options) fetchFrom(ctx context.Context, pin pin, folder string, show *pr
 	if err != nil {
 		return err
 	}
-	if err := writeSynced(filepath.Join(unpacked, manifestName), append(data, '\n')); err != nil {
+	if err := maybe.WriteFile(filepath.Join(unpacked, manifestName), append(data, '\n'), 0o644); err != nil {
 		return err
 	}
 	if ctx.Err() != nil {
@@ -156,14 +157,4 @@ func replace(finished, folder, old string) error {
 		return err
 	}
 	return syncFolder(filepath.Dir(folder))
-}
-
-// writeSynced writes a new file and waits until it is on disk.
-func writeSynced(path string, data []byte) error {
-	file, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
-	if err != nil {
-		return err
-	}
-	_, err = file.Write(data)
-	return errors.Join(err, file.Sync(), file.Close())
 }

@@ -28,6 +28,7 @@ import (
 	"iter"
 	"path/filepath"
 	"runtime"
+	"strings"
 
 	"infill/models"
 )
@@ -97,7 +98,7 @@ func (o Options) withDefaults() (Options, error) {
 		o.pins = o.published()
 	}
 	if o.sources == nil {
-		o.sources = sources(o.version())
+		o.sources = sources(o.variant().version)
 	}
 	if o.candidates == nil {
 		o.candidates = candidates
@@ -105,35 +106,31 @@ func (o Options) withDefaults() (Options, error) {
 	return o, nil
 }
 
-// version is the release that Fetch brings.
-func (o Options) version() string {
+// variant is a build of onnxruntime: the provider that it has beside the CPU, the file of that, and its version.
+type variant struct{ name, provider, version string }
+
+func (o Options) variant() variant {
 	switch {
 	case o.CUDA:
-		return cudaVersion
+		return variant{"CUDA", "onnxruntime_providers_cuda", cudaVersion}
 	case o.OpenVINO:
-		return openVINOVersion
+		return variant{"OpenVINO", "onnxruntime_providers_openvino", openVINOVersion}
 	}
-	return Version
+	return variant{version: Version}
 }
 
 // folder is the cache folder of the variant asked for.
 func (o Options) folder() string {
 	name := o.goos + "-" + o.goarch
-	switch {
-	case o.CUDA:
-		name += "-cuda"
-	case o.OpenVINO:
-		name += "-openvino"
+	if v := o.variant(); v.name != "" {
+		name += "-" + strings.ToLower(v.name)
 	}
-	return filepath.Join(o.CacheDir, "onnxruntime", o.version(), name)
+	return filepath.Join(o.CacheDir, "onnxruntime", o.variant().version, name)
 }
 
 func (o Options) platform() string {
-	switch {
-	case o.CUDA:
-		return fmt.Sprintf("%s/%s with CUDA", o.goos, o.goarch)
-	case o.OpenVINO:
-		return fmt.Sprintf("%s/%s with OpenVINO", o.goos, o.goarch)
+	if v := o.variant(); v.name != "" {
+		return fmt.Sprintf("%s/%s with %s", o.goos, o.goarch, v.name)
 	}
 	return o.goos + "/" + o.goarch
 }
@@ -141,16 +138,12 @@ func (o Options) platform() string {
 // provider is the file that holds the provider asked for, and its name; none for a library that runs on the CPU by
 // itself.
 func (o Options) provider() (file, name string) {
+	v := o.variant()
 	switch {
-	case o.CUDA:
-		file, name = "onnxruntime_providers_cuda", "CUDA"
-	case o.OpenVINO:
-		file, name = "onnxruntime_providers_openvino", "OpenVINO"
-	default:
+	case v.name == "":
 		return "", ""
+	case o.goos == "windows":
+		return v.provider + ".dll", v.name
 	}
-	if o.goos == "windows" {
-		return file + ".dll", name
-	}
-	return "lib" + file + ".so", name
+	return "lib" + v.provider + ".so", v.name
 }

@@ -1,9 +1,6 @@
 package library
 
-import (
-	"strconv"
-	"strings"
-)
+import "fmt"
 
 // MinimumVersion is the oldest onnxruntime that serves: the binding speaks version 24 of the C interface, and each
 // release offers its own version of the interface and all before it.
@@ -18,15 +15,6 @@ func Serves(version string) bool {
 }
 
 func release(version string) (major, minor int, ok bool) {
-	first, rest, found := strings.Cut(version, ".")
-	if !found {
-		return 0, 0, false
-	}
-	second, _, _ := strings.Cut(rest, ".")
-	major, err := strconv.Atoi(first)
-	if err != nil {
-		return 0, 0, false
-	}
-	minor, err = strconv.Atoi(second)
-	return major, minor, err == nil
+	n, _ := fmt.Sscanf(version, "%d.%d", &major, &minor)
+	return major, minor, n == 2
 }

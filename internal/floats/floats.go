@@ -1,12 +1,14 @@
-// Package finite finds weights that no model can calculate with: those that are no numbers, and those so large that
-// sums overflow.
-package finite
+// Package floats reads weights in the formats that they are stored in, and finds those that no model can calculate
+// with: those that are no numbers, and those so large that sums overflow.
+package floats
 
 import (
 	"encoding/binary"
 	"fmt"
 	"io"
 	"math"
+
+	"github.com/x448/float16"
 )
 
 // Format is how numbers are written, little-endian.
@@ -23,6 +25,24 @@ const (
 
 // size is the bytes of a number.
 func (f Format) size() int64 { return [noFormat]int64{0, 2, 2, 4, 8}[f] }
+
+// Float32s reads numbers, rounded to the nearest where they have 64 bits.
+func (f Format) Float32s(raw []byte) []float32 {
+	values := make([]float32, len(raw)/int(f.size()))
+	for i := range values {
+		switch f {
+		case Half:
+			values[i] = float16.Frombits(binary.LittleEndian.Uint16(raw[2*i:])).Float32()
+		case Brain:
+			values[i] = math.Float32frombits(uint32(binary.LittleEndian.Uint16(raw[2*i:])) << 16)
+		case Single:
+			values[i] = math.Float32frombits(binary.LittleEndian.Uint32(raw[4*i:]))
+		case Double:
+			values[i] = float32(math.Float64frombits(binary.LittleEndian.Uint64(raw[8*i:])))
+		}
+	}
+	return values
+}
 
 // largest is far above any weight of a model, and its square is far below what single precision holds.
 const largest = 1e15

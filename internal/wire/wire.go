@@ -1,0 +1,197 @@
+// Package wire reads protobuf messages by tables of their fields. The files may be large, and come from anyone: every
+// length is checked before anything is allocated, and only what a table names is read.
+package wire
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"unicode"
+	"unicode/utf8"
+
+	"google.golang.org/protobuf/encoding/protowire"
+)
+
+// Bounds on what a file may claim, far above any real one.
+const (
+	maxDepth = 8       // messages within messages
+	maxText  = 1 << 16 // bytes of a name
+)
+
+// Field is one field of a message, or a whole file: a number, or bytes of the file, which may be a message.
+type Field struct {
+	Kind     protowire.Type
+	Number   uint64 // of a field that is one; of a float its bits
+	From, To int64  // the bytes of any other
+	*file
+	depth int
+}
+
+// Fields are the fields of a message that are read.
+type Fields map[protowire.Number]func(Field) error
+
+// file reads single bytes of a large file in blocks.
+type file struct {
+	what  string
+	r     io.ReaderAt
+	at    int64
+	block []byte
+}
+
+// Open is a file of size bytes that holds one message. Its errors say that it is not what.
+func Open(r io.ReaderAt, size int64, what string) Field {
+	return Field{Kind: protowire.BytesType, To: size, file: &file{what: what, r: r}}
+}
+
+// bytes gives n bytes at an offset, n at most the size of a block; fewer at the end of the file.
+func (f *file) bytes(at int64, n int) ([]byte, error) {
+	const block = 64 << 10
+	if at < f.at || at+int64(n) > f.at+int64(len(f.block)) {
+		if f.block == nil {
+			f.block = make([]byte, 0, block)
+		}
+		got, err := f.r.ReadAt(f.block[:block], at)
+		if err != nil && !errors.Is(err, io.EOF) {
+			return nil, err
+		}
+		f.at, f.block = at, f.block[:got]
+	}
+	b := f.block[at-f.at:]
+	return b[:min(n, len(b))], nil
+}
+
+func (f *file) truncated() error { return f.damaged("a field reaches past the end") }
+
+func (f *file) damaged(format string, arguments ...any) error {
+	return fmt.Errorf("not %s, or a damaged one: "+format, append([]any{f.what}, arguments...)...)
+}
+
+// want refuses a field of another kind than the format gives it.
+func (f Field) want(kind protowire.Type) error {
+	if f.Kind != kind {
+		return f.damaged("a field of wire type %d where %d belongs", f.Kind, kind)
+	}
+	return nil
+}
+
+// Message reads the fields of a message, in the file's order.
+func (f Field) Message(fields Fields) error {
+	if err := f.want(protowire.BytesType); err != nil {
+		return err
+	}
+	if f.depth > maxDepth {
+		return errors.New("messages are nested too deeply")
+	}
+	for f.From < f.To {
+		head, err := f.bytes(f.From, int(min(20, f.To-f.From)))
+		if err != nil {
+			return err
+		}
+		number, kind, n := protowire.ConsumeTag(head)
+		if n < 0 {
+			return f.truncated()
+		}
+		field := Field{Kind: kind, file: f.file, depth: f.depth + 1}
+		value, k := consume(kind, head[n:])
+		if k < 0 {
+			return f.truncated()
+		}
+		f.From += int64(n + k)
+		if field.Number = value; kind == protowire.BytesType {
+			if value > uint64(f.To-f.From) {
+				return f.truncated()
+			}
+			field.Number, field.From, field.To = 0, f.From, f.From+int64(value)
+			f.From = field.To
+		}
+		if read := fields[number]; read != nil {
+			if err := read(field); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// consume reads a number, or the length of bytes; n is negative where there is none.
+func consume(kind protowire.Type, b []byte) (x uint64, n int) {
+	switch kind {
+	case protowire.VarintType, protowire.BytesType:
+		return protowire.ConsumeVarint(b)
+	case protowire.Fixed32Type:
+		y, n := protowire.ConsumeFixed32(b)
+		return uint64(y), n
+	case protowire.Fixed64Type:
+		return protowire.ConsumeFixed64(b)
+	}
+	return 0, -1
+}
+
+// Bytes gives the bytes of a field, of at most limit bytes.
+func (f Field) Bytes(limit int64) ([]byte, error) {
+	if err := f.want(protowire.BytesType); err != nil {
+		return nil, err
+	}
+	if f.To-f.From > limit {
+		return nil, fmt.Errorf("a field of %d bytes, more than the %d that it can sensibly have", f.To-f.From, limit)
+	}
+	b := make([]byte, f.To-f.From)
+	n, err := f.r.ReadAt(b, f.From)
+	if n == len(b) {
+		return b, nil
+	}
+	if err == nil || errors.Is(err, io.EOF) {
+		err = f.truncated()
+	}
+	return nil, err
+}
+
+// Packed visits the numbers of a repeated field, which may come one by one or together.
+func (f Field) Packed(kind protowire.Type, limit int64, visit func(uint64)) error {
+	if f.Kind == kind {
+		visit(f.Number)
+		return nil
+	}
+	b, err := f.Bytes(limit)
+	for err == nil && len(b) > 0 {
+		x, n := consume(kind, b)
+		if n < 0 {
+			return f.truncated()
+		}
+		visit(x)
+		b = b[n:]
+	}
+	return err
+}
+
+// Text reads a name, which errors can print.
+func Text(to *string) func(Field) error {
+	return func(f Field) error {
+		b, err := f.Bytes(maxText)
+		if err != nil {
+			return err
+		}
+		if !utf8.Valid(b) || bytes.ContainsFunc(b, unicode.IsControl) {
+			return f.damaged("the name %.60q", b)
+		}
+		*to = string(b)
+		return nil
+	}
+}
+
+// Int reads a whole number.
+func Int[T ~int | ~int32 | ~int64 | ~uint64](to *T) func(Field) error {
+	return func(f Field) error {
+		*to = T(f.Number)
+		return f.want(protowire.VarintType)
+	}
+}
+
+// Bits reads the bits of a number in single precision.
+func Bits(to *uint32) func(Field) error {
+	return func(f Field) error {
+		*to = uint32(f.Number)
+		return f.want(protowire.Fixed32Type)
+	}
+}
