@@ -179,9 +179,7 @@ func (l *textLaw) support(state []int, slot int) []int {
 	v := &l.plan.variables[s.variable]
 	slots := l.byVariable[s.variable]
 	switch {
-	case v.words != nil:
-		return l.wordPieces(v, state, slot)
-	case v.spell != nil:
+	case v.words != nil || v.spell != nil:
 		pieces := l.plan.piecesOf(s.variable)
 		word := slices.Repeat([]int{samplers.Open}, pieces)
 		for _, other := range slots {
@@ -191,6 +189,9 @@ func (l *textLaw) support(state []int, slot int) []int {
 		}
 		if token := word[s.place%pieces]; token != samplers.Open {
 			return []int{token}
+		}
+		if v.words != nil {
+			return agreeing(v.words, word, s.place%pieces)
 		}
 		return v.spell(word, s.place%pieces)
 	}
@@ -231,23 +232,6 @@ func (l *textLaw) settling(slots []int) []int {
 		}
 	}
 	return all
-}
-
-// wordPieces are the tokens of a slot in the listed words that agree with a state.
-func (l *textLaw) wordPieces(v *variable, state []int, slot int) []int {
-	pieces := l.plan.piecesOf(l.slots[slot].variable)
-	var tokens []int
-next:
-	for _, word := range v.words {
-		for _, other := range l.byVariable[l.slots[slot].variable] {
-			if state[other] != samplers.Open && state[other] != word[l.slots[other].place%pieces] {
-				continue next
-			}
-		}
-		tokens = append(tokens, word[l.slots[slot].place%pieces])
-	}
-	slices.Sort(tokens)
-	return slices.Compact(tokens)
 }
 
 // allows judges the tokens of all slots.

@@ -80,5 +80,8 @@ func Open(o OpenOptions) (*Filler, error) {
 		}
 	}
 	f.model.Name, f.model.SHA256 = bundle.Name, bundle.SHA256
+	if joint := bundle.Manifest.Joint; joint != nil {
+		f.model.Joint = *joint
+	}
 	return f, nil
 }

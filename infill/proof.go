@@ -159,7 +159,9 @@ func (p *proof) prepare(ctx context.Context, model LanguageModel, plans []*layou
 			continue
 		}
 		add(text.existing(law, list), existingWord, weights.Existing, weights.Existing)
-		add(text.invented(law, list), inventedWord, weights.Invented, weights.Existing)
+		if !plan.known {
+			add(text.invented(law, list), inventedWord, weights.Invented, weights.Existing)
+		}
 	}
 	var err error
 	p.search, err = samplers.NewSearch(p.laws)
