@@ -36,6 +36,8 @@ type Imported struct {
 	// read by them.
 	ExportedType   string `json:"exported_model_type,omitempty"`
 	TokenizerClass string `json:"tokenizer_class,omitempty"`
+	// Segments is [Config].Segments, where the exporter's config.json says how many there are.
+	Segments int `json:"segments,omitempty"`
 	// Gradient tells whether the graph can be differentiated; where not, NoGradient says why.
 	Gradient   bool   `json:"gradient"`
 	NoGradient string `json:"no_gradient,omitempty"`
@@ -65,6 +67,7 @@ func parseImported(data []byte) (Config, error) {
 	return Config{
 		ModelType: importedFamily, Architectures: c.Architectures, VocabularySize: c.VocabularySize,
 		MaxPositions:     c.MaxPositions,
+		Segments:         min(c.Segments, 2),
 		IntermediateSize: 3072, Imported: &c,
 	}, nil
 }
