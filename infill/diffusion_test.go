@@ -91,7 +91,8 @@ func TestMaskedDiffusion(t *testing.T) {
 	}
 	o := DefaultOptions()
 	o.Mode, o.Fill, o.Top = ModeDecode, FillAny, 1
-	if r, err := f.Fill(t.Context(), question, o, nil); err != nil || len(r.Fills) != 1 || len(r.Fills[0].TokenIDs) != 4 {
+	r, err := f.Fill(t.Context(), question, o, nil)
+	if err != nil || len(r.Fills) != 1 || len(r.Fills[0].TokenIDs) != 4 {
 		t.Errorf("by confidence: %+v, %v", r, err)
 	}
 }

@@ -50,8 +50,8 @@ func Open(o OpenOptions) (*Filler, error) {
 	}
 	var f *Filler
 	f = newFiller(tokenizer, bundle.Config.MaxPositions, func(ctx context.Context) (LanguageModel, error) {
-		options := lm.Options{MaskID: tokenizer.MaskID(), SeparatorID: tokenizer.SeparatorID(), Device: o.Device, Threads: o.Threads, Precision: o.Precision,
-			Tell: o.Tell}
+		options := lm.Options{MaskID: tokenizer.MaskID(), SeparatorID: tokenizer.SeparatorID(), Device: o.Device,
+			Threads: o.Threads, Precision: o.Precision, Tell: o.Tell}
 		if o.FindLibrary != nil {
 			path, err := o.FindLibrary(ctx)
 			if err != nil {

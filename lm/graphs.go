@@ -12,7 +12,9 @@ import (
 )
 
 // graphOf writes a graph of a bundle's model, in which a separator ends the first text of a pair.
-func graphOf(b *models.Bundle, separator int, write func(name string, m graphs.Model) (*onnx.Graph, error)) (*onnx.Graph, error) {
+func graphOf(
+	b *models.Bundle, separator int, write func(name string, m graphs.Model) (*onnx.Graph, error),
+) (*onnx.Graph, error) {
 	if b.Graph == "" {
 		return write(b.Name, bert.Model{Bundle: b, Separator: separator})
 	}
@@ -39,7 +41,9 @@ func checkFinite(b *models.Bundle) error {
 func padded(b *models.Bundle) bool { return b.Graph == "" && bert.Model{Bundle: b}.Padded() }
 
 // gradientOf is [graphOf] for graphs with a backward pass.
-func gradientOf(b *models.Bundle, separator int, write func(name string, m graphs.Model) (*onnx.Graph, error)) (*onnx.Graph, error) {
+func gradientOf(
+	b *models.Bundle, separator int, write func(name string, m graphs.Model) (*onnx.Graph, error),
+) (*onnx.Graph, error) {
 	g, err := graphOf(b, separator, write)
 	if err != nil && b.Graph != "" && !b.Config.Imported.Gradient {
 		err = &noGradientError{b.Name, err} // what the import told already

@@ -258,8 +258,8 @@ func TestImportedSegments(t *testing.T) {
 			os.WriteFile(filepath.Join(dir, "model.onnx"), content, 0o600)); err != nil {
 			t.Fatal(err)
 		}
-		bundle, err := lm.Import(t.Context(), &models.Store{Dir: t.TempDir()}, filepath.Join(dir, "model.onnx"), "segments",
-			dir, 24)
+		bundle, err := lm.Import(t.Context(), &models.Store{Dir: t.TempDir()}, filepath.Join(dir, "model.onnx"),
+			"segments", dir, 24)
 		if err != nil {
 			t.Fatal(err)
 		}

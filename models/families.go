@@ -153,8 +153,8 @@ func parseELECTRA(r *configReader, c *Config) {
 	c.HeadActivation = "gelu" // whatever the layers use
 }
 
-// parseRoBERTa: positions are counted from the padding id + 1, and the table has as many rows more. Both texts of a pair
-// are of the first segment, however many have embeddings.
+// parseRoBERTa: positions are counted from the padding id + 1, and the table has as many rows more. Both texts of a
+// pair are of the first segment, however many have embeddings.
 func parseRoBERTa(r *configReader, c *Config) {
 	r.padding(c, 1)
 	r.standard(c, c.PaddingID+1)
@@ -308,7 +308,8 @@ func parseESMC(r *configReader, c *Config) {
 		r.fields["max_position_embeddings"] = json.RawMessage("2048")
 	}
 	r.standard(c, 0)
-	c.TypeVocabularySize, c.Segments, c.LayerNormEpsilon = 0, 0, 1e-5 // the second is written into the reference implementation
+	c.TypeVocabularySize, c.Segments = 0, 0
+	c.LayerNormEpsilon = 1e-5 // written into the reference implementation
 	c.Activation, c.HeadActivation = r.activation("hidden_act", "silu"), "gelu"
 	c.TieWordEmbeddings = false
 	c.PreNorm = &PreNorm{AttentionBias: r.flag("attention_bias", false), FeedForwardBias: r.flag("mlp_bias", false),

@@ -43,7 +43,7 @@ type Rows struct {
 	IDs     *onnx.Value // [rows × tokens]
 	Queries *onnx.Value // [rows × queries], r·tokens + position
 	Targets *onnx.Value // [rows·queries × 1], a token for each query
-	// Separator is the token that ends the first text of a pair, behind which segment 1 begins; 0: there is one segment.
+	// Separator is the token that ends the first text of a pair, behind which segment 1 begins; 0: there is one.
 	Separator int
 	// [rows × 1 × 1 × tokens], added to attention scores: 0, or very small at padding; nil: no padding
 	Bias *onnx.Value
