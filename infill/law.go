@@ -23,6 +23,7 @@ type textLaw struct {
 	temperature float64
 	texts       []lawText
 	slots       []lawSlot
+	words       []tokenize.Blank // those of the plan in all texts, First a slot of the law
 	byVariable  [][]int        // the slots of each variable
 	root        [][]float32    // log-probabilities of each slot while all are masked
 	rows        *int64         // that went through the model
@@ -71,6 +72,12 @@ func (f *Filler) newLaw(ctx context.Context, model LanguageModel, p *layout, tem
 			for place, slot := range v.slots {
 				l.slots[first+slot].variable, l.slots[first+slot].place = n, place
 				l.byVariable[n] = append(l.byVariable[n], first+slot)
+			}
+			for _, b := range p.words {
+				if b.First == p.variables[n].slots[0] {
+					b.First = first + v.slots[0]
+					l.words = append(l.words, b)
+				}
 			}
 		}
 		logp, err := model.MaskedLogProbabilities(ctx, text.template.IDs, text.template.Slots)
@@ -336,7 +343,7 @@ func (l *wordLaw) PartialConditionals(
 ) error {
 	return l.textLaw.PartialConditionals(ctx, asked, func(i int, logp []float32) {
 		a := asked[i]
-		for _, b := range l.plan.words {
+		for _, b := range l.words {
 			if a.Slot >= b.First && a.Slot < b.First+b.Slots {
 				known := a.State[b.First:a.Slot]
 				words := &l.list().forward[b.Slots]

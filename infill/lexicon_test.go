@@ -132,6 +132,42 @@ func TestListedPieces(t *testing.T) {
 	}
 }
 
+// TestLexiconTogether: of several texts a word has the product of its probabilities in each, by a lexicon as without.
+func TestLexiconTogether(t *testing.T) {
+	f := New(&fakeModel{positions: 64, bond: 1.5}, newTokenizer(t))
+	texts := []string{"the [MASK~.*seen.*] sat .", "on the rug the [MASK~.*seen.*] ran ."}
+	for _, list := range []string{"", "seen\nunseen\ncatseen\nunseenknown\nunseenseenknown\n"} {
+		if list != "" {
+			var err error
+			if f.lexicon, err = f.readLexicon(strings.NewReader(list)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		o := DefaultOptions()
+		o.Top = 300
+		product := map[string]float64{}
+		for i, text := range texts {
+			for _, fill := range fill(t, f, text, o).Fills {
+				if word := fill.Values[0]; i == 0 {
+					product[word] = *fill.Probability
+				} else {
+					product[word] *= *fill.Probability
+				}
+			}
+		}
+		o.Together = texts[1:]
+		r := fill(t, f, texts[0], o)
+		if !*r.Proven || len(r.Fills) != len(product) {
+			t.Fatalf("proven %v, %d fills of %d", *r.Proven, len(r.Fills), len(product))
+		}
+		for _, fill := range r.Fills {
+			if want := product[fill.Values[0]]; math.Abs(*fill.Probability/want-1) > 1e-5 {
+				t.Errorf("%q: %s has %v, want %v", list, fill.Values[0], *fill.Probability, want)
+			}
+		}
+	}
+}
+
 // TestEnglish: the list of the program is cut as the tokenizer cuts it, and has words that exist and no others.
 func TestEnglish(t *testing.T) {
 	f := openMini(t)

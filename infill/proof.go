@@ -151,10 +151,11 @@ func (p *proof) prepare(ctx context.Context, model LanguageModel, plans []*layou
 					law.LogWeight += logWeight(weights, b.Slots) - logWeight(existing, b.Slots)
 				}
 			}
+			law.LogWeight *= float64(1 + len(plan.others))
 			p.runs, p.texts = append(p.runs, r), append(p.texts, text)
 			p.laws, p.kinds = append(p.laws, law), append(p.kinds, kind)
 		}
-		if list == nil || len(plan.words) == 0 || len(plan.others) > 0 {
+		if list == nil || len(plan.words) == 0 {
 			add(law, anyWord, usualWeights, nil)
 			continue
 		}
