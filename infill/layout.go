@@ -107,7 +107,7 @@ func (p *layout) piecesOf(n int) int {
 
 // usualWeights are what words of two and of three pieces weigh, times their probability, where nothing tells which
 // exist: the probabilities of each number of pieces sum to one by themselves and say nothing of the number. Fitted to
-// held-out words by lab pieces, see docs/explanation/probabilities.md.
+// held-out words, see docs/measured/words.md.
 var usualWeights = []float64{0.5, 0.2}
 
 // logWeight is the weight of a word of so many pieces, in nats; beyond the last, each piece counts as the last did.

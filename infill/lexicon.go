@@ -132,9 +132,9 @@ func (v *vocabulary) readLexicon(r io.Reader) (*lexicon, error) {
 		slices.Reverse(pieces)
 		last.add(&l.backward, pieces, count)
 	}
-	if len(l.forward[1].words) == 0 {
-		return nil, fmt.Errorf("none of its %d lines is a word that the model has a token for: "+
-			"give a lexicon of the model's language, or none", lines)
+	if !slices.ContainsFunc(l.forward[:], func(c cutWords) bool { return len(c.words) > 0 }) {
+		return nil, fmt.Errorf("none of its %d lines is a word of up to %d pieces of the model's vocabulary: "+
+			"give a lexicon of the model's language, or none", lines, listedPieces)
 	}
 	first.finish(&l.forward)
 	last.finish(&l.backward)

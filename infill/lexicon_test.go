@@ -50,6 +50,17 @@ func TestLexicon(t *testing.T) {
 		pattern.Fills[0].Values[0] != "unseen" {
 		t.Errorf("un.* gives %q first", pattern.Fills[0].Values[0])
 	}
+	// Names may be of several pieces, all of them.
+	if f.lexicon, err = f.readLexicon(strings.NewReader("unseen\n")); err != nil {
+		t.Fatal(err)
+	}
+	names := fill(t, f, template, o)
+	for word, want := range map[string]float64{"seen": *find(without, "seen").Probability,
+		"unseen": usualWords.Existing[0]} {
+		if got := *find(names, word).Probability; math.Abs(got/want-1) > 1e-6 {
+			t.Errorf("by a list of names %s has %v, want %v", word, got, want)
+		}
+	}
 	for list, want := range map[string]string{
 		"":               "none of its 0 lines",
 		"zebra\n":        "none of its 1 lines",
