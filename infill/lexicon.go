@@ -193,7 +193,7 @@ func (v *vocabulary) cutter() func(word string) []int {
 	return func(word string) []int {
 		if pieces = pieces[:0]; len(going) == 0 || v.tokenizer.Cased() || !plain(word) {
 			ids, err := v.tokenizer.Candidate(word)
-			begins := func(id int) bool { return !v.tokenizer.Continues(id) }
+			begins := func(id int) bool { return !v.tokenizer.Continues(id) && !v.tokenizer.Unspaced(id) }
 			if err != nil || slices.ContainsFunc(ids[min(1, len(ids)):], begins) {
 				return nil
 			}
