@@ -26,7 +26,7 @@ type layout struct {
 	// counted are the pieces of the blanks that hold one word, where these may have another number, and lengths
 	// those of the others.
 	counted, lengths []int
-	// rules are not nil where the only blank may take a word of several pieces, too.
+	// rules are not nil if the only blank may take a word of several pieces, too.
 	rules   *rules
 	context []int // tokens before the text
 	// place is the number of this layout among those of the template's lengths.
@@ -130,7 +130,7 @@ func (r *rules) measure(p *layout) {
 	}
 }
 
-// oneWord tells whether the only blank of a template may hold a word of several pieces: it
+// oneWord reports whether the only blank of a template may hold a word of several pieces: it
 // stands by itself, and nothing is said of what it takes but what all of its words can be asked.
 func (r *rules) oneWord(t *tokenize.Template, o *Options) bool {
 	b := t.Blanks[0]

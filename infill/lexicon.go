@@ -60,7 +60,7 @@ func (v *vocabulary) englishLexicon() *lexicon {
 			return list
 		}
 	}
-	panic(err) // a slip in the program
+	panic(err) // a bug in the program
 }
 
 // openLexicon reads a file.
@@ -158,7 +158,7 @@ func (t *tally) finish(list *[wordPieces + 1]cutWords) {
 	}
 }
 
-// inNoWord tells whether a character stands in no word.
+// inNoWord reports whether a character stands in no word.
 func inNoWord(r rune) bool { return unicode.IsSpace(r) || r == unicode.ReplacementChar || r == 0 }
 
 // cutter cuts words of a list into the pieces that the tokenizer cuts them into, nil for a word that it cannot write.
@@ -200,7 +200,7 @@ func (v *vocabulary) cutter() func(word string) []int {
 	}
 }
 
-// plain tells whether a word has small letters from a to z alone.
+// plain reports whether a word has small letters from a to z alone.
 func plain(word string) bool {
 	return !strings.ContainsFunc(word, func(r rune) bool { return r < 'a' || r > 'z' })
 }
@@ -218,7 +218,7 @@ func packed(pieces []int) (key uint64) {
 	return key
 }
 
-// has tells whether a word of several pieces exists.
+// has reports whether a word of several pieces exists.
 func (l *lexicon) has(pieces []int) bool {
 	_, found := slices.BinarySearch(l.forward[len(pieces)].words, packed(pieces))
 	return found
@@ -257,7 +257,7 @@ func (c *cutWords) narrow(begin []int, logp, row []float32) {
 	}
 }
 
-// judges tells whether the word of a blank can be looked up.
+// judges reports whether the word of a blank can be looked up.
 func judges(b tokenize.Blank) bool {
 	return b.Slots > 1 && b.Slots <= wordPieces && !b.TouchesLeft && !b.TouchesRight
 }

@@ -44,7 +44,7 @@ type proof struct {
 	kinds   []wordKind // of each
 	search  *samplers.Search
 	rows    int64
-	// logShare is what lists hold of the law, 0 where nothing is listed, with its relative
+	// logShare is what lists hold of the law, 0 if nothing is listed, with its relative
 	// standard error.
 	logShare, shareError float64
 	complete             bool // all fills of the lists were found
@@ -64,7 +64,7 @@ const (
 // unless the lexicon has it: words that exist had far more in their places, and what was made up for xqz.* less.
 const leastInvented = 1e-7
 
-// unfit is the pattern of an only blank that no word fits; "" where one does, or pieces were asked for.
+// unfit is the pattern of an only blank that no word fits; "" if one does, or pieces were asked for.
 func (p *proof) unfit(r *Result) string {
 	t := p.runs[0].template
 	b := t.Blanks[0]
@@ -241,7 +241,7 @@ func (p *proof) label() string {
 	return strings.Join(append([]string{p.runs[0].typed.Text}, p.options.Together...), "\x00")
 }
 
-// listed tells whether a blank has a list, and how many fills the lists make where all have.
+// listed reports whether a blank has a list, and how many fills the lists make where all have.
 func (p *proof) listed() (any bool, states float64) {
 	for _, text := range p.texts {
 		n := 1.0

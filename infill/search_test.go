@@ -72,7 +72,7 @@ func TestVary(t *testing.T) {
 	}
 }
 
-// Where the budget cuts the search short, that is told, however easily the errors are reached.
+// Where the budget cuts the search short, that is reported, however easily the errors are reached.
 func TestCutSearchIsTold(t *testing.T) {
 	f, err := Open(OpenOptions{})
 	if err != nil {
@@ -100,7 +100,7 @@ func TestClosestJointWithinItsBudget(t *testing.T) {
 	}
 }
 
-// A closest joint that is not come to is told of.
+// A closest joint that is not come to is reported of.
 func TestClosestJointThatDoesNotConverge(t *testing.T) {
 	r, a := &run{problem: &problem{target: endless{}}}, &answer{}
 	if _, err := r.closest(t.Context(), a); err != nil || len(a.warnings) != 1 {

@@ -15,11 +15,11 @@ import (
 	"infill/models"
 )
 
-// Export writes a model as plain ONNX files into dir, which must not exist or be empty: conditionals.onnx, energy.onnx
-// and gradient.onnx (see package graphs), the model's own files, of which the graphs read their weights, and a
-// README.md that documents inputs and outputs. So dir is a bundle too, and can be opened and imported as the model that
-// it is. mask is [MASK]'s token id. All of dir appears in one step, or nothing does. For an imported model that cannot
-// be differentiated, everything but gradient.onnx is written, and the note says why.
+// Export writes a model as plain ONNX files into dir, which must not exist or be empty: conditionals.onnx,
+// energy.onnx and gradient.onnx (see package graphs), the model's own files, which hold the weights, and a
+// README.md about inputs and outputs. So dir is a bundle too, and can be opened and imported. mask is [MASK]'s
+// token id. dir appears in one step, or not at all. For an imported model that cannot be differentiated,
+// everything but gradient.onnx is written, and the note says why.
 func Export(ctx context.Context, b *models.Bundle, mask int, dir string) (note string, err error) {
 	if mask <= 0 || mask >= b.Config.VocabularySize {
 		return "", fmt.Errorf("export %s: [MASK] has id %d, outside the model's vocabulary of %d", b.Name, mask,

@@ -35,14 +35,14 @@ func checkFinite(b *models.Bundle) error {
 	return m.CheckFinite(filepath.Split(b.Graph))
 }
 
-// padded tells whether rows of the bundle's model may be padded.
+// padded reports whether rows of the bundle's model may be padded.
 func padded(b *models.Bundle) bool { return b.Graph == "" && bert.Model{Bundle: b}.Padded() }
 
 // gradientOf is [graphOf] for graphs with a backward pass.
 func gradientOf(b *models.Bundle, write func(name string, m graphs.Model) (*onnx.Graph, error)) (*onnx.Graph, error) {
 	g, err := graphOf(b, write)
 	if err != nil && b.Graph != "" && !b.Config.Imported.Gradient {
-		err = &noGradientError{b.Name, err} // what the import told already
+		err = &noGradientError{b.Name, err} // what the import has said already
 	}
 	return g, err
 }

@@ -275,7 +275,7 @@ func (m *model) opened(message openedMsg) tea.Cmd {
 	}))
 }
 
-// start begins the run of a side anew.
+// start begins the run of a side again.
 func (m *model) start(i int) tea.Cmd {
 	m.stop(i)
 	s := &m.sides[i]
@@ -284,7 +284,7 @@ func (m *model) start(i int) tea.Cmd {
 		m.waiting = true
 		return nil
 	}
-	// What is too long may have lost its blanks, and is told by its length.
+	// A text that is too long may have lost its blanks: its length gives the error.
 	if text := m.editor.text(); len(tokenize.BlankSpans(text)) == 0 || len(text) > mostTyped {
 		s.snapshot = nil
 		switch {

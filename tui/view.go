@@ -11,7 +11,7 @@ import (
 )
 
 // The smallest terminal that holds the screen, and the width from which on the
-// selected fill is told of beside the list.
+// selected fill's details stand beside the list.
 const (
 	leastColumns, leastRows = 60, 16
 	wideColumns             = 124

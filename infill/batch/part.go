@@ -44,7 +44,7 @@ func (h *head) facts() map[string]string {
 	return facts
 }
 
-// readHead reads what is asked of the part in a folder, nil where there is none.
+// readHead reads what is asked of the part in a folder, nil if there is none.
 func readHead(dir string) (*head, error) {
 	var h head
 	path := filepath.Join(dir, journal.Head)
@@ -85,7 +85,7 @@ func (e *entry) place() string {
 	return fmt.Sprintf("row %d", e.Number)
 }
 
-// state is how far a part is, and in the end what came of it.
+// state is how far a part is, and in the end the outcome of it.
 type state struct {
 	journal.End
 	Input       input             `json:"input"`

@@ -41,9 +41,9 @@ type Options struct {
 	Precision lm.Precision
 	// Jobs is how many sentences are worked at once; 0 is one.
 	Jobs int
-	// Observe, which may be nil, hears of every step, one at a time.
+	// Observe, if not nil, is called with every step, one at a time.
 	Observe func(Progress)
-	// Note, which may be nil, hears what the user should know.
+	// Note, if not nil, is called with what the user should know.
 	Note func(string)
 }
 
