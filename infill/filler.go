@@ -57,6 +57,7 @@ type Model struct {
 	Device    string       `json:"-"`
 	Precision lm.Precision `json:"-"`
 	Note      string       `json:"-"`
+	Segments  int          `json:"-"` // 2 where a context has ids of its own, see [models.Config]
 	Joint     models.Joint `json:"-"` // what was fitted to the model on held-out text
 }
 

@@ -50,8 +50,8 @@ func Open(o OpenOptions) (*Filler, error) {
 	}
 	var f *Filler
 	f = newFiller(tokenizer, bundle.Config.MaxPositions, func(ctx context.Context) (LanguageModel, error) {
-		options := lm.Options{MaskID: tokenizer.MaskID(), Device: o.Device, Threads: o.Threads, Precision: o.Precision,
-			Tell: o.Tell}
+		options := lm.Options{MaskID: tokenizer.MaskID(), SeparatorID: tokenizer.SeparatorID(), Device: o.Device,
+			Threads: o.Threads, Precision: o.Precision, Tell: o.Tell}
 		if o.FindLibrary != nil {
 			path, err := o.FindLibrary(ctx)
 			if err != nil {
@@ -80,5 +80,9 @@ func Open(o OpenOptions) (*Filler, error) {
 		}
 	}
 	f.model.Name, f.model.SHA256 = bundle.Name, bundle.SHA256
+	f.model.Segments = bundle.Config.Segments
+	if joint := bundle.Manifest.Joint; joint != nil {
+		f.model.Joint = *joint
+	}
 	return f, nil
 }

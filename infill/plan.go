@@ -40,7 +40,8 @@ func (f *Filler) plan(typed *tokenize.Template, r Request, escaped bool) (*Plan,
 	if _, err := f.context(&r.Options); err != nil { // before windows count it
 		return nil, err
 	}
-	p := &Plan{Request: r, filler: f, typed: typed, lengths: rules.lengths(typed.Blanks)}
+	_, rules.exist = f.words()
+	p := &Plan{Request: r, filler: f, typed: typed, lengths: rules.lengths(typed)}
 	if p.tokens() > f.windowTokens(&r.Options) {
 		err = p.divide()
 	} else {

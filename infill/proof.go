@@ -151,15 +151,18 @@ func (p *proof) prepare(ctx context.Context, model LanguageModel, plans []*layou
 					law.LogWeight += logWeight(weights, b.Slots) - logWeight(existing, b.Slots)
 				}
 			}
+			law.LogWeight *= float64(1 + len(plan.others))
 			p.runs, p.texts = append(p.runs, r), append(p.texts, text)
 			p.laws, p.kinds = append(p.laws, law), append(p.kinds, kind)
 		}
-		if list == nil || len(plan.words) == 0 || len(plan.others) > 0 {
+		if list == nil || len(plan.words) == 0 {
 			add(law, anyWord, usualWeights, nil)
 			continue
 		}
 		add(text.existing(law, list), existingWord, weights.Existing, weights.Existing)
-		add(text.invented(law, list), inventedWord, weights.Invented, weights.Existing)
+		if !plan.known {
+			add(text.invented(law, list), inventedWord, weights.Invented, weights.Existing)
+		}
 	}
 	var err error
 	p.search, err = samplers.NewSearch(p.laws)

@@ -2,6 +2,8 @@ package infill
 
 import (
 	"slices"
+
+	"infill/samplers"
 )
 
 // A variable is what the chains move: a slot; several blanks of one name, which
@@ -83,4 +85,19 @@ func tied(slots int, ties [][]int) [][]int {
 		}
 	}
 	return groups
+}
+
+// agreeing are the pieces, ascending, that words have in a place where they agree with what is known of a word.
+func agreeing(words [][]int, known []int, place int) (pieces []int) {
+next:
+	for _, word := range words {
+		for i, piece := range known {
+			if piece != samplers.Open && piece != word[i] {
+				continue next
+			}
+		}
+		pieces = append(pieces, word[place])
+	}
+	slices.Sort(pieces)
+	return slices.Compact(pieces)
 }

@@ -22,12 +22,14 @@ import (
 // Options say where and how a model runs. The zero value finds or fetches the onnxruntime library and takes the
 // best available device.
 type Options struct {
-	Device    string    // "auto" (default), "cpu", "cuda" or "cuda:N"
-	Threads   int       // on the CPU, at most [MaxThreads]; 0 takes all cores
-	MaskID    int       // [MASK]'s token id, from the bundle's tokenizer; required
-	Precision Precision // FP32 when empty
-	// Library is the path of the onnxruntime shared library; if empty, the device's library is found, or the
-	// CPU's is fetched.
+	Device  string // "auto" (default), "cpu", "cuda" or "cuda:N"
+	Threads int    // on the CPU, at most [MaxThreads]; 0 takes all cores
+	MaskID  int    // [MASK]'s token id, from the bundle's tokenizer; required
+	// SeparatorID is the token id of [SEP], which ends the first text of a pair; 0: all tokens are of one segment.
+	SeparatorID int
+	Precision   Precision // FP32 when empty
+	// Library is the path of the onnxruntime shared library; empty: that of the
+	// device is found, or the CPU's is fetched.
 	Library string
 	// Progress is where the progress of a download is written; nil writes nothing.
 	Progress io.Writer
@@ -95,11 +97,13 @@ func Open(ctx context.Context, bundle *models.Bundle, o Options) (*MaskedLM, err
 	m.padded = padded(bundle)
 	m.conditionals.build = func(b *models.Bundle) (*onnx.Graph, error) {
 		if m.padded {
-			return graphOf(b, graphs.PaddedConditionals)
+			return graphOf(b, o.SeparatorID, graphs.PaddedConditionals)
 		}
-		return graphOf(b, graphs.Conditionals)
+		return graphOf(b, o.SeparatorID, graphs.Conditionals)
 	}
-	m.gradient.build = func(b *models.Bundle) (*onnx.Graph, error) { return gradientOf(b, graphs.Gradient) }
+	m.gradient.build = func(b *models.Bundle) (*onnx.Graph, error) {
+		return gradientOf(b, o.SeparatorID, graphs.Gradient)
+	}
 	m.conditionals.inputs = []string{graphs.InputIDs, graphs.InputQueries, graphs.InputTargets, graphs.InputCandidates,
 		graphs.InputChosen}
 	m.conditionals.outputs = []string{graphs.OutputTarget, graphs.OutputCandidates, graphs.OutputVocabulary}

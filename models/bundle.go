@@ -177,6 +177,9 @@ func (b *Bundle) load() error {
 			return err
 		}
 	}
+	if b.Manifest.Segments > 0 {
+		b.Config.Segments = min(b.Config.Segments, b.Manifest.Segments)
+	}
 	b.SHA256 = b.Manifest.SHA256()
 	b.Description = b.Manifest.Description
 	if b.Description == "" {

@@ -34,9 +34,12 @@ type Config struct {
 	// PositionTable: a DeBERTa adds position embeddings to the words', as all families with a table do.
 	PositionTable      bool
 	TypeVocabularySize int // 0: no segment embeddings
-	Tasks              int // embeddings of tasks, of which the first is added (ERNIE); 0: none
-	LayerNormEpsilon   float64
-	PaddingID          int
+	// Segments is 2 where the second text of a pair has the id 1: in families with segments, unless a manifest says
+	// that the model was trained with one. Otherwise all tokens have the id 0.
+	Segments         int
+	Tasks            int // embeddings of tasks, of which the first is added (ERNIE); 0: none
+	LayerNormEpsilon float64
+	PaddingID        int
 	// TieWordEmbeddings: the output matrix is the word-embedding matrix.
 	TieWordEmbeddings bool
 	// BottleneckSize is the width inside a layer (MobileBERT), which the heads share; 0 if it is HiddenSize.

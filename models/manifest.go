@@ -41,7 +41,9 @@ type Manifest struct {
 	// FiniteWeights reports whether every weight was checked to be a finite number. Only a store's manifest is
 	// trusted.
 	FiniteWeights bool `json:"finite_weights,omitempty"`
-	// Joint calibrates distributions over several blanks; nil if nothing was fitted.
+	// Segments is 1 where the model was trained with one segment, whatever embeddings it has; 0: see Config.Segments.
+	Segments int `json:"segments,omitempty"`
+	// Joint calibrates distributions over several blanks; nil where nothing was fitted.
 	Joint *Joint `json:"joint,omitempty"`
 }
 
@@ -113,6 +115,9 @@ func parseManifest(data []byte) (*Manifest, error) {
 func (m *Manifest) check() error {
 	if m.Schema != manifestSchema {
 		return fmt.Errorf("schema %d is not known (known: %d)", m.Schema, manifestSchema)
+	}
+	if m.Segments < 0 || m.Segments > 2 {
+		return fmt.Errorf("segments: %d is not 1 or 2", m.Segments)
 	}
 	if m.Joint != nil && !(m.Joint.PLLTemperature > 0) {
 		return fmt.Errorf("joint: the temperature %v is not above 0", m.Joint.PLLTemperature)

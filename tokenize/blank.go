@@ -188,6 +188,25 @@ func MeantBlank(text string) (meant string, offset int) {
 	return text[span[0]:span[1]], span[0]
 }
 
+// underscores are a blank that is drawn as a line.
+var underscores = regexp.MustCompile(`__+`)
+
+// ReadBlanks writes [MASK] for each spelling of a blank; a line of underscores is one at any length from its own on.
+func ReadBlanks(text, spelling string) string {
+	switch {
+	case spelling == "":
+		return text
+	case underscores.FindString(spelling) == spelling:
+		return underscores.ReplaceAllStringFunc(text, func(line string) string {
+			if len(line) < len(spelling) {
+				return line
+			}
+			return maskToken
+		})
+	}
+	return strings.ReplaceAll(text, spelling, maskToken)
+}
+
 // excerpt quotes a piece of the user's text, shortened to fit on a line.
 func excerpt(text string) string {
 	const most = 40

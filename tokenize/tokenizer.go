@@ -163,6 +163,9 @@ func (t *Tokenizer) ID(token string) (id int, ok bool) {
 // MaskID returns the id of [MASK].
 func (t *Tokenizer) MaskID() int { return t.mask }
 
+// SeparatorID returns the id of [SEP].
+func (t *Tokenizer) SeparatorID() int { return t.separator }
+
 // UnknownID returns the id of [UNK].
 func (t *Tokenizer) UnknownID() int { return t.unknown }
 

@@ -28,7 +28,9 @@ import (
 type Config struct {
 	// Template is filled at once; "" waits for one to be written.
 	Template string
-	// Folder is an evaluation run to show, "" for none.
+	// Blank is what is read as [MASK] too; "" for nothing.
+	Blank string
+	// Folder is an evaluation run to look at, "" for none.
 	Folder string
 	// Options are those of the first run.
 	Options infill.Options

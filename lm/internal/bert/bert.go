@@ -21,7 +21,10 @@ import (
 )
 
 // Model is a bundle that can be written into graphs.
-type Model struct{ *models.Bundle }
+type Model struct {
+	*models.Bundle
+	Separator int // see [graphs.Rows]; of no effect where the model knows one segment
+}
 
 var _ graphs.Model = Model{}
 
@@ -29,6 +32,9 @@ var _ graphs.Model = Model{}
 func (b Model) Forward(g *onnx.Graph, in graphs.Rows, differentiable bool) (graphs.Pass, error) {
 	if in.Bias != nil && !b.Padded() {
 		return graphs.Pass{}, fmt.Errorf("bundle %s: a %s takes no padding", b.Name, b.Config.ModelType)
+	}
+	if in.Separator = 0; b.Config.Segments > 1 {
+		in.Separator = b.Separator
 	}
 	m := &builder{Graph: g, bundle: b.Bundle, layout: b.Config.Layout(), weights: map[string]*onnx.Value{}}
 	words, hidden := m.transformer(in, differentiable)

@@ -60,6 +60,10 @@ func (m *builder) embed(words *onnx.Value, in graphs.Rows) *onnx.Value {
 			continue
 		}
 		first := m.Gather(m.weight(t.Name), m.Ints(0), 0)
+		if t == m.layout.Segments && in.Separator > 0 {
+			second := m.Sub(m.Gather(m.weight(t.Name), m.Ints(1), 0), first)
+			first = m.Add(first, m.Mul(m.Reshape(in.Second(m.Graph), in.Rows, in.Tokens, onnx.Fixed(1)), second))
+		}
 		if rest != nil {
 			first = m.Add(rest, first)
 		}

@@ -8,6 +8,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -74,7 +76,7 @@ type InputOptions struct {
 func (o *InputOptions) Register(cmd *cobra.Command) {
 	o.Input, o.Format = Inputs()[0], Formats()[0]
 	AddChoice(cmd, &o.Input, "input", "", Inputs(),
-		fmt.Sprintf(`form of standard input; jsonl: {%q: "...", "id": ...}`, o.Key))
+		fmt.Sprintf(`form of standard input; jsonl: {%q: "...", "id": ...}; fasta is read whole`, o.Key))
 	AddChoice(cmd, &o.Format, "format", "", Formats(), "form of the result")
 	o.flag = func(key string) string { return nearFlag(cmd, strings.ReplaceAll(key, "_", "-")) }
 }
@@ -283,8 +285,63 @@ func (o *InputOptions) unread(key string) string {
 // takes in. Longer ones are skipped without holding them in memory.
 const MaxLine = 1 << 20
 
+// AddBlank defines --blank.
+func AddBlank(cmd *cobra.Command, blank *string) {
+	cmd.Flags().StringVar(blank, "blank", "",
+		"what is read as [MASK] too, as <mask> or ___ (three underscores or more)")
+}
+
+// fasta is the way to read standard input of which a text has several lines.
+const fasta = string(batch.FASTA)
+
 // Inputs lists the ways to read standard input.
-func Inputs() []string { return []string{"lines", "jsonl"} }
+func Inputs() []string { return []string{"lines", "jsonl", fasta} }
+
+// Sequences takes what standard input holds as arguments, with their names, where it is FASTA.
+func (o *InputOptions) Sequences() error {
+	if len(o.Texts) > 0 || o.Input != fasta {
+		return nil
+	}
+	path, remove, err := Spool(o.Streams.In)
+	if err != nil {
+		return err
+	}
+	return errors.Join(o.AddFASTA(batch.File{Path: path, Form: batch.FASTA}), remove())
+}
+
+// AddFASTA adds the sequences of a file to the arguments.
+func (o *InputOptions) AddFASTA(file batch.File) error {
+	rows, err := batch.Columns(file, "text", "id")
+	if err != nil {
+		return &UsageError{Err: err}
+	}
+	if len(rows) == 0 {
+		return Usagef("%s: no sequence in it", filepath.Base(file.Path))
+	}
+	for _, row := range rows {
+		o.Texts, o.IDs = append(o.Texts, row[0]), append(o.IDs, object.Quote(row[1]))
+	}
+	return nil
+}
+
+// Spool keeps a stream in a file, for what reads a file more than once.
+func Spool(in io.Reader) (path string, remove func() error, err error) {
+	dir, err := os.MkdirTemp("", "infill-")
+	if err != nil {
+		return "", nil, err
+	}
+	remove = func() error { return os.RemoveAll(dir) }
+	path = filepath.Join(dir, "standard input")
+	file, err := os.Create(path)
+	if err == nil {
+		_, err = io.Copy(file, in)
+		err = errors.Join(err, file.Close())
+	}
+	if err != nil {
+		return "", nil, errors.Join(err, remove())
+	}
+	return path, remove, nil
+}
 
 // readEntries sends the lines of r, which are texts or JSON objects whose text
 // stands under key, and closes the channel. It stops when ctx ends, but cannot

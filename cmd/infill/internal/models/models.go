@@ -666,7 +666,7 @@ not at all.`,
 			if err != nil {
 				return err
 			}
-			note, err := lm.Export(cmd.Context(), bundle, tokenizer.MaskID(), dir)
+			note, err := lm.Export(cmd.Context(), bundle, tokenizer.MaskID(), tokenizer.SeparatorID(), dir)
 			if note != "" {
 				cli.Warn(s, false, "%s", note)
 			}

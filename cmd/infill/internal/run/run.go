@@ -71,6 +71,8 @@ func (o *batchOptions) validate(flags *pflag.FlagSet, args []string, options *in
 	case len(args) != 1:
 		return &cli.UsageError{Err: fmt.Errorf("%s given, one file is read", cli.Counted(len(args), "argument")),
 			Hint: "see infill run --help"}
+	case args[0] == "-" && o.job.Input.Form == "":
+		return cli.Usagef("--from: say which form standard input has, as in --from jsonl")
 	case o.job.Output.Path == "":
 		return cli.Usagef("--out: say which file the result goes to")
 	case o.job.InFlight < 1:
@@ -92,8 +94,16 @@ func (o *batchOptions) computing() map[string]string {
 	return map[string]string{"threads": fmt.Sprint(cmp.Or(o.Threads, runtime.GOMAXPROCS(0)))}
 }
 
-// run does the job and prints a summary.
-func (o *batchOptions) run(ctx context.Context) error {
+// run does the job and tells what came of it.
+func (o *batchOptions) run(ctx context.Context) (err error) {
+	if o.job.Input.Path == "-" {
+		path, remove, err := cli.Spool(o.streams.In)
+		if err != nil {
+			return err
+		}
+		defer func() { err = errors.Join(err, remove()) }()
+		o.job.Input.Path = path
+	}
 	bar := newBatchProgress(o.streams, o.Quiet)
 	defer bar.Clear()
 	o.job.Observe = bar.observe
@@ -172,6 +182,7 @@ func NewCmd(s *terminal.Streams, run func(context.Context, *runOptions) error) *
 line (.csv, .tsv), .parquet, a template a line (.txt), or FASTA (.fasta, .fa, .faa:
 the template is the sequence, the id the line before it); all but Parquet also
 compressed (.gz, .zst). The name of the output tells its form in the same way.
+INPUT may be -, standard input, in the form that --from says.
 
 The template stands in the column --column. Columns with the name of an option
 (seed, ban, slot, samples, top, ...) set it for their line, an empty cell leaves
@@ -198,6 +209,7 @@ together. docs/how-to/fill-a-million-lines.md has examples for Slurm and Kuberne
 		Example: `  $ infill run templates.jsonl -o fills.jsonl --seed 7
   $ infill run sentences.csv --column text -o fills.csv.gz
   $ infill run templates.parquet -o fills.parquet --resume
+  $ zcat proteins.fasta.gz | infill run - --from fasta -o filled.fasta
   $ infill run big.jsonl.zst -o fills.jsonl.zst --shard 3/100 --resume
   $ infill run merge fills.jsonl.zst`,
 		Args: cobra.ArbitraryArgs,

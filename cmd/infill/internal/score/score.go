@@ -54,7 +54,8 @@ a line with --input jsonl. With --pairs an argument may be a file of CSV, TSV, J
 lines or Parquet, whose columns --columns names; the verdict ends standard output, as
 an object of its own in jsonl, and goes to standard error in csv and json.
 
-A TEXT may be a FASTA file (.fasta, .fa, .faa). With --mutants, the TEXT is a wild
+A TEXT may be a FASTA file (.fasta, .fa, .faa), and standard input FASTA with
+--input fasta. With --mutants, the TEXT is a wild
 type, and the column mutant of the file holds variants like A24G:K30R. Each is rated
 by how much likelier than the wild type the model holds it, in nats, --method:
 
