@@ -27,7 +27,7 @@ type rules struct {
 	spoken   map[int]spoken    // by where a blank starts in the text
 	plain    bans              // as words stand by themselves
 	joined   bans              // as they continue a word
-	length   []int             // characters of each token, [vocabulary]; nil where none are counted
+	length   []int             // characters of each token, [vocabulary]; nil if none are counted
 }
 
 // bans are banned words, by their first token.
@@ -238,12 +238,12 @@ func (r *rules) existingWords(blank int, b tokenize.Blank) map[int][][]int {
 	return r.existing[blank]
 }
 
-// mustExist tells whether only a word of a lexicon has as many pieces as a blank.
+// mustExist reports whether only a word of a lexicon has as many pieces as a blank.
 func (r *rules) mustExist(blank int, b tokenize.Blank) bool {
 	return r.patterns[blank] != nil && b.High == 0 && r.MaxPieces == 0 && b.Slots > r.patternPieces()
 }
 
-// needsLexicon tells whether a blank of a template has so many pieces.
+// needsLexicon reports whether a blank of a template has so many pieces.
 func (r *rules) needsLexicon(t *tokenize.Template) bool {
 	for i, b := range t.Blanks {
 		if r.mustExist(i, b) {

@@ -24,7 +24,7 @@ type layout struct {
 	others []*layout
 	// words are the blanks that hold one word of several pieces, and may be asked whether it exists.
 	words []tokenize.Blank
-	// known tells that all of these words are of a lexicon.
+	// known reports that all of these words are of a lexicon.
 	known bool
 	// counted are the pieces of the blanks that hold one word, where these may have another number, and lengths
 	// those of the others.

@@ -221,7 +221,7 @@ func plain(word string) bool {
 	return !strings.ContainsFunc(word, func(r rune) bool { return r < 'a' || r > 'z' })
 }
 
-// has tells whether a word of several pieces exists.
+// has reports whether a word of several pieces exists.
 func (l *lexicon) has(pieces []int) bool {
 	_, found := slices.BinarySearchFunc(l.forward[len(pieces)].words, newCutWord(pieces), compareCut)
 	return found

@@ -28,8 +28,8 @@ type Options struct {
 	// SeparatorID is the token id of [SEP], which ends the first text of a pair; 0: all tokens are of one segment.
 	SeparatorID int
 	Precision   Precision // FP32 when empty
-	// Library is the path of the onnxruntime shared library; empty: that of the
-	// device is found, or the CPU's is fetched.
+	// Library is the path of the onnxruntime shared library; if empty, the device's library is found, or the
+	// CPU's is fetched.
 	Library string
 	// Progress is where the progress of a download is written; nil writes nothing.
 	Progress io.Writer

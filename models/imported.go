@@ -38,7 +38,7 @@ type Imported struct {
 	TokenizerClass string `json:"tokenizer_class,omitempty"`
 	// Segments is [Config].Segments, where the exporter's config.json says how many there are.
 	Segments int `json:"segments,omitempty"`
-	// Gradient tells whether the graph can be differentiated; where not, NoGradient says why.
+	// Gradient reports whether the graph can be differentiated; if not, NoGradient says why.
 	Gradient   bool   `json:"gradient"`
 	NoGradient string `json:"no_gradient,omitempty"`
 }

@@ -43,7 +43,7 @@ type Manifest struct {
 	FiniteWeights bool `json:"finite_weights,omitempty"`
 	// Segments is 1 where the model was trained with one segment, whatever embeddings it has; 0: see Config.Segments.
 	Segments int `json:"segments,omitempty"`
-	// Joint calibrates distributions over several blanks; nil where nothing was fitted.
+	// Joint calibrates distributions over several blanks; nil if nothing was fitted.
 	Joint *Joint `json:"joint,omitempty"`
 }
 

@@ -199,7 +199,7 @@ func lettersOf(text string, words [][2]int) (letters [][2]int) {
 	return letters
 }
 
-// toggle marks a word or takes its mark away, and writes the text anew.
+// toggle marks a word or takes its mark away, and writes the text again.
 func (e *editor) toggle(word int) {
 	m := e.marking
 	m.marked[word] = !m.marked[word]

@@ -30,7 +30,7 @@ type Config struct {
 	Template string
 	// Blank is what is read as [MASK] too; "" for nothing.
 	Blank string
-	// Folder is an evaluation run to look at, "" for none.
+	// Folder is an evaluation run to show, "" for none.
 	Folder string
 	// Options are those of the first run.
 	Options infill.Options

@@ -94,7 +94,7 @@ func (o *batchOptions) computing() map[string]string {
 	return map[string]string{"threads": fmt.Sprint(cmp.Or(o.Threads, runtime.GOMAXPROCS(0)))}
 }
 
-// run does the job and tells what came of it.
+// run does the job and tells the outcome of it.
 func (o *batchOptions) run(ctx context.Context) (err error) {
 	if o.job.Input.Path == "-" {
 		path, remove, err := cli.Spool(o.streams.In)
