@@ -394,6 +394,15 @@ func NewSeed() (uint64, error) {
 // then: [Plan.Fill] returns at once, without a result.
 var ErrUnwanted = errors.New("nobody waits for the result")
 
+// InterruptedError is why a run that was called off has no result.
+type InterruptedError struct {
+	Place string // at which it was, in words
+	err   error  // of its context
+}
+
+func (e *InterruptedError) Error() string { return "interrupted " + e.Place }
+func (e *InterruptedError) Unwrap() error { return e.err }
+
 // OptionError is a value of Options that cannot be used.
 type OptionError struct {
 	// Option is its name in Table, for example "step-size".
