@@ -2,6 +2,7 @@ package infill
 
 import (
 	"cmp"
+	"context"
 	"crypto/rand"
 	"encoding/binary"
 	"errors"
@@ -393,6 +394,13 @@ func NewSeed() (uint64, error) {
 // ErrUnwanted, as the cause that a context ended for, says that nobody reads what was found by
 // then: [Plan.Fill] returns at once, without a result.
 var ErrUnwanted = errors.New("nobody waits for the result")
+
+// Unwanted is a context for work of which nobody reads what was found when ctx ends before it.
+func Unwanted(ctx context.Context) (own context.Context, done func()) {
+	own, end := context.WithCancelCause(context.WithoutCancel(ctx))
+	stop := context.AfterFunc(ctx, func() { end(ErrUnwanted) })
+	return own, func() { stop(); end(nil) }
+}
 
 // InterruptedError is why a run that was called off has no result.
 type InterruptedError struct {
