@@ -499,25 +499,22 @@ func (r *run) missedAccuracy(a *answer) string {
 	return fmt.Sprintf("%s, after the budget of %s: give more with --budget", why, r.options.Budget.text())
 }
 
-// unfinished is what was found of a run that was called off; nil if it was not, or nothing was.
-func (r *run) unfinished(ctx context.Context) *Result {
+// unfinished is what was found of a run that ended with err: a result where it was called off and has found something.
+func (r *run) unfinished(ctx context.Context, err error) (*Result, error) {
 	if ctx.Err() == nil || r.sofar == nil || errors.Is(context.Cause(ctx), ErrUnwanted) {
-		return nil
+		return nil, err
 	}
 	a := r.sofar()
-	if len(a.states) == 0 {
-		return nil
-	}
 	result := r.state(a)
 	if len(result.Fills) == 0 {
-		return nil
+		return nil, &InterruptedError{cmp.Or(a.note, "before a fill was found"), ctx.Err()}
 	}
 	result.Unfinished = true
 	result.Warnings = []string{"unfinished: interrupted " + cmp.Or(a.note, "before the end")}
 	if s := &result.Stats; s.Sampler != Auto { // finds, not draws
 		s.Law, s.Chains, s.Steps = NoLaw, r.options.Chains, a.steps
 	}
-	return result
+	return result, err
 }
 
 // enumerated is what an enumeration knows that broke off: energy holds NaN if it does not.
@@ -533,6 +530,7 @@ func (r *run) enumerated(energy []float64) *answer {
 		}
 	}
 	if a.distinct == 0 {
+		a.note = ""
 		return a
 	}
 	for _, i := range largest(known, min(r.kept(), a.distinct)) {

@@ -95,7 +95,7 @@ func (f *Filler) fill(ctx context.Context, model LanguageModel, p *layout, o Opt
 			result, err = r.answered(ctx, a)
 		}
 		if err != nil {
-			return r.unfinished(ctx), err
+			return r.unfinished(ctx, err)
 		}
 		return result, nil
 	}
@@ -108,7 +108,7 @@ func (f *Filler) fill(ctx context.Context, model LanguageModel, p *layout, o Opt
 		result, err = c.rank(ctx)
 	}
 	if err != nil {
-		return (&run{problem: r, sofar: c.finds.answer}).unfinished(ctx), err
+		return (&run{problem: r, sofar: c.finds.answer}).unfinished(ctx, err)
 	}
 	return result, nil
 }

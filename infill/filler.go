@@ -219,7 +219,8 @@ func (f *Filler) Calls() (calls, rows int64) {
 // cancelled gives the plain reason of a run that was called off, without the
 // place it happened to be at.
 func cancelled(ctx context.Context, err error) error {
-	if ctx.Err() != nil {
+	var interrupted *InterruptedError
+	if ctx.Err() != nil && !errors.As(err, &interrupted) {
 		return ctx.Err()
 	}
 	return err

@@ -2,6 +2,7 @@ package infill
 
 import (
 	"cmp"
+	"context"
 	"crypto/rand"
 	"encoding/binary"
 	"errors"
@@ -383,7 +384,23 @@ func NewSeed() (uint64, error) {
 // returns at once, without a result.
 var ErrUnwanted = errors.New("nobody waits for the result")
 
-// OptionError reports a value of Options that cannot be used.
+// Unwanted is a context for work of which nobody reads what was found when ctx ends before it.
+func Unwanted(ctx context.Context) (own context.Context, done func()) {
+	own, end := context.WithCancelCause(context.WithoutCancel(ctx))
+	stop := context.AfterFunc(ctx, func() { end(ErrUnwanted) })
+	return own, func() { stop(); end(nil) }
+}
+
+// InterruptedError is why a run that was called off has no result.
+type InterruptedError struct {
+	Place string // at which it was, in words
+	err   error  // of its context
+}
+
+func (e *InterruptedError) Error() string { return "interrupted " + e.Place }
+func (e *InterruptedError) Unwrap() error { return e.err }
+
+// OptionError is a value of Options that cannot be used.
 type OptionError struct {
 	// Option is its name in Table, for example "step-size".
 	Option string

@@ -67,24 +67,24 @@ func (r *run) seed(ctx context.Context, target samplers.Target, known *found) (c
 	n := known.slots
 	// A value takes two rows at least, and its energy; most share them. One fill is wanted always.
 	each := int(max(1, min(seeds, r.left()/4/(r.texts()*float64(2*n)))))
-	var states []int
-	var open []bool
-	for i := range r.variables {
+	for i := range r.variables { // one after the other: an interrupted run has what is known by then
 		cut = cut || each < min(seeds/4, r.variables[i].categories())
+		var states []int
+		var open []bool
 		for _, category := range largest(doubles(r.variables[i].logWeights(r.logp)), each) {
 			state, mask := make([]int, n), slices.Repeat([]bool{true}, n)
 			state[i], mask[i] = category, false
 			states, open = append(states, state...), append(open, mask...)
 		}
+		energy := make([]float64, len(states)/n)
+		if err := rule.Complete(ctx, states, open, energy); err != nil { // overwritten
+			return false, err
+		}
+		if err := target.Energy(ctx, states, energy); err != nil {
+			return false, err
+		}
+		known.add(states, energy)
 	}
-	energy := make([]float64, len(states)/n)
-	if err := rule.Complete(ctx, states, open, energy); err != nil { // overwritten
-		return false, err
-	}
-	if err := target.Energy(ctx, states, energy); err != nil {
-		return false, err
-	}
-	known.add(states, energy)
 	return cut, nil
 }
 

@@ -13,6 +13,7 @@ import (
 	"sync"
 	"time"
 
+	"infill/infill"
 	"infill/internal/journal"
 	"infill/internal/object"
 	"infill/internal/parallel"
@@ -315,7 +316,9 @@ func (p *part) do(ctx context.Context, r Record) (*entry, error) {
 	}
 	rows, err := []Object(nil), r.Err
 	if err == nil {
-		rows, err = p.job.Work.Do(ctx, r)
+		own, done := infill.Unwanted(ctx)
+		rows, err = p.job.Work.Do(own, r)
+		done()
 	}
 	if err == nil {
 		err = e.render(rows, p.head.Output, p.job.Work)

@@ -352,6 +352,8 @@ func kept(step, steps, points int) bool {
 
 // fill makes one record.
 func (r *runner) fill(ctx context.Context, f *infill.Filler, k key) (*Record, error) {
+	ctx, done := infill.Unwanted(ctx)
+	defer done()
 	methods := r.options.Config.Samplers
 	options := r.options.Config.options(
 		methods[slices.IndexFunc(methods, func(v variant) bool { return v.Name == k.method })])

@@ -332,8 +332,8 @@ func (s *Server) work(ctx context.Context, bytes float64, do func(ctx context.Co
 	}
 	defer leave()
 	// Whatever ends it, nobody reads what was found by then.
-	own, leaves := context.WithCancelCause(context.WithoutCancel(ctx))
-	defer context.AfterFunc(ctx, func() { leaves(infill.ErrUnwanted) })()
+	own, done := infill.Unwanted(ctx)
+	defer done()
 	own, cancel := context.WithTimeoutCause(own, s.Limits.Time, errOutOfTime)
 	defer cancel()
 	return problem(own, do(own))
