@@ -400,7 +400,7 @@ type InterruptedError struct {
 func (e *InterruptedError) Error() string { return "interrupted " + e.Place }
 func (e *InterruptedError) Unwrap() error { return e.err }
 
-// OptionError is a value of Options that cannot be used.
+// OptionError reports a value of Options that cannot be used.
 type OptionError struct {
 	// Option is its name in Table, for example "step-size".
 	Option string

@@ -62,7 +62,7 @@ type request struct {
 	err    error
 	closed bool
 	done   chan struct{}
-	// gradient is, where not nil, what batch belongs to, for a call of session.
+	// gradient is, if not nil, what batch belongs to, for a call of session.
 	gradient *gradientBatch
 	session  *ort.Session
 }
@@ -81,7 +81,7 @@ func OneCaller(ctx context.Context) context.Context {
 	return context.WithValue(ctx, callerKey{}, &caller{})
 }
 
-// light tells whether a request is little with what its caller has had, as those are that fill a blank or two.
+// light reports whether a request is little with what its caller has had, as those are that fill a blank or two.
 func (r *request) light() bool {
 	return int(r.caller.tokens.Load())+(r.batch.rows()-r.next)*r.cost <= long
 }
