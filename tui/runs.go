@@ -9,7 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"infill/infill/eval"
+	"infill/internal/eval"
 	"infill/metrics"
 	"infill/tokenize"
 

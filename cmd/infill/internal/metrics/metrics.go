@@ -20,7 +20,7 @@ import (
 	"infill/cmd/infill/internal/cli"
 	"infill/cmd/infill/internal/terminal"
 	"infill/infill"
-	"infill/infill/eval"
+	"infill/internal/eval/corpus"
 	"infill/metrics"
 )
 
@@ -51,8 +51,8 @@ func NewCmd(s *terminal.Streams) *cobra.Command {
 	o := &metricsOptions{
 		streams: s, preset: metricsPresets()[0], tokenisation: string(metrics.WhiteSpace),
 		smoothing: metrics.Smoothing{}.String(), format: metricsFormats()[0],
-		form:     cli.ByCorpus{Choices: eval.Forms(), What: "FORM"},
-		encoding: cli.ByCorpus{Choices: eval.Encodings(), What: "ENCODING"},
+		form:     cli.ByCorpus{Choices: cli.Texts(corpus.Forms()), What: "FORM"},
+		encoding: cli.ByCorpus{Choices: cli.Texts(corpus.Encodings()), What: "ENCODING"},
 		Options:  metrics.DefaultOptions(),
 	}
 	o.Version = infill.Version()
@@ -356,7 +356,8 @@ func (o *metricsOptions) reference(r cli.NamedFile) ([]string, error) {
 		return nil, err
 	}
 	defer done()
-	c, err := eval.ReadCorpus(r.Name, nameOf(r.File), in, o.form.Of(r.Name), o.encoding.Of(r.Name))
+	c, err := corpus.Read(r.Name, nameOf(r.File), in, corpus.Form(o.form.Of(r.Name)),
+		corpus.Encoding(o.encoding.Of(r.Name)))
 	if err != nil {
 		return nil, &cli.UsageError{Err: err}
 	}
