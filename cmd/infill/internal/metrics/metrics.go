@@ -428,33 +428,6 @@ func (r metricsResult) csv(out io.Writer) error {
 	return cli.WriteCSV(out, rows)
 }
 
-// scoreTitle is a score's name for people.
-func scoreTitle(s metrics.Score) string {
-	against := map[string]string{metrics.Self: "among themselves", metrics.Union: "against all references"}
-	where := cmp.Or(against[s.Reference], "against "+s.Reference)
-	switch s.Metric {
-	case metrics.MetricSelfBLEU:
-		return "self-BLEU"
-	case metrics.MetricCorpusBLEU:
-		return "corpus BLEU " + where
-	case metrics.MetricUniqueNGrams:
-		return fmt.Sprintf("unique %d-grams %s", s.N, where)
-	case metrics.MetricDistinctNGrams:
-		return fmt.Sprintf("distinct %d-grams", s.N)
-	case metrics.MetricSelfBLEUPerPrompt:
-		return "self-BLEU within templates"
-	case metrics.MetricRepeatedWithinPrompt:
-		return "repeated within templates"
-	case metrics.MetricRepeatedTop:
-		return "repeated among the likeliest"
-	case metrics.MetricLogLikelihoodMean:
-		return "mean log-likelihood, nats"
-	case metrics.MetricLogLikelihoodBest:
-		return "best log-likelihood, nats"
-	}
-	return strings.ReplaceAll(s.Metric, "_", " ")
-}
-
 // intervalText is "low to high", "" without an interval.
 func intervalText(i *metrics.Interval, digits int) string {
 	if i == nil || !i.Low.Defined() {
@@ -474,7 +447,7 @@ func (r metricsResult) text(o *metricsOptions) error {
 	}
 	var rows [][]string
 	for _, s := range r.Scores {
-		row := []string{scoreTitle(s), cmp.Or(decimalText(s.Value, 2), "not defined")}
+		row := []string{s.Title(), cmp.Or(decimalText(s.Value, 2), "not defined")}
 		if intervals {
 			row = append(row, intervalText(s.Interval, 2))
 		}
