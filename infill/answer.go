@@ -80,7 +80,7 @@ func (r *run) answer(ctx context.Context, observe func(Progress)) (*answer, erro
 	if r.enumerable() {
 		return r.enumerate(ctx, observe)
 	}
-	if r.options.Joint == JointAG {
+	if r.options.Joint == jointAG {
 		return nil, misfit("joint", "ag needs a model row for each candidate of both blanks, %.0f, and may take "+
 			"%.0f: give fewer candidates, a larger budget, or take chain",
 			enumerationRows(r.target), r.enumeratedRows())
@@ -128,7 +128,7 @@ func (r *run) enumerate(ctx context.Context, observe func(Progress)) (*answer, e
 		for category, token := range r.variables[0].support {
 			energy[category] = float64(r.logp[0][token])
 		}
-	case r.options.Joint == JointAG && n == 2:
+	case r.options.Joint == jointAG && n == 2:
 		var closest []float64
 		if closest, err = r.closest(ctx, a); err == nil {
 			energy = closest

@@ -47,7 +47,7 @@ func (f *Filler) combinations(typed *tokenize.Template, rules *rules, lengths []
 		}
 	}
 	for i, t := range templates {
-		if o.Fill == FillWords {
+		if o.Fill == fillWords {
 			f.goOn(t)
 		}
 		t.After(context)

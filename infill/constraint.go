@@ -265,7 +265,7 @@ func (r *rules) begins(b tokenize.Blank, token int) bool {
 	class := r.vocabulary.classes()[token]
 	switch {
 	case b.TouchesLeft:
-		return class&continuingToken != 0 || r.fill != FillWords && class&wordToken == 0 // "Stop" and "!"
+		return class&continuingToken != 0 || r.fill != fillWords && class&wordToken == 0 // "Stop" and "!"
 	case r.fill == FillAny:
 		return true
 	}
@@ -274,7 +274,7 @@ func (r *rules) begins(b tokenize.Blank, token int) bool {
 
 // takes tells whether a blank without a list may hold a token.
 func (r *rules) takes(token int) bool {
-	return r.fill != FillWords || r.vocabulary.classes()[token]&wordToken != 0
+	return r.fill != fillWords || r.vocabulary.classes()[token]&wordToken != 0
 }
 
 // allows tells whether a blank's tokens hold no banned word, and have as many

@@ -119,7 +119,7 @@ func logWeight(weights []float64, pieces int) float64 {
 // measure notes which blanks hold one word, by their patterns.
 func (r *rules) measure(p *layout) {
 	for _, b := range p.template.Blanks {
-		if b.Pattern != "" && r.fill == FillWords && judges(b) {
+		if b.Pattern != "" && r.fill == fillWords && judges(b) {
 			p.words = append(p.words, b)
 		}
 		if b.Pattern != "" && (b.High == 0 || b.High > b.Low) {
@@ -134,7 +134,7 @@ func (r *rules) measure(p *layout) {
 // stands by itself, and nothing is said of what it takes but what all of its words can be asked.
 func (r *rules) oneWord(t *tokenize.Template, o *Options) bool {
 	b := t.Blanks[0]
-	return len(t.Blanks) == 1 && o.searches() && o.Fill == FillWords && o.Pins == nil && o.Together == nil &&
+	return len(t.Blanks) == 1 && o.searches() && o.Fill == fillWords && o.Pins == nil && o.Together == nil &&
 		r.MinPieces == 0 && r.MaxPieces == 0 &&
 		b.High == 0 && b.Pattern == "" && !b.TouchesLeft && !b.TouchesRight && r.lists[0] == nil &&
 		len(r.vocabulary.going())+len(r.vocabulary.unspaced()) > 0

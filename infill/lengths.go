@@ -60,7 +60,7 @@ func (r *problem) scoreIn(ctx context.Context, t *tokenize.Template, tokens []in
 		end := slots[len(slots)-1] + 1
 		for _, position := range slots {
 			masked := []int{position}
-			for next := position + 1; next < end && r.options.LengthScore == BlankLeftToRight ||
+			for next := position + 1; next < end && r.options.LengthScore == blankLeftToRight ||
 				r.filler.tokenizer.Continues(ids[next]); next++ {
 				masked = append(masked, next)
 			}
@@ -101,7 +101,7 @@ func merge(results []*Result, o Options) *Result {
 		merged.Stats.Candidates = nil, nil, nil, nil
 	// Stable, so that of equal scores the shorter fill comes first.
 	slices.SortStableFunc(merged.Fills, func(a, b Fill) int { return cmp.Compare(*b.Score, *a.Score) })
-	if o.Rank == RankDistinct {
+	if o.Rank == rankDistinct {
 		seen := map[string]bool{}
 		merged.Fills = slices.DeleteFunc(merged.Fills, func(f Fill) bool {
 			again := seen[f.Text]

@@ -69,7 +69,7 @@ func (p *proof) unfit(r *Result) string {
 	t := p.runs[0].template
 	b := t.Blanks[0]
 	if len(t.Blanks) > 1 || b.Pattern == "" || b.High > 0 || b.TouchesLeft || b.TouchesRight ||
-		p.options.Fill != FillWords || p.options.MinPieces > 1 ||
+		p.options.Fill != fillWords || p.options.MinPieces > 1 ||
 		p.options.Together != nil ||
 		slices.ContainsFunc(p.runs, func(run *problem) bool { return len(run.template.Slots) == 1 }) {
 		return ""
@@ -538,7 +538,7 @@ func (p *proof) drawnResult(drawn []samplers.Found) *Result {
 		r.Fills[at].Count++
 	}
 	r.Stats.Draws, r.Stats.DistinctFills = len(drawn), len(index)
-	if o.Rank == RankDistinct {
+	if o.Rank == rankDistinct {
 		slices.SortStableFunc(r.Fills, func(a, b Fill) int { return cmp.Compare(*b.Probability, *a.Probability) })
 	}
 	r.Fills = r.Fills[:min(len(r.Fills), o.Top)]

@@ -57,7 +57,7 @@ func (c *chains) result(p *pool, b book, top int) (result *Result, order []int) 
 	result = c.newResult()
 	result.Seed, result.Stats = &o.Seed, c.stats(p, b)
 	order = p.finals(top)
-	if o.Rank == RankDistinct || c.preview != nil {
+	if o.Rank == rankDistinct || c.preview != nil {
 		order = c.legible(p, top)
 	}
 	counts := p.counts()

@@ -16,7 +16,7 @@ func IsFile(name string) bool {
 // IsFASTA tells whether a name ends as a FASTA file, also compressed.
 func IsFASTA(name string) bool {
 	f, err := File{Path: name}.resolve("input")
-	return err == nil && f.Form == FASTA
+	return err == nil && f.Form == formFASTA
 }
 
 // Columns reads some columns of all records of a file, by their names, [records][columns]. It is for what is read

@@ -146,7 +146,8 @@ func Merge(ctx context.Context, out string, dirs []string, paths map[string]stri
 
 // merge writes the whole. Each file comes into its place at once; a merge that
 // was killed in between is done again.
-func (f *folder) merge(ctx context.Context, h *header, records map[key]*Record, corpora []*corpus.Corpus) (*Results, error) {
+func (f *folder) merge(ctx context.Context, h *header, records map[key]*Record,
+	corpora []*corpus.Corpus) (*Results, error) {
 	if f.header != nil {
 		if err := f.check(h); err != nil {
 			return nil, err

@@ -167,9 +167,9 @@ func (c *Corpus) Raw() []string {
 	return raw
 }
 
-// Read reads a corpus: what r gives, or where that is nil the file at path, which names the text in errors and tells its
-// form. A file of which more than a tenth of the lines are not valid in its encoding is refused; less is left out and
-// counted.
+// Read reads a corpus: what r gives, or where that is nil the file at path, which names the text in errors and tells
+// its form. A file of which more than a tenth of the lines are not valid in its encoding is refused; less is left out
+// and counted.
 func Read(name, path string, r io.Reader, form Form, encoding Encoding) (*Corpus, error) {
 	if r == nil {
 		file, err := os.Open(path)
