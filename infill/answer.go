@@ -427,14 +427,12 @@ func (r *run) state(a *answer) *Result {
 		if len(result.Fills) == top {
 			break
 		}
-		ids := r.tokens(state)
-		filled := r.template.Fill(ids)
-		if seen[filled.Text] {
+		fill := r.filled(r.tokens(state), a.energy[i])
+		if seen[fill.Text] {
 			continue
 		}
-		seen[filled.Text] = true
-		fill := Fill{Rank: len(result.Fills) + 1, Text: filled.Text, Together: r.togetherTexts(ids),
-			Values: filled.Fills, Spans: filled.Spans, TokenIDs: ids, LogLikelihood: a.energy[i]}
+		seen[fill.Text] = true
+		fill.Rank = len(result.Fills) + 1
 		if !a.found {
 			p, standardError := a.of(i, r.temperature())
 			fill.Probability, fill.ProbabilityError = &p, &standardError

@@ -277,12 +277,14 @@ func (r *problem) otherTokens(other *layout, tokens []int) []int {
 	return list
 }
 
-// togetherTexts are the further texts, filled as the first.
-func (r *problem) togetherTexts(tokens []int) (texts []string) {
+// filled is what the tokens of all slots read as, in the further texts, too.
+func (r *problem) filled(tokens []int, logLikelihood float64) Fill {
+	of := r.template.Fill(tokens)
+	fill := Fill{Text: of.Text, Values: of.Fills, Spans: of.Spans, TokenIDs: tokens, LogLikelihood: logLikelihood}
 	for _, other := range r.others {
-		texts = append(texts, other.template.Fill(r.otherTokens(other, tokens)).Text)
+		fill.Together = append(fill.Together, other.template.Fill(r.otherTokens(other, tokens)).Text)
 	}
-	return texts
+	return fill
 }
 
 // tokens are the ids that a state puts into the slots, [slots].
