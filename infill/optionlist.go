@@ -13,7 +13,9 @@ import (
 	"infill/samplers"
 )
 
-func newTable() []Option { return slices.Concat(blankOptions(), answerOptions(), moveOptions()) }
+func newTable() []Option {
+	return slices.Concat(blankOptions(), answerOptions(), moveOptions(), jointOptions())
+}
 
 func decodes(o *Options) bool { return o.Mode == ModeDecode }
 
@@ -141,11 +143,9 @@ func answerOptions() []Option {
 	}
 }
 
-// moveOptions say what the likelihood is, and how chains move.
+// moveOptions say how chains move.
 func moveOptions() []Option {
-	searches := func(o *Options) bool { return o.Mode == ModeBest }
 	balances := strings.Join(samplers.BalanceNames(), ", ")
-	starts := []StartKind{startModel, startRandom, StartShared, StartMask}
 	return []Option{
 		numeric(Option{Name: "steps", Kind: "N", Unit: "steps", Sampling: true,
 			Help:   "steps of each chain, the warm-up included",
@@ -194,6 +194,14 @@ func moveOptions() []Option {
 			want:   "auto, or a whole number of 0 (the whole vocabulary) or more",
 			check:  proven("candidates", func(o *Options) bool { return o.Candidates != AutoCandidates })},
 			func(o *Options) *int { return &o.Candidates }, auto, AutoCandidates, 0, math.MaxInt),
+	}
+}
+
+// jointOptions say what the likelihood is, where chains start and what is kept of them.
+func jointOptions() []Option {
+	searches := func(o *Options) bool { return o.Mode == ModeBest }
+	starts := []StartKind{startModel, startRandom, StartShared, StartMask}
+	return []Option{
 		choice(Option{Name: "joint", Sampling: true, Help: "what the likelihood of several slots is: the chain rule, " +
 			"the pseudo-log-likelihood, the closest to the conditionals of two, or nothing masked",
 			check: func(o *Options) string {
