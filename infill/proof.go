@@ -295,7 +295,7 @@ func (p *proof) result() *Result {
 	}
 	r.Stats.DistinctFills = len(found)
 	r.Stats.ListedProbability = listedProbability(r.Fills)
-	r.Marginals = p.marginals(r)
+	r.Marginals = p.marginals()
 	if p.shareError > 0 {
 		r.Seed = &p.options.Seed
 	}
@@ -348,7 +348,7 @@ func (p *proof) leftOut(r *Result) string {
 }
 
 // marginals are what the beginnings that were followed hold of each blank's values.
-func (p *proof) marginals(r *Result) [][]Marginal {
+func (p *proof) marginals() [][]Marginal {
 	blanks := len(p.runs[0].template.Blanks)
 	list := make([][]Marginal, blanks)
 	for blank := range blanks {
