@@ -80,7 +80,7 @@ func (r *run) answer(ctx context.Context, observe func(Progress)) (*answer, erro
 	if r.enumerable() {
 		return r.enumerate(ctx, observe)
 	}
-	if r.options.Joint == JointAG {
+	if r.options.Joint == jointAG {
 		return nil, misfit("joint", "ag needs a model row for each candidate of both blanks, %.0f, and may take "+
 			"%.0f: give fewer candidates, a larger budget, or take chain",
 			enumerationRows(r.target), r.enumeratedRows())
@@ -128,7 +128,7 @@ func (r *run) enumerate(ctx context.Context, observe func(Progress)) (*answer, e
 		for category, token := range r.variables[0].support {
 			energy[category] = float64(r.logp[0][token])
 		}
-	case r.options.Joint == JointAG && n == 2:
+	case r.options.Joint == jointAG && n == 2:
 		var closest []float64
 		if closest, err = r.closest(ctx, a); err == nil {
 			energy = closest
@@ -427,14 +427,12 @@ func (r *run) state(a *answer) *Result {
 		if len(result.Fills) == top {
 			break
 		}
-		ids := r.tokens(state)
-		filled := r.template.Fill(ids)
-		if seen[filled.Text] {
+		fill := r.filled(r.tokens(state), a.energy[i])
+		if seen[fill.Text] {
 			continue
 		}
-		seen[filled.Text] = true
-		fill := Fill{Rank: len(result.Fills) + 1, Text: filled.Text, Together: r.togetherTexts(ids),
-			Values: filled.Fills, Spans: filled.Spans, TokenIDs: ids, LogLikelihood: a.energy[i]}
+		seen[fill.Text] = true
+		fill.Rank = len(result.Fills) + 1
 		if !a.found {
 			p, standardError := a.of(i, r.temperature())
 			fill.Probability, fill.ProbabilityError = &p, &standardError

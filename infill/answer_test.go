@@ -58,7 +58,7 @@ func TestExactProbabilities(t *testing.T) {
 func TestManyBlanks(t *testing.T) {
 	f, _ := newFake(t)
 	o := DefaultOptions()
-	o.Fill, o.Order, o.Budget = FillAny, OrderLeftToRight, Budget{Rows: 100}
+	o.Fill, o.Order, o.Budget = FillAny, orderLeftToRight, Budget{Rows: 100}
 	const template = "the [MASK] sat [MASK] on [MASK] the [MASK]"
 	plan, err := f.Plan(Request{Template: template, Options: o})
 	if err != nil {

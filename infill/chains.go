@@ -119,7 +119,7 @@ func (c *chains) draw(ctx context.Context, observe func(Progress)) error {
 		plan.Ladder = []float64{o.Temperature}
 	}
 	end, err := samplers.Sample(ctx, c.kernel, c.start, plan, func(at samplers.Step) error {
-		c.step(at, at.StepSize, !at.WarmUp && (o.Rank == RankDistinct || at.Number == o.Steps), observe)
+		c.step(at, at.StepSize, !at.WarmUp && (o.Rank == rankDistinct || at.Number == o.Steps), observe)
 		return nil
 	})
 	if err != nil {
@@ -147,7 +147,7 @@ func (c *chains) anneal(ctx context.Context, observe func(Progress)) error {
 	best, err := samplers.Anneal(ctx, c.kernel, c.start, c.streams,
 		samplers.AnnealOptions{Steps: o.Steps, Start: hottest, End: coldest}, func(at samplers.Step) error {
 			if at.Number > 0 {
-				c.step(at, o.StepSize, o.Rank == RankDistinct, observe)
+				c.step(at, o.StepSize, o.Rank == rankDistinct, observe)
 			}
 			return nil
 		})

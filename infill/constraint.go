@@ -231,7 +231,7 @@ func (r *rules) lengths(t *tokenize.Template) [][2]int {
 func (r *rules) existingWords(blank int, b tokenize.Blank) map[int][][]int {
 	if r.existing[blank] == nil {
 		r.existing[blank] = map[int][][]int{}
-		if r.exist != nil && r.fill == FillWords && !b.TouchesLeft && !b.TouchesRight {
+		if r.exist != nil && r.fill == fillWords && !b.TouchesLeft && !b.TouchesRight {
 			r.existing[blank] = r.patterns[blank].among(r.exist())
 		}
 	}
@@ -315,7 +315,7 @@ func (r *rules) begins(b tokenize.Blank, token int) bool {
 	class := r.vocabulary.classes()[token]
 	switch {
 	case b.TouchesLeft:
-		return class&continuingToken != 0 || r.fill != FillWords && class&wordToken == 0 // "Stop" and "!"
+		return class&continuingToken != 0 || r.fill != fillWords && class&wordToken == 0 // "Stop" and "!"
 	case r.fill == FillAny:
 		return true
 	}
@@ -324,7 +324,7 @@ func (r *rules) begins(b tokenize.Blank, token int) bool {
 
 // takes reports whether a blank without a list may hold a token.
 func (r *rules) takes(token int) bool {
-	return r.fill != FillWords || r.vocabulary.classes()[token]&wordToken != 0
+	return r.fill != fillWords || r.vocabulary.classes()[token]&wordToken != 0
 }
 
 // allows reports whether a blank's tokens hold no banned word, and have as many

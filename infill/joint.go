@@ -22,11 +22,11 @@ const (
 	// JointPLL is the pseudo-log-likelihood, U = Σ_i log f(θ_i | all others): the
 	// energy of the discrete Langevin paper. It counts twice what two slots say of each other.
 	JointPLL Joint = "pll"
-	// JointAG is, for two slots, the distribution whose conditionals are closest to
+	// jointAG is, for two slots, the distribution whose conditionals are closest to
 	// the model's (Arnold and Gokhale 1998; Torroba Hennigen and Kim, ACL 2023).
-	JointAG Joint = "ag"
-	// JointFilled is U = Σ_i log f(θ_i | all slots, θ_i included): the model sees, and mostly copies, what it
-	// scores. For comparison only.
+	jointAG Joint = "ag"
+	// JointFilled is U = Σ_i log f(θ_i | all, itself among them): the model sees, and
+	// mostly copies, what it scores. For comparison only.
 	JointFilled Joint = "filled"
 )
 
@@ -35,9 +35,9 @@ const (
 type Order string
 
 const (
-	OrderBoth        Order = "both" // the mean of the two below
-	OrderLeftToRight Order = "l2r"
-	OrderRightToLeft Order = "r2l"
+	orderBoth        Order = "both" // the mean of the two below
+	orderLeftToRight Order = "l2r"
+	orderRightToLeft Order = "r2l"
 )
 
 // numbers are the blanks of a permutation, from 0; nil for the named orders and for
@@ -61,7 +61,7 @@ func (o Order) numbers() []int {
 
 // valid reports whether it is one of the three, or a permutation.
 func (o Order) valid() bool {
-	return o == OrderBoth || o == OrderLeftToRight || o == OrderRightToLeft || o.numbers() != nil
+	return o == orderBoth || o == orderLeftToRight || o == orderRightToLeft || o.numbers() != nil
 }
 
 // A Budget bounds what an answer may cost, by rows, by seconds, or by both; the zero Budget has no bound.

@@ -123,7 +123,7 @@ func logWeight(weights []float64, pieces int) float64 {
 func (r *rules) measure(p *layout) {
 	p.known = true
 	for i, b := range p.template.Blanks {
-		if b.Pattern != "" && r.fill == FillWords && judges(b) {
+		if b.Pattern != "" && r.fill == fillWords && judges(b) {
 			p.words = append(p.words, b)
 			p.known = p.known && r.mustExist(i, b)
 		}
@@ -143,7 +143,7 @@ func (r *rules) measure(p *layout) {
 // stands by itself, and nothing is said of what it takes but what all of its words can be asked.
 func (r *rules) oneWord(t *tokenize.Template, o *Options) bool {
 	b := t.Blanks[0]
-	return len(t.Blanks) == 1 && o.searches() && o.Fill == FillWords && o.Pins == nil && o.Together == nil &&
+	return len(t.Blanks) == 1 && o.searches() && o.Fill == fillWords && o.Pins == nil && o.Together == nil &&
 		r.MinPieces == 0 && r.MaxPieces == 0 &&
 		b.High == 0 && b.Pattern == "" && !b.TouchesLeft && !b.TouchesRight && r.lists[0] == nil &&
 		len(r.vocabulary.going())+len(r.vocabulary.unspaced()) > 0

@@ -28,10 +28,10 @@ var englishList []byte
 // usualWords are the weights for a lexicon that a model has none for: those of the built-in model.
 var usualWords = models.WordWeights{Existing: []float64{0.026, 0.011}, Invented: []float64{0.1, 0.04}}
 
-// Values of [OpenOptions.Lexicon] that are no files: NoLexicon takes no word for invented.
+// Values of [OpenOptions.Lexicon] that are no files: "none" takes no word for invented.
 const (
-	EnglishLexicon = "english"
-	NoLexicon      = "none"
+	english = "english"
+	noWords = "none"
 )
 
 const (

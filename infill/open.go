@@ -20,7 +20,7 @@ type OpenOptions struct {
 	// as there are cores.
 	Threads   int
 	Precision lm.Precision // "" is fp32
-	// Lexicon is a file of the words that exist, one a line, or EnglishLexicon, or NoLexicon; "" takes English ones for
+	// Lexicon is a file of the words that exist, one a line, or "english", or "none"; "" takes English ones for
 	// a model that has weights for them. Words of several pieces that are not in it count less.
 	Lexicon string
 	// FindLibrary, if not nil, gives the path of the onnxruntime library at the
@@ -70,9 +70,9 @@ func Open(o OpenOptions) (*Filler, error) {
 	})
 	switch o.Lexicon {
 	case "":
-	case NoLexicon:
+	case noWords:
 		f.noLexicon = true
-	case EnglishLexicon:
+	case english:
 		f.lexicon = f.english()
 	default:
 		if f.lexicon, err = f.openLexicon(o.Lexicon); err != nil {

@@ -36,9 +36,9 @@ const (
 type Rank string
 
 const (
-	// RankDistinct keeps the distinct fills of highest U among all states after the
+	// rankDistinct keeps the distinct fills of highest U among all states after the
 	// warm-up, the likelier one of those that read alike.
-	RankDistinct Rank = "distinct"
+	rankDistinct Rank = "distinct"
 	// RankFinal keeps the final states of highest U, repeats included, as the papers do.
 	RankFinal Rank = "final"
 )
@@ -47,27 +47,29 @@ const (
 type LengthScore string
 
 const (
-	// BlankLeftToRight masks a piece together with all pieces to its right in the same blank, so that the pieces
-	// and words of a fill do not reveal each other.
-	BlankLeftToRight LengthScore = "blank-l2r"
-	// WordLeftToRight masks a piece with those to its right in the same word (Kauf and Ivanova, ACL 2023).
-	WordLeftToRight LengthScore = "word-l2r"
+	// blankLeftToRight masks a piece together with all pieces to its right in the
+	// same blank, so that neither the pieces nor the words of a fill give each other
+	// away.
+	blankLeftToRight LengthScore = "blank-l2r"
+	// wordLeftToRight masks it with those in the same word alone (Kauf and Ivanova,
+	// ACL 2023).
+	wordLeftToRight LengthScore = "word-l2r"
 )
 
 // Start says where chains start.
 type Start struct {
 	Kind StartKind
-	Fill []string // what each blank holds, where Kind is StartGiven
+	Fill []string // what each blank holds, where Kind is "fill"
 }
 
 // StartKind is where the starts come from.
 type StartKind string
 
 const (
-	// StartModel draws from the model's own conditionals with every slot masked.
-	StartModel StartKind = "model"
-	// StartRandom draws uniformly.
-	StartRandom StartKind = "random"
+	// startModel draws from the model's own conditionals with every slot masked.
+	startModel StartKind = "model"
+	// startRandom draws uniformly.
+	startRandom StartKind = "random"
 	// StartShared is one draw from the model that all chains share, as in the DISCS
 	// benchmark.
 	StartShared StartKind = "shared"
@@ -75,13 +77,13 @@ const (
 	// each from the model with those drawn before it in their places. [MASK] itself is
 	// no fill that a target has an energy for, so this is the nearest start to it.
 	StartMask StartKind = "mask"
-	// StartGiven is a given fill.
-	StartGiven StartKind = "fill"
+	// startGiven is a given fill.
+	startGiven StartKind = "fill"
 )
 
 // String is what UnmarshalText reads: the kind, or "fill:dark,blue".
 func (s Start) String() string {
-	if s.Kind == StartGiven {
+	if s.Kind == startGiven {
 		return string(s.Kind) + ":" + strings.Join(s.Fill, ",")
 	}
 	return string(s.Kind)
@@ -93,8 +95,8 @@ func (s Start) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
 // UnmarshalText implements encoding.TextUnmarshaler. A value that is no kind is left to
 // Validate.
 func (s *Start) UnmarshalText(text []byte) error {
-	if fill, given := strings.CutPrefix(string(text), string(StartGiven)+":"); given {
-		*s = Start{StartGiven, strings.Split(fill, ",")}
+	if fill, given := strings.CutPrefix(string(text), string(startGiven)+":"); given {
+		*s = Start{startGiven, strings.Split(fill, ",")}
 	} else {
 		*s = Start{Kind: StartKind(text)}
 	}
@@ -105,13 +107,13 @@ func (s *Start) UnmarshalText(text []byte) error {
 type FillKind string
 
 const (
-	// FillWords takes words: letters and digits. A blank directly after a word continues that word; every other
-	// blank begins a new one.
-	FillWords FillKind = "words"
-	// FillTokens takes punctuation too.
-	FillTokens FillKind = "tokens"
-	// FillAny takes every token, also pieces that continue the word on the left, as the papers and other tools
-	// do.
+	// fillWords takes words: letters and digits. A blank that is written onto the end of
+	// a word goes on with it, every other begins a word of its own.
+	fillWords FillKind = "words"
+	// fillTokens takes punctuation too.
+	fillTokens FillKind = "tokens"
+	// FillAny takes everything that the model can put there, pieces that would go on
+	// with the word on the left included, as the papers and other tools have it.
 	FillAny FillKind = "any"
 )
 
@@ -119,11 +121,11 @@ const (
 type Case string
 
 const (
-	// CaseAuto gives the fills of a model without capitals those that the text asks for:
+	// caseAuto gives the fills of a model without capitals those that the text asks for:
 	// see tokenize.Template.Fill.
-	CaseAuto Case = ""
-	// CaseKeep leaves the letters as the model has them.
-	CaseKeep Case = "keep"
+	caseAuto Case = ""
+	// caseKeep leaves the letters as the model has them.
+	caseKeep Case = "keep"
 )
 
 // Options says how to fill a template. Start from DefaultOptions. Table lists the options with their names,
@@ -235,22 +237,22 @@ const defaultCandidates = 250
 func DefaultOptions() Options {
 	return Options{
 		Mode: ModeSample,
-		Fill: FillWords,
+		Fill: fillWords,
 		Sampling: Sampling{
 			Sampler:     Auto,
 			Steps:       defaultSteps,
 			WarmUp:      HalfSteps,
 			Candidates:  AutoCandidates,
 			Joint:       JointChain,
-			Order:       OrderBoth,
+			Order:       orderBoth,
 			Temperature: 1,
-			Initial:     Start{Kind: StartModel},
+			Initial:     Start{Kind: startModel},
 		},
 		Error:       0.05,
 		Budget:      Budget{Rows: 4000},
 		Top:         5,
-		Rank:        RankDistinct,
-		LengthScore: BlankLeftToRight,
+		Rank:        rankDistinct,
+		LengthScore: blankLeftToRight,
 	}
 }
 
@@ -267,13 +269,13 @@ func (o *Options) answers() bool {
 // the chain rule.
 func (o *Options) weighs() bool {
 	return o.Joint != JointChain && o.Sampler == Auto && o.Mode == ModeSample && o.Chains == 0 &&
-		o.Rank == RankDistinct && !o.moved()
+		o.Rank == rankDistinct && !o.moved()
 }
 
 // moved reports whether an option is set that chains alone have.
 func (o *Options) moved() bool {
 	return o.Steps != defaultSteps || o.WarmUp != HalfSteps || o.StepSize != 0 || o.Balance != "" || o.Gradient != "" ||
-		o.Ladder != nil || o.Initial.Kind != StartModel
+		o.Ladder != nil || o.Initial.Kind != startModel
 }
 
 // moves is the sampler that moves the chains where there are any.
@@ -449,7 +451,7 @@ func (c *Constraints) Any() bool {
 // searches reports whether the likeliest fills are searched for, and proven.
 func (o *Options) searches() bool {
 	return o.Joint == JointChain && o.Sampler == Auto && o.Mode != ModeDecode && o.Chains == 0 &&
-		o.Rank == RankDistinct && !o.moved()
+		o.Rank == rankDistinct && !o.moved()
 }
 
 // draws reports whether independent draws are made.

@@ -46,7 +46,7 @@ func (f *Filler) plan(typed *tokenize.Template, r Request, escaped bool) (*Plan,
 		err = p.divide()
 	} else {
 		p.layouts, err = f.combinations(typed, rules, p.lengths, &p.Options, tokenize.Spelling{
-			KeepEscapes: escaped, KeepCase: r.Options.Case == CaseKeep, Written: rules.spelled, Originals: r.Originals})
+			KeepEscapes: escaped, KeepCase: r.Options.Case == caseKeep, Written: rules.spelled, Originals: r.Originals})
 	}
 	if err != nil {
 		return nil, err

@@ -99,7 +99,7 @@ func TestCutSearchIsTold(t *testing.T) {
 func TestClosestJointWithinItsBudget(t *testing.T) {
 	f, _ := newFake(t)
 	o := DefaultOptions()
-	o.Fill, o.Joint, o.Candidates, o.Budget = FillAny, JointAG, 0, Budget{Rows: 20}
+	o.Fill, o.Joint, o.Candidates, o.Budget = FillAny, jointAG, 0, Budget{Rows: 20}
 	if _, err := f.Fill(t.Context(), twoSlots, o, nil); err == nil || !strings.Contains(err.Error(), "larger budget") {
 		t.Errorf("20 rows: %v", err)
 	}

@@ -19,10 +19,10 @@ const maxTries = 1000
 func (c *chains) initial(ctx context.Context, weights [][]float32) ([]int, error) {
 	o := c.options
 	switch o.Initial.Kind {
-	case StartGiven:
+	case startGiven:
 		start, err := c.given(o.Initial.Fill)
 		return slices.Repeat(start, o.Chains), err
-	case StartRandom:
+	case startRandom:
 		return c.drawn(nil, c.streams)
 	case StartShared:
 		// Its own stream: the chains' are for their steps alone.

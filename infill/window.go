@@ -248,11 +248,7 @@ func join(before, group *Result, end, top int) *Result {
 		joined.Method = group.Method
 	}
 	joined.Windows = slices.Concat(before.Windows, group.Windows)
-	for _, w := range group.Warnings {
-		if !slices.Contains(joined.Warnings, w) {
-			joined.Warnings = append(joined.Warnings, w)
-		}
-	}
+	joined.warn(group.Warnings)
 	s, t := &joined.Stats, &group.Stats
 	s.LogNormaliser, s.NormaliserError, s.CandidatesProbability = nil, nil, nil
 	s.ListedProbability = listedProbability(joined.Fills)
@@ -262,10 +258,7 @@ func join(before, group *Result, end, top int) *Result {
 	s.Draws = max(s.Draws, t.Draws)
 	s.Lengths = nil
 	s.Slots += t.Slots
-	s.ModelRows += t.ModelRows
-	s.EnergyEvaluations += t.EnergyEvaluations
-	s.GradientEvaluations += t.GradientEvaluations
-	s.DistinctFills += t.DistinctFills
+	s.spend(t)
 	s.MeanLogLikelihood += t.MeanLogLikelihood
 	if x, y := s.MeanLogLikelihoodStandardError, t.MeanLogLikelihoodStandardError; x != nil && y != nil {
 		e := math.Hypot(*x, *y)

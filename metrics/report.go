@@ -175,6 +175,23 @@ type Score struct {
 // Name is the score in one word, such as "unique_ngrams/tbc/2".
 func (s Score) Name() string { return scoreName(s.Metric, s.Reference, s.N) }
 
+// Title is the score's name for people.
+func (s Score) Title() string {
+	where := cmp.Or(map[string]string{Self: "among themselves", Union: "against all references"}[s.Reference],
+		"against "+s.Reference)
+	return cmp.Or(map[string]string{
+		MetricSelfBLEU:             "self-BLEU",
+		MetricCorpusBLEU:           "corpus BLEU " + where,
+		MetricUniqueNGrams:         fmt.Sprintf("unique %d-grams %s", s.N, where),
+		metricDistinctNGrams:       fmt.Sprintf("distinct %d-grams", s.N),
+		metricSelfBLEUPerPrompt:    "self-BLEU within templates",
+		metricRepeatedWithinPrompt: "repeated within templates",
+		metricRepeatedTop:          "repeated among the likeliest",
+		MetricLogLikelihoodMean:    "mean log-likelihood, nats",
+		metricLogLikelihoodBest:    "best log-likelihood, nats",
+	}[s.Metric], strings.ReplaceAll(s.Metric, "_", " "))
+}
+
 func scoreName(metric, reference string, n int) string {
 	name := metric
 	if reference != "" {
@@ -207,13 +224,13 @@ const (
 	MetricSelfBLEU             = "self_bleu"
 	MetricCorpusBLEU           = "corpus_bleu"
 	MetricUniqueNGrams         = "unique_ngrams"
-	MetricDistinctNGrams       = "distinct_ngrams"
-	MetricRepeatedSentences    = "repeated_sentences"
-	MetricSelfBLEUPerPrompt    = "self_bleu_per_prompt"
-	MetricRepeatedWithinPrompt = "repeated_within_prompt"
-	MetricRepeatedTop          = "repeated_top"
+	metricDistinctNGrams       = "distinct_ngrams"
+	metricRepeatedSentences    = "repeated_sentences"
+	metricSelfBLEUPerPrompt    = "self_bleu_per_prompt"
+	metricRepeatedWithinPrompt = "repeated_within_prompt"
+	metricRepeatedTop          = "repeated_top"
 	MetricLogLikelihoodMean    = "log_likelihood_mean"
-	MetricLogLikelihoodBest    = "log_likelihood_best"
+	metricLogLikelihoodBest    = "log_likelihood_best"
 )
 
 const (
@@ -297,19 +314,19 @@ func (e *evaluation) fill(r *Report) {
 				r.UniqueNGrams[s.Reference] = map[int]Value{}
 			}
 			r.UniqueNGrams[s.Reference][s.N] = s.Value
-		case MetricDistinctNGrams:
+		case metricDistinctNGrams:
 			r.DistinctNGrams[s.N] = s.Value
-		case MetricRepeatedSentences:
+		case metricRepeatedSentences:
 			r.RepeatedSentences = s.Value
-		case MetricSelfBLEUPerPrompt:
+		case metricSelfBLEUPerPrompt:
 			r.PerPrompt.SelfBLEU = s.Value
-		case MetricRepeatedWithinPrompt:
+		case metricRepeatedWithinPrompt:
 			r.PerPrompt.RepeatedSentences = s.Value
-		case MetricRepeatedTop:
+		case metricRepeatedTop:
 			r.PerPrompt.Top, r.PerPrompt.RepeatedTop = e.options.Top, &s.Value
 		case MetricLogLikelihoodMean:
 			r.LogLikelihood.Mean = s.Value
-		case MetricLogLikelihoodBest:
+		case metricLogLikelihoodBest:
 			r.LogLikelihood.BestMean = s.Value
 		}
 	}

@@ -39,15 +39,6 @@ func (s *snapshot) shares(drawn string) string {
 	return drawn
 }
 
-// value is what a blank was filled with.
-type value struct {
-	TokenIDs []int
-	Text     string
-	// Frequency is the share of draws with this value, and Error its standard
-	// error between chains, NaN for a single chain.
-	Frequency, Error float64
-}
-
 // move is a chain's last change.
 type move struct {
 	Step     int
@@ -67,9 +58,10 @@ type snapshot struct {
 	WarmUp   bool // the fills are those of the warm-up, which are no draws
 	Rounds   int  // draws of each chain
 	Chains   int
-	Fills    []fill    // distinct, the most likely first
-	Distinct int       // how many there are; Fills holds the best of them
-	Values   [][]value // of each blank, the most frequent first
+	Fills    []fill // distinct, the most likely first
+	Distinct int    // how many there are; Fills holds the best of them
+	// Values are those of each blank, the most frequent first; NaN where a share or its error is not known.
+	Values [][]infill.Marginal
 	// LogLikelihoods and Accepted are each chain's history from step 0 on,
 	// [chains][steps]; NaN if unknown.
 	LogLikelihoods, Accepted [][]float32
@@ -206,15 +198,15 @@ func (s *snapshot) know(known *infill.Result) {
 		return
 	}
 	for _, marginal := range known.Marginals {
-		var values []value
-		for _, v := range marginal {
+		values := slices.Clone(marginal)
+		for i := range values {
+			v := &values[i]
 			switch {
 			case !s.Answer && !drawn:
 				v.Probability, v.StandardError = math.NaN(), math.NaN()
 			case v.StandardError == 0 && (s.Answer || s.Chains < 2):
 				v.StandardError = math.NaN()
 			}
-			values = append(values, value{v.TokenIDs, v.Text, v.Probability, v.StandardError})
 		}
 		s.Values = append(s.Values, values)
 	}

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"infill/infill/eval"
+	"infill/internal/eval"
 	"infill/metrics"
 	"infill/tokenize"
 
@@ -143,9 +143,9 @@ func (p *runsPage) render(columns, rows int) string {
 	m, folder := p.m, harmless(p.m.config.Folder)
 	switch {
 	case folder == "":
-		return stack(columns, rows, "", m.faint.Render("    no evaluation is open: infill tui FOLDER shows one"))
+		return m.note("no evaluation is open: infill tui FOLDER shows one", columns, rows)
 	case p.state == nil:
-		return stack(columns, rows, "", m.faint.Render("    reading "+folder+" …"))
+		return m.note("reading "+folder+" …", columns, rows)
 	case p.state.Err != nil:
 		text := "  " + strings.ReplaceAll(ansi.Wrap(harmless(p.state.Err.Error()), columns-4, ""), "\n", "\n  ")
 		return stack(columns, rows, "", m.styles.fault.Render(text), "",
@@ -337,11 +337,7 @@ func (p *runsPage) scores(columns, rows int) []string {
 		if e == nil {
 			return "–"
 		}
-		text := number(format, e.Mean)
-		if e.StandardError != nil {
-			text += " ± " + number(format, *e.StandardError)
-		}
-		return text
+		return withErrorIn(format, e.Mean, orNaN(e.StandardError))
 	}
 	table := [][]string{{"log-likelihood"}, {"acceptance"}, {"rows/sample"}}
 	var names []string

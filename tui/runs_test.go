@@ -13,7 +13,7 @@ import (
 	"github.com/charmbracelet/x/ansi"
 	"github.com/charmbracelet/x/exp/golden"
 
-	"infill/infill/eval"
+	"infill/internal/eval"
 )
 
 // evaluation writes a run's folder, with its first records as they would come.

@@ -242,6 +242,11 @@ func (m *model) runHint() key.Binding {
 	return m.keys.Resample
 }
 
+// note is a page that says why it shows nothing.
+func (s *styles) note(text string, columns, rows int) string {
+	return stack(columns, rows, "", s.faint.Render(cut("    "+text, columns)))
+}
+
 // overlay puts a box over the middle of a page.
 func overlay(page, box string, columns, rows int) string {
 	lines, over := strings.Split(page, "\n"), strings.Split(box, "\n")

@@ -161,7 +161,7 @@ func (a *Augment) Do(ctx context.Context, r Record) ([]Object, error) {
 	var rows []Object
 	row := func(number int, variant string, masked, fills []string, u *float64) error {
 		o := slices.Clone(r.Object)
-		o[slices.IndexFunc(o, func(f Field) bool { return f.Key == a.Key })].Value = object.Quote(variant)
+		o[slices.IndexFunc(o, func(f object.Field) bool { return f.Key == a.Key })].Value = object.Quote(variant)
 		for _, field := range []struct {
 			key   string
 			value any
@@ -170,7 +170,7 @@ func (a *Augment) Do(ctx context.Context, r Record) ([]Object, error) {
 			if err != nil {
 				return err
 			}
-			o = append(o, Field{Key: field.key, Value: value})
+			o = append(o, object.Field{Key: field.key, Value: value})
 		}
 		rows = append(rows, o)
 		return nil

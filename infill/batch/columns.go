@@ -16,7 +16,7 @@ func IsFile(name string) bool {
 // IsFASTA reports whether a name is that of a FASTA file, also compressed.
 func IsFASTA(name string) bool {
 	f, err := File{Path: name}.resolve("input")
-	return err == nil && f.Form == FASTA
+	return err == nil && f.Form == formFASTA
 }
 
 // Columns reads the named columns of all records of a file, [records][columns].

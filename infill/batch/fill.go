@@ -101,7 +101,7 @@ func (f *Fill) lines(row Object) ([]Object, error) {
 					return nil, err
 				}
 				for blank, word := range words {
-					line = append(line, Field{Key: fmt.Sprintf("blank_%d", blank+1), Value: word})
+					line = append(line, object.Field{Key: fmt.Sprintf("blank_%d", blank+1), Value: word})
 				}
 			case "spans":
 			case "token_ids":
@@ -189,9 +189,9 @@ func (f *Fill) Do(ctx context.Context, r Record) ([]Object, error) {
 	return []Object{append(kept, row...)}, nil
 }
 
-// earlier reports whether a column with the name of an option comes from the result of an earlier run: the rank of a
-// fill, or its list of fills.
-func earlier(field Field) bool {
+// earlier tells whether a column that is called like an option is of the result of an earlier run: the rank of a fill,
+// or its list of fills.
+func earlier(field object.Field) bool {
 	_, err := strconv.Atoi(text(field.Value))
 	return field.Key == "rank" && err == nil || field.Key == "samples" && field.Value[0] == '['
 }

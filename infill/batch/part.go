@@ -338,11 +338,11 @@ func (p *part) do(ctx context.Context, r Record) (*entry, error) {
 func (e *entry) render(rows []Object, form Form, w work) error {
 	for _, row := range rows {
 		switch form {
-		case JSONL:
+		case formJSONL:
 			e.Rows = append(e.Rows, row.Append(nil))
-		case Text:
+		case formText:
 			e.Rows = append(e.Rows, object.Quote(w.plain(row)))
-		case FASTA:
+		case formFASTA:
 			name := cmp.Or(oneLine(text(row.Get("id"))), fmt.Sprint(e.Number))
 			e.Rows = append(e.Rows, object.Quote(">"+name+"\n"+w.plain(row)))
 		default:

@@ -3,6 +3,8 @@ package batch
 import (
 	"context"
 	"fmt"
+
+	"infill/internal/object"
 )
 
 // work is what is done with each record. It serves several goroutines at once.
@@ -33,7 +35,7 @@ func beside(columns Object, taken func(name string) bool) Object {
 		for taken(name) || name != f.Key && columns.Get(name) != nil {
 			name = "input_" + name
 		}
-		list = append(list, Field{Key: name, Value: f.Value})
+		list = append(list, object.Field{Key: name, Value: f.Value})
 	}
 	return list
 }

@@ -14,7 +14,7 @@ import (
 
 	"infill/cmd/infill/internal/terminal"
 	"infill/infill"
-	"infill/infill/eval"
+	"infill/internal/eval"
 	"infill/models"
 )
 

@@ -11,7 +11,7 @@ import (
 
 	"infill/cmd/infill/internal/terminal"
 	"infill/infill"
-	"infill/infill/eval"
+	"infill/internal/eval"
 )
 
 func TestProgress(t *testing.T) {

@@ -12,7 +12,7 @@ import (
 
 	"github.com/google/renameio/v2/maybe"
 
-	"infill/infill/eval/internal/corpus"
+	"infill/internal/eval/corpus"
 	"infill/internal/journal"
 )
 

@@ -10,7 +10,7 @@ import (
 	"path/filepath"
 	"slices"
 
-	"infill/infill/eval/internal/corpus"
+	"infill/internal/eval/corpus"
 	"infill/internal/journal"
 )
 

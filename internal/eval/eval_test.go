@@ -20,7 +20,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"infill/infill"
-	"infill/infill/eval/internal/corpus"
+	"infill/internal/eval/corpus"
 	"infill/internal/journal"
 	"infill/lm"
 	"infill/metrics"
@@ -572,26 +572,6 @@ func TestParseVariants(t *testing.T) {
 		}
 		if diff := cmp.Diff(test.want, got); err != nil || diff != "" {
 			t.Errorf("%q: %v %s", test.text, err, diff)
-		}
-	}
-}
-
-func TestReadCorpus(t *testing.T) {
-	if _, err := ReadCorpus("tbc", "testdata/missing.txt", nil, "", ""); !errors.Is(err, os.ErrNotExist) ||
-		!strings.Contains(err.Error(), "corpus tbc: ") {
-		t.Errorf("missing file: %v", err)
-	}
-	c, err := ReadCorpus("own", "own.txt", strings.NewReader(" = A = \none two\nb\x01d\n"), "wikitext", "")
-	if err != nil || len(c.Sentences) != 1 || c.Path != "own.txt" ||
-		fmt.Sprint(c.LeftOut()) != "[1 line left out: control character (the first is line 3)]" {
-		t.Errorf("%+v, left out %q, %v", c.Corpus, c.LeftOut(), err)
-	}
-	for _, form := range Forms() {
-		for _, encoding := range Encodings() {
-			if _, err := ReadCorpus("own", "own.txt", strings.NewReader("one two .\n"), form, encoding); err != nil &&
-				encoding != "utf-16" {
-				t.Errorf("%s in %s: %v", form, encoding, err)
-			}
 		}
 	}
 }

@@ -18,7 +18,7 @@ import (
 	"strings"
 
 	"infill/infill"
-	"infill/infill/eval/internal/corpus"
+	"infill/internal/eval/corpus"
 	"infill/metrics"
 	"infill/samplers"
 )

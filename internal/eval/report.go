@@ -7,8 +7,8 @@ import (
 	"html/template"
 	"strings"
 
-	"infill/infill/eval/internal/corpus"
 	"infill/internal/chart"
+	"infill/internal/eval/corpus"
 	"infill/metrics"
 )
 
