@@ -48,7 +48,7 @@ func (f *Filler) combinations(typed *tokenize.Template, rules *rules, lengths []
 	}
 	var unlike error // a long word's layout, and none of another text
 	for _, t := range templates {
-		if o.Fill == FillWords {
+		if o.Fill == fillWords {
 			f.goOn(t)
 		}
 		t.After(context)

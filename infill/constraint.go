@@ -27,13 +27,13 @@ type rules struct {
 	spoken   map[int]spoken    // by where a blank starts in the text
 	plain    bans              // as words stand by themselves
 	joined   bans              // as they continue a word
-	length   []int             // characters of each token, [vocabulary]; nil where none are counted
+	length   []int             // characters of each token, [vocabulary]; nil if none are counted
 }
 
 // bans are banned words, by their first token.
 type bans map[int][][]int
 
-// begin tells whether tokens begin with a banned word.
+// begin reports whether tokens begin with a banned word.
 func (b bans) begin(ids []int) bool {
 	return slices.ContainsFunc(b[ids[0]],
 		func(ban []int) bool { return len(ids) >= len(ban) && slices.Equal(ids[:len(ban)], ban) })
@@ -231,19 +231,19 @@ func (r *rules) lengths(t *tokenize.Template) [][2]int {
 func (r *rules) existingWords(blank int, b tokenize.Blank) map[int][][]int {
 	if r.existing[blank] == nil {
 		r.existing[blank] = map[int][][]int{}
-		if r.exist != nil && r.fill == FillWords && !b.TouchesLeft && !b.TouchesRight {
+		if r.exist != nil && r.fill == fillWords && !b.TouchesLeft && !b.TouchesRight {
 			r.existing[blank] = r.patterns[blank].among(r.exist())
 		}
 	}
 	return r.existing[blank]
 }
 
-// mustExist tells whether only a word of a lexicon has as many pieces as a blank.
+// mustExist reports whether only a word of a lexicon has as many pieces as a blank.
 func (r *rules) mustExist(blank int, b tokenize.Blank) bool {
 	return r.patterns[blank] != nil && b.High == 0 && r.MaxPieces == 0 && b.Slots > r.patternPieces()
 }
 
-// needsLexicon tells whether a blank of a template has so many pieces.
+// needsLexicon reports whether a blank of a template has so many pieces.
 func (r *rules) needsLexicon(t *tokenize.Template) bool {
 	for i, b := range t.Blanks {
 		if r.mustExist(i, b) {
@@ -270,7 +270,7 @@ func (r *rules) patternPieces() int {
 	return 1
 }
 
-// misses tells whether a list or a pattern has no fill of its blank's length.
+// misses reports whether a list or a pattern has no fill of its blank's length.
 func (r *rules) misses(t *tokenize.Template) (bool, error) {
 	for i, b := range t.Blanks {
 		switch {
@@ -310,24 +310,24 @@ func (r *rules) matching(blank int, b tokenize.Blank, logp [][]float32) ([][]int
 	return slices.DeleteFunc(words, func(ids []int) bool { return !r.allows(b, ids) }), err
 }
 
-// begins tells whether a token may be the first of a blank.
+// begins reports whether a token may be the first of a blank.
 func (r *rules) begins(b tokenize.Blank, token int) bool {
 	class := r.vocabulary.classes()[token]
 	switch {
 	case b.TouchesLeft:
-		return class&continuingToken != 0 || r.fill != FillWords && class&wordToken == 0 // "Stop" and "!"
+		return class&continuingToken != 0 || r.fill != fillWords && class&wordToken == 0 // "Stop" and "!"
 	case r.fill == FillAny:
 		return true
 	}
 	return b.Opens || class&continuingToken == 0
 }
 
-// takes tells whether a blank without a list may hold a token.
+// takes reports whether a blank without a list may hold a token.
 func (r *rules) takes(token int) bool {
-	return r.fill != FillWords || r.vocabulary.classes()[token]&wordToken != 0
+	return r.fill != fillWords || r.vocabulary.classes()[token]&wordToken != 0
 }
 
-// allows tells whether a blank's tokens hold no banned word, and have as many
+// allows reports whether a blank's tokens hold no banned word, and have as many
 // characters as they should and the part of speech.
 func (r *rules) allows(b tokenize.Blank, ids []int) bool {
 	if spoken, ok := r.spoken[b.Start]; ok && !spoken.takes(r.vocabulary.wordOf(ids)) {
@@ -438,8 +438,8 @@ func (r *rules) compile(t *tokenize.Template,
 	return list, allowed, cut, nil
 }
 
-// differing tells whether no two blanks hold the same tokens, those of one name excepted;
-// nil where there is nothing to tell.
+// differing reports whether no two blanks hold the same tokens, those of one name excepted;
+// nil if there is nothing to tell.
 func (r *rules) differing(t *tokenize.Template) func(tokens []int) bool {
 	var pairs [][2]tokenize.Blank
 	for i, a := range t.Blanks {
@@ -462,7 +462,7 @@ func (r *rules) differing(t *tokenize.Template) func(tokens []int) bool {
 	}
 }
 
-// longer tells whether there is a word of several tokens.
+// longer reports whether there is a word of several tokens.
 func (b bans) longer() bool {
 	for _, list := range b {
 		if slices.ContainsFunc(list, func(ban []int) bool { return len(ban) > 1 }) {

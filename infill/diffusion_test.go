@@ -55,7 +55,7 @@ func TestMaskedDiffusion(t *testing.T) {
 		t.Fatal(err)
 	}
 	for order, slots := range map[Order][][]int{
-		OrderBoth: {{0, 1, 2, 3}, {3, 2, 1, 0}}, OrderLeftToRight: {{0, 1, 2, 3}}, "3,1,4,2": {{2, 0, 3, 1}},
+		orderBoth: {{0, 1, 2, 3}, {3, 2, 1, 0}}, orderLeftToRight: {{0, 1, 2, 3}}, "3,1,4,2": {{2, 0, 3, 1}},
 	} {
 		o := DefaultOptions()
 		o.Order, o.Fill, o.Budget.Rows, o.Top = order, FillAny, 300, 2

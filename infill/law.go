@@ -24,10 +24,10 @@ type textLaw struct {
 	texts       []lawText
 	slots       []lawSlot
 	words       []tokenize.Blank // those of the plan in all texts, First a slot of the law
-	byVariable  [][]int        // the slots of each variable
-	root        [][]float32    // log-probabilities of each slot while all are masked
-	rows        *int64         // that went through the model
-	remembered  rememberedRows // of several texts, and where words that exist and others have laws; or nil
+	byVariable  [][]int          // the slots of each variable
+	root        [][]float32      // log-probabilities of each slot while all are masked
+	rows        *int64           // that went through the model
+	remembered  rememberedRows   // of several texts, and where words that exist and others have laws; or nil
 }
 
 type rememberedRows = *simplelru.LRU[string, []float32]

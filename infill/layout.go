@@ -24,12 +24,12 @@ type layout struct {
 	others []*layout
 	// words are the blanks that hold one word of several pieces, and may be asked whether it exists.
 	words []tokenize.Blank
-	// known tells that all of these words are of a lexicon.
+	// known reports that all of these words are of a lexicon.
 	known bool
 	// counted are the pieces of the blanks that hold one word, where these may have another number, and lengths
 	// those of the others.
 	counted, lengths []int
-	// rules are not nil where the only blank may take a word of several pieces, too.
+	// rules are not nil if the only blank may take a word of several pieces, too.
 	rules   *rules
 	context []int // tokens before the text
 	// place is the number of this layout among those of the template's lengths.
@@ -123,7 +123,7 @@ func logWeight(weights []float64, pieces int) float64 {
 func (r *rules) measure(p *layout) {
 	p.known = true
 	for i, b := range p.template.Blanks {
-		if b.Pattern != "" && r.fill == FillWords && judges(b) {
+		if b.Pattern != "" && r.fill == fillWords && judges(b) {
 			p.words = append(p.words, b)
 			p.known = p.known && r.mustExist(i, b)
 		}
@@ -139,11 +139,11 @@ func (r *rules) measure(p *layout) {
 	}
 }
 
-// oneWord tells whether the only blank of a template may hold a word of several pieces: it
+// oneWord reports whether the only blank of a template may hold a word of several pieces: it
 // stands by itself, and nothing is said of what it takes but what all of its words can be asked.
 func (r *rules) oneWord(t *tokenize.Template, o *Options) bool {
 	b := t.Blanks[0]
-	return len(t.Blanks) == 1 && o.searches() && o.Fill == FillWords && o.Pins == nil && o.Together == nil &&
+	return len(t.Blanks) == 1 && o.searches() && o.Fill == fillWords && o.Pins == nil && o.Together == nil &&
 		r.MinPieces == 0 && r.MaxPieces == 0 &&
 		b.High == 0 && b.Pattern == "" && !b.TouchesLeft && !b.TouchesRight && r.lists[0] == nil &&
 		len(r.vocabulary.going())+len(r.vocabulary.unspaced()) > 0

@@ -29,10 +29,10 @@ var englishList []byte
 // usualWords are the weights for a lexicon that a model has none for: those of the built-in model.
 var usualWords = models.WordWeights{Existing: []float64{0.026, 0.011}, Invented: []float64{0.1, 0.04}}
 
-// Values of [OpenOptions.Lexicon] that are no files: NoLexicon takes no word for invented.
+// Values of [OpenOptions.Lexicon] that are no files: "none" takes no word for invented.
 const (
-	EnglishLexicon = "english"
-	NoLexicon      = "none"
+	english = "english"
+	noWords = "none"
 )
 
 const (
@@ -84,7 +84,7 @@ func (v *vocabulary) englishLexicon() *lexicon {
 			return list
 		}
 	}
-	panic(err) // a slip in the program
+	panic(err) // a bug in the program
 }
 
 // openLexicon reads a file.
@@ -182,7 +182,7 @@ func (t *tally) finish(list *[listedPieces + 1]cutWords) {
 	}
 }
 
-// inNoWord tells whether a character stands in no word.
+// inNoWord reports whether a character stands in no word.
 func inNoWord(r rune) bool { return unicode.IsSpace(r) || r == unicode.ReplacementChar || r == 0 }
 
 // cutter cuts words of a list into the pieces that the tokenizer cuts them into, nil for a word that it cannot write.
@@ -224,12 +224,12 @@ func (v *vocabulary) cutter() func(word string) []int {
 	}
 }
 
-// plain tells whether a word has small letters from a to z alone.
+// plain reports whether a word has small letters from a to z alone.
 func plain(word string) bool {
 	return !strings.ContainsFunc(word, func(r rune) bool { return r < 'a' || r > 'z' })
 }
 
-// has tells whether a word of several pieces exists.
+// has reports whether a word of several pieces exists.
 func (l *lexicon) has(pieces []int) bool {
 	_, found := slices.BinarySearchFunc(l.forward[len(pieces)].words, newCutWord(pieces), compareCut)
 	return found
@@ -266,7 +266,7 @@ func (c *cutWords) narrow(begin []int, logp, row []float32) {
 	}
 }
 
-// judges tells whether the word of a blank can be looked up.
+// judges reports whether the word of a blank can be looked up.
 func judges(b tokenize.Blank) bool {
 	return b.Slots > 1 && b.Slots <= listedPieces && !b.TouchesLeft && !b.TouchesRight
 }

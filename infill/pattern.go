@@ -130,7 +130,7 @@ func (p *pattern) after(state int, r rune) int {
 	return next
 }
 
-// ends tells whether the word may end in a state.
+// ends reports whether the word may end in a state.
 func (p *pattern) ends(state int) bool {
 	seen := map[uint32]bool{}
 	for _, place := range p.sets[state] {
@@ -281,7 +281,7 @@ type rated struct {
 // words are the words of that many pieces which match, at most number of them, those first
 // whose pieces have the highest sum of log-probabilities logp, [pieces][vocabulary]; nil
 // logp takes them as they come. The tokenizer would cut each of them into these pieces,
-// but for those of a blank that goes on with a word.
+// except for those of a blank that goes on with a word.
 func (p *pattern) words(b tokenize.Blank, pieces, number int, logp [][]float32) ([][]int, error) {
 	going := p.vocabulary.going()
 	value := func(slot, token int) float64 {
@@ -351,7 +351,7 @@ func (p *pattern) words(b tokenize.Blank, pieces, number int, logp [][]float32) 
 		if n > 0 {
 			at.state = s.moves[n-1].state
 		}
-		// The next best in the place of the last piece.
+		// The next best instead of the last piece.
 		siblings := sorted[at]
 		if next := s.rank[n] + 1; next < len(siblings) {
 			queue2 := spelling{s.bound - siblings[next-1].most + siblings[next].most, slices.Clone(s.rank),

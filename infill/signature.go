@@ -153,7 +153,7 @@ func (r *problem) limits(s *signature) {
 	case r.filler.lexicon != nil:
 		s.add("lexicon", short(r.filler.lexicon.sha256))
 	case r.filler.noLexicon:
-		s.add("lexicon", NoLexicon)
+		s.add("lexicon", noWords)
 	}
 	if slices.ContainsFunc(o.Pins, func(pin int) bool { return pin != Free }) {
 		s.add("pins", strings.NewReplacer("[", "", "]", "", " ", ",", "-1", "-").Replace(fmt.Sprint(o.Pins)))

@@ -13,7 +13,7 @@ type variable struct {
 	slots []int
 	// support is the token of each category, ascending, the same in all slots.
 	support []int
-	// words are, where not nil, the categories in its place, [categories][slots].
+	// words are, if not nil, the categories in its place, [categories][slots].
 	words [][]int
 	// find gives the words from the log-probabilities of the slots, where they have a
 	// pattern and are not known before; it is nil for other variables.
@@ -21,7 +21,7 @@ type variable struct {
 	// spell gives the pieces that a place of a word with a pattern may have beside the known
 	// ones; nil for other variables.
 	spell func(word []int, place int) []int
-	// listed tells that the user named what it takes: the support is then not narrowed to
+	// listed reports that the user named what it takes: the support is then not narrowed to
 	// the likely tokens, and probabilities are among what is listed.
 	listed bool
 }

@@ -37,7 +37,7 @@ func checkFinite(b *models.Bundle) error {
 	return m.CheckFinite(filepath.Split(b.Graph))
 }
 
-// padded tells whether rows of the bundle's model may be padded.
+// padded reports whether rows of the bundle's model may be padded.
 func padded(b *models.Bundle) bool { return b.Graph == "" && bert.Model{Bundle: b}.Padded() }
 
 // gradientOf is [graphOf] for graphs with a backward pass.
@@ -46,7 +46,7 @@ func gradientOf(
 ) (*onnx.Graph, error) {
 	g, err := graphOf(b, separator, write)
 	if err != nil && b.Graph != "" && !b.Config.Imported.Gradient {
-		err = &noGradientError{b.Name, err} // what the import told already
+		err = &noGradientError{b.Name, err} // what the import has said already
 	}
 	return g, err
 }

@@ -205,7 +205,7 @@ func TestImportedUnfitWeights(t *testing.T) {
 	if err := good.CopyTo(dir); err != nil {
 		t.Fatal(err)
 	}
-	// The manifest of a folder may come from anyone: it is made anew, and what it says of the weights is not believed.
+	// The manifest of a folder may come from anyone: it is made again, and what it says of the weights is not believed.
 	if err := os.Remove(filepath.Join(dir, "manifest.json")); err != nil {
 		t.Fatal(err)
 	}

@@ -75,7 +75,7 @@ func refusals() map[string]string {
 	}
 }
 
-// Families lists the values of model_type that can be run, sorted.
+// Families lists the supported values of model_type, sorted.
 func Families() []string { return sortedKeys(families()) }
 
 // standard reads the keys that BERT's config has and several families took over. The fallbacks are those of the
@@ -341,7 +341,7 @@ type rope struct {
 	Type  string   `json:"rope_type"`
 }
 
-// set gives theta the base that is told, if any; of says of which layers.
+// set gives theta the configured base, if there is one; of names the layers.
 func (p rope) set(r *configReader, of string, theta *float64) {
 	only(r, "rope_parameters: rope_type"+of, cmp.Or(p.Type, "default"), "default")
 	if p.Theta != nil {

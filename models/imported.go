@@ -32,13 +32,13 @@ type Imported struct {
 	MaxPositions   int      `json:"max_position_embeddings"`
 	// GraphData lists the files that hold the graph's weights, beside the graph.
 	GraphData []string `json:"onnx_data"`
-	// ExportedType and TokenizerClass are what the exporter's config.json says; a tokenizer without tokenizer.json is
-	// read by them.
+	// ExportedType and TokenizerClass are from the exporter's config.json; they say how to read a tokenizer
+	// without tokenizer.json.
 	ExportedType   string `json:"exported_model_type,omitempty"`
 	TokenizerClass string `json:"tokenizer_class,omitempty"`
 	// Segments is [Config].Segments, where the exporter's config.json says how many there are.
 	Segments int `json:"segments,omitempty"`
-	// Gradient tells whether the graph can be differentiated; where not, NoGradient says why.
+	// Gradient reports whether the graph can be differentiated; if not, NoGradient says why.
 	Gradient   bool   `json:"gradient"`
 	NoGradient string `json:"no_gradient,omitempty"`
 }

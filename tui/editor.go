@@ -41,7 +41,7 @@ type marking struct {
 const mostTyped = 32 << 10
 
 func newEditor(text string) editor {
-	// One more than is taken, so that a text that is too long is told, not cut.
+	// One more than is taken, so that a text that is too long gives an error and is not cut.
 	return editor{input: newInput(text, mostTyped+1)}
 }
 
@@ -61,7 +61,7 @@ func newInput(text string, limit int) textinput.Model {
 
 func (e *editor) text() string { return e.input.Value() }
 
-// edit gives a key or a paste to the text; changed tells whether it did anything to it.
+// edit gives a key or a paste to the text; changed reports whether it did anything to it.
 func (e *editor) edit(message tea.Msg) (changed bool) {
 	e.marking = nil
 	before, times := e.text(), 1
@@ -101,7 +101,7 @@ func (e *editor) reach(message tea.KeyPressMsg) int {
 	return 1
 }
 
-// insideBlank tells whether the cursor stands in a blank that is being typed, where
+// insideBlank reports whether the cursor stands in a blank that is being typed, where
 // "_" may be part of a name.
 func (e *editor) insideBlank() bool {
 	left := e.text()[:e.cursor()]
@@ -199,7 +199,7 @@ func lettersOf(text string, words [][2]int) (letters [][2]int) {
 	return letters
 }
 
-// toggle marks a word or takes its mark away, and writes the text anew.
+// toggle marks a word or takes its mark away, and writes the text again.
 func (e *editor) toggle(word int) {
 	m := e.marking
 	m.marked[word] = !m.marked[word]
@@ -338,7 +338,7 @@ func (e *editor) style(v editorView, c look) lipgloss.Style {
 }
 
 // click acts on a point of what render drew: it moves the cursor while the text is
-// written, and marks a word otherwise. changed tells whether the text is another.
+// written, and marks a word otherwise. changed reports whether the text is another.
 func (e *editor) click(v editorView, columns, x, y int) (changed bool) {
 	at := len(e.text())
 	hit := false

@@ -283,7 +283,7 @@ func (m *model) ownBlank() string {
 	return ""
 }
 
-// start begins the run of a side anew.
+// start begins the run of a side again.
 func (m *model) start(i int) tea.Cmd {
 	m.stop(i)
 	s := &m.sides[i]
@@ -293,7 +293,7 @@ func (m *model) start(i int) tea.Cmd {
 		return nil
 	}
 	m.editor.readBlanks(m.config.Blank, m.ownBlank())
-	// What is too long may have lost its blanks, and is told by its length.
+	// A text that is too long may have lost its blanks: its length gives the error.
 	if text := m.editor.text(); len(tokenize.BlankSpans(text)) == 0 || len(text) > mostTyped {
 		s.snapshot = nil
 		switch {

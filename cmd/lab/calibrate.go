@@ -354,7 +354,7 @@ func joints(all []*cell) []joint {
 }
 
 // fitTemperature is the temperature at which the true words have the fewest nats: of two blanks, where all fills are
-// enumerated; with its standard error, by drawing the sentences anew.
+// enumerated; with its standard error, by drawing the sentences again.
 func fitTemperature(all []*cell, energy func(s *scored) []float64) (best, standardError float64) {
 	temperatures := make([]float64, 51)
 	for step := range temperatures {

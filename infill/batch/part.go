@@ -13,6 +13,7 @@ import (
 	"sync"
 	"time"
 
+	"infill/infill"
 	"infill/internal/journal"
 	"infill/internal/object"
 	"infill/internal/parallel"
@@ -44,7 +45,7 @@ func (h *head) facts() map[string]string {
 	return facts
 }
 
-// readHead reads what is asked of the part in a folder, nil where there is none.
+// readHead reads what is asked of the part in a folder, nil if there is none.
 func readHead(dir string) (*head, error) {
 	var h head
 	path := filepath.Join(dir, journal.Head)
@@ -85,7 +86,7 @@ func (e *entry) place() string {
 	return fmt.Sprintf("row %d", e.Number)
 }
 
-// state is how far a part is, and in the end what came of it.
+// state is how far a part is, and in the end the outcome of it.
 type state struct {
 	journal.End
 	Input       input             `json:"input"`
@@ -315,7 +316,9 @@ func (p *part) do(ctx context.Context, r Record) (*entry, error) {
 	}
 	rows, err := []Object(nil), r.Err
 	if err == nil {
-		rows, err = p.job.Work.Do(ctx, r)
+		own, done := infill.Unwanted(ctx)
+		rows, err = p.job.Work.Do(own, r)
+		done()
 	}
 	if err == nil {
 		err = e.render(rows, p.head.Output, p.job.Work)
@@ -335,11 +338,11 @@ func (p *part) do(ctx context.Context, r Record) (*entry, error) {
 func (e *entry) render(rows []Object, form Form, w work) error {
 	for _, row := range rows {
 		switch form {
-		case JSONL:
+		case formJSONL:
 			e.Rows = append(e.Rows, row.Append(nil))
-		case Text:
+		case formText:
 			e.Rows = append(e.Rows, object.Quote(w.plain(row)))
-		case FASTA:
+		case formFASTA:
 			name := cmp.Or(oneLine(text(row.Get("id"))), fmt.Sprint(e.Number))
 			e.Rows = append(e.Rows, object.Quote(">"+name+"\n"+w.plain(row)))
 		default:

@@ -46,7 +46,7 @@ func (b Model) Forward(g *onnx.Graph, in graphs.Rows, differentiable bool) (grap
 	return p, cmp.Or(m.err, g.Err())
 }
 
-// Padded tells whether the model takes rows with padding: [graphs.Rows].Bias. Families that look at
+// Padded reports whether the model takes rows with padding: [graphs.Rows].Bias. Families that look at
 // neighbours other than by attention do not.
 func (b Model) Padded() bool {
 	c := b.Config

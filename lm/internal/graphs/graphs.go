@@ -98,7 +98,7 @@ func Conditionals(name string, m Model) (*onnx.Graph, error) {
 
 // PaddedConditionals is [Conditionals] of rows that may be padded at their ends, with one more input, int64:
 //
-//	lengths  [rows]  tokens of each row that are none of padding
+//	lengths  [rows]  tokens of each row, padding left out
 func PaddedConditionals(name string, m Model) (*onnx.Graph, error) {
 	g := onnx.New(name + " conditionals")
 	_, _, err := conditionals(g, m, onnx.Symbol("rows"), nil, true)
@@ -129,7 +129,7 @@ func conditionals(g *onnx.Graph, m Model, rows onnx.Dim, more func(Rows), padded
 	return r, p, g.Err()
 }
 
-// bias is 0 where a row has a token and −1e9 at its padding: position − length
+// bias is 0 if a row has a token and −1e9 at its padding: position − length
 // is below 0 for tokens, and far less than that for none.
 func bias(g *onnx.Graph, r Rows, lengths *onnx.Value) *onnx.Value {
 	one := onnx.Fixed(1)

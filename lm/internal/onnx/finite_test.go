@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// A weight that is no number, or overflows, is told with its file, constant and element, wherever it lies; what hides
-// positions may be infinite.
+// A weight that is no number, or overflows, is reported with its file, constant and element, wherever it lies; what
+// hides positions may be infinite.
 func TestCheckFinite(t *testing.T) {
 	const fixtures = "../../../testdata/import"
 	read := func(dir, name string) (*Model, []byte) {

@@ -256,7 +256,7 @@ func misspelt(root *cobra.Command, template string) string {
 	return ""
 }
 
-// isObject tells whether a line of standard input is an object of JSONL rather than a template.
+// isObject reports whether a line of standard input is an object of JSONL rather than a template.
 func isObject(text string) bool {
 	var object struct{ Template *string }
 	return strings.HasPrefix(strings.TrimSpace(text), "{") && json.Unmarshal([]byte(text), &object) == nil &&

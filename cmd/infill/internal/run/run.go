@@ -89,12 +89,12 @@ func (o *batchOptions) validate(flags *pflag.FlagSet, args []string, options *in
 	return nil
 }
 
-// computing is what the model's calls hang on beside the model.
+// computing is what the model's calls depend on, apart from the model.
 func (o *batchOptions) computing() map[string]string {
 	return map[string]string{"threads": fmt.Sprint(cmp.Or(o.Threads, runtime.GOMAXPROCS(0)))}
 }
 
-// run does the job and tells what came of it.
+// run does the job and tells the outcome of it.
 func (o *batchOptions) run(ctx context.Context) (err error) {
 	if o.job.Input.Path == "-" {
 		path, remove, err := cli.Spool(o.streams.In)
@@ -370,7 +370,7 @@ configuration or computed with another runtime or device are refused by name.`,
 type batchProgress struct {
 	cli.Bar
 	log *terminal.Streams // nil: no lines
-	// told is when the last line was written.
+	// told is when the last line was printed.
 	told time.Time
 }
 

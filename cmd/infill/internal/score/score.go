@@ -164,7 +164,7 @@ func (v verdict) tell(o *scoreOptions) error {
 type pair struct {
 	First  *infill.Score `json:"first"`
 	Second *infill.Score `json:"second"`
-	// Right tells whether the first is the likelier, in sum.
+	// Right reports whether the first is the likelier, in sum.
 	Right bool `json:"right"`
 }
 
@@ -240,7 +240,7 @@ func Run(ctx context.Context, o *scoreOptions) (err error) {
 	}
 	p := &cli.Printer[*infill.Score]{Form: scoreForm(o.tokens), Format: o.Format, Streams: o.Streams}
 	read := func(e cli.Entry) (text string, err error) {
-		if e.Line == 0 { // a line is told of in its turn
+		if e.Line == 0 { // the error of a line is reported in its turn
 			_, err = f.Plain(e.Text)
 		}
 		return e.Text, err
