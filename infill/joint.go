@@ -25,8 +25,8 @@ const (
 	// jointAG is, for two slots, the distribution whose conditionals are closest to
 	// the model's (Arnold and Gokhale 1998; Torroba Hennigen and Kim, ACL 2023).
 	jointAG Joint = "ag"
-	// JointFilled is U = Σ_i log f(θ_i | all, itself among them): the model sees, and
-	// mostly copies, what it scores. For comparison only.
+	// JointFilled is U = Σ_i log f(θ_i | all slots, θ_i included): the model sees, and mostly copies, what it
+	// scores. For comparison only.
 	JointFilled Joint = "filled"
 )
 

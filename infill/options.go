@@ -112,8 +112,8 @@ const (
 	fillWords FillKind = "words"
 	// fillTokens takes punctuation too.
 	fillTokens FillKind = "tokens"
-	// FillAny takes everything that the model can put there, pieces that would go on
-	// with the word on the left included, as the papers and other tools have it.
+	// FillAny takes every token, also pieces that continue the word on the left, as the papers and other tools
+	// do.
 	FillAny FillKind = "any"
 )
 

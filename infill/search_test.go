@@ -72,7 +72,7 @@ func TestVary(t *testing.T) {
 	}
 }
 
-// Where the budget cuts the search short, that is told, whether the errors are reached or not.
+// Where the budget cuts the search short, a warning says so, whether the errors are reached or not.
 func TestCutSearchIsTold(t *testing.T) {
 	f, err := Open(OpenOptions{})
 	if err != nil {

@@ -88,7 +88,7 @@ func TestKeptGraph(t *testing.T) {
 	if _, err := os.Stat(kept); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("%s: %v", kept, err)
 	}
-	same("made anew")
+	same("made again")
 	if _, err := os.Stat(old); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("%s: %v", old, err)
 	}

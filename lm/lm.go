@@ -308,10 +308,10 @@ func (m *MaskedLM) named(err error) error {
 		return err
 	case m.bundle.Graph != "":
 		return fmt.Errorf("%s: %w: the graph does not fit what it is given, or onnxruntime %s does not run it; "+
-			"export the model anew, with dynamic axes", m.file(), err, m.runtime.Version())
+			"export the model again, with dynamic axes", m.file(), err, m.runtime.Version())
 	}
 	return fmt.Errorf(
-		"%s: %w: the model may be damaged, or onnxruntime %s too old; fetch it anew, or see infill doctor", m.file(),
+		"%s: %w: the model may be damaged, or onnxruntime %s too old; fetch it again, or see infill doctor", m.file(),
 		err, m.runtime.Version())
 }
 
@@ -361,7 +361,7 @@ func (m *MaskedLM) numbers(lists ...[]float32) error {
 		for _, x := range list {
 			if x != x {
 				return fmt.Errorf("%s: the model computes what is no number (NaN): its weights are damaged or too "+
-					"large; fetch or export it anew", m.file())
+					"large; fetch or export it again", m.file())
 			}
 		}
 	}

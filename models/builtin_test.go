@@ -20,7 +20,7 @@ import (
 	"infill/models"
 )
 
-var update = flag.Bool("update", false, "write small-uncased/manifest.json or a table of ../docs anew")
+var update = flag.Bool("update", false, "write small-uncased/manifest.json or a table of ../docs again")
 
 func TestBuiltInManifest(t *testing.T) {
 	files := os.DirFS(models.BuiltInName)

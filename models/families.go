@@ -43,7 +43,7 @@ func families() map[string]family {
 // refusals say why further families of transformers' MODEL_FOR_MASKED_LM_MAPPING are not run.
 func refusals() map[string]string {
 	const (
-		writes   = "it has a decoder, which writes a text anew and fills no blanks"
+		writes   = "it has a decoder, which writes a text again and fills no blanks"
 		page     = "it reads where words stand on a page, which a text does not say"
 		pictures = "it reads pictures beside the text"
 		sparse   = "its attention leaves out most pairs of positions"

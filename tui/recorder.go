@@ -60,7 +60,7 @@ type snapshot struct {
 	Chains   int
 	Fills    []fill // distinct, the most likely first
 	Distinct int    // how many there are; Fills holds the best of them
-	// Values are those of each blank, the most frequent first; NaN where a share or its error is not known.
+	// Values are those of each blank, the most frequent first; NaN if a share or its error is not known.
 	Values [][]infill.Marginal
 	// LogLikelihoods and Accepted are each chain's history from step 0 on,
 	// [chains][steps]; NaN if unknown.

@@ -45,7 +45,7 @@ func (c conditionals) of(slot, token int) float64 { return math.Exp(float64(c.ro
 // ratedValue is one value of a blank: as sampled, and as the model sees it.
 type ratedValue struct {
 	infill.Marginal
-	model float64 // NaN where unknown
+	model float64 // NaN if unknown
 }
 
 // slotsPage shows what each blank was filled with.

@@ -499,7 +499,7 @@ These joints sum to one by themselves. "Each by itself" takes the words as indep
 
 The pseudo-log-likelihood (pll) and the joint of Arnold and Gokhale (ag) do not sum to one. Here they do: over the %d likeliest words of each blank, on the sentences whose true
 words are among these. That is %s of them by their blanks. Two blanks are normalised exactly, more by %d weighted draws. A
-temperature T is the one with the fewest nats at two blanks: %s, ± by drawing these sentences anew. Where draws normalise, half
+temperature T is the one with the fewest nats at two blanks: %s, ± by drawing these sentences again. Where draws normalise, half
 their relative variance is added, because the logarithm of a mean of few draws is too low.
 
 `, o.candidates, strings.Join(shares, ", "), o.drawings, strings.Join(temperatures, ", "))

@@ -189,8 +189,8 @@ func (f *Fill) Do(ctx context.Context, r Record) ([]Object, error) {
 	return []Object{append(kept, row...)}, nil
 }
 
-// earlier tells whether a column that is called like an option is of the result of an earlier run: the rank of a fill,
-// or its list of fills.
+// earlier reports whether a column with the name of an option comes from the result of an earlier run: the rank of a
+// fill, or its list of fills.
 func earlier(field object.Field) bool {
 	_, err := strconv.Atoi(text(field.Value))
 	return field.Key == "rank" && err == nil || field.Key == "samples" && field.Value[0] == '['

@@ -212,7 +212,7 @@ func (p *part) begin(output string) error {
 		}
 	}
 	if begun != nil && !journal.Ended(p.dir) && !p.job.Resume {
-		return &ExistsError{p.dir, "is a run that was not finished: --resume goes on with it, --overwrite begins anew"}
+		return &ExistsError{p.dir, "is a run that was not finished: --resume goes on with it, --overwrite begins again"}
 	}
 	if other != nil {
 		if err := journal.Changed(journal.PartsOf(output),
@@ -276,7 +276,7 @@ func (p *part) work(ctx context.Context, from source) error {
 			reading.Unlock()
 			switch {
 			case err == io.EOF && read < p.number(kept-1):
-				return r, fmt.Errorf("%s has become shorter since the run began: begin anew with --overwrite",
+				return r, fmt.Errorf("%s has become shorter since the run began: start again with --overwrite",
 					p.job.Input.Path)
 			case err == io.EOF:
 				return r, err
@@ -284,7 +284,7 @@ func (p *part) work(ctx context.Context, from source) error {
 				return r, fmt.Errorf("%s: %w", p.job.Input.Path, err)
 			}
 			if read++; read == p.number(kept-1) && kept > 0 && r.sum != sum {
-				return r, fmt.Errorf("%s has changed since the run began: begin anew with --overwrite",
+				return r, fmt.Errorf("%s has changed since the run began: start again with --overwrite",
 					p.job.Input.Path)
 			}
 			if read == due {

@@ -173,10 +173,10 @@ func (j Job) already(output string) (*Summary, error) {
 		return nil, nil
 	case same && !whole:
 		return nil, &ExistsError{output,
-			"is there already, and is not what its manifest says: --overwrite makes it anew"}
+			"is there already, and is not what its manifest says: --overwrite makes it again"}
 	case same:
 		return nil, &ExistsError{output,
-			"is there already, of the same run: --resume takes it as done, --overwrite makes it anew"}
+			"is there already, of the same run: --resume takes it as done, --overwrite makes it again"}
 	}
 	return nil, &ExistsError{output, "is there already, of something else: choose another name, or --overwrite"}
 }

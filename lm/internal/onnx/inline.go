@@ -24,7 +24,7 @@ const oldestOpset = 11
 func (g *Graph) Inline(m *Model, inputs map[string]*Value) (map[string]*Value, error) {
 	in := &inliner{Graph: g, opset: m.Opsets[""], values: map[string]*Value{}, budget: budgetOf(m)}
 	if in.opset < oldestOpset {
-		return nil, fmt.Errorf("onnx: the model's operators have version %d; %d or later is needed: export it anew",
+		return nil, fmt.Errorf("onnx: the model's operators have version %d; %d or later is needed: export it again",
 			in.opset, oldestOpset)
 	}
 	g.domains[""], g.ir = max(g.domains[""], in.opset), max(g.ir, m.IR)

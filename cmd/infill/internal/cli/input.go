@@ -292,7 +292,7 @@ func AddBlank(cmd *cobra.Command, blank *string) {
 }
 
 // fasta is the way to read standard input of which a text has several lines.
-const fasta = string(batch.FASTA)
+const fasta = "fasta"
 
 // Inputs lists the ways to read standard input.
 func Inputs() []string { return []string{"lines", "jsonl", fasta} }
@@ -306,7 +306,7 @@ func (o *InputOptions) Sequences() error {
 	if err != nil {
 		return err
 	}
-	return errors.Join(o.AddFASTA(batch.File{Path: path, Form: batch.FASTA}), remove())
+	return errors.Join(o.AddFASTA(batch.File{Path: path, Form: fasta}), remove())
 }
 
 // AddFASTA adds the sequences of a file to the arguments.

@@ -21,7 +21,7 @@ import (
 	"infill/cmd/infill/internal/terminal"
 )
 
-var Update = flag.Bool("update", false, "write the goldens and the scripts' expectations anew")
+var Update = flag.Bool("update", false, "write the goldens and the scripts' expectations again")
 
 // Golden compares with testdata/golden/NAME; -update writes it.
 func Golden(t *testing.T, name string, got []byte) {

@@ -480,7 +480,7 @@ func verifyModel(ctx context.Context, s *terminal.Streams, store *models.Store, 
 		if i == len(problems)-1 {
 			switch {
 			case entry.BuiltIn:
-				hint = "it is written anew when it is next used"
+				hint = "it is written again when it is next used"
 			case strings.Contains(m.Name, "/"):
 				hint = "infill models pull " + m.full() + " fetches what is damaged"
 			default:

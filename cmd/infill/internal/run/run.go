@@ -42,7 +42,7 @@ func (o *batchOptions) register(cmd *cobra.Command) {
 	cli.AddChoice(cmd, (*string)(&o.job.Output.Form), "to", "", forms,
 		"form of the result, where its name does not tell it")
 	flags.BoolVar(&o.job.Resume, "resume", false, "go on with a run that was not finished; one that is done is done")
-	flags.BoolVar(&o.job.Overwrite, "overwrite", false, "begin anew, and replace what is there")
+	flags.BoolVar(&o.job.Overwrite, "overwrite", false, "start again, and replace what is there")
 	flags.BoolVar(&o.job.Strict, "strict", false, "end at the first line that is wrong")
 	flags.Var(cli.ShardFlag{Shard: &o.job.Shard}, "shard",
 		"`I/N`: do part I of N, from 1; infill run merge puts them together")
@@ -79,7 +79,7 @@ func (o *batchOptions) validate(flags *pflag.FlagSet, args []string, options *in
 		return cli.Usagef("--jobs: %d is not a whole number of 1 or more", o.job.InFlight)
 	case o.job.Shard.Count > 0 && o.job.Overwrite:
 		return cli.Usagef("--shard and --overwrite exclude each other: other parts may be at " +
-			"work; remove the folder of parts to begin anew")
+			"work; remove the folder of parts to start again")
 	}
 	if !flags.Changed("seed") {
 		// Parts and resumed runs have to agree.
