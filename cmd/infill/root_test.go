@@ -127,7 +127,8 @@ func TestInterrupt(t *testing.T) {
 				t.Fatal(err)
 			}
 			code, stderr := p.end(t)
-			if code != cli.ExitInterrupted || !interrupted.MatchString(stderr) || strings.Contains(stderr, "goroutine") {
+			if code != cli.ExitInterrupted || !interrupted.MatchString(stderr) ||
+				strings.Contains(stderr, "goroutine") {
 				t.Errorf("exit code %d, standard error %q", code, stderr)
 			}
 		})
