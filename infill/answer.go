@@ -68,7 +68,7 @@ func (a *answer) of(fill int, temperature float64) (p, standardError float64) {
 // run is a problem on its way to an answer.
 type run struct {
 	*problem
-	// sofar is what is known where the run ends here; nil where nothing is.
+	// sofar is what is known where the run ends here; nil if nothing is.
 	sofar func() *answer
 	// pricedFrom is since when, and since how many rows, the time of a row is taken.
 	pricedFrom time.Time
@@ -80,7 +80,7 @@ func (r *run) answer(ctx context.Context, observe func(Progress)) (*answer, erro
 	if r.enumerable() {
 		return r.enumerate(ctx, observe)
 	}
-	if r.options.Joint == JointAG {
+	if r.options.Joint == jointAG {
 		return nil, misfit("joint", "ag needs a model row for each candidate of both blanks, %.0f, and may take "+
 			"%.0f: give fewer candidates, a larger budget, or take chain",
 			enumerationRows(r.target), r.enumeratedRows())
@@ -97,7 +97,7 @@ func (r *run) states() float64 {
 	return n
 }
 
-// enumerable tells whether all fills can be gone through for few rows.
+// enumerable reports whether all fills can be gone through for few rows.
 func (r *run) enumerable() bool {
 	states := r.states()
 	if r.target == nil {
@@ -128,7 +128,7 @@ func (r *run) enumerate(ctx context.Context, observe func(Progress)) (*answer, e
 		for category, token := range r.variables[0].support {
 			energy[category] = float64(r.logp[0][token])
 		}
-	case r.options.Joint == JointAG && n == 2:
+	case r.options.Joint == jointAG && n == 2:
 		var closest []float64
 		if closest, err = r.closest(ctx, a); err == nil {
 			energy = closest
@@ -242,7 +242,7 @@ type margin struct {
 }
 
 // listed writes the likeliest values of the blanks. squares is the sum over all draws
-// of their squared weights, 0 where the probabilities have no error, and unseen what one
+// of their squared weights, 0 if the probabilities have no error, and unseen what one
 // draw more may weigh.
 func (r *run) listed(margins [][]*margin, squares, unseen float64) [][]Marginal {
 	list := make([][]Marginal, len(margins))
@@ -378,7 +378,7 @@ func finiteOrNil(x float64) *float64 {
 	return &x
 }
 
-// advance tells the observer how far an answer is; found, where not nil, is what is
+// advance tells the observer how far an answer is; found, if not nil, is what is
 // known so far.
 func (r *run) advance(done, of int, found func() *answer) Progress {
 	p := Progress{Template: r.typed.Text, Step: r.place*of + done, Steps: r.places * of, Pieces: r.pieces()}
@@ -427,14 +427,12 @@ func (r *run) state(a *answer) *Result {
 		if len(result.Fills) == top {
 			break
 		}
-		ids := r.tokens(state)
-		filled := r.template.Fill(ids)
-		if seen[filled.Text] {
+		fill := r.filled(r.tokens(state), a.energy[i])
+		if seen[fill.Text] {
 			continue
 		}
-		seen[filled.Text] = true
-		fill := Fill{Rank: len(result.Fills) + 1, Text: filled.Text, Together: r.togetherTexts(ids),
-			Values: filled.Fills, Spans: filled.Spans, TokenIDs: ids, LogLikelihood: a.energy[i]}
+		seen[fill.Text] = true
+		fill.Rank = len(result.Fills) + 1
 		if !a.found {
 			p, standardError := a.of(i, r.temperature())
 			fill.Probability, fill.ProbabilityError = &p, &standardError
@@ -449,7 +447,7 @@ func (r *run) state(a *answer) *Result {
 }
 
 // candidatesShare is what the candidates hold of the probability of all fills over the
-// whole vocabulary; 0 where it is not known: of several slots.
+// whole vocabulary; 0 if it is not known: of several slots.
 func (r *run) candidatesShare(a *answer) float64 {
 	if r.others == nil && r.options.Temperature == 1 && len(r.template.Slots) == 1 && r.options.Joint != JointFilled {
 		return min(math.Exp(a.logZ), 1)
@@ -517,7 +515,7 @@ func (r *run) unfinished(ctx context.Context, err error) (*Result, error) {
 	return result, err
 }
 
-// enumerated is what an enumeration knows that broke off: energy holds NaN where it does not.
+// enumerated is what an enumeration knows that broke off: energy holds NaN if it does not.
 func (r *run) enumerated(energy []float64) *answer {
 	a := &answer{found: true, note: "before the end: log-likelihoods are what the model rows give that have run"}
 	known := make([]float64, len(energy))

@@ -58,7 +58,7 @@ func TestExactProbabilities(t *testing.T) {
 func TestManyBlanks(t *testing.T) {
 	f, _ := newFake(t)
 	o := DefaultOptions()
-	o.Fill, o.Order, o.Budget = FillAny, OrderLeftToRight, Budget{Rows: 100}
+	o.Fill, o.Order, o.Budget = FillAny, orderLeftToRight, Budget{Rows: 100}
 	const template = "the [MASK] sat [MASK] on [MASK] the [MASK]"
 	plan, err := f.Plan(Request{Template: template, Options: o})
 	if err != nil {
@@ -155,7 +155,7 @@ func (m longTable) MaskedLogProbabilities(ctx context.Context, ids, slots []int)
 	return logp, err
 }
 
-// A vocabulary without words is the model's fault, not the constraints', and is told with its name.
+// A vocabulary without words is the model's fault, not the constraints', and is reported with its name.
 func TestVocabularyWithoutWords(t *testing.T) {
 	tokenizer, err := tokenize.New([]string{"[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "."}, tokenize.Options{})
 	if err != nil {

@@ -21,7 +21,7 @@ type chains struct {
 	streams []*rand.Rand
 	start   []int // initial states, [chains × variables]
 	// preview holds, for an observer, states that do not count: of the warm-up, or before the final
-	// ones where they alone count; nil where there are others.
+	// ones where they alone count; nil if there are others.
 	preview *pool
 	warming bool // whether preview is of the warm-up
 	// The books: steps, changed slots, and accepted proposals by chain, of the warm-up and after it.
@@ -78,7 +78,7 @@ func newChains(ctx context.Context, r *problem, asked Options, weights [][]float
 	return c, err
 }
 
-// sample runs the chains, which the observer, where not nil, hears of.
+// sample runs the chains, which and calls the observer, if it is not nil, with each step.
 func (c *chains) sample(ctx context.Context, observe func(Progress)) error {
 	switch c.options.Mode {
 	case ModeBest:
@@ -119,7 +119,7 @@ func (c *chains) draw(ctx context.Context, observe func(Progress)) error {
 		plan.Ladder = []float64{o.Temperature}
 	}
 	end, err := samplers.Sample(ctx, c.kernel, c.start, plan, func(at samplers.Step) error {
-		c.step(at, at.StepSize, !at.WarmUp && (o.Rank == RankDistinct || at.Number == o.Steps), observe)
+		c.step(at, at.StepSize, !at.WarmUp && (o.Rank == rankDistinct || at.Number == o.Steps), observe)
 		return nil
 	})
 	if err != nil {
@@ -147,7 +147,7 @@ func (c *chains) anneal(ctx context.Context, observe func(Progress)) error {
 	best, err := samplers.Anneal(ctx, c.kernel, c.start, c.streams,
 		samplers.AnnealOptions{Steps: o.Steps, Start: hottest, End: coldest}, func(at samplers.Step) error {
 			if at.Number > 0 {
-				c.step(at, o.StepSize, o.Rank == RankDistinct, observe)
+				c.step(at, o.StepSize, o.Rank == rankDistinct, observe)
 			}
 			return nil
 		})
@@ -189,8 +189,8 @@ func (c *chains) decode(ctx context.Context, observe func(Progress)) error {
 	return nil
 }
 
-// progress is a step as the observer hears of it; stepSize is NaN for samplers
-// without.
+// progress describes a step for the observer; stepSize is NaN for samplers without
+// one.
 func (c *chains) progress(at samplers.Step, stepSize float64) Progress {
 	p := Progress{
 		Template:       c.typed.Text,
@@ -229,7 +229,7 @@ type finds struct {
 // mostFinds bounds what is kept of one run.
 const mostFinds = 100
 
-// observe hears of every step.
+// observe is called with every step.
 func (f *finds) observe(at samplers.Step) {
 	f.step, f.last = at.Number, nil
 	for c, u := range at.State.Energy {

@@ -151,7 +151,7 @@ func TestConstraints(t *testing.T) {
 			f, model := newFake(t)
 			o := chainOptions()
 			if o.Fill = FillAny; strings.Contains(test.name, "whole") {
-				o.Fill = FillTokens
+				o.Fill = fillTokens
 			}
 			o.Sampler, o.Constraints = test.sampler, test.constraints
 			o.Chains, o.Steps, o.Seed = followed(150), 400, 5

@@ -60,7 +60,7 @@ func (r *problem) scoreIn(ctx context.Context, t *tokenize.Template, tokens []in
 		end := slots[len(slots)-1] + 1
 		for _, position := range slots {
 			masked := []int{position}
-			for next := position + 1; next < end && r.options.LengthScore == BlankLeftToRight ||
+			for next := position + 1; next < end && r.options.LengthScore == blankLeftToRight ||
 				r.filler.tokenizer.Continues(ids[next]); next++ {
 				masked = append(masked, next)
 			}
@@ -89,11 +89,8 @@ func merge(results []*Result, o Options) *Result {
 	merged.Fills = nil
 	merged.Stats = sumUp(results)
 	for i, r := range results {
-		merged.Fills = append(merged.Fills, r.Fills...)
-		for _, w := range r.Warnings {
-			if i > 0 && !slices.Contains(merged.Warnings, w) {
-				merged.Warnings = append(merged.Warnings, w)
-			}
+		if merged.Fills = append(merged.Fills, r.Fills...); i > 0 {
+			merged.warn(r.Warnings)
 		}
 	}
 	merged.Marginals = nil
@@ -101,7 +98,7 @@ func merge(results []*Result, o Options) *Result {
 		merged.Stats.Candidates = nil, nil, nil, nil
 	// Stable, so that of equal scores the shorter fill comes first.
 	slices.SortStableFunc(merged.Fills, func(a, b Fill) int { return cmp.Compare(*b.Score, *a.Score) })
-	if o.Rank == RankDistinct {
+	if o.Rank == rankDistinct {
 		seen := map[string]bool{}
 		merged.Fills = slices.DeleteFunc(merged.Fills, func(f Fill) bool {
 			again := seen[f.Text]
@@ -109,10 +106,7 @@ func merge(results []*Result, o Options) *Result {
 			return again
 		})
 	}
-	merged.Fills = merged.Fills[:min(o.Top, len(merged.Fills))]
-	for i := range merged.Fills {
-		merged.Fills[i].Rank = i + 1
-	}
+	merged.rank(o.Top)
 	if o.answers() {
 		merged.Stats.ListedProbability = listedProbability(merged.Fills)
 	}
@@ -133,16 +127,12 @@ func worse(a, b *float64, worst func(a, b float64) float64) *float64 {
 func sumUp(results []*Result) Stats {
 	s := results[0].Stats
 	s.StepSize, s.SwapRates, s.ParetoK = nil, nil, nil
-	s.Slots, s.Steps, s.Draws, s.DistinctFills, s.EnergyEvaluations, s.GradientEvaluations, s.ModelRows = 0, 0, 0, 0, 0,
-		0, 0
-	for _, r := range results {
+	for i, r := range results {
 		one := r.Stats
-		s.Slots, s.Steps = max(s.Slots, one.Slots), max(s.Steps, one.Steps)
-		s.Draws += one.Draws
-		s.DistinctFills += one.DistinctFills
-		s.EnergyEvaluations += one.EnergyEvaluations
-		s.GradientEvaluations += one.GradientEvaluations
-		s.ModelRows += one.ModelRows
+		if i > 0 {
+			s.Slots, s.Steps, s.Draws = max(s.Slots, one.Slots), max(s.Steps, one.Steps), s.Draws+one.Draws
+			s.spend(&one)
+		}
 		s.Lengths = append(s.Lengths, LengthStats{
 			Pieces: r.Fills[0].Pieces, StepSize: one.StepSize, AcceptanceRate: one.AcceptanceRate,
 			ChangedSlotsPerStep: one.ChangedSlotsPerStep,
@@ -151,7 +141,7 @@ func sumUp(results []*Result) Stats {
 			MeanLogLikelihoodStandardError: one.MeanLogLikelihoodStandardError,
 		})
 	}
-	// over adds up a number of all lengths, and is nil where one has none.
+	// over adds up a number of all lengths, and is nil if one has none.
 	over := func(number func(s *Stats) *float64, add func(sum, x float64) float64) *float64 {
 		sum := 0.0
 		for _, r := range results {

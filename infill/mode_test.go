@@ -25,7 +25,7 @@ func likeliest(f *Filler, model *fakeModel) (best float64) {
 // the best state of each chain, and claims no frequencies.
 func TestBest(t *testing.T) {
 	for _, sampler := range Samplers() {
-		for _, rank := range []Rank{RankDistinct, RankFinal} {
+		for _, rank := range []Rank{rankDistinct, RankFinal} {
 			t.Run(sampler+" "+string(rank), func(t *testing.T) {
 				f, model := newFake(t)
 				target := &fakeTarget{model: model}
@@ -218,7 +218,7 @@ func TestMaskedStart(t *testing.T) {
 	o.Initial.Kind, o.Steps, o.Chains, o.Seed = StartMask, 0, followed(20000), 6
 	checkLaw(t, f, model, twoSlots, 2, o, func([]string) bool { return true })
 	// Drawn independently they have not.
-	o.Initial.Kind = StartModel
+	o.Initial.Kind = startModel
 	o.Top, o.Candidates = 1000, 0
 	mean := fill(t, f, twoSlots, o).Stats.MeanLogLikelihood
 	o.Initial.Kind = StartMask

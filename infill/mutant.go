@@ -16,18 +16,18 @@ import (
 const (
 	// MaskedMarginals: Σ log f(mutant) − log f(wild type) over the sites, all of them masked in the wild type.
 	MaskedMarginals ScoreMethod = "masked-marginals"
-	// WildTypeMarginals: the same sum with nothing masked.
-	WildTypeMarginals ScoreMethod = "wt-marginals"
-	// MutantPLL: the pseudo-log-likelihood of the mutant minus that of the wild type, one residue masked at a time.
-	MutantPLL ScoreMethod = "pll"
-	// MutantJoint: log P(mutant) − log P(wild type) of all sites together, P being the mean over both orders of the
+	// wildTypeMarginals: the same sum with nothing masked.
+	wildTypeMarginals ScoreMethod = "wt-marginals"
+	// mutantPLL: the pseudo-log-likelihood of the mutant minus that of the wild type, one residue masked at a time.
+	mutantPLL ScoreMethod = "pll"
+	// mutantJoint: log P(mutant) − log P(wild type) of all sites together, P being the mean over both orders of the
 	// chain rule.
-	MutantJoint ScoreMethod = "joint"
+	mutantJoint ScoreMethod = "joint"
 )
 
 // MutantMethods lists the methods of [Filler.Mutants].
 func MutantMethods() []ScoreMethod {
-	return []ScoreMethod{MaskedMarginals, WildTypeMarginals, MutantPLL, MutantJoint}
+	return []ScoreMethod{MaskedMarginals, wildTypeMarginals, mutantPLL, mutantJoint}
 }
 
 // mutant is a text in which residues were replaced.
@@ -65,9 +65,9 @@ func (f *Filler) readMutant(text string, ids []int) (m mutant, err error) {
 	return m, nil
 }
 
-// Mutants rates variants of a wild type, each written like "A24G:K30R" with places from 1, by how much likelier than
-// the wild type the model holds them, [mutants], in nats. A residue is a token. Errors: *OptionError for a mutant or
-// the method, *tokenize.InputError for the wild type.
+// Mutants rates variants of a wild type, each written like "A24G:K30R" with places from 1. It returns how much
+// likelier than the wild type the model finds each, [mutants], in nats. A residue is a token. Errors:
+// *OptionError for a mutant or the method, *tokenize.InputError for the wild type.
 func (f *Filler) Mutants(ctx context.Context, wildType string, mutants []string,
 	method ScoreMethod) ([]float64, error) {
 	if !slices.Contains(MutantMethods(), method) {
@@ -98,7 +98,7 @@ func (f *Filler) Mutants(ctx context.Context, wildType string, mutants []string,
 	}
 	r := &mutantRater{model: model, mask: f.tokenizer.MaskID(), wildType: ids, mutants: read}
 	rate := map[ScoreMethod]func(context.Context, []int, []int, []float64) error{
-		MaskedMarginals: r.masked, WildTypeMarginals: r.unmasked, MutantPLL: r.pseudo, MutantJoint: r.joint,
+		MaskedMarginals: r.masked, wildTypeMarginals: r.unmasked, mutantPLL: r.pseudo, mutantJoint: r.joint,
 	}[method]
 	scores := make([]float64, len(mutants))
 	for i := range mutants {

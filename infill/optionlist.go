@@ -13,7 +13,9 @@ import (
 	"infill/samplers"
 )
 
-func newTable() []Option { return slices.Concat(blankOptions(), answerOptions(), moveOptions()) }
+func newTable() []Option {
+	return slices.Concat(blankOptions(), answerOptions(), moveOptions(), jointOptions())
+}
 
 func decodes(o *Options) bool { return o.Mode == ModeDecode }
 
@@ -35,10 +37,10 @@ func blankOptions() []Option {
 		bannedOption(),
 		choice(Option{Name: "fill",
 			Help: "what a blank may take: words; words and punctuation; or any token, word pieces included"},
-			func(o *Options) *FillKind { return &o.Fill }, FillWords, FillTokens, FillAny),
+			func(o *Options) *FillKind { return &o.Fill }, fillWords, fillTokens, FillAny),
 		choice(Option{Name: "case", Values: []string{auto},
 			Help: "give fills capitals as the text asks for them, or keep the model's letters"},
-			func(o *Options) *Case { return &o.Case }, CaseKeep),
+			func(o *Options) *Case { return &o.Case }, caseKeep),
 		{
 			Name: "distinct", Help: "no two blanks hold the same, but for those of one name",
 			Values: []string{"false", "true"}, Closed: true,
@@ -141,11 +143,9 @@ func answerOptions() []Option {
 	}
 }
 
-// moveOptions say what the likelihood is, and how chains move.
+// moveOptions say how chains move.
 func moveOptions() []Option {
-	searches := func(o *Options) bool { return o.Mode == ModeBest }
 	balances := strings.Join(samplers.BalanceNames(), ", ")
-	starts := []StartKind{StartModel, StartRandom, StartShared, StartMask}
 	return []Option{
 		numeric(Option{Name: "steps", Kind: "N", Unit: "steps", Sampling: true,
 			Help:   "steps of each chain, the warm-up included",
@@ -194,22 +194,30 @@ func moveOptions() []Option {
 			want:   "auto, or a whole number of 0 (the whole vocabulary) or more",
 			check:  proven("candidates", func(o *Options) bool { return o.Candidates != AutoCandidates })},
 			func(o *Options) *int { return &o.Candidates }, auto, AutoCandidates, 0, math.MaxInt),
+	}
+}
+
+// jointOptions say what the likelihood is, where chains start and what is kept of them.
+func jointOptions() []Option {
+	searches := func(o *Options) bool { return o.Mode == ModeBest }
+	starts := []StartKind{startModel, startRandom, StartShared, StartMask}
+	return []Option{
 		choice(Option{Name: "joint", Sampling: true, Help: "what the likelihood of several slots is: the chain rule, " +
 			"the pseudo-log-likelihood, the closest to the conditionals of two, or nothing masked",
 			check: func(o *Options) string {
-				if o.Joint == JointAG && !o.answers() {
+				if o.Joint == jointAG && !o.answers() {
 					return "ag is enumerated, and no chains draw from it: take sampler auto"
 				}
 				return ""
-			}}, func(o *Options) *Joint { return &o.Joint }, JointChain, JointPLL, JointAG, JointFilled),
+			}}, func(o *Options) *Joint { return &o.Joint }, JointChain, JointPLL, jointAG, JointFilled),
 		energyOption(),
 		{
 			Name: "order", Kind: "{both|l2r|r2l|N,N,...}", Sampling: true,
-			Values: texts([]Order{OrderBoth, OrderLeftToRight, OrderRightToLeft}),
+			Values: texts([]Order{orderBoth, orderLeftToRight, orderRightToLeft}),
 			Help:   "of the chain rule: the mean of both directions, one of them, or the blanks as numbered",
 			want:   "one of both, l2r, r2l, or a permutation of the blanks, as in 2,1,3",
 			check: func(o *Options) string {
-				if o.Order != OrderBoth && o.Joint != JointChain {
+				if o.Order != orderBoth && o.Joint != JointChain {
 					return string(o.Joint) + " has none: leave it out, or take joint chain"
 				}
 				return ""
@@ -260,17 +268,17 @@ func moveOptions() []Option {
 			get:     func(o *Options) string { return o.Initial.String() },
 			set: func(o *Options, text string) bool {
 				_ = o.Initial.UnmarshalText([]byte(text)) // it reads every text
-				return o.Initial.Kind == StartGiven || slices.Contains(starts, o.Initial.Kind)
+				return o.Initial.Kind == startGiven || slices.Contains(starts, o.Initial.Kind)
 			},
 			valid: func(o *Options) bool {
-				return o.Initial.Kind == StartGiven || slices.Contains(starts, o.Initial.Kind)
+				return o.Initial.Kind == startGiven || slices.Contains(starts, o.Initial.Kind)
 			},
 		},
 		choice(Option{Name: "rank",
 			Help: "rank the distinct fills of all draws, or the chains' final states with repeats"},
-			func(o *Options) *Rank { return &o.Rank }, RankDistinct, RankFinal),
+			func(o *Options) *Rank { return &o.Rank }, rankDistinct, RankFinal),
 		choice(Option{Name: "length-score", Help: "what compares fills of several lengths, see infill help templates"},
-			func(o *Options) *LengthScore { return &o.LengthScore }, BlankLeftToRight, WordLeftToRight),
+			func(o *Options) *LengthScore { return &o.LengthScore }, blankLeftToRight, wordLeftToRight),
 		numeric(Option{Name: "seed", Kind: "N", Help: "start of all random numbers; drawn and printed when not given",
 			want: "a whole number of 0 or more, below 2^64"},
 			func(o *Options) *uint64 { return &o.Seed }, "", 0, 0, math.MaxUint64),
@@ -426,7 +434,7 @@ func togetherOption() Option {
 		check: func(o *Options) string {
 			switch {
 			case o.Together == nil:
-			case o.Joint == JointAG:
+			case o.Joint == jointAG:
 				return "joint ag is of one text: take chain"
 			case !o.answers() && o.onText().Gradient != "" && o.Gradient == lm.Stochastic:
 				return "a stochastic gradient is of one text: take local or full"

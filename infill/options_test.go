@@ -48,7 +48,7 @@ func TestValidate(t *testing.T) {
 		{func(o *Options) { o.Mode, o.StepSize = ModeDecode, 2 }, "step-size", "decode has none"},
 		{func(o *Options) { o.Mode, o.Balance = ModeDecode, "sqrt" }, "balance", "decode has none"},
 		{func(o *Options) { o.Mode, o.Gradient = ModeDecode, "full" }, "gradient", "decode uses none"},
-		{func(o *Options) { o.Mode, o.Initial = ModeDecode, Start{Kind: StartRandom} }, "initial",
+		{func(o *Options) { o.Mode, o.Initial = ModeDecode, Start{Kind: startRandom} }, "initial",
 			"decode always starts from slots that are all masked"},
 		{func(o *Options) { o.Ladder = []float64{1} }, "ladder", "one temperature alone"},
 		{func(o *Options) { o.Ladder = []float64{} }, "ladder", "one temperature alone"},
@@ -165,7 +165,7 @@ func TestSigned(t *testing.T) {
 	o := DefaultOptions()
 	o.Constraints = Constraints{Words: map[int][]string{1: {"cat", "the cat"}}, Speech: map[int][]string{1: {"noun"}},
 		Ban: []string{"rug"}, MinCharacters: 1, MaxCharacters: 9, MinPieces: 1, MaxPieces: 2}
-	o.Ladder, o.Case, o.Window = []float64{1, 2}, CaseKeep, 64
+	o.Ladder, o.Case, o.Window = []float64{1, 2}, caseKeep, 64
 	o.Distinct, o.Together, o.Context = true, []string{twoSlots}, "the cat"
 	signature := "|" + fill(t, f, twoSlots, o).Signature
 	// Weighted draws have no chains, and chains have no error to reach; energy is joint.

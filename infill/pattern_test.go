@@ -20,7 +20,7 @@ func TestPatternAutomaton(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			r, err := f.rules(template, Constraints{}, FillWords)
+			r, err := f.rules(template, Constraints{}, fillWords)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -62,7 +62,7 @@ func TestPatternOrder(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r, err := f.rules(template, Constraints{}, FillWords)
+	r, err := f.rules(template, Constraints{}, fillWords)
 	if err != nil {
 		t.Fatal(err)
 	}

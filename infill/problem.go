@@ -169,9 +169,9 @@ func (r *problem) hint(v *variable, logp [][]float32) {
 		advice = "write a blank after the word on its left, or --fill any"
 	case class&continuingToken != 0:
 		advice = "write the blank onto the word that it goes on with, or --fill any"
-	case r.options.Fill == FillWords && !r.filler.tokenizer.Protein() && strings.Contains(".!?", text):
+	case r.options.Fill == fillWords && !r.filler.tokenizer.Protein() && strings.Contains(".!?", text):
 		advice = "end the sentence, or --fill tokens"
-	case r.options.Fill == FillWords:
+	case r.options.Fill == fillWords:
 		advice = "--fill tokens takes it"
 	}
 	r.hints = append(r.hints,
@@ -277,12 +277,14 @@ func (r *problem) otherTokens(other *layout, tokens []int) []int {
 	return list
 }
 
-// togetherTexts are the further texts, filled as the first.
-func (r *problem) togetherTexts(tokens []int) (texts []string) {
+// filled is what the tokens of all slots read as, in the further texts, too.
+func (r *problem) filled(tokens []int, logLikelihood float64) Fill {
+	of := r.template.Fill(tokens)
+	fill := Fill{Text: of.Text, Values: of.Fills, Spans: of.Spans, TokenIDs: tokens, LogLikelihood: logLikelihood}
 	for _, other := range r.others {
-		texts = append(texts, other.template.Fill(r.otherTokens(other, tokens)).Text)
+		fill.Together = append(fill.Together, other.template.Fill(r.otherTokens(other, tokens)).Text)
 	}
-	return texts
+	return fill
 }
 
 // tokens are the ids that a state puts into the slots, [slots].

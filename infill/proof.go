@@ -44,7 +44,7 @@ type proof struct {
 	kinds   []wordKind // of each
 	search  *samplers.Search
 	rows    int64
-	// logShare is what lists hold of the law, 0 where nothing is listed, with its relative
+	// logShare is what lists hold of the law, 0 if nothing is listed, with its relative
 	// standard error.
 	logShare, shareError float64
 	complete             bool // all fills of the lists were found
@@ -64,12 +64,12 @@ const (
 // unless the lexicon has it: words that exist had far more in their places, and what was made up for xqz.* less.
 const leastInvented = 1e-7
 
-// unfit is the pattern of an only blank that no word fits; "" where one does, or pieces were asked for.
+// unfit is the pattern of an only blank that no word fits; "" if one does, or pieces were asked for.
 func (p *proof) unfit(r *Result) string {
 	t := p.runs[0].template
 	b := t.Blanks[0]
 	if len(t.Blanks) > 1 || b.Pattern == "" || b.High > 0 || b.TouchesLeft || b.TouchesRight ||
-		p.options.Fill != FillWords || p.options.MinPieces > 1 ||
+		p.options.Fill != fillWords || p.options.MinPieces > 1 ||
 		p.options.Together != nil ||
 		slices.ContainsFunc(p.runs, func(run *problem) bool { return len(run.template.Slots) == 1 }) {
 		return ""
@@ -151,15 +151,18 @@ func (p *proof) prepare(ctx context.Context, model LanguageModel, plans []*layou
 					law.LogWeight += logWeight(weights, b.Slots) - logWeight(existing, b.Slots)
 				}
 			}
+			law.LogWeight *= float64(1 + len(plan.others))
 			p.runs, p.texts = append(p.runs, r), append(p.texts, text)
 			p.laws, p.kinds = append(p.laws, law), append(p.kinds, kind)
 		}
-		if list == nil || len(plan.words) == 0 || len(plan.others) > 0 {
+		if list == nil || len(plan.words) == 0 {
 			add(law, anyWord, usualWeights, nil)
 			continue
 		}
 		add(text.existing(law, list), existingWord, weights.Existing, weights.Existing)
-		add(text.invented(law, list), inventedWord, weights.Invented, weights.Existing)
+		if !plan.known {
+			add(text.invented(law, list), inventedWord, weights.Invented, weights.Existing)
+		}
 	}
 	var err error
 	p.search, err = samplers.NewSearch(p.laws)
@@ -241,7 +244,7 @@ func (p *proof) label() string {
 	return strings.Join(append([]string{p.runs[0].typed.Text}, p.options.Together...), "\x00")
 }
 
-// listed tells whether a blank has a list, and how many fills the lists make where all have.
+// listed reports whether a blank has a list, and how many fills the lists make where all have.
 func (p *proof) listed() (any bool, states float64) {
 	for _, text := range p.texts {
 		n := 1.0
@@ -295,7 +298,7 @@ func (p *proof) result() *Result {
 	}
 	r.Stats.DistinctFills = len(found)
 	r.Stats.ListedProbability = listedProbability(r.Fills)
-	r.Marginals = p.marginals(r)
+	r.Marginals = p.marginals()
 	if p.shareError > 0 {
 		r.Seed = &p.options.Seed
 	}
@@ -321,11 +324,7 @@ func (p *proof) finish(r *Result) {
 	r.Signature = p.runs[0].signature(r.Model)
 	r.Warnings = []string{}
 	for _, run := range p.runs {
-		for _, w := range run.warnings(r) {
-			if !slices.Contains(r.Warnings, w) {
-				r.Warnings = append(r.Warnings, w)
-			}
-		}
+		r.warn(run.warnings(r))
 	}
 }
 
@@ -333,9 +332,7 @@ func (p *proof) finish(r *Result) {
 func (p *proof) fill(found samplers.Found) Fill {
 	run := p.runs[found.Law]
 	tokens := slices.Clone(found.State[:p.texts[found.Law].texts[0].number])
-	filled := run.template.Fill(tokens)
-	fill := Fill{Text: filled.Text, Together: run.togetherTexts(tokens), Values: filled.Fills, Spans: filled.Spans,
-		TokenIDs: tokens, LogLikelihood: found.LogProbability}
+	fill := run.filled(tokens, found.LogProbability)
 	if p.kinds[found.Law] == anyWord {
 		fill.LogLikelihood -= p.laws[found.Law].LogWeight
 	}
@@ -354,7 +351,7 @@ func (p *proof) leftOut(r *Result) string {
 }
 
 // marginals are what the beginnings that were followed hold of each blank's values.
-func (p *proof) marginals(r *Result) [][]Marginal {
+func (p *proof) marginals() [][]Marginal {
 	blanks := len(p.runs[0].template.Blanks)
 	list := make([][]Marginal, blanks)
 	for blank := range blanks {
@@ -403,14 +400,11 @@ func (p *proof) marginals(r *Result) [][]Marginal {
 					byTokens[strconv.Itoa(token)] = &Marginal{TokenIDs: []int{token}, Probability: probability}
 				}
 			}
-			likeliest := make([]*Marginal, 0, len(byTokens))
+			own := make([]Marginal, 0, len(byTokens))
 			for _, m := range byTokens {
-				likeliest = append(likeliest, m)
+				own = append(own, *m)
 			}
-			slices.SortFunc(likeliest, func(a, b *Marginal) int {
-				return cmp.Or(cmp.Compare(b.Probability, a.Probability), slices.Compare(a.TokenIDs, b.TokenIDs))
-			})
-			for _, m := range likeliest[:min(len(likeliest), 2*mostMarginals)] {
+			for _, m := range listMarginals(own, 2*mostMarginals) {
 				state := make([]int, len(run.template.Slots))
 				for i := range state {
 					state[i] = run.filler.tokenizer.MaskID() // begins no sentence
@@ -418,7 +412,7 @@ func (p *proof) marginals(r *Result) [][]Marginal {
 				copy(state[b.First:], m.TokenIDs)
 				m.Text = run.template.Fill(state).Fills[blank]
 				if other := values[m.Text]; other == nil {
-					values[m.Text] = m
+					values[m.Text] = &m
 				} else {
 					other.Probability += m.Probability
 				}
@@ -427,10 +421,7 @@ func (p *proof) marginals(r *Result) [][]Marginal {
 		for _, m := range values {
 			list[blank] = append(list[blank], *m)
 		}
-		slices.SortFunc(list[blank], func(a, b Marginal) int {
-			return cmp.Or(cmp.Compare(b.Probability, a.Probability), slices.Compare(a.TokenIDs, b.TokenIDs))
-		})
-		list[blank] = list[blank][:min(len(list[blank]), mostMarginals)]
+		list[blank] = listMarginals(list[blank], mostMarginals)
 		for i := range list[blank] {
 			m := &list[blank][i]
 			most := min(1, (m.Probability+open)*math.Exp(-p.logShare))
@@ -538,13 +529,10 @@ func (p *proof) drawnResult(drawn []samplers.Found) *Result {
 		r.Fills[at].Count++
 	}
 	r.Stats.Draws, r.Stats.DistinctFills = len(drawn), len(index)
-	if o.Rank == RankDistinct {
+	if o.Rank == rankDistinct {
 		slices.SortStableFunc(r.Fills, func(a, b Fill) int { return cmp.Compare(*b.Probability, *a.Probability) })
 	}
-	r.Fills = r.Fills[:min(len(r.Fills), o.Top)]
-	for i := range r.Fills {
-		r.Fills[i].Rank = i + 1
-	}
+	r.rank(o.Top)
 	p.finish(r)
 	return r
 }

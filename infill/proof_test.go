@@ -21,7 +21,7 @@ func openMini(t *testing.T) *Filler {
 // found are the likeliest, whatever the order, the temperature and the constraints.
 func TestProofByBruteForce(t *testing.T) {
 	for name, change := range map[string]func(*Options){
-		"both": func(*Options) {}, "l2r": func(o *Options) { o.Order = OrderLeftToRight },
+		"both": func(*Options) {}, "l2r": func(o *Options) { o.Order = orderLeftToRight },
 		"2,1":         func(o *Options) { o.Order = "2,1" },
 		"temperature": func(o *Options) { o.Temperature = 2 }, "any": func(o *Options) { o.Fill = FillAny },
 		"ban":      func(o *Options) { o.Ban = []string{"cat"} },

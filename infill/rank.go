@@ -1,7 +1,6 @@
 package infill
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"infill/samplers"
@@ -57,7 +56,7 @@ func (c *chains) result(p *pool, b book, top int) (result *Result, order []int) 
 	result = c.newResult()
 	result.Seed, result.Stats = &o.Seed, c.stats(p, b)
 	order = p.finals(top)
-	if o.Rank == RankDistinct || c.preview != nil {
+	if o.Rank == rankDistinct || c.preview != nil {
 		order = c.legible(p, top)
 	}
 	counts := p.counts()
@@ -67,13 +66,8 @@ func (c *chains) result(p *pool, b book, top int) (result *Result, order []int) 
 	}
 	frequencies := p.byChain(order)
 	for i, at := range order {
-		ids := c.tokens(p.state(at))
-		filled := c.template.Fill(ids)
-		fill := Fill{
-			Rank: i + 1, Text: filled.Text, Together: c.togetherTexts(ids), Values: filled.Fills, Spans: filled.Spans,
-			TokenIDs:      ids,
-			LogLikelihood: p.energy[at], Count: counts[at], FinalCount: finalCounts[at],
-		}
+		fill := c.filled(c.tokens(p.state(at)), p.energy[at])
+		fill.Rank, fill.Count, fill.FinalCount = i+1, counts[at], finalCounts[at]
 		if o.Mode == ModeSample {
 			fill.Frequency = float64(fill.Count) / float64(len(p.draws))
 			_, fill.FrequencyStandardError = samplers.MeanAndError(frequencies[i])
@@ -127,10 +121,7 @@ func (c *chains) shares(p *pool) [][]Marginal {
 				m.StandardError = *e
 			}
 		}
-		slices.SortFunc(list[blank], func(a, b Marginal) int {
-			return cmp.Or(cmp.Compare(b.Probability, a.Probability), slices.Compare(a.TokenIDs, b.TokenIDs))
-		})
-		list[blank] = list[blank][:min(len(list[blank]), mostKnown)]
+		list[blank] = listMarginals(list[blank], mostKnown)
 	}
 	return list
 }

@@ -1,6 +1,7 @@
 package infill
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
@@ -30,6 +31,39 @@ func listedProbability(fills []Fill) *float64 {
 	}
 	sum = min(sum, 1) // estimates may add up to a little more
 	return &sum
+}
+
+// warn adds warnings that are not there yet.
+func (r *Result) warn(warnings []string) {
+	for _, w := range warnings {
+		if !slices.Contains(r.Warnings, w) {
+			r.Warnings = append(r.Warnings, w)
+		}
+	}
+}
+
+// rank keeps and numbers the first fills.
+func (r *Result) rank(top int) {
+	r.Fills = r.Fills[:min(top, len(r.Fills))]
+	for i := range r.Fills {
+		r.Fills[i].Rank = i + 1
+	}
+}
+
+// listMarginals are the first values by probability.
+func listMarginals(values []Marginal, most int) []Marginal {
+	slices.SortFunc(values, func(a, b Marginal) int {
+		return cmp.Or(cmp.Compare(b.Probability, a.Probability), slices.Compare(a.TokenIDs, b.TokenIDs))
+	})
+	return values[:min(len(values), most)]
+}
+
+// spend adds what another run looked at and took.
+func (s *Stats) spend(other *Stats) {
+	s.DistinctFills += other.DistinctFills
+	s.EnergyEvaluations += other.EnergyEvaluations
+	s.GradientEvaluations += other.GradientEvaluations
+	s.ModelRows += other.ModelRows
 }
 
 // warnings are what the numbers of a result ask the user to know.
@@ -73,6 +107,6 @@ func tooFew(results []*Result, found int, o Options) []string {
 		"the temperature", o.Top, found)}
 }
 
-// adjusted tells whether a sampler accepts or rejects, so that a rate of
+// adjusted reports whether a sampler accepts or rejects, so that a rate of
 // acceptance says something.
 func adjusted(sampler string) bool { return samplers.Describe(sampler).Exact }

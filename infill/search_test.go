@@ -72,7 +72,7 @@ func TestVary(t *testing.T) {
 	}
 }
 
-// Where the budget cuts the search short, that is told, whether the errors are reached or not.
+// Where the budget cuts the search short, a warning says so, whether the errors are reached or not.
 func TestCutSearchIsTold(t *testing.T) {
 	f, err := Open(OpenOptions{})
 	if err != nil {
@@ -99,13 +99,13 @@ func TestCutSearchIsTold(t *testing.T) {
 func TestClosestJointWithinItsBudget(t *testing.T) {
 	f, _ := newFake(t)
 	o := DefaultOptions()
-	o.Fill, o.Joint, o.Candidates, o.Budget = FillAny, JointAG, 0, Budget{Rows: 20}
+	o.Fill, o.Joint, o.Candidates, o.Budget = FillAny, jointAG, 0, Budget{Rows: 20}
 	if _, err := f.Fill(t.Context(), twoSlots, o, nil); err == nil || !strings.Contains(err.Error(), "larger budget") {
 		t.Errorf("20 rows: %v", err)
 	}
 }
 
-// A closest joint that is not come to is told of.
+// A closest joint that is not come to is reported of.
 func TestClosestJointThatDoesNotConverge(t *testing.T) {
 	r, a := &run{problem: &problem{target: endless{}}}, &answer{}
 	if _, err := r.closest(t.Context(), a); err != nil || len(a.warnings) != 1 {

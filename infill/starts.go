@@ -11,7 +11,7 @@ import (
 	"infill/samplers"
 )
 
-// maxTries bounds how often a start is drawn anew that the constraints forbid.
+// maxTries bounds how often a start that the constraints forbid is drawn again.
 const maxTries = 1000
 
 // initial gives where the chains start, [chains × variables]. weights are the
@@ -19,10 +19,10 @@ const maxTries = 1000
 func (c *chains) initial(ctx context.Context, weights [][]float32) ([]int, error) {
 	o := c.options
 	switch o.Initial.Kind {
-	case StartGiven:
+	case startGiven:
 		start, err := c.given(o.Initial.Fill)
 		return slices.Repeat(start, o.Chains), err
-	case StartRandom:
+	case startRandom:
 		return c.drawn(nil, c.streams)
 	case StartShared:
 		// Its own stream: the chains' are for their steps alone.
@@ -35,8 +35,8 @@ func (c *chains) initial(ctx context.Context, weights [][]float32) ([]int, error
 }
 
 // drawn draws the variables independently, each chain with its own stream: by
-// their weights, or uniformly where there are none. What the constraints forbid
-// is drawn anew.
+// their weights, or uniformly if there are none. What the constraints forbid
+// is drawn again.
 func (c *chains) drawn(weights [][]float32, streams []*rand.Rand) ([]int, error) {
 	cumulative := make([][]float64, len(weights))
 	for n, row := range weights {

@@ -136,7 +136,7 @@ func (o *Options) energy(p *layout) (lm.TargetOptions, error) {
 			terms = append(terms, lm.ChainRule(order, part)...)
 		}
 		return lm.TargetOptions{Terms: terms}, nil
-	case JointAG:
+	case jointAG:
 		if len(p.template.Slots) > 2 {
 			return lm.TargetOptions{},
 				misfit("joint", "ag is for two slots, and the template has %d: take chain", len(p.template.Slots))
@@ -160,11 +160,11 @@ func (o Order) slots(p *layout) ([][]int, error) {
 	switch {
 	case len(left) == 1:
 		return [][]int{left}, nil
-	case o == OrderBoth:
+	case o == orderBoth:
 		return [][]int{left, right}, nil
-	case o == OrderLeftToRight:
+	case o == orderLeftToRight:
 		return [][]int{left}, nil
-	case o == OrderRightToLeft:
+	case o == orderRightToLeft:
 		return [][]int{right}, nil
 	}
 	numbers := o.numbers()

@@ -94,7 +94,7 @@ func TestPLLTemperatureOfTheManifest(t *testing.T) {
 		"chain rule": func(o *infill.Options) {
 			o.Joint, o.Candidates, o.Error = infill.JointChain, infill.AutoCandidates, infill.DefaultOptions().Error
 		},
-		"ag":            func(o *infill.Options) { o.Joint = infill.JointAG },
+		"ag":            func(o *infill.Options) { o.Joint = "ag" },
 		"named sampler": func(o *infill.Options) { o.Sampler, o.Error = "mlm-mh", infill.DefaultOptions().Error },
 	} {
 		got := fill(kept, two, change)

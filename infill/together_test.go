@@ -150,7 +150,7 @@ func TestTogetherLengths(t *testing.T) {
 	}
 }
 
-// TestTogetherRefused: what does not go with several texts is told in a line.
+// TestTogetherRefused: what does not go with several texts is reported in a line.
 func TestTogetherRefused(t *testing.T) {
 	f := open(t)
 	for _, test := range []struct {
@@ -163,7 +163,7 @@ func TestTogetherRefused(t *testing.T) {
 		{"[MASK=a] went", nil, "the blanks of text 2 are others"},
 		{"un[MASK] went", nil, "nothing that blank 1 may take in all"},
 		{strings.Repeat("word ", 300) + "[MASK]", nil, "more tokens than the window"},
-		{"[MASK] went", func(o *infill.Options) { o.Joint = infill.JointAG }, "joint ag"},
+		{"[MASK] went", func(o *infill.Options) { o.Joint = "ag" }, "joint ag"},
 		{"[MASK] went", func(o *infill.Options) { o.Sampler = "p-ncg" }, "p-ncg fills one text"},
 		{"[MASK] went", func(o *infill.Options) { o.Sampler, o.Gradient = "dmala", "stochastic" }, "stochastic"},
 		{"[MASK] went", func(o *infill.Options) { o.Pins = []int{infill.Free} }, "pinned"},

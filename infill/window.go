@@ -178,7 +178,7 @@ func around(typed *tokenize.Template, count int, lengths [][2]int, tokens int) [
 	return span
 }
 
-// betweenWords tells whether white space is between two tokens, and betweenSentences
+// betweenWords reports whether white space is between two tokens, and betweenSentences
 // whether a sentence ends before it too.
 func betweenWords(_, between string) bool {
 	return strings.ContainsFunc(between, unicode.IsSpace)
@@ -202,7 +202,7 @@ func join(before, group *Result, end, top int) *Result {
 	joined.Fills = nil
 	type pair struct {
 		x, y *Fill
-		rank float64 // log-probability, or log-likelihood where there is none
+		rank float64 // log-probability, or log-likelihood if there is none
 	}
 	pairs := make([]pair, 0, len(a)*len(b))
 	for i := range a {
@@ -248,11 +248,7 @@ func join(before, group *Result, end, top int) *Result {
 		joined.Method = group.Method
 	}
 	joined.Windows = slices.Concat(before.Windows, group.Windows)
-	for _, w := range group.Warnings {
-		if !slices.Contains(joined.Warnings, w) {
-			joined.Warnings = append(joined.Warnings, w)
-		}
-	}
+	joined.warn(group.Warnings)
 	s, t := &joined.Stats, &group.Stats
 	s.LogNormaliser, s.NormaliserError, s.CandidatesProbability = nil, nil, nil
 	s.ListedProbability = listedProbability(joined.Fills)
@@ -262,10 +258,7 @@ func join(before, group *Result, end, top int) *Result {
 	s.Draws = max(s.Draws, t.Draws)
 	s.Lengths = nil
 	s.Slots += t.Slots
-	s.ModelRows += t.ModelRows
-	s.EnergyEvaluations += t.EnergyEvaluations
-	s.GradientEvaluations += t.GradientEvaluations
-	s.DistinctFills += t.DistinctFills
+	s.spend(t)
 	s.MeanLogLikelihood += t.MeanLogLikelihood
 	if x, y := s.MeanLogLikelihoodStandardError, t.MeanLogLikelihoodStandardError; x != nil && y != nil {
 		e := math.Hypot(*x, *y)
@@ -275,7 +268,7 @@ func join(before, group *Result, end, top int) *Result {
 }
 
 // times is the probability of two fills that are taken for independent, with its
-// standard error; nil where one has none.
+// standard error; nil if one has none.
 func times(x, y Fill) (p, standardError *float64) {
 	if x.Probability == nil || y.Probability == nil {
 		return nil, nil

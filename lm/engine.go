@@ -10,8 +10,8 @@ import (
 	"infill/lm/internal/ort"
 )
 
-// InFlight is how many texts a program that fills many should work at, at once:
-// the rows of more than that fill no calls better, and each costs memory (BenchmarkInFlight).
+// InFlight is how many texts a program should fill at once. More texts cost memory and do not fill the model's
+// calls better (BenchmarkInFlight).
 const InFlight = 64
 
 // engine runs the rows of all goroutines that use a model. Rows of one length and one number of queries share calls,
@@ -62,7 +62,7 @@ type request struct {
 	err    error
 	closed bool
 	done   chan struct{}
-	// gradient is, where not nil, what batch belongs to, for a call of session.
+	// gradient is, if not nil, what batch belongs to, for a call of session.
 	gradient *gradientBatch
 	session  *ort.Session
 }
@@ -72,8 +72,8 @@ type caller struct{ tokens atomic.Int64 }
 
 type callerKey struct{}
 
-// OneCaller returns a context whose rows all count as those of one caller, so that a caller
-// who asks for many does not keep others waiting. Without it each call of a model is one.
+// OneCaller returns a context whose rows all count for one caller, so that a caller with many rows does not keep
+// others waiting. Without it, each call of a model counts as a caller.
 func OneCaller(ctx context.Context) context.Context {
 	if ctx.Value(callerKey{}) != nil {
 		return ctx
@@ -81,7 +81,7 @@ func OneCaller(ctx context.Context) context.Context {
 	return context.WithValue(ctx, callerKey{}, &caller{})
 }
 
-// light tells whether a request is little with what its caller has had, as those are that fill a blank or two.
+// light reports whether a request is little with what its caller has had, as those are that fill a blank or two.
 func (r *request) light() bool {
 	return int(r.caller.tokens.Load())+(r.batch.rows()-r.next)*r.cost <= long
 }
@@ -187,7 +187,7 @@ func (e *engine) submit(r *request) {
 	}
 }
 
-// begins tells whether a group's rows are given a call while others run.
+// begins reports whether a group's rows are given a call while others run.
 func (e *engine) begins(g *group, others int) bool {
 	if others > 0 && e.calm > 0 {
 		return g.lightTokens() > 0
@@ -335,7 +335,7 @@ func (e *engine) take() (parts []part, tokens int) {
 	return parts, best.tokens
 }
 
-// before tells whether a group has a call before another.
+// before reports whether a group has a call before another.
 func (e *engine) before(g, other *group) bool {
 	if light := g.lightTokens() > 0; light != (other.lightTokens() > 0) {
 		return light != e.turn
@@ -491,7 +491,7 @@ func mergedContext(parts []part) (context.Context, func()) {
 	}
 }
 
-// Calls tells how often the session was called for rows of texts, and how many rows these calls had.
+// Calls returns how often the session was called for rows of texts, and how many rows these calls had.
 func (m *MaskedLM) Calls() (calls, rows int64) {
 	return m.engine.calls.Load(), m.engine.rows.Load()
 }

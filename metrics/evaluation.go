@@ -189,7 +189,7 @@ type measured struct {
 	unit              string
 	of                metric
 	signature         Signature
-	bleu              func() BLEUScore // nil where it is no BLEU
+	bleu              func() BLEUScore // nil if it is no BLEU
 }
 
 // metrics lists all scores that the sentences allow.
@@ -222,16 +222,16 @@ func (e *evaluation) metrics() []measured {
 		}
 	}
 	for _, n := range o.UniqueOrders {
-		add(measured{metric: MetricDistinctNGrams, n: n, of: e.pool.distinct(n, nil)}, choices{})
+		add(measured{metric: metricDistinctNGrams, n: n, of: e.pool.distinct(n, nil)}, choices{})
 	}
-	add(measured{metric: MetricRepeatedSentences, of: repeated(e.tokens)}, choices{})
+	add(measured{metric: metricRepeatedSentences, of: repeated(e.tokens)}, choices{})
 	if e.groups != nil {
-		add(measured{metric: MetricSelfBLEUPerPrompt, of: e.perPromptSelfBLEU()}, choices{bleu: true})
-		add(measured{metric: MetricRepeatedWithinPrompt, of: e.repeatedAmong(func(group []int) []int { return group })},
+		add(measured{metric: metricSelfBLEUPerPrompt, of: e.perPromptSelfBLEU()}, choices{bleu: true})
+		add(measured{metric: metricRepeatedWithinPrompt, of: e.repeatedAmong(func(group []int) []int { return group })},
 			choices{})
 	}
 	if o.Top > 0 {
-		add(measured{metric: MetricRepeatedTop, of: e.repeatedAmong(func(group []int) []int {
+		add(measured{metric: metricRepeatedTop, of: e.repeatedAmong(func(group []int) []int {
 			return e.likeliest(group)[:min(len(group), o.Top)]
 		})}, choices{top: o.Top})
 	}
@@ -239,7 +239,7 @@ func (e *evaluation) metrics() []measured {
 		add(measured{metric: MetricLogLikelihoodMean, unit: unitNats,
 			of: ratio(e.likelihoods, slices.Repeat([]float64{1}, len(e.tokens)), 1)}, choices{})
 		if e.groups != nil {
-			add(measured{metric: MetricLogLikelihoodBest, unit: unitNats,
+			add(measured{metric: metricLogLikelihoodBest, unit: unitNats,
 				of: e.byPrompt(1, func(group []int) (above, below float64) {
 					return e.likelihoods[e.likeliest(group)[0]], 1
 				})}, choices{})
@@ -332,9 +332,9 @@ func (e *evaluation) whyUndefined(m measured) string {
 	switch m.metric {
 	case MetricSelfBLEU:
 		return "not defined for one sentence"
-	case MetricSelfBLEUPerPrompt:
+	case metricSelfBLEUPerPrompt:
 		return "not defined: no prompt has two sentences"
-	case MetricUniqueNGrams, MetricDistinctNGrams:
+	case MetricUniqueNGrams, metricDistinctNGrams:
 		return fmt.Sprintf("not defined: no sentence has %d tokens", m.n)
 	}
 	return "not defined on these sentences"

@@ -12,9 +12,9 @@ import (
 type Hypotheses struct {
 	Sentences []string
 	// Prompts names, for every sentence, the prompt (template) it was generated for. Sentences of one prompt are not
-	// independent, so intervals draw whole prompts, and scores per prompt exist. Nil: every sentence stands for itself.
+	// independent, so intervals draw whole prompts, and scores per prompt exist. Nil: each sentence is its own prompt.
 	Prompts []string
-	// LogLikelihoods is U of every sentence, in nats; nil where not known.
+	// LogLikelihoods is U of every sentence, in nats; nil if not known.
 	LogLikelihoods []float64
 }
 
@@ -24,16 +24,16 @@ type Reference struct {
 	Sentences []string
 }
 
-// Union is the name of the entry for all references together.
+// Union is the name for all references together.
 const Union = "all"
 
-// Self is the name under which unique n-grams are compared with nothing but the hypotheses.
+// Self is the reference name for unique n-grams among the hypotheses themselves.
 const Self = "self"
 
 // BertGenUnion is the UnionFirst of nyu-dl/bert-gen's notebook.
 const BertGenUnion = 2500
 
-// Options are what changes the scores of a report. The zero value gives the definitions of nyu-dl/bert-gen.
+// Options change the scores of a report. The zero value gives the definitions of nyu-dl/bert-gen.
 type Options struct {
 	Tokenisation Tokenisation
 	Order        int // longest n-gram of BLEU, weights uniform over 1..Order; 0 = 4
@@ -60,7 +60,7 @@ type Options struct {
 func DefaultOptions() Options {
 	o, err := Options{}.normal()
 	if err != nil {
-		panic(err) // a slip in the program
+		panic(err) // a bug in the program
 	}
 	return o
 }
@@ -108,7 +108,7 @@ func (o Options) normal() (Options, error) {
 type Report struct {
 	Sentences int   `json:"sentences"`
 	Tokens    int   `json:"tokens"`
-	Prompts   int   `json:"prompts,omitempty"` // 0 where not known
+	Prompts   int   `json:"prompts,omitempty"` // 0 if not known
 	SelfBLEU  Value `json:"self_bleu"`
 	// CorpusBLEU is by reference name, with the union as [Union].
 	CorpusBLEU map[string]Value `json:"corpus_bleu"`
@@ -151,7 +151,7 @@ type LogLikelihood struct {
 	BestMean Value `json:"best_mean"`
 }
 
-// ReferenceSummary says what a reference came down to.
+// ReferenceSummary summarises a reference.
 type ReferenceSummary struct {
 	Name      string `json:"name"`
 	Sentences int    `json:"sentences"`
@@ -160,7 +160,7 @@ type ReferenceSummary struct {
 	SHA256    string `json:"sha256"`   // of the tokenised sentences that were used
 }
 
-// Score is one number with all that belongs to it.
+// Score is one number with its interval and signature.
 type Score struct {
 	Metric    string     `json:"metric"`              // "self_bleu", "corpus_bleu", "unique_ngrams", …
 	Reference string     `json:"reference,omitempty"` // where the metric has one
@@ -174,6 +174,23 @@ type Score struct {
 
 // Name is the score in one word, such as "unique_ngrams/tbc/2".
 func (s Score) Name() string { return scoreName(s.Metric, s.Reference, s.N) }
+
+// Title is the score's name for people.
+func (s Score) Title() string {
+	where := cmp.Or(map[string]string{Self: "among themselves", Union: "against all references"}[s.Reference],
+		"against "+s.Reference)
+	return cmp.Or(map[string]string{
+		MetricSelfBLEU:             "self-BLEU",
+		MetricCorpusBLEU:           "corpus BLEU " + where,
+		MetricUniqueNGrams:         fmt.Sprintf("unique %d-grams %s", s.N, where),
+		metricDistinctNGrams:       fmt.Sprintf("distinct %d-grams", s.N),
+		metricSelfBLEUPerPrompt:    "self-BLEU within templates",
+		metricRepeatedWithinPrompt: "repeated within templates",
+		metricRepeatedTop:          "repeated among the likeliest",
+		MetricLogLikelihoodMean:    "mean log-likelihood, nats",
+		metricLogLikelihoodBest:    "best log-likelihood, nats",
+	}[s.Metric], strings.ReplaceAll(s.Metric, "_", " "))
+}
 
 func scoreName(metric, reference string, n int) string {
 	name := metric
@@ -196,9 +213,9 @@ func (r *Report) Score(name string) (Score, bool) {
 	return Score{}, false
 }
 
-// Warning is something the reader of a score should know.
+// Warning is something that the reader of a score should know.
 type Warning struct {
-	Score   string `json:"score,omitempty"` // the score's name; empty where all are meant
+	Score   string `json:"score,omitempty"` // the score's name; empty if all are meant
 	Message string `json:"message"`
 }
 
@@ -207,13 +224,13 @@ const (
 	MetricSelfBLEU             = "self_bleu"
 	MetricCorpusBLEU           = "corpus_bleu"
 	MetricUniqueNGrams         = "unique_ngrams"
-	MetricDistinctNGrams       = "distinct_ngrams"
-	MetricRepeatedSentences    = "repeated_sentences"
-	MetricSelfBLEUPerPrompt    = "self_bleu_per_prompt"
-	MetricRepeatedWithinPrompt = "repeated_within_prompt"
-	MetricRepeatedTop          = "repeated_top"
+	metricDistinctNGrams       = "distinct_ngrams"
+	metricRepeatedSentences    = "repeated_sentences"
+	metricSelfBLEUPerPrompt    = "self_bleu_per_prompt"
+	metricRepeatedWithinPrompt = "repeated_within_prompt"
+	metricRepeatedTop          = "repeated_top"
 	MetricLogLikelihoodMean    = "log_likelihood_mean"
-	MetricLogLikelihoodBest    = "log_likelihood_best"
+	metricLogLikelihoodBest    = "log_likelihood_best"
 )
 
 const (
@@ -297,19 +314,19 @@ func (e *evaluation) fill(r *Report) {
 				r.UniqueNGrams[s.Reference] = map[int]Value{}
 			}
 			r.UniqueNGrams[s.Reference][s.N] = s.Value
-		case MetricDistinctNGrams:
+		case metricDistinctNGrams:
 			r.DistinctNGrams[s.N] = s.Value
-		case MetricRepeatedSentences:
+		case metricRepeatedSentences:
 			r.RepeatedSentences = s.Value
-		case MetricSelfBLEUPerPrompt:
+		case metricSelfBLEUPerPrompt:
 			r.PerPrompt.SelfBLEU = s.Value
-		case MetricRepeatedWithinPrompt:
+		case metricRepeatedWithinPrompt:
 			r.PerPrompt.RepeatedSentences = s.Value
-		case MetricRepeatedTop:
+		case metricRepeatedTop:
 			r.PerPrompt.Top, r.PerPrompt.RepeatedTop = e.options.Top, &s.Value
 		case MetricLogLikelihoodMean:
 			r.LogLikelihood.Mean = s.Value
-		case MetricLogLikelihoodBest:
+		case metricLogLikelihoodBest:
 			r.LogLikelihood.BestMean = s.Value
 		}
 	}

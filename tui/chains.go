@@ -118,7 +118,7 @@ func caveats(s *snapshot) []string {
 	return list
 }
 
-// number writes a figure, "–" where it is not known.
+// number writes a figure, "–" if it is not known.
 func number(format string, x float64) string {
 	if math.IsNaN(x) {
 		return "–"
@@ -152,11 +152,9 @@ func (p *chainsPage) render(columns, rows int) string {
 	case s == nil:
 		return stack(columns, rows, m.faint.Render("  no chains yet: write a template"))
 	case s.Answer:
-		return stack(columns, rows, "",
-			m.faint.Render(cut("    there are no chains where the sampler is auto: o names another", columns)))
+		return m.note("there are no chains where the sampler is auto: o names another", columns, rows)
 	case s.Several:
-		return stack(columns, rows, "",
-			m.faint.Render(cut("    chains are shown where every blank has one length, as in [MASK:2]", columns)))
+		return m.note("chains are shown where every blank has one length, as in [MASK:2]", columns, rows)
 	}
 	columns--
 	var lines []string

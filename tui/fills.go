@@ -48,7 +48,7 @@ type fillsPage struct {
 
 var _ page = (*fillsPage)(nil)
 
-// list sorts and filters the fills anew, keeping the selection at its fill.
+// list sorts and filters the fills again, keeping the selection at its fill.
 func (p *fillsPage) list() {
 	var from []fill
 	if s := p.m.sides[0].snapshot; s != nil {
@@ -94,7 +94,7 @@ func (p *fillsPage) find(list []fill, k string) int {
 	return slices.IndexFunc(list, func(f fill) bool { return f.key() == k })
 }
 
-// matches tells whether a fill passes the filter: every word of it stands in the
+// matches reports whether a fill passes the filter: every word of it stands in the
 // fill's own words, or "2:word" in those of the second blank.
 func (p *fillsPage) matches(f *fill) bool {
 	for _, want := range strings.Fields(strings.ToLower(p.filter)) {
@@ -188,7 +188,7 @@ func (p *fillsPage) toSave() []fill {
 
 // pin keeps the chosen blank at the selected word, or at one of its own values,
 // and resamples the others, or frees it again.
-func (p *fillsPage) pin(f *fill, v *value) tea.Cmd {
+func (p *fillsPage) pin(f *fill, v *infill.Marginal) tea.Cmd {
 	m, s := p.m, p.m.sides[0].snapshot
 	switch {
 	case f.Kept || s == nil || m.stale:
@@ -466,8 +466,8 @@ func (p *fillsPage) bySlot(f *fill, columns int, add func(string)) {
 	}
 	add(m.faint.Render(fit("slot", wordWidth+4) + right(s.shares("sampled"), 13) + right("model", 9)))
 	for blank, text := range f.Values {
-		v, model := value{Error: math.NaN()}, "…"
-		if at := slices.IndexFunc(s.Values[blank], func(v value) bool { return v.Text == text }); at >= 0 {
+		v, model := infill.Marginal{StandardError: math.NaN()}, "…"
+		if at := slices.IndexFunc(s.Values[blank], func(v infill.Marginal) bool { return v.Text == text }); at >= 0 {
 			v = s.Values[blank][at]
 		}
 		if p, known := m.given.probability(s, blank, f); known {
@@ -475,7 +475,7 @@ func (p *fillsPage) bySlot(f *fill, columns int, add func(string)) {
 		}
 		add(m.faint.Render(fit(fmt.Sprint(blank+1), 4)) + m.styles.blankLook(blank).Render(
 			fit(harmless(text), wordWidth)) +
-			right(percent(v.Frequency, &v.Error, true), 13) + right(model, 9))
+			right(percent(v.Probability, &v.StandardError, true), 13) + right(model, 9))
 	}
 	add(m.faint.Render(ansi.Wrap("model: of the slot alone, the others as in this fill", columns, "")))
 }
@@ -539,10 +539,12 @@ func warnings(s *snapshot) (list []string) {
 }
 
 // withError writes a mean with its standard error, "–" for none.
-func withError(mean, standardError float64) string {
-	text := number("%.2f", mean)
+func withError(mean, standardError float64) string { return withErrorIn("%.2f", mean, standardError) }
+
+func withErrorIn(format string, mean, standardError float64) string {
+	text := number(format, mean)
 	if !math.IsNaN(mean) && !math.IsNaN(standardError) {
-		text += fmt.Sprintf(" ± %.2f", standardError)
+		text += fmt.Sprintf(" ± "+format, standardError)
 	}
 	return text
 }

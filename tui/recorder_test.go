@@ -127,8 +127,9 @@ func TestSlotFrequencies(t *testing.T) {
 			shares[chain] /= rounds
 		}
 		mean, deviation := stat.MeanStdDev(shares, nil)
-		if math.Abs(v.Frequency-mean) > 1e-12 || math.Abs(v.Error-stat.StdErr(deviation, chains)) > 1e-12 {
-			t.Errorf("%s: %v ± %v, want %v ± %v", v.Text, v.Frequency, v.Error, mean, stat.StdErr(deviation, chains))
+		if math.Abs(v.Probability-mean) > 1e-12 || math.Abs(v.StandardError-stat.StdErr(deviation, chains)) > 1e-12 {
+			t.Errorf("%s: %v ± %v, want %v ± %v", v.Text, v.Probability, v.StandardError, mean,
+				stat.StdErr(deviation, chains))
 		}
 	}
 }
@@ -210,7 +211,7 @@ func TestModelColumn(t *testing.T) {
 	}
 	// A value that no chain drew can be pinned too.
 	for i, row := range m.slots.rows(m.blank) {
-		if row.Frequency == 0 {
+		if row.Probability == 0 {
 			m.slots.row = i
 			d.keys("p")
 			d.settle()

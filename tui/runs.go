@@ -9,7 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"infill/infill/eval"
+	"infill/internal/eval"
 	"infill/metrics"
 	"infill/tokenize"
 
@@ -70,15 +70,15 @@ func (p *runsPage) take(s *eval.Watched) tea.Cmd {
 	return p.m.jobs.after(pause, watchMsg{})
 }
 
-// shows tells whether there is a run to look at.
+// shows reports whether there is a run to look at.
 func (p *runsPage) shows() bool { return p.state != nil && p.state.Err == nil }
 
-// complete tells that every sentence was infilled by every method, and part that
+// complete reports that every sentence was infilled by every method, and part that
 // the folder is for a part of a run, which has no scores.
 func (p *runsPage) complete() bool { return p.state.Done() >= p.state.Total() }
 func (p *runsPage) part() bool     { return p.state.Header.Shard.Count > 0 }
 
-// working is what a process does now, nil where none does or it has been silent
+// working is what a process does now, nil if none does or it has been silent
 // for long: it tells of every second.
 func (p *runsPage) working() (now *eval.Progress, silent time.Duration) {
 	const patience = 15 * time.Second
@@ -143,9 +143,9 @@ func (p *runsPage) render(columns, rows int) string {
 	m, folder := p.m, harmless(p.m.config.Folder)
 	switch {
 	case folder == "":
-		return stack(columns, rows, "", m.faint.Render("    no evaluation is open: infill tui FOLDER shows one"))
+		return m.note("no evaluation is open: infill tui FOLDER shows one", columns, rows)
 	case p.state == nil:
-		return stack(columns, rows, "", m.faint.Render("    reading "+folder+" …"))
+		return m.note("reading "+folder+" …", columns, rows)
 	case p.state.Err != nil:
 		text := "  " + strings.ReplaceAll(ansi.Wrap(harmless(p.state.Err.Error()), columns-4, ""), "\n", "\n  ")
 		return stack(columns, rows, "", m.styles.fault.Render(text), "",
@@ -337,11 +337,7 @@ func (p *runsPage) scores(columns, rows int) []string {
 		if e == nil {
 			return "–"
 		}
-		text := number(format, e.Mean)
-		if e.StandardError != nil {
-			text += " ± " + number(format, *e.StandardError)
-		}
-		return text
+		return withErrorIn(format, e.Mean, orNaN(e.StandardError))
 	}
 	table := [][]string{{"log-likelihood"}, {"acceptance"}, {"rows/sample"}}
 	var names []string

@@ -10,6 +10,8 @@ import (
 	"charm.land/bubbles/v2/key"
 	tea "charm.land/bubbletea/v2"
 	"charm.land/lipgloss/v2"
+
+	"infill/infill"
 )
 
 // conditionals are the model's own log-probabilities of each slot, the others as
@@ -20,7 +22,7 @@ type conditionals struct {
 	rows     [][]float32
 }
 
-// are tells whether they are those of a fill of the run: two templates can have
+// are reports whether they are those of a fill of the run: two templates can have
 // the same fill, in different slots.
 func (c conditionals) are(s *snapshot, f *fill) bool {
 	return c.rows != nil && f != nil && !f.Kept && c.fill == f.key() && c.template == s.Template.Text &&
@@ -42,8 +44,8 @@ func (c conditionals) of(slot, token int) float64 { return math.Exp(float64(c.ro
 
 // ratedValue is one value of a blank: as sampled, and as the model sees it.
 type ratedValue struct {
-	value
-	model float64 // NaN where unknown
+	infill.Marginal
+	model float64 // NaN if unknown
 }
 
 // slotsPage shows what each blank was filled with.
@@ -83,8 +85,8 @@ func (p *slotsPage) rows(blank int) []ratedValue {
 			ids := slices.Clone(f.TokenIDs)
 			ids[b.First] = token
 			rows = append(rows,
-				ratedValue{value{[]int{token}, s.Template.Fill(ids).Fills[blank], 0, math.NaN()},
-					given.of(b.First, token)})
+				ratedValue{infill.Marginal{TokenIDs: []int{token}, Text: s.Template.Fill(ids).Fills[blank],
+					StandardError: math.NaN()}, given.of(b.First, token)})
 		}
 	}
 	if p.byModel {
@@ -118,7 +120,7 @@ func (p *slotsPage) key(k tea.KeyPressMsg) tea.Cmd {
 		p.byModel = !p.byModel
 	case f != nil && key.Matches(k, m.keys.Pin):
 		if rows := p.rows(m.blank); p.row < len(rows) {
-			return m.fills.pin(f, &rows[p.row].value)
+			return m.fills.pin(f, &rows[p.row].Marginal)
 		}
 		return m.fills.pin(f, nil)
 	default:
@@ -143,10 +145,9 @@ func (p *slotsPage) render(columns, rows int) string {
 	m, s := p.m, p.m.sides[0].snapshot
 	switch {
 	case s != nil && s.Several:
-		return stack(columns, rows, "",
-			m.faint.Render(cut("    slots are shown where every blank has one length, as in [MASK:2]", columns)))
+		return m.note("slots are shown where every blank has one length, as in [MASK:2]", columns, rows)
 	case s == nil || len(s.Values) == 0:
-		return stack(columns, rows, "", m.faint.Render("    "+m.fills.empty()))
+		return m.note(m.fills.empty(), columns, rows)
 	}
 	const narrowest = 46
 	number := min(max(columns/narrowest, 1), len(s.Values))
@@ -164,11 +165,11 @@ func (p *slotsPage) render(columns, rows int) string {
 	if note == 0 {
 		return text
 	}
-	told := "━ " + s.shares("sampled") +
-		"  ─ its standard error  ◆ the model's own, the other slots as in the best fill"
+	told := "━ " + s.shares("sampled") + "  ─ its standard error  ◆ the model's own, the "
 	if f := m.fills.current(); f != nil {
-		told = "━ " + s.shares("sampled") + "  ─ its standard error  ◆ the model's own, the rest as in: " +
-			harmless(strings.Join(f.Values, " … "))
+		told += "rest as in: " + harmless(strings.Join(f.Values, " … "))
+	} else {
+		told += "other slots as in the best fill"
 	}
 	if number < len(s.Values) {
 		which := fmt.Sprintf("slots %d to %d", from+1, from+number)
@@ -203,7 +204,7 @@ func (p *slotsPage) table(blank, x, columns, rows int) string {
 	shown := values[offset:min(offset+rows-2, len(values))]
 	for _, v := range shown {
 		wordWidth = max(wordWidth, width(v.Text))
-		scale = max(scale, orZero(v.Frequency)+orZero(v.Error), orZero(v.model))
+		scale = max(scale, orZero(v.Probability)+orZero(v.StandardError), orZero(v.model))
 	}
 	wordWidth = min(wordWidth, max(columns/3, 8))
 	barWidth := columns - 2 - wordWidth - 1 - 1 - numbers - model
@@ -223,10 +224,10 @@ func (p *slotsPage) table(blank, x, columns, rows int) string {
 			row, marker = m.selected, "▸ "
 		}
 		sampled, probability := "–", "–"
-		if v.Frequency > 0 {
-			sampled = fmt.Sprintf("%.1f", 100*v.Frequency)
-			if !math.IsNaN(v.Error) {
-				sampled = fmt.Sprintf("%.1f ±%4.1f", 100*v.Frequency, 100*v.Error)
+		if v.Probability > 0 {
+			sampled = fmt.Sprintf("%.1f", 100*v.Probability)
+			if !math.IsNaN(v.StandardError) {
+				sampled = fmt.Sprintf("%.1f ±%4.1f", 100*v.Probability, 100*v.StandardError)
 			}
 		}
 		switch {
@@ -256,7 +257,7 @@ func (s *styles) bullet(v ratedValue, scale float64, columns int, row lipgloss.S
 	if !(scale > 0) {
 		return row.Render(spaces(columns))
 	}
-	cells := []rune(bar(orZero(v.Frequency)/scale, columns))
+	cells := []rune(bar(orZero(v.Probability)/scale, columns))
 	looks := make([]*lipgloss.Style, columns)
 	for i, r := range cells {
 		looks[i] = &s.bar
@@ -264,8 +265,8 @@ func (s *styles) bullet(v ratedValue, scale float64, columns int, row lipgloss.S
 			looks[i] = &s.text
 		}
 	}
-	if !math.IsNaN(v.Error) {
-		for i := range cells[:min(int((v.Frequency+v.Error)/scale*float64(columns)+0.5), columns)] {
+	if !math.IsNaN(v.StandardError) {
+		for i := range cells[:min(int((v.Probability+v.StandardError)/scale*float64(columns)+0.5), columns)] {
 			if cells[i] == ' ' {
 				cells[i], looks[i] = '─', &s.faint
 			}

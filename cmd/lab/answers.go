@@ -1,9 +1,11 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"flag"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -15,14 +17,19 @@ import (
 
 	"infill/cmd/lab/internal/lab"
 	"infill/infill"
+	"infill/lm"
 )
 
 const answersLong = `Measure how many model rows it takes to prove the likeliest fills of held-out
-sentences whose words are masked at random, with the command's default options.`
+sentences whose words are masked at random, with the command's default options.
+With --enumerate, compare the proven fills of two blanks with those that an
+enumeration finds: a row for every word whose own probability is at least 1e-5, so
+that a fill of other words has less than that.`
 
 type answersOptions struct {
 	blanks    []int
 	sentences int
+	enumerate bool
 }
 
 func newAnswers() *cobra.Command {
@@ -31,9 +38,15 @@ func newAnswers() *cobra.Command {
 		corpora: true, needed: true,
 		register: func(f *flag.FlagSet) {
 			lab.WholesVar(f, &o.blanks, "blanks", "numbers of blanks")
-			lab.WholeVar(f, &o.sentences, "sentences", 4, 1<<30, "sentences of each corpus and number of blanks")
+			lab.WholeVar(f, &o.sentences, "sentences", 1, 1<<30, "sentences of each corpus and number of blanks")
+			f.BoolVar(&o.enumerate, "enumerate", false, "compare with an enumeration of two blanks")
 		},
-		measure: o.measure,
+		measure: func(ctx context.Context, s *sheet) error {
+			if o.enumerate {
+				return o.compare(ctx, s)
+			}
+			return o.measure(ctx, s)
+		},
 	}.newCmd()
 }
 
@@ -108,4 +121,126 @@ func maskedSentences(text string, n, number int, seed uint64) (templates []strin
 		}
 	}
 	return templates
+}
+
+// leastEnumerated is the least probability, all blanks masked, of a word that is enumerated.
+const leastEnumerated = 1e-5
+
+// compare compares the fills that are proven with those of an enumeration.
+func (o *answersOptions) compare(ctx context.Context, s *sheet) error {
+	model := s.models[0]
+	filler := infill.New(model, model.tokenizer)
+	s.table("corpus", "template", "words of the blanks", "rows, enumerated", "rows, search", "same fills",
+		"largest relative difference", "least probability")
+	for _, c := range s.corpora {
+		for _, text := range maskedSentences(c.text, 2, o.sentences, s.seed) {
+			result, err := filler.Fill(ctx, text, infill.DefaultOptions(), nil)
+			if err != nil {
+				return err
+			}
+			best, words, err := enumerateWords(ctx, model, text, len(result.Fills))
+			if err != nil {
+				return err
+			}
+			same, difference := 0, 0.0
+			for i, fill := range result.Fills {
+				if slices.Equal(best[i].tokens[:], fill.TokenIDs) {
+					same++
+				}
+				difference = max(difference, math.Abs(*fill.Probability/best[i].probability-1))
+			}
+			s.row(c.name, text, fmt.Sprintf("%d × %d", words[0], words[1]), fmt.Sprint(1+words[0]+words[1]),
+				fmt.Sprint(result.Stats.ModelRows),
+				fmt.Sprintf("%d of %d", same, len(result.Fills)), fmt.Sprintf("%.1g", difference),
+				fmt.Sprintf("%.2g", best[len(best)-1].probability))
+		}
+	}
+	s.printf("\n(%s|enumerated|version:%s|sentences:%d|seed:%d)\n", s.signature(), infill.Version(), o.sentences,
+		s.seed)
+	return nil
+}
+
+// enumeratedFill is a fill of two blanks.
+type enumeratedFill struct {
+	tokens      [2]int
+	probability float64
+}
+
+// enumerateWords finds the likeliest fills of two blanks from the rows of each word, and how
+// many words of each blank that took.
+func enumerateWords(ctx context.Context, model *language, text string,
+	wanted int) (best []enumeratedFill, number [2]int, err error) {
+	template, err := model.tokenizer.Template(text)
+	if err != nil {
+		return nil, number, err
+	}
+	first, err := model.MaskedLogProbabilities(ctx, template.IDs, template.Slots)
+	if err != nil {
+		return nil, number, err
+	}
+	var words []int
+	for id := range first[0] {
+		if model.tokenizer.Word(id) && !model.tokenizer.Continues(id) {
+			words = append(words, id)
+		}
+	}
+	var rows [2]map[int][]float32 // log p of the other blank, given a word
+	ask := func(own int, given []int) error {
+		for some := range slices.Chunk(given, 64) {
+			var asked []lm.Row
+			for _, id := range some {
+				ids := slices.Clone(template.IDs)
+				ids[template.Slots[own]], ids[template.Slots[1-own]] = id, model.tokenizer.MaskID()
+				asked = append(asked, lm.Row{IDs: ids, Position: template.Slots[1-own]})
+			}
+			then, err := model.LogProbabilities(ctx, asked)
+			if err != nil {
+				return err
+			}
+			for i, id := range some {
+				rows[own][id] = slices.Clone(then[i])
+			}
+		}
+		return nil
+	}
+	likely := map[[2]int]bool{}
+	for own := range 2 {
+		rows[own] = map[int][]float32{}
+		given := slices.DeleteFunc(slices.Clone(words),
+			func(id int) bool { return float64(first[own][id]) < math.Log(leastEnumerated) })
+		if err := ask(own, given); err != nil {
+			return nil, number, err
+		}
+		number[own] = len(given)
+		for _, id := range given {
+			for _, word := range words {
+				if float64(first[own][id]+rows[own][id][word]) >= math.Log(leastEnumerated) {
+					fill := [2]int{}
+					fill[own], fill[1-own] = id, word
+					likely[fill] = true
+				}
+			}
+		}
+	}
+	for fill := range likely {
+		p := 0.0
+		for own := range 2 {
+			if rows[own][fill[own]] == nil {
+				if err := ask(own, fill[own:own+1]); err != nil {
+					return nil, number, err
+				}
+			}
+			p += math.Exp(float64(first[own][fill[own]])+float64(rows[own][fill[own]][fill[1-own]])) / 2
+		}
+		best = append(best, enumeratedFill{fill, p})
+	}
+	slices.SortFunc(best, func(a, b enumeratedFill) int {
+		return cmp.Or(cmp.Compare(b.probability, a.probability), slices.Compare(a.tokens[:], b.tokens[:]))
+	})
+	if len(best) < wanted || best[wanted-1].probability < leastEnumerated {
+		return nil, number,
+			fmt.Errorf("%q: words below %g belong to the %d likeliest fills: they are not enumerated", text,
+				leastEnumerated, wanted)
+	}
+	return best[:wanted], number, nil
 }

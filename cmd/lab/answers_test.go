@@ -26,6 +26,11 @@ func TestAnswers(t *testing.T) {
 		!strings.Contains(out.String(), "(lab:answers|model:small-uncased@") {
 		t.Errorf("got %s", out.String())
 	}
+	out.Reset()
+	if code := run(t.Context(), []string{"answers", "--enumerate", "--corpus", "own=" + corpus, "--sentences", "1",
+		"--seed", "8"}, &out, &messages); code != 0 || !strings.Contains(out.String(), " | 5 of 5 | ") {
+		t.Errorf("exit %d: %s%s", code, messages.String(), out.String())
+	}
 	if code := run(t.Context(), []string{"answers"}, &out, &messages); code == 0 ||
 		!strings.Contains(messages.String(), "--corpus") {
 		t.Errorf("without a corpus: %s", messages.String())
@@ -55,5 +60,26 @@ func TestCoverage(t *testing.T) {
 	if code := run(t.Context(), []string{"coverage", "--candidates", "3", "a [MASK] [MASK]"}, &out,
 		&messages); code == 0 || !strings.Contains(messages.String(), "give more blanks") {
 		t.Errorf("two blanks: %s", messages.String())
+	}
+}
+
+// Of words of one, two and three pieces, those of one are found when every other letter is known.
+func TestPieces(t *testing.T) {
+	corpus := filepath.Join(t.TempDir(), "own.txt")
+	text := "they walked along the river until the sun went down\nshe read the long letter twice and wept\n" +
+		"he pushed a wheelbarrow to the gate\nwe ate marmalade with the bread\n" +
+		"the cat was purring on the warm chair\nshe built a snowman in the garden\n"
+	if err := os.WriteFile(corpus, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	var out, messages strings.Builder
+	line := []string{"pieces", "--corpus", "own=" + corpus, "--words"}
+	if code := run(t.Context(), append(line, "2"), &out, &messages); code != 0 ||
+		!strings.Contains(out.String(), "| own | every other | 1 | 2 | 2 | 2 | 2 | 2 |") {
+		t.Errorf("exit %d: %s%s", code, messages.String(), out.String())
+	}
+	if code := run(t.Context(), append(line, "9"), &out, &messages); code == 0 ||
+		!strings.Contains(messages.String(), "--words asks for 9") {
+		t.Errorf("exit %d: %s", code, messages.String())
 	}
 }

@@ -93,7 +93,7 @@ func newRoot(out, messages io.Writer) *cobra.Command {
 		RunE: func(*cobra.Command, []string) error {
 			return &usageError{errors.New("no target: name one, as in lab arm ising")}
 		}}
-	root.AddCommand(newModel(), newCalibrate(), newCoverage(), newAnswers(), arm,
+	root.AddCommand(newModel(), newCalibrate(), newCoverage(), newPieces(), newAnswers(), arm,
 		newTable("defaults", "Write what the defaults of samplers on text were chosen by", writeDefaults),
 		newTable("samplers", "Write every sampler's target, cost, exactness and effective draws per second",
 			writeSamplers))

@@ -48,7 +48,7 @@ func (w *shout) lines(row Object) (lines []Object, err error) {
 		return nil, err
 	}
 	base := beside(row, func(name string) bool { return slices.Contains([]string{"rank", "loud", "share"}, name) })
-	base = slices.DeleteFunc(base, func(f Field) bool { return f.Key == "samples" })
+	base = slices.DeleteFunc(base, func(f object.Field) bool { return f.Key == "samples" })
 	for i, line := range lines {
 		lines[i] = append(slices.Clip(base), line...)
 	}
@@ -85,8 +85,8 @@ func (w *shout) Do(ctx context.Context, r Record) ([]Object, error) {
 		{{Key: "rank", Value: json.RawMessage("2")}, {Key: "loud", Value: object.Quote(loud + "!")},
 			{Key: "share", Value: json.RawMessage("1")}},
 	})
-	return []Object{append(r.Object, Field{Key: "n", Value: json.RawMessage(strconv.FormatInt(r.Number, 10))},
-		Field{Key: "samples", Value: samples})}, err
+	return []Object{append(r.Object, object.Field{Key: "n", Value: json.RawMessage(strconv.FormatInt(r.Number, 10))},
+		object.Field{Key: "samples", Value: samples})}, err
 }
 
 func put(t testing.TB, dir, name, content string) string {
@@ -439,13 +439,13 @@ func TestSplitting(t *testing.T) {
 		if err := w.WriteAll(records); err != nil {
 			t.Fatal(err)
 		}
-		s := newSplitter(bytes.NewReader(b.Bytes()), CSV)
+		s := newSplitter(bytes.NewReader(b.Bytes()), formCSV)
 		for i, want := range records {
 			r, err := s.next()
 			if err != nil {
 				t.Fatalf("record %d: %v", i, err)
 			}
-			got, err := cells(CSV, r.raw)
+			got, err := cells(formCSV, r.raw)
 			if err != nil || !cmp.Equal(got, want) {
 				t.Fatalf("record %d: %q, %v; want %q", i, got, err, want)
 			}
@@ -563,7 +563,7 @@ func TestRefuses(t *testing.T) {
 	}{
 		"no file": {"", "", "o.jsonl", func(j *Job) { j.Input.Path += "none.jsonl" }, "no such file"},
 		"a folder": {"", "", "o.jsonl",
-			func(j *Job) { j.Input = File{filepath.Dir(j.Output.Path), Text, ""} }, "is no regular file"},
+			func(j *Job) { j.Input = File{filepath.Dir(j.Output.Path), formText, ""} }, "is no regular file"},
 		"no form": {"in.dat", "x", "o.jsonl", nil,
 			"its name does not tell the form of the input: end it in"},
 		"no form of output": {"in.txt", "x", "o", nil, "its name does not tell the form of the output"},
@@ -786,7 +786,7 @@ func TestDone(t *testing.T) {
 	t.Run("other output", func(t *testing.T) {
 		_, job := done(t)
 		put(t, filepath.Dir(job.Output.Path), filepath.Base(job.Output.Path), "garbage")
-		refused(t, job, "is there already, and is not what its manifest says: --overwrite makes it anew")
+		refused(t, job, "is there already, and is not what its manifest says: --overwrite makes it again")
 	})
 	t.Run("killed between manifest and output", func(t *testing.T) {
 		dir, job := done(t)

@@ -13,27 +13,27 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// Form is how a file holds records.
+// Form is a file format.
 type Form string
 
 // The forms. All but Parquet may be compressed, by gzip (.gz) or zstd (.zst).
 const (
-	JSONL   Form = "jsonl" // a JSON object a line
-	CSV     Form = "csv"   // RFC 4180, with a header
-	TSV     Form = "tsv"   // cells between tabs, never quoted, with a header
-	Parquet Form = "parquet"
-	Text    Form = "text"  // a text a line
-	FASTA   Form = "fasta" // a line >NAME, and a sequence on those behind it
+	formJSONL   Form = "jsonl" // a JSON object a line
+	formCSV     Form = "csv"   // RFC 4180, with a header
+	formTSV     Form = "tsv"   // cells between tabs, never quoted, with a header
+	formParquet Form = "parquet"
+	formText    Form = "text"  // a text a line
+	formFASTA   Form = "fasta" // a line >NAME, and a sequence on those behind it
 )
 
 // Forms lists the forms.
-func Forms() []Form { return []Form{JSONL, CSV, TSV, Parquet, Text, FASTA} }
+func Forms() []Form { return []Form{formJSONL, formCSV, formTSV, formParquet, formText, formFASTA} }
 
 // suffixes are the ends of names that tell a form.
 var suffixes = map[string]Form{
-	".jsonl": JSONL, ".ndjson": JSONL, ".csv": CSV, ".tsv": TSV, ".tab": TSV, ".parquet": Parquet, ".txt": Text,
-	".text":  Text,
-	".fasta": FASTA, ".fa": FASTA, ".faa": FASTA,
+	".jsonl": formJSONL, ".ndjson": formJSONL, ".csv": formCSV, ".tsv": formTSV, ".tab": formTSV,
+	".parquet": formParquet, ".txt": formText, ".text": formText,
+	".fasta": formFASTA, ".fa": formFASTA, ".faa": formFASTA,
 }
 
 // File is a file in one of the forms.
@@ -64,7 +64,7 @@ func (f File) resolve(what string) (File, error) {
 			".txt or .fasta (also with .gz or .zst), or name the form", f.Path, what)
 	case !slices.Contains(Forms(), f.Form):
 		return f, fmt.Errorf("%s: unknown form %q of the %s: one of %v", f.Path, f.Form, what, Forms())
-	case f.Form == Parquet && f.packed != "":
+	case f.Form == formParquet && f.packed != "":
 		return f, fmt.Errorf("%s: Parquet compresses its columns itself: leave %s away", f.Path, f.packed)
 	}
 	return f, nil
@@ -119,7 +119,7 @@ func (m *members) Read(p []byte) (int, error) {
 	}
 }
 
-// frames reads the frames of a zstd file. begun tells that the first did begin.
+// frames reads the frames of a zstd file. begun reports that the first did begin.
 type frames struct {
 	z     *zstd.Decoder
 	begun bool

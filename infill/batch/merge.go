@@ -219,7 +219,7 @@ func merge(ctx context.Context, out File) (_ *Summary, err error) {
 	m.Input, m.Settings, m.Output = parts[0].Input, first.Settings,
 		result{Name: filepath.Base(out.Path), Form: out.Form}
 	if m.Records != m.Input.Records {
-		return nil, fmt.Errorf("the parts in %s have %d records, the input %d: begin anew with --overwrite", folder,
+		return nil, fmt.Errorf("the parts in %s have %d records, the input %d: start again with --overwrite", folder,
 			m.Records, m.Input.Records)
 	}
 	all := map[string]string{}
@@ -288,11 +288,11 @@ func (m *manifest) write(ctx context.Context, out File, parts []finished) (err e
 	if err != nil {
 		return err
 	}
-	rejects, err := newWriter(filepath.Join(folder, rejectsPart), File{Form: JSONL}, nil)
+	rejects, err := newWriter(filepath.Join(folder, rejectsPart), File{Form: formJSONL}, nil)
 	if err != nil {
 		return errors.Join(err, w.abandon())
 	}
-	aligned := out.Form == Text && parts[0].head.Aligned
+	aligned := out.Form == formText && parts[0].head.Aligned
 	for number := int64(1); number <= m.Records && err == nil; number++ {
 		p := &parts[(number-1)%int64(len(parts))]
 		e, wrong := p.next(number)
@@ -300,9 +300,9 @@ func (m *manifest) write(ctx context.Context, out File, parts []finished) (err e
 			break
 		}
 		if e.Error != "" {
-			place := Field{Key: "line", Value: json.RawMessage(strconv.FormatInt(e.Line, 10))}
+			place := object.Field{Key: "line", Value: json.RawMessage(strconv.FormatInt(e.Line, 10))}
 			if e.Line == 0 {
-				place = Field{Key: "row", Value: json.RawMessage(strconv.FormatInt(e.Number, 10))}
+				place = object.Field{Key: "row", Value: json.RawMessage(strconv.FormatInt(e.Number, 10))}
 			}
 			err = rejects.line(
 				Object{place, {Key: "error", Value: object.Quote(e.Error)},

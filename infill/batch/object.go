@@ -6,11 +6,8 @@ import (
 	"infill/internal/object"
 )
 
-// Field and Object are a record's keys with their values.
-type (
-	Field  = object.Field
-	Object = object.Object
-)
+// Object is a record's keys with their values.
+type Object = object.Object
 
 // text is a value as it stands in a cell or behind a flag: a string without its
 // quotes, nothing for null, JSON for all others.

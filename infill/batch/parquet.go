@@ -117,7 +117,7 @@ func (t *table) next(wanted bool) (r Record, err error) {
 			if err != nil {
 				return fmt.Errorf("column %q: %w", f.name, err)
 			}
-			r.Object = append(r.Object, Field{Key: f.name, Value: raw})
+			r.Object = append(r.Object, object.Field{Key: f.name, Value: raw})
 		}
 		return nil
 	})

@@ -45,7 +45,7 @@ func (h *head) facts() map[string]string {
 	return facts
 }
 
-// readHead reads what is asked of the part in a folder, nil where there is none.
+// readHead reads what is asked of the part in a folder, nil if there is none.
 func readHead(dir string) (*head, error) {
 	var h head
 	path := filepath.Join(dir, journal.Head)
@@ -86,7 +86,7 @@ func (e *entry) place() string {
 	return fmt.Sprintf("row %d", e.Number)
 }
 
-// state is how far a part is, and in the end what came of it.
+// state is how far a part is, and in the end the outcome of it.
 type state struct {
 	journal.End
 	Input       input             `json:"input"`
@@ -212,7 +212,7 @@ func (p *part) begin(output string) error {
 		}
 	}
 	if begun != nil && !journal.Ended(p.dir) && !p.job.Resume {
-		return &ExistsError{p.dir, "is a run that was not finished: --resume goes on with it, --overwrite begins anew"}
+		return &ExistsError{p.dir, "is a run that was not finished: --resume goes on with it, --overwrite begins again"}
 	}
 	if other != nil {
 		if err := journal.Changed(journal.PartsOf(output),
@@ -276,7 +276,7 @@ func (p *part) work(ctx context.Context, from source) error {
 			reading.Unlock()
 			switch {
 			case err == io.EOF && read < p.number(kept-1):
-				return r, fmt.Errorf("%s has become shorter since the run began: begin anew with --overwrite",
+				return r, fmt.Errorf("%s has become shorter since the run began: start again with --overwrite",
 					p.job.Input.Path)
 			case err == io.EOF:
 				return r, err
@@ -284,7 +284,7 @@ func (p *part) work(ctx context.Context, from source) error {
 				return r, fmt.Errorf("%s: %w", p.job.Input.Path, err)
 			}
 			if read++; read == p.number(kept-1) && kept > 0 && r.sum != sum {
-				return r, fmt.Errorf("%s has changed since the run began: begin anew with --overwrite",
+				return r, fmt.Errorf("%s has changed since the run began: start again with --overwrite",
 					p.job.Input.Path)
 			}
 			if read == due {
@@ -338,11 +338,11 @@ func (p *part) do(ctx context.Context, r Record) (*entry, error) {
 func (e *entry) render(rows []Object, form Form, w work) error {
 	for _, row := range rows {
 		switch form {
-		case JSONL:
+		case formJSONL:
 			e.Rows = append(e.Rows, row.Append(nil))
-		case Text:
+		case formText:
 			e.Rows = append(e.Rows, object.Quote(w.plain(row)))
-		case FASTA:
+		case formFASTA:
 			name := cmp.Or(oneLine(text(row.Get("id"))), fmt.Sprint(e.Number))
 			e.Rows = append(e.Rows, object.Quote(">"+name+"\n"+w.plain(row)))
 		default:

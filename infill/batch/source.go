@@ -31,12 +31,12 @@ type input struct {
 
 // Record is a record of the input.
 type Record struct {
-	Number int64  // from 1, in the whole input; a header is none
+	Number int64  // from 1, in the whole input; a header does not count
 	Line   int64  // of the file, from 1, where it begins; 0 in Parquet
 	Object Object // of plain text one field, the work's column
-	// Blank tells that the line is empty or only white space.
+	// Blank reports whether the line is empty or only white space.
 	Blank bool
-	// Err, a *RejectError, tells why there is no Object.
+	// Err, a *RejectError, says why there is no Object.
 	Err error
 
 	raw []byte // as it stands in the file
@@ -83,7 +83,7 @@ func openSource(f File, column string) (_ source, err error) {
 			f.Path)
 	}
 	about := input{Name: filepath.Base(f.Path), Bytes: info.Size(), Form: f.Form}
-	if f.Form == Parquet {
+	if f.Form == formParquet {
 		t, err := openTable(f.Path)
 		if err != nil {
 			return nil, err
@@ -136,7 +136,7 @@ func (s *stream) open() error {
 		return err
 	}
 	s.release, s.splitter = release, newSplitter(r, s.of.Form)
-	if s.of.Form != CSV && s.of.Form != TSV {
+	if s.of.Form != formCSV && s.of.Form != formTSV {
 		return nil
 	}
 	header, err := s.splitter.next()
@@ -210,11 +210,11 @@ func (s *stream) parse(r *Record) {
 	}
 	var err error
 	switch s.of.Form {
-	case JSONL:
+	case formJSONL:
 		if r.Object, err = object.Parse(raw); err != nil {
 			r.Err = &RejectError{err}
 		}
-	case Text:
+	case formText:
 		if !utf8.Valid(raw) {
 			r.Err = reject("the line is not valid UTF-8")
 			return
@@ -224,7 +224,7 @@ func (s *stream) parse(r *Record) {
 			return
 		}
 		r.Object = Object{{Key: s.column, Value: object.Quote(string(raw))}}
-	case FASTA:
+	case formFASTA:
 		header, sequence, _ := bytes.Cut(raw, []byte("\n"))
 		name, found := bytes.CutPrefix(header, []byte(">"))
 		if sequence = bytes.Join(bytes.Fields(sequence), nil); !found || !utf8.Valid(raw) || len(sequence) == 0 {
@@ -233,7 +233,7 @@ func (s *stream) parse(r *Record) {
 		}
 		r.Object = Object{{Key: "id", Value: object.Quote(string(bytes.TrimSpace(name)))},
 			{Key: s.column, Value: object.Quote(string(sequence))}}
-	case CSV, TSV:
+	case formCSV, formTSV:
 		cells, err := cells(s.of.Form, raw)
 		switch {
 		case err != nil:
@@ -242,17 +242,17 @@ func (s *stream) parse(r *Record) {
 			r.Err = reject("%d cells, the header has %d", len(cells), len(s.Columns))
 		default:
 			for i, cell := range cells {
-				r.Object = append(r.Object, Field{Key: s.Columns[i], Value: object.Quote(cell)})
+				r.Object = append(r.Object, object.Field{Key: s.Columns[i], Value: object.Quote(cell)})
 			}
 		}
 	}
 }
 
-// ErrReturn is a line that is several to other programs.
+// ErrReturn reports a line that other programs would read as several.
 var ErrReturn = errors.New(
 	"a carriage return stands within the line: end lines with a line feed, with or without a carriage return before it")
 
-// returns tells whether a carriage return without its line feed stands within a line.
+// returns reports whether a carriage return without its line feed stands within a line.
 func returns(line []byte) bool {
 	line = bytes.ReplaceAll(bytes.TrimRight(line, "\r"), []byte("\r\n"), nil)
 	return bytes.IndexByte(line, '\r') >= 0
@@ -263,7 +263,7 @@ func cells(form Form, raw []byte) ([]string, error) {
 	if !utf8.Valid(raw) {
 		return nil, fmt.Errorf("the line is not valid UTF-8")
 	}
-	if form == TSV {
+	if form == formTSV {
 		return strings.Split(string(raw), "\t"), nil
 	}
 	// The reader makes \n of \r\n, also within a cell.

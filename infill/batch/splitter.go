@@ -40,7 +40,7 @@ func (s *splitter) next() (Record, error) {
 		return Record{}, err
 	}
 	lines := []piece{first}
-	if s.form == CSV && first.bytes != nil {
+	if s.form == formCSV && first.bytes != nil {
 		var ahead []piece
 		state, total := quotes(0, first.bytes), first.size
 		for state == quotedCell {
@@ -59,7 +59,7 @@ func (s *splitter) next() (Record, error) {
 		}
 		lines = append(lines, ahead...)
 	}
-	if s.form == FASTA {
+	if s.form == formFASTA {
 		lines, err = s.sequence(lines)
 		if err != nil {
 			return Record{}, err

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"infill/internal/object"
 )
 
 // TestWideTables: a table of eight times as many columns takes about eight times as long, not 64 times.
@@ -75,7 +77,7 @@ func TestWideFills(t *testing.T) {
 	took := func(columns int) time.Duration {
 		row := Object{{Key: "samples", Value: []byte(`[{"rank": 1, "text": "a"}, {"rank": 2, "text": "b"}]`)}}
 		for i := range columns {
-			row = append(row, Field{Key: fmt.Sprintf("c%d", i), Value: []byte("7")})
+			row = append(row, object.Field{Key: fmt.Sprintf("c%d", i), Value: []byte("7")})
 		}
 		var each []time.Duration
 		for range 7 {

@@ -29,7 +29,7 @@ type writer struct {
 	form   Form
 	file   *os.File
 	buffer *bufio.Writer
-	packed io.WriteCloser // nil where nothing is compressed
+	packed io.WriteCloser // nil if nothing is compressed
 	hash   hash.Hash
 	bytes  int64
 	rows   int64
@@ -48,16 +48,16 @@ func newWriter(path string, f File, columns []column) (*writer, error) {
 	case ".gz":
 		w.packed = gzip.NewWriter(w.buffer)
 	case ".zst":
-		// One thread, so that the bytes hang on nothing else.
+		// One thread, so that the bytes depend on nothing else.
 		w.packed, err = zstd.NewWriter(w.buffer, zstd.WithEncoderConcurrency(1))
 	}
 	if err != nil {
 		return nil, errors.Join(err, w.abandon())
 	}
 	switch f.Form {
-	case CSV, TSV:
+	case formCSV, formTSV:
 		w.cells = csv.NewWriter(w.out())
-		if f.Form == TSV {
+		if f.Form == formTSV {
 			w.cells.Comma = '\t'
 		}
 		var names []string
@@ -67,7 +67,7 @@ func newWriter(path string, f File, columns []column) (*writer, error) {
 		if len(names) > 0 {
 			err = w.cells.Write(names)
 		}
-	case Parquet:
+	case formParquet:
 		w.table = newTableWriter(w.out(), columns)
 	}
 	return w, err
@@ -105,7 +105,7 @@ func (w *writer) out() io.Writer {
 // line writes a row that stands as it is.
 func (w *writer) line(row json.RawMessage) error {
 	w.rows++
-	if w.form == Text || w.form == FASTA {
+	if w.form == formText || w.form == formFASTA {
 		row = []byte(text(row))
 	}
 	_, err := w.out().Write(append(row, '\n'))
@@ -120,7 +120,7 @@ func (w *writer) values(values []json.RawMessage) error {
 	}
 	cells := make([]string, len(values))
 	for i, value := range values {
-		if cells[i] = text(value); w.form == TSV {
+		if cells[i] = text(value); w.form == formTSV {
 			cells[i] = oneCell.Replace(cells[i])
 		}
 	}

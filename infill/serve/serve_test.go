@@ -548,7 +548,7 @@ func TestDocument(t *testing.T) {
 	}
 }
 
-// Too many requests are refused at once, and those that wait too long are told so.
+// Too many requests are refused at once, and those that wait too long are reported so.
 func TestGate(t *testing.T) {
 	url := start(t, func(o *serve.Options) {
 		o.Limits.Requests, o.Limits.Queue, o.Limits.Wait, o.Limits.Time = 1, 1, 50*time.Millisecond, 5*time.Minute
@@ -722,7 +722,7 @@ func malformed(random *rand.Rand) (path string, body []byte) {
 func TestMalformed(t *testing.T) {
 	o := options(t)
 	o.Limits.Time = 2 * time.Second
-	o.Log = func(message string) { t.Error(message) } // a panic is told there
+	o.Log = func(message string) { t.Error(message) } // a panic is reported there
 	s, err := serve.New(o)
 	if err != nil {
 		t.Fatal(err)

@@ -11,7 +11,7 @@ import (
 
 	"infill/cmd/infill/internal/terminal"
 	"infill/infill"
-	"infill/infill/eval"
+	"infill/internal/eval"
 )
 
 func TestProgress(t *testing.T) {
@@ -126,7 +126,7 @@ func TestEvalProgress(t *testing.T) {
 	})
 }
 
-// Waits and conversions are told in lines of their own, on a terminal.
+// Waits and conversions are reported in lines of their own, on a terminal.
 func TestTransferTellsOfWaits(t *testing.T) {
 	var out bytes.Buffer
 	for _, onTerminal := range []bool{true, false} {

@@ -9,7 +9,7 @@ import (
 
 	"infill/cmd/infill/internal/cli"
 	"infill/cmd/infill/internal/terminal"
-	"infill/infill/eval"
+	"infill/internal/eval/corpus"
 	"infill/models"
 )
 
@@ -44,7 +44,7 @@ serves as well: infill eval --corpus NAME=FILE.`,
 func dataSets() []string { return []string{"wikitext-103"} }
 
 func newCmdDataPull(s *terminal.Streams) *cobra.Command {
-	splits, variants := eval.WikiText()
+	splits, variants := corpus.WikiSplits(), corpus.WikiVariants()
 	split, variant, out, maxTime, quiet := splits[0], variants[0], ".", models.DefaultTotal, false
 	cmd := &cobra.Command{
 		Use:   "pull wikitext-103",
@@ -73,7 +73,7 @@ environment.`,
 		},
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			bar := cli.NewTransfer(s, quiet)
-			path, err := eval.PullWikiText(cmd.Context(), out, split, variant, cli.FetchOptions(bar, maxTime))
+			path, err := corpus.PullWikiText(cmd.Context(), out, split, variant, cli.FetchOptions(bar, maxTime))
 			bar.Clear()
 			if err != nil {
 				return err

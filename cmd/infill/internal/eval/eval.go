@@ -18,7 +18,8 @@ import (
 	"infill/cmd/infill/internal/cli"
 	"infill/cmd/infill/internal/terminal"
 	"infill/infill"
-	"infill/infill/eval"
+	"infill/internal/eval"
+	"infill/internal/eval/corpus"
 	"infill/internal/journal"
 	"infill/lm"
 	"infill/metrics"
@@ -66,8 +67,8 @@ func (o *tableOptions) register(cmd *cobra.Command) {
 // NewCmd makes infill eval.
 func NewCmd(s *terminal.Streams) *cobra.Command {
 	o := &evalOptions{streams: s, preset: eval.Presets()[0],
-		form:     cli.ByCorpus{Choices: eval.Forms(), What: "FORM"},
-		encoding: cli.ByCorpus{Choices: eval.Encodings(), What: "ENCODING"}}
+		form:     cli.ByCorpus{Choices: cli.Texts(corpus.Forms()), What: "FORM"},
+		encoding: cli.ByCorpus{Choices: cli.Texts(corpus.Encodings()), What: "ENCODING"}}
 	var samplers string
 	var err error
 	if o.config, o.base, samplers, err = eval.Preset(o.preset); err != nil {
@@ -284,11 +285,12 @@ func (o *evalOptions) settle(flags *pflag.FlagSet) error {
 }
 
 // openCorpora reads the texts and tells what was left out of them.
-func (o *evalOptions) openCorpora() ([]eval.Corpus, error) {
-	var corpora []eval.Corpus
+func (o *evalOptions) openCorpora() ([]*corpus.Corpus, error) {
+	var corpora []*corpus.Corpus
 	read := func(list []cli.NamedFile, reference bool) error {
 		for _, f := range list {
-			c, err := eval.ReadCorpus(f.Name, f.File, nil, o.form.Of(f.Name), o.encoding.Of(f.Name))
+			c, err := corpus.Read(f.Name, f.File, nil, corpus.Form(o.form.Of(f.Name)),
+				corpus.Encoding(o.encoding.Of(f.Name)))
 			if err != nil {
 				hint := ""
 				switch {

@@ -63,7 +63,7 @@ func TestFillFlags(t *testing.T) {
 			o.Words = map[int][]string{1: {"dark blue"}, 2: {"red", "green"}}
 		}},
 		{line: `--ban red,green --ban blue --fill tokens "a [MASK]"`, change: func(o *fillOptions) {
-			o.Ban, o.Fill = []string{"red", "green", "blue"}, infill.FillTokens
+			o.Ban, o.Fill = []string{"red", "green", "blue"}, "tokens"
 		}},
 		{line: `--characters 3-8 --pieces 1-3 "a [MASK]"`, change: func(o *fillOptions) {
 			o.MinCharacters, o.MaxCharacters, o.MinPieces, o.MaxPieces = 3, 8, 1, 3
@@ -76,7 +76,7 @@ func TestFillFlags(t *testing.T) {
 		{line: `--ladder 1,2,4 --initial mask "a [MASK]"`,
 			change: func(o *fillOptions) { o.Ladder, o.Initial.Kind = []float64{1, 2, 4}, "mask" }},
 		{line: `--initial "fill:dark blue,sky" "a [MASK]"`, change: func(o *fillOptions) {
-			o.Initial = infill.Start{Kind: infill.StartGiven, Fill: []string{"dark blue", "sky"}}
+			o.Initial = infill.Start{Kind: "fill", Fill: []string{"dark blue", "sky"}}
 		}},
 
 		{line: `--slot red`,
@@ -112,7 +112,7 @@ func TestFillFlags(t *testing.T) {
 		{line: `--initial x`, want: `--initial: "x" is not one of model, random, shared, mask, fill:WORD,...`},
 		{line: `--rank x`, want: `--rank: "x" is not one of distinct, final`},
 		{line: `--format yaml`, want: `--format: "yaml" is not one of text, json, jsonl, csv`},
-		{line: `--input csv`, want: `--input: "csv" is not one of lines, jsonl`},
+		{line: `--input csv`, want: `--input: "csv" is not one of lines, jsonl, fasta`},
 		{line: `--precision fp64`, want: `--precision: "fp64" is not one of fp32, fp16, int8, bf16`},
 		{line: `--device gpu`,
 			want: `--device: "gpu" is not one of auto, cpu, cuda, cuda:N with the number of a GPU, openvino, openvino:gpu`},
@@ -276,7 +276,7 @@ func results() []*infill.Result {
 			Marginals: [][]infill.Marginal{{{Text: "big", TokenIDs: []int{15}, Probability: 0.25,
 				AtMost: pointer(0.3125)}}},
 			Stats: infill.Stats{Mode: infill.ModeSample, Sampler: infill.Auto, Joint: infill.JointChain,
-				Order: infill.OrderBoth, ListedProbability: pointer(0.375),
+				Order: "both", ListedProbability: pointer(0.375),
 				Slots: 1, DistinctFills: 3, ModelRows: 9, Device: "cpu", Seconds: 0.25},
 			Warnings: []string{},
 		},
@@ -287,7 +287,7 @@ func results() []*infill.Result {
 				TokenIDs: []int{14}, LogLikelihood: -1.5, Count: 2, Probability: pointer(0.25),
 				ProbabilityError: pointer(0)}},
 			Stats: infill.Stats{Mode: infill.ModeSample, Sampler: infill.Auto, Joint: infill.JointChain,
-				Order: infill.OrderBoth, Slots: 1, Draws: 2, DistinctFills: 1, ModelRows: 1, Device: "cpu",
+				Order: "both", Slots: 1, Draws: 2, DistinctFills: 1, ModelRows: 1, Device: "cpu",
 				Seconds: 0.1},
 			Warnings: []string{},
 		},

@@ -20,7 +20,7 @@ import (
 	"infill/cmd/infill/internal/cli"
 	"infill/cmd/infill/internal/terminal"
 	"infill/infill"
-	"infill/infill/eval"
+	"infill/internal/eval/corpus"
 	"infill/metrics"
 )
 
@@ -51,8 +51,8 @@ func NewCmd(s *terminal.Streams) *cobra.Command {
 	o := &metricsOptions{
 		streams: s, preset: metricsPresets()[0], tokenisation: string(metrics.WhiteSpace),
 		smoothing: metrics.Smoothing{}.String(), format: metricsFormats()[0],
-		form:     cli.ByCorpus{Choices: eval.Forms(), What: "FORM"},
-		encoding: cli.ByCorpus{Choices: eval.Encodings(), What: "ENCODING"},
+		form:     cli.ByCorpus{Choices: cli.Texts(corpus.Forms()), What: "FORM"},
+		encoding: cli.ByCorpus{Choices: cli.Texts(corpus.Encodings()), What: "ENCODING"},
 		Options:  metrics.DefaultOptions(),
 	}
 	o.Version = infill.Version()
@@ -356,7 +356,8 @@ func (o *metricsOptions) reference(r cli.NamedFile) ([]string, error) {
 		return nil, err
 	}
 	defer done()
-	c, err := eval.ReadCorpus(r.Name, nameOf(r.File), in, o.form.Of(r.Name), o.encoding.Of(r.Name))
+	c, err := corpus.Read(r.Name, nameOf(r.File), in, corpus.Form(o.form.Of(r.Name)),
+		corpus.Encoding(o.encoding.Of(r.Name)))
 	if err != nil {
 		return nil, &cli.UsageError{Err: err}
 	}
@@ -391,7 +392,7 @@ func (r metricsResult) print(o *metricsOptions) error {
 }
 
 // decimalText is a number for a table cell, all digits where digits is below 0,
-// "" where there is none.
+// "" if there is none.
 func decimalText(v metrics.Value, digits int) string {
 	if !v.Defined() {
 		return ""
@@ -427,33 +428,6 @@ func (r metricsResult) csv(out io.Writer) error {
 	return cli.WriteCSV(out, rows)
 }
 
-// scoreTitle is a score's name for people.
-func scoreTitle(s metrics.Score) string {
-	against := map[string]string{metrics.Self: "among themselves", metrics.Union: "against all references"}
-	where := cmp.Or(against[s.Reference], "against "+s.Reference)
-	switch s.Metric {
-	case metrics.MetricSelfBLEU:
-		return "self-BLEU"
-	case metrics.MetricCorpusBLEU:
-		return "corpus BLEU " + where
-	case metrics.MetricUniqueNGrams:
-		return fmt.Sprintf("unique %d-grams %s", s.N, where)
-	case metrics.MetricDistinctNGrams:
-		return fmt.Sprintf("distinct %d-grams", s.N)
-	case metrics.MetricSelfBLEUPerPrompt:
-		return "self-BLEU within templates"
-	case metrics.MetricRepeatedWithinPrompt:
-		return "repeated within templates"
-	case metrics.MetricRepeatedTop:
-		return "repeated among the likeliest"
-	case metrics.MetricLogLikelihoodMean:
-		return "mean log-likelihood, nats"
-	case metrics.MetricLogLikelihoodBest:
-		return "best log-likelihood, nats"
-	}
-	return strings.ReplaceAll(s.Metric, "_", " ")
-}
-
 // intervalText is "low to high", "" without an interval.
 func intervalText(i *metrics.Interval, digits int) string {
 	if i == nil || !i.Low.Defined() {
@@ -473,7 +447,7 @@ func (r metricsResult) text(o *metricsOptions) error {
 	}
 	var rows [][]string
 	for _, s := range r.Scores {
-		row := []string{scoreTitle(s), cmp.Or(decimalText(s.Value, 2), "not defined")}
+		row := []string{s.Title(), cmp.Or(decimalText(s.Value, 2), "not defined")}
 		if intervals {
 			row = append(row, intervalText(s.Interval, 2))
 		}

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	"infill/internal/eval/corpus"
 	"infill/internal/journal"
 )
 
@@ -21,7 +22,7 @@ func ReadResults(dir string) (*Results, error) {
 	}
 	if w.Results == nil {
 		if w.Note != "" {
-			return nil, fmt.Errorf("%s: start the run again, which writes it anew", w.Note)
+			return nil, fmt.Errorf("%s: start the run again, which writes it again", w.Note)
 		}
 		return nil, w.unfinished()
 	}
@@ -51,19 +52,19 @@ func (w *Watched) unfinished() error {
 
 // openCorpora opens the texts of a run again: from paths, by name, or from where
 // the run found them.
-func openCorpora(h *header, paths map[string]string) ([]Corpus, error) {
+func openCorpora(h *header, paths map[string]string) ([]*corpus.Corpus, error) {
 	for name := range paths {
 		if !slices.ContainsFunc(h.Corpora, func(c corpusInfo) bool { return c.Name == name }) {
 			return nil, fmt.Errorf("the run has no corpus %q", name)
 		}
 	}
-	var corpora []Corpus
+	var corpora []*corpus.Corpus
 	for _, info := range h.Corpora {
 		path, given := paths[info.Name]
 		if !given {
 			path = h.Paths[info.Name]
 		}
-		c, err := ReadCorpus(info.Name, path, nil, string(info.Form), string(info.Encoding))
+		c, err := corpus.Read(info.Name, path, nil, info.Form, info.Encoding)
 		if err != nil {
 			return nil, fmt.Errorf("%w: name the file with --corpus %s=FILE", err, info.Name)
 		}
@@ -145,7 +146,8 @@ func Merge(ctx context.Context, out string, dirs []string, paths map[string]stri
 
 // merge writes the whole. Each file comes into its place at once; a merge that
 // was killed in between is done again.
-func (f *folder) merge(ctx context.Context, h *header, records map[key]*Record, corpora []Corpus) (*Results, error) {
+func (f *folder) merge(ctx context.Context, h *header, records map[key]*Record,
+	corpora []*corpus.Corpus) (*Results, error) {
 	if f.header != nil {
 		if err := f.check(h); err != nil {
 			return nil, err

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"infill/infill"
+	"infill/internal/eval/corpus"
 	"infill/lm"
 	"infill/samplers"
 	"infill/tokenize"
@@ -179,9 +180,9 @@ the small bird flew by again .
 today the old fish slept slowly .
 `
 
-func newCorpus(t testing.TB, name, text string) Corpus {
+func newCorpus(t testing.TB, name, text string) *corpus.Corpus {
 	t.Helper()
-	c, err := ReadCorpus(name, name+".txt", strings.NewReader(text), "", "")
+	c, err := corpus.Read(name, name+".txt", strings.NewReader(text), "", "")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -206,6 +207,6 @@ func small(t testing.TB) (Options, *fakeModel) {
 	return Options{
 		Dir: t.TempDir(), Config: c, Threads: 1,
 		Models:  []*infill.Filler{infill.New(model, tokenizer)},
-		Corpora: []Corpus{newCorpus(t, "gardens", gardens), newCorpus(t, "ponds", ponds)},
+		Corpora: []*corpus.Corpus{newCorpus(t, "gardens", gardens), newCorpus(t, "ponds", ponds)},
 	}, model
 }

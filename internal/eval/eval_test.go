@@ -20,7 +20,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"infill/infill"
-	"infill/infill/eval/internal/corpus"
+	"infill/internal/eval/corpus"
 	"infill/internal/journal"
 	"infill/lm"
 	"infill/metrics"
@@ -576,26 +576,6 @@ func TestParseVariants(t *testing.T) {
 	}
 }
 
-func TestReadCorpus(t *testing.T) {
-	if _, err := ReadCorpus("tbc", "testdata/missing.txt", nil, "", ""); !errors.Is(err, os.ErrNotExist) ||
-		!strings.Contains(err.Error(), "corpus tbc: ") {
-		t.Errorf("missing file: %v", err)
-	}
-	c, err := ReadCorpus("own", "own.txt", strings.NewReader(" = A = \none two\nb\x01d\n"), "wikitext", "")
-	if err != nil || len(c.Sentences) != 1 || c.Path != "own.txt" ||
-		fmt.Sprint(c.LeftOut()) != "[1 line left out: control character (the first is line 3)]" {
-		t.Errorf("%+v, left out %q, %v", c.Corpus, c.LeftOut(), err)
-	}
-	for _, form := range Forms() {
-		for _, encoding := range Encodings() {
-			if _, err := ReadCorpus("own", "own.txt", strings.NewReader("one two .\n"), form, encoding); err != nil &&
-				encoding != "utf-16" {
-				t.Errorf("%s in %s: %v", form, encoding, err)
-			}
-		}
-	}
-}
-
 // TestPresets: every preset is a valid configuration once it has a model.
 func TestPresets(t *testing.T) {
 	for _, name := range Presets() {
@@ -660,7 +640,7 @@ func TestAdjust(t *testing.T) {
 	}
 }
 
-// TestLeftOut: what is passed over while choosing is told with its count, and what
+// TestLeftOut: what is passed over while choosing is reported with its count, and what
 // is left out of the references stands below the table.
 func TestLeftOut(t *testing.T) {
 	o, _ := small(t)

@@ -17,7 +17,7 @@ import (
 	"gonum.org/v1/gonum/stat"
 
 	"infill/infill"
-	"infill/infill/eval/internal/corpus"
+	"infill/internal/eval/corpus"
 	"infill/internal/journal"
 	"infill/internal/parallel"
 	"infill/lm"
@@ -29,7 +29,7 @@ type Options struct {
 	Dir     string
 	Config  Config
 	Models  []*infill.Filler // a run closes each when it is done with it
-	Corpora []Corpus
+	Corpora []*corpus.Corpus
 	// Shard has whole sentences: all methods meet one on the same machine, so that their times compare.
 	Shard journal.Shard
 	// Threads is that of the models' calls, for the record.
@@ -41,9 +41,9 @@ type Options struct {
 	Precision lm.Precision
 	// Jobs is how many sentences are worked at once; 0 is one.
 	Jobs int
-	// Observe, which may be nil, hears of every step, one at a time.
+	// Observe, if not nil, is called with every step, one at a time.
 	Observe func(Progress)
-	// Note, which may be nil, hears what the user should know.
+	// Note, if not nil, is called with what the user should know.
 	Note func(string)
 }
 
@@ -85,7 +85,7 @@ func newHeader(o Options) (*header, error) {
 		}
 		h.Models = append(h.Models, modelVersion{m.Name, m.SHA256, m.Tokenizer, m.Cased})
 	}
-	var sources []Corpus
+	var sources []*corpus.Corpus
 	names := map[string]bool{}
 	for _, c := range o.Corpora {
 		if names[c.Name] {
@@ -137,7 +137,7 @@ func newHeader(o Options) (*header, error) {
 
 // compared refuses a corpus of which nothing is left to compare with, before any
 // work is done.
-func compared(h *header, corpora []Corpus) error {
+func compared(h *header, corpora []*corpus.Corpus) error {
 	if h.Configuration.Metrics.KeepSources {
 		return nil
 	}
