@@ -68,7 +68,7 @@ func (a *answer) of(fill int, temperature float64) (p, standardError float64) {
 // run is a problem on its way to an answer.
 type run struct {
 	*problem
-	// sofar is what is known where the run ends here; nil where nothing is.
+	// sofar is what is known where the run ends here; nil if nothing is.
 	sofar func() *answer
 	// pricedFrom is since when, and since how many rows, the time of a row is taken.
 	pricedFrom time.Time
@@ -97,7 +97,7 @@ func (r *run) states() float64 {
 	return n
 }
 
-// enumerable tells whether all fills can be gone through for few rows.
+// enumerable reports whether all fills can be gone through for few rows.
 func (r *run) enumerable() bool {
 	states := r.states()
 	if r.target == nil {
@@ -242,7 +242,7 @@ type margin struct {
 }
 
 // listed writes the likeliest values of the blanks. squares is the sum over all draws
-// of their squared weights, 0 where the probabilities have no error, and unseen what one
+// of their squared weights, 0 if the probabilities have no error, and unseen what one
 // draw more may weigh.
 func (r *run) listed(margins [][]*margin, squares, unseen float64) [][]Marginal {
 	list := make([][]Marginal, len(margins))
@@ -378,7 +378,7 @@ func finiteOrNil(x float64) *float64 {
 	return &x
 }
 
-// advance tells the observer how far an answer is; found, where not nil, is what is
+// advance tells the observer how far an answer is; found, if not nil, is what is
 // known so far.
 func (r *run) advance(done, of int, found func() *answer) Progress {
 	p := Progress{Template: r.typed.Text, Step: r.place*of + done, Steps: r.places * of, Pieces: r.pieces()}
@@ -447,7 +447,7 @@ func (r *run) state(a *answer) *Result {
 }
 
 // candidatesShare is what the candidates hold of the probability of all fills over the
-// whole vocabulary; 0 where it is not known: of several slots.
+// whole vocabulary; 0 if it is not known: of several slots.
 func (r *run) candidatesShare(a *answer) float64 {
 	if r.others == nil && r.options.Temperature == 1 && len(r.template.Slots) == 1 && r.options.Joint != JointFilled {
 		return min(math.Exp(a.logZ), 1)
@@ -497,28 +497,25 @@ func (r *run) missedAccuracy(a *answer) string {
 	return fmt.Sprintf("%s, after the budget of %s: give more with --budget", why, r.options.Budget.text())
 }
 
-// unfinished is what was found of a run that was called off; nil where it was not, or nothing was.
-func (r *run) unfinished(ctx context.Context) *Result {
+// unfinished is what was found of a run that ended with err: a result where it was called off and has found something.
+func (r *run) unfinished(ctx context.Context, err error) (*Result, error) {
 	if ctx.Err() == nil || r.sofar == nil || errors.Is(context.Cause(ctx), ErrUnwanted) {
-		return nil
+		return nil, err
 	}
 	a := r.sofar()
-	if len(a.states) == 0 {
-		return nil
-	}
 	result := r.state(a)
 	if len(result.Fills) == 0 {
-		return nil
+		return nil, &InterruptedError{cmp.Or(a.note, "before a fill was found"), ctx.Err()}
 	}
 	result.Unfinished = true
 	result.Warnings = []string{"unfinished: interrupted " + cmp.Or(a.note, "before the end")}
 	if s := &result.Stats; s.Sampler != Auto { // finds, not draws
 		s.Law, s.Chains, s.Steps = NoLaw, r.options.Chains, a.steps
 	}
-	return result
+	return result, err
 }
 
-// enumerated is what an enumeration knows that broke off: energy holds NaN where it does not.
+// enumerated is what an enumeration knows that broke off: energy holds NaN if it does not.
 func (r *run) enumerated(energy []float64) *answer {
 	a := &answer{found: true, note: "before the end: log-likelihoods are what the model rows give that have run"}
 	known := make([]float64, len(energy))
@@ -531,6 +528,7 @@ func (r *run) enumerated(energy []float64) *answer {
 		}
 	}
 	if a.distinct == 0 {
+		a.note = ""
 		return a
 	}
 	for _, i := range largest(known, min(r.kept(), a.distinct)) {

@@ -155,7 +155,7 @@ func (m longTable) MaskedLogProbabilities(ctx context.Context, ids, slots []int)
 	return logp, err
 }
 
-// A vocabulary without words is the model's fault, not the constraints', and is told with its name.
+// A vocabulary without words is the model's fault, not the constraints', and is reported with its name.
 func TestVocabularyWithoutWords(t *testing.T) {
 	tokenizer, err := tokenize.New([]string{"[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "."}, tokenize.Options{})
 	if err != nil {

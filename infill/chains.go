@@ -21,7 +21,7 @@ type chains struct {
 	streams []*rand.Rand
 	start   []int // initial states, [chains × variables]
 	// preview holds, for an observer, states that do not count: of the warm-up, or before the final
-	// ones where they alone count; nil where there are others.
+	// ones where they alone count; nil if there are others.
 	preview *pool
 	warming bool // whether preview is of the warm-up
 	// The books: steps, changed slots, and accepted proposals by chain, of the warm-up and after it.
@@ -78,7 +78,7 @@ func newChains(ctx context.Context, r *problem, asked Options, weights [][]float
 	return c, err
 }
 
-// sample runs the chains, which the observer, where not nil, hears of.
+// sample runs the chains, which and calls the observer, if it is not nil, with each step.
 func (c *chains) sample(ctx context.Context, observe func(Progress)) error {
 	switch c.options.Mode {
 	case ModeBest:
@@ -189,8 +189,8 @@ func (c *chains) decode(ctx context.Context, observe func(Progress)) error {
 	return nil
 }
 
-// progress is a step as the observer hears of it; stepSize is NaN for samplers
-// without.
+// progress describes a step for the observer; stepSize is NaN for samplers without
+// one.
 func (c *chains) progress(at samplers.Step, stepSize float64) Progress {
 	p := Progress{
 		Template:       c.typed.Text,
@@ -229,7 +229,7 @@ type finds struct {
 // mostFinds bounds what is kept of one run.
 const mostFinds = 100
 
-// observe hears of every step.
+// observe is called with every step.
 func (f *finds) observe(at samplers.Step) {
 	f.step, f.last = at.Number, nil
 	for c, u := range at.State.Energy {
@@ -244,7 +244,7 @@ func (f *finds) observe(at samplers.Step) {
 
 // add keeps a state if it is among the likeliest.
 func (f *finds) add(state []int, u float64) {
-	if full := len(f.states) == mostFinds; full && u <= f.energy[mostFinds-1] ||
+	if full := len(f.states) == mostFinds; math.IsInf(u, 0) || full && u <= f.energy[mostFinds-1] ||
 		slices.ContainsFunc(f.states, func(s []int) bool { return slices.Equal(s, state) }) {
 		return
 	}
@@ -253,24 +253,48 @@ func (f *finds) add(state []int, u float64) {
 	f.states, f.energy = f.states[:min(mostFinds, len(f.states))], f.energy[:min(mostFinds, len(f.energy))]
 }
 
-// patience is how long an interrupted run asks the model for the energies of its last states.
-const patience = 2 * time.Second
+// patience is how long an interrupted run rates its last states: no longer than people notice.
+const patience = 100 * time.Millisecond
 
-// answer lists what was met.
+// answer lists what was met: all that is rated, and of the last states those that are rated in a moment.
 func (f *finds) answer() *answer {
-	if f.last != nil {
-		ctx, cancel := context.WithTimeout(context.Background(), patience)
-		defer cancel()
-		n := len(f.chains.variables)
-		last := f.last[:min(len(f.last), mostFinds*n)]
-		energy := make([]float64, len(last)/n)
-		if f.chains.target.Energy(ctx, last, energy) == nil {
-			for c, u := range energy {
-				f.add(last[c*n:(c+1)*n], u)
-			}
+	c := f.chains
+	for fill, u := range c.energy {
+		if !math.IsNaN(u) {
+			f.add(c.state(fill), u)
 		}
 	}
-	return &answer{found: true, states: f.states, energy: f.energy, distinct: len(f.states), steps: f.step,
-		note: fmt.Sprintf("at step %d of %d: these are the likeliest fills met by then, not draws", f.step,
-			f.chains.options.Steps)}
+	missing := f.rate()
+	a := &answer{found: true, states: f.states, energy: f.energy, distinct: len(f.states), steps: f.step,
+		note: fmt.Sprintf("at step %d of %d", f.step, c.options.Steps)}
+	if len(f.states) == 0 {
+		a.note += ", before a fill was rated"
+		return a
+	}
+	a.note += ": these are the likeliest fills met by then, not draws"
+	if missing > 0 {
+		a.note += fmt.Sprintf("; %d of the last fills were not rated in time, and are missing", missing)
+	}
+	return a
+}
+
+// rate finds the energies of the chains' last states, and tells how many different ones are missing.
+func (f *finds) rate() (missing int) {
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	c, seen := f.chains, map[string]bool{}
+	for state := range slices.Chunk(f.last, c.slots) {
+		key := string(appendKey(nil, state))
+		if fill, pooled := c.index[key]; seen[key] || pooled && !math.IsNaN(c.energy[fill]) {
+			continue
+		}
+		seen[key] = true
+		var u [1]float64
+		if ctx.Err() != nil || c.target.Energy(ctx, state, u[:]) != nil {
+			missing++
+			continue
+		}
+		f.add(state, u[0])
+	}
+	return missing
 }

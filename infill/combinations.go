@@ -46,7 +46,8 @@ func (f *Filler) combinations(typed *tokenize.Template, rules *rules, lengths []
 			return nil, err
 		}
 	}
-	for i, t := range templates {
+	var unlike error // a long word's layout, and none of another text
+	for _, t := range templates {
 		if o.Fill == fillWords {
 			f.goOn(t)
 		}
@@ -55,7 +56,7 @@ func (f *Filler) combinations(typed *tokenize.Template, rules *rules, lengths []
 			return nil, err
 		}
 		t.Spelling = spelling
-		p := &layout{typed: typed, template: t, context: context, place: i, places: len(templates)}
+		p := &layout{typed: typed, template: t, context: context}
 		if p.variables, p.allowed, p.cut, err = rules.compile(t, o.Pins); err != nil {
 			if !o.Constraints.Any() && o.Pins == nil &&
 				!slices.ContainsFunc(t.Blanks, func(b tokenize.Blank) bool { return b.Pattern != "" }) {
@@ -68,6 +69,10 @@ func (f *Filler) combinations(typed *tokenize.Template, rules *rules, lengths []
 			return nil, err
 		}
 		if err := f.alignTogether(p, others); err != nil {
+			if rules.needsLexicon(t) {
+				unlike = err
+				continue
+			}
 			return nil, err
 		}
 		if err := checkTogether(p, o); err != nil {
@@ -78,6 +83,12 @@ func (f *Filler) combinations(typed *tokenize.Template, rules *rules, lengths []
 			p.rules, p.counted, p.lengths = rules, []int{1}, nil
 		}
 		layouts = append(layouts, p)
+	}
+	if len(layouts) == 0 {
+		return nil, unlike
+	}
+	for i, p := range layouts {
+		p.place, p.places = i, len(layouts)
 	}
 	return layouts, nil
 }

@@ -22,16 +22,18 @@ type rules struct {
 	written []map[string]string // how the words of the lists were written, by their tokens, [blanks]
 	// patterns are those of the blanks, [blanks]; nil without one.
 	patterns []*pattern
-	spoken   map[int]spoken // by where a blank starts in the text
-	plain    bans           // as words stand by themselves
-	joined   bans           // as they continue a word
-	length   []int          // characters of each token, [vocabulary]; nil where none are counted
+	exist    func() *lexicon   // words with a pattern may be longer where it has them; nil without one
+	existing []map[int][][]int // the words of exist that a pattern fits, by their number of pieces, [blanks]
+	spoken   map[int]spoken    // by where a blank starts in the text
+	plain    bans              // as words stand by themselves
+	joined   bans              // as they continue a word
+	length   []int             // characters of each token, [vocabulary]; nil if none are counted
 }
 
 // bans are banned words, by their first token.
 type bans map[int][][]int
 
-// begin tells whether tokens begin with a banned word.
+// begin reports whether tokens begin with a banned word.
 func (b bans) begin(ids []int) bool {
 	return slices.ContainsFunc(b[ids[0]],
 		func(ban []int) bool { return len(ids) >= len(ban) && slices.Equal(ids[:len(ban)], ban) })
@@ -40,7 +42,8 @@ func (b bans) begin(ids []int) bool {
 // rules reads the constraints for the blanks of a template.
 func (v *vocabulary) rules(t *tokenize.Template, c Constraints, fill FillKind) (*rules, error) {
 	r := &rules{Constraints: c, fill: fill, vocabulary: v, lists: make([]map[int][][]int, len(t.Blanks)),
-		written: make([]map[string]string, len(t.Blanks)), spoken: map[int]spoken{}, plain: bans{}, joined: bans{}}
+		written: make([]map[string]string, len(t.Blanks)), spoken: map[int]spoken{}, plain: bans{}, joined: bans{},
+		existing: make([]map[int][][]int, len(t.Blanks))}
 	if c.MinCharacters > 1 || c.MaxCharacters > 0 {
 		r.length = make([]int, v.tokenizer.VocabularySize())
 		for _, id := range v.fillable {
@@ -194,9 +197,10 @@ func (r *rules) named(blanks []tokenize.Blank) error {
 
 // lengths are the fewest and the most pieces of each blank, [blanks]: those that
 // were typed, or those of its list, or the bounds for all.
-func (r *rules) lengths(blanks []tokenize.Blank) [][2]int {
-	lengths := make([][2]int, len(blanks))
-	for i, b := range blanks {
+func (r *rules) lengths(t *tokenize.Template) [][2]int {
+	lengths := make([][2]int, len(t.Blanks))
+	longest := make([]int, len(t.Blanks)) // word of a lexicon
+	for i, b := range t.Blanks {
 		switch pieces := slices.Collect(maps.Keys(r.lists[i])); {
 		case b.High > 0:
 			lengths[i] = [2]int{b.Low, b.High}
@@ -204,23 +208,60 @@ func (r *rules) lengths(blanks []tokenize.Blank) [][2]int {
 			lengths[i] = [2]int{slices.Min(pieces), slices.Max(pieces)}
 		case r.patterns[i] != nil && r.MaxPieces == 0:
 			lengths[i] = [2]int{1, r.patternPieces()}
+			for n := range r.existingWords(i, b) {
+				longest[i] = max(longest[i], n)
+			}
 		default:
 			lengths[i] = [2]int{max(r.MinPieces, 1), max(r.MinPieces, r.MaxPieces, 1)}
+		}
+	}
+	for most := slices.Max(longest); most > r.patternPieces(); most-- {
+		longer := slices.Clone(lengths)
+		for i, n := range longest {
+			longer[i][1] = max(longer[i][1], min(n, most))
+		}
+		if _, err := t.Expand(longer); err == nil { // not too many combinations
+			return longer
 		}
 	}
 	return lengths
 }
 
-// patternPieces are the most pieces that a blank with a pattern has. Every combination of
-// lengths is a run of its own, so that several patterns have fewer.
-func (r *rules) patternPieces() int {
-	count := 0
-	for _, p := range r.patterns {
-		if p != nil {
-			count++
+// existingWords are the words of a lexicon that the pattern of a blank fits, by their number of pieces.
+func (r *rules) existingWords(blank int, b tokenize.Blank) map[int][][]int {
+	if r.existing[blank] == nil {
+		r.existing[blank] = map[int][][]int{}
+		if r.exist != nil && r.fill == fillWords && !b.TouchesLeft && !b.TouchesRight {
+			r.existing[blank] = r.patterns[blank].among(r.exist())
 		}
 	}
-	switch {
+	return r.existing[blank]
+}
+
+// mustExist reports whether only a word of a lexicon has as many pieces as a blank.
+func (r *rules) mustExist(blank int, b tokenize.Blank) bool {
+	return r.patterns[blank] != nil && b.High == 0 && r.MaxPieces == 0 && b.Slots > r.patternPieces()
+}
+
+// needsLexicon reports whether a blank of a template has so many pieces.
+func (r *rules) needsLexicon(t *tokenize.Template) bool {
+	for i, b := range t.Blanks {
+		if r.mustExist(i, b) {
+			return true
+		}
+	}
+	return false
+}
+
+// patternPieces are the most pieces that a word has that is put together for a pattern. Every combination of
+// lengths is a run of its own, so that several patterns have fewer.
+func (r *rules) patternPieces() int {
+	different := map[*pattern]bool{} // those of one name are one
+	for _, p := range r.patterns {
+		different[p] = p != nil
+	}
+	delete(different, nil)
+	switch count := len(different); {
 	case count == 1:
 		return patternPieces
 	case count <= 3:
@@ -229,7 +270,7 @@ func (r *rules) patternPieces() int {
 	return 1
 }
 
-// misses tells whether a list or a pattern has no fill of its blank's length.
+// misses reports whether a list or a pattern has no fill of its blank's length.
 func (r *rules) misses(t *tokenize.Template) (bool, error) {
 	for i, b := range t.Blanks {
 		switch {
@@ -256,11 +297,20 @@ func (r *rules) matching(blank int, b tokenize.Blank, logp [][]float32) ([][]int
 	if logp != nil {
 		logp = logp[b.First:]
 	}
-	words, err := r.patterns[blank].words(b, b.Slots, number, logp)
+	var words [][]int
+	var err error
+	if r.mustExist(blank, b) {
+		words = slices.Clone(r.existingWords(blank, b)[b.Slots])
+		if logp != nil {
+			words = bestWords(words, number, logp)
+		}
+	} else {
+		words, err = r.patterns[blank].words(b, b.Slots, number, logp)
+	}
 	return slices.DeleteFunc(words, func(ids []int) bool { return !r.allows(b, ids) }), err
 }
 
-// begins tells whether a token may be the first of a blank.
+// begins reports whether a token may be the first of a blank.
 func (r *rules) begins(b tokenize.Blank, token int) bool {
 	class := r.vocabulary.classes()[token]
 	switch {
@@ -272,12 +322,12 @@ func (r *rules) begins(b tokenize.Blank, token int) bool {
 	return b.Opens || class&continuingToken == 0
 }
 
-// takes tells whether a blank without a list may hold a token.
+// takes reports whether a blank without a list may hold a token.
 func (r *rules) takes(token int) bool {
 	return r.fill != fillWords || r.vocabulary.classes()[token]&wordToken != 0
 }
 
-// allows tells whether a blank's tokens hold no banned word, and have as many
+// allows reports whether a blank's tokens hold no banned word, and have as many
 // characters as they should and the part of speech.
 func (r *rules) allows(b tokenize.Blank, ids []int) bool {
 	if spoken, ok := r.spoken[b.Start]; ok && !spoken.takes(r.vocabulary.wordOf(ids)) {
@@ -331,7 +381,10 @@ func (r *rules) compile(t *tokenize.Template,
 				}
 				return found.words, err
 			}
-			v.spell = r.patterns[blank].possible
+			if v.spell = r.patterns[blank].possible; r.mustExist(blank, b) {
+				words := r.existingWords(blank, b)[b.Slots]
+				v.spell = func(word []int, place int) []int { return agreeing(words, word, place) }
+			}
 			spelled = append(spelled, b)
 			list = append(list, v)
 			continue
@@ -385,8 +438,8 @@ func (r *rules) compile(t *tokenize.Template,
 	return list, allowed, cut, nil
 }
 
-// differing tells whether no two blanks hold the same tokens, those of one name excepted;
-// nil where there is nothing to tell.
+// differing reports whether no two blanks hold the same tokens, those of one name excepted;
+// nil if there is nothing to tell.
 func (r *rules) differing(t *tokenize.Template) func(tokens []int) bool {
 	var pairs [][2]tokenize.Blank
 	for i, a := range t.Blanks {
@@ -409,7 +462,7 @@ func (r *rules) differing(t *tokenize.Template) func(tokens []int) bool {
 	}
 }
 
-// longer tells whether there is a word of several tokens.
+// longer reports whether there is a word of several tokens.
 func (b bans) longer() bool {
 	for _, list := range b {
 		if slices.ContainsFunc(list, func(ban []int) bool { return len(ban) > 1 }) {

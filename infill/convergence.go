@@ -25,8 +25,8 @@ func (p *pool) series(value func(fill int32) float64) [][]float64 {
 	return draws
 }
 
-// convergence tells whether chains agree on a number, and what its draws are worth;
-// nil where that is not defined.
+// convergence reports whether chains agree on a number, and what its draws are worth;
+// nil if that is not defined.
 func convergence(draws [][]float64) (splitRHat, effective *float64) {
 	if r := samplers.SplitRHat(draws); !math.IsNaN(r) {
 		r = min(r, largestRHat)
@@ -38,7 +38,7 @@ func convergence(draws [][]float64) (splitRHat, effective *float64) {
 	return splitRHat, effective
 }
 
-// diagnose tells whether the chains agree, and takes the errors of fills that one or two
+// diagnose reports whether the chains agree, and takes the errors of fills that one or two
 // chains alone have met.
 func (p *pool) diagnose(result *Result, order []int) {
 	stats := &result.Stats

@@ -62,7 +62,7 @@ func TestIntervalsCover(t *testing.T) {
 		few)
 }
 
-// Chains in modes that they do not leave are told of, and their shares have no small errors.
+// Chains in modes that they do not leave are reported of, and their shares have no small errors.
 func TestUnconverged(t *testing.T) {
 	s := newPool(10, 1)
 	for range 25 {

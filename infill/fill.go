@@ -10,21 +10,19 @@ import (
 	"infill/tokenize"
 )
 
-// Fill fills the blanks and ranks the fills. observe, which may be nil, hears the initial
-// states and every step, in order, and delays the run while it works; of a decoding it
-// hears the end alone.
+// Fill fills the blanks and ranks the fills. observe, if not nil, is called in order with the initial states and
+// every step; for a decoding, only at the end. The run waits for it.
 //
-// Of a text that is longer than Options.Window the model sees the part around the blanks,
-// see Result.Windows; blanks that are too far apart are filled one part after the other.
+// If a text is longer than Options.Window, the model sees only the part around the blanks, see Result.Windows.
+// Blanks that are too far apart are filled one part after the other.
 //
 // A template whose blanks have several possible lengths is filled once for each
 // combination of them, see Stats.Lengths.
 //
-// Errors: *OptionError and *tokenize.InputError for what shows first when a model is asked,
-// or a part of a long text is filled; ctx.Err() when the run was cancelled, which stops a
-// running call of the model: the result beside it is what was found by then, marked as
-// Unfinished, or nil. The same request, model, machine and number of threads give the
-// same result but for its Seconds, whatever was filled before.
+// Errors: *OptionError and *tokenize.InputError for faults that only the model or a part of a long text shows.
+// If ctx ends, Fill stops the running call of the model and returns ctx.Err() with what was found by then,
+// marked as Unfinished, or nil. The same request, model, machine and number of threads give the same result,
+// except for its Seconds.
 func (p *Plan) Fill(ctx context.Context, observe func(Progress)) (*Result, error) {
 	start := time.Now()
 	ctx = lm.OneCaller(ctx)
@@ -56,7 +54,7 @@ func (p *Plan) Fill(ctx context.Context, observe func(Progress)) (*Result, error
 }
 
 // interrupted is what was found of a run that ended at the combination of lengths of that
-// number, nil where that is nothing or the run was not called off.
+// number, nil if that is nothing or the run was not called off.
 func (p *Plan) interrupted(ctx context.Context, results []*Result, at int, start time.Time) *Result {
 	result := results[0]
 	if ctx.Err() == nil || result == nil {
@@ -73,7 +71,7 @@ func (p *Plan) interrupted(ctx context.Context, results []*Result, at int, start
 	return result
 }
 
-// Fill is [Filler.Plan] and [Plan.Fill] in one: of a template with options.
+// Fill plans and fills a template with options: Filler.Plan and Plan.Fill in one call.
 func (f *Filler) Fill(ctx context.Context, template string, o Options, observe func(Progress)) (*Result, error) {
 	p, err := f.Plan(Request{Template: template, Options: o})
 	if err != nil {
@@ -97,7 +95,7 @@ func (f *Filler) fill(ctx context.Context, model LanguageModel, p *layout, o Opt
 			result, err = r.answered(ctx, a)
 		}
 		if err != nil {
-			return r.unfinished(ctx), err
+			return r.unfinished(ctx, err)
 		}
 		return result, nil
 	}
@@ -110,7 +108,7 @@ func (f *Filler) fill(ctx context.Context, model LanguageModel, p *layout, o Opt
 		result, err = c.rank(ctx)
 	}
 	if err != nil {
-		return (&run{problem: r, sofar: c.finds.answer}).unfinished(ctx), err
+		return (&run{problem: r, sofar: c.finds.answer}).unfinished(ctx, err)
 	}
 	return result, nil
 }

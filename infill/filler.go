@@ -1,15 +1,13 @@
-// Package infill fills the slots of a text jointly, and tells how probable each fill
-// is by a masked language model: exactly where all fills can be enumerated, by weighted
-// draws of the chain rule where they cannot, and by discrete Markov chain Monte Carlo
-// where a sampler is named.
+// Package infill fills the blanks of a text jointly, and gives the probability of each fill under a masked
+// language model. By default it searches for the likeliest fills under the chain rule and proves them. Under
+// other joint distributions it enumerates all fills, or weighs draws. With a named sampler it runs Markov
+// chains.
 //
 // A [Request] becomes a [Plan]: token ids and slots (package tokenize), what each slot may
-// take, a layout for each combination of lengths. To fill it, the model is asked what is
-// likely with every slot masked. Then the likeliest fills are searched for and proven, or
-// drawn, under the chain rule; under other joints all fills are enumerated, or draws are
-// weighed; and where a sampler is named, a kernel of package samplers moves chains over the
-// model's energy (package lm), adapting its step size during a warm-up. Last the fills are
-// put in order, and their texts are written. docs/explanation/architecture.md lists the files.
+// take, a layout for each combination of lengths. To fill it, package infill first asks the model what is likely
+// with every slot masked. Then it searches, enumerates, weighs draws, or runs a kernel of package samplers over
+// the model's energy (package lm). At last it sorts the fills and writes their texts.
+// docs/explanation/architecture.md lists the files.
 package infill
 
 import (
@@ -24,10 +22,10 @@ import (
 	"infill/tokenize"
 )
 
-// LanguageModel is what the pipeline asks of a masked language model. Ids are token
-// ids, [CLS] and [SEP] included; slots are positions in them.
+// LanguageModel is what a Filler needs of a masked language model. Ids are token ids, [CLS] and [SEP] included;
+// slots are positions in them.
 type LanguageModel interface {
-	// Description tells what runs, and on what.
+	// Description returns which model runs, and on what device.
 	Description() lm.Description
 	// Positions is the longest text the model takes, in tokens.
 	Positions() int
@@ -45,7 +43,7 @@ type LanguageModel interface {
 
 var _ LanguageModel = (*lm.MaskedLM)(nil)
 
-// Model says what fills.
+// Model describes a model.
 type Model struct {
 	Name   string `json:"name"`
 	SHA256 string `json:"sha256"` // of the bundle, 64 hexadecimal digits
@@ -53,12 +51,13 @@ type Model struct {
 	Tokenizer string `json:"-"`
 	Cased     bool   `json:"-"`
 	// Runtime is the version of onnxruntime, Device where it runs, "cpu" or "cuda:N",
-	// and Precision the arithmetic; Note says why "auto" did not take CUDA. All are ""
-	// until the model has been loaded.
+	// and Precision the arithmetic. Note says why "auto" did not take CUDA. All are "" until the model is
+	// loaded.
 	Runtime   string       `json:"-"`
 	Device    string       `json:"-"`
 	Precision lm.Precision `json:"-"`
 	Note      string       `json:"-"`
+	Segments  int          `json:"-"` // 2 where a context has ids of its own, see [models.Config]
 	Joint     models.Joint `json:"-"` // what was fitted to the model on held-out text
 }
 
@@ -115,7 +114,7 @@ func (f *Filler) describe(d lm.Description) {
 	m.Joint = d.Joint
 }
 
-// Model tells what fills.
+// Model describes the model.
 func (f *Filler) Model() Model {
 	f.mutex.Lock()
 	defer f.mutex.Unlock()
@@ -142,8 +141,7 @@ func (f *Filler) open(ctx context.Context) (LanguageModel, error) {
 	return f.loaded, nil
 }
 
-// Close releases the model, if it was used and can be closed, once the calls of it
-// that are running have ended.
+// Close waits for running calls of the model and releases it.
 func (f *Filler) Close() error {
 	f.mutex.Lock()
 	defer f.mutex.Unlock()
@@ -154,8 +152,8 @@ func (f *Filler) Close() error {
 	return nil
 }
 
-// Template reads a template without running the model. Errors are
-// *tokenize.InputError: what Fill would say of it.
+// Template reads a template without running the model. Errors are *tokenize.InputError, as Fill would return
+// them.
 func (f *Filler) Template(text string) (*tokenize.Template, error) {
 	template, err := f.tokenizer.Template(text)
 	if err != nil {
@@ -207,8 +205,8 @@ func (f *Filler) ownWindow(o *Options) int {
 // Tokenizer is the model's.
 func (f *Filler) Tokenizer() *tokenize.Tokenizer { return f.tokenizer }
 
-// Calls tells how often the model was called, and how many rows went through it in
-// these calls; both 0 for a model that does not count.
+// Calls returns how often the model was called, and for how many rows; both are 0 for a model that does not
+// count.
 func (f *Filler) Calls() (calls, rows int64) {
 	f.mutex.Lock()
 	defer f.mutex.Unlock()
@@ -221,7 +219,8 @@ func (f *Filler) Calls() (calls, rows int64) {
 // cancelled gives the plain reason of a run that was called off, without the
 // place it happened to be at.
 func cancelled(ctx context.Context, err error) error {
-	if ctx.Err() != nil {
+	var interrupted *InterruptedError
+	if ctx.Err() != nil && !errors.As(err, &interrupted) {
 		return ctx.Err()
 	}
 	return err

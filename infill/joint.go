@@ -9,10 +9,9 @@ import (
 	"time"
 )
 
-// Joint says what the likelihood of a fill of several slots is made of: a masked
-// language model gives the distribution of one slot at a time, and those of several
-// belong to no one joint distribution. f is the model's probability over the whole
-// vocabulary. For one slot all but JointFilled are the same.
+// Joint names a joint distribution of several slots. A masked language model gives the distribution of one slot
+// at a time, and several of these belong to no single joint distribution: so one must be chosen. f is the
+// model's probability over the whole vocabulary. For one slot, all except JointFilled are the same.
 type Joint string
 
 const (
@@ -21,19 +20,18 @@ const (
 	// over two orders. Over all fills it sums to one by itself.
 	JointChain Joint = "chain"
 	// JointPLL is the pseudo-log-likelihood, U = Σ_i log f(θ_i | all others): the
-	// energy of the discrete Langevin paper. It counts what two slots tell of each
-	// other twice.
+	// energy of the discrete Langevin paper. It counts twice what two slots say of each other.
 	JointPLL Joint = "pll"
 	// jointAG is, for two slots, the distribution whose conditionals are closest to
 	// the model's (Arnold and Gokhale 1998; Torroba Hennigen and Kim, ACL 2023).
 	jointAG Joint = "ag"
-	// JointFilled is U = Σ_i log f(θ_i | all, itself among them): the model sees, and
-	// mostly copies, what it scores. For comparison only.
+	// JointFilled is U = Σ_i log f(θ_i | all slots, θ_i included): the model sees, and mostly copies, what it
+	// scores. For comparison only.
 	JointFilled Joint = "filled"
 )
 
-// Order says in which order the chain rule takes the blanks; the pieces of a blank
-// follow each other. Beside the three it is a permutation of the blanks, as in "2,1,3".
+// Order is the order in which the chain rule takes the blanks; the pieces of a blank follow each other. It is
+// one of these three, or a permutation of the blanks such as "2,1,3".
 type Order string
 
 const (
@@ -43,7 +41,7 @@ const (
 )
 
 // numbers are the blanks of a permutation, from 0; nil for the named orders and for
-// what is none.
+// other texts.
 func (o Order) numbers() []int {
 	var list []int
 	for text := range strings.SplitSeq(string(o), ",") {
@@ -61,12 +59,12 @@ func (o Order) numbers() []int {
 	return list
 }
 
-// valid tells whether it is one of the three, or a permutation.
+// valid reports whether it is one of the three, or a permutation.
 func (o Order) valid() bool {
 	return o == orderBoth || o == orderLeftToRight || o == orderRightToLeft || o.numbers() != nil
 }
 
-// A Budget bounds what an answer may cost, by rows, by seconds, or by both; the zero Budget is none.
+// A Budget bounds what an answer may cost, by rows, by seconds, or by both; the zero Budget has no bound.
 type Budget struct {
 	Rows    int     // of the model; a draw counts as one at least
 	Seconds float64 // since the start of the fill
@@ -92,7 +90,7 @@ func (b *Budget) set(text string) bool {
 	return err == nil && b.bounds()
 }
 
-// bounds tells whether it is a bound.
+// bounds reports whether it is a bound.
 func (b Budget) bounds() bool {
 	return b.Seconds > 0 && !math.IsInf(b.Seconds, 1) || b.Seconds == 0 && b.Rows > 0
 }

@@ -23,10 +23,11 @@ type textLaw struct {
 	temperature float64
 	texts       []lawText
 	slots       []lawSlot
-	byVariable  [][]int        // the slots of each variable
-	root        [][]float32    // log-probabilities of each slot while all are masked
-	rows        *int64         // that went through the model
-	remembered  rememberedRows // of several texts, and where words that exist and others have laws; or nil
+	words       []tokenize.Blank // those of the plan in all texts, First a slot of the law
+	byVariable  [][]int          // the slots of each variable
+	root        [][]float32      // log-probabilities of each slot while all are masked
+	rows        *int64           // that went through the model
+	remembered  rememberedRows   // of several texts, and where words that exist and others have laws; or nil
 }
 
 type rememberedRows = *simplelru.LRU[string, []float32]
@@ -71,6 +72,12 @@ func (f *Filler) newLaw(ctx context.Context, model LanguageModel, p *layout, tem
 			for place, slot := range v.slots {
 				l.slots[first+slot].variable, l.slots[first+slot].place = n, place
 				l.byVariable[n] = append(l.byVariable[n], first+slot)
+			}
+			for _, b := range p.words {
+				if b.First == p.variables[n].slots[0] {
+					b.First = first + v.slots[0]
+					l.words = append(l.words, b)
+				}
 			}
 		}
 		logp, err := model.MaskedLogProbabilities(ctx, text.template.IDs, text.template.Slots)
@@ -179,9 +186,7 @@ func (l *textLaw) support(state []int, slot int) []int {
 	v := &l.plan.variables[s.variable]
 	slots := l.byVariable[s.variable]
 	switch {
-	case v.words != nil:
-		return l.wordPieces(v, state, slot)
-	case v.spell != nil:
+	case v.words != nil || v.spell != nil:
 		pieces := l.plan.piecesOf(s.variable)
 		word := slices.Repeat([]int{samplers.Open}, pieces)
 		for _, other := range slots {
@@ -191,6 +196,9 @@ func (l *textLaw) support(state []int, slot int) []int {
 		}
 		if token := word[s.place%pieces]; token != samplers.Open {
 			return []int{token}
+		}
+		if v.words != nil {
+			return agreeing(v.words, word, s.place%pieces)
 		}
 		return v.spell(word, s.place%pieces)
 	}
@@ -231,23 +239,6 @@ func (l *textLaw) settling(slots []int) []int {
 		}
 	}
 	return all
-}
-
-// wordPieces are the tokens of a slot in the listed words that agree with a state.
-func (l *textLaw) wordPieces(v *variable, state []int, slot int) []int {
-	pieces := l.plan.piecesOf(l.slots[slot].variable)
-	var tokens []int
-next:
-	for _, word := range v.words {
-		for _, other := range l.byVariable[l.slots[slot].variable] {
-			if state[other] != samplers.Open && state[other] != word[l.slots[other].place%pieces] {
-				continue next
-			}
-		}
-		tokens = append(tokens, word[l.slots[slot].place%pieces])
-	}
-	slices.Sort(tokens)
-	return slices.Compact(tokens)
 }
 
 // allows judges the tokens of all slots.
@@ -352,7 +343,7 @@ func (l *wordLaw) PartialConditionals(
 ) error {
 	return l.textLaw.PartialConditionals(ctx, asked, func(i int, logp []float32) {
 		a := asked[i]
-		for _, b := range l.plan.words {
+		for _, b := range l.words {
 			if a.Slot >= b.First && a.Slot < b.First+b.Slots {
 				known := a.State[b.First:a.Slot]
 				words := &l.list().forward[b.Slots]

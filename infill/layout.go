@@ -3,6 +3,7 @@ package infill
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"infill/tokenize"
 )
@@ -23,10 +24,12 @@ type layout struct {
 	others []*layout
 	// words are the blanks that hold one word of several pieces, and may be asked whether it exists.
 	words []tokenize.Blank
+	// known reports that all of these words are of a lexicon.
+	known bool
 	// counted are the pieces of the blanks that hold one word, where these may have another number, and lengths
 	// those of the others.
 	counted, lengths []int
-	// rules are not nil where the only blank may take a word of several pieces, too.
+	// rules are not nil if the only blank may take a word of several pieces, too.
 	rules   *rules
 	context []int // tokens before the text
 	// place is the number of this layout among those of the template's lengths.
@@ -104,7 +107,7 @@ func (p *layout) piecesOf(n int) int {
 
 // usualWeights are what words of two and of three pieces weigh, times their probability, where nothing tells which
 // exist: the probabilities of each number of pieces sum to one by themselves and say nothing of the number. Fitted to
-// held-out words by lab pieces, see docs/explanation/probabilities.md.
+// held-out words, see docs/measured/words.md.
 var usualWeights = []float64{0.5, 0.2}
 
 // logWeight is the weight of a word of so many pieces, in nats; beyond the last, each piece counts as the last did.
@@ -118,9 +121,15 @@ func logWeight(weights []float64, pieces int) float64 {
 
 // measure notes which blanks hold one word, by their patterns.
 func (r *rules) measure(p *layout) {
-	for _, b := range p.template.Blanks {
+	p.known = true
+	for i, b := range p.template.Blanks {
 		if b.Pattern != "" && r.fill == fillWords && judges(b) {
 			p.words = append(p.words, b)
+			p.known = p.known && r.mustExist(i, b)
+		}
+		if b.Name != "" && slices.ContainsFunc(p.template.Blanks[:i],
+			func(other tokenize.Blank) bool { return other.Name == b.Name }) {
+			continue // it holds what the first of its name does
 		}
 		if b.Pattern != "" && (b.High == 0 || b.High > b.Low) {
 			p.counted = append(p.counted, b.Slots)
@@ -130,7 +139,7 @@ func (r *rules) measure(p *layout) {
 	}
 }
 
-// oneWord tells whether the only blank of a template may hold a word of several pieces: it
+// oneWord reports whether the only blank of a template may hold a word of several pieces: it
 // stands by itself, and nothing is said of what it takes but what all of its words can be asked.
 func (r *rules) oneWord(t *tokenize.Template, o *Options) bool {
 	b := t.Blanks[0]

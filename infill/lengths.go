@@ -141,7 +141,7 @@ func sumUp(results []*Result) Stats {
 			MeanLogLikelihoodStandardError: one.MeanLogLikelihoodStandardError,
 		})
 	}
-	// over adds up a number of all lengths, and is nil where one has none.
+	// over adds up a number of all lengths, and is nil if one has none.
 	over := func(number func(s *Stats) *float64, add func(sum, x float64) float64) *float64 {
 		sum := 0.0
 		for _, r := range results {

@@ -34,22 +34,38 @@ const (
 	noWords = "none"
 )
 
-// wordPieces is how many pieces the word of an only blank has at most.
-const wordPieces = 3
+const (
+	wordPieces   = 3 // that the word of an only blank has at most
+	listedPieces = 8 // that a word of a lexicon has at most
+)
 
 // A lexicon is the words that exist, as a vocabulary cuts them into pieces.
 type lexicon struct {
 	sha256 string
 	// The words of each number of pieces, from the first piece on, and from the last on.
-	forward, backward [wordPieces + 1]cutWords
+	forward, backward [listedPieces + 1]cutWords
 }
 
 // cutWords are words of so many pieces, in one direction.
 type cutWords struct {
-	words []uint64 // packed, ascending
+	words []cutWord // ascending
 	// heads are, by a word's first piece, how often words that begin with it have so many pieces, of all, in nats.
 	heads []float32
 }
+
+// A cutWord is a word of at most listedPieces pieces, or the beginning of one, padded with -1: before its words.
+type cutWord [listedPieces]int32
+
+func newCutWord(pieces []int) (w cutWord) {
+	for place := range w {
+		if w[place] = -1; place < len(pieces) {
+			w[place] = int32(pieces[place])
+		}
+	}
+	return w
+}
+
+func compareCut(a, b cutWord) int { return slices.Compare(a[:], b[:]) }
 
 // englishLexicon reads the list of the program.
 func (v *vocabulary) englishLexicon() *lexicon {
@@ -60,7 +76,7 @@ func (v *vocabulary) englishLexicon() *lexicon {
 			return list
 		}
 	}
-	panic(err) // a slip in the program
+	panic(err) // a bug in the program
 }
 
 // openLexicon reads a file.
@@ -116,9 +132,9 @@ func (v *vocabulary) readLexicon(r io.Reader) (*lexicon, error) {
 		slices.Reverse(pieces)
 		last.add(&l.backward, pieces, count)
 	}
-	if len(l.forward[1].words) == 0 {
-		return nil, fmt.Errorf("none of its %d lines is a word that the model has a token for: "+
-			"give a lexicon of the model's language, or none", lines)
+	if !slices.ContainsFunc(l.forward[:], func(c cutWords) bool { return len(c.words) > 0 }) {
+		return nil, fmt.Errorf("none of its %d lines is a word of up to %d pieces of the model's vocabulary: "+
+			"give a lexicon of the model's language, or none", lines, listedPieces)
 	}
 	first.finish(&l.forward)
 	last.finish(&l.backward)
@@ -128,7 +144,7 @@ func (v *vocabulary) readLexicon(r io.Reader) (*lexicon, error) {
 // A tally counts words by their first piece.
 type tally struct {
 	all   []float64
-	heads [wordPieces + 1][]float64
+	heads [listedPieces + 1][]float64
 }
 
 func newTally(tokens int) *tally {
@@ -139,18 +155,18 @@ func newTally(tokens int) *tally {
 	return t
 }
 
-func (t *tally) add(list *[wordPieces + 1]cutWords, pieces []int, count float64) {
+func (t *tally) add(list *[listedPieces + 1]cutWords, pieces []int, count float64) {
 	t.all[pieces[0]] += count
-	if n := len(pieces); n <= wordPieces {
+	if n := len(pieces); n <= listedPieces {
 		t.heads[n][pieces[0]] += count
-		list[n].words = append(list[n].words, packed(pieces))
+		list[n].words = append(list[n].words, newCutWord(pieces))
 	}
 }
 
-func (t *tally) finish(list *[wordPieces + 1]cutWords) {
-	for n := 2; n <= wordPieces; n++ {
+func (t *tally) finish(list *[listedPieces + 1]cutWords) {
+	for n := 2; n <= listedPieces; n++ {
 		c := &list[n]
-		slices.Sort(c.words)
+		slices.SortFunc(c.words, compareCut)
 		c.words, c.heads = slices.Compact(c.words), make([]float32, len(t.all))
 		for piece, count := range t.heads[n] {
 			c.heads[piece] = float32(math.Log(count / (t.all[piece] + 1)))
@@ -158,7 +174,7 @@ func (t *tally) finish(list *[wordPieces + 1]cutWords) {
 	}
 }
 
-// inNoWord tells whether a character stands in no word.
+// inNoWord reports whether a character stands in no word.
 func inNoWord(r rune) bool { return unicode.IsSpace(r) || r == unicode.ReplacementChar || r == 0 }
 
 // cutter cuts words of a list into the pieces that the tokenizer cuts them into, nil for a word that it cannot write.
@@ -177,7 +193,7 @@ func (v *vocabulary) cutter() func(word string) []int {
 	return func(word string) []int {
 		if pieces = pieces[:0]; len(going) == 0 || v.tokenizer.Cased() || !plain(word) {
 			ids, err := v.tokenizer.Candidate(word)
-			begins := func(id int) bool { return !v.tokenizer.Continues(id) }
+			begins := func(id int) bool { return !v.tokenizer.Continues(id) && !v.tokenizer.Unspaced(id) }
 			if err != nil || slices.ContainsFunc(ids[min(1, len(ids)):], begins) {
 				return nil
 			}
@@ -200,27 +216,14 @@ func (v *vocabulary) cutter() func(word string) []int {
 	}
 }
 
-// plain tells whether a word has small letters from a to z alone.
+// plain reports whether a word has small letters from a to z alone.
 func plain(word string) bool {
 	return !strings.ContainsFunc(word, func(r rune) bool { return r < 'a' || r > 'z' })
 }
 
-// pieceBits are those of a token in a packed word.
-const pieceBits = 21
-
-// packed is a word of at most wordPieces pieces, or the beginning of one, as a number: a beginning before its words.
-func packed(pieces []int) (key uint64) {
-	for place := range wordPieces {
-		if key <<= pieceBits; place < len(pieces) {
-			key |= uint64(pieces[place] + 1)
-		}
-	}
-	return key
-}
-
-// has tells whether a word of several pieces exists.
+// has reports whether a word of several pieces exists.
 func (l *lexicon) has(pieces []int) bool {
-	_, found := slices.BinarySearch(l.forward[len(pieces)].words, packed(pieces))
+	_, found := slices.BinarySearchFunc(l.forward[len(pieces)].words, newCutWord(pieces), compareCut)
 	return found
 }
 
@@ -238,12 +241,10 @@ func (c *cutWords) narrow(begin []int, logp, row []float32) {
 			sum += math.Exp(float64(row[piece]))
 		}
 	} else {
-		shift := pieceBits * (wordPieces - len(begin))
-		from := packed(begin)
-		at, _ := slices.BinarySearch(c.words, from)
-		for ; at < len(c.words) && c.words[at]>>shift == from>>shift; at++ {
-			piece := int(c.words[at]>>(shift-pieceBits))&(1<<pieceBits-1) - 1
-			if row[piece] == infinite {
+		n, from := len(begin), newCutWord(begin)
+		at, _ := slices.BinarySearchFunc(c.words, from, compareCut)
+		for ; at < len(c.words) && slices.Equal(c.words[at][:n], from[:n]); at++ {
+			if piece := c.words[at][n]; row[piece] == infinite {
 				row[piece] = logp[piece]
 				sum += math.Exp(float64(logp[piece]))
 			}
@@ -257,7 +258,7 @@ func (c *cutWords) narrow(begin []int, logp, row []float32) {
 	}
 }
 
-// judges tells whether the word of a blank can be looked up.
+// judges reports whether the word of a blank can be looked up.
 func judges(b tokenize.Blank) bool {
-	return b.Slots > 1 && b.Slots <= wordPieces && !b.TouchesLeft && !b.TouchesRight
+	return b.Slots > 1 && b.Slots <= listedPieces && !b.TouchesLeft && !b.TouchesRight
 }

@@ -4,6 +4,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -49,6 +50,17 @@ func TestLexicon(t *testing.T) {
 		pattern.Fills[0].Values[0] != "unseen" {
 		t.Errorf("un.* gives %q first", pattern.Fills[0].Values[0])
 	}
+	// Names may be of several pieces, all of them.
+	if f.lexicon, err = f.readLexicon(strings.NewReader("unseen\n")); err != nil {
+		t.Fatal(err)
+	}
+	names := fill(t, f, template, o)
+	for word, want := range map[string]float64{"seen": *find(without, "seen").Probability,
+		"unseen": usualWords.Existing[0]} {
+		if got := *find(names, word).Probability; math.Abs(got/want-1) > 1e-6 {
+			t.Errorf("by a list of names %s has %v, want %v", word, got, want)
+		}
+	}
 	for list, want := range map[string]string{
 		"":               "none of its 0 lines",
 		"zebra\n":        "none of its 1 lines",
@@ -67,6 +79,106 @@ func TestLexicon(t *testing.T) {
 	}
 }
 
+// TestListedPieces: a pattern takes words of four pieces and more that a lexicon has, with the law of those words, and
+// none that it does not have.
+func TestListedPieces(t *testing.T) {
+	f := New(&fakeModel{positions: 64, bond: 1.5}, newTokenizer(t))
+	var err error
+	words := []string{"unseenseenknown", "unseenknownseen", "unknownseenseen", "unseenknownseenseenknown"}
+	if f.lexicon, err = f.readLexicon(strings.NewReader(
+		strings.Join(words, "\n") + "\nthe\nunseenseenseenseenseenseenseenseenseen\n")); err != nil {
+		t.Fatal(err)
+	}
+	o := DefaultOptions()
+	o.Top = 50
+	// All words of so many pieces hold the weight of their number of pieces.
+	held := map[int]float64{}
+	r := fill(t, f, "the [MASK~un.{10,}] sat .", o)
+	for _, fill := range r.Fills {
+		n := len(fill.TokenIDs)
+		if n >= 4 && !slices.Contains(words, fill.Values[0]) {
+			t.Errorf("%s is invented", fill.Values[0])
+		}
+		held[n] += *fill.Probability
+	}
+	for n, existing := range map[int]float64{4: 0.011 * 0.011 / 0.026, 6: math.Pow(0.011, 4) / math.Pow(0.026, 3)} {
+		if math.Abs(held[n]/existing-1) > 1e-6 {
+			t.Errorf("words of %d pieces hold %v, want %v", n, held[n], existing)
+		}
+	}
+	if !*r.Proven || held[5] != 0 {
+		t.Errorf("proven %v, words of five pieces hold %v", *r.Proven, held[5])
+	}
+	o.Top = 500
+	for template, blanks := range map[string]int{"the [MASK~un.{10,}] sat on the [MASK~un.{10,}] .": 2,
+		"the [MASK=a~un.{10,}] sat on [MASK=a] .": 1} {
+		seen := map[string]bool{}
+		for _, fill := range fill(t, f, template, o).Fills {
+			seen[strings.Join(fill.Values[:blanks], " ")] = true
+		}
+		for _, first := range words {
+			for _, second := range words {
+				if want := strings.Join([]string{first, second}[:blanks], " "); !seen[want] {
+					t.Errorf("%s: no %s", template, want)
+				}
+			}
+		}
+	}
+	o = chainOptions()
+	o.Chains, o.Steps, o.Top, o.Seed = 20, 20, 100, 1
+	met := 0
+	for _, fill := range fill(t, f, "the [MASK~un.{10,}] sat .", o).Fills {
+		if slices.Contains(words, fill.Values[0]) {
+			met++
+		}
+	}
+	if met < 2 {
+		t.Errorf("chains met %d of the words", met)
+	}
+	f.noLexicon = true
+	for template, option := range map[string]string{"the [MASK~unseenseenkno.*] .": "pattern"} {
+		if err := check(f, template, DefaultOptions()); err == nil || !strings.HasPrefix(err.Error(), option) {
+			t.Errorf("%s without a lexicon: %v", template, err)
+		}
+	}
+}
+
+// TestLexiconTogether: of several texts a word has the product of its probabilities in each, by a lexicon as without.
+func TestLexiconTogether(t *testing.T) {
+	f := New(&fakeModel{positions: 64, bond: 1.5}, newTokenizer(t))
+	texts := []string{"the [MASK~.*seen.*] sat .", "on the rug the [MASK~.*seen.*] ran ."}
+	for _, list := range []string{"", "seen\nunseen\ncatseen\nunseenknown\nunseenseenknown\n"} {
+		if list != "" {
+			var err error
+			if f.lexicon, err = f.readLexicon(strings.NewReader(list)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		o := DefaultOptions()
+		o.Top = 300
+		product := map[string]float64{}
+		for i, text := range texts {
+			for _, fill := range fill(t, f, text, o).Fills {
+				if word := fill.Values[0]; i == 0 {
+					product[word] = *fill.Probability
+				} else {
+					product[word] *= *fill.Probability
+				}
+			}
+		}
+		o.Together = texts[1:]
+		r := fill(t, f, texts[0], o)
+		if !*r.Proven || len(r.Fills) != len(product) {
+			t.Fatalf("proven %v, %d fills of %d", *r.Proven, len(r.Fills), len(product))
+		}
+		for _, fill := range r.Fills {
+			if want := product[fill.Values[0]]; math.Abs(*fill.Probability/want-1) > 1e-5 {
+				t.Errorf("%q: %s has %v, want %v", list, fill.Values[0], *fill.Probability, want)
+			}
+		}
+	}
+}
+
 // TestEnglish: the list of the program is cut as the tokenizer cuts it, and has words that exist and no others.
 func TestEnglish(t *testing.T) {
 	f := openMini(t)
@@ -81,7 +193,7 @@ func TestEnglish(t *testing.T) {
 	list := f.english()
 	for word, exists := range map[string]bool{"restorative": true, "disagreeable": true, "strad": false, "stowd": false,
 		"retrative": false} {
-		if ids := cut(word); len(ids) > wordPieces || list.has(ids) != exists {
+		if ids := cut(word); len(ids) > listedPieces || list.has(ids) != exists {
 			t.Errorf("%s in %d pieces: exists %v", word, len(ids), !exists)
 		}
 	}

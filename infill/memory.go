@@ -1,6 +1,6 @@
 package infill
 
-// MaxBytes bounds, roughly, what Fill holds in memory beside the model, for as many model rows.
+// MaxBytes estimates how much memory Fill needs at most for so many model rows, in bytes, without the model.
 func (p *Plan) MaxBytes(rows int) float64 {
 	o, vocabulary := &p.Options, p.filler.tokenizer.VocabularySize()
 	n, r, texts := float64(p.Slots()), float64(rows), float64(1+len(o.Together))

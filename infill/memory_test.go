@@ -45,14 +45,17 @@ func TestUnwanted(t *testing.T) {
 		"chains": func(o *Options) { o.Sampler, o.Steps = "gibbs", 1<<20 },
 	} {
 		f, model := newFake(t)
-		ctx, cancel := context.WithCancelCause(t.Context())
+		outer, cancel := context.WithCancel(t.Context())
+		ctx, done := Unwanted(outer)
+		defer done()
 		calls, after := 0, 0
 		model.before = func(context.Context) error {
 			if ctx.Err() != nil {
 				after++
 			}
 			if calls++; calls == 12 {
-				cancel(ErrUnwanted)
+				cancel()
+				<-ctx.Done()
 			}
 			return ctx.Err()
 		}

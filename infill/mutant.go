@@ -65,9 +65,9 @@ func (f *Filler) readMutant(text string, ids []int) (m mutant, err error) {
 	return m, nil
 }
 
-// Mutants rates variants of a wild type, each written like "A24G:K30R" with places from 1, by how much likelier than
-// the wild type the model holds them, [mutants], in nats. A residue is a token. Errors: *OptionError for a mutant or
-// the method, *tokenize.InputError for the wild type.
+// Mutants rates variants of a wild type, each written like "A24G:K30R" with places from 1. It returns how much
+// likelier than the wild type the model finds each, [mutants], in nats. A residue is a token. Errors:
+// *OptionError for a mutant or the method, *tokenize.InputError for the wild type.
 func (f *Filler) Mutants(ctx context.Context, wildType string, mutants []string,
 	method ScoreMethod) ([]float64, error) {
 	if !slices.Contains(MutantMethods(), method) {

@@ -23,17 +23,17 @@ type OpenOptions struct {
 	// Lexicon is a file of the words that exist, one a line, or "english", or "none"; "" takes English ones for
 	// a model that has weights for them. Words of several pieces that are not in it count less.
 	Lexicon string
-	// FindLibrary, when not nil, gives the path of the onnxruntime library at the
-	// moment it is needed; otherwise it is found, or fetched without a word.
+	// FindLibrary, if not nil, gives the path of the onnxruntime library at the
+	// moment it is needed; otherwise it is found, or fetched silently.
 	FindLibrary func(ctx context.Context) (path string, err error)
-	// Tell, when not nil, hears at Close which parts of the model ran where, see [lm.Options].
+	// Tell, if not nil, is called by Close with where each part of the model ran, see [lm.Options].
 	Tell func(line string)
-	// Loaded, when not nil, hears of the model once it is ready to run.
+	// Loaded, if not nil, is called with the model once it is ready to run.
 	Loaded func(Model)
 }
 
 // Open reads and verifies a bundle and its tokenizer. onnxruntime is loaded at
-// the first call that runs the model, so that a wrong template is told at once.
+// the first call that runs the model, so that an error in a template appears at once.
 // The caller closes the filler.
 func Open(o OpenOptions) (*Filler, error) {
 	bundle, err := models.Open(o.Model)
@@ -50,8 +50,8 @@ func Open(o OpenOptions) (*Filler, error) {
 	}
 	var f *Filler
 	f = newFiller(tokenizer, bundle.Config.MaxPositions, func(ctx context.Context) (LanguageModel, error) {
-		options := lm.Options{MaskID: tokenizer.MaskID(), Device: o.Device, Threads: o.Threads, Precision: o.Precision,
-			Tell: o.Tell}
+		options := lm.Options{MaskID: tokenizer.MaskID(), SeparatorID: tokenizer.SeparatorID(), Device: o.Device,
+			Threads: o.Threads, Precision: o.Precision, Tell: o.Tell}
 		if o.FindLibrary != nil {
 			path, err := o.FindLibrary(ctx)
 			if err != nil {
@@ -80,5 +80,9 @@ func Open(o OpenOptions) (*Filler, error) {
 		}
 	}
 	f.model.Name, f.model.SHA256 = bundle.Name, bundle.SHA256
+	f.model.Segments = bundle.Config.Segments
+	if joint := bundle.Manifest.Joint; joint != nil {
+		f.model.Joint = *joint
+	}
 	return f, nil
 }

@@ -2,6 +2,7 @@ package infill
 
 import (
 	"cmp"
+	"context"
 	"crypto/rand"
 	"encoding/binary"
 	"errors"
@@ -13,7 +14,7 @@ import (
 	"infill/samplers"
 )
 
-// Mode says what is done with a template.
+// Mode is what to do with a template.
 type Mode string
 
 // The modes. The fills of ModeBest and ModeDecode follow no known law: they are
@@ -26,8 +27,8 @@ const (
 	// is kept, and nothing adapts.
 	ModeBest Mode = "best"
 	// ModeDecode decodes by confidence, without Markov chains: mask-predict. It takes
-	// as many rounds as there are slots, or Steps if that is less; the first chain
-	// settles on the most probable token each time, the others draw at the temperature.
+	// as many rounds as there are slots, or Steps if that is less; the first chain always takes the most
+	// probable token, the others draw at the temperature.
 	ModeDecode Mode = "decode"
 )
 
@@ -42,7 +43,7 @@ const (
 	RankFinal Rank = "final"
 )
 
-// LengthScore says by what fills of several lengths are compared.
+// LengthScore names the score that compares fills of several lengths.
 type LengthScore string
 
 const (
@@ -91,7 +92,7 @@ func (s Start) String() string {
 // MarshalText implements encoding.TextMarshaler.
 func (s Start) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
 
-// UnmarshalText implements encoding.TextUnmarshaler. A kind that is none is left to
+// UnmarshalText implements encoding.TextUnmarshaler. A value that is no kind is left to
 // Validate.
 func (s *Start) UnmarshalText(text []byte) error {
 	if fill, given := strings.CutPrefix(string(text), string(startGiven)+":"); given {
@@ -111,8 +112,8 @@ const (
 	fillWords FillKind = "words"
 	// fillTokens takes punctuation too.
 	fillTokens FillKind = "tokens"
-	// FillAny takes everything that the model can put there, pieces that would go on
-	// with the word on the left included, as the papers and other tools have it.
+	// FillAny takes every token, also pieces that continue the word on the left, as the papers and other tools
+	// do.
 	FillAny FillKind = "any"
 )
 
@@ -127,80 +128,75 @@ const (
 	caseKeep Case = "keep"
 )
 
-// Options says how a template is filled. Start from DefaultOptions; [Table] lists
-// them with their names, values and words of help.
+// Options says how to fill a template. Start from DefaultOptions. Table lists the options with their names,
+// values and help.
 type Options struct {
 	Mode Mode
-	// Fill is what blanks without a list may take, and Case how what they take is written.
+	// Fill is what blanks without a list may take, and Case how fills are capitalised.
 	Fill FillKind
 	Case Case
 	Sampling
-	// Error is the relative standard error that Auto is to reach for the probability
-	// of the first fill, and Budget what that may cost. Only for Auto.
+	// Error is the relative standard error that Auto tries to reach for the probability of the first fill.
+	// Budget bounds the cost. Only for Auto.
 	Error  float64
 	Budget Budget
-	// Chains is their number, 0 the default one; the final state of each is one sample of
-	// the papers' protocol. Where neither a sampler nor anything that chains alone have is
-	// named, it is the number of independent draws from the chain rule.
+	// Chains is the number of chains, 0 for the default; the final state of each is one sample of the papers'
+	// protocol. If no sampler and no option of chains is set, it is the number of independent draws by the chain
+	// rule.
 	Chains int
 	// Top is the number of fills to keep.
 	Top int
-	// Ladder, where not nil, are the temperatures of parallel tempering, ascending.
-	// The first is Temperature, the one that is drawn from; the hotter replicas of
-	// each chain only swap with their neighbours.
+	// Ladder, if not nil, are the temperatures of parallel tempering, ascending.
+	// The first is Temperature, from which draws are taken; the hotter replicas of each chain only swap with
+	// their neighbours.
 	Ladder      []float64
 	Rank        Rank
 	LengthScore LengthScore
-	// Context is a text that the model reads before the template, as [CLS] context [SEP] text [SEP]; "" is none.
+	// Context is a text that the model reads before the template, as [CLS] context [SEP] text [SEP]; "" for no context.
 	Context string
-	// Together, where not nil, are further templates whose blanks take the same fills as
-	// the template's: U is then the sum over all of them. A blank with a name answers to
-	// that of its name, the others to each other in their order.
+	// Together, if not nil, are further templates whose blanks take the same fills as the template's: U is then
+	// the sum over all of them. Blanks of one name belong together; the others are matched in their order.
 	Together []string
 	// Constraints must not change while they are used.
 	Constraints
-	// Window is the number of tokens that the model sees of a text at most, [CLS] and
-	// [SEP] included; 0 is usualWindow, and of proteins all that it takes. The model's own limit holds beside it.
+	// Window is the largest number of tokens that the model sees of a text, [CLS] and [SEP] included; 0 is
+	// usualWindow, or for proteins the model's limit. The model's limit always holds.
 	Window int
-	// Pins, where not nil, hold for every slot of the template the id of the one token
-	// it may take, or Free. A pinned slot stays part of the energy, so the chains draw
-	// from the same distribution as without pins, conditional on the pinned tokens,
-	// and log-likelihoods compare.
+	// Pins, if not nil, hold for every slot of the template the id of the one token
+	// it may take, or Free. A pinned slot stays part of the energy. So chains draw from the same distribution as
+	// without pins, conditional on the pinned tokens, and log-likelihoods are comparable.
 	Pins []int
 	// Seed gives, together with the template, every random number of a run. The
 	// library never draws one by itself: see NewSeed.
 	Seed uint64
 }
 
-// Sampling is how chains move, and over what: what methods of an evaluation may
-// differ in, as its files hold it.
+// Sampling is how chains move, and over what. Methods of an evaluation may differ in it.
 type Sampling struct {
-	// Sampler is Auto or one of Samplers(); Settings are those of its own that are not
-	// listed here, see samplers.Describe.
+	// Sampler is Auto or one of Samplers(). Settings are its own settings that have no field here, see
+	// samplers.Describe.
 	Sampler  string                `json:"sampler"`
 	Settings []samplers.Assignment `json:"settings,omitempty"`
 	// Steps is the length of each chain, its warm-up included. 0 keeps the starts.
 	Steps int `json:"steps"`
-	// WarmUp is the number of first steps that are not drawn from and in which
-	// an automatic step size adapts; HalfSteps takes half of Steps, rounded down.
+	// WarmUp is the number of first steps that give no draws and in which an automatic step size adapts;
+	// HalfSteps takes half of Steps, rounded down.
 	WarmUp int `json:"warm_up"`
 	// StepSize is α in the convention of the discrete Langevin paper: changing a
 	// slot costs 1/α nats. 0 leaves it to the sampler, which adapts it in the
 	// warm-up where it can. Only for samplers that have a step size.
 	StepSize float64 `json:"step_size"`
-	// Balance is what an energy difference weighs in a proposal, as
-	// samplers.Balance reads it; "" leaves it to the sampler. Only for
-	// samplers that propose from a gradient.
+	// Balance is the weight of an energy difference in a proposal, as samplers.Balance reads it; "" is the
+	// sampler's default. Only for samplers that propose from a gradient.
 	Balance string `json:"balance"`
-	// Gradient "" leaves it to the sampler. Only for samplers that use one.
+	// Gradient is the gradient that the sampler uses, if it uses one; "" is the sampler's default.
 	Gradient lm.Gradient `json:"gradient"`
 	// Candidates limits every slot to the model's most probable tokens, and the
 	// target with it; 0 is the whole vocabulary.
-	// AutoCandidates takes 250, and fewer for an answer by Auto where fewer hold
-	// nearly all that the model believes of the slot; a single slot then has the
-	// whole vocabulary.
+	// AutoCandidates takes 250. For Auto it takes fewer if fewer hold nearly all of the slot's probability, and
+	// the whole vocabulary for a single slot.
 	Candidates int `json:"candidates"`
-	// Joint is what U is, and Order the chain rule's.
+	// Joint is the joint distribution, and Order the order of the chain rule.
 	Joint Joint `json:"joint"`
 	Order Order `json:"order"`
 	// Temperature T samples from exp(U/T).
@@ -221,10 +217,8 @@ const usualWindow = 192
 // AutoCandidates, as Candidates, leaves their number to the sampler.
 const AutoCandidates = -1
 
-// Auto, as Sampler, takes the cheapest way to probabilities of a wanted accuracy:
-// enumeration, weighted draws, or chains, see Result.Method. Where an option is set that
-// chains alone have, such as Steps or Initial, it is the sampler that moves chains
-// where none is named.
+// Auto, as Sampler, takes the cheapest way to probabilities: see Result.Method. If an option is set that only
+// chains have, such as Steps or Initial, Auto runs chains with the first of [Samplers].
 const Auto = "auto"
 
 // defaultSampler moves the chains where none is named.
@@ -239,8 +233,7 @@ const (
 // defaultCandidates is how many tokens a slot keeps of the vocabulary at most.
 const defaultCandidates = 250
 
-// DefaultOptions returns what a user gets who names nothing but a template. The
-// seed is 0.
+// DefaultOptions returns the options of a user who gives only a template. The seed is 0.
 func DefaultOptions() Options {
 	return Options{
 		Mode: ModeSample,
@@ -263,23 +256,23 @@ func DefaultOptions() Options {
 	}
 }
 
-// Answers tells whether a fill computes probabilities, Auto, and moves no chains.
+// Answers reports whether a fill computes probabilities (Auto) and runs no chains.
 func (o *Options) Answers() bool { return o.answers() }
 
-// answers tells whether probabilities are asked for, and no chains: neither a sampler
+// answers reports whether probabilities are asked for, and no chains: neither a sampler
 // nor anything that chains alone have.
 func (o *Options) answers() bool {
 	return o.searches() || o.draws() || o.weighs()
 }
 
-// weighs tells whether fills are enumerated, or weighted draws made: of joints that are not
+// weighs reports whether fills are enumerated, or weighted draws made: of joints that are not
 // the chain rule.
 func (o *Options) weighs() bool {
 	return o.Joint != JointChain && o.Sampler == Auto && o.Mode == ModeSample && o.Chains == 0 &&
 		o.Rank == rankDistinct && !o.moved()
 }
 
-// moved tells whether an option is set that chains alone have.
+// moved reports whether an option is set that chains alone have.
 func (o *Options) moved() bool {
 	return o.Steps != defaultSteps || o.WarmUp != HalfSteps || o.StepSize != 0 || o.Balance != "" || o.Gradient != "" ||
 		o.Ladder != nil || o.Initial.Kind != startModel
@@ -293,15 +286,14 @@ func (s *Sampling) moves() string {
 	return s.Sampler
 }
 
-// Chained returns the options of chains: with the sampler that moves them in the place of
-// Auto, and with the default number of chains where none is named.
+// Chained returns options that run chains: the default sampler instead of Auto, and the default number of chains
+// if none is set.
 func (o Options) Chained() Options {
 	o.Sampler, o.Chains = o.moves(), cmp.Or(o.Chains, defaultChains)
 	return o
 }
 
-// Samplers lists the samplers that fill text by chains, the first being the one that
-// moves them where none is named.
+// Samplers lists the samplers that fill text by chains, the default first.
 func Samplers() []string {
 	names := []string{defaultSampler}
 	for _, name := range samplers.Names() {
@@ -323,7 +315,7 @@ func (o *Options) onText() samplers.OnText {
 	return samplers.OnText{}
 }
 
-// has tells whether the sampler has a setting.
+// has reports whether the sampler has a setting.
 func (o *Options) has(setting string) bool { return samplers.Describe(o.moves()).Has(setting) }
 
 // own is the sampler with the settings that are no options here.
@@ -390,65 +382,79 @@ func NewSeed() (uint64, error) {
 	return uint64(binary.LittleEndian.Uint32(b[:])), nil
 }
 
-// ErrUnwanted, as the cause that a context ended for, says that nobody reads what was found by
-// then: [Plan.Fill] returns at once, without a result.
+// ErrUnwanted, as the cause of a cancelled context, says that nobody reads what was found by then: Plan.Fill
+// returns at once, without a result.
 var ErrUnwanted = errors.New("nobody waits for the result")
 
-// OptionError is a value of Options that cannot be used.
+// Unwanted is a context for work of which nobody reads what was found when ctx ends before it.
+func Unwanted(ctx context.Context) (own context.Context, done func()) {
+	own, end := context.WithCancelCause(context.WithoutCancel(ctx))
+	stop := context.AfterFunc(ctx, func() { end(ErrUnwanted) })
+	return own, func() { stop(); end(nil) }
+}
+
+// InterruptedError is why a run that was called off has no result.
+type InterruptedError struct {
+	Place string // at which it was, in words
+	err   error  // of its context
+}
+
+func (e *InterruptedError) Error() string { return "interrupted " + e.Place }
+func (e *InterruptedError) Unwrap() error { return e.err }
+
+// OptionError reports a value of Options that cannot be used.
 type OptionError struct {
 	// Option is its name in Table, for example "step-size".
 	Option string
 	Reason string
-	// Misfit tells that it does not fit one template, while others may be filled.
+	// Misfit reports whether the value fails for this template only.
 	Misfit bool
 }
 
 var _ error = (*OptionError)(nil)
 
-// Error is one line: the option and what is wrong with it.
+// Error returns one line: the option and what is wrong with it.
 func (e *OptionError) Error() string { return e.Option + ": " + e.Reason }
 
 func misfit(option, format string, args ...any) error {
 	return &OptionError{Option: option, Reason: fmt.Sprintf(format, args...), Misfit: true}
 }
 
-// Constraints narrow what blanks may take. They restrict the support: the chains
-// draw from the same distribution, conditional on the fills that are left, and
-// log-likelihoods compare with those of a run without them.
+// Constraints narrow what blanks may take. They restrict the support: chains draw from the same distribution,
+// conditional on the fills that are left. Log-likelihoods are comparable with those of a run without them.
 type Constraints struct {
-	// Words lists, by the number of a blank from 1, the fills it may take. A fill
-	// is one word or several, of one piece or several; a blank without a length
-	// of its own takes each at the number of its pieces.
+	// Words lists, by the number of a blank from 1, the fills it may take. A fill is one word or several. A
+	// blank without a length of its own takes the length of each fill.
 	Words map[int][]string
-	// Speech lists, by the number of a blank from 1 or for all blanks under 0, the parts of speech of which its fill,
-	// a single English word, has to be able to be one: "noun", "verb", "adjective", "adverb".
+	// Speech lists, by the number of a blank from 1, or under 0 for all blanks, parts of speech: "noun", "verb",
+	// "adjective", "adverb". The fill is a single English word that can be one of them.
 	Speech map[int][]string
 	// Ban lists words that no blank may hold: their pieces side by side.
 	Ban []string
-	// Distinct keeps blanks from holding the same, but for those of one name.
+	// Distinct keeps blanks from holding the same, unless they have one name.
 	Distinct bool
-	// MinCharacters and MaxCharacters bound the characters of a fill, blanks
-	// between its words not counted; 0 is no bound.
+	// MinCharacters and MaxCharacters bound the characters of a fill, without the spaces between its words; 0 is
+	// no bound.
 	MinCharacters, MaxCharacters int
-	// MinPieces and MaxPieces are the number of pieces of blanks without a length
-	// of their own and without a list; 0 is one piece, and up to three for the word
-	// of an only blank, which a MinPieces of 1 alone turns off. They also bound lists.
+	// MinPieces and MaxPieces are the number of pieces of blanks without a length of their own and without a
+	// list. 0 is one piece, or up to three for the word of an only blank; a MinPieces of 1 alone turns that off.
+	// They also bound lists.
 	MinPieces, MaxPieces int
 }
 
-// Any tells whether there is a constraint.
+// Any reports whether there is a constraint.
 func (c *Constraints) Any() bool {
 	return len(c.Words) > 0 || len(c.Speech) > 0 || len(c.Ban) > 0 || c.Distinct ||
 		c.MinCharacters > 0 || c.MaxCharacters > 0 || c.MinPieces > 1 || c.MaxPieces > 0
 }
 
-// searches tells whether the likeliest fills are searched for, and proven.
+// searches reports whether the likeliest fills are searched for, and proven.
 func (o *Options) searches() bool {
 	return o.Joint == JointChain && o.Sampler == Auto && o.Mode != ModeDecode && o.Chains == 0 &&
 		o.Rank == rankDistinct && !o.moved()
 }
 
-// draws tells whether independent draws are made.
+// draws reports whether independent draws are made.
 func (o *Options) draws() bool {
 	return o.Joint == JointChain && o.Sampler == Auto && o.Mode == ModeSample && o.Chains > 0 && !o.moved()
 }

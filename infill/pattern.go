@@ -1,8 +1,10 @@
 package infill
 
 import (
+	"cmp"
 	"container/heap"
 	"fmt"
+	"regexp"
 	"regexp/syntax"
 	"slices"
 	"strconv"
@@ -16,6 +18,7 @@ import (
 // states are sets of places in the expression's program, numbered as they are met.
 type pattern struct {
 	text       string
+	whole      *regexp.Regexp
 	program    *syntax.Prog
 	sets       [][]uint32     // the places of each state, ascending; state 0 is the start
 	numbers    map[string]int // of the sets
@@ -44,11 +47,11 @@ const (
 // newPattern compiles the pattern of a blank, which the tokenizer has read without a fault.
 // pieces are those that may begin the word, ascending.
 func (v *vocabulary) newPattern(text string, pieces []int) (*pattern, error) {
-	flags := syntax.Perl
+	whole := `\A(?:` + text + `)\z`
 	if !v.tokenizer.Cased() {
-		flags |= syntax.FoldCase
+		whole = `(?i)` + whole
 	}
-	expression, err := syntax.Parse(`\A(?:`+text+`)\z`, flags)
+	expression, err := syntax.Parse(whole, syntax.Perl)
 	if err != nil {
 		return nil, err
 	}
@@ -56,8 +59,8 @@ func (v *vocabulary) newPattern(text string, pieces []int) (*pattern, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &pattern{text: text, program: program, numbers: map[string]int{}, steps: map[step]int{}, vocabulary: v,
-		goes: map[int][]move{}}
+	p := &pattern{text: text, whole: regexp.MustCompile(whole), program: program, numbers: map[string]int{},
+		steps: map[step]int{}, vocabulary: v, goes: map[int][]move{}}
 	start := p.number([]uint32{uint32(program.Start)})
 	p.starts = p.moves(start, pieces)
 	return p, nil
@@ -127,7 +130,7 @@ func (p *pattern) after(state int, r rune) int {
 	return next
 }
 
-// ends tells whether the word may end in a state.
+// ends reports whether the word may end in a state.
 func (p *pattern) ends(state int) bool {
 	seen := map[uint32]bool{}
 	for _, place := range p.sets[state] {
@@ -216,6 +219,40 @@ func (p *pattern) possible(word []int, at int) []int {
 	return slices.Compact(tokens)
 }
 
+// among are the words of a lexicon that match, by their number of pieces.
+func (p *pattern) among(l *lexicon) map[int][][]int {
+	matching := map[int][][]int{}
+	var text []byte
+	for n := 2; n <= listedPieces; n++ {
+		for _, word := range l.forward[n].words {
+			text = text[:0]
+			for _, piece := range word[:n] {
+				text = append(text, p.vocabulary.reads()[piece]...)
+			}
+			if p.whole.Match(text) {
+				pieces := make([]int, n)
+				for i := range pieces {
+					pieces[i] = int(word[i])
+				}
+				matching[n] = append(matching[n], pieces)
+			}
+		}
+	}
+	return matching
+}
+
+// bestWords are those words whose pieces have the highest sum of log-probabilities logp, [pieces][vocabulary].
+func bestWords(words [][]int, number int, logp [][]float32) [][]int {
+	sum := func(ids []int) (sum float32) {
+		for i, id := range ids {
+			sum += logp[i][id]
+		}
+		return sum
+	}
+	slices.SortStableFunc(words, func(a, b []int) int { return cmp.Compare(sum(b), sum(a)) })
+	return words[:min(number, len(words))]
+}
+
 // A spelling is a word of so many pieces, or the beginning of one.
 type spelling struct {
 	bound float64 // of the best word that begins so
@@ -244,7 +281,7 @@ type rated struct {
 // words are the words of that many pieces which match, at most number of them, those first
 // whose pieces have the highest sum of log-probabilities logp, [pieces][vocabulary]; nil
 // logp takes them as they come. The tokenizer would cut each of them into these pieces,
-// but for those of a blank that goes on with a word.
+// except for those of a blank that goes on with a word.
 func (p *pattern) words(b tokenize.Blank, pieces, number int, logp [][]float32) ([][]int, error) {
 	going := p.vocabulary.going()
 	value := func(slot, token int) float64 {
@@ -314,7 +351,7 @@ func (p *pattern) words(b tokenize.Blank, pieces, number int, logp [][]float32) 
 		if n > 0 {
 			at.state = s.moves[n-1].state
 		}
-		// The next best in the place of the last piece.
+		// The next best instead of the last piece.
 		siblings := sorted[at]
 		if next := s.rank[n] + 1; next < len(siblings) {
 			queue2 := spelling{s.bound - siblings[next-1].most + siblings[next].most, slices.Clone(s.rank),

@@ -6,21 +6,19 @@ import (
 	"infill/tokenize"
 )
 
-// Plan is a request that can be filled: read once, checked, and cut into what the model is
-// asked for. One goroutine fills it at a time.
+// Plan is a checked request, ready to be filled. Only one goroutine may fill it at a time.
 type Plan struct {
 	Request
 	filler  *Filler
 	typed   *tokenize.Template // each blank at its shortest
 	lengths [][2]int           // the fewest and the most slots of each blank
-	layouts []*layout          // of each combination of lengths; nil where there are windows
+	layouts []*layout          // of each combination of lengths; nil if there are windows
 	windows [][2]int           // of a long text: the first and the last blank of each
 	first   *window            // what the first of them sees
 }
 
-// Plan reads a request without running the model, and refuses what cannot be filled.
-// Errors: *OptionError for the options, those that do not fit the template among them,
-// *tokenize.InputError for the template.
+// Plan checks and prepares a request without running the model. Errors: *OptionError for the options, those that
+// do not fit the template among them, *tokenize.InputError for the template.
 func (f *Filler) Plan(r Request) (*Plan, error) {
 	if err := r.Options.Validate(); err != nil {
 		return nil, err
@@ -42,7 +40,8 @@ func (f *Filler) plan(typed *tokenize.Template, r Request, escaped bool) (*Plan,
 	if _, err := f.context(&r.Options); err != nil { // before windows count it
 		return nil, err
 	}
-	p := &Plan{Request: r, filler: f, typed: typed, lengths: rules.lengths(typed.Blanks)}
+	_, rules.exist = f.words()
+	p := &Plan{Request: r, filler: f, typed: typed, lengths: rules.lengths(typed)}
 	if p.tokens() > f.windowTokens(&r.Options) {
 		err = p.divide()
 	} else {
@@ -66,7 +65,7 @@ func (p *Plan) Slots() (slots int) {
 	return slots
 }
 
-// MaxRows bounds the model rows that Fill asks for; 0 where seconds bound it.
+// MaxRows bounds the model rows that Fill needs; 0 if only seconds bound them.
 func (p *Plan) MaxRows() int {
 	o := &p.Options
 	times := float64(max(1, len(p.windows)))

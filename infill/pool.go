@@ -14,7 +14,7 @@ import (
 type pool struct {
 	chains, slots int
 	states        []int          // distinct fills, [fills × slots], categories
-	energy        []float64      // [fills], nats; NaN where not known
+	energy        []float64      // [fills], nats; NaN if not known
 	index         map[string]int // a state's bytes → its fill
 	draws         []int32        // fill of each draw, [rounds × chains]
 	key           []byte

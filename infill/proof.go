@@ -44,7 +44,7 @@ type proof struct {
 	kinds   []wordKind // of each
 	search  *samplers.Search
 	rows    int64
-	// logShare is what lists hold of the law, 0 where nothing is listed, with its relative
+	// logShare is what lists hold of the law, 0 if nothing is listed, with its relative
 	// standard error.
 	logShare, shareError float64
 	complete             bool // all fills of the lists were found
@@ -64,7 +64,7 @@ const (
 // unless the lexicon has it: words that exist had far more in their places, and what was made up for xqz.* less.
 const leastInvented = 1e-7
 
-// unfit is the pattern of an only blank that no word fits; "" where one does, or pieces were asked for.
+// unfit is the pattern of an only blank that no word fits; "" if one does, or pieces were asked for.
 func (p *proof) unfit(r *Result) string {
 	t := p.runs[0].template
 	b := t.Blanks[0]
@@ -151,15 +151,18 @@ func (p *proof) prepare(ctx context.Context, model LanguageModel, plans []*layou
 					law.LogWeight += logWeight(weights, b.Slots) - logWeight(existing, b.Slots)
 				}
 			}
+			law.LogWeight *= float64(1 + len(plan.others))
 			p.runs, p.texts = append(p.runs, r), append(p.texts, text)
 			p.laws, p.kinds = append(p.laws, law), append(p.kinds, kind)
 		}
-		if list == nil || len(plan.words) == 0 || len(plan.others) > 0 {
+		if list == nil || len(plan.words) == 0 {
 			add(law, anyWord, usualWeights, nil)
 			continue
 		}
 		add(text.existing(law, list), existingWord, weights.Existing, weights.Existing)
-		add(text.invented(law, list), inventedWord, weights.Invented, weights.Existing)
+		if !plan.known {
+			add(text.invented(law, list), inventedWord, weights.Invented, weights.Existing)
+		}
 	}
 	var err error
 	p.search, err = samplers.NewSearch(p.laws)
@@ -241,7 +244,7 @@ func (p *proof) label() string {
 	return strings.Join(append([]string{p.runs[0].typed.Text}, p.options.Together...), "\x00")
 }
 
-// listed tells whether a blank has a list, and how many fills the lists make where all have.
+// listed reports whether a blank has a list, and how many fills the lists make where all have.
 func (p *proof) listed() (any bool, states float64) {
 	for _, text := range p.texts {
 		n := 1.0

@@ -107,6 +107,6 @@ func tooFew(results []*Result, found int, o Options) []string {
 		"the temperature", o.Top, found)}
 }
 
-// adjusted tells whether a sampler accepts or rejects, so that a rate of
+// adjusted reports whether a sampler accepts or rejects, so that a rate of
 // acceptance says something.
 func adjusted(sampler string) bool { return samplers.Describe(sampler).Exact }

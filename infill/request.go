@@ -11,24 +11,23 @@ import (
 // Field is a key of a JSON object with its value.
 type Field = object.Field
 
-// Request is a template with all that is asked of it.
+// Request is a template with its options.
 type Request struct {
-	// ID is the user's own name of it, nil without one.
+	// ID is the user's name for it; nil if there is none.
 	ID       json.RawMessage
 	Template string
 	Options  Options
-	// Originals are what stood in the blanks, where that is known: fills take their capitals.
+	// Originals are the words that the blanks replaced, if known: fills take their capitals.
 	Originals []string
-	// Extra are the fields of its object that are neither the template, the id nor an option,
-	// in their order.
+	// Extra are the other fields of its object, in their order.
 	Extra []Field
 }
 
-// ParseRequest reads a request as lines of JSON, records of files, HTTP and tools of agents
-// have it: the template under key, "id", and options by their names, see [Find]. A value is a string as the flag takes
-// it, a number, true or false, a list of these, or an object for values that belong to keys; null and "" leave what
-// defaults says. The keys of keep are Extra whatever they are called. A wrong value is an
-// *OptionError; whether the values go together is for [Filler.Plan].
+// ParseRequest reads a request from a JSON object: the template under key, "id", and options by their names, see
+// Find. Lines of JSON, records of files, HTTP and tools of agents all use it. A value is a string as the flag
+// takes it, a number, true or false, a list of these, or an object for values that belong to keys. null and ""
+// keep the default. The keys of keep go to Extra, even if an option has their name. A wrong value gives an
+// *OptionError. Filler.Plan checks whether the values fit together.
 func ParseRequest(fields []Field, key string, defaults Options, keep ...string) (Request, error) {
 	r := Request{Options: defaults}
 	if !slices.Contains(keep, "id") {

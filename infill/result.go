@@ -1,36 +1,35 @@
 package infill
 
-// Result is what filling one template gives. Its JSON is part of the command's
-// contract: fields may be added, never renamed.
+// Result is the result of filling one template. Its JSON is part of the command's contract: fields may be added,
+// never renamed.
 type Result struct {
 	// Format is the version of this form, 3; the first had no such field.
 	Format   int    `json:"format"`
 	Template string `json:"template"`
-	// Together are the further templates that were filled alike, see Options.Together.
+	// Together are the further templates with the same fills, see Options.Together.
 	Together  []string `json:"together,omitempty"`
 	Model     Model    `json:"model"`
 	Signature string   `json:"signature"`
-	// Seed is that of the random numbers; nil where none was needed.
+	// Seed is the seed of the random numbers; nil if none were needed.
 	Seed *uint64 `json:"seed,omitempty"`
-	// Method tells where probabilities come from: MethodSearch, MethodDraws, MethodExact or
-	// MethodImportance where the sampler is Auto, and else the sampler's name; "" where the
-	// fills follow no known law.
+	// Method says where probabilities come from: MethodSearch, MethodDraws, MethodExact or MethodImportance for
+	// the sampler Auto, else the sampler's name; "" if the fills follow no known law.
 	Method string `json:"method"`
-	// Proven tells, of MethodSearch, that no fill that the blanks may take is likelier than
-	// those listed, and LeftOutAtMost bounds the probability of every other fill.
+	// Proven, under MethodSearch, reports whether no fill that the blanks may take is likelier than those
+	// listed. LeftOutAtMost bounds the probability of every other fill.
 	Proven        *bool    `json:"proven,omitempty"`
 	LeftOutAtMost *float64 `json:"left_out_at_most,omitempty"`
 	Fills         []Fill   `json:"samples"`
-	// Marginals are the likeliest values of each blank, whatever the others hold,
-	// [blanks][values], of all numbers of pieces where it is MethodSearch; nil where a named
-	// sampler filled, and where another joint has several lengths.
+	// Marginals are the likeliest values of each blank, whatever the others hold, [blanks][values]. Under
+	// MethodSearch they have all numbers of pieces. nil for a named sampler, and for several lengths under
+	// another joint.
 	Marginals [][]Marginal `json:"marginals,omitempty"`
 	Stats     Stats        `json:"stats"`
-	// Unfinished tells that the run was interrupted: these are the likeliest fills by then.
+	// Unfinished reports whether the run was interrupted: the fills are the likeliest found by then.
 	Unfinished bool `json:"unfinished,omitempty"`
 	// Warnings are sentences for the user about this result.
 	Warnings []string `json:"warnings"`
-	// Windows are the parts of a long text that the model saw; nil where it saw all.
+	// Windows are the parts of a long text that the model saw; nil if it saw all.
 	Windows []Window `json:"windows,omitempty"`
 	// Blanks holds the byte range of every blank as typed, such as "[MASK]" or
 	// "[MASK:2]", in Template.
@@ -43,8 +42,8 @@ type Result struct {
 type Marginal struct {
 	Text     string `json:"text"`
 	TokenIDs []int  `json:"token_ids"` // of the blank's slots
-	// Probability has the standard error StandardError, 0 where it has none. Of MethodSearch
-	// it is what the beginnings that were followed hold, and AtMost what it may be at most.
+	// Probability has the standard error StandardError, 0 if it has none. Under MethodSearch it is the
+	// probability that the followed beginnings have together, and AtMost is an upper bound.
 	Probability   float64  `json:"probability"`
 	StandardError float64  `json:"probability_error"`
 	AtMost        *float64 `json:"probability_at_most,omitempty"`
@@ -54,49 +53,43 @@ type Marginal struct {
 type Fill struct {
 	Rank int    `json:"rank"` // from 1
 	Text string `json:"text"` // the template with the blanks filled
-	// Together are the further templates, filled alike.
+	// Together are the further templates with the same fills.
 	Together []string `json:"together,omitempty"`
-	// Values holds what each blank holds as it stands in Text, [blanks].
+	// Values holds what each blank holds, as Text has it, [blanks].
 	Values []string `json:"fills"`
 	// Spans holds the byte range of each of Values in Text, [blanks].
 	Spans    [][2]int `json:"spans"`
 	TokenIDs []int    `json:"token_ids"` // [slots]
-	// Probability is that of the fill among all fills of the candidates, and
-	// ProbabilityError its standard error, 0 where it is enumerated. Of a named sampler
-	// they are the share of the draws and its error between chains, which a single
-	// chain has none of. nil where there is no such number.
+	// Probability is the fill's probability, and ProbabilityError its standard error, 0 if the number is exact.
+	// Of a named sampler they are the share of the draws and its error between chains; a single chain has no
+	// error. nil if there is no such number.
 	Probability      *float64 `json:"probability"`
 	ProbabilityError *float64 `json:"probability_error"`
-	// LogLikelihood is U of the fill, in nats. The temperature enters where the fills are
-	// proven or drawn from the chain rule, whose conditionals it changes, and nowhere else.
+	// LogLikelihood is U of the fill, in nats. The temperature changes it only if the fills are proven or drawn
+	// by the chain rule, whose conditionals it changes.
 	LogLikelihood float64 `json:"log_likelihood"`
-	// Pieces is the number of tokens of each blank, [blanks], where the template
-	// has several lengths, or the only blank may take words of several pieces and some
-	// were found, or several windows were filled; nil else.
+	// Pieces is the number of tokens of each blank, [blanks], if the template has several lengths, if the only
+	// blank holds words of several pieces, or if several windows were filled; else nil.
 	Pieces []int `json:"pieces,omitempty"`
-	// Score compares fills of several lengths, in nats a word; nil where there is
-	// one. It is the mean, over the words of the fills, of the word's
-	// log-probability from left to right: the sum over its pieces of the
-	// log-probability of the piece with it and the rest of its blank masked, or the
-	// rest of its word alone (Options.LengthScore; Kauf and Ivanova, ACL 2023). So a
-	// fill gains neither by being cut into more pieces nor by having fewer words.
+	// Score compares fills of several lengths, in nats a word; nil for a single length. It is the mean
+	// log-probability of the fills' words. A word's log-probability is the sum over its pieces, each with itself
+	// and the rest of its blank masked, or of its word alone (Options.LengthScore; Kauf and Ivanova, ACL 2023).
+	// So a fill gains neither by more pieces nor by fewer words.
 	Score *float64 `json:"score,omitempty"`
 	// The counts of visits below are a named sampler's.
 	//
-	// Count tells how often the fill was drawn among the Stats.Draws draws that
-	// were ranked: all states after the warm-up, or the final states alone
-	// where Options.Rank is "final".
+	// Count is how often the fill was drawn among the Stats.Draws draws that were ranked: all states after the
+	// warm-up, or only the final states if Options.Rank is "final".
 	Count int `json:"count,omitempty"`
-	// Frequency is Count over the draws, those of its own length where there are
-	// several; its standard error is taken between chains and nil where one or two
-	// chains alone met the fill, and for a single chain. Fills that follow no known
-	// law (Stats.Law) have none: 0 and nil.
+	// Frequency is Count divided by the draws of its length. Its standard error comes from the spread between
+	// chains; it is nil for a single chain, or if only one or two chains met the fill. Fills that follow no
+	// known law (Stats.Law) have no frequency: 0 and nil.
 	Frequency              float64  `json:"frequency,omitempty"`
 	FrequencyStandardError *float64 `json:"frequency_standard_error,omitempty"`
 	// FrequencyInterval holds the fill's probability in 95 % of cases where the
 	// chains have converged: Wilson's, over EffectiveDraws.
 	FrequencyInterval *[2]float64 `json:"frequency_interval,omitempty"`
-	// SplitRHat tells whether the chains agree on the frequency, as in Stats; beyond
+	// SplitRHat reports whether the chains agree on the frequency, as in Stats; beyond
 	// the first 100 fills there is none.
 	SplitRHat *float64 `json:"split_r_hat,omitempty"`
 	// EffectiveDraws is how many independent draws the draws are worth for the
@@ -110,25 +103,25 @@ type Fill struct {
 type Stats struct {
 	Mode    Mode   `json:"mode,omitempty"`
 	Sampler string `json:"sampler"`
-	// Law is NoLaw where the fills are the finds of a search, "" where they are
+	// Law is NoLaw where the fills are the finds of a search, "" if they are
 	// draws from what the sampler targets.
 	Law string `json:"law,omitempty"`
-	// Joint is what U is, and Order the chain rule's.
+	// Joint is the joint distribution, and Order the order of the chain rule.
 	Joint Joint `json:"joint"`
 	Order Order `json:"order,omitempty"`
 	// PLLTemperature is what was fitted to the model for JointPLL, and multiplies the
-	// temperature that was asked for; nil where none was, or did not enter.
+	// temperature that was asked for; nil if none was, or did not enter.
 	PLLTemperature *float64 `json:"pll_temperature,omitempty"`
 	// Candidates are how many tokens, or words, each slot may take, [slots]; nil where
 	// there are several lengths.
 	Candidates []int `json:"candidates,omitempty"`
 	// CandidatesProbability is what they hold of the probability of all fills over the
-	// whole vocabulary, nil where it is not known; ListedProbability is what the fills
+	// whole vocabulary, nil if it is not known; ListedProbability is what the fills
 	// of the result hold of that of the candidates.
 	CandidatesProbability *float64 `json:"candidates_probability,omitempty"`
 	ListedProbability     *float64 `json:"listed_probability,omitempty"`
 	// LogNormaliser is the logarithm of the sum of exp(U/T) over the candidates' fills,
-	// and NormaliserError the relative standard error of that sum; nil where a named
+	// and NormaliserError the relative standard error of that sum; nil if a named
 	// sampler filled.
 	LogNormaliser   *float64 `json:"log_normaliser,omitempty"`
 	NormaliserError *float64 `json:"normaliser_error,omitempty"`
@@ -165,7 +158,7 @@ type Stats struct {
 	// result carries a warning. 1000 stands for more. EffectiveDraws is how many
 	// independent draws of U the draws are worth; of MethodImportance it is Kong's
 	// number, (Σ w)²/Σ w², or, where likely fills are summed exactly, 1 over the squared
-	// relative error. Both are nil where they are not defined (fewer than 4 draws a chain,
+	// relative error. Both are nil if they are not defined (fewer than 4 draws a chain,
 	// or all the same), and where nothing was drawn from a known law; of several lengths
 	// they are those of the worst.
 	SplitRHat      *float64 `json:"split_r_hat,omitempty"`
@@ -212,17 +205,15 @@ type Window struct {
 	Tokens int    `json:"tokens"` // of the part, [CLS] and [SEP] included
 }
 
-// Progress is a moment of a run. It is the receiver's own: nothing in it
-// changes afterwards.
+// Progress is the state of a run at one step. It belongs to the receiver: nothing in it changes afterwards.
 //
-// Where the sampler is Auto there are no chains to hear of: Step and Steps tell how far
-// the answer is.
+// With the sampler Auto there are no chains: Step and Steps are the progress of the search.
 type Progress struct {
 	Template string
-	// Result makes what is known so far, while the observer runs, and once more, of the last
-	// step, when Fill has returned; nil where nothing is known. Of chains it lists the best
-	// fills, up to 2,000, whatever Options.Top is, with the values of blanks as Marginals;
-	// a log-likelihood that the sampler did not need is NaN until Fill has returned.
+	// Result returns what is known so far. Call it while the observer runs, or for the last step after Fill has
+	// returned; nil if nothing is known. Of chains it lists up to 2,000 of the best fills, whatever Options.Top
+	// is, and the values of blanks as Marginals. A log-likelihood that the sampler did not need is NaN until
+	// Fill has returned.
 	Result func() *Result
 	Step   int // 0 is the initial states
 	Steps  int // of the whole run
@@ -233,11 +224,11 @@ type Progress struct {
 	WarmUp bool
 	// TokenIDs holds the tokens of the slots, [chains × slots].
 	TokenIDs []int
-	// LogLikelihoods is U of each chain in nats, [chains]; NaN where the
+	// LogLikelihoods is U of each chain in nats, [chains]; NaN if the
 	// sampler does not need it.
 	LogLikelihoods []float64
-	// Accepted tells which chains took their proposal, and Changed how many of
-	// their slots changed, [chains]; nil at step 0.
+	// Accepted says which chains accepted their proposal, and Changed how many of their slots changed, [chains];
+	// nil at step 0.
 	Accepted []bool
 	Changed  []int
 	// StepSize is α at this step, 0 for samplers that have none.

@@ -10,7 +10,7 @@ import (
 	"infill/tokenize"
 )
 
-// ScoreMethod says what is masked together with a piece when a text is scored.
+// ScoreMethod names what is masked together with a piece when a text is scored.
 type ScoreMethod string
 
 const (
@@ -33,7 +33,7 @@ type Score struct {
 	Model            Model   `json:"model"`
 	Signature        string  `json:"signature"`
 	// Windows is the number of parts in which the model read a text that is longer than it
-	// takes, 0 where it read the whole.
+	// takes, 0 if it read the whole.
 	Windows int `json:"windows,omitempty"`
 }
 

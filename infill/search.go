@@ -45,7 +45,7 @@ func (f *found) add(states []int, energy []float64) {
 	}
 }
 
-// has tells whether a fill is known, and leaves what it is kept by in key.
+// has reports whether a fill is known, and leaves what it is kept by in key.
 func (f *found) has(state []int) bool {
 	f.key = appendKey(f.key[:0], state)
 	return f.seen[string(f.key)]
@@ -58,7 +58,7 @@ func (f *found) state(i int) []int { return f.states[i*f.slots : (i+1)*f.slots] 
 func (f *found) best(n int) []int { return largest(f.energy, min(n, len(f.energy))) }
 
 // seed looks at the likeliest fill of each likely value of each blank, so that likely fills
-// are listed whether they are drawn or not. It tells whether the budget cut it short.
+// are listed whether they are drawn or not. It reports whether the budget cut it short.
 func (r *run) seed(ctx context.Context, target samplers.Target, known *found) (cut bool, err error) {
 	rule, err := samplers.NewChainRule(target, nil)
 	if err != nil {
@@ -67,29 +67,29 @@ func (r *run) seed(ctx context.Context, target samplers.Target, known *found) (c
 	n := known.slots
 	// A value takes two rows at least, and its energy; most share them. One fill is wanted always.
 	each := int(max(1, min(seeds, r.left()/4/(r.texts()*float64(2*n)))))
-	var states []int
-	var open []bool
-	for i := range r.variables {
+	for i := range r.variables { // one after the other: an interrupted run has what is known by then
 		cut = cut || each < min(seeds/4, r.variables[i].categories())
+		var states []int
+		var open []bool
 		for _, category := range largest(doubles(r.variables[i].logWeights(r.logp)), each) {
 			state, mask := make([]int, n), slices.Repeat([]bool{true}, n)
 			state[i], mask[i] = category, false
 			states, open = append(states, state...), append(open, mask...)
 		}
+		energy := make([]float64, len(states)/n)
+		if err := rule.Complete(ctx, states, open, energy); err != nil { // overwritten
+			return false, err
+		}
+		if err := target.Energy(ctx, states, energy); err != nil {
+			return false, err
+		}
+		known.add(states, energy)
 	}
-	energy := make([]float64, len(states)/n)
-	if err := rule.Complete(ctx, states, open, energy); err != nil { // overwritten
-		return false, err
-	}
-	if err := target.Energy(ctx, states, energy); err != nil {
-		return false, err
-	}
-	known.add(states, energy)
 	return cut, nil
 }
 
 // climb looks around the likeliest fills until none has a likelier one beside it that was
-// not looked around. It tells whether it came to that with half of what the budget affords.
+// not looked around. It reports whether it came to that with half of what the budget affords.
 func (r *run) climb(ctx context.Context, target samplers.Target, known *found) (done bool, err error) {
 	for half := r.left() / 2; r.left() > half; {
 		// A fill takes as many rows as there are slots.
@@ -104,7 +104,7 @@ func (r *run) climb(ctx context.Context, target samplers.Target, known *found) (
 // vary looks at the fills that differ in one blank from one of the likeliest, of those that
 // were not looked around: the likeliest of each blank given the others, and all that would
 // belong to the likeliest if its conditional told how much likelier it is; of these at most so
-// many, the likeliest by that. It tells whether there was one to look around.
+// many, the likeliest by that. It reports whether there was one to look around.
 func vary(ctx context.Context, target samplers.Target, known *found, most int) (news bool, err error) {
 	n := known.slots
 	var from, states []int

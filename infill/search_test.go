@@ -72,20 +72,25 @@ func TestVary(t *testing.T) {
 	}
 }
 
-// Where the budget cuts the search short, that is told, however easily the errors are reached.
+// Where the budget cuts the search short, a warning says so, whether the errors are reached or not.
 func TestCutSearchIsTold(t *testing.T) {
 	f, err := Open(OpenOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer f.Close()
-	for rows, want := range map[int]bool{150: true, 300: false} {
+	for _, c := range []struct {
+		rows     int
+		accuracy float64
+		cut      bool
+	}{{150, 0.9, true}, {300, 0.9, false}, {150, 1e-4, true}} {
 		o := DefaultOptions()
-		o.Seed, o.Joint, o.Candidates, o.Error, o.Budget = 1, JointPLL, 12, 0.9, Budget{Rows: rows}
+		o.Seed, o.Joint, o.Candidates, o.Error, o.Budget = 1, JointPLL, 12, c.accuracy, Budget{Rows: c.rows}
 		r := fill(t, f, "She closed the [MASK] and went to [MASK] with the [MASK].", o)
-		if got := strings.Contains(strings.Join(r.Warnings, "\n"), "cut short by the budget"); got != want ||
-			r.Method != MethodImportance {
-			t.Errorf("%d rows: method %s, warnings %q", rows, r.Method, r.Warnings)
+		said := strings.Join(r.Warnings, "\n")
+		if got := strings.Contains(said, "cut short by the budget"); got != c.cut || r.Method != MethodImportance ||
+			strings.Contains(said, "after the budget of") != (c.accuracy < 0.1) {
+			t.Errorf("%d rows, error %g: method %s, warnings %q", c.rows, c.accuracy, r.Method, r.Warnings)
 		}
 	}
 }
@@ -100,7 +105,7 @@ func TestClosestJointWithinItsBudget(t *testing.T) {
 	}
 }
 
-// A closest joint that is not come to is told of.
+// A closest joint that is not come to is reported of.
 func TestClosestJointThatDoesNotConverge(t *testing.T) {
 	r, a := &run{problem: &problem{target: endless{}}}, &answer{}
 	if _, err := r.closest(t.Context(), a); err != nil || len(a.warnings) != 1 {

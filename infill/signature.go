@@ -135,6 +135,9 @@ func (r *problem) limits(s *signature) {
 	s.options(o, "case", "window", "distinct")
 	if o.Context != "" {
 		s.add("context", short(fmt.Sprintf("%x", sha256.Sum256([]byte(o.Context)))))
+		if n := r.filler.Model().Segments; n > 1 {
+			s.add("segments", strconv.Itoa(n))
+		}
 	}
 	if o.MaxCharacters > 0 && o.MinCharacters == 0 {
 		s.add("characters", "0-"+strconv.Itoa(o.MaxCharacters))

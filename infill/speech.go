@@ -71,7 +71,7 @@ func newSpoken(t *tokenize.Template, b tokenize.Blank, parts []string) spoken {
 	return s
 }
 
-// takes tells whether a word can be one of the parts of speech.
+// takes reports whether a word can be one of the parts of speech.
 func (s spoken) takes(word string) bool {
 	return strings.ContainsAny(speech()[strings.ToLower(s.left+word+s.right)], s.parts)
 }

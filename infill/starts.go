@@ -11,7 +11,7 @@ import (
 	"infill/samplers"
 )
 
-// maxTries bounds how often a start is drawn anew that the constraints forbid.
+// maxTries bounds how often a start that the constraints forbid is drawn again.
 const maxTries = 1000
 
 // initial gives where the chains start, [chains × variables]. weights are the
@@ -35,8 +35,8 @@ func (c *chains) initial(ctx context.Context, weights [][]float32) ([]int, error
 }
 
 // drawn draws the variables independently, each chain with its own stream: by
-// their weights, or uniformly where there are none. What the constraints forbid
-// is drawn anew.
+// their weights, or uniformly if there are none. What the constraints forbid
+// is drawn again.
 func (c *chains) drawn(weights [][]float32, streams []*rand.Rand) ([]int, error) {
 	cumulative := make([][]float64, len(weights))
 	for n, row := range weights {

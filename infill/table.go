@@ -17,33 +17,32 @@ import (
 type Option struct {
 	// Name is how flags, methods and errors spell it: "step-size".
 	Name string
-	// Help says in a phrase what it is.
+	// Help is a phrase that explains it.
 	Help string
-	// Kind stands for a value in usage texts, such as "N" and "{auto|ALPHA}"; "" is a
-	// switch, whose values are true and false.
+	// Kind stands for a value in usage texts, such as "N" or "{auto|ALPHA}"; "" is a switch, true or false.
 	Kind string
-	// Unit is what a number counts, "" where it counts nothing.
+	// Unit is what a number counts, "" if it counts nothing.
 	Unit string
-	// Values are worth offering; where Closed, no other is taken.
+	// Values are suggestions; if Closed, no other value is valid.
 	Values []string
 	Closed bool
 	// Join stands between the values of an option that may be given several times.
 	Join string
-	// Sampling tells that it is one of [Sampling].
+	// Sampling reports whether it is an option of [Sampling].
 	Sampling bool
 
 	want string // what every value is: the end of the sentence `"x" is not …`
 	get  func(o *Options) string
 	set  func(o *Options, text string) bool
 	// list sets several values that stand apart, as in a list of JSON, and lists those that belong
-	// to keys; nil where the option has no such values.
+	// to keys; nil if the option has no such values.
 	list  func(o *Options, values []string) bool
 	lists func(o *Options, values map[string][]string) bool
 	// explain says more than want does of a text that set does not take; nil: nothing.
 	explain func(text string) error
 	valid   func(o *Options) bool   // whether the value is what want says; nil: it always is
 	check   func(o *Options) string // what else is wrong with the value, "" for nothing; nil: nothing
-	// useless says of what the option is none: a sampler's or a mode's name is put before it.
+	// useless says why the option has no effect: the name of a sampler or mode is put before it.
 	useless []useless
 }
 
@@ -56,8 +55,8 @@ type useless struct {
 // Get writes the value.
 func (t Option) Get(o *Options) string { return t.get(o) }
 
-// Set reads a value. An error completes the sentence `"x" is not …`; whether the value
-// goes with the others is for Validate.
+// Set reads a value. An error completes the sentence `"x" is not …`. Validate checks whether the value fits the
+// others.
 func (t Option) Set(o *Options, text string) error {
 	changed := *o
 	if !t.set(&changed, text) {
@@ -131,7 +130,7 @@ func scalarTexts(values []json.RawMessage) (texts []string, ok bool) {
 	return texts, true
 }
 
-// Unfit says why the sampler or the mode has no use for the option, "" where it has.
+// Unfit says why the sampler or mode does not use the option; "" if it does.
 func (t Option) Unfit(o *Options) string {
 	for _, u := range t.useless {
 		switch {
@@ -162,7 +161,7 @@ func (t Option) fault(o *Options) string {
 	return t.Unfit(o)
 }
 
-// The largest counts that are taken. They only keep a slip of the finger from
+// The largest counts that are taken. They only keep a typing mistake from
 // asking for more memory than there is.
 const (
 	maxChains     = 1 << 16
@@ -175,8 +174,8 @@ const (
 
 const auto = "auto"
 
-// Find is the row of an option, the zero value where there is none. Its name may be spelt
-// as keys of JSON have it, with _ for -; "slots" is "slot".
+// Find returns the row of an option, the zero value for an unknown name. JSON's spelling works too, with _ for
+// -; "slots" is "slot".
 func Find(name string) Option {
 	if name = strings.ReplaceAll(name, "_", "-"); name == "slots" {
 		name = "slot"
@@ -274,10 +273,10 @@ func numeric[T int | uint64 | float64](t Option, field func(*Options) *T, word s
 	return t
 }
 
-// within tells whether a number is within bounds; NaN is within none.
+// within reports whether a number is within bounds; NaN is within none.
 func within[T int | uint64 | float64](x, low, high T) bool { return x >= low && x <= high }
 
-// words are the values of a list without the space around them; an empty word is none.
+// words are the values of a list without the space around them; an empty word does not count.
 func words(values []string) (list []string, ok bool) {
 	for _, word := range values {
 		list = append(list, strings.TrimSpace(word))
@@ -333,8 +332,7 @@ func (s *Sampling) read(text string) error {
 	return s.Take(spec[0])
 }
 
-// Take takes a sampler with its settings: those that are options of their own, and
-// others of its own. An error completes the sentence `"x" is not …`.
+// Take sets the sampler and its settings. An error completes the sentence `"x" is not …`.
 func (s *Sampling) Take(spec samplers.Spec) error {
 	if !slices.Contains(Samplers(), spec.Name) {
 		return errors.New("one of " + strings.Join(samplerNames(), ", "))
@@ -366,7 +364,7 @@ func (o *Options) Validate() error {
 	return nil
 }
 
-// span writes a range; an end of 0 is none.
+// span writes a range; an end of 0 is left out.
 func span(low, high int) string {
 	switch {
 	case high == 0:

@@ -150,7 +150,7 @@ func TestTogetherLengths(t *testing.T) {
 	}
 }
 
-// TestTogetherRefused: what does not go with several texts is told in a line.
+// TestTogetherRefused: what does not go with several texts is reported in a line.
 func TestTogetherRefused(t *testing.T) {
 	f := open(t)
 	for _, test := range []struct {

@@ -73,3 +73,59 @@ func TestUnfinished(t *testing.T) {
 		})
 	}
 }
+
+// Whoever interrupts chains that know no energies waits for no more of them than come in a moment: what is rated is
+// listed, those rated before the end among it, and what is not is counted, or the error tells that nothing is.
+func TestUnfinishedRatings(t *testing.T) {
+	for _, c := range []struct {
+		name     string
+		steps    int
+		calls    int // of the model before the interruption
+		rated    int // states after the interruption, until the model stands still
+		earlier  bool
+		want     string
+		noResult bool
+	}{
+		{"some", 1 << 20, 40, 3, false, " of the last fills were not rated in time, and are missing", false},
+		{"none", 1 << 20, 40, 0, false, ", before a fill was rated", true},
+		{"while the draws are rated", 10, 13, 0, true, "these are the likeliest fills met by then", false},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			f, model := newFake(t)
+			model.bond = 1
+			ctx, cancel := context.WithCancel(t.Context())
+			calls, after := 0, 0
+			model.before = func(own context.Context) error {
+				if calls++; calls == c.calls {
+					cancel()
+				}
+				if ctx.Err() == nil || own.Err() != nil {
+					return own.Err()
+				}
+				if after++; after > c.rated {
+					<-own.Done()
+				}
+				return own.Err()
+			}
+			o := DefaultOptions()
+			o.Fill, o.Seed, o.Sampler, o.Steps, o.Chains = FillAny, 1, "gibbs", c.steps, 25
+			r, err := f.Fill(ctx, "the [MASK] sat [MASK] on [MASK] .", o, nil)
+			if !errors.Is(err, context.Canceled) || (r == nil) != c.noResult {
+				t.Fatalf("%d calls, result %v, error %v", calls, r != nil, err)
+			}
+			if r == nil {
+				if !strings.Contains(err.Error(), c.want) {
+					t.Errorf("error %q", err)
+				}
+				return
+			}
+			t.Log(calls, len(r.Fills), r.Stats.DistinctFills, r.Warnings)
+			if !strings.Contains(r.Warnings[0], c.want) {
+				t.Errorf("warnings %q", r.Warnings)
+			}
+			if rated := r.Stats.DistinctFills; (rated > c.rated) != c.earlier || rated == 0 {
+				t.Errorf("%d fills of %d states", rated, c.rated)
+			}
+		})
+	}
+}

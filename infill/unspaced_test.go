@@ -1,6 +1,8 @@
 package infill
 
 import (
+	"math"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -20,6 +22,20 @@ func TestUnspacedScripts(t *testing.T) {
 		if len(r.Fills) != 40 || !*r.Proven || strings.Contains(r.Fills[0].Text, " ") {
 			t.Errorf("%s: %d fills, proven %v, the first %q", template, len(r.Fills), *r.Proven, r.Fills[0].Text)
 		}
+	}
+	if f.lexicon, err = f.readLexicon(strings.NewReader("喜欢\n看\n良い\n苹果\n今日\n")); err != nil {
+		t.Fatal(err)
+	}
+	held, listed := 0.0, 0
+	o.Top = 3000
+	for _, fill := range fill(t, f, "我[MASK]苹果", o).Fills {
+		if slices.Contains([]string{"喜欢", "良い", "苹果", "今日"}, fill.Values[0]) && len(fill.TokenIDs) == 2 {
+			held += *fill.Probability
+			listed++
+		}
+	}
+	if listed < 2 || math.Abs(held/usualWords.Existing[0]-1) > 1e-5 {
+		t.Errorf("%d words of two pieces of a lexicon hold %v, want %v", listed, held, usualWords.Existing[0])
 	}
 	o.Words = map[int][]string{1: {"喜欢", "看", "良い"}}
 	r := fill(t, f, "我[MASK]苹果", o)

@@ -2,6 +2,8 @@ package infill
 
 import (
 	"slices"
+
+	"infill/samplers"
 )
 
 // A variable is what the chains move: a slot; several blanks of one name, which
@@ -11,7 +13,7 @@ type variable struct {
 	slots []int
 	// support is the token of each category, ascending, the same in all slots.
 	support []int
-	// words are, where not nil, the categories in its place, [categories][slots].
+	// words are, if not nil, the categories in its place, [categories][slots].
 	words [][]int
 	// find gives the words from the log-probabilities of the slots, where they have a
 	// pattern and are not known before; it is nil for other variables.
@@ -19,7 +21,7 @@ type variable struct {
 	// spell gives the pieces that a place of a word with a pattern may have beside the known
 	// ones; nil for other variables.
 	spell func(word []int, place int) []int
-	// listed tells that the user named what it takes: the support is then not narrowed to
+	// listed reports that the user named what it takes: the support is then not narrowed to
 	// the likely tokens, and probabilities are among what is listed.
 	listed bool
 }
@@ -83,4 +85,19 @@ func tied(slots int, ties [][]int) [][]int {
 		}
 	}
 	return groups
+}
+
+// agreeing are the pieces, ascending, that words have in a place where they agree with what is known of a word.
+func agreeing(words [][]int, known []int, place int) (pieces []int) {
+next:
+	for _, word := range words {
+		for i, piece := range known {
+			if piece != samplers.Open && piece != word[i] {
+				continue next
+			}
+		}
+		pieces = append(pieces, word[place])
+	}
+	slices.Sort(pieces)
+	return slices.Compact(pieces)
 }

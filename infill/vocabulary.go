@@ -125,7 +125,7 @@ func (v *vocabulary) candidate(text string, b tokenize.Blank, continuing map[str
 	return append(joined, ids[end:]...), nil
 }
 
-// wordOf is the word that the pieces of a blank make, "" where they are not one.
+// wordOf is the word that the pieces of a blank make, "" if they are not one.
 func (v *vocabulary) wordOf(ids []int) string {
 	text := ""
 	for i, id := range ids {
@@ -138,7 +138,7 @@ func (v *vocabulary) wordOf(ids []int) string {
 	return text
 }
 
-// cutSo tells whether the tokenizer cuts the word that the pieces make into them.
+// cutSo reports whether the tokenizer cuts the word that the pieces make into them.
 func (v *vocabulary) cutSo(b tokenize.Blank, ids []int) bool {
 	if len(ids) == 1 || b.TouchesLeft {
 		return true

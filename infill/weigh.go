@@ -119,7 +119,7 @@ func (r *run) weigh(ctx context.Context, observe func(Progress)) (*answer, error
 		}
 		a := r.weighed(draws, z, known)
 		a.missed, a.few, a.news = !done, all < drawnAtOnce, quiet < quietBatches
-		if cut && done {
+		if cut && !a.news { // which says so itself
 			a.warnings = append(a.warnings, fmt.Sprintf("the search for likely fills was cut short by the budget of "+
 				"%s, so that some may be missing: give more with --budget", o.Budget.text()))
 		}

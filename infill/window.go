@@ -178,7 +178,7 @@ func around(typed *tokenize.Template, count int, lengths [][2]int, tokens int) [
 	return span
 }
 
-// betweenWords tells whether white space is between two tokens, and betweenSentences
+// betweenWords reports whether white space is between two tokens, and betweenSentences
 // whether a sentence ends before it too.
 func betweenWords(_, between string) bool {
 	return strings.ContainsFunc(between, unicode.IsSpace)
@@ -202,7 +202,7 @@ func join(before, group *Result, end, top int) *Result {
 	joined.Fills = nil
 	type pair struct {
 		x, y *Fill
-		rank float64 // log-probability, or log-likelihood where there is none
+		rank float64 // log-probability, or log-likelihood if there is none
 	}
 	pairs := make([]pair, 0, len(a)*len(b))
 	for i := range a {
@@ -268,7 +268,7 @@ func join(before, group *Result, end, top int) *Result {
 }
 
 // times is the probability of two fills that are taken for independent, with its
-// standard error; nil where one has none.
+// standard error; nil if one has none.
 func times(x, y Fill) (p, standardError *float64) {
 	if x.Probability == nil || y.Probability == nil {
 		return nil, nil

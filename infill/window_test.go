@@ -135,7 +135,7 @@ func TestScoreWindows(t *testing.T) {
 	}
 }
 
-// Blanks that leave no room for a word in the window are told so, and not that there is none.
+// Blanks that leave no room for a word in the window are reported so, and not that there is none.
 func TestWindowOfBlanks(t *testing.T) {
 	f, _ := newFake(t)
 	o := DefaultOptions()

@@ -10,8 +10,8 @@ import (
 	"infill/lm/internal/ort"
 )
 
-// InFlight is how many texts a program that fills many should work at, at once:
-// the rows of more than that fill no calls better, and each costs memory (BenchmarkInFlight).
+// InFlight is how many texts a program should fill at once. More texts cost memory and do not fill the model's
+// calls better (BenchmarkInFlight).
 const InFlight = 64
 
 // engine runs the rows of all goroutines that use a model. Rows of one length and one number of queries share calls,
@@ -22,6 +22,9 @@ const InFlight = 64
 //
 // What a row gives does not depend on its neighbours: a row always runs at the
 // length of its bucket, alone or not (TestNeighbours).
+//
+// Gradients come in calls of the same queue, each of one caller: so their turns are those of rows, and no more of them
+// than workers are computed at once, whose memory is that of all layers.
 type engine struct {
 	m       *MaskedLM
 	workers int // calls at once
@@ -39,7 +42,7 @@ type engine struct {
 	calls, rows atomic.Int64
 }
 
-// group is the requests whose rows may share a call.
+// group is the requests whose rows may share a call; of gradients a single one.
 type group struct {
 	tokens, perRow int // tokens of the bucket
 	requests       []*request
@@ -55,9 +58,13 @@ type request struct {
 	batch  *batch
 	next   int // row
 	left   int // rows without a result
+	cost   int // of a row: its tokens, more often where it is differentiated
 	err    error
 	closed bool
 	done   chan struct{}
+	// gradient is, if not nil, what batch belongs to, for a call of session.
+	gradient *gradientBatch
+	session  *ort.Session
 }
 
 // caller is whose rows are counted together: who has had little goes before who has had much.
@@ -65,8 +72,8 @@ type caller struct{ tokens atomic.Int64 }
 
 type callerKey struct{}
 
-// OneCaller returns a context whose rows all count as those of one caller, so that a caller
-// who asks for many does not keep others waiting. Without it each call of a model is one.
+// OneCaller returns a context whose rows all count for one caller, so that a caller with many rows does not keep
+// others waiting. Without it, each call of a model counts as a caller.
 func OneCaller(ctx context.Context) context.Context {
 	if ctx.Value(callerKey{}) != nil {
 		return ctx
@@ -74,14 +81,16 @@ func OneCaller(ctx context.Context) context.Context {
 	return context.WithValue(ctx, callerKey{}, &caller{})
 }
 
-// light tells whether a caller has had little, as those who fill a blank or two have.
-func (c *caller) light() bool { return c.tokens.Load() < long }
+// light reports whether a request is little with what its caller has had, as those are that fill a blank or two.
+func (r *request) light() bool {
+	return int(r.caller.tokens.Load())+(r.batch.rows()-r.next)*r.cost <= long
+}
 
-// lightTokens is the tokens of a group's rows whose callers have had little.
+// lightTokens is the tokens of a group's rows that are little.
 func (g *group) lightTokens() (tokens int) {
 	for _, r := range g.requests {
-		if r.caller.light() {
-			tokens += (r.batch.rows() - r.next) * g.tokens
+		if r.light() {
+			tokens += (r.batch.rows() - r.next) * r.cost
 		}
 	}
 	return tokens
@@ -101,6 +110,9 @@ const enough, long = 192, 1024
 // back with the next slot or length: not more than twice as long as theirs, or than this part
 // of the longest, which takes hardly longer than a row.
 const calmCalls, shortest = 8, 64
+
+// back is what a row costs that is differentiated, in rows that are not. Calls of so many fewer take no longer a row.
+const back = 3
 
 // patience is how many calls a group may be passed over for a fuller one.
 const patience = 4
@@ -127,19 +139,23 @@ func (m *MaskedLM) bucket(tokens int) int {
 // of the graph, or after a call that others share.
 func (m *MaskedLM) run(ctx context.Context, b *batch) error {
 	b.prepare(m.Vocabulary())
-	if b.rows() == 0 {
+	return m.engine.await(&request{ctx: ctx, batch: b})
+}
+
+// await has a request's rows run.
+func (e *engine) await(r *request) error {
+	ctx := r.ctx
+	if r.caller, _ = ctx.Value(callerKey{}).(*caller); r.caller == nil {
+		r.caller = &caller{}
+	}
+	if r.left, r.done = r.batch.rows(), make(chan struct{}); r.left == 0 {
 		return nil
 	}
-	from, _ := ctx.Value(callerKey{}).(*caller)
-	if from == nil {
-		from = &caller{}
-	}
-	r := &request{ctx: ctx, caller: from, batch: b, left: b.rows(), done: make(chan struct{})}
-	m.engine.submit(r)
+	e.submit(r)
 	select {
 	case <-r.done:
 	case <-ctx.Done():
-		if m.engine.abandon(r) {
+		if e.abandon(r) {
 			return ctx.Err()
 		}
 		<-r.done
@@ -150,13 +166,19 @@ func (m *MaskedLM) run(ctx context.Context, b *batch) error {
 func (e *engine) submit(r *request) {
 	e.lock.Lock()
 	defer e.lock.Unlock()
-	tokens := e.m.bucket(r.batch.tokens)
-	at := slices.IndexFunc(e.groups, func(g *group) bool { return g.tokens == tokens && g.perRow == r.batch.perRow })
+	g := &group{tokens: e.m.bucket(r.batch.tokens), perRow: r.batch.perRow}
+	if r.cost = g.tokens; r.gradient != nil {
+		g.tokens, r.cost = r.batch.tokens, back*r.batch.tokens
+	}
+	at := slices.IndexFunc(e.groups, func(other *group) bool {
+		return r.gradient == nil && other.requests[0].gradient == nil && other.tokens == g.tokens &&
+			other.perRow == g.perRow
+	})
 	if at < 0 {
 		at = len(e.groups)
-		e.groups = append(e.groups, &group{tokens: tokens, perRow: r.batch.perRow})
+		e.groups = append(e.groups, g)
 	}
-	g := e.groups[at]
+	g = e.groups[at]
 	g.requests = append(g.requests, r)
 	g.waiting += r.left
 	if e.running < e.workers && e.begins(g, e.running) {
@@ -165,7 +187,7 @@ func (e *engine) submit(r *request) {
 	}
 }
 
-// begins tells whether a group's rows are given a call while others run.
+// begins reports whether a group's rows are given a call while others run.
 func (e *engine) begins(g *group, others int) bool {
 	if others > 0 && e.calm > 0 {
 		return g.lightTokens() > 0
@@ -175,7 +197,8 @@ func (e *engine) begins(g *group, others int) bool {
 
 // ready is the tokens of a group's next call.
 func (e *engine) ready(g *group) int {
-	return min(g.waiting, e.m.chunk.rows(g.tokens, g.perRow)) * g.tokens
+	cost := g.requests[0].cost
+	return min(g.waiting, e.m.chunk.rows(cost, g.perRow)) * cost
 }
 
 // abandon takes back the rows of a request whose caller leaves. It is false
@@ -230,15 +253,15 @@ func (e *engine) work() {
 			e.spare = append(e.spare, c)
 			return
 		}
-		rows := 0
+		cost := 0
 		for _, p := range parts {
-			rows += p.to - p.from
+			cost += (p.to - p.from) * p.cost
 		}
-		e.tokens += rows * tokens
+		e.tokens += cost
 		e.lock.Unlock()
 		err := e.call(c, parts, tokens)
 		e.lock.Lock()
-		e.tokens -= rows * tokens
+		e.tokens -= cost
 		for _, p := range parts {
 			p.left -= p.to - p.from
 			if err != nil {
@@ -270,34 +293,37 @@ func (e *engine) take() (parts []part, tokens int) {
 	}
 	best.passed = 0
 	slices.SortStableFunc(best.requests, func(a, b *request) int {
-		if a.caller.light() == b.caller.light() {
+		if a.light() == b.light() {
 			return 0
-		} else if a.caller.light() {
+		} else if a.light() {
 			return -1
 		}
 		return 1
 	})
-	room := e.m.chunk.rows(best.tokens, best.perRow)
-	light := best.lightTokens()
+	light, cost := best.lightTokens(), best.requests[0].cost
+	room := e.m.chunk.rows(cost, best.perRow)
 	switch mixed := slices.ContainsFunc(e.groups,
-		func(g *group) bool { return g.lightTokens() < g.waiting*g.tokens }); {
+		func(g *group) bool { return g.lightTokens() < g.waiting*g.requests[0].cost }); {
 	case light > 0 && mixed:
-		room = min(room, light/best.tokens)
-		e.calm, e.lately = calmCalls, room*best.tokens
+		room = min(room, light/cost)
+		e.calm, e.lately = calmCalls, room*cost
 	case e.calm > 0:
-		room = min(room, max(1, max(2*e.lately, e.m.chunk.tokens/shortest)/best.tokens))
+		room = min(room, max(1, max(2*e.lately, e.m.chunk.tokens/shortest)/cost))
 		e.calm--
 	}
 	e.turn = light > 0
 	for room > 0 && len(best.requests) > 0 {
 		r := best.requests[0]
 		n := min(room, r.batch.rows()-r.next)
+		if r.gradient != nil {
+			n = r.gradient.whole(n, r.next, e.m.chunk)
+		}
 		parts = append(parts, part{r, r.next, r.next + n})
 		r.next += n
 		room -= n
 		best.waiting -= n
 		best.requests = best.requests[1:]
-		r.caller.tokens.Add(int64(n * best.tokens))
+		r.caller.tokens.Add(int64(n * cost))
 		if r.next < r.batch.rows() { // the others of its group come first
 			best.requests = append(best.requests, r)
 			break
@@ -309,7 +335,7 @@ func (e *engine) take() (parts []part, tokens int) {
 	return parts, best.tokens
 }
 
-// before tells whether a group has a call before another.
+// before reports whether a group has a call before another.
 func (e *engine) before(g, other *group) bool {
 	if light := g.lightTokens() > 0; light != (other.lightTokens() > 0) {
 		return light != e.turn
@@ -322,6 +348,9 @@ type sharedCall struct {
 	ids, queries, targets, candidates, chosen, lengths []int64
 	target, candidate, vocabulary                      []float32
 	rows, perRow, width                                int
+
+	at, wanted []int64   // of gradients
+	bySlot     []float32 // [slots × chains × slotWidth]
 }
 
 // gather makes inputs of parts of one bucket.
@@ -377,6 +406,9 @@ func (c *sharedCall) tensors(tokens, vocabulary int, target, candidate, all []fl
 func (e *engine) call(c *sharedCall, parts []part, tokens int) error {
 	ctx, stop := mergedContext(parts)
 	defer stop()
+	if r := parts[0]; r.gradient != nil {
+		return e.m.runChains(ctx, c, r.gradient, r.session, r.from/r.gradient.terms, r.to/r.gradient.terms)
+	}
 	session, err := e.m.conditionals.get(ctx, e.m)
 	if err != nil {
 		return err
@@ -459,7 +491,7 @@ func mergedContext(parts []part) (context.Context, func()) {
 	}
 }
 
-// Calls tells how often the session was called for rows of texts, and how many rows these calls had.
+// Calls returns how often the session was called for rows of texts, and how many rows these calls had.
 func (m *MaskedLM) Calls() (calls, rows int64) {
 	return m.engine.calls.Load(), m.engine.rows.Load()
 }

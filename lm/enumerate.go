@@ -118,7 +118,7 @@ func (t *target) Enumerate(ctx context.Context, energy []float64, progress func(
 }
 
 // known writes what an enumeration knows that ends in row first of the term last, which sees the slots seen: U by those
-// parts that are whole for every fill; where there is none, by the first for the fills for which it is; NaN for all
+// parts that are whole for every fill; if there is none, by the first for the fills for which it is; NaN for all
 // others.
 func (t *target) known(parts [][]float64, energy []float64, strides []int, last int, seen []int, first int) {
 	rest := make([]int, len(parts)) // terms of each part that have not ended

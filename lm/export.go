@@ -18,9 +18,9 @@ import (
 // Export writes a model as plain ONNX files into dir, which must not exist or be empty: conditionals.onnx, energy.onnx
 // and gradient.onnx (see package graphs), the model's own files, of which the graphs read their weights, and a
 // README.md that documents inputs and outputs. So dir is a bundle too, and can be opened and imported as the model that
-// it is. mask is [MASK]'s token id. All of dir appears in one step, or nothing does. For an imported model that cannot
-// be differentiated, everything but gradient.onnx is written, and the note says why.
-func Export(ctx context.Context, b *models.Bundle, mask int, dir string) (note string, err error) {
+// it is. mask and separator are the token ids of [MASK] and [SEP]. All of dir appears in one step, or nothing does. For
+// an imported model that cannot be differentiated, everything but gradient.onnx is written, and the note says why.
+func Export(ctx context.Context, b *models.Bundle, mask, separator int, dir string) (note string, err error) {
 	if mask <= 0 || mask >= b.Config.VocabularySize {
 		return "", fmt.Errorf("export %s: [MASK] has id %d, outside the model's vocabulary of %d", b.Name, mask,
 			b.Config.VocabularySize)
@@ -47,7 +47,7 @@ func Export(ctx context.Context, b *models.Bundle, mask int, dir string) (note s
 			err = errors.Join(err, os.RemoveAll(partial))
 		}
 	}()
-	if note, err = exportInto(ctx, b, mask, partial); err != nil {
+	if note, err = exportInto(ctx, b, mask, separator, partial); err != nil {
 		return "", fmt.Errorf("export %s: %w", b.Name, err)
 	}
 	if err := os.Chmod(partial, 0o755); err != nil {
@@ -60,16 +60,16 @@ func Export(ctx context.Context, b *models.Bundle, mask int, dir string) (note s
 }
 
 // exportInto writes the files, and tells why there is no gradient.
-func exportInto(ctx context.Context, b *models.Bundle, mask int, dir string) (note string, err error) {
+func exportInto(ctx context.Context, b *models.Bundle, mask, separator int, dir string) (note string, err error) {
 	var readme strings.Builder
-	readme.WriteString(exportHead(b, mask))
+	readme.WriteString(exportHead(b, mask, separator))
 	type write = func(name string, m graphs.Model) (*onnx.Graph, error)
 	masked := func(w func(string, graphs.Model, int) (*onnx.Graph, error)) write {
 		return func(name string, m graphs.Model) (*onnx.Graph, error) { return w(name, m, mask) }
 	}
 	for _, e := range []struct {
 		file, about string
-		of          func(*models.Bundle, write) (*onnx.Graph, error)
+		of          func(*models.Bundle, int, write) (*onnx.Graph, error)
 		write       write
 	}{
 		{"conditionals.onnx", "log-probabilities of tokens at queried positions", graphOf, graphs.Conditionals},
@@ -79,7 +79,7 @@ func exportInto(ctx context.Context, b *models.Bundle, mask int, dir string) (no
 		if err := ctx.Err(); err != nil {
 			return "", err
 		}
-		graph, err := e.of(b, e.write)
+		graph, err := e.of(b, separator, e.write)
 		var none *noGradientError
 		if errors.As(err, &none) {
 			note = fmt.Sprintf("there is no %s: %v", e.file, none.reason)
@@ -120,7 +120,7 @@ func writeSynced(path string, content []byte) error {
 	return errors.Join(err, file.Sync(), file.Close())
 }
 
-func exportHead(b *models.Bundle, mask int) string {
+func exportHead(b *models.Bundle, mask, separator int) string {
 	var s strings.Builder
 	fmt.Fprintf(&s, "# %s as ONNX graphs\n\n", b.Name)
 	fmt.Fprintf(&s, "%s. Bundle SHA-256 `%s`. Vocabulary of %d tokens, texts of at most %d tokens, special tokens "+
@@ -132,7 +132,11 @@ is a model for infill too (infill -m DIR, infill models import DIR).
 
 All texts of a call are equally long, token ids without padding; positions count from 0. Logarithms are natural (nats), probabilities
 over the whole vocabulary. The mask token has the id ` + strconv.Itoa(mask) + `.
-
+`)
+	if b.Config.Segments > 1 {
+		fmt.Fprintf(&s, "Tokens behind the first separator, %d, are of the second segment.\n", separator)
+	}
+	s.WriteString(`
 For a text with slots at positions s_1 ... s_m that are filled with tokens θ, the energy is the pseudo-log-likelihood, larger for likelier fills:
 
     U(θ) = Σ_i log f(θ_i | the text with slot i masked and every other slot filled)

@@ -23,7 +23,7 @@ func exportTiny(t *testing.T) (*models.Bundle, string) {
 	t.Helper()
 	bundle := berttest.Write(t, t.TempDir(), berttest.Shape{Layers: 2, Spread: 0.3})
 	dir := filepath.Join(t.TempDir(), "exported")
-	if _, err := lm.Export(t.Context(), bundle, berttest.MaskID, dir); err != nil {
+	if _, err := lm.Export(t.Context(), bundle, berttest.MaskID, 3, dir); err != nil {
 		t.Fatal(err)
 	}
 	return bundle, dir
@@ -80,7 +80,7 @@ func exportedRun(t *testing.T, r *ort.Runtime, dir, file string, inputs, outputs
 // model's own target, and the graph of conditionals against the energies.
 func testExported(t *testing.T, bundle *models.Bundle, mask int, template, slots []int, states []int) {
 	dir := filepath.Join(t.TempDir(), "exported")
-	if _, err := lm.Export(t.Context(), bundle, mask, dir); err != nil {
+	if _, err := lm.Export(t.Context(), bundle, mask, 3, dir); err != nil {
 		t.Fatal(err)
 	}
 	m := openBundle(t, bundle, mask)
@@ -251,21 +251,21 @@ func TestExportRefuses(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(full, "mine"), nil, 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := lm.Export(t.Context(), bundle, berttest.MaskID, full); err == nil ||
+	if _, err := lm.Export(t.Context(), bundle, berttest.MaskID, 3, full); err == nil ||
 		!strings.Contains(err.Error(), "is not empty") {
 		t.Errorf("into a folder with files: %v", err)
 	}
 	cancelled, cancel := context.WithCancel(t.Context())
 	cancel()
 	parent := t.TempDir()
-	if _, err := lm.Export(cancelled, bundle, berttest.MaskID, filepath.Join(parent, "exported")); err == nil {
+	if _, err := lm.Export(cancelled, bundle, berttest.MaskID, 3, filepath.Join(parent, "exported")); err == nil {
 		t.Error("no error when cancelled")
 	}
 	if left, err := os.ReadDir(parent); err != nil || len(left) != 0 {
 		t.Errorf("left behind: %v, %v", left, err)
 	}
 	// An empty folder is taken.
-	if _, err := lm.Export(t.Context(), bundle, berttest.MaskID, parent); err != nil {
+	if _, err := lm.Export(t.Context(), bundle, berttest.MaskID, 3, parent); err != nil {
 		t.Error(err)
 	}
 }
@@ -274,7 +274,7 @@ func TestExportRefuses(t *testing.T) {
 func TestExportInLittleRoom(t *testing.T) {
 	bundle, parent := berttest.Write(t, t.TempDir(), berttest.Shape{}), t.TempDir()
 	err := modelstest.InLittleRoom(t, 1024, parent, func(parent string) error {
-		_, err := lm.Export(t.Context(), bundle, berttest.MaskID, filepath.Join(parent, "exported"))
+		_, err := lm.Export(t.Context(), bundle, berttest.MaskID, 3, filepath.Join(parent, "exported"))
 		return err
 	})
 	if !strings.Contains(err.Error(), "exported.partial") || strings.Contains(err.Error(), "\n") {

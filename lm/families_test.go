@@ -18,7 +18,7 @@ import (
 	"infill/tokenize"
 )
 
-var update = flag.Bool("update", false, "write the tables of ../docs anew")
+var update = flag.Bool("update", false, "write the tables of ../docs again")
 
 // Every family on onnxruntime, in single precision, against its reference
 // implementation in double precision: conditionals, energy and gradient.

@@ -11,12 +11,14 @@ import (
 	"infill/models"
 )
 
-// graphOf writes a graph of a bundle's model.
-func graphOf(b *models.Bundle, write func(name string, m graphs.Model) (*onnx.Graph, error)) (*onnx.Graph, error) {
+// graphOf writes a graph of a bundle's model, in which a separator ends the first text of a pair.
+func graphOf(
+	b *models.Bundle, separator int, write func(name string, m graphs.Model) (*onnx.Graph, error),
+) (*onnx.Graph, error) {
 	if b.Graph == "" {
-		return write(b.Name, bert.Model{Bundle: b})
+		return write(b.Name, bert.Model{Bundle: b, Separator: separator})
 	}
-	m, err := imported.Open(b)
+	m, err := imported.Open(b, separator)
 	if err != nil {
 		return nil, err
 	}
@@ -28,21 +30,23 @@ func checkFinite(b *models.Bundle) error {
 	if b.Graph == "" || b.Manifest.FiniteWeights {
 		return nil
 	}
-	m, err := imported.Open(b)
+	m, err := imported.Open(b, 0)
 	if err != nil {
 		return err
 	}
 	return m.CheckFinite(filepath.Split(b.Graph))
 }
 
-// padded tells whether rows of the bundle's model may be padded.
+// padded reports whether rows of the bundle's model may be padded.
 func padded(b *models.Bundle) bool { return b.Graph == "" && bert.Model{Bundle: b}.Padded() }
 
 // gradientOf is [graphOf] for graphs with a backward pass.
-func gradientOf(b *models.Bundle, write func(name string, m graphs.Model) (*onnx.Graph, error)) (*onnx.Graph, error) {
-	g, err := graphOf(b, write)
+func gradientOf(
+	b *models.Bundle, separator int, write func(name string, m graphs.Model) (*onnx.Graph, error),
+) (*onnx.Graph, error) {
+	g, err := graphOf(b, separator, write)
 	if err != nil && b.Graph != "" && !b.Config.Imported.Gradient {
-		err = &noGradientError{b.Name, err} // what the import told already
+		err = &noGradientError{b.Name, err} // what the import has said already
 	}
 	return g, err
 }

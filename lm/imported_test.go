@@ -127,7 +127,7 @@ func TestImportedWithoutGradient(t *testing.T) {
 		t.Errorf("distances: %v", err)
 	}
 	exported := filepath.Join(t.TempDir(), "exported")
-	if note, err := lm.Export(t.Context(), bundle, 4, exported); err != nil ||
+	if note, err := lm.Export(t.Context(), bundle, 4, 3, exported); err != nil ||
 		!strings.Contains(note, "there is no gradient.onnx: ") || !strings.Contains(note, "Elu") {
 		t.Errorf("export: %q, %v", note, err)
 	}
@@ -205,7 +205,7 @@ func TestImportedUnfitWeights(t *testing.T) {
 	if err := good.CopyTo(dir); err != nil {
 		t.Fatal(err)
 	}
-	// The manifest of a folder may come from anyone: it is made anew, and what it says of the weights is not believed.
+	// The manifest of a folder may come from anyone: it is made again, and what it says of the weights is not believed.
 	if err := os.Remove(filepath.Join(dir, "manifest.json")); err != nil {
 		t.Fatal(err)
 	}
@@ -229,6 +229,56 @@ func TestImportedUnfitWeights(t *testing.T) {
 		if err == nil || !strings.HasPrefix(err.Error(), data+": constant ") ||
 			!strings.Contains(err.Error(), ": element 2 is NaN: ") {
 			t.Errorf("error %v", err)
+		}
+	}
+}
+
+// TestImportedSegments: the ids of segments that reach a graph are those of the exporter's configuration. The graph's
+// logit of token v is v times the segment.
+func TestImportedSegments(t *testing.T) {
+	g := onnx.New("segments")
+	rows, tokens := onnx.Symbol("batch"), onnx.Symbol("sequence")
+	g.Input("input_ids", onnx.Int64, rows, tokens)
+	segments := g.Input("token_type_ids", onnx.Int64, rows, tokens)
+	g.Output("logits", g.Mul(g.Cast(g.Reshape(segments, rows, tokens, onnx.Fixed(1)), onnx.Float),
+		g.Cast(g.Range(onnx.Fixed(64)), onnx.Float)))
+	content, err := g.Encode()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for config, want := range map[string][]float64{
+		`{"model_type": "bert", "type_vocab_size": 2}`:    {0, 0, 0, 0, 1, 1, 1},
+		`{"model_type": "bert", "type_vocab_size": 1}`:    {0, 0, 0, 0, 0, 0, 0},
+		`{"model_type": "roberta", "type_vocab_size": 2}`: {0, 0, 0, 0, 0, 0, 0},
+		`{}`: {0, 0, 0, 0, 0, 0, 0},
+	} {
+		dir := t.TempDir()
+		if err := errors.Join(os.CopyFS(dir, os.DirFS(filepath.Join(exportFixtures, "tokenizer"))),
+			os.WriteFile(filepath.Join(dir, "config.json"), []byte(config), 0o600),
+			os.WriteFile(filepath.Join(dir, "model.onnx"), content, 0o600)); err != nil {
+			t.Fatal(err)
+		}
+		bundle, err := lm.Import(t.Context(), &models.Store{Dir: t.TempDir()}, filepath.Join(dir, "model.onnx"),
+			"segments", dir, 24)
+		if err != nil {
+			t.Fatal(err)
+		}
+		m, err := lm.Open(t.Context(), bundle, lm.Options{Device: "cpu", MaskID: 4, SeparatorID: 3})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for position, segment := range want {
+			row := lm.Row{IDs: []int{2, 6, 7, 3, 4, 8, 3}, Position: position}
+			logp, err := m.LogProbabilities(t.Context(), []lm.Row{row})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if d := float64(logp[0][63] - logp[0][0]); math.Abs(d-63*segment) > 1e-4 {
+				t.Errorf("%s: token %d is of segment %v, want %v", config, position, d/63, segment)
+			}
+		}
+		if err := m.Close(); err != nil {
+			t.Error(err)
 		}
 	}
 }

@@ -44,7 +44,7 @@ func (k *kept) open(l *lazySession, m *MaskedLM) *ort.Session {
 		ort.SessionOptions{ExternalDir: k.dir, Inputs: l.inputs, Outputs: l.outputs, NoPrepacking: m.mapped(),
 			Optimised: true})
 	if err != nil {
-		return nil // made anew, which tells what is wrong
+		return nil // made again, which tells what is wrong
 	}
 	return s
 }
@@ -77,7 +77,7 @@ func (k *kept) save(m *MaskedLM, graph []byte, o ort.SessionOptions) (*ort.Sessi
 		return s, nil // no weight is large enough to lie outside the graph
 	}
 	if optimised, err := os.ReadFile(saving.SaveTo); err == nil {
-		_ = k.place(weights, optimised, sum) // what is half placed is not sound, and made anew
+		_ = k.place(weights, optimised, sum) // what is half placed is not sound, and made again
 	}
 	return s, nil
 }

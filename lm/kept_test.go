@@ -14,7 +14,7 @@ import (
 	"infill/models"
 )
 
-// The graph that onnxruntime has optimised is kept, gives the same numbers bit for bit, and is made anew when it is
+// The graph that onnxruntime has optimised is kept, gives the same numbers bit for bit, and is made again when it is
 // damaged. Where it cannot be kept, the model runs all the same.
 func TestKeptGraph(t *testing.T) {
 	root := ownCache(t)
@@ -70,7 +70,7 @@ func TestKeptGraph(t *testing.T) {
 		}
 		same("with a damaged " + name)
 	}
-	// What is made anew removes what nobody used for a month, and nothing else.
+	// What is made again removes what nobody used for a month, and nothing else.
 	old, young := filepath.Join(root, "precision", "0123456789abcdef-int8-2"),
 		filepath.Join(root, "precision", "fedcba9876543210-int8-2")
 	for dir, days := range map[string]int{old: 31, young: 29} {
@@ -88,7 +88,7 @@ func TestKeptGraph(t *testing.T) {
 	if _, err := os.Stat(kept); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("%s: %v", kept, err)
 	}
-	same("made anew")
+	same("made again")
 	if _, err := os.Stat(old); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("%s: %v", old, err)
 	}

@@ -11,12 +11,12 @@ import (
 	"infill/models"
 )
 
-// Library is what a place has for running models: an onnxruntime library that serves, or what was found instead of one.
+// Library describes a place where an onnxruntime library may be: a usable library, or what was found instead.
 type Library library.Library
 
-// LocateLibrary is the path of the library for a device (see [Options]). The CPU's is fetched where there is none;
-// progress takes what that tells the user, nil: nothing. A process can load only one library: what it runs already
-// stays.
+// LocateLibrary returns the path of the library for a device (see Options). It fetches the CPU's library if
+// there is none, and writes the progress to progress if that is not nil. A process can load only one library: if
+// it has one, that stays.
 func LocateLibrary(ctx context.Context, device string, progress io.Writer) (string, error) {
 	return ort.Locate(ctx, device, progress)
 }
@@ -27,16 +27,16 @@ func FindLibrary(ctx context.Context) (Library, error) {
 	return Library(found), err
 }
 
-// EnsureLibrary finds a library, for the device "cpu", "cuda" or "openvino", or fetches one. It fetches nothing where
-// INFILL_ONNXRUNTIME names one, good or bad.
+// EnsureLibrary finds a library for the device "cpu", "cuda" or "openvino", or fetches one. If
+// INFILL_ONNXRUNTIME names a library, it never fetches.
 func EnsureLibrary(ctx context.Context, device string, progress io.Writer) (Library, error) {
 	found, err := library.Ensure(ctx,
 		library.Options{CUDA: device == "cuda", OpenVINO: device == openVINO, Progress: progress})
 	return Library(found), err
 }
 
-// SurveyLibraries looks at every place, also behind the first that serves, and verifies the cached files whole. Where
-// no library serves, that is the zero Library, and mend says in one line how to get one.
+// SurveyLibraries looks at every place, also after the first usable library, and verifies the cached files
+// completely. If no library is usable, serves is the zero Library, and mend says in one line how to get one.
 func SurveyLibraries(ctx context.Context) (places []Library, serves Library, mend string, err error) {
 	looked, found, mend, err := library.Survey(ctx, library.Options{})
 	for _, l := range looked {
@@ -45,7 +45,7 @@ func SurveyLibraries(ctx context.Context) (places []Library, serves Library, men
 	return places, Library(found), mend, err
 }
 
-// CUDADevice is the GPU that the library runs on, "cuda:N"; the error says why it runs on none.
+// CUDADevice returns the GPU that the library can use, "cuda:N"; the error says why there is none.
 func (l Library) CUDADevice(ctx context.Context) (string, error) {
 	r, err := ort.Open(ctx, ort.Options{LibraryPath: l.Path, Device: "cuda"})
 	if err != nil {
@@ -54,11 +54,11 @@ func (l Library) CUDADevice(ctx context.Context) (string, error) {
 	return r.Device(), r.Close()
 }
 
-// OpenVINOVersion is the OpenVINO that EnsureLibrary brings for the device "openvino".
+// OpenVINOVersion is the version of OpenVINO that EnsureLibrary fetches for the device "openvino".
 const OpenVINOVersion = library.OpenVINOVersion
 
-// OpenVINO is the library with OpenVINO that lies in the cache folder; Found is false where there is none. The device
-// "auto" takes it where faster, a measured ratio of rates, is well above 1; 0 is not measured.
+// OpenVINO returns the library with OpenVINO in the cache folder; Found is false if there is none. The device
+// "auto" takes it if faster, a measured ratio of rates, is well above 1; 0 means not measured.
 func OpenVINO(ctx context.Context) (found Library, faster float64, taken bool) {
 	l, err := library.Find(ctx, library.Options{OpenVINO: true})
 	if err != nil {
@@ -70,8 +70,9 @@ func OpenVINO(ctx context.Context) (found Library, faster float64, taken bool) {
 	return Library(l), faster, library.OpenVINOFaster(l.Path)
 }
 
-// MeasureOpenVINO compares energies on OpenVINO with onnxruntime's own kernels, in single precision, alternating for
-// some seconds, and keeps the result beside the library: the device "auto" goes by it. It gives rows a second on each.
+// MeasureOpenVINO compares the speed of energies on OpenVINO and on onnxruntime's own kernels, in single
+// precision, for some seconds in turn. It returns rows a second of each, and stores the result for the device
+// "auto".
 func (l Library) MeasureOpenVINO(ctx context.Context, bundle *models.Bundle,
 	mask int) (openvino, cpu float64, err error) {
 	const slots, tokens, chains, rounds = 4, 24, 25, 5

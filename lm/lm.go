@@ -19,24 +19,26 @@ import (
 	"infill/models"
 )
 
-// Options say where and how a model runs. The zero value finds or fetches the
-// onnxruntime library and takes the best device there is.
+// Options say where and how a model runs. The zero value finds or fetches the onnxruntime library and takes the
+// best available device.
 type Options struct {
-	Device    string    // "auto" (default), "cpu", "cuda" or "cuda:N"
-	Threads   int       // on the CPU, at most [MaxThreads]; 0 takes all cores
-	MaskID    int       // [MASK]'s token id, from the bundle's tokenizer; required
-	Precision Precision // FP32 when empty
-	// Library is the path of the onnxruntime shared library; empty: that of the
-	// device is found, or the CPU's is fetched.
+	Device  string // "auto" (default), "cpu", "cuda" or "cuda:N"
+	Threads int    // on the CPU, at most [MaxThreads]; 0 takes all cores
+	MaskID  int    // [MASK]'s token id, from the bundle's tokenizer; required
+	// SeparatorID is the token id of [SEP], which ends the first text of a pair; 0: all tokens are of one segment.
+	SeparatorID int
+	Precision   Precision // FP32 when empty
+	// Library is the path of the onnxruntime shared library; if empty, the device's library is found, or the
+	// CPU's is fetched.
 	Library string
-	// Progress hears of the fetching; nil: nothing.
+	// Progress is where the progress of a download is written; nil writes nothing.
 	Progress io.Writer
-	// Tell, when not nil, hears in one line for each session, when it is closed, which of its nodes ran where. On the
-	// CPU by onnxruntime itself there is nothing to tell.
+	// Tell, if not nil, gets a line when a session closes: which of its nodes ran where. On onnxruntime's own
+	// CPU provider there is no line.
 	Tell func(line string)
 }
 
-// MaskedLM is a masked language model, ready to run. It serves many goroutines at once.
+// MaskedLM is a masked language model, ready to run. Many goroutines may use it at once.
 type MaskedLM struct {
 	bundle       *models.Bundle
 	runtime      *ort.Runtime
@@ -52,8 +54,8 @@ type MaskedLM struct {
 	wordEmbeddings func() ([]float32, error)
 }
 
-// Open prepares a model. Its sessions, which hold the weights in memory, are made when they are first needed: one for
-// log-probabilities, another for gradients.
+// Open prepares a model. Its sessions, which hold the weights in memory, are made at the first use: one for
+// log-probabilities, one for gradients.
 func Open(ctx context.Context, bundle *models.Bundle, o Options) (*MaskedLM, error) {
 	if o.MaskID <= 0 || o.MaskID >= bundle.Config.VocabularySize {
 		return nil, fmt.Errorf("[MASK] has id %d, outside the model's vocabulary of %d", o.MaskID,
@@ -95,11 +97,13 @@ func Open(ctx context.Context, bundle *models.Bundle, o Options) (*MaskedLM, err
 	m.padded = padded(bundle)
 	m.conditionals.build = func(b *models.Bundle) (*onnx.Graph, error) {
 		if m.padded {
-			return graphOf(b, graphs.PaddedConditionals)
+			return graphOf(b, o.SeparatorID, graphs.PaddedConditionals)
 		}
-		return graphOf(b, graphs.Conditionals)
+		return graphOf(b, o.SeparatorID, graphs.Conditionals)
 	}
-	m.gradient.build = func(b *models.Bundle) (*onnx.Graph, error) { return gradientOf(b, graphs.Gradient) }
+	m.gradient.build = func(b *models.Bundle) (*onnx.Graph, error) {
+		return gradientOf(b, o.SeparatorID, graphs.Gradient)
+	}
 	m.conditionals.inputs = []string{graphs.InputIDs, graphs.InputQueries, graphs.InputTargets, graphs.InputCandidates,
 		graphs.InputChosen}
 	m.conditionals.outputs = []string{graphs.OutputTarget, graphs.OutputCandidates, graphs.OutputVocabulary}
@@ -116,15 +120,15 @@ func Open(ctx context.Context, bundle *models.Bundle, o Options) (*MaskedLM, err
 // MaxThreads is the most threads of a model call: four times the processors.
 func MaxThreads() int { return ort.MaxThreads() }
 
-// Close releases the sessions; running calls are waited for.
+// Close waits for running calls and releases the sessions.
 func (m *MaskedLM) Close() error {
 	return errors.Join(m.conditionals.close(), m.gradient.close(), m.runtime.Close())
 }
 
-// Bundle is the model's bundle.
+// Bundle returns the model's bundle.
 func (m *MaskedLM) Bundle() *models.Bundle { return m.bundle }
 
-// Description says which model runs, and with what.
+// Description says which model runs, where, and how.
 type Description struct {
 	Name      string // of the bundle
 	SHA256    string // of the bundle, 64 hexadecimal digits
@@ -133,11 +137,11 @@ type Description struct {
 	Note      string // why "auto" took the CPU; empty when it did not, or was not asked
 	Threads   int    // that one model call uses on the CPU
 	Precision Precision
-	// Joint is what was fitted to the model on held-out text; its zero value is nothing.
+	// Joint is what was fitted to the model on held-out text; the zero value if nothing was.
 	Joint models.Joint
 }
 
-// Description tells what runs.
+// Description returns what runs.
 func (m *MaskedLM) Description() Description {
 	d := Description{Name: m.bundle.Name, SHA256: m.bundle.SHA256, Runtime: m.runtime.Version(),
 		Device: m.runtime.Device(),
@@ -148,13 +152,13 @@ func (m *MaskedLM) Description() Description {
 	return d
 }
 
-// Positions is the longest text that the model takes, in tokens, [CLS] and [SEP] included.
+// Positions returns the longest text that the model takes, in tokens, [CLS] and [SEP] included.
 func (m *MaskedLM) Positions() int { return m.bundle.Config.MaxPositions }
 
-// Vocabulary is the number of tokens that the model scores.
+// Vocabulary returns the number of tokens that the model scores.
 func (m *MaskedLM) Vocabulary() int { return m.bundle.Config.VocabularySize }
 
-// MaskID is [MASK]'s token id.
+// MaskID returns [MASK]'s token id.
 func (m *MaskedLM) MaskID() int { return m.mask }
 
 // check refuses ids that the model has no embedding for.
@@ -195,7 +199,7 @@ type lazySession struct {
 	closed  bool
 }
 
-// get makes the session where there is none. Once ctx ends, one that is being made is left behind: a later get takes
+// get makes the session if there is none. Once ctx ends, one that is being made is left behind: a later get takes
 // it, and close has it closed when it is done.
 func (l *lazySession) get(ctx context.Context, m *MaskedLM) (*ort.Session, error) {
 	l.lock.Lock()
@@ -304,10 +308,10 @@ func (m *MaskedLM) named(err error) error {
 		return err
 	case m.bundle.Graph != "":
 		return fmt.Errorf("%s: %w: the graph does not fit what it is given, or onnxruntime %s does not run it; "+
-			"export the model anew, with dynamic axes", m.file(), err, m.runtime.Version())
+			"export the model again, with dynamic axes", m.file(), err, m.runtime.Version())
 	}
 	return fmt.Errorf(
-		"%s: %w: the model may be damaged, or onnxruntime %s too old; fetch it anew, or see infill doctor", m.file(),
+		"%s: %w: the model may be damaged, or onnxruntime %s too old; fetch it again, or see infill doctor", m.file(),
 		err, m.runtime.Version())
 }
 
@@ -351,13 +355,13 @@ func (l *lazySession) close() error {
 	return err
 }
 
-// numbers refuses results that are none: finite weights can overflow in sums.
+// numbers refuses results that are not numbers: finite weights can overflow in sums.
 func (m *MaskedLM) numbers(lists ...[]float32) error {
 	for _, list := range lists {
 		for _, x := range list {
 			if x != x {
 				return fmt.Errorf("%s: the model computes what is no number (NaN): its weights are damaged or too "+
-					"large; fetch or export it anew", m.file())
+					"large; fetch or export it again", m.file())
 			}
 		}
 	}

@@ -143,7 +143,7 @@ func TestOpenVINOAgrees(t *testing.T) {
 	}
 }
 
-// Who asks is told what ran where.
+// Who asks is reported what ran where.
 func TestOpenVINOTells(t *testing.T) {
 	if onOpenVINO(t) {
 		return

@@ -33,8 +33,8 @@ const (
 	// FP16 is single-precision arithmetic on weights rounded to half precision.
 	FP16 Precision = "fp16"
 	// INT8 is integer arithmetic in the matrix products of the forward pass, with a scale for each output channel and
-	// for each row of activations. The backward pass stays in single precision: its gradient, at the integer pass's
-	// activations, is a proposal's, and needs only to be the same each time.
+	// for each row of activations. The backward pass stays in single precision, at the activations of the
+	// integer pass. That is enough for a proposal, which needs the same gradient each time.
 	INT8 Precision = "int8"
 	// BF16 is matrix products of factors rounded to bfloat16 (8 bits of mantissa), which OpenVINO computes on
 	// processors with AMX or AVX512-BF16.
@@ -44,8 +44,7 @@ const (
 // Values lists the precisions.
 func (Precision) Values() []Precision { return []Precision{FP32, FP16, INT8, BF16} }
 
-// Device is the device that a precision takes where one is asked for: OpenVINO has the one arithmetic that no other
-// has.
+// Device returns the device for a precision, given the wanted one: BF16 runs only on OpenVINO.
 func (p Precision) Device(asked string) string {
 	if p == BF16 && (asked == "" || asked == "auto") {
 		return openVINO
@@ -82,8 +81,8 @@ func preparedOf(sha256, kind, name string) (*prepared, error) {
 	return &prepared{dir: filepath.Join(root, "precision", fmt.Sprintf("%.16s-%s", sha256, kind)), name: name}, nil
 }
 
-// RemovePrepared deletes what was prepared in the cache folder for the model with that SHA256. It is made anew when the
-// model is used.
+// RemovePrepared deletes the files that were prepared in the cache folder for the model with that SHA256. The next
+// use of the model makes them again.
 func RemovePrepared(sha256 string) error {
 	p, err := preparedOf(sha256, "", "")
 	if err != nil {

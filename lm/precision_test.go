@@ -98,7 +98,7 @@ func TestInt8Energies(t *testing.T) {
 	}
 }
 
-// What is prepared is kept, verified, and made anew when it is damaged.
+// What is prepared is kept, verified, and made again when it is damaged.
 func TestPreparedWeights(t *testing.T) {
 	root := ownCache(t)
 	bundle := berttest.Write(t, t.TempDir(), berttest.Shape{Spread: 0.3})

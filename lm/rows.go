@@ -99,17 +99,27 @@ type gradientBatch struct {
 	// Results of the gradient through the context, nats: one of the two.
 	cross      []float32 // [chains × slots × slotWidth]
 	crossWhole []float32 // [chains × slots × vocabulary], when everything is set
-
-	call sharedCall
-	more struct {
-		at, chosen []int64
-		bySlot     []float32 // [slots × chains × slotWidth]
-	}
 }
 
 func (b *gradientBatch) chains() int { return b.rows() / b.terms }
 
-// runGradient computes the batch's results; a chain is never split.
+// whole is how many of the rows from one on go into a call that has room for n: all of a chain, and of few chains
+// more than one, whose products have a kernel of their own with other last digits (TestGradientNeighbours).
+func (b *gradientBatch) whole(n, from int, most chunkLimits) int {
+	chains, left := n/b.terms, (b.rows()-from)/b.terms
+	step := max(1, most.rows(b.tokens, b.perRow)/b.terms) // of a call at most
+	chains = min(max(chains, min(2, step)), left)
+	if step > 1 && left-chains == 1 {
+		if chains > 2 {
+			chains--
+		} else {
+			chains++
+		}
+	}
+	return chains * b.terms
+}
+
+// runGradient computes the batch's results.
 func (m *MaskedLM) runGradient(ctx context.Context, b *gradientBatch) error {
 	session, err := m.gradient.get(ctx, m)
 	if err != nil {
@@ -122,26 +132,20 @@ func (m *MaskedLM) runGradient(ctx context.Context, b *gradientBatch) error {
 	} else {
 		b.cross = resized(b.cross, b.chains()*b.slots*b.slotWidth)
 	}
-	step := max(1, m.chunk.rows(b.tokens, b.perRow)/b.terms)
-	for from := 0; from < b.chains(); from += step {
-		to := min(from+step, b.chains())
-		if err := m.runChains(ctx, b, session, from, to, vocabulary); err != nil {
-			return err
-		}
-	}
-	return nil
+	return m.engine.await(&request{ctx: ctx, batch: &b.batch, gradient: b, session: session})
 }
 
-func (m *MaskedLM) runChains(ctx context.Context, b *gradientBatch, session *ort.Session, from, to,
-	vocabulary int) error {
-	chains, rows := to-from, (to-from)*b.terms
+// runChains runs some of the batch's chains as one call of the model.
+func (m *MaskedLM) runChains(ctx context.Context, c *sharedCall, b *gradientBatch, session *ort.Session,
+	from, to int) error {
+	chains, rows, vocabulary := to-from, (to-from)*b.terms, m.Vocabulary()
 	first, last := from*b.terms*b.slots, to*b.terms*b.slots
-	b.call.gather([]part{{&request{batch: &b.batch}, from * b.terms, to * b.terms}}, b.tokens)
+	c.gather([]part{{&request{batch: &b.batch}, from * b.terms, to * b.terms}}, b.tokens)
 	target, candidate, all := b.results(from*b.terms, to*b.terms, vocabulary)
-	inputs, outputs := b.call.tensors(b.tokens, vocabulary, target, candidate, all)
-	b.more.at = resized(b.more.at, rows*b.slots)
-	for i := range b.more.at {
-		b.more.at[i] = int64(i/b.slots*b.tokens) + b.at[first+i]
+	inputs, outputs := c.tensors(b.tokens, vocabulary, target, candidate, all)
+	c.at = resized(c.at, rows*b.slots)
+	for i := range c.at {
+		c.at[i] = int64(i/b.slots*b.tokens) + b.at[first+i]
 	}
 	width, whole := b.slotWidth, 0
 	var crossWhole []float32
@@ -149,28 +153,28 @@ func (m *MaskedLM) runChains(ctx context.Context, b *gradientBatch, session *ort
 		width, whole = 0, chains*b.slots
 		crossWhole = b.crossWhole[from*b.slots*vocabulary : to*b.slots*vocabulary]
 	}
-	b.more.chosen = resized(b.more.chosen, whole)
-	for i := range b.more.chosen {
-		b.more.chosen[i] = int64(i)
+	c.wanted = resized(c.wanted, whole)
+	for i := range c.wanted {
+		c.wanted[i] = int64(i)
 	}
-	b.more.bySlot = resized(b.more.bySlot, b.slots*chains*width)
+	c.bySlot = resized(c.bySlot, b.slots*chains*width)
 	inputs = append(inputs,
-		ort.Int64([]int64{int64(rows), int64(b.slots)}, b.more.at),
+		ort.Int64([]int64{int64(rows), int64(b.slots)}, c.at),
 		ort.Float32([]int64{int64(chains), int64(b.terms), int64(b.slots), 1}, b.weights[first:last]),
 		ort.Int64([]int64{int64(b.slots), int64(width)}, b.slotCandidates[:b.slots*width]),
-		ort.Int64([]int64{int64(whole)}, b.more.chosen))
+		ort.Int64([]int64{int64(whole)}, c.wanted))
 	outputs = append(outputs,
-		ort.Float32([]int64{int64(b.slots), int64(chains), int64(width)}, b.more.bySlot),
+		ort.Float32([]int64{int64(b.slots), int64(chains), int64(width)}, c.bySlot),
 		ort.Float32([]int64{int64(whole), int64(vocabulary)}, crossWhole))
 	if err := session.Run(ctx, inputs, outputs); err != nil {
 		return m.named(err)
 	}
-	if err := m.numbers(target, b.more.bySlot, crossWhole); err != nil {
+	if err := m.numbers(target, c.bySlot, crossWhole); err != nil {
 		return err
 	}
 	for j := range b.slots {
-		for c := range chains {
-			copy(b.cross[((from+c)*b.slots+j)*width:][:width], b.more.bySlot[(j*chains+c)*width:][:width])
+		for chain := range chains {
+			copy(b.cross[((from+chain)*b.slots+j)*width:][:width], c.bySlot[(j*chains+chain)*width:][:width])
 		}
 	}
 	return nil

@@ -12,8 +12,8 @@ type Query struct {
 	Masked   []int // positions that hold [MASK] meanwhile; Position itself is always masked
 }
 
-// Score is, for every query, log f(ids[Position] | ids with the masked positions masked), in nats: the terms of a
-// pseudo-log-likelihood (Salazar et al. 2020).
+// Score returns, for every query, log f(ids[Position] | ids with the masked positions masked), in nats: the
+// terms of a pseudo-log-likelihood (Salazar et al. 2020).
 func (m *MaskedLM) Score(ctx context.Context, ids []int, queries []Query) ([]float64, error) {
 	if err := m.check(ids); err != nil {
 		return nil, err
@@ -45,8 +45,8 @@ func (m *MaskedLM) Score(ctx context.Context, ids []int, queries []Query) ([]flo
 	return scores, nil
 }
 
-// MaskedLogProbabilities is log p of every token at every slot [slots × vocabulary], in nats, while all slots hold
-// [MASK] at once. The ids at the slots are not looked at.
+// MaskedLogProbabilities returns log p of every token at every slot, [slots × vocabulary], in nats, with [MASK]
+// in all slots. The ids at the slots are ignored.
 func (m *MaskedLM) MaskedLogProbabilities(ctx context.Context, ids, slots []int) ([][]float32, error) {
 	row, err := m.template(ids, slots)
 	if err != nil {
@@ -106,7 +106,8 @@ type Row struct {
 }
 
 // LogProbabilities returns log p of every token at the position of each row, in nats,
-// [rows × vocabulary]. The rows have the same number of tokens. Where all have one slice of ids, the model runs one.
+// [rows × vocabulary]. All rows must have the same number of tokens. If all have the same slice of ids, the
+// model runs only one row.
 func (m *MaskedLM) LogProbabilities(ctx context.Context, rows []Row) ([][]float32, error) {
 	if len(rows) == 0 {
 		return nil, nil

@@ -23,23 +23,23 @@ type Energy string
 const (
 	// PLL is Σ_i log f(θ_i | X with slot i masked and every other slot filled).
 	PLL Energy = "pll"
-	// Filled is Σ_i log f(θ_i | X with every slot filled): the model sees the
-	// token it scores, and mostly copies it. For comparison only.
+	// Filled is Σ_i log f(θ_i | X with every slot filled): the model sees the token it scores, and mostly copies
+	// it. For comparison only.
 	Filled Energy = "filled"
 )
 
 // Values lists the energies.
 func (Energy) Values() []Energy { return []Energy{PLL, Filled} }
 
-// Gradient names how the gradient of the energy over one-hot slots is taken.
+// Gradient names how the gradient of the energy over one-hot slots is computed.
 type Gradient string
 
 // The gradients.
 const (
 	// Full is the exact gradient.
 	Full Gradient = "full"
-	// Local is its direct term alone, log p_j(v). It needs no backward pass,
-	// and is as valid in a Metropolis-adjusted proposal.
+	// Local is its direct term alone, log p_j(v). It needs no backward pass, and is valid in a
+	// Metropolis-adjusted proposal.
 	Local Gradient = "local"
 	// Stochastic is the direct term and an unbiased estimate of the rest from a random subset of the energy's terms.
 	Stochastic Gradient = "stochastic"
@@ -58,8 +58,9 @@ type Term struct {
 	Part int
 }
 
-// ChainRule are the terms of log Π_t f(θ_σ(t) | θ_σ(1), ..., θ_σ(t−1), the rest masked), order being σ, the slots from
-// first to last. They are one part of an energy, which of all fills over the whole vocabulary sums to one by itself.
+// ChainRule returns the terms of log Π_t f(θ_σ(t) | θ_σ(1), ..., θ_σ(t−1), the rest masked), where order is σ,
+// the slots from first to last. They form one part of an energy. Over all fills of the whole vocabulary, exp of
+// this part sums to one.
 func ChainRule(order []int, part int) []Term {
 	terms := make([]Term, len(order))
 	for t, slot := range order {
@@ -71,7 +72,7 @@ func ChainRule(order []int, part int) []Term {
 // TargetOptions choose a target.
 type TargetOptions struct {
 	Energy Energy // PLL when empty
-	// Terms are, where not nil, the energy in the place of a named one: U is the logarithm of the mean, over the parts
+	// Terms, if not nil, replace the named energy: U is the logarithm of the mean, over the parts
 	// 0, 1, ..., of exp of the sum of the part's terms. Terms of one part are their sum; the parts of [ChainRule] in
 	// several orders are the mean of these orders' probabilities.
 	Terms    []Term
@@ -82,32 +83,33 @@ type TargetOptions struct {
 	Distances bool
 }
 
-// Counts is what a target has cost so far.
+// Counts is the cost of a target so far.
 type Counts struct {
 	EnergyEvaluations   int64 // states whose energy was asked for
 	GradientEvaluations int64 // states whose gradient was asked for
-	// Rows is how many rows really ran through the model; states share rows,
-	// and rows are remembered, so it can be less than slots × evaluations.
+	// Rows is how many rows ran through the model. States share rows, and rows are cached, so it can be less
+	// than slots × evaluations.
 	Rows int64
 }
 
-// Target is the distribution π(θ) ∝ exp(U(θ)) over fills of a template's slots. A model's is a samplers.GradientTarget,
-// StochasticGradientTarget, ConditionalTarget and MaskedConditionalTarget too, and a MetricTarget where distances are
-// asked for. It is not safe for concurrent use; the model below it is.
+// Target is the distribution π(θ) ∝ exp(U(θ)) over fills of a template's slots. A model's target is also a
+// samplers.GradientTarget, StochasticGradientTarget, ConditionalTarget and MaskedConditionalTarget, and a
+// MetricTarget if distances are wanted. It is not safe for concurrent use; the model below it is.
 type Target interface {
 	samplers.Target
 	// Counts is what the target has cost so far.
 	Counts() Counts
 }
 
-// EnumerableTarget is a target whose energies of all fills take fewer rows than the fills have. A model's is one.
+// EnumerableTarget is a target that computes the energies of all fills with fewer rows than one by one. A
+// model's target is one.
 type EnumerableTarget interface {
 	Target
-	// EnumerationRows is how many rows Enumerate takes at most.
+	// EnumerationRows is the largest number of rows that Enumerate takes.
 	EnumerationRows() float64
 	// Enumerate writes U of every fill, nats, to energy [Π Categories()], row-major: the category of the last slot runs
-	// fastest. progress, where not nil, hears how many of the rows have been run. Where it fails, energy holds what is
-	// known by then, U by those orders of the joint that are whole, and NaN elsewhere.
+	// fastest. progress, if not nil, is called with how many rows have run. If it fails, energy holds U by the
+	// orders that are complete, and NaN elsewhere.
 	Enumerate(ctx context.Context, energy []float64, progress func(rows int)) error
 }
 
@@ -150,7 +152,7 @@ type rowTerms struct {
 	parts   []int
 }
 
-// constant tells whether the row is the same for every fill.
+// constant reports whether the row is the same for every fill.
 func (r *rowTerms) constant() bool { return !slices.Contains(r.masked, false) }
 
 var (
@@ -170,8 +172,8 @@ const (
 	rememberedNumbers = 16 << 20
 )
 
-// NewTarget is the target over the fills of ids (with [CLS] and [SEP]) at the
-// positions slots; what ids hold there is not looked at.
+// NewTarget returns the target over the fills of ids (with [CLS] and [SEP]) at the positions slots; the ids
+// there are ignored.
 func (m *MaskedLM) NewTarget(ids, slots []int, o TargetOptions) (Target, error) {
 	template, err := m.template(ids, slots)
 	if err != nil {

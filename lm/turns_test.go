@@ -1,54 +1,72 @@
 package lm
 
 import (
+	"context"
+	"math/rand/v2"
 	"slices"
+	"sync"
 	"testing"
+
+	"infill/samplers"
 )
 
 // Beside forty callers who have had much and ask for more, one who asks for a row at a time has
 // the next call each time, or the one after it, and the others' calls are short. The forty lose
-// no turn, and each of them has half of another's rows at least.
+// no turn, and each of them has half of another's rows at least. So it is where they ask for gradients, of five rows
+// a chain.
 func TestTurns(t *testing.T) {
-	for _, tokens := range []int{16, 24} { // beside the forty, and in a group of its own
+	for _, of := range []struct {
+		tokens int // of the one's rows
+		terms  int // of the forty's gradients; 0: they ask for rows
+	}{{16, 0}, {24, 0}, {16, 5}} { // beside the forty, and in groups of its own
+		tokens, width := of.tokens, 16
+		whole, least := 2730/width*width, 2730/shortest // tokens of a call for the forty alone, and of a short one
+		if of.terms > 0 {
+			whole, least = 2730/back/width/of.terms*of.terms*width*back, 2*of.terms*width*back
+		}
 		e := &engine{m: &MaskedLM{padded: true, chunk: chunkLimits{tokens: 2730, queries: 256}}, running: 1}
 		e.m.bundle = builtIn(t)
-		ask := func(c *caller, tokens, rows int) *request {
-			b := &batch{}
+		ask := func(c *caller, tokens, rows, terms int) {
+			g := &gradientBatch{terms: terms}
+			b := &g.batch
 			b.reset(tokens, 1, 0, true)
 			b.ids, b.queries = make([]int64, rows*tokens), make([]int64, rows)
 			r := &request{caller: c, batch: b, left: rows, done: make(chan struct{})}
+			if terms > 0 {
+				r.gradient = g
+			}
 			e.submit(r)
-			return r
 		}
+		much := func(c *caller) { ask(c, width, 64*max(1, of.terms), of.terms) }
 		heavy := make([]*caller, 40)
 		got := map[*caller]int{} // rows
 		for i := range heavy {
 			heavy[i] = &caller{}
 			heavy[i].tokens.Store(long)
-			ask(heavy[i], 16, 64)
+			much(heavy[i])
 		}
 		call := func() (size int, callers []*caller) {
-			parts, length := e.take()
+			parts, _ := e.take()
 			for _, p := range parts {
 				n := p.to - p.from
-				size += n * length
+				size += n * p.cost
 				got[p.caller] += n
 				callers = append(callers, p.caller)
 				if p.to == p.batch.rows() && slices.Contains(heavy, p.caller) {
-					ask(p.caller, 16, 64)
+					much(p.caller)
 				}
 			}
 			return size, callers
 		}
-		if size, _ := call(); size != 2730/16*16 {
+		if size, _ := call(); size != whole {
 			t.Fatalf("a call for the forty alone has %d tokens", size)
 		}
 		light := &caller{}
 		for round := range 40 {
-			ask(light, tokens, 1)
+			ask(light, tokens, 1, 0)
 			for calls := 1; ; calls++ {
 				size, callers := call()
-				if size > max(2*tokens, 2730/shortest) {
+				if size > max(2*tokens, least) {
 					t.Errorf("round %d: a call of %d tokens", round, size)
 				}
 				if slices.Contains(callers, light) {
@@ -60,7 +78,7 @@ func TestTurns(t *testing.T) {
 			}
 		}
 		before := got[light]
-		for range 200 {
+		for range 200 + 400*of.terms {
 			call()
 		}
 		least, most := got[heavy[0]], 0
@@ -70,5 +88,63 @@ func TestTurns(t *testing.T) {
 		if before != 40 || most > 2*least {
 			t.Errorf("rows: %d of the one, %d to %d of each of the forty", before, least, most)
 		}
+	}
+}
+
+// Gradients do not depend on what else the model is asked for, nor on the calls that their chains are shared out to.
+func TestGradientNeighbours(t *testing.T) {
+	m := engineModel(t, builtIn(t), Options{Device: "cpu"})
+	const chains = 25
+	rng := rand.New(rand.NewPCG(13, 14))
+	evaluate := func(ctx context.Context, seed uint64) []float64 {
+		rng := rand.New(rand.NewPCG(seed, 15))
+		slots := []int{1, 3, 5}
+		ids, support := make([]int, 6+seed*4), make([][]int, len(slots))
+		for i := range ids {
+			ids[i] = 1000 + rng.IntN(20000)
+		}
+		for j := range support {
+			for range 40 {
+				support[j] = append(support[j], 1000+rng.IntN(20000))
+			}
+		}
+		target, err := m.NewTarget(ids, slots, TargetOptions{Support: support})
+		if err != nil {
+			t.Error(err)
+			return nil
+		}
+		states := make([]int, chains*len(slots))
+		for i := range states {
+			states[i] = rng.IntN(40)
+		}
+		energy, gradient := make([]float64, chains), make([]float64, len(states)*40)
+		if err := target.(samplers.GradientTarget).EnergyGradient(ctx, states, energy, gradient); err != nil {
+			t.Error(err)
+		}
+		return append(energy, gradient...)
+	}
+	var alone [4][]float64
+	for i := range alone {
+		alone[i] = evaluate(t.Context(), uint64(i))
+	}
+	for _, room := range []int{m.chunk.tokens, 200, 110} { // of two chains and more
+		m.chunk.tokens = room
+		var wait sync.WaitGroup
+		for i := range alone {
+			wait.Go(func() {
+				if together := evaluate(OneCaller(t.Context()), uint64(i)); !slices.Equal(together, alone[i]) {
+					t.Errorf("calls of %d tokens: gradients of text %d depend on their neighbours", room, i)
+				}
+			})
+		}
+		for range 20 {
+			b := anyBatch(rng, 1)
+			wait.Go(func() {
+				if err := m.run(t.Context(), b); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		wait.Wait()
 	}
 }

@@ -80,7 +80,7 @@ func BenchmarkEvaluate1000x2x5000(b *testing.B) {
 	}
 }
 
-// The oracle at a hundredth and a tenth of the size: it counts every pair anew.
+// The oracle at a hundredth and a tenth of the size: it counts every pair again.
 func BenchmarkNaiveCorpusBLEU10x10000(b *testing.B) {
 	hypotheses, references := benchmarkSentences(1, 10), benchmarkSentences(2, 10000)
 	b.ReportAllocs()

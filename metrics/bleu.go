@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// MaximumOrder bounds the length of n-grams, so that a slip in a flag does not index whole sentences.
+// MaximumOrder bounds the length of n-grams, so that a mistyped flag does not index whole sentences.
 const MaximumOrder = 16
 
 // Smoothing says how BLEU treats n-gram lengths without a match (Chen & Cherry 2014, "A Systematic Comparison of
@@ -17,7 +17,7 @@ const MaximumOrder = 16
 //   - none, method0: a precision without a match becomes the smallest normal float64, so BLEU-4 comes out near 1e-76
 //     percent and not at
 //     exactly 0; with no matching unigram it is exactly 0 under every method.
-//   - epsilon, method1: ε (0.1) is the number of matches where there are none.
+//   - epsilon, method1: ε (0.1) is the number of matches if there are none.
 //   - add-k, method2 (Lin & Och 2004): k (1) is added to matches and totals of every length but 1.
 //   - exp, method3, the NIST geometric sequence: the i-th length without a match counts 1/2^i matches.
 type Smoothing struct {
@@ -32,7 +32,7 @@ const (
 	exponential = "exp"
 )
 
-// ParseSmoothing reads "none", "epsilon", "epsilon=0.05", "add-k", "add-k=2" or "exp"; the empty text is none.
+// ParseSmoothing reads "none", "epsilon", "epsilon=0.05", "add-k", "add-k=2" or "exp"; the empty text means none.
 func ParseSmoothing(text string) (Smoothing, error) {
 	method, constant, given := strings.Cut(text, "=")
 	s := Smoothing{Method: method}

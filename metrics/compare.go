@@ -38,8 +38,8 @@ func (c *Comparison) Score(name string) (Difference, bool) {
 }
 
 // CompareMethods tests every score of [Evaluate] for a difference between two methods that worked on the same prompts,
-// or, without prompts, sentence by sentence. The p-values are of single tests; who looks at many scores or pairs of
-// methods must correct for that.
+// or, without prompts, sentence by sentence. The p-values are of single tests; correct them if you look at many
+// scores or pairs of methods.
 func CompareMethods(ctx context.Context, first, second Hypotheses, references []Reference,
 	o Options) (*Comparison, error) {
 	o, err := o.normal()

@@ -189,7 +189,7 @@ type measured struct {
 	unit              string
 	of                metric
 	signature         Signature
-	bleu              func() BLEUScore // nil where it is no BLEU
+	bleu              func() BLEUScore // nil if it is no BLEU
 }
 
 // metrics lists all scores that the sentences allow.

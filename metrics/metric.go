@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// metric is a score that can be computed anew on samples of its sentences, which is all that intervals and tests need.
+// metric is a score that can be computed again on samples of its sentences, which is all that intervals and tests need.
 type metric struct {
 	sentences int // the length of the weights of a sample
 	// pooled: sentences are compared with each other, so that a sample is not only a weighting of the sentences but
@@ -20,7 +20,7 @@ type metric struct {
 	evaluator func() func(weights []int) float64
 }
 
-// value is the score of all sentences, NaN where it is not defined.
+// value is the score of all sentences, NaN if it is not defined.
 func (m metric) value() Value { return Value(m.evaluator()(ones(m.sentences))) }
 
 // ratio is a metric whose statistics add up: a sum over sentences over another sum, times a scale. A mean has ones
@@ -38,7 +38,7 @@ func ratio(above, below []float64, scale float64) metric {
 	}}
 }
 
-// quotient is NaN where the whole is 0.
+// quotient is NaN if the whole is 0.
 func quotient(part, whole float64) float64 {
 	if whole == 0 {
 		return math.NaN()

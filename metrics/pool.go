@@ -118,7 +118,7 @@ func (m *selfBLEU) score() BLEUScore {
 	return BLEUScore{Score: undefined}
 }
 
-// summer returns a function that sums the statistics of a sample, or returns nil where there are none.
+// summer returns a function that sums the statistics of a sample, or returns nil if there are none.
 func (m *selfBLEU) summer() func(weights []int) []float64 {
 	p, order := m.pool, m.options.order
 	sum := make([]float64, m.options.width())

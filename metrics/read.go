@@ -10,8 +10,7 @@ import (
 )
 
 // ReadSentences reads a text with one sentence a line, UTF-8, with line feeds or carriage return and line feed, and
-// with or without a byte order mark. Lines that hold nothing but white space are left out; blank has their numbers,
-// from 1, so that the caller can say so.
+// with or without a byte order mark. It leaves out lines of white space; blank has their numbers, from 1.
 func ReadSentences(r io.Reader) (sentences []string, blank []int, err error) {
 	reader := bufio.NewReaderSize(r, 1<<16)
 	for number := 1; ; number++ {

@@ -12,9 +12,9 @@ import (
 type Hypotheses struct {
 	Sentences []string
 	// Prompts names, for every sentence, the prompt (template) it was generated for. Sentences of one prompt are not
-	// independent, so intervals draw whole prompts, and scores per prompt exist. Nil: every sentence stands for itself.
+	// independent, so intervals draw whole prompts, and scores per prompt exist. Nil: each sentence is its own prompt.
 	Prompts []string
-	// LogLikelihoods is U of every sentence, in nats; nil where not known.
+	// LogLikelihoods is U of every sentence, in nats; nil if not known.
 	LogLikelihoods []float64
 }
 
@@ -24,16 +24,16 @@ type Reference struct {
 	Sentences []string
 }
 
-// Union is the name of the entry for all references together.
+// Union is the name for all references together.
 const Union = "all"
 
-// Self is the name under which unique n-grams are compared with nothing but the hypotheses.
+// Self is the reference name for unique n-grams among the hypotheses themselves.
 const Self = "self"
 
 // BertGenUnion is the UnionFirst of nyu-dl/bert-gen's notebook.
 const BertGenUnion = 2500
 
-// Options are what changes the scores of a report. The zero value gives the definitions of nyu-dl/bert-gen.
+// Options change the scores of a report. The zero value gives the definitions of nyu-dl/bert-gen.
 type Options struct {
 	Tokenisation Tokenisation
 	Order        int // longest n-gram of BLEU, weights uniform over 1..Order; 0 = 4
@@ -60,7 +60,7 @@ type Options struct {
 func DefaultOptions() Options {
 	o, err := Options{}.normal()
 	if err != nil {
-		panic(err) // a slip in the program
+		panic(err) // a bug in the program
 	}
 	return o
 }
@@ -108,7 +108,7 @@ func (o Options) normal() (Options, error) {
 type Report struct {
 	Sentences int   `json:"sentences"`
 	Tokens    int   `json:"tokens"`
-	Prompts   int   `json:"prompts,omitempty"` // 0 where not known
+	Prompts   int   `json:"prompts,omitempty"` // 0 if not known
 	SelfBLEU  Value `json:"self_bleu"`
 	// CorpusBLEU is by reference name, with the union as [Union].
 	CorpusBLEU map[string]Value `json:"corpus_bleu"`
@@ -151,7 +151,7 @@ type LogLikelihood struct {
 	BestMean Value `json:"best_mean"`
 }
 
-// ReferenceSummary says what a reference came down to.
+// ReferenceSummary summarises a reference.
 type ReferenceSummary struct {
 	Name      string `json:"name"`
 	Sentences int    `json:"sentences"`
@@ -160,7 +160,7 @@ type ReferenceSummary struct {
 	SHA256    string `json:"sha256"`   // of the tokenised sentences that were used
 }
 
-// Score is one number with all that belongs to it.
+// Score is one number with its interval and signature.
 type Score struct {
 	Metric    string     `json:"metric"`              // "self_bleu", "corpus_bleu", "unique_ngrams", …
 	Reference string     `json:"reference,omitempty"` // where the metric has one
@@ -213,9 +213,9 @@ func (r *Report) Score(name string) (Score, bool) {
 	return Score{}, false
 }
 
-// Warning is something the reader of a score should know.
+// Warning is something that the reader of a score should know.
 type Warning struct {
-	Score   string `json:"score,omitempty"` // the score's name; empty where all are meant
+	Score   string `json:"score,omitempty"` // the score's name; empty if all are meant
 	Message string `json:"message"`
 }
 

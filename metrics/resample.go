@@ -18,9 +18,8 @@ type resampling struct {
 	confidence float64
 }
 
-// Interval is a jackknife confidence interval: see the package documentation. Low and High are undefined where the
-// score is, where fewer than nine of ten samples have one, and where all of them have the same, as of n-grams of which
-// all or none are unique.
+// Interval is a jackknife confidence interval: see the package documentation. Low and High are undefined if the
+// score is undefined, if fewer than nine of ten samples have a score, or if all samples have the same.
 type Interval struct {
 	Low        Value   `json:"low"`
 	High       Value   `json:"high"`

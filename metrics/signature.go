@@ -5,9 +5,9 @@ import (
 	"strings"
 )
 
-// Signature holds all that changes a number besides the sentences scored, as sacrebleu prints with every score (Post
-// 2018, "A Call for Clarity in Reporting BLEU Scores"). Two scores are comparable where their signatures are equal. In
-// JSON it is its long form.
+// Signature holds everything that changes a score besides the sentences, as sacrebleu prints with every score
+// (Post 2018, "A Call for Clarity in Reporting BLEU Scores"). Two scores are comparable where their signatures
+// are equal. In JSON it is its long form.
 type Signature [][2]string // keys and values; neither holds a bar, and the key no colon
 
 // String is the long form, "metric:self-bleu|tokenisation:whitespace|bleu-n:4|…".

@@ -34,7 +34,7 @@ func tokenizerFiles() []string {
 
 // Bundle is a verified model on disk.
 type Bundle struct {
-	Name string // as it was asked for; of a stored model without the revision
+	Name string // as the user wrote it; of a stored model without the revision
 	Dir  string // absolute path of the folder
 	// Description is one line about the model.
 	Description string
@@ -43,7 +43,7 @@ type Bundle struct {
 	Graph string
 	// SHA256 identifies what the model computes, 64 hexadecimal digits: see Manifest.SHA256.
 	SHA256 string
-	// Manifest lists the files. Of a bundle that came without one it is made up, and covers the files in use.
+	// Manifest lists the files. For a bundle without a manifest it is made from the files in use.
 	Manifest *Manifest
 
 	files   fs.FS
@@ -55,8 +55,7 @@ type Bundle struct {
 // FS holds the bundle's files, for the tokenizer.
 func (b *Bundle) FS() fs.FS { return b.files }
 
-// CopyTo copies the files that the model is read from into a folder, with a manifest of them: what is opened there has
-// the same SHA256.
+// CopyTo copies the model's files into a folder, with a manifest. The copy has the same SHA256.
 func (b *Bundle) CopyTo(dir string) error {
 	m := *b.Manifest
 	m.Files = slices.DeleteFunc(slices.Clone(m.Files), func(f ManifestFile) bool { return isDocument(f.Path) })
@@ -78,7 +77,7 @@ func (b *Bundle) CopyTo(dir string) error {
 func openFolder(dir string) (*Bundle, error) { return openDir(dir, false, nil) }
 
 // openDir is openFolder where unconverted, if not nil, opens weights that torch.save wrote and names the files that it
-// read; own tells that a store wrote the manifest: what it says of the weights is believed.
+// read; own reports that a store wrote the manifest: what it says of the weights is believed.
 func openDir(dir string, own bool, unconverted func(*Bundle) ([]string, error)) (*Bundle, error) {
 	absolute, err := filepath.Abs(dir)
 	if err != nil {
@@ -178,6 +177,9 @@ func (b *Bundle) load() error {
 			return err
 		}
 	}
+	if b.Manifest.Segments > 0 {
+		b.Config.Segments = min(b.Config.Segments, b.Manifest.Segments)
+	}
 	b.SHA256 = b.Manifest.SHA256()
 	b.Description = b.Manifest.Description
 	if b.Description == "" {
@@ -192,7 +194,7 @@ func (b *Bundle) load() error {
 	return nil
 }
 
-// openWeights opens model.safetensors or, where there is none, the files of a sharded model, and names what it read.
+// openWeights opens model.safetensors or, if there is none, the files of a sharded model, and names what it read.
 func (b *Bundle) openWeights() (used []string, err error) {
 	path, index := filepath.Join(b.Dir, weightsName), filepath.Join(b.Dir, indexName)
 	b.weights, err = safetensors.Open(path)

@@ -252,7 +252,7 @@ func TestOpenDirRefuses(t *testing.T) {
 	}
 }
 
-// Under a manifest, any change to any listed file is told with the file and what was expected and found.
+// Under a manifest, any change to any listed file is reported with the file and what was expected and found.
 func TestOpenDirVerifies(t *testing.T) {
 	for _, name := range []string{"config.json", "vocab.txt", "tokenizer_config.json", "model.safetensors"} {
 		dir := tiny(t, true)

@@ -11,9 +11,9 @@ import (
 // CacheVariable is the environment variable that overrides the cache folder.
 const CacheVariable = "INFILL_CACHE"
 
-// CacheDir is the absolute path of the folder for what can be made or fetched again, models and the onnxruntime
-// library: $INFILL_CACHE, or "infill" under the user's cache folder (XDG_CACHE_HOME, ~/.cache, ~/Library/Caches or
-// %LOCALAPPDATA%). It is not created here.
+// CacheDir returns the absolute path of the cache folder, for models and the onnxruntime library: $INFILL_CACHE,
+// or "infill" under the user's cache folder (XDG_CACHE_HOME, ~/.cache, ~/Library/Caches or %LOCALAPPDATA%). It
+// does not create the folder.
 func CacheDir() (string, error) {
 	dir := os.Getenv(CacheVariable)
 	if dir == "" {

@@ -9,8 +9,8 @@ import (
 	"strings"
 )
 
-// Config is the architecture of a bundle, from its config.json. The families name these things differently; here they
-// have one name.
+// Config is the architecture of a bundle, from its config.json. Families use different names for these values;
+// here each has one name.
 type Config struct {
 	ModelType      string // family, such as "bert"
 	Architectures  []string
@@ -34,12 +34,15 @@ type Config struct {
 	// PositionTable: a DeBERTa adds position embeddings to the words', as all families with a table do.
 	PositionTable      bool
 	TypeVocabularySize int // 0: no segment embeddings
-	Tasks              int // embeddings of tasks, of which the first is added (ERNIE); 0: none
-	LayerNormEpsilon   float64
-	PaddingID          int
+	// Segments is 2 where the second text of a pair has the id 1: in families with segments, unless a manifest says
+	// that the model was trained with one. Otherwise all tokens have the id 0.
+	Segments         int
+	Tasks            int // embeddings of tasks, of which the first is added (ERNIE); 0: none
+	LayerNormEpsilon float64
+	PaddingID        int
 	// TieWordEmbeddings: the output matrix is the word-embedding matrix.
 	TieWordEmbeddings bool
-	// BottleneckSize is the width inside a layer (MobileBERT), which the heads share; 0 where it is HiddenSize.
+	// BottleneckSize is the width inside a layer (MobileBERT), which the heads share; 0 if it is HiddenSize.
 	BottleneckSize int
 	// FeedForwards is how many feed-forward blocks a layer has (MobileBERT); 0 for the usual one.
 	FeedForwards int
@@ -51,13 +54,13 @@ type Config struct {
 	PreNorm *PreNorm
 	// Relative holds what DeBERTa has beyond the others; nil in every other family.
 	Relative *RelativeAttention
-	// Imported holds what there is to say of an ONNX graph that others exported; nil for every family. The rest of a
-	// Config has of such a model only what every model has.
+	// Imported describes an ONNX graph that others exported; nil for every family. The rest of such a Config has
+	// only the fields that every model needs.
 	Imported *Imported
 }
 
-// RelativeAttention is what sets DeBERTa apart (He et al. 2021): distances between tokens have embeddings of their own,
-// which take part in attention.
+// RelativeAttention describes DeBERTa's attention (He et al. 2021): distances between tokens have embeddings of
+// their own.
 type RelativeAttention struct {
 	Span     int // embeddings for distances to either side
 	Buckets  int // distances above Buckets/2 share embeddings, on a logarithmic scale; 0: every distance has its own
@@ -75,8 +78,8 @@ type RelativeAttention struct {
 	Legacy bool
 }
 
-// PreNorm is what families differ in whose layers normalise before each block: ModernBERT (Warner et al. 2024), ESM-2
-// (Lin et al. 2023) and ESM C among them.
+// PreNorm holds the properties of families whose layers normalise before each block, such as ModernBERT (Warner
+// et al. 2024), ESM-2 (Lin et al. 2023) and ESM C.
 type PreNorm struct {
 	// Window says, per layer, how far a position sees: |i − j| ≤ Window. 0 is without bound.
 	Window []int
@@ -108,7 +111,7 @@ const (
 	maxLayers      = 1 << 10
 )
 
-// ParseConfig reads a config.json. Errors name the key, the value found and what would be accepted.
+// ParseConfig reads a config.json. Errors name the key, its value, and the accepted values.
 func ParseConfig(data []byte) (Config, error) {
 	if len(data) > maxConfigBytes {
 		return Config{},
@@ -226,7 +229,7 @@ func (r *configReader) padding(c *Config, fallback int) {
 	}
 }
 
-// AttentionSize is the width that the heads share.
+// AttentionSize returns the width that the heads share.
 func (c Config) AttentionSize() int {
 	if c.BottleneckSize > 0 {
 		return c.BottleneckSize
@@ -242,7 +245,7 @@ func (r *configReader) heads(c *Config, key, width string) {
 	}
 }
 
-// only fails where a value of a key is none of those that are supported, and returns it.
+// only returns a value, and fails if it is not among the supported ones.
 func only[T comparable](r *configReader, key string, value T, supported ...T) T {
 	if r.err == nil && !slices.Contains(supported, value) {
 		shown := fmt.Sprint(value)

@@ -25,7 +25,7 @@ func TestParseConfigOfBuiltIn(t *testing.T) {
 		ModelType: "bert", Architectures: []string{"BertForMaskedLM"}, VocabularySize: 30522, EmbeddingSize: 384,
 		HiddenSize: 384, Layers: 6, Heads: 12,
 		IntermediateSize: 1536, Activation: "gelu", HeadActivation: "gelu", MaxPositions: 512, TypeVocabularySize: 2,
-		LayerNormEpsilon: 1e-12, PaddingID: 0, TieWordEmbeddings: true,
+		Segments: 2, LayerNormEpsilon: 1e-12, PaddingID: 0, TieWordEmbeddings: true,
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
@@ -56,7 +56,7 @@ func TestParseConfigAccepts(t *testing.T) {
 		value  any
 		change func(*models.Config)
 	}{
-		{"type_vocab_size", nil, func(c *models.Config) { c.TypeVocabularySize = 2 }},
+		{"type_vocab_size", nil, func(c *models.Config) { c.TypeVocabularySize, c.Segments = 2, 2 }},
 		{"layer_norm_eps", nil, func(c *models.Config) { c.LayerNormEpsilon = 1e-12 }},
 		{"layer_norm_eps", 1e-5, func(c *models.Config) { c.LayerNormEpsilon = 1e-5 }},
 		{"pad_token_id", nil, func(c *models.Config) { c.PaddingID = 0 }},

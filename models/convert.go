@@ -139,7 +139,7 @@ func (m Manifest) converted(c *conversion) Manifest {
 	return m
 }
 
-// convertible tells whether weights of torch.save are among the named files.
+// convertible reports whether weights of torch.save are among the named files.
 func convertible(files []string) bool {
 	return slices.Contains(files, pytorch.FileName) || slices.Contains(files, pytorch.IndexName)
 }

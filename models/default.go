@@ -14,13 +14,13 @@ import (
 	"infill/internal/regular"
 )
 
-// DefaultVariable is the environment variable that names the model where no other is asked for.
+// DefaultVariable is the environment variable that names the default model.
 const DefaultVariable = "INFILL_MODEL"
 
 // defaultFile holds the name that SetDefault was given. No model can have its name.
 const defaultFile = ".default"
 
-// Default is the model that is meant where none is named: that of INFILL_MODEL, else of SetDefault, else the built-in
+// Default returns the name of the default model: that of INFILL_MODEL, else of SetDefault, else the built-in
 // one.
 func (s *Store) Default() (string, error) {
 	if name := os.Getenv(DefaultVariable); name != "" {
@@ -42,8 +42,7 @@ func (s *Store) Default() (string, error) {
 	return name, nil
 }
 
-// SetDefault makes a model the one that is meant where none is named. The name is as for Open, and the model has to
-// open.
+// SetDefault makes a model the default. The name is as for Open, which must succeed.
 func (s *Store) SetDefault(name string) (*Bundle, error) {
 	b, err := s.Open(name)
 	if err != nil {

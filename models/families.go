@@ -43,7 +43,7 @@ func families() map[string]family {
 // refusals say why further families of transformers' MODEL_FOR_MASKED_LM_MAPPING are not run.
 func refusals() map[string]string {
 	const (
-		writes   = "it has a decoder, which writes a text anew and fills no blanks"
+		writes   = "it has a decoder, which writes a text again and fills no blanks"
 		page     = "it reads where words stand on a page, which a text does not say"
 		pictures = "it reads pictures beside the text"
 		sparse   = "its attention leaves out most pairs of positions"
@@ -75,7 +75,7 @@ func refusals() map[string]string {
 	}
 }
 
-// Families lists the values of model_type that can be run, sorted.
+// Families lists the supported values of model_type, sorted.
 func Families() []string { return sortedKeys(families()) }
 
 // standard reads the keys that BERT's config has and several families took over. The fallbacks are those of the
@@ -89,6 +89,7 @@ func (r *configReader) standard(c *Config, positionsUnused int, more ...string) 
 			positionsUnused)
 	}
 	c.TypeVocabularySize = r.size("type_vocab_size", 2, maxWidth)
+	c.Segments = min(c.TypeVocabularySize, 2)
 	c.LayerNormEpsilon = r.number("layer_norm_eps", 1e-12, 0, 1)
 	return only(r, "position_embedding_type", r.text("position_embedding_type", "absolute"),
 		append([]string{"absolute"}, more...)...)
@@ -152,10 +153,12 @@ func parseELECTRA(r *configReader, c *Config) {
 	c.HeadActivation = "gelu" // whatever the layers use
 }
 
-// parseRoBERTa: positions are counted from the padding id + 1, and the table has as many rows more.
+// parseRoBERTa: positions are counted from the padding id + 1, and the table has as many rows more. Both texts of a
+// pair are of the first segment, however many have embeddings.
 func parseRoBERTa(r *configReader, c *Config) {
 	r.padding(c, 1)
 	r.standard(c, c.PaddingID+1)
+	c.Segments = 1
 	c.Activation = r.activation("hidden_act", "gelu")
 	c.HeadActivation = "gelu"
 }
@@ -188,6 +191,7 @@ func parseDeBERTa(r *configReader, c *Config) {
 	c.PositionTable = r.flag("position_biased_input", true)
 	if raw := string(r.fields["type_vocab_size"]); raw != "" && raw != "0" && raw != "null" {
 		c.TypeVocabularySize = r.size("type_vocab_size", 1, maxWidth)
+		c.Segments = min(c.TypeVocabularySize, 2)
 	}
 	c.LayerNormEpsilon = r.number("layer_norm_eps", 1e-7, 0, 1)
 	c.Activation = r.activation("hidden_act", "gelu")
@@ -283,7 +287,7 @@ func parseModernBERT(r *configReader, c *Config) {
 func parseESM(r *configReader, c *Config) {
 	r.padding(c, 1)
 	positions := r.standard(c, c.PaddingID+1, "rotary")
-	c.TypeVocabularySize, c.PositionTable = 0, positions == "absolute"
+	c.TypeVocabularySize, c.Segments, c.PositionTable = 0, 0, positions == "absolute"
 	c.Activation, c.HeadActivation = "gelu", "gelu" // whatever hidden_act says
 	c.PreNorm = &PreNorm{EmbeddingNorm: r.flag("emb_layer_norm_before", false)}
 	if !c.PositionTable {
@@ -304,7 +308,8 @@ func parseESMC(r *configReader, c *Config) {
 		r.fields["max_position_embeddings"] = json.RawMessage("2048")
 	}
 	r.standard(c, 0)
-	c.TypeVocabularySize, c.LayerNormEpsilon = 0, 1e-5 // the second is written into the reference implementation
+	c.TypeVocabularySize, c.Segments = 0, 0
+	c.LayerNormEpsilon = 1e-5 // written into the reference implementation
 	c.Activation, c.HeadActivation = r.activation("hidden_act", "silu"), "gelu"
 	c.TieWordEmbeddings = false
 	c.PreNorm = &PreNorm{AttentionBias: r.flag("attention_bias", false), FeedForwardBias: r.flag("mlp_bias", false),
@@ -336,7 +341,7 @@ type rope struct {
 	Type  string   `json:"rope_type"`
 }
 
-// set gives theta the base that is told, if any; of says of which layers.
+// set gives theta the configured base, if there is one; of names the layers.
 func (p rope) set(r *configReader, of string, theta *float64) {
 	only(r, "rope_parameters: rope_type"+of, cmp.Or(p.Type, "default"), "default")
 	if p.Theta != nil {

@@ -67,6 +67,11 @@ func TestParseConfigOfFamilies(t *testing.T) {
 			c.VocabularySize, c.TypeVocabularySize, c.LayerNormEpsilon = 300, 1, 1e-5
 			c.PaddingID, c.PositionOffset = 1, 2
 		}},
+		{"roberta with a row for a second segment, which it does not use", "roberta", change{"type_vocab_size": 2},
+			func(c *models.Config) {
+				c.VocabularySize, c.TypeVocabularySize, c.LayerNormEpsilon = 300, 2, 1e-5
+				c.PaddingID, c.PositionOffset, c.Segments = 1, 2, 1
+			}},
 		{"camembert", "xlm-roberta", change{"model_type": "camembert"}, func(c *models.Config) {
 			c.VocabularySize, c.TypeVocabularySize, c.LayerNormEpsilon = 76, 1, 1e-5
 			c.PaddingID, c.PositionOffset = 1, 2
@@ -128,7 +133,9 @@ func TestParseConfigOfFamilies(t *testing.T) {
 			}},
 	} {
 		want := sizes
-		c.want(&want)
+		if c.want(&want); want.Segments == 0 {
+			want.Segments = min(want.TypeVocabularySize, 2)
+		}
 		got, err := models.ParseConfig(stored(t, c.folder, c.change))
 		if err != nil {
 			t.Errorf("%s: %v", c.name, err)

@@ -13,7 +13,7 @@ import (
 	"infill/models"
 )
 
-// Whatever stands in the place of a file is refused by name, at once: a named pipe would be waited for, and a link to
+// Whatever stands instead of a file is refused by name, at once: a named pipe would be waited for, and a link to
 // nothing is not the absence of a file.
 func TestOpenRefusesWhatIsNoFile(t *testing.T) {
 	for _, name := range []string{"config.json", "vocab.txt", "tokenizer_config.json", "tokenizer.json",
@@ -41,7 +41,7 @@ func TestOpenRefusesWhatIsNoFile(t *testing.T) {
 			if err == nil || !strings.Contains(err.Error(), strings.TrimSuffix(name, ".index.json")) {
 				t.Errorf("%s is %s: %v", name, kind, err)
 			}
-			// A folder of pytorch weights is told to be imported, which looks at them.
+			// A folder of pytorch weights is reported to be imported, which looks at them.
 			_, err = (&models.Store{Dir: t.TempDir()}).Import(t.Context(), dir, "org/tiny")
 			if err == nil || !strings.Contains(err.Error(), name) || !strings.Contains(err.Error(), kind) {
 				t.Errorf("import, %s is %s: %v", name, kind, err)

@@ -32,11 +32,13 @@ type Imported struct {
 	MaxPositions   int      `json:"max_position_embeddings"`
 	// GraphData lists the files that hold the graph's weights, beside the graph.
 	GraphData []string `json:"onnx_data"`
-	// ExportedType and TokenizerClass are what the exporter's config.json says; a tokenizer without tokenizer.json is
-	// read by them.
+	// ExportedType and TokenizerClass are from the exporter's config.json; they say how to read a tokenizer
+	// without tokenizer.json.
 	ExportedType   string `json:"exported_model_type,omitempty"`
 	TokenizerClass string `json:"tokenizer_class,omitempty"`
-	// Gradient tells whether the graph can be differentiated; where not, NoGradient says why.
+	// Segments is [Config].Segments, where the exporter's config.json says how many there are.
+	Segments int `json:"segments,omitempty"`
+	// Gradient reports whether the graph can be differentiated; if not, NoGradient says why.
 	Gradient   bool   `json:"gradient"`
 	NoGradient string `json:"no_gradient,omitempty"`
 }
@@ -65,6 +67,7 @@ func parseImported(data []byte) (Config, error) {
 	return Config{
 		ModelType: importedFamily, Architectures: c.Architectures, VocabularySize: c.VocabularySize,
 		MaxPositions:     c.MaxPositions,
+		Segments:         min(c.Segments, 2),
 		IntermediateSize: 3072, Imported: &c,
 	}, nil
 }

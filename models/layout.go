@@ -1,7 +1,7 @@
 package models
 
-// Layout says where a model's weights lie: the names that a family gives to the parts that a graph is made of. A part
-// whose name is empty is not there.
+// Layout holds the names of a model's weights, by the parts of its graph. A part with an empty name does not
+// exist.
 type Layout struct {
 	Words, Positions, Segments, Tasks Table // embeddings
 	// of the embeddings of the next token, the token and the one before (MobileBERT)
@@ -24,7 +24,8 @@ type Layout struct {
 	DecoderRest Linear
 }
 
-// Layer is the parts of one transformer layer. Where the norms stand is the family's: after each block, or before it.
+// Layer holds the parts of one transformer layer. The family says whether norms come after each block or before
+// it.
 type Layer struct {
 	Query, Key, Value, Mixed Linear // Mixed follows attention
 	AttentionNorm            Norm
@@ -38,8 +39,8 @@ type Layer struct {
 	// PositionKey and PositionQuery map the embeddings of distances (DeBERTa).
 	PositionKey, PositionQuery Linear
 
-	// MobileBERT's layers work on a narrower width: hidden states are narrowed on the way in, for queries and keys by
-	// Shared, and widened on the way out; and feed-forward blocks stand before the last.
+	// MobileBERT's layers are narrower than its hidden states: Narrow is applied at the input, Shared for
+	// queries and keys, and Widen at the output. Further feed-forward blocks come before the last.
 	Narrow, Shared, Widen             Linear
 	NarrowNorm, SharedNorm, WidenNorm Norm
 	Before                            []Layer // Up, Down and OutputNorm
@@ -106,7 +107,7 @@ func (c Config) decoder(weight, bias string) Linear {
 	return Linear{Weight: weight, Bias: bias, Rows: c.VocabularySize, Out: c.VocabularySize, In: c.EmbeddingSize}
 }
 
-// Layout is where the weights of a model of this architecture lie.
+// Layout returns the names of the weights of this architecture.
 func (c Config) Layout() Layout {
 	f, ok := families()[c.ModelType]
 	if !ok {

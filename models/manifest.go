@@ -25,7 +25,7 @@ const manifestName = "manifest.json"
 
 const manifestSchema = 1
 
-// Manifest says what a bundle is, where it is from and which bytes it has.
+// Manifest describes a bundle: what it is, its source, and its files with their hashes.
 type Manifest struct {
 	Schema      int    `json:"schema"`
 	Name        string `json:"name"`
@@ -36,24 +36,26 @@ type Manifest struct {
 	Revision    string `json:"revision,omitempty"`
 	// Files are in ascending order of Path and do not include the manifest itself.
 	Files []ManifestFile `json:"files"`
-	// ConvertedFrom lists the files that the weights were converted from: where the model is from they can be compared.
+	// ConvertedFrom lists the original files of converted weights, to compare with the model's source.
 	ConvertedFrom []ManifestFile `json:"converted_from,omitempty"`
-	// FiniteWeights: every weight was looked at, and is a number that can be calculated with. Only a store's manifest
-	// is believed.
+	// FiniteWeights reports whether every weight was checked to be a finite number. Only a store's manifest is
+	// trusted.
 	FiniteWeights bool `json:"finite_weights,omitempty"`
-	// Joint calibrates distributions over several blanks; nil where nothing was fitted.
+	// Segments is 1 where the model was trained with one segment, whatever embeddings it has; 0: see Config.Segments.
+	Segments int `json:"segments,omitempty"`
+	// Joint calibrates distributions over several blanks; nil if nothing was fitted.
 	Joint *Joint `json:"joint,omitempty"`
 }
 
-// Joint is what was fitted on held-out text so that a model's joint distributions are calibrated.
+// Joint holds numbers that were fitted on held-out text, to calibrate a model's joint distributions.
 type Joint struct {
 	// PLLTemperature is T of exp(U/T), U being the pseudo-log-likelihood; above 0.
 	PLLTemperature float64 `json:"pll_temperature"`
-	// Words are the weights of words of several pieces; nil where none were fitted.
+	// Words are the weights of words of several pieces; nil if none were fitted.
 	Words *WordWeights `json:"words,omitempty"`
 }
 
-// WordWeights are what words of two pieces, three, ... weigh against those of one piece, whose weight is 1.
+// WordWeights are the weights of words of two pieces, three, ..., relative to words of one piece.
 type WordWeights struct {
 	Existing []float64 `json:"existing"` // times their probability among the words of a lexicon
 	Invented []float64 `json:"invented"` // times their probability among everything, of words that no lexicon has
@@ -88,7 +90,7 @@ func newManifest(bundle fs.FS, m Manifest, names ...string) (*Manifest, error) {
 	return &m, m.check()
 }
 
-// Encode is the content of manifest.json.
+// Encode returns the content of manifest.json.
 func (m *Manifest) Encode() []byte {
 	text, err := object.EncodeIndent(m, "", "  ")
 	if err != nil {
@@ -113,6 +115,9 @@ func parseManifest(data []byte) (*Manifest, error) {
 func (m *Manifest) check() error {
 	if m.Schema != manifestSchema {
 		return fmt.Errorf("schema %d is not known (known: %d)", m.Schema, manifestSchema)
+	}
+	if m.Segments < 0 || m.Segments > 2 {
+		return fmt.Errorf("segments: %d is not 1 or 2", m.Segments)
 	}
 	if m.Joint != nil && !(m.Joint.PLLTemperature > 0) {
 		return fmt.Errorf("joint: the temperature %v is not above 0", m.Joint.PLLTemperature)
@@ -156,7 +161,7 @@ func (m *Manifest) File(name string) (ManifestFile, bool) {
 	return m.Files[i], true
 }
 
-// Size is the sum over all files, in bytes.
+// Size returns the sum over all files, in bytes.
 func (m *Manifest) Size() int64 {
 	var size int64
 	for _, f := range m.Files {
@@ -165,8 +170,8 @@ func (m *Manifest) Size() int64 {
 	return size
 }
 
-// SHA256 identifies what the model computes: a hash over name, size and hash of the files that it is read from.
-// Model cards and licences may change without it.
+// SHA256 identifies what the model computes. It is a hash over names, sizes and hashes of the model's files;
+// model cards and licences do not count.
 func (m *Manifest) SHA256() string {
 	h := sha256.New()
 	for _, f := range m.Files {
@@ -177,19 +182,19 @@ func (m *Manifest) SHA256() string {
 	return hex.EncodeToString(h.Sum(nil))
 }
 
-// isDocument tells whether a file is for people alone.
+// isDocument reports whether a file is for people alone.
 func isDocument(name string) bool {
 	return strings.HasSuffix(name, ".md") || strings.HasPrefix(name, "LICENSE")
 }
 
-// isModelFile tells whether the file can change what a bundle computes.
+// isModelFile reports whether the file can change what a bundle computes.
 func isModelFile(name string) bool {
 	return slices.Contains(tokenizerFiles(), name) || name == configName ||
 		strings.HasSuffix(name, ".safetensors") || strings.HasSuffix(name, safetensors.IndexSuffix)
 }
 
-// Verify reads every file that the manifest lists under dir. The error names the first that differs, what was expected
-// and what was found.
+// Verify reads every listed file under dir. The error names the first that differs, with the expected and the
+// found value.
 func (m *Manifest) Verify(dir string) error {
 	for _, f := range m.Files {
 		if err := f.verify(filepath.Join(dir, filepath.FromSlash(f.Path))); err != nil {
@@ -212,7 +217,7 @@ func (f ManifestFile) verify(name string) error {
 	if err != nil {
 		return err
 	}
-	// Sizes first: a cut file is told without reading what is left of it.
+	// Sizes first: a cut file is found without reading the rest of it.
 	size, sum := info.Size(), f.SHA256
 	if size == f.Size {
 		if size, sum, err = digest(file); err != nil {

@@ -20,9 +20,10 @@ func Open(name string) (*Bundle, error) {
 	return store.Open(name)
 }
 
-// Open finds a bundle, verifies it and reads its configuration and the places of its weights. The name is empty for the
-// default model (see Store.Default), that of a built-in model, a folder, or "org/name" or "org/name@revision" of the
-// store, in this order: write "./small-uncased" for a folder of a built-in's name.
+// Open finds a bundle, verifies it, and reads its configuration and the places of its weights. The name may be
+// empty for the default model (see Store.Default), a built-in model, a folder, or "org/name" or
+// "org/name@revision" of the store, in this order. Write "./small-uncased" for a folder with the name of a
+// built-in model.
 func (s *Store) Open(name string) (*Bundle, error) {
 	if name == "" {
 		chosen, err := s.Default()

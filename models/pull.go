@@ -18,13 +18,13 @@ import (
 	"infill/models/internal/pytorch"
 )
 
-// HubOptions say where from and how to fetch. The zero value is the public Hugging Face hub.
+// HubOptions say where to fetch from, and how. The zero value is the public Hugging Face hub.
 type HubOptions = hub.Options
 
-// DefaultTotal is how long a fetch may take in all.
+// DefaultTotal is the longest time that a whole fetch may take.
 const DefaultTotal = hub.DefaultTotal
 
-// Progress observes what is fetched.
+// Progress observes a fetch.
 type Progress = hub.Progress
 
 // HubOptionsFromEnvironment reads HF_ENDPOINT, HF_TOKEN (or the file that the hub's command line leaves the token in)
@@ -52,12 +52,12 @@ func storedToken() string {
 // errOffline reports that something would have to be fetched, and that this was not allowed.
 var errOffline = errors.New("the network may not be used (offline)")
 
-// Pull makes sure that the store has a model, "org/name" or "org/name@revision", whole and verified, and opens it. The
-// revision is a branch, a tag or a commit of the model's repository; without one it is "main". A commit that is stored
-// already is not asked for again, and a pull that broke off goes on where it stopped. Weights are fetched as
-// safetensors; where a repository has none, as pytorch_model.bin, which is converted once.
+// Pull fetches a model, "org/name" or "org/name@revision", into the store, verifies it and opens it. The
+// revision is a branch, a tag or a commit of the model's repository; the default is "main". It does not fetch a
+// stored commit again, and continues an interrupted pull. Weights are fetched as safetensors; where a repository
+// has none, as pytorch_model.bin, which is converted once.
 //
-// Each failure is one line that tells what was asked for, what came back and what to do.
+// Each error is one line: what was requested, what came back, and what to do.
 func (s *Store) Pull(ctx context.Context, name string, o HubOptions) (*Bundle, error) {
 	base, revision, err := s.splitName(name)
 	if err != nil {
@@ -180,7 +180,7 @@ func fetchFiles(ctx context.Context, client *hub.Client, revision *hub.Revision,
 }
 
 // weightFiles chooses the files of the weights: one safetensors file, or an index, which is fetched, and its shards;
-// where there is none, those that torch.save wrote.
+// if there is none, those that torch.save wrote.
 func weightFiles(ctx context.Context, client *hub.Client, revision *hub.Revision, name,
 	dir string) ([]hub.File, error) {
 	for _, form := range []struct {
@@ -229,10 +229,10 @@ func weightFiles(ctx context.Context, client *hub.Client, revision *hub.Revision
 		weightsName, pytorch.FileName, strings.Join(others, ", "), name)
 }
 
-// FetchDataset fetches the files of a data set of the hub, "org/name", that match one of the patterns (path.Match) into
-// dir, each whole and verified, under the last element of its name. It returns them in the order of their names in the
-// data set. A file that is there already is not fetched again, and a fetch that broke off goes on where it stopped. The
-// revision is a branch, a tag or a commit.
+// FetchDataset fetches the files of a data set of the hub, "org/name", that match one of the patterns
+// (path.Match) into dir, verified, each under the last element of its name. It returns them in the order of
+// their names in the data set. It does not fetch a file again, and continues an interrupted fetch. The revision
+// is a branch, a tag or a commit.
 func FetchDataset(ctx context.Context, dir, name, revision string, patterns []string,
 	o HubOptions) (files []string, err error) {
 	ctx, cancel := o.Bounded(ctx)

@@ -22,10 +22,10 @@ type Recommendation struct {
 	Quality    string  `json:"quality"` // from a paper, which it names: the weights were not at hand
 }
 
-// Recommended lists the models that a user of the built-in one may want instead.
+// Recommended lists models that may be better than the built-in one.
 func Recommended() (list []Recommendation) {
 	if err := json.Unmarshal(recommended, &list); err != nil {
-		panic(err) // a slip in the program
+		panic(err) // a bug in the program
 	}
 	return list
 }

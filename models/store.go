@@ -33,7 +33,7 @@ const (
 	defaultRef = "main"
 )
 
-// DefaultStore is the store in the user's cache folder (see CacheDir).
+// DefaultStore returns the store in the user's cache folder (see CacheDir).
 func DefaultStore() (*Store, error) {
 	root, err := CacheDir()
 	if err != nil {
@@ -49,7 +49,7 @@ type Entry struct {
 	Refs     []string // names that point at this revision, such as "main"
 	Dir      string   // empty for a built-in model that has not been placed yet
 	BuiltIn  bool
-	// Manifest is nil when it cannot be read: Problem says why.
+	// Manifest is nil if it cannot be read: Problem says why.
 	Manifest *Manifest
 	Problem  error
 }
@@ -167,8 +167,9 @@ func readManifest(dir string) (*Manifest, error) {
 	return m, nil
 }
 
-// Find gives the entry for a name "org/name", or "org/name@revision" with the beginning of a revision or a name of one.
-// Without a revision it is the one that "main" points at, or the only one. ErrNotStored reports that there is none.
+// Find returns the entry for "org/name" or "org/name@revision"; a revision may be shortened, or be a name such
+// as "main". Without a revision it takes the one that "main" points at, or the only one. The error is
+// ErrNotStored if there is none.
 func (s *Store) Find(name string) (Entry, error) {
 	if name == BuiltInName {
 		return s.builtInEntry()
@@ -217,12 +218,13 @@ func (s *Store) Find(name string) (Entry, error) {
 		name, strings.Join(listed, ", "))
 }
 
-// ErrNotStored reports that a model, or the revision asked for, is not in the store.
+// ErrNotStored reports that a model or a revision is not in the store.
 var ErrNotStored = errors.New("not in the cache")
 
 const minAbbreviation = 4
 
-// Verify reads all files of a bundle and gives every one that is damaged or missing. The name is as for Find.
+// Verify reads all files of a bundle and returns an error for each that is damaged or missing. The name is as
+// for Find.
 func (s *Store) Verify(ctx context.Context, name string) ([]error, error) {
 	entry, err := s.Find(name)
 	switch {
@@ -422,7 +424,7 @@ func (s *Store) Import(ctx context.Context, dir, name string) (*Bundle, error) {
 	return s.importFolder(ctx, dir, name, false)
 }
 
-// importFolder is Import; finite tells that the caller has looked at the weights.
+// importFolder is Import; finite reports that the caller has looked at the weights.
 func (s *Store) importFolder(ctx context.Context, dir, name string, finite bool) (*Bundle, error) {
 	source, converted, err := openSource(ctx, dir)
 	if err != nil {
@@ -474,7 +476,7 @@ var (
 	revisionPattern = regexp.MustCompile(`^[0-9a-f]{8,64}$`)
 )
 
-// CheckName tells whether a name can be one of the hub and of the store: "org/name", or "name" alone.
+// CheckName returns an error if a name is not valid for the hub and the store: "org/name", or "name" alone.
 func CheckName(name string) error {
 	if len(name) > 200 || !namePattern.MatchString(name) || strings.Contains(name, "..") ||
 		strings.Contains(strings.Replace(name, "/", "", 1), "--") {
@@ -484,7 +486,7 @@ func CheckName(name string) error {
 	return nil
 }
 
-// splitName takes "org/name@revision" apart; the revision is empty where none is given. A short name of Recommended is
+// splitName takes "org/name@revision" apart; the revision is empty if none is given. A short name of Recommended is
 // that model, unless the store has a model of this very name.
 func (s *Store) splitName(name string) (base, revision string, err error) {
 	base, revision, found := strings.Cut(name, "@")
@@ -504,7 +506,7 @@ func (s *Store) splitName(name string) (base, revision string, err error) {
 	return base, revision, nil
 }
 
-// checkRevision tells whether a revision can be the name of a folder: the hash of a commit or of a bundle.
+// checkRevision reports whether a revision can be the name of a folder: the hash of a commit or of a bundle.
 func checkRevision(revision string) error {
 	if !revisionPattern.MatchString(revision) {
 		return fmt.Errorf("%.100q is not a revision: 8 to 64 lower-case hexadecimal digits", revision)

@@ -12,10 +12,10 @@ import (
 // Tensor says where the elements of a weight lie, row-major and little-endian.
 type Tensor = safetensors.Tensor
 
-// Tensor finds a weight by the name that the reference implementation gives it today (see Config.Layout), also where
-// the bundle uses another one: gamma and beta of the first BERT checkpoints for the weight and bias of a LayerNorm, and
-// the head's name for the bias that the decoder mostly shares with it. Where both are stored, the reference
-// implementation adds the decoder's.
+// Tensor finds a weight by its name in today's reference implementation (see Config.Layout), also if the bundle
+// uses an older name: gamma and beta of the first BERT checkpoints for the weight and bias of a LayerNorm, or
+// the head's name for the decoder's bias. If both biases are stored, the reference implementation adds the
+// decoder's.
 func (b *Bundle) Tensor(name string) (Tensor, bool) { return findTensor(b.weights, name) }
 
 // Float32s reads a weight, row-major, rounded to the nearest 32-bit number where it is stored in 64 bits.

@@ -68,7 +68,7 @@ func tuneContinuous(m mover) adaptation {
 	return newStepSizeAdaptation(m.(stepSizer).stepSize(), 1e-6, 10)
 }
 
-// update hears one step's mean acceptance probability over the chains and returns the step size of the next step.
+// update takes one step's mean acceptance probability over the chains and returns the step size of the next step.
 func (a *stepSizeAdaptation) update(acceptance float64) float64 {
 	const gamma, offset, kappa = 0.05, 10, 0.75
 	if math.IsNaN(acceptance) {

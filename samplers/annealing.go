@@ -26,8 +26,8 @@ type Best struct {
 }
 
 // Anneal looks for the state of highest energy by simulated annealing, with a kernel that [New] made and that is not
-// tuned. The best states follow no known law. observe may be nil; it hears of the start and of every step, with the
-// energies filled in.
+// tuned. The best states follow no known law. observe, if not nil, is called with the start and with every step,
+// with their energies.
 func Anneal(ctx context.Context, k Kernel, starts []int, streams []*rand.Rand, a AnnealOptions,
 	observe func(Step) error) (*Best, error) {
 	if a.Steps == 0 {

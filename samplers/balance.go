@@ -12,8 +12,8 @@ import (
 
 // A Balance weighs a move of estimated energy difference Δ in a proposal by g(exp Δ) (Zanella, JASA 2020). sqrt (√t,
 // the papers' choice and the zero value), ratio (t/(1+t)), min (min(1, t)) and max (max(1, t)) satisfy g(t) = t·g(1/t):
-// locally balanced. A power t^β leans from there, β = ½, to globally balanced, 1, which serves large vocabularies
-// better: with ½ improbable categories dominate.
+// locally balanced. A power t^β goes from locally balanced, β = ½, to globally balanced, β = 1. For large
+// vocabularies a power near 1 is better: with ½, improbable categories dominate.
 type Balance struct {
 	rule balanceRule
 	beta float64 // of the power rule; 0 stands for ½
@@ -29,7 +29,7 @@ const (
 	maxRule
 )
 
-// BalanceNames lists what [Balance.Set] reads besides a number.
+// BalanceNames lists the names that Balance.Set reads; it also reads numbers.
 func BalanceNames() []string { return []string{"sqrt", "ratio", "min", "max"} }
 
 // Set reads a name of [BalanceNames] or a power from 0.5 to 1. Its error completes the sentence `"x" is not ...`.

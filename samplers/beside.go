@@ -41,7 +41,7 @@ type opened struct {
 	logp    []float64 // of the slot's categories, -Inf of those that are known
 }
 
-// besideKnown is nil where nothing is known, and where all neighbours are.
+// besideKnown is nil if nothing is known, and where all neighbours are.
 func (m *Importance) besideKnown(ctx context.Context) (*beside, error) {
 	if len(m.knownEnergy) == 0 {
 		return nil, nil

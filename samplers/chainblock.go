@@ -1,4 +1,4 @@
-// Chain-block draws a block of slots anew by the chain rule (chainrule.go), and accepts or rejects by Metropolis and
+// Chain-block draws a block of slots again by the chain rule (chainrule.go), and accepts or rejects by Metropolis and
 // Hastings: mlm-mh (Goyal, Dyer and Berg-Kirkpatrick, ICLR 2022) with a proposal in which the slots of a block know of
 // each other. A block B is chosen uniformly, of a size that is set, or of every size from 1 to all slots with equal
 // probability:

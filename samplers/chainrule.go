@@ -25,8 +25,8 @@ import (
 	"infill/internal/logmath"
 )
 
-// A ChainRule draws states from conditionals, slot by slot, with their log q. Draws that agree so far share an
-// evaluation. It keeps scratch memory: one serves one goroutine at a time.
+// A ChainRule draws states from conditionals, slot by slot, and computes their log q. Draws with equal
+// beginnings share an evaluation. It keeps scratch memory: use one per goroutine.
 type ChainRule struct {
 	target     MaskedConditionalTarget
 	categories []int
@@ -52,8 +52,8 @@ type choice func(row, slot int, logp []float64, total float64) int
 // chainRuleNumbers bounds the numbers that one evaluation asks of a target.
 const chainRuleNumbers = 1 << 22
 
-// NewChainRule makes the chain rule of a target's conditionals. order names each slot once, the first to be drawn
-// first; nil takes the open slot of least entropy, the leftmost of equals. The target must be a
+// NewChainRule makes the chain rule of a target's conditionals. order names each slot once, in the order of the
+// draws; nil takes the open slot of least entropy each time, of equals the leftmost. The target must be a
 // [MaskedConditionalTarget].
 func NewChainRule(target Target, order []int) (*ChainRule, error) {
 	return newChainRule("the chain rule", target, order)
@@ -97,8 +97,8 @@ func (r *ChainRule) Draw(ctx context.Context, states []int, open []bool, streams
 	return r.run(ctx, states, open, logq, r.drawing)
 }
 
-// LogProbability writes log q of the open slots of every state given its others,
-// in nats, to logq [states]: what Draw would have written had it drawn them.
+// LogProbability writes log q of the open slots of every state given its others, in nats, to logq [states]: as
+// Draw does for the states that it draws.
 func (r *ChainRule) LogProbability(ctx context.Context, states []int, open []bool, logq []float64) error {
 	if _, err := checkPositions(r.categories, states); err != nil {
 		return err
@@ -123,7 +123,7 @@ func (r *ChainRule) run(ctx context.Context, states []int, open []bool, logq []f
 var errNoDistribution = errors.New("the conditional is not a distribution")
 
 // walk goes through the open slots of all rows at once, and counts the
-// conditionals it asked for. log q is NaN where a conditional was none.
+// conditionals it asked for. log q is NaN if a conditional was none.
 func (r *ChainRule) walk(ctx context.Context, states []int, open []bool, logq []float64,
 	decide choice) (conditionals int, err error) {
 	rows, slots, wide := len(logq), len(r.categories), width(r.categories)

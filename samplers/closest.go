@@ -29,9 +29,9 @@ const (
 // is largest, the likelihood of Bradley and Terry's model of paired comparisons, to which
 // Newton's method comes in a few steps.
 //
-// logJ is [first categories × second categories], row-major, in nats; change is the largest
-// relative change of a marginal in the last step: above [ClosestEnough] where no step came
-// to an end, as where conditionals are exactly zero. Each conditional is asked for once.
+// logJ is [first categories × second categories], row-major, in nats; change is the largest relative change of a
+// marginal in the last step. It is above ClosestEnough if the steps did not converge, for example because
+// conditionals are exactly zero. Each conditional is computed once.
 func ClosestJoint(ctx context.Context, target ConditionalTarget) (logJ []float64, change float64, err error) {
 	categories := target.Categories()
 	if len(categories) != 2 {
@@ -89,7 +89,7 @@ func newClosest(rows, columns int) *closest {
 func (c *closest) differentiate(log []float64) {
 	n := len(log)
 	// A category's gradient is wins - Σ s p = Σ s (1 - p) - 1, p being its share of the pair:
-	// what is small in the end is told by small numbers.
+	// a small result needs small numbers.
 	for k, w := range c.wins {
 		if c.gradient[k] = w; w >= 1 {
 			c.gradient[k] = -1

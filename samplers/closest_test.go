@@ -88,7 +88,7 @@ func TestClosestJointOfUnequal(t *testing.T) {
 	}
 }
 
-// Where conditionals are zero, marginals may have no end to come to: that is told.
+// Where conditionals are zero, marginals may have no end to come to: that is reported.
 func TestClosestJointWithoutEnd(t *testing.T) {
 	target := disagreeing{rows: 2, columns: 2, logp: map[[3]int]float64{}}
 	for slot := range 2 {

@@ -540,7 +540,7 @@ func TestCachedState(t *testing.T) {
 }
 
 // checkWeights compares the proposal weights a state holds for its next step
-// with those measured anew at its positions.
+// with those measured again at its positions.
 func checkWeights(k *informed, s *State) error {
 	known := s.own.(*surroundings)
 	if !known.measured || known.revision != k.revision {

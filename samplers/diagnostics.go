@@ -14,8 +14,8 @@ import (
 // chains (Vehtari et al., Bayesian Analysis 2021, section 3.2): chains that disagree lower the result. Antithetic
 // chains may be worth more than C·n.
 //
-// NaN where it is not defined: fewer than 4 draws a chain, unequal lengths, a draw
-// that is not finite, or draws that are all the same, which tell nothing.
+// It is NaN if it is undefined: for fewer than 4 draws a chain, unequal lengths, a draw that is not finite, or
+// draws that are all equal.
 func EffectiveSampleSize(draws [][]float64) float64 {
 	c, n := shape(draws)
 	if n < 4 {
@@ -69,9 +69,9 @@ func autocovariance(x []float64, mean float64, lag int) float64 {
 }
 
 // SplitRHat is the potential scale reduction √(var⁺/W) with every chain cut in two halves (Gelman et al., Bayesian Data
-// Analysis, 3rd ed., section 11.4); draws is [chains][draws]. Near 1 when the halves agree; above 1.01 they do not. The
-// middle draw of an odd length is left out. NaN as in [EffectiveSampleSize]; +Inf where no half moves, and they stand
-// at different values.
+// Analysis, 3rd ed., section 11.4); draws is [chains][draws]. It is near 1 if the halves agree; above 1.01 they
+// do not. The middle draw of an odd length is left out. It is NaN as in EffectiveSampleSize, and +Inf if no half
+// moves and their values differ.
 func SplitRHat(draws [][]float64) float64 {
 	_, n := shape(draws)
 	half := n / 2
@@ -111,7 +111,7 @@ func shape(draws [][]float64) (chains, n int) {
 	return len(draws), n
 }
 
-// Acceptance gathers acceptance and movement over the steps of a run. Its zero value is ready.
+// Acceptance collects acceptance and movement over the steps of a run. Its zero value is ready to use.
 type Acceptance struct {
 	steps    int
 	accepted []int
@@ -155,8 +155,8 @@ func perStep(counts []int, steps int) (mean, standardError float64) {
 }
 
 // MeanAndError returns the mean over chains and its standard error, which is nil for a single
-// chain. Chains are independent and the states of one chain are not, so the spread between
-// chains is what tells the error.
+// chain. Chains are independent and the states of one chain are not, so the error comes from the spread between
+// chains.
 func MeanAndError(byChain []float64) (mean float64, standardError *float64) {
 	mean, deviation := stat.MeanStdDev(byChain, nil)
 	if len(byChain) < 2 {

@@ -1,4 +1,4 @@
-// p-NCG and GwL are the discrete Langevin proposal with the distance of two categories in the place of the one-hot 2:
+// p-NCG and GwL are the discrete Langevin proposal with the distance of two categories instead of the one-hot 2:
 // Du, Amini, Torroba Hennigen, Yu, Eisner, Lee and Cotterell, "Principled Gradient-Based MCMC for Conditional Sampling
 // of Text" (ICML 2024). Near-synonyms become near neighbours:
 //

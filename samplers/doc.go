@@ -1,6 +1,6 @@
-// Package samplers draws from unnormalised distributions over discrete slots by Markov chain Monte Carlo. It knows
-// nothing of language: all it sees is a [Target], π(θ) ∝ exp(U(θ)), over slots that each have their own number of
-// categories.
+// Package samplers draws from unnormalised distributions over discrete slots, by Markov chain Monte Carlo and by
+// the chain rule. It knows nothing of language: it sees only a Target, π(θ) ∝ exp(U(θ)), over slots that each
+// have their own number of categories.
 //
 // # Words
 //
@@ -15,17 +15,17 @@
 //	plan := samplers.Plan{Streams: streams, WarmUp: 100, Steps: 1000}
 //	run, err := samplers.Sample(ctx, kernel, samplers.RandomPositions(target, streams), plan, observe)
 //
-// [Names] lists the samplers, and [Describe] tells of one what it targets, what it costs and what can be set; each
-// sampler's file begins with its paper, its equations and what its step size means. A [Spec] is a sampler with
-// settings. [Importance] weights draws of a [ChainRule] instead of walking; [Anneal] and [MaskPredict] search and
-// decode instead of sampling.
+// Names lists the samplers. Describe returns what a sampler targets, what it costs, and its settings. Each
+// sampler's file begins with its paper, its equations and the meaning of its step size. A [Spec] is a sampler
+// with settings. [Importance] weights draws of a [ChainRule] instead of walking; [Anneal] and [MaskPredict]
+// search and decode instead of sampling.
 //
 // # Contracts
 //
 // All arrays are row-major and belong to the caller. A step allocates nothing once a kernel has seen its batch. A
 // kernel keeps scratch memory, so one kernel serves one goroutine at a time; it spreads large batches over GOMAXPROCS
-// goroutines itself. Every chain draws from its own random stream, so a chain's path depends neither on the chains
-// beside it nor on the number of processors.
+// goroutines itself. Every chain draws from its own random stream. So a chain's path depends neither on the
+// other chains nor on the number of processors.
 //
 // A proposal whose energy is NaN, +Inf or -Inf (forbidden), or whose gradient
 // holds a NaN or +Inf, is rejected, in unadjusted samplers too.

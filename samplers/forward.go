@@ -109,15 +109,15 @@ func (l *Law) LogProbability(ctx context.Context, states [][]int) ([]float64, er
 	return logp, err
 }
 
-// A Share is an estimate of what states hold of laws, with its relative standard error.
+// A A Share is an estimate of the total probability of some states, with its relative standard error.
 type Share struct {
 	Log   float64
 	Error float64
 	Draws int
 }
 
-// EstimateShare estimates what the states that the laws allow hold of them all, by draws of every order of every law:
-// by batches, until the relative standard error is at most wanted, or more, which hears of the draws so far, says no.
+// EstimateShare estimates the total probability of the states that the laws allow, by draws of every order of every
+// law. It draws in batches until the relative standard error is at most wanted, or more(draws so far) returns false.
 func EstimateShare(ctx context.Context, laws []Law, wanted float64, streams []*rand.Rand,
 	more func(draws int) bool) (Share, error) {
 	if err := checkLaws(laws); err != nil {

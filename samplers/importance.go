@@ -4,7 +4,7 @@
 //
 // Ẑ is unbiased for Z = Σ exp(U), and the probability of every state of known energy has the relative standard error of
 // Ẑ (delta method): drawn or not, and however seldom. Means of functions are ratios Σ w f / Σ w (Owen, Monte Carlo
-// theory, methods and examples, chapter 9). Whether to believe the errors is told by the shape k̂ of a generalised
+// theory, methods and examples, chapter 9). Whether to believe the errors depends on the shape k̂ of a generalised
 // Pareto distribution fitted to the largest weights (Vehtari, Simpson, Gelman, Yao and Gabry, "Pareto Smoothed
 // Importance Sampling", JMLR 2024), by the estimator of Zhang and Stephens (Technometrics 2009). The weights themselves
 // are not smoothed: their mean stays unbiased.
@@ -71,8 +71,8 @@ type batchOfDraws struct {
 	logKnown float64
 }
 
-// NewImportance makes an estimate without draws. orders are those of [NewChainRule]; with several, each draw takes one
-// of them at random, and q is their mean.
+// NewImportance makes an estimate without draws yet. orders are as in NewChainRule. With several, each draw
+// takes one at random, and q is their mean.
 func NewImportance(target Target, orders ...[]int) (*Importance, error) {
 	m := &Importance{target: target, logKnown: math.Inf(-1)}
 	if len(orders) == 0 {
@@ -88,7 +88,8 @@ func NewImportance(target Target, orders ...[]int) (*Importance, error) {
 	return m, nil
 }
 
-// Draw adds one draw per stream. Streams may be used again: each goes on. After an error nothing was added.
+// Draw adds one draw per stream. You can pass the same streams again: they continue. After an error nothing is
+// added.
 func (m *Importance) Draw(ctx context.Context, streams []*rand.Rand) error {
 	n := len(streams)
 	near, err := m.besideKnown(ctx)
@@ -122,8 +123,8 @@ func (m *Importance) Draw(ctx context.Context, streams []*rand.Rand) error {
 	return nil
 }
 
-// Know adds states of known energies, [states × slots], to those that are summed
-// exactly. From the first call on what is drawn is known to the draws that follow.
+// Know adds states of known energies, [states × slots], to the states that are summed exactly. After the first
+// call, every draw becomes known to later draws.
 func (m *Importance) Know(states []int, energy []float64) {
 	if m.known == nil {
 		m.known = map[string]bool{}
@@ -140,7 +141,7 @@ func (m *Importance) Know(states []int, energy []float64) {
 	m.logKnown = logmath.LogSumExp(sums)
 }
 
-// Forget drops the draws that have been made, for an estimate from what is known and the draws that follow.
+// Forget drops all draws so far. The estimate then comes from known states and later draws.
 func (m *Importance) Forget() {
 	m.states, m.energy, m.logWeight, m.batches, m.inside = nil, nil, nil, nil, nil
 	m.logq, m.logr = nil, nil
@@ -160,7 +161,7 @@ type Point struct {
 	Drawn  bool
 }
 
-// Points are the estimate of π: draws first, by their weight unless they were known, then what is known.
+// Points returns the estimate of π: first the draws, by weight unless they were known, then the known states.
 func (m *Importance) Points() []Point {
 	z, n := m.Normaliser(), m.Len()
 	points := make([]Point, 0, n+len(m.since))
@@ -256,11 +257,11 @@ type Normaliser struct {
 	Draws int
 	// EffectiveSampleSize is (Σ w)²/Σ w² of weighted draws (Kong 1992); where some are known, 1/Error².
 	EffectiveSampleSize float64
-	// Unseen is the share of Ẑ that one draw more may weigh if it is of what is not known
-	// yet, which is a part of Error; 0 where nothing is known.
+	// Unseen is the share of Ẑ that one more draw of an unknown state may add. It is a part of Error, and 0 if
+	// no state is known.
 	Unseen float64
 	// ParetoK is k̂, the shape of the weights' tail: they have moments below 1/k̂.
-	// -Inf for no tail; +Inf where it is not defined, as for fewer than 25 draws.
+	// It is -Inf without a tail, and +Inf if it is undefined, as for fewer than 25 draws.
 	ParetoK float64
 	rough   bool
 }
@@ -347,19 +348,20 @@ func (m *Importance) Normaliser() Normaliser {
 	return z
 }
 
-// Believable tells whether the errors can be believed: k̂ is below min(1 - 1/log₁₀ draws, 0.7), the bound of Vehtari et
-// al. (JMLR 2024), or Error is as large as all that is not known.
+// Believable reports whether the errors can be trusted: k̂ is below min(1 - 1/log₁₀ draws, 0.7), the bound of
+// Vehtari et al. (JMLR 2024), or Error covers all that is not known.
 func (z Normaliser) Believable() bool { return z.rough || z.tailed() }
 
 func (z Normaliser) tailed() bool {
 	return z.ParetoK < min(1-1/math.Log10(float64(z.Draws)), 0.7)
 }
 
-// Rough tells that Error is as large as all that is not known, for want of draws that tell it better.
+// Rough reports whether Error covers all that is not known, because the draws were too few for a better
+// estimate.
 func (z Normaliser) Rough() bool { return z.rough }
 
-// Mean is the mean of a function of the state under π, with its standard error
-// by the delta method. NaN without draws that weigh something.
+// Mean returns the mean of a function of the state under π, with its standard error by the delta method; NaN if
+// no draw has weight.
 func (m *Importance) Mean(f func(p Point) float64) (mean, standardError float64) {
 	points := m.Points()
 	values := make([]float64, len(points))
@@ -383,7 +385,7 @@ func (m *Importance) Mean(f func(p Point) float64) (mean, standardError float64)
 // n that lie above the others, given as logarithms. A law of weights with shape k has moments below 1/k: from 1/2 on
 // the variance is infinite, from 1 on the mean.
 //
-// -Inf tells that the largest weights are all equal, so that there is no tail.
+// -Inf reports that the largest weights are all equal, so that there is no tail.
 // +Inf means that it is not defined: fewer than 25 weights, one that is NaN or +Inf, or none above zero.
 func paretoK(logWeights []float64) float64 {
 	n := len(logWeights)

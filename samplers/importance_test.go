@@ -545,7 +545,7 @@ func TestImportanceWithoutError(t *testing.T) {
 	}
 }
 
-// The shape of Pareto tails is found, and what is none is told.
+// The shape of Pareto tails is found, and other tails are reported.
 func TestParetoK(t *testing.T) {
 	const n = 20000
 	for _, k := range []float64{0.2, 0.5, 0.7, 1, 1.5} {
@@ -578,7 +578,7 @@ func TestParetoK(t *testing.T) {
 	}
 }
 
-// A proposal whose tails are too light is told by k̂.
+// A proposal whose tails are too light is reported by k̂.
 func TestHeavyWeights(t *testing.T) {
 	// Twelve slots of U = Σ θ_j with conditionals that prefer 0: log-weights
 	// spread as a normal law of standard deviation 7.

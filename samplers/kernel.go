@@ -20,17 +20,17 @@ type Kernel interface {
 	// Step advances every chain by one transition. streams holds one stream per chain. info is overwritten. After an
 	// error the state is as it was before the step; with a stochastic gradient its chains stand still.
 	Step(ctx context.Context, state *State, streams []*rand.Rand, info *Info) error
-	// Refresh evaluates a state anew, to be called when the target has changed.
+	// Refresh evaluates a state again, to be called when the target has changed.
 	Refresh(ctx context.Context, state *State) error
 }
 
-// State is where a batch of chains is, and what is known there. A position changed by
-// hand leaves the known values behind, until [Kernel.Refresh].
+// State is the present state of a batch of chains, with the values that are known there. If you change a
+// position by hand, call Kernel.Refresh.
 type State struct {
 	// Positions is θ, [chains × slots].
 	Positions []int
-	// Energy is U at the positions, [chains], in nats; NaN where a kernel that
-	// needs no energies has moved a chain, until [State.Evaluate].
+	// Energy is U at the positions, [chains], in nats. It is NaN after a kernel that needs no energies has moved
+	// a chain, until [State.Evaluate].
 	Energy []float64
 
 	kernel *kernel // that made it
@@ -57,7 +57,7 @@ func (s *State) Position(chain int) []int {
 	return s.Positions[chain*slots : (chain+1)*slots]
 }
 
-// Evaluate fills in the energies: of the whole batch, or of none when all are known.
+// Evaluate computes the energies of the batch if any is unknown.
 func (s *State) Evaluate(ctx context.Context, target Target) error {
 	if slices.ContainsFunc(s.Energy, math.IsNaN) {
 		return target.Energy(ctx, s.Positions, s.Energy)
@@ -87,7 +87,7 @@ func (s *State) rescale(factor float64) {
 	}
 }
 
-// Info tells of one step what diagnostics need and the next step does not.
+// Info is what diagnostics need of one step.
 type Info struct {
 	// LogAcceptance is the log of the Metropolis–Hastings ratio before it is cut at
 	// 0, [chains]: 0 for kernels that accept always, -Inf for what cannot be taken.
@@ -245,7 +245,7 @@ func (k *kernel) owns(state *State) error {
 	return nil
 }
 
-// at makes the kernel anew, over its target at a temperature.
+// at makes the kernel again, over its target at a temperature.
 func (k *kernel) at(temperature float64) (*kernel, *tempered, error) {
 	target, err := temper(k.target, temperature)
 	if err != nil {

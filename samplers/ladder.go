@@ -32,7 +32,7 @@ type swapCount struct{ tried, taken int }
 
 var _ mover = (*ladder)(nil)
 
-// newLadder makes a kernel anew at temperatures that ascend.
+// newLadder makes a kernel again at temperatures that ascend.
 func newLadder(k *kernel, temperatures []float64) (*ladder, error) {
 	l := &ladder{temperatures: temperatures, infos: make([]Info, len(temperatures)-1),
 		swaps: make([]swapCount, len(temperatures)-1)}
@@ -60,7 +60,7 @@ func newLadder(k *kernel, temperatures []float64) (*ladder, error) {
 	return l, nil
 }
 
-// stochastic tells whether a mover takes gradients of random terms.
+// stochastic reports whether a mover takes gradients of random terms.
 func stochastic(m mover) bool {
 	e, ok := m.(interface{ engine() *informed })
 	return ok && e.engine().terms != nil

@@ -22,7 +22,7 @@ import (
 // Open, in a state, marks a slot that is not filled.
 const Open = -1
 
-// A Partial is a state of which some slots may be open, and the open slot whose conditional is asked for.
+// A Partial is a state in which some slots may be open, and the open slot whose conditional is wanted.
 type Partial struct {
 	State []int // [slots]
 	Slot  int
@@ -30,22 +30,22 @@ type Partial struct {
 
 // A PartialTarget offers the conditionals of partly filled states.
 type PartialTarget interface {
-	// PartialConditionals calls take once for each of asked, in any order and on the
-	// calling goroutine, with log f(θ_Slot = v | the slots that are filled) for every
-	// category v. The categories of a slot sum to one at most. take does not keep logp.
+	// PartialConditionals calls take once for each of asked, in any order and on the calling goroutine, with log
+	// f(θ_Slot = v | the filled slots) for every category v. The probabilities of a slot sum to at most one.
+	// take must not keep logp.
 	PartialConditionals(ctx context.Context, asked []Partial, take func(i int, logp []float32)) error
 }
 
-// A Law is a distribution over states by the chain rule, see the top of the file.
+// A Law is a distribution over states by the chain rule, see the top of law.go.
 type Law struct {
 	Target PartialTarget
 	// Orders are the orders of the slots, each naming every slot once, [orders][slots].
 	Orders [][]int
-	// LogWeight is log w, what the law counts among several laws.
+	// LogWeight is log w, the logarithm of the law's weight among several laws.
 	LogWeight float64
-	// Support returns the categories, ascending, that an open slot may take beside what
-	// a state holds; nil where all are allowed. It narrows what is found and drawn, and
-	// does not change the law. The caller must not change what it returns.
+	// Support returns the categories, ascending, that an open slot may take, given the filled slots of a state;
+	// nil allows all. It narrows what is found and drawn, and does not change the law. The caller must not
+	// change what it returns.
 	Support func(state []int, slot int) []int
 	// Allows judges whole states beyond Support; nil allows all.
 	Allows func(state []int) bool

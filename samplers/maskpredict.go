@@ -21,8 +21,8 @@ import (
 // MaskPredictOptions set a decoding. Zero fields take the defaults.
 type MaskPredictOptions struct {
 	Rounds int // of prediction, as many as slots by default
-	// Temperature draws from the conditionals at a temperature; 0 takes the
-	// most probable category, so that all chains come out the same.
+	// Temperature draws from the conditionals at a temperature; 0 takes the most probable category, so that all
+	// chains give the same result.
 	Temperature float64
 }
 
@@ -30,14 +30,14 @@ type MaskPredictOptions struct {
 type Prediction struct {
 	Positions []int // [chains × slots]
 	// Confidence is the log-probability each slot's category had when it was
-	// predicted last, [chains × slots], in nats. It is no energy of the whole.
+	// predicted last, [chains × slots], in nats. It is not the energy of the state.
 	Confidence []float64
 	Cost       Cost
 }
 
-// MaskPredict fills all slots by confidence, each chain on its own: mask-predict, which is decoding and not sampling.
-// At temperature 1 one round draws every slot from its own conditional with all slots open. The target must be a
-// [MaskedConditionalTarget].
+// MaskPredict fills all slots by confidence, each chain on its own: mask-predict, which is decoding and not
+// sampling. At temperature 1, a single round draws every slot from its conditional with all slots open. The
+// target must be a [MaskedConditionalTarget].
 func MaskPredict(ctx context.Context, target Target, streams []*rand.Rand, o MaskPredictOptions) (*Prediction, error) {
 	if err := checkTarget(target); err != nil {
 		return nil, err

@@ -1,6 +1,6 @@
 // MLM-MH is Metropolis–Hastings with the conditionals of a masked language model as proposals: Goyal, Dyer and
 // Berg-Kirkpatrick, "Exposing the Implicit Energy Networks behind Masked Language Models via Metropolis–Hastings" (ICLR
-// 2022). A block B of slots, one by default, is chosen uniformly, opened, and drawn anew, each slot by itself:
+// 2022). A block B of slots, one by default, is chosen uniformly, opened, and drawn again, each slot by itself:
 //
 //	q(θ'_B | θ) = Π_{j∈B} p(θ'_j | θ_{-B})
 //	A = min(1, exp(U(θ') - U(θ)) q(θ_B | θ) / q(θ'_B | θ))
@@ -92,7 +92,7 @@ func (k *mlmMetropolis) transition(ctx context.Context, state *State, sources []
 	return nil
 }
 
-// propose draws a chain's block anew and returns log q(back) - log q(forth).
+// propose draws a chain's block again and returns log q(back) - log q(forth).
 func (k *mlmMetropolis) propose(chain int, position, to []int, src source) float64 {
 	logRatio := 0.0
 	for _, j := range k.slots[chain*k.block : (chain+1)*k.block] {

@@ -85,7 +85,7 @@ func (k *pathAuxiliary) logReverse(at place, to []int) float64 {
 		left[j] = math.Inf(-1)
 	}
 	if dry && !math.IsInf(logmath.LogSumExp(left), -1) {
-		// The path ended early for want of slots; the way back would not.
+		// The path ended early, as no slots were left; the way back would not.
 		return math.Inf(-1)
 	}
 	return logq

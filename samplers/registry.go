@@ -2,35 +2,35 @@ package samplers
 
 import "flag"
 
-// Description tells what a sampler is.
+// Description describes a sampler.
 type Description struct {
 	Name  string // as [New] takes it
 	Title string // in words
 	Paper string // authors, title, year
 	Exact bool   // whether the chain's stationary law is the target
-	// Interacting chains move together: where one goes depends on the others.
+	// Interacting reports whether the move of a chain depends on the other chains.
 	Interacting bool
 	Target      string // what the chain converges to
 	Cost        string // what one step of one chain evaluates
-	// Conditionals tells that the target must be a [ConditionalTarget] or a
-	// [MaskedConditionalTarget], Distances that it must be a [MetricTarget].
+	// Conditionals reports whether the target must be a [ConditionalTarget] or a [MaskedConditionalTarget],
+	// Distances whether it must be a [MetricTarget].
 	Conditionals, Distances bool
 	Settings                []Setting // what a [Spec] can set, by name
 	Tunes                   string    // the setting that a warm-up tunes; "" for none
 	OnText                  *OnText   // nil for samplers of other slots than a text's
 }
 
-// A Setting is one that a sampler has.
+// A Setting is a setting of a sampler.
 type Setting struct {
 	Name, Help string
-	Default    string // "" where what is not set is another case
+	Default    string // "" if what is not set is another case
 }
 
-// OnText is what a sampler takes on text, over tens of thousands of categories and with a language model's gradients.
+// OnText is how a sampler runs on text: over tens of thousands of categories, with a language model's gradients.
 type OnText struct {
 	Settings []Assignment // where they are not the sampler's own defaults
-	// Gradient serves it best: "local", the direct term, which needs no backward
-	// pass, or "full"; "" where it uses none.
+	// Gradient is the gradient that serves it best: "local", the direct term, which needs no backward pass, or
+	// "full"; "" if it uses none.
 	Gradient string
 }
 
@@ -80,7 +80,7 @@ func registry() []entry {
 	}
 }
 
-// find is the entry of a name, the zero value where there is none.
+// find is the entry of a name, the zero value if there is none.
 func find(name string) entry {
 	for _, e := range registry() {
 		if e.Name == name {
@@ -90,7 +90,7 @@ func find(name string) entry {
 	return entry{}
 }
 
-// Describe gives the description of one sampler; the zero value where none has the name.
+// Describe returns the description of a sampler; the zero value for an unknown name.
 func Describe(name string) Description {
 	e := find(name)
 	if e.settings != nil {
@@ -103,7 +103,7 @@ func Describe(name string) Description {
 	return e.Description
 }
 
-// Has tells whether the sampler has a setting.
+// Has reports whether the sampler has a setting.
 func (d Description) Has(setting string) bool {
 	for _, s := range d.Settings {
 		if s.Name == setting {

@@ -9,28 +9,28 @@ import (
 	"slices"
 )
 
-// A Plan says what [Sample] does with the chains.
+// A Plan says how Sample runs the chains.
 type Plan struct {
 	Streams []*rand.Rand // one per chain
-	// WarmUp steps go before the others. In them the kernel tunes what its [Spec] leaves to it, for all chains
-	// together; afterwards a chain's path does not depend on those beside it.
+	// WarmUp steps come before the others. In them the kernel tunes the settings that its [Spec] leaves open,
+	// for all chains together; afterwards a chain's path does not depend on the other chains.
 	WarmUp, Steps int
-	// Ladder are the temperatures of parallel tempering, ascending; none is the same as 1. The first is sampled, π_T ∝
+	// Ladder holds the temperatures of parallel tempering, ascending; empty means 1. The first is sampled, π_T ∝
 	// exp(U/T). A warm-up tunes the first, and the others take its step size.
 	Ladder []float64
 }
 
-// A Step is what Sample tells of one. What it points to is valid until the observer returns.
+// A Step describes one step of Sample. What it points to is valid until the observer returns.
 type Step struct {
 	Number      int  // from 1 over the whole plan; 0 is the start
-	WarmUp      bool // not of the sample yet, which the start never is
+	WarmUp      bool // whether the step belongs to the warm-up, as the start does
 	State       *State
 	Info        *Info   // nil at the start
 	StepSize    float64 // of this step; NaN for kernels without
 	Temperature float64 // T of the state's energies, which are U/T
 }
 
-// A Run is what Sample did.
+// A Run is the result of Sample.
 type Run struct {
 	State    *State    // where the chains ended
 	StepSize float64   // after the warm-up; NaN for kernels without
@@ -39,7 +39,7 @@ type Run struct {
 }
 
 // Sample runs the chains from starts [chains × slots]: first the warm-up with its adaptation, then the steps of the
-// sample. observe, which may be nil, hears of the start and of every step, in order; its error ends the run.
+// sample. observe, if not nil, is called with the start and with every step, in order; its error ends the run.
 //
 // A Ladder needs a kernel that was made by [New] or [Spec.New], energies, and no
 // stochastic gradient where it has several temperatures.

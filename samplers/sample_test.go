@@ -268,14 +268,14 @@ func TestRefresh(t *testing.T) {
 			t.Fatal(err)
 		}
 		if d := cmp.Diff(fresh.Energy, state.Energy, cmpEqualNaN); d != "" {
-			t.Errorf("%s: energies (-made anew +refreshed):\n%s", name, d)
+			t.Errorf("%s: energies (-made again +refreshed):\n%s", name, d)
 		}
 		if name != "gibbs" && slices.Equal(old, state.Energy) {
 			t.Errorf("%s: the energies did not change with the target", name)
 		}
 		if known, ok := state.own.(*surroundings); ok {
 			if d := cmp.Diff(fresh.own.(*surroundings).gradient, known.gradient); d != "" {
-				t.Errorf("%s: gradients (-made anew +refreshed):\n%s", name, d)
+				t.Errorf("%s: gradients (-made again +refreshed):\n%s", name, d)
 			}
 			engine, _ := engineOf(kernel)
 			if err := checkWeights(engine, state); err != nil {

@@ -98,7 +98,7 @@ type node struct {
 
 	asked bool // in this round
 	known bool // the conditional
-	// categories are the likeliest, with their log-probabilities; complete tells that they
+	// categories are the likeliest, with their log-probabilities; complete reports that they
 	// are all that are possible. extra has some that are not listed.
 	categories []int32
 	logp       []float32
@@ -112,7 +112,7 @@ type leaf struct {
 	law          int
 	state        []int
 	at           []*node   // how far its beginnings are known, [orders]
-	product      []float64 // log, [orders]; NaN where not known
+	product      []float64 // log, [orders]; NaN if not known
 	lower, upper float64   // log of its probability
 	exact        bool
 }
@@ -142,9 +142,9 @@ func NewSearch(laws []Law) (*Search, error) {
 	return s, nil
 }
 
-// Run searches until the k likeliest states are proven, until room, which may be nil, says that no further conditional
-// may be asked for, or until ctx ends; it goes on without room until one state is found. It goes on where the run
-// before ended. tell, which may be nil, hears of every round.
+// Run searches until the k likeliest states are proven, until room (perhaps nil) allows no further conditional,
+// or until ctx ends. Without room it goes on until one state is found. It continues the run before. tell, if not
+// nil, is called in every round.
 func (s *Search) Run(ctx context.Context, k int, room func() int, tell func()) error {
 	if k < 1 {
 		return fmt.Errorf("%d states: ask for one at least", k)
@@ -199,12 +199,11 @@ func (s *Search) way() (most int) {
 	return most
 }
 
-// Proven tells whether the last run ended with a proof: no state is likelier than the k
-// first of Found, or there are no others.
+// Proven reports whether the last run ended with a proof: no other state is likelier than the first k of Found.
 func (s *Search) Proven() bool { return s.proven }
 
-// Found lists the states whose probabilities are known, the likeliest first; of equals
-// that of the smaller law and categories.
+// Found lists the states whose probabilities are known, the likeliest first; among equals, the smaller law and
+// categories come first.
 func (s *Search) Found() []Found {
 	list := make([]Found, len(s.scored))
 	for i, l := range s.scored {
@@ -213,10 +212,10 @@ func (s *Search) Found() []Found {
 	return list
 }
 
-// Len is how many states Found lists.
+// Len is the number of states that Found lists.
 func (s *Search) Len() int { return len(s.scored) }
 
-// LeftOut is a bound of the log-probability of every state that Found does not list among its first k.
+// LeftOut bounds the log-probability of every state that is not among the first k of Found.
 func (s *Search) LeftOut() float64 {
 	bound := s.cut
 	for _, l := range s.live {
@@ -248,7 +247,7 @@ func (s *Search) most() float64 {
 	return logmath.LogSumExp(s.numbers)
 }
 
-// restart follows all beginnings anew, for those that were given up for fewer states may
+// restart follows all beginnings again, for those that were given up for fewer states may
 // matter for more. What is known stays.
 func (s *Search) restart() {
 	for _, trees := range s.trees {
@@ -390,7 +389,7 @@ func (s *Search) gather(width int, down bool) (asks []*node, more bool) {
 	return asks, true
 }
 
-// remains tells whether a beginning is left that may lead above the threshold.
+// remains reports whether a beginning is left that may lead above the threshold.
 func (s *Search) remains() bool {
 	for _, trees := range s.trees {
 		for _, t := range trees {
@@ -405,7 +404,7 @@ func (s *Search) remains() bool {
 }
 
 // pick makes one step of the search: the best beginning of all, of those that are deepest, or of each depth in turn,
-// gets its next child, or is returned where its conditional has to be known. left tells whether there was one.
+// gets its next child, or is returned where its conditional has to be known. left reports whether there was one.
 func (s *Search) pick(down, dive bool) (ask *node, left bool) {
 	var best *queue
 	var at *tree
@@ -608,7 +607,7 @@ func likeliest(support []int, logp []float32, number int) ([]int32, []float32) {
 			if len(best) == number {
 				heap.Init(&best)
 			}
-		case !(l <= best[0].logp): // NaN stays, to be told of
+		case !(l <= best[0].logp): // NaN stays, and is reported
 			best[0] = likely{int32(category), l}
 			heap.Fix(&best, 0)
 		}
@@ -796,9 +795,9 @@ func (e *queue) Pop() any {
 	return last
 }
 
-// Hold calls visit, for all beginnings that are known, with what they hold of the laws together with values of some
-// slots of one law, [slots] in the order that they are named in; one set of values may come several times. It returns
-// what the beginnings that are not known hold at most, to be added to each.
+// Hold computes marginals of some slots of one law. It calls visit for all known beginnings with values of these
+// slots, in their order, and the probability; the same values may come several times. It returns the most that
+// unknown beginnings can add to any of them.
 func (s *Search) Hold(law int, slots []int, visit func(values []int, probability float64)) (open float64) {
 	values := make([]int, len(slots))
 	weight := math.Exp(s.laws[law].LogWeight) / float64(len(s.trees[law]))

@@ -11,7 +11,7 @@ import (
 	"strings"
 )
 
-// settings are what one sampler can be told, with its defaults in the fields until something else is set.
+// settings are the settings of one sampler; its fields have the defaults until something else is set.
 type settings interface {
 	// register names the fields.
 	register(f *flag.FlagSet)

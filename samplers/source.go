@@ -7,7 +7,7 @@ import (
 )
 
 // A source makes the random decisions of one chain. Kernels take every discrete decision through it, so that the tests
-// can put a script in the place of the stream, follow every path through the very code that runs, and so know its
+// can put a script instead of the stream, follow every path through the very code that runs, and so know its
 // transition matrix exactly.
 type source interface {
 	// categorical returns i with probability weight[i] / Σ weight. The sum must be positive and finite.
@@ -59,8 +59,8 @@ func drawLog(src source, logWeight []float64, total float64, weight []float64) i
 	return src.categorical(weight)
 }
 
-// DrawCumulative draws a category from the cumulative sums of weights, the last of them
-// above 0: the first whose sum is above a uniform number, so never one of weight 0.
+// DrawCumulative draws a category in proportion to its weight, from the cumulative sums of the weights. The last
+// sum must be above 0. It never draws a category of weight 0.
 func DrawCumulative(cumulative []float64, stream *rand.Rand) int {
 	u := stream.Float64() * cumulative[len(cumulative)-1]
 	category, _ := slices.BinarySearchFunc(cumulative, u, func(c, u float64) int {
@@ -78,7 +78,7 @@ func accept(s source, logRatio float64) bool {
 }
 
 // chooseSlots fills block with distinct slots, uniformly. order holds every slot and comes back in its own order, so
-// that chains do not hear of each other.
+// that chains do not depend on each other.
 func chooseSlots(block, order []int, src source) {
 	for i := range block {
 		j := i + src.index(len(order)-i)

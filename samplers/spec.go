@@ -9,21 +9,21 @@ import (
 	"strings"
 )
 
-// A Spec names a sampler and sets what is not left to it. It is written
-// dmala:step-size=0.4,balance=ratio; [Describe] tells which settings there are.
+// A Spec names a sampler and some of its settings. It is written dmala:step-size=0.4,balance=ratio; Describe
+// lists the settings.
 type Spec struct {
 	Name     string
 	Settings []Assignment // those that are set, in the order they were written
 	OnText   bool         // take what is not set from [Description.OnText]
 }
 
-// An Assignment gives a setting a value, as they are written.
+// An Assignment gives a setting a value.
 type Assignment struct {
 	Setting string `json:"setting"`
 	Value   string `json:"value"`
 }
 
-// Parse reads one sampler, and refuses names, settings and values that are none.
+// Parse reads one sampler, and refuses unknown names, settings and values.
 func Parse(text string) (Spec, error) {
 	list, err := ParseList(text)
 	if err != nil {
@@ -36,8 +36,8 @@ func Parse(text string) (Spec, error) {
 }
 
 // ParseList reads samplers with commas between them: a part with = and no colon is a setting of the sampler before it,
-// as in gibbs,dmala:step-size=0.4,balance=ratio,gwg. It knows the grammar alone, so that callers can add names and
-// settings of their own: see [Spec.Take] and [Spec.Check]. A word without = is a setting without a value.
+// as in gibbs,dmala:step-size=0.4,balance=ratio,gwg. It checks only the grammar, so that callers can add names
+// and settings of their own: see Spec.Take and Spec.Check. A word without = is a setting without a value.
 func ParseList(text string) ([]Spec, error) {
 	var list []Spec
 	colon := false // whether settings of the last sampler have begun
@@ -92,7 +92,8 @@ func (s Spec) has(setting string) bool {
 	return slices.ContainsFunc(s.Settings, func(a Assignment) bool { return a.Setting == setting })
 }
 
-// With is the spec with one more setting, or another value of one. The value is anything that prints as it is written.
+// With returns the spec with one setting added or changed. The value may have any type that prints as it is
+// written.
 func (s Spec) With(setting string, value any) Spec {
 	s.Settings = slices.Clone(s.Settings)
 	s.Take(setting)
@@ -100,7 +101,7 @@ func (s Spec) With(setting string, value any) Spec {
 	return s
 }
 
-// Take removes a setting, and gives the value it had.
+// Take removes a setting and returns its value.
 func (s *Spec) Take(setting string) (value string, found bool) {
 	for i, a := range s.Settings {
 		if a.Setting == setting {
@@ -111,7 +112,7 @@ func (s *Spec) Take(setting string) (value string, found bool) {
 	return "", false
 }
 
-// Value is what the sampler runs with: the value that is set, or its default; "" for a setting that it does not have.
+// Value returns the value of a setting: the one that is set, or the default; "" for an unknown setting.
 func (s Spec) Value(setting string) string {
 	_, _, flags, err := s.settle()
 	if err != nil || flags.Lookup(setting) == nil {
@@ -120,7 +121,7 @@ func (s Spec) Value(setting string) string {
 	return flags.Lookup(setting).Value.String()
 }
 
-// Check refuses names, settings and values that are none; the error lists what there is.
+// Check refuses unknown names, settings and values; the error lists the known ones.
 func (s Spec) Check() error {
 	_, _, _, err := s.settle()
 	return err
@@ -165,7 +166,7 @@ func listed(flags *flag.FlagSet) string {
 }
 
 // New makes the sampler's kernel over a target. shared draws what all chains share, the subset of terms of a stochastic
-// gradient; it must not be a chain's stream, and may be nil where nothing is shared. The error of a target that lacks
+// gradient; it must not be a chain's stream, and may be nil if nothing is shared. The error of a target that lacks
 // what the sampler needs matches [ErrUnsupported].
 func (s Spec) New(target Target, shared *rand.Rand) (Kernel, error) {
 	e, own, _, err := s.settle()

@@ -22,7 +22,7 @@ type Target interface {
 type GradientTarget interface {
 	Target
 	// EnergyGradient writes U to energy [chains] and ∂U/∂θ_j[v] to gradient [chains × slots × K]. It may be an
-	// estimate: Metropolis-adjusted kernels stay exact as long as it is the same function of the state each time.
+	// estimate: Metropolis-adjusted kernels stay exact if it is always the same function of the state.
 	EnergyGradient(ctx context.Context, states []int, energy, gradient []float64) error
 }
 
@@ -30,8 +30,8 @@ type GradientTarget interface {
 type StochasticGradientTarget interface {
 	GradientTarget
 	Terms() int // number of terms of the energy
-	// EnergyGradientOf is EnergyGradient with the gradient of only the named
-	// terms, scaled by Terms()/len(terms). The energy stays exact.
+	// EnergyGradientOf is EnergyGradient with the gradient of only the named terms, scaled by
+	// Terms()/len(terms). The energy stays exact.
 	EnergyGradientOf(ctx context.Context, terms []int, states []int, energy, gradient []float64) error
 }
 

@@ -8,10 +8,9 @@ import (
 	"infill/internal/logmath"
 )
 
-// Temper is a target at a temperature: π_T(θ) ∝ exp(U(θ)/T). Energies and gradients are divided by T; conditionals are
-// raised to the power 1/T and normalised again, which is what the conditionals of π become. It offers to the kernels
-// exactly the interfaces that the target below it offers, but for latent units. The temperature must be positive and
-// finite.
+// Temper returns a target at a temperature: π_T(θ) ∝ exp(U(θ)/T). It divides energies and gradients by T, and
+// raises conditionals to the power 1/T and normalises them again, as the conditionals of π_T are. It offers the
+// same interfaces as the target below it, except for latent units. The temperature must be positive and finite.
 func Temper(target Target, temperature float64) (Target, error) {
 	return temper(target, temperature)
 }

@@ -52,7 +52,7 @@ func findBlanks(text string) ([]notation, error) {
 }
 
 // BlankSpans are the bytes of each blank of a text that is being written, leftmost first: what is
-// wrong with one is no matter, and one without its end is none yet.
+// errors in one are ignored, and one without its end does not count yet.
 func BlankSpans(text string) [][2]int {
 	return slices.DeleteFunc(blankSpans(text), func(span [2]int) bool { return span[1] < 0 })
 }
@@ -153,7 +153,7 @@ const escape = '\\'
 // unescape gives the text that a template's own text stands for.
 func unescape(text string) string { return strings.ReplaceAll(text, string(escape)+"[MASK", "[MASK") }
 
-// Unescape gives the text that a filled template with KeepEscapes stands for, and moves the spans of its fills,
+// Unescape removes the backslashes that KeepEscapes left in a filled template, and moves the spans of its fills,
 // ascending.
 func Unescape(text string, spans [][2]int) string {
 	var whole strings.Builder
@@ -178,14 +178,33 @@ func parsePieces(text string) (pieces int, ok bool) {
 // likeBlank finds what people write for a blank: [mask], [MSAK], [BLANK], <mask>, {}, a line of underscores.
 var likeBlank = regexp.MustCompile(`(?i)\[mask[:=]|\[[a-z_ ]{1,20}\]|<[a-z_]{1,20}>|__+|\{[a-z_]*\}`)
 
-// MeantBlank is what the user of a text without a blank may have meant as one, and its byte offset; "" where nothing
-// looks so.
+// MeantBlank returns what the user may have meant as a blank in a text without one, and its byte offset; "" if
+// nothing looks like one.
 func MeantBlank(text string) (meant string, offset int) {
 	span := likeBlank.FindStringIndex(text)
 	if span == nil {
 		return "", -1
 	}
 	return text[span[0]:span[1]], span[0]
+}
+
+// underscores are a blank that is drawn as a line.
+var underscores = regexp.MustCompile(`__+`)
+
+// ReadBlanks writes [MASK] for each spelling of a blank; a line of underscores is one at any length from its own on.
+func ReadBlanks(text, spelling string) string {
+	switch {
+	case spelling == "":
+		return text
+	case underscores.FindString(spelling) == spelling:
+		return underscores.ReplaceAllStringFunc(text, func(line string) string {
+			if len(line) < len(spelling) {
+				return line
+			}
+			return maskToken
+		})
+	}
+	return strings.ReplaceAll(text, spelling, maskToken)
 }
 
 // excerpt quotes a piece of the user's text, shortened to fit on a line.

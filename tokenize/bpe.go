@@ -14,8 +14,8 @@ import (
 // of all neighbours that have a rule of merging, those whose rule comes first are merged first, the leftmost before the
 // others.
 type bytePairs struct {
-	characters map[rune]int // token of each; nil where a piece starts as its bytes
-	bytes      [256]int     // token of each byte; of characters, for those without a token, -1 where there is none
+	characters map[rune]int // token of each; nil if a piece starts as its bytes
+	bytes      [256]int     // token of each byte; of characters, for those without a token, -1 if there is none
 	unknown    int          // the token of characters that have no tokens of bytes either
 	fuse       bool         // neighbouring unknown characters are one token
 	merges     map[[2]int]merge

@@ -132,7 +132,7 @@ func notLetter(r rune) bool {
 	return !unicode.IsLetter(r) && !unicode.IsMark(r) && r != '\'' && r != '’'
 }
 
-// StopWord reports whether an English word holds sentences together and says little by itself, in whatever capitals.
+// StopWord reports whether an English word is a function word, such as "the" or "of", in any capitals.
 func StopWord(word string) bool { return stopWords()[strings.ToLower(word)] }
 
 var stopWords = sync.OnceValue(func() map[string]bool {

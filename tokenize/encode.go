@@ -15,16 +15,16 @@ type Encoding struct {
 	Tokens  []string
 	Offsets [][2]int // bytes of the text that the token stands for; {0, 0} for [CLS] and [SEP]
 
-	// Words holds, per token, the number of its word, from 0, and -1 for [CLS] and [SEP]. A word is what stands between
-	// white space and punctuation; a punctuation mark, a Chinese character and a special token are words of their own.
+	// Words holds, per token, the number of its word, from 0, and -1 for [CLS] and [SEP]. White space and
+	// punctuation separate words; a punctuation mark, a Chinese character and a special token are words of their
+	// own.
 	Words []int
 }
 
 // Encode gives the tokens of any text, exactly those of Hugging Face's tokenizers library, special tokens in the text
-// included: "[MASK]" is the token, "[MASK:3]" is plain text. Invalid UTF-8 and control characters are dropped. (Some
-// 600 characters that Unicode has gained since that library's tables were made are classed by Go's newer tables.)
-// It is for corpora and for comparison; [Tokenizer.Template] and [Tokenizer.Plain] say what is wrong with a text
-// instead. The error is the WordPiece model's; with a vocabulary that New has accepted there is none.
+// included: "[MASK]" is the token, "[MASK:3]" is plain text. Invalid UTF-8 and control characters are dropped.
+// (For about 600 characters that are newer than that library's tables, Go's tables decide.) Use it for corpora
+// and for comparison: Tokenizer.Template and Tokenizer.Plain return errors for bad texts instead.
 func (t *Tokenizer) Encode(text string) (*Encoding, error) {
 	e := t.newEncoder(text)
 	if err := e.addPlain(0, len(text)); err != nil {

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// Fault is a constant error that names one kind of bad input or bad vocabulary; compare with errors.Is.
+// Fault is a constant error for one kind of bad input; compare with errors.Is.
 type Fault string
 
 // Error returns the name of the fault.
@@ -15,7 +15,7 @@ func (f Fault) Error() string { return string(f) }
 
 var _ error = Fault("")
 
-// What can be wrong with a text or a template; found in an [*InputError].
+// The faults of texts and templates; an *InputError wraps one.
 const (
 	ErrNoBlank        Fault = "no blank in the template"
 	ErrOnlyBlanks     Fault = "nothing but blanks in the template"
@@ -45,7 +45,7 @@ const (
 // InputError says what is wrong with a text, where, and what to do about it. A command maps it to wrong usage.
 type InputError struct {
 	Fault  Fault  // which error; errors.Is finds it
-	Offset int    // byte offset in the text, -1 where the fault has no one place
+	Offset int    // byte offset in the text, -1 if the fault has no single place
 	Detail string // what is there, and what to do
 }
 
@@ -69,7 +69,7 @@ func (e *InputError) Unwrap() error { return e.Fault }
 type vocabularyError struct {
 	Fault  Fault  // which error; errors.Is finds it
 	File   string // file inside the bundle, "" for a vocabulary given to New
-	Line   int    // line of a vocab.txt, from 1; 0 where the fault has no one line
+	Line   int    // line of a vocab.txt, from 1; 0 if the fault has no one line
 	Detail string // what is there, and what to do
 }
 

@@ -24,6 +24,4 @@ type VocabularyError = vocabularyError
 
 func (t *Tokenizer) ClassifierID() int { return t.classifier }
 
-func (t *Tokenizer) SeparatorID() int { return t.separator }
-
 func (t *Tokenizer) PaddingID() int { return t.padding }

@@ -265,7 +265,7 @@ func TestFamilyContinues(t *testing.T) {
 	}
 }
 
-// What a user's text may not hold is told in the model's own words.
+// What a user's text may not hold is reported in the model's own words.
 func TestFamilyInputErrors(t *testing.T) {
 	for _, c := range []struct {
 		name, text string

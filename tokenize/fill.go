@@ -17,8 +17,8 @@ type Filled struct {
 
 // Fill puts tokens into the slots, one id for each of Slots, and gives the text around them byte for byte as typed.
 //
-// What a "##" piece is in WordPiece, a token without a blank of its own (Ġ, ▁) is in the other vocabularies. Of two
-// tokens of these, the second is set off if it has a blank.
+// In other vocabularies, a token without a space of its own (Ġ, ▁) is what a "##" piece is in WordPiece. Between
+// two such tokens there is a space only if the second has one.
 //
 // A "##" piece joins the text on its left: the white space before its blank, which then stands inside a word, is
 // dropped, unless nothing but white space is on the left. Any other token takes the user's own spacing. Where no text

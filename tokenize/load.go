@@ -26,8 +26,8 @@ const maxFile = 64 << 20
 // faster), else tokenizer.json, whose model may be WordPiece, BPE or Unigram, else vocab.json with merges.txt or a
 // SentencePiece file (spiece.model, spm.model, sentencepiece.bpe.model), with config.json and, if there,
 // tokenizer_config.json, special_tokens_map.json and added_tokens.json, as transformers converts them for RoBERTa,
-// XLM-R, CamemBERT, ALBERT and DeBERTa-v2. A tokenizer whose ids this package would not reproduce is refused: another
-// model, a step that is not known here; for WordPiece, further added tokens and other names of the special tokens.
+// XLM-R, CamemBERT, ALBERT and DeBERTa-v2. Load refuses a tokenizer whose ids it cannot reproduce, because of an
+// unknown model or step, or for WordPiece because of further added tokens or other names of the special tokens.
 // An error is one line that names the file and what is wrong with it.
 func Load(fsys fs.FS) (*Tokenizer, error) {
 	vocabulary, vocabularyErr := readFile(fsys, vocabularyFile)

@@ -151,8 +151,8 @@ func (file *pipelineFile) load(content, configurationContent []byte) (*Tokenizer
 	return t, nil
 }
 
-// tokenizer makes a tokenizer, but for its sum. The configuration names special tokens; prefixSpace is what it says of
-// the blank before a text, or nil.
+// tokenizer makes a tokenizer without its checksum. The configuration names special tokens; prefixSpace is what it says
+// of the blank before a text, or nil.
 func (file *pipelineFile) tokenizer(c *specialTokens, prefixSpace *bool) (*Tokenizer, error) {
 	t := &Tokenizer{ids: map[string]int{}, cased: true}
 	p := &pipeline{t: t}

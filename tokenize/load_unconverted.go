@@ -124,7 +124,7 @@ func unmarshal(name string, content []byte, value any) error {
 	return nil
 }
 
-// readOptional gives the content of a file, empty where there is none.
+// readOptional gives the content of a file, empty if there is none.
 func readOptional(fsys fs.FS, name string) ([]byte, error) {
 	content, err := readFile(fsys, name)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -205,7 +205,7 @@ func (u *unconverted) convertBytePairs(contents [][]byte) error {
 }
 
 // parseMerges reads merges.txt, a merge on each line. As in the reference, the first line is never one, and what
-// follows the last line end is none either; of a merge that comes twice the first counts.
+// follows the last line end is no line; of a merge that comes twice the first counts.
 func parseMerges(content string) ([]mergeRule, error) {
 	lines := strings.Split(content, "\n")
 	merges := make([]mergeRule, 0, len(lines))

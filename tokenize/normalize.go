@@ -71,7 +71,7 @@ func lowerCase(l letters) letters {
 	return out
 }
 
-// replace puts text in the place of whatever length finds at the start of the rest: 0 is nothing.
+// replace puts text instead of whatever length finds at the start of the rest: 0 is nothing.
 func replace(length func(rest []rune) int, text string) normalizer {
 	return func(l letters) letters {
 		i := 0

@@ -101,7 +101,7 @@ func (p *pipeline) sensible(e *encoder) error {
 }
 
 // normalize rewrites a text by all steps. A damaged file could make much of little: a step may multiply the text by
-// mostGrowth, and all steps together too, but for a short text.
+// mostGrowth, and all steps together too, except for a short text.
 func (p *pipeline) normalize(l letters) (letters, error) {
 	bound := longest(len(l.runes))
 	for i, step := range p.normalizers {
@@ -175,7 +175,7 @@ func (p *pipeline) apart(_, right string) bool {
 	return !joins
 }
 
-// bare tells whether the first word of a text has no blank in its token.
+// bare reports whether the first word of a text has no blank in its token.
 func (p *pipeline) bare() bool { return p.byteLevel || p.characters && !p.prepends }
 
 // decodeCharacters joins tokens of a vocabulary of characters. Bytes that are no characters read as one U+FFFD each.

@@ -16,7 +16,7 @@ import (
 	"infill/tokenize"
 )
 
-// proteinFiles are those of a bundle of ../lm, with keys of tokenizer_config.json set anew.
+// proteinFiles are those of a bundle of ../lm, with keys of tokenizer_config.json set again.
 func proteinFiles(t testing.TB, family string, change map[string]any) fstest.MapFS {
 	t.Helper()
 	files := fstest.MapFS{}

@@ -8,9 +8,9 @@ import (
 	"unicode/utf8"
 )
 
-// MaxText is the longest text, in bytes, that Template, Shortest, Plain and Candidate take: a book, which a model reads
-// through windows. Cutting it takes time that grows with its length, whatever it holds, and memory of some hundred
-// times it.
+// MaxText is the longest text, in bytes, that Template, Shortest, Plain and Candidate take: a book, which a
+// model reads through windows. Tokenising takes time in proportion to the length, and memory of about a hundred
+// times the text.
 const MaxText = 1 << 20
 
 // Template is a text with blanks, made by [Tokenizer.Template], [Tokenizer.Shortest] or [Template.Expand]; callers must
@@ -30,15 +30,15 @@ type Template struct {
 	*draft
 }
 
-// Spelling says how [Template.Fill] writes fills.
+// Spelling says how Template.Fill writes fills.
 type Spelling struct {
 	// KeepEscapes leaves the backslash of \[MASK] in the text.
 	KeepEscapes bool
 	// KeepCase gives the letters of the model's tokens as they are.
 	KeepCase bool
-	// Written, where not nil, tells how the user wrote the tokens of a blank, or "".
+	// Written, if not nil, returns how the user wrote the tokens of a blank, or "".
 	Written func(blank int, ids []int) string
-	// Originals are what stood in the blanks, where that is known, [blanks].
+	// Originals are the words that the blanks replaced, if known, [blanks].
 	Originals []string
 }
 
@@ -52,22 +52,24 @@ type Blank struct {
 	// Low and High are the numbers of slots as typed: 1 and 3 of [MASK:1-3], 3 and 3 of [MASK:3], 0 and 0 of [MASK],
 	// which has one.
 	Low, High int
-	// TouchesLeft and TouchesRight: a letter or digit of the user stands directly beside it, as in "high[MASK]" and
-	// "[MASK]ing".
+	// TouchesLeft and TouchesRight report whether a letter or digit stands directly beside it, as in
+	// "high[MASK]" and "[MASK]ing".
 	TouchesLeft, TouchesRight bool
-	// Opens: a token without a blank of its own (Ġ, ▁) may begin a word here, as behind a bracket; never in WordPiece.
+	// Opens reports whether a token without a space of its own (Ġ, ▁) may begin a word here, as after a bracket;
+	// never in WordPiece.
 	Opens bool
-	// Unspaced: a letter beside it, white space left out, is of a script that writes no blanks between words.
+	// Unspaced reports whether the nearest letter is of a script that writes no spaces between words.
 	Unspaced bool
 }
 
-// Template reads a text with blanks. The text must be valid UTF-8 and hold at least one blank and one other token, no
-// control character but white space, and none of [CLS], [SEP] and [PAD]; else, and for a blank of unknown length, which
-// [Tokenizer.Shortest] is for, the error is an [*InputError]. Whether the tokens fit the model's positions is the
-// caller's to check.
+// Template reads a text with blanks. The text must be valid UTF-8, with at least one blank and one other token,
+// without control characters except white space, and without [CLS], [SEP] and [PAD]. Otherwise the error is an
+// *InputError, also for a blank of several lengths (see Tokenizer.Shortest). The caller checks whether the
+// tokens fit the model's positions.
 //
-// The ids are those of [Tokenizer.Encode] for [MASK], but that tokens over characters take the white space before a
-// blank; a text directly beside a blank is cut into tokens by itself: "[MASK]ing" is [MASK] and "ing", not "##ing".
+// The ids are those of Tokenizer.Encode for [MASK], except that tokens over characters take the white space
+// before a blank. Text directly beside a blank is tokenised by itself: "[MASK]ing" is [MASK] and "ing", not
+// "##ing".
 func (t *Tokenizer) Template(text string) (*Template, error) {
 	template, err := t.Shortest(text)
 	if err != nil {
@@ -83,7 +85,7 @@ func (t *Tokenizer) Template(text string) (*Template, error) {
 	return template, nil
 }
 
-// Shortest reads a text whose blanks may have several lengths, "[MASK:1-3]", and gives each its smallest.
+// Shortest reads a text whose blanks may have several lengths, "[MASK:1-3]", and gives each blank its shortest.
 func (t *Tokenizer) Shortest(text string) (*Template, error) {
 	draft, err := t.draft(text)
 	if err != nil {
@@ -96,9 +98,9 @@ func (t *Tokenizer) Shortest(text string) (*Template, error) {
 	return draft.template(lengths), nil
 }
 
-// Expand returns the same text once for each combination of lengths, shortest first, the last blank's length changing
-// fastest. lengths holds the fewest and the most slots of each blank [blanks]; nil takes those that were typed. Blanks
-// of one name have one length, that of the first. More than 64 combinations give an [*InputError].
+// Expand returns a template for each combination of lengths, the shortest first; the last blank's length changes
+// fastest. lengths holds the fewest and the most slots of each blank, [blanks]; nil takes the lengths of the
+// text. Blanks of one name have the length of the first. More than 64 combinations give an *InputError.
 func (tpl *Template) Expand(lengths [][2]int) ([]*Template, error) {
 	if lengths == nil {
 		for _, blank := range tpl.blanks {
@@ -148,8 +150,8 @@ func (tpl *Template) Expand(lengths [][2]int) ([]*Template, error) {
 	}
 }
 
-// Context is a text as a model reads it before another: its tokens and the separator behind them, twice where the
-// models of a family have it so, as </s></s>. Errors are those of [Tokenizer.Plain].
+// Context returns the tokens of a text that the model reads before another one, with the separator after it, or
+// two if the family has two (</s></s>). Errors are those of Tokenizer.Plain.
 func (t *Tokenizer) Context(text string) ([]int, error) {
 	encoding, err := t.Plain(text)
 	if err != nil {
@@ -388,10 +390,10 @@ func (t *Tokenizer) Plain(text string) (*Encoding, error) {
 	return encoding, t.refuseUnknown(text, encoding)
 }
 
-// Candidate returns the tokens of one candidate for a blank, "red" or "dark blue", without [CLS] and [SEP]; a "##"
-// piece of the vocabulary is taken as it stands. Where tokens hold the blank before a word, as in RoBERTa, a candidate
-// gets one: it is read as standing inside a text, unless its script writes no blanks. A text that [Tokenizer.Plain]
-// refuses, or with a word outside the vocabulary, gives an [*InputError].
+// Candidate returns the tokens of one candidate for a blank, "red" or "dark blue", without [CLS] and [SEP]; a
+// "##" piece of the vocabulary is one too. If tokens hold the space before a word, as in RoBERTa, the candidate
+// gets one, unless its script writes no spaces. A text that Tokenizer.Plain refuses, or a word outside the
+// vocabulary, gives an *InputError.
 func (t *Tokenizer) Candidate(text string) ([]int, error) {
 	if id, ok := t.ids[text]; ok && continues(text) {
 		return []int{id}, nil

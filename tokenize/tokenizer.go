@@ -78,8 +78,8 @@ type Tokenizer struct {
 	maskStripsLeft bool     // the white space before a slot belongs to it
 }
 
-// New makes a tokenizer of a vocabulary, the token of id 0 first.
-// It must have [PAD], [UNK], [CLS], [SEP] and [MASK], and no token twice or empty.
+// New makes a tokenizer from a vocabulary, whose tokens are in the order of their ids. It must have [PAD],
+// [UNK], [CLS], [SEP] and [MASK], and no token twice or empty.
 func New(vocabulary []string, o Options) (*Tokenizer, error) {
 	t, err := newWordPiece(vocabulary, o)
 	return t, nameFile(err, "")
@@ -163,6 +163,9 @@ func (t *Tokenizer) ID(token string) (id int, ok bool) {
 // MaskID returns the id of [MASK].
 func (t *Tokenizer) MaskID() int { return t.mask }
 
+// SeparatorID returns the id of [SEP].
+func (t *Tokenizer) SeparatorID() int { return t.separator }
+
 // UnknownID returns the id of [UNK].
 func (t *Tokenizer) UnknownID() int { return t.unknown }
 
@@ -172,11 +175,11 @@ func (t *Tokenizer) Protein() bool { _, ok := t.scheme.(residues); return ok }
 // Cased reports whether the tokenizer keeps capitals.
 func (t *Tokenizer) Cased() bool { return t.cased }
 
-// SHA256 returns, in hexadecimal, a sum over the vocabulary and every option that changes ids.
+// SHA256 returns, in hexadecimal, a hash of the vocabulary and every option that changes ids.
 func (t *Tokenizer) SHA256() string { return t.sum }
 
-// Continues reports whether the token of an id continues the word on its left: a "##" piece, and letters or digits
-// without a blank of their own (Ġ, ▁) where the vocabulary writes blanks.
+// Continues reports whether a token continues the word on its left: a "##" piece, or letters and digits without
+// a space of their own if the vocabulary marks spaces (Ġ, ▁).
 func (t *Tokenizer) Continues(id int) bool {
 	text, joins := t.scheme.read(t.Token(id))
 	first, _ := utf8.DecodeRuneInString(text)
@@ -214,9 +217,8 @@ func continues(token string) bool {
 	return len(token) > len(continuation) && strings.HasPrefix(token, continuation)
 }
 
-// Fillable returns the ids that a slot may take, ascending: every token but the special and other added ones,
-// [unused0], [unused1], ..., and those that read as nothing or, byte-level, as a part of a character.
-// The slice is the caller's.
+// Fillable returns the ids that a slot may take, ascending: all tokens except special and added ones, [unused0],
+// [unused1], ..., and tokens that are empty text or a part of a character. The caller owns the slice.
 func (t *Tokenizer) Fillable() []int {
 	fillable := make([]int, 0, len(t.vocabulary))
 	for id, token := range t.vocabulary {
@@ -237,8 +239,8 @@ func unused(token string) bool {
 	return found && closed && number != "" && strings.Trim(number, "0123456789") == ""
 }
 
-// Decode returns the text of ids as Hugging Face's decoder for the vocabulary gives it: special tokens left out, pieces
-// joined; for WordPiece, the blank before . , ? ! dropped. Ids outside the vocabulary are left out.
+// Decode returns the text of ids as Hugging Face's decoder does: without special tokens, pieces joined, and for
+// WordPiece without the space before . , ? !. Ids outside the vocabulary are left out.
 func (t *Tokenizer) Decode(ids []int) string {
 	tokens := make([]string, 0, len(ids))
 	for _, id := range ids {

@@ -203,7 +203,7 @@ func TestUnconvertedFillable(t *testing.T) {
 	}
 }
 
-// What the user may not type is told in the model's own words.
+// What the user may not type is reported in the model's own words.
 func TestUnconvertedInputErrors(t *testing.T) {
 	for _, c := range []struct {
 		name, text string

@@ -14,7 +14,7 @@ func unspaced(r rune) bool {
 			unicode.Myanmar) || r == 'ー'
 }
 
-// unspacedBeside tells whether the letter before or the one behind a place is of such a script, white space left out.
+// unspacedBeside reports whether the letter before or the one behind a place is of such a script, white space left out.
 func unspacedBeside(left, right string) bool {
 	before, _ := utf8.DecodeLastRuneInString(strings.TrimRightFunc(left, unicode.IsSpace))
 	after, _ := utf8.DecodeRuneInString(strings.TrimLeftFunc(right, unicode.IsSpace))

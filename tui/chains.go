@@ -118,7 +118,7 @@ func caveats(s *snapshot) []string {
 	return list
 }
 
-// number writes a figure, "–" where it is not known.
+// number writes a figure, "–" if it is not known.
 func number(format string, x float64) string {
 	if math.IsNaN(x) {
 		return "–"

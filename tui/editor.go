@@ -41,7 +41,7 @@ type marking struct {
 const mostTyped = 32 << 10
 
 func newEditor(text string) editor {
-	// One more than is taken, so that a text that is too long is told, not cut.
+	// One more than is taken, so that a text that is too long gives an error and is not cut.
 	return editor{input: newInput(text, mostTyped+1)}
 }
 
@@ -61,7 +61,7 @@ func newInput(text string, limit int) textinput.Model {
 
 func (e *editor) text() string { return e.input.Value() }
 
-// edit gives a key or a paste to the text; changed tells whether it did anything to it.
+// edit gives a key or a paste to the text; changed reports whether it did anything to it.
 func (e *editor) edit(message tea.Msg) (changed bool) {
 	e.marking = nil
 	before, times := e.text(), 1
@@ -101,7 +101,7 @@ func (e *editor) reach(message tea.KeyPressMsg) int {
 	return 1
 }
 
-// insideBlank tells whether the cursor stands in a blank that is being typed, where
+// insideBlank reports whether the cursor stands in a blank that is being typed, where
 // "_" may be part of a name.
 func (e *editor) insideBlank() bool {
 	left := e.text()[:e.cursor()]
@@ -109,32 +109,51 @@ func (e *editor) insideBlank() bool {
 	return open >= 0 && !strings.Contains(left[open:], "]")
 }
 
-// insertBlank puts a blank at the cursor, set off from words beside it.
-func (e *editor) insertBlank() {
+// insertBlank puts a blank at the cursor, set off from words beside it, but not from residues.
+func (e *editor) insertBlank(protein bool) {
 	e.marking = nil
 	left, rest := e.text()[:e.cursor()], e.text()[e.cursor():]
-	if r, _ := utf8.DecodeLastRuneInString(left); wordRune(r) {
+	if r, _ := utf8.DecodeLastRuneInString(left); wordRune(r) && !protein {
 		left += " "
 	}
 	left += blankText
-	if r, _ := utf8.DecodeRuneInString(rest); wordRune(r) {
+	if r, _ := utf8.DecodeRuneInString(rest); wordRune(r) && !protein {
 		left += " "
 	}
+	e.set(left, rest)
+}
+
+// set writes the text before the cursor and behind it.
+func (e *editor) set(left, rest string) {
 	e.input.SetValue(left + rest)
 	e.input.SetCursor(utf8.RuneCountInString(left))
+}
+
+// readBlanks writes blanks for what is spelled otherwise.
+func (e *editor) readBlanks(spellings ...string) {
+	left, rest := e.text()[:e.cursor()], e.text()[e.cursor():]
+	for _, spelling := range spellings {
+		left, rest = tokenize.ReadBlanks(left, spelling), tokenize.ReadBlanks(rest, spelling)
+	}
+	if left+rest != e.text() {
+		e.set(left, rest)
+	}
 }
 
 func wordRune(r rune) bool {
 	return unicode.IsLetter(r) || unicode.IsDigit(r) || unicode.Is(unicode.M, r)
 }
 
-// mark begins to choose words.
-func (e *editor) mark() bool {
+// mark begins to choose words, or residues.
+func (e *editor) mark(protein bool) bool {
 	if e.marking != nil {
 		return true
 	}
 	text := e.text()
 	words := wordsOf(text)
+	if protein {
+		words = lettersOf(text, words)
+	}
 	if len(words) == 0 {
 		return false
 	}
@@ -170,7 +189,17 @@ func wordsOf(text string) [][2]int {
 	return words
 }
 
-// toggle marks a word or takes its mark away, and writes the text anew.
+// lettersOf are the letters of the words of a text.
+func lettersOf(text string, words [][2]int) (letters [][2]int) {
+	for _, w := range words {
+		for at, r := range text[w[0]:w[1]] {
+			letters = append(letters, [2]int{w[0] + at, w[0] + at + utf8.RuneLen(r)})
+		}
+	}
+	return letters
+}
+
+// toggle marks a word or takes its mark away, and writes the text again.
 func (e *editor) toggle(word int) {
 	m := e.marking
 	m.marked[word] = !m.marked[word]
@@ -201,7 +230,8 @@ type look struct {
 type editorView struct {
 	*styles
 	writing bool
-	blank   int // the chosen one, -1 for none
+	protein bool // its letters are marked one by one
+	blank   int  // the chosen one, -1 for none
 	pins    map[int]pin
 	rows    int // at most
 }
@@ -308,7 +338,7 @@ func (e *editor) style(v editorView, c look) lipgloss.Style {
 }
 
 // click acts on a point of what render drew: it moves the cursor while the text is
-// written, and marks a word otherwise. changed tells whether the text is another.
+// written, and marks a word otherwise. changed reports whether the text is another.
 func (e *editor) click(v editorView, columns, x, y int) (changed bool) {
 	at := len(e.text())
 	hit := false
@@ -325,7 +355,7 @@ func (e *editor) click(v editorView, columns, x, y int) (changed bool) {
 		e.input.SetCursor(utf8.RuneCountInString(e.text()[:at]))
 		return false
 	}
-	if !hit || !e.mark() {
+	if !hit || !e.mark(v.protein) {
 		return false
 	}
 	// The picture may be of the text before marking began, which is the base.

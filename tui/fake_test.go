@@ -341,7 +341,7 @@ func (d *driver) settle() {
 	d.until("quiet", func() bool { return d.pending == 0 })
 }
 
-// keys types keys by name; a name that is none is typed letter by letter.
+// keys types keys by name; other names are typed letter by letter.
 func (d *driver) keys(names ...string) {
 	d.t.Helper()
 	for _, name := range names {

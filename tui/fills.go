@@ -48,7 +48,7 @@ type fillsPage struct {
 
 var _ page = (*fillsPage)(nil)
 
-// list sorts and filters the fills anew, keeping the selection at its fill.
+// list sorts and filters the fills again, keeping the selection at its fill.
 func (p *fillsPage) list() {
 	var from []fill
 	if s := p.m.sides[0].snapshot; s != nil {
@@ -94,7 +94,7 @@ func (p *fillsPage) find(list []fill, k string) int {
 	return slices.IndexFunc(list, func(f fill) bool { return f.key() == k })
 }
 
-// matches tells whether a fill passes the filter: every word of it stands in the
+// matches reports whether a fill passes the filter: every word of it stands in the
 // fill's own words, or "2:word" in those of the second blank.
 func (p *fillsPage) matches(f *fill) bool {
 	for _, want := range strings.Fields(strings.ToLower(p.filter)) {

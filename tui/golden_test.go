@@ -17,7 +17,7 @@ import (
 const two = "She opened the [MASK] and looked [MASK] ."
 
 // TestScreens compares every page at several sizes with stored ones; -update
-// writes them anew. Whatever the size, a frame is exactly as large as the
+// writes them again. Whatever the size, a frame is exactly as large as the
 // terminal.
 func TestScreens(t *testing.T) {
 	pages := map[string]func(d *driver){

@@ -80,7 +80,7 @@ func labelled(b key.Binding, label, words string) key.Binding {
 // help lists every key; offset lines of it are scrolled away.
 type help struct{ offset int }
 
-// key tells whether the help stays.
+// key reports whether the help stays.
 func (h *help) key(k tea.KeyPressMsg, keys keyMap) bool {
 	switch {
 	case key.Matches(k, keys.Up):

@@ -275,7 +275,15 @@ func (m *model) opened(message openedMsg) tea.Cmd {
 	}))
 }
 
-// start begins the run of a side anew.
+// ownBlank is the mask of a model of proteins, "" of others.
+func (m *model) ownBlank() string {
+	if f, ok := m.filler.(interface{ Tokenizer() *tokenize.Tokenizer }); ok {
+		return f.Tokenizer().OwnBlank()
+	}
+	return ""
+}
+
+// start begins the run of a side again.
 func (m *model) start(i int) tea.Cmd {
 	m.stop(i)
 	s := &m.sides[i]
@@ -284,7 +292,8 @@ func (m *model) start(i int) tea.Cmd {
 		m.waiting = true
 		return nil
 	}
-	// What is too long may have lost its blanks, and is told by its length.
+	m.editor.readBlanks(m.config.Blank, m.ownBlank())
+	// A text that is too long may have lost its blanks: its length gives the error.
 	if text := m.editor.text(); len(tokenize.BlankSpans(text)) == 0 || len(text) > mostTyped {
 		s.snapshot = nil
 		switch {
@@ -457,7 +466,7 @@ func (m *model) paste(message tea.PasteMsg) tea.Cmd {
 func (m *model) writeKey(k tea.KeyPressMsg) tea.Cmd {
 	switch {
 	case key.Matches(k, m.keys.Blank) && !(k.String() == "_" && m.editor.insideBlank()):
-		m.editor.insertBlank()
+		m.editor.insertBlank(m.ownBlank() != "")
 		return m.edited()
 	case key.Matches(k, m.keys.MarkWhileWriting):
 		m.mark()
@@ -471,7 +480,7 @@ func (m *model) writeKey(k tea.KeyPressMsg) tea.Cmd {
 
 // mark begins to choose words, if there are any.
 func (m *model) mark() {
-	if m.editor.mark() {
+	if m.editor.mark(m.ownBlank() != "") {
 		m.writing = false
 	} else {
 		m.fail("no words to mark: write or paste a sentence first")

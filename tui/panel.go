@@ -152,7 +152,7 @@ func (p *panel) typeText(text string) {
 	if f.Closed || text == "" {
 		return
 	}
-	// A list is added to; any other value is written anew.
+	// A list is added to; any other value is written again.
 	if !p.typed && f.Join == "" {
 		f.value = ""
 	}
@@ -166,8 +166,7 @@ func (p *panel) typeText(text string) {
 // kept to be shown. Longer ones are for the command.
 const mostStates = 2_000_000
 
-// CheckOptions is an *infill.OptionError where a run of these options would have more
-// states than the screen keeps.
+// CheckOptions returns an *infill.OptionError if a run with these options has more states than the screen keeps.
 func CheckOptions(o infill.Options) error {
 	if o.Chains > 0 && o.Steps > mostStates/o.Chains {
 		return &infill.OptionError{Option: "steps",

@@ -73,7 +73,7 @@ func (m *model) promptEdit(message tea.Msg) {
 	}
 }
 
-// types tells whether a message brings text, rather than moving or deleting.
+// types reports whether a message brings text, rather than moving or deleting.
 func types(message tea.Msg) bool {
 	switch message := message.(type) {
 	case tea.KeyPressMsg:
@@ -107,7 +107,7 @@ func (m *model) promptLine(columns int) string {
 }
 
 // save writes fills to a file: a text a line, or the run's JSON object where the
-// name ends in .jsonl or .json. It replaces a file only when told to.
+// name ends in .jsonl or .json. It replaces a file only if asked to.
 func (m *model) save(path string, replace bool) tea.Cmd {
 	fills := m.fills.toSave()
 	result := m.resultOf(fills)

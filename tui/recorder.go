@@ -15,7 +15,7 @@ type fill struct {
 	// NewWords is the number of blanks whose fill no fill of higher
 	// log-likelihood has: the novelty.
 	NewWords int
-	// Kept tells that the fill comes from an earlier run, as a favourite may.
+	// Kept reports that the fill comes from an earlier run, as a favourite may.
 	Kept bool
 }
 
@@ -54,19 +54,19 @@ type snapshot struct {
 	Step     int
 	Steps    int  // of the whole run
 	Several  bool // lengths of fills: Fills are those of Result, and Values and chains are empty
-	Answer   bool // no chains: Fills and Values have probabilities in the place of shares of draws
+	Answer   bool // no chains: Fills and Values have probabilities instead of shares of draws
 	WarmUp   bool // the fills are those of the warm-up, which are no draws
 	Rounds   int  // draws of each chain
 	Chains   int
 	Fills    []fill // distinct, the most likely first
 	Distinct int    // how many there are; Fills holds the best of them
-	// Values are those of each blank, the most frequent first; NaN where a share or its error is not known.
+	// Values are those of each blank, the most frequent first; NaN if a share or its error is not known.
 	Values [][]infill.Marginal
 	// LogLikelihoods and Accepted are each chain's history from step 0 on,
-	// [chains][steps]; NaN where unknown.
+	// [chains][steps]; NaN if unknown.
 	LogLikelihoods, Accepted [][]float32
 	StepSizes                []float64 // by step, empty for samplers without
-	Moves                    []move    // of each chain; Step 0 where it has not moved
+	Moves                    []move    // of each chain; Step 0 if it has not moved
 	WarmUpSteps              int
 	// RHat and ESS are those of the log-likelihood after the warm-up, NaN where
 	// they are not defined.
@@ -82,7 +82,7 @@ type snapshot struct {
 // recorder gathers what the screen shows of the steps of one run; what they come to is for
 // the pipeline to say. It belongs to the sampling goroutine, and hands out snapshots.
 type recorder struct {
-	snapshot // of the last step, but for what the pipeline knows
+	snapshot // of the last step, except for what the pipeline knows
 	start    time.Time
 	now      func() time.Time
 	slots    int
@@ -239,7 +239,7 @@ func countNewWords(fills []fill) {
 }
 
 // acceptance is the mean share of accepted steps after the warm-up, or in it while it lasts,
-// with its standard error between chains; NaN where no step was made, and for samplers
+// with its standard error between chains; NaN if no step was made, and for samplers
 // that take every proposal.
 func (s *snapshot) acceptance() (rate, standardError float64) {
 	if s.Stats.AcceptanceRate == nil {

@@ -128,7 +128,8 @@ func TestSlotFrequencies(t *testing.T) {
 		}
 		mean, deviation := stat.MeanStdDev(shares, nil)
 		if math.Abs(v.Probability-mean) > 1e-12 || math.Abs(v.StandardError-stat.StdErr(deviation, chains)) > 1e-12 {
-			t.Errorf("%s: %v ± %v, want %v ± %v", v.Text, v.Probability, v.StandardError, mean, stat.StdErr(deviation, chains))
+			t.Errorf("%s: %v ± %v, want %v ± %v", v.Text, v.Probability, v.StandardError, mean,
+				stat.StdErr(deviation, chains))
 		}
 	}
 }

@@ -68,15 +68,15 @@ func (p *runsPage) take(s *eval.Watched) tea.Cmd {
 	return p.m.jobs.after(pause, watchMsg{})
 }
 
-// shows tells whether there is a run to look at.
+// shows reports whether there is a run to look at.
 func (p *runsPage) shows() bool { return p.state != nil && p.state.Err == nil }
 
-// complete tells that every sentence was infilled by every method, and part that
+// complete reports that every sentence was infilled by every method, and part that
 // the folder is for a part of a run, which has no scores.
 func (p *runsPage) complete() bool { return p.state.Done() >= p.state.Total() }
 func (p *runsPage) part() bool     { return p.state.Header.Shard.Count > 0 }
 
-// working is what a process does now, nil where none does or it has been silent
+// working is what a process does now, nil if none does or it has been silent
 // for long: it tells of every second.
 func (p *runsPage) working() (now *eval.Progress, silent time.Duration) {
 	const patience = 15 * time.Second

@@ -143,7 +143,7 @@ func TestRunInProgress(t *testing.T) {
 	if s.Done() != 1 {
 		t.Error("the state before was changed")
 	}
-	// Begun anew with less: everything is read again.
+	// Begun again with less: everything is read again.
 	e.write("samples.jsonl", record("dula:paper", 1, "dark"))
 	again := next.Again()
 	if again.Done() != 1 || again.Record("toy", "dula:paper", 1) == nil {

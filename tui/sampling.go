@@ -99,7 +99,7 @@ type (
 	}
 	finishedMsg struct {
 		number   int
-		snapshot *snapshot // nil where the run failed before its first step
+		snapshot *snapshot // nil if the run failed before its first step
 		err      error
 	}
 )

@@ -22,7 +22,7 @@ type conditionals struct {
 	rows     [][]float32
 }
 
-// are tells whether they are those of a fill of the run: two templates can have
+// are reports whether they are those of a fill of the run: two templates can have
 // the same fill, in different slots.
 func (c conditionals) are(s *snapshot, f *fill) bool {
 	return c.rows != nil && f != nil && !f.Kept && c.fill == f.key() && c.template == s.Template.Text &&
@@ -45,7 +45,7 @@ func (c conditionals) of(slot, token int) float64 { return math.Exp(float64(c.ro
 // ratedValue is one value of a blank: as sampled, and as the model sees it.
 type ratedValue struct {
 	infill.Marginal
-	model float64 // NaN where unknown
+	model float64 // NaN if unknown
 }
 
 // slotsPage shows what each blank was filled with.

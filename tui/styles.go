@@ -47,7 +47,7 @@ func newStyles(profile colorprofile.Profile, light bool) *styles {
 		selected: style().Bold(true).Background(band), cursor: style().Reverse(true),
 	}
 	if profile < colorprofile.ANSI {
-		// What no colour can tell has to be told by the attributes that are left.
+		// Without colours, the attributes that are left tell things apart.
 		s.faint = style().Faint(true)
 	}
 	for _, colour := range []color.Color{accent, amber, violet, green, red, blue} {

@@ -24,11 +24,13 @@ import (
 	"infill/tokenize"
 )
 
-// Config says what the screen starts with, and what it works on.
+// Config says what the screen starts with, and its terminal.
 type Config struct {
 	// Template is filled at once; "" waits for one to be written.
 	Template string
-	// Folder is an evaluation run to look at, "" for none.
+	// Blank is what is read as [MASK] too; "" for nothing.
+	Blank string
+	// Folder is an evaluation run to show, "" for none.
 	Folder string
 	// Options are those of the first run.
 	Options infill.Options
@@ -46,11 +48,11 @@ type Config struct {
 	// Input and Output are the terminal. Nothing else is written to Output.
 	Input  io.Reader
 	Output io.Writer
-	// Now tells the time; nil is the clock.
+	// Now returns the time; nil is the clock.
 	Now func() time.Time
 }
 
-// Filler is what the screen asks of the pipeline.
+// Filler is what the screen needs of package infill.
 type Filler interface {
 	Template(text string) (*tokenize.Template, error)
 	Fill(ctx context.Context, template string, o infill.Options, observe func(infill.Progress)) (*infill.Result, error)
@@ -60,7 +62,7 @@ type Filler interface {
 
 var _ Filler = (*infill.Filler)(nil)
 
-// Picked is the fill that the user left with.
+// Picked is the fill that the user picked at the end.
 type Picked struct {
 	Text string
 	// Result is the run's, with the picked fill as its only sample. Its signature
@@ -69,9 +71,8 @@ type Picked struct {
 }
 
 // Run shows the screen until the user leaves it, and returns the fill picked, nil
-// for none. All that it started has ended when it returns, a running call of the
-// model included. The error is ctx's where it ended the screen, and
-// context.Canceled where the user did with ctrl+c.
+// for none. Everything that it started has ended when it returns, also a running call of the model. The error is
+// ctx's if that ended the screen, and context.Canceled if the user pressed ctrl+c.
 func Run(ctx context.Context, c Config) (*Picked, error) {
 	m := newModel(ctx, c)
 	program := tea.NewProgram(m, tea.WithContext(ctx), tea.WithInput(c.Input), tea.WithOutput(c.Output),

@@ -11,7 +11,7 @@ import (
 )
 
 // The smallest terminal that holds the screen, and the width from which on the
-// selected fill is told of beside the list.
+// selected fill's details stand beside the list.
 const (
 	leastColumns, leastRows = 60, 16
 	wideColumns             = 124
@@ -132,7 +132,7 @@ func (m *model) editorView() editorView {
 	if m.writing || m.editor.marking != nil {
 		rows = min(10, m.height/3)
 	}
-	return editorView{m.styles, m.writing, blank, m.pins, rows}
+	return editorView{m.styles, m.writing, m.ownBlank() != "", blank, m.pins, rows}
 }
 
 // template draws the text with a bar at its left, and what is wrong with it.

@@ -53,7 +53,7 @@ func TestRunKilled(t *testing.T) {
 		lines = max(lines, bytes.Count(journal, []byte("\n")))
 		if _, err := os.Stat(out); err == nil {
 			same(t, out, alone)
-			os.Remove(out) // done early: begin anew
+			os.Remove(out) // done early: begin again
 			os.Remove(out + ".manifest.json")
 			os.RemoveAll(out + ".parts")
 		}

@@ -354,7 +354,7 @@ func joints(all []*cell) []joint {
 }
 
 // fitTemperature is the temperature at which the true words have the fewest nats: of two blanks, where all fills are
-// enumerated; with its standard error, by drawing the sentences anew.
+// enumerated; with its standard error, by drawing the sentences again.
 func fitTemperature(all []*cell, energy func(s *scored) []float64) (best, standardError float64) {
 	temperatures := make([]float64, 51)
 	for step := range temperatures {
@@ -499,7 +499,7 @@ These joints sum to one by themselves. "Each by itself" takes the words as indep
 
 The pseudo-log-likelihood (pll) and the joint of Arnold and Gokhale (ag) do not sum to one. Here they do: over the %d likeliest words of each blank, on the sentences whose true
 words are among these. That is %s of them by their blanks. Two blanks are normalised exactly, more by %d weighted draws. A
-temperature T is the one with the fewest nats at two blanks: %s, ± by drawing these sentences anew. Where draws normalise, half
+temperature T is the one with the fewest nats at two blanks: %s, ± by drawing these sentences again. Where draws normalise, half
 their relative variance is added, because the logarithm of a mean of few draws is too low.
 
 `, o.candidates, strings.Join(shares, ", "), o.drawings, strings.Join(temperatures, ", "))

@@ -103,7 +103,7 @@ func TestJointsOfTwoBlanks(t *testing.T) {
 	}
 }
 
-// The whole command, small; wrong calls are told.
+// The whole command, small; wrong calls are reported.
 func TestCalibrate(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "tales.txt")
 	if err := os.WriteFile(path, []byte(calibrationText), 0o644); err != nil {

@@ -65,7 +65,7 @@ func TestReports(t *testing.T) {
 	}
 }
 
-// Warnings go to standard error, and a folder that cannot be made is told.
+// Warnings go to standard error, and a folder that cannot be made is reported.
 func TestMessages(t *testing.T) {
 	_, messages, code := runLab(t.Context(), "ising --samplers dula:step-size=0.01 --chains 2 --steps 50 --seed 1")
 	if code != 0 || !strings.HasPrefix(messages, "lab: warning: dula:step-size=0.01: ") {

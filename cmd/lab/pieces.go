@@ -102,7 +102,7 @@ func (w *maskedWord) measure(ctx context.Context, f *infill.Filler) error {
 		for several := range w.ranks[known] {
 			o := infill.DefaultOptions()
 			o.MinPieces, o.MaxPieces = 1-several, 1-several // 0 is the default
-			o.Budget.Rows = 300                             // where letters are known, the fifth fill is often an invented word, and hard to prove
+			o.Budget.Rows = 300                             // invented words are hard to prove
 			blank := "[MASK]"
 			switch known {
 			case 1:

@@ -33,7 +33,8 @@ func openLanguage(ctx context.Context, name string) (*language, error) {
 	if err != nil {
 		return nil, err
 	}
-	model, err := lm.Open(ctx, bundle, lm.Options{Device: "cpu", MaskID: tokenizer.MaskID()})
+	model, err := lm.Open(ctx, bundle, lm.Options{Device: "cpu", MaskID: tokenizer.MaskID(),
+		SeparatorID: tokenizer.SeparatorID()})
 	return &language{model, tokenizer}, err
 }
 

@@ -30,12 +30,12 @@ import (
 // record and that of the variant, so that parts agree with the whole.
 type Augment struct {
 	Filler *infill.Filler
-	// Options say how a variant is drawn; start from AugmentOptions.
+	// Options say how to draw a variant; start from AugmentOptions.
 	Options infill.Options
 	Key     string // the column with the text
 
 	Variants int
-	// Rate is the share of words to mask, at least one of them; Blanks, where not 0, is
+	// Rate is the share of words to mask, at least one of them; Blanks, if not 0, is
 	// their number instead.
 	Rate   float64
 	Blanks int
@@ -43,8 +43,8 @@ type Augment struct {
 	MinSpan, MaxSpan int
 	// Parts masks the last piece of words of several pieces instead of whole words.
 	Parts bool
-	// KeepStopWords leaves the words that hold sentences together as they are; Protect
-	// and Pattern, which may be nil, leave words by themselves, whole and in small letters.
+	// KeepStopWords never masks function words. Protect lists words, in lower case, that are never masked, and
+	// Pattern matches such words; both may be nil.
 	KeepStopWords bool
 	Protect       []string
 	Pattern       *regexp.Regexp
@@ -54,8 +54,8 @@ type Augment struct {
 	// Context is what the model reads before the masked text: nothing ("", ContextNone), or the text itself
 	// (ContextOriginal), whose masked words are then kept out of the blanks.
 	Context string
-	// MinProbability is the least that the model gives to every fill in the finished
-	// text, the fill masked; 0 is no bound.
+	// MinProbability is the least probability of every fill in the finished text, with the fill masked; 0 is no
+	// bound.
 	MinProbability float64
 	// Distinct keeps the variants of a text different from each other and from it.
 	Distinct bool
@@ -111,7 +111,7 @@ func (a *Augment) settings() map[string]string {
 
 func (a *Augment) environment() map[string]string { return environment(a.Filler) }
 
-// Check says in one line what is wrong with the settings, as an *infill.OptionError.
+// Check returns an *infill.OptionError for the first wrong setting.
 func (a *Augment) Check() error {
 	wrong := func(option, format string, args ...any) error {
 		return &infill.OptionError{Option: option, Reason: fmt.Sprintf(format, args...)}
@@ -133,8 +133,8 @@ func (a *Augment) Check() error {
 	return a.Options.Validate()
 }
 
-// Do makes a row for each variant, with its text in the place of the record's,
-// and behind all columns variant, original, masked, fills and log_likelihood.
+// Do returns a row for each variant, with its text instead of the record's. The columns variant, original,
+// masked, fills and log_likelihood come last.
 func (a *Augment) Do(ctx context.Context, r Record) ([]Object, error) {
 	text, err := textOf(r, a.Key)
 	if err != nil {
@@ -215,7 +215,7 @@ func variantRandom(seed uint64, record int64, variant int) *rand.Rand {
 	return rand.New(rand.NewChaCha8(sha256.Sum256(b.Bytes())))
 }
 
-// draw makes a variant, nil where it breaks a rule.
+// draw makes a variant, nil if it breaks a rule.
 func (a *Augment) draw(ctx context.Context, random *rand.Rand, text string, words []word,
 	eligible int) (*infill.Fill, []string, error) {
 	count := a.Blanks

@@ -786,7 +786,7 @@ func TestDone(t *testing.T) {
 	t.Run("other output", func(t *testing.T) {
 		_, job := done(t)
 		put(t, filepath.Dir(job.Output.Path), filepath.Base(job.Output.Path), "garbage")
-		refused(t, job, "is there already, and is not what its manifest says: --overwrite makes it anew")
+		refused(t, job, "is there already, and is not what its manifest says: --overwrite makes it again")
 	})
 	t.Run("killed between manifest and output", func(t *testing.T) {
 		dir, job := done(t)

@@ -7,20 +7,19 @@ import (
 	"strings"
 )
 
-// IsFile tells whether a name ends as a file of one of the forms, also compressed.
+// IsFile reports whether a name ends as a file of one of the forms, also compressed.
 func IsFile(name string) bool {
 	name = strings.ToLower(filepath.Base(name))
 	return suffixes[filepath.Ext(strings.TrimSuffix(strings.TrimSuffix(name, ".gz"), ".zst"))] != ""
 }
 
-// IsFASTA tells whether a name ends as a FASTA file, also compressed.
+// IsFASTA reports whether a name is that of a FASTA file, also compressed.
 func IsFASTA(name string) bool {
 	f, err := File{Path: name}.resolve("input")
 	return err == nil && f.Form == formFASTA
 }
 
-// Columns reads some columns of all records of a file, by their names, [records][columns]. It is for what is read
-// whole; runs go through records one by one.
+// Columns reads the named columns of all records of a file, [records][columns].
 func Columns(f File, names ...string) (rows [][]string, err error) {
 	s, err := openSource(f, names[0])
 	if err != nil {

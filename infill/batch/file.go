@@ -13,7 +13,7 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// Form is how a file holds records.
+// Form is a file format.
 type Form string
 
 // The forms. All but Parquet may be compressed, by gzip (.gz) or zstd (.zst).
@@ -119,7 +119,7 @@ func (m *members) Read(p []byte) (int, error) {
 	}
 }
 
-// frames reads the frames of a zstd file. begun tells that the first did begin.
+// frames reads the frames of a zstd file. begun reports that the first did begin.
 type frames struct {
 	z     *zstd.Decoder
 	begun bool

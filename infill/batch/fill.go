@@ -24,9 +24,9 @@ type Fill struct {
 	Options infill.Options
 	// Key is the column with the template.
 	Key string
-	// Keep lists columns that stay what they are although an option has their name.
+	// Keep lists columns that are not options, although an option has their name.
 	Keep []string
-	// Computing adds to the settings what the model's calls hang on beside the model,
+	// Computing adds to the settings what the model's calls depend on, apart from the model,
 	// such as the number of threads.
 	Computing map[string]string
 }
@@ -68,7 +68,7 @@ var (
 // blankColumn are the names of columns for the fills of blanks.
 var blankColumn = regexp.MustCompile(`^blank_(\d+)$`)
 
-// tabled tells whether a line of a table has a column of its own of that name.
+// tabled reports whether a line of a table has a column of its own of that name.
 func (f *Fill) tabled(name string) bool {
 	return blankColumn.MatchString(name) || slices.Contains(fillKeys, name) && !slices.Contains(leftOut, name) &&
 		!(f.Options.Answers() && slices.Contains(ofChains, name))
@@ -157,7 +157,7 @@ func environment(f *infill.Filler) map[string]string {
 	return map[string]string{"onnxruntime": m.Runtime, "device": m.Device, "precision": string(m.Precision)}
 }
 
-// Do makes one row, the result of the template behind the columns that are no options.
+// Do returns one row: the columns that are not options, then the result.
 func (f *Fill) Do(ctx context.Context, r Record) ([]Object, error) {
 	keep := slices.Concat(f.Keep, []string{"id"})
 	for _, field := range r.Object {
@@ -189,8 +189,8 @@ func (f *Fill) Do(ctx context.Context, r Record) ([]Object, error) {
 	return []Object{append(kept, row...)}, nil
 }
 
-// earlier tells whether a column that is called like an option is of the result of an earlier run: the rank of a fill,
-// or its list of fills.
+// earlier reports whether a column with the name of an option comes from the result of an earlier run: the rank of a
+// fill, or its list of fills.
 func earlier(field object.Field) bool {
 	_, err := strconv.Atoi(text(field.Value))
 	return field.Key == "rank" && err == nil || field.Key == "samples" && field.Value[0] == '['
@@ -215,8 +215,8 @@ func rejected(err error) error {
 	return err
 }
 
-// resultRow is a result without what hangs on the machine's mood, and without the
-// model and the signature, which stand in the manifest once.
+// resultRow is a result without its times, and without the model and the signature: these stand in the
+// manifest once.
 func resultRow(result *infill.Result) (Object, error) {
 	type stats struct {
 		infill.Stats

@@ -219,7 +219,7 @@ func merge(ctx context.Context, out File) (_ *Summary, err error) {
 	m.Input, m.Settings, m.Output = parts[0].Input, first.Settings,
 		result{Name: filepath.Base(out.Path), Form: out.Form}
 	if m.Records != m.Input.Records {
-		return nil, fmt.Errorf("the parts in %s have %d records, the input %d: begin anew with --overwrite", folder,
+		return nil, fmt.Errorf("the parts in %s have %d records, the input %d: start again with --overwrite", folder,
 			m.Records, m.Input.Records)
 	}
 	all := map[string]string{}

@@ -13,6 +13,7 @@ import (
 	"sync"
 	"time"
 
+	"infill/infill"
 	"infill/internal/journal"
 	"infill/internal/object"
 	"infill/internal/parallel"
@@ -44,7 +45,7 @@ func (h *head) facts() map[string]string {
 	return facts
 }
 
-// readHead reads what is asked of the part in a folder, nil where there is none.
+// readHead reads what is asked of the part in a folder, nil if there is none.
 func readHead(dir string) (*head, error) {
 	var h head
 	path := filepath.Join(dir, journal.Head)
@@ -85,7 +86,7 @@ func (e *entry) place() string {
 	return fmt.Sprintf("row %d", e.Number)
 }
 
-// state is how far a part is, and in the end what came of it.
+// state is how far a part is, and in the end the outcome of it.
 type state struct {
 	journal.End
 	Input       input             `json:"input"`
@@ -211,7 +212,7 @@ func (p *part) begin(output string) error {
 		}
 	}
 	if begun != nil && !journal.Ended(p.dir) && !p.job.Resume {
-		return &ExistsError{p.dir, "is a run that was not finished: --resume goes on with it, --overwrite begins anew"}
+		return &ExistsError{p.dir, "is a run that was not finished: --resume goes on with it, --overwrite begins again"}
 	}
 	if other != nil {
 		if err := journal.Changed(journal.PartsOf(output),
@@ -275,7 +276,7 @@ func (p *part) work(ctx context.Context, from source) error {
 			reading.Unlock()
 			switch {
 			case err == io.EOF && read < p.number(kept-1):
-				return r, fmt.Errorf("%s has become shorter since the run began: begin anew with --overwrite",
+				return r, fmt.Errorf("%s has become shorter since the run began: start again with --overwrite",
 					p.job.Input.Path)
 			case err == io.EOF:
 				return r, err
@@ -283,7 +284,7 @@ func (p *part) work(ctx context.Context, from source) error {
 				return r, fmt.Errorf("%s: %w", p.job.Input.Path, err)
 			}
 			if read++; read == p.number(kept-1) && kept > 0 && r.sum != sum {
-				return r, fmt.Errorf("%s has changed since the run began: begin anew with --overwrite",
+				return r, fmt.Errorf("%s has changed since the run began: start again with --overwrite",
 					p.job.Input.Path)
 			}
 			if read == due {
@@ -315,7 +316,9 @@ func (p *part) do(ctx context.Context, r Record) (*entry, error) {
 	}
 	rows, err := []Object(nil), r.Err
 	if err == nil {
-		rows, err = p.job.Work.Do(ctx, r)
+		own, done := infill.Unwanted(ctx)
+		rows, err = p.job.Work.Do(own, r)
+		done()
 	}
 	if err == nil {
 		err = e.render(rows, p.head.Output, p.job.Work)

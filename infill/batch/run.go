@@ -1,14 +1,13 @@
-// Package batch does the same work on every record of a file, in any number of
-// processes, and survives the end of each of them.
+// Package batch does the same work on every record of a file, in any number of processes. Any of them may be
+// killed and started again.
 //
 // A run has a folder beside its output, OUTPUT.parts, until the output is there. In it
 // each part has a folder with a journal (package journal), as 00003-of-00008: what is asked, a
-// line for each record that is done, in order, and at the end what came of all. Record n is
+// line for each record that is done, in order, and at the end the outcome of all. Record n is
 // of part n mod N. Every part reads the whole input, and works at its records alone.
 //
-// [Merge] takes the records of all parts in turn, checks them, and writes the output, by
-// rename; a run in one process is a run of one part. So the output has the same bytes
-// however many parts there were, and whatever was killed.
+// Merge takes the records of all parts in turn, checks them, and writes the output in one step, by rename. A run
+// in one process has one part. So the output has the same bytes for any number of parts, also after kills.
 package batch
 
 import (
@@ -32,49 +31,48 @@ type Job struct {
 	Work   work
 	// Shard is the part that is done; the zero value is the whole, with its output.
 	Shard Shard
-	// Resume goes on with what is there, and takes what is finished as done.
+	// Resume goes on with an earlier start, and keeps its finished parts.
 	Resume bool
-	// Overwrite begins anew, and replaces an output that is there.
+	// Overwrite starts from the beginning, and replaces an existing output.
 	Overwrite bool
-	// Strict ends the run at the first record that is wrong.
+	// Strict ends the run at the first wrong record.
 	Strict bool
-	// InFlight is how many records are worked at at once; 0 is one.
+	// InFlight is how many records are in work at once; 0 is one.
 	InFlight int
-	// Observe, which may be nil, hears how far the run is, one call at a time.
+	// Observe, if not nil, is called with the progress of the run, one call at a time.
 	Observe func(Progress)
 }
 
 // Shard is one of several parts of a run; the zero value is the whole.
 type Shard = journal.Shard
 
-// Progress tells how far a run is.
+// Progress is the progress of a run.
 type Progress struct {
 	Done, Total int64 // records, those of earlier processes among them
-	// Exact tells that Total is not by how much of the input is read, but known.
+	// Exact reports whether Total is known and not estimated.
 	Exact     bool
 	Rejected  int64
 	PerSecond float64       // records of this process
-	Left      time.Duration // by that rate; 0 where it is not known
+	Left      time.Duration // by that rate; 0 if it is not known
 }
 
-// Summary tells what a run came to.
+// Summary is the result of a run.
 type Summary struct {
 	Output   string // "" for a part
 	Records  int64
 	Rejected int64
 	Blank    int64
 	Rejects  string
-	// Kept is how many records were done before this process; Already tells that all
-	// were, and the output stood there.
+	// Kept is how many records were done before this process; Already reports whether all were, and the output
+	// existed.
 	Kept    int64
 	Already bool
 }
 
-// Run makes a run, or a part of one, or goes on with it. When ctx ends it returns
-// ctx.Err(), and what was done stays.
+// Run does a run or a part of one, or continues it. If ctx ends, it returns ctx.Err() and keeps what is done.
 //
-// Errors: *ExistsError for an output or a run that is there already, *journal.ChangedError for
-// one of another configuration.
+// Errors: *ExistsError if the output or the run exists already, *journal.ChangedError if the run has other
+// settings.
 func Run(ctx context.Context, j Job) (*Summary, error) {
 	s, err := j.run(ctx)
 	return s, full(err)
@@ -175,15 +173,15 @@ func (j Job) already(output string) (*Summary, error) {
 		return nil, nil
 	case same && !whole:
 		return nil, &ExistsError{output,
-			"is there already, and is not what its manifest says: --overwrite makes it anew"}
+			"is there already, and is not what its manifest says: --overwrite makes it again"}
 	case same:
 		return nil, &ExistsError{output,
-			"is there already, of the same run: --resume takes it as done, --overwrite makes it anew"}
+			"is there already, of the same run: --resume takes it as done, --overwrite makes it again"}
 	}
 	return nil, &ExistsError{output, "is there already, of something else: choose another name, or --overwrite"}
 }
 
-// ExistsError refuses to write where something is.
+// ExistsError reports that a file or folder exists and would be overwritten.
 type ExistsError struct{ Path, Reason string }
 
 func (e *ExistsError) Error() string { return e.Path + " " + e.Reason }

@@ -31,12 +31,12 @@ type input struct {
 
 // Record is a record of the input.
 type Record struct {
-	Number int64  // from 1, in the whole input; a header is none
+	Number int64  // from 1, in the whole input; a header does not count
 	Line   int64  // of the file, from 1, where it begins; 0 in Parquet
 	Object Object // of plain text one field, the work's column
-	// Blank tells that the line is empty or only white space.
+	// Blank reports whether the line is empty or only white space.
 	Blank bool
-	// Err, a *RejectError, tells why there is no Object.
+	// Err, a *RejectError, says why there is no Object.
 	Err error
 
 	raw []byte // as it stands in the file
@@ -248,11 +248,11 @@ func (s *stream) parse(r *Record) {
 	}
 }
 
-// ErrReturn is a line that is several to other programs.
+// ErrReturn reports a line that other programs would read as several.
 var ErrReturn = errors.New(
 	"a carriage return stands within the line: end lines with a line feed, with or without a carriage return before it")
 
-// returns tells whether a carriage return without its line feed stands within a line.
+// returns reports whether a carriage return without its line feed stands within a line.
 func returns(line []byte) bool {
 	line = bytes.ReplaceAll(bytes.TrimRight(line, "\r"), []byte("\r\n"), nil)
 	return bytes.IndexByte(line, '\r') >= 0

@@ -9,17 +9,17 @@ import (
 
 // work is what is done with each record. It serves several goroutines at once.
 type work interface {
-	// settings name all that the rows hang on beside the record: options, model,
-	// version. Runs whose settings differ are not mixed.
+	// settings are everything that a row depends on, apart from its record: options,
+	// model, version. Runs whose settings differ are not mixed.
 	settings() map[string]string
 	// environment tells what computes, nil until that is known.
 	environment() map[string]string
 	// column is where a record's text stands, and what a line of plain text is.
 	column() string
-	// aligned tells that a record has one row, so that plain text has an empty line
-	// where one has none.
+	// aligned reports whether each record has one row, so that plain text has an empty
+	// line for a record without one.
 	aligned() bool
-	// Do returns the rows of a record. A *RejectError tells that the record is wrong;
+	// Do returns the rows of a record. A *RejectError reports that the record is wrong;
 	// any other error ends the run.
 	Do(ctx context.Context, r Record) ([]Object, error)
 	// lines are those of a row in a table, plain is its line in plain text.
@@ -40,7 +40,7 @@ func beside(columns Object, taken func(name string) bool) Object {
 	return list
 }
 
-// RejectError says why a record is left out.
+// RejectError says why a record was rejected.
 type RejectError struct{ Err error }
 
 var _ error = (*RejectError)(nil)

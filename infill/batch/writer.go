@@ -29,7 +29,7 @@ type writer struct {
 	form   Form
 	file   *os.File
 	buffer *bufio.Writer
-	packed io.WriteCloser // nil where nothing is compressed
+	packed io.WriteCloser // nil if nothing is compressed
 	hash   hash.Hash
 	bytes  int64
 	rows   int64
@@ -48,7 +48,7 @@ func newWriter(path string, f File, columns []column) (*writer, error) {
 	case ".gz":
 		w.packed = gzip.NewWriter(w.buffer)
 	case ".zst":
-		// One thread, so that the bytes hang on nothing else.
+		// One thread, so that the bytes depend on nothing else.
 		w.packed, err = zstd.NewWriter(w.buffer, zstd.WithEncoderConcurrency(1))
 	}
 	if err != nil {

@@ -71,7 +71,7 @@ func (s *Server) augment(ctx context.Context, in *augmentInput) (*augmentOutput,
 	if q.Seed != nil {
 		work.Options.Seed = *q.Seed
 	} else if work.Options.Seed, err = infill.NewSeed(); err != nil {
-		return nil, s.told(problem(ctx, err))
+		return nil, s.logFailure(problem(ctx, err))
 	}
 	if err := work.Check(); err != nil {
 		return nil, problem(ctx, err)
@@ -99,7 +99,7 @@ func (s *Server) augment(ctx context.Context, in *augmentInput) (*augmentOutput,
 		})
 	})
 	if err != nil {
-		return nil, s.told(err)
+		return nil, s.logFailure(err)
 	}
 	s.numbers.texts.Add(float64(len(records)))
 	out := &augmentOutput{Body: []batch.Object{}}

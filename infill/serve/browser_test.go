@@ -70,7 +70,7 @@ func until(condition string) chromedp.Action {
 
 const done = `document.getElementById("state").textContent === "done"`
 
-// say types a text in the place of what the page has.
+// say types a text instead of what the page has.
 func say(text string) chromedp.Tasks {
 	return chromedp.Tasks{
 		chromedp.Evaluate(

@@ -31,7 +31,7 @@ type maskParameters struct {
 	Targets []string `json:"targets,omitempty" doc:"Only these words are rated; each must be one token of the model."`
 }
 
-// Candidate is one token that a blank may hold.
+// Candidate is one token for a blank.
 type Candidate struct {
 	Score    float64 `json:"score" doc:"Its probability."`
 	Token    int     `json:"token" doc:"Its number in the vocabulary."`
@@ -125,7 +125,7 @@ func (s *Server) fillMask(ctx context.Context, model string, q *maskRequest) (*m
 		})
 	})
 	if err != nil {
-		return nil, s.told(err)
+		return nil, s.logFailure(err)
 	}
 	s.numbers.texts.Add(float64(len(texts)))
 	if !q.Inputs.list {

@@ -167,7 +167,7 @@ func (s *Server) infer(ctx context.Context, model string, q *inferRequest) (*inf
 	if q.Parameters.Seed != nil {
 		o.Seed = *q.Parameters.Seed
 	} else if o.Seed, err = infill.NewSeed(); err != nil {
-		return nil, s.told(problem(ctx, err))
+		return nil, s.logFailure(problem(ctx, err))
 	}
 	size, bytes, plans := 0.0, 0.0, make([]*infill.Plan, len(texts))
 	for i, text := range texts {
@@ -201,7 +201,7 @@ func (s *Server) infer(ctx context.Context, model string, q *inferRequest) (*inf
 		})
 	})
 	if err != nil {
-		return nil, s.told(err)
+		return nil, s.logFailure(err)
 	}
 	s.numbers.texts.Add(float64(n))
 	all := []tensor{{"text", "BYTES", []int{n, o.Top}, filled}, {"probability", "FP64", []int{n, o.Top}, probabilities},
@@ -224,7 +224,7 @@ func (s *Server) infer(ctx context.Context, model string, q *inferRequest) (*inf
 	return answer, nil
 }
 
-// product is the number of items of a shape, -1 where it is none.
+// product is the number of items of a shape, -1 for an invalid shape.
 func product(shape []int) int {
 	p := 1
 	for _, n := range shape {

@@ -272,7 +272,7 @@ func (s *Server) fill(ctx context.Context, in *fillInput) (*huma.StreamResponse,
 		})
 	})
 	if err != nil {
-		return nil, s.told(err)
+		return nil, s.logFailure(err)
 	}
 	s.numbers.texts.Add(float64(len(results)))
 	var answer any = results
@@ -285,8 +285,8 @@ func (s *Server) fill(ctx context.Context, in *fillInput) (*huma.StreamResponse,
 	}}, nil
 }
 
-// told lets who runs the server hear what the client does not.
-func (s *Server) told(err error) error {
+// logFailure writes errors that clients must not see to the server's log.
+func (s *Server) logFailure(err error) error {
 	var p *Problem
 	if errors.As(err, &p) && p.cause != nil && s.Log != nil {
 		s.Log(p.cause.Error())
@@ -362,7 +362,7 @@ func (s *Server) stream(c huma.Context, p *infill.Plan, bytes float64) {
 	})
 	if err != nil {
 		var wrong *Problem
-		if errors.As(s.told(err), &wrong); begun {
+		if errors.As(s.logFailure(err), &wrong); begun {
 			send("error", wrong)
 		} else {
 			writeProblem(w, wrong)
@@ -417,7 +417,7 @@ func (s *Server) score(ctx context.Context, in *scoreInput) (*scoreOutput, error
 		})
 	})
 	if err != nil {
-		return nil, s.told(err)
+		return nil, s.logFailure(err)
 	}
 	s.numbers.texts.Add(float64(len(texts)))
 	return out, nil

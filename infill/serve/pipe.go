@@ -24,14 +24,14 @@ type pipeRequest struct {
 
 // pipeAnswer is a line that [Server.Pipe] writes.
 type pipeAnswer struct {
-	ID     json.RawMessage `json:"id"` // null where the line told none
+	ID     json.RawMessage `json:"id"` // null if the line told none
 	Status int             `json:"status"`
 	Body   json.RawMessage `json:"body"`
 }
 
-// Pipe answers requests that come a JSON object a line, {"id": ..., "path": "/v1/fill",
-// "body": {...}}, as a POST to the path would be answered: {"id": ..., "status": 200,
-// "body": ...}, each as soon as it is done. It returns when in ends and all is answered.
+// Pipe answers requests that are a JSON object a line, {"id": ..., "path": "/v1/fill", "body": {...}}, as a POST
+// to the path: {"id": ..., "status": 200, "body": ...}, each as soon as it is done. It returns when in has ended
+// and all answers are written.
 func (s *Server) Pipe(ctx context.Context, in io.Reader, out io.Writer) error {
 	lines := bufio.NewScanner(in)
 	lines.Buffer(nil, int(s.Limits.Body))

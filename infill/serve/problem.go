@@ -14,8 +14,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 )
 
-// Problem is the one form of an error, that of Hugging Face's and of the Open Inference
-// Protocol.
+// Problem is the form of all errors, as in Hugging Face's API and the Open Inference Protocol.
 type Problem struct {
 	Message string `json:"error" doc:"What is wrong, and what to do."`
 	status  int
@@ -50,7 +49,7 @@ func (p *Problem) GetHeaders() http.Header {
 	return nil
 }
 
-// Unwrap gives what is behind an error of the server's own.
+// Unwrap returns the cause of an internal error.
 func (p *Problem) Unwrap() error { return p.cause }
 
 const lateBody = "the request did not come within its time"

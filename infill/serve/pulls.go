@@ -20,7 +20,7 @@ import (
 const forgiveness = time.Minute
 
 // pulls fetches models that requests name and that are not served yet, one at a time. A
-// request does not wait for it: it is told to come again. A model that was fetched is
+// request does not wait for it: its answer says to try again. A model that was fetched is
 // served until the end, so Limits.Models bounds the memory, and Limits.ModelBytes the
 // disk, that requests can take.
 type pulls struct {

@@ -52,7 +52,7 @@ func awaited(t *testing.T, url, body string) (code int, text string) {
 	return 0, ""
 }
 
-// A model that a request names is fetched while the client is told to come again, and
+// A model that a request names is fetched while the client is reported to come again, and
 // then answers it.
 func TestPull(t *testing.T) {
 	url, hub, said := pulling(t, nil)
@@ -89,7 +89,7 @@ func TestPull(t *testing.T) {
 	}
 }
 
-// What cannot be fetched is refused: a name that is none before anything is asked, and
+// What cannot be fetched is refused: an invalid name before any request, and
 // one that the hub lacks once a minute.
 func TestPullRefuses(t *testing.T) {
 	url, hub, said := pulling(t, func(l *serve.Limits) { l.Models, l.ModelBytes = 1, 10000 })

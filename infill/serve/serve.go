@@ -1,9 +1,7 @@
-// Package serve answers HTTP requests with one or several models: the protocol that
-// clients of Hugging Face's fill-mask speak, what the command has (/v1), the Open
-// Inference Protocol v2, numbers for Prometheus, and a page for browsers. A request
-// waits for its turn at the gate (gate.go); the model calls of those at work are shared
-// by the engine of package lm. It also offers fills and scores as tools of the Model
-// Context Protocol (tools.go).
+// Package serve answers HTTP requests with one or several models: Hugging Face's fill-mask protocol, the
+// command's own features (/v1), the Open Inference Protocol v2, metrics for Prometheus, and a page for browsers.
+// A request waits for its turn at the gate (gate.go). Running requests share model calls in the engine of
+// package lm. It also offers fills and scores as tools of the Model Context Protocol (tools.go).
 package serve
 
 import (
@@ -41,31 +39,31 @@ type Limits struct {
 	Top     int   // fills of a text; beyond: 422
 	Samples int   // chains, or draws, of a text; beyond: 422
 
-	// Candidates are those of a slot where chains move or draws are weighed; beyond: 422.
+	// Candidates is the number of candidates of a slot for chains and weighed draws; beyond: 422.
 	Candidates int
-	// Memory is the bytes that all requests at work hold together, by what they ask for. A
-	// request that fits waits for its share; one that never would: 422.
+	// Memory is the memory of all running requests together, in bytes, estimated from what they ask for. A
+	// request waits until its share is free; one that can never fit gets 422.
 	Memory int64
 
 	Answer   int64         // bytes of an answer, by what is asked for; beyond: 422
-	Time     time.Duration // a request is worked at; beyond: 503
+	Time     time.Duration // a request is in work; beyond: 503
 	Requests int           // requests at work at once
 	Queue    int           // requests that wait; beyond: 429
 	Wait     time.Duration // a request waits; beyond: 429
 
-	// Of Options.Pull: models fetched for requests, and bytes of each; beyond: 422.
+	// Models is how many models Options.Pull may fetch, and ModelBytes the size of each; beyond: 422.
 	Models     int
 	ModelBytes int64
 }
 
-// DefaultLimits serve a small machine.
+// DefaultLimits returns limits for a small machine.
 func DefaultLimits() Limits {
 	return Limits{Body: 1 << 20, Texts: 128, Blanks: 16, Rows: 20000, Top: 1000, Samples: 1000, Candidates: 2000,
 		Memory: 2 << 30, Answer: 16 << 20, Time: 60 * time.Second, Requests: 64, Queue: 256, Wait: 10 * time.Second,
 		Models: 2, ModelBytes: 1 << 30}
 }
 
-// check names the first limit that is none.
+// check returns an error for the first limit that is not positive.
 func (l Limits) check() error {
 	for name, n := range map[string]int64{"body": l.Body, "texts": int64(l.Texts), "blanks": int64(l.Blanks),
 		"rows": int64(l.Rows), "top": int64(l.Top), "samples": int64(l.Samples), "candidates": int64(l.Candidates),
@@ -79,30 +77,26 @@ func (l Limits) check() error {
 	return nil
 }
 
-// Options say what is served, and to whom.
+// Options say what to serve, and to whom.
 type Options struct {
-	// Models are the fillers by name; Default is the name of the one that is taken
-	// where a request names none.
+	// Models are the fillers by name; Default is the name of the default one.
 	Models  map[string]*infill.Filler
 	Default string
-	// Fill is what a fill gets that says nothing else.
+	// Fill holds the default options of a fill.
 	Fill   infill.Options
 	Limits Limits
-	// Token, when not "", must come with each request but those for the page and for
-	// health, as "Authorization: Bearer TOKEN".
+	// Token, if not "", must come with each request, except for the page and for health, as "Authorization:
+	// Bearer TOKEN".
 	Token string
-	// Hosts are the names by which browsers may call; nil: any. It keeps a page of
-	// another site from reaching a server on the loopback under a name of its own.
+	// Hosts are the host names that browsers may use; nil allows any. They keep pages of other sites from
+	// reaching a server on the loopback by DNS rebinding.
 	Hosts []string
-	// Origin is the one site beside this server's own page whose scripts may read
-	// answers; "" is none.
+	// Origin is the one other site whose scripts may read answers; "" allows none.
 	Origin string
-	// Pull, where not nil, fetches and opens a model that a request names and that is not
-	// among Models. It runs for one name at a time, and hears the context end when the
-	// model is too large, or the server closes.
+	// Pull, if not nil, fetches and opens a model that a request names and that is not among Models. It runs for
+	// one name at a time. Its context ends if the model is too large or the server closes.
 	Pull func(ctx context.Context, name string, progress models.Progress) (*infill.Filler, error)
-	// Log, where not nil, hears what goes wrong in the server itself. It is called by
-	// several goroutines.
+	// Log, if not nil, is called with errors of the server itself, from several goroutines.
 	Log func(message string)
 }
 
@@ -118,7 +112,7 @@ type Server struct {
 
 var _ http.Handler = (*Server)(nil)
 
-// New makes a server. The caller closes it, and then the fillers, once no request runs.
+// New makes a server. The caller closes it, and then the fillers, when no request runs.
 func New(o Options) (*Server, error) {
 	if o.Models[o.Default] == nil {
 		return nil, fmt.Errorf("the default model %q is not among those served: %s", o.Default,
@@ -159,8 +153,7 @@ func New(o Options) (*Server, error) {
 	return s, nil
 }
 
-// Close ends the fetching of a model, and closes those that were fetched. It is called
-// once no request runs.
+// Close stops the fetching of a model and closes fetched models. Call it when no request runs.
 func (s *Server) Close() error {
 	if s.pulls == nil {
 		return nil
@@ -171,8 +164,7 @@ func (s *Server) Close() error {
 // ServeHTTP implements http.Handler.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.handler.ServeHTTP(w, r) }
 
-// HTTPServer is the server with bounds on slow and half-open clients. It listens
-// nowhere yet.
+// HTTPServer returns a server with bounds on slow and half-open clients. It does not listen yet.
 func (s *Server) HTTPServer() *http.Server {
 	return &http.Server{
 		Handler:           s,
@@ -253,7 +245,7 @@ func (s *Server) guarded(next http.Handler) http.Handler {
 				return
 			}
 		}
-		if r.Header.Get("Inference-Header-Content-Length") != "" { // Triton's clients, unless they are told otherwise
+		if r.Header.Get("Inference-Header-Content-Length") != "" { // Triton's clients do so by default
 			writeProblem(w, &Problem{status: http.StatusBadRequest,
 				Message: "tensors in bytes are not read: send their data as JSON (binary_data=False)"})
 			return
@@ -272,7 +264,7 @@ func (s *Server) guarded(next http.Handler) http.Handler {
 	})
 }
 
-// deliberate tells whether a page of another site could not have sent a request without
+// deliberate reports whether a page of another site could not have sent a request without
 // leave of the browser: JSON and headers of its own need that. Triton's client names no
 // content type, and browsers tell where they come from.
 func deliberate(h http.Header) bool {
@@ -340,8 +332,8 @@ func (s *Server) work(ctx context.Context, bytes float64, do func(ctx context.Co
 	}
 	defer leave()
 	// Whatever ends it, nobody reads what was found by then.
-	own, leaves := context.WithCancelCause(context.WithoutCancel(ctx))
-	defer context.AfterFunc(ctx, func() { leaves(infill.ErrUnwanted) })()
+	own, done := infill.Unwanted(ctx)
+	defer done()
 	own, cancel := context.WithTimeoutCause(own, s.Limits.Time, errOutOfTime)
 	defer cancel()
 	return problem(own, do(own))
@@ -349,7 +341,7 @@ func (s *Server) work(ctx context.Context, bytes float64, do func(ctx context.Co
 
 var errOutOfTime = fmt.Errorf("out of time: %w", infill.ErrUnwanted)
 
-// problem gives an error its status. What a user cannot mend is told without its
+// problem gives an error its status. An error that a user cannot mend is reported without its
 // text, which may name files.
 func problem(ctx context.Context, err error) error {
 	var own *Problem

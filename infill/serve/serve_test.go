@@ -548,7 +548,7 @@ func TestDocument(t *testing.T) {
 	}
 }
 
-// Too many requests are refused at once, and those that wait too long are told so.
+// Too many requests are refused at once, and those that wait too long are reported so.
 func TestGate(t *testing.T) {
 	url := start(t, func(o *serve.Options) {
 		o.Limits.Requests, o.Limits.Queue, o.Limits.Wait, o.Limits.Time = 1, 1, 50*time.Millisecond, 5*time.Minute
@@ -722,7 +722,7 @@ func malformed(random *rand.Rand) (path string, body []byte) {
 func TestMalformed(t *testing.T) {
 	o := options(t)
 	o.Limits.Time = 2 * time.Second
-	o.Log = func(message string) { t.Error(message) } // a panic is told there
+	o.Log = func(message string) { t.Error(message) } // a panic is reported there
 	s, err := serve.New(o)
 	if err != nil {
 		t.Fatal(err)
@@ -854,5 +854,29 @@ func TestTools(t *testing.T) {
 	if text, failed := call("fill", map[string]any{"template": "no blank"}); !failed ||
 		!strings.Contains(text, "no blank") {
 		t.Errorf("a wrong template: %s", text)
+	}
+}
+
+// Every path that holds much of what it is asked for is held against the memory of the server, before work begins.
+func TestMemoryOfEveryPath(t *testing.T) {
+	url := start(t, func(o *serve.Options) { o.Limits.Memory, o.Fill.Budget.Rows = 1<<20, 50 })
+	blanks := strings.Repeat("[MASK] ", 16)
+	for path, bodies := range map[string][2]string{
+		"/v1/fill": {`{"template": "he had [MASK] me", "budget": 100}`,
+			`{"template": "he [MASK] had [MASK] me [MASK]", "budget": 20000, "top": 1000}`},
+		"/v1/augment": {`{"records": [{"text": "he had told me"}]}`,
+			`{"records": [{"text": "` + strings.Repeat("he had told me ", 60) + `"}], "variants": 8}`},
+		"/": {`{"inputs": "he had [MASK] me"}`, `{"inputs": "` + blanks + `."}`},
+		"/v2/models/small/infer": {
+			`{"inputs": [{"name": "text", "datatype": "BYTES", "shape": [1], "data": ["he had [MASK] me"]}], "parameters": {"top": 1}}`,
+			`{"inputs": [{"name": "text", "datatype": "BYTES", "shape": [1], "data": ["he [MASK] had [MASK] me [MASK]"]}], "parameters": {"top": 1000}}`},
+	} {
+		for i, body := range bodies {
+			code, text := ask(t, url+path, body)
+			if refused := code == 422 && strings.Contains(text, "the request could hold"); refused != (i == 1) ||
+				!refused && code != 200 {
+				t.Errorf("%s %.200s: %d %.200s", path, body, code, text)
+			}
+		}
 	}
 }

@@ -12,8 +12,8 @@ import (
 	"infill/infill"
 )
 
-// Tools are what an agent calls by the Model Context Protocol: fill, score and rank,
-// with the same limits as requests over HTTP.
+// Tools returns the tools that agents call by the Model Context Protocol: fill, score and rank, with the limits
+// of HTTP requests.
 func Tools(o Options) (*mcp.Server, error) {
 	s, err := New(o)
 	if err != nil {
@@ -40,7 +40,7 @@ func fillSchema() *jsonschema.Schema {
 		properties[key] = &jsonschema.Schema{Description: help}
 	}
 	properties["template"].Type = "string"
-	// its reader names a key that is none
+	// its reader names an unknown key
 	return &jsonschema.Schema{Type: "object", Properties: properties, Required: []string{"template"}}
 }
 
@@ -66,7 +66,7 @@ func (s *Server) fillTool(ctx context.Context, request *mcp.CallToolRequest,
 	}
 	plans, bytes, err := s.plans([]fillRequest{q})
 	if err != nil {
-		return nil, nil, s.told(problem(ctx, err))
+		return nil, nil, s.logFailure(problem(ctx, err))
 	}
 	if plans[0].Options.Seed >= 1<<53 {
 		return nil, nil, &infill.OptionError{Option: "seed", Reason: "not below 2^53, up to which numbers come " +
@@ -77,7 +77,7 @@ func (s *Server) fillTool(ctx context.Context, request *mcp.CallToolRequest,
 		r, err = plans[0].Fill(ctx, nil)
 		return err
 	}); err != nil {
-		return nil, nil, s.told(err)
+		return nil, nil, s.logFailure(err)
 	}
 	answer := &fillAnswer{Fills: []toolFill{}, Seed: r.Seed, Warnings: r.Warnings}
 	if plans[0].ID != nil {

@@ -86,7 +86,7 @@ func wrap(style gtext.Style, title string, width vg.Length) string {
 	return strings.Join(lines, "\n")
 }
 
-// Colours can be told apart by those who see few colours, too (Okabe and Ito 2008, their yellow left
+// Colours that people who see few colours can tell apart (Okabe and Ito 2008, their yellow left
 // out, which is too light for lines on white).
 var Colours = []color.RGBA{
 	{0, 114, 178, 255}, {213, 94, 0, 255}, {0, 158, 115, 255}, {204, 121, 167, 255}, {0, 0, 0, 255},
@@ -110,7 +110,7 @@ type Line struct {
 }
 
 // Lines draws lines with marks at their points, or without: then those of one place are left out.
-// It is nil where nothing is drawn.
+// It is nil if nothing is drawn.
 func Lines(title, x, y string, list []Line, marks bool) (*plot.Plot, error) {
 	p, drawn := New(title, x, y), false
 	for _, l := range list {
@@ -137,7 +137,7 @@ func Lines(title, x, y string, list []Line, marks bool) (*plot.Plot, error) {
 	return p, nil
 }
 
-// Add adds a point to the line of that name, which is made where there is none.
+// Add adds a point to the line of that name, which is made if there is none.
 func Add(list []Line, name string, x, y float64) []Line {
 	i := slices.IndexFunc(list, func(l Line) bool { return l.Name == name })
 	if i < 0 {
@@ -154,7 +154,7 @@ type Bar struct {
 	Value, Low, High float64
 }
 
-// Bars draws a bar for each value, the first at the top. It is nil where there is none.
+// Bars draws a bar for each value, the first at the top. It is nil if there is none.
 func Bars(title, label string, list []Bar) (*plot.Plot, error) {
 	if len(list) == 0 {
 		return nil, nil

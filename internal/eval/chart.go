@@ -81,7 +81,7 @@ func (p *page) scatter(x, y tick) (*plot.Plot, error) {
 	return c, nil
 }
 
-// interval is that of a number, the number itself where there is none.
+// interval is that of a number, the number itself if there is none.
 func (c cell) interval() (low, high float64) {
 	if !c.Low.Defined() || !c.High.Defined() {
 		return float64(c.Value), float64(c.Value)

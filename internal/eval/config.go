@@ -24,7 +24,7 @@ import (
 )
 
 // Config is what is asked of a run: everything that changes its numbers and is
-// chosen by the user, but for models and corpora, which are known by their content.
+// chosen by the user, except for models and corpora, which are known by their content.
 type Config struct {
 	Preset    string    `json:"preset"`   // one of Presets()
 	Samplers  []variant `json:"samplers"` // names are unique

@@ -640,7 +640,7 @@ func TestAdjust(t *testing.T) {
 	}
 }
 
-// TestLeftOut: what is passed over while choosing is told with its count, and what
+// TestLeftOut: what is passed over while choosing is reported with its count, and what
 // is left out of the references stands below the table.
 func TestLeftOut(t *testing.T) {
 	o, _ := small(t)

@@ -123,8 +123,8 @@ type environment struct {
 	Version   string `json:"version"` // of this program
 }
 
-// differences from what another record of the model was computed with; what a
-// record of an earlier version, or a demand, does not tell is none.
+// differences lists what differs from another record; an empty field of an earlier
+// version's record, or of a demand, does not differ.
 func (e environment) differences(now environment) (list []string) {
 	for _, field := range [][3]string{{"onnxruntime", e.Runtime, now.Runtime}, {"device", e.Device, now.Device},
 		{"precision", e.Precision, now.Precision}, {"version", e.Version, now.Version}} {
@@ -151,7 +151,7 @@ type chain struct {
 // tracePoint is a moment of a run, as a mean over chains.
 type tracePoint struct {
 	Step int `json:"step"` // 0 is the start
-	// LogLikelihood is U in nats, null where the sampler did not know it.
+	// LogLikelihood is U in nats, null if the sampler did not know it.
 	LogLikelihood *float64 `json:"log_likelihood"`
 	// Accepted and Changed are those of the step alone: the share of chains that
 	// took their proposal, and the slots that changed. Null at step 0.
@@ -177,7 +177,7 @@ type folder struct {
 	told time.Time // when the status was written last
 }
 
-// openFolder locks a folder, making it where there is none, and reads what is
+// openFolder locks a folder, making it if there is none, and reads what is
 // there.
 func openFolder(dir string) (_ *folder, err error) {
 	f := &folder{dir: dir}

@@ -22,7 +22,7 @@ func ReadResults(dir string) (*Results, error) {
 	}
 	if w.Results == nil {
 		if w.Note != "" {
-			return nil, fmt.Errorf("%s: start the run again, which writes it anew", w.Note)
+			return nil, fmt.Errorf("%s: start the run again, which writes it again", w.Note)
 		}
 		return nil, w.unfinished()
 	}

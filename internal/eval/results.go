@@ -67,7 +67,7 @@ type Estimate struct {
 	StandardError *float64 `json:"standard_error"`
 }
 
-// estimate is nil where there is nothing to estimate.
+// estimate is nil if there is nothing to estimate.
 func estimate(values []float64) *Estimate {
 	if len(values) == 0 {
 		return nil

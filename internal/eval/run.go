@@ -41,9 +41,9 @@ type Options struct {
 	Precision lm.Precision
 	// Jobs is how many sentences are worked at once; 0 is one.
 	Jobs int
-	// Observe, which may be nil, hears of every step, one at a time.
+	// Observe, if not nil, is called with every step, one at a time.
 	Observe func(Progress)
-	// Note, which may be nil, hears what the user should know.
+	// Note, if not nil, is called with what the user should know.
 	Note func(string)
 }
 
@@ -352,6 +352,8 @@ func kept(step, steps, points int) bool {
 
 // fill makes one record.
 func (r *runner) fill(ctx context.Context, f *infill.Filler, k key) (*Record, error) {
+	ctx, done := infill.Unwanted(ctx)
+	defer done()
 	methods := r.options.Config.Samplers
 	options := r.options.Config.options(
 		methods[slices.IndexFunc(methods, func(v variant) bool { return v.Name == k.method })])

@@ -19,7 +19,7 @@ type Progress struct {
 	Sentences int    `json:"-"`
 	Step      int    `json:"step"`
 	Steps     int    `json:"steps"`
-	// LogLikelihood is the mean U of the chains now, in nats, null where the
+	// LogLikelihood is the mean U of the chains now, in nats, null if the
 	// sampler does not know it.
 	LogLikelihood *float64 `json:"log_likelihood"`
 	// Done and Total count fills, a fill being one sentence by one method; Kept
@@ -34,7 +34,7 @@ type Progress struct {
 	// taken so far for their blanks and tokens; null while that is not known.
 	SecondsLeft *float64  `json:"seconds_left"`
 	Written     time.Time `json:"written"`
-	// Scoring tells that all fills are done and the scores are being computed.
+	// Scoring reports that all fills are done and the scores are being computed.
 	Scoring bool `json:"-"`
 }
 

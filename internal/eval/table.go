@@ -96,8 +96,8 @@ func scoreCell(r *metrics.Report, name string) cell {
 	return c
 }
 
-// matched is a BLEU, 0 where there is no n-gram of some length in common, as it is defined: NLTK, which package
-// metrics follows, puts the smallest float in the place of such a 0, and comes to 1e-76.
+// matched is a BLEU, 0 if there is no n-gram of some length in common, as it is defined: NLTK, which package
+// metrics follows, puts the smallest float instead of such a 0, and comes to 1e-76.
 func matched(bleu metrics.Value) metrics.Value {
 	const least = 1e-9 // far below what one match of each length in all texts of the world comes to
 	if math.Abs(float64(bleu)) < least {

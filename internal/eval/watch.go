@@ -17,12 +17,12 @@ import (
 // Watched is what was read of a run's folder so far. It does not change: Again
 // gives another.
 type Watched struct {
-	Header *header // nil where Err is not
+	Header *header // nil if Err is not
 	// Prompts are the sentences of the run, in order.
 	Prompts []corpus.Prompt
 	// Results are nil before the run is scored, and for a part of a run.
 	Results *Results
-	// Status is what a process at work told last, nil where none did.
+	// Status is the last progress that a running process wrote; nil if none did.
 	Status *Progress
 	// Err says why nothing can be shown, Note what is left out.
 	Err  error
@@ -80,7 +80,7 @@ func (w *Watched) Again() *Watched {
 	return next
 }
 
-// Record is what a method with a model made of a sentence, nil where that is not
+// Record is what a method with a model made of a sentence, nil if that is not
 // done.
 func (w *Watched) Record(model, method string, sentence int) *Record {
 	return w.records[key{model, method, sentence}]
@@ -98,7 +98,7 @@ func (w *Watched) Total() (total int) {
 	return total
 }
 
-// readHeader reads run.json of whatever version; nil where there is none.
+// readHeader reads run.json of whatever version; nil if there is none.
 func readHeader(dir string) (*header, error) {
 	var h header
 	if ok, err := journal.ReadJSON(filepath.Join(dir, journal.Head), &h); !ok || err != nil {
@@ -165,12 +165,12 @@ func (l *log) add(line []byte, h *header) error {
 // read reads the lines that have come since. What has no end yet is being written.
 func (l *log) read(path string, h *header) error {
 	if info, err := os.Stat(path); err == nil && info.Size() < l.end || l.records == nil {
-		*l = log{records: map[key]*Record{}} // begun anew, or its torn end was cut off
+		*l = log{records: map[key]*Record{}} // begun again, or its torn end was cut off
 	}
 	return journal.Follow(path, l.end, func(line []byte) { _ = l.add(line, h) }) // l tells what is bad
 }
 
-// has tells whether the run is by a method with a model.
+// has reports whether the run is by a method with a model.
 func (h *header) has(model, method string) bool {
 	return slices.ContainsFunc(h.Models, func(m modelVersion) bool { return m.Name == model }) &&
 		slices.ContainsFunc(h.Configuration.Samplers, func(v variant) bool { return v.Name == method })

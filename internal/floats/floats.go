@@ -93,7 +93,7 @@ func Check(r io.ReaderAt, offset, length int64, f Format) error {
 		}
 		if i, x := First(f, block); i >= 0 {
 			return fmt.Errorf("element %d is %.6g: the weights are damaged, or of another type; "+
-				"fetch or export the model anew", at/f.size()+int64(i), x)
+				"fetch or export the model again", at/f.size()+int64(i), x)
 		}
 	}
 	return nil

@@ -85,7 +85,7 @@ func Lock(dir, taken string) (*flock.Flock, error) {
 }
 
 // Resume gives the lines that are there to do, and opens the file for more. A last line that is torn is cut off: cut
-// is how many bytes that took. An error of do ends it, but for a last line that is no JSON, which a machine that
+// is how many bytes that took. An error of do ends it, except for a last line that is no JSON, which a machine that
 // failed can leave.
 func (j *Journal) Resume(do func(line []byte) error) (cut int64, err error) {
 	if j.file, err = os.OpenFile(j.path, os.O_RDWR|os.O_CREATE, 0o666); err != nil {
@@ -101,7 +101,7 @@ func (j *Journal) Resume(do func(line []byte) error) (cut int64, err error) {
 				r.drop(line)
 				break
 			}
-			return 0, fmt.Errorf("%s: %w: the file was changed by something else; begin anew, or choose another output",
+			return 0, fmt.Errorf("%s: %w: the file was changed by something else; start again, or choose another output",
 				j.path, err)
 		}
 		j.take(line)
@@ -196,7 +196,7 @@ func WriteJSON(path string, v any) error {
 	return maybe.WriteFile(path, text, 0o666)
 }
 
-// ReadJSON reads a file, but no pipe or device, which could be waited for without end; ok tells whether there is one.
+// ReadJSON reads a file, but no pipe or device, which could be waited for without end; ok reports whether there is one.
 func ReadJSON(path string, v any) (ok bool, err error) {
 	info, err := os.Stat(path)
 	switch {

@@ -18,7 +18,7 @@ type Shard struct{ Index, Count int }
 // maxShards is the largest number of parts.
 const maxShards = 10000
 
-// Has tells whether a record, counted from 0, is of the part.
+// Has reports whether a record, counted from 0, is of the part.
 func (s Shard) Has(record int64) bool {
 	return s.Count == 0 || record%int64(s.Count) == int64(s.Index-1)
 }
@@ -72,7 +72,7 @@ func Parts(output string) (list []Shard, err error) {
 	return list, nil
 }
 
-// Ended tells whether the journal in a folder is finished.
+// Ended reports whether the journal in a folder is finished.
 func Ended(dir string) bool {
 	_, err := os.Stat(filepath.Join(dir, Tail))
 	return err == nil

@@ -76,7 +76,7 @@ func Check(dir, lines string) error {
 	return nil
 }
 
-// last tells whether nothing follows.
+// last reports whether nothing follows.
 func (r *Reader) last() bool {
 	_, err := r.r.Peek(1)
 	return err == io.EOF

@@ -39,7 +39,7 @@ type Hub struct {
 	Private bool                         // asks for the token
 	Gated   bool                         // refuses files until access is granted
 	Bare    bool                         // tells neither sizes nor checksums in the list of files
-	// intercept may answer in place of the server: it tells whether it did.
+	// intercept may answer in place of the server: it reports whether it did.
 	intercept func(w http.ResponseWriter, r *http.Request) bool
 	// sent counts the bytes of bodies by the name of the file.
 	sent map[string]int64
@@ -135,7 +135,7 @@ func (s *Hub) Forget() {
 	clear(s.sent)
 }
 
-// large tells whether the hub keeps a file of this name apart, as it does with weights.
+// large reports whether the hub keeps a file of this name apart, as it does with weights.
 func large(name string) bool {
 	return slices.Contains([]string{".safetensors", ".h5", ".onnx", ".bin"}, filepath.Ext(name))
 }

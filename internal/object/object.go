@@ -22,7 +22,7 @@ type Field struct {
 // Object is a JSON object whose keys keep their order.
 type Object []Field
 
-// Get returns the value of a key, nil where there is none.
+// Get returns the value of a key, nil if there is none.
 func (o Object) Get(key string) json.RawMessage {
 	for _, f := range o {
 		if f.Key == key {
@@ -49,7 +49,7 @@ func (o Object) Text(key string) (string, error) {
 var ErrNone = errors.New("the line is not a JSON object")
 
 // halfPair finds the escape of half a surrogate pair in valid JSON, as `\ud800`, for which decoders put U+FFFD; ""
-// where there is none.
+// if there is none.
 func halfPair(text []byte) string {
 	escape := func(at int) (unit uint64, ok bool) {
 		if at+6 > len(text) || text[at] != '\\' || text[at+1] != 'u' {
@@ -205,7 +205,7 @@ func WriteLine(w io.Writer, v any) error {
 	return err
 }
 
-// Identified is a value whose JSON, an object, has the user's own id before its fields; nil is none.
+// Identified is a value whose JSON, an object, has the user's own id before its fields; nil for no id.
 type Identified struct {
 	ID    json.RawMessage
 	Value any

@@ -32,7 +32,7 @@ func Remember(dir string, since time.Time, names ...string) {
 	}
 }
 
-// Unchanged tells that nobody has written to files of a folder since [Remember] noted them: size, times and place on
+// Unchanged reports that nobody has written to files of a folder since [Remember] noted them: size, times and place on
 // the disk are the same. What a failing disk does is not seen so; `infill doctor` and `infill models verify` read
 // everything.
 func Unchanged(dir string, names ...string) bool {
@@ -45,7 +45,7 @@ func Unchanged(dir string, names ...string) bool {
 	return true
 }
 
-// remembered is what was noted of a folder's files, empty where nothing was.
+// remembered is what was noted of a folder's files, empty if nothing was.
 func remembered(dir string) map[string]string {
 	states := map[string]string{}
 	text, err := os.ReadFile(filepath.Join(dir, seenName))

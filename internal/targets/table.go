@@ -202,7 +202,7 @@ func (t *Table) largest(here []int, open []bool) float64 {
 	return largest
 }
 
-// agrees tells whether two states are the same in all slots that are not open.
+// agrees reports whether two states are the same in all slots that are not open.
 func agrees(a, b []int, open []bool) bool {
 	for j := range a {
 		if !open[j] && a[j] != b[j] {
@@ -227,7 +227,7 @@ func (t *Table) Distances(slot, from, first int, distance []float64) {
 // Values returns random numbers, ascending, for the categories to stand for.
 func (t *Table) Values() [][]float64 { return t.values }
 
-// EnergyDerivative writes U and, for want of an extension to real slots, the slope of the gradient from the first
+// EnergyDerivative writes U and, without an extension to real slots, the slope of the gradient from the first
 // category to the last, which is as good an estimate as any to prove a sampler with.
 func (t *Table) EnergyDerivative(ctx context.Context, states []int, energy, derivative []float64) error {
 	gradient := make([]float64, len(states)*t.wide)

@@ -114,7 +114,7 @@ func (f Field) Message(fields Fields) error {
 	return nil
 }
 
-// consume reads a number, or the length of bytes; n is negative where there is none.
+// consume reads a number, or the length of bytes; n is negative if there is none.
 func consume(kind protowire.Type, b []byte) (x uint64, n int) {
 	switch kind {
 	case protowire.VarintType, protowire.BytesType:

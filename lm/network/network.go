@@ -26,10 +26,10 @@ type Shape struct {
 	Downsampling  int
 }
 
-// Options say how it runs. The zero value finds or fetches the onnxruntime library.
+// Options say how an energy runs. The zero value finds or fetches the onnxruntime library.
 type Options struct {
 	Threads  int       // 0 takes all cores
-	Progress io.Writer // hears of the fetching; nil: nothing
+	Progress io.Writer // for the progress of a download; nil for none
 }
 
 // Energy is U(x) of images for weights that can be set. It is not safe for concurrent use.
@@ -70,7 +70,7 @@ const (
 	weights
 )
 
-// Open readies an energy, its weights all 0. Its sessions are made when they are first needed.
+// Open makes an energy with weights 0. Its sessions are made at the first use.
 func Open(ctx context.Context, s Shape, o Options) (*Energy, error) {
 	if s.Rows < 2 || s.Columns < 2 || s.Features < 1 || s.Blocks < 0 || s.Downsampling < 0 ||
 		s.Downsampling > s.Blocks {
@@ -122,7 +122,7 @@ func (e *Energy) Initialise(r *rand.Rand, weights []float64) {
 	}
 }
 
-// Set takes other weights, [Weights].
+// Set sets the weights, [Weights].
 func (e *Energy) Set(weights []float64) {
 	for i, w := range weights {
 		e.weights[i] = float32(w)

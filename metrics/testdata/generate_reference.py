@@ -4,7 +4,7 @@ Run with Python 3.11 or later and nltk (python -m pip install nltk):
 
     python generate_reference.py
 
-BLEU comes from nltk.translate.bleu_score. The unique n-grams and the tokenisations are written anew here from their definitions,
+BLEU comes from nltk.translate.bleu_score. The unique n-grams and the tokenisations are written again here from their definitions,
 with Python's own containers, and share no code with the Go package.
 """
 

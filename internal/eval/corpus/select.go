@@ -26,7 +26,7 @@ type Mask struct {
 	// Punctuation counts tokens without a letter or digit, and [UNK], as words too.
 	Punctuation bool `json:"punctuation,omitempty"`
 	// Whole replaces the white-space token with all punctuation attached to it; else "sat." becomes "[MASK].". In texts
-	// whose punctuation stands apart there is no difference but for abbreviations.
+	// whose punctuation stands apart there is no difference except for abbreviations.
 	Whole bool `json:"whole,omitempty"`
 }
 

@@ -81,7 +81,7 @@ func convert(files []string, path string) (err error) {
 			return fmt.Errorf("%s: %w", filepath.Base(name), err)
 		}
 		for _, r := range rows {
-			// Rows end as lines do, but for the empty ones.
+			// Rows end as lines do, except for the empty ones.
 			text.WriteString(strings.TrimRight(r.Text, "\n") + "\n")
 		}
 	}

@@ -21,7 +21,10 @@ import (
 )
 
 // Model is a bundle that can be written into graphs.
-type Model struct{ *models.Bundle }
+type Model struct {
+	*models.Bundle
+	Separator int // see [graphs.Rows]; of no effect where the model knows one segment
+}
 
 var _ graphs.Model = Model{}
 
@@ -29,6 +32,9 @@ var _ graphs.Model = Model{}
 func (b Model) Forward(g *onnx.Graph, in graphs.Rows, differentiable bool) (graphs.Pass, error) {
 	if in.Bias != nil && !b.Padded() {
 		return graphs.Pass{}, fmt.Errorf("bundle %s: a %s takes no padding", b.Name, b.Config.ModelType)
+	}
+	if in.Separator = 0; b.Config.Segments > 1 {
+		in.Separator = b.Separator
 	}
 	m := &builder{Graph: g, bundle: b.Bundle, layout: b.Config.Layout(), weights: map[string]*onnx.Value{}}
 	words, hidden := m.transformer(in, differentiable)
@@ -40,7 +46,7 @@ func (b Model) Forward(g *onnx.Graph, in graphs.Rows, differentiable bool) (grap
 	return p, cmp.Or(m.err, g.Err())
 }
 
-// Padded tells whether the model takes rows with padding: [graphs.Rows].Bias. Families that look at
+// Padded reports whether the model takes rows with padding: [graphs.Rows].Bias. Families that look at
 // neighbours other than by attention do not.
 func (b Model) Padded() bool {
 	c := b.Config

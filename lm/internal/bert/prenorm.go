@@ -78,7 +78,7 @@ func (m *builder) rotate(x, positions *onnx.Value, theta float64) *onnx.Value {
 	return m.Add(m.Mul(x, m.Cos(angles)), m.Mul(swapped, m.Sin(angles)))
 }
 
-// outside is 0 where |i − j| ≤ window, and so low elsewhere that softmax makes it 0; [rows or 1, 1, here, there]. |i −
+// outside is 0 if |i − j| ≤ window, and so low elsewhere that softmax makes it 0; [rows or 1, 1, here, there]. |i −
 // j| > window makes (i − j)² − window² at least 1.
 func (m *builder) outside(here, there *onnx.Value, window int) *onnx.Value {
 	distance := m.Sub(here, m.Transpose(there, 0, 1, 3, 2))

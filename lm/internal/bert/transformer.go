@@ -60,6 +60,10 @@ func (m *builder) embed(words *onnx.Value, in graphs.Rows) *onnx.Value {
 			continue
 		}
 		first := m.Gather(m.weight(t.Name), m.Ints(0), 0)
+		if t == m.layout.Segments && in.Separator > 0 {
+			second := m.Sub(m.Gather(m.weight(t.Name), m.Ints(1), 0), first)
+			first = m.Add(first, m.Mul(m.Reshape(in.Second(m.Graph), in.Rows, in.Tokens, onnx.Fixed(1)), second))
+		}
 		if rest != nil {
 			first = m.Add(rest, first)
 		}
@@ -83,8 +87,8 @@ func (m *builder) embed(words *onnx.Value, in graphs.Rows) *onnx.Value {
 }
 
 // dropout is what ESM multiplies embeddings by, [rows tokens 1]: 0 at masks, and elsewhere so much that they sum as in
-// training, in which masks were 12 % of a text: 0.88 over the share that is none. A token is the mask where 1 − (id −
-// mask)² is positive.
+// training, in which masks were 12 % of a text: 0.88 over the share that is not masked. A token is the mask if
+// 1 − (id − mask)² is positive.
 func (m *builder) dropout(in graphs.Rows) *onnx.Value {
 	distance := m.Sub(m.Cast(m.Reshape(in.IDs, in.Rows, in.Tokens, onnx.Fixed(1)), onnx.Float),
 		m.Scalar(float64(m.bundle.Config.MaskID)))

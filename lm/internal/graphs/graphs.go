@@ -43,6 +43,8 @@ type Rows struct {
 	IDs     *onnx.Value // [rows × tokens]
 	Queries *onnx.Value // [rows × queries], r·tokens + position
 	Targets *onnx.Value // [rows·queries × 1], a token for each query
+	// Separator is the token that ends the first text of a pair, behind which segment 1 begins; 0: there is one.
+	Separator int
 	// [rows × 1 × 1 × tokens], added to attention scores: 0, or very small at padding; nil: no padding
 	Bias *onnx.Value
 
@@ -51,6 +53,19 @@ type Rows struct {
 
 // Asked is the number of queries in all.
 func (r Rows) Asked() onnx.Dim { return r.Rows.Times(r.PerRow) }
+
+// Second is 1 for tokens behind the first separator, and 0 for those up to it [rows × tokens].
+func (r Rows) Second(g *onnx.Graph) *onnx.Value {
+	one := onnx.Fixed(1)
+	distance := g.Sub(g.Cast(g.Reshape(r.IDs, r.Rows, one, r.Tokens), onnx.Float), g.Scalar(float64(r.Separator)))
+	separates := g.Relu(g.Sub(g.Scalar(1), g.Mul(distance, distance))) // ids are whole numbers
+	at := g.Cast(g.Range(r.Tokens), onnx.Float)
+	step := func(x *onnx.Value) *onnx.Value { // 1 where a whole number is above 0
+		return g.Sub(g.Scalar(1), g.Relu(g.Sub(g.Scalar(1), g.Relu(x))))
+	}
+	before := step(g.Sub(g.Reshape(at, r.Tokens, one), g.Reshape(at, one, r.Tokens)))
+	return step(g.ReduceSum(g.Mul(separates, before), false, 2))
+}
 
 // Pass is what a forward pass computes.
 type Pass struct {
@@ -83,7 +98,7 @@ func Conditionals(name string, m Model) (*onnx.Graph, error) {
 
 // PaddedConditionals is [Conditionals] of rows that may be padded at their ends, with one more input, int64:
 //
-//	lengths  [rows]  tokens of each row that are none of padding
+//	lengths  [rows]  tokens of each row, padding left out
 func PaddedConditionals(name string, m Model) (*onnx.Graph, error) {
 	g := onnx.New(name + " conditionals")
 	_, _, err := conditionals(g, m, onnx.Symbol("rows"), nil, true)
@@ -114,7 +129,7 @@ func conditionals(g *onnx.Graph, m Model, rows onnx.Dim, more func(Rows), padded
 	return r, p, g.Err()
 }
 
-// bias is 0 where a row has a token and −1e9 at its padding: position − length
+// bias is 0 if a row has a token and −1e9 at its padding: position − length
 // is below 0 for tokens, and far less than that for none.
 func bias(g *onnx.Graph, r Rows, lengths *onnx.Value) *onnx.Value {
 	one := onnx.Fixed(1)

@@ -47,6 +47,7 @@ func Settings(file, tokenizer string, positions int) (*models.Imported, error) {
 	c := &models.Imported{
 		ExportedType: given.ModelType, TokenizerClass: given.Class,
 		Architectures: given.Architectures, VocabularySize: m.vocabulary, MaxPositions: given.positions,
+		Segments:  given.segments,
 		GraphData: slices.Sorted(maps.Keys(m.Files(name))), Gradient: true,
 	}
 	for file, least := range m.Files(name) {
@@ -101,13 +102,14 @@ func (m *Model) findVocabulary() error {
 // given is what the files beside the tokenizer tell.
 type given struct {
 	ModelType     string   `json:"model_type"`
+	Segments      int      `json:"type_vocab_size"`
 	Class         string   `json:"tokenizer_class"`
 	Architectures []string `json:"architectures"`
 	Positions     int      `json:"max_position_embeddings"`
 	Padding       int      `json:"pad_token_id"`
 	Longest       float64  `json:"model_max_length"`
 
-	positions, tokens int
+	positions, tokens, segments int
 }
 
 func readSettings(dir string) (given, error) {
@@ -123,6 +125,9 @@ func readSettings(dir string) (given, error) {
 		if err := json.Unmarshal(content, &g); err != nil {
 			return g, fmt.Errorf("%s: %w", filepath.Join(dir, name), err)
 		}
+	}
+	if g.segments = min(g.Segments, 2); strings.Contains(g.ModelType, "roberta") {
+		g.segments = min(g.Segments, 1)
 	}
 	switch {
 	case g.Positions > 0:

@@ -25,17 +25,20 @@ type Model struct {
 	path       string
 	output     onnx.ModelValue // the logits
 	vocabulary int             // their columns
+	separator  int             // see [graphs.Rows]
 }
 
 var _ graphs.Model = (*Model)(nil)
 
-// Open reads the graph of a bundle.
-func Open(b *models.Bundle) (*Model, error) {
+// Open reads the graph of a bundle. separator is of no effect where the model knows one segment.
+func Open(b *models.Bundle, separator int) (*Model, error) {
 	m, err := open(b.Graph)
 	if err != nil {
 		return nil, err
 	}
-	m.vocabulary = b.Config.VocabularySize
+	if m.vocabulary = b.Config.VocabularySize; b.Config.Segments > 1 {
+		m.separator = separator
+	}
 	return m, nil
 }
 
@@ -142,7 +145,10 @@ func (m *Model) bind(g *onnx.Graph, in graphs.Rows) (*onnx.Value, error) {
 		case "mask": // rows have no padding
 			x = filled(1)
 		case "segments":
-			x = filled(0)
+			if x = filled(0); m.separator > 0 {
+				in.Separator = m.separator
+				x = in.Second(g)
+			}
 		case "positions":
 			x = g.Add(filled(0), g.Range(in.Tokens))
 		}

@@ -30,7 +30,7 @@ type Model struct {
 }
 
 // ModelValue is an input or an output as a model declares it. Dimensions that
-// are not fixed are −1; a nil Shape is none at all.
+// are not fixed are −1; a nil Shape is unknown.
 type ModelValue struct {
 	Name  string
 	DType DType

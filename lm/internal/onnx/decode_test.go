@@ -427,7 +427,7 @@ func TestUnknownOperatorPassesThrough(t *testing.T) {
 	}
 	if again, err := onnx.Decode(bytes.NewReader(encoded), int64(len(encoded)), ""); err != nil ||
 		again.Opsets["com.example"] != 3 {
-		t.Errorf("written anew: %+v, %v", again, err)
+		t.Errorf("written again: %+v, %v", again, err)
 	}
 }
 

@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// A weight that is no number, or overflows, is told with its file, constant and element, wherever it lies; what hides
-// positions may be infinite.
+// A weight that is no number, or overflows, is reported with its file, constant and element, wherever it lies; what
+// hides positions may be infinite.
 func TestCheckFinite(t *testing.T) {
 	const fixtures = "../../../testdata/import"
 	read := func(dir, name string) (*Model, []byte) {
@@ -79,7 +79,7 @@ func TestCheckFinite(t *testing.T) {
 			m, _ = read(dir, c.graph)
 		}
 		want := regexp.QuoteMeta(filepath.Join(dir, c.data)+": constant "+name+": element 5 is "+c.want+":") +
-			".*export the model anew"
+			".*export the model again"
 		if err := m.CheckFinite(dir, c.graph); err == nil || !regexp.MustCompile(want).MatchString(err.Error()) {
 			t.Errorf("%s: %v, want %s", c.graph, err, want)
 		}

@@ -88,7 +88,7 @@ type backward struct {
 	cotangents map[*Value]*Value // ∂(seeded outputs)/∂value, as far as summed
 }
 
-// wants tells whether the derivative by v is needed.
+// wants reports whether the derivative by v is needed.
 func (b *backward) wants(v *Value) bool { return v != nil && b.active[v] }
 
 // accumulate adds a contribution to v's cotangent.

@@ -11,7 +11,7 @@ import (
 type inference struct {
 	*inliner
 	node   *Node
-	x, out *Value // the first input, nil where there is none, and the first output
+	x, out *Value // the first input, nil if there is none, and the first output
 }
 
 // infer works out types and shapes of a node's outputs, and what small
@@ -86,7 +86,7 @@ var operators = sync.OnceValue(func() map[string]operator {
 const makers = `RandomNormal RandomUniform EyeLike Resize Upsample MaxUnpool Col2Im ConvTranspose AffineGrid GridSample
 	Multinomial HannWindow HammingWindow BlackmanWindow MelWeightMatrix STFT DFT SequenceConstruct SplitToSequence`
 
-// ranked tells whether the first inputs have shapes.
+// ranked reports whether the first inputs have shapes.
 func (in inference) ranked(count int) bool {
 	return !slices.ContainsFunc(in.node.Inputs[:min(count, len(in.node.Inputs))],
 		func(v *Value) bool { return v == nil || v.Unranked })
@@ -307,7 +307,7 @@ func (in inference) sequence() {
 	}
 }
 
-// transpose orders the dimensions anew.
+// transpose orders the dimensions again.
 func (in inference) transpose() {
 	if !in.ranked(1) {
 		return
@@ -516,13 +516,13 @@ func (in *inliner) combine(out *Value, f func([]Dim) Dim, inputs ...*Value) {
 	in.keep(out, held)
 }
 
-// axis is the node's axis attribute, not negative; false where the first input has no such axis.
+// axis is the node's axis attribute, not negative; false if the first input has no such axis.
 func (in inference) axis() (int, bool) {
 	axis := along(in.node.intAttribute("axis", 0), in.x)
 	return axis, !in.x.Unranked && axis >= 0 && axis < len(in.x.Shape)
 }
 
-// marked tells which of rank axes are among those listed; false where one of these is none.
+// marked tells which of rank axes are among those listed; false if one of these is no axis.
 func marked(axes []int64, rank int) ([]bool, bool) {
 	chosen := make([]bool, rank)
 	for _, a := range axes {
@@ -832,7 +832,7 @@ func (in inference) reduce() {
 	in.set(in.x.DType, s)
 }
 
-// permutation is the order of a Transpose, nil where it is none.
+// permutation is the order of a Transpose, nil if it is invalid.
 func permutation(n *Node, rank int) []int {
 	given, ok := n.Attribute("perm").([]int64)
 	order := make([]int, rank)

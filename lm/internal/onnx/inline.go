@@ -24,7 +24,7 @@ const oldestOpset = 11
 func (g *Graph) Inline(m *Model, inputs map[string]*Value) (map[string]*Value, error) {
 	in := &inliner{Graph: g, opset: m.Opsets[""], values: map[string]*Value{}, budget: budgetOf(m)}
 	if in.opset < oldestOpset {
-		return nil, fmt.Errorf("onnx: the model's operators have version %d; %d or later is needed: export it anew",
+		return nil, fmt.Errorf("onnx: the model's operators have version %d; %d or later is needed: export it again",
 			in.opset, oldestOpset)
 	}
 	g.domains[""], g.ir = max(g.domains[""], in.opset), max(g.ir, m.IR)
@@ -68,7 +68,7 @@ type inliner struct {
 // budget bounds what a graph may make of its inputs, in elements: a few numbers in a file can ask for all memory there
 // is.
 type budget struct {
-	constant int64 // of a value whose size hangs on nothing: onnxruntime computes it before it runs
+	constant int64 // of a value whose size depends on nothing: onnxruntime computes it before it runs
 	along    int64 // for each row, or for each token
 	both     int64 // for each pair of those
 }
@@ -250,7 +250,7 @@ func (in *inliner) bounded(n *Node) {
 	}
 }
 
-// upgrade brings an operator to the version that graphs are written in. It tells whether nothing is left to do.
+// upgrade brings an operator to the version that graphs are written in. It reports whether nothing is left to do.
 func (in *inliner) upgrade(n *modelNode, inputs *[]*Value) (done bool, err error) {
 	alias := func(v *Value) (bool, error) {
 		in.values[n.outputs[0]] = v

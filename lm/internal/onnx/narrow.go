@@ -2,7 +2,7 @@ package onnx
 
 import "slices"
 
-// Constantly tells whether a value depends on no input of the graph.
+// Constantly reports whether a value depends on no input of the graph.
 func (g *Graph) Constantly(v *Value) bool { return !g.varying()[v] }
 
 // varying are the values that depend on inputs.

@@ -56,7 +56,7 @@ func (p *Precision) Quantize(g *Graph, outputs []*Value) error {
 	return g.err
 }
 
-// product puts integer arithmetic in the place of a Gemm or a MatMul.
+// product puts integer arithmetic instead of a Gemm or a MatMul.
 func (p *Precision) product(g *Graph, n *Node, weight Initializer, rows map[*Value]quantized) error {
 	w, err := p.quantize(g, weight, n.intAttribute("transB", 0) == 1)
 	if err != nil {

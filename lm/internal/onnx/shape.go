@@ -104,15 +104,15 @@ func (s Shape) product() Dim {
 	return p
 }
 
-// uncertain tells whether a dimension of an imported graph could turn out to
+// uncertain reports whether a dimension of an imported graph could turn out to
 // be anything, 1 included: its symbol begins with a question mark.
 func (d Dim) uncertain() bool { return strings.HasPrefix(d.symbols, "?") }
 
-// fits tells whether two dimensions can be the same.
+// fits reports whether two dimensions can be the same.
 func (d Dim) fits(e Dim) bool { return d == e || d.uncertain() || e.uncertain() }
 
 // broadcast is the NumPy broadcast of two shapes, as ONNX uses it. Symbols broadcast only with themselves and with a
-// fixed 1, unless they are uncertain: what comes of these is uncertain too, but for a size above 1, which stands
+// fixed 1, unless they are uncertain: what comes of these is uncertain too, except for a size above 1, which stands
 // whatever the other is.
 func broadcast(a, b Shape) (Shape, bool) {
 	out := make(Shape, max(len(a), len(b)))

@@ -128,7 +128,7 @@ func trialModel() []byte {
 	g.Output("y", g.Add(x, x))
 	model, err := g.Encode()
 	if err != nil {
-		panic(err) // a slip in the program
+		panic(err) // a bug in the program
 	}
 	return model
 }

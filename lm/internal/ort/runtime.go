@@ -136,7 +136,7 @@ func Locate(ctx context.Context, device string, progress io.Writer) (string, err
 		}
 		return found.Path, err
 	case device == "auto":
-		// The driver first: where there is none, and that is nearly everywhere, nothing else need be looked for.
+		// The driver first: if there is none, and that is nearly everywhere, nothing else need be looked for.
 		if count, err := cudaDevices(); err == nil && count > 0 {
 			if found, err := library.Find(ctx, library.Options{CUDA: true}); err == nil &&
 				diagnoseCUDA(found.Path, index) == nil {

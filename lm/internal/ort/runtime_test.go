@@ -283,7 +283,7 @@ func TestCUDAWithoutProvider(t *testing.T) {
 	}
 }
 
-// A provider that is there, but whose own libraries are not, is told by their names.
+// A provider that is there, but whose own libraries are not, is reported by their names.
 func TestCUDALibrariesMissing(t *testing.T) {
 	if runtime.GOOS != "linux" || runtime.GOARCH != "amd64" {
 		t.Skip("the provider is for linux/amd64")

@@ -31,8 +31,8 @@ type SessionOptions struct {
 	SaveTo string
 	// Optimised says that the graph is one that was saved so.
 	Optimised bool
-	// Placed, when not nil, hears at Close how many nodes of each operator ran where, by the providers' names. Runs are
-	// recorded in a temporary file for it.
+	// Placed, if not nil, is called by Close with how many nodes of each operator each provider ran.
+	// Runs are recorded in a temporary file for it.
 	Placed func(map[string]map[string]int)
 }
 

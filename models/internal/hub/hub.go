@@ -67,7 +67,7 @@ type Progress interface {
 	Begin(files int, have, total int64)
 	// File is called before each file that is fetched.
 	File(name string)
-	// Advance tells bytes fetched; they are negative when bytes told before are thrown away.
+	// Advance reports bytes fetched; they are negative when bytes reported before are thrown away.
 	Advance(bytes int64)
 	// Waiting tells why and for how long nothing will happen; also before Begin.
 	Waiting(reason error, wait time.Duration)

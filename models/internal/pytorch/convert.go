@@ -77,7 +77,7 @@ func (t Tensor) elements() int64 {
 	return n
 }
 
-// contiguous tells whether the elements lie one after the other in row-major order.
+// contiguous reports whether the elements lie one after the other in row-major order.
 func (t Tensor) contiguous() bool {
 	next := int64(1)
 	for i, d := range slices.Backward(t.Shape) {

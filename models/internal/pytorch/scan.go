@@ -39,7 +39,7 @@ const (
 	opLong1  = 0x8a
 )
 
-// operandOf knows the opcodes of protocol 2 that torch.load itself accepts where it is told to read weights only, less
+// operandOf knows the opcodes of protocol 2 that torch.load itself accepts with weights_only, less
 // those that make sets and objects. Pickles have no jumps, so the opcodes of a file are found without running it.
 func operandOf(opcode byte) operand {
 	switch opcode {

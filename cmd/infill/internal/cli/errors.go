@@ -48,7 +48,7 @@ type Failure struct {
 func (e *Failure) Error() string { return e.Err.Error() }
 func (e *Failure) Unwrap() error { return e.Err }
 
-// ErrReported ends a command that has told its errors already: exit code 1.
+// ErrReported ends a command that has already printed its errors: exit code 1.
 var ErrReported = errors.New("errors were reported")
 
 // OutputError is a failed write to standard output.
@@ -82,6 +82,7 @@ func Report(w io.Writer, err error) int {
 	var misfit *MisfitError
 	var failed *Failure
 	var written *OutputError
+	var interrupted *infill.InterruptedError
 	switch {
 	case err == nil:
 		return ExitDone
@@ -92,6 +93,9 @@ func Report(w io.Writer, err error) int {
 	case errors.As(err, &written) && errors.Is(err, syscall.EPIPE):
 		// Who reads the result has seen enough, as `infill ... | head -1`.
 		return ExitDone
+	case errors.As(err, &interrupted):
+		PrintError(w, interrupted, "")
+		return ExitInterrupted
 	case errors.Is(err, context.Canceled):
 		PrintError(w, errors.New("interrupted"), "")
 		return ExitInterrupted
@@ -252,7 +256,7 @@ type MisfitError struct{ Err error }
 func (e *MisfitError) Error() string { return e.Err.Error() }
 func (e *MisfitError) Unwrap() error { return e.Err }
 
-// isInput tells whether an error lies in a text that the user gave, so that
+// isInput reports whether an error lies in a text that the user gave, so that
 // other texts may do.
 func isInput(err error) bool {
 	var input *tokenize.InputError
@@ -270,5 +274,5 @@ func shortened(text string) string {
 	return strings.ToValidUTF8(text[:most/2], "") + " … " + strings.ToValidUTF8(text[len(text)-most/2:], "")
 }
 
-// ErrRejects ends a command whose result leaves lines out, which it has told.
+// ErrRejects ends a command that left lines out of its result, and has said so.
 var ErrRejects = errors.New("lines were left out")

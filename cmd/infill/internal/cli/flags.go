@@ -65,7 +65,7 @@ func AddChoice(cmd *cobra.Command, value *string, name, shorthand string, valid 
 // Complete makes the shell offer the values of a flag.
 func Complete(cmd *cobra.Command, name string, values []string) {
 	// The error is for a flag that does not exist or has its values already,
-	// which is a slip in the program.
+	// which is a bug in the program.
 	if err := cmd.RegisterFlagCompletionFunc(name,
 		cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp)); err != nil {
 		panic(err)
@@ -196,7 +196,7 @@ func (f optionFlag) Set(text string) error {
 
 var fileInList = regexp.MustCompile(`(^|[=,])@([^,\s]+)`)
 
-// withFiles puts the lines of a file in the place of @FILE in a list of words.
+// withFiles replaces @FILE in a list of words by the lines of the file.
 func withFiles(ctx context.Context, list string) (text string, err error) {
 	text = fileInList.ReplaceAllStringFunc(list, func(found string) string {
 		before, name, _ := strings.Cut(found, "@")
@@ -307,7 +307,7 @@ const MatterFirst = "The flags that matter first"
 func Group(cmd *cobra.Command, groups ...[]string) {
 	for i, group := range groups {
 		for _, name := range group[1:] {
-			// An error is a flag that does not exist: a slip in the program, as in complete.
+			// An error is a flag that does not exist: a bug in the program, as in complete.
 			if err := cmd.Flags().SetAnnotation(name, GroupOf, []string{strconv.Itoa(i), group[0]}); err != nil {
 				panic(err)
 			}

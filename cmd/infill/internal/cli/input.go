@@ -8,6 +8,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -33,9 +35,8 @@ type Entry struct {
 	Err    error // why the line holds no text
 	// Blank: the line holds nothing but white space.
 	Blank bool
-	// turn is closed when all is told of the texts before: what is told of a text while
-	// it is worked at waits for it. next is closed when all is told of those before but
-	// the last: a text that fills the model's calls by itself waits for it.
+	// Turn is closed when the results of all texts before are printed. Next is closed one text
+	// earlier: a text that fills the model's calls by itself waits for it.
 	Turn, Next chan struct{}
 }
 
@@ -62,10 +63,10 @@ type InputOptions struct {
 	Streams *terminal.Streams
 	Key     string            // of a text in JSONL, and the word for one
 	Texts   []string          // the arguments
-	IDs     []json.RawMessage // of the arguments, nil where they have none
+	IDs     []json.RawMessage // of the arguments, nil if they have none
 	Input   string
 	Format  string
-	// Reads tells whether a key of an object is read beside the text and "id"; nil: none is.
+	// Reads reports whether a key of an object is read beside the text and "id"; nil: none is.
 	Reads func(key string) bool
 	// flag is what a key of an object may have been meant for, "" for nothing.
 	flag func(key string) string
@@ -75,7 +76,7 @@ type InputOptions struct {
 func (o *InputOptions) Register(cmd *cobra.Command) {
 	o.Input, o.Format = Inputs()[0], Formats()[0]
 	AddChoice(cmd, &o.Input, "input", "", Inputs(),
-		fmt.Sprintf(`form of standard input; jsonl: {%q: "...", "id": ...}`, o.Key))
+		fmt.Sprintf(`form of standard input; jsonl: {%q: "...", "id": ...}; fasta is read whole`, o.Key))
 	AddChoice(cmd, &o.Format, "format", "", Formats(), "form of the result")
 	o.flag = func(key string) string { return nearFlag(cmd, strings.ReplaceAll(key, "_", "-")) }
 }
@@ -97,13 +98,12 @@ type task struct {
 	wrong error
 }
 
-// Each reads every text and works at it, many at once, so that they share the model's calls,
-// and tells of them one after the other, as they came; end comes after the last. tell, which
-// may be nil, returns an error of work as well.
-// A wrong text among the arguments ends the command before anything is done; one on
-// standard input, where the lines before it may be answered already, is reported with its
-// line, and the others are done. Blank lines are passed over and counted. A key that is
-// not read is told of where it comes first.
+// Each reads every text and works on many at once, so that they share the model's calls. It prints
+// results in the order of the texts: work returns the function tell for that, perhaps nil. end is called
+// after the last text.
+// A wrong argument ends the command before any work. A wrong line of standard input is reported
+// with its number, and the other lines are done. Blank lines are skipped and counted. An unknown key
+// is reported at its first line.
 func Each[T any](ctx context.Context, o *InputOptions, quiet bool, read func(Entry) (T, error), end func() error,
 	work func(context.Context, Entry, T) (tell func() error, err error)) error {
 	arguments := make([]T, len(o.Texts))
@@ -123,10 +123,10 @@ func Each[T any](ctx context.Context, o *InputOptions, quiet bool, read func(Ent
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	entries := o.entries(ctx)
-	told := make(chan struct{}) // when all is told of those before
+	told := make(chan struct{}) // closed when the results of all before are printed
 	close(told)
-	before := told   // and of those before but the last
-	var waited *task // the first that is right loads the model, and tells of it
+	before := told   // the same, one text earlier
+	var waited *task // the first text without an error, which loads the model
 	alone := true
 	next := func(context.Context) (*task, error) {
 		e, err := entries()
@@ -161,7 +161,7 @@ func Each[T any](ctx context.Context, o *InputOptions, quiet bool, read func(Ent
 		return t, nil
 	}
 	all := &reporter{InputOptions: o, quiet: quiet, keys: map[string]bool{}}
-	// What was found by the time of an interrupt is told of, so the executor hears of it from here.
+	// After an interrupt, what was found is still printed. So the executor is cancelled from here.
 	err := parallel.Each(context.WithoutCancel(ctx), lm.InFlight, next, do, func(t *task) error {
 		err := all.tell(t)
 		if err != nil {
@@ -181,7 +181,7 @@ func Each[T any](ctx context.Context, o *InputOptions, quiet bool, read func(Ent
 	return end()
 }
 
-// reporter tells of texts, and counts what it told.
+// reporter prints results and errors of texts, and counts them.
 type reporter struct {
 	*InputOptions
 	quiet             bool
@@ -190,7 +190,7 @@ type reporter struct {
 	blank, firstBlank int
 }
 
-// tell tells of a text in its turn.
+// tell prints the results of a text in its turn.
 func (o *reporter) tell(t *task) error {
 	defer close(t.after)
 	if t.Blank {
@@ -285,8 +285,63 @@ func (o *InputOptions) unread(key string) string {
 // takes in. Longer ones are skipped without holding them in memory.
 const MaxLine = 1 << 20
 
+// AddBlank defines --blank.
+func AddBlank(cmd *cobra.Command, blank *string) {
+	cmd.Flags().StringVar(blank, "blank", "",
+		"what is read as [MASK] too, as <mask> or ___ (three underscores or more)")
+}
+
+// fasta is the way to read standard input of which a text has several lines.
+const fasta = "fasta"
+
 // Inputs lists the ways to read standard input.
-func Inputs() []string { return []string{"lines", "jsonl"} }
+func Inputs() []string { return []string{"lines", "jsonl", fasta} }
+
+// Sequences takes what standard input holds as arguments, with their names, where it is FASTA.
+func (o *InputOptions) Sequences() error {
+	if len(o.Texts) > 0 || o.Input != fasta {
+		return nil
+	}
+	path, remove, err := Spool(o.Streams.In)
+	if err != nil {
+		return err
+	}
+	return errors.Join(o.AddFASTA(batch.File{Path: path, Form: fasta}), remove())
+}
+
+// AddFASTA adds the sequences of a file to the arguments.
+func (o *InputOptions) AddFASTA(file batch.File) error {
+	rows, err := batch.Columns(file, "text", "id")
+	if err != nil {
+		return &UsageError{Err: err}
+	}
+	if len(rows) == 0 {
+		return Usagef("%s: no sequence in it", filepath.Base(file.Path))
+	}
+	for _, row := range rows {
+		o.Texts, o.IDs = append(o.Texts, row[0]), append(o.IDs, object.Quote(row[1]))
+	}
+	return nil
+}
+
+// Spool keeps a stream in a file, for what reads a file more than once.
+func Spool(in io.Reader) (path string, remove func() error, err error) {
+	dir, err := os.MkdirTemp("", "infill-")
+	if err != nil {
+		return "", nil, err
+	}
+	remove = func() error { return os.RemoveAll(dir) }
+	path = filepath.Join(dir, "standard input")
+	file, err := os.Create(path)
+	if err == nil {
+		_, err = io.Copy(file, in)
+		err = errors.Join(err, file.Close())
+	}
+	if err != nil {
+		return "", nil, errors.Join(err, remove())
+	}
+	return path, remove, nil
+}
 
 // readEntries sends the lines of r, which are texts or JSON objects whose text
 // stands under key, and closes the channel. It stops when ctx ends, but cannot

@@ -125,7 +125,7 @@ func FuzzParseObject(f *testing.F) {
 	})
 }
 
-// TestEach: texts are worked at many at once and told of in their order, whichever is done first.
+// TestEach: many texts are in work at once, and results come in the order of the texts.
 func TestEach(t *testing.T) {
 	const lines, broken = 300, 40
 	var text strings.Builder

@@ -42,7 +42,7 @@ func CompleteModel(cmd *cobra.Command) {
 		return names, cobra.ShellCompDirectiveDefault
 	}
 	if err := cmd.RegisterFlagCompletionFunc("model", names); err != nil {
-		panic(err) // a slip in the program, as in complete
+		panic(err) // a bug in the program, as in complete
 	}
 }
 
@@ -181,7 +181,7 @@ func (o *ModelOptions) Recommend(s *terminal.Streams, used string) {
 	if err != nil {
 		return
 	}
-	// Only one process can make the file, and only once; where none can, nothing is told.
+	// Only one process can make the file, and only once. If none can, nothing is printed.
 	told, err := os.OpenFile(filepath.Join(store.Dir, ".recommended"), os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o644)
 	if err != nil {
 		return

@@ -39,7 +39,7 @@ func NewBar(s *terminal.Streams, quiet bool) Bar {
 	return b
 }
 
-// Due tells whether there is a bar, or it is time for one.
+// Due reports whether there is a bar, or it is time for one.
 func (b *Bar) Due() bool {
 	return b.out != nil && (b.drawn != nil || time.Since(b.start) >= patience)
 }
@@ -64,7 +64,7 @@ func (b *Bar) Draw(description string, done, total int, options ...progressbar.O
 	_ = b.drawn.Set(done)
 }
 
-// Clear takes the bar off the terminal; the next one begins anew.
+// Clear takes the bar off the terminal; the next one begins again.
 func (b *Bar) Clear() {
 	if b.drawn != nil {
 		_ = b.drawn.Clear()
@@ -79,7 +79,7 @@ type progress struct{ Bar }
 // NewProgress makes the bar of a fill.
 func NewProgress(s *terminal.Streams, quiet bool) *progress { return &progress{NewBar(s, quiet)} }
 
-// Observe hears every step of a run.
+// Observe is called with every step of a run.
 func (p *progress) Observe(step infill.Progress) {
 	if p.Due() {
 		p.Draw("sampling", step.Step, step.Steps, progressbar.OptionSetWidth(24),
@@ -90,7 +90,7 @@ func (p *progress) Observe(step infill.Progress) {
 // transfer shows how far a model has been fetched.
 type transfer struct {
 	Bar
-	announced bool // its size is told beforehand, also in a pipe
+	announced bool // its size is reported beforehand, also in a pipe
 	err       io.Writer
 }
 
@@ -173,7 +173,7 @@ func NewEvalProgress(s *terminal.Streams, quiet bool, models int) *evalProgress 
 	return p
 }
 
-// Observe hears every step.
+// Observe is called with every step.
 func (p *evalProgress) Observe(step eval.Progress) {
 	if p.log != nil && time.Since(p.told) >= p.pause {
 		p.told = time.Now()

@@ -126,7 +126,7 @@ func TestEvalProgress(t *testing.T) {
 	})
 }
 
-// Waits and conversions are told in lines of their own, on a terminal.
+// Waits and conversions are reported in lines of their own, on a terminal.
 func TestTransferTellsOfWaits(t *testing.T) {
 	var out bytes.Buffer
 	for _, onTerminal := range []bool{true, false} {

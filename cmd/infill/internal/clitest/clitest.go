@@ -21,7 +21,7 @@ import (
 	"infill/cmd/infill/internal/terminal"
 )
 
-var Update = flag.Bool("update", false, "write the goldens and the scripts' expectations anew")
+var Update = flag.Bool("update", false, "write the goldens and the scripts' expectations again")
 
 // Golden compares with testdata/golden/NAME; -update writes it.
 func Golden(t *testing.T, name string, got []byte) {
@@ -154,7 +154,7 @@ func CheckUsage(t *testing.T, err error, want string) {
 	}
 }
 
-// CompareOptions compares the options that a command line gave, but for streams and functions.
+// CompareOptions compares the options that a command line gave, except for streams and functions.
 func CompareOptions[T any](t *testing.T, want, got T) {
 	t.Helper()
 	unexported := cmp.Exporter(func(reflect.Type) bool { return true })

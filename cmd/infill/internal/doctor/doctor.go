@@ -32,7 +32,7 @@ type finding struct {
 	Check  string `json:"check"`
 	Status status `json:"status"`
 	Detail string `json:"detail"`
-	// Mend says what to do about it, "" where there is nothing to do.
+	// Mend says what to do about it, "" if there is nothing to do.
 	Mend string `json:"mend,omitempty"`
 }
 
@@ -123,7 +123,7 @@ func examine(ctx context.Context, name string) []finding {
 	return append(findings, examineRun(ctx, name, found.Path), examineCUDA(ctx, found), examineOpenVINO(ctx))
 }
 
-// examineCache tells whether files can be placed in the cache folder.
+// examineCache reports whether files can be placed in the cache folder.
 func examineCache() finding {
 	f := finding{Check: "cache folder", Mend: "set " + models.CacheVariable + " to a folder that can be written"}
 	root, err := models.CacheDir()
@@ -214,7 +214,7 @@ func examineRun(ctx context.Context, model, libraryPath string) finding {
 	return f
 }
 
-// examineOpenVINO tells whether OpenVINO is there, and what auto makes of it.
+// examineOpenVINO reports whether OpenVINO is there, and what auto makes of it.
 func examineOpenVINO(ctx context.Context) finding {
 	f := finding{Check: "OpenVINO", Status: statusGood}
 	found, ratio, taken := lm.OpenVINO(ctx)
@@ -236,7 +236,7 @@ func examineOpenVINO(ctx context.Context) finding {
 	return f
 }
 
-// examineCUDA tells whether a GPU could be used.
+// examineCUDA reports whether a GPU could be used.
 func examineCUDA(ctx context.Context, library lm.Library) finding {
 	f := finding{Check: "CUDA"}
 	if err := lm.FindGPU(); err != nil {

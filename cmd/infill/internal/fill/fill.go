@@ -2,12 +2,12 @@
 package fill
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -77,7 +77,7 @@ JSON object a line with --input jsonl, whose keys may be options, too:
 	flags := cmd.Flags()
 	flags.SortFlags = false
 	cli.AddOptions(cmd, &o.Options)
-	flags.StringVar(&o.blank, "blank", "", "what is read as [MASK] too, as <mask> or ___ (three underscores or more)")
+	cli.AddBlank(cmd, &o.blank)
 	o.InputOptions.Register(cmd)
 	cli.AddChoice(cmd, &o.show, "show", "", []string{"table", "fills"},
 		"of --format text: all of it, or the words alone, a fill a line, tabs between blanks")
@@ -105,7 +105,7 @@ func (o *fillOptions) validate() error {
 	if o.show == "fills" && o.Format != "text" {
 		return cli.Usagef("--show: fills is of --format text, not of %s: leave one out", o.Format)
 	}
-	return o.InputOptions.Validate(`infill "he had [MASK] me", or infill --help`)
+	return cmp.Or(o.InputOptions.Validate(`infill "he had [MASK] me", or infill --help`), o.Sequences())
 }
 
 // Run fills the templates.
@@ -186,10 +186,10 @@ func (o *fillOptions) plan(f *infill.Filler, e cli.Entry) (*infill.Plan, error) 
 	default:
 		return nil, &cli.UsageError{Err: errors.New("the template is a JSON object"), Hint: misspelt(o.root, e.Text)}
 	}
-	r.Template = o.blanks(r.Template)
+	r.Template = tokenize.ReadBlanks(r.Template, o.blank)
 	r.Options.Together = slices.Clone(r.Options.Together)
 	for i, text := range r.Options.Together {
-		r.Options.Together[i] = o.blanks(text)
+		r.Options.Together[i] = tokenize.ReadBlanks(text, o.blank)
 	}
 	plan, err := f.Plan(r)
 	if meant, _ := tokenize.MeantBlank(r.Template); errors.Is(err, tokenize.ErrNoBlank) && meant != "" {
@@ -233,25 +233,6 @@ func before(p *infill.Plan) string {
 // manySlots is how many slots take so long that it is said before.
 const manySlots = 10
 
-// underscores are a blank that is drawn as a line.
-var underscores = regexp.MustCompile(`__+`)
-
-// blanks writes [MASK] for what the user has named as a blank.
-func (o *fillOptions) blanks(template string) string {
-	switch {
-	case o.blank == "":
-		return template
-	case underscores.FindString(o.blank) == o.blank:
-		return underscores.ReplaceAllStringFunc(template, func(line string) string {
-			if len(line) < len(o.blank) {
-				return line
-			}
-			return "[MASK]"
-		})
-	}
-	return strings.ReplaceAll(template, o.blank, "[MASK]")
-}
-
 // misspelt gives a hint for a template that is rather a mistyped command.
 func misspelt(root *cobra.Command, template string) string {
 	if info, err := os.Stat(template); err == nil && info.Mode().IsRegular() {
@@ -275,7 +256,7 @@ func misspelt(root *cobra.Command, template string) string {
 	return ""
 }
 
-// isObject tells whether a line of standard input is an object of JSONL rather than a template.
+// isObject reports whether a line of standard input is an object of JSONL rather than a template.
 func isObject(text string) bool {
 	var object struct{ Template *string }
 	return strings.HasPrefix(strings.TrimSpace(text), "{") && json.Unmarshal([]byte(text), &object) == nil &&
@@ -286,7 +267,7 @@ func isObject(text string) bool {
 // input the first template tells.
 func (o *fillOptions) columns() (most int) {
 	for _, text := range o.Texts {
-		most = max(most, strings.Count(o.blanks(text), "[MASK"))
+		most = max(most, strings.Count(tokenize.ReadBlanks(text, o.blank), "[MASK"))
 	}
 	return most
 }

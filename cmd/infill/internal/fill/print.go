@@ -63,7 +63,7 @@ func resultForm(blanks int, verbose bool) cli.Form[*infill.Result] {
 	}
 }
 
-// digitsOrNone is a cell of CSV with a number, empty where there is none.
+// digitsOrNone is a cell of CSV with a number, empty if there is none.
 func digitsOrNone(x *float64) string {
 	if x == nil {
 		return ""
@@ -143,7 +143,7 @@ func resultText(r *infill.Result, width int, verbose bool) string {
 		best + marginals(r, width) + cli.Notes(width, footer(r, verbose)...)
 }
 
-// optional is a number, "" where there is none.
+// optional is a number, "" if there is none.
 func optional(format string, x *float64) string {
 	if x == nil {
 		return ""

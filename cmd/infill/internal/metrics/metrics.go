@@ -392,7 +392,7 @@ func (r metricsResult) print(o *metricsOptions) error {
 }
 
 // decimalText is a number for a table cell, all digits where digits is below 0,
-// "" where there is none.
+// "" if there is none.
 func decimalText(v metrics.Value, digits int) string {
 	if !v.Defined() {
 		return ""

@@ -480,7 +480,7 @@ func verifyModel(ctx context.Context, s *terminal.Streams, store *models.Store, 
 		if i == len(problems)-1 {
 			switch {
 			case entry.BuiltIn:
-				hint = "it is written anew when it is next used"
+				hint = "it is written again when it is next used"
 			case strings.Contains(m.Name, "/"):
 				hint = "infill models pull " + m.full() + " fetches what is damaged"
 			default:
@@ -666,7 +666,7 @@ not at all.`,
 			if err != nil {
 				return err
 			}
-			note, err := lm.Export(cmd.Context(), bundle, tokenizer.MaskID(), dir)
+			note, err := lm.Export(cmd.Context(), bundle, tokenizer.MaskID(), tokenizer.SeparatorID(), dir)
 			if note != "" {
 				cli.Warn(s, false, "%s", note)
 			}

@@ -42,7 +42,7 @@ func (o *batchOptions) register(cmd *cobra.Command) {
 	cli.AddChoice(cmd, (*string)(&o.job.Output.Form), "to", "", forms,
 		"form of the result, where its name does not tell it")
 	flags.BoolVar(&o.job.Resume, "resume", false, "go on with a run that was not finished; one that is done is done")
-	flags.BoolVar(&o.job.Overwrite, "overwrite", false, "begin anew, and replace what is there")
+	flags.BoolVar(&o.job.Overwrite, "overwrite", false, "start again, and replace what is there")
 	flags.BoolVar(&o.job.Strict, "strict", false, "end at the first line that is wrong")
 	flags.Var(cli.ShardFlag{Shard: &o.job.Shard}, "shard",
 		"`I/N`: do part I of N, from 1; infill run merge puts them together")
@@ -71,13 +71,15 @@ func (o *batchOptions) validate(flags *pflag.FlagSet, args []string, options *in
 	case len(args) != 1:
 		return &cli.UsageError{Err: fmt.Errorf("%s given, one file is read", cli.Counted(len(args), "argument")),
 			Hint: "see infill run --help"}
+	case args[0] == "-" && o.job.Input.Form == "":
+		return cli.Usagef("--from: say which form standard input has, as in --from jsonl")
 	case o.job.Output.Path == "":
 		return cli.Usagef("--out: say which file the result goes to")
 	case o.job.InFlight < 1:
 		return cli.Usagef("--jobs: %d is not a whole number of 1 or more", o.job.InFlight)
 	case o.job.Shard.Count > 0 && o.job.Overwrite:
 		return cli.Usagef("--shard and --overwrite exclude each other: other parts may be at " +
-			"work; remove the folder of parts to begin anew")
+			"work; remove the folder of parts to start again")
 	}
 	if !flags.Changed("seed") {
 		// Parts and resumed runs have to agree.
@@ -87,13 +89,21 @@ func (o *batchOptions) validate(flags *pflag.FlagSet, args []string, options *in
 	return nil
 }
 
-// computing is what the model's calls hang on beside the model.
+// computing is what the model's calls depend on, apart from the model.
 func (o *batchOptions) computing() map[string]string {
 	return map[string]string{"threads": fmt.Sprint(cmp.Or(o.Threads, runtime.GOMAXPROCS(0)))}
 }
 
-// run does the job and tells what came of it.
-func (o *batchOptions) run(ctx context.Context) error {
+// run does the job and tells the outcome of it.
+func (o *batchOptions) run(ctx context.Context) (err error) {
+	if o.job.Input.Path == "-" {
+		path, remove, err := cli.Spool(o.streams.In)
+		if err != nil {
+			return err
+		}
+		defer func() { err = errors.Join(err, remove()) }()
+		o.job.Input.Path = path
+	}
 	bar := newBatchProgress(o.streams, o.Quiet)
 	defer bar.Clear()
 	o.job.Observe = bar.observe
@@ -172,6 +182,7 @@ func NewCmd(s *terminal.Streams, run func(context.Context, *runOptions) error) *
 line (.csv, .tsv), .parquet, a template a line (.txt), or FASTA (.fasta, .fa, .faa:
 the template is the sequence, the id the line before it); all but Parquet also
 compressed (.gz, .zst). The name of the output tells its form in the same way.
+INPUT may be -, standard input, in the form that --from says.
 
 The template stands in the column --column. Columns with the name of an option
 (seed, ban, slot, samples, top, ...) set it for their line, an empty cell leaves
@@ -198,6 +209,7 @@ together. docs/how-to/fill-a-million-lines.md has examples for Slurm and Kuberne
 		Example: `  $ infill run templates.jsonl -o fills.jsonl --seed 7
   $ infill run sentences.csv --column text -o fills.csv.gz
   $ infill run templates.parquet -o fills.parquet --resume
+  $ zcat proteins.fasta.gz | infill run - --from fasta -o filled.fasta
   $ infill run big.jsonl.zst -o fills.jsonl.zst --shard 3/100 --resume
   $ infill run merge fills.jsonl.zst`,
 		Args: cobra.ArbitraryArgs,
@@ -358,7 +370,7 @@ configuration or computed with another runtime or device are refused by name.`,
 type batchProgress struct {
 	cli.Bar
 	log *terminal.Streams // nil: no lines
-	// told is when the last line was written.
+	// told is when the last line was printed.
 	told time.Time
 }
 

@@ -10,30 +10,22 @@ import (
 	"infill/cmd/infill/internal/cli"
 	"infill/infill"
 	"infill/infill/batch"
-	"infill/internal/object"
 )
 
 // sequences puts what FASTA files hold in the places of their names.
 func (o *scoreOptions) sequences() error {
-	var texts []string
-	for _, argument := range o.Texts {
+	given := o.Texts
+	if err := o.Sequences(); err != nil || len(given) == 0 {
+		return err
+	}
+	o.Texts = nil
+	for _, argument := range given {
 		if !batch.IsFASTA(argument) {
-			texts = append(texts, argument)
-			o.IDs = append(o.IDs, nil)
-			continue
-		}
-		rows, err := batch.Columns(batch.File{Path: argument}, "text", "id")
-		if err != nil {
-			return &cli.UsageError{Err: err}
-		}
-		if len(rows) == 0 {
-			return cli.Usagef("%s: no sequence in it", argument)
-		}
-		for _, row := range rows {
-			texts, o.IDs = append(texts, row[0]), append(o.IDs, object.Quote(row[1]))
+			o.Texts, o.IDs = append(o.Texts, argument), append(o.IDs, nil)
+		} else if err := o.AddFASTA(batch.File{Path: argument}); err != nil {
+			return err
 		}
 	}
-	o.Texts = texts
 	return nil
 }
 

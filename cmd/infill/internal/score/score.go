@@ -54,7 +54,8 @@ a line with --input jsonl. With --pairs an argument may be a file of CSV, TSV, J
 lines or Parquet, whose columns --columns names; the verdict ends standard output, as
 an object of its own in jsonl, and goes to standard error in csv and json.
 
-A TEXT may be a FASTA file (.fasta, .fa, .faa). With --mutants, the TEXT is a wild
+A TEXT may be a FASTA file (.fasta, .fa, .faa), and standard input FASTA with
+--input fasta. With --mutants, the TEXT is a wild
 type, and the column mutant of the file holds variants like A24G:K30R. Each is rated
 by how much likelier than the wild type the model holds it, in nats, --method:
 
@@ -163,7 +164,7 @@ func (v verdict) tell(o *scoreOptions) error {
 type pair struct {
 	First  *infill.Score `json:"first"`
 	Second *infill.Score `json:"second"`
-	// Right tells whether the first is the likelier, in sum.
+	// Right reports whether the first is the likelier, in sum.
 	Right bool `json:"right"`
 }
 
@@ -239,7 +240,7 @@ func Run(ctx context.Context, o *scoreOptions) (err error) {
 	}
 	p := &cli.Printer[*infill.Score]{Form: scoreForm(o.tokens), Format: o.Format, Streams: o.Streams}
 	read := func(e cli.Entry) (text string, err error) {
-		if e.Line == 0 { // a line is told of in its turn
+		if e.Line == 0 { // the error of a line is reported in its turn
 			_, err = f.Plain(e.Text)
 		}
 		return e.Text, err

@@ -100,11 +100,14 @@ func TestMutants(t *testing.T) {
 		{"wild.fasta --mutants v.csv --format csv",
 			"mutant,score,method\nA4G,-0.43541,masked-marginals\nA4G:K8R,3.83810,masked-marginals\n", ""},
 		{"wild.fasta --mutants v.csv --method joint", "  mutant    nats\n  A4G      -0.44\n  A4G:K8R   3.48\n", ""},
+		{"--input fasta --mutants v.csv --method joint", "  mutant    nats\n  A4G      -0.44\n  A4G:K8R   3.48\n", ""},
 		{"wild.fasta --mutants bad.csv", "", `mutants: "A5G": the wild type has Y at place 5`},
 		{"wild.fasta --mutants other.csv", "", `other.csv has no column "mutant"`},
 	} {
 		var out bytes.Buffer
-		cmd := NewCmd(clitest.TerminalOf(&out, 0), Run)
+		streams := clitest.TerminalOf(&out, 0)
+		streams.In = strings.NewReader(">w\nMKTAYIA\nKQRLVG\n")
+		cmd := NewCmd(streams, Run)
 		err := clitest.Parse(t, cmd, c.line+" -q -m "+model)
 		got := regexp.MustCompile(`(\.\d{4,5})\d{5,}`).ReplaceAllString(out.String(), "$1")
 		if c.says == "" && err != nil || c.says != "" && (err == nil || !strings.Contains(err.Error(), c.says)) ||

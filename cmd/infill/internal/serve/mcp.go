@@ -126,12 +126,12 @@ func (r *requests) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// refuse is the answer to a line that holds no message, nil where it holds one.
+// refuse is the answer to a line that holds no message, nil if it holds one.
 func refuse(line []byte, long error) []byte {
 	var raw json.RawMessage
 	answer := struct {
 		Version string        `json:"jsonrpc"`
-		ID      any           `json:"id"` // null where the line tells none
+		ID      any           `json:"id"` // null if the line tells none
 		Error   jsonrpc.Error `json:"error"`
 	}{Version: "2.0", Error: jsonrpc.Error{Code: jsonrpc.CodeInvalidRequest}}
 	if long != nil {

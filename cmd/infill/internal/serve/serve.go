@@ -125,7 +125,7 @@ func lift(flags *pflag.FlagSet) (err error) {
 	return err
 }
 
-// loopback tells whether an address is reached from this machine alone.
+// loopback reports whether an address is reached from this machine alone.
 func loopback(host string) bool {
 	if strings.EqualFold(host, "localhost") {
 		return true
@@ -172,7 +172,7 @@ func (o *serveOptions) validate(ctx context.Context) error {
 	return nil
 }
 
-// oneToken is a line without the space around it, "" where there are several words.
+// oneToken is a line without the space around it, "" if there are several words.
 func oneToken(text string) string {
 	var token, more string
 	if n, _ := fmt.Sscan(text, &token, &more); n != 1 {
@@ -182,7 +182,7 @@ func oneToken(text string) string {
 }
 
 // openTried opens a model and runs it once, so that the first request does not wait
-// for it and a broken one is told now.
+// for it, and a broken one is refused now.
 func openTried(ctx context.Context, o cli.ModelOptions, s *terminal.Streams, model string) (*infill.Filler, error) {
 	o.Model = model
 	f, err := o.Open(s)
@@ -285,7 +285,7 @@ func Run(ctx context.Context, o *serveOptions) (err error) {
 	if o.certificate != "" {
 		scheme = "https"
 		server.TLSConfig = &tls.Config{MinVersion: tls.VersionTLS12}
-		// Read before anyone is told where to ask.
+		// Read before the address is printed.
 		if _, err := tls.LoadX509KeyPair(o.certificate, o.key); err != nil {
 			return errors.Join(cli.Usagef("--tls-cert: %w", err), listener.Close())
 		}

@@ -23,7 +23,7 @@ type Streams struct {
 
 	InTerminal, OutTerminal, ErrTerminal bool
 
-	// Width is the number of columns of the terminal behind Out, 0 where there is none.
+	// Width is the number of columns of the terminal behind Out, 0 if there is none.
 	Width int
 	// Environment holds KEY=VALUE pairs, as os.Environ gives them.
 	Environment []string
@@ -57,7 +57,7 @@ func (closed) Write([]byte) (int, error) {
 	return 0, errors.New("standard output is closed; send the result to a file or a pipe")
 }
 
-// Getenv returns the value of a variable of the Environment, "" where it is not set.
+// Getenv returns the value of a variable of the Environment, "" if it is not set.
 func (s *Streams) Getenv(name string) string {
 	for i := len(s.Environment) - 1; i >= 0; i-- {
 		if key, value, _ := strings.Cut(s.Environment[i], "="); key == name {

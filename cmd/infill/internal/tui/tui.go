@@ -22,6 +22,7 @@ import (
 	"infill/internal/object"
 	"infill/lm"
 	"infill/models"
+	"infill/tokenize"
 	"infill/tui"
 )
 
@@ -29,6 +30,7 @@ import (
 type tuiOptions struct {
 	streams   *terminal.Streams
 	template  string
+	blank     string
 	folder    string
 	format    string
 	theme     string
@@ -94,6 +96,7 @@ evaluation.`,
 	flags.SortFlags = false
 	cli.AddOptions(cmd, &o.Options, "slot", "pos", "ban", "fill", "characters", "pieces", "mode", "sampler", "samples",
 		"steps", "step-size", "candidates", "temperature", "seed")
+	cli.AddBlank(cmd, &o.blank)
 	cli.AddChoice(cmd, &o.format, "format", "", []string{"text", "jsonl"}, "form of the fill that is picked")
 	cli.AddChoice(cmd, &o.theme, "theme", "", themes(), "background that the colours are for")
 	o.ModelOptions.Register(cmd)
@@ -115,7 +118,7 @@ func (o *tuiOptions) take(args []string) error {
 	}
 	if info, err := os.Stat(args[0]); err == nil && info.IsDir() {
 		o.folder = args[0]
-	} else if !strings.ContainsAny(args[0], " [_") ||
+	} else if tokenize.ReadBlanks(args[0], o.blank) == args[0] && !strings.ContainsAny(args[0], " [_<") ||
 		strings.ContainsAny(args[0], "/\\") && !strings.ContainsAny(args[0], " [") {
 		return &cli.UsageError{Err: fmt.Errorf("no folder %s, and no [MASK] in it", args[0]),
 			Hint: "give the folder of an evaluation, or a template in quotes"}
@@ -182,12 +185,12 @@ func Run(ctx context.Context, o *tuiOptions) (err error) {
 	}
 	names, _ := cli.CompleteModels(nil, nil, "")
 	picked, err := o.show(ctx, tui.Config{
-		Template: o.template, Folder: o.folder, Options: o.Options, Model: o.Model, Models: names,
+		Template: o.template, Blank: o.blank, Folder: o.folder, Options: o.Options, Model: o.Model, Models: names,
 		Open: func(_ context.Context, name string) (tui.Filler, error) {
 			// What looks for the library would write into the screen: it keeps silent.
 			return infill.Open(
 				infill.OpenOptions{Model: name, Device: o.Device, Threads: o.Threads,
-					Precision: lm.Precision(o.Precision)})
+					Precision: lm.Precision(o.Precision), Lexicon: o.Lexicon})
 		},
 		Profile: o.profile(), Theme: o.theme, Input: in, Output: out,
 	})

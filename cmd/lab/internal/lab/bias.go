@@ -18,7 +18,7 @@ import (
 	"infill/samplers"
 )
 
-// langevinTransition is DULA's transition matrix by equation 2 of the discrete Langevin paper, written down anew to
+// langevinTransition is DULA's transition matrix by equation 2 of the discrete Langevin paper, written down again to
 // check the kernel by: q_j(v | θ) ∝ exp(½ U'_j (x_v - x_θ) - (x_v - x_θ)²/(2α)), slot by slot.
 func langevinTransition(ctx context.Context, target samplers.OrdinalTarget,
 	alpha float64) (*targets.Enumeration, [][]float64, error) {

@@ -448,7 +448,7 @@ func TestKeptResults(t *testing.T) {
 		t.Fatal(err)
 	}
 	resumed := studied(t, small(), o)
-	// Two samplers were done; the third began anew.
+	// Two samplers were done; the third began again.
 	if steps != 50+40 {
 		t.Errorf("%d steps in all", steps)
 	}

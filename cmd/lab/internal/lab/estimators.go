@@ -108,7 +108,7 @@ func bit(on bool) int {
 //
 //	(U(b) - ηU(s(z̃))) ∂log p(b)/∂φ + η ∂U(s(z))/∂φ - η ∂U(s(z̃))/∂φ
 //
-// RELAX learns a network in the place of U(s); there is none here.
+// RELAX learns a network instead of U(s); there is none here.
 type relaxEstimator struct {
 	target      samplers.RelaxedTarget
 	temperature float64 // λ

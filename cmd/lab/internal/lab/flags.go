@@ -129,7 +129,7 @@ func joined[N int | float64](numbers []N) string {
 	return strings.Join(texts, ",")
 }
 
-// maxSites bounds lattices, so that a slip of a digit is told at once.
+// maxSites bounds lattices, so that a mistyped digit is reported at once.
 const maxSites = 1 << 16
 
 // sizeVar is of the two sides of a lattice.

@@ -227,13 +227,13 @@ func (b *bench) resume(state any) (bool, error) {
 	}
 	var k kept
 	if err := gob.NewDecoder(bytes.NewReader(text)).Decode(&k); err != nil {
-		return false, fmt.Errorf("%s: %w: delete it to begin the training anew", b.checkpoint(), err)
+		return false, fmt.Errorf("%s: %w: delete it to begin the training again", b.checkpoint(), err)
 	}
 	if k.Signature != b.result.Signature {
 		return false, nil
 	}
 	if err := gob.NewDecoder(bytes.NewReader(k.State)).Decode(state); err != nil {
-		return false, fmt.Errorf("%s: %w: delete it to begin the training anew", b.checkpoint(), err)
+		return false, fmt.Errorf("%s: %w: delete it to begin the training again", b.checkpoint(), err)
 	}
 	*b.result = k.Result
 	b.result.fillMaps()
@@ -356,7 +356,7 @@ func Kept[T any](folder, signature, name string, find func() (*T, error)) (*T, e
 	case err == nil:
 		var known cellFile[T]
 		if err := json.Unmarshal(text, &known); err != nil {
-			return nil, fmt.Errorf("%s: %w: delete it to run this anew", path, err)
+			return nil, fmt.Errorf("%s: %w: delete it to run this again", path, err)
 		}
 		if known.Signature == signature && known.Found != nil {
 			return known.Found, nil

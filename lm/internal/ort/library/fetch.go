@@ -145,7 +145,7 @@ func (o Options) fetchFrom(ctx context.Context, pin pin, folder string, show *pr
 	return replace(unpacked, folder, filepath.Join(temporary, "old"))
 }
 
-// replace puts a finished folder in the place of whatever is there. The lock is held: between the two renames there is
+// replace puts a finished folder instead of whatever is there. The lock is held: between the two renames there is
 // no folder, which other processes read as "nothing fetched yet" and then wait for the lock.
 func replace(finished, folder, old string) error {
 	if _, err := os.Lstat(folder); err == nil {

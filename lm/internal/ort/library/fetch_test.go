@@ -253,7 +253,7 @@ func TestProgressOnATerminal(t *testing.T) {
 	if !strings.Contains(screen.String(), "onnxruntime from somewhere") {
 		t.Errorf("no moving line: %q", screen.String())
 	}
-	// What the terminal shows in the end: each carriage return starts its line anew.
+	// What the terminal shows in the end: each carriage return starts its line again.
 	var shown []string
 	for _, line := range strings.Split(strings.TrimSuffix(screen.String(), "\n"), "\n") {
 		line = line[strings.LastIndex(line, "\r")+1:]

@@ -1,4 +1,4 @@
-// Package library finds the onnxruntime shared library, and fetches it where there is none.
+// Package library finds the onnxruntime shared library, and fetches it if there is none.
 //
 // Find looks, in this order, at INFILL_ONNXRUNTIME, beside the executable, in the Python environment of the executable,
 // in the cache folder, and among the system's libraries. A file of a wrong version or platform is never taken: the
@@ -61,7 +61,7 @@ type Options struct {
 // Library is what a place has: a library that serves, or what was found instead of one.
 type Library struct {
 	Place   string // INFILL_ONNXRUNTIME, "beside the executable", "Python package", "cache", "system"
-	Path    string // of the file; where there is none, of the folder, or of the file that is missing
+	Path    string // of the file; if there is none, of the folder, or of the file that is missing
 	Found   bool
 	Version string // "1.31.1", as the file records it; empty when a library named by the user records none
 	Usable  bool

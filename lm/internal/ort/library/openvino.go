@@ -31,8 +31,8 @@ func CachedOpenVINO() (string, error) {
 	return path, err
 }
 
-// OpenVINOFaster tells whether the library at path has OpenVINO, measured faster than onnxruntime's own kernels on this
-// machine.
+// OpenVINOFaster reports whether the library at path has OpenVINO that measured faster than onnxruntime's own kernels
+// on this machine.
 func OpenVINOFaster(path string) bool {
 	m, ok := MeasuredOf(path)
 	return ok && m.OpenVINO > worth*m.CPU
