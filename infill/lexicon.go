@@ -2,6 +2,7 @@ package infill
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/sha256"
 	_ "embed"
 	"encoding/hex"
@@ -65,7 +66,14 @@ func newCutWord(pieces []int) (w cutWord) {
 	return w
 }
 
-func compareCut(a, b cutWord) int { return slices.Compare(a[:], b[:]) }
+func compareCut(a, b cutWord) int {
+	for i, piece := range a {
+		if piece != b[i] {
+			return cmp.Compare(piece, b[i])
+		}
+	}
+	return 0
+}
 
 // englishLexicon reads the list of the program.
 func (v *vocabulary) englishLexicon() *lexicon {

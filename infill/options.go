@@ -117,16 +117,11 @@ const (
 	FillAny FillKind = "any"
 )
 
-// Case says which capitals a fill has.
+// Case says which capitals a fill has: "" gives the fills of a model without capitals those that the
+// text asks for (see tokenize.Template.Fill), "keep" leaves the letters as the model has them.
 type Case string
 
-const (
-	// caseAuto gives the fills of a model without capitals those that the text asks for:
-	// see tokenize.Template.Fill.
-	caseAuto Case = ""
-	// caseKeep leaves the letters as the model has them.
-	caseKeep Case = "keep"
-)
+const caseKeep Case = "keep"
 
 // Options says how to fill a template. Start from DefaultOptions. Table lists the options with their names,
 // values and help.
