@@ -337,5 +337,5 @@ func (p *runsPage) scores(columns, rows int) []string {
 	for _, line := range lines[p.scrolled:min(p.scrolled+shown, len(lines))] {
 		list = append(list, "  "+harmless(line))
 	}
-	return append(list, "", m.faint.Render("  of the likeliest final states; infill eval show tells what the numbers are"))
+	return append(list, "", m.faint.Render("  of the likeliest final states; infill eval show says how"))
 }
