@@ -101,8 +101,8 @@ func (j *Journal) Resume(do func(line []byte) error) (cut int64, err error) {
 				r.drop(line)
 				break
 			}
-			return 0, fmt.Errorf("%s: %w: the file was changed by something else; start again, or choose another output",
-				j.path, err)
+			return 0, fmt.Errorf("%s: %w: the file was changed by something else; "+
+				"start again, or choose another output", j.path, err)
 		}
 		j.take(line)
 	}
