@@ -510,7 +510,7 @@ func (r *run) unfinished(ctx context.Context, err error) (*Result, error) {
 	result.Unfinished = true
 	result.Warnings = []string{"unfinished: interrupted " + cmp.Or(a.note, "before the end")}
 	if s := &result.Stats; s.Sampler != Auto { // finds, not draws
-		s.Law, s.Chains, s.Steps = NoLaw, r.options.Chains, a.steps
+		s.Law, s.Chains, s.Steps = noLaw, r.options.Chains, a.steps
 	}
 	return result, err
 }

@@ -53,7 +53,7 @@ func TestBest(t *testing.T) {
 				if got, want := result.Fills[0].LogLikelihood, likeliest(f, model); math.Abs(got-want) > 1e-9 {
 					t.Errorf("found %v, the likeliest has %v", got, want)
 				}
-				if s := result.Stats; s.Law != NoLaw || s.Mode != ModeBest || s.WarmUp.Steps != 0 ||
+				if s := result.Stats; s.Law != noLaw || s.Mode != ModeBest || s.WarmUp.Steps != 0 ||
 					s.Sampler != sampler {
 					t.Errorf("stats: %+v", s)
 				}
@@ -145,7 +145,7 @@ func TestDecode(t *testing.T) {
 		t.Errorf("%d reports, want that of the end", reports)
 	}
 	s := result.Stats
-	if s.Law != NoLaw || s.Sampler != "mask-predict" || s.Steps != 2 || s.Draws != 25 || s.AcceptanceRate != nil ||
+	if s.Law != noLaw || s.Sampler != "mask-predict" || s.Steps != 2 || s.Draws != 25 || s.AcceptanceRate != nil ||
 		s.StepSize != nil {
 		t.Errorf("stats: %+v", s)
 	}

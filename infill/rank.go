@@ -159,7 +159,7 @@ func (c *chains) stats(p *pool, b book) Stats {
 		stats.Sampler, stats.Steps = "mask-predict", c.rounds()
 		fallthrough
 	case ModeBest:
-		stats.Law = NoLaw
+		stats.Law = noLaw
 	}
 	stats.AcceptanceRate, stats.AcceptanceStandardError, stats.ChangedSlotsPerStep = b.rates(o.Sampler)
 	stats.WarmUp.AcceptanceRate, _, stats.WarmUp.ChangedSlotsPerStep = c.books[0].rates(o.Sampler)

@@ -103,7 +103,7 @@ type Fill struct {
 type Stats struct {
 	Mode    Mode   `json:"mode,omitempty"`
 	Sampler string `json:"sampler"`
-	// Law is NoLaw where the fills are the finds of a search, "" if they are
+	// Law is "none known" where the fills are the finds of a search, "" if they are
 	// draws from what the sampler targets.
 	Law string `json:"law,omitempty"`
 	// Joint is the joint distribution, and Order the order of the chain rule.
@@ -176,8 +176,8 @@ type Stats struct {
 	Lengths []LengthStats `json:"lengths,omitempty"`
 }
 
-// NoLaw is the Stats.Law of fills that a search or a decoding found.
-const NoLaw = "none known"
+// noLaw is the Stats.Law of fills that a search or a decoding found.
+const noLaw = "none known"
 
 // LengthStats are the numbers of one combination of lengths.
 type LengthStats struct {

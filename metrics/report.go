@@ -30,9 +30,6 @@ const Union = "all"
 // Self is the reference name for unique n-grams among the hypotheses themselves.
 const Self = "self"
 
-// BertGenUnion is the UnionFirst of nyu-dl/bert-gen's notebook.
-const BertGenUnion = 2500
-
 // Options change the scores of a report. The zero value gives the definitions of nyu-dl/bert-gen.
 type Options struct {
 	Tokenisation Tokenisation
@@ -44,7 +41,7 @@ type Options struct {
 	// and counted.
 	Sources []string
 	// UnionFirst limits the union of the references to the first so many sentences of each, counted after leaving out
-	// (BertGenUnion in nyu-dl/bert-gen); 0 = all.
+	// (2500 in nyu-dl/bert-gen's notebook); 0 = all.
 	UnionFirst int
 	// Top asks for repetition among the so many likeliest sentences of every prompt; 0 = none. It needs LogLikelihoods.
 	Top int

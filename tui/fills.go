@@ -539,12 +539,10 @@ func warnings(s *snapshot) (list []string) {
 }
 
 // withError writes a mean with its standard error, "–" for none.
-func withError(mean, standardError float64) string { return withErrorIn("%.2f", mean, standardError) }
-
-func withErrorIn(format string, mean, standardError float64) string {
-	text := number(format, mean)
+func withError(mean, standardError float64) string {
+	text := number("%.2f", mean)
 	if !math.IsNaN(mean) && !math.IsNaN(standardError) {
-		text += fmt.Sprintf(" ± "+format, standardError)
+		text += fmt.Sprintf(" ± %.2f", standardError)
 	}
 	return text
 }

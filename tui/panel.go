@@ -166,13 +166,14 @@ func (p *panel) typeText(text string) {
 // kept to be shown. Longer ones are for the command.
 const mostStates = 2_000_000
 
-// CheckOptions returns an *infill.OptionError if a run with these options has more states than the screen keeps.
-func CheckOptions(o infill.Options) error {
-	if o.Chains > 0 && o.Steps > mostStates/o.Chains {
-		return &infill.OptionError{Option: "steps",
-			Reason: fmt.Sprintf("chains × steps is above %d: run longer ones with the command", mostStates)}
+// Validate returns an *infill.OptionError for wrong options, and for those of a run with more states than the screen
+// keeps.
+func (c Config) Validate() error {
+	if o := c.Options; o.Chains > 0 && o.Steps > mostStates/o.Chains {
+		return cmp.Or(o.Validate(), error(&infill.OptionError{Option: "steps",
+			Reason: fmt.Sprintf("chains × steps is above %d: run longer ones with the command", mostStates)}))
 	}
-	return nil
+	return c.Options.Validate()
 }
 
 // options reads the fields into o. Errors name the field and stay in the panel.
@@ -193,13 +194,10 @@ func (p *panel) options(o infill.Options) (_ infill.Options, model string, ok bo
 	}
 	// What a sampler of another kind was given does not suit this one.
 	o.Balance, o.Gradient = "", ""
-	if err := o.Validate(); err != nil {
+	if err := (Config{Options: o}).Validate(); err != nil {
 		var wrong *infill.OptionError
 		errors.As(err, &wrong)
 		return fail(wrong.Option, explain(err))
-	}
-	if err := CheckOptions(o); err != nil {
-		return fail("steps", explain(err))
 	}
 	return o, model, true
 }

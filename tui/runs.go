@@ -5,12 +5,10 @@ import (
 	"context"
 	"fmt"
 	"path/filepath"
-	"slices"
 	"strings"
 	"time"
 
 	"infill/internal/eval"
-	"infill/metrics"
 	"infill/tokenize"
 
 	"charm.land/bubbles/v2/key"
@@ -133,7 +131,7 @@ func (p *runsPage) hints(k keyMap) []key.Binding {
 	case !p.shows():
 		return nil
 	case p.table:
-		return []key.Binding{as(k.Down, "more"), as(k.Sort, "sentences"), as(k.Right, "more scores")}
+		return []key.Binding{as(k.Down, "more"), as(k.Sort, "sentences")}
 	}
 	return []key.Binding{labelled(k.Down, "↑↓", "sentence"), labelled(k.Right, "←→", "sampler"),
 		as(k.PageDown, "more fills"), as(k.Sort, "scores"), as(k.Pick, "try it")}
@@ -322,7 +320,7 @@ func (p *runsPage) column(i, columns, rows int) string {
 	return stack(columns, rows, lines...)
 }
 
-// scores is the table of the methods.
+// scores is the table that infill eval show prints.
 func (p *runsPage) scores(columns, rows int) []string {
 	m, r := p.m, p.state
 	if r.Results == nil {
@@ -332,81 +330,12 @@ func (p *runsPage) scores(columns, rows int) []string {
 		}
 		return []string{"", m.faint.Render("    " + cut(text, columns-4))}
 	}
-	methods := r.Results.Methods
-	estimate := func(e *eval.Estimate, format string) string {
-		if e == nil {
-			return "–"
-		}
-		return withErrorIn(format, e.Mean, orNaN(e.StandardError))
+	lines := strings.Split(strings.TrimSpace(r.Results.Table("top").Text(columns-4)), "\n")
+	shown := max(rows-3, 1)
+	p.scrolled = min(p.scrolled, max(len(lines)-shown, 0))
+	list := []string{""}
+	for _, line := range lines[p.scrolled:min(p.scrolled+shown, len(lines))] {
+		list = append(list, "  "+harmless(line))
 	}
-	table := [][]string{{"log-likelihood"}, {"acceptance"}, {"rows/sample"}}
-	var names []string
-	nameWidth := 8
-	for _, method := range methods {
-		nameWidth = max(nameWidth, min(width(harmless(method.Method)), columns/3))
-		table[0] = append(table[0], estimate(&method.LogLikelihood, "%.2f"))
-		table[1] = append(table[1], estimate(method.AcceptanceRate, "%.2f"))
-		table[2] = append(table[2], estimate(&method.ModelRowsPerSample, "%.1f"))
-		if method.Top != nil {
-			for _, score := range method.Top.Scores {
-				if name := scoreName(score); !slices.Contains(names, name) {
-					names = append(names, name)
-				}
-			}
-		}
-	}
-	for _, name := range names {
-		column := []string{name}
-		for _, method := range methods {
-			text := "–"
-			if method.Top != nil {
-				if at := slices.IndexFunc(method.Top.Scores,
-					func(s metrics.Score) bool { return scoreName(s) == name }); at >= 0 {
-					score := method.Top.Scores[at]
-					text = number("%.1f", float64(score.Value))
-					if in := score.Interval; in != nil && in.Low.Defined() {
-						text += fmt.Sprintf(" [%.1f, %.1f]", in.Low, in.High)
-					}
-				}
-			}
-			column = append(column, text)
-		}
-		table = append(table, column)
-	}
-	// → leaves columns out at the left.
-	lines := []string{"  " + fit("method", nameWidth)}
-	for _, method := range methods {
-		lines = append(lines, "  "+m.strong.Render(fit(harmless(method.Method), nameWidth)))
-	}
-	for _, column := range table[min(p.method, len(table)-1):] {
-		w := 0
-		for _, cell := range column {
-			w = max(w, width(cell))
-		}
-		if width(lines[0])+2+w > columns {
-			break
-		}
-		for i, cell := range column {
-			lines[i] += "  " + right(harmless(cell), w)
-		}
-	}
-	p.scrolled = min(p.scrolled, max(len(methods)-1, 0))
-	shown := lines[1+p.scrolled:]
-	shown = shown[:min(len(shown), max(rows-4, 0))]
-	return append(append([]string{"", m.faint.Render(lines[0])}, shown...), "",
-		m.faint.Render("  of the likeliest final states; the intervals are those of metrics.json"))
-}
-
-// scoreName is a score in a few words, such as "BLEU tbc" or "unique 2".
-func scoreName(c metrics.Score) string {
-	words := map[string]string{"self_bleu": "self-BLEU", "corpus_bleu": "BLEU", "unique_ngrams": "unique",
-		"distinct_ngrams": "distinct"}
-	text := cmp.Or(words[c.Metric], strings.ReplaceAll(c.Metric, "_", " "))
-	if c.N > 0 {
-		text += fmt.Sprintf(" %d", c.N)
-	}
-	if c.Reference != "" {
-		text += " " + c.Reference
-	}
-	return harmless(text)
+	return append(list, "", m.faint.Render("  of the likeliest final states; infill eval show says how"))
 }

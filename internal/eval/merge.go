@@ -26,16 +26,20 @@ func ReadResults(dir string) (*Results, error) {
 		}
 		return nil, w.unfinished()
 	}
-	// metrics.json has no seconds, which depend on the machine.
+	return w.Results, w.timed()
+}
+
+// timed adds to the results the seconds, which metrics.json has not, since they depend on the machine.
+func (w *Watched) timed() error {
 	for i, m := range w.Results.Methods {
 		of, err := w.Header.ofMethod(w.records, m.Model, m.Method)
 		if err != nil {
-			return nil, fmt.Errorf("%s is not that of %s: %w", filepath.Join(dir, samplesFile), metricsFile, err)
+			return fmt.Errorf("%s is not that of %s: %w", filepath.Join(w.dir, samplesFile), metricsFile, err)
 		}
 		w.Results.Methods[i].SecondsPerSample = summarise(modelVersion{}, variant{}, w.Header.Configuration,
 			of).SecondsPerSample
 	}
-	return w.Results, nil
+	return nil
 }
 
 // unfinished says why there are no results.

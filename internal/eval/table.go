@@ -81,6 +81,9 @@ func (e *Estimate) cell(reach, lowest, highest float64) cell {
 // scoreCell is a score of a report by its name.
 func scoreCell(r *metrics.Report, name string) cell {
 	c := cell{undefined(), undefined(), undefined()}
+	if r == nil {
+		return c
+	}
 	if s, ok := r.Score(name); ok {
 		c.Value = s.Value
 		if s.Interval != nil {
@@ -153,8 +156,8 @@ func (r *Results) Table(set string) *table {
 	c := r.Configuration
 	// As for scores: Student's t over the sentences, and nothing of very few.
 	reach, sampling := math.NaN(), "none of so few sentences"
-	if c.Sentences >= metrics.FewestUnits {
-		reach = distuv.StudentsT{Sigma: 1, Nu: float64(c.Sentences - 1)}.Quantile((1 + c.Metrics.Confidence) / 2)
+	if p := c.Metrics.Confidence; c.Sentences >= metrics.FewestUnits && p > 0 && p < 1 {
+		reach = distuv.StudentsT{Sigma: 1, Nu: float64(c.Sentences - 1)}.Quantile((1 + p) / 2)
 		sampling = fmt.Sprintf("mean over sentences ± %.2f standard errors", reach)
 	}
 	t := &table{Set: set, Methods: []row{}, Tests: []test{}, Signature: r.Signature, Columns: r.columnsOf(set, reach)}
@@ -199,17 +202,18 @@ func (r *Results) Table(set string) *table {
 // referenceNote says what the samples were compared with.
 func (r *Results) referenceNote() string {
 	var parts []string
-	for _, m := range r.Methods[:min(1, len(r.Methods))] {
-		for _, ref := range m.Top.References {
-			if ref.Name == metrics.Union {
-				continue
-			}
-			part := fmt.Sprintf("%d sentences of %s", ref.Sentences, ref.Name)
-			if ref.Excluded > 0 {
-				part += fmt.Sprintf(" (%d left out: the masked ones and their copies)", ref.Excluded)
-			}
-			parts = append(parts, part)
+	if len(r.Methods) == 0 || r.Methods[0].Top == nil {
+		return "compared with nothing"
+	}
+	for _, ref := range r.Methods[0].Top.References {
+		if ref.Name == metrics.Union {
+			continue
 		}
+		part := fmt.Sprintf("%d sentences of %s", ref.Sentences, ref.Name)
+		if ref.Excluded > 0 {
+			part += fmt.Sprintf(" (%d left out: the masked ones and their copies)", ref.Excluded)
+		}
+		parts = append(parts, part)
 	}
 	return "compared with " + strings.Join(parts, ", ")
 }

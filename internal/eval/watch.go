@@ -75,6 +75,7 @@ func (w *Watched) Again() *Watched {
 	there, err := journal.ReadJSON(filepath.Join(w.dir, metricsFile), &results)
 	if note(err); there {
 		next.Results = &results
+		note(next.timed())
 	}
 	return next
 }

@@ -179,6 +179,13 @@ together.`,
 	return cmd
 }
 
+// preset sets what a flag did not.
+func preset[T any](flags *pflag.FlagSet, name string, to *T, from T) {
+	if !flags.Changed(name) {
+		*to = from
+	}
+}
+
 // settle lays the flags that were given over the preset.
 func (o *evalOptions) settle(flags *pflag.FlagSet) error {
 	if err := o.ModelOptions.Validate(); err != nil {
@@ -189,22 +196,11 @@ func (o *evalOptions) settle(flags *pflag.FlagSet) error {
 		if err != nil {
 			return &cli.UsageError{Err: err}
 		}
-		// Whoever was given keeps what the flag has put there.
-		keep := func(flag string, to, from any) {
-			if !flags.Changed(flag) {
-				switch to := to.(type) {
-				case *int:
-					*to = from.(int)
-				case *string:
-					*to = from.(string)
-				}
-			}
-		}
-		keep("min-tokens", &o.config.Select.MinimumTokens, c.Select.MinimumTokens)
-		keep("max-tokens", &o.config.Select.MaximumTokens, c.Select.MaximumTokens)
-		keep("sentences", &o.config.Sentences, c.Sentences)
-		keep("tokenisation", &o.tokenisation, string(c.Metrics.Tokenisation))
-		keep("initial", (*string)(&o.base.Initial.Kind), string(base.Initial.Kind))
+		preset(flags, "min-tokens", &o.config.Select.MinimumTokens, c.Select.MinimumTokens)
+		preset(flags, "max-tokens", &o.config.Select.MaximumTokens, c.Select.MaximumTokens)
+		preset(flags, "sentences", &o.config.Sentences, c.Sentences)
+		preset(flags, "tokenisation", &o.tokenisation, string(c.Metrics.Tokenisation))
+		preset(flags, "initial", &o.base.Initial.Kind, base.Initial.Kind)
 		o.config.Preset, o.config.Select.Mask, o.config.Select.Markers = o.preset, c.Select.Mask, c.Select.Markers
 		if !flags.Changed("samplers") {
 			o.samplers.list = []string{samplers}

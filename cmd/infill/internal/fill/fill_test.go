@@ -256,7 +256,7 @@ func results() []*infill.Result {
 			Seed: seedOf(3),
 			Fills: []infill.Fill{{Rank: 1, Text: "a cat", Values: []string{"cat"}, Spans: [][2]int{{2, 5}},
 				TokenIDs: []int{14}, LogLikelihood: -1, Count: 7, FinalCount: 2}},
-			Stats: infill.Stats{Mode: infill.ModeBest, Sampler: "gwg", Law: infill.NoLaw, Slots: 1, Chains: 2, Steps: 9,
+			Stats: infill.Stats{Mode: infill.ModeBest, Sampler: "gwg", Law: "none known", Slots: 1, Chains: 2, Steps: 9,
 				AcceptanceRate:      pointer(0.5),
 				ChangedSlotsPerStep: 0.5, Draws: 20, DistinctFills: 6, MeanLogLikelihood: -2, ModelRows: 1,
 				Device: "cpu", Seconds: 0.1},

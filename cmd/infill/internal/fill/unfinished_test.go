@@ -41,7 +41,7 @@ func TestInterruptedFormats(t *testing.T) {
 		"weighed": {Method: infill.MethodExact, Stats: infill.Stats{Sampler: infill.Auto},
 			Fills: []infill.Fill{{Probability: &p}}},
 		"found":  {Stats: infill.Stats{Sampler: infill.Auto}, Fills: []infill.Fill{{}}},
-		"chains": {Stats: infill.Stats{Sampler: "dmala", Law: infill.NoLaw, Steps: 3}, Fills: []infill.Fill{{}}},
+		"chains": {Stats: infill.Stats{Sampler: "dmala", Law: "none known", Steps: 3}, Fills: []infill.Fill{{}}},
 	} {
 		r.Format, r.Template, r.Unfinished, r.Blanks, r.Warnings = 3, "a [MASK]", true, [][2]int{{2, 8}},
 			[]string{"all of it", why}

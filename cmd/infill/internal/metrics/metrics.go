@@ -134,7 +134,7 @@ func (o *metricsOptions) settle(flags *pflag.FlagSet) (err error) {
 		}
 		o.Tokenisation = metrics.BertGen
 		if !flags.Changed("union-first") {
-			o.UnionFirst = metrics.BertGenUnion
+			o.UnionFirst = 2500
 		}
 	}
 	if o.Smoothing, err = metrics.ParseSmoothing(o.smoothing); err != nil {

@@ -2,7 +2,6 @@
 package tui
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -110,7 +109,7 @@ func (o *tuiOptions) take(args []string) error {
 	if err := o.ModelOptions.Validate(); err != nil {
 		return err
 	}
-	if err := cmp.Or(o.Options.Validate(), tui.CheckOptions(o.Options)); err != nil {
+	if err := (tui.Config{Options: o.Options}).Validate(); err != nil {
 		return cli.OptionError(err)
 	}
 	if len(args) == 0 {
