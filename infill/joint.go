@@ -12,6 +12,9 @@ import (
 // Joint names a joint distribution of several slots. A masked language model gives the distribution of one slot
 // at a time, and several of these belong to no single joint distribution: so one must be chosen. f is the
 // model's probability over the whole vocabulary. For one slot, all except JointFilled are the same.
+//
+// "ag" is, for two slots, the distribution whose conditionals are closest to the model's (Arnold and Gokhale 1998;
+// Torroba Hennigen and Kim, ACL 2023). The others have names here.
 type Joint string
 
 const (
@@ -22,20 +25,18 @@ const (
 	// JointPLL is the pseudo-log-likelihood, U = Σ_i log f(θ_i | all others): the
 	// energy of the discrete Langevin paper. It counts twice what two slots say of each other.
 	JointPLL Joint = "pll"
-	// jointAG is, for two slots, the distribution whose conditionals are closest to
-	// the model's (Arnold and Gokhale 1998; Torroba Hennigen and Kim, ACL 2023).
-	jointAG Joint = "ag"
+	jointAG  Joint = "ag"
 	// JointFilled is U = Σ_i log f(θ_i | all slots, θ_i included): the model sees, and mostly copies, what it
 	// scores. For comparison only.
 	JointFilled Joint = "filled"
 )
 
-// Order is the order in which the chain rule takes the blanks; the pieces of a blank follow each other. It is
-// one of these three, or a permutation of the blanks such as "2,1,3".
+// Order is the order in which the chain rule takes the blanks; the pieces of a blank follow each other. It is "l2r"
+// (left to right), "r2l", "both" (the mean of the two), or a permutation of the blanks such as "2,1,3".
 type Order string
 
 const (
-	orderBoth        Order = "both" // the mean of the two below
+	orderBoth        Order = "both"
 	orderLeftToRight Order = "l2r"
 	orderRightToLeft Order = "r2l"
 )

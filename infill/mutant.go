@@ -12,20 +12,21 @@ import (
 	"infill/samplers"
 )
 
-// The methods of [Filler.Mutants]. The first three are defined by Meier et al. (NeurIPS 2021), with these names.
+// MaskedMarginals is the default method of [Filler.Mutants].
+const MaskedMarginals ScoreMethod = "masked-marginals"
+
 const (
-	// MaskedMarginals: Σ log f(mutant) − log f(wild type) over the sites, all of them masked in the wild type.
-	MaskedMarginals ScoreMethod = "masked-marginals"
-	// wildTypeMarginals: the same sum with nothing masked.
 	wildTypeMarginals ScoreMethod = "wt-marginals"
-	// mutantPLL: the pseudo-log-likelihood of the mutant minus that of the wild type, one residue masked at a time.
-	mutantPLL ScoreMethod = "pll"
-	// mutantJoint: log P(mutant) − log P(wild type) of all sites together, P being the mean over both orders of the
-	// chain rule.
-	mutantJoint ScoreMethod = "joint"
+	mutantPLL         ScoreMethod = "pll"
+	mutantJoint       ScoreMethod = "joint"
 )
 
-// MutantMethods lists the methods of [Filler.Mutants].
+// MutantMethods lists the methods of [Filler.Mutants], the first three by Meier et al. (NeurIPS 2021):
+//   - "masked-marginals": Σ log f(mutant) − log f(wild type) over the sites, all of them masked in the wild type
+//   - "wt-marginals": the same sum with nothing masked
+//   - "pll": the pseudo-log-likelihood of the mutant minus that of the wild type, one residue masked at a time
+//   - "joint": log P(mutant) − log P(wild type) of all sites together, P being the mean over both orders of the chain
+//     rule
 func MutantMethods() []ScoreMethod {
 	return []ScoreMethod{MaskedMarginals, wildTypeMarginals, mutantPLL, mutantJoint}
 }

@@ -32,28 +32,24 @@ const (
 	ModeDecode Mode = "decode"
 )
 
-// Rank says which fills are kept.
+// Rank says which fills to keep. "distinct" keeps the distinct fills of highest U among all states after the
+// warm-up, of those that read alike the likelier. "final" keeps the final states of highest U, repeats included,
+// as the papers do.
 type Rank string
 
 const (
-	// rankDistinct keeps the distinct fills of highest U among all states after the
-	// warm-up, the likelier one of those that read alike.
 	rankDistinct Rank = "distinct"
-	// RankFinal keeps the final states of highest U, repeats included, as the papers do.
-	RankFinal Rank = "final"
+	RankFinal    Rank = "final"
 )
 
-// LengthScore names the score that compares fills of several lengths.
+// LengthScore names the score that compares fills of several lengths. "blank-l2r" masks a piece together with all
+// pieces to its right in the same blank, so that the pieces and words of a fill do not reveal each other.
+// "word-l2r" masks it with those to its right in the same word (Kauf and Ivanova, ACL 2023).
 type LengthScore string
 
 const (
-	// blankLeftToRight masks a piece together with all pieces to its right in the
-	// same blank, so that neither the pieces nor the words of a fill give each other
-	// away.
 	blankLeftToRight LengthScore = "blank-l2r"
-	// wordLeftToRight masks it with those in the same word alone (Kauf and Ivanova,
-	// ACL 2023).
-	wordLeftToRight LengthScore = "word-l2r"
+	wordLeftToRight  LengthScore = "word-l2r"
 )
 
 // Start says where chains start.
@@ -62,23 +58,18 @@ type Start struct {
 	Fill []string // what each blank holds, where Kind is "fill"
 }
 
-// StartKind is where the starts come from.
+// StartKind is the source of the starts: "model" draws from the model's conditionals with every slot masked, "random"
+// draws uniformly, and "fill" is a given fill. "shared" is one draw from the model that all chains share, as in the
+// DISCS benchmark. "mask" masks all slots and then draws one by one in a random order, each from the model with
+// those drawn before it in their places: the nearest start to [MASK] itself, which has no energy.
 type StartKind string
 
 const (
-	// startModel draws from the model's own conditionals with every slot masked.
-	startModel StartKind = "model"
-	// startRandom draws uniformly.
+	startModel  StartKind = "model"
 	startRandom StartKind = "random"
-	// StartShared is one draw from the model that all chains share, as in the DISCS
-	// benchmark.
 	StartShared StartKind = "shared"
-	// StartMask has all slots masked, and then draws one by one in a random order,
-	// each from the model with those drawn before it in their places. [MASK] itself is
-	// no fill that a target has an energy for, so this is the nearest start to it.
-	StartMask StartKind = "mask"
-	// startGiven is a given fill.
-	startGiven StartKind = "fill"
+	StartMask   StartKind = "mask"
+	startGiven  StartKind = "fill"
 )
 
 // String is what UnmarshalText reads: the kind, or "fill:dark,blue".
@@ -103,18 +94,15 @@ func (s *Start) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// FillKind says what a blank may take that has no list of its own.
+// FillKind says what a blank without a list may take. "words" takes words: letters and digits; a blank directly after
+// a word continues that word, every other blank begins a new one. "tokens" takes punctuation too. "any" takes every
+// token, also pieces that continue the word on the left, as the papers and other tools do.
 type FillKind string
 
 const (
-	// fillWords takes words: letters and digits. A blank that is written onto the end of
-	// a word goes on with it, every other begins a word of its own.
-	fillWords FillKind = "words"
-	// fillTokens takes punctuation too.
+	fillWords  FillKind = "words"
 	fillTokens FillKind = "tokens"
-	// FillAny takes every token, also pieces that continue the word on the left, as the papers and other tools
-	// do.
-	FillAny FillKind = "any"
+	FillAny    FillKind = "any"
 )
 
 // Case says which capitals a fill has: "" gives the fills of a model without capitals those that the

@@ -13,20 +13,20 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// Form is a file format.
+// Form is a file format. All except Parquet may be compressed, by gzip (.gz) or zstd (.zst).
 type Form string
 
-// The forms. All but Parquet may be compressed, by gzip (.gz) or zstd (.zst).
 const (
-	formJSONL   Form = "jsonl" // a JSON object a line
-	formCSV     Form = "csv"   // RFC 4180, with a header
-	formTSV     Form = "tsv"   // cells between tabs, never quoted, with a header
+	formJSONL   Form = "jsonl"
+	formCSV     Form = "csv"
+	formTSV     Form = "tsv"
 	formParquet Form = "parquet"
-	formText    Form = "text"  // a text a line
-	formFASTA   Form = "fasta" // a line >NAME, and a sequence on those behind it
+	formText    Form = "text"
+	formFASTA   Form = "fasta"
 )
 
-// Forms lists the forms.
+// Forms lists the forms: "jsonl", a JSON object a line; "csv" (RFC 4180) and "tsv" (tabs between cells, never
+// quoted), with a header; "parquet"; "text", a text a line; and "fasta", a line >NAME and then its sequence.
 func Forms() []Form { return []Form{formJSONL, formCSV, formTSV, formParquet, formText, formFASTA} }
 
 // suffixes are the ends of names that tell a form.

@@ -319,7 +319,7 @@ func Run(ctx context.Context, o *serveOptions) (err error) {
 	defer cancel()
 	if err := server.Shutdown(drain); err != nil {
 		err = errors.Join(err, server.Close())
-		return fmt.Errorf("requests at work were cut off, which did not end in time: %w; a shorter --max-time ends them",
+		return fmt.Errorf("running requests did not end in time and were cut off: %w; a shorter --max-time ends them",
 			err)
 	}
 	if err := <-ended; !errors.Is(err, http.ErrServerClosed) {
