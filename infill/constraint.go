@@ -23,7 +23,7 @@ type rules struct {
 	// patterns are those of the blanks, [blanks]; nil without one.
 	patterns []*pattern
 	exist    func() *lexicon   // words with a pattern may be longer where it has them; nil without one
-	existing []map[int][][]int // the words of exist that a pattern fits, by their number of pieces, [blanks]
+	existing []map[int][][]int // what existingWords returned, [blanks]
 	spoken   map[int]spoken    // by where a blank starts in the text
 	plain    bans              // as words stand by themselves
 	joined   bans              // as they continue a word
@@ -227,12 +227,13 @@ func (r *rules) lengths(t *tokenize.Template) [][2]int {
 	return lengths
 }
 
-// existingWords are the words of a lexicon that the pattern of a blank fits, by their number of pieces.
+// existingWords are the words of a lexicon that the pattern of a blank fits, by their number of pieces: those that have
+// more than words that are put together.
 func (r *rules) existingWords(blank int, b tokenize.Blank) map[int][][]int {
 	if r.existing[blank] == nil {
 		r.existing[blank] = map[int][][]int{}
 		if r.exist != nil && r.fill == fillWords && !b.TouchesLeft && !b.TouchesRight {
-			r.existing[blank] = r.patterns[blank].among(r.exist())
+			r.existing[blank] = r.patterns[blank].among(r.exist(), r.patternPieces())
 		}
 	}
 	return r.existing[blank]

@@ -219,22 +219,22 @@ func (p *pattern) possible(word []int, at int) []int {
 	return slices.Compact(tokens)
 }
 
-// among are the words of a lexicon that match, by their number of pieces.
-func (p *pattern) among(l *lexicon) map[int][][]int {
+// among are the words of a lexicon of more pieces than that which match, by their number.
+func (p *pattern) among(l *lexicon, pieces int) map[int][][]int {
 	matching := map[int][][]int{}
 	var text []byte
-	for n := 2; n <= listedPieces; n++ {
+	for n := pieces + 1; n <= listedPieces; n++ {
 		for _, word := range l.forward[n].words {
 			text = text[:0]
 			for _, piece := range word[:n] {
 				text = append(text, p.vocabulary.reads()[piece]...)
 			}
 			if p.whole.Match(text) {
-				pieces := make([]int, n)
-				for i := range pieces {
-					pieces[i] = int(word[i])
+				ids := make([]int, n)
+				for i := range ids {
+					ids[i] = int(word[i])
 				}
-				matching[n] = append(matching[n], pieces)
+				matching[n] = append(matching[n], ids)
 			}
 		}
 	}

@@ -277,10 +277,10 @@ func (m *model) opened(message openedMsg) tea.Cmd {
 
 // ownBlank is the mask of a model of proteins, "" of others.
 func (m *model) ownBlank() string {
-	if f, ok := m.filler.(interface{ Tokenizer() *tokenize.Tokenizer }); ok {
-		return f.Tokenizer().OwnBlank()
+	if m.filler == nil {
+		return ""
 	}
-	return ""
+	return m.filler.Tokenizer().OwnBlank()
 }
 
 // start begins the run of a side again.
@@ -400,11 +400,16 @@ func (m *model) ask() tea.Cmd {
 		m.given.fill == f.key() && m.given.template == s.made.template {
 		return nil
 	}
-	key, template, ids, filler := f.key(), s.made.template, f.TokenIDs, s.made.filler
+	key, template, ids, filler, before := f.key(), s.made.template, f.TokenIDs, s.made.filler, s.made.options.Context
 	m.asked = key
 	return m.jobs.command(func(ctx context.Context) tea.Msg {
 		var rows [][]float32
 		read, err := filler.Template(template)
+		if err == nil && before != "" {
+			var context []int
+			context, err = filler.Tokenizer().Context(before)
+			read.After(context)
+		}
 		if err == nil {
 			rows, err = filler.LogConditionals(ctx, read, ids)
 		}

@@ -57,6 +57,7 @@ type Filler interface {
 	Template(text string) (*tokenize.Template, error)
 	Fill(ctx context.Context, template string, o infill.Options, observe func(infill.Progress)) (*infill.Result, error)
 	LogConditionals(ctx context.Context, template *tokenize.Template, ids []int) ([][]float32, error)
+	Tokenizer() *tokenize.Tokenizer
 	Close() error
 }
 

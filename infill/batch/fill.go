@@ -111,8 +111,9 @@ func (f *Fill) lines(row Object) ([]Object, error) {
 			}
 		}
 		line = append(append(line, last...), common...)
+		result := line
 		for _, field := range users {
-			if line.Get(field.Key) != nil {
+			if result.Get(field.Key) != nil {
 				return nil, reject("the key %q is one of the result, as the line asks for it: rename it", field.Key)
 			}
 			line = append(line, field)

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"infill/internal/object"
 )
 
 // TestWideTables: a table of eight times as many columns takes about eight times as long, not 64 times.
@@ -65,3 +67,31 @@ type pass struct{ shout }
 func (*pass) lines(row Object) ([]Object, error) { return []Object{row}, nil }
 
 func (*pass) Do(_ context.Context, r Record) ([]Object, error) { return []Object{r.Object}, nil }
+
+// TestWideFills: so do the lines of fills.
+func TestWideFills(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes its time under the race detector")
+	}
+	const narrow, wide = 8000, 64000
+	took := func(columns int) time.Duration {
+		row := Object{{Key: "samples", Value: []byte(`[{"rank": 1, "text": "a"}, {"rank": 2, "text": "b"}]`)}}
+		for i := range columns {
+			row = append(row, object.Field{Key: fmt.Sprintf("c%d", i), Value: []byte("7")})
+		}
+		var each []time.Duration
+		for range 7 {
+			start := time.Now()
+			lines, err := (&Fill{}).lines(row)
+			if err != nil || len(lines) != 2 || len(lines[1]) != columns+2 {
+				t.Fatal(len(lines), err)
+			}
+			each = append(each, time.Since(start))
+		}
+		return slices.Min(each)
+	}
+	few, many := took(narrow), took(wide)
+	if t.Logf("%d columns %v, %d columns %v", narrow, few, wide, many); many > 3*wide/narrow*few {
+		t.Errorf("%.1f times as long for %d times as many columns", float64(many)/float64(few), wide/narrow)
+	}
+}

@@ -17,7 +17,7 @@ type resultPrinter struct{ cli.Printer[*infill.Result] }
 
 // room makes room for the blanks of the first result, and refuses one that has more.
 func (p *resultPrinter) room(r *infill.Result, format string) error {
-	const fixed = 13 // columns beside those of the blanks
+	const fixed = 15 // columns beside those of the blanks
 	have := len(p.Header) - fixed
 	switch {
 	case format != "csv" || len(r.Blanks) <= have:
@@ -30,32 +30,35 @@ func (p *resultPrinter) room(r *infill.Result, format string) error {
 	return nil
 }
 
-// resultForm writes a row of CSV for each fill, with a column for each blank.
+// resultForm writes a row of CSV for each fill, with a column for each blank, in the order of infill run.
 func resultForm(blanks int, verbose bool) cli.Form[*infill.Result] {
-	header := []string{"id", "template", "rank", "text", "probability", "probability_error", "log_likelihood", "score",
-		"count", "method", "token_ids", "seed", "unfinished"}
+	header := []string{"rank", "text"}
 	for blank := range blanks {
 		header = append(header, fmt.Sprintf("blank_%d", blank+1))
 	}
+	header = append(header, "probability", "probability_error", "log_likelihood", "score", "count", "token_ids",
+		"template", "method", "proven", "left_out_at_most", "seed", "unfinished", "id")
 	return cli.Form[*infill.Result]{
 		Header: header,
 		Rows: func(id string, r *infill.Result) (rows [][]string) {
+			proven, unfinished := "", ""
+			if r.Proven != nil {
+				proven = strconv.FormatBool(*r.Proven)
+			}
+			if r.Unfinished {
+				unfinished = "true"
+			}
 			for _, s := range r.Fills {
 				count := ""
 				if s.Count > 0 {
 					count = strconv.Itoa(s.Count)
 				}
-				unfinished := ""
-				if r.Unfinished {
-					unfinished = "true"
-				}
-				row := []string{
-					id, r.Template, strconv.Itoa(s.Rank), s.Text, digitsOrNone(s.Probability),
-					digitsOrNone(s.ProbabilityError), cli.AllDigits(s.LogLikelihood),
-					digitsOrNone(s.Score), count, r.Method, list(s.TokenIDs), seedOrNone(r.Seed), unfinished,
-				}
-				row = append(row, s.Values...)
-				rows = append(rows, append(row, make([]string, len(header)-len(row))...))
+				values := append(slices.Clone(s.Values), make([]string, blanks-len(s.Values))...)
+				rows = append(rows, slices.Concat([]string{strconv.Itoa(s.Rank), s.Text}, values, []string{
+					digitsOrNone(s.Probability), digitsOrNone(s.ProbabilityError), cli.AllDigits(s.LogLikelihood),
+					digitsOrNone(s.Score), count, list(s.TokenIDs), r.Template, r.Method, proven,
+					digitsOrNone(r.LeftOutAtMost), seedOrNone(r.Seed), unfinished, id,
+				}))
 			}
 			return rows
 		},

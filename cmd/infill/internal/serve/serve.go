@@ -163,11 +163,19 @@ func (o *serveOptions) validate(ctx context.Context) error {
 			Hint: "set INFILL_TOKEN or --token-file, or say --no-auth"}
 	}
 	l := o.limits
-	if l.Body < 1 || l.Texts < 1 || l.Blanks < 1 || l.Rows < 1 || l.Top < 1 || l.Samples < 1 || l.Candidates < 1 ||
-		l.Memory < 1 || l.Answer < 1 || l.Time <= 0 || l.Requests < 1 || l.Queue < 0 || l.Wait <= 0 || l.Models < 1 ||
-		l.ModelBytes < 1 {
-		return &cli.UsageError{Err: errors.New("a limit of requests is 0 or less: give 1 or more"),
-			Hint: "see infill serve --help"}
+	for _, bound := range []struct {
+		flag string
+		n    int64
+	}{
+		{"body", l.Body}, {"texts", int64(l.Texts)}, {"blanks", int64(l.Blanks)}, {"rows", int64(l.Rows)},
+		{"top", int64(l.Top)}, {"samples", int64(l.Samples)}, {"candidates", int64(l.Candidates)},
+		{"memory", l.Memory}, {"answer", l.Answer}, {"time", int64(l.Time)}, {"requests", int64(l.Requests)},
+		{"queue", int64(l.Queue) + 1}, {"wait", int64(l.Wait)}, {"models", int64(l.Models)},
+		{"model-bytes", l.ModelBytes},
+	} {
+		if bound.n < 1 {
+			return cli.Usagef("--max-%s: the bound is too small for any request: give more", bound.flag)
+		}
 	}
 	return nil
 }
@@ -311,7 +319,8 @@ func Run(ctx context.Context, o *serveOptions) (err error) {
 	defer cancel()
 	if err := server.Shutdown(drain); err != nil {
 		err = errors.Join(err, server.Close())
-		return fmt.Errorf("the requests at work did not end in time: %w", err)
+		return fmt.Errorf("requests at work were cut off, which did not end in time: %w; a shorter --max-time ends them",
+			err)
 	}
 	if err := <-ended; !errors.Is(err, http.ErrServerClosed) {
 		return err

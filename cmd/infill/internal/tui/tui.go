@@ -94,7 +94,7 @@ evaluation.`,
 	flags := cmd.Flags()
 	flags.SortFlags = false
 	cli.AddOptions(cmd, &o.Options, "slot", "pos", "ban", "fill", "characters", "pieces", "mode", "sampler", "samples",
-		"steps", "step-size", "candidates", "temperature", "seed")
+		"steps", "step-size", "candidates", "temperature", "context", "seed")
 	cli.AddBlank(cmd, &o.blank)
 	cli.AddChoice(cmd, &o.format, "format", "", []string{"text", "jsonl"}, "form of the fill that is picked")
 	cli.AddChoice(cmd, &o.theme, "theme", "", themes(), "background that the colours are for")
