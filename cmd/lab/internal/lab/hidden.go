@@ -17,10 +17,6 @@ type fhmmOptions struct {
 	seed               uint64
 }
 
-func defaultFHMM() fhmmOptions {
-	return fhmmOptions{times: 100, factors: 10, noise: 0.5, first: 0.1, keep: 0.95, seed: 1}
-}
-
 func (o *fhmmOptions) register(f *flag.FlagSet) {
 	WholeVar(f, &o.times, "times", 1, 1<<16, "times at which a number is observed")
 	WholeVar(f, &o.factors, "factors", 1, 16, "hidden chains")
@@ -64,10 +60,6 @@ type mixtureOptions struct {
 	scale             float64
 	reference         int
 	seed              uint64
-}
-
-func defaultMixture() mixtureOptions {
-	return mixtureOptions{slots: 50, components: 10, scale: 1, reference: 500, seed: 1}
 }
 
 func (o *mixtureOptions) register(f *flag.FlagSet) {

@@ -24,7 +24,6 @@ type setup interface {
 // Kinds lists the kinds of targets, with their default parameters.
 func Kinds() []*Kind {
 	ising, potts, table, rbm := defaultIsing(), defaultPotts(), defaultTable(), defaultRBM()
-	hidden, mixture, contacts := defaultFHMM(), defaultMixture(), sampledContacts{defaultContacts()}
 	return []*Kind{
 		{"ising", "an Ising model", "An Ising model on a torus, U = a Σ_i Σ_k s_i s_k + b Σ_i s_i with s = ±1, where " +
 			"the\ndouble sum counts every edge twice, as in the papers.", &ising},
@@ -35,11 +34,13 @@ func Kinds() []*Kind {
 			"by\nthe maximum mean discrepancy (MMD).", &rbm},
 		{"fhmm", "a factorial hidden Markov model", "The states of a factorial hidden Markov model given what was " +
 			"observed: y_t is a weighted\nsum of binary chains that rarely change, with noise. Exact means come from " +
-			"the forward and\nbackward recursions.", &hidden},
+			"the forward and\nbackward recursions.",
+			&fhmmOptions{times: 100, factors: 10, noise: 0.5, first: 0.1, keep: 0.95, seed: 1}},
 		{"mixture", "a Bernoulli mixture", "A mixture of laws under which binary slots are independent. Means are " +
-			"exact, and the\nchains' states are compared with exact draws (MMD).", &mixture},
+			"exact, and the\nchains' states are compared with exact draws (MMD).",
+			&mixtureOptions{slots: 50, components: 10, scale: 1, reference: 500, seed: 1}},
 		{"contacts", "the Potts model of a protein", "The Potts model of a protein family, U = Σ_i h_i[x_i] + " +
-			"Σ_{i<j} J_ij[x_i, x_j], made up or\nfrom a file.", &contacts},
+			"Σ_{i<j} J_ij[x_i, x_j], made up or\nfrom a file.", &sampledContacts{defaultContacts()}},
 		{"table", "a random table", "A table of random energies, one for each state. Errors of the gradient and of " +
 			"the\nconditionals make it as unkind as a language model: proposals then see estimates\nonly, and the " +
 			"conditionals belong to no joint distribution.", &table},

@@ -175,8 +175,9 @@ type rbmOptions struct {
 }
 
 func defaultRBM() rbmOptions {
-	return rbmOptions{data: rbmData()[0], side: 5, visible: 100, hidden: 12, scale: 0.05, training: defaultTraining(),
-		seed: 1, reference: references()[0], referenceSamples: 500, referenceSteps: 1000}
+	return rbmOptions{data: rbmData()[0], side: 5, visible: 100, hidden: 12, scale: 0.05,
+		training: trainingOptions{divergenceSteps: 10, updates: 1000, batch: 100, learningRate: 0.02},
+		seed:     1, reference: references()[0], referenceSamples: 500, referenceSteps: 1000}
 }
 
 func (o *rbmOptions) register(f *flag.FlagSet) {

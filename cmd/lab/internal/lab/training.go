@@ -24,10 +24,6 @@ type trainingOptions struct {
 	learningRate                    float64
 }
 
-func defaultTraining() trainingOptions {
-	return trainingOptions{divergenceSteps: 10, updates: 1000, batch: 100, learningRate: 0.02}
-}
-
 func (o *trainingOptions) register(f *flag.FlagSet) {
 	WholeVar(f, &o.divergenceSteps, "divergence-steps", 1, 1<<20, "block Gibbs steps of contrastive divergence")
 	WholeVar(f, &o.updates, "updates", 1, 1<<20, "updates of the training")
@@ -99,7 +95,14 @@ func (a *adam) ascend(parameters, gradient []float64, rate float64, update int) 
 func train(ctx context.Context, data [][]int, visible, hidden int, o trainingOptions,
 	seed uint64) (*machine, *training, error) {
 	r := samplers.Streams(seed, "training", 1)[0]
-	m := &machine{targets.Normals(r, hidden*visible, 0.01), make([]float64, hidden), make([]float64, visible)}
+	parameters := append(targets.Normals(r, hidden*visible, 0.01), make([]float64, hidden+visible)...)
+	gradient, optimiser := make([]float64, len(parameters)), newAdam(len(parameters))
+	// parts are the weights, and the biases of the hidden and of the visible units.
+	parts := func(all []float64) *machine {
+		n := hidden * visible
+		return &machine{all[:n], all[n : n+hidden], all[n+hidden:]}
+	}
+	m, d := parts(parameters), parts(gradient)
 	// The visible biases start at the data's own log-odds (Hinton, A Practical
 	// Guide to Training Restricted Boltzmann Machines, 2010, section 8).
 	for j, law := range pixelMeans(data, visible) {
@@ -109,8 +112,6 @@ func train(ctx context.Context, data [][]int, visible, hidden int, o trainingOpt
 	if err != nil {
 		return nil, nil, err
 	}
-	weights, a, b := newAdam(len(m.weights)), newAdam(hidden), newAdam(visible)
-	dw, da, db := make([]float64, len(m.weights)), make([]float64, hidden), make([]float64, visible)
 	v, h := make([]int, visible), make([]float64, hidden)
 	on, logits := make([]bool, hidden), make([]float64, visible)
 	activate := func() { // writes p(h_i = 1 | v)
@@ -124,9 +125,7 @@ func train(ctx context.Context, data [][]int, visible, hidden int, o trainingOpt
 		if err := ctx.Err(); err != nil {
 			return nil, nil, err
 		}
-		clear(dw)
-		clear(da)
-		clear(db)
+		clear(gradient)
 		for range o.batch {
 			if len(order) == 0 {
 				order = r.Perm(len(data))
@@ -134,7 +133,7 @@ func train(ctx context.Context, data [][]int, visible, hidden int, o trainingOpt
 			copy(v, data[order[0]])
 			order = order[1:]
 			activate()
-			accumulate(dw, da, db, v, h, 1/float64(o.batch))
+			d.accumulate(v, h, 1/float64(o.batch))
 			for range o.divergenceSteps {
 				for i, p := range h {
 					on[i] = r.Float64() < p
@@ -148,25 +147,24 @@ func train(ctx context.Context, data [][]int, visible, hidden int, o trainingOpt
 				}
 				activate()
 			}
-			accumulate(dw, da, db, v, h, -1/float64(o.batch))
+			d.accumulate(v, h, -1/float64(o.batch))
 		}
-		weights.ascend(m.weights, dw, o.learningRate, update)
-		a.ascend(m.hidden, da, o.learningRate, update)
-		b.ascend(m.visible, db, o.learningRate, update)
+		optimiser.ascend(parameters, gradient, o.learningRate, update)
 	}
 	return m, &training{Patterns: len(data)}, nil
 }
 
-func accumulate(dw, da, db []float64, v []int, h []float64, scale float64) {
+// accumulate adds scale times v hᵀ, h and v.
+func (m *machine) accumulate(v []int, h []float64, scale float64) {
 	for i, p := range h {
-		da[i] += scale * p
-		row := dw[i*len(v) : (i+1)*len(v)]
+		m.hidden[i] += scale * p
+		row := m.weights[i*len(v) : (i+1)*len(v)]
 		for j, x := range v {
 			row[j] += scale * p * float64(x)
 		}
 	}
 	for j, x := range v {
-		db[j] += scale * float64(x)
+		m.visible[j] += scale * float64(x)
 	}
 }
 
