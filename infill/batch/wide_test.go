@@ -25,7 +25,8 @@ func wideTable(t testing.TB, name string, columns int) string {
 	}
 	if name != "in.csv" {
 		made := filepath.Join(t.TempDir(), name)
-		if _, err := Run(t.Context(), Job{Input: File{Path: path}, Output: File{Path: made}, Work: &pass{}}); err != nil {
+		job := Job{Input: File{Path: path}, Output: File{Path: made}, Work: &pass{}}
+		if _, err := Run(t.Context(), job); err != nil {
 			t.Fatal(err)
 		}
 		path = made
