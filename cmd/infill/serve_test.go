@@ -197,8 +197,8 @@ func TestServeRefuses(t *testing.T) {
 		"serve --listen 8080":                          "is not HOST:PORT",
 		"serve --tls-cert x":                           "go together",
 		"serve --token-file /nowhere":                  "--token-file",
-		"serve --max-requests 0":                       "0 or less",
-		"serve --max-time 0s":                          "0 or less",
+		"serve --max-requests 0":                       "--max-requests: the bound is too small",
+		"serve --max-time 0s":                          "--max-time: the bound is too small",
 		"serve --tls-cert /nowhere --tls-key /nowhere": "--tls-cert",
 	} {
 		if code, out, err := call(t, strings.NewReader(""), strings.Fields(line)...); code != cli.ExitUsage ||

@@ -319,8 +319,8 @@ func Run(ctx context.Context, o *serveOptions) (err error) {
 	defer cancel()
 	if err := server.Shutdown(drain); err != nil {
 		err = errors.Join(err, server.Close())
-		return fmt.Errorf("requests at work were cut off, which did not end in time: %w; a shorter --max-time ends them",
-			err)
+		return fmt.Errorf("requests at work were cut off, as they did not end in time: %w; "+
+			"a shorter --max-time ends them", err)
 	}
 	if err := <-ended; !errors.Is(err, http.ErrServerClosed) {
 		return err
