@@ -25,7 +25,7 @@ import (
 // except for its Seconds.
 func (p *Plan) Fill(ctx context.Context, observe func(Progress)) (*Result, error) {
 	start := time.Now()
-	ctx = lm.OneCaller(ctx)
+	ctx = lm.OneCaller(ctx, false)
 	if p.windows != nil {
 		result, err := p.fillWindows(ctx, start, observe)
 		return result, cancelled(ctx, err)

@@ -72,13 +72,17 @@ type caller struct{ tokens atomic.Int64 }
 
 type callerKey struct{}
 
-// OneCaller returns a context whose rows all count for one caller, so that a caller with many rows does not keep
-// others waiting. Without it, each call of a model counts as a caller.
-func OneCaller(ctx context.Context) context.Context {
+// OneCaller returns a context whose rows all count as those of one caller, so that a caller who asks for many does not
+// keep others waiting; much reports that this one will, from the first. Without it each call of a model is one.
+func OneCaller(ctx context.Context, much bool) context.Context {
 	if ctx.Value(callerKey{}) != nil {
 		return ctx
 	}
-	return context.WithValue(ctx, callerKey{}, &caller{})
+	c := &caller{}
+	if much {
+		c.tokens.Store(long)
+	}
+	return context.WithValue(ctx, callerKey{}, c)
 }
 
 // light reports whether a request is little with what its caller has had, as those are that fill a blank or two.

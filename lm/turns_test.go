@@ -91,6 +91,19 @@ func TestTurns(t *testing.T) {
 	}
 }
 
+// A caller who will ask for much has no turn of those who ask for little, however little it asks for at first.
+func TestMuchFromTheFirst(t *testing.T) {
+	for _, much := range []bool{true, false} {
+		b := &batch{}
+		b.reset(8, 1, 0, true)
+		b.ids, b.queries = make([]int64, 8), make([]int64, 1)
+		r := &request{caller: OneCaller(t.Context(), much).Value(callerKey{}).(*caller), batch: b, cost: 8}
+		if r.light() == much {
+			t.Errorf("much %t, light %t", much, r.light())
+		}
+	}
+}
+
 // Gradients do not depend on what else the model is asked for, nor on the calls that their chains are shared out to.
 func TestGradientNeighbours(t *testing.T) {
 	m := engineModel(t, builtIn(t), Options{Device: "cpu"})
@@ -132,7 +145,8 @@ func TestGradientNeighbours(t *testing.T) {
 		var wait sync.WaitGroup
 		for i := range alone {
 			wait.Go(func() {
-				if together := evaluate(OneCaller(t.Context()), uint64(i)); !slices.Equal(together, alone[i]) {
+				ctx := OneCaller(t.Context(), i%2 == 0)
+				if together := evaluate(ctx, uint64(i)); !slices.Equal(together, alone[i]) {
 					t.Errorf("calls of %d tokens: gradients of text %d depend on their neighbours", room, i)
 				}
 			})

@@ -89,7 +89,7 @@ func (s *Server) augment(ctx context.Context, in *augmentInput) (*augmentOutput,
 	}
 	rows := make([][]batch.Object, len(records))
 	err = s.work(ctx, together(held, len(records)), func(ctx context.Context) error {
-		return each(ctx, len(records), func(ctx context.Context, i int) (err error) {
+		return s.each(ctx, textsAtOnce, len(records), func(ctx context.Context, i int) (err error) {
 			rows[i], err = work.Do(ctx, records[i])
 			var wrong *batch.RejectError
 			if errors.As(err, &wrong) {

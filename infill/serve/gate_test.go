@@ -4,9 +4,13 @@ import (
 	"context"
 	"errors"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"golang.org/x/sync/semaphore"
 
 	"infill/infill"
 	"infill/internal/object"
@@ -84,4 +88,70 @@ func TestOneBlankPasses(t *testing.T) {
 			t.Errorf("%q may hold %.0f bytes, the share of a place is %d", template, bytes, s.gate.share)
 		}
 	}
+}
+
+// Texts of requests that have several share their places, and a request of one passes them.
+func TestTextsShareTheirPlaces(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &Server{texts: semaphore.NewWeighted(textsAtOnce)}
+		var atWork, most atomic.Int64
+		var requests sync.WaitGroup
+		for range 10 {
+			requests.Go(func() {
+				err := s.each(t.Context(), textsAtOnce, 50, func(context.Context, int) error {
+					if n := atWork.Add(1); n > most.Load() {
+						most.Store(n)
+					}
+					time.Sleep(time.Second)
+					atWork.Add(-1)
+					return nil
+				})
+				if err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		time.Sleep(1500 * time.Millisecond)
+		began := time.Now()
+		if err := s.each(t.Context(), textsAtOnce, 1, func(context.Context, int) error { return nil }); err != nil ||
+			time.Since(began) > 0 {
+			t.Errorf("one text: %v after %v", err, time.Since(began))
+		}
+		requests.Wait()
+		if most.Load() != textsAtOnce {
+			t.Errorf("%d texts at work at once", most.Load())
+		}
+	})
+}
+
+// Long texts are read one request after the other, for a bounded time, and short ones pass them.
+func TestLongTextsAreReadInTurns(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		limits := DefaultLimits()
+		s := &Server{Options: Options{Limits: limits}, gate: newGate(limits), reading: semaphore.NewWeighted(1)}
+		var wait sync.WaitGroup
+		read := func(size int, takes time.Duration) (after time.Duration, err error) {
+			began := time.Now()
+			err = s.read(t.Context(), size, func() error { time.Sleep(takes); return nil })
+			return time.Since(began), err
+		}
+		wait.Go(func() {
+			if _, err := read(longTexts, 15*time.Second); err != nil {
+				t.Error(err)
+			}
+		})
+		synctest.Wait()
+		if after, err := read(longTexts-1, 0); err != nil || after > 0 {
+			t.Errorf("a short text: %v after %v", err, after)
+		}
+		var refused *Problem
+		if after, err := read(longTexts, 0); !errors.As(err, &refused) || refused.status != 429 ||
+			after != limits.Wait {
+			t.Errorf("a long text that waits too long: %v after %v", err, after)
+		}
+		if after, err := read(longTexts, 0); err != nil || after == 0 {
+			t.Errorf("a long text that waits: %v after %v", err, after)
+		}
+		wait.Wait()
+	})
 }

@@ -102,24 +102,27 @@ func (s *Server) fillMask(ctx context.Context, model string, q *maskRequest) (*m
 		return nil, unfit("top_k: %d, this server gives %d of a blank: ask for fewer", top, s.Limits.Top)
 	}
 	answers, templates, size, slots := make([]any, len(texts)), make([]*tokenize.Template, len(texts)), 0.0, 0
-	for i, text := range texts {
-		t, err := f.Template(blanksOf(f, text))
-		if err != nil {
-			return nil, problem(ctx, err)
+	err = s.read(ctx, sizeOf(texts), func() error {
+		for i, text := range texts {
+			t, err := f.Template(blanksOf(f, text))
+			if err != nil {
+				return err
+			}
+			if len(t.Slots) > s.Limits.Blanks {
+				return unfit("%d slots in one text, "+
+					"this server takes %d: split the text", len(t.Slots), s.Limits.Blanks)
+			}
+			templates[i], slots = t, max(slots, len(t.Slots))
+			size += float64(len(t.Slots)) * float64(top) * (float64(len(text)) + 100)
 		}
-		if len(t.Slots) > s.Limits.Blanks {
-			return nil, unfit("%d slots in one text, "+
-				"this server takes %d: split the text", len(t.Slots), s.Limits.Blanks)
-		}
-		templates[i], slots = t, max(slots, len(t.Slots))
-		size += float64(len(t.Slots)) * float64(top) * (float64(len(text)) + 100)
-	}
-	if err := s.checkAnswer(size); err != nil {
+		return s.checkAnswer(size)
+	})
+	if err != nil {
 		return nil, err
 	}
 	logits := 4 * float64(slots) * float64(f.Tokenizer().VocabularySize())
 	err = s.work(ctx, together(logits, len(texts))+size, func(ctx context.Context) error {
-		return each(ctx, len(texts), func(ctx context.Context, i int) (err error) {
+		return s.each(ctx, textsAtOnce, len(texts), func(ctx context.Context, i int) (err error) {
 			answers[i], err = s.candidates(ctx, f, templates[i], targets, top)
 			return err
 		})

@@ -170,21 +170,24 @@ func (s *Server) infer(ctx context.Context, model string, q *inferRequest) (*inf
 		return nil, s.logFailure(problem(ctx, err))
 	}
 	size, bytes, plans := 0.0, 0.0, make([]*infill.Plan, len(texts))
-	for i, text := range texts {
-		size += 2 * float64(o.Top) * sizeOfFill(text) // as a text, and in the result
-		held := 0.0
-		if plans[i], held, err = s.check(f, infill.Request{Template: blanksOf(f, text), Options: o}); err != nil {
-			return nil, problem(ctx, fmt.Errorf("text %d: %w", i+1, err))
+	err = s.read(ctx, sizeOf(texts), func() error {
+		for i, text := range texts {
+			size += 2 * float64(o.Top) * sizeOfFill(text) // as a text, and in the result
+			plan, held, err := s.check(f, infill.Request{Template: blanksOf(f, text), Options: o})
+			if err != nil {
+				return fmt.Errorf("text %d: %w", i+1, err)
+			}
+			plans[i], bytes = plan, max(bytes, held)
 		}
-		bytes = max(bytes, held)
-	}
-	if err := s.checkAnswer(size); err != nil {
+		return s.checkAnswer(size)
+	})
+	if err != nil {
 		return nil, err
 	}
 	n := len(texts)
 	filled, probabilities, results := make([]string, n*o.Top), make([]float64, n*o.Top), make([]string, n)
 	err = s.work(ctx, together(bytes, n), func(ctx context.Context) error {
-		return each(ctx, n, func(ctx context.Context, i int) error {
+		return s.each(ctx, textsAtOnce, n, func(ctx context.Context, i int) error {
 			r, err := plans[i].Fill(ctx, nil)
 			if err != nil {
 				return err

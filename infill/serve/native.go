@@ -44,9 +44,11 @@ func (s several[T]) Schema(r huma.Registry) *huma.Schema {
 type fillRequest struct {
 	model  string
 	fields object.Object
+	size   int // bytes
 }
 
 func (q *fillRequest) UnmarshalJSON(text []byte) (err error) {
+	q.size = len(text)
 	if q.fields, err = object.Parse(text); errors.Is(err, object.ErrNone) {
 		return errors.New(`a request is an object, {"template": "..."}, or a list of them`)
 	} else if err != nil {
@@ -253,9 +255,18 @@ func (s *Server) check(f *infill.Filler, r infill.Request) (*infill.Plan, float6
 func together(bytes float64, texts int) float64 { return bytes * float64(min(texts, textsAtOnce)) }
 
 func (s *Server) fill(ctx context.Context, in *fillInput) (*huma.StreamResponse, error) {
-	plans, bytes, err := s.plans(in.Body.items)
+	size := 0
+	for _, q := range in.Body.items {
+		size += q.size
+	}
+	var plans []*infill.Plan
+	var bytes float64
+	err := s.read(ctx, size, func() (err error) {
+		plans, bytes, err = s.plans(in.Body.items)
+		return err
+	})
 	if err != nil {
-		return nil, problem(ctx, err)
+		return nil, err
 	}
 	if strings.Contains(in.Accept, "text/event-stream") {
 		if len(plans) > 1 || in.Body.list {
@@ -265,7 +276,7 @@ func (s *Server) fill(ctx context.Context, in *fillInput) (*huma.StreamResponse,
 	}
 	results := make([]object.Identified, len(plans))
 	err = s.work(ctx, bytes, func(ctx context.Context) error {
-		return each(ctx, len(plans), func(ctx context.Context, i int) (err error) {
+		return s.each(ctx, textsAtOnce, len(plans), func(ctx context.Context, i int) (err error) {
 			results[i].ID = plans[i].ID
 			results[i].Value, err = plans[i].Fill(ctx, nil)
 			return err
@@ -298,9 +309,19 @@ func (s *Server) logFailure(err error) error {
 // model's calls.
 const textsAtOnce = 16
 
-// each works at n texts.
-func each(ctx context.Context, n int, do func(ctx context.Context, i int) error) error {
-	return parallel.All(ctx, textsAtOnce, n, do)
+// each works at the n texts of a request, some at once. Those of all requests that have several share as many places:
+// so a request of one text does not wait for the processors behind hundreds.
+func (s *Server) each(ctx context.Context, width, n int, do func(ctx context.Context, i int) error) error {
+	if n == 1 {
+		return do(ctx, 0)
+	}
+	return parallel.All(ctx, width, n, func(ctx context.Context, i int) error {
+		if err := s.texts.Acquire(ctx, 1); err != nil {
+			return err
+		}
+		defer s.texts.Release(1)
+		return do(ctx, i)
+	})
 }
 
 // progress is what an event tells before the result, with what is known so far where
@@ -397,21 +418,36 @@ func (s *Server) score(ctx context.Context, in *scoreInput) (*scoreOutput, error
 	if err != nil {
 		return nil, err
 	}
-	for i, text := range texts {
-		encoding, err := f.Plain(text)
-		if err == nil {
-			if rows := len(encoding.IDs) - 2; rows > s.Limits.Rows { // without [CLS] and [SEP]
-				err = unfit("%d tokens, each of "+
-					"which needs a model row, this server takes %d a text: split the text", rows, s.Limits.Rows)
+	longest := 0
+	for _, text := range texts {
+		longest = max(longest, len(text))
+	}
+	err = s.read(ctx, sizeOf(texts), func() error {
+		for i, text := range texts {
+			encoding, err := f.Plain(text)
+			if err == nil {
+				if rows := len(encoding.IDs) - 2; rows > s.Limits.Rows { // without [CLS] and [SEP]
+					err = unfit("%d tokens, each of "+
+						"which needs a model row, this server takes %d a text: split the text", rows, s.Limits.Rows)
+				}
+			}
+			if err != nil {
+				return fmt.Errorf("text %d: %w", i+1, err)
 			}
 		}
-		if err != nil {
-			return nil, problem(ctx, fmt.Errorf("text %d: %w", i+1, err))
-		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
 	}
+	// A long text fills the model's calls by itself. It is read in windows, whose rows are all there at once.
+	const ofByte, ofWindow = 128, 8 << 20
+	width := max(1, min(textsAtOnce, len(texts), longTexts/max(1, longest)))
+	held := ofByte*float64(sizeOf(texts)) +
+		float64(width)*min(ofWindow, ofByte*float64(longest)+float64(longest)*float64(longest))
 	out := &scoreOutput{Body: make([]*infill.Score, len(texts))}
-	err = s.work(ctx, 0, func(ctx context.Context) error {
-		return each(ctx, len(texts), func(ctx context.Context, i int) (err error) {
+	err = s.work(ctx, held, func(ctx context.Context) error {
+		return s.each(ctx, width, len(texts), func(ctx context.Context, i int) (err error) {
 			out.Body[i], err = f.Score(ctx, texts[i], infill.ScoreMethod(in.Body.Method))
 			return err
 		})

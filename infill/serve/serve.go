@@ -24,8 +24,10 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/danielgtaylor/huma/v2/adapters/humago"
+	"golang.org/x/sync/semaphore"
 
 	"infill/infill"
+	"infill/lm"
 	"infill/models"
 	"infill/tokenize"
 )
@@ -104,7 +106,9 @@ type Options struct {
 type Server struct {
 	Options
 	gate    *gate
-	pulls   *pulls // nil: nothing is fetched
+	reading *semaphore.Weighted // of long texts
+	texts   *semaphore.Weighted // at work, of requests that have several
+	pulls   *pulls              // nil: nothing is fetched
 	tokens  atomic.Pointer[[]int]
 	numbers *numbers
 	handler http.Handler
@@ -124,7 +128,8 @@ func New(o Options) (*Server, error) {
 	if !(o.Fill.Budget.Seconds > 0) { // else who says nothing of a budget would be refused
 		o.Fill.Budget.Rows = min(o.Fill.Budget.Rows, o.Limits.Rows)
 	}
-	s := &Server{Options: o, gate: newGate(o.Limits)}
+	s := &Server{Options: o, gate: newGate(o.Limits), reading: semaphore.NewWeighted(1),
+		texts: semaphore.NewWeighted(textsAtOnce)}
 	if o.Pull != nil {
 		s.pulls = newPulls(o)
 	}
@@ -332,11 +337,39 @@ func (s *Server) work(ctx context.Context, bytes float64, do func(ctx context.Co
 	}
 	defer leave()
 	// Whatever ends it, nobody reads what was found by then.
-	own, done := infill.Unwanted(ctx)
+	own, done := infill.Unwanted(lm.OneCaller(ctx, bytes > float64(s.gate.share))) // however many texts it has
 	defer done()
 	own, cancel := context.WithTimeoutCause(own, s.Limits.Time, errOutOfTime)
 	defer cancel()
 	return problem(own, do(own))
+}
+
+// sizeOf is how many bytes texts have together.
+func sizeOf(texts []string) (bytes int) {
+	for _, text := range texts {
+		bytes += len(text)
+	}
+	return bytes
+}
+
+// longTexts is from how many bytes on the texts of requests are read one request after the other.
+const longTexts = 32 << 10
+
+// read reads the texts of a request, which have so many bytes together, before the gate knows what they need. Long
+// ones take turns, so that they hold neither much memory nor the processors; short ones pass them.
+func (s *Server) read(ctx context.Context, size int, do func() error) error {
+	if size >= longTexts {
+		waiting, cancel := context.WithTimeout(ctx, s.Limits.Wait)
+		defer cancel()
+		if s.reading.Acquire(waiting, 1) != nil {
+			if ctx.Err() != nil {
+				return problem(ctx, ctx.Err())
+			}
+			return s.gate.refuse("other long texts are being read")
+		}
+		defer s.reading.Release(1)
+	}
+	return problem(ctx, do())
 }
 
 var errOutOfTime = fmt.Errorf("out of time: %w", infill.ErrUnwanted)

@@ -866,6 +866,8 @@ func TestMemoryOfEveryPath(t *testing.T) {
 			`{"template": "he [MASK] had [MASK] me [MASK]", "budget": 20000, "top": 1000}`},
 		"/v1/augment": {`{"records": [{"text": "he had told me"}]}`,
 			`{"records": [{"text": "` + strings.Repeat("he had told me ", 60) + `"}], "variants": 8}`},
+		"/v1/score": {`{"texts": ["he had told me"]}`,
+			`{"texts": ["` + strings.Repeat("he had told me ", 400) + `"]}`},
 		"/": {`{"inputs": "he had [MASK] me"}`, `{"inputs": "` + blanks + `."}`},
 		"/v2/models/small/infer": {
 			`{"inputs": [{"name": "text", "datatype": "BYTES", "shape": [1], "data": ["he had [MASK] me"]}], "parameters": {"top": 1}}`,
