@@ -127,7 +127,7 @@ func (p *proof) prepare(ctx context.Context, model LanguageModel, plans []*layou
 	for _, plan := range plans {
 		free[fmt.Sprint(plan.lengths)] = true
 	}
-	for _, plan := range plans {
+	for number, plan := range plans {
 		text, err := p.filler.newLaw(ctx, model, plan, p.options.Temperature, &p.rows)
 		if err != nil {
 			return err
@@ -135,7 +135,9 @@ func (p *proof) prepare(ctx context.Context, model LanguageModel, plans []*layou
 		r := &problem{filler: p.filler, model: model, options: p.options, layout: *plan, logp: text.root}
 		r.foreign()
 		for n := range r.variables {
-			r.hint(&r.variables[n], text.root)
+			if number == 0 { // other lengths say the same again
+				r.hint(&r.variables[n], text.root)
+			}
 		}
 		law, err := text.law(p.options.Order, 0)
 		if err != nil {

@@ -301,7 +301,9 @@ func (s *Search) score(l *leaf) {
 	at, _ := slices.BinarySearchFunc(s.scored, l, func(a, b *leaf) int {
 		return cmp.Or(cmp.Compare(b.lower, a.lower), a.law-b.law, slices.Compare(a.state, b.state))
 	})
-	s.scored = slices.Insert(s.scored, at, l)
+	if s.scored = slices.Insert(s.scored, at, l); len(s.scored) >= s.k {
+		s.threshold = max(s.threshold, s.scored[s.k-1].lower)
+	}
 }
 
 // rate bounds a leaf's probability by what is known of it in each order.

@@ -108,7 +108,7 @@ func TestDoors(t *testing.T) {
 	for _, template := range []string{
 		"Paris is the [MASK] of France.", "The [MASK] photographed it.", "Berlin and [MASK] York.",
 		"[MASK] sat on the [MASK].",
-		"the [MASK:1-2] house", "a [MASK~st.*d] man",
+		"the [MASK:1-2] house", "a [MASK~st.*d] man", "a [MASK~serendip.*] thing",
 	} {
 		r, err := filler.Fill(t.Context(), template, infill.DefaultOptions(), nil)
 		if err != nil {

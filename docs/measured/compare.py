@@ -57,7 +57,7 @@ def main():
             for name in names:
                 start, used = time.perf_counter(), spent()
                 if name == "infill":
-                    subprocess.run([program, "run", source, "-o", out, "-m", bundle, "--overwrite", "-q", "--device", "cpu"], check=True)
+                    subprocess.run([program, "run", source, "-o", out, "--pieces", "1", "-m", bundle, "--overwrite", "-q", "--device", "cpu"], check=True)
                 else:
                     with torch.inference_mode():
                         answers = pipe(few, batch_size=name)

@@ -62,7 +62,8 @@ var (
 		"effective_draws", "final_count"}
 	// leftOut are keys that a table leaves out: they tell of the row as a whole and would stand in each of its lines,
 	// or say in another way what columns say.
-	leftOut = []string{"format", "model", "signature", "samples", "marginals", "stats", "fills", "spans"}
+	leftOut = []string{"format", "model", "signature", "samples", "marginals", "stats", "fills", "spans",
+		"pieces"}
 )
 
 // blankColumn are the names of columns for the fills of blanks.
@@ -94,8 +95,8 @@ func (f *Fill) lines(row Object) ([]Object, error) {
 	for i, fill := range fills {
 		var line, last Object
 		for _, field := range fill {
-			switch field.Key {
-			case "fills":
+			switch {
+			case field.Key == "fills":
 				var words []json.RawMessage
 				if err := json.Unmarshal(field.Value, &words); err != nil {
 					return nil, err
@@ -103,10 +104,9 @@ func (f *Fill) lines(row Object) ([]Object, error) {
 				for blank, word := range words {
 					line = append(line, object.Field{Key: fmt.Sprintf("blank_%d", blank+1), Value: word})
 				}
-			case "spans":
-			case "token_ids":
+			case field.Key == "token_ids":
 				last = Object{field}
-			default:
+			case !slices.Contains(leftOut, field.Key):
 				line = append(line, field)
 			}
 		}

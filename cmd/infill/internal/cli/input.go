@@ -81,6 +81,13 @@ func (o *InputOptions) Register(cmd *cobra.Command) {
 	o.flag = func(key string) string { return nearFlag(cmd, strings.ReplaceAll(key, "_", "-")) }
 }
 
+// Take takes the arguments for texts. A lone dash stands for standard input.
+func (o *InputOptions) Take(args []string) {
+	if o.Texts = args; slices.Equal(args, []string{"-"}) {
+		o.Texts = nil
+	}
+}
+
 // Validate refuses to wait for texts that are typed on a terminal.
 func (o *InputOptions) Validate(hint string) error {
 	if len(o.Texts) == 0 && o.Streams.InTerminal {

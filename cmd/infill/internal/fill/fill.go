@@ -50,8 +50,8 @@ which is the model's own. A line below tells that they are proven: nothing that
 the blanks may take is more probable. --samples makes independent draws instead,
 and --sampler moves Markov chains, as the papers do.
 
-Without a TEMPLATE, templates are read from standard input, one a line, or one
-JSON object a line with --input jsonl, whose keys may be options, too:
+Without a TEMPLATE, or with -, templates are read from standard input, one a line,
+or one JSON object a line with --input jsonl, whose keys may be options, too:
 {"id": 1, "template": "he had [MASK] me", "top": 3}.`,
 		Example: `  # the best five fills
   $ infill "he had [MASK] me"
@@ -66,7 +66,8 @@ JSON object a line with --input jsonl, whose keys may be options, too:
   $ infill --format jsonl < templates.txt`,
 		Args: cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			o.Texts, o.root, o.seedGiven = args, cmd.Root(), cmd.Flags().Changed("seed")
+			o.Take(args)
+			o.root, o.seedGiven = cmd.Root(), cmd.Flags().Changed("seed")
 			if err := o.validate(); err != nil {
 				return err
 			}

@@ -36,6 +36,7 @@ func TestFillFlags(t *testing.T) {
 		{line: `"a [MASK]"`},
 		{line: `"a [MASK]" "b [MASK]"`, change: func(o *fillOptions) { o.Texts = []string{"a [MASK]", "b [MASK]"} }},
 		{line: ``, change: func(o *fillOptions) { o.Texts = nil }},
+		{line: `-`, change: func(o *fillOptions) { o.Texts = nil }},
 		{line: `-- "a [MASK]"`},
 		{line: `-m DIR -n 3 -k 2 -q "a [MASK]"`,
 			change: func(o *fillOptions) { o.Model, o.Chains, o.Top, o.Quiet = "DIR", 3, 2, true }},

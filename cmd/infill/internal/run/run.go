@@ -173,8 +173,6 @@ type runOptions struct {
 // NewCmd makes infill run.
 func NewCmd(s *terminal.Streams, run func(context.Context, *runOptions) error) *cobra.Command {
 	o := &runOptions{batchOptions: batchOptions{streams: s, column: "template"}, Options: infill.DefaultOptions()}
-	// Words of several pieces hardly ever come first, and take twice the time.
-	o.MinPieces = 1
 	cmd := &cobra.Command{
 		Use:   "run INPUT -o OUTPUT",
 		Short: "Fill the templates of a file, on one machine or on many",
@@ -194,7 +192,8 @@ keys (infill help formats); a table has a line for each fill: rank, text, blank_
 their order; plain text and FASTA have the best fill of each. A column that is called
 like one of the result is called input_NAME, so the output can be an input again.
 What computed it, and its signature, stand in OUTPUT.manifest.json.
-An only blank takes words of one piece here; --pieces or [MASK:1-3] asks for more.
+An only blank takes words of one to three pieces; --pieces 1 takes one, and one
+model row instead of about six.
 
 A wrong line is left out, and told with its number and its reason in
 OUTPUT.rejects.jsonl; the exit code is then 3. --strict ends at the first.

@@ -49,8 +49,8 @@ beside them is per token.
 A text that is longer than the model takes is read in windows, each half a window
 after the one before it; a token is rated in the one whose middle it is nearest to.
 
-Without a TEXT, texts are read from standard input, one a line, or one JSON object
-a line with --input jsonl. With --pairs an argument may be a file of CSV, TSV, JSON
+Without a TEXT, or with -, texts are read from standard input, one a line, or one
+JSON object a line with --input jsonl. With --pairs an argument may be a file of CSV, TSV, JSON
 lines or Parquet, whose columns --columns names; the verdict ends standard output, as
 an object of its own in jsonl, and goes to standard error in csv and json.
 
@@ -69,7 +69,7 @@ by how much likelier than the wild type the model holds it, in nats, --method:
   $ infill score -m facebook/esm2_t6_8M_UR50D wild.fasta --mutants variants.csv`,
 		Args: cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			o.Texts = args
+			o.Take(args)
 			if err := cmp.Or(o.ModelOptions.Validate(),
 				o.InputOptions.Validate(
 					`infill score "he had never seen the sea .", or infill score --help`)); err != nil {
