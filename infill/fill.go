@@ -30,11 +30,14 @@ func (p *Plan) Fill(ctx context.Context, observe func(Progress)) (*Result, error
 		result, err := p.fillWindows(ctx, start, observe)
 		return result, cancelled(ctx, err)
 	}
-	model, err := p.filler.open(ctx)
+	f, o := p.filler, p.Options
+	if _, list := f.words(); list != nil && o.searches() && (p.layouts[0].rules != nil || len(p.layouts[0].words) > 0) {
+		go list() // it is read while the model opens
+	}
+	model, err := f.open(ctx)
 	if err != nil {
 		return nil, err
 	}
-	f, o := p.filler, p.Options
 	if o.searches() || o.draws() {
 		result, err := f.prove(ctx, model, p.layouts, o, start, observe)
 		return result, cancelled(ctx, err)

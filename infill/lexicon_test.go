@@ -198,3 +198,15 @@ func TestEnglish(t *testing.T) {
 		}
 	}
 }
+
+// BenchmarkLexicon cuts the English words into pieces of the model's vocabulary.
+func BenchmarkLexicon(b *testing.B) {
+	f, err := Open(OpenOptions{Lexicon: noWords})
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer f.Close()
+	for b.Loop() {
+		f.englishLexicon()
+	}
+}
