@@ -31,8 +31,8 @@ func (p *Plan) Fill(ctx context.Context, observe func(Progress)) (*Result, error
 		return result, cancelled(ctx, err)
 	}
 	f, o := p.filler, p.Options
-	if _, list := f.words(); list != nil && o.searches() && (p.layouts[0].rules != nil || len(p.layouts[0].words) > 0) {
-		go list() // it is read while the model opens
+	if _, list := f.words(); list != nil && o.searches() && p.layouts[0].rules != nil {
+		go list() // the lexicon is read while the model opens
 	}
 	model, err := f.open(ctx)
 	if err != nil {

@@ -133,9 +133,9 @@ func (p *proof) prepare(ctx context.Context, model LanguageModel, plans []*layou
 			return err
 		}
 		r := &problem{filler: p.filler, model: model, options: p.options, layout: *plan, logp: text.root}
-		r.foreign()
-		for n := range r.variables {
-			if number == 0 { // other lengths say the same again
+		if number == 0 { // longer rows would rather have commas where one mask has a word
+			r.foreign()
+			for n := range r.variables {
 				r.hint(&r.variables[n], text.root)
 			}
 		}

@@ -50,9 +50,9 @@ A text that is longer than the model takes is read in windows, each half a windo
 after the one before it; a token is rated in the one whose middle it is nearest to.
 
 Without a TEXT, or with -, texts are read from standard input, one a line, or one
-JSON object a line with --input jsonl. With --pairs an argument may be a file of CSV, TSV, JSON
-lines or Parquet, whose columns --columns names; the verdict ends standard output, as
-an object of its own in jsonl, and goes to standard error in csv and json.
+JSON object a line with --input jsonl. With --pairs an argument may be a file of CSV,
+TSV, JSON lines or Parquet, whose columns --columns names; the verdict ends standard
+output, as an object of its own in jsonl, and goes to standard error in csv and json.
 
 A TEXT may be a FASTA file (.fasta, .fa, .faa), and standard input FASTA with
 --input fasta. With --mutants, the TEXT is a wild
