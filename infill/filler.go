@@ -95,16 +95,16 @@ func newFiller(tokenizer *tokenize.Tokenizer, maxPositions int,
 
 // words are the weights of words of several pieces, and the lexicon that tells which exist; nil without one.
 func (f *Filler) words() (*models.WordWeights, func() *lexicon) {
-	weights := f.Model().Joint.Words
+	weights, list := f.Model().Joint.Words, f.lexicon
 	switch {
-	case f.noLexicon, weights == nil && f.lexicon == nil:
+	case f.noLexicon, weights == nil && list == nil:
 		return nil, nil
-	case f.lexicon == nil:
+	case list == nil:
 		return weights, f.english
 	case weights == nil:
 		weights = &usualWords
 	}
-	return weights, func() *lexicon { return f.lexicon }
+	return weights, func() *lexicon { return list }
 }
 
 func (f *Filler) describe(d lm.Description) {
