@@ -59,7 +59,10 @@ func (f *Filler) prepare(ctx context.Context, model LanguageModel, p *layout, o 
 	logp = r.logp
 	weights = make([][]float32, len(r.variables))
 	r.variables = slices.Clone(r.variables)
-	r.foreign()
+	shortest := p.place == 0 // longer rows would rather have commas where one mask has a word
+	if shortest {
+		r.foreign()
+	}
 	for n := range r.variables {
 		v := &r.variables[n]
 		if v.find != nil {
@@ -67,7 +70,9 @@ func (f *Filler) prepare(ctx context.Context, model LanguageModel, p *layout, o 
 				return nil, nil, err
 			}
 		}
-		r.hint(v, logp)
+		if shortest {
+			r.hint(v, logp)
+		}
 		if v.words == nil && !v.listed {
 			v.support = r.narrowed(v.support, sumOver(v.slots, logp))
 		}
