@@ -57,17 +57,17 @@ type Model struct {
 	Device    string       `json:"-"`
 	Precision lm.Precision `json:"-"`
 	Note      string       `json:"-"`
-	Segments  int          `json:"-"` // 2 where a context has ids of its own, see [models.Config]
-	Joint     models.Joint `json:"-"` // what was fitted to the model on held-out text
+	// Lexicon is the SHA-256 of the words that exist, "none", or "" for those that the model takes by itself.
+	Lexicon  string       `json:"-"`
+	Segments int          `json:"-"` // 2 where a context has ids of its own, see [models.Config]
+	Joint    models.Joint `json:"-"` // what was fitted to the model on held-out text
 }
 
 // Filler fills templates with one model. It serves several goroutines at once.
 type Filler struct {
 	*vocabulary
-	read func(text string) (*tokenize.Template, error) // a template, each blank at its shortest
-	// that was named; nil: the English one, for a model with weights
-	lexicon      *lexicon
-	noLexicon    bool
+	read         func(text string) (*tokenize.Template, error) // a template, each blank at its shortest
+	lexicon      *lexicon                                      // that was named; nil: the English one, for a model with weights
 	english      func() *lexicon
 	maxPositions int
 
@@ -95,9 +95,10 @@ func newFiller(tokenizer *tokenize.Tokenizer, maxPositions int,
 
 // words are the weights of words of several pieces, and the lexicon that tells which exist; nil without one.
 func (f *Filler) words() (*models.WordWeights, func() *lexicon) {
-	weights, list := f.Model().Joint.Words, f.lexicon
+	m, list := f.Model(), f.lexicon
+	weights := m.Joint.Words
 	switch {
-	case f.noLexicon, weights == nil && list == nil:
+	case m.Lexicon == noWords, weights == nil && list == nil:
 		return nil, nil
 	case list == nil:
 		return weights, f.english

@@ -87,6 +87,9 @@ func (v *vocabulary) englishLexicon() *lexicon {
 	panic(err) // a bug in the program
 }
 
+// name sets the lexicon that was named.
+func (f *Filler) name(list *lexicon) { f.lexicon, f.model.Lexicon = list, list.sha256 }
+
 // openLexicon reads a file.
 func (v *vocabulary) openLexicon(name string) (*lexicon, error) {
 	file, err := os.Open(name)

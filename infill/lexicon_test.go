@@ -9,6 +9,15 @@ import (
 	"testing"
 )
 
+func setLexicon(t *testing.T, f *Filler, words string) {
+	t.Helper()
+	list, err := f.readLexicon(strings.NewReader(words))
+	if err != nil {
+		t.Fatal(err)
+	}
+	f.name(list)
+}
+
 // TestLexicon: words that exist have what the list leaves them, others what the model gives their pieces, and a list
 // that cannot be read is refused in one line.
 func TestLexicon(t *testing.T) {
@@ -27,10 +36,7 @@ func TestLexicon(t *testing.T) {
 	}
 	const template = "the [MASK] sat ."
 	without := fill(t, f, template, o)
-	var err error
-	if f.lexicon, err = f.readLexicon(strings.NewReader("seen\t8\nunseen\t2\nthe\nunwritten\n")); err != nil {
-		t.Fatal(err)
-	}
+	setLexicon(t, f, "seen\t8\nunseen\t2\nthe\nunwritten\n")
 	with := fill(t, f, template, o)
 	for word, want := range map[string]float64{
 		"seen":   *find(without, "seen").Probability,
@@ -51,9 +57,7 @@ func TestLexicon(t *testing.T) {
 		t.Errorf("un.* gives %q first", pattern.Fills[0].Values[0])
 	}
 	// Names may be of several pieces, all of them.
-	if f.lexicon, err = f.readLexicon(strings.NewReader("unseen\n")); err != nil {
-		t.Fatal(err)
-	}
+	setLexicon(t, f, "unseen\n")
 	names := fill(t, f, template, o)
 	for word, want := range map[string]float64{"seen": *find(without, "seen").Probability,
 		"unseen": usualWords.Existing[0]} {
@@ -83,12 +87,8 @@ func TestLexicon(t *testing.T) {
 // none that it does not have.
 func TestListedPieces(t *testing.T) {
 	f := New(&fakeModel{positions: 64, bond: 1.5}, newTokenizer(t))
-	var err error
 	words := []string{"unseenseenknown", "unseenknownseen", "unknownseenseen", "unseenknownseenseenknown"}
-	if f.lexicon, err = f.readLexicon(strings.NewReader(
-		strings.Join(words, "\n") + "\nthe\nunseenseenseenseenseenseenseenseenseen\n")); err != nil {
-		t.Fatal(err)
-	}
+	setLexicon(t, f, strings.Join(words, "\n")+"\nthe\nunseenseenseenseenseenseenseenseenseen\n")
 	o := DefaultOptions()
 	o.Top = 50
 	// All words of so many pieces hold the weight of their number of pieces.
@@ -135,7 +135,7 @@ func TestListedPieces(t *testing.T) {
 	if met < 2 {
 		t.Errorf("chains met %d of the words", met)
 	}
-	f.noLexicon = true
+	f.model.Lexicon = noWords
 	for template, option := range map[string]string{"the [MASK~unseenseenkno.*] .": "pattern"} {
 		if err := check(f, template, DefaultOptions()); err == nil || !strings.HasPrefix(err.Error(), option) {
 			t.Errorf("%s without a lexicon: %v", template, err)
@@ -149,10 +149,7 @@ func TestLexiconTogether(t *testing.T) {
 	texts := []string{"the [MASK~.*seen.*] sat .", "on the rug the [MASK~.*seen.*] ran ."}
 	for _, list := range []string{"", "seen\nunseen\ncatseen\nunseenknown\nunseenseenknown\n"} {
 		if list != "" {
-			var err error
-			if f.lexicon, err = f.readLexicon(strings.NewReader(list)); err != nil {
-				t.Fatal(err)
-			}
+			setLexicon(t, f, list)
 		}
 		o := DefaultOptions()
 		o.Top = 300

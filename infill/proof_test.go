@@ -195,7 +195,7 @@ func TestLongWords(t *testing.T) {
 	if long == 0 {
 		t.Error("no word of several pieces")
 	}
-	f.noLexicon = true
+	f.model.Lexicon = noWords
 	if r, err = f.Fill(t.Context(), before+"[MASK]"+after, o, nil); err != nil ||
 		!strings.Contains(r.Signature, "|lexicon:none|") {
 		t.Fatalf("%v, %s", err, r.Signature)

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"infill/tokenize"
 )
 
 // signature is one line of key:value fields with all that changes the numbers of
@@ -148,12 +150,9 @@ func (r *problem) limits(s *signature) {
 	if r.rules != nil {
 		s.add("pieces", fmt.Sprintf("word:1-%d", wordPieces))
 	}
-	switch {
-	case r.rules == nil && len(r.words) == 0:
-	case r.filler.lexicon != nil:
-		s.add("lexicon", short(r.filler.lexicon.sha256))
-	case r.filler.noLexicon:
-		s.add("lexicon", noWords)
+	hasPattern := func(b tokenize.Blank) bool { return b.Pattern != "" }
+	if m := r.filler.Model(); m.Lexicon != "" && (r.rules != nil || slices.ContainsFunc(r.typed.Blanks, hasPattern)) {
+		s.add("lexicon", short(m.Lexicon))
 	}
 	if slices.ContainsFunc(o.Pins, func(pin int) bool { return pin != Free }) {
 		s.add("pins", strings.NewReplacer("[", "", "]", "", " ", ",", "-1", "-").Replace(fmt.Sprint(o.Pins)))

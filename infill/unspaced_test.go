@@ -23,9 +23,7 @@ func TestUnspacedScripts(t *testing.T) {
 			t.Errorf("%s: %d fills, proven %v, the first %q", template, len(r.Fills), *r.Proven, r.Fills[0].Text)
 		}
 	}
-	if f.lexicon, err = f.readLexicon(strings.NewReader("喜欢\n看\n良い\n苹果\n今日\n")); err != nil {
-		t.Fatal(err)
-	}
+	setLexicon(t, f, "喜欢\n看\n良い\n苹果\n今日\n")
 	held, listed := 0.0, 0
 	o.Top = 3000
 	for _, fill := range fill(t, f, "我[MASK]苹果", o).Fills {

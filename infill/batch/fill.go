@@ -145,6 +145,9 @@ func settings(f *infill.Filler, o *infill.Options) map[string]string {
 	}
 	m := f.Model()
 	s["model"], s["tokenizer"], s["version"] = m.Name+"@"+m.SHA256, m.Tokenizer, infill.Version()
+	if m.Lexicon != "" {
+		s["lexicon"] = m.Lexicon
+	}
 	return s
 }
 
