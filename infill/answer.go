@@ -241,7 +241,7 @@ type margin struct {
 	p, known, squares float64
 }
 
-// listed writes the likeliest values of the blanks. squares is the sum over all draws
+// listed writes the likeliest values of the blanks, nil if nothing is known of those of one. squares is the sum over all draws
 // of their squared weights, 0 if the probabilities have no error, and unseen what one
 // draw more may weigh.
 func (r *run) listed(margins [][]*margin, squares, unseen float64) [][]Marginal {
@@ -259,7 +259,12 @@ func (r *run) listed(margins [][]*margin, squares, unseen float64) [][]Marginal 
 			// What one draw more weighs may all have it, or none of it.
 			more := unseen * max(m.p, 1-m.p)
 			value.StandardError = math.Sqrt(max(0, m.squares*(1-2*m.p)+m.p*m.p*squares) + more*more)
-			list[blank] = append(list[blank], value)
+			if value.StandardError < 0.5 { // else it says nothing
+				list[blank] = append(list[blank], value)
+			}
+		}
+		if len(list[blank]) == 0 {
+			return nil
 		}
 	}
 	return list
@@ -469,7 +474,7 @@ func (r *run) answered(ctx context.Context, a *answer) (*Result, error) {
 	if r.target != nil {
 		result.Stats.ModelRows += r.target.Counts().Rows
 	}
-	result.Signature = r.signature(result.Model)
+	result.Signature = r.signature(result)
 	result.Warnings = append(r.warnings(result), a.warnings...)
 	if a.missed {
 		result.Warnings = append(result.Warnings, r.missedAccuracy(a))

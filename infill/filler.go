@@ -66,8 +66,9 @@ type Model struct {
 // Filler fills templates with one model. It serves several goroutines at once.
 type Filler struct {
 	*vocabulary
-	read         func(text string) (*tokenize.Template, error) // a template, each blank at its shortest
-	lexicon      *lexicon                                      // that was named; nil: the English one, for a model with weights
+	read func(text string) (*tokenize.Template, error) // a template, each blank at its shortest
+	// that was named; nil: the English one, for a model with weights
+	lexicon      *lexicon
 	english      func() *lexicon
 	maxPositions int
 
@@ -92,6 +93,9 @@ func newFiller(tokenizer *tokenize.Tokenizer, maxPositions int,
 	f.english = sync.OnceValue(f.englishLexicon)
 	return f
 }
+
+// name sets the lexicon that was named.
+func (f *Filler) name(list *lexicon) { f.lexicon, f.model.Lexicon = list, list.sha256 }
 
 // words are the weights of words of several pieces, and the lexicon that tells which exist; nil without one.
 func (f *Filler) words() (*models.WordWeights, func() *lexicon) {

@@ -321,13 +321,34 @@ func (l *textLaw) existing(of samplers.Law, list func() *lexicon) samplers.Law {
 	return of
 }
 
+// logCovered is how likely the words of all blanks begin as words of a named lexicon do, in nats: a short list would
+// otherwise have the weight of all words that exist.
+func (l *textLaw) logCovered(list *lexicon) (sum float64) {
+	for _, b := range l.words {
+		held := math.SmallestNonzeroFloat64
+		for piece, head := range list.forward[b.Slots].heads {
+			if !math.IsInf(float64(head), -1) {
+				held += math.Exp(float64(l.root[b.First][piece]))
+			}
+		}
+		sum += math.Log(min(1, held))
+	}
+	return sum
+}
+
 // invented is the law of the other fills.
 func (l *textLaw) invented(of samplers.Law, list func() *lexicon) samplers.Law {
-	of.Allows = func(state []int) bool {
-		isNone := func(b tokenize.Blank) bool { return !list().has(state[b.First : b.First+b.Slots]) }
-		return slices.ContainsFunc(l.plan.words, isNone) && l.allows(state)
-	}
+	isInvented := l.isInvented(list)
+	of.Allows = func(state []int) bool { return isInvented(state) && l.allows(state) }
 	return of
+}
+
+// isInvented reports whether a fill has a word that is in no lexicon.
+func (l *textLaw) isInvented(list func() *lexicon) func(state []int) bool {
+	return func(state []int) bool {
+		return slices.ContainsFunc(l.plan.words,
+			func(b tokenize.Blank) bool { return !list().has(state[b.First : b.First+b.Slots]) })
+	}
 }
 
 // wordLaw is a law whose words of several pieces exist.

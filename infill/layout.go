@@ -105,25 +105,60 @@ func (p *layout) piecesOf(n int) int {
 	return 1
 }
 
+// choices is how many values a list leaves a blank, and 2 without a list.
+func (p *layout) choices(b tokenize.Blank) int {
+	for i := range p.variables {
+		if v := &p.variables[i]; v.listed && slices.Contains(v.slots, b.First) {
+			return v.categories()
+		}
+	}
+	return 2
+}
+
 // usualWeights are what words of two and of three pieces weigh, times their probability, where nothing tells which
 // exist: the probabilities of each number of pieces sum to one by themselves and say nothing of the number. Fitted to
 // held-out words, see docs/measured/words.md.
 var usualWeights = []float64{0.5, 0.2}
 
-// logWeight is the weight of a word of so many pieces, in nats; beyond the last, each piece counts as the last did.
-func logWeight(weights []float64, pieces int) float64 {
-	at := func(n int) float64 { return math.Log(append([]float64{1}, weights...)[n-1]) }
-	if most := len(weights) + 1; pieces > most {
-		return at(most) + float64(pieces-most)*(at(most)-at(most-1))
-	}
-	return at(pieces)
+// pieceWeights are what words weigh by their number of pieces.
+type pieceWeights struct {
+	logs  []float64 // of one piece and more, nats
+	share float64   // what they are divided by
 }
 
-// measure notes which blanks hold one word, by their patterns.
+// newPieceWeights makes them of the weights of two and three pieces; those of one piece weigh 1. The temperature
+// changes how likely each number is as it changes how likely each piece is.
+func newPieceWeights(weights []float64, temperature float64) pieceWeights {
+	w := pieceWeights{[]float64{0}, 1}
+	for _, x := range weights {
+		w.logs = append(w.logs, math.Log(x)/temperature)
+	}
+	return w
+}
+
+// log is the weight of so many pieces, in nats; beyond the last, each piece counts as the last did.
+func (w pieceWeights) log(pieces int) float64 {
+	last := len(w.logs) - 1
+	if pieces <= last+1 {
+		return w.logs[pieces-1] - math.Log(w.share)
+	}
+	return w.logs[last] + float64(pieces-last-1)*(w.logs[last]-w.logs[last-1]) - math.Log(w.share)
+}
+
+// sum is that of all numbers that a word of a lexicon may have.
+func (w pieceWeights) sum() (sum float64) {
+	for n := 1; n <= listedPieces; n++ {
+		sum += math.Exp(w.log(n))
+	}
+	return sum
+}
+
+// measure notes which blanks hold one word, by their patterns and lists.
 func (r *rules) measure(p *layout) {
 	p.known = true
 	for i, b := range p.template.Blanks {
-		if b.Pattern != "" && r.fill == fillWords && judges(b) {
+		isWord := b.Pattern != "" || r.listsWords(i, b)
+		if isWord && r.fill == fillWords && judges(b) {
 			p.words = append(p.words, b)
 			p.known = p.known && r.mustExist(i, b)
 		}
@@ -131,12 +166,21 @@ func (r *rules) measure(p *layout) {
 			func(other tokenize.Blank) bool { return other.Name == b.Name }) {
 			continue // it holds what the first of its name does
 		}
-		if b.Pattern != "" && (b.High == 0 || b.High > b.Low) {
+		if isWord && (b.High == 0 || b.High > b.Low) {
 			p.counted = append(p.counted, b.Slots)
 		} else {
 			p.lengths = append(p.lengths, b.Slots)
 		}
 	}
+}
+
+// listsWords reports whether the list of a blank has single words alone of that many pieces, and no "New York".
+func (r *rules) listsWords(blank int, b tokenize.Blank) bool {
+	begins := func(id int) bool {
+		return !r.vocabulary.tokenizer.Continues(id) && !r.vocabulary.tokenizer.Unspaced(id)
+	}
+	return r.lists[blank] != nil && !b.TouchesLeft && !b.TouchesRight && !slices.ContainsFunc(r.lists[blank][b.Slots],
+		func(ids []int) bool { return slices.ContainsFunc(ids[1:], begins) })
 }
 
 // oneWord reports whether the only blank of a template may hold a word of several pieces: it

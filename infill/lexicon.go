@@ -87,9 +87,6 @@ func (v *vocabulary) englishLexicon() *lexicon {
 	panic(err) // a bug in the program
 }
 
-// name sets the lexicon that was named.
-func (f *Filler) name(list *lexicon) { f.lexicon, f.model.Lexicon = list, list.sha256 }
-
 // openLexicon reads a file.
 func (v *vocabulary) openLexicon(name string) (*lexicon, error) {
 	file, err := os.Open(name)
@@ -245,27 +242,29 @@ func (c *cutWords) narrow(begin []int, logp, row []float32) {
 	for i := range row {
 		row[i] = infinite
 	}
-	sum := 0.0
 	if len(begin) == 0 {
 		for piece, head := range c.heads {
 			row[piece] = logp[piece] + head
-			sum += math.Exp(float64(row[piece]))
 		}
 	} else {
 		n, from := len(begin), newCutWord(begin)
 		at, _ := slices.BinarySearchFunc(c.words, from, compareCut)
 		for ; at < len(c.words) && slices.Equal(c.words[at][:n], from[:n]); at++ {
-			if piece := c.words[at][n]; row[piece] == infinite {
-				row[piece] = logp[piece]
-				sum += math.Exp(float64(logp[piece]))
-			}
+			row[c.words[at][n]] = logp[c.words[at][n]]
 		}
 	}
-	total := float32(math.Log(sum))
-	for i := range row {
-		if row[i] != infinite {
-			row[i] -= total
+	highest, sum := slices.Max(row), 0.0
+	if highest == infinite {
+		return
+	}
+	for _, l := range row {
+		if l != infinite {
+			sum += math.Exp(float64(l - highest))
 		}
+	}
+	total := highest + float32(math.Log(sum))
+	for i := range row {
+		row[i] -= total
 	}
 }
 

@@ -1,6 +1,7 @@
 package infill
 
 import (
+	"fmt"
 	"math"
 	"os"
 	"path/filepath"
@@ -16,6 +17,21 @@ func setLexicon(t *testing.T, f *Filler, words string) {
 		t.Fatal(err)
 	}
 	f.name(list)
+}
+
+// covered is how likely the words of a template of one blank begin with a piece.
+func covered(t *testing.T, f *Filler, template, piece string) float64 {
+	t.Helper()
+	text, err := f.Template(template)
+	if err != nil {
+		t.Fatal(err)
+	}
+	logp, err := f.loaded.MaskedLogProbabilities(t.Context(), text.IDs, text.Slots)
+	id, ok := f.tokenizer.ID(piece)
+	if err != nil || !ok {
+		t.Fatal(err, ok)
+	}
+	return math.Exp(float64(logp[0][id]))
 }
 
 // TestLexicon: words that exist have what the list leaves them, others what the model gives their pieces, and a list
@@ -38,11 +54,14 @@ func TestLexicon(t *testing.T) {
 	without := fill(t, f, template, o)
 	setLexicon(t, f, "seen\t8\nunseen\t2\nthe\nunwritten\n")
 	with := fill(t, f, template, o)
+	share := newPieceWeights(usualWords.Existing, 1).sum() // of all numbers of pieces
+	// The only word of two pieces, as far as un begins the blank.
+	unseen := usualWords.Existing[0] / share * covered(t, f, "the [MASK:2] sat .", "un")
 	for word, want := range map[string]float64{
-		"seen":   *find(without, "seen").Probability,
-		"unseen": usualWords.Existing[0], // the only one of two pieces
+		"seen":   *find(without, "seen").Probability / share,
+		"unseen": unseen,
 		// What the model gives un and known, and not half of it.
-		"unknown": *find(without, "unknown").Probability * usualWords.Invented[0] / usualWeights[0],
+		"unknown": *find(without, "unknown").Probability * usualWords.Invented[0] / usualWeights[0] / share,
 	} {
 		if got := *find(with, word).Probability; math.Abs(got/want-1) > 1e-6 {
 			t.Errorf("%s has %v, want %v", word, got, want)
@@ -59,8 +78,7 @@ func TestLexicon(t *testing.T) {
 	// Names may be of several pieces, all of them.
 	setLexicon(t, f, "unseen\n")
 	names := fill(t, f, template, o)
-	for word, want := range map[string]float64{"seen": *find(without, "seen").Probability,
-		"unseen": usualWords.Existing[0]} {
+	for word, want := range map[string]float64{"seen": *find(without, "seen").Probability / share, "unseen": unseen} {
 		if got := *find(names, word).Probability; math.Abs(got/want-1) > 1e-6 {
 			t.Errorf("by a list of names %s has %v, want %v", word, got, want)
 		}
@@ -83,6 +101,29 @@ func TestLexicon(t *testing.T) {
 	}
 }
 
+// TestTemperedPieces: the temperature changes how likely each number of pieces is as it changes each piece.
+func TestTemperedPieces(t *testing.T) {
+	f := openMini(t)
+	o := DefaultOptions()
+	o.Top = 100
+	before := 0.0
+	for _, temperature := range []float64{0.001, 0.1, 0.5, 1} {
+		o.Temperature = temperature
+		sum, several := 0.0, 0.0
+		for _, fill := range fill(t, f, "It was quite [MASK] that he came.", o).Fills {
+			sum += *fill.Probability
+			if len(fill.TokenIDs) > 1 {
+				several += *fill.Probability
+			}
+		}
+		if sum > 1 || several < before || temperature < 0.5 && several > 1e-3 || temperature == 1 && several < 1e-3 {
+			t.Errorf("temperature %v: all have %v, those of several pieces %v (%v before)", temperature, sum, several,
+				before)
+		}
+		before = several
+	}
+}
+
 // TestListedPieces: a pattern takes words of four pieces and more that a lexicon has, with the law of those words, and
 // none that it does not have.
 func TestListedPieces(t *testing.T) {
@@ -101,7 +142,9 @@ func TestListedPieces(t *testing.T) {
 		}
 		held[n] += *fill.Probability
 	}
+	share := newPieceWeights(usualWords.Existing, 1).sum()
 	for n, existing := range map[int]float64{4: 0.011 * 0.011 / 0.026, 6: math.Pow(0.011, 4) / math.Pow(0.026, 3)} {
+		existing *= covered(t, f, fmt.Sprintf("the [MASK:%d] sat .", n), "un") / share
 		if math.Abs(held[n]/existing-1) > 1e-6 {
 			t.Errorf("words of %d pieces hold %v, want %v", n, held[n], existing)
 		}

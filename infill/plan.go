@@ -74,10 +74,14 @@ func (p *Plan) MaxRows() int {
 			int(min(3*float64(o.Chains)*float64(p.Slots())*float64(1+len(o.Together)), math.MaxInt32)))
 	}
 	if o.answers() {
+		least := 0 // one fill in both orders, whatever the budget
+		if o.searches() && o.Budget.Rows > 0 {
+			least = 2 * p.Slots() * (1 + len(o.Together))
+		}
 		if o.Joint != JointChain { // each combination of lengths has the whole budget
 			times *= float64(max(1, len(p.layouts)))
 		}
-		return int(min(times*float64(o.Budget.Rows), math.MaxInt32))
+		return int(min(times*float64(max(o.Budget.Rows, least)), math.MaxInt32))
 	}
 	chains := float64(o.Chained().Chains) * float64(max(1, len(o.Ladder)))
 	rows := chains * float64(o.Steps+1) * float64(p.Slots()) * float64(1+len(o.Together))

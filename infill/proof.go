@@ -8,7 +8,6 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -44,6 +43,8 @@ type proof struct {
 	kinds   []wordKind // of each
 	search  *samplers.Search
 	rows    int64
+	// logLengths is the logarithm of the number of lengths of blanks that are no words, each as likely.
+	logLengths float64
 	// logShare is what lists hold of the law, 0 if nothing is listed, with its relative
 	// standard error.
 	logShare, shareError float64
@@ -63,6 +64,8 @@ const (
 // leastInvented is the probability below which a word that is put together of pieces for a pattern is taken for none,
 // unless the lexicon has it: words that exist had far more in their places, and what was made up for xqz.* less.
 const leastInvented = 1e-7
+
+var errNoFill = misfit("slot", "the constraints forbid every fill: loosen them")
 
 // unfit is the pattern of an only blank that no word fits; "" if one does, or pieces were asked for.
 func (p *proof) unfit(r *Result) string {
@@ -102,7 +105,7 @@ func (f *Filler) prove(ctx context.Context, model LanguageModel, plans []*layout
 	}
 	result := p.result()
 	if len(result.Fills) == 0 { // the search goes on until there is one
-		return nil, misfit("slot", "the constraints forbid every fill: loosen them")
+		return nil, errNoFill
 	}
 	if pattern := p.unfit(result); pattern != "" {
 		return nil, misfit("pattern", "no word of up to %d pieces fits %s; --fill any takes pieces that are no words",
@@ -123,10 +126,20 @@ func (p *proof) prepare(ctx context.Context, model LanguageModel, plans []*layou
 		}
 	}
 	weights, list := p.filler.words()
+	usual := newPieceWeights(usualWeights, p.options.Temperature)
+	var existing, invented pieceWeights
+	if list != nil {
+		existing = newPieceWeights(weights.Existing, p.options.Temperature)
+		invented = newPieceWeights(weights.Invented, p.options.Temperature)
+		if len(plans[0].template.Blanks) == 1 { // what exists has 100 % over all numbers of pieces
+			usual.share, existing.share, invented.share = existing.sum(), existing.sum(), existing.sum()
+		}
+	}
 	free := map[string]bool{} // the lengths of blanks that are no words, each as likely
 	for _, plan := range plans {
 		free[fmt.Sprint(plan.lengths)] = true
 	}
+	p.logLengths = math.Log(float64(len(free)))
 	for number, plan := range plans {
 		text, err := p.filler.newLaw(ctx, model, plan, p.options.Temperature, &p.rows)
 		if err != nil {
@@ -143,27 +156,31 @@ func (p *proof) prepare(ctx context.Context, model LanguageModel, plans []*layou
 		if err != nil {
 			return err
 		}
-		add := func(law samplers.Law, kind wordKind, weights, existing []float64) {
-			law.LogWeight = -math.Log(float64(len(free)))
+		add := func(law samplers.Law, kind wordKind, weights pieceWeights) {
+			one := -p.logLengths // of each text
 			for _, pieces := range plan.counted {
-				law.LogWeight += logWeight(weights, pieces)
+				one += weights.log(pieces)
 			}
 			if kind == inventedWord && len(plan.counted) == 0 { // of a known length
 				for _, b := range plan.words {
-					law.LogWeight += logWeight(weights, b.Slots) - logWeight(existing, b.Slots)
+					one += weights.log(b.Slots) - existing.log(b.Slots)
 				}
 			}
-			law.LogWeight *= float64(1 + len(plan.others))
+			law.LogWeight += one * float64(1+len(plan.others))
 			p.runs, p.texts = append(p.runs, r), append(p.texts, text)
 			p.laws, p.kinds = append(p.laws, law), append(p.kinds, kind)
 		}
 		if list == nil || len(plan.words) == 0 {
-			add(law, anyWord, usualWeights, nil)
+			add(law, anyWord, usual)
 			continue
 		}
-		add(text.existing(law, list), existingWord, weights.Existing, weights.Existing)
+		exist := text.existing(law, list)
+		if p.filler.lexicon != nil {
+			exist.LogWeight = text.logCovered(list())
+		}
+		add(exist, existingWord, existing)
 		if !plan.known {
-			add(text.invented(law, list), inventedWord, weights.Invented, weights.Existing)
+			add(text.invented(law, list), inventedWord, invented)
 		}
 	}
 	var err error
@@ -234,6 +251,10 @@ func (p *proof) estimate(ctx context.Context) error {
 	laws := slices.Clone(p.laws)
 	for i := range laws {
 		laws[i].Support, laws[i].Allows = p.texts[i].listedSupport(), nil
+		if p.kinds[i] == inventedWord {
+			_, list := p.filler.words()
+			laws[i].Allows = p.texts[i].isInvented(list)
+		}
 	}
 	streams := samplers.Streams(p.options.Seed, p.label()+"\x00lists", listDraws)
 	share, err := samplers.EstimateShare(ctx, laws, listError, streams, func(int) bool { return p.room() > 0 })
@@ -323,7 +344,7 @@ func (p *proof) newResult(method string) *Result {
 // finish writes what every result has.
 func (p *proof) finish(r *Result) {
 	r.Stats.ModelRows, r.Stats.Seconds = p.rows, time.Since(p.began).Seconds()
-	r.Signature = p.runs[0].signature(r.Model)
+	r.Signature = p.runs[0].signature(r)
 	r.Warnings = []string{}
 	for _, run := range p.runs {
 		r.warn(run.warnings(r))
@@ -335,9 +356,7 @@ func (p *proof) fill(found samplers.Found) Fill {
 	run := p.runs[found.Law]
 	tokens := slices.Clone(found.State[:p.texts[found.Law].texts[0].number])
 	fill := run.filled(tokens, found.LogProbability)
-	if p.kinds[found.Law] == anyWord {
-		fill.LogLikelihood -= p.laws[found.Law].LogWeight
-	}
+	fill.LogLikelihood += p.logLengths * float64(1+len(run.others))
 	probability := min(1, math.Exp(found.LogProbability-p.logShare))
 	e := probability * p.shareError
 	fill.Probability, fill.ProbabilityError = &probability, &e
@@ -358,13 +377,16 @@ func (p *proof) marginals() [][]Marginal {
 	list := make([][]Marginal, blanks)
 	for blank := range blanks {
 		values := map[string]*Marginal{}
+		spared := map[string]float64{} // of open, what cannot come to a value
 		open := 0.0
+		choices := 0 // that lists leave the blank
 		for law, run := range p.runs {
 			b := run.template.Blanks[blank]
 			var slots []int
 			for slot := b.First; slot < b.First+b.Slots; slot++ {
 				slots = append(slots, slot)
 			}
+			choices += run.choices(b)
 			if blanks == 1 && len(run.words) > 0 { // each value is a fill, and known or not listed
 				for _, found := range p.search.Found() {
 					if found.Law == law {
@@ -378,16 +400,9 @@ func (p *proof) marginals() [][]Marginal {
 			// The other slots of its variable decide with it, and so do lists.
 			all := p.texts[law].settling(slots)
 			byTokens := map[string]*Marginal{}
+			sparedTokens := map[string]float64{}
 			var key []byte
-			var single []float64 // of each token of a blank of one slot
-			if b.Slots == 1 {
-				single = make([]float64, len(p.texts[law].root[0]))
-			}
-			open += p.search.Hold(law, all, func(tokens []int, probability float64) {
-				if single != nil {
-					single[tokens[0]] += probability
-					return
-				}
+			missing := p.search.Hold(law, all, func(tokens []int, probability, spared float64) {
 				tokens = tokens[:b.Slots]
 				key = appendKey(key[:0], tokens)
 				m := byTokens[string(key)]
@@ -396,12 +411,12 @@ func (p *proof) marginals() [][]Marginal {
 					byTokens[string(key)] = m
 				}
 				m.Probability += probability
+				sparedTokens[string(key)] += spared
 			})
-			for token, probability := range single {
-				if probability > 0 {
-					byTokens[strconv.Itoa(token)] = &Marginal{TokenIDs: []int{token}, Probability: probability}
-				}
+			if run.filler.Model().Cased || p.options.Fill == FillAny {
+				missing *= 3 // "new", "New" and "NEW" may read alike, or "s" and "##s"
 			}
+			open += missing
 			own := make([]Marginal, 0, len(byTokens))
 			for _, m := range byTokens {
 				own = append(own, *m)
@@ -413,6 +428,7 @@ func (p *proof) marginals() [][]Marginal {
 				}
 				copy(state[b.First:], m.TokenIDs)
 				m.Text = run.template.Fill(state).Fills[blank]
+				spared[m.Text] += sparedTokens[string(appendKey(key[:0], m.TokenIDs))]
 				if other := values[m.Text]; other == nil {
 					values[m.Text] = &m
 				} else {
@@ -426,8 +442,11 @@ func (p *proof) marginals() [][]Marginal {
 		list[blank] = listMarginals(list[blank], mostMarginals)
 		for i := range list[blank] {
 			m := &list[blank][i]
-			most := min(1, (m.Probability+open)*math.Exp(-p.logShare))
+			most := min(1, (m.Probability+open-spared[m.Text])*math.Exp(-p.logShare))
 			m.Probability = min(most, m.Probability*math.Exp(-p.logShare))
+			if choices == 1 {
+				most, m.Probability = 1, 1
+			}
 			m.AtMost = &most
 		}
 	}
@@ -437,7 +456,17 @@ func (p *proof) marginals() [][]Marginal {
 // draw makes independent draws.
 func (p *proof) draw(ctx context.Context) (*Result, error) {
 	o := &p.options
-	if listed, _ := p.listed(); listed {
+	if listed, states := p.listed(); listed && states <= mostListed {
+		if err := p.run(ctx); err != nil {
+			return nil, err
+		}
+		switch {
+		case p.complete && p.search.Len() == 0:
+			return nil, errNoFill
+		case p.complete:
+			return p.drawListed(), nil
+		}
+	} else if listed {
 		if err := p.estimate(ctx); err != nil {
 			return nil, err
 		}
@@ -513,6 +542,21 @@ func (p *proof) draw(ctx context.Context) (*Result, error) {
 		}
 	}
 	return p.drawnResult(drawn), nil
+}
+
+// drawListed draws from the fills of the lists, whose probabilities are all known.
+func (p *proof) drawListed() *Result {
+	found := p.search.Found()
+	drawn := make([]samplers.Found, p.options.Chains)
+	for i, stream := range samplers.Streams(p.options.Seed, p.label(), len(drawn)) {
+		share := func(at int) float64 { return math.Exp(found[at].LogProbability - p.logShare) }
+		at := 0
+		for u := stream.Float64() - share(at); u >= 0 && at+1 < len(found); u -= share(at) {
+			at++
+		}
+		drawn[i] = found[at]
+	}
+	return p.drawnResult(drawn)
 }
 
 func (p *proof) drawnResult(drawn []samplers.Found) *Result {

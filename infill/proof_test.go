@@ -125,7 +125,23 @@ func TestLists(t *testing.T) {
 	if len(r.Fills) != 4 || math.Abs(sum-1) > 1e-9 || *r.LeftOutAtMost != 0 || r.Seed != nil {
 		t.Errorf("%d fills hold %v, left out at most %v, seed %v", len(r.Fills), sum, *r.LeftOutAtMost, r.Seed)
 	}
-	delete(o.Words, 2)
+	o.Chains, o.Seed = 1000, 5
+	drawn := fill(t, f, "She closed the [MASK] and went to [MASK].", o)
+	for _, d := range drawn.Fills {
+		at := slices.IndexFunc(r.Fills, func(f Fill) bool { return f.Text == d.Text })
+		p := *d.Probability
+		if at < 0 || p != *r.Fills[at].Probability || *d.ProbabilityError != 0 ||
+			math.Abs(float64(d.Count)-1000*p) > 5*math.Sqrt(1000*p*(1-p)) {
+			t.Errorf("%s was drawn %d times of 1000: %v ± %v", d.Text, d.Count, p, *d.ProbabilityError)
+		}
+	}
+	o.Words = map[int][]string{1: {"door"}}
+	o.Chains = DefaultOptions().Chains
+	if r := fill(t, f, "She closed the [MASK] and went to [MASK].", o); r.Marginals[0][0].Probability != 1 ||
+		len(r.Marginals[0]) != 1 || !strings.Contains(r.Signature, "|seed:5|") {
+		t.Errorf("a list of one word: %v, %s", r.Marginals[0], r.Signature)
+	}
+	o.Words[1] = []string{"door", "window"}
 	o.Top, o.Seed = 3, 5
 	part, err := f.Fill(t.Context(), "She closed the [MASK] and went to [MASK].", o, nil)
 	if err != nil {
@@ -204,7 +220,7 @@ func TestLongWords(t *testing.T) {
 		n := len(fill.TokenIDs)
 		u, err := f.LogLikelihoods(t.Context(), before+"[MASK:"+string(rune('0'+n))+"]"+after, DefaultOptions(),
 			[][]int{fill.TokenIDs})
-		if want := math.Exp(u[0] + logWeight(usualWeights, n)); err != nil ||
+		if want := math.Exp(u[0] + newPieceWeights(usualWeights, 1).log(n)); err != nil ||
 			math.Abs(*fill.Probability/want-1) > 1e-4 {
 			t.Errorf("%s: probability %v, of its pieces %v, %v", fill.Text, *fill.Probability, want, err)
 		}

@@ -25,7 +25,7 @@ func (c *chains) rank(ctx context.Context) (*Result, error) {
 		c.believe(result, order)
 	}
 	result.Stats.ModelRows = c.target.Counts().Rows + c.rows // with what scoring took
-	result.Signature = c.signature(result.Model)
+	result.Signature = c.signature(result)
 	result.Warnings = c.warnings(result)
 	return result, nil
 }

@@ -103,8 +103,11 @@ func tooFew(results []*Result, found int, o Options) []string {
 			func(r *Result) bool { return r.Method != MethodExact && (r.Proven == nil || !*r.Proven) }) {
 		return nil
 	}
-	return []string{fmt.Sprintf("%d fills were asked for and %d found: draw more (samples, steps, budget), or raise "+
-		"the temperature", o.Top, found)}
+	advice := "draw more (samples, steps, budget), or raise the temperature"
+	if o.searches() {
+		advice = "give more with --budget"
+	}
+	return []string{fmt.Sprintf("%d fills were asked for and %d found: %s", o.Top, found, advice)}
 }
 
 // adjusted reports whether a sampler accepts or rejects, so that a rate of

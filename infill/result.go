@@ -68,8 +68,8 @@ type Fill struct {
 	// LogLikelihood is U of the fill, in nats. The temperature changes it only if the fills are proven or drawn
 	// by the chain rule, whose conditionals it changes.
 	LogLikelihood float64 `json:"log_likelihood"`
-	// Pieces is the number of tokens of each blank, [blanks], if the template has several lengths, if the only
-	// blank holds words of several pieces, or if several windows were filled; else nil.
+	// Pieces is the number of tokens of each blank, [blanks], if the blanks may have several, or if several windows
+	// were filled; else nil.
 	Pieces []int `json:"pieces,omitempty"`
 	// Score compares fills of several lengths, in nats a word; nil for a single length. It is the mean
 	// log-probability of the fills' words. A word's log-probability is the sum over its pieces, each with itself

@@ -51,7 +51,7 @@ func (s *signature) options(o *Options, names ...string) {
 }
 
 // signature writes down the options that were used, settled, and the model.
-func (r *problem) signature(m Model) string {
+func (r *problem) signature(of *Result) string {
 	o := &r.options
 	decode := o.Mode == ModeDecode
 	var s signature
@@ -76,11 +76,14 @@ func (r *problem) signature(m Model) string {
 			s.options(o, "temperature", "error", "budget", "seed")
 		case o.draws():
 			s.options(o, "temperature", "samples", "budget", "seed")
-		default: // a proof depends on no random number
+		default:
 			s.options(o, "temperature", "budget")
+			if of.Seed != nil { // a proof depends on no random number, an estimate of what lists hold does
+				s.options(o, "seed")
+			}
 		}
 		r.limits(&s)
-		s.model(m)
+		s.model(of.Model)
 		return s.String()
 	}
 	if decode {
@@ -117,7 +120,7 @@ func (r *problem) signature(m Model) string {
 	}
 	s.options(o, "rank", "seed")
 	r.limits(&s)
-	s.model(m)
+	s.model(of.Model)
 	return s.String()
 }
 
@@ -151,7 +154,8 @@ func (r *problem) limits(s *signature) {
 		s.add("pieces", fmt.Sprintf("word:1-%d", wordPieces))
 	}
 	hasPattern := func(b tokenize.Blank) bool { return b.Pattern != "" }
-	if m := r.filler.Model(); m.Lexicon != "" && (r.rules != nil || slices.ContainsFunc(r.typed.Blanks, hasPattern)) {
+	if m := r.filler.Model(); m.Lexicon != "" &&
+		(r.rules != nil || o.Words != nil || slices.ContainsFunc(r.typed.Blanks, hasPattern)) {
 		s.add("lexicon", short(m.Lexicon))
 	}
 	if slices.ContainsFunc(o.Pins, func(pin int) bool { return pin != Free }) {

@@ -24,16 +24,18 @@ func TestUnspacedScripts(t *testing.T) {
 		}
 	}
 	setLexicon(t, f, "喜欢\n看\n良い\n苹果\n今日\n")
-	held, listed := 0.0, 0
+	held, listed, want := 0.0, 0, 0.0
 	o.Top = 3000
 	for _, fill := range fill(t, f, "我[MASK]苹果", o).Fills {
 		if slices.Contains([]string{"喜欢", "良い", "苹果", "今日"}, fill.Values[0]) && len(fill.TokenIDs) == 2 {
 			held += *fill.Probability
 			listed++
+			want += usualWords.Existing[0] / newPieceWeights(usualWords.Existing, 1).sum() *
+				covered(t, f, "我[MASK:2]苹果", f.tokenizer.Token(fill.TokenIDs[0]))
 		}
 	}
-	if listed < 2 || math.Abs(held/usualWords.Existing[0]-1) > 1e-5 {
-		t.Errorf("%d words of two pieces of a lexicon hold %v, want %v", listed, held, usualWords.Existing[0])
+	if listed < 2 || math.Abs(held/want-1) > 1e-5 {
+		t.Errorf("%d words of two pieces of a lexicon hold %v, want %v", listed, held, want)
 	}
 	o.Words = map[int][]string{1: {"喜欢", "看", "良い"}}
 	r := fill(t, f, "我[MASK]苹果", o)

@@ -22,7 +22,7 @@ import (
 // Options say where and how a model runs. The zero value finds or fetches the onnxruntime library and takes the
 // best available device.
 type Options struct {
-	Device  string // "auto" (default), "cpu", "cuda" or "cuda:N"
+	Device  string // "auto" (default), "cpu", "cuda", "cuda:N" or "openvino"
 	Threads int    // on the CPU, at most [MaxThreads]; 0 takes all cores
 	MaskID  int    // [MASK]'s token id, from the bundle's tokenizer; required
 	// SeparatorID is the token id of [SEP], which ends the first text of a pair; 0: all tokens are of one segment.

@@ -15,8 +15,8 @@ import (
 	"infill/samplers"
 )
 
-// Energy names an energy of a template's fills, in nats (DESIGN names them so;
-// the DLP paper, Zhang, Liu and Liu 2022, appendix I.6, uses PLL).
+// Energy names an energy of a template's fills, in nats. The DLP paper (Zhang, Liu and Liu 2022, appendix I.6)
+// uses PLL.
 type Energy string
 
 // The energies.

@@ -12,7 +12,8 @@ import (
 type Hypotheses struct {
 	Sentences []string
 	// Prompts names, for every sentence, the prompt (template) it was generated for. Sentences of one prompt are not
-	// independent, so intervals draw whole prompts, and scores per prompt exist. Nil: each sentence is its own prompt.
+	// independent, so intervals leave out or draw whole prompts, and scores per prompt exist. Nil: each sentence is
+	// its own prompt.
 	Prompts []string
 	// LogLikelihoods is U of every sentence, in nats; nil if not known.
 	LogLikelihoods []float64

@@ -109,7 +109,7 @@ func (l *Law) LogProbability(ctx context.Context, states [][]int) ([]float64, er
 	return logp, err
 }
 
-// A A Share is an estimate of the total probability of some states, with its relative standard error.
+// A Share is an estimate of the total probability of some states, with its relative standard error.
 type Share struct {
 	Log   float64
 	Error float64

@@ -799,8 +799,8 @@ func (e *queue) Pop() any {
 
 // Hold computes marginals of some slots of one law. It calls visit for all known beginnings with values of these
 // slots, in their order, and the probability; the same values may come several times. It returns the most that
-// unknown beginnings can add to any of them.
-func (s *Search) Hold(law int, slots []int, visit func(values []int, probability float64)) (open float64) {
+// unknown beginnings can add to any of them. Of that, no less than spared cannot come to the values of a visit.
+func (s *Search) Hold(law int, slots []int, visit func(values []int, probability, spared float64)) (open float64) {
 	values := make([]int, len(slots))
 	weight := math.Exp(s.laws[law].LogWeight) / float64(len(s.trees[law]))
 	for _, t := range s.trees[law] {
@@ -808,13 +808,13 @@ func (s *Search) Hold(law int, slots []int, visit func(values []int, probability
 		for _, slot := range slots {
 			last = max(last, t.depth[slot])
 		}
-		hold := func(n *node, category int, probability float64) {
+		hold := func(n *node, category int, probability, spared float64) {
 			for j, slot := range slots {
 				if values[j] = n.state[slot]; slot == n.slot() {
 					values[j] = category
 				}
 			}
-			visit(values, probability)
+			visit(values, probability, spared)
 		}
 		var descend func(n *node)
 		descend = func(n *node) {
@@ -823,30 +823,37 @@ func (s *Search) Hold(law int, slots []int, visit func(values []int, probability
 				open += mass
 				return
 			}
-			rest := 1.0 // of the conditional that the list does not have
-			if n.complete {
-				rest = 0
-			}
-			for i, category := range n.categories {
-				p := math.Exp(float64(n.logp[i]))
-				if !n.complete {
-					rest -= p
+			rest := 0.0 // of the conditional: what the list does not have
+			if !n.complete {
+				rest = 1
+				for _, logp := range n.logp {
+					rest -= math.Exp(float64(logp))
 				}
-				if n.depth == last {
-					hold(n, int(category), mass*p)
-				} else if n.kids[int(category)] == nil {
-					open += mass * p
-				}
-			}
-			open += mass * max(0, rest)
-			for _, category := range slices.Sorted(maps.Keys(n.extra)) {
-				if n.depth == last && !slices.Contains(n.categories, int32(category)) {
-					hold(n, category, mass*math.Exp(n.extra[category]))
-				}
+				rest = max(0, rest)
 			}
 			if n.depth < last {
+				open += mass * rest
+				for i, category := range n.categories {
+					if n.kids[int(category)] == nil {
+						open += mass * math.Exp(float64(n.logp[i]))
+					}
+				}
 				for _, category := range slices.Sorted(maps.Keys(n.kids)) {
 					descend(n.kids[category])
+				}
+				return
+			}
+			// Each category that is not listed has at most what the last one has.
+			if len(n.logp) > 0 {
+				rest = min(rest, math.Exp(float64(n.logp[len(n.logp)-1])))
+			}
+			open += mass * rest
+			for i, category := range n.categories {
+				hold(n, int(category), mass*math.Exp(float64(n.logp[i])), mass*rest)
+			}
+			for _, category := range slices.Sorted(maps.Keys(n.extra)) {
+				if !slices.Contains(n.categories, int32(category)) {
+					hold(n, category, mass*math.Exp(n.extra[category]), mass*rest)
 				}
 			}
 		}
