@@ -67,6 +67,16 @@ func TestLexicon(t *testing.T) {
 			t.Errorf("%s has %v, want %v", word, got, want)
 		}
 	}
+	// A list and a pattern give a word what it has without.
+	listed := o
+	listed.Words = map[int][]string{1: {"seen", "unseen", "unknown"}}
+	for _, r := range []*Result{fill(t, f, template, listed), fill(t, f, "the [MASK~.*(seen|known)] sat .", o)} {
+		for _, word := range listed.Words[1] {
+			if got, want := find(r, word).LogLikelihood, find(with, word).LogLikelihood; math.Abs(got-want) > 1e-6 {
+				t.Errorf("%s has the log-likelihood %v, want %v", word, got, want)
+			}
+		}
+	}
 	if !*with.Proven || !strings.Contains(with.Signature, "|lexicon:") ||
 		strings.Contains(without.Signature, "|lexicon:") {
 		t.Errorf("proven %v, %s", *with.Proven, with.Signature)

@@ -486,9 +486,9 @@ func (p *proof) draw(ctx context.Context) (*Result, error) {
 	attempts := 0
 	for len(missing) > 0 {
 		if attempts > 0 && p.room() == 0 {
-			return nil, misfit("samples", "%s sufficed for %d of %d draws: what the blanks may take has little of "+
-				"what the model would write; give more with --budget, or name a sampler", o.Budget.text(),
-				o.Chains-len(missing), o.Chains)
+			return nil, misfit("samples", "%s sufficed for %d of %d draws: each slot of a draw takes a row, and a draw "+
+				"that the blanks may not take is made again; give more with --budget, or name a sampler",
+				o.Budget.text(), o.Chains-len(missing), o.Chains)
 		}
 		type kind struct{ law, order int }
 		of := map[kind][]int{}
