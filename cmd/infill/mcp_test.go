@@ -94,8 +94,13 @@ func TestMCPBadLines(t *testing.T) {
 			t.Errorf("after %.80q: %+v", c.line, a)
 		}
 	}
+	// What was asked before the end of input is answered.
+	fmt.Fprintln(in, `{"jsonrpc":"2.0","id":9,"method":"tools/call","params":{"name":"score","arguments":{"texts":["a dog"]}}}`)
 	if err := in.Close(); err != nil {
 		t.Error(err)
+	}
+	if text, err := lines.ReadString('\n'); err != nil || !strings.Contains(text, "pseudo_perplexity") {
+		t.Errorf("the last call is answered by %q: %v", text, err)
 	}
 	if err := cmd.Wait(); err != nil {
 		t.Error(err)

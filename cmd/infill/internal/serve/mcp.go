@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"sync"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
@@ -76,7 +77,57 @@ func RunMCP(ctx context.Context, o *mcpOptions) (err error) {
 func messages(s *terminal.Streams) mcp.Transport {
 	out := &answers{Writer: s.Out}
 	// Lines are bounded by readLine.
-	return &mcp.IOTransport{Reader: &requests{lines: bufio.NewReader(s.In), out: out}, Writer: out, MaxLineLength: -1}
+	return answering{&mcp.IOTransport{Reader: &requests{lines: bufio.NewReader(s.In), out: out}, Writer: out,
+		MaxLineLength: -1}}
+}
+
+// answering is a transport whose input ends when all calls are answered: after its end the library writes no answers.
+type answering struct{ mcp.Transport }
+
+func (a answering) Connect(ctx context.Context) (mcp.Connection, error) {
+	connection, err := a.Transport.Connect(ctx)
+	return &calls{Connection: connection, changed: sync.NewCond(new(sync.Mutex)), open: map[jsonrpc.ID]bool{}}, err
+}
+
+// calls are those of a connection that have no answer yet.
+type calls struct {
+	mcp.Connection
+	changed *sync.Cond
+	open    map[jsonrpc.ID]bool
+}
+
+func (c *calls) Read(ctx context.Context) (jsonrpc.Message, error) {
+	message, err := c.Connection.Read(ctx)
+	c.changed.L.Lock()
+	defer c.changed.L.Unlock()
+	if call, ok := message.(*jsonrpc.Request); ok && call.IsCall() {
+		c.open[call.ID] = true
+	}
+	for err != nil && len(c.open) > 0 {
+		c.changed.Wait()
+	}
+	return message, err
+}
+
+func (c *calls) Write(ctx context.Context, message jsonrpc.Message) error {
+	err := c.Connection.Write(ctx, message)
+	if answer, ok := message.(*jsonrpc.Response); ok {
+		c.end(func(id jsonrpc.ID, _ bool) bool { return id == answer.ID })
+	}
+	return err
+}
+
+func (c *calls) Close() error {
+	c.end(func(jsonrpc.ID, bool) bool { return true })
+	return c.Connection.Close()
+}
+
+// end takes calls for answered.
+func (c *calls) end(which func(jsonrpc.ID, bool) bool) {
+	c.changed.L.Lock()
+	defer c.changed.L.Unlock()
+	maps.DeleteFunc(c.open, which)
+	c.changed.Broadcast()
 }
 
 // answers is standard output, which both the library and requests write to, a message at a time.
