@@ -38,7 +38,7 @@ input and output: the tools fill, score and rank. An agent starts it by itself; 
 configuration names the command:
 
   {"mcpServers": {"infill": {"command": "infill", "args": ["mcp"]}}}`,
-		Args: cobra.NoArgs,
+		Args: cli.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := o.Validate(); err != nil {
 				return err

@@ -56,7 +56,7 @@ request must bring, or say --no-auth.`,
 
   # for other machines, with a token and TLS
   $ INFILL_TOKEN=... infill serve --listen :8443 --tls-cert cert.pem --tls-key key.pem`,
-		Args: cobra.NoArgs,
+		Args: cli.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := o.validate(cmd.Context()); err != nil {
 				return err
