@@ -207,7 +207,7 @@ func TestConstraintErrors(t *testing.T) {
 		{"the [MASK:2]", func(o *Options) { o.Sampler, o.Constraints = "mlm-mh", Constraints{MinCharacters: 4} },
 			"sampler: mlm-mh cannot move slots together, which limits on several slots together need: take dmala",
 			true},
-		{"the [MASK=x] and [MASK=x]", func(o *Options) { o.Mode = ModeDecode },
+		{"the [MASK=x] and [MASK=x]", func(o *Options) { o.Mode, o.Sampler = ModeDecode, Auto },
 			"mode: decode fills slot by slot, and blanks of one name need several at once: take sample or best", true},
 		{"the [MASK=x] and [MASK=x]", func(o *Options) { o.Initial = Start{Kind: StartMask} },
 			"initial: mask fills slot by slot, and blanks of one name need several at once: take model or random",
