@@ -62,6 +62,11 @@ request must bring, or say --no-auth.`,
 				return err
 			}
 			if o.pipe {
+				for _, name := range []string{"listen", "token-file", "no-auth", "tls-cert", "tls-key", "allow-origin"} {
+					if cmd.Flags().Changed(name) {
+						return cli.Usagef("--%s: --pipe listens nowhere: leave one out", name)
+					}
+				}
 				if err := lift(cmd.Flags()); err != nil {
 					return err
 				}
@@ -267,6 +272,7 @@ func Run(ctx context.Context, o *serveOptions) (err error) {
 		options.Pull = o.pull
 	}
 	if o.pipe {
+		options.Token = "" // who writes to a pipe started the program
 		server, err := serve.New(options)
 		if err != nil {
 			return err
