@@ -194,7 +194,7 @@ func TestConstraintErrors(t *testing.T) {
 		{twoSlots, func(o *Options) { o.Constraints = one("cat"); o.Ban = []string{"cat"} },
 			"slot: the other constraints leave blank 1 no word of its list", true},
 		{twoSlots, func(o *Options) { o.Constraints = Constraints{MinCharacters: 40} },
-			"slot: nothing is left for blank 1: loosen its constraints", true},
+			"constraints: nothing is left for blank 1: loosen them", true},
 		{"the [MASK:2]", func(o *Options) { o.Constraints = Constraints{MinCharacters: 40} },
 			"initial: none of 1000 starts that model draws keeps to the constraints", true},
 		{"the [MASK=x] and un[MASK=x]", nil,

@@ -87,7 +87,7 @@ func TestFillFlags(t *testing.T) {
 		{line: `--slot 1=red,,blue`,
 			want: `--slot: "1=red,,blue" is not a blank's number and all words it may take, as in 1=red,dark blue`},
 		{line: `--slot 1=red --slot 1=blue`,
-			want: `--slot: "1=blue" is not a blank's number and all words it may take, as in 1=red,dark blue`},
+			want: `--slot: "1=blue" is not the only list of its blank: put all its words into one, as in 1=red,blue`},
 		{line: `--ban ,`, want: `--ban: "," is not a list of words, as in red,blue`},
 		{line: `--characters 0-3`,
 			want: `--characters: "0-3" is not a number or a range from 1 to 65536, as in 3, 3-8, 3- or -8`},
