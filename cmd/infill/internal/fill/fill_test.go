@@ -187,7 +187,7 @@ func results() []*infill.Result {
 	}
 	first, firstSpans := fill("waited", "left behind")
 	second, secondSpans := fill("東京", "sold off")
-	model, proven := infill.Model{Name: "toy", SHA256: "abc"}, true
+	model, proven, unproven := infill.Model{Name: "toy", SHA256: "abc"}, true, false
 	return []*infill.Result{
 		{
 			Template: "[MASK] had\n[MASK] me", Blanks: [][2]int{{0, 6}, {11, 17}}, Model: model,
@@ -291,6 +291,16 @@ func results() []*infill.Result {
 				Order: "both", Slots: 1, Draws: 2, DistinctFills: 1, ModelRows: 1, Device: "cpu",
 				Seconds: 0.1},
 			Warnings: []string{},
+		},
+		{ // tiny probabilities, of a search that was interrupted
+			Template: "a [MASK]", Blanks: [][2]int{{2, 8}}, Model: model, Signature: "sampler:auto|joint:chain",
+			Method: infill.MethodSearch, Unfinished: true, Proven: &unproven, LeftOutAtMost: pointer(1),
+			Fills: []infill.Fill{{Rank: 1, Text: "a cat", Values: []string{"cat"}, Spans: [][2]int{{2, 5}},
+				TokenIDs: []int{14}, LogLikelihood: -550, Probability: pointer(2.6e-242),
+				ProbabilityError: pointer(0)}},
+			Stats: infill.Stats{Mode: infill.ModeSample, Sampler: infill.Auto, Joint: infill.JointChain,
+				Order: "both", Slots: 1, DistinctFills: 1, ModelRows: 1, Device: "cpu", Seconds: 0.1},
+			Warnings: []string{"unfinished: interrupted before the end: nothing left out has more than 1"},
 		},
 	}
 }

@@ -177,7 +177,10 @@ func probability(p float64, standardError *float64, withError bool) string {
 		return fmt.Sprintf("%.*f ± %.*f %%", digits, 100*p, digits, 100**e)
 	}
 	digits := 1
-	if p > 0 && p < 0.001 {
+	switch {
+	case p > 0 && p < 1e-8: // all its zeros would need the width of the screen
+		return fmt.Sprintf("%.1e %%", 100*p)
+	case p > 0 && p < 0.001:
 		digits = 1 - int(math.Floor(math.Log10(100*p)))
 	}
 	return fmt.Sprintf("%.*f %%", digits, 100*p)
@@ -232,7 +235,7 @@ func searchFooter(r *infill.Result) string {
 // atMost writes a bound in percent, rounded up.
 func atMost(p float64) string {
 	unit := math.Pow(10, math.Floor(math.Log10(100*p))-1)
-	return strconv.FormatFloat(math.Ceil(100*p/unit)*unit, 'g', 2, 64) + " %"
+	return strconv.FormatFloat(math.Ceil(100*p/unit)*unit, 'g', 3, 64) + " %" // 3: of 100
 }
 
 // withSeed ends a line with the seed, where something was random.
