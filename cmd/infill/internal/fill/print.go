@@ -258,8 +258,12 @@ func footer(r *infill.Result, verbose bool) []string {
 	s := r.Stats
 	var lines []string
 	if r.Unfinished {
-		lines = slices.DeleteFunc(slices.Clone(r.Warnings),
-			func(w string) bool { return !strings.HasPrefix(w, "unfinished: ") })
+		for _, w := range r.Warnings {
+			if strings.HasPrefix(w, "unfinished: ") {
+				line, _, _ := strings.Cut(w, ": nothing left out") // the last line tells it in percent
+				lines = append(lines, line)
+			}
+		}
 	}
 	cost := fmt.Sprintf("%s, %.2f s%s", cli.Counted(s.ModelRows, "model row"), s.Seconds, withSeed(r.Seed))
 	if s.Sampler == infill.Auto {
