@@ -302,6 +302,17 @@ func results() []*infill.Result {
 				Order: "both", Slots: 1, DistinctFills: 1, ModelRows: 1, Device: "cpu", Seconds: 0.1},
 			Warnings: []string{"unfinished: interrupted before the end: nothing left out has more than 1"},
 		},
+		{ // chains that do not move
+			Template: "a [MASK]", Blanks: [][2]int{{2, 8}}, Model: model, Signature: "sampler:gibbs|seed:5",
+			Seed: seedOf(5),
+			Fills: []infill.Fill{{Rank: 1, Text: "a cat", Values: []string{"cat"}, Spans: [][2]int{{2, 5}},
+				TokenIDs: []int{14}, LogLikelihood: -1, Count: 2, Frequency: 1, SplitRHat: pointer(1000),
+				EffectiveDraws: pointer(2)}},
+			Stats: infill.Stats{Mode: infill.ModeSample, Sampler: "gibbs", Slots: 1, Chains: 2, Steps: 2, Draws: 2,
+				DistinctFills: 1, SplitRHat: pointer(1000), EffectiveDraws: pointer(2), MeanLogLikelihood: -1,
+				ModelRows: 1, Device: "cpu", Seconds: 0.1},
+			Warnings: []string{},
+		},
 	}
 }
 

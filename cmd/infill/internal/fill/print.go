@@ -130,7 +130,7 @@ func resultText(r *infill.Result, width int, verbose bool) string {
 			row = append(row, share(s, !narrow))
 		}
 		if diagnosed {
-			row = append(row, optional("%.2f", s.SplitRHat), optional("%.0f", s.EffectiveDraws))
+			row = append(row, rHat(s.SplitRHat), optional("%.0f", s.EffectiveDraws))
 		}
 		rows = append(rows, row)
 	}
@@ -152,6 +152,14 @@ func optional(format string, x *float64) string {
 		return ""
 	}
 	return fmt.Sprintf(format, *x)
+}
+
+// rHat is R-hat, of which 1000 stands for all that is more.
+func rHat(x *float64) string {
+	if x != nil && *x >= 1000 {
+		return ">= 1000"
+	}
+	return optional("%.2f", x)
 }
 
 // share is a fill's probability, with its standard error where it is wanted and known,
@@ -364,8 +372,8 @@ func chainsNote(s infill.Stats) string {
 	notes = append(notes,
 		fmt.Sprintf("%s in %s", cli.Counted(s.DistinctFills, "distinct fill"), cli.Counted(s.Draws, noun)))
 	if s.SplitRHat != nil && s.EffectiveDraws != nil {
-		const mixing = "split R-hat %.2f, %.0f effective draws of the log-likelihood"
-		notes = append(notes, fmt.Sprintf(mixing, *s.SplitRHat, *s.EffectiveDraws))
+		const mixing = "split R-hat %s, %.0f effective draws of the log-likelihood"
+		notes = append(notes, fmt.Sprintf(mixing, rHat(s.SplitRHat), *s.EffectiveDraws))
 	}
 	mean := cli.WithError("%.2f", s.MeanLogLikelihood, s.MeanLogLikelihoodStandardError)
 	return strings.Join(append(notes, "mean log-likelihood "+mean), ", ")
