@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"strings"
 	"sync"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
@@ -110,11 +111,18 @@ func (c *calls) Read(ctx context.Context) (jsonrpc.Message, error) {
 }
 
 func (c *calls) Write(ctx context.Context, message jsonrpc.Message) error {
-	err := c.Connection.Write(ctx, message)
-	if answer, ok := message.(*jsonrpc.Response); ok {
-		c.end(func(id jsonrpc.ID, _ bool) bool { return id == answer.ID })
+	answer, ok := message.(*jsonrpc.Response)
+	if !ok {
+		return c.Connection.Write(ctx, message)
 	}
-	return err
+	defer c.end(func(id jsonrpc.ID, _ bool) bool { return id == answer.ID })
+	// The library tells of its types in Go.
+	if answer.Error != nil && strings.Contains(answer.Error.Error(), "unmarshaling ") || bytes.Contains(answer.Result,
+		[]byte(`"text":"validating \"arguments\": unmarshaling arguments: `)) {
+		answer = &jsonrpc.Response{ID: answer.ID, Error: &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams,
+			Message: `"params" has not the form of this method; that of tools/call is {"name": "score", "arguments": {...}}`}}
+	}
+	return c.Connection.Write(ctx, answer)
 }
 
 func (c *calls) Close() error {
