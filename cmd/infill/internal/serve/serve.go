@@ -182,8 +182,14 @@ func (o *serveOptions) validate(ctx context.Context) error {
 			return cli.Usagef("--max-%s: the bound is too small for any request: give more", bound.flag)
 		}
 	}
+	if l.Memory < leastMemory {
+		return cli.Usagef("--max-memory: %d bytes hold no request: give %d or more", l.Memory, leastMemory)
+	}
 	return nil
 }
+
+// leastMemory holds a fill of one blank that costs one model row.
+const leastMemory = 256 << 10
 
 // oneToken is a line without the space around it, "" if there are several words.
 func oneToken(text string) string {
