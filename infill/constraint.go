@@ -378,7 +378,7 @@ func (r *rules) compile(t *tokenize.Template,
 					found = found.pinned(pins)
 				}
 				if err == nil && len(found.words) == 0 {
-					err = misfit("slot", "nothing is left for blank %d: loosen its constraints", blank+1)
+					err = misfit("constraints", "nothing is left for blank %d: loosen them", blank+1)
 				}
 				return found.words, err
 			}
@@ -410,7 +410,7 @@ func (r *rules) compile(t *tokenize.Template,
 			v = v.pinned(pins)
 		}
 		if v.categories() == 0 {
-			return nil, nil, nil, misfit("slot", "nothing is left for blank %d: loosen its constraints", blank+1)
+			return nil, nil, nil, misfit("constraints", "nothing is left for blank %d: loosen them", blank+1)
 		}
 		list = append(list, v)
 	}

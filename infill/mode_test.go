@@ -130,7 +130,7 @@ func TestDecode(t *testing.T) {
 
 	o := chainOptions()
 	o.Fill = FillAny
-	o.Mode, o.Candidates, o.Top, o.Seed = ModeDecode, 0, 1000, 4
+	o.Mode, o.Sampler, o.Candidates, o.Top, o.Seed = ModeDecode, Auto, 0, 1000, 4
 	reports := 0
 	result, err := f.Fill(t.Context(), twoSlots, o, func(p Progress) {
 		reports++

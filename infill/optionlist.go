@@ -100,6 +100,7 @@ func answerOptions() []Option {
 			},
 			set:     func(o *Options, text string) bool { return o.read(text) == nil },
 			explain: func(text string) error { return new(Sampling).read(text) },
+			useless: []useless{{decodes, "uses none: leave it out"}},
 			check: func(o *Options) string {
 				if !slices.Contains(samplerNames(), o.Sampler) {
 					return fmt.Sprintf("%q is not one of %s", o.Sampler, strings.Join(samplerNames(), ", "))
@@ -277,7 +278,8 @@ func jointOptions() []Option {
 		choice(Option{Name: "rank",
 			Help: "rank the distinct fills of all draws, or the chains' final states with repeats"},
 			func(o *Options) *Rank { return &o.Rank }, rankDistinct, RankFinal),
-		choice(Option{Name: "length-score", Help: "what compares fills of several lengths, see infill help templates"},
+		choice(Option{Name: "length-score", Help: "what compares fills of several lengths, see infill help templates",
+			check: proven("length score", func(o *Options) bool { return o.LengthScore != blankLeftToRight })},
 			func(o *Options) *LengthScore { return &o.LengthScore }, blankLeftToRight, wordLeftToRight),
 		numeric(Option{Name: "seed", Kind: "N", Help: "start of all random numbers; drawn and printed when not given",
 			want: "a whole number of 0 or more, below 2^64"},

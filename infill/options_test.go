@@ -45,6 +45,8 @@ func TestValidate(t *testing.T) {
 			"best draws from no distribution"},
 		{func(o *Options) { o.Mode, o.Temperature = ModeBest, 2 }, "temperature", "best lowers it itself"},
 		{func(o *Options) { o.Mode, o.Gradient = ModeBest, "stochastic" }, "gradient", "best needs the same gradient"},
+		{func(o *Options) { o.Mode, o.Sampler = ModeDecode, "gibbs" }, "sampler", "decode uses none: leave it out"},
+		{func(o *Options) { o.LengthScore = wordLeftToRight }, "length-score", "the chain rule needs no length score"},
 		{func(o *Options) { o.Mode, o.StepSize = ModeDecode, 2 }, "step-size", "decode has none"},
 		{func(o *Options) { o.Mode, o.Balance = ModeDecode, "sqrt" }, "balance", "decode has none"},
 		{func(o *Options) { o.Mode, o.Gradient = ModeDecode, "full" }, "gradient", "decode uses none"},

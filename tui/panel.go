@@ -194,6 +194,9 @@ func (p *panel) options(o infill.Options) (_ infill.Options, model string, ok bo
 	}
 	// What a sampler of another kind was given does not suit this one.
 	o.Balance, o.Gradient = "", ""
+	if o.Mode == infill.ModeDecode { // as its help says
+		o.Sampler = infill.Auto
+	}
 	if err := (Config{Options: o}).Validate(); err != nil {
 		var wrong *infill.OptionError
 		errors.As(err, &wrong)

@@ -3,6 +3,7 @@ package tui
 import (
 	"context"
 	"errors"
+	"fmt"
 	"maps"
 	"math"
 	"math/rand/v2"
@@ -664,6 +665,14 @@ func TestAnswerOfTheCommand(t *testing.T) {
 			if frame := ansi.Strip(d.model.screen()); strings.Contains(frame, "NaN") ||
 				strings.Contains(frame, "seed") {
 				t.Errorf("view %s:\n%s", view, frame)
+			}
+			// What a search knows of a word is a bound from below, as long as it has not followed all.
+			for _, v := range slices.Concat(s.Values...)[:min(1, len(s.Values))] {
+				bound := fmt.Sprintf("≥ %.1f ", 100*v.Probability)
+				if open := *v.AtMost-v.Probability >= 0.0005; view == "2" &&
+					open != strings.Contains(ansi.Strip(d.model.screen()), bound) {
+					t.Errorf("%s: open %t, %q in\n%s", template, open, bound, ansi.Strip(d.model.screen()))
+				}
 			}
 			exactly(t, d.model.screen(), 100, 30)
 		}

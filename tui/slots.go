@@ -229,6 +229,9 @@ func (p *slotsPage) table(blank, x, columns, rows int) string {
 			if !math.IsNaN(v.StandardError) {
 				sampled = fmt.Sprintf("%.1f ±%4.1f", 100*v.Probability, 100*v.StandardError)
 			}
+			if v.AtMost != nil && *v.AtMost-v.Probability >= 0.0005 { // not all was searched
+				sampled = "≥ " + sampled
+			}
 		}
 		switch {
 		case m.sides[0].snapshot.Template.Blanks[blank].Slots > 1:

@@ -94,8 +94,22 @@ func TestMCPBadLines(t *testing.T) {
 			t.Errorf("after %.80q: %+v", c.line, a)
 		}
 	}
+	// What is wrong is said in words of the protocol.
+	for i, c := range []string{`"tools/call","params":"x"`, `"tools/call","params":{"name":5}`,
+		`"tools/call","params":{"name":"fill","arguments":5}`, `"tools/list","params":7`,
+		`"initialize","params":{"clientInfo":5}`} {
+		if a := ask(fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":%s}`, 200+i, c)); a.Error == nil ||
+			a.Error.Code != -32602 || !strings.HasPrefix(a.Error.Message, `"params" has not the form`) {
+			t.Errorf("%s: %+v %+v", c, a, a.Error)
+		}
+	}
+	// What was asked before the end of input is answered.
+	fmt.Fprintln(in, `{"jsonrpc":"2.0","id":9,"method":"tools/call","params":{"name":"score","arguments":{"texts":["a dog"]}}}`)
 	if err := in.Close(); err != nil {
 		t.Error(err)
+	}
+	if text, err := lines.ReadString('\n'); err != nil || !strings.Contains(text, "pseudo_perplexity") {
+		t.Errorf("the last call is answered by %q: %v", text, err)
 	}
 	if err := cmd.Wait(); err != nil {
 		t.Error(err)

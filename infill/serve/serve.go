@@ -260,6 +260,11 @@ func (s *Server) guarded(next http.Handler) http.Handler {
 				Message: "send JSON, with the header Content-Type: application/json"})
 			return
 		}
+		if coding := r.Header.Get("Content-Encoding"); coding != "" && !strings.EqualFold(coding, "identity") {
+			writeProblem(w, &Problem{status: http.StatusUnsupportedMediaType,
+				Message: fmt.Sprintf("Content-Encoding %q is not read: send the JSON as it is", coding)})
+			return
+		}
 		if r.ContentLength > s.Limits.Body {
 			writeProblem(w, s.tooLarge())
 			return

@@ -236,6 +236,10 @@ func TestRefusals(t *testing.T) {
 	if code, text := ask(t, url, `{"inputs": "a [MASK]"}`, "Content-Type", "text/plain"); code != 415 {
 		t.Errorf("plain text: %d %s", code, text)
 	}
+	if code, text := ask(t, url, "\x1f\x8b", "Content-Encoding", "gzip"); code != 415 ||
+		!strings.Contains(text, `Content-Encoding \"gzip\" is not read`) {
+		t.Errorf("compressed: %d %s", code, text)
+	}
 }
 
 // A text to score needs a row for each of its tokens.

@@ -9,6 +9,7 @@
 package ort
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -107,7 +108,7 @@ func Open(ctx context.Context, o Options) (*Runtime, error) {
 	}
 	if err := use(ctx, index); err != nil {
 		if named || ctx.Err() != nil {
-			return nil, err
+			return nil, cmp.Or(ctx.Err(), err)
 		}
 		r.device, r.note = "cpu", err.Error()
 	}

@@ -281,6 +281,13 @@ func TestCUDAWithoutProvider(t *testing.T) {
 	if r := openCPU(t, Options{Device: "cpu"}); r.Note() != "" {
 		t.Errorf("cpu has a note: %q", r.Note())
 	}
+	ended, end := context.WithCancel(context.Background())
+	end()
+	for _, device := range []string{"auto", "cuda"} {
+		if _, err := Open(ended, Options{LibraryPath: path, Device: device}); !errors.Is(err, context.Canceled) {
+			t.Errorf("%s, interrupted: %v", device, err)
+		}
+	}
 }
 
 // A provider that is there, but whose own libraries are not, is reported by their names.

@@ -229,7 +229,8 @@ func OptionError(err error) error {
 // Flagged spells an option as the flag that it is.
 func Flagged(err error) error {
 	var option *infill.OptionError
-	if errors.As(err, &option) && option.Option != "pattern" { // which is written in the template
+	// A pattern is written in the template, and constraints are several options together.
+	if errors.As(err, &option) && option.Option != "pattern" && option.Option != "constraints" {
 		return fmt.Errorf("--%s", option.Error())
 	}
 	return err

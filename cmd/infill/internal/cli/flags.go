@@ -181,6 +181,7 @@ var _ pflag.Value = optionFlag{}
 
 // Set adds to what earlier uses of the flag have given, where it takes several.
 func (f optionFlag) Set(text string) error {
+	own := text
 	if *f.given && f.Join != "" {
 		text = f.Get(f.options) + f.Join + text
 	}
@@ -191,7 +192,11 @@ func (f optionFlag) Set(text string) error {
 			return err
 		}
 	}
-	return f.Option.Set(f.options, text)
+	err := f.Option.Set(f.options, text)
+	if err != nil && text != own && f.Option.Set(new(infill.Options), own) == nil {
+		return errors.New("the only list of its blank: put all its words into one, as in 1=red,blue")
+	}
+	return err
 }
 
 var fileInList = regexp.MustCompile(`(^|[=,])@([^,\s]+)`)

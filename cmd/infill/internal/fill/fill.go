@@ -160,7 +160,7 @@ func Run(ctx context.Context, o *fillOptions) (err error) {
 				case err != nil: // what was found by then
 					return errors.Join(err, p.room(result, o.Format), p.Print(e.ID, result), p.End())
 				}
-				for _, w := range result.Warnings {
+				for _, w := range few(result.Warnings) {
 					o.Warn(o.Streams, "%s%s", e.Place(), w)
 				}
 				o.Note(o.Streams, "signature %s", result.Signature)
@@ -170,6 +170,24 @@ func Run(ctx context.Context, o *fillOptions) (err error) {
 				return p.Print(e.ID, result)
 			}, err
 		}))
+}
+
+// few are warnings of which those that say the same of many blanks are counted, but for the first.
+func few(warnings []string) (list []string) {
+	const alike, most = "the model would rather put ", 3
+	more := -most
+	for _, w := range warnings {
+		if strings.HasPrefix(w, alike) {
+			if more++; more > 0 {
+				continue
+			}
+		}
+		list = append(list, w)
+	}
+	if more > 0 {
+		list = append(list, fmt.Sprintf("and so in %s; --format json lists all", cli.Counted(more, "more blank")))
+	}
+	return list
 }
 
 // plan reads a template of the user.

@@ -87,7 +87,7 @@ func TestFillFlags(t *testing.T) {
 		{line: `--slot 1=red,,blue`,
 			want: `--slot: "1=red,,blue" is not a blank's number and all words it may take, as in 1=red,dark blue`},
 		{line: `--slot 1=red --slot 1=blue`,
-			want: `--slot: "1=blue" is not a blank's number and all words it may take, as in 1=red,dark blue`},
+			want: `--slot: "1=blue" is not the only list of its blank: put all its words into one, as in 1=red,blue`},
 		{line: `--ban ,`, want: `--ban: "," is not a list of words, as in red,blue`},
 		{line: `--characters 0-3`,
 			want: `--characters: "0-3" is not a number or a range from 1 to 65536, as in 3, 3-8, 3- or -8`},
@@ -187,7 +187,7 @@ func results() []*infill.Result {
 	}
 	first, firstSpans := fill("waited", "left behind")
 	second, secondSpans := fill("東京", "sold off")
-	model, proven := infill.Model{Name: "toy", SHA256: "abc"}, true
+	model, proven, unproven := infill.Model{Name: "toy", SHA256: "abc"}, true, false
 	return []*infill.Result{
 		{
 			Template: "[MASK] had\n[MASK] me", Blanks: [][2]int{{0, 6}, {11, 17}}, Model: model,
@@ -290,6 +290,27 @@ func results() []*infill.Result {
 			Stats: infill.Stats{Mode: infill.ModeSample, Sampler: infill.Auto, Joint: infill.JointChain,
 				Order: "both", Slots: 1, Draws: 2, DistinctFills: 1, ModelRows: 1, Device: "cpu",
 				Seconds: 0.1},
+			Warnings: []string{},
+		},
+		{ // tiny probabilities, of a search that was interrupted
+			Template: "a [MASK]", Blanks: [][2]int{{2, 8}}, Model: model, Signature: "sampler:auto|joint:chain",
+			Method: infill.MethodSearch, Unfinished: true, Proven: &unproven, LeftOutAtMost: pointer(1),
+			Fills: []infill.Fill{{Rank: 1, Text: "a cat", Values: []string{"cat"}, Spans: [][2]int{{2, 5}},
+				TokenIDs: []int{14}, LogLikelihood: -550, Probability: pointer(2.6e-242),
+				ProbabilityError: pointer(0)}},
+			Stats: infill.Stats{Mode: infill.ModeSample, Sampler: infill.Auto, Joint: infill.JointChain,
+				Order: "both", Slots: 1, DistinctFills: 1, ModelRows: 1, Device: "cpu", Seconds: 0.1},
+			Warnings: []string{"unfinished: interrupted before the end: nothing left out has more than 1"},
+		},
+		{ // chains that do not move
+			Template: "a [MASK]", Blanks: [][2]int{{2, 8}}, Model: model, Signature: "sampler:gibbs|seed:5",
+			Seed: seedOf(5),
+			Fills: []infill.Fill{{Rank: 1, Text: "a cat", Values: []string{"cat"}, Spans: [][2]int{{2, 5}},
+				TokenIDs: []int{14}, LogLikelihood: -1, Count: 2, Frequency: 1, SplitRHat: pointer(1000),
+				EffectiveDraws: pointer(2)}},
+			Stats: infill.Stats{Mode: infill.ModeSample, Sampler: "gibbs", Slots: 1, Chains: 2, Steps: 2, Draws: 2,
+				DistinctFills: 1, SplitRHat: pointer(1000), EffectiveDraws: pointer(2), MeanLogLikelihood: -1,
+				ModelRows: 1, Device: "cpu", Seconds: 0.1},
 			Warnings: []string{},
 		},
 	}

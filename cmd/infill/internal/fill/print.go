@@ -130,7 +130,7 @@ func resultText(r *infill.Result, width int, verbose bool) string {
 			row = append(row, share(s, !narrow))
 		}
 		if diagnosed {
-			row = append(row, optional("%.2f", s.SplitRHat), optional("%.0f", s.EffectiveDraws))
+			row = append(row, rHat(s.SplitRHat), optional("%.0f", s.EffectiveDraws))
 		}
 		rows = append(rows, row)
 	}
@@ -152,6 +152,14 @@ func optional(format string, x *float64) string {
 		return ""
 	}
 	return fmt.Sprintf(format, *x)
+}
+
+// rHat is R-hat, of which 1000 stands for all that is more.
+func rHat(x *float64) string {
+	if x != nil && *x >= 1000 {
+		return ">= 1000"
+	}
+	return optional("%.2f", x)
 }
 
 // share is a fill's probability, with its standard error where it is wanted and known,
@@ -177,7 +185,10 @@ func probability(p float64, standardError *float64, withError bool) string {
 		return fmt.Sprintf("%.*f ± %.*f %%", digits, 100*p, digits, 100**e)
 	}
 	digits := 1
-	if p > 0 && p < 0.001 {
+	switch {
+	case p > 0 && p < 1e-8: // all its zeros would need the width of the screen
+		return fmt.Sprintf("%.1e %%", 100*p)
+	case p > 0 && p < 0.001:
 		digits = 1 - int(math.Floor(math.Log10(100*p)))
 	}
 	return fmt.Sprintf("%.*f %%", digits, 100*p)
@@ -232,7 +243,7 @@ func searchFooter(r *infill.Result) string {
 // atMost writes a bound in percent, rounded up.
 func atMost(p float64) string {
 	unit := math.Pow(10, math.Floor(math.Log10(100*p))-1)
-	return strconv.FormatFloat(math.Ceil(100*p/unit)*unit, 'g', 2, 64) + " %"
+	return strconv.FormatFloat(math.Ceil(100*p/unit)*unit, 'g', 3, 64) + " %" // 3: of 100
 }
 
 // withSeed ends a line with the seed, where something was random.
@@ -255,8 +266,12 @@ func footer(r *infill.Result, verbose bool) []string {
 	s := r.Stats
 	var lines []string
 	if r.Unfinished {
-		lines = slices.DeleteFunc(slices.Clone(r.Warnings),
-			func(w string) bool { return !strings.HasPrefix(w, "unfinished: ") })
+		for _, w := range r.Warnings {
+			if strings.HasPrefix(w, "unfinished: ") {
+				line, _, _ := strings.Cut(w, ": nothing left out") // the last line tells it in percent
+				lines = append(lines, line)
+			}
+		}
 	}
 	cost := fmt.Sprintf("%s, %.2f s%s", cli.Counted(s.ModelRows, "model row"), s.Seconds, withSeed(r.Seed))
 	if s.Sampler == infill.Auto {
@@ -357,8 +372,8 @@ func chainsNote(s infill.Stats) string {
 	notes = append(notes,
 		fmt.Sprintf("%s in %s", cli.Counted(s.DistinctFills, "distinct fill"), cli.Counted(s.Draws, noun)))
 	if s.SplitRHat != nil && s.EffectiveDraws != nil {
-		const mixing = "split R-hat %.2f, %.0f effective draws of the log-likelihood"
-		notes = append(notes, fmt.Sprintf(mixing, *s.SplitRHat, *s.EffectiveDraws))
+		const mixing = "split R-hat %s, %.0f effective draws of the log-likelihood"
+		notes = append(notes, fmt.Sprintf(mixing, rHat(s.SplitRHat), *s.EffectiveDraws))
 	}
 	mean := cli.WithError("%.2f", s.MeanLogLikelihood, s.MeanLogLikelihoodStandardError)
 	return strings.Join(append(notes, "mean log-likelihood "+mean), ", ")

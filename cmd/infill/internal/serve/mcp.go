@@ -8,6 +8,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
+	"strings"
 	"sync"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
@@ -37,7 +39,7 @@ input and output: the tools fill, score and rank. An agent starts it by itself; 
 configuration names the command:
 
   {"mcpServers": {"infill": {"command": "infill", "args": ["mcp"]}}}`,
-		Args: cobra.NoArgs,
+		Args: cli.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := o.Validate(); err != nil {
 				return err
@@ -76,7 +78,64 @@ func RunMCP(ctx context.Context, o *mcpOptions) (err error) {
 func messages(s *terminal.Streams) mcp.Transport {
 	out := &answers{Writer: s.Out}
 	// Lines are bounded by readLine.
-	return &mcp.IOTransport{Reader: &requests{lines: bufio.NewReader(s.In), out: out}, Writer: out, MaxLineLength: -1}
+	return answering{&mcp.IOTransport{Reader: &requests{lines: bufio.NewReader(s.In), out: out}, Writer: out,
+		MaxLineLength: -1}}
+}
+
+// answering is a transport whose input ends when all calls are answered: after its end the library writes no answers.
+type answering struct{ mcp.Transport }
+
+func (a answering) Connect(ctx context.Context) (mcp.Connection, error) {
+	connection, err := a.Transport.Connect(ctx)
+	return &calls{Connection: connection, changed: sync.NewCond(new(sync.Mutex)), open: map[jsonrpc.ID]bool{}}, err
+}
+
+// calls are those of a connection that have no answer yet.
+type calls struct {
+	mcp.Connection
+	changed *sync.Cond
+	open    map[jsonrpc.ID]bool
+}
+
+func (c *calls) Read(ctx context.Context) (jsonrpc.Message, error) {
+	message, err := c.Connection.Read(ctx)
+	c.changed.L.Lock()
+	defer c.changed.L.Unlock()
+	if call, ok := message.(*jsonrpc.Request); ok && call.IsCall() {
+		c.open[call.ID] = true
+	}
+	for err != nil && len(c.open) > 0 {
+		c.changed.Wait()
+	}
+	return message, err
+}
+
+func (c *calls) Write(ctx context.Context, message jsonrpc.Message) error {
+	answer, ok := message.(*jsonrpc.Response)
+	if !ok {
+		return c.Connection.Write(ctx, message)
+	}
+	defer c.end(func(id jsonrpc.ID, _ bool) bool { return id == answer.ID })
+	// The library tells of its types in Go.
+	if answer.Error != nil && strings.Contains(answer.Error.Error(), "unmarshaling ") || bytes.Contains(answer.Result,
+		[]byte(`"text":"validating \"arguments\": unmarshaling arguments: `)) {
+		answer = &jsonrpc.Response{ID: answer.ID, Error: &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams,
+			Message: `"params" has not the form of this method; that of tools/call is {"name": "score", "arguments": {...}}`}}
+	}
+	return c.Connection.Write(ctx, answer)
+}
+
+func (c *calls) Close() error {
+	c.end(func(jsonrpc.ID, bool) bool { return true })
+	return c.Connection.Close()
+}
+
+// end takes calls for answered.
+func (c *calls) end(which func(jsonrpc.ID, bool) bool) {
+	c.changed.L.Lock()
+	defer c.changed.L.Unlock()
+	maps.DeleteFunc(c.open, which)
+	c.changed.Broadcast()
 }
 
 // answers is standard output, which both the library and requests write to, a message at a time.

@@ -56,12 +56,17 @@ request must bring, or say --no-auth.`,
 
   # for other machines, with a token and TLS
   $ INFILL_TOKEN=... infill serve --listen :8443 --tls-cert cert.pem --tls-key key.pem`,
-		Args: cobra.NoArgs,
+		Args: cli.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := o.validate(cmd.Context()); err != nil {
 				return err
 			}
 			if o.pipe {
+				for _, name := range []string{"listen", "token-file", "no-auth", "tls-cert", "tls-key", "allow-origin"} {
+					if cmd.Flags().Changed(name) {
+						return cli.Usagef("--%s: --pipe listens nowhere: leave one out", name)
+					}
+				}
 				if err := lift(cmd.Flags()); err != nil {
 					return err
 				}
@@ -177,8 +182,14 @@ func (o *serveOptions) validate(ctx context.Context) error {
 			return cli.Usagef("--max-%s: the bound is too small for any request: give more", bound.flag)
 		}
 	}
+	if l.Memory < leastMemory {
+		return cli.Usagef("--max-memory: %d bytes hold no request: give %d or more", l.Memory, leastMemory)
+	}
 	return nil
 }
+
+// leastMemory holds a fill of one blank that costs one model row.
+const leastMemory = 256 << 10
 
 // oneToken is a line without the space around it, "" if there are several words.
 func oneToken(text string) string {
@@ -267,6 +278,7 @@ func Run(ctx context.Context, o *serveOptions) (err error) {
 		options.Pull = o.pull
 	}
 	if o.pipe {
+		options.Token = "" // who writes to a pipe started the program
 		server, err := serve.New(options)
 		if err != nil {
 			return err
