@@ -152,7 +152,7 @@ func (r *run) enumerate(ctx context.Context, observe func(Progress)) (*answer, e
 		highest = max(highest, u)
 	}
 	if math.IsInf(highest, -1) {
-		return nil, misfit("slot",
+		return nil, misfit("constraints",
 			"the constraints forbid every fill of the candidates: loosen them, or raise candidates")
 	}
 	for _, i := range largest(energy, r.kept()) {

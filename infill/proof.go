@@ -65,7 +65,7 @@ const (
 // unless the lexicon has it: words that exist had far more in their places, and what was made up for xqz.* less.
 const leastInvented = 1e-7
 
-var errNoFill = misfit("slot", "the constraints forbid every fill: loosen them")
+var errNoFill = misfit("constraints", "the constraints forbid every fill: loosen them")
 
 // unfit is the pattern of an only blank that no word fits; "" if one does, or pieces were asked for.
 func (p *proof) unfit(r *Result) string {

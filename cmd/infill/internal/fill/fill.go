@@ -246,7 +246,7 @@ func before(p *infill.Plan) string {
 	if rows := p.MaxRows(); rows > 0 && p.Options.Answers() {
 		what = fmt.Sprintf("%d slots: up to %s", p.Slots(), cli.Counted(rows, "model row"))
 	}
-	return what + "; Ctrl-C prints the best so far, and --mode decode ends after a few passes"
+	return what + "; Ctrl-C prints the best so far, and --mode decode --samples 1 ends after a few passes"
 }
 
 // manySlots is how many slots take so long that it is said before.
