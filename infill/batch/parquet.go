@@ -50,7 +50,10 @@ func openTable(path string) (t *table, err error) {
 		if err != nil {
 			return err
 		}
-		t = &table{file: file, parquet: p, groups: p.RowGroups(), buffer: make([]parquet.Row, 64)}
+		t = &table{file: file, parquet: p, buffer: make([]parquet.Row, 64)}
+		// The library cannot read a group without rows, the only one of an empty table.
+		t.groups = slices.DeleteFunc(slices.Clone(p.RowGroups()),
+			func(g parquet.RowGroup) bool { return g.NumRows() == 0 })
 		return nil
 	})
 	if err != nil {

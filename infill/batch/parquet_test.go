@@ -2,8 +2,10 @@ package batch
 
 import (
 	"bytes"
+	"encoding/binary"
 	"math"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -11,6 +13,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/parquet-go/parquet-go"
 	"github.com/parquet-go/parquet-go/deprecated"
+	"github.com/parquet-go/parquet-go/encoding/thrift"
+	"github.com/parquet-go/parquet-go/format"
 )
 
 // parquetOf is a file of rows.
@@ -125,6 +129,39 @@ func TestParquetNumbers(t *testing.T) {
 		r, err := table.next(true)
 		if got := string(r.Object.Append(nil)); err != nil || !strings.HasPrefix(got, want) {
 			t.Errorf("row %d: %s, %v", i, got, err)
+		}
+	}
+}
+
+// emptied is a Parquet file of an empty group, as pyarrow writes one, without a page of data, and rows more.
+func emptied(t *testing.T, rows int) string {
+	t.Helper()
+	type row struct {
+		Text string `parquet:"text"`
+	}
+	content := parquetOf(t, row{"a"})
+	file, err := parquet.OpenFile(strings.NewReader(content), int64(len(content)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := *file.Metadata()
+	empty := m.RowGroups[0]
+	empty.NumRows, empty.Columns = 0, slices.Clone(empty.Columns)
+	empty.Columns[0].MetaData.NumValues, empty.Columns[0].MetaData.DataPageOffset = 0, 0
+	m.NumRows, m.RowGroups = int64(rows), append([]format.RowGroup{empty}, m.RowGroups[:rows]...)
+	footer, err := thrift.Marshal(new(thrift.CompactProtocol), &m)
+	if err != nil {
+		t.Fatal(err)
+	}
+	end := len(content) - 8 - int(binary.LittleEndian.Uint32([]byte(content[len(content)-8:])))
+	return content[:end] + string(footer) + string(binary.LittleEndian.AppendUint32(nil, uint32(len(footer)))) + "PAR1"
+}
+
+// TestParquetWithoutRows: a table without rows is no damaged file, nor is one with a group without rows.
+func TestParquetWithoutRows(t *testing.T) {
+	for rows, want := range []string{"", "A\n"} {
+		if got, rejects, s := run(t, "in.parquet", emptied(t, rows), "o.txt"); got != want || rejects != "" {
+			t.Errorf("%q, %s, %+v", got, rejects, s)
 		}
 	}
 }
