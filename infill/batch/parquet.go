@@ -9,6 +9,7 @@ import (
 	"os"
 	"slices"
 	"strconv"
+	"unicode/utf8"
 
 	"infill/internal/object"
 
@@ -30,8 +31,8 @@ type table struct {
 
 var _ source = (*table)(nil)
 
-// openTable opens a Parquet file.
-func openTable(path string) (t *table, err error) {
+// openTable opens a Parquet file, of which some columns hold texts.
+func openTable(path string, texts ...string) (t *table, err error) {
 	file, err := os.Open(path)
 	if err != nil {
 		return nil, err
@@ -62,7 +63,49 @@ func openTable(path string) (t *table, err error) {
 	if t.fields, err = fieldsOf(t.parquet.Schema()); err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
+	for i, f := range t.fields {
+		if f.of.Kind() != parquet.ByteArray || logical(f.of) != nil || slices.Contains(texts, f.name) {
+			continue
+		}
+		err := guarded(func() (err error) {
+			t.fields[i].bytes, err = t.holdsBytes(f.index)
+			return err
+		})
+		if err != nil {
+			return nil, fmt.Errorf("%s: column %q cannot be read (%w): the file is damaged, get it again", path, f.name,
+				err)
+		}
+	}
 	return t, nil
+}
+
+// holdsBytes reports whether any value of a column is not UTF-8. Older programs do not say that a column holds text,
+// and a column is text or bytes as a whole.
+func (t *table) holdsBytes(index int) (bool, error) {
+	values := make([]parquet.Value, 64)
+	for _, group := range t.groups {
+		pages := group.ColumnChunks()[index].Pages()
+		defer pages.Close()
+		for {
+			page, err := pages.ReadPage()
+			if err == io.EOF {
+				break
+			}
+			if err != nil {
+				return false, err
+			}
+			for n, from := 0, page.Values(); err != io.EOF; {
+				if n, err = from.ReadValues(values); err != nil && err != io.EOF {
+					return false, err
+				}
+				if slices.ContainsFunc(values[:n], func(v parquet.Value) bool { return !utf8.Valid(v.ByteArray()) }) {
+					return true, nil
+				}
+			}
+			parquet.Release(page)
+		}
+	}
+	return false, nil
 }
 
 // guarded turns a panic of the library over a damaged file into an error.
@@ -112,7 +155,7 @@ func (t *table) next(wanted bool) (r Record, err error) {
 		for _, f := range t.fields {
 			at, _ := slices.BinarySearchFunc(t.ready[0], f.index,
 				func(v parquet.Value, index int) int { return cmp.Compare(v.Column(), index) })
-			value, err := cellOf(t.ready[0][at], f.of)
+			value, err := f.cellOf(t.ready[0][at])
 			if err != nil {
 				return fmt.Errorf("column %q: %w", f.name, err)
 			}
@@ -136,6 +179,7 @@ type field struct {
 	name  string
 	index int
 	of    parquet.Type
+	bytes bool // not text, although its type says neither
 }
 
 // fieldsOf are the columns. One that is a list, a map or a group is an error.
@@ -146,7 +190,7 @@ func fieldsOf(schema *parquet.Schema) (fields []field, err error) {
 				"or leave it out", f.Name())
 		}
 		leaf, _ := schema.Lookup(f.Name())
-		fields = append(fields, field{f.Name(), leaf.ColumnIndex, f.Type()})
+		fields = append(fields, field{name: f.Name(), index: leaf.ColumnIndex, of: f.Type()})
 	}
 	return fields, nil
 }

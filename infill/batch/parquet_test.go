@@ -93,11 +93,11 @@ func TestParquetRefuses(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	type bytes struct {
+	type said struct {
 		Text string `parquet:"text"`
-		Raw  []byte `parquet:"raw"`
+		Raw  string `parquet:"raw"`
 	}
-	_, rejects, _ := run(t, "in.parquet", parquetOf(t, bytes{"a", []byte("ok")}, bytes{"b", []byte{0xff}}), "o.jsonl")
+	_, rejects, _ := run(t, "in.parquet", parquetOf(t, said{"a", "ok"}, said{"b", "\xff"}), "o.jsonl")
 	if want := `{"row":2,"error":"column \"raw\": it is not valid UTF-8: leave the column out, or write it as text","input":""}` + "\n"; rejects != want {
 		t.Error(rejects)
 	}
@@ -108,6 +108,28 @@ func TestParquetRefuses(t *testing.T) {
 	_, rejects, _ = run(t, "in.parquet", parquetOf(t, parsed{"a", "nope"}), "o.jsonl")
 	if want := `{"row":1,"error":"column \"raw\": it is not JSON: leave the column out, or write it as text","input":""}` + "\n"; rejects != want {
 		t.Error(rejects)
+	}
+}
+
+// TestParquetBytes: a column that does not say that it holds text is text or base64 as a whole, and the text that is
+// worked at is text.
+func TestParquetBytes(t *testing.T) {
+	type row struct {
+		Text []byte `parquet:"text"`
+		Raw  []byte `parquet:"raw,optional"`
+		Word []byte `parquet:"word"`
+	}
+	in := parquetOf(t, row{[]byte("a"), []byte("ok"), []byte("ok")}, row{[]byte("\xff"), nil, nil},
+		row{[]byte("b"), []byte("\x00\xff\x10"), []byte("é")})
+	got, rejects, _ := run(t, "in.parquet", in, "o.csv")
+	const want = `text,raw,word,n,rank,loud,share
+a,b2s=,ok,1,1,A,0.5
+a,b2s=,ok,1,2,A!,1
+b,AP8Q,é,3,1,B,0.5
+b,AP8Q,é,3,2,B!,1
+`
+	if got != want || !strings.HasPrefix(rejects, `{"row":2,"error":"column \"text\": it is not valid UTF-8`) {
+		t.Error(cmp.Diff(want, got), rejects)
 	}
 }
 

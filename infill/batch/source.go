@@ -68,8 +68,8 @@ type source interface {
 	close()
 }
 
-// openSource opens the input.
-func openSource(f File, column string) (_ source, err error) {
+// openSource opens the input. The text stands in column; others hold text as well.
+func openSource(f File, column string, others ...string) (_ source, err error) {
 	if f, err = f.resolve("input"); err != nil {
 		return nil, err
 	}
@@ -84,7 +84,7 @@ func openSource(f File, column string) (_ source, err error) {
 	}
 	about := input{Name: filepath.Base(f.Path), Bytes: info.Size(), Form: f.Form}
 	if f.Form == formParquet {
-		t, err := openTable(f.Path)
+		t, err := openTable(f.Path, append(others, column)...)
 		if err != nil {
 			return nil, err
 		}
