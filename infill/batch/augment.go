@@ -2,6 +2,7 @@ package batch
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/binary"
@@ -89,7 +90,11 @@ const attempts = 8
 func (a *Augment) column() string                     { return a.Key }
 func (a *Augment) aligned() bool                      { return false }
 func (a *Augment) lines(row Object) ([]Object, error) { return []Object{row}, nil }
-func (a *Augment) plain(row Object) string            { return oneLine(text(row.Get(a.Key))) }
+func (a *Augment) typeOf(name, users string) string {
+	return cmp.Or(users, map[string]string{"variant": parquetInteger, "original": parquetWords, "masked": parquetWords,
+		"fills": parquetWords, "log_likelihood": parquetNumber}[name])
+}
+func (a *Augment) plain(row Object) string { return oneLine(text(row.Get(a.Key))) }
 
 func (a *Augment) settings() map[string]string {
 	s := settings(a.Filler, &a.Options)

@@ -41,6 +41,7 @@ var _ work = (*shout)(nil)
 func (w *shout) settings() map[string]string    { return w.set }
 func (w *shout) environment() map[string]string { return w.computing }
 func (w *shout) column() string                 { return "text" }
+func (w *shout) typeOf(_, users string) string  { return users }
 func (w *shout) aligned() bool                  { return true }
 
 func (w *shout) lines(row Object) (lines []Object, err error) {

@@ -245,7 +245,10 @@ func columnsOf(parts []finished) (all []column) {
 			i, known := at[c.Name]
 			if !known {
 				i = len(all)
-				at[c.Name], all = i, append(all, column{Name: c.Name, First: c.First})
+				at[c.Name], all = i, append(all, column{Name: c.Name, First: c.First, Type: c.Type})
+			}
+			if all[i].Type != c.Type {
+				all[i].Type = ""
 			}
 			all[i].First, all[i].Kind = min(all[i].First, c.First), all[i].Kind.both(c.Kind)
 		}

@@ -14,6 +14,7 @@ import (
 	"infill/internal/object"
 
 	"github.com/parquet-go/parquet-go"
+	"github.com/parquet-go/parquet-go/format"
 )
 
 // table is a Parquet file that is read row by row.
@@ -135,6 +136,15 @@ func (t *table) names() []string {
 		names = append(names, f.name)
 	}
 	return names
+}
+
+// types are those that the columns keep in Parquet.
+func (t *table) types() map[string]string {
+	types := map[string]string{}
+	for _, f := range t.fields {
+		types[f.name] = f.written()
+	}
+	return types
 }
 
 // next implements source.
@@ -296,16 +306,7 @@ type tableWriter struct {
 func newTableWriter(w io.Writer, columns []column) *tableWriter {
 	group := parquet.Group{}
 	for _, c := range columns {
-		node := parquet.String()
-		switch c.Kind {
-		case boolean:
-			node = parquet.Leaf(parquet.BooleanType)
-		case integer, large:
-			node = parquet.Int(64)
-		case number:
-			node = parquet.Leaf(parquet.DoubleType)
-		}
-		group[c.Name] = parquet.Optional(node)
+		group[c.Name] = parquet.Optional(parquetTypes[c.parquetType()])
 	}
 	byName := map[string]parquet.Field{}
 	for _, f := range group.Fields() {
@@ -324,26 +325,9 @@ func newTableWriter(w io.Writer, columns []column) *tableWriter {
 func (w *tableWriter) write(values []json.RawMessage) error {
 	row := make(parquet.Row, len(w.columns))
 	for i, c := range w.columns {
-		value, raw := parquet.NullValue(), values[i]
-		if kindOf(raw) != nothing {
-			var err error
-			switch c.Kind {
-			case boolean:
-				value = parquet.BooleanValue(raw[0] == 't')
-			case integer, large:
-				var v int64
-				err = json.Unmarshal(raw, &v)
-				value = parquet.Int64Value(v)
-			case number:
-				var v float64
-				err = json.Unmarshal(raw, &v)
-				value = parquet.DoubleValue(v)
-			default:
-				value = parquet.ByteArrayValue([]byte(text(raw)))
-			}
-			if err != nil {
-				return fmt.Errorf("column %q: %w", c.Name, err)
-			}
+		value, err := valueOf(values[i], c.parquetType())
+		if err != nil {
+			return fmt.Errorf("column %q: %w", c.Name, err)
 		}
 		if value.IsNull() {
 			row[i] = value.Level(0, 0, i)
@@ -356,3 +340,82 @@ func (w *tableWriter) write(values []json.RawMessage) error {
 }
 
 func (w *tableWriter) close() error { return w.GenericWriter.Close() }
+
+// The types that columns of the result have in Parquet, by their names.
+const (
+	parquetBoolean = "BOOLEAN"
+	parquetInteger = "INT(64,true)"
+	parquetNumber  = "DOUBLE"
+	parquetWords   = "STRING"
+)
+
+// parquetTypes are the types that a file is written with, by the names that the library gives them.
+var parquetTypes = func() map[string]parquet.Node {
+	types := map[string]parquet.Node{}
+	for _, n := range []parquet.Node{parquet.Leaf(parquet.BooleanType), parquet.Leaf(parquet.Int32Type),
+		parquet.Leaf(parquet.Int64Type), parquet.Int(8), parquet.Int(16), parquet.Int(32), parquet.Int(64),
+		parquet.Uint(8), parquet.Uint(16), parquet.Uint(32), parquet.Uint(64), parquet.Leaf(parquet.FloatType),
+		parquet.Leaf(parquet.DoubleType), parquet.String()} {
+		types[n.Type().String()] = n
+	}
+	return types
+}()
+
+// written is the type that a column keeps. What comes as text is text; a float64 has 15 digits of any decimal number.
+func (f field) written() string {
+	if _, ok := parquetTypes[f.of.String()]; ok {
+		return f.of.String()
+	}
+	if d, ok := logical(f.of).(*format.DecimalType); ok && d.Precision <= 15 {
+		return parquetNumber
+	}
+	return parquetWords
+}
+
+// parquetType is the type that a column is written with: its own, or else the one that holds all its values.
+func (c column) parquetType() string {
+	if c.Type != "" {
+		return c.Type
+	}
+	switch c.Kind {
+	case boolean:
+		return parquetBoolean
+	case integer, large:
+		return parquetInteger
+	case number:
+		return parquetNumber
+	}
+	return parquetWords
+}
+
+// valueOf is a JSON value in a type of Parquet. It is an error where the type does not hold it.
+func valueOf(raw json.RawMessage, name string) (parquet.Value, error) {
+	if kindOf(raw) == nothing {
+		return parquet.NullValue(), nil
+	}
+	t, s := parquetTypes[name].Type(), text(raw)
+	bits := t.Length()
+	switch t.Kind() {
+	case parquet.Boolean:
+		v, err := strconv.ParseBool(s)
+		return parquet.BooleanValue(v), err
+	case parquet.Float, parquet.Double:
+		v, err := strconv.ParseFloat(s, bits) // the words for what is infinite among them
+		if bits == 32 {
+			return parquet.FloatValue(float32(v)), err
+		}
+		return parquet.DoubleValue(v), err
+	case parquet.Int32, parquet.Int64:
+		v, err := strconv.ParseInt(s, 10, bits)
+		if l, ok := logical(t).(*format.IntType); ok && !l.IsSigned {
+			var u uint64
+			u, err = strconv.ParseUint(s, 10, bits)
+			v = int64(u)
+		}
+		if t.Kind() == parquet.Int32 {
+			return parquet.Int32Value(int32(v)), err
+		}
+		return parquet.Int64Value(v), err
+	}
+	return parquet.ByteArrayValue([]byte(s)), nil
+}

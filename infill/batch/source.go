@@ -27,6 +27,8 @@ type input struct {
 	Form    Form     `json:"form"`
 	Columns []string `json:"columns,omitempty"`
 	Records int64    `json:"records"` // those read so far
+
+	types map[string]string // that columns keep in Parquet
 }
 
 // Record is a record of the input.
@@ -97,7 +99,7 @@ func openSource(f File, column string, others ...string) (_ source, err error) {
 			t.close()
 			return nil, err
 		}
-		about.Records = t.parquet.NumRows()
+		about.Records, about.types = t.parquet.NumRows(), t.types()
 		t.input = about
 		return t, nil
 	}

@@ -185,11 +185,12 @@ INPUT may be -, standard input, in the form that --from says.
 The template stands in the column --column. Columns with the name of an option
 (seed, ban, slot, samples, top, ...) set it for their line, an empty cell leaves
 it; --keep NAME passes such a column on as it is. All other columns come out
-again as they went in; of Parquet, dates and times come as text, a column of bytes
-in base64 unless all are UTF-8, and NaN as null; its lists and groups are not read.
-JSON lines get the result's keys (infill help formats); a table has a line for each
-fill: rank, text, blank_1, ..., probability, log-likelihood and the rest, then the
-columns of the input in their order; plain text and FASTA have the best fill of each. A column that is called
+again as they went in, from Parquet to Parquet with their types; of Parquet, dates
+and times come as text, a column of bytes in base64 unless all are UTF-8, and NaN as
+null; its lists and groups are not read. JSON lines get the result's keys (infill
+help formats); a table has a line for each fill: rank, text, blank_1, ...,
+probability, log-likelihood and the rest, then the columns of the input in their
+order; plain text and FASTA have the best fill of each. A column that is called
 like one of the result is called input_NAME, so the output can be an input again.
 What computed it, and its signature, stand in OUTPUT.manifest.json.
 An only blank takes words of one to three pieces; --pieces 1 takes one, and one
