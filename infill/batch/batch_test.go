@@ -589,7 +589,7 @@ func TestRefuses(t *testing.T) {
 		"carriage returns": {"in.csv", "id,text\r1,a\r2,b\r", "o.jsonl", nil,
 			"in.csv: line 1: a carriage return stands within the line: end lines with a line feed"},
 		"no column": {"in.csv", "a,b\n1,2\n", "o.jsonl", nil,
-			`has no column "text": name one of its columns by --column: "a", "b"`},
+			`has no column "text": its columns are "a", "b"`},
 		"empty table":   {"in.csv", "", "o.jsonl", nil, "is empty: its first line must name its columns"},
 		"columns alike": {"in.csv", "text,b,b\n", "o.jsonl", nil, `two columns are called "b": rename one`},
 		"no parquet": {"in.parquet", "PAR1 this is none PAR1", "o.jsonl", nil,

@@ -1,10 +1,13 @@
 package batch
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"path/filepath"
 	"strings"
+
+	"infill/infill"
 )
 
 // IsFile reports whether a name ends as a file of one of the forms, also compressed.
@@ -22,6 +25,10 @@ func IsFASTA(name string) bool {
 // Columns reads the named columns of all records of a file, [records][columns].
 func Columns(f File, names ...string) (rows [][]string, err error) {
 	s, err := openSource(f, names[0], names[1:]...)
+	var option *infill.OptionError
+	if errors.As(err, &option) {
+		err = errors.New(option.Reason) // which flag it is depends on the command
+	}
 	if err != nil {
 		return nil, err
 	}

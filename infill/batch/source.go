@@ -15,6 +15,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"infill/infill"
 	"infill/internal/object"
 	"infill/internal/regular"
 )
@@ -316,6 +317,6 @@ func noColumn(f File, column string, columns []string) error {
 	for i, c := range columns {
 		columns[i] = fmt.Sprintf("%q", c)
 	}
-	return fmt.Errorf("%s has no column %q: name one of its columns by --column: %s", f.Path, column,
-		strings.Join(columns, ", "))
+	return &infill.OptionError{Option: "column", Reason: fmt.Sprintf("%s has no column %q: its columns are %s", f.Path,
+		column, strings.Join(columns, ", "))}
 }
