@@ -134,10 +134,7 @@ func batchError(ctx context.Context, err error) error {
 
 // tellSummary says what a run came to.
 func tellSummary(s *terminal.Streams, quiet bool, shard batch.Shard, b *batch.Summary) error {
-	what := b.Output
-	if shard.Count > 0 {
-		what = "part " + shard.String()
-	}
+	what := cmp.Or(b.Output, "part "+shard.String()) // after the merge, a part is told as the output that it is in
 	if !quiet {
 		text := fmt.Sprintf("%s: %s", cli.OneLine(what), cli.Counted(int(b.Records-b.Rejected-b.Blank), "text"))
 		if b.Blank > 0 {
