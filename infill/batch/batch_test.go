@@ -756,6 +756,27 @@ func TestRefusesOthers(t *testing.T) {
 	})
 }
 
+// TestPlaces: an output is written where its path leads by its words, also by way of a folder that is not there.
+func TestPlaces(t *testing.T) {
+	dir := t.TempDir()
+	job := Job{Input: File{Path: put(t, dir, "in.txt", "a\n")}, Output: File{Path: dir + "/./none/../o.txt"},
+		Work: &shout{}}
+	for _, job.Shard = range []Shard{{Index: 1, Count: 1}, {}} {
+		if _, err := Run(t.Context(), job); err != nil {
+			t.Fatal(err)
+		}
+		if job.Shard.Count > 0 {
+			if _, err := Merge(t.Context(), job.Output, false); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if got := get(t, filepath.Join(dir, "o.txt")); got != "A\n" {
+			t.Error(got)
+		}
+		job.Output.Path, job.Overwrite = dir+"/none/../o.txt", true
+	}
+}
+
 // TestDone: what is there is taken as done only where it is what the run would make.
 func TestDone(t *testing.T) {
 	done := func(t *testing.T) (dir string, job Job) {

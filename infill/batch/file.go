@@ -48,6 +48,9 @@ type File struct {
 
 // resolve finds out form and compression; what is the word for the file.
 func (f File) resolve(what string) (File, error) {
+	if f.Path != "" && what == "output" {
+		f.Path = filepath.Clean(f.Path) // names of folders beside it are joined, which cleans them
+	}
 	name := strings.ToLower(filepath.Base(f.Path))
 	for _, packed := range []string{".gz", ".zst"} {
 		if short, ok := strings.CutSuffix(name, packed); ok {
