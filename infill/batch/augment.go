@@ -6,6 +6,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"maps"
 	"math"
@@ -245,6 +246,10 @@ func (a *Augment) draw(ctx context.Context, random *rand.Rand, text string, word
 		o.Ban = append(slices.Clone(o.Ban), masked...)
 	}
 	plan, err := a.Filler.Plan(infill.Request{Template: template.String(), Options: o, Originals: masked})
+	if errors.Is(err, tokenize.ErrOnlyBlanks) {
+		return nil, nil, reject("too few words to mask %d of them: the model needs others to read; mask fewer, or "+
+			"lengthen the text", len(masked))
+	}
 	if err != nil {
 		return nil, nil, err
 	}
