@@ -69,6 +69,12 @@ func (m *manifest) summary(output string) *Summary {
 	if m.Rejected > 0 {
 		s.Rejects = rejectsPath(output)
 	}
+	if variants, err := strconv.ParseInt(m.Settings["variants"], 10, 64); err == nil {
+		if m.Settings["with-original"] == "true" {
+			variants++
+		}
+		s.Missing = variants*(m.Records-m.Rejected-m.Blank) - m.Output.Rows
+	}
 	return s
 }
 

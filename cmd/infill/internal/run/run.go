@@ -140,6 +140,10 @@ func tellSummary(s *terminal.Streams, quiet bool, shard batch.Shard, b *batch.Su
 		if b.Blank > 0 {
 			text += fmt.Sprintf(", %s", cli.Counted(int(b.Blank), "blank line"))
 		}
+		if b.Missing > 0 {
+			text += fmt.Sprintf(", %s missing, of which no draw kept to the rules",
+				cli.Counted(int(b.Missing), "variant"))
+		}
 		switch {
 		case b.Already:
 			text += ", done already"
