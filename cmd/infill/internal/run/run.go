@@ -279,6 +279,9 @@ the line, so parts agree with the whole.`,
 			if err := o.validate(cmd.Flags(), args, &o.Options); err != nil {
 				return err
 			}
+			if cmd.Flags().Changed("rate") && cmd.Flags().Changed("blanks") {
+				return cli.Usagef("--rate and --blanks exclude each other: give one")
+			}
 			return run(cmd.Context(), o)
 		},
 	}
