@@ -835,6 +835,25 @@ func TestDone(t *testing.T) {
 			t.Error("the parts are still there")
 		}
 	})
+	t.Run("stopped while it replaces an output", func(t *testing.T) {
+		dir, job := done(t)
+		put(t, dir, filepath.Base(job.Output.Path), "what was there before")
+		ctx, cancel := context.WithCancel(t.Context())
+		job.Resume, job.Overwrite = false, true
+		job.Observe = func(p Progress) {
+			if p.Done > 20 {
+				cancel()
+			}
+		}
+		if _, err := Run(ctx, job); err != context.Canceled {
+			t.Fatal(err)
+		}
+		// The same call with --resume does not begin again.
+		job.Resume, job.Observe = true, nil
+		if s, err := Run(t.Context(), job); err != nil || s.Kept == 0 || s.Records != 300 {
+			t.Error(s, err)
+		}
+	})
 	t.Run("other Parquet input", func(t *testing.T) {
 		type row struct {
 			Text string `parquet:"text"`

@@ -42,7 +42,8 @@ func (o *batchOptions) register(cmd *cobra.Command) {
 	cli.AddChoice(cmd, (*string)(&o.job.Output.Form), "to", "", forms,
 		"form of the result, where its name does not tell it")
 	flags.BoolVar(&o.job.Resume, "resume", false, "go on with a run that was not finished; one that is done is done")
-	flags.BoolVar(&o.job.Overwrite, "overwrite", false, "start again, and replace what is there")
+	flags.BoolVar(&o.job.Overwrite, "overwrite", false,
+		"start again, and replace what is there; with --resume, go on, and replace it")
 	flags.BoolVar(&o.job.Strict, "strict", false, "end at the first line that is wrong")
 	flags.Var(cli.ShardFlag{Shard: &o.job.Shard}, "shard",
 		"`I/N`: do part I of N, from 1; infill run merge puts them together")
