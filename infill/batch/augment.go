@@ -2,9 +2,11 @@ package batch
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"maps"
 	"math"
@@ -89,7 +91,11 @@ const attempts = 8
 func (a *Augment) column() string                     { return a.Key }
 func (a *Augment) aligned() bool                      { return false }
 func (a *Augment) lines(row Object) ([]Object, error) { return []Object{row}, nil }
-func (a *Augment) plain(row Object) string            { return oneLine(text(row.Get(a.Key))) }
+func (a *Augment) typeOf(name, users string) string {
+	return cmp.Or(users, map[string]string{"variant": parquetInteger, "original": parquetWords, "masked": parquetWords,
+		"fills": parquetWords, "log_likelihood": parquetNumber}[name])
+}
+func (a *Augment) plain(row Object) string { return oneLine(text(row.Get(a.Key))) }
 
 func (a *Augment) settings() map[string]string {
 	s := settings(a.Filler, &a.Options)
@@ -240,6 +246,10 @@ func (a *Augment) draw(ctx context.Context, random *rand.Rand, text string, word
 		o.Ban = append(slices.Clone(o.Ban), masked...)
 	}
 	plan, err := a.Filler.Plan(infill.Request{Template: template.String(), Options: o, Originals: masked})
+	if errors.Is(err, tokenize.ErrOnlyBlanks) {
+		return nil, nil, reject("too few words to mask %d of them: the model needs others to read; mask fewer, or "+
+			"lengthen the text", len(masked))
+	}
 	if err != nil {
 		return nil, nil, err
 	}

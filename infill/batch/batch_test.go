@@ -41,6 +41,7 @@ var _ work = (*shout)(nil)
 func (w *shout) settings() map[string]string    { return w.set }
 func (w *shout) environment() map[string]string { return w.computing }
 func (w *shout) column() string                 { return "text" }
+func (w *shout) typeOf(_, users string) string  { return users }
 func (w *shout) aligned() bool                  { return true }
 
 func (w *shout) lines(row Object) (lines []Object, err error) {
@@ -588,7 +589,7 @@ func TestRefuses(t *testing.T) {
 		"carriage returns": {"in.csv", "id,text\r1,a\r2,b\r", "o.jsonl", nil,
 			"in.csv: line 1: a carriage return stands within the line: end lines with a line feed"},
 		"no column": {"in.csv", "a,b\n1,2\n", "o.jsonl", nil,
-			`has no column "text": name one of its columns by --column: "a", "b"`},
+			`has no column "text": its columns are "a", "b"`},
 		"empty table":   {"in.csv", "", "o.jsonl", nil, "is empty: its first line must name its columns"},
 		"columns alike": {"in.csv", "text,b,b\n", "o.jsonl", nil, `two columns are called "b": rename one`},
 		"no parquet": {"in.parquet", "PAR1 this is none PAR1", "o.jsonl", nil,
@@ -755,6 +756,27 @@ func TestRefusesOthers(t *testing.T) {
 	})
 }
 
+// TestPlaces: an output is written where its path leads by its words, also by way of a folder that is not there.
+func TestPlaces(t *testing.T) {
+	dir := t.TempDir()
+	job := Job{Input: File{Path: put(t, dir, "in.txt", "a\n")}, Output: File{Path: dir + "/./none/../o.txt"},
+		Work: &shout{}}
+	for _, job.Shard = range []Shard{{Index: 1, Count: 1}, {}} {
+		if _, err := Run(t.Context(), job); err != nil {
+			t.Fatal(err)
+		}
+		if job.Shard.Count > 0 {
+			if _, err := Merge(t.Context(), job.Output, false); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if got := get(t, filepath.Join(dir, "o.txt")); got != "A\n" {
+			t.Error(got)
+		}
+		job.Output.Path, job.Overwrite = dir+"/none/../o.txt", true
+	}
+}
+
 // TestDone: what is there is taken as done only where it is what the run would make.
 func TestDone(t *testing.T) {
 	done := func(t *testing.T) (dir string, job Job) {
@@ -811,6 +833,25 @@ func TestDone(t *testing.T) {
 		}
 		if _, err := os.Stat(journal.PartsOf(job.Output.Path)); err == nil {
 			t.Error("the parts are still there")
+		}
+	})
+	t.Run("stopped while it replaces an output", func(t *testing.T) {
+		dir, job := done(t)
+		put(t, dir, filepath.Base(job.Output.Path), "what was there before")
+		ctx, cancel := context.WithCancel(t.Context())
+		job.Resume, job.Overwrite = false, true
+		job.Observe = func(p Progress) {
+			if p.Done > 20 {
+				cancel()
+			}
+		}
+		if _, err := Run(ctx, job); err != context.Canceled {
+			t.Fatal(err)
+		}
+		// The same call with --resume does not begin again.
+		job.Resume, job.Observe = true, nil
+		if s, err := Run(t.Context(), job); err != nil || s.Kept == 0 || s.Records != 300 {
+			t.Error(s, err)
 		}
 	})
 	t.Run("other Parquet input", func(t *testing.T) {

@@ -1,10 +1,14 @@
 package batch
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"path/filepath"
+	"slices"
 	"strings"
+
+	"infill/infill"
 )
 
 // IsFile reports whether a name ends as a file of one of the forms, also compressed.
@@ -21,11 +25,22 @@ func IsFASTA(name string) bool {
 
 // Columns reads the named columns of all records of a file, [records][columns].
 func Columns(f File, names ...string) (rows [][]string, err error) {
-	s, err := openSource(f, names[0])
+	s, err := openSource(f, names[0], names[1:]...)
+	if err == nil {
+		defer s.close()
+		columns := s.about().Columns
+		missing := func(name string) bool { return columns != nil && !slices.Contains(columns, name) }
+		if i := slices.IndexFunc(names, missing); i >= 0 {
+			err = noColumn(f, names[i], columns)
+		}
+	}
+	var option *infill.OptionError
+	if errors.As(err, &option) {
+		err = errors.New(option.Reason) // which flag it is depends on the command
+	}
 	if err != nil {
 		return nil, err
 	}
-	defer s.close()
 	for {
 		r, err := s.next(true)
 		switch {

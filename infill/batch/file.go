@@ -11,6 +11,8 @@ import (
 
 	"github.com/klauspost/compress/gzip"
 	"github.com/klauspost/compress/zstd"
+
+	"infill/infill"
 )
 
 // Form is a file format. All except Parquet may be compressed, by gzip (.gz) or zstd (.zst).
@@ -46,6 +48,9 @@ type File struct {
 
 // resolve finds out form and compression; what is the word for the file.
 func (f File) resolve(what string) (File, error) {
+	if f.Path != "" && what == "output" {
+		f.Path = filepath.Clean(f.Path) // names of folders beside it are joined, which cleans them
+	}
 	name := strings.ToLower(filepath.Base(f.Path))
 	for _, packed := range []string{".gz", ".zst"} {
 		if short, ok := strings.CutSuffix(name, packed); ok {
@@ -56,16 +61,20 @@ func (f File) resolve(what string) (File, error) {
 	if f.Form == "" {
 		f.Form = suffixes[filepath.Ext(name)]
 	}
+	wrong := func(format string, args ...any) (File, error) {
+		option := map[string]string{"input": "from", "output": "to"}[what]
+		return f, &infill.OptionError{Option: option, Reason: fmt.Sprintf(format, args...)}
+	}
 	switch {
 	case f.Path == "":
-		return f, fmt.Errorf("no %s: name a file", what)
+		return wrong("no %s: name a file", what)
 	case f.Form == "":
-		return f, fmt.Errorf("%s: its name does not tell the form of the %s: end it in .jsonl, .csv, .tsv, .parquet, "+
+		return wrong("%s: its name does not tell the form of the %s: end it in .jsonl, .csv, .tsv, .parquet, "+
 			".txt or .fasta (also with .gz or .zst), or name the form", f.Path, what)
 	case !slices.Contains(Forms(), f.Form):
-		return f, fmt.Errorf("%s: unknown form %q of the %s: one of %v", f.Path, f.Form, what, Forms())
+		return wrong("%s: unknown form %q of the %s: one of %v", f.Path, f.Form, what, Forms())
 	case f.Form == formParquet && f.packed != "":
-		return f, fmt.Errorf("%s: Parquet compresses its columns itself: leave %s away", f.Path, f.packed)
+		return wrong("%s: Parquet compresses its columns itself: leave %s away", f.Path, f.packed)
 	}
 	return f, nil
 }

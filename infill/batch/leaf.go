@@ -23,13 +23,13 @@ func logical(t parquet.Type) format.LogicalTypeValue {
 }
 
 // cellOf is the value of a leaf as JSON has it: numbers with all their digits, dates and times
-// in the form of RFC 3339, a UUID as its text, other bytes of a fixed length in base64; null for
-// what is no number, and words for what is infinite. Text that is not valid UTF-8 is an error.
-func cellOf(v parquet.Value, t parquet.Type) (any, error) {
+// in the form of RFC 3339, a UUID as its text, other bytes in base64; null for what is no number, and words for what is
+// infinite. Text that is not valid UTF-8 is an error.
+func (f field) cellOf(v parquet.Value) (any, error) {
 	if v.IsNull() {
 		return nil, nil
 	}
-	switch l := logical(t).(type) {
+	switch l := logical(f.of).(type) {
 	case *format.IntType:
 		switch {
 		case l.IsSigned:
@@ -66,7 +66,9 @@ func cellOf(v parquet.Value, t parquet.Type) (any, error) {
 	case *format.Float16Type:
 		return nil, errors.New("it holds numbers of 16 bits: write them as 32 bits")
 	case nil:
-		return plainOf(v)
+		if !f.bytes {
+			return plainOf(v)
+		}
 	}
 	return base64.StdEncoding.EncodeToString(v.ByteArray()), nil
 }

@@ -69,6 +69,12 @@ func (m *manifest) summary(output string) *Summary {
 	if m.Rejected > 0 {
 		s.Rejects = rejectsPath(output)
 	}
+	if variants, err := strconv.ParseInt(m.Settings["variants"], 10, 64); err == nil {
+		if m.Settings["with-original"] == "true" {
+			variants++
+		}
+		s.Missing = variants*(m.Records-m.Rejected-m.Blank) - m.Output.Rows
+	}
 	return s
 }
 
@@ -245,7 +251,10 @@ func columnsOf(parts []finished) (all []column) {
 			i, known := at[c.Name]
 			if !known {
 				i = len(all)
-				at[c.Name], all = i, append(all, column{Name: c.Name, First: c.First})
+				at[c.Name], all = i, append(all, column{Name: c.Name, First: c.First, Type: c.Type})
+			}
+			if all[i].Type != c.Type {
+				all[i].Type = ""
 			}
 			all[i].First, all[i].Kind = min(all[i].First, c.First), all[i].Kind.both(c.Kind)
 		}

@@ -9,10 +9,12 @@ import (
 	"os"
 	"slices"
 	"strconv"
+	"unicode/utf8"
 
 	"infill/internal/object"
 
 	"github.com/parquet-go/parquet-go"
+	"github.com/parquet-go/parquet-go/format"
 )
 
 // table is a Parquet file that is read row by row.
@@ -30,8 +32,8 @@ type table struct {
 
 var _ source = (*table)(nil)
 
-// openTable opens a Parquet file.
-func openTable(path string) (t *table, err error) {
+// openTable opens a Parquet file, of which some columns hold texts.
+func openTable(path string, texts ...string) (t *table, err error) {
 	file, err := os.Open(path)
 	if err != nil {
 		return nil, err
@@ -50,7 +52,10 @@ func openTable(path string) (t *table, err error) {
 		if err != nil {
 			return err
 		}
-		t = &table{file: file, parquet: p, groups: p.RowGroups(), buffer: make([]parquet.Row, 64)}
+		t = &table{file: file, parquet: p, buffer: make([]parquet.Row, 64)}
+		// The library cannot read a group without rows, the only one of an empty table.
+		t.groups = slices.DeleteFunc(slices.Clone(p.RowGroups()),
+			func(g parquet.RowGroup) bool { return g.NumRows() == 0 })
 		return nil
 	})
 	if err != nil {
@@ -59,7 +64,49 @@ func openTable(path string) (t *table, err error) {
 	if t.fields, err = fieldsOf(t.parquet.Schema()); err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
+	for i, f := range t.fields {
+		if f.of.Kind() != parquet.ByteArray || logical(f.of) != nil || slices.Contains(texts, f.name) {
+			continue
+		}
+		err := guarded(func() (err error) {
+			t.fields[i].bytes, err = t.holdsBytes(f.index)
+			return err
+		})
+		if err != nil {
+			return nil, fmt.Errorf("%s: column %q cannot be read (%w): the file is damaged, get it again", path, f.name,
+				err)
+		}
+	}
 	return t, nil
+}
+
+// holdsBytes reports whether any value of a column is not UTF-8. Older programs do not say that a column holds text,
+// and a column is text or bytes as a whole.
+func (t *table) holdsBytes(index int) (bool, error) {
+	values := make([]parquet.Value, 64)
+	for _, group := range t.groups {
+		pages := group.ColumnChunks()[index].Pages()
+		defer pages.Close()
+		for {
+			page, err := pages.ReadPage()
+			if err == io.EOF {
+				break
+			}
+			if err != nil {
+				return false, err
+			}
+			for n, from := 0, page.Values(); err != io.EOF; {
+				if n, err = from.ReadValues(values); err != nil && err != io.EOF {
+					return false, err
+				}
+				if slices.ContainsFunc(values[:n], func(v parquet.Value) bool { return !utf8.Valid(v.ByteArray()) }) {
+					return true, nil
+				}
+			}
+			parquet.Release(page)
+		}
+	}
+	return false, nil
 }
 
 // guarded turns a panic of the library over a damaged file into an error.
@@ -91,6 +138,15 @@ func (t *table) names() []string {
 	return names
 }
 
+// types are those that the columns keep in Parquet.
+func (t *table) types() map[string]string {
+	types := map[string]string{}
+	for _, f := range t.fields {
+		types[f.name] = f.written()
+	}
+	return types
+}
+
 // next implements source.
 func (t *table) next(wanted bool) (r Record, err error) {
 	if err := guarded(t.fill); err != nil {
@@ -109,7 +165,7 @@ func (t *table) next(wanted bool) (r Record, err error) {
 		for _, f := range t.fields {
 			at, _ := slices.BinarySearchFunc(t.ready[0], f.index,
 				func(v parquet.Value, index int) int { return cmp.Compare(v.Column(), index) })
-			value, err := cellOf(t.ready[0][at], f.of)
+			value, err := f.cellOf(t.ready[0][at])
 			if err != nil {
 				return fmt.Errorf("column %q: %w", f.name, err)
 			}
@@ -133,6 +189,7 @@ type field struct {
 	name  string
 	index int
 	of    parquet.Type
+	bytes bool // not text, although its type says neither
 }
 
 // fieldsOf are the columns. One that is a list, a map or a group is an error.
@@ -143,7 +200,7 @@ func fieldsOf(schema *parquet.Schema) (fields []field, err error) {
 				"or leave it out", f.Name())
 		}
 		leaf, _ := schema.Lookup(f.Name())
-		fields = append(fields, field{f.Name(), leaf.ColumnIndex, f.Type()})
+		fields = append(fields, field{name: f.Name(), index: leaf.ColumnIndex, of: f.Type()})
 	}
 	return fields, nil
 }
@@ -249,16 +306,7 @@ type tableWriter struct {
 func newTableWriter(w io.Writer, columns []column) *tableWriter {
 	group := parquet.Group{}
 	for _, c := range columns {
-		node := parquet.String()
-		switch c.Kind {
-		case boolean:
-			node = parquet.Leaf(parquet.BooleanType)
-		case integer, large:
-			node = parquet.Int(64)
-		case number:
-			node = parquet.Leaf(parquet.DoubleType)
-		}
-		group[c.Name] = parquet.Optional(node)
+		group[c.Name] = parquet.Optional(parquetTypes[c.parquetType()])
 	}
 	byName := map[string]parquet.Field{}
 	for _, f := range group.Fields() {
@@ -277,26 +325,9 @@ func newTableWriter(w io.Writer, columns []column) *tableWriter {
 func (w *tableWriter) write(values []json.RawMessage) error {
 	row := make(parquet.Row, len(w.columns))
 	for i, c := range w.columns {
-		value, raw := parquet.NullValue(), values[i]
-		if kindOf(raw) != nothing {
-			var err error
-			switch c.Kind {
-			case boolean:
-				value = parquet.BooleanValue(raw[0] == 't')
-			case integer, large:
-				var v int64
-				err = json.Unmarshal(raw, &v)
-				value = parquet.Int64Value(v)
-			case number:
-				var v float64
-				err = json.Unmarshal(raw, &v)
-				value = parquet.DoubleValue(v)
-			default:
-				value = parquet.ByteArrayValue([]byte(text(raw)))
-			}
-			if err != nil {
-				return fmt.Errorf("column %q: %w", c.Name, err)
-			}
+		value, err := valueOf(values[i], c.parquetType())
+		if err != nil {
+			return fmt.Errorf("column %q: %w", c.Name, err)
 		}
 		if value.IsNull() {
 			row[i] = value.Level(0, 0, i)
@@ -309,3 +340,82 @@ func (w *tableWriter) write(values []json.RawMessage) error {
 }
 
 func (w *tableWriter) close() error { return w.GenericWriter.Close() }
+
+// The types that columns of the result have in Parquet, by their names.
+const (
+	parquetBoolean = "BOOLEAN"
+	parquetInteger = "INT(64,true)"
+	parquetNumber  = "DOUBLE"
+	parquetWords   = "STRING"
+)
+
+// parquetTypes are the types that a file is written with, by the names that the library gives them.
+var parquetTypes = func() map[string]parquet.Node {
+	types := map[string]parquet.Node{}
+	for _, n := range []parquet.Node{parquet.Leaf(parquet.BooleanType), parquet.Leaf(parquet.Int32Type),
+		parquet.Leaf(parquet.Int64Type), parquet.Int(8), parquet.Int(16), parquet.Int(32), parquet.Int(64),
+		parquet.Uint(8), parquet.Uint(16), parquet.Uint(32), parquet.Uint(64), parquet.Leaf(parquet.FloatType),
+		parquet.Leaf(parquet.DoubleType), parquet.String()} {
+		types[n.Type().String()] = n
+	}
+	return types
+}()
+
+// written is the type that a column keeps. What comes as text is text; a float64 has 15 digits of any decimal number.
+func (f field) written() string {
+	if _, ok := parquetTypes[f.of.String()]; ok {
+		return f.of.String()
+	}
+	if d, ok := logical(f.of).(*format.DecimalType); ok && d.Precision <= 15 {
+		return parquetNumber
+	}
+	return parquetWords
+}
+
+// parquetType is the type that a column is written with: its own, or else the one that holds all its values.
+func (c column) parquetType() string {
+	if c.Type != "" {
+		return c.Type
+	}
+	switch c.Kind {
+	case boolean:
+		return parquetBoolean
+	case integer, large:
+		return parquetInteger
+	case number:
+		return parquetNumber
+	}
+	return parquetWords
+}
+
+// valueOf is a JSON value in a type of Parquet. It is an error where the type does not hold it.
+func valueOf(raw json.RawMessage, name string) (parquet.Value, error) {
+	if kindOf(raw) == nothing {
+		return parquet.NullValue(), nil
+	}
+	t, s := parquetTypes[name].Type(), text(raw)
+	bits := t.Length()
+	switch t.Kind() {
+	case parquet.Boolean:
+		v, err := strconv.ParseBool(s)
+		return parquet.BooleanValue(v), err
+	case parquet.Float, parquet.Double:
+		v, err := strconv.ParseFloat(s, bits) // the words for what is infinite among them
+		if bits == 32 {
+			return parquet.FloatValue(float32(v)), err
+		}
+		return parquet.DoubleValue(v), err
+	case parquet.Int32, parquet.Int64:
+		v, err := strconv.ParseInt(s, 10, bits)
+		if l, ok := logical(t).(*format.IntType); ok && !l.IsSigned {
+			var u uint64
+			u, err = strconv.ParseUint(s, 10, bits)
+			v = int64(u)
+		}
+		if t.Kind() == parquet.Int32 {
+			return parquet.Int32Value(int32(v)), err
+		}
+		return parquet.Int64Value(v), err
+	}
+	return parquet.ByteArrayValue([]byte(s)), nil
+}

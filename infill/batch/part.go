@@ -10,6 +10,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"time"
 
@@ -96,7 +97,8 @@ type state struct {
 	Environment map[string]string `json:"environment"`
 	Columns     []column          `json:"columns"` // of a table
 
-	at          map[string]int // of Columns
+	at          map[string]int           // of Columns
+	typeOf      func(name string) string // of a column; nil where the output has no types
 	sum         uint32
 	firstReject error
 }
@@ -113,11 +115,21 @@ func (s *state) take(e *entry) {
 	}
 	for _, name := range e.Columns {
 		s.at[name] = len(s.Columns)
-		s.Columns = append(s.Columns, column{Name: name, First: e.Number})
+		c := column{Name: name, First: e.Number}
+		if s.typeOf != nil {
+			c.Type = s.typeOf(name)
+		}
+		s.Columns = append(s.Columns, c)
 	}
 	for _, cells := range e.Cells {
 		for i, cell := range cells {
-			s.Columns[i].Kind = s.Columns[i].Kind.both(kindOf(cell))
+			c := &s.Columns[i]
+			c.Kind = c.Kind.both(kindOf(cell))
+			if c.Type != "" {
+				if _, err := valueOf(cell, c.Type); err != nil {
+					c.Type = ""
+				}
+			}
 		}
 	}
 	switch {
@@ -154,6 +166,9 @@ func (j Job) part(ctx context.Context, out File, from source) (_ *Summary, err e
 		return nil, err
 	}
 	p.Pause = time.Second
+	if out.Form == formParquet {
+		p.typeOf = p.columnType
+	}
 	defer func() {
 		if closed := p.Close(); err == nil {
 			err = closed
@@ -188,6 +203,16 @@ func (j Job) part(ctx context.Context, out File, from source) (_ *Summary, err e
 	s := p.summary()
 	s.Kept = kept
 	return s, nil
+}
+
+// columnType is the type of a column of the output: the result's, or that which a Parquet input has under the name, or
+// had before the column was called input_NAME.
+func (p *part) columnType(name string) string {
+	users := ""
+	for n, more := name, true; more && users == ""; n, more = strings.CutPrefix(n, "input_") {
+		users = p.head.Input.types[n]
+	}
+	return p.job.Work.typeOf(name, users)
 }
 
 // begin writes down what is asked, or refuses to where a part of the run was asked for something else.

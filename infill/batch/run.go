@@ -63,6 +63,7 @@ type Summary struct {
 	Rejected int64
 	Blank    int64
 	Rejects  string
+	Missing  int64 // variants of an Augment of which no draw kept to the rules; not known of a part
 	// Kept is how many records were done before this process; Already reports whether all were, and the output
 	// existed.
 	Kept    int64

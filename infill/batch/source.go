@@ -15,6 +15,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"infill/infill"
 	"infill/internal/object"
 	"infill/internal/regular"
 )
@@ -27,6 +28,8 @@ type input struct {
 	Form    Form     `json:"form"`
 	Columns []string `json:"columns,omitempty"`
 	Records int64    `json:"records"` // those read so far
+
+	types map[string]string // that columns keep in Parquet
 }
 
 // Record is a record of the input.
@@ -68,8 +71,8 @@ type source interface {
 	close()
 }
 
-// openSource opens the input.
-func openSource(f File, column string) (_ source, err error) {
+// openSource opens the input. The text stands in column; others hold text as well.
+func openSource(f File, column string, others ...string) (_ source, err error) {
 	if f, err = f.resolve("input"); err != nil {
 		return nil, err
 	}
@@ -84,7 +87,7 @@ func openSource(f File, column string) (_ source, err error) {
 	}
 	about := input{Name: filepath.Base(f.Path), Bytes: info.Size(), Form: f.Form}
 	if f.Form == formParquet {
-		t, err := openTable(f.Path)
+		t, err := openTable(f.Path, append(others, column)...)
 		if err != nil {
 			return nil, err
 		}
@@ -97,7 +100,7 @@ func openSource(f File, column string) (_ source, err error) {
 			t.close()
 			return nil, err
 		}
-		about.Records = t.parquet.NumRows()
+		about.Records, about.types = t.parquet.NumRows(), t.types()
 		t.input = about
 		return t, nil
 	}
@@ -314,6 +317,6 @@ func noColumn(f File, column string, columns []string) error {
 	for i, c := range columns {
 		columns[i] = fmt.Sprintf("%q", c)
 	}
-	return fmt.Errorf("%s has no column %q: name one of its columns by --column: %s", f.Path, column,
-		strings.Join(columns, ", "))
+	return &infill.OptionError{Option: "column", Reason: fmt.Sprintf("%s has no column %q: its columns are %s", f.Path,
+		column, strings.Join(columns, ", "))}
 }

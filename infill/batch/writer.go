@@ -19,6 +19,8 @@ import (
 type column struct {
 	Name string `json:"name"`
 	Kind kind   `json:"kind"`
+	// Type is what it has in Parquet whatever its values are, "" where they tell.
+	Type string `json:"type,omitempty"`
 	// First is the number of the record that it came with.
 	First int64 `json:"first"`
 }

@@ -2,6 +2,7 @@
 package metrics
 
 import (
+	"bufio"
 	"cmp"
 	"context"
 	"encoding/json"
@@ -14,12 +15,15 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/klauspost/compress/gzip"
+	"github.com/klauspost/compress/zstd"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"infill/cmd/infill/internal/cli"
 	"infill/cmd/infill/internal/terminal"
 	"infill/infill"
+	"infill/infill/batch"
 	"infill/internal/eval/corpus"
 	"infill/metrics"
 )
@@ -64,9 +68,11 @@ how alike the sentences are, and corpus BLEU and n-grams not found in references
 Every score has an interval, by the jackknife, and a signature that holds all that changes
 it. FILE may be -, standard input.
 
-A FILE whose name ends in .jsonl is what infill --format jsonl prints: the samples
-of all its templates are scored, with the mean and best log-likelihood U, and
-self-BLEU and repetition within each template as well.
+A FILE whose name ends in .jsonl or .json is what infill prints with --format jsonl
+or json: the samples of all its templates are scored, with the mean and best
+log-likelihood U, and self-BLEU and repetition within each template as well. Of a
+table (.csv, .tsv, .parquet) the column text is scored. Files may be compressed (.gz,
+.zst).
 
 References are read as infill eval reads corpora: WikiText's own files and text
 with a sentence a line are told apart, --corpus-form prose is for running text.
@@ -152,7 +158,7 @@ func (o *metricsOptions) settle(flags *pflag.FlagSet) (err error) {
 		return cli.Usagef("--order: %d is not a whole number from 1 to %d", o.Order, metrics.MaximumOrder)
 	case o.Top < 0:
 		return cli.Usagef("--top: %d is not a whole number of 0 or more", o.Top)
-	case o.Top > 0 && !strings.HasSuffix(o.file, ".jsonl"):
+	case o.Top > 0 && !printed(o.file):
 		return cli.Usagef("--top needs log-likelihoods: give a .jsonl file that infill --format jsonl printed")
 	case o.UnionFirst < 0:
 		return cli.Usagef("--union-first: %d is not a whole number of 0 (all) or more", o.UnionFirst)
@@ -283,12 +289,12 @@ func (o *metricsOptions) read(what, file string) (h *metrics.Hypotheses, blank [
 		return nil, nil, err
 	}
 	defer done()
-	if strings.HasSuffix(file, ".jsonl") {
+	if printed(file) {
 		h, err := readResults(in)
 		if err != nil {
 			return nil, nil,
 				&cli.UsageError{Err: fmt.Errorf("%s (%s): %w", what, nameOf(file), err),
-					Hint: "a file whose name ends in .jsonl is what infill --format jsonl prints"}
+					Hint: "a file whose name ends in .jsonl or .json is what infill prints with --format jsonl or json"}
 		}
 		return h, nil, nil
 	}
@@ -303,30 +309,81 @@ func (o *metricsOptions) read(what, file string) (h *metrics.Hypotheses, blank [
 	return &metrics.Hypotheses{Sentences: sentences}, blank, nil
 }
 
+// ending is the end of a file's name that tells its form.
+func ending(file string) string {
+	return filepath.Ext(strings.TrimSuffix(strings.TrimSuffix(strings.ToLower(file), ".gz"), ".zst"))
+}
+
+// printed reports whether a file is what infill prints as JSON.
+func printed(file string) bool {
+	return slices.Contains([]string{".jsonl", ".ndjson", ".json"}, ending(file))
+}
+
+// open opens a text, a sentence a line, or what infill printed.
 func (o *metricsOptions) open(what, file string) (in io.Reader, done func(), err error) {
 	if file == "-" {
 		return o.streams.In, func() {}, nil
+	}
+	if batch.IsFile(file) && !printed(file) && !slices.Contains([]string{".txt", ".text"}, ending(file)) {
+		rows, err := batch.Columns(batch.File{Path: file}, "text")
+		if err != nil {
+			return nil, nil, cli.Usagef("%s: %w", what, err)
+		}
+		var lines strings.Builder
+		for _, row := range rows {
+			lines.WriteString(strings.NewReplacer("\n", " ", "\r", " ").Replace(row[0]) + "\n")
+		}
+		return strings.NewReader(lines.String()), func() {}, nil
 	}
 	f, err := os.Open(file)
 	if err != nil {
 		return nil, nil, cli.Usagef("%s: %w", what, err)
 	}
-	return f, func() { f.Close() }, nil
+	in = f
+	switch strings.ToLower(filepath.Ext(file)) {
+	case ".gz":
+		in, err = gzip.NewReader(f)
+	case ".zst":
+		in, err = zstd.NewReader(f, zstd.WithDecoderConcurrency(1))
+	}
+	if err != nil {
+		f.Close()
+		return nil, nil, cli.Usagef("%s: %s cannot be unpacked (%w): get it again", what, nameOf(file), err)
+	}
+	return in, func() { f.Close() }, nil
 }
 
-// readResults reads the objects that infill --format jsonl prints. Every line is a
+// printedResult is what is read of a result.
+type printedResult struct {
+	Samples []struct {
+		Text          *string  `json:"text"`
+		LogLikelihood *float64 `json:"log_likelihood"`
+	} `json:"samples"`
+}
+
+// readResults reads the objects that infill prints, a line each or all as one list. Every one is a
 // prompt of its own: its samples are not independent of each other.
 func readResults(in io.Reader) (*metrics.Hypotheses, error) {
 	h := &metrics.Hypotheses{Prompts: []string{}}
-	lines := json.NewDecoder(in)
-	for number := 1; ; number++ {
-		var r struct {
-			Samples []struct {
-				Text          *string  `json:"text"`
-				LogLikelihood *float64 `json:"log_likelihood"`
-			} `json:"samples"`
+	text := bufio.NewReader(in)
+	lines := json.NewDecoder(text)
+	next := func(r *printedResult) error { return lines.Decode(r) }
+	if first, _ := text.Peek(1); string(first) == "[" {
+		var list []printedResult
+		if err := lines.Decode(&list); err != nil {
+			return nil, err
 		}
-		err := lines.Decode(&r)
+		next = func(r *printedResult) error {
+			if len(list) == 0 {
+				return io.EOF
+			}
+			*r, list = list[0], list[1:]
+			return nil
+		}
+	}
+	for number := 1; ; number++ {
+		var r printedResult
+		err := next(&r)
 		switch {
 		case err == io.EOF && number == 1:
 			return nil, errors.New("no sentence: the text is empty")

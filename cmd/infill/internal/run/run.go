@@ -42,7 +42,8 @@ func (o *batchOptions) register(cmd *cobra.Command) {
 	cli.AddChoice(cmd, (*string)(&o.job.Output.Form), "to", "", forms,
 		"form of the result, where its name does not tell it")
 	flags.BoolVar(&o.job.Resume, "resume", false, "go on with a run that was not finished; one that is done is done")
-	flags.BoolVar(&o.job.Overwrite, "overwrite", false, "start again, and replace what is there")
+	flags.BoolVar(&o.job.Overwrite, "overwrite", false,
+		"start again, and replace what is there; with --resume, go on, and replace it")
 	flags.BoolVar(&o.job.Strict, "strict", false, "end at the first line that is wrong")
 	flags.Var(cli.ShardFlag{Shard: &o.job.Shard}, "shard",
 		"`I/N`: do part I of N, from 1; infill run merge puts them together")
@@ -134,14 +135,15 @@ func batchError(ctx context.Context, err error) error {
 
 // tellSummary says what a run came to.
 func tellSummary(s *terminal.Streams, quiet bool, shard batch.Shard, b *batch.Summary) error {
-	what := b.Output
-	if shard.Count > 0 {
-		what = "part " + shard.String()
-	}
+	what := cmp.Or(b.Output, "part "+shard.String()) // after the merge, a part is told as the output that it is in
 	if !quiet {
 		text := fmt.Sprintf("%s: %s", cli.OneLine(what), cli.Counted(int(b.Records-b.Rejected-b.Blank), "text"))
 		if b.Blank > 0 {
 			text += fmt.Sprintf(", %s", cli.Counted(int(b.Blank), "blank line"))
+		}
+		if b.Missing > 0 {
+			text += fmt.Sprintf(", %s missing, of which no draw kept to the rules",
+				cli.Counted(int(b.Missing), "variant"))
 		}
 		switch {
 		case b.Already:
@@ -185,11 +187,12 @@ INPUT may be -, standard input, in the form that --from says.
 The template stands in the column --column. Columns with the name of an option
 (seed, ban, slot, samples, top, ...) set it for their line, an empty cell leaves
 it; --keep NAME passes such a column on as it is. All other columns come out
-again as they went in; of Parquet, dates and times come as text, bytes in base64,
-and NaN as null; its lists and groups are not read. JSON lines get the result's
-keys (infill help formats); a table has a line for each fill: rank, text, blank_1,
-..., probability, log-likelihood and the rest, then the columns of the input in
-their order; plain text and FASTA have the best fill of each. A column that is called
+again as they went in, from Parquet to Parquet with their types; of Parquet, dates
+and times come as text, a column of bytes in base64 unless all are UTF-8, and NaN as
+null; its lists and groups are not read. JSON lines get the result's keys (infill
+help formats); a table has a line for each fill: rank, text, blank_1, ...,
+probability, log-likelihood and the rest, then the columns of the input in their
+order; plain text and FASTA have the best fill of each. A column that is called
 like one of the result is called input_NAME, so the output can be an input again.
 What computed it, and its signature, stand in OUTPUT.manifest.json.
 An only blank takes words of one to three pieces; --pieces 1 takes one, and one
@@ -276,6 +279,9 @@ the line, so parts agree with the whole.`,
 			}
 			if err := o.validate(cmd.Flags(), args, &o.Options); err != nil {
 				return err
+			}
+			if cmd.Flags().Changed("rate") && cmd.Flags().Changed("blanks") {
+				return cli.Usagef("--rate and --blanks exclude each other: give one")
 			}
 			return run(cmd.Context(), o)
 		},

@@ -122,7 +122,8 @@ func (o *scoreOptions) readPairs() error {
 		pairs, err := batch.Columns(batch.File{Path: argument}, o.columns...)
 		if err != nil {
 			return &cli.UsageError{Err: err,
-				Hint: "name the columns of the better and of the other text: --columns NAME,NAME"}
+				Hint: "name the columns of the better and of the other text by --columns NAME,NAME; give a file of " +
+					"tabs without a head line as standard input: infill score --pairs < FILE"}
 		}
 		if len(pairs) == 0 {
 			return cli.Usagef("%s: no pair in it", argument)

@@ -1,0 +1,75 @@
+package metrics
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/klauspost/compress/gzip"
+	"github.com/klauspost/compress/zstd"
+	"github.com/parquet-go/parquet-go"
+
+	"infill/cmd/infill/internal/clitest"
+)
+
+// A file is read as the end of its name says, or refused: nothing else is taken for sentences.
+func TestFiles(t *testing.T) {
+	const lines = "the kettle sang\nrain fell on the roof\n"
+	const results = `{"samples": [{"text": "the kettle sang", "log_likelihood": -2}, ` +
+		`{"text": "rain fell on the roof", "log_likelihood": -2}]}`
+	type row struct {
+		ID   int    `parquet:"id"`
+		Text string `parquet:"text"`
+	}
+	var table, gz, zst bytes.Buffer
+	if err := parquet.Write(&table, []row{{1, "the kettle sang"}, {2, "rain fell on\nthe roof"}}); err != nil {
+		t.Fatal(err)
+	}
+	z := gzip.NewWriter(&gz)
+	z.Write([]byte(lines))
+	z.Close()
+	s, err := zstd.NewWriter(&zst)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Write([]byte(results))
+	s.Close()
+	dir := t.TempDir()
+	for _, c := range []struct{ name, content, says string }{
+		{"a.txt", lines, ""},
+		{"a.csv", "id,text\n1,the kettle sang\n2,\"rain fell on\nthe roof\"\n3,\n", ""},
+		{"a.tsv", "id\ttext\n1\tthe kettle sang\n2\train fell on the roof\n", ""},
+		{"a.parquet", table.String(), ""},
+		{"a.fasta", ">1\nthe kettle sang\n", "1 sentence, 1 token"},
+		{"a.txt.gz", gz.String(), ""},
+		{"a.jsonl.zst", zst.String(), ""},
+		{"a.json", "[\n" + results + "\n]\n", ""},
+		{"b.json", results, ""},
+		{"c.json", `{"metrics": []}`, "text (c.json): object 1 holds no samples"},
+		{"d.json", "[" + results, "text (d.json): unexpected EOF"},
+		{"b.csv", "id,words\n1,the kettle sang\n", `has no column "text": its columns are "id", "words"`},
+		{"b.txt.gz", lines, "text: b.txt.gz cannot be unpacked (gzip: invalid header): get it again"},
+		{"c.txt.gz", gz.String()[:gz.Len()-4], "text (c.txt.gz): line 3: unexpected EOF"},
+	} {
+		path := filepath.Join(dir, c.name)
+		if err := os.WriteFile(path, []byte(c.content), 0o666); err != nil {
+			t.Fatal(err)
+		}
+		for _, line := range []string{path, path + " -r it=" + path} {
+			var out bytes.Buffer
+			err := clitest.Parse(t, NewCmd(clitest.TerminalOf(&out, 0)), line+" -q --resamples -1")
+			if err != nil {
+				out.WriteString(err.Error())
+			}
+			if want := c.says; want == "" && !strings.Contains(out.String(), "2 sentences, 8 tokens") ||
+				!strings.Contains(out.String(), want) {
+				t.Errorf("%s: %s, not %q", line, out.String(), want)
+			}
+			if strings.Contains(c.name, ".json") {
+				break // no corpus
+			}
+		}
+	}
+}
