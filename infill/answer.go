@@ -241,9 +241,8 @@ type margin struct {
 	p, known, squares float64
 }
 
-// listed writes the likeliest values of the blanks, nil if nothing is known of those of one. squares is the sum over all draws
-// of their squared weights, 0 if the probabilities have no error, and unseen what one
-// draw more may weigh.
+// listed writes the likeliest values of the blanks, nil if nothing is known of those of one. squares is the sum over
+// all draws of their squared weights, 0 if the probabilities have no error, and unseen what one draw more may weigh.
 func (r *run) listed(margins [][]*margin, squares, unseen float64) [][]Marginal {
 	list := make([][]Marginal, len(margins))
 	for blank, all := range margins {

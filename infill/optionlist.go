@@ -118,7 +118,8 @@ func answerOptions() []Option {
 			check:   proven("accuracy", func(o *Options) bool { return o.Error != DefaultOptions().Error }),
 		}, func(o *Options) *float64 { return &o.Error }, "", 0, math.SmallestNonzeroFloat64, 1),
 		{
-			Name: "budget", Kind: "{ROWS|SECONDSs}", Help: "model rows, or seconds as in 2s, that an answer may cost, once it has a fill",
+			Name: "budget", Kind: "{ROWS|SECONDSs}",
+			Help:    "model rows, or seconds as in 2s, that an answer may cost, once it has a fill",
 			Values:  strings.Fields("500 1000 2000 4000 10000 1s 5s 20s"),
 			want:    "a number of model rows above 0, or seconds above 0, as in 2s",
 			useless: []useless{{named, "runs the steps that it is given: leave it out"}},

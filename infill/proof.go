@@ -486,8 +486,8 @@ func (p *proof) draw(ctx context.Context) (*Result, error) {
 	attempts := 0
 	for len(missing) > 0 {
 		if attempts > 0 && p.room() == 0 {
-			return nil, misfit("samples", "%s sufficed for %d of %d draws: each slot of a draw takes a row, and a draw "+
-				"that the blanks may not take is made again; give more with --budget, or name a sampler",
+			return nil, misfit("samples", "%s sufficed for %d of %d draws: each slot of a draw takes a row, and a "+
+				"draw that the blanks may not take is made again; give more with --budget, or name a sampler",
 				o.Budget.text(), o.Chains-len(missing), o.Chains)
 		}
 		type kind struct{ law, order int }

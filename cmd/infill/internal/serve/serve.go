@@ -62,7 +62,7 @@ request must bring, or say --no-auth.`,
 				return err
 			}
 			if o.pipe {
-				for _, name := range []string{"listen", "token-file", "no-auth", "tls-cert", "tls-key", "allow-origin"} {
+				for _, name := range strings.Fields("listen token-file no-auth tls-cert tls-key allow-origin") {
 					if cmd.Flags().Changed(name) {
 						return cli.Usagef("--%s: --pipe listens nowhere: leave one out", name)
 					}
