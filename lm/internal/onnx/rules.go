@@ -324,8 +324,13 @@ func floating(t DType) bool { return t == Float || t == Double }
 
 // ruleCast: numbers of another precision keep their derivative; whole numbers have none.
 func ruleCast(b *backward, n *Node, dy *Value) error {
-	x := n.Inputs[0]
-	if floating(x.DType) && floating(n.Outputs[0].DType) {
+	x, y := n.Inputs[0], n.Outputs[0]
+	switch {
+	case x.DType.size() == 0:
+		return b.unknown(x)
+	case y.DType.size() == 0:
+		return fmt.Errorf("%s has no rule", y.DType)
+	case floating(x.DType) && floating(y.DType):
 		b.accumulate(x, b.Cast(dy, x.DType))
 	}
 	return nil
