@@ -40,7 +40,7 @@ type Config struct {
 	Tasks            int // embeddings of tasks, of which the first is added (ERNIE); 0: none
 	LayerNormEpsilon float64
 	PaddingID        int
-	// TieWordEmbeddings: the output matrix is the word-embedding matrix.
+	// TieWordEmbeddings: the output matrix is the word-embedding matrix; false if a bundle stores two different ones.
 	TieWordEmbeddings bool
 	// BottleneckSize is the width inside a layer (MobileBERT), which the heads share; 0 if it is HiddenSize.
 	BottleneckSize int
