@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"reflect"
 	"slices"
 	"strings"
 )
@@ -176,7 +177,11 @@ func read[T any](r *configReader, key string, into *T) bool {
 	var wrongType *json.UnmarshalTypeError
 	switch {
 	case errors.As(err, &wrongType):
-		r.fail("%s: %s where a value of type %s belongs", key, wrongType.Value, wrongType.Type)
+		kind := wrongType.Type.String()
+		if k := wrongType.Type.Kind(); k == reflect.Struct || k == reflect.Map {
+			kind = "object"
+		}
+		r.fail("%s: %s where a value of type %s belongs", key, wrongType.Value, kind)
 	case err != nil:
 		r.fail("%s: %w", key, err)
 	}
