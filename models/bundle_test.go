@@ -374,6 +374,31 @@ func TestOpenNames(t *testing.T) {
 	})
 }
 
+// A folder that is no model, such as one of graphs, does not hide a model of the store.
+func TestOpenStoredBeforeOtherFolder(t *testing.T) {
+	source := tiny(t, false)
+	t.Chdir(t.TempDir())
+	store := newStore(t)
+	if _, err := store.Import(t.Context(), source, "my/tiny"); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.MkdirAll("my/tiny", 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if b, err := store.SetDefault("my/tiny"); err != nil || !strings.HasPrefix(b.Dir, store.Dir) {
+		t.Errorf("bundle %+v, error %v", b, err)
+	}
+	if name, err := store.Default(); err != nil || name != "my/tiny" {
+		t.Errorf("default %s, %v", name, err)
+	}
+	if err := os.CopyFS("my/tiny", os.DirFS(source)); err != nil {
+		t.Fatal(err)
+	}
+	if b, err := store.Open("my/tiny"); err != nil || !strings.HasSuffix(b.Dir, filepath.Join("my", "tiny")) {
+		t.Errorf("bundle %+v, error %v", b, err)
+	}
+}
+
 // base is the config.json of BERT-base.
 const base = `{"model_type": "bert", "vocab_size": 30522, "hidden_size": 768, "num_hidden_layers": 12, "num_attention_heads": 12,
   "intermediate_size": 3072, "max_position_embeddings": 512}`
