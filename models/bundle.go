@@ -156,6 +156,9 @@ func (b *Bundle) load() error {
 	}
 	used = append(used, weights...)
 	if b.Config.Imported == nil {
+		if err := b.untie(); err != nil {
+			return err
+		}
 		if err := b.Config.checkTensors(b.weights); err != nil {
 			return err
 		}

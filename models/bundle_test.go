@@ -113,8 +113,8 @@ func TestOpenDir(t *testing.T) {
 	})
 }
 
-// rewrite changes the tensors of a tiny bundle: change returns false to leave one out.
-func rewrite(t testing.TB, dir string, change func(*safetensors.Data) bool) {
+// rewrite changes the tensors of a tiny bundle: change returns false to leave one out. It adds others.
+func rewrite(t testing.TB, dir string, change func(*safetensors.Data) bool, others ...safetensors.Data) {
 	t.Helper()
 	file, err := safetensors.Open(filepath.Join(dir, "model.safetensors"))
 	if err != nil {
@@ -133,10 +133,41 @@ func rewrite(t testing.TB, dir string, change func(*safetensors.Data) bool) {
 		}
 	}
 	var b bytes.Buffer
-	if err := safetensors.Write(&b, nil, tensors); err != nil {
+	if err := safetensors.Write(&b, nil, append(tensors, others...)); err != nil {
 		t.Fatal(err)
 	}
 	write(t, dir, "model.safetensors", b.Bytes())
+}
+
+// Of an output matrix that is stored beside the word embeddings, transformers 5 takes what it says.
+func TestOpenDirUnties(t *testing.T) {
+	const words, decoder = "bert.embeddings.word_embeddings.weight", "cls.predictions.decoder.weight"
+	for name, change := range map[string]func(content []byte){
+		"equal": func([]byte) {}, "other": func(content []byte) { content[len(content)-1] ^= 1 },
+	} {
+		dir := tiny(t, false)
+		file, err := safetensors.Open(filepath.Join(dir, "model.safetensors"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		tensor, _ := file.Tensor(words)
+		content, err := tensor.Bytes()
+		if err != nil {
+			t.Fatal(err)
+		}
+		change(content)
+		own := []safetensors.Data{{Name: decoder, DType: tensor.DType, Shape: tensor.Shape,
+			Content: bytes.NewReader(content)}}
+		rewrite(t, dir, func(*safetensors.Data) bool { return true }, own...)
+		b, err := models.Open(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want, got := map[string]string{"equal": words, "other": decoder}[name], b.Config.Layout().Decoder.Weight
+		if got != want {
+			t.Errorf("%s matrices: the head reads %s, want %s", name, got, want)
+		}
+	}
 }
 
 func TestOpenDirTakesOldNames(t *testing.T) {
@@ -341,6 +372,31 @@ func TestOpenNames(t *testing.T) {
 			t.Errorf("./small-uncased: error %v is not about the folder", err)
 		}
 	})
+}
+
+// A folder that is no model, such as one of graphs, does not hide a model of the store.
+func TestOpenStoredBeforeOtherFolder(t *testing.T) {
+	source := tiny(t, false)
+	t.Chdir(t.TempDir())
+	store := newStore(t)
+	if _, err := store.Import(t.Context(), source, "my/tiny"); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.MkdirAll("my/tiny", 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if b, err := store.SetDefault("my/tiny"); err != nil || !strings.HasPrefix(b.Dir, store.Dir) {
+		t.Errorf("bundle %+v, error %v", b, err)
+	}
+	if name, err := store.Default(); err != nil || name != "my/tiny" {
+		t.Errorf("default %s, %v", name, err)
+	}
+	if err := os.CopyFS("my/tiny", os.DirFS(source)); err != nil {
+		t.Fatal(err)
+	}
+	if b, err := store.Open("my/tiny"); err != nil || !strings.HasSuffix(b.Dir, filepath.Join("my", "tiny")) {
+		t.Errorf("bundle %+v, error %v", b, err)
+	}
 }
 
 // base is the config.json of BERT-base.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"reflect"
 	"slices"
 	"strings"
 )
@@ -40,7 +41,7 @@ type Config struct {
 	Tasks            int // embeddings of tasks, of which the first is added (ERNIE); 0: none
 	LayerNormEpsilon float64
 	PaddingID        int
-	// TieWordEmbeddings: the output matrix is the word-embedding matrix.
+	// TieWordEmbeddings: the output matrix is the word-embedding matrix; false if a bundle stores two different ones.
 	TieWordEmbeddings bool
 	// BottleneckSize is the width inside a layer (MobileBERT), which the heads share; 0 if it is HiddenSize.
 	BottleneckSize int
@@ -176,7 +177,11 @@ func read[T any](r *configReader, key string, into *T) bool {
 	var wrongType *json.UnmarshalTypeError
 	switch {
 	case errors.As(err, &wrongType):
-		r.fail("%s: %s where a value of type %s belongs", key, wrongType.Value, wrongType.Type)
+		kind := wrongType.Type.String()
+		if k := wrongType.Type.Kind(); k == reflect.Struct || k == reflect.Map {
+			kind = "object"
+		}
+		r.fail("%s: %s where a value of type %s belongs", key, wrongType.Value, kind)
 	case err != nil:
 		r.fail("%s: %w", key, err)
 	}

@@ -52,10 +52,8 @@ func (s *Store) SetDefault(name string) (*Bundle, error) {
 	if name == BuiltInName {
 		return b, removeIfThere(path)
 	}
-	if info, err := os.Stat(name); err == nil && info.IsDir() {
-		if name, err = filepath.Abs(name); err != nil {
-			return nil, err
-		}
+	if absolute, err := filepath.Abs(name); err == nil && absolute == b.Dir {
+		name = absolute
 	}
 	if err := os.MkdirAll(s.Dir, 0o755); err != nil {
 		return nil, err

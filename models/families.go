@@ -291,7 +291,7 @@ func parseESM(r *configReader, c *Config) {
 	c.Activation, c.HeadActivation = "gelu", "gelu" // whatever hidden_act says
 	c.PreNorm = &PreNorm{EmbeddingNorm: r.flag("emb_layer_norm_before", false)}
 	if !c.PositionTable {
-		c.PreNorm.GlobalTheta = r.theta(c, 10000)
+		c.PreNorm.GlobalTheta = r.theta(c, 10000, "rope_parameters") // the reference ignores rope_scaling here
 	}
 	only(r, "is_folding_model", r.flag("is_folding_model", false), false)
 	if c.TokenDropout = r.flag("token_dropout", false); c.TokenDropout {
@@ -313,18 +313,20 @@ func parseESMC(r *configReader, c *Config) {
 	c.Activation, c.HeadActivation = r.activation("hidden_act", "silu"), "gelu"
 	c.TieWordEmbeddings = false
 	c.PreNorm = &PreNorm{AttentionBias: r.flag("attention_bias", false), FeedForwardBias: r.flag("mlp_bias", false),
-		GlobalTheta: r.theta(c, 10000), Residual: math.Sqrt(float64(c.Layers) / 36)}
+		GlobalTheta: r.theta(c, 10000, "rope_parameters", "rope_scaling"), Residual: math.Sqrt(float64(c.Layers) / 36)}
 	if heads := r.size("num_key_value_heads", max(c.Heads, 1), maxWidth); heads != c.Heads {
 		r.fail("num_key_value_heads %d is not supported (supported: num_attention_heads, %d)", heads, c.Heads)
 	}
 }
 
-// theta reads the base of the rotary angles where all layers have one.
-func (r *configReader) theta(c *Config, fallback float64) float64 {
+// theta reads the base of the rotary angles where all layers have one; keys have what else is known of the angles.
+func (r *configReader) theta(c *Config, fallback float64, keys ...string) float64 {
 	r.pairs(c)
-	var parameters rope
-	read(r, "rope_parameters", &parameters)
-	parameters.set(r, "", &fallback)
+	for _, key := range keys {
+		var parameters rope
+		read(r, key, &parameters)
+		parameters.set(r, key+": rope_type", &fallback)
+	}
 	return r.number("rope_theta", fallback, 1, highestTheta)
 }
 
@@ -339,11 +341,12 @@ func (r *configReader) pairs(c *Config) {
 type rope struct {
 	Theta *float64 `json:"rope_theta"`
 	Type  string   `json:"rope_type"`
+	Older string   `json:"type"` // the older key of the same
 }
 
-// set gives theta the configured base, if there is one; of names the layers.
-func (p rope) set(r *configReader, of string, theta *float64) {
-	only(r, "rope_parameters: rope_type"+of, cmp.Or(p.Type, "default"), "default")
+// set gives theta the configured base, if there is one; key is where the type stands.
+func (p rope) set(r *configReader, key string, theta *float64) {
+	only(r, key, cmp.Or(p.Type, p.Older, "default"), "default")
 	if p.Theta != nil {
 		*theta = *p.Theta
 	}
@@ -391,7 +394,7 @@ func (r *configReader) rotary(m *PreNorm) {
 	var parameters map[string]rope
 	read(r, "rope_parameters", &parameters)
 	for kind, theta := range map[string]*float64{"full_attention": &m.GlobalTheta, "sliding_attention": &m.LocalTheta} {
-		parameters[kind].set(r, " of "+kind, theta)
+		parameters[kind].set(r, "rope_parameters: rope_type of "+kind, theta)
 		if !(*theta >= 1 && *theta < highestTheta) {
 			r.fail("rope_parameters: rope_theta of %s is %g, not between 1 and %g", kind, *theta, highestTheta)
 		}

@@ -124,7 +124,7 @@ func (s *Store) ImportGraph(ctx context.Context, graph, tokenizer, name string, 
 	if err := os.WriteFile(filepath.Join(staging, configName), append(config, '\n'), 0o644); err != nil {
 		return nil, err
 	}
-	b, err := s.importFolder(ctx, staging, name, true)
+	b, err := s.importFolder(ctx, staging, name, graph)
 	if err != nil { // the staging folder is nothing to the user
 		return nil, &renamedError{err, staging + string(filepath.Separator), tokenizer + string(filepath.Separator)}
 	}

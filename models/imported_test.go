@@ -52,6 +52,18 @@ func TestOpenImported(t *testing.T) {
 	}
 }
 
+func TestImportGraphNamesItsFile(t *testing.T) {
+	dir := writeImported(t, "{}")
+	b, err := (&Store{Dir: t.TempDir()}).ImportGraph(t.Context(), filepath.Join(dir, "model.onnx"), dir, "my/graph",
+		Imported{VocabularySize: 2, MaxPositions: 8})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := filepath.Join(dir, "model.onnx"); b.Manifest.Source != want {
+		t.Errorf("source %s, want %s", b.Manifest.Source, want)
+	}
+}
+
 func TestImportedConfigRefuses(t *testing.T) {
 	for config, want := range map[string]string{
 		`{"model_type": "onnx", "vocab_size": 0, "max_position_embeddings": 8}`:                                   "vocab_size is 0",

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"strings"
 )
 
@@ -22,8 +23,8 @@ func Open(name string) (*Bundle, error) {
 
 // Open finds a bundle, verifies it, and reads its configuration and the places of its weights. The name may be
 // empty for the default model (see Store.Default), a built-in model, a folder, or "org/name" or
-// "org/name@revision" of the store, in this order. Write "./small-uncased" for a folder with the name of a
-// built-in model.
+// "org/name@revision" of the store, in this order, but the store comes before a folder without config.json. Write
+// "./small-uncased" for a folder with the name of a built-in model.
 func (s *Store) Open(name string) (*Bundle, error) {
 	if name == "" {
 		chosen, err := s.Default()
@@ -44,7 +45,10 @@ func (s *Store) Open(name string) (*Bundle, error) {
 	}
 	info, err := os.Stat(name)
 	if err == nil && info.IsDir() {
-		return openFolder(name)
+		_, err = os.Lstat(filepath.Join(name, configName))
+		if _, absent := s.Find(name); err == nil || absent != nil {
+			return openFolder(name)
+		}
 	}
 	if err == nil {
 		return nil, fmt.Errorf("model %s is a file; give the folder that holds config.json, the tokenizer files and "+

@@ -1,6 +1,7 @@
 package models
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -421,11 +422,11 @@ func (p *draft) close() error { return p.lock.Close() }
 // Import copies the model in a folder into the store under a name, as the revision that its SHA256 begins with. Weights
 // in pytorch_model.bin become model.safetensors on the way.
 func (s *Store) Import(ctx context.Context, dir, name string) (*Bundle, error) {
-	return s.importFolder(ctx, dir, name, false)
+	return s.importFolder(ctx, dir, name, "")
 }
 
-// importFolder is Import; finite reports that the caller has looked at the weights.
-func (s *Store) importFolder(ctx context.Context, dir, name string, finite bool) (*Bundle, error) {
+// importFolder is Import; graph is the file that the folder was made for, if there is one: its weights are finite.
+func (s *Store) importFolder(ctx context.Context, dir, name, graph string) (*Bundle, error) {
 	source, converted, err := openSource(ctx, dir)
 	if err != nil {
 		return nil, err
@@ -464,10 +465,8 @@ func (s *Store) importFolder(ctx context.Context, dir, name string, finite bool)
 			return nil, err
 		}
 	}
-	if m.Source == "" {
-		m.Source = source.Dir
-	}
-	m.FiniteWeights = m.FiniteWeights || finite
+	m.Source = cmp.Or(m.Source, graph, source.Dir)
+	m.FiniteWeights = m.FiniteWeights || graph != ""
 	return p.commit(m, defaultRef, names...)
 }
 

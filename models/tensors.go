@@ -47,6 +47,45 @@ func findTensor(weights *safetensors.File, name string) (safetensors.Tensor, boo
 	return safetensors.Tensor{}, false
 }
 
+// untie gives the model the output matrix that is stored beside its word embeddings if the two differ, whatever
+// config.json says: so does the reference implementation, since transformers 5.
+func (b *Bundle) untie() error {
+	c := b.Config
+	c.TieWordEmbeddings = false
+	l := c.Layout()
+	words, _ := b.weights.Tensor(l.Words.Name)
+	own, both := b.weights.Tensor(l.Decoder.Weight)
+	if !b.Config.TieWordEmbeddings || !both || own.Path == "" || words.Path == "" { // no path: it is to be converted
+		return nil
+	}
+	tied, err := alike(own, words)
+	b.Config.TieWordEmbeddings = tied
+	return err
+}
+
+// alike compares a sample of the bytes of two tensors: matrices that were trained apart differ in every row.
+func alike(a, b safetensors.Tensor) (bool, error) {
+	const places, size = 256, 1024
+	if a.DType != b.DType || a.Length != b.Length {
+		return false, nil
+	}
+	for i := range int64(places) {
+		at := i * max(a.Length-size, 0) / (places - 1)
+		var bytes [2][]byte
+		for k, t := range []safetensors.Tensor{a, b} {
+			t.Offset, t.Length = t.Offset+at, min(size, t.Length)
+			var err error
+			if bytes[k], err = t.Bytes(); err != nil {
+				return false, err
+			}
+		}
+		if !slices.Equal(bytes[0], bytes[1]) {
+			return false, nil
+		}
+	}
+	return true, nil
+}
+
 // checkTensors holds the weights against the config. Tensors that the graph does not read (a pooler, position ids) may
 // be there.
 func (c Config) checkTensors(weights *safetensors.File) error {

@@ -114,12 +114,32 @@ func (e *encoder) addPlain(from, to int) error {
 	return nil
 }
 
-// addText adds the WordPiece tokens of text[from:to], which holds no special token. The order of the steps is
-// BertNormalizer's: clean, set Chinese characters apart, strip accents, lower-case; then BertPreTokenizer's split on
-// white space and punctuation.
+// addText adds the WordPiece tokens of text[from:to], which holds no added token: BertPreTokenizer's split on white
+// space and punctuation follows BertNormalizer.
 func (e *encoder) addText(from, to int) error {
+	if err := e.normalize(from, to, e.addRune); err != nil {
+		return err
+	}
+	return e.endWord()
+}
+
+// normalize puts out the characters of text[from:to], each with the bytes that it came from. The order of the steps is
+// BertNormalizer's: clean, set Chinese characters apart by blanks, strip accents, lower-case.
+func (e *encoder) normalize(from, to int, put func(r rune, start, end int) error) error {
 	o := &e.t.options
 	strip := o.stripAccents()
+	lower := func(r rune, start, end int) error {
+		if o.Cased {
+			return put(r, start, end)
+		}
+		if r != 'İ' {
+			return put(unicode.ToLower(r), start, end)
+		}
+		if err := put('i', start, end); err != nil { // the one character whose lower case is two
+			return err
+		}
+		return put('\u0307', start, end)
+	}
 	for at := from; at < to; {
 		r, size := utf8.DecodeRuneInString(e.text[at:to]) // an invalid byte reads as U+FFFD, as in the reference
 		start, end := at, at+size
@@ -127,20 +147,17 @@ func (e *encoder) addText(from, to int) error {
 		switch {
 		case !o.KeepControls && dropped(r):
 			continue
-		case unicode.IsSpace(r):
-			if err := e.endWord(); err != nil {
-				return err
-			}
-			continue
+		case !o.KeepControls && unicode.IsSpace(r):
+			r = ' '
 		}
 		alone := !o.JoinChinese && chinese(r)
 		if alone {
-			if err := e.endWord(); err != nil {
+			if err := put(' ', start, end); err != nil {
 				return err
 			}
 		}
 		if r < utf8.RuneSelf || !strip {
-			if err := e.addRune(r, start, end); err != nil {
+			if err := lower(r, start, end); err != nil {
 				return err
 			}
 		} else {
@@ -153,31 +170,35 @@ func (e *encoder) addText(from, to int) error {
 				if unicode.Is(unicode.Mn, part) {
 					continue
 				}
-				if err := e.addRune(part, start, end); err != nil {
+				if err := lower(part, start, end); err != nil {
 					return err
 				}
 			}
 		}
 		if alone {
-			if err := e.endWord(); err != nil {
+			if err := put(' ', start, end); err != nil {
 				return err
 			}
 		}
 	}
-	return e.endWord()
+	return nil
 }
 
-// addRune adds one character, accents already settled, to the word being read; punctuation is a word of its own.
+// letters is text[from:to] after normalising.
+func (e *encoder) letters(from, to int) (l letters, err error) {
+	err = e.normalize(from, to, func(r rune, start, end int) error {
+		l.add(r, [2]int{start, end})
+		return nil
+	})
+	return l, err
+}
+
+// addRune adds one normalised character to the word being read; punctuation is a word of its own.
 func (e *encoder) addRune(r rune, start, end int) error {
-	if !e.t.options.Cased {
-		if r == 'İ' { // the one character whose lower case is two
-			e.append('i', start, end)
-			r = '\u0307'
-		} else {
-			r = unicode.ToLower(r)
-		}
-	}
-	if !punctuation(r) {
+	switch {
+	case unicode.IsSpace(r):
+		return e.endWord()
+	case !punctuation(r):
 		e.append(r, start, end)
 		return nil
 	}
@@ -199,7 +220,7 @@ func (e *encoder) endWord() error {
 		return nil
 	}
 	// Most words are in the vocabulary as they are, which is also what the model tries first.
-	if id, ok := e.t.ids[string(e.word)]; ok && len(e.sources) <= e.t.options.longestWord() {
+	if id, ok := e.t.words[string(e.word)]; ok && len(e.sources) <= e.t.options.longestWord() {
 		e.add(id, e.sources[0][0], e.sources[len(e.sources)-1][1], e.words)
 	} else {
 		pieces, err := e.t.model.Tokenize(string(e.word))

@@ -431,6 +431,31 @@ func TestLoadFamilyRefuses(t *testing.T) {
 }
 
 // The configuration may name the special tokens.
+// What transformers 5 saves for DeBERTa-v2; the ids are those of the Python package tokenizers 0.23.3.
+func TestFamilyWhiteSpace(t *testing.T) {
+	var file map[string]any
+	if err := json.Unmarshal(familyFile(t, "deberta-v2.tokenizer.json"), &file); err != nil {
+		t.Fatal(err)
+	}
+	file["normalizer"] = map[string]any{"type": "Replace", "content": " ",
+		"pattern": map[string]any{"Regex": `\s{2,}|[\n\r\t]`}}
+	content, err := json.Marshal(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	tokenizer, err := tokenize.Load(fstest.MapFS{"tokenizer.json": {Data: content}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	encoding, err := tokenizer.Encode("the\tman\u00a0\u2003 saw\n\nit\u00a0a\u3000b\r")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := []int{1, 11, 4, 133, 28, 24, 77, 25, 3, 24, 3, 149, 4, 2}; !slices.Equal(encoding.IDs, want) {
+		t.Errorf("ids %v, want %v", encoding.IDs, want)
+	}
+}
+
 func TestFamilyConfiguration(t *testing.T) {
 	tokenizer := loadFamily(t, "roberta",
 		`{"tokenizer_class": "RobertaTokenizer", "mask_token": {"content": "<mask>", "lstrip": true}, "pad_token": "</s>", "add_prefix_space": false}`)

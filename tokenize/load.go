@@ -1,10 +1,13 @@
 package tokenize
 
 import (
+	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -23,11 +26,12 @@ const (
 const maxFile = 64 << 20
 
 // Load reads the tokenizer of a bundle folder: vocab.txt with tokenizer_config.json where both are there (they load
-// faster), else tokenizer.json, whose model may be WordPiece, BPE or Unigram, else vocab.json with merges.txt or a
-// SentencePiece file (spiece.model, spm.model, sentencepiece.bpe.model), with config.json and, if there,
-// tokenizer_config.json, special_tokens_map.json and added_tokens.json, as transformers converts them for RoBERTa,
-// XLM-R, CamemBERT, ALBERT and DeBERTa-v2. Load refuses a tokenizer whose ids it cannot reproduce, because of an
-// unknown model or step, or for WordPiece because of further added tokens or other names of the special tokens.
+// faster) and tokenizer.json adds no token, else tokenizer.json, whose model may be WordPiece, BPE or Unigram, else
+// vocab.json with merges.txt or a SentencePiece file (spiece.model, spm.model, sentencepiece.bpe.model), with
+// config.json and, if there, tokenizer_config.json, special_tokens_map.json and added_tokens.json, as transformers
+// converts them for RoBERTa, XLM-R, CamemBERT, ALBERT and DeBERTa-v2. Load refuses a tokenizer whose ids it cannot
+// reproduce, because of an unknown model or step, or for WordPiece because of other names of the special tokens or of
+// added tokens that tokenizer.json does not have.
 // An error is one line that names the file and what is wrong with it.
 func Load(fsys fs.FS) (*Tokenizer, error) {
 	vocabulary, vocabularyErr := readFile(fsys, vocabularyFile)
@@ -38,13 +42,15 @@ func Load(fsys fs.FS) (*Tokenizer, error) {
 	if configurationErr != nil && !errors.Is(configurationErr, fs.ErrNotExist) {
 		return nil, configurationErr
 	}
-	if vocabularyErr == nil && configurationErr == nil {
-		return loadVocabulary(string(vocabulary), configuration)
-	}
 	content, err := readFile(fsys, tokenizerFile)
+	if vocabularyErr == nil && configurationErr == nil && !(err == nil && adds(content, configuration)) {
+		t, err := loadVocabulary(string(vocabulary), configuration)
+		return t.complete(fsys, err)
+	}
 	switch {
 	case err == nil:
-		return loadTokenizer(content, configuration)
+		t, err := loadTokenizer(content, configuration)
+		return t.complete(fsys, err)
 	case !errors.Is(err, fs.ErrNotExist):
 		return nil, err
 	}
@@ -65,6 +71,64 @@ func Load(fsys fs.FS) (*Tokenizer, error) {
 	return nil, fileFault("", errMissingTokenizer,
 		"a bundle needs vocab.txt and tokenizer_config.json, or tokenizer.json, or vocab.json and "+
 			"merges.txt, or a SentencePiece file")
+}
+
+// adds reports whether tokenizer.json is needed beside vocab.txt: the class names no model, or the file adds a token to
+// WordPiece. The added tokens come before the vocabulary, so that little is read.
+func adds(content, configuration []byte) bool {
+	switch strings.TrimSuffix(classOf(configuration), "Fast") {
+	case esmClass:
+		return false
+	case "PreTrainedTokenizer", "TokenizersBackend":
+		return true
+	}
+	d := json.NewDecoder(bytes.NewReader(content))
+	for _, err := d.Token(); err == nil && d.More(); {
+		var key json.Token
+		if key, err = d.Token(); key == "added_tokens" {
+			var list []added
+			return d.Decode(&list) != nil ||
+				slices.ContainsFunc(list, func(a added) bool { return !slices.Contains(bertTokens, a.Content) })
+		}
+		var value json.RawMessage
+		err = cmp.Or(err, d.Decode(&value))
+	}
+	return false
+}
+
+// complete refuses a WordPiece tokenizer that lacks a token which another file adds.
+func (t *Tokenizer) complete(fsys fs.FS, err error) (*Tokenizer, error) {
+	if err != nil || t.words == nil {
+		return t, err
+	}
+	for _, file := range []string{configurationFile, specialFile, addedFile} {
+		content, err := readOptional(fsys, file)
+		if err != nil {
+			return nil, err
+		}
+		var names []string
+		if file == addedFile {
+			var ids map[string]int
+			err = unmarshal(file, content, &ids)
+			names = slices.Sorted(maps.Keys(ids))
+		} else {
+			var settings specialTokens
+			err = unmarshal(file, content, &settings)
+			for _, value := range slices.Concat(settings.Additional, settings.Extra) {
+				names = append(names, value.name)
+			}
+		}
+		if err != nil {
+			return nil, err
+		}
+		for _, name := range names {
+			if id, ok := t.ids[name]; !ok || !t.notWords[id] {
+				return nil, fileFault(file, errUnsupported,
+					"added token %.40q; only those of %s are taken: save it with transformers", name, tokenizerFile)
+			}
+		}
+	}
+	return t, nil
 }
 
 // readFile reads a file of the bundle, up to maxFile bytes.
@@ -255,12 +319,28 @@ func (file *pipelineFile) wordPiece() (*Tokenizer, error) {
 	if gap := slices.Index(t.vocabulary, ""); gap >= 0 {
 		return nil, pipelineFault(errMalformed, "no token has the id %d, and one has %d", gap, len(t.vocabulary)-1)
 	}
+	next := len(t.vocabulary)
+	var further []pipelineAdded
 	for _, token := range file.Added {
-		if err := token.check(tokenizerFile); err != nil {
-			return nil, err
+		id, known := t.ids[token.Content]
+		if !known {
+			id = next
+			next++
 		}
-		if id, ok := t.ids[token.Content]; !ok || token.ID != nil && *token.ID != id {
-			return nil, pipelineFault(errMalformed, "added token %s has another id than in model.vocab", token.Content)
+		switch {
+		case slices.Contains(bertTokens, token.Content):
+			if err := token.check(tokenizerFile); err != nil {
+				return nil, err
+			}
+		case token.SingleWord || token.StripLeft || token.StripRight || token.Special && token.Normalized:
+			return nil, pipelineFault(errUnsupported,
+				"added token %.40q with single_word, lstrip or rstrip, or with special and normalized", token.Content)
+		default:
+			further = append(further, token)
+			further[len(further)-1].ID = &id
+		}
+		if token.ID != nil && *token.ID != id {
+			return nil, pipelineFault(errMalformed, "added token %.40q has another id than %d", token.Content, id)
 		}
 	}
 	n := file.Normalizer
@@ -268,7 +348,7 @@ func (file *pipelineFile) wordPiece() (*Tokenizer, error) {
 		Cased: !isTrue(n.LowerCase), KeepControls: !isTrue(n.CleanText), JoinChinese: !isTrue(n.HandleChinese),
 		StripAccents: n.StripAccents,
 		LongestWord:  file.Model.LongestWord,
-	})
+	}, further...)
 }
 
 // classOf is the class of a tokenizer_config.json, or "": what is wrong with the file is said where it is read.

@@ -444,6 +444,8 @@ func (p *pipeline) addNormalizer(s *pipelineStep) error {
 			return add(replace(literal(*s.Pattern.String), s.Content))
 		case s.Pattern.Regex != nil && *s.Pattern.Regex == " {2,}":
 			return add(replace(blanks, s.Content))
+		case s.Pattern.Regex != nil && *s.Pattern.Regex == `\s{2,}|[\n\r\t]`: // of DeBERTa-v2 since transformers 5
+			return add(replace(gaps, s.Content))
 		case s.Pattern.Regex != nil:
 			return pipelineFault(errUnsupported, "normalizer Replace with the pattern %.40q", *s.Pattern.Regex)
 		}

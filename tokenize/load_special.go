@@ -17,7 +17,24 @@ type specialTokens struct {
 	Classifier specialValue   `json:"cls_token"`
 	Mask       specialValue   `json:"mask_token"`
 	Additional []specialValue `json:"additional_special_tokens"`
+	Extra      extraTokens    `json:"extra_special_tokens"`
 }
+
+// extraTokens is a list, or an object by roles of which only the tokens count.
+type extraTokens []specialValue
+
+// UnmarshalJSON reads either form.
+func (e *extraTokens) UnmarshalJSON(content []byte) error {
+	if len(content) == 0 || content[0] != '{' {
+		return json.Unmarshal(content, (*[]specialValue)(e))
+	}
+	var byRole map[string]specialValue
+	err := json.Unmarshal(content, &byRole)
+	*e = slices.Collect(maps.Values(byRole))
+	return err
+}
+
+var _ json.Unmarshaler = (*extraTokens)(nil)
 
 // The roles of special tokens, in the order in which transformers adds them.
 const (

@@ -21,6 +21,70 @@ func bundle(vocabulary, configuration string) fstest.MapFS {
 	return fstest.MapFS{"vocab.txt": {Data: []byte(vocabulary)}, "tokenizer_config.json": {Data: []byte(configuration)}}
 }
 
+// beside is a bundle with one more file.
+func beside(name, content string) fstest.MapFS {
+	folder := bundle(smallVocabulary, "{}")
+	folder[name] = &fstest.MapFile{Data: []byte(content)}
+	return folder
+}
+
+// The ids are those of the Python package tokenizers 0.23.3, from the same files.
+func TestLoadAdded(t *testing.T) {
+	const text = "a NÉW then newt Raw raw,<user>the日Newb"
+	for _, test := range []struct {
+		file  string
+		class string // of a vocab.txt and a tokenizer_config.json beside it
+		want  []int
+	}{
+		{"cased", "",
+			[]int{4, 49, 88, 192, 177, 211, 142, 253, 148, 299, 66, 129, 151, 18, 300, 211, 124, 254, 130, 5}},
+		{"uncased-accents", "",
+			[]int{4, 49, 298, 211, 142, 253, 148, 299, 66, 129, 151, 18, 300, 211, 124, 253, 130, 5}},
+		{"uncased-accents", "BertTokenizer",
+			[]int{4, 49, 298, 211, 142, 253, 148, 299, 66, 129, 151, 18, 300, 211, 124, 253, 130, 5}},
+	} {
+		content, err := os.ReadFile("testdata/reference/" + test.file + ".tokenizer.json")
+		if err != nil {
+			t.Fatal(err)
+		}
+		more := `"added_tokens": [{"id": 298, "content": "Néw", "normalized": true}, {"id": 299, "content": "Raw"},
+			{"id": 300, "content": "<user>", "special": true}, `
+		folder := fstest.MapFS{"tokenizer.json": {
+			Data: []byte(strings.Replace(string(content), `"added_tokens":[`, more, 1))}}
+		if test.class != "" {
+			folder["vocab.txt"] = &fstest.MapFile{Data: []byte(smallVocabulary)}
+			folder["tokenizer_config.json"] = &fstest.MapFile{Data: fmt.Appendf(nil,
+				`{"tokenizer_class": %q, "additional_special_tokens": ["<user>"]}`, test.class)}
+		}
+		tokenizer, err := tokenize.Load(folder)
+		if err != nil {
+			t.Fatal(err)
+		}
+		encoding, err := tokenizer.Encode(text)
+		if err != nil || !slices.Equal(encoding.IDs, test.want) {
+			t.Errorf("%s %s: ids %v, want %v, error %v", test.file, test.class, encoding.IDs, test.want, err)
+		}
+		if _, err := tokenizer.Plain("a <user>"); err == nil {
+			t.Error("a special token passes as text")
+		}
+		if slices.Contains(tokenizer.Fillable(), 298) {
+			t.Error("a slot takes an added token")
+		}
+	}
+	// Where the class says nothing, tokenizer.json decides.
+	content, err := os.ReadFile("testdata/reference/cased.tokenizer.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, class := range []string{"PreTrainedTokenizerFast", "TokenizersBackend"} {
+		folder := bundle(smallVocabulary, `{"tokenizer_class": "`+class+`"}`)
+		folder["tokenizer.json"] = &fstest.MapFile{Data: content}
+		if tokenizer, err := tokenize.Load(folder); err != nil || tokenizer.VocabularySize() != 298 {
+			t.Errorf("%s: %v", class, err)
+		}
+	}
+}
+
 func TestLoadOptions(t *testing.T) {
 	tests := []struct {
 		configuration string
@@ -89,6 +153,13 @@ func TestLoadErrors(t *testing.T) {
 		{"never split", bundle(smallVocabulary, `{"never_split": ["and/or"]}`), tokenize.ErrUnsupported, "and/or"},
 		{"added token", bundle(smallVocabulary, `{"added_tokens_decoder": {"13": {"content": "[USER]"}}}`),
 			tokenize.ErrUnsupported, "[USER]"},
+		{"added in a file", beside("added_tokens.json", `{"[USER]": 13}`), tokenize.ErrUnsupported, "[USER]"},
+		{"added in the map", beside("special_tokens_map.json", `{"additional_special_tokens": ["the"]}`),
+			tokenize.ErrUnsupported, `special_tokens_map.json: unsupported tokenizer: added token "the"`},
+		{"additional token", bundle(smallVocabulary, `{"additional_special_tokens": [{"content": "the"}]}`),
+			tokenize.ErrUnsupported, "the"},
+		{"extra token", bundle(smallVocabulary, `{"extra_special_tokens": {"user": "the"}}`), tokenize.ErrUnsupported,
+			"the"},
 		{"stripping mask",
 			bundle(smallVocabulary, `{"added_tokens_decoder": {"4": {"content": "[MASK]", "lstrip": true}}}`),
 			tokenize.ErrUnsupported, "lstrip"},
@@ -163,8 +234,12 @@ func TestLoadTokenizerErrors(t *testing.T) {
 			vocabulary[""] = vocabulary["the"]
 			delete(vocabulary, "the")
 		}, tokenize.ErrMalformed, `""`},
-		{"added token", func(f object) { f["added_tokens"].([]any)[0].(object)["content"] = "[USER]" },
-			tokenize.ErrUnsupported, "[USER]"},
+		{"added token of another's id", func(f object) { f["added_tokens"].([]any)[0].(object)["content"] = "[USER]" },
+			tokenize.ErrMalformed, "[USER]"},
+		{"added whole word", func(f object) {
+			f["added_tokens"] = append(f["added_tokens"].([]any),
+				object{"id": 298, "content": "x", "single_word": true})
+		}, tokenize.ErrUnsupported, "single_word"},
 		{"normalized mask", func(f object) { f["added_tokens"].([]any)[4].(object)["normalized"] = true },
 			tokenize.ErrUnsupported, "[MASK]"},
 		{"other id", func(f object) { f["added_tokens"].([]any)[4].(object)["id"] = 1 }, tokenize.ErrMalformed,

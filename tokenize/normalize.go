@@ -131,6 +131,18 @@ func blanks(rest []rune) int {
 	return n
 }
 
+// gaps finds white space other than one blank: two characters or more, or the end of a line, or a tab.
+func gaps(rest []rune) int {
+	n := 0
+	for n < len(rest) && unicode.IsSpace(rest[n]) {
+		n++
+	}
+	if n == 1 && !strings.ContainsRune("\n\r\t", rest[0]) {
+		return 0
+	}
+	return n
+}
+
 // strip drops white space at the ends.
 func strip(left, right bool) normalizer {
 	return func(l letters) letters {

@@ -21,9 +21,35 @@ type scheme interface {
 }
 
 // wordPiece is BERT's own scheme; its cutting is in encode.go.
-type wordPiece struct{ t *Tokenizer }
+type wordPiece struct {
+	t          *Tokenizer
+	normalized matcher // added tokens that are found after normalising
+}
 
-func (w wordPiece) encode(e *encoder, from, to int) error { return e.addText(from, to) }
+func (w wordPiece) encode(e *encoder, from, to int) error {
+	if len(w.normalized.tokens) == 0 {
+		return e.addText(from, to)
+	}
+	l, err := e.letters(from, to)
+	if err != nil {
+		return err
+	}
+	text := string(l.runes)
+	for at, position := 0, 0; ; { // position is at's in characters
+		token, _, start, end := w.normalized.next(text, at, len(text))
+		if token == nil {
+			return e.addText(from, to)
+		}
+		position += utf8.RuneCountInString(text[at:start])
+		length := utf8.RuneCountInString(text[start:end])
+		span := l.part(position, position+length).span()
+		if err := e.addText(from, span[0]); err != nil {
+			return err
+		}
+		e.addWord(token.id, span[0], span[1])
+		from, at, position = span[1], end, position+length
+	}
+}
 
 func (w wordPiece) read(token string) (text string, joins bool) {
 	if continues(token) {

@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"encoding/hex"
 	"fmt"
+	"maps"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -60,8 +61,9 @@ func (o Options) longestWord() int { return cmp.Or(o.LongestWord, 100) }
 // Tokenizer is a WordPiece vocabulary with the rules that turn text into its tokens and back.
 // It does not change once made and serves any number of goroutines.
 type Tokenizer struct {
-	vocabulary []string       // token of each id
-	ids        map[string]int // shared with model
+	vocabulary []string // token of each id
+	ids        map[string]int
+	words      map[string]int // of WordPiece, without tokens that are added to its vocabulary; shared with model
 	model      wordpiece.WordPiece
 	decoder    *decoder.WordPieceDecoder
 	options    Options
@@ -85,8 +87,8 @@ func New(vocabulary []string, o Options) (*Tokenizer, error) {
 	return t, nameFile(err, "")
 }
 
-// newWordPiece is New with errors about tokenizer.json.
-func newWordPiece(vocabulary []string, o Options) (*Tokenizer, error) {
+// newWordPiece is New with errors about tokenizer.json, and with further added tokens.
+func newWordPiece(vocabulary []string, o Options, further ...pipelineAdded) (*Tokenizer, error) {
 	if o.LongestWord < 0 {
 		return nil, pipelineFault(errUnsupported, "longest word of %d characters", o.LongestWord)
 	}
@@ -108,9 +110,17 @@ func newWordPiece(vocabulary []string, o Options) (*Tokenizer, error) {
 	if err := t.addTokens(vocabulary); err != nil {
 		return nil, err
 	}
-	t.scheme, t.cased = wordPiece{t}, o.Cased
+	if t.words = t.ids; len(further) > 0 {
+		t.ids = maps.Clone(t.ids)
+	}
+	for _, token := range further {
+		if err := t.addToken(token.Content, *token.ID); err != nil {
+			return nil, err
+		}
+	}
+	t.cased = o.Cased
 	t.notWords, t.silent = make([]bool, len(t.vocabulary)), make([]bool, len(t.vocabulary))
-	var specials []addedToken
+	var specials, normalized []addedToken
 	for i, token := range bertTokens {
 		id, ok := t.ids[token]
 		if !ok {
@@ -119,13 +129,28 @@ func newWordPiece(vocabulary []string, o Options) (*Tokenizer, error) {
 		*t.roles()[i], t.notWords[id], t.silent[id] = id, true, true
 		specials = append(specials, addedToken{text: token, id: id, special: true})
 	}
+	for _, token := range further {
+		a := addedToken{text: token.Content, id: *token.ID, special: token.Special}
+		t.notWords[a.id], t.silent[a.id] = true, a.special
+		if !token.Normalized {
+			specials = append(specials, a)
+			continue
+		}
+		l, err := (&encoder{t: t, text: a.text}).letters(0, len(a.text))
+		if a.text = string(l.runes); err != nil || a.text == "" {
+			return nil, pipelineFault(errUnsupported, "added token %q, of which normalising leaves nothing",
+				token.Content)
+		}
+		normalized = append(normalized, a)
+	}
+	t.scheme = wordPiece{t, newMatcher(normalized)}
 	t.setSpecials(specials)
-	t.sum = t.digest()
+	t.sum = t.digest(further)
 	return t, nil
 }
 
 // digest hashes the vocabulary and the options as they take effect, each with its length so that no two inputs collide.
-func (t *Tokenizer) digest() string {
+func (t *Tokenizer) digest(further []pipelineAdded) string {
 	size := 0
 	for _, token := range t.vocabulary {
 		size += len(token) + 4
@@ -138,6 +163,9 @@ func (t *Tokenizer) digest() string {
 	for _, token := range t.vocabulary {
 		content = binary.BigEndian.AppendUint32(content, uint32(len(token)))
 		content = append(content, token...)
+	}
+	for _, token := range further {
+		content = fmt.Appendf(content, "added %q %d %t %t\n", token.Content, *token.ID, token.Special, token.Normalized)
 	}
 	sum := sha256.Sum256(content)
 	return hex.EncodeToString(sum[:])

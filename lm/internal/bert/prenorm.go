@@ -3,6 +3,8 @@ package bert
 import (
 	"cmp"
 	"math"
+	"slices"
+	"strings"
 
 	"infill/lm/internal/graphs"
 	"infill/lm/internal/onnx"
@@ -22,13 +24,14 @@ func (m *builder) preNormLayer(i int, l models.Layer, all, asked span, in graphs
 	if asked.at != nil {
 		queries = m.normalize(asked.hidden, l.AttentionNorm)
 	}
+	frequencies := m.frequencies(l, theta)
 	here, there := m.positionsOf(asked, in), m.positionsOf(span{perRow: in.Tokens}, in)
 	q, k := m.linear(queries, l.Query, 1, m.scale()), m.linear(keys, l.Key, 1, 1)
 	if l.QueryNorm.Weight != "" { // which undoes the scale
 		q = m.Mul(m.normalize(m.linear(queries, l.Query, 1, 1), l.QueryNorm), m.Scalar(m.scale()))
 	}
-	q = m.rotate(m.split(q, in.Rows, asked.perRow, 0, 2, 1, 3), here, theta)
-	k = m.rotate(m.split(m.normalize(k, l.KeyNorm), in.Rows, in.Tokens, 0, 2, 1, 3), there, theta)
+	q = m.rotate(m.split(q, in.Rows, asked.perRow, 0, 2, 1, 3), here, frequencies)
+	k = m.rotate(m.split(m.normalize(k, l.KeyNorm), in.Rows, in.Tokens, 0, 2, 1, 3), there, frequencies)
 	v := m.split(m.linear(keys, l.Value, 1, 1), in.Rows, in.Tokens, 0, 2, 1, 3)
 	scores := m.MatMul(q, m.Transpose(k, 0, 1, 3, 2))
 	if window > 0 {
@@ -56,24 +59,44 @@ func (m *builder) positionsOf(s span, in graphs.Rows) *onnx.Value {
 	return m.Reshape(m.Cast(within, onnx.Float), in.Rows, one, s.perRow, one)
 }
 
-// rotate turns each pair (d, d + size/2) of x [rows heads perRow size] by the angle position·θ^(−2d/size) (Su et al.
-// 2021): x∘cos + swap(x)∘sin, where swap puts the negated second half before the first. As a product with a constant
-// matrix, swap needs no rule of its own in the backward pass. Where θ is 0 nothing turns.
-func (m *builder) rotate(x, positions *onnx.Value, theta float64) *onnx.Value {
+// frequencies are θ^(−2d/size) for the first half of a head's elements, none where θ is 0. Files of ESM-2 have them:
+// the reference implementation reads them back, rounded as the weights are.
+func (m *builder) frequencies(l models.Layer, theta float64) []float32 {
 	if theta == 0 {
-		return x
+		return nil
 	}
 	size := m.headSize()
-	half := size / 2
-	frequency, swap := make([]float32, size), make([]float32, size*size)
-	for d := range half {
+	for _, prefix := range []string{strings.TrimSuffix(l.Query.Weight, "query.weight"),
+		"esm.encoder.layer.*.attention.self."} { // written so by transformers 5, once for all layers
+		stored, err := m.bundle.Float32s(prefix + "rotary_embeddings.inv_freq")
+		if err == nil && len(stored) == size/2 {
+			return stored
+		}
+	}
+	list := make([]float32, size/2)
+	for d := range list {
 		// rounded as the reference implementation rounds it
-		frequency[d] = 1 / float32(math.Pow(theta, 2*float64(d)/float64(size)))
-		frequency[d+half] = frequency[d]
+		list[d] = 1 / float32(math.Pow(theta, 2*float64(d)/float64(size)))
+	}
+	return list
+}
+
+// rotate turns each pair (d, d + size/2) of x [rows heads perRow size] by the angle position·frequency (Su et al.
+// 2021): x∘cos + swap(x)∘sin, where swap puts the negated second half before the first. As a product with a constant
+// matrix, swap needs no rule of its own in the backward pass. Without frequencies nothing turns.
+func (m *builder) rotate(x, positions *onnx.Value, frequencies []float32) *onnx.Value {
+	if frequencies == nil {
+		return x
+	}
+	half := len(frequencies)
+	size := 2 * half
+	swap := make([]float32, size*size)
+	for d := range half {
 		swap[(d+half)*size+d] = -1
 		swap[d*size+d+half] = 1
 	}
-	angles := m.Mul(positions, m.Constant("frequency", onnx.Tensor{Shape: []int64{int64(size)}, Floats: frequency}))
+	angles := m.Mul(positions, m.Constant("frequency", onnx.Tensor{Shape: []int64{int64(size)},
+		Floats: slices.Concat(frequencies, frequencies)}))
 	swapped := m.MatMul(x, m.Constant("swap", onnx.Tensor{Shape: []int64{int64(size), int64(size)}, Floats: swap}))
 	return m.Add(m.Mul(x, m.Cos(angles)), m.Mul(swapped, m.Sin(angles)))
 }

@@ -27,12 +27,12 @@ func (g *Graph) Differentiate(outputs, seeds, wrt []*Value) ([]*Value, error) {
 		n := forward[i]
 		dy := b.cotangents[n.Outputs[0]]
 		// The rule of a Split looks at the cotangents of all its outputs, the others at that of the first.
-		if dy == nil && !(n.Op == "Split" &&
-			slices.ContainsFunc(n.Outputs, func(v *Value) bool { return b.cotangents[v] != nil })) {
+		further := slices.ContainsFunc(n.Outputs[1:], func(v *Value) bool { return b.cotangents[v] != nil })
+		if dy == nil && !further {
 			continue
 		}
 		rule, ok := rules[n.Op]
-		if !ok || n.Domain != "" {
+		if !ok || n.Domain != "" || further && n.Op != "Split" {
 			return nil, &NoRuleError{Op: n.Op, Domain: n.Domain, Output: n.Outputs[0].Name}
 		}
 		for _, v := range slices.Concat(n.Inputs, n.Outputs) {
@@ -53,15 +53,15 @@ func (g *Graph) Differentiate(outputs, seeds, wrt []*Value) ([]*Value, error) {
 	return gradients, g.err
 }
 
-// unknown names the operator for which the shape of v is not known.
+// unknown names the operator for which the shape or the type of v is not known.
 func (g *Graph) unknown(v *Value) error {
 	producers := g.producers()
 	for {
 		n := producers[v]
 		if n == nil {
-			return fmt.Errorf("onnx: the shape of %s is not known", v.Name)
+			return fmt.Errorf("onnx: the shape or the type of %s is not known", v.Name)
 		}
-		i := slices.IndexFunc(n.Inputs, func(x *Value) bool { return x != nil && x.Unranked })
+		i := slices.IndexFunc(n.Inputs, func(x *Value) bool { return x != nil && (x.Unranked || x.DType == 0) })
 		if i < 0 {
 			return &NoRuleError{Op: n.Op, Domain: n.Domain, Output: n.Outputs[0].Name}
 		}

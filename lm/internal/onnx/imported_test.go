@@ -71,6 +71,24 @@ var importedRuleCases = []ruleCase{
 	{name: "slice of a symbol", op: "Slice", inputs: [][]int{{-1, 4}}, build: func(g *onnx.Graph, x []*value) *value {
 		return g.Apply("Slice", 1, []*value{x[0], ints(g, 1), ints(g, 1<<40), ints(g, 0)})[0]
 	}},
+	{name: "pads and crops with a constant", op: "Pad", inputs: [][]int{{-1, 4}},
+		build: func(g *onnx.Graph, x []*value) *value {
+			return g.Exp(g.Apply("Pad", 1, []*value{x[0], ints(g, 1, -1, 0, 2), g.Scalar(3)})[0])
+		}},
+	{name: "pads that are computed", op: "Pad", inputs: [][]int{{-1, 2}},
+		build: func(g *onnx.Graph, x []*value) *value {
+			ends := g.Apply("Reshape", 1, []*value{ints(g, 1, 0, 0, 2), ints(g, 2, 2)})
+			pads := g.Apply("Reshape", 1, []*value{g.Apply("Transpose", 1, ends)[0], ints(g, -1)})[0]
+			return g.Exp(g.Apply("Pad", 1, []*value{x[0], pads})[0])
+		}},
+	{name: "where a mask says, taken element by element", op: "GatherND", inputs: [][]int{{2, 3}},
+		build: func(g *onnx.Graph, x []*value) *value {
+			mask := g.Constant("m", onnx.Tensor{Shape: []int64{2, 2}, DType: onnx.Bool, Raw: []byte{1, 0, 0, 1}})
+			at := g.Constant("i",
+				onnx.Tensor{Shape: []int64{2, 3, 2}, Ints: []int64{0, 0, 0, 1, 1, 0, 1, 1, 1, 0, 1, 1}})
+			chosen := g.Apply("GatherND", 1, []*value{mask, at})[0]
+			return g.Apply("Where", 1, []*value{chosen, g.Exp(x[0]), x[0]})[0]
+		}},
 	{name: "concat", op: "Concat", inputs: [][]int{{-1, 2}, {-1, 3}}, build: func(g *onnx.Graph, x []*value) *value {
 		return g.Apply("Concat", 1, []*value{x[0], g.Exp(x[1]), x[0]}, whole("axis", -1))[0]
 	}},

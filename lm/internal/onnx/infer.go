@@ -53,6 +53,7 @@ var operators = sync.OnceValue(func() map[string]operator {
 		{1, inference.sizes, "Shape"},
 		{2, inference.gather, "Gather"},
 		{2, inference.gatherElements, "GatherElements"},
+		{2, inference.gatherND, "GatherND"},
 		{1, inference.flatten, "Flatten"},
 		{2, inference.expand, "Expand"},
 		{1, inference.constant, "ConstantOfShape"},
@@ -211,6 +212,18 @@ func (in inference) gatherElements() {
 	}
 }
 
+// gatherND takes parts whose places stand along the last axis of the indices.
+func (in inference) gatherND() {
+	indices, batch := in.node.Inputs[1], in.node.intAttribute("batch_dims", 0)
+	last := int64(len(indices.Shape)) - 1
+	if !in.ranked(2) || batch < 0 || batch > min(last, int64(len(in.x.Shape))) {
+		return
+	}
+	if depth, ok := indices.Shape[last].Size(); ok && depth >= 0 && depth <= int64(len(in.x.Shape))-batch {
+		in.set(in.x.DType, slices.Concat(indices.Shape[:last], in.x.Shape[batch+depth:]))
+	}
+}
+
 // flatten makes a matrix.
 func (in inference) flatten() {
 	axis := in.node.intAttribute("axis", 1)
@@ -274,11 +287,15 @@ func (in inference) pad() {
 		return
 	}
 	pads, ok := in.fixed(in.node.Inputs[1])
-	if !ok || !in.ranked(1) || len(pads) != 2*len(in.x.Shape) {
+	if !in.ranked(1) || ok && len(pads) != 2*len(in.x.Shape) {
 		return
 	}
 	s := slices.Clone(in.x.Shape)
 	for i := range s {
+		if !ok {
+			s[i] = in.fresh(in.out, i)
+			continue
+		}
 		if s[i] = s[i].plus(Fixed(pads[i]).plus(Fixed(pads[i+len(s)]))); s[i] == unknownElement {
 			s[i] = in.fresh(in.out, i)
 			if pads[i] > in.budget.along || pads[i+len(in.x.Shape)] > in.budget.along {

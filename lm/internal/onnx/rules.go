@@ -46,6 +46,7 @@ var rules = map[string]rule{
 	"Flatten":            pointwise(reshapeGradient),
 	"Squeeze":            pointwise(reshapeGradient),
 	"Unsqueeze":          pointwise(reshapeGradient),
+	"Pad":                rulePad,
 	"Expand":             pointwise(func(b *backward, x, y, dy *Value) *Value { return b.unbroadcast(dy, x) }),
 	"Transpose":          ruleTranspose,
 	"Concat":             ruleConcat,
@@ -324,8 +325,13 @@ func floating(t DType) bool { return t == Float || t == Double }
 
 // ruleCast: numbers of another precision keep their derivative; whole numbers have none.
 func ruleCast(b *backward, n *Node, dy *Value) error {
-	x := n.Inputs[0]
-	if floating(x.DType) && floating(n.Outputs[0].DType) {
+	x, y := n.Inputs[0], n.Outputs[0]
+	switch {
+	case x.DType.size() == 0:
+		return b.unknown(x)
+	case y.DType.size() == 0:
+		return fmt.Errorf("%s has no rule", y.DType)
+	case floating(x.DType) && floating(y.DType):
 		b.accumulate(x, b.Cast(dy, x.DType))
 	}
 	return nil
@@ -490,6 +496,19 @@ func (g *Graph) numbers(v *Value) ([]int64, bool) {
 		}
 	}
 	return nil, false
+}
+
+// rulePad: negative pads take away, and put zeros where elements were taken away.
+func rulePad(b *backward, n *Node, dy *Value) error {
+	if mode := n.Attribute("mode"); mode != nil && mode != "constant" {
+		return fmt.Errorf("mode %v: only constants have a rule", mode)
+	}
+	x, pads := n.Inputs[0], n.Inputs[1]
+	if len(n.Inputs) > 2 && b.wants(n.Inputs[2]) {
+		return fmt.Errorf("the constant has no rule")
+	}
+	b.accumulate(x, b.node("Pad", dy.DType, x.Shape, []*Value{dy, b.Neg(pads)}))
+	return nil
 }
 
 func ruleConcat(b *backward, n *Node, dy *Value) error {

@@ -57,6 +57,36 @@ func applyImported(n *onnx.Node, in []Array) ([]Array, error) {
 			out.Data[k] = from.Data[from.index(c)]
 		})
 		return []Array{out}, nil
+	case "Pad":
+		pads, rank := whole(in[1]), len(in[0].Shape)
+		out := Array{}
+		for i, s := range in[0].Shape {
+			out.Shape = append(out.Shape, s+pads[i]+pads[i+rank])
+		}
+		out = New(out.Shape...)
+		each(out.Shape, func(k int, c []int) {
+			from, inside := slices.Clone(c), true
+			for i, s := range in[0].Shape {
+				from[i] -= pads[i]
+				inside = inside && from[i] >= 0 && from[i] < s
+			}
+			if inside {
+				out.Data[k] = in[0].Data[in[0].index(from)]
+			} else if len(in) > 2 {
+				out.Data[k] = in[2].Data[0]
+			}
+		})
+		return []Array{out}, nil
+	case "GatherND": // of single elements
+		out := New(in[1].Shape[:len(in[1].Shape)-1]...)
+		for k := range out.Data {
+			at := 0
+			for i, s := range in[0].Shape {
+				at = at*s + int(in[1].Data[k*len(in[0].Shape)+i])
+			}
+			out.Data[k] = in[0].Data[at]
+		}
+		return []Array{out}, nil
 	case "Unsqueeze":
 		shape, axes := []int{}, whole(in[1])
 		rank, k := len(in[0].Shape)+len(axes), 0
