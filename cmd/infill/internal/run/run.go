@@ -135,7 +135,7 @@ func batchError(ctx context.Context, err error) error {
 
 // tellSummary says what a run came to.
 func tellSummary(s *terminal.Streams, quiet bool, shard batch.Shard, b *batch.Summary) error {
-	what := cmp.Or(b.Output, "part "+shard.String()) // after the merge, a part is told as the output that it is in
+	what := cmp.Or(b.Output, "part "+shard.String()) // after the merge, a part has the name of its output
 	if !quiet {
 		text := fmt.Sprintf("%s: %s", cli.OneLine(what), cli.Counted(int(b.Records-b.Rejected-b.Blank), "text"))
 		if b.Blank > 0 {
