@@ -84,6 +84,12 @@ func (f *Filler) Mutants(ctx context.Context, wildType string, mutants []string,
 			"the wild type has %d residues, the model takes %d: give the domain around the sites", len(ids)-2,
 			f.maxPositions-2)
 	}
+	for _, id := range ids[1 : len(ids)-1] {
+		if token := f.tokenizer.Token(id); len(token) > 1 && id != f.tokenizer.UnknownID() {
+			return nil, misfit("mutants", "model %s reads %.40q in the wild type, and not a letter for each residue: "+
+				"take a model of proteins, such as ESM-2", f.Model().Name, token)
+		}
+	}
 	read := make([]mutant, len(mutants))
 	bySites := map[string][]int{} // mutants of the same sites share rows
 	for i, text := range mutants {

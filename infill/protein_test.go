@@ -120,4 +120,8 @@ func TestMutants(t *testing.T) {
 		!strings.Contains(err.Error(), "the model takes 18") {
 		t.Errorf("error %v of a protein that is too long", err)
 	}
+	if _, err := openMini(t).Mutants(t.Context(), "he had told me", []string{"A4G"}, MaskedMarginals); err == nil ||
+		!strings.Contains(err.Error(), "take a model of proteins") {
+		t.Errorf("error %v of a model of words", err)
+	}
 }
