@@ -388,6 +388,7 @@ func TestOpenStoredBeforeOtherFolder(t *testing.T) {
 	if b, err := store.SetDefault("my/tiny"); err != nil || !strings.HasPrefix(b.Dir, store.Dir) {
 		t.Errorf("bundle %+v, error %v", b, err)
 	}
+	t.Setenv(models.DefaultVariable, "")
 	if name, err := store.Default(); err != nil || name != "my/tiny" {
 		t.Errorf("default %s, %v", name, err)
 	}

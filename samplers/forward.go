@@ -116,6 +116,11 @@ type Share struct {
 	Draws int
 }
 
+const (
+	mostAtOnce  = 1024 // draws in a batch of EstimateShare, about
+	leastOfEach = 8    // of them, of each order of each law: fewer tell no error
+)
+
 // EstimateShare estimates the total probability of the states that the laws allow, by draws of every order of every
 // law. It draws in batches until the relative standard error is at most wanted, or more(draws so far) returns false.
 func EstimateShare(ctx context.Context, laws []Law, wanted float64, streams []*rand.Rand,
@@ -138,6 +143,8 @@ func EstimateShare(ctx context.Context, laws []Law, wanted float64, streams []*r
 			strata = append(strata, stratum{law: i, order: o, weight: math.Exp(l.LogWeight) / float64(len(l.Orders))})
 		}
 	}
+	// Of many orders and laws each has fewer draws in a batch, for a batch has to be affordable.
+	streams = streams[:min(len(streams), max(mostAtOnce/len(strata), leastOfEach))]
 	for {
 		share, variance, draws := 0.0, 0.0, 0
 		for i := range strata {
