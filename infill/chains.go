@@ -3,6 +3,7 @@ package infill
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -13,22 +14,25 @@ import (
 	"infill/samplers"
 )
 
-// chains move over a problem; the pool holds what they visited.
-type chains struct {
-	*problem
-	*pool
-	kernel  samplers.Kernel // nil in a decoding
-	streams []*rand.Rand
-	start   []int // initial states, [chains × variables]
-	// preview holds, for an observer, states that do not count: of the warm-up, or before the final
-	// ones where they alone count; nil if there are others.
-	preview *pool
-	warming bool // whether preview is of the warm-up
-	// The books: steps, changed slots, and accepted proposals by chain, of the warm-up and after it.
+// chainRun moves chains over the slots of a layout.
+type chainRun struct {
+	work        *work
+	options     Chains // settled
+	chains      int
+	layout      *layout
+	variables   []variable
+	target      lm.Target
+	temperature float64
+	kernel      samplers.Kernel
+	streams     []*rand.Rand
+	// pool holds the states that count, and early those that do not: of the warm-up, or before the final ones where they
+	// alone count. It shows what is known while there are no others.
+	pool, early *pool
+	warming     bool // whether early is of the warm-up
+	// books count steps, changed slots, and accepted proposals by chain, of the warm-up and after it.
 	books    [2]book
 	stepSize float64 // at the end; NaN or 0 for samplers without
-	swaps    []float64
-	finds    finds
+	step     int
 }
 
 // book counts what steps did.
@@ -49,167 +53,119 @@ func (b *book) count(info *samplers.Info) {
 	}
 }
 
-// newChains makes the kernel and the starts. asked are the options before they were settled:
-// what they leave open the warm-up tunes. weights are the model's log-probabilities of each
-// variable's categories with all slots masked.
-func newChains(ctx context.Context, r *problem, asked Options, weights [][]float32) (*chains, error) {
-	o := asked.Chained()
-	c := &chains{problem: r, pool: newPool(o.Chains, len(r.variables)),
-		streams: samplers.Streams(o.Seed, r.label, o.Chains)}
-	for i := range c.books {
-		c.books[i].accepted = make([]float64, o.Chains)
+func (c *chainRun) solve(ctx context.Context, w *work) error {
+	start, err := c.prepare(ctx, w)
+	if err != nil {
+		return err
 	}
-	c.finds.chains = c
-	if o.Mode == ModeDecode {
-		return c, nil
-	}
-	var err error
-	if c.start, err = c.initial(ctx, weights); err != nil {
-		return nil, err
-	}
-	spec := o.spec()
-	if o.Gradient == lm.Stochastic {
-		spec = spec.With("terms", (len(r.template.Slots)+1)/2)
-	}
-	c.kernel, err = spec.New(r.target, samplers.Streams(o.Seed, r.label+"\x00terms", 1)[0])
-	if err != nil && o.Settings != nil {
-		return nil, misfit("sampler", "%v", err)
-	}
-	return c, err
-}
-
-// sample runs the chains, which and calls the observer, if it is not nil, with each step.
-func (c *chains) sample(ctx context.Context, observe func(Progress)) error {
-	switch c.options.Mode {
-	case ModeBest:
-		return c.anneal(ctx, observe)
-	case ModeDecode:
-		return c.decode(ctx, observe)
-	}
-	return c.draw(ctx, observe)
-}
-
-// step keeps the books of a step, and pools its states where they count.
-func (c *chains) step(at samplers.Step, stepSize float64, counts bool, observe func(Progress)) {
-	c.finds.observe(at)
-	warming := at.WarmUp && c.options.WarmUp > 0
-	if at.Number > 0 {
-		c.books[map[bool]int{true: 0, false: 1}[at.WarmUp]].count(at.Info)
-	}
-	switch {
-	case counts:
-		c.preview = nil
-		c.add(at.State, at.Temperature)
-	case observe != nil && (warming || at.Number > 0):
-		if c.preview == nil || c.warming != warming {
-			c.preview, c.warming = newPool(c.pool.chains, c.slots), warming
-		}
-		c.preview.add(at.State, at.Temperature)
-	}
-	if observe != nil {
-		observe(c.progress(at, stepSize))
-	}
-}
-
-// draw samples the target, and pools what is drawn from.
-func (c *chains) draw(ctx context.Context, observe func(Progress)) error {
-	o := c.options
-	plan := samplers.Plan{Streams: c.streams, WarmUp: o.WarmUp, Steps: o.Steps - o.WarmUp, Ladder: o.Ladder}
-	if plan.Ladder == nil {
-		plan.Ladder = []float64{o.Temperature}
-	}
-	end, err := samplers.Sample(ctx, c.kernel, c.start, plan, func(at samplers.Step) error {
-		c.step(at, at.StepSize, !at.WarmUp && (o.Rank == rankDistinct || at.Number == o.Steps), observe)
+	w.answer.place = "before the first step"
+	o := w.plan.Options
+	plan := samplers.Plan{Streams: c.streams, WarmUp: c.options.WarmUp, Steps: c.options.Steps - c.options.WarmUp}
+	end, err := samplers.Sample(ctx, c.kernel, start, plan, func(at samplers.Step) error {
+		c.observe(at, !at.WarmUp && (o.Rank == rankDistinct || at.Number == c.options.Steps))
 		return nil
 	})
 	if err != nil {
+		c.interrupted()
 		return err
 	}
-	c.stepSize, c.swaps, c.preview = end.StepSize, end.Swaps, nil
-	if len(c.draws) == 0 {
+	c.stepSize, c.early = end.StepSize, nil
+	if len(c.pool.draws) == 0 {
 		// Nothing follows the warm-up: its last states are the draws.
-		c.add(end.State, o.Temperature)
+		c.pool.add(end.State, c.temperature)
 	}
+	if err := c.pool.evaluate(ctx, c.target); err != nil {
+		c.interrupted()
+		return err
+	}
+	order := c.report(o.Top)
+	if u := w.answer.chains.MeanLogLikelihood; math.IsNaN(u) || math.IsInf(u, 0) {
+		return fmt.Errorf("model %s gives a drawn fill the log-likelihood %v: its weights may be unusable",
+			w.plan.filler.Model().Name, u)
+	}
+	c.pool.believe(&w.answer, order)
 	return nil
 }
 
-// The temperatures between which ModeBest falls.
-const (
-	hottest = 2
-	coldest = 0.1
-)
-
-// anneal searches, and pools every state that was seen. With Rank "final" it
-// pools the best state of each chain alone.
-func (c *chains) anneal(ctx context.Context, observe func(Progress)) error {
-	o := c.options
-	c.stepSize = o.StepSize
-	best, err := samplers.Anneal(ctx, c.kernel, c.start, c.streams,
-		samplers.AnnealOptions{Steps: o.Steps, Start: hottest, End: coldest}, func(at samplers.Step) error {
-			if at.Number > 0 {
-				c.step(at, o.StepSize, o.Rank == rankDistinct, observe)
-			}
-			return nil
-		})
+// prepare makes the target, the kernel and the starts, [chains × variables].
+func (c *chainRun) prepare(ctx context.Context, w *work) ([]int, error) {
+	o := &w.plan.Options
+	*c = chainRun{work: w, options: o.Chains.settled(), chains: w.plan.chains(), layout: w.plan.layouts[0],
+		temperature: o.Temperature}
+	c.variables = c.layout.variables(w.roots[0], c.options.Candidates)
+	for n := range c.variables {
+		if c.variables[n].categories() == 0 {
+			return nil, errNoFill
+		}
+	}
+	var err error
+	c.target, err = newTarget(w.model, c.layout, c.variables, lm.TargetOptions{Energy: c.options.Energy,
+		Gradient: c.options.Gradient, Distances: samplers.Describe(c.options.Sampler).Distances})
 	if err != nil {
-		return err
+		return nil, err
 	}
-	c.preview = nil
-	// Last, so that they are the final states; a chain's best may be its start.
-	c.add(&samplers.State{Positions: best.Positions, Energy: best.Energy}, 1)
-	return nil
+	c.pool = newPool(c.chains, len(c.variables))
+	for i := range c.books {
+		c.books[i].accepted = make([]float64, c.chains)
+	}
+	c.streams = samplers.Streams(o.Seed, w.plan.Template, c.chains)
+	start, err := c.initial(ctx)
+	if err != nil {
+		return nil, err
+	}
+	spec := o.Chains.spec()
+	if c.options.Gradient == lm.Stochastic {
+		spec = spec.With("terms", (len(c.layout.slots)+1)/2)
+	}
+	target := samplers.Target(c.target)
+	if c.temperature != 1 {
+		if target, err = samplers.Temper(target, c.temperature); err != nil {
+			return nil, err
+		}
+	}
+	c.kernel, err = spec.New(target, samplers.Streams(o.Seed, w.plan.Template+"\x00terms", 1)[0])
+	if err != nil && (o.Chains.Settings != nil || errors.Is(err, samplers.ErrUnsupported)) {
+		return nil, misfit("sampler", "%v", err)
+	}
+	return start, err
 }
 
-// decode fills by confidence: the first chain takes the most probable token each
-// time, the others draw.
-func (c *chains) decode(ctx context.Context, observe func(Progress)) error {
-	state := &samplers.State{Energy: slices.Repeat([]float64{math.NaN()}, c.options.Chains)}
-	for _, part := range []struct {
-		from, to    int
-		temperature float64
-	}{{0, 1, 0}, {1, c.options.Chains, c.options.Temperature}} {
-		if part.from == part.to {
-			continue
+// observe keeps the books of a step, and pools its states where they count.
+func (c *chainRun) observe(at samplers.Step, counts bool) {
+	c.step, c.stepSize = at.Number, at.StepSize
+	warming := at.WarmUp && c.options.WarmUp > 0
+	if at.Number > 0 {
+		book := &c.books[1]
+		if at.WarmUp {
+			book = &c.books[0]
 		}
-		p, err := samplers.MaskPredict(ctx, c.target, c.streams[part.from:part.to],
-			samplers.MaskPredictOptions{Rounds: c.rounds(), Temperature: part.temperature})
-		if err != nil {
-			return err
+		book.count(at.Info)
+	}
+	if counts {
+		c.early = nil
+		c.pool.add(at.State, c.temperature)
+	} else {
+		if c.early == nil || c.warming != warming {
+			c.early, c.warming = newPool(c.chains, len(c.variables)), warming
 		}
-		state.Positions = append(state.Positions, p.Positions...)
+		c.early.add(at.State, c.temperature)
 	}
-	c.add(state, 1)
-	if err := c.evaluate(ctx, c.target); err != nil || observe == nil {
-		return err
+	if observe := c.work.observe; observe != nil {
+		observe(c.progress(at, warming))
 	}
-	for chain, fill := range c.final() {
-		state.Energy[chain] = c.energy[fill]
-	}
-	observe(c.progress(samplers.Step{Number: c.options.Steps, State: state, Temperature: 1}, 0))
-	return nil
 }
 
-// progress describes a step for the observer; stepSize is NaN for samplers without
-// one.
-func (c *chains) progress(at samplers.Step, stepSize float64) Progress {
-	p := Progress{
-		Template:       c.typed.Text,
-		Step:           c.place*c.options.Steps + at.Number,
-		Steps:          c.places * c.options.Steps,
-		WarmUp:         at.WarmUp && c.options.WarmUp > 0,
-		Pieces:         c.pieces(),
-		TokenIDs:       make([]int, 0, at.State.Chains()*len(c.template.Slots)),
-		LogLikelihoods: make([]float64, at.State.Chains()),
-	}
-	if !math.IsNaN(stepSize) {
-		p.StepSize = stepSize
+// progress describes a step for the observer.
+func (c *chainRun) progress(at samplers.Step, warming bool) Progress {
+	p := Progress{Template: c.work.plan.Template, Step: at.Number, Steps: c.options.Steps, WarmUp: warming,
+		Pieces: c.layout.pieces(), TokenIDs: make([]int, 0, c.chains*len(c.layout.slots)),
+		LogLikelihoods: make([]float64, c.chains), Result: c.known}
+	if !math.IsNaN(at.StepSize) {
+		p.StepSize = at.StepSize
 	}
 	for chain, u := range at.State.Energy {
 		p.TokenIDs = append(p.TokenIDs, c.tokens(at.State.Position(chain))...)
-		p.LogLikelihoods[chain] = u * at.Temperature
-	}
-	if c.preview != nil || len(c.draws) > 0 {
-		p.Result = c.known
+		p.LogLikelihoods[chain] = u * c.temperature
 	}
 	if at.Info != nil {
 		p.Accepted, p.Changed = slices.Clone(at.Info.Accepted), slices.Clone(at.Info.Changed)
@@ -217,84 +173,237 @@ func (c *chains) progress(at samplers.Step, stepSize float64) Progress {
 	return p
 }
 
-// finds are the likeliest states that chains have met by now.
-type finds struct {
-	chains *chains
-	step   int
-	last   []int // the chains' states, where their energies are not known, [chains × variables]
-	states [][]int
-	energy []float64 // in nats, the largest first
+// tokens are the ids that a state puts into the slots, [slots].
+func (c *chainRun) tokens(state []int) []int {
+	return fillSlots(make([]int, len(c.layout.slots)), c.variables, state)
 }
 
-// mostFinds bounds what is kept of one run.
-const mostFinds = 100
+// mostKnown is how many fills a result on the way lists, more than anyone reads.
+const mostKnown = 2000
 
-// observe is called with every step.
-func (f *finds) observe(at samplers.Step) {
-	f.step, f.last = at.Number, nil
-	for c, u := range at.State.Energy {
-		state := at.State.Position(c)
-		if u *= at.Temperature; math.IsNaN(u) {
-			f.last = append(f.last, state...)
-			continue
+// known is a result of what the chains have visited so far, for an observer: of the warm-up while that lasts. Nothing is
+// in it that the model would have to be asked for: where the sampler moves without knowing U, it is NaN.
+func (c *chainRun) known() *Result {
+	c.report(mostKnown)
+	p := cmp.Or(c.early, c.pool)
+	c.work.answer.series = p.series(func(fill int32) float64 { return p.energy[fill] })
+	result := c.work.result()
+	c.work.answer.series = nil
+	return result
+}
+
+// report writes the best fills of what the chains visited into the answer, in the order that it returns.
+func (c *chainRun) report(top int) (order []int) {
+	p, b := c.pool, &c.books[1]
+	if c.early != nil {
+		if p = c.early; c.warming {
+			b = &c.books[0]
 		}
-		f.add(state, u)
 	}
+	o := c.options
+	rows := c.target.Counts()
+	a := &c.work.answer
+	*a = answer{method: o.Sampler, seeded: true, draws: len(p.draws), distinct: len(p.energy), place: a.place,
+		rows: rows.Rows, chains: &ChainStats{Sampler: o.Sampler, Energy: o.Energy, Chains: c.chains, Steps: o.Steps,
+			StepSize: finite(c.stepSize), WarmUp: WarmUp{Steps: o.WarmUp},
+			EnergyEvaluations: rows.EnergyEvaluations, GradientEvaluations: rows.GradientEvaluations}}
+	s := a.chains
+	for i := range c.variables {
+		s.Candidates = append(s.Candidates, c.variables[i].categories())
+	}
+	s.AcceptanceRate, s.AcceptanceStandardError, s.ChangedSlotsPerStep = b.rates(o.Sampler)
+	s.WarmUp.AcceptanceRate, _, s.WarmUp.ChangedSlotsPerStep = c.books[0].rates(o.Sampler)
+	s.MeanLogLikelihood, s.MeanLogLikelihoodStandardError = samplers.MeanAndError(p.meanEnergies())
+	if c.work.plan.Options.Rank == RankFinal && c.early == nil {
+		order = p.finals(top)
+	} else {
+		order = c.legible(p, top)
+	}
+	counts := p.counts()
+	finals := make([]int, len(counts))
+	for _, fill := range p.final() {
+		finals[fill]++
+	}
+	shares := p.byChain(order)
+	for i, at := range order {
+		f := found{tokens: c.tokens(p.state(at)), logLikelihood: p.energy[at], count: counts[at], finals: finals[at],
+			share: &share{value: float64(counts[at]) / float64(len(p.draws))}}
+		_, f.share.error = samplers.MeanAndError(shares[i])
+		a.fills = append(a.fills, f)
+	}
+	p.diagnose(a, order)
+	return order
 }
 
-// add keeps a state if it is among the likeliest.
-func (f *finds) add(state []int, u float64) {
-	if full := len(f.states) == mostFinds; math.IsInf(u, 0) || full && u <= f.energy[mostFinds-1] ||
-		slices.ContainsFunc(f.states, func(s []int) bool { return slices.Equal(s, state) }) {
-		return
+// legible ranks the best fills that read differently: "un" "##seen" and "uns" "##een" give one text, of which the
+// likelier stays.
+func (c *chainRun) legible(p *pool, top int) []int {
+	var kept []int
+	seen := map[string]bool{}
+	for _, fill := range p.distinct() {
+		if len(kept) == top {
+			break
+		}
+		if text := c.layout.template.Fill(c.tokens(p.state(fill))).Text; !seen[text] {
+			seen[text] = true
+			kept = append(kept, fill)
+		}
 	}
-	place, _ := slices.BinarySearchFunc(f.energy, u, func(a, b float64) int { return cmp.Compare(b, a) })
-	f.states, f.energy = slices.Insert(f.states, place, slices.Clone(state)), slices.Insert(f.energy, place, u)
-	f.states, f.energy = f.states[:min(mostFinds, len(f.states))], f.energy[:min(mostFinds, len(f.energy))]
+	return kept
 }
 
-// patience is how long an interrupted run rates its last states: no longer than people notice.
+// patience is how long an interrupted run rates its states: no longer than people notice.
 const patience = 100 * time.Millisecond
 
-// answer lists what was met: all that is rated, and of the last states those that are rated in a moment.
-func (f *finds) answer() *answer {
-	c := f.chains
-	for fill, u := range c.energy {
-		if !math.IsNaN(u) {
-			f.add(c.state(fill), u)
-		}
+// interrupted lists what was met, the states that could be rated in a moment alone.
+func (c *chainRun) interrupted() {
+	a := &c.work.answer
+	a.place = fmt.Sprintf("at step %d of %d", c.step, c.options.Steps)
+	p := cmp.Or(c.early, c.pool)
+	if len(p.draws) == 0 {
+		return
 	}
-	missing := f.rate()
-	a := &answer{found: true, states: f.states, energy: f.energy, distinct: len(f.states), steps: f.step,
-		note: fmt.Sprintf("at step %d of %d", f.step, c.options.Steps)}
-	if len(f.states) == 0 {
-		a.note += ", before a fill was rated"
-		return a
-	}
-	a.note += ": these are the likeliest fills met by then, not draws"
-	if missing > 0 {
-		a.note += fmt.Sprintf("; %d of the last fills were not rated in time, and are missing", missing)
-	}
-	return a
-}
-
-// rate finds the energies of the chains' last states, and tells how many different ones are missing.
-func (f *finds) rate() (missing int) {
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
-	c, seen := f.chains, map[string]bool{}
-	for state := range slices.Chunk(f.last, c.slots) {
-		key := string(appendKey(nil, state))
-		if fill, pooled := c.index[key]; seen[key] || pooled && !math.IsNaN(c.energy[fill]) {
-			continue
-		}
-		seen[key] = true
-		var u [1]float64
-		if ctx.Err() != nil || c.target.Energy(ctx, state, u[:]) != nil {
+	missing := 0
+	for fill, u := range p.energy {
+		if math.IsNaN(u) && (ctx.Err() != nil || c.target.Energy(ctx, p.state(fill), p.energy[fill:fill+1]) != nil) {
 			missing++
-			continue
+			p.energy[fill] = math.Inf(-1)
 		}
-		f.add(state, u[0])
 	}
-	return missing
+	c.report(c.work.plan.Options.Top)
+	a.fills = slices.DeleteFunc(a.fills, func(f found) bool { return math.IsInf(f.logLikelihood, -1) })
+	if a.chains.MeanLogLikelihood = 0; missing == 0 {
+		a.chains.MeanLogLikelihood, _ = samplers.MeanAndError(p.meanEnergies())
+	}
+	if a.place += ": these are the likeliest fills met by then"; missing > 0 {
+		a.place += fmt.Sprintf("; %d were not rated in time, and are missing", missing)
+	}
+}
+
+// rates are those of a sampler's steps; no acceptance where it accepts always, and where no
+// step was made.
+func (b *book) rates(sampler string) (acceptance, standardError *float64, changed float64) {
+	steps, chains := float64(b.steps), float64(len(b.accepted))
+	if b.steps == 0 {
+		return nil, nil, 0
+	}
+	if samplers.Describe(sampler).Exact { // it accepts or rejects
+		rates := slices.Clone(b.accepted)
+		for c := range rates {
+			rates[c] /= steps
+		}
+		rate, e := samplers.MeanAndError(rates)
+		acceptance, standardError = &rate, e
+	}
+	return acceptance, standardError, float64(b.changed) / steps / chains
+}
+
+// finite is a step size as a result holds it: nil for none, and for +Inf, which JSON
+// has no word for: adaptation may find that no penalty at all is best.
+func finite(size float64) *float64 {
+	if size > 0 && !math.IsInf(size, 1) {
+		return &size
+	}
+	return nil
+}
+
+// maxTries bounds how often a start that the constraints forbid is drawn again.
+const maxTries = 1000
+
+// initial gives where the chains start, [chains × variables].
+func (c *chainRun) initial(ctx context.Context) ([]int, error) {
+	weights := make([][]float64, len(c.variables))
+	for n := range c.variables {
+		weights[n] = c.variables[n].logWeights(c.work.roots[0])
+	}
+	switch c.options.Initial.Kind {
+	case startGiven:
+		start, err := c.work.plan.filler.vocabulary.given(c.layout, c.variables, c.options.Initial.Fill)
+		return slices.Repeat(start, c.chains), err
+	case startRandom:
+		return c.drawn(nil, c.streams)
+	case StartShared:
+		// Its own stream: the chains' are for their steps alone.
+		start, err := c.drawn(weights, samplers.Streams(c.work.plan.Options.Seed, c.work.plan.Template+"\x00start", 1))
+		return slices.Repeat(start, c.chains), err
+	case StartMask:
+		return c.unmasked(ctx)
+	}
+	return c.drawn(weights, c.streams)
+}
+
+// drawn draws the variables independently, each chain with its own stream: by
+// their weights, or uniformly if there are none. What the constraints forbid
+// is drawn again.
+func (c *chainRun) drawn(weights [][]float64, streams []*rand.Rand) ([]int, error) {
+	cumulative := make([][]float64, len(weights))
+	for n, row := range weights {
+		// Shifted by the largest value, so that no variable underflows to nothing.
+		highest := slices.Max(row)
+		sum := 0.0
+		for _, w := range row {
+			sum += math.Exp(w - highest)
+			cumulative[n] = append(cumulative[n], sum)
+		}
+	}
+	start := make([]int, len(streams)*len(c.variables))
+	for chain, stream := range streams {
+		state := start[chain*len(c.variables):][:len(c.variables)]
+		for try := 0; ; try++ {
+			if try == maxTries {
+				return nil, misfit("initial", "none of %d starts that %s draws keeps to the constraints: loosen "+
+					"them, or give a fill as fill:WORD,...", maxTries, c.options.Initial.Kind)
+			}
+			for n := range state {
+				if weights == nil {
+					state[n] = stream.IntN(c.variables[n].categories())
+				} else {
+					state[n] = samplers.DrawCumulative(cumulative[n], stream)
+				}
+			}
+			if c.layout.allows(c.tokens(state)) {
+				break
+			}
+		}
+	}
+	return start, nil
+}
+
+// unmasked draws the slots of each chain one by one in a random order, each from
+// the model with those before it filled and the others masked: what the first
+// sweep of a Gibbs sampler that starts from masks does.
+func (c *chainRun) unmasked(ctx context.Context) ([]int, error) {
+	target, ok := c.target.(samplers.MaskedConditionalTarget)
+	if !ok {
+		return nil, fmt.Errorf("%T has no conditionals of several masked slots", c.target)
+	}
+	categories := target.Categories()
+	slots, width := len(categories), slices.Max(categories)
+	order := make([][]int, c.chains)
+	for chain, stream := range c.streams {
+		order[chain] = stream.Perm(slots)
+	}
+	start := make([]int, c.chains*slots)
+	open := slices.Repeat([]bool{true}, c.chains*slots)
+	logp := make([]float64, c.chains*slots*width)
+	var cumulative []float64
+	for round := range slots {
+		if err := target.LogMaskedConditionals(ctx, start, open, logp); err != nil {
+			return nil, err
+		}
+		for chain, stream := range c.streams {
+			slot := order[chain][round]
+			sum := 0.0
+			cumulative = cumulative[:0]
+			for _, l := range logp[(chain*slots+slot)*width:][:categories[slot]] {
+				sum += math.Exp(l)
+				cumulative = append(cumulative, sum)
+			}
+			start[chain*slots+slot] = samplers.DrawCumulative(cumulative, stream)
+			open[chain*slots+slot] = false
+		}
+	}
+	return start, nil
 }

@@ -39,13 +39,10 @@ func convergence(draws [][]float64) (splitRHat, effective *float64) {
 }
 
 // diagnose reports whether the chains agree, and takes the errors of fills that one or two
-// chains alone have met.
-func (p *pool) diagnose(result *Result, order []int) {
-	stats := &result.Stats
-	stats.SplitRHat, stats.EffectiveDraws = convergence(p.series(func(fill int32) float64 { return p.energy[fill] }))
-	if p.chains <= fewChains {
-		return
-	}
+// chains alone have met. order are the fills of the answer.
+func (p *pool) diagnose(a *answer, order []int) {
+	a.chains.SplitRHat, a.chains.EffectiveDraws = convergence(
+		p.series(func(fill int32) float64 { return p.energy[fill] }))
 	met := make([]int, len(p.energy)) // chains that met a fill
 	last := make([]int, len(p.energy))
 	for chain := range p.chains {
@@ -57,44 +54,46 @@ func (p *pool) diagnose(result *Result, order []int) {
 		}
 	}
 	for i, at := range order {
-		if met[at] <= fewChains {
-			result.Fills[i].FrequencyStandardError = nil
+		if p.chains > fewChains && met[at] <= fewChains {
+			a.fills[i].share.error = nil
 		}
 	}
 }
 
 // believe fills in how far the shares of draws are to be believed.
-func (p *pool) believe(result *Result, order []int) {
+func (p *pool) believe(a *answer, order []int) {
 	for i, at := range order {
-		fill, effective := &result.Fills[i], result.Stats.EffectiveDraws
+		s, effective := a.fills[i].share, a.chains.EffectiveDraws
 		if i < diagnosed {
 			// The chains that met a fill once look like chains that mix well: what the draws
 			// are worth for U bounds what they are worth for the fill.
-			fill.SplitRHat, effective = convergence(p.series(func(other int32) float64 {
+			s.rHat, effective = convergence(p.series(func(other int32) float64 {
 				if int(other) == at {
 					return 1
 				}
 				return 0
 			}))
-			effective = worse(effective, result.Stats.EffectiveDraws, math.Min)
+			if u := a.chains.EffectiveDraws; effective == nil || u != nil && *u < *effective {
+				effective = u
+			}
 		}
 		// Where it is not known what the draws are worth, the chains are independent.
 		n := float64(p.chains)
 		if effective != nil {
 			n = min(max(*effective, 1), float64(len(p.draws)))
 		}
-		low, high := metrics.Wilson(fill.Frequency, n, 0.95)
-		fill.EffectiveDraws, fill.FrequencyInterval = &n, &[2]float64{low, high}
+		low, high := metrics.Wilson(s.value, n, 0.95)
+		s.effective, s.interval = &n, &[2]float64{low, high}
 	}
 }
 
 // unconverged is the warning of chains that do not agree.
-func unconverged(result *Result) []string {
+func unconverged(r *Result) []string {
 	what, worst := "", convergedRHat
-	if r := result.Stats.SplitRHat; r != nil && *r > worst {
+	if r := r.Stats.Chains.SplitRHat; r != nil && *r > worst {
 		what, worst = "their log-likelihood", *r
 	}
-	for _, f := range result.Fills {
+	for _, f := range r.Fills {
 		if r := f.SplitRHat; r != nil && *r > worst {
 			what, worst = fmt.Sprintf("fill %d", f.Rank), *r
 		}
@@ -103,6 +102,5 @@ func unconverged(result *Result) []string {
 		return nil
 	}
 	return []string{fmt.Sprintf("the chains have not converged: split R-hat of %s is %.2f, and near 1 where chains "+
-		"agree: take more steps, or a ladder of temperatures; until then the shares of draws may be far off", what,
-		worst)}
+		"agree: take more steps; until then the shares of draws may be far off", what, worst)}
 }

@@ -1,24 +1,19 @@
-// Package infill fills the blanks of a text jointly, and gives the probability of each fill under a masked
-// language model. By default it searches for the likeliest fills under the chain rule and proves them. Under
-// other joint distributions it enumerates all fills, or weighs draws. With a named sampler it runs Markov
-// chains.
+// Package infill fills the blanks of a text jointly with a masked language model. By default it searches for the
+// likeliest fills under the chain rule, proves them, and gives the model's own probability of each; it also draws
+// independently from that law. With a named sampler it runs the Markov chains of a paper over an energy.
 //
-// A [Request] becomes a [Plan]: token ids and slots (package tokenize), what each slot may
-// take, a layout for each combination of lengths. To fill it, package infill first asks the model what is likely
-// with every slot masked. Then it searches, enumerates, weighs draws, or runs a kernel of package samplers over
-// the model's energy (package lm). At last it sorts the fills and writes their texts.
-// docs/explanation/architecture.md lists the files.
+// A [Request] becomes a [Plan]: token ids and slots (package tokenize), and what each slot may take, a layout for each
+// combination of lengths. A method solves it, and one writer makes a [Result] of what the method found.
+// docs/explanation/architecture.md follows a command through the files.
 package infill
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"sync"
 
 	"infill/lm"
-	"infill/models"
 	"infill/tokenize"
 )
 
@@ -50,26 +45,19 @@ type Model struct {
 	// Tokenizer is the SHA-256 of the tokenizer, and Cased whether it keeps capitals.
 	Tokenizer string `json:"-"`
 	Cased     bool   `json:"-"`
-	// Runtime is the version of onnxruntime, Device where it runs, "cpu" or "cuda:N",
-	// and Precision the arithmetic. Note says why "auto" did not take CUDA. All are "" until the model is
-	// loaded.
-	Runtime   string       `json:"-"`
-	Device    string       `json:"-"`
-	Precision lm.Precision `json:"-"`
-	Note      string       `json:"-"`
-	// Lexicon is the SHA-256 of the words that exist, "none", or "" for those that the model takes by itself.
-	Lexicon  string       `json:"-"`
-	Segments int          `json:"-"` // 2 where a context has ids of its own, see [models.Config]
-	Joint    models.Joint `json:"-"` // what was fitted to the model on held-out text
+	// Runtime is the version of onnxruntime, and Device where it runs, "cpu" or "cuda:N". Note says why "auto" did not
+	// take CUDA. All are "" until the model is loaded.
+	Runtime string `json:"-"`
+	Device  string `json:"-"`
+	Note    string `json:"-"`
+	// Segments is how many segments the model tells apart.
+	Segments int `json:"-"`
 }
 
-// Filler fills templates with one model. It serves several goroutines at once.
+// Filler fills templates with one model. Many goroutines may use it at once; their rows share model calls.
 type Filler struct {
-	*vocabulary
-	read func(text string) (*tokenize.Template, error) // a template, each blank at its shortest
-	// that was named; nil: the English one, for a model with weights
-	lexicon      *lexicon
-	english      func() *lexicon
+	vocabulary   *vocabulary
+	tokenizer    *tokenize.Tokenizer
 	maxPositions int
 
 	load   func(ctx context.Context) (LanguageModel, error)
@@ -88,35 +76,13 @@ func New(m LanguageModel, tokenizer *tokenize.Tokenizer) *Filler {
 
 func newFiller(tokenizer *tokenize.Tokenizer, maxPositions int,
 	load func(context.Context) (LanguageModel, error)) *Filler {
-	f := &Filler{vocabulary: newVocabulary(tokenizer), read: tokenizer.Shortest, maxPositions: maxPositions, load: load,
+	return &Filler{vocabulary: newVocabulary(tokenizer), tokenizer: tokenizer, maxPositions: maxPositions, load: load,
 		model: Model{Tokenizer: tokenizer.SHA256(), Cased: tokenizer.Cased()}}
-	f.english = sync.OnceValue(f.englishLexicon)
-	return f
-}
-
-// name sets the lexicon that was named.
-func (f *Filler) name(list *lexicon) { f.lexicon, f.model.Lexicon = list, list.sha256 }
-
-// words are the weights of words of several pieces, and the lexicon that tells which exist; nil without one.
-func (f *Filler) words() (*models.WordWeights, func() *lexicon) {
-	m, list := f.Model(), f.lexicon
-	weights := m.Joint.Words
-	switch {
-	case m.Lexicon == noWords, weights == nil && list == nil:
-		return nil, nil
-	case list == nil:
-		return weights, f.english
-	case weights == nil:
-		weights = &usualWords
-	}
-	return weights, func() *lexicon { return list }
 }
 
 func (f *Filler) describe(d lm.Description) {
 	m := &f.model
-	m.Name, m.SHA256, m.Runtime, m.Device, m.Precision, m.Note = d.Name, d.SHA256, d.Runtime, d.Device,
-		cmp.Or(d.Precision, lm.FP32), d.Note
-	m.Joint = d.Joint
+	m.Name, m.SHA256, m.Runtime, m.Device, m.Note = d.Name, d.SHA256, d.Runtime, d.Device, d.Note
 }
 
 // Model describes the model.
@@ -161,50 +127,12 @@ func (f *Filler) Close() error {
 // them.
 func (f *Filler) Template(text string) (*tokenize.Template, error) {
 	template, err := f.tokenizer.Template(text)
-	if err != nil {
-		return nil, err
+	if err == nil && len(template.IDs) > f.maxPositions {
+		err = &tokenize.InputError{Fault: tokenize.ErrTooLong, Offset: -1, Detail: fmt.Sprintf(
+			"%d tokens found, the model takes %d (its [CLS] and [SEP] included); shorten the text or split it",
+			len(template.IDs), f.maxPositions)}
 	}
-	if err := f.checkLength(len(template.IDs)); err != nil {
-		return nil, err
-	}
-	return template, nil
-}
-
-// checkLength refuses a text of more tokens than the model has positions.
-func (f *Filler) checkLength(tokens int) error {
-	if tokens <= f.maxPositions {
-		return nil
-	}
-	return &tokenize.InputError{Fault: tokenize.ErrTooLong, Offset: -1, Detail: fmt.Sprintf(
-		"%d tokens found, the model takes %d (its [CLS] and [SEP] included); shorten the text or split it", tokens,
-		f.maxPositions)}
-}
-
-// context are the tokens before a text, none without one.
-func (f *Filler) context(o *Options) ([]int, error) {
-	if o.Context == "" {
-		return nil, nil
-	}
-	ids, err := f.tokenizer.Context(o.Context)
-	if err != nil {
-		return nil, misfit("context", "%v", err)
-	}
-	if window := f.ownWindow(o); len(ids) > window/2 {
-		return nil, misfit("context", "%d tokens, at most half of the window of %d may be context: shorten it",
-			len(ids), window)
-	}
-	return ids, nil
-}
-
-// ownWindow is how many tokens the model sees at most.
-func (f *Filler) ownWindow(o *Options) int {
-	if o.Window > 0 {
-		return min(o.Window, f.maxPositions)
-	}
-	if f.tokenizer.Protein() {
-		return f.maxPositions // residues far apart in a sequence may touch
-	}
-	return min(usualWindow, f.maxPositions)
+	return template, err
 }
 
 // Tokenizer is the model's.
@@ -224,8 +152,7 @@ func (f *Filler) Calls() (calls, rows int64) {
 // cancelled gives the plain reason of a run that was called off, without the
 // place it happened to be at.
 func cancelled(ctx context.Context, err error) error {
-	var interrupted *InterruptedError
-	if ctx.Err() != nil && !errors.As(err, &interrupted) {
+	if err != nil && ctx.Err() != nil {
 		return ctx.Err()
 	}
 	return err

@@ -2,218 +2,284 @@ package infill
 
 import (
 	"fmt"
-	"math"
 	"slices"
 
+	"infill/samplers"
 	"infill/tokenize"
 )
 
-// layout is a template of known lengths with what its slots may take: all that is
-// known before the model runs.
+// layout is a template of known lengths: what the model reads of it, and what its slots may take. Its slots are numbered
+// as in template.Slots; a state has a token id or samplers.Open for each, [slots].
 type layout struct {
-	typed     *tokenize.Template // as the user wrote it, each blank at its shortest
-	template  *tokenize.Template
-	variables []variable
-	// allowed judges the tokens of all slots where the variables' supports cannot
-	// say it all; nil: everything is allowed.
-	allowed func(tokens []int) bool
-	// cut judges words that are spelled piece by piece: whether the tokenizer would cut
-	// them so; nil: there are none.
-	cut func(tokens []int) bool
-	// others are those of the further texts, their variables in the order of these.
-	others []*layout
-	// words are the blanks that hold one word of several pieces, and may be asked whether it exists.
-	words []tokenize.Blank
-	// known reports that all of these words are of a lexicon.
-	known bool
-	// counted are the pieces of the blanks that hold one word, where these may have another number, and lengths
-	// those of the others.
-	counted, lengths []int
-	// rules are not nil if the only blank may take a word of several pieces, too.
-	rules   *rules
-	context []int // tokens before the text
-	// place is the number of this layout among those of the template's lengths.
-	place, places int
+	template *tokenize.Template
+	ids      []int // what the model reads: [CLS], the context, the text or a window of it, [SEP]
+	slots    []int // positions of the slots in ids, ascending
+	blankOf  []int // the blank of each slot
+	ties     [][]int
+	rules    *rules
+	places   [][]int // what each slot may take by itself, ascending; nil for slots of listed words
+	judged   []int   // blanks that only all of their tokens together tell about
+	distinct [][2]int
+}
+
+// newLayout puts what a blank may take to each of a template's slots.
+func newLayout(t *tokenize.Template, r *rules) (*layout, error) {
+	l := &layout{template: t, ids: t.IDs, slots: t.Slots, rules: r, ties: make([][]int, len(t.Slots)),
+		places: make([][]int, len(t.Slots))}
+	for _, tie := range t.Ties {
+		for _, slot := range tie {
+			l.ties[slot] = tie
+		}
+	}
+	for number, b := range t.Blanks {
+		if r.judged(number, b) {
+			l.judged = append(l.judged, number)
+		}
+		for piece := range b.Slots {
+			l.blankOf = append(l.blankOf, number)
+			if r.blanks[number].list != nil {
+				continue
+			}
+			slot := b.First + piece
+			if l.places[slot] = r.place(number, b, piece); len(l.places[slot]) == 0 {
+				if len(r.kinds(b, piece == 0)) == 0 {
+					return nil, misfit("fill", "the model's vocabulary (vocab.txt or tokenizer.json) has nothing that blank "+
+						"%d may take: --fill any takes every token", number+1)
+				}
+				if r.blanks[number].pattern != nil {
+					return nil, misfit("pattern", "no word of the vocabulary fits %s: loosen it, or give the blank a list "+
+						"with --slot", b.Pattern)
+				}
+				return nil, misfit("constraints", "nothing is left for blank %d: loosen them", number+1)
+			}
+		}
+	}
+	for i, a := range t.Blanks {
+		for j, b := range t.Blanks[:i] {
+			if r.distinct && a.Slots == b.Slots && (a.Name == "" || a.Name != b.Name) {
+				l.distinct = append(l.distinct, [2]int{j, i})
+			}
+		}
+	}
+	return l, nil
 }
 
 // pieces are the numbers of pieces of the blanks.
-func (p *layout) pieces() []int {
-	pieces := make([]int, len(p.template.Blanks))
-	for i, b := range p.template.Blanks {
+func (l *layout) pieces() []int {
+	pieces := make([]int, len(l.template.Blanks))
+	for i, b := range l.template.Blanks {
 		pieces[i] = b.Slots
 	}
 	return pieces
 }
 
-// together gives the reason why slots do not move one by one, or "".
-func (p *layout) together() string {
-	for _, v := range p.variables {
-		switch {
-		case v.words != nil || v.find != nil:
-			return "words of several pieces"
-		case len(v.slots) > 1:
-			return "blanks of one name"
-		}
-	}
-	if p.allowed != nil {
-		return "limits on several slots together"
-	}
-	for _, other := range p.others {
-		if why := other.together(); why != "" {
-			return why
-		}
-	}
-	return ""
+// tokens are those of a blank in a state.
+func (l *layout) tokens(state []int, blank int) []int {
+	b := l.template.Blanks[blank]
+	return state[b.First : b.First+b.Slots]
 }
 
-// keys name the variables: by the blank's name, or its number among those without one, and
-// by the piece and the number of pieces.
-func (p *layout) keys() []string {
-	keys := make([]string, len(p.variables))
-	for n, v := range p.variables {
-		unnamed := 0
-		for _, b := range p.template.Blanks {
-			if b.Name == "" {
-				unnamed++
+// choices are the tokens, ascending, that a slot may take beside what a state holds.
+func (l *layout) choices(state []int, slot int) []int {
+	number := l.blankOf[slot]
+	b := l.template.Blanks[number]
+	piece := slot - b.First
+	list := l.places[slot]
+	if words := l.rules.blanks[number].list[b.Slots]; words != nil {
+		known := l.tokens(state, number)
+		if b.Name != "" {
+			known = slices.Clone(known)
+			for i := range known {
+				for _, other := range l.ties[b.First+i] {
+					if state[other] != samplers.Open {
+						known[i] = state[other]
+					}
+				}
 			}
-			if first := v.slots[0]; first >= b.First && first < b.First+b.Slots {
-				key := b.Name
-				if key == "" {
-					key = fmt.Sprint(unnamed)
-				}
-				if b.Slots > 1 {
-					key += fmt.Sprintf(" piece %d of %d", first-b.First+1, b.Slots)
-				}
-				keys[n] = key
+			if token := known[piece]; token != samplers.Open {
+				return []int{token}
 			}
 		}
+		return words.at(known, piece)
 	}
-	return keys
-}
-
-// piecesOf is how many slots of a variable are one blank's: a word's pieces, or one.
-func (p *layout) piecesOf(n int) int {
-	v := &p.variables[n]
-	if v.words == nil && v.find == nil {
-		return 1
-	}
-	for _, b := range p.template.Blanks {
-		if v.slots[0] == b.First {
-			return b.Slots
+	for _, other := range l.ties[slot] {
+		if token := state[other]; token != samplers.Open {
+			if _, ok := slices.BinarySearch(list, token); ok {
+				return []int{token}
+			}
+			return nil
 		}
 	}
-	return 1
+	return list
 }
 
-// choices is how many values a list leaves a blank, and 2 without a list.
-func (p *layout) choices(b tokenize.Blank) int {
-	for i := range p.variables {
-		if v := &p.variables[i]; v.listed && slices.Contains(v.slots, b.First) {
-			return v.categories()
+// free reports whether every state of choices is allowed.
+func (l *layout) free() bool { return len(l.judged) == 0 && len(l.distinct) == 0 }
+
+// allows judges the tokens of all slots, each of which is among its choices.
+func (l *layout) allows(state []int) bool {
+	for _, number := range l.judged {
+		if !l.rules.allows(number, l.template.Blanks[number], l.tokens(state, number)) {
+			return false
 		}
 	}
-	return 2
-}
-
-// usualWeights are what words of two and of three pieces weigh, times their probability, where nothing tells which
-// exist: the probabilities of each number of pieces sum to one by themselves and say nothing of the number. Fitted to
-// held-out words, see docs/measured/words.md.
-var usualWeights = []float64{0.5, 0.2}
-
-// pieceWeights are what words weigh by their number of pieces.
-type pieceWeights struct {
-	logs  []float64 // of one piece and more, nats
-	share float64   // what they are divided by
-}
-
-// newPieceWeights makes them of the weights of two and three pieces; those of one piece weigh 1. The temperature
-// changes how likely each number is as it changes how likely each piece is.
-func newPieceWeights(weights []float64, temperature float64) pieceWeights {
-	w := pieceWeights{[]float64{0}, 1}
-	for _, x := range weights {
-		w.logs = append(w.logs, math.Log(x)/temperature)
-	}
-	return w
-}
-
-// log is the weight of so many pieces, in nats; beyond the last, each piece counts as the last did.
-func (w pieceWeights) log(pieces int) float64 {
-	last := len(w.logs) - 1
-	if pieces <= last+1 {
-		return w.logs[pieces-1] - math.Log(w.share)
-	}
-	return w.logs[last] + float64(pieces-last-1)*(w.logs[last]-w.logs[last-1]) - math.Log(w.share)
-}
-
-// sum is that of all numbers that a word of a lexicon may have.
-func (w pieceWeights) sum() (sum float64) {
-	for n := 1; n <= listedPieces; n++ {
-		sum += math.Exp(w.log(n))
-	}
-	return sum
-}
-
-// measure notes which blanks hold one word, by their patterns and lists.
-func (r *rules) measure(p *layout) {
-	p.known = true
-	for i, b := range p.template.Blanks {
-		isWord := b.Pattern != "" || r.listsWords(i, b)
-		if isWord && r.fill == fillWords && judges(b) {
-			p.words = append(p.words, b)
-			p.known = p.known && r.mustExist(i, b)
-		}
-		if b.Name != "" && slices.ContainsFunc(p.template.Blanks[:i],
-			func(other tokenize.Blank) bool { return other.Name == b.Name }) {
-			continue // it holds what the first of its name does
-		}
-		if isWord && (b.High == 0 || b.High > b.Low) {
-			p.counted = append(p.counted, b.Slots)
-		} else {
-			p.lengths = append(p.lengths, b.Slots)
+	for _, pair := range l.distinct {
+		if slices.Equal(l.tokens(state, pair[0]), l.tokens(state, pair[1])) {
+			return false
 		}
 	}
+	return true
 }
 
-// listsWords reports whether the list of a blank has single words alone of that many pieces, and no "New York".
-func (r *rules) listsWords(blank int, b tokenize.Blank) bool {
-	begins := func(id int) bool {
-		return !r.vocabulary.tokenizer.Continues(id) && !r.vocabulary.tokenizer.Unspaced(id)
-	}
-	return r.lists[blank] != nil && !b.TouchesLeft && !b.TouchesRight && !slices.ContainsFunc(r.lists[blank][b.Slots],
-		func(ids []int) bool { return slices.ContainsFunc(ids[1:], begins) })
-}
-
-// oneWord reports whether the only blank of a template may hold a word of several pieces: it
-// stands by itself, and nothing is said of what it takes but what all of its words can be asked.
-func (r *rules) oneWord(t *tokenize.Template, o *Options) bool {
-	b := t.Blanks[0]
-	return len(t.Blanks) == 1 && o.searches() && o.Fill == fillWords && o.Pins == nil && o.Together == nil &&
-		r.MinPieces == 0 && r.MaxPieces == 0 &&
-		b.High == 0 && b.Pattern == "" && !b.TouchesLeft && !b.TouchesRight && r.lists[0] == nil &&
-		len(r.vocabulary.going())+len(r.vocabulary.unspaced()) > 0
-}
-
-// longWord is the layout whose only blank holds a word of n pieces.
-func (r *rules) longWord(p *layout, n int) (*layout, error) {
-	templates, err := p.typed.Expand([][2]int{{n, n}})
-	if err != nil {
-		return nil, err
-	}
-	t := templates[0]
-	t.After(p.context)
-	t.Spelling = p.template.Spelling
-	b := t.Blanks[0]
-	longer := &layout{typed: p.typed, template: t, words: t.Blanks, counted: []int{n}}
-	longer.cut = func(tokens []int) bool { return r.allows(b, tokens) && r.vocabulary.cutSo(b, tokens) }
-	for slot := range n {
-		support := r.vocabulary.going()
+// combinations is how many fills there are where every blank has a list; 0 where one has none.
+func (l *layout) combinations() float64 {
+	n := 1.0
+	for i, j := range firstOfName(l.template.Blanks) {
+		list := l.rules.blanks[i].list[l.template.Blanks[i].Slots]
 		switch {
-		case b.Unspaced:
-			support = r.vocabulary.unspaced()
-		case slot == 0:
-			support = r.openings(b)
+		case list == nil:
+			return 0
+		case i == j:
+			n *= float64(len(list.forward))
 		}
-		longer.variables = append(longer.variables, variable{slots: []int{slot}, support: support})
 	}
-	return longer, nil
+	return n
+}
+
+// masked are the ids with the mask in every slot.
+func (l *layout) masked(mask int) []int {
+	ids := slices.Clone(l.ids)
+	for _, position := range l.slots {
+		ids[position] = mask
+	}
+	return ids
+}
+
+// orders are those of the chain rule over the slots, [orders][slots].
+func (l *layout) orders(o Order) ([][]int, error) {
+	left := make([]int, len(l.slots))
+	for i := range left {
+		left[i] = i
+	}
+	right := slices.Clone(left)
+	slices.Reverse(right)
+	numbers := o.numbers()
+	switch {
+	case numbers != nil && len(numbers) != len(l.template.Blanks):
+		return nil, misfit("order", "it names %d blanks, the template has %d: name each once, as in 2,1,3",
+			len(numbers), len(l.template.Blanks))
+	case len(left) == 1 || o == orderLeftToRight:
+		return [][]int{left}, nil
+	case o == orderBoth:
+		return [][]int{left, right}, nil
+	case o == orderRightToLeft:
+		return [][]int{right}, nil
+	}
+	var order []int
+	for _, n := range numbers {
+		b := l.template.Blanks[n]
+		order = append(order, left[b.First:b.First+b.Slots]...)
+	}
+	return [][]int{order}, nil
+}
+
+// goOn makes of the text that is written onto a blank on its left, "[MASK]ing", pieces that go on with the
+// word that fills it, ##ing: the tokenizer reads it as a word of its own, which the model sees beside any
+// other. Only what the model reads changes.
+func (v *vocabulary) goOn(t *tokenize.Template) {
+	for _, b := range t.Blanks {
+		if !b.TouchesRight {
+			continue
+		}
+		from := t.Slots[b.First+b.Slots-1] + 1
+		to := from + 1
+		for v.tokenizer.Continues(t.IDs[to]) {
+			to++
+		}
+		word := ""
+		for _, id := range t.IDs[from:to] {
+			word += v.pieceText(id)
+		}
+		ids, err := v.candidate(word, tokenize.Blank{TouchesLeft: true}, v.continuations())
+		if err != nil {
+			continue
+		}
+		offsets := make([][2]int, len(ids))
+		for i := range offsets {
+			offsets[i] = [2]int{t.Offsets[from][0], t.Offsets[to-1][1]}
+		}
+		t.IDs = slices.Concat(t.IDs[:from], ids, t.IDs[to:])
+		t.Offsets = slices.Concat(t.Offsets[:from], offsets, t.Offsets[to:])
+		t.Slots = slices.Clone(t.Slots)
+		for i := b.First + b.Slots; i < len(t.Slots); i++ {
+			t.Slots[i] += len(ids) - (to - from)
+		}
+	}
+}
+
+// see keeps to the tokens from one to another of the text, both in it, and puts a context before them.
+func (l *layout) see(from, to int, context []int) {
+	t := l.template
+	l.ids = slices.Concat(t.IDs[:1], context, t.IDs[from:to+1], t.IDs[len(t.IDs)-1:])
+	l.slots = nil
+	for _, position := range t.Slots {
+		l.slots = append(l.slots, position-from+1+len(context))
+	}
+}
+
+// window is which tokens of a text of at least two the model sees where it can see so many, [CLS], context and [SEP]
+// left out: all, or those around the blanks, about as many on their left as on their right, from the beginning of a
+// sentence or a word where one is near. seen tells how many of the text's tokens.
+func window(t *tokenize.Template, room int) (from, to int, err error) {
+	last := len(t.IDs) - 2 // the last token before [SEP]
+	if last <= room {
+		return 1, last, nil
+	}
+	first, end := t.Slots[0], t.Slots[len(t.Slots)-1]
+	if end-first+1 > room {
+		return 0, 0, apart(t, room)
+	}
+	left := min(first-1, (room-(end-first+1))/2)
+	right := min(last-end, room-(end-first+1)-left)
+	left = min(first-1, room-(end-first+1)-right)
+	if from = first - left; from > 1 {
+		for p := from; p <= first-left/2; p++ {
+			if begins(t, p) {
+				return p, end + right, nil
+			}
+		}
+	}
+	return from, end + right, nil
+}
+
+// begins reports whether white space is before a token.
+func begins(t *tokenize.Template, position int) bool {
+	return t.Offsets[position-1][1] < t.Offsets[position][0]
+}
+
+// apart says which blanks of a text fit into what the model sees.
+func apart(t *tokenize.Template, room int) error {
+	var groups []string
+	start := 0
+	for i := range t.Blanks {
+		fits := func(last int) bool {
+			b := t.Blanks[last]
+			return t.Slots[b.First+b.Slots-1]-t.Slots[t.Blanks[start].First]+1 <= room
+		}
+		if i+1 < len(t.Blanks) && fits(i+1) {
+			continue
+		}
+		group := fmt.Sprint(start + 1)
+		if i > start {
+			group = fmt.Sprintf("%d to %d", start+1, i+1)
+		}
+		groups, start = append(groups, group), i+1
+	}
+	text := groups[0]
+	for _, group := range groups[1:] {
+		text += ", then " + group
+	}
+	return &tokenize.InputError{Fault: tokenize.ErrTooLong, Offset: -1, Detail: fmt.Sprintf(
+		"the model sees %d tokens at once, and the blanks are further apart; these fit together: %s; give each group its "+
+			"part of the text", room, text)}
 }

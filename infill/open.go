@@ -14,15 +14,11 @@ import (
 type OpenOptions struct {
 	// Model is the name of a model or the folder of a bundle; "" is the default model.
 	Model string
-	// Device is "auto" (or ""), "cpu", "cuda", "cuda:N" or "openvino".
+	// Device is "auto" (or ""), "cpu", "cuda" or "cuda:N".
 	Device string
 	// Threads is the number of threads of one model call on a CPU; 0 is as many
 	// as there are cores.
-	Threads   int
-	Precision lm.Precision // "" is fp32
-	// Lexicon is a file of the words that exist, one a line, or "english", or "none"; "" takes English ones for
-	// a model that has weights for them. Words of several pieces that are not in it count less.
-	Lexicon string
+	Threads int
 	// FindLibrary, if not nil, gives the path of the onnxruntime library at the
 	// moment it is needed; otherwise it is found, or fetched silently.
 	FindLibrary func(ctx context.Context) (path string, err error)
@@ -51,7 +47,7 @@ func Open(o OpenOptions) (*Filler, error) {
 	var f *Filler
 	f = newFiller(tokenizer, bundle.Config.MaxPositions, func(ctx context.Context) (LanguageModel, error) {
 		options := lm.Options{MaskID: tokenizer.MaskID(), SeparatorID: tokenizer.SeparatorID(), Device: o.Device,
-			Threads: o.Threads, Precision: o.Precision, Tell: o.Tell}
+			Threads: o.Threads, Tell: o.Tell}
 		if o.FindLibrary != nil {
 			path, err := o.FindLibrary(ctx)
 			if err != nil {
@@ -70,23 +66,5 @@ func Open(o OpenOptions) (*Filler, error) {
 	})
 	f.model.Name, f.model.SHA256 = bundle.Name, bundle.SHA256
 	f.model.Segments = bundle.Config.Segments
-	if joint := bundle.Manifest.Joint; joint != nil {
-		f.model.Joint = *joint
-	}
-	switch o.Lexicon {
-	case "":
-	case noWords:
-		f.model.Lexicon = noWords
-	case english:
-		if f.model.Joint.Words == nil { // else it is what the model takes by itself
-			f.name(f.english())
-		}
-	default:
-		list, err := f.openLexicon(o.Lexicon)
-		if err != nil {
-			return nil, fmt.Errorf("lexicon: %w", err)
-		}
-		f.name(list)
-	}
 	return f, nil
 }

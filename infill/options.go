@@ -1,40 +1,145 @@
 package infill
 
 import (
-	"cmp"
-	"context"
 	"crypto/rand"
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"maps"
+	"math"
+	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"infill/lm"
 	"infill/samplers"
 )
 
-// Mode is what to do with a template.
-type Mode string
+// Options says how to fill a template. Start from DefaultOptions. Table lists the options with their names,
+// values and help.
+//
+// What is done follows from what is asked for: chains where Chains is set, independent draws where Samples is, else a
+// search for the likeliest fills. Lists, bans, patterns, parts of speech and Distinct narrow which fills are seen, and
+// change no probability.
+type Options struct {
+	// Slots lists, by the number of a blank from 1, the fills that it may take. A fill is one word or several. A
+	// blank without a length of its own takes the length of each fill.
+	Slots Lists
+	// Speech lists, by the number of a blank from 1, or under 0 for all blanks, parts of speech: "noun", "verb",
+	// "adjective", "adverb". The fill is a single English word that can be one of them.
+	Speech Lists
+	// Ban lists words that no blank may hold: their pieces side by side.
+	Ban Words
+	// Distinct keeps blanks from holding the same, unless they have one name.
+	Distinct bool
+	// Fill is what blanks without a list may take, and Case how fills are capitalised.
+	Fill FillKind
+	Case Case
+	// Blank is a further spelling of a blank, beside [MASK], ___, <mask> and the model's own mask; "" for none.
+	Blank string
+	// Context is a text that the model reads before the template, as [CLS] context [SEP] text [SEP]; "" for no context.
+	Context string
+	// Top is the number of fills to keep.
+	Top int
+	// Order is the order of the chain rule. Chains have none.
+	Order Order
+	// Samples is the number of independent draws, or of chains, each of which ends in one sample; 0 for a search,
+	// and for 25 chains.
+	Samples int
+	// Temperature T draws with conditionals to the power 1/T, or chains from exp(U/T). A search has none.
+	Temperature float64
+	// Rank says which fills of draws and chains are listed.
+	Rank Rank
+	// Budget bounds the cost of a search and of draws.
+	Budget Budget
+	// Seed gives, together with the template, every random number of a run. The
+	// library never draws one by itself: see NewSeed.
+	Seed uint64
+	// Chains, if not nil, runs Markov chains of a named sampler.
+	Chains *Chains
+}
 
-// The modes. The fills of ModeBest and ModeDecode follow no known law: they are
-// ranked, and have no frequencies.
+// Chains says how chains move, and over what.
+type Chains struct {
+	// Sampler is one of Samplers(). Settings are its own settings that have no field here, see
+	// samplers.Describe.
+	Sampler  string                `json:"sampler"`
+	Settings []samplers.Assignment `json:"settings,omitempty"`
+	// Energy is U, in nats.
+	Energy lm.Energy `json:"energy"`
+	// Steps is the length of each chain, its warm-up included. 0 keeps the starts.
+	Steps int `json:"steps"`
+	// WarmUp is the number of first steps that give no draws and in which an automatic step size adapts;
+	// HalfSteps takes half of Steps, rounded down.
+	WarmUp int `json:"warm_up"`
+	// StepSize is α in the convention of the discrete Langevin paper: changing a slot costs 1/α nats. 0 adapts it in
+	// the warm-up, where the sampler has one.
+	StepSize float64 `json:"step_size"`
+	// Balance is the weight of an energy difference in a proposal, as samplers.Balance reads it; "" is the
+	// sampler's default.
+	Balance string `json:"balance"`
+	// Gradient is the gradient that the sampler uses; "" is the sampler's default.
+	Gradient lm.Gradient `json:"gradient"`
+	// Candidates limits every slot to the model's most probable tokens, and the target with it; 0 is the whole
+	// vocabulary.
+	Candidates int   `json:"candidates"`
+	Initial    Start `json:"initial"`
+
+	// given is the first option of chains that was set before a sampler was named.
+	given string
+}
+
+// HalfSteps, as WarmUp, is half of Steps.
+const HalfSteps = -1
+
+// defaultSamples is the number of chains where none is said.
+const defaultSamples = 25
+
+// DefaultOptions returns the options of a user who gives only a template. The seed is 0.
+func DefaultOptions() Options {
+	return Options{Fill: fillWords, Top: 5, Order: orderBoth, Temperature: 1, Rank: rankDistinct,
+		Budget: Budget{Rows: 4000}}
+}
+
+// DefaultChains returns chains of a sampler, with what a user has who names it alone.
+func DefaultChains(sampler string) Chains {
+	return Chains{Sampler: sampler, Energy: lm.PLL, Steps: 50, WarmUp: HalfSteps, Candidates: 250,
+		Initial: Start{Kind: startModel}}
+}
+
+// Samplers lists the samplers that fill text by chains, the first of them dmala.
+func Samplers() []string {
+	const first = "dmala"
+	names := []string{first}
+	for _, name := range samplers.Names() {
+		if samplers.Describe(name).OnText != nil && name != first {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// FillKind says what a blank without a list may take. "words" takes words: letters and digits; a blank directly after
+// a word continues that word, every other blank begins a new one. "tokens" takes punctuation too. "any" takes every
+// token, also pieces that continue the word on the left, as the papers and other tools do.
+type FillKind string
+
 const (
-	// ModeSample draws from the target.
-	ModeSample Mode = "sample"
-	// ModeBest looks for the likeliest fill by simulated annealing: the chains move
-	// with the sampler while the temperature falls from 2 to 0.1. A given step size
-	// is kept, and nothing adapts.
-	ModeBest Mode = "best"
-	// ModeDecode decodes by confidence, without Markov chains: mask-predict. It takes
-	// as many rounds as there are slots, or Steps if that is less; the first chain always takes the most
-	// probable token, the others draw at the temperature.
-	ModeDecode Mode = "decode"
+	fillWords  FillKind = "words"
+	fillTokens FillKind = "tokens"
+	FillAny    FillKind = "any"
 )
 
-// Rank says which fills to keep. "distinct" keeps the distinct fills of highest U among all states after the
-// warm-up, of those that read alike the likelier. "final" keeps the final states of highest U, repeats included,
-// as the papers do.
+// Case says which capitals a fill has: "auto" and "" give the fills of a model without capitals those that the
+// text asks for (see tokenize.Template.Fill), "keep" leaves the letters as the model has them.
+type Case string
+
+const caseKeep Case = "keep"
+
+// Rank says which fills of draws and chains are listed. "distinct" lists the distinct ones, the likeliest first: of
+// all draws, or of all states of chains after the warm-up. "final" lists every draw, or the final state of every chain,
+// repeats included, as the papers do.
 type Rank string
 
 const (
@@ -42,15 +147,114 @@ const (
 	RankFinal    Rank = "final"
 )
 
-// LengthScore names the score that compares fills of several lengths. "blank-l2r" masks a piece together with all
-// pieces to its right in the same blank, so that the pieces and words of a fill do not reveal each other.
-// "word-l2r" masks it with those to its right in the same word (Kauf and Ivanova, ACL 2023).
-type LengthScore string
+// Order is the order in which the chain rule takes the blanks; the pieces of a blank follow each other. It is "l2r"
+// (left to right), "r2l", "both" (the mean of the two), or a permutation of the blanks such as "2,1,3".
+type Order string
 
 const (
-	blankLeftToRight LengthScore = "blank-l2r"
-	wordLeftToRight  LengthScore = "word-l2r"
+	orderBoth        Order = "both"
+	orderLeftToRight Order = "l2r"
+	orderRightToLeft Order = "r2l"
 )
+
+// UnmarshalText implements encoding.TextUnmarshaler.
+func (o *Order) UnmarshalText(text []byte) error {
+	*o = Order(text)
+	if *o == orderBoth || *o == orderLeftToRight || *o == orderRightToLeft || o.numbers() != nil {
+		return nil
+	}
+	return errors.New("one of both, l2r, r2l, or a permutation of the blanks, as in 2,1,3")
+}
+
+// MarshalText implements encoding.TextMarshaler.
+func (o Order) MarshalText() ([]byte, error) { return []byte(o), nil }
+
+// setList reads a permutation.
+func (o *Order) setList(values []string) error {
+	return o.UnmarshalText([]byte(strings.Join(values, ",")))
+}
+
+// numbers are the blanks of a permutation, from 0; nil for the named orders and for
+// other texts.
+func (o Order) numbers() []int {
+	var list []int
+	for text := range strings.SplitSeq(string(o), ",") {
+		n, err := strconv.Atoi(strings.TrimSpace(text))
+		if err != nil {
+			return nil
+		}
+		list = append(list, n-1)
+	}
+	for i, n := range slices.Sorted(slices.Values(list)) {
+		if i != n {
+			return nil
+		}
+	}
+	return list
+}
+
+// A Budget bounds what an answer may cost, by rows, by seconds, or by both; the zero Budget has no bound.
+type Budget struct {
+	Rows    int     // of the model; a draw that is made again counts as one at least
+	Seconds float64 // since the start of the fill
+}
+
+// MarshalText writes what UnmarshalText reads.
+func (b Budget) MarshalText() ([]byte, error) {
+	if b.Seconds > 0 {
+		return fmt.Appendf(nil, "%gs", b.Seconds), nil
+	}
+	return strconv.AppendInt(nil, int64(b.Rows), 10), nil
+}
+
+// UnmarshalText reads a number of rows, or seconds.
+func (b *Budget) UnmarshalText(text []byte) error {
+	var read Budget
+	var err error
+	if seconds, timed := strings.CutSuffix(string(text), "s"); timed {
+		read.Seconds, err = strconv.ParseFloat(seconds, 64)
+	} else {
+		read.Rows, err = strconv.Atoi(string(text))
+	}
+	if err != nil || !read.bounds() {
+		return errors.New("a number of model rows above 0, or seconds above 0, as in 2s")
+	}
+	*b = read
+	return nil
+}
+
+// bounds reports whether it is a bound.
+func (b Budget) bounds() bool {
+	return b.Seconds > 0 && !math.IsInf(b.Seconds, 1) || b.Seconds == 0 && b.Rows > 0
+}
+
+// room is how many more rows are affordable.
+func (b Budget) room(rows int, began time.Time) int {
+	if b.Seconds > 0 && time.Since(began).Seconds() >= b.Seconds {
+		return 0
+	}
+	if b.Rows == 0 {
+		return math.MaxInt
+	}
+	return max(0, b.Rows-rows)
+}
+
+// share is what of the budget is used up.
+func (b Budget) share(rows int, began time.Time) float64 {
+	if b.Seconds > 0 {
+		return min(1, time.Since(began).Seconds()/b.Seconds)
+	}
+	return min(1, float64(rows)/float64(max(1, b.Rows)))
+}
+
+// text is for people.
+func (b Budget) text() string {
+	text, _ := b.MarshalText() // it never fails
+	if b.Seconds > 0 {
+		return string(text)
+	}
+	return string(text) + " model rows"
+}
 
 // Start says where chains start.
 type Start struct {
@@ -72,287 +276,26 @@ const (
 	startGiven  StartKind = "fill"
 )
 
-// String is what UnmarshalText reads: the kind, or "fill:dark,blue".
-func (s Start) String() string {
+// MarshalText writes what UnmarshalText reads: the kind, or "fill:dark,blue".
+func (s Start) MarshalText() ([]byte, error) {
 	if s.Kind == startGiven {
-		return string(s.Kind) + ":" + strings.Join(s.Fill, ",")
+		return []byte(string(s.Kind) + ":" + joinWords(s.Fill)), nil
 	}
-	return string(s.Kind)
+	return []byte(s.Kind), nil
 }
 
-// MarshalText implements encoding.TextMarshaler.
-func (s Start) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
-
-// UnmarshalText implements encoding.TextUnmarshaler. A value that is no kind is left to
-// Validate.
+// UnmarshalText implements encoding.TextUnmarshaler.
 func (s *Start) UnmarshalText(text []byte) error {
 	if fill, given := strings.CutPrefix(string(text), string(startGiven)+":"); given {
-		*s = Start{startGiven, strings.Split(fill, ",")}
-	} else {
-		*s = Start{Kind: StartKind(text)}
+		words, err := splitWords(fill)
+		*s = Start{startGiven, words}
+		return err
+	}
+	*s = Start{Kind: StartKind(text)}
+	if !slices.Contains([]StartKind{startModel, startRandom, StartShared, StartMask}, s.Kind) {
+		return errors.New("one of model, random, shared, mask, fill:WORD,...")
 	}
 	return nil
-}
-
-// FillKind says what a blank without a list may take. "words" takes words: letters and digits; a blank directly after
-// a word continues that word, every other blank begins a new one. "tokens" takes punctuation too. "any" takes every
-// token, also pieces that continue the word on the left, as the papers and other tools do.
-type FillKind string
-
-const (
-	fillWords  FillKind = "words"
-	fillTokens FillKind = "tokens"
-	FillAny    FillKind = "any"
-)
-
-// Case says which capitals a fill has: "" gives the fills of a model without capitals those that the
-// text asks for (see tokenize.Template.Fill), "keep" leaves the letters as the model has them.
-type Case string
-
-const caseKeep Case = "keep"
-
-// Options says how to fill a template. Start from DefaultOptions. Table lists the options with their names,
-// values and help.
-type Options struct {
-	Mode Mode
-	// Fill is what blanks without a list may take, and Case how fills are capitalised.
-	Fill FillKind
-	Case Case
-	Sampling
-	// Error is the relative standard error that Auto tries to reach for the probability of the first fill.
-	// Budget bounds the cost. Only for Auto.
-	Error  float64
-	Budget Budget
-	// Chains is the number of chains, 0 for the default; the final state of each is one sample of the papers'
-	// protocol. If no sampler and no option of chains is set, it is the number of independent draws by the chain
-	// rule.
-	Chains int
-	// Top is the number of fills to keep.
-	Top int
-	// Ladder, if not nil, are the temperatures of parallel tempering, ascending.
-	// The first is Temperature, from which draws are taken; the hotter replicas of each chain only swap with
-	// their neighbours.
-	Ladder      []float64
-	Rank        Rank
-	LengthScore LengthScore
-	// Context is a text that the model reads before the template, as [CLS] context [SEP] text [SEP]; "" for no context.
-	Context string
-	// Together, if not nil, are further templates whose blanks take the same fills as the template's: U is then
-	// the sum over all of them. Blanks of one name belong together; the others are matched in their order.
-	Together []string
-	// Constraints must not change while they are used.
-	Constraints
-	// Window is the largest number of tokens that the model sees of a text, [CLS] and [SEP] included; 0 is
-	// usualWindow, or for proteins the model's limit. The model's limit always holds.
-	Window int
-	// Pins, if not nil, hold for every slot of the template the id of the one token
-	// it may take, or Free. A pinned slot stays part of the energy. So chains draw from the same distribution as
-	// without pins, conditional on the pinned tokens, and log-likelihoods are comparable.
-	Pins []int
-	// Seed gives, together with the template, every random number of a run. The
-	// library never draws one by itself: see NewSeed.
-	Seed uint64
-}
-
-// Sampling is how chains move, and over what. Methods of an evaluation may differ in it.
-type Sampling struct {
-	// Sampler is Auto or one of Samplers(). Settings are its own settings that have no field here, see
-	// samplers.Describe.
-	Sampler  string                `json:"sampler"`
-	Settings []samplers.Assignment `json:"settings,omitempty"`
-	// Steps is the length of each chain, its warm-up included. 0 keeps the starts.
-	Steps int `json:"steps"`
-	// WarmUp is the number of first steps that give no draws and in which an automatic step size adapts;
-	// HalfSteps takes half of Steps, rounded down.
-	WarmUp int `json:"warm_up"`
-	// StepSize is α in the convention of the discrete Langevin paper: changing a
-	// slot costs 1/α nats. 0 leaves it to the sampler, which adapts it in the
-	// warm-up where it can. Only for samplers that have a step size.
-	StepSize float64 `json:"step_size"`
-	// Balance is the weight of an energy difference in a proposal, as samplers.Balance reads it; "" is the
-	// sampler's default. Only for samplers that propose from a gradient.
-	Balance string `json:"balance"`
-	// Gradient is the gradient that the sampler uses, if it uses one; "" is the sampler's default.
-	Gradient lm.Gradient `json:"gradient"`
-	// Candidates limits every slot to the model's most probable tokens, and the
-	// target with it; 0 is the whole vocabulary.
-	// AutoCandidates takes 250. For Auto it takes fewer if fewer hold nearly all of the slot's probability, and
-	// the whole vocabulary for a single slot.
-	Candidates int `json:"candidates"`
-	// Joint is the joint distribution, and Order the order of the chain rule.
-	Joint Joint `json:"joint"`
-	Order Order `json:"order"`
-	// Temperature T samples from exp(U/T).
-	Temperature float64 `json:"temperature"`
-	Initial     Start   `json:"initial"`
-}
-
-// HalfSteps, as WarmUp, is half of Steps.
-const HalfSteps = -1
-
-// Free, as a pin, leaves a slot to the sampler.
-const Free = -1
-
-// usualWindow bounds what long texts cost, which grows with the tokens that the model sees:
-// three blanks among 300 words take less than three times as long as among 60.
-const usualWindow = 192
-
-// AutoCandidates, as Candidates, leaves their number to the sampler.
-const AutoCandidates = -1
-
-// Auto, as Sampler, takes the cheapest way to probabilities: see Result.Method. If an option is set that only
-// chains have, such as Steps or Initial, Auto runs chains with the first of [Samplers].
-const Auto = "auto"
-
-// defaultSampler moves the chains where none is named.
-const defaultSampler = "dmala"
-
-// Chains have so many steps, and there are so many of them, where nothing else is said.
-const (
-	defaultSteps  = 50
-	defaultChains = 25
-)
-
-// defaultCandidates is how many tokens a slot keeps of the vocabulary at most.
-const defaultCandidates = 250
-
-// DefaultOptions returns the options of a user who gives only a template. The seed is 0.
-func DefaultOptions() Options {
-	return Options{
-		Mode: ModeSample,
-		Fill: fillWords,
-		Sampling: Sampling{
-			Sampler:     Auto,
-			Steps:       defaultSteps,
-			WarmUp:      HalfSteps,
-			Candidates:  AutoCandidates,
-			Joint:       JointChain,
-			Order:       orderBoth,
-			Temperature: 1,
-			Initial:     Start{Kind: startModel},
-		},
-		Error:       0.05,
-		Budget:      Budget{Rows: 4000},
-		Top:         5,
-		Rank:        rankDistinct,
-		LengthScore: blankLeftToRight,
-	}
-}
-
-// Answers reports whether a fill computes probabilities (Auto) and runs no chains.
-func (o *Options) Answers() bool { return o.answers() }
-
-// answers reports whether probabilities are asked for, and no chains: neither a sampler
-// nor anything that chains alone have.
-func (o *Options) answers() bool {
-	return o.searches() || o.draws() || o.weighs()
-}
-
-// weighs reports whether fills are enumerated, or weighted draws made: of joints that are not
-// the chain rule.
-func (o *Options) weighs() bool {
-	return o.Joint != JointChain && o.Sampler == Auto && o.Mode == ModeSample && o.Chains == 0 &&
-		o.Rank == rankDistinct && !o.moved()
-}
-
-// moved reports whether an option is set that chains alone have.
-func (o *Options) moved() bool {
-	return o.Steps != defaultSteps || o.WarmUp != HalfSteps || o.StepSize != 0 || o.Balance != "" || o.Gradient != "" ||
-		o.Ladder != nil || o.Initial.Kind != startModel
-}
-
-// moves is the sampler that moves the chains where there are any.
-func (s *Sampling) moves() string {
-	if s.Sampler == Auto {
-		return defaultSampler
-	}
-	return s.Sampler
-}
-
-// Chained returns options that run chains: the default sampler instead of Auto, and the default number of chains
-// if none is set.
-func (o Options) Chained() Options {
-	o.Sampler, o.Chains = o.moves(), cmp.Or(o.Chains, defaultChains)
-	return o
-}
-
-// Samplers lists the samplers that fill text by chains, the default first.
-func Samplers() []string {
-	names := []string{defaultSampler}
-	for _, name := range samplers.Names() {
-		if samplers.Describe(name).OnText != nil && name != defaultSampler {
-			names = append(names, name)
-		}
-	}
-	return names
-}
-
-// samplerNames are all that the option sampler takes, the default first.
-func samplerNames() []string { return append([]string{Auto}, Samplers()...) }
-
-// onText is how the sampler is run on text, the zero value where it is not.
-func (o *Options) onText() samplers.OnText {
-	if onText := samplers.Describe(o.moves()).OnText; onText != nil {
-		return *onText
-	}
-	return samplers.OnText{}
-}
-
-// has reports whether the sampler has a setting.
-func (o *Options) has(setting string) bool { return samplers.Describe(o.moves()).Has(setting) }
-
-// own is the sampler with the settings that are no options here.
-func (s *Sampling) own() samplers.Spec {
-	return samplers.Spec{Name: s.moves(), Settings: s.Settings, OnText: true}
-}
-
-// spec is the sampler with what the options set.
-func (o *Options) spec() samplers.Spec {
-	spec := o.own()
-	if o.StepSize != 0 {
-		spec = spec.With("step-size", o.StepSize)
-	}
-	if o.Balance != "" {
-		spec = spec.With("balance", o.Balance)
-	}
-	return spec
-}
-
-// settled returns the options with the sampler's own choices in the places that
-// were left to it, and whether what the sampler can tune is to be adapted.
-func (o Options) settled() (settled Options, adapt bool) {
-	if o.answers() {
-		return o, false // no chains, so nothing of what moves them
-	}
-	o = o.Chained()
-	if o.Candidates == AutoCandidates {
-		o.Candidates = defaultCandidates
-	}
-	if o.Mode != ModeSample {
-		o.WarmUp = 0
-	}
-	if o.Mode == ModeDecode {
-		// No proposals, so nothing of what shapes them.
-		o.Gradient = lm.Local
-		return o, false
-	}
-	if o.WarmUp == HalfSteps {
-		o.WarmUp = o.Steps / 2
-	}
-	adapt = o.StepSize == 0 && o.WarmUp > 0
-	onText := o.onText()
-	for _, a := range onText.Settings {
-		if a.Setting == "step-size" && o.StepSize == 0 {
-			o.StepSize, _ = strconv.ParseFloat(a.Value, 64)
-		}
-	}
-	if o.Balance == "" {
-		o.Balance = o.spec().Value("balance")
-	}
-	if o.Gradient == "" {
-		o.Gradient = lm.Gradient(onText.Gradient)
-	}
-	return o, adapt
 }
 
 // NewSeed draws a seed from the operating system. It has 32 bits, so that a
@@ -364,26 +307,6 @@ func NewSeed() (uint64, error) {
 	}
 	return uint64(binary.LittleEndian.Uint32(b[:])), nil
 }
-
-// ErrUnwanted, as the cause of a cancelled context, says that nobody reads what was found by then: Plan.Fill
-// returns at once, without a result.
-var ErrUnwanted = errors.New("nobody waits for the result")
-
-// Unwanted is a context for work of which nobody reads what was found when ctx ends before it.
-func Unwanted(ctx context.Context) (own context.Context, done func()) {
-	own, end := context.WithCancelCause(context.WithoutCancel(ctx))
-	stop := context.AfterFunc(ctx, func() { end(ErrUnwanted) })
-	return own, func() { stop(); end(nil) }
-}
-
-// InterruptedError is why a run that was called off has no result.
-type InterruptedError struct {
-	Place string // at which it was, in words
-	err   error  // of its context
-}
-
-func (e *InterruptedError) Error() string { return "interrupted " + e.Place }
-func (e *InterruptedError) Unwrap() error { return e.err }
 
 // OptionError reports a value of Options that cannot be used.
 type OptionError struct {
@@ -403,41 +326,131 @@ func misfit(option, format string, args ...any) error {
 	return &OptionError{Option: option, Reason: fmt.Sprintf(format, args...), Misfit: true}
 }
 
-// Constraints narrow what blanks may take. They restrict the support: chains draw from the same distribution,
-// conditional on the fills that are left. Log-likelihoods are comparable with those of a run without them.
-type Constraints struct {
-	// Words lists, by the number of a blank from 1, the fills it may take. A fill is one word or several. A
-	// blank without a length of its own takes the length of each fill.
-	Words map[int][]string
-	// Speech lists, by the number of a blank from 1, or under 0 for all blanks, parts of speech: "noun", "verb",
-	// "adjective", "adverb". The fill is a single English word that can be one of them.
-	Speech map[int][]string
-	// Ban lists words that no blank may hold: their pieces side by side.
-	Ban []string
-	// Distinct keeps blanks from holding the same, unless they have one name.
-	Distinct bool
-	// MinCharacters and MaxCharacters bound the characters of a fill, without the spaces between its words; 0 is
-	// no bound.
-	MinCharacters, MaxCharacters int
-	// MinPieces and MaxPieces are the number of pieces of blanks without a length of their own and without a
-	// list. 0 is one piece, or up to three for the word of an only blank; a MinPieces of 1 alone turns that off.
-	// They also bound lists.
-	MinPieces, MaxPieces int
+func wrong(option, format string, args ...any) error {
+	return &OptionError{Option: option, Reason: fmt.Sprintf(format, args...)}
 }
 
-// Any reports whether there is a constraint.
-func (c *Constraints) Any() bool {
-	return len(c.Words) > 0 || len(c.Speech) > 0 || len(c.Ban) > 0 || c.Distinct ||
-		c.MinCharacters > 0 || c.MaxCharacters > 0 || c.MinPieces > 1 || c.MaxPieces > 0
+// Validate returns an *OptionError for the first value that cannot be used.
+func (o *Options) Validate() error {
+	for _, row := range table {
+		if row.Chains && o.Chains == nil {
+			continue
+		}
+		if err := row.check(o); err != nil {
+			return err
+		}
+	}
+	for n, parts := range o.Speech {
+		for _, part := range parts {
+			if !slices.Contains(partsOfSpeech, part) || n < 0 {
+				return wrong("pos", "%q is not one of %s", part, strings.Join(partsOfSpeech, ", "))
+			}
+		}
+	}
+	for _, n := range slices.Sorted(maps.Keys(o.Slots)) {
+		if n < 1 {
+			return wrong("slot", "%q is for no blank: put the number of one before it, as in 1=red,blue",
+				joinWords(o.Slots[n]))
+		}
+	}
+	switch {
+	case o.Chains == nil && o.Samples == 0 && o.Temperature != 1:
+		return wrong("temperature", "it shapes draws and chains: add --samples N or --sampler NAME")
+	case o.Chains == nil && o.Samples == 0 && o.Rank != rankDistinct:
+		return wrong("rank", "it says which draws are listed: add --samples N or --sampler NAME")
+	case o.Chains == nil && o.Samples == 0 && o.Top > maxTop:
+		return wrong("top", "%d are too many to prove: ask for %d at most, or make draws with samples", o.Top, maxTop)
+	case o.Chains != nil && o.Order != orderBoth:
+		return wrong("order", "it is the chain rule's, and samplers have none: leave it out")
+	case o.Chains != nil:
+		return o.Chains.validate()
+	}
+	return nil
 }
 
-// searches reports whether the likeliest fills are searched for, and proven.
-func (o *Options) searches() bool {
-	return o.Joint == JointChain && o.Sampler == Auto && o.Mode != ModeDecode && o.Chains == 0 &&
-		o.Rank == rankDistinct && !o.moved()
+// validate checks what belongs to chains.
+func (c *Chains) validate() error {
+	if c.Sampler == "" {
+		return wrong(c.given, "it is an option of samplers: name one with --sampler, as in --sampler %s", Samplers()[0])
+	}
+	if !slices.Contains(Samplers(), c.Sampler) {
+		return wrong("sampler", "%q is not one of %s", c.Sampler, strings.Join(Samplers(), ", "))
+	}
+	if err := c.own().Check(); err != nil {
+		return wrong("sampler", "%q is not a sampler with its settings: %v", c.own(), err)
+	}
+	kind := samplers.Describe(c.Sampler)
+	switch {
+	case c.WarmUp > c.Steps:
+		return wrong("warm-up", "%d is not a whole number from 0 to the number of steps, %d", c.WarmUp, c.Steps)
+	case c.StepSize != 0 && !kind.Has("step-size"):
+		return wrong("step-size", "%s has none: leave it out", c.Sampler)
+	case c.Balance != "" && !kind.Has("balance"):
+		return wrong("balance", "%s has none to choose: leave it out", c.Sampler)
+	case c.Balance != "" && new(samplers.Balance).Set(c.Balance) != nil:
+		return wrong("balance", "%q is not one of auto, %s, or a number from 0.5 to 1", c.Balance,
+			strings.Join(samplers.BalanceNames(), ", "))
+	case c.Gradient != "" && kind.OnText.Gradient == "":
+		return wrong("gradient", "%s uses none: leave it out", c.Sampler)
+	}
+	return nil
 }
 
-// draws reports whether independent draws are made.
-func (o *Options) draws() bool {
-	return o.Joint == JointChain && o.Sampler == Auto && o.Mode == ModeSample && o.Chains > 0 && !o.moved()
+// own is the sampler with the settings that are no options here.
+func (c *Chains) own() samplers.Spec {
+	return samplers.Spec{Name: c.Sampler, Settings: c.Settings, OnText: true}
+}
+
+// spec is the sampler with what the options set.
+func (c *Chains) spec() samplers.Spec {
+	spec := c.own()
+	if c.StepSize != 0 {
+		spec = spec.With("step-size", c.StepSize)
+	}
+	if c.Balance != "" {
+		spec = spec.With("balance", c.Balance)
+	}
+	return spec
+}
+
+// settled returns the chains with the sampler's own choices in the places that were left to it.
+func (c Chains) settled() Chains {
+	if c.WarmUp == HalfSteps {
+		c.WarmUp = c.Steps / 2
+	}
+	if c.Gradient == "" {
+		c.Gradient = lm.Gradient(samplers.Describe(c.Sampler).OnText.Gradient)
+	}
+	if c.Balance == "" {
+		c.Balance = c.spec().Value("balance")
+	}
+	return c
+}
+
+// Take sets the sampler and its settings, of which some are options here. An error completes the sentence `"x" is not
+// …`.
+func (o *Options) Take(spec samplers.Spec) error {
+	if !slices.Contains(Samplers(), spec.Name) {
+		return errors.New("one of " + strings.Join(Samplers(), ", "))
+	}
+	changed := *o
+	c := DefaultChains(spec.Name)
+	if o.Chains != nil {
+		c = *o.Chains
+		c.Sampler, c.Settings = spec.Name, nil
+	}
+	changed.Chains = &c
+	for _, a := range spec.Settings {
+		if row := Find(a.Setting); row.Name == "" || !row.Chains && row.Name != "temperature" {
+			c.Settings = append(c.Settings, a)
+		} else if err := row.Set(&changed, a.Value); err != nil {
+			return fmt.Errorf("a sampler with its settings: %s: %q is not %w", a.Setting, a.Value, err)
+		}
+	}
+	changed.Chains.Settings = c.Settings
+	if err := changed.Chains.own().Check(); err != nil {
+		return fmt.Errorf("a sampler with its settings: %w", err)
+	}
+	*o = changed
+	return nil
 }

@@ -1,8 +1,14 @@
 package infill
 
 import (
+	"context"
+	"errors"
 	"math"
+	"slices"
+	"time"
 
+	"infill/lm"
+	"infill/samplers"
 	"infill/tokenize"
 )
 
@@ -11,56 +17,82 @@ type Plan struct {
 	Request
 	filler  *Filler
 	typed   *tokenize.Template // each blank at its shortest
-	lengths [][2]int           // the fewest and the most slots of each blank
-	layouts []*layout          // of each combination of lengths; nil if there are windows
-	windows [][2]int           // of a long text: the first and the last blank of each
-	first   *window            // what the first of them sees
+	layouts []*layout          // of each combination of lengths, the shortest first
+	seen    int                // tokens of a long text that the model sees; 0: all of them
+	rules   *rules
 }
 
 // Plan checks and prepares a request without running the model. Errors: *OptionError for the options, those that
 // do not fit the template among them, *tokenize.InputError for the template.
 func (f *Filler) Plan(r Request) (*Plan, error) {
-	if err := r.Options.Validate(); err != nil {
+	o := &r.Options
+	if err := o.Validate(); err != nil {
 		return nil, err
 	}
-	typed, err := f.read(r.Template)
+	typed, err := f.tokenizer.Shortest(r.Template, o.Blank)
 	if err != nil {
 		return nil, err
 	}
-	return f.plan(typed, r, false)
-}
-
-// plan is Plan of checked options and a template that is read; escaped leaves the
-// backslashes of \[MASK] in the texts of fills.
-func (f *Filler) plan(typed *tokenize.Template, r Request, escaped bool) (*Plan, error) {
-	rules, err := f.rules(typed, r.Options.Constraints, r.Options.Fill)
+	p := &Plan{Request: r, filler: f, typed: typed}
+	if p.rules, err = f.vocabulary.rules(typed, o); err != nil {
+		return nil, err
+	}
+	context, err := f.context(o)
 	if err != nil {
 		return nil, err
 	}
-	if _, err := f.context(&r.Options); err != nil { // before windows count it
-		return nil, err
-	}
-	_, rules.exist = f.words()
-	p := &Plan{Request: r, filler: f, typed: typed, lengths: rules.lengths(typed)}
-	if p.tokens() > f.windowTokens(&r.Options) {
-		err = p.divide()
-	} else {
-		p.layouts, err = f.combinations(typed, rules, p.lengths, &p.Options, tokenize.Spelling{
-			KeepEscapes: escaped, KeepCase: r.Options.Case == caseKeep, Written: rules.spelled, Originals: r.Originals})
-	}
+	templates, err := typed.Expand(p.rules.lengths(typed))
 	if err != nil {
 		return nil, err
+	}
+	spelling := tokenize.Spelling{KeepCase: o.Case == caseKeep, Written: p.rules.spelled, Originals: r.Originals}
+	for _, t := range templates {
+		if o.Fill == fillWords {
+			f.vocabulary.goOn(t)
+		}
+		t.Spelling = spelling
+		l, err := newLayout(t, p.rules)
+		if err != nil {
+			return nil, err
+		}
+		from, to, err := window(t, f.maxPositions-2-len(context))
+		if err != nil {
+			return nil, err
+		}
+		if l.see(from, to, context); to-from+3 < len(t.IDs) {
+			p.seen = max(p.seen, len(l.ids))
+		}
+		if _, err := l.orders(o.Order); err != nil {
+			return nil, err
+		}
+		p.layouts = append(p.layouts, l)
+	}
+	if o.Chains != nil {
+		return p, p.movable()
 	}
 	return p, nil
 }
 
-// tokens is the most tokens that the text has, [CLS] and [SEP] included.
-func (p *Plan) tokens() int { return len(p.typed.IDs) - len(p.typed.Slots) + p.Slots() }
+// context are the tokens before a text, none without one.
+func (f *Filler) context(o *Options) ([]int, error) {
+	if o.Context == "" {
+		return nil, nil
+	}
+	ids, err := f.tokenizer.Context(o.Context)
+	if err != nil {
+		return nil, misfit("context", "%v", err)
+	}
+	if len(ids) > f.maxPositions/2 {
+		return nil, misfit("context", "%d tokens, at most half of the %d that the model sees may be context: shorten it",
+			len(ids), f.maxPositions)
+	}
+	return ids, nil
+}
 
 // Slots is the most slots that the blanks have together.
 func (p *Plan) Slots() (slots int) {
-	for _, length := range p.lengths {
-		slots += length[1]
+	for _, l := range p.layouts {
+		slots = max(slots, len(l.slots))
 	}
 	return slots
 }
@@ -68,22 +100,152 @@ func (p *Plan) Slots() (slots int) {
 // MaxRows bounds the model rows that Fill needs; 0 if only seconds bound them.
 func (p *Plan) MaxRows() int {
 	o := &p.Options
-	times := float64(max(1, len(p.windows)))
-	if o.draws() { // each in one order, and its probability in both
-		return max(int(min(times*float64(o.Budget.Rows), math.MaxInt32)),
-			int(min(3*float64(o.Chains)*float64(p.Slots())*float64(1+len(o.Together)), math.MaxInt32)))
+	slots, budget := float64(p.Slots()), float64(o.Budget.Rows)
+	rows := 0.0
+	switch {
+	case o.Chains != nil:
+		rows = float64(p.chains()) * float64(o.Chains.Steps+1) * slots
+	case o.Samples > 0: // a draw takes one order, and its probability both
+		rows = budget + 2*float64(o.Samples)*slots
+	case o.Budget.Rows > 0: // one fill in both orders, whatever the budget
+		rows = max(budget, 2*slots)
 	}
-	if o.answers() {
-		least := 0 // one fill in both orders, whatever the budget
-		if o.searches() && o.Budget.Rows > 0 {
-			least = 2 * p.Slots() * (1 + len(o.Together))
-		}
-		if o.Joint != JointChain { // each combination of lengths has the whole budget
-			times *= float64(max(1, len(p.layouts)))
-		}
-		return int(min(times*float64(max(o.Budget.Rows, least)), math.MaxInt32))
-	}
-	chains := float64(o.Chained().Chains) * float64(max(1, len(o.Ladder)))
-	rows := chains * float64(o.Steps+1) * float64(p.Slots()) * float64(1+len(o.Together))
 	return int(min(rows, math.MaxInt32))
+}
+
+// chains is the number of chains.
+func (p *Plan) chains() int {
+	if p.Options.Samples > 0 {
+		return p.Options.Samples
+	}
+	return defaultSamples
+}
+
+// MaxBytes estimates how much memory Fill needs at most for so many model rows, in bytes, without the model.
+func (p *Plan) MaxBytes(rows int) float64 {
+	o, vocabulary := &p.Options, float64(p.filler.tokenizer.VocabularySize())
+	n, r, l := float64(p.Slots()), float64(rows), float64(len(p.layouts))
+	const (
+		conditional = 4 << 10 // of a node of the search, with what leads to it
+		category    = 48      // of a map
+		state       = 512     // beside its slots
+	)
+	bytes := float64(4*o.Top+64)*(state+16*n) + 4*l*n*vocabulary
+	switch {
+	case o.Chains != nil:
+		candidates := float64(o.Chains.Candidates)
+		if candidates == 0 {
+			candidates = vocabulary
+		}
+		chains := float64(p.chains())
+		return bytes + min(4*keptNumbers, 4*r*n*candidates)*3/2 + chains*n*candidates*8*6 +
+			chains*float64(o.Chains.Steps+1)*4 + r/n*(state+8*n)
+	case o.Samples > 0:
+		return bytes + min(4*keptNumbers*l, 4*r*vocabulary) + float64(o.Samples)*(state+2*n*(state+8*n))
+	}
+	// The first slot of an order has one node, and one list of categories.
+	return bytes + r*conditional + 2*l*((n-1)*min(r*conditional/8, vocabulary)+conditional/8)*category
+}
+
+// A method answers a plan: a search, draws, or chains.
+type method interface {
+	// solve fills in the answer of the work, and calls observe, if it is not nil, as it goes. What is in the answer when
+	// it fails is what was found by then.
+	solve(ctx context.Context, w *work) error
+}
+
+var _, _, _ method = search{}, draws{}, (*chainRun)(nil)
+
+// work is a plan on its way to a result.
+type work struct {
+	plan    *Plan
+	model   LanguageModel
+	began   time.Time
+	observe func(Progress)
+	rows    int           // that went through the model
+	roots   [][][]float32 // log-probabilities of each layout's slots with all masked, [layouts][slots][vocabulary]
+	answer  answer
+}
+
+// Fill fills the blanks and ranks the fills. observe, if not nil, is called in order with the initial states and
+// every step. The run waits for it.
+//
+// Errors: *OptionError and *tokenize.InputError for faults that only the model shows. If ctx ends, Fill stops the
+// running call of the model and returns ctx.Err() with what was found by then, marked as Unfinished, or nil. The same
+// request, model, machine and number of threads give the same result, except for its Seconds.
+func (p *Plan) Fill(ctx context.Context, observe func(Progress)) (*Result, error) {
+	w := &work{plan: p, began: time.Now(), observe: observe}
+	ctx = lm.OneCaller(ctx, false)
+	var err error
+	if w.model, err = p.filler.open(ctx); err != nil {
+		return nil, err
+	}
+	for _, l := range p.layouts {
+		logp, err := w.model.MaskedLogProbabilities(ctx, l.ids, l.slots)
+		if err != nil {
+			return nil, cancelled(ctx, err)
+		}
+		w.rows++
+		w.roots = append(w.roots, logp)
+	}
+	if err := p.method().solve(ctx, w); err != nil {
+		if ctx.Err() == nil || len(w.answer.fills) == 0 || errors.Is(context.Cause(ctx), ErrUnwanted) {
+			return nil, cancelled(ctx, err)
+		}
+		result := w.result()
+		result.Unfinished = true
+		result.Warnings = slices.Insert(result.Warnings, 0, "unfinished: interrupted "+w.answer.place)
+		return result, ctx.Err()
+	}
+	return w.result(), nil
+}
+
+// method is what was asked for.
+func (p *Plan) method() method {
+	switch {
+	case p.Options.Chains != nil:
+		return &chainRun{}
+	case p.Options.Samples > 0:
+		return draws{}
+	}
+	return search{}
+}
+
+// Fill plans and fills a template with options: Filler.Plan and Plan.Fill in one call.
+func (f *Filler) Fill(ctx context.Context, template string, o Options, observe func(Progress)) (*Result, error) {
+	p, err := f.Plan(Request{Template: template, Options: o})
+	if err != nil {
+		return nil, err
+	}
+	return p.Fill(ctx, observe)
+}
+
+// laws are those of the chain rule over the layouts, each as likely.
+func (w *work) laws() ([]samplers.Law, error) {
+	var laws []samplers.Law
+	for i, l := range w.plan.layouts {
+		orders, err := l.orders(w.plan.Options.Order)
+		if err != nil {
+			return nil, err
+		}
+		one := samplers.Law{Orders: orders, LogWeight: -math.Log(float64(len(w.plan.layouts))), Choices: l.choices,
+			Target: &law{model: w.model, masked: l.masked(w.plan.filler.tokenizer.MaskID()), slots: l.slots,
+				root: w.roots[i], rows: &w.rows}}
+		if !l.free() {
+			one.Allows = l.allows
+		}
+		laws = append(laws, one)
+	}
+	return laws, nil
+}
+
+// ErrUnwanted, as the cause of a cancelled context, says that nobody reads what was found by then: Plan.Fill
+// returns at once, without a result.
+var ErrUnwanted = errors.New("nobody waits for the result")
+
+// Unwanted is a context for work of which nobody reads what was found when ctx ends before it.
+func Unwanted(ctx context.Context) (own context.Context, done func()) {
+	own, end := context.WithCancelCause(context.WithoutCancel(ctx))
+	stop := context.AfterFunc(ctx, func() { end(ErrUnwanted) })
+	return own, func() { stop(); end(nil) }
 }

@@ -3,6 +3,7 @@ package infill
 import (
 	"cmp"
 	"context"
+	"encoding/binary"
 	"math"
 	"slices"
 
@@ -28,7 +29,10 @@ func newPool(chains, slots int) *pool {
 func (p *pool) add(state *samplers.State, temperature float64) {
 	for chain, u := range state.Energy {
 		position := state.Position(chain)
-		p.key = appendKey(p.key[:0], position)
+		p.key = p.key[:0]
+		for _, v := range position {
+			p.key = binary.AppendUvarint(p.key, uint64(v))
+		}
 		fill, known := p.index[string(p.key)]
 		if !known {
 			fill = len(p.energy)

@@ -8,9 +8,6 @@ import (
 	"infill/internal/object"
 )
 
-// Field is a key of a JSON object with its value.
-type Field = object.Field
-
 // Request is a template with its options.
 type Request struct {
 	// ID is the user's name for it; nil if there is none.
@@ -20,7 +17,7 @@ type Request struct {
 	// Originals are the words that the blanks replaced, if known: fills take their capitals.
 	Originals []string
 	// Extra are the other fields of its object, in their order.
-	Extra []Field
+	Extra []object.Field
 }
 
 // ParseRequest reads a request from a JSON object: the template under key, "id", and options by their names, see
@@ -28,7 +25,7 @@ type Request struct {
 // takes it, a number, true or false, a list of these, or an object for values that belong to keys. null and ""
 // keep the default. The keys of keep go to Extra, even if an option has their name. A wrong value gives an
 // *OptionError. Filler.Plan checks whether the values fit together.
-func ParseRequest(fields []Field, key string, defaults Options, keep ...string) (Request, error) {
+func ParseRequest(fields []object.Field, key string, defaults Options, keep ...string) (Request, error) {
 	r := Request{Options: defaults}
 	if !slices.Contains(keep, "id") {
 		r.ID = object.Object(fields).Get("id")

@@ -187,39 +187,25 @@ func (f *Filler) LogConditionals(ctx context.Context, parsed *tokenize.Template,
 	return logp, nil
 }
 
-// LogLikelihoods returns U in nats, the joint of the options, of given fills of a
-// template, [fills], each fill being the token ids of its slots. It serves
-// samplers that move without knowing U. Errors are those of Fill.
+// LogLikelihoods returns U in nats, the energy of the options' chains, of given fills of a template, [fills], each fill
+// being the token ids of its slots. It serves samplers that move without knowing U. Errors are those of Fill.
 func (f *Filler) LogLikelihoods(ctx context.Context, template string, o Options, fills [][]int) ([]float64, error) {
-	if err := o.Validate(); err != nil {
-		return nil, err
-	}
-	if o.Together != nil {
-		return nil, misfit("together", "one text is scored at a time")
-	}
-	parsed, err := f.Template(template)
-	if err != nil || len(fills) == 0 {
-		return nil, err
-	}
-	context, err := f.context(&o)
+	p, err := f.Plan(Request{Template: template, Options: o})
 	if err != nil {
 		return nil, err
 	}
-	if parsed.After(context); len(parsed.IDs) > f.maxPositions {
-		return nil, f.checkLength(len(parsed.IDs))
+	if o.Chains == nil || len(p.layouts) > 1 {
+		return nil, wrong("sampler", "energies are of chains over blanks of one length: name a sampler")
 	}
-	energy, err := o.energy(&layout{template: parsed})
-	if err != nil {
-		return nil, err
-	}
+	l := p.layouts[0]
 	model, err := f.open(ctx)
 	if err != nil {
 		return nil, err
 	}
-	support := make([][]int, len(parsed.Slots))
+	support := make([][]int, len(l.slots))
 	for _, fill := range fills {
-		if len(fill) != len(parsed.Slots) {
-			return nil, fmt.Errorf("%d tokens given, the template has %d slots", len(fill), len(parsed.Slots))
+		if len(fill) != len(l.slots) {
+			return nil, fmt.Errorf("%d tokens given, the template has %d slots", len(fill), len(l.slots))
 		}
 		for slot, token := range fill {
 			support[slot] = append(support[slot], token)
@@ -229,8 +215,8 @@ func (f *Filler) LogLikelihoods(ctx context.Context, template string, o Options,
 		slices.Sort(support[slot])
 		support[slot] = slices.Compact(support[slot])
 	}
-	energy.Gradient, energy.Support = lm.Local, support
-	target, err := model.NewTarget(parsed.IDs, parsed.Slots, energy)
+	target, err := model.NewTarget(l.ids, l.slots, lm.TargetOptions{Energy: o.Chains.Energy, Gradient: lm.Local,
+		Support: support})
 	if err != nil {
 		return nil, err
 	}

@@ -2,168 +2,111 @@ package infill
 
 import (
 	"context"
+	"fmt"
 	"math"
-	"slices"
 
 	"infill/samplers"
 )
 
-const (
-	// seeds is how many of a blank's likeliest values get their likeliest fill looked at.
-	seeds = 128
-	// climbed is what a fill has to be among to be news: so many of the likeliest.
-	climbed = 10
-	// answered is of how many of the likeliest fills each blank gets its likeliest value,
-	// given the others.
-	answered = 64
-	// variedNumbers bounds the numbers that are asked for at once when they do.
-	variedNumbers = 1 << 20
-)
+// MethodSearch finds the likeliest fills under the chain rule, and proves them.
+const MethodSearch = "search"
 
-// found are fills whose energies are known, each once.
-type found struct {
-	slots  int
-	seen   map[string]bool
-	key    []byte // scratch
-	states []int
-	energy []float64    // U/T
-	looked map[int]bool // those that were looked around
-}
+// mostCombined is up to how many fills of lists all are scored, so that each has a share.
+const mostCombined = 4096
 
-func newFound(slots int) *found {
-	return &found{slots: slots, seen: map[string]bool{}, looked: map[int]bool{}}
-}
+var errNoFill = misfit("constraints", "the constraints forbid every fill: loosen them")
 
-func (f *found) add(states []int, energy []float64) {
-	for i, u := range energy {
-		state := states[i*f.slots : (i+1)*f.slots]
-		if f.has(state) || math.IsNaN(u) || math.IsInf(u, 0) {
-			continue
-		}
-		f.seen[string(f.key)] = true
-		f.states, f.energy = append(f.states, state...), append(f.energy, u)
-	}
-}
+// search finds the likeliest fills.
+type search struct{}
 
-// has reports whether a fill is known, and leaves what it is kept by in key.
-func (f *found) has(state []int) bool {
-	f.key = appendKey(f.key[:0], state)
-	return f.seen[string(f.key)]
-}
-
-// state is the i-th fill.
-func (f *found) state(i int) []int { return f.states[i*f.slots : (i+1)*f.slots] }
-
-// best are the n likeliest fills, the likeliest first.
-func (f *found) best(n int) []int { return largest(f.energy, min(n, len(f.energy))) }
-
-// seed looks at the likeliest fill of each likely value of each blank, so that likely fills
-// are listed whether they are drawn or not. It reports whether the budget cut it short.
-func (r *run) seed(ctx context.Context, target samplers.Target, known *found) (cut bool, err error) {
-	rule, err := samplers.NewChainRule(target, nil)
+func (search) solve(ctx context.Context, w *work) error {
+	o := &w.plan.Options
+	laws, err := w.laws()
 	if err != nil {
-		return false, err
+		return err
 	}
-	n := known.slots
-	// A value takes two rows at least, and its energy; most share them. One fill is wanted always.
-	each := int(max(1, min(seeds, r.left()/4/(r.texts()*float64(2*n)))))
-	for i := range r.variables { // one after the other: an interrupted run has what is known by then
-		cut = cut || each < min(seeds/4, r.variables[i].categories())
-		var states []int
-		var open []bool
-		for _, category := range largest(doubles(r.variables[i].logWeights(r.logp)), each) {
-			state, mask := make([]int, n), slices.Repeat([]bool{true}, n)
-			state[i], mask[i] = category, false
-			states, open = append(states, state...), append(open, mask...)
-		}
-		energy := make([]float64, len(states)/n)
-		if err := rule.Complete(ctx, states, open, energy); err != nil { // overwritten
-			return false, err
-		}
-		if err := target.Energy(ctx, states, energy); err != nil {
-			return false, err
-		}
-		known.add(states, energy)
+	s, err := samplers.NewSearch(laws)
+	if err != nil {
+		return err
 	}
-	return cut, nil
+	all := w.combinations()
+	wanted := max(o.Top, all)
+	room := func() int { return o.Budget.room(w.rows, w.began) }
+	note := func() {
+		w.answer = answer{method: MethodSearch, law: true, proven: s.Proven(), place: "before the proof"}
+		w.answer.fills, w.answer.left = w.found(s)
+		w.answer.distinct = s.Len()
+		if all > 0 && s.Proven() {
+			w.answer.complete, w.answer.total = true, 0
+			for _, f := range s.Found() {
+				w.answer.total += math.Exp(f.LogProbability)
+			}
+		}
+	}
+	tell := func() {}
+	if w.observe != nil {
+		tell = func() {
+			p := Progress{Template: w.plan.Template, Step: int(100 * o.Budget.share(w.rows, w.began)), Steps: 100,
+				Pieces: w.plan.layouts[0].pieces()}
+			if s.Len() > 0 {
+				p.Result = func() *Result { note(); return w.result() }
+			}
+			w.observe(p)
+		}
+	}
+	for {
+		err := s.Run(ctx, wanted, room, tell)
+		if s.Len() > 0 {
+			note()
+		}
+		if err != nil {
+			w.answer.place += fmt.Sprintf(": nothing left out has more than %.3g", math.Exp(min(0, w.answer.left)))
+			return err
+		}
+		// Fills that read alike are listed once.
+		missing := o.Top - len(w.answer.fills)
+		if missing <= 0 || !s.Proven() || s.Len() < wanted {
+			break
+		}
+		wanted += max(missing, wanted/2)
+	}
+	if s.Len() == 0 { // it goes on until there is one
+		return errNoFill
+	}
+	return nil
 }
 
-// climb looks around the likeliest fills until none has a likelier one beside it that was
-// not looked around. It reports whether it came to that with half of what the budget affords.
-func (r *run) climb(ctx context.Context, target samplers.Target, known *found) (done bool, err error) {
-	for half := r.left() / 2; r.left() > half; {
-		// A fill takes as many rows as there are slots.
-		news, err := vary(ctx, target, known, int((r.left()-half)/(r.texts()*float64(known.slots))))
-		if err != nil || !news {
-			return err == nil, err
+// combinations is how many fills lists make, 0 if a blank has none or they make too many.
+func (w *work) combinations() int {
+	n := 0.0
+	for _, l := range w.plan.layouts {
+		c := l.combinations()
+		if c == 0 {
+			return 0
 		}
+		n += c
 	}
-	return false, nil
+	if n > mostCombined {
+		return 0
+	}
+	return int(n)
 }
 
-// vary looks at the fills that differ in one blank from one of the likeliest, of those that
-// were not looked around: the likeliest of each blank given the others, and all that would
-// belong to the likeliest if its conditional told how much likelier it is; of these at most so
-// many, the likeliest by that. It reports whether there was one to look around.
-func vary(ctx context.Context, target samplers.Target, known *found, most int) (news bool, err error) {
-	n := known.slots
-	var from, states []int
-	var open []bool
-	for _, i := range known.best(answered) {
-		if known.looked[i] {
+// found are the likeliest fills that read differently, as many as are wanted, with a bound on every other: the logarithm
+// of what it can have.
+func (w *work) found(s *samplers.Search) (fills []found, left float64) {
+	seen := map[string]bool{}
+	all := s.Found()
+	for i, f := range all {
+		text := w.plan.layouts[f.Law].template.Fill(f.State).Text
+		if seen[text] {
 			continue
 		}
-		known.looked[i] = true
-		for j := range n {
-			from, states = append(from, i), append(states, known.state(i)...)
-			for k := range n {
-				open = append(open, k == j)
-			}
+		if len(fills) == w.plan.Options.Top {
+			return fills, s.LeftOut(i)
 		}
+		seen[text] = true
+		fills = append(fills, found{layout: f.Law, tokens: f.State, logLikelihood: f.LogProbability})
 	}
-	masked, ok := target.(samplers.MaskedConditionalTarget)
-	if from == nil || !ok {
-		return false, nil
-	}
-	best := known.best(climbed)
-	floor := known.energy[best[len(best)-1]]
-	categories := target.Categories()
-	wide := slices.Max(categories)
-	step := max(1, variedNumbers/(n*wide))
-	logp := make([]float64, min(step, len(from))*n*wide)
-	var varied []int
-	var estimates []float64
-	asked := map[string]bool{}
-	for first := 0; first < len(from); first += step {
-		last := min(first+step, len(from))
-		if err := masked.LogMaskedConditionals(ctx, states[first*n:last*n], open[first*n:last*n],
-			logp[:(last-first)*n*wide]); err != nil {
-			return false, err
-		}
-		for row := first; row < last; row++ {
-			i, j := from[row], row%n
-			state := known.state(i)
-			conditional := logp[((row-first)*n+j)*wide:][:categories[j]]
-			likeliest := largest(conditional, 1)[0]
-			other := slices.Clone(state)
-			for v, l := range conditional {
-				estimate := known.energy[i] + l - conditional[state[j]]
-				if other[j] = v; (v == likeliest || estimate >= floor) && !known.has(other) &&
-					!asked[string(known.key)] {
-					asked[string(known.key)] = true
-					varied, estimates = append(varied, other...), append(estimates, estimate)
-				}
-			}
-		}
-	}
-	var kept []int
-	for _, i := range largest(estimates, min(most, len(estimates))) {
-		kept = append(kept, varied[i*n:(i+1)*n]...)
-	}
-	energy := make([]float64, len(kept)/n)
-	if err := target.Energy(ctx, kept, energy); err != nil {
-		return false, err
-	}
-	known.add(kept, energy)
-	return true, nil
+	return fills, s.LeftOut(len(all))
 }

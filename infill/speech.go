@@ -46,8 +46,8 @@ type spoken struct {
 }
 
 // newSpoken reads what the option pos says of a blank.
-func newSpoken(t *tokenize.Template, b tokenize.Blank, parts []string) spoken {
-	var s spoken
+func newSpoken(t *tokenize.Template, b tokenize.Blank, parts []string) *spoken {
+	s := &spoken{}
 	for _, part := range parts {
 		s.parts += string("nvar"[slices.Index(partsOfSpeech, part)])
 	}
@@ -72,6 +72,6 @@ func newSpoken(t *tokenize.Template, b tokenize.Blank, parts []string) spoken {
 }
 
 // takes reports whether a word can be one of the parts of speech.
-func (s spoken) takes(word string) bool {
+func (s *spoken) takes(word string) bool {
 	return strings.ContainsAny(speech()[strings.ToLower(s.left+word+s.right)], s.parts)
 }

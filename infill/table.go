@@ -1,19 +1,25 @@
 package infill
 
 import (
+	"encoding"
+	"encoding/csv"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
+	"math"
+	"reflect"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 
+	"infill/lm"
 	"infill/samplers"
 )
 
-// Option is a row of the table that flags, the terminal UI's panel, the methods of
-// an evaluation, signatures and validation are made of.
+// Option is a row of the table that flags, JSON keys, columns, the terminal UI's panel and the methods of an evaluation
+// are made of. Options.field finds its value.
 type Option struct {
 	// Name is how flags, methods and errors spell it: "step-size".
 	Name string
@@ -28,45 +34,272 @@ type Option struct {
 	Closed bool
 	// Join stands between the values of an option that may be given several times.
 	Join string
-	// Sampling reports whether it is an option of [Sampling].
-	Sampling bool
+	// Chains reports whether it is an option of [Chains].
+	Chains bool
 
-	want string // what every value is: the end of the sentence `"x" is not …`
-	get  func(o *Options) string
-	set  func(o *Options, text string) bool
-	// list sets several values that stand apart, as in a list of JSON, and lists those that belong
-	// to keys; nil if the option has no such values.
-	list  func(o *Options, values []string) bool
-	lists func(o *Options, values map[string][]string) bool
-	// explain says more than want does of a text that set does not take; nil: nothing.
-	explain func(text string) error
-	valid   func(o *Options) bool   // whether the value is what want says; nil: it always is
-	check   func(o *Options) string // what else is wrong with the value, "" for nothing; nil: nothing
-	// useless says why the option has no effect: the name of a sampler or mode is put before it.
-	useless []useless
+	word      string  // stands for the number of
+	of        float64 // no number that is valid otherwise
+	low, high float64 // of a number
+	want      string  // what every value is: the end of the sentence `"x" is not …`
 }
 
-// useless is a reason to leave an option out.
-type useless struct {
-	when   func(o *Options) bool
-	reason string
+// The largest counts that are taken. They only keep a typing mistake from
+// asking for more memory than there is.
+const (
+	maxChains = 1 << 16
+	maxTop    = 10000 // fills to prove
+	maxSteps  = 1 << 24
+	maxPieces = 16 // of a blank that can be written
+)
+
+const auto = "auto"
+
+// table lists the options of a fill, in the order of the command's help.
+var table = []Option{
+	{Name: "slot", Kind: "N=WORD,...", Join: " ",
+		Help: "what blank N, counted from 1, may take; once for each blank, see infill help templates",
+		want: "a blank's number and all words it may take, as in 1=red,dark blue"},
+	{Name: "pos", Kind: "[N=]PART,...", Join: " ", Values: partsOfSpeech,
+		Help: "part of speech of the English word in each blank, or in blank N: " + strings.Join(partsOfSpeech, ", "),
+		want: "a list of " + strings.Join(partsOfSpeech, ", ") + ", perhaps of one blank, as in noun or 1=noun,verb"},
+	{Name: "ban", Kind: "WORD,...", Join: ",", Help: "words that no blank may hold",
+		want: "a list of words, as in red,blue"},
+	{Name: "fill", Kind: "{words|tokens|any}", Closed: true, Values: texts([]FillKind{fillWords, fillTokens, FillAny}),
+		Help: "what a blank may take: words; words and punctuation; or any token, word pieces included"},
+	{Name: "case", Kind: "{auto|keep}", Closed: true, Values: []string{auto, string(caseKeep)},
+		Help: "give fills capitals as the text asks for them, or keep the model's letters"},
+	{Name: "distinct", Closed: true, Values: []string{"false", "true"},
+		Help: "no two blanks hold the same, but for those of one name"},
+	{Name: "blank", Kind: "TEXT", Help: "a further spelling of a blank, beside [MASK], ___ and <mask>", want: "a text"},
+	{Name: "context", Kind: "TEXT", want: "a text",
+		Help: "a text that the model reads before each template: the sentence before, a definition, the original"},
+	{Name: "top", Kind: "N", Unit: "fills", Help: "fills to print", low: 1, high: maxChains,
+		want: fmt.Sprintf("a whole number from 1 to %d", maxChains)},
+	{Name: "order", Kind: "{both|l2r|r2l|N,N,...}", Values: texts([]Order{orderBoth, orderLeftToRight, orderRightToLeft}),
+		Help: "order of the chain rule: the mean of both directions, one of them, or the blanks as numbered"},
+	{Name: "budget", Kind: "{ROWS|SECONDSs}", Values: strings.Fields("500 1000 2000 4000 10000 1s 5s 20s"),
+		Help: "model rows, or seconds as in 2s, that a search or draws may cost"},
+	{Name: "samples", Kind: "{auto|N}", Unit: "draws", Values: strings.Fields("auto 1 5 10 25 50 100"),
+		Help: "independent draws from the model; with a sampler its chains, each of which ends in one sample",
+		word: auto, low: 1, high: maxChains, want: fmt.Sprintf("auto, or a whole number from 1 to %d", maxChains)},
+	{Name: "temperature", Kind: "T", Help: "of draws and chains: draw from the distribution to the power 1/T",
+		Values: strings.Fields("0.5 0.7 0.8 1 1.2 1.5 2"), low: math.SmallestNonzeroFloat64, high: math.MaxFloat64,
+		want: "a number above 0"},
+	{Name: "rank", Kind: "{distinct|final}", Closed: true, Values: texts([]Rank{rankDistinct, RankFinal}),
+		Help: "of draws and chains: list the distinct fills, or each draw and each chain's final state with repeats"},
+	{Name: "seed", Kind: "N", Help: "start of all random numbers; drawn and printed when not given",
+		high: math.MaxUint64, want: "a whole number of 0 or more, below 2^64"},
+	{Name: "sampler", Kind: "NAME", Chains: true, Values: Samplers(),
+		Help: "run chains of a sampler, see infill help samplers; one of " + strings.Join(Samplers(), ", ")},
+	{Name: "energy", Kind: "{pll|filled}", Chains: true, Closed: true, Values: texts(lm.Energy.Values("")),
+		Help: "U of the chains: the pseudo-log-likelihood, or with nothing masked, for comparison"},
+	{Name: "steps", Kind: "N", Unit: "steps", Chains: true, Help: "steps of each chain, the warm-up included",
+		Values: strings.Fields("0 10 20 50 100 200 500 1000"), high: maxSteps,
+		want: fmt.Sprintf("a whole number from 0 to %d", maxSteps)},
+	{Name: "warm-up", Kind: "{half|N}", Unit: "steps", Chains: true, Values: []string{"half"}, word: "half", of: HalfSteps,
+		Help: "first steps that are not drawn from; half is half of the steps", high: maxSteps,
+		want: "a whole number of 0 or more, or half"},
+	{Name: "step-size", Kind: "{auto|ALPHA}", Chains: true, Values: strings.Fields("auto 0.1 0.2 0.5 1 2 5 10 50"),
+		Help: "changing a slot costs 1/ALPHA nats; auto adapts it in the warm-up", word: auto,
+		low: math.SmallestNonzeroFloat64, high: math.MaxFloat64, want: "a number above 0, or auto"},
+	{Name: "balance", Kind: "{auto|BETA|NAME}", Chains: true, Values: append([]string{auto}, samplers.BalanceNames()...),
+		Help: "what an energy difference weighs in a proposal: a power from 0.5 to 1, or one of " +
+			strings.Join(samplers.BalanceNames(), ", "),
+		want: "one of auto, " + strings.Join(samplers.BalanceNames(), ", ") + ", or a number from 0.5 to 1"},
+	{Name: "gradient", Kind: "{auto|local|full|stochastic}", Chains: true, Closed: true,
+		Values: append([]string{auto}, texts(lm.Gradient.Values(""))...),
+		Help:   "what proposals look at; auto is the sampler's own choice"},
+	{Name: "candidates", Kind: "N", Unit: "tokens", Chains: true, Values: strings.Fields("10 50 100 250 500 1000 0"),
+		Help: "keep a slot to the model's N most probable tokens; 0 is the whole vocabulary", high: math.MaxInt32,
+		want: "a whole number of 0 (the whole vocabulary) or more"},
+	{Name: "initial", Kind: "NAME", Chains: true,
+		Values: texts([]StartKind{startModel, startRandom, StartShared, StartMask}),
+		Help:   "where chains start, see infill help samplers: model, random, shared, mask or fill:WORD,..."},
+}
+
+// Table lists the options of a fill, in the order of the command's help.
+func Table() []Option { return slices.Clone(table) }
+
+// Find returns the row of an option, the zero value for an unknown name. JSON's spelling works too, with _ for
+// -; "slots" is "slot".
+func Find(name string) Option {
+	if name = strings.ReplaceAll(name, "_", "-"); name == "slots" {
+		name = "slot"
+	}
+	for _, row := range table {
+		if row.Name == name {
+			return row
+		}
+	}
+	return Option{}
+}
+
+// field points to the value of an option. That of chains is in a copy where there are none.
+func (o *Options) field(name string) any {
+	c := o.Chains
+	if c == nil {
+		copied := DefaultChains("")
+		c = &copied
+	}
+	return map[string]any{
+		"slot": &o.Slots, "pos": &o.Speech, "ban": &o.Ban, "fill": &o.Fill, "case": &o.Case, "distinct": &o.Distinct,
+		"blank": &o.Blank, "context": &o.Context, "top": &o.Top, "order": &o.Order, "budget": &o.Budget,
+		"samples": &o.Samples, "temperature": &o.Temperature, "rank": &o.Rank, "seed": &o.Seed,
+		"sampler": &c.Sampler, "energy": &c.Energy, "steps": &c.Steps, "warm-up": &c.WarmUp, "step-size": &c.StepSize,
+		"balance": &c.Balance, "gradient": &c.Gradient, "candidates": &c.Candidates, "initial": &c.Initial,
+	}[name]
 }
 
 // Get writes the value.
-func (t Option) Get(o *Options) string { return t.get(o) }
+func (t Option) Get(o *Options) string {
+	if t.Name == "sampler" && o.Chains != nil && o.Chains.Sampler != "" {
+		return o.Chains.own().String()
+	}
+	field := reflect.ValueOf(o.field(t.Name)).Elem()
+	if m, ok := field.Interface().(encoding.TextMarshaler); ok {
+		text, _ := m.MarshalText() // none of them fails
+		return string(text)
+	}
+	switch text := fmt.Sprint(field.Interface()); {
+	case text == "" && len(t.Values) > 0 && t.Values[0] == auto:
+		return auto
+	case t.word != "" && text == strconv.Itoa(int(t.of)):
+		return t.word
+	default:
+		return text
+	}
+}
 
 // Set reads a value. An error completes the sentence `"x" is not …`. Validate checks whether the value fits the
 // others.
 func (t Option) Set(o *Options, text string) error {
-	changed := *o
-	if !t.set(&changed, text) {
-		if t.explain != nil {
-			return t.explain(text)
+	changed := t.copied(o)
+	if t.Name == "sampler" {
+		spec, err := samplers.ParseList(text)
+		if err != nil || len(spec) != 1 {
+			return errors.New("a sampler, as in dmala:step-size=0.4,balance=sqrt")
 		}
-		return errors.New(t.want)
+		if err := changed.Take(spec[0]); err != nil {
+			return err
+		}
+		*o = changed
+		return nil
+	}
+	pointer := changed.field(t.Name)
+	if u, ok := pointer.(encoding.TextUnmarshaler); ok {
+		if err := u.UnmarshalText([]byte(text)); err != nil {
+			return t.refusal(err)
+		}
+		*o = changed
+		return nil
+	}
+	var err error
+	field := reflect.ValueOf(pointer).Elem()
+	switch kind := field.Kind(); {
+	case t.word != "" && text == t.word:
+		field.Set(reflect.ValueOf(t.of).Convert(field.Type()))
+	case kind == reflect.Bool:
+		var value bool
+		value, err = strconv.ParseBool(text)
+		field.SetBool(value)
+	case kind == reflect.Int:
+		var value int
+		value, err = strconv.Atoi(text)
+		field.SetInt(int64(value))
+	case kind == reflect.Uint64:
+		var value uint64
+		value, err = strconv.ParseUint(text, 10, 64)
+		field.SetUint(value)
+	case kind == reflect.Float64:
+		var value float64
+		value, err = strconv.ParseFloat(text, 64)
+		field.SetFloat(value)
+	case len(t.Values) > 0 && t.Values[0] == auto && text == auto:
+		field.SetString("")
+	default:
+		field.SetString(text)
+	}
+	if err != nil || t.check(&changed) != nil {
+		return errors.New(t.wanted())
 	}
 	*o = changed
 	return nil
+}
+
+// copied is a copy of the options that may be changed, with chains where the option needs them.
+func (t Option) copied(o *Options) Options {
+	changed := *o
+	switch {
+	case t.Chains && o.Chains == nil:
+		c := DefaultChains("")
+		c.given = t.Name
+		changed.Chains = &c
+	case o.Chains != nil:
+		c := *o.Chains
+		changed.Chains = &c
+	}
+	return changed
+}
+
+// wanted is what every value is.
+func (t Option) wanted() string {
+	if t.want == "" {
+		return "one of " + strings.Join(t.Values, ", ")
+	}
+	return t.want
+}
+
+// refusal is an error of a value that does not say what it should be.
+func (t Option) refusal(err error) error {
+	if t.want != "" {
+		return errors.New(t.want)
+	}
+	return err
+}
+
+// check returns an error for a number out of its bounds, and for a value that is none of those listed.
+func (t Option) check(o *Options) error {
+	field := reflect.ValueOf(o.field(t.Name)).Elem()
+	ok := true
+	switch field.Kind() {
+	case reflect.Int, reflect.Float64:
+		x := field.Convert(reflect.TypeFor[float64]()).Float()
+		ok = x >= t.low && x <= t.high || t.word != "" && x == t.of // NaN is within no bounds
+	case reflect.String:
+		value := t.Get(o)
+		if t.Name == "balance" && value != auto {
+			ok = new(samplers.Balance).Set(value) == nil
+		}
+		if t.Name == "order" {
+			ok = new(Order).UnmarshalText([]byte(value)) == nil
+		}
+		ok = ok && (!t.Closed || slices.Contains(t.Values, value))
+	case reflect.Struct:
+		if b, is := field.Interface().(Budget); is {
+			ok = b.bounds()
+		}
+	case reflect.Slice, reflect.Map:
+		ok = !holdsEmpty(field.Interface())
+	}
+	if !ok {
+		return wrong(t.Name, "%q is not %s", t.Get(o), t.wanted())
+	}
+	return nil
+}
+
+// holdsEmpty reports whether a list has an empty word, or no words.
+func holdsEmpty(value any) bool {
+	switch value := value.(type) {
+	case Words:
+		return slices.Contains(value, "")
+	case Lists:
+		for _, list := range value {
+			if len(list) == 0 || slices.Contains(list, "") {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // decode reads a value as JSON has it: a string as the flag takes it, a number, true or
@@ -80,31 +313,39 @@ func (t Option) decode(o *Options, value json.RawMessage) error {
 	if scalar {
 		return t.Set(o, text)
 	}
-	changed := *o
+	changed := t.copied(o)
 	var list []json.RawMessage
 	var object map[string]json.RawMessage
-	switch {
-	case t.list != nil && json.Unmarshal(value, &list) == nil:
-		if texts, ok := scalarTexts(list); ok && t.list(&changed, texts) {
-			*o = changed
-			return nil
+	switch pointer := changed.field(t.Name).(type) {
+	case interface{ setList([]string) error }:
+		if json.Unmarshal(value, &list) == nil {
+			if texts, ok := scalarTexts(list); ok && pointer.setList(texts) == nil {
+				*o = changed
+				return nil
+			}
+			break
 		}
-	case t.lists != nil && json.Unmarshal(value, &object) == nil:
-		lists := map[string][]string{}
-		for key, value := range object {
+		lists, ok := pointer.(*Lists)
+		if !ok || json.Unmarshal(value, &object) != nil {
+			break
+		}
+		*lists = Lists{}
+		for number, value := range object {
 			var list []json.RawMessage
+			var words []string
 			if text, scalar := scalarText(value); scalar {
-				lists[key] = strings.Split(text, ",")
+				words, _ = splitWords(text) // nil is no list of words
 			} else if json.Unmarshal(value, &list) == nil {
-				lists[key], _ = scalarTexts(list) // nil is no list of words
+				words, _ = scalarTexts(list)
+			}
+			if lists.add(number, words) != nil {
+				return errors.New(t.wanted())
 			}
 		}
-		if t.lists(&changed, lists) {
-			*o = changed
-			return nil
-		}
+		*o = changed
+		return nil
 	}
-	return errors.New(t.want)
+	return errors.New(t.wanted())
 }
 
 // scalarText is a value of JSON that is neither a list nor an object as a flag has it,
@@ -130,78 +371,6 @@ func scalarTexts(values []json.RawMessage) (texts []string, ok bool) {
 	return texts, true
 }
 
-// Unfit says why the sampler or mode does not use the option; "" if it does.
-func (t Option) Unfit(o *Options) string {
-	for _, u := range t.useless {
-		switch {
-		case !u.when(o):
-		case o.Mode != ModeSample:
-			return string(o.Mode) + " " + u.reason
-		default:
-			return o.moves() + " " + u.reason
-		}
-	}
-	return ""
-}
-
-// fault says what is wrong with an option, "" for nothing.
-func (t Option) fault(o *Options) string {
-	if t.check != nil {
-		if reason := t.check(o); reason != "" {
-			return reason
-		}
-	}
-	defaults := DefaultOptions()
-	switch value := t.get(o); {
-	case value == t.get(&defaults):
-		return ""
-	case t.valid != nil && !t.valid(o):
-		return fmt.Sprintf("%q is not %s", value, t.want)
-	}
-	return t.Unfit(o)
-}
-
-// The largest counts that are taken. They only keep a typing mistake from
-// asking for more memory than there is.
-const (
-	maxChains     = 1 << 16
-	maxTop        = 10000 // fills to prove
-	maxSteps      = 1 << 24
-	maxRungs      = 64
-	maxPieces     = 16 // of a blank that can be written
-	maxCharacters = 1 << 16
-)
-
-const auto = "auto"
-
-// Find returns the row of an option, the zero value for an unknown name. JSON's spelling works too, with _ for
-// -; "slots" is "slot".
-func Find(name string) Option {
-	if name = strings.ReplaceAll(name, "_", "-"); name == "slots" {
-		name = "slot"
-	}
-	for _, option := range table() {
-		if option.Name == name {
-			return option
-		}
-	}
-	return Option{}
-}
-
-// Table lists the options of a fill, in the order of the command's help.
-func Table() []Option { return slices.Clone(table()) }
-
-// rows are the table, written down once.
-var rows struct {
-	once sync.Once
-	list []Option
-}
-
-func table() []Option {
-	rows.once.Do(func() { rows.list = newTable() })
-	return rows.list
-}
-
 func texts[T ~string](values []T) []string {
 	list := make([]string, len(values))
 	for i, v := range values {
@@ -210,169 +379,132 @@ func texts[T ~string](values []T) []string {
 	return list
 }
 
-// orAuto and orEmpty translate the empty value, which leaves a choice to the sampler.
-func orAuto(text string) string {
-	if text == "" {
-		return auto
+// Words is a list of words, written with commas between them; a word with a comma stands in quotes.
+type Words []string
+
+// UnmarshalText implements encoding.TextUnmarshaler. An empty text is an empty list.
+func (w *Words) UnmarshalText(text []byte) error {
+	if strings.TrimSpace(string(text)) == "" {
+		*w = nil
+		return nil
 	}
-	return text
+	words, err := splitWords(string(text))
+	if err != nil {
+		return err
+	}
+	return w.setList(words)
 }
 
-func orEmpty(text string) string {
-	if text == auto {
-		return ""
-	}
-	return text
+// MarshalText implements encoding.TextMarshaler.
+func (w Words) MarshalText() ([]byte, error) { return []byte(joinWords(w)), nil }
+
+func (w *Words) setList(values []string) error {
+	list, err := trimmed(values)
+	*w = list
+	return err
 }
 
-// choice is an enumeration; the empty value is one of it where t has the value auto.
-func choice[T ~string](t Option, field func(*Options) *T, values ...T) Option {
-	t.Closed, t.Values = true, append(t.Values, texts(values)...)
-	// A long list would push the descriptions of all flags to the right.
-	if t.Kind = "{" + strings.Join(t.Values, "|") + "}"; len(t.Kind) > 36 {
-		t.Kind = "NAME"
-	}
-	t.want = "one of " + strings.Join(t.Values, ", ")
-	t.get = func(o *Options) string { return string(*field(o)) }
-	if t.Values[0] == auto {
-		t.get = func(o *Options) string { return orAuto(string(*field(o))) }
-	}
-	t.set = func(o *Options, text string) bool {
-		*field(o) = T(orEmpty(text))
-		return slices.Contains(t.Values, text)
-	}
-	t.valid = func(o *Options) bool { return slices.Contains(values, *field(o)) }
-	return t
-}
+// Lists are words by the number of a blank, written "1=red,dark blue 2=sky". Words without a number are under 0.
+type Lists map[int][]string
 
-// numeric is a number from low to high; word, where not "", stands for the value of.
-func numeric[T int | uint64 | float64](t Option, field func(*Options) *T, word string, of, low, high T) Option {
-	t.get = func(o *Options) string {
-		if word != "" && *field(o) == of {
-			return word
+var listStart = regexp.MustCompile(`(?:^|\s)(\d+)\s*=`)
+
+// UnmarshalText implements encoding.TextUnmarshaler.
+func (l *Lists) UnmarshalText(text []byte) error {
+	*l = Lists{}
+	all := string(text)
+	starts := append(listStart.FindAllStringSubmatchIndex(all, -1), []int{len(all)})
+	if words := strings.TrimSpace(all[:starts[0][0]]); words != "" {
+		if err := l.addText("0", words); err != nil {
+			return err
 		}
-		return fmt.Sprint(*field(o))
 	}
-	t.set = func(o *Options, text string) bool {
-		if word != "" && text == word {
-			*field(o) = of
-			return true
+	for i, at := range starts[:len(starts)-1] {
+		if err := l.addText(all[at[2]:at[3]], all[at[1]:starts[i+1][0]]); err != nil {
+			return err
 		}
-		var err error
-		switch x := any(field(o)).(type) {
-		case *int:
-			*x, err = strconv.Atoi(text)
-		case *uint64:
-			*x, err = strconv.ParseUint(text, 10, 64)
-		case *float64:
-			*x, err = strconv.ParseFloat(text, 64)
-		}
-		return err == nil && within(*field(o), low, high)
 	}
-	t.valid = func(o *Options) bool { return within(*field(o), low, high) }
-	return t
+	return nil
 }
 
-// within reports whether a number is within bounds; NaN is within none.
-func within[T int | uint64 | float64](x, low, high T) bool { return x >= low && x <= high }
+// MarshalText implements encoding.TextMarshaler.
+func (l Lists) MarshalText() ([]byte, error) {
+	var lists []string
+	for _, n := range slices.Sorted(maps.Keys(l)) {
+		list := joinWords(l[n])
+		if n > 0 {
+			list = strconv.Itoa(n) + "=" + list
+		}
+		lists = append(lists, list)
+	}
+	return []byte(strings.Join(lists, " ")), nil
+}
 
-// words are the values of a list without the space around them; an empty word does not count.
-func words(values []string) (list []string, ok bool) {
+// setList reads a list for each blank, or words for all of them.
+func (l *Lists) setList(values []string) error {
+	*l = Lists{}
+	var all []string
+	for _, text := range values {
+		if number, list, found := strings.Cut(text, "="); !found {
+			all = append(all, text)
+		} else if err := l.addText(number, list); err != nil {
+			return err
+		}
+	}
+	if all == nil {
+		return nil
+	}
+	return l.add("0", all)
+}
+
+func (l *Lists) addText(number, text string) error {
+	words, err := splitWords(text)
+	if err != nil {
+		return err
+	}
+	return l.add(number, words)
+}
+
+var errList = errors.New("a list of words for each blank")
+
+func (l *Lists) add(number string, values []string) error {
+	n, err := strconv.Atoi(strings.TrimSpace(number))
+	list, wrong := trimmed(values)
+	if err != nil || wrong != nil || n < 0 || (*l)[n] != nil {
+		return errList
+	}
+	(*l)[n] = list
+	return nil
+}
+
+// trimmed are the values of a list without the space around them; an empty word does not count.
+func trimmed(values []string) (list []string, err error) {
 	for _, word := range values {
 		list = append(list, strings.TrimSpace(word))
 	}
-	return list, list != nil && !slices.Contains(list, "")
+	if list == nil || slices.Contains(list, "") {
+		return nil, errList
+	}
+	return list, nil
 }
 
-// bounds is a range of whole numbers from 1 to largest, both ends in it; one that lacks an
-// end has 0 there, and 0 and 0 are none.
-func bounds(t Option, largest int, field func(*Options) (low, high *int)) Option {
-	end := func(text string) (n int, ok bool) {
-		if text == "" {
-			return 0, true
-		}
-		n, err := strconv.Atoi(text)
-		return n, err == nil && n >= 1 && n <= largest
+// splitWords cuts a text at its commas. A word in quotes may hold some.
+func splitWords(text string) ([]string, error) {
+	if !strings.Contains(text, `"`) {
+		return strings.Split(text, ","), nil
 	}
-	t.Kind = "MIN-MAX"
-	t.get = func(o *Options) string {
-		if low, high := field(o); *low != 0 || *high != 0 {
-			return span(*low, *high)
-		}
-		return ""
-	}
-	t.valid = func(o *Options) bool {
-		low, high := field(o)
-		return within(*low, 0, largest) && within(*high, 0, largest) && (*high == 0 || *high >= *low)
-	}
-	t.set = func(o *Options, text string) bool {
-		first, last, ranged := strings.Cut(text, "-")
-		if !ranged {
-			last = first
-		}
-		low, high := field(o)
-		var lowOK, highOK bool
-		*low, lowOK = end(first)
-		*high, highOK = end(last)
-		return lowOK && highOK && (*high >= *low && *high > 0 || *high == 0 && *low > 0)
-	}
-	return t
+	reader := csv.NewReader(strings.NewReader(text))
+	reader.LazyQuotes, reader.TrimLeadingSpace = true, true
+	return reader.Read()
 }
 
-// read takes a sampler as it is written. An error completes the sentence `"x" is not …`.
-func (s *Sampling) read(text string) error {
-	if text == Auto {
-		s.Sampler, s.Settings = Auto, nil
-		return nil
-	}
-	spec, err := samplers.ParseList(text)
-	if err != nil || len(spec) != 1 {
-		return errors.New("a sampler, as in dmala:step-size=0.4,balance=sqrt")
-	}
-	return s.Take(spec[0])
-}
-
-// Take sets the sampler and its settings. An error completes the sentence `"x" is not …`.
-func (s *Sampling) Take(spec samplers.Spec) error {
-	if !slices.Contains(Samplers(), spec.Name) {
-		return errors.New("one of " + strings.Join(samplerNames(), ", "))
-	}
-	o := Options{Sampling: *s}
-	o.Sampler, o.Settings = spec.Name, nil
-	for _, a := range spec.Settings {
-		option := Find(a.Setting)
-		if !option.Sampling {
-			o.Settings = append(o.Settings, a)
-		} else if err := option.Set(&o, a.Value); err != nil {
-			return fmt.Errorf("a sampler with its settings: %s: %q is not %w", a.Setting, a.Value, err)
+// joinWords writes what splitWords reads.
+func joinWords(words []string) string {
+	quoted := make([]string, len(words))
+	for i, word := range words {
+		if quoted[i] = word; strings.ContainsAny(word, `",`) {
+			quoted[i] = `"` + strings.ReplaceAll(word, `"`, `""`) + `"`
 		}
 	}
-	if err := o.own().Check(); err != nil {
-		return fmt.Errorf("a sampler with its settings: %w", err)
-	}
-	*s = o.Sampling
-	return nil
-}
-
-// Validate returns an *OptionError for the first value that cannot be used.
-func (o *Options) Validate() error {
-	for _, option := range table() {
-		if reason := option.fault(o); reason != "" {
-			return &OptionError{Option: option.Name, Reason: reason}
-		}
-	}
-	return nil
-}
-
-// span writes a range; an end of 0 is left out.
-func span(low, high int) string {
-	switch {
-	case high == 0:
-		return strconv.Itoa(low) + "-"
-	case low == 0:
-		return "-" + strconv.Itoa(high)
-	case low == high:
-		return strconv.Itoa(low)
-	}
-	return strconv.Itoa(low) + "-" + strconv.Itoa(high)
+	return strings.Join(quoted, ",")
 }

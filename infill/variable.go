@@ -1,29 +1,23 @@
 package infill
 
 import (
+	"context"
+	"fmt"
+	"math"
 	"slices"
 
+	"infill/lm"
 	"infill/samplers"
 )
 
-// A variable is what the chains move: a slot; several blanks of one name, which
-// hold the same token; or the slots of a blank that takes one of a list of words
-// of several pieces, together with those of the other blanks of its name.
+// A variable is what chains move: a slot; several blanks of one name, which hold the same token; or the slots of a blank
+// that takes one of a list of words of several pieces, together with those of the other blanks of its name.
 type variable struct {
 	slots []int
-	// support is the token of each category, ascending, the same in all slots.
+	// support is the token of each category, ascending, the same in all slots; words are the categories in its place,
+	// [categories][slots].
 	support []int
-	// words are, if not nil, the categories in its place, [categories][slots].
-	words [][]int
-	// find gives the words from the log-probabilities of the slots, where they have a
-	// pattern and are not known before; it is nil for other variables.
-	find func(logp [][]float32) ([][]int, error)
-	// spell gives the pieces that a place of a word with a pattern may have beside the known
-	// ones; nil for other variables.
-	spell func(word []int, place int) []int
-	// listed reports that the user named what it takes: the support is then not narrowed to
-	// the likely tokens, and probabilities are among what is listed.
-	listed bool
+	words   [][]int
 }
 
 func (v *variable) categories() int {
@@ -46,58 +40,319 @@ func (v *variable) supportOf(i int) []int {
 	if v.words == nil {
 		return v.support
 	}
-	var tokens []int
-	for _, word := range v.words {
-		tokens = append(tokens, word[i])
-	}
-	slices.Sort(tokens)
-	return slices.Compact(tokens)
+	return distinctAt(v.words, i)
 }
 
 // logWeights sums the slots' log-probabilities of each category; logp is
 // [slots][tokens], and the result of the variable's categories.
-func (v *variable) logWeights(logp [][]float32) []float32 {
-	weights := make([]float32, v.categories())
+func (v *variable) logWeights(logp [][]float32) []float64 {
+	weights := make([]float64, v.categories())
 	for i, slot := range v.slots {
 		for category := range weights {
-			weights[category] += logp[slot][v.token(category, i)]
+			weights[category] += float64(logp[slot][v.token(category, i)])
 		}
 	}
 	return weights
 }
 
-// tied groups slots, in the order of the groups' first slots; those of a tie are
-// one group, [groups][slots].
-func tied(slots int, ties [][]int) [][]int {
-	tie := make([][]int, slots)
-	for _, t := range ties {
-		for _, slot := range t {
-			tie[slot] = t
+// variables are those of a layout. logp is what the model finds of each slot with all masked; of blanks without a list,
+// so many of the likeliest tokens are kept, or all for 0.
+func (l *layout) variables(logp [][]float32, candidates int) []variable {
+	var list []variable
+	for slot := range l.slots {
+		tie := l.ties[slot]
+		if tie != nil && tie[0] != slot {
+			continue // it moves with the first of its tie
+		}
+		if tie == nil {
+			tie = []int{slot}
+		}
+		number := l.blankOf[slot]
+		b := l.template.Blanks[number]
+		words := l.rules.blanks[number].list[b.Slots]
+		switch {
+		case words == nil:
+			support := l.places[slot]
+			for _, other := range tie[1:] {
+				support = slices.DeleteFunc(slices.Clone(support), func(token int) bool {
+					_, ok := slices.BinarySearch(l.places[other], token)
+					return !ok
+				})
+			}
+			list = append(list, variable{slots: tie, support: narrowed(support, tie, logp, candidates)})
+		case b.Slots == 1:
+			list = append(list, variable{slots: tie, support: words.first[0]})
+		case slot == b.First:
+			v := variable{}
+			for _, first := range tie {
+				for piece := range b.Slots {
+					v.slots = append(v.slots, first+piece)
+				}
+			}
+			for _, ids := range words.forward {
+				v.words = append(v.words, slices.Repeat(ids, len(tie)))
+			}
+			list = append(list, v)
 		}
 	}
-	var groups [][]int
-	for slot := range slots {
-		switch t := tie[slot]; {
-		case t == nil:
-			groups = append(groups, []int{slot})
-		case t[0] == slot:
-			groups = append(groups, t)
-		}
-	}
-	return groups
+	return list
 }
 
-// agreeing are the pieces, ascending, that words have in a place where they agree with what is known of a word.
-func agreeing(words [][]int, known []int, place int) (pieces []int) {
-next:
-	for _, word := range words {
-		for i, piece := range known {
-			if piece != samplers.Open && piece != word[i] {
-				continue next
+// narrowed are as many of the tokens that some slots may share as candidates says, those that the model finds likeliest,
+// ascending.
+func narrowed(support, slots []int, logp [][]float32, candidates int) []int {
+	if candidates == 0 || candidates >= len(support) {
+		return support
+	}
+	sum := logp[slots[0]]
+	if len(slots) > 1 {
+		sum = slices.Clone(sum)
+		for _, slot := range slots[1:] {
+			for token, x := range logp[slot] {
+				sum[token] += x
 			}
 		}
-		pieces = append(pieces, word[place])
 	}
-	slices.Sort(pieces)
-	return slices.Compact(pieces)
+	return Candidates(support, sum, candidates)
+}
+
+// Candidates returns the tokens that a slot may take, ascending: all fillable
+// ones, or the given number of those the model finds most probable. Equal
+// probabilities go to the smaller id.
+func Candidates(fillable []int, logp []float32, number int) []int {
+	if number == 0 || number >= len(fillable) {
+		return fillable
+	}
+	best := likeliest(fillable, logp, number)
+	slices.Sort(best)
+	return best
+}
+
+// together gives the reason why slots do not move one by one, or "".
+func (l *layout) together() string {
+	for number, b := range l.template.Blanks {
+		if b.Slots > 1 && l.rules.blanks[number].list != nil {
+			return "words of several pieces"
+		}
+	}
+	switch {
+	case len(l.template.Ties) > 0:
+		return "blanks of one name"
+	case !l.free():
+		return "limits on several slots together"
+	}
+	return ""
+}
+
+// movable refuses what chains cannot move.
+func (p *Plan) movable() error {
+	c := p.Options.Chains
+	if len(p.layouts) > 1 {
+		return misfit("sampler", "chains move blanks of one length, and here are %d combinations of lengths: name one, as in "+
+			"[MASK:2]", len(p.layouts))
+	}
+	why := p.layouts[0].together()
+	kind := samplers.Describe(c.Sampler)
+	switch {
+	case why == "":
+	case kind.Conditionals || kind.Distances:
+		return misfit("sampler", "%s cannot move slots together, which %s need: take %s", c.Sampler, why, Samplers()[0])
+	case c.Initial.Kind == StartMask:
+		return misfit("initial", "mask fills slot by slot, and %s need several at once: take model or random", why)
+	}
+	if c.Initial.Kind == startGiven && len(c.Initial.Fill) != len(p.typed.Blanks) {
+		return misfit("initial", "%d fills given, the template has %d blanks", len(c.Initial.Fill), len(p.typed.Blanks))
+	}
+	return nil
+}
+
+// newTarget makes the distribution over the variables of a layout.
+func newTarget(model LanguageModel, l *layout, list []variable, o lm.TargetOptions) (lm.Target, error) {
+	o.Support = make([][]int, len(l.slots))
+	for n := range list {
+		for i, slot := range list[n].slots {
+			o.Support[slot] = list[n].supportOf(i)
+		}
+	}
+	target, err := model.NewTarget(l.ids, l.slots, o)
+	if err != nil || l.together() == "" {
+		return target, err
+	}
+	below, ok := target.(slotTarget)
+	if !ok {
+		return nil, fmt.Errorf("%T has no gradient, which slots that move together need", target)
+	}
+	t := &jointTarget{below: below, variables: list, slots: len(l.slots), slotWidth: slices.Max(target.Categories()),
+		category: make([][][]int, len(list)), layout: l, tokens: make([]int, len(l.slots))}
+	for n := range list {
+		v := &list[n]
+		t.categories = append(t.categories, v.categories())
+		t.width = max(t.width, v.categories())
+		t.category[n] = make([][]int, len(v.slots))
+		for i := range v.slots {
+			support := v.supportOf(i)
+			for category := range v.categories() {
+				at, _ := slices.BinarySearch(support, v.token(category, i))
+				t.category[n][i] = append(t.category[n][i], at)
+			}
+		}
+	}
+	return t, nil
+}
+
+// slotTarget is what jointTarget needs of the target over slots.
+type slotTarget interface {
+	lm.Target
+	samplers.StochasticGradientTarget
+}
+
+// jointTarget is a target over slots as one over variables, in which some combinations may be forbidden. Its energy is
+// that of the slots; the gradient of a variable sums that of its slots, each at the token the category puts there. It
+// has no conditionals of single variables: those are not made of the conditionals of its slots, each of which sees the
+// others' tokens.
+type jointTarget struct {
+	below      slotTarget
+	layout     *layout
+	variables  []variable
+	categories []int     // [variables]
+	width      int       // the largest number of categories of a variable
+	slotWidth  int       // and of a slot
+	slots      int       //
+	category   [][][]int // of the slot, [variables][slots of it][categories]
+	states     []int     // scratch, [chains × slots]
+	tokens     []int     // scratch, [slots]
+	gradient   []float64 // scratch, [chains × slots × slotWidth]
+}
+
+var _ slotTarget = (*jointTarget)(nil)
+
+// Categories implements samplers.Target.
+func (t *jointTarget) Categories() []int { return t.categories }
+
+// Counts implements lm.Target.
+func (t *jointTarget) Counts() lm.Counts { return t.below.Counts() }
+
+// Terms implements samplers.StochasticGradientTarget; the terms are those of the slots.
+func (t *jointTarget) Terms() int { return t.below.Terms() }
+
+// expand gives every slot its category.
+func (t *jointTarget) expand(states []int) []int {
+	chains := len(states) / len(t.variables)
+	t.states = slices.Grow(t.states[:0], chains*t.slots)[:chains*t.slots]
+	for chain := range chains {
+		for n, v := range t.variables {
+			category := states[chain*len(t.variables)+n]
+			for i, slot := range v.slots {
+				t.states[chain*t.slots+slot] = t.category[n][i][category]
+			}
+		}
+	}
+	return t.states
+}
+
+// forbid takes the energies of the states that are not allowed away.
+func (t *jointTarget) forbid(states []int, energy []float64) {
+	for chain := range energy {
+		if !t.layout.allows(fillSlots(t.tokens, t.variables, states[chain*len(t.variables):])) {
+			energy[chain] = math.Inf(-1)
+		}
+	}
+}
+
+// fillSlots writes the tokens of a state's slots into tokens, and returns it.
+func fillSlots(tokens []int, variables []variable, state []int) []int {
+	for n := range variables {
+		v := &variables[n]
+		for i, slot := range v.slots {
+			tokens[slot] = v.token(state[n], i)
+		}
+	}
+	return tokens
+}
+
+// Energy implements samplers.Target.
+func (t *jointTarget) Energy(ctx context.Context, states []int, energy []float64) error {
+	err := t.below.Energy(ctx, t.expand(states), energy)
+	t.forbid(states, energy)
+	return err
+}
+
+// EnergyGradient implements samplers.GradientTarget.
+func (t *jointTarget) EnergyGradient(ctx context.Context, states []int, energy, gradient []float64) error {
+	return t.sum(states, energy, gradient, func(slots []float64) error {
+		return t.below.EnergyGradient(ctx, t.expand(states), energy, slots)
+	})
+}
+
+// EnergyGradientOf implements samplers.StochasticGradientTarget.
+func (t *jointTarget) EnergyGradientOf(ctx context.Context, terms []int, states []int, energy,
+	gradient []float64) error {
+	return t.sum(states, energy, gradient, func(slots []float64) error {
+		return t.below.EnergyGradientOf(ctx, terms, t.expand(states), energy, slots)
+	})
+}
+
+// sum adds up the slots' gradients, which evaluate is given room for.
+func (t *jointTarget) sum(states []int, energy, gradient []float64, evaluate func(slots []float64) error) error {
+	chains := len(energy)
+	t.gradient = slices.Grow(t.gradient[:0], chains*t.slots*t.slotWidth)[:chains*t.slots*t.slotWidth]
+	if err := evaluate(t.gradient); err != nil {
+		return err
+	}
+	t.forbid(states, energy)
+	for chain := range chains {
+		for n, v := range t.variables {
+			sum := gradient[(chain*len(t.variables)+n)*t.width:][:t.categories[n]]
+			clear(sum)
+			for i, slot := range v.slots {
+				row := t.gradient[(chain*t.slots+slot)*t.slotWidth:]
+				for category, at := range t.category[n][i] {
+					sum[category] += row[at]
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// given reads a fill, what each blank holds, as a state of the variables.
+func (v *vocabulary) given(l *layout, list []variable, fills []string) ([]int, error) {
+	tokens := make([]int, len(l.slots))
+	for i, b := range l.template.Blanks {
+		var continuing map[string]int
+		if b.TouchesLeft {
+			continuing = v.continuations()
+		}
+		ids, err := v.candidate(fills[i], b, continuing)
+		if err != nil {
+			return nil, misfit("initial", "blank %d cannot take %q: %v", i+1, fills[i], err)
+		}
+		if len(ids) != b.Slots {
+			return nil, misfit("initial", "%q has %s, blank %d has %d", fills[i], countPieces(len(ids)), i+1, b.Slots)
+		}
+		copy(tokens[b.First:], ids)
+	}
+	state := make([]int, len(list))
+	for n := range list {
+		one := &list[n]
+		fits := func() bool {
+			for i, slot := range one.slots {
+				if one.token(state[n], i) != tokens[slot] {
+					return false
+				}
+			}
+			return true
+		}
+		for state[n] < one.categories() && !fits() {
+			state[n]++
+		}
+		if state[n] == one.categories() {
+			return nil, misfit("initial", "%q is not among the %d candidates of its blank: raise candidates, 0 being "+
+				"the whole vocabulary, or change the constraints", v.pieceText(tokens[one.slots[0]]), one.categories())
+		}
+	}
+	if !l.allows(tokens) {
+		return nil, misfit("initial", "the constraints forbid %q", joinWords(fills))
+	}
+	return state, nil
 }

@@ -2,7 +2,6 @@ package infill
 
 import (
 	"errors"
-	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -16,17 +15,14 @@ type vocabulary struct {
 	fillable  []int
 	classes   func() []tokenClass // of each token, [vocabulary]
 	reads     func() []string     // the letters of each that is a word or a piece of one
-	going     func() []int        // the pieces that go on with a word
-	unspaced  func() []int        // the pieces of scripts that write no blanks, which go on with any word there
 	kinds     sync.Map            // the tokens of each kind of blank, see rules.kinds
+	lists     sync.Map            // the last list of each blank, see vocabulary.list
 }
 
 func newVocabulary(tokenizer *tokenize.Tokenizer) *vocabulary {
 	v := &vocabulary{tokenizer: tokenizer, fillable: tokenizer.Fillable()}
 	v.classes = sync.OnceValue(func() []tokenClass { return classify(tokenizer) })
 	v.reads = sync.OnceValue(v.readTokens)
-	v.going = v.pieces(func(id int) bool { return v.classes()[id]&continuingToken != 0 })
-	v.unspaced = v.pieces(tokenizer.Unspaced)
 	return v
 }
 
@@ -60,18 +56,6 @@ func (v *vocabulary) readTokens() []string {
 		}
 	}
 	return reads
-}
-
-// pieces are the words and pieces of words of a kind.
-func (v *vocabulary) pieces(are func(id int) bool) func() []int {
-	return sync.OnceValue(func() (list []int) {
-		for _, id := range v.fillable {
-			if v.classes()[id]&wordToken != 0 && are(id) {
-				list = append(list, id)
-			}
-		}
-		return list
-	})
 }
 
 // pieceText is a token as it reads, without the mark of a piece or the blank of
@@ -136,19 +120,6 @@ func (v *vocabulary) wordOf(ids []int) string {
 		text += v.reads()[id]
 	}
 	return text
-}
-
-// cutSo reports whether the tokenizer cuts the word that the pieces make into them.
-func (v *vocabulary) cutSo(b tokenize.Blank, ids []int) bool {
-	if len(ids) == 1 || b.TouchesLeft {
-		return true
-	}
-	text := ""
-	for _, id := range ids {
-		text += v.reads()[id]
-	}
-	cut, err := v.tokenizer.Candidate(text)
-	return err == nil && slices.Equal(cut, ids)
 }
 
 func countPieces(n int) string {

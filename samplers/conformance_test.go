@@ -182,34 +182,6 @@ func forms(t *testing.T) []form {
 	add(form{sampler: "mlm-mh:block=2", temperature: 1.4, target: foreign, exact: true, reversible: true, rejects: true,
 		transitions: func(t *testing.T, w *world) [][]float64 { return w.byBlocks(w.masked(t), 2) }})
 
-	for _, order := range []struct {
-		text string
-		list []int
-	}{{"least-entropy", nil}, {"backward", []int{2, 1, 0}}, {"2/3/1", []int{1, 2, 0}}} {
-		for _, size := range []int{1, 2, 3} {
-			add(form{sampler: fmt.Sprintf("chain-block:block=%d,order=%s", size, order.text), target: foreign,
-				exact: true, reversible: true, rejects: true,
-				transitions: func(t *testing.T,
-					w *world) [][]float64 {
-					return w.byChain(w.masked(t), order.list, size)
-				}})
-		}
-		add(form{sampler: "chain-block:order=" + order.text, target: foreign, exact: true, reversible: true,
-			rejects: true,
-			transitions: func(t *testing.T, w *world) [][]float64 {
-				c := w.masked(t)
-				return mean([][][]float64{w.byChain(c, order.list, 1), w.byChain(c, order.list, 2),
-					w.byChain(c, order.list, 3)})
-			}})
-		add(form{sampler: "independence:order=" + order.text, temperature: 1.3, target: foreign, exact: true,
-			reversible: true, rejects: true,
-			transitions: func(t *testing.T, w *world) [][]float64 { return w.byChain(w.masked(t), order.list, 3) }})
-		add(form{sampler: "importance:draws=1,order=" + order.text, target: foreign, exact: true, reversible: true,
-			transitions: func(t *testing.T, w *world) [][]float64 { return w.resampled(w.masked(t), order.list, 1) }})
-	}
-	add(form{sampler: "importance:draws=2", target: foreign, exact: true, reversible: true,
-		transitions: func(t *testing.T, w *world) [][]float64 { return w.resampled(w.masked(t), nil, 2) }})
-
 	for _, b := range balances[:2] {
 		for _, radius := range []int{1, 2, 3} {
 			add(form{sampler: fmt.Sprintf("pafs:balance=%s,radius=%d", b.balance, radius), target: roughTable(),

@@ -17,8 +17,7 @@
 //
 // Names lists the samplers. Describe returns what a sampler targets, what it costs, and its settings. Each
 // sampler's file begins with its paper, its equations and the meaning of its step size. A [Spec] is a sampler
-// with settings. [Importance] weights draws of a [ChainRule] instead of walking; [Anneal] and [MaskPredict]
-// search and decode instead of sampling.
+// with settings. [Search] finds the likeliest states of a [Law] and proves them, and [Draw] draws from it; neither walks.
 //
 // # Contracts
 //

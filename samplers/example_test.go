@@ -61,9 +61,6 @@ func ExampleNew_unknown() {
 	// Output:
 	// unknown sampler "nuts": valid are gibbs
 	// mlm-mh
-	// chain-block
-	// independence
-	// importance
 	// gwg
 	// gwg-x
 	// pafs

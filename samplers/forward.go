@@ -2,87 +2,217 @@
 //
 //	θ_σ(t) ~ f(· | θ_σ(1), ..., θ_σ(t-1), the rest open)
 //
-// in an order σ taken at random. Where a law allows only some states, each slot is drawn among the categories that its
-// support has, and w, the product of what these hold of each conditional, is the importance weight: the mean of w is
-// what the allowed states hold of the law, and a draw that is kept with the probability w ≤ 1 is an exact draw from the
-// law given that its state is allowed (von Neumann 1951). There is no step size.
+// in an order σ taken at random. A draw that takes a category outside the law's choices, or a state that it does not
+// allow, is made again: this is rejection sampling (von Neumann 1951), so that what comes is an exact draw from the
+// laws given that its state is allowed. What the first slot may hold is known of every order before any draw, so that
+// law, order and first slot are drawn together and never rejected for it. There is no step size.
 
 package samplers
 
 import (
-	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"math/rand/v2"
 	"slices"
 )
 
-// A Drawn is a state with the logarithm of its importance weight.
+// A Drawn is a state that was drawn.
 type Drawn struct {
-	State     []int
-	LogWeight float64 // -Inf for a state that is not allowed
+	Law   int   // its number
+	State []int // nil if room ended before the draw was done
 }
 
-// Draw makes a draw for each stream in one order of the law, by its number.
-func (l *Law) Draw(ctx context.Context, order int, streams []*rand.Rand) ([]Drawn, error) {
-	draws := make([]Drawn, len(streams))
-	for i := range draws {
-		draws[i].State = slices.Repeat([]int{Open}, l.slots())
+// errNoMass says that no draw can come.
+var errNoMass = errors.New("the laws allow no state of positive probability")
+
+// A draw is a state on its way.
+type draw struct {
+	beginning
+	depth int
+	state []int
+}
+
+// A beginning is an order of a law with what its first slot may hold.
+type beginning struct {
+	law, order int
+	choices    []int
+	cumulative []float64 // probabilities of choices
+}
+
+// Draw makes an independent draw for each stream, from the laws by their weights. A draw takes a conditional for each
+// slot after the first, and those that are rejected on the way take some too. room, if not nil, is told how much was
+// asked for so far, a rejection counting as one more, and says how many conditionals are affordable. When none are, Draw
+// returns what is done: one Drawn a stream, in their order.
+func Draw(ctx context.Context, laws []Law, streams []*rand.Rand, room func(spent int) int) ([]Drawn, error) {
+	if err := checkLaws(laws); err != nil {
+		return nil, err
 	}
-	var failed error
-	var key []byte
-	for _, slot := range l.Orders[order] {
-		var asked []Partial
-		var of [][]int // the draws that agree so far share a conditional
-		groups := map[string]int{}
-		for i := range draws {
-			if math.IsInf(draws[i].LogWeight, -1) {
-				continue
+	drawn := make([]Drawn, len(streams))
+	starts, weights, err := beginnings(ctx, laws)
+	if err != nil {
+		return nil, err
+	}
+	draws := make([]draw, len(streams))
+	pending := ascending(len(streams))
+	for _, i := range pending {
+		draws[i] = begin(laws, starts, weights, streams[i])
+	}
+	spent := 0
+	again := func(i int) {
+		spent++
+		draws[i] = begin(laws, starts, weights, streams[i])
+	}
+	for {
+		left := pending[:0]
+		for _, i := range pending {
+			d := &draws[i]
+			if d.depth < len(d.state) {
+				left = append(left, i)
+			} else if law := &laws[d.law]; law.Allows == nil || law.Allows(d.state) {
+				drawn[i] = Drawn{d.law, d.state}
+			} else {
+				again(i)
+				left = append(left, i)
 			}
-			key = appendState(key[:0], draws[i].State)
-			g, ok := groups[string(key)]
-			if !ok {
-				g = len(asked)
-				groups[string(key)] = g
-				asked, of = append(asked, Partial{draws[i].State, slot}), append(of, nil)
-			}
-			of[g] = append(of[g], i)
 		}
-		chosen := make([]int, len(draws))
-		err := l.Target.PartialConditionals(ctx, asked, func(g int, logp []float32) {
-			support := l.support(asked[g].State, slot, len(logp))
-			cumulative, sum := make([]float64, len(support)), 0.0
-			for k, v := range support {
-				sum += math.Exp(float64(logp[v]))
-				cumulative[k] = sum
-			}
-			if math.IsNaN(sum) || sum > 1+1e-3 {
-				failed = fmt.Errorf("slot %d: %w", slot, errNoDistribution)
-				return
-			}
-			for _, i := range of[g] {
-				draws[i].LogWeight += math.Log(min(sum, 1))
-				if sum > 0 {
-					chosen[i] = support[DrawCumulative(cumulative, streams[i])]
-				}
-			}
-		})
-		if err := cmp.Or(err, failed); err != nil {
+		pending = left
+		most := len(pending)
+		if room != nil {
+			most = min(most, room(spent))
+		}
+		if most <= 0 || ctx.Err() != nil {
+			return drawn, ctx.Err()
+		}
+		asked, err := further(ctx, laws, draws, pending, streams, most, again)
+		if spent += asked; err != nil {
 			return nil, err
 		}
-		for i := range draws {
-			if !math.IsInf(draws[i].LogWeight, -1) {
-				draws[i].State[slot] = chosen[i]
+	}
+}
+
+// beginnings are those of every order of every law, with the weights by which to draw them, cumulative.
+func beginnings(ctx context.Context, laws []Law) (starts []beginning, weights []float64, err error) {
+	total := 0.0
+	for number := range laws {
+		law := &laws[number]
+		open := slices.Repeat([]int{Open}, law.slots())
+		var asked []Partial
+		for _, order := range law.Orders {
+			asked = append(asked, Partial{open, order[0]})
+		}
+		own := make([]beginning, len(law.Orders))
+		var failed error
+		err := law.Target.PartialConditionals(ctx, asked, func(o int, logp []float32) {
+			choices := law.choices(open, asked[o].Slot, len(logp))
+			own[o] = beginning{law: number, order: o, choices: choices}
+			if own[o].cumulative, failed = cumulated(choices, logp, asked[o].Slot, failed); failed != nil {
+				return
+			}
+		})
+		if err = errors.Join(err, failed); err != nil {
+			return nil, nil, err
+		}
+		for _, b := range own {
+			if n := len(b.cumulative); n > 0 {
+				total += math.Exp(law.LogWeight) / float64(len(own)) * b.cumulative[n-1]
+			}
+			starts, weights = append(starts, b), append(weights, total)
+		}
+	}
+	if !(total > 0) {
+		return nil, nil, errNoMass
+	}
+	return starts, weights, nil
+}
+
+// cumulated sums the probabilities of the choices, in their order.
+func cumulated(choices []int, logp []float32, slot int, failed error) ([]float64, error) {
+	cumulative, sum := make([]float64, len(choices)), 0.0
+	for k, v := range choices {
+		sum += math.Exp(float64(logp[v]))
+		cumulative[k] = sum
+	}
+	if math.IsNaN(sum) || sum > 1+1e-3 {
+		failed = fmt.Errorf("slot %d: %w", slot, errNoDistribution)
+	}
+	return cumulative, failed
+}
+
+// begin draws law, order and first slot.
+func begin(laws []Law, starts []beginning, weights []float64, stream *rand.Rand) draw {
+	b := starts[DrawCumulative(weights, stream)]
+	d := draw{beginning: b, depth: 1, state: slices.Repeat([]int{Open}, laws[b.law].slots())}
+	d.state[laws[b.law].Orders[b.order][0]] = b.choices[DrawCumulative(b.cumulative, stream)]
+	return d
+}
+
+// further takes the pending draws one slot further, by so many conditionals at most. Draws that agree so far share one.
+func further(ctx context.Context, laws []Law, draws []draw, pending []int, streams []*rand.Rand, most int,
+	again func(i int)) (number int, err error) {
+	type place struct {
+		law, slot int
+		state     string
+	}
+	asked, of := make([][]Partial, len(laws)), make([][][]int, len(laws)) // of the laws, and of each who asks
+	groups := map[place]int{}
+	for _, i := range pending {
+		d := &draws[i]
+		if d.depth == len(d.state) { // made again, of a single slot
+			continue
+		}
+		slot := laws[d.law].Orders[d.order][d.depth]
+		key := place{d.law, slot, string(appendState(nil, d.state))}
+		g, ok := groups[key]
+		if !ok {
+			if number == most {
+				continue
+			}
+			number++
+			g = len(asked[d.law])
+			groups[key] = g
+			asked[d.law], of[d.law] = append(asked[d.law], Partial{d.state, slot}), append(of[d.law], nil)
+		}
+		of[d.law][g] = append(of[d.law][g], i)
+	}
+	for l := range laws {
+		if len(asked[l]) == 0 {
+			continue
+		}
+		chosen := make([][]int, len(asked[l]))
+		var failed error
+		err := laws[l].Target.PartialConditionals(ctx, asked[l], func(g int, logp []float32) {
+			a := asked[l][g]
+			choices := laws[l].choices(a.State, a.Slot, len(logp))
+			var cumulative []float64
+			if cumulative, failed = cumulated(choices, logp, a.Slot, failed); failed != nil {
+				return
+			}
+			for _, i := range of[l][g] {
+				category := Open
+				if k := placed(cumulative, streams[i].Float64()); k < len(choices) {
+					category = choices[k]
+				}
+				chosen[g] = append(chosen[g], category)
+			}
+		})
+		if err = errors.Join(err, failed); err != nil {
+			return number, err
+		}
+		for g, members := range of[l] {
+			slot := asked[l][g].Slot
+			for j, i := range members {
+				if chosen[g][j] == Open {
+					again(i)
+					continue
+				}
+				draws[i].state[slot] = chosen[g][j]
+				draws[i].depth++
 			}
 		}
 	}
-	for i := range draws {
-		if l.Allows != nil && !math.IsInf(draws[i].LogWeight, -1) && !l.Allows(draws[i].State) {
-			draws[i].LogWeight = math.Inf(-1)
-		}
-	}
-	return draws, nil
+	return number, nil
 }
 
 // LogProbability returns log p of whole states, log w included, [states].
@@ -107,66 +237,4 @@ func (l *Law) LogProbability(ctx context.Context, states [][]int) ([]float64, er
 		logp[i] = l.LogWeight + logMean(products[i*len(l.Orders):(i+1)*len(l.Orders)])
 	}
 	return logp, err
-}
-
-// A Share is an estimate of the total probability of some states, with its relative standard error.
-type Share struct {
-	Log   float64
-	Error float64
-	Draws int
-}
-
-const (
-	mostAtOnce  = 1024 // draws in a batch of EstimateShare, about
-	leastOfEach = 8    // of them, of each order of each law: fewer tell no error
-)
-
-// EstimateShare estimates the total probability of the states that the laws allow, by draws of every order of every
-// law. It draws in batches until the relative standard error is at most wanted, or more(draws so far) returns false.
-func EstimateShare(ctx context.Context, laws []Law, wanted float64, streams []*rand.Rand,
-	more func(draws int) bool) (Share, error) {
-	if err := checkLaws(laws); err != nil {
-		return Share{}, err
-	}
-	if len(streams) < 2 {
-		return Share{}, fmt.Errorf("%d random streams: give two at least", len(streams))
-	}
-	type stratum struct {
-		law, order   int
-		weight       float64
-		n            float64
-		sum, squares float64
-	}
-	var strata []stratum
-	for i, l := range laws {
-		for o := range l.Orders {
-			strata = append(strata, stratum{law: i, order: o, weight: math.Exp(l.LogWeight) / float64(len(l.Orders))})
-		}
-	}
-	// Of many orders and laws each has fewer draws in a batch, for a batch has to be affordable.
-	streams = streams[:min(len(streams), max(mostAtOnce/len(strata), leastOfEach))]
-	for {
-		share, variance, draws := 0.0, 0.0, 0
-		for i := range strata {
-			s := &strata[i]
-			drawn, err := laws[s.law].Draw(ctx, s.order, streams)
-			if err != nil {
-				return Share{}, err
-			}
-			for _, d := range drawn {
-				w := math.Exp(d.LogWeight)
-				s.n, s.sum, s.squares = s.n+1, s.sum+w, s.squares+w*w
-			}
-			share += s.weight * s.sum / s.n
-			variance += s.weight * s.weight * max(0, s.squares-s.sum*s.sum/s.n) / (s.n * (s.n - 1))
-			draws += int(s.n)
-		}
-		e := math.Inf(1)
-		if share > 0 {
-			e = math.Sqrt(variance) / share
-		}
-		if e <= wanted || !more(draws) {
-			return Share{math.Log(share), e, draws}, nil
-		}
-	}
 }

@@ -7,8 +7,7 @@ import (
 	"testing"
 )
 
-// TestForward compares draws, their weights and what known beginnings hold with all states
-// of random conditionals.
+// TestForward compares draws and probabilities with all states of random conditionals.
 func TestForward(t *testing.T) {
 	categories := []int{4, 3, 5}
 	stream := rand.New(rand.NewPCG(7, 7))
@@ -16,7 +15,7 @@ func TestForward(t *testing.T) {
 		draw: func() float32 { return float32(math.Exp(stream.NormFloat64())) }}
 	free := Law{Target: target, Orders: [][]int{{0, 1, 2}, {2, 1, 0}}, LogWeight: math.Log(0.5)}
 	narrow := free
-	narrow.Support = func(state []int, slot int) []int { return [][]int{{0, 2, 3}, {0, 1, 2}, {1, 3}}[slot] }
+	narrow.Choices = func(state []int, slot int) []int { return [][]int{{0, 2, 3}, {0, 1, 2}, {1, 3}}[slot] }
 	narrow.Allows = func(state []int) bool { return state[0] != state[1] }
 
 	all := enumerateLaws([]Law{free}, categories)
@@ -44,34 +43,19 @@ func TestForward(t *testing.T) {
 	for _, f := range allowed {
 		held += math.Exp(f.LogProbability)
 	}
-	share, err := EstimateShare(t.Context(), []Law{narrow}, 0.01, Streams(1, "", 64),
-		func(draws int) bool { return draws < 1<<16 })
+	const n = 40000
+	streams := Streams(2, "", n)
+	draws, err := Draw(t.Context(), []Law{narrow}, streams, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := math.Exp(share.Log); !(share.Error > 0 && share.Error <= 0.01) || math.Abs(got-held) > 4*share.Error*got {
-		t.Errorf("%v ± %v are allowed, by %d draws, and it is %v", got, share.Error*got, share.Draws, held)
-	}
-
-	const n = 20000
 	counts := map[string]int{}
-	kept := 0
-	streams := Streams(2, "", n)
-	for order := range narrow.Orders {
-		draws, err := narrow.Draw(t.Context(), order, streams)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for i, d := range draws {
-			if streams[i].Float64() < math.Exp(d.LogWeight) {
-				counts[string(stateBytes(d.State))]++
-				kept++
-			}
-		}
+	for _, d := range draws {
+		counts[string(stateBytes(d.State))]++
 	}
 	squares, cells := 0.0, 0
 	for _, f := range allowed {
-		if want := float64(kept) * math.Exp(f.LogProbability) / held; want > 5 {
+		if want := n * math.Exp(f.LogProbability) / held; want > 5 {
 			d := float64(counts[string(stateBytes(f.State))]) - want
 			squares += d * d / want
 			cells++
@@ -80,42 +64,68 @@ func TestForward(t *testing.T) {
 	if cells < 10 || squares > float64(cells)+6*math.Sqrt(2*float64(cells)) {
 		t.Errorf("χ² %v of %d states", squares, cells)
 	}
+}
 
-	// What beginnings hold, whatever the search has followed.
-	for _, rows := range []int{1, 4, 9, 1000} {
-		search, err := NewSearch([]Law{free})
-		if err != nil {
-			t.Fatal(err)
-		}
-		target.asked = 0
-		if err := search.Run(t.Context(), 3, func() int { return rows - target.asked }, nil); err != nil {
-			t.Fatal(err)
-		}
-		for slot := range categories {
-			sums, spares := make([]float64, categories[slot]), make([]float64, categories[slot])
-			missing := search.Hold(0, []int{slot}, func(values []int, p, spared float64) {
-				sums[values[0]] += p
-				spares[values[0]] += spared
-			})
-			for v, sum := range sums {
-				want, listed := 0.0, 0.0
-				for _, f := range all {
-					if f.State[slot] == v {
-						want += math.Exp(f.LogProbability)
-					}
-				}
-				for _, f := range search.Found() {
-					if f.State[slot] == v {
-						listed += math.Exp(f.LogProbability)
-					}
-				}
-				open := missing - spares[v]
-				if sum > want+1e-6 || sum+open < want-1e-6 || sum < listed-1e-9 {
-					t.Errorf("%d rows, slot %d, category %d: %v to %v, it is %v, and states that were found hold %v",
-						rows, slot, v, sum, sum+open, want, listed)
-				}
+// TestDrawOfSeveralLaws draws the laws by their weights and by what they allow.
+func TestDrawOfSeveralLaws(t *testing.T) {
+	stream := rand.New(rand.NewPCG(8, 7))
+	draw := func() float32 { return float32(math.Exp(stream.NormFloat64())) }
+	var laws []Law
+	for i, weight := range []float64{0.2, 0.8} {
+		laws = append(laws, Law{Target: &tables{categories: []int{4, 4}, rows: map[string][]float32{}, draw: draw},
+			Orders: [][]int{{0, 1}, {1, 0}}, LogWeight: math.Log(weight),
+			Choices: func(_ []int, slot int) []int { return [][]int{{i, 2}, {0, 1 + i, 3}}[slot] }})
+	}
+	want := enumerateLaws(laws, []int{4, 4})
+	total := 0.0
+	for _, f := range want {
+		total += math.Exp(f.LogProbability)
+	}
+	const n = 40000
+	draws, err := Draw(t.Context(), laws, Streams(3, "", n), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	squares := 0.0
+	for _, f := range want {
+		count := 0
+		for _, d := range draws {
+			if d.Law == f.Law && slices.Equal(d.State, f.State) {
+				count++
 			}
 		}
+		expected := n * math.Exp(f.LogProbability) / total
+		squares += (float64(count) - expected) * (float64(count) - expected) / expected
+	}
+	if cells := float64(len(want)); squares > cells+6*math.Sqrt(2*cells) {
+		t.Errorf("χ² %v of %v states", squares, cells)
+	}
+}
+
+// TestDrawEnds lets room end before all draws are done, and refuses laws that allow nothing.
+func TestDrawEnds(t *testing.T) {
+	stream := rand.New(rand.NewPCG(9, 7))
+	target := &tables{categories: []int{3, 3}, rows: map[string][]float32{},
+		draw: func() float32 { return float32(math.Exp(stream.NormFloat64())) }}
+	law := Law{Target: target, Orders: [][]int{{0, 1}}, Allows: func(state []int) bool { return state[0] == state[1] }}
+	draws, err := Draw(t.Context(), []Law{law}, Streams(1, "", 50), func(spent int) int { return 20 - spent })
+	done := 0
+	for _, d := range draws {
+		if d.State != nil {
+			done++
+		}
+	}
+	if err != nil || done == 0 || done == 50 {
+		t.Errorf("%d of 50 draws done: %v", done, err)
+	}
+	never := Law{Target: target, Orders: [][]int{{0, 1}}, Allows: func([]int) bool { return false }}
+	draws, err = Draw(t.Context(), []Law{never}, Streams(1, "", 2), func(spent int) int { return 1000 - spent })
+	if err != nil || draws[0].State != nil {
+		t.Errorf("%v, %v", draws, err)
+	}
+	none := Law{Target: target, Orders: [][]int{{0, 1}}, Choices: func([]int, int) []int { return nil }}
+	if _, err := Draw(t.Context(), []Law{none}, Streams(1, "", 2), nil); err == nil {
+		t.Error("a law without choices: no error")
 	}
 }
 

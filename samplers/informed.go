@@ -107,24 +107,6 @@ type surroundings struct {
 	step     int // steps made, for kernels that change from step to step
 }
 
-var _ own = (*surroundings)(nil)
-
-func (s *surroundings) swap(other own, chain, chains int, t, u float64) {
-	there := other.(*surroundings)
-	size := len(s.gradient) / chains
-	for i := chain * size; i < (chain+1)*size; i++ {
-		s.gradient[i], there.gradient[i] = there.gradient[i]*u/t, s.gradient[i]*t/u
-	}
-	s.measured, there.measured = false, false
-}
-
-func (s *surroundings) rescale(factor float64) {
-	for i := range s.gradient {
-		s.gradient[i] *= factor
-	}
-	s.measured = false
-}
-
 func (k *informed) start(ctx context.Context, state *State) error {
 	k.use(state)
 	if k.terms != nil {

@@ -34,15 +34,7 @@ type State struct {
 	Energy []float64
 
 	kernel *kernel // that made it
-	own    own     // what else that kernel knows; nil for nothing
-}
-
-// own is what a kernel keeps of a state for itself.
-type own interface {
-	// swap exchanges what is kept of one chain with another state's, at the temperatures t and u.
-	swap(other own, chain, chains int, t, u float64)
-	// rescale follows a temperature that changed from 1 to 1/factor.
-	rescale(factor float64)
+	own    any     // what else that kernel knows; nil for nothing
 }
 
 // Chains is the number of chains.
@@ -63,28 +55,6 @@ func (s *State) Evaluate(ctx context.Context, target Target) error {
 		return target.Energy(ctx, s.Positions, s.Energy)
 	}
 	return nil
-}
-
-// swap exchanges one chain of two states at the temperatures t and u.
-func (s *State) swap(other *State, chain int, t, u float64) {
-	position, there := s.Position(chain), other.Position(chain)
-	for j := range position {
-		position[j], there[j] = there[j], position[j]
-	}
-	s.Energy[chain], other.Energy[chain] = other.Energy[chain]*u/t, s.Energy[chain]*t/u
-	if s.own != nil {
-		s.own.swap(other.own, chain, s.Chains(), t, u)
-	}
-}
-
-// rescale follows a temperature that changed from 1 to 1/factor.
-func (s *State) rescale(factor float64) {
-	for i := range s.Energy {
-		s.Energy[i] *= factor
-	}
-	if s.own != nil {
-		s.own.rescale(factor)
-	}
 }
 
 // Info is what diagnostics need of one step.
@@ -243,19 +213,6 @@ func (k *kernel) owns(state *State) error {
 		return errors.New("no state of this kernel: make one with its Init")
 	}
 	return nil
-}
-
-// at makes the kernel again, over its target at a temperature.
-func (k *kernel) at(temperature float64) (*kernel, *tempered, error) {
-	target, err := temper(k.target, temperature)
-	if err != nil {
-		return nil, nil, err
-	}
-	made, err := k.spec.New(target, k.shared)
-	if err != nil {
-		return nil, nil, err
-	}
-	return made.(*kernel), target, nil
 }
 
 // evaluate is the start of kernels that need energies, which must be finite.

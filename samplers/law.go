@@ -43,11 +43,11 @@ type Law struct {
 	Orders [][]int
 	// LogWeight is log w, the logarithm of the law's weight among several laws.
 	LogWeight float64
-	// Support returns the categories, ascending, that an open slot may take, given the filled slots of a state;
-	// nil allows all. It narrows what is found and drawn, and does not change the law. The caller must not
+	// Choices returns the categories, ascending, that an open slot may take, given the filled slots of a state;
+	// nil allows all. It narrows what is found and drawn, and changes no probability. The caller must not
 	// change what it returns.
-	Support func(state []int, slot int) []int
-	// Allows judges whole states beyond Support; nil allows all.
+	Choices func(state []int, slot int) []int
+	// Allows judges whole states beyond Choices; nil allows all.
 	Allows func(state []int) bool
 }
 
@@ -61,13 +61,15 @@ func appendState(key []byte, state []int) []byte {
 
 func (l *Law) slots() int { return len(l.Orders[0]) }
 
-// support is what a slot of so many categories may take beside what a state holds.
-func (l *Law) support(state []int, slot, categories int) []int {
-	if l.Support == nil {
+// choices are what a slot of so many categories may take beside what a state holds.
+func (l *Law) choices(state []int, slot, categories int) []int {
+	if l.Choices == nil {
 		return ascending(categories)
 	}
-	return l.Support(state, slot)
+	return l.Choices(state, slot)
 }
+
+var errNoDistribution = errors.New("the conditional is not a distribution")
 
 func checkLaws(laws []Law) error {
 	if len(laws) == 0 {

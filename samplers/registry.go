@@ -54,9 +54,6 @@ func registry() []entry {
 	return []entry{
 		gibbsEntry(),
 		mlmMetropolisEntry(),
-		chainBlockEntry(),
-		independenceEntry(),
-		importanceEntry(),
 		gwgEntry(),
 		gwgXEntry(),
 		pathAuxiliaryEntry(),

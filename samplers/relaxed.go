@@ -68,24 +68,6 @@ type relaxed struct {
 	step          int
 }
 
-var _ own = (*relaxed)(nil)
-
-// swap leaves the base of z as it is, the same at every temperature; the surrogate's part of the score is tempered.
-func (s *relaxed) swap(other own, chain, chains int, t, u float64) {
-	there := other.(*relaxed)
-	slots := len(s.z) / chains
-	for i := chain * slots; i < (chain+1)*slots; i++ {
-		s.z[i], there.z[i] = there.z[i], s.z[i]
-		s.score[i], there.score[i] = (there.score[i]+s.z[i])*u/t-s.z[i], (s.score[i]+there.z[i])*t/u-there.z[i]
-	}
-}
-
-func (s *relaxed) rescale(factor float64) {
-	for i, z := range s.z {
-		s.score[i] = (s.score[i]+z)*factor - z
-	}
-}
-
 func (r *relaxation) stepSize() float64 { return r.epsilon }
 
 func (r *relaxation) setStepSize(stepSize float64) error {

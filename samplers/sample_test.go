@@ -24,7 +24,7 @@ func TestWarmUp(t *testing.T) {
 		last := math.NaN()
 		run, err := Sample(t.Context(), kernel, RandomPositions(target, streams),
 			Plan{Streams: streams, WarmUp: 400, Steps: 400}, func(s Step) error {
-				if s.WarmUp != (s.Number <= 400) || (s.Info == nil) != (s.Number == 0) || s.Temperature != 1 {
+				if s.WarmUp != (s.Number <= 400) || (s.Info == nil) != (s.Number == 0) {
 					t.Fatalf("step %+v", s)
 				}
 				if s.Number > 0 {
@@ -116,48 +116,6 @@ func TestSampleKeepsWhatIsSet(t *testing.T) {
 
 var cmpEqualNaN = cmp.Comparer(func(a, b float64) bool { return a == b || math.IsNaN(a) && math.IsNaN(b) })
 
-// A ladder of one temperature walks as the kernel over the tempered target; one
-// of several tunes the coldest rung, and the hotter ones take its step size.
-func TestSampleLadder(t *testing.T) {
-	target := lattice(t, 3, 3)
-	walk := func(target Target, ladder []float64) []int {
-		streams := Streams(5, "", 3)
-		var path []int
-		_, err := Sample(t.Context(), makeKernel(t, "dmala", target), RandomPositions(target, streams),
-			Plan{Streams: streams, WarmUp: 20, Steps: 20, Ladder: ladder}, func(s Step) error {
-				path = append(path, s.State.Positions...)
-				if ladder != nil && s.Temperature != ladder[0] {
-					t.Errorf("temperature %v", s.Temperature)
-				}
-				return nil
-			})
-		if err != nil {
-			t.Fatal(err)
-		}
-		return path
-	}
-	if d := cmp.Diff(walk(atTemperature(t, target, 1.7), nil), walk(target, []float64{1.7})); d != "" {
-		t.Errorf("(-tempered target +ladder of one):\n%s", d)
-	}
-	kernel := laddered(t, "dmala", target, []float64{1, 2})
-	streams := Streams(5, "", 3)
-	run, err := Sample(t.Context(), makeKernel(t, "dmala", target), RandomPositions(target, streams),
-		Plan{Streams: streams, WarmUp: 50, Steps: 50, Ladder: []float64{1, 2}}, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if len(run.Swaps) != 1 || !(run.Swaps[0] > 0 && run.Swaps[0] < 1) || !run.Tuned || run.StepSize == 0.2 {
-		t.Errorf("%+v", run)
-	}
-	rungs := kernel.mover.(*ladder)
-	if err := rungs.rungs[0].mover.(stepSizer).setStepSize(3); err != nil {
-		t.Fatal(err)
-	}
-	if err := rungs.follow(); err != nil || rungs.rungs[1].size() != 3 {
-		t.Errorf("the hotter rung is at %v: %v", rungs.rungs[1].size(), err)
-	}
-}
-
 func TestSampleErrors(t *testing.T) {
 	target := lattice(t, 2, 2)
 	kernel := makeKernel(t, "dmala", target)
@@ -194,10 +152,6 @@ func TestSampleStranger(t *testing.T) {
 	run, err := Sample(t.Context(), k, make([]int, 8), plan, nil)
 	if err != nil || run.Tuned || !math.IsNaN(run.StepSize) {
 		t.Errorf("%+v, %v", run, err)
-	}
-	plan.Ladder = []float64{1, 2}
-	if _, err := Sample(t.Context(), k, make([]int, 8), plan, nil); err == nil {
-		t.Error("a ladder over it: no error")
 	}
 }
 

@@ -502,7 +502,7 @@ func TestNamesFor(t *testing.T) {
 // A tempered target says of what the one below lacks that it lacks it.
 func TestTemperedWithout(t *testing.T) {
 	ctx := context.Background()
-	warm := atTemperature(t, only{lattice(t, 2, 2)}, 2)
+	warm := atTemperature(t, only{lattice(t, 2, 2)}, 2).(*tempered)
 	one, rows := make([]float64, 1), make([]float64, 8)
 	state := []int{0, 0, 0, 0}
 	for name, err := range map[string]error{

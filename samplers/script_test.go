@@ -110,13 +110,6 @@ func (s *State) clone() *State {
 		o.z, o.score = slices.Clone(o.z), slices.Clone(o.score)
 		o.first, o.second = slices.Clone(o.first), slices.Clone(o.second)
 		c.own = &o
-	case replicas:
-		var copies replicas
-		for _, r := range own {
-			copies = append(copies, r.clone())
-		}
-		copies[0].Positions, copies[0].Energy = c.Positions, c.Energy
-		c.own = copies
 	}
 	return &c
 }
@@ -193,3 +186,6 @@ func engineOf(k Kernel) (*informed, bool) {
 	}
 	return e.engine(), true
 }
+
+// engine promotes through kernels that embed it.
+func (k *informed) engine() *informed { return k }

@@ -24,7 +24,6 @@ import (
 	"encoding/binary"
 	"fmt"
 	"iter"
-	"maps"
 	"math"
 	"slices"
 
@@ -215,14 +214,15 @@ func (s *Search) Found() []Found {
 // Len is the number of states that Found lists.
 func (s *Search) Len() int { return len(s.scored) }
 
-// LeftOut bounds the log-probability of every state that is not among the first k of Found.
-func (s *Search) LeftOut() float64 {
+// LeftOut bounds the log-probability of every state that is not among the first so many of Found: of those that are
+// known and not listed, of those whose probability is not known, of beginnings that wait, and of all that was given up.
+func (s *Search) LeftOut(listed int) float64 {
 	bound := s.cut
 	for _, l := range s.live {
 		bound = max(bound, l.upper)
 	}
-	if len(s.scored) > s.k {
-		bound = max(bound, s.scored[s.k].lower)
+	if len(s.scored) > listed {
+		bound = max(bound, s.scored[listed].lower)
 	}
 	for _, trees := range s.trees {
 		least := math.Inf(1)
@@ -576,14 +576,14 @@ func (s *Search) learn(law *Law, n *node, logp []float32) error {
 			}
 		}
 	}
-	support := law.support(n.state, slot, len(logp))
-	n.categories, n.logp = likeliest(support, logp, number)
+	choices := law.choices(n.state, slot, len(logp))
+	n.categories, n.logp = likeliest(choices, logp, number)
 	for _, l := range n.logp {
 		if l != l || l > 1e-3 {
 			return fmt.Errorf("slot %d: %w", slot, errNoDistribution)
 		}
 	}
-	n.complete = len(n.categories) < number || len(support) <= number
+	n.complete = len(n.categories) < number || len(choices) <= number
 	n.known = true
 	t, d := n.tree, n.depth
 	for i, category := range n.categories {
@@ -599,9 +599,9 @@ func (s *Search) learn(law *Law, n *node, logp []float32) error {
 
 // likeliest are the categories of the largest logp, at most number of them and none that is
 // impossible, the likeliest first; of equals the smaller.
-func likeliest(support []int, logp []float32, number int) ([]int32, []float32) {
-	best := make(leastLikely, 0, min(number, len(support)))
-	for _, category := range support {
+func likeliest(choices []int, logp []float32, number int) ([]int32, []float32) {
+	best := make(leastLikely, 0, min(number, len(choices)))
+	for _, category := range choices {
 		switch l := logp[category]; {
 		case math.IsInf(float64(l), -1):
 		case len(best) < number:
@@ -795,69 +795,4 @@ func (e *queue) Pop() any {
 	last := (*e)[len(*e)-1]
 	*e = (*e)[:len(*e)-1]
 	return last
-}
-
-// Hold computes marginals of some slots of one law. It calls visit for all known beginnings with values of these
-// slots, in their order, and the probability; the same values may come several times. It returns the most that
-// unknown beginnings can add to any of them. Of that, no less than spared cannot come to the values of a visit.
-func (s *Search) Hold(law int, slots []int, visit func(values []int, probability, spared float64)) (open float64) {
-	values := make([]int, len(slots))
-	weight := math.Exp(s.laws[law].LogWeight) / float64(len(s.trees[law]))
-	for _, t := range s.trees[law] {
-		last := 0
-		for _, slot := range slots {
-			last = max(last, t.depth[slot])
-		}
-		hold := func(n *node, category int, probability, spared float64) {
-			for j, slot := range slots {
-				if values[j] = n.state[slot]; slot == n.slot() {
-					values[j] = category
-				}
-			}
-			visit(values, probability, spared)
-		}
-		var descend func(n *node)
-		descend = func(n *node) {
-			mass := weight * math.Exp(n.mass)
-			if !n.known {
-				open += mass
-				return
-			}
-			rest := 0.0 // of the conditional: what the list does not have
-			if !n.complete {
-				rest = 1
-				for _, logp := range n.logp {
-					rest -= math.Exp(float64(logp))
-				}
-				rest = max(0, rest)
-			}
-			if n.depth < last {
-				open += mass * rest
-				for i, category := range n.categories {
-					if n.kids[int(category)] == nil {
-						open += mass * math.Exp(float64(n.logp[i]))
-					}
-				}
-				for _, category := range slices.Sorted(maps.Keys(n.kids)) {
-					descend(n.kids[category])
-				}
-				return
-			}
-			// Each category that is not listed has at most what the last one has.
-			if len(n.logp) > 0 {
-				rest = min(rest, math.Exp(float64(n.logp[len(n.logp)-1])))
-			}
-			open += mass * rest
-			for i, category := range n.categories {
-				hold(n, int(category), mass*math.Exp(float64(n.logp[i])), mass*rest)
-			}
-			for _, category := range slices.Sorted(maps.Keys(n.extra)) {
-				if !slices.Contains(n.categories, int32(category)) {
-					hold(n, category, mass*math.Exp(n.extra[category]), mass*rest)
-				}
-			}
-		}
-		descend(t.root)
-	}
-	return open
 }

@@ -17,11 +17,15 @@ type tables struct {
 	draw       func() float32 // a weight
 	asked      int
 	missing    float64 // what the categories lack to one
+	total      *int    // conditionals of several targets; nil: nobody counts
 }
 
 func (t *tables) PartialConditionals(_ context.Context, asked []Partial, take func(i int, logp []float32)) error {
 	for i, p := range asked {
 		t.asked++
+		if t.total != nil {
+			*t.total++
+		}
 		take(i, t.row(p.State, p.Slot))
 	}
 	return nil
@@ -69,7 +73,7 @@ func enumerateLaws(laws []Law, categories []int) []Found {
 				partial := slices.Repeat([]int{Open}, len(state))
 				sum := 0.0
 				for _, slot := range order {
-					if l.Support != nil && !slices.Contains(l.Support(partial, slot), state[slot]) {
+					if l.Choices != nil && !slices.Contains(l.Choices(partial, slot), state[slot]) {
 						return
 					}
 					sum += float64(l.Target.(*tables).row(partial, slot)[state[slot]])
@@ -129,7 +133,7 @@ func TestSearch(t *testing.T) {
 			case 0:
 				l.Allows = func(state []int) bool { return (state[0]+state[n-1])%2 == 0 }
 			case 1: // the last slot holds what the first does, where it can
-				l.Support = func(state []int, slot int) []int {
+				l.Choices = func(state []int, slot int) []int {
 					for _, other := range []int{0, n - 1} {
 						if slot+other == n-1 && slot != other && state[other] != Open {
 							if state[other] < categories[slot] {
@@ -167,53 +171,58 @@ func TestSearch(t *testing.T) {
 					t.Fatalf("seed %d: state %v of %v is not what it is", seed, found[i].State, found[i].LogProbability)
 				}
 			}
-			if len(want) > k && search.LeftOut() < want[k].LogProbability-1e-12 ||
-				len(found) > 0 && search.LeftOut() > found[min(k, len(found))-1].LogProbability+1e-12 {
-				t.Fatalf("seed %d: left out at most %v", seed, search.LeftOut())
+			if len(want) > k && search.LeftOut(k) < want[k].LogProbability-1e-12 ||
+				len(found) > 0 && search.LeftOut(k) > found[min(k, len(found))-1].LogProbability+1e-12 {
+				t.Fatalf("seed %d: left out at most %v", seed, search.LeftOut(k))
 			}
 			k += stream.IntN(20)
 		}
 	}
 }
 
-// TestSearchBudget ends searches early: what is left out never has more than is said.
-func TestSearchBudget(t *testing.T) {
-	for seed := range uint64(200) {
+// TestCertificate ends searches after every conditional, from the first to the proof: what LeftOut says of the states
+// behind any number of those found is never less than the likeliest of them has.
+func TestCertificate(t *testing.T) {
+	for seed := range uint64(120) {
 		stream := rand.New(rand.NewPCG(seed, 2))
-		n := 2 + stream.IntN(3)
-		categories := slices.Repeat([]int{6}, n)
-		target := &tables{categories: categories, rows: map[string][]float32{},
-			draw: func() float32 { return float32(math.Exp(2 * stream.NormFloat64())) }}
-		laws := []Law{{Target: target, Orders: randomOrders(n, stream)}}
+		n := 1 + stream.IntN(4)
+		categories := slices.Repeat([]int{2 + stream.IntN(4)}, n)
+		scale := 0.5 + 2*stream.Float64()
+		var laws []Law
+		asked := 0
+		for range 1 + stream.IntN(2) {
+			target := &tables{categories: categories, rows: map[string][]float32{}, total: &asked,
+				draw: func() float32 { return float32(math.Exp(scale * stream.NormFloat64())) }}
+			law := Law{Target: target, Orders: randomOrders(n, stream), LogWeight: -stream.Float64()}
+			if stream.IntN(2) == 0 {
+				law.Allows = func(state []int) bool { return state[0] != state[n-1] || n == 1 }
+			}
+			laws = append(laws, law)
+		}
 		want := enumerateLaws(laws, categories)
+		k := 1 + stream.IntN(7)
 		search, err := NewSearch(laws)
 		if err != nil {
 			t.Fatal(err)
 		}
-		const k = 3
-		limit := 0
-		for !search.Proven() {
-			limit += 1 + stream.IntN(9)
-			target.asked = 0
-			before, had := limit, len(search.Found())
-			if err := search.Run(t.Context(), k, func() int { return before - target.asked }, nil); err != nil {
+		for limit := 1; !search.Proven(); limit++ {
+			before, had := limit, search.Len()
+			if err := search.Run(t.Context(), k, func() int { return before - asked }, nil); err != nil {
 				t.Fatal(err)
 			}
 			// Without a state, a search goes on until there is one.
-			if target.asked > before && had > 0 || len(search.Found()) == 0 {
-				t.Fatalf("seed %d: %d conditionals, %d were allowed", seed, target.asked, before)
+			if limit = max(limit, asked); asked > before && had > 0 || search.Len() == 0 && len(want) > 0 {
+				t.Fatalf("seed %d: %d conditionals, %d were allowed", seed, asked, before)
 			}
 			found := search.Found()
-			listed := func(state []int) bool {
-				return slices.ContainsFunc(found[:min(k, len(found))],
-					func(f Found) bool { return slices.Equal(f.State, state) })
-			}
-			for _, w := range want {
-				if !listed(w.State) {
-					if bound := search.LeftOut(); w.LogProbability > bound+1e-12 {
-						t.Fatalf("seed %d: %v has %v, left out was at most %v", seed, w.State, w.LogProbability, bound)
+			for listed := range len(found) + 1 {
+				bound := search.LeftOut(listed)
+				for _, w := range want {
+					if w.LogProbability > bound+1e-12 && !slices.ContainsFunc(found[:listed],
+						func(f Found) bool { return f.Law == w.Law && slices.Equal(f.State, w.State) }) {
+						t.Fatalf("seed %d, %d conditionals, %d listed: %v has %v, left out was at most %v", seed, asked,
+							listed, w.State, w.LogProbability, bound)
 					}
-					break
 				}
 			}
 		}

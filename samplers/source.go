@@ -62,14 +62,18 @@ func drawLog(src source, logWeight []float64, total float64, weight []float64) i
 // DrawCumulative draws a category in proportion to its weight, from the cumulative sums of the weights. The last
 // sum must be above 0. It never draws a category of weight 0.
 func DrawCumulative(cumulative []float64, stream *rand.Rand) int {
-	u := stream.Float64() * cumulative[len(cumulative)-1]
-	category, _ := slices.BinarySearchFunc(cumulative, u, func(c, u float64) int {
+	return min(placed(cumulative, stream.Float64()*cumulative[len(cumulative)-1]), len(cumulative)-1)
+}
+
+// placed is the first place whose cumulative weight is above u, len(cumulative) if none is.
+func placed(cumulative []float64, u float64) int {
+	place, _ := slices.BinarySearchFunc(cumulative, u, func(c, u float64) int {
 		if c <= u {
 			return -1
 		}
 		return 1
 	})
-	return min(category, len(cumulative)-1)
+	return place
 }
 
 // accept decides a Metropolis–Hastings step. A NaN ratio rejects.

@@ -12,7 +12,13 @@ import (
 // raises conditionals to the power 1/T and normalises them again, as the conditionals of π_T are. It offers the
 // same interfaces as the target below it, except for latent units. The temperature must be positive and finite.
 func Temper(target Target, temperature float64) (Target, error) {
-	return temper(target, temperature)
+	if err := checkTarget(target); err != nil {
+		return nil, err
+	}
+	if !(temperature > 0) || math.IsInf(temperature, 1) {
+		return nil, fmt.Errorf("temperature %v: it must be above 0 and finite", temperature)
+	}
+	return &tempered{target, temperature}, nil
 }
 
 type tempered struct {
@@ -29,16 +35,6 @@ var (
 	_ RelaxedTarget            = (*tempered)(nil)
 	_ layered                  = (*tempered)(nil)
 )
-
-func temper(target Target, temperature float64) (*tempered, error) {
-	if err := checkTarget(target); err != nil {
-		return nil, err
-	}
-	if !(temperature > 0) || math.IsInf(temperature, 1) {
-		return nil, fmt.Errorf("temperature %v: it must be above 0 and finite", temperature)
-	}
-	return &tempered{target, temperature}, nil
-}
 
 func (t *tempered) below() Target { return t.target }
 

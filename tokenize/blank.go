@@ -30,54 +30,123 @@ type notation struct {
 
 const blankHelp = "write [MASK], [MASK:3], [MASK:1-3], [MASK=name] or [MASK~st..d]"
 
-// findBlanks reads every blank of a text, leftmost first. Text that only looks like a blank ("[mask]", "[MASKED]") is
-// text; what starts with "[MASK:", "[MASK=" or "[MASK~" must be one. A backslash before any of them makes it text.
-func findBlanks(text string) ([]notation, error) {
-	var blanks []notation
-	for _, span := range blankSpans(text) {
-		start, end := span[0], span[1]
-		if end < 0 {
-			return nil, &InputError{Fault: errBlankSyntax, Offset: start,
-				Detail: "the closing ] is missing; " + blankHelp}
-		}
-		blank, problem := parseBlank(text[start+len(opening) : end-1])
-		if problem != "" {
-			return nil, &InputError{Fault: errBlankSyntax, Offset: start,
-				Detail: fmt.Sprintf("%s in %s; %s", problem, excerpt(text[start:end]), blankHelp)}
-		}
-		blank.start, blank.end = start, end
-		blanks = append(blanks, blank)
-	}
-	return blanks, nil
-}
-
-// BlankSpans are the bytes of each blank of a text that is being written, leftmost first: what is
-// errors in one are ignored, and one without its end does not count yet.
-func BlankSpans(text string) [][2]int {
-	return slices.DeleteFunc(blankSpans(text), func(span [2]int) bool { return span[1] < 0 })
-}
-
 const opening = "[MASK"
 
-// blankSpans are the bytes of what has to be a blank. The end is -1 where it is missing.
-func blankSpans(text string) (spans [][2]int) {
-	for at := 0; ; {
-		next := strings.Index(text[at:], opening)
-		if next < 0 {
-			return spans
-		}
-		start := at + next
-		at = start + len(opening)
-		if rest := text[at:]; start > 0 && text[start-1] == escape || rest == "" ||
-			!strings.Contains("]:=~", rest[:1]) {
-			continue
-		} else if n := closing(rest); n < 0 {
-			spans = append(spans, [2]int{start, -1})
-		} else {
-			at += n + 1
-			spans = append(spans, [2]int{start, at})
+// escape before a blank makes it text.
+const escape = '\\'
+
+// shortestLine is the fewest underscores that are a blank.
+const shortestLine = 3
+
+// A spelling says what is read as a blank beside [MASK].
+type spelling struct {
+	literal []string // as they are
+	line    int      // a line of at least so many underscores; 0: none
+}
+
+// spelled are the spellings of every template, and a further one; "" for none.
+func spelled(further ...string) spelling {
+	s := spelling{literal: []string{"<mask>"}, line: shortestLine}
+	for _, text := range further {
+		if text != "" && strings.Trim(text, "_") == "" {
+			s.line = min(s.line, len(text))
+		} else if text != "" && text != maskToken {
+			s.literal = append(s.literal, text)
 		}
 	}
+	slices.SortStableFunc(s.literal, func(a, b string) int { return len(b) - len(a) })
+	return s
+}
+
+// mark is a blank in a text, or what a backslash keeps from being one.
+type mark struct {
+	start, end int // bytes; end is -1 where the closing ] is missing
+	escaped    bool
+	notation   bool // it begins with [MASK
+}
+
+// marks are those of a text, leftmost first. Text that only looks like a blank ("[mask]", "[MASKED]") is text; what
+// starts with "[MASK:", "[MASK=" or "[MASK~" must be one.
+func (s spelling) marks(text string) (list []mark) {
+	for at := 0; at < len(text); {
+		m, size := s.at(text, at)
+		if size > 0 && at > 0 && text[at-1] == escape {
+			m.escaped = true
+			if m.notation {
+				size = len(opening)
+			}
+			m.end = at + size
+		}
+		if size > 0 {
+			list = append(list, m)
+		}
+		at += max(1, size)
+	}
+	return list
+}
+
+// at is the mark that begins at a place, of so many bytes; 0 if none does.
+func (s spelling) at(text string, at int) (m mark, size int) {
+	rest := text[at:]
+	m = mark{start: at}
+	if inside, found := strings.CutPrefix(rest, opening); found {
+		if inside == "" || !strings.Contains("]:=~", inside[:1]) {
+			return m, 0
+		}
+		m.notation, m.end = true, -1
+		if n := closing(inside); n >= 0 {
+			m.end = at + len(opening) + n + 1
+			return m, m.end - at
+		}
+		return m, len(opening)
+	}
+	for _, literal := range s.literal {
+		if strings.HasPrefix(rest, literal) {
+			m.end = at + len(literal)
+			return m, len(literal)
+		}
+	}
+	if line := len(rest) - len(strings.TrimLeft(rest, "_")); s.line > 0 && line >= s.line {
+		m.end = at + line
+		return m, line
+	}
+	return m, 0
+}
+
+// findBlanks reads every blank of a text, leftmost first, and what backslashes keep from being one.
+func (s spelling) findBlanks(text string) (blanks []notation, escapes []mark, err error) {
+	for _, m := range s.marks(text) {
+		switch {
+		case m.escaped:
+			escapes = append(escapes, m)
+			continue
+		case m.end < 0:
+			return nil, nil, &InputError{Fault: errBlankSyntax, Offset: m.start,
+				Detail: "the closing ] is missing; " + blankHelp}
+		}
+		blank := notation{minimum: 1, maximum: 1}
+		if m.notation {
+			var problem string
+			if blank, problem = parseBlank(text[m.start+len(opening) : m.end-1]); problem != "" {
+				return nil, nil, &InputError{Fault: errBlankSyntax, Offset: m.start,
+					Detail: fmt.Sprintf("%s in %s; %s", problem, excerpt(text[m.start:m.end]), blankHelp)}
+			}
+		}
+		blank.start, blank.end = m.start, m.end
+		blanks = append(blanks, blank)
+	}
+	return blanks, escapes, nil
+}
+
+// BlankSpans are the bytes of each blank of a text that is being written, leftmost first: errors in one are ignored,
+// and one without its end does not count yet. further is another spelling of a blank, "" for none.
+func BlankSpans(text, further string) (spans [][2]int) {
+	for _, m := range spelled(further).marks(text) {
+		if !m.escaped && m.end >= 0 {
+			spans = append(spans, [2]int{m.start, m.end})
+		}
+	}
+	return spans
 }
 
 // parseBlank reads what stands between "[MASK" and "]": ":N", ":N-M", "=name", ":N=name" or ":N-M=name", "~"
@@ -147,28 +216,6 @@ func closing(rest string) int {
 	return -1
 }
 
-// escape before what looks like a blank makes it text.
-const escape = '\\'
-
-// unescape gives the text that a template's own text stands for.
-func unescape(text string) string { return strings.ReplaceAll(text, string(escape)+"[MASK", "[MASK") }
-
-// Unescape removes the backslashes that KeepEscapes left in a filled template, and moves the spans of its fills,
-// ascending.
-func Unescape(text string, spans [][2]int) string {
-	var whole strings.Builder
-	from := 0
-	for i, span := range spans {
-		whole.WriteString(unescape(text[from:span[0]]))
-		spans[i][0] = whole.Len()
-		whole.WriteString(text[span[0]:span[1]])
-		spans[i][1] = whole.Len()
-		from = span[1]
-	}
-	whole.WriteString(unescape(text[from:]))
-	return whole.String()
-}
-
 // parsePieces reads a number of tokens, written without sign or leading zero.
 func parsePieces(text string) (pieces int, ok bool) {
 	pieces, err := strconv.Atoi(text)
@@ -186,25 +233,6 @@ func MeantBlank(text string) (meant string, offset int) {
 		return "", -1
 	}
 	return text[span[0]:span[1]], span[0]
-}
-
-// underscores are a blank that is drawn as a line.
-var underscores = regexp.MustCompile(`__+`)
-
-// ReadBlanks writes [MASK] for each spelling of a blank; a line of underscores is one at any length from its own on.
-func ReadBlanks(text, spelling string) string {
-	switch {
-	case spelling == "":
-		return text
-	case underscores.FindString(spelling) == spelling:
-		return underscores.ReplaceAllStringFunc(text, func(line string) string {
-			if len(line) < len(spelling) {
-				return line
-			}
-			return maskToken
-		})
-	}
-	return strings.ReplaceAll(text, spelling, maskToken)
 }
 
 // excerpt quotes a piece of the user's text, shortened to fit on a line.

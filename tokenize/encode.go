@@ -2,7 +2,6 @@ package tokenize
 
 import (
 	"fmt"
-	"strings"
 	"unicode"
 	"unicode/utf8"
 
@@ -77,23 +76,21 @@ func (e *encoder) addWord(id, start, end int) {
 }
 
 // addOwn adds text[from:to] of a user, in which a backslash makes text of what would be a blank.
-func (e *encoder) addOwn(from, to int) error {
-	const opening = "[MASK"
-	for {
-		skipped := strings.Index(e.text[from:to], string(escape)+opening)
-		if skipped < 0 {
-			return e.addPlain(from, to)
+func (e *encoder) addOwn(from, to int, escapes []mark) error {
+	for _, m := range escapes {
+		if m.start-1 < from || m.end > to {
+			continue
 		}
-		at := from + skipped
-		if err := e.addPlain(from, at); err != nil {
+		if err := e.addPlain(from, m.start-1); err != nil {
 			return err
 		}
 		// Past the search for added tokens, which would find the model's mask.
-		from = at + 1 + len(opening)
-		if err := e.t.scheme.encode(e, at+1, from); err != nil {
+		if err := e.t.scheme.encode(e, m.start, m.end); err != nil {
 			return err
 		}
+		from = m.end
 	}
+	return e.addPlain(from, to)
 }
 
 // addPlain adds text[from:to], added tokens included. The strict readers have refused most of these before.

@@ -69,7 +69,7 @@ func ExampleTemplate_Expand() {
 	if err != nil {
 		panic(err)
 	}
-	template, err := tokenizer.Shortest("it was [MASK:1-3] cold")
+	template, err := tokenizer.Shortest("it was [MASK:1-3] cold", "")
 	if err != nil {
 		panic(err)
 	}

@@ -84,12 +84,17 @@ func (tpl *Template) Fill(ids []int) Filled {
 	return filled
 }
 
-// own is the user's text between two places, backslashes before "[MASK" left out.
+// own is the user's text between two places, without the backslashes that keep text from being a blank.
 func (tpl *Template) own(from, to int) string {
-	if tpl.KeepEscapes {
-		return tpl.Text[from:to]
+	var own strings.Builder
+	for _, m := range tpl.escapes {
+		if m.start > from && m.end <= to {
+			own.WriteString(tpl.Text[from : m.start-1])
+			from = m.start
+		}
 	}
-	return unescape(tpl.Text[from:to])
+	own.WriteString(tpl.Text[from:to])
+	return own.String()
 }
 
 // tokens looks ids up.

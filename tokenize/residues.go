@@ -100,17 +100,6 @@ func loadResidues(file string, tokens []string, class string, configuration []by
 	return t, nil
 }
 
-// proteins makes of the model's own mask, which texts of proteins are written with, a blank of the same length.
-func (t *Tokenizer) proteins(text string) string { return ReadBlanks(text, t.OwnBlank()) }
-
-// OwnBlank is the model's own mask where texts are written with it, those of proteins; "" elsewhere.
-func (t *Tokenizer) OwnBlank() string {
-	if t.Protein() && len(t.vocabulary[t.mask]) == len(maskToken) {
-		return t.vocabulary[t.mask]
-	}
-	return ""
-}
-
 // refuseUnknown names what is no residue in the text of an encoding; other models read what they do not know.
 func (t *Tokenizer) refuseUnknown(text string, e *Encoding) error {
 	at := slices.Index(e.IDs, t.unknown)

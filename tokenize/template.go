@@ -27,13 +27,12 @@ type Template struct {
 	Ties [][]int
 
 	Spelling
+	escapes []mark
 	*draft
 }
 
 // Spelling says how Template.Fill writes fills.
 type Spelling struct {
-	// KeepEscapes leaves the backslash of \[MASK] in the text.
-	KeepEscapes bool
 	// KeepCase gives the letters of the model's tokens as they are.
 	KeepCase bool
 	// Written, if not nil, returns how the user wrote the tokens of a blank, or "".
@@ -71,7 +70,7 @@ type Blank struct {
 // before a blank. Text directly beside a blank is tokenised by itself: "[MASK]ing" is [MASK] and "ing", not
 // "##ing".
 func (t *Tokenizer) Template(text string) (*Template, error) {
-	template, err := t.Shortest(text)
+	template, err := t.Shortest(text, "")
 	if err != nil {
 		return nil, err
 	}
@@ -85,9 +84,10 @@ func (t *Tokenizer) Template(text string) (*Template, error) {
 	return template, nil
 }
 
-// Shortest reads a text whose blanks may have several lengths, "[MASK:1-3]", and gives each blank its shortest.
-func (t *Tokenizer) Shortest(text string) (*Template, error) {
-	draft, err := t.draft(text)
+// Shortest reads a text whose blanks may have several lengths, "[MASK:1-3]", and gives each blank its shortest. further
+// is another spelling of a blank, beside [MASK], ___, <mask> and the model's own mask; "" for none.
+func (t *Tokenizer) Shortest(text, further string) (*Template, error) {
+	draft, err := t.draft(text, further)
 	if err != nil {
 		return nil, err
 	}
@@ -99,55 +99,45 @@ func (t *Tokenizer) Shortest(text string) (*Template, error) {
 }
 
 // Expand returns a template for each combination of lengths, the shortest first; the last blank's length changes
-// fastest. lengths holds the fewest and the most slots of each blank, [blanks]; nil takes the lengths of the
-// text. Blanks of one name have the length of the first. More than 64 combinations give an *InputError.
-func (tpl *Template) Expand(lengths [][2]int) ([]*Template, error) {
+// fastest. lengths holds the numbers of slots that each blank may have, ascending, [blanks][numbers]; nil takes the
+// lengths of the text. Blanks of one name have the length of the first. More than 64 combinations give an *InputError.
+func (tpl *Template) Expand(lengths [][]int) ([]*Template, error) {
 	if lengths == nil {
 		for _, blank := range tpl.blanks {
-			lengths = append(lengths, [2]int{blank.minimum, blank.maximum})
+			var all []int
+			for n := blank.minimum; n <= blank.maximum; n++ {
+				all = append(all, n)
+			}
+			lengths = append(lengths, all)
 		}
 	}
-	// first[i] is the blank that decides the length of blank i: itself, or the first of its name.
-	first := make([]int, len(lengths))
-	combinations := 1
+	chosen := [][]int{nil}
 	for i, b := range tpl.Blanks {
-		first[i] = i
+		// The first of its name decides its length.
+		first := i
 		if b.Name != "" {
-			first[i] = slices.IndexFunc(tpl.Blanks, func(other Blank) bool { return other.Name == b.Name })
+			first = slices.IndexFunc(tpl.Blanks, func(other Blank) bool { return other.Name == b.Name })
 		}
-		if first[i] == i {
-			combinations *= lengths[i][1] - lengths[i][0] + 1
+		var longer [][]int
+		for _, c := range chosen {
+			if first < i {
+				longer = append(longer, append(slices.Clone(c), c[first]))
+				continue
+			}
+			for _, n := range lengths[i] {
+				longer = append(longer, append(slices.Clone(c), n))
+			}
 		}
-		if combinations > maxAlternatives {
+		if chosen = longer; len(chosen) > maxAlternatives {
 			return nil, &InputError{Fault: errTooManyLengths, Offset: b.Start,
 				Detail: fmt.Sprintf("more than %d; narrow a blank", maxAlternatives)}
 		}
 	}
-	chosen := make([]int, len(lengths))
-	for i := range chosen {
-		chosen[i] = lengths[first[i]][0]
+	var templates []*Template
+	for _, c := range chosen {
+		templates = append(templates, tpl.template(c))
 	}
-	templates := make([]*Template, 0, combinations)
-	for {
-		templates = append(templates, tpl.template(chosen))
-		// Count up, the last deciding blank being the lowest digit.
-		digit := len(chosen) - 1
-		for ; digit >= 0; digit-- {
-			if first[digit] != digit {
-				continue
-			}
-			if chosen[digit]++; chosen[digit] <= lengths[digit][1] {
-				break
-			}
-			chosen[digit] = lengths[digit][0]
-		}
-		if digit < 0 {
-			return templates, nil
-		}
-		for i := range chosen {
-			chosen[i] = chosen[first[i]]
-		}
-	}
+	return templates, nil
 }
 
 // Context returns the tokens of a text that the model reads before another one, with the separator after it, or
@@ -164,21 +154,12 @@ func (t *Tokenizer) Context(text string) ([]int, error) {
 	return ids, nil
 }
 
-// After puts a [Tokenizer.Context] between [CLS] and the text.
-func (tpl *Template) After(context []int) {
-	tpl.IDs = slices.Insert(slices.Clone(tpl.IDs), 1, context...)
-	tpl.Offsets = slices.Insert(slices.Clone(tpl.Offsets), 1, make([][2]int, len(context))...)
-	tpl.Slots = slices.Clone(tpl.Slots)
-	for i := range tpl.Slots {
-		tpl.Slots[i] += len(context)
-	}
-}
-
 // draft is a template whose blanks have no lengths yet.
 type draft struct {
 	tokenizer *Tokenizer
 	text      string
 	blanks    []notation
+	escapes   []mark
 	cased     bool      // the user's own text has capitals where they belong, see [Template.Fill]
 	smallI    bool      // it has the word "i"
 	encoding  *Encoding // with one [MASK] per blank
@@ -186,13 +167,15 @@ type draft struct {
 }
 
 // draft checks a template, finds its blanks and cuts the text around them into tokens.
-func (t *Tokenizer) draft(text string) (*draft, error) {
-	text = t.proteins(text)
-	if err := t.checkText(text); err != nil {
+func (t *Tokenizer) draft(text, further string) (*draft, error) {
+	if err := checkText(text); err != nil {
 		return nil, err
 	}
-	blanks, err := findBlanks(text)
+	blanks, escapes, err := spelled(t.vocabulary[t.mask], further).findBlanks(text)
 	if err != nil {
+		return nil, err
+	}
+	if err := t.refuseSpecial(ownText(text, blanks, escapes)); err != nil {
 		return nil, err
 	}
 	if len(blanks) == 0 {
@@ -205,7 +188,7 @@ func (t *Tokenizer) draft(text string) (*draft, error) {
 	if err := checkNames(text, blanks); err != nil {
 		return nil, err
 	}
-	d := &draft{tokenizer: t, text: text, blanks: blanks, masks: make([]int, len(blanks))}
+	d := &draft{tokenizer: t, text: text, blanks: blanks, escapes: escapes, masks: make([]int, len(blanks))}
 	e := t.newEncoder(text)
 	from, words := 0, false // words: more than white space beside the blanks
 	for i, blank := range blanks {
@@ -214,7 +197,7 @@ func (t *Tokenizer) draft(text string) (*draft, error) {
 		if t.maskStripsLeft {
 			end = from + len(strings.TrimRightFunc(text[from:end], unicode.IsSpace))
 		}
-		if err := e.addOwn(from, end); err != nil {
+		if err := e.addOwn(from, end, escapes); err != nil {
 			return nil, err
 		}
 		d.hear(text[from:blank.start])
@@ -223,7 +206,7 @@ func (t *Tokenizer) draft(text string) (*draft, error) {
 		from = blank.end
 	}
 	words = words || strings.TrimSpace(text[from:]) != ""
-	if err := e.addOwn(from, len(text)); err != nil {
+	if err := e.addOwn(from, len(text), escapes); err != nil {
 		return nil, err
 	}
 	d.hear(text[from:])
@@ -257,8 +240,20 @@ func checkNames(text string, blanks []notation) error {
 	return nil
 }
 
+// ownText is a text with spaces in place of its blanks, and of what a backslash keeps from being one.
+func ownText(text string, blanks []notation, escapes []mark) string {
+	own := []byte(text)
+	for _, blank := range blanks {
+		copy(own[blank.start:blank.end], strings.Repeat(" ", blank.end-blank.start))
+	}
+	for _, m := range escapes {
+		copy(own[m.start:m.end], strings.Repeat(" ", m.end-m.start))
+	}
+	return string(own)
+}
+
 // checkText refuses what no text for a model may hold.
-func (t *Tokenizer) checkText(text string) error {
+func checkText(text string) error {
 	if len(text) > MaxText {
 		return &InputError{Fault: ErrTooLong, Offset: -1,
 			Detail: fmt.Sprintf("%d bytes, at most %d are taken; give one chapter at a time", len(text), MaxText)}
@@ -282,12 +277,12 @@ func (t *Tokenizer) checkText(text string) error {
 	if blank {
 		return &InputError{Fault: ErrEmpty, Offset: -1, Detail: "the text is empty or only white space"}
 	}
-	return t.refuseSpecial(text)
+	return nil
 }
 
 // template gives each blank its number of slots; the text is not cut again.
 func (d *draft) template(lengths []int) *Template {
-	template := &Template{Text: d.text, Blanks: make([]Blank, len(d.blanks)), draft: d}
+	template := &Template{Text: d.text, Blanks: make([]Blank, len(d.blanks)), escapes: d.escapes, draft: d}
 	named := map[string][]int{} // the blanks of a name
 	from := 0
 	for i, blank := range d.blanks {
@@ -366,12 +361,14 @@ func wordRune(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) }
 // rules of [Tokenizer.Template], except that it must have a token and may have no blank; else the error is an
 // [*InputError].
 func (t *Tokenizer) Plain(text string) (*Encoding, error) {
-	text = t.proteins(text)
-	if err := t.checkText(text); err != nil {
+	if err := checkText(text); err != nil {
 		return nil, err
 	}
-	blanks, err := findBlanks(text)
+	blanks, escapes, err := spelling{}.findBlanks(text) // lines of underscores are text here
 	if err != nil {
+		return nil, err
+	}
+	if err := t.refuseSpecial(ownText(text, nil, escapes)); err != nil {
 		return nil, err
 	}
 	if len(blanks) > 0 {
@@ -379,7 +376,7 @@ func (t *Tokenizer) Plain(text string) (*Encoding, error) {
 			Detail: fmt.Sprintf("%s; write the word that stands there", text[blanks[0].start:blanks[0].end])}
 	}
 	e := t.newEncoder(text)
-	if err := e.addOwn(0, len(text)); err != nil {
+	if err := e.addOwn(0, len(text), escapes); err != nil {
 		return nil, err
 	}
 	encoding := e.finish()
@@ -399,7 +396,7 @@ func (t *Tokenizer) Candidate(text string) ([]int, error) {
 		return []int{id}, nil
 	}
 	if p, ok := t.scheme.(*pipeline); ok && p.bare() {
-		if err := t.checkText(text); err != nil {
+		if err := checkText(text); err != nil {
 			return nil, err
 		}
 		text = strings.TrimLeftFunc(text, unicode.IsSpace)

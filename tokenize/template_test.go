@@ -143,7 +143,7 @@ func TestTemplate(t *testing.T) {
 
 // expand reads a text in every combination of lengths.
 func expand(tokenizer *tokenize.Tokenizer, text string) ([]*tokenize.Template, error) {
-	template, err := tokenizer.Shortest(text)
+	template, err := tokenizer.Shortest(text, "")
 	if err != nil {
 		return nil, err
 	}
@@ -198,7 +198,7 @@ func TestExpand(t *testing.T) {
 // TestExpandGiven: lengths that are given take the place of those that were typed.
 func TestExpandGiven(t *testing.T) {
 	tokenizer := newTokenizer(t, tokenize.Options{})
-	template, err := tokenizer.Shortest("the [MASK=x] or [MASK:2-3] or [MASK=x]")
+	template, err := tokenizer.Shortest("the [MASK=x] or [MASK:2-3] or [MASK=x]", "")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -209,7 +209,7 @@ func TestExpandGiven(t *testing.T) {
 	if fmt.Sprint(typed) != "[[0 0] [2 3] [0 0]]" {
 		t.Errorf("lengths as typed: %v", typed)
 	}
-	templates, err := template.Expand([][2]int{{1, 2}, {3, 3}, {9, 9}})
+	templates, err := template.Expand([][]int{{1, 2}, {3}, {9}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -234,8 +234,6 @@ func TestTemplateErrors(t *testing.T) {
 		{"no slot", "he had told me", tokenize.ErrNoBlank, -1, "write [MASK]"},
 		{"lower-case slot", "he had [mask] me", tokenize.ErrNoBlank, -1, `"[mask]" at byte offset 7`},
 		{"other case", "é [Mask:2]", tokenize.ErrNoBlank, -1, `"[Mask:" at byte offset 3`},
-		{"angle brackets", "he had <mask> me", tokenize.ErrNoBlank, -1, `"<mask>" at byte offset 7`},
-		{"underscores", "he had _____ me", tokenize.ErrNoBlank, -1, `"_____" at byte offset 7`},
 		{"letters the wrong way round", "he had [MSAK] me", tokenize.ErrNoBlank, -1, `"[MSAK]" at byte offset 7`},
 		{"another word", "he had [BLANK] me", tokenize.ErrNoBlank, -1, `"[BLANK]" at byte offset 7`},
 		{"only a slot", "[MASK]", tokenize.ErrOnlyBlanks, -1, "add at least one word"},
@@ -423,11 +421,45 @@ func TestBlankSpans(t *testing.T) {
 		`[MASK`:                               nil,
 	} {
 		var got []string
-		for _, span := range tokenize.BlankSpans(text) {
+		for _, span := range tokenize.BlankSpans(text, "") {
 			got = append(got, text[span[0]:span[1]])
 		}
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("%s: %s", text, diff)
+		}
+	}
+}
+
+// TestSpellings reads what people write for a blank, by every tokenizer; a backslash makes it text.
+func TestSpellings(t *testing.T) {
+	tokenizer := loadBuiltin(t)
+	want, err := tokenizer.Template("a [MASK] day")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for text, further := range map[string]string{"a ___ day": "", "a _______ day": "", "a <mask> day": "", "a {} day": "{}",
+		"a __ day": "__", "a [blank] day": "[blank]"} {
+		got, err := tokenizer.Shortest(text, further)
+		if err != nil || !slices.Equal(got.IDs, want.IDs) || !slices.Equal(got.Slots, want.Slots) || got.Text != text {
+			t.Errorf("%q: %+v, %v", text, got, err)
+		}
+	}
+	for _, text := range []string{"a __ day", "a \\___ day", "a \\<mask> day", "a \\[MASK] day", "a {} day"} {
+		if _, err := tokenizer.Template(text); !errors.Is(err, tokenize.ErrNoBlank) {
+			t.Errorf("%q: %v", text, err)
+		}
+	}
+	got, err := tokenizer.Template("\\___ and \\<mask> and \\[MASK:2] are ___ here")
+	if err != nil || len(got.Blanks) != 1 {
+		t.Fatal(got, err)
+	}
+	if text := got.Fill([]int{want.IDs[len(want.IDs)-2]}).Text; text != "___ and <mask> and [MASK:2] are day here" {
+		t.Error(text)
+	}
+	for _, family := range familyNames {
+		template, err := loadFamily(t, family, "").Template("a ___ and <mask> sat")
+		if err != nil || len(template.Blanks) != 2 {
+			t.Errorf("%s: %v, %v", family, template, err)
 		}
 	}
 }

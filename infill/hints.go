@@ -1,0 +1,133 @@
+package infill
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"infill/samplers"
+	"infill/tokenize"
+)
+
+// warnings are what the numbers of a result ask the user to know.
+func (w *work) warnings(r *Result) []string {
+	l := w.plan.layouts[0]
+	warnings := slices.Clone(w.plan.rules.warnings)
+	unknown := 0
+	for _, id := range l.ids {
+		if id == w.plan.filler.tokenizer.UnknownID() {
+			unknown++
+		}
+	}
+	if unknown > 0 {
+		warnings = append(warnings, fmt.Sprintf("the template has words outside the model's vocabulary (%d), which "+
+			"it reads as [UNK]", unknown))
+	}
+	if w.plan.seen > 0 {
+		warnings = append(warnings, fmt.Sprintf("of the text's %d tokens the model sees the %d around the blanks",
+			len(l.template.IDs), w.plan.seen))
+	}
+	warnings = append(warnings, w.foreign(l)...)
+	for blank := range l.template.Blanks {
+		warnings = append(warnings, w.rather(l, blank)...)
+	}
+	if s := r.Stats.Chains; s != nil {
+		if a := s.AcceptanceRate; a != nil && *a < 0.05 {
+			warnings = append(warnings, fmt.Sprintf("only %.1f %% of the proposals were accepted: the chains hardly "+
+				"moved; leave the step size to auto, or take a smaller one", 100**a))
+		} else if s.ChangedSlotsPerStep == 0 && s.Steps > s.WarmUp.Steps {
+			warnings = append(warnings,
+				"no slot changed after the warm-up: the fills are those that the chains had reached by then")
+		}
+		warnings = append(warnings, unconverged(r)...)
+	}
+	if o := &w.plan.Options; r.Proven != nil && !*r.Proven && len(r.Fills) < o.Top {
+		warnings = append(warnings, fmt.Sprintf("%d fills were asked for and %d found: give more with --budget", o.Top,
+			len(r.Fills)))
+	}
+	return warnings
+}
+
+// foreign says so where the words of a template are mostly unknown to the model, or cut into
+// so many pieces that it can hardly have learned their language.
+func (w *work) foreign(l *layout) []string {
+	words, cut, unknown := 0, 0, 0
+	for position, id := range l.ids {
+		switch class := w.plan.filler.vocabulary.classes()[id]; {
+		case slices.Contains(l.slots, position):
+		case id == w.plan.filler.tokenizer.UnknownID():
+			words++
+			unknown++
+		case class&continuingToken != 0:
+			cut++
+		case class&wordToken != 0:
+			words++
+		}
+	}
+	const few = 4 // words that tell nothing of a language
+	switch {
+	case words < few:
+	case 2*unknown >= words:
+		return []string{fmt.Sprintf("the model does not know %d of the text's %d words: take one of its "+
+			"language, see infill models pull --help", unknown, words)}
+	case 3*cut >= 2*words:
+		return []string{fmt.Sprintf("the model cuts the text's %d words into %d pieces, as words of a "+
+			"language that it has hardly seen: take a model of it, see infill models pull --help", words, words+cut)}
+	}
+	return nil
+}
+
+// rather says so where the tokens that a blank may not take, because of the option fill alone, hold most of the
+// probability of its first slot, and one of them a tenth at least.
+func (w *work) rather(l *layout, blank int) []string {
+	b, own := l.template.Blanks[blank], l.rules.blanks[blank]
+	if l.rules.fill == FillAny || own.list != nil || own.pattern != nil {
+		return nil
+	}
+	row := w.roots[0][b.First]
+	known := row[:min(len(row), w.plan.filler.tokenizer.VocabularySize())] // the model's table is often longer
+	takes := l.choices(slices.Repeat([]int{samplers.Open}, len(l.slots)), b.First)
+	taken := 0.0
+	for _, token := range takes {
+		taken += math.Exp(float64(row[token]))
+	}
+	best := -1 // the likeliest that is left out
+	next := takes
+	for token, logp := range known {
+		if len(next) > 0 && next[0] == token {
+			next = next[1:]
+		} else if best < 0 || logp > row[best] {
+			best = token
+		}
+	}
+	if taken >= 0.5 || best < 0 || row[best] < float32(math.Log(0.1)) {
+		return nil
+	}
+	if l.rules.takes(best) && l.rules.begins(b, best) {
+		return nil // another constraint leaves it out
+	}
+	where := "here"
+	if len(l.template.Blanks) > 1 {
+		where = fmt.Sprintf("in blank %d", blank+1)
+	}
+	text := strings.TrimSpace(w.plan.filler.tokenizer.Token(best))
+	return []string{fmt.Sprintf("the model would rather put %q %s (%.0f %%): %s", text, where,
+		100*math.Exp(float64(row[best])), w.advice(l.rules, b, best))}
+}
+
+// advice is what takes a token that a blank leaves out.
+func (w *work) advice(r *rules, b tokenize.Blank, token int) string {
+	class := w.plan.filler.vocabulary.classes()[token]
+	switch text := w.plan.filler.tokenizer.Token(token); {
+	case b.TouchesLeft:
+		return "write a blank after the word on its left, or --fill any"
+	case class&continuingToken != 0:
+		return "write the blank onto the word that it goes on with, or --fill any"
+	case r.fill == fillWords && strings.Contains(".!?", text):
+		return "end the sentence, or --fill tokens"
+	case r.fill == fillWords:
+		return "--fill tokens takes it"
+	}
+	return "--fill any takes it"
+}

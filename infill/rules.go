@@ -1,0 +1,291 @@
+package infill
+
+import (
+	"fmt"
+	"maps"
+	"reflect"
+	"regexp"
+	"slices"
+
+	"infill/tokenize"
+)
+
+// rules are what the options let the blanks of one template take, in terms of one vocabulary.
+type rules struct {
+	vocabulary *vocabulary
+	fill       FillKind
+	distinct   bool
+	blanks     []blankRules
+	plain      bans     // as words stand by themselves
+	joined     bans     // as they continue a word
+	warnings   []string // of words that no blank can hold
+}
+
+// blankRules are those of one blank.
+type blankRules struct {
+	list    map[int]*choices // by the number of pieces; nil without a list
+	pattern *regexp.Regexp   // nil without one
+	speech  *spoken          // nil: any part of speech
+}
+
+// bans are banned words, by their first token.
+type bans map[int][][]int
+
+// begin reports whether tokens begin with a banned word.
+func (b bans) begin(ids []int) bool {
+	return slices.ContainsFunc(b[ids[0]],
+		func(ban []int) bool { return len(ids) >= len(ban) && slices.Equal(ids[:len(ban)], ban) })
+}
+
+// longer reports whether there is a word of several tokens.
+func (b bans) longer() bool {
+	for _, list := range b {
+		if slices.ContainsFunc(list, func(ban []int) bool { return len(ban) > 1 }) {
+			return true
+		}
+	}
+	return false
+}
+
+// rules reads the options for the blanks of a template.
+func (v *vocabulary) rules(t *tokenize.Template, o *Options) (*rules, error) {
+	r := &rules{vocabulary: v, fill: o.Fill, distinct: o.Distinct, blanks: make([]blankRules, len(t.Blanks)),
+		plain: bans{}, joined: bans{}}
+	for number, parts := range o.Speech {
+		if number > len(t.Blanks) {
+			return nil, misfit("pos", "there is no blank %d: the template has %d", number, len(t.Blanks))
+		}
+		for i, b := range t.Blanks {
+			if number == i+1 || number == 0 && o.Speech[i+1] == nil {
+				r.blanks[i].speech = newSpoken(t, b, parts)
+			}
+		}
+	}
+	r.banned(t, o.Ban)
+	for i, b := range t.Blanks {
+		if b.Pattern == "" {
+			continue
+		}
+		whole := `\A(?:` + b.Pattern + `)\z`
+		if !v.tokenizer.Cased() {
+			whole = `(?i)` + whole
+		}
+		var err error
+		if r.blanks[i].pattern, err = regexp.Compile(whole); err != nil {
+			return nil, misfit("pattern", "blank %d: %v", i+1, err)
+		}
+		if o.Slots[i+1] == nil && b.High > 1 {
+			return nil, misfit("pattern", "blank %d: a pattern is for words of one piece: leave the length out, or give "+
+				"the blank a list with --slot", i+1)
+		}
+	}
+	if err := r.named(t.Blanks, o.Slots); err != nil {
+		return nil, err
+	}
+	for _, number := range slices.Sorted(maps.Keys(o.Slots)) {
+		if number > len(t.Blanks) {
+			return nil, misfit("slot", "there is no blank %d: the template has %d", number, len(t.Blanks))
+		}
+		if err := r.listed(t, number, o.Slots[number]); err != nil {
+			return nil, err
+		}
+	}
+	for i, j := range firstOfName(t.Blanks) { // blanks of one name hold what the others may
+		one, other := &r.blanks[i], &r.blanks[j]
+		if other.list == nil {
+			other.list = one.list
+		}
+		if other.pattern == nil {
+			other.pattern = one.pattern
+		}
+	}
+	for i, j := range firstOfName(t.Blanks) {
+		r.blanks[i].list, r.blanks[i].pattern = r.blanks[j].list, r.blanks[j].pattern
+	}
+	return r, nil
+}
+
+// banned reads the words that no blank may hold.
+func (r *rules) banned(t *tokenize.Template, ban []string) {
+	v := r.vocabulary
+	var continuing map[string]int
+	if len(ban) > 0 && slices.ContainsFunc(t.Blanks, func(b tokenize.Blank) bool { return b.TouchesLeft }) {
+		continuing = v.continuations()
+	}
+	for _, word := range ban {
+		// A word that the model cannot write comes in no fill.
+		if ids, err := v.candidate(word, tokenize.Blank{}, nil); err == nil {
+			r.plain[ids[0]] = append(r.plain[ids[0]], ids)
+		}
+		if ids, err := v.candidate(word, tokenize.Blank{TouchesLeft: true}, continuing); err == nil {
+			r.joined[ids[0]] = append(r.joined[ids[0]], ids)
+		}
+	}
+}
+
+// firstOfName is the first blank of each blank's name, or the blank itself, [blanks].
+func firstOfName(blanks []tokenize.Blank) []int {
+	first := make([]int, len(blanks))
+	for i, b := range blanks {
+		first[i] = slices.IndexFunc(blanks,
+			func(other tokenize.Blank) bool { return other.Start == b.Start || b.Name != "" && other.Name == b.Name })
+	}
+	return first
+}
+
+// named refuses blanks of one name that cannot hold the same tokens.
+func (r *rules) named(blanks []tokenize.Blank, lists Lists) error {
+	for i, j := range firstOfName(blanks) {
+		switch {
+		case blanks[j].TouchesLeft != blanks[i].TouchesLeft:
+			return misfit("slot", "blanks %d and %d have one name, but only one of them continues a word", j+1, i+1)
+		case lists[i+1] != nil && lists[j+1] != nil && !reflect.DeepEqual(lists[i+1], lists[j+1]):
+			return misfit("slot", "blanks %d and %d have one name and different lists", j+1, i+1)
+		case blanks[i].Pattern != "" && blanks[j].Pattern != "" && blanks[i].Pattern != blanks[j].Pattern:
+			return misfit("pattern", "blanks %d and %d have one name and different patterns", j+1, i+1)
+		}
+	}
+	return nil
+}
+
+// listed reads the list of the blank of that number, from 1.
+func (r *rules) listed(t *tokenize.Template, number int, words []string) error {
+	b, own := t.Blanks[number-1], &r.blanks[number-1]
+	low, high := 1, maxPieces
+	if b.High > 0 {
+		low, high = b.Low, b.High
+	}
+	list := r.vocabulary.list(number, words, b)
+	if left := len(list.left); left == len(words) {
+		return misfit("slot", "blank %d cannot take %s", number, list.left[0])
+	} else if left > 0 {
+		r.warnings = append(r.warnings, fmt.Sprintf("%d of the %d words of blank %d are left out, which the model cannot "+
+			"write; the first is %s", left, len(words), number, list.left[0]))
+	}
+	fitting := map[int][]listed{}
+	long := ""
+	for _, f := range list.fills {
+		switch n := len(f.ids); {
+		case n < low || n > high:
+			long = fmt.Sprintf("%q has %s, and %s has %d to %d", f.text, countPieces(n), t.Text[b.Start:b.End], low, high)
+		case own.pattern != nil && !own.pattern.MatchString(f.text):
+		case b.TouchesLeft && !r.begins(b, f.ids[0]):
+		case !r.allows(number-1, b, f.ids):
+		default:
+			fitting[n] = append(fitting[n], f)
+		}
+	}
+	if len(fitting) == 0 {
+		if long != "" {
+			return misfit("slot", "blank %d takes no word of its list: %s", number, long)
+		}
+		return misfit("slot", "the other constraints leave blank %d no word of its list", number)
+	}
+	own.list = map[int]*choices{}
+	for n, fills := range fitting {
+		own.list[n] = newChoices(fills)
+	}
+	return nil
+}
+
+// spelled tells how a word of the list of a blank was written, or "".
+func (r *rules) spelled(blank int, ids []int) string {
+	if c := r.blanks[blank].list[len(ids)]; c != nil {
+		return c.written[fmt.Sprint(ids)]
+	}
+	return ""
+}
+
+// lengths are the numbers of pieces of each blank, ascending, [blanks]: those that were typed, or those of its list.
+func (r *rules) lengths(t *tokenize.Template) [][]int {
+	lengths := make([][]int, len(t.Blanks))
+	for i, b := range t.Blanks {
+		if list := r.blanks[i].list; list != nil {
+			lengths[i] = slices.Sorted(maps.Keys(list))
+			continue
+		}
+		for n := max(1, b.Low); n <= max(1, b.High); n++ {
+			lengths[i] = append(lengths[i], n)
+		}
+	}
+	return lengths
+}
+
+// begins reports whether a token may be the first of a blank.
+func (r *rules) begins(b tokenize.Blank, token int) bool {
+	class := r.vocabulary.classes()[token]
+	switch {
+	case b.TouchesLeft:
+		return class&continuingToken != 0 || r.fill != fillWords && class&wordToken == 0 // "Stop" and "!"
+	case r.fill == FillAny:
+		return true
+	}
+	return b.Opens || class&continuingToken == 0
+}
+
+// takes reports whether a blank without a list may hold a token.
+func (r *rules) takes(token int) bool {
+	return r.fill != fillWords || r.vocabulary.classes()[token]&wordToken != 0
+}
+
+// allows reports whether the tokens of a blank hold no banned word and have the part of speech.
+func (r *rules) allows(number int, b tokenize.Blank, ids []int) bool {
+	if s := r.blanks[number].speech; s != nil && !s.takes(r.vocabulary.wordOf(ids)) {
+		return false
+	}
+	for at := range ids {
+		if r.plain.begin(ids[at:]) || at == 0 && b.TouchesLeft && r.joined.begin(ids) {
+			return false
+		}
+	}
+	return true
+}
+
+// judged reports whether only all tokens of a blank together tell whether it may hold them.
+func (r *rules) judged(number int, b tokenize.Blank) bool {
+	own := r.blanks[number]
+	return own.list == nil && b.Slots > 1 && (own.speech != nil || r.plain.longer() || r.joined.longer())
+}
+
+// place is what a place of a blank without a list may take, ascending: its piece of a given number.
+func (r *rules) place(number int, b tokenize.Blank, piece int) []int {
+	list := r.kinds(b, piece == 0)
+	own := r.blanks[number]
+	if own.pattern == nil && own.speech == nil && len(r.plain) == 0 && len(r.joined) == 0 {
+		return list
+	}
+	var support []int
+	one := make([]int, 1)
+	for _, id := range list {
+		switch one[0] = id; {
+		case own.speech != nil && piece > 0 && r.vocabulary.classes()[id]&continuingToken == 0: // it is a single word
+		case b.Slots == 1 && !r.allows(number, b, one):
+		case own.pattern != nil && !own.pattern.MatchString(r.vocabulary.pieceText(id)):
+		case r.plain.begin(one) || piece == 0 && b.TouchesLeft && r.joined.begin(one):
+		default:
+			support = append(support, id)
+		}
+	}
+	return support
+}
+
+// kinds are the tokens of the kind that a blank takes, ascending, in its first place or in
+// another. They are found once for all templates.
+func (r *rules) kinds(b tokenize.Blank, first bool) []int {
+	type kind struct {
+		fill                      FillKind
+		first, touchesLeft, opens bool
+	}
+	key := kind{r.fill, first, first && b.TouchesLeft, first && b.Opens}
+	if list, ok := r.vocabulary.kinds.Load(key); ok {
+		return list.([]int)
+	}
+	var list []int
+	for _, id := range r.vocabulary.fillable {
+		if r.takes(id) && (!first || r.begins(b, id)) {
+			list = append(list, id)
+		}
+	}
+	kept, _ := r.vocabulary.kinds.LoadOrStore(key, slices.Clip(list))
+	return kept.([]int)
+}
