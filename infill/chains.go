@@ -66,7 +66,7 @@ func (c *chainRun) solve(ctx context.Context, w *work) error {
 		return nil
 	})
 	if err != nil {
-		c.interrupted()
+		c.interrupted(ctx)
 		return err
 	}
 	c.stepSize, c.early = end.StepSize, nil
@@ -75,7 +75,7 @@ func (c *chainRun) solve(ctx context.Context, w *work) error {
 		c.pool.add(end.State, c.temperature)
 	}
 	if err := c.pool.evaluate(ctx, c.target); err != nil {
-		c.interrupted()
+		c.interrupted(ctx)
 		return err
 	}
 	order := c.report(o.Top)
@@ -256,18 +256,21 @@ func (c *chainRun) legible(p *pool, top int) []int {
 const patience = 100 * time.Millisecond
 
 // interrupted lists what was met, the states that could be rated in a moment alone.
-func (c *chainRun) interrupted() {
+func (c *chainRun) interrupted(ctx context.Context) {
+	if ctx.Err() == nil || errors.Is(context.Cause(ctx), ErrUnwanted) {
+		return
+	}
 	a := &c.work.answer
 	a.place = fmt.Sprintf("at step %d of %d", c.step, c.options.Steps)
 	p := cmp.Or(c.early, c.pool)
 	if len(p.draws) == 0 {
 		return
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	own, cancel := context.WithTimeout(context.WithoutCancel(ctx), patience)
 	defer cancel()
 	missing := 0
 	for fill, u := range p.energy {
-		if math.IsNaN(u) && (ctx.Err() != nil || c.target.Energy(ctx, p.state(fill), p.energy[fill:fill+1]) != nil) {
+		if math.IsNaN(u) && (own.Err() != nil || c.target.Energy(own, p.state(fill), p.energy[fill:fill+1]) != nil) {
 			missing++
 			p.energy[fill] = math.Inf(-1)
 		}

@@ -26,7 +26,9 @@ func (draws) solve(ctx context.Context, w *work) error {
 		if err := laws[i].Target.(*law).keep(); err != nil {
 			return err
 		}
-		warm[i].Target = tempered{laws[i].Target.(*law), o.Temperature}
+		if o.Temperature != 1 {
+			warm[i].Target = &tempered{law: laws[i].Target.(*law), layout: w.plan.layouts[i], temperature: o.Temperature}
+		}
 	}
 	drawn, err := samplers.Draw(ctx, warm, samplers.Streams(o.Seed, w.plan.Template, o.Samples),
 		func(spent int) int { return o.Budget.room(len(w.roots)+spent, w.began) })

@@ -42,9 +42,12 @@ func (w *work) warnings(r *Result) []string {
 		}
 		warnings = append(warnings, unconverged(r)...)
 	}
-	if o := &w.plan.Options; r.Proven != nil && !*r.Proven && len(r.Fills) < o.Top {
-		warnings = append(warnings, fmt.Sprintf("%d fills were asked for and %d found: give more with --budget", o.Top,
-			len(r.Fills)))
+	if o := &w.plan.Options; len(r.Fills) < o.Top && (r.Proven != nil && !*r.Proven || o.Chains != nil) {
+		advice := "give more with --budget"
+		if o.Chains != nil {
+			advice = "draw more (samples, steps), or raise the temperature"
+		}
+		warnings = append(warnings, fmt.Sprintf("%d fills were asked for and %d found: %s", o.Top, len(r.Fills), advice))
 	}
 	return warnings
 }

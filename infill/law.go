@@ -101,30 +101,33 @@ func stateKey(state []int, slot int) string {
 	return string(key)
 }
 
-// tempered has the conditionals of a law to the power 1/T.
+// tempered has the conditionals of a law to the power 1/T, among what a slot may take: that keeps together what it has at
+// temperature 1, so that as many draws fit as there. Other categories have no values.
 type tempered struct {
-	*law
+	law         *law
+	layout      *layout
 	temperature float64
+	values      []float32 // scratch
 }
 
 // PartialConditionals implements samplers.PartialTarget.
-func (t tempered) PartialConditionals(ctx context.Context, asked []samplers.Partial,
+func (t *tempered) PartialConditionals(ctx context.Context, asked []samplers.Partial,
 	take func(i int, logp []float32)) error {
-	if t.temperature == 1 {
-		return t.law.PartialConditionals(ctx, asked, take)
-	}
-	var list []float32
 	return t.law.PartialConditionals(ctx, asked, func(i int, logp []float32) {
-		highest := slices.Max(logp)
-		sum := 0.0
-		for _, x := range logp {
-			sum += math.Exp(float64(x-highest) / t.temperature)
+		choices := t.layout.choices(asked[i].State, asked[i].Slot)
+		highest := math.Inf(-1)
+		for _, v := range choices {
+			highest = max(highest, float64(logp[v]))
 		}
-		total := float64(highest)/t.temperature + math.Log(sum)
-		list = list[:0]
-		for _, x := range logp {
-			list = append(list, float32(float64(x)/t.temperature-total))
+		mass, sum := 0.0, 0.0
+		for _, v := range choices {
+			mass += math.Exp(float64(logp[v]) - highest)
+			sum += math.Exp((float64(logp[v]) - highest) / t.temperature)
 		}
-		take(i, list)
+		t.values = slices.Grow(t.values[:0], len(logp))[:len(logp)]
+		for _, v := range choices {
+			t.values[v] = float32((float64(logp[v])-highest)/t.temperature + highest + math.Log(mass/sum))
+		}
+		take(i, t.values)
 	})
 }

@@ -5,7 +5,6 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"maps"
 	"math"
 	"slices"
 	"strconv"
@@ -293,7 +292,7 @@ func (s *Start) UnmarshalText(text []byte) error {
 	}
 	*s = Start{Kind: StartKind(text)}
 	if !slices.Contains([]StartKind{startModel, startRandom, StartShared, StartMask}, s.Kind) {
-		return errors.New("one of model, random, shared, mask, fill:WORD,...")
+		return errors.New("fill:WORD,..., or one of model, random, shared, mask")
 	}
 	return nil
 }
@@ -338,19 +337,6 @@ func (o *Options) Validate() error {
 		}
 		if err := row.check(o); err != nil {
 			return err
-		}
-	}
-	for n, parts := range o.Speech {
-		for _, part := range parts {
-			if !slices.Contains(partsOfSpeech, part) || n < 0 {
-				return wrong("pos", "%q is not one of %s", part, strings.Join(partsOfSpeech, ", "))
-			}
-		}
-	}
-	for _, n := range slices.Sorted(maps.Keys(o.Slots)) {
-		if n < 1 {
-			return wrong("slot", "%q is for no blank: put the number of one before it, as in 1=red,blue",
-				joinWords(o.Slots[n]))
 		}
 	}
 	switch {

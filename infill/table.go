@@ -187,8 +187,10 @@ func (t Option) Set(o *Options, text string) error {
 	}
 	pointer := changed.field(t.Name)
 	if u, ok := pointer.(encoding.TextUnmarshaler); ok {
-		if err := u.UnmarshalText([]byte(text)); err != nil {
-			return t.refusal(err)
+		if err := u.UnmarshalText([]byte(text)); err != nil && t.want == "" {
+			return err
+		} else if err != nil || t.check(&changed) != nil {
+			return errors.New(t.wanted())
 		}
 		*o = changed
 		return nil
@@ -249,14 +251,6 @@ func (t Option) wanted() string {
 	return t.want
 }
 
-// refusal is an error of a value that does not say what it should be.
-func (t Option) refusal(err error) error {
-	if t.want != "" {
-		return errors.New(t.want)
-	}
-	return err
-}
-
 // check returns an error for a number out of its bounds, and for a value that is none of those listed.
 func (t Option) check(o *Options) error {
 	field := reflect.ValueOf(o.field(t.Name)).Elem()
@@ -278,28 +272,20 @@ func (t Option) check(o *Options) error {
 		if b, is := field.Interface().(Budget); is {
 			ok = b.bounds()
 		}
-	case reflect.Slice, reflect.Map:
-		ok = !holdsEmpty(field.Interface())
+	case reflect.Slice:
+		ok = !slices.Contains(o.Ban, "")
+	case reflect.Map:
+		for n, list := range field.Interface().(Lists) {
+			ok = ok && len(list) > 0 && !slices.Contains(list, "") && (n > 0 || t.Name == "pos" && n == 0)
+			for _, word := range list {
+				ok = ok && (t.Name != "pos" || slices.Contains(partsOfSpeech, word))
+			}
+		}
 	}
 	if !ok {
 		return wrong(t.Name, "%q is not %s", t.Get(o), t.wanted())
 	}
 	return nil
-}
-
-// holdsEmpty reports whether a list has an empty word, or no words.
-func holdsEmpty(value any) bool {
-	switch value := value.(type) {
-	case Words:
-		return slices.Contains(value, "")
-	case Lists:
-		for _, list := range value {
-			if len(list) == 0 || slices.Contains(list, "") {
-				return true
-			}
-		}
-	}
-	return false
 }
 
 // decode reads a value as JSON has it: a string as the flag takes it, a number, true or
@@ -319,7 +305,7 @@ func (t Option) decode(o *Options, value json.RawMessage) error {
 	switch pointer := changed.field(t.Name).(type) {
 	case interface{ setList([]string) error }:
 		if json.Unmarshal(value, &list) == nil {
-			if texts, ok := scalarTexts(list); ok && pointer.setList(texts) == nil {
+			if texts, ok := scalarTexts(list); ok && pointer.setList(texts) == nil && t.check(&changed) == nil {
 				*o = changed
 				return nil
 			}
@@ -342,8 +328,10 @@ func (t Option) decode(o *Options, value json.RawMessage) error {
 				return errors.New(t.wanted())
 			}
 		}
-		*o = changed
-		return nil
+		if t.check(&changed) == nil {
+			*o = changed
+			return nil
+		}
 	}
 	return errors.New(t.wanted())
 }

@@ -1,14 +1,10 @@
 // Lab is the laboratory. It compares samplers on distributions that are known exactly, repeats figures of the papers,
-// fits independent slots by ARM, compares language models, and writes the measured tables of the documentation:
+// fits independent slots by ARM, and writes the measured tables of the documentation:
 //
 //	go run ./cmd/lab ising --samplers gibbs,gwg,dmala:step-size=0.8
 //	go run ./cmd/lab --preset dlp-figure-3 -o figure-3
 //	go run ./cmd/lab arm ising --size 4x4
 //	go run ./cmd/lab learn ising -o learnt
-//	go run ./cmd/lab model small-uncased testdata/mini-uncased
-//	go run ./cmd/lab calibrate --corpus tales=FILE -o docs/measured/calibration.md
-//	go run ./cmd/lab coverage
-//	go run ./cmd/lab defaults -o docs/measured/defaults.md
 //	go run ./cmd/lab samplers -o docs/measured/samplers.md
 //
 // The tables take minutes. Times in them are of the machine, and of what else it does.
@@ -93,8 +89,7 @@ func newRoot(out, messages io.Writer) *cobra.Command {
 		RunE: func(*cobra.Command, []string) error {
 			return &usageError{errors.New("no target: name one, as in lab arm ising")}
 		}}
-	root.AddCommand(newModel(), newCalibrate(), newCoverage(), newPieces(), newAnswers(), arm,
-		newTable("defaults", "Write what the defaults of samplers on text were chosen by", writeDefaults),
+	root.AddCommand(newAnswers(), arm,
 		newTable("samplers", "Write every sampler's target, cost, exactness and effective draws per second",
 			writeSamplers))
 	addStudies(root, arm, out, messages)

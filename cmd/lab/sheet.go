@@ -125,7 +125,7 @@ func (s *sheet) row(cells ...string) { s.printf("| %s |\n", strings.Join(cells, 
 func (s *sheet) signature() string {
 	words := []string{"lab:" + s.command}
 	for _, m := range s.models {
-		words = append(words, fmt.Sprintf("model:%s@%.12s", m.name(), m.Description().SHA256))
+		words = append(words, fmt.Sprintf("model:%s@%.12s", m.Description().Name, m.Description().SHA256))
 	}
 	for _, c := range s.corpora {
 		words = append(words, fmt.Sprintf("corpus:%s@%.12x", c.name, sha256.Sum256([]byte(c.text))))

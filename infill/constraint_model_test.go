@@ -1,0 +1,88 @@
+package infill_test
+
+import (
+	"fmt"
+	"math"
+	"testing"
+
+	"infill/infill"
+)
+
+// open is a small model.
+func open(t *testing.T) *infill.Filler {
+	t.Helper()
+	f, err := infill.Open(infill.OpenOptions{Model: mini, Device: "cpu"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { f.Close() })
+	return f
+}
+
+// chains are the default options with chains of a sampler.
+func chains(sampler string) infill.Options {
+	o := infill.DefaultOptions()
+	c := infill.DefaultChains(sampler)
+	o.Chains = &c
+	return o
+}
+
+// TestWordsOnModel: on a real model, lists of words of two pieces and of one
+// are drawn from the law of the enumerated fills, through the whole pipeline.
+func TestWordsOnModel(t *testing.T) {
+	f := open(t)
+	const template = "the [MASK:2] stood by the [MASK] ."
+	o := chains("dmala")
+	o.Samples, o.Chains.Steps, o.Top, o.Seed = 100, 300, 1000, 3
+	o.Slots = infill.Lists{
+		1: {"old man", "young woman", "dark house", "white horse", "stone wall"},
+		2: {"river", "door", "window", "sea", "fire"},
+	}
+	hot := o
+	hot.Temperature = 20
+	all, err := f.Fill(t.Context(), template, hot, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var fills [][]int
+	for _, s := range all.Fills {
+		fills = append(fills, s.TokenIDs)
+	}
+	if len(fills) != 25 {
+		t.Fatalf("%d fills were drawn at a high temperature, want all 25", len(fills))
+	}
+	energies, err := f.LogLikelihoods(t.Context(), template, o, fills)
+	if err != nil {
+		t.Fatal(err)
+	}
+	total := 0.0
+	energy := map[string]float64{}
+	for i, u := range energies {
+		total += math.Exp(u)
+		energy[fmt.Sprint(fills[i])] = u
+	}
+	for _, sampler := range []string{"dmala", "gwg", "lb-1"} {
+		t.Run(sampler, func(t *testing.T) {
+			c := *o.Chains
+			c.Sampler = sampler
+			o := o
+			o.Chains = &c
+			result, err := f.Fill(t.Context(), template, o, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			distance, found := 0.0, 0.0
+			for _, s := range result.Fills {
+				u := energy[fmt.Sprint(s.TokenIDs)]
+				distance += math.Abs(*s.Share-math.Exp(u)/total) / 2
+				found += math.Exp(u) / total
+				if math.Abs(s.LogLikelihood-u) > 1e-5 {
+					t.Errorf("%v: U %v, want %v", s.Values, s.LogLikelihood, u)
+				}
+			}
+			if distance += (1 - found) / 2; distance > 0.05 {
+				t.Errorf("total variation %.3f over 25 fills", distance)
+			}
+		})
+	}
+}

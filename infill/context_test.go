@@ -1,0 +1,71 @@
+package infill
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// listener is a model that notes what it is asked.
+type listener struct {
+	*fakeModel
+	masked [][]int // ids with the slots that are masked
+}
+
+func (m *listener) MaskedLogProbabilities(ctx context.Context, ids, slots []int) ([][]float32, error) {
+	ids = slices.Clone(ids)
+	for _, at := range slots {
+		ids[at] = -1
+	}
+	m.masked = append(m.masked, ids)
+	return m.fakeModel.MaskedLogProbabilities(ctx, ids, slots)
+}
+
+// TestContext: the model reads the context before the text, in every length and text; windows count it; and what it
+// may not be is refused in one line.
+func TestContext(t *testing.T) {
+	tokenizer := newTokenizer(t)
+	model := &listener{fakeModel: &fakeModel{positions: 16}}
+	f := New(model, tokenizer)
+	o := DefaultOptions()
+	o.Context = "the dog ran"
+	// [CLS] context [SEP] the blank sat [SEP]
+	before := []int{2, 6, 8, 10, 3}
+	for _, change := range []func(*Options){func(*Options) {}, func(o *Options) { o.Samples = 3 },
+		func(o *Options) { c := DefaultChains("dmala"); c.Steps = 2; o.Samples, o.Chains = 2, &c }} {
+		o := o
+		change(&o)
+		model.masked = nil
+		r := fill(t, f, "the [MASK] sat", o)
+		for _, ids := range model.masked {
+			text := ids[len(before):]
+			if !slices.Equal(ids[:len(before)], before) || text[0] != 6 || text[1] != -1 ||
+				!slices.Equal(text[len(text)-2:], []int{9, 3}) {
+				t.Errorf("%s asks %v", r.Method, ids)
+			}
+		}
+		if len(model.masked) == 0 || !strings.Contains(r.Signature, "|context:") ||
+			strings.Contains(r.Fills[0].Text, "ran ") {
+			t.Errorf("%d rows, %s, %q", len(model.masked), r.Signature, r.Fills[0].Text)
+		}
+	}
+	// Of 16 tokens the context leaves 11 beside [CLS].
+	r := fill(t, f, strings.Repeat("The cat sat. ", 3)+"the dog [MASK] on the mat.", o)
+	if r.Stats.Seen != 16 || !strings.Contains(strings.Join(r.Warnings, "\n"), "of the text's 21 tokens the model sees the 16") {
+		t.Errorf("%d tokens seen, warnings %q", r.Stats.Seen, r.Warnings)
+	}
+	for text, want := range map[string]string{
+		"the [MASK] ran":              "context: blank in a whole text",
+		strings.Repeat("the dog ", 5): "context: 11 tokens, at most half of the 16 that the model sees",
+		"\x00":                        "context: control character",
+	} {
+		o.Context = text
+		if _, err := f.Plan(Request{Template: "the [MASK] sat", Options: o}); err == nil ||
+			!strings.HasPrefix(err.Error(), want) {
+			t.Errorf("%q: %v, want %q", text, err, want)
+		}
+	}
+}
+
+var _ LanguageModel = (*listener)(nil)

@@ -1,0 +1,30 @@
+package infill_test
+
+import (
+	"context"
+	"fmt"
+	"log"
+
+	"infill/infill"
+)
+
+func ExampleOpen() {
+	filler, err := infill.Open(infill.OpenOptions{})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer filler.Close()
+	options := infill.DefaultOptions()
+	options.Seed = 7
+	options.Top = 2
+	result, err := filler.Fill(context.Background(), "he had [MASK] me", options, nil)
+	if err != nil {
+		log.Fatal(err)
+	}
+	for _, s := range result.Fills {
+		fmt.Printf("%s (%.2f nats)\n", s.Text, s.LogLikelihood)
+	}
+	// Output:
+	// he had loved me (-2.49 nats)
+	// he had told me (-2.93 nats)
+}

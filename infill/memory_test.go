@@ -1,0 +1,68 @@
+package infill
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"testing"
+
+	"infill/lm"
+	"infill/samplers"
+)
+
+// counting tells how many rows a model is asked for at once at most.
+type counting struct {
+	*fakeModel
+	row  []float32
+	most int
+}
+
+func (m *counting) LogProbabilities(_ context.Context, rows []lm.Row) ([][]float32, error) {
+	m.most = max(m.most, len(rows))
+	return slices.Repeat([][]float32{m.row}, len(rows)), nil
+}
+
+// However many conditionals are asked for, few are made at once: each is a number for every token.
+func TestFewRowsAtOnce(t *testing.T) {
+	model := &counting{row: make([]float32, askedNumbers/50)}
+	l := &law{model: model, masked: []int{4, 4}, slots: []int{0, 1}, root: [][]float32{model.row, model.row}, rows: new(int)}
+	heard := 0
+	err := l.PartialConditionals(t.Context(),
+		slices.Repeat([]samplers.Partial{{State: []int{6, samplers.Open}, Slot: 1}}, 120),
+		func(int, []float32) { heard++ })
+	if err != nil || heard != 120 || *l.rows != 120 || model.most != 50 {
+		t.Errorf("%d of 120 heard, %d rows, %d at once, error %v", heard, *l.rows, model.most, err)
+	}
+}
+
+// What nobody waits for is not written down: no result, and no call of the model.
+func TestUnwanted(t *testing.T) {
+	for name, change := range map[string]func(*Options){
+		"search": func(o *Options) {},
+		"draws":  func(o *Options) { o.Samples = 1000 },
+		"chains": func(o *Options) { c := DefaultChains("gibbs"); c.Steps = 1 << 20; o.Chains = &c },
+	} {
+		f, model := newFake(t)
+		outer, cancel := context.WithCancel(t.Context())
+		ctx, done := Unwanted(outer)
+		defer done()
+		calls, after := 0, 0
+		model.before = func(context.Context) error {
+			if ctx.Err() != nil {
+				after++
+			}
+			if calls++; calls == 12 {
+				cancel()
+				<-ctx.Done()
+			}
+			return ctx.Err()
+		}
+		o := DefaultOptions()
+		o.Fill, o.Seed = FillAny, 1
+		change(&o)
+		r, err := f.Fill(ctx, "the [MASK] sat [MASK] on [MASK] the [MASK]", o, nil)
+		if r != nil || !errors.Is(err, context.Canceled) || after > 0 {
+			t.Errorf("%s: a result: %v, error %v, %d calls afterwards", name, r != nil, err, after)
+		}
+	}
+}

@@ -1,0 +1,81 @@
+package infill
+
+import (
+	"errors"
+	"math"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"infill/lm"
+	"infill/tokenize"
+)
+
+// "the cat was unseen." is [CLS] the cat [UNK] un ##seen . [SEP]
+func TestScore(t *testing.T) {
+	const text = "The cat was unseen."
+	tests := []struct {
+		method ScoreMethod
+		want   []lm.Query
+	}{
+		{"original", []lm.Query{{Position: 1, Masked: []int{1}}, {Position: 2, Masked: []int{2}},
+			{Position: 3, Masked: []int{3}}, {Position: 4, Masked: []int{4}}, {Position: 5, Masked: []int{5}},
+			{Position: 6, Masked: []int{6}}}},
+		{"l2r", []lm.Query{{Position: 1, Masked: []int{1}}, {Position: 2, Masked: []int{2}},
+			{Position: 3, Masked: []int{3}}, {Position: 4, Masked: []int{4, 5}}, {Position: 5, Masked: []int{5}},
+			{Position: 6, Masked: []int{6}}}},
+	}
+	for _, test := range tests {
+		t.Run(string(test.method), func(t *testing.T) {
+			f, model := newFake(t)
+			score, err := f.Score(t.Context(), text, test.method)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(test.want, model.scored); diff != "" {
+				t.Errorf("queries: %s", diff)
+			}
+			sum := 0.0
+			var tokens []string
+			for _, token := range score.Tokens {
+				sum += token.LogProb
+				tokens = append(tokens, token.Token+"="+text[token.Span[0]:token.Span[1]])
+			}
+			if diff := cmp.Diff([]string{"the=The", "cat=cat", "[UNK]=was", "un=un", "##seen=seen", ".=."},
+				tokens); diff != "" {
+				t.Errorf("tokens: %s", diff)
+			}
+			if math.Abs(sum-score.LogLikelihood) > 1e-12 || math.Abs(math.Log(score.PseudoPerplexity)+sum/6) > 1e-12 {
+				t.Errorf("log-likelihood %v, pseudo-perplexity %v, sum %v", score.LogLikelihood, score.PseudoPerplexity,
+					sum)
+			}
+			want := "method:" + string(test.method) + "|model:fake@0123456789ab|tokenizer:" +
+				f.tokenizer.SHA256()[:12] + "|onnxruntime:1.2.3|device:cpu|version:" + Version()
+			if score.Signature != want {
+				t.Errorf("signature %q, want %q", score.Signature, want)
+			}
+		})
+	}
+}
+
+func TestScoreErrors(t *testing.T) {
+	f, _ := newFake(t)
+	var option *OptionError
+	if _, err := f.Score(t.Context(), "the cat", "r2l"); !errors.As(err, &option) || option.Option != "method" {
+		t.Errorf("method: got %v", err)
+	}
+	tests := []struct {
+		text string
+		want error
+	}{
+		{"the [MASK]", tokenize.ErrUnwantedBlank},
+		{" ", tokenize.ErrEmpty},
+		{strings.Repeat("the ", tokenize.MaxText/4+1), tokenize.ErrTooLong},
+	}
+	for _, test := range tests {
+		if _, err := f.Score(t.Context(), test.text, "l2r"); !errors.Is(err, test.want) {
+			t.Errorf("%q: got %v, want %v", test.text, err, test.want)
+		}
+	}
+}

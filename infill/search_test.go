@@ -1,0 +1,463 @@
+package infill
+
+import (
+	"fmt"
+	"math"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"infill/lm"
+)
+
+func openBuiltIn(t *testing.T) *Filler {
+	t.Helper()
+	f, err := Open(OpenOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { f.Close() })
+	return f
+}
+
+// lawOf is P of two slots by the fake's conditionals, the mean of both directions.
+func lawOf(t *testing.T, model *fakeModel, ids, slots []int, tokens [2]int) (left, right float64) {
+	t.Helper()
+	ask := func(first, then int) float64 {
+		masked := slices.Clone(ids)
+		masked[slots[0]], masked[slots[1]] = 4, 4
+		p, err := model.MaskedLogProbabilities(t.Context(), masked, slots)
+		if err != nil {
+			t.Fatal(err)
+		}
+		filled := slices.Clone(masked)
+		filled[slots[first]] = tokens[first]
+		q, err := model.LogProbabilities(t.Context(), []lm.Row{{IDs: filled, Position: slots[then]}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return math.Exp(float64(p[first][tokens[first]]) + float64(q[0][tokens[then]]))
+	}
+	return ask(0, 1), ask(1, 0)
+}
+
+// TestProofByBruteForce goes through all words of two blanks of a fake vocabulary: the fills
+// found are the likeliest, whatever the order and the constraints, and no constraint changes a probability.
+func TestProofByBruteForce(t *testing.T) {
+	word := func(f *Filler, id int) bool {
+		return f.tokenizer.Word(id) && !f.tokenizer.Continues(id)
+	}
+	for name, c := range map[string]struct {
+		change  func(*Options)
+		allowed func(f *Filler, a, b int) bool
+	}{
+		"both": {func(*Options) {}, func(f *Filler, a, b int) bool { return word(f, a) && word(f, b) }},
+		"l2r": {func(o *Options) { o.Order = orderLeftToRight },
+			func(f *Filler, a, b int) bool { return word(f, a) && word(f, b) }},
+		"2,1": {func(o *Options) { o.Order = "2,1" },
+			func(f *Filler, a, b int) bool { return word(f, a) && word(f, b) }},
+		"any": {func(o *Options) { o.Fill = FillAny }, func(f *Filler, a, b int) bool { return true }},
+		"ban": {func(o *Options) { o.Ban = []string{"cat"} }, func(f *Filler, a, b int) bool {
+			return word(f, a) && word(f, b) && f.tokenizer.Token(a) != "cat" && f.tokenizer.Token(b) != "cat"
+		}},
+		"distinct": {func(o *Options) { o.Distinct = true },
+			func(f *Filler, a, b int) bool { return word(f, a) && word(f, b) && a != b }},
+		"list": {func(o *Options) { o.Slots = Lists{2: {"mat", "rug", "dog"}} }, func(f *Filler, a, b int) bool {
+			return word(f, a) && slices.Contains([]string{"mat", "rug", "dog"}, f.tokenizer.Token(b))
+		}},
+	} {
+		f, model := newFake(t)
+		model.bond = 1.5
+		o := DefaultOptions()
+		o.Top = 7
+		c.change(&o)
+		r := fill(t, f, twoSlots, o)
+		template, err := f.Template(twoSlots)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var all []float64
+		for _, a := range f.vocabulary.fillable {
+			for _, b := range f.vocabulary.fillable {
+				if !c.allowed(f, a, b) {
+					continue
+				}
+				left, right := lawOf(t, model, template.IDs, template.Slots, [2]int{a, b})
+				all = append(all, map[Order]float64{orderBoth: (left + right) / 2, orderLeftToRight: left,
+					"2,1": right}[o.Order])
+			}
+		}
+		slices.Sort(all)
+		slices.Reverse(all)
+		if !*r.Proven || r.Method != MethodSearch || len(r.Fills) != min(7, len(all)) || r.Seed != nil {
+			t.Fatalf("%s: proven %v, %d fills", name, *r.Proven, len(r.Fills))
+		}
+		for i, fill := range r.Fills {
+			if math.Abs(*fill.Probability/all[i]-1) > 1e-6 || math.Abs(fill.LogLikelihood-math.Log(all[i])) > 1e-6 {
+				t.Errorf("%s: fill %d has %v, log-likelihood %v, want %v", name, i+1, *fill.Probability,
+					fill.LogLikelihood, all[i])
+			}
+		}
+		if *r.LeftOutAtMost < all[7]*(1-1e-6) {
+			t.Errorf("%s: left out at most %v, the eighth has %v", name, *r.LeftOutAtMost, all[7])
+		}
+	}
+}
+
+// TestCertificateOfFills: whatever the budget and the number of fills, nothing left out has more than is said. It holds
+// what texts are listed, too: fills that read alike stand once.
+func TestCertificateOfFills(t *testing.T) {
+	f, model := newFake(t)
+	model.bond = 2
+	whole := DefaultOptions()
+	whole.Top, whole.Fill = 1000, FillAny
+	const template = "the [MASK] sat [MASK] on the [MASK:1-2]"
+	all := fill(t, f, template, whole).Fills
+	for rows := 1; rows < 60; rows++ {
+		for _, top := range []int{1, 2, 5, 20} {
+			o := DefaultOptions()
+			o.Fill, o.Top, o.Budget.Rows = FillAny, top, rows
+			r := fill(t, f, template, o)
+			listed := map[string]bool{}
+			for _, fill := range r.Fills {
+				listed[fill.Text] = true
+			}
+			for _, fill := range all {
+				if !listed[fill.Text] && *fill.Probability > *r.LeftOutAtMost*(1+1e-9) {
+					t.Fatalf("%d rows, %d fills: %q has %v, left out was at most %v", rows, top, fill.Text,
+						*fill.Probability, *r.LeftOutAtMost)
+				}
+			}
+		}
+	}
+}
+
+// TestShare: where every blank has a list, each fill has a share of all of them, and the model's own probability.
+func TestShare(t *testing.T) {
+	f := openBuiltIn(t)
+	const template = "She closed the [MASK] and went to [MASK]."
+	o := DefaultOptions()
+	o.Slots = Lists{1: {"door", "window"}, 2: {"bed", "sleep", "New York"}}
+	r := fill(t, f, template, o)
+	free := DefaultOptions()
+	free.Top = 5
+	all := fill(t, f, template, free)
+	sum := 0.0
+	o.Top = 10
+	for _, fill := range fill(t, f, template, o).Fills {
+		sum += *fill.Share
+	}
+	if math.Abs(sum-1) > 1e-9 || r.Seed != nil || len(r.Fills) != 5 {
+		t.Errorf("shares add up to %v, seed %v", sum, r.Seed)
+	}
+	// The list has words of one and of two pieces, each number as likely.
+	for _, fill := range r.Fills {
+		if fill.Text == all.Fills[0].Text && math.Abs(*fill.Probability/(*all.Fills[0].Probability/2)-1) > 1e-6 {
+			t.Errorf("%s: %v of a list of two lengths, %v without", fill.Text, *fill.Probability, *all.Fills[0].Probability)
+		}
+	}
+	delete(o.Slots, 1)
+	o.Slots[2] = []string{"bed", "sleep"}
+	part := fill(t, f, template, o)
+	for _, fill := range part.Fills {
+		if fill.Share != nil {
+			t.Errorf("%s has the share %v, and only one blank a list", fill.Text, *fill.Share)
+		}
+		if fill.Text == all.Fills[0].Text && math.Abs(*fill.Probability / *all.Fills[0].Probability-1) > 1e-6 {
+			t.Errorf("%s: %v with a list, %v without", fill.Text, *fill.Probability, *all.Fills[0].Probability)
+		}
+	}
+	free.Top = 10
+	pattern := fill(t, f, strings.Replace(template, "to [MASK]", "to [MASK~bed|sleep]", 1), free)
+	if pattern.Stats.ModelRows != part.Stats.ModelRows || pattern.Fills[1].LogLikelihood != part.Fills[1].LogLikelihood {
+		t.Errorf("%d rows with a pattern, %d with a list", pattern.Stats.ModelRows, part.Stats.ModelRows)
+	}
+}
+
+// TestLargeList: a list is a filter, and its size costs no rows.
+func TestLargeList(t *testing.T) {
+	f := openBuiltIn(t)
+	const template = "They [MASK] the [MASK]."
+	free := DefaultOptions()
+	want := fill(t, f, template, free)
+	var words []string
+	for _, id := range f.vocabulary.fillable {
+		if f.tokenizer.Word(id) && !f.tokenizer.Continues(id) {
+			words = append(words, f.tokenizer.Token(id))
+		}
+	}
+	o := free
+	o.Slots = Lists{1: words}
+	got := fill(t, f, template, o)
+	if got.Stats.ModelRows != want.Stats.ModelRows || got.Fills[0].Text != want.Fills[0].Text {
+		t.Errorf("%d words: %d rows, %q; without the list %d rows, %q", len(words), got.Stats.ModelRows, got.Fills[0].Text,
+			want.Stats.ModelRows, want.Fills[0].Text)
+	}
+	o.Slots[1] = append(slices.Clone(words), "\U0001F600")
+	if r := fill(t, f, template, o); !strings.Contains(strings.Join(r.Warnings, "\n"), fmt.Sprintf(
+		"1 of the %d words of blank 1 are left out, which the model cannot write", len(words)+1)) {
+		t.Errorf("warnings %q", r.Warnings)
+	}
+}
+
+// TestAlone: what a blank holds by itself is the model's row of it, by the blank's choices.
+func TestAlone(t *testing.T) {
+	f := openBuiltIn(t)
+	for template, want := range map[string]int{"She opened the [MASK].": 5, "She opened the [MASK~door|gate].": 2,
+		"They lived in [MASK:2].": 0} {
+		r := fill(t, f, template, DefaultOptions())
+		if len(r.Alone[0]) != want {
+			t.Errorf("%s: %v", template, r.Alone)
+		}
+		for i, v := range r.Alone[0] {
+			if v.Text != r.Fills[i].Values[0] || math.Abs(v.Probability / *r.Fills[i].Probability-1) > 1e-6 {
+				t.Errorf("%s: %+v by itself, and as the only blank %v", template, v, r.Fills[i])
+			}
+		}
+	}
+}
+
+// TestOneMask: one mask is one token, and each length of a blank counts as equally likely.
+func TestOneMask(t *testing.T) {
+	f := openBuiltIn(t)
+	one := fill(t, f, "they lived in [MASK] .", DefaultOptions())
+	if one.Stats.ModelRows != 1 || one.Fills[0].Pieces != nil || len(one.Fills[0].TokenIDs) != 1 {
+		t.Errorf("%d rows, %+v", one.Stats.ModelRows, one.Fills[0])
+	}
+	two, three := fill(t, f, "they lived in [MASK:2] .", DefaultOptions()),
+		fill(t, f, "they lived in [MASK:1-3] .", DefaultOptions())
+	for _, fill := range three.Fills {
+		for _, alone := range [][]Fill{one.Fills, two.Fills} {
+			at := slices.IndexFunc(alone, func(f Fill) bool { return f.Text == fill.Text })
+			if at >= 0 && math.Abs(3**fill.Probability / *alone[at].Probability-1) > 1e-5 {
+				t.Errorf("%s: %v of three lengths, %v of one", fill.Text, *fill.Probability, *alone[at].Probability)
+			}
+		}
+	}
+}
+
+// TestPatterns: what is found matches, of the vocabulary's words or of a list.
+func TestPatterns(t *testing.T) {
+	f, _ := newFake(t)
+	o := DefaultOptions()
+	o.Top = 100
+	for template, want := range map[string][]string{
+		"the [MASK~.at] .":                    {"cat", "mat", "sat"},
+		"the [MASK:1~UN.*] .":                 {"un"},
+		"un[MASK~.{4,5}] .":                   {"known", "seen"},
+		"the [MASK=x~u.*] ran the [MASK=x] .": {"un"},
+		"the [MASK~\\w\\w\\w] .":              {"the", "cat", "dog", "sat", "ran", "mat", "rug"},
+	} {
+		values := map[string]bool{}
+		for _, s := range fill(t, f, template, o).Fills {
+			values[s.Values[0]] = true
+			if s.Values[len(s.Values)-1] != s.Values[0] {
+				t.Errorf("%s: %v", template, s.Values)
+			}
+		}
+		for _, value := range want {
+			if !values[value] {
+				t.Errorf("%s: no %q", template, value)
+			}
+		}
+		if len(values) != len(want) {
+			t.Errorf("%s: got %v, want %v", template, values, want)
+		}
+	}
+	for template, want := range map[string]string{
+		"the [MASK~zz+] .":             "no word of the vocabulary fits zz+",
+		"the [MASK~(] .":               "a pattern that is not a regular expression",
+		"the [MASK~] .":                "a pattern that is not a regular expression",
+		"the [MASK~cat .":              "the closing ] is missing",
+		"the [MASK~[]a] .":             "the closing ] is missing",
+		"a [MASK=a~u.*] [MASK=a~un.*]": "one name",
+	} {
+		if err := check(f, template, o); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: got %v, want %q", template, err, want)
+		}
+	}
+	o.Slots = Lists{1: {"unseen", "unknown", "cat", "the cat"}}
+	for template, want := range map[string]int{"the [MASK~un.*] .": 2, "the [MASK~.*cat] .": 2, "the [MASK] .": 4} {
+		if r := fill(t, f, template, o); len(r.Fills) != want || !*r.Proven {
+			t.Errorf("%s: %d fills", template, len(r.Fills))
+		}
+	}
+}
+
+// TestNames: blanks of one name hold the same, words of a list among it.
+func TestNames(t *testing.T) {
+	f, _ := newFake(t)
+	o := DefaultOptions()
+	o.Top = 1000
+	for _, template := range []string{"the [MASK=a] ran the [MASK=a] [MASK] .", "[MASK:2=a] ran the [MASK=a:2] .",
+		"[MASK:1-2=a] ran the [MASK:1-2=a] ."} {
+		if template = strings.Replace(template, "=a:2", ":2=a", 1); template == "" {
+			continue
+		}
+		for _, s := range fill(t, f, template, o).Fills {
+			if !strings.EqualFold(s.Values[0], s.Values[1]) {
+				t.Errorf("%s: %v", template, s.Values)
+			}
+		}
+	}
+	o.Slots = Lists{1: {"unseen", "mat rug", "cat"}}
+	if r := fill(t, f, "the [MASK=a] ran the [MASK=a] .", o); len(r.Fills) != 3 || r.Fills[0].Share == nil {
+		t.Errorf("%d fills of a list for two blanks", len(r.Fills))
+	}
+	o = DefaultOptions()
+	o.Fill, o.Distinct = FillAny, true
+	for _, s := range fill(t, f, "the [MASK=a] [MASK=a] [MASK] .", o).Fills {
+		if s.Values[0] != s.Values[1] || s.Values[0] == s.Values[2] {
+			t.Errorf("%v", s.Values)
+		}
+	}
+}
+
+// TestEscapes: a backslash makes text of a blank, in short texts and long ones.
+func TestEscapes(t *testing.T) {
+	f, _ := newFake(t)
+	o := DefaultOptions()
+	o.Top = 1
+	filler := strings.Repeat(`the cat ran . `, 5)
+	for _, template := range []string{`a \[MASK] on the [MASK]`, `the [MASK] \[MASK:2] a`,
+		filler + `a \[MASK] on the [MASK]`} {
+		s := fill(t, f, template, o).Fills[0]
+		at := regexp.MustCompile(`(^|[^\\])\[MASK\]`).FindStringIndex(template)
+		start := at[1] - len("[MASK]")
+		want := strings.ReplaceAll(template[:start]+s.Values[0]+template[at[1]:], `\[MASK`, `[MASK`)
+		if s.Text != want {
+			t.Errorf("got %q, want %q", s.Text, want)
+		}
+		for i, span := range s.Spans {
+			if s.Text[span[0]:span[1]] != s.Values[i] {
+				t.Errorf("span %d of %q holds %q", i, s.Text, s.Text[span[0]:span[1]])
+			}
+		}
+	}
+}
+
+// TestBlanks: what people write for a blank gives the fills of [MASK].
+func TestBlanks(t *testing.T) {
+	f, _ := newFake(t)
+	want := fill(t, f, twoSlots, DefaultOptions())
+	for _, template := range []string{"the ___ sat on the _____", "the <mask> sat on the [MASK]", "the {} sat on the ___"} {
+		o := DefaultOptions()
+		o.Blank = "{}"
+		r := fill(t, f, template, o)
+		if r.Fills[0].Text != want.Fills[0].Text || r.Fills[0].LogLikelihood != want.Fills[0].LogLikelihood ||
+			r.Template != template {
+			t.Errorf("%s: %+v", template, r.Fills[0])
+		}
+	}
+}
+
+// TestLongText: of a text that is longer than the model sees, it sees the part around the blanks, and says so; blanks that
+// are further apart are refused, and the error says which fit together.
+func TestLongText(t *testing.T) {
+	f, _ := newFake(t) // 16 tokens
+	far := strings.Repeat("the dog ran on the rug . ", 4)
+	for template, seen := range map[string]int{far + "the [MASK] sat": 16, "the [MASK] sat . " + far: 16,
+		far + "the [MASK] sat on [MASK] . " + far: 16, "the [MASK] sat on [MASK] .": 0} {
+		r := fill(t, f, template, DefaultOptions())
+		if r.Stats.Seen != seen || !*r.Proven || seen > 0 != strings.Contains(strings.Join(r.Warnings, "\n"),
+			"tokens the model sees the 16 around the blanks") || len(r.Fills[0].Text) < len(template)-10 {
+			t.Errorf("%s: %d tokens, %q", template, r.Stats.Seen, r.Warnings)
+		}
+	}
+	err := check(f, "the [MASK] sat on [MASK] . "+far+"the [MASK] sat", DefaultOptions())
+	if err == nil || !strings.Contains(err.Error(), "these fit together: 1 to 2, then 3; give each group its part") {
+		t.Error(err)
+	}
+}
+
+// TestDraws: independent draws follow the law, given what the blanks may take, and have the model's own probabilities.
+func TestDraws(t *testing.T) {
+	for name, change := range map[string]func(*Options){"words": func(*Options) {},
+		"list":     func(o *Options) { o.Slots = Lists{2: {"mat", "cat", "dog", "rug"}} },
+		"distinct": func(o *Options) { o.Distinct = true }} {
+		f, model := newFake(t)
+		model.bond = 1.5
+		o := DefaultOptions()
+		change(&o)
+		o.Top, o.Budget.Rows = 1000, 1<<20
+		all := fill(t, f, twoSlots, o)
+		held := 0.0
+		for _, fill := range all.Fills {
+			held += *fill.Probability
+		}
+		o.Samples, o.Seed = 4000, 3
+		drawn := fill(t, f, twoSlots, o)
+		if drawn.Method != MethodDraws || drawn.Stats.Draws != 4000 || *drawn.Seed != 3 || drawn.Proven != nil {
+			t.Fatalf("method %s, %d draws", drawn.Method, drawn.Stats.Draws)
+		}
+		counts := map[string]int{}
+		for _, fill := range drawn.Fills {
+			counts[fill.Text] = fill.Count
+		}
+		squares, cells := 0.0, 0
+		for _, fill := range all.Fills {
+			if at := slices.IndexFunc(drawn.Fills, func(f Fill) bool { return f.Text == fill.Text }); at >= 0 &&
+				math.Abs(drawn.Fills[at].LogLikelihood-fill.LogLikelihood) > 1e-6 {
+				t.Errorf("%s: %s has %v, and among draws %v", name, fill.Text, fill.LogLikelihood,
+					drawn.Fills[at].LogLikelihood)
+			}
+			if want := 4000 * *fill.Probability / held; want > 5 {
+				squares += (float64(counts[fill.Text]) - want) * (float64(counts[fill.Text]) - want) / want
+				cells++
+			}
+		}
+		// Six standard deviations of χ².
+		if cells < 10 || squares > float64(cells)+6*math.Sqrt(2*float64(cells)) {
+			t.Errorf("%s: χ² %v of %d fills", name, squares, cells)
+		}
+		if other := fill(t, f, twoSlots, o); withoutTime(t, other) != withoutTime(t, drawn) {
+			t.Errorf("%s: the same seed gives other draws", name)
+		}
+		o.Rank, o.Samples, o.Top = RankFinal, 12, 5
+		if r := fill(t, f, twoSlots, o); len(r.Fills) != 5 || r.Fills[0].Count != 1 {
+			t.Errorf("%d draws, one counted %d times", len(r.Fills), r.Fills[0].Count)
+		}
+	}
+}
+
+// TestFewDraws: if the budget ends first, the answer says how many came; at a low temperature the likeliest come.
+func TestFewDraws(t *testing.T) {
+	f, model := newFake(t)
+	model.bond = 1.5
+	o := DefaultOptions()
+	o.Samples, o.Seed, o.Budget.Rows = 500, 3, 120
+	o.Slots, o.Distinct = Lists{2: {"mat", "rug", "dog", "cat"}}, true
+	r := fill(t, f, twoSlots, o)
+	if n := r.Stats.Draws; n == 0 || n >= 500 || !strings.Contains(strings.Join(r.Warnings, "\n"),
+		fmt.Sprintf("120 model rows sufficed for %d of 500 draws", n)) {
+		t.Errorf("%d draws, warnings %q", n, r.Warnings)
+	}
+	o.Slots[1], o.Slots[2] = []string{"mat"}, []string{"mat"}
+	if _, err := f.Fill(t.Context(), twoSlots, o, nil); err == nil || !strings.Contains(err.Error(),
+		"120 model rows sufficed for no draw") {
+		t.Error(err)
+	}
+	// At a low temperature the likeliest words come, one after the other, in the one direction or the other.
+	cold := DefaultOptions()
+	cold.Samples, cold.Temperature, cold.Top = 50, 0.01, 3
+	if got := fill(t, f, twoSlots, cold); len(got.Fills) > 2 || got.Stats.Draws != 50 {
+		t.Errorf("at temperature 0.01: %d different fills of %d draws", len(got.Fills), got.Stats.Draws)
+	}
+	// Warm draws follow the power of the first slot's conditional, in the one order that there is.
+	warm := DefaultOptions()
+	warm.Samples, warm.Temperature, warm.Top, warm.Order = 20000, 2, 1000, orderLeftToRight
+	counts, total := map[int]float64{}, 0.0
+	for _, fill := range fill(t, f, "the [MASK] sat", warm).Fills {
+		counts[fill.TokenIDs[0]] = float64(fill.Count)
+		total += math.Exp(weight(fill.TokenIDs[0]) / 2)
+	}
+	squares := 0.0
+	for id, n := range counts {
+		want := 20000 * math.Exp(weight(id)/2) / total
+		squares += (n - want) * (n - want) / want
+	}
+	if cells := float64(len(counts)); cells < 8 || squares > cells+6*math.Sqrt(2*cells) {
+		t.Errorf("at temperature 2: χ² %v of %d words", squares, len(counts))
+	}
+}

@@ -1,0 +1,84 @@
+package infill
+
+import (
+	"errors"
+	"strings"
+	"testing"
+)
+
+// TestMaskedStart: the fake's conditionals are those of its energy, so slots that
+// are drawn one by one from masks have its law already, in any order.
+func TestMaskedStart(t *testing.T) {
+	f, model := newFake(t)
+	o := chainOptions()
+	o.Fill = FillAny
+	o.Chains.Initial.Kind, o.Chains.Steps, o.Samples, o.Seed = StartMask, 0, followed(20000), 6
+	checkLaw(t, f, model, twoSlots, 2, o, func([]string) bool { return true })
+	// Drawn independently they have not.
+	o.Chains.Initial.Kind = startModel
+	o.Top, o.Chains.Candidates = 1000, 0
+	mean := fill(t, f, twoSlots, o).Stats.Chains.MeanLogLikelihood
+	o.Chains.Initial.Kind = StartMask
+	if m := fill(t, f, twoSlots, o).Stats.Chains.MeanLogLikelihood; m < mean+0.1 {
+		t.Errorf("mean U %v from masks, %v from independent draws: the slots do not see each other", m, mean)
+	}
+}
+
+func TestGivenStart(t *testing.T) {
+	f, _ := newFake(t)
+	tests := []struct {
+		template, initial string
+		change            func(*Options)
+		want              []string // tokens
+		err               string
+	}{
+		{template: twoSlots, initial: "fill:Cat,mat", want: []string{"cat", "mat"}},
+		{template: "the [MASK:2] and [MASK]", initial: "fill:unseen,dog", want: []string{"un", "##seen", "dog"}},
+		{template: "un[MASK] and [MASK]", initial: "fill:known,dog", want: []string{"##known", "dog"}},
+		{template: "the [MASK=x] and [MASK=x]", initial: "fill:cat,cat", want: []string{"cat", "cat"}},
+		{template: "the [MASK:2]", initial: "fill:the cat",
+			change: func(o *Options) { o.Slots = Lists{1: {"the cat", "unseen"}} },
+			want:   []string{"the", "cat"}},
+		{template: twoSlots, initial: "fill:cat", err: "initial: 1 fills given, the template has 2 blanks"},
+		{template: twoSlots, initial: "fill:cat,", err: `initial: blank 2 cannot take "": no text`},
+		{template: twoSlots, initial: "fill:cat,unseen", err: `initial: "unseen" has 2 pieces, blank 2 has 1`},
+		{template: twoSlots, initial: "fill:cat,mat", change: func(o *Options) { o.Chains.Candidates = 1 },
+			err: `is not among the 1 candidates of its blank: raise candidates`},
+		{template: "the [MASK=x] and [MASK=x]", initial: "fill:cat,dog", err: `is not among`},
+		{template: "un[MASK]", initial: "fill:cat",
+			err: "initial: blank 1 cannot take \"cat\": the vocabulary has no pieces that continue a word with it"},
+		{template: "the [MASK:2]", initial: "fill:unseen",
+			change: func(o *Options) { o.Ban = []string{"unseen"} },
+			err:    `initial: the constraints forbid "unseen"`},
+	}
+	for _, test := range tests {
+		t.Run(test.template+" "+test.initial, func(t *testing.T) {
+			o := chainOptions()
+			o.Samples, o.Chains.Steps, o.Chains.Candidates = 3, 2, 0
+			if err := Find("initial").Set(&o, test.initial); err != nil {
+				t.Fatal(err)
+			}
+			if test.change != nil {
+				test.change(&o)
+			}
+			_, err := f.Fill(t.Context(), test.template, o, func(p Progress) {
+				if p.Step > 0 {
+					return
+				}
+				for i, id := range p.TokenIDs {
+					if got, want := f.tokenizer.Token(id), test.want[i%len(test.want)]; got != want {
+						t.Errorf("slot %d starts at %s, want %s", i%len(test.want)+1, got, want)
+					}
+				}
+			})
+			var option *OptionError
+			switch {
+			case test.err == "" && err != nil:
+				t.Error(err)
+			case test.err != "" &&
+				(!errors.As(err, &option) || !option.Misfit || !strings.Contains(err.Error(), test.err)):
+				t.Errorf("got %v, want %q", err, test.err)
+			}
+		})
+	}
+}
