@@ -164,7 +164,7 @@ func TestShare(t *testing.T) {
 		if fill.Share != nil {
 			t.Errorf("%s has the share %v, and only one blank a list", fill.Text, *fill.Share)
 		}
-		if fill.Text == all.Fills[0].Text && math.Abs(*fill.Probability / *all.Fills[0].Probability-1) > 1e-6 {
+		if fill.Text == all.Fills[0].Text && math.Abs(*fill.Probability / *all.Fills[0].Probability - 1) > 1e-6 {
 			t.Errorf("%s: %v with a list, %v without", fill.Text, *fill.Probability, *all.Fills[0].Probability)
 		}
 	}
@@ -211,7 +211,7 @@ func TestAlone(t *testing.T) {
 			t.Errorf("%s: %v", template, r.Alone)
 		}
 		for i, v := range r.Alone[0] {
-			if v.Text != r.Fills[i].Values[0] || math.Abs(v.Probability / *r.Fills[i].Probability-1) > 1e-6 {
+			if v.Text != r.Fills[i].Values[0] || math.Abs(v.Probability / *r.Fills[i].Probability - 1) > 1e-6 {
 				t.Errorf("%s: %+v by itself, and as the only blank %v", template, v, r.Fills[i])
 			}
 		}
@@ -230,7 +230,7 @@ func TestOneMask(t *testing.T) {
 	for _, fill := range three.Fills {
 		for _, alone := range [][]Fill{one.Fills, two.Fills} {
 			at := slices.IndexFunc(alone, func(f Fill) bool { return f.Text == fill.Text })
-			if at >= 0 && math.Abs(3**fill.Probability / *alone[at].Probability-1) > 1e-5 {
+			if at >= 0 && math.Abs(3**fill.Probability / *alone[at].Probability - 1) > 1e-5 {
 				t.Errorf("%s: %v of three lengths, %v of one", fill.Text, *fill.Probability, *alone[at].Probability)
 			}
 		}
