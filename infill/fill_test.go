@@ -667,7 +667,7 @@ func TestSignature(t *testing.T) {
 		o.Seed = 7
 		test.change(&o)
 		want := test.want + "|fill:words|model:fake@0123456789ab|tokenizer:" + hash +
-			"|onnxruntime:1.2.3|device:cpu|precision:fp32|version:" + Version()
+			"|onnxruntime:1.2.3|device:cpu|version:" + Version()
 		if diff := cmp.Diff(want, fill(t, f, twoSlots, o).Signature); diff != "" {
 			t.Error(diff)
 		}

@@ -11,7 +11,6 @@
 package infill
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -51,12 +50,11 @@ type Model struct {
 	Tokenizer string `json:"-"`
 	Cased     bool   `json:"-"`
 	// Runtime is the version of onnxruntime, Device where it runs, "cpu" or "cuda:N",
-	// and Precision the arithmetic. Note says why "auto" did not take CUDA. All are "" until the model is
+	// Note says why "auto" did not take CUDA. All are "" until the model is
 	// loaded.
-	Runtime   string       `json:"-"`
-	Device    string       `json:"-"`
-	Precision lm.Precision `json:"-"`
-	Note      string       `json:"-"`
+	Runtime string `json:"-"`
+	Device  string `json:"-"`
+	Note    string `json:"-"`
 	// Lexicon is the SHA-256 of the words that exist, "none", or "" for those that the model takes by itself.
 	Lexicon  string       `json:"-"`
 	Segments int          `json:"-"` // 2 where a context has ids of its own, see [models.Config]
@@ -114,8 +112,8 @@ func (f *Filler) words() (*models.WordWeights, func() *lexicon) {
 
 func (f *Filler) describe(d lm.Description) {
 	m := &f.model
-	m.Name, m.SHA256, m.Runtime, m.Device, m.Precision, m.Note = d.Name, d.SHA256, d.Runtime, d.Device,
-		cmp.Or(d.Precision, lm.FP32), d.Note
+	m.Name, m.SHA256, m.Runtime, m.Device, m.Note = d.Name, d.SHA256, d.Runtime, d.Device,
+		d.Note
 	m.Joint = d.Joint
 }
 

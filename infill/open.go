@@ -14,12 +14,11 @@ import (
 type OpenOptions struct {
 	// Model is the name of a model or the folder of a bundle; "" is the default model.
 	Model string
-	// Device is "auto" (or ""), "cpu", "cuda", "cuda:N" or "openvino".
+	// Device is "auto" (or ""), "cpu", "cuda" or "cuda:N".
 	Device string
 	// Threads is the number of threads of one model call on a CPU; 0 is as many
 	// as there are cores.
-	Threads   int
-	Precision lm.Precision // "" is fp32
+	Threads int
 	// Lexicon is a file of the words that exist, one a line, or "english", or "none"; "" takes English ones for
 	// a model that has weights for them. Words of several pieces that are not in it count less.
 	Lexicon string
@@ -51,7 +50,7 @@ func Open(o OpenOptions) (*Filler, error) {
 	var f *Filler
 	f = newFiller(tokenizer, bundle.Config.MaxPositions, func(ctx context.Context) (LanguageModel, error) {
 		options := lm.Options{MaskID: tokenizer.MaskID(), SeparatorID: tokenizer.SeparatorID(), Device: o.Device,
-			Threads: o.Threads, Precision: o.Precision, Tell: o.Tell}
+			Threads: o.Threads, Tell: o.Tell}
 		if o.FindLibrary != nil {
 			path, err := o.FindLibrary(ctx)
 			if err != nil {

@@ -51,7 +51,7 @@ func TestScore(t *testing.T) {
 					sum)
 			}
 			want := "method:" + string(test.method) + "|model:fake@0123456789ab|tokenizer:" +
-				f.tokenizer.SHA256()[:12] + "|onnxruntime:1.2.3|device:cpu|precision:fp32|version:" + Version()
+				f.tokenizer.SHA256()[:12] + "|onnxruntime:1.2.3|device:cpu|version:" + Version()
 			if score.Signature != want {
 				t.Errorf("signature %q, want %q", score.Signature, want)
 			}

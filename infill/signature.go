@@ -36,7 +36,6 @@ func (s *signature) model(m Model) {
 	s.add("tokenizer", short(m.Tokenizer))
 	s.add("onnxruntime", m.Runtime)
 	s.add("device", m.Device)
-	s.add("precision", string(m.Precision))
 	s.add("version", Version())
 }
 

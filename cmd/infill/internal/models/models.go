@@ -504,7 +504,7 @@ func newCmdModelsRemove(s *terminal.Streams) *cobra.Command {
 		Aliases: []string{"rm"},
 		Short:   "Remove models from the cache folder",
 		Long: `Remove models from the cache folder: the REVISION named, or all revisions of NAME
-and its unfinished downloads. What was prepared for them there goes too.`,
+and its unfinished downloads.`,
 		Example:           "  $ infill models remove google-bert/bert-base-uncased",
 		Args:              someNames,
 		ValidArgsFunction: cli.CompleteModels,
@@ -519,11 +519,6 @@ and its unfinished downloads. What was prepared for them there goes too.`,
 					return absentModel(name, err)
 				}
 				for _, e := range entries {
-					if e.Manifest != nil {
-						if err := lm.RemovePrepared(e.Manifest.SHA256()); err != nil {
-							return err
-						}
-					}
 					if m := describe(e); !quiet {
 						if _, err := fmt.Fprintf(s.Out, "removed %s (%s)\n", m.full(),
 							cli.BytesText(m.Size)); err != nil {
