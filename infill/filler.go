@@ -199,9 +199,6 @@ func (f *Filler) ownWindow(o *Options) int {
 	if o.Window > 0 {
 		return min(o.Window, f.maxPositions)
 	}
-	if f.tokenizer.Protein() {
-		return f.maxPositions // residues far apart in a sequence may touch
-	}
 	return min(usualWindow, f.maxPositions)
 }
 

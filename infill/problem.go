@@ -174,7 +174,7 @@ func (r *problem) hint(v *variable, logp [][]float32) {
 		advice = "write a blank after the word on its left, or --fill any"
 	case class&continuingToken != 0:
 		advice = "write the blank onto the word that it goes on with, or --fill any"
-	case r.options.Fill == fillWords && !r.filler.tokenizer.Protein() && strings.Contains(".!?", text):
+	case r.options.Fill == fillWords && strings.Contains(".!?", text):
 		advice = "end the sentence, or --fill tokens"
 	case r.options.Fill == fillWords:
 		advice = "--fill tokens takes it"

@@ -128,7 +128,7 @@ func TestLoadErrors(t *testing.T) {
 		{"nothing there", fstest.MapFS{}, tokenize.ErrMissingTokenizer,
 			"vocab.txt and tokenizer_config.json, or tokenizer.json"},
 		{"no configuration", fstest.MapFS{"vocab.txt": {Data: []byte(smallVocabulary)}}, tokenize.ErrMissingTokenizer,
-			"do_lower_case"},
+			"give --cased or --uncased"},
 		{"empty vocabulary", bundle("", "{}"), tokenize.ErrEmptyVocabulary, "vocab.txt"},
 		{"one line end", bundle("\n", "{}"), tokenize.ErrEmptyVocabulary, "vocab.txt"},
 		{"empty line", bundle("[PAD]\n\n[UNK]\n", "{}"), tokenize.ErrMalformed, "vocab.txt line 2"},

@@ -187,7 +187,6 @@ type draft struct {
 
 // draft checks a template, finds its blanks and cuts the text around them into tokens.
 func (t *Tokenizer) draft(text string) (*draft, error) {
-	text = t.proteins(text)
 	if err := t.checkText(text); err != nil {
 		return nil, err
 	}
@@ -229,9 +228,6 @@ func (t *Tokenizer) draft(text string) (*draft, error) {
 	d.hear(text[from:])
 	d.cased = d.cased || opensSentences(text, blanks[0].start)
 	d.encoding = e.finish()
-	if err := t.refuseUnknown(text, d.encoding); err != nil {
-		return nil, err
-	}
 	if len(d.encoding.IDs) == len(blanks)+2 || !words {
 		return nil, &InputError{Fault: ErrOnlyBlanks, Offset: -1, Detail: "add at least one word around them"}
 	}
@@ -356,7 +352,7 @@ func (t *Tokenizer) opens(left string, before rune, beside bool) bool {
 
 // touches reports whether a character beside a blank makes one word with it.
 func (t *Tokenizer) touches(r rune) bool {
-	return wordRune(r) && !unspaced(r) && !t.Protein()
+	return wordRune(r) && !unspaced(r)
 }
 
 // wordRune reports whether a character is one of a word.
@@ -366,7 +362,6 @@ func wordRune(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) }
 // rules of [Tokenizer.Template], except that it must have a token and may have no blank; else the error is an
 // [*InputError].
 func (t *Tokenizer) Plain(text string) (*Encoding, error) {
-	text = t.proteins(text)
 	if err := t.checkText(text); err != nil {
 		return nil, err
 	}
@@ -387,7 +382,7 @@ func (t *Tokenizer) Plain(text string) (*Encoding, error) {
 		return nil, &InputError{Fault: ErrEmpty, Offset: -1,
 			Detail: "the text holds only characters that the model never sees"}
 	}
-	return encoding, t.refuseUnknown(text, encoding)
+	return encoding, nil
 }
 
 // Candidate returns the tokens of one candidate for a blank, "red" or "dark blue", without [CLS] and [SEP]; a
