@@ -9,7 +9,6 @@ import (
 	"slices"
 	"time"
 
-	"infill/lm"
 	"infill/samplers"
 	"infill/tokenize"
 )
@@ -120,7 +119,7 @@ func (r *run) enumerate(ctx context.Context, observe func(Progress)) (*answer, e
 	n := len(r.variables)
 	energy := slices.Repeat([]float64{math.NaN()}, int(r.states()))
 	r.sofar = func() *answer { return r.enumerated(energy) }
-	target, enumerable := r.target.(lm.EnumerableTarget)
+	target, enumerable := r.target.(enumerableTarget)
 	a := &answer{method: MethodExact, distinct: len(energy)}
 	var err error
 	switch {

@@ -17,7 +17,6 @@ import (
 	"sync"
 
 	"infill/lm"
-	"infill/models"
 	"infill/tokenize"
 )
 
@@ -56,9 +55,8 @@ type Model struct {
 	Device  string `json:"-"`
 	Note    string `json:"-"`
 	// Lexicon is the SHA-256 of the words that exist, "none", or "" for those that the model takes by itself.
-	Lexicon  string       `json:"-"`
-	Segments int          `json:"-"` // 2 where a context has ids of its own, see [models.Config]
-	Joint    models.Joint `json:"-"` // what was fitted to the model on held-out text
+	Lexicon  string `json:"-"`
+	Segments int    `json:"-"` // 2 where a context has ids of its own, see [models.Config]
 }
 
 // Filler fills templates with one model. It serves several goroutines at once.
@@ -96,9 +94,9 @@ func newFiller(tokenizer *tokenize.Tokenizer, maxPositions int,
 func (f *Filler) name(list *lexicon) { f.lexicon, f.model.Lexicon = list, list.sha256 }
 
 // words are the weights of words of several pieces, and the lexicon that tells which exist; nil without one.
-func (f *Filler) words() (*models.WordWeights, func() *lexicon) {
+func (f *Filler) words() (*wordWeights, func() *lexicon) {
 	m, list := f.Model(), f.lexicon
-	weights := m.Joint.Words
+	var weights *wordWeights
 	switch {
 	case m.Lexicon == noWords, weights == nil && list == nil:
 		return nil, nil
@@ -114,7 +112,6 @@ func (f *Filler) describe(d lm.Description) {
 	m := &f.model
 	m.Name, m.SHA256, m.Runtime, m.Device, m.Note = d.Name, d.SHA256, d.Runtime, d.Device,
 		d.Note
-	m.Joint = d.Joint
 }
 
 // Model describes the model.

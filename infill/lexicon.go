@@ -17,7 +17,6 @@ import (
 	"github.com/klauspost/compress/gzip"
 
 	"infill/internal/regular"
-	"infill/models"
 	"infill/tokenize"
 )
 
@@ -26,8 +25,11 @@ import (
 //go:embed words.txt.gz
 var englishList []byte
 
+// wordWeights are the weights of words of two pieces, three, ..., relative to words of one piece.
+type wordWeights struct{ Existing, Invented []float64 }
+
 // usualWords are the weights for a lexicon that a model has none for: those of the built-in model.
-var usualWords = models.WordWeights{Existing: []float64{0.026, 0.011}, Invented: []float64{0.1, 0.04}}
+var usualWords = wordWeights{Existing: []float64{0.026, 0.011}, Invented: []float64{0.1, 0.04}}
 
 // Values of [OpenOptions.Lexicon] that are no files: "none" takes no word for invented.
 const (

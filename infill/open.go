@@ -69,17 +69,12 @@ func Open(o OpenOptions) (*Filler, error) {
 	})
 	f.model.Name, f.model.SHA256 = bundle.Name, bundle.SHA256
 	f.model.Segments = bundle.Config.Segments
-	if joint := bundle.Manifest.Joint; joint != nil {
-		f.model.Joint = *joint
-	}
 	switch o.Lexicon {
 	case "":
 	case noWords:
 		f.model.Lexicon = noWords
 	case english:
-		if f.model.Joint.Words == nil { // else it is what the model takes by itself
-			f.name(f.english())
-		}
+		f.name(f.english())
 	default:
 		list, err := f.openLexicon(o.Lexicon)
 		if err != nil {

@@ -303,9 +303,6 @@ func (r *problem) temperature() float64 { return r.options.Temperature * r.pllTe
 
 // pllTemperature is what was fitted to the model, 1 where that does not enter.
 func (r *problem) pllTemperature() float64 {
-	if r.options.answers() && r.options.Joint == JointPLL && len(r.template.Slots) > 1 {
-		return cmp.Or(r.filler.Model().Joint.PLLTemperature, 1)
-	}
 	return 1
 }
 

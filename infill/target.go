@@ -36,18 +36,9 @@ func (r *problem) targets(o Options) (lm.Target, error) {
 		if r.together() == "" {
 			// A variable is a slot: those of all texts in the order of the first's.
 			slots = nil
-			place := make([]int, len(p.variables))
-			for n, v := range p.variables {
-				place[v.slots[0]] = n
+			for _, v := range p.variables {
 				slots = append(slots, p.template.Slots[v.slots[0]])
 				energy.Support = append(energy.Support, v.support)
-			}
-			for i := range energy.Terms {
-				t := &energy.Terms[i]
-				t.Slot, t.Masked = place[t.Slot], slices.Clone(t.Masked)
-				for k, slot := range t.Masked {
-					t.Masked[k] = place[slot]
-				}
 			}
 		} else {
 			energy.Support = make([][]int, len(slots))
@@ -82,7 +73,7 @@ type sumTarget struct {
 }
 
 var (
-	_ lm.EnumerableTarget              = (*sumTarget)(nil)
+	_ enumerableTarget                 = (*sumTarget)(nil)
 	_ samplers.GradientTarget          = (*sumTarget)(nil)
 	_ samplers.ConditionalTarget       = (*sumTarget)(nil)
 	_ samplers.MaskedConditionalTarget = (*sumTarget)(nil)
@@ -127,15 +118,7 @@ func (o *Options) energy(p *layout) (lm.TargetOptions, error) {
 	case JointFilled:
 		return lm.TargetOptions{Energy: lm.Filled}, nil
 	case JointChain:
-		orders, err := o.Order.slots(p)
-		if err != nil {
-			return lm.TargetOptions{}, err
-		}
-		var terms []lm.Term
-		for part, order := range orders {
-			terms = append(terms, lm.ChainRule(order, part)...)
-		}
-		return lm.TargetOptions{Terms: terms}, nil
+		return lm.TargetOptions{}, misfit("joint", "samplers know no chain rule: take pll or filled")
 	case jointAG:
 		if len(p.template.Slots) > 2 {
 			return lm.TargetOptions{},
@@ -422,6 +405,13 @@ func (t *sumTarget) LogMaskedConditionals(ctx context.Context, states []int, ope
 	return err
 }
 
+// enumerableTarget computes the energies of all fills with fewer rows than one by one.
+type enumerableTarget interface {
+	lm.Target
+	EnumerationRows() float64
+	Enumerate(ctx context.Context, energy []float64, progress func(rows int)) error
+}
+
 // normalise makes logarithms those of numbers that sum to one.
 func normalise(logp []float64) {
 	if total := floats.LogSumExp(logp); !math.IsInf(total, 0) {
@@ -429,7 +419,7 @@ func normalise(logp []float64) {
 	}
 }
 
-// EnumerationRows implements lm.EnumerableTarget.
+// EnumerationRows implements enumerableTarget.
 func (t *sumTarget) EnumerationRows() float64 {
 	rows := 0.0
 	for _, one := range t.targets {
@@ -440,7 +430,7 @@ func (t *sumTarget) EnumerationRows() float64 {
 
 // enumerationRows is how many rows it takes at most to go through all fills.
 func enumerationRows(target lm.Target) float64 {
-	if e, ok := target.(lm.EnumerableTarget); ok {
+	if e, ok := target.(enumerableTarget); ok {
 		return e.EnumerationRows()
 	}
 	states := float64(len(target.Categories()))
@@ -453,7 +443,7 @@ func enumerationRows(target lm.Target) float64 {
 	return states
 }
 
-// Enumerate implements lm.EnumerableTarget. One that breaks off writes nothing: what a
+// Enumerate implements enumerableTarget. One that breaks off writes nothing: what a
 // few of the texts say is no sum.
 func (t *sumTarget) Enumerate(ctx context.Context, energy []float64, progress func(rows int)) error {
 	before := 0.0
@@ -461,7 +451,7 @@ func (t *sumTarget) Enumerate(ctx context.Context, energy []float64, progress fu
 	err := add(t.targets, sum, &t.one, func(target lm.Target, into []float64) error {
 		done := int(before)
 		before += enumerationRows(target)
-		if e, ok := target.(lm.EnumerableTarget); ok {
+		if e, ok := target.(enumerableTarget); ok {
 			return e.Enumerate(ctx, into, func(rows int) {
 				if progress != nil {
 					progress(done + rows)

@@ -119,19 +119,13 @@ type Description struct {
 	Device  string // that is really used, "cpu" or "cuda:N"
 	Note    string // why "auto" took the CPU; empty when it did not, or was not asked
 	Threads int    // that one model call uses on the CPU
-	// Joint is what was fitted to the model on held-out text; the zero value if nothing was.
-	Joint models.Joint
 }
 
 // Description returns what runs.
 func (m *MaskedLM) Description() Description {
-	d := Description{Name: m.bundle.Name, SHA256: m.bundle.SHA256, Runtime: m.runtime.Version(),
+	return Description{Name: m.bundle.Name, SHA256: m.bundle.SHA256, Runtime: m.runtime.Version(),
 		Device: m.runtime.Device(),
 		Note:   m.runtime.Note(), Threads: m.runtime.Threads()}
-	if joint := m.bundle.Manifest.Joint; joint != nil {
-		d.Joint = *joint
-	}
-	return d
 }
 
 // Positions returns the longest text that the model takes, in tokens, [CLS] and [SEP] included.

@@ -7,7 +7,6 @@
 //	go run ./cmd/lab learn ising -o learnt
 //	go run ./cmd/lab model small-uncased testdata/mini-uncased
 //	go run ./cmd/lab calibrate --corpus tales=FILE -o docs/measured/calibration.md
-//	go run ./cmd/lab coverage
 //	go run ./cmd/lab defaults -o docs/measured/defaults.md
 //	go run ./cmd/lab samplers -o docs/measured/samplers.md
 //
@@ -93,7 +92,7 @@ func newRoot(out, messages io.Writer) *cobra.Command {
 		RunE: func(*cobra.Command, []string) error {
 			return &usageError{errors.New("no target: name one, as in lab arm ising")}
 		}}
-	root.AddCommand(newModel(), newCalibrate(), newCoverage(), newPieces(), newAnswers(), arm,
+	root.AddCommand(newModel(), newCalibrate(), newPieces(), newAnswers(), arm,
 		newTable("defaults", "Write what the defaults of samplers on text were chosen by", writeDefaults),
 		newTable("samplers", "Write every sampler's target, cost, exactness and effective draws per second",
 			writeSamplers))
