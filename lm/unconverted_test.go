@@ -63,19 +63,11 @@ func TestUnconvertedTokenizer(t *testing.T) {
 	}
 }
 
-// An imported graph keeps what its tokenizer is read by.
-func TestUnconvertedTokenizerOfImported(t *testing.T) {
-	b, err := lm.Import(t.Context(), &models.Store{Dir: t.TempDir()}, filepath.Join(exportFixtures, "sdpa-14.onnx"),
-		"exported",
-		"../tokenize/testdata/unconverted/roberta", 24)
-	if err != nil {
-		t.Fatal(err)
-	}
-	tokenizer, err := tokenize.Load(b.FS())
-	if err != nil {
-		t.Fatal(err)
-	}
-	if mask := tokenizer.Token(tokenizer.MaskID()); mask != "<mask>" {
-		t.Errorf("the mask is %q", mask)
+// An imported graph with the tokenizer of a larger model is refused.
+func TestImportWithAnotherTokenizer(t *testing.T) {
+	_, err := lm.Import(t.Context(), &models.Store{Dir: t.TempDir()}, filepath.Join(exportFixtures, "sdpa-14.onnx"),
+		"exported", "../tokenize/testdata/unconverted/roberta", 24)
+	if err == nil || !strings.Contains(err.Error(), "the tokenizer has 481 tokens, the model embeds 64") {
+		t.Errorf("error %v", err)
 	}
 }

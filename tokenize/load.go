@@ -54,17 +54,13 @@ func Load(fsys fs.FS) (*Tokenizer, error) {
 	if _, err := fs.Lstat(fsys, bytePairFile); err == nil {
 		return loadUnconverted(fsys, configuration)
 	}
-	for _, name := range unread() {
-		if _, err := fs.Lstat(fsys, name); err == nil {
-			return nil, fileFault(name, errUnsupported, "it is not read without %s; %s", tokenizerFile, saveIt)
-		}
-	}
 	if vocabularyErr == nil {
 		return nil, fileFault(configurationFile, errMissingTokenizer, "%s alone does not say whether the model keeps "+
 			"capitals: give --cased or --uncased to infill models import or pull", vocabularyFile)
 	}
 	return nil, fileFault("", errMissingTokenizer,
-		"a bundle needs vocab.txt and tokenizer_config.json, or tokenizer.json, or vocab.json and merges.txt")
+		"a bundle needs tokenizer.json, or WordPiece's vocab.txt, or RoBERTa's vocab.json and merges.txt; for others, %s",
+		saveIt)
 }
 
 // adds reports whether tokenizer.json is needed beside vocab.txt: the class names no model, or the file adds a token to

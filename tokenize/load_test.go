@@ -126,7 +126,7 @@ func TestLoadErrors(t *testing.T) {
 		says   string
 	}{
 		{"nothing there", fstest.MapFS{}, tokenize.ErrMissingTokenizer,
-			"vocab.txt and tokenizer_config.json, or tokenizer.json"},
+			"for others, save it with transformers"},
 		{"no configuration", fstest.MapFS{"vocab.txt": {Data: []byte(smallVocabulary)}}, tokenize.ErrMissingTokenizer,
 			"give --cased or --uncased"},
 		{"empty vocabulary", bundle("", "{}"), tokenize.ErrEmptyVocabulary, "vocab.txt"},

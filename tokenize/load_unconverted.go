@@ -27,11 +27,6 @@ const bytePairClass = "RobertaTokenizer"
 const saveIt = "save it with transformers: " +
 	"AutoTokenizer.from_pretrained(DIR, use_fast=True).save_pretrained(DIR)"
 
-// unread lists files of vocabularies that are not read.
-func unread() []string {
-	return []string{"spiece.model", "spm.model", "sentencepiece.bpe.model", "tokenizer.model", "bpe.codes"}
-}
-
 // unconverted is RoBERTa's tokenizer without tokenizer.json on its way to what transformers would write there.
 //
 // The rules are those of transformers 4.57 (convert_slow_tokenizer.py, tokenization_utils_base.py,

@@ -293,8 +293,9 @@ func TestLoadUnconvertedRefuses(t *testing.T) {
 		{"SentencePiece", "roberta", func(f fstest.MapFS) {
 			delete(f, "vocab.json")
 			set("spiece.model", "\x0a\x00")(f)
-		}, tokenize.ErrUnsupported, "spiece.model: unsupported tokenizer: it is not read without tokenizer.json; " +
-			"save it with transformers: AutoTokenizer.from_pretrained(DIR, use_fast=True).save_pretrained(DIR)"},
+		}, tokenize.ErrMissingTokenizer, "no tokenizer files: a bundle needs tokenizer.json, or WordPiece's vocab.txt, or " +
+			"RoBERTa's vocab.json and merges.txt; for others, save it with transformers: " +
+			"AutoTokenizer.from_pretrained(DIR, use_fast=True).save_pretrained(DIR)"},
 		{"no merges", "roberta", remove("merges.txt"), tokenize.ErrMissingTokenizer,
 			"merges.txt: no tokenizer files: it belongs to vocab.json"},
 		{"configuration", "roberta-saved", set("tokenizer_config.json", `{"mask_token": 3}`), tokenize.ErrMalformed,
