@@ -200,10 +200,8 @@ func examineRun(ctx context.Context, model, libraryPath string) finding {
 		FindLibrary: func(context.Context) (string, error) { return libraryPath, nil }})
 	if err == nil {
 		defer filler.Close()
-		options := infill.DefaultOptions()
-		options.Chains, options.Steps = 2, 2
 		var result *infill.Result
-		if result, err = filler.Fill(ctx, "this is a [MASK] .", options, nil); err == nil {
+		if result, err = filler.Fill(ctx, "this is a [MASK] .", infill.DefaultOptions(), nil); err == nil {
 			f.Status, f.Detail = statusGood,
 				fmt.Sprintf("%q in %.2f s on %s", result.Fills[0].Text, result.Stats.Seconds, result.Stats.Device)
 			return f
