@@ -78,7 +78,6 @@ func TestNeighbours(t *testing.T) {
 	for name, m := range map[string]*MaskedLM{
 		"built-in": engineModel(t, builtIn(t), Options{Device: "cpu"}),
 		"mapped":   engineModel(t, mapped, Options{Device: "cpu"}),
-		"int8":     engineModel(t, builtIn(t), Options{Device: "cpu", Precision: INT8}),
 	} {
 		t.Run(name, func(t *testing.T) {
 			if m.mapped() != (name == "mapped") {

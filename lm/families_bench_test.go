@@ -49,8 +49,6 @@ var published = []struct{ name, config string }{
 		`{"model_type": "deberta-v2", "vocab_size": 128100, "hidden_size": 768, "num_hidden_layers": 6, "num_attention_heads": 12,
 		"intermediate_size": 3072, "max_position_embeddings": 512, "relative_attention": true, "position_buckets": 256, "norm_rel_ebd": "layer_norm",
 		"share_att_key": true, "pos_att_type": "p2c|c2p", "position_biased_input": false, "type_vocab_size": 0}`},
-	{"mobilebert", `{"model_type": "mobilebert", "vocab_size": 30522, "embedding_size": 128, "hidden_size": 512, "intra_bottleneck_size": 128,
-		"num_hidden_layers": 24, "num_attention_heads": 4, "intermediate_size": 512, "max_position_embeddings": 512}`},
 	{"modernbert-base",
 		`{"model_type": "modernbert", "vocab_size": 50368, "hidden_size": 768, "num_hidden_layers": 22, "num_attention_heads": 12,
 		"intermediate_size": 1152, "max_position_embeddings": 8192}`},

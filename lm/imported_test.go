@@ -174,7 +174,7 @@ func TestImportRefuses(t *testing.T) {
 		{"no graph", filepath.Join(tokenizer, "vocab.txt"), tokenizer, 24, "vocab.txt: onnx: "},
 		{"no length", good, tokenizer, 0, "the longest text"},
 		{"another tokenizer", good, larger, 24, "64 columns, the tokenizer 100 tokens"},
-		{"no tokenizer", good, t.TempDir(), 24, "vocab.txt or tokenizer.json"},
+		{"no tokenizer", good, t.TempDir(), 24, "no tokenizer files"},
 		{"an input of something else", altered("eager-11.onnx", "token_type_ids", "pixel_value_id"), tokenizer, 24,
 			`input "pixel_value_id" is not one of`},
 		{"weights that are missing",

@@ -22,19 +22,17 @@ import (
 // Options say where and how a model runs. The zero value finds or fetches the onnxruntime library and takes the
 // best available device.
 type Options struct {
-	Device  string // "auto" (default), "cpu", "cuda", "cuda:N" or "openvino"
+	Device  string // "auto" (default), "cpu", "cuda" or "cuda:N"
 	Threads int    // on the CPU, at most [MaxThreads]; 0 takes all cores
 	MaskID  int    // [MASK]'s token id, from the bundle's tokenizer; required
 	// SeparatorID is the token id of [SEP], which ends the first text of a pair; 0: all tokens are of one segment.
 	SeparatorID int
-	Precision   Precision // FP32 when empty
 	// Library is the path of the onnxruntime shared library; if empty, the device's library is found, or the
 	// CPU's is fetched.
 	Library string
 	// Progress is where the progress of a download is written; nil writes nothing.
 	Progress io.Writer
-	// Tell, if not nil, gets a line when a session closes: which of its nodes ran where. On onnxruntime's own
-	// CPU provider there is no line.
+	// Tell, if not nil, gets a line when a session on a GPU closes: which of its nodes ran where.
 	Tell func(line string)
 }
 
@@ -46,7 +44,6 @@ type MaskedLM struct {
 	gradient     lazySession
 	chunk        chunkLimits
 	mask         int
-	precision    Precision
 	engine       *engine
 	tell         func(line string)
 	padded       bool // rows of one bucket may differ in length
@@ -61,16 +58,12 @@ func Open(ctx context.Context, bundle *models.Bundle, o Options) (*MaskedLM, err
 		return nil, fmt.Errorf("[MASK] has id %d, outside the model's vocabulary of %d", o.MaskID,
 			bundle.Config.VocabularySize)
 	}
-	precision, err := oneOf("precision", cmp.Or(o.Precision, FP32))
-	if err != nil {
-		return nil, err
-	}
 	if err := checkFinite(bundle); err != nil {
 		return nil, err
 	}
-	o.Device = precision.Device(o.Device)
 	path := o.Library
 	if path == "" {
+		var err error
 		if path, err = ort.Locate(ctx, o.Device, o.Progress); err != nil {
 			return nil, err
 		}
@@ -79,17 +72,7 @@ func Open(ctx context.Context, bundle *models.Bundle, o Options) (*MaskedLM, err
 	if err != nil {
 		return nil, err
 	}
-	m := &MaskedLM{bundle: bundle, runtime: runtime, mask: o.MaskID, precision: precision, tell: o.Tell}
-	if m.precision == INT8 && runtime.Device() != "cpu" {
-		return nil, errors.Join(
-			fmt.Errorf("precision int8 runs on the CPU, not on %s: give the device cpu", runtime.Device()),
-			runtime.Close())
-	}
-	if m.precision == BF16 {
-		if err := runtime.BFloat16(); err != nil {
-			return nil, errors.Join(fmt.Errorf("precision bf16: %w", err), runtime.Close())
-		}
-	}
+	m := &MaskedLM{bundle: bundle, runtime: runtime, mask: o.MaskID, tell: o.Tell}
 	m.conditionals.name, m.gradient.name = "conditionals", "gradient"
 	m.wordEmbeddings = sync.OnceValues(bundle.Embeddings)
 	m.chunk = limits(bundle.Config, runtime.Device())
@@ -130,26 +113,19 @@ func (m *MaskedLM) Bundle() *models.Bundle { return m.bundle }
 
 // Description says which model runs, where, and how.
 type Description struct {
-	Name      string // of the bundle
-	SHA256    string // of the bundle, 64 hexadecimal digits
-	Runtime   string // onnxruntime's version
-	Device    string // that is really used, "cpu", "cuda:N", "openvino" or "openvino:gpu"
-	Note      string // why "auto" took the CPU; empty when it did not, or was not asked
-	Threads   int    // that one model call uses on the CPU
-	Precision Precision
-	// Joint is what was fitted to the model on held-out text; the zero value if nothing was.
-	Joint models.Joint
+	Name    string // of the bundle
+	SHA256  string // of the bundle, 64 hexadecimal digits
+	Runtime string // onnxruntime's version
+	Device  string // that is really used, "cpu" or "cuda:N"
+	Note    string // why "auto" took the CPU; empty when it did not, or was not asked
+	Threads int    // that one model call uses on the CPU
 }
 
 // Description returns what runs.
 func (m *MaskedLM) Description() Description {
-	d := Description{Name: m.bundle.Name, SHA256: m.bundle.SHA256, Runtime: m.runtime.Version(),
+	return Description{Name: m.bundle.Name, SHA256: m.bundle.SHA256, Runtime: m.runtime.Version(),
 		Device: m.runtime.Device(),
-		Note:   m.runtime.Note(), Threads: m.runtime.Threads(), Precision: m.precision}
-	if joint := m.bundle.Manifest.Joint; joint != nil {
-		d.Joint = *joint
-	}
-	return d
+		Note:   m.runtime.Note(), Threads: m.runtime.Threads()}
 }
 
 // Positions returns the longest text that the model takes, in tokens, [CLS] and [SEP] included.
@@ -212,7 +188,7 @@ func (l *lazySession) get(ctx context.Context, m *MaskedLM) (*ort.Session, error
 		made = make(chan error, 1)
 		l.making = made
 		go func() {
-			session, err := l.make(context.WithoutCancel(ctx), m)
+			session, err := l.make(m)
 			l.lock.Lock()
 			defer l.lock.Unlock()
 			l.session, l.making = session, nil
@@ -235,30 +211,22 @@ func (l *lazySession) get(ctx context.Context, m *MaskedLM) (*ort.Session, error
 	}
 }
 
-func (l *lazySession) make(ctx context.Context, m *MaskedLM) (*ort.Session, error) {
-	encoded, dir, err := l.graph(m)
+func (l *lazySession) make(m *MaskedLM) (*ort.Session, error) {
+	graph, err := l.build(m.bundle)
+	var encoded []byte
+	if err == nil {
+		encoded, err = graph.Encode()
+	}
 	if err != nil {
 		if m.bundle.Graph != "" && !strings.Contains(err.Error(), m.bundle.Graph) {
 			err = fmt.Errorf("%s: %w", m.bundle.Graph, err)
 		}
 		return nil, err
 	}
-	kept := l.kept(m, encoded)
-	if session := kept.open(l, m); session != nil {
-		return session, nil
-	}
-	session, err := kept.save(m, encoded, ort.SessionOptions{
-		ExternalDir: dir, Inputs: l.inputs, Outputs: l.outputs, NoPrepacking: m.mapped(),
-		// In single precision OpenVINO 2025.4 computes gradients that are off by a tenth, and no sooner.
-		OwnKernels: l == &m.gradient && m.precision != BF16,
-		BFloat16:   m.precision == BF16,
-		Placed:     m.placed(l.name),
+	session, err := m.runtime.NewSession(encoded, ort.SessionOptions{
+		ExternalDir: m.bundle.Dir, Inputs: l.inputs, Outputs: l.outputs, NoPrepacking: m.mapped(),
+		Placed: m.placed(l.name),
 	})
-	if err == nil && m.precision == INT8 && l == &m.conditionals {
-		if err = m.checkIntegers(ctx, session, dir); err != nil {
-			err = errors.Join(err, session.Close())
-		}
-	}
 	if err != nil {
 		return nil, m.named(err)
 	}
@@ -317,30 +285,10 @@ func (m *MaskedLM) named(err error) error {
 
 // mapped says whether the weights stay in the file they are mapped from. Copies in the order that products read make
 // rows up to a tenth faster, but those of a large model take a second to make, and each session has its own
-// (BenchmarkLarge). Integer products need them.
+// (BenchmarkLarge).
 func (m *MaskedLM) mapped() bool {
-	return m.precision != INT8 && m.large()
-}
-
-func (m *MaskedLM) large() bool {
 	const large = 128 << 20 // bytes
 	return m.bundle.Manifest.Size() >= large
-}
-
-// graph is the encoded graph and the folder that its weights are in.
-func (l *lazySession) graph(m *MaskedLM) ([]byte, string, error) {
-	if m.precision == FP16 || m.precision == INT8 {
-		return prepare(m.bundle, m.precision, l.name, l.build)
-	}
-	graph, err := l.build(m.bundle)
-	if err == nil && m.precision == BF16 {
-		err = graph.SingleOutputs()
-	}
-	if err != nil {
-		return nil, "", err
-	}
-	encoded, err := graph.Encode()
-	return encoded, m.bundle.Dir, err
 }
 
 func (l *lazySession) close() error {

@@ -13,7 +13,7 @@ import (
 	"infill/models"
 )
 
-// TestPeer is infill's side of testdata/peers/peers.py, which starts it with INFILL_PEER="FOLDER DEVICE PRECISION
+// TestPeer is infill's side of testdata/peers/peers.py, which starts it with INFILL_PEER="FOLDER DEVICE
 // CHAINS": for each line "energy" or "gradient" it computes fresh fills and answers with the seconds. With "FOLDER
 // shape" it writes random weights of BERT-base's shape.
 func TestPeer(t *testing.T) {
@@ -28,7 +28,7 @@ func TestPeer(t *testing.T) {
 		return
 	}
 	chains := 0
-	if _, err := fmt.Sscan(words[3], &chains); err != nil {
+	if _, err := fmt.Sscan(words[2], &chains); err != nil {
 		t.Fatal(err)
 	}
 	bundle, err := models.Open(words[0])
@@ -36,7 +36,7 @@ func TestPeer(t *testing.T) {
 		t.Fatal(err)
 	}
 	m, err := lm.Open(t.Context(), bundle,
-		lm.Options{Device: words[1], Precision: lm.Precision(words[2]), MaskID: maskID})
+		lm.Options{Device: words[1], MaskID: maskID})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"encoding/binary"
-	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -48,34 +47,9 @@ const (
 // Values lists the gradients.
 func (Gradient) Values() []Gradient { return []Gradient{Local, Full, Stochastic} }
 
-// A Term of an energy is Weight · log f(θ_Slot | X with the slots of Masked masked
-// and every other slot filled), in nats.
-type Term struct {
-	Slot   int
-	Masked []int // Slot among them, or none at all: the model then sees what it scores
-	Weight float64
-	// Part is the sum that the term belongs to, see [TargetOptions.Terms].
-	Part int
-}
-
-// ChainRule returns the terms of log Π_t f(θ_σ(t) | θ_σ(1), ..., θ_σ(t−1), the rest masked), where order is σ,
-// the slots from first to last. They form one part of an energy. Over all fills of the whole vocabulary, exp of
-// this part sums to one.
-func ChainRule(order []int, part int) []Term {
-	terms := make([]Term, len(order))
-	for t, slot := range order {
-		terms[t] = Term{Slot: slot, Masked: slices.Clone(order[t:]), Weight: 1, Part: part}
-	}
-	return terms
-}
-
 // TargetOptions choose a target.
 type TargetOptions struct {
-	Energy Energy // PLL when empty
-	// Terms, if not nil, replace the named energy: U is the logarithm of the mean, over the parts
-	// 0, 1, ..., of exp of the sum of the part's terms. Terms of one part are their sum; the parts of [ChainRule] in
-	// several orders are the mean of these orders' probabilities.
-	Terms    []Term
+	Energy   Energy   // PLL when empty
 	Gradient Gradient // Full when empty
 	// Support is the token ids that each slot may take: category k of slot j is token Support[j][k].
 	Support [][]int
@@ -101,18 +75,6 @@ type Target interface {
 	Counts() Counts
 }
 
-// EnumerableTarget is a target that computes the energies of all fills with fewer rows than one by one. A
-// model's target is one.
-type EnumerableTarget interface {
-	Target
-	// EnumerationRows is the largest number of rows that Enumerate takes.
-	EnumerationRows() float64
-	// Enumerate writes U of every fill, nats, to energy [Π Categories()], row-major: the category of the last slot runs
-	// fastest. progress, if not nil, is called with how many rows have run. If it fails, energy holds U by the
-	// orders that are complete, and NaN elsewhere.
-	Enumerate(ctx context.Context, energy []float64, progress func(rows int)) error
-}
-
 // target is the Target of a model.
 //
 // A row is a text in which some slots are masked and the others filled. It gives the distributions of its masked slots,
@@ -120,8 +82,7 @@ type EnumerableTarget interface {
 // bound.
 type target struct {
 	m          *MaskedLM
-	terms      []rowTerms
-	parts      int // of the energy
+	energy     Energy
 	gradient   Gradient
 	template   []int64 // ids with [MASK] at the slots
 	slots      []int
@@ -139,21 +100,8 @@ type target struct {
 	back    gradientBatch
 	found   map[string][]float32 // this call's rows, out of reach of eviction
 	key     []byte
-	one     []bool    // scratch: a single masked slot
-	sums    []float64 // scratch: of the parts
+	one     []bool // scratch: a single masked slot
 }
-
-// rowTerms are the terms of the energy that one row scores.
-type rowTerms struct {
-	masked  []bool // [slots]
-	slots   []int  // that are scored
-	places  []int  // their distributions' in the row
-	weights []float64
-	parts   []int
-}
-
-// constant reports whether the row is the same for every fill.
-func (r *rowTerms) constant() bool { return !slices.Contains(r.masked, false) }
 
 var (
 	_ Target                            = (*target)(nil)
@@ -161,7 +109,6 @@ var (
 	_ samplers.StochasticGradientTarget = (*target)(nil)
 	_ samplers.ConditionalTarget        = (*target)(nil)
 	_ samplers.MaskedConditionalTarget  = (*target)(nil)
-	_ EnumerableTarget                  = (*target)(nil)
 )
 
 const (
@@ -180,12 +127,8 @@ func (m *MaskedLM) NewTarget(ids, slots []int, o TargetOptions) (Target, error) 
 		return nil, err
 	}
 	t := &target{m: m, template: template, slots: slices.Clone(slots), support: o.Support}
-	energy, err := oneOf("energy", cmp.Or(o.Energy, PLL))
-	if err != nil {
+	if t.energy, err = oneOf("energy", cmp.Or(o.Energy, PLL)); err != nil {
 		return nil, err
-	}
-	if o.Terms == nil {
-		o.Terms = energy.terms(len(slots))
 	}
 	if t.gradient, err = oneOf("gradient", cmp.Or(o.Gradient, Full)); err != nil {
 		return nil, err
@@ -206,10 +149,6 @@ func (m *MaskedLM) NewTarget(ids, slots []int, o TargetOptions) (Target, error) 
 		t.width = max(t.width, len(s))
 	}
 	t.everything = t.width > wholeAbove
-	if t.terms, t.parts, err = groupTerms(o.Terms, len(slots)); err != nil {
-		return nil, err
-	}
-	t.sums = make([]float64, t.parts)
 	if t.remembered, err = simplelru.NewLRU(math.MaxInt,
 		func(_ string, row []float32) { t.size -= len(row) }); err != nil {
 		return nil, err
@@ -222,71 +161,6 @@ func (m *MaskedLM) NewTarget(ids, slots []int, o TargetOptions) (Target, error) 
 	return t, nil
 }
 
-// terms are those of a named energy over so many slots.
-func (e Energy) terms(slots int) []Term {
-	terms := make([]Term, slots)
-	for j := range terms {
-		terms[j] = Term{Slot: j, Weight: 1}
-		if e == PLL {
-			terms[j].Masked = []int{j}
-		}
-	}
-	return terms
-}
-
-// groupTerms puts the terms of one row together, and counts the parts.
-func groupTerms(terms []Term, slots int) (groups []rowTerms, parts int, err error) {
-	var of []int
-	for _, term := range terms {
-		masked := make([]bool, slots)
-		for _, j := range append(term.Masked, term.Slot) {
-			if j < 0 || j >= slots {
-				return nil, 0, fmt.Errorf("a term of slot %d in an energy of %d slots", j, slots)
-			}
-		}
-		for _, j := range term.Masked {
-			masked[j] = true
-		}
-		if len(term.Masked) > 0 && !masked[term.Slot] {
-			return nil, 0, fmt.Errorf("a term of slot %d, which its row does not mask", term.Slot)
-		}
-		at := slices.IndexFunc(groups, func(g rowTerms) bool { return slices.Equal(g.masked, masked) })
-		if at < 0 {
-			at = len(groups)
-			groups = append(groups, rowTerms{masked: masked})
-		}
-		g := &groups[at]
-		g.slots, g.places, g.weights = append(g.slots, term.Slot), append(g.places, place(masked, term.Slot)),
-			append(g.weights, term.Weight)
-		g.parts, of = append(g.parts, term.Part), append(of, term.Part)
-	}
-	if groups == nil {
-		return nil, 0, errors.New("an energy of no term")
-	}
-	slices.Sort(of)
-	of = slices.Compact(of)
-	for part, number := range of {
-		if part != number {
-			return nil, 0, fmt.Errorf("part %d of an energy has no term", part)
-		}
-	}
-	return groups, len(of), nil
-}
-
-// place is where a row has the distribution of a slot that it scores.
-func place(masked []bool, slot int) int {
-	if !slices.Contains(masked, true) {
-		return slot
-	}
-	before := 0
-	for _, m := range masked[:slot] {
-		if m {
-			before++
-		}
-	}
-	return before
-}
-
 // Categories is the number of tokens that each slot may take.
 func (t *target) Categories() []int { return t.categories }
 
@@ -295,7 +169,29 @@ func (t *target) Counts() Counts { return t.counts }
 
 // Terms is the number of rows that score a fill, whose gradients a stochastic
 // gradient draws from: the masked rows of PLL; Filled has a single row.
-func (t *target) Terms() int { return len(t.terms) }
+func (t *target) Terms() int {
+	if t.energy == Filled {
+		return 1
+	}
+	return len(t.slots)
+}
+
+// masked is what term i of the energy masks: slot i, or nothing.
+func (t *target) masked(i int) []bool {
+	if t.energy == Filled {
+		return nil
+	}
+	return t.only(i)
+}
+
+// scored is the slots that term i of the energy scores, whose distributions its row begins with: from the first to
+// before the last.
+func (t *target) scored(i int) (first, last int) {
+	if t.energy == Filled {
+		return 0, len(t.slots)
+	}
+	return i, i + 1
+}
 
 // Energy writes U of every chain into energy [chains], nats. states is [chains × slots], row-major, categories.
 func (t *target) Energy(ctx context.Context, states []int, energy []float64) error {
@@ -323,25 +219,19 @@ func (t *target) EnergyGradient(ctx context.Context, states []int, energy, gradi
 // EnergyGradientOf is EnergyGradient with the part of the gradient that goes through the context estimated from the
 // given terms, scaled by Terms()/len(terms). The energy and the direct part are exact.
 func (t *target) EnergyGradientOf(ctx context.Context, terms, states []int, energy, gradient []float64) error {
-	asked := len(terms)
-	if asked == 0 {
+	if len(terms) == 0 {
 		return fmt.Errorf("a stochastic gradient needs at least one term")
 	}
-	terms, err := t.through(terms)
-	if err != nil {
-		return err
-	}
-	if len(terms) == 0 {
-		return t.local(ctx, states, energy, gradient) // no row sees a slot
-	}
-	distinct := t.distinct(states)
-	if t.parts > 1 {
-		// How much of each part's gradient counts is known by the energies alone.
-		if err := t.evaluate(ctx, distinct.states); err != nil {
-			return err
+	for _, i := range terms {
+		if i < 0 || i >= t.Terms() {
+			return fmt.Errorf("term %d of an energy of %d terms", i, t.Terms())
 		}
 	}
-	if err := t.backward(ctx, distinct, terms, float32(t.Terms())/float32(asked)); err != nil {
+	if t.energy == PLL && len(t.slots) == 1 {
+		return t.local(ctx, states, energy, gradient) // its row sees no slot
+	}
+	distinct := t.distinct(states)
+	if err := t.backward(ctx, distinct, terms, float32(t.Terms())/float32(len(terms))); err != nil {
 		return err
 	}
 	if err := t.local(ctx, states, energy, gradient); err != nil {
@@ -428,15 +318,13 @@ func (t *target) local(ctx context.Context, states []int, energy, gradient []flo
 	clear(gradient)
 	for c := range energy {
 		state := states[c*m : (c+1)*m]
-		shares := t.shares(state)
-		for i := range t.terms {
-			r := &t.terms[i]
-			row := t.found[string(t.keyOf(state, r.masked))]
-			for k, j := range r.slots {
+		for i := range t.Terms() {
+			row := t.found[string(t.keyOf(state, t.masked(i)))]
+			first, last := t.scored(i)
+			for j := first; j < last; j++ {
 				out := gradient[(c*m+j)*t.width:][:t.categories[j]]
-				weight := r.weights[k] * shares[r.parts[k]]
-				for v, x := range row[r.places[k]*t.width:][:len(out)] {
-					out[v] += weight * float64(x)
+				for v, x := range row[(j-first)*t.width:][:len(out)] {
+					out[v] += float64(x)
 				}
 			}
 		}
@@ -448,40 +336,18 @@ func (t *target) local(ctx context.Context, states []int, energy, gradient []flo
 // sum adds up the energies of states whose rows have been found.
 func (t *target) sum(states []int, energy []float64) {
 	m := len(t.slots)
+	clear(energy)
 	for c := range energy {
-		energy[c] = logMean(t.sumParts(states[c*m : (c+1)*m]))
-	}
-}
-
-// sumParts adds up the parts of the energy of a state whose rows have been found.
-func (t *target) sumParts(state []int) []float64 {
-	clear(t.sums)
-	for i := range t.terms {
-		r := &t.terms[i]
-		row := t.found[string(t.keyOf(state, r.masked))]
-		for k, j := range r.slots {
-			t.sums[r.parts[k]] += r.weights[k] * float64(row[r.places[k]*t.width+state[j]])
+		state := states[c*m : (c+1)*m]
+		for i := range t.Terms() {
+			row := t.found[string(t.keyOf(state, t.masked(i)))]
+			first, last := t.scored(i)
+			for j := first; j < last; j++ {
+				energy[c] += float64(row[(j-first)*t.width+state[j]])
+			}
 		}
 	}
-	return t.sums
 }
-
-// shares is what the gradient of each part counts for in that of the energy: exp of the part over the sum of all.
-func (t *target) shares(state []int) []float64 {
-	if t.parts == 1 {
-		t.sums[0] = 1
-		return t.sums
-	}
-	sums := t.sumParts(state)
-	u := logMean(sums) + math.Log(float64(len(sums)))
-	for i, s := range sums {
-		sums[i] = math.Exp(s - u)
-	}
-	return sums
-}
-
-// logMean is the logarithm of the mean of exp of the numbers.
-func logMean(x []float64) float64 { return logmath.LogSumExp(x) - math.Log(float64(len(x))) }
 
 // only masks one slot.
 func (t *target) only(slot int) []bool {
@@ -542,8 +408,8 @@ func (t *target) evaluate(ctx context.Context, states []int) error {
 	t.begin()
 	m := len(t.slots)
 	for c := range len(states) / m {
-		for i := range t.terms {
-			t.want(t.keyOf(states[c*m:(c+1)*m], t.terms[i].masked))
+		for i := range t.Terms() {
+			t.want(t.keyOf(states[c*m:(c+1)*m], t.masked(i)))
 		}
 	}
 	return t.runPending(ctx)
@@ -663,59 +529,38 @@ func (t *target) distinct(states []int) distinctStates {
 	return d
 }
 
-// through are those of the terms whose rows see a slot that is filled, and so pass
-// a gradient on. All must score as many slots, those of a row with one weight.
-func (t *target) through(terms []int) (list []int, err error) {
-	for _, i := range terms {
-		if i < 0 || i >= t.Terms() {
-			return nil, fmt.Errorf("term %d of an energy of %d terms", i, t.Terms())
-		}
-		if t.terms[i].constant() {
-			continue
-		}
-		list = append(list, i)
-		r := &t.terms[i]
-		if len(r.slots) != len(t.terms[list[0]].slots) || slices.Min(r.weights) != slices.Max(r.weights) ||
-			slices.Min(r.parts) != slices.Max(r.parts) {
-			return nil, errors.New("the energy has rows that score different numbers of slots, or with different " +
-				"weights: take the local gradient")
-		}
-	}
-	return list, nil
-}
-
 // backward runs the rows of the given terms, forth and back, for every
 // distinct state. The rows' distributions are remembered on the way.
 func (t *target) backward(ctx context.Context, d distinctStates, terms []int, scale float32) error {
 	m := len(t.slots)
 	b := &t.back
-	perRow := len(t.terms[terms[0]].slots)
+	from, to := t.scored(0)
+	perRow := to - from
 	b.reset(len(t.template), perRow, t.gathered(), t.everything)
 	b.terms, b.slots, b.slotWidth = len(terms), m, t.width
 	b.at, b.weights, b.slotCandidates = b.at[:0], b.weights[:0], b.slotCandidates[:0]
 	var keys []string
 	for g := range len(d.states) / m {
 		state := d.states[g*m : (g+1)*m]
-		shares := t.shares(state)
 		for _, i := range terms {
-			r := &t.terms[i]
-			row := len(b.ids)
+			row, masked := len(b.ids), t.masked(i)
 			b.ids = append(b.ids, t.template...)
 			for j, s := range t.slots {
 				b.at = append(b.at, int64(s))
-				weight := scale * float32(r.weights[0]*shares[r.parts[0]])
-				if r.masked[j] {
+				weight := scale
+				if masked != nil && masked[j] {
 					weight = 0 // its embedding is [MASK]'s
 				} else {
 					b.ids[row+s] = int64(t.support[j][state[j]])
 				}
 				b.weights = append(b.weights, weight)
 			}
-			for _, j := range r.slots {
+			first, last := t.scored(i)
+			for j := first; j < last; j++ {
 				t.query(&b.batch, j)
 				b.targets[len(b.targets)-1] = int64(t.support[j][state[j]])
 			}
-			keys = append(keys, string(t.keyOf(state, r.masked)))
+			keys = append(keys, string(t.keyOf(state, masked)))
 		}
 	}
 	if !t.everything {
@@ -732,16 +577,8 @@ func (t *target) backward(ctx context.Context, d distinctStates, terms []int, sc
 		return err
 	}
 	t.counts.Rows += int64(len(keys))
-	if t.m.precision == INT8 || t.m.precision == BF16 {
-		// Where numbers are rounded to integers or to bfloat16, the two graphs' rows differ by
-		// more than the last digits: a state's energy always comes from one of them.
-		return nil
-	}
 	for r, key := range keys {
-		// A row that was asked for a part of its distributions is not remembered.
-		if _, gives := decode(key, m); gives == perRow {
-			t.remember(key, &b.batch, r, perRow)
-		}
+		t.remember(key, &b.batch, r, perRow)
 	}
 	t.forget()
 	return nil

@@ -36,10 +36,6 @@ func TestBuiltInManifest(t *testing.T) {
 		FiniteWeights: true,
 		// docs/model/second.py masks one text at a time.
 		Segments: 1,
-		// By docs/measured/calibration.md, 1.15 ± 0.03.
-		Joint: &models.Joint{PLLTemperature: 1.15,
-			// By docs/measured/words.md.
-			Words: &models.WordWeights{Existing: []float64{0.026, 0.011}, Invented: []float64{0.1, 0.04}}},
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -8,7 +8,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 
 	"infill/internal/regular"
 	"infill/internal/safetensors"
@@ -28,8 +27,7 @@ const (
 // A bundle has some of them.
 func tokenizerFiles() []string {
 	return []string{vocabulary, "tokenizer.json", "tokenizer_config.json", "special_tokens_map.json",
-		"added_tokens.json",
-		"vocab.json", "merges.txt", "spiece.model", "spm.model", "sentencepiece.bpe.model", "tokenizer.model"}
+		"added_tokens.json", "vocab.json", "merges.txt"}
 }
 
 // Bundle is a verified model on disk.
@@ -138,11 +136,8 @@ func (b *Bundle) load() error {
 	case !errors.Is(err, fs.ErrNotExist):
 		return fmt.Errorf("%s: %w", at(vocabulary), err)
 	default:
-		holdsVocabulary := func(name string) bool {
-			return name == "tokenizer.json" || name == "vocab.json" || strings.HasSuffix(name, ".model")
-		}
-		if !slices.ContainsFunc(used, holdsVocabulary) {
-			return b.absent("vocab.txt or tokenizer.json, nor vocab.json or a SentencePiece file", fs.ErrNotExist)
+		if !slices.Contains(used, "tokenizer.json") && !slices.Contains(used, "vocab.json") {
+			return fmt.Errorf("%s: %w", b.Dir, b.checkTokenizer())
 		}
 	}
 	var weights []string

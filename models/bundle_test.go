@@ -227,7 +227,7 @@ func TestOpenDirRefuses(t *testing.T) {
 		want  string
 	}{
 		{"no config", remove("config.json"), "is not a model: it has no config.json"},
-		{"no tokenizer", remove("vocab.txt"), "is not a model: it has no vocab.txt or tokenizer.json"},
+		{"no tokenizer", remove("vocab.txt"), "for others, save it with transformers"},
 		{"no weights", remove("model.safetensors"), "is not a model: it has no model.safetensors"},
 		{"pickled weights", func(t testing.TB, dir string) {
 			remove("model.safetensors")(t, dir)

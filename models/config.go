@@ -43,14 +43,6 @@ type Config struct {
 	PaddingID        int
 	// TieWordEmbeddings: the output matrix is the word-embedding matrix; false if a bundle stores two different ones.
 	TieWordEmbeddings bool
-	// BottleneckSize is the width inside a layer (MobileBERT), which the heads share; 0 if it is HiddenSize.
-	BottleneckSize int
-	// FeedForwards is how many feed-forward blocks a layer has (MobileBERT); 0 for the usual one.
-	FeedForwards int
-	// TokenDropout: masks have no embedding, and the others grow by the share of masks (ESM). MaskID is the mask's id
-	// then.
-	TokenDropout bool
-	MaskID       int
 	// PreNorm holds what families have whose layers normalise before each block; nil in those that do it after.
 	PreNorm *PreNorm
 	// Relative holds what DeBERTa has beyond the others; nil in every other family.
@@ -79,19 +71,13 @@ type RelativeAttention struct {
 	Legacy bool
 }
 
-// PreNorm holds the properties of families whose layers normalise before each block, such as ModernBERT (Warner
-// et al. 2024), ESM-2 (Lin et al. 2023) and ESM C.
+// PreNorm holds the properties of families whose layers normalise before each block: ModernBERT (Warner et al. 2024).
 type PreNorm struct {
 	// Window says, per layer, how far a position sees: |i − j| ≤ Window. 0 is without bound.
 	Window []int
-	// GlobalTheta and LocalTheta are the bases of the rotary angles of layers without and with a window; 0: positions
-	// do not rotate.
+	// GlobalTheta and LocalTheta are the bases of the rotary angles of layers without and with a window.
 	GlobalTheta, LocalTheta float64
-	// EmbeddingNorm: the embeddings are normalised (ESM-1b).
-	EmbeddingNorm bool
-	// Residual divides what a block adds to the hidden states; 0 is 1.
-	Residual float64
-	// Which parts have a bias, of ModernBERT and ESM C.
+	// Which parts have a bias.
 	NormBias, AttentionBias, FeedForwardBias, HeadBias, DecoderBias bool
 }
 
@@ -234,19 +220,11 @@ func (r *configReader) padding(c *Config, fallback int) {
 	}
 }
 
-// AttentionSize returns the width that the heads share.
-func (c Config) AttentionSize() int {
-	if c.BottleneckSize > 0 {
-		return c.BottleneckSize
-	}
-	return c.HiddenSize
-}
-
 // heads reads the number of attention heads, which must divide the width, whose key is given too.
 func (r *configReader) heads(c *Config, key, width string) {
 	c.Heads = r.size(key, 0, maxWidth)
-	if r.err == nil && c.AttentionSize()%c.Heads != 0 {
-		r.fail("%s %d is not a multiple of %s %d", width, c.AttentionSize(), key, c.Heads)
+	if r.err == nil && c.HiddenSize%c.Heads != 0 {
+		r.fail("%s %d is not a multiple of %s %d", width, c.HiddenSize, key, c.Heads)
 	}
 }
 

@@ -2,9 +2,7 @@ package models
 
 import (
 	"cmp"
-	"encoding/json"
 	"fmt"
-	"math"
 	"strings"
 )
 
@@ -20,23 +18,17 @@ type family struct {
 func families() map[string]family {
 	roberta := family{parseRoBERTa, robertaLayout("roberta.")}
 	return map[string]family{
-		"bert":                 {parseBERT, bertLayout},
-		"deberta-v2":           {parseDeBERTa, debertaLayout},
-		"distilbert":           {parseDistilBERT, distilBERTLayout},
-		"electra":              {parseELECTRA, electraLayout},
-		"roberta":              roberta,
-		"xlm-roberta":          roberta,
-		"camembert":            roberta,
-		"data2vec-text":        {parseRoBERTa, robertaLayout("data2vec_text.")},
-		"ernie":                {parseErnie, ernieLayout},
-		"megatron-bert":        {preNorm(parseBERT), megatronLayout},
-		"roberta-prelayernorm": {preNorm(parseRoBERTa), robertaPreLayerNormLayout},
-		"xlm-roberta-xl":       {preNorm(parseRoBERTa), xlmRobertaXLLayout},
-		"albert":               {parseALBERT, albertLayout},
-		"mobilebert":           {parseMobileBERT, mobileBERTLayout},
-		"modernbert":           {parseModernBERT, modernBERTLayout},
-		"esm":                  {parseESM, esmLayout},
-		"esmc":                 {parseESMC, esmcLayout},
+		"bert":          {parseBERT, bertLayout},
+		"deberta-v2":    {parseDeBERTa, debertaLayout},
+		"distilbert":    {parseDistilBERT, distilBERTLayout},
+		"electra":       {parseELECTRA, electraLayout},
+		"roberta":       roberta,
+		"xlm-roberta":   roberta,
+		"camembert":     roberta,
+		"data2vec-text": {parseRoBERTa, robertaLayout("data2vec_text.")},
+		"ernie":         {parseErnie, ernieLayout},
+		"albert":        {parseALBERT, albertLayout},
+		"modernbert":    {parseModernBERT, modernBERTLayout},
 	}
 }
 
@@ -49,6 +41,8 @@ func refusals() map[string]string {
 		sparse   = "its attention leaves out most pairs of positions"
 		turned   = "its norms follow rotary attention and gated blocks"
 		square   = "its norms divide by the root mean square"
+		before   = "its norms stand before the blocks"
+		proteins = "it reads proteins"
 	)
 	return map[string]string{
 		"bart": writes, "mbart": writes, "mvp": writes,
@@ -57,11 +51,14 @@ func refusals() map[string]string {
 		"big_bird": sparse, "longformer": sparse, "reformer": sparse,
 		"gte": turned, "jina_embeddings_v3": turned, "nomic_bert": turned,
 		"eurobert": square, "ultrabert": square,
-		"convbert": "its attention is half convolution",
-		"deberta":  "the first DeBERTa computes otherwise than versions 2 and 3, which run",
-		"flaubert": "its tokenizer and its embeddings are those of XLM",
-		"xlm":      "its tokenizer and its embeddings of languages are its own",
-		"fnet":     "it mixes positions by Fourier transforms", "funnel": "its layers pool positions",
+		"megatron-bert": before, "roberta-prelayernorm": before, "xlm-roberta-xl": before,
+		"esm": proteins, "esmc": proteins,
+		"mobilebert": "its layers are narrower than its hidden states",
+		"convbert":   "its attention is half convolution",
+		"deberta":    "the first DeBERTa computes otherwise than versions 2 and 3, which run",
+		"flaubert":   "its tokenizer and its embeddings are those of XLM",
+		"xlm":        "its tokenizer and its embeddings of languages are its own",
+		"fnet":       "it mixes positions by Fourier transforms", "funnel": "its layers pool positions",
 		"ibert": "it computes in whole numbers; the RoBERTa that it was made of runs",
 		"luke":  "it reads entities beside the text",
 		"mpnet": "its attention has biases for distances", "mra": "its attention is approximate",
@@ -79,8 +76,8 @@ func refusals() map[string]string {
 func Families() []string { return sortedKeys(families()) }
 
 // standard reads the keys that BERT's config has and several families took over. The fallbacks are those of the
-// reference implementation; sizes without one are required. It returns the kind of positions: absolute, or one of more.
-func (r *configReader) standard(c *Config, positionsUnused int, more ...string) (positions string) {
+// reference implementation; sizes without one are required.
+func (r *configReader) standard(c *Config, positionsUnused int) {
 	r.sizes(c)
 	c.MaxPositions -= positionsUnused
 	c.PositionOffset = positionsUnused
@@ -91,8 +88,7 @@ func (r *configReader) standard(c *Config, positionsUnused int, more ...string) 
 	c.TypeVocabularySize = r.size("type_vocab_size", 2, maxWidth)
 	c.Segments = min(c.TypeVocabularySize, 2)
 	c.LayerNormEpsilon = r.number("layer_norm_eps", 1e-12, 0, 1)
-	return only(r, "position_embedding_type", r.text("position_embedding_type", "absolute"),
-		append([]string{"absolute"}, more...)...)
+	only(r, "position_embedding_type", r.text("position_embedding_type", "absolute"), "absolute")
 }
 
 // sizes reads what nearly all families name alike.
@@ -100,11 +96,7 @@ func (r *configReader) sizes(c *Config) {
 	c.HiddenSize = r.size("hidden_size", 0, maxWidth)
 	c.EmbeddingSize = c.HiddenSize
 	c.Layers = r.size("num_hidden_layers", 0, maxLayers)
-	width := "hidden_size"
-	if c.BottleneckSize > 0 {
-		width = "intra_bottleneck_size"
-	}
-	r.heads(c, "num_attention_heads", width)
+	r.heads(c, "num_attention_heads", "hidden_size")
 	c.IntermediateSize = r.size("intermediate_size", 0, maxWidth)
 	c.MaxPositions = r.size("max_position_embeddings", 0, maxWidth)
 }
@@ -121,14 +113,6 @@ func parseErnie(r *configReader, c *Config) {
 	parseBERT(r, c)
 	if r.flag("use_task_id", false) {
 		c.Tasks = r.size("task_type_vocab_size", 3, maxWidth)
-	}
-}
-
-// preNorm is another family's parse, of layers that normalise before their blocks.
-func preNorm(parse func(r *configReader, c *Config)) func(r *configReader, c *Config) {
-	return func(r *configReader, c *Config) {
-		parse(r, c)
-		c.PreNorm = &PreNorm{}
 	}
 }
 
@@ -247,26 +231,6 @@ func (r *configReader) kinds(key string) []string {
 	return list
 }
 
-// parseMobileBERT takes the architecture of the paper (Sun et al. 2020), which all published models have; the reference
-// implementation knows variants.
-func parseMobileBERT(r *configReader, c *Config) {
-	r.padding(c, 0)
-	c.BottleneckSize = r.size("intra_bottleneck_size", 128, maxWidth)
-	r.standard(c, 0)
-	c.EmbeddingSize = r.size("embedding_size", 128, maxWidth)
-	if r.err == nil && c.EmbeddingSize >= c.HiddenSize {
-		r.fail("embedding_size %d is not less than hidden_size %d", c.EmbeddingSize, c.HiddenSize)
-	}
-	c.FeedForwards = r.size("num_feedforward_networks", 4, 64)
-	c.Activation = r.activation("hidden_act", "relu")
-	c.HeadActivation = c.Activation
-	for key, want := range map[string]bool{"trigram_input": true, "use_bottleneck": true,
-		"use_bottleneck_attention": false, "key_query_shared_bottleneck": true} {
-		only(r, key, r.flag(key, want), want)
-	}
-	only(r, "normalization_type", r.text("normalization_type", "no_norm"), "no_norm")
-}
-
 func parseModernBERT(r *configReader, c *Config) {
 	r.padding(c, 50283)
 	r.sizes(c)
@@ -281,53 +245,6 @@ func parseModernBERT(r *configReader, c *Config) {
 	}
 	r.windows(c)
 	r.rotary(c.PreNorm)
-}
-
-// parseESM reads ESM-1b, ESM-1v and ESM-2: of the published ones, ESM-2 has rotary positions and the others a table.
-func parseESM(r *configReader, c *Config) {
-	r.padding(c, 1)
-	positions := r.standard(c, c.PaddingID+1, "rotary")
-	c.TypeVocabularySize, c.Segments, c.PositionTable = 0, 0, positions == "absolute"
-	c.Activation, c.HeadActivation = "gelu", "gelu" // whatever hidden_act says
-	c.PreNorm = &PreNorm{EmbeddingNorm: r.flag("emb_layer_norm_before", false)}
-	if !c.PositionTable {
-		c.PreNorm.GlobalTheta = r.theta(c, 10000, "rope_parameters") // the reference ignores rope_scaling here
-	}
-	only(r, "is_folding_model", r.flag("is_folding_model", false), false)
-	if c.TokenDropout = r.flag("token_dropout", false); c.TokenDropout {
-		if c.MaskID = r.size("mask_token_id", 0, maxVocabulary); r.err == nil && c.MaskID >= c.VocabularySize {
-			r.fail("mask_token_id %d is outside the vocabulary of %d", c.MaskID, c.VocabularySize)
-		}
-	}
-}
-
-// parseESMC reads ESM C: the blocks are gated, and what they add is divided by the root of the depth over 36.
-func parseESMC(r *configReader, c *Config) {
-	r.padding(c, 1)
-	if r.fields["max_position_embeddings"] == nil {
-		r.fields["max_position_embeddings"] = json.RawMessage("2048")
-	}
-	r.standard(c, 0)
-	c.TypeVocabularySize, c.Segments = 0, 0
-	c.LayerNormEpsilon = 1e-5 // written into the reference implementation
-	c.Activation, c.HeadActivation = r.activation("hidden_act", "silu"), "gelu"
-	c.TieWordEmbeddings = false
-	c.PreNorm = &PreNorm{AttentionBias: r.flag("attention_bias", false), FeedForwardBias: r.flag("mlp_bias", false),
-		GlobalTheta: r.theta(c, 10000, "rope_parameters", "rope_scaling"), Residual: math.Sqrt(float64(c.Layers) / 36)}
-	if heads := r.size("num_key_value_heads", max(c.Heads, 1), maxWidth); heads != c.Heads {
-		r.fail("num_key_value_heads %d is not supported (supported: num_attention_heads, %d)", heads, c.Heads)
-	}
-}
-
-// theta reads the base of the rotary angles where all layers have one; keys have what else is known of the angles.
-func (r *configReader) theta(c *Config, fallback float64, keys ...string) float64 {
-	r.pairs(c)
-	for _, key := range keys {
-		var parameters rope
-		read(r, key, &parameters)
-		parameters.set(r, key+": rope_type", &fallback)
-	}
-	return r.number("rope_theta", fallback, 1, highestTheta)
 }
 
 // pairs refuses heads of an odd size.
@@ -499,71 +416,6 @@ func robertaLayout(prefix string) func(c Config) Layout {
 	return func(c Config) Layout { return bertEncoder(c, prefix).robertaHead(c) }
 }
 
-// preNormLayout is an encoder of BERT's whose norms stand before the blocks, and after the last layer.
-func preNormLayout(c Config, prefix, attentionNorm, outputNorm, finalNorm string) Layout {
-	l := encoder(c, prefix, func(i int) Layer {
-		name := fmt.Sprintf("%sencoder.layer.%d.", prefix, i)
-		layer := bertLayer(c, name)
-		layer.AttentionNorm, layer.OutputNorm = norm(name+attentionNorm, c.HiddenSize),
-			norm(name+outputNorm, c.HiddenSize)
-		return layer
-	})
-	l.EmbeddingNorm, l.FinalNorm = Norm{}, norm(prefix+finalNorm, c.HiddenSize)
-	return l
-}
-
-func megatronLayout(c Config) Layout {
-	return preNormLayout(c, "bert.", "attention.ln", "ln", "encoder.ln").bertHead(c)
-}
-
-func robertaPreLayerNormLayout(c Config) Layout {
-	const prefix = "roberta_prelayernorm."
-	l := preNormLayout(c, prefix, "attention.LayerNorm", "intermediate.LayerNorm", "LayerNorm")
-	l.EmbeddingNorm = norm(prefix+"embeddings.LayerNorm", c.EmbeddingSize)
-	return l.robertaHead(c)
-}
-
-func xlmRobertaXLLayout(c Config) Layout {
-	return preNormLayout(c, "roberta.", "attention.self_attn_layer_norm", "LayerNorm",
-		"encoder.LayerNorm").robertaHead(c)
-}
-
-func esmLayout(c Config) Layout {
-	l := preNormLayout(c, "esm.", "attention.LayerNorm", "LayerNorm", "encoder.emb_layer_norm_after")
-	if c.PreNorm.EmbeddingNorm {
-		l.EmbeddingNorm = norm("esm.embeddings.layer_norm", c.HiddenSize)
-	}
-	if !c.PositionTable {
-		l.Positions = Table{}
-	}
-	return l.robertaHead(c)
-}
-
-func esmcLayout(c Config) Layout {
-	h, f, p := c.HiddenSize, c.IntermediateSize, c.PreNorm
-	l := Layout{
-		Words: Table{Name: "esmc.embed_tokens.weight", Rows: c.VocabularySize, Width: h},
-		Layers: layers(c, func(i int) Layer {
-			prefix := fmt.Sprintf("esmc.layers.%d.", i)
-			layer := layerOf(c, prefix,
-				[8]string{"self_attn.q_proj", "self_attn.k_proj", "self_attn.v_proj", "self_attn.o_proj",
-					"input_layernorm", "mlp.gate_proj", "mlp.down_proj", "post_attention_layernorm"})
-			layer.Gate = linear(prefix+"mlp.up_proj", f, h)
-			for _, part := range []*Linear{&layer.Query, &layer.Key, &layer.Value, &layer.Mixed} {
-				*part = part.biased(p.AttentionBias)
-			}
-			for _, part := range []*Linear{&layer.Up, &layer.Gate, &layer.Down} {
-				*part = part.biased(p.FeedForwardBias)
-			}
-			layer.QueryNorm, layer.KeyNorm = norm(prefix+"self_attn.q_norm", h).biased(false),
-				norm(prefix+"self_attn.k_norm", h).biased(false)
-			return layer
-		}),
-		FinalNorm: norm("esmc.norm", h).biased(false),
-	}
-	return l.robertaHead(c)
-}
-
 func albertLayout(c Config) Layout {
 	l := encoder(c, "albert.", func(i int) Layer {
 		steps := c.Layers / c.PerGroup
@@ -619,48 +471,6 @@ func debertaLayer(c Config, prefix string) Layer {
 		layer.PositionQuery = linear(prefix+"attention.self.pos_query_proj", h, h)
 	}
 	return layer
-}
-
-func mobileBERTLayout(c Config) Layout {
-	h, b, f, e := c.HiddenSize, c.BottleneckSize, c.IntermediateSize, c.EmbeddingSize
-	l := bertLayout(c)
-	l.Words.Name = "mobilebert.embeddings.word_embeddings.weight"
-	l.Positions = Table{Name: "mobilebert.embeddings.position_embeddings.weight", Rows: c.MaxPositions, Width: h}
-	l.Segments = Table{Name: "mobilebert.embeddings.token_type_embeddings.weight", Rows: c.TypeVocabularySize, Width: h}
-	l.Trigram = linear("mobilebert.embeddings.embedding_transformation", h, 3*e)
-	l.EmbeddingNorm = norm("mobilebert.embeddings.LayerNorm", h).plain()
-	l.HeadDense, l.HeadNorm = linear("cls.predictions.transform.dense", h, h),
-		norm("cls.predictions.transform.LayerNorm", h)
-	l.DecoderRest = Linear{Weight: "cls.predictions.dense.weight", Rows: h - e, Out: h - e, In: c.VocabularySize}
-	for i := range l.Layers {
-		prefix := fmt.Sprintf("mobilebert.encoder.layer.%d.", i)
-		layer := Layer{
-			Query:         linear(prefix+"attention.self.query", b, b),
-			Key:           linear(prefix+"attention.self.key", b, b),
-			Value:         linear(prefix+"attention.self.value", b, h),
-			Mixed:         linear(prefix+"attention.output.dense", b, b),
-			AttentionNorm: norm(prefix+"attention.output.LayerNorm", b).plain(),
-			Up:            linear(prefix+"intermediate.dense", f, b),
-			Down:          linear(prefix+"output.dense", b, f),
-			OutputNorm:    norm(prefix+"output.LayerNorm", b).plain(),
-			Narrow:        linear(prefix+"bottleneck.input.dense", b, h),
-			NarrowNorm:    norm(prefix+"bottleneck.input.LayerNorm", b).plain(),
-			Shared:        linear(prefix+"bottleneck.attention.dense", b, h),
-			SharedNorm:    norm(prefix+"bottleneck.attention.LayerNorm", b).plain(),
-			Widen:         linear(prefix+"output.bottleneck.dense", h, b),
-			WidenNorm:     norm(prefix+"output.bottleneck.LayerNorm", h).plain(),
-		}
-		for k := range c.FeedForwards - 1 {
-			ffn := fmt.Sprintf("%sffn.%d.", prefix, k)
-			layer.Before = append(layer.Before, Layer{
-				Up:         linear(ffn+"intermediate.dense", f, b),
-				Down:       linear(ffn+"output.dense", b, f),
-				OutputNorm: norm(ffn+"output.LayerNorm", b).plain(),
-			})
-		}
-		l.Layers[i] = layer
-	}
-	return l
 }
 
 // modernBERTLayout: query, key and value are thirds of one tensor, the two factors of the feed-forward block halves of

@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
-	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -96,32 +95,7 @@ func TestParseConfigOfFamilies(t *testing.T) {
 				c.Relative = &models.RelativeAttention{Span: 20, Farthest: 20, ContentToPosition: true,
 					PositionToContent: true, SharedKey: true}
 			}},
-		{"mobilebert", "mobilebert", nil, func(c *models.Config) {
-			c.VocabularySize, c.EmbeddingSize, c.HiddenSize, c.BottleneckSize, c.FeedForwards = 62, 12, 20, 16, 3
-			c.Activation, c.HeadActivation = "relu", "relu"
-		}},
 		{"ernie", "ernie", nil, func(c *models.Config) { c.VocabularySize, c.Tasks = 62, 3 }},
-		{"megatron-bert", "megatron-bert", nil,
-			func(c *models.Config) { c.VocabularySize, c.PreNorm = 62, &models.PreNorm{} }},
-		{"esm", "esm", nil, func(c *models.Config) {
-			protein(c)
-			c.TokenDropout, c.MaskID, c.LayerNormEpsilon, c.PreNorm = true, 32, 1e-5,
-				&models.PreNorm{GlobalTheta: 10000}
-		}},
-		{"esm with a table of positions", "esm-absolute", nil, func(c *models.Config) {
-			protein(c)
-			c.TokenDropout, c.MaskID, c.PositionTable, c.PreNorm = true, 32, true, &models.PreNorm{EmbeddingNorm: true}
-		}},
-		{"esm without dropout", "esm-plain", nil, func(c *models.Config) {
-			protein(c)
-			c.TieWordEmbeddings, c.PreNorm = false, &models.PreNorm{GlobalTheta: 10000}
-		}},
-		{"esmc", "esmc", nil, func(c *models.Config) {
-			protein(c)
-			c.VocabularySize, c.PositionOffset, c.TieWordEmbeddings, c.LayerNormEpsilon, c.Activation = 64, 0, false,
-				1e-5, "silu"
-			c.PreNorm = &models.PreNorm{GlobalTheta: 10000, Residual: math.Sqrt(2.0 / 36)}
-		}},
 		{"modernbert", "modernbert", nil, modern},
 		{"modernbert of the first generation", "modernbert",
 			change{"layer_types": nil, "rope_parameters": nil, "global_attn_every_n_layers": 3,
@@ -146,10 +120,6 @@ func TestParseConfigOfFamilies(t *testing.T) {
 			t.Errorf("%s (-want +got):\n%s", c.name, diff)
 		}
 	}
-}
-
-func protein(c *models.Config) {
-	c.VocabularySize, c.TypeVocabularySize, c.PaddingID, c.PositionOffset = 33, 0, 1, 2
 }
 
 func modern(c *models.Config) {
@@ -185,31 +155,11 @@ func TestParseConfigOfFamiliesRefuses(t *testing.T) {
 		{"deberta-v2", "conv_groups", 2, "conv_groups 2 is not supported"},
 		{"deberta-v2", "position_buckets", 1, "position_buckets 1 with max_relative_positions 20"},
 		{"deberta-v2", "max_relative_positions", 1 << 30, "max_relative_positions 1073741824 are no scale"},
-		{"mobilebert", "num_attention_heads", 5, "intra_bottleneck_size 16 is not a multiple of num_attention_heads 5"},
-		{"mobilebert", "embedding_size", 20, "embedding_size 20 is not less than hidden_size 20"},
-		{"mobilebert", "normalization_type", "layer_norm",
-			`normalization_type "layer_norm" is not supported (supported: no_norm)`},
-		{"mobilebert", "use_bottleneck", false, "use_bottleneck false is not supported (supported: true)"},
-		{"mobilebert", "use_bottleneck_attention", true,
-			"use_bottleneck_attention true is not supported (supported: false)"},
-		{"esm", "position_embedding_type", "relative_key",
-			`position_embedding_type "relative_key" is not supported (supported: absolute, rotary)`},
-		{"esm", "num_attention_heads", 16, "hidden_size 16 over num_attention_heads 16 is odd"},
-		{"esm", "mask_token_id", nil, "mask_token_id is missing"},
-		{"esm", "mask_token_id", 33, "mask_token_id 33 is outside the vocabulary of 33"},
-		{"esm", "is_folding_model", true, "is_folding_model true is not supported"},
-		{"esm", "rope_theta", 0.5, "rope_theta is 0.5"},
-		{"esmc", "num_key_value_heads", 1,
-			"num_key_value_heads 1 is not supported (supported: num_attention_heads, 2)"},
-		{"esmc", "rope_parameters", map[string]any{"rope_type": "yarn"},
-			`rope_parameters: rope_type "yarn" is not supported`},
 		{"modernbert", "num_attention_heads", 16, "hidden_size 16 over num_attention_heads 16 is odd"},
 		{"modernbert", "layer_types", []string{"full_attention"}, "layer_types names 1 layers, num_hidden_layers is 4"},
 		{"modernbert", "layer_types", []string{"a", "b", "c", "d"},
 			`layer_types: "a" is not supported (supported: full_attention, sliding_attention)`},
 		{"modernbert", "local_attention", 1, "a layer with a window would see one position"},
-		{"esmc", "rope_scaling", map[string]any{"type": "linear", "factor": 4},
-			`rope_scaling: rope_type "linear" is not supported`},
 		{"modernbert", "rope_parameters", map[string]any{"sliding_attention": map[string]any{"type": "linear"}},
 			`rope_type of sliding_attention "linear" is not supported`},
 		{"modernbert", "rope_parameters", map[string]any{"rope_type": "default"},
@@ -231,9 +181,7 @@ func TestParseConfigOfFamiliesRefuses(t *testing.T) {
 // The tensors that a config asks for are those that the reference implementation stores, but for those that no graph
 // reads.
 func TestTensorsOfFamilies(t *testing.T) {
-	unread := []string{"roberta.embeddings.position_ids", "cls.predictions.bias", "lm_head.bias", "predictions.bias",
-		"esm.contact_head.regression.bias", "esm.contact_head.regression.weight",
-		"esm.encoder.layer.*.attention.self.rotary_embeddings.inv_freq"}
+	unread := []string{"roberta.embeddings.position_ids", "cls.predictions.bias", "lm_head.bias", "predictions.bias"}
 	folders, err := filepath.Glob(filepath.Join("..", "lm", "internal", "bert", "testdata", "*", "config.json"))
 	if err != nil || len(folders) == 0 {
 		t.Fatal(folders, err)
@@ -269,11 +217,8 @@ func TestFamiliesWithoutHead(t *testing.T) {
 		"roberta": "lm_head.dense.weight", "xlm-roberta": "lm_head.dense.weight", "albert": "predictions.dense.weight",
 		"deberta-v2":        "lm_predictions.lm_head.dense.weight",
 		"deberta-v2-legacy": "cls.predictions.transform.dense.weight",
-		"mobilebert":        "cls.predictions.transform.dense.weight", "modernbert": "head.dense.weight",
-		"data2vec-text": "lm_head.dense.weight", "ernie": "cls.predictions.transform.dense.weight",
-		"megatron-bert":        "cls.predictions.transform.dense.weight",
-		"roberta-prelayernorm": "lm_head.dense.weight", "xlm-roberta-xl": "lm_head.dense.weight",
-		"esm": "lm_head.dense.weight", "esmc": "lm_head.dense.weight",
+		"modernbert":        "head.dense.weight",
+		"data2vec-text":     "lm_head.dense.weight", "ernie": "cls.predictions.transform.dense.weight",
 	} {
 		for _, part := range []string{"model", "everything"} {
 			dir := copyOf(t, folder)
@@ -329,13 +274,8 @@ func TestFamiliesWithOtherSizes(t *testing.T) {
 		"modernbert": {"vocab_size": 314, "hidden_size": 32, "intermediate_size": 25, "norm_bias": true},
 		"deberta-v2": {"vocab_size": 81, "position_buckets": 8, "conv_kernel_size": 5, "legacy": true,
 			"share_att_key": false, "position_biased_input": true},
-		"mobilebert": {"vocab_size": 63, "hidden_size": 24, "intra_bottleneck_size": 8, "embedding_size": 8,
-			"num_feedforward_networks": 4},
 		"xlm-roberta": {"vocab_size": 75},
 		"ernie":       {"task_type_vocab_size": 4},
-		"esm": {"hidden_size": 32, "num_hidden_layers": 3, "intermediate_size": 25,
-			"position_embedding_type": "absolute", "emb_layer_norm_before": true},
-		"esmc": {"hidden_size": 32, "intermediate_size": 25, "attention_bias": true, "mlp_bias": true},
 	} {
 		for _, key := range slices.Sorted(maps.Keys(changes)) {
 			dir := copyOf(t, folder)

@@ -54,8 +54,13 @@ func TestOpenImported(t *testing.T) {
 
 func TestImportGraphNamesItsFile(t *testing.T) {
 	dir := writeImported(t, "{}")
-	b, err := (&Store{Dir: t.TempDir()}).ImportGraph(t.Context(), filepath.Join(dir, "model.onnx"), dir, "my/graph",
-		Imported{VocabularySize: 2, MaxPositions: 8})
+	if err := os.WriteFile(filepath.Join(dir, "vocab.txt"), []byte("[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\n"),
+		0o644); err != nil {
+		t.Fatal(err)
+	}
+	store := &Store{Dir: t.TempDir(), Case: Uncased}
+	b, err := store.ImportGraph(t.Context(), filepath.Join(dir, "model.onnx"), dir, "my/graph",
+		Imported{VocabularySize: 5, MaxPositions: 8})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -4,10 +4,8 @@ package models
 // exist.
 type Layout struct {
 	Words, Positions, Segments, Tasks Table // embeddings
-	// of the embeddings of the next token, the token and the one before (MobileBERT)
-	Trigram       Linear
-	EmbeddingNorm Norm
-	Projection    Linear // from embeddings to hidden states
+	EmbeddingNorm                     Norm
+	Projection                        Linear // from embeddings to hidden states
 	// DeBERTa's embeddings of distances, and the convolution beside its first layer.
 	Distances       Table
 	DistanceNorm    Norm
@@ -19,9 +17,6 @@ type Layout struct {
 	HeadDense Linear
 	HeadNorm  Norm
 	Decoder   Linear // its Weight is Words.Name where the two are tied
-	// DecoderRest is further columns of the output matrix, [columns × vocabulary]: MobileBERT's embeddings are narrower
-	// than its hidden states.
-	DecoderRest Linear
 }
 
 // Layer holds the parts of one transformer layer. The family says whether norms come after each block or before
@@ -33,17 +28,8 @@ type Layer struct {
 	Up, Gate, Down Linear
 	OutputNorm     Norm
 
-	// QueryNorm and KeyNorm follow the matrices of the queries and keys (ESM C).
-	QueryNorm, KeyNorm Norm
-
 	// PositionKey and PositionQuery map the embeddings of distances (DeBERTa).
 	PositionKey, PositionQuery Linear
-
-	// MobileBERT's layers are narrower than its hidden states: Narrow is applied at the input, Shared for
-	// queries and keys, and Widen at the output. Further feed-forward blocks come before the last.
-	Narrow, Shared, Widen             Linear
-	NarrowNorm, SharedNorm, WidenNorm Norm
-	Before                            []Layer // Up, Down and OutputNorm
 }
 
 // Table is rows of embeddings: Rows of them, from row First of a tensor of that many rows more.
@@ -63,7 +49,6 @@ type Linear struct {
 type Norm struct {
 	Weight, Bias string
 	Width        int
-	Plain        bool // it scales and shifts, and does not normalise
 }
 
 func linear(name string, out, in int) Linear {
@@ -85,11 +70,6 @@ func (l Linear) biased(yes bool) Linear {
 
 func norm(name string, width int) Norm {
 	return Norm{Weight: name + ".weight", Bias: name + ".bias", Width: width}
-}
-
-func (n Norm) plain() Norm {
-	n.Plain = true
-	return n
 }
 
 func (n Norm) biased(yes bool) Norm {
@@ -156,7 +136,6 @@ func (c Config) tensors() (body, head []Tensor) {
 	for _, t := range []Table{l.Words, l.Positions, l.Segments, l.Tasks, l.Distances} {
 		add(t.Name, t.First+t.Rows, t.Width)
 	}
-	linears(l.Trigram)
 	norms(l.EmbeddingNorm)
 	linears(l.Projection)
 	norms(l.DistanceNorm)
@@ -164,20 +143,15 @@ func (c Config) tensors() (body, head []Tensor) {
 	norms(l.ConvolutionNorm)
 	for _, layer := range l.Layers {
 		linears(layer.Query, layer.Key, layer.Value, layer.Mixed)
-		norms(layer.AttentionNorm, layer.QueryNorm, layer.KeyNorm)
+		norms(layer.AttentionNorm)
 		linears(layer.Up, layer.Gate, layer.Down)
 		norms(layer.OutputNorm)
-		linears(layer.PositionKey, layer.PositionQuery, layer.Narrow, layer.Shared, layer.Widen)
-		norms(layer.NarrowNorm, layer.SharedNorm, layer.WidenNorm)
-		for _, block := range layer.Before {
-			linears(block.Up, block.Down)
-			norms(block.OutputNorm)
-		}
+		linears(layer.PositionKey, layer.PositionQuery)
 	}
 	norms(l.FinalNorm)
 	rest := len(body)
 	linears(l.HeadDense)
 	norms(l.HeadNorm)
-	linears(l.Decoder, l.DecoderRest)
+	linears(l.Decoder)
 	return body[:rest:rest], body[rest:]
 }

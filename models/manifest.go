@@ -43,22 +43,6 @@ type Manifest struct {
 	FiniteWeights bool `json:"finite_weights,omitempty"`
 	// Segments is 1 where the model was trained with one segment, whatever embeddings it has; 0: see Config.Segments.
 	Segments int `json:"segments,omitempty"`
-	// Joint calibrates distributions over several blanks; nil if nothing was fitted.
-	Joint *Joint `json:"joint,omitempty"`
-}
-
-// Joint holds numbers that were fitted on held-out text, to calibrate a model's joint distributions.
-type Joint struct {
-	// PLLTemperature is T of exp(U/T), U being the pseudo-log-likelihood; above 0.
-	PLLTemperature float64 `json:"pll_temperature"`
-	// Words are the weights of words of several pieces; nil if none were fitted.
-	Words *WordWeights `json:"words,omitempty"`
-}
-
-// WordWeights are the weights of words of two pieces, three, ..., relative to words of one piece.
-type WordWeights struct {
-	Existing []float64 `json:"existing"` // times their probability among the words of a lexicon
-	Invented []float64 `json:"invented"` // times their probability among everything, of words that no lexicon has
 }
 
 // ManifestFile is one file of a bundle.
@@ -90,6 +74,14 @@ func newManifest(bundle fs.FS, m Manifest, names ...string) (*Manifest, error) {
 	return &m, m.check()
 }
 
+// with is the manifest with a file, in place of one of the same path if there is one.
+func (m Manifest) with(file ManifestFile) Manifest {
+	m.Files = slices.DeleteFunc(slices.Clone(m.Files), func(f ManifestFile) bool { return f.Path == file.Path })
+	m.Files = append(m.Files, file)
+	slices.SortFunc(m.Files, func(a, b ManifestFile) int { return cmp.Compare(a.Path, b.Path) })
+	return m
+}
+
 // Encode returns the content of manifest.json.
 func (m *Manifest) Encode() []byte {
 	text, err := object.EncodeIndent(m, "", "  ")
@@ -118,17 +110,6 @@ func (m *Manifest) check() error {
 	}
 	if m.Segments < 0 || m.Segments > 2 {
 		return fmt.Errorf("segments: %d is not 1 or 2", m.Segments)
-	}
-	if m.Joint != nil && !(m.Joint.PLLTemperature > 0) {
-		return fmt.Errorf("joint: the temperature %v is not above 0", m.Joint.PLLTemperature)
-	}
-	if m.Joint != nil && m.Joint.Words != nil {
-		w := m.Joint.Words
-		both := slices.Concat(w.Existing, w.Invented)
-		if len(w.Existing) != 2 || len(w.Invented) != 2 || !(slices.Min(both) > 0 && slices.Max(both) <= 1) {
-			return fmt.Errorf("joint: the weights of words %v and %v are not two and two numbers above 0, at most 1",
-				w.Existing, w.Invented)
-		}
 	}
 	seen := map[string]bool{}
 	for _, f := range slices.Concat(m.Files, m.ConvertedFrom) {

@@ -24,19 +24,17 @@ func TestManifest(t *testing.T) {
 		"sub/more.txt":  {Data: nil},
 	}
 	m, err := models.NewManifest(files,
-		models.Manifest{Name: "some", Family: "bert", Licence: "MIT & <more>",
-			Joint: &models.Joint{PLLTemperature: 1.5}})
+		models.Manifest{Name: "some", Family: "bert", Licence: "MIT & <more>"})
 	if err != nil {
 		t.Fatal(err)
 	}
 	sum := func(s string) string { h := sha256.Sum256([]byte(s)); return hex.EncodeToString(h[:]) }
-	want := &models.Manifest{Schema: 1, Name: "some", Family: "bert", Licence: "MIT & <more>",
-		Joint: &models.Joint{PLLTemperature: 1.5}, Files: []models.ManifestFile{
-			{Path: "README.md", Size: 4, SHA256: sum("text")},
-			{Path: "config.json", Size: 2, SHA256: sum("{}")},
-			{Path: "sub/more.txt", Size: 0, SHA256: sum("")},
-			{Path: "vocab.txt", Size: 4, SHA256: sum("a\nb\n")},
-		}}
+	want := &models.Manifest{Schema: 1, Name: "some", Family: "bert", Licence: "MIT & <more>", Files: []models.ManifestFile{
+		{Path: "README.md", Size: 4, SHA256: sum("text")},
+		{Path: "config.json", Size: 2, SHA256: sum("{}")},
+		{Path: "sub/more.txt", Size: 0, SHA256: sum("")},
+		{Path: "vocab.txt", Size: 4, SHA256: sum("a\nb\n")},
+	}}
 	if diff := cmp.Diff(want, m); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
@@ -118,7 +116,6 @@ func TestParseManifestRefuses(t *testing.T) {
 		{"upper-case hash", file("a", strings.Repeat("A", 64), 1), "is not a SHA-256 in lower-case hex"},
 		{"no hash", file("a", "", 1), "is not a SHA-256"},
 		{"negative size", file("a", sum, -1), "size -1"},
-		{"joint", `{"schema":1,"joint":{"pll_temperature":0}}`, "the temperature 0 is not above 0"},
 		{"twice", fmt.Sprintf(`{"schema":1,"files":[{"path":"a","sha256":%q},{"path":"a","sha256":%q}]}`, sum, sum),
 			`file "a" is listed twice`},
 		{"too large", strings.Repeat(" ", 1<<20) + "{}", "more than the 1048576"},

@@ -131,7 +131,7 @@ func (s *Store) fetch(ctx context.Context, client *hub.Client, revision *hub.Rev
 	if p.placed {
 		return p.commit(manifest, ref)
 	}
-	files, err := fetchFiles(ctx, client, revision, name, p.dir())
+	files, err := s.fetchFiles(ctx, client, revision, name, p.dir())
 	if err != nil {
 		return nil, err
 	}
@@ -145,7 +145,8 @@ func (s *Store) fetch(ctx context.Context, client *hub.Client, revision *hub.Rev
 }
 
 // fetchFiles fetches what a bundle needs of a repository into dir and names it.
-func fetchFiles(ctx context.Context, client *hub.Client, revision *hub.Revision, name, dir string) ([]string, error) {
+func (s *Store) fetchFiles(ctx context.Context, client *hub.Client, revision *hub.Revision, name,
+	dir string) ([]string, error) {
 	config, ok := revision.Find(configName)
 	if !ok {
 		return nil, fmt.Errorf("the repository is not a model: it has no %s", configName)
@@ -158,25 +159,35 @@ func fetchFiles(ctx context.Context, client *hub.Client, revision *hub.Revision,
 	if err != nil {
 		return nil, err
 	}
-	if _, err := ParseConfig(content); err != nil {
+	trial := Bundle{files: os.DirFS(dir)}
+	if trial.Config, err = ParseConfig(content); err != nil {
 		return nil, fmt.Errorf("%s: %w", configName, err)
 	}
-	var wanted []hub.File
+	names := []string{configName}
 	for _, name := range append(tokenizerFiles(), "README.md", "LICENSE", "LICENSE.txt", "LICENSE.md") {
 		if f, ok := revision.Find(name); ok {
-			wanted = append(wanted, f)
+			if err := client.Fetch(ctx, revision.Commit, f, filepath.Join(dir, name)); err != nil {
+				return nil, err
+			}
+			names = append(names, name)
 		}
+	}
+	settings, err := s.Case.configure(trial.files)
+	if err == nil && settings == nil {
+		err = trial.checkTokenizer()
+	}
+	if err != nil {
+		return nil, err
 	}
 	weights, err := weightFiles(ctx, client, revision, name, dir)
 	if err != nil {
 		return nil, err
 	}
-	wanted = append(wanted, weights...)
-	names, paths := []string{configName}, make([]string, len(wanted))
-	for i, f := range wanted {
-		names, paths[i] = append(names, f.Name), filepath.Join(dir, f.Name)
+	var paths []string
+	for _, f := range weights {
+		names, paths = append(names, f.Name), append(paths, filepath.Join(dir, f.Name))
 	}
-	return names, client.FetchAll(ctx, revision.Commit, wanted, paths)
+	return names, client.FetchAll(ctx, revision.Commit, weights, paths)
 }
 
 // weightFiles chooses the files of the weights: one safetensors file, or an index, which is fetched, and its shards;

@@ -126,7 +126,7 @@ func TestPull(t *testing.T) {
 		t.Errorf("requests for the weights: %v", s.Seen("/model.safetensors"))
 	}
 	if seen.Begun != 1 || seen.Done != seen.Total || seen.Total == 0 || seen.Have != 0 || len(seen.Waits) != 0 ||
-		!slices.Equal(seen.Files, []string{"vocab.txt", "tokenizer_config.json", "README.md", "model.safetensors"}) {
+		!slices.Equal(seen.Files, []string{"model.safetensors"}) {
 		t.Errorf("progress %+v", seen)
 	}
 
@@ -809,8 +809,8 @@ func TestPullRefusesRepositories(t *testing.T) {
 		}, "the repository has no weights", false},
 		{"other weights only", func(f map[string][]byte) { delete(f, "model.safetensors") },
 			"has neither model.safetensors nor pytorch_model.bin, and its other weights are not read (", false},
-		{"no tokenizer", func(f map[string][]byte) { delete(f, "vocab.txt") }, "it has no vocab.txt or tokenizer.json",
-			true},
+		{"no tokenizer", func(f map[string][]byte) { delete(f, "vocab.txt") }, "for others, save it with transformers",
+			false},
 		{"config and weights disagree", func(f map[string][]byte) { reconfigure(f, "vocab_size", 65) },
 			"has shape [64 16], config.json asks for [65 16]", true},
 		{"weights are no safetensors", func(f map[string][]byte) {

@@ -3,6 +3,7 @@ package models
 import (
 	"cmp"
 	"context"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -24,6 +25,8 @@ import (
 // revisions of a model lie its lock, the names that point at revisions (refs/) and unfinished downloads (.partial-*).
 type Store struct {
 	Dir string // need not exist yet
+	// Case is written into models that come in, where their files do not say it.
+	Case Case
 }
 
 const (
@@ -377,13 +380,28 @@ func (p *draft) commit(m Manifest, ref string, files ...string) (*Bundle, error)
 	final := p.final()
 	if !p.placed {
 		m.Name, m.Revision = p.name, p.revision
+		config, err := p.store.Case.configure(os.DirFS(p.dir()))
+		if err != nil {
+			return nil, err
+		}
+		if config != nil {
+			if err := maybe.WriteFile(filepath.Join(p.dir(), tokenizerConfigName), config, 0o644); err != nil {
+				return nil, err
+			}
+			if !slices.Contains(files, tokenizerConfigName) {
+				files = append(files, tokenizerConfigName)
+			}
+		}
 		manifest, err := newManifest(os.DirFS(p.dir()), m, files...)
 		if err != nil {
 			return nil, err
 		}
 		// What is stored must open; the manifest was made a moment ago, so nothing is hashed again.
 		trial := &Bundle{Name: p.name, Dir: p.dir(), Manifest: manifest, files: os.DirFS(p.dir())}
-		if err := trial.load(); err != nil {
+		if err = trial.load(); err == nil {
+			err = trial.checkTokenizer()
+		}
+		if err != nil {
 			// Going on would end here again: the space is better free.
 			return nil, errors.Join(err, os.RemoveAll(p.dir()))
 		}
@@ -435,6 +453,13 @@ func (s *Store) importFolder(ctx context.Context, dir, name, graph string) (*Bun
 	if converted != nil {
 		m = m.converted(converted)
 	}
+	config, err := s.Case.configure(source.files)
+	if err != nil {
+		return nil, err
+	}
+	if config != nil {
+		m = m.with(ManifestFile{tokenizerConfigName, int64(len(config)), fmt.Sprintf("%x", sha256.Sum256(config))})
+	}
 	p, err := s.begin(ctx, name, m.SHA256()[:12])
 	if err != nil {
 		return nil, err
@@ -455,7 +480,9 @@ func (s *Store) importFolder(ctx context.Context, dir, name, graph string) (*Bun
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		if converted != nil && f.Path == converted.to.Path {
+		if config != nil && f.Path == tokenizerConfigName {
+			err = maybe.WriteFile(filepath.Join(p.dir(), f.Path), config, 0o644)
+		} else if converted != nil && f.Path == converted.to.Path {
 			err = convertFile(ctx, source.Dir, converted.from, source.Config, filepath.Join(p.dir(), f.Path))
 		} else {
 			err = copyFile(filepath.Join(source.Dir, filepath.FromSlash(f.Path)),

@@ -1,9 +1,8 @@
 // Package tokenize turns text into the token ids of a BERT-style masked language model and fills back into text.
 //
-// A Tokenizer is WordPiece, cased or uncased; BPE, byte-level (RoBERTa, ModernBERT) or over characters (mmBERT);
-// Unigram (ALBERT, XLM-RoBERTa); or the residues of a protein model (ESM-2). It is read from tokenizer.json or
-// from the older files of these models. [Tokenizer.Encode] gives the ids that Hugging Face's tokenizers library
-// gives.
+// A Tokenizer is WordPiece, cased or uncased; BPE, byte-level (RoBERTa, ModernBERT) or over characters (mmBERT); or
+// Unigram (ALBERT, XLM-RoBERTa). It is read from tokenizer.json, or from WordPiece's or RoBERTa's older files.
+// [Tokenizer.Encode] gives the ids that Hugging Face's tokenizers library gives.
 //
 // For WordPiece, the greedy longest-match model is github.com/sugarme/tokenizer/model/wordpiece; normalising and
 // splitting are done here, because that library loses accents, offsets and special tokens on the way (and panics on
@@ -18,9 +17,8 @@
 //	[MASK=x]      named: every [MASK=x] of the template takes the same fill
 //	[MASK:2=x]    both
 //
-// Blanks are written so for every model, also if its own mask token is another, such as <mask>. In a protein,
-// the model's mask token is a blank too. In a script that writes no spaces between words, such as Chinese, a
-// blank is a word of its own.
+// Blanks are written so for every model, also if its own mask token is another, such as <mask>. In a script
+// that writes no spaces between words, such as Chinese, a blank is a word of its own.
 //
 // [Template.Fill] puts tokens into the slots of the blanks and gives the user's own text back byte for byte around
 // them.

@@ -27,12 +27,9 @@ const maxFile = 64 << 20
 
 // Load reads the tokenizer of a bundle folder: vocab.txt with tokenizer_config.json where both are there (they load
 // faster) and tokenizer.json adds no token, else tokenizer.json, whose model may be WordPiece, BPE or Unigram, else
-// vocab.json with merges.txt or a SentencePiece file (spiece.model, spm.model, sentencepiece.bpe.model), with
-// config.json and, if there, tokenizer_config.json, special_tokens_map.json and added_tokens.json, as transformers
-// converts them for RoBERTa, XLM-R, CamemBERT, ALBERT and DeBERTa-v2. Load refuses a tokenizer whose ids it cannot
-// reproduce, because of an unknown model or step, or for WordPiece because of other names of the special tokens or of
-// added tokens that tokenizer.json does not have.
-// An error is one line that names the file and what is wrong with it.
+// RoBERTa's vocab.json with merges.txt. Load refuses a tokenizer whose ids it cannot reproduce, because of an unknown
+// model or step, or for WordPiece because of other names of the special tokens or of added tokens that tokenizer.json
+// does not have. An error is one line that names the file and what is wrong with it.
 func Load(fsys fs.FS) (*Tokenizer, error) {
 	vocabulary, vocabularyErr := readFile(fsys, vocabularyFile)
 	if vocabularyErr != nil && !errors.Is(vocabularyErr, fs.ErrNotExist) {
@@ -54,31 +51,22 @@ func Load(fsys fs.FS) (*Tokenizer, error) {
 	case !errors.Is(err, fs.ErrNotExist):
 		return nil, err
 	}
-	var found []string
-	for _, name := range unconvertedFiles() {
-		if _, err := fs.Lstat(fsys, name); err == nil {
-			found = append(found, name)
-		}
+	if _, err := fs.Lstat(fsys, bytePairFile); err == nil {
+		return loadUnconverted(fsys, configuration)
 	}
-	switch {
-	case len(found) > 0:
-		return loadUnconverted(fsys, configuration, found)
-	case vocabularyErr == nil:
-		return nil, fileFault(configurationFile, errMissingTokenizer,
-			"vocab.txt alone does not say whether the model is cased; add the file with do_lower_case true "+
-				"or false")
+	if vocabularyErr == nil {
+		return nil, fileFault(configurationFile, errMissingTokenizer, "%s alone does not say whether the model keeps "+
+			"capitals: give --cased or --uncased to infill models import or pull", vocabularyFile)
 	}
 	return nil, fileFault("", errMissingTokenizer,
-		"a bundle needs vocab.txt and tokenizer_config.json, or tokenizer.json, or vocab.json and "+
-			"merges.txt, or a SentencePiece file")
+		"a bundle needs tokenizer.json, or WordPiece's vocab.txt, or RoBERTa's vocab.json and merges.txt; for others, %s",
+		saveIt)
 }
 
 // adds reports whether tokenizer.json is needed beside vocab.txt: the class names no model, or the file adds a token to
 // WordPiece. The added tokens come before the vocabulary, so that little is read.
 func adds(content, configuration []byte) bool {
 	switch strings.TrimSuffix(classOf(configuration), "Fast") {
-	case esmClass:
-		return false
 	case "PreTrainedTokenizer", "TokenizersBackend":
 		return true
 	}
@@ -148,17 +136,15 @@ func readFile(fsys fs.FS, name string) ([]byte, error) {
 // configuration is the part of tokenizer_config.json that changes ids. Absent fields have Hugging Face's defaults.
 type configuration struct {
 	specialTokens
-	Class            string              `json:"tokenizer_class"`
-	LowerCase        *bool               `json:"do_lower_case"`
-	BasicTokenize    *bool               `json:"do_basic_tokenize"`
-	NeverSplit       []string            `json:"never_split"`
-	TokenizeChinese  *bool               `json:"tokenize_chinese_chars"`
-	StripAccents     *bool               `json:"strip_accents"`
-	KeepAccents      *bool               `json:"keep_accents"`
-	SplitPunctuation *bool               `json:"split_by_punct"`
-	PrefixSpace      *bool               `json:"add_prefix_space"`
-	SplitSpecial     *bool               `json:"split_special_tokens"`
-	Listed           map[int]listedToken `json:"added_tokens_decoder"` // by id
+	Class           string              `json:"tokenizer_class"`
+	LowerCase       *bool               `json:"do_lower_case"`
+	BasicTokenize   *bool               `json:"do_basic_tokenize"`
+	NeverSplit      []string            `json:"never_split"`
+	TokenizeChinese *bool               `json:"tokenize_chinese_chars"`
+	StripAccents    *bool               `json:"strip_accents"`
+	PrefixSpace     *bool               `json:"add_prefix_space"`
+	SplitSpecial    *bool               `json:"split_special_tokens"`
+	Listed          map[int]listedToken `json:"added_tokens_decoder"` // by id
 }
 
 // added is a token that is matched in the text before everything else.
@@ -181,12 +167,6 @@ func loadVocabulary(vocabulary string, configurationContent []byte) (*Tokenizer,
 		return nil, err
 	}
 	switch strings.TrimSuffix(c.Class, "Fast") {
-	case esmClass:
-		tokens, err := parseVocabulary(vocabulary)
-		if err != nil {
-			return nil, err
-		}
-		return loadResidues(vocabularyFile, tokens, esmClass, configurationContent)
 	case "", "BertTokenizer", "DistilBertTokenizer", "ElectraTokenizer", "MobileBertTokenizer":
 	default:
 		return nil, unsupported("tokenizer_class %q; BertTokenizer and its like are", c.Class)
@@ -267,13 +247,6 @@ func loadTokenizer(content, configuration []byte) (*Tokenizer, error) {
 	var file pipelineFile
 	if err := json.Unmarshal(content, &file); err != nil {
 		return nil, pipelineFault(errMalformed, "%v", err)
-	}
-	if class := classOf(configuration); class == esmClass || class == esmcClass {
-		t := &Tokenizer{ids: map[string]int{}}
-		if _, err := t.addVocabulary(&file.Model); err != nil {
-			return nil, err
-		}
-		return loadResidues(tokenizerFile, t.vocabulary, class, configuration)
 	}
 	if file.Model.Type == "BPE" || file.Model.Type == "Unigram" {
 		return file.load(content, configuration)

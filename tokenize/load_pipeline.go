@@ -25,9 +25,8 @@ type pipelineFile struct {
 
 type pipelineAdded struct {
 	added
-	Special  bool `json:"special"`
-	fillable bool // a piece of the vocabulary that is text like any other, and only looked for before the rest
-	early    bool // a normalized token that is looked for in the text as it is, too
+	Special bool `json:"special"`
+	early   bool // a normalized token that is looked for in the text as it is, too
 }
 
 type pipelineModel struct {
@@ -43,9 +42,7 @@ type pipelineModel struct {
 	ByteFallback bool            `json:"byte_fallback"`
 	FuseUnknown  bool            `json:"fuse_unk"`
 	IgnoreMerges bool            `json:"ignore_merges"`
-	// The vocabulary where it does not come as JSON.
-	ids    map[string]int
-	scored []scoredToken
+	ids          map[string]int  // the vocabulary where it does not come as JSON
 }
 
 // mergeRule is the two sides of a merge, written "a b" or ["a", "b"].
@@ -253,11 +250,9 @@ func (p *pipeline) loadModel(m *pipelineModel) error {
 }
 
 func (p *pipeline) loadUnigram(m *pipelineModel) error {
-	list := m.scored
-	if list == nil {
-		if err := json.Unmarshal(m.Vocabulary, &list); err != nil {
-			return pipelineFault(errMalformed, "model.vocab: %v", err)
-		}
+	var list []scoredToken
+	if err := json.Unmarshal(m.Vocabulary, &list); err != nil {
+		return pipelineFault(errMalformed, "model.vocab: %v", err)
 	}
 	if err := p.t.checkSize(len(list)); err != nil {
 		return err
@@ -368,7 +363,7 @@ func (p *pipeline) setAdded(tokens []pipelineAdded) error {
 	var raw, normalized []addedToken
 	for _, token := range tokens {
 		a := addedToken{text: token.Content, id: *token.ID, special: token.Special, stripLeft: token.StripLeft}
-		p.t.notWords[a.id], p.t.silent[a.id] = !token.fillable, token.Special
+		p.t.notWords[a.id], p.t.silent[a.id] = true, token.Special
 		if !token.Normalized || token.early {
 			raw = append(raw, a)
 		}

@@ -36,18 +36,10 @@ func (e *extraTokens) UnmarshalJSON(content []byte) error {
 
 var _ json.Unmarshaler = (*extraTokens)(nil)
 
-// The roles of special tokens, in the order in which transformers adds them.
-const (
-	beginningRole = iota
-	endRole
-	unknownRole
-	separatorRole
-	paddingRole
-	classifierRole
-	maskRole
-)
+// maskRole is the mask's place among the roles.
+const maskRole = 6
 
-// roles gives the value of each role.
+// roles gives the value of each role, in the order in which transformers adds them.
 func (s *specialTokens) roles() []*specialValue {
 	return []*specialValue{&s.Beginning, &s.End, &s.Unknown, &s.Separator, &s.Padding, &s.Classifier, &s.Mask}
 }
@@ -157,38 +149,9 @@ func values(list []*specialValue) []specialValue {
 	return out
 }
 
-// defaults are the class's names of the tokens of roles, and, per role, whether the class turns a bare name into a
-// token with flags of its own, and which.
-func (u *unconverted) defaults() (names []string, wrap func(role int, name string) *pipelineAdded) {
-	token := func(name string, stripLeft, normalized bool) *pipelineAdded {
-		return &pipelineAdded{added: added{Content: name, StripLeft: stripLeft, Normalized: normalized}}
-	}
-	switch u.class {
-	case albertClass:
-		names = []string{"[CLS]", "[SEP]", "<unk>", "[SEP]", "<pad>", "[CLS]", "[MASK]"}
-	case debertaClass:
-		names = []string{"[CLS]", "[SEP]", "[UNK]", "[SEP]", "[PAD]", "[CLS]", "[MASK]"}
-	default:
-		names = []string{"<s>", "</s>", "<unk>", "</s>", "<pad>", "<s>", "<mask>"}
-	}
-	return names, func(role int, name string) *pipelineAdded {
-		switch {
-		case u.class == debertaClass && role == unknownRole:
-			return token(name, false, true)
-		case u.class == debertaClass:
-			return nil
-		case role == maskRole:
-			return token(name, true, false)
-		case u.class == robertaClass:
-			return token(name, false, true)
-		}
-		return nil
-	}
-}
-
 // addTokens adds the listed tokens, then those of roles and the additional special ones.
 func (u *unconverted) addTokens(listed map[int]listedToken) error {
-	names, wrap := u.defaults()
+	names := []string{"<s>", "</s>", "<unk>", "</s>", "<pad>", "<s>", "<mask>"} // RoBERTa's, where none is named
 	roles := u.settings.roles()
 	for i, value := range roles {
 		if !value.given {
@@ -196,9 +159,6 @@ func (u *unconverted) addTokens(listed map[int]listedToken) error {
 		}
 	}
 	additional := u.settings.Additional
-	if u.class == camembertClass && additional == nil {
-		additional = []specialValue{{name: "<s>NOTUSED"}, {name: "</s>NOTUSED"}, {name: "<unk>NOTUSED"}}
-	}
 	special := map[string]bool{}
 	for _, value := range append(values(roles), additional...) {
 		special[value.name] = true
@@ -226,8 +186,8 @@ func (u *unconverted) addTokens(listed map[int]listedToken) error {
 		case known && i < len(roles) && value.given:
 		case value.token != nil:
 			token = value.token.token(false)
-		case i < len(roles) && wrap(i, value.name) != nil:
-			token = *wrap(i, value.name)
+		case i < len(roles): // the class's own flags
+			token = pipelineAdded{added: added{Content: value.name, StripLeft: i == maskRole, Normalized: i != maskRole}}
 		default:
 			if _, there := before[value.name]; there {
 				continue // a bare name changes no token that is there
@@ -241,14 +201,7 @@ func (u *unconverted) addTokens(listed map[int]listedToken) error {
 		return pipelineFault(errLargeVocabulary, "%d added tokens, at most %d are taken", len(u.file.Added),
 			maxAdded)
 	}
-	first, last := names[classifierRole], names[separatorRole] // the converters of SentencePiece files have them fixed
-	if u.class == robertaClass {
-		first, last = u.settings.Classifier.name, u.settings.Separator.name
-	}
-	if u.class == camembertClass && u.settings.Padding.name != names[paddingRole] {
-		return fileFault(configurationFile, errUnsupported,
-			"pad_token %.40q; %s needs %s", u.settings.Padding.name, u.class, names[paddingRole])
-	}
+	first, last := u.settings.Classifier.name, u.settings.Separator.name
 	u.file.PostProcessor = &pipelineStep{Type: "RobertaProcessing", Classifier: []any{first, u.ids[first]},
 		Separator: []any{last, u.ids[last]}}
 	return nil
@@ -281,7 +234,6 @@ func (u *unconverted) add(token pipelineAdded) (id int) {
 		return id
 	}
 	other := u.file.Added[place]
-	token.fillable = other.fillable && !token.Special
 	if other.Special {
 		token.Special, token.Normalized, token.early = true, other.Normalized, other.early
 	} else {

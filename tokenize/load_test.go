@@ -126,9 +126,9 @@ func TestLoadErrors(t *testing.T) {
 		says   string
 	}{
 		{"nothing there", fstest.MapFS{}, tokenize.ErrMissingTokenizer,
-			"vocab.txt and tokenizer_config.json, or tokenizer.json"},
+			"for others, save it with transformers"},
 		{"no configuration", fstest.MapFS{"vocab.txt": {Data: []byte(smallVocabulary)}}, tokenize.ErrMissingTokenizer,
-			"do_lower_case"},
+			"give --cased or --uncased"},
 		{"empty vocabulary", bundle("", "{}"), tokenize.ErrEmptyVocabulary, "vocab.txt"},
 		{"one line end", bundle("\n", "{}"), tokenize.ErrEmptyVocabulary, "vocab.txt"},
 		{"empty line", bundle("[PAD]\n\n[UNK]\n", "{}"), tokenize.ErrMalformed, "vocab.txt line 2"},

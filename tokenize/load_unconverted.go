@@ -9,105 +9,78 @@ import (
 	"fmt"
 	"io/fs"
 	"strings"
-	"unicode"
 )
 
-// The files of tokenizers that were published without tokenizer.json, under the names that Hugging Face gives them.
+// The files of byte-level BPE that was published without tokenizer.json, under the names that Hugging Face gives them.
 const (
-	modelFile         = "config.json"
-	specialFile       = "special_tokens_map.json"
-	addedFile         = "added_tokens.json"
-	bytePairFile      = "vocab.json"
-	mergesFile        = "merges.txt"
-	albertFile        = "spiece.model"
-	debertaFile       = "spm.model"
-	fairseqFile       = "sentencepiece.bpe.model" // despite its name, Unigram
-	sentencePieceFile = "tokenizer.model"
+	modelFile    = "config.json"
+	specialFile  = "special_tokens_map.json"
+	addedFile    = "added_tokens.json"
+	bytePairFile = "vocab.json"
+	mergesFile   = "merges.txt"
 )
 
-// unconvertedFiles are those that hold a vocabulary.
-func unconvertedFiles() []string {
-	return []string{bytePairFile, mergesFile, albertFile, debertaFile, fairseqFile, sentencePieceFile}
-}
+// bytePairClass is the class of transformers that reads these files.
+const bytePairClass = "RobertaTokenizer"
 
-// tokenizerClass is the name of a class of transformers that reads such files, without the ending Fast.
-type tokenizerClass string
+// saveIt says how to turn other files into tokenizer.json.
+const saveIt = "save it with transformers: " +
+	"AutoTokenizer.from_pretrained(DIR, use_fast=True).save_pretrained(DIR)"
 
-const (
-	robertaClass   tokenizerClass = "RobertaTokenizer"
-	xlmClass       tokenizerClass = "XLMRobertaTokenizer"
-	camembertClass tokenizerClass = "CamembertTokenizer"
-	albertClass    tokenizerClass = "AlbertTokenizer"
-	debertaClass   tokenizerClass = "DebertaV2Tokenizer"
-)
-
-// unconverted is a tokenizer without tokenizer.json on its way to what transformers would write there.
+// unconverted is RoBERTa's tokenizer without tokenizer.json on its way to what transformers would write there.
 //
 // The rules are those of transformers 4.57 (convert_slow_tokenizer.py, tokenization_utils_base.py,
-// tokenization_utils_fast.py and the classes' own files; the converters are the same in 4.46). They ignore what a
-// SentencePiece file says on dummy prefixes, extra white space and byte fallback, and so does this; from version 5 on
-// transformers no longer follows them.
+// tokenization_utils_fast.py and tokenization_roberta.py); from version 5 on transformers no longer follows them.
 type unconverted struct {
-	class    tokenizerClass
 	settings configuration
 	file     pipelineFile
 	ids      map[string]int // of the vocabulary and the tokens added so far
 	places   map[string]int // in file.Added
 	next     int            // id of the next token that is not in the vocabulary
-	notWords []int          // pieces that are no text
 }
 
 // maxAdded bounds the tokens that a text is searched for, one by one. The largest lists of published models have about
 // a thousand.
 const maxAdded = 1 << 13
 
-// loadUnconverted makes a tokenizer of vocab.json and merges.txt or of a SentencePiece file, one of found, as the
-// model's class of tokenizer says. The content of tokenizer_config.json may be empty.
-func loadUnconverted(fsys fs.FS, configurationContent []byte, found []string) (*Tokenizer, error) {
+// loadUnconverted makes a tokenizer of vocab.json and merges.txt. The content of tokenizer_config.json may be empty.
+func loadUnconverted(fsys fs.FS, configurationContent []byte) (*Tokenizer, error) {
 	u := &unconverted{ids: map[string]int{}, places: map[string]int{}}
 	if err := unmarshal(configurationFile, configurationContent, &u.settings); err != nil {
 		return nil, err
 	}
-	if err := u.findClass(fsys); err != nil {
+	if err := u.checkClass(fsys); err != nil {
 		return nil, err
 	}
 	if isSet(u.settings.SplitSpecial) {
 		return nil, fileFault(configurationFile, errUnsupported, "split_special_tokens true")
 	}
-	names, convert := u.conversion()
-	contents := make([][]byte, len(names))
-	for i, name := range names {
-		content, err := readFile(fsys, name)
-		if errors.Is(err, fs.ErrNotExist) {
-			return nil, fileFault(name, errMissingTokenizer, "without tokenizer.json, %s needs %s; found %s",
-				u.class, strings.Join(names, " and "), strings.Join(found, ", "))
-		}
-		if err != nil {
-			return nil, err
-		}
-		contents[i] = content
+	vocabulary, err := readFile(fsys, bytePairFile)
+	if err != nil {
+		return nil, err
 	}
-	if err := convert(contents); err != nil {
-		return nil, nameFile(err, names[0])
+	merges, err := readFile(fsys, mergesFile)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, fileFault(mergesFile, errMissingTokenizer, "it belongs to %s", bytePairFile)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if err := u.convert(vocabulary, string(merges)); err != nil {
+		return nil, err
 	}
 	listed, err := u.readSpecials(fsys)
 	if err != nil {
 		return nil, err
 	}
 	if err := u.addTokens(listed); err != nil {
-		return nil, nameFile(err, names[0])
+		return nil, nameFile(err, bytePairFile)
 	}
 	t, err := u.file.tokenizer(&u.settings.specialTokens, nil)
 	if err != nil {
-		return nil, nameFile(err, names[0])
+		return nil, nameFile(err, bytePairFile)
 	}
-	for _, id := range u.notWords {
-		t.notWords[id] = true
-	}
-	if err := u.digest(t, names, contents); err != nil {
-		return nil, err
-	}
-	return t, nil
+	return t, u.digest(t, vocabulary, merges)
 }
 
 // isSet is isTrue for settings that are off unless a file says otherwise.
@@ -133,8 +106,9 @@ func readOptional(fsys fs.FS, name string) ([]byte, error) {
 	return content, err
 }
 
-// findClass takes the class that tokenizer_config.json names, else config.json, else the one of the model's family.
-func (u *unconverted) findClass(fsys fs.FS) error {
+// checkClass refuses other classes than RoBERTa's: that which tokenizer_config.json names, else config.json, else that
+// of the model's family.
+func (u *unconverted) checkClass(fsys fs.FS) error {
 	content, err := readOptional(fsys, modelFile)
 	if err != nil {
 		return err
@@ -151,46 +125,26 @@ func (u *unconverted) findClass(fsys fs.FS) error {
 	if name == "" && model.Class != nil {
 		name, file = *model.Class, modelFile
 	}
-	if name == "" {
-		file = modelFile
-		families := map[string]tokenizerClass{"roberta": robertaClass, "xlm-roberta": xlmClass,
-			"camembert": camembertClass, "albert": albertClass, "deberta-v2": debertaClass}
-		name = string(families[cmp.Or(model.Exported, model.Type)])
+	if name == "" && cmp.Or(model.Exported, model.Type) == "roberta" {
+		return nil
 	}
-	u.class = tokenizerClass(strings.TrimSuffix(name, "Fast"))
-	switch u.class {
-	case robertaClass, xlmClass, camembertClass, albertClass, debertaClass:
+	switch strings.TrimSuffix(name, "Fast") {
+	case bytePairClass:
 		return nil
 	case "":
 		return fileFault(tokenizerFile, errMissingTokenizer,
-			"and neither tokenizer_class nor model_type %.40q tells how to read the vocabulary "+
-				"without it; name the tokenizer_class in %s", model.Type, configurationFile)
+			"and neither tokenizer_class nor model_type %.40q tells how to read %s; %s", model.Type, bytePairFile, saveIt)
 	}
-	return fileFault(file, errUnsupported,
-		"tokenizer_class %.40q without tokenizer.json; %s, %s, %s, %s and %s are read without",
-		name, robertaClass, xlmClass, camembertClass, albertClass, debertaClass)
+	return fileFault(file, errUnsupported, "tokenizer_class %.40q without %s; %s", name, tokenizerFile, saveIt)
 }
 
-// conversion gives the files of the class that hold its vocabulary, and what makes a pipeline of their contents.
-func (u *unconverted) conversion() (names []string, convert func([][]byte) error) {
-	switch u.class {
-	case robertaClass:
-		return []string{bytePairFile, mergesFile}, u.convertBytePairs
-	case albertClass:
-		return []string{albertFile}, u.convertPieces
-	case debertaClass:
-		return []string{debertaFile}, u.convertPieces
-	}
-	return []string{fairseqFile}, u.convertPieces
-}
-
-// convertBytePairs makes the pipeline of vocab.json and merges.txt.
-func (u *unconverted) convertBytePairs(contents [][]byte) error {
+// convert makes the pipeline of vocab.json and merges.txt.
+func (u *unconverted) convert(content []byte, merges string) error {
 	vocabulary := map[string]int{}
-	if err := unmarshal(bytePairFile, contents[0], &vocabulary); err != nil {
+	if err := unmarshal(bytePairFile, content, &vocabulary); err != nil {
 		return err
 	}
-	merges, err := parseMerges(string(contents[1]))
+	rules, err := parseMerges(merges)
 	if err != nil {
 		return err
 	}
@@ -199,7 +153,7 @@ func (u *unconverted) convertBytePairs(contents [][]byte) error {
 	}
 	u.next = len(vocabulary)
 	prefixSpace := isSet(u.settings.PrefixSpace)
-	u.file.Model = pipelineModel{Type: "BPE", ids: vocabulary, Merges: merges}
+	u.file.Model = pipelineModel{Type: "BPE", ids: vocabulary, Merges: rules}
 	u.file.PreTokenizer = &pipelineStep{Type: "ByteLevel", PrefixSpace: &prefixSpace}
 	return nil
 }
@@ -225,158 +179,17 @@ func parseMerges(content string) ([]mergeRule, error) {
 	return merges, nil
 }
 
-// convertPieces makes the pipeline of a SentencePiece file.
-func (u *unconverted) convertPieces(contents [][]byte) error {
-	m, err := parseSentencePieces(contents[0])
-	if err != nil {
-		return pipelineFault(errMalformed, "%v", err)
-	}
-	if err := m.check(); err != nil {
-		return pipelineFault(errUnsupported, "%v", err)
-	}
-	tokens, unknown, err := u.vocabulary(m)
-	if err != nil {
-		return err
-	}
-	for id, token := range tokens {
-		u.ids[token.text] = id
-	}
-	u.next = len(tokens)
-	u.file.Model = pipelineModel{Type: "Unigram", scored: tokens, Unknown: &unknown}
-	for _, piece := range m.pieces {
-		switch id, there := u.ids[piece.text]; {
-		case !there || piece.kind == pieceNormal:
-		case piece.kind == pieceUserDefined, piece.kind == pieceControl:
-			u.add(pipelineAdded{added: added{Content: piece.text}, Special: piece.kind == pieceControl,
-				fillable: piece.kind == pieceUserDefined})
-		default:
-			u.notWords = append(u.notWords, id)
-		}
-	}
-	u.file.Normalizer = &pipelineStep{Type: "Sequence", Normalizers: u.normalizers(m.characterMap)}
-	words := pipelineStep{Type: "Metaspace", Replacement: string(metaspace), PrependScheme: prependAlways}
-	u.file.PreTokenizer = &words
-	if u.class == debertaClass && isSet(u.settings.SplitPunctuation) {
-		u.file.PreTokenizer = &pipelineStep{Type: "Sequence",
-			PreTokenizers: []pipelineStep{{Type: "Punctuation", Behavior: "Isolated"}, words}}
-	}
-	return nil
-}
-
-// vocabulary gives each piece the id that the class gives it: XLM-R and CamemBERT keep the order of fairseq's
-// dictionaries, with their special tokens first and the mask last.
-func (u *unconverted) vocabulary(m *sentencePieces) (tokens []scoredToken, unknown int, err error) {
-	dropped := 0 // pieces that others stand for
-	switch u.class {
-	case xlmClass:
-		tokens, unknown, dropped = []scoredToken{{"<s>", 0}, {"<pad>", 0}, {"</s>", 0}, {"<unk>", 0}}, 3, 3
-	case camembertClass:
-		tokens, unknown,
-			dropped = []scoredToken{{"<s>NOTUSED", 0}, {"<pad>", 0}, {"</s>NOTUSED", 0}, {"<unk>", 0},
-			{"<unk>NOTUSED", -100}}, 3, 1
-	default:
-		unknown = m.unknown
-	}
-	for i, piece := range m.pieces {
-		switch {
-		case i < dropped && piece.kind == pieceNormal:
-			return nil, 0, pipelineFault(errUnsupported, "piece %d is %q; %s needs <unk>, <s> and </s> first", i,
-				piece.text, u.class)
-		case i < dropped:
-			continue
-		case u.class == albertClass && endsInNumberComma(piece.text):
-			piece.score -= 100 // so that "1,000" is cut before its comma
-		}
-		tokens = append(tokens, scoredToken{piece.text, piece.score})
-	}
-	if dropped > 0 {
-		tokens = append(tokens, scoredToken{"<mask>", 0})
-	}
-	return tokens, unknown, nil
-}
-
-// endsInNumberComma reports whether a piece ends in a digit and a comma.
-func endsInNumberComma(piece string) bool {
-	number, found := strings.CutSuffix(piece, ",")
-	last := []rune(number)
-	return found && len(last) > 0 && isDigit(last[len(last)-1])
-}
-
-// isDigit holds for decimal digits and for other characters that stand for one digit, superscripts and circled ones for
-// instance (Numeric_Type=Digit in Unicode's DerivedNumericType.txt), as Python's isdigit does.
-func isDigit(r rune) bool {
-	if unicode.IsDigit(r) {
-		return true
-	}
-	for _, run := range [][2]rune{
-		{0xb2, 0xb3}, {0xb9, 0xb9}, {0x1369, 0x1371}, {0x19da, 0x19da}, {0x2070, 0x2070}, {0x2074, 0x2079},
-		{0x2080, 0x2089},
-		{0x2460, 0x2468}, {0x2474, 0x247c}, {0x2488, 0x2490}, {0x24ea, 0x24ea}, {0x24f5, 0x24fd}, {0x24ff, 0x24ff},
-		{0x2776, 0x277e},
-		{0x2780, 0x2788}, {0x278a, 0x2792}, {0x10a40, 0x10a43}, {0x10e60, 0x10e68}, {0x11052, 0x1105a},
-		{0x1f100, 0x1f10a},
-	} {
-		if run[0] <= r && r <= run[1] {
-			return true
-		}
-	}
-	return false
-}
-
-// normalizers are the class's own around the model's character map.
-func (u *unconverted) normalizers(characterMap []byte) []pipelineStep {
-	replace := func(text, with string) pipelineStep {
-		s := pipelineStep{Type: "Replace", Content: with}
-		s.Pattern.String = &text
-		return s
-	}
-	squeeze := func(with string) pipelineStep {
-		pattern := " {2,}"
-		s := pipelineStep{Type: "Replace", Content: with}
-		s.Pattern.Regex = &pattern
-		return s
-	}
-	var steps []pipelineStep
-	precompiled := func() {
-		if len(characterMap) > 0 {
-			steps = append(steps, pipelineStep{Type: "Precompiled", CharacterMap: characterMap})
-		}
-	}
-	switch u.class {
-	case albertClass:
-		steps = append(steps, replace("``", `"`), replace("''", `"`))
-		if !isSet(u.settings.KeepAccents) {
-			steps = append(steps, pipelineStep{Type: "NFKD"}, pipelineStep{Type: "StripAccents"})
-		}
-		if isTrue(u.settings.LowerCase) {
-			steps = append(steps, pipelineStep{Type: "Lowercase"})
-		}
-		precompiled()
-		return append(steps, squeeze(" "))
-	case debertaClass:
-		if isSet(u.settings.LowerCase) {
-			steps = append(steps, pipelineStep{Type: "Lowercase"})
-		}
-		steps = append(steps, pipelineStep{Type: "Strip"})
-		precompiled()
-		return append(steps, squeeze(" "))
-	}
-	precompiled()
-	left := false
-	return append(steps, pipelineStep{Type: "Strip", StripLeft: &left}, squeeze(string(metaspace)))
-}
-
 // digest sets the sum over the vocabulary's files and everything else that the tokenizer was made of.
-func (u *unconverted) digest(t *Tokenizer, names []string, contents [][]byte) error {
+func (u *unconverted) digest(t *Tokenizer, vocabulary, merges []byte) error {
 	sum := sha256.New()
 	fmt.Fprintf(sum, "unconverted 1 padding %d unknown %d classifier %d separator %d mask %d\n", t.padding, t.unknown,
 		t.classifier, t.separator, t.mask)
 	for _, token := range u.file.Added {
-		fmt.Fprintf(sum, "early %t fillable %t\n", token.early, token.fillable)
+		fmt.Fprintf(sum, "early %t\n", token.early)
 	}
-	for i, name := range names {
-		fmt.Fprintf(sum, "%s %d\n", name, len(contents[i]))
-		sum.Write(contents[i])
+	for _, content := range [][]byte{vocabulary, merges} {
+		fmt.Fprintf(sum, "%d\n", len(content))
+		sum.Write(content)
 	}
 	rest := u.file
 	rest.Model.Merges = nil // in merges.txt

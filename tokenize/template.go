@@ -212,9 +212,6 @@ func (t *Tokenizer) draft(text, further string) (*draft, error) {
 	d.hear(text[from:])
 	d.cased = d.cased || opensSentences(text, blanks[0].start)
 	d.encoding = e.finish()
-	if err := t.refuseUnknown(text, d.encoding); err != nil {
-		return nil, err
-	}
 	if len(d.encoding.IDs) == len(blanks)+2 || !words {
 		return nil, &InputError{Fault: ErrOnlyBlanks, Offset: -1, Detail: "add at least one word around them"}
 	}
@@ -351,7 +348,7 @@ func (t *Tokenizer) opens(left string, before rune, beside bool) bool {
 
 // touches reports whether a character beside a blank makes one word with it.
 func (t *Tokenizer) touches(r rune) bool {
-	return wordRune(r) && !unspaced(r) && !t.Protein()
+	return wordRune(r) && !unspaced(r)
 }
 
 // wordRune reports whether a character is one of a word.
@@ -384,7 +381,7 @@ func (t *Tokenizer) Plain(text string) (*Encoding, error) {
 		return nil, &InputError{Fault: ErrEmpty, Offset: -1,
 			Detail: "the text holds only characters that the model never sees"}
 	}
-	return encoding, t.refuseUnknown(text, encoding)
+	return encoding, nil
 }
 
 // Candidate returns the tokens of one candidate for a blank, "red" or "dark blue", without [CLS] and [SEP]; a

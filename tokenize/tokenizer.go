@@ -197,9 +197,6 @@ func (t *Tokenizer) SeparatorID() int { return t.separator }
 // UnknownID returns the id of [UNK].
 func (t *Tokenizer) UnknownID() int { return t.unknown }
 
-// Protein reports whether tokens are residues of proteins, with no words among them.
-func (t *Tokenizer) Protein() bool { _, ok := t.scheme.(residues); return ok }
-
 // Cased reports whether the tokenizer keeps capitals.
 func (t *Tokenizer) Cased() bool { return t.cased }
 
@@ -231,12 +228,8 @@ func (t *Tokenizer) opensWord(id int) bool {
 }
 
 // Word reports whether the token of an id is a word or a piece of one: letters, digits and the marks on them alone.
-// Of a protein, it is one of the twenty amino acids.
 func (t *Tokenizer) Word(id int) bool {
 	text, _ := t.scheme.read(t.Token(id))
-	if t.Protein() {
-		return text != "" && strings.Contains(standardResidues, text[:1])
-	}
 	return text != "" && !strings.ContainsFunc(text, func(r rune) bool { return !wordRune(r) && !unicode.IsMark(r) })
 }
 
@@ -276,11 +269,8 @@ func (t *Tokenizer) Decode(ids []int) string {
 			tokens = append(tokens, t.vocabulary[id])
 		}
 	}
-	switch s := t.scheme.(type) {
-	case *pipeline:
-		return s.decode(tokens)
-	case residues:
-		return strings.Join(tokens, " ")
+	if p, ok := t.scheme.(*pipeline); ok {
+		return p.decode(tokens)
 	}
 	return strings.Join(t.decoder.DecodeChain(tokens), "")
 }

@@ -37,32 +37,6 @@ func TestAnswers(t *testing.T) {
 	}
 }
 
-// Of three blanks intervals hold, and the likeliest fills are listed, those of blanks that
-// copy each other too.
-func TestCoverage(t *testing.T) {
-	var out, messages strings.Builder
-	for _, c := range []struct{ candidates, fills, template string }{
-		{"19", "6859", "he had not [MASK] the [MASK] since the [MASK] ."},
-	} {
-		out.Reset()
-		if code := run(t.Context(), []string{"coverage", "--candidates", c.candidates, "--seeds", "20", c.template},
-			&out, &messages); code != 0 {
-			t.Fatalf("exit %d: %s", code, messages.String())
-		}
-		for _, line := range strings.Split(strings.TrimSpace(out.String()), "\n")[2:] {
-			cells := strings.Split(line, " | ")
-			if len(cells) != 15 || cells[3] != c.fills || strings.HasPrefix(cells[5], "0.0") || cells[8] != "0" ||
-				cells[9] != "0" {
-				t.Errorf("coverage: %s", line)
-			}
-		}
-	}
-	if code := run(t.Context(), []string{"coverage", "--candidates", "3", "a [MASK] [MASK]"}, &out,
-		&messages); code == 0 || !strings.Contains(messages.String(), "give more blanks") {
-		t.Errorf("two blanks: %s", messages.String())
-	}
-}
-
 // Of words of one, two and three pieces, those of one are found when every other letter is known.
 func TestPieces(t *testing.T) {
 	corpus := filepath.Join(t.TempDir(), "own.txt")

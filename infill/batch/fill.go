@@ -186,7 +186,7 @@ func environment(f *infill.Filler) map[string]string {
 	if m.Runtime == "" {
 		return nil
 	}
-	return map[string]string{"onnxruntime": m.Runtime, "device": m.Device, "precision": string(m.Precision)}
+	return map[string]string{"onnxruntime": m.Runtime, "device": m.Device}
 }
 
 // Do returns one row: the columns that are not options, then the result.

@@ -22,7 +22,6 @@ import (
 	"infill/infill"
 	"infill/internal/eval/corpus"
 	"infill/internal/journal"
-	"infill/lm"
 	"infill/metrics"
 	"infill/samplers"
 )
@@ -282,8 +281,7 @@ func TestChangedConfiguration(t *testing.T) {
 		"threads": {func(o *Options) { o.Threads = 2 }, "threads: 1 there, 2 now"},
 		"part":    {func(o *Options) { o.Shard = journal.Shard{Index: 1, Count: 2} }, "shard: all there, 1/2 now"},
 		// Nothing is left to compute here, so nothing else would tell.
-		"device":    {func(o *Options) { o.Device = "cuda" }, "device: cpu there, cuda now"},
-		"precision": {func(o *Options) { o.Precision = "int8" }, "precision: fp32 there, int8 now"},
+		"device": {func(o *Options) { o.Device = "cuda" }, "device: cpu there, cuda now"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -320,9 +318,9 @@ func TestChangedConfiguration(t *testing.T) {
 // TestDemandsMet: what was asked for by other words is no change.
 func TestDemandsMet(t *testing.T) {
 	dir, _ := reference(t)
-	for _, demand := range [][2]string{{"", ""}, {"auto", "fp32"}, {"cpu", ""}} {
+	for _, demand := range []string{"", "auto", "cpu"} {
 		o, _ := small(t)
-		o.Dir, o.Device, o.Precision = dir, demand[0], lm.Precision(demand[1])
+		o.Dir, o.Device = dir, demand
 		run(t, o)
 	}
 }

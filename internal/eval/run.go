@@ -20,7 +20,6 @@ import (
 	"infill/internal/eval/corpus"
 	"infill/internal/journal"
 	"infill/internal/parallel"
-	"infill/lm"
 	"infill/tokenize"
 )
 
@@ -37,8 +36,7 @@ type Options struct {
 	// Device and Precision are what was asked of the models' calls, such as "cpu"
 	// and "int8"; a folder whose samples have others is refused. "" and "auto"
 	// take what is there.
-	Device    string
-	Precision lm.Precision
+	Device string
 	// Jobs is how many sentences are worked at once; 0 is one.
 	Jobs int
 	// Observe, if not nil, is called with every step, one at a time.
@@ -323,7 +321,7 @@ func (f *folder) sameEnvironment(r *Record) error {
 // with another precision than is asked for, also where nothing is left to compute.
 func (f *folder) sameDemands(o Options) error {
 	for _, r := range f.records {
-		asked := environment{Device: o.Device, Precision: string(o.Precision)}
+		asked := environment{Device: o.Device}
 		if asked.Device == "auto" || strings.HasPrefix(r.Device, asked.Device+":") {
 			asked.Device = ""
 		}
@@ -419,7 +417,7 @@ func (r *runner) fill(ctx context.Context, f *infill.Filler, k key) (*Record, er
 	}
 	s, m := result.Stats, result.Model
 	record.Signature, record.Warnings, record.Seconds = result.Signature, result.Warnings, s.Seconds
-	record.environment = environment{m.Runtime, m.Device, string(m.Precision), infill.Version()}
+	record.environment = environment{m.Runtime, m.Device, infill.Version()}
 	record.StepSize, record.AcceptanceRate, record.ChangedSlotsPerStep = s.StepSize, s.AcceptanceRate,
 		s.ChangedSlotsPerStep
 	record.EnergyEvaluations, record.GradientEvaluations, record.ModelRows = s.EnergyEvaluations, s.GradientEvaluations,

@@ -30,8 +30,6 @@ def worker(folder, kind, chains, batch):
         import torch, transformers
         torch.set_num_threads(threads)
         model = transformers.AutoModelForMaskedLM.from_pretrained(folder, dtype=torch.float32).eval().requires_grad_(False)
-        if "bf16" in kind:
-            model = model.to(torch.bfloat16)
         encoder, head = model.base_model, model.cls.predictions
         if "compile" in kind:
             encoder = torch.compile(encoder, dynamic=False)
@@ -67,7 +65,7 @@ def worker(folder, kind, chains, batch):
                 grads.append(words.grad[:, SLOTS])
             through = torch.cat(grads).reshape(chains, len(SLOTS), len(SLOTS), -1).sum(1)
             return through @ table[torch.from_numpy(candidates)].T
-    elif kind.startswith("onnxruntime"):
+    else:
         import onnxruntime
         o = onnxruntime.SessionOptions()
         o.intra_op_num_threads = threads
@@ -77,21 +75,6 @@ def worker(folder, kind, chains, batch):
         step = max(1, batch // len(SLOTS))
         feed = lambda s: [s.run(None, {"ids": ids[k:k + step], "slots": np.array(SLOTS)}) for k in range(0, chains, step)]
         energy, gradient = (lambda: feed(session)), (lambda: feed(back))
-    else:
-        import openvino
-        core = openvino.Core()
-        how = {"INFERENCE_PRECISION_HINT": "bf16" if "bf16" in kind else "f32", "INFERENCE_NUM_THREADS": threads, "PERFORMANCE_HINT": "LATENCY"}
-        compiled = core.compile_model(os.path.join(folder, "exported", "energy.onnx"), "CPU", how)
-        version = f"openvino {openvino.__version__.split('-')[0]}"
-        step = max(1, batch // len(SLOTS))
-        energy = lambda: [compiled({"ids": ids[k:k + step], "slots": np.array(SLOTS)}) for k in range(0, chains, step)]
-        try:
-            back = core.compile_model(os.path.join(folder, "exported", "gradient.onnx"), "CPU", how)
-            gradient = lambda: [back({"ids": ids[k:k + step], "slots": np.array(SLOTS)}) for k in range(0, chains, step)]
-            gradient()
-        except Exception as e:
-            print("gradient:", str(e).strip().splitlines()[-1][:200], file=sys.stderr)
-            gradient = None
     print("\npeer: ready", version, flush=True)
     for line in sys.stdin:
         run = gradient if line.strip() == "gradient" else energy
@@ -124,21 +107,18 @@ def starts(folder, infill, python, rounds):
 
 
 def roofline(folder, chains):
-    """The bare products of an energy's rows, by torch's own library, in each precision: GFLOP/s."""
+    """The bare products of an energy's rows, by torch's own library, GFLOP/s."""
     import json, torch
     torch.set_num_threads(len(os.sched_getaffinity(0)))
     c = json.load(open(os.path.join(folder, "config.json")))
     h, f, v, rows = c["hidden_size"], c["intermediate_size"], c["vocab_size"], chains * len(SLOTS)
     for m, k, n in [(rows * TOKENS, h, h), (rows * TOKENS, h, f), (rows * TOKENS, f, h), (rows, h, v)]:
-        cells = []
-        for kind in (torch.float32, torch.bfloat16):
-            a, b, seconds = torch.randn(m, k).to(kind), torch.randn(k, n).to(kind), []
-            for _ in range(8):
-                start = time.perf_counter()
-                a @ b
-                seconds.append(time.perf_counter() - start)
-            cells.append(f"{2e-9 * m * k * n / statistics.median(seconds[1:]):.0f} (best {2e-9 * m * k * n / min(seconds[1:]):.0f})")
-        print(f"| {m} × {k} · {k} × {n} | {cells[0]} | {cells[1]} |", flush=True)
+        a, b, seconds = torch.randn(m, k), torch.randn(k, n), []
+        for _ in range(8):
+            start = time.perf_counter()
+            a @ b
+            seconds.append(time.perf_counter() - start)
+        print(f"| {m} × {k} · {k} × {n} | {2e-9 * m * k * n / statistics.median(seconds[1:]):.0f} (best {2e-9 * m * k * n / min(seconds[1:]):.0f}) |", flush=True)
 
 
 class Peer:
@@ -201,7 +181,7 @@ def main():
     python = os.path.join(o.venv, "bin", "python")
     if not os.path.exists(python):
         subprocess.run([sys.executable, "-m", "venv", o.venv], check=True)
-        subprocess.run([python, "-m", "pip", "install", "-q", "torch", "transformers", "onnxruntime", "openvino"], check=True)
+        subprocess.run([python, "-m", "pip", "install", "-q", "torch", "transformers", "onnxruntime"], check=True)
     work = os.path.join(o.venv, "work")
     os.makedirs(work, exist_ok=True)
     subprocess.run(["go", "test", "-c", "-o", os.path.join(work, "lm.test"), "./lm"], check=True)
@@ -220,13 +200,10 @@ def main():
         shutil.rmtree(folder, ignore_errors=True)
         shutil.copytree(source, folder)
         subprocess.run([os.path.join(work, "infill"), "models", "export", folder, "-o", os.path.join(work, "exported"), "-q"], check=True)
-        ours = [("infill", "cpu fp32"), ("infill, OpenVINO", "openvino fp32"), ("infill, OpenVINO bf16", "openvino bf16")]
-        peers = [Peer(n, [os.path.join(work, "lm.test"), "-test.run", "^TestPeer$"], {"INFILL_PEER": f"{folder} {how} {chains}",
-                 **({"INFILL_ONNXRUNTIME": os.environ["INFILL_OPENVINO"]} if "openvino" in how and "INFILL_OPENVINO" in os.environ else {})})
-                 for n, how in ours if n not in o.skip.split(",")]
+        peers = [Peer("infill", [os.path.join(work, "lm.test"), "-test.run", "^TestPeer$"], {"INFILL_PEER": f"{folder} cpu {chains}"})]
         shutil.move(os.path.join(work, "exported"), os.path.join(folder, "exported"))
         eager = 125
-        for kind in ["torch eager fp32", "torch eager bf16", "torch compile fp32", "onnxruntime", "openvino fp32", "openvino bf16"]:
+        for kind in ["torch eager", "torch compile", "onnxruntime"]:
             if kind in o.skip.split(","):
                 continue
             best = None
@@ -246,7 +223,7 @@ def main():
                     break
             if best:
                 peers.append(best[1])
-                if kind == "torch eager fp32":
+                if kind == "torch eager":
                     eager = best[2]
         for what in ["energy", "gradient"]:
             for i in range(o.rounds + 1):
@@ -263,7 +240,7 @@ def main():
             print(f"| {p.name} | {p.version} | {rate(rows, p.seconds['energy'])} | {ratio(p, 'energy')} | {rate(rows, p.seconds['gradient'])} | {ratio(p, 'gradient')} | {p.start:.1f} | {p.memory():.0f} |", flush=True)
         for p in peers:
             p.process.kill()
-        print("\n| bare product | fp32, GFLOP/s | bf16, GFLOP/s |\n| --- | ---: | ---: |", flush=True)
+        print("\n| bare product | GFLOP/s |\n| --- | ---: |", flush=True)
         subprocess.run([python, os.path.abspath(__file__), "--worker", folder, "roofline", str(chains), "0"], check=True)
 
 

@@ -2,8 +2,8 @@
 //
 // One package serves every family, because they are one model with small changes: DistilBERT, ELECTRA, RoBERTa and
 // ALBERT differ from BERT (Devlin et al. 2019) in names, sizes and which weights are shared, which models.Layout says,
-// so that transformer.go builds all of them. Layers that normalise before their blocks (ModernBERT, ESM), MobileBERT
-// and DeBERTa have a file each.
+// so that transformer.go builds all of them. ModernBERT's layers, which normalise before
+// their blocks, and DeBERTa's have a file each.
 //
 // No more is computed than is asked for: the last layer and the vocabulary head run only at the queried positions.
 // Weights stay in the bundle's own file; the graph refers to them by offset.
@@ -38,10 +38,11 @@ func (b Model) Forward(g *onnx.Graph, in graphs.Rows, differentiable bool) (grap
 	}
 	m := &builder{Graph: g, bundle: b.Bundle, layout: b.Config.Layout(), weights: map[string]*onnx.Value{}}
 	words, hidden := m.transformer(in, differentiable)
-	states, logProbability := m.head(hidden)
-	p := graphs.Pass{LogProbability: logProbability}
+	state := m.activate(m.linear(hidden, m.layout.HeadDense, 1, 1), m.bundle.Config.HeadActivation)
+	state = m.normalize(state, m.layout.HeadNorm)
+	p := graphs.Pass{LogProbability: m.LogSoftmax(m.linear(state, m.layout.Decoder, 1, 1))}
 	if differentiable {
-		p.Words, p.Table, p.States, p.Seeds = words, m.weight(m.layout.Words.Name), states, m.seeds(in, logProbability)
+		p.Words, p.Table, p.State, p.Seed = words, m.weight(m.layout.Words.Name), state, m.seed(in, p.LogProbability)
 	}
 	return p, cmp.Or(m.err, g.Err())
 }
@@ -50,7 +51,7 @@ func (b Model) Forward(g *onnx.Graph, in graphs.Rows, differentiable bool) (grap
 // neighbours other than by attention do not.
 func (b Model) Padded() bool {
 	c := b.Config
-	return c.PreNorm == nil && c.BottleneckSize == 0 && c.Relative == nil
+	return c.PreNorm == nil && c.Relative == nil
 }
 
 // builder is one graph in the making.
@@ -124,9 +125,6 @@ func (m *builder) normalize(x *onnx.Value, n models.Norm) *onnx.Value {
 	if n.Weight == "" {
 		return x
 	}
-	if n.Plain {
-		return m.Add(m.Mul(x, m.weight(n.Weight)), m.weight(n.Bias))
-	}
 	var bias *onnx.Value
 	if n.Bias != "" {
 		bias = m.weight(n.Bias)
@@ -152,26 +150,10 @@ func (m *builder) activate(x *onnx.Value, kind string) *onnx.Value {
 	return x
 }
 
-// head maps hidden states to log-probabilities [positions × vocabulary]; states
-// are what the output matrix multiplies, or the parts of it.
-func (m *builder) head(hidden *onnx.Value) (states []*onnx.Value, logProbability *onnx.Value) {
-	state := m.activate(m.linear(hidden, m.layout.HeadDense, 1, 1), m.bundle.Config.HeadActivation)
-	state = m.normalize(state, m.layout.HeadNorm)
-	if m.layout.DecoderRest.Weight != "" {
-		states, logits := m.mobileLogits(state)
-		return states, m.LogSoftmax(logits)
-	}
-	return []*onnx.Value{state}, m.LogSoftmax(m.linear(state, m.layout.Decoder, 1, 1))
-}
-
-// seeds is the derivative of the targets' log-probabilities by head's states:
+// seed is the derivative of the targets' log-probabilities by the state h that the output matrix D multiplies:
 // ∂ log softmax(D·h)_target / ∂h = D_target − Σ_v p_v D_v.
-func (m *builder) seeds(in graphs.Rows, logProbability *onnx.Value) []*onnx.Value {
+func (m *builder) seed(in graphs.Rows, logProbability *onnx.Value) *onnx.Value {
 	targets, p := m.Reshape(in.Targets, in.Asked()), m.Exp(logProbability)
 	decoder := m.weight(m.layout.Decoder.Weight)
-	seed := m.Gemm(p, decoder, m.Gather(decoder, targets, 0), onnx.GemmOptions{Alpha: -1})
-	if m.layout.DecoderRest.Weight != "" {
-		return m.mobileSeeds(seed, p, targets)
-	}
-	return []*onnx.Value{seed}
+	return m.Gemm(p, decoder, m.Gather(decoder, targets, 0), onnx.GemmOptions{Alpha: -1})
 }

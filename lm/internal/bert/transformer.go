@@ -26,16 +26,13 @@ func (m *builder) transformer(in graphs.Rows, differentiable bool) (words, hidde
 		switch {
 		case c.PreNorm != nil:
 			x = m.preNormLayer(i, layer, all, asked, in)
-		case c.BottleneckSize > 0:
-			x = m.mobileLayer(layer, all, asked, in)
 		case c.Relative != nil:
 			x = m.layer(layer, asked, m.disentangled(layer, all, asked, in), differentiable)
 			if i == 0 && c.Relative.Convolution > 0 {
 				x = m.convolved(x, embedded, asked, queries, in)
 			}
 		default:
-			context := m.attend(layer, asked.hidden, all.hidden, all.hidden, in, asked.perRow)
-			x = m.layer(layer, asked, context, differentiable)
+			x = m.layer(layer, asked, m.attend(layer, all, asked, in), differentiable)
 		}
 	}
 	return words, m.normalize(x, m.layout.FinalNorm)
@@ -70,12 +67,6 @@ func (m *builder) embed(words *onnx.Value, in graphs.Rows) *onnx.Value {
 		rest = first
 	}
 	x := words
-	if m.bundle.Config.TokenDropout {
-		x = m.Mul(x, m.dropout(in))
-	}
-	if m.layout.Trigram.Weight != "" {
-		x = m.trigram(words, in)
-	}
 	if rest != nil {
 		x = m.Add(x, rest)
 	}
@@ -84,16 +75,6 @@ func (m *builder) embed(words *onnx.Value, in graphs.Rows) *onnx.Value {
 		x = m.linear(x, m.layout.Projection, 1, 1)
 	}
 	return x
-}
-
-// dropout is what ESM multiplies embeddings by, [rows tokens 1]: 0 at masks, and elsewhere so much that they sum as in
-// training, in which masks were 12 % of a text: 0.88 over the share that is not masked. A token is the mask if
-// 1 − (id − mask)² is positive.
-func (m *builder) dropout(in graphs.Rows) *onnx.Value {
-	distance := m.Sub(m.Cast(m.Reshape(in.IDs, in.Rows, in.Tokens, onnx.Fixed(1)), onnx.Float),
-		m.Scalar(float64(m.bundle.Config.MaskID)))
-	kept := m.Sub(m.Scalar(1), m.Relu(m.Sub(m.Scalar(1), m.Mul(distance, distance))))
-	return m.Div(m.Mul(kept, m.Scalar(1-0.15*0.8)), m.ReduceMean(kept, true, 1))
 }
 
 // layer is a transformer layer after attention, which gave context, with layer
@@ -114,16 +95,15 @@ func (m *builder) layer(l models.Layer, asked span, context *onnx.Value, differe
 }
 
 // attend is multi-head attention (Vaswani et al. 2017) before its output matrix.
-func (m *builder) attend(l models.Layer, queries, keys, values *onnx.Value, in graphs.Rows,
-	perRow onnx.Dim) *onnx.Value {
-	q := m.split(m.linear(queries, l.Query, 1, m.scale()), in.Rows, perRow, 0, 2, 1, 3)
-	k := m.split(m.linear(keys, l.Key, 1, 1), in.Rows, in.Tokens, 0, 2, 3, 1)
-	v := m.split(m.linear(values, l.Value, 1, 1), in.Rows, in.Tokens, 0, 2, 1, 3)
+func (m *builder) attend(l models.Layer, all, asked span, in graphs.Rows) *onnx.Value {
+	q := m.split(m.linear(asked.hidden, l.Query, 1, m.scale()), in.Rows, asked.perRow, 0, 2, 1, 3)
+	k := m.split(m.linear(all.hidden, l.Key, 1, 1), in.Rows, in.Tokens, 0, 2, 3, 1)
+	v := m.split(m.linear(all.hidden, l.Value, 1, 1), in.Rows, in.Tokens, 0, 2, 1, 3)
 	scores := m.MatMul(q, k)
 	if in.Bias != nil {
 		scores = m.Add(scores, in.Bias)
 	}
-	return m.join(m.MatMul(m.Softmax(scores), v), in.Rows, perRow)
+	return m.join(m.MatMul(m.Softmax(scores), v), in.Rows, asked.perRow)
 }
 
 // shift gives every position what stands by positions after it in x [rows × tokens × width], zeros beyond the ends: a
@@ -138,7 +118,7 @@ func (m *builder) shift(x *onnx.Value, by int, in graphs.Rows) *onnx.Value {
 }
 
 // headSize is the width of one attention head.
-func (m *builder) headSize() int { return m.bundle.Config.AttentionSize() / m.bundle.Config.Heads }
+func (m *builder) headSize() int { return m.bundle.Config.HiddenSize / m.bundle.Config.Heads }
 
 // scale is what keeps attention scores from growing with the heads' size.
 func (m *builder) scale() float64 {
@@ -153,5 +133,5 @@ func (m *builder) split(x *onnx.Value, rows, perRow onnx.Dim, order ...int) *onn
 
 // join undoes split for x [rows heads perRow size].
 func (m *builder) join(x *onnx.Value, rows, perRow onnx.Dim) *onnx.Value {
-	return m.Reshape(m.Transpose(x, 0, 2, 1, 3), rows.Times(perRow), onnx.Fixed(int64(m.bundle.Config.AttentionSize())))
+	return m.Reshape(m.Transpose(x, 0, 2, 1, 3), rows.Times(perRow), onnx.Fixed(int64(m.bundle.Config.HiddenSize)))
 }

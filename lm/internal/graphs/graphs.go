@@ -34,7 +34,7 @@ const (
 // Model is a masked language model that can be written into a graph.
 type Model interface {
 	// Forward appends the model's forward pass over the rows. Only with
-	// differentiable set are Words, States and Seeds needed.
+	// differentiable set are Words, State and Seed needed.
 	Forward(g *onnx.Graph, rows Rows, differentiable bool) (Pass, error)
 }
 
@@ -72,9 +72,9 @@ type Pass struct {
 	LogProbability *onnx.Value // [rows·queries × vocabulary], nats
 	Table          *onnx.Value // the word embeddings [vocabulary × width]
 	Words          *onnx.Value // what is looked up in the table [rows × tokens × width]
-	// States are values below the log-probabilities, and Seeds the derivative of
-	// the sum of the targets' log-probabilities with respect to each.
-	States, Seeds []*onnx.Value
+	// State is a value below the log-probabilities, and Seed the derivative of
+	// the sum of the targets' log-probabilities with respect to it.
+	State, Seed *onnx.Value
 }
 
 // Conditionals is the graph of log-probabilities. Inputs, all int64:
@@ -142,7 +142,7 @@ func bias(g *onnx.Graph, r Rows, lengths *onnx.Value) *onnx.Value {
 // backward appends the derivative of the sum of the targets'
 // log-probabilities with respect to the words' embeddings [rows·tokens × width].
 func (p Pass) backward(g *onnx.Graph, r Rows) (*onnx.Value, error) {
-	gradients, err := g.Differentiate(p.States, p.Seeds, []*onnx.Value{p.Words})
+	gradients, err := g.Differentiate([]*onnx.Value{p.State}, []*onnx.Value{p.Seed}, []*onnx.Value{p.Words})
 	if err != nil {
 		return nil, err
 	}

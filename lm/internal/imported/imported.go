@@ -54,8 +54,8 @@ func (m *Model) Forward(g *onnx.Graph, in graphs.Rows, differentiable bool) (gra
 	}
 	// ∂ log softmax(z)_target / ∂z = one-hot(target) − softmax(z)
 	ones := g.Expand(g.Scalar(1), in.Targets.Shape)
-	p.States = []*onnx.Value{logits}
-	p.Seeds = []*onnx.Value{g.ScatterElements(g.Neg(g.Exp(p.LogProbability)), in.Targets, ones, 1)}
+	p.State = logits
+	p.Seed = g.ScatterElements(g.Neg(g.Exp(p.LogProbability)), in.Targets, ones, 1)
 	p.Table, p.Words, err = m.words(g, in.IDs)
 	return p, err
 }

@@ -4,7 +4,6 @@ package ort
 
 import (
 	"errors"
-	"path/filepath"
 	"runtime"
 	"strconv"
 	"strings"
@@ -44,30 +43,17 @@ type settings struct {
 	SessionOptions
 	threads             int
 	warnings            bool
-	cudaDevice          int               // -1: the CPU
-	openVINO            map[string]string // the provider's options; nil: not OpenVINO
-	record              string            // the beginning of the path that runs are recorded in; empty: they are not
+	cudaDevice          int    // -1: the CPU
+	record              string // the beginning of the path that runs are recorded in; empty: they are not
 	requireOnlyProvider bool
 }
 
 // handle is a session of the binding.
 type handle struct {
-	session  *onnxruntime.DynamicAdvancedSession
-	openVINO bool
+	session *onnxruntime.DynamicAdvancedSession
 }
 
-func createSession(model []byte, s settings) (h *handle, err error) {
-	if s.openVINO == nil {
-		return create(model, s)
-	}
-	err = keepSignalStack(func() error {
-		h, err = create(model, s)
-		return err
-	})
-	return h, err
-}
-
-func create(model []byte, s settings) (*handle, error) {
+func createSession(model []byte, s settings) (*handle, error) {
 	options, err := onnxruntime.NewSessionOptions()
 	if err != nil {
 		return nil, oneLine(err)
@@ -78,13 +64,9 @@ func create(model []byte, s settings) (*handle, error) {
 	if s.warnings {
 		level = onnxruntime.LoggingLevelWarning
 	}
-	optimise := onnxruntime.GraphOptimizationLevel(onnxruntime.GraphOptimizationLevelEnableAll)
-	if s.Optimised {
-		optimise = onnxruntime.GraphOptimizationLevelDisableAll
-	}
 	err = errors.Join(
 		options.SetLogSeverityLevel(level),
-		options.SetGraphOptimizationLevel(optimise),
+		options.SetGraphOptimizationLevel(onnxruntime.GraphOptimizationLevelEnableAll),
 		options.SetExecutionMode(onnxruntime.ExecutionModeSequential),
 		options.SetIntraOpNumThreads(s.threads),
 		options.SetInterOpNumThreads(1),
@@ -96,11 +78,6 @@ func create(model []byte, s settings) (*handle, error) {
 		options.AddSessionConfigEntry("session.intra_op.allow_spinning", "0"),
 		options.AddSessionConfigEntry("session.force_spinning_stop", "1"),
 	)
-	if s.SaveTo != "" {
-		weights := strings.TrimSuffix(filepath.Base(s.SaveTo), ".onnx") + ".bin"
-		err = errors.Join(err, options.SetOptimizedModelFilePath(s.SaveTo),
-			options.AddSessionConfigEntry("session.optimized_model_external_initializers_file_name", weights))
-	}
 	if s.record != "" {
 		err = errors.Join(err, options.EnableProfiling(s.record))
 	}
@@ -114,9 +91,6 @@ func create(model []byte, s settings) (*handle, error) {
 	if s.cudaDevice >= 0 {
 		err = errors.Join(err, appendCUDA(options, s.cudaDevice))
 	}
-	if s.openVINO != nil {
-		err = errors.Join(err, options.AppendExecutionProviderOpenVINO(s.openVINO))
-	}
 	if s.requireOnlyProvider {
 		err = errors.Join(err, options.AddSessionConfigEntry("session.disable_cpu_ep_fallback", "1"))
 	}
@@ -127,7 +101,7 @@ func create(model []byte, s settings) (*handle, error) {
 	if err != nil {
 		return nil, oneLine(err)
 	}
-	return &handle{session: session, openVINO: s.openVINO != nil}, nil
+	return &handle{session}, nil
 }
 
 func appendCUDA(options *onnxruntime.SessionOptions, device int) error {
@@ -143,12 +117,7 @@ func appendCUDA(options *onnxruntime.SessionOptions, device int) error {
 	return options.AppendExecutionProviderCUDA(cuda)
 }
 
-func (h *handle) destroy() error {
-	if h.openVINO {
-		return keepSignalStack(h.session.Destroy)
-	}
-	return h.session.Destroy()
-}
+func (h *handle) destroy() error { return h.session.Destroy() }
 
 // call is what one Run needs beside its tensors. Calls are reused: one serves one Run at a time.
 type call struct {

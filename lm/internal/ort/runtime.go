@@ -30,9 +30,7 @@ import (
 type Options struct {
 	// LibraryPath is the onnxruntime shared library: see Locate.
 	LibraryPath string
-	// Device is "auto" (the default: CUDA where it works, else OpenVINO where a measurement found it faster, else the
-	// CPU), "cpu", "cuda", "cuda:N" for the N-th GPU, "openvino" for the CPU by OpenVINO, or "openvino:gpu" for Intel's
-	// GPU.
+	// Device is "auto" (the default: CUDA where it works, else the CPU), "cpu", "cuda", or "cuda:N" for the N-th GPU.
 	Device string
 	// Threads is how many threads work on one node of a graph; 0: as many as the process may use, by its affinity and
 	// its control group. Every session has its own threads.
@@ -48,7 +46,6 @@ type Runtime struct {
 	device   string
 	note     string
 	settings settings
-	openVINO string // the device of OpenVINO that computes; empty: it does not
 
 	// Making sessions holds it for reading, Close for writing.
 	open         sync.RWMutex
@@ -98,16 +95,12 @@ func Open(ctx context.Context, o Options) (*Runtime, error) {
 		sessions: map[*Session]struct{}{},
 		settings: settings{threads: threads, warnings: o.warnings, cudaDevice: -1},
 	}
-	use, named := r.useCUDA, device != "auto"
-	switch {
-	case device == "cpu":
+	if device == "cpu" {
 		r.device = "cpu"
 		return r, nil
-	case device == "openvino", !named && library.OpenVINOFaster(path):
-		use = r.useOpenVINO
 	}
-	if err := use(ctx, index); err != nil {
-		if named || ctx.Err() != nil {
+	if err := r.useCUDA(ctx, index); err != nil {
+		if device != "auto" || ctx.Err() != nil {
 			return nil, cmp.Or(ctx.Err(), err)
 		}
 		r.device, r.note = "cpu", err.Error()
@@ -126,14 +119,13 @@ func Locate(ctx context.Context, device string, progress io.Writer) (string, err
 	environment.Lock()
 	loaded := environment.library
 	environment.Unlock()
-	providers := map[string]library.Options{"openvino": {OpenVINO: true}, "cuda": {CUDA: true}}
-	switch provider, ok := providers[device]; {
+	switch {
 	case loaded != "":
 		return loaded, nil
-	case ok:
-		found, err := library.Find(ctx, provider)
+	case device == "cuda":
+		found, err := library.Find(ctx, library.Options{CUDA: true})
 		if errors.Is(err, library.ErrNotFound) {
-			err = fmt.Errorf("%s: %w; run `infill setup --%[1]s`, or use --device cpu", device, err)
+			err = fmt.Errorf("cuda: %w; run `infill setup --cuda`, or use --device cpu", err)
 		}
 		return found.Path, err
 	case device == "auto":
@@ -143,9 +135,6 @@ func Locate(ctx context.Context, device string, progress io.Writer) (string, err
 				diagnoseCUDA(found.Path, index) == nil {
 				return found.Path, nil
 			}
-		}
-		if found, err := library.CachedOpenVINO(); err == nil && library.OpenVINOFaster(found) {
-			return found, nil
 		}
 	}
 	found, err := library.Ensure(ctx, library.Options{Progress: progress})
@@ -204,16 +193,14 @@ func parseDevice(name string) (device string, index int, err error) {
 	switch {
 	case name == "":
 		return "auto", 0, nil
-	case slices.Contains([]string{"auto", "cpu", "cuda", "openvino"}, name):
+	case slices.Contains([]string{"auto", "cpu", "cuda"}, name):
 		return device, 0, nil
-	case name == "openvino:gpu":
-		return device, 1, nil
 	case numbered && device == "cuda":
 		if index, err = strconv.Atoi(number); err == nil && index >= 0 && number == strconv.Itoa(index) {
 			return device, index, nil
 		}
 	}
-	return "", 0, fmt.Errorf("unknown device %q; valid are auto, cpu, cuda, cuda:N, openvino, openvino:gpu", name)
+	return "", 0, fmt.Errorf("unknown device %q; valid are auto, cpu, cuda, cuda:N", name)
 }
 
 // Version is onnxruntime's version, such as "1.31.1".
@@ -222,7 +209,7 @@ func (r *Runtime) Version() string { return r.version }
 // Library is the absolute path of the library in use.
 func (r *Runtime) Library() string { return r.library }
 
-// Device is the device really used: "cpu", "cuda:N", "openvino" or "openvino:gpu".
+// Device is the device really used: "cpu" or "cuda:N".
 func (r *Runtime) Device() string { return r.device }
 
 // Note says in one line why "auto" took the CPU; empty when it did not, or when the device was named.

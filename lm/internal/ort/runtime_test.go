@@ -240,14 +240,12 @@ func TestDevices(t *testing.T) {
 		{"cpu:0", "", 0, true},
 		{"auto:1", "", 0, true},
 		{"gpu", "", 0, true},
-		{"openvino", "openvino", 0, false},
-		{"openvino:gpu", "openvino", 1, false},
-		{"openvino:0", "", 0, true},
+		{"openvino", "", 0, true},
 		{"CUDA", "", 0, true},
 	} {
 		device, index, err := parseDevice(test.name)
 		if test.bad {
-			wantOneLine(t, err, "unknown device", "auto, cpu, cuda, cuda:N, openvino")
+			wantOneLine(t, err, "unknown device", "auto, cpu, cuda, cuda:N")
 		} else if err != nil || device != test.device || index != test.index {
 			t.Errorf("%q: %q %d %v", test.name, device, index, err)
 		}
@@ -374,20 +372,5 @@ func TestThreads(t *testing.T) {
 		if out[2] != 6 {
 			t.Errorf("3 + 3 = %v", out[2])
 		}
-	}
-}
-
-// With a library that has no OpenVINO, the device says what to do.
-func TestOpenVINOWithoutProvider(t *testing.T) {
-	path := testLibrary(t)
-	if _, err := os.Stat(filepath.Join(filepath.Dir(path), "libonnxruntime_providers_openvino.so")); err == nil {
-		t.Skip("this library has OpenVINO")
-	}
-	_, err := Open(context.Background(), Options{LibraryPath: path, Device: "openvino"})
-	wantOneLine(t, err, "openvino: ", "no OpenVINO provider", "infill setup --openvino")
-	r := openCPU(t, Options{})
-	if _, err := r.NewSession(trialModel(),
-		SessionOptions{Inputs: []string{"x"}, Outputs: []string{"y"}, BFloat16: true}); err == nil {
-		t.Error("a session of onnxruntime's own kernels takes bfloat16")
 	}
 }

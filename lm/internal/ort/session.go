@@ -22,15 +22,6 @@ type SessionOptions struct {
 	// NoPrepacking leaves constant matrices as they are stored, instead of keeping a copy in the order that products
 	// read. Weights of a file then stay mapped, and are shared by sessions.
 	NoPrepacking bool
-	// OwnKernels has onnxruntime itself compute, and not OpenVINO.
-	OwnKernels bool
-	// BFloat16 has OpenVINO compute matrix products in bfloat16, where Runtime.BFloat16 has nothing against it.
-	BFloat16 bool
-	// SaveTo is the path that the optimised graph is written to, its weights beside it with the ending .bin instead of
-	// .onnx; empty: nowhere. What is written fits this library on this processor.
-	SaveTo string
-	// Optimised says that the graph is one that was saved so.
-	Optimised bool
 	// Placed, if not nil, is called by Close with how many nodes of each operator each provider ran.
 	// Runs are recorded in a temporary file for it.
 	Placed func(map[string]map[string]int)
@@ -67,15 +58,6 @@ func (r *Runtime) NewSession(model []byte, o SessionOptions) (*Session, error) {
 func (r *Runtime) newSession(model []byte, o SessionOptions, settings settings) (*Session, error) {
 	s := &Session{runtime: r, inputs: o.Inputs, outputs: o.Outputs}
 	settings.SessionOptions = o
-	if o.BFloat16 {
-		if err := r.BFloat16(); err != nil {
-			return nil, fmt.Errorf("bfloat16: %w", err)
-		}
-	}
-	if r.openVINO != "" && !o.OwnKernels {
-		settings.openVINO = openVINOOptions(r.openVINO, settings.threads, o.BFloat16)
-	}
-
 	isClosed := func() bool {
 		r.open.RLock()
 		defer r.open.RUnlock()

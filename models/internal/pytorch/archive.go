@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"math"
 	"path"
 	"slices"
 	"strings"
@@ -14,16 +15,19 @@ import (
 // maxDirectoryBytes bounds the archive's directory, of some 100 bytes for each storage.
 const maxDirectoryBytes = 32 << 20
 
-// parseArchive reads the form of torch 1.6 and later: an archive of stored (not compressed) files, of which
-// NAME/data.pkl is the pickle and NAME/data/KEY the storages.
-func parseArchive(r io.ReaderAt, size int64) (*File, error) {
+// errCut tells of a file that ends too early.
+var errCut = errors.New("damaged or cut short")
+
+// parse reads what torch 1.6 and later save: an archive of stored (not compressed) files, of which NAME/data.pkl is the
+// pickle and NAME/data/KEY the storages.
+func parse(r io.ReaderAt, size int64) (*File, error) {
 	// archive/zip takes memory for every file that the directory lists.
-	bounded := &boundedReader{ReaderAt: r, left: maxDirectoryBytes, bounded: true}
+	bounded := &boundedReader{ReaderAt: r, left: maxDirectoryBytes}
 	archive, err := zip.NewReader(bounded, size)
 	if err != nil && !errors.Is(err, zip.ErrInsecurePath) { // paths are only names here
 		return nil, damaged(err)
 	}
-	bounded.bounded = false
+	bounded.left = math.MaxInt64
 	files := map[string]*zip.File{}
 	root := ""
 	for _, f := range archive.File {
@@ -31,14 +35,11 @@ func parseArchive(r io.ReaderAt, size int64) (*File, error) {
 			return nil, fmt.Errorf("%.100q is in the archive twice", f.Name)
 		}
 		files[f.Name] = f
-		dir, name := path.Split(f.Name)
-		switch {
+		switch dir, name := path.Split(f.Name); {
 		case name == "constants.pkl":
 			return nil, errors.New("it holds a TorchScript program, and not a state dict of weights")
-		case name == "data.pkl" && root != "":
-			return nil, errors.New("the archive has two pickles")
-		case name == "data.pkl" && dir == "":
-			return nil, errors.New("the archive is not one of torch.save: data.pkl is in no folder")
+		case name == "data.pkl" && (root != "" || dir == ""):
+			return nil, errors.New("the archive is not one of torch.save: it has two pickles, or one in no folder")
 		case name == "data.pkl":
 			root = dir
 		}
@@ -59,12 +60,8 @@ func parseArchive(r io.ReaderAt, size int64) (*File, error) {
 	if err != nil {
 		return nil, err
 	}
-	n, err := scan(data)
-	if err != nil {
-		return nil, err
-	}
-	u := &unpickler{size: size, storages: map[string]*storage{}}
-	state, err := u.load(data[:n])
+	u := &unpickler{size: size}
+	state, err := u.load(data)
 	if err != nil {
 		return nil, err
 	}
@@ -82,11 +79,12 @@ func parseArchive(r io.ReaderAt, size int64) (*File, error) {
 		if err != nil {
 			return nil, err
 		}
-		if length := s.elements * s.dtype.Size(); entry.UncompressedSize64 != uint64(length) {
+		length := s.elements * s.dtype.Size()
+		if entry.UncompressedSize64 != uint64(length) {
 			return nil, fmt.Errorf("storage %.40q has %d bytes, its %d elements of %s take %d", key,
 				entry.UncompressedSize64, s.elements, s.dtype, length)
 		}
-		s.content = io.NewSectionReader(r, at, s.elements*s.dtype.Size())
+		s.content = io.NewSectionReader(r, at, length)
 		file.entries = append(file.entries, entry)
 	}
 	return file, nil
@@ -130,19 +128,23 @@ func readStored(f *zip.File, size int64, limit uint64) ([]byte, error) {
 	return data, nil
 }
 
-// boundedReader fails once more than left bytes have been read, while it is bounded.
+// boundedReader fails once more than left bytes have been read.
 type boundedReader struct {
 	io.ReaderAt
-	left    int64
-	bounded bool
+	left int64
 }
 
 func (r *boundedReader) ReadAt(p []byte, at int64) (int, error) {
-	if r.bounded {
-		if r.left -= int64(len(p)); r.left < 0 {
-			return 0, fmt.Errorf("the archive's directory is larger than the %d bytes that are accepted",
-				maxDirectoryBytes)
-		}
+	if r.left -= int64(len(p)); r.left < 0 {
+		return 0, fmt.Errorf("the archive's directory is larger than the %d bytes that are accepted", maxDirectoryBytes)
 	}
 	return r.ReaderAt.ReadAt(p, at)
+}
+
+// damaged gives an error of archive/zip that is one of the content our own words.
+func damaged(err error) error {
+	if errors.Is(err, zip.ErrChecksum) || errors.Is(err, zip.ErrFormat) || errors.Is(err, io.ErrUnexpectedEOF) {
+		return fmt.Errorf("%w (%w)", errCut, err)
+	}
+	return err
 }

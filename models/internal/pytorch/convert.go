@@ -2,6 +2,7 @@ package pytorch
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"fmt"
 	"io"
@@ -20,9 +21,9 @@ const (
 	blockBytes   = 64 << 10
 )
 
-// Convert writes the tensors as a safetensors file, each with its own element type, row-major, a block at a time.
-// Matrices that are the same piece of a storage (tied weights) are written once, under the first name and under every
-// name that wanted tells; a nil wanted tells them all.
+// Convert writes the tensors as a safetensors file, each with its own element type, row-major. Matrices that are the
+// same piece of a storage (tied weights) are written once, under the first name and under every name that wanted
+// tells; a nil wanted tells them all.
 func (f *File) Convert(ctx context.Context, w io.Writer, wanted func(name string) bool) error {
 	type piece struct {
 		storage *storage
@@ -30,7 +31,7 @@ func (f *File) Convert(ctx context.Context, w io.Writer, wanted func(name string
 		layout  string
 	}
 	seen := map[piece]bool{}
-	total := 0.0
+	total, scattered := 0.0, error(nil)
 	var data []safetensors.Data
 	for _, t := range f.tensors {
 		p := piece{t.storage, t.offset, fmt.Sprint(t.Shape, t.strides)}
@@ -38,17 +39,19 @@ func (f *File) Convert(ctx context.Context, w io.Writer, wanted func(name string
 			continue
 		}
 		seen[p] = true
-		if !t.contiguous() && t.span > maxSpanBytes/t.DType.Size() {
-			return fmt.Errorf("tensor %.100q: its elements are spread over %d bytes in another order than row-major, "+
-				"more than the %d that are accepted",
-				t.Name, t.span*t.DType.Size(), maxSpanBytes)
+		if bytes := max(t.span, t.elements) * t.DType.Size(); !t.contiguous() && bytes > maxSpanBytes {
+			scattered = fmt.Errorf("tensor %.100q: its %d bytes lie in another order than row-major, more than the %d "+
+				"that are accepted", t.Name, bytes, maxSpanBytes)
 		}
-		total += float64(t.elements()) * float64(t.DType.Size())
+		total += float64(t.elements) * float64(t.DType.Size())
 		data = append(data, safetensors.Data{Name: t.Name, DType: t.DType, Shape: t.Shape, Content: t.content()})
 	}
 	if limit := maxGrowth*float64(f.size) + blockBytes; total > limit {
 		return fmt.Errorf("its tensors would take %.0f bytes, more than %d times as much as the file: they share "+
 			"storages as weights do not", total, maxGrowth)
+	}
+	if scattered != nil {
+		return scattered
 	}
 	buffered := bufio.NewWriterSize(contextWriter{ctx, w}, 4*blockBytes)
 	if err := safetensors.Write(buffered, map[string]string{"format": "pt"}, data); err != nil {
@@ -69,20 +72,12 @@ func (w contextWriter) Write(p []byte) (int, error) {
 	return w.Writer.Write(p)
 }
 
-func (t Tensor) elements() int64 {
-	n := int64(1)
-	for _, d := range t.Shape {
-		n *= int64(d)
-	}
-	return n
-}
-
 // contiguous reports whether the elements lie one after the other in row-major order.
 func (t Tensor) contiguous() bool {
 	next := int64(1)
 	for i, d := range slices.Backward(t.Shape) {
 		if d != 1 && t.strides[i] != next {
-			return t.span == 0
+			return t.elements == 0
 		}
 		next *= int64(d)
 	}
@@ -91,64 +86,42 @@ func (t Tensor) contiguous() bool {
 
 // content yields the elements, row-major and little-endian. Nothing is read, and no memory taken, before it is.
 func (t Tensor) content() io.Reader {
-	size := t.DType.Size()
-	raw := io.NewSectionReader(t.storage.content, t.offset*size, t.span*size)
+	raw := io.NewSectionReader(t.storage.content, t.offset*t.DType.Size(), t.span*t.DType.Size())
 	if t.contiguous() {
 		return raw
 	}
-	return &strided{Tensor: t, raw: raw, left: t.elements(), index: make([]int, len(t.Shape))}
+	return &strided{Tensor: t, raw: raw}
 }
 
-// strided yields the elements of a tensor that is not contiguous, a block at a time.
+// strided yields the elements of a tensor that is not contiguous.
 type strided struct {
 	Tensor
-	raw   *io.SectionReader
-	all   []byte // from the first element to the last
-	index []int  // of the next element
-	left  int64
-	block []byte
+	raw     *io.SectionReader // from the first element to the last
+	ordered *bytes.Reader
 }
 
 // Read implements io.Reader.
 func (s *strided) Read(p []byte) (int, error) {
-	if len(s.block) == 0 {
-		if s.left == 0 {
-			s.all = nil
-			return 0, io.EOF
+	if s.ordered == nil {
+		all := make([]byte, s.raw.Size())
+		if _, err := io.ReadFull(s.raw, all); err != nil {
+			return 0, err
 		}
-		if s.all == nil {
-			s.all = make([]byte, s.raw.Size())
-			if _, err := io.ReadFull(s.raw, s.all); err != nil {
-				return 0, err
+		size, ordered := s.DType.Size(), []byte(nil)
+		index, at := make([]int, len(s.Shape)), int64(0)
+		for range s.elements {
+			ordered = append(ordered, all[at*size:(at+1)*size]...)
+			for i := len(index) - 1; i >= 0; i-- {
+				index[i]++
+				at += s.strides[i]
+				if index[i] < s.Shape[i] {
+					break
+				}
+				at -= int64(s.Shape[i]) * s.strides[i]
+				index[i] = 0
 			}
 		}
-		s.fill()
+		s.ordered = bytes.NewReader(ordered)
 	}
-	n := copy(p, s.block)
-	s.block = s.block[n:]
-	return n, nil
-}
-
-func (s *strided) fill() {
-	size := s.DType.Size()
-	count := min(s.left, blockBytes/size)
-	s.left -= count
-	block := make([]byte, 0, count*size)
-	at := int64(0)
-	for i, k := range s.index {
-		at += int64(k) * s.strides[i]
-	}
-	for range count {
-		block = append(block, s.all[at*size:(at+1)*size]...)
-		for i := len(s.index) - 1; i >= 0; i-- {
-			s.index[i]++
-			at += s.strides[i]
-			if s.index[i] < s.Shape[i] {
-				break
-			}
-			at -= int64(s.Shape[i]) * s.strides[i]
-			s.index[i] = 0
-		}
-	}
-	s.block = block
+	return s.ordered.Read(p)
 }

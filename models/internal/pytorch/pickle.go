@@ -2,78 +2,78 @@ package pytorch
 
 import (
 	"bytes"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"math/bits"
 	"unicode/utf8"
 
-	"github.com/nlpodyssey/gopickle/pickle"
-	"github.com/nlpodyssey/gopickle/types"
-
 	"infill/internal/safetensors"
 )
 
-// errCut tells of a file that ends too early.
-var errCut = errors.New("damaged or cut short")
+const (
+	// maxPickleBytes bounds what describes the tensors. It is some 150 bytes for each.
+	maxPickleBytes = 16 << 20
+	// maxOpcodes bounds what a pickle costs: no opcode takes more than some hundred bytes beyond its argument.
+	// torch.save writes about 40 for each tensor.
+	maxOpcodes = 1 << 19
+)
 
-// storageClass is one of torch's classes of typed storages.
-type storageClass struct{ dtype safetensors.DType }
-
-// function stands for one of torch's functions that a state dict calls.
-type function func(args ...any) (any, error)
-
-// Call makes a function callable for the library.
-func (f function) Call(args ...any) (any, error) { return f(args...) }
-
-var _ types.Callable = function(nil)
-
-// findClass is the list of what a file may name. All else is refused: loading such a file elsewhere calls what it
-// names.
-func findClass(module, name string) (any, error) {
-	if module == "torch" {
-		if dtype, ok := map[string]safetensors.DType{
-			"FloatStorage": safetensors.F32, "DoubleStorage": safetensors.F64, "HalfStorage": safetensors.F16,
-			"BFloat16Storage": safetensors.BF16,
-			"LongStorage":     safetensors.Int64, "IntStorage": safetensors.Int32, "ShortStorage": safetensors.Int16,
-			"CharStorage": safetensors.Int8, "ByteStorage": safetensors.Uint8, "BoolStorage": safetensors.Bool,
-		}[name]; ok {
-			return storageClass{dtype}, nil
-		}
+// What the values of a pickle are, beside nil, bool, int and string.
+type (
+	tuple []any
+	dict  struct{ keys, values []any }
+	large struct{} // a number of more than 64 bits
+	// storageClass is one of torch's classes of typed storages.
+	storageClass struct{ dtype safetensors.DType }
+	// function is one of those that a state dict calls.
+	function func(arguments tuple) (any, error)
+	// rebuilt is a tensor as the file describes it. Nothing of it has been checked.
+	rebuilt struct {
+		storage        *storage
+		offset         int
+		shape, strides tuple
 	}
-	switch module + "." + name {
+)
+
+// global is the list of what a file may name. All else is refused: loading such a file elsewhere calls what it names.
+func global(name string) (any, error) {
+	if dtype, ok := map[string]safetensors.DType{
+		"torch.FloatStorage": safetensors.F32, "torch.DoubleStorage": safetensors.F64,
+		"torch.HalfStorage": safetensors.F16, "torch.BFloat16Storage": safetensors.BF16,
+		"torch.LongStorage": safetensors.Int64, "torch.IntStorage": safetensors.Int32,
+		"torch.ShortStorage": safetensors.Int16, "torch.CharStorage": safetensors.Int8,
+		"torch.ByteStorage": safetensors.Uint8, "torch.BoolStorage": safetensors.Bool,
+	}[name]; ok {
+		return storageClass{dtype}, nil
+	}
+	switch name {
 	case "collections.OrderedDict":
-		return &types.OrderedDictClass{}, nil
+		return function(func(tuple) (any, error) { return &dict{}, nil }), nil
 	case "torch._utils._rebuild_tensor_v2":
 		return function(rebuildTensor), nil
 	case "torch._utils._rebuild_parameter":
 		return function(rebuildParameter), nil
 	}
-	return nil, fmt.Errorf(
-		"the pickle names %.200q, which is no part of a state dict of weights; it is not read further", module+"."+name)
-}
-
-// rebuilt is a tensor as the file describes it. Nothing of it has been checked.
-type rebuilt struct {
-	storage        *storage
-	offset         int
-	shape, strides *types.Tuple
+	return nil, fmt.Errorf("the pickle names %.200q, which is no part of a state dict of weights; it is not read further",
+		name)
 }
 
 // rebuildTensor takes a storage, an offset, shape and strides (in elements), whether a gradient is wanted, hooks, and
 // perhaps metadata.
-func rebuildTensor(args ...any) (any, error) {
-	if len(args) != 6 && len(args) != 7 {
-		return nil, fmt.Errorf("a tensor of %d arguments, not 6", len(args))
+func rebuildTensor(arguments tuple) (any, error) {
+	if len(arguments) != 6 && len(arguments) != 7 {
+		return nil, fmt.Errorf("a tensor of %d arguments, not 6", len(arguments))
 	}
-	if len(args) == 7 {
-		if metadata, ok := args[6].(*types.Dict); args[6] != nil && (!ok || metadata.Len() > 0) {
+	if len(arguments) == 7 {
+		if metadata, ok := arguments[6].(*dict); arguments[6] != nil && (!ok || len(metadata.keys) > 0) {
 			return nil, errors.New("a tensor with metadata (conjugated or negated) is not read")
 		}
 	}
-	s, ok := args[0].(*storage)
-	offset, okOffset := args[1].(int)
-	shape, okShape := args[2].(*types.Tuple)
-	strides, okStrides := args[3].(*types.Tuple)
+	s, ok := arguments[0].(*storage)
+	offset, okOffset := arguments[1].(int)
+	shape, okShape := arguments[2].(tuple)
+	strides, okStrides := arguments[3].(tuple)
 	if !ok || !okOffset || !okShape || !okStrides {
 		return nil, errors.New("a tensor whose arguments are not a storage, an offset, a shape and strides")
 	}
@@ -81,112 +81,262 @@ func rebuildTensor(args ...any) (any, error) {
 }
 
 // rebuildParameter takes a tensor, whether a gradient is wanted, and hooks.
-func rebuildParameter(args ...any) (any, error) {
-	if len(args) == 3 {
-		if t, ok := args[0].(*rebuilt); ok {
+func rebuildParameter(arguments tuple) (any, error) {
+	if len(arguments) == 3 {
+		if t, ok := arguments[0].(*rebuilt); ok {
 			return t, nil
 		}
 	}
 	return nil, errors.New("a parameter that is not made from a tensor")
 }
 
-// unpickler reads the pickles of one file and gathers the storages that they name.
+// unpickler runs a pickle by the opcodes of protocol 2 that torch.save writes. Pickles have no jumps.
 type unpickler struct {
 	size     int64 // of the file, in bytes
 	storages map[string]*storage
+
+	data  []byte // that is left
+	stack tuple
+	marks []int // places in the stack
+	memo  map[int]any
+	err   error // the first
 }
 
-// load reads one pickle that scan has passed.
-func (u *unpickler) load(data []byte) (value any, err error) {
-	// scan leaves the library little to trip over; what is left (odd items, a key that cannot be one) makes it panic.
-	defer func() {
-		if r := recover(); r != nil {
-			value, err = nil, fmt.Errorf("the pickle is not well formed: %.200v", r)
+func (u *unpickler) fail(format string, arguments ...any) {
+	if u.err == nil {
+		u.err = fmt.Errorf(format, arguments...)
+	}
+}
+
+// load runs the pickle at the start of data, and gives what it leaves.
+func (u *unpickler) load(data []byte) (any, error) {
+	u.data, u.memo, u.storages = data, map[int]any{}, map[string]*storage{}
+	for range maxOpcodes {
+		opcode := byte(u.number(1))
+		if u.err == nil && opcode == '.' {
+			return u.pop(1)[0], u.err
 		}
-	}()
-	reader := pickle.NewUnpickler(bytes.NewReader(data))
-	reader.FindClass = findClass
-	reader.PersistentLoad = u.persistent
-	if value, err = reader.Load(); err != nil {
-		return nil, fmt.Errorf("the pickle is not that of a state dict: %.120w", err)
+		if u.step(opcode); u.err != nil {
+			return nil, u.err
+		}
 	}
-	return value, nil
+	return nil, fmt.Errorf("the pickle has more than the %d opcodes that are accepted", maxOpcodes)
 }
 
-// persistent resolves ("storage", class, key, device, elements).
-func (u *unpickler) persistent(id any) (any, error) {
-	tuple, ok := id.(*types.Tuple)
-	if !ok || tuple.Len() == 0 {
-		return nil, errors.New("a persistent id is not a tuple")
+// step runs one opcode.
+func (u *unpickler) step(opcode byte) {
+	switch opcode {
+	case 0x80:
+		if n := u.number(1); n != 2 {
+			u.fail("pickle protocol %d is not read; torch.save writes 2 unless it is told otherwise", n)
+		}
+	case 'N':
+		u.push(nil)
+	case 0x88, 0x89:
+		u.push(opcode == 0x88)
+	case 'K':
+		u.push(u.number(1))
+	case 'M':
+		u.push(u.number(2))
+	case 'J':
+		u.push(int(int32(u.number(4))))
+	case 0x8a:
+		u.push(u.long(u.number(1)))
+	case 'X':
+		u.push(string(u.take(u.number(4))))
+	case 'q':
+		u.memo[u.number(1)] = u.push(u.pop(1)[0])
+	case 'r':
+		u.memo[u.number(4)] = u.push(u.pop(1)[0])
+	case 'h':
+		u.push(u.memo[u.number(1)])
+	case 'j':
+		u.push(u.memo[u.number(4)])
+	case '(':
+		u.marks = append(u.marks, len(u.stack))
+	case ')':
+		u.push(tuple{})
+	case 't':
+		u.push(u.popMark())
+	case 0x85, 0x86, 0x87:
+		u.push(u.pop(int(opcode - 0x84)))
+	case '}':
+		u.push(&dict{})
+	case 's':
+		u.setItems(u.pop(2))
+	case 'u':
+		u.setItems(u.popMark())
+	case 'b': // the metadata of an OrderedDict
+		u.pop(1)
+	case 'c':
+		value, err := global(u.line() + "." + u.line())
+		if u.push(value); err != nil {
+			u.fail("%w", err)
+		}
+	case 'R':
+		u.call(u.pop(2))
+	case 'Q':
+		u.push(u.storage(u.pop(1)[0]))
+	default:
+		u.fail("opcode 0x%02x of the pickle is none that a state dict needs", opcode)
 	}
-	if tuple.Get(0) == "module" {
-		return nil, errors.New("it holds a whole module, with its code, and not a state dict of weights")
+}
+
+// take reads n bytes.
+func (u *unpickler) take(n int) []byte {
+	if n > len(u.data) {
+		u.fail("the pickle: %d bytes claimed, %d are left: %w", n, len(u.data), errCut)
+		return make([]byte, min(n, 4))
 	}
-	if tuple.Get(0) != "storage" || tuple.Len() != 5 {
-		return nil, errors.New("a persistent id is not that of a storage")
+	taken := u.data[:n]
+	u.data = u.data[n:]
+	return taken
+}
+
+// number reads an unsigned number of up to 4 bytes.
+func (u *unpickler) number(size int) int {
+	var wide [4]byte
+	copy(wide[:], u.take(size))
+	return int(binary.LittleEndian.Uint32(wide[:]))
+}
+
+// long reads a whole number of n bytes, in two's complement.
+func (u *unpickler) long(n int) any {
+	taken, wide := u.take(n), [8]byte{}
+	if n > len(wide) {
+		return large{}
 	}
-	class, okClass := tuple.Get(1).(storageClass)
-	key, okKey := tuple.Get(2).(string)
-	elements, okElements := tuple.Get(4).(int)
+	if n > 0 && n == len(taken) && taken[n-1] >= 0x80 {
+		wide = [8]byte(bytes.Repeat([]byte{255}, 8))
+	}
+	copy(wide[:], taken)
+	return int(binary.LittleEndian.Uint64(wide[:]))
+}
+
+func (u *unpickler) line() string {
+	end := bytes.IndexByte(u.data, '\n')
+	if end < 0 {
+		u.fail("%w", errCut)
+		return ""
+	}
+	return string(u.take(end + 1)[:end])
+}
+
+func (u *unpickler) push(value any) any {
+	u.stack = append(u.stack, value)
+	return value
+}
+
+// pop takes the last n values off the stack, none from before a mark.
+func (u *unpickler) pop(n int) tuple {
+	bottom := 0
+	if len(u.marks) > 0 {
+		bottom = u.marks[len(u.marks)-1]
+	}
+	from := len(u.stack) - n
+	if from < bottom {
+		u.fail("the pickle is not well formed: too few values")
+		return make(tuple, n)
+	}
+	values := append(tuple(nil), u.stack[from:]...)
+	u.stack = u.stack[:from]
+	return values
+}
+
+// popMark takes all values after the last mark.
+func (u *unpickler) popMark() tuple {
+	last := len(u.marks) - 1
+	if last < 0 {
+		u.fail("the pickle is not well formed: no mark")
+		return nil
+	}
+	values := u.pop(len(u.stack) - u.marks[last])
+	u.marks = u.marks[:last]
+	return values
+}
+
+// setItems adds keys and values, in turn, to the dict on the stack.
+func (u *unpickler) setItems(values tuple) {
+	d, ok := u.push(u.pop(1)[0]).(*dict)
+	if !ok || len(values)%2 != 0 {
+		u.fail("the pickle is not well formed: not the items of a dict")
+		return
+	}
+	for i := 0; i < len(values); i += 2 {
+		d.keys, d.values = append(d.keys, values[i]), append(d.values, values[i+1])
+	}
+}
+
+// call calls a function with a tuple of arguments.
+func (u *unpickler) call(values tuple) {
+	f, ok := values[0].(function)
+	arguments, okArguments := values[1].(tuple)
+	if !ok || !okArguments {
+		u.fail("the pickle is not well formed: a call of what is no function")
+		return
+	}
+	value, err := f(arguments)
+	if u.push(value); err != nil {
+		u.fail("%w", err)
+	}
+}
+
+// storage finds what a persistent id names: ("storage", class, key, device, elements).
+func (u *unpickler) storage(id any) *storage {
+	t, ok := id.(tuple)
+	if !ok || len(t) != 5 || t[0] != any("storage") {
+		u.fail("a persistent id is not that of a storage, but perhaps of a whole module with its code")
+		return nil
+	}
+	class, okClass := t[1].(storageClass)
+	key, okKey := t[2].(string)
+	elements, okElements := t[4].(int)
 	if !okClass || !okKey || !okElements || elements < 0 {
-		return nil, errors.New("a persistent id is not that of a storage")
+		u.fail("a persistent id is not that of a storage")
+		return nil
 	}
 	if int64(elements) > u.size/class.dtype.Size() {
-		return nil, fmt.Errorf("storage %.40q claims %d elements of %s, more than a file of %d bytes can hold", key,
-			elements, class.dtype, u.size)
+		u.fail("storage %.40q claims %d elements of %s, more than a file of %d bytes can hold", key, elements,
+			class.dtype, u.size)
 	}
 	s, ok := u.storages[key]
 	if !ok {
-		s = &storage{key: key, dtype: class.dtype, elements: int64(elements)}
+		s = &storage{dtype: class.dtype, elements: int64(elements)}
 		u.storages[key] = s
 	}
 	if s.dtype != class.dtype || s.elements != int64(elements) {
-		return nil, fmt.Errorf("storage %.40q is described twice, and differently", key)
+		u.fail("storage %.40q is described twice, and differently", key)
 	}
-	return s, nil
+	return s
 }
 
 // tensors checks the tensors of a state dict and gives them in its order.
 func tensors(state any) ([]Tensor, error) {
+	d, ok := state.(*dict)
+	if !ok {
+		return nil, errors.New("it holds no state dict")
+	}
 	var list []Tensor
 	index := map[string]int{}
-	add := func(key, value any) error {
+	for i, key := range d.keys {
 		name, ok := key.(string)
 		if !ok || !utf8.ValidString(name) {
-			return errors.New("a key of the state dict is not text")
+			return nil, errors.New("a key of the state dict is not text")
 		}
-		r, ok := value.(*rebuilt)
+		r, ok := d.values[i].(*rebuilt)
 		if !ok {
-			return fmt.Errorf("%.100q is not a tensor: the file is not a plain state dict of weights", name)
+			return nil, fmt.Errorf("%.100q is not a tensor: the file is not a plain state dict of weights", name)
 		}
 		t, err := r.tensor(name)
 		if err != nil {
-			return fmt.Errorf("tensor %.100q: %w", name, err)
+			return nil, fmt.Errorf("tensor %.100q: %w", name, err)
 		}
 		if i, ok := index[name]; ok {
 			list[i] = t // as in Python, the last counts
-			return nil
+			continue
 		}
 		index[name] = len(list)
 		list = append(list, t)
-		return nil
-	}
-	switch state := state.(type) {
-	case *types.OrderedDict:
-		for e := state.List.Front(); e != nil; e = e.Next() {
-			entry := e.Value.(*types.OrderedDictEntry)
-			if err := add(entry.Key, entry.Value); err != nil {
-				return nil, err
-			}
-		}
-	case *types.Dict:
-		for _, entry := range *state {
-			if err := add(entry.Key, entry.Value); err != nil {
-				return nil, err
-			}
-		}
-	default:
-		return nil, errors.New("it holds no state dict")
 	}
 	if len(list) == 0 {
 		return nil, errors.New("it holds no tensors")
@@ -199,45 +349,35 @@ const maxRank = 32
 
 // tensor checks that every element lies in the storage.
 func (r *rebuilt) tensor(name string) (Tensor, error) {
-	t := Tensor{Name: name, DType: r.storage.dtype, storage: r.storage}
-	if r.shape.Len() > maxRank || r.shape.Len() != r.strides.Len() {
-		return t, fmt.Errorf("%d dimensions and %d strides", r.shape.Len(), r.strides.Len())
+	t := Tensor{Name: name, DType: r.storage.dtype, storage: r.storage, offset: int64(r.offset)}
+	if len(r.shape) > maxRank || len(r.shape) != len(r.strides) {
+		return t, fmt.Errorf("%d dimensions and %d strides", len(r.shape), len(r.strides))
 	}
-	if r.offset < 0 || int64(r.offset) > r.storage.elements {
+	if r.offset < 0 || t.offset > r.storage.elements {
 		return t, fmt.Errorf("offset %d is outside the storage, which has %d elements", r.offset, r.storage.elements)
 	}
-	t.offset = int64(r.offset)
-	empty := false
-	for i := range r.shape.Len() {
-		dimension, okDimension := r.shape.Get(i).(int)
-		stride, okStride := r.strides.Get(i).(int)
-		if !okDimension || !okStride || dimension < 0 || stride < 0 {
+	last, elements, fits := uint64(r.offset), uint64(1), true
+	for i := range r.shape {
+		dimension, ok := r.shape[i].(int)
+		stride, okStride := r.strides[i].(int)
+		if !ok || !okStride || dimension < 0 || stride < 0 {
 			return t, fmt.Errorf("dimension %d has a size or a stride that cannot be one", i)
 		}
-		t.Shape = append(t.Shape, dimension)
-		t.strides = append(t.strides, int64(stride))
-		empty = empty || dimension == 0
+		t.Shape, t.strides = append(t.Shape, dimension), append(t.strides, int64(stride))
+		high, reach := bits.Mul64(uint64(max(dimension-1, 0)), uint64(stride))
+		sum, carry := bits.Add64(last, reach, 0)
+		// Strides of 0 let a shape be larger than its storage.
+		over, product := bits.Mul64(elements, uint64(dimension))
+		fits = fits && high == 0 && carry == 0 && over == 0 && product <= 1<<56
+		last, elements = sum, product
 	}
-	if empty {
+	if elements == 0 && fits {
 		return t, nil
 	}
-	last, elements := uint64(r.offset), uint64(1)
-	for i, d := range t.Shape {
-		high, reach := bits.Mul64(uint64(d-1), uint64(t.strides[i]))
-		var carry uint64
-		last, carry = bits.Add64(last, reach, 0)
-		if high != 0 || carry != 0 || last >= uint64(r.storage.elements) {
-			return t, fmt.Errorf("shape %v with strides %v reaches outside the storage, which has %d elements", t.Shape,
-				t.strides, r.storage.elements)
-		}
-		// Strides of 0 let a shape be larger than its storage.
-		if high, elements = bits.Mul64(elements, uint64(d)); high != 0 || elements > 1<<56 {
-			return t, fmt.Errorf("shape %v has more elements than can be counted", t.Shape)
-		}
+	if !fits || last >= uint64(r.storage.elements) {
+		return t, fmt.Errorf("shape %v with strides %v reaches outside the storage, which has %d elements", t.Shape,
+			t.strides, r.storage.elements)
 	}
-	if last >= uint64(r.storage.elements) {
-		return t, fmt.Errorf("an element lies outside the storage, which has %d elements", r.storage.elements)
-	}
-	t.span = int64(last) - int64(r.offset) + 1
+	t.elements, t.span = int64(elements), int64(last)-t.offset+1
 	return t, nil
 }

@@ -2,10 +2,9 @@
 // safetensors.
 //
 // Such a file holds a pickle, a program that builds the state dict, and beside it the bytes of the tensors' storages.
-// Where Python loads one, the pickle may call anything; and the library that runs it here, nlpodyssey/gopickle,
-// allocates whatever length a pickle claims. So a pickle is scanned before the library sees it: only the opcodes and
-// classes of a state dict, only lengths that the file has, a bounded number of both. The library's part is the machine
-// of stack and memo; all that comes out of it is checked against the size of the file before anything is read.
+// Where Python loads one, the pickle may call anything. Here it can name a dozen classes and functions, and takes no
+// memory that its own length does not pay for; all that comes out of it is checked against the size of the file before
+// anything is read.
 //
 // The archive that torch 1.6 and later write is read (formats: torch/serialization.py and torch/csrc/jit/serialization
 // of PyTorch). Not read: the forms before it, whole modules, TorchScript, pickle protocols other than 2, quantised and
@@ -19,7 +18,6 @@ import (
 	"fmt"
 	"io"
 	"maps"
-	"os"
 	"path/filepath"
 	"slices"
 
@@ -36,9 +34,6 @@ const (
 	IndexName = FileName + ".index.json"
 )
 
-// oldPickle begins what torch before 1.6 wrote: a pickle of the integer 0x1950a86a20f9469cfc6c.
-const oldPickle = "\x80\x02\x8a\x0a\x6c\xfc\x9c\x46\xf9\x20\x6a\xa8\x50\x19."
-
 // File is a checked file, or a checked set of shards. Storages are read when they are converted.
 type File struct {
 	tensors []Tensor
@@ -53,15 +48,15 @@ type Tensor struct {
 	DType safetensors.DType
 	Shape []int // empty for a scalar
 
-	storage *storage
-	offset  int64   // of the first element in the storage, in elements
-	span    int64   // elements from the first to the last, inclusive; 0 when there are none
-	strides []int64 // in elements
+	storage  *storage
+	elements int64
+	offset   int64   // of the first element in the storage, in elements
+	span     int64   // elements from the first to the last, inclusive; 0 when there are none
+	strides  []int64 // in elements
 }
 
 // storage is a run of elements that tensors look at.
 type storage struct {
-	key      string
 	dtype    safetensors.DType
 	elements int64
 	content  io.ReaderAt // the elements, little-endian
@@ -74,7 +69,11 @@ func Open(path string) (*File, error) {
 	if err != nil {
 		return nil, err
 	}
-	file, err := open(f)
+	info, err := f.Stat()
+	var file *File
+	if err == nil {
+		file, err = Parse(f, info.Size())
+	}
 	if err != nil {
 		f.Close()
 		return nil, fmt.Errorf("%s: %w", path, err)
@@ -83,33 +82,20 @@ func Open(path string) (*File, error) {
 	return file, nil
 }
 
-func open(f *os.File) (*File, error) {
-	info, err := f.Stat()
-	if err != nil {
-		return nil, err
-	}
-	return Parse(f, info.Size())
-}
-
 // Parse is Open for the content of a file of size bytes.
 func Parse(r io.ReaderAt, size int64) (*File, error) {
-	start := make([]byte, min(size, 512))
+	start := make([]byte, min(size, 24))
 	if _, err := io.ReadFull(io.NewSectionReader(r, 0, size), start); err != nil {
 		return nil, err
 	}
 	switch {
 	case bytes.HasPrefix(start, []byte("PK\x03\x04")):
-		return parseArchive(r, size)
-	case bytes.HasPrefix(start, []byte(oldPickle)), len(start) == 512 && string(start[257:262]) == "ustar":
-		return nil, errors.New(
-			"a form of torch.save before release 1.6, which is not read: load it with a newer torch and save it again")
-	case len(start) > 1 && start[0] == opProto && start[1] != 2:
-		return nil, fmt.Errorf("pickle protocol %d is not read; torch.save writes 2 unless it is told otherwise",
-			start[1])
+		return parse(r, size)
 	case bytes.HasPrefix(start, []byte("version https://git-lfs")):
 		return nil, errors.New("a pointer of Git LFS, not the file that it stands for")
 	}
-	return nil, errors.New("not a file of torch.save, or cut short: it is no archive")
+	return nil, errors.New(
+		"it is no archive as torch 1.6 and later save it: load it with a newer torch and save it again")
 }
 
 // OpenShards reads an index and the files that it names, as Open does, and finds every tensor of the index in the file
@@ -172,12 +158,4 @@ func (f *File) Verify(ctx context.Context) error {
 		}
 	}
 	return nil
-}
-
-// damaged gives an error of archive/zip that is one of the content our own words.
-func damaged(err error) error {
-	if errors.Is(err, zip.ErrChecksum) || errors.Is(err, zip.ErrFormat) || errors.Is(err, io.ErrUnexpectedEOF) {
-		return fmt.Errorf("%w (%w)", errCut, err)
-	}
-	return err
 }

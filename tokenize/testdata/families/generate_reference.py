@@ -19,9 +19,6 @@ gemma.tokenizer.json has the layout of Gemma's and mmBERT's, gemma-metaspace its
 parts in other places, over a vocabulary of characters with tokens for bytes. Their
 texts are those of texts.json and then those of scripts.json; "random" has ids, tokens
 of bytes among them, with the text that they are decoded to.
-
-proteins.json has the ids and decoded texts of ESM's and ESM C's tokenizers, as
-transformers gives them, of the same texts and of made-up proteins.
 """
 
 import base64
@@ -228,25 +225,9 @@ def gemma():
     character_pairs("gemma-metaspace", pre_tokenizers.Metaspace(prepend_scheme="first"), [*spell, decoders.Strip(" ", 1, 0)])
 
 
-def proteins():
-    """ESM's vocabulary is that of ../../../lm/internal/bert/testdata/esm, ESM C's is written into its class."""
-    import transformers
-
-    rng = random.Random(8)
-    parts = [*"LAGVSERTIDPKQNFYMHWCXBUZO.-|", *"ACDEFGHIKLMNPQRSTVWY" * 3, "<mask>", "<pad>", "<unk>", "<cls>", "<null_1>", " ", "\n", "mkt", "J", "JJ", "<", ">", "*", "é", "1"]
-    made = ["".join(rng.choice(parts) for _ in range(rng.randint(1, 30))) for _ in range(200)]
-    everything = [*texts(), *made]
-    out = dict(made_by=f"transformers {transformers.__version__}", texts=[base64.b64encode(t.encode()).decode() for t in made])
-    esm = HERE / ".." / ".." / ".." / "lm" / "internal" / "bert" / "testdata" / "esm"
-    for name, t in (("esm", transformers.EsmTokenizer(str(esm / "vocab.txt"))), ("esmc", transformers.EsmcTokenizer())):
-        ids = [t(text)["input_ids"] for text in everything]
-        out[name] = dict(ids=ids, decoded=[t.decode(i, skip_special_tokens=True, clean_up_tokenization_spaces=False) for i in ids])
-    (HERE / "proteins.json").write_text(json.dumps(out, separators=(",", ":"), ensure_ascii=False) + "\n")
-
-
 def main():
     if sys.argv[1:]:
-        return [dict(gemma=gemma, proteins=proteins)[name]() for name in sys.argv[1:]]
+        return [dict(gemma=gemma)[name]() for name in sys.argv[1:]]
     (HERE / "texts.json").write_text(json.dumps([base64.b64encode(t.encode()).decode() for t in texts()]) + "\n")
     nfc = normalizers.NFC()
     byte_level("roberta", None, [*(added(x, normalized=True) for x in ("<s>", "<pad>", "</s>", "<unk>")), added("<mask>", True)], lambda t: False)
@@ -269,7 +250,6 @@ def main():
         normalizers.Replace("``", '"'), normalizers.Replace("''", '"'), normalizers.NFKD(), normalizers.StripAccents(), normalizers.Lowercase(),
         characters, squeeze]), words, ["<pad>", "<unk>", "[CLS]", "[SEP]"], "[MASK]", "[CLS]", "[SEP]")
     gemma()
-    proteins()
 
 
 main()

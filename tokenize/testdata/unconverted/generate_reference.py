@@ -1,8 +1,7 @@
 """Makes the tokenizer files and reference values in this folder.
 
 Each folder holds a tokenizer as a model without tokenizer.json publishes it:
-vocab.json and merges.txt, or a SentencePiece file, with config.json and whatever
-says which special tokens there are. The vocabularies are trained on the sentences
+vocab.json and merges.txt, with config.json and whatever says which special tokens there are. The vocabularies are trained on the sentences
 of ../families. reference.json of each folder holds what transformers'
 AutoTokenizer, which converts those files into a fast tokenizer, makes of the texts
 in ../families/texts.json and of those below, in that order (every third of them
@@ -18,7 +17,7 @@ where the folder is a variant of another):
 The last release of transformers before version 5 is needed: from version 5 on
 the classes no longer convert these files by the rules of convert_slow_tokenizer.py.
 Python and its packages are needed to make these files, never to run the tests:
-  pip install transformers==4.57.6 tokenizers==0.22.2 sentencepiece==0.2.3 protobuf
+  pip install transformers==4.57.6 tokenizers==0.22.2
   python generate_reference.py
 """
 
@@ -28,7 +27,6 @@ import pathlib
 import shutil
 import sys
 
-import sentencepiece
 import tokenizers
 import transformers
 from tokenizers import Tokenizer, models, pre_tokenizers, trainers
@@ -43,32 +41,18 @@ TEXTS = ["", " ", "a <mask>", "a<mask>b", "the  <mask> , and\t<mask>.", "a [MASK
 
 
 def training():
-    """The sentences and rules of the script in ../families, which makes its files when it is run."""
+    """The sentences of the script in ../families, which makes its files when it is run."""
     source = (FAMILIES / "generate_reference.py").read_text()
     names = {}
     exec(compile(source[source.index("SENTENCES ="):source.index("PIECES =")], "families", "exec"), names)
-    return names["SENTENCES"], names["RULES"]
+    return names["SENTENCES"]
 
 
-SENTENCES, RULES = training()
+SENTENCES = training()
 
 
 def texts():
     return [*(base64.b64decode(t).decode() for t in json.loads((FAMILIES / "texts.json").read_text())), *TEXTS]
-
-
-def sentencepiece_file(path, **options):
-    """Trains a model, and gives the number of its pieces."""
-    rules = HERE / "rules.tsv"
-    rules.write_text("".join(
-        f"{' '.join(f'{ord(c):X}' for c in k)}\t{' '.join(f'{ord(c):X}' for c in v)}\n" for k, v in sorted(RULES.items()) if "\x00" not in k))
-    if "normalization_rule_name" not in options:
-        options["normalization_rule_tsv"] = str(rules)
-    options = dict(vocab_size=260, model_type="unigram", minloglevel=2, hard_vocab_limit=False) | options
-    with open(path, "wb") as file:
-        sentencepiece.SentencePieceTrainer.train(sentence_iterator=iter(SENTENCES), model_writer=file, **options)
-    rules.unlink()
-    return sentencepiece.SentencePieceProcessor(model_file=str(path)).get_piece_size()
 
 
 def folder(name, **files):
@@ -125,17 +109,6 @@ def store(path, rewritten, step=1):
     return t
 
 
-PLAIN = set(" !\"'(),-.:;?_" + "".join(map(chr, [*range(48, 58), *range(65, 91), *range(97, 123)])))
-
-
-def changed(text):
-    return not set(text) <= PLAIN or "''" in text or "  " in text
-
-
-ALBERT = dict(pad_id=0, unk_id=1, bos_id=-1, eos_id=-1, control_symbols="[CLS],[SEP],[MASK]", user_defined_symbols=["(", ")", '"', "-", ".", "–", "£", "€"])
-DEBERTA = dict(pad_id=0, bos_id=1, eos_id=2, unk_id=3, pad_piece="[PAD]", bos_piece="[CLS]", eos_piece="[SEP]", unk_piece="[UNK]")
-
-
 def bundles():
     """Each folder, the texts whose offsets are the reference's own affair, and which texts it is held against."""
     never = lambda text: False
@@ -155,49 +128,6 @@ def bundles():
     byte_level(path)
     # The blank that is put before what follows a token in the text shifts the reference's offsets.
     yield path, lambda text: any(t in text for t in ("<s>", "<pad>", "</s>", "<unk>", "<mask>", "<special>", "<url>", "@user")), 3
-
-    path = folder("xlm-roberta", config=dict(model_type="xlm-roberta"))
-    sentencepiece_file(path / "sentencepiece.bpe.model")
-    yield path, changed, 1
-
-    # A RoBERTa with the tokenizer of XLM-R, and special tokens listed by id. The conversion does not heed the two settings of white space.
-    def token(content, **flags):
-        return dict(dict(content=content, lstrip=False, normalized=False, rstrip=False, single_word=False, special=True), **flags)
-
-    path = folder("xlm-roberta-listed", config=dict(model_type="roberta", tokenizer_class="XLMRobertaTokenizer"))
-    size = sentencepiece_file(path / "sentencepiece.bpe.model", normalization_rule_name="identity", add_dummy_prefix=False,
-                              remove_extra_whitespaces=False)
-    write(path, tokenizer_config=dict(
-        bos_token="<s>", eos_token="</s>", sep_token="</s>", cls_token="<s>", unk_token="<unk>", pad_token="<pad>", mask_token="<mask>",
-        added_tokens_decoder={"0": token("<s>"), "1": token("<pad>"), "2": token("</s>"), "3": token("<unk>"), str(size + 1): token("<mask>", lstrip=True),
-                              str(size + 2): token("<url>", special=False, normalized=True)}))
-    yield path, changed, 3
-
-    path = folder("camembert", config=dict(model_type="camembert"), tokenizer_config=dict(tokenizer_class="CamembertTokenizer", model_max_length=512))
-    sentencepiece_file(path / "sentencepiece.bpe.model")
-    yield path, changed, 1
-
-    path = folder("albert", config=dict(model_type="albert"))
-    sentencepiece_file(path / "spiece.model", **ALBERT)
-    yield path, changed, 1
-
-    # As Japanese and Indic models have it: accents and case kept.
-    path = folder("albert-accents", config=dict(model_type="bert", tokenizer_class="AlbertTokenizer"), tokenizer_config=dict(
-        tokenizer_class="AlbertTokenizer", do_lower_case=False, keep_accents=True, remove_space=True, bos_token="[CLS]", eos_token="[SEP]"))
-    sentencepiece_file(path / "spiece.model", **ALBERT)
-    yield path, changed, 3
-
-    path = folder("deberta-v2", config=dict(model_type="deberta-v2"), tokenizer_config=dict(do_lower_case=False, vocab_type="spm"))
-    sentencepiece_file(path / "spm.model", **DEBERTA, byte_fallback=True, vocab_size=500)
-    yield path, changed, 1
-
-    path = folder("deberta-v2-lower", config=dict(model_type="deberta-v2"), tokenizer_config=dict(
-        tokenizer_class="DebertaV2Tokenizer", do_lower_case=True, split_by_punct=True, sp_model_kwargs={}),
-        special_tokens_map=dict(bos_token="[CLS]", eos_token="[SEP]", unk_token="[UNK]", sep_token="[SEP]", pad_token="[PAD]", cls_token="[CLS]",
-                                mask_token=dict(content="[MASK]", lstrip=True, rstrip=False, normalized=False, single_word=False)))
-    size = sentencepiece_file(path / "spm.model", **DEBERTA)
-    write(path, added_tokens={"[MASK]": size, "<USER>": size + 1})
-    yield path, changed, 3
 
 
 def main():

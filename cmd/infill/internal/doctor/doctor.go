@@ -120,7 +120,7 @@ func examine(ctx context.Context, name string) []finding {
 	if bundle == nil || !found.Usable {
 		return findings
 	}
-	return append(findings, examineRun(ctx, name, found.Path), examineCUDA(ctx, found), examineOpenVINO(ctx))
+	return append(findings, examineRun(ctx, name, found.Path), examineCUDA(ctx, found))
 }
 
 // examineCache reports whether files can be placed in the cache folder.
@@ -200,10 +200,8 @@ func examineRun(ctx context.Context, model, libraryPath string) finding {
 		FindLibrary: func(context.Context) (string, error) { return libraryPath, nil }})
 	if err == nil {
 		defer filler.Close()
-		options := infill.DefaultOptions()
-		options.Chains, options.Steps = 2, 2
 		var result *infill.Result
-		if result, err = filler.Fill(ctx, "this is a [MASK] .", options, nil); err == nil {
+		if result, err = filler.Fill(ctx, "this is a [MASK] .", infill.DefaultOptions(), nil); err == nil {
 			f.Status, f.Detail = statusGood,
 				fmt.Sprintf("%q in %.2f s on %s", result.Fills[0].Text, result.Stats.Seconds, result.Stats.Device)
 			return f
@@ -211,28 +209,6 @@ func examineRun(ctx context.Context, model, libraryPath string) finding {
 	}
 	f.Status, f.Detail = statusBad, err.Error()
 	f.Mend = "report it, with the output of infill doctor --format json"
-	return f
-}
-
-// examineOpenVINO reports whether OpenVINO is there, and what auto makes of it.
-func examineOpenVINO(ctx context.Context) finding {
-	f := finding{Check: "OpenVINO", Status: statusGood}
-	found, ratio, taken := lm.OpenVINO(ctx)
-	switch {
-	case !found.Found:
-		// Not a fault: it is an offer.
-		f.Status, f.Detail = statusNote, "not installed: infill setup --openvino fetches it"
-	case ratio == 0:
-		f.Detail = fmt.Sprintf("%s with onnxruntime %s, %s; not measured: --device openvino takes it, auto does not",
-			lm.OpenVINOVersion, cli.VersionOf(found), found.Path)
-		f.Mend = "run `infill setup --openvino`, which measures it"
-	default:
-		f.Detail = fmt.Sprintf("%s with onnxruntime %s, %s; %.2f times the rate of the CPU without it",
-			lm.OpenVINOVersion, cli.VersionOf(found), found.Path, ratio)
-		if taken {
-			f.Detail += "; auto takes it"
-		}
-	}
 	return f
 }
 

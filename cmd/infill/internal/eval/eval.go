@@ -21,7 +21,6 @@ import (
 	"infill/internal/eval"
 	"infill/internal/eval/corpus"
 	"infill/internal/journal"
-	"infill/lm"
 	"infill/metrics"
 )
 
@@ -350,7 +349,7 @@ func evalRun(ctx context.Context, o *evalOptions) error {
 	}
 	results, err := eval.Run(ctx, eval.Options{
 		Dir: dir, Config: o.config, Models: fillers, Corpora: corpora, Shard: o.shard, Threads: threads,
-		Device: o.Device, Precision: lm.Precision(o.Precision), Jobs: o.jobs,
+		Device: o.Device, Jobs: o.jobs,
 		Observe: bar.Observe,
 		Note:    func(text string) { bar.Clear(); o.Warn(o.streams, "%s", text) },
 	})

@@ -240,6 +240,7 @@ infill models use ` + models.BuiltInName + ` goes back to the built-in model.`,
 
 func newCmdModelsPull(s *terminal.Streams) *cobra.Command {
 	quiet, maxTime := false, models.DefaultTotal
+	var keeps capitals
 	cmd := &cobra.Command{
 		Use:   "pull NAME[@REVISION]...",
 		Short: "Fetch models from the Hugging Face hub",
@@ -252,7 +253,10 @@ breaks off goes on where it stopped when it is started again. What is already
 here is not fetched again.
 
 HF_ENDPOINT names a mirror, HF_TOKEN opens private models, HF_HUB_OFFLINE=1
-forbids the network: see infill help environment.`,
+forbids the network: see infill help environment.
+
+A model of a vocab.txt that does not say whether it keeps capitals needs --cased
+or --uncased.`,
 		Example: "  $ infill models pull google-bert/bert-base-uncased\n  $ infill -m google-bert/bert-base-uncased " +
 			"\"he had [MASK] me\"",
 		Args: someNames,
@@ -267,6 +271,7 @@ forbids the network: see infill help environment.`,
 			if err != nil {
 				return err
 			}
+			store.Case = keeps.answer()
 			for _, name := range names {
 				if err := pullModel(cmd.Context(), s, store, name, maxTime, quiet); err != nil {
 					return err
@@ -277,8 +282,28 @@ forbids the network: see infill help environment.`,
 		ValidArgsFunction: cobra.NoFileCompletions,
 	}
 	cli.AddMaxTime(cmd, &maxTime)
+	keeps.register(cmd)
 	cmd.Flags().BoolVarP(&quiet, "quiet", "q", false, "no progress, no result: the exit code tells")
 	return cmd
+}
+
+// capitals are the flags that say whether a model keeps them.
+type capitals struct{ cased, uncased bool }
+
+func (c *capitals) register(cmd *cobra.Command) {
+	cmd.Flags().BoolVar(&c.cased, "cased", false, "the model keeps capitals, where its files do not say it")
+	cmd.Flags().BoolVar(&c.uncased, "uncased", false, "the model keeps none")
+	cmd.MarkFlagsMutuallyExclusive("cased", "uncased")
+}
+
+func (c *capitals) answer() models.Case {
+	switch {
+	case c.cased:
+		return models.Cased
+	case c.uncased:
+		return models.Uncased
+	}
+	return ""
 }
 
 func pullModel(ctx context.Context, s *terminal.Streams, store *models.Store, name string, maxTime time.Duration,
@@ -504,7 +529,7 @@ func newCmdModelsRemove(s *terminal.Streams) *cobra.Command {
 		Aliases: []string{"rm"},
 		Short:   "Remove models from the cache folder",
 		Long: `Remove models from the cache folder: the REVISION named, or all revisions of NAME
-and its unfinished downloads. What was prepared for them there goes too.`,
+and its unfinished downloads.`,
 		Example:           "  $ infill models remove google-bert/bert-base-uncased",
 		Args:              someNames,
 		ValidArgsFunction: cli.CompleteModels,
@@ -519,11 +544,6 @@ and its unfinished downloads. What was prepared for them there goes too.`,
 					return absentModel(name, err)
 				}
 				for _, e := range entries {
-					if e.Manifest != nil {
-						if err := lm.RemovePrepared(e.Manifest.SHA256()); err != nil {
-							return err
-						}
-					}
 					if m := describe(e); !quiet {
 						if _, err := fmt.Fprintf(s.Out, "removed %s (%s)\n", m.full(),
 							cli.BytesText(m.Size)); err != nil {
@@ -546,6 +566,7 @@ type importOptions struct {
 	name      string
 	tokenizer string
 	positions int
+	capitals  capitals
 	quiet     bool
 }
 
@@ -559,7 +580,8 @@ name.
 
 A DIR holds config.json, the tokenizer's files and model.safetensors, as the
 hub's libraries save it. It can be used where it lies as well: infill -m DIR.
-Where there is pytorch_model.bin instead, the copy is converted.
+Where there is pytorch_model.bin instead, the copy is converted. A vocab.txt that
+does not say whether the model keeps capitals needs --cased or --uncased.
 
 A FILE.onnx is a masked language model exported by others: input_ids, perhaps
 attention_mask, token_type_ids and position_ids, with dynamic axes, to logits.
@@ -579,6 +601,7 @@ samplers that need no gradient.`,
 	cmd.Flags().StringVar(&o.tokenizer, "tokenizer", "", "`DIR` with the tokenizer of an ONNX graph")
 	cmd.Flags().Var(cli.Whole{Value: &o.positions}, "positions",
 		"longest text that an ONNX graph takes, in tokens; 0 is as its config.json says")
+	o.capitals.register(cmd)
 	cmd.Flags().BoolVarP(&o.quiet, "quiet", "q", false, "no result, no warning: the exit code tells")
 	return cmd
 }
@@ -624,6 +647,7 @@ func importRun(ctx context.Context, o *importOptions) error {
 	if err != nil {
 		return err
 	}
+	store.Case = o.capitals.answer()
 	if !graph {
 		bundle, err := store.Import(ctx, o.from, name)
 		if err != nil {

@@ -11,17 +11,15 @@ import (
 	"infill/cmd/infill/internal/terminal"
 	"infill/lm"
 	"infill/models"
-	"infill/tokenize"
 )
 
 // setupOptions are the flags of setting up.
 type setupOptions struct {
-	streams  *terminal.Streams
-	cuda     bool
-	force    bool // fetch for CUDA without a GPU
-	openVINO bool
-	model    string // to be the default; "" leaves it
-	quiet    bool
+	streams *terminal.Streams
+	cuda    bool
+	force   bool   // fetch for CUDA without a GPU
+	model   string // to be the default; "" leaves it
+	quiet   bool
 }
 
 // NewCmd makes infill setup.
@@ -39,21 +37,15 @@ With --model a model is made the default as well, as by infill models use.
 With --cuda the library that runs on NVIDIA GPUs is fetched, 250 MB. CUDA and cuDNN
 themselves are the system's: infill doctor tells what is missing. Where no NVIDIA
 GPU is found nothing is fetched, unless --force says so: for a machine that is
-prepared for another.
-
-With --openvino the library with Intel's OpenVINO is fetched, which is faster on
-many processors and computes in bfloat16 (--precision bf16). It is then compared
-with the other: the device auto takes the faster.`,
+prepared for another.`,
 		Example: "  $ infill setup\n  $ infill setup --model base\n" +
-			"  $ infill setup --cuda\n  $ infill setup --openvino",
+			"  $ infill setup --cuda",
 		Args: cli.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error { return run(cmd.Context(), o) },
 	}
 	cmd.Flags().StringVar(&o.model, "model", "",
 		"`NAME` of a model to fetch and make the default, such as one of infill models recommend")
 	cmd.Flags().BoolVar(&o.cuda, "cuda", false, "fetch the library with CUDA")
-	cmd.Flags().BoolVar(&o.openVINO, "openvino", false, "fetch the library with OpenVINO, and measure it")
-	cmd.MarkFlagsMutuallyExclusive("cuda", "openvino")
 	cmd.Flags().BoolVar(&o.force, "force", false, "with --cuda: fetch it where no NVIDIA GPU is found, too")
 	cmd.Flags().BoolVarP(&o.quiet, "quiet", "q", false, "no progress, no result: the exit code tells")
 	return cmd
@@ -75,25 +67,16 @@ func Run(ctx context.Context, o *setupOptions) error {
 		return err
 	}
 	device := "cpu"
-	switch {
-	case o.cuda:
+	if o.cuda {
 		device = "cuda"
-	case o.openVINO:
-		device = "openvino"
 	}
 	found, err := lm.EnsureLibrary(ctx, device, cli.FetchProgress(o.streams, o.quiet))
 	if err != nil {
 		return err
 	}
-	measured := ""
-	if o.openVINO {
-		if measured, err = measureOpenVINO(ctx, found, bundle); err != nil {
-			return err
-		}
-	}
 	if !o.quiet {
-		if _, err = fmt.Fprintf(o.streams.Out, "onnxruntime %s: %s (%s)\nmodel %s: %s\n%s",
-			cli.VersionOf(found), found.Path, found.Place, bundle.Name, bundle.Dir, measured); err != nil {
+		if _, err = fmt.Fprintf(o.streams.Out, "onnxruntime %s: %s (%s)\nmodel %s: %s\n",
+			cli.VersionOf(found), found.Path, found.Place, bundle.Name, bundle.Dir); err != nil {
 			return err
 		}
 	}
@@ -101,22 +84,4 @@ func Run(ctx context.Context, o *setupOptions) error {
 		return nil
 	}
 	return cli.UseModel(ctx, o.streams, o.model, models.DefaultTotal, o.quiet)
-}
-
-// measureOpenVINO says in a line which of the two the device auto takes.
-func measureOpenVINO(ctx context.Context, found lm.Library, bundle *models.Bundle) (string, error) {
-	tokenizer, err := tokenize.Load(bundle.FS())
-	if err != nil {
-		return "", err
-	}
-	openVINO, cpu, err := found.MeasureOpenVINO(ctx, bundle, tokenizer.MaskID())
-	if err != nil {
-		return "", err
-	}
-	taken := "the CPU without it"
-	if _, _, faster := lm.OpenVINO(ctx); faster {
-		taken = "OpenVINO"
-	}
-	return fmt.Sprintf("OpenVINO %s: %.0f rows/s, without it %.0f rows/s (medians of 5): the device auto takes %s\n",
-		lm.OpenVINOVersion, openVINO, cpu, taken), nil
 }

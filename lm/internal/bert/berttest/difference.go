@@ -97,9 +97,7 @@ func (r *Reference) inputs(c ReferenceCase) map[string]reference.Array {
 		for k, id := range c.IDs {
 			in[graphs.InputIDs].Data[i*n+k] = float64(id)
 		}
-		if !c.Whole {
-			in[graphs.InputIDs].Data[i*n+s] = float64(r.Mask)
-		}
+		in[graphs.InputIDs].Data[i*n+s] = float64(r.Mask)
 		in[graphs.InputQueries].Data[i] = float64(i*n + s)
 		in[graphs.InputTargets].Data[i] = float64(c.IDs[s])
 		in[graphs.InputChosen].Data[i] = float64(i)

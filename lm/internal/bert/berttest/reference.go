@@ -23,7 +23,6 @@ type Reference struct {
 type ReferenceCase struct {
 	IDs   []int
 	Slots []int
-	Whole bool // no slot is masked
 	// LogProbability is [slots × vocabulary], nats: row i masks slot i.
 	LogProbability [][]float64 `json:"log_probability"`
 	// Gradient is [slots × slots × width]: of row i's log-probability of slot

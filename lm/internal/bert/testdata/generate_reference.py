@@ -9,9 +9,6 @@ stored 32-bit weights in double precision, for rows in which one slot is masked:
   gradient[i][j]      its entry at slot i's token, differentiated by the word
                       embedding that enters at slot j (zeros for j = i)
 
-In a case that is whole, no slot is masked. Of ESM, whose embeddings depend on the
-share of masks, other positions hold masks as well: some, or most.
-
 Three things make the reference compute in double precision throughout: a model
 in float64, with attention by scaled_dot_product_attention where it has that;
 Tensor.float, with which ModernBERT's code rounds its rotary positions, replaced
@@ -141,25 +138,6 @@ def albert_unigram(folder):
     return save(folder, t, "[CLS]", "[SEP]", "[MASK]", "<pad>")
 
 
-RESIDUES = ["<cls>", "<pad>", "<eos>", "<unk>", *"LAGVSERTIDPKQNFYMHWCXBUZO.-", "<null_1>", "<mask>"]
-
-
-def residues(folder):
-    """The files of facebook/esm2_t6_8M_UR50D."""
-    (folder / "vocab.txt").write_text("\n".join(RESIDUES))
-    names = dict(cls_token="<cls>", eos_token="<eos>", mask_token="<mask>", pad_token="<pad>", unk_token="<unk>")
-    (folder / "special_tokens_map.json").write_text(json.dumps(names))
-    (folder / "tokenizer_config.json").write_text(json.dumps({"clean_up_tokenization_spaces": True, "tokenizer_class": "EsmTokenizer"}))
-    return {w: i for i, w in enumerate(RESIDUES)}, "<cls>", "<eos>", "<mask>", "<pad>"
-
-
-def chains(folder):
-    """The files that transformers writes for ESM C."""
-    t = transformers.EsmcTokenizer()
-    t.save_pretrained(folder)
-    return t.get_vocab(), "<cls>", "<eos>", "<mask>", "<pad>"
-
-
 SIZES = dict(hidden_size=16, num_hidden_layers=2, num_attention_heads=2, intermediate_size=24, max_position_embeddings=20)
 
 # folder: (tokenizer, model class, configuration, embeddings beyond the tokenizer's vocabulary)
@@ -183,30 +161,13 @@ FAMILIES = {
                         conv_kernel_size=3, conv_act="gelu", legacy=False), 4),
     "deberta-v2-legacy": (albert_unigram, "DebertaV2ForMaskedLM", transformers.DebertaV2Config,
                           dict(SIZES, relative_attention=True, pos_att_type=["p2c", "c2p"], position_biased_input=True, type_vocab_size=2), 0),
-    "mobilebert": (word_piece, "MobileBertForMaskedLM", transformers.MobileBertConfig,
-                   dict(SIZES, hidden_size=20, embedding_size=12, intra_bottleneck_size=16, num_feedforward_networks=3), 0),
     "data2vec-text": (roberta_bpe, "Data2VecTextForMaskedLM", transformers.Data2VecTextConfig,
                       dict(SIZES, max_position_embeddings=22, type_vocab_size=1, layer_norm_eps=1e-5), 0),
     "ernie": (word_piece, "ErnieForMaskedLM", transformers.ErnieConfig, dict(SIZES, use_task_id=True, task_type_vocab_size=3), 0),
-    "megatron-bert": (word_piece, "MegatronBertForMaskedLM", transformers.MegatronBertConfig, SIZES, 0),
-    "roberta-prelayernorm": (roberta_bpe, "RobertaPreLayerNormForMaskedLM", transformers.RobertaPreLayerNormConfig,
-                             dict(SIZES, max_position_embeddings=22, type_vocab_size=1), 0),
-    "xlm-roberta-xl": (xlmr_unigram, "XLMRobertaXLForMaskedLM", transformers.XLMRobertaXLConfig,
-                       dict(SIZES, max_position_embeddings=22, type_vocab_size=1), 0),
-    "esm": (residues, "EsmForMaskedLM", transformers.EsmConfig,
-            dict(SIZES, mask_token_id=32, position_embedding_type="rotary", token_dropout=True, layer_norm_eps=1e-5, max_position_embeddings=22), 0),
-    "esm-absolute": (residues, "EsmForMaskedLM", transformers.EsmConfig,
-                     dict(SIZES, mask_token_id=32, token_dropout=True, emb_layer_norm_before=True, max_position_embeddings=22), 0),
-    "esm-plain": (residues, "EsmForMaskedLM", transformers.EsmConfig,
-                  dict(SIZES, mask_token_id=32, tie_word_embeddings=False, position_embedding_type="rotary", max_position_embeddings=22), 0),
-    "esmc": (chains, "EsmcForMaskedLM", transformers.EsmcConfig, SIZES, 31),
     # One layer is the first and the last at once.
     "deberta-v2-one-layer": (word_piece, "DebertaV2ForMaskedLM", transformers.DebertaV2Config,
                              dict(SIZES, num_hidden_layers=1, relative_attention=True, position_buckets=6, pos_att_type=["c2p"],
                                   norm_rel_ebd="layer_norm", conv_kernel_size=5, conv_act="tanh", tie_word_embeddings=False), 0),
-    "mobilebert-one-layer": (word_piece, "MobileBertForMaskedLM", transformers.MobileBertConfig,
-                             dict(SIZES, num_hidden_layers=1, hidden_size=20, embedding_size=12, intra_bottleneck_size=16,
-                                  num_feedforward_networks=1, hidden_act="gelu"), 2),
     "modernbert-one-layer": (word_piece, "ModernBertForMaskedLM", transformers.ModernBertConfig,
                              dict(SIZES, num_hidden_layers=1, local_attention=4, layer_types=["sliding_attention"]), 0),
     "modernbert": (modern_bpe, "ModernBertForMaskedLM", transformers.ModernBertConfig,
@@ -236,12 +197,12 @@ def numbers(x):
 
 
 def rows(model, ids, slots, mask):
-    """The log-probabilities and gradients of the rows that mask one slot each; none, where mask is None."""
+    """The log-probabilities and gradients of the rows that mask one slot each."""
     values, gradients = [], []
     embeddings = model.get_input_embeddings()
     for i in slots:
         row = list(ids)
-        row[i] = ids[i] if mask is None else mask
+        row[i] = mask
         row = torch.tensor([row])
         x = embeddings(row).detach().requires_grad_()
         with torch.nn.modules.module.register_module_forward_hook(lambda m, _, y: x if m is embeddings else y):
@@ -251,37 +212,6 @@ def rows(model, ids, slots, mask):
         values.append(numbers(p))
         gradients.append([numbers(0 * g[0, j] if j == i else g[0, j]) for j in slots])
     return values, gradients
-
-
-def mutants(folder, model, vocabulary):
-    """Stores how much likelier variants of a protein are than the wild type, as Meier et al. 2021 define it, and by the chain rule."""
-    text = "MKTAYIAKQRLVG"
-    variants = ["A4G", "K2R", "A4G:K8R", "G13W:M1L", "M1A:A4C:Q9H", "A4A"]
-    wild = [vocabulary["<cls>"], *(vocabulary[c] for c in text), vocabulary["<eos>"]]
-
-    def logp(ids, masked=()):
-        row = torch.tensor([[vocabulary["<mask>"] if i in masked else token for i, token in enumerate(ids)]])
-        with torch.no_grad():
-            return torch.log_softmax(model(input_ids=row, attention_mask=torch.ones_like(row)).logits[0], -1)
-
-    def pll(ids):
-        return sum(logp(ids, {i})[i, ids[i]].item() for i in range(1, len(ids) - 1))
-
-    def chain(ids, sites):
-        def product(order):
-            return sum(logp(ids, set(order[k:]))[site, ids[site]].item() for k, site in enumerate(order))
-        return torch.logsumexp(torch.tensor([product(sites), product(sites[::-1])], dtype=torch.float64), 0).item()
-
-    rated = []
-    for variant in variants:
-        parts = sorted((int(p[1:-1]), vocabulary[p[-1]]) for p in variant.split(":"))
-        ids, sites = list(wild), [site for site, _ in parts]
-        for site, token in parts:
-            ids[site] = token
-        gain = lambda p: sum((p[site, token] - p[site, wild[site]]).item() for site, token in parts)
-        rated.append({"mutant": variant, "masked-marginals": gain(logp(wild, set(sites))), "wt-marginals": gain(logp(wild)),
-                      "pll": pll(ids) - pll(wild), "joint": chain(ids, sites) - chain(wild, sites)})
-    (folder / "mutants.json").write_text(json.dumps(dict(text=text, rated=rated), indent=1) + "\n")
 
 
 def main():
@@ -312,29 +242,20 @@ def main():
         randomise(made, random)
         made.save_pretrained(folder)
         model = getattr(transformers, architecture).from_pretrained(
-            folder, attn_implementation="eager" if "deberta" in name or "megatron" in name else "sdpa", dtype=torch.float64).eval()
+            folder, attn_implementation="eager" if "deberta" in name else "sdpa", dtype=torch.float64).eval()
         cases = []
-        shapes = [(12, (2, 5, 6), ()), (7, (1, 3), ())]
-        protein = name.startswith("esm")
-        if protein:
-            shapes += [(7, (1, 3), None), (12, (2, 6), (4, 9)), (12, (2, 6), (1, 3, 4, 5, 7, 8, 9, 10))]
-        for length, slots, masks in shapes:
-            ids = torch.randint(5, RESIDUES.index(".") if protein else size, (length,), generator=random).tolist()
+        shapes = [(12, (2, 5, 6)), (7, (1, 3))]
+        for length, slots in shapes:
+            ids = torch.randint(5, size, (length,), generator=random).tolist()
             ids[0], ids[-1] = vocabulary[cls], vocabulary[sep]
-            for i in masks or ():
-                ids[i] = vocabulary[mask]
-            token = None if masks is None else vocabulary[mask]
             torch.Tensor.float = double
-            values, gradients = rows(model, ids, slots, token)
+            values, gradients = rows(model, ids, slots, vocabulary[mask])
             torch.Tensor.float = single
-            plain, _ = rows(model, ids, slots, token)
+            plain, _ = rows(model, ids, slots, vocabulary[mask])
             difference = (torch.tensor(values) - torch.tensor(plain)).abs().max().item()
-            whole = {"whole": True} if masks is None else {}
-            cases.append(dict(ids=ids, slots=slots, **whole, log_probability=values, gradient=gradients))
+            cases.append(dict(ids=ids, slots=slots, log_probability=values, gradient=gradients))
         made_by = f"transformers {transformers.__version__}, torch {torch.__version__.split('+')[0]}, float64"
         (folder / "reference.json").write_text(json.dumps(dict(made_by=made_by, mask=vocabulary[mask], cases=cases)) + "\n")
-        if name == "esm":
-            mutants(folder, model, vocabulary)
         for unwanted in ("generation_config.json",):
             (folder / unwanted).unlink(missing_ok=True)
         print(f"{name}: {size} tokens, {sum(p.numel() for p in model.parameters())} weights, single-precision positions differ by {difference:.1g}")

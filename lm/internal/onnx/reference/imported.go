@@ -128,16 +128,6 @@ func applyImported(n *onnx.Node, in []Array) ([]Array, error) {
 		return split(n, in)
 	case "ReduceMax":
 		return []Array{largest(in[0], whole(in[1])[0])}, nil
-	case "QuantizeLinear": // uint8, a scale for each row
-		shift := func(x, middle float64) float64 { return max(0, min(255, x+middle)) }
-		return []Array{zip(
-			zip(in[0], Of(in[1].Data, len(in[1].Data), 1),
-				func(x, scale float64) float64 { return math.RoundToEven(x / scale) }),
-			Of(in[2].Data, len(in[2].Data), 1), shift)}, nil
-	case "MatMulIntegerToFloat":
-		shifted := zip(in[0], in[4], func(x, zero float64) float64 { return x - zero })
-		scale := zip(in[3], in[2], func(a, b float64) float64 { return a * b })
-		return []Array{zip(matMul(shifted, in[1]), scale, func(y, s float64) float64 { return y * s })}, nil
 	}
 	return nil, fmt.Errorf("unknown operator")
 }

@@ -5,7 +5,7 @@
 // error says what was passed over and why. A library named by INFILL_ONNXRUNTIME is the user's word; when it does not
 // serve, that is an error, and nothing else is tried.
 //
-// Fetch brings release 1.31.1 (1.24.1 with CUDA or OpenVINO) from the first source that works: the pip client (15 to 24
+// Fetch brings release 1.31.1 (1.24.1 with CUDA) from the first source that works: the pip client (15 to 24
 // MB), or onnxruntime's release page. Every file is checked against a pinned SHA-256 before it is unpacked, or, where
 // the table has none, against the digest that the release publishes. No registry is named here:
 // the clients know theirs, and their mirrors and proxies.
@@ -14,7 +14,6 @@
 //
 //	<cache>/onnxruntime/1.31.1/linux-amd64/{libonnxruntime.so,manifest.json}
 //	<cache>/onnxruntime/1.24.1/linux-amd64-cuda/...
-//	<cache>/onnxruntime/1.24.1/linux-amd64-openvino/...
 //
 // where <cache> is INFILL_CACHE, or infill's folder in the user's cache folder. A folder appears whole or not at all,
 // and under a lock, so that of several processes one fetches and the others wait for it.
@@ -43,8 +42,6 @@ var ErrNotFound = errors.New("no usable onnxruntime library found")
 type Options struct {
 	// CUDA asks for a library with the CUDA provider's files beside it.
 	CUDA bool
-	// OpenVINO asks for a library with the OpenVINO provider's files beside it.
-	OpenVINO bool
 	// CacheDir is the cache folder; empty: INFILL_CACHE, or infill's folder in the user's cache folder.
 	CacheDir string
 	// Progress takes what Fetch tells the user: moving on a terminal, else a line at the start and at the end. Nil:
@@ -95,7 +92,7 @@ func (o Options) withDefaults() (Options, error) {
 		return o, err
 	}
 	if o.pins == nil {
-		o.pins = o.published()
+		o.pins = pins(o.goos, o.goarch, o.CUDA)
 	}
 	if o.sources == nil {
 		o.sources = sources(o.variant().version)
@@ -110,11 +107,8 @@ func (o Options) withDefaults() (Options, error) {
 type variant struct{ name, provider, version string }
 
 func (o Options) variant() variant {
-	switch {
-	case o.CUDA:
+	if o.CUDA {
 		return variant{"CUDA", "onnxruntime_providers_cuda", cudaVersion}
-	case o.OpenVINO:
-		return variant{"OpenVINO", "onnxruntime_providers_openvino", openVINOVersion}
 	}
 	return variant{version: Version}
 }

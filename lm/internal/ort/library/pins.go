@@ -10,12 +10,7 @@ import (
 const (
 	Version     = "1.31.1"
 	cudaVersion = "1.24.1"
-	// openVINOVersion is the newest that is published with OpenVINO.
-	openVINOVersion = "1.24.1"
 )
-
-// OpenVINOVersion is the OpenVINO that lies beside onnxruntime in what Fetch brings.
-const OpenVINOVersion = "2025.4.1"
 
 // pin is one published file that carries the library: where it comes from, what it must be, and which of its members
 // are kept.
@@ -38,43 +33,6 @@ type member struct {
 	as     string // its name in the cache
 	size   int64  // bytes; 0: any up to maximalMember
 	sha256 string // empty: the archive's digest vouches for it
-}
-
-// published is the files that have the library asked for.
-func (o Options) published() []pin {
-	if o.OpenVINO {
-		return openVINO(o.goos, o.goarch)
-	}
-	return pins(o.goos, o.goarch, o.CUDA)
-}
-
-// openVINO is the wheel that holds onnxruntime and OpenVINO together; the digests are of what pip brought on
-// 2026-11-22. OpenVINO's libraries look for one another in their own folder, by these names.
-func openVINO(goos, goarch string) []pin {
-	if goos != "linux" || goarch != "amd64" {
-		return nil
-	}
-	const capi = "onnxruntime/capi/"
-	return []pin{{source: "pip", version: openVINOVersion, name: "onnxruntime-openvino", tag: "manylinux_2_28_x86_64",
-		size:   84433207,
-		sha256: "d617fac2f59a6ab5ea59a788c3e1592240a129642519aaeaa774761dfe35150e", members: []member{
-			{capi + "libonnxruntime.so." + openVINOVersion, FileName(goos), 31260360,
-				"c7b0590c7825f7029ba17e20a5dea27f7f570d8241d60584caacd363648aa8e2"},
-			{capi + "libonnxruntime_providers_openvino.so", "libonnxruntime_providers_openvino.so", 2000856,
-				"b19cae6eb713f35427a8427f141ffc8fc2471ae0532f57e52d84fa9a66799c30"},
-			{capi + "libonnxruntime_providers_shared.so", "libonnxruntime_providers_shared.so", 15776,
-				"5e02c1ff90e7d71365264dbb6767c00f04a8b57a96cddbc0085c61fa1393250d"},
-			{capi + "libopenvino.so.2541", "libopenvino.so.2541", 25284089,
-				"ac9634b715a242a61644c77bc38f17508fe73f517e418027e2410f4bee004943"},
-			{capi + "libopenvino_onnx_frontend.so.2541", "libopenvino_onnx_frontend.so.2541", 7006249,
-				"f426710881d8c1a01d5ed6d7eaa076d923b19983d3ab3a18bb19d25dba7d8923"},
-			{capi + "libopenvino_intel_cpu_plugin.so", "libopenvino_intel_cpu_plugin.so", 67008289,
-				"034df890550ae9199fe5f8608c0df8fd0fe355f303bad56bea10bae14c14c3cb"},
-			{capi + "libopenvino_intel_gpu_plugin.so", "libopenvino_intel_gpu_plugin.so", 18158505,
-				"5575d03f4a168b257461b83089bc2d0ae7a41ebc1b5ab6b591d26f09c4a3635e"},
-			{capi + "libtbb.so.12", "libtbb.so.12", 367649,
-				"6781dc6aa8b2ca237d0164258e70266a44667756c02a9a039782ec1d1a67b653"},
-		}}}
 }
 
 // wheels are the libraries for the CPU: the wheel's platform tag, its size and SHA-256, the library in it with its own,

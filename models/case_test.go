@@ -1,0 +1,81 @@
+package models_test
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"infill/internal/modelstest"
+	"infill/models"
+	"infill/tokenize"
+)
+
+// What is asked of a vocab.txt alone is written into the stored model, and a model that would be refused at every fill
+// is refused when it comes in.
+func TestCase(t *testing.T) {
+	for _, c := range []struct {
+		name, config string
+		keeps        models.Case
+		cased        bool
+		says         string
+	}{
+		{"nobody asked", "", "", false, "give --cased or --uncased to infill models import or pull"},
+		{"cased", "", models.Cased, true, ""},
+		{"uncased", "", models.Uncased, false, ""},
+		{"a configuration that does not say it", `{"strip_accents": false}`, models.Cased, true, ""},
+		{"one that says the same", `{"do_lower_case": false}`, models.Cased, true, ""},
+		{"one that says the other", `{"do_lower_case": true}`, models.Cased, false,
+			"tokenizer_config.json has do_lower_case true, which --cased contradicts"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			source := t.TempDir()
+			if err := modelstest.Write(source, modelstest.Tiny, modelstest.Options{}); err != nil {
+				t.Fatal(err)
+			}
+			if err := os.Remove(filepath.Join(source, "tokenizer_config.json")); err != nil {
+				t.Fatal(err)
+			}
+			s := modelstest.NewHub(t)
+			delete(s.Commits[s.First], "tokenizer_config.json")
+			if c.config != "" {
+				write(t, source, "tokenizer_config.json", []byte(c.config))
+				s.Commits[s.First]["tokenizer_config.json"] = []byte(c.config)
+			}
+			imports, pulls := newStore(t), newStore(t)
+			imports.Case, pulls.Case = c.keeps, c.keeps
+			imported, importErr := imports.Import(t.Context(), source, "org/tiny")
+			pulled, pullErr := pulls.Pull(t.Context(), "org/tiny", s.Options())
+			for i, err := range []error{importErr, pullErr} {
+				if c.says != "" {
+					if err == nil || !strings.Contains(err.Error(), c.says) || strings.Contains(err.Error(), "\n") {
+						t.Errorf("%d: error %v does not say %q", i, err, c.says)
+					}
+					continue
+				}
+				if err != nil {
+					t.Fatal(err)
+				}
+				tokenizer, err := tokenize.Load([]*models.Bundle{imported, pulled}[i].FS())
+				if err != nil {
+					t.Fatal(err)
+				}
+				if tokenizer.Cased() != c.cased {
+					t.Errorf("%d: cased %t", i, tokenizer.Cased())
+				}
+			}
+			if c.says != "" {
+				if left, err := imports.List(); err != nil || len(left) != 1 {
+					t.Errorf("stored: %v, %v", left, err)
+				}
+				if len(s.Seen("model.safetensors")) > 0 {
+					t.Error("weights were fetched")
+				}
+				return
+			}
+			if again, err := imports.Open("org/tiny"); err != nil || again.SHA256 != imported.SHA256 {
+				t.Errorf("opened again: %v", err)
+			}
+		})
+	}
+}
