@@ -2,7 +2,6 @@ package batch
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/binary"
@@ -91,11 +90,7 @@ const attempts = 8
 func (a *Augment) column() string                     { return a.Key }
 func (a *Augment) aligned() bool                      { return false }
 func (a *Augment) lines(row Object) ([]Object, error) { return []Object{row}, nil }
-func (a *Augment) typeOf(name, users string) string {
-	return cmp.Or(users, map[string]string{"variant": parquetInteger, "original": parquetWords, "masked": parquetWords,
-		"fills": parquetWords, "log_likelihood": parquetNumber}[name])
-}
-func (a *Augment) plain(row Object) string { return oneLine(text(row.Get(a.Key))) }
+func (a *Augment) plain(row Object) string            { return oneLine(text(row.Get(a.Key))) }
 
 func (a *Augment) settings() map[string]string {
 	s := settings(a.Filler, &a.Options)

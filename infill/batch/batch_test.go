@@ -20,7 +20,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/klauspost/compress/gzip"
 	"github.com/klauspost/compress/zstd"
-	"github.com/parquet-go/parquet-go"
 	"pgregory.net/rapid"
 
 	"infill/infill"
@@ -41,7 +40,6 @@ var _ work = (*shout)(nil)
 func (w *shout) settings() map[string]string    { return w.set }
 func (w *shout) environment() map[string]string { return w.computing }
 func (w *shout) column() string                 { return "text" }
-func (w *shout) typeOf(_, users string) string  { return users }
 func (w *shout) aligned() bool                  { return true }
 
 func (w *shout) lines(row Object) (lines []Object, err error) {
@@ -139,34 +137,19 @@ func inputs(t testing.TB) map[string]string {
 		"end\r\n6,after it\r\n7,wrong\r\n8,\"last\""
 	lines := "the kettle sang\n\nwrong\ncaf\xe9\n" + strings.Repeat("x", maxRecord+1) + "\nlast"
 	tabs := "id\ttext\n1\t\"the kettle sang\n2\n3\tlast\n"
-	type row struct {
-		ID   int64   `parquet:"id"`
-		Text *string `parquet:"text,optional"`
-		Mark float64 `parquet:"mark"`
-	}
-	var rows []row
-	for i := range 7 {
-		text := fmt.Sprint("row ", i, strings.Repeat(" wrong", i%3/2))
-		rows = append(rows, row{int64(i), &text, float64(i) / 4})
-	}
-	rows[3].Text = nil
-	var b bytes.Buffer
-	if err := parquet.Write(&b, rows, parquet.MaxRowsPerRowGroup(3)); err != nil {
-		t.Fatal(err)
-	}
 	many := ""
 	for i := range 300 {
 		many += fmt.Sprintf(`{"id":%d,"text":"%s"}`+"\n", i, strings.Repeat("w ", i%40))
 	}
 	return map[string]string{"in.jsonl": jsonl, "in.csv": table, "in.txt": lines, "in.tsv": tabs,
-		"in.parquet": b.String(), "in.jsonl.gz": jsonl, "in.csv.zst": table, "many.jsonl": many}
+		"in.jsonl.gz": jsonl, "in.csv.zst": table, "many.jsonl": many}
 }
 
 // TestSameBytes: the output hangs neither on the number of parts nor on how many
 // records are in work at once.
 func TestSameBytes(t *testing.T) {
 	for name, content := range inputs(t) {
-		for _, form := range []string{"jsonl", "csv.gz", "parquet", "txt.zst"} {
+		for _, form := range []string{"jsonl", "csv.gz", "txt.zst"} {
 			t.Run(name+" to "+form, func(t *testing.T) {
 				t.Parallel()
 				dir := t.TempDir()
@@ -284,18 +267,9 @@ LINES, AND ""QUOTES""!",1
 			`{"line":1,"error":"the line has half of a character, \\ud800: write both halves of the pair, or the character itself","input":"{\"text\":\"a \\ud800 b\"}"}
 {"line":3,"error":"the line has half of a character, \\uDE00: write both halves of the pair, or the character itself","input":"{\"text\":\"\\ud83d\\ude00\\uDE00\"}"}
 `},
-		"parquet": {"in.parquet", "o.jsonl",
-			`{"id":0,"text":"row 0","mark":0,"n":1,"samples":[{"rank":1,"loud":"ROW 0","share":0.5},{"rank":2,"loud":"ROW 0!","share":1}]}
-`, `{"row":3,"error":"the text is wrong","input":"{\"id\":2,\"text\":\"row 2 wrong\",\"mark\":0.5}"}
-{"row":4,"error":"\"text\" is not a string: write {\"text\": \"...\"}, or name the column","input":"{\"id\":3,\"text\":null,\"mark\":0.75}"}
-{"row":6,"error":"the text is wrong","input":"{\"id\":5,\"text\":\"row 5 wrong\",\"mark\":1.25}"}
-`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got, rejects, s := run(t, c.in, in[c.in], c.out)
-			if name == "parquet" {
-				got = got[:strings.Index(got, "\n")+1]
-			}
 			if diff := cmp.Diff(c.want, got); diff != "" {
 				t.Error(diff)
 			}
@@ -306,43 +280,6 @@ LINES, AND ""QUOTES""!",1
 				t.Errorf("%d rejected", s.Rejected)
 			}
 		})
-	}
-}
-
-// TestParquetKeepsKinds: columns come out as they went in, in their order.
-func TestParquetKeepsKinds(t *testing.T) {
-	got, _, _ := run(t, "in.parquet", inputs(t)["in.parquet"], "o.parquet")
-	file, err := parquet.OpenFile(strings.NewReader(got), int64(len(got)))
-	if err != nil {
-		t.Fatal(err)
-	}
-	const want = `message infill {
-	optional int64 id (INT(64,true));
-	optional binary text (STRING);
-	optional double mark;
-	optional int64 n (INT(64,true));
-	optional int64 rank (INT(64,true));
-	optional binary loud (STRING);
-	optional double share;
-}`
-	if diff := cmp.Diff(want, file.Schema().String()); diff != "" || file.NumRows() != 8 {
-		t.Error(diff, file.NumRows())
-	}
-	path := put(t, t.TempDir(), "o.parquet", got)
-	table, err := openTable(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer table.close()
-	var r Record
-	for i := range 3 {
-		if r, err = table.next(i == 2); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if got := string(
-		r.Object.Append(nil)); got != `{"id":1,"text":"row 1","mark":0.25,"n":2,"rank":1,"loud":"ROW 1","share":0.5}` {
-		t.Error(got)
 	}
 }
 
@@ -568,8 +505,6 @@ func TestRefuses(t *testing.T) {
 		"no form": {"in.dat", "x", "o.jsonl", nil,
 			"its name does not tell the form of the input: end it in"},
 		"no form of output": {"in.txt", "x", "o", nil, "its name does not tell the form of the output"},
-		"parquet.gz": {"in.txt", "x", "o.parquet.gz", nil,
-			"Parquet compresses its columns itself: leave .gz away"},
 		"cut gzip": {"in.jsonl.gz", gz[:len(gz)-6], "o.jsonl", nil,
 			"the gzip stream ends before its end: the file was cut off, get it again"},
 		"no gzip": {"in.jsonl.gz", "text", "o.jsonl", nil, "get it again"},
@@ -592,8 +527,6 @@ func TestRefuses(t *testing.T) {
 			`has no column "text": its columns are "a", "b"`},
 		"empty table":   {"in.csv", "", "o.jsonl", nil, "is empty: its first line must name its columns"},
 		"columns alike": {"in.csv", "text,b,b\n", "o.jsonl", nil, `two columns are called "b": rename one`},
-		"no parquet": {"in.parquet", "PAR1 this is none PAR1", "o.jsonl", nil,
-			"is no Parquet file that can be read"},
 		"strict": {"in.txt", "a\nwrong\nb\n", "o.jsonl", func(j *Job) { j.Strict = true },
 			"line 2: the text is wrong"},
 		"packed twice": {"in.txt", "x", "o.csv.zst.gz", nil, "its name does not tell the form of the output"},
@@ -853,21 +786,6 @@ func TestDone(t *testing.T) {
 		if s, err := Run(t.Context(), job); err != nil || s.Kept == 0 || s.Records != 300 {
 			t.Error(s, err)
 		}
-	})
-	t.Run("other Parquet input", func(t *testing.T) {
-		type row struct {
-			Text string `parquet:"text"`
-		}
-		dir := t.TempDir()
-		job := Job{Input: File{Path: put(t, dir, "in.parquet", parquetOf(t, row{"a"}, row{"b"}))},
-			Output: File{Path: filepath.Join(dir, "o.jsonl")}, Work: &shout{}, Shard: Shard{Index: 1, Count: 2},
-			Resume: true}
-		if _, err := Run(t.Context(), job); err != nil {
-			t.Fatal(err)
-		}
-		put(t, dir, "in.parquet", parquetOf(t, row{"c"}, row{"d"}))
-		job.Shard = Shard{Index: 2, Count: 2}
-		refused(t, job, "SHA-256 of the input")
 	})
 	t.Run("merged twice at once", func(t *testing.T) {
 		dir, job := interrupted(t)

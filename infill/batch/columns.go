@@ -25,7 +25,7 @@ func IsFASTA(name string) bool {
 
 // Columns reads the named columns of all records of a file, [records][columns].
 func Columns(f File, names ...string) (rows [][]string, err error) {
-	s, err := openSource(f, names[0], names[1:]...)
+	s, err := openSource(f, names[0])
 	if err == nil {
 		defer s.close()
 		columns := s.about().Columns

@@ -15,26 +15,25 @@ import (
 	"infill/infill"
 )
 
-// Form is a file format. All except Parquet may be compressed, by gzip (.gz) or zstd (.zst).
+// Form is a file format. Files may be compressed, by gzip (.gz) or zstd (.zst).
 type Form string
 
 const (
-	formJSONL   Form = "jsonl"
-	formCSV     Form = "csv"
-	formTSV     Form = "tsv"
-	formParquet Form = "parquet"
-	formText    Form = "text"
-	formFASTA   Form = "fasta"
+	formJSONL Form = "jsonl"
+	formCSV   Form = "csv"
+	formTSV   Form = "tsv"
+	formText  Form = "text"
+	formFASTA Form = "fasta"
 )
 
 // Forms lists the forms: "jsonl", a JSON object a line; "csv" (RFC 4180) and "tsv" (tabs between cells, never
-// quoted), with a header; "parquet"; "text", a text a line; and "fasta", a line >NAME and then its sequence.
-func Forms() []Form { return []Form{formJSONL, formCSV, formTSV, formParquet, formText, formFASTA} }
+// quoted), with a header; "text", a text a line; and "fasta", a line >NAME and then its sequence.
+func Forms() []Form { return []Form{formJSONL, formCSV, formTSV, formText, formFASTA} }
 
 // suffixes are the ends of names that tell a form.
 var suffixes = map[string]Form{
 	".jsonl": formJSONL, ".ndjson": formJSONL, ".csv": formCSV, ".tsv": formTSV, ".tab": formTSV,
-	".parquet": formParquet, ".txt": formText, ".text": formText,
+	".txt": formText, ".text": formText,
 	".fasta": formFASTA, ".fa": formFASTA, ".faa": formFASTA,
 }
 
@@ -69,12 +68,10 @@ func (f File) resolve(what string) (File, error) {
 	case f.Path == "":
 		return wrong("no %s: name a file", what)
 	case f.Form == "":
-		return wrong("%s: its name does not tell the form of the %s: end it in .jsonl, .csv, .tsv, .parquet, "+
+		return wrong("%s: its name does not tell the form of the %s: end it in .jsonl, .csv, .tsv, "+
 			".txt or .fasta (also with .gz or .zst), or name the form", f.Path, what)
 	case !slices.Contains(Forms(), f.Form):
 		return wrong("%s: unknown form %q of the %s: one of %v", f.Path, f.Form, what, Forms())
-	case f.Form == formParquet && f.packed != "":
-		return wrong("%s: Parquet compresses its columns itself: leave %s away", f.Path, f.packed)
 	}
 	return f, nil
 }

@@ -2,7 +2,6 @@ package batch
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -74,33 +73,6 @@ var blankColumn = regexp.MustCompile(`^blank_(\d+)$`)
 func (f *Fill) tabled(name string) bool {
 	return blankColumn.MatchString(name) || slices.Contains(fillKeys, name) && !slices.Contains(leftOut, name) &&
 		!(f.Options.Answers() && slices.Contains(ofChains, name))
-}
-
-// resultTypes are the types that the keys of results and of fills have in Parquet.
-var resultTypes = func() map[string]string {
-	types := map[string]string{}
-	for _, of := range []reflect.Type{reflect.TypeFor[infill.Result](), reflect.TypeFor[infill.Fill]()} {
-		for i := range of.NumField() {
-			key, _, _ := strings.Cut(of.Field(i).Tag.Get("json"), ",")
-			value := of.Field(i).Type
-			if value.Kind() == reflect.Pointer {
-				value = value.Elem()
-			}
-			types[key] = cmp.Or(map[reflect.Kind]string{reflect.Bool: parquetBoolean, reflect.Int: parquetInteger,
-				reflect.Uint64: "INT(64,false)", reflect.Float64: parquetNumber}[value.Kind()], parquetWords)
-		}
-	}
-	return types
-}()
-
-func (f *Fill) typeOf(name, users string) string {
-	switch {
-	case blankColumn.MatchString(name):
-		return parquetWords
-	case f.tabled(name) || slices.Contains(resultKeys, name):
-		return resultTypes[name]
-	}
-	return users
 }
 
 // lines are one for each fill: rank and text, a column for each blank, the rest of the fill and what holds for all

@@ -251,12 +251,9 @@ func columnsOf(parts []finished) (all []column) {
 			i, known := at[c.Name]
 			if !known {
 				i = len(all)
-				at[c.Name], all = i, append(all, column{Name: c.Name, First: c.First, Type: c.Type})
+				at[c.Name], all = i, append(all, column{Name: c.Name, First: c.First})
 			}
-			if all[i].Type != c.Type {
-				all[i].Type = ""
-			}
-			all[i].First, all[i].Kind = min(all[i].First, c.First), all[i].Kind.both(c.Kind)
+			all[i].First = min(all[i].First, c.First)
 		}
 	}
 	// Those that came with one record are of one part, and stay in its order.
@@ -309,12 +306,9 @@ func (m *manifest) write(ctx context.Context, out File, parts []finished) (err e
 			break
 		}
 		if e.Error != "" {
-			place := object.Field{Key: "line", Value: json.RawMessage(strconv.FormatInt(e.Line, 10))}
-			if e.Line == 0 {
-				place = object.Field{Key: "row", Value: json.RawMessage(strconv.FormatInt(e.Number, 10))}
-			}
+			place := json.RawMessage(strconv.FormatInt(e.Line, 10))
 			err = rejects.line(
-				Object{place, {Key: "error", Value: object.Quote(e.Error)},
+				Object{{Key: "line", Value: place}, {Key: "error", Value: object.Quote(e.Error)},
 					{Key: "input", Value: object.Quote(e.Input)}}.Append(nil))
 		}
 		for _, row := range e.Rows {

@@ -10,7 +10,6 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
-	"strings"
 	"sync"
 	"time"
 
@@ -80,12 +79,7 @@ type entry struct {
 	flat []Object // become Cells
 }
 
-func (e *entry) place() string {
-	if e.Line > 0 {
-		return fmt.Sprintf("line %d", e.Line)
-	}
-	return fmt.Sprintf("row %d", e.Number)
-}
+func (e *entry) place() string { return fmt.Sprintf("line %d", e.Line) }
 
 // state is how far a part is, and in the end the outcome of it.
 type state struct {
@@ -97,8 +91,7 @@ type state struct {
 	Environment map[string]string `json:"environment"`
 	Columns     []column          `json:"columns"` // of a table
 
-	at          map[string]int           // of Columns
-	typeOf      func(name string) string // of a column; nil where the output has no types
+	at          map[string]int // of Columns
 	sum         uint32
 	firstReject error
 }
@@ -115,22 +108,7 @@ func (s *state) take(e *entry) {
 	}
 	for _, name := range e.Columns {
 		s.at[name] = len(s.Columns)
-		c := column{Name: name, First: e.Number}
-		if s.typeOf != nil {
-			c.Type = s.typeOf(name)
-		}
-		s.Columns = append(s.Columns, c)
-	}
-	for _, cells := range e.Cells {
-		for i, cell := range cells {
-			c := &s.Columns[i]
-			c.Kind = c.Kind.both(kindOf(cell))
-			if c.Type != "" {
-				if _, err := valueOf(cell, c.Type); err != nil {
-					c.Type = ""
-				}
-			}
-		}
+		s.Columns = append(s.Columns, column{Name: name, First: e.Number})
 	}
 	switch {
 	case e.Error != "":
@@ -153,7 +131,7 @@ type part struct {
 }
 
 // part does what is missing of a part of a run.
-func (j Job) part(ctx context.Context, out File, from source) (_ *Summary, err error) {
+func (j Job) part(ctx context.Context, out File, from *source) (_ *Summary, err error) {
 	shard := j.Shard
 	if shard.Count == 0 {
 		shard = Shard{Index: 1, Count: 1}
@@ -166,9 +144,6 @@ func (j Job) part(ctx context.Context, out File, from source) (_ *Summary, err e
 		return nil, err
 	}
 	p.Pause = time.Second
-	if out.Form == formParquet {
-		p.typeOf = p.columnType
-	}
 	defer func() {
 		if closed := p.Close(); err == nil {
 			err = closed
@@ -203,16 +178,6 @@ func (j Job) part(ctx context.Context, out File, from source) (_ *Summary, err e
 	s := p.summary()
 	s.Kept = kept
 	return s, nil
-}
-
-// columnType is the type of a column of the output: the result's, or that which a Parquet input has under the name, or
-// had before the column was called input_NAME.
-func (p *part) columnType(name string) string {
-	users := ""
-	for n, more := name, true; more && users == ""; n, more = strings.CutPrefix(n, "input_") {
-		users = p.head.Input.types[n]
-	}
-	return p.job.Work.typeOf(name, users)
 }
 
 // begin writes down what is asked, or refuses to where a part of the run was asked for something else.
@@ -270,7 +235,7 @@ func (p *part) number(record int64) int64 {
 }
 
 // work does the records that the journal does not have, several at once.
-func (p *part) work(ctx context.Context, from source) error {
+func (p *part) work(ctx context.Context, from *source) error {
 	kept, sum, start := p.Records, p.sum, time.Now() // before records are counted on
 	next, read := kept, int64(0)
 	var reading sync.Mutex // progress looks at what is read

@@ -17,7 +17,6 @@ import (
 
 	"infill/infill"
 	"infill/internal/object"
-	"infill/internal/regular"
 )
 
 // input says which file is read.
@@ -28,14 +27,12 @@ type input struct {
 	Form    Form     `json:"form"`
 	Columns []string `json:"columns,omitempty"`
 	Records int64    `json:"records"` // those read so far
-
-	types map[string]string // that columns keep in Parquet
 }
 
 // Record is a record of the input.
 type Record struct {
 	Number int64  // from 1, in the whole input; a header does not count
-	Line   int64  // of the file, from 1, where it begins; 0 in Parquet
+	Line   int64  // of the file, from 1, where it begins
 	Object Object // of plain text one field, the work's column
 	// Blank reports whether the line is empty or only white space.
 	Blank bool
@@ -59,20 +56,8 @@ func (r *Record) excerpt() string {
 	return strings.ToValidUTF8(string(raw), "\uFFFD")
 }
 
-// source gives records in order, and io.EOF after the last.
-type source interface {
-	// next is a record, what it holds where that is wanted.
-	next(wanted bool) (Record, error)
-	// about tells which file it is; all of it after the last record.
-	about() input
-	// total is how many records there are, or will be by what is read so far, where that is not exact; 0 where
-	// nothing is.
-	total() (records int64, exact bool)
-	close()
-}
-
-// openSource opens the input. The text stands in column; others hold text as well.
-func openSource(f File, column string, others ...string) (_ source, err error) {
+// openSource opens the input, whose text stands in column.
+func openSource(f File, column string) (_ *source, err error) {
 	if f, err = f.resolve("input"); err != nil {
 		return nil, err
 	}
@@ -86,29 +71,11 @@ func openSource(f File, column string, others ...string) (_ source, err error) {
 			f.Path)
 	}
 	about := input{Name: filepath.Base(f.Path), Bytes: info.Size(), Form: f.Form}
-	if f.Form == formParquet {
-		t, err := openTable(f.Path, append(others, column)...)
-		if err != nil {
-			return nil, err
-		}
-		if about.Columns = t.names(); !slices.Contains(about.Columns, column) {
-			err = noColumn(f, column, about.Columns)
-		} else {
-			about.SHA256, err = regular.SHA256(f.Path)
-		}
-		if err != nil {
-			t.close()
-			return nil, err
-		}
-		about.Records, about.types = t.parquet.NumRows(), t.types()
-		t.input = about
-		return t, nil
-	}
 	file, err := os.Open(f.Path)
 	if err != nil {
 		return nil, err
 	}
-	s := &stream{file: file, of: f, column: column, input: about, hash: sha256.New(), release: func() {}}
+	s := &source{file: file, of: f, column: column, input: about, hash: sha256.New(), release: func() {}}
 	if err := s.open(); err != nil {
 		s.close()
 		return nil, err
@@ -116,8 +83,8 @@ func openSource(f File, column string, others ...string) (_ source, err error) {
 	return s, nil
 }
 
-// stream is a source of one of the forms that are streams.
-type stream struct {
+// source gives records in order, and io.EOF after the last.
+type source struct {
 	*splitter
 	input
 	file    *os.File
@@ -130,10 +97,8 @@ type stream struct {
 	ended   bool
 }
 
-var _ source = (*stream)(nil)
-
 // open begins to read, and reads the names of columns.
-func (s *stream) open() error {
+func (s *source) open() error {
 	r, release, err := s.of.unpack(counted{s.file, io.Discard, &s.read, s.hash})
 	if err != nil {
 		return err
@@ -159,15 +124,17 @@ func (s *stream) open() error {
 	return nil
 }
 
-func (s *stream) close() {
+func (s *source) close() {
 	s.release()
 	s.file.Close()
 }
 
-func (s *stream) about() input { return s.input }
+// about tells which file it is; all of it after the last record.
+func (s *source) about() input { return s.input }
 
-// total goes by the bytes of the file, since those that are read ahead are unpacked already.
-func (s *stream) total() (int64, bool) {
+// total is how many records there are, or an estimate where that is not exact; 0 where nothing is read. It goes by
+// the bytes of the file, since those that are read ahead are unpacked already.
+func (s *source) total() (int64, bool) {
 	if s.ended || s.offset == 0 || s.read == 0 {
 		return s.Records, s.ended
 	}
@@ -175,8 +142,8 @@ func (s *stream) total() (int64, bool) {
 	return int64(float64(s.Records) / float64(s.offset) * unpacked / float64(s.read) * float64(s.Bytes)), false
 }
 
-// next implements source.
-func (s *stream) next(wanted bool) (Record, error) {
+// next is a record, what it holds where that is wanted.
+func (s *source) next(wanted bool) (Record, error) {
 	r, err := s.splitter.next()
 	if err == io.EOF {
 		// What stands behind the end of a compressed stream is of the file as well.
@@ -203,7 +170,7 @@ var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 const byteOrderMark = "\ufeff"
 
 // parse reads what a record holds.
-func (s *stream) parse(r *Record) {
+func (s *source) parse(r *Record) {
 	raw := r.raw
 	if r.Line == 1 {
 		raw = bytes.TrimPrefix(raw, []byte(byteOrderMark))

@@ -22,9 +22,6 @@ type work interface {
 	// Do returns the rows of a record. A *RejectError reports that the record is wrong;
 	// any other error ends the run.
 	Do(ctx context.Context, r Record) ([]Object, error)
-	// typeOf is the type in Parquet of a column of the output, "" where its values tell; users is the type of the
-	// user's column of that name, "" where there is none.
-	typeOf(name, users string) string
 	// lines are those of a row in a table, plain is its line in plain text.
 	lines(row Object) ([]Object, error)
 	plain(row Object) string

@@ -18,9 +18,6 @@ import (
 // column is a column of an output.
 type column struct {
 	Name string `json:"name"`
-	Kind kind   `json:"kind"`
-	// Type is what it has in Parquet whatever its values are, "" where they tell.
-	Type string `json:"type,omitempty"`
 	// First is the number of the record that it came with.
 	First int64 `json:"first"`
 }
@@ -36,7 +33,6 @@ type writer struct {
 	bytes  int64
 	rows   int64
 	cells  *csv.Writer
-	table  *tableWriter
 }
 
 func newWriter(path string, f File, columns []column) (*writer, error) {
@@ -69,8 +65,6 @@ func newWriter(path string, f File, columns []column) (*writer, error) {
 		if len(names) > 0 {
 			err = w.cells.Write(names)
 		}
-	case formParquet:
-		w.table = newTableWriter(w.out(), columns)
 	}
 	return w, err
 }
@@ -117,9 +111,6 @@ func (w *writer) line(row json.RawMessage) error {
 // values writes a row of a table.
 func (w *writer) values(values []json.RawMessage) error {
 	w.rows++
-	if w.table != nil {
-		return w.table.write(values)
-	}
 	cells := make([]string, len(values))
 	for i, value := range values {
 		if cells[i] = text(value); w.form == formTSV {
@@ -138,9 +129,6 @@ func (w *writer) finish() error {
 	if w.cells != nil {
 		w.cells.Flush()
 		err = w.cells.Error()
-	}
-	if w.table != nil {
-		err = w.table.close()
 	}
 	if w.packed != nil {
 		err = errors.Join(err, w.packed.Close())

@@ -51,7 +51,7 @@ after the one before it; a token is rated in the one whose middle it is nearest 
 
 Without a TEXT, or with -, texts are read from standard input, one a line, or one
 JSON object a line with --input jsonl. With --pairs an argument may be a file of CSV,
-TSV, JSON lines or Parquet, whose columns --columns names; the verdict ends standard
+TSV or JSON lines, whose columns --columns names; the verdict ends standard
 output, as an object of its own in jsonl, and goes to standard error in csv and json.
 
 A TEXT may be a FASTA file (.fasta, .fa, .faa), and standard input FASTA with
