@@ -275,14 +275,6 @@ func (m *model) opened(message openedMsg) tea.Cmd {
 	}))
 }
 
-// ownBlank is the mask of a model of proteins, "" of others.
-func (m *model) ownBlank() string {
-	if m.filler == nil {
-		return ""
-	}
-	return m.filler.Tokenizer().OwnBlank()
-}
-
 // start begins the run of a side again.
 func (m *model) start(i int) tea.Cmd {
 	m.stop(i)
@@ -292,7 +284,7 @@ func (m *model) start(i int) tea.Cmd {
 		m.waiting = true
 		return nil
 	}
-	m.editor.readBlanks(m.config.Blank, m.ownBlank())
+	m.editor.readBlanks(m.config.Blank)
 	// A text that is too long may have lost its blanks: its length gives the error.
 	if text := m.editor.text(); len(tokenize.BlankSpans(text)) == 0 || len(text) > mostTyped {
 		s.snapshot = nil
@@ -471,7 +463,7 @@ func (m *model) paste(message tea.PasteMsg) tea.Cmd {
 func (m *model) writeKey(k tea.KeyPressMsg) tea.Cmd {
 	switch {
 	case key.Matches(k, m.keys.Blank) && !(k.String() == "_" && m.editor.insideBlank()):
-		m.editor.insertBlank(m.ownBlank() != "")
+		m.editor.insertBlank()
 		return m.edited()
 	case key.Matches(k, m.keys.MarkWhileWriting):
 		m.mark()
@@ -485,7 +477,7 @@ func (m *model) writeKey(k tea.KeyPressMsg) tea.Cmd {
 
 // mark begins to choose words, if there are any.
 func (m *model) mark() {
-	if m.editor.mark(m.ownBlank() != "") {
+	if m.editor.mark() {
 		m.writing = false
 	} else {
 		m.fail("no words to mark: write or paste a sentence first")

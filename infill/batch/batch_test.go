@@ -220,15 +220,7 @@ func TestForms(t *testing.T) {
 	in["cr.txt"] = "one\rtwo\rthree\na\r\nb\r\r\n"
 	in["half.jsonl"] = `{"text":"a \ud800 b"}` + "\n" + `{"text":"\ud83d\ude00 \\ud800"}` + "\n" +
 		`{"text":"\ud83d\ude00\uDE00"}`
-	in["in.fasta"] = "\n>one of them\r\nab\r\n cd\n\n>two\n>three\nwrong\n>four\n" +
-		strings.Repeat(strings.Repeat("x", 1<<16)+"\n", 17) + ">five\nlast\n>six\nwrong\n"
 	for name, c := range map[string]struct{ in, out, want, rejects string }{
-		"fasta": {"in.fasta", "o.fa", ">one of them\nABCD\n>five\nLAST\n",
-			`{"line":6,"error":"not a line >NAME in UTF-8 with a sequence on the lines behind it","input":">two"}
-{"line":7,"error":"the text is wrong","input":">three\nwrong"}
-{"line":9,"error":"longer than 1048576 bytes: split it","input":">four\n"}
-{"line":29,"error":"the text is wrong","input":">six\nwrong"}
-`},
 		"jsonl": {"in.jsonl", "o.txt", "THE KETTLE SANG\n\n\n\nA <B> & \"C\" É\n\nRAIN AGAIN\n\n\nLAST\n",
 			`{"line":3,"error":"the text is wrong","input":"{\"id\":2,\"text\":\"wrong\"}"}
 {"line":4,"error":"the line is not JSON: unexpected end of JSON input at byte 1","input":"{"}

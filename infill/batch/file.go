@@ -23,18 +23,16 @@ const (
 	formCSV   Form = "csv"
 	formTSV   Form = "tsv"
 	formText  Form = "text"
-	formFASTA Form = "fasta"
 )
 
 // Forms lists the forms: "jsonl", a JSON object a line; "csv" (RFC 4180) and "tsv" (tabs between cells, never
-// quoted), with a header; "text", a text a line; and "fasta", a line >NAME and then its sequence.
-func Forms() []Form { return []Form{formJSONL, formCSV, formTSV, formText, formFASTA} }
+// quoted), with a header; and "text", a text a line.
+func Forms() []Form { return []Form{formJSONL, formCSV, formTSV, formText} }
 
 // suffixes are the ends of names that tell a form.
 var suffixes = map[string]Form{
 	".jsonl": formJSONL, ".ndjson": formJSONL, ".csv": formCSV, ".tsv": formTSV, ".tab": formTSV,
 	".txt": formText, ".text": formText,
-	".fasta": formFASTA, ".fa": formFASTA, ".faa": formFASTA,
 }
 
 // File is a file in one of the forms.
@@ -69,7 +67,7 @@ func (f File) resolve(what string) (File, error) {
 		return wrong("no %s: name a file", what)
 	case f.Form == "":
 		return wrong("%s: its name does not tell the form of the %s: end it in .jsonl, .csv, .tsv, "+
-			".txt or .fasta (also with .gz or .zst), or name the form", f.Path, what)
+			"or .txt (also with .gz or .zst), or name the form", f.Path, what)
 	case !slices.Contains(Forms(), f.Form):
 		return wrong("%s: unknown form %q of the %s: one of %v", f.Path, f.Form, what, Forms())
 	}

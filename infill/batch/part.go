@@ -332,9 +332,6 @@ func (e *entry) render(rows []Object, form Form, w work) error {
 			e.Rows = append(e.Rows, row.Append(nil))
 		case formText:
 			e.Rows = append(e.Rows, object.Quote(w.plain(row)))
-		case formFASTA:
-			name := cmp.Or(oneLine(text(row.Get("id"))), fmt.Sprint(e.Number))
-			e.Rows = append(e.Rows, object.Quote(">"+name+"\n"+w.plain(row)))
 		default:
 			lines, err := w.lines(row)
 			if err != nil {

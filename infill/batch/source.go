@@ -194,15 +194,6 @@ func (s *source) parse(r *Record) {
 			return
 		}
 		r.Object = Object{{Key: s.column, Value: object.Quote(string(raw))}}
-	case formFASTA:
-		header, sequence, _ := bytes.Cut(raw, []byte("\n"))
-		name, found := bytes.CutPrefix(header, []byte(">"))
-		if sequence = bytes.Join(bytes.Fields(sequence), nil); !found || !utf8.Valid(raw) || len(sequence) == 0 {
-			r.Err = reject("not a line >NAME in UTF-8 with a sequence on the lines behind it")
-			return
-		}
-		r.Object = Object{{Key: "id", Value: object.Quote(string(bytes.TrimSpace(name)))},
-			{Key: s.column, Value: object.Quote(string(sequence))}}
 	case formCSV, formTSV:
 		cells, err := cells(s.of.Form, raw)
 		switch {

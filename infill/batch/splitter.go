@@ -59,12 +59,6 @@ func (s *splitter) next() (Record, error) {
 		}
 		lines = append(lines, ahead...)
 	}
-	if s.form == formFASTA {
-		lines, err = s.sequence(lines)
-		if err != nil {
-			return Record{}, err
-		}
-	}
 	s.number++
 	r := Record{Number: s.number, Line: line}
 	for _, l := range lines {
@@ -79,27 +73,6 @@ func (s *splitter) next() (Record, error) {
 		r.raw = slices.Clip(trimEnd(r.raw))
 	}
 	return r, nil
-}
-
-// sequence adds the lines up to the next header.
-func (s *splitter) sequence(lines []piece) ([]piece, error) {
-	for total := lines[0].size; ; {
-		next, err := s.take()
-		switch {
-		case err == io.EOF:
-			return lines, nil
-		case err != nil:
-			return nil, err
-		case len(next.bytes) > 0 && next.bytes[0] == '>':
-			s.pending = append(s.pending, next)
-			return lines, nil
-		}
-		if total += next.size; total > maxRecord { // only its size is kept
-			s.line += int64(len(lines)) - 1
-			lines, next.bytes, next.size = lines[:1], nil, total-lines[0].size
-		}
-		lines = append(lines, next)
-	}
 }
 
 // take returns a line that was read ahead, or reads one.

@@ -101,7 +101,7 @@ func (w *writer) out() io.Writer {
 // line writes a row that stands as it is.
 func (w *writer) line(row json.RawMessage) error {
 	w.rows++
-	if w.form == formText || w.form == formFASTA {
+	if w.form == formText {
 		row = []byte(text(row))
 	}
 	_, err := w.out().Write(append(row, '\n'))

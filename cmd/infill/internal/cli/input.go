@@ -61,9 +61,8 @@ func (e Entry) Place() string {
 // InputOptions are the texts of a command and the form of its result.
 type InputOptions struct {
 	Streams *terminal.Streams
-	Key     string            // of a text in JSONL, and the word for one
-	Texts   []string          // the arguments
-	IDs     []json.RawMessage // of the arguments, nil if they have none
+	Key     string   // of a text in JSONL, and the word for one
+	Texts   []string // the arguments
 	Input   string
 	Format  string
 	// Reads reports whether a key of an object is read beside the text and "id"; nil: none is.
@@ -76,7 +75,7 @@ type InputOptions struct {
 func (o *InputOptions) Register(cmd *cobra.Command) {
 	o.Input, o.Format = Inputs()[0], Formats()[0]
 	AddChoice(cmd, &o.Input, "input", "", Inputs(),
-		fmt.Sprintf(`form of standard input; jsonl: {%q: "...", "id": ...}; fasta is read whole`, o.Key))
+		fmt.Sprintf(`form of standard input; jsonl: {%q: "...", "id": ...}`, o.Key))
 	AddChoice(cmd, &o.Format, "format", "", Formats(), "form of the result")
 	o.flag = func(key string) string { return nearFlag(cmd, strings.ReplaceAll(key, "_", "-")) }
 }
@@ -245,11 +244,7 @@ func (o *InputOptions) entries(ctx context.Context) func() (Entry, error) {
 		if i++; i == len(o.Texts) {
 			return Entry{}, io.EOF
 		}
-		e := Entry{Text: o.Texts[i], number: i}
-		if i < len(o.IDs) {
-			e.ID = o.IDs[i]
-		}
-		return e, nil
+		return Entry{Text: o.Texts[i], number: i}, nil
 	}
 }
 
@@ -298,38 +293,8 @@ func AddBlank(cmd *cobra.Command, blank *string) {
 		"what is read as [MASK] too, as <mask> or ___ (three underscores or more)")
 }
 
-// fasta is the way to read standard input of which a text has several lines.
-const fasta = "fasta"
-
 // Inputs lists the ways to read standard input.
-func Inputs() []string { return []string{"lines", "jsonl", fasta} }
-
-// Sequences takes what standard input holds as arguments, with their names, where it is FASTA.
-func (o *InputOptions) Sequences() error {
-	if len(o.Texts) > 0 || o.Input != fasta {
-		return nil
-	}
-	path, remove, err := Spool(o.Streams.In)
-	if err != nil {
-		return err
-	}
-	return errors.Join(o.AddFASTA(batch.File{Path: path, Form: fasta}), remove())
-}
-
-// AddFASTA adds the sequences of a file to the arguments.
-func (o *InputOptions) AddFASTA(file batch.File) error {
-	rows, err := batch.Columns(file, "text", "id")
-	if err != nil {
-		return &UsageError{Err: err}
-	}
-	if len(rows) == 0 {
-		return Usagef("%s: no sequence in it", filepath.Base(file.Path))
-	}
-	for _, row := range rows {
-		o.Texts, o.IDs = append(o.Texts, row[0]), append(o.IDs, object.Quote(row[1]))
-	}
-	return nil
-}
+func Inputs() []string { return []string{"lines", "jsonl"} }
 
 // Spool keeps a stream in a file, for what reads a file more than once.
 func Spool(in io.Reader) (path string, remove func() error, err error) {

@@ -2,7 +2,6 @@
 package fill
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -106,7 +105,7 @@ func (o *fillOptions) validate() error {
 	if o.show == "fills" && o.Format != "text" {
 		return cli.Usagef("--show: fills is of --format text, not of %s: leave one out", o.Format)
 	}
-	return cmp.Or(o.InputOptions.Validate(`infill "he had [MASK] me", or infill --help`), o.Sequences())
+	return o.InputOptions.Validate(`infill "he had [MASK] me", or infill --help`)
 }
 
 // Run fills the templates.

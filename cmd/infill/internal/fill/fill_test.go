@@ -113,7 +113,7 @@ func TestFillFlags(t *testing.T) {
 		{line: `--initial x`, want: `--initial: "x" is not one of model, random, shared, mask, fill:WORD,...`},
 		{line: `--rank x`, want: `--rank: "x" is not one of distinct, final`},
 		{line: `--format yaml`, want: `--format: "yaml" is not one of text, json, jsonl, csv`},
-		{line: `--input csv`, want: `--input: "csv" is not one of lines, jsonl, fasta`},
+		{line: `--input csv`, want: `--input: "csv" is not one of lines, jsonl`},
 		{line: `--precision fp64`, want: `--precision: "fp64" is not one of fp32, fp16, int8, bf16`},
 		{line: `--device gpu`,
 			want: `--device: "gpu" is not one of auto, cpu, cuda, cuda:N with the number of a GPU, openvino, openvino:gpu`},

@@ -33,7 +33,6 @@ func TestFiles(t *testing.T) {
 		{"a.txt", lines, ""},
 		{"a.csv", "id,text\n1,the kettle sang\n2,\"rain fell on\nthe roof\"\n3,\n", ""},
 		{"a.tsv", "id\ttext\n1\tthe kettle sang\n2\train fell on the roof\n", ""},
-		{"a.fasta", ">1\nthe kettle sang\n", "1 sentence, 1 token"},
 		{"a.txt.gz", gz.String(), ""},
 		{"a.jsonl.zst", zst.String(), ""},
 		{"a.json", "[\n" + results + "\n]\n", ""},

@@ -179,9 +179,8 @@ func NewCmd(s *terminal.Streams, run func(context.Context, *runOptions) error) *
 		Use:   "run INPUT -o OUTPUT",
 		Short: "Fill the templates of a file, on one machine or on many",
 		Long: `Fill the templates of a file: JSON objects a line (.jsonl), a table with a head
-line (.csv, .tsv), a template a line (.txt), or FASTA (.fasta, .fa, .faa:
-the template is the sequence, the id the line before it); all also compressed (.gz,
-.zst). The name of the output tells its form in the same way.
+line (.csv, .tsv), or a template a line (.txt), also compressed (.gz, .zst).
+The name of the output tells its form in the same way.
 INPUT may be -, standard input, in the form that --from says.
 
 The template stands in the column --column. Columns with the name of an option
@@ -190,7 +189,7 @@ it; --keep NAME passes such a column on as it is. All other columns come out
 again as they went in. JSON lines get the result's keys (infill
 help formats); a table has a line for each fill: rank, text, blank_1, ...,
 probability, log-likelihood and the rest, then the columns of the input in their
-order; plain text and FASTA have the best fill of each. A column that is called
+order; plain text has the best fill of each. A column that is called
 like one of the result is called input_NAME, so the output can be an input again.
 What computed it, and its signature, stand in OUTPUT.manifest.json.
 An only blank takes words of one to three pieces; --pieces 1 takes one, and one
@@ -209,7 +208,6 @@ together. docs/how-to/fill-a-million-lines.md has examples for Slurm and Kuberne
 		Example: `  $ infill run templates.jsonl -o fills.jsonl --seed 7
   $ infill run sentences.csv --column text -o fills.csv.gz
   $ infill run templates.csv -o fills.csv --resume
-  $ zcat proteins.fasta.gz | infill run - --from fasta -o filled.fasta
   $ infill run big.jsonl.zst -o fills.jsonl.zst --shard 3/100 --resume
   $ infill run merge fills.jsonl.zst`,
 		Args: cobra.ArbitraryArgs,

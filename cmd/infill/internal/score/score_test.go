@@ -1,13 +1,8 @@
 package score
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
-	"os"
-	"path/filepath"
-	"regexp"
-	"strings"
 	"testing"
 
 	"infill/cmd/infill/internal/cli"
@@ -26,7 +21,7 @@ func TestScoreFlags(t *testing.T) {
 		want   string
 	}{
 		{line: `"a text"`,
-			change: func(o *scoreOptions) { o.Texts, o.IDs = []string{"a text"}, []json.RawMessage{nil} }},
+			change: func(o *scoreOptions) { o.Texts = []string{"a text"} }},
 		{line: `--method original --format json --input jsonl -m DIR`,
 			change: func(o *scoreOptions) {
 				o.method, o.Format, o.Input, o.Model = "original", "json", "jsonl",
@@ -34,18 +29,7 @@ func TestScoreFlags(t *testing.T) {
 			}},
 		{line: `--pairs --columns a "x\ty"`, want: `--columns: "a" is not two names with a comma between them`},
 		{line: `--method salazar`,
-			want: `--method: "salazar" is not one of l2r, original, masked-marginals, wt-marginals, pll, joint`},
-		{line: `--mutants v.csv MKT`, change: func(o *scoreOptions) {
-			o.Texts, o.IDs, o.mutants, o.method = []string{"MKT"}, []json.RawMessage{nil}, "v.csv",
-				infill.MaskedMarginals
-		}},
-		{line: `--method pll MKT`, want: "--method pll rates variants: name their file by --mutants"},
-		{line: `--mutants v.csv --method l2r MKT`, want: "--method l2r rates whole texts; with --mutants take one of " +
-			"[masked-marginals wt-marginals pll joint]"},
-		{line: `--mutants v.csv --tokens MKT`,
-			want: "--mutants has a row for each variant: leave --pairs and --tokens out"},
-		{line: `--mutants v.csv MKT MKV`, want: "2 texts given, --mutants are of one wild type"},
-		{line: `nowhere.fasta`, want: "stat nowhere.fasta: no such file or directory"},
+			want: `--method: "salazar" is not one of l2r, original`},
 		{line: `--format yaml`, want: `--format: "yaml" is not one of text, json, jsonl, csv`},
 		{line: `--seed 1`, want: `unknown flag: --seed`},
 	}
@@ -80,39 +64,4 @@ func scores() []*infill.Score {
 
 func TestScoreGoldens(t *testing.T) {
 	clitest.Goldens(t, "score", scoreForm(true), scores(), func(int) json.RawMessage { return json.RawMessage(`7`) })
-}
-
-// The variants of a file are rated against a wild type in FASTA, in the file's order.
-func TestMutants(t *testing.T) {
-	dir := t.TempDir()
-	model, err := filepath.Abs("../../../../lm/internal/bert/testdata/esm")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for name, content := range map[string]string{"wild.fasta": ">w\nMKTAYIA\nKQRLVG\n",
-		"v.csv": "mutant,measured\nA4G,1\nA4G:K8R,2\n", "bad.csv": "mutant\nA5G\n", "other.csv": "name\nA4G\n"} {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(content), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	t.Chdir(dir)
-	for _, c := range []struct{ line, want, says string }{
-		{"wild.fasta --mutants v.csv --format csv",
-			"mutant,score,method\nA4G,-0.43541,masked-marginals\nA4G:K8R,3.83810,masked-marginals\n", ""},
-		{"wild.fasta --mutants v.csv --method joint", "  mutant    nats\n  A4G      -0.44\n  A4G:K8R   3.48\n", ""},
-		{"--input fasta --mutants v.csv --method joint", "  mutant    nats\n  A4G      -0.44\n  A4G:K8R   3.48\n", ""},
-		{"wild.fasta --mutants bad.csv", "", `mutants: "A5G": the wild type has Y at place 5`},
-		{"wild.fasta --mutants other.csv", "", `other.csv has no column "mutant"`},
-	} {
-		var out bytes.Buffer
-		streams := clitest.TerminalOf(&out, 0)
-		streams.In = strings.NewReader(">w\nMKTAYIA\nKQRLVG\n")
-		cmd := NewCmd(streams, Run)
-		err := clitest.Parse(t, cmd, c.line+" -q -m "+model)
-		got := regexp.MustCompile(`(\.\d{4,5})\d{5,}`).ReplaceAllString(out.String(), "$1")
-		if c.says == "" && err != nil || c.says != "" && (err == nil || !strings.Contains(err.Error(), c.says)) ||
-			got != c.want {
-			t.Errorf("%s: %q, error %v; want %q, %q", c.line, got, err, c.want, c.says)
-		}
-	}
 }
