@@ -1,6 +1,5 @@
 // Package serve answers HTTP requests with one or several models: Hugging Face's fill-mask protocol, the
-// command's own features (/v1), the Open Inference Protocol v2, metrics for Prometheus, and a page for browsers.
-// A request waits for its turn at the gate (gate.go). Running requests share model calls in the engine of
+// command's own features (/v1), metrics for Prometheus, and a page for browsers. A request waits for its turn at the gate (gate.go). Running requests share model calls in the engine of
 // package lm. It also offers fills and scores as tools of the Model Context Protocol (tools.go).
 package serve
 
@@ -146,7 +145,6 @@ func New(o Options) (*Server, error) {
 	s.registerNative(api)
 	s.registerAugment(api)
 	s.registerHuggingFace(api)
-	s.registerInference(api)
 	mux.Handle("GET /metrics", s.numbers.handler())
 	mux.Handle("GET /{$}", file("text/html; charset=utf-8", page))
 	mux.Handle("GET /docs", file("text/html; charset=utf-8", docs))
@@ -210,11 +208,10 @@ func file(kind string, content []byte) http.HandlerFunc {
 	}
 }
 
-// open tells what needs no token: the page asks for it, and what watches a server has
-// none.
+// open tells what needs no token: the page asks for it.
 func open(r *http.Request) bool {
 	path := r.URL.Path
-	return r.Method == http.MethodGet && (path == "/" || path == "/docs" || strings.HasPrefix(path, "/v2/health/"))
+	return r.Method == http.MethodGet && (path == "/" || path == "/docs")
 }
 
 // guarded refuses who may not ask, before anything is read.
@@ -250,11 +247,6 @@ func (s *Server) guarded(next http.Handler) http.Handler {
 				return
 			}
 		}
-		if r.Header.Get("Inference-Header-Content-Length") != "" { // Triton's clients do so by default
-			writeProblem(w, &Problem{status: http.StatusBadRequest,
-				Message: "tensors in bytes are not read: send their data as JSON (binary_data=False)"})
-			return
-		}
 		if r.Method == http.MethodPost && !deliberate(r.Header) {
 			writeProblem(w, &Problem{status: http.StatusUnsupportedMediaType,
 				Message: "send JSON, with the header Content-Type: application/json"})
@@ -275,17 +267,10 @@ func (s *Server) guarded(next http.Handler) http.Handler {
 }
 
 // deliberate reports whether a page of another site could not have sent a request without
-// leave of the browser: JSON and headers of its own need that. Triton's client names no
-// content type, and browsers tell where they come from.
+// leave of the browser: JSON needs that.
 func deliberate(h http.Header) bool {
 	kind, _, _ := strings.Cut(h.Get("Content-Type"), ";")
-	switch strings.TrimSpace(strings.ToLower(kind)) {
-	case "application/json":
-		return true
-	case "":
-		return h.Get("Origin") == "" && h.Get("Sec-Fetch-Site") == ""
-	}
-	return false
+	return strings.EqualFold(strings.TrimSpace(kind), "application/json")
 }
 
 func (s *Server) tooLarge() *Problem {

@@ -212,17 +212,6 @@ func TestRefusals(t *testing.T) {
 		{"/v1/fill", `[]`, "no text", 422},
 		{"/v1/score", `{"texts": []}`, "no text", 422},
 		{"/v1/score", `{"texts": "a", "method": "x"}`, "method", 422},
-		{"/v2/models/other/infer",
-			`{"inputs": [{"name": "text", "datatype": "BYTES", "shape": [1], "data": ["a [MASK]"]}]}`, "no model", 404},
-		{"/v2/models/small/infer",
-			`{"inputs": [{"name": "text", "datatype": "BYTES", "shape": [2], "data": ["a [MASK]"]}]}`, "shape", 400},
-		{"/v2/models/small/infer",
-			`{"inputs": [{"name": "text", "datatype": "BYTES", "shape": [-1, -1], "data": ["a [MASK]"]}]}`, "shape",
-			400},
-		{"/v2/models/small/infer",
-			`{"inputs": [{"name": "text", "datatype": "BYTES", "shape": [1], "data": ["a [MASK]"]}], "parameters": {"top": 500}}`, "the answer could have", 422},
-		{"/v2/models/small/infer", `{"inputs": [{"name": "text", "datatype": "FP32", "shape": [1], "data": [1]}]}`,
-			"datatype", 422},
 		{"/nothing", `{}`, "nothing here", 404},
 		{"/metrics", `{}`, "GET", 405},
 	} {
@@ -409,49 +398,6 @@ func TestNoFiles(t *testing.T) {
 	}
 }
 
-// A KServe-style exchange: is it ready, what does it take, infer.
-func TestInference(t *testing.T) {
-	url := start(t, nil)
-	for _, path := range []string{"/v2/health/live", "/v2/health/ready", "/v2", "/v2/models/small",
-		"/v2/models/small/ready"} {
-		if answer, err := http.Get(url + path); err != nil || answer.StatusCode != 200 {
-			t.Errorf("%s: %v %v", path, answer.StatusCode, err)
-		}
-	}
-	code, text := ask(t, url+"/v2/models/small/infer",
-		`{"id": "a", "inputs": [{"name": "text", "datatype": "BYTES", "shape": [2, 1], "data": ["he had [MASK] me", "the [MASK] was cold"]}], "parameters": {"top": 2, "seed": 1}}`)
-	type tensor struct {
-		Name     string
-		Datatype string
-		Shape    []int
-		Data     []any
-	}
-	answer := decode[struct {
-		ID      string
-		Outputs []tensor
-	}](t, text)
-	if code != 200 || answer.ID != "a" || len(answer.Outputs) != 3 ||
-		!slices.Equal(answer.Outputs[0].Shape, []int{2, 2}) || len(answer.Outputs[0].Data) != 4 {
-		t.Errorf("%d %.400s", code, text)
-	}
-}
-
-// TestInferenceGuards: tensors in bytes are refused in one line, and a page of another site says where it comes from.
-func TestInferenceGuards(t *testing.T) {
-	url := start(t, nil) + "/v2/models/small/infer"
-	if answer, got := post(t, url, `{"inputs":[]}bytes`, "Inference-Header-Content-Length",
-		"13"); answer.StatusCode != 400 ||
-		!strings.Contains(got, "tensors in bytes are not read: send their data as JSON") {
-		t.Errorf("tensors in bytes: %d %s", answer.StatusCode, got)
-	}
-	const plain = `{"inputs":[{"name":"text","shape":[1],"datatype":"BYTES","data":["he had [MASK] me"]}]}`
-	for header, want := range map[string]int{"X-None": 200, "Origin": 415, "Sec-Fetch-Site": 415} {
-		if answer, got := post(t, url, plain, header, "https://evil.example"); answer.StatusCode != want {
-			t.Errorf("%s: %d %s", header, answer.StatusCode, got)
-		}
-	}
-}
-
 func TestTokenHostsAndOrigin(t *testing.T) {
 	url := start(t, func(o *serve.Options) {
 		o.Token = "secret"
@@ -465,8 +411,7 @@ func TestTokenHostsAndOrigin(t *testing.T) {
 			t.Errorf("%q: %d %s", header, code, text)
 		}
 	}
-	for path, want := range map[string]int{"/": 200, "/docs": 200, "/v2/health/live": 200, "/metrics": 401,
-		"/openapi.json": 401, "/v2": 401} {
+	for path, want := range map[string]int{"/": 200, "/docs": 200, "/metrics": 401, "/openapi.json": 401} {
 		if answer, err := http.Get(url + path); err != nil || answer.StatusCode != want {
 			t.Errorf("%s: %v %v", path, answer.StatusCode, err)
 		}
@@ -497,7 +442,7 @@ func TestTokenHostsAndOrigin(t *testing.T) {
 // A body that breaks off is the client's fault.
 func TestBrokenBodies(t *testing.T) {
 	address := strings.TrimPrefix(start(t, nil), "http://")
-	for _, path := range []string{"/", "/v1/fill", "/v1/score", "/v2/models/tiny/infer"} {
+	for _, path := range []string{"/", "/v1/fill", "/v1/score"} {
 		for name, body := range map[string]string{
 			"truncated":       "Content-Length: 50\r\n\r\n{\"inputs\":",
 			"no end of chunk": "Transfer-Encoding: chunked\r\n\r\n20\r\n{\"inputs\":",
@@ -533,8 +478,7 @@ func TestDocument(t *testing.T) {
 		Paths      map[string]any
 		Components struct{ Schemas map[string]any }
 	}](t, string(text))
-	for _, path := range []string{"/", "/models/{model}", "/v1/fill", "/v1/score", "/v1/augment",
-		"/v2/models/{model}/infer"} {
+	for _, path := range []string{"/", "/models/{model}", "/v1/fill", "/v1/score", "/v1/augment"} {
 		if document.Paths[path] == nil {
 			t.Errorf("no %s in %v", path, document.Paths)
 		}
@@ -694,8 +638,6 @@ func malformed(random *rand.Rand) (path string, body []byte) {
 		{"/v1/fill", `{"template": "he had [MASK] me", "top": 3, "seed": 7, "slot": {"1": ["told", "left"]}, "ban": ["given"]}`},
 		{"/v1/score", `{"texts": ["he had told me"], "method": "l2r"}`},
 		{"/v1/augment", `{"records": [{"text": "he had told me", "label": 1}], "variants": 2, "rate": 0.3, "protect": ["he"], "seed": 7}`},
-		{"/v2/models/small/infer",
-			`{"id": "a", "inputs": [{"name": "text", "datatype": "BYTES", "shape": [1, 1], "data": ["he had [MASK] me"]}]}`},
 	}
 	seed := seeds[random.IntN(len(seeds))]
 	body = []byte(seed[1])
@@ -873,9 +815,6 @@ func TestMemoryOfEveryPath(t *testing.T) {
 		"/v1/score": {`{"texts": ["he had told me"]}`,
 			`{"texts": ["` + strings.Repeat("he had told me ", 400) + `"]}`},
 		"/": {`{"inputs": "he had [MASK] me"}`, `{"inputs": "` + blanks + `."}`},
-		"/v2/models/small/infer": {
-			`{"inputs": [{"name": "text", "datatype": "BYTES", "shape": [1], "data": ["he had [MASK] me"]}], "parameters": {"top": 1}}`,
-			`{"inputs": [{"name": "text", "datatype": "BYTES", "shape": [1], "data": ["he [MASK] had [MASK] me [MASK]"]}], "parameters": {"top": 1000}}`},
 	} {
 		for i, body := range bodies {
 			code, text := ask(t, url+path, body)

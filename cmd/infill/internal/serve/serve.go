@@ -45,9 +45,9 @@ func NewCmd(s *terminal.Streams, run func(context.Context, *serveOptions) error)
 		Long: `Answer requests over HTTP, and show a page to play with.
 
 It speaks the protocol of Hugging Face's fill-mask clients (POST / and
-/models/NAME), what the command itself has (POST /v1/fill, /v1/score), and the Open
-Inference Protocol v2 (/v2/...). /openapi.json and /docs describe all of it, /metrics
-has numbers for Prometheus. A browser gets a page at /.
+/models/NAME) and has what the command has (POST /v1/fill, /v1/score). /openapi.json
+and /docs describe all of it, /metrics has numbers for Prometheus. A browser gets a
+page at /.
 
 It listens on this machine alone. To listen elsewhere, give a token that every
 request must bring, or say --no-auth.`,
