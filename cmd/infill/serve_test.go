@@ -29,8 +29,6 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"infill/cmd/infill/internal/cli"
-	"infill/internal/modelstest"
-	"infill/lm"
 	"infill/models"
 )
 
@@ -149,43 +147,6 @@ func TestServeDrains(t *testing.T) {
 	said := <-rest
 	if err := cmd.Wait(); err != nil || said != "" {
 		t.Errorf("%v, %s", err, said)
-	}
-}
-
-// --allow-pull fetches what a request names, without the hub's token, and serves it.
-func TestServePulls(t *testing.T) {
-	hub := modelstest.NewHub(t)
-	library, err := lm.EnsureLibrary(t.Context(), "cpu", nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	cmd, url, rest := serving(t,
-		[]string{"HF_ENDPOINT=" + hub.URL, "HF_TOKEN=" + hub.Token, models.CacheVariable + "=" + t.TempDir(),
-			"INFILL_ONNXRUNTIME=" + library.Path}, "--allow-pull")
-	code := http.StatusServiceUnavailable
-	for end := time.Now().Add(time.Minute); code == http.StatusServiceUnavailable &&
-		time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
-		r, err := http.Post(url+"/models/org/tiny", "application/json", strings.NewReader(`{"inputs": "a [MASK] b"}`))
-		if err != nil {
-			t.Fatal(err)
-		}
-		r.Body.Close()
-		code = r.StatusCode
-	}
-	if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
-		t.Fatal(err)
-	}
-	said := <-rest
-	if err := cmd.Wait(); err != nil || code != http.StatusOK {
-		t.Errorf("%d, %v, %s", code, err, said)
-	}
-	for _, r := range hub.Seen("") {
-		if r.Authorization != "" {
-			t.Errorf("%s had the token", r.Path)
-		}
-	}
-	if len(hub.Seen("config.json")) == 0 {
-		t.Error("the hub was not asked")
 	}
 }
 

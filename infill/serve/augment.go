@@ -53,7 +53,7 @@ func (s *Server) registerAugment(api huma.API) {
 
 func (s *Server) augment(ctx context.Context, in *augmentInput) (*augmentOutput, error) {
 	q := &in.Body
-	f, _, err := s.model(q.Model)
+	f, err := s.model(q.Model)
 	if err != nil {
 		return nil, err
 	}

@@ -80,7 +80,7 @@ func (s *Server) registerHuggingFace(api huma.API) {
 }
 
 func (s *Server) fillMask(ctx context.Context, model string, q *maskRequest) (*maskOutput, error) {
-	f, _, err := s.model(model)
+	f, err := s.model(model)
 	if err != nil {
 		return nil, err
 	}

@@ -4,6 +4,7 @@
 package serve
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"crypto/subtle"
@@ -27,7 +28,6 @@ import (
 
 	"infill/infill"
 	"infill/lm"
-	"infill/models"
 	"infill/tokenize"
 )
 
@@ -51,17 +51,12 @@ type Limits struct {
 	Requests int           // requests at work at once
 	Queue    int           // requests that wait; beyond: 429
 	Wait     time.Duration // a request waits; beyond: 429
-
-	// Models is how many models Options.Pull may fetch, and ModelBytes the size of each; beyond: 422.
-	Models     int
-	ModelBytes int64
 }
 
 // DefaultLimits returns limits for a small machine.
 func DefaultLimits() Limits {
 	return Limits{Body: 1 << 20, Texts: 128, Blanks: 16, Rows: 20000, Top: 1000, Samples: 1000, Candidates: 2000,
-		Memory: 2 << 30, Answer: 16 << 20, Time: 60 * time.Second, Requests: 64, Queue: 256, Wait: 10 * time.Second,
-		Models: 2, ModelBytes: 1 << 30}
+		Memory: 2 << 30, Answer: 16 << 20, Time: 60 * time.Second, Requests: 64, Queue: 256, Wait: 10 * time.Second}
 }
 
 // check returns an error for the first limit that is not positive.
@@ -69,8 +64,7 @@ func (l Limits) check() error {
 	for name, n := range map[string]int64{"body": l.Body, "texts": int64(l.Texts), "blanks": int64(l.Blanks),
 		"rows": int64(l.Rows), "top": int64(l.Top), "samples": int64(l.Samples), "candidates": int64(l.Candidates),
 		"memory": l.Memory, "answer": l.Answer,
-		"time": int64(l.Time), "requests": int64(l.Requests), "queue": int64(l.Queue) + 1, "wait": int64(l.Wait),
-		"models": int64(l.Models), "bytes of a model": l.ModelBytes} {
+		"time": int64(l.Time), "requests": int64(l.Requests), "queue": int64(l.Queue) + 1, "wait": int64(l.Wait)} {
 		if n < 1 {
 			return fmt.Errorf("the limit of %s is below its least", name)
 		}
@@ -94,9 +88,6 @@ type Options struct {
 	Hosts []string
 	// Origin is the one other site whose scripts may read answers; "" allows none.
 	Origin string
-	// Pull, if not nil, fetches and opens a model that a request names and that is not among Models. It runs for
-	// one name at a time. Its context ends if the model is too large or the server closes.
-	Pull func(ctx context.Context, name string, progress models.Progress) (*infill.Filler, error)
 	// Log, if not nil, is called with errors of the server itself, from several goroutines.
 	Log func(message string)
 }
@@ -107,7 +98,6 @@ type Server struct {
 	gate    *gate
 	reading *semaphore.Weighted // of long texts
 	texts   *semaphore.Weighted // at work, of requests that have several
-	pulls   *pulls              // nil: nothing is fetched
 	tokens  atomic.Pointer[[]int]
 	numbers *numbers
 	handler http.Handler
@@ -115,7 +105,7 @@ type Server struct {
 
 var _ http.Handler = (*Server)(nil)
 
-// New makes a server. The caller closes it, and then the fillers, when no request runs.
+// New makes a server. The caller closes the fillers when no request runs.
 func New(o Options) (*Server, error) {
 	if o.Models[o.Default] == nil {
 		return nil, fmt.Errorf("the default model %q is not among those served: %s", o.Default,
@@ -129,9 +119,6 @@ func New(o Options) (*Server, error) {
 	}
 	s := &Server{Options: o, gate: newGate(o.Limits), reading: semaphore.NewWeighted(1),
 		texts: semaphore.NewWeighted(textsAtOnce)}
-	if o.Pull != nil {
-		s.pulls = newPulls(o)
-	}
 	s.numbers = newNumbers(s)
 	mux := http.NewServeMux()
 	config := huma.DefaultConfig("infill", infill.Version())
@@ -154,14 +141,6 @@ func New(o Options) (*Server, error) {
 	})
 	s.handler = s.observed(s.guarded(answeringAll(mux)))
 	return s, nil
-}
-
-// Close stops the fetching of a model and closes fetched models. Call it when no request runs.
-func (s *Server) Close() error {
-	if s.pulls == nil {
-		return nil
-	}
-	return s.pulls.close()
 }
 
 // ServeHTTP implements http.Handler.
@@ -316,6 +295,15 @@ func answeringAll(mux *http.ServeMux) http.Handler {
 		}
 		mux.ServeHTTP(w, r)
 	})
+}
+
+// model finds a model by name; "" is the default.
+func (s *Server) model(name string) (*infill.Filler, error) {
+	if f := s.Models[cmp.Or(name, s.Default)]; f != nil {
+		return f, nil
+	}
+	return nil, &Problem{status: http.StatusNotFound, Message: fmt.Sprintf("no model %.80q is served here; there "+
+		"are: %s", name, strings.Join(slices.Sorted(maps.Keys(s.Models)), ", "))}
 }
 
 // work runs a request's work, which holds so many bytes, when its turn has come, within its

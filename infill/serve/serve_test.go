@@ -70,12 +70,7 @@ func started(t testing.TB, o serve.Options) string {
 		t.Fatal(err)
 	}
 	server := httptest.NewServer(s)
-	t.Cleanup(func() {
-		server.Close()
-		if err := s.Close(); err != nil {
-			t.Error(err)
-		}
-	})
+	t.Cleanup(server.Close)
 	return server.URL
 }
 
