@@ -130,7 +130,6 @@ func New(o Options) (*Server, error) {
 	config.Components.SecuritySchemes = map[string]*huma.SecurityScheme{"token": {Type: "http", Scheme: "bearer"}}
 	api := humago.New(mux, config)
 	s.registerNative(api)
-	s.registerAugment(api)
 	s.registerHuggingFace(api)
 	mux.Handle("GET /metrics", s.numbers.handler())
 	mux.Handle("GET /{$}", file("text/html; charset=utf-8", page))

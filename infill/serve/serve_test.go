@@ -202,8 +202,6 @@ func TestRefusals(t *testing.T) {
 		{"/", `{"inputs": "a \ud800 [MASK]"}`, `half of a character, \ud800`, 400},
 		{"/v1/fill", `{"template": "a \udc00 [MASK]"}`, `half of a character, \udc00`, 400},
 		{"/v1/fill", `{"template": "a \`, "invalid character", 400},
-		{"/v1/augment", `{"records": [{"text": "a"}, {"text": "a"}], "variants": 9223372036854775807}`,
-			"variants of each of 2 texts", 422},
 		{"/v1/fill", `[]`, "no text", 422},
 		{"/v1/score", `{"texts": []}`, "no text", 422},
 		{"/v1/score", `{"texts": "a", "method": "x"}`, "method", 422},
@@ -295,25 +293,6 @@ func TestFillAndScore(t *testing.T) {
 	}
 }
 
-// Variants keep labels, and the same seed gives the same.
-func TestAugment(t *testing.T) {
-	url := start(t, nil)
-	const request = `{"records": [{"label": 1, "text": "The soup was warm and the bread was fresh."}, {"text": "It rained all day."}], "variants": 2, "seed": 7, "distinct": true}`
-	code, text := ask(t, url+"/v1/augment", request)
-	rows := decode[[]map[string]any](t, text)
-	if code != 200 || len(rows) != 4 || rows[0]["label"] != 1.0 || rows[0]["text"] == rows[1]["text"] ||
-		rows[0]["original"] == rows[0]["text"] {
-		t.Fatalf("%d %s", code, text)
-	}
-	if _, again := ask(t, url+"/v1/augment", request); again != text {
-		t.Errorf("the same seed gives\n%s\nand\n%s", text, again)
-	}
-	if code, text := ask(t, url+"/v1/augment", `{"records": [{"label": 1}]}`); code != 422 ||
-		!strings.Contains(text, "record 1") {
-		t.Errorf("no text: %d %s", code, text)
-	}
-}
-
 // No path of a request or a tool reaches a file: @FILE, which the command reads in lists
 // of words, is a word, and a folder is no model.
 func TestNoFiles(t *testing.T) {
@@ -366,11 +345,6 @@ func TestNoFiles(t *testing.T) {
 	if code, text := ask(t, url,
 		`{"inputs": "he had [MASK] me", "parameters": {"targets": ["@`+file+`"]}}`); code != 422 {
 		t.Errorf("targets: %d %s", code, text)
-	}
-	if _, text := ask(t, url+"/v1/augment",
-		`{"records": [{"text": "told told told"}], "protect": ["@`+file+`"], "seed": 1}`); strings.Contains(text,
-		"no word") {
-		t.Errorf("protect: %s", text)
 	}
 	call := tools(t, options(t))
 	for arguments, read := range map[*map[string]any]func(string) bool{
@@ -473,7 +447,7 @@ func TestDocument(t *testing.T) {
 		Paths      map[string]any
 		Components struct{ Schemas map[string]any }
 	}](t, string(text))
-	for _, path := range []string{"/", "/models/{model}", "/v1/fill", "/v1/score", "/v1/augment"} {
+	for _, path := range []string{"/", "/models/{model}", "/v1/fill", "/v1/score"} {
 		if document.Paths[path] == nil {
 			t.Errorf("no %s in %v", path, document.Paths)
 		}
@@ -632,7 +606,6 @@ func malformed(random *rand.Rand) (path string, body []byte) {
 		{"/models/small", `{"inputs": "he had [MASK] me"}`},
 		{"/v1/fill", `{"template": "he had [MASK] me", "top": 3, "seed": 7, "slot": {"1": ["told", "left"]}, "ban": ["given"]}`},
 		{"/v1/score", `{"texts": ["he had told me"], "method": "l2r"}`},
-		{"/v1/augment", `{"records": [{"text": "he had told me", "label": 1}], "variants": 2, "rate": 0.3, "protect": ["he"], "seed": 7}`},
 	}
 	seed := seeds[random.IntN(len(seeds))]
 	body = []byte(seed[1])
@@ -805,8 +778,6 @@ func TestMemoryOfEveryPath(t *testing.T) {
 	for path, bodies := range map[string][2]string{
 		"/v1/fill": {`{"template": "he had [MASK] me", "budget": 100}`,
 			`{"template": "he [MASK] had [MASK] me [MASK]", "budget": 20000, "top": 1000}`},
-		"/v1/augment": {`{"records": [{"text": "he had told me"}]}`,
-			`{"records": [{"text": "` + strings.Repeat("he had told me ", 60) + `"}], "variants": 8}`},
 		"/v1/score": {`{"texts": ["he had told me"]}`,
 			`{"texts": ["` + strings.Repeat("he had told me ", 400) + `"]}`},
 		"/": {`{"inputs": "he had [MASK] me"}`, `{"inputs": "` + blanks + `."}`},
