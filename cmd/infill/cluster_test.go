@@ -45,7 +45,7 @@ func validate(schema *jsonschema.Resolved, manifest string) (job map[string]any,
 // index that fails is tried again by itself, in a new pod.
 func TestKubernetes(t *testing.T) {
 	schema := jobSchema(t)
-	for _, name := range []string{"kubernetes.yaml", "evaluation.yaml"} {
+	for _, name := range []string{"kubernetes.yaml"} {
 		text, err := os.ReadFile("../../docs/cluster/" + name)
 		if err != nil {
 			t.Fatal(err)

@@ -280,7 +280,6 @@ func TestChangedConfiguration(t *testing.T) {
 		"reference": {func(o *Options) { o.Config.Metrics.KeepSources = true },
 			"metrics.keep_sources: false there, true now"},
 		"threads": {func(o *Options) { o.Threads = 2 }, "threads: 1 there, 2 now"},
-		"part":    {func(o *Options) { o.Shard = journal.Shard{Index: 1, Count: 2} }, "shard: all there, 1/2 now"},
 		// Nothing is left to compute here, so nothing else would tell.
 		"device":    {func(o *Options) { o.Device = "cuda" }, "device: cpu there, cuda now"},
 		"precision": {func(o *Options) { o.Precision = "int8" }, "precision: fp32 there, int8 now"},
@@ -362,89 +361,6 @@ func TestFolder(t *testing.T) {
 	})
 }
 
-func TestMerge(t *testing.T) {
-	_, want := reference(t)
-	paths := map[string]string{}
-	texts := t.TempDir()
-	for name, text := range map[string]string{"gardens": gardens, "ponds": ponds} {
-		write(t, texts, name+".txt", []byte(text))
-		paths[name] = filepath.Join(texts, name+".txt")
-	}
-	parts := make([]string, 4)
-	for i := range parts {
-		o, _ := small(t)
-		o.Shard = journal.Shard{Index: i + 1, Count: 4}
-		if results, err := Run(t.Context(), o); err != nil || results != nil {
-			t.Fatalf("part: %v, %v", results, err)
-		}
-		parts[i] = o.Dir
-	}
-	out := t.TempDir()
-	if _, err := Merge(t.Context(), out, parts[:3], paths); err == nil ||
-		!strings.Contains(err.Error(), "fills are missing") {
-		t.Errorf("three of four parts: %v", err)
-	}
-	slices.Reverse(parts)
-	if _, err := Merge(t.Context(), out, parts, paths); err != nil {
-		t.Fatal(err)
-	}
-	if got := read(t, out, metricsFile); !bytes.Equal(got, want) {
-		t.Errorf("merged metrics.json differs: %s", cmp.Diff(string(want), string(got)))
-	}
-	// Again, and as a run of its own that has nothing left to do.
-	if _, err := Merge(t.Context(), out, parts, paths); err != nil {
-		t.Error(err)
-	}
-	o, model := small(t)
-	o.Dir = out
-	run(t, o)
-	if n := model.begun.Load(); n > 0 {
-		t.Errorf("a merged run asked the model %d times", n)
-	}
-	if !bytes.Equal(read(t, out, metricsFile), want) {
-		t.Error("metrics.json differs after a second start")
-	}
-
-	errorsOf := map[string]struct {
-		dirs  []string
-		paths map[string]string
-		out   string
-		want  string
-	}{
-		"no run":        {[]string{t.TempDir()}, paths, t.TempDir(), "holds no run"},
-		"onto a part":   {parts, paths, parts[0], "is one of the parts"},
-		"no corpus":     {parts, nil, t.TempDir(), "--corpus gardens=FILE"},
-		"wrong corpus":  {parts, map[string]string{"gardens": paths["ponds"]}, t.TempDir(), "is not that of the run"},
-		"unknown name":  {parts, map[string]string{"lakes": paths["ponds"]}, t.TempDir(), `no corpus "lakes"`},
-		"nothing named": {nil, paths, t.TempDir(), "no folder"},
-	}
-	for name, test := range errorsOf {
-		if _, err := Merge(t.Context(), test.out, test.dirs, test.paths); err == nil ||
-			!strings.Contains(err.Error(), test.want) {
-			t.Errorf("%s: error %v, want one that holds %q", name, err, test.want)
-		}
-	}
-	other, _ := small(t)
-	other.Config.Seed, other.Shard = 2, journal.Shard{Index: 1, Count: 4}
-	if _, err := Run(t.Context(), other); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := Merge(t.Context(), t.TempDir(), []string{parts[0], other.Dir}, paths); err == nil ||
-		!strings.Contains(err.Error(), "not of one run: ") {
-		t.Errorf("parts of two runs: %v", err)
-	}
-	// A part that says something else of a sentence that another has too.
-	twin := t.TempDir()
-	write(t, twin, journal.Head, read(t, parts[0], journal.Head))
-	samples := read(t, parts[0], samplesFile)
-	write(t, twin, samplesFile,
-		regexp.MustCompile(`"log_likelihood":-?[0-9.]+,`).ReplaceAll(samples, []byte(`"log_likelihood":-99,`)))
-	if _, err := Merge(t.Context(), t.TempDir(), append([]string{twin}, parts...), paths); err == nil ||
-		!strings.Contains(err.Error(), "disagree on sentence") {
-		t.Errorf("parts that disagree: %v", err)
-	}
-}
-
 // TestBadInput: what cannot be used is refused or left out, counted, and said.
 func TestBadInput(t *testing.T) {
 	fails := map[string]struct {
@@ -471,8 +387,6 @@ func TestBadInput(t *testing.T) {
 		"top above samples": {func(o *Options) { o.Config.Top = 5 }, "top 5"},
 		"unknown baseline": {func(o *Options) { o.Config.Baselines = []string{"gibs"} },
 			`baseline "gibs" is none of`},
-		"more parts than work": {func(o *Options) { o.Shard = journal.Shard{Index: 1, Count: 7} },
-			"7 parts of 6 sentences"},
 		"too many slots":     {func(o *Options) { o.Config.Select.Mask = corpus.Mask{Count: 40} }, "too few words"},
 		"a model that fails": {nil, "closing fails"},
 	}

@@ -1,7 +1,6 @@
 package eval
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -41,8 +40,6 @@ type header struct {
 	Threads   int     `json:"threads"`
 	Program   program `json:"program"`
 	Signature string  `json:"signature"`
-	// Shard is "" for a whole run, or one that was merged.
-	Shard journal.Shard `json:"shard"`
 	// Paths says where the corpora were read from, by name. They may move.
 	Paths map[string]string `json:"paths"`
 }
@@ -265,7 +262,7 @@ func (h *header) fills(yield func(key) bool) {
 	}
 }
 
-// comparable is what must agree, by path: paths, parts and the Go release may differ.
+// comparable is what must agree, by path: paths and the Go release may differ.
 func (h *header) comparable() (map[string]string, error) {
 	return journal.Flat(struct {
 		Config
@@ -292,10 +289,6 @@ func (f *folder) check(h *header) error {
 	list, err := differences(f.header, h)
 	if err != nil {
 		return err
-	}
-	if f.header.Shard != h.Shard {
-		list = append([]string{fmt.Sprintf("shard: %s there, %s now", cmp.Or(f.header.Shard.String(), "all"),
-			cmp.Or(h.Shard.String(), "all"))}, list...)
 	}
 	return journal.Changed(f.dir, list)
 }

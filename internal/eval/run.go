@@ -30,8 +30,6 @@ type Options struct {
 	Config  Config
 	Models  []*infill.Filler // a run closes each when it is done with it
 	Corpora []*corpus.Corpus
-	// Shard has whole sentences: all methods meet one on the same machine, so that their times compare.
-	Shard journal.Shard
 	// Threads is that of the models' calls, for the record.
 	Threads int
 	// Device and Precision are what was asked of the models' calls, such as "cpu"
@@ -47,9 +45,8 @@ type Options struct {
 	Note func(string)
 }
 
-// Run makes a run, or goes on with one, and returns its results; nil for a part
-// of a run, whose results come of Merge. When ctx ends it returns ctx.Err(), and
-// what was done stays.
+// Run makes a run, or goes on with one, and returns its results. When ctx ends it returns ctx.Err(), and what was done
+// stays.
 func Run(ctx context.Context, o Options) (*Results, error) {
 	o.Config = o.Config.WithBaselines()
 	if o.Note == nil {
@@ -73,7 +70,7 @@ func Run(ctx context.Context, o Options) (*Results, error) {
 // newHeader selects the sentences and describes the run.
 func newHeader(o Options) (*header, error) {
 	h := &header{
-		Format: formatVersion, Configuration: o.Config, Threads: o.Threads, Shard: o.Shard, Paths: map[string]string{},
+		Format: formatVersion, Configuration: o.Config, Threads: o.Threads, Paths: map[string]string{},
 		Program: program{infill.Version(), runtime.Version()},
 	}
 	for _, f := range o.Models {
@@ -104,8 +101,6 @@ func newHeader(o Options) (*header, error) {
 	case o.Config.Sentences < len(sources):
 		return nil, fmt.Errorf("%d sentences of %d corpora: choose at least one of each", o.Config.Sentences,
 			len(sources))
-	case o.Shard.Count > o.Config.Sentences:
-		return nil, fmt.Errorf("%d parts of %d sentences: choose at most as many", o.Shard.Count, o.Config.Sentences)
 	}
 	taken := 0
 	for _, c := range o.Corpora {
@@ -235,10 +230,8 @@ func (f *folder) run(ctx context.Context, o Options, h *header) (*Results, error
 	work := map[string][]key{} // by model
 	total, left := 0, []key(nil)
 	for k := range h.fills {
-		if o.Shard.Has(int64(k.sentence)) {
-			if total++; f.records[k] == nil {
-				work[k.model], left = append(work[k.model], k), append(left, k)
-			}
+		if total++; f.records[k] == nil {
+			work[k.model], left = append(work[k.model], k), append(left, k)
 		}
 	}
 	prompts := h.Prompts()
@@ -265,9 +258,6 @@ func (f *folder) run(ctx context.Context, o Options, h *header) (*Results, error
 	}
 	if err := f.Finish(f.End()); err != nil {
 		return nil, err
-	}
-	if o.Shard.Count > 0 {
-		return nil, nil
 	}
 	if o.Observe != nil {
 		o.Observe(Progress{Sentences: o.Config.Sentences, Done: total, Kept: r.kept, Total: total,

@@ -323,15 +323,6 @@ func Group(cmd *cobra.Command, groups ...[]string) {
 // GroupOf is the annotation of a flag that names its group in the help.
 const GroupOf = "infill_group"
 
-// Paths are the files by name.
-func (n *Named) Paths() map[string]string {
-	paths := map[string]string{}
-	for _, f := range n.List {
-		paths[f.Name] = f.File
-	}
-	return paths
-}
-
 // ByCorpus is a choice for all corpora, the first of the choices where none is
 // given, and others for those that are named: VALUE or NAME=VALUE, also several
 // with commas between them.
