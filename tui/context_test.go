@@ -43,7 +43,7 @@ func TestContext(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := d.model.sides[0].snapshot; got.Fills[0].Text != want.Fills[0].Text ||
+	if got := d.model.run.snapshot; got.Fills[0].Text != want.Fills[0].Text ||
 		got.Fills[0].LogLikelihood != want.Fills[0].LogLikelihood {
 		t.Errorf("the first fill is %+v, want %+v", got.Fills[0], want.Fills[0])
 	}

@@ -20,7 +20,6 @@ import (
 // when it is done.
 type panel struct {
 	*styles
-	title  string
 	fields []field
 	at     int
 	typed  bool // the chosen field's value is being typed
@@ -35,8 +34,8 @@ type field struct {
 
 // newPanel shows some of the options, in the order and with the words of the
 // screen where those of the table are for a command line.
-func newPanel(s *styles, title string, o infill.Options, model string, models []string) *panel {
-	p := &panel{styles: s, title: title}
+func newPanel(s *styles, o infill.Options, model string, models []string) *panel {
+	p := &panel{styles: s}
 	for _, line := range [][3]string{
 		{"sampler"},
 		{"step-size", "step size",
@@ -207,7 +206,7 @@ func (p *panel) options(o infill.Options) (_ infill.Options, model string, ok bo
 
 // render draws the panel, at most as wide and high as given.
 func (p *panel) render(columns, rows int) string {
-	const nameWidth, helpRows = 13, 3
+	const title, nameWidth, helpRows = "options", 13, 3
 	inner := min(columns-4, 72)
 	var lines []string
 	roomy := rows >= len(p.fields)+8
@@ -254,8 +253,8 @@ func (p *panel) render(columns, rows int) string {
 		helpLines = append(append([]string{""}, helpLines...), make([]string, helpRows-len(helpLines))...)
 	}
 	frame := lipgloss.RoundedBorder()
-	out := []string{p.line.Render(frame.TopLeft+frame.Top) + " " + p.accent.Render(p.title) + " " +
-		p.line.Render(strings.Repeat(frame.Top, inner-2-width(p.title)-width(above))) + p.amber.Render(
+	out := []string{p.line.Render(frame.TopLeft+frame.Top) + " " + p.accent.Render(title) + " " +
+		p.line.Render(strings.Repeat(frame.Top, inner-2-width(title)-width(above))) + p.amber.Render(
 		above) + p.line.Render(frame.Top+frame.TopRight)}
 	for _, line := range append(lines, helpLines...) {
 		out = append(out, p.line.Render(frame.Left)+" "+fit(line, inner)+" "+p.line.Render(frame.Right))
