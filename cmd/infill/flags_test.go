@@ -33,8 +33,7 @@ func TestChoices(t *testing.T) {
 		{"", "input", cli.Inputs()},
 		{"", "format", cli.Formats()},
 		{"", "device", cli.Devices()},
-		{"", "precision", cli.Precisions()},
-		{"score", "method", []string{"l2r", "original", "masked-marginals", "wt-marginals", "pll", "joint"}},
+		{"score", "method", []string{"l2r", "original"}},
 		{"score", "format", cli.Formats()},
 		{"doctor", "format", []string{"text", "json"}},
 	}

@@ -145,9 +145,6 @@ func settings(f *infill.Filler, o *infill.Options) map[string]string {
 	}
 	m := f.Model()
 	s["model"], s["tokenizer"], s["version"] = m.Name+"@"+m.SHA256, m.Tokenizer, infill.Version()
-	if m.Lexicon != "" {
-		s["lexicon"] = m.Lexicon
-	}
 	return s
 }
 
@@ -158,7 +155,7 @@ func environment(f *infill.Filler) map[string]string {
 	if m.Runtime == "" {
 		return nil
 	}
-	return map[string]string{"onnxruntime": m.Runtime, "device": m.Device, "precision": string(m.Precision)}
+	return map[string]string{"onnxruntime": m.Runtime, "device": m.Device}
 }
 
 // Do returns one row: the columns that are not options, then the result.

@@ -22,7 +22,6 @@ import (
 	"infill/infill"
 	"infill/internal/eval/corpus"
 	"infill/internal/journal"
-	"infill/lm"
 	"infill/metrics"
 	"infill/samplers"
 )
@@ -281,8 +280,7 @@ func TestChangedConfiguration(t *testing.T) {
 			"metrics.keep_sources: false there, true now"},
 		"threads": {func(o *Options) { o.Threads = 2 }, "threads: 1 there, 2 now"},
 		// Nothing is left to compute here, so nothing else would tell.
-		"device":    {func(o *Options) { o.Device = "cuda" }, "device: cpu there, cuda now"},
-		"precision": {func(o *Options) { o.Precision = "int8" }, "precision: fp32 there, int8 now"},
+		"device": {func(o *Options) { o.Device = "cuda" }, "device: cpu there, cuda now"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -319,9 +317,9 @@ func TestChangedConfiguration(t *testing.T) {
 // TestDemandsMet: what was asked for by other words is no change.
 func TestDemandsMet(t *testing.T) {
 	dir, _ := reference(t)
-	for _, demand := range [][2]string{{"", ""}, {"auto", "fp32"}, {"cpu", ""}} {
+	for _, device := range []string{"", "auto", "cpu"} {
 		o, _ := small(t)
-		o.Dir, o.Device, o.Precision = dir, demand[0], lm.Precision(demand[1])
+		o.Dir, o.Device = dir, device
 		run(t, o)
 	}
 }

@@ -114,17 +114,16 @@ type Record struct {
 
 // environment is what a record was computed with.
 type environment struct {
-	Runtime   string `json:"onnxruntime"` // its version
-	Device    string `json:"device"`
-	Precision string `json:"precision"`
-	Version   string `json:"version"` // of this program
+	Runtime string `json:"onnxruntime"` // its version
+	Device  string `json:"device"`
+	Version string `json:"version"` // of this program
 }
 
 // differences lists what differs from another record; an empty field of an earlier
 // version's record, or of a demand, does not differ.
 func (e environment) differences(now environment) (list []string) {
 	for _, field := range [][3]string{{"onnxruntime", e.Runtime, now.Runtime}, {"device", e.Device, now.Device},
-		{"precision", e.Precision, now.Precision}, {"version", e.Version, now.Version}} {
+		{"version", e.Version, now.Version}} {
 		if field[1] != "" && field[2] != "" {
 			list = append(list,
 				journal.Differences(map[string]string{field[0]: field[1]}, map[string]string{field[0]: field[2]})...)

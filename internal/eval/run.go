@@ -20,7 +20,6 @@ import (
 	"infill/internal/eval/corpus"
 	"infill/internal/journal"
 	"infill/internal/parallel"
-	"infill/lm"
 	"infill/tokenize"
 )
 
@@ -32,11 +31,9 @@ type Options struct {
 	Corpora []*corpus.Corpus
 	// Threads is that of the models' calls, for the record.
 	Threads int
-	// Device and Precision are what was asked of the models' calls, such as "cpu"
-	// and "int8"; a folder whose samples have others is refused. "" and "auto"
-	// take what is there.
-	Device    string
-	Precision lm.Precision
+	// Device is what was asked of the models' calls, such as "cpu"; a folder whose samples have another is refused. ""
+	// and "auto" take what is there.
+	Device string
 	// Jobs is how many sentences are worked at once; 0 is one.
 	Jobs int
 	// Observe, if not nil, is called with every step, one at a time.
@@ -298,8 +295,8 @@ func (r *runner) model(ctx context.Context, m *infill.Filler, work []key) error 
 	})
 }
 
-// sameEnvironment refuses a record that was computed with another onnxruntime,
-// device or precision than those of its model before.
+// sameEnvironment refuses a record that was computed with another onnxruntime
+// or device than those of its model before.
 func (f *folder) sameEnvironment(r *Record) error {
 	for _, other := range f.records {
 		if other.Model == r.Model {
@@ -309,11 +306,11 @@ func (f *folder) sameEnvironment(r *Record) error {
 	return nil
 }
 
-// sameDemands refuses a folder whose samples were computed on another device or
-// with another precision than is asked for, also where nothing is left to compute.
+// sameDemands refuses a folder whose samples were computed on another device than is asked for, also where nothing is
+// left to compute.
 func (f *folder) sameDemands(o Options) error {
 	for _, r := range f.records {
-		asked := environment{Device: o.Device, Precision: string(o.Precision)}
+		asked := environment{Device: o.Device}
 		if asked.Device == "auto" || strings.HasPrefix(r.Device, asked.Device+":") {
 			asked.Device = ""
 		}
@@ -409,7 +406,7 @@ func (r *runner) fill(ctx context.Context, f *infill.Filler, k key) (*Record, er
 	}
 	s, m := result.Stats, result.Model
 	record.Signature, record.Warnings, record.Seconds = result.Signature, result.Warnings, s.Seconds
-	record.environment = environment{m.Runtime, m.Device, string(m.Precision), infill.Version()}
+	record.environment = environment{m.Runtime, m.Device, infill.Version()}
 	record.StepSize, record.AcceptanceRate, record.ChangedSlotsPerStep = s.StepSize, s.AcceptanceRate,
 		s.ChangedSlotsPerStep
 	record.EnergyEvaluations, record.GradientEvaluations, record.ModelRows = s.EnergyEvaluations, s.GradientEvaluations,

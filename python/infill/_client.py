@@ -30,12 +30,11 @@ class Infill:
         *,
         device: str | None = None,
         threads: int | None = None,
-        precision: str | None = None,
         program: str | None = None,
     ):
         """Name a model, or the folder of one; None takes the default one."""
         arguments = [program or _program(), "serve", "--pipe", "--quiet"]
-        for name, value in (("model", model), ("device", device), ("threads", threads), ("precision", precision)):
+        for name, value in (("model", model), ("device", device), ("threads", threads)):
             if value is not None:
                 arguments += [f"--{name}", str(value)]
         self._process = Process(arguments)

@@ -147,13 +147,13 @@ type device struct{ value *string }
 var _ pflag.Value = device{}
 
 // Devices are the values that completion offers; cuda:N is one more.
-func Devices() []string { return []string{"auto", "cpu", "cuda", "openvino", "openvino:gpu"} }
+func Devices() []string { return []string{"auto", "cpu", "cuda"} }
 
 func (d device) Set(text string) error {
 	if !slices.Contains(Devices(), text) {
 		number, ok := strings.CutPrefix(text, "cuda:")
 		if n, err := strconv.Atoi(number); !ok || err != nil || n < 0 || number[0] == '+' {
-			return errors.New("one of auto, cpu, cuda, cuda:N with the number of a GPU, openvino, openvino:gpu")
+			return errors.New("one of auto, cpu, cuda, or cuda:N with the number of a GPU")
 		}
 	}
 	*d.value = text
@@ -167,7 +167,7 @@ func (d device) String() string {
 	return *d.value
 }
 
-func (d device) Type() string { return "{auto|cpu|cuda[:N]|openvino|openvino:gpu}" }
+func (d device) Type() string { return "{auto|cpu|cuda[:N]}" }
 
 // optionFlag is an option of [infill.Table].
 type optionFlag struct {

@@ -22,13 +22,11 @@ import (
 
 // ModelOptions are the flags of every command that runs a model.
 type ModelOptions struct {
-	Model     string
-	Device    string
-	Threads   int
-	Precision string
-	Lexicon   string
-	Quiet     bool
-	Verbose   bool
+	Model   string
+	Device  string
+	Threads int
+	Quiet   bool
+	Verbose bool
 }
 
 // ModelHelp is what --model is.
@@ -46,30 +44,15 @@ func CompleteModel(cmd *cobra.Command) {
 	}
 }
 
-// Precisions lists the arithmetics that a model can run in.
-func Precisions() []string {
-	var names []string
-	for _, p := range lm.FP32.Values() {
-		names = append(names, string(p))
-	}
-	return names
-}
-
 // Register defines the flags.
 func (o *ModelOptions) Register(cmd *cobra.Command) {
-	o.Device, o.Precision = Devices()[0], Precisions()[0]
+	o.Device = Devices()[0]
 	flags := cmd.Flags()
 	flags.StringVarP(&o.Model, "model", "m", "", ModelHelp)
 	CompleteModel(cmd)
-	flags.Var(device{&o.Device}, "device", "where the model runs; auto is CUDA where it works, else the CPU, by "+
-		"OpenVINO where that is installed and faster")
+	flags.Var(device{&o.Device}, "device", "where the model runs; auto is CUDA where it works, else the CPU")
 	Complete(cmd, "device", Devices())
 	flags.Var(Whole{Value: &o.Threads}, "threads", "threads of a model call on the CPU; 0 is one per core")
-	AddChoice(cmd, &o.Precision, "precision", "", Precisions(),
-		"arithmetic of the model; int8 is faster on the CPU and a little off, so is bf16 on OpenVINO")
-	flags.StringVar(&o.Lexicon, "lexicon", "",
-		"`FILE` of the words that exist, one a line, english, or none: fills of several pieces "+
-			"that are no such words come later; english for the built-in model, else none")
 	flags.BoolVarP(&o.Quiet, "quiet", "q", false, "no progress, no warnings")
 	flags.BoolVarP(&o.Verbose, "verbose", "v", false, "tell more on standard error: model, device, signature")
 }
@@ -95,10 +78,9 @@ func (o *ModelOptions) Open(s *terminal.Streams) (*infill.Filler, error) {
 		tell = func(line string) { o.Note(s, "%s", line) }
 	}
 	return infill.Open(infill.OpenOptions{
-		Model: o.Model, Device: o.Device, Threads: o.Threads, Precision: lm.Precision(o.Precision), Lexicon: o.Lexicon,
-		Tell: tell,
+		Model: o.Model, Device: o.Device, Threads: o.Threads, Tell: tell,
 		FindLibrary: func(ctx context.Context) (string, error) {
-			path, err := lm.LocateLibrary(ctx, lm.Precision(o.Precision).Device(o.Device), FetchProgress(s, o.Quiet))
+			path, err := lm.LocateLibrary(ctx, o.Device, FetchProgress(s, o.Quiet))
 			if err == nil {
 				o.Note(s, "onnxruntime library %s", path)
 			}

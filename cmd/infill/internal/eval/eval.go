@@ -21,7 +21,6 @@ import (
 	"infill/internal/eval"
 	"infill/internal/eval/corpus"
 	"infill/internal/journal"
-	"infill/lm"
 	"infill/metrics"
 )
 
@@ -342,7 +341,7 @@ func evalRun(ctx context.Context, o *evalOptions) error {
 	defer bar.Clear()
 	results, err := eval.Run(ctx, eval.Options{
 		Dir: o.out, Config: o.config, Models: fillers, Corpora: corpora, Threads: threads,
-		Device: o.Device, Precision: lm.Precision(o.Precision), Jobs: o.jobs,
+		Device: o.Device, Jobs: o.jobs,
 		Observe: bar.Observe,
 		Note:    func(text string) { bar.Clear(); o.Warn(o.streams, "%s", text) },
 	})

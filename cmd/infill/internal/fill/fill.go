@@ -87,7 +87,7 @@ or one JSON object a line with --input jsonl, whose keys may be options, too:
 			"format"},
 		[]string{"What to fill", "pos", "case", "characters", "blank", "context", "window", "together"},
 		[]string{"How many", "samples", "steps", "warm-up", "rank", "length-score"},
-		[]string{"Which model", "device", "threads", "precision", "lexicon"},
+		[]string{"Which model", "device", "threads"},
 		[]string{"How exactly", "mode", "sampler", "error", "budget", "candidates", "joint", "order", "temperature",
 			"step-size", "balance", "gradient", "ladder", "initial", "energy"},
 		[]string{"Output", "show", "quiet", "verbose"})

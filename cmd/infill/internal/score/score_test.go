@@ -14,7 +14,7 @@ import (
 func TestScoreFlags(t *testing.T) {
 	defaults := scoreOptions{method: "l2r", columns: []string{"first", "second"},
 		InputOptions: cli.InputOptions{Key: "text", Input: "lines", Format: "text"},
-		ModelOptions: cli.ModelOptions{Device: "auto", Precision: "fp32"}}
+		ModelOptions: cli.ModelOptions{Device: "auto"}}
 	tests := []struct {
 		line   string
 		change func(o *scoreOptions)

@@ -53,7 +53,7 @@ func NewCmd(s *terminal.Streams, run func(context.Context, *tuiOptions) error) *
 	o := &tuiOptions{streams: s, Options: infill.DefaultOptions(), format: "text", theme: themes()[0], show: tui.Run,
 		console: console,
 		prepare: func(ctx context.Context, o *tuiOptions) error {
-			_, err := lm.LocateLibrary(ctx, lm.Precision(o.Precision).Device(o.Device),
+			_, err := lm.LocateLibrary(ctx, o.Device,
 				cli.FetchProgress(o.streams, o.Quiet))
 			return err
 		}}
@@ -187,9 +187,7 @@ func Run(ctx context.Context, o *tuiOptions) (err error) {
 		Template: o.template, Blank: o.blank, Folder: o.folder, Options: o.Options, Model: o.Model, Models: names,
 		Open: func(_ context.Context, name string) (tui.Filler, error) {
 			// What looks for the library would write into the screen: it keeps silent.
-			return infill.Open(
-				infill.OpenOptions{Model: name, Device: o.Device, Threads: o.Threads,
-					Precision: lm.Precision(o.Precision), Lexicon: o.Lexicon})
+			return infill.Open(infill.OpenOptions{Model: name, Device: o.Device, Threads: o.Threads})
 		},
 		Profile: o.profile(), Theme: o.theme, Input: in, Output: out,
 	})
