@@ -483,18 +483,11 @@ func (p *fillsPage) bySlot(f *fill, columns int, add func(string)) {
 // summary tells of a run in a few lines.
 func summary(s *snapshot) []string {
 	o := s.Options
-	by := o.Sampler
-	switch o.Mode {
-	case infill.ModeBest:
-		by = "the best, by " + o.Sampler
-	case infill.ModeDecode:
-		by = "decoded"
-	}
-	lines := []string{fmt.Sprintf("%s, %d chains × %d steps, seed %d", by, o.Chains, o.Steps, o.Seed)}
+	lines := []string{fmt.Sprintf("%s, %d chains × %d steps, seed %d", o.Sampler, o.Chains, o.Steps, o.Seed)}
 	if s.Answer {
-		lines = []string{by}
+		lines = []string{o.Sampler}
 		if r := s.Result; r != nil {
-			lines[0] = fmt.Sprintf("%s, joint %s, %d model rows", r.Method, o.Joint, r.Stats.ModelRows)
+			lines[0] = fmt.Sprintf("%s, %d model rows", r.Method, r.Stats.ModelRows)
 			if r.Seed != nil {
 				lines[0] += fmt.Sprintf(", seed %d", *r.Seed)
 			}

@@ -44,7 +44,6 @@ func newPanel(s *styles, o infill.Options, model string, models []string) *panel
 		{"samples", "chains"},
 		{"candidates"},
 		{"temperature"},
-		{"mode"},
 		{"slot", "allowed",
 			"what blanks may take, counted from 1: 1=red,blue 2=in the park,at home; empty is everything"},
 		{"pos", "speech", "noun, verb, adjective or adverb, in English; 1=noun 2=verb for one blank each"},
@@ -73,13 +72,6 @@ func (f field) help() string {
 		}
 		d := samplers.Describe(f.value)
 		return fmt.Sprintf("%s: draws from %s; %s a step", d.Title, d.Target, d.Cost)
-	case "mode":
-		return map[infill.Mode]string{
-			infill.ModeSample: "draws from the distribution: the drawn shares mean something",
-			infill.ModeBest: "looks for the likeliest fills while the temperature falls; how often one is met " +
-				"means nothing",
-			infill.ModeDecode: "fills the blanks one after the other, the surest first: quick, and no sampler is used",
-		}[infill.Mode(f.value)]
 	}
 	return f.Help
 }
@@ -193,9 +185,6 @@ func (p *panel) options(o infill.Options) (_ infill.Options, model string, ok bo
 	}
 	// What a sampler of another kind was given does not suit this one.
 	o.Balance, o.Gradient = "", ""
-	if o.Mode == infill.ModeDecode { // as its help says
-		o.Sampler = infill.Auto
-	}
 	if err := (Config{Options: o}).Validate(); err != nil {
 		var wrong *infill.OptionError
 		errors.As(err, &wrong)

@@ -381,44 +381,6 @@ func TestPanel(t *testing.T) {
 	}
 }
 
-// TestModes: the best and the decoded fills are those of the pipeline, and have no
-// shares of draws, of which nothing would follow.
-func TestModes(t *testing.T) {
-	for _, mode := range []string{string(infill.ModeBest), string(infill.ModeDecode)} {
-		t.Run(mode, func(t *testing.T) {
-			c, _ := testConfig(t, two)
-			d := newDriver(t, c, 100, 30)
-			d.settle()
-			d.option("mode")
-			for *d.model.panel.value("mode") != mode {
-				d.keys("right")
-			}
-			d.keys("enter")
-			d.settle()
-			m := d.model
-			p := m.run.snapshot
-			if m.run.fault != "" || p == nil || p.Result == nil || string(p.Result.Stats.Mode) != mode {
-				t.Fatalf("fault %q, a snapshot: %t", m.run.fault, p != nil)
-			}
-			for i, want := range p.Result.Fills {
-				if got := p.Fills[i]; got.Text != want.Text || got.LogLikelihood != want.LogLikelihood ||
-					!math.IsNaN(got.Frequency) {
-					t.Errorf("fill %d: %q %v, %v drawn; the pipeline found %q %v", i+1, got.Text, got.LogLikelihood,
-						got.Frequency, want.Text, want.LogLikelihood)
-				}
-			}
-			for _, view := range []string{"1", "2", "3", "1"} {
-				d.keys(view)
-				frame := ansi.Strip(m.screen())
-				if strings.Contains(frame, "NaN") {
-					t.Errorf("view %s:\n%s", view, frame)
-				}
-				exactly(t, m.screen(), 100, 30)
-			}
-		})
-	}
-}
-
 // TestLengths: a template of several lengths, written as such or by a list of words
 // of several pieces, lists what the pipeline finds, by score, and every view says
 // what it can of it.

@@ -27,8 +27,6 @@ func TestChoices(t *testing.T) {
 		{"", "balance", append([]string{"auto"}, samplers.BalanceNames()...)},
 		{"", "gradient", []string{"auto", "local", "full", "stochastic"}},
 		{"", "initial", []string{"model", "random", "shared", "mask"}},
-		{"", "mode", []string{"sample", "best", "decode"}},
-		{"", "length-score", []string{"blank-l2r", "word-l2r"}},
 		{"", "rank", []string{"distinct", "final"}},
 		{"", "input", cli.Inputs()},
 		{"", "format", cli.Formats()},

@@ -143,11 +143,8 @@ infill tui DIR watches it from another terminal.`,
 	flags.Var(cli.Whole{Value: &o.base.Steps}, "steps", "steps of each chain, the warm-up included")
 	flags.Var(cli.Whole{Value: &o.base.Candidates}, "candidates",
 		"keep a slot to the model's N most probable tokens; not for NAME:paper")
-	joints := cli.Texts([]infill.Joint{infill.JointPLL, infill.JointChain, infill.JointFilled})
-	cli.AddChoice(cmd, (*string)(&o.base.Joint), "joint", "", joints,
-		"what the likelihood of several slots is, see infill --help")
 	cli.AddChoice(cmd, (*string)(&o.base.Joint), "energy", "", infill.Find("energy").Values,
-		"the papers' name of --joint pll and --joint filled")
+		"the energy of the chains: the papers' pseudo-log-likelihood, or with the words filled in")
 	flags.Var(cli.Decimal{Value: &o.base.Temperature, Kind: "T"}, "temperature",
 		"draw from the distribution to the power 1/T")
 	cli.AddChoice(cmd, (*string)(&o.base.Initial.Kind), "initial", "", infill.Find("initial").Values,

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -132,7 +131,7 @@ func Run(ctx context.Context, o *fillOptions) (err error) {
 		func(e cli.Entry) (*infill.Plan, error) { return o.plan(f, e) }, p.End,
 		func(ctx context.Context, e cli.Entry, plan *infill.Plan) (func() error, error) {
 			switch {
-			case plan.Options.Mode == infill.ModeDecode || plan.Slots() == 1 && plan.Options.Answers():
+			case plan.Slots() == 1 && plan.Options.Answers():
 				// Its few rows share calls; others would only keep those before from coming.
 			case plan.Slots() > manySlots:
 				if err := cli.Await(ctx, e.Turn); err != nil {
@@ -205,10 +204,6 @@ func (o *fillOptions) plan(f *infill.Filler, e cli.Entry) (*infill.Plan, error) 
 		return nil, &cli.UsageError{Err: errors.New("the template is a JSON object"), Hint: misspelt(o.root, e.Text)}
 	}
 	r.Template = tokenize.ReadBlanks(r.Template, o.blank)
-	r.Options.Together = slices.Clone(r.Options.Together)
-	for i, text := range r.Options.Together {
-		r.Options.Together[i] = tokenize.ReadBlanks(text, o.blank)
-	}
 	plan, err := f.Plan(r)
 	if meant, _ := tokenize.MeantBlank(r.Template); errors.Is(err, tokenize.ErrNoBlank) && meant != "" {
 		err = fmt.Errorf("%w, or give --blank %q", err, meant)
@@ -245,7 +240,7 @@ func before(p *infill.Plan) string {
 	if rows := p.MaxRows(); rows > 0 && p.Options.Answers() {
 		what = fmt.Sprintf("%d slots: up to %s", p.Slots(), cli.Counted(rows, "model row"))
 	}
-	return what + "; Ctrl-C prints the best so far, and --mode decode --samples 1 ends after a few passes"
+	return what + "; Ctrl-C prints the best so far"
 }
 
 // manySlots is how many slots take so long that it is said before.

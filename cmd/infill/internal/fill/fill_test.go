@@ -66,16 +66,6 @@ func TestFillFlags(t *testing.T) {
 		{line: `--ban red,green --ban blue --fill tokens "a [MASK]"`, change: func(o *fillOptions) {
 			o.Ban, o.Fill = []string{"red", "green", "blue"}, "tokens"
 		}},
-		{line: `--characters 3-8 --pieces 1-3 "a [MASK]"`, change: func(o *fillOptions) {
-			o.MinCharacters, o.MaxCharacters, o.MinPieces, o.MaxPieces = 3, 8, 1, 3
-		}},
-		{line: `--characters 3- --pieces 2 "a [MASK]"`, change: func(o *fillOptions) {
-			o.MinCharacters, o.MinPieces, o.MaxPieces = 3, 2, 2
-		}},
-		{line: `--characters=-8 "a [MASK]"`, change: func(o *fillOptions) { o.MaxCharacters = 8 }},
-		{line: `--mode best "a [MASK]"`, change: func(o *fillOptions) { o.Mode = "best" }},
-		{line: `--ladder 1,2,4 --initial mask "a [MASK]"`,
-			change: func(o *fillOptions) { o.Ladder, o.Initial.Kind = []float64{1, 2, 4}, "mask" }},
 		{line: `--initial "fill:dark blue,sky" "a [MASK]"`, change: func(o *fillOptions) {
 			o.Initial = infill.Start{Kind: "fill", Fill: []string{"dark blue", "sky"}}
 		}},
@@ -89,22 +79,6 @@ func TestFillFlags(t *testing.T) {
 		{line: `--slot 1=red --slot 1=blue`,
 			want: `--slot: "1=blue" is not the only list of its blank: put all its words into one, as in 1=red,blue`},
 		{line: `--ban ,`, want: `--ban: "," is not a list of words, as in red,blue`},
-		{line: `--characters 0-3`,
-			want: `--characters: "0-3" is not a number or a range from 1 to 65536, as in 3, 3-8, 3- or -8`},
-		{line: `--characters -`,
-			want: `--characters: "-" is not a number or a range from 1 to 65536, as in 3, 3-8, 3- or -8`},
-		{line: `--characters 8-3`,
-			want: `--characters: "8-3" is not a number or a range from 1 to 65536, as in 3, 3-8, 3- or -8`},
-		{line: `--pieces 1- "a [MASK]"`, change: func(o *fillOptions) { o.MinPieces = 1 }},
-		{line: `--pieces -`, want: `--pieces: "-" is not a number or a range from 1 to 16, as in 2 or 1-3`},
-		{line: `--pieces 2-20`, want: `--pieces: "2-20" is not a number or a range from 1 to 16, as in 2 or 1-3`},
-		{line: `--mode x`, want: `--mode: "x" is not one of sample, best, decode`},
-		{line: `--mode best --warm-up 3`, want: `--warm-up: best has none: leave it out`},
-		{line: `--ladder 2,4`,
-			want: `--ladder: it begins with 2, and what is drawn from is temperature 1: begin with that`},
-		{line: `--ladder ""`, want: `--ladder: "" is not a list of temperatures, as in 1,2,4`},
-		{line: `--ladder 1,2 --sampler gibbs`,
-			want: `--ladder: replicas swap by their energies, and gibbs moves without knowing any: take another sampler`},
 
 		{line: `--sampler mh "a"`,
 			want: `--sampler: "mh" is not one of auto, ` + strings.Join(infill.Samplers(), ", ")},
@@ -138,8 +112,6 @@ func TestFillFlags(t *testing.T) {
 			want: `--candidates: "-1" is not auto, or a whole number of 0 (the whole vocabulary) or more`},
 		{line: `--candidates 20 "a [MASK]"`,
 			want: `--candidates: the chain rule needs no candidates: leave it out, or take joint pll or a sampler`},
-		{line: `--error 0.01 "a [MASK]"`,
-			want: `--error: the chain rule needs no accuracy: leave it out, or take joint pll or a sampler`},
 		{line: `--temperature hot`, want: `--temperature: "hot" is not a number above 0`},
 		{line: `--temperature 0`, want: `--temperature: "0" is not a number above 0`},
 		{line: `--temperature nan`, want: `--temperature: "nan" is not a number above 0`},

@@ -192,8 +192,6 @@ probability, log-likelihood and the rest, then the columns of the input in their
 order; plain text has the best fill of each. A column that is called
 like one of the result is called input_NAME, so the output can be an input again.
 What computed it, and its signature, stand in OUTPUT.manifest.json.
-An only blank takes words of one to three pieces; --pieces 1 takes one, and one
-model row instead of about six.
 
 A wrong line is left out, and told with its number and its reason in
 OUTPUT.rejects.jsonl; the exit code is then 3. --strict ends at the first.
