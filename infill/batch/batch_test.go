@@ -42,7 +42,7 @@ func (w *shout) environment() map[string]string { return w.computing }
 func (w *shout) column() string                 { return "text" }
 func (w *shout) aligned() bool                  { return true }
 
-func (w *shout) lines(row Object) (lines []Object, err error) {
+func (w *shout) lines(row object.Object) (lines []object.Object, err error) {
 	if err := json.Unmarshal(row.Get("samples"), &lines); err != nil {
 		return nil, err
 	}
@@ -54,7 +54,7 @@ func (w *shout) lines(row Object) (lines []Object, err error) {
 	return lines, nil
 }
 
-func (w *shout) plain(row Object) string {
+func (w *shout) plain(row object.Object) string {
 	lines, err := w.lines(row)
 	if err != nil {
 		return err.Error()
@@ -62,7 +62,7 @@ func (w *shout) plain(row Object) string {
 	return oneLine(text(lines[0].Get("loud")))
 }
 
-func (w *shout) Do(ctx context.Context, r Record) ([]Object, error) {
+func (w *shout) Do(ctx context.Context, r Record) ([]object.Object, error) {
 	text, err := textOf(r, "text")
 	if err != nil {
 		return nil, err
@@ -78,13 +78,13 @@ func (w *shout) Do(ctx context.Context, r Record) ([]Object, error) {
 		}
 	}
 	loud := strings.ToUpper(text)
-	samples, err := object.Encode([]Object{
+	samples, err := object.Encode([]object.Object{
 		{{Key: "rank", Value: json.RawMessage("1")}, {Key: "loud", Value: object.Quote(loud)},
 			{Key: "share", Value: json.RawMessage("0.5")}},
 		{{Key: "rank", Value: json.RawMessage("2")}, {Key: "loud", Value: object.Quote(loud + "!")},
 			{Key: "share", Value: json.RawMessage("1")}},
 	})
-	return []Object{append(r.Object, object.Field{Key: "n", Value: json.RawMessage(strconv.FormatInt(r.Number, 10))},
+	return []object.Object{append(r.Object, object.Field{Key: "n", Value: json.RawMessage(strconv.FormatInt(r.Number, 10))},
 		object.Field{Key: "samples", Value: samples})}, err
 }
 
@@ -343,18 +343,13 @@ func TestFillLines(t *testing.T) {
 
 // TestBlankColumns: the columns of blanks stand together, also those that come late.
 func TestBlankColumns(t *testing.T) {
-	parts := []finished{{state: state{Columns: []column{{Name: "text", First: 1}, {Name: "blank_1", First: 1},
-		{Name: "id", First: 1}, {Name: "blank_3", First: 5}}}},
-		{state: state{Columns: []column{{Name: "text", First: 2}, {Name: "blank_1", First: 2},
-			{Name: "blank_2", First: 2}, {Name: "id", First: 2}}}}}
-	var names []string
-	for _, c := range columnsOf(parts) {
-		names = append(names, c.Name)
-	}
+	parts := []finished{{state: &state{columns: []column{{"text", 1}, {"blank_1", 1}, {"id", 1}, {"blank_3", 5}}}},
+		{state: &state{columns: []column{{"text", 2}, {"blank_1", 2}, {"blank_2", 2}, {"id", 2}}}}}
+	names := columnsOf(parts)
 	if diff := cmp.Diff([]string{"text", "blank_1", "blank_2", "blank_3", "id"}, names); diff != "" {
 		t.Error(diff)
 	}
-	if diff := cmp.Diff([][]int{{0, 1, 4, 3}, {0, 1, 2, 4}}, [][]int{parts[0].columns, parts[1].columns}); diff != "" {
+	if diff := cmp.Diff([][]int{{0, 1, 4, 3}, {0, 1, 2, 4}}, [][]int{parts[0].places, parts[1].places}); diff != "" {
 		t.Error(diff)
 	}
 }
@@ -451,7 +446,7 @@ func TestKilled(t *testing.T) {
 						kills++
 						<-done
 						// Half a line, as a machine that fails leaves it.
-						if journals, _ := filepath.Glob(filepath.Join(dir, "out.csv.parts", "*", recordsFile)); len(
+						if journals, _ := filepath.Glob(filepath.Join(dir, "out.csv.parts", "*.jsonl")); len(
 							journals) > 0 && random.IntN(2) == 0 {
 							content := get(t, journals[0])
 							put(t, filepath.Dir(journals[0]), filepath.Base(journals[0]), content+`{"n":7,"rows":[{"te`)
@@ -523,7 +518,7 @@ func TestRefuses(t *testing.T) {
 			"line 2: the text is wrong"},
 		"packed twice": {"in.txt", "x", "o.csv.zst.gz", nil, "its name does not tell the form of the output"},
 		"earlier version": {"in.txt", "a\n", "o.txt", func(j *Job) {
-			dir := journal.PartsOf(j.Output.Path)
+			dir := partsOf(j.Output.Path)
 			if err := os.Mkdir(dir, 0o777); err != nil {
 				t.Fatal(err)
 			}
@@ -593,7 +588,6 @@ func interrupted(t *testing.T) (dir string, job Job) {
 
 // TestRefusesOthers: what others left or do is not taken for one's own.
 func TestRefusesOthers(t *testing.T) {
-	parts := func(dir string) string { return filepath.Join(dir, "out.csv.parts") }
 	for name, c := range map[string]struct {
 		change func(t *testing.T, dir string, j *Job)
 		want   string
@@ -617,12 +611,11 @@ func TestRefusesOthers(t *testing.T) {
 			put(t, dir, "many.jsonl", strings.Replace(get(t, j.Input.Path), `"w w w`, `"w x w`, -1))
 		}, "has changed since the run began"},
 		"changed journal": {func(t *testing.T, dir string, j *Job) {
-			path := filepath.Join(parts(dir), "00002-of-00002", recordsFile)
-			content := get(t, path)
-			put(t, filepath.Dir(path), recordsFile, strings.Replace(content, "\n", "\nx\n", 1))
+			path := pathOf(j.Output.Path, j.Shard)
+			put(t, "", path, strings.Replace(get(t, path), "\n", "\nx\n", 1))
 		}, "is no line of a run: the file was changed by something else"},
 		"at work": {func(t *testing.T, dir string, j *Job) {
-			lock, err := journal.Lock(journal.PartOf(j.Output.Path, j.Shard), "")
+			lock, err := journal.Lock(pathOf(j.Output.Path, j.Shard), "")
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -639,7 +632,7 @@ func TestRefusesOthers(t *testing.T) {
 		})
 	}
 	t.Run("merge", func(t *testing.T) {
-		dir, job := interrupted(t)
+		_, job := interrupted(t)
 		merge := func(want string) {
 			t.Helper()
 			if _, err := Merge(t.Context(), job.Output, false); err == nil || !strings.Contains(err.Error(), want) {
@@ -650,18 +643,20 @@ func TestRefusesOthers(t *testing.T) {
 		if _, err := Run(t.Context(), job); err != nil {
 			t.Fatal(err)
 		}
-		path := filepath.Join(parts(dir), "00002-of-00002", recordsFile)
+		path := pathOf(job.Output.Path, job.Shard)
 		whole := get(t, path)
 		for wrong, changed := range map[string]string{
-			"its SHA-256 is not what end.json says": strings.Replace(whole, "W W", "W V", 1),
-			"it has no record 300":                  whole[:len(whole)-9],
-			"line 2 is not that of record 2":        strings.Replace(whole, "\n", "\n{\n", 1),
-			"lines after its end":                   whole + "{}\n",
+			"its SHA-256 is not what its end says": strings.Replace(whole, "W W", "W V", 1),
+			"line 2 is no line of a run":           strings.Replace(whole, "\n", "\n{\n", 1),
+			"line 3 is not that of record 2":       strings.Replace(whole, `"n":2,`, `"n":4,`, 1),
+			"lines after its end":                  whole + "{}\n",
 		} {
-			put(t, filepath.Dir(path), recordsFile, changed)
-			merge("00002-of-00002 is damaged (" + wrong + "): remove it, and run the part again")
+			put(t, "", path, changed)
+			merge("00002-of-00002.jsonl is damaged (" + wrong + "): remove it, and run the part again")
 		}
-		put(t, filepath.Dir(path), recordsFile, whole)
+		put(t, "", path, whole[:len(whole)-9])
+		merge("1 of 2 parts are not finished: run 2/2 again with --resume")
+		put(t, "", path, whole)
 		// Doing a finished part again is free.
 		if s, err := Run(t.Context(), job); err != nil || !s.Already {
 			t.Error(s, err)
@@ -746,7 +741,7 @@ func TestDone(t *testing.T) {
 		if _, err := Run(t.Context(), whole); err != nil {
 			t.Fatal(err)
 		}
-		if err := os.Rename(journal.PartsOf(whole.Output.Path), journal.PartsOf(job.Output.Path)); err != nil {
+		if err := os.Rename(partsOf(whole.Output.Path), partsOf(job.Output.Path)); err != nil {
 			t.Fatal(err)
 		}
 		put(t, dir, filepath.Base(job.Output.Path), "what was there before")
@@ -756,7 +751,7 @@ func TestDone(t *testing.T) {
 		if get(t, job.Output.Path) != want {
 			t.Error("the old output is still there")
 		}
-		if _, err := os.Stat(journal.PartsOf(job.Output.Path)); err == nil {
+		if _, err := os.Stat(partsOf(job.Output.Path)); err == nil {
 			t.Error("the parts are still there")
 		}
 	})
@@ -784,7 +779,7 @@ func TestDone(t *testing.T) {
 		if _, err := Run(t.Context(), job); err != nil {
 			t.Fatal(err)
 		}
-		lock, err := journal.Lock(journal.PartsOf(filepath.Join(dir, "out.csv")), "")
+		lock, err := journal.Lock(partsOf(filepath.Join(dir, "out.csv")), "")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -867,4 +862,63 @@ func TestWords(t *testing.T) {
 			t.Fatalf("%d words, not %d", taken, count)
 		}
 	})
+}
+
+// TestFinishedParts: parts that are missing, not finished, or of two runs.
+func TestFinishedParts(t *testing.T) {
+	output := filepath.Join(t.TempDir(), "out.txt")
+	check := func(want string) {
+		t.Helper()
+		if _, err := finishedParts(output); err == nil || !strings.HasSuffix(err.Error(), want) {
+			t.Errorf("error %v, want %q", err, want)
+		}
+	}
+	job := Job{Input: File{Path: put(t, t.TempDir(), "in.txt", "a\nb\nc\n")}, Output: File{Path: output}, Work: &shout{}}
+	make := func(index, count int) {
+		t.Helper()
+		job.Shard = Shard{index, count}
+		if _, err := Run(t.Context(), job); err != nil {
+			t.Fatal(err)
+		}
+	}
+	check("holds no parts: run them first, with this output and --shard 1/N to N/N")
+	make(2, 3)
+	check("2 of 3 parts are not finished: run 1/3, 3/3 again with --resume")
+	make(3, 3)
+	make(1, 3)
+	if parts, err := finishedParts(output); err != nil || len(parts) != 3 || parts[1].head.Part.Index != 2 {
+		t.Error(parts, err)
+	}
+	put(t, "", pathOf(output, Shard{1, 20}), "")
+	check("holds parts of 3 and of 20: remove those that are of another run")
+}
+
+// TestShard: a record is of one part.
+func TestShard(t *testing.T) {
+	for _, text := range []string{"0/2", "3/2", "1", "1/0", "a/b", "-1/2", "1/2/3", "1/10001"} {
+		if err := new(Shard).UnmarshalText([]byte(text)); err == nil {
+			t.Errorf("%q is taken", text)
+		}
+	}
+	for count := 1; count < 9; count++ {
+		seen := map[int64]int{}
+		for index := 1; index <= count; index++ {
+			var s Shard
+			if err := s.UnmarshalText(fmt.Appendf(nil, "%d/%d", index, count)); err != nil ||
+				s.String() != fmt.Sprintf("%d/%d", index, count) {
+				t.Fatal(s, err)
+			}
+			for record := range int64(20) {
+				seen[s.number(record)]++
+			}
+		}
+		for number := range int64(20 * count) {
+			if seen[number+1] != 1 {
+				t.Errorf("record %d is in %d of %d parts", number+1, seen[number+1], count)
+			}
+		}
+	}
+	if whole := (Shard{}); whole.String() != "" {
+		t.Error(whole)
+	}
 }

@@ -77,12 +77,12 @@ func (f *Fill) tabled(name string) bool {
 
 // lines are one for each fill: rank and text, a column for each blank, the rest of the fill and what holds for all
 // fills, and then the columns of the user in their order.
-func (f *Fill) lines(row Object) ([]Object, error) {
-	var fills []Object
+func (f *Fill) lines(row object.Object) ([]object.Object, error) {
+	var fills []object.Object
 	if err := json.Unmarshal(row.Get("samples"), &fills); err != nil {
 		return nil, err
 	}
-	var common, users Object
+	var common, users object.Object
 	for _, field := range row {
 		switch {
 		case !slices.Contains(resultKeys, field.Key):
@@ -93,7 +93,7 @@ func (f *Fill) lines(row Object) ([]Object, error) {
 	}
 	users = beside(users, f.tabled)
 	for i, fill := range fills {
-		var line, last Object
+		var line, last object.Object
 		for _, field := range fill {
 			switch {
 			case field.Key == "fills":
@@ -105,7 +105,7 @@ func (f *Fill) lines(row Object) ([]Object, error) {
 					line = append(line, object.Field{Key: fmt.Sprintf("blank_%d", blank+1), Value: word})
 				}
 			case field.Key == "token_ids":
-				last = Object{field}
+				last = object.Object{field}
 			case !slices.Contains(leftOut, field.Key):
 				line = append(line, field)
 			}
@@ -124,8 +124,8 @@ func (f *Fill) lines(row Object) ([]Object, error) {
 }
 
 // plain is the likeliest fill.
-func (f *Fill) plain(row Object) string {
-	var fills []Object
+func (f *Fill) plain(row object.Object) string {
+	var fills []object.Object
 	if err := json.Unmarshal(row.Get("samples"), &fills); err != nil || len(fills) == 0 {
 		return ""
 	}
@@ -159,7 +159,7 @@ func environment(f *infill.Filler) map[string]string {
 }
 
 // Do returns one row: the columns that are not options, then the result.
-func (f *Fill) Do(ctx context.Context, r Record) ([]Object, error) {
+func (f *Fill) Do(ctx context.Context, r Record) ([]object.Object, error) {
 	keep := slices.Concat(f.Keep, []string{"id"})
 	for _, field := range r.Object {
 		if earlier(field) {
@@ -187,7 +187,7 @@ func (f *Fill) Do(ctx context.Context, r Record) ([]Object, error) {
 		return nil, err
 	}
 	kept := beside(q.Extra, func(name string) bool { return slices.Contains(resultKeys, name) })
-	return []Object{append(kept, row...)}, nil
+	return []object.Object{append(kept, row...)}, nil
 }
 
 // earlier reports whether a column with the name of an option comes from the result of an earlier run: the rank of a
@@ -218,7 +218,7 @@ func rejected(err error) error {
 
 // resultRow is a result without its times, and without the model and the signature: these stand in the
 // manifest once.
-func resultRow(result *infill.Result) (Object, error) {
+func resultRow(result *infill.Result) (object.Object, error) {
 	type stats struct {
 		infill.Stats
 		Seconds *float64 `json:"seconds,omitempty"`

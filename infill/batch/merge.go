@@ -1,6 +1,7 @@
 package batch
 
 import (
+	"bufio"
 	"cmp"
 	"context"
 	"encoding/json"
@@ -84,7 +85,7 @@ func Merge(ctx context.Context, output File, overwrite bool) (*Summary, error) {
 	if err != nil {
 		return nil, err
 	}
-	parts, err := journal.Parts(out.Path)
+	parts, err := partsThere(out.Path)
 	if err != nil {
 		return nil, err
 	}
@@ -92,19 +93,12 @@ func Merge(ctx context.Context, output File, overwrite bool) (*Summary, error) {
 	if err != nil {
 		return nil, err
 	}
-	if _, err := os.Stat(out.Path); err == nil {
-		if len(parts) == 0 && m != nil {
-			s := m.summary(out.Path)
-			s.Already = true
-			return s, nil
-		}
-		of := false
-		if len(parts) > 0 && m != nil {
-			h, err := readHead(journal.PartOf(out.Path, parts[0]))
-			of = err == nil && h != nil && len(journal.Differences(m.Settings, h.Settings)) == 0 &&
-				m.Input.Bytes == h.Input.Bytes
-		}
-		if len(parts) > 0 && !of && !overwrite {
+	if _, err := os.Stat(out.Path); err == nil && len(parts) == 0 && m != nil {
+		s := m.summary(out.Path)
+		s.Already = true
+		return s, nil
+	} else if err == nil && len(parts) > 0 && !overwrite {
+		if p, err := scan(pathOf(out.Path, parts[0])); err != nil || p.head == nil || m == nil || !m.of(p.head) {
 			return nil, &ExistsError{out.Path, "is there already, of something else: --overwrite replaces it"}
 		}
 	}
@@ -115,115 +109,112 @@ func Merge(ctx context.Context, output File, overwrite bool) (*Summary, error) {
 	return s, removeParts(out.Path)
 }
 
+// of reports whether the manifest is of what a part is asked for.
+func (m *manifest) of(h *head) bool {
+	return len(journal.Differences(m.Settings, h.Settings)) == 0 && m.Input.Bytes == h.Input.Bytes
+}
+
 // finished is a part that is read.
 type finished struct {
-	dir  string
-	head *head
-	state
-	file   *os.File
-	reader *journal.Reader
-	// columns are where those of the part stand in the output.
-	columns []int
+	*state
+	path string
+	file *os.File
+	r    *bufio.Reader
+	// places are where the columns of the part stand in the output.
+	places []int
 }
 
-// open reads what a part says of itself, and opens its lines.
-func (f *finished) open(buffer int) (err error) {
-	if f.head, err = readHead(f.dir); err == nil && f.head == nil {
-		err = f.damaged(journal.Head + " is missing")
-	}
+// finishedParts reads all parts of a run. It is an error where one is missing or not finished.
+func finishedParts(output string) (parts []finished, err error) {
+	folder := partsOf(output)
+	list, err := partsThere(output)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	if _, err := journal.ReadJSON(filepath.Join(f.dir, journal.Tail), &f.state); err != nil {
-		return err
+	if len(list) == 0 {
+		return nil, fmt.Errorf("%s holds no parts: run them first, with this output and --shard 1/N to N/N", folder)
 	}
-	f.head.Input = f.state.Input
-	if f.file, err = os.Open(filepath.Join(f.dir, recordsFile)); err != nil {
-		return err
-	}
-	f.reader = journal.NewReaderSize(f.file, buffer)
-	return nil
-}
-
-func (f *finished) damaged(reason string) error {
-	return fmt.Errorf("%s is damaged (%s): remove it, and run the part again", f.dir, reason)
-}
-
-// next reads the entry of a record.
-func (f *finished) next(number int64) (*entry, error) {
-	for {
-		line, err := f.reader.Next()
-		if err == io.EOF {
-			return nil, f.damaged(fmt.Sprintf("it has no record %d", number))
+	count := list[0].Count
+	parts = make([]finished, count)
+	for _, s := range list {
+		if s.Count != count {
+			return nil, fmt.Errorf("%s holds parts of %d and of %d: remove those that are of another run", folder,
+				min(count, s.Count), max(count, s.Count))
 		}
-		if err != nil {
+		p := &parts[s.Index-1]
+		p.path = pathOf(output, s)
+		if p.state, err = scan(p.path); err != nil {
 			return nil, err
 		}
-		var e entry
-		if json.Unmarshal(line, &e) != nil || e.Environment == nil && e.Number != number {
-			return nil, f.damaged(fmt.Sprintf("line %d is not that of record %d", f.reader.End().Lines, number))
-		}
-		if e.Environment == nil {
-			return &e, nil
+	}
+	var missing []string
+	for i, p := range parts {
+		if p.state == nil || p.end == nil {
+			missing = append(missing, Shard{i + 1, count}.String())
 		}
 	}
+	if n := len(missing); n > 0 {
+		if n > 8 {
+			missing = append(missing[:8:8], "…")
+		}
+		return nil, fmt.Errorf("%d of %d parts are not finished: run %s again with --resume", n, count,
+			strings.Join(missing, ", "))
+	}
+	return parts, nil
 }
 
-// end verifies that all was read, and nothing else.
-func (f *finished) end() error {
-	if _, err := f.reader.Next(); err != io.EOF {
-		return f.damaged("lines after its end")
+// next reads the entry of the next record.
+func (f *finished) next() (*entry, error) {
+	for {
+		line, err := f.r.ReadBytes('\n')
+		var e entry
+		if err == nil {
+			err = json.Unmarshal(line, &e)
+		}
+		if err != nil || e.Number > 0 {
+			return &e, err
+		}
 	}
-	if f.reader.End() != f.state.End {
-		return f.damaged("its SHA-256 is not what " + journal.Tail + " says")
-	}
-	return nil
 }
 
 // merge writes the output of a run whose parts are all finished.
 func merge(ctx context.Context, out File) (_ *Summary, err error) {
-	dirs, err := journal.Finished(out.Path, " again with --resume")
+	folder := partsOf(out.Path)
+	parts, err := finishedParts(out.Path)
 	if err != nil {
 		return nil, err
 	}
-	folder := journal.PartsOf(out.Path)
 	lock, err := journal.Lock(folder, fmt.Sprintf("another process puts the parts in %s together", folder))
 	if err != nil {
 		return nil, err
 	}
-	defer func() { err = errors.Join(err, lock.Unlock()) }()
-	const memory, least = 1 << 26, 1 << 12 // of what is read ahead, of all parts and of one
-	buffer := max(least, min(bufferSize, memory/len(dirs)))
-	parts := make([]finished, len(dirs))
-	m := &manifest{Format: manifestFormat}
-	for i, dir := range dirs {
-		p := &parts[i]
-		p.dir = dir
-		if err := p.open(buffer); err != nil {
+	defer func() { err = errors.Join(err, lock.Unlock(), os.Remove(lock.Path())) }()
+	first := parts[0]
+	m := &manifest{Format: manifestFormat, Input: first.end.Input, Settings: first.head.Settings,
+		Output: result{Name: filepath.Base(out.Path), Form: out.Form}}
+	for i, p := range parts {
+		list := first.head.differences(p.head)
+		if p.end.Input.SHA256 != first.end.Input.SHA256 {
+			list = append(list, "SHA-256 of the input")
+		}
+		if err := journal.Changed(p.path, list); err != nil {
 			return nil, err
 		}
-		defer p.file.Close()
-		if err := journal.Changed(dir, journal.Differences(parts[0].head.facts(), p.head.facts())); err != nil {
-			return nil, err
-		}
-		if m.Environment != nil && p.Environment != nil {
-			if list := journal.Differences(m.Environment, p.Environment); len(list) > 0 {
+		if m.Environment != nil && p.environment != nil {
+			if list := journal.Differences(m.Environment, p.environment); len(list) > 0 {
 				return nil, fmt.Errorf("parts 1 to %d and part %d were computed with different things (%s): run the "+
 					"part again with the same", i, i+1, strings.Join(list, "; "))
 			}
 		}
-		if p.Environment != nil {
-			m.Environment = p.Environment
+		if p.environment != nil {
+			m.Environment = p.environment
 		}
-		m.Records, m.Rejected, m.Blank = m.Records+p.Records, m.Rejected+p.Rejected, m.Blank+p.Blank
+		m.Records, m.Rejected, m.Blank = m.Records+p.records, m.Rejected+p.rejected, m.Blank+p.blank
 	}
-	first := parts[0].head
-	if out.Form != first.Output {
+	if out.Form != first.head.Output {
 		return nil, fmt.Errorf("the parts in %s are for an output in the form %s, not %s: name the form by --to %[2]s",
-			folder, first.Output, out.Form)
+			folder, first.head.Output, out.Form)
 	}
-	m.Input, m.Settings, m.Output = parts[0].Input, first.Settings,
-		result{Name: filepath.Base(out.Path), Form: out.Form}
 	if m.Records != m.Input.Records {
 		return nil, fmt.Errorf("the parts in %s have %d records, the input %d: start again with --overwrite", folder,
 			m.Records, m.Input.Records)
@@ -244,53 +235,64 @@ func merge(ctx context.Context, out File) (_ *Summary, err error) {
 }
 
 // columnsOf are the columns of all parts, in the order they came, and where each part's are.
-func columnsOf(parts []finished) (all []column) {
-	at := map[string]int{}
+func columnsOf(parts []finished) (names []string) {
+	first := map[string]int64{}
 	for _, p := range parts {
-		for _, c := range p.Columns {
-			i, known := at[c.Name]
-			if !known {
-				i = len(all)
-				at[c.Name], all = i, append(all, column{Name: c.Name, First: c.First})
+		for _, c := range p.columns {
+			if at, known := first[c.name]; !known || c.first < at {
+				first[c.name] = c.first
 			}
-			all[i].First = min(all[i].First, c.First)
 		}
 	}
 	// Those that came with one record are of one part, and stay in its order.
-	slices.SortStableFunc(all, func(a, b column) int { return cmp.Compare(a.First, b.First) })
-	// Columns of blanks that only later records have stand with the others.
-	blank := func(c column) int {
-		number, _ := strconv.Atoi(blankColumn.ReplaceAllString(c.Name, "$1"))
-		return number
-	}
-	if first := slices.IndexFunc(all, func(c column) bool { return blank(c) > 0 }); first >= 0 {
-		var blanks, others []column
-		for _, c := range all[first:] {
-			if blank(c) > 0 {
-				blanks = append(blanks, c)
-			} else {
-				others = append(others, c)
+	seen := map[string]bool{}
+	for _, p := range parts {
+		for _, c := range p.columns {
+			if !seen[c.name] {
+				seen[c.name], names = true, append(names, c.name)
 			}
 		}
-		slices.SortFunc(blanks, func(a, b column) int { return cmp.Compare(blank(a), blank(b)) })
-		all = append(append(all[:first:first], blanks...), others...)
 	}
-	for i, c := range all {
-		at[c.Name] = i
+	slices.SortStableFunc(names, func(a, b string) int { return cmp.Compare(first[a], first[b]) })
+	// Columns of blanks that only later records have stand with the others.
+	blank := func(name string) int {
+		number, _ := strconv.Atoi(blankColumn.ReplaceAllString(name, "$1"))
+		return number
+	}
+	if from := slices.IndexFunc(names, func(name string) bool { return blank(name) > 0 }); from >= 0 {
+		slices.SortStableFunc(names[from:], func(a, b string) int {
+			one, two := blank(a), blank(b)
+			if one == 0 || two == 0 {
+				return cmp.Compare(min(1, two), min(1, one))
+			}
+			return cmp.Compare(one, two)
+		})
+	}
+	at := map[string]int{}
+	for i, name := range names {
+		at[name] = i
 	}
 	for i := range parts {
-		for _, c := range parts[i].Columns {
-			parts[i].columns = append(parts[i].columns, at[c.Name])
+		for _, c := range parts[i].columns {
+			parts[i].places = append(parts[i].places, at[c.name])
 		}
 	}
-	return all
+	return names
 }
 
 // write makes the files of a run, from the records of the parts in turn. The output comes last: where it is, all is.
 func (m *manifest) write(ctx context.Context, out File, parts []finished) (err error) {
-	folder := journal.PartsOf(out.Path)
-	columns := columnsOf(parts)
-	w, err := newWriter(filepath.Join(folder, outputPart), out, columns)
+	folder, names := partsOf(out.Path), columnsOf(parts)
+	const memory, least = 1 << 26, 1 << 12 // of what is read ahead, of all parts and of one
+	for i := range parts {
+		p := &parts[i]
+		if p.file, err = os.Open(p.path); err != nil {
+			return err
+		}
+		defer p.file.Close()
+		p.r = bufio.NewReaderSize(p.file, max(least, min(bufferSize, memory/len(parts))))
+	}
+	w, err := newWriter(filepath.Join(folder, outputPart), out, names)
 	if err != nil {
 		return err
 	}
@@ -299,36 +301,30 @@ func (m *manifest) write(ctx context.Context, out File, parts []finished) (err e
 		return errors.Join(err, w.abandon())
 	}
 	aligned := out.Form == formText && parts[0].head.Aligned
-	for number := int64(1); number <= m.Records && err == nil; number++ {
-		p := &parts[(number-1)%int64(len(parts))]
-		e, wrong := p.next(number)
+	for number := int64(0); number < m.Records && err == nil; number++ {
+		p := &parts[number%int64(len(parts))]
+		e, wrong := p.next()
 		if err = cmp.Or(wrong, ctx.Err()); err != nil {
 			break
 		}
 		if e.Error != "" {
 			place := json.RawMessage(strconv.FormatInt(e.Line, 10))
-			err = rejects.line(
-				Object{{Key: "line", Value: place}, {Key: "error", Value: object.Quote(e.Error)},
-					{Key: "input", Value: object.Quote(e.Input)}}.Append(nil))
+			err = rejects.line(object.Object{{Key: "line", Value: place}, {Key: "error", Value: object.Quote(e.Error)},
+				{Key: "input", Value: object.Quote(e.Input)}}.Append(nil))
 		}
 		for _, row := range e.Rows {
 			err = errors.Join(err, w.line(row))
 		}
 		for _, cells := range e.Cells {
-			values := make([]json.RawMessage, len(columns))
+			values := make([]json.RawMessage, len(names))
 			for i, cell := range cells {
-				values[p.columns[i]] = cell
+				values[p.places[i]] = cell
 			}
 			err = errors.Join(err, w.values(values))
 		}
 		if aligned && len(e.Rows) == 0 {
 			_, blank := io.WriteString(w.out(), "\n")
 			err = errors.Join(err, blank)
-		}
-	}
-	for i := range parts {
-		if err == nil {
-			err = parts[i].end()
 		}
 	}
 	if err != nil {

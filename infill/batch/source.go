@@ -31,9 +31,9 @@ type input struct {
 
 // Record is a record of the input.
 type Record struct {
-	Number int64  // from 1, in the whole input; a header does not count
-	Line   int64  // of the file, from 1, where it begins
-	Object Object // of plain text one field, the work's column
+	Number int64         // from 1, in the whole input; a header does not count
+	Line   int64         // of the file, from 1, where it begins
+	Object object.Object // of plain text one field, the work's column
 	// Blank reports whether the line is empty or only white space.
 	Blank bool
 	// Err, a *RejectError, says why there is no Object.
@@ -193,7 +193,7 @@ func (s *source) parse(r *Record) {
 			r.Err = &RejectError{ErrReturn}
 			return
 		}
-		r.Object = Object{{Key: s.column, Value: object.Quote(string(raw))}}
+		r.Object = object.Object{{Key: s.column, Value: object.Quote(string(raw))}}
 	case formCSV, formTSV:
 		cells, err := cells(s.of.Form, raw)
 		switch {

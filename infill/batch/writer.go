@@ -15,13 +15,6 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// column is a column of an output.
-type column struct {
-	Name string `json:"name"`
-	// First is the number of the record that it came with.
-	First int64 `json:"first"`
-}
-
 // writer writes a file of rows.
 type writer struct {
 	path   string
@@ -35,7 +28,7 @@ type writer struct {
 	cells  *csv.Writer
 }
 
-func newWriter(path string, f File, columns []column) (*writer, error) {
+func newWriter(path string, f File, names []string) (*writer, error) {
 	file, err := os.Create(path)
 	if err != nil {
 		return nil, err
@@ -57,10 +50,6 @@ func newWriter(path string, f File, columns []column) (*writer, error) {
 		w.cells = csv.NewWriter(w.out())
 		if f.Form == formTSV {
 			w.cells.Comma = '\t'
-		}
-		var names []string
-		for _, c := range columns {
-			names = append(names, c.Name)
 		}
 		if len(names) > 0 {
 			err = w.cells.Write(names)

@@ -16,7 +16,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/gofrs/flock"
 	"github.com/google/go-cmp/cmp"
 
 	"infill/infill"
@@ -174,7 +173,7 @@ func TestNothingOfTime(t *testing.T) {
 // from the last whole line and comes to the same end.
 func TestTorn(t *testing.T) {
 	dir, want := reference(t)
-	samples, header := read(t, dir, samplesFile), read(t, dir, journal.Head)
+	samples, header := read(t, dir, samplesFile), read(t, dir, headFile)
 	random := rand.New(rand.NewPCG(5, 0))
 	lengths := []int{0, 1, len(samples) - 1, bytes.IndexByte(samples, '\n'), bytes.IndexByte(samples, '\n') + 1}
 	for range 12 {
@@ -182,7 +181,7 @@ func TestTorn(t *testing.T) {
 	}
 	for _, length := range lengths {
 		o, model := small(t)
-		write(t, o.Dir, journal.Head, header)
+		write(t, o.Dir, headFile, header)
 		write(t, o.Dir, samplesFile, samples[:length])
 		// What atomic writing leaves behind.
 		write(t, o.Dir, "."+metricsFile+"123456", []byte("{"))
@@ -207,7 +206,7 @@ func TestTorn(t *testing.T) {
 	}
 	t.Run("zeroes at the end, as after a power cut", func(t *testing.T) {
 		o, _ := small(t)
-		write(t, o.Dir, journal.Head, header)
+		write(t, o.Dir, headFile, header)
 		write(t, o.Dir, samplesFile, append(slices.Clone(samples[:len(samples)/2]), append(make([]byte, 100), '\n')...))
 		run(t, o)
 		if !bytes.Equal(read(t, o.Dir, metricsFile), want) {
@@ -216,7 +215,7 @@ func TestTorn(t *testing.T) {
 	})
 	t.Run("damage in the middle", func(t *testing.T) {
 		o, _ := small(t)
-		write(t, o.Dir, journal.Head, header)
+		write(t, o.Dir, headFile, header)
 		bad := slices.Clone(samples)
 		bad[10] = 0
 		write(t, o.Dir, samplesFile, bad)
@@ -304,7 +303,7 @@ func TestChangedConfiguration(t *testing.T) {
 	}
 	t.Run("another device", func(t *testing.T) {
 		o, model := small(t)
-		write(t, o.Dir, journal.Head, read(t, dir, journal.Head))
+		write(t, o.Dir, headFile, read(t, dir, headFile))
 		write(t, o.Dir, samplesFile, before[:bytes.IndexByte(before, '\n')+1])
 		model.device = "cuda:0"
 		_, err := Run(t.Context(), o)
@@ -327,9 +326,9 @@ func TestDemandsMet(t *testing.T) {
 func TestFolder(t *testing.T) {
 	t.Run("locked", func(t *testing.T) {
 		o, _ := small(t)
-		lock := flock.New(filepath.Join(o.Dir, lockFile))
-		if ok, err := lock.TryLock(); !ok || err != nil {
-			t.Fatal(ok, err)
+		lock, err := journal.Lock(filepath.Join(o.Dir, samplesFile), "")
+		if err != nil {
+			t.Fatal(err)
 		}
 		defer lock.Unlock()
 		if _, err := Run(t.Context(), o); err == nil || !strings.Contains(err.Error(), "another process is at work") {
@@ -345,14 +344,14 @@ func TestFolder(t *testing.T) {
 	})
 	t.Run("damaged header", func(t *testing.T) {
 		o, _ := small(t)
-		write(t, o.Dir, journal.Head, []byte("{"))
+		write(t, o.Dir, headFile, []byte("{"))
 		if _, err := Run(t.Context(), o); err == nil || !strings.Contains(err.Error(), "run.json is damaged") {
 			t.Errorf("error %v", err)
 		}
 	})
 	t.Run("of the future", func(t *testing.T) {
 		o, _ := small(t)
-		write(t, o.Dir, journal.Head, []byte(`{"format": 99}`))
+		write(t, o.Dir, headFile, []byte(`{"format": 99}`))
 		if _, err := Run(t.Context(), o); err == nil || !strings.Contains(err.Error(), "format 99") {
 			t.Errorf("error %v", err)
 		}

@@ -17,10 +17,10 @@ import (
 
 // The files of a run's folder.
 const (
+	headFile    = "run.json"
 	samplesFile = "samples.jsonl"
 	metricsFile = "metrics.json"
 	reportFile  = "report.html"
-	lockFile    = ".lock"
 )
 
 // formatVersion is that of the files; it rises when an older program could not
@@ -177,7 +177,7 @@ type folder struct {
 // there.
 func openFolder(dir string) (_ *folder, err error) {
 	f := &folder{dir: dir}
-	if f.Journal, err = journal.Open(dir, samplesFile, "another process is at work in "+dir); err != nil {
+	if f.Journal, err = journal.Open(filepath.Join(dir, samplesFile), "another process is at work in "+dir); err != nil {
 		return nil, err
 	}
 	if err = f.tidy(); err == nil {
@@ -194,7 +194,7 @@ func openFolder(dir string) (_ *folder, err error) {
 
 // temporary are the names of the status and of what renameio has not renamed yet.
 var temporary = regexp.MustCompile(
-	`^\.(run\.json|end\.json|samples\.jsonl|metrics\.json|report\.html|status\.json)\d*$`)
+	`^\.(run\.json|samples\.jsonl|metrics\.json|report\.html|status\.json)\d*$`)
 
 // tidy refuses a folder that holds something else, and removes what a killed
 // process left half-written beside its target.
@@ -207,9 +207,9 @@ func (f *folder) tidy() error {
 	var strangers []string
 	for _, e := range entries {
 		switch name := e.Name(); {
-		case name == journal.Head:
+		case name == headFile:
 			has = true
-		case name == lockFile:
+		case filepath.Join(f.dir, name) == journal.LockOf(filepath.Join(f.dir, samplesFile)):
 		case temporary.MatchString(name):
 			if err := os.Remove(filepath.Join(f.dir, name)); err != nil {
 				return err
@@ -235,7 +235,8 @@ func (f *folder) load() (err error) {
 // append writes a record through to the disk.
 func (f *folder) append(r *Record) error {
 	f.records[r.key()] = r
-	return f.Append(r)
+	_, err := f.Append(r)
+	return err
 }
 
 // write puts a file into its place at once.
@@ -245,7 +246,7 @@ func (f *folder) write(name string, content []byte) error {
 
 func (f *folder) writeHeader(h *header) error {
 	f.header = h
-	return journal.WriteJSON(filepath.Join(f.dir, journal.Head), h)
+	return journal.WriteJSON(filepath.Join(f.dir, headFile), h)
 }
 
 // fills goes through what a run has a record of: by model, sentence and method.

@@ -253,9 +253,6 @@ func (f *folder) run(ctx context.Context, o Options, h *header) (*Results, error
 			return nil, err
 		}
 	}
-	if err := f.Finish(f.End()); err != nil {
-		return nil, err
-	}
 	if o.Observe != nil {
 		o.Observe(Progress{Sentences: o.Config.Sentences, Done: total, Kept: r.kept, Total: total,
 			Chains: o.Config.Chains, Scoring: true})

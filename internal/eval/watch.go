@@ -50,9 +50,9 @@ func (w *Watched) Again() *Watched {
 	case err != nil:
 		next.Err = err
 	case h == nil:
-		next.Err = fmt.Errorf("%s holds no run: there is no %s in it", w.dir, journal.Head)
+		next.Err = fmt.Errorf("%s holds no run: there is no %s in it", w.dir, headFile)
 	case h.sentences() == 0 || len(h.Models) == 0 || len(h.Configuration.Samplers) == 0:
-		next.Err = fmt.Errorf("%s names no sentences or no samplers: it is not a run's", journal.Head)
+		next.Err = fmt.Errorf("%s names no sentences or no samplers: it is not a run's", headFile)
 	}
 	if next.Err != nil {
 		next.log = log{}
@@ -97,7 +97,7 @@ func (w *Watched) Total() int {
 // readHeader reads run.json of whatever version; nil if there is none.
 func readHeader(dir string) (*header, error) {
 	var h header
-	if ok, err := journal.ReadJSON(filepath.Join(dir, journal.Head), &h); !ok || err != nil {
+	if ok, err := journal.ReadJSON(filepath.Join(dir, headFile), &h); !ok || err != nil {
 		return nil, err
 	}
 	return &h, nil
@@ -121,7 +121,7 @@ func (h *header) supported(dir string) error {
 		return nil
 	}
 	return fmt.Errorf("%s has format %d, this program reads %d: choose another folder, or the program that wrote it",
-		filepath.Join(dir, journal.Head), h.Format, formatVersion)
+		filepath.Join(dir, headFile), h.Format, formatVersion)
 }
 
 // log is what was read of samples.jsonl. It is in no order: a record is there, and on the
@@ -163,7 +163,10 @@ func (l *log) read(path string, h *header) error {
 	if info, err := os.Stat(path); err == nil && info.Size() < l.end || l.records == nil {
 		*l = log{records: map[key]*Record{}} // begun again, or its torn end was cut off
 	}
-	return journal.Follow(path, l.end, func(line []byte) { _ = l.add(line, h) }) // l tells what is bad
+	return journal.Follow(path, l.end, func(line []byte) error {
+		_ = l.add(line, h) // l tells what is bad
+		return nil
+	})
 }
 
 // has reports whether the run is by a method with a model.
