@@ -15,6 +15,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/spf13/cobra"
+	"golang.org/x/sync/semaphore"
 
 	"infill/cmd/infill/internal/terminal"
 	"infill/infill/batch"
@@ -35,19 +36,6 @@ type Entry struct {
 	Err    error // why the line holds no text
 	// Blank: the line holds nothing but white space.
 	Blank bool
-	// Turn is closed when the results of all texts before are printed. Next is closed one text
-	// earlier: a text that fills the model's calls by itself waits for it.
-	Turn, Next chan struct{}
-}
-
-// Await waits for turn or next. It is an error where they will not come.
-func Await(ctx context.Context, turn <-chan struct{}) error {
-	select {
-	case <-turn:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
 }
 
 // Place is "line 3: " for a line of standard input, "" for an argument.
@@ -95,23 +83,24 @@ func (o *InputOptions) Validate(hint string) error {
 	return nil
 }
 
-// task is a text on its way; wrong and tell are what its work returned when done is closed.
-type task struct {
+// task is a text on its way; wrong and tell are what its work returned.
+type task[T any] struct {
 	Entry
-	done  chan struct{}
-	after chan struct{} // the Turn of the next
-	tell  func() error
-	wrong error
+	value  T
+	places int64 // that it takes
+	tell   func() error
+	wrong  error
 }
 
 // Each reads every text and works on many at once, so that they share the model's calls. It prints
 // results in the order of the texts: work returns the function tell for that, perhaps nil. end is called
-// after the last text.
+// after the last text. Texts for which large is true fill the model's calls by themselves: two are in work at
+// once. large may be nil.
 // A wrong argument ends the command before any work. A wrong line of standard input is reported
 // with its number, and the other lines are done. Blank lines are skipped and counted. An unknown key
 // is reported at its first line.
-func Each[T any](ctx context.Context, o *InputOptions, quiet bool, read func(Entry) (T, error), end func() error,
-	work func(context.Context, Entry, T) (tell func() error, err error)) error {
+func Each[T any](ctx context.Context, o *InputOptions, quiet bool, read func(Entry) (T, error), large func(T) bool,
+	end func() error, work func(context.Context, Entry, T) (tell func() error, err error)) error {
 	arguments := make([]T, len(o.Texts))
 	for i, text := range o.Texts {
 		var err error
@@ -128,50 +117,46 @@ func Each[T any](ctx context.Context, o *InputOptions, quiet bool, read func(Ent
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	entries := o.entries(ctx)
-	told := make(chan struct{}) // closed when the results of all before are printed
-	close(told)
-	before := told   // the same, one text earlier
-	var waited *task // the first text without an error, which loads the model
-	alone := true
-	next := func(context.Context) (*task, error) {
+	entries, first, places := o.entries(ctx), true, semaphore.NewWeighted(lm.InFlight)
+	next := func(context.Context) (*task[T], error) {
 		e, err := entries()
 		if err != nil {
 			return nil, err
 		}
-		if alone && waited != nil {
-			if err := Await(ctx, waited.done); err != nil {
-				return nil, err
+		t := &task[T]{Entry: e, wrong: e.Err}
+		switch {
+		case t.Blank || t.wrong != nil:
+			return t, nil
+		case t.Line == 0:
+			t.value = arguments[t.number]
+		default:
+			if t.value, t.wrong = read(t.Entry); t.wrong != nil {
+				return t, nil
 			}
-			alone = waited.wrong != nil
 		}
-		t := &task{Entry: e, wrong: e.Err, done: make(chan struct{}), after: make(chan struct{})}
-		t.Turn, t.Next = told, before
-		if before, told = told, t.after; !t.Blank && t.Err == nil {
-			waited = t
+		switch {
+		case first: // it loads the model
+			t.places, first = lm.InFlight, false
+		case large != nil && large(t.value):
+			t.places = lm.InFlight / 2
+		default:
+			t.places = 1
 		}
-		return t, nil
+		return t, places.Acquire(ctx, t.places)
 	}
-	do := func(_ context.Context, t *task) (*task, error) {
-		defer close(t.done)
-		if t.Blank || t.Err != nil {
-			return t, nil
+	do := func(_ context.Context, t *task[T]) (*task[T], error) {
+		if t.places > 0 {
+			t.tell, t.wrong = work(ctx, t.Entry, t.value)
+			places.Release(t.places)
 		}
-		value := *new(T)
-		if t.Line == 0 {
-			value = arguments[t.number]
-		} else if value, t.wrong = read(t.Entry); t.wrong != nil {
-			return t, nil
-		}
-		t.tell, t.wrong = work(ctx, t.Entry, value)
 		return t, nil
 	}
 	all := &reporter{InputOptions: o, quiet: quiet, keys: map[string]bool{}}
 	// After an interrupt, what was found is still printed. So the executor is cancelled from here.
-	err := parallel.Each(context.WithoutCancel(ctx), lm.InFlight, next, do, func(t *task) error {
-		err := all.tell(t)
+	err := parallel.Each(context.WithoutCancel(ctx), lm.InFlight, next, do, func(t *task[T]) error {
+		err := all.tell(t.Entry, t.wrong, t.tell)
 		if err != nil {
-			cancel() // those behind wait for their turn
+			cancel() // nobody reads what is in work
 		}
 		return err
 	})
@@ -197,8 +182,7 @@ type reporter struct {
 }
 
 // tell prints the results of a text in its turn.
-func (o *reporter) tell(t *task) error {
-	defer close(t.after)
+func (o *reporter) tell(t Entry, err error, tell func() error) error {
 	if t.Blank {
 		if o.blank++; o.blank == 1 {
 			o.firstBlank = t.Line
@@ -212,9 +196,8 @@ func (o *reporter) tell(t *task) error {
 			Warn(o.Streams, o.quiet, "line %d: %s", t.Line, o.unread(key))
 		}
 	}
-	err := t.wrong
-	if t.tell != nil {
-		err = t.tell()
+	if tell != nil {
+		err = tell()
 	}
 	switch {
 	case err == nil:

@@ -160,24 +160,22 @@ func TestEach(t *testing.T) {
 				most = max(most, now)
 			}
 			var told []int
-			read := func(Entry) (struct{}, error) { return struct{}{}, nil }
-			err := Each(ctx, o, false, read, func() error { ended++; return nil },
-				func(ctx context.Context, e Entry, _ struct{}) (func() error, error) {
-					count(1)
-					defer count(-1)
-					if e.Line%9 == 0 {
-						if err := Await(ctx, e.Next); err != nil {
-							return nil, err
-						}
-					} else {
-						time.Sleep(time.Duration(rand.IntN(3)) * time.Millisecond)
+			read := func(e Entry) (int, error) { return e.Line, nil }
+			large := func(line int) bool { return line%9 == 0 || line == broken }
+			err := Each(ctx, o, false, read, large, func() error { ended++; return nil },
+				func(ctx context.Context, e Entry, line int) (func() error, error) {
+					places := 1
+					if large(line) {
+						places = lm.InFlight / 2
 					}
+					count(places)
+					defer count(-places)
+					time.Sleep(time.Duration(rand.IntN(3)) * time.Millisecond)
 					lock.Lock()
 					first = false
 					lock.Unlock()
 					if e.Line == broken && test.fails != nil {
 						if test.fails == context.Canceled {
-							<-e.Turn
 							cancel()
 							return func() error { told = append(told, e.Line); return ctx.Err() }, ctx.Err()
 						}

@@ -128,28 +128,14 @@ func Run(ctx context.Context, o *fillOptions) (err error) {
 		}
 	}()
 	return p.Whole(cli.Each(ctx, &o.InputOptions, o.Quiet,
-		func(e cli.Entry) (*infill.Plan, error) { return o.plan(f, e) }, p.End,
+		func(e cli.Entry) (*infill.Plan, error) { return o.plan(f, e) },
+		// The few rows of one slot share calls; others would only keep those before from coming.
+		func(plan *infill.Plan) bool { return plan.Slots() > 1 || !plan.Options.Answers() }, p.End,
 		func(ctx context.Context, e cli.Entry, plan *infill.Plan) (func() error, error) {
-			switch {
-			case plan.Slots() == 1 && plan.Options.Answers():
-				// Its few rows share calls; others would only keep those before from coming.
-			case plan.Slots() > manySlots:
-				if err := cli.Await(ctx, e.Turn); err != nil {
-					return nil, err
-				}
+			if plan.Slots() > manySlots {
 				o.Warn(o.Streams, "%s%s", e.Place(), before(plan))
-			default:
-				if err := cli.Await(ctx, e.Next); err != nil {
-					return nil, err
-				}
 			}
-			result, err := plan.Fill(ctx, func(step infill.Progress) {
-				select {
-				case <-e.Turn:
-					bar.Observe(step)
-				default: // the bar is that of a text before
-				}
-			})
+			result, err := plan.Fill(ctx, bar.Observe)
 			return func() error {
 				bar.Clear()
 				switch {

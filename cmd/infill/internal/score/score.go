@@ -184,7 +184,7 @@ func scorePairs(ctx context.Context, o *scoreOptions, f *infill.Filler) error {
 		}
 		return texts, nil
 	}
-	err := p.Whole(cli.Each(ctx, &o.InputOptions, o.Quiet, read, p.End,
+	err := p.Whole(cli.Each(ctx, &o.InputOptions, o.Quiet, read, nil, p.End,
 		func(ctx context.Context, e cli.Entry, texts [2]string) (_ func() error, err error) {
 			var v pair
 			if v.First, err = f.Score(ctx, texts[0], o.method); err != nil {
@@ -224,7 +224,7 @@ func Run(ctx context.Context, o *scoreOptions) (err error) {
 		}
 		return e.Text, err
 	}
-	return p.Whole(cli.Each(ctx, &o.InputOptions, o.Quiet, read, p.End,
+	return p.Whole(cli.Each(ctx, &o.InputOptions, o.Quiet, read, nil, p.End,
 		func(ctx context.Context, e cli.Entry, text string) (func() error, error) {
 			score, err := f.Score(ctx, text, o.method)
 			if err != nil {
