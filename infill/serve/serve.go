@@ -59,14 +59,23 @@ func DefaultLimits() Limits {
 		Memory: 2 << 30, Answer: 16 << 20, Time: 60 * time.Second, Requests: 64, Queue: 256, Wait: 10 * time.Second}
 }
 
-// check returns an error for the first limit that is not positive.
-func (l Limits) check() error {
-	for name, n := range map[string]int64{"body": l.Body, "texts": int64(l.Texts), "blanks": int64(l.Blanks),
-		"rows": int64(l.Rows), "top": int64(l.Top), "samples": int64(l.Samples), "candidates": int64(l.Candidates),
-		"memory": l.Memory, "answer": l.Answer,
-		"time": int64(l.Time), "requests": int64(l.Requests), "queue": int64(l.Queue) + 1, "wait": int64(l.Wait)} {
-		if n < 1 {
-			return fmt.Errorf("the limit of %s is below its least", name)
+// leastMemory holds a fill of one blank that costs one model row.
+const leastMemory = 256 << 10
+
+// Check returns an *infill.OptionError for a limit that no request can keep to.
+func (l Limits) Check() error {
+	for _, limit := range []struct {
+		name     string
+		n, least int64
+	}{
+		{"body", l.Body, 1}, {"texts", int64(l.Texts), 1}, {"blanks", int64(l.Blanks), 1}, {"rows", int64(l.Rows), 1},
+		{"top", int64(l.Top), 1}, {"samples", int64(l.Samples), 1}, {"candidates", int64(l.Candidates), 1},
+		{"memory", l.Memory, leastMemory}, {"answer", l.Answer, 1}, {"time", int64(l.Time), 1},
+		{"requests", int64(l.Requests), 1}, {"queue", int64(l.Queue), 0}, {"wait", int64(l.Wait), 1},
+	} {
+		if limit.n < limit.least {
+			return &infill.OptionError{Option: "max-" + limit.name,
+				Reason: fmt.Sprintf("the bound is too small for any request: give %d or more", limit.least)}
 		}
 	}
 	return nil
@@ -111,7 +120,7 @@ func New(o Options) (*Server, error) {
 		return nil, fmt.Errorf("the default model %q is not among those served: %s", o.Default,
 			strings.Join(slices.Sorted(maps.Keys(o.Models)), ", "))
 	}
-	if err := o.Limits.check(); err != nil {
+	if err := o.Limits.Check(); err != nil {
 		return nil, err
 	}
 	if !(o.Fill.Budget.Seconds > 0) { // else who says nothing of a budget would be refused

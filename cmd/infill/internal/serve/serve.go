@@ -162,28 +162,8 @@ func (o *serveOptions) validate(ctx context.Context) error {
 		return &cli.UsageError{Err: fmt.Errorf("--listen %s: other machines could ask without a token", o.listen),
 			Hint: "set INFILL_TOKEN or --token-file, or say --no-auth"}
 	}
-	l := o.limits
-	for _, bound := range []struct {
-		flag string
-		n    int64
-	}{
-		{"body", l.Body}, {"texts", int64(l.Texts)}, {"blanks", int64(l.Blanks)}, {"rows", int64(l.Rows)},
-		{"top", int64(l.Top)}, {"samples", int64(l.Samples)}, {"candidates", int64(l.Candidates)},
-		{"memory", l.Memory}, {"answer", l.Answer}, {"time", int64(l.Time)}, {"requests", int64(l.Requests)},
-		{"queue", int64(l.Queue) + 1}, {"wait", int64(l.Wait)},
-	} {
-		if bound.n < 1 {
-			return cli.Usagef("--max-%s: the bound is too small for any request: give more", bound.flag)
-		}
-	}
-	if l.Memory < leastMemory {
-		return cli.Usagef("--max-memory: %d bytes hold no request: give %d or more", l.Memory, leastMemory)
-	}
-	return nil
+	return cli.OptionError(o.limits.Check())
 }
-
-// leastMemory holds a fill of one blank that costs one model row.
-const leastMemory = 256 << 10
 
 // oneToken is a line without the space around it, "" if there are several words.
 func oneToken(text string) string {
