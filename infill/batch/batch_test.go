@@ -6,6 +6,7 @@ import (
 	"encoding/csv"
 	"encoding/json"
 	"fmt"
+	"io"
 	"math/rand/v2"
 	"os"
 	"os/exec"
@@ -15,6 +16,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"testing/iotest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -364,13 +366,13 @@ func TestSplitting(t *testing.T) {
 		if err := w.WriteAll(records); err != nil {
 			t.Fatal(err)
 		}
-		s := newSplitter(bytes.NewReader(b.Bytes()), formCSV)
+		s := NewReader(bytes.NewReader(b.Bytes()), formCSV, "")
 		for i, want := range records {
-			r, err := s.next()
+			r, err := s.split()
 			if err != nil {
 				t.Fatalf("record %d: %v", i, err)
 			}
-			got, err := cells(formCSV, r.raw)
+			got, err := cells(formCSV, r.Raw)
 			if err != nil || !cmp.Equal(got, want) {
 				t.Fatalf("record %d: %q, %v; want %q", i, got, err, want)
 			}
@@ -920,5 +922,43 @@ func TestShard(t *testing.T) {
 	}
 	if whole := (Shard{}); whole.String() != "" {
 		t.Error(whole)
+	}
+}
+
+// TestLines: lines do not depend on how they arrive, and those that are too long are left out alone.
+func TestLines(t *testing.T) {
+	long := strings.Repeat("x", maxRecord)
+	for name, c := range map[string]struct {
+		text string
+		want []string // lines; "long" stands for the error
+	}{
+		"nothing":           {"", nil},
+		"one":               {"a", []string{"a"}},
+		"ended":             {"a\n", []string{"a"}},
+		"empty ones":        {"\n\na\n\n", []string{"", "", "a", ""}},
+		"carriage returns":  {"a\r\nb\rc\r\n", []string{"a", "b\rc"}},
+		"longest":           {long + "\nb\n", []string{long, "b"}},
+		"longest, CR LF":    {long + "\r\nb", []string{long, "b"}},
+		"too long":          {long + "x\nb\n", []string{"long", "b"}},
+		"too long and last": {"b\n" + long + long, []string{"b", "long"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			for _, in := range []io.Reader{strings.NewReader(c.text), iotest.HalfReader(strings.NewReader(c.text))} {
+				var got []string
+				r := NewReader(in, "", "")
+				for line, err := r.Next(true); err != io.EOF; line, err = r.Next(true) {
+					if err != nil {
+						t.Fatal(err)
+					}
+					if line.Err != nil {
+						line.Raw = []byte("long")
+					}
+					got = append(got, string(line.Raw))
+				}
+				if diff := cmp.Diff(c.want, got); diff != "" {
+					t.Error(diff)
+				}
+			}
+		})
 	}
 }

@@ -1,8 +1,6 @@
 package cli
 
 import (
-	"bufio"
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -12,7 +10,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/spf13/cobra"
 	"golang.org/x/sync/semaphore"
@@ -266,10 +263,6 @@ func (o *InputOptions) unread(key string) string {
 	return text + fmt.Sprintf("; %q and \"id\" are", o.Key)
 }
 
-// MaxLine is the longest line that is read, in bytes, far above what a model
-// takes in. Longer ones are skipped without holding them in memory.
-const MaxLine = 1 << 20
-
 // AddBlank defines --blank.
 func AddBlank(cmd *cobra.Command, blank *string) {
 	cmd.Flags().StringVar(blank, "blank", "",
@@ -301,81 +294,44 @@ func Spool(in io.Reader) (path string, remove func() error, err error) {
 // readEntries sends the lines of r, which are texts or JSON objects whose text
 // stands under key, and closes the channel. It stops when ctx ends, but cannot
 // leave a read that waits: run it in a goroutine of its own.
-func readEntries(ctx context.Context, r io.Reader, format, key string, entries chan<- Entry) {
+func readEntries(ctx context.Context, in io.Reader, format, key string, entries chan<- Entry) {
 	defer close(entries)
-	lines := bufio.NewReader(r)
-	for number := 1; ; number++ {
-		line, err := ReadLine(lines)
+	form := map[string]batch.Form{"lines": "text", "jsonl": "jsonl"}[format]
+	for r := batch.NewReader(in, form, key); ; {
+		line, err := r.Next(true)
 		if err == io.EOF {
 			return
 		}
-		e := Entry{Line: number, Err: err}
-		if err == nil {
-			if number == 1 {
-				line = bytes.TrimPrefix(line, []byte("\ufeff"))
-			}
-			if e.Blank = utf8.Valid(line) && len(bytes.TrimSpace(line)) == 0; e.Blank {
-				e.Text = string(line)
-			} else if format == "jsonl" {
-				e.Err = e.parse(line, key)
-			} else if e.Text = string(line); bytes.ContainsRune(bytes.TrimRight(line, "\r"), '\r') {
-				e.Err = batch.ErrReturn
-			}
+		e := Entry{Line: int(line.Line), Err: line.Err, Blank: line.Blank}
+		switch {
+		case err != nil:
+			e.Err = fmt.Errorf("read standard input: %w", err)
+		case errors.Is(e.Err, object.ErrNone):
+			e.Err = fmt.Errorf("%w: write {%q: \"...\"}", e.Err, key)
+		case e.Err == nil && !e.Blank:
+			e.take(line.Object, format == "jsonl", key)
 		}
 		select {
 		case entries <- e:
 		case <-ctx.Done():
 			return
 		}
-		if err != nil && !errors.Is(err, ErrLongLine) {
+		if err != nil {
 			return
 		}
 	}
 }
 
-var ErrLongLine = fmt.Errorf("the line is longer than %d bytes: split it", MaxLine)
-
-// ReadLine returns a line without its end, or io.EOF after the last.
-func ReadLine(r *bufio.Reader) ([]byte, error) {
-	var line []byte
-	long := false
-	for {
-		part, err := r.ReadSlice('\n')
-		if !long {
-			line = append(line, part...)
-			long = len(bytes.TrimRight(line, "\r\n")) > MaxLine
-		}
-		switch {
-		case err == bufio.ErrBufferFull:
-			continue
-		case err == io.EOF && len(line) == 0:
-			return nil, io.EOF
-		case err != nil && err != io.EOF:
-			return nil, fmt.Errorf("read standard input: %w", err)
-		case long:
-			return nil, ErrLongLine
-		}
-		line = bytes.TrimSuffix(line, []byte("\n"))
-		return bytes.TrimSuffix(line, []byte("\r")), nil
+// take reads an object with a text under a key, of a line of JSON if that is so.
+func (e *Entry) take(o object.Object, line bool, key string) {
+	if e.Text, e.Err = o.Text(key); e.Err != nil || !line {
+		return
 	}
-}
-
-// parse reads one line of JSONL.
-func (e *Entry) parse(line []byte, key string) (err error) {
-	if e.Of, err = object.Parse(line); errors.Is(err, object.ErrNone) {
-		return fmt.Errorf("%w: write {%q: \"...\"}", err, key)
-	} else if err != nil {
-		return err
-	}
-	e.ID = e.Of.Get("id")
-	if e.Text, err = e.Of.Text(key); err != nil {
-		return err
-	}
-	for _, f := range e.Of {
+	e.Of, e.ID = o, o.Get("id")
+	for _, f := range o {
 		if f.Key != key && f.Key != "id" {
 			e.more = append(e.more, f.Key)
 		}
 	}
 	slices.Sort(e.more)
-	return nil
 }

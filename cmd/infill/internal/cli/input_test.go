@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"bufio"
 	"bytes"
 	"context"
 	"encoding/json"
@@ -22,49 +21,6 @@ import (
 	"infill/internal/object"
 	"infill/lm"
 )
-
-func TestReadLine(t *testing.T) {
-	long := strings.Repeat("x", MaxLine)
-	tests := []struct {
-		name, text string
-		want       []string // lines; "long" stands for the error
-	}{
-		{"nothing", "", nil},
-		{"one", "a", []string{"a"}},
-		{"ended", "a\n", []string{"a"}},
-		{"empty ones", "\n\na\n\n", []string{"", "", "a", ""}},
-		{"carriage returns", "a\r\nb\rc\r\n", []string{"a", "b\rc"}},
-		{"longest", long + "\nb\n", []string{long, "b"}},
-		{"longest with CR LF", long + "\r\nb", []string{long, "b"}},
-		{"too long", long + "x\nb\n", []string{"long", "b"}},
-		{"too long and last", "b\n" + long + long, []string{"b", "long"}},
-	}
-	for _, test := range tests {
-		t.Run(test.name, func(t *testing.T) {
-			// One byte at a time too: lines must not depend on how they arrive.
-			for _, r := range []io.Reader{strings.NewReader(test.text),
-				iotest.HalfReader(strings.NewReader(test.text))} {
-				lines := bufio.NewReader(r)
-				var got []string
-				for {
-					line, err := ReadLine(lines)
-					if err == io.EOF {
-						break
-					}
-					if errors.Is(err, ErrLongLine) {
-						line = []byte("long")
-					} else if err != nil {
-						t.Fatal(err)
-					}
-					got = append(got, string(line))
-				}
-				if diff := cmp.Diff(test.want, got); diff != "" {
-					t.Error(diff)
-				}
-			}
-		})
-	}
-}
 
 func TestReadEntries(t *testing.T) {
 	read := func(r io.Reader, format string) (list []string) {
@@ -108,7 +64,12 @@ func FuzzParseObject(f *testing.F) {
 	f.Add([]byte("{\"template\":\"\xff\"}"))
 	f.Fuzz(func(t *testing.T, line []byte) {
 		var e Entry
-		if err := e.parse(line, "template"); err != nil {
+		o, err := object.Parse(line)
+		if err == nil {
+			e.take(o, true, "template")
+			err = e.Err
+		}
+		if err != nil {
 			if strings.ContainsAny(err.Error(), "\n") {
 				t.Errorf("an error of several lines: %q", err)
 			}
