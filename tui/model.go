@@ -491,7 +491,8 @@ func (m *model) apply() tea.Cmd {
 func (m *model) browseKey(k tea.KeyPressMsg) tea.Cmd {
 	keys, page := m.keys, m.pages[m.view]
 	if at := slices.IndexFunc(keys.Views, func(b key.Binding) bool { return key.Matches(k, b) }); at >= 0 {
-		return m.show(view(at))
+		m.view = view(at)
+		return nil
 	}
 	leaf := max(m.height-9, 1)
 	switch {
@@ -504,9 +505,9 @@ func (m *model) browseKey(k tea.KeyPressMsg) tea.Cmd {
 	case key.Matches(k, keys.Mark):
 		m.mark()
 	case key.Matches(k, keys.NextView):
-		return m.show((m.view + 1) % views)
+		m.view = (m.view + 1) % views
 	case key.Matches(k, keys.PreviousView):
-		return m.show((m.view + views - 1) % views)
+		m.view = (m.view + views - 1) % views
 	case key.Matches(k, keys.Up):
 		page.move(-1)
 	case key.Matches(k, keys.Down):
@@ -538,11 +539,5 @@ func (m *model) browseKey(k tea.KeyPressMsg) tea.Cmd {
 	default:
 		return page.key(k)
 	}
-	return nil
-}
-
-// show turns to another view.
-func (m *model) show(v view) tea.Cmd {
-	m.view = v
 	return nil
 }

@@ -166,7 +166,7 @@ func (m *model) tabs(y int) string {
 		if m.view == v {
 			look = m.active
 		}
-		m.zone(x, y, width(label)+1, 1, func(int, int) tea.Cmd { return m.show(v) })
+		m.zone(x, y, width(label)+1, 1, func(int, int) tea.Cmd { m.view = v; return nil })
 		text += look.Render(label) + "  "
 		x += width(label) + 2
 	}

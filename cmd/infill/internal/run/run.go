@@ -298,7 +298,7 @@ the line, so parts agree with the whole.`,
 		"least probability of every fill, given the finished text")
 	flags.BoolVar(&o.Distinct, "distinct", false, "no two variants of a text alike, none like the text")
 	flags.BoolVar(&o.WithOriginal, "with-original", false, "the text itself as variant 0")
-	cli.AddOptions(cmd, &o.Options, "sampler", "steps", "candidates", "temperature", "ban", "characters", "seed")
+	cli.AddOptions(cmd, &o.Options, "sampler", "steps", "candidates", "temperature", "ban", "seed")
 	flags.Lookup("seed").Usage = "start of all random numbers; 1 when not given"
 	cli.Group(cmd, []string{cli.MatterFirst, "out", "column", "resume", "overwrite", "variants", "rate", "protect",
 		"not-original", "distinct", "model"})
