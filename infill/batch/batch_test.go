@@ -343,16 +343,23 @@ func TestFillLines(t *testing.T) {
 	}
 }
 
-// TestBlankColumns: the columns of blanks stand together, also those that come late.
-func TestBlankColumns(t *testing.T) {
-	parts := []finished{{state: &state{columns: []column{{"text", 1}, {"blank_1", 1}, {"id", 1}, {"blank_3", 5}}}},
-		{state: &state{columns: []column{{"text", 2}, {"blank_1", 2}, {"blank_2", 2}, {"id", 2}}}}}
-	names := columnsOf(parts)
-	if diff := cmp.Diff([]string{"text", "blank_1", "blank_2", "blank_3", "id"}, names); diff != "" {
-		t.Error(diff)
+// TestColumns: the columns of blanks stand together, also those that come late, whatever part is read first.
+func TestColumns(t *testing.T) {
+	line := func(names ...string) (o object.Object) {
+		for _, name := range names {
+			o = append(o, object.Field{Key: name})
+		}
+		return o
 	}
-	if diff := cmp.Diff([][]int{{0, 1, 4, 3}, {0, 1, 2, 4}}, [][]int{parts[0].places, parts[1].places}); diff != "" {
-		t.Error(diff)
+	for _, order := range [][]int64{{1, 2, 5}, {5, 2, 1}} {
+		c := columns{}
+		for _, record := range order {
+			c.add(map[int64]object.Object{1: line("text", "blank_1", "id"), 2: line("text", "blank_1", "blank_2", "b", "a"),
+				5: line("text", "blank_3", "a", "id")}[record], record, 0)
+		}
+		if diff := cmp.Diff([]string{"text", "blank_1", "blank_2", "blank_3", "id", "b", "a"}, c.names()); diff != "" {
+			t.Error(diff)
+		}
 	}
 }
 
@@ -871,7 +878,7 @@ func TestFinishedParts(t *testing.T) {
 	output := filepath.Join(t.TempDir(), "out.txt")
 	check := func(want string) {
 		t.Helper()
-		if _, err := finishedParts(output); err == nil || !strings.HasSuffix(err.Error(), want) {
+		if _, _, err := finishedParts(output); err == nil || !strings.HasSuffix(err.Error(), want) {
 			t.Errorf("error %v, want %q", err, want)
 		}
 	}
@@ -888,7 +895,7 @@ func TestFinishedParts(t *testing.T) {
 	check("2 of 3 parts are not finished: run 1/3, 3/3 again with --resume")
 	make(3, 3)
 	make(1, 3)
-	if parts, err := finishedParts(output); err != nil || len(parts) != 3 || parts[1].head.Part.Index != 2 {
+	if parts, _, err := finishedParts(output); err != nil || len(parts) != 3 || parts[1].head.Part.Index != 2 {
 		t.Error(parts, err)
 	}
 	put(t, "", pathOf(output, Shard{1, 20}), "")

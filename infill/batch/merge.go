@@ -98,7 +98,7 @@ func Merge(ctx context.Context, output File, overwrite bool) (*Summary, error) {
 		s.Already = true
 		return s, nil
 	} else if err == nil && len(parts) > 0 && !overwrite {
-		if p, err := scan(pathOf(out.Path, parts[0])); err != nil || p.head == nil || m == nil || !m.of(p.head) {
+		if p, err := scan(pathOf(out.Path, parts[0]), columns{}); err != nil || p.head == nil || m == nil || !m.of(p.head) {
 			return nil, &ExistsError{out.Path, "is there already, of something else: --overwrite replaces it"}
 		}
 	}
@@ -116,40 +116,93 @@ func (m *manifest) of(h *head) bool {
 
 // finished is a part that is read.
 type finished struct {
-	*state
+	state
 	path string
 	file *os.File
 	r    *bufio.Reader
-	// places are where the columns of the part stand in the output.
-	places []int
+}
+
+// scan reads all lines of a part, and notes the columns of a table.
+func scan(path string, c columns) (*finished, error) {
+	p := &finished{state: newState(), path: path}
+	err := journal.Follow(path, 0, func(line []byte) error {
+		e, err := p.entry(line)
+		if err != nil || p.head.Output != formCSV && p.head.Output != formTSV {
+			return err
+		}
+		for i, row := range e.Rows {
+			fields, err := object.Parse(row)
+			if err != nil {
+				return err
+			}
+			c.add(fields, e.Number, int64(i))
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("%s is damaged (%w): remove it, and run the part again", path, err)
+	}
+	return p, nil
+}
+
+// columns are those of a table, by name: the record, the line of it and the place in the line that each came with.
+type columns map[string][3]int64
+
+func (c columns) add(line object.Object, record, row int64) {
+	for i, f := range line {
+		at := [3]int64{record, row, int64(i)}
+		if first, known := c[f.Key]; !known || slices.Compare(at[:], first[:]) < 0 {
+			c[f.Key] = at
+		}
+	}
+}
+
+// names are the columns in the order they came, but for those of blanks, which stand together.
+func (c columns) names() []string {
+	names := slices.SortedFunc(maps.Keys(c), func(a, b string) int {
+		first, second := c[a], c[b]
+		return slices.Compare(first[:], second[:])
+	})
+	blank := func(name string) int {
+		number, _ := strconv.Atoi(blankColumn.ReplaceAllString(name, "$1"))
+		return number
+	}
+	if from := slices.IndexFunc(names, func(name string) bool { return blank(name) > 0 }); from >= 0 {
+		slices.SortStableFunc(names[from:], func(a, b string) int {
+			one, two := blank(a), blank(b)
+			if one == 0 || two == 0 {
+				return cmp.Compare(min(1, two), min(1, one))
+			}
+			return cmp.Compare(one, two)
+		})
+	}
+	return names
 }
 
 // finishedParts reads all parts of a run. It is an error where one is missing or not finished.
-func finishedParts(output string) (parts []finished, err error) {
+func finishedParts(output string) (parts []*finished, names []string, err error) {
 	folder := partsOf(output)
 	list, err := partsThere(output)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	if len(list) == 0 {
-		return nil, fmt.Errorf("%s holds no parts: run them first, with this output and --shard 1/N to N/N", folder)
+		return nil, nil, fmt.Errorf("%s holds no parts: run them first, with this output and --shard 1/N to N/N", folder)
 	}
 	count := list[0].Count
-	parts = make([]finished, count)
+	parts, all := make([]*finished, count), columns{}
 	for _, s := range list {
 		if s.Count != count {
-			return nil, fmt.Errorf("%s holds parts of %d and of %d: remove those that are of another run", folder,
+			return nil, nil, fmt.Errorf("%s holds parts of %d and of %d: remove those that are of another run", folder,
 				min(count, s.Count), max(count, s.Count))
 		}
-		p := &parts[s.Index-1]
-		p.path = pathOf(output, s)
-		if p.state, err = scan(p.path); err != nil {
-			return nil, err
+		if parts[s.Index-1], err = scan(pathOf(output, s), all); err != nil {
+			return nil, nil, err
 		}
 	}
 	var missing []string
 	for i, p := range parts {
-		if p.state == nil || p.end == nil {
+		if p == nil || p.end == nil {
 			missing = append(missing, Shard{i + 1, count}.String())
 		}
 	}
@@ -157,10 +210,10 @@ func finishedParts(output string) (parts []finished, err error) {
 		if n > 8 {
 			missing = append(missing[:8:8], "…")
 		}
-		return nil, fmt.Errorf("%d of %d parts are not finished: run %s again with --resume", n, count,
+		return nil, nil, fmt.Errorf("%d of %d parts are not finished: run %s again with --resume", n, count,
 			strings.Join(missing, ", "))
 	}
-	return parts, nil
+	return parts, all.names(), nil
 }
 
 // next reads the entry of the next record.
@@ -180,7 +233,7 @@ func (f *finished) next() (*entry, error) {
 // merge writes the output of a run whose parts are all finished.
 func merge(ctx context.Context, out File) (_ *Summary, err error) {
 	folder := partsOf(out.Path)
-	parts, err := finishedParts(out.Path)
+	parts, names, err := finishedParts(out.Path)
 	if err != nil {
 		return nil, err
 	}
@@ -228,64 +281,17 @@ func merge(ctx context.Context, out File) (_ *Summary, err error) {
 		}
 	}
 	m.Signature = strings.TrimPrefix(m.Signature, "|")
-	if err := m.write(ctx, out, parts); err != nil {
+	if err := m.write(ctx, out, parts, names); err != nil {
 		return nil, err
 	}
 	return m.summary(out.Path), nil
 }
 
-// columnsOf are the columns of all parts, in the order they came, and where each part's are.
-func columnsOf(parts []finished) (names []string) {
-	first := map[string]int64{}
-	for _, p := range parts {
-		for _, c := range p.columns {
-			if at, known := first[c.name]; !known || c.first < at {
-				first[c.name] = c.first
-			}
-		}
-	}
-	// Those that came with one record are of one part, and stay in its order.
-	seen := map[string]bool{}
-	for _, p := range parts {
-		for _, c := range p.columns {
-			if !seen[c.name] {
-				seen[c.name], names = true, append(names, c.name)
-			}
-		}
-	}
-	slices.SortStableFunc(names, func(a, b string) int { return cmp.Compare(first[a], first[b]) })
-	// Columns of blanks that only later records have stand with the others.
-	blank := func(name string) int {
-		number, _ := strconv.Atoi(blankColumn.ReplaceAllString(name, "$1"))
-		return number
-	}
-	if from := slices.IndexFunc(names, func(name string) bool { return blank(name) > 0 }); from >= 0 {
-		slices.SortStableFunc(names[from:], func(a, b string) int {
-			one, two := blank(a), blank(b)
-			if one == 0 || two == 0 {
-				return cmp.Compare(min(1, two), min(1, one))
-			}
-			return cmp.Compare(one, two)
-		})
-	}
-	at := map[string]int{}
-	for i, name := range names {
-		at[name] = i
-	}
-	for i := range parts {
-		for _, c := range parts[i].columns {
-			parts[i].places = append(parts[i].places, at[c.name])
-		}
-	}
-	return names
-}
-
 // write makes the files of a run, from the records of the parts in turn. The output comes last: where it is, all is.
-func (m *manifest) write(ctx context.Context, out File, parts []finished) (err error) {
-	folder, names := partsOf(out.Path), columnsOf(parts)
+func (m *manifest) write(ctx context.Context, out File, parts []*finished, names []string) (err error) {
+	folder := partsOf(out.Path)
 	const memory, least = 1 << 26, 1 << 12 // of what is read ahead, of all parts and of one
-	for i := range parts {
-		p := &parts[i]
+	for _, p := range parts {
 		if p.file, err = os.Open(p.path); err != nil {
 			return err
 		}
@@ -302,25 +308,18 @@ func (m *manifest) write(ctx context.Context, out File, parts []finished) (err e
 	}
 	aligned := out.Form == formText && parts[0].head.Aligned
 	for number := int64(0); number < m.Records && err == nil; number++ {
-		p := &parts[number%int64(len(parts))]
+		p := parts[number%int64(len(parts))]
 		e, wrong := p.next()
 		if err = cmp.Or(wrong, ctx.Err()); err != nil {
 			break
 		}
 		if e.Error != "" {
 			place := json.RawMessage(strconv.FormatInt(e.Line, 10))
-			err = rejects.line(object.Object{{Key: "line", Value: place}, {Key: "error", Value: object.Quote(e.Error)},
+			err = rejects.write(object.Object{{Key: "line", Value: place}, {Key: "error", Value: object.Quote(e.Error)},
 				{Key: "input", Value: object.Quote(e.Input)}}.Append(nil))
 		}
 		for _, row := range e.Rows {
-			err = errors.Join(err, w.line(row))
-		}
-		for _, cells := range e.Cells {
-			values := make([]json.RawMessage, len(names))
-			for i, cell := range cells {
-				values[p.places[i]] = cell
-			}
-			err = errors.Join(err, w.values(values))
+			err = errors.Join(err, w.write(row))
 		}
 		if aligned && len(e.Rows) == 0 {
 			_, blank := io.WriteString(w.out(), "\n")

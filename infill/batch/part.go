@@ -53,18 +53,13 @@ type entry struct {
 	Line   int64 `json:"line,omitempty"`
 	// Sum is of the input up to the record: whether it is still the same.
 	Sum uint32 `json:"crc,omitempty"`
-	// Rows are lines of JSON or plain text. Of a table, Cells are the values of its lines, by the columns of the part
-	// so far, to which Columns are added before.
-	Rows    []json.RawMessage   `json:"rows,omitempty"`
-	Columns []string            `json:"columns,omitempty"`
-	Cells   [][]json.RawMessage `json:"cells,omitempty"`
+	// Rows are lines of the output: objects, of plain text strings.
+	Rows []json.RawMessage `json:"rows,omitempty"`
 	// Error says what is wrong with Input, the record.
 	Error string `json:"error,omitempty"`
 	Input string `json:"input,omitempty"`
 
 	End *end `json:"end,omitempty"`
-
-	lines []object.Object // become Cells
 }
 
 // end says that all is done.
@@ -75,19 +70,11 @@ type end struct {
 
 func (e *entry) place() string { return fmt.Sprintf("line %d", e.Line) }
 
-// column is a column of an output.
-type column struct {
-	name  string
-	first int64 // the number of the record that it came with
-}
-
 // state is what the lines of a part say, as far as they were read.
 type state struct {
 	head                     *head
 	end                      *end
 	environment              map[string]string
-	columns                  []column       // of a table
-	at                       map[string]int // of columns
 	lines                    int64
 	records, rejected, blank int64
 	sum                      uint32
@@ -95,7 +82,7 @@ type state struct {
 	hash                     hash.Hash
 }
 
-func newState() state { return state{at: map[string]int{}, hash: sha256.New()} }
+func newState() state { return state{hash: sha256.New()} }
 
 func (s *state) digest() string { return fmt.Sprintf("%x", s.hash.Sum(nil)) }
 
@@ -105,24 +92,29 @@ func (s *state) summary() *Summary {
 
 // read takes a line of a part.
 func (s *state) read(line []byte) error {
+	_, err := s.entry(line)
+	return err
+}
+
+func (s *state) entry(line []byte) (*entry, error) {
 	var e entry
 	if err := json.Unmarshal(line, &e); err != nil {
-		return fmt.Errorf("line %d is no line of a run", s.lines+1)
+		return nil, fmt.Errorf("line %d is no line of a run", s.lines+1)
 	}
 	switch {
 	case s.end != nil:
-		return errors.New("lines after its end")
+		return nil, errors.New("lines after its end")
 	case (e.Head == nil) == (s.head == nil):
-		return fmt.Errorf("line %d is no line of a run", s.lines+1)
+		return nil, fmt.Errorf("line %d is no line of a run", s.lines+1)
 	case e.Head != nil && e.Head.Format != partFormat:
-		return fmt.Errorf("it has format %d, this program reads %d", e.Head.Format, partFormat)
+		return nil, fmt.Errorf("it has format %d, this program reads %d", e.Head.Format, partFormat)
 	case e.End != nil && e.End.SHA256 != s.digest():
-		return errors.New("its SHA-256 is not what its end says")
+		return nil, errors.New("its SHA-256 is not what its end says")
 	case e.Head == nil && e.End == nil && e.Environment == nil && e.Number != s.head.Part.number(s.records):
-		return fmt.Errorf("line %d is not that of record %d", s.lines+1, s.head.Part.number(s.records))
+		return nil, fmt.Errorf("line %d is not that of record %d", s.lines+1, s.head.Part.number(s.records))
 	}
 	s.take(&e, line)
-	return nil
+	return &e, nil
 }
 
 // take counts an entry.
@@ -142,24 +134,11 @@ func (s *state) take(e *entry, line []byte) {
 	case e.Error != "":
 		s.rejected++
 		s.firstReject = cmp.Or(s.firstReject, fmt.Errorf("%s: %s", e.place(), e.Error))
-	case len(e.Rows)+len(e.Cells) == 0:
+	case len(e.Rows) == 0:
 		s.blank++
-	}
-	for _, name := range e.Columns {
-		s.at[name] = len(s.columns)
-		s.columns = append(s.columns, column{name, e.Number})
 	}
 	s.records++
 	s.sum = e.Sum
-}
-
-// scan reads all lines of a part.
-func scan(path string) (*state, error) {
-	s := newState()
-	if err := journal.Follow(path, 0, s.read); err != nil {
-		return nil, fmt.Errorf("%s is damaged (%w): remove it, and run the part again", path, err)
-	}
-	return &s, nil
 }
 
 // part is a part of a run at work.
@@ -340,17 +319,19 @@ func (p *part) do(ctx context.Context, r Record) (*entry, error) {
 // render writes rows as the output has them.
 func (e *entry) render(rows []object.Object, form Form, w work) error {
 	for _, row := range rows {
-		switch form {
-		case formJSONL:
-			e.Rows = append(e.Rows, row.Append(nil))
-		case formText:
+		if form == formText {
 			e.Rows = append(e.Rows, object.Quote(w.plain(row)))
-		default:
-			lines, err := w.lines(row)
-			if err != nil {
+			continue
+		}
+		lines := []object.Object{row}
+		if form != formJSONL {
+			var err error
+			if lines, err = w.lines(row); err != nil {
 				return err
 			}
-			e.lines = append(e.lines, lines...)
+		}
+		for _, line := range lines {
+			e.Rows = append(e.Rows, line.Append(nil))
 		}
 	}
 	return nil
@@ -358,32 +339,11 @@ func (e *entry) render(rows []object.Object, form Form, w work) error {
 
 // append writes an entry.
 func (p *part) append(e *entry) error {
-	known := len(p.columns)
-	place := func(name string) int {
-		i, ok := p.at[name]
-		if !ok {
-			i = known + len(e.Columns)
-			p.at[name], e.Columns = i, append(e.Columns, name)
-		}
-		return i
-	}
-	for _, line := range e.lines {
-		cells := make([]json.RawMessage, known, known+len(line))
-		for _, f := range line {
-			i := place(f.Key)
-			for len(cells) <= i {
-				cells = append(cells, nil)
-			}
-			cells[i] = f.Value
-		}
-		e.Cells = append(e.Cells, cells)
-	}
 	line, err := p.Append(e)
-	if err != nil {
-		return err
+	if err == nil {
+		p.take(e, line)
 	}
-	p.take(e, line)
-	return nil
+	return err
 }
 
 // computes writes down what computes, once it is known, and refuses to mix it.

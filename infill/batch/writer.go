@@ -13,6 +13,8 @@ import (
 
 	"github.com/klauspost/compress/gzip"
 	"github.com/klauspost/compress/zstd"
+
+	"infill/internal/object"
 )
 
 // writer writes a file of rows.
@@ -25,7 +27,8 @@ type writer struct {
 	hash   hash.Hash
 	bytes  int64
 	rows   int64
-	cells  *csv.Writer
+	cells  *csv.Writer    // of a table
+	places map[string]int // of its columns
 }
 
 func newWriter(path string, f File, names []string) (*writer, error) {
@@ -50,6 +53,10 @@ func newWriter(path string, f File, names []string) (*writer, error) {
 		w.cells = csv.NewWriter(w.out())
 		if f.Form == formTSV {
 			w.cells.Comma = '\t'
+		}
+		w.places = map[string]int{}
+		for i, name := range names {
+			w.places[name] = i
 		}
 		if len(names) > 0 {
 			err = w.cells.Write(names)
@@ -87,24 +94,27 @@ func (w *writer) out() io.Writer {
 	return w.buffer
 }
 
-// line writes a row that stands as it is.
-func (w *writer) line(row json.RawMessage) error {
+// write writes a row.
+func (w *writer) write(row json.RawMessage) error {
 	w.rows++
-	if w.form == formText {
-		row = []byte(text(row))
-	}
-	_, err := w.out().Write(append(row, '\n'))
-	return err
-}
-
-// values writes a row of a table.
-func (w *writer) values(values []json.RawMessage) error {
-	w.rows++
-	cells := make([]string, len(values))
-	for i, value := range values {
-		if cells[i] = text(value); w.form == formTSV {
-			cells[i] = oneCell.Replace(cells[i])
+	if w.cells == nil {
+		if w.form == formText {
+			row = []byte(text(row))
 		}
+		_, err := w.out().Write(append(row, '\n'))
+		return err
+	}
+	fields, err := object.Parse(row)
+	if err != nil {
+		return err
+	}
+	cells := make([]string, len(w.places))
+	for _, f := range fields {
+		cell := text(f.Value)
+		if w.form == formTSV {
+			cell = oneCell.Replace(cell)
+		}
+		cells[w.places[f.Key]] = cell
 	}
 	return w.cells.Write(cells)
 }
