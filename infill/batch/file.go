@@ -1,8 +1,6 @@
 package batch
 
 import (
-	"bufio"
-	"errors"
 	"fmt"
 	"io"
 	"path/filepath"
@@ -78,80 +76,32 @@ func (f File) resolve(what string) (File, error) {
 func (f File) unpack(r io.Reader) (io.Reader, func(), error) {
 	switch f.packed {
 	case ".gz":
-		from := bufio.NewReaderSize(r, bufferSize)
-		z, err := gzip.NewReader(from)
+		z, err := gzip.NewReader(r)
 		if err != nil {
-			return nil, nil, fmt.Errorf("%s: %w", f.Path, f.broken(err))
+			return nil, nil, fmt.Errorf("%s: %w", f.Path, f.broken(err, false))
 		}
-		z.Multistream(false)
-		return &members{z, from}, func() { z.Close() }, nil
+		return z, func() { z.Close() }, nil
 	case ".zst":
 		z, err := zstd.NewReader(r, zstd.WithDecoderConcurrency(1))
 		if err != nil {
-			return nil, nil, fmt.Errorf("%s: %w", f.Path, f.broken(err))
+			return nil, nil, fmt.Errorf("%s: %w", f.Path, f.broken(err, false))
 		}
-		return &frames{z, false}, z.Close, nil
+		return z, z.Close, nil
 	}
 	return r, func() {}, nil
 }
 
-// errBehind tells of bytes behind the end of a compressed stream that begin no other one.
-var errBehind = errors.New("other bytes behind its end")
-
-// members reads the streams of a gzip file, which may be several.
-type members struct {
-	z    *gzip.Reader
-	from *bufio.Reader
-}
-
-func (m *members) Read(p []byte) (int, error) {
-	for {
-		n, err := m.z.Read(p)
-		if n > 0 && err == io.EOF {
-			return n, nil // it says so again
-		}
-		if err != io.EOF {
-			return n, err
-		}
-		if _, err := m.from.Peek(1); err != nil {
-			return 0, err
-		}
-		if m.z.Reset(m.from) != nil {
-			return 0, errBehind
-		}
-		m.z.Multistream(false)
-	}
-}
-
-// frames reads the frames of a zstd file. begun reports that the first did begin.
-type frames struct {
-	z     *zstd.Decoder
-	begun bool
-}
-
-func (f *frames) Read(p []byte) (int, error) {
-	n, err := f.z.Read(p)
-	if f.begun = f.begun || n > 0; f.begun && errors.Is(err, zstd.ErrMagicMismatch) {
-		err = errBehind
-	}
-	return n, err
-}
-
-// broken says what is wrong with a compressed file.
-func (f File) broken(err error) error {
+// broken says what is wrong with a compressed file, of which something has been read or nothing.
+func (f File) broken(err error, begun bool) error {
 	kind := map[string]string{".gz": "gzip", ".zst": "zstd"}[f.packed]
 	switch {
-	case kind == "" || err == nil:
+	case kind == "":
 		return err
-	case errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF):
-		return fmt.Errorf("the %s stream ends before its end: the file was cut off, get it again", kind)
-	case errors.Is(err, errBehind):
-		return fmt.Errorf("behind the end of the %s stream stand other bytes: get the file again, or unpack it and "+
-			"give the text", kind)
-	case errors.Is(err, gzip.ErrHeader), errors.Is(err, zstd.ErrMagicMismatch):
+	case !begun:
 		return fmt.Errorf("the file is no %s, as its name says: rename it, or get it again", kind)
 	}
-	return fmt.Errorf("the %s stream is damaged (%w): get the file again", kind, err)
+	return fmt.Errorf("the %s stream is cut off, damaged, or has other bytes behind its end (%w): get the file again",
+		kind, err)
 }
 
 const bufferSize = 1 << 18 // of what is read and written

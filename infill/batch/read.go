@@ -143,6 +143,7 @@ func (s *Reader) take() (p piece, err error) {
 		case err == io.EOF && p.size > 0:
 			return p.bounded(), nil
 		case err != nil:
+			s.offset += p.size
 			return p, err
 		default:
 			return p.bounded(), nil

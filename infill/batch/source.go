@@ -78,7 +78,7 @@ func (s *source) open(column string) error {
 		return fmt.Errorf("%s is empty: its first line must name its columns", s.of.Path)
 	}
 	if err != nil {
-		return fmt.Errorf("%s: %w", s.of.Path, s.of.broken(err))
+		return fmt.Errorf("%s: %w", s.of.Path, s.of.broken(err, false))
 	}
 	if s.Columns, err = readColumns(s.of, header); err != nil {
 		return err
@@ -121,7 +121,7 @@ func (s *source) next(wanted bool) (Record, error) {
 		return r, err
 	}
 	if err != nil {
-		return r, s.of.broken(err)
+		return r, s.of.broken(err, s.offset > 0)
 	}
 	s.Records = r.Number
 	return r, nil
