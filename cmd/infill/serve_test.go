@@ -159,7 +159,7 @@ func TestServeRefuses(t *testing.T) {
 		"serve --tls-cert x":                           "go together",
 		"serve --token-file /nowhere":                  "--token-file",
 		"serve --max-requests 0":                       "--max-requests: the bound is too small",
-		"serve --max-memory 1":                         "--max-memory: the bound is too small for any request: give 262144 or more",
+		"serve --max-memory 1":                         "too small for any request: give 262144 or more",
 		"serve --max-time 0s":                          "--max-time: the bound is too small",
 		"serve --tls-cert /nowhere --tls-key /nowhere": "--tls-cert",
 		"serve --pipe --listen 127.0.0.1:0":            "--listen: --pipe listens nowhere",

@@ -86,7 +86,8 @@ func (w *shout) Do(ctx context.Context, r Record) ([]object.Object, error) {
 		{{Key: "rank", Value: json.RawMessage("2")}, {Key: "loud", Value: object.Quote(loud + "!")},
 			{Key: "share", Value: json.RawMessage("1")}},
 	})
-	return []object.Object{append(r.Object, object.Field{Key: "n", Value: json.RawMessage(strconv.FormatInt(r.Number, 10))},
+	number := json.RawMessage(strconv.FormatInt(r.Number, 10))
+	return []object.Object{append(r.Object, object.Field{Key: "n", Value: number},
 		object.Field{Key: "samples", Value: samples})}, err
 }
 
@@ -351,11 +352,12 @@ func TestColumns(t *testing.T) {
 		}
 		return o
 	}
+	lines := map[int64]object.Object{1: line("text", "blank_1", "id"), 2: line("text", "blank_1", "blank_2", "b", "a"),
+		5: line("text", "blank_3", "a", "id")}
 	for _, order := range [][]int64{{1, 2, 5}, {5, 2, 1}} {
 		c := columns{}
 		for _, record := range order {
-			c.add(map[int64]object.Object{1: line("text", "blank_1", "id"), 2: line("text", "blank_1", "blank_2", "b", "a"),
-				5: line("text", "blank_3", "a", "id")}[record], record, 0)
+			c.add(lines[record], record, 0)
 		}
 		if diff := cmp.Diff([]string{"text", "blank_1", "blank_2", "blank_3", "id", "b", "a"}, c.names()); diff != "" {
 			t.Error(diff)
@@ -882,7 +884,8 @@ func TestFinishedParts(t *testing.T) {
 			t.Errorf("error %v, want %q", err, want)
 		}
 	}
-	job := Job{Input: File{Path: put(t, t.TempDir(), "in.txt", "a\nb\nc\n")}, Output: File{Path: output}, Work: &shout{}}
+	job := Job{Input: File{Path: put(t, t.TempDir(), "in.txt", "a\nb\nc\n")}, Output: File{Path: output},
+		Work: &shout{}}
 	make := func(index, count int) {
 		t.Helper()
 		job.Shard = Shard{index, count}

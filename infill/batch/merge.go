@@ -98,7 +98,8 @@ func Merge(ctx context.Context, output File, overwrite bool) (*Summary, error) {
 		s.Already = true
 		return s, nil
 	} else if err == nil && len(parts) > 0 && !overwrite {
-		if p, err := scan(pathOf(out.Path, parts[0]), columns{}); err != nil || p.head == nil || m == nil || !m.of(p.head) {
+		p, err := scan(pathOf(out.Path, parts[0]), columns{})
+		if err != nil || p.head == nil || m == nil || !m.of(p.head) {
 			return nil, &ExistsError{out.Path, "is there already, of something else: --overwrite replaces it"}
 		}
 	}
@@ -187,7 +188,8 @@ func finishedParts(output string) (parts []*finished, names []string, err error)
 		return nil, nil, err
 	}
 	if len(list) == 0 {
-		return nil, nil, fmt.Errorf("%s holds no parts: run them first, with this output and --shard 1/N to N/N", folder)
+		return nil, nil, fmt.Errorf("%s holds no parts: run them first, with this output and --shard 1/N to N/N",
+			folder)
 	}
 	count := list[0].Count
 	parts, all := make([]*finished, count), columns{}

@@ -35,8 +35,8 @@ type head struct {
 // differences names what two parts were asked for that must agree, of all parts.
 func (h *head) differences(now *head) []string {
 	facts := func(h *head) map[string]string {
-		facts := map[string]string{"bytes of the input": fmt.Sprint(h.Input.Bytes), "form of the output": string(h.Output),
-			"number of parts": fmt.Sprint(h.Part.Count)}
+		facts := map[string]string{"bytes of the input": fmt.Sprint(h.Input.Bytes),
+			"form of the output": string(h.Output), "number of parts": fmt.Sprint(h.Part.Count)}
 		maps.Copy(facts, h.Settings)
 		return facts
 	}
@@ -196,7 +196,8 @@ func (j Job) part(ctx context.Context, out File, from *source) (_ *Summary, err 
 // begin writes down what is asked, or refuses to where a part of the run was asked for something else.
 func (p *part) begin(now *head, output string) error {
 	if p.head != nil && p.end == nil && !p.job.Resume {
-		return &ExistsError{p.path, "is a run that was not finished: --resume goes on with it, --overwrite begins again"}
+		return &ExistsError{p.path,
+			"is a run that was not finished: --resume goes on with it, --overwrite begins again"}
 	}
 	parts, err := partsThere(output)
 	if err != nil {

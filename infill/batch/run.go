@@ -1,9 +1,10 @@
 // Package batch does the same work on every record of a file, in any number of processes. Any of them may be
 // killed and started again.
 //
-// A run has a folder beside its output, OUTPUT.parts, until the output is there. In it each part has a journal (package
-// journal), as 00003-of-00008.jsonl: a line that says what is asked, one for each record that is done, in order, and one
-// at the end. Record n is of part n mod N. Every part reads the whole input, and works at its records alone.
+// A run has a folder beside its output, OUTPUT.parts, until the output is there. In it each part has a journal
+// (package journal), as 00003-of-00008.jsonl: a line that says what is asked, one for each record that is done, in
+// order, and one at the end. Record n is of part n mod N. Every part reads the whole input, and works at its records
+// alone.
 //
 // Merge takes the records of all parts in turn, and writes the output in one step, by rename. A run in one process has
 // one part. So the output has the same bytes for any number of parts, also after kills.

@@ -1,6 +1,7 @@
 // Package serve answers HTTP requests with one or several models: Hugging Face's fill-mask protocol, the
-// command's own features (/v1), metrics for Prometheus, and a page for browsers. A request waits for its turn at the gate (gate.go). Running requests share model calls in the engine of
-// package lm. It also offers fills and scores as tools of the Model Context Protocol (tools.go).
+// command's own features (/v1), metrics for Prometheus, and a page for browsers. A request waits for its turn at the
+// gate (gate.go). Running requests share model calls in the engine of package lm. It also offers fills and scores as
+// tools of the Model Context Protocol (tools.go).
 package serve
 
 import (

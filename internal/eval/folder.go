@@ -177,7 +177,8 @@ type folder struct {
 // there.
 func openFolder(dir string) (_ *folder, err error) {
 	f := &folder{dir: dir}
-	if f.Journal, err = journal.Open(filepath.Join(dir, samplesFile), "another process is at work in "+dir); err != nil {
+	f.Journal, err = journal.Open(filepath.Join(dir, samplesFile), "another process is at work in "+dir)
+	if err != nil {
 		return nil, err
 	}
 	if err = f.tidy(); err == nil {

@@ -83,8 +83,8 @@ func (j *Journal) Resume(do func(line []byte) error) (cut int64, err error) {
 			if !json.Valid(line) && end+int64(len(line)) == info.Size() {
 				break
 			}
-			return 0, fmt.Errorf("%s: %w: the file was changed by something else; start again, or choose another output",
-				j.path, err)
+			return 0, fmt.Errorf("%s: %w: the file was changed by something else; "+
+				"start again, or choose another output", j.path, err)
 		}
 		end += int64(len(line))
 	}

@@ -45,13 +45,14 @@ func serve(t *testing.T, variant string, breakAt int, files map[string]string) (
 	t.Cleanup(server.Close)
 	old := wikiArchives[variant]
 	t.Cleanup(func() { wikiArchives[variant] = old })
-	wikiArchives[variant] = wikiArchive{server.URL + "/" + variant + ".zip", fmt.Sprintf("%x", sha256.Sum256(b.Bytes()))}
+	wikiArchives[variant] = wikiArchive{server.URL + "/" + variant + ".zip",
+		fmt.Sprintf("%x", sha256.Sum256(b.Bytes()))}
 	return asked
 }
 
 func TestPullWikiText(t *testing.T) {
-	const want = " \n = Kettles = \n \n The kettle is an old <unk> . It sings in every kitchen .\n The harbour froze in " +
-		"the winter of that year .\n"
+	const want = " \n = Kettles = \n \n The kettle is an old <unk> . It sings in every kitchen .\n The harbour froze " +
+		"in the winter of that year .\n"
 	options := models.HubOptions{Attempts: 2, WaitMin: time.Millisecond}
 	asked := serve(t, "tokens", 50, map[string]string{"wikitext-103/wiki.train.tokens": want})
 	serve(t, "raw", 0, map[string]string{"wikitext-103-raw/wiki.train.raw": "raw\n"})
