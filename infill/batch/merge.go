@@ -98,8 +98,8 @@ func Merge(ctx context.Context, output File, overwrite bool) (*Summary, error) {
 		s.Already = true
 		return s, nil
 	} else if err == nil && len(parts) > 0 && !overwrite {
-		p, err := scan(pathOf(out.Path, parts[0]), columns{})
-		if err != nil || p.head == nil || m == nil || !m.of(p.head) {
+		h, err := readHead(pathOf(out.Path, parts[0]))
+		if err != nil || h == nil || m == nil || !m.of(h) {
 			return nil, &ExistsError{out.Path, "is there already, of something else: --overwrite replaces it"}
 		}
 	}

@@ -1,6 +1,7 @@
 package batch
 
 import (
+	"bufio"
 	"cmp"
 	"context"
 	"crypto/sha256"
@@ -30,6 +31,24 @@ type head struct {
 	Settings map[string]string `json:"settings"`
 	Aligned  bool              `json:"aligned"` // of plain text: a line for each record
 	Part     Shard             `json:"part"`
+}
+
+// readHead reads what is asked of a part, nil if its first line is not whole yet.
+func readHead(path string) (*head, error) {
+	file, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	line, err := bufio.NewReader(file).ReadBytes('\n')
+	if err == io.EOF {
+		return nil, nil
+	}
+	var e entry
+	if err == nil {
+		err = json.Unmarshal(line, &e)
+	}
+	return e.Head, err
 }
 
 // differences names what two parts were asked for that must agree, of all parts.
@@ -206,14 +225,7 @@ func (p *part) begin(now *head, output string) error {
 	// The first part that there is tells for all: each was compared with one before.
 	other := p.head
 	for i := 0; other == nil && i < len(parts); i++ {
-		errFound := errors.New("the first line is read")
-		err := journal.Follow(pathOf(output, parts[i]), 0, func(line []byte) error {
-			var e entry
-			err := json.Unmarshal(line, &e)
-			other = e.Head
-			return cmp.Or(err, errFound)
-		})
-		if err != nil && err != errFound {
+		if other, err = readHead(pathOf(output, parts[i])); err != nil {
 			return err
 		}
 	}
