@@ -22,7 +22,7 @@ func BenchmarkView(b *testing.B) {
 		for _, size := range [][2]int{{80, 24}, {240, 70}} {
 			b.Run(fmt.Sprintf("%s-%dx%d", page, size[0], size[1]), func(b *testing.B) {
 				m := newModel(b.Context(), c)
-				m.sides[0].snapshot, m.sides[1].snapshot = s, s
+				m.run.snapshot = s
 				m.width, m.height, m.view = size[0], size[1], page
 				m.list()
 				b.ReportAllocs()
@@ -44,7 +44,7 @@ func BenchmarkResize(b *testing.B) {
 		b.Fatal(err)
 	}
 	m := newModel(b.Context(), c)
-	m.sides[0].snapshot = s
+	m.run.snapshot = s
 	m.list()
 	i := 0
 	for b.Loop() {

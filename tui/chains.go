@@ -19,7 +19,7 @@ type chainsPage struct {
 var _ page = (*chainsPage)(nil)
 
 func (p *chainsPage) move(by int) {
-	if s := p.m.sides[0].snapshot; s != nil {
+	if s := p.m.run.snapshot; s != nil {
 		p.offset = min(max(p.offset+by, 0), s.Chains-1)
 	}
 }
@@ -147,7 +147,7 @@ func (p *chainsPage) inTwo(s *snapshot, text string, values int) string {
 }
 
 func (p *chainsPage) render(columns, rows int) string {
-	m, s := p.m, p.m.sides[0].snapshot
+	m, s := p.m, p.m.run.snapshot
 	switch {
 	case s == nil:
 		return stack(columns, rows, m.faint.Render("  no chains yet: write a template"))

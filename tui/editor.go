@@ -109,15 +109,15 @@ func (e *editor) insideBlank() bool {
 	return open >= 0 && !strings.Contains(left[open:], "]")
 }
 
-// insertBlank puts a blank at the cursor, set off from words beside it, but not from residues.
-func (e *editor) insertBlank(protein bool) {
+// insertBlank puts a blank at the cursor, set off from words beside it.
+func (e *editor) insertBlank() {
 	e.marking = nil
 	left, rest := e.text()[:e.cursor()], e.text()[e.cursor():]
-	if r, _ := utf8.DecodeLastRuneInString(left); wordRune(r) && !protein {
+	if r, _ := utf8.DecodeLastRuneInString(left); wordRune(r) {
 		left += " "
 	}
 	left += blankText
-	if r, _ := utf8.DecodeRuneInString(rest); wordRune(r) && !protein {
+	if r, _ := utf8.DecodeRuneInString(rest); wordRune(r) {
 		left += " "
 	}
 	e.set(left, rest)
@@ -144,16 +144,13 @@ func wordRune(r rune) bool {
 	return unicode.IsLetter(r) || unicode.IsDigit(r) || unicode.Is(unicode.M, r)
 }
 
-// mark begins to choose words, or residues.
-func (e *editor) mark(protein bool) bool {
+// mark begins to choose words.
+func (e *editor) mark() bool {
 	if e.marking != nil {
 		return true
 	}
 	text := e.text()
 	words := wordsOf(text)
-	if protein {
-		words = lettersOf(text, words)
-	}
 	if len(words) == 0 {
 		return false
 	}
@@ -189,16 +186,6 @@ func wordsOf(text string) [][2]int {
 	return words
 }
 
-// lettersOf are the letters of the words of a text.
-func lettersOf(text string, words [][2]int) (letters [][2]int) {
-	for _, w := range words {
-		for at, r := range text[w[0]:w[1]] {
-			letters = append(letters, [2]int{w[0] + at, w[0] + at + utf8.RuneLen(r)})
-		}
-	}
-	return letters
-}
-
 // toggle marks a word or takes its mark away, and writes the text again.
 func (e *editor) toggle(word int) {
 	m := e.marking
@@ -230,8 +217,7 @@ type look struct {
 type editorView struct {
 	*styles
 	writing bool
-	protein bool // its letters are marked one by one
-	blank   int  // the chosen one, -1 for none
+	blank   int // the chosen one, -1 for none
 	pins    map[int]pin
 	rows    int // at most
 }
@@ -355,7 +341,7 @@ func (e *editor) click(v editorView, columns, x, y int) (changed bool) {
 		e.input.SetCursor(utf8.RuneCountInString(e.text()[:at]))
 		return false
 	}
-	if !hit || !e.mark(v.protein) {
+	if !hit || !e.mark() {
 		return false
 	}
 	// The picture may be of the text before marking began, which is the base.

@@ -154,7 +154,7 @@ func TestPastedPage(t *testing.T) {
 	if strings.ContainsAny(plain, "\x1b\x07\r\t") || strings.Contains(frame, "\x1b[31m") {
 		t.Error("a control sequence reached the screen")
 	}
-	if fault := d.model.sides[0].fault; !strings.Contains(plain, "too long") {
+	if fault := d.model.run.fault; !strings.Contains(plain, "too long") {
 		t.Errorf("no word of the length, but %q:\n%s", fault, plain)
 	}
 	if got := len([]rune(d.model.editor.text())); got > mostTyped+1 {

@@ -51,7 +51,7 @@ var _ page = (*fillsPage)(nil)
 // list sorts and filters the fills again, keeping the selection at its fill.
 func (p *fillsPage) list() {
 	var from []fill
-	if s := p.m.sides[0].snapshot; s != nil {
+	if s := p.m.run.snapshot; s != nil {
 		from = s.Fills
 	}
 	if p.onlyFavourites {
@@ -189,7 +189,7 @@ func (p *fillsPage) toSave() []fill {
 // pin keeps the chosen blank at the selected word, or at one of its own values,
 // and resamples the others, or frees it again.
 func (p *fillsPage) pin(f *fill, v *infill.Marginal) tea.Cmd {
-	m, s := p.m, p.m.sides[0].snapshot
+	m, s := p.m, p.m.run.snapshot
 	switch {
 	case f.Kept || s == nil || m.stale:
 		m.fail("this fill is of another template: pick one of the present run")
@@ -216,7 +216,7 @@ func (p *fillsPage) pin(f *fill, v *infill.Marginal) tea.Cmd {
 		for _, i := range same {
 			delete(m.pins, i)
 		}
-		return m.start(0)
+		return m.start()
 	case !pinned && len(m.pins)+len(same) >= len(s.Template.Blanks):
 		m.fail("a slot has to stay free: nothing would be left to sample")
 		return nil
@@ -225,7 +225,7 @@ func (p *fillsPage) pin(f *fill, v *infill.Marginal) tea.Cmd {
 		m.pins[i] = want
 	}
 	p.chosen = ""
-	return m.start(0)
+	return m.start()
 }
 
 func (p *fillsPage) hints(k keyMap) []key.Binding {
@@ -245,7 +245,7 @@ func (p *fillsPage) limits() (notes []string) {
 	}
 	if p.sort != byLikelihood || m.width >= 84 {
 		by := p.sort.String()
-		if s := m.sides[0].snapshot; p.sort == byLikelihood && s != nil && s.Several {
+		if s := m.run.snapshot; p.sort == byLikelihood && s != nil && s.Several {
 			by = "score"
 		}
 		notes = append(notes, m.faint.Render("by "+by))
@@ -255,7 +255,7 @@ func (p *fillsPage) limits() (notes []string) {
 
 // empty says why no fill is listed.
 func (p *fillsPage) empty() string {
-	m, a := p.m, &p.m.sides[0]
+	m, a := p.m, &p.m.run
 	switch {
 	case m.modelFault != "":
 		return "press o for another model, or q"
@@ -274,7 +274,7 @@ func (p *fillsPage) empty() string {
 // render draws the list, beside it the selected fill where there is room, and else
 // below it what the pipeline warns of.
 func (p *fillsPage) render(columns, rows int) string {
-	m, s := p.m, p.m.sides[0].snapshot
+	m, s := p.m, p.m.run.snapshot
 	if m.wide() {
 		details := min(max(columns*2/5, 46), 64)
 		return beside(m.line.Render(" │ "), rows, p.table(columns-details-4, rows), p.detail(details, rows))
@@ -295,7 +295,7 @@ func (p *fillsPage) render(columns, rows int) string {
 type fillColumns struct{ text, bar, drawn int }
 
 func (p *fillsPage) table(columns, rows int) string {
-	m, s := p.m, p.m.sides[0].snapshot
+	m, s := p.m, p.m.run.snapshot
 	w := fillColumns{bar: 6, drawn: 7}
 	switch {
 	case columns >= 100:
@@ -409,7 +409,7 @@ func percent(share float64, standardError *float64, withError bool) string {
 // detail tells of the selected fill and of the run, beside the list on wide
 // terminals.
 func (p *fillsPage) detail(columns, rows int) string {
-	m, s, f := p.m, p.m.sides[0].snapshot, p.current()
+	m, s, f := p.m, p.m.run.snapshot, p.current()
 	var lines []string
 	add := func(text string) { lines = append(lines, text) }
 	told := func(text string) { add(m.faint.Render(ansi.Wrap(text, columns, ""))) }
@@ -459,7 +459,7 @@ func (p *fillsPage) detail(columns, rows int) string {
 
 // bySlot lists how often each slot of the fill held its word.
 func (p *fillsPage) bySlot(f *fill, columns int, add func(string)) {
-	m, s := p.m, p.m.sides[0].snapshot
+	m, s := p.m, p.m.run.snapshot
 	wordWidth := 8
 	for _, text := range f.Values {
 		wordWidth = min(max(wordWidth, width(text)), max(columns/2-8, 8))
@@ -483,18 +483,11 @@ func (p *fillsPage) bySlot(f *fill, columns int, add func(string)) {
 // summary tells of a run in a few lines.
 func summary(s *snapshot) []string {
 	o := s.Options
-	by := o.Sampler
-	switch o.Mode {
-	case infill.ModeBest:
-		by = "the best, by " + o.Sampler
-	case infill.ModeDecode:
-		by = "decoded"
-	}
-	lines := []string{fmt.Sprintf("%s, %d chains × %d steps, seed %d", by, o.Chains, o.Steps, o.Seed)}
+	lines := []string{fmt.Sprintf("%s, %d chains × %d steps, seed %d", o.Sampler, o.Chains, o.Steps, o.Seed)}
 	if s.Answer {
-		lines = []string{by}
+		lines = []string{o.Sampler}
 		if r := s.Result; r != nil {
-			lines[0] = fmt.Sprintf("%s, joint %s, %d model rows", r.Method, o.Joint, r.Stats.ModelRows)
+			lines[0] = fmt.Sprintf("%s, %d model rows", r.Method, r.Stats.ModelRows)
 			if r.Seed != nil {
 				lines[0] += fmt.Sprintf(", seed %d", *r.Seed)
 			}

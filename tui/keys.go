@@ -36,8 +36,8 @@ func newKeys() keyMap {
 
 		Write: bind("i", "write the template", "i", "e"),
 		Mark:  bind("m", "mark words as blanks", "m", "ctrl+t"),
-		Views: []key.Binding{bind("1…5", "fills, slots, chains, compare, runs", "1"), bind("", "", "2"),
-			bind("", "", "3"), bind("", "", "4"), bind("", "", "5")},
+		Views: []key.Binding{bind("1…4", "fills, slots, chains, runs", "1"), bind("", "", "2"), bind("", "", "3"),
+			bind("", "", "4")},
 		NextView:       bind("tab", "next view", "tab"),
 		PreviousView:   bind("shift+tab", "previous view", "shift+tab"),
 		Up:             bind("↑", "up", "up", "k"),

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"maps"
-	"reflect"
 	"slices"
 	"strings"
 	"time"
@@ -24,12 +23,11 @@ const (
 	fillsView view = iota
 	slotsView
 	chainsView
-	compareView
 	runsView
 	views
 )
 
-func (v view) String() string { return [...]string{"Fills", "Slots", "Chains", "Compare", "Runs"}[v] }
+func (v view) String() string { return [...]string{"Fills", "Slots", "Chains", "Runs"}[v] }
 
 // page is one of the screen's views. It owns what is chosen and scrolled on it.
 type page interface {
@@ -45,8 +43,8 @@ type page interface {
 	limits() []string
 }
 
-// side is one sampler with its run; the second is for comparing.
-type side struct {
+// run is a sampler with what it finds.
+type run struct {
 	options  infill.Options
 	stream   *stream // nil when no run is on
 	snapshot *snapshot
@@ -56,7 +54,7 @@ type side struct {
 }
 
 // state says in words how far a run is.
-func (s *side) state() string {
+func (s *run) state() string {
 	p := s.snapshot
 	switch {
 	case s.stream != nil && p == nil:
@@ -97,7 +95,7 @@ type model struct {
 	editor     editor
 	writing    bool
 	pins       map[int]pin
-	sides      [2]side
+	run        run
 	started    int // runs so far
 	edits      int // of the template so far
 	stale      bool
@@ -106,13 +104,12 @@ type model struct {
 	given      conditionals
 	asked      string // the fill whose conditionals are on their way
 
-	view    view
-	pages   [views]page
-	fills   fillsPage
-	slots   slotsPage
-	chains  chainsPage
-	compare comparePage
-	runs    runsPage
+	view   view
+	pages  [views]page
+	fills  fillsPage
+	slots  slotsPage
+	chains chainsPage
+	runs   runsPage
 
 	// What is in front of the page, nil for nothing.
 	panel  *panel
@@ -149,11 +146,9 @@ func newModel(ctx context.Context, c Config) *model {
 	m := &model{config: c, styles: newStyles(c.Profile, c.Theme == "light"), keys: newKeys(), jobs: newJobs(ctx),
 		editor: newEditor(c.Template), writing: c.Template == "" && c.Folder == "", pins: map[int]pin{}, opening: true,
 		waiting: c.Template != ""}
-	m.fills.m, m.slots.m, m.chains.m, m.compare.m, m.runs.m = m, m, m, m, m
-	m.pages = [views]page{&m.fills, &m.slots, &m.chains, &m.compare, &m.runs}
-	m.sides[0].options, m.sides[1].options = c.Options, c.Options
-	m.sides[1].options.Sampler = other(c.Options.Sampler)
-	m.sides[1].options.StepSize, m.sides[1].options.Balance, m.sides[1].options.Gradient = 0, "", ""
+	m.fills.m, m.slots.m, m.chains.m, m.runs.m = m, m, m, m
+	m.pages = [views]page{&m.fills, &m.slots, &m.chains, &m.runs}
+	m.run.options = c.Options
 	if c.Folder != "" {
 		m.view = runsView
 	}
@@ -220,15 +215,13 @@ func (m *model) update(message tea.Msg) tea.Cmd {
 		return m.opened(message)
 	case settledMsg:
 		if message.edits == m.edits {
-			return m.start(0)
+			return m.start()
 		}
 	case snapshotMsg:
-		for i := range m.sides {
-			if s := &m.sides[i]; s.stream != nil && s.stream.number == message.number {
-				s.snapshot, m.stale = message.snapshot, m.stale && i != 0
-				m.list()
-				return m.jobs.listen(s.stream)
-			}
+		if s := &m.run; s.stream != nil && s.stream.number == message.number {
+			s.snapshot, m.stale = message.snapshot, false
+			m.list()
+			return m.jobs.listen(s.stream)
 		}
 	case finishedMsg:
 		return m.finished(message)
@@ -263,22 +256,21 @@ func (m *model) opened(message openedMsg) tea.Cmd {
 	m.filler, m.modelFault, m.config.Model, m.waiting, m.given = message.filler, "", message.name, false, conditionals{}
 	if old == nil {
 		if wanted {
-			return m.start(0)
+			return m.start()
 		}
 		return nil
 	}
-	m.stop(1)
-	return tea.Batch(m.start(0), m.jobs.command(func(context.Context) tea.Msg {
+	return tea.Batch(m.start(), m.jobs.command(func(context.Context) tea.Msg {
 		// A call that still runs is waited for, or fails and is not listened to.
 		old.Close()
 		return nil
 	}))
 }
 
-// start begins the run of a side again.
-func (m *model) start(i int) tea.Cmd {
-	m.stop(i)
-	s := &m.sides[i]
+// start begins the run again.
+func (m *model) start() tea.Cmd {
+	m.stop()
+	s := &m.run
 	s.fault, s.stopped = "", false
 	if m.filler == nil {
 		m.waiting = true
@@ -300,64 +292,41 @@ func (m *model) start(i int) tea.Cmd {
 	}
 	m.started++
 	s.made = request{filler: m.filler, template: m.editor.text(), pins: maps.Clone(m.pins), options: s.options}
-	if i == 1 {
-		s.snapshot = nil
-	}
 	stream, command := m.jobs.sample(m.started, s.made, m.config.Now)
 	s.stream = stream
 	return command
 }
 
-// stop ends the run of a side; what it found stays.
-func (m *model) stop(i int) {
-	if s := &m.sides[i]; s.stream != nil {
+// stop ends the run; what it found stays.
+func (m *model) stop() {
+	if s := &m.run; s.stream != nil {
 		s.stream.cancel()
 		s.stream, s.stopped = nil, true
 	}
 }
 
 func (m *model) finished(message finishedMsg) tea.Cmd {
-	for i := range m.sides {
-		s := &m.sides[i]
-		if s.stream == nil || s.stream.number != message.number {
-			continue
-		}
-		s.stream = nil
-		if message.snapshot != nil || message.err != nil {
-			s.snapshot = message.snapshot
-		}
-		m.stale = m.stale && i != 0
-		if message.err != nil {
-			s.fault = explain(message.err)
-		}
-		m.list()
-		if i == 0 && m.view == compareView {
-			return m.startSecond()
-		}
-	}
-	return nil
-}
-
-// startSecond brings the second side up to date with the first. They run one
-// after the other, so that neither takes time from the other.
-func (m *model) startSecond() tea.Cmd {
-	a, b := &m.sides[0], &m.sides[1]
-	wanted := a.made
-	wanted.options = b.options
-	same := b.made.filler == wanted.filler && reflect.DeepEqual(b.made, wanted)
-	if a.stream != nil || a.snapshot == nil || m.stale ||
-		same && (b.stream != nil || b.snapshot != nil || b.fault != "") {
+	s := &m.run
+	if s.stream == nil || s.stream.number != message.number {
 		return nil
 	}
-	return m.start(1)
+	s.stream = nil
+	if message.snapshot != nil || message.err != nil {
+		s.snapshot = message.snapshot
+	}
+	m.stale = false
+	if message.err != nil {
+		s.fault = explain(message.err)
+	}
+	m.list()
+	return nil
 }
 
 // edited follows a change of the template: the run is stopped at once, and the
 // next begins when the typing pauses.
 func (m *model) edited() tea.Cmd {
-	m.stop(0)
-	m.stop(1)
-	m.sides[0].stopped = false
+	m.stop()
+	m.run.stopped = false
 	m.edits++
 	m.stale, m.pins, m.fills.chosen, m.blank, m.slots.row = true, map[int]pin{}, "", 0, 0
 	const pause = 250 * time.Millisecond
@@ -373,7 +342,7 @@ func (m *model) list() {
 // turnTo chooses a blank, the nearest that there is.
 func (m *model) turnTo(blank int) {
 	m.blank = 0
-	if s := m.sides[0].snapshot; s != nil {
+	if s := m.run.snapshot; s != nil {
 		m.blank = max(min(blank, len(s.Values)-1), 0)
 	}
 }
@@ -385,7 +354,7 @@ func (m *model) turnBlank(by int) {
 
 // ask fetches the model's conditionals where they are on the screen and not known.
 func (m *model) ask() tea.Cmd {
-	s, f := &m.sides[0], m.fills.current()
+	s, f := &m.run, m.fills.current()
 	shown := m.view == slotsView || m.view == fillsView && m.wide() && s.stream == nil
 	if f == nil || f.Kept || !shown || s.snapshot != nil && s.snapshot.Several || m.stale || m.filler == nil ||
 		m.opening || m.asked != "" ||
@@ -463,7 +432,7 @@ func (m *model) paste(message tea.PasteMsg) tea.Cmd {
 func (m *model) writeKey(k tea.KeyPressMsg) tea.Cmd {
 	switch {
 	case key.Matches(k, m.keys.Blank) && !(k.String() == "_" && m.editor.insideBlank()):
-		m.editor.insertBlank(false)
+		m.editor.insertBlank()
 		return m.edited()
 	case key.Matches(k, m.keys.MarkWhileWriting):
 		m.mark()
@@ -477,7 +446,7 @@ func (m *model) writeKey(k tea.KeyPressMsg) tea.Cmd {
 
 // mark begins to choose words, if there are any.
 func (m *model) mark() {
-	if m.editor.mark(false) {
+	if m.editor.mark() {
 		m.writing = false
 	} else {
 		m.fail("no words to mark: write or paste a sentence first")
@@ -507,42 +476,23 @@ func (m *model) markKey(k tea.KeyPressMsg) tea.Cmd {
 
 // apply takes the panel's options over.
 func (m *model) apply() tea.Cmd {
-	i := m.panelSide()
-	options, name, ok := m.panel.options(m.sides[i].options)
+	options, name, ok := m.panel.options(m.run.options)
 	if !ok {
 		return nil
 	}
 	m.panel = nil
-	m.sides[i].options = options
-	if i == 0 && m.sides[1].options.Sampler != options.Sampler || i == 1 {
-		// What both have in common stays common: the same chains, steps and seed.
-		own := m.sides[1-i].options
-		shared := options
-		shared.Sampler, shared.StepSize, shared.Balance, shared.Gradient = own.Sampler, own.StepSize, own.Balance,
-			own.Gradient
-		m.sides[1-i].options = shared
-	}
-	switch {
-	case name != m.config.Model:
+	m.run.options = options
+	if name != m.config.Model {
 		return m.open(name)
-	case i == 1 && (m.sides[0].snapshot == nil || reflect.DeepEqual(m.sides[0].made.options, m.sides[0].options)):
-		return m.startSecond()
 	}
-	return m.start(0)
-}
-
-// panelSide is the side whose options o changes.
-func (m *model) panelSide() int {
-	if m.view == compareView {
-		return m.compare.chosen
-	}
-	return 0
+	return m.start()
 }
 
 func (m *model) browseKey(k tea.KeyPressMsg) tea.Cmd {
 	keys, page := m.keys, m.pages[m.view]
 	if at := slices.IndexFunc(keys.Views, func(b key.Binding) bool { return key.Matches(k, b) }); at >= 0 {
-		return m.show(view(at))
+		m.view = view(at)
+		return nil
 	}
 	leaf := max(m.height-9, 1)
 	switch {
@@ -555,9 +505,9 @@ func (m *model) browseKey(k tea.KeyPressMsg) tea.Cmd {
 	case key.Matches(k, keys.Mark):
 		m.mark()
 	case key.Matches(k, keys.NextView):
-		return m.show((m.view + 1) % views)
+		m.view = (m.view + 1) % views
 	case key.Matches(k, keys.PreviousView):
-		return m.show((m.view + views - 1) % views)
+		m.view = (m.view + views - 1) % views
 	case key.Matches(k, keys.Up):
 		page.move(-1)
 	case key.Matches(k, keys.Down):
@@ -575,35 +525,19 @@ func (m *model) browseKey(k tea.KeyPressMsg) tea.Cmd {
 	case key.Matches(k, keys.Right):
 		page.turn(1)
 	case key.Matches(k, keys.Settings):
-		i, title := m.panelSide(), "options"
-		if m.view == compareView {
-			title = fmt.Sprintf("options of %c", 'A'+i)
-		}
-		m.panel = newPanel(m.styles, title, m.sides[i].options, m.config.Model, m.config.Models)
+		m.panel = newPanel(m.styles, m.run.options, m.config.Model, m.config.Models)
 	case key.Matches(k, keys.Resample):
-		for i := range m.sides {
-			m.sides[i].options.Seed++
-		}
-		return m.start(0)
+		m.run.options.Seed++
+		return m.start()
 	case key.Matches(k, keys.Stop):
-		m.stop(0)
-		m.stop(1)
+		m.stop()
 	case key.Matches(k, keys.Unpin):
 		if len(m.pins) > 0 {
 			m.pins = map[int]pin{}
-			return m.start(0)
+			return m.start()
 		}
 	default:
 		return page.key(k)
-	}
-	return nil
-}
-
-// show turns to another view.
-func (m *model) show(v view) tea.Cmd {
-	m.view = v
-	if v == compareView {
-		return m.startSecond()
 	}
 	return nil
 }

@@ -20,7 +20,6 @@ import (
 // when it is done.
 type panel struct {
 	*styles
-	title  string
 	fields []field
 	at     int
 	typed  bool // the chosen field's value is being typed
@@ -35,8 +34,8 @@ type field struct {
 
 // newPanel shows some of the options, in the order and with the words of the
 // screen where those of the table are for a command line.
-func newPanel(s *styles, title string, o infill.Options, model string, models []string) *panel {
-	p := &panel{styles: s, title: title}
+func newPanel(s *styles, o infill.Options, model string, models []string) *panel {
+	p := &panel{styles: s}
 	for _, line := range [][3]string{
 		{"sampler"},
 		{"step-size", "step size",
@@ -45,7 +44,6 @@ func newPanel(s *styles, title string, o infill.Options, model string, models []
 		{"samples", "chains"},
 		{"candidates"},
 		{"temperature"},
-		{"mode"},
 		{"slot", "allowed",
 			"what blanks may take, counted from 1: 1=red,blue 2=in the park,at home; empty is everything"},
 		{"pos", "speech", "noun, verb, adjective or adverb, in English; 1=noun 2=verb for one blank each"},
@@ -74,13 +72,6 @@ func (f field) help() string {
 		}
 		d := samplers.Describe(f.value)
 		return fmt.Sprintf("%s: draws from %s; %s a step", d.Title, d.Target, d.Cost)
-	case "mode":
-		return map[infill.Mode]string{
-			infill.ModeSample: "draws from the distribution: the drawn shares mean something",
-			infill.ModeBest: "looks for the likeliest fills while the temperature falls; how often one is met " +
-				"means nothing",
-			infill.ModeDecode: "fills the blanks one after the other, the surest first: quick, and no sampler is used",
-		}[infill.Mode(f.value)]
 	}
 	return f.Help
 }
@@ -194,9 +185,6 @@ func (p *panel) options(o infill.Options) (_ infill.Options, model string, ok bo
 	}
 	// What a sampler of another kind was given does not suit this one.
 	o.Balance, o.Gradient = "", ""
-	if o.Mode == infill.ModeDecode { // as its help says
-		o.Sampler = infill.Auto
-	}
 	if err := (Config{Options: o}).Validate(); err != nil {
 		var wrong *infill.OptionError
 		errors.As(err, &wrong)
@@ -207,7 +195,7 @@ func (p *panel) options(o infill.Options) (_ infill.Options, model string, ok bo
 
 // render draws the panel, at most as wide and high as given.
 func (p *panel) render(columns, rows int) string {
-	const nameWidth, helpRows = 13, 3
+	const title, nameWidth, helpRows = "options", 13, 3
 	inner := min(columns-4, 72)
 	var lines []string
 	roomy := rows >= len(p.fields)+8
@@ -254,8 +242,8 @@ func (p *panel) render(columns, rows int) string {
 		helpLines = append(append([]string{""}, helpLines...), make([]string, helpRows-len(helpLines))...)
 	}
 	frame := lipgloss.RoundedBorder()
-	out := []string{p.line.Render(frame.TopLeft+frame.Top) + " " + p.accent.Render(p.title) + " " +
-		p.line.Render(strings.Repeat(frame.Top, inner-2-width(p.title)-width(above))) + p.amber.Render(
+	out := []string{p.line.Render(frame.TopLeft+frame.Top) + " " + p.accent.Render(title) + " " +
+		p.line.Render(strings.Repeat(frame.Top, inner-2-width(title)-width(above))) + p.amber.Render(
 		above) + p.line.Render(frame.Top+frame.TopRight)}
 	for _, line := range append(lines, helpLines...) {
 		out = append(out, p.line.Render(frame.Left)+" "+fit(line, inner)+" "+p.line.Render(frame.Right))

@@ -152,7 +152,7 @@ func (m *model) saved(message savedMsg) {
 
 // resultOf makes the run's result with the given fills.
 func (m *model) resultOf(fills []fill) *infill.Result {
-	result, s := &infill.Result{Model: infill.Model{Name: m.config.Model}}, m.sides[0].snapshot
+	result, s := &infill.Result{Model: infill.Model{Name: m.config.Model}}, m.run.snapshot
 	if s != nil && s.Result != nil {
 		kept := *s.Result
 		result = &kept

@@ -171,8 +171,6 @@ func (r *recorder) snap() *snapshot {
 // know takes in what the pipeline knows.
 func (s *snapshot) know(known *infill.Result) {
 	s.Stats, s.Distinct = known.Stats, known.Stats.DistinctFills
-	// What was not drawn from the distribution has no share of draws.
-	drawn := s.Options.Mode == infill.ModeSample && !s.Several
 	if s.Answer || s.Several {
 		s.Distinct = len(known.Fills)
 	} else {
@@ -188,7 +186,7 @@ func (s *snapshot) know(known *infill.Result) {
 			if e := f.ProbabilityError; e != nil && *e > 0 {
 				f.FrequencyStandardError = e
 			}
-		case !drawn:
+		case s.Several: // no one law has been drawn from
 			f.Frequency, f.FrequencyStandardError = math.NaN(), nil
 		}
 		s.Fills = append(s.Fills, fill{Fill: f})
@@ -201,16 +199,13 @@ func (s *snapshot) know(known *infill.Result) {
 		values := slices.Clone(marginal)
 		for i := range values {
 			v := &values[i]
-			switch {
-			case !s.Answer && !drawn:
-				v.Probability, v.StandardError = math.NaN(), math.NaN()
-			case v.StandardError == 0 && (s.Answer || s.Chains < 2):
+			if v.StandardError == 0 && (s.Answer || s.Chains < 2) {
 				v.StandardError = math.NaN()
 			}
 		}
 		s.Values = append(s.Values, values)
 	}
-	if s.Answer || !drawn || s.WarmUp {
+	if s.Answer || s.WarmUp {
 		return
 	}
 	if r := known.Stats.SplitRHat; r != nil {
@@ -246,14 +241,6 @@ func (s *snapshot) acceptance() (rate, standardError float64) {
 		return math.NaN(), math.NaN()
 	}
 	return *s.Stats.AcceptanceRate, orNaN(s.Stats.AcceptanceStandardError)
-}
-
-// meanLogLikelihood is that of the draws, with its standard error between chains.
-func (s *snapshot) meanLogLikelihood() (mean, standardError float64) {
-	if s.Rounds == 0 {
-		return math.NaN(), math.NaN()
-	}
-	return s.Stats.MeanLogLikelihood, orNaN(s.Stats.MeanLogLikelihoodStandardError)
 }
 
 func orNaN(x *float64) float64 {

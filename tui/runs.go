@@ -60,7 +60,7 @@ func (p *runsPage) take(s *eval.Watched) tea.Cmd {
 				p.methods = append(p.methods, runMethod{model.Name, method.Name})
 			}
 		}
-		if (s.Results != nil || p.part()) && p.complete() {
+		if s.Results != nil && p.complete() {
 			return nil
 		}
 	}
@@ -71,10 +71,8 @@ func (p *runsPage) take(s *eval.Watched) tea.Cmd {
 // shows reports whether there is a run to look at.
 func (p *runsPage) shows() bool { return p.state != nil && p.state.Err == nil }
 
-// complete reports that every sentence was infilled by every method, and part that
-// the folder is for a part of a run, which has no scores.
+// complete reports that every sentence was infilled by every method.
 func (p *runsPage) complete() bool { return p.state.Done() >= p.state.Total() }
-func (p *runsPage) part() bool     { return p.state.Header.Shard.Count > 0 }
 
 // working is what a process does now, nil if none does or it has been silent
 // for long: it tells of every second.
@@ -175,8 +173,6 @@ func (p *runsPage) head(columns int) string {
 	switch {
 	case !p.complete():
 		state = m.amber.Render(fmt.Sprintf("● %d of %d", r.Done(), r.Total()))
-	case p.part():
-		state = m.good.Render("✓ ") + m.faint.Render("part "+r.Header.Shard.String()+" is complete")
 	case r.Results == nil:
 		state = m.amber.Render("● scores to come")
 	}
@@ -325,9 +321,6 @@ func (p *runsPage) scores(columns, rows int) []string {
 	m, r := p.m, p.state
 	if r.Results == nil {
 		text := "the scores come when every sentence is done"
-		if p.part() {
-			text = "the parts of a run have no scores: infill eval merge puts them together"
-		}
 		return []string{"", m.faint.Render("    " + cut(text, columns-4))}
 	}
 	lines := strings.Split(strings.TrimSpace(r.Results.Table("top").Text(columns-4)), "\n")

@@ -203,30 +203,6 @@ func TestWatching(t *testing.T) {
 	shows("✓ complete")
 }
 
-// TestPart: a part of a run is complete without the other parts' sentences.
-func TestPart(t *testing.T) {
-	e := newEvaluation(t)
-	header, err := os.ReadFile(filepath.Join(e.folder, "run.json"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	e.write("run.json", strings.Replace(string(header), `"later"`, `"shard": "2/2", "later"`, 1))
-	for _, method := range []string{"gibbs", "dmala", "dula:paper"} {
-		if s := eval.Watch(e.folder); s.Done() >= s.Total() || s.Total() != 3 {
-			t.Errorf("%d of %d are done", s.Done(), s.Total())
-		}
-		e.add(record(method, 1, "dark"))
-	}
-	d := openRun(t, e.folder, 100, 28)
-	if frame := ansi.Strip(d.model.screen()); !strings.Contains(frame, "✓ part 2/2 is complete") {
-		t.Errorf("%s", frame)
-	}
-	d.keys("s")
-	if frame := ansi.Strip(d.model.screen()); !strings.Contains(frame, "infill eval merge puts them together") {
-		t.Errorf("%s", frame)
-	}
-}
-
 func TestDamagedRuns(t *testing.T) {
 	tests := map[string]struct {
 		damage func(e *evaluation)

@@ -153,9 +153,6 @@ func (q request) run(ctx context.Context, frames chan *snapshot, now func() time
 		q.options = q.options.Chained()
 	}
 	options := q.options
-	if options.Mode == infill.ModeDecode {
-		options.Sampler = infill.Auto // the second side has one
-	}
 	r := &recorder{now: now, start: now()}
 	switch {
 	case several:

@@ -212,7 +212,7 @@ func TestPick(t *testing.T) {
 		c, filler := testConfig(t, two)
 		filler.holdAt = 30
 		d := newDriver(t, c, 80, 24)
-		d.until("fills", func() bool { return d.model.sides[0].snapshot != nil && len(d.model.fills.listed) > 3 })
+		d.until("fills", func() bool { return d.model.run.snapshot != nil && len(d.model.fills.listed) > 3 })
 		d.keys("enter")
 		p := d.model.picked
 		if p == nil || p.Result.Signature != "" || len(p.Result.Warnings) != 1 {
@@ -225,7 +225,7 @@ func TestPick(t *testing.T) {
 		c.Options.Sampler = "gibbs"
 		d := newDriver(t, c, 80, 24)
 		d.until("fills",
-			func() bool { return d.model.sides[0].snapshot != nil && d.model.sides[0].snapshot.Step == 30 })
+			func() bool { return d.model.run.snapshot != nil && d.model.run.snapshot.Step == 30 })
 		if frame := ansi.Strip(d.model.screen()); !strings.Contains(frame, "?") {
 			t.Errorf("an unknown log-likelihood is not shown as such:\n%s", frame)
 		}

@@ -60,7 +60,7 @@ var _ page = (*slotsPage)(nil)
 // rows joins the sampled values of a blank with those that the model finds most
 // probable, the most frequent first, or the model's favourite.
 func (p *slotsPage) rows(blank int) []ratedValue {
-	s, given, f := p.m.sides[0].snapshot, p.m.given, p.m.fills.current()
+	s, given, f := p.m.run.snapshot, p.m.given, p.m.fills.current()
 	if s == nil || blank >= len(s.Values) {
 		return nil
 	}
@@ -142,7 +142,7 @@ func (p *slotsPage) limits() []string {
 }
 
 func (p *slotsPage) render(columns, rows int) string {
-	m, s := p.m, p.m.sides[0].snapshot
+	m, s := p.m, p.m.run.snapshot
 	switch {
 	case s != nil && s.Several:
 		return m.note("slots are shown where every blank has one length, as in [MASK:2]", columns, rows)
@@ -213,7 +213,7 @@ func (p *slotsPage) table(blank, x, columns, rows int) string {
 	}
 	lines := []string{head,
 		m.faint.Render("  " +
-			fit("word", columns-2-numbers-model) + right(m.sides[0].snapshot.shares("sampled %"),
+			fit("word", columns-2-numbers-model) + right(m.run.snapshot.shares("sampled %"),
 			numbers) + right("model %", model))}
 	if len(values) == 0 {
 		lines = append(lines, "", m.faint.Render("  nothing was drawn yet"))
@@ -234,7 +234,7 @@ func (p *slotsPage) table(blank, x, columns, rows int) string {
 			}
 		}
 		switch {
-		case m.sides[0].snapshot.Template.Blanks[blank].Slots > 1:
+		case m.run.snapshot.Template.Blanks[blank].Slots > 1:
 		case !math.IsNaN(v.model):
 			probability = fmt.Sprintf("%.1f", 100*v.model)
 		case m.asked != "":

@@ -86,13 +86,13 @@ func (m *model) zone(x, y, width, height int, click func(x, y int) tea.Cmd) {
 // header names the program and the model, and says what is going on.
 func (m *model) header() string {
 	left := " " + m.accent.Render("infill") + "  " + m.faint.Render(harmless(m.config.Model))
-	if p := m.sides[0].snapshot; p != nil && p.Result != nil && p.Result.Stats.Device != "" {
+	if p := m.run.snapshot; p != nil && p.Result != nil && p.Result.Stats.Device != "" {
 		left += m.faint.Render(" on " + harmless(p.Result.Stats.Device))
 	}
-	o := m.sides[0].options
+	o := m.run.options
 	if m.width >= 84 && m.view != runsView {
 		left += m.faint.Render(" · " + o.Sampler)
-		if p := m.sides[0].snapshot; !o.Answers() || p != nil && p.Result != nil && p.Result.Seed != nil {
+		if p := m.run.snapshot; !o.Answers() || p != nil && p.Result != nil && p.Result.Seed != nil {
 			left += m.faint.Render(fmt.Sprintf(" · seed %d", o.Seed))
 		}
 	}
@@ -100,7 +100,7 @@ func (m *model) header() string {
 }
 
 func (m *model) status() string {
-	a := &m.sides[0]
+	a := &m.run
 	switch {
 	case m.modelFault != "":
 		return m.styles.fault.Render("no model")
@@ -132,7 +132,7 @@ func (m *model) editorView() editorView {
 	if m.writing || m.editor.marking != nil {
 		rows = min(10, m.height/3)
 	}
-	return editorView{m.styles, m.writing, false, blank, m.pins, rows}
+	return editorView{m.styles, m.writing, blank, m.pins, rows}
 }
 
 // template draws the text with a bar at its left, and what is wrong with it.
@@ -145,7 +145,7 @@ func (m *model) template() []string {
 	for _, line := range m.editor.render(m.editorView(), m.width-4) {
 		lines = append(lines, edge+line)
 	}
-	fault, look := m.sides[0].fault, m.amber
+	fault, look := m.run.fault, m.amber
 	if m.modelFault != "" {
 		fault, look = m.modelFault, m.styles.fault
 	}
@@ -166,7 +166,7 @@ func (m *model) tabs(y int) string {
 		if m.view == v {
 			look = m.active
 		}
-		m.zone(x, y, width(label)+1, 1, func(int, int) tea.Cmd { return m.show(v) })
+		m.zone(x, y, width(label)+1, 1, func(int, int) tea.Cmd { m.view = v; return nil })
 		text += look.Render(label) + "  "
 		x += width(label) + 2
 	}
@@ -175,10 +175,7 @@ func (m *model) tabs(y int) string {
 
 // rule is the line below the tabs, which is the progress bar of the run.
 func (m *model) rule() string {
-	a := &m.sides[0]
-	if m.view == compareView && m.sides[1].stream != nil {
-		a = &m.sides[1]
-	}
+	a := &m.run
 	p := a.snapshot
 	if a.stream == nil || p == nil || p.Options.Steps == 0 || m.view == runsView {
 		return m.line.Render(strings.Repeat("─", m.width))
@@ -236,7 +233,7 @@ func (m *model) pinHint() key.Binding {
 }
 
 func (m *model) runHint() key.Binding {
-	if m.sides[0].stream != nil || m.sides[1].stream != nil {
+	if m.run.stream != nil {
 		return m.keys.Stop
 	}
 	return m.keys.Resample

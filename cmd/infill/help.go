@@ -76,15 +76,11 @@ resemble each other: effective draws are how many independent ones they are wort
 and errors shrink with the square root of that number.
 
 `)
-	b.WriteString(`The default of --sampler, auto, moves none: by the chain rule it finds the
-likeliest fills and proves that nothing is more probable, and with --samples it
-makes independent draws. Of other joints it goes through all fills where that takes
-few model rows, and weighs draws of the chain rule where not; chains move only where
-the weights say too little. A name moves chains, and so does an option that chains alone
-have, such as --steps: then the first of the list, unless one is named. As the papers
-do: their energy, the square root as balance, the best final states:
+	b.WriteString(`Without --sampler no chain moves: the likeliest fills are found and proven, and
+--samples makes independent draws. As the papers do: the square root as balance, the
+best final states:
 
-  $ infill --sampler dmala --joint pll --balance sqrt --gradient full --candidates 0 \
+  $ infill --sampler dmala --balance sqrt --gradient full --candidates 0 \
       --fill any --rank final "she opened the [MASK] and looked [MASK] ."
 
 Where chains start, --initial:

@@ -27,7 +27,6 @@ func TestHints(t *testing.T) {
 		{nil, `{"template": "a [MASK]"}` + "\n", "line 1: the line is a JSON object: take --input jsonl"},
 		{[]string{"--slot", "1=@" + file + ".none", "a [MASK]"}, "", "no such file"},
 		{[]string{"run", file, "-o", "out.txt", "--shard", ""}, "", `--shard: "" is not I/N`},
-		{[]string{"eval", "--tbc", file, "-o", "out", "--shard="}, "", `--shard: "" is not I/N`},
 	} {
 		code, stdout, stderr := call(t, strings.NewReader(test.stdin), test.args...)
 		if code == 0 || stdout != "" || !strings.Contains(stderr, test.want) {

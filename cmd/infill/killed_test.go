@@ -49,7 +49,7 @@ func TestRunKilled(t *testing.T) {
 		time.Sleep(time.Duration(random.Int64N(int64(whole))))
 		cmd.Process.Kill()
 		cmd.Wait() // "signal: killed", or nil where it was done already
-		journal, _ := os.ReadFile(filepath.Join(out+".parts", "00001-of-00001", "records.jsonl"))
+		journal, _ := os.ReadFile(filepath.Join(out+".parts", "00001-of-00001.jsonl"))
 		lines = max(lines, bytes.Count(journal, []byte("\n")))
 		if _, err := os.Stat(out); err == nil {
 			same(t, out, alone)

@@ -9,7 +9,6 @@ import (
 	"strings"
 	"testing"
 
-	"infill/cmd/infill/internal/cli"
 	"infill/models"
 )
 
@@ -84,7 +83,7 @@ func TestMCPBadLines(t *testing.T) {
 		{`{"jsonrpc":"2.0","id":5,"method":5}`, 5.0, -32600, "no message"},
 		{ping(6, `,"params":`+deep(2000)), 6.0, -32600, "no message"},
 		{ping(8, `,"params":{"a":"\ud800"}`), 8.0, -32600, `half of a character, \ud800`},
-		{ping(7, `,"params":{"a":"`+strings.Repeat("x", cli.MaxLine)+`"}`), nil, -32600, "longer than 1048576 bytes"},
+		{ping(7, `,"params":{"a":"`+strings.Repeat("x", 1<<20)+`"}`), nil, -32600, "longer than 1048576 bytes"},
 	} {
 		if a := ask(c.line); a.Error == nil || a.Error.Code != c.code || a.ID != c.id ||
 			!strings.Contains(a.Error.Message, c.want) || strings.Contains(a.Error.Message, "jsonrpc2.") {

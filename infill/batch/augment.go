@@ -2,7 +2,6 @@ package batch
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/binary"
@@ -88,14 +87,10 @@ const (
 // attempts is how many draws a variant may take until it keeps the rules.
 const attempts = 8
 
-func (a *Augment) column() string                     { return a.Key }
-func (a *Augment) aligned() bool                      { return false }
-func (a *Augment) lines(row Object) ([]Object, error) { return []Object{row}, nil }
-func (a *Augment) typeOf(name, users string) string {
-	return cmp.Or(users, map[string]string{"variant": parquetInteger, "original": parquetWords, "masked": parquetWords,
-		"fills": parquetWords, "log_likelihood": parquetNumber}[name])
-}
-func (a *Augment) plain(row Object) string { return oneLine(text(row.Get(a.Key))) }
+func (a *Augment) column() string                                   { return a.Key }
+func (a *Augment) aligned() bool                                    { return false }
+func (a *Augment) lines(row object.Object) ([]object.Object, error) { return []object.Object{row}, nil }
+func (a *Augment) plain(row object.Object) string                   { return oneLine(text(row.Get(a.Key))) }
 
 func (a *Augment) settings() map[string]string {
 	s := settings(a.Filler, &a.Options)
@@ -141,7 +136,7 @@ func (a *Augment) Check() error {
 
 // Do returns a row for each variant, with its text instead of the record's. The columns variant, original,
 // masked, fills and log_likelihood come last.
-func (a *Augment) Do(ctx context.Context, r Record) ([]Object, error) {
+func (a *Augment) Do(ctx context.Context, r Record) ([]object.Object, error) {
 	text, err := textOf(r, a.Key)
 	if err != nil {
 		return nil, err
@@ -164,7 +159,7 @@ func (a *Augment) Do(ctx context.Context, r Record) ([]Object, error) {
 	if eligible == 0 {
 		return nil, reject("no word that may be masked")
 	}
-	var rows []Object
+	var rows []object.Object
 	row := func(number int, variant string, masked, fills []string, u *float64) error {
 		o := slices.Clone(r.Object)
 		o[slices.IndexFunc(o, func(f object.Field) bool { return f.Key == a.Key })].Value = object.Quote(variant)

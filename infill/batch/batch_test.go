@@ -6,6 +6,7 @@ import (
 	"encoding/csv"
 	"encoding/json"
 	"fmt"
+	"io"
 	"math/rand/v2"
 	"os"
 	"os/exec"
@@ -15,12 +16,12 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"testing/iotest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/klauspost/compress/gzip"
 	"github.com/klauspost/compress/zstd"
-	"github.com/parquet-go/parquet-go"
 	"pgregory.net/rapid"
 
 	"infill/infill"
@@ -41,10 +42,9 @@ var _ work = (*shout)(nil)
 func (w *shout) settings() map[string]string    { return w.set }
 func (w *shout) environment() map[string]string { return w.computing }
 func (w *shout) column() string                 { return "text" }
-func (w *shout) typeOf(_, users string) string  { return users }
 func (w *shout) aligned() bool                  { return true }
 
-func (w *shout) lines(row Object) (lines []Object, err error) {
+func (w *shout) lines(row object.Object) (lines []object.Object, err error) {
 	if err := json.Unmarshal(row.Get("samples"), &lines); err != nil {
 		return nil, err
 	}
@@ -56,7 +56,7 @@ func (w *shout) lines(row Object) (lines []Object, err error) {
 	return lines, nil
 }
 
-func (w *shout) plain(row Object) string {
+func (w *shout) plain(row object.Object) string {
 	lines, err := w.lines(row)
 	if err != nil {
 		return err.Error()
@@ -64,7 +64,7 @@ func (w *shout) plain(row Object) string {
 	return oneLine(text(lines[0].Get("loud")))
 }
 
-func (w *shout) Do(ctx context.Context, r Record) ([]Object, error) {
+func (w *shout) Do(ctx context.Context, r Record) ([]object.Object, error) {
 	text, err := textOf(r, "text")
 	if err != nil {
 		return nil, err
@@ -80,13 +80,14 @@ func (w *shout) Do(ctx context.Context, r Record) ([]Object, error) {
 		}
 	}
 	loud := strings.ToUpper(text)
-	samples, err := object.Encode([]Object{
+	samples, err := object.Encode([]object.Object{
 		{{Key: "rank", Value: json.RawMessage("1")}, {Key: "loud", Value: object.Quote(loud)},
 			{Key: "share", Value: json.RawMessage("0.5")}},
 		{{Key: "rank", Value: json.RawMessage("2")}, {Key: "loud", Value: object.Quote(loud + "!")},
 			{Key: "share", Value: json.RawMessage("1")}},
 	})
-	return []Object{append(r.Object, object.Field{Key: "n", Value: json.RawMessage(strconv.FormatInt(r.Number, 10))},
+	number := json.RawMessage(strconv.FormatInt(r.Number, 10))
+	return []object.Object{append(r.Object, object.Field{Key: "n", Value: number},
 		object.Field{Key: "samples", Value: samples})}, err
 }
 
@@ -139,34 +140,19 @@ func inputs(t testing.TB) map[string]string {
 		"end\r\n6,after it\r\n7,wrong\r\n8,\"last\""
 	lines := "the kettle sang\n\nwrong\ncaf\xe9\n" + strings.Repeat("x", maxRecord+1) + "\nlast"
 	tabs := "id\ttext\n1\t\"the kettle sang\n2\n3\tlast\n"
-	type row struct {
-		ID   int64   `parquet:"id"`
-		Text *string `parquet:"text,optional"`
-		Mark float64 `parquet:"mark"`
-	}
-	var rows []row
-	for i := range 7 {
-		text := fmt.Sprint("row ", i, strings.Repeat(" wrong", i%3/2))
-		rows = append(rows, row{int64(i), &text, float64(i) / 4})
-	}
-	rows[3].Text = nil
-	var b bytes.Buffer
-	if err := parquet.Write(&b, rows, parquet.MaxRowsPerRowGroup(3)); err != nil {
-		t.Fatal(err)
-	}
 	many := ""
 	for i := range 300 {
 		many += fmt.Sprintf(`{"id":%d,"text":"%s"}`+"\n", i, strings.Repeat("w ", i%40))
 	}
 	return map[string]string{"in.jsonl": jsonl, "in.csv": table, "in.txt": lines, "in.tsv": tabs,
-		"in.parquet": b.String(), "in.jsonl.gz": jsonl, "in.csv.zst": table, "many.jsonl": many}
+		"in.jsonl.gz": jsonl, "in.csv.zst": table, "many.jsonl": many}
 }
 
 // TestSameBytes: the output hangs neither on the number of parts nor on how many
 // records are in work at once.
 func TestSameBytes(t *testing.T) {
 	for name, content := range inputs(t) {
-		for _, form := range []string{"jsonl", "csv.gz", "parquet", "txt.zst"} {
+		for _, form := range []string{"jsonl", "csv.gz", "txt.zst"} {
 			t.Run(name+" to "+form, func(t *testing.T) {
 				t.Parallel()
 				dir := t.TempDir()
@@ -237,15 +223,7 @@ func TestForms(t *testing.T) {
 	in["cr.txt"] = "one\rtwo\rthree\na\r\nb\r\r\n"
 	in["half.jsonl"] = `{"text":"a \ud800 b"}` + "\n" + `{"text":"\ud83d\ude00 \\ud800"}` + "\n" +
 		`{"text":"\ud83d\ude00\uDE00"}`
-	in["in.fasta"] = "\n>one of them\r\nab\r\n cd\n\n>two\n>three\nwrong\n>four\n" +
-		strings.Repeat(strings.Repeat("x", 1<<16)+"\n", 17) + ">five\nlast\n>six\nwrong\n"
 	for name, c := range map[string]struct{ in, out, want, rejects string }{
-		"fasta": {"in.fasta", "o.fa", ">one of them\nABCD\n>five\nLAST\n",
-			`{"line":6,"error":"not a line >NAME in UTF-8 with a sequence on the lines behind it","input":">two"}
-{"line":7,"error":"the text is wrong","input":">three\nwrong"}
-{"line":9,"error":"longer than 1048576 bytes: split it","input":">four\n"}
-{"line":29,"error":"the text is wrong","input":">six\nwrong"}
-`},
 		"jsonl": {"in.jsonl", "o.txt", "THE KETTLE SANG\n\n\n\nA <B> & \"C\" É\n\nRAIN AGAIN\n\n\nLAST\n",
 			`{"line":3,"error":"the text is wrong","input":"{\"id\":2,\"text\":\"wrong\"}"}
 {"line":4,"error":"the line is not JSON: unexpected end of JSON input at byte 1","input":"{"}
@@ -284,18 +262,9 @@ LINES, AND ""QUOTES""!",1
 			`{"line":1,"error":"the line has half of a character, \\ud800: write both halves of the pair, or the character itself","input":"{\"text\":\"a \\ud800 b\"}"}
 {"line":3,"error":"the line has half of a character, \\uDE00: write both halves of the pair, or the character itself","input":"{\"text\":\"\\ud83d\\ude00\\uDE00\"}"}
 `},
-		"parquet": {"in.parquet", "o.jsonl",
-			`{"id":0,"text":"row 0","mark":0,"n":1,"samples":[{"rank":1,"loud":"ROW 0","share":0.5},{"rank":2,"loud":"ROW 0!","share":1}]}
-`, `{"row":3,"error":"the text is wrong","input":"{\"id\":2,\"text\":\"row 2 wrong\",\"mark\":0.5}"}
-{"row":4,"error":"\"text\" is not a string: write {\"text\": \"...\"}, or name the column","input":"{\"id\":3,\"text\":null,\"mark\":0.75}"}
-{"row":6,"error":"the text is wrong","input":"{\"id\":5,\"text\":\"row 5 wrong\",\"mark\":1.25}"}
-`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got, rejects, s := run(t, c.in, in[c.in], c.out)
-			if name == "parquet" {
-				got = got[:strings.Index(got, "\n")+1]
-			}
 			if diff := cmp.Diff(c.want, got); diff != "" {
 				t.Error(diff)
 			}
@@ -306,43 +275,6 @@ LINES, AND ""QUOTES""!",1
 				t.Errorf("%d rejected", s.Rejected)
 			}
 		})
-	}
-}
-
-// TestParquetKeepsKinds: columns come out as they went in, in their order.
-func TestParquetKeepsKinds(t *testing.T) {
-	got, _, _ := run(t, "in.parquet", inputs(t)["in.parquet"], "o.parquet")
-	file, err := parquet.OpenFile(strings.NewReader(got), int64(len(got)))
-	if err != nil {
-		t.Fatal(err)
-	}
-	const want = `message infill {
-	optional int64 id (INT(64,true));
-	optional binary text (STRING);
-	optional double mark;
-	optional int64 n (INT(64,true));
-	optional int64 rank (INT(64,true));
-	optional binary loud (STRING);
-	optional double share;
-}`
-	if diff := cmp.Diff(want, file.Schema().String()); diff != "" || file.NumRows() != 8 {
-		t.Error(diff, file.NumRows())
-	}
-	path := put(t, t.TempDir(), "o.parquet", got)
-	table, err := openTable(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer table.close()
-	var r Record
-	for i := range 3 {
-		if r, err = table.next(i == 2); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if got := string(
-		r.Object.Append(nil)); got != `{"id":1,"text":"row 1","mark":0.25,"n":2,"rank":1,"loud":"ROW 1","share":0.5}` {
-		t.Error(got)
 	}
 }
 
@@ -412,21 +344,24 @@ func TestFillLines(t *testing.T) {
 	}
 }
 
-// TestBlankColumns: the columns of blanks stand together, also those that come late.
-func TestBlankColumns(t *testing.T) {
-	parts := []finished{{state: state{Columns: []column{{Name: "text", First: 1}, {Name: "blank_1", First: 1},
-		{Name: "id", First: 1}, {Name: "blank_3", First: 5}}}},
-		{state: state{Columns: []column{{Name: "text", First: 2}, {Name: "blank_1", First: 2},
-			{Name: "blank_2", First: 2}, {Name: "id", First: 2}}}}}
-	var names []string
-	for _, c := range columnsOf(parts) {
-		names = append(names, c.Name)
+// TestColumns: the columns of blanks stand together, also those that come late, whatever part is read first.
+func TestColumns(t *testing.T) {
+	line := func(names ...string) (o object.Object) {
+		for _, name := range names {
+			o = append(o, object.Field{Key: name})
+		}
+		return o
 	}
-	if diff := cmp.Diff([]string{"text", "blank_1", "blank_2", "blank_3", "id"}, names); diff != "" {
-		t.Error(diff)
-	}
-	if diff := cmp.Diff([][]int{{0, 1, 4, 3}, {0, 1, 2, 4}}, [][]int{parts[0].columns, parts[1].columns}); diff != "" {
-		t.Error(diff)
+	lines := map[int64]object.Object{1: line("text", "blank_1", "id"), 2: line("text", "blank_1", "blank_2", "b", "a"),
+		5: line("text", "blank_3", "a", "id")}
+	for _, order := range [][]int64{{1, 2, 5}, {5, 2, 1}} {
+		c := columns{}
+		for _, record := range order {
+			c.add(lines[record], record, 0)
+		}
+		if diff := cmp.Diff([]string{"text", "blank_1", "blank_2", "blank_3", "id", "b", "a"}, c.names()); diff != "" {
+			t.Error(diff)
+		}
 	}
 }
 
@@ -440,13 +375,13 @@ func TestSplitting(t *testing.T) {
 		if err := w.WriteAll(records); err != nil {
 			t.Fatal(err)
 		}
-		s := newSplitter(bytes.NewReader(b.Bytes()), formCSV)
+		s := NewReader(bytes.NewReader(b.Bytes()), formCSV, "")
 		for i, want := range records {
-			r, err := s.next()
+			r, err := s.split()
 			if err != nil {
 				t.Fatalf("record %d: %v", i, err)
 			}
-			got, err := cells(formCSV, r.raw)
+			got, err := cells(formCSV, r.Raw)
 			if err != nil || !cmp.Equal(got, want) {
 				t.Fatalf("record %d: %q, %v; want %q", i, got, err, want)
 			}
@@ -522,7 +457,7 @@ func TestKilled(t *testing.T) {
 						kills++
 						<-done
 						// Half a line, as a machine that fails leaves it.
-						if journals, _ := filepath.Glob(filepath.Join(dir, "out.csv.parts", "*", recordsFile)); len(
+						if journals, _ := filepath.Glob(filepath.Join(dir, "out.csv.parts", "*.jsonl")); len(
 							journals) > 0 && random.IntN(2) == 0 {
 							content := get(t, journals[0])
 							put(t, filepath.Dir(journals[0]), filepath.Base(journals[0]), content+`{"n":7,"rows":[{"te`)
@@ -568,21 +503,19 @@ func TestRefuses(t *testing.T) {
 		"no form": {"in.dat", "x", "o.jsonl", nil,
 			"its name does not tell the form of the input: end it in"},
 		"no form of output": {"in.txt", "x", "o", nil, "its name does not tell the form of the output"},
-		"parquet.gz": {"in.txt", "x", "o.parquet.gz", nil,
-			"Parquet compresses its columns itself: leave .gz away"},
 		"cut gzip": {"in.jsonl.gz", gz[:len(gz)-6], "o.jsonl", nil,
-			"the gzip stream ends before its end: the file was cut off, get it again"},
+			"the gzip stream is cut off, damaged, or has other bytes behind its end"},
 		"no gzip": {"in.jsonl.gz", "text", "o.jsonl", nil, "get it again"},
 		"damaged zstd": {"in.jsonl.zst", "text and more text", "o.jsonl", nil,
 			"the file is no zstd, as its name says"},
 		"bytes behind gzip": {"in.jsonl.gz", gz + "more", "o.jsonl", nil,
-			"behind the end of the gzip stream stand other bytes: get the file again, or unpack it"},
+			"the gzip stream is cut off, damaged, or has other bytes behind its end"},
 		"a header behind gzip": {"in.jsonl.gz", gz + strings.Repeat("more", 9), "o.jsonl", nil,
-			"behind the end of the gzip stream stand other bytes"},
+			"the gzip stream is cut off, damaged, or has other bytes behind its end"},
 		"cut second gzip": {"in.jsonl.gz", gz + gz[:len(gz)-6], "o.jsonl", nil,
-			"the gzip stream ends before its end"},
+			"the gzip stream is cut off, damaged, or has other bytes behind its end"},
 		"bytes behind zstd": {"in.jsonl.zst", packed(t, "x.zst", `{"text":"a"}`) + "more", "o.jsonl", nil,
-			"behind the end of the zstd stream stand other bytes"},
+			"the zstd stream is cut off, damaged, or has other bytes behind its end"},
 		"empty lines": {"in.csv", "\n\n\n", "o.jsonl", nil, "in.csv: line 1 is empty: it must name the columns"},
 		"empty lines, tabs": {"in.tsv", "\r\n\r\n", "o.jsonl", nil,
 			"in.tsv: line 1 is empty: it must name the columns"},
@@ -592,13 +525,11 @@ func TestRefuses(t *testing.T) {
 			`has no column "text": its columns are "a", "b"`},
 		"empty table":   {"in.csv", "", "o.jsonl", nil, "is empty: its first line must name its columns"},
 		"columns alike": {"in.csv", "text,b,b\n", "o.jsonl", nil, `two columns are called "b": rename one`},
-		"no parquet": {"in.parquet", "PAR1 this is none PAR1", "o.jsonl", nil,
-			"is no Parquet file that can be read"},
 		"strict": {"in.txt", "a\nwrong\nb\n", "o.jsonl", func(j *Job) { j.Strict = true },
 			"line 2: the text is wrong"},
 		"packed twice": {"in.txt", "x", "o.csv.zst.gz", nil, "its name does not tell the form of the output"},
 		"earlier version": {"in.txt", "a\n", "o.txt", func(j *Job) {
-			dir := journal.PartsOf(j.Output.Path)
+			dir := partsOf(j.Output.Path)
 			if err := os.Mkdir(dir, 0o777); err != nil {
 				t.Fatal(err)
 			}
@@ -668,7 +599,6 @@ func interrupted(t *testing.T) (dir string, job Job) {
 
 // TestRefusesOthers: what others left or do is not taken for one's own.
 func TestRefusesOthers(t *testing.T) {
-	parts := func(dir string) string { return filepath.Join(dir, "out.csv.parts") }
 	for name, c := range map[string]struct {
 		change func(t *testing.T, dir string, j *Job)
 		want   string
@@ -692,12 +622,11 @@ func TestRefusesOthers(t *testing.T) {
 			put(t, dir, "many.jsonl", strings.Replace(get(t, j.Input.Path), `"w w w`, `"w x w`, -1))
 		}, "has changed since the run began"},
 		"changed journal": {func(t *testing.T, dir string, j *Job) {
-			path := filepath.Join(parts(dir), "00002-of-00002", recordsFile)
-			content := get(t, path)
-			put(t, filepath.Dir(path), recordsFile, strings.Replace(content, "\n", "\nx\n", 1))
+			path := pathOf(j.Output.Path, j.Shard)
+			put(t, "", path, strings.Replace(get(t, path), "\n", "\nx\n", 1))
 		}, "is no line of a run: the file was changed by something else"},
 		"at work": {func(t *testing.T, dir string, j *Job) {
-			lock, err := journal.Lock(journal.PartOf(j.Output.Path, j.Shard), "")
+			lock, err := journal.Lock(pathOf(j.Output.Path, j.Shard), "")
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -714,7 +643,7 @@ func TestRefusesOthers(t *testing.T) {
 		})
 	}
 	t.Run("merge", func(t *testing.T) {
-		dir, job := interrupted(t)
+		_, job := interrupted(t)
 		merge := func(want string) {
 			t.Helper()
 			if _, err := Merge(t.Context(), job.Output, false); err == nil || !strings.Contains(err.Error(), want) {
@@ -725,18 +654,20 @@ func TestRefusesOthers(t *testing.T) {
 		if _, err := Run(t.Context(), job); err != nil {
 			t.Fatal(err)
 		}
-		path := filepath.Join(parts(dir), "00002-of-00002", recordsFile)
+		path := pathOf(job.Output.Path, job.Shard)
 		whole := get(t, path)
 		for wrong, changed := range map[string]string{
-			"its SHA-256 is not what end.json says": strings.Replace(whole, "W W", "W V", 1),
-			"it has no record 300":                  whole[:len(whole)-9],
-			"line 2 is not that of record 2":        strings.Replace(whole, "\n", "\n{\n", 1),
-			"lines after its end":                   whole + "{}\n",
+			"its SHA-256 is not what its end says": strings.Replace(whole, "W W", "W V", 1),
+			"line 2 is no line of a run":           strings.Replace(whole, "\n", "\n{\n", 1),
+			"line 3 is not that of record 2":       strings.Replace(whole, `"n":2,`, `"n":4,`, 1),
+			"lines after its end":                  whole + "{}\n",
 		} {
-			put(t, filepath.Dir(path), recordsFile, changed)
-			merge("00002-of-00002 is damaged (" + wrong + "): remove it, and run the part again")
+			put(t, "", path, changed)
+			merge("00002-of-00002.jsonl is damaged (" + wrong + "): remove it, and run the part again")
 		}
-		put(t, filepath.Dir(path), recordsFile, whole)
+		put(t, "", path, whole[:len(whole)-9])
+		merge("1 of 2 parts are not finished: run 2/2 again with --resume")
+		put(t, "", path, whole)
 		// Doing a finished part again is free.
 		if s, err := Run(t.Context(), job); err != nil || !s.Already {
 			t.Error(s, err)
@@ -821,7 +752,7 @@ func TestDone(t *testing.T) {
 		if _, err := Run(t.Context(), whole); err != nil {
 			t.Fatal(err)
 		}
-		if err := os.Rename(journal.PartsOf(whole.Output.Path), journal.PartsOf(job.Output.Path)); err != nil {
+		if err := os.Rename(partsOf(whole.Output.Path), partsOf(job.Output.Path)); err != nil {
 			t.Fatal(err)
 		}
 		put(t, dir, filepath.Base(job.Output.Path), "what was there before")
@@ -831,7 +762,7 @@ func TestDone(t *testing.T) {
 		if get(t, job.Output.Path) != want {
 			t.Error("the old output is still there")
 		}
-		if _, err := os.Stat(journal.PartsOf(job.Output.Path)); err == nil {
+		if _, err := os.Stat(partsOf(job.Output.Path)); err == nil {
 			t.Error("the parts are still there")
 		}
 	})
@@ -854,27 +785,12 @@ func TestDone(t *testing.T) {
 			t.Error(s, err)
 		}
 	})
-	t.Run("other Parquet input", func(t *testing.T) {
-		type row struct {
-			Text string `parquet:"text"`
-		}
-		dir := t.TempDir()
-		job := Job{Input: File{Path: put(t, dir, "in.parquet", parquetOf(t, row{"a"}, row{"b"}))},
-			Output: File{Path: filepath.Join(dir, "o.jsonl")}, Work: &shout{}, Shard: Shard{Index: 1, Count: 2},
-			Resume: true}
-		if _, err := Run(t.Context(), job); err != nil {
-			t.Fatal(err)
-		}
-		put(t, dir, "in.parquet", parquetOf(t, row{"c"}, row{"d"}))
-		job.Shard = Shard{Index: 2, Count: 2}
-		refused(t, job, "SHA-256 of the input")
-	})
 	t.Run("merged twice at once", func(t *testing.T) {
 		dir, job := interrupted(t)
 		if _, err := Run(t.Context(), job); err != nil {
 			t.Fatal(err)
 		}
-		lock, err := journal.Lock(journal.PartsOf(filepath.Join(dir, "out.csv")), "")
+		lock, err := journal.Lock(partsOf(filepath.Join(dir, "out.csv")), "")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -957,4 +873,102 @@ func TestWords(t *testing.T) {
 			t.Fatalf("%d words, not %d", taken, count)
 		}
 	})
+}
+
+// TestFinishedParts: parts that are missing, not finished, or of two runs.
+func TestFinishedParts(t *testing.T) {
+	output := filepath.Join(t.TempDir(), "out.txt")
+	check := func(want string) {
+		t.Helper()
+		if _, _, err := finishedParts(output); err == nil || !strings.HasSuffix(err.Error(), want) {
+			t.Errorf("error %v, want %q", err, want)
+		}
+	}
+	job := Job{Input: File{Path: put(t, t.TempDir(), "in.txt", "a\nb\nc\n")}, Output: File{Path: output},
+		Work: &shout{}}
+	make := func(index, count int) {
+		t.Helper()
+		job.Shard = Shard{index, count}
+		if _, err := Run(t.Context(), job); err != nil {
+			t.Fatal(err)
+		}
+	}
+	check("holds no parts: run them first, with this output and --shard 1/N to N/N")
+	make(2, 3)
+	check("2 of 3 parts are not finished: run 1/3, 3/3 again with --resume")
+	make(3, 3)
+	make(1, 3)
+	if parts, _, err := finishedParts(output); err != nil || len(parts) != 3 || parts[1].head.Part.Index != 2 {
+		t.Error(parts, err)
+	}
+	put(t, "", pathOf(output, Shard{1, 20}), "")
+	check("holds parts of 3 and of 20: remove those that are of another run")
+}
+
+// TestShard: a record is of one part.
+func TestShard(t *testing.T) {
+	for _, text := range []string{"0/2", "3/2", "1", "1/0", "a/b", "-1/2", "1/2/3", "1/10001"} {
+		if err := new(Shard).UnmarshalText([]byte(text)); err == nil {
+			t.Errorf("%q is taken", text)
+		}
+	}
+	for count := 1; count < 9; count++ {
+		seen := map[int64]int{}
+		for index := 1; index <= count; index++ {
+			var s Shard
+			if err := s.UnmarshalText(fmt.Appendf(nil, "%d/%d", index, count)); err != nil ||
+				s.String() != fmt.Sprintf("%d/%d", index, count) {
+				t.Fatal(s, err)
+			}
+			for record := range int64(20) {
+				seen[s.number(record)]++
+			}
+		}
+		for number := range int64(20 * count) {
+			if seen[number+1] != 1 {
+				t.Errorf("record %d is in %d of %d parts", number+1, seen[number+1], count)
+			}
+		}
+	}
+	if whole := (Shard{}); whole.String() != "" {
+		t.Error(whole)
+	}
+}
+
+// TestLines: lines do not depend on how they arrive, and those that are too long are left out alone.
+func TestLines(t *testing.T) {
+	long := strings.Repeat("x", maxRecord)
+	for name, c := range map[string]struct {
+		text string
+		want []string // lines; "long" stands for the error
+	}{
+		"nothing":           {"", nil},
+		"one":               {"a", []string{"a"}},
+		"ended":             {"a\n", []string{"a"}},
+		"empty ones":        {"\n\na\n\n", []string{"", "", "a", ""}},
+		"carriage returns":  {"a\r\nb\rc\r\n", []string{"a", "b\rc"}},
+		"longest":           {long + "\nb\n", []string{long, "b"}},
+		"longest, CR LF":    {long + "\r\nb", []string{long, "b"}},
+		"too long":          {long + "x\nb\n", []string{"long", "b"}},
+		"too long and last": {"b\n" + long + long, []string{"b", "long"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			for _, in := range []io.Reader{strings.NewReader(c.text), iotest.HalfReader(strings.NewReader(c.text))} {
+				var got []string
+				r := NewReader(in, "", "")
+				for line, err := r.Next(true); err != io.EOF; line, err = r.Next(true) {
+					if err != nil {
+						t.Fatal(err)
+					}
+					if line.Err != nil {
+						line.Raw = []byte("long")
+					}
+					got = append(got, string(line.Raw))
+				}
+				if diff := cmp.Diff(c.want, got); diff != "" {
+					t.Error(diff)
+				}
+			}
+		})
+	}
 }

@@ -17,15 +17,9 @@ func IsFile(name string) bool {
 	return suffixes[filepath.Ext(strings.TrimSuffix(strings.TrimSuffix(name, ".gz"), ".zst"))] != ""
 }
 
-// IsFASTA reports whether a name is that of a FASTA file, also compressed.
-func IsFASTA(name string) bool {
-	f, err := File{Path: name}.resolve("input")
-	return err == nil && f.Form == formFASTA
-}
-
 // Columns reads the named columns of all records of a file, [records][columns].
 func Columns(f File, names ...string) (rows [][]string, err error) {
-	s, err := openSource(f, names[0], names[1:]...)
+	s, err := openSource(f, names[0])
 	if err == nil {
 		defer s.close()
 		columns := s.about().Columns

@@ -1,8 +1,6 @@
 package batch
 
 import (
-	"bufio"
-	"errors"
 	"fmt"
 	"io"
 	"path/filepath"
@@ -15,27 +13,24 @@ import (
 	"infill/infill"
 )
 
-// Form is a file format. All except Parquet may be compressed, by gzip (.gz) or zstd (.zst).
+// Form is a file format. Files may be compressed, by gzip (.gz) or zstd (.zst).
 type Form string
 
 const (
-	formJSONL   Form = "jsonl"
-	formCSV     Form = "csv"
-	formTSV     Form = "tsv"
-	formParquet Form = "parquet"
-	formText    Form = "text"
-	formFASTA   Form = "fasta"
+	formJSONL Form = "jsonl"
+	formCSV   Form = "csv"
+	formTSV   Form = "tsv"
+	formText  Form = "text"
 )
 
 // Forms lists the forms: "jsonl", a JSON object a line; "csv" (RFC 4180) and "tsv" (tabs between cells, never
-// quoted), with a header; "parquet"; "text", a text a line; and "fasta", a line >NAME and then its sequence.
-func Forms() []Form { return []Form{formJSONL, formCSV, formTSV, formParquet, formText, formFASTA} }
+// quoted), with a header; and "text", a text a line.
+func Forms() []Form { return []Form{formJSONL, formCSV, formTSV, formText} }
 
 // suffixes are the ends of names that tell a form.
 var suffixes = map[string]Form{
 	".jsonl": formJSONL, ".ndjson": formJSONL, ".csv": formCSV, ".tsv": formTSV, ".tab": formTSV,
-	".parquet": formParquet, ".txt": formText, ".text": formText,
-	".fasta": formFASTA, ".fa": formFASTA, ".faa": formFASTA,
+	".txt": formText, ".text": formText,
 }
 
 // File is a file in one of the forms.
@@ -69,12 +64,10 @@ func (f File) resolve(what string) (File, error) {
 	case f.Path == "":
 		return wrong("no %s: name a file", what)
 	case f.Form == "":
-		return wrong("%s: its name does not tell the form of the %s: end it in .jsonl, .csv, .tsv, .parquet, "+
-			".txt or .fasta (also with .gz or .zst), or name the form", f.Path, what)
+		return wrong("%s: its name does not tell the form of the %s: end it in .jsonl, .csv, .tsv, "+
+			"or .txt (also with .gz or .zst), or name the form", f.Path, what)
 	case !slices.Contains(Forms(), f.Form):
 		return wrong("%s: unknown form %q of the %s: one of %v", f.Path, f.Form, what, Forms())
-	case f.Form == formParquet && f.packed != "":
-		return wrong("%s: Parquet compresses its columns itself: leave %s away", f.Path, f.packed)
 	}
 	return f, nil
 }
@@ -83,80 +76,32 @@ func (f File) resolve(what string) (File, error) {
 func (f File) unpack(r io.Reader) (io.Reader, func(), error) {
 	switch f.packed {
 	case ".gz":
-		from := bufio.NewReaderSize(r, bufferSize)
-		z, err := gzip.NewReader(from)
+		z, err := gzip.NewReader(r)
 		if err != nil {
-			return nil, nil, fmt.Errorf("%s: %w", f.Path, f.broken(err))
+			return nil, nil, fmt.Errorf("%s: %w", f.Path, f.broken(err, false))
 		}
-		z.Multistream(false)
-		return &members{z, from}, func() { z.Close() }, nil
+		return z, func() { z.Close() }, nil
 	case ".zst":
 		z, err := zstd.NewReader(r, zstd.WithDecoderConcurrency(1))
 		if err != nil {
-			return nil, nil, fmt.Errorf("%s: %w", f.Path, f.broken(err))
+			return nil, nil, fmt.Errorf("%s: %w", f.Path, f.broken(err, false))
 		}
-		return &frames{z, false}, z.Close, nil
+		return z, z.Close, nil
 	}
 	return r, func() {}, nil
 }
 
-// errBehind tells of bytes behind the end of a compressed stream that begin no other one.
-var errBehind = errors.New("other bytes behind its end")
-
-// members reads the streams of a gzip file, which may be several.
-type members struct {
-	z    *gzip.Reader
-	from *bufio.Reader
-}
-
-func (m *members) Read(p []byte) (int, error) {
-	for {
-		n, err := m.z.Read(p)
-		if n > 0 && err == io.EOF {
-			return n, nil // it says so again
-		}
-		if err != io.EOF {
-			return n, err
-		}
-		if _, err := m.from.Peek(1); err != nil {
-			return 0, err
-		}
-		if m.z.Reset(m.from) != nil {
-			return 0, errBehind
-		}
-		m.z.Multistream(false)
-	}
-}
-
-// frames reads the frames of a zstd file. begun reports that the first did begin.
-type frames struct {
-	z     *zstd.Decoder
-	begun bool
-}
-
-func (f *frames) Read(p []byte) (int, error) {
-	n, err := f.z.Read(p)
-	if f.begun = f.begun || n > 0; f.begun && errors.Is(err, zstd.ErrMagicMismatch) {
-		err = errBehind
-	}
-	return n, err
-}
-
-// broken says what is wrong with a compressed file.
-func (f File) broken(err error) error {
+// broken says what is wrong with a compressed file, of which something has been read or nothing.
+func (f File) broken(err error, begun bool) error {
 	kind := map[string]string{".gz": "gzip", ".zst": "zstd"}[f.packed]
 	switch {
-	case kind == "" || err == nil:
+	case kind == "":
 		return err
-	case errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF):
-		return fmt.Errorf("the %s stream ends before its end: the file was cut off, get it again", kind)
-	case errors.Is(err, errBehind):
-		return fmt.Errorf("behind the end of the %s stream stand other bytes: get the file again, or unpack it and "+
-			"give the text", kind)
-	case errors.Is(err, gzip.ErrHeader), errors.Is(err, zstd.ErrMagicMismatch):
+	case !begun:
 		return fmt.Errorf("the file is no %s, as its name says: rename it, or get it again", kind)
 	}
-	return fmt.Errorf("the %s stream is damaged (%w): get the file again", kind, err)
+	return fmt.Errorf("the %s stream is cut off, damaged, or has other bytes behind its end (%w): get the file again",
+		kind, err)
 }
 
 const bufferSize = 1 << 18 // of what is read and written

@@ -2,7 +2,6 @@ package batch
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -76,41 +75,14 @@ func (f *Fill) tabled(name string) bool {
 		!(f.Options.Answers() && slices.Contains(ofChains, name))
 }
 
-// resultTypes are the types that the keys of results and of fills have in Parquet.
-var resultTypes = func() map[string]string {
-	types := map[string]string{}
-	for _, of := range []reflect.Type{reflect.TypeFor[infill.Result](), reflect.TypeFor[infill.Fill]()} {
-		for i := range of.NumField() {
-			key, _, _ := strings.Cut(of.Field(i).Tag.Get("json"), ",")
-			value := of.Field(i).Type
-			if value.Kind() == reflect.Pointer {
-				value = value.Elem()
-			}
-			types[key] = cmp.Or(map[reflect.Kind]string{reflect.Bool: parquetBoolean, reflect.Int: parquetInteger,
-				reflect.Uint64: "INT(64,false)", reflect.Float64: parquetNumber}[value.Kind()], parquetWords)
-		}
-	}
-	return types
-}()
-
-func (f *Fill) typeOf(name, users string) string {
-	switch {
-	case blankColumn.MatchString(name):
-		return parquetWords
-	case f.tabled(name) || slices.Contains(resultKeys, name):
-		return resultTypes[name]
-	}
-	return users
-}
-
 // lines are one for each fill: rank and text, a column for each blank, the rest of the fill and what holds for all
 // fills, and then the columns of the user in their order.
-func (f *Fill) lines(row Object) ([]Object, error) {
-	var fills []Object
+func (f *Fill) lines(row object.Object) ([]object.Object, error) {
+	var fills []object.Object
 	if err := json.Unmarshal(row.Get("samples"), &fills); err != nil {
 		return nil, err
 	}
-	var common, users Object
+	var common, users object.Object
 	for _, field := range row {
 		switch {
 		case !slices.Contains(resultKeys, field.Key):
@@ -121,7 +93,7 @@ func (f *Fill) lines(row Object) ([]Object, error) {
 	}
 	users = beside(users, f.tabled)
 	for i, fill := range fills {
-		var line, last Object
+		var line, last object.Object
 		for _, field := range fill {
 			switch {
 			case field.Key == "fills":
@@ -133,7 +105,7 @@ func (f *Fill) lines(row Object) ([]Object, error) {
 					line = append(line, object.Field{Key: fmt.Sprintf("blank_%d", blank+1), Value: word})
 				}
 			case field.Key == "token_ids":
-				last = Object{field}
+				last = object.Object{field}
 			case !slices.Contains(leftOut, field.Key):
 				line = append(line, field)
 			}
@@ -152,8 +124,8 @@ func (f *Fill) lines(row Object) ([]Object, error) {
 }
 
 // plain is the likeliest fill.
-func (f *Fill) plain(row Object) string {
-	var fills []Object
+func (f *Fill) plain(row object.Object) string {
+	var fills []object.Object
 	if err := json.Unmarshal(row.Get("samples"), &fills); err != nil || len(fills) == 0 {
 		return ""
 	}
@@ -173,9 +145,6 @@ func settings(f *infill.Filler, o *infill.Options) map[string]string {
 	}
 	m := f.Model()
 	s["model"], s["tokenizer"], s["version"] = m.Name+"@"+m.SHA256, m.Tokenizer, infill.Version()
-	if m.Lexicon != "" {
-		s["lexicon"] = m.Lexicon
-	}
 	return s
 }
 
@@ -190,7 +159,7 @@ func environment(f *infill.Filler) map[string]string {
 }
 
 // Do returns one row: the columns that are not options, then the result.
-func (f *Fill) Do(ctx context.Context, r Record) ([]Object, error) {
+func (f *Fill) Do(ctx context.Context, r Record) ([]object.Object, error) {
 	keep := slices.Concat(f.Keep, []string{"id"})
 	for _, field := range r.Object {
 		if earlier(field) {
@@ -218,7 +187,7 @@ func (f *Fill) Do(ctx context.Context, r Record) ([]Object, error) {
 		return nil, err
 	}
 	kept := beside(q.Extra, func(name string) bool { return slices.Contains(resultKeys, name) })
-	return []Object{append(kept, row...)}, nil
+	return []object.Object{append(kept, row...)}, nil
 }
 
 // earlier reports whether a column with the name of an option comes from the result of an earlier run: the rank of a
@@ -249,7 +218,7 @@ func rejected(err error) error {
 
 // resultRow is a result without its times, and without the model and the signature: these stand in the
 // manifest once.
-func resultRow(result *infill.Result) (Object, error) {
+func resultRow(result *infill.Result) (object.Object, error) {
 	type stats struct {
 		infill.Stats
 		Seconds *float64 `json:"seconds,omitempty"`

@@ -1,6 +1,7 @@
 package batch
 
 import (
+	"bufio"
 	"cmp"
 	"context"
 	"encoding/json"
@@ -84,7 +85,7 @@ func Merge(ctx context.Context, output File, overwrite bool) (*Summary, error) {
 	if err != nil {
 		return nil, err
 	}
-	parts, err := journal.Parts(out.Path)
+	parts, err := partsThere(out.Path)
 	if err != nil {
 		return nil, err
 	}
@@ -92,19 +93,13 @@ func Merge(ctx context.Context, output File, overwrite bool) (*Summary, error) {
 	if err != nil {
 		return nil, err
 	}
-	if _, err := os.Stat(out.Path); err == nil {
-		if len(parts) == 0 && m != nil {
-			s := m.summary(out.Path)
-			s.Already = true
-			return s, nil
-		}
-		of := false
-		if len(parts) > 0 && m != nil {
-			h, err := readHead(journal.PartOf(out.Path, parts[0]))
-			of = err == nil && h != nil && len(journal.Differences(m.Settings, h.Settings)) == 0 &&
-				m.Input.Bytes == h.Input.Bytes
-		}
-		if len(parts) > 0 && !of && !overwrite {
+	if _, err := os.Stat(out.Path); err == nil && len(parts) == 0 && m != nil {
+		s := m.summary(out.Path)
+		s.Already = true
+		return s, nil
+	} else if err == nil && len(parts) > 0 && !overwrite {
+		h, err := readHead(pathOf(out.Path, parts[0]))
+		if err != nil || h == nil || m == nil || !m.of(h) {
 			return nil, &ExistsError{out.Path, "is there already, of something else: --overwrite replaces it"}
 		}
 	}
@@ -115,115 +110,166 @@ func Merge(ctx context.Context, output File, overwrite bool) (*Summary, error) {
 	return s, removeParts(out.Path)
 }
 
+// of reports whether the manifest is of what a part is asked for.
+func (m *manifest) of(h *head) bool {
+	return len(journal.Differences(m.Settings, h.Settings)) == 0 && m.Input.Bytes == h.Input.Bytes
+}
+
 // finished is a part that is read.
 type finished struct {
-	dir  string
-	head *head
 	state
-	file   *os.File
-	reader *journal.Reader
-	// columns are where those of the part stand in the output.
-	columns []int
+	path string
+	file *os.File
+	r    *bufio.Reader
 }
 
-// open reads what a part says of itself, and opens its lines.
-func (f *finished) open(buffer int) (err error) {
-	if f.head, err = readHead(f.dir); err == nil && f.head == nil {
-		err = f.damaged(journal.Head + " is missing")
-	}
+// scan reads all lines of a part, and notes the columns of a table.
+func scan(path string, c columns) (*finished, error) {
+	p := &finished{state: newState(), path: path}
+	err := journal.Follow(path, 0, func(line []byte) error {
+		e, err := p.entry(line)
+		if err != nil || p.head.Output != formCSV && p.head.Output != formTSV {
+			return err
+		}
+		for i, row := range e.Rows {
+			fields, err := object.Parse(row)
+			if err != nil {
+				return err
+			}
+			c.add(fields, e.Number, int64(i))
+		}
+		return nil
+	})
 	if err != nil {
-		return err
+		return nil, fmt.Errorf("%s is damaged (%w): remove it, and run the part again", path, err)
 	}
-	if _, err := journal.ReadJSON(filepath.Join(f.dir, journal.Tail), &f.state); err != nil {
-		return err
-	}
-	f.head.Input = f.state.Input
-	if f.file, err = os.Open(filepath.Join(f.dir, recordsFile)); err != nil {
-		return err
-	}
-	f.reader = journal.NewReaderSize(f.file, buffer)
-	return nil
+	return p, nil
 }
 
-func (f *finished) damaged(reason string) error {
-	return fmt.Errorf("%s is damaged (%s): remove it, and run the part again", f.dir, reason)
+// columns are those of a table, by name: the record, the line of it and the place in the line that each came with.
+type columns map[string][3]int64
+
+func (c columns) add(line object.Object, record, row int64) {
+	for i, f := range line {
+		at := [3]int64{record, row, int64(i)}
+		if first, known := c[f.Key]; !known || slices.Compare(at[:], first[:]) < 0 {
+			c[f.Key] = at
+		}
+	}
 }
 
-// next reads the entry of a record.
-func (f *finished) next(number int64) (*entry, error) {
+// names are the columns in the order they came, but for those of blanks, which stand together.
+func (c columns) names() []string {
+	names := slices.SortedFunc(maps.Keys(c), func(a, b string) int {
+		first, second := c[a], c[b]
+		return slices.Compare(first[:], second[:])
+	})
+	blank := func(name string) int {
+		number, _ := strconv.Atoi(blankColumn.ReplaceAllString(name, "$1"))
+		return number
+	}
+	if from := slices.IndexFunc(names, func(name string) bool { return blank(name) > 0 }); from >= 0 {
+		slices.SortStableFunc(names[from:], func(a, b string) int {
+			one, two := blank(a), blank(b)
+			if one == 0 || two == 0 {
+				return cmp.Compare(min(1, two), min(1, one))
+			}
+			return cmp.Compare(one, two)
+		})
+	}
+	return names
+}
+
+// finishedParts reads all parts of a run. It is an error where one is missing or not finished.
+func finishedParts(output string) (parts []*finished, names []string, err error) {
+	folder := partsOf(output)
+	list, err := partsThere(output)
+	if err != nil {
+		return nil, nil, err
+	}
+	if len(list) == 0 {
+		return nil, nil, fmt.Errorf("%s holds no parts: run them first, with this output and --shard 1/N to N/N",
+			folder)
+	}
+	count := list[0].Count
+	parts, all := make([]*finished, count), columns{}
+	for _, s := range list {
+		if s.Count != count {
+			return nil, nil, fmt.Errorf("%s holds parts of %d and of %d: remove those that are of another run", folder,
+				min(count, s.Count), max(count, s.Count))
+		}
+		if parts[s.Index-1], err = scan(pathOf(output, s), all); err != nil {
+			return nil, nil, err
+		}
+	}
+	var missing []string
+	for i, p := range parts {
+		if p == nil || p.end == nil {
+			missing = append(missing, Shard{i + 1, count}.String())
+		}
+	}
+	if n := len(missing); n > 0 {
+		if n > 8 {
+			missing = append(missing[:8:8], "…")
+		}
+		return nil, nil, fmt.Errorf("%d of %d parts are not finished: run %s again with --resume", n, count,
+			strings.Join(missing, ", "))
+	}
+	return parts, all.names(), nil
+}
+
+// next reads the entry of the next record.
+func (f *finished) next() (*entry, error) {
 	for {
-		line, err := f.reader.Next()
-		if err == io.EOF {
-			return nil, f.damaged(fmt.Sprintf("it has no record %d", number))
-		}
-		if err != nil {
-			return nil, err
-		}
+		line, err := f.r.ReadBytes('\n')
 		var e entry
-		if json.Unmarshal(line, &e) != nil || e.Environment == nil && e.Number != number {
-			return nil, f.damaged(fmt.Sprintf("line %d is not that of record %d", f.reader.End().Lines, number))
+		if err == nil {
+			err = json.Unmarshal(line, &e)
 		}
-		if e.Environment == nil {
-			return &e, nil
+		if err != nil || e.Number > 0 {
+			return &e, err
 		}
 	}
-}
-
-// end verifies that all was read, and nothing else.
-func (f *finished) end() error {
-	if _, err := f.reader.Next(); err != io.EOF {
-		return f.damaged("lines after its end")
-	}
-	if f.reader.End() != f.state.End {
-		return f.damaged("its SHA-256 is not what " + journal.Tail + " says")
-	}
-	return nil
 }
 
 // merge writes the output of a run whose parts are all finished.
 func merge(ctx context.Context, out File) (_ *Summary, err error) {
-	dirs, err := journal.Finished(out.Path, " again with --resume")
+	folder := partsOf(out.Path)
+	parts, names, err := finishedParts(out.Path)
 	if err != nil {
 		return nil, err
 	}
-	folder := journal.PartsOf(out.Path)
 	lock, err := journal.Lock(folder, fmt.Sprintf("another process puts the parts in %s together", folder))
 	if err != nil {
 		return nil, err
 	}
-	defer func() { err = errors.Join(err, lock.Unlock()) }()
-	const memory, least = 1 << 26, 1 << 12 // of what is read ahead, of all parts and of one
-	buffer := max(least, min(bufferSize, memory/len(dirs)))
-	parts := make([]finished, len(dirs))
-	m := &manifest{Format: manifestFormat}
-	for i, dir := range dirs {
-		p := &parts[i]
-		p.dir = dir
-		if err := p.open(buffer); err != nil {
+	defer func() { err = errors.Join(err, lock.Unlock(), os.Remove(lock.Path())) }()
+	first := parts[0]
+	m := &manifest{Format: manifestFormat, Input: first.end.Input, Settings: first.head.Settings,
+		Output: result{Name: filepath.Base(out.Path), Form: out.Form}}
+	for i, p := range parts {
+		list := first.head.differences(p.head)
+		if p.end.Input.SHA256 != first.end.Input.SHA256 {
+			list = append(list, "SHA-256 of the input")
+		}
+		if err := journal.Changed(p.path, list); err != nil {
 			return nil, err
 		}
-		defer p.file.Close()
-		if err := journal.Changed(dir, journal.Differences(parts[0].head.facts(), p.head.facts())); err != nil {
-			return nil, err
-		}
-		if m.Environment != nil && p.Environment != nil {
-			if list := journal.Differences(m.Environment, p.Environment); len(list) > 0 {
+		if m.Environment != nil && p.environment != nil {
+			if list := journal.Differences(m.Environment, p.environment); len(list) > 0 {
 				return nil, fmt.Errorf("parts 1 to %d and part %d were computed with different things (%s): run the "+
 					"part again with the same", i, i+1, strings.Join(list, "; "))
 			}
 		}
-		if p.Environment != nil {
-			m.Environment = p.Environment
+		if p.environment != nil {
+			m.Environment = p.environment
 		}
-		m.Records, m.Rejected, m.Blank = m.Records+p.Records, m.Rejected+p.Rejected, m.Blank+p.Blank
+		m.Records, m.Rejected, m.Blank = m.Records+p.records, m.Rejected+p.rejected, m.Blank+p.blank
 	}
-	first := parts[0].head
-	if out.Form != first.Output {
+	if out.Form != first.head.Output {
 		return nil, fmt.Errorf("the parts in %s are for an output in the form %s, not %s: name the form by --to %[2]s",
-			folder, first.Output, out.Form)
+			folder, first.head.Output, out.Form)
 	}
-	m.Input, m.Settings, m.Output = parts[0].Input, first.Settings,
-		result{Name: filepath.Base(out.Path), Form: out.Form}
 	if m.Records != m.Input.Records {
 		return nil, fmt.Errorf("the parts in %s have %d records, the input %d: start again with --overwrite", folder,
 			m.Records, m.Input.Records)
@@ -237,63 +283,24 @@ func merge(ctx context.Context, out File) (_ *Summary, err error) {
 		}
 	}
 	m.Signature = strings.TrimPrefix(m.Signature, "|")
-	if err := m.write(ctx, out, parts); err != nil {
+	if err := m.write(ctx, out, parts, names); err != nil {
 		return nil, err
 	}
 	return m.summary(out.Path), nil
 }
 
-// columnsOf are the columns of all parts, in the order they came, and where each part's are.
-func columnsOf(parts []finished) (all []column) {
-	at := map[string]int{}
-	for _, p := range parts {
-		for _, c := range p.Columns {
-			i, known := at[c.Name]
-			if !known {
-				i = len(all)
-				at[c.Name], all = i, append(all, column{Name: c.Name, First: c.First, Type: c.Type})
-			}
-			if all[i].Type != c.Type {
-				all[i].Type = ""
-			}
-			all[i].First, all[i].Kind = min(all[i].First, c.First), all[i].Kind.both(c.Kind)
-		}
-	}
-	// Those that came with one record are of one part, and stay in its order.
-	slices.SortStableFunc(all, func(a, b column) int { return cmp.Compare(a.First, b.First) })
-	// Columns of blanks that only later records have stand with the others.
-	blank := func(c column) int {
-		number, _ := strconv.Atoi(blankColumn.ReplaceAllString(c.Name, "$1"))
-		return number
-	}
-	if first := slices.IndexFunc(all, func(c column) bool { return blank(c) > 0 }); first >= 0 {
-		var blanks, others []column
-		for _, c := range all[first:] {
-			if blank(c) > 0 {
-				blanks = append(blanks, c)
-			} else {
-				others = append(others, c)
-			}
-		}
-		slices.SortFunc(blanks, func(a, b column) int { return cmp.Compare(blank(a), blank(b)) })
-		all = append(append(all[:first:first], blanks...), others...)
-	}
-	for i, c := range all {
-		at[c.Name] = i
-	}
-	for i := range parts {
-		for _, c := range parts[i].Columns {
-			parts[i].columns = append(parts[i].columns, at[c.Name])
-		}
-	}
-	return all
-}
-
 // write makes the files of a run, from the records of the parts in turn. The output comes last: where it is, all is.
-func (m *manifest) write(ctx context.Context, out File, parts []finished) (err error) {
-	folder := journal.PartsOf(out.Path)
-	columns := columnsOf(parts)
-	w, err := newWriter(filepath.Join(folder, outputPart), out, columns)
+func (m *manifest) write(ctx context.Context, out File, parts []*finished, names []string) (err error) {
+	folder := partsOf(out.Path)
+	const memory, least = 1 << 26, 1 << 12 // of what is read ahead, of all parts and of one
+	for _, p := range parts {
+		if p.file, err = os.Open(p.path); err != nil {
+			return err
+		}
+		defer p.file.Close()
+		p.r = bufio.NewReaderSize(p.file, max(least, min(bufferSize, memory/len(parts))))
+	}
+	w, err := newWriter(filepath.Join(folder, outputPart), out, names)
 	if err != nil {
 		return err
 	}
@@ -302,39 +309,23 @@ func (m *manifest) write(ctx context.Context, out File, parts []finished) (err e
 		return errors.Join(err, w.abandon())
 	}
 	aligned := out.Form == formText && parts[0].head.Aligned
-	for number := int64(1); number <= m.Records && err == nil; number++ {
-		p := &parts[(number-1)%int64(len(parts))]
-		e, wrong := p.next(number)
+	for number := int64(0); number < m.Records && err == nil; number++ {
+		p := parts[number%int64(len(parts))]
+		e, wrong := p.next()
 		if err = cmp.Or(wrong, ctx.Err()); err != nil {
 			break
 		}
 		if e.Error != "" {
-			place := object.Field{Key: "line", Value: json.RawMessage(strconv.FormatInt(e.Line, 10))}
-			if e.Line == 0 {
-				place = object.Field{Key: "row", Value: json.RawMessage(strconv.FormatInt(e.Number, 10))}
-			}
-			err = rejects.line(
-				Object{place, {Key: "error", Value: object.Quote(e.Error)},
-					{Key: "input", Value: object.Quote(e.Input)}}.Append(nil))
+			place := json.RawMessage(strconv.FormatInt(e.Line, 10))
+			err = rejects.write(object.Object{{Key: "line", Value: place}, {Key: "error", Value: object.Quote(e.Error)},
+				{Key: "input", Value: object.Quote(e.Input)}}.Append(nil))
 		}
 		for _, row := range e.Rows {
-			err = errors.Join(err, w.line(row))
-		}
-		for _, cells := range e.Cells {
-			values := make([]json.RawMessage, len(columns))
-			for i, cell := range cells {
-				values[p.columns[i]] = cell
-			}
-			err = errors.Join(err, w.values(values))
+			err = errors.Join(err, w.write(row))
 		}
 		if aligned && len(e.Rows) == 0 {
 			_, blank := io.WriteString(w.out(), "\n")
 			err = errors.Join(err, blank)
-		}
-	}
-	for i := range parts {
-		if err == nil {
-			err = parts[i].end()
 		}
 	}
 	if err != nil {

@@ -1,16 +1,17 @@
 package batch
 
 import (
+	"bufio"
 	"cmp"
 	"context"
+	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"hash"
 	"io"
 	"maps"
 	"os"
-	"path/filepath"
-	"strings"
 	"sync"
 	"time"
 
@@ -20,10 +21,7 @@ import (
 	"infill/internal/parallel"
 )
 
-const (
-	recordsFile = "records.jsonl"
-	partFormat  = 2 // of a part's files; it rises when an older program could not read them
-)
+const partFormat = 3 // of a part's lines; it rises when an older program could not read them
 
 // head is what is asked of a part.
 type head struct {
@@ -35,111 +33,130 @@ type head struct {
 	Part     Shard             `json:"part"`
 }
 
-// facts are what must agree, of all parts.
-func (h *head) facts() map[string]string {
-	facts := maps.Clone(h.Settings)
-	if facts == nil {
-		facts = map[string]string{}
-	}
-	facts["bytes of the input"], facts["SHA-256 of the input"] = fmt.Sprint(h.Input.Bytes), h.Input.SHA256
-	facts["form of the output"], facts["number of parts"] = string(h.Output), fmt.Sprint(h.Part.Count)
-	return facts
-}
-
-// readHead reads what is asked of the part in a folder, nil if there is none.
-func readHead(dir string) (*head, error) {
-	var h head
-	path := filepath.Join(dir, journal.Head)
-	if ok, err := journal.ReadJSON(path, &h); !ok || err != nil {
+// readHead reads what is asked of a part, nil if its first line is not whole yet.
+func readHead(path string) (*head, error) {
+	file, err := os.Open(path)
+	if err != nil {
 		return nil, err
 	}
-	if h.Format != partFormat {
-		return nil, fmt.Errorf("%s has format %d, this program reads %d: use the program that began the run", path,
-			h.Format, partFormat)
+	defer file.Close()
+	line, err := bufio.NewReader(file).ReadBytes('\n')
+	if err == io.EOF {
+		return nil, nil
 	}
-	return &h, nil
+	var e entry
+	if err == nil {
+		err = json.Unmarshal(line, &e)
+	}
+	return e.Head, err
 }
 
-// entry is a line of a part.
+// differences names what two parts were asked for that must agree, of all parts.
+func (h *head) differences(now *head) []string {
+	facts := func(h *head) map[string]string {
+		facts := map[string]string{"bytes of the input": fmt.Sprint(h.Input.Bytes),
+			"form of the output": string(h.Output), "number of parts": fmt.Sprint(h.Part.Count)}
+		maps.Copy(facts, h.Settings)
+		return facts
+	}
+	return journal.Differences(facts(h), facts(now))
+}
+
+// entry is a line of a part: first the head, then one for each record that is done, in their order, and the end.
 type entry struct {
+	Head *head `json:"head,omitempty"`
+	// Environment is what computed, and stands before the first record that a model worked at.
+	Environment map[string]string `json:"environment,omitempty"`
+
 	Number int64 `json:"n,omitempty"`
 	Line   int64 `json:"line,omitempty"`
 	// Sum is of the input up to the record: whether it is still the same.
 	Sum uint32 `json:"crc,omitempty"`
-	// Rows are lines of JSON or plain text. Of a table, Cells are the values of its lines, by the columns of the part
-	// so far, to which Columns are added before.
-	Rows    []json.RawMessage   `json:"rows,omitempty"`
-	Columns []string            `json:"columns,omitempty"`
-	Cells   [][]json.RawMessage `json:"cells,omitempty"`
+	// Rows are lines of the output: objects, of plain text strings.
+	Rows []json.RawMessage `json:"rows,omitempty"`
 	// Error says what is wrong with Input, the record.
 	Error string `json:"error,omitempty"`
 	Input string `json:"input,omitempty"`
-	// Environment stands alone, before the first record that a model worked at.
-	Environment map[string]string `json:"environment,omitempty"`
 
-	flat []Object // become Cells
+	End *end `json:"end,omitempty"`
 }
 
-func (e *entry) place() string {
-	if e.Line > 0 {
-		return fmt.Sprintf("line %d", e.Line)
-	}
-	return fmt.Sprintf("row %d", e.Number)
+// end says that all is done.
+type end struct {
+	Input  input  `json:"input"`
+	SHA256 string `json:"sha256"` // of the lines before
 }
 
-// state is how far a part is, and in the end the outcome of it.
+func (e *entry) place() string { return fmt.Sprintf("line %d", e.Line) }
+
+// state is what the lines of a part say, as far as they were read.
 type state struct {
-	journal.End
-	Input       input             `json:"input"`
-	Records     int64             `json:"records"`
-	Rejected    int64             `json:"rejected"`
-	Blank       int64             `json:"blank"`
-	Environment map[string]string `json:"environment"`
-	Columns     []column          `json:"columns"` // of a table
-
-	at          map[string]int           // of Columns
-	typeOf      func(name string) string // of a column; nil where the output has no types
-	sum         uint32
-	firstReject error
+	head                     *head
+	end                      *end
+	environment              map[string]string
+	lines                    int64
+	records, rejected, blank int64
+	sum                      uint32
+	firstReject              error
+	hash                     hash.Hash
 }
+
+func newState() state { return state{hash: sha256.New()} }
+
+func (s *state) digest() string { return fmt.Sprintf("%x", s.hash.Sum(nil)) }
 
 func (s *state) summary() *Summary {
-	return &Summary{Records: s.Records, Rejected: s.Rejected, Blank: s.Blank}
+	return &Summary{Records: s.records, Rejected: s.rejected, Blank: s.blank}
+}
+
+// read takes a line of a part.
+func (s *state) read(line []byte) error {
+	_, err := s.entry(line)
+	return err
+}
+
+func (s *state) entry(line []byte) (*entry, error) {
+	var e entry
+	if err := json.Unmarshal(line, &e); err != nil {
+		return nil, fmt.Errorf("line %d is no line of a run", s.lines+1)
+	}
+	switch {
+	case s.end != nil:
+		return nil, errors.New("lines after its end")
+	case (e.Head == nil) == (s.head == nil):
+		return nil, fmt.Errorf("line %d is no line of a run", s.lines+1)
+	case e.Head != nil && e.Head.Format != partFormat:
+		return nil, fmt.Errorf("it has format %d, this program reads %d", e.Head.Format, partFormat)
+	case e.End != nil && e.End.SHA256 != s.digest():
+		return nil, errors.New("its SHA-256 is not what its end says")
+	case e.Head == nil && e.End == nil && e.Environment == nil && e.Number != s.head.Part.number(s.records):
+		return nil, fmt.Errorf("line %d is not that of record %d", s.lines+1, s.head.Part.number(s.records))
+	}
+	s.take(&e, line)
+	return &e, nil
 }
 
 // take counts an entry.
-func (s *state) take(e *entry) {
-	if e.Environment != nil {
-		s.Environment = e.Environment
-		return
-	}
-	for _, name := range e.Columns {
-		s.at[name] = len(s.Columns)
-		c := column{Name: name, First: e.Number}
-		if s.typeOf != nil {
-			c.Type = s.typeOf(name)
-		}
-		s.Columns = append(s.Columns, c)
-	}
-	for _, cells := range e.Cells {
-		for i, cell := range cells {
-			c := &s.Columns[i]
-			c.Kind = c.Kind.both(kindOf(cell))
-			if c.Type != "" {
-				if _, err := valueOf(cell, c.Type); err != nil {
-					c.Type = ""
-				}
-			}
-		}
-	}
+func (s *state) take(e *entry, line []byte) {
+	s.lines++
+	s.hash.Write(line)
 	switch {
+	case e.Head != nil:
+		s.head = e.Head
+		return
+	case e.Environment != nil:
+		s.environment = e.Environment
+		return
+	case e.End != nil:
+		s.end = e.End
+		return
 	case e.Error != "":
-		s.Rejected++
+		s.rejected++
 		s.firstReject = cmp.Or(s.firstReject, fmt.Errorf("%s: %s", e.place(), e.Error))
-	case len(e.Rows)+len(e.Cells) == 0:
-		s.Blank++
+	case len(e.Rows) == 0:
+		s.blank++
 	}
-	s.Records++
+	s.records++
 	s.sum = e.Sum
 }
 
@@ -147,131 +164,85 @@ func (s *state) take(e *entry) {
 type part struct {
 	*journal.Journal
 	job  Job
-	dir  string
-	head *head
+	path string
 	state
 }
 
 // part does what is missing of a part of a run.
-func (j Job) part(ctx context.Context, out File, from source) (_ *Summary, err error) {
+func (j Job) part(ctx context.Context, out File, from *source) (_ *Summary, err error) {
 	shard := j.Shard
 	if shard.Count == 0 {
 		shard = Shard{Index: 1, Count: 1}
 	}
-	p := part{job: j, dir: journal.PartOf(out.Path, shard), state: state{at: map[string]int{}}}
-	p.head = &head{partFormat, from.about(), out.Form, j.Work.settings(), j.Work.aligned(), shard}
-	p.Journal, err = journal.Open(p.dir, recordsFile,
-		fmt.Sprintf("another process is at work at part %s in %s", shard, journal.PartsOf(out.Path)))
+	p := part{job: j, path: pathOf(out.Path, shard), state: newState()}
+	folder := partsOf(out.Path)
+	p.Journal, err = journal.Open(p.path, fmt.Sprintf("another process is at work at part %s in %s", shard, folder))
 	if err != nil {
 		return nil, err
 	}
 	p.Pause = time.Second
-	if out.Form == formParquet {
-		p.typeOf = p.columnType
-	}
 	defer func() {
-		if closed := p.Close(); err == nil {
-			err = closed
-		}
-		if begun, _ := readHead(p.dir); begun == nil && err != nil {
-			_ = journal.Remove(p.dir, recordsFile) // nothing was begun
-			_ = os.Remove(journal.PartsOf(out.Path))
+		err = cmp.Or(err, p.Close())
+		if p.head == nil { // nothing was begun
+			err = errors.Join(err, removePart(out.Path, shard))
+			_ = os.Remove(folder)
 		}
 	}()
-	if err := p.begin(out.Path); err != nil {
+	if _, err := p.Resume(p.read); err != nil {
 		return nil, err
 	}
-	if done, err := journal.ReadJSON(filepath.Join(p.dir, journal.Tail), &p.state); err != nil || done {
-		s := p.summary()
-		s.Already, s.Kept = true, s.Records
-		return s, err
-	}
-	if _, err := p.Resume(p.reread); err != nil {
+	if err := p.begin(&head{partFormat, from.about(), out.Form, j.Work.settings(), j.Work.aligned(), shard},
+		out.Path); err != nil {
 		return nil, err
+	}
+	s := p.summary()
+	if s.Kept = p.records; p.end != nil {
+		s.Already = true
+		return s, nil
 	}
 	if j.Strict && p.firstReject != nil {
 		return nil, p.firstReject
 	}
-	kept := p.Records
 	if err := p.work(ctx, from); err != nil {
 		return nil, err
 	}
-	p.state.End, p.Input = p.Journal.End(), from.about()
-	if err := p.Finish(&p.state); err != nil {
-		return nil, err
-	}
-	s := p.summary()
+	kept := s.Kept
+	s = p.summary()
 	s.Kept = kept
-	return s, nil
-}
-
-// columnType is the type of a column of the output: the result's, or that which a Parquet input has under the name, or
-// had before the column was called input_NAME.
-func (p *part) columnType(name string) string {
-	users := ""
-	for n, more := name, true; more && users == ""; n, more = strings.CutPrefix(n, "input_") {
-		users = p.head.Input.types[n]
-	}
-	return p.job.Work.typeOf(name, users)
+	return s, p.append(&entry{End: &end{Input: from.about(), SHA256: p.digest()}})
 }
 
 // begin writes down what is asked, or refuses to where a part of the run was asked for something else.
-func (p *part) begin(output string) error {
-	begun, err := readHead(p.dir)
-	if err != nil {
-		return err
+func (p *part) begin(now *head, output string) error {
+	if p.head != nil && p.end == nil && !p.job.Resume {
+		return &ExistsError{p.path,
+			"is a run that was not finished: --resume goes on with it, --overwrite begins again"}
 	}
-	if _, err := os.Stat(filepath.Join(journal.PartsOf(output), "plan.json")); err == nil {
-		return &ExistsError{journal.PartsOf(output),
-			"is a run of an earlier version of this program: go on with that, or remove the folder"}
-	}
-	parts, err := journal.Parts(output)
+	parts, err := partsThere(output)
 	if err != nil {
 		return err
 	}
 	// The first part that there is tells for all: each was compared with one before.
-	other := begun
+	other := p.head
 	for i := 0; other == nil && i < len(parts); i++ {
-		if other, err = readHead(journal.PartOf(output, parts[i])); err != nil {
+		if other, err = readHead(pathOf(output, parts[i])); err != nil {
 			return err
 		}
-	}
-	if begun != nil && !journal.Ended(p.dir) && !p.job.Resume {
-		return &ExistsError{p.dir, "is a run that was not finished: --resume goes on with it, --overwrite begins again"}
 	}
 	if other != nil {
-		if err := journal.Changed(journal.PartsOf(output),
-			journal.Differences(other.facts(), p.head.facts())); err != nil {
+		if err := journal.Changed(partsOf(output), other.differences(now)); err != nil {
 			return err
 		}
 	}
-	if begun != nil {
+	if p.head != nil {
 		return nil
 	}
-	return journal.WriteJSON(filepath.Join(p.dir, journal.Head), p.head)
-}
-
-// reread takes a line of an earlier process.
-func (p *part) reread(line []byte) error {
-	var e entry
-	if err := json.Unmarshal(line, &e); err != nil {
-		return fmt.Errorf("line %d is no line of a run", p.Records+1)
-	}
-	if due := p.number(p.Records); e.Environment == nil && e.Number != due {
-		return fmt.Errorf("record %d where %d is due", e.Number, due)
-	}
-	p.take(&e)
-	return nil
-}
-
-// number is that of a record of the part, counted from 0.
-func (p *part) number(record int64) int64 {
-	return record*int64(p.head.Part.Count) + int64(p.head.Part.Index)
+	return p.append(&entry{Head: now})
 }
 
 // work does the records that the journal does not have, several at once.
-func (p *part) work(ctx context.Context, from source) error {
-	kept, sum, start := p.Records, p.sum, time.Now() // before records are counted on
+func (p *part) work(ctx context.Context, from *source) error {
+	shard, kept, sum, start := p.head.Part, p.records, p.sum, time.Now() // before records are counted on
 	next, read := kept, int64(0)
 	var reading sync.Mutex // progress looks at what is read
 	tell := func() {
@@ -281,38 +252,37 @@ func (p *part) work(ctx context.Context, from source) error {
 		reading.Lock()
 		total, exact := from.total()
 		reading.Unlock()
-		at := Progress{Done: p.Records, Total: max(p.Records, total/int64(p.head.Part.Count)), Exact: exact,
-			Rejected: p.Rejected}
 		if exact {
-			at.Total = (total + int64(p.head.Part.Count-p.head.Part.Index)) / int64(p.head.Part.Count)
+			total += int64(shard.Count - shard.Index)
 		}
-		if seconds := time.Since(start).Seconds(); seconds > 0 && p.Records > kept {
-			at.PerSecond = float64(p.Records-kept) / seconds
-			at.Left = time.Duration(float64(at.Total-p.Records) / at.PerSecond * float64(time.Second))
+		at := Progress{Done: p.records, Total: max(p.records, total/int64(shard.Count)), Exact: exact,
+			Rejected: p.rejected}
+		if seconds := time.Since(start).Seconds(); seconds > 0 && p.records > kept {
+			at.PerSecond = float64(p.records-kept) / seconds
+			at.Left = time.Duration(float64(at.Total-p.records) / at.PerSecond * float64(time.Second))
 		}
 		p.job.Observe(at)
 	}
 	tell()
 	return parallel.Each(ctx, p.job.InFlight, func(ctx context.Context) (Record, error) {
 		for {
-			due := p.number(next)
+			due := shard.number(next)
 			reading.Lock()
 			r, err := from.next(read+1 == due)
 			reading.Unlock()
-			switch {
-			case err == io.EOF && read < p.number(kept-1):
+			switch last := shard.number(kept - 1); {
+			case err == io.EOF && read < last:
 				return r, fmt.Errorf("%s has become shorter since the run began: start again with --overwrite",
 					p.job.Input.Path)
 			case err == io.EOF:
 				return r, err
 			case err != nil:
 				return r, fmt.Errorf("%s: %w", p.job.Input.Path, err)
-			}
-			if read++; read == p.number(kept-1) && kept > 0 && r.sum != sum {
+			case read+1 == last && kept > 0 && r.sum != sum:
 				return r, fmt.Errorf("%s has changed since the run began: start again with --overwrite",
 					p.job.Input.Path)
 			}
-			if read == due {
+			if read++; read == due {
 				next++
 				return r, nil
 			}
@@ -324,7 +294,7 @@ func (p *part) work(ctx context.Context, from source) error {
 		if p.job.Strict && e.Error != "" {
 			return fmt.Errorf("%s: %s", e.place(), e.Error)
 		}
-		err := p.environment(p.job.Work.environment())
+		err := p.computes(p.job.Work.environment())
 		if err == nil {
 			err = p.append(e)
 		}
@@ -339,7 +309,7 @@ func (p *part) do(ctx context.Context, r Record) (*entry, error) {
 	if r.Blank {
 		return e, nil
 	}
-	rows, err := []Object(nil), r.Err
+	rows, err := []object.Object(nil), r.Err
 	if err == nil {
 		own, done := infill.Unwanted(ctx)
 		rows, err = p.job.Work.Do(own, r)
@@ -360,22 +330,21 @@ func (p *part) do(ctx context.Context, r Record) (*entry, error) {
 }
 
 // render writes rows as the output has them.
-func (e *entry) render(rows []Object, form Form, w work) error {
+func (e *entry) render(rows []object.Object, form Form, w work) error {
 	for _, row := range rows {
-		switch form {
-		case formJSONL:
-			e.Rows = append(e.Rows, row.Append(nil))
-		case formText:
+		if form == formText {
 			e.Rows = append(e.Rows, object.Quote(w.plain(row)))
-		case formFASTA:
-			name := cmp.Or(oneLine(text(row.Get("id"))), fmt.Sprint(e.Number))
-			e.Rows = append(e.Rows, object.Quote(">"+name+"\n"+w.plain(row)))
-		default:
-			lines, err := w.lines(row)
-			if err != nil {
+			continue
+		}
+		lines := []object.Object{row}
+		if form != formJSONL {
+			var err error
+			if lines, err = w.lines(row); err != nil {
 				return err
 			}
-			e.flat = append(e.flat, lines...)
+		}
+		for _, line := range lines {
+			e.Rows = append(e.Rows, line.Append(nil))
 		}
 	}
 	return nil
@@ -383,39 +352,20 @@ func (e *entry) render(rows []Object, form Form, w work) error {
 
 // append writes an entry.
 func (p *part) append(e *entry) error {
-	at := func(name string) int {
-		i, known := p.at[name]
-		if !known {
-			i = len(p.at)
-			p.at[name], e.Columns = i, append(e.Columns, name)
-		}
-		return i
+	line, err := p.Append(e)
+	if err == nil {
+		p.take(e, line)
 	}
-	for _, line := range e.flat {
-		cells := make([]json.RawMessage, len(p.at), len(p.at)+len(line))
-		for _, f := range line {
-			i := at(f.Key)
-			for len(cells) <= i {
-				cells = append(cells, nil)
-			}
-			cells[i] = f.Value
-		}
-		e.Cells = append(e.Cells, cells)
-	}
-	if err := p.Append(e); err != nil {
-		return err
-	}
-	p.take(e)
-	return nil
+	return err
 }
 
-// environment writes down what computes, once it is known, and refuses to mix it.
-func (p *part) environment(now map[string]string) error {
+// computes writes down what computes, once it is known, and refuses to mix it.
+func (p *part) computes(now map[string]string) error {
 	if now == nil {
 		return nil
 	}
-	if p.Environment == nil {
+	if p.environment == nil {
 		return p.append(&entry{Environment: now})
 	}
-	return journal.Changed(p.dir, journal.Differences(p.Environment, now))
+	return journal.Changed(p.path, journal.Differences(p.environment, now))
 }

@@ -1,13 +1,13 @@
 // Package batch does the same work on every record of a file, in any number of processes. Any of them may be
 // killed and started again.
 //
-// A run has a folder beside its output, OUTPUT.parts, until the output is there. In it
-// each part has a folder with a journal (package journal), as 00003-of-00008: what is asked, a
-// line for each record that is done, in order, and at the end the outcome of all. Record n is
-// of part n mod N. Every part reads the whole input, and works at its records alone.
+// A run has a folder beside its output, OUTPUT.parts, until the output is there. In it each part has a journal
+// (package journal), as 00003-of-00008.jsonl: a line that says what is asked, one for each record that is done, in
+// order, and one at the end. Record n is of part n mod N. Every part reads the whole input, and works at its records
+// alone.
 //
-// Merge takes the records of all parts in turn, checks them, and writes the output in one step, by rename. A run
-// in one process has one part. So the output has the same bytes for any number of parts, also after kills.
+// Merge takes the records of all parts in turn, and writes the output in one step, by rename. A run in one process has
+// one part. So the output has the same bytes for any number of parts, also after kills.
 package batch
 
 import (
@@ -42,9 +42,6 @@ type Job struct {
 	// Observe, if not nil, is called with the progress of the run, one call at a time.
 	Observe func(Progress)
 }
-
-// Shard is one of several parts of a run; the zero value is the whole.
-type Shard = journal.Shard
 
 // Progress is the progress of a run.
 type Progress struct {
@@ -141,7 +138,7 @@ func (j Job) already(output string) (*Summary, error) {
 	if err != nil {
 		return nil, err
 	}
-	same := m != nil && len(journal.Differences(m.Settings, j.Work.settings())) == 0 && m.Input.Bytes == info.Size()
+	same := m != nil && m.of(&head{Settings: j.Work.settings(), Input: input{Bytes: info.Size()}})
 	whole := false
 	if same && !(j.Overwrite && !j.Resume) {
 		sum, err := regular.SHA256(j.Input.Path)
@@ -157,7 +154,7 @@ func (j Job) already(output string) (*Summary, error) {
 	if same && !whole {
 		// A process that was killed while it replaced an output has put the manifest there,
 		// and left the parts.
-		if parts, err := journal.Parts(output); err != nil || len(parts) > 0 && j.Resume {
+		if parts, err := partsThere(output); err != nil || len(parts) > 0 && j.Resume {
 			return nil, err
 		}
 	}
@@ -197,12 +194,12 @@ func full(err error) error {
 
 // reset removes all of a run, unless a process is at work at a part of it.
 func reset(output string) error {
-	parts, err := journal.Parts(output)
+	parts, err := partsThere(output)
 	if err != nil {
 		return err
 	}
 	for _, s := range parts {
-		lock, err := journal.Lock(journal.PartOf(output, s), "another process is at work in "+journal.PartsOf(output))
+		lock, err := journal.Lock(pathOf(output, s), "another process is at work in "+partsOf(output))
 		if err != nil {
 			return err
 		}
@@ -213,14 +210,26 @@ func reset(output string) error {
 
 // removeParts removes the folder of a run's parts. What is not ours is left, and the folder with it.
 func removeParts(output string) error {
-	parts, err := journal.Parts(output)
+	parts, err := partsThere(output)
 	for _, s := range parts {
-		err = errors.Join(err, journal.Remove(journal.PartOf(output, s), recordsFile))
+		err = errors.Join(err, removePart(output, s))
 	}
 	for _, name := range []string{outputPart, rejectsPart, manifestPart} {
-		if e := os.Remove(filepath.Join(journal.PartsOf(output), name)); !errors.Is(e, fs.ErrNotExist) {
-			err = errors.Join(err, e)
-		}
+		err = errors.Join(err, remove(filepath.Join(partsOf(output), name)))
 	}
-	return errors.Join(err, journal.Remove(journal.PartsOf(output), recordsFile))
+	_ = os.Remove(partsOf(output))
+	return err
+}
+
+func removePart(output string, s Shard) error {
+	path := pathOf(output, s)
+	return errors.Join(remove(path), remove(journal.LockOf(path)))
+}
+
+// remove removes a file that may not be there.
+func remove(path string) error {
+	if err := os.Remove(path); !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return nil
 }

@@ -2,6 +2,7 @@ package batch
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 
 	"infill/internal/object"
@@ -21,18 +22,15 @@ type work interface {
 	aligned() bool
 	// Do returns the rows of a record. A *RejectError reports that the record is wrong;
 	// any other error ends the run.
-	Do(ctx context.Context, r Record) ([]Object, error)
-	// typeOf is the type in Parquet of a column of the output, "" where its values tell; users is the type of the
-	// user's column of that name, "" where there is none.
-	typeOf(name, users string) string
+	Do(ctx context.Context, r Record) ([]object.Object, error)
 	// lines are those of a row in a table, plain is its line in plain text.
-	lines(row Object) ([]Object, error)
-	plain(row Object) string
+	lines(row object.Object) ([]object.Object, error)
+	plain(row object.Object) string
 }
 
 // beside are the columns of a user with other names, input_NAME, where a result has them.
-func beside(columns Object, taken func(name string) bool) Object {
-	var list Object
+func beside(columns object.Object, taken func(name string) bool) object.Object {
+	var list object.Object
 	for _, f := range columns {
 		name := f.Key
 		for taken(name) || name != f.Key && columns.Get(name) != nil {
@@ -52,3 +50,18 @@ func (e *RejectError) Error() string { return e.Err.Error() }
 func (e *RejectError) Unwrap() error { return e.Err }
 
 func reject(format string, args ...any) error { return &RejectError{fmt.Errorf(format, args...)} }
+
+// text is a value as it stands in a cell or behind a flag: a string without its
+// quotes, nothing for null, JSON for all others.
+func text(value json.RawMessage) string {
+	switch {
+	case len(value) == 0 || string(value) == "null":
+		return ""
+	case value[0] == '"':
+		var s string
+		if err := json.Unmarshal(value, &s); err == nil {
+			return s
+		}
+	}
+	return string(value)
+}

@@ -13,17 +13,9 @@ import (
 
 	"github.com/klauspost/compress/gzip"
 	"github.com/klauspost/compress/zstd"
-)
 
-// column is a column of an output.
-type column struct {
-	Name string `json:"name"`
-	Kind kind   `json:"kind"`
-	// Type is what it has in Parquet whatever its values are, "" where they tell.
-	Type string `json:"type,omitempty"`
-	// First is the number of the record that it came with.
-	First int64 `json:"first"`
-}
+	"infill/internal/object"
+)
 
 // writer writes a file of rows.
 type writer struct {
@@ -35,11 +27,11 @@ type writer struct {
 	hash   hash.Hash
 	bytes  int64
 	rows   int64
-	cells  *csv.Writer
-	table  *tableWriter
+	cells  *csv.Writer    // of a table
+	places map[string]int // of its columns
 }
 
-func newWriter(path string, f File, columns []column) (*writer, error) {
+func newWriter(path string, f File, names []string) (*writer, error) {
 	file, err := os.Create(path)
 	if err != nil {
 		return nil, err
@@ -62,15 +54,13 @@ func newWriter(path string, f File, columns []column) (*writer, error) {
 		if f.Form == formTSV {
 			w.cells.Comma = '\t'
 		}
-		var names []string
-		for _, c := range columns {
-			names = append(names, c.Name)
+		w.places = map[string]int{}
+		for i, name := range names {
+			w.places[name] = i
 		}
 		if len(names) > 0 {
 			err = w.cells.Write(names)
 		}
-	case formParquet:
-		w.table = newTableWriter(w.out(), columns)
 	}
 	return w, err
 }
@@ -104,27 +94,27 @@ func (w *writer) out() io.Writer {
 	return w.buffer
 }
 
-// line writes a row that stands as it is.
-func (w *writer) line(row json.RawMessage) error {
+// write writes a row.
+func (w *writer) write(row json.RawMessage) error {
 	w.rows++
-	if w.form == formText || w.form == formFASTA {
-		row = []byte(text(row))
-	}
-	_, err := w.out().Write(append(row, '\n'))
-	return err
-}
-
-// values writes a row of a table.
-func (w *writer) values(values []json.RawMessage) error {
-	w.rows++
-	if w.table != nil {
-		return w.table.write(values)
-	}
-	cells := make([]string, len(values))
-	for i, value := range values {
-		if cells[i] = text(value); w.form == formTSV {
-			cells[i] = oneCell.Replace(cells[i])
+	if w.cells == nil {
+		if w.form == formText {
+			row = []byte(text(row))
 		}
+		_, err := w.out().Write(append(row, '\n'))
+		return err
+	}
+	fields, err := object.Parse(row)
+	if err != nil {
+		return err
+	}
+	cells := make([]string, len(w.places))
+	for _, f := range fields {
+		cell := text(f.Value)
+		if w.form == formTSV {
+			cell = oneCell.Replace(cell)
+		}
+		cells[w.places[f.Key]] = cell
 	}
 	return w.cells.Write(cells)
 }
@@ -138,9 +128,6 @@ func (w *writer) finish() error {
 	if w.cells != nil {
 		w.cells.Flush()
 		err = w.cells.Error()
-	}
-	if w.table != nil {
-		err = w.table.close()
 	}
 	if w.packed != nil {
 		err = errors.Join(err, w.packed.Close())

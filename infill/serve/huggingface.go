@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"math"
 	"net/http"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -53,7 +54,7 @@ type maskOutput struct {
 }
 
 func (s *Server) registerHuggingFace(api huma.API) {
-	candidates := huma.SchemaFromType(api.OpenAPI().Components.Schemas, slicesOf[Candidate]())
+	candidates := huma.SchemaFromType(api.OpenAPI().Components.Schemas, reflect.TypeFor[[]Candidate]())
 	answer := map[string]*huma.Response{"200": {Description: "Candidates of each blank, the likeliest first: a list " +
 		"of them, a list of lists where a text has several blanks, and a list of answers where several texts " +
 		"were sent.",
@@ -79,7 +80,7 @@ func (s *Server) registerHuggingFace(api huma.API) {
 }
 
 func (s *Server) fillMask(ctx context.Context, model string, q *maskRequest) (*maskOutput, error) {
-	f, _, err := s.model(model)
+	f, err := s.model(model)
 	if err != nil {
 		return nil, err
 	}

@@ -170,7 +170,7 @@ func (s *Server) plans(requests []fillRequest) (plans []*infill.Plan, bytes floa
 
 // plan reads and checks a request.
 func (s *Server) plan(q fillRequest) (*infill.Plan, float64, error) {
-	f, _, err := s.model(q.model)
+	f, err := s.model(q.model)
 	if err != nil {
 		return nil, 0, err
 	}
@@ -414,7 +414,7 @@ func (s *Server) score(ctx context.Context, in *scoreInput) (*scoreOutput, error
 	if err := s.checkTexts(len(texts)); err != nil {
 		return nil, err
 	}
-	f, _, err := s.model(in.Body.Model)
+	f, err := s.model(in.Body.Model)
 	if err != nil {
 		return nil, err
 	}

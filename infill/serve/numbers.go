@@ -42,7 +42,7 @@ func newNumbers(s *Server) *numbers {
 	}
 	calls := func(which int) func() float64 {
 		return func() (sum float64) {
-			for _, f := range s.all() {
+			for _, f := range s.Models {
 				calls, rows := f.Calls()
 				sum += float64([]int64{calls, rows}[which])
 			}
@@ -57,20 +57,8 @@ func newNumbers(s *Server) *numbers {
 			func() float64 { return float64(s.gate.refused.Load()) }),
 		counter("infill_model_calls_total", "Calls of the model; rows by calls is the mean size of a batch.", calls(0)),
 		counter("infill_model_rows_total", "Rows that went through the model.", calls(1)),
-		gauge("infill_models", "Models that are served.", func() float64 { return float64(len(s.all())) }),
+		gauge("infill_models", "Models that are served.", func() float64 { return float64(len(s.Models)) }),
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
-	if p := s.pulls; p != nil {
-		n.registry.MustRegister(
-			gauge("infill_pulls_running", "Models that are being fetched for a request.", func() float64 {
-				p.lock.Lock()
-				defer p.lock.Unlock()
-				return float64(min(1, len(p.running)))
-			}),
-			counter("infill_pulls_failed_total", "Models that could not be fetched.",
-				func() float64 { return float64(p.failures.Load()) }),
-			counter("infill_pulls_bytes_total", "Bytes fetched of models.",
-				func() float64 { return float64(p.bytes.Load()) }))
-	}
 	return n
 }
 

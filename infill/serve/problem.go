@@ -14,7 +14,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 )
 
-// Problem is the form of all errors, as in Hugging Face's API and the Open Inference Protocol.
+// Problem is the form of all errors, as in Hugging Face's API.
 type Problem struct {
 	Message string `json:"error" doc:"What is wrong, and what to do."`
 	status  int

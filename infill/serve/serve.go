@@ -1,10 +1,11 @@
 // Package serve answers HTTP requests with one or several models: Hugging Face's fill-mask protocol, the
-// command's own features (/v1), the Open Inference Protocol v2, metrics for Prometheus, and a page for browsers.
-// A request waits for its turn at the gate (gate.go). Running requests share model calls in the engine of
-// package lm. It also offers fills and scores as tools of the Model Context Protocol (tools.go).
+// command's own features (/v1), metrics for Prometheus, and a page for browsers. A request waits for its turn at the
+// gate (gate.go). Running requests share model calls in the engine of package lm. It also offers fills and scores as
+// tools of the Model Context Protocol (tools.go).
 package serve
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"crypto/subtle"
@@ -28,7 +29,6 @@ import (
 
 	"infill/infill"
 	"infill/lm"
-	"infill/models"
 	"infill/tokenize"
 )
 
@@ -52,28 +52,31 @@ type Limits struct {
 	Requests int           // requests at work at once
 	Queue    int           // requests that wait; beyond: 429
 	Wait     time.Duration // a request waits; beyond: 429
-
-	// Models is how many models Options.Pull may fetch, and ModelBytes the size of each; beyond: 422.
-	Models     int
-	ModelBytes int64
 }
 
 // DefaultLimits returns limits for a small machine.
 func DefaultLimits() Limits {
 	return Limits{Body: 1 << 20, Texts: 128, Blanks: 16, Rows: 20000, Top: 1000, Samples: 1000, Candidates: 2000,
-		Memory: 2 << 30, Answer: 16 << 20, Time: 60 * time.Second, Requests: 64, Queue: 256, Wait: 10 * time.Second,
-		Models: 2, ModelBytes: 1 << 30}
+		Memory: 2 << 30, Answer: 16 << 20, Time: 60 * time.Second, Requests: 64, Queue: 256, Wait: 10 * time.Second}
 }
 
-// check returns an error for the first limit that is not positive.
-func (l Limits) check() error {
-	for name, n := range map[string]int64{"body": l.Body, "texts": int64(l.Texts), "blanks": int64(l.Blanks),
-		"rows": int64(l.Rows), "top": int64(l.Top), "samples": int64(l.Samples), "candidates": int64(l.Candidates),
-		"memory": l.Memory, "answer": l.Answer,
-		"time": int64(l.Time), "requests": int64(l.Requests), "queue": int64(l.Queue) + 1, "wait": int64(l.Wait),
-		"models": int64(l.Models), "bytes of a model": l.ModelBytes} {
-		if n < 1 {
-			return fmt.Errorf("the limit of %s is below its least", name)
+// leastMemory holds a fill of one blank that costs one model row.
+const leastMemory = 256 << 10
+
+// Check returns an *infill.OptionError for a limit that no request can keep to.
+func (l Limits) Check() error {
+	for _, limit := range []struct {
+		name     string
+		n, least int64
+	}{
+		{"body", l.Body, 1}, {"texts", int64(l.Texts), 1}, {"blanks", int64(l.Blanks), 1}, {"rows", int64(l.Rows), 1},
+		{"top", int64(l.Top), 1}, {"samples", int64(l.Samples), 1}, {"candidates", int64(l.Candidates), 1},
+		{"memory", l.Memory, leastMemory}, {"answer", l.Answer, 1}, {"time", int64(l.Time), 1},
+		{"requests", int64(l.Requests), 1}, {"queue", int64(l.Queue), 0}, {"wait", int64(l.Wait), 1},
+	} {
+		if limit.n < limit.least {
+			return &infill.OptionError{Option: "max-" + limit.name,
+				Reason: fmt.Sprintf("the bound is too small for any request: give %d or more", limit.least)}
 		}
 	}
 	return nil
@@ -95,9 +98,6 @@ type Options struct {
 	Hosts []string
 	// Origin is the one other site whose scripts may read answers; "" allows none.
 	Origin string
-	// Pull, if not nil, fetches and opens a model that a request names and that is not among Models. It runs for
-	// one name at a time. Its context ends if the model is too large or the server closes.
-	Pull func(ctx context.Context, name string, progress models.Progress) (*infill.Filler, error)
 	// Log, if not nil, is called with errors of the server itself, from several goroutines.
 	Log func(message string)
 }
@@ -108,7 +108,6 @@ type Server struct {
 	gate    *gate
 	reading *semaphore.Weighted // of long texts
 	texts   *semaphore.Weighted // at work, of requests that have several
-	pulls   *pulls              // nil: nothing is fetched
 	tokens  atomic.Pointer[[]int]
 	numbers *numbers
 	handler http.Handler
@@ -116,13 +115,13 @@ type Server struct {
 
 var _ http.Handler = (*Server)(nil)
 
-// New makes a server. The caller closes it, and then the fillers, when no request runs.
+// New makes a server. The caller closes the fillers when no request runs.
 func New(o Options) (*Server, error) {
 	if o.Models[o.Default] == nil {
 		return nil, fmt.Errorf("the default model %q is not among those served: %s", o.Default,
 			strings.Join(slices.Sorted(maps.Keys(o.Models)), ", "))
 	}
-	if err := o.Limits.check(); err != nil {
+	if err := o.Limits.Check(); err != nil {
 		return nil, err
 	}
 	if !(o.Fill.Budget.Seconds > 0) { // else who says nothing of a budget would be refused
@@ -130,9 +129,6 @@ func New(o Options) (*Server, error) {
 	}
 	s := &Server{Options: o, gate: newGate(o.Limits), reading: semaphore.NewWeighted(1),
 		texts: semaphore.NewWeighted(textsAtOnce)}
-	if o.Pull != nil {
-		s.pulls = newPulls(o)
-	}
 	s.numbers = newNumbers(s)
 	mux := http.NewServeMux()
 	config := huma.DefaultConfig("infill", infill.Version())
@@ -144,9 +140,7 @@ func New(o Options) (*Server, error) {
 	config.Components.SecuritySchemes = map[string]*huma.SecurityScheme{"token": {Type: "http", Scheme: "bearer"}}
 	api := humago.New(mux, config)
 	s.registerNative(api)
-	s.registerAugment(api)
 	s.registerHuggingFace(api)
-	s.registerInference(api)
 	mux.Handle("GET /metrics", s.numbers.handler())
 	mux.Handle("GET /{$}", file("text/html; charset=utf-8", page))
 	mux.Handle("GET /docs", file("text/html; charset=utf-8", docs))
@@ -156,14 +150,6 @@ func New(o Options) (*Server, error) {
 	})
 	s.handler = s.observed(s.guarded(answeringAll(mux)))
 	return s, nil
-}
-
-// Close stops the fetching of a model and closes fetched models. Call it when no request runs.
-func (s *Server) Close() error {
-	if s.pulls == nil {
-		return nil
-	}
-	return s.pulls.close()
 }
 
 // ServeHTTP implements http.Handler.
@@ -210,11 +196,10 @@ func file(kind string, content []byte) http.HandlerFunc {
 	}
 }
 
-// open tells what needs no token: the page asks for it, and what watches a server has
-// none.
+// open tells what needs no token: the page asks for it.
 func open(r *http.Request) bool {
 	path := r.URL.Path
-	return r.Method == http.MethodGet && (path == "/" || path == "/docs" || strings.HasPrefix(path, "/v2/health/"))
+	return r.Method == http.MethodGet && (path == "/" || path == "/docs")
 }
 
 // guarded refuses who may not ask, before anything is read.
@@ -250,11 +235,6 @@ func (s *Server) guarded(next http.Handler) http.Handler {
 				return
 			}
 		}
-		if r.Header.Get("Inference-Header-Content-Length") != "" { // Triton's clients do so by default
-			writeProblem(w, &Problem{status: http.StatusBadRequest,
-				Message: "tensors in bytes are not read: send their data as JSON (binary_data=False)"})
-			return
-		}
 		if r.Method == http.MethodPost && !deliberate(r.Header) {
 			writeProblem(w, &Problem{status: http.StatusUnsupportedMediaType,
 				Message: "send JSON, with the header Content-Type: application/json"})
@@ -275,17 +255,10 @@ func (s *Server) guarded(next http.Handler) http.Handler {
 }
 
 // deliberate reports whether a page of another site could not have sent a request without
-// leave of the browser: JSON and headers of its own need that. Triton's client names no
-// content type, and browsers tell where they come from.
+// leave of the browser: JSON needs that.
 func deliberate(h http.Header) bool {
 	kind, _, _ := strings.Cut(h.Get("Content-Type"), ";")
-	switch strings.TrimSpace(strings.ToLower(kind)) {
-	case "application/json":
-		return true
-	case "":
-		return h.Get("Origin") == "" && h.Get("Sec-Fetch-Site") == ""
-	}
-	return false
+	return strings.EqualFold(strings.TrimSpace(kind), "application/json")
 }
 
 func (s *Server) tooLarge() *Problem {
@@ -331,6 +304,15 @@ func answeringAll(mux *http.ServeMux) http.Handler {
 		}
 		mux.ServeHTTP(w, r)
 	})
+}
+
+// model finds a model by name; "" is the default.
+func (s *Server) model(name string) (*infill.Filler, error) {
+	if f := s.Models[cmp.Or(name, s.Default)]; f != nil {
+		return f, nil
+	}
+	return nil, &Problem{status: http.StatusNotFound, Message: fmt.Sprintf("no model %.80q is served here; there "+
+		"are: %s", name, strings.Join(slices.Sorted(maps.Keys(s.Models)), ", "))}
 }
 
 // work runs a request's work, which holds so many bytes, when its turn has come, within its

@@ -70,12 +70,7 @@ func started(t testing.TB, o serve.Options) string {
 		t.Fatal(err)
 	}
 	server := httptest.NewServer(s)
-	t.Cleanup(func() {
-		server.Close()
-		if err := s.Close(); err != nil {
-			t.Error(err)
-		}
-	})
+	t.Cleanup(server.Close)
 	return server.URL
 }
 
@@ -207,22 +202,9 @@ func TestRefusals(t *testing.T) {
 		{"/", `{"inputs": "a \ud800 [MASK]"}`, `half of a character, \ud800`, 400},
 		{"/v1/fill", `{"template": "a \udc00 [MASK]"}`, `half of a character, \udc00`, 400},
 		{"/v1/fill", `{"template": "a \`, "invalid character", 400},
-		{"/v1/augment", `{"records": [{"text": "a"}, {"text": "a"}], "variants": 9223372036854775807}`,
-			"variants of each of 2 texts", 422},
 		{"/v1/fill", `[]`, "no text", 422},
 		{"/v1/score", `{"texts": []}`, "no text", 422},
 		{"/v1/score", `{"texts": "a", "method": "x"}`, "method", 422},
-		{"/v2/models/other/infer",
-			`{"inputs": [{"name": "text", "datatype": "BYTES", "shape": [1], "data": ["a [MASK]"]}]}`, "no model", 404},
-		{"/v2/models/small/infer",
-			`{"inputs": [{"name": "text", "datatype": "BYTES", "shape": [2], "data": ["a [MASK]"]}]}`, "shape", 400},
-		{"/v2/models/small/infer",
-			`{"inputs": [{"name": "text", "datatype": "BYTES", "shape": [-1, -1], "data": ["a [MASK]"]}]}`, "shape",
-			400},
-		{"/v2/models/small/infer",
-			`{"inputs": [{"name": "text", "datatype": "BYTES", "shape": [1], "data": ["a [MASK]"]}], "parameters": {"top": 500}}`, "the answer could have", 422},
-		{"/v2/models/small/infer", `{"inputs": [{"name": "text", "datatype": "FP32", "shape": [1], "data": [1]}]}`,
-			"datatype", 422},
 		{"/nothing", `{}`, "nothing here", 404},
 		{"/metrics", `{}`, "GET", 405},
 	} {
@@ -311,25 +293,6 @@ func TestFillAndScore(t *testing.T) {
 	}
 }
 
-// Variants keep labels, and the same seed gives the same.
-func TestAugment(t *testing.T) {
-	url := start(t, nil)
-	const request = `{"records": [{"label": 1, "text": "The soup was warm and the bread was fresh."}, {"text": "It rained all day."}], "variants": 2, "seed": 7, "distinct": true}`
-	code, text := ask(t, url+"/v1/augment", request)
-	rows := decode[[]map[string]any](t, text)
-	if code != 200 || len(rows) != 4 || rows[0]["label"] != 1.0 || rows[0]["text"] == rows[1]["text"] ||
-		rows[0]["original"] == rows[0]["text"] {
-		t.Fatalf("%d %s", code, text)
-	}
-	if _, again := ask(t, url+"/v1/augment", request); again != text {
-		t.Errorf("the same seed gives\n%s\nand\n%s", text, again)
-	}
-	if code, text := ask(t, url+"/v1/augment", `{"records": [{"label": 1}]}`); code != 422 ||
-		!strings.Contains(text, "record 1") {
-		t.Errorf("no text: %d %s", code, text)
-	}
-}
-
 // No path of a request or a tool reaches a file: @FILE, which the command reads in lists
 // of words, is a word, and a folder is no model.
 func TestNoFiles(t *testing.T) {
@@ -383,11 +346,6 @@ func TestNoFiles(t *testing.T) {
 		`{"inputs": "he had [MASK] me", "parameters": {"targets": ["@`+file+`"]}}`); code != 422 {
 		t.Errorf("targets: %d %s", code, text)
 	}
-	if _, text := ask(t, url+"/v1/augment",
-		`{"records": [{"text": "told told told"}], "protect": ["@`+file+`"], "seed": 1}`); strings.Contains(text,
-		"no word") {
-		t.Errorf("protect: %s", text)
-	}
 	call := tools(t, options(t))
 	for arguments, read := range map[*map[string]any]func(string) bool{
 		{"template": "he had [MASK] me", "seed": 1,
@@ -409,49 +367,6 @@ func TestNoFiles(t *testing.T) {
 	}
 }
 
-// A KServe-style exchange: is it ready, what does it take, infer.
-func TestInference(t *testing.T) {
-	url := start(t, nil)
-	for _, path := range []string{"/v2/health/live", "/v2/health/ready", "/v2", "/v2/models/small",
-		"/v2/models/small/ready"} {
-		if answer, err := http.Get(url + path); err != nil || answer.StatusCode != 200 {
-			t.Errorf("%s: %v %v", path, answer.StatusCode, err)
-		}
-	}
-	code, text := ask(t, url+"/v2/models/small/infer",
-		`{"id": "a", "inputs": [{"name": "text", "datatype": "BYTES", "shape": [2, 1], "data": ["he had [MASK] me", "the [MASK] was cold"]}], "parameters": {"top": 2, "seed": 1}}`)
-	type tensor struct {
-		Name     string
-		Datatype string
-		Shape    []int
-		Data     []any
-	}
-	answer := decode[struct {
-		ID      string
-		Outputs []tensor
-	}](t, text)
-	if code != 200 || answer.ID != "a" || len(answer.Outputs) != 3 ||
-		!slices.Equal(answer.Outputs[0].Shape, []int{2, 2}) || len(answer.Outputs[0].Data) != 4 {
-		t.Errorf("%d %.400s", code, text)
-	}
-}
-
-// TestInferenceGuards: tensors in bytes are refused in one line, and a page of another site says where it comes from.
-func TestInferenceGuards(t *testing.T) {
-	url := start(t, nil) + "/v2/models/small/infer"
-	if answer, got := post(t, url, `{"inputs":[]}bytes`, "Inference-Header-Content-Length",
-		"13"); answer.StatusCode != 400 ||
-		!strings.Contains(got, "tensors in bytes are not read: send their data as JSON") {
-		t.Errorf("tensors in bytes: %d %s", answer.StatusCode, got)
-	}
-	const plain = `{"inputs":[{"name":"text","shape":[1],"datatype":"BYTES","data":["he had [MASK] me"]}]}`
-	for header, want := range map[string]int{"X-None": 200, "Origin": 415, "Sec-Fetch-Site": 415} {
-		if answer, got := post(t, url, plain, header, "https://evil.example"); answer.StatusCode != want {
-			t.Errorf("%s: %d %s", header, answer.StatusCode, got)
-		}
-	}
-}
-
 func TestTokenHostsAndOrigin(t *testing.T) {
 	url := start(t, func(o *serve.Options) {
 		o.Token = "secret"
@@ -465,8 +380,7 @@ func TestTokenHostsAndOrigin(t *testing.T) {
 			t.Errorf("%q: %d %s", header, code, text)
 		}
 	}
-	for path, want := range map[string]int{"/": 200, "/docs": 200, "/v2/health/live": 200, "/metrics": 401,
-		"/openapi.json": 401, "/v2": 401} {
+	for path, want := range map[string]int{"/": 200, "/docs": 200, "/metrics": 401, "/openapi.json": 401} {
 		if answer, err := http.Get(url + path); err != nil || answer.StatusCode != want {
 			t.Errorf("%s: %v %v", path, answer.StatusCode, err)
 		}
@@ -497,7 +411,7 @@ func TestTokenHostsAndOrigin(t *testing.T) {
 // A body that breaks off is the client's fault.
 func TestBrokenBodies(t *testing.T) {
 	address := strings.TrimPrefix(start(t, nil), "http://")
-	for _, path := range []string{"/", "/v1/fill", "/v1/score", "/v2/models/tiny/infer"} {
+	for _, path := range []string{"/", "/v1/fill", "/v1/score"} {
 		for name, body := range map[string]string{
 			"truncated":       "Content-Length: 50\r\n\r\n{\"inputs\":",
 			"no end of chunk": "Transfer-Encoding: chunked\r\n\r\n20\r\n{\"inputs\":",
@@ -533,8 +447,7 @@ func TestDocument(t *testing.T) {
 		Paths      map[string]any
 		Components struct{ Schemas map[string]any }
 	}](t, string(text))
-	for _, path := range []string{"/", "/models/{model}", "/v1/fill", "/v1/score", "/v1/augment",
-		"/v2/models/{model}/infer"} {
+	for _, path := range []string{"/", "/models/{model}", "/v1/fill", "/v1/score"} {
 		if document.Paths[path] == nil {
 			t.Errorf("no %s in %v", path, document.Paths)
 		}
@@ -693,9 +606,6 @@ func malformed(random *rand.Rand) (path string, body []byte) {
 		{"/models/small", `{"inputs": "he had [MASK] me"}`},
 		{"/v1/fill", `{"template": "he had [MASK] me", "top": 3, "seed": 7, "slot": {"1": ["told", "left"]}, "ban": ["given"]}`},
 		{"/v1/score", `{"texts": ["he had told me"], "method": "l2r"}`},
-		{"/v1/augment", `{"records": [{"text": "he had told me", "label": 1}], "variants": 2, "rate": 0.3, "protect": ["he"], "seed": 7}`},
-		{"/v2/models/small/infer",
-			`{"id": "a", "inputs": [{"name": "text", "datatype": "BYTES", "shape": [1, 1], "data": ["he had [MASK] me"]}]}`},
 	}
 	seed := seeds[random.IntN(len(seeds))]
 	body = []byte(seed[1])
@@ -868,14 +778,9 @@ func TestMemoryOfEveryPath(t *testing.T) {
 	for path, bodies := range map[string][2]string{
 		"/v1/fill": {`{"template": "he had [MASK] me", "budget": 100}`,
 			`{"template": "he [MASK] had [MASK] me [MASK]", "budget": 20000, "top": 1000}`},
-		"/v1/augment": {`{"records": [{"text": "he had told me"}]}`,
-			`{"records": [{"text": "` + strings.Repeat("he had told me ", 60) + `"}], "variants": 8}`},
 		"/v1/score": {`{"texts": ["he had told me"]}`,
 			`{"texts": ["` + strings.Repeat("he had told me ", 400) + `"]}`},
 		"/": {`{"inputs": "he had [MASK] me"}`, `{"inputs": "` + blanks + `."}`},
-		"/v2/models/small/infer": {
-			`{"inputs": [{"name": "text", "datatype": "BYTES", "shape": [1], "data": ["he had [MASK] me"]}], "parameters": {"top": 1}}`,
-			`{"inputs": [{"name": "text", "datatype": "BYTES", "shape": [1], "data": ["he [MASK] had [MASK] me [MASK]"]}], "parameters": {"top": 1000}}`},
 	} {
 		for i, body := range bodies {
 			code, text := ask(t, url+path, body)

@@ -16,7 +16,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/gofrs/flock"
 	"github.com/google/go-cmp/cmp"
 
 	"infill/infill"
@@ -174,7 +173,7 @@ func TestNothingOfTime(t *testing.T) {
 // from the last whole line and comes to the same end.
 func TestTorn(t *testing.T) {
 	dir, want := reference(t)
-	samples, header := read(t, dir, samplesFile), read(t, dir, journal.Head)
+	samples, header := read(t, dir, samplesFile), read(t, dir, headFile)
 	random := rand.New(rand.NewPCG(5, 0))
 	lengths := []int{0, 1, len(samples) - 1, bytes.IndexByte(samples, '\n'), bytes.IndexByte(samples, '\n') + 1}
 	for range 12 {
@@ -182,7 +181,7 @@ func TestTorn(t *testing.T) {
 	}
 	for _, length := range lengths {
 		o, model := small(t)
-		write(t, o.Dir, journal.Head, header)
+		write(t, o.Dir, headFile, header)
 		write(t, o.Dir, samplesFile, samples[:length])
 		// What atomic writing leaves behind.
 		write(t, o.Dir, "."+metricsFile+"123456", []byte("{"))
@@ -207,7 +206,7 @@ func TestTorn(t *testing.T) {
 	}
 	t.Run("zeroes at the end, as after a power cut", func(t *testing.T) {
 		o, _ := small(t)
-		write(t, o.Dir, journal.Head, header)
+		write(t, o.Dir, headFile, header)
 		write(t, o.Dir, samplesFile, append(slices.Clone(samples[:len(samples)/2]), append(make([]byte, 100), '\n')...))
 		run(t, o)
 		if !bytes.Equal(read(t, o.Dir, metricsFile), want) {
@@ -216,7 +215,7 @@ func TestTorn(t *testing.T) {
 	})
 	t.Run("damage in the middle", func(t *testing.T) {
 		o, _ := small(t)
-		write(t, o.Dir, journal.Head, header)
+		write(t, o.Dir, headFile, header)
 		bad := slices.Clone(samples)
 		bad[10] = 0
 		write(t, o.Dir, samplesFile, bad)
@@ -279,7 +278,6 @@ func TestChangedConfiguration(t *testing.T) {
 		"reference": {func(o *Options) { o.Config.Metrics.KeepSources = true },
 			"metrics.keep_sources: false there, true now"},
 		"threads": {func(o *Options) { o.Threads = 2 }, "threads: 1 there, 2 now"},
-		"part":    {func(o *Options) { o.Shard = journal.Shard{Index: 1, Count: 2} }, "shard: all there, 1/2 now"},
 		// Nothing is left to compute here, so nothing else would tell.
 		"device": {func(o *Options) { o.Device = "cuda" }, "device: cpu there, cuda now"},
 	}
@@ -305,7 +303,7 @@ func TestChangedConfiguration(t *testing.T) {
 	}
 	t.Run("another device", func(t *testing.T) {
 		o, model := small(t)
-		write(t, o.Dir, journal.Head, read(t, dir, journal.Head))
+		write(t, o.Dir, headFile, read(t, dir, headFile))
 		write(t, o.Dir, samplesFile, before[:bytes.IndexByte(before, '\n')+1])
 		model.device = "cuda:0"
 		_, err := Run(t.Context(), o)
@@ -318,9 +316,9 @@ func TestChangedConfiguration(t *testing.T) {
 // TestDemandsMet: what was asked for by other words is no change.
 func TestDemandsMet(t *testing.T) {
 	dir, _ := reference(t)
-	for _, demand := range []string{"", "auto", "cpu"} {
+	for _, device := range []string{"", "auto", "cpu"} {
 		o, _ := small(t)
-		o.Dir, o.Device = dir, demand
+		o.Dir, o.Device = dir, device
 		run(t, o)
 	}
 }
@@ -328,9 +326,9 @@ func TestDemandsMet(t *testing.T) {
 func TestFolder(t *testing.T) {
 	t.Run("locked", func(t *testing.T) {
 		o, _ := small(t)
-		lock := flock.New(filepath.Join(o.Dir, lockFile))
-		if ok, err := lock.TryLock(); !ok || err != nil {
-			t.Fatal(ok, err)
+		lock, err := journal.Lock(filepath.Join(o.Dir, samplesFile), "")
+		if err != nil {
+			t.Fatal(err)
 		}
 		defer lock.Unlock()
 		if _, err := Run(t.Context(), o); err == nil || !strings.Contains(err.Error(), "another process is at work") {
@@ -346,101 +344,18 @@ func TestFolder(t *testing.T) {
 	})
 	t.Run("damaged header", func(t *testing.T) {
 		o, _ := small(t)
-		write(t, o.Dir, journal.Head, []byte("{"))
+		write(t, o.Dir, headFile, []byte("{"))
 		if _, err := Run(t.Context(), o); err == nil || !strings.Contains(err.Error(), "run.json is damaged") {
 			t.Errorf("error %v", err)
 		}
 	})
 	t.Run("of the future", func(t *testing.T) {
 		o, _ := small(t)
-		write(t, o.Dir, journal.Head, []byte(`{"format": 99}`))
+		write(t, o.Dir, headFile, []byte(`{"format": 99}`))
 		if _, err := Run(t.Context(), o); err == nil || !strings.Contains(err.Error(), "format 99") {
 			t.Errorf("error %v", err)
 		}
 	})
-}
-
-func TestMerge(t *testing.T) {
-	_, want := reference(t)
-	paths := map[string]string{}
-	texts := t.TempDir()
-	for name, text := range map[string]string{"gardens": gardens, "ponds": ponds} {
-		write(t, texts, name+".txt", []byte(text))
-		paths[name] = filepath.Join(texts, name+".txt")
-	}
-	parts := make([]string, 4)
-	for i := range parts {
-		o, _ := small(t)
-		o.Shard = journal.Shard{Index: i + 1, Count: 4}
-		if results, err := Run(t.Context(), o); err != nil || results != nil {
-			t.Fatalf("part: %v, %v", results, err)
-		}
-		parts[i] = o.Dir
-	}
-	out := t.TempDir()
-	if _, err := Merge(t.Context(), out, parts[:3], paths); err == nil ||
-		!strings.Contains(err.Error(), "fills are missing") {
-		t.Errorf("three of four parts: %v", err)
-	}
-	slices.Reverse(parts)
-	if _, err := Merge(t.Context(), out, parts, paths); err != nil {
-		t.Fatal(err)
-	}
-	if got := read(t, out, metricsFile); !bytes.Equal(got, want) {
-		t.Errorf("merged metrics.json differs: %s", cmp.Diff(string(want), string(got)))
-	}
-	// Again, and as a run of its own that has nothing left to do.
-	if _, err := Merge(t.Context(), out, parts, paths); err != nil {
-		t.Error(err)
-	}
-	o, model := small(t)
-	o.Dir = out
-	run(t, o)
-	if n := model.begun.Load(); n > 0 {
-		t.Errorf("a merged run asked the model %d times", n)
-	}
-	if !bytes.Equal(read(t, out, metricsFile), want) {
-		t.Error("metrics.json differs after a second start")
-	}
-
-	errorsOf := map[string]struct {
-		dirs  []string
-		paths map[string]string
-		out   string
-		want  string
-	}{
-		"no run":        {[]string{t.TempDir()}, paths, t.TempDir(), "holds no run"},
-		"onto a part":   {parts, paths, parts[0], "is one of the parts"},
-		"no corpus":     {parts, nil, t.TempDir(), "--corpus gardens=FILE"},
-		"wrong corpus":  {parts, map[string]string{"gardens": paths["ponds"]}, t.TempDir(), "is not that of the run"},
-		"unknown name":  {parts, map[string]string{"lakes": paths["ponds"]}, t.TempDir(), `no corpus "lakes"`},
-		"nothing named": {nil, paths, t.TempDir(), "no folder"},
-	}
-	for name, test := range errorsOf {
-		if _, err := Merge(t.Context(), test.out, test.dirs, test.paths); err == nil ||
-			!strings.Contains(err.Error(), test.want) {
-			t.Errorf("%s: error %v, want one that holds %q", name, err, test.want)
-		}
-	}
-	other, _ := small(t)
-	other.Config.Seed, other.Shard = 2, journal.Shard{Index: 1, Count: 4}
-	if _, err := Run(t.Context(), other); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := Merge(t.Context(), t.TempDir(), []string{parts[0], other.Dir}, paths); err == nil ||
-		!strings.Contains(err.Error(), "not of one run: ") {
-		t.Errorf("parts of two runs: %v", err)
-	}
-	// A part that says something else of a sentence that another has too.
-	twin := t.TempDir()
-	write(t, twin, journal.Head, read(t, parts[0], journal.Head))
-	samples := read(t, parts[0], samplesFile)
-	write(t, twin, samplesFile,
-		regexp.MustCompile(`"log_likelihood":-?[0-9.]+,`).ReplaceAll(samples, []byte(`"log_likelihood":-99,`)))
-	if _, err := Merge(t.Context(), t.TempDir(), append([]string{twin}, parts...), paths); err == nil ||
-		!strings.Contains(err.Error(), "disagree on sentence") {
-		t.Errorf("parts that disagree: %v", err)
-	}
 }
 
 // TestBadInput: what cannot be used is refused or left out, counted, and said.
@@ -469,8 +384,6 @@ func TestBadInput(t *testing.T) {
 		"top above samples": {func(o *Options) { o.Config.Top = 5 }, "top 5"},
 		"unknown baseline": {func(o *Options) { o.Config.Baselines = []string{"gibs"} },
 			`baseline "gibs" is none of`},
-		"more parts than work": {func(o *Options) { o.Shard = journal.Shard{Index: 1, Count: 7} },
-			"7 parts of 6 sentences"},
 		"too many slots":     {func(o *Options) { o.Config.Select.Mask = corpus.Mask{Count: 40} }, "too few words"},
 		"a model that fails": {nil, "closing fails"},
 	}

@@ -1,7 +1,6 @@
 package eval
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -18,10 +17,10 @@ import (
 
 // The files of a run's folder.
 const (
+	headFile    = "run.json"
 	samplesFile = "samples.jsonl"
 	metricsFile = "metrics.json"
 	reportFile  = "report.html"
-	lockFile    = ".lock"
 )
 
 // formatVersion is that of the files; it rises when an older program could not
@@ -41,8 +40,6 @@ type header struct {
 	Threads   int     `json:"threads"`
 	Program   program `json:"program"`
 	Signature string  `json:"signature"`
-	// Shard is "" for a whole run, or one that was merged.
-	Shard journal.Shard `json:"shard"`
 	// Paths says where the corpora were read from, by name. They may move.
 	Paths map[string]string `json:"paths"`
 }
@@ -180,7 +177,8 @@ type folder struct {
 // there.
 func openFolder(dir string) (_ *folder, err error) {
 	f := &folder{dir: dir}
-	if f.Journal, err = journal.Open(dir, samplesFile, "another process is at work in "+dir); err != nil {
+	f.Journal, err = journal.Open(filepath.Join(dir, samplesFile), "another process is at work in "+dir)
+	if err != nil {
 		return nil, err
 	}
 	if err = f.tidy(); err == nil {
@@ -197,7 +195,7 @@ func openFolder(dir string) (_ *folder, err error) {
 
 // temporary are the names of the status and of what renameio has not renamed yet.
 var temporary = regexp.MustCompile(
-	`^\.(run\.json|end\.json|samples\.jsonl|metrics\.json|report\.html|status\.json)\d*$`)
+	`^\.(run\.json|samples\.jsonl|metrics\.json|report\.html|status\.json)\d*$`)
 
 // tidy refuses a folder that holds something else, and removes what a killed
 // process left half-written beside its target.
@@ -210,9 +208,9 @@ func (f *folder) tidy() error {
 	var strangers []string
 	for _, e := range entries {
 		switch name := e.Name(); {
-		case name == journal.Head:
+		case name == headFile:
 			has = true
-		case name == lockFile:
+		case filepath.Join(f.dir, name) == journal.LockOf(filepath.Join(f.dir, samplesFile)):
 		case temporary.MatchString(name):
 			if err := os.Remove(filepath.Join(f.dir, name)); err != nil {
 				return err
@@ -238,7 +236,8 @@ func (f *folder) load() (err error) {
 // append writes a record through to the disk.
 func (f *folder) append(r *Record) error {
 	f.records[r.key()] = r
-	return f.Append(r)
+	_, err := f.Append(r)
+	return err
 }
 
 // write puts a file into its place at once.
@@ -248,7 +247,7 @@ func (f *folder) write(name string, content []byte) error {
 
 func (f *folder) writeHeader(h *header) error {
 	f.header = h
-	return journal.WriteJSON(filepath.Join(f.dir, journal.Head), h)
+	return journal.WriteJSON(filepath.Join(f.dir, headFile), h)
 }
 
 // fills goes through what a run has a record of: by model, sentence and method.
@@ -264,7 +263,7 @@ func (h *header) fills(yield func(key) bool) {
 	}
 }
 
-// comparable is what must agree, by path: paths, parts and the Go release may differ.
+// comparable is what must agree, by path: paths and the Go release may differ.
 func (h *header) comparable() (map[string]string, error) {
 	return journal.Flat(struct {
 		Config
@@ -291,10 +290,6 @@ func (f *folder) check(h *header) error {
 	list, err := differences(f.header, h)
 	if err != nil {
 		return err
-	}
-	if f.header.Shard != h.Shard {
-		list = append([]string{fmt.Sprintf("shard: %s there, %s now", cmp.Or(f.header.Shard.String(), "all"),
-			cmp.Or(h.Shard.String(), "all"))}, list...)
 	}
 	return journal.Changed(f.dir, list)
 }

@@ -29,13 +29,10 @@ type Options struct {
 	Config  Config
 	Models  []*infill.Filler // a run closes each when it is done with it
 	Corpora []*corpus.Corpus
-	// Shard has whole sentences: all methods meet one on the same machine, so that their times compare.
-	Shard journal.Shard
 	// Threads is that of the models' calls, for the record.
 	Threads int
-	// Device and Precision are what was asked of the models' calls, such as "cpu"
-	// and "int8"; a folder whose samples have others is refused. "" and "auto"
-	// take what is there.
+	// Device is what was asked of the models' calls, such as "cpu"; a folder whose samples have another is refused. ""
+	// and "auto" take what is there.
 	Device string
 	// Jobs is how many sentences are worked at once; 0 is one.
 	Jobs int
@@ -45,9 +42,8 @@ type Options struct {
 	Note func(string)
 }
 
-// Run makes a run, or goes on with one, and returns its results; nil for a part
-// of a run, whose results come of Merge. When ctx ends it returns ctx.Err(), and
-// what was done stays.
+// Run makes a run, or goes on with one, and returns its results. When ctx ends it returns ctx.Err(), and what was done
+// stays.
 func Run(ctx context.Context, o Options) (*Results, error) {
 	o.Config = o.Config.WithBaselines()
 	if o.Note == nil {
@@ -71,7 +67,7 @@ func Run(ctx context.Context, o Options) (*Results, error) {
 // newHeader selects the sentences and describes the run.
 func newHeader(o Options) (*header, error) {
 	h := &header{
-		Format: formatVersion, Configuration: o.Config, Threads: o.Threads, Shard: o.Shard, Paths: map[string]string{},
+		Format: formatVersion, Configuration: o.Config, Threads: o.Threads, Paths: map[string]string{},
 		Program: program{infill.Version(), runtime.Version()},
 	}
 	for _, f := range o.Models {
@@ -102,8 +98,6 @@ func newHeader(o Options) (*header, error) {
 	case o.Config.Sentences < len(sources):
 		return nil, fmt.Errorf("%d sentences of %d corpora: choose at least one of each", o.Config.Sentences,
 			len(sources))
-	case o.Shard.Count > o.Config.Sentences:
-		return nil, fmt.Errorf("%d parts of %d sentences: choose at most as many", o.Shard.Count, o.Config.Sentences)
 	}
 	taken := 0
 	for _, c := range o.Corpora {
@@ -233,10 +227,8 @@ func (f *folder) run(ctx context.Context, o Options, h *header) (*Results, error
 	work := map[string][]key{} // by model
 	total, left := 0, []key(nil)
 	for k := range h.fills {
-		if o.Shard.Has(int64(k.sentence)) {
-			if total++; f.records[k] == nil {
-				work[k.model], left = append(work[k.model], k), append(left, k)
-			}
+		if total++; f.records[k] == nil {
+			work[k.model], left = append(work[k.model], k), append(left, k)
 		}
 	}
 	prompts := h.Prompts()
@@ -260,12 +252,6 @@ func (f *folder) run(ctx context.Context, o Options, h *header) (*Results, error
 		if err := errors.Join(err, m.Close()); err != nil {
 			return nil, err
 		}
-	}
-	if err := f.Finish(f.End()); err != nil {
-		return nil, err
-	}
-	if o.Shard.Count > 0 {
-		return nil, nil
 	}
 	if o.Observe != nil {
 		o.Observe(Progress{Sentences: o.Config.Sentences, Done: total, Kept: r.kept, Total: total,
@@ -306,8 +292,8 @@ func (r *runner) model(ctx context.Context, m *infill.Filler, work []key) error 
 	})
 }
 
-// sameEnvironment refuses a record that was computed with another onnxruntime,
-// device or precision than those of its model before.
+// sameEnvironment refuses a record that was computed with another onnxruntime
+// or device than those of its model before.
 func (f *folder) sameEnvironment(r *Record) error {
 	for _, other := range f.records {
 		if other.Model == r.Model {
@@ -317,8 +303,8 @@ func (f *folder) sameEnvironment(r *Record) error {
 	return nil
 }
 
-// sameDemands refuses a folder whose samples were computed on another device or
-// with another precision than is asked for, also where nothing is left to compute.
+// sameDemands refuses a folder whose samples were computed on another device than is asked for, also where nothing is
+// left to compute.
 func (f *folder) sameDemands(o Options) error {
 	for _, r := range f.records {
 		asked := environment{Device: o.Device}

@@ -20,7 +20,7 @@ type Watched struct {
 	Header *header // nil if Err is not
 	// Prompts are the sentences of the run, in order.
 	Prompts []corpus.Prompt
-	// Results are nil before the run is scored, and for a part of a run.
+	// Results are nil before the run is scored.
 	Results *Results
 	// Status is the last progress that a running process wrote; nil if none did.
 	Status *Progress
@@ -50,9 +50,9 @@ func (w *Watched) Again() *Watched {
 	case err != nil:
 		next.Err = err
 	case h == nil:
-		next.Err = fmt.Errorf("%s holds no run: there is no %s in it", w.dir, journal.Head)
+		next.Err = fmt.Errorf("%s holds no run: there is no %s in it", w.dir, headFile)
 	case h.sentences() == 0 || len(h.Models) == 0 || len(h.Configuration.Samplers) == 0:
-		next.Err = fmt.Errorf("%s names no sentences or no samplers: it is not a run's", journal.Head)
+		next.Err = fmt.Errorf("%s names no sentences or no samplers: it is not a run's", headFile)
 	}
 	if next.Err != nil {
 		next.log = log{}
@@ -86,22 +86,18 @@ func (w *Watched) Record(model, method string, sentence int) *Record {
 	return w.records[key{model, method, sentence}]
 }
 
-// Done is the number of fills there are, and Total that of the run, or of the part of
-// it that the folder is for.
+// Done is the number of fills there are, and Total that of the run.
 func (w *Watched) Done() int { return len(w.records) }
 
 // Total is what Done will be.
-func (w *Watched) Total() (total int) {
-	for k := range w.Header.fills {
-		total += indicator(w.Header.Shard.Has(int64(k.sentence)))
-	}
-	return total
+func (w *Watched) Total() int {
+	return len(w.Header.Models) * w.Header.sentences() * len(w.Header.Configuration.Samplers)
 }
 
 // readHeader reads run.json of whatever version; nil if there is none.
 func readHeader(dir string) (*header, error) {
 	var h header
-	if ok, err := journal.ReadJSON(filepath.Join(dir, journal.Head), &h); !ok || err != nil {
+	if ok, err := journal.ReadJSON(filepath.Join(dir, headFile), &h); !ok || err != nil {
 		return nil, err
 	}
 	return &h, nil
@@ -125,7 +121,7 @@ func (h *header) supported(dir string) error {
 		return nil
 	}
 	return fmt.Errorf("%s has format %d, this program reads %d: choose another folder, or the program that wrote it",
-		filepath.Join(dir, journal.Head), h.Format, formatVersion)
+		filepath.Join(dir, headFile), h.Format, formatVersion)
 }
 
 // log is what was read of samples.jsonl. It is in no order: a record is there, and on the
@@ -167,11 +163,51 @@ func (l *log) read(path string, h *header) error {
 	if info, err := os.Stat(path); err == nil && info.Size() < l.end || l.records == nil {
 		*l = log{records: map[key]*Record{}} // begun again, or its torn end was cut off
 	}
-	return journal.Follow(path, l.end, func(line []byte) { _ = l.add(line, h) }) // l tells what is bad
+	return journal.Follow(path, l.end, func(line []byte) error {
+		_ = l.add(line, h) // l tells what is bad
+		return nil
+	})
 }
 
 // has reports whether the run is by a method with a model.
 func (h *header) has(model, method string) bool {
 	return slices.ContainsFunc(h.Models, func(m modelVersion) bool { return m.Name == model }) &&
 		slices.ContainsFunc(h.Configuration.Samplers, func(v variant) bool { return v.Name == method })
+}
+
+// ReadResults reads the results of a run that is done.
+func ReadResults(dir string) (*Results, error) {
+	w, err := readRun(dir)
+	if err != nil {
+		return nil, err
+	}
+	if w.Results == nil {
+		if w.Note != "" {
+			return nil, fmt.Errorf("%s: start the run again, which writes it again", w.Note)
+		}
+		return nil, w.unfinished()
+	}
+	return w.Results, w.timed()
+}
+
+// timed adds to the results the seconds, which metrics.json has not, since they depend on the machine.
+func (w *Watched) timed() error {
+	for i, m := range w.Results.Methods {
+		of, err := w.Header.ofMethod(w.records, m.Model, m.Method)
+		if err != nil {
+			return fmt.Errorf("%s is not that of %s: %w", filepath.Join(w.dir, samplesFile), metricsFile, err)
+		}
+		w.Results.Methods[i].SecondsPerSample = summarise(modelVersion{}, variant{}, w.Header.Configuration,
+			of).SecondsPerSample
+	}
+	return nil
+}
+
+// unfinished says why there are no results.
+func (w *Watched) unfinished() error {
+	if w.Done() >= w.Total() {
+		return fmt.Errorf("the run in %s has all its samples, but no scores yet: start it again, and it goes on", w.dir)
+	}
+	return fmt.Errorf("the run in %s is not done: %d of %d fills; start it again, and it goes on", w.dir, w.Done(),
+		w.Total())
 }

@@ -92,18 +92,6 @@ class Infill:
         scores = self.score(texts, method=method, progress=progress)
         return [Pair(first, second) for first, second in zip(scores[::2], scores[1::2])]
 
-    def augment(
-        self, texts: Iterable[str | Mapping[str, Any]], *, progress: bool | None = None, **options: Any
-    ) -> list[dict[str, Any]]:
-        """Make variants of texts, or of records with a text and other keys, which are kept.
-
-        Options are those of `infill augment`: variants, rate, blanks, protect,
-        not_original, distinct, seed, ...
-        """
-        records = [{"text": text} if isinstance(text, str) else dict(text) for text in texts]
-        bodies = [{"records": [record], **options} for record in records]
-        return [row for rows in self._each("/v1/augment", bodies, lambda answer: answer, progress) for row in rows]
-
     def close(self) -> None:
         """End the program; the next request starts it again."""
         self._process.close()

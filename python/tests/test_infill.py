@@ -74,12 +74,6 @@ def test_score(m):
     assert pair.right and pair.difference == good.log_likelihood - bad.log_likelihood
 
 
-def test_augment(m):
-    rows = m.augment([{"text": "The big dog ran home.", "label": 1}, "We sat down."], variants=2, seed=1)
-    assert len(rows) == 4 and rows[0]["label"] == 1 and rows[0]["original"] == "The big dog ran home."
-    assert rows == m.augment([{"text": "The big dog ran home.", "label": 1}, "We sat down."], variants=2, seed=1)
-
-
 def test_pandas(m):
     pandas = pytest.importorskip("pandas")
     frame = m.fill("a [MASK] house", top=2).to_pandas()

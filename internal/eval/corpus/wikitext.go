@@ -1,25 +1,35 @@
 package corpus
 
 import (
+	"archive/zip"
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"net/http"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/google/renameio/v2/maybe"
-	"github.com/parquet-go/parquet-go"
 
+	"infill/internal/regular"
 	"infill/models"
 )
 
-// The data set's name on the hub, and the branch that is fetched.
-const (
-	wikiDataset  = "Salesforce/wikitext"
-	wikiRevision = "main"
-)
+// wikiArchive is a file of WikiText-103 as its authors gave it away.
+type wikiArchive struct{ address, sha256 string }
+
+// wikiArchives has the two forms of the text, from the page of the first author. The hub has it in Parquet alone.
+var wikiArchives = map[string]wikiArchive{
+	"tokens": {"https://wikitext.smerity.com/wikitext-103-v1.zip",
+		"242ba0f20b329cfdf1ccc61e9e9e5b59becf189db7f7a81cd2a0e2fc31539590"},
+	"raw": {"https://wikitext.smerity.com/wikitext-103-raw-v1.zip",
+		"91c00ae287f0d699e18605c84afc9e45c192bc6b7797ff8837e5474655a33794"},
+}
 
 // WikiSplits lists the parts of WikiText-103, the default first; train is 100 times as large as the others.
 func WikiSplits() []string { return []string{"validation", "test", "train"} }
@@ -27,10 +37,10 @@ func WikiSplits() []string { return []string{"validation", "test", "train"} }
 // WikiVariants lists the forms of its text, the default first: cut into words, with <unk> for rare ones, or raw.
 func WikiVariants() []string { return []string{"tokens", "raw"} }
 
-// PullWikiText makes sure that dir has a split of WikiText-103 (Merity et al. 2016, CC BY-SA) in the form that it used
-// to be given away in, wiki.train.tokens and its like, a paragraph a line, and returns its path. What is fetched from
-// the Hugging Face hub is verified by the hub's checksums, and goes on where it stopped.
-func PullWikiText(ctx context.Context, dir, split, variant string, o models.HubOptions) (path string, err error) {
+// PullWikiText makes sure that dir has a split of WikiText-103 (Merity et al. 2016, CC BY-SA), wiki.train.tokens and
+// its like, a paragraph a line, and returns its path. The archive is verified by its SHA-256, and a fetch that stopped
+// goes on.
+func PullWikiText(ctx context.Context, dir, split, variant string, o models.HubOptions) (file string, err error) {
 	if !slices.Contains(WikiSplits(), split) {
 		return "", fmt.Errorf("split %q is not one of %s", split, strings.Join(WikiSplits(), ", "))
 	}
@@ -38,55 +48,122 @@ func PullWikiText(ctx context.Context, dir, split, variant string, o models.HubO
 		return "", fmt.Errorf("variant %q is not one of %s", variant, strings.Join(WikiVariants(), ", "))
 	}
 	// The authors called it so.
-	path = filepath.Join(dir, "wiki."+strings.TrimSuffix(split, "ation")+"."+variant)
-	if info, err := os.Stat(path); err == nil && info.Size() > 0 {
-		return path, nil
+	file = filepath.Join(dir, "wiki."+strings.TrimSuffix(split, "ation")+"."+variant)
+	if info, err := os.Stat(file); err == nil && info.Size() > 0 {
+		return file, nil
 	}
-	folder := map[string]string{"tokens": "wikitext-103-v1", "raw": "wikitext-103-raw-v1"}[variant]
-	parts := filepath.Join(dir, "."+folder) // files of the two variants have the same names
-	files, err := models.FetchDataset(ctx, parts, wikiDataset, wikiRevision,
-		[]string{folder + "/" + split + "-*.parquet"}, o)
-	if err != nil {
+	archive := wikiArchives[variant]
+	if o.Offline {
+		return "", fmt.Errorf("fetch %s: the network may not be used (offline)", archive.address)
+	}
+	if err := os.MkdirAll(dir, 0o777); err != nil {
 		return "", err
 	}
-	if err := convert(files, path); err != nil {
-		return "", fmt.Errorf("%s: %w; remove %s to fetch it again", wikiDataset, err, parts)
+	ctx, cancel := o.Bounded(ctx)
+	defer cancel()
+	part := filepath.Join(dir, "."+path.Base(archive.address))
+	if err := archive.fetch(ctx, part, o); err != nil {
+		if ctx.Err() != nil {
+			err = context.Cause(ctx)
+		}
+		return "", fmt.Errorf("fetch %s: %w", archive.address, err)
 	}
-	for _, file := range files {
-		err = errors.Join(err, os.Remove(file))
+	if err := unzip(part, file); err != nil {
+		return "", fmt.Errorf("%s: %w", part, err)
 	}
-	if rest, readErr := os.ReadDir(parts); readErr == nil && len(rest) == 0 {
-		err = errors.Join(err, os.Remove(parts))
-	}
-	return path, err
+	return file, os.Remove(part)
 }
 
-// row is a line of the corpus.
-type row struct {
-	Text string `parquet:"text,optional"`
+// fetch fetches the archive, or what is missing of it. It gives up after several attempts without a byte.
+func (a wikiArchive) fetch(ctx context.Context, part string, o models.HubOptions) error {
+	out, err := os.OpenFile(part, os.O_CREATE|os.O_RDWR, 0o666)
+	if err != nil {
+		return err
+	}
+	defer out.Close()
+	have, err := out.Seek(0, io.SeekEnd)
+	if err != nil {
+		return err
+	}
+	for failures := 0; ; {
+		n, err := a.rest(ctx, out, have, o)
+		if have += n; err == nil {
+			break
+		}
+		if failures++; n > 0 {
+			failures = 0
+		}
+		if ctx.Err() != nil || failures >= max(o.Attempts, 1) {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+		case <-time.After(max(o.WaitMin, time.Millisecond)):
+		}
+	}
+	sum, err := regular.SHA256(part)
+	if err == nil && sum != a.sha256 {
+		err = errors.Join(errors.New("what came is another file, by its SHA-256: try again later"), os.Remove(part))
+	}
+	return err
 }
 
-// convert writes the rows of the files as lines, at once into their place.
-func convert(files []string, path string) (err error) {
-	// A panic of the library over a strange file must not end the program.
-	defer func() {
-		if p := recover(); p != nil {
-			err = fmt.Errorf("the file cannot be read: %v", p)
-		}
-	}()
-	var text strings.Builder
-	for _, name := range files {
-		rows, err := parquet.ReadFile[row](name)
-		if err != nil {
-			return fmt.Errorf("%s: %w", filepath.Base(name), err)
-		}
-		for _, r := range rows {
-			// Rows end as lines do, except for the empty ones.
-			text.WriteString(strings.TrimRight(r.Text, "\n") + "\n")
-		}
+// rest appends what a server has from a byte on.
+func (a wikiArchive) rest(ctx context.Context, out *os.File, have int64, o models.HubOptions) (int64, error) {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, a.address, nil)
+	if err != nil {
+		return 0, err
 	}
-	if text.Len() == 0 {
-		return errors.New("the files hold no text")
+	request.Header.Set("Range", fmt.Sprintf("bytes=%d-", have))
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return 0, err
 	}
-	return maybe.WriteFile(path, []byte(text.String()), 0o666)
+	defer response.Body.Close()
+	switch {
+	case response.StatusCode == http.StatusRequestedRangeNotSatisfiable && have > 0:
+		return 0, nil // all is there
+	case response.StatusCode == http.StatusOK && have > 0:
+		return 0, errors.Join(errors.New("the server sends the whole again"), out.Truncate(0))
+	case response.StatusCode != http.StatusOK && response.StatusCode != http.StatusPartialContent:
+		return 0, fmt.Errorf("the server says %s", response.Status)
+	}
+	if o.Progress == nil {
+		return io.Copy(out, response.Body)
+	}
+	o.Progress.Begin(1, have, have+response.ContentLength)
+	return io.Copy(out, io.TeeReader(response.Body, advance{o.Progress}))
+}
+
+// advance tells of the bytes that are written to it.
+type advance struct {
+	to interface{ Advance(bytes int64) }
+}
+
+func (a advance) Write(p []byte) (int, error) {
+	a.to.Advance(int64(len(p)))
+	return len(p), nil
+}
+
+// unzip writes the file of an archive that has the base name of to.
+func unzip(archive, to string) error {
+	z, err := zip.OpenReader(archive)
+	if err != nil {
+		return err
+	}
+	defer z.Close()
+	i := slices.IndexFunc(z.File, func(f *zip.File) bool { return path.Base(f.Name) == filepath.Base(to) })
+	if i < 0 {
+		return fmt.Errorf("it has no %s", filepath.Base(to))
+	}
+	from, err := z.File[i].Open()
+	if err != nil {
+		return err
+	}
+	defer from.Close()
+	text, err := io.ReadAll(from)
+	if err != nil {
+		return err
+	}
+	return maybe.WriteFile(to, text, 0o666)
 }

@@ -1,9 +1,9 @@
 package corpus
 
 import (
+	"archive/zip"
 	"bytes"
 	"crypto/sha256"
-	"encoding/json"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -13,76 +13,57 @@ import (
 	"testing"
 	"time"
 
-	"github.com/parquet-go/parquet-go"
-
 	"infill/models"
 )
 
-const commit = "1111111111111111111111111111111111111111"
-
-// serve is the hub with one data set, on loopback.
-func serve(t *testing.T, files map[string][]byte) (models.HubOptions, *[]string) {
+// serve puts archives of the authors' form on loopback, which break off after so many bytes once.
+func serve(t *testing.T, variant string, breakAt int, files map[string]string) (asked *int) {
 	t.Helper()
-	var asked []string
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		asked = append(asked, r.Method+" "+r.URL.Path)
-		if r.URL.Path == "/api/datasets/"+wikiDataset+"/revision/main" {
-			var siblings []map[string]any
-			for name, content := range files {
-				siblings = append(siblings, map[string]any{"rfilename": name, "size": len(content), "blobId": commit,
-					"lfs": map[string]any{"sha256": fmt.Sprintf("%x", sha256.Sum256(content)), "size": len(content)}})
-			}
-			_ = json.NewEncoder(w).Encode(map[string]any{"sha": commit, "siblings": siblings})
-			return
-		}
-		name, ok := strings.CutPrefix(r.URL.Path, "/datasets/"+wikiDataset+"/resolve/"+commit+"/")
-		content, there := files[name]
-		if !ok || !there {
-			http.NotFound(w, r)
-			return
-		}
-		http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(content))
-	}))
-	t.Cleanup(server.Close)
-	return models.HubOptions{Endpoint: server.URL, Attempts: 2, WaitMin: time.Millisecond, Stall: 10 * time.Second},
-		&asked
-}
-
-func table(t *testing.T, texts ...string) []byte {
-	t.Helper()
-	rows := make([]row, len(texts))
-	for i, text := range texts {
-		rows[i] = row{text}
-	}
 	var b bytes.Buffer
-	if err := parquet.Write(&b, rows); err != nil {
+	z := zip.NewWriter(&b)
+	for name, content := range files {
+		w, err := z.Create(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := w.Write([]byte(content)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := z.Close(); err != nil {
 		t.Fatal(err)
 	}
-	return b.Bytes()
+	asked = new(int)
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if *asked++; *asked == 1 && breakAt > 0 {
+			w.Header().Set("Content-Length", fmt.Sprint(b.Len()))
+			_, _ = w.Write(b.Bytes()[:breakAt])
+			return
+		}
+		http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(b.Bytes()))
+	}))
+	t.Cleanup(server.Close)
+	old := wikiArchives[variant]
+	t.Cleanup(func() { wikiArchives[variant] = old })
+	wikiArchives[variant] = wikiArchive{server.URL + "/" + variant + ".zip",
+		fmt.Sprintf("%x", sha256.Sum256(b.Bytes()))}
+	return asked
 }
 
 func TestPullWikiText(t *testing.T) {
-	files := map[string][]byte{
-		"wikitext-103-v1/train-00000-of-00002.parquet": table(t, "", " = Kettles = \n", "",
-			" The kettle is an old <unk> . It sings in every kitchen .\n"),
-		"wikitext-103-v1/train-00001-of-00002.parquet": table(t,
-			" The harbour froze in the winter of that year .\n"),
-		"wikitext-103-raw-v1/train-00000-of-00001.parquet": table(t, "raw\n"),
-		"wikitext-103-v1/test-00000-of-00001.parquet":      []byte("PAR1 this is none PAR1"),
-		"wikitext-103-raw-v1/test-00000-of-00001.parquet":  table(t),
-		"wikitext-2-v1/validation-00000-of-00001.parquet":  table(t, "small\n"),
-	}
-	options, asked := serve(t, files)
+	const want = " \n = Kettles = \n \n The kettle is an old <unk> . It sings in every kitchen .\n The harbour froze " +
+		"in the winter of that year .\n"
+	options := models.HubOptions{Attempts: 2, WaitMin: time.Millisecond}
+	asked := serve(t, "tokens", 50, map[string]string{"wikitext-103/wiki.train.tokens": want})
+	serve(t, "raw", 0, map[string]string{"wikitext-103-raw/wiki.train.raw": "raw\n"})
 	dir := t.TempDir()
 	path, err := PullWikiText(t.Context(), dir, "train", "tokens", options)
 	if err != nil {
 		t.Fatal(err)
 	}
 	content, err := os.ReadFile(path)
-	want := "\n = Kettles = \n\n The kettle is an old <unk> . It sings in every kitchen .\n The harbour froze in the " +
-		"winter of that year .\n"
-	if err != nil || string(content) != want || filepath.Base(path) != "wiki.train.tokens" {
-		t.Errorf("%s holds %q, %v", path, content, err)
+	if err != nil || string(content) != want || filepath.Base(path) != "wiki.train.tokens" || *asked != 2 {
+		t.Errorf("%s holds %q, %v, after %d requests", path, content, err, *asked)
 	}
 	// It is what the reader of corpora knows.
 	c, err := openFile("wt103", path)
@@ -92,9 +73,8 @@ func TestPullWikiText(t *testing.T) {
 	if entries, err := os.ReadDir(dir); err != nil || len(entries) != 1 {
 		t.Errorf("left behind: %v, %v", entries, err)
 	}
-	before := len(*asked)
-	if _, err := PullWikiText(t.Context(), dir, "train", "tokens", options); err != nil || len(*asked) != before {
-		t.Errorf("a split that is there was asked for again: %v, %v", (*asked)[before:], err)
+	if _, err := PullWikiText(t.Context(), dir, "train", "tokens", options); err != nil || *asked != 2 {
+		t.Errorf("a split that is there was asked for again: %v", err)
 	}
 	raw, err := PullWikiText(t.Context(), dir, "train", "raw", options)
 	if err != nil {
@@ -104,6 +84,7 @@ func TestPullWikiText(t *testing.T) {
 		t.Errorf("%q, %v", content, err)
 	}
 
+	wikiArchives["raw"] = wikiArchive{wikiArchives["raw"].address, "00"}
 	offline := options
 	offline.Offline = true
 	for name, test := range map[string]struct {
@@ -111,9 +92,8 @@ func TestPullWikiText(t *testing.T) {
 		options        models.HubOptions
 		want           string
 	}{
-		"no parquet":      {"test", "tokens", options, "test-00000-of-00001.parquet: "},
-		"no text":         {"test", "raw", options, "the files hold no text"},
-		"no such file":    {"validation", "tokens", options, "no file like wikitext-103-v1/validation-*.parquet"},
+		"another file":    {"test", "raw", options, "what came is another file, by its SHA-256"},
+		"no such file":    {"validation", "tokens", options, "it has no wiki.valid.tokens"},
 		"offline":         {"validation", "tokens", offline, "the network may not be used"},
 		"unknown split":   {"dev", "tokens", options, `split "dev" is not one of validation, test, train`},
 		"unknown variant": {"test", "words", options, `variant "words" is not one of tokens, raw`},

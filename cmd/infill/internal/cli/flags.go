@@ -153,7 +153,7 @@ func (d device) Set(text string) error {
 	if !slices.Contains(Devices(), text) {
 		number, ok := strings.CutPrefix(text, "cuda:")
 		if n, err := strconv.Atoi(number); !ok || err != nil || n < 0 || number[0] == '+' {
-			return errors.New("one of auto, cpu, cuda, cuda:N with the number of a GPU")
+			return errors.New("one of auto, cpu, cuda, or cuda:N with the number of a GPU")
 		}
 	}
 	*d.value = text
@@ -322,15 +322,6 @@ func Group(cmd *cobra.Command, groups ...[]string) {
 
 // GroupOf is the annotation of a flag that names its group in the help.
 const GroupOf = "infill_group"
-
-// Paths are the files by name.
-func (n *Named) Paths() map[string]string {
-	paths := map[string]string{}
-	for _, f := range n.List {
-		paths[f.Name] = f.File
-	}
-	return paths
-}
 
 // ByCorpus is a choice for all corpora, the first of the choices where none is
 // given, and others for those that are named: VALUE or NAME=VALUE, also several

@@ -1,8 +1,6 @@
 package cli
 
 import (
-	"bufio"
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -12,9 +10,9 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/spf13/cobra"
+	"golang.org/x/sync/semaphore"
 
 	"infill/cmd/infill/internal/terminal"
 	"infill/infill/batch"
@@ -35,19 +33,6 @@ type Entry struct {
 	Err    error // why the line holds no text
 	// Blank: the line holds nothing but white space.
 	Blank bool
-	// Turn is closed when the results of all texts before are printed. Next is closed one text
-	// earlier: a text that fills the model's calls by itself waits for it.
-	Turn, Next chan struct{}
-}
-
-// Await waits for turn or next. It is an error where they will not come.
-func Await(ctx context.Context, turn <-chan struct{}) error {
-	select {
-	case <-turn:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
 }
 
 // Place is "line 3: " for a line of standard input, "" for an argument.
@@ -61,9 +46,8 @@ func (e Entry) Place() string {
 // InputOptions are the texts of a command and the form of its result.
 type InputOptions struct {
 	Streams *terminal.Streams
-	Key     string            // of a text in JSONL, and the word for one
-	Texts   []string          // the arguments
-	IDs     []json.RawMessage // of the arguments, nil if they have none
+	Key     string   // of a text in JSONL, and the word for one
+	Texts   []string // the arguments
 	Input   string
 	Format  string
 	// Reads reports whether a key of an object is read beside the text and "id"; nil: none is.
@@ -76,7 +60,7 @@ type InputOptions struct {
 func (o *InputOptions) Register(cmd *cobra.Command) {
 	o.Input, o.Format = Inputs()[0], Formats()[0]
 	AddChoice(cmd, &o.Input, "input", "", Inputs(),
-		fmt.Sprintf(`form of standard input; jsonl: {%q: "...", "id": ...}; fasta is read whole`, o.Key))
+		fmt.Sprintf(`form of standard input; jsonl: {%q: "...", "id": ...}`, o.Key))
 	AddChoice(cmd, &o.Format, "format", "", Formats(), "form of the result")
 	o.flag = func(key string) string { return nearFlag(cmd, strings.ReplaceAll(key, "_", "-")) }
 }
@@ -96,23 +80,24 @@ func (o *InputOptions) Validate(hint string) error {
 	return nil
 }
 
-// task is a text on its way; wrong and tell are what its work returned when done is closed.
-type task struct {
+// task is a text on its way; wrong and tell are what its work returned.
+type task[T any] struct {
 	Entry
-	done  chan struct{}
-	after chan struct{} // the Turn of the next
-	tell  func() error
-	wrong error
+	value  T
+	places int64 // that it takes
+	tell   func() error
+	wrong  error
 }
 
 // Each reads every text and works on many at once, so that they share the model's calls. It prints
 // results in the order of the texts: work returns the function tell for that, perhaps nil. end is called
-// after the last text.
+// after the last text. Texts for which large is true fill the model's calls by themselves: two are in work at
+// once. large may be nil.
 // A wrong argument ends the command before any work. A wrong line of standard input is reported
 // with its number, and the other lines are done. Blank lines are skipped and counted. An unknown key
 // is reported at its first line.
-func Each[T any](ctx context.Context, o *InputOptions, quiet bool, read func(Entry) (T, error), end func() error,
-	work func(context.Context, Entry, T) (tell func() error, err error)) error {
+func Each[T any](ctx context.Context, o *InputOptions, quiet bool, read func(Entry) (T, error), large func(T) bool,
+	end func() error, work func(context.Context, Entry, T) (tell func() error, err error)) error {
 	arguments := make([]T, len(o.Texts))
 	for i, text := range o.Texts {
 		var err error
@@ -129,50 +114,46 @@ func Each[T any](ctx context.Context, o *InputOptions, quiet bool, read func(Ent
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	entries := o.entries(ctx)
-	told := make(chan struct{}) // closed when the results of all before are printed
-	close(told)
-	before := told   // the same, one text earlier
-	var waited *task // the first text without an error, which loads the model
-	alone := true
-	next := func(context.Context) (*task, error) {
+	entries, first, places := o.entries(ctx), true, semaphore.NewWeighted(lm.InFlight)
+	next := func(context.Context) (*task[T], error) {
 		e, err := entries()
 		if err != nil {
 			return nil, err
 		}
-		if alone && waited != nil {
-			if err := Await(ctx, waited.done); err != nil {
-				return nil, err
+		t := &task[T]{Entry: e, wrong: e.Err}
+		switch {
+		case t.Blank || t.wrong != nil:
+			return t, nil
+		case t.Line == 0:
+			t.value = arguments[t.number]
+		default:
+			if t.value, t.wrong = read(t.Entry); t.wrong != nil {
+				return t, nil
 			}
-			alone = waited.wrong != nil
 		}
-		t := &task{Entry: e, wrong: e.Err, done: make(chan struct{}), after: make(chan struct{})}
-		t.Turn, t.Next = told, before
-		if before, told = told, t.after; !t.Blank && t.Err == nil {
-			waited = t
+		switch {
+		case first: // it loads the model
+			t.places, first = lm.InFlight, false
+		case large != nil && large(t.value):
+			t.places = lm.InFlight / 2
+		default:
+			t.places = 1
 		}
-		return t, nil
+		return t, places.Acquire(ctx, t.places)
 	}
-	do := func(_ context.Context, t *task) (*task, error) {
-		defer close(t.done)
-		if t.Blank || t.Err != nil {
-			return t, nil
+	do := func(_ context.Context, t *task[T]) (*task[T], error) {
+		if t.places > 0 {
+			t.tell, t.wrong = work(ctx, t.Entry, t.value)
+			places.Release(t.places)
 		}
-		value := *new(T)
-		if t.Line == 0 {
-			value = arguments[t.number]
-		} else if value, t.wrong = read(t.Entry); t.wrong != nil {
-			return t, nil
-		}
-		t.tell, t.wrong = work(ctx, t.Entry, value)
 		return t, nil
 	}
 	all := &reporter{InputOptions: o, quiet: quiet, keys: map[string]bool{}}
 	// After an interrupt, what was found is still printed. So the executor is cancelled from here.
-	err := parallel.Each(context.WithoutCancel(ctx), lm.InFlight, next, do, func(t *task) error {
-		err := all.tell(t)
+	err := parallel.Each(context.WithoutCancel(ctx), lm.InFlight, next, do, func(t *task[T]) error {
+		err := all.tell(t.Entry, t.wrong, t.tell)
 		if err != nil {
-			cancel() // those behind wait for their turn
+			cancel() // nobody reads what is in work
 		}
 		return err
 	})
@@ -198,8 +179,7 @@ type reporter struct {
 }
 
 // tell prints the results of a text in its turn.
-func (o *reporter) tell(t *task) error {
-	defer close(t.after)
+func (o *reporter) tell(t Entry, err error, tell func() error) error {
 	if t.Blank {
 		if o.blank++; o.blank == 1 {
 			o.firstBlank = t.Line
@@ -213,9 +193,8 @@ func (o *reporter) tell(t *task) error {
 			Warn(o.Streams, o.quiet, "line %d: %s", t.Line, o.unread(key))
 		}
 	}
-	err := t.wrong
-	if t.tell != nil {
-		err = t.tell()
+	if tell != nil {
+		err = tell()
 	}
 	switch {
 	case err == nil:
@@ -245,11 +224,7 @@ func (o *InputOptions) entries(ctx context.Context) func() (Entry, error) {
 		if i++; i == len(o.Texts) {
 			return Entry{}, io.EOF
 		}
-		e := Entry{Text: o.Texts[i], number: i}
-		if i < len(o.IDs) {
-			e.ID = o.IDs[i]
-		}
-		return e, nil
+		return Entry{Text: o.Texts[i], number: i}, nil
 	}
 }
 
@@ -288,48 +263,14 @@ func (o *InputOptions) unread(key string) string {
 	return text + fmt.Sprintf("; %q and \"id\" are", o.Key)
 }
 
-// MaxLine is the longest line that is read, in bytes, far above what a model
-// takes in. Longer ones are skipped without holding them in memory.
-const MaxLine = 1 << 20
-
 // AddBlank defines --blank.
 func AddBlank(cmd *cobra.Command, blank *string) {
 	cmd.Flags().StringVar(blank, "blank", "",
 		"what is read as [MASK] too, as <mask> or ___ (three underscores or more)")
 }
 
-// fasta is the way to read standard input of which a text has several lines.
-const fasta = "fasta"
-
 // Inputs lists the ways to read standard input.
-func Inputs() []string { return []string{"lines", "jsonl", fasta} }
-
-// Sequences takes what standard input holds as arguments, with their names, where it is FASTA.
-func (o *InputOptions) Sequences() error {
-	if len(o.Texts) > 0 || o.Input != fasta {
-		return nil
-	}
-	path, remove, err := Spool(o.Streams.In)
-	if err != nil {
-		return err
-	}
-	return errors.Join(o.AddFASTA(batch.File{Path: path, Form: fasta}), remove())
-}
-
-// AddFASTA adds the sequences of a file to the arguments.
-func (o *InputOptions) AddFASTA(file batch.File) error {
-	rows, err := batch.Columns(file, "text", "id")
-	if err != nil {
-		return &UsageError{Err: err}
-	}
-	if len(rows) == 0 {
-		return Usagef("%s: no sequence in it", filepath.Base(file.Path))
-	}
-	for _, row := range rows {
-		o.Texts, o.IDs = append(o.Texts, row[0]), append(o.IDs, object.Quote(row[1]))
-	}
-	return nil
-}
+func Inputs() []string { return []string{"lines", "jsonl"} }
 
 // Spool keeps a stream in a file, for what reads a file more than once.
 func Spool(in io.Reader) (path string, remove func() error, err error) {
@@ -353,81 +294,44 @@ func Spool(in io.Reader) (path string, remove func() error, err error) {
 // readEntries sends the lines of r, which are texts or JSON objects whose text
 // stands under key, and closes the channel. It stops when ctx ends, but cannot
 // leave a read that waits: run it in a goroutine of its own.
-func readEntries(ctx context.Context, r io.Reader, format, key string, entries chan<- Entry) {
+func readEntries(ctx context.Context, in io.Reader, format, key string, entries chan<- Entry) {
 	defer close(entries)
-	lines := bufio.NewReader(r)
-	for number := 1; ; number++ {
-		line, err := ReadLine(lines)
+	form := map[string]batch.Form{"lines": "text", "jsonl": "jsonl"}[format]
+	for r := batch.NewReader(in, form, key); ; {
+		line, err := r.Next(true)
 		if err == io.EOF {
 			return
 		}
-		e := Entry{Line: number, Err: err}
-		if err == nil {
-			if number == 1 {
-				line = bytes.TrimPrefix(line, []byte("\ufeff"))
-			}
-			if e.Blank = utf8.Valid(line) && len(bytes.TrimSpace(line)) == 0; e.Blank {
-				e.Text = string(line)
-			} else if format == "jsonl" {
-				e.Err = e.parse(line, key)
-			} else if e.Text = string(line); bytes.ContainsRune(bytes.TrimRight(line, "\r"), '\r') {
-				e.Err = batch.ErrReturn
-			}
+		e := Entry{Line: int(line.Line), Err: line.Err, Blank: line.Blank}
+		switch {
+		case err != nil:
+			e.Err = fmt.Errorf("read standard input: %w", err)
+		case errors.Is(e.Err, object.ErrNone):
+			e.Err = fmt.Errorf("%w: write {%q: \"...\"}", e.Err, key)
+		case e.Err == nil && !e.Blank:
+			e.take(line.Object, format == "jsonl", key)
 		}
 		select {
 		case entries <- e:
 		case <-ctx.Done():
 			return
 		}
-		if err != nil && !errors.Is(err, ErrLongLine) {
+		if err != nil {
 			return
 		}
 	}
 }
 
-var ErrLongLine = fmt.Errorf("the line is longer than %d bytes: split it", MaxLine)
-
-// ReadLine returns a line without its end, or io.EOF after the last.
-func ReadLine(r *bufio.Reader) ([]byte, error) {
-	var line []byte
-	long := false
-	for {
-		part, err := r.ReadSlice('\n')
-		if !long {
-			line = append(line, part...)
-			long = len(bytes.TrimRight(line, "\r\n")) > MaxLine
-		}
-		switch {
-		case err == bufio.ErrBufferFull:
-			continue
-		case err == io.EOF && len(line) == 0:
-			return nil, io.EOF
-		case err != nil && err != io.EOF:
-			return nil, fmt.Errorf("read standard input: %w", err)
-		case long:
-			return nil, ErrLongLine
-		}
-		line = bytes.TrimSuffix(line, []byte("\n"))
-		return bytes.TrimSuffix(line, []byte("\r")), nil
+// take reads an object with a text under a key, of a line of JSON if that is so.
+func (e *Entry) take(o object.Object, line bool, key string) {
+	if e.Text, e.Err = o.Text(key); e.Err != nil || !line {
+		return
 	}
-}
-
-// parse reads one line of JSONL.
-func (e *Entry) parse(line []byte, key string) (err error) {
-	if e.Of, err = object.Parse(line); errors.Is(err, object.ErrNone) {
-		return fmt.Errorf("%w: write {%q: \"...\"}", err, key)
-	} else if err != nil {
-		return err
-	}
-	e.ID = e.Of.Get("id")
-	if e.Text, err = e.Of.Text(key); err != nil {
-		return err
-	}
-	for _, f := range e.Of {
+	e.Of, e.ID = o, o.Get("id")
+	for _, f := range o {
 		if f.Key != key && f.Key != "id" {
 			e.more = append(e.more, f.Key)
 		}
 	}
 	slices.Sort(e.more)
-	return nil
 }

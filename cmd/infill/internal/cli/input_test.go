@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"bufio"
 	"bytes"
 	"context"
 	"encoding/json"
@@ -22,49 +21,6 @@ import (
 	"infill/internal/object"
 	"infill/lm"
 )
-
-func TestReadLine(t *testing.T) {
-	long := strings.Repeat("x", MaxLine)
-	tests := []struct {
-		name, text string
-		want       []string // lines; "long" stands for the error
-	}{
-		{"nothing", "", nil},
-		{"one", "a", []string{"a"}},
-		{"ended", "a\n", []string{"a"}},
-		{"empty ones", "\n\na\n\n", []string{"", "", "a", ""}},
-		{"carriage returns", "a\r\nb\rc\r\n", []string{"a", "b\rc"}},
-		{"longest", long + "\nb\n", []string{long, "b"}},
-		{"longest with CR LF", long + "\r\nb", []string{long, "b"}},
-		{"too long", long + "x\nb\n", []string{"long", "b"}},
-		{"too long and last", "b\n" + long + long, []string{"b", "long"}},
-	}
-	for _, test := range tests {
-		t.Run(test.name, func(t *testing.T) {
-			// One byte at a time too: lines must not depend on how they arrive.
-			for _, r := range []io.Reader{strings.NewReader(test.text),
-				iotest.HalfReader(strings.NewReader(test.text))} {
-				lines := bufio.NewReader(r)
-				var got []string
-				for {
-					line, err := ReadLine(lines)
-					if err == io.EOF {
-						break
-					}
-					if errors.Is(err, ErrLongLine) {
-						line = []byte("long")
-					} else if err != nil {
-						t.Fatal(err)
-					}
-					got = append(got, string(line))
-				}
-				if diff := cmp.Diff(test.want, got); diff != "" {
-					t.Error(diff)
-				}
-			}
-		})
-	}
-}
 
 func TestReadEntries(t *testing.T) {
 	read := func(r io.Reader, format string) (list []string) {
@@ -108,7 +64,12 @@ func FuzzParseObject(f *testing.F) {
 	f.Add([]byte("{\"template\":\"\xff\"}"))
 	f.Fuzz(func(t *testing.T, line []byte) {
 		var e Entry
-		if err := e.parse(line, "template"); err != nil {
+		o, err := object.Parse(line)
+		if err == nil {
+			e.take(o, true, "template")
+			err = e.Err
+		}
+		if err != nil {
 			if strings.ContainsAny(err.Error(), "\n") {
 				t.Errorf("an error of several lines: %q", err)
 			}
@@ -160,24 +121,22 @@ func TestEach(t *testing.T) {
 				most = max(most, now)
 			}
 			var told []int
-			read := func(Entry) (struct{}, error) { return struct{}{}, nil }
-			err := Each(ctx, o, false, read, func() error { ended++; return nil },
-				func(ctx context.Context, e Entry, _ struct{}) (func() error, error) {
-					count(1)
-					defer count(-1)
-					if e.Line%9 == 0 {
-						if err := Await(ctx, e.Next); err != nil {
-							return nil, err
-						}
-					} else {
-						time.Sleep(time.Duration(rand.IntN(3)) * time.Millisecond)
+			read := func(e Entry) (int, error) { return e.Line, nil }
+			large := func(line int) bool { return line%9 == 0 || line == broken }
+			err := Each(ctx, o, false, read, large, func() error { ended++; return nil },
+				func(ctx context.Context, e Entry, line int) (func() error, error) {
+					places := 1
+					if large(line) {
+						places = lm.InFlight / 2
 					}
+					count(places)
+					defer count(-places)
+					time.Sleep(time.Duration(rand.IntN(3)) * time.Millisecond)
 					lock.Lock()
 					first = false
 					lock.Unlock()
 					if e.Line == broken && test.fails != nil {
 						if test.fails == context.Canceled {
-							<-e.Turn
 							cancel()
 							return func() error { told = append(told, e.Line); return ctx.Err() }, ctx.Err()
 						}

@@ -25,7 +25,6 @@ type ModelOptions struct {
 	Model   string
 	Device  string
 	Threads int
-	Lexicon string
 	Quiet   bool
 	Verbose bool
 }
@@ -54,9 +53,6 @@ func (o *ModelOptions) Register(cmd *cobra.Command) {
 	flags.Var(device{&o.Device}, "device", "where the model runs; auto is CUDA where it works, else the CPU")
 	Complete(cmd, "device", Devices())
 	flags.Var(Whole{Value: &o.Threads}, "threads", "threads of a model call on the CPU; 0 is one per core")
-	flags.StringVar(&o.Lexicon, "lexicon", "",
-		"`FILE` of the words that exist, one a line, english, or none: fills of several pieces "+
-			"that are no such words come later; english for the built-in model, else none")
 	flags.BoolVarP(&o.Quiet, "quiet", "q", false, "no progress, no warnings")
 	flags.BoolVarP(&o.Verbose, "verbose", "v", false, "tell more on standard error: model, device, signature")
 }
@@ -82,8 +78,7 @@ func (o *ModelOptions) Open(s *terminal.Streams) (*infill.Filler, error) {
 		tell = func(line string) { o.Note(s, "%s", line) }
 	}
 	return infill.Open(infill.OpenOptions{
-		Model: o.Model, Device: o.Device, Threads: o.Threads, Lexicon: o.Lexicon,
-		Tell: tell,
+		Model: o.Model, Device: o.Device, Threads: o.Threads, Tell: tell,
 		FindLibrary: func(ctx context.Context) (string, error) {
 			path, err := lm.LocateLibrary(ctx, o.Device, FetchProgress(s, o.Quiet))
 			if err == nil {

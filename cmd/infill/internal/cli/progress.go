@@ -5,6 +5,7 @@ import (
 	"io"
 	"os"
 	"strconv"
+	"sync"
 	"time"
 
 	"github.com/charmbracelet/x/ansi"
@@ -73,18 +74,30 @@ func (b *Bar) Clear() {
 	b.start = time.Now()
 }
 
-// progress shows a run's steps.
-type progress struct{ Bar }
+// progress shows a run's steps. Several texts may be at work.
+type progress struct {
+	lock sync.Mutex
+	bar  Bar
+}
 
 // NewProgress makes the bar of a fill.
-func NewProgress(s *terminal.Streams, quiet bool) *progress { return &progress{NewBar(s, quiet)} }
+func NewProgress(s *terminal.Streams, quiet bool) *progress { return &progress{bar: NewBar(s, quiet)} }
 
 // Observe is called with every step of a run.
 func (p *progress) Observe(step infill.Progress) {
-	if p.Due() {
-		p.Draw("sampling", step.Step, step.Steps, progressbar.OptionSetWidth(24),
+	p.lock.Lock()
+	defer p.lock.Unlock()
+	if p.bar.Due() {
+		p.bar.Draw("sampling", step.Step, step.Steps, progressbar.OptionSetWidth(24),
 			progressbar.OptionShowCount(), progressbar.OptionSetPredictTime(true))
 	}
+}
+
+// Clear takes the bar off the terminal.
+func (p *progress) Clear() {
+	p.lock.Lock()
+	defer p.lock.Unlock()
+	p.bar.Clear()
 }
 
 // transfer shows how far a model has been fetched.

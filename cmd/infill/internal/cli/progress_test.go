@@ -30,7 +30,7 @@ func TestProgress(t *testing.T) {
 			var out, result bytes.Buffer
 			p := NewProgress(&terminal.Streams{Out: &result, Err: &out, ErrTerminal: test.terminal}, test.quiet)
 			if !test.hasty {
-				p.start = time.Now().Add(-time.Hour)
+				p.bar.start = time.Now().Add(-time.Hour)
 			}
 			p.Observe(infill.Progress{Step: 1, Steps: 4})
 			if got := out.Len() > 0; got != test.want {

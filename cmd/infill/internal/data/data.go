@@ -20,7 +20,7 @@ func NewCmd(s *terminal.Streams) *cobra.Command {
 		Short: "Fetch text for evaluation",
 		Long: `Fetch text for evaluation.
 
-WikiText-103 is fetched from the Hugging Face hub: infill data pull wikitext-103.
+WikiText-103 is fetched from its author's page: infill data pull wikitext-103.
 
 The Toronto Book Corpus is not to be had from us: its authors no longer give it
 away, and the books in it are other people's. Who has it names the file, one
@@ -48,13 +48,12 @@ func newCmdDataPull(s *terminal.Streams) *cobra.Command {
 	split, variant, out, maxTime, quiet := splits[0], variants[0], ".", models.DefaultTotal, false
 	cmd := &cobra.Command{
 		Use:   "pull wikitext-103",
-		Short: "Fetch WikiText-103 from the Hugging Face hub",
-		Long: `Fetch WikiText-103 (CC BY-SA) from the Hugging Face hub, verified, as the file that
-its authors gave it: wiki.valid.tokens and its like. The validation split has 3,760
-lines; train is 100 times as large, and infill eval reads a corpus whole into memory.
+		Short: "Fetch WikiText-103",
+		Long: `Fetch WikiText-103 (CC BY-SA) from its first author's page, an archive of 190 MB,
+verified: wiki.valid.tokens and its like. The validation split has 3,760 lines; train
+is 100 times as large, and infill eval reads a corpus whole into memory.
 
-HF_ENDPOINT names a mirror, HF_HUB_OFFLINE=1 forbids the network: see infill help
-environment.`,
+HF_HUB_OFFLINE=1 forbids the network: see infill help environment.`,
 		Example: "  $ infill data pull wikitext-103\n  $ infill eval --wt103 wiki.valid.tokens --tbc tbc.txt",
 		Args: func(_ *cobra.Command, args []string) error {
 			switch {

@@ -38,7 +38,6 @@ type evalOptions struct {
 	slots        int
 	fraction     float64
 	tokenisation string
-	shard        journal.Shard
 	jobs         int
 	out          string
 	table        tableOptions
@@ -95,9 +94,7 @@ temperature and initial.
 
 The run is a folder, --out: run.json, samples.jsonl, metrics.json, report.html. A run
 that was interrupted or killed goes on when the same command is given again, and
-infill tui DIR watches it from another terminal.
---shard I/N makes one of N parts, in DIR.parts, which infill eval merge DIR puts
-together.`,
+infill tui DIR watches it from another terminal.`,
 		Example: `  $ infill eval --tbc tbc.5k.txt --wt103 wiki103.5k.txt -o run
   $ infill eval --preset discs --corpus novel=novel.txt --samplers gwg:paper,dmala:paper,dmala -o run
   $ infill eval --corpus novel=novel.txt --sentences 40 --slots 2 --samplers gibbs,dmala,dmala:candidates=50 -o run
@@ -117,7 +114,7 @@ together.`,
 		},
 		ValidArgsFunction: cobra.NoFileCompletions,
 	}
-	cmd.AddCommand(newCmdEvalMerge(s), newCmdEvalShow(s))
+	cmd.AddCommand(newCmdEvalShow(s))
 	flags := cmd.Flags()
 	flags.SortFlags = false
 	cli.AddChoice(cmd, &o.preset, "preset", "", eval.Presets(), "the protocol; the flags below say what dlp has")
@@ -146,11 +143,8 @@ together.`,
 	flags.Var(cli.Whole{Value: &o.base.Steps}, "steps", "steps of each chain, the warm-up included")
 	flags.Var(cli.Whole{Value: &o.base.Candidates}, "candidates",
 		"keep a slot to the model's N most probable tokens; not for NAME:paper")
-	joints := cli.Texts([]infill.Joint{infill.JointPLL, infill.JointChain, infill.JointFilled})
-	cli.AddChoice(cmd, (*string)(&o.base.Joint), "joint", "", joints,
-		"what the likelihood of several slots is, see infill --help")
 	cli.AddChoice(cmd, (*string)(&o.base.Joint), "energy", "", infill.Find("energy").Values,
-		"the papers' name of --joint pll and --joint filled")
+		"the energy of the chains: the papers' pseudo-log-likelihood, or with the words filled in")
 	flags.Var(cli.Decimal{Value: &o.base.Temperature, Kind: "T"}, "temperature",
 		"draw from the distribution to the power 1/T")
 	cli.AddChoice(cmd, (*string)(&o.base.Initial.Kind), "initial", "", infill.Find("initial").Values,
@@ -167,14 +161,13 @@ together.`,
 	flags.Var(cli.Seed{Value: &o.config.Seed}, "seed",
 		"start of all random numbers: sentences, masks, chains, resampling; 1 when not given")
 	flags.StringVarP(&o.out, "out", "o", "", "`DIR` of the run; otherwise eval- and the preset")
-	flags.Var(cli.ShardFlag{Shard: &o.shard}, "shard", "`I/N`: make part I of N, from 1")
 	flags.Var(cli.Whole{Value: &o.jobs}, "jobs",
 		"sentences to work at at once; more than 1 makes the seconds of a sample mean less")
 	o.jobs = 1
 	o.table.register(cmd)
 	o.ModelOptions.Register(cmd)
 	cli.Group(cmd, []string{cli.MatterFirst, "preset", "corpus", "samplers", "models", "sentences", "samples", "steps",
-		"out", "shard", "format"})
+		"out", "format"})
 	return cmd
 }
 
@@ -343,12 +336,8 @@ func evalRun(ctx context.Context, o *evalOptions) error {
 	}
 	bar := cli.NewEvalProgress(o.streams, o.Quiet, len(fillers))
 	defer bar.Clear()
-	dir := o.out
-	if o.shard.Count > 0 {
-		dir = journal.PartOf(o.out, o.shard)
-	}
 	results, err := eval.Run(ctx, eval.Options{
-		Dir: dir, Config: o.config, Models: fillers, Corpora: corpora, Shard: o.shard, Threads: threads,
+		Dir: o.out, Config: o.config, Models: fillers, Corpora: corpora, Threads: threads,
 		Device: o.Device, Jobs: o.jobs,
 		Observe: bar.Observe,
 		Note:    func(text string) { bar.Clear(); o.Warn(o.streams, "%s", text) },
@@ -359,17 +348,13 @@ func evalRun(ctx context.Context, o *evalOptions) error {
 	case err != nil && ctx.Err() != nil:
 		if !o.Quiet {
 			fmt.Fprintf(o.streams.Err, "infill: what is done stays in %s; the same command goes on with it\n",
-				cli.OneLine(dir))
+				cli.OneLine(o.out))
 		}
 		return ctx.Err()
 	case errors.As(err, &changed):
 		return &cli.UsageError{Err: err}
 	case err != nil:
 		return cli.OptionError(err)
-	case results == nil:
-		_, err := fmt.Fprintf(o.streams.Out, "part %s is done, in %s: infill eval merge %s puts the parts together\n",
-			o.shard, cli.OneLine(dir), cli.OneLine(o.out))
-		return err
 	}
 	return printEval(o.streams, o.table, o.out, results, o.Quiet)
 }
@@ -397,41 +382,6 @@ func printEval(s *terminal.Streams, o tableOptions, dir string, r *eval.Results,
 	lines := append(t.Notes, "signature "+r.Signature, "report "+filepath.Join(dir, "report.html"))
 	_, err := io.WriteString(s.Styled(), t.Text(s.Width)+"\n"+cli.Notes(s.Width, lines...))
 	return err
-}
-
-func newCmdEvalMerge(s *terminal.Streams) *cobra.Command {
-	quiet := false
-	var table tableOptions
-	var corpora cli.Named
-	cmd := &cobra.Command{
-		Use:   "merge DIR",
-		Short: "Put the parts of a run together, and evaluate the whole",
-		Long: `Put the parts of a run, made with infill eval -o DIR --shard, together in DIR,
-and evaluate the whole. The result is that of a run on one machine. The parts lie
-in DIR.parts, as those of infill run do, and stay there.
-
-The corpora are read again, from where the first part found them; --corpus
-NAME=FILE says where they are now.`,
-		Example: "  $ infill eval merge run",
-		Args:    cli.OneArgument("one run is merged", "infill eval merge DIR"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			dirs, err := journal.Finished(args[0], "")
-			if err != nil {
-				return err
-			}
-			results, err := eval.Merge(cmd.Context(), args[0], dirs, corpora.Paths())
-			if err != nil {
-				return err
-			}
-			return printEval(s, table, args[0], results, quiet)
-		},
-	}
-	flags := cmd.Flags()
-	flags.SortFlags = false
-	flags.Var(&corpora, "corpus", "where a corpus of the run is now; may be given several times")
-	flags.BoolVarP(&quiet, "quiet", "q", false, "no warnings")
-	table.register(cmd)
-	return cmd
 }
 
 func newCmdEvalShow(s *terminal.Streams) *cobra.Command {

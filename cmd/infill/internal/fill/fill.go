@@ -2,13 +2,11 @@
 package fill
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
-	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -88,7 +86,7 @@ or one JSON object a line with --input jsonl, whose keys may be options, too:
 			"format"},
 		[]string{"What to fill", "pos", "case", "characters", "blank", "context", "window", "together"},
 		[]string{"How many", "samples", "steps", "warm-up", "rank", "length-score"},
-		[]string{"Which model", "device", "threads", "lexicon"},
+		[]string{"Which model", "device", "threads"},
 		[]string{"How exactly", "mode", "sampler", "error", "budget", "candidates", "joint", "order", "temperature",
 			"step-size", "balance", "gradient", "ladder", "initial", "energy"},
 		[]string{"Output", "show", "quiet", "verbose"})
@@ -106,7 +104,7 @@ func (o *fillOptions) validate() error {
 	if o.show == "fills" && o.Format != "text" {
 		return cli.Usagef("--show: fills is of --format text, not of %s: leave one out", o.Format)
 	}
-	return cmp.Or(o.InputOptions.Validate(`infill "he had [MASK] me", or infill --help`), o.Sequences())
+	return o.InputOptions.Validate(`infill "he had [MASK] me", or infill --help`)
 }
 
 // Run fills the templates.
@@ -130,28 +128,14 @@ func Run(ctx context.Context, o *fillOptions) (err error) {
 		}
 	}()
 	return p.Whole(cli.Each(ctx, &o.InputOptions, o.Quiet,
-		func(e cli.Entry) (*infill.Plan, error) { return o.plan(f, e) }, p.End,
+		func(e cli.Entry) (*infill.Plan, error) { return o.plan(f, e) },
+		// The few rows of one slot share calls; others would only keep those before from coming.
+		func(plan *infill.Plan) bool { return plan.Slots() > 1 || !plan.Options.Answers() }, p.End,
 		func(ctx context.Context, e cli.Entry, plan *infill.Plan) (func() error, error) {
-			switch {
-			case plan.Options.Mode == infill.ModeDecode || plan.Slots() == 1 && plan.Options.Answers():
-				// Its few rows share calls; others would only keep those before from coming.
-			case plan.Slots() > manySlots:
-				if err := cli.Await(ctx, e.Turn); err != nil {
-					return nil, err
-				}
+			if plan.Slots() > manySlots {
 				o.Warn(o.Streams, "%s%s", e.Place(), before(plan))
-			default:
-				if err := cli.Await(ctx, e.Next); err != nil {
-					return nil, err
-				}
 			}
-			result, err := plan.Fill(ctx, func(step infill.Progress) {
-				select {
-				case <-e.Turn:
-					bar.Observe(step)
-				default: // the bar is that of a text before
-				}
-			})
+			result, err := plan.Fill(ctx, bar.Observe)
 			return func() error {
 				bar.Clear()
 				switch {
@@ -206,10 +190,6 @@ func (o *fillOptions) plan(f *infill.Filler, e cli.Entry) (*infill.Plan, error) 
 		return nil, &cli.UsageError{Err: errors.New("the template is a JSON object"), Hint: misspelt(o.root, e.Text)}
 	}
 	r.Template = tokenize.ReadBlanks(r.Template, o.blank)
-	r.Options.Together = slices.Clone(r.Options.Together)
-	for i, text := range r.Options.Together {
-		r.Options.Together[i] = tokenize.ReadBlanks(text, o.blank)
-	}
 	plan, err := f.Plan(r)
 	if meant, _ := tokenize.MeantBlank(r.Template); errors.Is(err, tokenize.ErrNoBlank) && meant != "" {
 		err = fmt.Errorf("%w, or give --blank %q", err, meant)
@@ -246,7 +226,7 @@ func before(p *infill.Plan) string {
 	if rows := p.MaxRows(); rows > 0 && p.Options.Answers() {
 		what = fmt.Sprintf("%d slots: up to %s", p.Slots(), cli.Counted(rows, "model row"))
 	}
-	return what + "; Ctrl-C prints the best so far, and --mode decode --samples 1 ends after a few passes"
+	return what + "; Ctrl-C prints the best so far"
 }
 
 // manySlots is how many slots take so long that it is said before.

@@ -89,7 +89,7 @@ const ranks = " (rank)"
 func resultText(r *infill.Result, width int, verbose bool) string {
 	// The text needs the room of a narrow terminal more than the numbers do.
 	narrow := width > 0 && width < 60
-	probabilities := r.Stats.Law == "" && (r.Method != "" || !r.Unfinished)
+	probabilities := (r.Method != "" || !r.Unfinished)
 	headers := []string{"#", "fill"}
 	likelihood := true
 	switch {
@@ -134,16 +134,9 @@ func resultText(r *infill.Result, width int, verbose bool) string {
 		}
 		rows = append(rows, row)
 	}
-	head, best := cli.Wrap(cli.Mark(cli.Neighbourhood(r.Template, r.Blanks)), width, "")+"\n", ""
-	for i, text := range r.Together {
-		head += cli.Wrap(cli.OneLine(text), width, "") + "\n"
-		best += cli.Wrap("with fill 1: "+cli.OneLine(r.Fills[0].Together[i]), width, "") + "\n"
-	}
-	if best != "" {
-		best += "\n"
-	}
+	head := cli.Wrap(cli.Mark(cli.Neighbourhood(r.Template, r.Blanks)), width, "") + "\n"
 	return head + "\n" + cli.RenderTable(width, headers, rows, 1) + "\n" +
-		best + marginals(r, width) + cli.Notes(width, footer(r, verbose)...)
+		cli.Notes(width, footer(r, verbose)...)
 }
 
 // optional is a number, "" if there is none.
@@ -192,37 +185,6 @@ func probability(p float64, standardError *float64, withError bool) string {
 		digits = 1 - int(math.Floor(math.Log10(100*p)))
 	}
 	return fmt.Sprintf("%.*f %%", digits, 100*p)
-}
-
-// marginals are a line for each of several blanks, with its likeliest values.
-func marginals(r *infill.Result, width int) string {
-	if len(r.Marginals) < 2 {
-		return ""
-	}
-	const most = 5
-	var b strings.Builder
-	for blank, values := range r.Marginals {
-		line := fmt.Sprintf("blank %d:", blank+1)
-		for i, v := range values[:min(len(values), most)] {
-			line += map[bool]string{true: " ", false: ", "}[i == 0] + cli.OneLine(v.Text) + " " +
-				probability(v.Probability, &v.StandardError, true)
-		}
-		if open := notFollowed(values); open >= 0.0005 {
-			line += fmt.Sprintf("; each may have up to %s more", probability(open, nil, false))
-		}
-		b.WriteString(cli.Wrap(line, width, "") + "\n")
-	}
-	return b.String() + "\n"
-}
-
-// notFollowed is what each value of a blank may have beside what it is known to have.
-func notFollowed(values []infill.Marginal) (open float64) {
-	for _, v := range values {
-		if v.AtMost != nil {
-			open = max(open, *v.AtMost-v.Probability)
-		}
-	}
-	return open
 }
 
 // searchFooter tells what a search has proven.
@@ -278,26 +240,11 @@ func footer(r *infill.Result, verbose bool) []string {
 		return append(lines, answerFooter(r)+"; "+cost)
 	}
 	how := fmt.Sprintf("%s: %s of %s", s.Sampler, cli.Counted(s.Chains, "chain"), cli.Counted(s.Steps, "step"))
-	switch s.Mode {
-	case infill.ModeBest:
-		how = "annealing with " + how
-	case infill.ModeDecode:
-		how = fmt.Sprintf("%s: %s of %s", s.Sampler, cli.Counted(s.Chains, "decoding"), cli.Counted(s.Steps, "round"))
-	}
 	if r.Method == "" && r.Unfinished {
 		return append(lines, how+"; "+cost)
 	}
 	if s.WarmUp.Steps > 0 {
 		how += fmt.Sprintf(", the first %d left out", s.WarmUp.Steps)
-	}
-	if s.Ladder != nil {
-		how += ", at temperatures " + cli.Joined(s.Ladder, "%g", ", ")
-		if s.SwapRates != nil {
-			how += " (swapped " + cli.Joined(s.SwapRates, "%.2f", ", ") + ")"
-		}
-	}
-	if s.Law != "" {
-		how += "; the fills are finds, not draws, and have no probabilities"
 	}
 	lines = append(lines, how+lengthsNote(r)+"; "+cost)
 	if verbose {
@@ -309,7 +256,6 @@ func footer(r *infill.Result, verbose bool) []string {
 // answerFooter tells how probabilities were found, among what they are, and what those above have of them.
 func answerFooter(r *infill.Result) string {
 	s := r.Stats
-	how := ""
 	switch r.Method {
 	case infill.MethodSearch:
 		return searchFooter(r)
@@ -321,26 +267,8 @@ func answerFooter(r *infill.Result) string {
 			return "no fill was looked at"
 		}
 		return fmt.Sprintf("the likeliest of %s that were looked at", cli.Counted(s.DistinctFills, "fill"))
-	case infill.MethodExact:
-		how = fmt.Sprintf("exact: probabilities are among all %s", cli.Counted(s.DistinctFills, "fill"))
-	case infill.MethodImportance:
-		how = fmt.Sprintf(
-			"estimated from %s of the chain rule, worth %.0f of this law: probabilities are among all fills",
-			cli.Counted(s.Draws, "weighted draw"), *s.EffectiveDraws)
 	}
-	if s.Candidates != nil {
-		how += fmt.Sprintf(" of the likeliest tokens of each slot (%s)", cli.Joined(s.Candidates, "%d", ", "))
-	}
-	if s.CandidatesProbability != nil {
-		how += fmt.Sprintf(", which have %s of the model's own", probability(*s.CandidatesProbability, nil, false))
-	}
-	if s.ListedProbability != nil && s.Lengths == nil {
-		how += fmt.Sprintf("; together those above have %s", probability(*s.ListedProbability, nil, false))
-	}
-	if s.PLLTemperature != nil {
-		how += fmt.Sprintf("; the model's temperature is %.3g", *s.PLLTemperature)
-	}
-	return how + lengthsNote(r)
+	return r.Method
 }
 
 // lengthsNote tells what compares where fills have several lengths and no law of all of them.
@@ -361,16 +289,12 @@ func chainsNote(s infill.Stats) string {
 	if s.AcceptanceRate != nil {
 		notes = append(notes, "acceptance "+cli.WithError("%.2f", *s.AcceptanceRate, s.AcceptanceStandardError))
 	}
-	if s.Steps > s.WarmUp.Steps && s.Mode != infill.ModeDecode {
+	if s.Steps > s.WarmUp.Steps {
 		notes = append(notes,
 			fmt.Sprintf("%.2f of %s changed per step", s.ChangedSlotsPerStep, cli.Counted(s.Slots, "slot")))
 	}
-	noun := "draw"
-	if s.Law != "" {
-		noun = "state"
-	}
 	notes = append(notes,
-		fmt.Sprintf("%s in %s", cli.Counted(s.DistinctFills, "distinct fill"), cli.Counted(s.Draws, noun)))
+		fmt.Sprintf("%s in %s", cli.Counted(s.DistinctFills, "distinct fill"), cli.Counted(s.Draws, "draw")))
 	if s.SplitRHat != nil && s.EffectiveDraws != nil {
 		const mixing = "split R-hat %s, %.0f effective draws of the log-likelihood"
 		notes = append(notes, fmt.Sprintf(mixing, rHat(s.SplitRHat), *s.EffectiveDraws))

@@ -38,9 +38,7 @@ func TestInterruptedFormats(t *testing.T) {
 	p := 0.25
 	const why = "unfinished: interrupted at step 3 of 50"
 	for name, r := range map[string]*infill.Result{
-		"weighed": {Method: infill.MethodExact, Stats: infill.Stats{Sampler: infill.Auto},
-			Fills: []infill.Fill{{Probability: &p}}},
-		"found":  {Stats: infill.Stats{Sampler: infill.Auto}, Fills: []infill.Fill{{}}},
+		"found":  {Stats: infill.Stats{Sampler: infill.Auto}, Fills: []infill.Fill{{Probability: &p}}},
 		"chains": {Stats: infill.Stats{Sampler: "dmala", Law: "none known", Steps: 3}, Fills: []infill.Fill{{}}},
 	} {
 		r.Format, r.Template, r.Unfinished, r.Blanks, r.Warnings = 3, "a [MASK]", true, [][2]int{{2, 8}},

@@ -71,8 +71,7 @@ it. FILE may be -, standard input.
 A FILE whose name ends in .jsonl or .json is what infill prints with --format jsonl
 or json: the samples of all its templates are scored, with the mean and best
 log-likelihood U, and self-BLEU and repetition within each template as well. Of a
-table (.csv, .tsv, .parquet) the column text is scored. Files may be compressed (.gz,
-.zst).
+table (.csv, .tsv) the column text is scored. Files may be compressed (.gz, .zst).
 
 References are read as infill eval reads corpora: WikiText's own files and text
 with a sentence a line are told apart, --corpus-form prose is for running text.

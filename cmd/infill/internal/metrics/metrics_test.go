@@ -9,7 +9,6 @@ import (
 
 	"github.com/klauspost/compress/gzip"
 	"github.com/klauspost/compress/zstd"
-	"github.com/parquet-go/parquet-go"
 
 	"infill/cmd/infill/internal/clitest"
 )
@@ -19,14 +18,7 @@ func TestFiles(t *testing.T) {
 	const lines = "the kettle sang\nrain fell on the roof\n"
 	const results = `{"samples": [{"text": "the kettle sang", "log_likelihood": -2}, ` +
 		`{"text": "rain fell on the roof", "log_likelihood": -2}]}`
-	type row struct {
-		ID   int    `parquet:"id"`
-		Text string `parquet:"text"`
-	}
-	var table, gz, zst bytes.Buffer
-	if err := parquet.Write(&table, []row{{1, "the kettle sang"}, {2, "rain fell on\nthe roof"}}); err != nil {
-		t.Fatal(err)
-	}
+	var gz, zst bytes.Buffer
 	z := gzip.NewWriter(&gz)
 	z.Write([]byte(lines))
 	z.Close()
@@ -41,8 +33,6 @@ func TestFiles(t *testing.T) {
 		{"a.txt", lines, ""},
 		{"a.csv", "id,text\n1,the kettle sang\n2,\"rain fell on\nthe roof\"\n3,\n", ""},
 		{"a.tsv", "id\ttext\n1\tthe kettle sang\n2\train fell on the roof\n", ""},
-		{"a.parquet", table.String(), ""},
-		{"a.fasta", ">1\nthe kettle sang\n", "1 sentence, 1 token"},
 		{"a.txt.gz", gz.String(), ""},
 		{"a.jsonl.zst", zst.String(), ""},
 		{"a.json", "[\n" + results + "\n]\n", ""},

@@ -179,24 +179,19 @@ func NewCmd(s *terminal.Streams, run func(context.Context, *runOptions) error) *
 		Use:   "run INPUT -o OUTPUT",
 		Short: "Fill the templates of a file, on one machine or on many",
 		Long: `Fill the templates of a file: JSON objects a line (.jsonl), a table with a head
-line (.csv, .tsv), .parquet, a template a line (.txt), or FASTA (.fasta, .fa, .faa:
-the template is the sequence, the id the line before it); all but Parquet also
-compressed (.gz, .zst). The name of the output tells its form in the same way.
+line (.csv, .tsv), or a template a line (.txt), also compressed (.gz, .zst).
+The name of the output tells its form in the same way.
 INPUT may be -, standard input, in the form that --from says.
 
 The template stands in the column --column. Columns with the name of an option
 (seed, ban, slot, samples, top, ...) set it for their line, an empty cell leaves
 it; --keep NAME passes such a column on as it is. All other columns come out
-again as they went in, from Parquet to Parquet with their types; of Parquet, dates
-and times come as text, a column of bytes in base64 unless all are UTF-8, and NaN as
-null; its lists and groups are not read. JSON lines get the result's keys (infill
+again as they went in. JSON lines get the result's keys (infill
 help formats); a table has a line for each fill: rank, text, blank_1, ...,
 probability, log-likelihood and the rest, then the columns of the input in their
-order; plain text and FASTA have the best fill of each. A column that is called
+order; plain text has the best fill of each. A column that is called
 like one of the result is called input_NAME, so the output can be an input again.
 What computed it, and its signature, stand in OUTPUT.manifest.json.
-An only blank takes words of one to three pieces; --pieces 1 takes one, and one
-model row instead of about six.
 
 A wrong line is left out, and told with its number and its reason in
 OUTPUT.rejects.jsonl; the exit code is then 3. --strict ends at the first.
@@ -210,8 +205,7 @@ On many machines, --shard I/N does a part; infill run merge OUTPUT puts all part
 together. docs/how-to/fill-a-million-lines.md has examples for Slurm and Kubernetes.`,
 		Example: `  $ infill run templates.jsonl -o fills.jsonl --seed 7
   $ infill run sentences.csv --column text -o fills.csv.gz
-  $ infill run templates.parquet -o fills.parquet --resume
-  $ zcat proteins.fasta.gz | infill run - --from fasta -o filled.fasta
+  $ infill run templates.csv -o fills.csv --resume
   $ infill run big.jsonl.zst -o fills.jsonl.zst --shard 3/100 --resume
   $ infill run merge fills.jsonl.zst`,
 		Args: cobra.ArbitraryArgs,
@@ -271,7 +265,7 @@ take whole words of one piece. What is drawn follows from --seed and the number 
 the line, so parts agree with the whole.`,
 		Example: `  $ infill augment reviews.csv -o augmented.csv --variants 4 --rate 0.2
   $ infill augment reviews.jsonl -o more.jsonl --not-original --distinct --keep-stop-words
-  $ infill augment reviews.parquet -o more.parquet --column review --protect Paris,Rome --min-probability 0.01`,
+  $ infill augment reviews.tsv -o more.tsv --column review --protect Paris,Rome --min-probability 0.01`,
 		Args: cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := o.settle(); err != nil {
@@ -304,7 +298,7 @@ the line, so parts agree with the whole.`,
 		"least probability of every fill, given the finished text")
 	flags.BoolVar(&o.Distinct, "distinct", false, "no two variants of a text alike, none like the text")
 	flags.BoolVar(&o.WithOriginal, "with-original", false, "the text itself as variant 0")
-	cli.AddOptions(cmd, &o.Options, "sampler", "steps", "candidates", "temperature", "ban", "characters", "seed")
+	cli.AddOptions(cmd, &o.Options, "sampler", "steps", "candidates", "temperature", "ban", "seed")
 	flags.Lookup("seed").Usage = "start of all random numbers; 1 when not given"
 	cli.Group(cmd, []string{cli.MatterFirst, "out", "column", "resume", "overwrite", "variants", "rate", "protect",
 		"not-original", "distinct", "model"})

@@ -27,8 +27,6 @@ type scoreOptions struct {
 	pairs  bool
 	// columns are those of a file of pairs: the better text, and the other.
 	columns []string
-	// mutants is a file of variants, the text being the wild type.
-	mutants string
 	cli.ModelOptions
 }
 
@@ -51,31 +49,17 @@ after the one before it; a token is rated in the one whose middle it is nearest 
 
 Without a TEXT, or with -, texts are read from standard input, one a line, or one
 JSON object a line with --input jsonl. With --pairs an argument may be a file of CSV,
-TSV, JSON lines or Parquet, whose columns --columns names; the verdict ends standard
-output, as an object of its own in jsonl, and goes to standard error in csv and json.
-
-A TEXT may be a FASTA file (.fasta, .fa, .faa), and standard input FASTA with
---input fasta. With --mutants, the TEXT is a wild
-type, and the column mutant of the file holds variants like A24G:K30R. Each is rated
-by how much likelier than the wild type the model holds it, in nats, --method:
-
-  masked-marginals  with all sites masked at once (Meier et al. 2021)
-  wt-marginals      with nothing masked: one model row
-  pll               the mutant's pseudo-log-likelihood minus the wild type's
-  joint             by the chain rule over the sites, in both orders`,
+TSV or JSON lines, whose columns --columns names; the verdict ends standard
+output, as an object of its own in jsonl, and goes to standard error in csv and json.`,
 		Example: `  $ infill score "he had never seen the sea ."
   $ infill score --format jsonl < texts.txt
-  $ infill score --pairs pairs.csv --columns sentence_good,sentence_bad
-  $ infill score -m facebook/esm2_t6_8M_UR50D wild.fasta --mutants variants.csv`,
+  $ infill score --pairs pairs.csv --columns sentence_good,sentence_bad`,
 		Args: cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			o.Take(args)
 			if err := cmp.Or(o.ModelOptions.Validate(),
 				o.InputOptions.Validate(
 					`infill score "he had never seen the sea .", or infill score --help`)); err != nil {
-				return err
-			}
-			if err := cmp.Or(o.sequences(), o.checkMutants(cmd.Flags().Changed("method"))); err != nil {
 				return err
 			}
 			if o.pairs && o.tokens {
@@ -94,15 +78,12 @@ by how much likelier than the wild type the model holds it, in nats, --method:
 	}
 	cmd.Flags().SortFlags = false
 	cli.AddChoice(cmd, (*string)(&o.method), "method", "",
-		cli.Texts(append([]infill.ScoreMethod{infill.WordScore, infill.PieceScore}, infill.MutantMethods()...)),
-		"what is masked beside a token; of --mutants, what is compared")
+		cli.Texts([]infill.ScoreMethod{infill.WordScore, infill.PieceScore}), "what is masked beside a token")
 	cmd.Flags().BoolVar(&o.tokens, "tokens", false, "a row of CSV for each token, not for each text")
 	cmd.Flags().BoolVar(&o.pairs, "pairs", false, "each line has two texts with a tab between them, the better one "+
 		"first: tell which is likelier, and how often the first is")
 	cmd.Flags().StringSliceVar(&o.columns, "columns", []string{"first", "second"},
 		"the columns of a file of --pairs, `NAME,NAME`: the better text, and the other")
-	cmd.Flags().StringVar(&o.mutants, "mutants", "",
-		"rate the variants of a `FILE`, of which the text is the wild type")
 	o.InputOptions.Register(cmd)
 	o.ModelOptions.Register(cmd)
 	return cmd
@@ -203,7 +184,7 @@ func scorePairs(ctx context.Context, o *scoreOptions, f *infill.Filler) error {
 		}
 		return texts, nil
 	}
-	err := p.Whole(cli.Each(ctx, &o.InputOptions, o.Quiet, read, p.End,
+	err := p.Whole(cli.Each(ctx, &o.InputOptions, o.Quiet, read, nil, p.End,
 		func(ctx context.Context, e cli.Entry, texts [2]string) (_ func() error, err error) {
 			var v pair
 			if v.First, err = f.Score(ctx, texts[0], o.method); err != nil {
@@ -233,11 +214,8 @@ func Run(ctx context.Context, o *scoreOptions) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, f.Close()) }()
-	switch {
-	case o.pairs:
+	if o.pairs {
 		return scorePairs(ctx, o, f)
-	case o.mutants != "":
-		return scoreMutants(ctx, o, f)
 	}
 	p := &cli.Printer[*infill.Score]{Form: scoreForm(o.tokens), Format: o.Format, Streams: o.Streams}
 	read := func(e cli.Entry) (text string, err error) {
@@ -246,7 +224,7 @@ func Run(ctx context.Context, o *scoreOptions) (err error) {
 		}
 		return e.Text, err
 	}
-	return p.Whole(cli.Each(ctx, &o.InputOptions, o.Quiet, read, p.End,
+	return p.Whole(cli.Each(ctx, &o.InputOptions, o.Quiet, read, nil, p.End,
 		func(ctx context.Context, e cli.Entry, text string) (func() error, error) {
 			score, err := f.Score(ctx, text, o.method)
 			if err != nil {

@@ -21,7 +21,7 @@ func TestScoreFlags(t *testing.T) {
 		want   string
 	}{
 		{line: `"a text"`,
-			change: func(o *scoreOptions) { o.Texts, o.IDs = []string{"a text"}, []json.RawMessage{nil} }},
+			change: func(o *scoreOptions) { o.Texts = []string{"a text"} }},
 		{line: `--method original --format json --input jsonl -m DIR`,
 			change: func(o *scoreOptions) {
 				o.method, o.Format, o.Input, o.Model = "original", "json", "jsonl",
@@ -29,18 +29,7 @@ func TestScoreFlags(t *testing.T) {
 			}},
 		{line: `--pairs --columns a "x\ty"`, want: `--columns: "a" is not two names with a comma between them`},
 		{line: `--method salazar`,
-			want: `--method: "salazar" is not one of l2r, original, masked-marginals, wt-marginals, pll, joint`},
-		{line: `--mutants v.csv MKT`, change: func(o *scoreOptions) {
-			o.Texts, o.IDs, o.mutants, o.method = []string{"MKT"}, []json.RawMessage{nil}, "v.csv",
-				infill.MaskedMarginals
-		}},
-		{line: `--method pll MKT`, want: "--method pll rates variants: name their file by --mutants"},
-		{line: `--mutants v.csv --method l2r MKT`, want: "--method l2r rates whole texts; with --mutants take one of " +
-			"[masked-marginals wt-marginals pll joint]"},
-		{line: `--mutants v.csv --tokens MKT`,
-			want: "--mutants has a row for each variant: leave --pairs and --tokens out"},
-		{line: `--mutants v.csv MKT MKV`, want: "2 texts given, --mutants are of one wild type"},
-		{line: `nowhere.fasta`, want: "stat nowhere.fasta: no such file or directory"},
+			want: `--method: "salazar" is not one of l2r, original`},
 		{line: `--format yaml`, want: `--format: "yaml" is not one of text, json, jsonl, csv`},
 		{line: `--seed 1`, want: `unknown flag: --seed`},
 	}

@@ -1,7 +1,6 @@
 package serve
 
 import (
-	"bufio"
 	"bytes"
 	"context"
 	"encoding/json"
@@ -19,6 +18,7 @@ import (
 	"infill/cmd/infill/internal/cli"
 	"infill/cmd/infill/internal/terminal"
 	"infill/infill"
+	"infill/infill/batch"
 	"infill/infill/serve"
 	"infill/internal/object"
 )
@@ -77,8 +77,8 @@ func RunMCP(ctx context.Context, o *mcpOptions) (err error) {
 // that it cannot read: such lines are answered here and do not reach it.
 func messages(s *terminal.Streams) mcp.Transport {
 	out := &answers{Writer: s.Out}
-	// Lines are bounded by readLine.
-	return answering{&mcp.IOTransport{Reader: &requests{lines: bufio.NewReader(s.In), out: out}, Writer: out,
+	// Lines are bounded by their reader.
+	return answering{&mcp.IOTransport{Reader: &requests{lines: batch.NewReader(s.In, "", ""), out: out}, Writer: out,
 		MaxLineLength: -1}}
 }
 
@@ -155,7 +155,7 @@ func (*answers) Close() error { return nil }
 
 // requests reads the lines that hold a message, and answers the others.
 type requests struct {
-	lines *bufio.Reader
+	lines *batch.Reader
 	rest  []byte // of the line that is being read
 	out   io.Writer
 }
@@ -165,20 +165,20 @@ func (*requests) Close() error { return nil }
 
 func (r *requests) Read(p []byte) (int, error) {
 	for len(r.rest) == 0 {
-		line, err := cli.ReadLine(r.lines)
-		if err != nil && !errors.Is(err, cli.ErrLongLine) {
+		line, err := r.lines.Next(false)
+		if err != nil {
 			return 0, err
 		}
-		if err == nil && len(bytes.TrimSpace(line)) == 0 {
+		if line.Err == nil && len(bytes.TrimSpace(line.Raw)) == 0 {
 			continue
 		}
-		if answer := refuse(line, err); answer != nil {
+		if answer := refuse(line.Raw, line.Err); answer != nil {
 			if _, err := r.out.Write(answer); err != nil {
 				return 0, err
 			}
 			continue
 		}
-		r.rest = append(line, '\n')
+		r.rest = append(line.Raw, '\n')
 	}
 	n := copy(p, r.rest)
 	r.rest = r.rest[n:]

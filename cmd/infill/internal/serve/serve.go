@@ -19,7 +19,6 @@ import (
 	"infill/cmd/infill/internal/terminal"
 	"infill/infill"
 	"infill/infill/serve"
-	"infill/models"
 )
 
 type serveOptions struct {
@@ -31,7 +30,6 @@ type serveOptions struct {
 	noAuth           bool
 	certificate, key string
 	origin           string
-	allowPull        bool
 	pipe             bool
 	limits           serve.Limits
 }
@@ -45,9 +43,9 @@ func NewCmd(s *terminal.Streams, run func(context.Context, *serveOptions) error)
 		Long: `Answer requests over HTTP, and show a page to play with.
 
 It speaks the protocol of Hugging Face's fill-mask clients (POST / and
-/models/NAME), what the command itself has (POST /v1/fill, /v1/score), and the Open
-Inference Protocol v2 (/v2/...). /openapi.json and /docs describe all of it, /metrics
-has numbers for Prometheus. A browser gets a page at /.
+/models/NAME) and has what the command has (POST /v1/fill, /v1/score). /openapi.json
+and /docs describe all of it, /metrics has numbers for Prometheus. A browser gets a
+page at /.
 
 It listens on this machine alone. To listen elsewhere, give a token that every
 request must bring, or say --no-auth.`,
@@ -86,7 +84,6 @@ request must bring, or say --no-auth.`,
 	flags.StringVar(&o.origin, "allow-origin", "",
 		"an `ORIGIN`, such as https://example.org, whose pages may read answers")
 	flags.StringSliceVar(&o.also, "also", nil, "`NAME`s of more models to serve")
-	flags.BoolVar(&o.allowPull, "allow-pull", false, "fetch models that requests name, from the hub, without its token")
 	flags.BoolVar(&o.pipe, "pipe", false,
 		`listen nowhere: read requests from standard input, a line each, {"id": 1, "path": "/v1/fill", "body": {...}}, and answer on standard output; the limits below hold where they are given`)
 	l := &o.limits
@@ -106,10 +103,8 @@ request must bring, or say --no-auth.`,
 	flags.Var(cli.Whole{Value: &l.Queue}, "max-queue",
 		"requests that wait for their turn; others are told to come again")
 	flags.DurationVar(&l.Wait, "max-wait", l.Wait, "how long a request waits for its turn")
-	flags.Var(cli.Whole{Value: &l.Models}, "max-models", "models fetched for requests")
-	flags.Int64Var(&l.ModelBytes, "max-model-bytes", l.ModelBytes, "bytes of a model fetched for a request")
 	o.ModelOptions.Register(cmd)
-	cli.Group(cmd, []string{cli.MatterFirst, "listen", "token-file", "tls-cert", "tls-key", "also", "allow-pull",
+	cli.Group(cmd, []string{cli.MatterFirst, "listen", "token-file", "tls-cert", "tls-key", "also",
 		"max-requests", "max-memory", "model", "device"})
 	return cmd
 }
@@ -167,29 +162,8 @@ func (o *serveOptions) validate(ctx context.Context) error {
 		return &cli.UsageError{Err: fmt.Errorf("--listen %s: other machines could ask without a token", o.listen),
 			Hint: "set INFILL_TOKEN or --token-file, or say --no-auth"}
 	}
-	l := o.limits
-	for _, bound := range []struct {
-		flag string
-		n    int64
-	}{
-		{"body", l.Body}, {"texts", int64(l.Texts)}, {"blanks", int64(l.Blanks)}, {"rows", int64(l.Rows)},
-		{"top", int64(l.Top)}, {"samples", int64(l.Samples)}, {"candidates", int64(l.Candidates)},
-		{"memory", l.Memory}, {"answer", l.Answer}, {"time", int64(l.Time)}, {"requests", int64(l.Requests)},
-		{"queue", int64(l.Queue) + 1}, {"wait", int64(l.Wait)}, {"models", int64(l.Models)},
-		{"model-bytes", l.ModelBytes},
-	} {
-		if bound.n < 1 {
-			return cli.Usagef("--max-%s: the bound is too small for any request: give more", bound.flag)
-		}
-	}
-	if l.Memory < leastMemory {
-		return cli.Usagef("--max-memory: %d bytes hold no request: give %d or more", l.Memory, leastMemory)
-	}
-	return nil
+	return cli.OptionError(o.limits.Check())
 }
-
-// leastMemory holds a fill of one blank that costs one model row.
-const leastMemory = 256 << 10
 
 // oneToken is a line without the space around it, "" if there are several words.
 func oneToken(text string) string {
@@ -240,23 +214,6 @@ func openAll(ctx context.Context, o *cli.ModelOptions, s *terminal.Streams,
 	return opened, name, nil
 }
 
-// pull fetches a model that a request names. The hub's token stays out of it: requests
-// would reach what it opens.
-func (o *serveOptions) pull(ctx context.Context, name string, progress models.Progress) (*infill.Filler, error) {
-	store, err := models.DefaultStore()
-	if err != nil {
-		return nil, err
-	}
-	options := models.HubOptionsFromEnvironment()
-	options.Token, options.Progress = "", progress
-	bundle, err := store.Pull(ctx, name, options)
-	if err != nil {
-		return nil, err
-	}
-	// By its folder: a name could be that of a folder here.
-	return openTried(ctx, o.ModelOptions, o.streams, bundle.Dir)
-}
-
 func closeAll(opened map[string]*infill.Filler) (err error) {
 	for _, f := range opened {
 		err = errors.Join(err, f.Close())
@@ -274,16 +231,12 @@ func Run(ctx context.Context, o *serveOptions) (err error) {
 	options := serve.Options{Models: opened, Default: name, Fill: infill.DefaultOptions(), Limits: o.limits,
 		Token: o.token, Origin: o.origin,
 		Log: func(message string) { cli.Warn(o.streams, false, "%s", message) }}
-	if o.allowPull {
-		options.Pull = o.pull
-	}
 	if o.pipe {
 		options.Token = "" // who writes to a pipe started the program
 		server, err := serve.New(options)
 		if err != nil {
 			return err
 		}
-		defer func() { err = errors.Join(err, server.Close()) }()
 		return server.Pipe(ctx, o.streams.In, o.streams.Out)
 	}
 	listener, err := net.Listen("tcp", o.listen)
@@ -299,7 +252,6 @@ func Run(ctx context.Context, o *serveOptions) (err error) {
 	if err != nil {
 		return errors.Join(err, listener.Close())
 	}
-	defer func() { err = errors.Join(err, handler.Close()) }()
 	server := handler.HTTPServer()
 	scheme := "http"
 	if o.certificate != "" {

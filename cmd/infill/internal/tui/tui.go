@@ -59,10 +59,10 @@ func NewCmd(s *terminal.Streams, run func(context.Context, *tuiOptions) error) *
 		}}
 	cmd := &cobra.Command{
 		Use:   "tui [TEMPLATE | RUN]",
-		Short: "Write, sample, compare and choose fills on a screen",
-		Long: `Write, sample, compare and choose fills on a screen. The fills of the command come
+		Short: "Write, sample and choose fills on a screen",
+		Long: `Write, sample and choose fills on a screen. The fills of the command come
 while the template is written, and chains when a sampler is named; each slot's
-distribution and each chain's path can be looked at, slots pinned, samplers compared.
+distribution and each chain's path can be looked at, slots pinned.
 ? lists the keys. Without an argument, one line that is piped to standard input is
 the template.
 
@@ -187,8 +187,7 @@ func Run(ctx context.Context, o *tuiOptions) (err error) {
 		Template: o.template, Blank: o.blank, Folder: o.folder, Options: o.Options, Model: o.Model, Models: names,
 		Open: func(_ context.Context, name string) (tui.Filler, error) {
 			// What looks for the library would write into the screen: it keeps silent.
-			return infill.Open(
-				infill.OpenOptions{Model: name, Device: o.Device, Threads: o.Threads, Lexicon: o.Lexicon})
+			return infill.Open(infill.OpenOptions{Model: name, Device: o.Device, Threads: o.Threads})
 		},
 		Profile: o.profile(), Theme: o.theme, Input: in, Output: out,
 	})
