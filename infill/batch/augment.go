@@ -68,13 +68,11 @@ type Augment struct {
 
 var _ work = (*Augment)(nil)
 
-// AugmentOptions returns how a variant is drawn: word by word in a random order, each from
-// the model with those drawn before it in their places, at a cost of about two rows a word.
-// With more Steps a chain goes on from there, towards the joint distribution of all blanks.
+// AugmentOptions returns how a variant is drawn: word by word, from left to right or from right to left, each from the
+// model with those drawn before it in their places.
 func AugmentOptions() infill.Options {
 	o := infill.DefaultOptions()
-	o.Sampler, o.Initial, o.Steps = "mlm-mh", infill.Start{Kind: infill.StartMask}, 0
-	o.Chains, o.Top, o.Rank = 1, 1, infill.RankFinal
+	o.Samples, o.Top = 1, 1
 	return o
 }
 

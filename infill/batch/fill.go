@@ -57,13 +57,11 @@ func keysOf[T any]() (keys []string) {
 var (
 	resultKeys = keysOf[infill.Result]()
 	fillKeys   = keysOf[infill.Fill]()
-	// ofChains are those of a fill's keys that chains alone have.
-	ofChains = []string{"count", "frequency", "frequency_standard_error", "frequency_interval", "split_r_hat",
-		"effective_draws", "final_count"}
+	// ofDraws are those of a fill's keys that draws and chains alone have.
+	ofDraws = []string{"count", "share_error", "share_interval", "split_r_hat", "effective_draws", "final_count"}
 	// leftOut are keys that a table leaves out: they tell of the row as a whole and would stand in each of its lines,
 	// or say in another way what columns say.
-	leftOut = []string{"format", "model", "signature", "samples", "marginals", "stats", "fills", "spans",
-		"pieces"}
+	leftOut = []string{"format", "model", "signature", "fills", "alone", "stats", "values", "spans", "pieces"}
 )
 
 // blankColumn are the names of columns for the fills of blanks.
@@ -72,14 +70,14 @@ var blankColumn = regexp.MustCompile(`^blank_(\d+)$`)
 // tabled reports whether a line of a table has a column of its own of that name.
 func (f *Fill) tabled(name string) bool {
 	return blankColumn.MatchString(name) || slices.Contains(fillKeys, name) && !slices.Contains(leftOut, name) &&
-		!(f.Options.Answers() && slices.Contains(ofChains, name))
+		!(f.Options.Chains == nil && f.Options.Samples == 0 && slices.Contains(ofDraws, name))
 }
 
 // lines are one for each fill: rank and text, a column for each blank, the rest of the fill and what holds for all
 // fills, and then the columns of the user in their order.
 func (f *Fill) lines(row object.Object) ([]object.Object, error) {
 	var fills []object.Object
-	if err := json.Unmarshal(row.Get("samples"), &fills); err != nil {
+	if err := json.Unmarshal(row.Get("fills"), &fills); err != nil {
 		return nil, err
 	}
 	var common, users object.Object
@@ -94,9 +92,10 @@ func (f *Fill) lines(row object.Object) ([]object.Object, error) {
 	users = beside(users, f.tabled)
 	for i, fill := range fills {
 		var line, last object.Object
+		share, at := object.Field{Key: "share", Value: json.RawMessage("null")}, 0
 		for _, field := range fill {
 			switch {
-			case field.Key == "fills":
+			case field.Key == "values":
 				var words []json.RawMessage
 				if err := json.Unmarshal(field.Value, &words); err != nil {
 					return nil, err
@@ -106,10 +105,16 @@ func (f *Fill) lines(row object.Object) ([]object.Object, error) {
 				}
 			case field.Key == "token_ids":
 				last = object.Object{field}
+			case field.Key == "share":
+				share = field
+			case field.Key == "log_likelihood": // a share stands in every line, so that all have the same columns
+				line = append(line, field, object.Field{})
+				at = len(line) - 1
 			case !slices.Contains(leftOut, field.Key):
 				line = append(line, field)
 			}
 		}
+		line[at] = share
 		line = append(append(line, last...), common...)
 		result := line
 		for _, field := range users {
@@ -126,7 +131,7 @@ func (f *Fill) lines(row object.Object) ([]object.Object, error) {
 // plain is the likeliest fill.
 func (f *Fill) plain(row object.Object) string {
 	var fills []object.Object
-	if err := json.Unmarshal(row.Get("samples"), &fills); err != nil || len(fills) == 0 {
+	if err := json.Unmarshal(row.Get("fills"), &fills); err != nil || len(fills) == 0 {
 		return ""
 	}
 	return oneLine(text(fills[0].Get("text")))
@@ -191,10 +196,10 @@ func (f *Fill) Do(ctx context.Context, r Record) ([]object.Object, error) {
 }
 
 // earlier reports whether a column with the name of an option comes from the result of an earlier run: the rank of a
-// fill, or its list of fills.
+// fill.
 func earlier(field object.Field) bool {
 	_, err := strconv.Atoi(text(field.Value))
-	return field.Key == "rank" && err == nil || field.Key == "samples" && field.Value[0] == '['
+	return field.Key == "rank" && err == nil
 }
 
 // textOf is the text of a record.

@@ -8,7 +8,6 @@ import (
 	"net/http"
 	"reflect"
 	"slices"
-	"strings"
 
 	"github.com/danielgtaylor/huma/v2"
 
@@ -105,7 +104,7 @@ func (s *Server) fillMask(ctx context.Context, model string, q *maskRequest) (*m
 	answers, templates, size, slots := make([]any, len(texts)), make([]*tokenize.Template, len(texts)), 0.0, 0
 	err = s.read(ctx, sizeOf(texts), func() error {
 		for i, text := range texts {
-			t, err := f.Template(blanksOf(f, text))
+			t, err := f.Template(text)
 			if err != nil {
 				return err
 			}
@@ -136,14 +135,6 @@ func (s *Server) fillMask(ctx context.Context, model string, q *maskRequest) (*m
 		return &maskOutput{answers[0]}, nil
 	}
 	return &maskOutput{answers}, nil
-}
-
-// blanksOf writes the model's own mask token as a blank.
-func blanksOf(f *infill.Filler, text string) string {
-	if mask := f.Tokenizer().Token(f.Tokenizer().MaskID()); mask != "[MASK]" {
-		return strings.ReplaceAll(text, mask, "[MASK]")
-	}
-	return text
 }
 
 // targetIDs are the tokens of words. A word that is several tokens is refused: its

@@ -46,9 +46,10 @@ func fillSchema() *jsonschema.Schema {
 
 type toolFill struct {
 	Text          string   `json:"text"`
-	Fills         []string `json:"fills" jsonschema:"what each blank holds"`
+	Values        []string `json:"values" jsonschema:"what each blank holds"`
 	LogLikelihood float64  `json:"log_likelihood" jsonschema:"in nats"`
-	Probability   *float64 `json:"probability,omitempty" jsonschema:"of all blanks together"`
+	Probability   *float64 `json:"probability,omitempty" jsonschema:"the model's own, of all blanks together"`
+	Share         *float64 `json:"share,omitempty" jsonschema:"among all fills of the lists, or of a sampler's draws"`
 }
 
 type fillAnswer struct {
@@ -84,7 +85,7 @@ func (s *Server) fillTool(ctx context.Context, request *mcp.CallToolRequest,
 		answer.ID = plans[0].ID
 	}
 	for _, fill := range r.Fills {
-		answer.Fills = append(answer.Fills, toolFill{fill.Text, fill.Values, fill.LogLikelihood, fill.Probability})
+		answer.Fills = append(answer.Fills, toolFill{fill.Text, fill.Values, fill.LogLikelihood, fill.Probability, fill.Share})
 	}
 	return nil, answer, nil
 }

@@ -52,25 +52,32 @@ type metricsConfig struct {
 
 // variant is a sampler with its settings, under the name it has in tables.
 type variant struct {
-	Name     string          `json:"name"`
-	Settings infill.Sampling `json:"settings"`
+	Name     string   `json:"name"`
+	Settings Settings `json:"settings"`
 }
 
-// options are those of one fill: every final state is kept, repeats included. What is
-// evaluated are chains, so auto gives way to the first sampler.
+// Settings are how the chains of a method move.
+type Settings struct {
+	Chains      infill.Chains `json:"chains"`
+	Temperature float64       `json:"temperature"`
+}
+
+// options are those of one fill: every final state is kept, repeats included.
 func (c Config) options(v variant) infill.Options {
 	o := infill.DefaultOptions()
 	// The papers let a slot take every token.
 	o.Fill = infill.FillAny
-	o.Sampling, o.Chains, o.Top, o.Rank, o.Seed = v.Settings, c.Chains, c.Chains, infill.RankFinal, c.Seed
-	return o.Chained()
+	chains := v.Settings.Chains
+	o.Chains, o.Temperature = &chains, v.Settings.Temperature
+	o.Samples, o.Top, o.Rank, o.Seed = c.Chains, c.Chains, infill.RankFinal, c.Seed
+	return o
 }
 
 // paper changes settings to what the papers run a sampler with on text: the
 // whole vocabulary, proposals from the square root of the whole gradient, no
 // adaptation. The step sizes are those of the authors' code for categorical
 // variables; the paper names none for text.
-func paper(s *infill.Sampling) {
+func paper(s *infill.Chains) {
 	s.Candidates = 0
 	switch s.Sampler {
 	case "gibbs", "mlm-mh":
@@ -95,13 +102,11 @@ func Presets() []string { return []string{"dlp", "discs", "none"} }
 // Preset returns the configuration of one of Presets(), without models, samplers
 // and corpora, the settings that its samplers share, and the samplers as
 // ParseVariants reads them.
-func Preset(name string) (c Config, base infill.Sampling, methods string, err error) {
+func Preset(name string) (c Config, base Settings, methods string, err error) {
 	o := infill.DefaultOptions()
-	base = o.Sampling
-	// The protocols compare samplers of the papers' energy.
-	base.Sampler, base.Joint, base.Candidates = infill.Samplers()[0], infill.JointPLL, 250
+	base = Settings{infill.DefaultChains(infill.Samplers()[0]), o.Temperature}
 	c = Config{
-		Preset: name, Sentences: 20, Chains: o.Chained().Chains, Top: o.Top, Seed: 1,
+		Preset: name, Sentences: 20, Chains: 25, Top: o.Top, Seed: 1,
 		Metrics: metricsConfig{Tokenisation: metrics.BertGen, Resamples: metrics.DefaultOptions().Resamples,
 			Confidence: metrics.DefaultOptions().Confidence},
 	}
@@ -112,7 +117,7 @@ func Preset(name string) (c Config, base infill.Sampling, methods string, err er
 	case "discs":
 		c.Select = corpus.DISCSProtocol(0, 0)
 		c.Metrics.Tokenisation = metrics.DISCS
-		base.Initial.Kind = infill.StartShared
+		base.Chains.Initial.Kind = infill.StartShared
 		methods = "gwg:paper,dmala:paper,dmala-adaptive:paper,dlmc:paper,pafs:paper"
 	case "none":
 		c.Select = corpus.DLP(0, 0)
@@ -130,7 +135,7 @@ func Preset(name string) (c Config, base infill.Sampling, methods string, err er
 //	gibbs,gwg:paper,dmala:paper,step-size=0.1,dmala:balance=sqrt,name=mine
 //
 // What the text does not say is as in base.
-func ParseVariants(text string, base infill.Sampling) ([]variant, error) {
+func ParseVariants(text string, base Settings) ([]variant, error) {
 	specs, err := samplers.ParseList(text)
 	if err != nil {
 		return nil, err
@@ -147,8 +152,8 @@ func ParseVariants(text string, base infill.Sampling) ([]variant, error) {
 			v.Name = name
 		}
 		if _, given := spec.Take("paper"); given {
-			v.Settings.Sampler = spec.Name
-			paper(&v.Settings)
+			v.Settings.Chains.Sampler = spec.Name
+			paper(&v.Settings.Chains)
 		}
 		o := Config{Chains: 1}.options(v)
 		if err := o.Take(spec); err != nil {
@@ -157,7 +162,7 @@ func ParseVariants(text string, base infill.Sampling) ([]variant, error) {
 		if err := o.Validate(); err != nil {
 			return nil, fmt.Errorf("%q: %w", v.Name, err)
 		}
-		v.Settings = o.Sampling
+		v.Settings = Settings{*o.Chains, o.Temperature}
 		if slices.ContainsFunc(variants, func(w variant) bool { return w.Name == v.Name }) {
 			return nil, fmt.Errorf("two samplers are called %q: give one of them another name with NAME:name=OTHER",
 				v.Name)
@@ -207,7 +212,7 @@ func (c Config) Validate() error {
 func (c Config) defaultBaselines() []string {
 	var papers, others []string
 	for _, v := range c.Samplers {
-		if v.Settings.Sampler != "gibbs" && v.Settings.Sampler != "gwg" {
+		if v.Settings.Chains.Sampler != "gibbs" && v.Settings.Chains.Sampler != "gwg" {
 			continue
 		}
 		if strings.HasSuffix(v.Name, ":paper") {

@@ -11,7 +11,6 @@ import (
 
 	"gonum.org/v1/gonum/stat"
 
-	"infill/infill"
 	"infill/internal/eval/corpus"
 	"infill/internal/journal"
 	"infill/metrics"
@@ -32,12 +31,12 @@ type Results struct {
 
 // methodResult is one sampler with one model, over all sentences.
 type methodResult struct {
-	Model     string          `json:"model"`
-	Method    string          `json:"method"`
-	Settings  infill.Sampling `json:"settings"`
-	Signature string          `json:"signature"` // of package infill
-	Sentences int             `json:"sentences"`
-	Samples   int             `json:"samples"` // of each sentence
+	Model     string   `json:"model"`
+	Method    string   `json:"method"`
+	Settings  Settings `json:"settings"`
+	Signature string   `json:"signature"` // of package infill
+	Sentences int      `json:"sentences"`
+	Samples   int      `json:"samples"` // of each sentence
 	// AcceptanceRate and the others are means over sentences. The rate is null for
 	// samplers that accept always, the step size for those that have none.
 	AcceptanceRate      *Estimate `json:"acceptance_rate"`

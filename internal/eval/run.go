@@ -341,7 +341,7 @@ func (r *runner) fill(ctx context.Context, f *infill.Filler, k key) (*Record, er
 	methods := r.options.Config.Samplers
 	options := r.options.Config.options(
 		methods[slices.IndexFunc(methods, func(v variant) bool { return v.Name == k.method })])
-	chains, template := options.Chains, r.prompts[k.sentence].Template
+	chains, template := options.Samples, r.prompts[k.sentence].Template
 	record := &Record{Model: k.model, Method: k.method, Sentence: k.sentence, Template: template,
 		Chains: make([]chain, chains)}
 	accepted, changed := make([]int, chains), make([]int, chains)
@@ -395,7 +395,7 @@ func (r *runner) fill(ctx context.Context, f *infill.Filler, k key) (*Record, er
 		s := result.Fills[at]
 		record.Chains[c] = chain{Text: s.Text, Fills: s.Values, TokenIDs: ids, LogLikelihood: s.LogLikelihood}
 		if steps > 0 {
-			if result.Stats.AcceptanceRate != nil {
+			if result.Stats.Chains.AcceptanceRate != nil {
 				record.Chains[c].AcceptanceRate = mean(accepted[c], steps)
 			}
 			record.Chains[c].ChangedSlotsPerStep = *mean(changed[c], steps)
@@ -404,10 +404,11 @@ func (r *runner) fill(ctx context.Context, f *infill.Filler, k key) (*Record, er
 	s, m := result.Stats, result.Model
 	record.Signature, record.Warnings, record.Seconds = result.Signature, result.Warnings, s.Seconds
 	record.environment = environment{m.Runtime, m.Device, infill.Version()}
-	record.StepSize, record.AcceptanceRate, record.ChangedSlotsPerStep = s.StepSize, s.AcceptanceRate,
-		s.ChangedSlotsPerStep
-	record.EnergyEvaluations, record.GradientEvaluations, record.ModelRows = s.EnergyEvaluations, s.GradientEvaluations,
-		s.ModelRows
+	moved := s.Chains
+	record.StepSize, record.AcceptanceRate, record.ChangedSlotsPerStep = moved.StepSize, moved.AcceptanceRate,
+		moved.ChangedSlotsPerStep
+	record.EnergyEvaluations, record.GradientEvaluations, record.ModelRows = moved.EnergyEvaluations,
+		moved.GradientEvaluations, s.ModelRows
 	return record, nil
 }
 

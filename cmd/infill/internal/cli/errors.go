@@ -82,7 +82,6 @@ func Report(w io.Writer, err error) int {
 	var misfit *MisfitError
 	var failed *Failure
 	var written *OutputError
-	var interrupted *infill.InterruptedError
 	switch {
 	case err == nil:
 		return ExitDone
@@ -93,9 +92,6 @@ func Report(w io.Writer, err error) int {
 	case errors.As(err, &written) && errors.Is(err, syscall.EPIPE):
 		// Who reads the result has seen enough, as `infill ... | head -1`.
 		return ExitDone
-	case errors.As(err, &interrupted):
-		PrintError(w, interrupted, "")
-		return ExitInterrupted
 	case errors.Is(err, context.Canceled):
 		PrintError(w, errors.New("interrupted"), "")
 		return ExitInterrupted

@@ -212,7 +212,9 @@ func withFiles(ctx context.Context, list string) (text string, err error) {
 		}
 		var words []string
 		for line := range strings.Lines(string(content)) {
-			if word := strings.TrimSpace(line); word != "" {
+			if word := strings.TrimSpace(line); strings.ContainsAny(word, `",`) {
+				words = append(words, `"`+strings.ReplaceAll(word, `"`, `""`)+`"`)
+			} else if word != "" {
 				words = append(words, word)
 			}
 		}

@@ -263,12 +263,6 @@ func (o *InputOptions) unread(key string) string {
 	return text + fmt.Sprintf("; %q and \"id\" are", o.Key)
 }
 
-// AddBlank defines --blank.
-func AddBlank(cmd *cobra.Command, blank *string) {
-	cmd.Flags().StringVar(blank, "blank", "",
-		"what is read as [MASK] too, as <mask> or ___ (three underscores or more)")
-}
-
 // Inputs lists the ways to read standard input.
 func Inputs() []string { return []string{"lines", "jsonl"} }
 

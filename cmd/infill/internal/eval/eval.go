@@ -41,7 +41,7 @@ type evalOptions struct {
 	jobs         int
 	out          string
 	table        tableOptions
-	base         infill.Sampling // what the samplers share
+	base         eval.Settings // what the samplers share
 	config       eval.Config
 	cli.ModelOptions
 }
@@ -140,14 +140,14 @@ infill tui DIR watches it from another terminal.`,
 	flags.VarP(cli.Whole{Value: &o.config.Chains}, "samples", "n",
 		"chains of each sentence, each of which ends in one sample")
 	flags.VarP(cli.Whole{Value: &o.config.Top}, "top", "k", "likeliest samples of each sentence to score")
-	flags.Var(cli.Whole{Value: &o.base.Steps}, "steps", "steps of each chain, the warm-up included")
-	flags.Var(cli.Whole{Value: &o.base.Candidates}, "candidates",
+	flags.Var(cli.Whole{Value: &o.base.Chains.Steps}, "steps", "steps of each chain, the warm-up included")
+	flags.Var(cli.Whole{Value: &o.base.Chains.Candidates}, "candidates",
 		"keep a slot to the model's N most probable tokens; not for NAME:paper")
-	cli.AddChoice(cmd, (*string)(&o.base.Joint), "energy", "", infill.Find("energy").Values,
+	cli.AddChoice(cmd, (*string)(&o.base.Chains.Energy), "energy", "", infill.Find("energy").Values,
 		"the energy of the chains: the papers' pseudo-log-likelihood, or with the words filled in")
 	flags.Var(cli.Decimal{Value: &o.base.Temperature, Kind: "T"}, "temperature",
 		"draw from the distribution to the power 1/T")
-	cli.AddChoice(cmd, (*string)(&o.base.Initial.Kind), "initial", "", infill.Find("initial").Values,
+	cli.AddChoice(cmd, (*string)(&o.base.Chains.Initial.Kind), "initial", "", infill.Find("initial").Values,
 		"where chains start")
 	cli.AddChoice(cmd, &o.tokenisation, "tokenisation", "", cli.Texts(metrics.WhiteSpace.Values()),
 		"how text becomes the tokens that are scored")
@@ -192,7 +192,7 @@ func (o *evalOptions) settle(flags *pflag.FlagSet) error {
 		preset(flags, "max-tokens", &o.config.Select.MaximumTokens, c.Select.MaximumTokens)
 		preset(flags, "sentences", &o.config.Sentences, c.Sentences)
 		preset(flags, "tokenisation", &o.tokenisation, string(c.Metrics.Tokenisation))
-		preset(flags, "initial", &o.base.Initial.Kind, base.Initial.Kind)
+		preset(flags, "initial", &o.base.Chains.Initial.Kind, base.Chains.Initial.Kind)
 		o.config.Preset, o.config.Select.Mask, o.config.Select.Markers = o.preset, c.Select.Mask, c.Select.Markers
 		if !flags.Changed("samplers") {
 			o.samplers.list = []string{samplers}

@@ -22,7 +22,6 @@ type fillOptions struct {
 	cli.InputOptions
 	seedGiven bool
 	show      string         // table, or fills: the words alone
-	blank     string         // what is read as [MASK] too; "" for nothing
 	root      *cobra.Command // knows the names of the commands
 	infill.Options
 	cli.ModelOptions
@@ -40,13 +39,10 @@ func NewCmd(s *terminal.Streams, run func(context.Context, *fillOptions) error) 
 		Short: "Fill the blanks of a text, several of them jointly, with a masked language model",
 		Long: `Fill the blanks of a text, several of them jointly, with a masked language model.
 
-Each [MASK] of a template is a blank; [MASK:3] takes three pieces, [MASK:1-3] one
-to three, every [MASK=name] of one name takes the same fill, and high[MASK] goes
-on with the word: see infill help templates. The likeliest fills of all blanks
-together are printed, with their log-likelihood in nats and their probability,
-which is the model's own. A line below tells that they are proven: nothing that
-the blanks may take is more probable. --samples makes independent draws instead,
-and --sampler moves Markov chains, as the papers do.
+Each [MASK] or ___ of a template is a blank; infill help templates has more. The
+likeliest fills of all blanks together are printed, with the model's own
+probability, and proven: nothing that the blanks may take is more probable.
+--samples makes independent draws instead, --sampler moves Markov chains.
 
 Without a TEMPLATE, or with -, templates are read from standard input, one a line,
 or one JSON object a line with --input jsonl, whose keys may be options, too:
@@ -64,7 +60,7 @@ or one JSON object a line with --input jsonl, whose keys may be options, too:
   $ infill --format jsonl < templates.txt`,
 		Args: cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			o.Take(args)
+			o.InputOptions.Take(args)
 			o.root, o.seedGiven = cmd.Root(), cmd.Flags().Changed("seed")
 			if err := o.validate(); err != nil {
 				return err
@@ -76,20 +72,17 @@ or one JSON object a line with --input jsonl, whose keys may be options, too:
 	flags := cmd.Flags()
 	flags.SortFlags = false
 	cli.AddOptions(cmd, &o.Options)
-	cli.AddBlank(cmd, &o.blank)
 	o.InputOptions.Register(cmd)
 	cli.AddChoice(cmd, &o.show, "show", "", []string{"table", "fills"},
 		"of --format text: all of it, or the words alone, a fill a line, tabs between blanks")
 	o.ModelOptions.Register(cmd)
 	cli.Group(cmd,
-		[]string{cli.MatterFirst, "top", "fill", "slot", "ban", "distinct", "pieces", "model", "seed", "input",
-			"format"},
-		[]string{"What to fill", "pos", "case", "characters", "blank", "context", "window", "together"},
-		[]string{"How many", "samples", "steps", "warm-up", "rank", "length-score"},
-		[]string{"Which model", "device", "threads"},
-		[]string{"How exactly", "mode", "sampler", "error", "budget", "candidates", "joint", "order", "temperature",
-			"step-size", "balance", "gradient", "ladder", "initial", "energy"},
-		[]string{"Output", "show", "quiet", "verbose"})
+		[]string{cli.MatterFirst, "top", "slot", "ban", "pos", "samples", "seed", "model", "input", "format"},
+		[]string{"What to fill", "fill", "case", "distinct", "blank", "context", "order", "budget"},
+		[]string{"Draws and chains", "temperature", "rank"},
+		[]string{"Chains, with --sampler", "sampler", "energy", "steps", "warm-up", "step-size", "balance", "gradient",
+			"candidates", "initial"},
+		[]string{"Model and output", "device", "threads", "show", "quiet", "verbose"})
 	return cmd
 }
 
@@ -130,7 +123,7 @@ func Run(ctx context.Context, o *fillOptions) (err error) {
 	return p.Whole(cli.Each(ctx, &o.InputOptions, o.Quiet,
 		func(e cli.Entry) (*infill.Plan, error) { return o.plan(f, e) },
 		// The few rows of one slot share calls; others would only keep those before from coming.
-		func(plan *infill.Plan) bool { return plan.Slots() > 1 || !plan.Options.Answers() }, p.End,
+		func(plan *infill.Plan) bool { return plan.Slots() > 1 }, p.End,
 		func(ctx context.Context, e cli.Entry, plan *infill.Plan) (func() error, error) {
 			if plan.Slots() > manySlots {
 				o.Warn(o.Streams, "%s%s", e.Place(), before(plan))
@@ -189,7 +182,6 @@ func (o *fillOptions) plan(f *infill.Filler, e cli.Entry) (*infill.Plan, error) 
 	default:
 		return nil, &cli.UsageError{Err: errors.New("the template is a JSON object"), Hint: misspelt(o.root, e.Text)}
 	}
-	r.Template = tokenize.ReadBlanks(r.Template, o.blank)
 	plan, err := f.Plan(r)
 	if meant, _ := tokenize.MeantBlank(r.Template); errors.Is(err, tokenize.ErrNoBlank) && meant != "" {
 		err = fmt.Errorf("%w, or give --blank %q", err, meant)
@@ -223,7 +215,7 @@ func (o *fillOptions) form() cli.Form[*infill.Result] {
 // before says what a fill of many slots will take.
 func before(p *infill.Plan) string {
 	what := fmt.Sprintf("%d slots: the time grows with the square of their number", p.Slots())
-	if rows := p.MaxRows(); rows > 0 && p.Options.Answers() {
+	if rows := p.MaxRows(); rows > 0 && p.Options.Chains == nil {
 		what = fmt.Sprintf("%d slots: up to %s", p.Slots(), cli.Counted(rows, "model row"))
 	}
 	return what + "; Ctrl-C prints the best so far"
@@ -266,7 +258,7 @@ func isObject(text string) bool {
 // input the first template tells.
 func (o *fillOptions) columns() (most int) {
 	for _, text := range o.Texts {
-		most = max(most, strings.Count(tokenize.ReadBlanks(text, o.blank), "[MASK"))
+		most = max(most, len(tokenize.BlankSpans(text, o.Blank)))
 	}
 	return most
 }

@@ -36,7 +36,7 @@ func resultForm(blanks int, verbose bool) cli.Form[*infill.Result] {
 	for blank := range blanks {
 		header = append(header, fmt.Sprintf("blank_%d", blank+1))
 	}
-	header = append(header, "probability", "probability_error", "log_likelihood", "score", "count", "token_ids",
+	header = append(header, "probability", "log_likelihood", "share", "share_error", "count", "token_ids",
 		"template", "method", "proven", "left_out_at_most", "seed", "unfinished", "id")
 	return cli.Form[*infill.Result]{
 		Header: header,
@@ -55,8 +55,8 @@ func resultForm(blanks int, verbose bool) cli.Form[*infill.Result] {
 				}
 				values := append(slices.Clone(s.Values), make([]string, blanks-len(s.Values))...)
 				rows = append(rows, slices.Concat([]string{strconv.Itoa(s.Rank), s.Text}, values, []string{
-					digitsOrNone(s.Probability), digitsOrNone(s.ProbabilityError), cli.AllDigits(s.LogLikelihood),
-					digitsOrNone(s.Score), count, list(s.TokenIDs), r.Template, r.Method, proven,
+					digitsOrNone(s.Probability), cli.AllDigits(s.LogLikelihood), digitsOrNone(s.Share),
+					digitsOrNone(s.ShareError), count, list(s.TokenIDs), r.Template, r.Method, proven,
 					digitsOrNone(r.LeftOutAtMost), seedOrNone(r.Seed), unfinished, id,
 				}))
 			}
@@ -83,60 +83,83 @@ func list[T int | string](values []T) string {
 	return string(text)
 }
 
-// ranks marks the head of the column by which fills are ranked, where it is not their probability.
-const ranks = " (rank)"
-
+// resultText is the template, a table of its fills, what each blank holds by itself, and how all that was found.
 func resultText(r *infill.Result, width int, verbose bool) string {
 	// The text needs the room of a narrow terminal more than the numbers do.
 	narrow := width > 0 && width < 60
-	probabilities := (r.Method != "" || !r.Unfinished)
+	chains := r.Stats.Chains != nil
+	has := func(number func(f infill.Fill) bool) bool { return slices.ContainsFunc(r.Fills, number) }
+	lengths := has(func(f infill.Fill) bool { return f.Pieces != nil })
+	shares := has(func(f infill.Fill) bool { return f.Share != nil })
+	diagnosed := !narrow && has(func(f infill.Fill) bool { return f.SplitRHat != nil })
 	headers := []string{"#", "fill"}
-	likelihood := true
-	switch {
-	case narrow && r.Stats.Lengths != nil:
-		headers, likelihood = append(headers, "pieces", "score"), false // which alone ranks
-	case r.Stats.Lengths != nil:
-		headers = append(headers, "pieces", "score"+ranks)
+	if lengths && !narrow {
+		headers = append(headers, "pieces")
 	}
 	switch {
-	case !likelihood:
+	case chains:
+		headers = append(headers, "U", "drawn")
 	case narrow:
-		headers = append(headers, "log-lik.")
-	case r.Stats.Lengths == nil && !(probabilities && r.Stats.Sampler == infill.Auto):
-		headers = append(headers, "log-likelihood"+ranks)
+		headers = append(headers, "log-lik.", "probability")
 	default:
-		headers = append(headers, "log-likelihood")
+		headers = append(headers, "log-likelihood", "probability")
 	}
 	switch {
-	case probabilities && r.Stats.Sampler == infill.Auto:
-		headers = append(headers, "probability")
-	case probabilities:
+	case r.Method == infill.MethodDraws:
 		headers = append(headers, "drawn")
+	case shares && !chains:
+		headers = append(headers, "share")
 	}
-	diagnosed := !narrow && slices.ContainsFunc(r.Fills, func(f infill.Fill) bool { return f.SplitRHat != nil })
 	if diagnosed {
 		headers = append(headers, "R-hat", "effective")
 	}
 	var rows [][]string
-	for _, s := range r.Fills {
-		row := []string{strconv.Itoa(s.Rank), cli.Mark(cli.Neighbourhood(s.Text, s.Spans))}
-		if r.Stats.Lengths != nil {
-			row = append(row, cli.Joined(s.Pieces, "%d", "+"), fmt.Sprintf("%.2f", *s.Score))
+	for _, f := range r.Fills {
+		row := []string{strconv.Itoa(f.Rank), cli.Mark(cli.Neighbourhood(f.Text, f.Spans))}
+		if lengths && !narrow {
+			row = append(row, cli.Joined(f.Pieces, "%d", "+"))
 		}
-		if likelihood {
-			row = append(row, fmt.Sprintf("%.2f", s.LogLikelihood))
+		row = append(row, fmt.Sprintf("%.2f", f.LogLikelihood))
+		if chains {
+			row = append(row, share(f, !narrow))
+		} else {
+			row = append(row, percent(*f.Probability))
 		}
-		if probabilities {
-			row = append(row, share(s, !narrow))
+		switch {
+		case r.Method == infill.MethodDraws:
+			row = append(row, strconv.Itoa(f.Count))
+		case shares && !chains:
+			row = append(row, percent(*f.Share))
 		}
 		if diagnosed {
-			row = append(row, rHat(s.SplitRHat), optional("%.0f", s.EffectiveDraws))
+			row = append(row, rHat(f.SplitRHat), optional("%.0f", f.EffectiveDraws))
 		}
 		rows = append(rows, row)
 	}
 	head := cli.Wrap(cli.Mark(cli.Neighbourhood(r.Template, r.Blanks)), width, "") + "\n"
-	return head + "\n" + cli.RenderTable(width, headers, rows, 1) + "\n" +
+	return head + "\n" + cli.RenderTable(width, headers, rows, 1) + "\n" + alone(r, width) +
 		cli.Notes(width, footer(r, verbose)...)
+}
+
+// alone is what each blank holds by itself, "" for a single blank, whose fills say so.
+func alone(r *infill.Result, width int) string {
+	if len(r.Alone) < 2 {
+		return ""
+	}
+	var lines []string
+	for blank, values := range r.Alone {
+		var texts []string
+		for _, v := range values {
+			texts = append(texts, v.Text+" "+percent(v.Probability))
+		}
+		if texts != nil {
+			lines = append(lines, fmt.Sprintf("blank %d by itself: %s", blank+1, strings.Join(texts, ", ")))
+		}
+	}
+	if lines == nil {
+		return ""
+	}
+	return cli.Notes(width, lines...) + "\n"
 }
 
 // optional is a number, "" if there is none.
@@ -155,28 +178,23 @@ func rHat(x *float64) string {
 	return optional("%.2f", x)
 }
 
-// share is a fill's probability, with its standard error where it is wanted and known,
-// or else with what it may be.
-func share(s infill.Fill, withError bool) string {
-	if i := s.FrequencyInterval; i != nil && s.ProbabilityError == nil && withError {
-		return fmt.Sprintf("%.1f (%.1f to %.1f) %%", 100*s.Frequency, 100*i[0], 100*i[1])
-	}
-	if s.Probability == nil && s.Count == 0 {
+// share is a fill's part of the draws, with its standard error where it is wanted and known, or else with what it may
+// be.
+func share(f infill.Fill, withError bool) string {
+	switch i := f.ShareInterval; {
+	case f.Share == nil:
 		return ""
+	case withError && f.ShareError != nil && *f.ShareError > 0:
+		digits := min(max(1, -int(math.Floor(math.Log10(100**f.ShareError)))), 4)
+		return fmt.Sprintf("%.*f ± %.*f %%", digits, 100**f.Share, digits, 100**f.ShareError)
+	case withError && f.ShareError == nil && i != nil:
+		return fmt.Sprintf("%.1f (%.1f to %.1f) %%", 100**f.Share, 100*i[0], 100*i[1])
 	}
-	if s.Probability != nil {
-		return probability(*s.Probability, s.ProbabilityError, withError)
-	}
-	return probability(s.Frequency, s.FrequencyStandardError, withError)
+	return percent(*f.Share)
 }
 
-// probability writes one in percent, with its standard error where that is wanted and
-// there is one, to as many digits as say something.
-func probability(p float64, standardError *float64, withError bool) string {
-	if e := standardError; e != nil && *e > 0 && withError {
-		digits := min(max(1, -int(math.Floor(math.Log10(100**e)))), 4)
-		return fmt.Sprintf("%.*f ± %.*f %%", digits, 100*p, digits, 100**e)
-	}
+// percent writes a probability, to as many digits as say something.
+func percent(p float64) string {
 	digits := 1
 	switch {
 	case p > 0 && p < 1e-8: // all its zeros would need the width of the screen
@@ -194,7 +212,7 @@ func searchFooter(r *infill.Result) string {
 		n = fmt.Sprintf("the %d likeliest", len(r.Fills))
 	}
 	switch {
-	case *r.LeftOutAtMost == 0:
+	case *r.Proven && *r.LeftOutAtMost == 0:
 		return "all that the blanks may take"
 	case *r.Proven:
 		return n + ", proven: nothing that the blanks may take is more probable"
@@ -236,69 +254,43 @@ func footer(r *infill.Result, verbose bool) []string {
 		}
 	}
 	cost := fmt.Sprintf("%s, %.2f s%s", cli.Counted(s.ModelRows, "model row"), s.Seconds, withSeed(r.Seed))
-	if s.Sampler == infill.Auto {
-		return append(lines, answerFooter(r)+"; "+cost)
-	}
-	how := fmt.Sprintf("%s: %s of %s", s.Sampler, cli.Counted(s.Chains, "chain"), cli.Counted(s.Steps, "step"))
-	if r.Method == "" && r.Unfinished {
-		return append(lines, how+"; "+cost)
-	}
-	if s.WarmUp.Steps > 0 {
-		how += fmt.Sprintf(", the first %d left out", s.WarmUp.Steps)
-	}
-	lines = append(lines, how+lengthsNote(r)+"; "+cost)
-	if verbose {
-		lines = append(lines, chainsNote(s))
-	}
-	return lines
-}
-
-// answerFooter tells how probabilities were found, among what they are, and what those above have of them.
-func answerFooter(r *infill.Result) string {
-	s := r.Stats
-	switch r.Method {
-	case infill.MethodSearch:
-		return searchFooter(r)
-	case infill.MethodDraws:
-		draws, fills := cli.Counted(s.Draws, "independent draw"), cli.Counted(s.DistinctFills, "different fill")
-		return fmt.Sprintf("%s from the model, %s", draws, fills)
-	case "":
-		if s.DistinctFills == 0 {
-			return "no fill was looked at"
+	switch c := s.Chains; {
+	case c != nil:
+		how := fmt.Sprintf("%s: %s of %s", c.Sampler, cli.Counted(c.Chains, "chain"), cli.Counted(c.Steps, "step"))
+		if c.WarmUp.Steps > 0 {
+			how += fmt.Sprintf(", the first %d left out", c.WarmUp.Steps)
 		}
-		return fmt.Sprintf("the likeliest of %s that were looked at", cli.Counted(s.DistinctFills, "fill"))
+		if lines = append(lines, how+"; "+cost); verbose {
+			lines = append(lines, chainsNote(s))
+		}
+		return lines
+	case r.Method == infill.MethodDraws:
+		draws, fills := cli.Counted(s.Draws, "independent draw"), cli.Counted(s.DistinctFills, "different fill")
+		return append(lines, fmt.Sprintf("%s from the model, %s; %s", draws, fills, cost))
 	}
-	return r.Method
-}
-
-// lengthsNote tells what compares where fills have several lengths and no law of all of them.
-func lengthsNote(r *infill.Result) string {
-	if r.Stats.Lengths == nil {
-		return ""
-	}
-	lengths := cli.Counted(len(r.Stats.Lengths), "length")
-	return "; " + lengths + ", ranked by score, in nats a word: all other numbers compare within a length"
+	return append(lines, searchFooter(r)+"; "+cost)
 }
 
 // chainsNote tells how chains moved.
 func chainsNote(s infill.Stats) string {
+	c := s.Chains
 	var notes []string
-	if s.StepSize != nil {
-		notes = append(notes, fmt.Sprintf("step size %.3g", *s.StepSize))
+	if c.StepSize != nil {
+		notes = append(notes, fmt.Sprintf("step size %.3g", *c.StepSize))
 	}
-	if s.AcceptanceRate != nil {
-		notes = append(notes, "acceptance "+cli.WithError("%.2f", *s.AcceptanceRate, s.AcceptanceStandardError))
+	if c.AcceptanceRate != nil {
+		notes = append(notes, "acceptance "+cli.WithError("%.2f", *c.AcceptanceRate, c.AcceptanceStandardError))
 	}
-	if s.Steps > s.WarmUp.Steps {
+	if c.Steps > c.WarmUp.Steps {
 		notes = append(notes,
-			fmt.Sprintf("%.2f of %s changed per step", s.ChangedSlotsPerStep, cli.Counted(s.Slots, "slot")))
+			fmt.Sprintf("%.2f of %s changed per step", c.ChangedSlotsPerStep, cli.Counted(s.Slots, "slot")))
 	}
 	notes = append(notes,
 		fmt.Sprintf("%s in %s", cli.Counted(s.DistinctFills, "distinct fill"), cli.Counted(s.Draws, "draw")))
-	if s.SplitRHat != nil && s.EffectiveDraws != nil {
-		const mixing = "split R-hat %s, %.0f effective draws of the log-likelihood"
-		notes = append(notes, fmt.Sprintf(mixing, rHat(s.SplitRHat), *s.EffectiveDraws))
+	if c.SplitRHat != nil && c.EffectiveDraws != nil {
+		notes = append(notes,
+			fmt.Sprintf("split R-hat %s, %.0f effective draws of U", rHat(c.SplitRHat), *c.EffectiveDraws))
 	}
-	mean := cli.WithError("%.2f", s.MeanLogLikelihood, s.MeanLogLikelihoodStandardError)
-	return strings.Join(append(notes, "mean log-likelihood "+mean), ", ")
+	mean := cli.WithError("%.2f", c.MeanLogLikelihood, c.MeanLogLikelihoodStandardError)
+	return strings.Join(append(notes, "mean U "+mean), ", ")
 }

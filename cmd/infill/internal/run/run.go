@@ -259,9 +259,8 @@ are those of infill run; all columns are kept, labels among them, and the text o
 the variant stands where the text stood. New columns tell variant (from 1),
 original, masked (the words), fills and log_likelihood.
 
-A variant is drawn word by word in a random order, each from the model with those
-drawn before it in their places; with --steps N a chain goes on from there. Blanks
-take whole words of one piece. What is drawn follows from --seed and the number of
+A variant is an independent draw from the model, word by word, each with those
+drawn before it in their places. Blanks take words of one token. What is drawn follows from --seed and the number of
 the line, so parts agree with the whole.`,
 		Example: `  $ infill augment reviews.csv -o augmented.csv --variants 4 --rate 0.2
   $ infill augment reviews.jsonl -o more.jsonl --not-original --distinct --keep-stop-words
@@ -298,7 +297,7 @@ the line, so parts agree with the whole.`,
 		"least probability of every fill, given the finished text")
 	flags.BoolVar(&o.Distinct, "distinct", false, "no two variants of a text alike, none like the text")
 	flags.BoolVar(&o.WithOriginal, "with-original", false, "the text itself as variant 0")
-	cli.AddOptions(cmd, &o.Options, "sampler", "steps", "candidates", "temperature", "ban", "seed")
+	cli.AddOptions(cmd, &o.Options, "temperature", "pos", "ban", "seed")
 	flags.Lookup("seed").Usage = "start of all random numbers; 1 when not given"
 	cli.Group(cmd, []string{cli.MatterFirst, "out", "column", "resume", "overwrite", "variants", "rate", "protect",
 		"not-original", "distinct", "model"})
