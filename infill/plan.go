@@ -105,8 +105,10 @@ func (p *Plan) MaxRows() int {
 	switch {
 	case o.Chains != nil:
 		rows = float64(p.chains()) * float64(o.Chains.Steps+1) * slots
-	case o.Samples > 0: // a draw takes one order, and its probability both
-		rows = budget + 2*float64(o.Samples)*slots
+	case slots == 1: // the row of each layout says it all
+		return len(p.layouts)
+	case o.Samples > 0: // its probability takes the other order, too
+		rows = budget + float64(o.Samples)*slots
 	case o.Budget.Rows > 0: // one fill in both orders, whatever the budget
 		rows = max(budget, 2*slots)
 	}

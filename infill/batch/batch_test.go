@@ -296,8 +296,7 @@ mine,7,8,a,"{""page"":1}",1,2,A!,1
 func TestFillKeys(t *testing.T) {
 	number, rate := 1.0, [2]float64{}
 	text, err := object.Encode(
-		infill.Fill{Together: []string{"a"}, Pieces: []int{1}, Score: &number, Count: 1, Frequency: 1,
-			FrequencyStandardError: &number, FrequencyInterval: &rate,
+		infill.Fill{Pieces: []int{1}, Probability: &number, Count: 1, Share: &number, ShareError: &number, ShareInterval: &rate,
 			SplitRHat: &number, EffectiveDraws: &number, FinalCount: 1})
 	if err != nil {
 		t.Fatal(err)
@@ -313,7 +312,7 @@ func TestFillKeys(t *testing.T) {
 	if diff := cmp.Diff(keys, fillKeys); diff != "" {
 		t.Error(diff)
 	}
-	for _, key := range ofChains {
+	for _, key := range ofDraws {
 		if !slices.Contains(keys, key) {
 			t.Errorf("a fill has no %q", key)
 		}
@@ -323,17 +322,20 @@ func TestFillKeys(t *testing.T) {
 // TestFillLines: the columns of a table, and that one of the user has another name only where it clashes.
 func TestFillLines(t *testing.T) {
 	row, err := object.Parse(
-		[]byte(`{"count":5,"text":"mine","id":1,"format":3,"template":"a [MASK] [MASK]","method":"search","samples":[` +
-			`{"rank":1,"text":"a b c","fills":["b","c"],"spans":[[2,3],[4,5]],"token_ids":[7,8],"probability":0.5,"log_likelihood":-1}],"stats":{},"warnings":[]}`))
+		[]byte(`{"count":5,"text":"mine","id":1,"format":4,"template":"a [MASK] [MASK]","method":"search","fills":[` +
+			`{"rank":1,"text":"a b c","values":["b","c"],"spans":[[2,3],[4,5]],"token_ids":[7,8],"probability":0.5,"log_likelihood":-1}],"stats":{},"warnings":[]}`))
 	if err != nil {
 		t.Fatal(err)
 	}
 	for sampler, want := range map[string]string{
-		infill.Auto: `{"rank":1,"text":"a b c","blank_1":"b","blank_2":"c","probability":0.5,"log_likelihood":-1,"token_ids":[7,8],"template":"a [MASK] [MASK]","method":"search","count":5,"input_text":"mine","id":1}`,
-		"gibbs":     `{"rank":1,"text":"a b c","blank_1":"b","blank_2":"c","probability":0.5,"log_likelihood":-1,"token_ids":[7,8],"template":"a [MASK] [MASK]","method":"search","input_count":5,"input_text":"mine","id":1}`,
+		"":      `{"rank":1,"text":"a b c","blank_1":"b","blank_2":"c","probability":0.5,"log_likelihood":-1,"token_ids":[7,8],"template":"a [MASK] [MASK]","method":"search","count":5,"input_text":"mine","id":1}`,
+		"gibbs": `{"rank":1,"text":"a b c","blank_1":"b","blank_2":"c","probability":0.5,"log_likelihood":-1,"token_ids":[7,8],"template":"a [MASK] [MASK]","method":"search","input_count":5,"input_text":"mine","id":1}`,
 	} {
 		f := &Fill{Options: infill.DefaultOptions()}
-		f.Options.Sampler = sampler
+		if sampler != "" {
+			c := infill.DefaultChains(sampler)
+			f.Options.Chains = &c
+		}
 		lines, err := f.lines(row)
 		if err != nil || len(lines) != 1 {
 			t.Fatal(lines, err)

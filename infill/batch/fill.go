@@ -92,7 +92,6 @@ func (f *Fill) lines(row object.Object) ([]object.Object, error) {
 	users = beside(users, f.tabled)
 	for i, fill := range fills {
 		var line, last object.Object
-		share, at := object.Field{Key: "share", Value: json.RawMessage("null")}, 0
 		for _, field := range fill {
 			switch {
 			case field.Key == "values":
@@ -105,16 +104,10 @@ func (f *Fill) lines(row object.Object) ([]object.Object, error) {
 				}
 			case field.Key == "token_ids":
 				last = object.Object{field}
-			case field.Key == "share":
-				share = field
-			case field.Key == "log_likelihood": // a share stands in every line, so that all have the same columns
-				line = append(line, field, object.Field{})
-				at = len(line) - 1
 			case !slices.Contains(leftOut, field.Key):
 				line = append(line, field)
 			}
 		}
-		line[at] = share
 		line = append(append(line, last...), common...)
 		result := line
 		for _, field := range users {

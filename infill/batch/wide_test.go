@@ -79,7 +79,7 @@ func (*pass) Do(_ context.Context, r Record) ([]object.Object, error) {
 
 // wideResult is the result of a text with two fills, beside so many columns.
 func wideResult(columns int) object.Object {
-	row := object.Object{{Key: "samples", Value: []byte(`[{"rank": 1, "text": "a"}, {"rank": 2, "text": "b"}]`)}}
+	row := object.Object{{Key: "fills", Value: []byte(`[{"rank": 1, "text": "a"}, {"rank": 2, "text": "b"}]`)}}
 	for i := range columns {
 		row = append(row, object.Field{Key: fmt.Sprintf("c%d", i), Value: []byte("7")})
 	}

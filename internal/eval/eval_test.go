@@ -263,8 +263,8 @@ func TestChangedConfiguration(t *testing.T) {
 		change func(o *Options)
 		want   string
 	}{
-		"steps": {func(o *Options) { o.Config.Samplers[1].Settings.Steps = 7 },
-			"samplers[1].settings.steps: 6 there, 7 now"},
+		"steps": {func(o *Options) { o.Config.Samplers[1].Settings.Chains.Steps = 7 },
+			"samplers[1].settings.chains.steps: 6 there, 7 now"},
 		"seed": {func(o *Options) { o.Config.Seed = 1<<60 + 1 }, "seed: 1 there, 1152921504606846977 now"},
 		"sampler": {func(o *Options) { o.Config.Samplers[2].Name = "brief" },
 			`samplers[2].name: "short" there, "brief" now`},
@@ -425,14 +425,14 @@ func TestBadInput(t *testing.T) {
 }
 
 func TestParseVariants(t *testing.T) {
-	base := infill.DefaultOptions().Sampling
-	with := func(sampler string, change func(s *infill.Sampling)) infill.Sampling {
+	base := Settings{infill.DefaultChains("dmala"), 1}
+	with := func(sampler string, change func(s *infill.Chains)) Settings {
 		s := base
-		s.Sampler = sampler
-		change(&s)
+		s.Chains.Sampler = sampler
+		change(&s.Chains)
 		return s
 	}
-	none := func(*infill.Sampling) {}
+	none := func(*infill.Chains) {}
 	tests := []struct {
 		text string
 		want []variant
@@ -441,21 +441,21 @@ func TestParseVariants(t *testing.T) {
 		{"gibbs", []variant{{"gibbs", with("gibbs", none)}}, ""},
 		{"gibbs, dmala", []variant{{"gibbs", with("gibbs", none)}, {"dmala", with("dmala", none)}}, ""},
 		{"dmala:paper,gwg", []variant{
-			{"dmala:paper", with("dmala", func(s *infill.Sampling) {
+			{"dmala:paper", with("dmala", func(s *infill.Chains) {
 				s.Candidates, s.WarmUp, s.Balance, s.Gradient, s.StepSize = 0, 0, "sqrt", "full", 0.2
 			})},
 			{"gwg", with("gwg", none)},
 		}, ""},
 		{"dmala:paper,step-size=0.4,name=big,dmala:candidates=50,steps=9,warm-up=3", []variant{
-			{"big", with("dmala", func(s *infill.Sampling) {
+			{"big", with("dmala", func(s *infill.Chains) {
 				s.Candidates, s.WarmUp, s.Balance, s.Gradient, s.StepSize = 0, 0, "sqrt", "full", 0.4
 			})},
 			{"dmala:candidates=50,steps=9,warm-up=3",
-				with("dmala", func(s *infill.Sampling) { s.Candidates, s.Steps, s.WarmUp = 50, 9, 3 })},
+				with("dmala", func(s *infill.Chains) { s.Candidates, s.Steps, s.WarmUp = 50, 9, 3 })},
 		}, ""},
 		{"", nil, "a sampler is missing"},
 		{"gibbs,,dmala", nil, "a sampler is missing"},
-		{"gibs", nil, `"gibs" is not one of auto, dmala`},
+		{"gibs", nil, `"gibs" is not one of dmala`},
 		{"steps=3", nil, "belongs to no sampler"},
 		{"gibbs,steps=3", nil, `write NAME:steps=3`},
 		{"gibbs:papers", nil, "gibbs has no papers"},
@@ -469,7 +469,7 @@ func TestParseVariants(t *testing.T) {
 		{"dmala:warm-up=99", nil, "warm-up"},
 		{"dmala:steps=few", nil,
 			`"dmala:steps=few" is not a sampler with its settings: steps: "few" is not a whole number`},
-		{"hamming-ball:radius=1", []variant{{"hamming-ball:radius=1", with("hamming-ball", func(s *infill.Sampling) {
+		{"hamming-ball:radius=1", []variant{{"hamming-ball:radius=1", with("hamming-ball", func(s *infill.Chains) {
 			s.Settings = []samplers.Assignment{{Setting: "radius", Value: "1"}}
 		})}}, ""},
 	}
@@ -500,7 +500,7 @@ func TestPresets(t *testing.T) {
 		if err := c.WithBaselines().Validate(); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
-		if shared := c.Samplers[0].Settings.Initial.Kind == infill.StartShared; shared != (name == "discs") {
+		if shared := c.Samplers[0].Settings.Chains.Initial.Kind == infill.StartShared; shared != (name == "discs") {
 			t.Errorf("%s: all chains from one start is %t", name, shared)
 		}
 	}

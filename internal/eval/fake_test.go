@@ -199,7 +199,7 @@ func small(t testing.TB) (Options, *fakeModel) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	base.Steps = 6
+	base.Chains.Steps = 6
 	c.Sentences, c.Chains, c.Top, c.Metrics.Resamples = 6, 4, 2, 20
 	if c.Samplers, err = ParseVariants("gibbs,dmala,gwg:steps=3,name=short", base); err != nil {
 		t.Fatal(err)
