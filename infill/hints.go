@@ -13,7 +13,7 @@ import (
 // warnings are what the numbers of a result ask the user to know.
 func (w *work) warnings(r *Result) []string {
 	l := w.plan.layouts[0]
-	warnings := slices.Clone(w.plan.rules.warnings)
+	warnings := append([]string{}, w.plan.rules.warnings...)
 	unknown := 0
 	for _, id := range l.ids {
 		if id == w.plan.filler.tokenizer.UnknownID() {

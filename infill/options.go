@@ -423,7 +423,7 @@ func (o *Options) Take(spec samplers.Spec) error {
 	c := DefaultChains(spec.Name)
 	if o.Chains != nil {
 		c = *o.Chains
-		c.Sampler, c.Settings = spec.Name, nil
+		c.Sampler, c.Settings, c.given = spec.Name, nil, ""
 	}
 	changed.Chains = &c
 	for _, a := range spec.Settings {

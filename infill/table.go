@@ -221,11 +221,20 @@ func (t Option) Set(o *Options, text string) error {
 	default:
 		field.SetString(text)
 	}
-	if err != nil || t.check(&changed) != nil {
+	if err != nil || t.check(&changed) != nil || text != t.word && !t.within(field) {
 		return errors.New(t.wanted())
 	}
 	*o = changed
 	return nil
+}
+
+// within reports whether a value is no number, or one in its bounds; NaN is in none.
+func (t Option) within(field reflect.Value) bool {
+	if kind := field.Kind(); kind != reflect.Int && kind != reflect.Float64 {
+		return true
+	}
+	x := field.Convert(reflect.TypeFor[float64]()).Float()
+	return x >= t.low && x <= t.high
 }
 
 // copied is a copy of the options that may be changed, with chains where the option needs them.
@@ -257,8 +266,7 @@ func (t Option) check(o *Options) error {
 	ok := true
 	switch field.Kind() {
 	case reflect.Int, reflect.Float64:
-		x := field.Convert(reflect.TypeFor[float64]()).Float()
-		ok = x >= t.low && x <= t.high || t.word != "" && x == t.of // NaN is within no bounds
+		ok = t.within(field) || t.word != "" && field.Convert(reflect.TypeFor[float64]()).Float() == t.of
 	case reflect.String:
 		value := t.Get(o)
 		if t.Name == "balance" && value != auto {

@@ -22,7 +22,7 @@ func TestChoices(t *testing.T) {
 		flag    string
 		valid   []string
 	}{
-		{"", "sampler", append([]string{infill.Auto}, infill.Samplers()...)},
+		{"", "sampler", infill.Samplers()},
 		{"", "energy", []string{"pll", "filled"}},
 		{"", "balance", append([]string{"auto"}, samplers.BalanceNames()...)},
 		{"", "gradient", []string{"auto", "local", "full", "stochastic"}},

@@ -90,7 +90,7 @@ func resultText(r *infill.Result, width int, verbose bool) string {
 	chains := r.Stats.Chains != nil
 	has := func(number func(f infill.Fill) bool) bool { return slices.ContainsFunc(r.Fills, number) }
 	lengths := has(func(f infill.Fill) bool { return f.Pieces != nil })
-	shares := has(func(f infill.Fill) bool { return f.Share != nil })
+	shares := !chains && has(func(f infill.Fill) bool { return f.Share != nil })
 	diagnosed := !narrow && has(func(f infill.Fill) bool { return f.SplitRHat != nil })
 	headers := []string{"#", "fill"}
 	if lengths && !narrow {
@@ -99,6 +99,8 @@ func resultText(r *infill.Result, width int, verbose bool) string {
 	switch {
 	case chains:
 		headers = append(headers, "U", "drawn")
+	case narrow && shares:
+		headers = append(headers, "log-lik.")
 	case narrow:
 		headers = append(headers, "log-lik.", "probability")
 	default:
@@ -107,7 +109,7 @@ func resultText(r *infill.Result, width int, verbose bool) string {
 	switch {
 	case r.Method == infill.MethodDraws:
 		headers = append(headers, "drawn")
-	case shares && !chains:
+	case shares:
 		headers = append(headers, "share")
 	}
 	if diagnosed {
@@ -122,13 +124,13 @@ func resultText(r *infill.Result, width int, verbose bool) string {
 		row = append(row, fmt.Sprintf("%.2f", f.LogLikelihood))
 		if chains {
 			row = append(row, share(f, !narrow))
-		} else {
+		} else if !narrow || !shares {
 			row = append(row, percent(*f.Probability))
 		}
 		switch {
 		case r.Method == infill.MethodDraws:
 			row = append(row, strconv.Itoa(f.Count))
-		case shares && !chains:
+		case shares:
 			row = append(row, percent(*f.Share))
 		}
 		if diagnosed {

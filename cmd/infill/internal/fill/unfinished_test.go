@@ -38,10 +38,11 @@ func TestInterruptedFormats(t *testing.T) {
 	p := 0.25
 	const why = "unfinished: interrupted at step 3 of 50"
 	for name, r := range map[string]*infill.Result{
-		"found":  {Stats: infill.Stats{Sampler: infill.Auto}, Fills: []infill.Fill{{Probability: &p}}},
-		"chains": {Stats: infill.Stats{Sampler: "dmala", Law: "none known", Steps: 3}, Fills: []infill.Fill{{}}},
+		"found": {Method: infill.MethodSearch, Proven: new(bool), LeftOutAtMost: &p, Fills: []infill.Fill{{Probability: &p}}},
+		"chains": {Method: "dmala", Fills: []infill.Fill{{Share: &p}},
+			Stats: infill.Stats{Chains: &infill.ChainStats{Sampler: "dmala", Steps: 3}}},
 	} {
-		r.Format, r.Template, r.Unfinished, r.Blanks, r.Warnings = 3, "a [MASK]", true, [][2]int{{2, 8}},
+		r.Format, r.Template, r.Unfinished, r.Blanks, r.Warnings = 4, "a [MASK]", true, [][2]int{{2, 8}},
 			[]string{"all of it", why}
 		r.Fills[0].Rank, r.Fills[0].Text, r.Fills[0].Values, r.Fills[0].Spans = 1, "a cat", []string{"cat"},
 			[][2]int{{2, 5}}
@@ -58,7 +59,7 @@ func TestInterruptedFormats(t *testing.T) {
 				strings.HasPrefix(format, "json") && !json.Valid(out.Bytes()) {
 				t.Errorf("%s, %s: %s", name, format, got)
 			}
-			if format == "text" && strings.Contains(got, "probability") != (name == "weighed") {
+			if format == "text" && strings.Contains(got, "probability") != (name == "found") {
 				t.Errorf("%s: %s", name, got)
 			}
 		}

@@ -354,10 +354,10 @@ func (o *metricsOptions) open(what, file string) (in io.Reader, done func(), err
 
 // printedResult is what is read of a result.
 type printedResult struct {
-	Samples []struct {
+	Fills []struct {
 		Text          *string  `json:"text"`
 		LogLikelihood *float64 `json:"log_likelihood"`
-	} `json:"samples"`
+	} `json:"fills"`
 }
 
 // readResults reads the objects that infill prints, a line each or all as one list. Every one is a
@@ -390,12 +390,12 @@ func readResults(in io.Reader) (*metrics.Hypotheses, error) {
 			return h, nil
 		case err != nil:
 			return nil, fmt.Errorf("object %d: %w", number, err)
-		case len(r.Samples) == 0:
-			return nil, fmt.Errorf("object %d holds no samples", number)
+		case len(r.Fills) == 0:
+			return nil, fmt.Errorf("object %d holds no fills", number)
 		}
-		for i, s := range r.Samples {
+		for i, s := range r.Fills {
 			if s.Text == nil || s.LogLikelihood == nil {
-				return nil, fmt.Errorf("object %d, sample %d: text or log_likelihood is missing", number, i+1)
+				return nil, fmt.Errorf("object %d, fill %d: text or log_likelihood is missing", number, i+1)
 			}
 			h.Sentences = append(h.Sentences, *s.Text)
 			h.Prompts = append(h.Prompts, strconv.Itoa(number))

@@ -16,7 +16,7 @@ import (
 // A file is read as the end of its name says, or refused: nothing else is taken for sentences.
 func TestFiles(t *testing.T) {
 	const lines = "the kettle sang\nrain fell on the roof\n"
-	const results = `{"samples": [{"text": "the kettle sang", "log_likelihood": -2}, ` +
+	const results = `{"fills": [{"text": "the kettle sang", "log_likelihood": -2}, ` +
 		`{"text": "rain fell on the roof", "log_likelihood": -2}]}`
 	var gz, zst bytes.Buffer
 	z := gzip.NewWriter(&gz)
@@ -37,7 +37,7 @@ func TestFiles(t *testing.T) {
 		{"a.jsonl.zst", zst.String(), ""},
 		{"a.json", "[\n" + results + "\n]\n", ""},
 		{"b.json", results, ""},
-		{"c.json", `{"metrics": []}`, "text (c.json): object 1 holds no samples"},
+		{"c.json", `{"metrics": []}`, "text (c.json): object 1 holds no fills"},
 		{"d.json", "[" + results, "text (d.json): unexpected EOF"},
 		{"b.csv", "id,words\n1,the kettle sang\n", `has no column "text": its columns are "id", "words"`},
 		{"b.txt.gz", lines, "text: b.txt.gz cannot be unpacked (gzip: invalid header): get it again"},
