@@ -5,10 +5,13 @@ import (
 	"math"
 	"strings"
 
-	"charm.land/bubbles/v2/key"
 	tea "charm.land/bubbletea/v2"
 	"github.com/charmbracelet/x/ansi"
 )
+
+// shownNats is how far below the best log-likelihood a curve's lowest block stands: a chain that begins far away does
+// not flatten the others.
+const shownNats = 12
 
 // chainsPage shows how each chain moves.
 type chainsPage struct {
@@ -19,142 +22,124 @@ type chainsPage struct {
 var _ page = (*chainsPage)(nil)
 
 func (p *chainsPage) move(by int) {
-	if s := p.m.run.snapshot; s != nil {
-		p.offset = min(max(p.offset+by, 0), s.Chains-1)
+	if s := p.m.run.shown; s != nil {
+		p.offset = max(min(p.offset+by, len(s.moves)-1), 0)
 	}
 }
 
-func (p *chainsPage) turn(by int)                 { p.m.turnBlank(by) }
-func (p *chainsPage) key(tea.KeyPressMsg) tea.Cmd { return nil }
-func (p *chainsPage) limits() []string            { return nil }
+func (p *chainsPage) leaf(by int)        { p.move(by) }
+func (p *chainsPage) turn(int)           {}
+func (p *chainsPage) key(string) tea.Cmd { return nil }
 
-func (p *chainsPage) hints(k keyMap) []key.Binding {
-	return []key.Binding{as(k.Down, "more chains"), as(k.Settings, "options"), p.m.runHint(), as(k.Write, "write")}
+func (p *chainsPage) hints() []hint {
+	return []hint{{"↓", "more chains"}, {"o", "options"}, p.m.runHint(), {"i", "write"}}
 }
 
 // head is what is said above the chains.
 func (p *chainsPage) head(s *snapshot, columns, rows int) []string {
-	m := p.m
-	var lines []string
+	m, c := p.m, s.stats()
 	figure := func(name, value string) string { return m.faint.Render(name+" ") + m.strong.Render(value) }
-	of := fmt.Sprintf(" of %d draws", s.Rounds*s.Chains)
-	if columns < 76 {
-		of = strings.TrimSuffix(of, " draws")
+	figures := []string{figure("R-hat", number("%.3f", c.SplitRHat)), figure("ESS", number("%.0f", c.EffectiveDraws)) +
+		m.faint.Render(fmt.Sprintf(" of %d draws", s.result.Stats.Draws))}
+	if s.warmUp {
+		figures = figures[:0]
 	}
-	figures := []string{figure("R-hat", number("%.3f", s.RHat)),
-		figure("ESS", number("%.0f", s.ESS)) + m.faint.Render(of)}
-	if rate, e := s.acceptance(); !math.IsNaN(rate) {
-		if columns < 76 {
-			e = math.NaN()
+	if c.AcceptanceRate != nil {
+		rate := fmt.Sprintf("%.2f", *c.AcceptanceRate)
+		if c.AcceptanceStandardError != nil && columns >= 76 {
+			rate += fmt.Sprintf(" ± %.2f", *c.AcceptanceStandardError)
 		}
-		figures = append(figures, figure("acceptance", withError(rate, e)))
+		figures = append(figures, figure("acceptance", rate))
 	}
-	if size := s.stepSize(); size > 0 {
-		figures = append(figures, figure("α", fmt.Sprintf("%.3g", size)))
+	if n := len(s.stepSizes); n > 0 {
+		figures = append(figures, figure("α", fmt.Sprintf("%.3g", s.stepSizes[n-1])))
 	}
-	lines = append(lines, cut(strings.Join(figures, m.faint.Render(" · ")), columns))
-	if rows >= 9 && len(s.StepSizes) > 1 {
-		values := make([]float32, len(s.StepSizes))
-		low, high := math.Inf(1), math.Inf(-1)
-		for i, a := range s.StepSizes {
-			values[i] = float32(math.Log(a))
-			low, high = min(low, float64(values[i])), max(high, float64(values[i]))
-		}
-		text := sparkline(values, min(max(columns-44, 10), 60), low, high)
-		told := fmt.Sprintf(" from %.3g to %.3g", s.StepSizes[0], s.stepSize())
-		switch {
-		case low == high: // not adapted
-			text, told = "", fmt.Sprintf("%.3g throughout", s.StepSizes[0])
-		case s.WarmUp:
-			told += ", still adapting"
-		default:
-			told += ", fixed since"
-		}
-		lines = append(lines,
-			cut(m.faint.Render("step size α ")+p.inTwo(s, text, len(values))+m.faint.Render(told), columns))
+	lines := []string{cut(strings.Join(figures, m.faint.Render(" · ")), columns)}
+	if rows >= 9 && len(s.stepSizes) > 1 {
+		lines = append(lines, p.adaptation(s, columns))
 	}
-	room := 1
+	room := 2
 	if rows >= 12 {
 		room = 3
 	}
-	told := strings.Split(ansi.Wrap(strings.Join(caveats(s), " "), columns, ""), "\n")
-	if len(told) > room {
-		told = told[:room]
-		told[room-1] = ansi.Truncate(told[room-1], columns-1, "") + "…"
-	}
-	for _, line := range told {
+	told := strings.Split(ansi.Wrap(verdict(s), columns, ""), "\n")
+	for _, line := range told[:min(len(told), room)] {
 		lines = append(lines, m.faint.Render(line))
 	}
 	return lines
 }
 
-// caveats say what the figures can and cannot tell.
-func caveats(s *snapshot) []string {
-	var list []string
+// adaptation draws how the step size was found.
+func (p *chainsPage) adaptation(s *snapshot, columns int) string {
+	m := p.m
+	values := make([]float32, len(s.stepSizes))
+	low, high := math.Inf(1), math.Inf(-1)
+	for i, a := range s.stepSizes {
+		values[i] = float32(math.Log(a))
+		low, high = min(low, float64(values[i])), max(high, float64(values[i]))
+	}
+	first, last := s.stepSizes[0], s.stepSizes[len(values)-1]
+	text := p.inTwo(s, sparkline(values, min(max(columns-44, 10), 60), low, high), len(values))
+	told := fmt.Sprintf(" from %.3g to %.3g", first, last)
 	switch {
-	case s.WarmUp:
-		list = append(list, "R-hat and ESS begin after the warm-up.")
-	case s.RHat >= 1000:
-		list = append(list,
-			"No chain moves, and they stand at different fills: nothing can be said of the distribution.")
-	case math.IsNaN(s.RHat) && s.Result == nil:
-		list = append(list,
-			"The log-likelihoods of this sampler are worked out when it is done, or more draws are needed.")
-	case math.IsNaN(s.RHat):
-		list = append(list, "Too few draws, or all of the same fill, for R-hat and ESS.")
-	case s.RHat > 1.01:
-		list = append(list, fmt.Sprintf("R-hat is above 1.01: the halves of the chains disagree, so run longer (now "+
-			"%d steps).", s.Options.Steps))
+	case low == high: // it was given
+		text, told = "", fmt.Sprintf("%.3g throughout", first)
+	case s.warmUp:
+		told += ", still adapting"
 	default:
-		list = append(list, "The halves of the chains agree.")
+		told += ", fixed since"
 	}
-	if !math.IsNaN(s.ESS) {
-		list = append(list, "Both look at the log-likelihood alone: chains caught in one mode look the same as "+
-			"chains that have seen all.")
-		if s.Chains == 1 {
-			list = append(list, "A single chain cannot tell.")
-		}
+	return cut(m.faint.Render("step size α ")+text+m.faint.Render(told), columns)
+}
+
+// verdict says what the figures can and cannot tell.
+func verdict(s *snapshot) string {
+	c, r := s.stats(), s.stats().SplitRHat
+	const blind = " Both look at U alone: chains caught in one mode look the same as chains that have seen all."
+	switch {
+	case s.warmUp:
+		return "R-hat and ESS begin after the warm-up."
+	case r == nil && !s.over:
+		return "U of this sampler is worked out when it is done, or more draws are needed."
+	case r == nil:
+		return "Too few draws, or all of the same fill, for R-hat and ESS."
+	case *r >= 1000:
+		return "No chain moves, and they stand at different fills: nothing can be said of the distribution."
+	case c.Chains == 1:
+		return "A single chain cannot tell whether others would agree."
+	case *r > 1.01:
+		return fmt.Sprintf("R-hat is above 1.01: the halves of the chains disagree, so run longer (now %d steps).",
+			c.Steps) + blind
 	}
-	return list
+	return "The halves of the chains agree." + blind
 }
 
 // number writes a figure, "–" if it is not known.
-func number(format string, x float64) string {
-	if math.IsNaN(x) {
+func number(format string, x *float64) string {
+	if x == nil {
 		return "–"
 	}
-	if math.IsInf(x, 1) {
-		return "∞"
-	}
-	return fmt.Sprintf(format, x)
+	return fmt.Sprintf(format, *x)
 }
 
 // inTwo colours a sparkline of values: the warm-up and what follows.
 func (p *chainsPage) inTwo(s *snapshot, text string, values int) string {
 	runes := []rune(text)
-	if len(runes) == 0 {
-		return ""
-	}
 	at := len(runes)
 	switch {
-	case s.WarmUp:
-	case s.WarmUpSteps == 0:
+	case s.warmUp:
+	case s.warm == 0:
 		at = 0
 	default:
-		at = min((s.WarmUpSteps+1)*len(runes)/max(values, 1), len(runes))
+		at = min((s.warm+1)*len(runes)/max(values, 1), len(runes))
 	}
 	return p.m.faint.Render(string(runes[:at])) + p.m.done.Render(string(runes[at:]))
 }
 
 func (p *chainsPage) render(columns, rows int) string {
-	m, s := p.m, p.m.run.snapshot
-	switch {
-	case s == nil:
-		return stack(columns, rows, m.faint.Render("  no chains yet: write a template"))
-	case s.Answer:
-		return m.note("there are no chains where the sampler is auto: o names another", columns, rows)
-	case s.Several:
-		return m.note("chains are shown where every blank has one length, as in [MASK:2]", columns, rows)
+	m, s := p.m, p.m.run.shown
+	if s.stats() == nil {
+		return m.note("no chains: a search has none; o names a sampler, such as dmala", columns, rows)
 	}
 	columns--
 	var lines []string
@@ -165,14 +150,14 @@ func (p *chainsPage) render(columns, rows int) string {
 		lines = append(lines, "")
 	}
 	low, high := math.Inf(1), math.Inf(-1)
-	for _, history := range s.LogLikelihoods {
+	for _, history := range s.logLikelihoods {
 		for _, u := range history {
 			if u == u {
 				low, high = min(low, float64(u)), max(high, float64(u))
 			}
 		}
 	}
-	low = max(low, high-barNats)
+	low = max(low, high-shownNats)
 	const uWidth, rateWidth = 8, 6
 	spark, accept := 14, 8
 	switch {
@@ -182,55 +167,61 @@ func (p *chainsPage) render(columns, rows int) string {
 		spark, accept = 26, 12
 	}
 	moveWidth := columns - 5 - spark - uWidth - 2 - accept - rateWidth - 2
-	lines = append(lines,
-		m.faint.Render(right("chain", 5)+" "+fit("log-likelihood", spark+uWidth+1)+" "+
-			fit("accepted", accept+rateWidth+1)+fit("last move", moveWidth)))
-	p.offset = min(p.offset, max(s.Chains-(rows-len(lines)), 0))
-	for chain := p.offset; chain < s.Chains && len(lines) < rows; chain++ {
-		history, accepted := s.LogLikelihoods[chain], s.Accepted[chain]
+	title := "U"
+	if low < high {
+		title = fmt.Sprintf("U, %.1f to %.1f", low, high)
+	}
+	lines = append(lines, m.faint.Render(right("chain", 5)+" "+fit(title, spark+uWidth+1)+" "+
+		fit("accepted", accept+rateWidth+1)+fit("last move", moveWidth)))
+	p.offset = max(min(p.offset, len(s.moves)-(rows-len(lines))), 0)
+	for chain := p.offset; chain < len(s.moves) && len(lines) < rows; chain++ {
+		history, accepted := s.logLikelihoods[chain], s.accepted[chain]
 		steps := accepted[min(1, len(accepted)):] // without the start
-		rate := mean(steps)
+		rate := "–"
+		if mean := mean(steps); mean == mean {
+			rate = fmt.Sprintf("%.0f %%", 100*mean)
+		}
 		lines = append(lines, m.faint.Render(right(fmt.Sprint(chain+1), 4))+"  "+
-			fit(p.inTwo(s, sparkline(history, spark, low, high), len(history)),
-				spark)+right(number("%.2f", float64(history[len(history)-1])), uWidth)+"  "+
+			fit(p.inTwo(s, sparkline(history, spark, low, high), len(history)), spark)+
+			right(decimal(float64(history[len(history)-1])), uWidth)+"  "+
 			fit(p.inTwo(s, sparkline(steps, accept, 0, 1), len(accepted)), accept)+
-			m.faint.Render(right(number("%.0f %%", 100*rate), rateWidth))+"  "+
-			cut(p.lastMove(s, s.Moves[chain]), moveWidth))
+			m.faint.Render(right(rate, rateWidth))+"  "+p.lastMove(s, s.moves[chain], moveWidth))
 	}
 	return stack(columns, rows, lines...)
 }
 
 // mean is that of values, NaN of none.
 func mean(values []float32) float64 {
-	if len(values) == 0 {
-		return math.NaN()
-	}
-	mean := 0.0
+	sum := 0.0
 	for _, x := range values {
-		mean += float64(x) / float64(len(values))
+		sum += float64(x)
 	}
-	return mean
+	return sum / float64(len(values))
 }
 
 // lastMove says what a chain changed last, and how long ago.
-func (p *chainsPage) lastMove(s *snapshot, last move) string {
+func (p *chainsPage) lastMove(s *snapshot, last move, columns int) string {
 	m := p.m
-	if last.Step == 0 {
+	if last.step == 0 {
 		return m.faint.Render("has not moved")
 	}
+	ago := ""
+	switch n := s.step - last.step; n {
+	case 0:
+	case 1:
+		ago = m.faint.Render("  1 step ago")
+	default:
+		ago = m.faint.Render(fmt.Sprintf("  %d steps ago", n))
+	}
 	text := ""
-	for i, blank := range last.Blanks {
+	for i, blank := range last.blanks {
 		if i > 0 {
 			text += m.faint.Render(", ")
 		}
-		text += m.faint.Render(harmless(last.From[i])+" → ") + m.styles.blankLook(blank).Render(harmless(last.To[i]))
+		text += m.faint.Render(harmless(last.from[i])+" → ") + m.styles.blankLook(blank).Render(harmless(last.to[i]))
 	}
-	switch ago := s.Step - last.Step; ago {
-	case 0:
-	case 1:
-		text += m.faint.Render("  1 step ago")
-	default:
-		text += m.faint.Render(fmt.Sprintf("  %d steps ago", ago))
+	if width(text)+width(ago) > columns && len(last.blanks) > 1 {
+		text = m.faint.Render(fmt.Sprintf("%d blanks", len(last.blanks)))
 	}
-	return text
+	return cut(text+ago, columns)
 }

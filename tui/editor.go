@@ -17,14 +17,13 @@ import (
 // blankText is a blank as it is typed. The tokenizer has the last word on it.
 const blankText = "[MASK]"
 
-// editor is the template being written. textinput keeps the text and the cursor;
-// how it looks, wrapped and with its blanks in colour, is this file's.
+// editor is the template being written. textinput keeps the text and the cursor; how it looks, wrapped and with its
+// blanks in colour, is this file's.
 type editor struct {
 	input   textinput.Model
 	marking *marking
 
-	// glyphs are those of the text cut: a pasted page is not cut again for every
-	// frame.
+	// glyphs are those of the text cut: a pasted page is not cut again for every frame.
 	cut    string
 	glyphs []glyph
 }
@@ -50,11 +49,9 @@ func newInput(text string, limit int) textinput.Model {
 	input := textinput.New()
 	input.CharLimit = limit
 	input.SetValue(text)
-	// ctrl+v would read the clipboard of the machine that runs the program;
-	// pasting is the terminal's business.
+	// ctrl+v would read the clipboard of the machine that runs the program; pasting is the terminal's business.
 	input.KeyMap.Paste.SetEnabled(false)
-	// The screen itself gives it the keys when it is time; the command would
-	// only make the cursor blink.
+	// The screen itself gives it the keys when it is time; the command would only make the cursor blink.
 	input.Focus()
 	return input
 }
@@ -82,8 +79,8 @@ func (e *editor) edit(message tea.Msg) (changed bool) {
 // cursor is the byte that the cursor stands before.
 func (e *editor) cursor() int { return len(string([]rune(e.text())[:e.input.Position()])) }
 
-// reach is how often a key is to be given to the input, which works on runes, to
-// get past one character, such as a letter with its marks.
+// reach is how often a key is to be given to the input, which works on runes, to get past one character, such as a
+// letter with its marks.
 func (e *editor) reach(message tea.KeyPressMsg) int {
 	keys, text, at := e.input.KeyMap, e.text(), e.cursor()
 	back := key.Matches(message, keys.CharacterBackward, keys.DeleteCharacterBackward)
@@ -101,18 +98,20 @@ func (e *editor) reach(message tea.KeyPressMsg) int {
 	return 1
 }
 
-// insideBlank reports whether the cursor stands in a blank that is being typed, where
-// "_" may be part of a name.
+// insideBlank reports whether the cursor stands in a blank that is being typed, where "_" may be part of a name.
 func (e *editor) insideBlank() bool {
 	left := e.text()[:e.cursor()]
 	open := strings.LastIndex(left, "[MASK")
 	return open >= 0 && !strings.Contains(left[open:], "]")
 }
 
-// insertBlank puts a blank at the cursor, set off from words beside it.
-func (e *editor) insertBlank() {
-	e.marking = nil
+// insertBlank puts a blank at the cursor, set off from words beside it. Of an underscore after a blank it makes none,
+// so that ___ is one blank.
+func (e *editor) insertBlank(underscore bool) bool {
 	left, rest := e.text()[:e.cursor()], e.text()[e.cursor():]
+	if underscore && strings.HasSuffix(left, blankText) {
+		return false
+	}
 	if r, _ := utf8.DecodeLastRuneInString(left); wordRune(r) {
 		left += " "
 	}
@@ -120,37 +119,22 @@ func (e *editor) insertBlank() {
 	if r, _ := utf8.DecodeRuneInString(rest); wordRune(r) {
 		left += " "
 	}
-	e.set(left, rest)
-}
-
-// set writes the text before the cursor and behind it.
-func (e *editor) set(left, rest string) {
 	e.input.SetValue(left + rest)
 	e.input.SetCursor(utf8.RuneCountInString(left))
-}
-
-// readBlanks writes blanks for what is spelled otherwise.
-func (e *editor) readBlanks(spellings ...string) {
-	left, rest := e.text()[:e.cursor()], e.text()[e.cursor():]
-	for _, spelling := range spellings {
-		left, rest = tokenize.ReadBlanks(left, spelling), tokenize.ReadBlanks(rest, spelling)
-	}
-	if left+rest != e.text() {
-		e.set(left, rest)
-	}
+	return true
 }
 
 func wordRune(r rune) bool {
 	return unicode.IsLetter(r) || unicode.IsDigit(r) || unicode.Is(unicode.M, r)
 }
 
-// mark begins to choose words.
-func (e *editor) mark() bool {
+// mark begins to choose words. further is another spelling of a blank.
+func (e *editor) mark(further string) bool {
 	if e.marking != nil {
 		return true
 	}
 	text := e.text()
-	words := wordsOf(text)
+	words := wordsOf(text, further)
 	if len(words) == 0 {
 		return false
 	}
@@ -159,8 +143,8 @@ func (e *editor) mark() bool {
 }
 
 // wordsOf finds the words of a text that are not blanks.
-func wordsOf(text string) [][2]int {
-	blanks := tokenize.BlankSpans(text)
+func wordsOf(text, further string) [][2]int {
+	blanks := tokenize.BlankSpans(text, further)
 	var words [][2]int
 	start := -1
 	for at := 0; at <= len(text); {
@@ -218,8 +202,9 @@ type editorView struct {
 	*styles
 	writing bool
 	blank   int // the chosen one, -1 for none
-	pins    map[int]pin
-	rows    int // at most
+	pins    map[int]string
+	further string // another spelling of a blank
+	rows    int    // at most
 }
 
 // lines lays the text out, as much of it as there are rows for.
@@ -228,7 +213,7 @@ func (e *editor) lines(v editorView, columns int) [][]cell {
 	if e.marking != nil {
 		shown, cursor = e.marking.base, e.marking.words[e.marking.at][0]
 	}
-	blanks := tokenize.BlankSpans(shown)
+	blanks := tokenize.BlankSpans(shown, v.further)
 	if e.cut != shown || e.glyphs == nil {
 		e.cut, e.glyphs = shown, glyphs(shown)
 	}
@@ -248,7 +233,7 @@ func (e *editor) lines(v editorView, columns int) [][]cell {
 			if p, ok := v.pins[next]; ok && !v.writing && e.marking == nil {
 				// A pinned blank shows its word.
 				if g.start == blanks[next][0] {
-					for _, of := range glyphs(p.text) {
+					for _, of := range glyphs(p) {
 						of.start, of.end = blanks[next][0], blanks[next][1]
 						cells = append(cells, cell{of, c.look})
 					}
@@ -321,34 +306,4 @@ func (e *editor) style(v editorView, c look) lipgloss.Style {
 		style = style.Underline(true).Bold(true)
 	}
 	return style.Reverse(c.marked || c.cursor)
-}
-
-// click acts on a point of what render drew: it moves the cursor while the text is
-// written, and marks a word otherwise. changed reports whether the text is another.
-func (e *editor) click(v editorView, columns, x, y int) (changed bool) {
-	at := len(e.text())
-	hit := false
-	if lines := e.lines(v, columns); y >= 0 && y < len(lines) && x >= 0 {
-		for _, c := range lines[y] {
-			if hit = x < c.width; hit {
-				at = min(c.start, at)
-				break
-			}
-			x -= c.width
-		}
-	}
-	if v.writing && e.marking == nil {
-		e.input.SetCursor(utf8.RuneCountInString(e.text()[:at]))
-		return false
-	}
-	if !hit || !e.mark() {
-		return false
-	}
-	// The picture may be of the text before marking began, which is the base.
-	word := slices.IndexFunc(e.marking.words, func(w [2]int) bool { return at >= w[0] && at < w[1] })
-	if word >= 0 {
-		e.marking.at = word
-		e.toggle(word)
-	}
-	return word >= 0
 }

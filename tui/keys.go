@@ -1,91 +1,47 @@
 package tui
 
 import (
-	"slices"
 	"strings"
 
-	"charm.land/bubbles/v2/key"
 	tea "charm.land/bubbletea/v2"
 )
 
-// keyMap is every key of the screen; the help is written from it.
-type keyMap struct {
-	// While the template is written.
-	Blank, Leave, MarkWhileWriting key.Binding
-	// Anywhere else.
-	Write, Mark                      key.Binding
-	Views                            []key.Binding // by their number
-	NextView, PreviousView           key.Binding
-	Up, Down, PageUp, PageDown       key.Binding
-	First, Last, Left, Right         key.Binding
-	Pick, Favourite, Copy, Save      key.Binding
-	Pin, Unpin, Resample, Stop       key.Binding
-	Filter, Sort, OnlyFavourites     key.Binding
-	Settings, Toggle, Apply, Dismiss key.Binding
-	Help, Quit, Interrupt            key.Binding
-}
+// hint is a key with what it does at the moment.
+type hint [2]string
 
-func newKeys() keyMap {
-	bind := func(shown, help string, keys ...string) key.Binding {
-		return key.NewBinding(key.WithKeys(keys...), key.WithHelp(shown, help))
-	}
-	return keyMap{
-		Blank:            bind("_", "blank", "_", "ctrl+b"),
-		Leave:            bind("tab", "to the fills", "tab", "enter", "esc", "down"),
-		MarkWhileWriting: bind("ctrl+t", "mark words", "ctrl+t"),
+// helpText lists every key.
+const helpText = `write
+i         write the template
+_         insert a blank, while writing (or ctrl+b)
+tab       from writing to the fills
+m         mark words of the text as blanks (ctrl+t while writing)
 
-		Write: bind("i", "write the template", "i", "e"),
-		Mark:  bind("m", "mark words as blanks", "m", "ctrl+t"),
-		Views: []key.Binding{bind("1…4", "fills, slots, chains, runs", "1"), bind("", "", "2"), bind("", "", "3"),
-			bind("", "", "4")},
-		NextView:       bind("tab", "next view", "tab"),
-		PreviousView:   bind("shift+tab", "previous view", "shift+tab"),
-		Up:             bind("↑", "up", "up", "k"),
-		Down:           bind("↓", "down", "down", "j"),
-		PageUp:         bind("pgup", "page up", "pgup", "ctrl+u"),
-		PageDown:       bind("pgdn", "page down", "pgdown", "ctrl+d"),
-		First:          bind("home", "first", "home", "g"),
-		Last:           bind("end", "last", "end", "G"),
-		Left:           bind("←", "slot to the left", "left", "h"),
-		Right:          bind("→", "slot to the right", "right", "l"),
-		Pick:           bind("enter", "pick and leave", "enter"),
-		Favourite:      bind("f", "favourite", "f", "space"),
-		Copy:           bind("y", "copy", "y", "c"),
-		Save:           bind("w", "save", "w", "ctrl+s"),
-		Pin:            bind("p", "pin the slot", "p"),
-		Unpin:          bind("P", "unpin all", "P"),
-		Resample:       bind("r", "resample", "r"),
-		Stop:           bind("x", "stop", "x"),
-		Filter:         bind("/", "filter", "/"),
-		Sort:           bind("s", "sort", "s"),
-		OnlyFavourites: bind("F", "favourites only", "F"),
-		Settings:       bind("o", "options", "o"),
-		Toggle:         bind("space", "mark or unmark", "space", "x"),
-		Apply:          bind("enter", "done", "enter"),
-		Dismiss:        bind("esc", "leave", "esc"),
-		Help:           bind("?", "help", "?"),
-		Quit:           bind("q", "quit", "q"),
-		Interrupt:      bind("ctrl+c", "quit", "ctrl+c"),
-	}
-}
+look
+1…4       fills, blanks, chains, runs; also tab
+↑ ↓       move; also j k, pgup pgdn, home end
+← →       choose a blank; also h l
+/         filter; 2:up looks at the second blank
+s         sort draws by likelihood, or by how often they came
 
-// as tells of a key in other words, and labelled with another label too.
-func as(b key.Binding, words string) key.Binding { return labelled(b, b.Help().Key, words) }
+fill
+p         pin the blank to this word, or free it; P frees all
+o         options: sampler, lists, model, seed …
+r         draw again with the next seed
+x         stop
+y         copy the fill (OSC 52)
+enter     print the fill to standard output and leave
 
-func labelled(b key.Binding, label, words string) key.Binding {
-	b.SetHelp(label, words)
-	return b
-}
+q         quit (ctrl+c interrupts, ctrl+z suspends)`
 
-// help lists every key; offset lines of it are scrolled away.
+// help lists the keys; offset lines of it are scrolled away.
 type help struct{ offset int }
 
 // key reports whether the help stays.
-func (h *help) key(k tea.KeyPressMsg, keys keyMap) bool {
-	switch {
-	case key.Matches(k, keys.Up):
+func (h *help) key(k string) bool {
+	switch k {
+	case "up", "k":
 		h.offset = max(h.offset-1, 0)
-	case key.Matches(k, keys.Down, keys.PageDown):
+	case "down", "j", "pgdown":
 		h.offset++
 	default:
 		return false
@@ -93,65 +49,160 @@ func (h *help) key(k tea.KeyPressMsg, keys keyMap) bool {
 	return true
 }
 
-func (h *help) render(s *styles, k keyMap, columns, rows int) string {
-	group := func(title string, keys ...key.Binding) []string {
-		lines := []string{"  " + s.accent.Render(title)}
-		if title == "" {
-			lines = nil
+func (h *help) render(s *styles, columns, rows int) string {
+	lines := strings.Split(helpText, "\n")
+	for i, line := range lines {
+		if at := strings.Index(line, "  "); at > 0 {
+			line = s.accent.Render(line[:at]) + line[at:]
+		} else {
+			line = s.strong.Render(line)
 		}
-		for _, k := range keys {
-			lines = append(lines, "  "+s.accent.Render(fit(k.Help().Key, 9))+" "+k.Help().Desc)
-		}
-		return lines
+		lines[i] = "  " + line
 	}
-	write := group("write", k.Write, as(k.Blank, "insert a blank, while writing (or ctrl+b)"),
-		as(k.Mark, "mark words as blanks (ctrl+t while writing)"), as(k.Leave, "from writing to the fills"))
-	look := group("look", k.Views[0], k.NextView, labelled(k.Up, "↑ ↓", "move; also j k, pgup pgdn, home end"),
-		labelled(k.Left, "← →", "choose a slot; also h l"),
-		k.Filter, as(k.Sort, "sort: likelihood, frequency, novelty"), k.OnlyFavourites)
-	choose := group("choose", as(k.Pick, "print the fill to standard output and leave"),
-		as(k.Favourite, "mark as favourite (or space)"),
-		as(k.Copy, "copy to the clipboard (OSC 52)"), as(k.Save, "save favourites, or what is listed"))
-	sample := group("sample", as(k.Pin, "pin the slot to this fill's word, or unpin it"), k.Unpin,
-		as(k.Resample, "resample with the next seed"),
-		as(k.Stop, "stop the chains"), as(k.Settings, "sampler, step size, chains, model, seed …"))
-	leave := group("", k.Help, as(k.Quit, "quit (ctrl+c interrupts, ctrl+z suspends)"))
-	mouse := []string{"", s.faint.Render("  The mouse chooses views, fills, slots and words; with shift it selects"),
-		s.faint.Render("  text as ever. A bar is full at the best fill, empty 12 nats below.")}
-	gap := []string{""}
-	one := slices.Concat(write, gap, look)
-	two := slices.Concat(choose, gap, sample, leave)
-	if columns < 110 {
-		one, two = slices.Concat(one, gap, two, mouse), nil
-	} else {
-		one = slices.Concat(one, mouse)
-	}
-	h.offset = min(h.offset, max(max(len(one), len(two))-rows, 0))
-	if two == nil {
-		return stack(columns, rows, one[h.offset:]...)
-	}
-	half := columns / 2
-	return beside("", rows, stack(half, rows, one[min(h.offset, len(one)):]...),
-		stack(columns-half, rows, two[min(h.offset, len(two)):]...))
+	h.offset = min(h.offset, max(len(lines)-rows, 0))
+	return stack(columns, rows, lines[h.offset:]...)
 }
 
-// shortHelp writes keys on one line, as many as fit.
-func shortHelp(s *styles, columns int, keys ...key.Binding) string {
+// hints writes keys on one line, as many as fit.
+func (s *styles) hints(columns int, list ...hint) string {
 	text, used := "", 0
-	for _, k := range keys {
-		shown, help := k.Help().Key, k.Help().Desc
-		w := width(shown) + 1 + width(help)
-		if used > 0 {
+	for i, h := range list {
+		w := width(h[0]) + 1 + width(h[1])
+		if i > 0 {
 			w += 3
 		}
 		if used+w > columns {
 			break
 		}
-		if used > 0 {
+		if i > 0 {
 			text += s.faint.Render(" · ")
 		}
-		text += s.accent.Render(shown) + s.faint.Render(" "+help)
+		text += s.accent.Render(h[0]) + s.faint.Render(" "+h[1])
 		used += w
 	}
-	return text + strings.Repeat(" ", max(columns-used, 0))
+	return text + spaces(columns-used)
+}
+
+// browseKey gives a key to the page, and what is the same on all of them to the screen.
+func (m *model) browseKey(k string) tea.Cmd {
+	page, leaf := m.pages[m.view], max(m.height-9, 1)
+	switch k {
+	case "q":
+		return tea.Quit
+	case "?":
+		m.help = &help{}
+	case "1", "2", "3", "4":
+		m.view = view(k[0] - '1')
+	case "tab":
+		m.view = (m.view + 1) % views
+	case "shift+tab":
+		m.view = (m.view + views - 1) % views
+	case "i", "e":
+		m.writing = true
+	case "m", "ctrl+t":
+		m.mark()
+	case "up", "k":
+		page.move(-1)
+	case "down", "j":
+		page.move(1)
+	case "pgup", "ctrl+u":
+		page.leaf(-leaf)
+	case "pgdown", "ctrl+d":
+		page.leaf(leaf)
+	case "home", "g":
+		page.move(-1 << 30)
+	case "end", "G":
+		page.move(1 << 30)
+	case "left", "h":
+		page.turn(-1)
+	case "right", "l":
+		page.turn(1)
+	case "o":
+		m.panel = newPanel(m.styles, m.run.options, m.config.Model, m.config.Models)
+	case "r":
+		if o := &m.run.options; o.Chains == nil && o.Samples == 0 {
+			m.fail("a search has no seed: name a sampler or a number of samples under o")
+			return nil
+		}
+		m.run.options.Seed++
+		return m.start()
+	case "x":
+		if r := &m.run; r.stream != nil {
+			r.stream.cancel(nil)
+			r.stopped = true
+		}
+	case "P":
+		if len(m.pins) > 0 {
+			m.pins = map[int]string{}
+			return m.start()
+		}
+	default:
+		return page.key(k)
+	}
+	return nil
+}
+
+func (m *model) writeKey(k tea.KeyPressMsg) tea.Cmd {
+	switch name := k.String(); {
+	case name == "ctrl+b" || name == "_" && !m.editor.insideBlank():
+		if m.editor.insertBlank(name == "_") {
+			return m.edited()
+		}
+	case name == "ctrl+t":
+		m.mark()
+	case name == "tab" || name == "enter" || name == "esc" || name == "down":
+		m.writing = false
+	case m.editor.edit(k):
+		return m.edited()
+	}
+	return nil
+}
+
+// mark begins to choose words, if there are any.
+func (m *model) mark() {
+	if m.editor.mark(m.run.options.Blank) {
+		m.writing = false
+	} else {
+		m.fail("no words to mark: write or paste a sentence first")
+	}
+}
+
+func (m *model) markKey(k string) tea.Cmd {
+	marking := m.editor.marking
+	last := len(marking.words) - 1
+	switch k {
+	case "left", "h":
+		marking.at = max(marking.at-1, 0)
+	case "right", "l":
+		marking.at = min(marking.at+1, last)
+	case "home", "g":
+		marking.at = 0
+	case "end", "G":
+		marking.at = last
+	case "space", "x":
+		m.editor.toggle(marking.at)
+		return m.edited()
+	case "enter", "esc", "tab", "m", "q":
+		m.editor.marking = nil
+	}
+	return nil
+}
+
+// filterKey edits the filter; esc drops it.
+func (m *model) filterKey(k tea.KeyPressMsg) {
+	switch k.String() {
+	case "esc":
+		m.filter, m.fills.filter = nil, ""
+		m.fills.list()
+	case "enter":
+		m.filter = nil
+	default:
+		m.filterEdit(k)
+	}
+}
+
+func (m *model) filterEdit(message tea.Msg) {
+	*m.filter, _ = m.filter.Update(message)
+	m.fills.filter, m.fills.chosen = m.filter.Value(), ""
+	m.fills.list()
 }

@@ -4,11 +4,10 @@ import (
 	"context"
 	"fmt"
 	"maps"
-	"slices"
 	"strings"
 	"time"
 
-	"charm.land/bubbles/v2/key"
+	"charm.land/bubbles/v2/textinput"
 	tea "charm.land/bubbletea/v2"
 	"github.com/charmbracelet/colorprofile"
 
@@ -21,72 +20,69 @@ type view int
 
 const (
 	fillsView view = iota
-	slotsView
+	blanksView
 	chainsView
 	runsView
 	views
 )
 
-func (v view) String() string { return [...]string{"Fills", "Slots", "Chains", "Runs"}[v] }
+func (v view) String() string { return [...]string{"Fills", "Blanks", "Chains", "Runs"}[v] }
 
 // page is one of the screen's views. It owns what is chosen and scrolled on it.
 type page interface {
-	// render draws the page, which begins at the screen's line model.top.
+	// render draws the page in as many columns and rows.
 	render(columns, rows int) string
-	// move goes down, and turn to the right.
+	// move goes down, leaf by a screenful, and turn to the right.
 	move(by int)
+	leaf(by int)
 	turn(by int)
 	// key handles what is this page's own.
-	key(k tea.KeyPressMsg) tea.Cmd
-	// hints are the keys to tell of, and limits what the page leaves out.
-	hints(k keyMap) []key.Binding
-	limits() []string
+	key(k string) tea.Cmd
+	// hints are the keys to tell of.
+	hints() []hint
 }
 
-// run is a sampler with what it finds.
+// run is a run with what it finds.
 type run struct {
-	options  infill.Options
-	stream   *stream // nil when no run is on
-	snapshot *snapshot
-	fault    string
-	stopped  bool
-	made     request // what the snapshot is of
+	options infill.Options
+	stream  *stream // nil when no run is on
+	shown   *snapshot
+	fault   string
+	stopped bool // by the user
+	stale   bool // shown is of a template before
 }
 
 // state says in words how far a run is.
-func (s *run) state() string {
-	p := s.snapshot
-	switch {
-	case s.stream != nil && p == nil:
+func (r *run) state() string {
+	s := r.shown
+	if r.stream != nil && (s == nil || r.stale) {
 		return "starting"
-	case s.stream != nil && p.Answer:
-		return fmt.Sprintf("computing %d %%", 100*p.Step/max(p.Steps, 1))
-	case s.stream != nil && p.Several:
-		return fmt.Sprintf("sampling %d/%d, each length by itself", p.Step, p.Steps)
-	case s.stream != nil && p.WarmUp:
-		return fmt.Sprintf("warm-up %d/%d", p.Step, p.Options.Steps)
-	case s.stream != nil:
-		return fmt.Sprintf("sampling %d/%d", p.Step, p.Options.Steps)
-	case s.stopped && p != nil:
-		return fmt.Sprintf("stopped at %d/%d", p.Step, max(p.Steps, p.Options.Steps))
-	case p == nil || p.Result == nil:
+	}
+	if s == nil || s.result == nil && s.over {
 		return ""
 	}
-	stats, lengths := p.Result.Stats, ""
-	if len(stats.Lengths) > 1 {
-		lengths = fmt.Sprintf("%d lengths, ", len(stats.Lengths))
+	chains := s.stats()
+	switch {
+	case r.stopped && chains != nil:
+		return fmt.Sprintf("stopped at %d/%d", s.step, s.steps)
+	case r.stopped:
+		return "stopped"
+	case r.stream != nil && s.warmUp:
+		return fmt.Sprintf("warm-up %d/%d", s.step, s.steps)
+	case r.stream != nil && chains != nil:
+		return fmt.Sprintf("sampling %d/%d", s.step, s.steps)
+	case r.stream != nil:
+		return fmt.Sprintf("searching, %d %% of the budget", s.step)
+	case chains != nil:
+		return fmt.Sprintf("%d × %d steps, %.1f s", chains.Chains, chains.Steps, s.result.Stats.Seconds)
 	}
-	if p.Answer {
-		return fmt.Sprintf("%s%s, %.1f s", lengths, p.Result.Method, stats.Seconds)
-	}
-	return fmt.Sprintf("%s%d × %d steps, %.1f s", lengths, p.Chains, p.Options.Steps, stats.Seconds)
+	return fmt.Sprintf("%s, %.1f s", s.result.Method, s.result.Stats.Seconds)
 }
 
 // model is the screen.
 type model struct {
 	config Config
 	*styles
-	keys keyMap
 	jobs *jobs
 
 	filler     Filler
@@ -94,60 +90,53 @@ type model struct {
 	modelFault string
 	editor     editor
 	writing    bool
-	pins       map[int]pin
+	pins       map[int]string // the word that a blank is pinned to
 	run        run
-	started    int // runs so far
-	edits      int // of the template so far
-	stale      bool
+	started    int  // runs so far
+	edits      int  // of the template so far
 	waiting    bool // a run is wanted as soon as there is a model
 	blank      int  // the chosen one
-	given      conditionals
-	asked      string // the fill whose conditionals are on their way
 
 	view   view
 	pages  [views]page
 	fills  fillsPage
-	slots  slotsPage
+	blanks blanksPage
 	chains chainsPage
 	runs   runsPage
 
 	// What is in front of the page, nil for nothing.
 	panel  *panel
-	prompt *prompt
+	filter *textinput.Model
 	help   *help
 
 	width, height int
-	top           int // line of the page
 	notice        string
 	noticeFault   bool
-	zones         []zone
-	editorOrigin  [2]int
 	frame         string // the last drawn, "" when something changed
 
 	picked      *Picked
 	interrupted bool
 }
 
-// The messages besides those of sampling and of the pages.
+// The messages besides those of runs and of the pages.
 type (
 	openedMsg struct {
 		name   string
 		filler Filler
 		err    error
 	}
-	settledMsg      struct{ edits int }
-	conditionalsMsg struct{ conditionals }
+	settledMsg struct{ edits int }
 )
 
 func newModel(ctx context.Context, c Config) *model {
 	if c.Now == nil {
 		c.Now = time.Now
 	}
-	m := &model{config: c, styles: newStyles(c.Profile, c.Theme == "light"), keys: newKeys(), jobs: newJobs(ctx),
-		editor: newEditor(c.Template), writing: c.Template == "" && c.Folder == "", pins: map[int]pin{}, opening: true,
-		waiting: c.Template != ""}
-	m.fills.m, m.slots.m, m.chains.m, m.runs.m = m, m, m, m
-	m.pages = [views]page{&m.fills, &m.slots, &m.chains, &m.runs}
+	m := &model{config: c, styles: newStyles(c.Profile, c.Theme == "light"), jobs: newJobs(ctx),
+		editor: newEditor(c.Template), writing: c.Template == "" && c.Folder == "", opening: true,
+		waiting: c.Template != "", pins: map[int]string{}}
+	m.fills.m, m.blanks.m, m.chains.m, m.runs.m = m, m, m, m
+	m.pages = [views]page{&m.fills, &m.blanks, &m.chains, &m.runs}
 	m.run.options = c.Options
 	if c.Folder != "" {
 		m.view = runsView
@@ -193,8 +182,7 @@ func (m *model) open(name string) tea.Cmd {
 // Update implements tea.Model.
 func (m *model) Update(message tea.Msg) (tea.Model, tea.Cmd) {
 	m.frame = ""
-	command := m.update(message)
-	return m, tea.Batch(command, m.ask())
+	return m, m.update(message)
 }
 
 func (m *model) update(message tea.Msg) tea.Cmd {
@@ -209,8 +197,6 @@ func (m *model) update(message tea.Msg) tea.Cmd {
 	case tea.PasteMsg:
 		m.notice = ""
 		return m.paste(message)
-	case tea.MouseMsg:
-		return m.mouse(message)
 	case openedMsg:
 		return m.opened(message)
 	case settledMsg:
@@ -218,18 +204,12 @@ func (m *model) update(message tea.Msg) tea.Cmd {
 			return m.start()
 		}
 	case snapshotMsg:
-		if s := &m.run; s.stream != nil && s.stream.number == message.number {
-			s.snapshot, m.stale = message.snapshot, false
-			m.list()
-			return m.jobs.listen(s.stream)
+		if r := &m.run; r.stream != nil && r.stream.number == message.number {
+			m.show(message.snapshot)
+			return m.jobs.listen(r.stream)
 		}
 	case finishedMsg:
-		return m.finished(message)
-	case conditionalsMsg:
-		// After an error there are no rows, and they are not asked for again.
-		m.asked, m.given = "", message.conditionals
-	case savedMsg:
-		m.saved(message)
+		m.finished(message)
 	case runMsg:
 		return m.runs.take(message.state)
 	case watchMsg:
@@ -253,7 +233,7 @@ func (m *model) opened(message openedMsg) tea.Cmd {
 		return nil
 	}
 	old, wanted := m.filler, m.waiting
-	m.filler, m.modelFault, m.config.Model, m.waiting, m.given = message.filler, "", message.name, false, conditionals{}
+	m.filler, m.modelFault, m.config.Model, m.waiting = message.filler, "", message.name, false
 	if old == nil {
 		if wanted {
 			return m.start()
@@ -261,7 +241,7 @@ func (m *model) opened(message openedMsg) tea.Cmd {
 		return nil
 	}
 	return tea.Batch(m.start(), m.jobs.command(func(context.Context) tea.Msg {
-		// A call that still runs is waited for, or fails and is not listened to.
+		// Close waits for a call that still runs.
 		old.Close()
 		return nil
 	}))
@@ -269,132 +249,126 @@ func (m *model) opened(message openedMsg) tea.Cmd {
 
 // start begins the run again.
 func (m *model) start() tea.Cmd {
-	m.stop()
-	s := &m.run
-	s.fault, s.stopped = "", false
+	m.abandon()
+	r := &m.run
+	r.fault, r.stopped = "", false
 	if m.filler == nil {
 		m.waiting = true
 		return nil
 	}
-	m.editor.readBlanks(m.config.Blank)
-	// A text that is too long may have lost its blanks: its length gives the error.
-	if text := m.editor.text(); len(tokenize.BlankSpans(text)) == 0 || len(text) > mostTyped {
-		s.snapshot = nil
-		switch {
-		case len(text) > mostTyped:
-			s.fault = fmt.Sprintf("text too long: %d bytes, the screen takes %d; infill itself takes longer ones",
-				len(text), mostTyped)
-		case strings.TrimSpace(text) != "":
-			s.fault = "no blank yet: type _ where a word is wanted"
-		}
-		m.list()
-		return nil
+	text := m.editor.text()
+	switch {
+	case len(text) > mostTyped: // it may have lost its blanks
+		r.fault = fmt.Sprintf("text too long: %d bytes, the screen takes %d; infill itself takes longer ones", len(text),
+			mostTyped)
+	case len(tokenize.BlankSpans(text, r.options.Blank)) > 0:
+		m.started++
+		var command tea.Cmd
+		r.stream, command = m.jobs.start(m.started, request{m.filler, text, m.pinned()}, m.config.Now)
+		return command
+	case strings.TrimSpace(text) != "":
+		r.fault = "no blank yet: type _ where a word is wanted"
 	}
-	m.started++
-	s.made = request{filler: m.filler, template: m.editor.text(), pins: maps.Clone(m.pins), options: s.options}
-	stream, command := m.jobs.sample(m.started, s.made, m.config.Now)
-	s.stream = stream
-	return command
-}
-
-// stop ends the run; what it found stays.
-func (m *model) stop() {
-	if s := &m.run; s.stream != nil {
-		s.stream.cancel()
-		s.stream, s.stopped = nil, true
-	}
-}
-
-func (m *model) finished(message finishedMsg) tea.Cmd {
-	s := &m.run
-	if s.stream == nil || s.stream.number != message.number {
-		return nil
-	}
-	s.stream = nil
-	if message.snapshot != nil || message.err != nil {
-		s.snapshot = message.snapshot
-	}
-	m.stale = false
-	if message.err != nil {
-		s.fault = explain(message.err)
-	}
-	m.list()
+	m.show(nil)
 	return nil
 }
 
-// edited follows a change of the template: the run is stopped at once, and the
-// next begins when the typing pauses.
+// pinned are the options of a run: a pin is a list of one word.
+func (m *model) pinned() infill.Options {
+	o := m.run.options
+	if len(m.pins) > 0 {
+		o.Slots = maps.Clone(o.Slots)
+		if o.Slots == nil {
+			o.Slots = infill.Lists{}
+		}
+		for blank, word := range m.pins {
+			o.Slots[blank+1] = []string{word}
+		}
+	}
+	return o
+}
+
+// abandon ends a run that nobody waits for any more.
+func (m *model) abandon() {
+	if r := &m.run; r.stream != nil {
+		r.stream.cancel(infill.ErrUnwanted)
+		r.stream = nil
+	}
+}
+
+// finished takes the last of a run.
+func (m *model) finished(message finishedMsg) {
+	r := &m.run
+	if r.stream == nil || r.stream.number != message.number {
+		return
+	}
+	r.stream = nil
+	if message.err != nil {
+		r.fault = explain(message.err)
+	}
+	if message.snapshot != nil || !r.stopped {
+		m.show(message.snapshot)
+	}
+}
+
+// edited follows a change of the template: the run is stopped at once, and the next begins when the typing pauses.
 func (m *model) edited() tea.Cmd {
-	m.stop()
-	m.run.stopped = false
+	m.abandon()
 	m.edits++
-	m.stale, m.pins, m.fills.chosen, m.blank, m.slots.row = true, map[int]pin{}, "", 0, 0
+	m.run.stopped, m.run.stale, m.pins, m.fills.chosen = false, true, map[int]string{}, ""
+	m.turnTo(0)
 	const pause = 250 * time.Millisecond
 	return m.jobs.after(pause, settledMsg{m.edits})
 }
 
-// list shows the fills as they are now.
-func (m *model) list() {
+// show shows what is known of a run, nil for nothing.
+func (m *model) show(s *snapshot) {
+	m.run.shown, m.run.stale = s, false
 	m.fills.list()
 	m.turnTo(m.blank)
 }
 
 // turnTo chooses a blank, the nearest that there is.
 func (m *model) turnTo(blank int) {
+	before := m.blank
 	m.blank = 0
-	if s := m.run.snapshot; s != nil {
-		m.blank = max(min(blank, len(s.Values)-1), 0)
+	if s := m.run.shown; s != nil && s.result != nil {
+		m.blank = max(min(blank, len(s.result.Alone)-1), 0)
+	}
+	if m.blank != before {
+		m.blanks.row = 0
 	}
 }
 
-func (m *model) turnBlank(by int) {
-	m.turnTo(m.blank + by)
-	m.slots.row = 0
-}
-
-// ask fetches the model's conditionals where they are on the screen and not known.
-func (m *model) ask() tea.Cmd {
-	s, f := &m.run, m.fills.current()
-	shown := m.view == slotsView || m.view == fillsView && m.wide() && s.stream == nil
-	if f == nil || f.Kept || !shown || s.snapshot != nil && s.snapshot.Several || m.stale || m.filler == nil ||
-		m.opening || m.asked != "" ||
-		m.given.fill == f.key() && m.given.template == s.made.template {
+// pin keeps the chosen blank at a word and fills the rest around it, or frees it again.
+func (m *model) pin(word string) tea.Cmd {
+	switch old, pinned := m.pins[m.blank]; {
+	case m.run.stale:
+		m.fail("the template has changed: wait for its fills")
 		return nil
+	case pinned && old == word:
+		delete(m.pins, m.blank)
+	default:
+		m.pins[m.blank] = word
 	}
-	key, template, ids, filler, before := f.key(), s.made.template, f.TokenIDs, s.made.filler, s.made.options.Context
-	m.asked = key
-	return m.jobs.command(func(ctx context.Context) tea.Msg {
-		var rows [][]float32
-		read, err := filler.Template(template)
-		if err == nil && before != "" {
-			var context []int
-			context, err = filler.Tokenizer().Context(before)
-			read.After(context)
-		}
-		if err == nil {
-			rows, err = filler.LogConditionals(ctx, read, ids)
-		}
-		if err != nil {
-			rows = nil
-		}
-		return conditionalsMsg{conditionals{template, key, rows}}
-	})
+	m.fills.chosen = ""
+	return m.start()
 }
 
 // key gives a key to what is in front.
 func (m *model) key(k tea.KeyPressMsg) tea.Cmd {
 	switch {
-	case key.Matches(k, m.keys.Interrupt):
+	case k.String() == "ctrl+c":
 		m.interrupted = true
 		return tea.Quit
 	case k.String() == "ctrl+z":
 		return tea.Suspend
 	case m.tooSmall():
-		if key.Matches(k, m.keys.Quit) && !m.writing {
+		if k.String() == "q" && !m.writing {
 			return tea.Quit
 		}
 	case m.help != nil:
-		if !m.help.key(k, m.keys) {
+		if !m.help.key(k.String()) {
 			m.help = nil
 		}
 	case m.panel != nil && k.String() == "esc":
@@ -403,14 +377,14 @@ func (m *model) key(k tea.KeyPressMsg) tea.Cmd {
 		return m.apply()
 	case m.panel != nil:
 		m.panel.key(k)
-	case m.prompt != nil:
-		return m.promptKey(k)
+	case m.filter != nil:
+		m.filterKey(k)
 	case m.editor.marking != nil:
-		return m.markKey(k)
+		return m.markKey(k.String())
 	case m.writing:
 		return m.writeKey(k)
 	default:
-		return m.browseKey(k)
+		return m.browseKey(k.String())
 	}
 	return nil
 }
@@ -421,62 +395,17 @@ func (m *model) paste(message tea.PasteMsg) tea.Cmd {
 	case m.tooSmall() || m.help != nil:
 	case m.panel != nil:
 		m.panel.typeText(message.Content)
-	case m.prompt != nil:
-		m.promptEdit(message)
+	case m.filter != nil:
+		m.filterEdit(message)
 	case m.writing && m.editor.edit(message):
 		return m.edited()
 	}
 	return nil
 }
 
-func (m *model) writeKey(k tea.KeyPressMsg) tea.Cmd {
-	switch {
-	case key.Matches(k, m.keys.Blank) && !(k.String() == "_" && m.editor.insideBlank()):
-		m.editor.insertBlank()
-		return m.edited()
-	case key.Matches(k, m.keys.MarkWhileWriting):
-		m.mark()
-	case key.Matches(k, m.keys.Leave):
-		m.writing = false
-	case m.editor.edit(k):
-		return m.edited()
-	}
-	return nil
-}
-
-// mark begins to choose words, if there are any.
-func (m *model) mark() {
-	if m.editor.mark() {
-		m.writing = false
-	} else {
-		m.fail("no words to mark: write or paste a sentence first")
-	}
-}
-
-func (m *model) markKey(k tea.KeyPressMsg) tea.Cmd {
-	marking, keys := m.editor.marking, m.keys
-	last := len(marking.words) - 1
-	switch {
-	case key.Matches(k, keys.Left):
-		marking.at = max(marking.at-1, 0)
-	case key.Matches(k, keys.Right):
-		marking.at = min(marking.at+1, last)
-	case key.Matches(k, keys.First):
-		marking.at = 0
-	case key.Matches(k, keys.Last):
-		marking.at = last
-	case key.Matches(k, keys.Toggle):
-		m.editor.toggle(marking.at)
-		return m.edited()
-	case key.Matches(k, keys.Apply, keys.Dismiss, keys.NextView, keys.Mark, keys.Quit):
-		m.editor.marking = nil
-	}
-	return nil
-}
-
 // apply takes the panel's options over.
 func (m *model) apply() tea.Cmd {
-	options, name, ok := m.panel.options(m.run.options)
+	options, name, ok := m.panel.options()
 	if !ok {
 		return nil
 	}
@@ -486,58 +415,4 @@ func (m *model) apply() tea.Cmd {
 		return m.open(name)
 	}
 	return m.start()
-}
-
-func (m *model) browseKey(k tea.KeyPressMsg) tea.Cmd {
-	keys, page := m.keys, m.pages[m.view]
-	if at := slices.IndexFunc(keys.Views, func(b key.Binding) bool { return key.Matches(k, b) }); at >= 0 {
-		m.view = view(at)
-		return nil
-	}
-	leaf := max(m.height-9, 1)
-	switch {
-	case key.Matches(k, keys.Quit):
-		return tea.Quit
-	case key.Matches(k, keys.Help):
-		m.help = &help{}
-	case key.Matches(k, keys.Write):
-		m.writing = true
-	case key.Matches(k, keys.Mark):
-		m.mark()
-	case key.Matches(k, keys.NextView):
-		m.view = (m.view + 1) % views
-	case key.Matches(k, keys.PreviousView):
-		m.view = (m.view + views - 1) % views
-	case key.Matches(k, keys.Up):
-		page.move(-1)
-	case key.Matches(k, keys.Down):
-		page.move(1)
-	case key.Matches(k, keys.PageUp) && m.view != runsView:
-		page.move(-leaf)
-	case key.Matches(k, keys.PageDown) && m.view != runsView:
-		page.move(leaf)
-	case key.Matches(k, keys.First):
-		page.move(-1 << 30)
-	case key.Matches(k, keys.Last):
-		page.move(1 << 30)
-	case key.Matches(k, keys.Left):
-		page.turn(-1)
-	case key.Matches(k, keys.Right):
-		page.turn(1)
-	case key.Matches(k, keys.Settings):
-		m.panel = newPanel(m.styles, m.run.options, m.config.Model, m.config.Models)
-	case key.Matches(k, keys.Resample):
-		m.run.options.Seed++
-		return m.start()
-	case key.Matches(k, keys.Stop):
-		m.stop()
-	case key.Matches(k, keys.Unpin):
-		if len(m.pins) > 0 {
-			m.pins = map[int]pin{}
-			return m.start()
-		}
-	default:
-		return page.key(k)
-	}
-	return nil
 }

@@ -11,7 +11,6 @@ import (
 	"infill/internal/eval"
 	"infill/tokenize"
 
-	"charm.land/bubbles/v2/key"
 	tea "charm.land/bubbletea/v2"
 	"github.com/charmbracelet/x/ansi"
 )
@@ -29,7 +28,6 @@ type runsPage struct {
 	sentence int
 	method   int // the first shown
 	scrolled int
-	table    bool
 }
 
 var _ page = (*runsPage)(nil)
@@ -74,26 +72,18 @@ func (p *runsPage) shows() bool { return p.state != nil && p.state.Err == nil }
 // complete reports that every sentence was infilled by every method.
 func (p *runsPage) complete() bool { return p.state.Done() >= p.state.Total() }
 
-// working is what a process does now, nil if none does or it has been silent
-// for long: it tells of every second.
-func (p *runsPage) working() (now *eval.Progress, silent time.Duration) {
+// working is what a process does now, nil if none does or it has been silent for long: it tells of every second.
+func (p *runsPage) working() *eval.Progress {
 	const patience = 15 * time.Second
-	if now = p.state.Status; now == nil {
-		return nil, 0
+	if now := p.state.Status; now != nil && p.m.config.Now().Sub(now.Written) <= patience {
+		return now
 	}
-	if silent = p.m.config.Now().Sub(now.Written); silent > patience {
-		now = nil
-	}
-	return now, silent
+	return nil
 }
 
-// move goes to another sentence, or through the table.
+// move goes to another sentence.
 func (p *runsPage) move(by int) {
-	switch {
-	case !p.shows():
-	case p.table:
-		p.scrolled = max(p.scrolled+by, 0)
-	default:
+	if p.shows() {
 		p.sentence, p.scrolled = min(max(p.sentence+by, 0), len(p.state.Prompts)-1), 0
 	}
 }
@@ -104,35 +94,23 @@ func (p *runsPage) turn(by int) {
 	}
 }
 
-func (p *runsPage) key(k tea.KeyPressMsg) tea.Cmd {
-	keys := p.m.keys
-	switch {
-	case !p.shows():
-	case key.Matches(k, keys.PageUp):
-		p.scrolled = max(p.scrolled-5, 0)
-	case key.Matches(k, keys.PageDown):
-		p.scrolled += 5
-	case key.Matches(k, keys.Sort):
-		p.table, p.scrolled = !p.table, 0
-	case key.Matches(k, keys.Pick) && !p.table:
-		// The sentence becomes the template.
-		p.m.editor, p.m.view = newEditor(p.state.Prompts[p.sentence].Template), fillsView
-		return p.m.edited()
+// leaf goes through the fills of a sentence.
+func (p *runsPage) leaf(by int) { p.scrolled = max(p.scrolled+min(max(by, -5), 5), 0) }
+
+// key makes the sentence the template.
+func (p *runsPage) key(k string) tea.Cmd {
+	if k != "enter" || !p.shows() {
+		return nil
 	}
-	return nil
+	p.m.editor, p.m.view = newEditor(p.state.Prompts[p.sentence].Template), fillsView
+	return p.m.edited()
 }
 
-func (p *runsPage) limits() []string { return nil }
-
-func (p *runsPage) hints(k keyMap) []key.Binding {
-	switch {
-	case !p.shows():
+func (p *runsPage) hints() []hint {
+	if !p.shows() {
 		return nil
-	case p.table:
-		return []key.Binding{as(k.Down, "more"), as(k.Sort, "sentences")}
 	}
-	return []key.Binding{labelled(k.Down, "↑↓", "sentence"), labelled(k.Right, "←→", "sampler"),
-		as(k.PageDown, "more fills"), as(k.Sort, "scores"), as(k.Pick, "try it")}
+	return []hint{{"↑↓", "sentence"}, {"←→", "sampler"}, {"pgdn", "more fills"}, {"enter", "try it"}}
 }
 
 func (p *runsPage) render(columns, rows int) string {
@@ -154,12 +132,7 @@ func (p *runsPage) render(columns, rows int) string {
 	if note := p.state.Note; note != "" {
 		lines = append(lines, "  "+m.amber.Render(cut(harmless(note), columns-2)))
 	}
-	if p.table {
-		lines = append(lines, p.scores(columns, rows-len(lines))...)
-	} else {
-		lines = append(lines, p.sentencePage(columns, rows-len(lines))...)
-	}
-	return stack(columns, rows, lines...)
+	return stack(columns, rows, append(lines, p.sentencePage(columns, rows-len(lines))...)...)
 }
 
 // head names the run and says how far it is.
@@ -179,44 +152,23 @@ func (p *runsPage) head(columns int) string {
 	return between(left, state+" ", columns)
 }
 
-// pace says in a line what the process at work does, how fast, and how long still.
+// pace says in a line what the process at work does, and how long still.
 func (p *runsPage) pace() string {
-	w, silent := p.working()
+	w := p.working()
 	switch {
 	case p.complete():
 		return ""
-	case w == nil && silent > 0:
-		return "the process at work has been silent for " + roundTime(silent) +
-			"; the command that began the run goes on with it"
 	case w == nil:
 		return "no process is at work here; the command that began the run goes on with it"
 	}
-	var facts []string
-	switch {
-	case w.ChainsPerSecond >= 10:
-		facts = append(facts, fmt.Sprintf("%.0f chains/s", w.ChainsPerSecond))
-	case w.ChainsPerSecond > 0:
-		facts = append(facts, fmt.Sprintf("%.1f chains/s", w.ChainsPerSecond))
+	text := fmt.Sprintf("%s at sentence %d, step %d of %d", w.Method, w.Sentence+1, w.Step, w.Steps)
+	if w.ChainsPerSecond > 0 {
+		text += fmt.Sprintf(", %.3g chains/s", w.ChainsPerSecond)
 	}
 	if w.SecondsLeft != nil {
-		facts = append(facts, roundTime(time.Duration(*w.SecondsLeft*float64(time.Second)))+" left")
+		text += fmt.Sprintf(", %v left", time.Duration(*w.SecondsLeft)*time.Second)
 	}
-	facts = append(facts, fmt.Sprintf("%s at sentence %d, step %d of %d", w.Method, w.Sentence+1, w.Step, w.Steps))
-	if w.LogLikelihood != nil {
-		facts = append(facts, fmt.Sprintf("mean log-likelihood %.1f", *w.LogLikelihood))
-	}
-	return harmless(strings.Join(facts, ", "))
-}
-
-// roundTime is a duration to two parts at most.
-func roundTime(d time.Duration) string {
-	switch {
-	case d < time.Minute:
-		return fmt.Sprintf("%d s", int(d.Seconds()))
-	case d < time.Hour:
-		return fmt.Sprintf("%d min %02d s", int(d.Minutes()), int(d.Seconds())%60)
-	}
-	return fmt.Sprintf("%d h %02d min", int(d.Hours()), int(d.Minutes())%60)
+	return harmless(text)
 }
 
 // sentencePage shows what the methods made of a sentence, several side by side.
@@ -254,7 +206,7 @@ func (p *runsPage) sentencePage(columns, rows int) []string {
 
 // templateParts shows a sentence with the words that were masked.
 func templateParts(template string, words []string) []part {
-	list := parts(template, tokenize.BlankSpans(template))
+	list := parts(template, tokenize.BlankSpans(template, ""))
 	for i := range list {
 		if at := list[i].blank; at >= 0 && at < len(words) {
 			list[i].text = harmless(words[at])
@@ -276,7 +228,7 @@ func (p *runsPage) column(i, columns, rows int) string {
 	record := r.Record(method.model, method.method, p.sentence)
 	if record == nil {
 		told := m.faint.Render("  not yet")
-		if w, _ := p.working(); w != nil && (runMethod{w.Model, w.Method}) == method && w.Sentence == p.sentence {
+		if w := p.working(); w != nil && (runMethod{w.Model, w.Method}) == method && w.Sentence == p.sentence {
 			told = m.amber.Render(fmt.Sprintf("● step %d of %d", w.Step, w.Steps))
 		}
 		return stack(columns, rows, name, told)
@@ -314,21 +266,4 @@ func (p *runsPage) column(i, columns, rows int) string {
 			mark+fit(fills, columns-2-3-8)+" "+count+right(fmt.Sprintf("%.2f", chain.LogLikelihood), 7))
 	}
 	return stack(columns, rows, lines...)
-}
-
-// scores is the table that infill eval show prints.
-func (p *runsPage) scores(columns, rows int) []string {
-	m, r := p.m, p.state
-	if r.Results == nil {
-		text := "the scores come when every sentence is done"
-		return []string{"", m.faint.Render("    " + cut(text, columns-4))}
-	}
-	lines := strings.Split(strings.TrimSpace(r.Results.Table("top").Text(columns-4)), "\n")
-	shown := max(rows-3, 1)
-	p.scrolled = min(p.scrolled, max(len(lines)-shown, 0))
-	list := []string{""}
-	for _, line := range lines[p.scrolled:min(p.scrolled+shown, len(lines))] {
-		list = append(list, "  "+harmless(line))
-	}
-	return append(list, "", m.faint.Render("  of the likeliest final states; infill eval show says how"))
 }

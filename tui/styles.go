@@ -17,13 +17,12 @@ type styles struct {
 	blanks              []lipgloss.Style
 }
 
-// newStyles makes the looks that a terminal of a profile can show, on a light or
-// a dark background. Without colours (colorprofile.Ascii) the attributes are left.
+// newStyles makes the looks that a terminal of a profile can show, on a light or a dark background. Without colours
+// (colorprofile.Ascii) the attributes are left.
 func newStyles(profile colorprofile.Profile, light bool) *styles {
 	style := lipgloss.NewStyle
 	complete, fitting := lipgloss.Complete(profile), lipgloss.LightDark(!light)
-	// The 16 colours are the terminal's own, so they suit its background; the
-	// finer ones are chosen for dark and light.
+	// The 16 colours are the terminal's own, so they suit its background; the finer ones are chosen for dark and light.
 	shade := func(darkTrue, dark256, lightTrue, light256, basic string) color.Color {
 		return complete(lipgloss.Color(basic), fitting(lipgloss.Color(light256), lipgloss.Color(dark256)),
 			fitting(lipgloss.Color(lightTrue), lipgloss.Color(darkTrue)))
@@ -60,7 +59,7 @@ func newStyles(profile colorprofile.Profile, light bool) *styles {
 func (s *styles) blankLook(blank int) lipgloss.Style { return s.blanks[blank%len(s.blanks)] }
 
 // marked styles the parts of a text; row is the look of what they stand on.
-func (s *styles) marked(list []part, row lipgloss.Style, pinned map[int]pin) string {
+func (s *styles) marked(list []part, row lipgloss.Style, pinned map[int]string) string {
 	text := ""
 	for _, p := range list {
 		if p.text == "" {

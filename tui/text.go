@@ -1,6 +1,8 @@
 package tui
 
 import (
+	"fmt"
+	"math"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -8,11 +10,12 @@ import (
 	"charm.land/lipgloss/v2"
 	"github.com/charmbracelet/x/ansi"
 	"github.com/rivo/uniseg"
+
+	"infill/infill"
 )
 
-// harmless makes any text fit to be shown on one line: control characters become
-// their pictures, white space becomes blanks, and what would reorder or hide the
-// text around it (bidirectional controls, line separators) U+FFFD.
+// harmless makes any text fit to be shown on one line: control characters become their pictures, white space becomes
+// blanks, and what would reorder or hide the text around it (bidirectional controls, line separators) U+FFFD.
 func harmless(text string) string {
 	return strings.Map(func(r rune) rune {
 		switch {
@@ -29,8 +32,8 @@ func harmless(text string) string {
 	}, text)
 }
 
-// hides tells of characters that change how others are shown. The joiners, which
-// emoji and several scripts need, are none.
+// hides tells of characters that change how others are shown. The joiners, which emoji and several scripts need, are
+// none.
 func hides(r rune) bool {
 	return r == '\u2028' || r == '\u2029' || r != '\u200c' && r != '\u200d' && unicode.Is(unicode.Cf, r)
 }
@@ -57,8 +60,7 @@ func right(text string, columns int) string {
 
 func spaces(columns int) string { return strings.Repeat(" ", max(columns, 0)) }
 
-// between puts one text at the left end and one at the right end of a line; the
-// left one gives way.
+// between puts one text at the left end and one at the right end of a line; the left one gives way.
 func between(left, rightEnd string, columns int) string {
 	rightEnd = fit(rightEnd, min(columns, width(rightEnd)))
 	return fit(left, columns-width(rightEnd)) + rightEnd
@@ -81,67 +83,6 @@ func parts(text string, spans [][2]int) []part {
 	return append(list, part{harmless(text[from:]), -1})
 }
 
-// allowance is the longest that each stretch around the blanks may be for the whole
-// to fit.
-func allowance(list []part, columns int) int {
-	fills, longest := 0, 0
-	var around []int
-	for _, p := range list {
-		if w := width(p.text); p.blank < 0 {
-			around = append(around, w)
-			longest = max(longest, w)
-		} else {
-			fills += w
-		}
-	}
-	for allowed := longest; allowed > 1; allowed-- {
-		length := fills
-		for _, w := range around {
-			length += min(w, allowed)
-		}
-		if length <= columns {
-			return allowed
-		}
-	}
-	return 1
-}
-
-// shorten cuts the text around the blanks, so that they stay in sight: the first
-// stretch at its start, the last at its end, the others in their middle.
-func shorten(list []part, allowed int) []part {
-	short := make([]part, len(list))
-	for i, p := range list {
-		short[i] = p
-		w := width(p.text)
-		if p.blank >= 0 || w <= allowed {
-			continue
-		}
-		switch {
-		case i == 0:
-			short[i].text = "…" + wholeWords(ansi.TruncateLeft(p.text, w-allowed+1, ""), true)
-		case i == len(list)-1:
-			short[i].text = wholeWords(ansi.Truncate(p.text, allowed-1, ""), false) + "…"
-		default:
-			head := (allowed - 1) / 2
-			short[i].text = wholeWords(ansi.Truncate(p.text, head, ""), false) + "…" +
-				wholeWords(ansi.TruncateLeft(p.text, w-(allowed-1-head), ""), true)
-		}
-	}
-	return short
-}
-
-// wholeWords takes off the word that was cut, at the start or at the end of a text.
-func wholeWords(text string, atStart bool) string {
-	if atStart {
-		if at := strings.IndexByte(text, ' '); at >= 0 {
-			return text[at:]
-		}
-	} else if at := strings.LastIndexByte(text, ' '); at >= 0 {
-		return text[:at+1]
-	}
-	return text
-}
-
 // glyph is one user-perceived character of a text, which may be of several runes.
 type glyph struct {
 	text       string
@@ -160,8 +101,8 @@ func graphemes(text string) [][2]int {
 	return list
 }
 
-// glyphs cuts a text into what takes cells of its own. White space and control
-// characters come out as blanks and pictures.
+// glyphs cuts a text into what takes cells of its own. White space and control characters come out as blanks and
+// pictures.
 func glyphs(text string) []glyph {
 	var list []glyph
 	for _, at := range graphemes(text) {
@@ -178,8 +119,7 @@ func glyphs(text string) []glyph {
 	return list
 }
 
-// wrap breaks cells into lines of at most the given columns, after blanks where it
-// can.
+// wrap breaks cells into lines of at most the given columns, after blanks where it can.
 func wrap(list []cell, columns int) [][]cell {
 	var lines [][]cell
 	start, used, breakAt := 0, 0, -1
@@ -202,6 +142,52 @@ func wrap(list []cell, columns int) [][]cell {
 	return append(lines, list[start:])
 }
 
+// percent writes a probability as the command does: to as many digits as say something.
+func percent(p float64) string {
+	digits := 1
+	switch {
+	case math.IsNaN(p):
+		return "–"
+	case p > 0 && p < 1e-8: // all its zeros would need the width of the screen
+		return fmt.Sprintf("%.1e %%", 100*p)
+	case p > 0 && p < 0.001:
+		digits = 1 - int(math.Floor(math.Log10(100*p)))
+	}
+	return fmt.Sprintf("%.*f %%", digits, 100*p)
+}
+
+// share is a fill's part of the draws as the command writes it: with its standard error where that is wanted and known,
+// or else with what it may be.
+func share(f *infill.Fill, withError bool) string {
+	switch i := f.ShareInterval; {
+	case f.Share == nil:
+		return "–"
+	case withError && f.ShareError != nil && *f.ShareError > 0:
+		digits := min(max(1, -int(math.Floor(math.Log10(100**f.ShareError)))), 4)
+		return fmt.Sprintf("%.*f ± %.*f %%", digits, 100**f.Share, digits, 100**f.ShareError)
+	case withError && f.ShareError == nil && i != nil:
+		return fmt.Sprintf("%.1f–%.1f %%", 100*i[0], 100*i[1])
+	}
+	return percent(*f.Share)
+}
+
+// decimal writes nats, "?" if they are not known yet.
+func decimal(x float64) string {
+	if math.IsNaN(x) {
+		return "?"
+	}
+	return fmt.Sprintf("%.2f", x)
+}
+
+// scale is the head of a column of bars: what an empty one and a full one mean.
+func scale(most float64, columns int) string {
+	if most <= 0 || columns < 10 {
+		return spaces(columns)
+	}
+	end := percent(most)
+	return "0" + strings.Repeat("─", max(columns-1-width(end), 0)) + end
+}
+
 // bar draws a share of 1 as a line, to half a cell.
 func bar(share float64, columns int) string {
 	if !(share > 0) {
@@ -211,9 +197,8 @@ func bar(share float64, columns int) string {
 	return fit(strings.Repeat("━", halves/2)+strings.Repeat("╸", halves%2), columns)
 }
 
-// sparkline draws values as the heights of blocks, several to a cell where there
-// are more of them than cells (their mean), from low (the lowest block) to high.
-// What is not a number leaves a gap.
+// sparkline draws values as the heights of blocks, several to a cell where there are more of them than cells (their
+// mean), from low (the lowest block) to high. What is not a number leaves a gap.
 func sparkline(values []float32, columns int, low, high float64) string {
 	if len(values) == 0 || columns <= 0 {
 		return ""
@@ -243,8 +228,7 @@ func sparkline(values []float32, columns int, low, high float64) string {
 	return text.String()
 }
 
-// stack joins texts below each other and makes them exactly as wide and high as
-// given.
+// stack joins texts below each other and makes them exactly as wide and high as given.
 func stack(columns, rows int, blocks ...string) string {
 	text := strings.Join(blocks, "\n") + strings.Repeat("\n", rows)
 	lines := strings.Split(text, "\n")[:rows]

@@ -1,16 +1,14 @@
-// Package tui is the screen of `infill tui`: it fills a template while it is
-// written, lists the distinct fills as the chains find them, shows each slot's
-// distribution and each chain's path, and gives back the fill that is picked.
+// Package tui is the screen of `infill tui`: it fills a template while it is written, lists the fills, shows what each
+// blank holds by itself and how chains move, and gives back the fill that is picked.
 //
-// There is one tea.Model. Update only changes state: sampling, files and the
-// model run in commands that a context cancels, and nothing of them is left when
-// Run returns. Each view of the screen is a page, which owns what is chosen and
-// scrolled on it, and draws itself for a width and a height. Snapshots of a run
-// are made beside the chains and never change, so the screen reads them without
-// locks.
+// There is one tea.Model. Update only changes state: filling, files and the model run in commands that a context
+// cancels, and nothing of them is left when Run returns. Each view of the screen is a page, which owns what is chosen
+// and scrolled on it, and draws itself for a width and a height. Snapshots of a run never change, so the screen reads
+// them without locks.
 package tui
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -28,8 +26,6 @@ import (
 type Config struct {
 	// Template is filled at once; "" waits for one to be written.
 	Template string
-	// Blank is what is read as [MASK] too; "" for nothing.
-	Blank string
 	// Folder is an evaluation run to show, "" for none.
 	Folder string
 	// Options are those of the first run.
@@ -39,11 +35,11 @@ type Config struct {
 	Models []string
 	// Open opens a model by name. The screen closes what it opened.
 	Open func(ctx context.Context, model string) (Filler, error)
-	// Profile is how many colours the terminal shows; colorprofile.Ascii shows
-	// none, but bold, underline and reverse (NO_COLOR).
+	// Profile is how many colours the terminal shows; colorprofile.Ascii shows none, but bold, underline and reverse
+	// (NO_COLOR).
 	Profile colorprofile.Profile
-	// Theme is the background that the colours are for: "dark", "light", or
-	// "auto", which asks the terminal, and is dark until it answers.
+	// Theme is the background that the colours are for: "dark", "light", or "auto", which asks the terminal, and is
+	// dark until it answers.
 	Theme string
 	// Input and Output are the terminal. Nothing else is written to Output.
 	Input  io.Reader
@@ -54,26 +50,39 @@ type Config struct {
 
 // Filler is what the screen needs of package infill.
 type Filler interface {
-	Template(text string) (*tokenize.Template, error)
 	Fill(ctx context.Context, template string, o infill.Options, observe func(infill.Progress)) (*infill.Result, error)
-	LogConditionals(ctx context.Context, template *tokenize.Template, ids []int) ([][]float32, error)
 	Tokenizer() *tokenize.Tokenizer
 	Close() error
 }
 
 var _ Filler = (*infill.Filler)(nil)
 
+// mostStates is how many states of chains a run may have here: the screen keeps all of them.
+const mostStates = 2_000_000
+
+// Validate returns an *infill.OptionError for wrong options, and for those of a run with more states than the screen
+// keeps.
+func (c Config) Validate() error {
+	if err := c.Options.Validate(); err != nil || c.Options.Chains == nil {
+		return err
+	}
+	if o := c.Options; o.Chains.Steps > mostStates/cmp.Or(o.Samples, 25) {
+		return &infill.OptionError{Option: "steps",
+			Reason: fmt.Sprintf("chains × steps is above %d: run longer ones with the command", mostStates)}
+	}
+	return nil
+}
+
 // Picked is the fill that the user picked at the end.
 type Picked struct {
 	Text string
-	// Result is the run's, with the picked fill as its only sample. Its signature
-	// is empty, and a warning says so, where the run was not over.
+	// Result is the run's, with the picked fill as its only one. It is marked as unfinished where the run was not over.
 	Result *infill.Result
 }
 
-// Run shows the screen until the user leaves it, and returns the fill picked, nil
-// for none. Everything that it started has ended when it returns, also a running call of the model. The error is
-// ctx's if that ended the screen, and context.Canceled if the user pressed ctrl+c.
+// Run shows the screen until the user leaves it, and returns the fill picked, nil for none. Everything that it started
+// has ended when it returns, also a running call of the model. The error is ctx's if that ended the screen, and
+// context.Canceled if the user pressed ctrl+c.
 func Run(ctx context.Context, c Config) (*Picked, error) {
 	m := newModel(ctx, c)
 	program := tea.NewProgram(m, tea.WithContext(ctx), tea.WithInput(c.Input), tea.WithOutput(c.Output),

@@ -29,7 +29,6 @@ import (
 type tuiOptions struct {
 	streams   *terminal.Streams
 	template  string
-	blank     string
 	folder    string
 	format    string
 	theme     string
@@ -45,24 +44,25 @@ type tuiOptions struct {
 	console func(s *terminal.Streams) (in io.Reader, out io.Writer, done func(), err error)
 }
 
-// themes lists the backgrounds that colours are chosen for.
-func themes() []string { return []string{"auto", "dark", "light"} }
+// listed is how many fills the screen lists if nothing else is said: a screenful or two.
+const listed = 50
 
 // NewCmd makes infill tui.
 func NewCmd(s *terminal.Streams, run func(context.Context, *tuiOptions) error) *cobra.Command {
-	o := &tuiOptions{streams: s, Options: infill.DefaultOptions(), format: "text", theme: themes()[0], show: tui.Run,
+	o := &tuiOptions{streams: s, Options: infill.DefaultOptions(), format: "text", theme: "auto", show: tui.Run,
 		console: console,
 		prepare: func(ctx context.Context, o *tuiOptions) error {
 			_, err := lm.LocateLibrary(ctx, o.Device,
 				cli.FetchProgress(o.streams, o.Quiet))
 			return err
 		}}
+	o.Top = listed
 	cmd := &cobra.Command{
 		Use:   "tui [TEMPLATE | RUN]",
-		Short: "Write, sample and choose fills on a screen",
-		Long: `Write, sample and choose fills on a screen. The fills of the command come
-while the template is written, and chains when a sampler is named; each slot's
-distribution and each chain's path can be looked at, slots pinned.
+		Short: "Write a text and choose its fills on a screen",
+		Long: `Write a text and choose its fills on a screen. The fills of the command come
+while the template is written, and chains when a sampler is named. You see what each
+blank holds by itself and how each chain moves, and can pin a word.
 ? lists the keys. Without an argument, one line that is piped to standard input is
 the template.
 
@@ -93,14 +93,11 @@ evaluation.`,
 	}
 	flags := cmd.Flags()
 	flags.SortFlags = false
-	cli.AddOptions(cmd, &o.Options, "slot", "pos", "ban", "fill", "characters", "pieces", "mode", "sampler", "samples",
-		"steps", "step-size", "candidates", "temperature", "context", "seed")
-	cli.AddBlank(cmd, &o.blank)
+	cli.AddOptions(cmd, &o.Options)
 	cli.AddChoice(cmd, &o.format, "format", "", []string{"text", "jsonl"}, "form of the fill that is picked")
-	cli.AddChoice(cmd, &o.theme, "theme", "", themes(), "background that the colours are for")
+	cli.AddChoice(cmd, &o.theme, "theme", "", []string{"auto", "dark", "light"}, "background that the colours are for")
 	o.ModelOptions.Register(cmd)
-	cli.Group(cmd, []string{cli.MatterFirst, "slot", "ban", "fill", "pieces", "sampler", "samples", "seed", "format",
-		"model", "device"})
+	cli.Group(cmd, []string{cli.MatterFirst, "top", "slot", "ban", "sampler", "samples", "seed", "format", "model"})
 	return cmd
 }
 
@@ -117,12 +114,11 @@ func (o *tuiOptions) take(args []string) error {
 	}
 	if info, err := os.Stat(args[0]); err == nil && info.IsDir() {
 		o.folder = args[0]
-	} else if tokenize.ReadBlanks(args[0], o.blank) == args[0] && !strings.ContainsAny(args[0], " [_<") ||
-		strings.ContainsAny(args[0], "/\\") && !strings.ContainsAny(args[0], " [") {
-		return &cli.UsageError{Err: fmt.Errorf("no folder %s, and no [MASK] in it", args[0]),
+	} else if text := args[0]; len(tokenize.BlankSpans(text, o.Blank)) == 0 && !strings.ContainsAny(text, " [<") {
+		return &cli.UsageError{Err: fmt.Errorf("no folder %s, and no [MASK] in it", text),
 			Hint: "give the folder of an evaluation, or a template in quotes"}
 	} else {
-		o.template = args[0]
+		o.template = text
 	}
 	return nil
 }
@@ -184,7 +180,7 @@ func Run(ctx context.Context, o *tuiOptions) (err error) {
 	}
 	names, _ := cli.CompleteModels(nil, nil, "")
 	picked, err := o.show(ctx, tui.Config{
-		Template: o.template, Blank: o.blank, Folder: o.folder, Options: o.Options, Model: o.Model, Models: names,
+		Template: o.template, Folder: o.folder, Options: o.Options, Model: o.Model, Models: names,
 		Open: func(_ context.Context, name string) (tui.Filler, error) {
 			// What looks for the library would write into the screen: it keeps silent.
 			return infill.Open(infill.OpenOptions{Model: name, Device: o.Device, Threads: o.Threads})
