@@ -19,8 +19,8 @@ func LocateLibrary(ctx context.Context, device string, progress io.Writer) (stri
 }
 
 // FindLibrary finds the library for the CPU, and fetches nothing.
-func FindLibrary(ctx context.Context) (Library, error) {
-	found, err := library.Find(ctx, library.Options{})
+func FindLibrary() (Library, error) {
+	found, err := library.Find(library.Options{})
 	return Library(found), err
 }
 
@@ -31,14 +31,14 @@ func EnsureLibrary(ctx context.Context, device string, progress io.Writer) (Libr
 	return Library(found), err
 }
 
-// SurveyLibraries looks at every place, also after the first usable library, and verifies the cached files
-// completely. If no library is usable, serves is the zero Library, and mend says in one line how to get one.
-func SurveyLibraries(ctx context.Context) (places []Library, serves Library, mend string, err error) {
-	looked, found, mend, err := library.Survey(ctx, library.Options{})
+// SurveyLibraries looks at every place for the CPU's library, in the order in which they are taken, and verifies the
+// cached files completely.
+func SurveyLibraries() (places []Library, err error) {
+	looked, err := library.Survey(library.Options{})
 	for _, l := range looked {
 		places = append(places, Library(l))
 	}
-	return places, Library(found), mend, err
+	return places, err
 }
 
 // CUDADevice returns the GPU that the library can use, "cuda:N"; the error says why there is none.

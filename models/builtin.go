@@ -8,13 +8,9 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
-	"time"
 
 	"github.com/gofrs/flock"
 	"github.com/google/renameio/v2/maybe"
-
-	"infill/internal/regular"
 )
 
 //go:generate go test -run TestBuiltInManifest -update .
@@ -50,26 +46,19 @@ func (s *Store) builtInDir(manifest *Manifest) string {
 }
 
 // openBuiltIn writes the files of the built-in model into the store, because onnxruntime reads weights by file and
-// offset, and opens them. What is there already is compared with the program's own bytes at every start, the weights
-// where somebody has written to them since they were last compared.
+// offset, and opens them. Files there that somebody has written to since are compared with the program's own bytes.
 func (s *Store) openBuiltIn() (*Bundle, error) {
 	files, manifest, err := builtIn()
 	if err != nil {
 		return nil, err
 	}
 	dir := s.builtInDir(manifest)
-	names := []string{manifestName}
-	for _, f := range manifest.Files {
-		names = append(names, f.Path)
-	}
-	damaged, err := differing(files, dir, names)
-	if err == nil && len(damaged) > 0 {
-		err = writeDiffering(files, dir, names)
-	}
-	if err != nil {
-		return nil, fmt.Errorf("the built-in model %s cannot be placed in %s: %w; make room for %d MB there, or set "+
-			"%s to a folder that can be written",
-			BuiltInName, dir, err, (manifest.Size()+1<<20-1)>>20, CacheVariable)
+	if !placed(files, dir, manifest) {
+		if err := place(files, dir, manifest); err != nil {
+			return nil, fmt.Errorf("the built-in model %s cannot be placed in %s: %w; make room for %d MB there, or set "+
+				"%s to a folder that can be written",
+				BuiltInName, dir, err, (manifest.Size()+1<<20-1)>>20, CacheVariable)
+		}
 	}
 	manifest.FiniteWeights = true // TestOpenBuiltIn looks at them
 	// Small files are read from the program itself.
@@ -80,8 +69,15 @@ func (s *Store) openBuiltIn() (*Bundle, error) {
 	return b, nil
 }
 
-// writeDiffering writes the files that differ, each whole or not at all, and leaves all others as they are.
-func writeDiffering(files fs.FS, dir string, names []string) error {
+// placed reports whether all files are there, and nobody has written to them since.
+func placed(files fs.FS, dir string, manifest *Manifest) bool {
+	same, err := equal(files, manifestName, filepath.Join(dir, manifestName))
+	return same && err == nil && manifest.unchanged(dir)
+}
+
+// place writes the files that differ, each whole or not at all, and leaves all others as they are. The manifest comes
+// last: it is older than no file that is whole.
+func place(files fs.FS, dir string, manifest *Manifest) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return err
 	}
@@ -90,23 +86,35 @@ func writeDiffering(files fs.FS, dir string, names []string) error {
 		return err
 	}
 	defer lock.Close()
-	// Another process may have written them while this one waited.
-	damaged, err := differing(files, dir, names)
-	if err != nil {
+	if placed(files, dir, manifest) {
+		return nil // another process has written them while this one waited
+	}
+	var names []string
+	for _, f := range manifest.Files {
+		names = append(names, f.Path)
+	}
+	if err := clearLeftovers(dir, append(names, manifestName)); err != nil {
 		return err
 	}
-	if err := clearLeftovers(dir, names); err != nil {
-		return err
-	}
-	for _, name := range damaged {
+	written := false
+	for _, name := range append(names, manifestName) {
 		target := filepath.Join(dir, filepath.FromSlash(name))
+		same, err := equal(files, name, target)
+		if err != nil {
+			return err
+		}
+		if same && name != manifestName {
+			continue
+		}
 		content, err := fs.ReadFile(files, name)
 		if err != nil {
 			return err
 		}
-		if err := maybe.WriteFile(target, content, 0o644); err != nil {
+		err = maybe.WriteFile(target, content, 0o644)
+		if err != nil && (written || !same) { // else all is there, in a folder that cannot be written
 			return err
 		}
+		written = true
 	}
 	return nil
 }
@@ -126,29 +134,6 @@ func clearLeftovers(dir string, names []string) error {
 		}
 	}
 	return nil
-}
-
-// differing lists the files that are missing in dir or have other bytes there.
-func differing(files fs.FS, dir string, names []string) ([]string, error) {
-	start := time.Now()
-	var damaged []string
-	known := regular.Unchanged(dir, weightsName)
-	for _, name := range names {
-		if known && name == weightsName {
-			continue
-		}
-		same, err := equal(files, name, filepath.Join(dir, filepath.FromSlash(name)))
-		if err != nil {
-			return nil, err
-		}
-		if !same {
-			damaged = append(damaged, name)
-		}
-	}
-	if !known && !slices.Contains(damaged, weightsName) {
-		regular.Remember(dir, start, weightsName)
-	}
-	return damaged, nil
 }
 
 // equal compares an embedded file with a placed one.

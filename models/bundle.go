@@ -68,8 +68,7 @@ func (b *Bundle) CopyTo(dir string) error {
 
 // openFolder opens the bundle in a folder: config.json, the tokenizer's files, and model.safetensors
 // or the files of a sharded model. Where it has a
-// manifest.json, every file that this lists is read and must have the size and SHA-256 listed; a *damagedFileError
-// tells the first that has not. Without one, the sizes and shapes in config, vocabulary and weights must agree.
+// manifest.json, every file that this lists is read and must have the size and SHA-256 listed. Without one, the sizes and shapes in config, vocabulary and weights must agree.
 //
 // Weights in pytorch_model.bin are not read where they lie: see Store.Import.
 func openFolder(dir string) (*Bundle, error) { return openDir(dir, false, nil) }
@@ -91,8 +90,10 @@ func openDir(dir string, own bool, unconverted func(*Bundle) ([]string, error)) 
 		if !own { // it may come from anyone
 			b.Manifest.FiniteWeights = false
 		}
-		if err := b.Manifest.Verify(absolute); err != nil {
-			return nil, err
+		if !own || !b.Manifest.unchanged(absolute) {
+			if err := b.Manifest.Verify(absolute); err != nil {
+				return nil, err
+			}
 		}
 	case !errors.Is(err, fs.ErrNotExist):
 		return nil, fmt.Errorf("%s: %w", filepath.Join(absolute, manifestName), err)

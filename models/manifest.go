@@ -174,6 +174,13 @@ func isModelFile(name string) bool {
 		strings.HasSuffix(name, ".safetensors") || strings.HasSuffix(name, safetensors.IndexSuffix)
 }
 
+// unchanged reports whether nobody has written to a listed file under dir since the manifest was written there.
+func (m *Manifest) unchanged(dir string) bool {
+	return !slices.ContainsFunc(m.Files, func(f ManifestFile) bool {
+		return !regular.Unchanged(filepath.Join(dir, manifestName), filepath.Join(dir, filepath.FromSlash(f.Path)), f.Size)
+	})
+}
+
 // Verify reads every listed file under dir. The error names the first that differs, with the expected and the
 // found value.
 func (m *Manifest) Verify(dir string) error {

@@ -2,6 +2,7 @@ package ort
 
 import (
 	"context"
+	"debug/elf"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -11,7 +12,6 @@ import (
 	"strings"
 
 	"infill/lm/internal/onnx"
-	"infill/lm/internal/ort/library"
 )
 
 // useCUDA switches the runtime to a GPU, or says exactly what is missing. It ends with a run on the GPU, because a
@@ -74,12 +74,20 @@ func missingForProvider(libraryPath string) ([]string, error) {
 			return nil, err
 		}
 	}
-	info, err := library.Inspect(filepath.Join(folder, provider))
+	if runtime.GOOS != "linux" {
+		return nil, nil
+	}
+	file, err := elf.Open(filepath.Join(folder, provider))
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("%s: %w", provider, err)
+	}
+	defer file.Close()
+	needs, err := file.ImportedLibraries()
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", provider, err)
 	}
 	var missing []string
-	for _, name := range info.Needs {
+	for _, name := range needs {
 		if _, err := os.Stat(filepath.Join(folder, name)); err == nil {
 			continue
 		}
