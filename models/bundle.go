@@ -46,8 +46,8 @@ type Bundle struct {
 
 	files   fs.FS
 	weights *safetensors.File // nil for an imported model
-	// unconverted opens weights that torch.save wrote; nil: a user's folder is not written to.
-	unconverted func(*Bundle) ([]string, error)
+	// source: the folder is about to be imported, and may have weights that torch.save wrote. They have no header yet.
+	source bool
 }
 
 // FS holds the bundle's files, for the tokenizer.
@@ -71,16 +71,16 @@ func (b *Bundle) CopyTo(dir string) error {
 // manifest.json, every file that this lists is read and must have the size and SHA-256 listed. Without one, the sizes and shapes in config, vocabulary and weights must agree.
 //
 // Weights in pytorch_model.bin are not read where they lie: see Store.Import.
-func openFolder(dir string) (*Bundle, error) { return openDir(dir, false, nil) }
+func openFolder(dir string) (*Bundle, error) { return openDir(dir, false, false) }
 
-// openDir is openFolder where unconverted, if not nil, opens weights that torch.save wrote and names the files that it
-// read; own reports that a store wrote the manifest: what it says of the weights is believed.
-func openDir(dir string, own bool, unconverted func(*Bundle) ([]string, error)) (*Bundle, error) {
+// openDir is openFolder; own reports that a store wrote the manifest, which is believed, source that the folder is about
+// to be imported.
+func openDir(dir string, own, source bool) (*Bundle, error) {
 	absolute, err := filepath.Abs(dir)
 	if err != nil {
 		return nil, err
 	}
-	b := &Bundle{Name: dir, Dir: absolute, files: os.DirFS(absolute), unconverted: unconverted}
+	b := &Bundle{Name: dir, Dir: absolute, files: os.DirFS(absolute), source: source}
 	manifest, err := regular.ReadFS(b.files, manifestName, maxConfigBytes)
 	switch {
 	case err == nil:
@@ -151,7 +151,7 @@ func (b *Bundle) load() error {
 		return err
 	}
 	used = append(used, weights...)
-	if b.Config.Imported == nil {
+	if b.weights != nil {
 		if err := b.untie(); err != nil {
 			return err
 		}
@@ -171,7 +171,7 @@ func (b *Bundle) load() error {
 			}
 		}
 	}
-	if b.Config.Imported == nil {
+	if b.weights != nil {
 		if err := b.checkFinite(); err != nil {
 			return err
 		}
@@ -204,16 +204,16 @@ func (b *Bundle) openWeights() (used []string, err error) {
 		return nil, err
 	}
 	if _, missing := os.Lstat(index); missing != nil {
-		for _, name := range []string{pytorch.FileName, pytorch.IndexName} {
-			if _, missing := os.Lstat(filepath.Join(b.Dir, name)); missing == nil {
-				if b.unconverted == nil {
-					return nil, fmt.Errorf("%s: the weights are in %s, which is converted when a model is imported: "+
-						"infill models import %[1]s", b.Dir, pytorch.FileName)
-				}
-				return b.unconverted(b)
-			}
+		_, one := os.Lstat(filepath.Join(b.Dir, pytorch.FileName))
+		_, shards := os.Lstat(filepath.Join(b.Dir, pytorch.IndexName))
+		switch {
+		case one != nil && shards != nil:
+			return nil, b.absent(weightsName, err)
+		case b.source:
+			return unconvertedFiles(b.Dir)
 		}
-		return nil, b.absent(weightsName, err)
+		return nil, fmt.Errorf("%s: the weights are in %s, which is converted when a model is imported: infill models "+
+			"import %[1]s", b.Dir, pytorch.FileName)
 	}
 	if b.weights, err = safetensors.OpenShards(index); err != nil {
 		return nil, err

@@ -1,15 +1,9 @@
 package models
 
 import (
-	"bytes"
-	"cmp"
 	"context"
-	"crypto/sha256"
-	"encoding/binary"
-	"encoding/hex"
 	"errors"
 	"fmt"
-	"hash"
 	"io"
 	"io/fs"
 	"maps"
@@ -76,67 +70,6 @@ func convertFile(ctx context.Context, dir string, names []string, c Config, path
 		return errors.Join(err, removeIfThere(unfinished))
 	}
 	return nil
-}
-
-// conversion is what a conversion reads and writes.
-type conversion struct {
-	from []string
-	to   ManifestFile
-}
-
-// openSource opens a folder to be imported. Where its weights are to be converted, that is done once without writing:
-// the bundle's checks see what will be written, and the file's size and hash come back.
-func openSource(ctx context.Context, dir string) (*Bundle, *conversion, error) {
-	var converted *conversion
-	b, err := openDir(dir, false, func(b *Bundle) ([]string, error) {
-		names, err := unconvertedFiles(b.Dir)
-		if err != nil {
-			return nil, err
-		}
-		t := trial{hash: sha256.New()}
-		if err := convert(ctx, b.Dir, names, b.Config, &t); err != nil {
-			return nil, err
-		}
-		if b.weights, err = safetensors.Parse(bytes.NewReader(t.head), t.size); err != nil {
-			return nil, err
-		}
-		b.weights.Path = filepath.Join(b.Dir, names[0])
-		converted = &conversion{names, ManifestFile{weightsName, t.size, hex.EncodeToString(t.hash.Sum(nil))}}
-		return names, nil
-	})
-	return b, converted, err
-}
-
-// trial takes a safetensors file and keeps its size, its hash and its header.
-type trial struct {
-	hash hash.Hash
-	size int64
-	head []byte
-}
-
-// Write implements io.Writer.
-func (t *trial) Write(p []byte) (int, error) {
-	t.size += int64(len(p))
-	const prefix = 8
-	if len(t.head) < prefix || uint64(len(t.head)-prefix) < binary.LittleEndian.Uint64(t.head) {
-		t.head = append(t.head, p...)
-	}
-	return t.hash.Write(p)
-}
-
-// converted is the manifest with the converted file in place of what it was made from.
-func (m Manifest) converted(c *conversion) Manifest {
-	files := m.Files
-	m.Files, m.ConvertedFrom = []ManifestFile{c.to}, nil
-	for _, f := range files {
-		if slices.Contains(c.from, f.Path) {
-			m.ConvertedFrom = append(m.ConvertedFrom, f)
-		} else {
-			m.Files = append(m.Files, f)
-		}
-	}
-	slices.SortFunc(m.Files, func(a, b ManifestFile) int { return cmp.Compare(a.Path, b.Path) })
-	return m
 }
 
 // convertible reports whether weights of torch.save are among the named files.

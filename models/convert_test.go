@@ -220,8 +220,8 @@ func TestImportRefusesPickles(t *testing.T) {
 					t.Errorf("error %v does not say %q", err, want)
 				}
 			}
-			if _, err := os.Stat(store.Dir); !os.IsNotExist(err) {
-				t.Errorf("the store was written to: %v", err)
+			if left, _ := filepath.Glob(filepath.Join(store.Dir, "org--tiny", ".partial*")); left != nil {
+				t.Errorf("%v is left", left)
 			}
 		})
 	}
@@ -247,14 +247,8 @@ func TestImportConvertsWithoutRoom(t *testing.T) {
 	if !strings.Contains(err.Error(), "model.safetensors.converting: file too large") {
 		t.Errorf("error %v", err)
 	}
-	found, err := filepath.Glob(filepath.Join(store.Dir, "org--tiny", ".partial-*", "*"))
-	if err != nil || len(found) == 0 {
-		t.Fatalf("%v, %v: the conversion was not begun", found, err)
-	}
-	for _, path := range found {
-		if strings.HasPrefix(filepath.Base(path), "model.safetensors") {
-			t.Errorf("%s is left", path)
-		}
+	if left, _ := filepath.Glob(filepath.Join(store.Dir, "org--tiny", ".partial*")); left != nil {
+		t.Errorf("%v is left", left)
 	}
 	if _, err := store.Open("org/tiny"); !errors.Is(err, models.ErrNotStored) {
 		t.Errorf("error %v", err)

@@ -74,14 +74,6 @@ func newManifest(bundle fs.FS, m Manifest, names ...string) (*Manifest, error) {
 	return &m, m.check()
 }
 
-// with is the manifest with a file, in place of one of the same path if there is one.
-func (m Manifest) with(file ManifestFile) Manifest {
-	m.Files = slices.DeleteFunc(slices.Clone(m.Files), func(f ManifestFile) bool { return f.Path == file.Path })
-	m.Files = append(m.Files, file)
-	slices.SortFunc(m.Files, func(a, b ManifestFile) int { return cmp.Compare(a.Path, b.Path) })
-	return m
-}
-
 // Encode returns the content of manifest.json.
 func (m *Manifest) Encode() []byte {
 	text, err := object.EncodeIndent(m, "", "  ")
