@@ -204,13 +204,11 @@ func (b *Bundle) openWeights() (used []string, err error) {
 		return nil, err
 	}
 	if _, missing := os.Lstat(index); missing != nil {
-		_, one := os.Lstat(filepath.Join(b.Dir, pytorch.FileName))
-		_, shards := os.Lstat(filepath.Join(b.Dir, pytorch.IndexName))
-		switch {
-		case one != nil && shards != nil:
+		switch _, missing := os.Lstat(filepath.Join(b.Dir, pytorch.FileName)); {
+		case missing != nil:
 			return nil, b.absent(weightsName, err)
 		case b.source:
-			return unconvertedFiles(b.Dir)
+			return []string{pytorch.FileName}, nil
 		}
 		return nil, fmt.Errorf("%s: the weights are in %s, which is converted when a model is imported: infill models "+
 			"import %[1]s", b.Dir, pytorch.FileName)

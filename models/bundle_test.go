@@ -233,10 +233,6 @@ func TestOpenDirRefuses(t *testing.T) {
 			remove("model.safetensors")(t, dir)
 			write(t, dir, "pytorch_model.bin", nil)
 		}, "the weights are in pytorch_model.bin, which is converted when a model is imported: infill models import "},
-		{"pickled weights in shards", func(t testing.TB, dir string) {
-			remove("model.safetensors")(t, dir)
-			write(t, dir, "pytorch_model.bin.index.json", nil)
-		}, "the weights are in pytorch_model.bin, which is converted when a model is imported: infill models import "},
 		{"config is a folder", func(t testing.TB, dir string) {
 			remove("config.json")(t, dir)
 			if err := os.Mkdir(filepath.Join(dir, "config.json"), 0o755); err != nil {

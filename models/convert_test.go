@@ -56,16 +56,12 @@ func TestImportConverts(t *testing.T) {
 		t.Fatal(err)
 	}
 	reference := models.WithWeights(expected)
-	revisions := map[string]string{}
 	for _, c := range []struct {
 		name string
 		from []string
 	}{
 		{"bundle", []string{"pytorch_model.bin"}},
 		{"bundle-first", []string{"pytorch_model.bin"}},
-		{"bundle-sharded",
-			[]string{"pytorch_model-00001-of-00003.bin", "pytorch_model-00002-of-00003.bin",
-				"pytorch_model-00003-of-00003.bin", "pytorch_model.bin.index.json"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			dir := pickledBundle(t, c.name)
@@ -134,12 +130,7 @@ func TestImportConverts(t *testing.T) {
 			if found := sums(t, b.Dir); len(found) != len(names)+1 {
 				t.Errorf("stored files: %v", found)
 			}
-			revisions[c.name] = b.Manifest.Revision
 		})
-	}
-	// The same weights make the same bundle, in one file or in three.
-	if revisions["bundle"] != revisions["bundle-sharded"] {
-		t.Errorf("revisions %v", revisions)
 	}
 }
 

@@ -18,6 +18,7 @@ import (
 	"github.com/google/renameio/v2/maybe"
 
 	"infill/internal/regular"
+	"infill/models/internal/pytorch"
 )
 
 // Store keeps bundles under one folder: DIR/NAME/REVISION/, where a hub name "org/name" becomes "org--name". Beside the
@@ -474,17 +475,13 @@ func (s *Store) importFolder(ctx context.Context, dir, name, graph string) (*Bun
 		return nil, err
 	}
 	m := *source.Manifest
-	var names, pickles []string
-	if source.weights == nil && source.Config.Imported == nil {
-		if pickles, err = unconvertedFiles(source.Dir); err != nil {
-			return nil, err
-		}
-	}
+	var names []string
+	pickled := source.weights == nil && source.Config.Imported == nil
 	for _, f := range m.Files {
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		if slices.Contains(pickles, f.Path) {
+		if pickled && f.Path == pytorch.FileName {
 			m.ConvertedFrom = append(m.ConvertedFrom, f)
 			continue
 		}
@@ -494,9 +491,10 @@ func (s *Store) importFolder(ctx context.Context, dir, name, graph string) (*Bun
 			return nil, err
 		}
 	}
-	if pickles != nil {
+	if pickled {
 		names = append(names, weightsName)
-		if err := convertFile(ctx, source.Dir, pickles, source.Config, filepath.Join(to, weightsName)); err != nil {
+		from := filepath.Join(source.Dir, pytorch.FileName)
+		if err := convertFile(ctx, from, source.Config, filepath.Join(to, weightsName)); err != nil {
 			return nil, err
 		}
 	}
@@ -506,8 +504,8 @@ func (s *Store) importFolder(ctx context.Context, dir, name, graph string) (*Bun
 	if err != nil { // the copy is nothing to the user
 		separator := string(filepath.Separator)
 		err = &renamedError{err, to + separator, source.Dir + separator}
-		if pickles != nil {
-			err = &renamedError{err, filepath.Join(source.Dir, weightsName), filepath.Join(source.Dir, pickles[0])}
+		if pickled {
+			err = &renamedError{err, source.Dir + separator + weightsName, source.Dir + separator + pytorch.FileName}
 		}
 		return nil, err
 	}
