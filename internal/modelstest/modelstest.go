@@ -146,7 +146,7 @@ func (r *normal) Read(p []byte) (int, error) {
 		}
 		r.left -= len(values)
 		var err error
-		if r.block, err = safetensors.Encode(safetensors.DType(r.DType), values); err != nil {
+		if r.block, err = Encode(safetensors.DType(r.DType), values); err != nil {
 			return 0, err
 		}
 	}
