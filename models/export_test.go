@@ -60,5 +60,3 @@ func (p *draft) Commit(m Manifest, ref string) (*Bundle, error) {
 func (p *draft) Close() error { return p.close() }
 
 func (c Config) TensorParts() (body, head []Tensor) { return c.tensors() }
-
-func Refusals() map[string]string { return refusals() }
