@@ -3,7 +3,6 @@ package models
 import (
 	"bytes"
 	"embed"
-	"errors"
 	"fmt"
 	"io/fs"
 	"os"
@@ -53,12 +52,10 @@ func (s *Store) openBuiltIn() (*Bundle, error) {
 		return nil, err
 	}
 	dir := s.builtInDir(manifest)
-	if !placed(files, dir, manifest) {
-		if err := place(files, dir, manifest); err != nil {
-			return nil, fmt.Errorf("the built-in model %s cannot be placed in %s: %w; make room for %d MB there, or set "+
-				"%s to a folder that can be written",
-				BuiltInName, dir, err, (manifest.Size()+1<<20-1)>>20, CacheVariable)
-		}
+	if err := place(files, dir, manifest); err != nil {
+		return nil, fmt.Errorf("the built-in model %s cannot be placed in %s: %w; make room for %d MB there, or set "+
+			"%s to a folder that can be written",
+			BuiltInName, dir, err, (manifest.Size()+1<<20-1)>>20, CacheVariable)
 	}
 	manifest.FiniteWeights = true // TestOpenBuiltIn looks at them
 	// Small files are read from the program itself.
@@ -70,14 +67,17 @@ func (s *Store) openBuiltIn() (*Bundle, error) {
 }
 
 // placed reports whether all files are there, and nobody has written to them since.
-func placed(files fs.FS, dir string, manifest *Manifest) bool {
-	same, err := equal(files, manifestName, filepath.Join(dir, manifestName))
-	return same && err == nil && manifest.unchanged(dir)
+func placed(dir string, manifest *Manifest) bool {
+	found, err := readManifest(dir)
+	return err == nil && bytes.Equal(found.Encode(), manifest.Encode()) && manifest.unchanged(dir)
 }
 
-// place writes the files that differ, each whole or not at all, and leaves all others as they are. The manifest comes
+// place writes the files that are not whole, each in one step, and leaves all others as they are. The manifest comes
 // last: it is older than no file that is whole.
 func place(files fs.FS, dir string, manifest *Manifest) error {
+	if placed(dir, manifest) {
+		return nil
+	}
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return err
 	}
@@ -86,44 +86,39 @@ func place(files fs.FS, dir string, manifest *Manifest) error {
 		return err
 	}
 	defer lock.Close()
-	if placed(files, dir, manifest) {
+	if placed(dir, manifest) {
 		return nil // another process has written them while this one waited
 	}
-	var names []string
-	for _, f := range manifest.Files {
-		names = append(names, f.Path)
-	}
-	if err := clearLeftovers(dir, append(names, manifestName)); err != nil {
+	if err := clearLeftovers(dir, manifest); err != nil {
 		return err
 	}
 	written := false
-	for _, name := range append(names, manifestName) {
-		target := filepath.Join(dir, filepath.FromSlash(name))
-		same, err := equal(files, name, target)
-		if err != nil {
-			return err
-		}
-		if same && name != manifestName {
+	for _, f := range manifest.Files {
+		target := filepath.Join(dir, filepath.FromSlash(f.Path))
+		if f.verify(target) == nil {
 			continue
 		}
-		content, err := fs.ReadFile(files, name)
-		if err != nil {
-			return err
+		content, err := fs.ReadFile(files, f.Path)
+		if err == nil {
+			err = maybe.WriteFile(target, content, 0o644)
 		}
-		err = maybe.WriteFile(target, content, 0o644)
-		if err != nil && (written || !same) { // else all is there, in a folder that cannot be written
+		if err != nil {
 			return err
 		}
 		written = true
 	}
-	return nil
+	err := maybe.WriteFile(filepath.Join(dir, manifestName), manifest.Encode(), 0o644)
+	if !written { // all is there, perhaps in a folder that cannot be written
+		return nil
+	}
+	return err
 }
 
 // clearLeftovers removes what writers left that were killed. Whoever holds the lock is alone, so nobody writes now.
-func clearLeftovers(dir string, names []string) error {
-	for _, name := range names {
+func clearLeftovers(dir string, manifest *Manifest) error {
+	for _, f := range append(manifest.Files, ManifestFile{Path: manifestName}) {
 		// The names of renameio's temporary files.
-		found, err := fs.Glob(os.DirFS(dir), "."+name+"[0-9]*")
+		found, err := fs.Glob(os.DirFS(dir), "."+f.Path+"[0-9]*")
 		if err != nil {
 			return err
 		}
@@ -134,28 +129,4 @@ func clearLeftovers(dir string, names []string) error {
 		}
 	}
 	return nil
-}
-
-// equal compares an embedded file with a placed one.
-func equal(files fs.FS, name, placed string) (bool, error) {
-	info, err := os.Lstat(placed)
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		return false, nil
-	case err != nil:
-		return false, err
-	case info.IsDir():
-		return false, fmt.Errorf("%s is a folder where a file belongs", placed)
-	case !info.Mode().IsRegular():
-		return false, nil // a link, to anywhere; it is replaced, not followed
-	}
-	want, err := fs.ReadFile(files, name)
-	if err != nil || info.Size() != int64(len(want)) {
-		return false, err
-	}
-	found, err := os.ReadFile(placed)
-	if errors.Is(err, fs.ErrPermission) {
-		return false, nil // it can still be replaced, if the folder can be written
-	}
-	return bytes.Equal(want, found), err
 }

@@ -305,7 +305,7 @@ func TestOpenBuiltInWithoutRoom(t *testing.T) {
 			t.Fatal(err)
 		}
 		_, err := store.Open("")
-		check(t, err, "vocab.txt is a folder where a file belongs")
+		check(t, err, "vocab.txt")
 	})
 	t.Run("read-only", func(t *testing.T) {
 		if os.Getuid() == 0 {
