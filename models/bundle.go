@@ -66,9 +66,9 @@ func (b *Bundle) CopyTo(dir string) error {
 	return os.WriteFile(filepath.Join(dir, manifestName), m.Encode(), 0o644)
 }
 
-// openFolder opens the bundle in a folder: config.json, the tokenizer's files, and model.safetensors
-// or the files of a sharded model. Where it has a
-// manifest.json, every file that this lists is read and must have the size and SHA-256 listed. Without one, the sizes and shapes in config, vocabulary and weights must agree.
+// openFolder opens the bundle in a folder: config.json, the tokenizer's files, and model.safetensors or the files of a
+// sharded model. Where it has a manifest.json, every file that this lists is read and must have the size and SHA-256
+// listed. Without one, the sizes and shapes in config, vocabulary and weights must agree.
 //
 // Weights in pytorch_model.bin are not read where they lie: see Store.Import.
 func openFolder(dir string) (*Bundle, error) { return openDir(dir, false, false) }

@@ -211,7 +211,7 @@ func examineCUDA(ctx context.Context, library lm.Library) finding {
 		f.Status, f.Detail = statusNote, "not usable, nothing to fetch: "+err.Error()
 		return f
 	}
-	device, err := library.CUDADevice(ctx)
+	device, err := lm.CUDADevice(ctx, library.Path)
 	if err != nil {
 		// Not a fault: --device auto runs on the CPU.
 		f.Status, f.Detail = statusNote, "not usable: "+err.Error()
