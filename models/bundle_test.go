@@ -127,7 +127,7 @@ func rewrite(t testing.TB, dir string, change func(*safetensors.Data) bool, othe
 		if err != nil {
 			t.Fatal(err)
 		}
-		d := safetensors.Data{Name: name, DType: tensor.DType, Shape: tensor.Shape, Content: bytes.NewReader(content)}
+		d := safetensors.Data{Name: name, DType: tensor.DType, Shape: tensor.Shape, Content: modelstest.Bytes(content)}
 		if change(&d) {
 			tensors = append(tensors, d)
 		}
@@ -157,7 +157,7 @@ func TestOpenDirUnties(t *testing.T) {
 		}
 		change(content)
 		own := []safetensors.Data{{Name: decoder, DType: tensor.DType, Shape: tensor.Shape,
-			Content: bytes.NewReader(content)}}
+			Content: modelstest.Bytes(content)}}
 		rewrite(t, dir, func(*safetensors.Data) bool { return true }, own...)
 		b, err := models.Open(dir)
 		if err != nil {

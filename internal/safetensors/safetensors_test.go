@@ -221,7 +221,7 @@ func TestOpen(t *testing.T) {
 func TestFloats(t *testing.T) {
 	values := []float64{0, 1, -2.5, 65504, 0x1p-24, math.Inf(1), math.Inf(-1), math.Copysign(0, -1)}
 	write := func(dtype safetensors.DType, content []byte, n int) *safetensors.File {
-		return store(t, safetensors.Data{Name: "x", DType: dtype, Shape: []int{n}, Content: bytes.NewReader(content)})
+		return store(t, safetensors.Data{Name: "x", DType: dtype, Shape: []int{n}, Content: modelstest.Bytes(content)})
 	}
 	for _, c := range []struct {
 		dtype safetensors.DType
@@ -276,7 +276,7 @@ func TestHalfPrecisionByDefinition(t *testing.T) {
 				content = binary.LittleEndian.AppendUint16(content, uint16(b))
 			}
 			file := store(t,
-				safetensors.Data{Name: "x", DType: c.dtype, Shape: []int{256, 256}, Content: bytes.NewReader(content)})
+				safetensors.Data{Name: "x", DType: c.dtype, Shape: []int{256, 256}, Content: modelstest.Bytes(content)})
 			found, err := file.Float32s("x")
 			if err != nil {
 				t.Fatal(err)
@@ -344,7 +344,7 @@ func TestEncodeRoundsToNearest(t *testing.T) {
 				t.Fatal(err)
 			}
 			file := store(t,
-				safetensors.Data{Name: "x", DType: dtype, Shape: []int{1}, Content: bytes.NewReader(content)})
+				safetensors.Data{Name: "x", DType: dtype, Shape: []int{1}, Content: modelstest.Bytes(content)})
 			if v, err := file.Float32s("x"); err != nil || !math.IsNaN(float64(v[0])) {
 				t.Errorf("%s: %v, %v, want NaN", dtype, v, err)
 			}
@@ -411,7 +411,7 @@ func TestWriteReadsBack(t *testing.T) {
 				n *= s
 			}
 			contents[name] = rapid.SliceOfN(rapid.Byte(), n, n).Draw(t, "content")
-			d.Content = bytes.NewReader(contents[name])
+			d.Content = modelstest.Bytes(contents[name])
 			tensors = append(tensors, d)
 		}
 		var b bytes.Buffer
@@ -445,7 +445,7 @@ func TestWriteReadsBack(t *testing.T) {
 
 func TestWriteRefuses(t *testing.T) {
 	one := func(name string, dtype safetensors.DType, shape []int, content string) safetensors.Data {
-		return safetensors.Data{Name: name, DType: dtype, Shape: shape, Content: strings.NewReader(content)}
+		return safetensors.Data{Name: name, DType: dtype, Shape: shape, Content: modelstest.Bytes([]byte(content))}
 	}
 	for _, c := range []struct {
 		name    string
@@ -453,9 +453,9 @@ func TestWriteRefuses(t *testing.T) {
 		want    string
 	}{
 		{"content too short", []safetensors.Data{one("a", safetensors.Uint8, []int{3}, "xy")},
-			`tensor "a": content ends after 2 of 3 bytes`},
+			`tensor "a": content of 2 bytes where its shape [3] takes 3`},
 		{"content too long", []safetensors.Data{one("a", safetensors.Uint8, []int{1}, "xy")},
-			`tensor "a": content is longer than the 1 bytes`},
+			`tensor "a": content of 2 bytes where its shape [1] takes 1`},
 		{"given twice", []safetensors.Data{one("a", safetensors.Uint8, []int{1}, "x"),
 			one("a", safetensors.F16, []int{1}, "xy")}, `tensor "a" is given twice`},
 		{"reserved name", []safetensors.Data{one("__metadata__", safetensors.Uint8, []int{1}, "x")},
@@ -523,7 +523,7 @@ func BenchmarkOpen(b *testing.B) {
 	for i := range 200 {
 		tensors = append(tensors,
 			safetensors.Data{Name: fmt.Sprintf("bert.encoder.layer.%d.attention.output.dense.weight", i),
-				DType: safetensors.F16, Shape: []int{4, 4}, Content: bytes.NewReader(make([]byte, 32))})
+				DType: safetensors.F16, Shape: []int{4, 4}, Content: modelstest.Bytes(make([]byte, 32))})
 	}
 	path := store(b, tensors...).Path
 	b.ReportAllocs()
@@ -547,7 +547,7 @@ func TestOpenShards(t *testing.T) {
 		var b bytes.Buffer
 		if err := safetensors.Write(&b, nil,
 			[]safetensors.Data{{Name: name, DType: safetensors.Uint8, Shape: []int{1},
-				Content: bytes.NewReader([]byte{value})}}); err != nil {
+				Content: modelstest.Bytes([]byte{value})}}); err != nil {
 			t.Fatal(err)
 		}
 		return b.Bytes()

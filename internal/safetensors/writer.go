@@ -5,7 +5,6 @@ import (
 	"cmp"
 	"encoding/binary"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"math"
@@ -18,8 +17,9 @@ type Data struct {
 	Name  string
 	DType DType
 	Shape []int
-	// Content yields the elements, row-major and little-endian: exactly as many bytes as type and shape take.
-	Content io.Reader
+	// Content gives the elements, row-major and little-endian: exactly as many bytes as type and shape take. It is
+	// called when they are written, and not kept.
+	Content func() ([]byte, error)
 }
 
 // Write writes a safetensors file. Tensors are laid out by falling element size and then by name, as the reference
@@ -75,16 +75,15 @@ func Write(w io.Writer, metadata map[string]string, tensors []Data) error {
 		return err
 	}
 	for i, t := range tensors {
-		n, err := io.CopyN(w, t.Content, lengths[i])
-		if errors.Is(err, io.EOF) {
-			return fmt.Errorf("tensor %q: content ends after %d of %d bytes", t.Name, n, lengths[i])
+		content, err := t.Content()
+		if err == nil && int64(len(content)) != lengths[i] {
+			err = fmt.Errorf("content of %d bytes where its shape %v takes %d", len(content), t.Shape, lengths[i])
+		}
+		if err == nil {
+			_, err = w.Write(content)
 		}
 		if err != nil {
 			return fmt.Errorf("tensor %q: %w", t.Name, err)
-		}
-		if n, _ := t.Content.Read(make([]byte, 1)); n > 0 {
-			return fmt.Errorf("tensor %q: content is longer than the %d bytes of its shape %v", t.Name, lengths[i],
-				t.Shape)
 		}
 	}
 	return nil

@@ -36,7 +36,12 @@ func (f *File) Convert(ctx context.Context, w io.Writer, wanted func(name string
 		seen[p] = true
 		total += float64(max(t.elements, t.storage.elements)) * float64(t.storage.dtype.Size())
 		data = append(data, safetensors.Data{Name: t.name, DType: t.storage.dtype, Shape: t.shape,
-			Content: &content{tensor: t, ctx: ctx}})
+			Content: func() ([]byte, error) {
+				if ctx.Err() != nil {
+					return nil, ctx.Err()
+				}
+				return t.ordered()
+			}})
 	}
 	if total > maxGrowth*float64(f.size)+blockBytes {
 		return fmt.Errorf("its tensors would take %.0f bytes, more than %d times as much as the file: they share "+
@@ -45,35 +50,7 @@ func (f *File) Convert(ctx context.Context, w io.Writer, wanted func(name string
 	return safetensors.Write(w, map[string]string{"format": "pt"}, data)
 }
 
-// content yields the elements of a tensor, row-major and little-endian. It takes memory from the first byte to the last.
-type content struct {
-	tensor
-	ctx   context.Context
-	begun bool
-	left  []byte
-}
-
-// Read implements io.Reader.
-func (c *content) Read(p []byte) (n int, err error) {
-	if err := c.ctx.Err(); err != nil {
-		return 0, err
-	}
-	if !c.begun {
-		if c.left, err = c.ordered(); err != nil {
-			return 0, err
-		}
-		c.begun = true
-	}
-	if len(c.left) == 0 {
-		c.left = nil
-		return 0, io.EOF
-	}
-	n = copy(p, c.left)
-	c.left = c.left[n:]
-	return n, nil
-}
-
-// ordered reads the elements.
+// ordered reads the elements, row-major and little-endian.
 func (t tensor) ordered() ([]byte, error) {
 	all, err := read(t.storage.file, t.storage.file.UncompressedSize64)
 	if err != nil {

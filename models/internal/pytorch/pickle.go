@@ -158,14 +158,10 @@ func (u *unpickler) step(opcode byte) {
 		u.push(u.long(u.number(1)))
 	case 'X':
 		u.push(string(u.take(u.number(4))))
-	case 'q':
-		u.memo[u.number(1)] = u.push(u.pop(1)[0])
-	case 'r':
-		u.memo[u.number(4)] = u.push(u.pop(1)[0])
-	case 'h':
-		u.push(u.memo[u.number(1)])
-	case 'j':
-		u.push(u.memo[u.number(4)])
+	case 'q', 'r':
+		u.memo[u.number(map[byte]int{'q': 1, 'r': 4}[opcode])] = u.push(u.pop(1)[0])
+	case 'h', 'j':
+		u.push(u.memo[u.number(map[byte]int{'h': 1, 'j': 4}[opcode])])
 	case '(':
 		u.marks = append(u.marks, len(u.stack))
 	case ')':
@@ -336,24 +332,19 @@ func tensors(state any) ([]tensor, error) {
 		return nil, errors.New("it holds no state dict")
 	}
 	var list []tensor
-	index := map[string]int{}
+	seen := map[string]bool{}
 	for i, key := range d.keys {
 		name, ok := key.(string)
-		if !ok || !utf8.ValidString(name) {
-			return nil, errors.New("a key of the state dict is not text")
+		if !ok || !utf8.ValidString(name) || seen[name] {
+			return nil, errors.New("a key of the state dict is not text, or is there twice")
 		}
-		found, ok := d.values[i].(*tensor)
+		seen[name] = true
+		t, ok := d.values[i].(*tensor)
 		if !ok {
 			return nil, fmt.Errorf("%.100q is not a tensor: the file is not a plain state dict of weights", name)
 		}
-		t := *found
-		t.name = name
-		if i, ok := index[name]; ok {
-			list[i] = t // as in Python, the last counts
-			continue
-		}
-		index[name] = len(list)
-		list = append(list, t)
+		list = append(list, *t)
+		list[i].name = name
 	}
 	if len(list) == 0 {
 		return nil, errors.New("it holds no tensors")

@@ -143,7 +143,7 @@ func directory(r io.ReaderAt, size int64) (map[string]*zip.File, error) {
 	bounded := &boundedReader{ReaderAt: r, left: maxDirectoryBytes}
 	archive, err := zip.NewReader(bounded, size)
 	if err != nil && !errors.Is(err, zip.ErrInsecurePath) { // paths are only names here
-		return nil, damaged(err)
+		return nil, fmt.Errorf("%w (%w)", errCut, err)
 	}
 	bounded.left = math.MaxInt64
 	files := map[string]*zip.File{}
@@ -171,12 +171,12 @@ func read(f *zip.File, limit uint64) ([]byte, error) {
 	}
 	content, err := f.Open()
 	if err != nil {
-		return nil, fmt.Errorf("%.100q: %w", f.Name, damaged(err))
+		return nil, fmt.Errorf("%.100q: %w (%w)", f.Name, errCut, err)
 	}
 	defer content.Close()
 	all := bytes.NewBuffer(make([]byte, 0, f.UncompressedSize64+bytes.MinRead))
 	if _, err := all.ReadFrom(content); err != nil {
-		return nil, fmt.Errorf("%.100q: %w", f.Name, damaged(err))
+		return nil, fmt.Errorf("%.100q: %w (%w)", f.Name, errCut, err)
 	}
 	return all.Bytes(), nil
 }
@@ -192,12 +192,4 @@ func (r *boundedReader) ReadAt(p []byte, at int64) (int, error) {
 		return 0, fmt.Errorf("the archive's directory is larger than the %d bytes that are accepted", maxDirectoryBytes)
 	}
 	return r.ReaderAt.ReadAt(p, at)
-}
-
-// damaged gives an error of archive/zip that is one of the content our own words.
-func damaged(err error) error {
-	if errors.Is(err, zip.ErrChecksum) || errors.Is(err, zip.ErrFormat) || errors.Is(err, io.ErrUnexpectedEOF) {
-		return fmt.Errorf("%w (%w)", errCut, err)
-	}
-	return err
 }
