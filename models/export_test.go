@@ -54,7 +54,7 @@ func (p *draft) Commit(m Manifest, ref string) (*Bundle, error) {
 	if err != nil {
 		return nil, err
 	}
-	return p.commit(m, ref, names...)
+	return p.commit(context.Background(), m, ref, names...)
 }
 
 func (p *draft) Close() error { return p.close() }

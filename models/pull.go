@@ -129,7 +129,7 @@ func (s *Store) fetch(ctx context.Context, client *hub.Client, revision *hub.Rev
 	defer p.close()
 	manifest := Manifest{Licence: revision.Licence(), Source: client.Address()}
 	if p.placed {
-		return p.commit(manifest, ref)
+		return p.commit(ctx, manifest, ref)
 	}
 	files, err := s.fetchFiles(ctx, client, revision, name, p.dir())
 	if err != nil {
@@ -137,11 +137,8 @@ func (s *Store) fetch(ctx context.Context, client *hub.Client, revision *hub.Rev
 	}
 	if slices.Contains(files, pytorch.FileName) {
 		client.Progress.Converting()
-		if files, manifest.ConvertedFrom, err = p.convert(ctx, files); err != nil {
-			return nil, err
-		}
 	}
-	return p.commit(manifest, ref, files...)
+	return p.commit(ctx, manifest, ref, files...)
 }
 
 // fetchFiles fetches what a bundle needs of a repository into dir and names it.

@@ -372,11 +372,11 @@ func (p *draft) dir() string {
 	return filepath.Join(p.store.folder(p.name), partialPrefix+p.revision)
 }
 
-// commit checks the filled folder as a model, writes its manifest over the named files, and makes it the stored bundle
+// commit converts the weights in the filled folder if they need it, checks it as a model, writes its manifest over the named files, and makes it the stored bundle
 // of the revision in one step. Where ref is given, that name then points at the revision.
-func (p *draft) commit(m Manifest, ref string, files ...string) (*Bundle, error) {
+func (p *draft) commit(ctx context.Context, m Manifest, ref string, files ...string) (*Bundle, error) {
 	if !p.placed {
-		if err := p.place(m, files); err != nil {
+		if err := p.place(ctx, m, files); err != nil {
 			return nil, err
 		}
 	}
@@ -398,8 +398,14 @@ func (p *draft) commit(m Manifest, ref string, files ...string) (*Bundle, error)
 }
 
 // place checks the filled folder, and renames it to that of the revision.
-func (p *draft) place(m Manifest, files []string) error {
+func (p *draft) place(ctx context.Context, m Manifest, files []string) (err error) {
 	dir := p.dir()
+	pickled := slices.Contains(files, pytorch.FileName)
+	if pickled {
+		if files, m.ConvertedFrom, err = p.convert(ctx, files); err != nil {
+			return err
+		}
+	}
 	config, err := p.store.Case.configure(os.DirFS(dir))
 	if err != nil {
 		return err
@@ -423,6 +429,9 @@ func (p *draft) place(m Manifest, files []string) error {
 		err = trial.checkTokenizer()
 	}
 	if err != nil {
+		if pickled { // nobody has seen what it became
+			err = &renamedError{err, filepath.Join(dir, weightsName), filepath.Join(dir, pytorch.FileName)}
+		}
 		// Going on would end here again: the space is better free.
 		return errors.Join(err, os.RemoveAll(dir))
 	}
@@ -454,62 +463,54 @@ func (p *draft) close() error { return p.lock.Close() }
 // Import copies the model in a folder into the store under a name, as the revision that its SHA256 begins with. Weights
 // in pytorch_model.bin become model.safetensors on the way.
 func (s *Store) Import(ctx context.Context, dir, name string) (*Bundle, error) {
-	return s.importFolder(ctx, dir, name, "")
-}
-
-// importFolder is Import; graph is the file that the folder was made for, if there is one: its weights are finite.
-func (s *Store) importFolder(ctx context.Context, dir, name, graph string) (*Bundle, error) {
 	source, err := openDir(dir, false, true)
 	if err != nil {
 		return nil, err
 	}
+	m, files := *source.Manifest, map[string]string{}
+	for _, f := range m.Files {
+		files[f.Path] = filepath.Join(source.Dir, filepath.FromSlash(f.Path))
+	}
+	m.Source = cmp.Or(m.Source, source.Dir)
+	return s.take(ctx, source.Dir, name, m, files, nil)
+}
+
+// take copies files into the store, by their paths in the bundle, and writes config.json if it is given. Errors name dir
+// where they are about what was copied.
+func (s *Store) take(ctx context.Context, dir, name string, m Manifest, files map[string]string,
+	config []byte) (b *Bundle, err error) {
 	p, err := s.begin(ctx, name, "")
 	if err != nil {
 		return nil, err
 	}
 	defer p.close()
-	// Of a copy that broke off nothing is worth keeping.
+	// Of a copy that broke off nothing is worth keeping, and nothing is to be told.
 	to := p.dir()
 	defer os.RemoveAll(to)
+	defer func() {
+		if path := new(*fs.PathError); err != nil && !errors.As(err, path) {
+			err = &renamedError{err, to + string(filepath.Separator), dir + string(filepath.Separator)}
+		}
+	}()
 	if err := errors.Join(os.RemoveAll(to), os.MkdirAll(to, 0o755)); err != nil {
 		return nil, err
 	}
-	m := *source.Manifest
-	var names []string
-	pickled := source.weights == nil && source.Config.Imported == nil
-	for _, f := range m.Files {
-		if err := ctx.Err(); err != nil {
-			return nil, err
+	names := sortedKeys(files)
+	for _, path := range names {
+		if ctx.Err() != nil {
+			return nil, ctx.Err()
 		}
-		if pickled && f.Path == pytorch.FileName {
-			m.ConvertedFrom = append(m.ConvertedFrom, f)
-			continue
-		}
-		names = append(names, f.Path)
-		if err := copyFile(filepath.Join(source.Dir, filepath.FromSlash(f.Path)),
-			filepath.Join(to, filepath.FromSlash(f.Path))); err != nil {
+		if err := copyFile(files[path], filepath.Join(to, filepath.FromSlash(path))); err != nil {
 			return nil, err
 		}
 	}
-	if pickled {
-		names = append(names, weightsName)
-		from := filepath.Join(source.Dir, pytorch.FileName)
-		if err := convertFile(ctx, from, source.Config, filepath.Join(to, weightsName)); err != nil {
+	if config != nil {
+		names = append(names, configName)
+		if err := os.WriteFile(filepath.Join(to, configName), config, 0o644); err != nil {
 			return nil, err
 		}
 	}
-	m.Source = cmp.Or(m.Source, graph, source.Dir)
-	m.FiniteWeights = m.FiniteWeights || graph != ""
-	b, err := p.commit(m, defaultRef, names...)
-	if err != nil { // the copy is nothing to the user
-		separator := string(filepath.Separator)
-		err = &renamedError{err, to + separator, source.Dir + separator}
-		if pickled {
-			err = &renamedError{err, source.Dir + separator + weightsName, source.Dir + separator + pytorch.FileName}
-		}
-		return nil, err
-	}
-	return b, nil
+	return p.commit(ctx, m, defaultRef, names...)
 }
 
 var (
