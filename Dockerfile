@@ -11,7 +11,8 @@ COPY . .
 RUN CGO_ENABLED=1 go build -trimpath -o /out/infill ./cmd/infill
 # Fetched once, verified, and kept in the image with the built-in model: a pod needs no network.
 ENV INFILL_CACHE=/out/cache
-RUN /out/infill setup && /out/infill --seed 1 "he had [MASK] me" && chmod -R a+rX /out
+RUN apt-get update && apt-get install -y --no-install-recommends python3-pip && \
+    /out/infill setup && /out/infill --seed 1 "he had [MASK] me" && chmod -R a+rX /out
 
 FROM debian:bookworm-slim
 RUN apt-get update && apt-get install -y --no-install-recommends ca-certificates libstdc++6 && rm -rf /var/lib/apt/lists/*

@@ -22,8 +22,6 @@ type OpenOptions struct {
 	// FindLibrary, if not nil, gives the path of the onnxruntime library at the
 	// moment it is needed; otherwise it is found, or fetched silently.
 	FindLibrary func(ctx context.Context) (path string, err error)
-	// Tell, if not nil, is called by Close with where each part of the model ran, see [lm.Options].
-	Tell func(line string)
 	// Loaded, if not nil, is called with the model once it is ready to run.
 	Loaded func(Model)
 }
@@ -47,7 +45,7 @@ func Open(o OpenOptions) (*Filler, error) {
 	var f *Filler
 	f = newFiller(tokenizer, bundle.Config.MaxPositions, func(ctx context.Context) (LanguageModel, error) {
 		options := lm.Options{MaskID: tokenizer.MaskID(), SeparatorID: tokenizer.SeparatorID(), Device: o.Device,
-			Threads: o.Threads, Tell: o.Tell}
+			Threads: o.Threads}
 		if o.FindLibrary != nil {
 			path, err := o.FindLibrary(ctx)
 			if err != nil {

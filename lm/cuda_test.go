@@ -18,7 +18,7 @@ func onCUDA(t testing.TB, bundle *models.Bundle, mask int) (gpu, cpu *lm.MaskedL
 	ctx := context.Background()
 	path, err := lm.LocateLibrary(ctx, "cuda", nil)
 	if err == nil {
-		_, err = lm.Library{Path: path}.CUDADevice(ctx)
+		_, err = lm.CUDADevice(ctx, path)
 	}
 	if err != nil {
 		t.Skip(err)

@@ -9,7 +9,7 @@ import (
 )
 
 // Library describes a place where an onnxruntime library may be: a usable library, or what was found instead.
-type Library library.Library
+type Library = library.Library
 
 // LocateLibrary returns the path of the library for a device (see Options). It fetches the CPU's library if
 // there is none, and writes the progress to progress if that is not nil. A process can load only one library: if
@@ -19,31 +19,21 @@ func LocateLibrary(ctx context.Context, device string, progress io.Writer) (stri
 }
 
 // FindLibrary finds the library for the CPU, and fetches nothing.
-func FindLibrary(ctx context.Context) (Library, error) {
-	found, err := library.Find(ctx, library.Options{})
-	return Library(found), err
-}
+func FindLibrary() (Library, error) { return library.Find(library.Options{}) }
 
 // EnsureLibrary finds a library for the device "cpu" or "cuda", or fetches one. If
 // INFILL_ONNXRUNTIME names a library, it never fetches.
 func EnsureLibrary(ctx context.Context, device string, progress io.Writer) (Library, error) {
-	found, err := library.Ensure(ctx, library.Options{CUDA: device == "cuda", Progress: progress})
-	return Library(found), err
+	return library.Ensure(ctx, library.Options{CUDA: device == "cuda", Progress: progress})
 }
 
-// SurveyLibraries looks at every place, also after the first usable library, and verifies the cached files
-// completely. If no library is usable, serves is the zero Library, and mend says in one line how to get one.
-func SurveyLibraries(ctx context.Context) (places []Library, serves Library, mend string, err error) {
-	looked, found, mend, err := library.Survey(ctx, library.Options{})
-	for _, l := range looked {
-		places = append(places, Library(l))
-	}
-	return places, Library(found), mend, err
-}
+// SurveyLibraries looks at every place for the CPU's library, in the order in which they are taken, and verifies the
+// cached files completely.
+func SurveyLibraries() ([]Library, error) { return library.Survey(library.Options{}) }
 
-// CUDADevice returns the GPU that the library can use, "cuda:N"; the error says why there is none.
-func (l Library) CUDADevice(ctx context.Context) (string, error) {
-	r, err := ort.Open(ctx, ort.Options{LibraryPath: l.Path, Device: "cuda"})
+// CUDADevice returns the GPU that a library can use, "cuda:N"; the error says why there is none.
+func CUDADevice(ctx context.Context, path string) (string, error) {
+	r, err := ort.Open(ctx, ort.Options{LibraryPath: path, Device: "cuda"})
 	if err != nil {
 		return "", err
 	}

@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -32,8 +31,6 @@ type Options struct {
 	Library string
 	// Progress is where the progress of a download is written; nil writes nothing.
 	Progress io.Writer
-	// Tell, if not nil, gets a line when a session on a GPU closes: which of its nodes ran where.
-	Tell func(line string)
 }
 
 // MaskedLM is a masked language model, ready to run. Many goroutines may use it at once.
@@ -45,7 +42,6 @@ type MaskedLM struct {
 	chunk        chunkLimits
 	mask         int
 	engine       *engine
-	tell         func(line string)
 	padded       bool // rows of one bucket may differ in length
 	// wordEmbeddings is [vocabulary × hidden], read when first asked for.
 	wordEmbeddings func() ([]float32, error)
@@ -72,8 +68,7 @@ func Open(ctx context.Context, bundle *models.Bundle, o Options) (*MaskedLM, err
 	if err != nil {
 		return nil, err
 	}
-	m := &MaskedLM{bundle: bundle, runtime: runtime, mask: o.MaskID, tell: o.Tell}
-	m.conditionals.name, m.gradient.name = "conditionals", "gradient"
+	m := &MaskedLM{bundle: bundle, runtime: runtime, mask: o.MaskID}
 	m.wordEmbeddings = sync.OnceValues(bundle.Embeddings)
 	m.chunk = limits(bundle.Config, runtime.Device())
 	m.engine = &engine{m: m, workers: engineWorkers(runtime.Device())}
@@ -165,7 +160,6 @@ func oneOf[T interface {
 
 // lazySession is made when it is first used.
 type lazySession struct {
-	name            string
 	build           func(*models.Bundle) (*onnx.Graph, error)
 	inputs, outputs []string
 
@@ -225,44 +219,11 @@ func (l *lazySession) make(m *MaskedLM) (*ort.Session, error) {
 	}
 	session, err := m.runtime.NewSession(encoded, ort.SessionOptions{
 		ExternalDir: m.bundle.Dir, Inputs: l.inputs, Outputs: l.outputs, NoPrepacking: m.mapped(),
-		Placed: m.placed(l.name),
 	})
 	if err != nil {
 		return nil, m.named(err)
 	}
 	return session, nil
-}
-
-// placed tells where the nodes of a session ran; nil: nobody asked.
-func (m *MaskedLM) placed(session string) func(map[string]map[string]int) {
-	if m.tell == nil || m.runtime.Device() == "cpu" {
-		return nil
-	}
-	return func(places map[string]map[string]int) {
-		var on []string
-		for _, provider := range slices.Sorted(maps.Keys(places)) {
-			name, parts, nodes := strings.TrimSuffix(provider, "ExecutionProvider"), 0, []string{}
-			if name == "CPU" {
-				name = "onnxruntime's own kernels"
-			}
-			for _, operator := range slices.Sorted(maps.Keys(places[provider])) {
-				n := places[provider][operator]
-				switch {
-				case strings.Contains(operator, "subgraph"): // many nodes, compiled as one
-					parts += n
-				case n == 1:
-					nodes = append(nodes, operator)
-				default:
-					nodes = append(nodes, fmt.Sprintf("%d %s", n, operator))
-				}
-			}
-			if parts > 0 {
-				nodes = append(nodes, fmt.Sprintf("parts of the graph compiled as one node each: %d", parts))
-			}
-			on = append(on, "on "+name+": "+strings.Join(nodes, ", "))
-		}
-		m.tell(session + " " + strings.Join(on, "; "))
-	}
 }
 
 // file is the model's: what to name in an error.

@@ -15,7 +15,7 @@ import (
 
 // A model that was published without tokenizer.json is imported and filled: byte-level BPE in vocab.json and merges.txt.
 func TestUnconvertedTokenizer(t *testing.T) {
-	files := os.DirFS("../tokenize/testdata/unconverted/roberta-saved")
+	files := os.DirFS("../tokenize/testdata/unconverted/roberta")
 	tokenizer, err := tokenize.Load(files)
 	if err != nil {
 		t.Fatal(err)

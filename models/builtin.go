@@ -3,18 +3,13 @@ package models
 import (
 	"bytes"
 	"embed"
-	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
-	"time"
 
 	"github.com/gofrs/flock"
 	"github.com/google/renameio/v2/maybe"
-
-	"infill/internal/regular"
 )
 
 //go:generate go test -run TestBuiltInManifest -update .
@@ -50,23 +45,14 @@ func (s *Store) builtInDir(manifest *Manifest) string {
 }
 
 // openBuiltIn writes the files of the built-in model into the store, because onnxruntime reads weights by file and
-// offset, and opens them. What is there already is compared with the program's own bytes at every start, the weights
-// where somebody has written to them since they were last compared.
+// offset, and opens them. Files there that somebody has written to since are compared with the program's own bytes.
 func (s *Store) openBuiltIn() (*Bundle, error) {
 	files, manifest, err := builtIn()
 	if err != nil {
 		return nil, err
 	}
 	dir := s.builtInDir(manifest)
-	names := []string{manifestName}
-	for _, f := range manifest.Files {
-		names = append(names, f.Path)
-	}
-	damaged, err := differing(files, dir, names)
-	if err == nil && len(damaged) > 0 {
-		err = writeDiffering(files, dir, names)
-	}
-	if err != nil {
+	if err := place(files, dir, manifest); err != nil {
 		return nil, fmt.Errorf("the built-in model %s cannot be placed in %s: %w; make room for %d MB there, or set "+
 			"%s to a folder that can be written",
 			BuiltInName, dir, err, (manifest.Size()+1<<20-1)>>20, CacheVariable)
@@ -80,8 +66,18 @@ func (s *Store) openBuiltIn() (*Bundle, error) {
 	return b, nil
 }
 
-// writeDiffering writes the files that differ, each whole or not at all, and leaves all others as they are.
-func writeDiffering(files fs.FS, dir string, names []string) error {
+// placed reports whether all files are there, and nobody has written to them since.
+func placed(dir string, manifest *Manifest) bool {
+	found, err := readManifest(dir)
+	return err == nil && bytes.Equal(found.Encode(), manifest.Encode()) && manifest.unchanged(dir)
+}
+
+// place writes the files that are not whole, each in one step, and leaves all others as they are. The manifest comes
+// last: it is older than no file that is whole.
+func place(files fs.FS, dir string, manifest *Manifest) error {
+	if placed(dir, manifest) {
+		return nil
+	}
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return err
 	}
@@ -90,32 +86,39 @@ func writeDiffering(files fs.FS, dir string, names []string) error {
 		return err
 	}
 	defer lock.Close()
-	// Another process may have written them while this one waited.
-	damaged, err := differing(files, dir, names)
-	if err != nil {
+	if placed(dir, manifest) {
+		return nil // another process has written them while this one waited
+	}
+	if err := clearLeftovers(dir, manifest); err != nil {
 		return err
 	}
-	if err := clearLeftovers(dir, names); err != nil {
-		return err
-	}
-	for _, name := range damaged {
-		target := filepath.Join(dir, filepath.FromSlash(name))
-		content, err := fs.ReadFile(files, name)
+	written := false
+	for _, f := range manifest.Files {
+		target := filepath.Join(dir, filepath.FromSlash(f.Path))
+		if f.verify(target) == nil {
+			continue
+		}
+		content, err := fs.ReadFile(files, f.Path)
+		if err == nil {
+			err = maybe.WriteFile(target, content, 0o644)
+		}
 		if err != nil {
 			return err
 		}
-		if err := maybe.WriteFile(target, content, 0o644); err != nil {
-			return err
-		}
+		written = true
 	}
-	return nil
+	err := maybe.WriteFile(filepath.Join(dir, manifestName), manifest.Encode(), 0o644)
+	if !written { // all is there, perhaps in a folder that cannot be written
+		return nil
+	}
+	return err
 }
 
 // clearLeftovers removes what writers left that were killed. Whoever holds the lock is alone, so nobody writes now.
-func clearLeftovers(dir string, names []string) error {
-	for _, name := range names {
+func clearLeftovers(dir string, manifest *Manifest) error {
+	for _, f := range append(manifest.Files, ManifestFile{Path: manifestName}) {
 		// The names of renameio's temporary files.
-		found, err := fs.Glob(os.DirFS(dir), "."+name+"[0-9]*")
+		found, err := fs.Glob(os.DirFS(dir), "."+f.Path+"[0-9]*")
 		if err != nil {
 			return err
 		}
@@ -126,51 +129,4 @@ func clearLeftovers(dir string, names []string) error {
 		}
 	}
 	return nil
-}
-
-// differing lists the files that are missing in dir or have other bytes there.
-func differing(files fs.FS, dir string, names []string) ([]string, error) {
-	start := time.Now()
-	var damaged []string
-	known := regular.Unchanged(dir, weightsName)
-	for _, name := range names {
-		if known && name == weightsName {
-			continue
-		}
-		same, err := equal(files, name, filepath.Join(dir, filepath.FromSlash(name)))
-		if err != nil {
-			return nil, err
-		}
-		if !same {
-			damaged = append(damaged, name)
-		}
-	}
-	if !known && !slices.Contains(damaged, weightsName) {
-		regular.Remember(dir, start, weightsName)
-	}
-	return damaged, nil
-}
-
-// equal compares an embedded file with a placed one.
-func equal(files fs.FS, name, placed string) (bool, error) {
-	info, err := os.Lstat(placed)
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		return false, nil
-	case err != nil:
-		return false, err
-	case info.IsDir():
-		return false, fmt.Errorf("%s is a folder where a file belongs", placed)
-	case !info.Mode().IsRegular():
-		return false, nil // a link, to anywhere; it is replaced, not followed
-	}
-	want, err := fs.ReadFile(files, name)
-	if err != nil || info.Size() != int64(len(want)) {
-		return false, err
-	}
-	found, err := os.ReadFile(placed)
-	if errors.Is(err, fs.ErrPermission) {
-		return false, nil // it can still be replaced, if the folder can be written
-	}
-	return bytes.Equal(want, found), err
 }

@@ -46,8 +46,8 @@ type Bundle struct {
 
 	files   fs.FS
 	weights *safetensors.File // nil for an imported model
-	// unconverted opens weights that torch.save wrote; nil: a user's folder is not written to.
-	unconverted func(*Bundle) ([]string, error)
+	// source: the folder is about to be imported, and may have weights that torch.save wrote. They have no header yet.
+	source bool
 }
 
 // FS holds the bundle's files, for the tokenizer.
@@ -66,22 +66,21 @@ func (b *Bundle) CopyTo(dir string) error {
 	return os.WriteFile(filepath.Join(dir, manifestName), m.Encode(), 0o644)
 }
 
-// openFolder opens the bundle in a folder: config.json, the tokenizer's files, and model.safetensors
-// or the files of a sharded model. Where it has a
-// manifest.json, every file that this lists is read and must have the size and SHA-256 listed; a *damagedFileError
-// tells the first that has not. Without one, the sizes and shapes in config, vocabulary and weights must agree.
+// openFolder opens the bundle in a folder: config.json, the tokenizer's files, and model.safetensors or the files of a
+// sharded model. Where it has a manifest.json, every file that this lists is read and must have the size and SHA-256
+// listed. Without one, the sizes and shapes in config, vocabulary and weights must agree.
 //
 // Weights in pytorch_model.bin are not read where they lie: see Store.Import.
-func openFolder(dir string) (*Bundle, error) { return openDir(dir, false, nil) }
+func openFolder(dir string) (*Bundle, error) { return openDir(dir, false, false) }
 
-// openDir is openFolder where unconverted, if not nil, opens weights that torch.save wrote and names the files that it
-// read; own reports that a store wrote the manifest: what it says of the weights is believed.
-func openDir(dir string, own bool, unconverted func(*Bundle) ([]string, error)) (*Bundle, error) {
+// openDir is openFolder; own reports that a store wrote the manifest, which is believed, source that the folder is about
+// to be imported.
+func openDir(dir string, own, source bool) (*Bundle, error) {
 	absolute, err := filepath.Abs(dir)
 	if err != nil {
 		return nil, err
 	}
-	b := &Bundle{Name: dir, Dir: absolute, files: os.DirFS(absolute), unconverted: unconverted}
+	b := &Bundle{Name: dir, Dir: absolute, files: os.DirFS(absolute), source: source}
 	manifest, err := regular.ReadFS(b.files, manifestName, maxConfigBytes)
 	switch {
 	case err == nil:
@@ -91,8 +90,10 @@ func openDir(dir string, own bool, unconverted func(*Bundle) ([]string, error)) 
 		if !own { // it may come from anyone
 			b.Manifest.FiniteWeights = false
 		}
-		if err := b.Manifest.Verify(absolute); err != nil {
-			return nil, err
+		if !own || !b.Manifest.unchanged(absolute) {
+			if err := b.Manifest.Verify(absolute); err != nil {
+				return nil, err
+			}
 		}
 	case !errors.Is(err, fs.ErrNotExist):
 		return nil, fmt.Errorf("%s: %w", filepath.Join(absolute, manifestName), err)
@@ -150,7 +151,7 @@ func (b *Bundle) load() error {
 		return err
 	}
 	used = append(used, weights...)
-	if b.Config.Imported == nil {
+	if b.weights != nil {
 		if err := b.untie(); err != nil {
 			return err
 		}
@@ -170,7 +171,7 @@ func (b *Bundle) load() error {
 			}
 		}
 	}
-	if b.Config.Imported == nil {
+	if b.weights != nil {
 		if err := b.checkFinite(); err != nil {
 			return err
 		}
@@ -203,16 +204,14 @@ func (b *Bundle) openWeights() (used []string, err error) {
 		return nil, err
 	}
 	if _, missing := os.Lstat(index); missing != nil {
-		for _, name := range []string{pytorch.FileName, pytorch.IndexName} {
-			if _, missing := os.Lstat(filepath.Join(b.Dir, name)); missing == nil {
-				if b.unconverted == nil {
-					return nil, fmt.Errorf("%s: the weights are in %s, which is converted when a model is imported: "+
-						"infill models import %[1]s", b.Dir, pytorch.FileName)
-				}
-				return b.unconverted(b)
-			}
+		switch _, missing := os.Lstat(filepath.Join(b.Dir, pytorch.FileName)); {
+		case missing != nil:
+			return nil, b.absent(weightsName, err)
+		case b.source:
+			return []string{pytorch.FileName}, nil
 		}
-		return nil, b.absent(weightsName, err)
+		return nil, fmt.Errorf("%s: the weights are in %s, which is converted when a model is imported: infill models "+
+			"import %[1]s", b.Dir, pytorch.FileName)
 	}
 	if b.weights, err = safetensors.OpenShards(index); err != nil {
 		return nil, err

@@ -119,13 +119,9 @@ func ParseConfig(data []byte) (Config, error) {
 		return parseImported(data)
 	}
 	family, ok := families()[name]
-	if reason := refusals()[name]; reason != "" {
-		return Config{}, fmt.Errorf("model_type %q is not supported: %s; a graph that was exported to ONNX may run: "+
-			"infill models import", name, reason)
-	}
 	if !ok {
-		return Config{},
-			fmt.Errorf("model_type %.40q is not supported (supported: %s)", name, strings.Join(Families(), ", "))
+		return Config{}, fmt.Errorf("model_type %.40q is not supported (supported: %s); a graph that was exported to "+
+			"ONNX may run: infill models import", name, strings.Join(Families(), ", "))
 	}
 	c := Config{ModelType: name}
 	read(r, "architectures", &c.Architectures)

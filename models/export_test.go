@@ -54,11 +54,9 @@ func (p *draft) Commit(m Manifest, ref string) (*Bundle, error) {
 	if err != nil {
 		return nil, err
 	}
-	return p.commit(m, ref, names...)
+	return p.commit(context.Background(), m, ref, names...)
 }
 
 func (p *draft) Close() error { return p.close() }
 
 func (c Config) TensorParts() (body, head []Tensor) { return c.tensors() }
-
-func Refusals() map[string]string { return refusals() }

@@ -32,46 +32,6 @@ func families() map[string]family {
 	}
 }
 
-// refusals say why further families of transformers' MODEL_FOR_MASKED_LM_MAPPING are not run.
-func refusals() map[string]string {
-	const (
-		writes   = "it has a decoder, which writes a text again and fills no blanks"
-		page     = "it reads where words stand on a page, which a text does not say"
-		pictures = "it reads pictures beside the text"
-		sparse   = "its attention leaves out most pairs of positions"
-		turned   = "its norms follow rotary attention and gated blocks"
-		square   = "its norms divide by the root mean square"
-		before   = "its norms stand before the blocks"
-		proteins = "it reads proteins"
-	)
-	return map[string]string{
-		"bart": writes, "mbart": writes, "mvp": writes,
-		"layoutlm": page, "tapas": "it reads tables cell by cell",
-		"modernvbert": pictures, "neomme": pictures, "ultravbert": pictures,
-		"big_bird": sparse, "longformer": sparse, "reformer": sparse,
-		"gte": turned, "jina_embeddings_v3": turned, "nomic_bert": turned,
-		"eurobert": square, "ultrabert": square,
-		"megatron-bert": before, "roberta-prelayernorm": before, "xlm-roberta-xl": before,
-		"esm": proteins, "esmc": proteins,
-		"mobilebert": "its layers are narrower than its hidden states",
-		"convbert":   "its attention is half convolution",
-		"deberta":    "the first DeBERTa computes otherwise than versions 2 and 3, which run",
-		"flaubert":   "its tokenizer and its embeddings are those of XLM",
-		"xlm":        "its tokenizer and its embeddings of languages are its own",
-		"fnet":       "it mixes positions by Fourier transforms", "funnel": "its layers pool positions",
-		"ibert": "it computes in whole numbers; the RoBERTa that it was made of runs",
-		"luke":  "it reads entities beside the text",
-		"mpnet": "its attention has biases for distances", "mra": "its attention is approximate",
-		"nystromformer": "its attention is approximate",
-		"perceiver":     "it reads bytes through few latent positions",
-		"rembert":       "its input and output embeddings differ in width",
-		"roc_bert":      "it reads the shapes and sounds of characters",
-		"roformer":      "its tokenizer needs a program that cuts Chinese words",
-		"squeezebert":   "its layers are convolutions in groups", "xmod": "it has adapters for each language",
-		"yoso": "its attention samples at random",
-	}
-}
-
 // Families lists the supported values of model_type, sorted.
 func Families() []string { return sortedKeys(families()) }
 

@@ -3,7 +3,6 @@ package models
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io/fs"
 	"os"
@@ -88,32 +87,21 @@ func (b *Bundle) openGraph() ([]string, error) {
 // weights, which lie beside it, and the tokenizer's files in the folder tokenizer. c is what its config.json is to say.
 // The caller has made sure that its weights are finite numbers.
 func (s *Store) ImportGraph(ctx context.Context, graph, tokenizer, name string, c Imported) (*Bundle, error) {
-	// Nothing is copied here: Import does that, and this folder goes again.
-	staging, err := os.MkdirTemp("", "infill-import-")
+	graph, err := filepath.Abs(graph)
 	if err != nil {
-		return nil, err
-	}
-	defer os.RemoveAll(staging)
-	if graph, err = filepath.Abs(graph); err != nil {
 		return nil, err
 	}
 	if tokenizer, err = filepath.Abs(tokenizer); err != nil {
 		return nil, err
 	}
-	links := map[string]string{graphName: graph}
+	files := map[string]string{graphName: graph}
 	for _, name := range c.GraphData {
-		links[name] = filepath.Join(filepath.Dir(graph), filepath.FromSlash(name))
+		files[name] = filepath.Join(filepath.Dir(graph), filepath.FromSlash(name))
 	}
 	for _, name := range append(tokenizerFiles(), "README.md", "LICENSE") {
 		from := filepath.Join(tokenizer, name)
 		if _, err := os.Lstat(from); err == nil {
-			links[name] = from
-		}
-	}
-	for name, from := range links {
-		to := filepath.Join(staging, filepath.FromSlash(name))
-		if err := errors.Join(os.MkdirAll(filepath.Dir(to), 0o755), os.Symlink(from, to)); err != nil {
-			return nil, err
+			files[name] = from
 		}
 	}
 	c.ModelType = importedFamily
@@ -121,14 +109,7 @@ func (s *Store) ImportGraph(ctx context.Context, graph, tokenizer, name string, 
 	if err != nil {
 		return nil, err
 	}
-	if err := os.WriteFile(filepath.Join(staging, configName), append(config, '\n'), 0o644); err != nil {
-		return nil, err
-	}
-	b, err := s.importFolder(ctx, staging, name, graph)
-	if err != nil { // the staging folder is nothing to the user
-		return nil, &renamedError{err, staging + string(filepath.Separator), tokenizer + string(filepath.Separator)}
-	}
-	return b, nil
+	return s.take(ctx, tokenizer, name, Manifest{Source: graph, FiniteWeights: true}, files, append(config, '\n'))
 }
 
 // renamedError is an error whose text says to where it says from.

@@ -74,14 +74,6 @@ func newManifest(bundle fs.FS, m Manifest, names ...string) (*Manifest, error) {
 	return &m, m.check()
 }
 
-// with is the manifest with a file, in place of one of the same path if there is one.
-func (m Manifest) with(file ManifestFile) Manifest {
-	m.Files = slices.DeleteFunc(slices.Clone(m.Files), func(f ManifestFile) bool { return f.Path == file.Path })
-	m.Files = append(m.Files, file)
-	slices.SortFunc(m.Files, func(a, b ManifestFile) int { return cmp.Compare(a.Path, b.Path) })
-	return m
-}
-
 // Encode returns the content of manifest.json.
 func (m *Manifest) Encode() []byte {
 	text, err := object.EncodeIndent(m, "", "  ")
@@ -172,6 +164,13 @@ func isDocument(name string) bool {
 func isModelFile(name string) bool {
 	return slices.Contains(tokenizerFiles(), name) || name == configName ||
 		strings.HasSuffix(name, ".safetensors") || strings.HasSuffix(name, safetensors.IndexSuffix)
+}
+
+// unchanged reports whether nobody has written to a listed file under dir since the manifest was written there.
+func (m *Manifest) unchanged(dir string) bool {
+	return !slices.ContainsFunc(m.Files, func(f ManifestFile) bool {
+		return !regular.Unchanged(filepath.Join(dir, manifestName), filepath.Join(dir, filepath.FromSlash(f.Path)), f.Size)
+	})
 }
 
 // Verify reads every listed file under dir. The error names the first that differs, with the expected and the

@@ -65,7 +65,7 @@ func (s *Store) Open(name string) (*Bundle, error) {
 	if base, _, err := s.splitName(name); err == nil {
 		entry, err := s.Find(name)
 		if err == nil {
-			b, err := openDir(entry.Dir, true, nil)
+			b, err := openDir(entry.Dir, true, false)
 			if err != nil {
 				return nil, fmt.Errorf("%w; fetch it again with: infill models pull %s@%s", err, entry.Name,
 					entry.Revision)

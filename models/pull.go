@@ -129,19 +129,16 @@ func (s *Store) fetch(ctx context.Context, client *hub.Client, revision *hub.Rev
 	defer p.close()
 	manifest := Manifest{Licence: revision.Licence(), Source: client.Address()}
 	if p.placed {
-		return p.commit(manifest, ref)
+		return p.commit(ctx, manifest, ref)
 	}
 	files, err := s.fetchFiles(ctx, client, revision, name, p.dir())
 	if err != nil {
 		return nil, err
 	}
-	if convertible(files) {
+	if slices.Contains(files, pytorch.FileName) {
 		client.Progress.Converting()
-		if files, manifest.ConvertedFrom, err = p.convert(ctx, files); err != nil {
-			return nil, err
-		}
 	}
-	return p.commit(manifest, ref, files...)
+	return p.commit(ctx, manifest, ref, files...)
 }
 
 // fetchFiles fetches what a bundle needs of a repository into dir and names it.
@@ -191,27 +188,18 @@ func (s *Store) fetchFiles(ctx context.Context, client *hub.Client, revision *hu
 }
 
 // weightFiles chooses the files of the weights: one safetensors file, or an index, which is fetched, and its shards;
-// if there is none, those that torch.save wrote.
+// if there is none, the one that torch.save wrote.
 func weightFiles(ctx context.Context, client *hub.Client, revision *hub.Revision, name,
 	dir string) ([]hub.File, error) {
-	for _, form := range []struct {
-		whole, index, shards string
-	}{
-		{weightsName, indexName, ".safetensors"},
-		{pytorch.FileName, pytorch.IndexName, ".bin"},
-	} {
-		if f, ok := revision.Find(form.whole); ok {
-			return []hub.File{f}, nil
-		}
-		index, ok := revision.Find(form.index)
-		if !ok {
-			continue
-		}
+	if f, ok := revision.Find(weightsName); ok {
+		return []hub.File{f}, nil
+	}
+	if index, ok := revision.Find(indexName); ok {
 		path := filepath.Join(dir, index.Name)
 		if err := client.Fetch(ctx, revision.Commit, index, path); err != nil {
 			return nil, err
 		}
-		shards, err := safetensors.WeightMap(path, form.shards)
+		shards, err := safetensors.WeightMap(path)
 		if err != nil {
 			return nil, err
 		}
@@ -224,6 +212,9 @@ func weightFiles(ctx context.Context, client *hub.Client, revision *hub.Revision
 			files = append(files, f)
 		}
 		return files, nil
+	}
+	if f, ok := revision.Find(pytorch.FileName); ok {
+		return []hub.File{f}, nil
 	}
 	var others []string
 	for _, f := range revision.Files {

@@ -38,9 +38,6 @@ func TestPullConverts(t *testing.T) {
 	}{
 		{"bundle", []string{"pytorch_model.bin"}},
 		{"bundle-first", []string{"pytorch_model.bin"}},
-		{"bundle-sharded",
-			[]string{"pytorch_model-00001-of-00003.bin", "pytorch_model-00002-of-00003.bin",
-				"pytorch_model-00003-of-00003.bin", "pytorch_model.bin.index.json"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			s := modelstest.NewHub(t)
@@ -154,21 +151,5 @@ func TestPullRefusesPickles(t *testing.T) {
 	}
 	if left, err := filepath.Glob(filepath.Join(store.Dir, "*", ".partial-*")); err != nil || len(left) > 0 {
 		t.Errorf("what was refused still takes room: %v, %v", left, err)
-	}
-}
-
-// Where there is room for the files fetched and not for the one that they become, nothing is fetched a second time.
-func TestPullConvertsWithoutRoom(t *testing.T) {
-	s := modelstest.NewHub(t)
-	holdPickled(t, s, "bundle-sharded")
-	store := newStore(t)
-	err := pullInLittleRoom(t, s, store, 20000)
-	refused(t, err, "model.safetensors.converting: file too large", "make room in "+store.Dir)
-	s.Forget()
-	pull(t, store, "org/tiny", s.Options())
-	for name := range s.Commits[firstCommit] {
-		if sent := s.SentOf(name); sent > 0 {
-			t.Errorf("%d bytes of %s were sent again", sent, name)
-		}
 	}
 }

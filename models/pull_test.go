@@ -865,7 +865,7 @@ func TestPullShards(t *testing.T) {
 		}
 		shard := fmt.Sprintf("model-%05d-of-00003.safetensors", i%3+1)
 		shards[shard] = append(shards[shard],
-			safetensors.Data{Name: name, DType: tensor.DType, Shape: tensor.Shape, Content: bytes.NewReader(raw)})
+			safetensors.Data{Name: name, DType: tensor.DType, Shape: tensor.Shape, Content: modelstest.Bytes(raw)})
 		weightMap[name] = shard
 	}
 	for name, tensors := range shards {

@@ -3,7 +3,6 @@ package models
 import (
 	"cmp"
 	"context"
-	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -19,6 +18,7 @@ import (
 	"github.com/google/renameio/v2/maybe"
 
 	"infill/internal/regular"
+	"infill/models/internal/pytorch"
 )
 
 // Store keeps bundles under one folder: DIR/NAME/REVISION/, where a hub name "org/name" becomes "org--name". Beside the
@@ -323,12 +323,13 @@ type draft struct {
 }
 
 // begin starts to place a revision of a model, or goes on with a start that was cut short. A stored revision that is
-// damaged becomes such a start: what is whole of it need not be fetched again. Call close at the end.
+// damaged becomes such a start: what is whole of it need not be fetched again. Without a revision, commit gives the
+// draft one by what it holds. Call close at the end.
 func (s *Store) begin(ctx context.Context, name, revision string) (*draft, error) {
 	if name == BuiltInName {
 		return nil, fmt.Errorf("model %s is part of the program and cannot be replaced", name)
 	}
-	if err := errors.Join(CheckName(name), checkRevision(revision)); err != nil {
+	if err := errors.Join(CheckName(name), checkRevision(cmp.Or(revision, "00000000"))); err != nil {
 		return nil, err
 	}
 	lock, err := s.lock(ctx, name)
@@ -344,17 +345,14 @@ func (s *Store) begin(ctx context.Context, name, revision string) (*draft, error
 }
 
 func (p *draft) prepare() error {
-	final := p.final()
-	if _, err := os.Stat(final); err == nil {
-		manifest, err := readManifest(final)
-		if err == nil {
-			err = manifest.Verify(final)
-		}
-		if err == nil {
-			p.placed = true
-			return nil
-		}
-		return errors.Join(os.RemoveAll(p.dir()), os.Rename(final, p.dir()),
+	if p.revision == "" {
+		return nil
+	}
+	if p.placed = p.stored(); p.placed {
+		return nil
+	}
+	if _, err := os.Stat(p.final()); err == nil {
+		return errors.Join(os.RemoveAll(p.dir()), os.Rename(p.final(), p.dir()),
 			removeIfThere(filepath.Join(p.dir(), manifestName)))
 	}
 	return os.MkdirAll(p.dir(), 0o755)
@@ -374,45 +372,13 @@ func (p *draft) dir() string {
 	return filepath.Join(p.store.folder(p.name), partialPrefix+p.revision)
 }
 
-// commit checks the filled folder as a model, writes its manifest over the named files, and makes it the stored bundle
+// commit converts the weights in the filled folder if they need it, checks it as a model, writes its manifest over the named files, and makes it the stored bundle
 // of the revision in one step. Where ref is given, that name then points at the revision.
-func (p *draft) commit(m Manifest, ref string, files ...string) (*Bundle, error) {
-	final := p.final()
+func (p *draft) commit(ctx context.Context, m Manifest, ref string, files ...string) (*Bundle, error) {
 	if !p.placed {
-		m.Name, m.Revision = p.name, p.revision
-		config, err := p.store.Case.configure(os.DirFS(p.dir()))
-		if err != nil {
+		if err := p.place(ctx, m, files); err != nil {
 			return nil, err
 		}
-		if config != nil {
-			if err := maybe.WriteFile(filepath.Join(p.dir(), tokenizerConfigName), config, 0o644); err != nil {
-				return nil, err
-			}
-			if !slices.Contains(files, tokenizerConfigName) {
-				files = append(files, tokenizerConfigName)
-			}
-		}
-		manifest, err := newManifest(os.DirFS(p.dir()), m, files...)
-		if err != nil {
-			return nil, err
-		}
-		// What is stored must open; the manifest was made a moment ago, so nothing is hashed again.
-		trial := &Bundle{Name: p.name, Dir: p.dir(), Manifest: manifest, files: os.DirFS(p.dir())}
-		if err = trial.load(); err == nil {
-			err = trial.checkTokenizer()
-		}
-		if err != nil {
-			// Going on would end here again: the space is better free.
-			return nil, errors.Join(err, os.RemoveAll(p.dir()))
-		}
-		manifest.Family = trial.Config.ModelType
-		if err := maybe.WriteFile(filepath.Join(p.dir(), manifestName), manifest.Encode(), 0o644); err != nil {
-			return nil, err
-		}
-		if err := os.Rename(p.dir(), final); err != nil {
-			return nil, err
-		}
-		p.placed = true
 	}
 	if ref != "" {
 		path := p.store.refPath(p.name, ref)
@@ -423,15 +389,72 @@ func (p *draft) commit(m Manifest, ref string, files ...string) (*Bundle, error)
 			return nil, err
 		}
 	}
-	manifest, err := readManifest(final)
+	manifest, err := readManifest(p.final())
 	if err != nil {
 		return nil, err
 	}
-	b := &Bundle{Name: p.name, Dir: final, Manifest: manifest, files: os.DirFS(final)}
-	if err := b.load(); err != nil {
-		return nil, err
+	b := &Bundle{Name: p.name, Dir: p.final(), Manifest: manifest, files: os.DirFS(p.final())}
+	return b, b.load()
+}
+
+// place checks the filled folder, and renames it to that of the revision.
+func (p *draft) place(ctx context.Context, m Manifest, files []string) (err error) {
+	dir := p.dir()
+	pickled := slices.Contains(files, pytorch.FileName)
+	if pickled {
+		if files, m.ConvertedFrom, err = p.convert(ctx, files); err != nil {
+			return err
+		}
 	}
-	return b, nil
+	config, err := p.store.Case.configure(os.DirFS(dir))
+	if err != nil {
+		return err
+	}
+	if config != nil {
+		if err := maybe.WriteFile(filepath.Join(dir, tokenizerConfigName), config, 0o644); err != nil {
+			return err
+		}
+		if !slices.Contains(files, tokenizerConfigName) {
+			files = append(files, tokenizerConfigName)
+		}
+	}
+	m.Name = p.name
+	manifest, err := newManifest(os.DirFS(dir), m, files...)
+	if err != nil {
+		return err
+	}
+	// What is stored must open; the manifest was made a moment ago, so nothing is hashed again.
+	trial := &Bundle{Name: p.name, Dir: dir, Manifest: manifest, files: os.DirFS(dir)}
+	if err = trial.load(); err == nil {
+		err = trial.checkTokenizer()
+	}
+	if err != nil {
+		if pickled { // nobody has seen what it became
+			err = &renamedError{err, filepath.Join(dir, weightsName), filepath.Join(dir, pytorch.FileName)}
+		}
+		// Going on would end here again: the space is better free.
+		return errors.Join(err, os.RemoveAll(dir))
+	}
+	manifest.Family = trial.Config.ModelType
+	if p.revision == "" {
+		p.revision = manifest.SHA256()[:12]
+	}
+	manifest.Revision = p.revision
+	if p.stored() {
+		p.placed = true
+		return os.RemoveAll(dir)
+	}
+	if err := maybe.WriteFile(filepath.Join(dir, manifestName), manifest.Encode(), 0o644); err != nil {
+		return err
+	}
+	p.placed = true
+	return errors.Join(os.RemoveAll(p.final()), os.Rename(dir, p.final()))
+}
+
+// stored reports whether the revision is stored, and whole.
+func (p *draft) stored() bool {
+	manifest, err := readManifest(p.final())
+	return err == nil && manifest.Verify(p.final()) == nil
 }
 
 // close lets others at the model's folder. What was filled and not committed stays, to go on with.
@@ -440,61 +463,54 @@ func (p *draft) close() error { return p.lock.Close() }
 // Import copies the model in a folder into the store under a name, as the revision that its SHA256 begins with. Weights
 // in pytorch_model.bin become model.safetensors on the way.
 func (s *Store) Import(ctx context.Context, dir, name string) (*Bundle, error) {
-	return s.importFolder(ctx, dir, name, "")
+	source, err := openDir(dir, false, true)
+	if err != nil {
+		return nil, err
+	}
+	m, files := *source.Manifest, map[string]string{}
+	for _, f := range m.Files {
+		files[f.Path] = filepath.Join(source.Dir, filepath.FromSlash(f.Path))
+	}
+	m.Source = cmp.Or(m.Source, source.Dir)
+	return s.take(ctx, source.Dir, name, m, files, nil)
 }
 
-// importFolder is Import; graph is the file that the folder was made for, if there is one: its weights are finite.
-func (s *Store) importFolder(ctx context.Context, dir, name, graph string) (*Bundle, error) {
-	source, converted, err := openSource(ctx, dir)
-	if err != nil {
-		return nil, err
-	}
-	m := *source.Manifest
-	if converted != nil {
-		m = m.converted(converted)
-	}
-	config, err := s.Case.configure(source.files)
-	if err != nil {
-		return nil, err
-	}
-	if config != nil {
-		m = m.with(ManifestFile{tokenizerConfigName, int64(len(config)), fmt.Sprintf("%x", sha256.Sum256(config))})
-	}
-	p, err := s.begin(ctx, name, m.SHA256()[:12])
+// take copies files into the store, by their paths in the bundle, and writes config.json if it is given. Errors name dir
+// where they are about what was copied.
+func (s *Store) take(ctx context.Context, dir, name string, m Manifest, files map[string]string,
+	config []byte) (b *Bundle, err error) {
+	p, err := s.begin(ctx, name, "")
 	if err != nil {
 		return nil, err
 	}
 	defer p.close()
-	if !p.placed {
-		// Of a copy that broke off nothing is worth keeping, and what else lies there does not belong to the model.
-		if err := errors.Join(os.RemoveAll(p.dir()), os.MkdirAll(p.dir(), 0o755)); err != nil {
+	// Of a copy that broke off nothing is worth keeping, and nothing is to be told.
+	to := p.dir()
+	defer os.RemoveAll(to)
+	defer func() {
+		if path := new(*fs.PathError); err != nil && !errors.As(err, path) {
+			err = &renamedError{err, to + string(filepath.Separator), dir + string(filepath.Separator)}
+		}
+	}()
+	if err := errors.Join(os.RemoveAll(to), os.MkdirAll(to, 0o755)); err != nil {
+		return nil, err
+	}
+	names := sortedKeys(files)
+	for _, path := range names {
+		if ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
+		if err := copyFile(files[path], filepath.Join(to, filepath.FromSlash(path))); err != nil {
 			return nil, err
 		}
 	}
-	var names []string
-	for _, f := range m.Files {
-		names = append(names, f.Path)
-		if p.placed {
-			continue
-		}
-		if err := ctx.Err(); err != nil {
-			return nil, err
-		}
-		if config != nil && f.Path == tokenizerConfigName {
-			err = maybe.WriteFile(filepath.Join(p.dir(), f.Path), config, 0o644)
-		} else if converted != nil && f.Path == converted.to.Path {
-			err = convertFile(ctx, source.Dir, converted.from, source.Config, filepath.Join(p.dir(), f.Path))
-		} else {
-			err = copyFile(filepath.Join(source.Dir, filepath.FromSlash(f.Path)),
-				filepath.Join(p.dir(), filepath.FromSlash(f.Path)))
-		}
-		if err != nil {
+	if config != nil {
+		names = append(names, configName)
+		if err := os.WriteFile(filepath.Join(to, configName), config, 0o644); err != nil {
 			return nil, err
 		}
 	}
-	m.Source = cmp.Or(m.Source, graph, source.Dir)
-	m.FiniteWeights = m.FiniteWeights || graph != ""
-	return p.commit(m, defaultRef, names...)
+	return p.commit(ctx, m, defaultRef, names...)
 }
 
 var (

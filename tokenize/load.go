@@ -52,7 +52,7 @@ func Load(fsys fs.FS) (*Tokenizer, error) {
 		return nil, err
 	}
 	if _, err := fs.Lstat(fsys, bytePairFile); err == nil {
-		return loadUnconverted(fsys, configuration)
+		return loadBytePairs(fsys, configuration)
 	}
 	if vocabularyErr == nil {
 		return nil, fileFault(configurationFile, errMissingTokenizer, "%s alone does not say whether the model keeps "+
@@ -102,7 +102,7 @@ func (t *Tokenizer) complete(fsys fs.FS, err error) (*Tokenizer, error) {
 		} else {
 			var settings specialTokens
 			err = unmarshal(file, content, &settings)
-			for _, value := range slices.Concat(settings.Additional, settings.Extra) {
+			for _, value := range settings.further() {
 				names = append(names, value.name)
 			}
 		}
@@ -136,15 +136,14 @@ func readFile(fsys fs.FS, name string) ([]byte, error) {
 // configuration is the part of tokenizer_config.json that changes ids. Absent fields have Hugging Face's defaults.
 type configuration struct {
 	specialTokens
-	Class           string              `json:"tokenizer_class"`
-	LowerCase       *bool               `json:"do_lower_case"`
-	BasicTokenize   *bool               `json:"do_basic_tokenize"`
-	NeverSplit      []string            `json:"never_split"`
-	TokenizeChinese *bool               `json:"tokenize_chinese_chars"`
-	StripAccents    *bool               `json:"strip_accents"`
-	PrefixSpace     *bool               `json:"add_prefix_space"`
-	SplitSpecial    *bool               `json:"split_special_tokens"`
-	Listed          map[int]listedToken `json:"added_tokens_decoder"` // by id
+	Class           string   `json:"tokenizer_class"`
+	LowerCase       *bool    `json:"do_lower_case"`
+	BasicTokenize   *bool    `json:"do_basic_tokenize"`
+	NeverSplit      []string `json:"never_split"`
+	TokenizeChinese *bool    `json:"tokenize_chinese_chars"`
+	StripAccents    *bool    `json:"strip_accents"`
+	PrefixSpace     *bool    `json:"add_prefix_space"`
+	SplitSpecial    *bool    `json:"split_special_tokens"`
 }
 
 // added is a token that is matched in the text before everything else.
@@ -185,7 +184,6 @@ func loadVocabulary(vocabulary string, configurationContent []byte) (*Tokenizer,
 		}
 	}
 	for _, token := range c.Listed {
-		token.added.Normalized = token.Normalized != nil && *token.Normalized
 		if err := token.check(configurationFile); err != nil {
 			return nil, err
 		}

@@ -26,7 +26,6 @@ type pipelineFile struct {
 type pipelineAdded struct {
 	added
 	Special bool `json:"special"`
-	early   bool // a normalized token that is looked for in the text as it is, too
 }
 
 type pipelineModel struct {
@@ -42,7 +41,6 @@ type pipelineModel struct {
 	ByteFallback bool            `json:"byte_fallback"`
 	FuseUnknown  bool            `json:"fuse_unk"`
 	IgnoreMerges bool            `json:"ignore_merges"`
-	ids          map[string]int  // the vocabulary where it does not come as JSON
 }
 
 // mergeRule is the two sides of a merge, written "a b" or ["a", "b"].
@@ -301,11 +299,9 @@ func (t *Tokenizer) addTokens(tokens []string) error {
 
 // addVocabulary gives the tokens of a vocabulary by name their ids, and returns it.
 func (t *Tokenizer) addVocabulary(m *pipelineModel) (map[string]int, error) {
-	vocabulary := m.ids
-	if vocabulary == nil {
-		if err := json.Unmarshal(m.Vocabulary, &vocabulary); err != nil {
-			return nil, pipelineFault(errMalformed, "model.vocab: %v", err)
-		}
+	var vocabulary map[string]int
+	if err := json.Unmarshal(m.Vocabulary, &vocabulary); err != nil {
+		return nil, pipelineFault(errMalformed, "model.vocab: %v", err)
 	}
 	if err := t.checkSize(len(vocabulary)); err != nil {
 		return nil, err
@@ -364,13 +360,13 @@ func (p *pipeline) setAdded(tokens []pipelineAdded) error {
 	for _, token := range tokens {
 		a := addedToken{text: token.Content, id: *token.ID, special: token.Special, stripLeft: token.StripLeft}
 		p.t.notWords[a.id], p.t.silent[a.id] = true, token.Special
-		if !token.Normalized || token.early {
+		if !token.Normalized {
 			raw = append(raw, a)
 		}
 		if !token.Normalized {
 			continue
 		}
-		if token.Special && !token.early && a.id != p.t.unknown {
+		if token.Special && a.id != p.t.unknown {
 			p.t.forbidden = append(p.t.forbidden, token.Content)
 		}
 		if a.id == p.t.mask {

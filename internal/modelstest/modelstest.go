@@ -3,12 +3,10 @@ package modelstest
 
 import (
 	"bufio"
-	"bytes"
 	"cmp"
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"math"
 	"math/rand/v2"
@@ -55,7 +53,7 @@ func Write(dir, config string, o Options) error {
 		}
 		tensors = append(tensors,
 			safetensors.Data{Name: t.Name, DType: safetensors.DType(o.DType), Shape: t.Shape,
-				Content: &normal{Options: o, mean: mean, left: n, random: random}})
+				Content: func() ([]byte, error) { return o.normal(mean, n, random) }})
 	}
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return err
@@ -99,7 +97,7 @@ func Alter(dir string, from *models.Bundle, change func(float32) float32) error 
 			content = binary.LittleEndian.AppendUint32(content, math.Float32bits(change(x)))
 		}
 		tensors = append(tensors,
-			safetensors.Data{Name: t.Name, DType: safetensors.F32, Shape: t.Shape, Content: bytes.NewReader(content)})
+			safetensors.Data{Name: t.Name, DType: safetensors.F32, Shape: t.Shape, Content: Bytes(content)})
 	}
 	for _, name := range []string{"config.json", "vocab.txt", "tokenizer_config.json"} {
 		content, err := fs.ReadFile(from.FS(), name)
@@ -126,31 +124,16 @@ func vocabulary(n int) []string {
 	return words[:n]
 }
 
-// normal yields encoded normal numbers, a block at a time.
-type normal struct {
-	Options
-	mean   float64
-	left   int
-	random *rand.Rand
-	block  []byte
+// Bytes is the content of a tensor to be written.
+func Bytes(content []byte) func() ([]byte, error) {
+	return func() ([]byte, error) { return content, nil }
 }
 
-func (r *normal) Read(p []byte) (int, error) {
-	if len(r.block) == 0 {
-		if r.left == 0 {
-			return 0, io.EOF
-		}
-		values := make([]float64, min(r.left, 4096))
-		for i := range values {
-			values[i] = r.mean + r.Spread*r.random.NormFloat64()
-		}
-		r.left -= len(values)
-		var err error
-		if r.block, err = safetensors.Encode(safetensors.DType(r.DType), values); err != nil {
-			return 0, err
-		}
+// normal gives n encoded normal numbers.
+func (o Options) normal(mean float64, n int, random *rand.Rand) ([]byte, error) {
+	values := make([]float64, n)
+	for i := range values {
+		values[i] = mean + o.Spread*random.NormFloat64()
 	}
-	n := copy(p, r.block)
-	r.block = r.block[n:]
-	return n, nil
+	return Encode(safetensors.DType(o.DType), values)
 }

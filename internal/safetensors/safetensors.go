@@ -77,8 +77,8 @@ type File struct {
 	names   []string
 }
 
-// MaxHeaderBytes bounds the header: at about 100 bytes a tensor it is room for more than 100,000 tensors.
-const MaxHeaderBytes = 16 << 20
+// MaxHeaderBytes bounds the header: at about 100 bytes a tensor it is room for 40,000 tensors.
+const MaxHeaderBytes = 4 << 20
 
 // Open reads and checks the header of a safetensors file. Errors name the file and what is wrong with it.
 func Open(path string) (*File, error) {

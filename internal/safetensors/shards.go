@@ -18,7 +18,7 @@ const IndexSuffix = ".safetensors.index.json"
 // OpenShards reads an index and the headers of the files that it names, checks each as Open does, and finds every
 // tensor of the index in the file that it is said to be in.
 func OpenShards(index string) (*File, error) {
-	weights, err := WeightMap(index, ".safetensors")
+	weights, err := WeightMap(index)
 	if err != nil {
 		return nil, err
 	}
@@ -47,9 +47,8 @@ func OpenShards(index string) (*File, error) {
 // maxShards bounds the files of one model.
 const maxShards = 256
 
-// WeightMap reads the weight_map of an index, the name of the file for every tensor. The files lie beside the index,
-// and their names end in suffix.
-func WeightMap(index, suffix string) (map[string]string, error) {
+// WeightMap reads the weight_map of an index, the name of the file for every tensor. The files lie beside the index.
+func WeightMap(index string) (map[string]string, error) {
 	content, err := regular.ReadFile(index, MaxHeaderBytes)
 	if err != nil {
 		return nil, err
@@ -66,9 +65,9 @@ func WeightMap(index, suffix string) (map[string]string, error) {
 	shards := map[string]bool{}
 	for name, shard := range parsed.WeightMap {
 		if shard != filepath.Base(shard) || !filepath.IsLocal(shard) || strings.ContainsAny(shard, "/\\\n\x00") ||
-			!strings.HasSuffix(shard, suffix) {
-			return nil, fmt.Errorf("%s: tensor %.100q: %.100q is not the name of a %s file beside the index", index,
-				name, shard, suffix)
+			!strings.HasSuffix(shard, ".safetensors") {
+			return nil, fmt.Errorf("%s: tensor %.100q: %.100q is not the name of a .safetensors file beside the "+
+				"index", index, name, shard)
 		}
 		if shards[shard] = true; len(shards) > maxShards {
 			return nil, fmt.Errorf("%s: more than the %d files that are accepted", index, maxShards)

@@ -5,14 +5,11 @@ import (
 	"cmp"
 	"encoding/binary"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"math"
 	"slices"
 	"strings"
-
-	"github.com/x448/float16"
 )
 
 // Data is one tensor to be written.
@@ -20,8 +17,9 @@ type Data struct {
 	Name  string
 	DType DType
 	Shape []int
-	// Content yields the elements, row-major and little-endian: exactly as many bytes as type and shape take.
-	Content io.Reader
+	// Content gives the elements, row-major and little-endian: exactly as many bytes as type and shape take. It is
+	// called when they are written, and not kept.
+	Content func() ([]byte, error)
 }
 
 // Write writes a safetensors file. Tensors are laid out by falling element size and then by name, as the reference
@@ -31,11 +29,6 @@ func Write(w io.Writer, metadata map[string]string, tensors []Data) error {
 	slices.SortStableFunc(tensors, func(a, b Data) int {
 		return cmp.Or(cmp.Compare(b.DType.Size(), a.DType.Size()), strings.Compare(a.Name, b.Name))
 	})
-	type entry struct {
-		DType   DType    `json:"dtype"`
-		Shape   []int    `json:"shape"`
-		Offsets [2]int64 `json:"data_offsets"`
-	}
 	header := map[string]any{}
 	if len(metadata) > 0 {
 		header[metadataKey] = metadata
@@ -61,7 +54,7 @@ func Write(w io.Writer, metadata map[string]string, tensors []Data) error {
 		}
 		lengths[i] = length
 		// A nil shape would become null.
-		header[t.Name] = entry{t.DType, append([]int{}, t.Shape...), [2]int64{end, end + length}}
+		header[t.Name] = entry{t.DType, append([]int{}, t.Shape...), []int64{end, end + length}}
 		end += length
 	}
 	encoded, err := json.Marshal(header)
@@ -82,47 +75,16 @@ func Write(w io.Writer, metadata map[string]string, tensors []Data) error {
 		return err
 	}
 	for i, t := range tensors {
-		n, err := io.CopyN(w, t.Content, lengths[i])
-		if errors.Is(err, io.EOF) {
-			return fmt.Errorf("tensor %q: content ends after %d of %d bytes", t.Name, n, lengths[i])
+		content, err := t.Content()
+		if err == nil && int64(len(content)) != lengths[i] {
+			err = fmt.Errorf("content of %d bytes where its shape %v takes %d", len(content), t.Shape, lengths[i])
+		}
+		if err == nil {
+			_, err = w.Write(content)
 		}
 		if err != nil {
 			return fmt.Errorf("tensor %q: %w", t.Name, err)
 		}
-		if n, _ := t.Content.Read(make([]byte, 1)); n > 0 {
-			return fmt.Errorf("tensor %q: content is longer than the %d bytes of its shape %v", t.Name, lengths[i],
-				t.Shape)
-		}
 	}
 	return nil
-}
-
-// Encode gives the stored bytes of floating-point numbers, rounded to the nearest (ties to even) where dtype is
-// narrower.
-func Encode(dtype DType, values []float64) ([]byte, error) {
-	raw := make([]byte, 0, int64(len(values))*dtype.Size())
-	for _, v := range values {
-		switch dtype {
-		case F16:
-			raw = binary.LittleEndian.AppendUint16(raw, float16.Fromfloat32(float32(v)).Bits())
-		case BF16:
-			raw = binary.LittleEndian.AppendUint16(raw, bfloat16(float32(v)))
-		case F32:
-			raw = binary.LittleEndian.AppendUint32(raw, math.Float32bits(float32(v)))
-		case F64:
-			raw = binary.LittleEndian.AppendUint64(raw, math.Float64bits(v))
-		default:
-			return nil, fmt.Errorf("element type %q holds no floating-point numbers that can be written", dtype)
-		}
-	}
-	return raw, nil
-}
-
-// bfloat16 rounds to the nearest, ties to even; a NaN stays one.
-func bfloat16(v float32) uint16 {
-	b := math.Float32bits(v)
-	if v != v {
-		return uint16(b>>16) | 1<<6
-	}
-	return uint16((uint64(b) + 0x7fff + uint64(b>>16&1)) >> 16)
 }

@@ -18,7 +18,6 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 
 	"infill/lm/internal/onnx"
-	"infill/lm/internal/onnx/reference"
 )
 
 const fixtures = "../../../testdata/import"
@@ -49,14 +48,14 @@ func decodeFile(t testing.TB, path string) *onnx.Model {
 }
 
 // readExternal reads constants that lie in files of a folder.
-func readExternal(t testing.TB, dir string) func(onnx.Initializer) (reference.Array, error) {
-	return func(i onnx.Initializer) (reference.Array, error) {
+func readExternal(t testing.TB, dir string) func(onnx.Initializer) (Array, error) {
+	return func(i onnx.Initializer) (Array, error) {
 		content, err := os.ReadFile(filepath.Join(dir, i.Location.File))
 		if err != nil {
-			return reference.Array{}, err
+			return Array{}, err
 		}
 		content = content[i.Location.Offset:][:i.Location.Length]
-		var a reference.Array
+		var a Array
 		for _, d := range i.Value.Shape {
 			n, _ := d.Size()
 			a.Shape = append(a.Shape, int(n))
@@ -140,15 +139,15 @@ func TestExportersGraphs(t *testing.T) {
 					t.Errorf("a dimension was left to be found out by the run")
 				}
 			}
-			inputs := map[string]reference.Array{
-				"ids":   reference.Of(slices.Concat(want.IDs...), rows, tokens),
-				"ones":  reference.Of(slices.Repeat([]float64{1}, rows*tokens), rows, tokens),
-				"zeros": reference.New(rows, tokens), "seed": reference.New(rows, tokens, 64),
+			inputs := map[string]Array{
+				"ids":   Of(slices.Concat(want.IDs...), rows, tokens),
+				"ones":  Of(slices.Repeat([]float64{1}, rows*tokens), rows, tokens),
+				"zeros": New(rows, tokens), "seed": New(rows, tokens, 64),
 			}
 			for r, p := range want.Positions {
 				inputs["seed"].Data[(r*tokens+p)*64+want.Targets[r]] = 1
 			}
-			got, err := reference.Evaluate(g, inputs, readExternal(t, fixtures))
+			got, err := Evaluate(g, inputs, readExternal(t, fixtures))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -230,12 +229,12 @@ func TestDecodeEncoded(t *testing.T) {
 		t.Errorf("shape %s", got)
 	}
 	random := rand.New(rand.NewPCG(1, 1))
-	a := reference.New(3, 4)
+	a := New(3, 4)
 	for i := range a.Data {
 		a.Data[i] = random.NormFloat64()
 	}
-	want, got := evaluate(t, g, map[string]reference.Array{"x": a})[0],
-		evaluate(t, again, map[string]reference.Array{"x": a})[0]
+	want, got := evaluate(t, g, map[string]Array{"x": a})[0],
+		evaluate(t, again, map[string]Array{"x": a})[0]
 	if !slices.Equal(got.Data, want.Data) || !slices.Equal(got.Shape, want.Shape) {
 		t.Errorf("computed %v, want %v", got, want)
 	}

@@ -9,7 +9,6 @@ import (
 	"testing"
 
 	"infill/lm/internal/onnx"
-	"infill/lm/internal/onnx/reference"
 )
 
 type value = onnx.Value
@@ -128,7 +127,7 @@ func TestRules(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			rng := rand.New(rand.NewPCG(1, 2))
 			g := onnx.New(c.name)
-			inputs := map[string]reference.Array{}
+			inputs := map[string]Array{}
 			var x []*value
 			for i, sizes := range c.inputs {
 				var shape []onnx.Dim
@@ -147,7 +146,7 @@ func TestRules(t *testing.T) {
 				}
 				name := string(rune('a' + i))
 				x = append(x, g.Input(name, onnx.Float, shape...))
-				a := reference.New(concrete...)
+				a := New(concrete...)
 				for k := range a.Data {
 					a.Data[k] = rng.NormFloat64()
 					if c.positive {
@@ -175,8 +174,8 @@ func TestRules(t *testing.T) {
 			if _, err := g.Encode(); err != nil {
 				t.Fatal(err)
 			}
-			inputs["seed"] = reference.New() // its shape is known once y's is
-			s := reference.New(
+			inputs["seed"] = New() // its shape is known once y's is
+			s := New(
 				evaluate(t, &onnx.Graph{Name: c.name, Inputs: g.Inputs, Initializers: g.Initializers, Nodes: forward,
 					Outputs: []*value{y}}, inputs)[0].Shape...)
 			for k := range s.Data {
@@ -213,9 +212,9 @@ func TestRules(t *testing.T) {
 	}
 }
 
-func evaluate(t *testing.T, g *onnx.Graph, inputs map[string]reference.Array) []reference.Array {
+func evaluate(t *testing.T, g *onnx.Graph, inputs map[string]Array) []Array {
 	t.Helper()
-	out, err := reference.Evaluate(g, inputs, nil)
+	out, err := Evaluate(g, inputs, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -268,8 +267,8 @@ func TestIndependentOutputHasZeroGradient(t *testing.T) {
 		t.Fatal(err)
 	}
 	g.Output("d", d[0])
-	two := reference.Of([]float64{1, 2}, 2)
-	out := evaluate(t, g, map[string]reference.Array{"x": two, "y": two})
+	two := Of([]float64{1, 2}, 2)
+	out := evaluate(t, g, map[string]Array{"x": two, "y": two})
 	if !slices.Equal(out[0].Data, []float64{0, 0}) {
 		t.Errorf("gradient %v, want zeros", out[0].Data)
 	}

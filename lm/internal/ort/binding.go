@@ -43,8 +43,7 @@ type settings struct {
 	SessionOptions
 	threads             int
 	warnings            bool
-	cudaDevice          int    // -1: the CPU
-	record              string // the beginning of the path that runs are recorded in; empty: they are not
+	cudaDevice          int // -1: the CPU
 	requireOnlyProvider bool
 }
 
@@ -78,9 +77,6 @@ func createSession(model []byte, s settings) (*handle, error) {
 		options.AddSessionConfigEntry("session.intra_op.allow_spinning", "0"),
 		options.AddSessionConfigEntry("session.force_spinning_stop", "1"),
 	)
-	if s.record != "" {
-		err = errors.Join(err, options.EnableProfiling(s.record))
-	}
 	if s.NoPrepacking {
 		err = errors.Join(err, options.AddSessionConfigEntry("session.disable_prepacking", "1"))
 	}

@@ -4,14 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"runtime"
 	"strings"
 
 	"infill/lm/internal/onnx"
-	"infill/lm/internal/ort/library"
 )
 
 // useCUDA switches the runtime to a GPU, or says exactly what is missing. It ends with a run on the GPU, because a
@@ -26,15 +24,16 @@ func (r *Runtime) useCUDA(ctx context.Context, index int) error {
 	trial := on
 	trial.requireOnlyProvider = true
 	if err := r.try(ctx, trial); err != nil {
-		return fmt.Errorf("cuda: device %d does not compute: %w", index, err)
+		return fmt.Errorf("cuda: device %d does not compute: %w; CUDA 12 and cuDNN 9 must be where the loader finds them "+
+			"(LD_LIBRARY_PATH, PATH on Windows)", index, err)
 	}
 	r.settings = on
 	r.device = fmt.Sprintf("cuda:%d", index)
 	return nil
 }
 
-// diagnoseCUDA looks for all that onnxruntime's CUDA provider needs, and names everything that is missing at once: the
-// driver, the provider, CUDA, cuDNN. Learning of them one by one would cost a user a download each.
+// diagnoseCUDA looks for the driver and the CUDA provider, and names everything that is missing at once: learning of them
+// one by one would cost a user a download each.
 func diagnoseCUDA(libraryPath string, index int) error {
 	if runtime.GOARCH != "amd64" || (runtime.GOOS != "linux" && runtime.GOOS != "windows") {
 		return fmt.Errorf("onnxruntime has no CUDA provider for %s/%s; use --device cpu", runtime.GOOS, runtime.GOARCH)
@@ -45,66 +44,22 @@ func diagnoseCUDA(libraryPath string, index int) error {
 	} else if index >= count {
 		problems = append(problems, fmt.Sprintf("no device %d: the driver shows %d", index, count))
 	}
-	missing, err := missingForProvider(libraryPath)
-	switch {
-	case err != nil:
-		problems = append(problems, err.Error())
-	case len(missing) > 0:
-		problems = append(problems, fmt.Sprintf("the CUDA provider needs libraries that the loader does not find: "+
-			"%s; install them, or name their folder in LD_LIBRARY_PATH (PATH on Windows)", strings.Join(missing, ", ")))
+	pattern := "libonnxruntime_providers_%s.so"
+	if runtime.GOOS == "windows" {
+		pattern = "onnxruntime_providers_%s.dll"
+	}
+	for _, part := range []string{"cuda", "shared"} {
+		name := fmt.Sprintf(pattern, part)
+		if _, err := os.Stat(filepath.Join(filepath.Dir(libraryPath), name)); err != nil {
+			problems = append(problems, fmt.Sprintf("%s has no CUDA provider: %s is not beside it; run `infill setup --cuda`",
+				libraryPath, name))
+			break
+		}
 	}
 	if len(problems) > 0 {
 		return errors.New(strings.Join(problems, "; "))
 	}
 	return nil
-}
-
-// missingForProvider lists what the provider beside a library asks the loader for and would not get.
-func missingForProvider(libraryPath string) ([]string, error) {
-	provider, shared := "libonnxruntime_providers_cuda.so", "libonnxruntime_providers_shared.so"
-	if runtime.GOOS == "windows" {
-		provider, shared = "onnxruntime_providers_cuda.dll", "onnxruntime_providers_shared.dll"
-	}
-	folder := filepath.Dir(libraryPath)
-	for _, name := range []string{provider, shared} {
-		if _, err := os.Stat(filepath.Join(folder, name)); errors.Is(err, fs.ErrNotExist) {
-			return nil, fmt.Errorf("%s has no CUDA provider: %s is not beside it; run `infill setup --cuda`",
-				libraryPath, name)
-		} else if err != nil {
-			return nil, err
-		}
-	}
-	info, err := library.Inspect(filepath.Join(folder, provider))
-	if err != nil {
-		return nil, err
-	}
-	var missing []string
-	for _, name := range info.Needs {
-		if _, err := os.Stat(filepath.Join(folder, name)); err == nil {
-			continue
-		}
-		if err := loadable(name); err != nil {
-			missing = append(missing, fmt.Sprintf("%s (%s)", name, partOf(name)))
-		}
-	}
-	return missing, nil
-}
-
-// partOf names the product that a missing library belongs to.
-func partOf(name string) string {
-	name = strings.ToLower(name)
-	switch {
-	case strings.Contains(name, "cudnn"):
-		return "cuDNN"
-	case strings.HasPrefix(name, "libcuda.so"), strings.HasPrefix(name, "nvcuda"):
-		return "the NVIDIA driver"
-	case strings.Contains(name, "cublas"), strings.Contains(name, "cudart"), strings.Contains(name, "cufft"),
-		strings.Contains(name, "curand"), strings.Contains(name, "nvrtc"), strings.Contains(name, "nvjitlink"):
-		return "the CUDA toolkit"
-	case strings.Contains(name, "nvinfer"), strings.Contains(name, "nvonnxparser"):
-		return "TensorRT"
-	}
-	return "the system"
 }
 
 // try adds 1 and 1, and 2 and 2, in a session of the given settings.

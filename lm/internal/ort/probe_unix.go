@@ -73,18 +73,6 @@ func probe(path string) (version string, usable bool, err error) {
 	return version, usable, nil
 }
 
-// loadable reports whether the loader finds a library and all that it needs.
-func loadable(name string) error {
-	text := C.CString(name)
-	defer C.free(unsafe.Pointer(text))
-	handle := C.dlopen(text, C.RTLD_LAZY|C.RTLD_LOCAL)
-	if handle == nil {
-		return errors.New(strings.Join(strings.Fields(C.GoString(C.dlerror())), " "))
-	}
-	C.dlclose(handle)
-	return nil
-}
-
 // cudaDevices asks the NVIDIA driver how many devices it shows this process.
 func cudaDevices() (int, error) {
 	name, initialise, deviceCount := C.CString("libcuda.so.1"), C.CString("cuInit"), C.CString("cuDeviceGetCount")

@@ -45,15 +45,6 @@ func probe(path string) (version string, usable bool, err error) {
 	return version, usable, nil
 }
 
-// loadable reports whether the loader finds a library and all that it needs.
-func loadable(name string) error {
-	handle, err := windows.LoadLibrary(name)
-	if err != nil {
-		return err
-	}
-	return windows.FreeLibrary(handle)
-}
-
 // cudaDevices asks the NVIDIA driver how many devices it shows this process.
 func cudaDevices() (int, error) {
 	driver, err := windows.LoadDLL("nvcuda.dll")

@@ -123,7 +123,7 @@ func Locate(ctx context.Context, device string, progress io.Writer) (string, err
 	case loaded != "":
 		return loaded, nil
 	case device == "cuda":
-		found, err := library.Find(ctx, library.Options{CUDA: true})
+		found, err := library.Find(library.Options{CUDA: true})
 		if errors.Is(err, library.ErrNotFound) {
 			err = fmt.Errorf("cuda: %w; run `infill setup --cuda`, or use --device cpu", err)
 		}
@@ -131,7 +131,7 @@ func Locate(ctx context.Context, device string, progress io.Writer) (string, err
 	case device == "auto":
 		// The driver first: if there is none, and that is nearly everywhere, nothing else need be looked for.
 		if count, err := cudaDevices(); err == nil && count > 0 {
-			if found, err := library.Find(ctx, library.Options{CUDA: true}); err == nil &&
+			if found, err := library.Find(library.Options{CUDA: true}); err == nil &&
 				diagnoseCUDA(found.Path, index) == nil {
 				return found.Path, nil
 			}
@@ -168,13 +168,10 @@ func load(path string, warnings bool) (version string, err error) {
 
 // checkLibrary refuses a file that the binding could not use, or would crash on. A library that serves stays loaded.
 func checkLibrary(path string) error {
-	info, err := library.Inspect(path)
-	if err != nil {
+	if info, err := os.Stat(path); err != nil {
 		return err
-	}
-	if info.OS != runtime.GOOS || info.Arch != runtime.GOARCH {
-		return fmt.Errorf("%s: made for %s/%s, this machine is %s/%s", path, info.OS, info.Arch, runtime.GOOS,
-			runtime.GOARCH)
+	} else if !info.Mode().IsRegular() {
+		return fmt.Errorf("%s: not a file", path)
 	}
 	version, offers, err := probe(path)
 	if err != nil {

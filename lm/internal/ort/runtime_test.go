@@ -71,23 +71,14 @@ func TestLibrariesThatDoNotServe(t *testing.T) {
 		t.Fatal(err)
 	}
 	old := fakeLibrary(t, "1.20.0")
-	whole, err := os.ReadFile(old)
-	if err != nil {
-		t.Fatal(err)
-	}
-	truncated := filepath.Join(folder, "truncated.so")
-	if err := os.WriteFile(truncated, whole[:len(whole)/2], 0o600); err != nil {
-		t.Fatal(err)
-	}
 	tests := []struct {
 		name, path string
 		want       []string
 	}{
 		{"missing", filepath.Join(folder, "absent.so"), []string{"absent.so"}},
 		{"folder", folder, []string{"not a file"}},
-		{"text", text, []string{text, "not a shared library"}},
-		{"empty", empty, []string{empty, "not a shared library: 0 bytes"}},
-		{"truncated", truncated, []string{truncated}},
+		{"text", text, []string{text}},
+		{"empty", empty, []string{empty}},
 		{"old", old, []string{old, "found version 1.20.0", "wanted 1.24.1 or newer", "infill setup"}},
 		{"newer, without the interface", fakeLibrary(t, "1.99.0"), []string{"found version 1.99.0", "C interface 24"}},
 		{"nonsense version", fakeLibrary(t, "one"), []string{"found version one"}},
@@ -95,19 +86,6 @@ func TestLibrariesThatDoNotServe(t *testing.T) {
 			[]string{"not an onnxruntime library", "OrtGetApiBase"}},
 		{"base is null", compile(t, "libnull.so", "void *OrtGetApiBase(void) { return 0; }"),
 			[]string{"not an onnxruntime library"}},
-	}
-	if runtime.GOOS == "linux" {
-		foreign := filepath.Join(folder, "foreign.so")
-		bytes := append([]byte{}, whole...)
-		bytes[18], bytes[19] = 0xf3, 0 // e_machine: RISC-V
-		if err := os.WriteFile(foreign, bytes, 0o600); err != nil {
-			t.Fatal(err)
-		}
-		tests = append(tests, struct {
-			name, path string
-			want       []string
-		}{"wrong architecture", foreign,
-			[]string{foreign, "made for linux/riscv", "this machine is linux/" + runtime.GOARCH}})
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -288,34 +266,17 @@ func TestCUDAWithoutProvider(t *testing.T) {
 	}
 }
 
-// A provider that is there, but whose own libraries are not, is reported by their names.
-func TestCUDALibrariesMissing(t *testing.T) {
+func TestDiagnoseCUDA(t *testing.T) {
 	if runtime.GOOS != "linux" || runtime.GOARCH != "amd64" {
 		t.Skip("the provider is for linux/amd64")
 	}
-	var link []string
-	for _, name := range []string{"libcublasLt.so.99", "libcudnn.so.99"} {
-		stub := compile(t, name, "int stub(void) { return 1; }", "-Wl,-soname,"+name)
-		link = append(link, stub)
-	}
-	provider := compile(t, "libonnxruntime_providers_cuda.so", "int provide(void) { return 1; }",
-		append([]string{"-Wl,--no-as-needed"}, link...)...)
-	folder := filepath.Dir(provider)
-	for _, name := range []string{"libonnxruntime.so", "libonnxruntime_providers_shared.so"} {
+	folder := t.TempDir()
+	for _, name := range []string{"cuda", "shared"} {
+		name = "libonnxruntime_providers_" + name + ".so"
+		wantOneLine(t, diagnoseCUDA(filepath.Join(folder, "libonnxruntime.so"), 0), name+" is not beside it")
 		if err := os.WriteFile(filepath.Join(folder, name), nil, 0o600); err != nil {
 			t.Fatal(err)
 		}
-	}
-	wantOneLine(t, diagnoseCUDA(filepath.Join(folder, "libonnxruntime.so"), 0),
-		"libcublasLt.so.99 (the CUDA toolkit)", "libcudnn.so.99 (cuDNN)", "LD_LIBRARY_PATH")
-
-	// With nothing missing, the driver is next.
-	provider = compile(t, "libonnxruntime_providers_cuda.so", "int provide(void) { return 1; }")
-	folder = filepath.Dir(provider)
-	wantOneLine(t, diagnoseCUDA(filepath.Join(folder, "libonnxruntime.so"), 0),
-		"libonnxruntime_providers_shared.so is not beside it")
-	if err := os.WriteFile(filepath.Join(folder, "libonnxruntime_providers_shared.so"), nil, 0o600); err != nil {
-		t.Fatal(err)
 	}
 	// No machine has this many GPUs: either the driver is missing, or it says so.
 	wantOneLine(t, diagnoseCUDA(filepath.Join(folder, "libonnxruntime.so"), math.MaxInt32))

@@ -2,11 +2,8 @@ package ort
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
 	"sync"
 )
 
@@ -22,9 +19,6 @@ type SessionOptions struct {
 	// NoPrepacking leaves constant matrices as they are stored, instead of keeping a copy in the order that products
 	// read. Weights of a file then stay mapped, and are shared by sessions.
 	NoPrepacking bool
-	// Placed, if not nil, is called by Close with how many nodes of each operator each provider ran.
-	// Runs are recorded in a temporary file for it.
-	Placed func(map[string]map[string]int)
 }
 
 // Session is a graph ready to run. It serves many goroutines at once.
@@ -33,8 +27,6 @@ type Session struct {
 	handle  *handle
 	inputs  []string
 	outputs []string
-	placed  func(map[string]map[string]int)
-	record  string // the folder of what is recorded for it
 
 	// Runs hold it for reading, Close for writing: a session goes only when no run uses it.
 	open   sync.RWMutex
@@ -67,14 +59,8 @@ func (r *Runtime) newSession(model []byte, o SessionOptions, settings settings) 
 		return nil, errClosed
 	}
 	var err error
-	if o.Placed != nil {
-		if s.record, err = os.MkdirTemp("", "infill-placed-"); err != nil {
-			return nil, err
-		}
-		s.placed, settings.record = o.Placed, filepath.Join(s.record, "run")
-	}
 	if s.handle, err = createSession(model, settings); err != nil {
-		return nil, errors.Join(err, os.RemoveAll(s.record))
+		return nil, err
 	}
 	r.sessionsLock.Lock()
 	r.sessions[s] = struct{}{}
@@ -184,47 +170,5 @@ func (s *Session) Close() error {
 		err = errors.Join(err, c.destroy())
 	}
 	s.idle = nil
-	if s.placed != nil {
-		places, failed := readPlaces(s.record)
-		if err = errors.Join(err, failed, os.RemoveAll(s.record)); err == nil {
-			s.placed(places)
-		}
-	}
 	return err
-}
-
-// readPlaces reads a record of runs: which node ran on which provider.
-func readPlaces(folder string) (map[string]map[string]int, error) {
-	files, err := filepath.Glob(filepath.Join(folder, "*.json"))
-	if err != nil || len(files) != 1 {
-		return nil, fmt.Errorf("onnxruntime recorded %d runs, wanted one: %w", len(files), err)
-	}
-	text, err := os.ReadFile(files[0])
-	if err != nil {
-		return nil, err
-	}
-	var events []struct {
-		Category  string `json:"cat"`
-		Name      string `json:"name"`
-		Arguments struct {
-			Provider string `json:"provider"`
-			Operator string `json:"op_name"`
-		} `json:"args"`
-	}
-	if err := json.Unmarshal(text, &events); err != nil {
-		return nil, fmt.Errorf("onnxruntime's record of runs: %w", err)
-	}
-	places, seen := map[string]map[string]int{}, map[string]bool{}
-	for _, e := range events {
-		provider, operator := e.Arguments.Provider, e.Arguments.Operator
-		if e.Category != "Node" || provider == "" || seen[e.Name] {
-			continue
-		}
-		seen[e.Name] = true
-		if places[provider] == nil {
-			places[provider] = map[string]int{}
-		}
-		places[provider][operator]++
-	}
-	return places, nil
 }

@@ -358,28 +358,3 @@ func TestContextEndsARunningCall(t *testing.T) {
 		t.Errorf("run under an ended context: %v", err)
 	}
 }
-
-// Who asks hears at the end where the nodes ran, each counted once.
-func TestPlaced(t *testing.T) {
-	var places map[string]map[string]int
-	s, err := openCPU(t, Options{}).NewSession(trialModel(), SessionOptions{
-		Inputs: []string{"x"}, Outputs: []string{"y"}, Placed: func(p map[string]map[string]int) { places = p }})
-	if err != nil {
-		t.Fatal(err)
-	}
-	for range 2 {
-		if err := s.Run(t.Context(), []Tensor{Float32([]int64{2}, []float32{1, 2})},
-			[]Tensor{Float32([]int64{2}, make([]float32, 2))}); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if err := s.Close(); err != nil {
-		t.Fatal(err)
-	}
-	if len(places) != 1 || len(places["CPUExecutionProvider"]) != 1 || places["CPUExecutionProvider"]["Add"] != 1 {
-		t.Errorf("places %v", places)
-	}
-	if _, err := os.Stat(s.record); err == nil {
-		t.Errorf("%s is left", s.record)
-	}
-}

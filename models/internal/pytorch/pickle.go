@@ -19,21 +19,19 @@ const (
 	maxOpcodes = 1 << 19
 )
 
-// What the values of a pickle are, beside nil, bool, int and string.
+// What the values of a pickle are, beside nil, bool, int and string; a safetensors.DType is one of torch's classes of typed
+// storages.
 type (
 	tuple []any
 	dict  struct{ keys, values []any }
-	large struct{} // a number of more than 64 bits
-	// storageClass is one of torch's classes of typed storages.
-	storageClass struct{ dtype safetensors.DType }
-	// function is one of those that a state dict calls.
-	function func(arguments tuple) (any, error)
-	// rebuilt is a tensor as the file describes it. Nothing of it has been checked.
-	rebuilt struct {
-		storage        *storage
-		offset         int
-		shape, strides tuple
-	}
+	// function is the name of one of those that a state dict calls.
+	function string
+)
+
+const (
+	orderedDict       = "collections.OrderedDict"
+	tensorFunction    = "torch._utils._rebuild_tensor_v2"
+	parameterFunction = "torch._utils._rebuild_parameter"
 )
 
 // global is the list of what a file may name. All else is refused: loading such a file elsewhere calls what it names.
@@ -45,22 +43,21 @@ func global(name string) (any, error) {
 		"torch.ShortStorage": safetensors.Int16, "torch.CharStorage": safetensors.Int8,
 		"torch.ByteStorage": safetensors.Uint8, "torch.BoolStorage": safetensors.Bool,
 	}[name]; ok {
-		return storageClass{dtype}, nil
+		return dtype, nil
 	}
 	switch name {
-	case "collections.OrderedDict":
-		return function(func(tuple) (any, error) { return &dict{}, nil }), nil
-	case "torch._utils._rebuild_tensor_v2":
-		return function(rebuildTensor), nil
-	case "torch._utils._rebuild_parameter":
-		return function(rebuildParameter), nil
+	case orderedDict, tensorFunction, parameterFunction:
+		return function(name), nil
 	}
 	return nil, fmt.Errorf("the pickle names %.200q, which is no part of a state dict of weights; it is not read further",
 		name)
 }
 
+// maxRank is that of the safetensors reader.
+const maxRank = 32
+
 // rebuildTensor takes a storage, an offset, shape and strides (in elements), whether a gradient is wanted, hooks, and
-// perhaps metadata.
+// perhaps metadata. Every element has to lie in the storage.
 func rebuildTensor(arguments tuple) (any, error) {
 	if len(arguments) != 6 && len(arguments) != 7 {
 		return nil, fmt.Errorf("a tensor of %d arguments, not 6", len(arguments))
@@ -77,17 +74,34 @@ func rebuildTensor(arguments tuple) (any, error) {
 	if !ok || !okOffset || !okShape || !okStrides {
 		return nil, errors.New("a tensor whose arguments are not a storage, an offset, a shape and strides")
 	}
-	return &rebuilt{s, offset, shape, strides}, nil
-}
-
-// rebuildParameter takes a tensor, whether a gradient is wanted, and hooks.
-func rebuildParameter(arguments tuple) (any, error) {
-	if len(arguments) == 3 {
-		if t, ok := arguments[0].(*rebuilt); ok {
-			return t, nil
-		}
+	if len(shape) > maxRank || len(shape) != len(strides) {
+		return nil, fmt.Errorf("a tensor of %d dimensions and %d strides", len(shape), len(strides))
 	}
-	return nil, errors.New("a parameter that is not made from a tensor")
+	if offset < 0 || int64(offset) > s.elements {
+		return nil, fmt.Errorf("a tensor's offset %d is outside the storage, which has %d elements", offset, s.elements)
+	}
+	t := &tensor{storage: s, offset: int64(offset)}
+	last, elements, fits := uint64(offset), uint64(1), true
+	for i := range shape {
+		dimension, ok := shape[i].(int)
+		stride, okStride := strides[i].(int)
+		if !ok || !okStride || dimension < 0 || stride < 0 {
+			return nil, fmt.Errorf("dimension %d of a tensor has a size or a stride that cannot be one", i)
+		}
+		t.shape, t.strides = append(t.shape, dimension), append(t.strides, int64(stride))
+		high, reach := bits.Mul64(uint64(max(dimension-1, 0)), uint64(stride))
+		sum, carry := bits.Add64(last, reach, 0)
+		// Strides of 0 let a shape be larger than its storage.
+		over, product := bits.Mul64(elements, uint64(dimension))
+		fits = fits && high == 0 && carry == 0 && over == 0 && product <= 1<<56
+		last, elements = sum, product
+	}
+	if !fits || elements > 0 && last >= uint64(s.elements) {
+		return nil, fmt.Errorf("shape %v with strides %v reaches outside the storage, which has %d elements", t.shape,
+			t.strides, s.elements)
+	}
+	t.elements = int64(elements)
+	return t, nil
 }
 
 // unpickler runs a pickle by the opcodes of protocol 2 that torch.save writes. Pickles have no jumps.
@@ -144,14 +158,10 @@ func (u *unpickler) step(opcode byte) {
 		u.push(u.long(u.number(1)))
 	case 'X':
 		u.push(string(u.take(u.number(4))))
-	case 'q':
-		u.memo[u.number(1)] = u.push(u.pop(1)[0])
-	case 'r':
-		u.memo[u.number(4)] = u.push(u.pop(1)[0])
-	case 'h':
-		u.push(u.memo[u.number(1)])
-	case 'j':
-		u.push(u.memo[u.number(4)])
+	case 'q', 'r':
+		u.memo[u.number(map[byte]int{'q': 1, 'r': 4}[opcode])] = u.push(u.pop(1)[0])
+	case 'h', 'j':
+		u.push(u.memo[u.number(map[byte]int{'h': 1, 'j': 4}[opcode])])
 	case '(':
 		u.marks = append(u.marks, len(u.stack))
 	case ')':
@@ -204,7 +214,8 @@ func (u *unpickler) number(size int) int {
 func (u *unpickler) long(n int) any {
 	taken, wide := u.take(n), [8]byte{}
 	if n > len(wide) {
-		return large{}
+		u.fail("the pickle has a number of %d bytes", n)
+		return 0
 	}
 	if n > 0 && n == len(taken) && taken[n-1] >= 0x80 {
 		wide = [8]byte(bytes.Repeat([]byte{255}, 8))
@@ -269,115 +280,74 @@ func (u *unpickler) setItems(values tuple) {
 
 // call calls a function with a tuple of arguments.
 func (u *unpickler) call(values tuple) {
-	f, ok := values[0].(function)
-	arguments, okArguments := values[1].(tuple)
-	if !ok || !okArguments {
+	f, _ := values[0].(function)
+	arguments, ok := values[1].(tuple)
+	switch {
+	case f == orderedDict && ok:
+		u.push(&dict{})
+	case f == tensorFunction && ok:
+		value, err := rebuildTensor(arguments)
+		if u.push(value); err != nil {
+			u.fail("%w", err)
+		}
+	case f == parameterFunction && ok && len(arguments) == 3: // a tensor, whether a gradient is wanted, and hooks
+		u.push(arguments[0])
+	default:
 		u.fail("the pickle is not well formed: a call of what is no function")
-		return
-	}
-	value, err := f(arguments)
-	if u.push(value); err != nil {
-		u.fail("%w", err)
 	}
 }
 
 // storage finds what a persistent id names: ("storage", class, key, device, elements).
 func (u *unpickler) storage(id any) *storage {
-	t, ok := id.(tuple)
-	if !ok || len(t) != 5 || t[0] != any("storage") {
+	t, _ := id.(tuple)
+	if len(t) != 5 || t[0] != any("storage") {
+		t = make(tuple, 5)
+	}
+	dtype, ok := t[1].(safetensors.DType)
+	key, okKey := t[2].(string)
+	elements, okElements := t[4].(int)
+	if !ok || !okKey || !okElements || elements < 0 {
 		u.fail("a persistent id is not that of a storage, but perhaps of a whole module with its code")
 		return nil
 	}
-	class, okClass := t[1].(storageClass)
-	key, okKey := t[2].(string)
-	elements, okElements := t[4].(int)
-	if !okClass || !okKey || !okElements || elements < 0 {
-		u.fail("a persistent id is not that of a storage")
-		return nil
-	}
-	if int64(elements) > u.size/class.dtype.Size() {
+	if int64(elements) > u.size/dtype.Size() {
 		u.fail("storage %.40q claims %d elements of %s, more than a file of %d bytes can hold", key, elements,
-			class.dtype, u.size)
+			dtype, u.size)
 	}
 	s, ok := u.storages[key]
 	if !ok {
-		s = &storage{dtype: class.dtype, elements: int64(elements)}
+		s = &storage{dtype: dtype, elements: int64(elements)}
 		u.storages[key] = s
 	}
-	if s.dtype != class.dtype || s.elements != int64(elements) {
+	if s.dtype != dtype || s.elements != int64(elements) {
 		u.fail("storage %.40q is described twice, and differently", key)
 	}
 	return s
 }
 
-// tensors checks the tensors of a state dict and gives them in its order.
-func tensors(state any) ([]Tensor, error) {
+// tensors gives the tensors of a state dict in its order.
+func tensors(state any) ([]tensor, error) {
 	d, ok := state.(*dict)
 	if !ok {
 		return nil, errors.New("it holds no state dict")
 	}
-	var list []Tensor
-	index := map[string]int{}
+	var list []tensor
+	seen := map[string]bool{}
 	for i, key := range d.keys {
 		name, ok := key.(string)
-		if !ok || !utf8.ValidString(name) {
-			return nil, errors.New("a key of the state dict is not text")
+		if !ok || !utf8.ValidString(name) || seen[name] {
+			return nil, errors.New("a key of the state dict is not text, or is there twice")
 		}
-		r, ok := d.values[i].(*rebuilt)
+		seen[name] = true
+		t, ok := d.values[i].(*tensor)
 		if !ok {
 			return nil, fmt.Errorf("%.100q is not a tensor: the file is not a plain state dict of weights", name)
 		}
-		t, err := r.tensor(name)
-		if err != nil {
-			return nil, fmt.Errorf("tensor %.100q: %w", name, err)
-		}
-		if i, ok := index[name]; ok {
-			list[i] = t // as in Python, the last counts
-			continue
-		}
-		index[name] = len(list)
-		list = append(list, t)
+		list = append(list, *t)
+		list[i].name = name
 	}
 	if len(list) == 0 {
 		return nil, errors.New("it holds no tensors")
 	}
 	return list, nil
-}
-
-// maxRank is that of the safetensors reader.
-const maxRank = 32
-
-// tensor checks that every element lies in the storage.
-func (r *rebuilt) tensor(name string) (Tensor, error) {
-	t := Tensor{Name: name, DType: r.storage.dtype, storage: r.storage, offset: int64(r.offset)}
-	if len(r.shape) > maxRank || len(r.shape) != len(r.strides) {
-		return t, fmt.Errorf("%d dimensions and %d strides", len(r.shape), len(r.strides))
-	}
-	if r.offset < 0 || t.offset > r.storage.elements {
-		return t, fmt.Errorf("offset %d is outside the storage, which has %d elements", r.offset, r.storage.elements)
-	}
-	last, elements, fits := uint64(r.offset), uint64(1), true
-	for i := range r.shape {
-		dimension, ok := r.shape[i].(int)
-		stride, okStride := r.strides[i].(int)
-		if !ok || !okStride || dimension < 0 || stride < 0 {
-			return t, fmt.Errorf("dimension %d has a size or a stride that cannot be one", i)
-		}
-		t.Shape, t.strides = append(t.Shape, dimension), append(t.strides, int64(stride))
-		high, reach := bits.Mul64(uint64(max(dimension-1, 0)), uint64(stride))
-		sum, carry := bits.Add64(last, reach, 0)
-		// Strides of 0 let a shape be larger than its storage.
-		over, product := bits.Mul64(elements, uint64(dimension))
-		fits = fits && high == 0 && carry == 0 && over == 0 && product <= 1<<56
-		last, elements = sum, product
-	}
-	if elements == 0 && fits {
-		return t, nil
-	}
-	if !fits || last >= uint64(r.storage.elements) {
-		return t, fmt.Errorf("shape %v with strides %v reaches outside the storage, which has %d elements", t.Shape,
-			t.strides, r.storage.elements)
-	}
-	t.elements, t.span = int64(elements), int64(last)-t.offset+1
-	return t, nil
 }

@@ -1,57 +1,57 @@
 // Package pytorch reads the weights in a pytorch_model.bin, what torch.save writes of a state dict, and writes them as
 // safetensors.
 //
-// Such a file holds a pickle, a program that builds the state dict, and beside it the bytes of the tensors' storages.
-// Where Python loads one, the pickle may call anything. Here it can name a dozen classes and functions, and takes no
-// memory that its own length does not pay for; all that comes out of it is checked against the size of the file before
-// anything is read.
+// Such a file is an archive of a pickle, a program that builds the state dict, and of the bytes of the tensors'
+// storages. Where Python loads one, the pickle may call anything. Here it can name a dozen classes and functions, and
+// takes no memory that its own length does not pay for; all that comes out of it is checked against the size of the
+// file before anything is read.
 //
-// The archive that torch 1.6 and later write is read (formats: torch/serialization.py and torch/csrc/jit/serialization
-// of PyTorch). Not read: the forms before it, whole modules, TorchScript, pickle protocols other than 2, quantised and
-// sparse tensors, big-endian storages.
+// What torch 1.6 and later write is read (formats: torch/serialization.py and torch/csrc/jit/serialization of PyTorch).
+// Not read: the forms before it, weights in several such files, whole modules, TorchScript, pickle protocols other than
+// 2, quantised and sparse tensors, big-endian storages.
 package pytorch
 
 import (
+	"archive/zip"
 	"bytes"
-	"context"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
 	"maps"
-	"path/filepath"
+	"math"
+	"path"
 	"slices"
-
-	"archive/zip"
+	"strings"
 
 	"infill/internal/regular"
 	"infill/internal/safetensors"
 )
 
-// The names that such weights have in the layout of the Hugging Face hub: one file, or an index and the files that it
-// names.
-const (
-	FileName  = "pytorch_model.bin"
-	IndexName = FileName + ".index.json"
-)
+// FileName is the name that such weights have in the layout of the Hugging Face hub.
+const FileName = "pytorch_model.bin"
 
-// File is a checked file, or a checked set of shards. Storages are read when they are converted.
+// maxDirectoryBytes bounds the archive's directory, of some 100 bytes for each storage.
+const maxDirectoryBytes = 32 << 20
+
+// errCut tells of a file that ends too early.
+var errCut = errors.New("damaged or cut short")
+
+// File is a checked file. Storages are read when they are converted.
 type File struct {
-	tensors []Tensor
-	size    int64 // bytes of all files
-	closers []io.Closer
-	entries []*zip.File
+	tensors []tensor // in the order of the state dict
+	size    int64
+	closer  io.Closer
 }
 
-// Tensor is one tensor of a state dict.
-type Tensor struct {
-	Name  string
-	DType safetensors.DType
-	Shape []int // empty for a scalar
+// tensor is one tensor of a state dict.
+type tensor struct {
+	name  string
+	shape []int // empty for a scalar
 
 	storage  *storage
 	elements int64
 	offset   int64   // of the first element in the storage, in elements
-	span     int64   // elements from the first to the last, inclusive; 0 when there are none
 	strides  []int64 // in elements
 }
 
@@ -59,7 +59,7 @@ type Tensor struct {
 type storage struct {
 	dtype    safetensors.DType
 	elements int64
-	content  io.ReaderAt // the elements, little-endian
+	file     *zip.File // the elements, little-endian
 }
 
 // Open reads and checks what a file says of its tensors. Errors name the file and what is wrong with it. Call Close at
@@ -78,84 +78,118 @@ func Open(path string) (*File, error) {
 		f.Close()
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
-	file.closers = []io.Closer{f}
+	file.closer = f
 	return file, nil
 }
 
-// Parse is Open for the content of a file of size bytes.
+// Close closes the file.
+func (f *File) Close() error { return f.closer.Close() }
+
+// Parse is Open for the content of a file of size bytes: an archive of stored (not compressed) files, of which
+// NAME/data.pkl is the pickle and NAME/data/KEY the storages.
 func Parse(r io.ReaderAt, size int64) (*File, error) {
 	start := make([]byte, min(size, 24))
 	if _, err := io.ReadFull(io.NewSectionReader(r, 0, size), start); err != nil {
 		return nil, err
 	}
-	switch {
-	case bytes.HasPrefix(start, []byte("PK\x03\x04")):
-		return parse(r, size)
-	case bytes.HasPrefix(start, []byte("version https://git-lfs")):
+	if bytes.HasPrefix(start, []byte("version https://git-lfs")) {
 		return nil, errors.New("a pointer of Git LFS, not the file that it stands for")
 	}
-	return nil, errors.New(
-		"it is no archive as torch 1.6 and later save it: load it with a newer torch and save it again")
-}
-
-// OpenShards reads an index and the files that it names, as Open does, and finds every tensor of the index in the file
-// that it is said to be in.
-func OpenShards(index string) (*File, error) {
-	names, err := safetensors.WeightMap(index, ".bin")
+	if !bytes.HasPrefix(start, []byte("PK\x03\x04")) {
+		return nil, errors.New(
+			"it is no archive as torch 1.6 and later save it: load it with a newer torch and save it again")
+	}
+	files, err := directory(r, size)
 	if err != nil {
 		return nil, err
 	}
-	merged := &File{}
-	found := map[string]bool{}
-	for _, shard := range slices.Compact(slices.Sorted(maps.Values(names))) {
-		file, err := Open(filepath.Join(filepath.Dir(index), shard))
-		if err != nil {
-			merged.Close()
-			return nil, err
-		}
-		merged.closers = append(merged.closers, file.closers...)
-		merged.entries = append(merged.entries, file.entries...)
-		merged.size += file.size
-		for _, t := range file.tensors {
-			if names[t.Name] == shard {
-				merged.tensors = append(merged.tensors, t)
-				found[t.Name] = true
-			}
+	roots := slices.DeleteFunc(slices.Collect(maps.Keys(files)), func(f string) bool { return path.Base(f) != "data.pkl" })
+	if len(roots) != 1 || roots[0] == "data.pkl" {
+		return nil, errors.New("the archive is not one of torch.save: it has no data.pkl in a folder, or two")
+	}
+	root := strings.TrimSuffix(roots[0], "data.pkl")
+	if order, ok := files[root+"byteorder"]; ok {
+		content, err := read(order, 64)
+		if got := strings.TrimSpace(string(content)); err != nil || got != "little" {
+			return nil, cmp.Or(err, fmt.Errorf("storages of byte order %q are not read", got))
 		}
 	}
-	for _, name := range slices.Sorted(maps.Keys(names)) {
-		if !found[name] {
-			merged.Close()
-			return nil, fmt.Errorf("%s: tensor %.100q is not in %s, where the index has it", index, name, names[name])
+	data, err := read(files[roots[0]], maxPickleBytes)
+	if err != nil {
+		return nil, err
+	}
+	u := &unpickler{size: size}
+	state, err := u.load(data)
+	if err != nil {
+		return nil, err
+	}
+	for _, key := range slices.Sorted(maps.Keys(u.storages)) {
+		s, ok := u.storages[key], false
+		if s.file, ok = files[root+"data/"+key]; !ok {
+			return nil, fmt.Errorf("storage %.40q is not in the archive", key)
+		}
+		if length := s.elements * s.dtype.Size(); s.file.UncompressedSize64 != uint64(length) {
+			return nil, fmt.Errorf("storage %.40q has %d bytes, its %d elements of %s take %d", key,
+				s.file.UncompressedSize64, s.elements, s.dtype, length)
 		}
 	}
-	return merged, nil
+	tensors, err := tensors(state)
+	return &File{tensors, size, io.NopCloser(nil)}, err
 }
 
-// Tensors lists the tensors in the order of the state dict, of shards shard by shard. Callers must not modify it.
-func (f *File) Tensors() []Tensor { return f.tensors }
-
-// Close closes the files.
-func (f *File) Close() error {
-	var errs []error
-	for _, c := range f.closers {
-		errs = append(errs, c.Close())
+// directory lists the files of an archive, by their names.
+func directory(r io.ReaderAt, size int64) (map[string]*zip.File, error) {
+	// archive/zip takes memory for every file that the directory lists.
+	bounded := &boundedReader{ReaderAt: r, left: maxDirectoryBytes}
+	archive, err := zip.NewReader(bounded, size)
+	if err != nil && !errors.Is(err, zip.ErrInsecurePath) { // paths are only names here
+		return nil, fmt.Errorf("%w (%w)", errCut, err)
 	}
-	return errors.Join(errs...)
+	bounded.left = math.MaxInt64
+	files := map[string]*zip.File{}
+	for _, f := range archive.File {
+		const encrypted = 1
+		switch _, twice := files[f.Name]; {
+		case twice:
+			return nil, fmt.Errorf("%.100q is in the archive twice", f.Name)
+		case f.Method != zip.Store || f.CompressedSize64 != f.UncompressedSize64 || f.Flags&encrypted != 0:
+			return nil, fmt.Errorf("%.100q is compressed or encrypted, which torch.save never does", f.Name)
+		case f.UncompressedSize64 > uint64(size):
+			return nil, fmt.Errorf("%.100q claims %d bytes, more than the archive has: %w", f.Name,
+				f.UncompressedSize64, errCut)
+		}
+		files[f.Name] = f
+	}
+	return files, nil
 }
 
-// Verify reads all storages and compares them with the archive's checksums.
-func (f *File) Verify(ctx context.Context) error {
-	buffer := make([]byte, blockBytes)
-	for _, entry := range f.entries {
-		content, err := entry.Open()
-		if err == nil {
-			_, err = io.CopyBuffer(contextWriter{ctx, io.Discard}, content, buffer)
-			content.Close()
-		}
-		if err != nil {
-			return fmt.Errorf("%.100q: %w", entry.Name, damaged(err))
-		}
+// read reads a file of the archive whole, and compares it with its checksum.
+func read(f *zip.File, limit uint64) ([]byte, error) {
+	if f.UncompressedSize64 > limit {
+		return nil, fmt.Errorf("%.100q has %d bytes, more than the %d that are accepted", f.Name, f.UncompressedSize64,
+			limit)
 	}
-	return nil
+	content, err := f.Open()
+	if err != nil {
+		return nil, fmt.Errorf("%.100q: %w (%w)", f.Name, errCut, err)
+	}
+	defer content.Close()
+	all := bytes.NewBuffer(make([]byte, 0, f.UncompressedSize64+bytes.MinRead))
+	if _, err := all.ReadFrom(content); err != nil {
+		return nil, fmt.Errorf("%.100q: %w (%w)", f.Name, errCut, err)
+	}
+	return all.Bytes(), nil
+}
+
+// boundedReader fails once more than left bytes have been read.
+type boundedReader struct {
+	io.ReaderAt
+	left int64
+}
+
+func (r *boundedReader) ReadAt(p []byte, at int64) (int, error) {
+	if r.left -= int64(len(p)); r.left < 0 {
+		return 0, fmt.Errorf("the archive's directory is larger than the %d bytes that are accepted", maxDirectoryBytes)
+	}
+	return r.ReaderAt.ReadAt(p, at)
 }

@@ -37,25 +37,22 @@ func contents(t testing.TB, path string) map[string]tensor {
 	if err != nil {
 		t.Fatal(err)
 	}
-	all := map[string]tensor{}
+	found := map[string]tensor{}
 	for _, name := range file.Names() {
 		stored, _ := file.Tensor(name)
 		raw, err := stored.Bytes()
 		if err != nil {
 			t.Fatal(err)
 		}
-		all[name] = tensor{stored.DType, stored.Shape, string(raw)}
+		found[name] = tensor{stored.DType, stored.Shape, string(raw)}
 	}
-	return all
+	return found
 }
 
 // converted reads what a file is converted to.
 func converted(t testing.TB, file *pytorch.File, wanted func(string) bool) map[string]tensor {
 	t.Helper()
 	defer file.Close()
-	if err := file.Verify(t.Context()); err != nil {
-		t.Fatal(err)
-	}
 	path := filepath.Join(t.TempDir(), "model.safetensors")
 	out, err := os.Create(path)
 	if err != nil {
@@ -76,6 +73,8 @@ func open(t testing.TB, name string) *pytorch.File {
 	return file
 }
 
+func all(string) bool { return true }
+
 // What torch.save wrote is, bit for bit, what torch.load makes of it.
 func TestConvert(t *testing.T) {
 	for _, c := range []struct{ file, want string }{
@@ -86,7 +85,7 @@ func TestConvert(t *testing.T) {
 	} {
 		t.Run(c.file, func(t *testing.T) {
 			want := contents(t, testdata(c.want))
-			got := converted(t, open(t, c.file), nil)
+			got := converted(t, open(t, c.file), all)
 			if strings.HasPrefix(c.file, "bundle") {
 				// The reference leaves out what is tied; here it is written again.
 				for tied, first := range map[string]string{
@@ -106,21 +105,6 @@ func TestConvert(t *testing.T) {
 	}
 }
 
-func TestTensors(t *testing.T) {
-	file := open(t, "kinds.bin")
-	defer file.Close()
-	var names []string
-	for _, tensor := range file.Tensors() {
-		names = append(names, tensor.Name)
-	}
-	want := strings.Fields(
-		`float32 tied row column rest transposed steps permuted expanded float16 bfloat16 float64 int64 int32 int16 int8 uint8 bool
-		scalar empty parameter special`)
-	if diff := cmp.Diff(want, names); diff != "" {
-		t.Errorf("names in the order of the state dict (-want +got):\n%s", diff)
-	}
-}
-
 // Tied matrices are written once, and again where they are wanted; vectors always.
 func TestConvertTied(t *testing.T) {
 	const tied = "cls.predictions.decoder.weight"
@@ -131,7 +115,7 @@ func TestConvertTied(t *testing.T) {
 	}{
 		{"nothing wanted", func(string) bool { return false }, false},
 		{"wanted", func(name string) bool { return name == tied }, true},
-		{"everything", nil, true},
+		{"everything", all, true},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			got := converted(t, open(t, "bundle/pytorch_model.bin"), c.wanted)
@@ -143,49 +127,6 @@ func TestConvertTied(t *testing.T) {
 				if _, ok := got[name]; !ok {
 					t.Errorf("%s is not there", name)
 				}
-			}
-		})
-	}
-}
-
-func TestOpenShards(t *testing.T) {
-	file, err := pytorch.OpenShards(testdata("bundle-sharded/" + pytorch.IndexName))
-	if err != nil {
-		t.Fatal(err)
-	}
-	want := contents(t, testdata("bundle/expected.safetensors"))
-	want["cls.predictions.decoder.bias"] = want["cls.predictions.bias"]
-	if diff := cmp.Diff(want, converted(t, file, func(string) bool { return false })); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
-}
-
-func TestOpenShardsRefuses(t *testing.T) {
-	for _, c := range []struct{ name, index, want string }{
-		{"no JSON", "{", "not a valid index"},
-		{"no map", "{}", "weight_map is missing or empty"},
-		{"outside", `{"weight_map": {"w": "../small.bin"}}`,
-			`"../small.bin" is not the name of a .bin file beside the index`},
-		{"other kind", `{"weight_map": {"w": "small.safetensors"}}`, "is not the name of a .bin file"},
-		{"missing file", `{"weight_map": {"w": "absent.bin"}}`, "absent.bin"},
-		{"missing tensor", `{"weight_map": {"w": "small.bin", "v": "small.bin"}}`,
-			`tensor "v" is not in small.bin, where the index has it`},
-		{"many files", func() string {
-			var entries []string
-			for i := range 300 {
-				entries = append(entries, fmt.Sprintf(`"w%d": "s%d.bin"`, i, i))
-			}
-			return `{"weight_map": {` + strings.Join(entries, ",") + `}}`
-		}(), "more than the 256 files"},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			dir := t.TempDir()
-			index := filepath.Join(dir, pytorch.IndexName)
-			write(t, index, []byte(c.index))
-			write(t, filepath.Join(dir, "small.bin"), read(t, "small.bin"))
-			_, err := pytorch.OpenShards(index)
-			if err == nil || !strings.Contains(err.Error(), c.want) || !strings.Contains(err.Error(), dir) {
-				t.Errorf("error %v does not name the folder and say %q", err, c.want)
 			}
 		})
 	}
@@ -297,7 +238,7 @@ func TestParse(t *testing.T) {
 			t.Fatalf("%s: %v", name, err)
 		}
 		want := map[string]tensor{"w": {safetensors.F32, []int{2}, "\x00\x00\x80\x3f\x00\x00\x00\x40"}}
-		if diff := cmp.Diff(want, converted(t, file, nil)); diff != "" {
+		if diff := cmp.Diff(want, converted(t, file, all)); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", name, diff)
 		}
 	}
@@ -339,7 +280,7 @@ func TestParseRefuses(t *testing.T) {
 		{"pointer", []byte("version https://git-lfs.github.com/spec/v1\n"), "a pointer of Git LFS"},
 		{"tar", append(append(make([]byte, 257), "ustar\x0000"...), make([]byte, 1000)...),
 			"it is no archive as torch 1.6 and later save it"},
-		{"TorchScript", read(t, "script.bin"), "a TorchScript program"},
+		{"TorchScript", read(t, "script.bin"), "is compressed"},
 		{"whole module", read(t, "whole.bin"), `the pickle names "torch.nn.modules.linear.Linear"`},
 		{"protocol 4", read(t, "protocol4.bin"), "pickle protocol 4 is not read"},
 		{"torch 1.5", []byte("\x80\x02\x8a\x0a\x6c\xfc\x9c\x46\xf9\x20\x6a\xa8\x50\x19.\x80\x02M\xe9\x03."),
@@ -390,7 +331,7 @@ func TestParseRefuses(t *testing.T) {
 		{"key is not UTF-8", archiveOf(t, pickled(dict(text("\xff"), "K\x01"))), "not text"},
 		{"storage as a value", one(float), `"w" is not a tensor`},
 		{"parameter of nothing", one(call("torch._utils._rebuild_parameter", "N", "\x88", "N")),
-			"a parameter that is not made from a tensor"},
+			`"w" is not a tensor`},
 		{"conjugate", one(
 			call("torch._utils._rebuild_tensor_v2", float, small(0), ")", ")", "\x89", "N",
 				dict(text("conj"), "\x88"))), "conjugated"},
@@ -407,7 +348,7 @@ func TestParseRefuses(t *testing.T) {
 		{"elements below 0", one(storageOf("torch.FloatStorage", "0", -1)), "not that of a storage"},
 		{"more elements than 64 bits",
 			one(tuple(text("storage"), global("torch.FloatStorage"), text("0"), text("cpu"), integer(1<<63)) + "Q"),
-			"not that of a storage"},
+			"a number of 9 bytes"},
 		{"more elements than the file", one(storageOf("torch.FloatStorage", "0", 1<<61)), "more than a file of"},
 		{"fewer elements than stored", one(tensorOf(storageOf("torch.FloatStorage", "0", 1), 0, ")", ")")),
 			"has 8 bytes, its 1 elements of F32 take 4"},
@@ -441,9 +382,9 @@ func TestParseRefuses(t *testing.T) {
 		{"elements beyond count", shaped(0, tuple(small(1<<40), small(1<<40)), tuple(small(0), small(0))),
 			"reaches outside"},
 
-		{"archive of something else", archive(t, stored("readme.txt", "x")), "has no data.pkl"},
-		{"pickle in no folder", archive(t, stored("data.pkl", plain())), "two pickles, or one in no folder"},
-		{"two pickles", archive(t, stored("a/data.pkl", plain()), stored("b/data.pkl", plain())), "two pickles"},
+		{"archive of something else", archive(t, stored("readme.txt", "x")), "it has no data.pkl in a folder"},
+		{"pickle in no folder", archive(t, stored("data.pkl", plain())), "it has no data.pkl in a folder"},
+		{"two pickles", archive(t, stored("a/data.pkl", plain()), stored("b/data.pkl", plain())), "data.pkl in a folder, or two"},
 		{"a name twice",
 			archive(t, stored("m/data.pkl", plain()), stored("m/data/0", "12345678"), stored("m/data/0", "12345678")),
 			"in the archive twice"},
@@ -514,22 +455,15 @@ func use(t *testing.T, content []byte) {
 	if err != nil {
 		return
 	}
-	if file.Verify(t.Context()) != nil {
-		return
-	}
 	var b bytes.Buffer
-	if err := file.Convert(t.Context(), &b, nil); err != nil {
+	if err := file.Convert(t.Context(), &b, all); err != nil {
 		return
 	}
 	if b.Len() > 4*len(content)+1<<20 {
 		t.Errorf("%d bytes became %d", len(content), b.Len())
 	}
-	result, err := safetensors.Parse(bytes.NewReader(b.Bytes()), int64(b.Len()))
-	if err != nil {
+	if _, err := safetensors.Parse(bytes.NewReader(b.Bytes()), int64(b.Len())); err != nil {
 		t.Fatal(err)
-	}
-	if got, want := len(result.Names()), len(file.Tensors()); got != want {
-		t.Errorf("%d tensors became %d", want, got)
 	}
 }
 
@@ -577,7 +511,7 @@ func TestConvertRefuses(t *testing.T) {
 				t.Fatal(err)
 			}
 			var b bytes.Buffer
-			if err := file.Convert(t.Context(), &b, nil); err == nil ||
+			if err := file.Convert(t.Context(), &b, all); err == nil ||
 				!strings.Contains(err.Error(), "more than 4 times as much as the file") || b.Len() > 0 {
 				t.Errorf("error %v, %d bytes written", err, b.Len())
 			}
@@ -586,25 +520,19 @@ func TestConvertRefuses(t *testing.T) {
 }
 
 // The archive's checksums tell of damage that leaves all sizes as they are.
-func TestVerify(t *testing.T) {
+func TestConvertDamaged(t *testing.T) {
 	content := read(t, "bundle/pytorch_model.bin")
-	file, err := parse(content)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := file.Verify(t.Context()); err != nil {
-		t.Fatal(err)
-	}
 	weights := contents(t, testdata("bundle/expected.safetensors"))["bert.encoder.layer.1.output.dense.weight"].Content
 	at := bytes.Index(content, []byte(weights))
 	if at < 0 {
 		t.Fatal("the weights are not where they are looked for")
 	}
 	content[at+100] ^= 1
-	if file, err = parse(content); err != nil {
+	file, err := parse(content)
+	if err != nil {
 		t.Fatal(err)
 	}
-	if err := file.Verify(t.Context()); err == nil || !strings.Contains(err.Error(), "damaged") ||
+	if err := file.Convert(t.Context(), io.Discard, all); err == nil || !strings.Contains(err.Error(), "damaged") ||
 		!strings.Contains(err.Error(), "/data/") {
 		t.Errorf("error %v", err)
 	}
@@ -615,11 +543,8 @@ func TestCancelled(t *testing.T) {
 	defer file.Close()
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if err := file.Verify(ctx); !errors.Is(err, context.Canceled) {
-		t.Errorf("Verify: %v", err)
-	}
-	if err := file.Convert(ctx, io.Discard, nil); !errors.Is(err, context.Canceled) {
-		t.Errorf("Convert: %v", err)
+	if err := file.Convert(ctx, io.Discard, all); !errors.Is(err, context.Canceled) {
+		t.Errorf("error %v", err)
 	}
 }
 

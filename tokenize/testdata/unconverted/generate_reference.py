@@ -117,18 +117,6 @@ def bundles():
     byte_level(path)
     yield path, never, 1
 
-    # With the files that a trained model is saved with.
-    path = folder("roberta-saved", config=dict(model_type="roberta"), tokenizer_config=dict(
-        tokenizer_class="RobertaTokenizer", add_prefix_space=True, errors="replace", model_max_length=512, unk_token={"__type": "AddedToken", "content": "<unk>",
-        "lstrip": False, "normalized": True, "rstrip": False, "single_word": False}, mask_token=dict(__type="AddedToken", content="<mask>", lstrip=True,
-        normalized=True, rstrip=False, single_word=False)),
-        special_tokens_map=dict(bos_token="<s>", eos_token="</s>", unk_token=dict(content="<unk>", lstrip=False, normalized=True, rstrip=False, single_word=False),
-        sep_token="</s>", pad_token="<pad>", cls_token="<s>", mask_token=dict(content="<mask>", lstrip=True, normalized=False, rstrip=False, single_word=False),
-        additional_special_tokens=["<special>"]), added_tokens={"<special>": 481, "<url>": 482, "@user": 483})
-    byte_level(path)
-    # The blank that is put before what follows a token in the text shifts the reference's offsets.
-    yield path, lambda text: any(t in text for t in ("<s>", "<pad>", "</s>", "<unk>", "<mask>", "<special>", "<url>", "@user")), 3
-
 
 def main():
     for path, rewritten, step in bundles():

@@ -73,12 +73,8 @@ func (o *ModelOptions) Validate() error {
 
 // Open opens the model, which loads onnxruntime when it is first run.
 func (o *ModelOptions) Open(s *terminal.Streams) (*infill.Filler, error) {
-	var tell func(string)
-	if o.Verbose {
-		tell = func(line string) { o.Note(s, "%s", line) }
-	}
 	return infill.Open(infill.OpenOptions{
-		Model: o.Model, Device: o.Device, Threads: o.Threads, Tell: tell,
+		Model: o.Model, Device: o.Device, Threads: o.Threads,
 		FindLibrary: func(ctx context.Context) (string, error) {
 			path, err := lm.LocateLibrary(ctx, o.Device, FetchProgress(s, o.Quiet))
 			if err == nil {

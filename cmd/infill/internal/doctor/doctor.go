@@ -115,7 +115,7 @@ func examine(ctx context.Context, name string) []finding {
 		examineCache(),
 	}
 	bundle, model := examineModel(name)
-	found, libraries := examineLibraries(ctx)
+	found, libraries := examineLibraries()
 	findings = append(append(findings, model), libraries...)
 	if bundle == nil || !found.Usable {
 		return findings
@@ -159,38 +159,30 @@ func examineModel(name string) (*models.Bundle, finding) {
 }
 
 // examineLibraries looks for onnxruntime at every place; found is what serves.
-func examineLibraries(ctx context.Context) (found lm.Library, findings []finding) {
-	places, serves, mend, err := lm.SurveyLibraries(ctx)
+func examineLibraries() (found lm.Library, findings []finding) {
+	places, err := lm.SurveyLibraries()
 	if err != nil {
 		return found, []finding{{Check: "onnxruntime", Status: statusBad, Detail: err.Error()}}
 	}
+	last := finding{Check: "onnxruntime", Status: statusMissing, Mend: "run `infill setup`, or name a library in " +
+		"INFILL_ONNXRUNTIME", Detail: "no library that serves; it is fetched when it is first needed"}
 	for _, place := range places {
-		f := finding{Check: "onnxruntime: " + place.Place, Status: statusGood, Detail: place.Path, Mend: place.Mend}
+		f := finding{Check: "onnxruntime: " + place.Place, Status: statusGood,
+			Detail: cli.VersionOf(place) + ", " + place.Path}
 		switch {
-		case !place.Found:
-			f.Status, f.Detail = statusNote, "none in "+place.Path
-		case !place.Usable:
+		case place.Usable && found.Path == "" && last.Status != statusBad:
+			found, last = place, finding{Check: last.Check, Status: statusGood, Detail: f.Detail}
+		case place.Usable:
+		case place.Named: // it is taken or refused, never passed over
+			last = finding{Check: last.Check, Status: statusBad, Detail: place.Place + " names no library that serves",
+				Mend: "correct the variable, or unset it"}
+			fallthrough
+		default:
 			f.Status, f.Detail = statusNote, place.Path+": "+place.Reason
-		case place.Version != "":
-			f.Detail = place.Version + ", " + place.Path
-		}
-		if !place.Found && place.Path == "" {
-			f.Detail = "none"
 		}
 		findings = append(findings, f)
 	}
-	f := finding{Check: "onnxruntime", Status: statusGood, Detail: cli.VersionOf(serves) + ", " + serves.Path}
-	switch {
-	case serves.Path != "":
-	case places[0].Named:
-		// What the user names is taken or refused, never passed over.
-		f = finding{Check: f.Check, Status: statusBad, Detail: places[0].Place + " names no library that serves",
-			Mend: mend}
-	default:
-		f = finding{Check: f.Check, Status: statusMissing,
-			Detail: "no library that serves; it is fetched when it is first needed", Mend: mend}
-	}
-	return serves, append(findings, f)
+	return found, append(findings, last)
 }
 
 // examineRun fills a template, which takes everything together.
@@ -219,7 +211,7 @@ func examineCUDA(ctx context.Context, library lm.Library) finding {
 		f.Status, f.Detail = statusNote, "not usable, nothing to fetch: "+err.Error()
 		return f
 	}
-	device, err := library.CUDADevice(ctx)
+	device, err := lm.CUDADevice(ctx, library.Path)
 	if err != nil {
 		// Not a fault: --device auto runs on the CPU.
 		f.Status, f.Detail = statusNote, "not usable: "+err.Error()

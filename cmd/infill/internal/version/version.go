@@ -35,8 +35,8 @@ platform, and the version of onnxruntime that is found.`,
 }
 
 // Run prints the version.
-func Run(ctx context.Context, o *versionOptions) error {
-	library, err := lm.FindLibrary(ctx)
+func Run(_ context.Context, o *versionOptions) error {
+	library, err := lm.FindLibrary()
 	if o.format == "json" {
 		return object.WriteLine(o.streams.Out, map[string]string{
 			"version": infill.Version(), "go": runtime.Version(), "os": runtime.GOOS, "arch": runtime.GOARCH,

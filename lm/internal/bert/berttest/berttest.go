@@ -3,16 +3,10 @@ package berttest
 
 import (
 	"cmp"
-	"encoding/binary"
 	"fmt"
-	"io"
-	"os"
-	"path/filepath"
 	"testing"
 
 	"infill/internal/modelstest"
-	"infill/lm/internal/onnx"
-	"infill/lm/internal/onnx/reference"
 	"infill/models"
 )
 
@@ -39,35 +33,6 @@ func Write(t testing.TB, dir string, s Shape) *models.Bundle {
 	bundle, err := models.Open(dir)
 	must(t, err)
 	return bundle
-}
-
-// Weights reads the weights of a graph of a bundle in dir, for
-// reference.Evaluate: 32-bit numbers, from where the graph says they lie.
-func Weights(dir string) func(onnx.Initializer) (reference.Array, error) {
-	return func(i onnx.Initializer) (reference.Array, error) {
-		if i.Value.DType != onnx.Float {
-			return reference.Array{}, fmt.Errorf("%s: only 32-bit weights are read here", i.Value)
-		}
-		file, err := os.Open(filepath.Join(dir, i.Location.File))
-		if err != nil {
-			return reference.Array{}, err
-		}
-		defer file.Close()
-		values := make([]float32, i.Location.Length/4)
-		if err := binary.Read(io.NewSectionReader(file, i.Location.Offset, i.Location.Length), binary.LittleEndian,
-			values); err != nil {
-			return reference.Array{}, err
-		}
-		w := reference.Array{Data: make([]float64, len(values))}
-		for k, x := range values {
-			w.Data[k] = float64(x)
-		}
-		for _, d := range i.Value.Shape {
-			n, _ := d.Size()
-			w.Shape = append(w.Shape, int(n))
-		}
-		return w, nil
-	}
 }
 
 func must(t testing.TB, err error) {

@@ -50,3 +50,15 @@ func References(t testing.TB, dir string) []Reference {
 	}
 	return list
 }
+
+// Embeddings are the word embeddings in double precision, [vocabulary × width].
+func (r Reference) Embeddings(t testing.TB) []float64 {
+	t.Helper()
+	single, err := r.Bundle.Embeddings()
+	must(t, err)
+	double := make([]float64, len(single))
+	for i, x := range single {
+		double[i] = float64(x)
+	}
+	return double
+}

@@ -1,10 +1,15 @@
 package library
 
 import (
+	"archive/zip"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"os"
+	"os/exec"
+	"path"
 	"path/filepath"
 	"strings"
 	"time"
@@ -13,73 +18,64 @@ import (
 	"github.com/google/renameio/v2/maybe"
 
 	"infill/internal/object"
+	"infill/internal/regular"
 )
 
-// Fetch brings the pinned release into the cache, unless another process has just done so, and returns it.
-// Its error lists every source that was tried, why each failed, and what the user can do. When ctx ends nothing is left
-// behind.
+// Fetch brings the pinned wheel into the cache, unless another process has just done so, and returns its library.
+// When ctx ends nothing is left behind.
 func Fetch(ctx context.Context, o Options) (Library, error) {
-	o, err := o.withDefaults()
+	w := o.wheel
+	if w == nil {
+		w = published(o.os(), o.arch(), o.CUDA)
+	}
+	if w == nil {
+		return Library{}, fmt.Errorf("no onnxruntime library of version %s is published for %s; build one and name "+
+			"it in %s", o.version(), o.platform(), Variable)
+	}
+	folder, err := o.folder()
 	if err != nil {
 		return Library{}, err
 	}
-	if len(o.pins) == 0 {
-		return Library{}, fmt.Errorf("no onnxruntime library of version %s is published for %s; build one and name "+
-			"it in %s", o.variant().version, o.platform(), Variable)
-	}
-	folder := o.folder()
 	shelf := filepath.Dir(folder)
 	if err := os.MkdirAll(shelf, 0o755); err != nil {
 		return Library{}, fmt.Errorf("cannot make the cache folder: %w; name another in INFILL_CACHE", err)
 	}
-	show := newProgress(o.Progress)
-	defer show.end()
-
 	lock := flock.New(filepath.Join(shelf, ".lock"))
-	if err := acquire(ctx, lock, show); err != nil {
+	if err := o.acquire(ctx, lock); err != nil {
 		return Library{}, err
 	}
 	defer lock.Unlock()
-
-	cached := candidate{name: "cache", path: filepath.Join(folder, FileName(o.goos)), cached: true}
-	if seen := o.examine(cached, true); seen.Usable {
+	if seen := o.cached(folder, true); seen.Usable {
 		return seen, nil
 	}
-	sweep(shelf)
-
 	start := time.Now()
-	show.line("fetching onnxruntime %s for %s", o.variant().version, o.platform())
-	var failures []string
-	for _, pin := range o.pins {
-		err := o.fetchFrom(ctx, pin, folder, show)
-		show.end()
-		if ctx.Err() != nil {
-			return Library{}, fmt.Errorf("fetching onnxruntime stopped: %w", ctx.Err())
-		}
-		if err != nil {
-			failures = append(failures,
-				fmt.Sprintf("%s: %s", pin.source, strings.Join(strings.Fields(err.Error()), " ")))
-			continue
-		}
-		seen := o.examine(cached, false)
-		if !seen.Usable {
-			failures = append(failures, fmt.Sprintf("%s: %s", pin.source, seen.Reason))
-			continue
-		}
-		show.line("onnxruntime %s from %s is in %s (%.1f s)", seen.Version, pin.source, folder,
-			time.Since(start).Seconds())
-		return seen, nil
+	o.say("fetching onnxruntime %s for %s, %d MB, by pip", o.version(), o.platform(), w.size>>20)
+	if err := w.fetch(ctx, o.version(), folder); ctx.Err() != nil {
+		return Library{}, fmt.Errorf("fetching onnxruntime stopped: %w", ctx.Err())
+	} else if err != nil {
+		return Library{}, fmt.Errorf("cannot fetch onnxruntime %s for %s: %w; connect this machine and run `infill "+
+			"setup`, or name a library of version %s or newer in %s", o.version(), o.platform(), err, MinimumVersion,
+			Variable)
 	}
-	return Library{}, fmt.Errorf("cannot fetch onnxruntime %s for %s; tried %s; connect this machine and run `infill "+
-		"setup`, or name a library of version %s or newer in %s",
-		o.variant().version, o.platform(), strings.Join(failures, "; "), MinimumVersion, Variable)
+	seen := o.cached(folder, false)
+	if !seen.Usable {
+		return Library{}, fmt.Errorf("%s: %s", seen.Path, seen.Reason)
+	}
+	o.say("onnxruntime %s is in %s (%.1f s)", seen.Version, folder, time.Since(start).Seconds())
+	return seen, nil
+}
+
+func (o Options) say(format string, arguments ...any) {
+	if o.Progress != nil {
+		fmt.Fprintf(o.Progress, format+"\n", arguments...)
+	}
 }
 
 // acquire waits for the lock, saying so when it must wait.
-func acquire(ctx context.Context, lock *flock.Flock, show *progress) error {
+func (o Options) acquire(ctx context.Context, lock *flock.Flock) error {
 	locked, err := lock.TryLock()
 	if err == nil && !locked {
-		show.line("another process is fetching onnxruntime; waiting for it")
+		o.say("another process is fetching onnxruntime; waiting for it")
 		locked, err = lock.TryLockContext(ctx, 100*time.Millisecond)
 	}
 	if ctx.Err() != nil {
@@ -91,47 +87,35 @@ func acquire(ctx context.Context, lock *flock.Flock, show *progress) error {
 	return nil
 }
 
-const temporaryPrefix = ".fetch-"
-
-// sweep removes what killed processes left. The lock is held, so nobody is working there.
-func sweep(shelf string) {
-	left, err := filepath.Glob(filepath.Join(shelf, temporaryPrefix+"*"))
-	if err != nil {
-		return
-	}
-	for _, path := range left {
-		_ = os.RemoveAll(path) // what stays is swept next time
-	}
-}
-
-// fetchFrom brings one published file, checks it, and puts its members in place.
-func (o Options) fetchFrom(ctx context.Context, pin pin, folder string, show *progress) error {
-	source, known := o.sources[pin.source]
-	if !known {
-		return errors.New("unknown source")
-	}
-	// Beside the final folder, so that the last step is a rename inside one file system.
-	temporary, err := os.MkdirTemp(filepath.Dir(folder), temporaryPrefix)
-	if err != nil {
+// fetch brings the wheel, checks it, and puts its members in place. The lock is held.
+func (w *wheel) fetch(ctx context.Context, version, folder string) error {
+	// Beside the final folder, so that the last step is a rename inside one file system. What killed processes left
+	// there goes first.
+	temporary := folder + ".fetch"
+	if err := errors.Join(os.RemoveAll(temporary), os.MkdirAll(filepath.Join(temporary, "unpacked"), 0o755)); err != nil {
 		return err
 	}
 	defer os.RemoveAll(temporary)
-	download, unpacked := filepath.Join(temporary, "download"), filepath.Join(temporary, "unpacked")
-	for _, path := range []string{download, unpacked} {
-		if err := os.Mkdir(path, 0o755); err != nil {
-			return err
-		}
+	if err := w.download(ctx, version, temporary); err != nil {
+		return err
 	}
-	brought, err := source.bring(ctx, pin, download, show)
+	found, err := filepath.Glob(filepath.Join(temporary, "*.whl"))
+	if err == nil && len(found) != 1 {
+		err = fmt.Errorf("pip left %d files *.whl, expected one", len(found))
+	}
 	if err != nil {
 		return err
 	}
-	files, err := unpack(brought.path, pin.members, unpacked)
+	if digest, err := regular.SHA256(found[0]); err != nil {
+		return err
+	} else if digest != w.sha256 {
+		return fmt.Errorf("%s: expected SHA-256 %s, found %s", filepath.Base(found[0]), w.sha256, digest)
+	}
+	unpacked := filepath.Join(temporary, "unpacked")
+	m, err := w.unpack(found[0], version, unpacked)
 	if err != nil {
 		return err
 	}
-	m := manifest{Version: pin.release(), Platform: o.platform(), Source: pin.source,
-		Archive: filepath.Base(brought.path), SHA256: brought.sha256, Files: files}
 	data, err := object.EncodeIndent(m, "", "  ")
 	if err != nil {
 		return err
@@ -139,22 +123,120 @@ func (o Options) fetchFrom(ctx context.Context, pin pin, folder string, show *pr
 	if err := maybe.WriteFile(filepath.Join(unpacked, manifestName), append(data, '\n'), 0o644); err != nil {
 		return err
 	}
-	if ctx.Err() != nil {
-		return ctx.Err()
-	}
-	return replace(unpacked, folder, filepath.Join(temporary, "old"))
+	// Between the two there is no folder, which other processes read as "nothing fetched yet", and wait for the lock.
+	return errors.Join(os.RemoveAll(folder), os.Rename(unpacked, folder))
 }
 
-// replace puts a finished folder instead of whatever is there. The lock is held: between the two renames there is
-// no folder, which other processes read as "nothing fetched yet" and then wait for the lock.
-func replace(finished, folder, old string) error {
-	if _, err := os.Lstat(folder); err == nil {
-		if err := os.Rename(folder, old); err != nil {
-			return err
+// download has pip bring the wheel into a folder.
+func (w *wheel) download(ctx context.Context, version, folder string) error {
+	command := exec.CommandContext(ctx, "python3", "-m", "pip", "download", "--quiet", "--disable-pip-version-check",
+		"--no-input", "--no-deps", "--only-binary", ":all:", "--python-version", "3.12", "--implementation", "cp",
+		"--abi", "cp312", "--platform", w.tag, "--retries", "1", "--timeout", "10", "--dest", folder,
+		w.name+"=="+version)
+	// pip downloads into the temporary folder, which is ours so that it goes when we go. Nothing is installed here,
+	// whatever the configuration asks for.
+	command.Env = append(os.Environ(), "TMPDIR="+folder, "TEMP="+folder, "TMP="+folder, "PIP_REQUIRE_VIRTUALENV=0")
+	command.WaitDelay = 2 * time.Second
+	words, err := command.CombinedOutput()
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, exec.ErrNotFound):
+		return errors.New("there is no python3 with pip, which brings it")
+	}
+	// pip's error only says that it found nothing; a warning before it says why.
+	for line := range strings.Lines(string(words)) {
+		line = strings.TrimSpace(line)
+		if _, broken, found := strings.Cut(line, "connection broken by "); found {
+			return fmt.Errorf("pip cannot reach the package index: %.160s", broken)
+		}
+		if strings.HasPrefix(line, "ERROR: ") || strings.Contains(line, "No module named pip") {
+			return fmt.Errorf("pip: %.200s", strings.TrimPrefix(line, "ERROR: "))
 		}
 	}
-	if err := os.Rename(finished, folder); err != nil {
-		return err
+	return fmt.Errorf("pip: %w", err)
+}
+
+// unpack writes the members, and nothing else, into a folder, under names of ours.
+func (w *wheel) unpack(file, version, folder string) (m manifest, err error) {
+	archive, err := zip.OpenReader(file)
+	if err != nil {
+		return m, fmt.Errorf("%s: %w", filepath.Base(file), err)
 	}
-	return syncFolder(filepath.Dir(folder))
+	defer archive.Close()
+	m.Version = version
+	for _, name := range w.members {
+		entry, err := archive.Open(path.Join("onnxruntime/capi", name))
+		if err != nil {
+			return m, fmt.Errorf("%s: %w", filepath.Base(file), err)
+		}
+		as := name
+		if i := strings.Index(name, version); i > 0 { // libonnxruntime.so.1.31.1, libonnxruntime.1.31.1.dylib
+			as = name[:i-1] + name[i+len(version):]
+		}
+		to := filepath.Join(folder, as)
+		size, err := place(to, entry)
+		entry.Close()
+		if err != nil {
+			return m, err
+		}
+		digest, err := regular.SHA256(to)
+		if err != nil {
+			return m, err
+		}
+		m.Files = append(m.Files, manifestFile{as, size, digest})
+	}
+	return m, nil
+}
+
+// place writes one member to disk, synced.
+func place(path string, content io.Reader) (size int64, err error) {
+	file, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o755)
+	if err != nil {
+		return 0, err
+	}
+	size, err = io.Copy(file, content)
+	return size, errors.Join(err, file.Sync(), file.Close())
+}
+
+const manifestName = "manifest.json"
+
+// manifest tells of a cached folder what was put there, so that a damaged file is noticed before it is loaded.
+type manifest struct {
+	Version string         `json:"version"`
+	Files   []manifestFile `json:"files"`
+}
+
+type manifestFile struct {
+	Name   string `json:"name"`
+	Size   int64  `json:"size"`
+	SHA256 string `json:"sha256"`
+}
+
+// readManifest compares a cached folder with its manifest: size and time of each file, and where these have changed, or
+// when thorough, its SHA-256.
+func readManifest(folder string, thorough bool) (m manifest, err error) {
+	at := filepath.Join(folder, manifestName)
+	data, err := os.ReadFile(at)
+	if err != nil {
+		return m, err
+	}
+	if err := json.Unmarshal(data, &m); err != nil || len(m.Files) == 0 {
+		return m, fmt.Errorf("%s: damaged: it lists no files (%w)", at, err)
+	}
+	for _, file := range m.Files {
+		name := filepath.Join(folder, filepath.Base(file.Name))
+		if !thorough && regular.Unchanged(at, name, file.Size) {
+			continue
+		}
+		digest, err := regular.SHA256(name)
+		if err != nil {
+			return m, err
+		}
+		if digest != file.SHA256 {
+			return m, fmt.Errorf("%s: damaged: expected SHA-256 %s, found %s; run `infill setup`", name, file.SHA256,
+				digest)
+		}
+	}
+	return m, nil
 }

@@ -1,16 +1,12 @@
 // Package library finds the onnxruntime shared library, and fetches it if there is none.
 //
-// Find looks, in this order, at INFILL_ONNXRUNTIME, beside the executable, in the Python environment of the executable,
-// in the cache folder, and among the system's libraries. A file of a wrong version or platform is never taken: the
-// error says what was passed over and why. A library named by INFILL_ONNXRUNTIME is the user's word; when it does not
-// serve, that is an error, and nothing else is tried.
+// Find looks, in this order, at INFILL_ONNXRUNTIME, beside the executable, in the cache folder, and at the Python
+// package onnxruntime of the environment that the executable is installed in. A library named by INFILL_ONNXRUNTIME is
+// the user's word; when it does not serve, that is an error, and nothing else is tried.
 //
-// Fetch brings release 1.31.1 (1.24.1 with CUDA) from the first source that works: the pip client (15 to 24
-// MB), or onnxruntime's release page. Every file is checked against a pinned SHA-256 before it is unpacked, or, where
-// the table has none, against the digest that the release publishes. No registry is named here:
-// the clients know theirs, and their mirrors and proxies.
-//
-// The cache holds one folder for each release, platform and variant:
+// Fetch brings the wheel of release 1.31.1 (1.24.1 with CUDA) by Python's pip, which knows its registry, mirrors and
+// proxies, and checks it against a pinned SHA-256 before it is unpacked. The cache holds one folder for each release,
+// platform and variant:
 //
 //	<cache>/onnxruntime/1.31.1/linux-amd64/{libonnxruntime.so,manifest.json}
 //	<cache>/onnxruntime/1.24.1/linux-amd64-cuda/...
@@ -24,8 +20,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"iter"
+	"os"
 	"path/filepath"
+	"regexp"
 	"runtime"
 	"strings"
 
@@ -38,106 +35,235 @@ const Variable = "INFILL_ONNXRUNTIME"
 // ErrNotFound is wrapped by Find's error when no place has a library that serves.
 var ErrNotFound = errors.New("no usable onnxruntime library found")
 
-// Options say what to look for and where. The zero value is right for a command without a terminal.
+// Options say what to look for. The zero value is a library for the CPU.
 type Options struct {
 	// CUDA asks for a library with the CUDA provider's files beside it.
 	CUDA bool
-	// CacheDir is the cache folder; empty: INFILL_CACHE, or infill's folder in the user's cache folder.
-	CacheDir string
-	// Progress takes what Fetch tells the user: moving on a terminal, else a line at the start and at the end. Nil:
-	// nothing.
+	// Progress takes a line at the start of a fetch and at its end. Nil: nothing.
 	Progress io.Writer
 
-	// What the tests replace.
-	goos, goarch string
-	pins         []pin
-	sources      map[string]source
-	candidates   func(context.Context, Options) iter.Seq[candidate]
+	goos, goarch string // what the tests replace
+	wheel        *wheel
 }
 
 // Library is what a place has: a library that serves, or what was found instead of one.
 type Library struct {
-	Place   string // INFILL_ONNXRUNTIME, "beside the executable", "Python package", "cache", "system"
-	Path    string // of the file; if there is none, of the folder, or of the file that is missing
+	Place   string // INFILL_ONNXRUNTIME, "beside the executable", "cache", "Python package"
+	Path    string // absolute, of the file; if there is none, where it would be
+	Version string // "1.31.1", as the file's name or its manifest says; empty where neither does
 	Found   bool
-	Version string // "1.31.1", as the file records it; empty when a library named by the user records none
 	Usable  bool
 	Named   bool   // by INFILL_ONNXRUNTIME: nothing else is taken
 	Reason  string // why it is not usable, one line; empty when it is
-	Mend    string // what the user can do about it, one line; empty when there is nothing to do
+}
+
+// MinimumVersion is the oldest onnxruntime that serves: the binding speaks version 24 of the C interface, and each
+// release offers its own version of the interface and all before it.
+const MinimumVersion = "1.24.1"
+
+// Serves reports whether a library of this version offers the C interface that the binding speaks.
+// Only major and minor count: they number the interface. Windows libraries record a build date in place of the patch.
+func Serves(version string) bool {
+	var major, minor int
+	n, _ := fmt.Sscanf(version, "%d.%d", &major, &minor)
+	return n == 2 && major == 1 && minor >= 24
 }
 
 // Ensure finds a library, or fetches one. It fetches nothing when INFILL_ONNXRUNTIME names a library, good or bad.
 func Ensure(ctx context.Context, o Options) (Library, error) {
-	found, err := Find(ctx, o)
+	found, err := Find(o)
 	if !errors.Is(err, ErrNotFound) {
 		return found, err
 	}
 	return Fetch(ctx, o)
 }
 
-func (o Options) withDefaults() (Options, error) {
-	if o.goos == "" {
-		o.goos, o.goarch = runtime.GOOS, runtime.GOARCH
+// Find returns the first library that serves. Its error wraps ErrNotFound when no place has one, and lists what was
+// passed over.
+func Find(o Options) (Library, error) {
+	places, err := o.places(false)
+	if err != nil {
+		return Library{}, err
 	}
-	if o.CacheDir == "" {
-		root, err := models.CacheDir()
-		if err != nil {
-			return o, err
+	var passed []string
+	for _, l := range places {
+		switch {
+		case l.Usable:
+			return l, nil
+		case l.Named:
+			return Library{}, fmt.Errorf("%s=%s: %s; correct the variable, or unset it", l.Place, l.Path, l.Reason)
+		case l.Found:
+			passed = append(passed, l.Path+": "+l.Reason)
 		}
-		o.CacheDir = root
 	}
-	var err error
-	if o.CacheDir, err = filepath.Abs(o.CacheDir); err != nil {
-		return o, err
+	if len(passed) > 0 {
+		return Library{}, fmt.Errorf("%w for %s; passed over: %s", ErrNotFound, o.platform(), strings.Join(passed, "; "))
 	}
-	if o.pins == nil {
-		o.pins = pins(o.goos, o.goarch, o.CUDA)
-	}
-	if o.sources == nil {
-		o.sources = sources(o.variant().version)
-	}
-	if o.candidates == nil {
-		o.candidates = candidates
-	}
-	return o, nil
+	return Library{}, fmt.Errorf("%w for %s", ErrNotFound, o.platform())
 }
 
-// variant is a build of onnxruntime: the provider that it has beside the CPU, the file of that, and its version.
-type variant struct{ name, provider, version string }
+// Survey looks at every place, and reads the cached files whole.
+func Survey(o Options) ([]Library, error) { return o.places(true) }
 
-func (o Options) variant() variant {
-	if o.CUDA {
-		return variant{"CUDA", "onnxruntime_providers_cuda", cudaVersion}
+// places are what the places have, in Find's order.
+func (o Options) places(thorough bool) ([]Library, error) {
+	folder, err := o.folder()
+	if err != nil {
+		return nil, err
 	}
-	return variant{version: Version}
+	var list []Library
+	if path := os.Getenv(Variable); path != "" {
+		list = append(list, o.examine(Library{Place: Variable, Path: path, Named: true}))
+	}
+	python := Library{Place: "Python package"}
+	if executable, err := os.Executable(); err == nil {
+		if resolved, err := filepath.EvalSymlinks(executable); err == nil {
+			executable = resolved
+		}
+		bin := filepath.Dir(executable)
+		home := filepath.Dir(bin)
+		list = append(list, o.in(Library{Place: "beside the executable"}, bin, filepath.Join(bin, "lib"),
+			filepath.Join(home, "lib")))
+		python = o.in(python, pythonFolders(home)...)
+	}
+	list = append(list, o.cached(folder, thorough))
+	if python.Path != "" {
+		list = append(list, python)
+	}
+	return list, nil
+}
+
+// in is the library in the first of the folders that has one.
+func (o Options) in(l Library, folders ...string) Library {
+	pattern := map[string]string{"windows": "onnxruntime.dll", "darwin": "libonnxruntime*.dylib"}[o.os()]
+	if pattern == "" {
+		pattern = "libonnxruntime.so*"
+	}
+	for _, folder := range folders {
+		found, err := filepath.Glob(filepath.Join(folder, pattern))
+		if err == nil && len(found) > 0 { // an error: the folder's name has a bracket
+			l.Path = found[0]
+			return o.examine(l)
+		}
+	}
+	if len(folders) > 0 {
+		l.Path, l.Reason = folders[0], "no onnxruntime library there"
+	}
+	return l
+}
+
+// pythonFolders are where the Python package onnxruntime keeps its library, of the environment
+// into whose bin (Scripts on Windows) a wheel put the program.
+func pythonFolders(environment string) (folders []string) {
+	for _, packages := range []string{
+		"lib*/python3*/site-packages", "local/lib/python3*/dist-packages", "lib/python3/dist-packages", // and of Debian
+		"Lib/site-packages", "site-packages", ".", // Windows, Windows --user, pip install --target
+	} {
+		found, err := filepath.Glob(filepath.Join(environment, packages, "onnxruntime", "capi"))
+		if err == nil { // else the folder's name has a bracket
+			folders = append(folders, found...)
+		}
+	}
+	return folders
+}
+
+// cached is the library that Fetch put into a folder. Thorough compares every file's SHA-256.
+func (o Options) cached(folder string, thorough bool) Library {
+	l := Library{Place: "cache", Path: filepath.Join(folder, FileName(o.os()))}
+	if _, err := os.Stat(l.Path); err != nil {
+		l.Reason = "nothing fetched yet"
+		return l
+	}
+	m, err := readManifest(folder, thorough)
+	if l.Version = m.Version; err != nil {
+		l.Found, l.Reason = true, err.Error()
+		return l
+	}
+	return o.examine(l)
+}
+
+var versionInName = regexp.MustCompile(`[0-9]+\.[0-9]+\.[0-9]+`)
+
+// examine decides whether a file serves, without loading it: whoever loads it asks it for its version.
+func (o Options) examine(l Library) Library {
+	status, err := os.Stat(l.Path)
+	if err == nil {
+		l.Path, err = filepath.Abs(l.Path)
+	}
+	if l.Version == "" {
+		if resolved, err := filepath.EvalSymlinks(l.Path); err == nil {
+			l.Version = versionInName.FindString(filepath.Base(resolved))
+		}
+	}
+	l.Found = !errors.Is(err, os.ErrNotExist)
+	provider := "libonnxruntime_providers_cuda.so"
+	if o.os() == "windows" {
+		provider = "onnxruntime_providers_cuda.dll"
+	}
+	_, missing := os.Stat(filepath.Join(filepath.Dir(l.Path), provider))
+	switch {
+	case !l.Found:
+		l.Reason = "there is no such file"
+	case err != nil:
+		l.Reason = err.Error()
+	case !status.Mode().IsRegular():
+		l.Reason = "not a file"
+	case l.Version != "" && !Serves(l.Version):
+		l.Reason = fmt.Sprintf("found version %s, wanted %s or newer", l.Version, MinimumVersion)
+	case o.CUDA && missing != nil:
+		l.Reason = fmt.Sprintf("no CUDA provider (%s) beside it", provider)
+	default:
+		l.Usable = true
+	}
+	return l
+}
+
+func (o Options) os() string {
+	if o.goos != "" {
+		return o.goos
+	}
+	return runtime.GOOS
+}
+
+func (o Options) arch() string {
+	if o.goarch != "" {
+		return o.goarch
+	}
+	return runtime.GOARCH
+}
+
+// version is that of the release that Fetch brings.
+func (o Options) version() string {
+	if o.CUDA {
+		return cudaVersion
+	}
+	return Version
 }
 
 // folder is the cache folder of the variant asked for.
-func (o Options) folder() string {
-	name := o.goos + "-" + o.goarch
-	if v := o.variant(); v.name != "" {
-		name += "-" + strings.ToLower(v.name)
+func (o Options) folder() (string, error) {
+	root, err := models.CacheDir()
+	name := o.os() + "-" + o.arch()
+	if o.CUDA {
+		name += "-cuda"
 	}
-	return filepath.Join(o.CacheDir, "onnxruntime", o.variant().version, name)
+	return filepath.Join(root, "onnxruntime", o.version(), name), err
 }
 
 func (o Options) platform() string {
-	if v := o.variant(); v.name != "" {
-		return fmt.Sprintf("%s/%s with %s", o.goos, o.goarch, v.name)
+	if o.CUDA {
+		return fmt.Sprintf("%s/%s with CUDA", o.os(), o.arch())
 	}
-	return o.goos + "/" + o.goarch
+	return o.os() + "/" + o.arch()
 }
 
-// provider is the file that holds the provider asked for, and its name; none for a library that runs on the CPU by
-// itself.
-func (o Options) provider() (file, name string) {
-	v := o.variant()
-	switch {
-	case v.name == "":
-		return "", ""
-	case o.goos == "windows":
-		return v.provider + ".dll", v.name
+// FileName is the library's name in the cache.
+func FileName(goos string) string {
+	switch goos {
+	case "windows":
+		return "onnxruntime.dll"
+	case "darwin":
+		return "libonnxruntime.dylib"
 	}
-	return "lib" + v.provider + ".so", v.name
+	return "libonnxruntime.so"
 }

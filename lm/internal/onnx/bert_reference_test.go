@@ -1,6 +1,7 @@
-package bert_test
+package onnx_test
 
 import (
+	"path/filepath"
 	"slices"
 	"testing"
 
@@ -14,9 +15,9 @@ func TestReference(t *testing.T) {
 	// The stored values have twelve digits; the normalisation's epsilon and the
 	// rotary frequencies are single-precision numbers in the graph.
 	const tolerance = 1e-6
-	for _, r := range berttest.References(t, "testdata") {
+	for _, r := range berttest.References(t, filepath.Join("..", "bert", "testdata")) {
 		t.Run(r.Name, func(t *testing.T) {
-			if worst := r.Difference(t); !(worst <= tolerance) {
+			if worst := difference(t, r); !(worst <= tolerance) {
 				t.Errorf("largest difference %.1g, more than %g", worst, tolerance)
 			}
 		})
@@ -26,7 +27,7 @@ func TestReference(t *testing.T) {
 // Every family has reference values.
 func TestEveryFamilyHasAReference(t *testing.T) {
 	var found []string
-	for _, r := range berttest.References(t, "testdata") {
+	for _, r := range berttest.References(t, filepath.Join("..", "bert", "testdata")) {
 		found = append(found, r.Bundle.Config.ModelType)
 	}
 	for _, family := range models.Families() {

@@ -1,4 +1,4 @@
-package bert_test
+package onnx_test
 
 import (
 	"math"
@@ -9,16 +9,15 @@ import (
 	"infill/lm/internal/bert/berttest"
 	"infill/lm/internal/graphs"
 	"infill/lm/internal/onnx"
-	"infill/lm/internal/onnx/reference"
 	"infill/models"
 )
 
-// evaluator runs a graph in double precision; change may alter weights.
-func evaluate(t *testing.T, b *models.Bundle, g *onnx.Graph, inputs map[string]reference.Array,
-	change func(name string, w reference.Array)) map[string]reference.Array {
+// evaluateBundle runs a graph in double precision; change may alter weights.
+func evaluateBundle(t *testing.T, b *models.Bundle, g *onnx.Graph, inputs map[string]Array,
+	change func(name string, w Array)) map[string]Array {
 	t.Helper()
-	weights := berttest.Weights(b.Dir)
-	out, err := reference.Evaluate(g, inputs, func(i onnx.Initializer) (reference.Array, error) {
+	weights := weightsIn(b.Dir)
+	out, err := Evaluate(g, inputs, func(i onnx.Initializer) (Array, error) {
 		w, err := weights(i)
 		if err == nil && change != nil {
 			change(i.Value.Name, w)
@@ -28,7 +27,7 @@ func evaluate(t *testing.T, b *models.Bundle, g *onnx.Graph, inputs map[string]r
 	if err != nil {
 		t.Fatal(err)
 	}
-	named := map[string]reference.Array{}
+	named := map[string]Array{}
 	for i, v := range g.Outputs {
 		named[v.Name] = out[i]
 	}
@@ -54,9 +53,9 @@ var (
 
 const spare = 29 // a token that stands nowhere, whose embedding the test sets
 
-func maskedRows() (ids, queries, targets, at reference.Array) {
+func maskedRows() (ids, queries, targets, at Array) {
 	n, m := len(exampleIDs), len(exampleSlots)
-	ids, queries, targets, at = reference.New(m, n), reference.New(m, 1), reference.New(m, 1), reference.New(m, m)
+	ids, queries, targets, at = New(m, n), New(m, 1), New(m, 1), New(m, m)
 	for i, s := range exampleSlots {
 		copy(ids.Data[i*n:], exampleIDs)
 		ids.Data[i*n+s] = berttest.MaskID
@@ -82,7 +81,7 @@ func TestGradientAgainstFiniteDifferences(t *testing.T) {
 			gradient := must[*onnx.Graph](t)(graphs.Gradient(b.Name, bert.Model{Bundle: b}))
 			m, n, v := len(exampleSlots), len(exampleIDs), b.Config.VocabularySize
 			ids, queries, targets, at := maskedRows()
-			weights := reference.New(1, m, m, 1)
+			weights := New(1, m, m, 1)
 			for i := range m {
 				for j := range m {
 					if i != j {
@@ -91,30 +90,30 @@ func TestGradientAgainstFiniteDifferences(t *testing.T) {
 				}
 			}
 			wanted := []float64{20, 10, 5}
-			inputs := map[string]reference.Array{
+			inputs := map[string]Array{
 				graphs.InputIDs: ids, graphs.InputQueries: queries, graphs.InputTargets: targets,
-				graphs.InputCandidates: reference.New(m, 0), graphs.InputChosen: reference.New(0),
+				graphs.InputCandidates: New(m, 0), graphs.InputChosen: New(0),
 				graphs.InputSlots: at, graphs.InputWeights: weights,
-				graphs.InputSlotCandidates: reference.Of(slices.Concat(wanted, wanted, wanted), m, len(wanted)),
-				graphs.InputChosenSlots:    reference.Of([]float64{0, 1, 2}, 3),
+				graphs.InputSlotCandidates: Of(slices.Concat(wanted, wanted, wanted), m, len(wanted)),
+				graphs.InputChosenSlots:    Of([]float64{0, 1, 2}, 3),
 			}
-			got := evaluate(t, b, gradient, inputs, nil)
+			got := evaluateBundle(t, b, gradient, inputs, nil)
 
 			for j, s := range exampleSlots {
 				for k, token := range wanted {
 					energy := func(h float64) float64 {
-						moved := reference.Of(slices.Clone(ids.Data), ids.Shape...)
+						moved := Of(slices.Clone(ids.Data), ids.Shape...)
 						for i := range m {
 							if i != j {
 								moved.Data[i*n+s] = spare
 							}
 						}
-						changed := map[string]reference.Array{}
+						changed := map[string]Array{}
 						for name, a := range inputs {
 							changed[name] = a
 						}
 						changed[graphs.InputIDs] = moved
-						out := evaluate(t, b, forward, changed, func(name string, w reference.Array) {
+						out := evaluateBundle(t, b, forward, changed, func(name string, w Array) {
 							if name != "bert.embeddings.word_embeddings.weight" {
 								return
 							}
@@ -154,15 +153,15 @@ func TestGraphsAgree(t *testing.T) {
 	b := berttest.Write(t, t.TempDir(), berttest.Shape{Layers: 2, Spread: 0.4})
 	m, v := len(exampleSlots), b.Config.VocabularySize
 	ids, queries, targets, at := maskedRows()
-	inputs := map[string]reference.Array{
+	inputs := map[string]Array{
 		graphs.InputIDs: ids, graphs.InputQueries: queries, graphs.InputTargets: targets,
-		graphs.InputCandidates: reference.Of([]float64{10, 5, 11, 5, 12, 5}, m, 2),
-		graphs.InputChosen:     reference.Of([]float64{2, 0}, 2),
-		graphs.InputSlots:      at, graphs.InputWeights: reference.New(1, m, m, 1),
-		graphs.InputSlotCandidates: reference.New(m, 0), graphs.InputChosenSlots: reference.New(0),
+		graphs.InputCandidates: Of([]float64{10, 5, 11, 5, 12, 5}, m, 2),
+		graphs.InputChosen:     Of([]float64{2, 0}, 2),
+		graphs.InputSlots:      at, graphs.InputWeights: New(1, m, m, 1),
+		graphs.InputSlotCandidates: New(m, 0), graphs.InputChosenSlots: New(0),
 	}
-	forward := evaluate(t, b, must[*onnx.Graph](t)(graphs.Conditionals(b.Name, bert.Model{Bundle: b})), inputs, nil)
-	gradient := evaluate(t, b, must[*onnx.Graph](t)(graphs.Gradient(b.Name, bert.Model{Bundle: b})), inputs, nil)
+	forward := evaluateBundle(t, b, must[*onnx.Graph](t)(graphs.Conditionals(b.Name, bert.Model{Bundle: b})), inputs, nil)
+	gradient := evaluateBundle(t, b, must[*onnx.Graph](t)(graphs.Gradient(b.Name, bert.Model{Bundle: b})), inputs, nil)
 	for name, want := range forward {
 		for i, x := range gradient[name].Data {
 			if !(math.Abs(x-want.Data[i]) < 1e-6) {

@@ -1,4 +1,4 @@
-package reference
+package onnx_test
 
 import (
 	little "encoding/binary"
@@ -58,7 +58,7 @@ func applyImported(n *onnx.Node, in []Array) ([]Array, error) {
 		})
 		return []Array{out}, nil
 	case "Pad":
-		pads, rank := whole(in[1]), len(in[0].Shape)
+		pads, rank := wholeArray(in[1]), len(in[0].Shape)
 		out := Array{}
 		for i, s := range in[0].Shape {
 			out.Shape = append(out.Shape, s+pads[i]+pads[i+rank])
@@ -88,7 +88,7 @@ func applyImported(n *onnx.Node, in []Array) ([]Array, error) {
 		}
 		return []Array{out}, nil
 	case "Unsqueeze":
-		shape, axes := []int{}, whole(in[1])
+		shape, axes := []int{}, wholeArray(in[1])
 		rank, k := len(in[0].Shape)+len(axes), 0
 		for i := range rank {
 			if slices.Contains(axes, i) || slices.Contains(axes, i-rank) {
@@ -102,7 +102,7 @@ func applyImported(n *onnx.Node, in []Array) ([]Array, error) {
 	case "Squeeze":
 		shape, axes := []int{}, []int{}
 		if len(in) > 1 {
-			axes = whole(in[1])
+			axes = wholeArray(in[1])
 		}
 		for i, s := range in[0].Shape {
 			if !(slices.Contains(axes, i) || slices.Contains(axes, i-len(in[0].Shape)) || len(in) == 1 && s == 1) {
@@ -127,7 +127,7 @@ func applyImported(n *onnx.Node, in []Array) ([]Array, error) {
 	case "Split":
 		return split(n, in)
 	case "ReduceMax":
-		return []Array{largest(in[0], whole(in[1])[0])}, nil
+		return []Array{largest(in[0], wholeArray(in[1])[0])}, nil
 	}
 	return nil, fmt.Errorf("unknown operator")
 }
@@ -172,7 +172,7 @@ func split(n *onnx.Node, in []Array) ([]Array, error) {
 		sizes[i] = x.Shape[axis] / len(sizes)
 	}
 	if len(in) > 1 {
-		sizes = whole(in[1])
+		sizes = wholeArray(in[1])
 	}
 	out, inner, at := make([]Array, len(sizes)), size(x.Shape[axis+1:]), 0
 	for i, s := range sizes {
@@ -196,14 +196,14 @@ func bound(at, n int) int {
 }
 
 func slice(in []Array) Array {
-	x, starts, ends := in[0], whole(in[1]), whole(in[2])
+	x, starts, ends := in[0], wholeArray(in[1]), wholeArray(in[2])
 	for k := range starts {
 		axis, step := k, 1
 		if len(in) > 3 {
-			axis = whole(in[3])[k]
+			axis = wholeArray(in[3])[k]
 		}
 		if len(in) > 4 {
-			step = whole(in[4])[k]
+			step = wholeArray(in[4])[k]
 		}
 		if axis < 0 {
 			axis += len(x.Shape)

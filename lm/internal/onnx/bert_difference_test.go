@@ -1,22 +1,32 @@
-package berttest
+package onnx_test
 
 import (
+	"encoding/binary"
+	"fmt"
+	"io"
 	"math"
+	"os"
+	"path/filepath"
 	"testing"
 
 	"infill/lm/internal/bert"
+	"infill/lm/internal/bert/berttest"
 	"infill/lm/internal/graphs"
-	"infill/lm/internal/onnx/reference"
+	"infill/lm/internal/onnx"
 )
 
-// Difference is the largest |x − reference|/(1 + |reference|), in double precision, over all log-probabilities of both
+// difference is the largest |x − reference|/(1 + |reference|), in double precision, over all log-probabilities of both
 // graphs and over every row's gradient at every other slot, as products with every token's embedding.
-func (r *Reference) Difference(t testing.TB) float64 {
+func difference(t testing.TB, r berttest.Reference) float64 {
 	t.Helper()
 	forward, err := graphs.Conditionals(r.Bundle.Name, bert.Model{Bundle: r.Bundle})
-	must(t, err)
+	if err != nil {
+		t.Fatal(err)
+	}
 	backward, err := graphs.Gradient(r.Bundle.Name, bert.Model{Bundle: r.Bundle})
-	must(t, err)
+	if err != nil {
+		t.Fatal(err)
+	}
 	embedding := r.Embeddings(t)
 	worst := 0.0
 	compare := func(got, want []float64) {
@@ -37,11 +47,15 @@ func (r *Reference) Difference(t testing.TB) float64 {
 				gradient = append(gradient, products(c.Gradient[i][j], embedding)...)
 			}
 		}
-		inputs := r.inputs(c)
-		values, err := reference.Evaluate(forward, inputs, Weights(r.Bundle.Dir))
-		must(t, err)
-		slopes, err := reference.Evaluate(backward, inputs, Weights(r.Bundle.Dir))
-		must(t, err)
+		inputs := rowsOf(r, c)
+		values, err := Evaluate(forward, inputs, weightsIn(r.Bundle.Dir))
+		if err != nil {
+			t.Fatal(err)
+		}
+		slopes, err := Evaluate(backward, inputs, weightsIn(r.Bundle.Dir))
+		if err != nil {
+			t.Fatal(err)
+		}
 		for i, v := range forward.Outputs {
 			if v.Name == graphs.OutputVocabulary {
 				compare(values[i].Data, logProbability)
@@ -59,18 +73,6 @@ func (r *Reference) Difference(t testing.TB) float64 {
 	return worst
 }
 
-// Embeddings are the word embeddings in double precision, [vocabulary × width].
-func (r *Reference) Embeddings(t testing.TB) []float64 {
-	t.Helper()
-	single, err := r.Bundle.Embeddings()
-	must(t, err)
-	double := make([]float64, len(single))
-	for i, x := range single {
-		double[i] = float64(x)
-	}
-	return double
-}
-
 // products is E·x for an embedding matrix E [vocabulary × width].
 func products(x, embedding []float64) []float64 {
 	out := make([]float64, len(embedding)/len(x))
@@ -82,16 +84,16 @@ func products(x, embedding []float64) []float64 {
 	return out
 }
 
-// inputs ask for all distributions and all gradients: a chain for every row, of one term.
-func (r *Reference) inputs(c ReferenceCase) map[string]reference.Array {
+// rowsOf asks for all distributions and all gradients: a chain for every row, of one term.
+func rowsOf(r berttest.Reference, c berttest.ReferenceCase) map[string]Array {
 	m, n := len(c.Slots), len(c.IDs)
-	in := map[string]reference.Array{
-		graphs.InputIDs: reference.New(m, n), graphs.InputQueries: reference.New(m, 1),
-		graphs.InputTargets:    reference.New(m, 1),
-		graphs.InputCandidates: reference.New(m, 0), graphs.InputChosen: reference.New(m),
-		graphs.InputSlots:   reference.New(m, m),
-		graphs.InputWeights: reference.New(m, 1, m, 1), graphs.InputSlotCandidates: reference.New(m, 0),
-		graphs.InputChosenSlots: reference.New(m * m),
+	in := map[string]Array{
+		graphs.InputIDs: New(m, n), graphs.InputQueries: New(m, 1),
+		graphs.InputTargets:    New(m, 1),
+		graphs.InputCandidates: New(m, 0), graphs.InputChosen: New(m),
+		graphs.InputSlots:   New(m, m),
+		graphs.InputWeights: New(m, 1, m, 1), graphs.InputSlotCandidates: New(m, 0),
+		graphs.InputChosenSlots: New(m * m),
 	}
 	for i, s := range c.Slots {
 		for k, id := range c.IDs {
@@ -110,4 +112,32 @@ func (r *Reference) inputs(c ReferenceCase) map[string]reference.Array {
 		}
 	}
 	return in
+}
+
+// weightsIn reads the weights of a graph of a bundle in dir, for Evaluate: 32-bit numbers, from where the graph says they lie.
+func weightsIn(dir string) func(onnx.Initializer) (Array, error) {
+	return func(i onnx.Initializer) (Array, error) {
+		if i.Value.DType != onnx.Float {
+			return Array{}, fmt.Errorf("%s: only 32-bit weights are read here", i.Value)
+		}
+		file, err := os.Open(filepath.Join(dir, i.Location.File))
+		if err != nil {
+			return Array{}, err
+		}
+		defer file.Close()
+		values := make([]float32, i.Location.Length/4)
+		if err := binary.Read(io.NewSectionReader(file, i.Location.Offset, i.Location.Length), binary.LittleEndian,
+			values); err != nil {
+			return Array{}, err
+		}
+		w := Array{Data: make([]float64, len(values))}
+		for k, x := range values {
+			w.Data[k] = float64(x)
+		}
+		for _, d := range i.Value.Shape {
+			n, _ := d.Size()
+			w.Shape = append(w.Shape, int(n))
+		}
+		return w, nil
+	}
 }

@@ -1,4 +1,4 @@
-package bert_test
+package onnx_test
 
 import (
 	"math"
@@ -10,7 +10,6 @@ import (
 	"infill/lm/internal/bert/berttest"
 	"infill/lm/internal/graphs"
 	"infill/lm/internal/onnx"
-	"infill/lm/internal/onnx/reference"
 	"infill/models"
 )
 
@@ -18,19 +17,19 @@ import (
 // segments has the embedding of a token's segment in that of its position.
 func TestSegments(t *testing.T) {
 	const separator = 3
-	pair := reference.Array{Shape: []int{1, 8}, Data: []float64{2, 7, 9, separator, 10, 4, 12, separator}}
-	single := reference.Array{Shape: []int{1, 8}, Data: []float64{2, 7, 9, 8, 10, 4, 12, separator}}
-	inputs := func(ids reference.Array) map[string]reference.Array {
-		return map[string]reference.Array{graphs.InputIDs: ids,
+	pair := Array{Shape: []int{1, 8}, Data: []float64{2, 7, 9, separator, 10, 4, 12, separator}}
+	single := Array{Shape: []int{1, 8}, Data: []float64{2, 7, 9, 8, 10, 4, 12, separator}}
+	inputs := func(ids Array) map[string]Array {
+		return map[string]Array{graphs.InputIDs: ids,
 			graphs.InputQueries:    {Shape: []int{1, 2}, Data: []float64{1, 5}},
 			graphs.InputTargets:    {Shape: []int{2, 1}, Data: []float64{7, 11}},
-			graphs.InputCandidates: reference.New(2, 0), graphs.InputChosen: reference.New(0)}
+			graphs.InputCandidates: New(2, 0), graphs.InputChosen: New(0)}
 	}
 	b := berttest.Write(t, t.TempDir(), berttest.Shape{Spread: 0.4})
-	run := func(b *models.Bundle, separator int, ids reference.Array,
-		change func(name string, w reference.Array)) []float64 {
+	run := func(b *models.Bundle, separator int, ids Array,
+		change func(name string, w Array)) []float64 {
 		g := must[*onnx.Graph](t)(graphs.Conditionals("segments", bert.Model{Bundle: b, Separator: separator}))
-		return evaluate(t, b, g, inputs(ids), change)[graphs.OutputTarget].Data
+		return evaluateBundle(t, b, g, inputs(ids), change)[graphs.OutputTarget].Data
 	}
 	differ := func(a, b []float64) float64 {
 		return max(math.Abs(a[0]-b[0]), math.Abs(a[1]-b[1]))
@@ -38,13 +37,13 @@ func TestSegments(t *testing.T) {
 	const positions, segments = "bert.embeddings.position_embeddings.weight",
 		"bert.embeddings.token_type_embeddings.weight"
 	var rows []float64
-	run(b, 0, pair, func(name string, w reference.Array) {
+	run(b, 0, pair, func(name string, w Array) {
 		if name == segments {
 			rows = w.Data
 		}
 	})
 	width := len(rows) / 2
-	second := func(name string, w reference.Array) {
+	second := func(name string, w Array) {
 		if name != positions {
 			return
 		}

@@ -1,6 +1,7 @@
-// Package reference evaluates ONNX graphs in double precision, one element at a time. It is the oracle for
-// differentiation rules and for what onnxruntime computes; it is written to be checked by eye, and is slow.
-package reference
+package onnx_test
+
+// What evaluates ONNX graphs here in double precision, one element at a time: the oracle for differentiation rules and
+// for graphs of models. It is written to be checked by eye, and is slow.
 
 import (
 	"fmt"
@@ -55,7 +56,7 @@ func Evaluate(g *onnx.Graph, inputs map[string]Array, external func(onnx.Initial
 			values[i.Value] = a
 			continue
 		}
-		values[i.Value] = constant(i.Tensor, ints(i.Tensor.Shape)...)
+		values[i.Value] = constant(i.Tensor, intsArray(i.Tensor.Shape)...)
 	}
 	for _, n := range g.Nodes {
 		var in []Array
@@ -77,7 +78,7 @@ func Evaluate(g *onnx.Graph, inputs map[string]Array, external func(onnx.Initial
 	return outputs, nil
 }
 
-func ints(x []int64) []int {
+func intsArray(x []int64) []int {
 	y := make([]int, len(x))
 	for i, v := range x {
 		y[i] = int(v)
@@ -85,7 +86,7 @@ func ints(x []int64) []int {
 	return y
 }
 
-func whole(a Array) []int {
+func wholeArray(a Array) []int {
 	y := make([]int, len(a.Data))
 	for i, v := range a.Data {
 		y[i] = int(max(-1e15, min(v, 1e15))) // the largest int64, for "to the end", is no float64
@@ -124,7 +125,7 @@ var unary = map[string]func(float64) float64{
 }
 
 // elementwise operators of two inputs.
-var binary = map[string]func(a, b float64) float64{
+var binaryOf = map[string]func(a, b float64) float64{
 	"Add": func(a, b float64) float64 { return a + b },
 	"Sub": func(a, b float64) float64 { return a - b },
 	"Mul": func(a, b float64) float64 { return a * b },
@@ -148,7 +149,7 @@ func apply(n *onnx.Node, in []Array) ([]Array, error) {
 		}
 		return []Array{out}, nil
 	}
-	if f, ok := binary[n.Op]; ok && len(in) == 2 {
+	if f, ok := binaryOf[n.Op]; ok && len(in) == 2 {
 		return []Array{zip(in[0], in[1], f)}, nil
 	}
 	axis := int(attribute(n, "axis", int64(0)))
@@ -163,7 +164,7 @@ func apply(n *onnx.Node, in []Array) ([]Array, error) {
 	case "Gemm":
 		return []Array{gemm(n, in)}, nil
 	case "Transpose":
-		order := ints(attribute(n, "perm", []int64(nil)))
+		order := intsArray(attribute(n, "perm", []int64(nil)))
 		if len(order) == 0 {
 			for i := range in[0].Shape {
 				order = append([]int{i}, order...)
@@ -180,7 +181,7 @@ func apply(n *onnx.Node, in []Array) ([]Array, error) {
 		out.Shape = []int{len(out.Data)}
 		return []Array{out}, nil
 	case "Reshape":
-		return []Array{reshape(in[0], whole(in[1]))}, nil
+		return []Array{reshape(in[0], wholeArray(in[1]))}, nil
 	case "Concat":
 		return []Array{concat(in, axis)}, nil
 	case "Slice":
@@ -193,9 +194,9 @@ func apply(n *onnx.Node, in []Array) ([]Array, error) {
 		out.Shape = []int{len(out.Data)}
 		return []Array{out}, nil
 	case "Expand":
-		return []Array{zip(in[0], New(whole(in[1])...), func(a, _ float64) float64 { return a })}, nil
+		return []Array{zip(in[0], New(wholeArray(in[1])...), func(a, _ float64) float64 { return a })}, nil
 	case "ConstantOfShape":
-		out := New(whole(in[0])...)
+		out := New(wholeArray(in[0])...)
 		if t, ok := n.Attribute("value").(*onnx.Tensor); ok {
 			for i := range out.Data {
 				out.Data[i] = constant(t, 1).Data[0]
@@ -221,7 +222,7 @@ func apply(n *onnx.Node, in []Array) ([]Array, error) {
 	case "ReduceSum", "ReduceMean":
 		axes := []int{}
 		if len(in) > 1 {
-			axes = whole(in[1])
+			axes = wholeArray(in[1])
 		}
 		for i, a := range axes {
 			if a < 0 {
@@ -373,7 +374,7 @@ func gather(x, indices Array, axis int) Array {
 	outer, inner := size(x.Shape[:axis]), size(x.Shape[axis+1:])
 	out := Array{Shape: slices.Concat(x.Shape[:axis], indices.Shape, x.Shape[axis+1:])}
 	for o := range outer {
-		for _, i := range whole(indices) {
+		for _, i := range wholeArray(indices) {
 			if i < 0 {
 				i += x.Shape[axis]
 			}
@@ -396,7 +397,7 @@ func elements(x, indices Array, axis int, visit func(position, at int)) {
 func scatterAdd(x, indices, updates Array) Array {
 	out := Of(slices.Clone(x.Data), x.Shape...)
 	row := size(x.Shape[1:])
-	for k, i := range whole(indices) {
+	for k, i := range wholeArray(indices) {
 		if i < 0 {
 			i += x.Shape[0]
 		}
