@@ -45,9 +45,6 @@ type goldenCase struct {
 	PLL, Filled goldenEnergy
 }
 
-// golden is the cases of the built-in model.
-func golden(t testing.TB) []goldenCase { return goldenOf(t, models.BuiltInName) }
-
 func goldenOf(t testing.TB, model string) []goldenCase {
 	t.Helper()
 	data, err := os.ReadFile(filepath.Join("..", "testdata", "golden", model+".json"))

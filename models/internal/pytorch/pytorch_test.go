@@ -132,13 +132,6 @@ func TestConvertTied(t *testing.T) {
 	}
 }
 
-func write(t testing.TB, path string, content []byte) {
-	t.Helper()
-	if err := os.WriteFile(path, content, 0o644); err != nil {
-		t.Fatal(err)
-	}
-}
-
 func read(t testing.TB, name string) []byte {
 	t.Helper()
 	content, err := os.ReadFile(testdata(name))
