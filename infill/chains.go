@@ -25,8 +25,8 @@ type chainRun struct {
 	temperature float64
 	kernel      samplers.Kernel
 	streams     []*rand.Rand
-	// pool holds the states that count, and early those that do not: of the warm-up, or before the final ones where they
-	// alone count. It shows what is known while there are no others.
+	// pool holds the states that count, and early those that do not: of the warm-up, or before the final ones where
+	// they alone count. It shows what is known while there are no others.
 	pool, early *pool
 	warming     bool // whether early is of the warm-up
 	// books count steps, changed slots, and accepted proposals by chain, of the warm-up and after it.
@@ -181,8 +181,8 @@ func (c *chainRun) tokens(state []int) []int {
 // mostKnown is how many fills a result on the way lists, more than anyone reads.
 const mostKnown = 2000
 
-// known is a result of what the chains have visited so far, for an observer: of the warm-up while that lasts. Nothing is
-// in it that the model would have to be asked for: where the sampler moves without knowing U, it is NaN.
+// known is a result of what the chains have visited so far, for an observer: of the warm-up while that lasts. Nothing
+// is in it that the model would have to be asked for: where the sampler moves without knowing U, it is NaN.
 func (c *chainRun) known() *Result {
 	c.report(mostKnown)
 	p := cmp.Or(c.early, c.pool)

@@ -52,7 +52,8 @@ func TestContext(t *testing.T) {
 	}
 	// Of 16 tokens the context leaves 11 beside [CLS].
 	r := fill(t, f, strings.Repeat("The cat sat. ", 3)+"the dog [MASK] on the mat.", o)
-	if r.Stats.Seen != 16 || !strings.Contains(strings.Join(r.Warnings, "\n"), "of the text's 21 tokens the model sees the 16") {
+	if r.Stats.Seen != 16 || !strings.Contains(strings.Join(r.Warnings, "\n"),
+		"of the text's 21 tokens the model sees the 16") {
 		t.Errorf("%d tokens seen, warnings %q", r.Stats.Seen, r.Warnings)
 	}
 	for text, want := range map[string]string{

@@ -28,7 +28,8 @@ func TestIntervalsCover(t *testing.T) {
 	for _, sampler := range []string{"dmala", "gwg", "gibbs", "mlm-mh"} {
 		for seed := range 30 {
 			o := chainOptions()
-			o.Chains.Sampler, o.Fill, o.Samples, o.Chains.Steps, o.Top, o.Chains.Candidates, o.Seed = sampler, FillAny, 10, 60, 1000, 6,
+			o.Chains.Sampler, o.Fill, o.Samples, o.Chains.Steps, o.Top, o.Chains.Candidates, o.Seed = sampler, FillAny,
+				10, 60, 1000, 6,
 				uint64(seed)
 			result := fill(t, f, twoSlots, o)
 			// The fake's support is the same in every run: what is drawn in all is it.

@@ -27,7 +27,8 @@ func (draws) solve(ctx context.Context, w *work) error {
 			return err
 		}
 		if o.Temperature != 1 {
-			warm[i].Target = &tempered{law: laws[i].Target.(*law), layout: w.plan.layouts[i], temperature: o.Temperature}
+			warm[i].Target = &tempered{law: laws[i].Target.(*law), layout: w.plan.layouts[i],
+				temperature: o.Temperature}
 		}
 	}
 	drawn, err := samplers.Draw(ctx, warm, samplers.Streams(o.Seed, w.plan.Template, o.Samples),
@@ -37,14 +38,14 @@ func (draws) solve(ctx context.Context, w *work) error {
 	}
 	drawn = slices.DeleteFunc(drawn, func(d samplers.Drawn) bool { return d.State == nil })
 	if len(drawn) == 0 {
-		return misfit("samples", "%s sufficed for no draw: each slot of a draw takes a row, and a draw that the blanks may "+
-			"not take is made again; give more with --budget", o.Budget.text())
+		return misfit("samples", "%s sufficed for no draw: each slot of a draw takes a row, and a draw that the "+
+			"blanks may not take is made again; give more with --budget", o.Budget.text())
 	}
 	w.answer = answer{method: MethodDraws, law: true, seeded: true, draws: len(drawn)}
 	if missing := o.Samples - len(drawn); missing > 0 {
-		w.answer.warnings = append(w.answer.warnings, fmt.Sprintf("%s sufficed for %d of %d draws: each slot of a draw takes "+
-			"a row, and a draw that the blanks may not take is made again; give more with --budget", o.Budget.text(),
-			len(drawn), o.Samples))
+		w.answer.warnings = append(w.answer.warnings,
+			fmt.Sprintf("%s sufficed for %d of %d draws: each slot of a draw takes a row, and a draw that the "+
+				"blanks may not take is made again; give more with --budget", o.Budget.text(), len(drawn), o.Samples))
 	}
 	index := map[string]int{}
 	for _, d := range drawn {

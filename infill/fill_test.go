@@ -290,7 +290,8 @@ func TestReproducible(t *testing.T) {
 				t.Errorf("the same seed in another filler: %s", diff)
 			}
 			o.Seed = 8
-			if differs := fill(t, f, twoSlots, o); differs.Stats.Chains.MeanLogLikelihood == first.Stats.Chains.MeanLogLikelihood {
+			differs := fill(t, f, twoSlots, o)
+			if differs.Stats.Chains.MeanLogLikelihood == first.Stats.Chains.MeanLogLikelihood {
 				t.Error("another seed gave the same chains")
 			}
 		})
@@ -404,7 +405,8 @@ func TestStats(t *testing.T) {
 	}
 	// One gradient a step and one at the start; two rows each, and one row for the candidates.
 	if s.GradientEvaluations != 4*21 || s.EnergyEvaluations != 4*21 || result.Stats.ModelRows != 2*4*21+1 {
-		t.Errorf("%d gradients, %d energies, %d rows", s.GradientEvaluations, s.EnergyEvaluations, result.Stats.ModelRows)
+		t.Errorf("%d gradients, %d energies, %d rows", s.GradientEvaluations, s.EnergyEvaluations,
+			result.Stats.ModelRows)
 	}
 	mean := 0.0
 	o.Top = 1000
@@ -599,7 +601,8 @@ func TestWarnings(t *testing.T) {
 		{"none", twoSlots, func(o *Options) { o.Chains.Candidates, o.Chains.Steps = 0, 400 }, ""},
 		{"unknown word", "the zebra [MASK]", func(o *Options) { o.Chains.Candidates = 0 },
 			"words outside the model's vocabulary (1)"},
-		{"few fills", "the [MASK] sat", func(o *Options) { o.Chains.Candidates = 3 }, "5 fills were asked for and 3 found"},
+		{"few fills", "the [MASK] sat", func(o *Options) { o.Chains.Candidates = 3 },
+			"5 fills were asked for and 3 found"},
 		{"no more fills", "the [MASK] sat",
 			func(o *Options) { *o = DefaultOptions(); o.Slots = Lists{1: {"cat", "dog"}} }, ""},
 		{"stuck", twoSlots, func(o *Options) { o.Chains.Candidates, o.Chains.Sampler = 1, "gibbs" }, "no slot changed"},
@@ -632,14 +635,14 @@ func TestSignature(t *testing.T) {
 		want   string
 	}{
 		{func(o *Options) {},
-			"sampler:dmala|balance:1|energy:pll|gradient:local|candidates:250|temperature:1|samples:25|" +
-				"steps:50|warm-up:25|initial:model|rank:distinct|seed:7"},
+			"sampler:dmala|balance:1|energy:pll|gradient:local|candidates:250|temperature:1|" +
+				"samples:25|steps:50|warm-up:25|initial:model|rank:distinct|seed:7"},
 		{func(o *Options) { o.Chains.Sampler = "gibbs"; o.Chains.Candidates = 0 },
 			"sampler:gibbs|energy:pll|candidates:0|temperature:1|samples:25|steps:50|warm-up:25|initial:model|" +
 				"rank:distinct|seed:7"},
 		{func(o *Options) { o.Chains.StepSize = 0.25; o.Chains.Balance = "ratio"; o.Rank = "final" },
-			"sampler:dmala|step-size:0.25|balance:ratio|energy:pll|gradient:local|candidates:250|temperature:1|samples:25|" +
-				"steps:50|warm-up:25|initial:model|rank:final|seed:7"},
+			"sampler:dmala|step-size:0.25|balance:ratio|energy:pll|gradient:local|candidates:250|temperature:1|" +
+				"samples:25|steps:50|warm-up:25|initial:model|rank:final|seed:7"},
 	}
 	for _, test := range tests {
 		o := chainOptions()

@@ -47,7 +47,8 @@ func (w *work) warnings(r *Result) []string {
 		if o.Chains != nil {
 			advice = "draw more (samples, steps), or raise the temperature"
 		}
-		warnings = append(warnings, fmt.Sprintf("%d fills were asked for and %d found: %s", o.Top, len(r.Fills), advice))
+		warnings = append(warnings, fmt.Sprintf("%d fills were asked for and %d found: %s", o.Top, len(r.Fills),
+			advice))
 	}
 	return warnings
 }

@@ -12,7 +12,8 @@ import (
 )
 
 // law is the chain rule over the slots of a layout, as samplers.Search takes it: its categories are token ids, and its
-// probabilities are the model's own over the whole vocabulary. What a blank may take narrows the fills, and not the law.
+// probabilities are the model's own over the whole vocabulary. What a blank may take narrows the fills, and not the
+// law.
 type law struct {
 	model  LanguageModel
 	masked []int // ids with the mask in every slot
@@ -101,8 +102,8 @@ func stateKey(state []int, slot int) string {
 	return string(key)
 }
 
-// tempered has the conditionals of a law to the power 1/T, among what a slot may take: that keeps together what it has at
-// temperature 1, so that as many draws fit as there. Other categories have no values.
+// tempered has the conditionals of a law to the power 1/T, among what a slot may take: that keeps together what it has
+// at temperature 1, so that as many draws fit as there. Other categories have no values.
 type tempered struct {
 	law         *law
 	layout      *layout

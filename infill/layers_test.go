@@ -19,7 +19,7 @@ infill internal/eval/corpus
 lm lm/network cmd/lab/internal/lab
 lm/internal/bert/berttest
 lm/internal/bert lm/internal/imported lm/internal/ort
-lm/internal/graphs lm/internal/onnx/reference lm/internal/ort/library
+lm/internal/graphs lm/internal/ort/library
 internal/modelstest lm/internal/onnx
 models
 models/internal/hub models/internal/pytorch
@@ -30,8 +30,8 @@ internal/journal internal/parallel
 internal/chart internal/floats internal/logmath internal/object internal/regular internal/wire
 `
 
-// TestLayers holds the imports to the list of layers: a package stands in it once, and imports what stands below its own
-// line.
+// TestLayers holds the imports to the list of layers: a package stands in it once, and imports what stands below its
+// own line.
 func TestLayers(t *testing.T) {
 	if _, err := exec.LookPath("go"); err != nil {
 		t.Skip("no go command to list imports with")

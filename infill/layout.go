@@ -8,8 +8,8 @@ import (
 	"infill/tokenize"
 )
 
-// layout is a template of known lengths: what the model reads of it, and what its slots may take. Its slots are numbered
-// as in template.Slots; a state has a token id or samplers.Open for each, [slots].
+// layout is a template of known lengths: what the model reads of it, and what its slots may take. Its slots are
+// numbered as in template.Slots; a state has a token id or samplers.Open for each, [slots].
 type layout struct {
 	template *tokenize.Template
 	ids      []int // what the model reads: [CLS], the context, the text or a window of it, [SEP]
@@ -43,12 +43,12 @@ func newLayout(t *tokenize.Template, r *rules) (*layout, error) {
 			slot := b.First + piece
 			if l.places[slot] = r.place(number, b, piece); len(l.places[slot]) == 0 {
 				if len(r.kinds(b, piece == 0)) == 0 {
-					return nil, misfit("fill", "the model's vocabulary (vocab.txt or tokenizer.json) has nothing that blank "+
-						"%d may take: --fill any takes every token", number+1)
+					return nil, misfit("fill", "the model's vocabulary (vocab.txt or tokenizer.json) has nothing "+
+						"that blank %d may take: --fill any takes every token", number+1)
 				}
 				if r.blanks[number].pattern != nil {
-					return nil, misfit("pattern", "no word of the vocabulary fits %s: loosen it, or give the blank a list "+
-						"with --slot", b.Pattern)
+					return nil, misfit("pattern", "no word of the vocabulary fits %s: loosen it, or give the blank a "+
+						"list with --slot", b.Pattern)
 				}
 				return nil, misfit("constraints", "nothing is left for blank %d: loosen them", number+1)
 			}
@@ -280,6 +280,6 @@ func apart(t *tokenize.Template, room int) error {
 		text += ", then " + group
 	}
 	return &tokenize.InputError{Fault: tokenize.ErrTooLong, Offset: -1, Detail: fmt.Sprintf(
-		"the model sees %d tokens at once, and the blanks are further apart; these fit together: %s; give each group its "+
-			"part of the text", room, text)}
+		"the model sees %d tokens at once, and the blanks are further apart; these fit together: %s; give each group "+
+			"its part of the text", room, text)}
 }

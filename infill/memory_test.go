@@ -25,7 +25,8 @@ func (m *counting) LogProbabilities(_ context.Context, rows []lm.Row) ([][]float
 // However many conditionals are asked for, few are made at once: each is a number for every token.
 func TestFewRowsAtOnce(t *testing.T) {
 	model := &counting{row: make([]float32, askedNumbers/50)}
-	l := &law{model: model, masked: []int{4, 4}, slots: []int{0, 1}, root: [][]float32{model.row, model.row}, rows: new(int)}
+	l := &law{model: model, masked: []int{4, 4}, slots: []int{0, 1}, root: [][]float32{model.row, model.row},
+		rows: new(int)}
 	heard := 0
 	err := l.PartialConditionals(t.Context(),
 		slices.Repeat([]samplers.Partial{{State: []int{6, samplers.Open}, Slot: 1}}, 120),

@@ -348,6 +348,8 @@ func (o *Options) Validate() error {
 		return wrong("top", "%d are too many to prove: ask for %d at most, or make draws with samples", o.Top, maxTop)
 	case o.Chains != nil && o.Order != orderBoth:
 		return wrong("order", "it is the chain rule's, and samplers have none: leave it out")
+	case o.Chains != nil && o.Budget != DefaultOptions().Budget:
+		return wrong("budget", "it bounds the chain rule, and samplers run the steps that they are given: leave it out")
 	case o.Chains != nil:
 		return o.Chains.validate()
 	}

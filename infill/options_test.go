@@ -67,8 +67,8 @@ func TestValidate(t *testing.T) {
 	}
 }
 
-// TestAskedFor: what is done follows from what is asked for. An option of chains without a sampler is refused, the value
-// of its default too, and with a sampler the order in which both are given is all the same.
+// TestAskedFor: what is done follows from what is asked for. An option of chains without a sampler is refused, the
+// value of its default too, and with a sampler the order in which both are given is all the same.
 func TestAskedFor(t *testing.T) {
 	f, _ := newFake(t)
 	set := func(assignments ...string) (Options, error) {
@@ -94,12 +94,14 @@ func TestAskedFor(t *testing.T) {
 		one, err := set(row.Name+"="+text, "sampler=dmala")
 		two, err2 := set("sampler=dmala", row.Name+"="+text)
 		three, err3 := set("sampler=dmala")
-		if errors.Join(err, err2, err3) != nil || fill(t, f, twoSlots, one).Signature != fill(t, f, twoSlots, two).Signature ||
+		if errors.Join(err, err2, err3) != nil || fill(t, f, twoSlots, one).Signature != fill(t, f, twoSlots,
+			two).Signature ||
 			fill(t, f, twoSlots, two).Signature != fill(t, f, twoSlots, three).Signature {
 			t.Errorf("%s: the default that is given is another than the one that is not", row.Name)
 		}
 	}
-	for want, assignments := range map[string][]string{MethodSearch: {"budget=4000", "top=5", "order=both", "samples=auto"},
+	for want, assignments := range map[string][]string{MethodSearch: {"budget=4000", "top=5", "order=both",
+		"samples=auto"},
 		MethodDraws: {"samples=2", "temperature=1"}, "gibbs": {"sampler=gibbs", "samples=2"}} {
 		o, err := set(assignments...)
 		if err != nil {

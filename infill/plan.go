@@ -83,7 +83,8 @@ func (f *Filler) context(o *Options) ([]int, error) {
 		return nil, misfit("context", "%v", err)
 	}
 	if len(ids) > f.maxPositions/2 {
-		return nil, misfit("context", "%d tokens, at most half of the %d that the model sees may be context: shorten it",
+		return nil, misfit("context", "%d tokens, at most half of the %d that the model sees may be context: "+
+			"shorten it",
 			len(ids), f.maxPositions)
 	}
 	return ids, nil
@@ -151,8 +152,8 @@ func (p *Plan) MaxBytes(rows int) float64 {
 
 // A method answers a plan: a search, draws, or chains.
 type method interface {
-	// solve fills in the answer of the work, and calls observe, if it is not nil, as it goes. What is in the answer when
-	// it fails is what was found by then.
+	// solve fills in the answer of the work, and calls observe, if it is not nil, as it goes. What is in the answer
+	// when it fails is what was found by then.
 	solve(ctx context.Context, w *work) error
 }
 

@@ -75,8 +75,8 @@ func (v *vocabulary) rules(t *tokenize.Template, o *Options) (*rules, error) {
 			return nil, misfit("pattern", "blank %d: %v", i+1, err)
 		}
 		if o.Slots[i+1] == nil && b.High > 1 {
-			return nil, misfit("pattern", "blank %d: a pattern is for words of one piece: leave the length out, or give "+
-				"the blank a list with --slot", i+1)
+			return nil, misfit("pattern", "blank %d: a pattern is for words of one piece: leave the length out, or "+
+				"give the blank a list with --slot", i+1)
 		}
 	}
 	if err := r.named(t.Blanks, o.Slots); err != nil {
@@ -159,15 +159,15 @@ func (r *rules) listed(t *tokenize.Template, number int, words []string) error {
 	if left := len(list.left); left == len(words) {
 		return misfit("slot", "blank %d cannot take %s", number, list.left[0])
 	} else if left > 0 {
-		r.warnings = append(r.warnings, fmt.Sprintf("%d of the %d words of blank %d are left out, which the model cannot "+
-			"write; the first is %s", left, len(words), number, list.left[0]))
+		r.warnings = append(r.warnings, fmt.Sprintf("%d of the %d words of blank %d are left out, which the model "+
+			"cannot write; the first is %s", left, len(words), number, list.left[0]))
 	}
 	fitting := map[int][]listed{}
 	long := ""
 	for _, f := range list.fills {
 		switch n := len(f.ids); {
 		case n < low || n > high:
-			long = fmt.Sprintf("%q has %s, and %s has %d to %d", f.text, countPieces(n), t.Text[b.Start:b.End], low, high)
+			long = fmt.Sprintf("%q has %s, and the blank is %s", f.text, countPieces(n), t.Text[b.Start:b.End])
 		case own.pattern != nil && !own.pattern.MatchString(f.text):
 		case b.TouchesLeft && !r.begins(b, f.ids[0]):
 		case !r.allows(number-1, b, f.ids):

@@ -154,7 +154,8 @@ func TestShare(t *testing.T) {
 	// The list has words of one and of two pieces, each number as likely.
 	for _, fill := range r.Fills {
 		if fill.Text == all.Fills[0].Text && math.Abs(*fill.Probability/(*all.Fills[0].Probability/2)-1) > 1e-6 {
-			t.Errorf("%s: %v of a list of two lengths, %v without", fill.Text, *fill.Probability, *all.Fills[0].Probability)
+			t.Errorf("%s: %v of a list of two lengths, %v without", fill.Text, *fill.Probability,
+				*all.Fills[0].Probability)
 		}
 	}
 	delete(o.Slots, 1)
@@ -170,7 +171,8 @@ func TestShare(t *testing.T) {
 	}
 	free.Top = 10
 	pattern := fill(t, f, strings.Replace(template, "to [MASK]", "to [MASK~bed|sleep]", 1), free)
-	if pattern.Stats.ModelRows != part.Stats.ModelRows || pattern.Fills[1].LogLikelihood != part.Fills[1].LogLikelihood {
+	if pattern.Stats.ModelRows != part.Stats.ModelRows ||
+		pattern.Fills[1].LogLikelihood != part.Fills[1].LogLikelihood {
 		t.Errorf("%d rows with a pattern, %d with a list", pattern.Stats.ModelRows, part.Stats.ModelRows)
 	}
 }
@@ -191,7 +193,8 @@ func TestLargeList(t *testing.T) {
 	o.Slots = Lists{1: words}
 	got := fill(t, f, template, o)
 	if got.Stats.ModelRows != want.Stats.ModelRows || got.Fills[0].Text != want.Fills[0].Text {
-		t.Errorf("%d words: %d rows, %q; without the list %d rows, %q", len(words), got.Stats.ModelRows, got.Fills[0].Text,
+		t.Errorf("%d words: %d rows, %q; without the list %d rows, %q", len(words), got.Stats.ModelRows,
+			got.Fills[0].Text,
 			want.Stats.ModelRows, want.Fills[0].Text)
 	}
 	o.Slots[1] = append(slices.Clone(words), "\U0001F600")
@@ -341,7 +344,8 @@ func TestEscapes(t *testing.T) {
 func TestBlanks(t *testing.T) {
 	f, _ := newFake(t)
 	want := fill(t, f, twoSlots, DefaultOptions())
-	for _, template := range []string{"the ___ sat on the _____", "the <mask> sat on the [MASK]", "the {} sat on the ___"} {
+	for _, template := range []string{"the ___ sat on the _____", "the <mask> sat on the [MASK]",
+		"the {} sat on the ___"} {
 		o := DefaultOptions()
 		o.Blank = "{}"
 		r := fill(t, f, template, o)
@@ -352,8 +356,8 @@ func TestBlanks(t *testing.T) {
 	}
 }
 
-// TestLongText: of a text that is longer than the model sees, it sees the part around the blanks, and says so; blanks that
-// are further apart are refused, and the error says which fit together.
+// TestLongText: of a text that is longer than the model sees, it sees the part around the blanks, and says so; blanks
+// that are further apart are refused, and the error says which fit together.
 func TestLongText(t *testing.T) {
 	f, _ := newFake(t) // 16 tokens
 	far := strings.Repeat("the dog ran on the rug . ", 4)

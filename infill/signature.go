@@ -57,7 +57,8 @@ func (w *work) signature() string {
 		settled := *o
 		c := o.Chains.settled()
 		settled.Chains, settled.Samples = &c, w.plan.chains()
-		s.options(&settled, "sampler", "step-size", "balance", "energy", "gradient", "candidates", "temperature", "samples",
+		s.options(&settled, "sampler", "step-size", "balance", "energy", "gradient", "candidates", "temperature",
+			"samples",
 			"steps", "warm-up", "initial", "rank", "seed")
 	case o.Samples > 0:
 		s.add("method", MethodDraws)

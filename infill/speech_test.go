@@ -16,7 +16,9 @@ func TestSpeech(t *testing.T) {
 	first := func(template string, o infill.Options, speech infill.Lists) *infill.Result {
 		t.Helper()
 		o.Speech, o.Top = speech, 20
-		o.Budget.Rows = 200
+		if o.Chains == nil {
+			o.Budget.Rows = 200
+		}
 		r, err := f.Fill(t.Context(), template, o, nil)
 		if err != nil {
 			t.Fatal(template, err)

@@ -20,9 +20,11 @@ func TestUnfinished(t *testing.T) {
 	}{
 		{"search", "the [MASK] sat [MASK] on [MASK] the [MASK]", func(o *Options) {}, 12,
 			"nothing left out has more than"},
-		{"chains", "the [MASK] sat [MASK] .", func(o *Options) { c := DefaultChains("dmala"); c.Steps = 1 << 20; o.Chains = &c }, 30,
+		{"chains", "the [MASK] sat [MASK] .",
+			func(o *Options) { c := DefaultChains("dmala"); c.Steps = 1 << 20; o.Chains = &c }, 30,
 			"these are the likeliest fills met by then"},
-		{"chains without energies", "the [MASK] sat [MASK] .", func(o *Options) { c := DefaultChains("gibbs"); c.Steps = 1 << 20; o.Chains = &c },
+		{"chains without energies", "the [MASK] sat [MASK] .",
+			func(o *Options) { c := DefaultChains("gibbs"); c.Steps = 1 << 20; o.Chains = &c },
 			30, "these are the likeliest fills met by then"},
 		{"lengths by search", "the [MASK:1-3] .", func(o *Options) {}, 6, "nothing left out has more than"},
 	} {

@@ -10,8 +10,8 @@ import (
 	"infill/samplers"
 )
 
-// A variable is what chains move: a slot; several blanks of one name, which hold the same token; or the slots of a blank
-// that takes one of a list of words of several pieces, together with those of the other blanks of its name.
+// A variable is what chains move: a slot; several blanks of one name, which hold the same token; or the slots of a
+// blank that takes one of a list of words of several pieces, together with those of the other blanks of its name.
 type variable struct {
 	slots []int
 	// support is the token of each category, ascending, the same in all slots; words are the categories in its place,
@@ -98,8 +98,8 @@ func (l *layout) variables(logp [][]float32, candidates int) []variable {
 	return list
 }
 
-// narrowed are as many of the tokens that some slots may share as candidates says, those that the model finds likeliest,
-// ascending.
+// narrowed are as many of the tokens that some slots may share as candidates says, those that the model finds
+// likeliest, ascending.
 func narrowed(support, slots []int, logp [][]float32, candidates int) []int {
 	if candidates == 0 || candidates >= len(support) {
 		return support
@@ -148,8 +148,8 @@ func (l *layout) together() string {
 func (p *Plan) movable() error {
 	c := p.Options.Chains
 	if len(p.layouts) > 1 {
-		return misfit("sampler", "chains move blanks of one length, and here are %d combinations of lengths: name one, as in "+
-			"[MASK:2]", len(p.layouts))
+		return misfit("sampler", "chains move blanks of one length, and here are %d combinations of lengths: name "+
+			"one, as in [MASK:2]", len(p.layouts))
 	}
 	why := p.layouts[0].together()
 	kind := samplers.Describe(c.Sampler)

@@ -20,7 +20,8 @@ func TestTied(t *testing.T) {
 		t.Run(sampler, func(t *testing.T) {
 			f, model := newFake(t)
 			o := chainOptions()
-			o.Chains.Sampler, o.Samples, o.Chains.Steps, o.Top, o.Chains.Candidates, o.Seed = sampler, followed(300), 400, 1000, 3, 4
+			o.Chains.Sampler, o.Samples, o.Chains.Steps, o.Top, o.Chains.Candidates, o.Seed = sampler, followed(300),
+				400, 1000, 3, 4
 			result := fill(t, f, "the [MASK=x] sat on [MASK] and the [MASK=x]", o)
 			if len(result.Stats.Chains.Candidates) != 2 {
 				t.Errorf("%d slots move, want 2", len(result.Stats.Chains.Candidates))

@@ -13,7 +13,8 @@ import (
 	"infill/tokenize"
 )
 
-// A model that was published without tokenizer.json is imported and filled: byte-level BPE in vocab.json and merges.txt.
+// A model that was published without tokenizer.json is imported and filled: byte-level BPE in vocab.json and
+// merges.txt.
 func TestUnconvertedTokenizer(t *testing.T) {
 	files := os.DirFS("../tokenize/testdata/unconverted/roberta")
 	tokenizer, err := tokenize.Load(files)

@@ -73,8 +73,8 @@ func (b *Bundle) CopyTo(dir string) error {
 // Weights in pytorch_model.bin are not read where they lie: see Store.Import.
 func openFolder(dir string) (*Bundle, error) { return openDir(dir, false, false) }
 
-// openDir is openFolder; own reports that a store wrote the manifest, which is believed, source that the folder is about
-// to be imported.
+// openDir is openFolder; own reports that a store wrote the manifest, which is believed, source that the folder is
+// about to be imported.
 func openDir(dir string, own, source bool) (*Bundle, error) {
 	absolute, err := filepath.Abs(dir)
 	if err != nil {

@@ -169,7 +169,8 @@ func isModelFile(name string) bool {
 // unchanged reports whether nobody has written to a listed file under dir since the manifest was written there.
 func (m *Manifest) unchanged(dir string) bool {
 	return !slices.ContainsFunc(m.Files, func(f ManifestFile) bool {
-		return !regular.Unchanged(filepath.Join(dir, manifestName), filepath.Join(dir, filepath.FromSlash(f.Path)), f.Size)
+		return !regular.Unchanged(filepath.Join(dir, manifestName), filepath.Join(dir, filepath.FromSlash(f.Path)),
+			f.Size)
 	})
 }
 

@@ -29,12 +29,13 @@ func TestManifest(t *testing.T) {
 		t.Fatal(err)
 	}
 	sum := func(s string) string { h := sha256.Sum256([]byte(s)); return hex.EncodeToString(h[:]) }
-	want := &models.Manifest{Schema: 1, Name: "some", Family: "bert", Licence: "MIT & <more>", Files: []models.ManifestFile{
-		{Path: "README.md", Size: 4, SHA256: sum("text")},
-		{Path: "config.json", Size: 2, SHA256: sum("{}")},
-		{Path: "sub/more.txt", Size: 0, SHA256: sum("")},
-		{Path: "vocab.txt", Size: 4, SHA256: sum("a\nb\n")},
-	}}
+	want := &models.Manifest{Schema: 1, Name: "some", Family: "bert", Licence: "MIT & <more>",
+		Files: []models.ManifestFile{
+			{Path: "README.md", Size: 4, SHA256: sum("text")},
+			{Path: "config.json", Size: 2, SHA256: sum("{}")},
+			{Path: "sub/more.txt", Size: 0, SHA256: sum("")},
+			{Path: "vocab.txt", Size: 4, SHA256: sum("a\nb\n")},
+		}}
 	if diff := cmp.Diff(want, m); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}

@@ -372,8 +372,9 @@ func (p *draft) dir() string {
 	return filepath.Join(p.store.folder(p.name), partialPrefix+p.revision)
 }
 
-// commit converts the weights in the filled folder if they need it, checks it as a model, writes its manifest over the named files, and makes it the stored bundle
-// of the revision in one step. Where ref is given, that name then points at the revision.
+// commit converts the weights in the filled folder if they need it, checks it as a model, writes its manifest over the
+// named files, and makes it the stored bundle of the revision in one step. Where ref is given, that name then points at
+// the revision.
 func (p *draft) commit(ctx context.Context, m Manifest, ref string, files ...string) (*Bundle, error) {
 	if !p.placed {
 		if err := p.place(ctx, m, files); err != nil {
@@ -475,8 +476,8 @@ func (s *Store) Import(ctx context.Context, dir, name string) (*Bundle, error) {
 	return s.take(ctx, source.Dir, name, m, files, nil)
 }
 
-// take copies files into the store, by their paths in the bundle, and writes config.json if it is given. Errors name dir
-// where they are about what was copied.
+// take copies files into the store, by their paths in the bundle, and writes config.json if it is given. Errors name
+// dir where they are about what was copied.
 func (s *Store) take(ctx context.Context, dir, name string, m Manifest, files map[string]string,
 	config []byte) (b *Bundle, err error) {
 	p, err := s.begin(ctx, name, "")

@@ -17,7 +17,8 @@
 //
 // Names lists the samplers. Describe returns what a sampler targets, what it costs, and its settings. Each
 // sampler's file begins with its paper, its equations and the meaning of its step size. A [Spec] is a sampler
-// with settings. [Search] finds the likeliest states of a [Law] and proves them, and [Draw] draws from it; neither walks.
+// with settings. [Search] finds the likeliest states of a [Law] and proves them, and [Draw] draws from it; neither
+// walks.
 //
 // # Contracts
 //

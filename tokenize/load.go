@@ -59,7 +59,8 @@ func Load(fsys fs.FS) (*Tokenizer, error) {
 			"capitals: give --cased or --uncased to infill models import or pull", vocabularyFile)
 	}
 	return nil, fileFault("", errMissingTokenizer,
-		"a bundle needs tokenizer.json, or WordPiece's vocab.txt, or RoBERTa's vocab.json and merges.txt; for others, %s",
+		"a bundle needs tokenizer.json, or WordPiece's vocab.txt, or RoBERTa's vocab.json and merges.txt; for "+
+			"others, %s",
 		saveIt)
 }
 

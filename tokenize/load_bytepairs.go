@@ -32,8 +32,9 @@ const saveIt = "save it with transformers: " +
 // robertaTokens are RoBERTa's special tokens by their roles: bos, eos, unk, sep, pad, cls, mask.
 var robertaTokens = []string{"<s>", "</s>", "<unk>", "</s>", "<pad>", "<s>", "<mask>"}
 
-// loadBytePairs makes a tokenizer of vocab.json and merges.txt, as transformers 4.57 turns RoBERTa's into tokenizer.json
-// (convert_slow_tokenizer.py, tokenization_roberta.py). The content of tokenizer_config.json may be empty.
+// loadBytePairs makes a tokenizer of vocab.json and merges.txt, as transformers 4.57 turns RoBERTa's into
+// tokenizer.json (convert_slow_tokenizer.py, tokenization_roberta.py). The content of tokenizer_config.json may be
+// empty.
 func loadBytePairs(fsys fs.FS, configurationContent []byte) (*Tokenizer, error) {
 	var c configuration
 	if err := unmarshal(configurationFile, configurationContent, &c); err != nil {
@@ -138,7 +139,8 @@ func checkBytePairs(fsys fs.FS, c *configuration) error {
 		class = bytePairClass
 	}
 	if strings.TrimSuffix(class, "Fast") != bytePairClass {
-		return fileFault(bytePairFile, errUnsupported, "tokenizer_class %.40q of model_type %.40q without %s; %s", class,
+		return fileFault(bytePairFile, errUnsupported, "tokenizer_class %.40q of model_type %.40q without %s; %s",
+			class,
 			model.Type, tokenizerFile, saveIt)
 	}
 	if isSet(c.SplitSpecial) {
@@ -146,12 +148,14 @@ func checkBytePairs(fsys fs.FS, c *configuration) error {
 	}
 	names := slices.Sorted(maps.Keys(extra))
 	for _, s := range []*specialTokens{&c.specialTokens, &special} {
-		for i, value := range []specialValue{s.Beginning, s.End, s.Unknown, s.Separator, s.Padding, s.Classifier, s.Mask} {
+		for i, value := range []specialValue{s.Beginning, s.End, s.Unknown, s.Separator, s.Padding, s.Classifier,
+			s.Mask} {
 			if value.name != "" && value.name != robertaTokens[i] {
 				names = append(names, value.name)
 			}
 			if t := value.token; t != nil && (t.SingleWord || t.StripRight || t.StripLeft != (value.name == "<mask>")) {
-				return fileFault(specialFile, errUnsupported, "%s with other flags than RoBERTa's; %s", value.name, saveIt)
+				return fileFault(specialFile, errUnsupported, "%s with other flags than RoBERTa's; %s", value.name,
+					saveIt)
 			}
 		}
 		for _, value := range s.further() {
@@ -163,7 +167,8 @@ func checkBytePairs(fsys fs.FS, c *configuration) error {
 	}
 	for _, name := range names {
 		if !slices.Contains(robertaTokens, name) {
-			return fileFault(bytePairFile, errUnsupported, "special or added token %.40q, which RoBERTa has not; %s", name,
+			return fileFault(bytePairFile, errUnsupported, "special or added token %.40q, which RoBERTa has not; %s",
+				name,
 				saveIt)
 		}
 	}

@@ -437,7 +437,8 @@ func TestSpellings(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for text, further := range map[string]string{"a ___ day": "", "a _______ day": "", "a <mask> day": "", "a {} day": "{}",
+	for text, further := range map[string]string{"a ___ day": "", "a _______ day": "", "a <mask> day": "",
+		"a {} day": "{}",
 		"a __ day": "__", "a [blank] day": "[blank]"} {
 		got, err := tokenizer.Shortest(text, further)
 		if err != nil || !slices.Equal(got.IDs, want.IDs) || !slices.Equal(got.Slots, want.Slots) || got.Text != text {

@@ -272,8 +272,8 @@ func TestLoadUnconvertedRefuses(t *testing.T) {
 		{"SentencePiece", "roberta", func(f fstest.MapFS) {
 			delete(f, "vocab.json")
 			set("spiece.model", "\x0a\x00")(f)
-		}, tokenize.ErrMissingTokenizer, "no tokenizer files: a bundle needs tokenizer.json, or WordPiece's vocab.txt, or " +
-			"RoBERTa's vocab.json and merges.txt; for others, save it with transformers: " +
+		}, tokenize.ErrMissingTokenizer, "no tokenizer files: a bundle needs tokenizer.json, or WordPiece's " +
+			"vocab.txt, or RoBERTa's vocab.json and merges.txt; for others, save it with transformers: " +
 			"AutoTokenizer.from_pretrained(DIR, use_fast=True).save_pretrained(DIR)"},
 		{"no merges", "roberta", remove("merges.txt"), tokenize.ErrMissingTokenizer,
 			"merges.txt: no tokenizer files: it belongs to vocab.json"},

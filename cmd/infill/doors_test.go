@@ -110,8 +110,10 @@ func TestDoors(t *testing.T) {
 	}
 	for _, q := range []request{
 		{Template: "Paris is the [MASK] of France."}, {Template: "The ___ photographed it."},
-		{Template: "Berlin and <mask> York."}, {Template: "[MASK] sat on the [MASK]."}, {Template: "the [MASK:1-2] house"},
-		{Template: "a [MASK~st.*d] man"}, {Template: "a {} house under a [MASK] roof", Slot: "1=red,green", Blank: "{}"},
+		{Template: "Berlin and <mask> York."}, {Template: "[MASK] sat on the [MASK]."},
+		{Template: "the [MASK:1-2] house"},
+		{Template: "a [MASK~st.*d] man"}, {Template: "a {} house under a [MASK] roof", Slot: "1=red,green",
+			Blank: "{}"},
 		{Template: "the [MASK] was painted [MASK].", Slot: "1=door,New York 2=red,green"},
 	} {
 		o := infill.DefaultOptions()

@@ -296,8 +296,9 @@ mine,7,8,a,"{""page"":1}",1,2,A!,1
 func TestFillKeys(t *testing.T) {
 	number, rate := 1.0, [2]float64{}
 	text, err := object.Encode(
-		infill.Fill{Pieces: []int{1}, Probability: &number, Count: 1, Share: &number, ShareError: &number, ShareInterval: &rate,
-			SplitRHat: &number, EffectiveDraws: &number, FinalCount: 1})
+		infill.Fill{Pieces: []int{1}, Probability: &number, Count: 1, Share: &number, ShareError: &number,
+			ShareInterval: &rate,
+			SplitRHat:     &number, EffectiveDraws: &number, FinalCount: 1})
 	if err != nil {
 		t.Fatal(err)
 	}

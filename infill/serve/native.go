@@ -240,7 +240,8 @@ func (s *Server) check(f *infill.Filler, r infill.Request) (*infill.Plan, float6
 	case o.Samples > l.Samples:
 		return refuse("samples: %d, this server makes %d of a text: ask for fewer", o.Samples, l.Samples)
 	case o.Chains != nil && o.Chains.Candidates > l.Candidates:
-		return refuse("candidates: %d of a slot, this server takes %d: ask for fewer", o.Chains.Candidates, l.Candidates)
+		return refuse("candidates: %d of a slot, this server takes %d: ask for fewer", o.Chains.Candidates,
+			l.Candidates)
 	case o.Chains != nil && o.Chains.Candidates == 0 && vocabulary > l.Candidates:
 		return refuse("candidates: 0 is the whole vocabulary of %d, this server takes %d of a slot: ask for fewer",
 			vocabulary, l.Candidates)

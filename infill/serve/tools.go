@@ -85,7 +85,8 @@ func (s *Server) fillTool(ctx context.Context, request *mcp.CallToolRequest,
 		answer.ID = plans[0].ID
 	}
 	for _, fill := range r.Fills {
-		answer.Fills = append(answer.Fills, toolFill{fill.Text, fill.Values, fill.LogLikelihood, fill.Probability, fill.Share})
+		answer.Fills = append(answer.Fills, toolFill{fill.Text, fill.Values, fill.LogLikelihood, fill.Probability,
+			fill.Share})
 	}
 	return nil, answer, nil
 }

@@ -114,7 +114,8 @@ func rowsOf(r berttest.Reference, c berttest.ReferenceCase) map[string]Array {
 	return in
 }
 
-// weightsIn reads the weights of a graph of a bundle in dir, for Evaluate: 32-bit numbers, from where the graph says they lie.
+// weightsIn reads the weights of a graph of a bundle in dir, for Evaluate: 32-bit numbers, from where the graph says
+// they lie.
 func weightsIn(dir string) func(onnx.Initializer) (Array, error) {
 	return func(i onnx.Initializer) (Array, error) {
 		if i.Value.DType != onnx.Float {

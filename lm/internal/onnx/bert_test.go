@@ -160,7 +160,8 @@ func TestGraphsAgree(t *testing.T) {
 		graphs.InputSlots:      at, graphs.InputWeights: New(1, m, m, 1),
 		graphs.InputSlotCandidates: New(m, 0), graphs.InputChosenSlots: New(0),
 	}
-	forward := evaluateBundle(t, b, must[*onnx.Graph](t)(graphs.Conditionals(b.Name, bert.Model{Bundle: b})), inputs, nil)
+	forward := evaluateBundle(t, b, must[*onnx.Graph](t)(graphs.Conditionals(b.Name, bert.Model{Bundle: b})), inputs,
+		nil)
 	gradient := evaluateBundle(t, b, must[*onnx.Graph](t)(graphs.Gradient(b.Name, bert.Model{Bundle: b})), inputs, nil)
 	for name, want := range forward {
 		for i, x := range gradient[name].Data {

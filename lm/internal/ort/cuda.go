@@ -24,16 +24,16 @@ func (r *Runtime) useCUDA(ctx context.Context, index int) error {
 	trial := on
 	trial.requireOnlyProvider = true
 	if err := r.try(ctx, trial); err != nil {
-		return fmt.Errorf("cuda: device %d does not compute: %w; CUDA 12 and cuDNN 9 must be where the loader finds them "+
-			"(LD_LIBRARY_PATH, PATH on Windows)", index, err)
+		return fmt.Errorf("cuda: device %d does not compute: %w; CUDA 12 and cuDNN 9 must be where the loader finds "+
+			"them (LD_LIBRARY_PATH, PATH on Windows)", index, err)
 	}
 	r.settings = on
 	r.device = fmt.Sprintf("cuda:%d", index)
 	return nil
 }
 
-// diagnoseCUDA looks for the driver and the CUDA provider, and names everything that is missing at once: learning of them
-// one by one would cost a user a download each.
+// diagnoseCUDA looks for the driver and the CUDA provider, and names everything that is missing at once: learning of
+// them one by one would cost a user a download each.
 func diagnoseCUDA(libraryPath string, index int) error {
 	if runtime.GOARCH != "amd64" || (runtime.GOOS != "linux" && runtime.GOOS != "windows") {
 		return fmt.Errorf("onnxruntime has no CUDA provider for %s/%s; use --device cpu", runtime.GOOS, runtime.GOARCH)
@@ -51,8 +51,8 @@ func diagnoseCUDA(libraryPath string, index int) error {
 	for _, part := range []string{"cuda", "shared"} {
 		name := fmt.Sprintf(pattern, part)
 		if _, err := os.Stat(filepath.Join(filepath.Dir(libraryPath), name)); err != nil {
-			problems = append(problems, fmt.Sprintf("%s has no CUDA provider: %s is not beside it; run `infill setup --cuda`",
-				libraryPath, name))
+			problems = append(problems, fmt.Sprintf("%s has no CUDA provider: %s is not beside it; run "+
+				"`infill setup --cuda`", libraryPath, name))
 			break
 		}
 	}

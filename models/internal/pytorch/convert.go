@@ -9,8 +9,8 @@ import (
 	"infill/internal/safetensors"
 )
 
-// maxGrowth bounds what is read and written by the size of the source: only tensors that share a storage, and strides of
-// 0, make it larger, and a small file could ask for any disk to be filled. Small files are free to.
+// maxGrowth bounds what is read and written by the size of the source: only tensors that share a storage, and strides
+// of 0, make it larger, and a small file could ask for any disk to be filled. Small files are free to.
 const (
 	maxGrowth  = 4
 	blockBytes = 64 << 10

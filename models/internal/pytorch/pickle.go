@@ -19,8 +19,8 @@ const (
 	maxOpcodes = 1 << 19
 )
 
-// What the values of a pickle are, beside nil, bool, int and string; a safetensors.DType is one of torch's classes of typed
-// storages.
+// What the values of a pickle are, beside nil, bool, int and string; a safetensors.DType is one of torch's classes of
+// typed storages.
 type (
 	tuple []any
 	dict  struct{ keys, values []any }
@@ -49,8 +49,8 @@ func global(name string) (any, error) {
 	case orderedDict, tensorFunction, parameterFunction:
 		return function(name), nil
 	}
-	return nil, fmt.Errorf("the pickle names %.200q, which is no part of a state dict of weights; it is not read further",
-		name)
+	return nil, fmt.Errorf("the pickle names %.200q, which is no part of a state dict of weights; it is not read "+
+		"further", name)
 }
 
 // maxRank is that of the safetensors reader.

@@ -103,7 +103,8 @@ func Parse(r io.ReaderAt, size int64) (*File, error) {
 	if err != nil {
 		return nil, err
 	}
-	roots := slices.DeleteFunc(slices.Collect(maps.Keys(files)), func(f string) bool { return path.Base(f) != "data.pkl" })
+	roots := slices.DeleteFunc(slices.Collect(maps.Keys(files)),
+		func(f string) bool { return path.Base(f) != "data.pkl" })
 	if len(roots) != 1 || roots[0] == "data.pkl" {
 		return nil, errors.New("the archive is not one of torch.save: it has no data.pkl in a folder, or two")
 	}

@@ -377,7 +377,8 @@ func TestParseRefuses(t *testing.T) {
 
 		{"archive of something else", archive(t, stored("readme.txt", "x")), "it has no data.pkl in a folder"},
 		{"pickle in no folder", archive(t, stored("data.pkl", plain())), "it has no data.pkl in a folder"},
-		{"two pickles", archive(t, stored("a/data.pkl", plain()), stored("b/data.pkl", plain())), "data.pkl in a folder, or two"},
+		{"two pickles", archive(t, stored("a/data.pkl", plain()), stored("b/data.pkl", plain())),
+			"data.pkl in a folder, or two"},
 		{"a name twice",
 			archive(t, stored("m/data.pkl", plain()), stored("m/data/0", "12345678"), stored("m/data/0", "12345678")),
 			"in the archive twice"},

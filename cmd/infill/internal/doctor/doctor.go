@@ -200,7 +200,7 @@ func examineRun(ctx context.Context, model, libraryPath string) finding {
 		}
 	}
 	f.Status, f.Detail = statusBad, err.Error()
-	f.Mend = "report it, with the output of infill doctor --format json"
+	f.Mend = "do what it says; if it says nothing to do, report it with the output of infill doctor --format json"
 	return f
 }
 

@@ -77,11 +77,13 @@ or one JSON object a line with --input jsonl, whose keys may be options, too:
 		"of --format text: all of it, or the words alone, a fill a line, tabs between blanks")
 	o.ModelOptions.Register(cmd)
 	cli.Group(cmd,
-		[]string{cli.MatterFirst, "top", "slot", "ban", "pos", "samples", "seed", "model", "input", "format"},
+		[]string{cli.MatterFirst, "top", "slot", "ban", "pos", "samples", "sampler", "seed", "model", "input",
+			"format"},
 		[]string{"What to fill", "fill", "case", "distinct", "blank", "context", "order", "budget"},
 		[]string{"Draws and chains", "temperature", "rank"},
-		[]string{"Chains, with --sampler", "sampler", "energy", "steps", "warm-up", "step-size", "balance", "gradient",
-			"candidates", "initial"},
+		[]string{"Chains, with --sampler", "energy", "steps", "warm-up", "step-size", "balance", "gradient",
+			"candidates",
+			"initial"},
 		[]string{"Model and output", "device", "threads", "show", "quiet", "verbose"})
 	return cmd
 }

@@ -38,7 +38,8 @@ func TestInterruptedFormats(t *testing.T) {
 	p := 0.25
 	const why = "unfinished: interrupted at step 3 of 50"
 	for name, r := range map[string]*infill.Result{
-		"found": {Method: infill.MethodSearch, Proven: new(bool), LeftOutAtMost: &p, Fills: []infill.Fill{{Probability: &p}}},
+		"found": {Method: infill.MethodSearch, Proven: new(bool), LeftOutAtMost: &p,
+			Fills: []infill.Fill{{Probability: &p}}},
 		"chains": {Method: "dmala", Fills: []infill.Fill{{Share: &p}},
 			Stats: infill.Stats{Chains: &infill.ChainStats{Sampler: "dmala", Steps: 3}}},
 	} {

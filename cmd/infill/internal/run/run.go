@@ -260,7 +260,8 @@ the variant stands where the text stood. New columns tell variant (from 1),
 original, masked (the words), fills and log_likelihood.
 
 A variant is an independent draw from the model, word by word, each with those
-drawn before it in their places. Blanks take words of one token. What is drawn follows from --seed and the number of
+drawn before it in their places. Blanks take words
+of one token. What is drawn follows from --seed and the number of
 the line, so parts agree with the whole.`,
 		Example: `  $ infill augment reviews.csv -o augmented.csv --variants 4 --rate 0.2
   $ infill augment reviews.jsonl -o more.jsonl --not-original --distinct --keep-stop-words

@@ -92,7 +92,8 @@ func (w *wheel) fetch(ctx context.Context, version, folder string) error {
 	// Beside the final folder, so that the last step is a rename inside one file system. What killed processes left
 	// there goes first.
 	temporary := folder + ".fetch"
-	if err := errors.Join(os.RemoveAll(temporary), os.MkdirAll(filepath.Join(temporary, "unpacked"), 0o755)); err != nil {
+	if err := errors.Join(os.RemoveAll(temporary), os.MkdirAll(filepath.Join(temporary, "unpacked"),
+		0o755)); err != nil {
 		return err
 	}
 	defer os.RemoveAll(temporary)

@@ -97,7 +97,8 @@ func Find(o Options) (Library, error) {
 		}
 	}
 	if len(passed) > 0 {
-		return Library{}, fmt.Errorf("%w for %s; passed over: %s", ErrNotFound, o.platform(), strings.Join(passed, "; "))
+		return Library{}, fmt.Errorf("%w for %s; passed over: %s", ErrNotFound, o.platform(), strings.Join(passed,
+			"; "))
 	}
 	return Library{}, fmt.Errorf("%w for %s", ErrNotFound, o.platform())
 }

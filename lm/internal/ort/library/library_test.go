@@ -277,7 +277,8 @@ func TestPublished(t *testing.T) {
 		if w == nil || len(w.sha256) != 64 || w.size < 1e7 {
 			t.Errorf("%v: %+v", platform, w)
 		}
-		if cuda := published(platform[0], platform[1], true); (cuda != nil) != (platform[0]+platform[1] == "linuxamd64") {
+		if cuda := published(platform[0], platform[1],
+			true); (cuda != nil) != (platform[0]+platform[1] == "linuxamd64") {
 			t.Errorf("%v: CUDA %v", platform, cuda)
 		}
 	}
