@@ -36,24 +36,3 @@ func TestAnswers(t *testing.T) {
 		t.Errorf("without a corpus: %s", messages.String())
 	}
 }
-
-// Of words of one, two and three pieces, those of one are found when every other letter is known.
-func TestPieces(t *testing.T) {
-	corpus := filepath.Join(t.TempDir(), "own.txt")
-	text := "they walked along the river until the sun went down\nshe read the long letter twice and wept\n" +
-		"he pushed a wheelbarrow to the gate\nwe ate marmalade with the bread\n" +
-		"the cat was purring on the warm chair\nshe built a snowman in the garden\n"
-	if err := os.WriteFile(corpus, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	var out, messages strings.Builder
-	line := []string{"pieces", "--corpus", "own=" + corpus, "--words"}
-	if code := run(t.Context(), append(line, "2"), &out, &messages); code != 0 ||
-		!strings.Contains(out.String(), "| own | every other | 1 | 2 | 2 | 2 | 2 | 2 |") {
-		t.Errorf("exit %d: %s%s", code, messages.String(), out.String())
-	}
-	if code := run(t.Context(), append(line, "9"), &out, &messages); code == 0 ||
-		!strings.Contains(messages.String(), "--words asks for 9") {
-		t.Errorf("exit %d: %s", code, messages.String())
-	}
-}
