@@ -10,6 +10,8 @@ import (
 	"charm.land/bubbles/v2/textinput"
 	tea "charm.land/bubbletea/v2"
 	"charm.land/lipgloss/v2"
+	"github.com/charmbracelet/x/ansi"
+	"github.com/rivo/uniseg"
 
 	"infill/tokenize"
 )
@@ -22,10 +24,6 @@ const blankText = "[MASK]"
 type editor struct {
 	input   textinput.Model
 	marking *marking
-
-	// glyphs are those of the text cut: a pasted page is not cut again for every frame.
-	cut    string
-	glyphs []glyph
 }
 
 // marking is the choice of words that become blanks.
@@ -185,18 +183,6 @@ func (e *editor) toggle(word int) {
 	e.input.SetValue(text.String() + m.base[from:])
 }
 
-// cell is a glyph of the editor with its look.
-type cell struct {
-	glyph
-	look
-}
-
-// look is what decides how a cell is drawn.
-type look struct {
-	blank, word    int // -1 outside blanks, and outside the words to choose from
-	marked, cursor bool
-}
-
 // editorView is what the editor needs to know to be drawn.
 type editorView struct {
 	*styles
@@ -207,103 +193,85 @@ type editorView struct {
 	rows    int    // at most
 }
 
-// lines lays the text out, as much of it as there are rows for.
-func (e *editor) lines(v editorView, columns int) [][]cell {
-	shown, cursor, writing := e.text(), e.cursor(), v.writing && e.marking == nil
-	if e.marking != nil {
-		shown, cursor = e.marking.base, e.marking.words[e.marking.at][0]
-	}
-	blanks := tokenize.BlankSpans(shown, v.further)
-	if e.cut != shown || e.glyphs == nil {
-		e.cut, e.glyphs = shown, glyphs(shown)
-	}
-	list := slices.Clip(e.glyphs)
-	if writing {
-		list = append(list, glyph{text: " ", start: len(shown), end: len(shown) + 1, width: 1})
-	}
-	cells := make([]cell, 0, len(list))
-	next, word := 0, 0
-	for _, g := range list {
-		c := cell{g, look{blank: -1, word: -1, cursor: writing && g.start <= cursor && cursor < g.end}}
-		for next < len(blanks) && g.start >= blanks[next][1] {
-			next++
+// span is a stretch of the text with a look of its own.
+type span struct {
+	from, to int
+	shown    string
+	style    lipgloss.Style
+}
+
+// spans are the blanks of the text, and the words that are being marked.
+func (e *editor) spans(text string, v editorView) (list []span) {
+	for i, b := range tokenize.BlankSpans(text, v.further) {
+		word, pinned := v.pins[i]
+		chosen := i == v.blank && !v.writing && len(v.pins) == 0
+		s := span{b[0], b[1], text[b[0]:b[1]], v.blankLook(i).Underline(pinned || chosen)}
+		if pinned {
+			s.shown = word
 		}
-		if next < len(blanks) && g.start >= blanks[next][0] {
-			c.blank = next
-			if p, ok := v.pins[next]; ok && !v.writing && e.marking == nil {
-				// A pinned blank shows its word.
-				if g.start == blanks[next][0] {
-					for _, of := range glyphs(p) {
-						of.start, of.end = blanks[next][0], blanks[next][1]
-						cells = append(cells, cell{of, c.look})
-					}
-				}
-				continue
+		list = append(list, s)
+	}
+	if m := e.marking; m != nil {
+		for i, w := range m.words {
+			style := v.text
+			if m.marked[i] {
+				style = v.blankLook(0).Reverse(true)
 			}
+			if i == m.at {
+				style = style.Underline(true).Bold(true)
+			}
+			list = append(list, span{w[0], w[1], text[w[0]:w[1]], style})
 		}
-		if m := e.marking; m != nil {
-			for word < len(m.words) && g.start >= m.words[word][1] {
-				word++
-			}
-			if word < len(m.words) && g.start >= m.words[word][0] {
-				c.word, c.marked = word, m.marked[word]
-			}
-		}
-		cells = append(cells, c)
+		slices.SortFunc(list, func(a, b span) int { return a.from - b.from })
 	}
-	lines := wrap(cells, columns)
-	if len(lines) <= v.rows {
-		return lines
-	}
-	from := 0
-	if v.writing || e.marking != nil {
-		// The cursor stays in sight.
-		at := slices.IndexFunc(lines, func(line []cell) bool {
-			return slices.ContainsFunc(line, func(c cell) bool { return c.start <= cursor && cursor < c.end })
-		})
-		from = min(max(at-v.rows/2, 0), len(lines)-v.rows)
-	}
-	return lines[from : from+v.rows]
+	return list
 }
 
 // render draws the text in as many lines as it needs, v.rows at most.
 func (e *editor) render(v editorView, columns int) []string {
+	text, cursor, writing := e.text(), e.cursor(), v.writing && e.marking == nil
 	switch {
-	case e.text() == "" && !v.writing:
+	case e.marking != nil:
+		text, cursor = e.marking.base, e.marking.words[e.marking.at][0]
+	case text == "" && !writing:
 		return []string{v.faint.Render("no template yet: press i and write one")}
-	case e.text() == "":
+	case text == "":
 		return []string{v.cursor.Render(" ") + v.faint.Render(
 			cut("write a sentence, with _ where a word is wanted: she opened the _ and looked _", columns-1))}
 	}
-	var rows []string
-	for _, line := range e.lines(v, columns) {
-		row := ""
-		for i := 0; i < len(line); {
-			// Cells of one look are drawn together.
-			text, end := line[i].text, i+1
-			for end < len(line) && line[i].look == line[end].look {
-				text += line[end].text
-				end++
-			}
-			row += e.style(v, line[i].look).Render(text)
-			i = end
+	var out strings.Builder
+	at := 0
+	draw := func(to int, shown string, style lipgloss.Style) {
+		if c := cursor - at; writing && c >= 0 && cursor < to {
+			under, rest, _, _ := uniseg.FirstGraphemeClusterInString(shown[c:], -1)
+			out.WriteString(style.Render(harmless(shown[:c])) + v.underCursor(under))
+			shown = rest
 		}
-		rows = append(rows, row)
+		out.WriteString(style.Render(harmless(shown)))
+		at = to
 	}
-	return rows
+	for _, s := range e.spans(text, v) {
+		draw(s.from, text[at:s.from], v.text)
+		draw(s.to, s.shown, s.style)
+	}
+	draw(len(text), text[at:], v.text)
+	if writing && cursor == len(text) {
+		out.WriteString(v.underCursor(" "))
+	}
+	lines := strings.Split(lipgloss.Wrap(out.String(), columns, ""), "\n")
+	from := 0
+	if v.writing || e.marking != nil {
+		// The cursor stays in sight.
+		line := strings.Count(ansi.Wrap(harmless(text[:cursor]), columns, ""), "\n")
+		from = max(min(line-v.rows/2, len(lines)-v.rows), 0)
+	}
+	return lines[from:min(from+v.rows, len(lines))]
 }
 
-func (e *editor) style(v editorView, c look) lipgloss.Style {
-	style := v.text
-	switch {
-	case c.marked:
-		style = v.styles.blankLook(0)
-	case c.blank >= 0:
-		_, pinned := v.pins[c.blank]
-		style = v.styles.blankLook(c.blank).Underline(pinned || c.blank == v.blank && !v.writing && len(v.pins) == 0)
+// underCursor draws the character under the cursor; a line does not break at it.
+func (s *styles) underCursor(text string) string {
+	if text = harmless(text); text == " " {
+		text = "\u00a0"
 	}
-	if m := e.marking; m != nil && c.word >= 0 && c.word == m.at {
-		style = style.Underline(true).Bold(true)
-	}
-	return style.Reverse(c.marked || c.cursor)
+	return s.cursor.Render(text)
 }

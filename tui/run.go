@@ -167,8 +167,8 @@ type snapshot struct {
 	warm   int  // steps of the warm-up so far
 	// logLikelihoods and accepted are each chain's history from step 0 on, [chains][steps]; NaN if unknown.
 	logLikelihoods, accepted [][]float32
-	stepSizes                []float64 // by step, empty for samplers without
-	moves                    []move    // of each chain
+	stepSize                 float64 // 0 for samplers without
+	moves                    []move  // of each chain
 }
 
 // move is a chain's last change.
@@ -228,10 +228,7 @@ func (r *recorder) add(p infill.Progress) {
 			r.move(chain, p)
 		}
 	}
-	if p.StepSize > 0 {
-		r.stepSizes = append(r.stepSizes, p.StepSize)
-	}
-	r.last = p
+	r.last, r.stepSize = p, p.StepSize
 }
 
 // read reads the template for the chains' tokens; nil if it cannot be read, which the run itself reports.

@@ -114,7 +114,11 @@ func (m *model) editorView() editorView {
 	if m.writing || m.editor.marking != nil {
 		rows = min(10, m.height/3)
 	}
-	return editorView{m.styles, m.writing, blank, m.pins, m.run.options.Blank, rows}
+	pins := m.pins
+	if m.writing || m.editor.marking != nil {
+		pins = nil
+	}
+	return editorView{m.styles, m.writing, blank, pins, m.run.options.Blank, rows}
 }
 
 // template draws the text with a bar at its left, and what is wrong with it.
