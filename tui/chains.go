@@ -40,7 +40,7 @@ func (p *chainsPage) head(s *snapshot, columns int) []string {
 	m, c := p.m, s.stats()
 	figure := func(name, value string) string { return m.faint.Render(name+" ") + m.strong.Render(value) }
 	figures := []string{figure("R-hat", number("%.3f", c.SplitRHat)), figure("ESS", number("%.0f", c.EffectiveDraws)) +
-		m.faint.Render(fmt.Sprintf(" of %d draws", s.result.Stats.Draws))}
+		m.faint.Render(fmt.Sprintf(" of %d", s.result.Stats.Draws))}
 	if s.warmUp {
 		figures = figures[:0]
 	}

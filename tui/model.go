@@ -58,7 +58,7 @@ func (r *run) state() string {
 	if r.stream != nil && (s == nil || r.stale) {
 		return "starting"
 	}
-	if s == nil || s.result == nil && s.over {
+	if s == nil {
 		return ""
 	}
 	chains := s.stats()
@@ -205,7 +205,9 @@ func (m *model) update(message tea.Msg) tea.Cmd {
 		}
 	case snapshotMsg:
 		if r := &m.run; r.stream != nil && r.stream.number == message.number {
-			m.show(message.snapshot)
+			if message.snapshot.result != nil {
+				m.show(message.snapshot)
+			}
 			return m.jobs.listen(r.stream)
 		}
 	case finishedMsg:
@@ -321,7 +323,7 @@ func (m *model) edited() tea.Cmd {
 	return m.jobs.after(pause, settledMsg{m.edits})
 }
 
-// show shows what is known of a run, nil for nothing.
+// show shows what is known of a run, which has a result; nil for nothing.
 func (m *model) show(s *snapshot) {
 	m.run.shown, m.run.stale = s, false
 	m.fills.list()
@@ -331,10 +333,10 @@ func (m *model) show(s *snapshot) {
 // turnTo chooses a blank, the nearest that there is.
 func (m *model) turnTo(blank int) {
 	before := m.blank
-	m.blank = 0
-	if s := m.run.shown; s != nil && s.result != nil {
-		m.blank = max(min(blank, len(s.result.Alone)-1), 0)
+	if s := m.run.shown; s != nil {
+		blank = min(blank, len(s.result.Alone)-1)
 	}
+	m.blank = max(blank, 0)
 	if m.blank != before {
 		m.blanks.row = 0
 	}

@@ -159,7 +159,7 @@ func (q request) run(ctx context.Context, frames chan *snapshot, now func() time
 
 // snapshot is what is known of a run at one moment. Nothing in it changes once it is made.
 type snapshot struct {
-	result *infill.Result // nil before anything is known
+	result *infill.Result // nil before anything is known: such a snapshot is not shown
 	over   bool
 	step   int
 	steps  int  // of the whole run
@@ -180,7 +180,7 @@ type move struct {
 
 // fills are the fills that are known.
 func (s *snapshot) fills() []infill.Fill {
-	if s == nil || s.result == nil {
+	if s == nil {
 		return nil
 	}
 	return s.result.Fills
@@ -188,7 +188,7 @@ func (s *snapshot) fills() []infill.Fill {
 
 // stats are those of chains, nil without.
 func (s *snapshot) stats() *infill.ChainStats {
-	if s == nil || s.result == nil {
+	if s == nil {
 		return nil
 	}
 	return s.result.Stats.Chains

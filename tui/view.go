@@ -69,7 +69,7 @@ func (m *model) draw() string {
 // header names the program and the model, and says what is going on.
 func (m *model) header() string {
 	left, r := m.config.Model, &m.run
-	if s := r.shown; s != nil && s.result != nil && s.result.Stats.Device != "" {
+	if s := r.shown; s != nil && s.result.Stats.Device != "" {
 		left += " on " + s.result.Stats.Device
 	}
 	if m.width >= 84 && m.view != runsView {
