@@ -81,7 +81,7 @@ func (p *blanksPage) key(k string) tea.Cmd {
 }
 
 func (p *blanksPage) hints() []hint {
-	return []hint{{"→", "blank"}, {"↓", "word"}, p.m.pinHint(), {"o", "options"}, p.m.runHint(), {"i", "write"}}
+	return []hint{{"→", "blank"}, {"↓", "word"}, p.m.pinHint(), {"o", "options"}, {"i", "write"}}
 }
 
 func (p *blanksPage) render(columns, rows int) string {

@@ -1,7 +1,6 @@
 package tui
 
 import (
-	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -21,18 +20,7 @@ const blankText = "[MASK]"
 
 // editor is the template being written. textinput keeps the text and the cursor; how it looks, wrapped and with its
 // blanks in colour, is this file's.
-type editor struct {
-	input   textinput.Model
-	marking *marking
-}
-
-// marking is the choice of words that become blanks.
-type marking struct {
-	base   string
-	words  [][2]int // bytes of base
-	marked map[int]bool
-	at     int
-}
+type editor struct{ input textinput.Model }
 
 // mostTyped is the longest text, in bytes, that the line takes: it is drawn at every key.
 const mostTyped = 32 << 10
@@ -58,7 +46,6 @@ func (e *editor) text() string { return e.input.Value() }
 
 // edit gives a key or a paste to the text; changed reports whether it did anything to it.
 func (e *editor) edit(message tea.Msg) (changed bool) {
-	e.marking = nil
 	before, times := e.text(), 1
 	switch m := message.(type) {
 	case tea.KeyPressMsg:
@@ -126,117 +113,36 @@ func wordRune(r rune) bool {
 	return unicode.IsLetter(r) || unicode.IsDigit(r) || unicode.Is(unicode.M, r)
 }
 
-// mark begins to choose words. further is another spelling of a blank.
-func (e *editor) mark(further string) bool {
-	if e.marking != nil {
-		return true
+// blankWord makes a blank of the word that the cursor stands in or behind.
+func (e *editor) blankWord() bool {
+	text, at := e.text(), e.cursor()
+	part := func(r rune) bool { return wordRune(r) || r == '-' || r == '\'' || r == '’' }
+	from := strings.LastIndexFunc(text[:at], func(r rune) bool { return !part(r) })
+	if from >= 0 {
+		_, size := utf8.DecodeRuneInString(text[from:])
+		from += size
 	}
-	text := e.text()
-	words := wordsOf(text, further)
-	if len(words) == 0 {
+	from = max(from, 0)
+	to := len(text)
+	if end := strings.IndexFunc(text[at:], func(r rune) bool { return !part(r) }); end >= 0 {
+		to = at + end
+	}
+	if from == to || strings.HasSuffix(text[:from], "[") {
 		return false
 	}
-	e.marking = &marking{base: text, words: words, marked: map[int]bool{}}
+	e.input.SetValue(text[:from] + blankText + text[to:])
+	e.input.SetCursor(utf8.RuneCountInString(text[:from] + blankText))
 	return true
 }
 
-// wordsOf finds the words of a text that are not blanks.
-func wordsOf(text, further string) [][2]int {
-	blanks := tokenize.BlankSpans(text, further)
-	var words [][2]int
-	start := -1
-	for at := 0; at <= len(text); {
-		r, size := utf8.DecodeRuneInString(text[at:])
-		inside := size > 0 && wordRune(r)
-		// An apostrophe or hyphen between letters belongs to the word.
-		if start >= 0 && size > 0 && (r == '\'' || r == '’' || r == '-') {
-			next, _ := utf8.DecodeRuneInString(text[at+size:])
-			inside = wordRune(next)
-		}
-		for _, blank := range blanks {
-			inside = inside && (at < blank[0] || at >= blank[1])
-		}
-		switch {
-		case inside && start < 0:
-			start = at
-		case !inside && start >= 0:
-			words = append(words, [2]int{start, at})
-			start = -1
-		}
-		at += max(size, 1)
-	}
-	return words
-}
-
-// toggle marks a word or takes its mark away, and writes the text again.
-func (e *editor) toggle(word int) {
-	m := e.marking
-	m.marked[word] = !m.marked[word]
-	var text strings.Builder
-	from := 0
-	for i, w := range m.words {
-		if m.marked[i] {
-			text.WriteString(m.base[from:w[0]] + blankText)
-			from = w[1]
-		}
-	}
-	e.input.SetValue(text.String() + m.base[from:])
-}
-
-// editorView is what the editor needs to know to be drawn.
-type editorView struct {
-	*styles
-	writing bool
-	blank   int // the chosen one, -1 for none
-	pins    map[int]string
-	further string // another spelling of a blank
-	rows    int    // at most
-}
-
-// span is a stretch of the text with a look of its own.
-type span struct {
-	from, to int
-	shown    string
-	style    lipgloss.Style
-}
-
-// spans are the blanks of the text, and the words that are being marked.
-func (e *editor) spans(text string, v editorView) (list []span) {
-	for i, b := range tokenize.BlankSpans(text, v.further) {
-		word, pinned := v.pins[i]
-		chosen := i == v.blank && !v.writing && len(v.pins) == 0
-		s := span{b[0], b[1], text[b[0]:b[1]], v.blankLook(i).Underline(pinned || chosen)}
-		if pinned {
-			s.shown = word
-		}
-		list = append(list, s)
-	}
-	if m := e.marking; m != nil {
-		for i, w := range m.words {
-			style := v.text
-			if m.marked[i] {
-				style = v.blankLook(0).Reverse(true)
-			}
-			if i == m.at {
-				style = style.Underline(true).Bold(true)
-			}
-			list = append(list, span{w[0], w[1], text[w[0]:w[1]], style})
-		}
-		slices.SortFunc(list, func(a, b span) int { return a.from - b.from })
-	}
-	return list
-}
-
-// render draws the text in as many lines as it needs, v.rows at most.
-func (e *editor) render(v editorView, columns int) []string {
-	text, cursor, writing := e.text(), e.cursor(), v.writing && e.marking == nil
+// render draws the template in as many lines as it needs, rows at most: blanks in colour, pinned ones with their words.
+func (e *editor) render(m *model, columns, rows int) []string {
+	text, cursor, writing := e.text(), e.cursor(), m.writing
 	switch {
-	case e.marking != nil:
-		text, cursor = e.marking.base, e.marking.words[e.marking.at][0]
 	case text == "" && !writing:
-		return []string{v.faint.Render("no template yet: press i and write one")}
+		return []string{m.faint.Render("no template yet: press i and write one")}
 	case text == "":
-		return []string{v.cursor.Render(" ") + v.faint.Render(
+		return []string{m.cursor.Render(" ") + m.faint.Render(
 			cut("write a sentence, with _ where a word is wanted: she opened the _ and looked _", columns-1))}
 	}
 	var out strings.Builder
@@ -244,28 +150,32 @@ func (e *editor) render(v editorView, columns int) []string {
 	draw := func(to int, shown string, style lipgloss.Style) {
 		if c := cursor - at; writing && c >= 0 && cursor < to {
 			under, rest, _, _ := uniseg.FirstGraphemeClusterInString(shown[c:], -1)
-			out.WriteString(style.Render(harmless(shown[:c])) + v.underCursor(under))
+			out.WriteString(style.Render(harmless(shown[:c])) + m.underCursor(under))
 			shown = rest
 		}
 		out.WriteString(style.Render(harmless(shown)))
 		at = to
 	}
-	for _, s := range e.spans(text, v) {
-		draw(s.from, text[at:s.from], v.text)
-		draw(s.to, s.shown, s.style)
+	for i, b := range tokenize.BlankSpans(text, m.run.options.Blank) {
+		draw(b[0], text[at:b[0]], m.text)
+		word, pinned := m.pins[i]
+		if !pinned || writing {
+			word = text[b[0]:b[1]]
+		}
+		chosen := i == m.blank && len(m.pins) == 0 && m.view != runsView
+		draw(b[1], word, m.blankLook(i).Underline(!writing && (pinned || chosen)))
 	}
-	draw(len(text), text[at:], v.text)
+	draw(len(text), text[at:], m.text)
 	if writing && cursor == len(text) {
-		out.WriteString(v.underCursor(" "))
+		out.WriteString(m.underCursor(" "))
 	}
 	lines := strings.Split(lipgloss.Wrap(out.String(), columns, ""), "\n")
 	from := 0
-	if v.writing || e.marking != nil {
-		// The cursor stays in sight.
+	if writing { // the cursor stays in sight
 		line := strings.Count(ansi.Wrap(harmless(text[:cursor]), columns, ""), "\n")
-		from = max(min(line-v.rows/2, len(lines)-v.rows), 0)
+		from = max(min(line-rows/2, len(lines)-rows), 0)
 	}
-	return lines[from:min(from+v.rows, len(lines))]
+	return lines[from:min(from+rows, len(lines))]
 }
 
 // underCursor draws the character under the cursor; a line does not break at it.

@@ -26,6 +26,11 @@ func TestEditor(t *testing.T) {
 		{"a blank sets itself off", "she|ran", []string{"ctrl+b"}, "she [MASK] |ran"},
 		{"a blank before a full stop", "she |.", []string{"_"}, "she [MASK]|."},
 		{"three underscores are one blank", "she |", []string{"_", "_", "_"}, "she [MASK]|"},
+		{"a word becomes a blank", "It's a well-kn|own café.", []string{"ctrl+t"}, "It's a [MASK]| café."},
+		{"the word before", "It's| ok", []string{"ctrl+t"}, "[MASK]| ok"},
+		{"the last word", "the naïve café|", []string{"ctrl+t"}, "the naïve [MASK]|"},
+		{"no word is none", "a , | b", []string{"ctrl+t"}, "a , | b"},
+		{"a blank stays one", "a [MASK|] b", []string{"ctrl+t"}, "a [MASK|] b"},
 		{"ctrl+v pastes nothing", "ab|", []string{"ctrl+v"}, "ab|"},
 	}
 	for _, test := range tests {
@@ -60,34 +65,6 @@ func TestUnderscoreInAName(t *testing.T) {
 	}
 }
 
-func TestMarking(t *testing.T) {
-	const sentence = "It's a well-known [MASK], the naïve café — ok?"
-	c, _ := testConfig(t, sentence)
-	d := newDriver(t, c, 80, 24)
-	d.settle()
-	d.keys("m")
-	var words []string
-	for _, w := range d.model.editor.marking.words {
-		words = append(words, sentence[w[0]:w[1]])
-	}
-	if got := strings.Join(words, "|"); got != "It's|a|well-known|the|naïve|café|ok" {
-		t.Errorf("the words are %s", got)
-	}
-	d.keys(" ", "right", "right", " ", "end", " ")
-	if got, want := d.model.editor.text(), "[MASK] a [MASK] [MASK], the naïve café — [MASK]?"; got != want {
-		t.Errorf("got %q, want %q", got, want)
-	}
-	d.keys(" ", "home", " ")
-	if got, want := d.model.editor.text(), "It's a [MASK] [MASK], the naïve café — ok?"; got != want {
-		t.Errorf("a mark taken away: got %q, want %q", got, want)
-	}
-	d.keys("enter")
-	if d.model.editor.marking != nil {
-		t.Error("enter does not end marking")
-	}
-	d.settle()
-}
-
 // TestPastedPage pastes far more than a model takes, with line ends and control
 // characters in it.
 func TestPastedPage(t *testing.T) {
@@ -109,7 +86,7 @@ func TestPastedPage(t *testing.T) {
 	if got := len([]rune(d.model.editor.text())); got > mostTyped+1 {
 		t.Errorf("%d characters were kept", got)
 	}
-	d.keys("esc", "m", "right", " ")
+	d.keys("home", "ctrl+t", "esc")
 	exactly(t, d.model.screen(), 80, 24)
 	d.settle()
 }

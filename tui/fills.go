@@ -112,8 +112,10 @@ func (p *fillsPage) key(k string) tea.Cmd {
 }
 
 func (p *fillsPage) hints() []hint {
-	list := []hint{{"enter", "pick"}, {"i", "write"}, p.m.pinHint(), {"o", "options"}, p.m.runHint(), {"/", "filter"},
-		{"y", "copy"}}
+	list := []hint{{"enter", "pick"}, {"i", "write"}, p.m.pinHint(), {"o", "options"}, {"/", "filter"}, {"y", "copy"}}
+	if p.m.run.stream != nil || p.drawn() {
+		list = slices.Insert(list, 4, p.m.runHint())
+	}
 	if p.drawn() {
 		list = append(list, hint{"s", "sort"})
 	}

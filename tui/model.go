@@ -52,33 +52,6 @@ type run struct {
 	stale   bool // shown is of a template before
 }
 
-// state says in words how far a run is.
-func (r *run) state() string {
-	s := r.shown
-	if r.stream != nil && (s == nil || r.stale) {
-		return "starting"
-	}
-	if s == nil {
-		return ""
-	}
-	chains := s.stats()
-	switch {
-	case r.stopped && chains != nil:
-		return fmt.Sprintf("stopped at %d/%d", s.step, s.steps)
-	case r.stopped:
-		return "stopped"
-	case r.stream != nil && s.warmUp:
-		return fmt.Sprintf("warm-up %d/%d", s.step, s.steps)
-	case r.stream != nil && chains != nil:
-		return fmt.Sprintf("sampling %d/%d", s.step, s.steps)
-	case r.stream != nil:
-		return fmt.Sprintf("searching, %d %% of the budget", s.step)
-	case chains != nil:
-		return fmt.Sprintf("%d × %d steps, %.1f s", chains.Chains, chains.Steps, s.result.Stats.Seconds)
-	}
-	return fmt.Sprintf("%s, %.1f s", s.result.Method, s.result.Stats.Seconds)
-}
-
 // model is the screen.
 type model struct {
 	config Config
@@ -381,8 +354,6 @@ func (m *model) key(k tea.KeyPressMsg) tea.Cmd {
 		m.panel.key(k)
 	case m.filter != nil:
 		m.filterKey(k)
-	case m.editor.marking != nil:
-		return m.markKey(k.String())
 	case m.writing:
 		return m.writeKey(k)
 	default:

@@ -38,7 +38,6 @@ func TestScreens(t *testing.T) {
 		{"help-80x24", "", 80, 24, []string{"?"}},
 		{"options-80x24", "", 80, 24, []string{"o", "right", "down"}},
 		{"pinned-80x24", "", 80, 24, []string{"p", "/", "o"}},
-		{"marking-80x24", "", 80, 24, []string{"m", "right", " "}},
 		{"writing-80x24", "", 80, 24, []string{"i", "end", " ", "_", "_", "_", "!"}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
