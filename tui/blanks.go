@@ -26,7 +26,7 @@ type value struct {
 // values are those of a blank, those with the largest share first; shares reports whether they have any.
 func (p *blanksPage) values(blank int) (list []value, shares bool) {
 	s := p.m.run.shown
-	if s == nil || s.result == nil || blank >= len(s.result.Alone) {
+	if s == nil || blank >= len(s.result.Alone) {
 		return nil, false
 	}
 	at := map[string]int{}
@@ -81,12 +81,12 @@ func (p *blanksPage) key(k string) tea.Cmd {
 }
 
 func (p *blanksPage) hints() []hint {
-	return []hint{{"→", "blank"}, {"↓", "word"}, p.m.pinHint(), {"i", "write"}, {"o", "options"}, p.m.runHint()}
+	return []hint{{"→", "blank"}, {"↓", "word"}, p.m.pinHint(), {"o", "options"}, {"i", "write"}}
 }
 
 func (p *blanksPage) render(columns, rows int) string {
 	m, s := p.m, p.m.run.shown
-	if s == nil || s.result == nil {
+	if s == nil {
 		return m.note(m.fills.empty(), columns, rows)
 	}
 	const narrowest = 46

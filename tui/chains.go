@@ -36,11 +36,11 @@ func (p *chainsPage) hints() []hint {
 }
 
 // head is what is said above the chains.
-func (p *chainsPage) head(s *snapshot, columns, rows int) []string {
+func (p *chainsPage) head(s *snapshot, columns int) []string {
 	m, c := p.m, s.stats()
 	figure := func(name, value string) string { return m.faint.Render(name+" ") + m.strong.Render(value) }
 	figures := []string{figure("R-hat", number("%.3f", c.SplitRHat)), figure("ESS", number("%.0f", c.EffectiveDraws)) +
-		m.faint.Render(fmt.Sprintf(" of %d draws", s.result.Stats.Draws))}
+		m.faint.Render(fmt.Sprintf(" of %d", s.result.Stats.Draws))}
 	if s.warmUp {
 		figures = figures[:0]
 	}
@@ -51,45 +51,14 @@ func (p *chainsPage) head(s *snapshot, columns, rows int) []string {
 		}
 		figures = append(figures, figure("acceptance", rate))
 	}
-	if n := len(s.stepSizes); n > 0 {
-		figures = append(figures, figure("α", fmt.Sprintf("%.3g", s.stepSizes[n-1])))
+	if s.stepSize > 0 {
+		figures = append(figures, figure("α", fmt.Sprintf("%.3g", s.stepSize)))
 	}
 	lines := []string{cut(strings.Join(figures, m.faint.Render(" · ")), columns)}
-	if rows >= 9 && len(s.stepSizes) > 1 {
-		lines = append(lines, p.adaptation(s, columns))
-	}
-	room := 2
-	if rows >= 12 {
-		room = 3
-	}
-	told := strings.Split(ansi.Wrap(verdict(s), columns, ""), "\n")
-	for _, line := range told[:min(len(told), room)] {
+	for line := range strings.SplitSeq(ansi.Wrap(verdict(s), columns, ""), "\n") {
 		lines = append(lines, m.faint.Render(line))
 	}
 	return lines
-}
-
-// adaptation draws how the step size was found.
-func (p *chainsPage) adaptation(s *snapshot, columns int) string {
-	m := p.m
-	values := make([]float32, len(s.stepSizes))
-	low, high := math.Inf(1), math.Inf(-1)
-	for i, a := range s.stepSizes {
-		values[i] = float32(math.Log(a))
-		low, high = min(low, float64(values[i])), max(high, float64(values[i]))
-	}
-	first, last := s.stepSizes[0], s.stepSizes[len(values)-1]
-	text := p.inTwo(s, sparkline(values, min(max(columns-44, 10), 60), low, high), len(values))
-	told := fmt.Sprintf(" from %.3g to %.3g", first, last)
-	switch {
-	case low == high: // it was given
-		text, told = "", fmt.Sprintf("%.3g throughout", first)
-	case s.warmUp:
-		told += ", still adapting"
-	default:
-		told += ", fixed since"
-	}
-	return cut(m.faint.Render("step size α ")+text+m.faint.Render(told), columns)
 }
 
 // verdict says what the figures can and cannot tell.
@@ -143,7 +112,7 @@ func (p *chainsPage) render(columns, rows int) string {
 	}
 	columns--
 	var lines []string
-	for _, line := range p.head(s, columns-2, rows) {
+	for _, line := range p.head(s, columns-2) {
 		lines = append(lines, "  "+line)
 	}
 	if rows >= 18 {

@@ -13,6 +13,7 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 	"github.com/charmbracelet/colorprofile"
+	"github.com/charmbracelet/x/ansi"
 
 	"infill/infill"
 	"infill/lm"
@@ -36,7 +37,7 @@ type fakeModel struct {
 	calls  atomic.Int64
 }
 
-func weight(token int) float64 {
+func weightOf(token int) float64 {
 	if token < 16 {
 		return -6
 	}
@@ -92,7 +93,7 @@ func distribution(ids []int, position int) []float32 {
 	u := make([]float64, len(vocabulary()))
 	total := 0.0
 	for token := range u {
-		u[token] = weight(token)
+		u[token] = weightOf(token)
 		if left := ids[position-1]; left >= 16 {
 			u[token] += bond(left, token)
 		}
@@ -108,13 +109,8 @@ func distribution(ids []int, position int) []float32 {
 	return logp
 }
 
-// Score lets fills of several lengths be compared.
-func (m *fakeModel) Score(_ context.Context, ids []int, queries []lm.Query) ([]float64, error) {
-	scores := make([]float64, len(queries))
-	for i, q := range queries {
-		scores[i] = weight(ids[q.Position]) - 3
-	}
-	return scores, nil
+func (m *fakeModel) Score(context.Context, []int, []lm.Query) ([]float64, error) {
+	panic("the screen scores nothing")
 }
 
 func (m *fakeModel) NewTarget(_, _ []int, o lm.TargetOptions) (lm.Target, error) {
@@ -134,9 +130,9 @@ type fakeTarget struct {
 }
 
 var (
-	_ infill.LanguageModel              = (*fakeModel)(nil)
-	_ samplers.StochasticGradientTarget = (*fakeTarget)(nil)
-	_ samplers.ConditionalTarget        = (*fakeTarget)(nil)
+	_ infill.LanguageModel       = (*fakeModel)(nil)
+	_ samplers.GradientTarget    = (*fakeTarget)(nil)
+	_ samplers.ConditionalTarget = (*fakeTarget)(nil)
 )
 
 func (t *fakeTarget) Categories() []int { return t.categories }
@@ -146,7 +142,7 @@ func (t *fakeTarget) energyOf(state []int) float64 {
 	u, last := -3.0, 0
 	for slot, category := range state {
 		token := t.support[slot][category]
-		u += weight(token)
+		u += weightOf(token)
 		if slot > 0 {
 			u += bond(last, token)
 		}
@@ -177,27 +173,6 @@ func (t *fakeTarget) EnergyGradient(ctx context.Context, states []int, energy, g
 		}
 	}
 	return t.Energy(ctx, states, energy)
-}
-
-func (t *fakeTarget) Terms() int { return len(t.support) }
-
-func (t *fakeTarget) EnergyGradientOf(ctx context.Context, _, states []int, energy, gradient []float64) error {
-	return t.EnergyGradient(ctx, states, energy, gradient)
-}
-
-// LogMaskedConditionals pretends that open slots do not matter to each other.
-func (t *fakeTarget) LogMaskedConditionals(ctx context.Context, states []int, open []bool, logp []float64) error {
-	n := len(t.support)
-	for i, is := range open {
-		if !is {
-			continue
-		}
-		if err := t.LogConditionals(ctx, states[i/n*n:i/n*n+n], []int{i % n},
-			logp[i*t.width:(i+1)*t.width]); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 func (t *fakeTarget) LogConditionals(ctx context.Context, states, slots []int, logp []float64) error {
@@ -268,9 +243,7 @@ func (c *clock) now() time.Time { return time.Unix(60*c.minutes.Load(), 0) }
 
 func testConfig(t testing.TB, template string) (Config, *fakeFiller) {
 	filler := newFakeFiller(t, &fakeModel{})
-	o := chainOptions()
-	o.Seed, o.Steps = 11, 40
-	return Config{Template: template, Options: o, Model: "toy", Models: []string{"toy"}, Now: filler.clock.now,
+	return Config{Template: template, Options: infill.DefaultOptions(), Model: "toy", Models: []string{"toy"}, Now: filler.clock.now,
 		Profile: colorprofile.ANSI256, Theme: "dark",
 		Open: func(context.Context, string) (Filler, error) { return filler, nil }}, filler
 }
@@ -378,18 +351,54 @@ func (d *driver) typeText(text string) {
 	}
 }
 
-// option opens the panel at an option.
+// option opens the panel at an option that is shown.
 func (d *driver) option(name string) {
 	d.t.Helper()
 	d.keys("o")
-	for d.model.panel.fields[d.model.panel.at].Name != name {
+	for d.model.panel.current().Name != name {
 		d.keys("down")
 	}
 }
 
-// chainOptions are the defaults of chains that move by the papers' energy.
-func chainOptions() infill.Options {
+// chainOptions are those of chains that move by the papers' energy.
+func chainOptions(sampler string) infill.Options {
 	o := infill.DefaultOptions()
-	o.Sampler, o.Joint, o.Candidates, o.Chains = "dmala", infill.JointPLL, 250, 25
+	c := infill.DefaultChains(sampler)
+	c.Steps = 40
+	o.Seed, o.Chains = 11, &c
 	return o
+}
+
+// frame is what the screen shows, without colours.
+func (d *driver) frame() string { return ansi.Strip(d.model.screen()) }
+
+// shows reports texts that are not on the screen.
+func (d *driver) shows(texts ...string) {
+	d.t.Helper()
+	for _, text := range texts {
+		if !strings.Contains(d.frame(), text) {
+			d.t.Errorf("%q is missing:\n%s", text, d.frame())
+		}
+	}
+}
+
+// set writes a value into the panel, and fills with it.
+func (d *driver) set(option, value string) {
+	d.t.Helper()
+	d.option(option)
+	for d.model.panel.current().value != "" && d.model.panel.current().Join != "" {
+		d.keys("backspace")
+	}
+	d.typeText(value)
+	d.keys("enter")
+	d.settle()
+}
+
+func sizeOf(columns, rows int) tea.WindowSizeMsg {
+	return tea.WindowSizeMsg{Width: columns, Height: rows}
+}
+
+// openerOf opens one filler, whatever the name.
+func openerOf(f Filler) func(context.Context, string) (Filler, error) {
+	return func(context.Context, string) (Filler, error) { return f, nil }
 }

@@ -112,11 +112,14 @@ func (p *fillsPage) key(k string) tea.Cmd {
 }
 
 func (p *fillsPage) hints() []hint {
-	list := []hint{{"enter", "pick"}, {"i", "write"}, p.m.pinHint(), {"/", "filter"}}
+	list := []hint{{"enter", "pick"}, {"i", "write"}, p.m.pinHint(), {"o", "options"}, {"/", "filter"}, {"y", "copy"}}
+	if p.m.run.stream != nil || p.drawn() {
+		list = slices.Insert(list, 4, p.m.runHint())
+	}
 	if p.drawn() {
 		list = append(list, hint{"s", "sort"})
 	}
-	return append(list, hint{"y", "copy"}, hint{"o", "options"}, p.m.runHint())
+	return list
 }
 
 // drawn reports whether the fills were drawn, and so can be sorted by how often.
@@ -149,7 +152,7 @@ func (p *fillsPage) render(columns, rows int) string {
 func (p *fillsPage) page(columns, rows int) string {
 	m, s := p.m, p.m.run.shown
 	var notes []string
-	if s != nil && s.result != nil && !m.run.stale {
+	if s != nil && !m.run.stale {
 		for i, note := range summary(s) {
 			look := m.faint
 			if i > 0 {
@@ -207,7 +210,7 @@ func (p *fillsPage) columns(columns int) []column {
 	logs := column{"log-likelihood", 14, func(f *infill.Fill) string { return decimal(f.LogLikelihood) }}
 	if s.stats() != nil {
 		logs.head, logs.width = "U", 8
-		drawn := column{"drawn", 16, func(f *infill.Fill) string { return share(f, true) }}
+		drawn := column{"drawn", 14, func(f *infill.Fill) string { return share(f, true) }}
 		if columns < 76 {
 			drawn.width, drawn.value = 8, func(f *infill.Fill) string { return share(f, false) }
 		}
@@ -217,7 +220,7 @@ func (p *fillsPage) columns(columns int) []column {
 		return []column{logs, drawn}
 	}
 	list := []column{{"probability", 11, func(f *infill.Fill) string { return percent(weight(f)) }}}
-	if columns >= 76 {
+	if columns >= 96 {
 		list = slices.Insert(list, 0, logs)
 	}
 	switch {

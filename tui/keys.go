@@ -14,7 +14,7 @@ const helpText = `write
 i         write the template
 _         insert a blank, while writing (or ctrl+b)
 tab       from writing to the fills
-m         mark words of the text as blanks (ctrl+t while writing)
+ctrl+t    make a blank of the word at the cursor, while writing
 
 look
 1…4       fills, blanks, chains, runs; also tab
@@ -99,8 +99,6 @@ func (m *model) browseKey(k string) tea.Cmd {
 		m.view = (m.view + views - 1) % views
 	case "i", "e":
 		m.writing = true
-	case "m", "ctrl+t":
-		m.mark()
 	case "up", "k":
 		page.move(-1)
 	case "down", "j":
@@ -149,41 +147,13 @@ func (m *model) writeKey(k tea.KeyPressMsg) tea.Cmd {
 			return m.edited()
 		}
 	case name == "ctrl+t":
-		m.mark()
+		if m.editor.blankWord() {
+			return m.edited()
+		}
 	case name == "tab" || name == "enter" || name == "esc" || name == "down":
 		m.writing = false
 	case m.editor.edit(k):
 		return m.edited()
-	}
-	return nil
-}
-
-// mark begins to choose words, if there are any.
-func (m *model) mark() {
-	if m.editor.mark(m.run.options.Blank) {
-		m.writing = false
-	} else {
-		m.fail("no words to mark: write or paste a sentence first")
-	}
-}
-
-func (m *model) markKey(k string) tea.Cmd {
-	marking := m.editor.marking
-	last := len(marking.words) - 1
-	switch k {
-	case "left", "h":
-		marking.at = max(marking.at-1, 0)
-	case "right", "l":
-		marking.at = min(marking.at+1, last)
-	case "home", "g":
-		marking.at = 0
-	case "end", "G":
-		marking.at = last
-	case "space", "x":
-		m.editor.toggle(marking.at)
-		return m.edited()
-	case "enter", "esc", "tab", "m", "q":
-		m.editor.marking = nil
 	}
 	return nil
 }

@@ -52,33 +52,6 @@ type run struct {
 	stale   bool // shown is of a template before
 }
 
-// state says in words how far a run is.
-func (r *run) state() string {
-	s := r.shown
-	if r.stream != nil && (s == nil || r.stale) {
-		return "starting"
-	}
-	if s == nil || s.result == nil && s.over {
-		return ""
-	}
-	chains := s.stats()
-	switch {
-	case r.stopped && chains != nil:
-		return fmt.Sprintf("stopped at %d/%d", s.step, s.steps)
-	case r.stopped:
-		return "stopped"
-	case r.stream != nil && s.warmUp:
-		return fmt.Sprintf("warm-up %d/%d", s.step, s.steps)
-	case r.stream != nil && chains != nil:
-		return fmt.Sprintf("sampling %d/%d", s.step, s.steps)
-	case r.stream != nil:
-		return fmt.Sprintf("searching, %d %% of the budget", s.step)
-	case chains != nil:
-		return fmt.Sprintf("%d × %d steps, %.1f s", chains.Chains, chains.Steps, s.result.Stats.Seconds)
-	}
-	return fmt.Sprintf("%s, %.1f s", s.result.Method, s.result.Stats.Seconds)
-}
-
 // model is the screen.
 type model struct {
 	config Config
@@ -205,7 +178,9 @@ func (m *model) update(message tea.Msg) tea.Cmd {
 		}
 	case snapshotMsg:
 		if r := &m.run; r.stream != nil && r.stream.number == message.number {
-			m.show(message.snapshot)
+			if message.snapshot.result != nil {
+				m.show(message.snapshot)
+			}
 			return m.jobs.listen(r.stream)
 		}
 	case finishedMsg:
@@ -321,7 +296,7 @@ func (m *model) edited() tea.Cmd {
 	return m.jobs.after(pause, settledMsg{m.edits})
 }
 
-// show shows what is known of a run, nil for nothing.
+// show shows what is known of a run, which has a result; nil for nothing.
 func (m *model) show(s *snapshot) {
 	m.run.shown, m.run.stale = s, false
 	m.fills.list()
@@ -331,10 +306,10 @@ func (m *model) show(s *snapshot) {
 // turnTo chooses a blank, the nearest that there is.
 func (m *model) turnTo(blank int) {
 	before := m.blank
-	m.blank = 0
-	if s := m.run.shown; s != nil && s.result != nil {
-		m.blank = max(min(blank, len(s.result.Alone)-1), 0)
+	if s := m.run.shown; s != nil {
+		blank = min(blank, len(s.result.Alone)-1)
 	}
+	m.blank = max(blank, 0)
 	if m.blank != before {
 		m.blanks.row = 0
 	}
@@ -379,8 +354,6 @@ func (m *model) key(k tea.KeyPressMsg) tea.Cmd {
 		m.panel.key(k)
 	case m.filter != nil:
 		m.filterKey(k)
-	case m.editor.marking != nil:
-		return m.markKey(k.String())
 	case m.writing:
 		return m.writeKey(k)
 	default:

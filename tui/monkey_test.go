@@ -10,7 +10,7 @@ import (
 	"github.com/charmbracelet/x/ansi"
 )
 
-// TestMonkey types, clicks and resizes at random: nothing panics, every frame fits,
+// TestMonkey types and resizes at random: nothing panics, every frame fits,
 // and the screen still works in the end.
 func TestMonkey(t *testing.T) {
 	keys := []string{"up", "down", "left", "right", "tab", "shift+tab", "enter", "esc", "home", "end", "pgup", "pgdown",
@@ -21,8 +21,8 @@ func TestMonkey(t *testing.T) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			stream := rand.New(rand.NewPCG(seed, 7))
 			c, _ := testConfig(t, two)
-			c.Options.Steps, c.Options.Chains = 12, 6
-			c.Output = discard{}
+			c.Options = chainOptions("dmala")
+			c.Options.Chains.Steps, c.Options.Samples = 12, 6
 			// Whatever is typed as a model is one.
 			c.Open = func(context.Context, string) (Filler, error) { return newFakeFiller(t, &fakeModel{}), nil }
 			d := newDriver(t, c, 80, 24)
@@ -32,16 +32,7 @@ func TestMonkey(t *testing.T) {
 				case 0:
 					columns, rows = 1+stream.IntN(200), 1+stream.IntN(60)
 					d.send(tea.WindowSizeMsg{Width: columns, Height: rows})
-				case 1, 2:
-					buttons := []tea.MouseButton{tea.MouseLeft, tea.MouseWheelUp, tea.MouseWheelDown, tea.MouseRight}
-					mouse := tea.Mouse{X: stream.IntN(columns + 2), Y: stream.IntN(rows + 2),
-						Button: buttons[stream.IntN(len(buttons))]}
-					if mouse.Button == tea.MouseWheelUp || mouse.Button == tea.MouseWheelDown {
-						d.send(tea.MouseWheelMsg(mouse))
-					} else {
-						d.send(tea.MouseClickMsg(mouse))
-					}
-				case 3:
+				case 1:
 					d.settle()
 				default:
 					d.keys(keys[stream.IntN(len(keys))])
@@ -57,8 +48,8 @@ func TestMonkey(t *testing.T) {
 				}
 			}
 			d.send(tea.WindowSizeMsg{Width: 80, Height: 24})
-			d.model.prompt, d.model.panel, d.model.help, d.model.fills.onlyFavourites, d.model.fills.filter = nil, nil,
-				nil, false, ""
+			d.model.filter, d.model.panel, d.model.help, d.model.fills.filter = nil, nil, nil, ""
+			d.model.run.options = chainOptions("dmala")
 			d.model.editor, d.model.writing, d.model.view = newEditor(two), false, fillsView
 			d.run(d.model.edited())
 			d.settle()
@@ -68,7 +59,3 @@ func TestMonkey(t *testing.T) {
 		})
 	}
 }
-
-type discard struct{}
-
-func (discard) Write(p []byte) (int, error) { return len(p), nil }

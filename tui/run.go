@@ -159,7 +159,7 @@ func (q request) run(ctx context.Context, frames chan *snapshot, now func() time
 
 // snapshot is what is known of a run at one moment. Nothing in it changes once it is made.
 type snapshot struct {
-	result *infill.Result // nil before anything is known
+	result *infill.Result // nil before anything is known: such a snapshot is not shown
 	over   bool
 	step   int
 	steps  int  // of the whole run
@@ -167,8 +167,8 @@ type snapshot struct {
 	warm   int  // steps of the warm-up so far
 	// logLikelihoods and accepted are each chain's history from step 0 on, [chains][steps]; NaN if unknown.
 	logLikelihoods, accepted [][]float32
-	stepSizes                []float64 // by step, empty for samplers without
-	moves                    []move    // of each chain
+	stepSize                 float64 // 0 for samplers without
+	moves                    []move  // of each chain
 }
 
 // move is a chain's last change.
@@ -180,7 +180,7 @@ type move struct {
 
 // fills are the fills that are known.
 func (s *snapshot) fills() []infill.Fill {
-	if s == nil || s.result == nil {
+	if s == nil {
 		return nil
 	}
 	return s.result.Fills
@@ -188,7 +188,7 @@ func (s *snapshot) fills() []infill.Fill {
 
 // stats are those of chains, nil without.
 func (s *snapshot) stats() *infill.ChainStats {
-	if s == nil || s.result == nil {
+	if s == nil {
 		return nil
 	}
 	return s.result.Stats.Chains
@@ -228,10 +228,7 @@ func (r *recorder) add(p infill.Progress) {
 			r.move(chain, p)
 		}
 	}
-	if p.StepSize > 0 {
-		r.stepSizes = append(r.stepSizes, p.StepSize)
-	}
-	r.last = p
+	r.last, r.stepSize = p, p.StepSize
 }
 
 // read reads the template for the chains' tokens; nil if it cannot be read, which the run itself reports.

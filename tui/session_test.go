@@ -3,11 +3,8 @@ package tui
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"io"
-	"os"
-	"path/filepath"
 	"runtime"
 	"slices"
 	"strings"
@@ -43,10 +40,10 @@ func (w *watched) View() tea.View {
 }
 
 // TestSession is a whole session in a program with a real event loop: type,
-// sample, pin, resample, filter, save, pick.
+// fill, pin, draw again, filter, copy, pick.
 func TestSession(t *testing.T) {
 	c, filler := testConfig(t, "")
-	path := filepath.Join(t.TempDir(), "kept.txt")
+	c.Options = chainOptions("dmala")
 	w := &watched{model: newModel(t.Context(), c), shows: make(chan string, 1)}
 	tm := teatest.NewTestModel(t, w, teatest.WithInitialTermSize(100, 30))
 	see := func(what ...string) {
@@ -71,16 +68,13 @@ func TestSession(t *testing.T) {
 	see("▎ she opened the window and looked [MASK] .", "✓")
 	tm.Type("r")
 	see("seed 12", "✓")
+	const first = "she opened the window and looked window ."
+	tm.Type("y")
+	see("copied, if the terminal allows it")
 	tm.Type("/inside")
 	see("filter", "found")
 	tm.Send(keyOf("enter"))
-	tm.Type("y")
-	see("copied, if the terminal allows it")
-	tm.Type("fw")
-	see("save 1 to")
-	tm.Type(path)
-	tm.Send(keyOf("enter"))
-	see("1 fill saved to")
+	see("/inside")
 	tm.Send(keyOf("enter"))
 	m := tm.FinalModel(t, teatest.WithFinalTimeout(20*time.Second)).(*watched).model
 	if err := m.close(); err != nil {
@@ -90,17 +84,10 @@ func TestSession(t *testing.T) {
 		t.Errorf("picked %+v", m.picked)
 	}
 	if out, err := io.ReadAll(tm.FinalOutput(t)); err != nil ||
-		!bytes.Contains(out, []byte(ansi.SetSystemClipboard(m.picked.Text))) {
+		!bytes.Contains(out, []byte(ansi.SetSystemClipboard(first))) {
 		t.Errorf("the terminal was not told to copy: %v", err)
 	}
-	saved, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if want := m.picked.Text + "\n"; string(saved) != want {
-		t.Errorf("saved %q, want %q", saved, want)
-	}
-	if !strings.Contains(m.picked.Result.Signature, "|pins:") || *m.picked.Result.Seed != 12 {
+	if !strings.Contains(m.picked.Result.Signature, "|slot:1=window") || *m.picked.Result.Seed != 12 {
 		t.Errorf("the picked fill's run is %q, seed %d", m.picked.Result.Signature, *m.picked.Result.Seed)
 	}
 	if n := filler.closed.Load(); n != 1 {
@@ -134,7 +121,7 @@ func TestLeavingStopsTheModel(t *testing.T) {
 			}}
 			filler := newFakeFiller(t, model)
 			c, _ := testConfig(t, two)
-			c.Open = func(context.Context, string) (Filler, error) { return filler, nil }
+			c.Open = openerOf(filler)
 			ctx, cancel := context.WithCancel(t.Context())
 			defer cancel()
 			m := newModel(ctx, c)
@@ -176,7 +163,7 @@ func TestRun(t *testing.T) {
 	c, filler := testConfig(t, two)
 	in, type_ := io.Pipe()
 	var out bytes.Buffer
-	c.Input, c.Output, c.Theme = in, &out, "auto"
+	c.Input, c.Output, c.Theme, c.Options = in, &out, "auto", chainOptions("dmala")
 	filler.holdAt = 30
 	go func() {
 		<-filler.held
@@ -195,100 +182,87 @@ func TestRun(t *testing.T) {
 	}
 }
 
+// TestPick hands back the picked fill with the run's result, also of a run that is not over.
 func TestPick(t *testing.T) {
-	t.Run("over", func(t *testing.T) {
-		c, _ := testConfig(t, two)
-		d := newDriver(t, c, 80, 24)
-		d.settle()
-		d.keys("down", "enter")
-		d.settle()
-		p := d.model.picked
-		if !d.quit || p == nil || len(p.Result.Fills) != 1 || p.Result.Fills[0].Text != p.Text ||
-			p.Result.Fills[0].Rank != 2 || p.Result.Signature == "" {
-			t.Errorf("picked %+v", p)
-		}
-	})
-	t.Run("not over", func(t *testing.T) {
-		c, filler := testConfig(t, two)
-		filler.holdAt = 30
-		d := newDriver(t, c, 80, 24)
-		d.until("fills", func() bool { return d.model.run.snapshot != nil && len(d.model.fills.listed) > 3 })
-		d.keys("enter")
-		p := d.model.picked
-		if p == nil || p.Result.Signature != "" || len(p.Result.Warnings) != 1 {
-			t.Errorf("picked %+v", p)
-		}
-	})
-	t.Run("gibbs not over", func(t *testing.T) {
-		c, filler := testConfig(t, two)
-		filler.holdAt = 30
-		c.Options.Sampler = "gibbs"
-		d := newDriver(t, c, 80, 24)
-		d.until("fills",
-			func() bool { return d.model.run.snapshot != nil && d.model.run.snapshot.Step == 30 })
-		if frame := ansi.Strip(d.model.screen()); !strings.Contains(frame, "?") {
-			t.Errorf("an unknown log-likelihood is not shown as such:\n%s", frame)
-		}
-	})
-}
-
-func TestSave(t *testing.T) {
-	dir := t.TempDir()
-	c, _ := testConfig(t, two)
+	c, filler := testConfig(t, two)
 	d := newDriver(t, c, 80, 24)
 	d.settle()
-	save := func(name string) string {
-		t.Helper()
-		d.keys("w")
-		d.model.prompt.input.SetValue(filepath.Join(dir, name))
-		d.keys("enter")
-		d.settle()
-		return ansi.Strip(d.model.screen())
-	}
-	d.keys("f", "down", "down", "f")
-	if frame := save("a.txt"); !strings.Contains(frame, "2 fills saved") {
-		t.Errorf("no word of the saved file:\n%s", frame)
-	}
-	text, err := os.ReadFile(filepath.Join(dir, "a.txt"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if want := d.model.fills.favourites[0].Text + "\n" + d.model.fills.favourites[1].Text + "\n"; string(text) != want {
-		t.Errorf("saved %q, want %q", text, want)
-	}
-	save("b.jsonl")
-	line, err := os.ReadFile(filepath.Join(dir, "b.jsonl"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	var result infill.Result
-	if err := json.Unmarshal(line, &result); err != nil {
-		t.Fatal(err)
-	}
-	if len(result.Fills) != 2 || result.Fills[1].Rank != 3 || result.Template != two || result.Signature == "" ||
-		bytes.Count(line, []byte("\n")) != 1 {
-		t.Errorf("saved %s", line)
-	}
-	// A file that is there is replaced only when told twice.
-	if err := os.WriteFile(filepath.Join(dir, "c.txt"), []byte("mine\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if frame := save("c.txt"); !strings.Contains(frame, "is there already") {
-		t.Errorf("no question:\n%s", frame)
-	}
-	if kept, _ := os.ReadFile(filepath.Join(dir, "c.txt")); string(kept) != "mine\n" {
-		t.Errorf("the file became %q unasked", kept)
-	}
-	d.keys("enter")
+	d.keys("down", "enter")
 	d.settle()
-	if kept, _ := os.ReadFile(filepath.Join(dir, "c.txt")); string(kept) != string(text) {
-		t.Errorf("the file is %q, want %q", kept, text)
+	if p := d.model.picked; !d.quit || p == nil || len(p.Result.Fills) != 1 || p.Result.Fills[0].Text != p.Text ||
+		p.Result.Fills[0].Rank != 2 || p.Result.Signature == "" || p.Result.Unfinished || !*p.Result.Proven {
+		t.Errorf("picked %+v", p)
 	}
-	if frame := save("no/such/folder.txt"); !strings.Contains(frame, "no such file") {
-		t.Errorf("no word of the failure:\n%s", frame)
+	c, filler = testConfig(t, two)
+	c.Options = chainOptions("dmala")
+	filler.holdAt = 30
+	d = newDriver(t, c, 80, 24)
+	d.until("fills", func() bool { return d.model.run.shown != nil && len(d.model.fills.listed) > 3 })
+	d.keys("enter")
+	if p := d.model.picked; p == nil || !p.Result.Unfinished || p.Result.Fills[0].Text != p.Text {
+		t.Errorf("picked %+v", p)
 	}
-	d.keys("esc")
-	if entries, _ := os.ReadDir(dir); len(entries) != 3 {
-		t.Errorf("%d files are left, want 3: %v", len(entries), entries)
+}
+
+// TestAnotherModel changes the model, which closes the one before, and says so where there is none of a name.
+func TestAnotherModel(t *testing.T) {
+	c, first := testConfig(t, two)
+	second := newFakeFiller(t, &fakeModel{})
+	c.Models = []string{"toy", "other"}
+	c.Open = func(_ context.Context, name string) (Filler, error) {
+		switch name {
+		case "toy":
+			return first, nil
+		case "other":
+			return second, nil
+		}
+		return nil, &infill.OptionError{Option: "model", Reason: "there is no \x1b[31m" + name}
 	}
+	d := newDriver(t, c, 100, 30)
+	d.settle()
+	d.keys("o", "up", "right", "enter")
+	d.settle()
+	if first.closed.Load() != 1 || d.model.filler != Filler(second) || len(d.model.fills.listed) == 0 {
+		t.Error("the model did not change")
+	}
+	d.set("model", "nowhere")
+	d.shows("there is no ␛[31mnowhere")
+	if strings.Contains(d.model.screen(), "\x1b[31m") || second.closed.Load() != 0 {
+		t.Error("a model that is not there left its mark")
+	}
+}
+
+func TestNoModel(t *testing.T) {
+	c, _ := testConfig(t, two)
+	c.Open = func(context.Context, string) (Filler, error) {
+		return nil, &infill.OptionError{Option: "model", Reason: "model.safetensors is damaged"}
+	}
+	d := newDriver(t, c, 80, 24)
+	d.settle()
+	d.shows("model.safetensors is damaged", "no model", "press o for another model")
+	d.keys("3", "r", "2", "p", "1", "enter", "y", "q")
+	d.settle()
+	if !d.quit {
+		t.Error("q does not quit")
+	}
+}
+
+// TestFaults: what is wrong with a template is said, and goes when it is mended; the fills go, too.
+func TestFaults(t *testing.T) {
+	c, _ := testConfig(t, "she opened the door .")
+	d := newDriver(t, c, 100, 24)
+	d.settle()
+	d.shows("no blank yet: type _ where a word is wanted", "waiting for a template")
+	for text, want := range map[string]string{"a [MASK:99] .": "[MASK:99]", "a [MASK= b": "no blank yet",
+		"a [MASK~door|window] .": "✓", "she unfathomed the [MASK] .": "words outside the model's vocabulary"} {
+		d.model.editor = newEditor(text)
+		d.run(d.model.edited())
+		d.settle()
+		d.shows(want)
+	}
+	d.set("sampler", "dmala")
+	d.model.editor = newEditor("a [MASK:1-2] .")
+	d.run(d.model.edited())
+	d.settle()
+	d.shows("chains move blanks of one length")
 }

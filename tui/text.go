@@ -83,13 +83,6 @@ func parts(text string, spans [][2]int) []part {
 	return append(list, part{harmless(text[from:]), -1})
 }
 
-// glyph is one user-perceived character of a text, which may be of several runes.
-type glyph struct {
-	text       string
-	start, end int // bytes
-	width      int // columns
-}
-
 // graphemes returns the byte ranges of the characters of a text.
 func graphemes(text string) [][2]int {
 	var list [][2]int
@@ -99,47 +92,6 @@ func graphemes(text string) [][2]int {
 		state, at = next, at+len(cluster)
 	}
 	return list
-}
-
-// glyphs cuts a text into what takes cells of its own. White space and control characters come out as blanks and
-// pictures.
-func glyphs(text string) []glyph {
-	var list []glyph
-	for _, at := range graphemes(text) {
-		g := glyph{text: harmless(strings.ReplaceAll(text[at[0]:at[1]], "\r\n", " ")), start: at[0], end: at[1]}
-		g.width = width(g.text)
-		if last := len(list) - 1; g.width == 0 && last >= 0 {
-			// What takes no cell goes with what stands before it.
-			list[last].text += g.text
-			list[last].end = g.end
-			continue
-		}
-		list = append(list, g)
-	}
-	return list
-}
-
-// wrap breaks cells into lines of at most the given columns, after blanks where it can.
-func wrap(list []cell, columns int) [][]cell {
-	var lines [][]cell
-	start, used, breakAt := 0, 0, -1
-	for i := 0; i < len(list); i++ {
-		if used+list[i].width > columns && i > start {
-			end := i
-			if breakAt > start {
-				end = breakAt
-			}
-			lines = append(lines, list[start:end])
-			start, used, breakAt = end, 0, -1
-			i = end - 1
-			continue
-		}
-		used += list[i].width
-		if list[i].text == " " {
-			breakAt = i + 1
-		}
-	}
-	return append(lines, list[start:])
 }
 
 // percent writes a probability as the command does: to as many digits as say something.
@@ -185,7 +137,10 @@ func scale(most float64, columns int) string {
 		return spaces(columns)
 	}
 	end := percent(most)
-	return "0" + strings.Repeat("─", max(columns-1-width(end), 0)) + end
+	if line := columns - 1 - width(end); line > 0 {
+		return "0" + strings.Repeat("─", line) + end
+	}
+	return right(end, columns)
 }
 
 // bar draws a share of 1 as a line, to half a cell.

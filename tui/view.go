@@ -69,7 +69,7 @@ func (m *model) draw() string {
 // header names the program and the model, and says what is going on.
 func (m *model) header() string {
 	left, r := m.config.Model, &m.run
-	if s := r.shown; s != nil && s.result != nil && s.result.Stats.Device != "" {
+	if s := r.shown; s != nil && s.result.Stats.Device != "" {
 		left += " on " + s.result.Stats.Device
 	}
 	if m.width >= 84 && m.view != runsView {
@@ -83,48 +83,47 @@ func (m *model) header() string {
 	return between(" "+m.accent.Render("infill")+"  "+m.faint.Render(harmless(left)), m.status()+" ", m.width)
 }
 
+// status says how far the run is.
 func (m *model) status() string {
-	r, state := &m.run, m.run.state()
-	switch {
+	r, s := &m.run, m.run.shown
+	chains := s.stats()
+	switch on := r.stream != nil; {
 	case m.modelFault != "":
 		return m.styles.fault.Render("no model")
 	case m.opening:
 		return m.amber.Render("opening the model")
-	case r.stream != nil && (r.shown == nil || r.stale || r.shown.warmUp):
-		return m.amber.Render("● " + state)
-	case r.stream != nil:
-		return m.done.Render("● " + state)
+	case on && (s == nil || r.stale):
+		return m.amber.Render("● starting")
+	case on && s.warmUp:
+		return m.amber.Render(fmt.Sprintf("● warm-up %d/%d", s.step, s.steps))
+	case on && chains != nil:
+		return m.done.Render(fmt.Sprintf("● sampling %d/%d", s.step, s.steps))
+	case on:
+		return m.done.Render(fmt.Sprintf("● searching, %d %% of the budget", s.step))
 	case r.fault != "":
 		return m.faint.Render("waiting for a template")
+	case s == nil:
+		return ""
+	case r.stopped && chains != nil:
+		return m.amber.Render(fmt.Sprintf("■ stopped at %d/%d", s.step, s.steps))
 	case r.stopped:
-		return m.amber.Render("■ " + state)
-	case r.shown != nil:
-		return m.good.Render("✓ ") + m.faint.Render(state)
+		return m.amber.Render("■ stopped")
 	}
-	return ""
-}
-
-// editorView is how the template is drawn now.
-func (m *model) editorView() editorView {
-	blank := -1
-	if m.view != runsView {
-		blank = m.blank
+	state := s.result.Method
+	if chains != nil {
+		state = fmt.Sprintf("%d × %d steps", chains.Chains, chains.Steps)
 	}
-	rows := min(4, m.height/5)
-	if m.writing || m.editor.marking != nil {
-		rows = min(10, m.height/3)
-	}
-	return editorView{m.styles, m.writing, blank, m.pins, m.run.options.Blank, rows}
+	return m.good.Render("✓ ") + m.faint.Render(fmt.Sprintf("%s, %.1f s", state, s.result.Stats.Seconds))
 }
 
 // template draws the text with a bar at its left, and what is wrong with it.
 func (m *model) template() []string {
-	edge := m.line.Render(" ▎ ")
-	if m.writing || m.editor.marking != nil {
-		edge = m.accent.Render(" ▎ ")
+	edge, rows := m.line.Render(" ▎ "), min(4, m.height/5)
+	if m.writing {
+		edge, rows = m.accent.Render(" ▎ "), min(10, m.height/3)
 	}
 	var lines []string
-	for _, line := range m.editor.render(m.editorView(), m.width-4) {
+	for _, line := range m.editor.render(m, m.width-4, rows) {
 		lines = append(lines, edge+line)
 	}
 	fault, look := m.run.fault, m.amber
@@ -200,10 +199,8 @@ func (m *model) foot() string {
 		keys = []hint{{"↑↓", "option"}, {"←→", "value, or type one"}, {"enter", "fill"}, {"esc", "leave"}}
 	case m.help != nil:
 		keys = []hint{{"esc", "close"}, {"↓", "more"}}
-	case m.editor.marking != nil:
-		keys = []hint{{"space", "mark or unmark the word"}, {"→", "next word"}, {"enter", "done"}}
 	case m.writing:
-		keys = []hint{{"_", "blank"}, {"tab", "to the fills"}, {"ctrl+t", "mark words"}, {"ctrl+c", "quit"}}
+		keys = []hint{{"_", "blank"}, {"tab", "to the fills"}, {"ctrl+t", "blank the word"}, {"ctrl+c", "quit"}}
 	default:
 		end := m.accent.Render("?") + m.faint.Render(" help · ") + m.accent.Render("q") + m.faint.Render(" quit")
 		return " " + m.hints(columns-width(end)-2, m.pages[m.view].hints()...) + "  " + end
@@ -234,13 +231,10 @@ func (m *model) pinHint() hint {
 }
 
 func (m *model) runHint() hint {
-	switch o := &m.run.options; {
-	case m.run.stream != nil:
+	if m.run.stream != nil {
 		return hint{"x", "stop"}
-	case o.Chains != nil || o.Samples > 0:
-		return hint{"r", "next seed"}
 	}
-	return hint{"m", "mark words"}
+	return hint{"r", "next seed"}
 }
 
 // note is a page that says why it shows nothing.

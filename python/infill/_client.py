@@ -46,8 +46,8 @@ class Infill:
     def fill(self, template: str | Iterable[str], *, progress: bool | None = None, **options: Any) -> Result | list[Result]:
         """Fill the blanks of a template, or of each of several.
 
-        Options are those of the command, with underscores: top, samples, seed, slot,
-        ban, fill, joint, temperature, budget, ... slot takes a dictionary,
+        Options are those of the command, with underscores: top, slot, ban, pos, blank,
+        order, budget, samples, seed, sampler, steps, ... slot takes a dictionary,
         {1: ["red", "green"]}.
         """
         if isinstance(options.get("slot"), Mapping):

@@ -14,14 +14,16 @@ class Fill:
 
     text: str
     probability: float | None
-    """Of all blanks together; None where chains give none."""
+    """The model's, of all blanks together; None for a sampler, whose law has none."""
     log_likelihood: float
-    """In nats."""
-    fills: tuple[str, ...]
+    """Of the probability, or U of a sampler's fill; in nats."""
+    values: tuple[str, ...]
     """What each blank holds."""
     spans: tuple[tuple[int, int], ...]
-    """Where in the text, from and to: text[from:to] is the fill."""
+    """Where in the text, from and to: text[from:to] is the value."""
     token_ids: tuple[int, ...]
+    share: float | None
+    """Among all fills of the lists, or of a sampler's draws; else None."""
 
 
 class Table:
@@ -64,20 +66,23 @@ class Result(Table, Sequence[Fill]):
         """All that the program tells, see `infill help formats`."""
         self.template: str = raw["template"]
         self.proven: bool | None = raw.get("proven")
-        """Whether it is proven that no other fill is likelier; None for draws."""
+        """Whether it is proven that no other fill is likelier; None for draws and samplers."""
         self.left_out_at_most: float | None = raw.get("left_out_at_most")
         """The most that any other fill can have."""
+        self.alone: list[dict[str, float]] = [{v["text"]: v["probability"] for v in blank} for blank in raw["alone"]]
+        """What each blank holds by itself, with all blanks masked: its likeliest words."""
         self.warnings: list[str] = raw.get("warnings", [])
         self._fills = [
             Fill(
                 f["text"],
                 f.get("probability"),
                 f["log_likelihood"],
-                tuple(f["fills"]),
+                tuple(f["values"]),
                 tuple(_characters(f["text"], *span) for span in f["spans"]),
                 tuple(f["token_ids"]),
+                f.get("share"),
             )
-            for f in raw["samples"]
+            for f in raw["fills"]
         ]
 
     @overload
@@ -99,7 +104,8 @@ class Result(Table, Sequence[Fill]):
     def rows(self) -> list[dict[str, Any]]:
         return [
             {"text": f.text, "probability": f.probability, "log_likelihood": f.log_likelihood}
-            | {f"blank_{i}": fill for i, fill in enumerate(f.fills, 1)}
+            | ({} if f.share is None else {"share": f.share})
+            | {f"blank_{i}": value for i, value in enumerate(f.values, 1)}
             for f in self._fills
         ]
 

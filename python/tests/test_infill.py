@@ -26,8 +26,9 @@ def test_fill(m):
     assert len(result) == 3 and result.proven and 0 < result.left_out_at_most < result[2].probability
     assert [f.probability for f in result] == sorted((f.probability for f in result), reverse=True)
     for fill in result:
-        assert tuple(fill.text[a:b] for a, b in fill.spans) == fill.fills
-    assert "<table>" in result._repr_html_() and result.rows()[0]["blank_2"] == result[0].fills[1]
+        assert tuple(fill.text[a:b] for a, b in fill.spans) == fill.values
+    assert "<table>" in result._repr_html_() and result.rows()[0]["blank_2"] == result[0].values[1]
+    assert len(result.alone) == 2 and max(result.alone[0].values()) > result[0].probability
 
 
 def test_list_of_templates(m):
@@ -38,15 +39,30 @@ def test_list_of_templates(m):
 
 
 def test_options(m):
-    assert {f.fills[0] for f in m.fill("a [MASK] house", slot={1: ["red", "green"]})} == {"red", "green"}
+    listed = m.fill("a [MASK] house", slot={1: ["red", "green"]})
+    assert {f.values[0] for f in listed} == {"red", "green"} and abs(sum(f.share for f in listed) - 1) < 1e-9
+    assert listed.rows()[0]["share"] == listed[0].share
+    alone = m.fill("a [MASK] house", top=3)
+    assert [(f.values[0], f.probability) for f in alone] == list(alone.alone[0].items())[:3]
+    for spelled in ("a ___ house", "a <mask> house"):
+        assert [f.text for f in m.fill(spelled, top=3)] == [f.text for f in alone]
+    assert m.fill("a @@ house", top=1, blank="@@")[0].text == alone[0].text
     draws = m.fill("a [MASK] house", samples=5, seed=3)
-    assert draws.proven is None and draws.raw["method"] == "draws"
+    assert draws.proven is None and draws.raw["method"] == "draws" and draws[0].share is None
     assert [f.text for f in draws] == [f.text for f in m.fill("a [MASK] house", samples=5, seed=3)]
+
+
+def test_sampler(m):
+    result = m.fill("a [MASK] [MASK] house", sampler="dmala", steps=20, samples=10, seed=3)
+    assert result.raw["method"] == "dmala" and result.proven is None and result[0].probability is None
+    assert 0 < result[0].share < 1 and result[0].log_likelihood < 0
+    with pytest.raises(InfillError, match="sampler"):
+        m.fill("a [MASK] house", steps=20)
 
 
 def test_no_limits(m):
     """The limits of a server for others do not hold here."""
-    assert len(m.fill("[MASK] the " * 20 + "end.", top=1, budget=50)[0].fills) == 20
+    assert len(m.fill("[MASK] the " * 20 + "end.", top=1, budget=50)[0].values) == 20
     assert len(m.fill_mask("the [MASK] sat", top_k=2000)) == 2000
     assert len(m.fill(["a [MASK]"] * 400, top=1)) == 400
 

@@ -2,7 +2,6 @@ package tui
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"errors"
 	"io"
@@ -20,8 +19,7 @@ func TestTUIArguments(t *testing.T) {
 	tests := []struct {
 		args             []string
 		template, folder string
-		mode             infill.Mode // "" for the default
-		constraints      infill.Constraints
+		options          func(o *infill.Options) // nil for the defaults
 		fault            string
 	}{
 		{args: nil},
@@ -32,11 +30,17 @@ func TestTUIArguments(t *testing.T) {
 		{args: []string{"typo"}, fault: "no folder typo"},
 		{args: []string{"he", "had"}, fault: "2 arguments"},
 		{args: []string{"--steps", "-1", "x"}, fault: "steps"},
-		{args: []string{"-n", "1000", "--steps", "100000", "x"}, fault: "chains × steps is above 2000000"},
-		{args: []string{"--slot", "1=red,blue", "--ban", "grey", "--mode", "best", "a [MASK] door"},
-			template: "a [MASK] door", mode: "best",
-			constraints: infill.Constraints{Words: map[int][]string{1: {"red", "blue"}}, Ban: []string{"grey"}}},
-		{args: []string{"--mode", "guess", "x"}, fault: "one of sample, best, decode"},
+		{args: []string{"--sampler", "dmala", "-n", "1000", "--steps", "100000", "x"},
+			fault: "chains × steps is above 2000000"},
+		{args: []string{"--steps", "10", "x"}, fault: "name one with --sampler"},
+		{args: []string{"--sampler", "guess", "x"}, fault: "one of dmala, gibbs"},
+		{args: []string{"he had ___ me"}, template: "he had ___ me"},
+		{args: []string{"<mask>"}, template: "<mask>"},
+		{args: []string{"--blank", "@@", "@@"}, template: "@@", options: func(o *infill.Options) { o.Blank = "@@" }},
+		{args: []string{"--slot", "1=red,blue", "--ban", "grey", "-k", "7", "a [MASK] door"}, template: "a [MASK] door",
+			options: func(o *infill.Options) {
+				o.Slots, o.Ban, o.Top = infill.Lists{1: {"red", "blue"}}, []string{"grey"}, 7
+			}},
 		{args: []string{"--theme", "pink"}, fault: "one of auto, dark, light"},
 		{args: []string{"--format", "csv"}, fault: "one of text, jsonl"},
 	}
@@ -56,11 +60,17 @@ func TestTUIArguments(t *testing.T) {
 				}
 			case err != nil:
 				t.Error(err)
-			case got.template != test.template || got.folder != test.folder ||
-				got.Mode != cmp.Or(test.mode, infill.ModeSample):
-				t.Errorf("template %q, folder %q, mode %q", got.template, got.folder, got.Mode)
-			case !reflect.DeepEqual(got.Constraints, test.constraints):
-				t.Errorf("constraints %+v", got.Constraints)
+			case got.template != test.template || got.folder != test.folder:
+				t.Errorf("template %q, folder %q", got.template, got.folder)
+			default:
+				want := infill.DefaultOptions()
+				want.Top = listed
+				if test.options != nil {
+					test.options(&want)
+				}
+				if !reflect.DeepEqual(got.Options, want) {
+					t.Errorf("options %+v, want %+v", got.Options, want)
+				}
 			}
 		})
 	}
@@ -98,7 +108,7 @@ func TestTUIPiped(t *testing.T) {
 // TestTUIResult checks what comes to standard output, with a screen that picks at
 // once.
 func TestTUIResult(t *testing.T) {
-	result := &infill.Result{Format: 2, Template: "a [MASK] .", Fills: []infill.Fill{{Text: "a dog ."}},
+	result := &infill.Result{Format: 4, Template: "a [MASK] .", Fills: []infill.Fill{{Text: "a dog ."}},
 		Warnings: []string{}}
 	tests := []struct {
 		name, format string
@@ -107,7 +117,7 @@ func TestTUIResult(t *testing.T) {
 		out          string
 	}{
 		{"text", "text", &tui.Picked{Text: "a\ndog .", Result: result}, nil, "a; dog .\n"},
-		{"jsonl", "jsonl", &tui.Picked{Text: "a dog .", Result: result}, nil, `{"format":2,"template":"a [MASK] .",`},
+		{"jsonl", "jsonl", &tui.Picked{Text: "a dog .", Result: result}, nil, `{"format":4,"template":"a [MASK] .",`},
 		{"nothing picked", "text", nil, nil, ""},
 		{"cancelled", "text", nil, context.Canceled, ""},
 	}
