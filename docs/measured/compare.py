@@ -57,7 +57,7 @@ def main():
             for name in names:
                 start, used = time.perf_counter(), spent()
                 if name == "infill":
-                    subprocess.run([program, "run", source, "-o", out, "--pieces", "1", "-m", bundle, "--overwrite", "-q", "--device", "cpu"], check=True)
+                    subprocess.run([program, "run", source, "-o", out, "-m", bundle, "--overwrite", "-q", "--device", "cpu"], check=True)
                 else:
                     with torch.inference_mode():
                         answers = pipe(few, batch_size=name)
@@ -65,7 +65,7 @@ def main():
                 processor[name].append((spent() - used) / filled[name])
         with open(out) as file:
             for answer, line in zip(answers, file):
-                alike += answer[0]["token_str"] == json.loads(line)["samples"][0]["fills"][0].lower()
+                alike += answer[0]["token_str"] == json.loads(line)["fills"][0]["values"][0].lower()
     print(f"transformers {transformers.__version__}, torch {torch.__version__}, {cores} cores, {count} texts, {rounds} rounds in turns")
     print(f"likeliest fill alike: {alike} of {len(few)}")
     for what, seconds in {"on the clock": clock, "of processor time": processor}.items():
