@@ -118,8 +118,7 @@ type ChainStats struct {
 	MeanLogLikelihoodStandardError *float64 `json:"mean_log_likelihood_standard_error"`
 	// SplitRHat of U is near 1 where the halves of all chains agree; above 1.3 the result carries a warning. 1000
 	// stands for more. EffectiveDraws is how many independent draws of U the draws are worth. Both are nil if they are
-	// not
-	// defined: fewer than 4 draws a chain, or all the same.
+	// not defined: fewer than 4 draws a chain, or all the same.
 	SplitRHat      *float64 `json:"split_r_hat"`
 	EffectiveDraws *float64 `json:"effective_draws"`
 	// EnergyEvaluations and GradientEvaluations count states.

@@ -9,7 +9,7 @@ import (
 var recommended []byte
 
 // Recommendation is a published model that has a short name here. Its Time is that of BERT-base in
-// docs/measured/models.md (the table of int8, in fp32: 104 rows a second against 12), and of other shapes by their rows
+// docs/measured/models.md (104 rows a second against 12), and of other shapes by their rows
 // against BERT-base's there.
 type Recommendation struct {
 	Name       string  `json:"name"` // short: every command takes it for Repository

@@ -42,7 +42,7 @@ func main() {
 	flag.StringVar(&r.compiler, "cc", "", "the C `COMPILER` for the platform")
 	flag.StringVar(&r.library, "library", "",
 		"the onnxruntime `LIBRARY` for the archive; for this platform it is found, or fetched")
-	flag.StringVar(&r.version, "version", "", "`VERSION`, as in 0.1.0; the newest of CHANGELOG.md when not given")
+	flag.StringVar(&r.version, "version", "", "`VERSION`, as in 0.2.0; the newest of CHANGELOG.md when not given")
 	flag.StringVar(&r.out, "out", "dist", "`FOLDER` to write into")
 	flag.Parse()
 	err := r.run(ctx)

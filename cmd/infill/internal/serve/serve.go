@@ -94,7 +94,7 @@ request must bring, or say --no-auth.`,
 	flags.Var(cli.Whole{Value: &l.Top}, "max-top", "fills of one text")
 	flags.Var(cli.Whole{Value: &l.Samples}, "max-samples", "chains, or draws, of one text")
 	flags.Var(cli.Whole{Value: &l.Candidates}, "max-candidates",
-		"candidates of a slot, where chains move or draws are weighed")
+		"candidates of a slot, where chains move")
 	flags.Int64Var(&l.Memory, "max-memory", l.Memory,
 		"bytes that all requests at work may hold, beside the models; others wait")
 	flags.Int64Var(&l.Answer, "max-answer", l.Answer, "bytes of an answer, by what is asked for")
