@@ -67,28 +67,6 @@ func (b *blanks) target(o lm.TargetOptions) (lm.Target, error) {
 	return b.model.NewTarget(b.template.IDs, b.template.Slots, o)
 }
 
-// starts draws every slot from the model with all slots masked.
-func (b *blanks) starts(streams []*rand.Rand) []int {
-	var starts []int
-	for _, stream := range streams {
-		for j, tokens := range b.support {
-			weight, total := make([]float64, len(tokens)), 0.0
-			for k, id := range tokens {
-				weight[k] = math.Exp(float64(b.logp[j][id]))
-				total += weight[k]
-			}
-			u, k := total*stream.Float64(), 0
-			for ; k < len(tokens)-1; k++ {
-				if u -= weight[k]; u < 0 {
-					break
-				}
-			}
-			starts = append(starts, k)
-		}
-	}
-	return starts
-}
-
 // trial is one sampler on one target.
 type trial struct {
 	spec          samplers.Spec
