@@ -3,6 +3,7 @@ package tui
 import (
 	"fmt"
 	"math"
+	"strconv"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -106,6 +107,12 @@ func percent(p float64) string {
 		digits = 1 - int(math.Floor(math.Log10(100*p)))
 	}
 	return fmt.Sprintf("%.*f %%", digits, 100*p)
+}
+
+// atMost writes a bound in percent, rounded up, as the command does.
+func atMost(p float64) string {
+	unit := math.Pow(10, math.Floor(math.Log10(100*p))-1)
+	return strconv.FormatFloat(math.Ceil(100*p/unit)*unit, 'g', 3, 64) + " %" // 3: of 100
 }
 
 // share is a fill's part of the draws as the command writes it: with its standard error where that is wanted and known,
