@@ -242,9 +242,8 @@ func (c *clock) now() time.Time { return time.Unix(60*c.minutes.Load(), 0) }
 
 func testConfig(t testing.TB, template string) (Config, *fakeFiller) {
 	filler := newFakeFiller(t, &fakeModel{})
-	return Config{Template: template, Options: infill.DefaultOptions(), Model: "toy", Models: []string{"toy"}, Now: filler.clock.now,
-		Profile: colorprofile.ANSI256, Theme: "dark",
-		Open: func(context.Context, string) (Filler, error) { return filler, nil }}, filler
+	return Config{Template: template, Options: infill.DefaultOptions(), Model: "toy", Models: []string{"toy"},
+		Now: filler.clock.now, Profile: colorprofile.ANSI256, Theme: "dark", Open: openerOf(filler)}, filler
 }
 
 // driver runs a screen without a terminal: commands run beside it, and their messages come back in the order they end.

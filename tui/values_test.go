@@ -29,7 +29,8 @@ func fillOf(t *testing.T, f *fakeFiller, template string, o infill.Options) *inf
 // TestSearch: the fills, their probabilities and the proof are the command's, with its digits.
 func TestSearch(t *testing.T) {
 	for _, template := range []string{"She opened the [MASK] and looked at it .", two,
-		"She opened the ___ and looked <mask> .", "She opened the [MASK:1-2] and looked [MASK] .", "She [MASK] [MASK] [MASK] ."} {
+		"She opened the ___ and looked <mask> .", "She opened the [MASK:1-2] and looked [MASK] .",
+		"She [MASK] [MASK] [MASK] ."} {
 		c, filler := testConfig(t, template)
 		d := newDriver(t, c, 110, 30)
 		d.settle()
