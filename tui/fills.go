@@ -186,7 +186,7 @@ func summary(s *snapshot) []string {
 		line = fmt.Sprintf("the %d likeliest, proven; %s", len(r.Fills), rows)
 	default:
 		line = fmt.Sprintf("the %d likeliest found, not proven: nothing left out has more than %s; %s", len(r.Fills),
-			atMost(*r.LeftOutAtMost), rows)
+			infill.AtMost(*r.LeftOutAtMost), rows)
 	}
 	list := []string{line}
 	for _, w := range r.Warnings {
@@ -220,7 +220,7 @@ func (p *fillsPage) columns(columns int) []column {
 		}
 		return []column{logs, drawn}
 	}
-	list := []column{{"probability", 11, func(f *infill.Fill) string { return percent(weight(f)) }}}
+	list := []column{{"probability", 11, func(f *infill.Fill) string { return infill.Percent(weight(f)) }}}
 	if columns >= 96 {
 		list = slices.Insert(list, 0, logs)
 	}

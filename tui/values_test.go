@@ -40,12 +40,12 @@ func TestSearch(t *testing.T) {
 		}
 		for i, f := range want.Fills {
 			row := strings.Split(d.frame(), "\n")[7+i]
-			number := fmt.Sprintf("%.2f  %11s", f.LogLikelihood, percent(*f.Probability))
+			number := fmt.Sprintf("%.2f  %11s", f.LogLikelihood, infill.Percent(*f.Probability))
 			if !strings.Contains(row, f.Text) || !strings.HasSuffix(strings.TrimRight(row, " "), number) {
 				t.Errorf("row %d is %q, want %q and %s", i+1, row, f.Text, number)
 			}
 		}
-		d.shows("──"+percent(*want.Fills[0].Probability)+"  log-likelihood", "✓ search, 1.2 s",
+		d.shows("──"+infill.Percent(*want.Fills[0].Probability)+"  log-likelihood", "✓ search, 1.2 s",
 			fmt.Sprintf("the 5 likeliest, proven; %d model rows", want.Stats.ModelRows))
 		if strings.Contains(d.frame(), "seed") {
 			t.Errorf("a search has a seed:\n%s", d.frame())
@@ -59,7 +59,7 @@ func TestSearch(t *testing.T) {
 func TestPercent(t *testing.T) {
 	for p, want := range map[float64]string{0.0778: "7.8 %", 0.00042: "0.042 %", 1: "100.0 %", 0: "0.0 %",
 		0.001: "0.1 %", 3.2e-11: "3.2e-09 %", 0.0000012: "0.00012 %", math.NaN(): "–"} {
-		if got := percent(p); got != want {
+		if got := infill.Percent(p); got != want {
 			t.Errorf("%v: %q, want %q", p, got, want)
 		}
 	}
@@ -75,7 +75,7 @@ func TestBudget(t *testing.T) {
 	if *want.Proven {
 		t.Fatal("it is proven: the test tests nothing")
 	}
-	d.shows("not proven: nothing left out has more than " + atMost(*want.LeftOutAtMost))
+	d.shows("not proven: nothing left out has more than " + infill.AtMost(*want.LeftOutAtMost))
 }
 
 // TestShares: where every blank has a list, the share of each fill stands beside its probability, and that of each word
@@ -89,14 +89,14 @@ func TestShares(t *testing.T) {
 	want := fillOf(t, filler, two, o)
 	door := 0.0
 	for _, f := range want.Fills {
-		d.shows(percent(*f.Probability) + "  " + right(percent(*f.Share), 8))
+		d.shows(infill.Percent(*f.Probability) + "  " + right(infill.Percent(*f.Share), 8))
 		if f.Values[0] == "door" {
 			door += *f.Share
 		}
 	}
 	d.shows("all that the blanks may take", "share")
 	d.keys("2")
-	d.shows(fmt.Sprintf("%10s%10s", percent(door), percent(aloneOf(want, 0, "door"))))
+	d.shows(fmt.Sprintf("%10s%10s", infill.Percent(door), infill.Percent(aloneOf(want, 0, "door"))))
 	// A ban comes beside the list, and the panel keeps both.
 	d.keys("1")
 	d.set("ban", "door")
@@ -126,8 +126,8 @@ func TestAlone(t *testing.T) {
 		d.shows(fmt.Sprintf("blank %d", blank+1))
 		for i, v := range values {
 			row := strings.Split(strings.Split(d.frame(), "\n")[8+i], "│")[blank]
-			if !strings.Contains(row, v.Text) || !strings.HasSuffix(strings.TrimSpace(row), percent(v.Probability)) {
-				t.Errorf("row %d of blank %d is %q, want %s %s", i+1, blank+1, row, v.Text, percent(v.Probability))
+			if !strings.Contains(row, v.Text) || !strings.HasSuffix(strings.TrimSpace(row), infill.Percent(v.Probability)) {
+				t.Errorf("row %d of blank %d is %q, want %s %s", i+1, blank+1, row, v.Text, infill.Percent(v.Probability))
 			}
 		}
 	}
@@ -235,7 +235,7 @@ func TestDraws(t *testing.T) {
 	d.settle()
 	want := fillOf(t, filler, two, c.Options)
 	d.shows("seed 3", "✓ draws", fmt.Sprintf("40 independent draws, %d different fills", want.Stats.DistinctFills),
-		fmt.Sprintf("%11s  %5d ", percent(*want.Fills[0].Probability), want.Fills[0].Count))
+		fmt.Sprintf("%11s  %5d ", infill.Percent(*want.Fills[0].Probability), want.Fills[0].Count))
 	d.keys("s")
 	if !slices.IsSortedFunc(d.model.fills.listed, func(a, b infill.Fill) int { return b.Count - a.Count }) {
 		t.Error("not sorted by how often they were drawn")
@@ -292,7 +292,7 @@ func TestChains(t *testing.T) {
 			}
 			for _, word := range slices.Sorted(maps.Keys(counts))[:3] {
 				of := float64(counts[word]) / float64(draws)
-				d.shows(fmt.Sprintf("%10s%10s", percent(of), percent(aloneOf(want, 0, word))))
+				d.shows(fmt.Sprintf("%10s%10s", infill.Percent(of), infill.Percent(aloneOf(want, 0, word))))
 			}
 			d.keys("3")
 			stats := want.Stats.Chains
@@ -420,7 +420,7 @@ func TestContext(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	d.shows(want.Fills[0].Text, percent(*want.Fills[0].Probability))
+	d.shows(want.Fills[0].Text, infill.Percent(*want.Fills[0].Probability))
 	d.keys("2")
-	d.shows(want.Alone[0][0].Text, percent(want.Alone[0][0].Probability), percent(want.Alone[1][4].Probability))
+	d.shows(want.Alone[0][0].Text, infill.Percent(want.Alone[0][0].Probability), infill.Percent(want.Alone[1][4].Probability))
 }
