@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"infill/infill"
 )
 
@@ -84,6 +86,37 @@ func TestSpeechOption(t *testing.T) {
 		o := infill.DefaultOptions()
 		if err := option.Set(&o, text); (err == nil) != (want != "") || option.Get(&o) != want {
 			t.Errorf("%q: %v, %q; want %q", text, err, option.Get(&o), want)
+		}
+	}
+}
+
+// TestListRows: a list is a filter, so it costs the rows of the same words as a pattern at most, and has its digits. The
+// rows are those of patterns in version 0.1.
+func TestListRows(t *testing.T) {
+	f := open(t)
+	for _, test := range []struct {
+		listed, pattern string
+		blank           int
+		words           []string
+		rows            int64
+	}{
+		{"My [MASK] and my [MASK] are here.", "My [MASK~dog|cat] and my [MASK] are here.", 1, []string{"dog", "cat"}, 898},
+		{"The [MASK] was painted [MASK].", "The [MASK] was painted [MASK~red|green|blue].", 2,
+			[]string{"red", "green", "blue"}, 208},
+	} {
+		o := infill.DefaultOptions()
+		pattern, err := f.Fill(t.Context(), test.pattern, o, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		o.Slots = infill.Lists{test.blank: test.words}
+		listed, err := f.Fill(t.Context(), test.listed, o, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(pattern.Fills, listed.Fills); diff != "" || listed.Stats.ModelRows > test.rows ||
+			listed.Stats.ModelRows > pattern.Stats.ModelRows || !*listed.Proven || listed.Seed != nil {
+			t.Errorf("%s: %d rows, as a pattern %d: %s", test.listed, listed.Stats.ModelRows, pattern.Stats.ModelRows, diff)
 		}
 	}
 }
