@@ -126,8 +126,10 @@ func TestAlone(t *testing.T) {
 		d.shows(fmt.Sprintf("blank %d", blank+1))
 		for i, v := range values {
 			row := strings.Split(strings.Split(d.frame(), "\n")[8+i], "│")[blank]
-			if !strings.Contains(row, v.Text) || !strings.HasSuffix(strings.TrimSpace(row), infill.Percent(v.Probability)) {
-				t.Errorf("row %d of blank %d is %q, want %s %s", i+1, blank+1, row, v.Text, infill.Percent(v.Probability))
+			if !strings.Contains(row, v.Text) || !strings.HasSuffix(strings.TrimSpace(row),
+				infill.Percent(v.Probability)) {
+				t.Errorf("row %d of blank %d is %q, want %s %s", i+1, blank+1, row, v.Text,
+					infill.Percent(v.Probability))
 			}
 		}
 	}
@@ -422,5 +424,6 @@ func TestContext(t *testing.T) {
 	}
 	d.shows(want.Fills[0].Text, infill.Percent(*want.Fills[0].Probability))
 	d.keys("2")
-	d.shows(want.Alone[0][0].Text, infill.Percent(want.Alone[0][0].Probability), infill.Percent(want.Alone[1][4].Probability))
+	d.shows(want.Alone[0][0].Text, infill.Percent(want.Alone[0][0].Probability),
+		infill.Percent(want.Alone[1][4].Probability))
 }
