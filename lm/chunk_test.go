@@ -85,23 +85,3 @@ func benchmarkChunk(b *testing.B, m *MaskedLM, chains int, gradient bool) {
 	}
 	b.ReportMetric(float64(b.N*len(states))/b.Elapsed().Seconds(), "rows/s")
 }
-
-// BenchmarkRows is the rate of energies by how many rows are wanted at once: what could be gained if texts
-// shared their batches.
-func BenchmarkRows(b *testing.B) {
-	bundle, err := models.Open("")
-	if err != nil {
-		b.Fatal(err)
-	}
-	m, err := Open(context.Background(), bundle, Options{Device: "cpu", MaskID: 103})
-	if err != nil {
-		b.Fatal(err)
-	}
-	defer m.Close()
-	for _, gradient := range []bool{false, true} {
-		for _, chains := range []int{1, 2, 5, 10, 25, 50, 100} {
-			b.Run(fmt.Sprintf("gradient=%t/rows=%d", gradient, 5*chains),
-				func(b *testing.B) { benchmarkChunk(b, m, chains, gradient) })
-		}
-	}
-}

@@ -61,15 +61,6 @@ func goldenOf(t testing.TB, model string) []goldenCase {
 	return cases
 }
 
-func open(t testing.TB) *lm.MaskedLM {
-	t.Helper()
-	bundle, err := models.Open("")
-	if err != nil {
-		t.Fatal(err)
-	}
-	return openBundle(t, bundle, maskID)
-}
-
 func openBundle(t testing.TB, bundle *models.Bundle, mask int) *lm.MaskedLM {
 	t.Helper()
 	m, err := lm.Open(context.Background(), bundle, lm.Options{Device: "cpu", MaskID: mask})
