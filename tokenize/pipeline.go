@@ -57,7 +57,7 @@ func (l letters) prepend(r rune) letters {
 	return letters{append([]rune{r}, l.runes...), append([][2]int{l.source[0]}, l.source...), l.first}
 }
 
-func (p *pipeline) encode(e *encoder, from, to int) error {
+func (p *pipeline) encode(e *encoder, from, to int) {
 	var l letters
 	for at := from; at < to; {
 		r, size := utf8.DecodeRuneInString(e.text[at:to])
@@ -66,38 +66,16 @@ func (p *pipeline) encode(e *encoder, from, to int) error {
 	}
 	l, err := p.normalize(l)
 	if err != nil {
-		return err
+		e.fail(err)
+		return
 	}
 	l.first = from == 0
-	if len(p.normalized.tokens) == 0 {
-		p.cut(e, l)
-		return p.sensible(e)
-	}
-	text := string(l.runes)
-	position := 0 // in characters, of the byte at
-	for at := 0; at < len(text); {
-		token, before, start, end := p.normalized.next(text, at, len(text))
-		p.cut(e, l.part(position, position+utf8.RuneCountInString(text[at:before])))
-		position += utf8.RuneCountInString(text[at:start])
-		if token == nil {
-			break
-		}
-		length := utf8.RuneCountInString(text[start:end])
-		span := l.part(position, position+length).span()
-		e.addWord(token.id, span[0], span[1])
-		position += length
-		at = end
-	}
-	return p.sensible(e)
-}
-
-// sensible refuses a vocabulary and steps that make more tokens of a text than it has bytes, by far.
-func (p *pipeline) sensible(e *encoder) error {
+	p.normalized.split(l, func(part letters) { p.cut(e, part) },
+		func(token *addedToken, span [2]int) { e.addWord(token.id, span[0], span[1]) })
 	if n := len(e.encoding.IDs); n > 2*len(e.text)+24 {
-		return fmt.Errorf("%s: it makes %d tokens of a text of %d bytes: its steps or its vocabulary are damaged",
-			tokenizerFile, n, len(e.text))
+		e.fail(fmt.Errorf("%s: it makes %d tokens of a text of %d bytes: its steps or its vocabulary are damaged",
+			tokenizerFile, n, len(e.text)))
 	}
-	return nil
 }
 
 // normalize rewrites a text by all steps. A damaged file could make much of little: a step may multiply the text by

@@ -197,21 +197,19 @@ func (t *Tokenizer) draft(text, further string) (*draft, error) {
 		if t.maskStripsLeft {
 			end = from + len(strings.TrimRightFunc(text[from:end], unicode.IsSpace))
 		}
-		if err := e.addOwn(from, end, escapes); err != nil {
-			return nil, err
-		}
+		e.addOwn(from, end, escapes)
 		d.hear(text[from:blank.start])
 		d.masks[i] = len(e.encoding.IDs)
 		e.addWord(t.mask, blank.start, blank.end)
 		from = blank.end
 	}
 	words = words || strings.TrimSpace(text[from:]) != ""
-	if err := e.addOwn(from, len(text), escapes); err != nil {
-		return nil, err
-	}
+	e.addOwn(from, len(text), escapes)
 	d.hear(text[from:])
 	d.cased = d.cased || opensSentences(text, blanks[0].start)
-	d.encoding = e.finish()
+	if d.encoding, err = e.finish(); err != nil {
+		return nil, err
+	}
 	if len(d.encoding.IDs) == len(blanks)+2 || !words {
 		return nil, &InputError{Fault: ErrOnlyBlanks, Offset: -1, Detail: "add at least one word around them"}
 	}
@@ -373,10 +371,11 @@ func (t *Tokenizer) Plain(text string) (*Encoding, error) {
 			Detail: fmt.Sprintf("%s; write the word that stands there", text[blanks[0].start:blanks[0].end])}
 	}
 	e := t.newEncoder(text)
-	if err := e.addOwn(0, len(text), escapes); err != nil {
+	e.addOwn(0, len(text), escapes)
+	encoding, err := e.finish()
+	if err != nil {
 		return nil, err
 	}
-	encoding := e.finish()
 	if len(encoding.IDs) == 2 {
 		return nil, &InputError{Fault: ErrEmpty, Offset: -1,
 			Detail: "the text holds only characters that the model never sees"}

@@ -136,8 +136,7 @@ func newWordPiece(vocabulary []string, o Options, further ...pipelineAdded) (*To
 			specials = append(specials, a)
 			continue
 		}
-		l, err := (&encoder{t: t, text: a.text}).letters(0, len(a.text))
-		if a.text = string(l.runes); err != nil || a.text == "" {
+		if a.text = string((&encoder{t: t, text: a.text}).letters(0, len(a.text)).runes); a.text == "" {
 			return nil, pipelineFault(errUnsupported, "added token %q, of which normalising leaves nothing",
 				token.Content)
 		}
