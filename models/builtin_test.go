@@ -355,18 +355,3 @@ func BenchmarkOpenBuiltIn(b *testing.B) {
 		}
 	}
 }
-
-func BenchmarkPlaceBuiltIn(b *testing.B) {
-	root := b.TempDir()
-	b.ReportAllocs()
-	for b.Loop() {
-		b.StopTimer()
-		if err := os.RemoveAll(root); err != nil {
-			b.Fatal(err)
-		}
-		b.StartTimer()
-		if _, err := (&models.Store{Dir: root}).Open(""); err != nil {
-			b.Fatal(err)
-		}
-	}
-}
