@@ -9,26 +9,27 @@ import (
 // A family is a way to write down a masked language model: the keys of its config.json, and the names of its tensors.
 // What the tensors then compute is said by lm/internal/bert, in terms of the Config and the Layout.
 type family struct {
-	parse  func(r *configReader, c *Config)
-	layout func(c Config) Layout
+	padding int // the id of the padding token where config.json does not give it
+	parse   func(r *configReader, c *Config)
+	layout  func(c Config) Layout
 }
 
 // families are the values of model_type that can be run. Keys and names are those of Hugging Face's transformers, which
 // wrote nearly every bundle there is.
 func families() map[string]family {
-	roberta := family{parseRoBERTa, robertaLayout("roberta.")}
+	roberta := family{1, parseRoBERTa, robertaLayout("roberta.")}
 	return map[string]family{
-		"bert":          {parseBERT, bertLayout},
-		"deberta-v2":    {parseDeBERTa, debertaLayout},
-		"distilbert":    {parseDistilBERT, distilBERTLayout},
-		"electra":       {parseELECTRA, electraLayout},
+		"bert":          {0, parseBERT, bertLayout},
+		"deberta-v2":    {0, parseDeBERTa, debertaLayout},
+		"distilbert":    {0, parseDistilBERT, distilBERTLayout},
+		"electra":       {0, parseELECTRA, electraLayout},
 		"roberta":       roberta,
 		"xlm-roberta":   roberta,
 		"camembert":     roberta,
-		"data2vec-text": {parseRoBERTa, robertaLayout("data2vec_text.")},
-		"ernie":         {parseErnie, ernieLayout},
-		"albert":        {parseALBERT, albertLayout},
-		"modernbert":    {parseModernBERT, modernBERTLayout},
+		"data2vec-text": {1, parseRoBERTa, robertaLayout("data2vec_text.")},
+		"ernie":         {0, parseErnie, ernieLayout},
+		"albert":        {0, parseALBERT, albertLayout},
+		"modernbert":    {50283, parseModernBERT, modernBERTLayout},
 	}
 }
 
@@ -62,10 +63,8 @@ func (r *configReader) sizes(c *Config) {
 }
 
 func parseBERT(r *configReader, c *Config) {
-	r.padding(c, 0)
 	r.standard(c, 0)
 	c.Activation = r.activation("hidden_act", "gelu")
-	c.HeadActivation = c.Activation
 }
 
 // parseErnie: where tasks have embeddings, the first stands for filling in.
@@ -77,7 +76,6 @@ func parseErnie(r *configReader, c *Config) {
 }
 
 func parseDistilBERT(r *configReader, c *Config) {
-	r.padding(c, 0)
 	c.HiddenSize = r.size("dim", 0, maxWidth)
 	c.EmbeddingSize = c.HiddenSize
 	c.Layers = r.size("n_layers", 0, maxLayers)
@@ -86,11 +84,9 @@ func parseDistilBERT(r *configReader, c *Config) {
 	c.MaxPositions = r.size("max_position_embeddings", 0, maxWidth)
 	c.LayerNormEpsilon = 1e-12 // written into the reference implementation
 	c.Activation = r.activation("activation", "gelu")
-	c.HeadActivation = c.Activation
 }
 
 func parseELECTRA(r *configReader, c *Config) {
-	r.padding(c, 0)
 	r.standard(c, 0)
 	c.EmbeddingSize = r.size("embedding_size", 128, maxWidth)
 	c.Activation = r.activation("hidden_act", "gelu")
@@ -100,7 +96,6 @@ func parseELECTRA(r *configReader, c *Config) {
 // parseRoBERTa: positions are counted from the padding id + 1, and the table has as many rows more. Both texts of a
 // pair are of the first segment, however many have embeddings.
 func parseRoBERTa(r *configReader, c *Config) {
-	r.padding(c, 1)
 	r.standard(c, c.PaddingID+1)
 	c.Segments = 1
 	c.Activation = r.activation("hidden_act", "gelu")
@@ -108,7 +103,6 @@ func parseRoBERTa(r *configReader, c *Config) {
 }
 
 func parseALBERT(r *configReader, c *Config) {
-	r.padding(c, 0)
 	r.standard(c, 0)
 	c.EmbeddingSize = r.size("embedding_size", 128, maxWidth)
 	c.Groups = r.size("num_hidden_groups", 1, maxLayers)
@@ -120,12 +114,10 @@ func parseALBERT(r *configReader, c *Config) {
 		r.fail("num_hidden_layers times inner_group_num is %d, more than %d", c.Layers, maxLayers)
 	}
 	c.Activation = r.activation("hidden_act", "gelu_new")
-	c.HeadActivation = c.Activation
 }
 
 // parseDeBERTa reads versions 2 and 3, which share the code and the name deberta-v2.
 func parseDeBERTa(r *configReader, c *Config) {
-	r.padding(c, 0)
 	r.sizes(c)
 	if size := r.size("embedding_size", max(c.HiddenSize, 1), maxWidth); size != c.HiddenSize {
 		r.fail("embedding_size %d is not supported (supported: hidden_size, %d)", size, c.HiddenSize)
@@ -139,7 +131,6 @@ func parseDeBERTa(r *configReader, c *Config) {
 	}
 	c.LayerNormEpsilon = r.number("layer_norm_eps", 1e-7, 0, 1)
 	c.Activation = r.activation("hidden_act", "gelu")
-	c.HeadActivation = c.Activation
 	only(r, "relative_attention", r.flag("relative_attention", false), true)
 	a := &RelativeAttention{SharedKey: r.flag("share_att_key", false), Legacy: r.flag("legacy", true)}
 	c.Relative = a
@@ -192,7 +183,6 @@ func (r *configReader) kinds(key string) []string {
 }
 
 func parseModernBERT(r *configReader, c *Config) {
-	r.padding(c, 50283)
 	r.sizes(c)
 	r.pairs(c)
 	c.LayerNormEpsilon = r.number("norm_eps", 1e-5, 0, 1)

@@ -156,17 +156,13 @@ func (s *Store) refs(name string) (map[string]string, error) {
 }
 
 func readManifest(dir string) (*Manifest, error) {
-	path := filepath.Join(dir, manifestName)
 	content, err := regular.ReadFS(os.DirFS(dir), manifestName, maxConfigBytes)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("%s: the file is missing", path)
+	var m *Manifest
+	if err == nil {
+		m, err = parseManifest(content)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", path, err)
-	}
-	m, err := parseManifest(content)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", path, err)
+		return nil, fmt.Errorf("%s: %w", filepath.Join(dir, manifestName), err)
 	}
 	return m, nil
 }
@@ -337,25 +333,21 @@ func (s *Store) begin(ctx context.Context, name, revision string) (*draft, error
 		return nil, err
 	}
 	p := &draft{store: s, lock: lock, name: name, revision: revision}
-	if err := p.prepare(); err != nil {
-		lock.Close()
-		return nil, err
+	if revision != "" {
+		if p.placed = p.stored(); p.placed {
+			return p, nil
+		}
+		if _, err = os.Stat(p.final()); err == nil {
+			err = errors.Join(os.RemoveAll(p.dir()), os.Rename(p.final(), p.dir()),
+				removeIfThere(filepath.Join(p.dir(), manifestName)))
+		} else {
+			err = os.MkdirAll(p.dir(), 0o755)
+		}
+	}
+	if err != nil {
+		return nil, errors.Join(err, lock.Close())
 	}
 	return p, nil
-}
-
-func (p *draft) prepare() error {
-	if p.revision == "" {
-		return nil
-	}
-	if p.placed = p.stored(); p.placed {
-		return nil
-	}
-	if _, err := os.Stat(p.final()); err == nil {
-		return errors.Join(os.RemoveAll(p.dir()), os.Rename(p.final(), p.dir()),
-			removeIfThere(filepath.Join(p.dir(), manifestName)))
-	}
-	return os.MkdirAll(p.dir(), 0o755)
 }
 
 func removeIfThere(path string) error {
