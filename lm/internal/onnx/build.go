@@ -120,22 +120,15 @@ func (g *Graph) Gemm(a, b, c *Value, o GemmOptions) *Value {
 		}
 	}
 	var attributes []Attribute
-	for _, f := range []struct {
-		name  string
-		value float64
-	}{{"alpha", o.Alpha}, {"beta", o.Beta}} {
-		if f.value != 0 && f.value != 1 {
-			attributes = append(attributes, Attribute{f.name, float32(f.value)})
+	set := func(name string, value any, needed bool) {
+		if needed {
+			attributes = append(attributes, Attribute{name, value})
 		}
 	}
-	for _, t := range []struct {
-		name string
-		set  bool
-	}{{"transA", o.TransA}, {"transB", o.TransB}} {
-		if t.set {
-			attributes = append(attributes, Attribute{t.name, int64(1)})
-		}
-	}
+	set("alpha", float32(o.Alpha), o.Alpha != 0 && o.Alpha != 1)
+	set("beta", float32(o.Beta), o.Beta != 0 && o.Beta != 1)
+	set("transA", int64(1), o.TransA)
+	set("transB", int64(1), o.TransB)
 	return g.node("Gemm", a.DType, Shape{m, n}, inputs, attributes...)
 }
 

@@ -102,19 +102,16 @@ func (in inference) alike() {
 	}
 }
 
-// predicate asks something of every element.
 func (in inference) predicate() {
 	in.alike()
 	in.out.DType = Bool
 }
 
-// negative is Neg.
 func (in inference) negative() {
 	in.alike()
 	in.combine(in.out, func(e []Dim) Dim { return e[0].Times(Fixed(-1)) }, in.x)
 }
 
-// cast is of another type.
 func (in inference) cast() {
 	in.alike()
 	if in.out.DType = DType(in.node.intAttribute("to", 0)); whole(in.out.DType) {
@@ -129,7 +126,6 @@ func (in inference) elementwise() {
 	}
 }
 
-// comparison joins them to truth values.
 func (in inference) comparison() {
 	if in.broadcast(in.x) {
 		in.out.DType = Bool
@@ -179,7 +175,6 @@ func (in inference) sizes() {
 	in.keep(in.out, slices.Clone(dims))
 }
 
-// gather takes parts along an axis.
 func (in inference) gather() {
 	indices := in.node.Inputs[1]
 	axis, ok := in.axis()
@@ -205,7 +200,6 @@ func (in inference) gather() {
 	in.keep(in.out, taken)
 }
 
-// gatherElements has the shape of its indices.
 func (in inference) gatherElements() {
 	if in.ranked(2) {
 		in.set(in.x.DType, in.node.Inputs[1].Shape)
@@ -224,7 +218,6 @@ func (in inference) gatherND() {
 	}
 }
 
-// flatten makes a matrix.
 func (in inference) flatten() {
 	axis := in.node.intAttribute("axis", 1)
 	if in.ranked(1) && axis >= 0 && axis <= int64(len(in.x.Shape)) {
@@ -232,7 +225,6 @@ func (in inference) flatten() {
 	}
 }
 
-// expand repeats along dimensions of 1.
 func (in inference) expand() {
 	to, ok := in.shapeFrom(in.node.Inputs[1], in.out)
 	if !ok || !in.ranked(1) {
@@ -243,7 +235,6 @@ func (in inference) expand() {
 	}
 }
 
-// constant is one value everywhere.
 func (in inference) constant() {
 	s, ok := in.shapeFrom(in.x, in.out)
 	if !ok {
@@ -260,7 +251,6 @@ func (in inference) constant() {
 	}
 }
 
-// tile repeats the whole.
 func (in inference) tile() {
 	repeats, ok := in.fixed(in.node.Inputs[1])
 	if !ok || !in.ranked(1) || len(repeats) != len(in.x.Shape) {
@@ -273,7 +263,6 @@ func (in inference) tile() {
 	in.set(in.x.DType, s)
 }
 
-// oneHot has a last dimension more.
 func (in inference) oneHot() {
 	if depth, ok := in.fixed(in.node.Inputs[1]); ok && in.ranked(1) && len(depth) == 1 &&
 		in.node.intAttribute("axis", -1) == -1 && len(in.node.Inputs) > 2 {
@@ -281,7 +270,6 @@ func (in inference) oneHot() {
 	}
 }
 
-// pad adds to the ends of dimensions.
 func (in inference) pad() {
 	if len(in.node.Inputs) < 2 || in.node.Inputs[1] == nil || len(in.node.Inputs) > 3 {
 		return
@@ -324,7 +312,6 @@ func (in inference) sequence() {
 	}
 }
 
-// transpose orders the dimensions again.
 func (in inference) transpose() {
 	if !in.ranked(1) {
 		return
@@ -356,7 +343,6 @@ func (in inference) product() {
 	}
 }
 
-// gemm is a product of two matrices.
 func (in inference) gemm() {
 	w := in.node.Inputs[1]
 	if !in.ranked(2) || len(in.x.Shape) != 2 || len(w.Shape) != 2 {
@@ -390,7 +376,6 @@ func (in inference) normalize() {
 	}
 }
 
-// quantize gives bytes, their scale and their zero.
 func (in inference) quantize() {
 	if in.ranked(1) && len(in.node.Outputs) == 3 {
 		in.set(Uint8, in.x.Shape)
@@ -399,7 +384,6 @@ func (in inference) quantize() {
 	}
 }
 
-// dequantize gives numbers again.
 func (in inference) dequantize() {
 	if in.ranked(1) {
 		in.set(Float, in.x.Shape)
@@ -451,17 +435,12 @@ func (d Dim) plus(e Dim) Dim {
 		return e
 	case e.factor == 0 && e.symbols == "":
 		return d
+	case d.symbols == e.symbols && d.factor+e.factor == 0:
+		return Fixed(0)
 	case d.symbols == e.symbols:
-		return Dim{d.factor + e.factor, d.symbols}.plain()
+		return Dim{d.factor + e.factor, d.symbols}
 	}
 	return unknownElement
-}
-
-func (d Dim) plain() Dim {
-	if d.factor == 0 {
-		return Fixed(0)
-	}
-	return d
 }
 
 // over is the quotient of two sizes, where it is a whole multiple of symbols.
