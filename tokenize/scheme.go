@@ -2,7 +2,6 @@ package tokenize
 
 import (
 	"cmp"
-	"fmt"
 	"slices"
 	"strings"
 	"unicode"
@@ -153,9 +152,8 @@ func (t *Tokenizer) refuseSpecial(text string) error {
 	case "":
 		return nil
 	case t.vocabulary[t.mask]:
-		return &InputError{Fault: errSpecialToken, Offset: first,
-			Detail: fmt.Sprintf("%s is the model's own; write %s where a word is wanted", found, maskToken)}
+		return inputFault(errSpecialToken, first, "%s is the model's own; write %s where a word is wanted",
+			found, maskToken)
 	}
-	return &InputError{Fault: errSpecialToken, Offset: first,
-		Detail: found + " is added by the program where the model needs it; take it out"}
+	return inputFault(errSpecialToken, first, "%s is added by the program where the model needs it; take it out", found)
 }
