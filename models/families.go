@@ -39,7 +39,7 @@ func Families() []string { return sortedKeys(families()) }
 // standard reads the keys that BERT's config has and several families took over. The fallbacks are those of the
 // reference implementation; sizes without one are required.
 func (r *configReader) standard(c *Config, positionsUnused int) {
-	r.sizes(c)
+	r.sizes(c, bertKeys)
 	c.MaxPositions -= positionsUnused
 	c.PositionOffset = positionsUnused
 	if c.MaxPositions < 1 {
@@ -52,13 +52,15 @@ func (r *configReader) standard(c *Config, positionsUnused int) {
 	only(r, "position_embedding_type", r.text("position_embedding_type", "absolute"), "absolute")
 }
 
-// sizes reads what nearly all families name alike.
-func (r *configReader) sizes(c *Config) {
-	c.HiddenSize = r.size("hidden_size", 0, maxWidth)
+// bertKeys are the keys of sizes in most families: the width, the layers, their heads and the inner width.
+var bertKeys = [4]string{"hidden_size", "num_hidden_layers", "num_attention_heads", "intermediate_size"}
+
+func (r *configReader) sizes(c *Config, keys [4]string) {
+	c.HiddenSize = r.size(keys[0], 0, maxWidth)
 	c.EmbeddingSize = c.HiddenSize
-	c.Layers = r.size("num_hidden_layers", 0, maxLayers)
-	r.heads(c, "num_attention_heads", "hidden_size")
-	c.IntermediateSize = r.size("intermediate_size", 0, maxWidth)
+	c.Layers = r.size(keys[1], 0, maxLayers)
+	r.heads(c, keys[2], keys[0])
+	c.IntermediateSize = r.size(keys[3], 0, maxWidth)
 	c.MaxPositions = r.size("max_position_embeddings", 0, maxWidth)
 }
 
@@ -76,12 +78,7 @@ func parseErnie(r *configReader, c *Config) {
 }
 
 func parseDistilBERT(r *configReader, c *Config) {
-	c.HiddenSize = r.size("dim", 0, maxWidth)
-	c.EmbeddingSize = c.HiddenSize
-	c.Layers = r.size("n_layers", 0, maxLayers)
-	r.heads(c, "n_heads", "dim")
-	c.IntermediateSize = r.size("hidden_dim", 0, maxWidth)
-	c.MaxPositions = r.size("max_position_embeddings", 0, maxWidth)
+	r.sizes(c, [4]string{"dim", "n_layers", "n_heads", "hidden_dim"})
 	c.LayerNormEpsilon = 1e-12 // written into the reference implementation
 	c.Activation = r.activation("activation", "gelu")
 }
@@ -118,7 +115,7 @@ func parseALBERT(r *configReader, c *Config) {
 
 // parseDeBERTa reads versions 2 and 3, which share the code and the name deberta-v2.
 func parseDeBERTa(r *configReader, c *Config) {
-	r.sizes(c)
+	r.sizes(c, bertKeys)
 	if size := r.size("embedding_size", max(c.HiddenSize, 1), maxWidth); size != c.HiddenSize {
 		r.fail("embedding_size %d is not supported (supported: hidden_size, %d)", size, c.HiddenSize)
 	}
@@ -183,7 +180,7 @@ func (r *configReader) kinds(key string) []string {
 }
 
 func parseModernBERT(r *configReader, c *Config) {
-	r.sizes(c)
+	r.sizes(c, bertKeys)
 	r.pairs(c)
 	c.LayerNormEpsilon = r.number("norm_eps", 1e-5, 0, 1)
 	c.Activation = r.activation("hidden_activation", "gelu")

@@ -113,7 +113,7 @@ func (s *Store) fetch(ctx context.Context, client *hub.Client, revision *hub.Rev
 	if err != nil {
 		return nil, err
 	}
-	defer p.close()
+	defer p.lock.Close()
 	manifest := Manifest{Licence: revision.Licence(), Source: client.Address()}
 	if p.placed {
 		return p.commit(ctx, manifest, ref)

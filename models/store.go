@@ -320,7 +320,7 @@ type draft struct {
 
 // begin starts to place a revision of a model, or goes on with a start that was cut short. A stored revision that is
 // damaged becomes such a start: what is whole of it need not be fetched again. Without a revision, commit gives the
-// draft one by what it holds. Call close at the end.
+// draft one by what it holds. Close its lock at the end: what was filled and not committed stays, to go on with.
 func (s *Store) begin(ctx context.Context, name, revision string) (*draft, error) {
 	if name == BuiltInName {
 		return nil, fmt.Errorf("model %s is part of the program and cannot be replaced", name)
@@ -450,9 +450,6 @@ func (p *draft) stored() bool {
 	return err == nil && manifest.Verify(p.final()) == nil
 }
 
-// close lets others at the model's folder. What was filled and not committed stays, to go on with.
-func (p *draft) close() error { return p.lock.Close() }
-
 // Import copies the model in a folder into the store under a name, as the revision that its SHA256 begins with. Weights
 // in pytorch_model.bin become model.safetensors on the way.
 func (s *Store) Import(ctx context.Context, dir, name string) (*Bundle, error) {
@@ -476,7 +473,7 @@ func (s *Store) take(ctx context.Context, dir, name string, m Manifest, files ma
 	if err != nil {
 		return nil, err
 	}
-	defer p.close()
+	defer p.lock.Close()
 	// Of a copy that broke off nothing is worth keeping, and nothing is to be told.
 	to := p.dir()
 	defer os.RemoveAll(to)

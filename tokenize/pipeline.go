@@ -185,22 +185,14 @@ func (p *pipeline) decodeCharacters(tokens []string) string {
 
 // decode joins tokens into a text.
 func (p *pipeline) decode(tokens []string) string {
-	if p.characters {
+	switch {
+	case p.characters:
 		return p.decodeCharacters(tokens)
+	case p.byteLevel:
+		return strings.ToValidUTF8(decodeBytes(strings.Join(tokens, "")), string(utf8.RuneError))
+	case len(tokens) == 0:
+		return ""
 	}
-	var text strings.Builder
-	for i, token := range tokens {
-		switch {
-		case p.byteLevel:
-			text.WriteString(decodeBytes(token))
-		case i == 0: // of which the reference drops every blank
-			text.WriteString(strings.ReplaceAll(token, string(metaspace), ""))
-		default:
-			text.WriteString(strings.ReplaceAll(token, string(metaspace), " "))
-		}
-	}
-	if p.byteLevel {
-		return strings.ToValidUTF8(text.String(), string(utf8.RuneError))
-	}
-	return text.String()
+	first := strings.ReplaceAll(tokens[0], string(metaspace), "") // the reference drops every blank of it
+	return first + strings.ReplaceAll(strings.Join(tokens[1:], ""), string(metaspace), " ")
 }

@@ -158,13 +158,14 @@ func (g *Graph) swapLast(x *Value) *Value {
 
 // size is the size of a symbol, an int64 tensor of shape [1], read off an input that has the symbol as a dimension.
 func (g *Graph) size(symbol string) *Value {
-	if v, ok := g.symbols[symbol]; ok {
+	key := "size of " + symbol
+	if v, ok := g.made[key]; ok {
 		return v
 	}
 	if h, ok := g.homes[symbol]; ok {
 		v := g.node("Shape", Int64, FixedShape(1), []*Value{h.value}, Attribute{"start", int64(h.axis)},
 			Attribute{"end", int64(h.axis + 1)})
-		g.symbols[symbol] = v
+		g.made[key] = v
 		return v
 	}
 	g.fail("no input has the dimension %s", symbol)
@@ -182,8 +183,8 @@ func (g *Graph) Sizes(s Shape) *Value {
 // target is the shape tensor for s, with the dimension at index inferred
 // written as −1 (none when inferred is negative).
 func (g *Graph) target(s Shape, inferred int) *Value {
-	key := fmt.Sprint(s, inferred)
-	if v, ok := g.shapes[key]; ok {
+	key := fmt.Sprint("target", s, inferred)
+	if v, ok := g.made[key]; ok {
 		return v
 	}
 	var parts []*Value
@@ -199,7 +200,7 @@ func (g *Graph) target(s Shape, inferred int) *Value {
 		}
 	}
 	v := g.Concat(0, parts...)
-	g.shapes[key] = v
+	g.made[key] = v
 	return v
 }
 

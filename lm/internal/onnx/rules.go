@@ -256,10 +256,10 @@ func (g *Graph) shapeOf(v *Value) *Value {
 		return g.Ints(sizes...)
 	}
 	key := "shape of " + v.Name
-	if g.derived[key] == nil {
-		g.derived[key] = g.node("Shape", Int64, FixedShape(int64(len(v.Shape))), []*Value{v})
+	if g.made[key] == nil {
+		g.made[key] = g.node("Shape", Int64, FixedShape(int64(len(v.Shape))), []*Value{v})
 	}
-	return g.derived[key]
+	return g.made[key]
 }
 
 // reshapeLike gives x the shape of another value with as many elements.
