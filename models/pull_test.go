@@ -855,7 +855,10 @@ func TestPullWithoutRoom(t *testing.T) {
 	t.Run("full", func(t *testing.T) {
 		s := modelstest.NewHub(t)
 		store := newStore(t)
-		err := pullInLittleRoom(t, s, store, 8192)
+		err := modelstest.InLittleRoom(t, 8192, store.Dir, func(dir string) error {
+			_, err := (&models.Store{Dir: dir}).Pull(t.Context(), "org/tiny", s.Options())
+			return err
+		})
 		refused(t, err, "model.safetensors: write ", "file too large", "make room in "+store.Dir)
 		// With room again, the pull goes on.
 		s.Forget()
@@ -864,14 +867,6 @@ func TestPullWithoutRoom(t *testing.T) {
 			"model.safetensors") != want {
 			t.Errorf("%d bytes were sent, want the last %d", s.SentOf("model.safetensors"), want)
 		}
-	})
-}
-
-// pullInLittleRoom gives the error of a pull that can make no file longer than limit bytes.
-func pullInLittleRoom(t *testing.T, s *modelstest.Hub, store *models.Store, limit uint64) error {
-	return modelstest.InLittleRoom(t, limit, store.Dir, func(dir string) error {
-		_, err := (&models.Store{Dir: dir}).Pull(t.Context(), "org/tiny", s.Options())
-		return err
 	})
 }
 
