@@ -51,11 +51,16 @@ func (p *draft) convert(ctx context.Context, files []string) (now []string, from
 		return slices.ContainsFunc(wanted, func(t Tensor) bool { return t.Name == name })
 	}); err != nil {
 		err = fmt.Errorf("%s: %w", pickle, err)
+	} else {
+		err = to.Sync()
 	}
-	if err = errors.Join(err, to.Sync(), to.Close(), source.Close()); err != nil {
+	if err = errors.Join(err, to.Close(), source.Close()); err == nil {
+		err = os.Rename(unfinished, weights)
+	}
+	if err != nil {
 		return nil, nil, errors.Join(err, removeIfThere(unfinished))
 	}
 	now = append(slices.DeleteFunc(slices.Clone(files), func(name string) bool { return name == pytorch.FileName }),
 		weightsName)
-	return now, original.Files, errors.Join(os.Rename(unfinished, weights), os.Remove(pickle))
+	return now, original.Files, os.Remove(pickle)
 }

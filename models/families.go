@@ -181,7 +181,9 @@ func (r *configReader) kinds(key string) []string {
 
 func parseModernBERT(r *configReader, c *Config) {
 	r.sizes(c, bertKeys)
-	r.pairs(c)
+	if r.err == nil && c.HiddenSize/c.Heads%2 != 0 {
+		r.fail("hidden_size %d over num_attention_heads %d is odd; rotary positions need pairs", c.HiddenSize, c.Heads)
+	}
 	c.LayerNormEpsilon = r.number("norm_eps", 1e-5, 0, 1)
 	c.Activation = r.activation("hidden_activation", "gelu")
 	c.HeadActivation = r.activation("classifier_activation", "gelu")
@@ -192,13 +194,6 @@ func parseModernBERT(r *configReader, c *Config) {
 	}
 	r.windows(c)
 	r.rotary(c.PreNorm)
-}
-
-// pairs refuses heads of an odd size.
-func (r *configReader) pairs(c *Config) {
-	if r.err == nil && c.HiddenSize/c.Heads%2 != 0 {
-		r.fail("hidden_size %d over num_attention_heads %d is odd; rotary positions need pairs", c.HiddenSize, c.Heads)
-	}
 }
 
 // rope is how positions rotate.
@@ -302,10 +297,6 @@ func (l Layout) bertHead(c Config) Layout {
 		"cls.predictions.decoder")
 }
 
-func (l Layout) robertaHead(c Config) Layout {
-	return l.head(c, "lm_head.dense", "lm_head.layer_norm", "lm_head.decoder")
-}
-
 // layerOf makes a layer of the names of its query, key, value and output matrices, of the norm after them, of the two
 // matrices of the feed-forward block, and of the norm after these.
 func layerOf(c Config, prefix string, names [8]string) Layer {
@@ -329,9 +320,7 @@ func bertEncoder(c Config, prefix string) Layout {
 	return encoder(c, prefix, func(i int) Layer { return bertLayer(c, fmt.Sprintf("%sencoder.layer.%d.", prefix, i)) })
 }
 
-func bertLayout(c Config) Layout {
-	return bertEncoder(c, "bert.").bertHead(c)
-}
+func bertLayout(c Config) Layout { return bertEncoder(c, "bert.").bertHead(c) }
 
 func ernieLayout(c Config) Layout {
 	l := bertEncoder(c, "ernie.").bertHead(c)
@@ -344,8 +333,8 @@ func ernieLayout(c Config) Layout {
 func distilBERTLayout(c Config) Layout {
 	return encoder(c, "distilbert.", func(i int) Layer {
 		return layerOf(c, fmt.Sprintf("distilbert.transformer.layer.%d.", i),
-			[8]string{"attention.q_lin", "attention.k_lin", "attention.v_lin",
-				"attention.out_lin", "sa_layer_norm", "ffn.lin1", "ffn.lin2", "output_layer_norm"})
+			[8]string{"attention.q_lin", "attention.k_lin", "attention.v_lin", "attention.out_lin", "sa_layer_norm",
+				"ffn.lin1", "ffn.lin2", "output_layer_norm"})
 	}).head(c, "vocab_transform", "vocab_layer_norm", "vocab_projector")
 }
 
@@ -360,7 +349,9 @@ func electraLayout(c Config) Layout {
 
 // robertaLayout is RoBERTa's under a prefix.
 func robertaLayout(prefix string) func(c Config) Layout {
-	return func(c Config) Layout { return bertEncoder(c, prefix).robertaHead(c) }
+	return func(c Config) Layout {
+		return bertEncoder(c, prefix).head(c, "lm_head.dense", "lm_head.layer_norm", "lm_head.decoder")
+	}
 }
 
 func albertLayout(c Config) Layout {
@@ -368,9 +359,8 @@ func albertLayout(c Config) Layout {
 		steps := c.Layers / c.PerGroup
 		group := i / c.PerGroup * c.Groups / steps
 		return layerOf(c, fmt.Sprintf("albert.encoder.albert_layer_groups.%d.albert_layers.%d.", group, i%c.PerGroup),
-			[8]string{"attention.query",
-				"attention.key", "attention.value", "attention.dense", "attention.LayerNorm", "ffn", "ffn_output",
-				"full_layer_layer_norm"})
+			[8]string{"attention.query", "attention.key", "attention.value", "attention.dense", "attention.LayerNorm",
+				"ffn", "ffn_output", "full_layer_layer_norm"})
 	}).head(c, "predictions.dense", "predictions.LayerNorm", "predictions.decoder")
 	l.Projection = linear("albert.encoder.embedding_hidden_mapping_in", c.HiddenSize, c.EmbeddingSize)
 	return l
@@ -403,19 +393,18 @@ func debertaLayout(c Config) Layout {
 
 func debertaLayer(c Config, prefix string) Layer {
 	h, a := c.HiddenSize, c.Relative
-	layer := bertLayer(c, prefix)
-	layer.Query = linear(prefix+"attention.self.query_proj", h, h)
-	layer.Key = linear(prefix+"attention.self.key_proj", h, h)
-	layer.Value = linear(prefix+"attention.self.value_proj", h, h)
+	layer, self := bertLayer(c, prefix), prefix+"attention.self."
+	layer.Query, layer.Key = linear(self+"query_proj", h, h), linear(self+"key_proj", h, h)
+	layer.Value = linear(self+"value_proj", h, h)
 	if a.SharedKey {
 		layer.PositionKey, layer.PositionQuery = layer.Key, layer.Query
 		return layer
 	}
 	if a.ContentToPosition {
-		layer.PositionKey = linear(prefix+"attention.self.pos_key_proj", h, h)
+		layer.PositionKey = linear(self+"pos_key_proj", h, h)
 	}
 	if a.PositionToContent {
-		layer.PositionQuery = linear(prefix+"attention.self.pos_query_proj", h, h)
+		layer.PositionQuery = linear(self+"pos_query_proj", h, h)
 	}
 	return layer
 }
@@ -424,7 +413,7 @@ func debertaLayer(c Config, prefix string) Layer {
 // another.
 func modernBERTLayout(c Config) Layout {
 	h, f, m := c.HiddenSize, c.IntermediateSize, c.PreNorm
-	l := Layout{
+	return Layout{
 		Words:         Table{Name: "model.embeddings.tok_embeddings.weight", Rows: c.VocabularySize, Width: h},
 		EmbeddingNorm: norm("model.embeddings.norm", h).biased(m.NormBias),
 		Layers: layers(c, func(i int) Layer {
@@ -449,5 +438,4 @@ func modernBERTLayout(c Config) Layout {
 		HeadNorm:  norm("head.norm", h).biased(m.NormBias),
 		Decoder:   c.decoder("decoder.weight", "decoder.bias").biased(m.DecoderBias),
 	}
-	return l
 }

@@ -99,8 +99,7 @@ func (s *Store) pull(ctx context.Context, name, revision string, o HubOptions) (
 		revision = "" // no name points at it
 	}
 	b, err := s.fetch(ctx, client, found, name, revision)
-	var path *fs.PathError
-	if errors.As(err, &path) {
+	if path := new(*fs.PathError); errors.As(err, path) {
 		err = fmt.Errorf("%w; make room in %s, or set %s to a folder that can be written", err, s.Dir, CacheVariable)
 	}
 	return b, err

@@ -336,7 +336,8 @@ func TestPullResumes(t *testing.T) {
 		"no ranges, always cut": func(s *modelstest.Hub, w http.ResponseWriter, r *http.Request) bool {
 			return s.Cut(5000)(w, r)
 		},
-		"no ranges, short bodies without a length": func(s *modelstest.Hub, w http.ResponseWriter, r *http.Request) bool {
+		"no ranges, short bodies without a length": func(s *modelstest.Hub, w http.ResponseWriter,
+			_ *http.Request) bool {
 			w.(http.Flusher).Flush()
 			w.Write(s.Commits[firstCommit]["model.safetensors"][:5000])
 			return true
@@ -710,14 +711,15 @@ func TestPullRefusesRepositories(t *testing.T) {
 		weigh  bool // the weights have to be fetched to see it
 	}{
 		{"no config", without("config.json"), "not a model: it has no config.json", false},
-		{"another family", reconfigure("model_type", "llama"), `config.json: model_type "llama" is not supported`, false},
+		{"another family", reconfigure("model_type", "llama"), `config.json: model_type "llama" is not supported`,
+			false},
 		{"no weights", without("model.safetensors", "tf_model.h5", "onnx/model.onnx"), "the repository has no weights",
 			false},
 		{"other weights only", without("model.safetensors"),
 			"has neither model.safetensors nor pytorch_model.bin, and its other weights are not read (", false},
 		{"no tokenizer", without("vocab.txt"), "for others, save it with transformers", false},
-		{"config and weights disagree", reconfigure("vocab_size", 65), "has shape [64 16], config.json asks for [65 16]",
-			true},
+		{"config and weights disagree", reconfigure("vocab_size", 65),
+			"has shape [64 16], config.json asks for [65 16]", true},
 		{"weights are no safetensors", func(f map[string][]byte) {
 			f["model.safetensors"] = []byte("PK\x03\x04 a zip archive")
 		}, "not a safetensors file", true},

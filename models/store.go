@@ -373,12 +373,12 @@ func (p *draft) commit(ctx context.Context, m Manifest, ref string, files ...str
 			return nil, err
 		}
 	}
-	if ref != "" {
-		path := p.store.refPath(p.name, ref)
-		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-			return nil, err
+	if path := p.store.refPath(p.name, ref); ref != "" {
+		err := os.MkdirAll(filepath.Dir(path), 0o755)
+		if err == nil {
+			err = maybe.WriteFile(path, []byte(p.revision+"\n"), 0o644)
 		}
-		if err := maybe.WriteFile(path, []byte(p.revision+"\n"), 0o644); err != nil {
+		if err != nil {
 			return nil, err
 		}
 	}

@@ -8,11 +8,8 @@ import (
 )
 
 // pipeline is the scheme of a tokenizer.json whose model is BPE or Unigram: normalise, find further added tokens,
-// split, and cut each piece by the model.
-//
-// It is written here because no Go library does this and passes: sugarme/tokenizer drops special tokens and misorders
-// merges, eliben/go-sentencepiece and gomlx/go-huggingface, which rests on it, know no Unigram, and tiktoken-go reads
-// neither the vocabularies nor gives offsets.
+// split, and cut each piece by the model. No Go library does this and passes: sugarme/tokenizer drops special tokens
+// and misorders merges, the others know no Unigram or give no offsets.
 type pipeline struct {
 	t           *Tokenizer
 	normalizers []normalizer

@@ -342,9 +342,7 @@ func (t *Tokenizer) opens(left string, before rune, beside bool) bool {
 }
 
 // touches reports whether a character beside a blank makes one word with it.
-func (t *Tokenizer) touches(r rune) bool {
-	return wordRune(r) && !unspaced(r)
-}
+func (t *Tokenizer) touches(r rune) bool { return wordRune(r) && !unspaced(r) }
 
 // wordRune reports whether a character is one of a word.
 func wordRune(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) }

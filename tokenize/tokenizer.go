@@ -235,10 +235,8 @@ func continues(token string) bool {
 func (t *Tokenizer) Fillable() []int {
 	fillable := make([]int, 0, len(t.vocabulary))
 	for id, token := range t.vocabulary {
-		if token == "" || t.notWords[id] || unused(token) {
-			continue
-		}
-		if text, _ := t.scheme.read(token); utf8.ValidString(text) && strings.TrimSpace(text) != "" {
+		text, _ := t.scheme.read(token)
+		if !t.notWords[id] && !unused(token) && utf8.ValidString(text) && strings.TrimSpace(text) != "" {
 			fillable = append(fillable, id)
 		}
 	}

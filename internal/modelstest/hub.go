@@ -6,6 +6,7 @@ import (
 	"crypto/sha256"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -262,8 +263,19 @@ func (s *Hub) Cut(n int) func(http.ResponseWriter, *http.Request) bool {
 		if !strings.HasPrefix(r.URL.Path, "/blobs/") {
 			return false
 		}
-		s.serveContent(&cutting{w, n, func(unsent int) { s.count(path.Base(r.URL.Path), -unsent) }}, r)
-		return true
+		answer := httptest.NewRecorder()
+		s.serveContent(answer, r)
+		maps.Copy(w.Header(), answer.Header())
+		w.WriteHeader(answer.Code)
+		body := answer.Body.Bytes()
+		if len(body) < n {
+			w.Write(body)
+			return true
+		}
+		s.count(path.Base(r.URL.Path), n-len(body))
+		w.Write(body[:n])
+		w.(http.Flusher).Flush()
+		panic(http.ErrAbortHandler)
 	}
 }
 
@@ -280,23 +292,6 @@ func (s *Hub) Hang(n int) func(http.ResponseWriter, *http.Request) bool {
 		<-r.Context().Done()
 		return true
 	}
-}
-
-type cutting struct {
-	http.ResponseWriter
-	left   int
-	unsend func(int)
-}
-
-func (c *cutting) Write(p []byte) (int, error) {
-	if len(p) < c.left {
-		c.left -= len(p)
-		return c.ResponseWriter.Write(p)
-	}
-	c.unsend(len(p) - c.left)
-	c.ResponseWriter.Write(p[:c.left])
-	c.ResponseWriter.(http.Flusher).Flush()
-	panic(http.ErrAbortHandler)
 }
 
 // Options are those of a client in a hurry.

@@ -78,8 +78,8 @@ func (f *File) verify(path string) error {
 		return err
 	}
 	if found := hex.EncodeToString(h.Sum(nil)); size != f.Size || found != expected {
-		return fmt.Errorf("%s: %w: expected %d bytes of checksum %s, found %d of %s", f.Name, errContent, f.Size,
-			expected, size, found)
+		kind := map[bool]string{true: "SHA-256", false: "git object"}[f.Large != nil]
+		return fmt.Errorf("%s: %w: expected %s %s, found %s", f.Name, errContent, kind, expected, found)
 	}
 	return nil
 }

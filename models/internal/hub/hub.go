@@ -1,9 +1,7 @@
 // Package hub fetches files from the Hugging Face hub, or from a server that speaks its protocol.
 //
-// It stands on net/http and on hashicorp/go-retryablehttp for what is tried again. The one Go library for the hub that
-// is released and kept, gomlx/go-huggingface (read at v0.3.1), starts a broken download from nothing, checks no
-// content, cannot be cancelled while it asks for a repository's files, has no offline mode and does not try again when
-// the hub asks to wait; each of these is needed here.
+// It stands on net/http and hashicorp/go-retryablehttp: the one Go library for the hub that is kept, gomlx's, starts a
+// broken download from nothing, checks no content and has no offline mode.
 //
 // Every file is checked by content: large ones by the SHA-256 that the hub keeps for them, small ones by their git
 // object name (SHA-1 over "blob SIZE\0" and content). What was fetched before a connection broke is kept, and the next
