@@ -491,6 +491,4 @@ func mergedContext(parts []part) (context.Context, func()) {
 }
 
 // Calls returns how often the session was called for rows of texts, and how many rows these calls had.
-func (m *MaskedLM) Calls() (calls, rows int64) {
-	return m.engine.calls.Load(), m.engine.rows.Load()
-}
+func (m *MaskedLM) Calls() (calls, rows int64) { return m.engine.calls.Load(), m.engine.rows.Load() }

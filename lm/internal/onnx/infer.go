@@ -542,6 +542,14 @@ func (in *inliner) fixed(v *Value) ([]int64, bool) {
 	return Shape(held).Sizes()
 }
 
+// given is the numbers that an optional input is known to hold, nil where it is absent.
+func (in inference) given(input int) ([]int64, bool) {
+	if input >= len(in.node.Inputs) || in.node.Inputs[input] == nil {
+		return nil, true
+	}
+	return in.fixed(in.node.Inputs[input])
+}
+
 // shapeFrom is the shape that a tensor of sizes describes; what is not known of it are dimensions of out.
 func (in *inliner) shapeFrom(sizes, out *Value) (Shape, bool) {
 	held := in.content[sizes]
@@ -609,17 +617,10 @@ func (in inference) squeeze() {
 	if in.x.Unranked {
 		return
 	}
-	var axes []int64
-	if len(in.node.Inputs) > 1 {
-		var ok bool
-		if axes, ok = in.fixed(in.node.Inputs[1]); !ok {
-			return
-		}
-	} else {
-		sizes, ok := in.x.Shape.Sizes() // what has size 1 goes, and a symbol could have it
-		if !ok {
-			return
-		}
+	axes, known := in.given(1)
+	if len(in.node.Inputs) < 2 {
+		var sizes []int64
+		sizes, known = in.x.Shape.Sizes() // what has size 1 goes, and a symbol could have it
 		for i, d := range sizes {
 			if d == 1 {
 				axes = append(axes, int64(i))
@@ -631,7 +632,7 @@ func (in inference) squeeze() {
 		rank += len(axes)
 	}
 	chosen, ok := marked(axes, rank)
-	if !ok {
+	if !known || !ok {
 		return
 	}
 	s, k := Shape{}, 0
@@ -717,15 +718,11 @@ func (in inference) slice() {
 		axes[i], steps[i] = int64(i), 1
 	}
 	known := starts != nil && ends != nil && len(starts) == len(ends)
-	if len(in.node.Inputs) > 3 && in.node.Inputs[3] != nil {
-		var ok bool
-		axes, ok = in.fixed(in.node.Inputs[3])
-		known = known && ok && len(axes) == len(starts)
-	}
-	if len(in.node.Inputs) > 4 {
-		var ok bool
-		steps, ok = in.fixed(in.node.Inputs[4])
-		known = known && ok && len(steps) == len(starts)
+	for i, list := range []*[]int64{&axes, &steps} {
+		if given, ok := in.given(3 + i); given != nil || !ok {
+			*list = given
+			known = known && ok && len(given) == len(starts)
+		}
 	}
 	s := slices.Clone(in.x.Shape)
 	if !known {
@@ -804,15 +801,9 @@ func (in inference) reduce() {
 	if in.x.Unranked {
 		return
 	}
-	var axes []int64
-	if len(in.node.Inputs) > 1 && in.node.Inputs[1] != nil {
-		var ok bool
-		if axes, ok = in.fixed(in.node.Inputs[1]); !ok {
-			return
-		}
-	}
+	axes, known := in.given(1)
 	chosen, ok := marked(axes, len(in.x.Shape))
-	if !ok {
+	if !known || !ok {
 		return
 	}
 	all := len(axes) == 0 && in.node.intAttribute("noop_with_empty_axes", 0) == 0

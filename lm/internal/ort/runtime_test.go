@@ -268,7 +268,8 @@ func TestDiagnoseCUDA(t *testing.T) {
 
 // The graph of the GPU trial is good: it computes on the CPU.
 func TestTrialModel(t *testing.T) {
-	s, err := openCPU(t, Options{}).NewSession(trialModel(), SessionOptions{Inputs: []string{"x"}, Outputs: []string{"y"}})
+	s, err := openCPU(t, Options{}).NewSession(trialModel(),
+		SessionOptions{Inputs: []string{"x"}, Outputs: []string{"y"}})
 	if err != nil {
 		t.Fatal(err)
 	}
