@@ -1,10 +1,8 @@
 package lm
 
 import (
-	"context"
 	"fmt"
 	"math/rand/v2"
-	"os"
 	"testing"
 
 	"infill/internal/modelstest"
@@ -19,89 +17,59 @@ const base = `{"model_type": "bert", "vocab_size": 30522, "hidden_size": 768, "n
 // BenchmarkChunk is where the figures of limits come from: the time of 25
 // chains with 5 slots in 24 tokens, by how many tokens go into one call.
 func BenchmarkChunk(b *testing.B) {
-	dir, err := os.MkdirTemp("", "infill-chunk")
-	if err != nil {
-		b.Fatal(err)
-	}
-	b.Cleanup(func() { os.RemoveAll(dir) })
+	dir := b.TempDir()
 	if err := modelstest.Write(dir, base, modelstest.Options{}); err != nil {
 		b.Fatal(err)
 	}
-	for name, place := range map[string]string{"built-in": "", "base": dir} {
-		bundle, err := models.Open(place)
-		if err != nil {
-			b.Fatal(err)
-		}
-		m, err := Open(context.Background(), bundle, Options{Device: "cpu", MaskID: 103})
-		if err != nil {
-			b.Fatal(err)
-		}
+	large, err := models.Open(dir)
+	if err != nil {
+		b.Fatal(err)
+	}
+	for name, bundle := range map[string]*models.Bundle{"built-in": builtIn(b), "base": large} {
+		m := engineModel(b, bundle, Options{Device: "cpu"})
 		for _, gradient := range []bool{false, true} {
 			for _, tokens := range []int{240, 480, 960, 1440, 3000} {
 				b.Run(fmt.Sprintf("%s/gradient=%t/tokens=%d", name, gradient, tokens), func(b *testing.B) {
 					m.chunk.tokens = tokens
-					benchmarkChunk(b, m, 25, gradient)
+					benchmarkChunk(b, m, gradient)
 				})
 			}
-		}
-		if err := m.Close(); err != nil {
-			b.Fatal(err)
 		}
 	}
 }
 
-func benchmarkChunk(b *testing.B, m *MaskedLM, chains int, gradient bool) {
-	ctx, rng := context.Background(), rand.New(rand.NewPCG(3, 4))
-	ids, slots, support := make([]int, 24), []int{3, 7, 11, 15, 19}, make([][]int, 5)
-	for i := range ids {
-		ids[i] = 1000 + rng.IntN(20000)
+func benchmarkChunk(b *testing.B, m *MaskedLM, gradient bool) {
+	const chains, slots, candidates = 25, 5, 250
+	rng := rand.New(rand.NewPCG(3, 4))
+	tokens := func(n int) []int {
+		ids := make([]int, n)
+		for i := range ids {
+			ids[i] = 1000 + rng.IntN(20000)
+		}
+		return ids
 	}
+	ids, support := tokens(24), make([][]int, slots)
 	for j := range support {
-		for range 250 {
-			support[j] = append(support[j], 1000+rng.IntN(20000))
-		}
+		support[j] = tokens(candidates)
 	}
-	states, energy, slopes := make([]int, 5*chains), make([]float64, chains), make([]float64, 5*chains*250)
-	evaluate := func() {
+	states, energy := make([]int, slots*chains), make([]float64, chains)
+	slopes := make([]float64, len(states)*candidates)
+	for b.Loop() {
 		for i := range states { // fresh states: nothing is remembered
-			states[i] = rng.IntN(250)
+			states[i] = rng.IntN(candidates)
 		}
-		target, err := m.NewTarget(ids, slots, TargetOptions{Support: support})
+		target, err := m.NewTarget(ids, []int{3, 7, 11, 15, 19}, TargetOptions{Support: support})
 		if err != nil {
 			b.Fatal(err)
 		}
 		if gradient {
-			err = target.(samplers.GradientTarget).EnergyGradient(ctx, states, energy, slopes)
+			err = target.(samplers.GradientTarget).EnergyGradient(b.Context(), states, energy, slopes)
 		} else {
-			err = target.Energy(ctx, states, energy)
+			err = target.Energy(b.Context(), states, energy)
 		}
 		if err != nil {
 			b.Fatal(err)
 		}
 	}
-	evaluate()
-	for b.Loop() {
-		evaluate()
-	}
 	b.ReportMetric(float64(b.N*len(states))/b.Elapsed().Seconds(), "rows/s")
-}
-
-// BenchmarkRows is the rate of energies by how many rows are wanted at once: what could be gained if texts
-// shared their batches.
-func BenchmarkRows(b *testing.B) {
-	bundle, err := models.Open("")
-	if err != nil {
-		b.Fatal(err)
-	}
-	m, err := Open(context.Background(), bundle, Options{Device: "cpu", MaskID: 103})
-	if err != nil {
-		b.Fatal(err)
-	}
-	defer m.Close()
-	for _, gradient := range []bool{false, true} {
-		for _, chains := range []int{1, 2, 5, 10, 25, 50, 100} {
-			b.Run(fmt.Sprintf("gradient=%t/rows=%d", gradient, 5*chains),
-				func(b *testing.B) { benchmarkChunk(b, m, chains, gradient) })
-		}
-	}
 }

@@ -2,7 +2,6 @@ package lm_test
 
 import (
 	"context"
-	"fmt"
 	"math"
 	"testing"
 
@@ -87,34 +86,5 @@ func TestCUDAAgrees(t *testing.T) {
 				t.Errorf("the GPU is off by %g", worst)
 			}
 		})
-	}
-}
-
-// BenchmarkCUDA is energies, and energies with gradients, of 25 chains with 5 slots in 24 tokens, on the GPU and on the
-// CPU.
-func BenchmarkCUDA(b *testing.B) {
-	builtIn, err := models.Open("")
-	if err != nil {
-		b.Fatal(err)
-	}
-	gpu, cpu := onCUDA(b, builtIn, maskID)
-	for _, m := range []*lm.MaskedLM{gpu, cpu} {
-		for _, chains := range []int{25, 400} {
-			for _, gradient := range []bool{false, true} {
-				b.Run(fmt.Sprintf("%s/chains=%d/gradient=%t", m.Description().Device, chains, gradient),
-					func(b *testing.B) {
-						w := newWorkload(chains, benchTokens, benchSlots, 250)
-						if err := w.run(b.Context(), m, gradient); err != nil {
-							b.Fatal(err)
-						}
-						for b.Loop() {
-							if err := w.run(b.Context(), m, gradient); err != nil {
-								b.Fatal(err)
-							}
-						}
-						b.ReportMetric(float64(chains*benchSlots*b.N)/b.Elapsed().Seconds(), "rows/s")
-					})
-			}
-		}
 	}
 }

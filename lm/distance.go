@@ -1,10 +1,6 @@
 package lm
 
-import (
-	"fmt"
-
-	"infill/samplers"
-)
+import "infill/samplers"
 
 // metricTarget is a target that also knows how far apart tokens are: by the squared Euclidean distance of their word
 // embeddings, as p-NCG and GwL take it (Du et al., "Principled Gradient-Based MCMC for Conditional Sampling of Text",
@@ -15,14 +11,6 @@ type metricTarget struct {
 }
 
 var _ samplers.MetricTarget = (*metricTarget)(nil)
-
-func (t *target) withDistances() (Target, error) {
-	embeddings, err := t.m.wordEmbeddings()
-	if err != nil {
-		return nil, fmt.Errorf("word embeddings: %w", err)
-	}
-	return &metricTarget{t, embeddings}, nil
-}
 
 // Distances writes the squared distance from category from to the categories first, first+1, … of a slot.
 func (t *metricTarget) Distances(slot, from, first int, distance []float64) {

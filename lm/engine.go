@@ -417,11 +417,6 @@ func (e *engine) call(c *sharedCall, parts []part, tokens int) error {
 	if err != nil {
 		return err
 	}
-	return e.callOn(ctx, session, c, parts, tokens)
-}
-
-// callOn is a call of a session that is not yet the model's.
-func (e *engine) callOn(ctx context.Context, session *ort.Session, c *sharedCall, parts []part, tokens int) error {
 	vocabulary := e.m.Vocabulary()
 	c.gather(parts, tokens)
 	e.calls.Add(1)
@@ -496,6 +491,4 @@ func mergedContext(parts []part) (context.Context, func()) {
 }
 
 // Calls returns how often the session was called for rows of texts, and how many rows these calls had.
-func (m *MaskedLM) Calls() (calls, rows int64) {
-	return m.engine.calls.Load(), m.engine.rows.Load()
-}
+func (m *MaskedLM) Calls() (calls, rows int64) { return m.engine.calls.Load(), m.engine.rows.Load() }

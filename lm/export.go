@@ -63,14 +63,13 @@ func Export(ctx context.Context, b *models.Bundle, mask, separator int, dir stri
 func exportInto(ctx context.Context, b *models.Bundle, mask, separator int, dir string) (note string, err error) {
 	var readme strings.Builder
 	readme.WriteString(exportHead(b, mask, separator))
-	type write = func(name string, m graphs.Model) (*onnx.Graph, error)
-	masked := func(w func(string, graphs.Model, int) (*onnx.Graph, error)) write {
+	masked := func(w func(string, graphs.Model, int) (*onnx.Graph, error)) writer {
 		return func(name string, m graphs.Model) (*onnx.Graph, error) { return w(name, m, mask) }
 	}
 	for _, e := range []struct {
 		file, about string
-		of          func(*models.Bundle, int, write) (*onnx.Graph, error)
-		write       write
+		of          func(*models.Bundle, int, writer) (*onnx.Graph, error)
+		write       writer
 	}{
 		{"conditionals.onnx", "log-probabilities of tokens at queried positions", graphOf, graphs.Conditionals},
 		{"energy.onnx", "the energy of fills", graphOf, masked(graphs.Energy)},

@@ -61,15 +61,6 @@ func goldenOf(t testing.TB, model string) []goldenCase {
 	return cases
 }
 
-func open(t testing.TB) *lm.MaskedLM {
-	t.Helper()
-	bundle, err := models.Open("")
-	if err != nil {
-		t.Fatal(err)
-	}
-	return openBundle(t, bundle, maskID)
-}
-
 func openBundle(t testing.TB, bundle *models.Bundle, mask int) *lm.MaskedLM {
 	t.Helper()
 	m, err := lm.Open(context.Background(), bundle, lm.Options{Device: "cpu", MaskID: mask})
@@ -82,19 +73,6 @@ func openBundle(t testing.TB, bundle *models.Bundle, mask int) *lm.MaskedLM {
 		}
 	})
 	return m
-}
-
-// vocabulary is the support of all tokens, so that categories are token ids.
-func vocabulary(m *lm.MaskedLM, slots int) [][]int {
-	all := make([]int, m.Vocabulary())
-	for i := range all {
-		all[i] = i
-	}
-	support := make([][]int, slots)
-	for j := range support {
-		support[j] = all
-	}
-	return support
 }
 
 // near holds fp32 against double precision.
@@ -126,7 +104,7 @@ func compareGolden(t *testing.T, m *lm.MaskedLM, cases []goldenCase) {
 			t.Run(fmt.Sprintf("%s/%s", energy, c.Template), func(t *testing.T) {
 				slots, v := len(c.Slots), m.Vocabulary()
 				target := targetOf(t, m, c.IDs[0], c.Slots,
-					lm.TargetOptions{Energy: energy, Support: vocabulary(m, slots)})
+					lm.TargetOptions{Energy: energy, Support: vocabularySupport(v, slots)})
 				var states []int
 				for _, ids := range c.IDs {
 					for _, s := range c.Slots {

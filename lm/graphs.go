@@ -12,10 +12,11 @@ import (
 	"infill/models"
 )
 
+// writer writes a graph of a model.
+type writer = func(name string, m graphs.Model) (*onnx.Graph, error)
+
 // graphOf writes a graph of a bundle's model, in which a separator ends the first text of a pair.
-func graphOf(
-	b *models.Bundle, separator int, write func(name string, m graphs.Model) (*onnx.Graph, error),
-) (*onnx.Graph, error) {
+func graphOf(b *models.Bundle, separator int, write writer) (*onnx.Graph, error) {
 	if b.Graph == "" {
 		return write(b.Name, bert.Model{Bundle: b, Separator: separator})
 	}
@@ -42,9 +43,7 @@ func checkFinite(b *models.Bundle) error {
 func padded(b *models.Bundle) bool { return b.Graph == "" && bert.Model{Bundle: b}.Padded() }
 
 // gradientOf is [graphOf] for graphs with a backward pass.
-func gradientOf(
-	b *models.Bundle, separator int, write func(name string, m graphs.Model) (*onnx.Graph, error),
-) (*onnx.Graph, error) {
+func gradientOf(b *models.Bundle, separator int, write writer) (*onnx.Graph, error) {
 	g, err := graphOf(b, separator, write)
 	if err != nil && b.Graph != "" && !b.Config.Imported.Gradient {
 		err = &noGradientError{b.Name, err} // what the import has said already

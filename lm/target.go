@@ -156,7 +156,11 @@ func (m *MaskedLM) NewTarget(ids, slots []int, o TargetOptions) (Target, error) 
 	t.one = make([]bool, len(slots))
 	t.found = map[string][]float32{}
 	if o.Distances {
-		return t.withDistances()
+		embeddings, err := m.wordEmbeddings()
+		if err != nil {
+			return nil, fmt.Errorf("word embeddings: %w", err)
+		}
+		return &metricTarget{t, embeddings}, nil
 	}
 	return t, nil
 }

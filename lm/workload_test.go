@@ -8,6 +8,9 @@ import (
 	"infill/samplers"
 )
 
+// The usual workload of benchmarks.
+const benchSlots, benchTokens = 5, 24
+
 // workload is energies, or gradients, of fresh states of a random text.
 type workload struct {
 	rng                *rand.Rand

@@ -27,13 +27,12 @@ func builtIn() (fs.FS, *Manifest, error) {
 		return nil, nil, err
 	}
 	encoded, err := fs.ReadFile(files, manifestName)
+	var manifest *Manifest
+	if err == nil {
+		manifest, err = parseManifest(encoded)
+	}
 	if err != nil {
 		return nil, nil, fmt.Errorf("the program was built without the model %s: %w", BuiltInName, err)
-	}
-	manifest, err := parseManifest(encoded)
-	if err != nil {
-		return nil, nil,
-			fmt.Errorf("the program was built with a wrong %s of the model %s: %w", manifestName, BuiltInName, err)
 	}
 	return files, manifest, nil
 }

@@ -2,6 +2,7 @@ package models
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -66,27 +67,22 @@ func (b *Bundle) CopyTo(dir string) error {
 	return os.WriteFile(filepath.Join(dir, manifestName), m.Encode(), 0o644)
 }
 
-// openFolder opens the bundle in a folder: config.json, the tokenizer's files, and model.safetensors or the files of a
+// openDir opens the bundle in a folder: config.json, the tokenizer's files, and model.safetensors or the files of a
 // sharded model. Where it has a manifest.json, every file that this lists is read and must have the size and SHA-256
 // listed. Without one, the sizes and shapes in config, vocabulary and weights must agree.
 //
-// Weights in pytorch_model.bin are not read where they lie: see Store.Import.
-func openFolder(dir string) (*Bundle, error) { return openDir(dir, false, false) }
-
-// openDir is openFolder; own reports that a store wrote the manifest, which is believed, source that the folder is
-// about to be imported.
+// own reports that a store wrote the manifest, which is believed, source that the folder is about to be imported:
+// weights in pytorch_model.bin are not read where they lie, see Store.Import.
 func openDir(dir string, own, source bool) (*Bundle, error) {
 	absolute, err := filepath.Abs(dir)
 	if err != nil {
 		return nil, err
 	}
 	b := &Bundle{Name: dir, Dir: absolute, files: os.DirFS(absolute), source: source}
-	manifest, err := regular.ReadFS(b.files, manifestName, maxConfigBytes)
-	switch {
-	case err == nil:
-		if b.Manifest, err = parseManifest(manifest); err != nil {
-			return nil, fmt.Errorf("%s: %w", filepath.Join(absolute, manifestName), err)
-		}
+	if b.Manifest, err = readManifest(absolute); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
+	if b.Manifest != nil {
 		if !own { // it may come from anyone
 			b.Manifest.FiniteWeights = false
 		}
@@ -95,8 +91,6 @@ func openDir(dir string, own, source bool) (*Bundle, error) {
 				return nil, err
 			}
 		}
-	case !errors.Is(err, fs.ErrNotExist):
-		return nil, fmt.Errorf("%s: %w", filepath.Join(absolute, manifestName), err)
 	}
 	if err := b.load(); err != nil {
 		return nil, err
@@ -180,16 +174,13 @@ func (b *Bundle) load() error {
 		b.Config.Segments = min(b.Config.Segments, b.Manifest.Segments)
 	}
 	b.SHA256 = b.Manifest.SHA256()
-	b.Description = b.Manifest.Description
-	if b.Description == "" {
-		c := b.Config
-		if b.Config.Imported != nil {
-			b.Description = fmt.Sprintf("imported ONNX graph, %d tokens", c.VocabularySize)
-			return nil
-		}
-		b.Description = fmt.Sprintf("%s, %d layers, hidden size %d, %d tokens", c.ModelType, c.Layers, c.HiddenSize,
-			c.VocabularySize)
+	c := b.Config
+	described := fmt.Sprintf("%s, %d layers, hidden size %d, %d tokens", c.ModelType, c.Layers, c.HiddenSize,
+		c.VocabularySize)
+	if c.Imported != nil {
+		described = fmt.Sprintf("imported ONNX graph, %d tokens", c.VocabularySize)
 	}
+	b.Description = cmp.Or(b.Manifest.Description, described)
 	return nil
 }
 

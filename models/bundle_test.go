@@ -395,34 +395,3 @@ func TestOpenStoredBeforeOtherFolder(t *testing.T) {
 		t.Errorf("bundle %+v, error %v", b, err)
 	}
 }
-
-// base is the config.json of BERT-base.
-const base = `{"model_type": "bert", "vocab_size": 30522, "hidden_size": 768, "num_hidden_layers": 12, "num_attention_heads": 12,
-  "intermediate_size": 3072, "max_position_embeddings": 512}`
-
-// BenchmarkOpenDir opens folders: every file is hashed.
-func BenchmarkOpenDir(b *testing.B) {
-	for _, c := range []struct {
-		name   string
-		config string
-		dtype  string
-	}{
-		{"tiny", modelstest.Tiny, "F16"},
-		{"bert-base-F16", base, "F16"},
-		{"bert-base-F32", base, "F32"},
-	} {
-		b.Run(c.name, func(b *testing.B) {
-			dir := b.TempDir()
-			if err := modelstest.Write(dir, c.config, modelstest.Options{DType: c.dtype}); err != nil {
-				b.Fatal(err)
-			}
-			b.SetBytes(seal(b, dir).Size())
-			b.ReportAllocs()
-			for b.Loop() {
-				if _, err := models.Open(dir); err != nil {
-					b.Fatal(err)
-				}
-			}
-		})
-	}
-}

@@ -1,6 +1,7 @@
 package models
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -130,7 +131,9 @@ func ParseConfig(data []byte) (Config, error) {
 	}
 	c.VocabularySize = r.size("vocab_size", 0, maxVocabulary)
 	c.TieWordEmbeddings = r.flag("tie_word_embeddings", true)
+	r.padding(&c, family.padding)
 	family.parse(r, &c)
+	c.HeadActivation = cmp.Or(c.HeadActivation, c.Activation)
 	if r.err != nil {
 		return Config{}, r.err
 	}

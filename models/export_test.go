@@ -57,6 +57,6 @@ func (p *draft) Commit(m Manifest, ref string) (*Bundle, error) {
 	return p.commit(context.Background(), m, ref, names...)
 }
 
-func (p *draft) Close() error { return p.close() }
+func (p *draft) Close() error { return p.lock.Close() }
 
 func (c Config) TensorParts() (body, head []Tensor) { return c.tensors() }

@@ -9,26 +9,27 @@ import (
 // A family is a way to write down a masked language model: the keys of its config.json, and the names of its tensors.
 // What the tensors then compute is said by lm/internal/bert, in terms of the Config and the Layout.
 type family struct {
-	parse  func(r *configReader, c *Config)
-	layout func(c Config) Layout
+	padding int // the id of the padding token where config.json does not give it
+	parse   func(r *configReader, c *Config)
+	layout  func(c Config) Layout
 }
 
 // families are the values of model_type that can be run. Keys and names are those of Hugging Face's transformers, which
 // wrote nearly every bundle there is.
 func families() map[string]family {
-	roberta := family{parseRoBERTa, robertaLayout("roberta.")}
+	roberta := family{1, parseRoBERTa, robertaLayout("roberta.")}
 	return map[string]family{
-		"bert":          {parseBERT, bertLayout},
-		"deberta-v2":    {parseDeBERTa, debertaLayout},
-		"distilbert":    {parseDistilBERT, distilBERTLayout},
-		"electra":       {parseELECTRA, electraLayout},
+		"bert":          {0, parseBERT, bertLayout},
+		"deberta-v2":    {0, parseDeBERTa, debertaLayout},
+		"distilbert":    {0, parseDistilBERT, distilBERTLayout},
+		"electra":       {0, parseELECTRA, electraLayout},
 		"roberta":       roberta,
 		"xlm-roberta":   roberta,
 		"camembert":     roberta,
-		"data2vec-text": {parseRoBERTa, robertaLayout("data2vec_text.")},
-		"ernie":         {parseErnie, ernieLayout},
-		"albert":        {parseALBERT, albertLayout},
-		"modernbert":    {parseModernBERT, modernBERTLayout},
+		"data2vec-text": {1, parseRoBERTa, robertaLayout("data2vec_text.")},
+		"ernie":         {0, parseErnie, ernieLayout},
+		"albert":        {0, parseALBERT, albertLayout},
+		"modernbert":    {50283, parseModernBERT, modernBERTLayout},
 	}
 }
 
@@ -38,7 +39,7 @@ func Families() []string { return sortedKeys(families()) }
 // standard reads the keys that BERT's config has and several families took over. The fallbacks are those of the
 // reference implementation; sizes without one are required.
 func (r *configReader) standard(c *Config, positionsUnused int) {
-	r.sizes(c)
+	r.sizes(c, bertKeys)
 	c.MaxPositions -= positionsUnused
 	c.PositionOffset = positionsUnused
 	if c.MaxPositions < 1 {
@@ -51,21 +52,21 @@ func (r *configReader) standard(c *Config, positionsUnused int) {
 	only(r, "position_embedding_type", r.text("position_embedding_type", "absolute"), "absolute")
 }
 
-// sizes reads what nearly all families name alike.
-func (r *configReader) sizes(c *Config) {
-	c.HiddenSize = r.size("hidden_size", 0, maxWidth)
+// bertKeys are the keys of sizes in most families: the width, the layers, their heads and the inner width.
+var bertKeys = [4]string{"hidden_size", "num_hidden_layers", "num_attention_heads", "intermediate_size"}
+
+func (r *configReader) sizes(c *Config, keys [4]string) {
+	c.HiddenSize = r.size(keys[0], 0, maxWidth)
 	c.EmbeddingSize = c.HiddenSize
-	c.Layers = r.size("num_hidden_layers", 0, maxLayers)
-	r.heads(c, "num_attention_heads", "hidden_size")
-	c.IntermediateSize = r.size("intermediate_size", 0, maxWidth)
+	c.Layers = r.size(keys[1], 0, maxLayers)
+	r.heads(c, keys[2], keys[0])
+	c.IntermediateSize = r.size(keys[3], 0, maxWidth)
 	c.MaxPositions = r.size("max_position_embeddings", 0, maxWidth)
 }
 
 func parseBERT(r *configReader, c *Config) {
-	r.padding(c, 0)
 	r.standard(c, 0)
 	c.Activation = r.activation("hidden_act", "gelu")
-	c.HeadActivation = c.Activation
 }
 
 // parseErnie: where tasks have embeddings, the first stands for filling in.
@@ -77,20 +78,12 @@ func parseErnie(r *configReader, c *Config) {
 }
 
 func parseDistilBERT(r *configReader, c *Config) {
-	r.padding(c, 0)
-	c.HiddenSize = r.size("dim", 0, maxWidth)
-	c.EmbeddingSize = c.HiddenSize
-	c.Layers = r.size("n_layers", 0, maxLayers)
-	r.heads(c, "n_heads", "dim")
-	c.IntermediateSize = r.size("hidden_dim", 0, maxWidth)
-	c.MaxPositions = r.size("max_position_embeddings", 0, maxWidth)
+	r.sizes(c, [4]string{"dim", "n_layers", "n_heads", "hidden_dim"})
 	c.LayerNormEpsilon = 1e-12 // written into the reference implementation
 	c.Activation = r.activation("activation", "gelu")
-	c.HeadActivation = c.Activation
 }
 
 func parseELECTRA(r *configReader, c *Config) {
-	r.padding(c, 0)
 	r.standard(c, 0)
 	c.EmbeddingSize = r.size("embedding_size", 128, maxWidth)
 	c.Activation = r.activation("hidden_act", "gelu")
@@ -100,7 +93,6 @@ func parseELECTRA(r *configReader, c *Config) {
 // parseRoBERTa: positions are counted from the padding id + 1, and the table has as many rows more. Both texts of a
 // pair are of the first segment, however many have embeddings.
 func parseRoBERTa(r *configReader, c *Config) {
-	r.padding(c, 1)
 	r.standard(c, c.PaddingID+1)
 	c.Segments = 1
 	c.Activation = r.activation("hidden_act", "gelu")
@@ -108,7 +100,6 @@ func parseRoBERTa(r *configReader, c *Config) {
 }
 
 func parseALBERT(r *configReader, c *Config) {
-	r.padding(c, 0)
 	r.standard(c, 0)
 	c.EmbeddingSize = r.size("embedding_size", 128, maxWidth)
 	c.Groups = r.size("num_hidden_groups", 1, maxLayers)
@@ -120,13 +111,11 @@ func parseALBERT(r *configReader, c *Config) {
 		r.fail("num_hidden_layers times inner_group_num is %d, more than %d", c.Layers, maxLayers)
 	}
 	c.Activation = r.activation("hidden_act", "gelu_new")
-	c.HeadActivation = c.Activation
 }
 
 // parseDeBERTa reads versions 2 and 3, which share the code and the name deberta-v2.
 func parseDeBERTa(r *configReader, c *Config) {
-	r.padding(c, 0)
-	r.sizes(c)
+	r.sizes(c, bertKeys)
 	if size := r.size("embedding_size", max(c.HiddenSize, 1), maxWidth); size != c.HiddenSize {
 		r.fail("embedding_size %d is not supported (supported: hidden_size, %d)", size, c.HiddenSize)
 	}
@@ -139,7 +128,6 @@ func parseDeBERTa(r *configReader, c *Config) {
 	}
 	c.LayerNormEpsilon = r.number("layer_norm_eps", 1e-7, 0, 1)
 	c.Activation = r.activation("hidden_act", "gelu")
-	c.HeadActivation = c.Activation
 	only(r, "relative_attention", r.flag("relative_attention", false), true)
 	a := &RelativeAttention{SharedKey: r.flag("share_att_key", false), Legacy: r.flag("legacy", true)}
 	c.Relative = a
@@ -192,9 +180,10 @@ func (r *configReader) kinds(key string) []string {
 }
 
 func parseModernBERT(r *configReader, c *Config) {
-	r.padding(c, 50283)
-	r.sizes(c)
-	r.pairs(c)
+	r.sizes(c, bertKeys)
+	if r.err == nil && c.HiddenSize/c.Heads%2 != 0 {
+		r.fail("hidden_size %d over num_attention_heads %d is odd; rotary positions need pairs", c.HiddenSize, c.Heads)
+	}
 	c.LayerNormEpsilon = r.number("norm_eps", 1e-5, 0, 1)
 	c.Activation = r.activation("hidden_activation", "gelu")
 	c.HeadActivation = r.activation("classifier_activation", "gelu")
@@ -205,13 +194,6 @@ func parseModernBERT(r *configReader, c *Config) {
 	}
 	r.windows(c)
 	r.rotary(c.PreNorm)
-}
-
-// pairs refuses heads of an odd size.
-func (r *configReader) pairs(c *Config) {
-	if r.err == nil && c.HiddenSize/c.Heads%2 != 0 {
-		r.fail("hidden_size %d over num_attention_heads %d is odd; rotary positions need pairs", c.HiddenSize, c.Heads)
-	}
 }
 
 // rope is how positions rotate.
@@ -315,10 +297,6 @@ func (l Layout) bertHead(c Config) Layout {
 		"cls.predictions.decoder")
 }
 
-func (l Layout) robertaHead(c Config) Layout {
-	return l.head(c, "lm_head.dense", "lm_head.layer_norm", "lm_head.decoder")
-}
-
 // layerOf makes a layer of the names of its query, key, value and output matrices, of the norm after them, of the two
 // matrices of the feed-forward block, and of the norm after these.
 func layerOf(c Config, prefix string, names [8]string) Layer {
@@ -342,9 +320,7 @@ func bertEncoder(c Config, prefix string) Layout {
 	return encoder(c, prefix, func(i int) Layer { return bertLayer(c, fmt.Sprintf("%sencoder.layer.%d.", prefix, i)) })
 }
 
-func bertLayout(c Config) Layout {
-	return bertEncoder(c, "bert.").bertHead(c)
-}
+func bertLayout(c Config) Layout { return bertEncoder(c, "bert.").bertHead(c) }
 
 func ernieLayout(c Config) Layout {
 	l := bertEncoder(c, "ernie.").bertHead(c)
@@ -357,8 +333,8 @@ func ernieLayout(c Config) Layout {
 func distilBERTLayout(c Config) Layout {
 	return encoder(c, "distilbert.", func(i int) Layer {
 		return layerOf(c, fmt.Sprintf("distilbert.transformer.layer.%d.", i),
-			[8]string{"attention.q_lin", "attention.k_lin", "attention.v_lin",
-				"attention.out_lin", "sa_layer_norm", "ffn.lin1", "ffn.lin2", "output_layer_norm"})
+			[8]string{"attention.q_lin", "attention.k_lin", "attention.v_lin", "attention.out_lin", "sa_layer_norm",
+				"ffn.lin1", "ffn.lin2", "output_layer_norm"})
 	}).head(c, "vocab_transform", "vocab_layer_norm", "vocab_projector")
 }
 
@@ -373,7 +349,9 @@ func electraLayout(c Config) Layout {
 
 // robertaLayout is RoBERTa's under a prefix.
 func robertaLayout(prefix string) func(c Config) Layout {
-	return func(c Config) Layout { return bertEncoder(c, prefix).robertaHead(c) }
+	return func(c Config) Layout {
+		return bertEncoder(c, prefix).head(c, "lm_head.dense", "lm_head.layer_norm", "lm_head.decoder")
+	}
 }
 
 func albertLayout(c Config) Layout {
@@ -381,9 +359,8 @@ func albertLayout(c Config) Layout {
 		steps := c.Layers / c.PerGroup
 		group := i / c.PerGroup * c.Groups / steps
 		return layerOf(c, fmt.Sprintf("albert.encoder.albert_layer_groups.%d.albert_layers.%d.", group, i%c.PerGroup),
-			[8]string{"attention.query",
-				"attention.key", "attention.value", "attention.dense", "attention.LayerNorm", "ffn", "ffn_output",
-				"full_layer_layer_norm"})
+			[8]string{"attention.query", "attention.key", "attention.value", "attention.dense", "attention.LayerNorm",
+				"ffn", "ffn_output", "full_layer_layer_norm"})
 	}).head(c, "predictions.dense", "predictions.LayerNorm", "predictions.decoder")
 	l.Projection = linear("albert.encoder.embedding_hidden_mapping_in", c.HiddenSize, c.EmbeddingSize)
 	return l
@@ -416,19 +393,18 @@ func debertaLayout(c Config) Layout {
 
 func debertaLayer(c Config, prefix string) Layer {
 	h, a := c.HiddenSize, c.Relative
-	layer := bertLayer(c, prefix)
-	layer.Query = linear(prefix+"attention.self.query_proj", h, h)
-	layer.Key = linear(prefix+"attention.self.key_proj", h, h)
-	layer.Value = linear(prefix+"attention.self.value_proj", h, h)
+	layer, self := bertLayer(c, prefix), prefix+"attention.self."
+	layer.Query, layer.Key = linear(self+"query_proj", h, h), linear(self+"key_proj", h, h)
+	layer.Value = linear(self+"value_proj", h, h)
 	if a.SharedKey {
 		layer.PositionKey, layer.PositionQuery = layer.Key, layer.Query
 		return layer
 	}
 	if a.ContentToPosition {
-		layer.PositionKey = linear(prefix+"attention.self.pos_key_proj", h, h)
+		layer.PositionKey = linear(self+"pos_key_proj", h, h)
 	}
 	if a.PositionToContent {
-		layer.PositionQuery = linear(prefix+"attention.self.pos_query_proj", h, h)
+		layer.PositionQuery = linear(self+"pos_query_proj", h, h)
 	}
 	return layer
 }
@@ -437,7 +413,7 @@ func debertaLayer(c Config, prefix string) Layer {
 // another.
 func modernBERTLayout(c Config) Layout {
 	h, f, m := c.HiddenSize, c.IntermediateSize, c.PreNorm
-	l := Layout{
+	return Layout{
 		Words:         Table{Name: "model.embeddings.tok_embeddings.weight", Rows: c.VocabularySize, Width: h},
 		EmbeddingNorm: norm("model.embeddings.norm", h).biased(m.NormBias),
 		Layers: layers(c, func(i int) Layer {
@@ -462,5 +438,4 @@ func modernBERTLayout(c Config) Layout {
 		HeadNorm:  norm("head.norm", h).biased(m.NormBias),
 		Decoder:   c.decoder("decoder.weight", "decoder.bias").biased(m.DecoderBias),
 	}
-	return l
 }

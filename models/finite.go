@@ -6,7 +6,6 @@ import (
 
 	"infill/internal/floats"
 	"infill/internal/regular"
-	"infill/internal/safetensors"
 )
 
 // checkFinite reads the weights that the graph reads, and refuses the first that no weight can be. What passed is
@@ -21,26 +20,16 @@ func (b *Bundle) checkFinite() error {
 		if !ok || t.Path == "" { // to be converted: it is looked at when it is stored
 			return nil
 		}
-		if err := finiteTensor(t); err != nil {
+		file, err := regular.Open(t.Path)
+		if err != nil {
 			return err
+		}
+		err = floats.Check(file, t.Offset, t.Length, t.DType.Format())
+		file.Close()
+		if err != nil {
+			return fmt.Errorf("%s: tensor %s: %w", t.Path, t.Name, err)
 		}
 	}
 	b.Manifest.FiniteWeights = true
-	return nil
-}
-
-func finiteTensor(t safetensors.Tensor) error {
-	format := t.DType.Format()
-	if format == 0 {
-		return nil
-	}
-	file, err := regular.Open(t.Path)
-	if err != nil {
-		return err
-	}
-	defer file.Close()
-	if err := floats.Check(file, t.Offset, t.Length, format); err != nil {
-		return fmt.Errorf("%s: tensor %s: %w", t.Path, t.Name, err)
-	}
 	return nil
 }

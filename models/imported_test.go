@@ -25,7 +25,7 @@ func writeImported(t *testing.T, config string) string {
 func TestOpenImported(t *testing.T) {
 	const config = `{"model_type": "onnx", "architectures": ["X"], "vocab_size": 2, "max_position_embeddings": 8, "onnx_data": ["weights.bin"], "gradient": true}`
 	dir := writeImported(t, config)
-	b, err := openFolder(dir)
+	b, err := Open(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -41,7 +41,7 @@ func TestOpenImported(t *testing.T) {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte("another"), 0o644); err != nil {
 			t.Fatal(err)
 		}
-		changed, err := openFolder(dir)
+		changed, err := Open(dir)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -79,7 +79,7 @@ func TestImportedConfigRefuses(t *testing.T) {
 		`{"model_type": "onnx", "vocab_size": "two", "max_position_embeddings": 8, "onnx_data": ["weights.bin"]}`: "not valid JSON",
 		`{"model_type": "onnx", "vocab_size": 1, "max_position_embeddings": 8}`:                                   "2 tokens, config.json gives the model 1",
 	} {
-		_, err := openFolder(writeImported(t, config))
+		_, err := Open(writeImported(t, config))
 		if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {
 			t.Errorf("%s: error %v, want %q", config, err, want)
 		}

@@ -63,7 +63,7 @@ func newManifest(bundle fs.FS, m Manifest, names ...string) (*Manifest, error) {
 		if err != nil {
 			return nil, err
 		}
-		size, sum, err := digest(file)
+		size, sum, err := regular.Digest(file)
 		file.Close()
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", name, err)
@@ -106,8 +106,7 @@ func (m *Manifest) check() error {
 	seen := map[string]bool{}
 	for _, f := range slices.Concat(m.Files, m.ConvertedFrom) {
 		// A manifest comes with the bundle, from anyone: it must not reach files outside it.
-		if !fs.ValidPath(f.Path) || f.Path == "." || f.Path == manifestName ||
-			!filepath.IsLocal(filepath.FromSlash(f.Path)) || strings.ContainsAny(f.Path, "\\\n\x00") {
+		if !inside(f.Path) || f.Path == manifestName {
 			return fmt.Errorf("file %.100q: not a path inside the bundle", f.Path)
 		}
 		if seen[f.Path] {
@@ -123,6 +122,12 @@ func (m *Manifest) check() error {
 		}
 	}
 	return nil
+}
+
+// inside reports whether a path leads to a file of the bundle.
+func inside(path string) bool {
+	return fs.ValidPath(path) && path != "." && filepath.IsLocal(filepath.FromSlash(path)) &&
+		!strings.ContainsAny(path, "\\\n\x00")
 }
 
 // File finds a file by its path.
@@ -201,7 +206,7 @@ func (f ManifestFile) verify(name string) error {
 	// Sizes first: a cut file is found without reading the rest of it.
 	size, sum := info.Size(), f.SHA256
 	if size == f.Size {
-		if size, sum, err = digest(file); err != nil {
+		if size, sum, err = regular.Digest(file); err != nil {
 			return fmt.Errorf("%s: %w", name, err)
 		}
 	}
@@ -231,15 +236,5 @@ func copyFile(from, to string) error {
 	_, err = io.Copy(target, source)
 	return errors.Join(err, target.Sync(), target.Close())
 }
-
-// digest reads to the end and gives the number of bytes and their SHA-256 in hex.
-func digest(r io.Reader) (int64, string, error) {
-	h := sha256.New()
-	n, err := io.CopyBuffer(h, struct{ io.Reader }{r}, make([]byte, copyBytes))
-	return n, hex.EncodeToString(h.Sum(nil)), err
-}
-
-// copyBytes is the size of the pieces in which files are read: large enough that system calls do not count.
-const copyBytes = 256 << 10
 
 func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }

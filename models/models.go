@@ -47,7 +47,7 @@ func (s *Store) Open(name string) (*Bundle, error) {
 	if err == nil && info.IsDir() {
 		_, err = os.Lstat(filepath.Join(name, configName))
 		if _, absent := s.Find(name); err == nil || absent != nil {
-			return openFolder(name)
+			return openDir(name, false, false)
 		}
 	}
 	if err == nil {

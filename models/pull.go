@@ -8,7 +8,6 @@ import (
 	"io/fs"
 	"maps"
 	"os"
-	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -35,18 +34,13 @@ func HubOptionsFromEnvironment() HubOptions {
 	case "1", "true", "yes", "on":
 		o.Offline = true
 	}
-	if o.Token == "" {
-		o.Token = storedToken()
+	if o.Token == "" { // without a readable file there is no token
+		home, _ := os.UserHomeDir()
+		home = cmp.Or(os.Getenv("HF_HOME"), filepath.Join(home, ".cache", "huggingface"))
+		content, _ := os.ReadFile(cmp.Or(os.Getenv("HF_TOKEN_PATH"), filepath.Join(home, "token")))
+		o.Token = strings.TrimSpace(string(content))
 	}
 	return o
-}
-
-// storedToken reads the token file; without a readable one there is no token.
-func storedToken() string {
-	home, _ := os.UserHomeDir()
-	home = cmp.Or(os.Getenv("HF_HOME"), filepath.Join(home, ".cache", "huggingface"))
-	content, _ := os.ReadFile(cmp.Or(os.Getenv("HF_TOKEN_PATH"), filepath.Join(home, "token")))
-	return strings.TrimSpace(string(content))
 }
 
 // errOffline reports that something would have to be fetched, and that this was not allowed.
@@ -66,19 +60,13 @@ func (s *Store) Pull(ctx context.Context, name string, o HubOptions) (*Bundle, e
 	ctx, cancel := o.Bounded(ctx)
 	defer cancel()
 	b, err := s.pull(ctx, base, revision, o)
-	return b, fetchError(ctx, "pull", base, err)
-}
-
-// fetchError says what was to be fetched, and what an interruption leaves.
-func fetchError(ctx context.Context, verb, name string, err error) error {
-	switch {
-	case err == nil:
-		return nil
-	case ctx.Err() != nil: // the request's own error tells only where it was interrupted
-		return fmt.Errorf("%s %s: %w; what was fetched is kept, and the next %s goes on with it", verb, name,
-			context.Cause(ctx), verb)
+	if err != nil && ctx.Err() != nil { // the request's own error tells only where it was interrupted
+		err = fmt.Errorf("%w; what was fetched is kept, and the next pull goes on with it", context.Cause(ctx))
 	}
-	return fmt.Errorf("%s %s: %w", verb, name, err)
+	if err != nil {
+		return nil, fmt.Errorf("pull %s: %w", base, err)
+	}
+	return b, nil
 }
 
 func (s *Store) pull(ctx context.Context, name, revision string, o HubOptions) (*Bundle, error) {
@@ -107,13 +95,11 @@ func (s *Store) pull(ctx context.Context, name, revision string, o HubOptions) (
 	if err != nil {
 		return nil, err
 	}
-	ref := revision
-	if ref == found.Commit {
-		ref = ""
+	if revision == found.Commit {
+		revision = "" // no name points at it
 	}
-	b, err := s.fetch(ctx, client, found, name, ref)
-	var path *fs.PathError
-	if errors.As(err, &path) {
+	b, err := s.fetch(ctx, client, found, name, revision)
+	if path := new(*fs.PathError); errors.As(err, path) {
 		err = fmt.Errorf("%w; make room in %s, or set %s to a folder that can be written", err, s.Dir, CacheVariable)
 	}
 	return b, err
@@ -126,7 +112,7 @@ func (s *Store) fetch(ctx context.Context, client *hub.Client, revision *hub.Rev
 	if err != nil {
 		return nil, err
 	}
-	defer p.close()
+	defer p.lock.Close()
 	manifest := Manifest{Licence: revision.Licence(), Source: client.Address()}
 	if p.placed {
 		return p.commit(ctx, manifest, ref)
@@ -149,7 +135,7 @@ func (s *Store) fetchFiles(ctx context.Context, client *hub.Client, revision *hu
 		return nil, fmt.Errorf("the repository is not a model: it has no %s", configName)
 	}
 	// Small files first: they may say that there is no use in fetching the large ones.
-	if err := client.Fetch(ctx, revision.Commit, config, filepath.Join(dir, configName)); err != nil {
+	if err := client.Fetch(ctx, revision.Commit, config, dir); err != nil {
 		return nil, err
 	}
 	content, err := os.ReadFile(filepath.Join(dir, configName))
@@ -163,7 +149,7 @@ func (s *Store) fetchFiles(ctx context.Context, client *hub.Client, revision *hu
 	names := []string{configName}
 	for _, name := range append(tokenizerFiles(), "README.md", "LICENSE", "LICENSE.txt", "LICENSE.md") {
 		if f, ok := revision.Find(name); ok {
-			if err := client.Fetch(ctx, revision.Commit, f, filepath.Join(dir, name)); err != nil {
+			if err := client.Fetch(ctx, revision.Commit, f, dir); err != nil {
 				return nil, err
 			}
 			names = append(names, name)
@@ -180,11 +166,10 @@ func (s *Store) fetchFiles(ctx context.Context, client *hub.Client, revision *hu
 	if err != nil {
 		return nil, err
 	}
-	var paths []string
 	for _, f := range weights {
-		names, paths = append(names, f.Name), append(paths, filepath.Join(dir, f.Name))
+		names = append(names, f.Name)
 	}
-	return names, client.FetchAll(ctx, revision.Commit, weights, paths)
+	return names, client.FetchAll(ctx, revision.Commit, weights, dir)
 }
 
 // weightFiles chooses the files of the weights: one safetensors file, or an index, which is fetched, and its shards;
@@ -195,11 +180,10 @@ func weightFiles(ctx context.Context, client *hub.Client, revision *hub.Revision
 		return []hub.File{f}, nil
 	}
 	if index, ok := revision.Find(indexName); ok {
-		path := filepath.Join(dir, index.Name)
-		if err := client.Fetch(ctx, revision.Commit, index, path); err != nil {
+		if err := client.Fetch(ctx, revision.Commit, index, dir); err != nil {
 			return nil, err
 		}
-		shards, err := safetensors.WeightMap(path)
+		shards, err := safetensors.WeightMap(filepath.Join(dir, index.Name))
 		if err != nil {
 			return nil, err
 		}
@@ -229,51 +213,4 @@ func weightFiles(ctx context.Context, client *hub.Client, revision *hub.Revision
 	return nil, fmt.Errorf("the repository has neither %s nor %s, and its other weights are not read (%.200s); a "+
 		"revision that has one may exist, often a pull request: %s@refs/pr/NUMBER",
 		weightsName, pytorch.FileName, strings.Join(others, ", "), name)
-}
-
-// FetchDataset fetches the files of a data set of the hub, "org/name", that match one of the patterns
-// (path.Match) into dir, verified, each under the last element of its name. It returns them in the order of
-// their names in the data set. It does not fetch a file again, and continues an interrupted fetch. The revision
-// is a branch, a tag or a commit.
-func FetchDataset(ctx context.Context, dir, name, revision string, patterns []string,
-	o HubOptions) (files []string, err error) {
-	ctx, cancel := o.Bounded(ctx)
-	defer cancel()
-	defer func() { err = fetchError(ctx, "fetch", name, err) }()
-	if o.Offline {
-		return nil, errOffline
-	}
-	if err := os.MkdirAll(dir, 0o777); err != nil {
-		return nil, err
-	}
-	client, err := hub.New("datasets/"+name, o)
-	if err != nil {
-		return nil, err
-	}
-	defer client.Close()
-	found, err := client.Revision(ctx, revision)
-	if err != nil {
-		return nil, err
-	}
-	var wanted []hub.File
-	for _, f := range found.Files {
-		if slices.ContainsFunc(patterns,
-			func(pattern string) bool { ok, _ := path.Match(pattern, f.Name); return ok }) {
-			wanted = append(wanted, f)
-		}
-	}
-	if len(wanted) == 0 {
-		return nil, fmt.Errorf("the data set has no file like %s at revision %s", strings.Join(patterns, ", "),
-			revision)
-	}
-	slices.SortFunc(wanted, func(a, b hub.File) int { return strings.Compare(a.Name, b.Name) })
-	for _, f := range wanted {
-		local := path.Base(f.Name)
-		if local == "." || local == ".." || strings.ContainsAny(local, `\:`) ||
-			slices.Contains(files, filepath.Join(dir, local)) {
-			return nil, fmt.Errorf("the data set has a file that cannot be placed: %.100q", f.Name)
-		}
-		files = append(files, filepath.Join(dir, local))
-	}
-	return files, client.FetchAll(ctx, found.Commit, wanted, files)
 }

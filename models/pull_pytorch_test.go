@@ -32,58 +32,31 @@ func holdPickled(t testing.TB, s *modelstest.Hub, name string) map[string][]byte
 
 // A repository that has only pytorch_model.bin is fetched, converted, stored, opened, verified and listed.
 func TestPullConverts(t *testing.T) {
-	for _, c := range []struct {
-		name    string
-		sources []string
-	}{
-		{"bundle", []string{"pytorch_model.bin"}},
-		{"bundle-first", []string{"pytorch_model.bin"}},
-	} {
-		t.Run(c.name, func(t *testing.T) {
+	for _, name := range []string{"bundle", "bundle-first"} {
+		t.Run(name, func(t *testing.T) {
 			s := modelstest.NewHub(t)
-			content := holdPickled(t, s, c.name)
+			weights := holdPickled(t, s, name)["pytorch_model.bin"]
 			store := newStore(t)
-			options, seen := s.Options(), &observer{}
-			options.Progress = seen
-			b := pull(t, store, "org/tiny", options)
+			o, seen := observed(s)
+			b := pull(t, store, "org/tiny", o)
 			if seen.Converted != 1 {
 				t.Errorf("told %d times of the conversion", seen.Converted)
 			}
-
 			if got, want := slices.Sorted(maps.Keys(files(t, b.Dir))), []string{"config.json", "manifest.json",
 				"model.safetensors", "tokenizer_config.json", "vocab.txt"}; !slices.Equal(got, want) {
 				t.Errorf("stored %q, want %q", got, want)
 			}
-			var from []models.ManifestFile
-			for _, name := range c.sources {
-				from = append(from,
-					models.ManifestFile{Path: name, Size: int64(len(content[name])),
-						SHA256: fmt.Sprintf("%x", sha256.Sum256(content[name]))})
-			}
-			if diff := cmp.Diff(from, b.Manifest.ConvertedFrom); diff != "" {
+			if diff := cmp.Diff([]models.ManifestFile{{Path: "pytorch_model.bin", Size: int64(len(weights)),
+				SHA256: fmt.Sprintf("%x", sha256.Sum256(weights))}}, b.Manifest.ConvertedFrom); diff != "" {
 				t.Errorf("converted from (-want +got):\n%s", diff)
 			}
 			if len(s.Seen("training_args.bin")) > 0 {
 				t.Error("training_args.bin was asked for")
 			}
-
 			// As an import of the same folder makes it.
-			source := filepath.Join(t.TempDir(), "source")
-			if err := os.CopyFS(source,
-				os.DirFS(filepath.Join("internal", "pytorch", "testdata", c.name))); err != nil {
-				t.Fatal(err)
-			}
-			imported, err := newStore(t).Import(t.Context(), source, "org/tiny")
-			if err != nil {
-				t.Fatal(err)
-			}
-			if imported.SHA256 != b.SHA256 {
-				t.Errorf("SHA-256 %s, of an import %s", b.SHA256, imported.SHA256)
-			}
-
-			opened, err := store.Open("org/tiny")
-			if err != nil {
-				t.Fatal(err)
+			imported, err := newStore(t).Import(t.Context(), pickledBundle(t, name), "org/tiny")
+			if err != nil || imported.SHA256 != b.SHA256 {
+				t.Errorf("imported %+v, %v; pulled %s", imported, err, b.SHA256)
 			}
 			if problems, err := store.Verify(t.Context(), "org/tiny"); err != nil || len(problems) > 0 {
 				t.Errorf("verified: %v, %v", problems, err)
@@ -92,9 +65,8 @@ func TestPullConverts(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			last := entries[len(entries)-1]
-			if last.Name != "org/tiny" || last.Problem != nil || last.Manifest.SHA256() != opened.SHA256 ||
-				!slices.Equal(last.Refs, []string{"main"}) {
+			if last := entries[len(entries)-1]; last.Name != "org/tiny" || last.Problem != nil ||
+				last.Manifest.SHA256() != b.SHA256 || !slices.Equal(last.Refs, []string{"main"}) {
 				t.Errorf("listed %+v", last)
 			}
 			s.Forget()

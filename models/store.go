@@ -156,17 +156,13 @@ func (s *Store) refs(name string) (map[string]string, error) {
 }
 
 func readManifest(dir string) (*Manifest, error) {
-	path := filepath.Join(dir, manifestName)
 	content, err := regular.ReadFS(os.DirFS(dir), manifestName, maxConfigBytes)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("%s: the file is missing", path)
+	var m *Manifest
+	if err == nil {
+		m, err = parseManifest(content)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", path, err)
-	}
-	m, err := parseManifest(content)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", path, err)
+		return nil, fmt.Errorf("%s: %w", filepath.Join(dir, manifestName), err)
 	}
 	return m, nil
 }
@@ -324,7 +320,7 @@ type draft struct {
 
 // begin starts to place a revision of a model, or goes on with a start that was cut short. A stored revision that is
 // damaged becomes such a start: what is whole of it need not be fetched again. Without a revision, commit gives the
-// draft one by what it holds. Call close at the end.
+// draft one by what it holds. Close its lock at the end: what was filled and not committed stays, to go on with.
 func (s *Store) begin(ctx context.Context, name, revision string) (*draft, error) {
 	if name == BuiltInName {
 		return nil, fmt.Errorf("model %s is part of the program and cannot be replaced", name)
@@ -337,25 +333,21 @@ func (s *Store) begin(ctx context.Context, name, revision string) (*draft, error
 		return nil, err
 	}
 	p := &draft{store: s, lock: lock, name: name, revision: revision}
-	if err := p.prepare(); err != nil {
-		lock.Close()
-		return nil, err
+	if revision != "" {
+		if p.placed = p.stored(); p.placed {
+			return p, nil
+		}
+		if _, err = os.Stat(p.final()); err == nil {
+			err = errors.Join(os.RemoveAll(p.dir()), os.Rename(p.final(), p.dir()),
+				removeIfThere(filepath.Join(p.dir(), manifestName)))
+		} else {
+			err = os.MkdirAll(p.dir(), 0o755)
+		}
+	}
+	if err != nil {
+		return nil, errors.Join(err, lock.Close())
 	}
 	return p, nil
-}
-
-func (p *draft) prepare() error {
-	if p.revision == "" {
-		return nil
-	}
-	if p.placed = p.stored(); p.placed {
-		return nil
-	}
-	if _, err := os.Stat(p.final()); err == nil {
-		return errors.Join(os.RemoveAll(p.dir()), os.Rename(p.final(), p.dir()),
-			removeIfThere(filepath.Join(p.dir(), manifestName)))
-	}
-	return os.MkdirAll(p.dir(), 0o755)
 }
 
 func removeIfThere(path string) error {
@@ -381,12 +373,12 @@ func (p *draft) commit(ctx context.Context, m Manifest, ref string, files ...str
 			return nil, err
 		}
 	}
-	if ref != "" {
-		path := p.store.refPath(p.name, ref)
-		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-			return nil, err
+	if path := p.store.refPath(p.name, ref); ref != "" {
+		err := os.MkdirAll(filepath.Dir(path), 0o755)
+		if err == nil {
+			err = maybe.WriteFile(path, []byte(p.revision+"\n"), 0o644)
 		}
-		if err := maybe.WriteFile(path, []byte(p.revision+"\n"), 0o644); err != nil {
+		if err != nil {
 			return nil, err
 		}
 	}
@@ -458,9 +450,6 @@ func (p *draft) stored() bool {
 	return err == nil && manifest.Verify(p.final()) == nil
 }
 
-// close lets others at the model's folder. What was filled and not committed stays, to go on with.
-func (p *draft) close() error { return p.lock.Close() }
-
 // Import copies the model in a folder into the store under a name, as the revision that its SHA256 begins with. Weights
 // in pytorch_model.bin become model.safetensors on the way.
 func (s *Store) Import(ctx context.Context, dir, name string) (*Bundle, error) {
@@ -484,7 +473,7 @@ func (s *Store) take(ctx context.Context, dir, name string, m Manifest, files ma
 	if err != nil {
 		return nil, err
 	}
-	defer p.close()
+	defer p.lock.Close()
 	// Of a copy that broke off nothing is worth keeping, and nothing is to be told.
 	to := p.dir()
 	defer os.RemoveAll(to)

@@ -1,6 +1,7 @@
 package models
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -71,16 +72,12 @@ func alike(a, b safetensors.Tensor) (bool, error) {
 	}
 	for i := range int64(places) {
 		at := i * max(a.Length-size, 0) / (places - 1)
-		var bytes [2][]byte
-		for k, t := range []safetensors.Tensor{a, b} {
-			t.Offset, t.Length = t.Offset+at, min(size, t.Length)
-			var err error
-			if bytes[k], err = t.Bytes(); err != nil {
-				return false, err
-			}
-		}
-		if !slices.Equal(bytes[0], bytes[1]) {
-			return false, nil
+		x, y := a, b
+		x.Offset, x.Length, y.Offset, y.Length = a.Offset+at, min(size, a.Length), b.Offset+at, min(size, b.Length)
+		first, firstErr := x.Bytes()
+		second, secondErr := y.Bytes()
+		if err := cmp.Or(firstErr, secondErr); err != nil || !slices.Equal(first, second) {
+			return false, err
 		}
 	}
 	return true, nil

@@ -3,7 +3,6 @@ package tokenize_test
 import (
 	"encoding/json"
 	"math/rand/v2"
-	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -11,14 +10,6 @@ import (
 
 	"infill/tokenize"
 )
-
-func BenchmarkLoad(b *testing.B) {
-	for b.Loop() {
-		if _, err := tokenize.Load(os.DirFS(mini)); err != nil {
-			b.Fatal(err)
-		}
-	}
-}
 
 // largeTokenizer is a tokenizer.json of Gemma's layout with 256,000 tokens and as many merges, of made-up words.
 func largeTokenizer(b *testing.B) []byte {
@@ -100,40 +91,4 @@ func BenchmarkEncode(b *testing.B) {
 		n++
 	}
 	b.ReportMetric(float64(n)/b.Elapsed().Seconds(), "sentences/s")
-}
-
-// BenchmarkEncodeWorst reads the longest text that a template may have, made of the words that take the model longest.
-func BenchmarkEncodeWorst(b *testing.B) {
-	tokenizer := loadBuiltin(b)
-	text := strings.Repeat(strings.Repeat("zqxj", 25)+" ", tokenize.MaxText/101)
-	b.SetBytes(int64(len(text)))
-	for b.Loop() {
-		if _, err := tokenizer.Plain(text); err != nil {
-			b.Fatal(err)
-		}
-	}
-}
-
-func BenchmarkTemplate(b *testing.B) {
-	tokenizer := loadBuiltin(b)
-	b.ReportAllocs()
-	for b.Loop() {
-		if _, err := tokenizer.Template(
-			"The ferry left before [MASK], and [MASK] on the quay had thought to [MASK]."); err != nil {
-			b.Fatal(err)
-		}
-	}
-}
-
-func BenchmarkFill(b *testing.B) {
-	tokenizer := loadBuiltin(b)
-	template, err := tokenizer.Template("The ferry left before [MASK], and [MASK] on the quay had thought to [MASK].")
-	if err != nil {
-		b.Fatal(err)
-	}
-	ids := []int{2000, 3000, 4000}
-	b.ReportAllocs()
-	for b.Loop() {
-		template.Fill(ids)
-	}
 }

@@ -121,15 +121,14 @@ func (s spelling) findBlanks(text string) (blanks []notation, escapes []mark, er
 			escapes = append(escapes, m)
 			continue
 		case m.end < 0:
-			return nil, nil, &InputError{Fault: errBlankSyntax, Offset: m.start,
-				Detail: "the closing ] is missing; " + blankHelp}
+			return nil, nil, inputFault(errBlankSyntax, m.start, "%s", "the closing ] is missing; "+blankHelp)
 		}
 		blank := notation{minimum: 1, maximum: 1}
 		if m.notation {
 			var problem string
 			if blank, problem = parseBlank(text[m.start+len(opening) : m.end-1]); problem != "" {
-				return nil, nil, &InputError{Fault: errBlankSyntax, Offset: m.start,
-					Detail: fmt.Sprintf("%s in %s; %s", problem, excerpt(text[m.start:m.end]), blankHelp)}
+				return nil, nil, inputFault(errBlankSyntax, m.start, "%s in %s; %s",
+					problem, excerpt(text[m.start:m.end]), blankHelp)
 			}
 		}
 		blank.start, blank.end = m.start, m.end

@@ -26,10 +26,8 @@ type Encoding struct {
 // and for comparison: Tokenizer.Template and Tokenizer.Plain return errors for bad texts instead.
 func (t *Tokenizer) Encode(text string) (*Encoding, error) {
 	e := t.newEncoder(text)
-	if err := e.addPlain(0, len(text)); err != nil {
-		return nil, err
-	}
-	return e.finish(), nil
+	e.addPlain(0, len(text))
+	return e.finish()
 }
 
 // encoder builds one Encoding, piece of text by piece of text.
@@ -43,6 +41,7 @@ type encoder struct {
 	word    []byte   // the normalised word being read
 	sources [][2]int // the bytes of text that each character of word came from
 	scratch []byte
+	err     error // the first
 }
 
 func (t *Tokenizer) newEncoder(text string) *encoder {
@@ -57,9 +56,18 @@ func (t *Tokenizer) newEncoder(text string) *encoder {
 	return e
 }
 
-func (e *encoder) finish() *Encoding {
+func (e *encoder) finish() (*Encoding, error) {
+	if e.err != nil {
+		return nil, e.err
+	}
 	e.add(e.t.separator, 0, 0, -1)
-	return e.encoding
+	return e.encoding, nil
+}
+
+func (e *encoder) fail(err error) {
+	if e.err == nil {
+		e.err = err
+	}
 }
 
 func (e *encoder) add(id, start, end, word int) {
@@ -76,71 +84,59 @@ func (e *encoder) addWord(id, start, end int) {
 }
 
 // addOwn adds text[from:to] of a user, in which a backslash makes text of what would be a blank.
-func (e *encoder) addOwn(from, to int, escapes []mark) error {
+func (e *encoder) addOwn(from, to int, escapes []mark) {
 	for _, m := range escapes {
-		if m.start-1 < from || m.end > to {
-			continue
+		if m.start-1 >= from && m.end <= to {
+			e.addPlain(from, m.start-1)
+			e.t.scheme.encode(e, m.start, m.end) // past the search for added tokens, which would find the model's mask
+			from = m.end
 		}
-		if err := e.addPlain(from, m.start-1); err != nil {
-			return err
-		}
-		// Past the search for added tokens, which would find the model's mask.
-		if err := e.t.scheme.encode(e, m.start, m.end); err != nil {
-			return err
-		}
-		from = m.end
 	}
-	return e.addPlain(from, to)
+	e.addPlain(from, to)
 }
 
 // addPlain adds text[from:to], added tokens included. The strict readers have refused most of these before.
-func (e *encoder) addPlain(from, to int) error {
+func (e *encoder) addPlain(from, to int) {
 	for from < to {
 		token, before, start, end := e.t.added.next(e.text, from, to)
 		if before > from {
-			if err := e.t.scheme.encode(e, from, before); err != nil {
-				return err
-			}
+			e.t.scheme.encode(e, from, before)
 		}
 		if token == nil {
-			return nil
+			return
 		}
 		e.addWord(token.id, start, end)
 		from = end
 	}
-	return nil
 }
 
 // addText adds the WordPiece tokens of text[from:to], which holds no added token: BertPreTokenizer's split on white
 // space and punctuation follows BertNormalizer.
-func (e *encoder) addText(from, to int) error {
-	if err := e.normalize(from, to, e.addRune); err != nil {
-		return err
-	}
-	return e.endWord()
+func (e *encoder) addText(from, to int) {
+	e.normalize(from, to, e.addRune)
+	e.endWord()
 }
 
 // normalize puts out the characters of text[from:to], each with the bytes that it came from. The order of the steps is
 // BertNormalizer's: clean, set Chinese characters apart by blanks, strip accents, lower-case.
-func (e *encoder) normalize(from, to int, put func(r rune, start, end int) error) error {
+func (e *encoder) normalize(from, to int, put func(r rune, source [2]int)) {
 	o := &e.t.options
 	strip := o.stripAccents()
-	lower := func(r rune, start, end int) error {
-		if o.Cased {
-			return put(r, start, end)
+	lower := func(r rune, source [2]int) {
+		switch {
+		case o.Cased:
+			put(r, source)
+		case r == 'İ': // the one character whose lower case is two
+			put('i', source)
+			put('\u0307', source)
+		default:
+			put(unicode.ToLower(r), source)
 		}
-		if r != 'İ' {
-			return put(unicode.ToLower(r), start, end)
-		}
-		if err := put('i', start, end); err != nil { // the one character whose lower case is two
-			return err
-		}
-		return put('\u0307', start, end)
 	}
 	for at := from; at < to; {
 		r, size := utf8.DecodeRuneInString(e.text[at:to]) // an invalid byte reads as U+FFFD, as in the reference
-		start, end := at, at+size
-		at = end
+		source := [2]int{at, at + size}
+		at += size
 		switch {
 		case !o.KeepControls && dropped(r):
 			continue
@@ -149,72 +145,52 @@ func (e *encoder) normalize(from, to int, put func(r rune, start, end int) error
 		}
 		alone := !o.JoinChinese && chinese(r)
 		if alone {
-			if err := put(' ', start, end); err != nil {
-				return err
-			}
+			put(' ', source)
 		}
 		if r < utf8.RuneSelf || !strip {
-			if err := lower(r, start, end); err != nil {
-				return err
-			}
+			lower(r, source)
 		} else {
 			// Character by character is enough: the reordering across characters that full normalisation adds concerns
 			// marks that are dropped here, and a few spacing marks of musical and Brahmic scripts.
-			e.scratch = norm.NFD.AppendString(e.scratch[:0], e.text[start:end])
+			e.scratch = norm.NFD.AppendString(e.scratch[:0], e.text[source[0]:source[1]])
 			for rest := e.scratch; len(rest) > 0; {
 				part, width := utf8.DecodeRune(rest)
-				rest = rest[width:]
-				if unicode.Is(unicode.Mn, part) {
-					continue
-				}
-				if err := lower(part, start, end); err != nil {
-					return err
+				if rest = rest[width:]; !unicode.Is(unicode.Mn, part) {
+					lower(part, source)
 				}
 			}
 		}
 		if alone {
-			if err := put(' ', start, end); err != nil {
-				return err
-			}
+			put(' ', source)
 		}
 	}
-	return nil
 }
 
 // letters is text[from:to] after normalising.
-func (e *encoder) letters(from, to int) (l letters, err error) {
-	err = e.normalize(from, to, func(r rune, start, end int) error {
-		l.add(r, [2]int{start, end})
-		return nil
-	})
-	return l, err
+func (e *encoder) letters(from, to int) (l letters) {
+	e.normalize(from, to, l.add)
+	return l
 }
 
 // addRune adds one normalised character to the word being read; punctuation is a word of its own.
-func (e *encoder) addRune(r rune, start, end int) error {
-	switch {
-	case unicode.IsSpace(r):
-		return e.endWord()
-	case !punctuation(r):
-		e.append(r, start, end)
-		return nil
+func (e *encoder) addRune(r rune, source [2]int) {
+	apart := punctuation(r)
+	if apart || unicode.IsSpace(r) {
+		e.endWord()
 	}
-	if err := e.endWord(); err != nil {
-		return err
+	if apart || !unicode.IsSpace(r) {
+		e.word = utf8.AppendRune(e.word, r)
+		e.sources = append(e.sources, source)
 	}
-	e.append(r, start, end)
-	return e.endWord()
-}
-
-func (e *encoder) append(r rune, start, end int) {
-	e.word = utf8.AppendRune(e.word, r)
-	e.sources = append(e.sources, [2]int{start, end})
+	if apart {
+		e.endWord()
+	}
 }
 
 // endWord cuts the word being read into pieces.
-func (e *encoder) endWord() error {
+func (e *encoder) endWord() {
 	if len(e.word) == 0 {
-		return nil
+		return
 	}
 	// Most words are in the vocabulary as they are, which is also what the model tries first.
 	if id, ok := e.t.words[string(e.word)]; ok && len(e.sources) <= e.t.options.longestWord() {
@@ -222,7 +198,7 @@ func (e *encoder) endWord() error {
 	} else {
 		pieces, err := e.t.model.Tokenize(string(e.word))
 		if err != nil {
-			return fmt.Errorf("cut the word %q into pieces: %w", e.word, err)
+			e.fail(fmt.Errorf("cut the word %q into pieces: %w", e.word, err))
 		}
 		for _, piece := range pieces { // piece.Offsets count characters of the word
 			e.add(piece.Id, e.sources[piece.Offsets[0]][0], e.sources[piece.Offsets[1]-1][1], e.words)
@@ -230,7 +206,6 @@ func (e *encoder) endWord() error {
 	}
 	e.words++
 	e.word, e.sources = e.word[:0], e.sources[:0]
-	return nil
 }
 
 // dropped reports whether BERT's cleaning removes a character: NUL, U+FFFD and the category "other" (control, format,

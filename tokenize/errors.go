@@ -49,6 +49,10 @@ type InputError struct {
 	Detail string // what is there, and what to do
 }
 
+func inputFault(fault Fault, offset int, format string, arguments ...any) error {
+	return &InputError{Fault: fault, Offset: offset, Detail: fmt.Sprintf(format, arguments...)}
+}
+
 // Error returns one line: the fault, its byte offset and the advice.
 func (e *InputError) Error() string {
 	if e.Offset < 0 {

@@ -88,21 +88,3 @@ func ExampleTemplate_Expand() {
 	// 3 slots at [3 4 5]
 	// it was unbelievably cold
 }
-
-func ExampleTemplate_Fill() {
-	tokenizer, err := tokenize.Load(os.DirFS("../testdata/mini-uncased"))
-	if err != nil {
-		panic(err)
-	}
-	template, err := tokenizer.Template("a high [MASK] to [MASK][MASK]")
-	if err != nil {
-		panic(err)
-	}
-	var ids []int
-	for _, token := range []string{"##way", "new", "york"} {
-		id, _ := tokenizer.ID(token)
-		ids = append(ids, id)
-	}
-	fmt.Println(template.Fill(ids).Text)
-	// Output: a highway to new york
-}

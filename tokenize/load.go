@@ -67,7 +67,11 @@ func Load(fsys fs.FS) (*Tokenizer, error) {
 // adds reports whether tokenizer.json is needed beside vocab.txt: the class names no model, or the file adds a token to
 // WordPiece. The added tokens come before the vocabulary, so that little is read.
 func adds(content, configuration []byte) bool {
-	switch strings.TrimSuffix(classOf(configuration), "Fast") {
+	var c struct {
+		Class string `json:"tokenizer_class"`
+	}
+	_ = json.Unmarshal(configuration, &c) // what is wrong with it is said where it is read
+	switch strings.TrimSuffix(c.Class, "Fast") {
 	case "PreTrainedTokenizer", "TokenizersBackend":
 		return true
 	}
@@ -90,31 +94,27 @@ func (t *Tokenizer) complete(fsys fs.FS, err error) (*Tokenizer, error) {
 	if err != nil || t.words == nil {
 		return t, err
 	}
-	for _, file := range []string{configurationFile, specialFile, addedFile} {
-		content, err := readOptional(fsys, file)
-		if err != nil {
+	var configured, special specialTokens
+	var added map[string]int
+	for file, into := range map[string]any{configurationFile: &configured, specialFile: &special, addedFile: &added} {
+		if err := readSettings(fsys, file, into); err != nil {
 			return nil, err
 		}
-		var names []string
-		if file == addedFile {
-			var ids map[string]int
-			err = unmarshal(file, content, &ids)
-			names = slices.Sorted(maps.Keys(ids))
-		} else {
-			var settings specialTokens
-			err = unmarshal(file, content, &settings)
-			for _, value := range settings.further() {
-				names = append(names, value.name)
-			}
-		}
-		if err != nil {
-			return nil, err
-		}
-		for _, name := range names {
-			if id, ok := t.ids[name]; !ok || !t.notWords[id] {
-				return nil, fileFault(file, errUnsupported,
-					"added token %.40q; only those of %s are taken: save it with transformers", name, tokenizerFile)
-			}
+	}
+	names := map[string]string{} // and the files that have them
+	for name := range added {
+		names[name] = addedFile
+	}
+	for _, value := range special.further() {
+		names[value.name] = specialFile
+	}
+	for _, value := range configured.further() {
+		names[value.name] = configurationFile
+	}
+	for _, name := range slices.Sorted(maps.Keys(names)) {
+		if id, ok := t.ids[name]; !ok || !t.notWords[id] {
+			return nil, fileFault(names[name], errUnsupported,
+				"added token %.40q; only those of %s are taken: save it with transformers", name, tokenizerFile)
 		}
 	}
 	return t, nil
@@ -321,11 +321,4 @@ func (file *pipelineFile) wordPiece() (*Tokenizer, error) {
 		StripAccents: n.StripAccents,
 		LongestWord:  file.Model.LongestWord,
 	}, further...)
-}
-
-// classOf is the class of a tokenizer_config.json, or "": what is wrong with the file is said where it is read.
-func classOf(content []byte) string {
-	var c configuration
-	_ = json.Unmarshal(content, &c)
-	return c.Class
 }

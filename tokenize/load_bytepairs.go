@@ -104,44 +104,36 @@ func unmarshal(name string, content []byte, value any) error {
 	return nil
 }
 
-// readOptional gives the content of a file, empty if there is none.
-func readOptional(fsys fs.FS, name string) ([]byte, error) {
+// readSettings reads a JSON file of the bundle, if there is one.
+func readSettings(fsys fs.FS, name string, value any) error {
 	content, err := readFile(fsys, name)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
 	}
-	return content, err
+	return unmarshal(name, content, value)
 }
 
 // checkBytePairs refuses files of other classes than RoBERTa's, and special or added tokens that are not its own.
 func checkBytePairs(fsys fs.FS, c *configuration) error {
 	var model struct {
-		Type     string  `json:"model_type"`
-		Exported string  `json:"exported_model_type"` // of a graph that was imported
-		Class    *string `json:"tokenizer_class"`
+		Type     string `json:"model_type"`
+		Exported string `json:"exported_model_type"` // of a graph that was imported
+		Class    string `json:"tokenizer_class"`
 	}
 	var special specialTokens
 	var extra map[string]int
 	for name, into := range map[string]any{modelFile: &model, specialFile: &special, addedFile: &extra} {
-		content, err := readOptional(fsys, name)
-		if err == nil {
-			err = unmarshal(name, content, into)
-		}
-		if err != nil {
+		if err := readSettings(fsys, name, into); err != nil {
 			return err
 		}
 	}
-	class := c.Class
-	if class == "" && model.Class != nil {
-		class = *model.Class
-	}
+	class := cmp.Or(c.Class, model.Class)
 	if class == "" && cmp.Or(model.Exported, model.Type) == "roberta" {
 		class = bytePairClass
 	}
 	if strings.TrimSuffix(class, "Fast") != bytePairClass {
 		return fileFault(bytePairFile, errUnsupported, "tokenizer_class %.40q of model_type %.40q without %s; %s",
-			class,
-			model.Type, tokenizerFile, saveIt)
+			class, model.Type, tokenizerFile, saveIt)
 	}
 	if isSet(c.SplitSpecial) {
 		return fileFault(configurationFile, errUnsupported, "split_special_tokens true")
@@ -168,8 +160,7 @@ func checkBytePairs(fsys fs.FS, c *configuration) error {
 	for _, name := range names {
 		if !slices.Contains(robertaTokens, name) {
 			return fileFault(bytePairFile, errUnsupported, "special or added token %.40q, which RoBERTa has not; %s",
-				name,
-				saveIt)
+				name, saveIt)
 		}
 	}
 	return nil

@@ -356,35 +356,16 @@ func (p *pipeline) loadAdded(tokens []pipelineAdded) error {
 // setAdded makes the two searches: in the text as it is, and after normalising.
 func (p *pipeline) setAdded(tokens []pipelineAdded) error {
 	p.t.notWords, p.t.silent = make([]bool, len(p.t.vocabulary)), make([]bool, len(p.t.vocabulary))
-	var raw, normalized []addedToken
-	for _, token := range tokens {
-		a := addedToken{text: token.Content, id: *token.ID, special: token.Special, stripLeft: token.StripLeft}
-		p.t.notWords[a.id], p.t.silent[a.id] = true, token.Special
-		if !token.Normalized {
-			raw = append(raw, a)
-		}
-		if !token.Normalized {
-			continue
-		}
-		if token.Special && a.id != p.t.unknown {
-			p.t.forbidden = append(p.t.forbidden, token.Content)
-		}
-		if a.id == p.t.mask {
-			p.t.maskStripsLeft = a.stripLeft
-		}
-		// The token is looked for in normalised text, and so in its own normalised form.
-		l := letters{}
-		for _, r := range token.Content {
+	raw, normalized, err := p.t.sortAdded(tokens, func(text string) (string, error) {
+		var l letters
+		for _, r := range text {
 			l.add(r, [2]int{})
 		}
 		l, err := p.normalize(l)
-		if err != nil {
-			return err
-		}
-		if a.text = string(l.runes); a.text == "" {
-			return pipelineFault(errUnsupported, "added token %q, of which normalising leaves nothing", token.Content)
-		}
-		normalized = append(normalized, a)
+		return string(l.runes), err
+	})
+	if err != nil {
+		return err
 	}
 	p.t.setSpecials(raw)
 	p.normalized = newMatcher(normalized)
@@ -394,9 +375,47 @@ func (p *pipeline) setAdded(tokens []pipelineAdded) error {
 	return nil
 }
 
+// sortAdded parts added tokens that are found in a text as it is from those that are found after normalising, and so in
+// their own normalised form.
+func (t *Tokenizer) sortAdded(tokens []pipelineAdded, normalize func(string) (string, error)) (
+	raw, normalized []addedToken, err error) {
+	for _, token := range tokens {
+		a := addedToken{text: token.Content, id: *token.ID, special: token.Special, stripLeft: token.StripLeft}
+		t.notWords[a.id], t.silent[a.id] = true, token.Special
+		if !token.Normalized {
+			raw = append(raw, a)
+			continue
+		}
+		if a.special && a.id != t.unknown {
+			t.forbidden = append(t.forbidden, token.Content)
+		}
+		if a.id == t.mask {
+			t.maskStripsLeft = a.stripLeft
+		}
+		if a.text, err = normalize(a.text); err != nil {
+			return nil, nil, err
+		}
+		if a.text == "" {
+			return nil, nil, pipelineFault(errUnsupported, "added token %q, of which normalising leaves nothing",
+				token.Content)
+		}
+		normalized = append(normalized, a)
+	}
+	return raw, normalized, nil
+}
+
+// simpleNormalizers are the steps without settings.
+var simpleNormalizers = map[string]normalizer{"NFC": normalForm(norm.NFC), "NFD": normalForm(norm.NFD),
+	"NFKC": normalForm(norm.NFKC), "NFKD": normalForm(norm.NFKD), "StripAccents": keep(notMark), "Lowercase": lowerCase}
+
 // addNormalizer adds a step and those in it.
 func (p *pipeline) addNormalizer(s *pipelineStep) error {
 	if s == nil {
+		return nil
+	}
+	if n, ok := simpleNormalizers[s.Type]; ok {
+		p.t.cased = p.t.cased && s.Type != "Lowercase"
+		p.normalizers = append(p.normalizers, n)
 		return nil
 	}
 	add := func(n normalizer) error {
@@ -411,19 +430,6 @@ func (p *pipeline) addNormalizer(s *pipelineStep) error {
 			}
 		}
 		return nil
-	case "NFC":
-		return add(normalForm(norm.NFC))
-	case "NFD":
-		return add(normalForm(norm.NFD))
-	case "NFKC":
-		return add(normalForm(norm.NFKC))
-	case "NFKD":
-		return add(normalForm(norm.NFKD))
-	case "StripAccents":
-		return add(keep(notMark))
-	case "Lowercase":
-		p.t.cased = false
-		return add(lowerCase)
 	case "Strip":
 		return add(strip(isTrue(s.StripLeft), isTrue(s.StripRight)))
 	case "Replace":
@@ -462,14 +468,17 @@ func (p *pipeline) addSplitter(s *pipelineStep, configured *bool) error {
 	if s == nil {
 		return pipelineFault(errUnsupported, "no pre_tokenizer")
 	}
+	add := func(part splitter) error {
+		p.splitters = append(p.splitters, part)
+		return nil
+	}
 	switch s.Type {
 	case "Split":
 		if s.Pattern.String == nil || *s.Pattern.String == "" || s.Behavior != mergedWithPrevious || s.Invert {
 			return pipelineFault(errUnsupported,
 				`pre_tokenizer "Split" other than behind a text (behavior %q, invert %t)`, s.Behavior, s.Invert)
 		}
-		p.splitters = append(p.splitters, splitAt(literal(*s.Pattern.String), mergedWithPrevious))
-		return nil
+		return add(splitAt(literal(*s.Pattern.String), mergedWithPrevious))
 	case "Sequence":
 		for i := range s.PreTokenizers {
 			if err := p.addSplitter(&s.PreTokenizers[i], configured); err != nil {
@@ -486,17 +495,14 @@ func (p *pipeline) addSplitter(s *pipelineStep, configured *bool) error {
 				configurationFile)
 		}
 		p.byteLevel = true
-		p.splitters = append(p.splitters, splitGPT2(isTrue(s.PrefixSpace)))
-		return nil
+		return add(splitGPT2(isTrue(s.PrefixSpace)))
 	case "WhitespaceSplit":
-		p.splitters = append(p.splitters, splitAt(one(unicode.IsSpace), removed))
-		return nil
+		return add(splitAt(one(unicode.IsSpace), removed))
 	case "Punctuation":
 		if s.Behavior != "" && !strings.EqualFold(s.Behavior, isolated) {
 			return pipelineFault(errUnsupported, "pre_tokenizer Punctuation with the behavior %q", s.Behavior)
 		}
-		p.splitters = append(p.splitters, splitAt(one(punctuation), isolated))
-		return nil
+		return add(splitAt(one(punctuation), isolated))
 	case "Metaspace":
 		if s.Replacement != "" && s.Replacement != string(metaspace) {
 			return pipelineFault(errUnsupported, "pre_tokenizer Metaspace with the replacement %q", s.Replacement)
@@ -511,8 +517,7 @@ func (p *pipeline) addSplitter(s *pipelineStep, configured *bool) error {
 			return pipelineFault(errUnsupported, "pre_tokenizer Metaspace with the prepend_scheme %q", prepend)
 		}
 		p.prepends = p.prepends || prepend != prependNever
-		p.splitters = append(p.splitters, splitMetaspace(prepend, isTrue(s.Split)))
-		return nil
+		return add(splitMetaspace(prepend, isTrue(s.Split)))
 	}
 	return pipelineFault(errUnsupported, "pre_tokenizer %q", s.Type)
 }

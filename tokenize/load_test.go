@@ -196,6 +196,21 @@ func manyTokens(n int) string {
 	return text.String()
 }
 
+// spoilt is a tokenizer.json after a change.
+func spoilt(t testing.TB, content []byte, change func(file map[string]any)) fstest.MapFS {
+	t.Helper()
+	var file map[string]any
+	if err := json.Unmarshal(content, &file); err != nil {
+		t.Fatal(err)
+	}
+	change(file)
+	content, err := json.Marshal(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return fstest.MapFS{"tokenizer.json": {Data: content}}
+}
+
 // tokenizer.json, spoilt in one place each.
 func TestLoadTokenizerErrors(t *testing.T) {
 	content, err := os.ReadFile("testdata/reference/cased.tokenizer.json")
@@ -248,16 +263,7 @@ func TestLoadTokenizerErrors(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			var file object
-			if err := json.Unmarshal(content, &file); err != nil {
-				t.Fatal(err)
-			}
-			test.spoil(file)
-			spoilt, err := json.Marshal(file)
-			if err != nil {
-				t.Fatal(err)
-			}
-			_, err = tokenize.Load(fstest.MapFS{"tokenizer.json": {Data: spoilt}})
+			_, err = tokenize.Load(spoilt(t, content, test.spoil))
 			checkVocabularyError(t, err, test.fault, test.says)
 		})
 	}
@@ -304,38 +310,22 @@ func TestSHA256(t *testing.T) {
 	}
 	sums := map[string]string{}
 	small := strings.Fields(smallVocabulary)
-	for name, make := range map[string]func() (*tokenize.Tokenizer, error){
-		"uncased": func() (*tokenize.Tokenizer, error) { return tokenize.New(small, tokenize.Options{}) },
-		"cased":   func() (*tokenize.Tokenizer, error) { return tokenize.New(small, tokenize.Options{Cased: true}) },
-		"accents kept": func() (*tokenize.Tokenizer, error) {
-			return tokenize.New(small, tokenize.Options{StripAccents: new(bool)})
-		},
-		"controls kept": func() (*tokenize.Tokenizer,
-			error) {
-			return tokenize.New(small, tokenize.Options{KeepControls: true})
-		},
-		"joined": func() (*tokenize.Tokenizer,
-			error) {
-			return tokenize.New(small, tokenize.Options{JoinChinese: true})
-		},
-		"longest word": func() (*tokenize.Tokenizer,
-			error) {
-			return tokenize.New(small, tokenize.Options{LongestWord: 99})
-		},
-		"more tokens": func() (*tokenize.Tokenizer,
-			error) {
-			return tokenize.New(append(small, "x"), tokenize.Options{})
-		},
-		"split tokens": func() (*tokenize.Tokenizer,
-			error) {
-			return tokenize.New(append(small, "x", "y"), tokenize.Options{})
-		},
-		"joined tokens": func() (*tokenize.Tokenizer,
-			error) {
-			return tokenize.New(append(small, "xy"), tokenize.Options{})
-		},
+	with := func(more ...string) []string { return slices.Concat(small, more) }
+	for name, of := range map[string]struct {
+		vocabulary []string
+		options    tokenize.Options
+	}{
+		"uncased":       {small, tokenize.Options{}},
+		"cased":         {small, tokenize.Options{Cased: true}},
+		"accents kept":  {small, tokenize.Options{StripAccents: new(bool)}},
+		"controls kept": {small, tokenize.Options{KeepControls: true}},
+		"joined":        {small, tokenize.Options{JoinChinese: true}},
+		"longest word":  {small, tokenize.Options{LongestWord: 99}},
+		"more tokens":   {with("x"), tokenize.Options{}},
+		"split tokens":  {with("x", "y"), tokenize.Options{}},
+		"joined tokens": {with("xy"), tokenize.Options{}},
 	} {
-		tokenizer, err := make()
+		tokenizer, err := tokenize.New(of.vocabulary, of.options)
 		if err != nil {
 			t.Fatal(err)
 		}

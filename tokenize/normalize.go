@@ -119,36 +119,36 @@ func one(is func(rune) bool) func(rest []rune) int {
 	}
 }
 
+// run is how many characters at the start is holds for.
+func run(rest []rune, is func(rune) bool) int {
+	if n := slices.IndexFunc(rest, func(r rune) bool { return !is(r) }); n >= 0 {
+		return n
+	}
+	return len(rest)
+}
+
 // blanks finds two blanks or more.
 func blanks(rest []rune) int {
-	n := 0
-	for n < len(rest) && rest[n] == ' ' {
-		n++
+	if n := run(rest, func(r rune) bool { return r == ' ' }); n > 1 {
+		return n
 	}
-	if n < 2 {
-		return 0
-	}
-	return n
+	return 0
 }
 
 // gaps finds white space other than one blank: two characters or more, or the end of a line, or a tab.
 func gaps(rest []rune) int {
-	n := 0
-	for n < len(rest) && unicode.IsSpace(rest[n]) {
-		n++
+	if n := run(rest, unicode.IsSpace); n != 1 || strings.ContainsRune("\n\r\t", rest[0]) {
+		return n
 	}
-	if n == 1 && !strings.ContainsRune("\n\r\t", rest[0]) {
-		return 0
-	}
-	return n
+	return 0
 }
 
 // strip drops white space at the ends.
 func strip(left, right bool) normalizer {
 	return func(l letters) letters {
 		from, to := 0, len(l.runes)
-		for left && from < to && unicode.IsSpace(l.runes[from]) {
-			from++
+		if left {
+			from = run(l.runes, unicode.IsSpace)
 		}
 		for right && from < to && unicode.IsSpace(l.runes[to-1]) {
 			to--

@@ -8,11 +8,8 @@ import (
 )
 
 // pipeline is the scheme of a tokenizer.json whose model is BPE or Unigram: normalise, find further added tokens,
-// split, and cut each piece by the model.
-//
-// It is written here because no Go library does this and passes: sugarme/tokenizer drops special tokens and misorders
-// merges, eliben/go-sentencepiece and gomlx/go-huggingface, which rests on it, know no Unigram, and tiktoken-go reads
-// neither the vocabularies nor gives offsets.
+// split, and cut each piece by the model. No Go library does this and passes: sugarme/tokenizer drops special tokens
+// and misorders merges, the others know no Unigram or give no offsets.
 type pipeline struct {
 	t           *Tokenizer
 	normalizers []normalizer
@@ -57,7 +54,7 @@ func (l letters) prepend(r rune) letters {
 	return letters{append([]rune{r}, l.runes...), append([][2]int{l.source[0]}, l.source...), l.first}
 }
 
-func (p *pipeline) encode(e *encoder, from, to int) error {
+func (p *pipeline) encode(e *encoder, from, to int) {
 	var l letters
 	for at := from; at < to; {
 		r, size := utf8.DecodeRuneInString(e.text[at:to])
@@ -66,38 +63,16 @@ func (p *pipeline) encode(e *encoder, from, to int) error {
 	}
 	l, err := p.normalize(l)
 	if err != nil {
-		return err
+		e.fail(err)
+		return
 	}
 	l.first = from == 0
-	if len(p.normalized.tokens) == 0 {
-		p.cut(e, l)
-		return p.sensible(e)
-	}
-	text := string(l.runes)
-	position := 0 // in characters, of the byte at
-	for at := 0; at < len(text); {
-		token, before, start, end := p.normalized.next(text, at, len(text))
-		p.cut(e, l.part(position, position+utf8.RuneCountInString(text[at:before])))
-		position += utf8.RuneCountInString(text[at:start])
-		if token == nil {
-			break
-		}
-		length := utf8.RuneCountInString(text[start:end])
-		span := l.part(position, position+length).span()
-		e.addWord(token.id, span[0], span[1])
-		position += length
-		at = end
-	}
-	return p.sensible(e)
-}
-
-// sensible refuses a vocabulary and steps that make more tokens of a text than it has bytes, by far.
-func (p *pipeline) sensible(e *encoder) error {
+	p.normalized.split(l, func(part letters) { p.cut(e, part) },
+		func(token *addedToken, span [2]int) { e.addWord(token.id, span[0], span[1]) })
 	if n := len(e.encoding.IDs); n > 2*len(e.text)+24 {
-		return fmt.Errorf("%s: it makes %d tokens of a text of %d bytes: its steps or its vocabulary are damaged",
-			tokenizerFile, n, len(e.text))
+		e.fail(fmt.Errorf("%s: it makes %d tokens of a text of %d bytes: its steps or its vocabulary are damaged",
+			tokenizerFile, n, len(e.text)))
 	}
-	return nil
 }
 
 // normalize rewrites a text by all steps. A damaged file could make much of little: a step may multiply the text by
@@ -207,22 +182,14 @@ func (p *pipeline) decodeCharacters(tokens []string) string {
 
 // decode joins tokens into a text.
 func (p *pipeline) decode(tokens []string) string {
-	if p.characters {
+	switch {
+	case p.characters:
 		return p.decodeCharacters(tokens)
+	case p.byteLevel:
+		return strings.ToValidUTF8(decodeBytes(strings.Join(tokens, "")), string(utf8.RuneError))
+	case len(tokens) == 0:
+		return ""
 	}
-	var text strings.Builder
-	for i, token := range tokens {
-		switch {
-		case p.byteLevel:
-			text.WriteString(decodeBytes(token))
-		case i == 0: // of which the reference drops every blank
-			text.WriteString(strings.ReplaceAll(token, string(metaspace), ""))
-		default:
-			text.WriteString(strings.ReplaceAll(token, string(metaspace), " "))
-		}
-	}
-	if p.byteLevel {
-		return strings.ToValidUTF8(text.String(), string(utf8.RuneError))
-	}
-	return text.String()
+	first := strings.ReplaceAll(tokens[0], string(metaspace), "") // the reference drops every blank of it
+	return first + strings.ReplaceAll(strings.Join(tokens[1:], ""), string(metaspace), " ")
 }

@@ -245,7 +245,13 @@ func TestLongLine(t *testing.T) {
 
 // One tokenizer and one template serve many goroutines, and each sees what a lone caller sees. For go test -race.
 func TestGoroutines(t *testing.T) {
-	tokenizer := loadBuiltin(t)
+	for _, tokenizer := range []*tokenize.Tokenizer{loadBuiltin(t), loadFamily(t, "roberta", ""),
+		loadFamily(t, "albert", "")} {
+		goroutines(t, tokenizer)
+	}
+}
+
+func goroutines(t *testing.T, tokenizer *tokenize.Tokenizer) {
 	template, err := tokenizer.Template("The ferry left before [MASK:2], and [MASK] waved.")
 	if err != nil {
 		t.Fatal(err)
@@ -256,7 +262,7 @@ func TestGoroutines(t *testing.T) {
 			encoding, err := tokenizer.Encode(sentence)
 			other, otherErr := tokenizer.Template(sentence + " [MASK]")
 			results = append(results, *encoding, err, other.IDs, otherErr, tokenizer.Decode(encoding.IDs),
-				template.Fill([]int{2000 + i, 3000 + i, 4000 + i}))
+				template.Fill([]int{20 + i, 30 + i, 40 + i}))
 		}
 		return append(results, len(tokenizer.Fillable()), tokenizer.SHA256())
 	}

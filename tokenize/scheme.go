@@ -2,7 +2,6 @@ package tokenize
 
 import (
 	"cmp"
-	"fmt"
 	"slices"
 	"strings"
 	"unicode"
@@ -12,7 +11,7 @@ import (
 // scheme is what the kinds of vocabulary differ in: how a text is cut into tokens, and how tokens spell a text.
 type scheme interface {
 	// encode adds the tokens of e.text[from:to], which holds no token of Tokenizer.added.
-	encode(e *encoder, from, to int) error
+	encode(e *encoder, from, to int)
 	// read gives what a token reads as, and whether it joins the text on its left without a blank. The text of a
 	// byte-level token may be a part of a character.
 	read(token string) (text string, joins bool)
@@ -26,29 +25,15 @@ type wordPiece struct {
 	normalized matcher // added tokens that are found after normalising
 }
 
-func (w wordPiece) encode(e *encoder, from, to int) error {
-	if len(w.normalized.tokens) == 0 {
-		return e.addText(from, to)
+func (w wordPiece) encode(e *encoder, from, to int) {
+	if len(w.normalized.tokens) > 0 {
+		w.normalized.split(e.letters(from, to), func(letters) {}, func(token *addedToken, span [2]int) {
+			e.addText(from, span[0])
+			e.addWord(token.id, span[0], span[1])
+			from = span[1]
+		})
 	}
-	l, err := e.letters(from, to)
-	if err != nil {
-		return err
-	}
-	text := string(l.runes)
-	for at, position := 0, 0; ; { // position is at's in characters
-		token, _, start, end := w.normalized.next(text, at, len(text))
-		if token == nil {
-			return e.addText(from, to)
-		}
-		position += utf8.RuneCountInString(text[at:start])
-		length := utf8.RuneCountInString(text[start:end])
-		span := l.part(position, position+length).span()
-		if err := e.addText(from, span[0]); err != nil {
-			return err
-		}
-		e.addWord(token.id, span[0], span[1])
-		from, at, position = span[1], end, position+length
-	}
+	e.addText(from, to)
 }
 
 func (w wordPiece) read(token string) (text string, joins bool) {
@@ -124,6 +109,24 @@ func (m *matcher) next(text string, from, to int) (token *addedToken, before, st
 	return nil, to, to, to
 }
 
+// split finds the tokens in a normalised text: it visits the parts around them and, with the bytes that they stand for,
+// the tokens.
+func (m *matcher) split(l letters, part func(letters), found func(token *addedToken, span [2]int)) {
+	text := string(l.runes)
+	position := 0 // in characters, of the byte at
+	for at := 0; at < len(text); {
+		token, before, start, end := m.next(text, at, len(text))
+		part(l.part(position, position+utf8.RuneCountInString(text[at:before])))
+		if token == nil {
+			return
+		}
+		position += utf8.RuneCountInString(text[at:start])
+		length := utf8.RuneCountInString(text[start:end])
+		found(token, l.part(position, position+length).span())
+		at, position = end, position+length
+	}
+}
+
 // setSpecials fills in what follows from the added tokens.
 func (t *Tokenizer) setSpecials(raw []addedToken) {
 	t.added = newMatcher(raw)
@@ -149,9 +152,8 @@ func (t *Tokenizer) refuseSpecial(text string) error {
 	case "":
 		return nil
 	case t.vocabulary[t.mask]:
-		return &InputError{Fault: errSpecialToken, Offset: first,
-			Detail: fmt.Sprintf("%s is the model's own; write %s where a word is wanted", found, maskToken)}
+		return inputFault(errSpecialToken, first, "%s is the model's own; write %s where a word is wanted",
+			found, maskToken)
 	}
-	return &InputError{Fault: errSpecialToken, Offset: first,
-		Detail: found + " is added by the program where the model needs it; take it out"}
+	return inputFault(errSpecialToken, first, "%s is added by the program where the model needs it; take it out", found)
 }

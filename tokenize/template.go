@@ -76,9 +76,8 @@ func (t *Tokenizer) Template(text string) (*Template, error) {
 	}
 	for _, b := range template.Blanks {
 		if b.Low != b.High {
-			return nil, &InputError{Fault: ErrBlankLength, Offset: b.Start,
-				Detail: fmt.Sprintf("%s stands for several lengths; name one, as in [MASK:%d]", text[b.Start:b.End],
-					b.Low)}
+			return nil, inputFault(ErrBlankLength, b.Start, "%s stands for several lengths; name one, as in [MASK:%d]",
+				text[b.Start:b.End], b.Low)
 		}
 	}
 	return template, nil
@@ -129,8 +128,7 @@ func (tpl *Template) Expand(lengths [][]int) ([]*Template, error) {
 			}
 		}
 		if chosen = longer; len(chosen) > maxAlternatives {
-			return nil, &InputError{Fault: errTooManyLengths, Offset: b.Start,
-				Detail: fmt.Sprintf("more than %d; narrow a blank", maxAlternatives)}
+			return nil, inputFault(errTooManyLengths, b.Start, "more than %d; narrow a blank", maxAlternatives)
 		}
 	}
 	var templates []*Template
@@ -183,7 +181,7 @@ func (t *Tokenizer) draft(text, further string) (*draft, error) {
 		if meant, at := MeantBlank(text); meant != "" {
 			detail = fmt.Sprintf("%q at byte offset %d is not one; %s", meant, at, detail)
 		}
-		return nil, &InputError{Fault: ErrNoBlank, Offset: -1, Detail: detail}
+		return nil, inputFault(ErrNoBlank, -1, "%s", detail)
 	}
 	if err := checkNames(text, blanks); err != nil {
 		return nil, err
@@ -197,23 +195,21 @@ func (t *Tokenizer) draft(text, further string) (*draft, error) {
 		if t.maskStripsLeft {
 			end = from + len(strings.TrimRightFunc(text[from:end], unicode.IsSpace))
 		}
-		if err := e.addOwn(from, end, escapes); err != nil {
-			return nil, err
-		}
+		e.addOwn(from, end, escapes)
 		d.hear(text[from:blank.start])
 		d.masks[i] = len(e.encoding.IDs)
 		e.addWord(t.mask, blank.start, blank.end)
 		from = blank.end
 	}
 	words = words || strings.TrimSpace(text[from:]) != ""
-	if err := e.addOwn(from, len(text), escapes); err != nil {
-		return nil, err
-	}
+	e.addOwn(from, len(text), escapes)
 	d.hear(text[from:])
 	d.cased = d.cased || opensSentences(text, blanks[0].start)
-	d.encoding = e.finish()
+	if d.encoding, err = e.finish(); err != nil {
+		return nil, err
+	}
 	if len(d.encoding.IDs) == len(blanks)+2 || !words {
-		return nil, &InputError{Fault: ErrOnlyBlanks, Offset: -1, Detail: "add at least one word around them"}
+		return nil, inputFault(ErrOnlyBlanks, -1, "add at least one word around them")
 	}
 	return d, nil
 }
@@ -229,9 +225,9 @@ func checkNames(text string, blanks []notation) error {
 		if !seen {
 			first[blank.name] = blank
 		} else if other.minimum != blank.minimum || other.maximum != blank.maximum {
-			return &InputError{Fault: errBlankSyntax, Offset: blank.start,
-				Detail: fmt.Sprintf("%s has another length than %s at byte offset %d; blanks of one name need the same",
-					text[blank.start:blank.end], text[other.start:other.end], other.start)}
+			return inputFault(errBlankSyntax, blank.start,
+				"%s has another length than %s at byte offset %d; blanks of one name need the same",
+				text[blank.start:blank.end], text[other.start:other.end], other.start)
 		}
 	}
 	return nil
@@ -252,27 +248,26 @@ func ownText(text string, blanks []notation, escapes []mark) string {
 // checkText refuses what no text for a model may hold.
 func checkText(text string) error {
 	if len(text) > MaxText {
-		return &InputError{Fault: ErrTooLong, Offset: -1,
-			Detail: fmt.Sprintf("%d bytes, at most %d are taken; give one chapter at a time", len(text), MaxText)}
+		return inputFault(ErrTooLong, -1, "%d bytes, at most %d are taken; give one chapter at a time",
+			len(text), MaxText)
 	}
 	blank := true
 	for at, r := range text {
 		if r == utf8.RuneError {
 			if _, size := utf8.DecodeRuneInString(text[at:]); size == 1 {
-				return &InputError{Fault: errInvalidUTF8, Offset: at,
-					Detail: fmt.Sprintf("byte 0x%02x; convert the text to UTF-8", text[at])}
+				return inputFault(errInvalidUTF8, at, "byte 0x%02x; convert the text to UTF-8", text[at])
 			}
 		}
 		switch {
 		case r == '\t' || r == '\n' || r == '\r':
 		case unicode.IsControl(r):
-			return &InputError{Fault: errControl, Offset: at, Detail: fmt.Sprintf("%U; take it out", r)}
+			return inputFault(errControl, at, "%U; take it out", r)
 		case !unicode.IsSpace(r):
 			blank = false
 		}
 	}
 	if blank {
-		return &InputError{Fault: ErrEmpty, Offset: -1, Detail: "the text is empty or only white space"}
+		return inputFault(ErrEmpty, -1, "the text is empty or only white space")
 	}
 	return nil
 }
@@ -347,9 +342,7 @@ func (t *Tokenizer) opens(left string, before rune, beside bool) bool {
 }
 
 // touches reports whether a character beside a blank makes one word with it.
-func (t *Tokenizer) touches(r rune) bool {
-	return wordRune(r) && !unspaced(r)
-}
+func (t *Tokenizer) touches(r rune) bool { return wordRune(r) && !unspaced(r) }
 
 // wordRune reports whether a character is one of a word.
 func wordRune(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) }
@@ -369,17 +362,17 @@ func (t *Tokenizer) Plain(text string) (*Encoding, error) {
 		return nil, err
 	}
 	if len(blanks) > 0 {
-		return nil, &InputError{Fault: ErrUnwantedBlank, Offset: blanks[0].start,
-			Detail: fmt.Sprintf("%s; write the word that stands there", text[blanks[0].start:blanks[0].end])}
+		return nil, inputFault(ErrUnwantedBlank, blanks[0].start, "%s; write the word that stands there",
+			text[blanks[0].start:blanks[0].end])
 	}
 	e := t.newEncoder(text)
-	if err := e.addOwn(0, len(text), escapes); err != nil {
+	e.addOwn(0, len(text), escapes)
+	encoding, err := e.finish()
+	if err != nil {
 		return nil, err
 	}
-	encoding := e.finish()
 	if len(encoding.IDs) == 2 {
-		return nil, &InputError{Fault: ErrEmpty, Offset: -1,
-			Detail: "the text holds only characters that the model never sees"}
+		return nil, inputFault(ErrEmpty, -1, "the text holds only characters that the model never sees")
 	}
 	return encoding, nil
 }
@@ -408,8 +401,8 @@ func (t *Tokenizer) Candidate(text string) ([]int, error) {
 	ids := encoding.IDs[1 : len(encoding.IDs)-1]
 	if at := slices.Index(ids, t.unknown); at >= 0 {
 		offset := encoding.Offsets[at+1]
-		return nil, &InputError{Fault: errUnknownWord, Offset: offset[0],
-			Detail: fmt.Sprintf("the model has no token for %s; name another word", excerpt(text[offset[0]:offset[1]]))}
+		return nil, inputFault(errUnknownWord, offset[0], "the model has no token for %s; name another word",
+			excerpt(text[offset[0]:offset[1]]))
 	}
 	return ids, nil
 }

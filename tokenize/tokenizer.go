@@ -120,7 +120,7 @@ func newWordPiece(vocabulary []string, o Options, further ...pipelineAdded) (*To
 	}
 	t.cased = o.Cased
 	t.notWords, t.silent = make([]bool, len(t.vocabulary)), make([]bool, len(t.vocabulary))
-	var specials, normalized []addedToken
+	var specials []addedToken
 	for i, token := range bertTokens {
 		id, ok := t.ids[token]
 		if !ok {
@@ -129,22 +129,14 @@ func newWordPiece(vocabulary []string, o Options, further ...pipelineAdded) (*To
 		*t.roles()[i], t.notWords[id], t.silent[id] = id, true, true
 		specials = append(specials, addedToken{text: token, id: id, special: true})
 	}
-	for _, token := range further {
-		a := addedToken{text: token.Content, id: *token.ID, special: token.Special}
-		t.notWords[a.id], t.silent[a.id] = true, a.special
-		if !token.Normalized {
-			specials = append(specials, a)
-			continue
-		}
-		l, err := (&encoder{t: t, text: a.text}).letters(0, len(a.text))
-		if a.text = string(l.runes); err != nil || a.text == "" {
-			return nil, pipelineFault(errUnsupported, "added token %q, of which normalising leaves nothing",
-				token.Content)
-		}
-		normalized = append(normalized, a)
+	raw, normalized, err := t.sortAdded(further, func(text string) (string, error) {
+		return string((&encoder{t: t, text: text}).letters(0, len(text)).runes), nil
+	})
+	if err != nil {
+		return nil, err
 	}
 	t.scheme = wordPiece{t, newMatcher(normalized)}
-	t.setSpecials(specials)
+	t.setSpecials(append(specials, raw...))
 	t.sum = t.digest(further)
 	return t, nil
 }
@@ -243,10 +235,8 @@ func continues(token string) bool {
 func (t *Tokenizer) Fillable() []int {
 	fillable := make([]int, 0, len(t.vocabulary))
 	for id, token := range t.vocabulary {
-		if token == "" || t.notWords[id] || unused(token) {
-			continue
-		}
-		if text, _ := t.scheme.read(token); utf8.ValidString(text) && strings.TrimSpace(text) != "" {
+		text, _ := t.scheme.read(token)
+		if !t.notWords[id] && !unused(token) && utf8.ValidString(text) && strings.TrimSpace(text) != "" {
 			fillable = append(fillable, id)
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"crypto/sha256"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -58,7 +59,7 @@ func NewHub(t testing.TB) *Hub {
 		Commits: map[string]map[string][]byte{first: hubFiles(t, 1)}, Refs: map[string]string{"main": first},
 	}
 	s.cdn = httptest.NewServer(s.logged(s.serveContent))
-	s.Server = httptest.NewServer(s.logged(s.ServeHub))
+	s.Server = httptest.NewServer(s.logged(s.serveHub))
 	t.Cleanup(func() {
 		s.Server.CloseClientConnections()
 		s.cdn.CloseClientConnections()
@@ -152,8 +153,8 @@ func fail(w http.ResponseWriter, status int, code string) {
 	http.Error(w, `{"error":"`+code+`"}`, status)
 }
 
-// ServeHub answers a request as the hub does.
-func (s *Hub) ServeHub(w http.ResponseWriter, r *http.Request) {
+// serveHub answers a request as the hub does.
+func (s *Hub) serveHub(w http.ResponseWriter, r *http.Request) {
 	if auth := r.Header.Get("Authorization"); s.Private && auth != "Bearer "+s.Token {
 		// The hub does not tell a stranger whether a private model exists.
 		fail(w, http.StatusUnauthorized, "")
@@ -179,14 +180,10 @@ func (s *Hub) ServeHub(w http.ResponseWriter, r *http.Request) {
 		fail(w, http.StatusNotFound, "EntryNotFound")
 		return
 	}
-	w.Header().Set("X-Repo-Commit", commit)
 	if !large(name) {
-		w.Header().Set("ETag", `"`+blobID(content)+`"`)
 		s.serveBytes(w, r, name, content)
 		return
 	}
-	w.Header().Set("X-Linked-Size", strconv.Itoa(len(content)))
-	w.Header().Set("X-Linked-ETag", fmt.Sprintf(`"%x"`, sha256.Sum256(content)))
 	// Another name of the same machine: to a client, another host.
 	address, _ := url.Parse(s.cdn.URL)
 	http.Redirect(w, r, fmt.Sprintf("http://localhost:%s/blobs/%s/%s?Signature=secret", address.Port(), commit, name),
@@ -228,7 +225,6 @@ func (s *Hub) serveContent(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	commit, name, _ := strings.Cut(strings.TrimPrefix(r.URL.Path, "/blobs/"), "/")
-	w.Header().Set("ETag", `"cdn-own-tag"`)
 	s.serveBytes(w, r, name, s.Commits[commit][name])
 }
 
@@ -267,8 +263,19 @@ func (s *Hub) Cut(n int) func(http.ResponseWriter, *http.Request) bool {
 		if !strings.HasPrefix(r.URL.Path, "/blobs/") {
 			return false
 		}
-		s.serveContent(&cutting{w, n, func(unsent int) { s.count(path.Base(r.URL.Path), -unsent) }}, r)
-		return true
+		answer := httptest.NewRecorder()
+		s.serveContent(answer, r)
+		maps.Copy(w.Header(), answer.Header())
+		w.WriteHeader(answer.Code)
+		body := answer.Body.Bytes()
+		if len(body) < n {
+			w.Write(body)
+			return true
+		}
+		s.count(path.Base(r.URL.Path), n-len(body))
+		w.Write(body[:n])
+		w.(http.Flusher).Flush()
+		panic(http.ErrAbortHandler)
 	}
 }
 
@@ -287,25 +294,7 @@ func (s *Hub) Hang(n int) func(http.ResponseWriter, *http.Request) bool {
 	}
 }
 
-type cutting struct {
-	http.ResponseWriter
-	left   int
-	unsend func(int)
-}
-
-func (c *cutting) Write(p []byte) (int, error) {
-	if len(p) < c.left {
-		c.left -= len(p)
-		return c.ResponseWriter.Write(p)
-	}
-	c.unsend(len(p) - c.left)
-	c.ResponseWriter.Write(p[:c.left])
-	c.ResponseWriter.(http.Flusher).Flush()
-	panic(http.ErrAbortHandler)
-}
-
 // Options are those of a client in a hurry.
 func (s *Hub) Options() models.HubOptions {
-	return models.HubOptions{Endpoint: s.URL, Attempts: 3, WaitMin: time.Millisecond, WaitMax: 5 * time.Second,
-		Stall: 10 * time.Second}
+	return models.HubOptions{Endpoint: s.URL, Attempts: 3, WaitMin: time.Millisecond, Stall: 10 * time.Second}
 }

@@ -14,6 +14,8 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/x448/float16"
+
 	"infill/internal/safetensors"
 	"infill/models"
 )
@@ -25,7 +27,7 @@ const Tiny = `{"model_type": "bert", "architectures": ["BertForMaskedLM"], "voca
 
 // Options say which weights a bundle gets.
 type Options struct {
-	DType  string  // F16, BF16, F32 or F64; default F32
+	DType  string  // F16 or F32, the default
 	Spread float64 // standard deviation of the weights; default 0.02, BERT's own initialisation
 	Seed   uint64
 }
@@ -53,7 +55,7 @@ func Write(dir, config string, o Options) error {
 		}
 		tensors = append(tensors,
 			safetensors.Data{Name: t.Name, DType: safetensors.DType(o.DType), Shape: t.Shape,
-				Content: func() ([]byte, error) { return o.normal(mean, n, random) }})
+				Content: func() ([]byte, error) { return o.normal(mean, n, random), nil }})
 	}
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return err
@@ -130,10 +132,14 @@ func Bytes(content []byte) func() ([]byte, error) {
 }
 
 // normal gives n encoded normal numbers.
-func (o Options) normal(mean float64, n int, random *rand.Rand) ([]byte, error) {
-	values := make([]float64, n)
-	for i := range values {
-		values[i] = mean + o.Spread*random.NormFloat64()
+func (o Options) normal(mean float64, n int, random *rand.Rand) (content []byte) {
+	for range n {
+		x := float32(mean + o.Spread*random.NormFloat64())
+		if o.DType == "F16" {
+			content = binary.LittleEndian.AppendUint16(content, float16.Fromfloat32(x).Bits())
+		} else {
+			content = binary.LittleEndian.AppendUint32(content, math.Float32bits(x))
+		}
 	}
-	return Encode(safetensors.DType(o.DType), values)
+	return content
 }

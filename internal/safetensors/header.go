@@ -79,25 +79,21 @@ func parseTensor(name string, encoded []byte, dataSize int64) (Tensor, error) {
 		return t, fmt.Errorf("not a type, a shape and two offsets: %w", err)
 	}
 	switch {
-	case e.DType.Size() == 0:
-		return t, fmt.Errorf("element type %.100q is not known", e.DType)
 	case e.Shape == nil:
 		return t, errors.New("shape is missing")
 	case len(e.Shape) > maxRank:
 		return t, fmt.Errorf("shape: more than %d numbers", maxRank)
-	case slices.ContainsFunc(e.Shape, func(n int) bool { return n < 0 }):
-		return t, fmt.Errorf("shape %v has a negative dimension", e.Shape)
 	case len(e.Offsets) != 2:
 		return t, fmt.Errorf("data_offsets has %d numbers, not 2", len(e.Offsets))
+	}
+	size, err := byteSize(e.DType, e.Shape)
+	if err != nil {
+		return t, err
 	}
 	begin, end := e.Offsets[0], e.Offsets[1]
 	if begin < 0 || begin > end || end > dataSize {
 		return t, fmt.Errorf("data_offsets [%d, %d] are outside the file, which has %d bytes of data", begin, end,
 			dataSize)
-	}
-	size, ok := byteSize(e.DType, e.Shape)
-	if !ok {
-		return t, fmt.Errorf("shape %v of %s is more than 64 bits can count", e.Shape, e.DType)
 	}
 	if size != end-begin {
 		return t, fmt.Errorf("shape %v of %s takes %d bytes, data_offsets give %d", e.Shape, e.DType, size, end-begin)
@@ -105,23 +101,29 @@ func parseTensor(name string, encoded []byte, dataSize int64) (Tensor, error) {
 	return Tensor{Name: name, DType: e.DType, Shape: e.Shape, Offset: begin, Length: size}, nil
 }
 
-// byteSize is the number of bytes of a tensor; false when it, or the product of any of the dimensions, overflows.
-func byteSize(d DType, shape []int) (int64, bool) {
-	size := uint64(d.Size())
-	zero := false
+// byteSize is the number of bytes of a tensor. It is an error that it, or the product of any of the dimensions,
+// overflows.
+func byteSize(d DType, shape []int) (int64, error) {
+	size, zero := uint64(d.Size()), false
+	if size == 0 {
+		return 0, fmt.Errorf("element type %.100q is not known", d)
+	}
 	for _, n := range shape {
 		if n == 0 {
 			zero = true
 			continue
 		}
 		high, low := bits.Mul64(size, uint64(n))
+		if n < 0 {
+			return 0, fmt.Errorf("shape %v has a negative dimension", shape)
+		}
 		if high != 0 || low > 1<<62 {
-			return 0, false
+			return 0, fmt.Errorf("shape %v of %s is more than 64 bits can count", shape, d)
 		}
 		size = low
 	}
 	if zero {
-		return 0, true
+		return 0, nil
 	}
-	return int64(size), true
+	return int64(size), nil
 }

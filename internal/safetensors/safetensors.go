@@ -12,6 +12,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 	"strings"
 
@@ -21,39 +22,26 @@ import (
 // DType is the type of a tensor's elements, by the format's own name.
 type DType string
 
-// The element types of the format whose elements fill whole bytes.
+// The element types that are named elsewhere.
 const (
-	Bool   DType = "BOOL"
-	Uint8  DType = "U8"
-	Int8   DType = "I8"
-	F8E4M3 DType = "F8_E4M3"
-	F8E5M2 DType = "F8_E5M2"
-	Uint16 DType = "U16"
-	Int16  DType = "I16"
-	F16    DType = "F16"
-	BF16   DType = "BF16"
-	Uint32 DType = "U32"
-	Int32  DType = "I32"
-	F32    DType = "F32"
-	Uint64 DType = "U64"
-	Int64  DType = "I64"
-	F64    DType = "F64"
+	Bool  DType = "BOOL"
+	Uint8 DType = "U8"
+	Int8  DType = "I8"
+	Int16 DType = "I16"
+	F16   DType = "F16"
+	BF16  DType = "BF16"
+	Int32 DType = "I32"
+	F32   DType = "F32"
+	Int64 DType = "I64"
+	F64   DType = "F64"
 )
 
+// sizes are the bytes of an element, of the format's types whose elements fill whole bytes.
+var sizes = map[DType]int64{Bool: 1, Uint8: 1, Int8: 1, "F8_E4M3": 1, "F8_E5M2": 1, "U16": 2, Int16: 2, F16: 2,
+	BF16: 2, "U32": 4, Int32: 4, F32: 4, "U64": 8, Int64: 8, F64: 8}
+
 // Size is the number of bytes of one element, 0 for an unknown type.
-func (d DType) Size() int64 {
-	switch d {
-	case Bool, Uint8, Int8, F8E4M3, F8E5M2:
-		return 1
-	case Uint16, Int16, F16, BF16:
-		return 2
-	case Uint32, Int32, F32:
-		return 4
-	case Uint64, Int64, F64:
-		return 8
-	}
-	return 0
-}
+func (d DType) Size() int64 { return sizes[d] }
 
 // Tensor says where the elements of one tensor lie.
 type Tensor struct {
@@ -139,11 +127,7 @@ func (f *File) Names() []string { return f.names }
 
 // index fills the name list in file order.
 func (f *File) index() {
-	f.names = make([]string, 0, len(f.tensors))
-	for name := range f.tensors {
-		f.names = append(f.names, name)
-	}
-	slices.SortFunc(f.names, func(a, b string) int {
+	f.names = slices.SortedFunc(maps.Keys(f.tensors), func(a, b string) int {
 		x, y := f.tensors[a], f.tensors[b]
 		return cmp.Or(strings.Compare(x.Path, y.Path), cmp.Compare(x.Offset, y.Offset), cmp.Compare(x.Length, y.Length),
 			strings.Compare(a, b))

@@ -42,15 +42,12 @@ func Write(w io.Writer, metadata map[string]string, tensors []Data) error {
 		if _, ok := header[t.Name]; ok {
 			return fmt.Errorf("tensor %q is given twice", t.Name)
 		}
-		if t.DType.Size() == 0 {
-			return fmt.Errorf("tensor %q: element type %q is not known", t.Name, t.DType)
+		length, err := byteSize(t.DType, t.Shape)
+		if err == nil && length > math.MaxInt64-end {
+			err = fmt.Errorf("shape %v of %s is more than 64 bits can count", t.Shape, t.DType)
 		}
-		if slices.ContainsFunc(t.Shape, func(n int) bool { return n < 0 }) {
-			return fmt.Errorf("tensor %q: shape %v has a negative dimension", t.Name, t.Shape)
-		}
-		length, ok := byteSize(t.DType, t.Shape)
-		if !ok || length > math.MaxInt64-end {
-			return fmt.Errorf("tensor %q: shape %v of %s is too large", t.Name, t.Shape, t.DType)
+		if err != nil {
+			return fmt.Errorf("tensor %q: %w", t.Name, err)
 		}
 		lengths[i] = length
 		// A nil shape would become null.
@@ -61,17 +58,12 @@ func Write(w io.Writer, metadata map[string]string, tensors []Data) error {
 	if err != nil {
 		return err
 	}
-	if padding := -len(encoded) & 7; padding > 0 {
-		encoded = append(encoded, bytes.Repeat([]byte{' '}, padding)...)
-	}
+	encoded = append(encoded, bytes.Repeat([]byte{' '}, -len(encoded)&7)...)
 	if len(encoded) > MaxHeaderBytes {
 		return fmt.Errorf("the header would take %d bytes, more than the %d that can be read back", len(encoded),
 			MaxHeaderBytes)
 	}
-	if _, err := w.Write(binary.LittleEndian.AppendUint64(nil, uint64(len(encoded)))); err != nil {
-		return err
-	}
-	if _, err := w.Write(encoded); err != nil {
+	if _, err := w.Write(append(binary.LittleEndian.AppendUint64(nil, uint64(len(encoded))), encoded...)); err != nil {
 		return err
 	}
 	for i, t := range tensors {

@@ -121,9 +121,7 @@ func (m *builder) shift(x *onnx.Value, by int, in graphs.Rows) *onnx.Value {
 func (m *builder) headSize() int { return m.bundle.Config.HiddenSize / m.bundle.Config.Heads }
 
 // scale is what keeps attention scores from growing with the heads' size.
-func (m *builder) scale() float64 {
-	return 1 / math.Sqrt(float64(m.headSize()))
-}
+func (m *builder) scale() float64 { return 1 / math.Sqrt(float64(m.headSize())) }
 
 // split gives x [rows·perRow × hidden] a dimension for the heads, [rows perRow heads size], and permutes.
 func (m *builder) split(x *onnx.Value, rows, perRow onnx.Dim, order ...int) *onnx.Value {

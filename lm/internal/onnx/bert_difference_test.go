@@ -1,18 +1,12 @@
 package onnx_test
 
 import (
-	"encoding/binary"
-	"fmt"
-	"io"
 	"math"
-	"os"
-	"path/filepath"
 	"testing"
 
 	"infill/lm/internal/bert"
 	"infill/lm/internal/bert/berttest"
 	"infill/lm/internal/graphs"
-	"infill/lm/internal/onnx"
 )
 
 // difference is the largest |x − reference|/(1 + |reference|), in double precision, over all log-probabilities of both
@@ -48,11 +42,11 @@ func difference(t testing.TB, r berttest.Reference) float64 {
 			}
 		}
 		inputs := rowsOf(r, c)
-		values, err := Evaluate(forward, inputs, weightsIn(r.Bundle.Dir))
+		values, err := Evaluate(forward, inputs, readExternal(t, r.Bundle.Dir))
 		if err != nil {
 			t.Fatal(err)
 		}
-		slopes, err := Evaluate(backward, inputs, weightsIn(r.Bundle.Dir))
+		slopes, err := Evaluate(backward, inputs, readExternal(t, r.Bundle.Dir))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -112,33 +106,4 @@ func rowsOf(r berttest.Reference, c berttest.ReferenceCase) map[string]Array {
 		}
 	}
 	return in
-}
-
-// weightsIn reads the weights of a graph of a bundle in dir, for Evaluate: 32-bit numbers, from where the graph says
-// they lie.
-func weightsIn(dir string) func(onnx.Initializer) (Array, error) {
-	return func(i onnx.Initializer) (Array, error) {
-		if i.Value.DType != onnx.Float {
-			return Array{}, fmt.Errorf("%s: only 32-bit weights are read here", i.Value)
-		}
-		file, err := os.Open(filepath.Join(dir, i.Location.File))
-		if err != nil {
-			return Array{}, err
-		}
-		defer file.Close()
-		values := make([]float32, i.Location.Length/4)
-		if err := binary.Read(io.NewSectionReader(file, i.Location.Offset, i.Location.Length), binary.LittleEndian,
-			values); err != nil {
-			return Array{}, err
-		}
-		w := Array{Data: make([]float64, len(values))}
-		for k, x := range values {
-			w.Data[k] = float64(x)
-		}
-		for _, d := range i.Value.Shape {
-			n, _ := d.Size()
-			w.Shape = append(w.Shape, int(n))
-		}
-		return w, nil
-	}
 }

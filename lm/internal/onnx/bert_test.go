@@ -16,7 +16,7 @@ import (
 func evaluateBundle(t *testing.T, b *models.Bundle, g *onnx.Graph, inputs map[string]Array,
 	change func(name string, w Array)) map[string]Array {
 	t.Helper()
-	weights := weightsIn(b.Dir)
+	weights := readExternal(t, b.Dir)
 	out, err := Evaluate(g, inputs, func(i onnx.Initializer) (Array, error) {
 		w, err := weights(i)
 		if err == nil && change != nil {

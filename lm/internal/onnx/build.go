@@ -120,22 +120,15 @@ func (g *Graph) Gemm(a, b, c *Value, o GemmOptions) *Value {
 		}
 	}
 	var attributes []Attribute
-	for _, f := range []struct {
-		name  string
-		value float64
-	}{{"alpha", o.Alpha}, {"beta", o.Beta}} {
-		if f.value != 0 && f.value != 1 {
-			attributes = append(attributes, Attribute{f.name, float32(f.value)})
+	set := func(name string, value any, needed bool) {
+		if needed {
+			attributes = append(attributes, Attribute{name, value})
 		}
 	}
-	for _, t := range []struct {
-		name string
-		set  bool
-	}{{"transA", o.TransA}, {"transB", o.TransB}} {
-		if t.set {
-			attributes = append(attributes, Attribute{t.name, int64(1)})
-		}
-	}
+	set("alpha", float32(o.Alpha), o.Alpha != 0 && o.Alpha != 1)
+	set("beta", float32(o.Beta), o.Beta != 0 && o.Beta != 1)
+	set("transA", int64(1), o.TransA)
+	set("transB", int64(1), o.TransB)
 	return g.node("Gemm", a.DType, Shape{m, n}, inputs, attributes...)
 }
 
@@ -165,13 +158,14 @@ func (g *Graph) swapLast(x *Value) *Value {
 
 // size is the size of a symbol, an int64 tensor of shape [1], read off an input that has the symbol as a dimension.
 func (g *Graph) size(symbol string) *Value {
-	if v, ok := g.symbols[symbol]; ok {
+	key := "size of " + symbol
+	if v, ok := g.made[key]; ok {
 		return v
 	}
 	if h, ok := g.homes[symbol]; ok {
 		v := g.node("Shape", Int64, FixedShape(1), []*Value{h.value}, Attribute{"start", int64(h.axis)},
 			Attribute{"end", int64(h.axis + 1)})
-		g.symbols[symbol] = v
+		g.made[key] = v
 		return v
 	}
 	g.fail("no input has the dimension %s", symbol)
@@ -189,8 +183,8 @@ func (g *Graph) Sizes(s Shape) *Value {
 // target is the shape tensor for s, with the dimension at index inferred
 // written as −1 (none when inferred is negative).
 func (g *Graph) target(s Shape, inferred int) *Value {
-	key := fmt.Sprint(s, inferred)
-	if v, ok := g.shapes[key]; ok {
+	key := fmt.Sprint("target", s, inferred)
+	if v, ok := g.made[key]; ok {
 		return v
 	}
 	var parts []*Value
@@ -206,7 +200,7 @@ func (g *Graph) target(s Shape, inferred int) *Value {
 		}
 	}
 	v := g.Concat(0, parts...)
-	g.shapes[key] = v
+	g.made[key] = v
 	return v
 }
 

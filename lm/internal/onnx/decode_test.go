@@ -10,6 +10,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -430,7 +431,8 @@ func TestUnknownOperatorPassesThrough(t *testing.T) {
 	}
 }
 
-// Whatever the bytes are: no panic, no allocation beyond them.
+// Whatever the bytes are, the graph is read, inlined and differentiated, or refused in one line, within 64 MiB and a
+// multiple of their size.
 func FuzzDecode(f *testing.F) {
 	for file := range exports {
 		content, err := os.ReadFile(filepath.Join(fixtures, file))
@@ -440,20 +442,30 @@ func FuzzDecode(f *testing.F) {
 		f.Add(content)
 	}
 	f.Add(encodedModel(17, field(5, named(8, "w"), varint(1, 1<<40), varint(2, 1))))
+	f.Add([]byte("\x08\x08\x3a\xff\xff\xff\xff\x07"))
+	// a node whose operator has a line end, and an attribute that is cut
+	f.Add([]byte("\x3a\x08\x0a\x06\x22\x02D\n\x2a\x09"))
 	f.Fuzz(func(t *testing.T, content []byte) {
+		g, out, inputs := onnx.New("fuzzed"), map[string]*value{}, map[string]*value{}
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
 		m, err := onnx.Decode(bytes.NewReader(content), int64(len(content)), "m.onnx")
-		if err != nil {
-			return
-		}
-		g := onnx.New("fuzzed")
-		inputs := map[string]*value{}
-		for _, v := range m.Inputs {
-			if len(inputs) < 100 && inputs[v.Name] == nil && !strings.HasPrefix(v.Name, "?") {
-				inputs[v.Name] = g.Input(v.Name, onnx.Int64, onnx.Symbol("rows"), onnx.Symbol("tokens"))
+		if err == nil {
+			for _, v := range m.Inputs {
+				if len(inputs) < 100 && inputs[v.Name] == nil && !strings.HasPrefix(v.Name, "?") {
+					inputs[v.Name] = g.Input(v.Name, onnx.Int64, onnx.Symbol("rows"), onnx.Symbol("tokens"))
+				}
 			}
+			out, err = g.Inline(m, inputs)
 		}
-		out, err := g.Inline(m, inputs)
+		runtime.ReadMemStats(&after)
+		if used := after.TotalAlloc - before.TotalAlloc; used > 64<<20+64*uint64(len(content)) {
+			t.Errorf("%d bytes allocated for a graph of %d", used, len(content))
+		}
 		if err != nil {
+			if strings.Contains(err.Error(), "\n") {
+				t.Errorf("error %q", err)
+			}
 			return
 		}
 		var outputs, wrt []*value

@@ -2,6 +2,7 @@ package onnx
 
 import (
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"maps"
 	"math"
@@ -13,10 +14,8 @@ import (
 
 // The versions of the format that are written: opset 20 brought Gelu, IR version 9 is the first that goes with it.
 const (
-	irVersion       = 9
-	opsetVersion    = 20
-	microsoftOpset  = 1
-	microsoftDomain = "com.microsoft"
+	irVersion    = 9
+	opsetVersion = 20
 )
 
 // Encode is the graph as a serialised ONNX ModelProto (onnx.proto). Nodes that no output depends on are left out. The
@@ -26,17 +25,15 @@ func (g *Graph) Encode() ([]byte, error) {
 		return nil, g.err
 	}
 	if len(g.Outputs) == 0 {
-		return nil, errNoOutputs
+		return nil, errors.New("onnx: a graph needs at least one output")
 	}
 	nodes, used := g.live()
 	var graph []byte
-	microsoft := false
 	for _, n := range nodes {
 		b, err := encodeNode(n)
 		if err != nil {
 			return nil, err
 		}
-		microsoft = microsoft || n.Domain == microsoftDomain
 		graph = message(graph, 1, b)
 	}
 	graph = text(graph, 2, g.Name)
@@ -56,9 +53,6 @@ func (g *Graph) Encode() ([]byte, error) {
 	model = text(model, 2, "infill")
 	model = message(model, 7, graph)
 	domains := map[string]int64{"": opsetVersion}
-	if microsoft {
-		domains[microsoftDomain] = microsoftOpset
-	}
 	for domain, version := range g.domains {
 		domains[domain] = max(domains[domain], version)
 	}

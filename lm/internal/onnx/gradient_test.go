@@ -11,113 +11,91 @@ import (
 	"infill/lm/internal/onnx"
 )
 
-type value = onnx.Value
+type (
+	value  = onnx.Value
+	values = []*value
+	graph  = onnx.Graph
+	sizes  = [][]int
+)
 
-// ruleCase builds y from its inputs; every input is differentiated by.
+// ruleCase builds y from its inputs, by the operator alone where build is nil; every input is differentiated by.
 type ruleCase struct {
 	name     string
 	op       string
 	inputs   [][]int // shapes; -1 stands for the symbol "rows", which is 3
 	positive bool    // inputs are drawn from (½, 2)
-	build    func(g *onnx.Graph, x []*value) *value
+	build    func(g *graph, x values) *value
 }
 
 var ruleCases = []ruleCase{
-	{name: "add", op: "Add", inputs: [][]int{{-1, 4}, {-1, 4}},
-		build: func(g *onnx.Graph, x []*value) *value { return g.Add(x[0], x[1]) }},
-	{name: "add broadcast", op: "Add", inputs: [][]int{{-1, 4}, {4}},
-		build: func(g *onnx.Graph, x []*value) *value { return g.Add(x[0], x[1]) }},
-	{name: "add to itself", op: "Add", inputs: [][]int{{-1, 4}},
-		build: func(g *onnx.Graph, x []*value) *value { return g.Add(x[0], x[0]) }},
-	{name: "sub", op: "Sub", inputs: [][]int{{2, -1, 1}, {-1, 4}},
-		build: func(g *onnx.Graph, x []*value) *value { return g.Sub(x[0], x[1]) }},
-	{name: "mul", op: "Mul", inputs: [][]int{{2, -1, 4}, {4}},
-		build: func(g *onnx.Graph, x []*value) *value { return g.Mul(x[0], x[1]) }},
-	{name: "square", op: "Mul", inputs: [][]int{{5}},
-		build: func(g *onnx.Graph, x []*value) *value { return g.Mul(x[0], x[0]) }},
-	{name: "div", op: "Div", inputs: [][]int{{-1, 4}, {1, 4}}, positive: true,
-		build: func(g *onnx.Graph, x []*value) *value { return g.Div(x[0], x[1]) }},
-	{name: "neg", op: "Neg", inputs: [][]int{{5}},
-		build: func(g *onnx.Graph, x []*value) *value { return g.Neg(x[0]) }},
-	{name: "exp", op: "Exp", inputs: [][]int{{5}},
-		build: func(g *onnx.Graph, x []*value) *value { return g.Exp(x[0]) }},
-	{name: "log", op: "Log", inputs: [][]int{{5}}, positive: true,
-		build: func(g *onnx.Graph, x []*value) *value { return g.Apply("Log", 1, x)[0] }},
-	{name: "sqrt", op: "Sqrt", inputs: [][]int{{5}}, positive: true,
-		build: func(g *onnx.Graph, x []*value) *value { return g.Apply("Sqrt", 1, x)[0] }},
-	{name: "erf", op: "Erf", inputs: [][]int{{5}},
-		build: func(g *onnx.Graph, x []*value) *value { return g.Erf(x[0]) }},
-	{name: "cos", op: "Cos", inputs: [][]int{{5}},
-		build: func(g *onnx.Graph, x []*value) *value { return g.Cos(x[0]) }},
-	{name: "sin", op: "Sin", inputs: [][]int{{5}},
-		build: func(g *onnx.Graph, x []*value) *value { return g.Sin(x[0]) }},
-	{name: "tanh", op: "Tanh", inputs: [][]int{{5}},
-		build: func(g *onnx.Graph, x []*value) *value { return g.Tanh(x[0]) }},
-	{name: "sigmoid", op: "Sigmoid", inputs: [][]int{{5}},
-		build: func(g *onnx.Graph, x []*value) *value { return g.Apply("Sigmoid", 1, x)[0] }},
-	{name: "relu", op: "Relu", inputs: [][]int{{9}},
-		build: func(g *onnx.Graph, x []*value) *value { return g.Relu(x[0]) }},
-	{name: "gelu", op: "Gelu", inputs: [][]int{{9}},
-		build: func(g *onnx.Graph, x []*value) *value { return g.Gelu(x[0], false) }},
-	{name: "gelu tanh", op: "Gelu", inputs: [][]int{{9}},
-		build: func(g *onnx.Graph, x []*value) *value { return g.Gelu(x[0], true) }},
-	{name: "identity", op: "Identity", inputs: [][]int{{5}}, build: func(g *onnx.Graph, x []*value) *value {
+	{"add", "Add", sizes{{-1, 4}, {-1, 4}}, false, func(g *graph, x values) *value { return g.Add(x[0], x[1]) }},
+	{"add broadcast", "Add", sizes{{-1, 4}, {4}}, false, func(g *graph, x values) *value { return g.Add(x[0], x[1]) }},
+	{"add to itself", "Add", sizes{{-1, 4}}, false, func(g *graph, x values) *value { return g.Add(x[0], x[0]) }},
+	{"sub", "Sub", sizes{{2, -1, 1}, {-1, 4}}, false, func(g *graph, x values) *value { return g.Sub(x[0], x[1]) }},
+	{"mul", "Mul", sizes{{2, -1, 4}, {4}}, false, func(g *graph, x values) *value { return g.Mul(x[0], x[1]) }},
+	{"square", "Mul", sizes{{5}}, false, func(g *graph, x values) *value { return g.Mul(x[0], x[0]) }},
+	{"div", "Div", sizes{{-1, 4}, {1, 4}}, true, func(g *graph, x values) *value { return g.Div(x[0], x[1]) }},
+	{"neg", "Neg", sizes{{5}}, false, func(g *graph, x values) *value { return g.Neg(x[0]) }},
+	{"exp", "Exp", sizes{{5}}, false, func(g *graph, x values) *value { return g.Exp(x[0]) }},
+	{"log", "Log", sizes{{5}}, true, nil},
+	{"sqrt", "Sqrt", sizes{{5}}, true, nil},
+	{"erf", "Erf", sizes{{5}}, false, func(g *graph, x values) *value { return g.Erf(x[0]) }},
+	{"cos", "Cos", sizes{{5}}, false, func(g *graph, x values) *value { return g.Cos(x[0]) }},
+	{"sin", "Sin", sizes{{5}}, false, func(g *graph, x values) *value { return g.Sin(x[0]) }},
+	{"tanh", "Tanh", sizes{{5}}, false, func(g *graph, x values) *value { return g.Tanh(x[0]) }},
+	{"sigmoid", "Sigmoid", sizes{{5}}, false, nil},
+	{"relu", "Relu", sizes{{9}}, false, func(g *graph, x values) *value { return g.Relu(x[0]) }},
+	{"gelu", "Gelu", sizes{{9}}, false, func(g *graph, x values) *value { return g.Gelu(x[0], false) }},
+	{"gelu tanh", "Gelu", sizes{{9}}, false, func(g *graph, x values) *value { return g.Gelu(x[0], true) }},
+	{"identity", "Identity", sizes{{5}}, false, func(g *graph, x values) *value {
 		g.Output("copy", x[0])
 		return g.Outputs[0]
 	}},
-	{name: "reshape", op: "Reshape", inputs: [][]int{{-1, 4}}, build: func(g *onnx.Graph, x []*value) *value {
+	{"reshape", "Reshape", sizes{{-1, 4}}, false, func(g *graph, x values) *value {
 		return g.Reshape(x[0], onnx.Fixed(2), onnx.Symbol("rows").Times(onnx.Fixed(2)))
 	}},
-	{name: "softmax", op: "Softmax", inputs: [][]int{{-1, 4}},
-		build: func(g *onnx.Graph, x []*value) *value { return g.Softmax(x[0]) }},
-	{name: "log softmax", op: "LogSoftmax", inputs: [][]int{{2, -1, 4}},
-		build: func(g *onnx.Graph, x []*value) *value { return g.LogSoftmax(x[0]) }},
-	{name: "matmul", op: "MatMul", inputs: [][]int{{2, -1, 4}, {2, 4, 5}},
-		build: func(g *onnx.Graph, x []*value) *value { return g.MatMul(x[0], x[1]) }},
-	{name: "matmul by a matrix", op: "MatMul", inputs: [][]int{{2, -1, 4}, {4, 5}},
-		build: func(g *onnx.Graph, x []*value) *value { return g.MatMul(x[0], x[1]) }},
-	{name: "gemm", op: "Gemm", inputs: [][]int{{-1, 4}, {4, 5}, {5}}, build: func(g *onnx.Graph, x []*value) *value {
+	{"softmax", "Softmax", sizes{{-1, 4}}, false, func(g *graph, x values) *value { return g.Softmax(x[0]) }},
+	{"log softmax", "LogSoftmax", sizes{{2, -1, 4}}, false,
+		func(g *graph, x values) *value { return g.LogSoftmax(x[0]) }},
+	{"matmul", "MatMul", sizes{{2, -1, 4}, {2, 4, 5}}, false,
+		func(g *graph, x values) *value { return g.MatMul(x[0], x[1]) }},
+	{"matmul by a matrix", "MatMul", sizes{{2, -1, 4}, {4, 5}}, false,
+		func(g *graph, x values) *value { return g.MatMul(x[0], x[1]) }},
+	{"gemm", "Gemm", sizes{{-1, 4}, {4, 5}, {5}}, false, func(g *graph, x values) *value {
 		return g.Gemm(x[0], x[1], x[2], onnx.GemmOptions{Alpha: 0.5, Beta: 2})
 	}},
-	{name: "gemm transposed b", op: "Gemm", inputs: [][]int{{-1, 4}, {5, 4}, {1, 5}},
-		build: func(g *onnx.Graph, x []*value) *value {
-			return g.Gemm(x[0], x[1], x[2], onnx.GemmOptions{TransB: true})
-		}},
-	{name: "gemm transposed a", op: "Gemm", inputs: [][]int{{4, -1}, {4, 5}},
-		build: func(g *onnx.Graph, x []*value) *value {
-			return g.Gemm(x[0], x[1], nil, onnx.GemmOptions{Alpha: 3, TransA: true})
-		}},
-	{name: "gemm both transposed", op: "Gemm", inputs: [][]int{{4, -1}, {5, 4}},
-		build: func(g *onnx.Graph, x []*value) *value {
-			return g.Gemm(x[0], x[1], nil, onnx.GemmOptions{TransA: true, TransB: true})
-		}},
-	{name: "transpose", op: "Transpose", inputs: [][]int{{2, -1, 4}},
-		build: func(g *onnx.Graph, x []*value) *value { return g.Transpose(x[0], 2, 0, 1) }},
-	{name: "gather with repeats", op: "Gather", inputs: [][]int{{4, 5}}, build: func(g *onnx.Graph, x []*value) *value {
+	{"gemm transposed b", "Gemm", sizes{{-1, 4}, {5, 4}, {1, 5}}, false,
+		func(g *graph, x values) *value { return g.Gemm(x[0], x[1], x[2], onnx.GemmOptions{TransB: true}) }},
+	{"gemm transposed a", "Gemm", sizes{{4, -1}, {4, 5}}, false, func(g *graph, x values) *value {
+		return g.Gemm(x[0], x[1], nil, onnx.GemmOptions{Alpha: 3, TransA: true})
+	}},
+	{"gemm both transposed", "Gemm", sizes{{4, -1}, {5, 4}}, false, func(g *graph, x values) *value {
+		return g.Gemm(x[0], x[1], nil, onnx.GemmOptions{TransA: true, TransB: true})
+	}},
+	{"transpose", "Transpose", sizes{{2, -1, 4}}, false,
+		func(g *graph, x values) *value { return g.Transpose(x[0], 2, 0, 1) }},
+	{"gather with repeats", "Gather", sizes{{4, 5}}, false, func(g *graph, x values) *value {
 		return g.Gather(x[0], g.Constant("i", onnx.Tensor{Shape: []int64{2, 2}, Ints: []int64{3, 0, 3, 1}}), 0)
 	}},
-	{name: "gather elements", op: "GatherElements", inputs: [][]int{{3, 5}},
-		build: func(g *onnx.Graph, x []*value) *value {
-			return g.GatherElements(x[0],
-				g.Constant("i", onnx.Tensor{Shape: []int64{3, 2}, Ints: []int64{0, 0, 1, 4, 2, 0}}), 1)
-		}},
-	{name: "layer normalization", op: "LayerNormalization", inputs: [][]int{{2, -1, 4}},
-		build: func(g *onnx.Graph, x []*value) *value {
-			scale := g.Constant("scale", onnx.Tensor{Shape: []int64{4}, Floats: []float32{1, -2, 0.5, 3}})
-			bias := g.Constant("bias", onnx.Tensor{Shape: []int64{4}, Floats: []float32{1, 2, 3, 4}})
-			return g.LayerNormalization(x[0], scale, bias, 1e-3)
-		}},
-	{name: "reduce sum", op: "ReduceSum", inputs: [][]int{{2, -1, 4}},
-		build: func(g *onnx.Graph, x []*value) *value { return g.ReduceSum(x[0], false, 0, 2) }},
-	{name: "reduce mean", op: "ReduceMean", inputs: [][]int{{2, -1, 4}},
-		build: func(g *onnx.Graph, x []*value) *value { return g.ReduceMean(x[0], true, 2) }},
-	{name: "reduce mean over a symbol", op: "ReduceMean", inputs: [][]int{{2, -1, 4}},
-		build: func(g *onnx.Graph, x []*value) *value { return g.ReduceMean(x[0], false, 1) }},
-	{name: "product rule through shared values", op: "Mul", inputs: [][]int{{-1, 4}, {4, 4}},
-		build: func(g *onnx.Graph, x []*value) *value {
-			h := g.Tanh(g.MatMul(x[0], x[1]))
-			return g.Mul(g.Add(h, x[0]), g.Softmax(h))
-		}},
+	{"gather elements", "GatherElements", sizes{{3, 5}}, false, func(g *graph, x values) *value {
+		return g.GatherElements(x[0],
+			g.Constant("i", onnx.Tensor{Shape: []int64{3, 2}, Ints: []int64{0, 0, 1, 4, 2, 0}}), 1)
+	}},
+	{"layer normalization", "LayerNormalization", sizes{{2, -1, 4}}, false, func(g *graph, x values) *value {
+		scale := g.Constant("scale", onnx.Tensor{Shape: []int64{4}, Floats: []float32{1, -2, 0.5, 3}})
+		bias := g.Constant("bias", onnx.Tensor{Shape: []int64{4}, Floats: []float32{1, 2, 3, 4}})
+		return g.LayerNormalization(x[0], scale, bias, 1e-3)
+	}},
+	{"reduce sum", "ReduceSum", sizes{{2, -1, 4}}, false,
+		func(g *graph, x values) *value { return g.ReduceSum(x[0], false, 0, 2) }},
+	{"reduce mean", "ReduceMean", sizes{{2, -1, 4}}, false,
+		func(g *graph, x values) *value { return g.ReduceMean(x[0], true, 2) }},
+	{"reduce mean over a symbol", "ReduceMean", sizes{{2, -1, 4}}, false,
+		func(g *graph, x values) *value { return g.ReduceMean(x[0], false, 1) }},
+	{"product rule through shared values", "Mul", sizes{{-1, 4}, {4, 4}}, false, func(g *graph, x values) *value {
+		h := g.Tanh(g.MatMul(x[0], x[1]))
+		return g.Mul(g.Add(h, x[0]), g.Softmax(h))
+	}},
 }
 
 // Every rule against central differences of the double-precision evaluator.
@@ -155,11 +133,14 @@ func TestRules(t *testing.T) {
 				}
 				inputs[name] = a
 			}
+			if c.build == nil {
+				c.build = func(g *graph, x values) *value { return g.Apply(c.op, 1, x)[0] }
+			}
 			y := c.build(g, x)
 			forward := slices.Clone(g.Nodes)
 			// The seed is an input like any other, so that it can be anything.
 			seed := g.Input("seed", onnx.Float, y.Shape...)
-			gradients, err := g.Differentiate([]*value{y}, []*value{seed}, x)
+			gradients, err := g.Differentiate(values{y}, values{seed}, x)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -177,7 +158,7 @@ func TestRules(t *testing.T) {
 			inputs["seed"] = New() // its shape is known once y's is
 			s := New(
 				evaluate(t, &onnx.Graph{Name: c.name, Inputs: g.Inputs, Initializers: g.Initializers, Nodes: forward,
-					Outputs: []*value{y}}, inputs)[0].Shape...)
+					Outputs: values{y}}, inputs)[0].Shape...)
 			for k := range s.Data {
 				s.Data[k] = rng.NormFloat64()
 			}
@@ -233,22 +214,22 @@ func TestEveryRuleHasACase(t *testing.T) {
 
 func TestDifferentiateNamesWhatHasNoRule(t *testing.T) {
 	for op, build := range map[string]func(g *onnx.Graph, x *value) *value{
-		"Softplus": func(g *onnx.Graph, x *value) *value { return g.Apply("Softplus", 1, []*value{x})[0] },
+		"Softplus": func(g *onnx.Graph, x *value) *value { return g.Apply("Softplus", 1, values{x})[0] },
 		// What is behind an operator without inference could be a whole number, and have no derivative, or not.
 		"Det": func(g *onnx.Graph, x *value) *value {
-			shaped := g.Apply("Reshape", 1, []*value{g.Apply("Det", 1, []*value{x})[0], ints(g, 2, 3)})
+			shaped := g.Apply("Reshape", 1, values{g.Apply("Det", 1, values{x})[0], ints(g, 2, 3)})
 			return g.Cast(shaped[0], onnx.Float)
 		},
 		"LayerNormalization": func(g *onnx.Graph, x *value) *value {
 			scale := g.Constant("scale", onnx.Tensor{Shape: []int64{3}, Floats: []float32{1, 2, 3}})
-			y := g.Apply("LayerNormalization", 2, []*value{x, scale})
+			y := g.Apply("LayerNormalization", 2, values{x, scale})
 			return g.Add(y[0], y[1])
 		},
 	} {
 		g := onnx.New("no rule")
 		x := g.Input("x", onnx.Float, onnx.Fixed(2), onnx.Fixed(3))
 		y := build(g, x)
-		_, err := g.Differentiate([]*value{y}, []*value{y}, []*value{x})
+		_, err := g.Differentiate(values{y}, values{y}, values{x})
 		var none *onnx.NoRuleError
 		if !errors.As(err, &none) || none.Op != op ||
 			!strings.HasPrefix(err.Error(), "onnx: ") || !strings.HasSuffix(err.Error(),
@@ -262,7 +243,7 @@ func TestIndependentOutputHasZeroGradient(t *testing.T) {
 	g := onnx.New("independent")
 	x := g.Input("x", onnx.Float, onnx.Fixed(2))
 	y := g.Input("y", onnx.Float, onnx.Fixed(2))
-	d, err := g.Differentiate([]*value{g.Exp(y)}, []*value{y}, []*value{x})
+	d, err := g.Differentiate(values{g.Exp(y)}, values{y}, values{x})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -2,7 +2,6 @@ package onnx
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -141,30 +140,24 @@ type Graph struct {
 	Initializers []Initializer
 	Nodes        []*Node
 
-	names     map[string]int
-	constants map[string]*Value // small constants, by their content
-	shapes    map[string]*Value // reshape targets, by their dims
-	symbols   map[string]*Value // a symbol's size as an int64 tensor of shape [1]
-	derived   map[string]*Value // shape-changing views of constants and the like
-	content   map[*Value][]Dim  // what small whole-number tensors of rank 0 and 1 hold, as far as it is known
-	homes     map[string]home   // where the sizes of symbols can be read off
-	domains   map[string]int64  // versions of operators from elsewhere, and of the standard's where newer than ours
-	ir        int64
-	err       error
+	names   map[string]int
+	made    map[string]*Value // constants and shapes, by what they are: equal ones are made once
+	content map[*Value][]Dim  // what small whole-number tensors of rank 0 and 1 hold, as far as it is known
+	homes   map[string]home   // where the sizes of symbols can be read off
+	domains map[string]int64  // versions of operators from elsewhere, and of the standard's where newer than ours
+	ir      int64
+	err     error
 }
 
 // New starts an empty graph.
 func New(name string) *Graph {
 	return &Graph{
-		Name:      name,
-		names:     map[string]int{},
-		constants: map[string]*Value{},
-		shapes:    map[string]*Value{},
-		symbols:   map[string]*Value{},
-		derived:   map[string]*Value{},
-		content:   map[*Value][]Dim{},
-		homes:     map[string]home{},
-		domains:   map[string]int64{},
+		Name:    name,
+		names:   map[string]int{},
+		made:    map[string]*Value{},
+		content: map[*Value][]Dim{},
+		homes:   map[string]home{},
+		domains: map[string]int64{},
 	}
 }
 
@@ -225,8 +218,8 @@ func (g *Graph) External(name string, t DType, shape []int64, at Location) *Valu
 // Constant declares a constant that is stored in the graph.
 func (g *Graph) Constant(hint string, c Tensor) *Value {
 	t := c.dtype()
-	key := fmt.Sprint(c.Shape, c.Floats, c.Ints, c.DType, c.Raw)
-	if v, ok := g.constants[key]; ok {
+	key := fmt.Sprint("constant", c.Shape, c.Floats, c.Ints, c.DType, c.Raw)
+	if v, ok := g.made[key]; ok {
 		return v
 	}
 	n := int64(1)
@@ -238,7 +231,7 @@ func (g *Graph) Constant(hint string, c Tensor) *Value {
 	}
 	v := g.value(hint, t, FixedShape(c.Shape...))
 	g.Initializers = append(g.Initializers, Initializer{Value: v, Tensor: &c})
-	g.constants[key] = v
+	g.made[key] = v
 	g.holds(v, &c)
 	return v
 }
@@ -263,8 +256,6 @@ func (g *Graph) node(op string, t DType, shape Shape, inputs []*Value, attribute
 	g.addHomes(out)
 	return out
 }
-
-var errNoOutputs = errors.New("onnx: a graph needs at least one output")
 
 // producers maps every node output to its node.
 func (g *Graph) producers() map[*Value]*Node {

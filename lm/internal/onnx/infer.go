@@ -102,19 +102,16 @@ func (in inference) alike() {
 	}
 }
 
-// predicate asks something of every element.
 func (in inference) predicate() {
 	in.alike()
 	in.out.DType = Bool
 }
 
-// negative is Neg.
 func (in inference) negative() {
 	in.alike()
 	in.combine(in.out, func(e []Dim) Dim { return e[0].Times(Fixed(-1)) }, in.x)
 }
 
-// cast is of another type.
 func (in inference) cast() {
 	in.alike()
 	if in.out.DType = DType(in.node.intAttribute("to", 0)); whole(in.out.DType) {
@@ -129,7 +126,6 @@ func (in inference) elementwise() {
 	}
 }
 
-// comparison joins them to truth values.
 func (in inference) comparison() {
 	if in.broadcast(in.x) {
 		in.out.DType = Bool
@@ -179,7 +175,6 @@ func (in inference) sizes() {
 	in.keep(in.out, slices.Clone(dims))
 }
 
-// gather takes parts along an axis.
 func (in inference) gather() {
 	indices := in.node.Inputs[1]
 	axis, ok := in.axis()
@@ -205,7 +200,6 @@ func (in inference) gather() {
 	in.keep(in.out, taken)
 }
 
-// gatherElements has the shape of its indices.
 func (in inference) gatherElements() {
 	if in.ranked(2) {
 		in.set(in.x.DType, in.node.Inputs[1].Shape)
@@ -224,7 +218,6 @@ func (in inference) gatherND() {
 	}
 }
 
-// flatten makes a matrix.
 func (in inference) flatten() {
 	axis := in.node.intAttribute("axis", 1)
 	if in.ranked(1) && axis >= 0 && axis <= int64(len(in.x.Shape)) {
@@ -232,7 +225,6 @@ func (in inference) flatten() {
 	}
 }
 
-// expand repeats along dimensions of 1.
 func (in inference) expand() {
 	to, ok := in.shapeFrom(in.node.Inputs[1], in.out)
 	if !ok || !in.ranked(1) {
@@ -243,7 +235,6 @@ func (in inference) expand() {
 	}
 }
 
-// constant is one value everywhere.
 func (in inference) constant() {
 	s, ok := in.shapeFrom(in.x, in.out)
 	if !ok {
@@ -260,7 +251,6 @@ func (in inference) constant() {
 	}
 }
 
-// tile repeats the whole.
 func (in inference) tile() {
 	repeats, ok := in.fixed(in.node.Inputs[1])
 	if !ok || !in.ranked(1) || len(repeats) != len(in.x.Shape) {
@@ -273,7 +263,6 @@ func (in inference) tile() {
 	in.set(in.x.DType, s)
 }
 
-// oneHot has a last dimension more.
 func (in inference) oneHot() {
 	if depth, ok := in.fixed(in.node.Inputs[1]); ok && in.ranked(1) && len(depth) == 1 &&
 		in.node.intAttribute("axis", -1) == -1 && len(in.node.Inputs) > 2 {
@@ -281,7 +270,6 @@ func (in inference) oneHot() {
 	}
 }
 
-// pad adds to the ends of dimensions.
 func (in inference) pad() {
 	if len(in.node.Inputs) < 2 || in.node.Inputs[1] == nil || len(in.node.Inputs) > 3 {
 		return
@@ -324,7 +312,6 @@ func (in inference) sequence() {
 	}
 }
 
-// transpose orders the dimensions again.
 func (in inference) transpose() {
 	if !in.ranked(1) {
 		return
@@ -356,7 +343,6 @@ func (in inference) product() {
 	}
 }
 
-// gemm is a product of two matrices.
 func (in inference) gemm() {
 	w := in.node.Inputs[1]
 	if !in.ranked(2) || len(in.x.Shape) != 2 || len(w.Shape) != 2 {
@@ -390,7 +376,6 @@ func (in inference) normalize() {
 	}
 }
 
-// quantize gives bytes, their scale and their zero.
 func (in inference) quantize() {
 	if in.ranked(1) && len(in.node.Outputs) == 3 {
 		in.set(Uint8, in.x.Shape)
@@ -399,7 +384,6 @@ func (in inference) quantize() {
 	}
 }
 
-// dequantize gives numbers again.
 func (in inference) dequantize() {
 	if in.ranked(1) {
 		in.set(Float, in.x.Shape)
@@ -451,17 +435,12 @@ func (d Dim) plus(e Dim) Dim {
 		return e
 	case e.factor == 0 && e.symbols == "":
 		return d
+	case d.symbols == e.symbols && d.factor+e.factor == 0:
+		return Fixed(0)
 	case d.symbols == e.symbols:
-		return Dim{d.factor + e.factor, d.symbols}.plain()
+		return Dim{d.factor + e.factor, d.symbols}
 	}
 	return unknownElement
-}
-
-func (d Dim) plain() Dim {
-	if d.factor == 0 {
-		return Fixed(0)
-	}
-	return d
 }
 
 // over is the quotient of two sizes, where it is a whole multiple of symbols.
@@ -563,6 +542,14 @@ func (in *inliner) fixed(v *Value) ([]int64, bool) {
 	return Shape(held).Sizes()
 }
 
+// given is the numbers that an optional input is known to hold, nil where it is absent.
+func (in inference) given(input int) ([]int64, bool) {
+	if input >= len(in.node.Inputs) || in.node.Inputs[input] == nil {
+		return nil, true
+	}
+	return in.fixed(in.node.Inputs[input])
+}
+
 // shapeFrom is the shape that a tensor of sizes describes; what is not known of it are dimensions of out.
 func (in *inliner) shapeFrom(sizes, out *Value) (Shape, bool) {
 	held := in.content[sizes]
@@ -630,17 +617,10 @@ func (in inference) squeeze() {
 	if in.x.Unranked {
 		return
 	}
-	var axes []int64
-	if len(in.node.Inputs) > 1 {
-		var ok bool
-		if axes, ok = in.fixed(in.node.Inputs[1]); !ok {
-			return
-		}
-	} else {
-		sizes, ok := in.x.Shape.Sizes() // what has size 1 goes, and a symbol could have it
-		if !ok {
-			return
-		}
+	axes, known := in.given(1)
+	if len(in.node.Inputs) < 2 {
+		var sizes []int64
+		sizes, known = in.x.Shape.Sizes() // what has size 1 goes, and a symbol could have it
 		for i, d := range sizes {
 			if d == 1 {
 				axes = append(axes, int64(i))
@@ -652,7 +632,7 @@ func (in inference) squeeze() {
 		rank += len(axes)
 	}
 	chosen, ok := marked(axes, rank)
-	if !ok {
+	if !known || !ok {
 		return
 	}
 	s, k := Shape{}, 0
@@ -738,15 +718,11 @@ func (in inference) slice() {
 		axes[i], steps[i] = int64(i), 1
 	}
 	known := starts != nil && ends != nil && len(starts) == len(ends)
-	if len(in.node.Inputs) > 3 && in.node.Inputs[3] != nil {
-		var ok bool
-		axes, ok = in.fixed(in.node.Inputs[3])
-		known = known && ok && len(axes) == len(starts)
-	}
-	if len(in.node.Inputs) > 4 {
-		var ok bool
-		steps, ok = in.fixed(in.node.Inputs[4])
-		known = known && ok && len(steps) == len(starts)
+	for i, list := range []*[]int64{&axes, &steps} {
+		if given, ok := in.given(3 + i); given != nil || !ok {
+			*list = given
+			known = known && ok && len(given) == len(starts)
+		}
 	}
 	s := slices.Clone(in.x.Shape)
 	if !known {
@@ -825,15 +801,9 @@ func (in inference) reduce() {
 	if in.x.Unranked {
 		return
 	}
-	var axes []int64
-	if len(in.node.Inputs) > 1 && in.node.Inputs[1] != nil {
-		var ok bool
-		if axes, ok = in.fixed(in.node.Inputs[1]); !ok {
-			return
-		}
-	}
+	axes, known := in.given(1)
 	chosen, ok := marked(axes, len(in.x.Shape))
-	if !ok {
+	if !known || !ok {
 		return
 	}
 	all := len(axes) == 0 && in.node.intAttribute("noop_with_empty_axes", 0) == 0

@@ -14,9 +14,9 @@ type rule func(b *backward, n *Node, dy *Value) error
 
 // rules are the operators of the standard that can be differentiated.
 var rules = map[string]rule{
-	"Add":        ruleAdd,
-	"Sub":        ruleSub,
-	"Mul":        ruleMul,
+	"Add":        pair(passed, passed),
+	"Sub":        pair(passed, func(b *backward, _, dy *Value) *Value { return b.Neg(dy) }),
+	"Mul":        pair((*backward).times, (*backward).times),
 	"Div":        ruleDiv,
 	"Pow":        rulePow,
 	"Max":        ruleExtreme("GreaterOrEqual"),
@@ -71,33 +71,21 @@ func pointwise(dx func(b *backward, x, y, dy *Value) *Value) rule {
 	}
 }
 
-func ruleAdd(b *backward, n *Node, dy *Value) error {
-	for _, x := range n.Inputs {
-		if b.wants(x) {
-			b.accumulate(x, b.unbroadcast(dy, x))
+// pair is a rule for an operator with two inputs that broadcast, by what each gives the other's derivative.
+func pair(dx ...func(b *backward, other, dy *Value) *Value) rule {
+	return func(b *backward, n *Node, dy *Value) error {
+		for i, x := range n.Inputs {
+			if b.wants(x) {
+				b.accumulate(x, b.unbroadcast(dx[i](b, n.Inputs[1-i], dy), x))
+			}
 		}
+		return nil
 	}
-	return nil
 }
 
-func ruleSub(b *backward, n *Node, dy *Value) error {
-	if x := n.Inputs[0]; b.wants(x) {
-		b.accumulate(x, b.unbroadcast(dy, x))
-	}
-	if x := n.Inputs[1]; b.wants(x) {
-		b.accumulate(x, b.Neg(b.unbroadcast(dy, x)))
-	}
-	return nil
-}
+func passed(_ *backward, _, dy *Value) *Value { return dy }
 
-func ruleMul(b *backward, n *Node, dy *Value) error {
-	for i, x := range n.Inputs {
-		if b.wants(x) {
-			b.accumulate(x, b.unbroadcast(b.Mul(dy, n.Inputs[1-i]), x))
-		}
-	}
-	return nil
-}
+func (b *backward) times(other, dy *Value) *Value { return b.Mul(dy, other) }
 
 func ruleDiv(b *backward, n *Node, dy *Value) error {
 	x, d, y := n.Inputs[0], n.Inputs[1], n.Outputs[0]
@@ -268,10 +256,10 @@ func (g *Graph) shapeOf(v *Value) *Value {
 		return g.Ints(sizes...)
 	}
 	key := "shape of " + v.Name
-	if g.derived[key] == nil {
-		g.derived[key] = g.node("Shape", Int64, FixedShape(int64(len(v.Shape))), []*Value{v})
+	if g.made[key] == nil {
+		g.made[key] = g.node("Shape", Int64, FixedShape(int64(len(v.Shape))), []*Value{v})
 	}
-	return g.derived[key]
+	return g.made[key]
 }
 
 // reshapeLike gives x the shape of another value with as many elements.

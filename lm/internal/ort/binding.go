@@ -34,9 +34,7 @@ func createEnvironment(libraryPath string, warnings bool) error {
 	return nil
 }
 
-func environmentVersion() string {
-	return onnxruntime.GetVersion()
-}
+func environmentVersion() string { return onnxruntime.GetVersion() }
 
 // settings is what a session is made with, by a runtime and by who asks for it.
 type settings struct {
@@ -49,7 +47,7 @@ type settings struct {
 
 // handle is a session of the binding.
 type handle struct {
-	session *onnxruntime.DynamicAdvancedSession
+	*onnxruntime.DynamicAdvancedSession
 }
 
 func createSession(model []byte, s settings) (*handle, error) {
@@ -113,8 +111,6 @@ func appendCUDA(options *onnxruntime.SessionOptions, device int) error {
 	return options.AppendExecutionProviderCUDA(cuda)
 }
 
-func (h *handle) destroy() error { return h.session.Destroy() }
-
 // call is what one Run needs beside its tensors. Calls are reused: one serves one Run at a time.
 type call struct {
 	options         *onnxruntime.RunOptions
@@ -144,9 +140,7 @@ func newCall(inputs, outputs int) (*call, error) {
 	return c, nil
 }
 
-func (c *call) destroy() error {
-	return c.options.Destroy()
-}
+func (c *call) destroy() error { return c.options.Destroy() }
 
 // bind makes onnxruntime's values over the tensors' memory, which stays pinned until release.
 func (c *call) bind(inputs, outputs []Tensor) error {
@@ -193,12 +187,7 @@ func (c *call) release() {
 	c.pinner.Unpin()
 }
 
-func (h *handle) run(c *call) error {
-	if err := h.session.RunWithOptions(c.inputs, c.outputs, c.options); err != nil {
-		return oneLine(err)
-	}
-	return nil
-}
+func (h *handle) run(c *call) error { return oneLine(h.RunWithOptions(c.inputs, c.outputs, c.options)) }
 
 // oneLine makes an error of onnxruntime fit for a user: without the binding's preamble, stack traces and line breaks.
 func oneLine(err error) error {

@@ -29,8 +29,7 @@ func TestOneSessionManyGoroutines(t *testing.T) {
 				for i := range in {
 					in[i] = float32(g*1000 + round*50 + i)
 				}
-				if err := s.Run(ctx, []Tensor{Float32([]int64{int64(n)}, in)},
-					[]Tensor{Float32([]int64{int64(n)}, out)}); err != nil {
+				if err := s.Run(ctx, []Tensor{vector(in...)}, []Tensor{vector(out...)}); err != nil {
 					t.Error(err)
 					return
 				}
@@ -48,20 +47,13 @@ func TestOneSessionManyGoroutines(t *testing.T) {
 
 func TestCloseWaitsForRunningCalls(t *testing.T) {
 	s := newSession(t, openCPU(t, Options{}), counter(), SessionOptions{})
-	one := []int64{1}
-	count := func(ctx context.Context, times int64) (float32, error) {
-		y := make([]float32, 1)
-		err := s.Run(ctx, []Tensor{Int64([]int64{1}, []int64{times}), Float32(one, []float32{0})},
-			[]Tensor{Float32(one, y)})
-		return y[0], err
-	}
 	// Calls that started before Close come to their end, those after it are refused, and none crashes.
 	var all sync.WaitGroup
 	started := make(chan struct{}, 8)
 	for range 8 {
 		all.Go(func() {
 			started <- struct{}{}
-			y, err := count(context.Background(), 20000)
+			y, err := count(context.Background(), s, 20000, 0)
 			if !(err == nil && y == 20000) && !errors.Is(err, errClosed) {
 				t.Errorf("counted %v, %v", y, err)
 			}
@@ -74,7 +66,7 @@ func TestCloseWaitsForRunningCalls(t *testing.T) {
 		t.Error(err)
 	}
 	all.Wait()
-	if _, err := count(context.Background(), 1); !errors.Is(err, errClosed) {
+	if _, err := count(context.Background(), s, 1, 0); !errors.Is(err, errClosed) {
 		t.Errorf("run on a closed session: %v", err)
 	}
 	if err := s.Close(); err != nil {
@@ -89,10 +81,9 @@ func TestCloseDuringACallThatIsStopped(t *testing.T) {
 	returned := make(chan error, 1)
 	began := make(chan struct{})
 	go func() {
-		one := []int64{1}
 		close(began)
-		returned <- s.Run(ctx, []Tensor{Int64([]int64{1}, []int64{math.MaxInt64}), Float32(one, []float32{0})},
-			[]Tensor{Float32(one, make([]float32, 1))})
+		_, err := count(ctx, s, math.MaxInt64, 0)
+		returned <- err
 	}()
 	<-began
 	closed := make(chan error, 1)
@@ -128,8 +119,7 @@ func TestRuntimeCloseClosesSessions(t *testing.T) {
 	if err := r.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if err := s.Run(context.Background(), []Tensor{Float32([]int64{1}, []float32{1})},
-		[]Tensor{Float32([]int64{1}, make([]float32, 1))}); !errors.Is(err, errClosed) {
+	if err := s.Run(context.Background(), []Tensor{vector(1)}, []Tensor{vector(0)}); !errors.Is(err, errClosed) {
 		t.Errorf("run after the runtime's close: %v", err)
 	}
 	if _, err := sessionOf(r, double(), SessionOptions{}); !errors.Is(err, errClosed) {
@@ -167,7 +157,6 @@ func TestResidentMemoryStaysFlat(t *testing.T) {
 	ctx := context.Background()
 	wide := newSession(t, r, double(), SessionOptions{})
 	large := make([]float32, 1<<17) // 512 KiB
-	shape := []int64{int64(len(large))}
 	out := make([]float32, len(large))
 	expand := newSession(t, r, graph{
 		nodes:   [][]byte{node("Expand", []string{"x", "shape"}, []string{"y"})},
@@ -178,22 +167,20 @@ func TestResidentMemoryStaysFlat(t *testing.T) {
 	for i := range len(weights) / 4 {
 		binary.LittleEndian.PutUint32(weights[4*i:], math.Float32bits(float32(i%17)))
 	}
-	heavy := graph{
-		nodes:        [][]byte{node("MatMul", []string{"x", "w"}, []string{"y"})},
-		initializers: [][]byte{initializer("w", float, weights, 1024, 1024)},
-		inputs:       []declared{valueInfo("x", float, 1, 1024)},
-		outputs:      []declared{valueInfo("y", float, 1, 1024)},
+	product := func(initializer []byte) graph {
+		return graph{
+			nodes:        [][]byte{node("MatMul", []string{"x", "w"}, []string{"y"})},
+			initializers: [][]byte{initializer},
+			inputs:       []declared{valueInfo("x", float, 1, 1024)},
+			outputs:      []declared{valueInfo("y", float, 1, 1024)},
+		}
 	}
+	heavy := product(initializer("w", float, weights, 1024, 1024))
 	folder := t.TempDir()
 	if err := os.WriteFile(filepath.Join(folder, "weights"), weights, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	outside := graph{
-		nodes:        [][]byte{node("MatMul", []string{"x", "w"}, []string{"y"})},
-		initializers: [][]byte{externalInitializer("w", float, "weights", 0, int64(len(weights)), 1024, 1024)},
-		inputs:       []declared{valueInfo("x", float, 1, 1024)},
-		outputs:      []declared{valueInfo("y", float, 1, 1024)},
-	}
+	outside := product(externalInitializer("w", float, "weights", 0, int64(len(weights)), 1024, 1024))
 	endless := newSession(t, r, counter(), SessionOptions{})
 	session := func(g graph, o SessionOptions) error {
 		s, err := sessionOf(r, g, o)
@@ -217,25 +204,21 @@ func TestResidentMemoryStaysFlat(t *testing.T) {
 		round     func(i int) error
 	}{
 		{"runs", 4000, 4 << 20, func(int) error {
-			return wide.Run(ctx, []Tensor{Float32(shape, large)}, []Tensor{Float32(shape, out)})
+			return wide.Run(ctx, []Tensor{vector(large...)}, []Tensor{vector(out...)})
 		}},
 		{"runs of many shapes", 40000, 4 << 20, func(i int) error {
 			n := 1 + i%4000
-			return wide.Run(ctx, []Tensor{Float32([]int64{int64(n)}, large[:n])},
-				[]Tensor{Float32([]int64{int64(n)}, out[:n])})
+			return wide.Run(ctx, []Tensor{vector(large[:n]...)}, []Tensor{vector(out[:n]...)})
 		}},
 		{"failing runs", 20000, 4 << 20, func(int) error {
 			return expectFailure(
-				expand.Run(ctx, []Tensor{Float32(shape, large), Int64([]int64{1}, []int64{3})},
-					[]Tensor{Float32(shape, out)}))
+				expand.Run(ctx, []Tensor{vector(large...), Int64([]int64{1}, []int64{3})}, []Tensor{vector(out...)}))
 		}},
 		{"stopped runs", 6000, 1 << 20, func(int) error {
 			ctx, cancel := context.WithCancel(ctx)
 			go cancel()
-			one := []int64{1}
-			return expectFailure(
-				endless.Run(ctx, []Tensor{Int64([]int64{1}, []int64{math.MaxInt64}), Float32(one, []float32{0})},
-					[]Tensor{Float32(one, make([]float32, 1))}))
+			_, err := count(ctx, endless, math.MaxInt64, 0)
+			return expectFailure(err)
 		}},
 		{"sessions", 60, 64 << 20, func(int) error { return session(heavy, SessionOptions{}) }},
 		{"sessions with external data", 60, 64 << 20,

@@ -198,35 +198,19 @@ func TestOneLibraryPerProcess(t *testing.T) {
 }
 
 func TestDevices(t *testing.T) {
-	for _, test := range []struct {
-		name   string
+	for name, want := range map[string]struct {
 		device string
 		index  int
-		bad    bool
-	}{
-		{"", "auto", 0, false},
-		{"auto", "auto", 0, false},
-		{"cpu", "cpu", 0, false},
-		{"cuda", "cuda", 0, false},
-		{"cuda:0", "cuda", 0, false},
-		{"cuda:12", "cuda", 12, false},
-		{"cuda:", "", 0, true},
-		{"cuda:-1", "", 0, true},
-		{"cuda:+1", "", 0, true},
-		{"cuda:01", "", 0, true},
-		{"cuda:x", "", 0, true},
-		{"cpu:0", "", 0, true},
-		{"auto:1", "", 0, true},
-		{"gpu", "", 0, true},
-		{"openvino", "", 0, true},
-		{"CUDA", "", 0, true},
-	} {
-		device, index, err := parseDevice(test.name)
-		if test.bad {
-			wantOneLine(t, err, "unknown device", "auto, cpu, cuda, cuda:N")
-		} else if err != nil || device != test.device || index != test.index {
-			t.Errorf("%q: %q %d %v", test.name, device, index, err)
+	}{"": {"auto", 0}, "auto": {"auto", 0}, "cpu": {"cpu", 0}, "cuda": {"cuda", 0}, "cuda:0": {"cuda", 0},
+		"cuda:12": {"cuda", 12}} {
+		if device, index, err := parseDevice(name); err != nil || device != want.device || index != want.index {
+			t.Errorf("%q: %q %d %v", name, device, index, err)
 		}
+	}
+	for _, bad := range []string{"cuda:", "cuda:-1", "cuda:+1", "cuda:01", "cuda:x", "cpu:0", "auto:1", "gpu",
+		"openvino", "CUDA"} {
+		_, _, err := parseDevice(bad)
+		wantOneLine(t, err, "unknown device", "auto, cpu, cuda, cuda:N")
 	}
 	if _, err := Open(context.Background(), Options{Device: "tpu", LibraryPath: "nowhere"}); err == nil ||
 		!strings.Contains(err.Error(), `unknown device "tpu"`) {
@@ -284,23 +268,18 @@ func TestDiagnoseCUDA(t *testing.T) {
 
 // The graph of the GPU trial is good: it computes on the CPU.
 func TestTrialModel(t *testing.T) {
-	s := trialSession(t, openCPU(t, Options{}))
+	s, err := openCPU(t, Options{}).NewSession(trialModel(),
+		SessionOptions{Inputs: []string{"x"}, Outputs: []string{"y"}})
+	if err != nil {
+		t.Fatal(err)
+	}
 	out := make([]float32, 2)
-	if err := s.Run(context.Background(), []Tensor{Float32([]int64{2}, []float32{1, 2})},
-		[]Tensor{Float32([]int64{2}, out)}); err != nil {
+	if err := s.Run(context.Background(), []Tensor{vector(1, 2)}, []Tensor{vector(out...)}); err != nil {
 		t.Fatal(err)
 	}
 	if out[0] != 2 || out[1] != 4 {
 		t.Errorf("x + x of 1, 2: %v", out)
 	}
-}
-
-func trialSession(tb testing.TB, r *Runtime) *Session {
-	s, err := r.NewSession(trialModel(), SessionOptions{Inputs: []string{"x"}, Outputs: []string{"y"}})
-	if err != nil {
-		tb.Fatal(err)
-	}
-	return s
 }
 
 // CUDA itself, where a GPU and its libraries are.
@@ -326,8 +305,7 @@ func TestThreads(t *testing.T) {
 		}
 		out := make([]float32, 3)
 		s := newSession(t, r, double(), SessionOptions{NoPrepacking: threads == 2})
-		if err := s.Run(context.Background(), []Tensor{Float32([]int64{3}, []float32{1, 2, 3})},
-			[]Tensor{Float32([]int64{3}, out)}); err != nil {
+		if err := s.Run(context.Background(), []Tensor{vector(1, 2, 3)}, []Tensor{vector(out...)}); err != nil {
 			t.Fatal(err)
 		}
 		if out[2] != 6 {

@@ -165,7 +165,7 @@ func (s *Session) Close() error {
 	s.runtime.sessionsLock.Lock()
 	delete(s.runtime.sessions, s)
 	s.runtime.sessionsLock.Unlock()
-	err := s.handle.destroy()
+	err := s.handle.Destroy()
 	for _, c := range s.idle {
 		err = errors.Join(err, c.destroy())
 	}

@@ -57,6 +57,16 @@ func sessionOf(r *Runtime, g graph, o SessionOptions) (*Session, error) {
 	return r.NewSession(g.model(), o)
 }
 
+// vector is a tensor of one dimension.
+func vector(values ...float32) Tensor { return Float32([]int64{int64(len(values))}, values) }
+
+// count runs counter: it adds 1 to from so many times.
+func count(ctx context.Context, s *Session, times int64, from float32) (float32, error) {
+	y := make([]float32, 1)
+	err := s.Run(ctx, []Tensor{Int64([]int64{1}, []int64{times}), vector(from)}, []Tensor{vector(y...)})
+	return y[0], err
+}
+
 func TestRunMultiplies(t *testing.T) {
 	s := newSession(t, openCPU(t, Options{}), matMul(2, 3, 4), SessionOptions{})
 	rng := rand.New(rand.NewPCG(1, 2))
@@ -241,12 +251,9 @@ func TestRunErrors(t *testing.T) {
 
 	// What only onnxruntime can find comes back as an error too, and the session lives on.
 	open := newSession(t, r, double(), SessionOptions{})
-	err := open.Run(context.Background(), []Tensor{Float32([]int64{3}, make([]float32, 3))},
-		[]Tensor{Float32([]int64{2}, make([]float32, 2))})
-	wantOneLine(t, err, "onnxruntime run")
+	wantOneLine(t, open.Run(context.Background(), []Tensor{vector(0, 0, 0)}, []Tensor{vector(0, 0)}), "onnxruntime run")
 	out := make([]float32, 3)
-	if err := open.Run(context.Background(), []Tensor{Float32([]int64{3}, []float32{1, 2, 3})},
-		[]Tensor{Float32([]int64{3}, out)}); err != nil {
+	if err := open.Run(context.Background(), []Tensor{vector(1, 2, 3)}, []Tensor{vector(out...)}); err != nil {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff([]float32{2, 4, 6}, out); diff != "" {
@@ -266,10 +273,8 @@ func TestInputsAndOutputsByName(t *testing.T) {
 	}
 	s := newSession(t, r, model, SessionOptions{Inputs: []string{"b", "a"}, Outputs: []string{"sum", "difference"}})
 	sum, difference := make([]float32, 1), make([]float32, 1)
-	one := []int64{1}
-	err := s.Run(context.Background(), []Tensor{Float32(one, []float32{3}), Float32(one, []float32{10})},
-		[]Tensor{Float32(one, sum), Float32(one, difference)})
-	if err != nil {
+	if err := s.Run(context.Background(), []Tensor{vector(3), vector(10)},
+		[]Tensor{vector(sum...), vector(difference...)}); err != nil {
 		t.Fatal(err)
 	}
 	if sum[0] != 13 || difference[0] != 7 {
@@ -282,8 +287,7 @@ func TestNamesThatTheGraphHasNot(t *testing.T) {
 	for _, o := range []SessionOptions{{Inputs: []string{"z"}}, {Outputs: []string{"z"}}} {
 		s, err := sessionOf(r, double(), o)
 		if err == nil {
-			one := []Tensor{Float32([]int64{1}, []float32{1})}
-			err = s.Run(context.Background(), one, one)
+			err = s.Run(context.Background(), []Tensor{vector(1)}, []Tensor{vector(1)})
 		}
 		wantOneLine(t, err, "z")
 	}
@@ -292,40 +296,22 @@ func TestNamesThatTheGraphHasNot(t *testing.T) {
 // The loop would run for centuries: the test ends because the context ends the call in its middle.
 func TestContextEndsARunningCall(t *testing.T) {
 	s := newSession(t, openCPU(t, Options{}), counter(), SessionOptions{})
-	one := []int64{1}
-	for _, test := range []struct {
-		name    string
-		context func() (context.Context, context.CancelFunc)
-		want    error
-	}{
-		{"cancelled", func() (context.Context, context.CancelFunc) {
+	for _, want := range []error{context.Canceled, context.DeadlineExceeded} {
+		t.Run(want.Error(), func(t *testing.T) {
 			ctx, cancel := context.WithCancel(context.Background())
-			return ctx, cancel
-		}, context.Canceled},
-		{"deadline", func() (context.Context, context.CancelFunc) {
-			return context.WithTimeout(context.Background(), 20e6)
-		}, context.DeadlineExceeded},
-	} {
-		t.Run(test.name, func(t *testing.T) {
-			ctx, cancel := test.context()
+			if want == context.DeadlineExceeded {
+				ctx, cancel = context.WithTimeout(context.Background(), 20e6)
+			}
 			defer cancel()
 			var all sync.WaitGroup
 			failures := make([]error, 3)
 			for i := range failures {
-				all.Go(func() {
-					y := make([]float32, 1)
-					failures[i] = s.Run(ctx,
-						[]Tensor{Int64([]int64{1}, []int64{math.MaxInt64}), Float32(one, []float32{0})},
-						[]Tensor{Float32(one, y)})
-				})
+				all.Go(func() { _, failures[i] = count(ctx, s, math.MaxInt64, 0) })
 			}
-			if test.want == context.Canceled {
+			if want == context.Canceled {
 				// A short count that another goroutine finishes beside them shows that the long ones have had time to
 				// start.
-				y := make([]float32, 1)
-				if err := s.Run(context.Background(),
-					[]Tensor{Int64([]int64{1}, []int64{20000}), Float32(one, []float32{0})},
-					[]Tensor{Float32(one, y)}); err != nil {
+				if _, err := count(context.Background(), s, 20000, 0); err != nil {
 					t.Error(err)
 				}
 				cancel()
@@ -333,28 +319,21 @@ func TestContextEndsARunningCall(t *testing.T) {
 			all.Wait()
 			for _, err := range failures {
 				wantOneLine(t, err)
-				if !errors.Is(err, test.want) {
-					t.Errorf("got %v, want %v", err, test.want)
+				if !errors.Is(err, want) {
+					t.Errorf("got %v, want %v", err, want)
 				}
 			}
 		})
 	}
 	// Stopped calls leave nothing behind that stops the next one.
 	for range 10 {
-		y := make([]float32, 1)
-		if err := s.Run(context.Background(), []Tensor{Int64([]int64{1}, []int64{100}), Float32(one, []float32{1})},
-			[]Tensor{Float32(one, y)}); err != nil {
-			t.Fatal(err)
-		}
-		if y[0] != 101 {
-			t.Fatalf("1 + 100 times 1 gave %v", y[0])
+		if y, err := count(context.Background(), s, 100, 1); err != nil || y != 101 {
+			t.Fatalf("1 + 100 times 1 gave %v, %v", y, err)
 		}
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	err := s.Run(ctx, []Tensor{Int64([]int64{1}, []int64{math.MaxInt64}), Float32(one, []float32{0})},
-		[]Tensor{Float32(one, make([]float32, 1))})
-	if !errors.Is(err, context.Canceled) {
+	if _, err := count(ctx, s, math.MaxInt64, 0); !errors.Is(err, context.Canceled) {
 		t.Errorf("run under an ended context: %v", err)
 	}
 }

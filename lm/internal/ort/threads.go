@@ -12,9 +12,7 @@ import (
 
 // usable is how many threads this process can keep busy: the processors that its affinity allows, or fewer where its
 // control group gives it less time than that. Go itself takes two for any quota below two processors.
-func usable() int {
-	return within(quota(os.DirFS("/")), runtime.GOMAXPROCS(0))
-}
+func usable() int { return within(quota(os.DirFS("/")), runtime.GOMAXPROCS(0)) }
 
 // within is a number of threads that a quota, which may be infinite, keeps busy.
 func within(quota float64, threads int) int {

@@ -23,15 +23,15 @@ type Client struct {
 	name     string
 	endpoint *url.URL
 	http     *retryablehttp.Client
-	// direct follows no redirect away from the endpoint: the hub's headers stand in the answer that redirects.
-	direct *retryablehttp.Client
-	begun  bool // Progress.Begin has been called
+	begun    bool // Progress.Begin has been called
 }
 
-// maxInfoBytes bounds the answer about a repository.
-const maxInfoBytes = 16 << 20
+const (
+	maxInfoBytes = 16 << 20    // of the answer about a repository
+	maxWait      = time.Minute // between attempts, also when the hub asks for more
+)
 
-// New is a client for a model's repository, "org/name", or a data set's, "datasets/org/name".
+// New is a client for a model's repository, "org/name".
 func New(name string, o Options) (*Client, error) {
 	o = o.withDefaults()
 	endpoint, err := url.Parse(o.Endpoint)
@@ -39,56 +39,39 @@ func New(name string, o Options) (*Client, error) {
 		return nil, fmt.Errorf("%s=%.100q is not the address of a hub: it must begin with https:// or http://",
 			EndpointVariable, o.Endpoint)
 	}
-	c := &Client{Options: o, name: name, endpoint: endpoint}
+	c := &Client{Options: o, name: name, endpoint: endpoint, http: retryablehttp.NewClient()}
 	transport := http.DefaultTransport.(*http.Transport).Clone()
 	transport.ResponseHeaderTimeout = o.Stall
-	watched := &watchful{transport, o.Stall}
-	c.http = c.retrying(&http.Client{Transport: watched, CheckRedirect: c.checkRedirect})
-	c.direct = c.retrying(
-		&http.Client{Transport: watched, CheckRedirect: func(request *http.Request, via []*http.Request) error {
-			if request.URL.Host != endpoint.Host {
-				return http.ErrUseLastResponse
-			}
-			return c.checkRedirect(request, via)
-		}})
-	return c, nil
-}
-
-func (c *Client) retrying(plain *http.Client) *retryablehttp.Client {
-	r := retryablehttp.NewClient()
-	r.HTTPClient = plain
-	r.Logger = nil
-	r.RetryMax = c.Attempts - 1
-	r.RetryWaitMin, r.RetryWaitMax = c.WaitMin, c.WaitMax
-	r.CheckRetry = c.retry
-	r.Backoff = c.backoff
+	c.http.HTTPClient = &http.Client{Transport: &watchful{transport, o.Stall}, CheckRedirect: c.checkRedirect}
+	c.http.Logger = nil
+	c.http.RetryMax = o.Attempts - 1
+	c.http.CheckRetry = func(ctx context.Context, response *http.Response, err error) (bool, error) {
+		if errors.Is(err, errRedirect) {
+			return false, err
+		}
+		if response != nil && retryAfter(response) > maxWait {
+			return false, nil
+		}
+		return retryablehttp.DefaultRetryPolicy(ctx, response, err)
+	}
+	c.http.Backoff = func(_, _ time.Duration, attempt int, response *http.Response) time.Duration {
+		wait, reason := c.wait(attempt), errors.New("the hub cannot be reached")
+		if response != nil {
+			wait, reason = max(wait, retryAfter(response)), fmt.Errorf("the hub answers %s", response.Status)
+		}
+		c.Progress.Waiting(reason, wait)
+		return wait
+	}
 	// The last answer is wanted even when it is an error: its status says what to do.
-	r.ErrorHandler = retryablehttp.PassthroughErrorHandler
-	return r
+	c.http.ErrorHandler = retryablehttp.PassthroughErrorHandler
+	return c, nil
 }
 
 // Close lets go of idle connections.
 func (c *Client) Close() { c.http.HTTPClient.CloseIdleConnections() }
 
-func (c *Client) retry(ctx context.Context, response *http.Response, err error) (bool, error) {
-	if errors.Is(err, errRedirect) {
-		return false, err
-	}
-	if response != nil && retryAfter(response) > c.WaitMax {
-		return false, nil
-	}
-	return retryablehttp.DefaultRetryPolicy(ctx, response, err)
-}
-
-func (c *Client) backoff(shortest, longest time.Duration, attempt int, response *http.Response) time.Duration {
-	wait := retryablehttp.DefaultBackoff(shortest, longest, attempt, response)
-	reason := errors.New("the hub cannot be reached")
-	if response != nil {
-		reason = fmt.Errorf("the hub answers %s", response.Status)
-	}
-	c.Progress.Waiting(reason, wait)
-	return wait
-}
+// wait is how long to wait after attempt, counted from 0.
+func (c *Client) wait(attempt int) time.Duration { return min(c.WaitMin<<min(attempt, 20), maxWait) }
 
 // retryAfter is the wait that an answer asks for, 0 when it asks for none.
 func retryAfter(response *http.Response) time.Duration {
@@ -104,20 +87,7 @@ func retryAfter(response *http.Response) time.Duration {
 
 // get asks for an address, from byte offset on when that is not 0. Any answer but 200 and 206 is a *statusError.
 func (c *Client) get(ctx context.Context, address string, offset int64) (*http.Response, error) {
-	response, err := c.send(ctx, c.http, http.MethodGet, address, offset)
-	if err != nil {
-		return nil, err
-	}
-	if response.StatusCode == http.StatusOK || response.StatusCode == http.StatusPartialContent {
-		return response, nil
-	}
-	response.Body.Close()
-	return nil, c.statusError(response)
-}
-
-func (c *Client) send(ctx context.Context, by *retryablehttp.Client, method, address string,
-	offset int64) (*http.Response, error) {
-	request, err := retryablehttp.NewRequestWithContext(ctx, method, address, nil)
+	request, err := retryablehttp.NewRequestWithContext(ctx, http.MethodGet, address, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -130,7 +100,7 @@ func (c *Client) send(ctx context.Context, by *retryablehttp.Client, method, add
 	if offset > 0 {
 		request.Header.Set("Range", fmt.Sprintf("bytes=%d-", offset))
 	}
-	response, err := by.Do(request)
+	response, err := c.http.Do(request)
 	if err != nil {
 		var address *url.Error
 		if errors.As(err, &address) {
@@ -142,7 +112,11 @@ func (c *Client) send(ctx context.Context, by *retryablehttp.Client, method, add
 		return nil, fmt.Errorf("cannot reach %s: %w; check the connection, or set %s to a mirror", c.endpoint.Host, err,
 			EndpointVariable)
 	}
-	return response, nil
+	if response.StatusCode == http.StatusOK || response.StatusCode == http.StatusPartialContent {
+		return response, nil
+	}
+	response.Body.Close()
+	return nil, c.statusError(response)
 }
 
 // statusError is the error for an answer that is not a success.
@@ -154,34 +128,32 @@ type statusError struct {
 func (e *statusError) Error() string { return e.message }
 
 func (c *Client) statusError(response *http.Response) error {
-	later := "later"
-	if wait := retryAfter(response); wait > 0 {
-		later = "in " + wait.Round(time.Second).String()
-	}
-	message := map[int]string{
-		http.StatusUnauthorized: "the hub does not accept the token (401): check " + TokenVariable +
-			", and the name of the model",
-		http.StatusForbidden: "the hub refuses access (403): the token in " + TokenVariable +
-			" may not read this model",
-		http.StatusNotFound: "the hub has no such model or file (404): check the name on " +
-			c.endpoint.Redacted(),
-		http.StatusTooManyRequests: "the hub limits requests (429): try again " + later,
-	}[response.StatusCode]
+	var message string
 	// The hub says in a header which of several things is missing.
-	code := response.Header.Get("X-Error-Code")
-	switch {
+	switch code := response.Header.Get("X-Error-Code"); {
 	case code == "GatedRepo":
-		message = fmt.Sprintf("access to this model has to be granted: ask for it on %s/%s, then set %s to your token",
-			c.endpoint.Redacted(), c.name, TokenVariable)
+		message = fmt.Sprintf("access to this model has to be granted: ask for it on %s, then set %s to your token",
+			c.Address(), TokenVariable)
 	case code == "RevisionNotFound":
 		message = "the model has no such revision"
 	case response.StatusCode == http.StatusUnauthorized && c.Token == "":
 		message = fmt.Sprintf("there is no such model, or it is private (401): check the name, or set %s to a token "+
 			"that may read it", TokenVariable)
+	case response.StatusCode == http.StatusUnauthorized:
+		message = "the hub does not accept the token (401): check " + TokenVariable + ", and the name of the model"
+	case response.StatusCode == http.StatusForbidden:
+		message = "the hub refuses access (403): the token in " + TokenVariable + " may not read this model"
+	case response.StatusCode == http.StatusNotFound:
+		message = "the hub has no such model or file (404): check the name on " + c.endpoint.Redacted()
+	case response.StatusCode == http.StatusTooManyRequests:
+		message = "the hub limits requests (429): try again later"
+		if wait := retryAfter(response); wait > 0 {
+			message = "the hub limits requests (429): try again in " + wait.Round(time.Second).String()
+		}
 	case response.StatusCode >= 500:
 		message = fmt.Sprintf("the hub is out of order (%s), after %d attempts: try again later, or set %s to a mirror",
 			response.Status, c.Attempts, EndpointVariable)
-	case message == "":
+	default:
 		message = "unexpected answer of the hub: " + response.Status
 	}
 	return &statusError{response.StatusCode, message}
@@ -199,25 +171,19 @@ type Revision struct {
 
 // File is one file of a repository.
 type File struct {
-	Name   string `json:"rfilename"`
-	Listed *int64 `json:"size"`
+	Name string `json:"rfilename"`
+	Size int64  `json:"size"`
 	// Blob is the git object name. Of a large file it names a pointer and says nothing of the content.
 	Blob  string `json:"blobId"`
 	Large *struct {
 		SHA256 string `json:"sha256"`
 		Size   int64  `json:"size"`
 	} `json:"lfs"`
-	// Size is the number of bytes, once Client.complete has found it.
-	Size int64 `json:"-"`
 }
 
 // Revision asks for the files of a branch, a tag or a commit.
 func (c *Client) Revision(ctx context.Context, revision string) (*Revision, error) {
-	kind := "models/"
-	if strings.HasPrefix(c.name, "datasets/") {
-		kind = "" // the name says it
-	}
-	address := c.Endpoint + "/api/" + kind + c.name + "/revision/" + url.PathEscape(revision) + "?blobs=true"
+	address := c.Endpoint + "/api/models/" + c.name + "/revision/" + url.PathEscape(revision) + "?blobs=true"
 	content, err := c.list(ctx, address)
 	var broken brokenError
 	for attempt := 1; errors.As(err, &broken); attempt++ {
@@ -230,31 +196,25 @@ func (c *Client) Revision(ctx context.Context, revision string) (*Revision, erro
 		}
 		content, err = c.list(ctx, address)
 	}
+	var status *statusError
+	if errors.As(err, &status) && status.status == http.StatusNotFound {
+		return nil, fmt.Errorf("revision %q: %w", revision, err)
+	}
 	if err != nil {
-		var status *statusError
-		if errors.As(err, &status) && status.status == http.StatusNotFound {
-			return nil, fmt.Errorf("revision %q: %w", revision, err)
-		}
 		return nil, err
 	}
 	var r Revision
-	err = json.Unmarshal(content, &r)
-	var wrongType *json.UnmarshalTypeError
-	if errors.As(err, &wrongType) {
-		at := "at its top"
-		if wrongType.Field != "" {
-			at = fmt.Sprintf("as %.100q", wrongType.Field)
+	if err = json.Unmarshal(content, &r); err == nil && !isHex(r.Commit, 40) {
+		err = fmt.Errorf("%.60q is not a commit", r.Commit)
+	}
+	if err != nil { // an error of JSON repeats a number, however long it is
+		return nil, fmt.Errorf("%s does not answer like a hub: the list of files: %.200v; check %s",
+			c.endpoint.Redacted(), err, EndpointVariable)
+	}
+	for i, f := range r.Files {
+		if f.Large != nil {
+			r.Files[i].Size = f.Large.Size
 		}
-		return nil, fmt.Errorf(
-			"%s does not answer like a hub: the list of files has a value of another kind, %s, %s; check %s",
-			c.endpoint.Redacted(), wrongType.Value, at, EndpointVariable)
-	}
-	if err != nil {
-		return nil, fmt.Errorf("%s does not answer like a hub: the list of files is not valid JSON: %w",
-			c.endpoint.Redacted(), err)
-	}
-	if !isHex(r.Commit, 40) {
-		return nil, fmt.Errorf("%s does not answer like a hub: %.60q is not a commit", c.endpoint.Redacted(), r.Commit)
 	}
 	return &r, nil
 }
@@ -286,7 +246,7 @@ func (c *Client) pause(ctx context.Context, attempt int, reason error) error {
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
-	wait := min(c.WaitMin<<(attempt-1), c.WaitMax)
+	wait := c.wait(attempt - 1)
 	c.Progress.Waiting(reason, wait)
 	select {
 	case <-ctx.Done():

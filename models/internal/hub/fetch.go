@@ -1,6 +1,7 @@
 package hub
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha1"
 	"crypto/sha256"
@@ -10,29 +11,26 @@ import (
 	"hash"
 	"io"
 	"net/http"
+	"net/url"
 	"os"
-	"strconv"
-	"strings"
+	"path/filepath"
 )
 
 const partSuffix = ".part"
 
-// FetchAll makes sure that each file is whole and verified at its path, and tells progress of them all.
-func (c *Client) FetchAll(ctx context.Context, commit string, files []File, paths []string) error {
+// FetchAll makes sure that each file is whole and verified in dir, and tells progress of them all.
+func (c *Client) FetchAll(ctx context.Context, commit string, files []File, dir string) error {
 	var have, total int64
-	for i := range files {
-		f := &files[i]
-		if err := c.complete(ctx, commit, f); err != nil {
-			return err
-		}
+	for _, f := range files {
+		path := filepath.Join(dir, f.Name)
 		total += f.Size
-		have += min(f.Size, max(sizeOf(paths[i]), sizeOf(paths[i]+partSuffix)))
+		have += min(f.Size, max(sizeOf(path), sizeOf(path+partSuffix)))
 	}
 	c.Progress.Begin(len(files), have, total)
 	c.begun = true
-	for i, f := range files {
+	for _, f := range files {
 		c.Progress.File(f.Name)
-		if err := c.Fetch(ctx, commit, f, paths[i]); err != nil {
+		if err := c.Fetch(ctx, commit, f, dir); err != nil {
 			return err
 		}
 	}
@@ -46,57 +44,6 @@ func (c *Client) advance(bytes int64) {
 	}
 }
 
-// complete makes sure that size and checksum of a file are known. Some mirrors leave them out of the list of Files;
-// they stand in headers as well.
-func (c *Client) complete(ctx context.Context, commit string, f *File) error {
-	switch {
-	case f.Large != nil:
-		f.Size = f.Large.Size
-	case f.Listed != nil:
-		f.Size = *f.Listed
-	default:
-		f.Size = -1
-	}
-	if _, _, err := f.checksum(); err == nil {
-		return nil
-	}
-	response, err := c.send(ctx, c.direct, http.MethodHead, c.fileURL(commit, f.Name), 0)
-	if err != nil {
-		return fmt.Errorf("%s: %w", f.Name, err)
-	}
-	defer response.Body.Close()
-	if response.StatusCode >= 400 {
-		return fmt.Errorf("%s: %w", f.Name, c.statusError(response))
-	}
-	if at := response.Header.Get("X-Repo-Commit"); at != "" && at != commit {
-		return fmt.Errorf("%s: the hub answers for commit %.60q, not %s", f.Name, at, commit)
-	}
-	tag, size := response.Header.Get("X-Linked-Etag"), response.Header.Get("X-Linked-Size")
-	if tag == "" {
-		tag = response.Header.Get("Etag")
-	}
-	if size == "" {
-		size = response.Header.Get("Content-Length")
-	}
-	tag = strings.Trim(strings.TrimPrefix(tag, "W/"), `"`)
-	listed, err := strconv.ParseInt(size, 10, 64)
-	if err != nil || listed < 0 {
-		return fmt.Errorf("%s: the hub does not tell the size", f.Name)
-	}
-	f.Size, f.Listed = listed, &listed
-	switch {
-	case isHex(tag, 2*sha256.Size):
-		f.Large = &struct {
-			SHA256 string `json:"sha256"`
-			Size   int64  `json:"size"`
-		}{tag, f.Size}
-	case isHex(tag, 2*sha1.Size):
-		f.Blob, f.Large = tag, nil
-	}
-	_, _, err = f.checksum()
-	return err
-}
-
 // checksum is what the content must hash to, and by what.
 func (f *File) checksum() (hash.Hash, string, error) {
 	switch {
@@ -108,8 +55,12 @@ func (f *File) checksum() (hash.Hash, string, error) {
 		fmt.Fprintf(h, "blob %d\x00", f.Size)
 		return h, f.Blob, nil
 	}
-	return nil, "", fmt.Errorf("%s: the hub tells no checksum, so what it sends could not be verified", f.Name)
+	return nil, "", fmt.Errorf("%s: the hub lists no checksum, so what it sends could not be verified; set %s to "+
+		"another mirror", f.Name, EndpointVariable)
 }
+
+// errContent marks a file that is another than the hub lists.
+var errContent = errors.New("wrong content")
 
 // verify compares size and checksum of a file on disk.
 func (f *File) verify(path string) error {
@@ -126,28 +77,19 @@ func (f *File) verify(path string) error {
 	if err != nil {
 		return err
 	}
-	if size != f.Size {
-		return &checksumError{fmt.Sprintf("%s: expected %d bytes, found %d", f.Name, f.Size, size)}
-	}
-	if found := hex.EncodeToString(h.Sum(nil)); found != expected {
-		kind := "SHA-256"
-		if f.Large == nil {
-			kind = "git object"
-		}
-		return &checksumError{fmt.Sprintf("%s: wrong content: expected %s %s, found %s", f.Name, kind, expected, found)}
+	if found := hex.EncodeToString(h.Sum(nil)); size != f.Size || found != expected {
+		kind := map[bool]string{true: "SHA-256", false: "git object"}[f.Large != nil]
+		return fmt.Errorf("%s: %w: expected %s %s, found %s", f.Name, errContent, kind, expected, found)
 	}
 	return nil
 }
 
-type checksumError struct{ message string }
-
-func (e *checksumError) Error() string { return e.message }
-
-// Fetch makes sure that the file at path is whole and verified.
-func (c *Client) Fetch(ctx context.Context, commit string, f File, path string) error {
-	if err := c.complete(ctx, commit, &f); err != nil {
+// Fetch makes sure that the file is whole and verified in dir.
+func (c *Client) Fetch(ctx context.Context, commit string, f File, dir string) error {
+	if _, _, err := f.checksum(); err != nil {
 		return err
 	}
+	path := filepath.Join(dir, f.Name)
 	part := path + partSuffix
 	if size := sizeOf(path); size > 0 || f.Size == 0 {
 		if f.verify(path) == nil {
@@ -160,19 +102,15 @@ func (c *Client) Fetch(ctx context.Context, commit string, f File, path string) 
 	}
 	resumed := sizeOf(part) > 0
 	for {
-		if err := c.download(ctx, c.fileURL(commit, f.Name), part, f); err != nil {
+		if err := c.download(ctx, commit, f, part); err != nil {
 			return err
 		}
 		err := f.verify(part)
 		if err == nil {
 			return os.Rename(part, path)
 		}
-		if removal := os.Remove(part); removal != nil {
+		if removal := os.Remove(part); removal != nil || !errors.Is(err, errContent) {
 			return errors.Join(err, removal)
-		}
-		var wrong *checksumError
-		if !errors.As(err, &wrong) {
-			return err
 		}
 		c.advance(-f.Size)
 		// The fault may lie in what an earlier attempt left: once more, from the first byte.
@@ -187,39 +125,25 @@ func (c *Client) Fetch(ctx context.Context, commit string, f File, path string) 
 // download appends to part until it has the size of the file. It goes on after broken connections, as long as each
 // few attempts make the part longer than it ever was: a server that starts again from the first byte brings nothing
 // new.
-func (c *Client) download(ctx context.Context, address, part string, f File) error {
+func (c *Client) download(ctx context.Context, commit string, f File, part string) error {
 	out, err := os.OpenFile(part, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o644)
 	if err != nil {
 		return err
 	}
 	defer out.Close()
-	restart := func(have int64) error {
-		c.advance(-min(have, f.Size))
-		return out.Truncate(0)
-	}
-	longest := sizeOf(part)
-	for attempt := 0; ; {
-		have := sizeOf(part)
-		if have > f.Size {
-			if err := restart(have); err != nil {
-				return err
-			}
-			have = 0
-		}
-		if have == f.Size {
-			return out.Sync()
-		}
-		err := c.piece(ctx, address, out, f, have, restart)
-		var broken brokenError
+	d := &download{Client: c, File: f, out: out, have: sizeOf(part)}
+	d.address = c.Endpoint + "/" + c.name + "/resolve/" + commit + "/" + url.PathEscape(f.Name)
+	longest := d.have
+	for attempt := 0; d.have != f.Size; {
+		err := d.more(ctx)
 		if err == nil {
 			continue
 		}
-		if !errors.As(err, &broken) {
+		if broken := new(brokenError); !errors.As(err, broken) {
 			return fmt.Errorf("%s: %w", f.Name, err)
 		}
-		attempt++
-		if have := sizeOf(part); have > longest {
-			longest, attempt = have, 1
+		if attempt++; d.have > longest {
+			longest, attempt = d.have, 1
 		}
 		if attempt >= c.Attempts {
 			return fmt.Errorf("%s: the connection broke %d times without bringing anything new, after %d of %d "+
@@ -229,6 +153,7 @@ func (c *Client) download(ctx context.Context, address, part string, f File) err
 			return err
 		}
 	}
+	return out.Sync()
 }
 
 // brokenError marks a failure that another attempt may not meet.
@@ -236,48 +161,61 @@ type brokenError struct{ error }
 
 func (e brokenError) Unwrap() error { return e.error }
 
-// piece asks for the bytes from have on and appends what comes.
-func (c *Client) piece(ctx context.Context, address string, out *os.File, f File, have int64,
-	restart func(int64) error) error {
-	response, err := c.get(ctx, address, have)
+// download is a part of a file on its way.
+type download struct {
+	*Client
+	File
+	address string
+	out     *os.File
+	have    int64 // bytes
+}
+
+// restart throws away what is there.
+func (d *download) restart() error {
+	d.advance(-min(d.have, d.Size))
+	d.have = 0
+	return d.out.Truncate(0)
+}
+
+// more asks for the bytes that are missing and appends what comes.
+func (d *download) more(ctx context.Context) error {
+	if d.have > d.Size {
+		return d.restart()
+	}
+	response, err := d.get(ctx, d.address, d.have)
 	if err != nil {
 		var status *statusError
-		if errors.As(err, &status) && status.status == http.StatusRequestedRangeNotSatisfiable && have > 0 {
-			if err := restart(have); err != nil {
-				return err
-			}
-			return brokenError{err}
+		if errors.As(err, &status) && status.status == http.StatusRequestedRangeNotSatisfiable && d.have > 0 {
+			return cmp.Or(d.restart(), error(brokenError{err}))
 		}
 		return err
 	}
 	defer response.Body.Close()
-	if response.StatusCode == http.StatusOK && have > 0 {
-		// The server sends everything, asked or not.
-		if err := restart(have); err != nil {
+	if response.StatusCode == http.StatusOK && d.have > 0 { // the server sends everything, asked or not
+		if err := d.restart(); err != nil {
 			return err
 		}
-		have = 0
 	}
 	if response.StatusCode == http.StatusPartialContent {
-		want := fmt.Sprintf("bytes %d-%d/%d", have, f.Size-1, f.Size)
+		want := fmt.Sprintf("bytes %d-%d/%d", d.have, d.Size-1, d.Size)
 		if found := response.Header.Get("Content-Range"); found != want {
 			return fmt.Errorf("asked for %s, the answer holds %.60q", want, found)
 		}
 	}
-	if response.ContentLength >= 0 && response.ContentLength != f.Size-have {
-		return fmt.Errorf("expected %d bytes, the answer has %d", f.Size-have, response.ContentLength)
+	if left := d.Size - d.have; response.ContentLength >= 0 && response.ContentLength != left {
+		return fmt.Errorf("expected %d bytes, the answer has %d", left, response.ContentLength)
 	}
 	buffer := make([]byte, 256<<10)
-	for have < f.Size {
-		n, err := response.Body.Read(buffer[:min(int64(len(buffer)), f.Size-have)])
+	for d.have < d.Size {
+		n, err := response.Body.Read(buffer[:min(int64(len(buffer)), d.Size-d.have)])
 		if n > 0 {
-			if _, err := out.Write(buffer[:n]); err != nil {
+			if _, err := d.out.Write(buffer[:n]); err != nil {
 				return err
 			}
-			have += int64(n)
-			c.advance(int64(n))
+			d.have += int64(n)
+			d.advance(int64(n))
 		}
-		if err != nil && have < f.Size {
+		if err != nil && d.have < d.Size {
 			if errors.Is(err, io.EOF) {
 				err = io.ErrUnexpectedEOF
 			}

@@ -1,9 +1,7 @@
 // Package hub fetches files from the Hugging Face hub, or from a server that speaks its protocol.
 //
-// It stands on net/http and on hashicorp/go-retryablehttp for what is tried again. The one Go library for the hub that
-// is released and kept, gomlx/go-huggingface (read at v0.3.1), starts a broken download from nothing, checks no
-// content, cannot be cancelled while it asks for a repository's files, has no offline mode and does not try again when
-// the hub asks to wait; each of these is needed here.
+// It stands on net/http and hashicorp/go-retryablehttp: the one Go library for the hub that is kept, gomlx's, starts a
+// broken download from nothing, checks no content and has no offline mode.
 //
 // Every file is checked by content: large ones by the SHA-256 that the hub keeps for them, small ones by their git
 // object name (SHA-1 over "blob SIZE\0" and content). What was fetched before a connection broke is kept, and the next
@@ -16,7 +14,6 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"net/url"
 	"strings"
 	"time"
 )
@@ -39,11 +36,10 @@ type Options struct {
 
 	Attempts int           // without any progress, before giving up; default 5
 	WaitMin  time.Duration // before the second attempt, doubled from one to the next; default 1 s
-	WaitMax  time.Duration // longest wait, also when the hub asks for more; default 60 s
-	// a connection that yields nothing for so long is given up, and a list of files that is not whole by then; default
-	// 60 s
+	// Stall ends a connection that yields nothing for so long, and a list of files that is not whole by then; default
+	// 60 s.
 	Stall time.Duration
-	// all of it may take so long, waits and slow connections included; 0: DefaultTotal; negative: no bound
+	// Total bounds all of it, waits and slow connections included; 0: DefaultTotal; negative: no bound.
 	Total time.Duration
 }
 
@@ -89,18 +85,12 @@ func (o Options) withDefaults() Options {
 	o.Progress = cmp.Or[Progress](o.Progress, silent{})
 	o.Attempts = cmp.Or(max(o.Attempts, 0), 5)
 	o.WaitMin = cmp.Or(max(o.WaitMin, 0), time.Second)
-	o.WaitMax = cmp.Or(max(o.WaitMax, 0), time.Minute)
 	o.Stall = cmp.Or(max(o.Stall, 0), time.Minute)
 	return o
 }
 
 // Address is where people find the repository.
 func (c *Client) Address() string { return c.endpoint.Redacted() + "/" + c.name }
-
-// fileURL is the address of a file at a commit.
-func (c *Client) fileURL(commit, name string) string {
-	return c.Endpoint + "/" + c.name + "/resolve/" + commit + "/" + url.PathEscape(name)
-}
 
 var errRedirect = errors.New("refused a redirect")
 

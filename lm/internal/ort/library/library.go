@@ -16,6 +16,7 @@
 package library
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -96,11 +97,11 @@ func Find(o Options) (Library, error) {
 			passed = append(passed, l.Path+": "+l.Reason)
 		}
 	}
+	err = fmt.Errorf("%w for %s", ErrNotFound, o.platform())
 	if len(passed) > 0 {
-		return Library{}, fmt.Errorf("%w for %s; passed over: %s", ErrNotFound, o.platform(), strings.Join(passed,
-			"; "))
+		err = fmt.Errorf("%w; passed over: %s", err, strings.Join(passed, "; "))
 	}
-	return Library{}, fmt.Errorf("%w for %s", ErrNotFound, o.platform())
+	return Library{}, err
 }
 
 // Survey looks at every place, and reads the cached files whole.
@@ -136,10 +137,8 @@ func (o Options) places(thorough bool) ([]Library, error) {
 
 // in is the library in the first of the folders that has one.
 func (o Options) in(l Library, folders ...string) Library {
-	pattern := map[string]string{"windows": "onnxruntime.dll", "darwin": "libonnxruntime*.dylib"}[o.os()]
-	if pattern == "" {
-		pattern = "libonnxruntime.so*"
-	}
+	pattern := cmp.Or(map[string]string{"windows": "onnxruntime.dll", "darwin": "libonnxruntime*.dylib"}[o.os()],
+		"libonnxruntime.so*")
 	for _, folder := range folders {
 		found, err := filepath.Glob(filepath.Join(folder, pattern))
 		if err == nil && len(found) > 0 { // an error: the folder's name has a bracket
@@ -219,19 +218,9 @@ func (o Options) examine(l Library) Library {
 	return l
 }
 
-func (o Options) os() string {
-	if o.goos != "" {
-		return o.goos
-	}
-	return runtime.GOOS
-}
+func (o Options) os() string { return cmp.Or(o.goos, runtime.GOOS) }
 
-func (o Options) arch() string {
-	if o.goarch != "" {
-		return o.goarch
-	}
-	return runtime.GOARCH
-}
+func (o Options) arch() string { return cmp.Or(o.goarch, runtime.GOARCH) }
 
 // version is that of the release that Fetch brings.
 func (o Options) version() string {
@@ -260,11 +249,6 @@ func (o Options) platform() string {
 
 // FileName is the library's name in the cache.
 func FileName(goos string) string {
-	switch goos {
-	case "windows":
-		return "onnxruntime.dll"
-	case "darwin":
-		return "libonnxruntime.dylib"
-	}
-	return "libonnxruntime.so"
+	return cmp.Or(map[string]string{"windows": "onnxruntime.dll", "darwin": "libonnxruntime.dylib"}[goos],
+		"libonnxruntime.so")
 }
