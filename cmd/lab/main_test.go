@@ -156,9 +156,10 @@ func TestStudies(t *testing.T) {
 	for line, want := range map[string]string{
 		"learn images --data bars-and-stripes --side 3 --samplers gwg --updates 5 --steps 2 --features 3 --blocks 1 " +
 			"--downsampling 1 --ais-steps 10 --ais-chains 10 --buffer 10 --batch 5 --repeats 1": "exact-ll",
-		"arm toy --steps 5 --repeats 1": "probability",
+		"arm toy --steps 5 --repeats 1":                              "probability",
+		"ising --size 2x3 --chains 2 --steps 20 --warm-up 0 --quiet": "steps of a sampler, 20",
 	} {
-		args := strings.Fields(line + " --seed 3 --plots none -o " + filepath.Join(dir, strings.Fields(line)[1]))
+		args := strings.Fields(line + " --seed 3 --plots none -o " + filepath.Join(dir, strings.Join(strings.Fields(line)[:2], "-")))
 		var first string
 		for range 2 {
 			var out, messages bytes.Buffer
@@ -174,7 +175,7 @@ func TestStudies(t *testing.T) {
 	if _, messages, code := runLab(t.Context(), "learn"); code != 2 || !strings.Contains(messages, "learn ising") {
 		t.Errorf("learn without a model: exit code %d, %q", code, messages)
 	}
-	if _, messages, code := runLab(t.Context(), "learn ising --seed 5 -o "+filepath.Join(dir, "images")); code != 2 ||
+	if _, messages, code := runLab(t.Context(), "learn ising --seed 5 -o "+filepath.Join(dir, "learn-images")); code != 2 ||
 		!strings.Contains(messages, "another experiment") {
 		t.Errorf("another study's folder: exit code %d, %q", code, messages)
 	}

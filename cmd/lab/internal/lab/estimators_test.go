@@ -109,8 +109,13 @@ func TestARMStudies(t *testing.T) {
 		{"learn images", "data", "none", "name a file"},
 		{"learn images", "ais-sampler", "dula", "not one exact sampler"},
 		{"learn images", "downsampling", "5", "5 of 4 blocks"},
+		{"learn ising", "samplers", "all", "all"},
+		{"learn ising", "batch", "300", "a batch moves 300 of them"},
+		{"learn ising", "size", "100x100", "at most 2048 are learnt"},
 	} {
-		if _, err := study(t, bad.name, bad.flag, bad.value).Run(t.Context(), StudyOptions{}); err == nil ||
+		var option *OptionError
+		_, err := study(t, bad.name, bad.flag, bad.value).Run(t.Context(), StudyOptions{})
+		if !errors.As(err, &option) ||
 			!strings.Contains(err.Error(), bad.want) {
 			t.Errorf("%s --%s %s: %v", bad.name, bad.flag, bad.value, err)
 		}

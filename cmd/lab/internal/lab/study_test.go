@@ -174,19 +174,6 @@ func TestPCDGradient(t *testing.T) {
 	}
 }
 
-func TestBadStudies(t *testing.T) {
-	for _, s := range []*Study{
-		study(t, "learn ising", "samplers", "all"),
-		study(t, "learn ising", "batch", "300"),
-		study(t, "learn ising", "size", "100x100"),
-	} {
-		var option *OptionError
-		if _, err := s.Run(t.Context(), StudyOptions{}); !errors.As(err, &option) {
-			t.Errorf("%s: %v", s.signature(StudyOptions{}), err)
-		}
-	}
-}
-
 // label is the value of a cell's label.
 func (c *cellResult) label(name string) string {
 	for _, l := range c.Labels {
