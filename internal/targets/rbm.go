@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 
 	"infill/internal/logmath"
 )
@@ -29,11 +30,8 @@ func NewRBM(weights, hidden, visible []float64) (*RBM, error) {
 		return nil, fmt.Errorf("an RBM with %d weights for %d hidden and %d visible units: give hidden × visible, "+
 			"both at least 1", len(weights), len(hidden), len(visible))
 	}
-	t := &RBM{weights: weights, hidden: hidden, visible: visible, categories: repeat(2, len(visible))}
-	for range visible {
-		t.values = append(t.values, []float64{0, 1})
-	}
-	return t, nil
+	return &RBM{weights, hidden, visible, slices.Repeat([]int{2}, len(visible)),
+		slices.Repeat([][]float64{{0, 1}}, len(visible))}, nil
 }
 
 // NewRandomRBM draws weights from N(0, scale²) and biases from N(0, 1), as the
@@ -97,20 +95,14 @@ func (t *RBM) EnergyDerivative(ctx context.Context, states []int, energy, deriva
 
 // EnergyGradient writes U and its gradient over one-hot units: 0 for category 0 and ∂U/∂v_j for category 1.
 func (t *RBM) EnergyGradient(ctx context.Context, states []int, energy, gradient []float64) error {
-	d := len(t.visible)
-	for c := range energy {
-		state, out := states[c*d:(c+1)*d], gradient[2*c*d:2*(c+1)*d]
-		for j, b := range t.visible {
-			out[2*j], out[2*j+1] = 0, b
-		}
-		for i := range t.hidden {
-			s := logmath.Sigmoid(t.input(i, state))
-			for j, w := range t.weights[i*d : (i+1)*d] {
-				out[2*j+1] += s * w
-			}
-		}
+	derivative := gradient[len(states):] // written before it is read
+	if err := t.EnergyDerivative(ctx, states, energy, derivative); err != nil {
+		return err
 	}
-	return t.Energy(ctx, states, energy)
+	for i, d := range derivative {
+		gradient[2*i], gradient[2*i+1] = 0, d
+	}
+	return nil
 }
 
 // LogConditionals writes the conditional of one visible unit of each chain.

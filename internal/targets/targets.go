@@ -130,12 +130,3 @@ func index(categories, state []int) int {
 	}
 	return i
 }
-
-// widest is K.
-func widest(categories []int) int {
-	k := 0
-	for _, n := range categories {
-		k = max(k, n)
-	}
-	return k
-}

@@ -66,7 +66,7 @@ func bitsOf(ctx context.Context, name string) (samplers.Target, error) {
 }
 
 func (o *armGradients) plan(ctx context.Context, _ uint64) (*plan, error) {
-	if err := checkEstimators(o.estimators, estimators(), o.draws, 6); err != nil {
+	if err := checkEstimators(o.estimators, estimators(), o.draws); err != nil {
 		return nil, err
 	}
 	p := &plan{
@@ -175,7 +175,7 @@ func (o *armToy) register(f *flag.FlagSet) {
 }
 
 func (o *armToy) plan(context.Context, uint64) (*plan, error) {
-	if err := checkEstimators(o.estimators, append([]string{"exact"}, estimators()...), o.draws, 6); err != nil {
+	if err := checkEstimators(o.estimators, append([]string{"exact"}, estimators()...), o.draws); err != nil {
 		return nil, err
 	}
 	p := &plan{
