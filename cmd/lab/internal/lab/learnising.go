@@ -187,14 +187,7 @@ func (l *isingLearner) addGradient(_ context.Context, states []int, scale float6
 
 // newIsingLearner starts at small random couplings, as the paper's code does.
 func newIsingLearner(sites int, b *bench) *isingLearner {
-	r := b.streams("couplings", 1)[0]
-	w := make([]float64, sites*sites)
-	for i := range sites {
-		for j := range i {
-			w[i*sites+j] = 0.01 / math.Sqrt2 * r.NormFloat64() // the mean of two draws
-			w[j*sites+i] = w[i*sites+j]
-		}
-	}
+	w := symmetricNormals(sites, 0.01/math.Sqrt2, b.streams("couplings", 1)[0]) // the mean of two draws
 	return &isingLearner{newPairwise(w, make([]float64, sites)), w}
 }
 

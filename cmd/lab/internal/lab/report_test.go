@@ -84,32 +84,21 @@ func TestWrite(t *testing.T) {
 		}
 	}
 
-	var twice [2][]byte
-	for i := range twice {
-		r := report()
-		r.WithoutTimes()
-		dir := t.TempDir()
-		if _, err := r.Write(dir, "png"); err != nil {
-			t.Fatal(err)
-		}
-		for _, name := range files(t, dir) {
-			if strings.Contains(name, "second") {
-				t.Errorf("%s is written without times", name)
-			}
-			content, err := os.ReadFile(filepath.Join(dir, name))
-			if err != nil {
-				t.Fatal(err)
-			}
-			if strings.HasSuffix(name, ".png") {
-				if _, err := png.Decode(bytes.NewReader(content)); err != nil {
-					t.Errorf("%s: %v", name, err)
-				}
-			}
-			twice[i] = append(twice[i], content...)
-		}
+	timeless := report()
+	timeless.WithoutTimes()
+	dir = t.TempDir()
+	if _, err := timeless.Write(dir, "png"); err != nil {
+		t.Fatal(err)
 	}
-	if !bytes.Equal(twice[0], twice[1]) {
-		t.Error("two reports of one seed differ")
+	for _, name := range files(t, dir) {
+		if strings.Contains(name, "second") {
+			t.Errorf("%s is written without times", name)
+		}
+		if content, err := os.ReadFile(filepath.Join(dir, name)); err != nil {
+			t.Error(err)
+		} else if _, err := png.Decode(bytes.NewReader(content)); err != nil && strings.HasSuffix(name, ".png") {
+			t.Errorf("%s: %v", name, err)
+		}
 	}
 	if _, err := report().Write(t.TempDir(), "pdf"); err == nil || !strings.Contains(err.Error(), "svg") {
 		t.Errorf("pdf: %v", err)

@@ -2,6 +2,7 @@ package lab
 
 import (
 	"context"
+	"math/rand/v2"
 	"slices"
 
 	"gonum.org/v1/gonum/blas"
@@ -45,6 +46,18 @@ func (t *pairwise) evaluate(states []int) (chains int) {
 	chains = len(states) / n
 	blas64.Gemm(blas.NoTrans, blas.NoTrans, 1, matrix(chains, n, t.spins), t.weights, 0, matrix(chains, n, t.pulls))
 	return chains
+}
+
+// symmetricNormals are couplings N(0, scale²) of every two sites.
+func symmetricNormals(sites int, scale float64, r *rand.Rand) []float64 {
+	w := make([]float64, sites*sites)
+	for i := range sites {
+		for j := range i {
+			w[i*sites+j] = scale * r.NormFloat64()
+			w[j*sites+i] = w[i*sites+j]
+		}
+	}
+	return w
 }
 
 func matrix(rows, columns int, data []float64) blas64.General {
