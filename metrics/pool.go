@@ -1,7 +1,6 @@
 package metrics
 
 import (
-	"math"
 	"slices"
 )
 
@@ -95,28 +94,13 @@ func (p *pool) selfBLEU(o bleuOptions) *selfBLEU {
 	return m
 }
 
-// metric scores samples, in percent. A sentence drawn w times counts w times as a hypothesis; its references are the
+// metric scores samples. A sentence drawn w times counts w times as a hypothesis; its references are the
 // other sentences drawn, once each, and never its own copies. Fewer than two different sentences have no self-BLEU:
 // NaN.
-func (m *selfBLEU) metric() metric {
-	return metric{sentences: len(m.rank), pooled: true, evaluator: func() func(weights []int) float64 {
-		sum := m.summer()
-		return func(weights []int) float64 {
-			if statistics := sum(weights); statistics != nil {
-				return m.options.bleu(statistics)
-			}
-			return math.NaN()
-		}
-	}}
-}
+func (m *selfBLEU) metric() metric { return m.options.metric(len(m.rank), true, m.summer) }
 
-// score is the self-BLEU of all sentences; its Score is NaN for fewer than two.
-func (m *selfBLEU) score() BLEUScore {
-	if statistics := m.summer()(ones(len(m.rank))); statistics != nil {
-		return m.options.score(statistics)
-	}
-	return BLEUScore{Score: undefined}
-}
+// score is the self-BLEU of all sentences, undefined for fewer than two.
+func (m *selfBLEU) score() BLEUScore { return m.options.score(m.summer()(ones(len(m.rank)))) }
 
 // summer returns a function that sums the statistics of a sample, or returns nil if there are none.
 func (m *selfBLEU) summer() func(weights []int) []float64 {
@@ -282,16 +266,12 @@ func (p *pool) distinct(n int, set *referenceSet) metric {
 }
 
 // texts numbers sentences by what they say, in the order in which each is first said, and counts the different ones.
-func texts(sentences [][]string) (number []int, different int) {
+func texts(sentences [][]string) (of []int, different int) {
 	numbers := make(map[string]int)
 	for _, tokens := range sentences {
-		key := joined(tokens)
-		if _, known := numbers[key]; !known {
-			numbers[key] = len(numbers)
-		}
-		number = append(number, numbers[key])
+		of = append(of, number(numbers, joined(tokens)))
 	}
-	return number, len(numbers)
+	return of, len(numbers)
 }
 
 // repeated is the share of sentences that say the same as another one before them, in percent.
