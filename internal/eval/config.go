@@ -207,45 +207,30 @@ func (c Config) Validate() error {
 	return nil
 }
 
-// defaultBaselines are the paper's: every Gibbs and GWG, of the papers' settings
-// where there are any; else the first method.
-func (c Config) defaultBaselines() []string {
-	var papers, others []string
+// WithBaselines fills in the baselines that nobody named: every Gibbs and GWG, of the papers' settings where there are
+// any; else the first method.
+func (c Config) WithBaselines() Config {
+	if c.Baselines != nil {
+		return c
+	}
+	var all, papers []string
 	for _, v := range c.Samplers {
-		if v.Settings.Chains.Sampler != "gibbs" && v.Settings.Chains.Sampler != "gwg" {
-			continue
-		}
-		if strings.HasSuffix(v.Name, ":paper") {
-			papers = append(papers, v.Name)
-		} else {
-			others = append(others, v.Name)
+		if slices.Contains([]string{"gibbs", "gwg"}, v.Settings.Chains.Sampler) {
+			all = append(all, v.Name)
+			if strings.HasSuffix(v.Name, ":paper") {
+				papers = append(papers, v.Name)
+			}
 		}
 	}
 	switch {
 	case len(c.Samplers) < 2:
-		return []string{}
+		c.Baselines = []string{}
 	case papers != nil:
-		return papers
-	case others != nil && len(others) < len(c.Samplers):
-		return others
-	}
-	return []string{c.Samplers[0].Name}
-}
-
-// WithBaselines fills in the baselines that nobody named.
-func (c Config) WithBaselines() Config {
-	if c.Baselines == nil {
-		c.Baselines = c.defaultBaselines()
+		c.Baselines = papers
+	case all != nil && len(all) < len(c.Samplers):
+		c.Baselines = all
+	default:
+		c.Baselines = []string{c.Samplers[0].Name}
 	}
 	return c
-}
-
-// share is how many sentences the corpus of that number gives: as many as the
-// others, the first ones one more where it does not come out even.
-func (c Config) share(number, corpora int) int {
-	n := c.Sentences / corpora
-	if number < c.Sentences%corpora {
-		n++
-	}
-	return n
 }

@@ -9,8 +9,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/google/renameio/v2/maybe"
-
 	"infill/internal/eval/corpus"
 	"infill/internal/journal"
 )
@@ -121,15 +119,15 @@ type environment struct {
 
 // differences lists what differs from another record; an empty field of an earlier
 // version's record, or of a demand, does not differ.
-func (e environment) differences(now environment) (list []string) {
-	for _, field := range [][3]string{{"onnxruntime", e.Runtime, now.Runtime}, {"device", e.Device, now.Device},
-		{"version", e.Version, now.Version}} {
+func (e environment) differences(other environment) []string {
+	there, now := map[string]string{}, map[string]string{}
+	for _, field := range [][3]string{{"onnxruntime", e.Runtime, other.Runtime}, {"device", e.Device, other.Device},
+		{"version", e.Version, other.Version}} {
 		if field[1] != "" && field[2] != "" {
-			list = append(list,
-				journal.Differences(map[string]string{field[0]: field[1]}, map[string]string{field[0]: field[2]})...)
+			there[field[0]], now[field[0]] = field[1], field[2]
 		}
 	}
-	return list
+	return journal.Differences(there, now)
 }
 
 // chain is where a chain ended, and how it got there.
@@ -240,16 +238,6 @@ func (f *folder) append(r *Record) error {
 	return err
 }
 
-// write puts a file into its place at once.
-func (f *folder) write(name string, content []byte) error {
-	return maybe.WriteFile(filepath.Join(f.dir, name), content, 0o666)
-}
-
-func (f *folder) writeHeader(h *header) error {
-	f.header = h
-	return journal.WriteJSON(filepath.Join(f.dir, headFile), h)
-}
-
 // fills goes through what a run has a record of: by model, sentence and method.
 func (h *header) fills(yield func(key) bool) {
 	for _, m := range h.Models {
@@ -275,21 +263,15 @@ func (h *header) comparable() (map[string]string, error) {
 	}{h.Configuration, h.Models, h.Corpora, h.Selection, h.Threads, h.Program.Version})
 }
 
-// differences names what two runs disagree in.
-func differences(first, second *header) ([]string, error) {
-	there, err := first.comparable()
-	if err != nil {
-		return nil, err
-	}
-	now, err := second.comparable()
-	return journal.Differences(there, now), err
-}
-
 // check refuses to go on with another run.
 func (f *folder) check(h *header) error {
-	list, err := differences(f.header, h)
+	there, err := f.header.comparable()
 	if err != nil {
 		return err
 	}
-	return journal.Changed(f.dir, list)
+	now, err := h.comparable()
+	if err != nil {
+		return err
+	}
+	return journal.Changed(f.dir, journal.Differences(there, now))
 }

@@ -9,11 +9,12 @@ import (
 	"slices"
 	"strings"
 
-	"gonum.org/v1/gonum/stat"
+	"github.com/google/renameio/v2/maybe"
 
 	"infill/internal/eval/corpus"
 	"infill/internal/journal"
 	"infill/metrics"
+	"infill/samplers"
 )
 
 // Results is metrics.json. Nothing in it depends on time, on the order of the
@@ -71,13 +72,8 @@ func estimate(values []float64) *Estimate {
 	if len(values) == 0 {
 		return nil
 	}
-	m, deviation := stat.MeanStdDev(values, nil)
-	e := &Estimate{Mean: m}
-	if len(values) > 1 {
-		standardError := stat.StdErr(deviation, float64(len(values)))
-		e.StandardError = &standardError
-	}
-	return e
+	mean, e := samplers.MeanAndError(values)
+	return &Estimate{mean, e}
 }
 
 // comparison is a paired test of a method against a baseline, on the likeliest
@@ -112,7 +108,7 @@ func (f *folder) evaluate(ctx context.Context, corpora []*corpus.Corpus) (*Resul
 	if err != nil {
 		return nil, err
 	}
-	return results, f.write(reportFile, page)
+	return results, maybe.WriteFile(filepath.Join(f.dir, reportFile), page, 0o666)
 }
 
 // newResults scores whole runs.

@@ -109,9 +109,10 @@ func newHeader(o Options) (*header, error) {
 			info.Skipped = []corpus.Skip{}
 		}
 		if !c.Reference {
+			// Each corpus gives as many as the others, the first ones one more where it does not come out even.
 			options := o.Config.Select
-			options.Sentences, options.Seed, options.Check = o.Config.share(taken, len(sources)), o.Config.Seed,
-				fits(o.Models)
+			options.Sentences, options.Seed, options.Check = (o.Config.Sentences+len(sources)-1-taken)/len(sources),
+				o.Config.Seed, fits(o.Models)
 			taken++
 			info.Masked = options.Sentences
 			selection, err := c.Select(options)
@@ -156,11 +157,9 @@ func fits(models []*infill.Filler) func(template string) string {
 		for _, m := range models {
 			_, err := m.Template(template)
 			var input *tokenize.InputError
-			switch {
-			case err == nil:
-			case errors.As(err, &input):
+			if errors.As(err, &input) {
 				return fmt.Sprintf("refused by model %s: %v", m.Model().Name, input.Fault)
-			default:
+			} else if err != nil {
 				return fmt.Sprintf("refused by model %s", m.Model().Name)
 			}
 		}
@@ -202,7 +201,8 @@ func (h *header) signature() string {
 // run does what is missing and then evaluates.
 func (f *folder) run(ctx context.Context, o Options, h *header) (*Results, error) {
 	if f.header == nil {
-		if err := f.writeHeader(h); err != nil {
+		f.header = h
+		if err := journal.WriteJSON(filepath.Join(f.dir, headFile), h); err != nil {
 			return nil, err
 		}
 	} else if err := f.check(h); err != nil {
