@@ -38,7 +38,7 @@ func newAnswers() *cobra.Command {
 	o := answersOptions{blanks: []int{2, 3, 4}, sentences: 60}
 	cmd, s := newMeasuring("answers [MODEL]", "Measure what a proof costs", answersLong,
 		func(f *flag.FlagSet) {
-			lab.WholesVar(f, &o.blanks, "blanks", "numbers of blanks")
+			lab.NumbersVar(f, &o.blanks, "blanks", "numbers of blanks")
 			lab.WholeVar(f, &o.sentences, "sentences", 1, 1<<30, "sentences of each corpus and number of blanks")
 			f.BoolVar(&o.enumerate, "enumerate", false, "compare with an enumeration of two blanks")
 		},

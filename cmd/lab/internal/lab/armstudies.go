@@ -166,7 +166,7 @@ by each estimator: the example of ARM's slides.`, &armToy{
 }
 
 func (o *armToy) register(f *flag.FlagSet) {
-	numbersVar(f, &o.p0, "p0", "numbers p0")
+	NumbersVar(f, &o.p0, "p0", "numbers p0")
 	listVar(f, &o.estimators, "estimators", ",", "of exact, "+strings.Join(estimators(), ", "))
 	WholeVar(f, &o.draws, "evaluations", 6, 1<<20, "evaluations of each step, a multiple of 6")
 	WholeVar(f, &o.steps, "steps", 1, 1<<30, "steps of each ascent")

@@ -43,7 +43,7 @@ func (o *learnContacts) register(f *flag.FlagSet) {
 	f.StringVar(&o.alignment, "alignment", "", "learn from the sequences of `FILE`, in FASTA")
 	f.StringVar(&o.contacts, "contacts", "", "`FILE` of the sites that touch")
 	samplersVar(f, &o.samplers, "samplers", "samplers of the chains")
-	numbersVar(f, &o.steps, "steps", "sampling steps of each update")
+	NumbersVar(f, &o.steps, "steps", "sampling steps of each update")
 	o.training.register(f)
 	WholeVar(f, &o.data, "data", 1, 1<<20, "sequences that are drawn from a made-up protein")
 	WholeVar(f, &o.sweeps, "data-sweeps", 1, 1<<20, "sweeps of Gibbs behind each of them")

@@ -72,7 +72,7 @@ func (o *learnIsing) register(f *flag.FlagSet) {
 	sizeVar(f, &o.rows, &o.columns, "rows and columns of the lattice")
 	numberVar(f, &o.coupling, "coupling", "", "that the data are drawn with; the paper's is 0.25")
 	samplersVar(f, &o.samplers, "samplers", "samplers of the chains")
-	numbersVar(f, &o.steps, "steps", "sampling steps of each update")
+	NumbersVar(f, &o.steps, "steps", "sampling steps of each update")
 	o.training.register(f)
 	WholeVar(f, &o.data, "data", 1, 1<<20, "states that are learnt from")
 	WholeVar(f, &o.sweeps, "data-sweeps", 1, 1<<20, "sweeps of Gibbs behind each of them")
