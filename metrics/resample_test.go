@@ -1,8 +1,6 @@
 package metrics
 
 import (
-	"context"
-	"errors"
 	"flag"
 	"fmt"
 	"math"
@@ -128,56 +126,57 @@ func promptTexts(random *rand.Rand, prompts, samples int) (sentences [][]string,
 	return sentences, clusters
 }
 
-// Over fresh texts of the same kind, the jackknife's
-// standard error is the true one and the intervals cover the expected score. The documentation quotes what -v prints.
-func TestPooledIntervalsCover(t *testing.T) {
-	for _, c := range []struct{ prompts, samples int }{{20, 5}, {40, 5}, {150, 1}} {
-		t.Run(fmt.Sprintf("%dx%d", c.prompts, c.samples),
-			func(t *testing.T) { pooledIntervalsCover(t, c.prompts, c.samples) })
-	}
-}
-
-func pooledIntervalsCover(t *testing.T, count, samples int) {
-	const texts = 80
-	o := bleuOptions{order: 4}
-	metrics := func(sentences [][]string) []metric {
-		p := newPool(newIndex(sentences, 4))
-		return []metric{p.selfBLEU(o).metric(), p.selfUnique(2), p.distinct(2, nil)}
-	}
-	random := newRandom(6)
-	fresh := make([][]float64, 3)
-	for range 400 {
-		sentences, _ := promptTexts(random, count, samples)
-		for k, m := range metrics(sentences) {
-			fresh[k] = append(fresh[k], float64(m.value()))
+// coverage is how often intervals of 95 % cover the mean score of fresh texts, their mean standard error and the true
+// one, by metric. make draws a text.
+func coverage(t *testing.T, texts, fresh, resamples int, random *rand.Rand,
+	make func() ([]metric, units)) (covered, deviations, truths map[int]float64) {
+	scores := map[int][]float64{}
+	for range fresh {
+		metrics, _ := make()
+		for k, m := range metrics {
+			scores[k] = append(scores[k], float64(m.value()))
 		}
 	}
-	var covered [3]int
-	var deviations [3]float64
+	covered, deviations, truths = map[int]float64{}, map[int]float64{}, map[int]float64{}
 	for range texts {
-		sentences, clusters := promptTexts(random, count, samples)
-		for k, m := range metrics(sentences) {
-			in, err := interval(t.Context(), m, prompts(clusters), random, resampling{200, 0.95})
+		metrics, u := make()
+		for k, m := range metrics {
+			in, err := interval(t.Context(), m, u, random, resampling{resamples, 0.95})
 			if err != nil {
 				t.Fatal(err)
 			}
-			expected := Value(stat.Mean(fresh[k], nil))
-			covered[k] += indicator(in.Low <= expected && expected <= in.High)
-			deviations[k] += float64(in.StandardError) / texts
-			if in.Unit != "prompt" || in.Units != count {
+			if in.Unit != u.name || in.Units != u.count {
 				t.Fatalf("%+v", in)
 			}
+			expected := Value(stat.Mean(scores[k], nil))
+			covered[k] += float64(indicator(in.Low <= expected && expected <= in.High)) / float64(texts)
+			deviations[k] += float64(in.StandardError) / float64(texts)
+			truths[k] = stat.StdDev(scores[k], nil)
 		}
 	}
-	for k, name := range []string{"self-BLEU", "self-unique", "distinct"} {
-		share, truth := float64(covered[k])/texts, stat.StdDev(fresh[k], nil)
-		t.Logf("%s: covered %.2f, standard error %.2f, true %.2f", name, share, deviations[k], truth)
-		// 0.025 is one standard error of the coverage.
-		if share < 0.87 {
-			t.Errorf("%s: covered %.3f", name, share)
-		}
-		if ratio := deviations[k] / truth; ratio < 0.85 || ratio > 1.3 {
-			t.Errorf("%s: standard error is %.2f of the true one", name, ratio)
+	return covered, deviations, truths
+}
+
+// Over fresh texts of the same kind, the jackknife's standard error is the true one and the intervals cover the
+// expected score. The documentation quotes what -v prints.
+func TestPooledIntervalsCover(t *testing.T) {
+	o := bleuOptions{order: 4}
+	for _, c := range []struct{ prompts, samples int }{{20, 5}, {40, 5}, {150, 1}} {
+		random := newRandom(6)
+		covered, deviations, truths := coverage(t, 80, 400, 200, random, func() ([]metric, units) {
+			sentences, clusters := promptTexts(random, c.prompts, c.samples)
+			p := newPool(newIndex(sentences, 4))
+			return []metric{p.selfBLEU(o).metric(), p.selfUnique(2), p.distinct(2, nil)}, prompts(clusters)
+		})
+		for k, name := range []string{"self-BLEU", "self-unique", "distinct"} {
+			t.Logf("%v, %s: covered %.2f, standard error %.2f, true %.2f", c, name, covered[k], deviations[k], truths[k])
+			// 0.025 is one standard error of the coverage.
+			if covered[k] < 0.87 {
+				t.Errorf("%v, %s: covered %.3f", c, name, covered[k])
+			}
+			if ratio := deviations[k] / truths[k]; ratio < 0.85 || ratio > 1.3 {
+				t.Errorf("%v, %s: standard error is %.2f of the true one", c, name, ratio)
+			}
 		}
 	}
 }
@@ -345,21 +344,11 @@ func TestTooFewDefinedSamples(t *testing.T) {
 	}
 }
 
-func TestResamplingStops(t *testing.T) {
-	m := mean([]float64{1, 2, 3})
-	ctx, cancel := context.WithCancel(t.Context())
-	cancel()
-	if _, err := interval(ctx, m, each(m.sentences), newRandom(1), resampling{1000, 0.95}); !errors.Is(err,
-		context.Canceled) {
-		t.Errorf("cancelled: %v", err)
-	}
-}
-
 // What intervals of 95 % really cover where the truth is known: sentences of random words, scored against a fixed
-// reference. The documentation (docs/measured/evaluation.md) quotes what -v prints.
+// reference. The documentation (docs/reference/evaluation.md) quotes what -v prints.
 func TestIntervalsCoverKnownCorpora(t *testing.T) {
 	trials, fresh := 60, 300
-	if *coverage {
+	if *whole {
 		trials, fresh = 200, 3000
 	}
 	random := newRandom(12)
@@ -370,46 +359,26 @@ func TestIntervalsCoverKnownCorpora(t *testing.T) {
 		}
 		return s
 	}
-	corpus := func(n int) [][]string {
-		s := make([][]string, n)
-		for i := range s {
-			s[i] = sentence()
+	corpus := func(n int) (s [][]string) {
+		for range n {
+			s = append(s, sentence())
 		}
 		return s
 	}
 	o := bleuOptions{order: 4}
 	reference := corpus(300)
-	scores := func(sentences [][]string) []metric {
-		x := newIndex(sentences, 4)
-		set := x.collect("", reference, nil)
-		p := newPool(x)
-		return []metric{x.bleu(set, o).metric(), p.selfBLEU(o).metric(), p.selfUnique(2), p.distinct(2, set),
-			p.distinct(3, set)}
-	}
-	names := []string{"BLEU", "self-BLEU", "self-unique 2", "unique 2", "unique 3"}
 	for _, n := range []int{20, 200} {
-		if n == 200 && !*coverage {
+		if n == 200 && !*whole {
 			continue // the long one
 		}
-		truth := make([]float64, len(names))
-		for range fresh {
-			for k, m := range scores(corpus(n)) {
-				truth[k] += float64(m.value()) / float64(fresh)
-			}
-		}
-		covered := make([]int, len(names))
-		for range trials {
-			sentences := corpus(n)
-			for k, m := range scores(sentences) {
-				in, err := interval(t.Context(), m, each(n), random, resampling{1, 0.95})
-				if err != nil {
-					t.Fatal(err)
-				}
-				covered[k] += indicator(float64(in.Low) <= truth[k] && truth[k] <= float64(in.High))
-			}
-		}
-		for k, name := range names {
-			share := float64(covered[k]) / float64(trials)
+		covered, _, _ := coverage(t, trials, fresh, 1, random, func() ([]metric, units) {
+			x := newIndex(corpus(n), 4)
+			set, p := x.collect("", reference, nil), newPool(x)
+			return []metric{x.bleu(set, o).metric(), p.selfBLEU(o).metric(), p.selfUnique(2), p.distinct(2, set),
+				p.distinct(3, set)}, each(n)
+		})
+		for k, name := range []string{"BLEU", "self-BLEU", "self-unique 2", "unique 2", "unique 3"} {
+			share := covered[k]
 			t.Logf("%d sentences, %s: covered in %.3f of %d trials (standard error %.3f)", n, name, share, trials,
 				math.Sqrt(share*(1-share)/float64(trials)))
 			if share < 0.75 {
@@ -419,5 +388,5 @@ func TestIntervalsCoverKnownCorpora(t *testing.T) {
 	}
 }
 
-// coverage makes the simulations whole: 200 trials each, minutes.
-var coverage = flag.Bool("coverage", false, "simulate coverage with 200 trials, for docs/measured/evaluation.md")
+// whole makes the simulations whole: 200 trials each, minutes.
+var whole = flag.Bool("coverage", false, "simulate coverage with 200 trials, for docs/reference/evaluation.md")

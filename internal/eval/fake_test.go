@@ -9,6 +9,7 @@ import (
 
 	"infill/infill"
 	"infill/internal/eval/corpus"
+	"infill/internal/logmath"
 	"infill/lm"
 	"infill/samplers"
 	"infill/tokenize"
@@ -147,13 +148,11 @@ func (t *fakeTarget) EnergyGradient(ctx context.Context, states []int, energy, g
 
 func (t *fakeTarget) LogConditionals(ctx context.Context, _ []int, slots []int, logp []float64) error {
 	for c, slot := range slots {
-		total := 0.0
-		for _, token := range t.support[slot] {
-			total += math.Exp(weight(token))
-		}
+		row := logp[c*t.width : c*t.width+len(t.support[slot])]
 		for category, token := range t.support[slot] {
-			logp[c*t.width+category] = weight(token) - math.Log(total)
+			row[category] = weight(token)
 		}
+		logmath.Normalise(row)
 	}
 	return ctx.Err()
 }

@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"encoding/xml"
-	"errors"
 	"fmt"
 	"image/png"
 	"io"
@@ -158,17 +157,6 @@ func TestPresets(t *testing.T) {
 	}
 	if len(cells) != len(figures())-1 {
 		t.Error("a preset is not run")
-	}
-	var option *OptionError
-	_, err := presetStudy(t, "dlp-figure-9", 1, 1).Run(t.Context(), StudyOptions{})
-	if !errors.As(err, &option) ||
-		!strings.HasPrefix(err.Error(), `preset: "dlp-figure-9" is not one of dlp-figure-1, `) {
-		t.Error(err)
-	}
-	for _, name := range []string{"steps", "chains"} {
-		if err := NewPreset().Flags.Set(name, "-1"); err == nil {
-			t.Errorf("--%s -1: no error", name)
-		}
 	}
 }
 
