@@ -137,15 +137,15 @@ func (m *selfBLEU) summer() func(weights []int) []float64 {
 			}
 		}
 		// The nearest occupied length on either side, for sentences that are the only one of their length.
-		for k, last := 0, -1; k < len(present); k++ {
-			below[k] = last
-			if present[k] > 0 {
+		last := -1
+		for k, n := range present {
+			if below[k] = last; n > 0 {
 				last = k
 			}
 		}
-		for k, last := len(present)-1, -1; k >= 0; k-- {
-			above[k] = last
-			if present[k] > 0 {
+		last = -1
+		for k, n := range slices.Backward(present) {
+			if above[k] = last; n > 0 {
 				last = k
 			}
 		}
@@ -215,26 +215,32 @@ func (p *pool) share(n int, sole []float64, shared func(sum float64, weights []i
 	}}
 }
 
+// owners goes through the shared n-grams of length n that sentences of a sample have: how many sentences own each, how
+// often they were drawn, and the last of them.
+func (p *pool) owners(n int, weights []int, visit func(node uint32, owners, drawn int, last posting)) {
+	for id := p.first[n-1]; id < p.first[n]; id++ {
+		owners, drawn, last := 0, 0, posting{}
+		for _, entry := range p.postings[p.start[id]:p.start[id+1]] {
+			if w := weights[entry.sentence]; w > 0 {
+				owners, drawn, last = owners+1, drawn+w, entry
+			}
+		}
+		if owners > 0 {
+			visit(p.nodes[id], owners, drawn, last)
+		}
+	}
+}
+
 // selfUnique is nyu-dl/bert-gen's self_unique_ngrams: n-grams that occur exactly once in all sentences, over the number
 // of n-grams. A second copy of a drawn sentence is no other occurrence of its n-grams.
 func (p *pool) selfUnique(n int) metric {
 	once := p.sole(n, func(_ uint32, count int32) bool { return count == 1 })
 	return p.share(n, once, func(unique float64, weights []int) float64 {
-		for id := p.first[n-1]; id < p.first[n]; id++ {
-			var only posting
-			owners := 0
-			for _, entry := range p.postings[p.start[id]:p.start[id+1]] {
-				if weights[entry.sentence] > 0 {
-					only = entry
-					if owners++; owners == 2 {
-						break
-					}
-				}
+		p.owners(n, weights, func(_ uint32, owners, drawn int, last posting) {
+			if owners == 1 && last.count == 1 {
+				unique += float64(drawn)
 			}
-			if owners == 1 && only.count == 1 {
-				unique += float64(weights[only.sentence])
-			}
-		}
+		})
 		return unique
 	})
 }
@@ -246,21 +252,11 @@ func (p *pool) selfUnique(n int) metric {
 func (p *pool) distinct(n int, set *referenceSet) metric {
 	counts := func(node uint32, _ int32) bool { return set == nil || set.most[node] == 0 }
 	return p.share(n, p.sole(n, counts), func(different float64, weights []int) float64 {
-		for id := p.first[n-1]; id < p.first[n]; id++ {
-			if !counts(p.nodes[id], 0) {
-				continue
-			}
-			owners, drawn := 0, 0
-			for _, entry := range p.postings[p.start[id]:p.start[id+1]] {
-				if w := weights[entry.sentence]; w > 0 {
-					owners++
-					drawn += w
-				}
-			}
-			if owners > 0 {
+		p.owners(n, weights, func(node uint32, owners, drawn int, _ posting) {
+			if counts(node, 0) {
 				different += float64(drawn) / float64(owners)
 			}
-		}
+		})
 		return different
 	})
 }

@@ -365,32 +365,21 @@ type printedResult struct {
 func readResults(in io.Reader) (*metrics.Hypotheses, error) {
 	h := &metrics.Hypotheses{Prompts: []string{}}
 	text := bufio.NewReader(in)
-	lines := json.NewDecoder(text)
-	next := func(r *printedResult) error { return lines.Decode(r) }
-	if first, _ := text.Peek(1); string(first) == "[" {
-		var list []printedResult
-		if err := lines.Decode(&list); err != nil {
+	objects := json.NewDecoder(text)
+	first, _ := text.Peek(1)
+	list := string(first) == "["
+	if list {
+		if _, err := objects.Token(); err != nil {
 			return nil, err
 		}
-		next = func(r *printedResult) error {
-			if len(list) == 0 {
-				return io.EOF
-			}
-			*r, list = list[0], list[1:]
-			return nil
-		}
 	}
-	for number := 1; ; number++ {
+	number := 1
+	for ; objects.More(); number++ {
 		var r printedResult
-		err := next(&r)
-		switch {
-		case err == io.EOF && number == 1:
-			return nil, errors.New("no sentence: the text is empty")
-		case err == io.EOF:
-			return h, nil
-		case err != nil:
+		if err := objects.Decode(&r); err != nil {
 			return nil, fmt.Errorf("object %d: %w", number, err)
-		case len(r.Fills) == 0:
+		}
+		if len(r.Fills) == 0 {
 			return nil, fmt.Errorf("object %d holds no fills", number)
 		}
 		for i, s := range r.Fills {
@@ -402,6 +391,15 @@ func readResults(in io.Reader) (*metrics.Hypotheses, error) {
 			h.LogLikelihoods = append(h.LogLikelihoods, *s.LogLikelihood)
 		}
 	}
+	switch end, err := objects.Token(); {
+	case list && err == io.EOF:
+		return nil, io.ErrUnexpectedEOF
+	case list && end != json.Delim(']'), !list && err != io.EOF:
+		return nil, fmt.Errorf("object %d: %w", number, err)
+	case number == 1:
+		return nil, errors.New("no sentence: the text is empty")
+	}
+	return h, nil
 }
 
 // reference reads a text to compare with, as an evaluation does.

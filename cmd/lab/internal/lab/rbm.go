@@ -138,9 +138,7 @@ func (s *solved) draw(n int, r *rand.Rand) []int {
 						logit += s.weights[i*len(s.others)+j]
 					}
 				}
-				if r.Float64() < logmath.Sigmoid(logit) {
-					v = 1
-				}
+				v = bit(r.Float64() < logmath.Sigmoid(logit))
 			} else {
 				v = int(s.states[at] >> j & 1)
 			}
