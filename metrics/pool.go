@@ -94,9 +94,8 @@ func (p *pool) selfBLEU(o bleuOptions) *selfBLEU {
 	return m
 }
 
-// metric scores samples. A sentence drawn w times counts w times as a hypothesis; its references are the
-// other sentences drawn, once each, and never its own copies. Fewer than two different sentences have no self-BLEU:
-// NaN.
+// metric scores samples. A sentence drawn w times counts w times as a hypothesis; its references are the other
+// sentences drawn, once each, and never its own copies. Fewer than two different sentences have no self-BLEU: NaN.
 func (m *selfBLEU) metric() metric { return m.options.metric(len(m.rank), true, m.summer) }
 
 // score is the self-BLEU of all sentences, undefined for fewer than two.

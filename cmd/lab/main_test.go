@@ -143,8 +143,7 @@ func TestReadme(t *testing.T) {
 	}
 }
 
-// Studies run on the real network, and go on where they
-// stopped.
+// Studies run on the real network, and go on where they stopped.
 func TestStudies(t *testing.T) {
 	dir := t.TempDir()
 	for line, want := range map[string]string{

@@ -152,8 +152,7 @@ func TestRun(t *testing.T) {
 	}
 }
 
-// TestNothingOfTime: neither the clock nor the order of the work nor the place
-// enters metrics.json.
+// TestNothingOfTime: neither the clock nor the order of the work nor the place enters metrics.json.
 func TestNothingOfTime(t *testing.T) {
 	_, want := reference(t)
 	o, _ := small(t)
@@ -641,8 +640,7 @@ func TestTable(t *testing.T) {
 	}
 }
 
-// TestReport: one file that needs nothing else, and nothing of what it shows is
-// taken for markup.
+// TestReport: one file that needs nothing else, and nothing of what it shows is taken for markup.
 func TestReport(t *testing.T) {
 	o, _ := small(t)
 	const evil = `"><img src=x onerror=alert(1)>`

@@ -15,9 +15,8 @@ import (
 	"infill/tokenize"
 )
 
-// The model of these tests is real but for its distribution: slots are
-// independent, and each token has a weight. Everything above it, tokenizer,
-// chains, ranking, is the program's own.
+// The model of these tests is real but for its distribution: slots are independent, and each token has a weight.
+// Everything above it, tokenizer, chains, ranking, is the program's own.
 
 // words are the vocabulary beside punctuation.
 func words() []string {
@@ -157,8 +156,7 @@ func (t *fakeTarget) LogConditionals(ctx context.Context, _ []int, slots []int, 
 	return ctx.Err()
 }
 
-// gardens is a corpus of the tests' own; one sentence is markup, one has a single
-// word, one is longer than the model.
+// gardens is a corpus of the tests' own; one sentence is markup, one has a single word, one is longer than the model.
 const gardens = `the old cat sat on the mat .
 a young dog ran under the tree today .
 the grey bird flew over the pond again .

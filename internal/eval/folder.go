@@ -21,8 +21,7 @@ const (
 	reportFile  = "report.html"
 )
 
-// formatVersion is that of the files; it rises when an older program could not
-// read them.
+// formatVersion is that of the files; it rises when an older program could not read them.
 const formatVersion = 1
 
 // header is run.json: what was asked for, of what, and with what.
@@ -33,8 +32,7 @@ type header struct {
 	Corpora       []corpusInfo   `json:"corpora"`
 	// Selection holds the sentences and their masks, by corpus.
 	Selection []*corpus.Selection `json:"selection"`
-	// Threads is the number of threads of one model call, on which the last
-	// digits of a result can hang.
+	// Threads is the number of threads of one model call, on which the last digits of a result can hang.
 	Threads   int     `json:"threads"`
 	Program   program `json:"program"`
 	Signature string  `json:"signature"`
@@ -59,8 +57,7 @@ type corpusInfo struct {
 	Markers   corpus.Markers  `json:"markers"`
 	Sentences int             `json:"sentences"`
 	Skipped   []corpus.Skip   `json:"skipped"`
-	// Masked is how many of its sentences are infilled; 0 for a corpus that is
-	// a reference alone.
+	// Masked is how many of its sentences are infilled; 0 for a corpus that is a reference alone.
 	Masked int `json:"masked"`
 }
 
@@ -171,8 +168,7 @@ type folder struct {
 	told time.Time // when the status was written last
 }
 
-// openFolder locks a folder, making it if there is none, and reads what is
-// there.
+// openFolder locks a folder, making it if there is none, and reads what is there.
 func openFolder(dir string) (_ *folder, err error) {
 	f := &folder{dir: dir}
 	f.Journal, err = journal.Open(filepath.Join(dir, samplesFile), "another process is at work in "+dir)

@@ -51,8 +51,7 @@ type pageFill struct {
 	U     string
 }
 
-// pageWord is what a slot was filled with; Repeat reports that a likelier sample of
-// the method has the same there.
+// pageWord is what a slot was filled with; Repeat reports that a likelier sample of the method has the same there.
 type pageWord struct {
 	Text   string
 	Repeat bool

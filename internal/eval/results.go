@@ -17,8 +17,7 @@ import (
 	"infill/samplers"
 )
 
-// Results is metrics.json. Nothing in it depends on time, on the order of the
-// work, or on where files lie.
+// Results is metrics.json. Nothing in it depends on time, on the order of the work, or on where files lie.
 type Results struct {
 	Format        int            `json:"format"`
 	Signature     string         `json:"signature"`
@@ -45,15 +44,13 @@ type methodResult struct {
 	StepSize            *Estimate `json:"step_size"`
 	// LogLikelihood is the mean U of the final states of all chains, in nats.
 	LogLikelihood Estimate `json:"log_likelihood"`
-	// What one sample took: evaluations are of one state, rows are token
-	// sequences that went through the model.
+	// What one sample took: evaluations are of one state, rows are token sequences that went through the model.
 	EnergyEvaluationsPerSample   Estimate `json:"energy_evaluations_per_sample"`
 	GradientEvaluationsPerSample Estimate `json:"gradient_evaluations_per_sample"`
 	ModelRowsPerSample           Estimate `json:"model_rows_per_sample"`
 	// Trace is the mean over sentences and chains, by step.
 	Trace []tracePoint `json:"trace"`
-	// Top holds the scores of the likeliest final states of each sentence, All
-	// those of all of them.
+	// Top holds the scores of the likeliest final states of each sentence, All those of all of them.
 	Top *metrics.Report `json:"top"`
 	All *metrics.Report `json:"all"`
 
@@ -76,8 +73,7 @@ func estimate(values []float64) *Estimate {
 	return &Estimate{mean, e}
 }
 
-// comparison is a paired test of a method against a baseline, on the likeliest
-// final states of each sentence.
+// comparison is a paired test of a method against a baseline, on the likeliest final states of each sentence.
 type comparison struct {
 	Model  string            `json:"model"`
 	First  string            `json:"first"` // the baseline
@@ -191,8 +187,7 @@ func (h *header) ofMethod(records map[key]*Record, model, method string) (list [
 	return list, nil
 }
 
-// hypotheses are the likeliest final states of each sentence, ties in the order
-// of the chains.
+// hypotheses are the likeliest final states of each sentence, ties in the order of the chains.
 func hypotheses(h *header, m modelVersion, records []*Record, number int) metrics.Hypotheses {
 	var set metrics.Hypotheses
 	for _, r := range records {

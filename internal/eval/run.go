@@ -128,8 +128,7 @@ func newHeader(o Options) (*header, error) {
 	return h, compared(h, o.Corpora)
 }
 
-// compared refuses a corpus of which nothing is left to compare with, before any
-// work is done.
+// compared refuses a corpus of which nothing is left to compare with, before any work is done.
 func compared(h *header, corpora []*corpus.Corpus) error {
 	if h.Configuration.Metrics.KeepSources {
 		return nil
@@ -150,8 +149,7 @@ func compared(h *header, corpora []*corpus.Corpus) error {
 	return nil
 }
 
-// fits leaves out the sentences that one of the models cannot take: too long, or
-// with something in it that it refuses.
+// fits leaves out the sentences that one of the models cannot take: too long, or with something in it that it refuses.
 func fits(models []*infill.Filler) func(template string) string {
 	return func(template string) string {
 		for _, m := range models {
@@ -292,8 +290,7 @@ func (r *runner) model(ctx context.Context, m *infill.Filler, work []key) error 
 	})
 }
 
-// sameEnvironment refuses a record that was computed with another onnxruntime
-// or device than those of its model before.
+// sameEnvironment refuses a record that was computed with another onnxruntime or device than those of its model before.
 func (f *folder) sameEnvironment(r *Record) error {
 	for _, other := range f.records {
 		if other.Model == r.Model {
@@ -325,8 +322,7 @@ const (
 	scoredPoints = 10
 )
 
-// kept tells which of the steps 0 to steps are kept, points+1 of them at most,
-// the first and the last among them.
+// kept tells which of the steps 0 to steps are kept, points+1 of them at most, the first and the last among them.
 func kept(step, steps, points int) bool {
 	if steps <= points || step == steps {
 		return true

@@ -14,8 +14,7 @@ import (
 	"infill/internal/journal"
 )
 
-// Watched is what was read of a run's folder so far. It does not change: Again
-// gives another.
+// Watched is what was read of a run's folder so far. It does not change: Again gives another.
 type Watched struct {
 	Header *header // nil if Err is not
 	// Prompts are the sentences of the run, in order.
@@ -80,8 +79,7 @@ func (w *Watched) Again() *Watched {
 	return next
 }
 
-// Record is what a method with a model made of a sentence, nil if that is not
-// done.
+// Record is what a method with a model made of a sentence, nil if that is not done.
 func (w *Watched) Record(model, method string, sentence int) *Record {
 	return w.records[key{model, method, sentence}]
 }

@@ -226,8 +226,7 @@ func TestMaskedConditionals(t *testing.T) {
 	}
 }
 
-// Distances are those of a metric, values ascend, and the derivative is that of
-// the target's own numbers.
+// Distances are those of a metric, values ascend, and the derivative is that of the target's own numbers.
 func TestTableGeometry(t *testing.T) {
 	target := table(t, targets.TableOptions{})
 	for j, k := range target.Categories() {
@@ -260,8 +259,7 @@ func TestTableGeometry(t *testing.T) {
 	}
 }
 
-// The mean of the sum of independent spins is known: with no coupling,
-// E[s] = tanh b.
+// The mean of the sum of independent spins is known: with no coupling, E[s] = tanh b.
 func TestEnumeration(t *testing.T) {
 	target, err := targets.NewIsing(1, 5, 0, 0.3)
 	if err != nil {
@@ -408,8 +406,7 @@ func TestRelaxedEnergies(t *testing.T) {
 					t.Errorf("∂U/∂x_%d is %v, by differences %v", j, want[j], got)
 				}
 			}
-			// The one-hot gradient's difference of the categories is the
-			// derivative.
+			// The one-hot gradient's difference of the categories is the derivative.
 			oneHot, ok := target.(samplers.GradientTarget)
 			if !ok {
 				t.Fatal("no one-hot gradient")

@@ -268,8 +268,7 @@ func (o *metricsOptions) readAgainst(first *metrics.Hypotheses, blank []int) (*m
 	return second, nil
 }
 
-// byLine puts sentences back to their lines; blank lines are "", those at the end
-// are left out.
+// byLine puts sentences back to their lines; blank lines are "", those at the end are left out.
 func byLine(sentences []string, blank []int) []string {
 	lines := make([]string, 0, len(sentences)+len(blank))
 	for _, s := range sentences {
@@ -445,8 +444,7 @@ func (r metricsResult) print(o *metricsOptions) error {
 	return r.text(o)
 }
 
-// decimalText is a number for a table cell, all digits where digits is below 0,
-// "" if there is none.
+// decimalText is a number for a table cell, all digits where digits is below 0, "" if there is none.
 func decimalText(v metrics.Value, digits int) string {
 	if !v.Defined() {
 		return ""

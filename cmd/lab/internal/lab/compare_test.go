@@ -193,8 +193,7 @@ func TestMovement(t *testing.T) {
 	}
 }
 
-// TestWarmUp tunes what is not given and nothing else, and its steps are not
-// measured.
+// TestWarmUp tunes what is not given and nothing else, and its steps are not measured.
 func TestWarmUp(t *testing.T) {
 	run := compared(t, smallIsing(t), "dmala,dmala:step-size=0.05,gibbs", func(o *compareOptions) { o.WarmUp = 100 })
 	free, fixed, gibbs := run.Cells[0].Numbers, run.Cells[1].Numbers, run.Cells[2].Numbers
@@ -211,8 +210,7 @@ func TestWarmUp(t *testing.T) {
 	}
 }
 
-// TestAll unfolds to every registered kernel that suits, and says of the others
-// why not.
+// TestAll unfolds to every registered kernel that suits, and says of the others why not.
 func TestAll(t *testing.T) {
 	potts, err := NewProblem(context.Background(), "potts:size=2x2,coupling=0.3,field=0/0.1/0.2", 0)
 	if err != nil {
@@ -246,9 +244,8 @@ func TestAll(t *testing.T) {
 	}
 }
 
-// TestExactness: the samplers called exact come to the truth, on every target
-// they run on, within five standard errors of a chain's mean. Conditionals that
-// belong to no joint law make Gibbs inexact.
+// TestExactness: the samplers called exact come to the truth, on every target they run on, within five standard errors
+// of a chain's mean. Conditionals that belong to no joint law make Gibbs inexact.
 func TestExactness(t *testing.T) {
 	ctx := context.Background()
 	table, err := NewProblem(ctx, "table:target-seed=2,categories=3/2,scale=1,gradient-error=0.5,terms=1", 0)
@@ -370,8 +367,7 @@ func TestBadComparisons(t *testing.T) {
 	}
 }
 
-// TestOneState: a target with one state is known at once, and the report of it
-// can be written.
+// TestOneState: a target with one state is known at once, and the report of it can be written.
 func TestOneState(t *testing.T) {
 	p, err := NewProblem(context.Background(), "potts:size=1x2,field=1,coupling=0", 0)
 	if err != nil {

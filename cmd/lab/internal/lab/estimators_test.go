@@ -46,9 +46,8 @@ func spreads(t *testing.T, kind string, target samplers.Target, logits []float64
 	return variance, worst
 }
 
-// TestEstimators: every estimator is unbiased to four standard errors. ARM varies
-// less than REINFORCE a draw, and also at equal evaluations where energies are far
-// from 0, as log-likelihoods are.
+// TestEstimators: every estimator is unbiased to four standard errors. ARM varies less than REINFORCE a draw, and also
+// at equal evaluations where energies are far from 0, as log-likelihoods are.
 func TestEstimators(t *testing.T) {
 	ising, err := targets.NewIsing(3, 3, 0.1, 0.2)
 	if err != nil {

@@ -25,8 +25,7 @@ func isingTorus(rows, columns int, coupling, field float64) torus {
 		[]float64{-field, field}}
 }
 
-// TestTransferMatrix: equal to listing every state, for every kind of side: one
-// site, a pair, a ring, long and short.
+// TestTransferMatrix: equal to listing every state, for every kind of side: one site, a pair, a ring, long and short.
 func TestTransferMatrix(t *testing.T) {
 	ctx := context.Background()
 	for _, size := range [][2]int{{1, 1}, {1, 2}, {2, 1}, {1, 5}, {5, 1}, {2, 2}, {2, 3}, {3, 2}, {3, 3}, {4, 3},
@@ -177,8 +176,7 @@ func random(visible, hidden int) *machine {
 		targets.Normals(r, visible, 1)}
 }
 
-// TestMachine: summing over either side gives what listing the visible states
-// gives, and draws have those means.
+// TestMachine: summing over either side gives what listing the visible states gives, and draws have those means.
 func TestMachine(t *testing.T) {
 	ctx := context.Background()
 	for _, size := range [][2]int{{7, 3}, {3, 7}, {4, 4}, {1, 1}} {

@@ -28,8 +28,7 @@ func files(t *testing.T, dir string) []string {
 	return names
 }
 
-// TestWrite: the folder holds what the report says, whole, and without times
-// equal twice.
+// TestWrite: the folder holds what the report says, whole, and without times equal twice.
 func TestWrite(t *testing.T) {
 	p, err := smallTraining(20).problem(context.Background(), 0)
 	if err != nil {

@@ -154,8 +154,7 @@ func TestPCDGradient(t *testing.T) {
 			}
 		}
 		for k, list := range byUpdate {
-			// The chains forget within an update: their means are independent, of
-			// variance (1 - m²)/chains.
+			// The chains forget within an update: their means are independent, of variance (1 - m²)/chains.
 			m := math.Sqrt(1.0 / chains / updates)
 			if got := stat.Mean(list, nil); math.Abs(got-want[k]) > 4.5*m {
 				t.Errorf("%s: coupling %d, %d: %v, exact %v ± %v", spec, k/9, k%9, got, want[k], m)
