@@ -76,8 +76,8 @@ func newEvaluation(methods []Hypotheses, references []Reference, o Options) (*ev
 			return nil, errors.New("hypotheses hold no tokens: every sentence is empty")
 		}
 		if empty > 0 {
-			e.warnings = append(e.warnings, warn("%d of %d sentences hold no token and count as empty hypotheses", empty,
-				len(h.Sentences)))
+			e.warnings = append(e.warnings, warn("%d of %d sentences hold no token and count as empty hypotheses",
+				empty, len(h.Sentences)))
 		}
 	}
 	e.units.count = slices.Max(e.units.of) + 1
@@ -134,8 +134,8 @@ func (e *evaluation) read(references []Reference) error {
 			return fmt.Errorf("reference %q holds no tokens: every sentence is empty", r.Name)
 		}
 		if set.lengths[0] == 0 {
-			e.warnings = append(e.warnings, warn("reference %q has empty sentences, which count as references of length 0",
-				r.Name))
+			e.warnings = append(e.warnings,
+				warn("reference %q has empty sentences, which count as references of length 0", r.Name))
 		}
 		excluded += set.Excluded
 		e.sets = append(e.sets, set)

@@ -169,7 +169,8 @@ func TestPooledIntervalsCover(t *testing.T) {
 			return []metric{p.selfBLEU(o).metric(), p.selfUnique(2), p.distinct(2, nil)}, prompts(clusters)
 		})
 		for k, name := range []string{"self-BLEU", "self-unique", "distinct"} {
-			t.Logf("%v, %s: covered %.2f, standard error %.2f, true %.2f", c, name, covered[k], deviations[k], truths[k])
+			t.Logf("%v, %s: covered %.2f, standard error %.2f, true %.2f", c, name, covered[k], deviations[k],
+				truths[k])
 			// 0.025 is one standard error of the coverage.
 			if covered[k] < 0.87 {
 				t.Errorf("%v, %s: covered %.3f", c, name, covered[k])
@@ -189,8 +190,8 @@ func pairOf(first, second []float64) (metric, units, []bool) {
 		append(make([]bool, len(first)), slices.Repeat([]bool{true}, len(second))...)
 }
 
-// For few units all exchanges can be listed: the share of those at least as different is the exact p-value. Of self-BLEU
-// every exchange makes two new pools.
+// For few units all exchanges can be listed: the share of those at least as different is the exact p-value. Of
+// self-BLEU every exchange makes two new pools.
 func TestRandomisationEqualsEnumeration(t *testing.T) {
 	random := newRandom(8)
 	first, second := make([]float64, 9), make([]float64, 9)

@@ -152,7 +152,8 @@ func TestStudies(t *testing.T) {
 		"arm toy --steps 5 --repeats 1":                              "probability",
 		"ising --size 2x3 --chains 2 --steps 20 --warm-up 0 --quiet": "steps of a sampler, 20",
 	} {
-		args := strings.Fields(line + " --seed 3 --plots none -o " + filepath.Join(dir, strings.Join(strings.Fields(line)[:2], "-")))
+		name := strings.Join(strings.Fields(line)[:2], "-")
+		args := strings.Fields(line + " --seed 3 --plots none -o " + filepath.Join(dir, name))
 		var first string
 		for range 2 {
 			var out, messages bytes.Buffer
@@ -168,7 +169,8 @@ func TestStudies(t *testing.T) {
 	if _, messages, code := runLab(t.Context(), "learn"); code != 2 || !strings.Contains(messages, "learn ising") {
 		t.Errorf("learn without a model: exit code %d, %q", code, messages)
 	}
-	if _, messages, code := runLab(t.Context(), "learn ising --seed 5 -o "+filepath.Join(dir, "learn-images")); code != 2 ||
+	other := filepath.Join(dir, "learn-images")
+	if _, messages, code := runLab(t.Context(), "learn ising --seed 5 -o "+other); code != 2 ||
 		!strings.Contains(messages, "another experiment") {
 		t.Errorf("another study's folder: exit code %d, %q", code, messages)
 	}

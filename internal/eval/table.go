@@ -62,11 +62,11 @@ type cell struct {
 	High  metrics.Value `json:"high"`
 }
 
-func undefined() metrics.Value { return metrics.Value(math.NaN()) }
+var undefined = metrics.Value(math.NaN())
 
 // cell has an interval that reaches so many standard errors to each side, within bounds; none where that is not known.
 func (e *Estimate) cell(reach, lowest, highest float64) cell {
-	c := cell{undefined(), undefined(), undefined()}
+	c := cell{undefined, undefined, undefined}
 	if e != nil {
 		c.Value = metrics.Value(e.Mean)
 		if e.StandardError != nil && !math.IsNaN(reach) {
@@ -79,7 +79,7 @@ func (e *Estimate) cell(reach, lowest, highest float64) cell {
 
 // scoreCell is a score of a report by its name.
 func scoreCell(r *metrics.Report, name string) cell {
-	c := cell{undefined(), undefined(), undefined()}
+	c := cell{undefined, undefined, undefined}
 	if r == nil {
 		return c
 	}

@@ -179,7 +179,8 @@ func ReadResults(dir string) (*Results, error) {
 	case w.Note != "":
 		return nil, fmt.Errorf("%s: start the run again, which writes it again", w.Note)
 	case w.Done() >= w.Total():
-		return nil, fmt.Errorf("the run in %s has all its samples, but no scores yet: start it again, and it goes on", dir)
+		return nil, fmt.Errorf("the run in %s has all its samples, but no scores yet: start it again, and it goes on",
+			dir)
 	}
 	return nil, fmt.Errorf("the run in %s is not done: %d of %d fills; start it again, and it goes on", dir, w.Done(),
 		w.Total())

@@ -79,18 +79,11 @@ func (t *RBM) input(i int, state []int) float64 {
 
 // EnergyDerivative writes U and ∂U/∂v_j.
 func (t *RBM) EnergyDerivative(ctx context.Context, states []int, energy, derivative []float64) error {
-	d := len(t.visible)
-	for c := range energy {
-		state, out := states[c*d:(c+1)*d], derivative[c*d:(c+1)*d]
-		copy(out, t.visible)
-		for i := range t.hidden {
-			s := logmath.Sigmoid(t.input(i, state))
-			for j, w := range t.weights[i*d : (i+1)*d] {
-				out[j] += s * w
-			}
-		}
+	x := make([]float64, len(states))
+	for i, v := range states {
+		x[i] = float64(v)
 	}
-	return t.Energy(ctx, states, energy)
+	return t.RelaxedEnergyGradient(ctx, x, energy, derivative)
 }
 
 // EnergyGradient writes U and its gradient over one-hot units: 0 for category 0 and ∂U/∂v_j for category 1.
@@ -129,9 +122,6 @@ func (t *RBM) RelaxedEnergyGradient(_ context.Context, x []float64, energy, grad
 		point, out := x[c*d:(c+1)*d], gradient[c*d:(c+1)*d]
 		copy(out, t.visible)
 		u := 0.0
-		for j, v := range point {
-			u += t.visible[j] * v
-		}
 		for i, sum := range t.hidden {
 			row := t.weights[i*d : (i+1)*d]
 			for j, v := range point {
@@ -142,6 +132,9 @@ func (t *RBM) RelaxedEnergyGradient(_ context.Context, x []float64, energy, grad
 			for j, w := range row {
 				out[j] += s * w
 			}
+		}
+		for j, v := range point {
+			u += t.visible[j] * v
 		}
 		energy[c] = u
 	}

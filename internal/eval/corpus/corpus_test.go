@@ -223,7 +223,8 @@ func TestMarkers(t *testing.T) {
 		if got := strings.Join(tokens, " "); got != want {
 			t.Errorf("%s: %q, want %q", markers, got, want)
 		}
-		if diff := cmp.Diff(map[string]int{"``": 1, "''": 1, "@@UNKNOWN@@": 1, "@-@": 1, "<unk>": 1}, replaced); diff != "" {
+		all := map[string]int{"``": 1, "''": 1, "@@UNKNOWN@@": 1, "@-@": 1, "<unk>": 1}
+		if diff := cmp.Diff(all, replaced); diff != "" {
 			t.Errorf("%s: %s", markers, diff)
 		}
 	}

@@ -91,9 +91,9 @@ func (o mixtureOptions) problem(context.Context, uint64) (*Problem, error) {
 	for _, m := range p.Truth.Means {
 		p.independent = append(p.independent, []float64{1 - m, m})
 	}
-	p.Reference = &reference{Method: "exact", Samples: o.reference, set: newBinarySet(o.slots),
+	p.Reference = &reference{Method: "exact", Samples: o.reference,
 		sample: func(n int, label string) ([]int, error) {
 			return target.Draw(n, samplers.Streams(o.seed, label, 1)[0]), nil
 		}}
-	return p, p.Reference.draw()
+	return p, p.Reference.draw(o.slots)
 }

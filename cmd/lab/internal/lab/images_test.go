@@ -79,8 +79,8 @@ func (p *pairs) WeightGradient(_ context.Context, images []int, scale float64, g
 	return nil
 }
 
-// TestAnnealedImportance: on random models of 10 units the mean of the estimate of Z is Z, to four standard errors of 40
-// runs, and most intervals hold it. More runs are in docs/measured/laboratory.md.
+// TestAnnealedImportance: on random models of 10 units the mean of the estimate of Z is Z, to four standard errors of
+// 40 runs, and most intervals hold it. More runs are in docs/measured/laboratory.md.
 func TestAnnealedImportance(t *testing.T) {
 	for _, sampler := range []string{"gwg", "gibbs", "dmala:step-size=0.8"} {
 		spec, _ := ParseSpecs(sampler)
