@@ -188,8 +188,7 @@ func openFolder(dir string) (_ *folder, err error) {
 }
 
 // temporary are the names of the status and of what renameio has not renamed yet.
-var temporary = regexp.MustCompile(
-	`^\.(run\.json|samples\.jsonl|metrics\.json|report\.html|status\.json)\d*$`)
+var temporary = regexp.MustCompile(`^\.(run\.json|samples\.jsonl|metrics\.json|report\.html|status\.json)\d*$`)
 
 // tidy refuses a folder that holds something else, and removes what a killed
 // process left half-written beside its target.

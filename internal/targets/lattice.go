@@ -52,13 +52,10 @@ func NewIsing(rows, columns int, coupling, field float64) (*Ising, error) {
 // Spin is the number that a category of an Ising model stands for.
 func Spin(category int) float64 { return float64(2*category - 1) }
 
-// Categories returns 2 for every site.
 func (t *Ising) Categories() []int { return t.categories }
 
-// Terms is the number of sites.
 func (t *Ising) Terms() int { return len(t.near) }
 
-// Energy writes U of each chain's spins.
 func (t *Ising) Energy(_ context.Context, states []int, energy []float64) error {
 	n := len(t.near)
 	for c := range energy {
@@ -75,7 +72,6 @@ func (t *Ising) Energy(_ context.Context, states []int, energy []float64) error 
 	return nil
 }
 
-// EnergyGradient writes U and its gradient over one-hot sites.
 func (t *Ising) EnergyGradient(ctx context.Context, states []int, energy, gradient []float64) error {
 	n := len(t.near)
 	for i := range states {
@@ -108,7 +104,6 @@ func (t *Ising) EnergyGradientOf(ctx context.Context, terms []int, states []int,
 	return t.Energy(ctx, states, energy)
 }
 
-// LogConditionals writes the conditional of one site of each chain.
 func (t *Ising) LogConditionals(_ context.Context, states []int, slots []int, logp []float64) error {
 	n := len(t.near)
 	for c, i := range slots {
@@ -119,7 +114,6 @@ func (t *Ising) LogConditionals(_ context.Context, states []int, slots []int, lo
 	return nil
 }
 
-// Values returns the spins -1 and +1 for every site.
 func (t *Ising) Values() [][]float64 { return t.values }
 
 // EnergyDerivative writes U and ∂U/∂s_i of each site.
@@ -160,10 +154,8 @@ func NewPotts(rows, columns int, coupling float64, field []float64) (*Potts, err
 	return &Potts{coupling, field, near, slices.Repeat([]int{len(field)}, rows*columns)}, nil
 }
 
-// Categories returns the same number for every site.
 func (t *Potts) Categories() []int { return t.categories }
 
-// Energy writes U of each chain's state.
 func (t *Potts) Energy(_ context.Context, states []int, energy []float64) error {
 	n := len(t.near)
 	for c := range energy {
@@ -181,7 +173,6 @@ func (t *Potts) Energy(_ context.Context, states []int, energy []float64) error 
 	return nil
 }
 
-// EnergyGradient writes U and its gradient over one-hot sites.
 func (t *Potts) EnergyGradient(ctx context.Context, states []int, energy, gradient []float64) error {
 	n, q := len(t.near), len(t.field)
 	for i := range states {
@@ -190,7 +181,6 @@ func (t *Potts) EnergyGradient(ctx context.Context, states []int, energy, gradie
 	return t.Energy(ctx, states, energy)
 }
 
-// LogConditionals writes the conditional of one site of each chain.
 func (t *Potts) LogConditionals(_ context.Context, states []int, slots []int, logp []float64) error {
 	n, q := len(t.near), len(t.field)
 	for c, i := range slots {

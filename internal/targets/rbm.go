@@ -43,13 +43,10 @@ func NewRandomRBM(visible, hidden int, scale float64, r *rand.Rand) (*RBM, error
 	return NewRBM(Normals(r, hidden*visible, scale), Normals(r, hidden, 1), Normals(r, visible, 1))
 }
 
-// Categories returns 2 for every visible unit.
 func (t *RBM) Categories() []int { return t.categories }
 
-// Values returns 0 and 1 for every visible unit.
 func (t *RBM) Values() [][]float64 { return t.values }
 
-// Energy writes U of each chain's visible units.
 func (t *RBM) Energy(_ context.Context, states []int, energy []float64) error {
 	d := len(t.visible)
 	for c := range energy {
@@ -98,7 +95,6 @@ func (t *RBM) EnergyGradient(ctx context.Context, states []int, energy, gradient
 	return nil
 }
 
-// LogConditionals writes the conditional of one visible unit of each chain.
 func (t *RBM) LogConditionals(_ context.Context, states []int, slots []int, logp []float64) error {
 	d := len(t.visible)
 	for c, j := range slots {

@@ -90,13 +90,10 @@ func (t *Table) Set(state []int, energy float64) {
 	t.energy[i] = energy
 }
 
-// Categories returns the number of categories of each slot.
 func (t *Table) Categories() []int { return t.categories }
 
-// Terms is the number of terms of the energy.
 func (t *Table) Terms() int { return len(t.terms) }
 
-// Energy writes U of each chain's state.
 func (t *Table) Energy(_ context.Context, states []int, energy []float64) error {
 	for c := range energy {
 		energy[c] = t.energy[index(t.categories, t.state(states, c))]
@@ -104,7 +101,6 @@ func (t *Table) Energy(_ context.Context, states []int, energy []float64) error 
 	return nil
 }
 
-// EnergyGradient writes U and the gradient over one-hot slots.
 func (t *Table) EnergyGradient(ctx context.Context, states []int, energy, gradient []float64) error {
 	terms := make([]int, len(t.terms))
 	for i := range terms {
@@ -137,7 +133,6 @@ func (t *Table) EnergyGradientOf(ctx context.Context, terms []int, states []int,
 	return t.Energy(ctx, states, energy)
 }
 
-// LogConditionals writes the conditional of one slot of each chain.
 func (t *Table) LogConditionals(_ context.Context, states []int, slots []int, logp []float64) error {
 	state := make([]int, len(t.categories))
 	for c, j := range slots {
@@ -205,7 +200,6 @@ func (t *Table) Distances(slot, from, first int, distance []float64) {
 	}
 }
 
-// Values returns random numbers, ascending, for the categories to stand for.
 func (t *Table) Values() [][]float64 { return t.values }
 
 // EnergyDerivative writes U and, without an extension to real slots, the slope of the gradient from the first

@@ -85,8 +85,7 @@ func text(t *testing.T, v any) string {
 // seed is not, and a sampler does the same alone as in company.
 func TestReproducible(t *testing.T) {
 	run := func(list string, seed uint64) *StudyReport {
-		r := compared(t, smallIsing(t), list,
-			func(o *compareOptions) { o.Seed, o.now, o.WarmUp = seed, clock, 20 })
+		r := compared(t, smallIsing(t), list, func(o *compareOptions) { o.Seed, o.now, o.WarmUp = seed, clock, 20 })
 		r.WithoutTimes()
 		return r
 	}
@@ -134,8 +133,7 @@ func TestBudgets(t *testing.T) {
 		steps, perStep float64
 	}{{gibbs, 60, 1}, {lb, 60, 7}, {gwg, 30, 1}} {
 		n, name := c.r.Numbers, c.r.label("sampler")
-		if n["evaluations"] != c.perStep ||
-			n["energies"]+n["gradients"]+n["conditionals"] != c.perStep*c.steps*3 {
+		if n["evaluations"] != c.perStep || n["energies"]+n["gradients"]+n["conditionals"] != c.perStep*c.steps*3 {
 			t.Errorf("%s: evaluations %v", name, n)
 		}
 		near(t, name+" seconds", n["seconds"], c.steps/1000, 1e-12)

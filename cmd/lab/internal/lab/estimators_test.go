@@ -71,8 +71,7 @@ func TestARMStudies(t *testing.T) {
 	} {
 		var option *OptionError
 		_, err := study(t, bad.name, bad.flag, bad.value).Run(t.Context(), StudyOptions{})
-		if !errors.As(err, &option) ||
-			!strings.Contains(err.Error(), bad.want) {
+		if !errors.As(err, &option) || !strings.Contains(err.Error(), bad.want) {
 			t.Errorf("%s --%s %s: %v", bad.name, bad.flag, bad.value, err)
 		}
 	}

@@ -65,7 +65,6 @@ func newRandomFHMM(times, factors int, noise, first, keep float64, r *rand.Rand)
 	return t, states, err
 }
 
-// Categories returns 2 for every factor at every time.
 func (t *fhmm) Categories() []int { return t.categories }
 
 // residual is y_t less its mean in a state.
@@ -139,7 +138,6 @@ func (t *fhmm) EnergyGradient(ctx context.Context, states []int, energy, gradien
 	return t.Energy(ctx, states, energy)
 }
 
-// LogConditionals writes the conditional of one slot of each chain.
 func (t *fhmm) LogConditionals(_ context.Context, states []int, slots []int, logp []float64) error {
 	n := len(t.categories)
 	for c, j := range slots {

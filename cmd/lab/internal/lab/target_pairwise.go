@@ -33,7 +33,6 @@ func newPairwise(weights, field []float64) *pairwise {
 	return &pairwise{weights: matrix(n, n, weights), field: field, categories: slices.Repeat([]int{2}, n)}
 }
 
-// Categories returns 2 for every site.
 func (t *pairwise) Categories() []int { return t.categories }
 
 // evaluate works out s and W s of every chain.
@@ -64,7 +63,6 @@ func matrix(rows, columns int, data []float64) blas64.General {
 	return blas64.General{Rows: rows, Cols: columns, Stride: columns, Data: data}
 }
 
-// Energy writes U of each chain's spins.
 func (t *pairwise) Energy(_ context.Context, states []int, energy []float64) error {
 	t.evaluate(states)
 	t.energies(energy)
@@ -79,7 +77,6 @@ func (t *pairwise) energies(energy []float64) {
 	}
 }
 
-// EnergyGradient writes U and its gradient over one-hot sites.
 func (t *pairwise) EnergyGradient(_ context.Context, states []int, energy, gradient []float64) error {
 	t.evaluate(states)
 	t.energies(energy)
@@ -90,7 +87,6 @@ func (t *pairwise) EnergyGradient(_ context.Context, states []int, energy, gradi
 	return nil
 }
 
-// LogConditionals writes the conditional of one site of each chain.
 func (t *pairwise) LogConditionals(_ context.Context, states []int, slots []int, logp []float64) error {
 	n := len(t.field)
 	for c, i := range slots {
