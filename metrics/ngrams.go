@@ -4,7 +4,6 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"slices"
-	"sort"
 )
 
 // index interns the tokens and the n-grams of the hypotheses. An n-gram is a node of a trie, so it costs one map
@@ -177,7 +176,7 @@ func union(sets []*referenceSet) *referenceSet {
 // closest returns the length nearest to the wanted one, the shorter of two equally near, as NLTK's closest_ref_length.
 // lengths is ascending and not empty.
 func closest(lengths []int, wanted int) int {
-	k := sort.SearchInts(lengths, wanted)
+	k, _ := slices.BinarySearch(lengths, wanted)
 	if k == len(lengths) || k > 0 && wanted-lengths[k-1] <= lengths[k]-wanted {
 		return lengths[k-1]
 	}

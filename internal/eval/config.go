@@ -170,8 +170,6 @@ func (c Config) Validate() error {
 	switch {
 	case len(c.Samplers) == 0:
 		return errors.New("no sampler: name at least one")
-	case c.Sentences < 1:
-		return fmt.Errorf("%d sentences: choose at least 1", c.Sentences)
 	case c.Chains < 1:
 		return fmt.Errorf("%d samples: choose at least 1", c.Chains)
 	case c.Top < 1 || c.Top > c.Chains:

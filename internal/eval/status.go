@@ -100,8 +100,7 @@ func (p *pace) ended(r *Record, now time.Time) {
 	p.add(r)
 	method := [2]string{r.Model, r.Method}
 	p.coming[method] = p.coming[method].plus(-p.sizes[r.Sentence], 0, -1)
-	p.chains += len(r.Chains)
-	p.last = now
+	p.chains, p.last = p.chains+len(r.Chains), now
 }
 
 // at returns the chains per second and the seconds left; nil while no fill is done.

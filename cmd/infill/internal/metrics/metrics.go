@@ -237,29 +237,30 @@ func (o *metricsOptions) readAgainst(first *metrics.Hypotheses, blank []int) (*m
 	if (first.Prompts == nil) != (second.Prompts == nil) {
 		return nil, cli.Usagef("--against: only one of the two texts is JSONL: give both in the same form")
 	}
-	if first.Prompts != nil {
-		if a, b := len(first.Sentences), len(second.Sentences); a != b {
-			return nil, cli.Usagef("--against: %s has %s, %s has %s: they are compared line by line", nameOf(o.against),
-				cli.Counted(b, "sentence"), nameOf(o.file), cli.Counted(a, "sentence"))
-		}
-		return second, nil
+	what, a, b := "sentence", first.Sentences, second.Sentences
+	if first.Prompts == nil {
+		what, a, b = "line", byLine(a, blank), byLine(b, blankSecond)
 	}
-	a, b := byLine(first.Sentences, blank), byLine(second.Sentences, blankSecond)
 	if len(a) != len(b) {
-		return nil, cli.Usagef("--against: %s has %s, %s has %s: they are compared line by line",
-			nameOf(o.against), cli.Counted(len(b), "line"), nameOf(o.file), cli.Counted(len(a), "line"))
+		return nil, cli.Usagef("--against: %s has %s, %s has %s: they are compared line by line", nameOf(o.against),
+			cli.Counted(len(b), what), nameOf(o.file), cli.Counted(len(a), what))
+	}
+	if first.Prompts != nil {
+		return second, nil
 	}
 	first.Sentences, second.Sentences = nil, nil
 	for i := range a {
-		switch {
-		case a[i] != "" && b[i] != "":
+		if a[i] != "" && b[i] != "" {
 			first.Sentences, second.Sentences = append(first.Sentences, a[i]), append(second.Sentences, b[i])
-		case a[i] != "":
-			cli.Warn(o.streams, o.quiet, "line %d is blank in %s: it is left out of %s too", i+1, nameOf(o.against),
-				nameOf(o.file))
-		case b[i] != "":
-			cli.Warn(o.streams, o.quiet, "line %d is blank in %s: it is left out of %s too", i+1, nameOf(o.file),
-				nameOf(o.against))
+			continue
+		}
+		empty, other := o.against, o.file
+		if a[i] == "" {
+			empty, other = other, empty
+		}
+		if a[i] != b[i] {
+			cli.Warn(o.streams, o.quiet, "line %d is blank in %s: it is left out of %s too", i+1, nameOf(empty),
+				nameOf(other))
 		}
 	}
 	if len(first.Sentences) == 0 {

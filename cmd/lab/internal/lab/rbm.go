@@ -130,7 +130,7 @@ func (s *solved) draw(n int, r *rand.Rand) []int {
 		u := r.Float64() * s.cumulative[len(s.cumulative)-1]
 		at := min(sort.SearchFloat64s(s.cumulative, u), len(s.states)-1)
 		for j := range s.means {
-			v := 0
+			v := int(s.states[at] >> j & 1)
 			if s.listedAreHidden {
 				logit := s.others[j]
 				for i := range s.listed {
@@ -139,8 +139,6 @@ func (s *solved) draw(n int, r *rand.Rand) []int {
 					}
 				}
 				v = bit(r.Float64() < logmath.Sigmoid(logit))
-			} else {
-				v = int(s.states[at] >> j & 1)
 			}
 			states = append(states, v)
 		}
