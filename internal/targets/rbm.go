@@ -37,9 +37,6 @@ func NewRBM(weights, hidden, visible []float64) (*RBM, error) {
 // NewRandomRBM draws weights from N(0, scale²) and biases from N(0, 1), as the
 // random RBM of the GWG repository does with scale 0.05.
 func NewRandomRBM(visible, hidden int, scale float64, r *rand.Rand) (*RBM, error) {
-	if visible < 1 || hidden < 1 {
-		return nil, fmt.Errorf("an RBM with %d visible and %d hidden units: both must be at least 1", visible, hidden)
-	}
 	return NewRBM(Normals(r, hidden*visible, scale), Normals(r, hidden, 1), Normals(r, visible, 1))
 }
 

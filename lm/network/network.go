@@ -165,20 +165,18 @@ func (e *Energy) run(ctx context.Context, w what, images, seeds []float32, energ
 		return err
 	}
 	inputs := []ort.Tensor{ort.Float32([]int64{int64(n), int64(area)}, images)}
-	for _, t := range e.layout {
-		if w == weights && t.name == lastBias {
-			continue // its gradient is that of U itself
-		}
+	layout := e.layout
+	if w == weights {
+		layout = layout[:len(layout)-1] // the last is added to U: its gradient is that of U itself
+	}
+	for _, t := range layout {
 		inputs = append(inputs, ort.Float32(t.shape, e.weights[t.first:t.first+t.size()]))
 	}
 	var outputs []ort.Tensor
 	if w == weights {
 		inputs = append(inputs, ort.Float32([]int64{int64(n)}, seeds))
 		e.gradient = slices.Grow(e.gradient[:0], len(e.weights))[:len(e.weights)]
-		for _, t := range e.layout {
-			if t.name == lastBias {
-				continue
-			}
+		for _, t := range layout {
 			outputs = append(outputs, ort.Float32(t.shape, e.gradient[t.first:t.first+t.size()]))
 		}
 	} else {
@@ -221,13 +219,12 @@ func (e *Energy) session(w what) (*ort.Session, error) {
 	b := newBuilder(e.shape)
 	u := b.energy()
 	inputs, outputs := []string{"images"}, []string{"energy"}
-	var of []*onnx.Value
-	for i, v := range b.values {
-		if w == weights && b.layout[i].name == lastBias {
-			continue
-		}
+	of := b.values
+	if w == weights {
+		of = of[:len(of)-1] // as in run
+	}
+	for i := range of {
 		inputs = append(inputs, b.layout[i].name)
-		of = append(of, v)
 	}
 	switch w {
 	case energies:

@@ -44,17 +44,14 @@ type metricsOptions struct {
 	metrics.Options
 }
 
-// metricsPresets lists the named settings; none leaves every flag to itself.
-func metricsPresets() []string { return []string{"none", "bert-gen"} }
-
-// metricsFormats lists the forms of the result.
-func metricsFormats() []string { return []string{"text", "json", "csv"} }
+// The named settings, of which none leaves every flag to itself, and the forms of the result.
+var presets, formats = []string{"none", "bert-gen"}, []string{"text", "json", "csv"}
 
 // NewCmd makes infill metrics.
 func NewCmd(s *terminal.Streams) *cobra.Command {
 	o := &metricsOptions{
-		streams: s, preset: metricsPresets()[0], tokenisation: string(metrics.WhiteSpace),
-		smoothing: metrics.Smoothing{}.String(), format: metricsFormats()[0],
+		streams: s, preset: presets[0], tokenisation: string(metrics.WhiteSpace),
+		smoothing: metrics.Smoothing{}.String(), format: formats[0],
 		form:     cli.ByCorpus{Choices: cli.Texts(corpus.Forms()), What: "FORM"},
 		encoding: cli.ByCorpus{Choices: cli.Texts(corpus.Encodings()), What: "ENCODING"},
 		Options:  metrics.DefaultOptions(),
@@ -110,7 +107,7 @@ single tests; who looks at many must correct for that.`,
 	flags.Var(&o.encoding, "encoding", "of all references or of one: "+strings.Join(o.encoding.Choices, ", "))
 	cli.Complete(cmd, "encoding", o.encoding.Choices)
 	flags.StringVar(&o.against, "against", "", "a second text to test for differences, line by line")
-	cli.AddChoice(cmd, &o.preset, "preset", "", metricsPresets(),
+	cli.AddChoice(cmd, &o.preset, "preset", "", presets,
 		"bert-gen: --tokenisation bert-gen --union-first 2500")
 	cli.AddChoice(cmd, &o.tokenisation, "tokenisation", "", cli.Texts(metrics.WhiteSpace.Values()),
 		"how a line becomes tokens")
@@ -125,7 +122,7 @@ single tests; who looks at many must correct for that.`,
 		"samples and exchanges of the paired tests; -1 is no intervals")
 	flags.Var(cli.Decimal{Value: &o.Confidence, Kind: "C"}, "confidence", "of the intervals, between 0 and 1")
 	flags.Var(cli.Seed{Value: &o.Seed}, "seed", "start of the random numbers of the resampling; 0 when not given")
-	cli.AddChoice(cmd, &o.format, "format", "", metricsFormats(), "form of the result")
+	cli.AddChoice(cmd, &o.format, "format", "", formats, "form of the result")
 	flags.BoolVarP(&o.quiet, "quiet", "q", false, "no warnings")
 	return cmd
 }

@@ -242,14 +242,8 @@ func (p *Problem) longRun(ctx context.Context, sampler string, steps, thin int, 
 		means[g] = mean
 		squares += math.Pow(stat.StdErr(deviation, truthChains), 2) / float64(groups)
 	}
-	truth := &truth{
-		Method: "a long run of " + sampler,
-		Means:  make([]float64, len(group)),
-		Run: &truthRun{
-			Sampler: sampler, Chains: truthChains, Steps: steps,
-			StandardError: math.Sqrt(squares),
-		},
-	}
+	truth := &truth{"a long run of " + sampler, make([]float64, len(group)),
+		&truthRun{Sampler: sampler, Chains: truthChains, Steps: steps, StandardError: math.Sqrt(squares)}}
 	if r := samplers.SplitRHat(paths); logmath.Finite(r) {
 		truth.Run.RHat = &r
 	}

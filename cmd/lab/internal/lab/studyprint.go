@@ -2,6 +2,7 @@ package lab
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/csv"
 	"errors"
 	"fmt"
@@ -43,12 +44,9 @@ func (r *StudyReport) Text(width int) string {
 	for _, g := range groups {
 		repeats = max(repeats, len(g.cells))
 	}
-	switch {
-	case r.plan.between != "":
-		p.rest("± is a standard error between %s; seed %d", r.plan.between, r.Seed)
-	case repeats > 1:
-		p.rest("± is a standard error between %s; seed %d", counted(repeats, "repetition"), r.Seed)
-	default:
+	if between := cmp.Or(r.plan.between, counted(repeats, "repetition")); r.plan.between != "" || repeats > 1 {
+		p.rest("± is a standard error between %s; seed %d", between, r.Seed)
+	} else {
 		p.rest("one repetition: errors between repetitions are not known; seed %d", r.Seed)
 	}
 	return p.text.String()

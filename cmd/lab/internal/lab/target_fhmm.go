@@ -43,9 +43,8 @@ func newFHMM(observed, weights []float64, offset, noise, first, keep float64) (*
 	return &fhmm{observed, weights, offset, noise, first, keep, categories}, nil
 }
 
-// newRandomFHMM draws weights and the offset from N(0, 1), states from the model,
-// and observes them; it returns the states too.
-func newRandomFHMM(times, factors int, noise, first, keep float64, r *rand.Rand) (*fhmm, []int, error) {
+// newRandomFHMM draws weights and the offset from N(0, 1), states from the model, and observes them.
+func newRandomFHMM(times, factors int, noise, first, keep float64, r *rand.Rand) (*fhmm, error) {
 	weights := targets.Normals(r, factors, 1)
 	offset := r.NormFloat64()
 	states, observed := make([]int, 0, times*factors), make([]float64, times)
@@ -61,8 +60,7 @@ func newRandomFHMM(times, factors int, noise, first, keep float64, r *rand.Rand)
 			observed[i] += w * float64(x)
 		}
 	}
-	t, err := newFHMM(observed, weights, offset, noise, first, keep)
-	return t, states, err
+	return newFHMM(observed, weights, offset, noise, first, keep)
 }
 
 func (t *fhmm) Categories() []int { return t.categories }

@@ -50,7 +50,7 @@ func learnt(t *testing.T) map[string]struct {
 	pairwise := newPairwise(symmetricNormals(6, 0.5, r), targets.Normals(r, 6, 1))
 	coupled := newCoupled(4, 3, targets.Normals(r, 12, 1), apart(r, 12, 3))
 	mixture := newMixture([]float64{1, 2, 3}, []float64{0.1, 0.2, 0.9, 0.4, 0.5, 0.7, 0.3, 0.8, 0.6})
-	hidden, _, err := newRandomFHMM(4, 2, 0.5, 0.1, 0.95, r)
+	hidden, err := newRandomFHMM(4, 2, 0.5, 0.1, 0.95, r)
 	if err != nil {
 		t.Fatal(err)
 	}
