@@ -66,9 +66,6 @@ func checkLaw(t *testing.T, f *Filler, model *fakeModel, template string, slots 
 	return result
 }
 
-// readable is a token without its mark.
-func readable(token string) string { return strings.TrimPrefix(token, "##") }
-
 // TestConstraints: every constraint, alone and together, gives the law of the
 // energy on the fills that an independent judge lets pass.
 func TestConstraints(t *testing.T) {

@@ -216,8 +216,8 @@ func (w *work) result() *Result {
 		r.Seed = &o.Seed
 	}
 	if a.method == MethodSearch {
-		left := math.Exp(min(0, a.left))
-		r.Proven, r.LeftOutAtMost = &a.proven, &left
+		proven, left := a.proven, math.Exp(min(0, a.left)) // copies: the answer goes on changing
+		r.Proven, r.LeftOutAtMost = &proven, &left
 	}
 	for i, f := range a.fills {
 		r.Fills = append(r.Fills, w.fill(i+1, f))

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"infill/infill"
 )
 
@@ -85,5 +87,26 @@ func TestSpeechOption(t *testing.T) {
 		if err := option.Set(&o, text); (err == nil) != (want != "") || option.Get(&o) != want {
 			t.Errorf("%q: %v, %q; want %q", text, err, option.Get(&o), want)
 		}
+	}
+}
+
+// TestListRows: a list is a filter, so it has the digits of the same words as a pattern, and costs no more rows.
+func TestListRows(t *testing.T) {
+	f := open(t)
+	o := infill.DefaultOptions()
+	pattern, err := f.Fill(t.Context(), "The [MASK] was painted [MASK~red|green|blue].", o, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	o.Slots = infill.Lists{2: {"red", "green", "blue"}}
+	listed, err := f.Fill(t.Context(), "The [MASK] was painted [MASK].", o, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(pattern.Fills, listed.Fills); diff != "" || !*listed.Proven || listed.Seed != nil {
+		t.Error(diff)
+	}
+	if rows := listed.Stats.ModelRows; rows > pattern.Stats.ModelRows {
+		t.Errorf("the list took %d rows, the pattern %d", rows, pattern.Stats.ModelRows)
 	}
 }

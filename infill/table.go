@@ -263,7 +263,7 @@ func (t Option) wanted() string {
 	return t.want
 }
 
-// check returns an error for a number out of its bounds, and for a value that is none of those listed.
+// check returns an error for a number out of its bounds, and for a value that is not listed.
 func (t Option) check(o *Options) error {
 	field := reflect.ValueOf(o.field(t.Name)).Elem()
 	ok := true

@@ -35,24 +35,6 @@ func lines(sentences [][]string) []string {
 	return text
 }
 
-func BenchmarkCorpusBLEU1000x10000(b *testing.B) {
-	hypotheses, references := benchmarkSentences(1, 1000), benchmarkSentences(2, 10000)
-	b.ReportAllocs()
-	for b.Loop() {
-		score := sharedBLEU(hypotheses, references, bleuOptions{order: 4})
-		score.score()
-	}
-}
-
-func BenchmarkSelfBLEU1000(b *testing.B) {
-	sentences := benchmarkSentences(1, 1000)
-	b.ReportAllocs()
-	for b.Loop() {
-		m := newSelfBLEU(sentences, bleuOptions{order: 4})
-		m.score()
-	}
-}
-
 // One resample of the bootstrap.
 func BenchmarkSelfBLEU1000Resample(b *testing.B) {
 	m := newSelfBLEU(benchmarkSentences(1, 1000), bleuOptions{order: 4})
@@ -77,22 +59,5 @@ func BenchmarkEvaluate1000x2x5000(b *testing.B) {
 				}
 			}
 		})
-	}
-}
-
-// The oracle at a hundredth and a tenth of the size: it counts every pair again.
-func BenchmarkNaiveCorpusBLEU10x10000(b *testing.B) {
-	hypotheses, references := benchmarkSentences(1, 10), benchmarkSentences(2, 10000)
-	b.ReportAllocs()
-	for b.Loop() {
-		naiveCorpusBLEU(hypotheses, references, 4)
-	}
-}
-
-func BenchmarkNaiveSelfBLEU100(b *testing.B) {
-	sentences := benchmarkSentences(1, 100)
-	b.ReportAllocs()
-	for b.Loop() {
-		naiveSelfBLEU(sentences, ones(100), 4)
 	}
 }

@@ -1,6 +1,7 @@
 package metrics
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"strconv"
@@ -48,22 +49,15 @@ func ParseSmoothing(text string) (Smoothing, error) {
 
 // normal fills in defaults and checks.
 func (s Smoothing) normal() (Smoothing, error) {
-	switch s.Method {
-	case "":
-		s.Method = noSmoothing
-		return s.normal()
+	switch s.Method = cmp.Or(s.Method, noSmoothing); s.Method {
 	case noSmoothing, exponential:
 		if s.Constant != 0 {
 			return s, fmt.Errorf("smoothing %s takes no constant", s.Method)
 		}
 	case epsilon:
-		if s.Constant == 0 {
-			s.Constant = 0.1
-		}
+		s.Constant = cmp.Or(s.Constant, 0.1)
 	case addK:
-		if s.Constant == 0 {
-			s.Constant = 1
-		}
+		s.Constant = cmp.Or(s.Constant, 1)
 	default:
 		return s, fmt.Errorf("unknown smoothing %q: choose one of %s", s.Method,
 			strings.Join([]string{noSmoothing, epsilon, addK, exponential}, ", "))
@@ -156,7 +150,11 @@ func (o bleuOptions) brevityPenalty(sum []float64) float64 {
 	}
 }
 
+// score is that of summed statistics, undefined without any.
 func (o bleuOptions) score(sum []float64) BLEUScore {
+	if sum == nil {
+		return BLEUScore{Score: undefined}
+	}
 	s := BLEUScore{
 		Score: Value(o.bleu(sum)), BrevityPenalty: o.brevityPenalty(sum),
 		HypothesisLength: int64(sum[2*o.order]), ReferenceLength: int64(sum[2*o.order+1]),
@@ -167,6 +165,19 @@ func (o bleuOptions) score(sum []float64) BLEUScore {
 		s.Precisions = append(s.Precisions, 100*sum[k]/sum[o.order+k])
 	}
 	return s
+}
+
+// metric scores samples, in percent, by what sums their statistics, nil where there are none.
+func (o bleuOptions) metric(sentences int, pooled bool, summer func() func(weights []int) []float64) metric {
+	return metric{sentences, pooled, func() func(weights []int) float64 {
+		sum := summer()
+		return func(weights []int) float64 {
+			if statistics := sum(weights); statistics != nil {
+				return o.bleu(statistics)
+			}
+			return math.NaN()
+		}
+	}}
 }
 
 // bleu fills the statistics of every hypothesis against one reference set. o is normal and o.order at most x.order.
@@ -189,41 +200,32 @@ func (x *index) bleu(set *referenceSet, o bleuOptions) *corpusBLEU {
 	return b
 }
 
-// metric scores samples, in percent. Hypotheses are compared with fixed references, so statistics add up.
-func (b *corpusBLEU) metric() metric {
-	width := b.options.width()
-	return metric{sentences: len(b.rows) / width, evaluator: func() func(weights []int) float64 {
-		sum := make([]float64, width)
-		return func(weights []int) float64 {
-			if !addRows(sum, b.rows, weights) {
-				return math.NaN()
-			}
-			return b.options.bleu(sum)
-		}
-	}}
-}
+func (b *corpusBLEU) sentences() int { return len(b.rows) / b.options.width() }
+
+// metric compares hypotheses with fixed references, so statistics add up.
+func (b *corpusBLEU) metric() metric { return b.options.metric(b.sentences(), false, b.summer) }
 
 // score is the BLEU of all hypotheses.
-func (b *corpusBLEU) score() BLEUScore {
-	sum := make([]float64, b.options.width())
-	for k, v := range b.rows {
-		sum[k%len(sum)] += v
-	}
-	return b.options.score(sum)
-}
+func (b *corpusBLEU) score() BLEUScore { return b.options.score(b.summer()(ones(b.sentences()))) }
 
-// addRows sets sum to the weighted sum of the rows and reports whether any row had a weight.
-func addRows(sum, rows []float64, weights []int) bool {
-	clear(sum)
-	any := false
-	for i, w := range weights {
-		if w == 0 {
-			continue
+// summer returns a function that sums the rows of a sample, or returns nil if none has a weight.
+func (b *corpusBLEU) summer() func(weights []int) []float64 {
+	sum := make([]float64, b.options.width())
+	return func(weights []int) []float64 {
+		clear(sum)
+		any := false
+		for i, w := range weights {
+			if w == 0 {
+				continue
+			}
+			any = true
+			for k, v := range b.rows[i*len(sum) : (i+1)*len(sum)] {
+				sum[k] += float64(w) * v
+			}
 		}
-		any = true
-		for k, v := range rows[i*len(sum) : (i+1)*len(sum)] {
-			sum[k] += float64(w) * v
+		if !any {
+			return nil
 		}
+		return sum
 	}
-	return any
 }

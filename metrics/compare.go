@@ -28,14 +28,7 @@ type Difference struct {
 func (d Difference) Name() string { return scoreName(d.Metric, d.Reference, d.N) }
 
 // Score returns the difference of the score of that name.
-func (c *Comparison) Score(name string) (Difference, bool) {
-	for _, d := range c.Scores {
-		if d.Name() == name {
-			return d, true
-		}
-	}
-	return Difference{}, false
-}
+func (c *Comparison) Score(name string) (Difference, bool) { return ofName(c.Scores, name) }
 
 // CompareMethods tests every score of [Evaluate] for a difference between two methods that worked on the same prompts,
 // or, without prompts, sentence by sentence. The p-values are of single tests; correct them if you look at many
@@ -66,8 +59,8 @@ func CompareMethods(ctx context.Context, first, second Hypotheses, references []
 	c := &Comparison{Unit: e.units.name, Units: e.units.count, Warnings: append([]Warning{}, e.warnings...),
 		Signature: e.whole("paired")}
 	if c.Units < fewestToDiffer {
-		c.Warnings = append(c.Warnings, Warning{Message: fmt.Sprintf("%d %ss: with fewer than %d no difference can "+
-			"reach p = 0.05", c.Units, c.Unit, fewestToDiffer)})
+		c.Warnings = append(c.Warnings, warn("%d %ss: with fewer than %d no difference can reach p = 0.05", c.Units,
+			c.Unit, fewestToDiffer))
 	}
 	for _, m := range e.metrics() {
 		test, err := compare(ctx, m.of, e.units, e.second, e.random(), resampling{o.Resamples, o.Confidence})
@@ -85,12 +78,12 @@ func CompareMethods(ctx context.Context, first, second Hypotheses, references []
 
 func samePrompts(first, second []string) error {
 	for _, pair := range [][2][]string{{first, second}, {second, first}} {
-		known := make(map[string]struct{}, len(pair[1]))
+		known := map[string]bool{}
 		for _, prompt := range pair[1] {
-			known[prompt] = struct{}{}
+			known[prompt] = true
 		}
 		for _, prompt := range pair[0] {
-			if _, ok := known[prompt]; !ok {
+			if !known[prompt] {
 				return fmt.Errorf("prompt %q has sentences of one method only: a paired test needs the same prompts",
 					prompt)
 			}

@@ -12,14 +12,6 @@
 // the different n-grams that the reference lacks over the number of n-grams, and against the sentences themselves the
 // n-grams that occur exactly once over the number of n-grams. Everything but likelihoods is in percent.
 //
-// # How it is computed
-//
-// Scores are functions of sufficient statistics (sacrebleu's architecture): a metric scores any sample of its
-// sentences, and intervals and tests know nothing else. The n-grams of the hypotheses are interned once in a trie.
-// References are read once: for every n-gram of the hypotheses only the largest count matters. For self-BLEU only the
-// two largest counts and their owner matter, and for its lengths only which lengths occur, so leaving a sentence out of
-// its own references costs nothing.
-//
 // # Intervals
 //
 // Intervals are the jackknife's: every sentence is left out in turn, and how far the score moves tells how uncertain it

@@ -29,10 +29,10 @@ type evaluation struct {
 
 func newEvaluation(methods []Hypotheses, references []Reference, o Options) (*evaluation, error) {
 	e := &evaluation{options: o, bleu: bleuOptions{o.Order, o.Smoothing}, units: units{name: "sentence"}}
-	numbers := make(map[string]int)
+	prompts := make(map[string]int)
 	for k, h := range methods {
 		if len(h.Sentences) == 0 {
-			return nil, errNoHypothesis
+			return nil, errors.New("no hypotheses: give at least one sentence")
 		}
 		if h.Prompts != nil && len(h.Prompts) != len(h.Sentences) {
 			return nil, fmt.Errorf("%d sentences but %d prompts: name the prompt of every sentence", len(h.Sentences),
@@ -48,26 +48,21 @@ func newEvaluation(methods []Hypotheses, references []Reference, o Options) (*ev
 				"one method has prompts or log-likelihoods and the other has not: give both or neither")
 		}
 		tokens, empty := 0, 0
-		groups := make(map[string]int)
+		before, groups := len(e.groups), make(map[string]int)
 		for i, text := range h.Sentences {
 			words := o.Tokenisation.hypothesis(text)
 			tokens += len(words)
 			empty += indicator(len(words) == 0)
-			number := i
+			unit := i
 			if h.Prompts != nil {
-				group, ok := groups[h.Prompts[i]]
-				if !ok {
-					group = len(e.groups)
-					groups[h.Prompts[i]] = group
+				group := before + number(groups, h.Prompts[i])
+				if group == len(e.groups) {
 					e.groups = append(e.groups, nil)
 				}
 				e.groups[group] = append(e.groups[group], len(e.tokens))
-				if number, ok = numbers[h.Prompts[i]]; !ok {
-					number = len(numbers)
-					numbers[h.Prompts[i]] = number
-				}
+				unit = number(prompts, h.Prompts[i])
 			}
-			e.units.of = append(e.units.of, number)
+			e.units.of = append(e.units.of, unit)
 			if h.LogLikelihoods != nil {
 				if u := h.LogLikelihoods[i]; math.IsNaN(u) || math.IsInf(u, 0) {
 					return nil, fmt.Errorf("log-likelihood of sentence %d is %v: leave such sentences out", i+1, u)
@@ -81,8 +76,8 @@ func newEvaluation(methods []Hypotheses, references []Reference, o Options) (*ev
 			return nil, errors.New("hypotheses hold no tokens: every sentence is empty")
 		}
 		if empty > 0 {
-			e.warnings = append(e.warnings, Warning{Message: fmt.Sprintf("%d of %d sentences hold no token and count "+
-				"as empty hypotheses", empty, len(h.Sentences))})
+			e.warnings = append(e.warnings, warn("%d of %d sentences hold no token and count as empty hypotheses",
+				empty, len(h.Sentences)))
 		}
 	}
 	e.units.count = slices.Max(e.units.of) + 1
@@ -106,25 +101,23 @@ func (e *evaluation) read(references []Reference) error {
 	o := e.options
 	var skip func([]string) bool
 	if len(o.Sources) > 0 {
-		sources := make(map[string]struct{}, len(o.Sources))
+		sources := map[string]bool{}
 		for _, text := range o.Sources {
-			sources[joined(o.Tokenisation.Reference(text))] = struct{}{}
+			sources[joined(o.Tokenisation.Reference(text))] = true
 		}
-		skip = func(tokens []string) bool {
-			_, ok := sources[joined(tokens)]
-			return ok
-		}
+		skip = func(tokens []string) bool { return sources[joined(tokens)] }
 	}
-	names := make(map[string]struct{})
+	names := map[string]bool{}
 	var limited []*referenceSet
+	excluded := 0
 	for _, r := range references {
 		if err := checkName(r.Name); err != nil {
 			return err
 		}
-		if _, twice := names[r.Name]; twice {
+		if names[r.Name] {
 			return fmt.Errorf("two references are named %q: give each its own name", r.Name)
 		}
-		names[r.Name] = struct{}{}
+		names[r.Name] = true
 		if len(r.Sentences) == 0 {
 			return fmt.Errorf("reference %q has no sentence", r.Name)
 		}
@@ -133,17 +126,18 @@ func (e *evaluation) read(references []Reference) error {
 			sentences[i] = o.Tokenisation.Reference(text)
 		}
 		set := e.index.collect(r.Name, sentences, skip)
-		if set.sentences == 0 {
+		if set.Sentences == 0 {
 			return fmt.Errorf("reference %q has no sentence left: all %d are sources of the hypotheses", r.Name,
-				set.excluded)
+				set.Excluded)
 		}
-		if set.tokens == 0 {
+		if set.Tokens == 0 {
 			return fmt.Errorf("reference %q holds no tokens: every sentence is empty", r.Name)
 		}
 		if set.lengths[0] == 0 {
-			e.warnings = append(e.warnings, Warning{Message: fmt.Sprintf("reference %q has empty sentences, which "+
-				"count as references of length 0", r.Name)})
+			e.warnings = append(e.warnings,
+				warn("reference %q has empty sentences, which count as references of length 0", r.Name))
 		}
+		excluded += set.Excluded
 		e.sets = append(e.sets, set)
 		if o.UnionFirst > 0 {
 			taken := 0
@@ -159,11 +153,8 @@ func (e *evaluation) read(references []Reference) error {
 	if limited == nil {
 		limited = e.sets
 	}
-	all := union(Union, limited)
-	all.excluded = 0
-	for _, set := range e.sets {
-		all.excluded += set.excluded
-	}
+	all := union(limited)
+	all.Excluded = excluded
 	e.sets = append(e.sets, all)
 	return nil
 }
@@ -209,7 +200,7 @@ func (e *evaluation) metrics() []measured {
 	add(measured{metric: MetricSelfBLEU, of: self.metric(), bleu: self.score}, choices{bleu: true})
 	for _, set := range e.sets {
 		b := e.index.bleu(set, e.bleu)
-		add(measured{metric: MetricCorpusBLEU, reference: set.name, of: b.metric(), bleu: b.score},
+		add(measured{metric: MetricCorpusBLEU, reference: set.Name, of: b.metric(), bleu: b.score},
 			choices{bleu: true, sets: []*referenceSet{set}})
 	}
 	for _, n := range o.UniqueOrders {
@@ -217,7 +208,7 @@ func (e *evaluation) metrics() []measured {
 	}
 	for _, set := range e.sets {
 		for _, n := range o.UniqueOrders {
-			add(measured{metric: MetricUniqueNGrams, reference: set.name, n: n, of: e.pool.distinct(n, set)},
+			add(measured{metric: MetricUniqueNGrams, reference: set.Name, n: n, of: e.pool.distinct(n, set)},
 				choices{sets: []*referenceSet{set}})
 		}
 	}
@@ -380,12 +371,12 @@ func (e *evaluation) signature(key string, c choices) Signature {
 		s.add("top", c.top)
 	}
 	if len(c.sets) > 0 {
-		excluded := c.sets[len(c.sets)-1].excluded
+		excluded := c.sets[len(c.sets)-1].Excluded
 		s.add("references", describe(c.sets...))
 		if excluded > 0 {
 			s.add("excluded", excluded)
 		}
-		if o.UnionFirst > 0 && c.sets[len(c.sets)-1].name == Union {
+		if o.UnionFirst > 0 && c.sets[len(c.sets)-1].Name == Union {
 			s.add("union-first", o.UnionFirst)
 		}
 	}

@@ -2,7 +2,6 @@ package metrics
 
 import (
 	"encoding/json"
-	"errors"
 	"math"
 	"slices"
 	"strings"
@@ -70,8 +69,6 @@ func (v *Value) UnmarshalJSON(text []byte) error {
 	}
 	return json.Unmarshal(text, (*float64)(v))
 }
-
-var errNoHypothesis = errors.New("no hypotheses: give at least one sentence")
 
 func ones(n int) []int { return slices.Repeat([]int{1}, n) }
 

@@ -4,8 +4,6 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"slices"
-	"sort"
-	"strings"
 )
 
 // index interns the tokens and the n-grams of the hypotheses. An n-gram is a node of a trie, so it costs one map
@@ -48,17 +46,22 @@ func newIndex(sentences [][]string, order int) *index {
 	for i, tokens := range sentences {
 		ids = ids[:0]
 		for _, token := range tokens {
-			id, ok := x.vocabulary[token]
-			if !ok {
-				id = uint32(len(x.vocabulary))
-				x.vocabulary[token] = id
-			}
-			ids = append(ids, id)
+			ids = append(ids, number(x.vocabulary, token))
 		}
 		at = append(at[:0], make([]uint32, len(ids))...)
 		x.sentences[i] = x.add(ids, at)
 	}
 	return x
+}
+
+// number is that of a key, the next one if it is new.
+func number[K comparable, N int | uint32](numbers map[K]N, key K) N {
+	n, known := numbers[key]
+	if !known {
+		n = N(len(numbers))
+		numbers[key] = n
+	}
+	return n
 }
 
 // add counts the n-grams of one sentence; at is scratch of its length, zeroed: the node of the n-gram that starts at
@@ -95,45 +98,36 @@ func (x *index) add(ids, at []uint32) sentence {
 // referenceSet is what any number of reference sentences come down to: for every n-gram of the hypotheses its largest
 // count in one reference sentence, and the lengths that occur.
 type referenceSet struct {
-	name      string
-	sentences int
-	excluded  int
-	tokens    int
-	sha256    string  // hex, of the tokenised sentences in order
-	most      []int32 // by node
-	lengths   []int   // distinct, ascending
+	ReferenceSummary
+	most    []int32 // by node
+	lengths []int   // distinct, ascending
 }
 
 // collect reads reference sentences; those for which skip is true are left out and counted.
 func (x *index) collect(name string, sentences [][]string, skip func(tokens []string) bool) *referenceSet {
-	set := &referenceSet{name: name, most: make([]int32, x.nodes)}
-	lengths := make(map[int]struct{})
+	set := &referenceSet{ReferenceSummary{Name: name}, make([]int32, x.nodes), nil}
 	hash := sha256.New()
 	const unknown = ^uint32(0)
 	var ids, touched []uint32
-	var line []byte
 	for _, tokens := range sentences {
 		if skip != nil && skip(tokens) {
-			set.excluded++
+			set.Excluded++
 			continue
 		}
-		set.sentences++
-		set.tokens += len(tokens)
-		lengths[len(tokens)] = struct{}{}
-		ids, line = ids[:0], line[:0]
-		for k, token := range tokens {
-			if k > 0 {
-				line = append(line, ' ')
-			}
-			line = append(line, token...)
+		set.Sentences++
+		set.Tokens += len(tokens)
+		if at, known := slices.BinarySearch(set.lengths, len(tokens)); !known {
+			set.lengths = slices.Insert(set.lengths, at, len(tokens))
+		}
+		ids, touched = ids[:0], touched[:0]
+		for _, token := range tokens {
 			id, ok := x.vocabulary[token]
 			if !ok {
 				id = unknown
 			}
 			ids = append(ids, id)
 		}
-		hash.Write(append(line, '\n'))
-		touched = touched[:0]
+		hash.Write([]byte(joined(tokens) + "\n"))
 		for p := range ids {
 			var node uint32
 			for _, id := range ids[p:min(p+x.order, len(ids))] {
@@ -156,38 +150,33 @@ func (x *index) collect(name string, sentences [][]string, skip func(tokens []st
 			x.counts[node] = 0
 		}
 	}
-	for length := range lengths {
-		set.lengths = append(set.lengths, length)
-	}
-	slices.Sort(set.lengths)
-	set.sha256 = hex.EncodeToString(hash.Sum(nil))
+	set.SHA256 = hex.EncodeToString(hash.Sum(nil))
 	return set
 }
 
 // union is the reference set of all the sentences of the sets: largest counts and lengths need no second reading.
-func union(name string, sets []*referenceSet) *referenceSet {
-	all := &referenceSet{name: name, most: slices.Clone(sets[0].most)}
+func union(sets []*referenceSet) *referenceSet {
+	all := &referenceSet{ReferenceSummary{Name: Union}, slices.Clone(sets[0].most), nil}
 	hash := sha256.New()
 	for _, set := range sets {
-		all.sentences += set.sentences
-		all.excluded += set.excluded
-		all.tokens += set.tokens
+		all.Sentences += set.Sentences
+		all.Tokens += set.Tokens
 		all.lengths = append(all.lengths, set.lengths...)
 		for node, most := range set.most {
 			all.most[node] = max(all.most[node], most)
 		}
-		hash.Write([]byte(set.sha256))
+		hash.Write([]byte(set.SHA256))
 	}
 	slices.Sort(all.lengths)
 	all.lengths = slices.Compact(all.lengths)
-	all.sha256 = hex.EncodeToString(hash.Sum(nil))
+	all.SHA256 = hex.EncodeToString(hash.Sum(nil))
 	return all
 }
 
 // closest returns the length nearest to the wanted one, the shorter of two equally near, as NLTK's closest_ref_length.
 // lengths is ascending and not empty.
 func closest(lengths []int, wanted int) int {
-	k := sort.SearchInts(lengths, wanted)
+	k, _ := slices.BinarySearch(lengths, wanted)
 	if k == len(lengths) || k > 0 && wanted-lengths[k-1] <= lengths[k]-wanted {
 		return lengths[k-1]
 	}
@@ -197,7 +186,7 @@ func closest(lengths []int, wanted int) int {
 func fingerprint(sentences [][]string) string {
 	hash := sha256.New()
 	for _, tokens := range sentences {
-		hash.Write([]byte(strings.Join(tokens, " ") + "\n"))
+		hash.Write([]byte(joined(tokens) + "\n"))
 	}
 	return hex.EncodeToString(hash.Sum(nil))
 }

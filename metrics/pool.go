@@ -1,7 +1,6 @@
 package metrics
 
 import (
-	"math"
 	"slices"
 )
 
@@ -95,28 +94,12 @@ func (p *pool) selfBLEU(o bleuOptions) *selfBLEU {
 	return m
 }
 
-// metric scores samples, in percent. A sentence drawn w times counts w times as a hypothesis; its references are the
-// other sentences drawn, once each, and never its own copies. Fewer than two different sentences have no self-BLEU:
-// NaN.
-func (m *selfBLEU) metric() metric {
-	return metric{sentences: len(m.rank), pooled: true, evaluator: func() func(weights []int) float64 {
-		sum := m.summer()
-		return func(weights []int) float64 {
-			if statistics := sum(weights); statistics != nil {
-				return m.options.bleu(statistics)
-			}
-			return math.NaN()
-		}
-	}}
-}
+// metric scores samples. A sentence drawn w times counts w times as a hypothesis; its references are the other
+// sentences drawn, once each, and never its own copies. Fewer than two different sentences have no self-BLEU: NaN.
+func (m *selfBLEU) metric() metric { return m.options.metric(len(m.rank), true, m.summer) }
 
-// score is the self-BLEU of all sentences; its Score is NaN for fewer than two.
-func (m *selfBLEU) score() BLEUScore {
-	if statistics := m.summer()(ones(len(m.rank))); statistics != nil {
-		return m.options.score(statistics)
-	}
-	return BLEUScore{Score: undefined}
-}
+// score is the self-BLEU of all sentences, undefined for fewer than two.
+func (m *selfBLEU) score() BLEUScore { return m.options.score(m.summer()(ones(len(m.rank)))) }
 
 // summer returns a function that sums the statistics of a sample, or returns nil if there are none.
 func (m *selfBLEU) summer() func(weights []int) []float64 {
@@ -153,15 +136,15 @@ func (m *selfBLEU) summer() func(weights []int) []float64 {
 			}
 		}
 		// The nearest occupied length on either side, for sentences that are the only one of their length.
-		for k, last := 0, -1; k < len(present); k++ {
-			below[k] = last
-			if present[k] > 0 {
+		last := -1
+		for k, n := range present {
+			if below[k] = last; n > 0 {
 				last = k
 			}
 		}
-		for k, last := len(present)-1, -1; k >= 0; k-- {
-			above[k] = last
-			if present[k] > 0 {
+		last = -1
+		for k, n := range slices.Backward(present) {
+			if above[k] = last; n > 0 {
 				last = k
 			}
 		}
@@ -231,26 +214,32 @@ func (p *pool) share(n int, sole []float64, shared func(sum float64, weights []i
 	}}
 }
 
+// owners goes through the shared n-grams of length n that sentences of a sample have: how many sentences own each, how
+// often they were drawn, and the last of them.
+func (p *pool) owners(n int, weights []int, visit func(node uint32, owners, drawn int, last posting)) {
+	for id := p.first[n-1]; id < p.first[n]; id++ {
+		owners, drawn, last := 0, 0, posting{}
+		for _, entry := range p.postings[p.start[id]:p.start[id+1]] {
+			if w := weights[entry.sentence]; w > 0 {
+				owners, drawn, last = owners+1, drawn+w, entry
+			}
+		}
+		if owners > 0 {
+			visit(p.nodes[id], owners, drawn, last)
+		}
+	}
+}
+
 // selfUnique is nyu-dl/bert-gen's self_unique_ngrams: n-grams that occur exactly once in all sentences, over the number
 // of n-grams. A second copy of a drawn sentence is no other occurrence of its n-grams.
 func (p *pool) selfUnique(n int) metric {
 	once := p.sole(n, func(_ uint32, count int32) bool { return count == 1 })
 	return p.share(n, once, func(unique float64, weights []int) float64 {
-		for id := p.first[n-1]; id < p.first[n]; id++ {
-			var only posting
-			owners := 0
-			for _, entry := range p.postings[p.start[id]:p.start[id+1]] {
-				if weights[entry.sentence] > 0 {
-					only = entry
-					if owners++; owners == 2 {
-						break
-					}
-				}
+		p.owners(n, weights, func(_ uint32, owners, drawn int, last posting) {
+			if owners == 1 && last.count == 1 {
+				unique += float64(drawn)
 			}
-			if owners == 1 && only.count == 1 {
-				unique += float64(weights[only.sentence])
-			}
-		}
+		})
 		return unique
 	})
 }
@@ -262,36 +251,22 @@ func (p *pool) selfUnique(n int) metric {
 func (p *pool) distinct(n int, set *referenceSet) metric {
 	counts := func(node uint32, _ int32) bool { return set == nil || set.most[node] == 0 }
 	return p.share(n, p.sole(n, counts), func(different float64, weights []int) float64 {
-		for id := p.first[n-1]; id < p.first[n]; id++ {
-			if !counts(p.nodes[id], 0) {
-				continue
-			}
-			owners, drawn := 0, 0
-			for _, entry := range p.postings[p.start[id]:p.start[id+1]] {
-				if w := weights[entry.sentence]; w > 0 {
-					owners++
-					drawn += w
-				}
-			}
-			if owners > 0 {
+		p.owners(n, weights, func(node uint32, owners, drawn int, _ posting) {
+			if counts(node, 0) {
 				different += float64(drawn) / float64(owners)
 			}
-		}
+		})
 		return different
 	})
 }
 
 // texts numbers sentences by what they say, in the order in which each is first said, and counts the different ones.
-func texts(sentences [][]string) (number []int, different int) {
+func texts(sentences [][]string) (of []int, different int) {
 	numbers := make(map[string]int)
 	for _, tokens := range sentences {
-		key := joined(tokens)
-		if _, known := numbers[key]; !known {
-			numbers[key] = len(numbers)
-		}
-		number = append(number, numbers[key])
+		of = append(of, number(numbers, joined(tokens)))
 	}
-	return number, len(numbers)
+	return of, len(numbers)
 }
 
 // repeated is the share of sentences that say the same as another one before them, in percent.

@@ -77,9 +77,7 @@ func (o Options) normal() (Options, error) {
 	if o.UniqueOrders == nil {
 		o.UniqueOrders = []int{1, 2, 3, 4}
 	}
-	o.UniqueOrders = slices.Clone(o.UniqueOrders)
-	slices.Sort(o.UniqueOrders)
-	o.UniqueOrders = slices.Compact(o.UniqueOrders)
+	o.UniqueOrders = slices.Compact(slices.Sorted(slices.Values(o.UniqueOrders)))
 	for _, n := range o.UniqueOrders {
 		if n < 1 || n > MaximumOrder {
 			return o, fmt.Errorf("unique n-grams of length %d: choose 1 to %d", n, MaximumOrder)
@@ -202,13 +200,14 @@ func scoreName(metric, reference string, n int) string {
 }
 
 // Score returns the score of that name.
-func (r *Report) Score(name string) (Score, bool) {
-	for _, s := range r.Scores {
-		if s.Name() == name {
-			return s, true
-		}
+func (r *Report) Score(name string) (Score, bool) { return ofName(r.Scores, name) }
+
+func ofName[S interface{ Name() string }](scores []S, name string) (s S, ok bool) {
+	i := slices.IndexFunc(scores, func(s S) bool { return s.Name() == name })
+	if i < 0 {
+		return s, false
 	}
-	return Score{}, false
+	return scores[i], true
 }
 
 // Warning is something that the reader of a score should know.
@@ -216,6 +215,9 @@ type Warning struct {
 	Score   string `json:"score,omitempty"` // the score's name; empty if all are meant
 	Message string `json:"message"`
 }
+
+// warn is a warning of all scores.
+func warn(format string, args ...any) Warning { return Warning{Message: fmt.Sprintf(format, args...)} }
 
 // Names of the metrics of a report.
 const (
@@ -263,8 +265,7 @@ func Evaluate(ctx context.Context, hypotheses Hypotheses, references []Reference
 		r.Tokens += len(tokens)
 	}
 	for _, set := range e.sets {
-		r.References = append(r.References,
-			ReferenceSummary{set.name, set.sentences, set.tokens, set.excluded, set.sha256})
+		r.References = append(r.References, set.ReferenceSummary)
 	}
 	for _, m := range e.metrics() {
 		score, warnings, err := e.score(ctx, m)
@@ -274,16 +275,14 @@ func Evaluate(ctx context.Context, hypotheses Hypotheses, references []Reference
 		r.Scores = append(r.Scores, score)
 		r.Warnings = append(r.Warnings, warnings...)
 	}
-	if o.Resamples > 0 {
-		switch units := e.units; {
-		case units.count < FewestUnits:
-			r.Warnings = append(r.Warnings,
-				Warning{Message: fmt.Sprintf("no intervals: %d %ss, at least %d are needed", units.count, units.name,
-					FewestUnits)})
-		case units.count < fewUnits:
-			r.Warnings = append(r.Warnings, Warning{Message: fmt.Sprintf("intervals from %d %ss are rough: what they "+
-				"cover was measured from %d on", units.count, units.name, fewUnits)})
-		}
+	switch units := e.units; {
+	case o.Resamples <= 0:
+	case units.count < FewestUnits:
+		r.Warnings = append(r.Warnings, warn("no intervals: %d %ss, at least %d are needed", units.count, units.name,
+			FewestUnits))
+	case units.count < fewUnits:
+		r.Warnings = append(r.Warnings, warn("intervals from %d %ss are rough: what they cover was measured from %d on",
+			units.count, units.name, fewUnits))
 	}
 	e.fill(r)
 	return r, nil

@@ -266,15 +266,16 @@ func TestEvaluateRefusesBadInput(t *testing.T) {
 		`reference name "a|b"`:            {h: two, references: []Reference{{"a|b", []string{"a"}}}},
 		`reference name "a b"`:            {h: two, references: []Reference{{"a b", []string{"a"}}}},
 		"two references are named":        {h: two, references: append(good[:1:1], good...)},
-		"unknown tokenisation":            {h: two, o: Options{Tokenisation: "moses"}},
-		"longest n-gram 99":               {h: two, o: Options{Order: 99}},
-		"unique n-grams of length 0":      {h: two, o: Options{UniqueOrders: []int{0}}},
-		"unique n-grams of length 17":     {h: two, o: Options{UniqueOrders: []int{2, 17}}},
-		"confidence 95":                   {h: two, o: Options{Confidence: 95}},
-		"first -1 sentences":              {h: two, o: Options{UnionFirst: -1}},
-		"top -1":                          {h: two, o: Options{Top: -1}},
-		"repetition among the top":        {h: two, o: Options{Top: 5}},
-		"version":                         {h: two, o: Options{Version: "a|b"}},
+		`unknown tokenisation "moses": choose one of whitespace, bert-gen, discs`: {h: two, o: Options{Tokenisation: "moses"}},
+		"longest n-gram -1":           {h: two, o: Options{Order: -1}},
+		"longest n-gram 17: choose 1": {h: two, o: Options{Order: 17}},
+		"unique n-grams of length 0":  {h: two, o: Options{UniqueOrders: []int{0}}},
+		"unique n-grams of length 17": {h: two, o: Options{UniqueOrders: []int{2, 17}}},
+		"confidence 95":               {h: two, o: Options{Confidence: 95}},
+		"first -1 sentences":          {h: two, o: Options{UnionFirst: -1}},
+		"top -1":                      {h: two, o: Options{Top: -1}},
+		"repetition among the top":    {h: two, o: Options{Top: 5}},
+		"version":                     {h: two, o: Options{Version: "a|b"}},
 	} {
 		_, err := Evaluate(t.Context(), c.h, c.references, c.o)
 		if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {
@@ -341,23 +342,22 @@ func TestCompareMethods(t *testing.T) {
 	if text, err := json.Marshal(c); err != nil || !strings.Contains(string(text), `"randomisation_p"`) {
 		t.Errorf("%s, %v", text, err)
 	}
-	if _, err := CompareMethods(t.Context(), first, Hypotheses{Sentences: second.Sentences}, nil,
-		Options{}); err == nil || !strings.Contains(err.Error(), "give both or neither") {
-		t.Errorf("prompts of one only: %v", err)
-	}
 	other := second
 	other.Prompts = append([]string{"new"}, second.Prompts[1:]...)
-	if _, err := CompareMethods(t.Context(), first, other, nil, Options{}); err == nil ||
-		!strings.Contains(err.Error(), `prompt "new" has sentences of one method only`) {
-		t.Errorf("another prompt: %v", err)
-	}
-	if _, err := CompareMethods(t.Context(), Hypotheses{Sentences: []string{"a"}},
-		Hypotheses{Sentences: []string{"a", "b"}}, nil, Options{}); err == nil ||
-		!strings.Contains(err.Error(), "1 sentences against 2") {
-		t.Errorf("unequal: %v", err)
-	}
-	if _, err := CompareMethods(t.Context(), first, second, nil, Options{Resamples: -1}); err == nil {
-		t.Error("a test without resamples")
+	for want, c := range map[string]struct {
+		first, second Hypotheses
+		resamples     int
+	}{
+		"give both or neither":                          {first, Hypotheses{Sentences: second.Sentences}, 0},
+		`prompt "new" has sentences of one method only`: {first, other, 0},
+		"1 sentences against 2": {Hypotheses{Sentences: first.Sentences[:1]},
+			Hypotheses{Sentences: first.Sentences[:2]}, 0},
+		"resamples -1": {first, second, -1},
+	} {
+		if _, err := CompareMethods(t.Context(), c.first, c.second, nil, Options{Resamples: c.resamples}); err == nil ||
+			!strings.Contains(err.Error(), want) {
+			t.Errorf("error %v, want %q", err, want)
+		}
 	}
 	small, err := CompareMethods(t.Context(), Hypotheses{Sentences: []string{"a b"}},
 		Hypotheses{Sentences: []string{"b a"}}, nil, Options{Resamples: 10})

@@ -158,17 +158,27 @@ type PairedTest struct {
 // it is the one to trust for pooled metrics and for few units.
 func compare(ctx context.Context, m metric, u units, second []bool, random *rand.Rand,
 	o resampling) (*PairedTest, error) {
-	side := func(weights []int, weight func(unit int, second bool) int) {
-		for i := range weights {
-			weights[i] = weight(u.of[i], second[i])
+	// scorer scores the sentences that weight gives a weight, by their unit and method.
+	scorer := func() func(weight func(unit int, second bool) int) float64 {
+		evaluate, weights := m.evaluator(), make([]int, m.sentences)
+		return func(weight func(unit int, second bool) int) float64 {
+			for i := range weights {
+				weights[i] = weight(u.of[i], second[i])
+			}
+			return evaluate(weights)
 		}
 	}
-	evaluate, weights := m.evaluator(), make([]int, m.sentences)
-	score := func(of bool) float64 {
-		side(weights, func(_ int, second bool) int { return indicator(second == of) })
-		return evaluate(weights)
+	// differ is the difference of the methods where their units have weights.
+	differ := func() func(units []int) float64 {
+		score := scorer()
+		return func(units []int) float64 {
+			first := score(func(unit int, second bool) int { return units[unit] * indicator(!second) })
+			return score(func(unit int, second bool) int { return units[unit] * indicator(second) }) - first
+		}
 	}
-	before, after := score(false), score(true)
+	score := scorer()
+	before := score(func(_ int, second bool) int { return indicator(!second) })
+	after := score(func(_ int, second bool) int { return indicator(second) })
 	seen := after - before
 	test := &PairedTest{
 		First: Value(before), Second: Value(after), Difference: Value(seen), BootstrapP: undefined,
@@ -182,13 +192,10 @@ func compare(ctx context.Context, m metric, u units, second []bool, random *rand
 	threshold := math.Abs(seen) - 1e-9*max(math.Abs(before), math.Abs(after))
 
 	differences, err := replicate(ctx, o.resamples, random, func() func(*rand.Rand) float64 {
-		evaluate, draws, weights := m.evaluator(), make([]int, u.count), make([]int, m.sentences)
+		difference, draws := differ(), make([]int, u.count)
 		return func(stream *rand.Rand) float64 {
 			drawUnits(draws, stream)
-			side(weights, func(unit int, second bool) int { return draws[unit] * indicator(!second) })
-			first := evaluate(weights)
-			side(weights, func(unit int, second bool) int { return draws[unit] * indicator(second) })
-			return evaluate(weights) - first
+			return difference(draws)
 		}
 	})
 	if err != nil {
@@ -197,30 +204,20 @@ func compare(ctx context.Context, m metric, u units, second []bool, random *rand
 	if differences = slices.DeleteFunc(differences, math.IsNaN); 10*len(differences) >= 9*o.resamples {
 		test.BootstrapP = tail(differences, stat.Mean(differences, nil), threshold)
 	}
-	left, err := jackknife(ctx, u, m.pooled, random, o, func() func(kept []int) float64 {
-		evaluate, weights := m.evaluator(), make([]int, m.sentences)
-		return func(kept []int) float64 {
-			side(weights, func(unit int, second bool) int { return kept[unit] * indicator(!second) })
-			first := evaluate(weights)
-			side(weights, func(unit int, second bool) int { return kept[unit] * indicator(second) })
-			return evaluate(weights) - first
-		}
-	})
+	left, err := jackknife(ctx, u, m.pooled, random, o, differ)
 	if err != nil {
 		return nil, err
 	}
 	test.Interval = *left
 
 	swapped, err := replicate(ctx, o.resamples, random, func() func(*rand.Rand) float64 {
-		evaluate, swap, weights := m.evaluator(), make([]bool, u.count), make([]int, m.sentences)
+		score, swap := scorer(), make([]bool, u.count)
 		return func(stream *rand.Rand) float64 {
 			for unit := range swap {
 				swap[unit] = stream.Uint64()&1 == 1
 			}
-			side(weights, func(unit int, second bool) int { return indicator(second == swap[unit]) })
-			first := evaluate(weights)
-			side(weights, func(unit int, second bool) int { return indicator(second != swap[unit]) })
-			return evaluate(weights) - first
+			first := score(func(unit int, second bool) int { return indicator(second == swap[unit]) })
+			return score(func(unit int, second bool) int { return indicator(second != swap[unit]) }) - first
 		}
 	})
 	if err != nil {

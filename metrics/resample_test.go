@@ -1,8 +1,6 @@
 package metrics
 
 import (
-	"context"
-	"errors"
 	"flag"
 	"fmt"
 	"math"
@@ -98,43 +96,6 @@ func TestJackknifeCountsPairs(t *testing.T) {
 	}
 }
 
-// Values of one cluster share a common part of known mean 0. The interval that draws clusters covers it as often as it
-// says; one that draws values does not.
-func TestClusteredIntervalCovers(t *testing.T) {
-	const texts, clusters, size = 400, 40, 4
-	random := newRandom(5)
-	covered, alone := 0, 0
-	for range texts {
-		values, numbers := make([]float64, clusters*size), make([]int, clusters*size)
-		for c := range clusters {
-			common := random.NormFloat64()
-			for k := range size {
-				values[c*size+k] = common + 0.5*random.NormFloat64()
-				numbers[c*size+k] = c
-			}
-		}
-		for _, by := range []units{prompts(numbers), each(len(values))} {
-			in, err := interval(t.Context(), mean(values), by, random, resampling{400, 0.95})
-			if err != nil {
-				t.Fatal(err)
-			}
-			inside := indicator(in.Low <= 0 && 0 <= in.High)
-			if by.name == "sentence" {
-				alone += inside
-			} else {
-				covered += inside
-			}
-		}
-	}
-	// Standard error of a coverage of 0.95 over 400 texts: 0.011.
-	if share := float64(covered) / texts; share < 0.91 || share > 0.98 {
-		t.Errorf("clusters: covered %.3f, want 0.95", share)
-	}
-	if share := float64(alone) / texts; share > 0.80 {
-		t.Errorf("single values of clusters: covered %.3f, want far below 0.95", share)
-	}
-}
-
 // promptTexts makes texts as samplers do: prompts × samples sentences, every fourth word filled from few or many words
 // of its prompt. Single samples stay unfilled, or no two sentences would share a 4-gram.
 func promptTexts(random *rand.Rand, prompts, samples int) (sentences [][]string, clusters []int) {
@@ -165,56 +126,58 @@ func promptTexts(random *rand.Rand, prompts, samples int) (sentences [][]string,
 	return sentences, clusters
 }
 
-// Over fresh texts of the same kind, the jackknife's
-// standard error is the true one and the intervals cover the expected score. The documentation quotes what -v prints.
-func TestPooledIntervalsCover(t *testing.T) {
-	for _, c := range []struct{ prompts, samples int }{{20, 5}, {40, 5}, {150, 1}} {
-		t.Run(fmt.Sprintf("%dx%d", c.prompts, c.samples),
-			func(t *testing.T) { pooledIntervalsCover(t, c.prompts, c.samples) })
-	}
-}
-
-func pooledIntervalsCover(t *testing.T, count, samples int) {
-	const texts = 80
-	o := bleuOptions{order: 4}
-	metrics := func(sentences [][]string) []metric {
-		p := newPool(newIndex(sentences, 4))
-		return []metric{p.selfBLEU(o).metric(), p.selfUnique(2), p.distinct(2, nil)}
-	}
-	random := newRandom(6)
-	fresh := make([][]float64, 3)
-	for range 400 {
-		sentences, _ := promptTexts(random, count, samples)
-		for k, m := range metrics(sentences) {
-			fresh[k] = append(fresh[k], float64(m.value()))
+// coverage is how often intervals of 95 % cover the mean score of fresh texts, their mean standard error and the true
+// one, by metric. make draws a text.
+func coverage(t *testing.T, texts, fresh, resamples int, random *rand.Rand,
+	make func() ([]metric, units)) (covered, deviations, truths map[int]float64) {
+	scores := map[int][]float64{}
+	for range fresh {
+		metrics, _ := make()
+		for k, m := range metrics {
+			scores[k] = append(scores[k], float64(m.value()))
 		}
 	}
-	var covered [3]int
-	var deviations [3]float64
+	covered, deviations, truths = map[int]float64{}, map[int]float64{}, map[int]float64{}
 	for range texts {
-		sentences, clusters := promptTexts(random, count, samples)
-		for k, m := range metrics(sentences) {
-			in, err := interval(t.Context(), m, prompts(clusters), random, resampling{200, 0.95})
+		metrics, u := make()
+		for k, m := range metrics {
+			in, err := interval(t.Context(), m, u, random, resampling{resamples, 0.95})
 			if err != nil {
 				t.Fatal(err)
 			}
-			expected := Value(stat.Mean(fresh[k], nil))
-			covered[k] += indicator(in.Low <= expected && expected <= in.High)
-			deviations[k] += float64(in.StandardError) / texts
-			if in.Unit != "prompt" || in.Units != count {
+			if in.Unit != u.name || in.Units != u.count {
 				t.Fatalf("%+v", in)
 			}
+			expected := Value(stat.Mean(scores[k], nil))
+			covered[k] += float64(indicator(in.Low <= expected && expected <= in.High)) / float64(texts)
+			deviations[k] += float64(in.StandardError) / float64(texts)
+			truths[k] = stat.StdDev(scores[k], nil)
 		}
 	}
-	for k, name := range []string{"self-BLEU", "self-unique", "distinct"} {
-		share, truth := float64(covered[k])/texts, stat.StdDev(fresh[k], nil)
-		t.Logf("%s: covered %.2f, standard error %.2f, true %.2f", name, share, deviations[k], truth)
-		// 0.025 is one standard error of the coverage.
-		if share < 0.87 {
-			t.Errorf("%s: covered %.3f", name, share)
-		}
-		if ratio := deviations[k] / truth; ratio < 0.85 || ratio > 1.3 {
-			t.Errorf("%s: standard error is %.2f of the true one", name, ratio)
+	return covered, deviations, truths
+}
+
+// Over fresh texts of the same kind, the jackknife's standard error is the true one and the intervals cover the
+// expected score. The documentation quotes what -v prints.
+func TestPooledIntervalsCover(t *testing.T) {
+	o := bleuOptions{order: 4}
+	for _, c := range []struct{ prompts, samples int }{{20, 5}, {40, 5}, {150, 1}} {
+		random := newRandom(6)
+		covered, deviations, truths := coverage(t, 80, 400, 200, random, func() ([]metric, units) {
+			sentences, clusters := promptTexts(random, c.prompts, c.samples)
+			p := newPool(newIndex(sentences, 4))
+			return []metric{p.selfBLEU(o).metric(), p.selfUnique(2), p.distinct(2, nil)}, prompts(clusters)
+		})
+		for k, name := range []string{"self-BLEU", "self-unique", "distinct"} {
+			t.Logf("%v, %s: covered %.2f, standard error %.2f, true %.2f", c, name, covered[k], deviations[k],
+				truths[k])
+			// 0.025 is one standard error of the coverage.
+			if covered[k] < 0.87 {
+				t.Errorf("%v, %s: covered %.3f", c, name, covered[k])
+			}
+			if ratio := deviations[k] / truths[k]; ratio < 0.85 || ratio > 1.3 {
+				t.Errorf("%v, %s: standard error is %.2f of the true one", c, name, ratio)
+			}
 		}
 	}
 }
@@ -227,85 +190,72 @@ func pairOf(first, second []float64) (metric, units, []bool) {
 		append(make([]bool, len(first)), slices.Repeat([]bool{true}, len(second))...)
 }
 
-// For few units all exchanges can be listed: the share of those at least as different is the exact p-value.
+// For few units all exchanges can be listed: the share of those at least as different is the exact p-value. Of
+// self-BLEU every exchange makes two new pools.
 func TestRandomisationEqualsEnumeration(t *testing.T) {
 	random := newRandom(8)
-	const units = 9
-	first, second := make([]float64, units), make([]float64, units)
-	for i := range units {
+	first, second := make([]float64, 9), make([]float64, 9)
+	for i := range first {
 		first[i], second[i] = random.NormFloat64(), 0.4+random.NormFloat64()
 	}
-	difference := func(swaps int) float64 {
-		sum := 0.0
-		for i := range units {
-			if swaps>>i&1 == 1 {
-				sum += first[i] - second[i]
-			} else {
-				sum += second[i] - first[i]
-			}
-		}
-		return sum / units
-	}
-	seen, count := difference(0), 0
-	for swaps := range 1 << units {
-		count += indicator(math.Abs(difference(swaps)) >= math.Abs(seen)-1e-9)
-	}
-	exact := float64(count) / (1 << units)
-	m, u, of := pairOf(first, second)
-	const resamples = 20000
-	test, err := compare(t.Context(), m, u, of, random, resampling{resamples, 0.95})
-	if err != nil {
-		t.Fatal(err)
-	}
-	check(t, "difference", float64(test.Difference), seen)
-	if got := float64(test.RandomisationP); math.Abs(got-exact) > 4*math.Sqrt(exact*(1-exact)/resamples)+1.0/resamples {
-		t.Errorf("p = %v, exact %v", got, exact)
-	}
-}
-
-// The same for self-BLEU, whose every exchange makes two new pools.
-func TestRandomisationOfSelfBLEUEqualsEnumeration(t *testing.T) {
-	const units = 6
-	sentences, _ := promptTexts(newRandom(9), units, 4)
-	m := newSelfBLEU(sentences, bleuOptions{order: 4}).metric()
+	values, pairs, of := pairOf(first, second)
+	sentences, _ := promptTexts(newRandom(9), 6, 4)
 	var prompt []int
-	var of []bool
+	var ofPrompts []bool
 	for i := range sentences {
-		prompt, of = append(prompt, i/4), append(of, i%4 >= 2)
+		prompt, ofPrompts = append(prompt, i/4), append(ofPrompts, i%4 >= 2)
 	}
-	difference := func(swaps int) float64 {
-		sides := [2][]int{make([]int, len(sentences)), make([]int, len(sentences))}
-		for i := range sentences {
-			sides[indicator(of[i])^(swaps>>prompt[i]&1)][i] = 1
+	for name, c := range map[string]struct {
+		metric
+		units
+		second    []bool
+		score     func(weights []int) float64 // written down again
+		resamples int
+	}{
+		"mean": {values, pairs, of, func(weights []int) float64 {
+			sum := 0.0
+			for i, w := range weights {
+				sum += float64(w) * slices.Concat(first, second)[i] / 9
+			}
+			return sum
+		}, 20000},
+		"self-BLEU": {newSelfBLEU(sentences, bleuOptions{order: 4}).metric(), prompts(prompt), ofPrompts,
+			func(weights []int) float64 { return naiveSelfBLEU(sentences, weights, 4) }, 10000},
+	} {
+		difference := func(swaps int) float64 {
+			var sides [2][]int
+			for side := range sides {
+				for i, second := range c.second {
+					sides[side] = append(sides[side], indicator(indicator(second)^(swaps>>c.of[i]&1) == side))
+				}
+			}
+			return c.score(sides[1]) - c.score(sides[0])
 		}
-		return naiveSelfBLEU(pickWeighted(sentences, sides[1]), ones(2*units),
-			4) - naiveSelfBLEU(pickWeighted(sentences, sides[0]), ones(2*units), 4)
-	}
-	seen, count := difference(0), 0
-	for swaps := range 1 << units {
-		count += indicator(math.Abs(difference(swaps)) >= math.Abs(seen)-1e-9)
-	}
-	exact := float64(count) / (1 << units)
-	const resamples = 10000
-	test, err := compare(t.Context(), m, prompts(prompt), of, newRandom(10), resampling{resamples, 0.95})
-	if err != nil {
-		t.Fatal(err)
-	}
-	check(t, "difference", float64(test.Difference), seen)
-	if got := float64(test.RandomisationP); math.Abs(got-exact) > 4*math.Sqrt(exact*(1-exact)/resamples)+1.0/resamples {
-		t.Errorf("p = %v, exact %v", got, exact)
-	}
-	if test.Interval.Units != units || test.Interval.Unit != "prompt" {
-		t.Errorf("%+v", test.Interval)
+		seen, count := difference(0), 0
+		for swaps := range 1 << c.count {
+			count += indicator(math.Abs(difference(swaps)) >= math.Abs(seen)-1e-9)
+		}
+		exact, n := float64(count)/float64(int(1)<<c.count), float64(c.resamples)
+		test, err := compare(t.Context(), c.metric, c.units, c.second, newRandom(10), resampling{c.resamples, 0.95})
+		if err != nil {
+			t.Fatal(err)
+		}
+		check(t, name, float64(test.Difference), seen)
+		if p := float64(test.RandomisationP); math.Abs(p-exact) > 4*math.Sqrt(exact*(1-exact)/n)+1/n {
+			t.Errorf("%s: p = %v, exact %v", name, p, exact)
+		}
+		if test.Interval.Units != c.count || test.Interval.Unit != c.name {
+			t.Errorf("%s: %+v", name, test.Interval)
+		}
 	}
 }
 
-// Where methods do not differ, p-values below 0.1 come about one time in ten; where they do, the smallest possible p
-// comes.
+// Where methods do not differ, p-values of randomisation are uniform; where they do, the smallest possible p comes.
 func TestPValues(t *testing.T) {
 	random := newRandom(11)
 	const texts, units, resamples = 300, 40, 199
-	var small [2]int
+	levels := []Value{0.05, 0.1, 0.5}
+	low, bootstrap := make([]int, len(levels)), 0
 	for range texts {
 		first, second := make([]float64, units), make([]float64, units)
 		for i := range units {
@@ -317,14 +267,20 @@ func TestPValues(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		small[0] += indicator(test.BootstrapP < 0.1)
-		small[1] += indicator(test.RandomisationP < 0.1)
-	}
-	for k, name := range []string{"bootstrap", "randomisation"} {
-		// One standard error is 0.017.
-		if share := float64(small[k]) / texts; share < 0.05 || share > 0.16 {
-			t.Errorf("%s: p < 0.1 in %.3f of texts without a difference", name, share)
+		for k, level := range levels {
+			low[k] += indicator(test.RandomisationP <= level)
 		}
+		bootstrap += indicator(test.BootstrapP < 0.1)
+	}
+	for k, level := range levels {
+		p, share := float64(level), float64(low[k])/texts
+		if math.Abs(share-p) > 3*math.Sqrt(p*(1-p)/texts) {
+			t.Errorf("p of randomisation at most %v in %.3f of texts without a difference", level, share)
+		}
+	}
+	// It is not exact; one standard error is 0.017.
+	if share := float64(bootstrap) / texts; share < 0.05 || share > 0.16 {
+		t.Errorf("p of the bootstrap below 0.1 in %.3f of texts without a difference", share)
 	}
 	first, second := make([]float64, units), make([]float64, units)
 	for i := range units {
@@ -389,21 +345,11 @@ func TestTooFewDefinedSamples(t *testing.T) {
 	}
 }
 
-func TestResamplingStops(t *testing.T) {
-	m := mean([]float64{1, 2, 3})
-	ctx, cancel := context.WithCancel(t.Context())
-	cancel()
-	if _, err := interval(ctx, m, each(m.sentences), newRandom(1), resampling{1000, 0.95}); !errors.Is(err,
-		context.Canceled) {
-		t.Errorf("cancelled: %v", err)
-	}
-}
-
 // What intervals of 95 % really cover where the truth is known: sentences of random words, scored against a fixed
-// reference. The documentation (docs/measured/evaluation.md) quotes what -v prints.
+// reference. The documentation (docs/reference/evaluation.md) quotes what -v prints.
 func TestIntervalsCoverKnownCorpora(t *testing.T) {
 	trials, fresh := 60, 300
-	if *coverage {
+	if *whole {
 		trials, fresh = 200, 3000
 	}
 	random := newRandom(12)
@@ -414,46 +360,26 @@ func TestIntervalsCoverKnownCorpora(t *testing.T) {
 		}
 		return s
 	}
-	corpus := func(n int) [][]string {
-		s := make([][]string, n)
-		for i := range s {
-			s[i] = sentence()
+	corpus := func(n int) (s [][]string) {
+		for range n {
+			s = append(s, sentence())
 		}
 		return s
 	}
 	o := bleuOptions{order: 4}
 	reference := corpus(300)
-	scores := func(sentences [][]string) []metric {
-		x := newIndex(sentences, 4)
-		set := x.collect("", reference, nil)
-		p := newPool(x)
-		return []metric{x.bleu(set, o).metric(), p.selfBLEU(o).metric(), p.selfUnique(2), p.distinct(2, set),
-			p.distinct(3, set)}
-	}
-	names := []string{"BLEU", "self-BLEU", "self-unique 2", "unique 2", "unique 3"}
 	for _, n := range []int{20, 200} {
-		if n == 200 && !*coverage {
+		if n == 200 && !*whole {
 			continue // the long one
 		}
-		truth := make([]float64, len(names))
-		for range fresh {
-			for k, m := range scores(corpus(n)) {
-				truth[k] += float64(m.value()) / float64(fresh)
-			}
-		}
-		covered := make([]int, len(names))
-		for range trials {
-			sentences := corpus(n)
-			for k, m := range scores(sentences) {
-				in, err := interval(t.Context(), m, each(n), random, resampling{1, 0.95})
-				if err != nil {
-					t.Fatal(err)
-				}
-				covered[k] += indicator(float64(in.Low) <= truth[k] && truth[k] <= float64(in.High))
-			}
-		}
-		for k, name := range names {
-			share := float64(covered[k]) / float64(trials)
+		covered, _, _ := coverage(t, trials, fresh, 1, random, func() ([]metric, units) {
+			x := newIndex(corpus(n), 4)
+			set, p := x.collect("", reference, nil), newPool(x)
+			return []metric{x.bleu(set, o).metric(), p.selfBLEU(o).metric(), p.selfUnique(2), p.distinct(2, set),
+				p.distinct(3, set)}, each(n)
+		})
+		for k, name := range []string{"BLEU", "self-BLEU", "self-unique 2", "unique 2", "unique 3"} {
+			share := covered[k]
 			t.Logf("%d sentences, %s: covered in %.3f of %d trials (standard error %.3f)", n, name, share, trials,
 				math.Sqrt(share*(1-share)/float64(trials)))
 			if share < 0.75 {
@@ -463,34 +389,5 @@ func TestIntervalsCoverKnownCorpora(t *testing.T) {
 	}
 }
 
-// Under the null the p-values are uniform.
-func TestPValuesAreUniform(t *testing.T) {
-	trials := 150
-	if *coverage {
-		trials = 1000
-	}
-	random := newRandom(13)
-	var low, half int
-	for range trials {
-		first, second := make([]float64, 30), make([]float64, 30)
-		for i := range first {
-			unit := random.NormFloat64()
-			first[i], second[i] = unit+random.NormFloat64(), unit+random.NormFloat64()
-		}
-		m, u, of := pairOf(first, second)
-		test, err := compare(t.Context(), m, u, of, random, resampling{200, 0.95})
-		if err != nil {
-			t.Fatal(err)
-		}
-		low += indicator(test.RandomisationP <= 0.05)
-		half += indicator(test.RandomisationP <= 0.5)
-	}
-	a, b, n := float64(low)/float64(trials), float64(half)/float64(trials), float64(trials)
-	t.Logf("p at most 0.05 in %.3f, at most 0.5 in %.3f of %d trials", a, b, trials)
-	if math.Abs(a-0.05) > 4*math.Sqrt(0.05*0.95/n) || math.Abs(b-0.5) > 4*math.Sqrt(0.25/n) {
-		t.Errorf("p at most 0.05 in %.3f, at most 0.5 in %.3f of %d trials", a, b, trials)
-	}
-}
-
-// coverage makes the simulations whole: 200 trials each, minutes.
-var coverage = flag.Bool("coverage", false, "simulate coverage with 200 trials, for docs/measured/evaluation.md")
+// whole makes the simulations whole: 200 trials each, minutes.
+var whole = flag.Bool("coverage", false, "simulate coverage with 200 trials, for docs/reference/evaluation.md")

@@ -44,7 +44,7 @@ func (s *Signature) add(key string, value any) {
 func describe(sets ...*referenceSet) string {
 	parts := make([]string, len(sets))
 	for i, set := range sets {
-		parts[i] = fmt.Sprintf("%s[%d@%s]", set.name, set.sentences, set.sha256[:12])
+		parts[i] = fmt.Sprintf("%s[%d@%s]", set.Name, set.Sentences, set.SHA256[:12])
 	}
 	return strings.Join(parts, "+")
 }

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"unicode"
+	"unicode/utf8"
 
 	"golang.org/x/text/cases"
 	"golang.org/x/text/language"
@@ -78,10 +79,8 @@ func split(text string) []string {
 
 // lower is Unicode's full lower-casing (final sigma, dotted capital I), which strings.ToLower is not.
 func lower(token string) string {
-	for i := range len(token) {
-		if token[i] >= 0x80 {
-			return cases.Lower(language.Und).String(token)
-		}
+	if strings.ContainsFunc(token, func(r rune) bool { return r >= utf8.RuneSelf }) {
+		return cases.Lower(language.Und).String(token)
 	}
 	return strings.ToLower(token)
 }

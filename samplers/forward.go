@@ -42,7 +42,7 @@ type beginning struct {
 }
 
 // Draw makes an independent draw for each stream, from the laws by their weights. A draw takes a conditional for each
-// slot after the first, and those that are rejected on the way take some too. room, if not nil, is told how much was
+// slot after the first, and those that are rejected on the way take some too. room, if not nil, gets how much was
 // asked for so far, a rejection counting as one more, and says how many conditionals are affordable. When none are,
 // Draw returns what is done: one Drawn a stream, in their order.
 func Draw(ctx context.Context, laws []Law, streams []*rand.Rand, room func(spent int) int) ([]Drawn, error) {

@@ -7,6 +7,8 @@ import (
 	"slices"
 
 	tea "charm.land/bubbletea/v2"
+
+	"infill/infill"
 )
 
 // blanksPage shows what each blank holds by itself, and what shares its words have of the fills.
@@ -153,9 +155,9 @@ func (p *blanksPage) table(blank, columns, rows int, choose bool) string {
 		line := m.accent.Inherit(row).Render(marker) + look.Inherit(row).Render(text) +
 			row.Render(spaces(word-width(text)+2)) + m.bar.Inherit(plain).Render(bar(of(v)/most, bars))
 		if shares {
-			line += plain.Render(right(percent(v.share), number))
+			line += plain.Render(right(infill.Percent(v.share), number))
 		}
-		lines = append(lines, line+m.faint.Inherit(plain).Render(right(percent(v.alone), number)))
+		lines = append(lines, line+m.faint.Inherit(plain).Render(right(infill.Percent(v.alone), number)))
 	}
 	return stack(columns, rows, lines...)
 }

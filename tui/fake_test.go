@@ -29,8 +29,8 @@ func vocabulary() []string {
 		"##ly", "naïve", "日本", "cafe"}
 }
 
-// fakeModel has a known energy over the fills: the words of a slot differ in
-// weight, and neighbouring slots prefer some pairs.
+// fakeModel has a known energy over the fills: the words of a slot differ in weight, and neighbouring slots prefer some
+// pairs.
 type fakeModel struct {
 	// before, when not nil, runs at the start of every evaluation.
 	before func(ctx context.Context) error
@@ -192,8 +192,8 @@ func (t *fakeTarget) LogConditionals(ctx context.Context, states, slots []int, l
 	return t.model.enter(ctx)
 }
 
-// fakeFiller is the real pipeline over the fake model, with a run that can be
-// held at a step, and without the seconds that no two runs share.
+// fakeFiller is the real pipeline over the fake model, with a run that can be held at a step, and without the seconds
+// that no two runs share.
 type fakeFiller struct {
 	*infill.Filler
 	holdAt int // step, -1 for none
@@ -235,21 +235,18 @@ func (f *fakeFiller) Close() error {
 	return f.Filler.Close()
 }
 
-// clock stands still but for the steps of runs, each of which takes a minute, so
-// that every step makes a snapshot.
+// clock stands still but for the steps of runs, each of which takes a minute, so that every step makes a snapshot.
 type clock struct{ minutes atomic.Int64 }
 
 func (c *clock) now() time.Time { return time.Unix(60*c.minutes.Load(), 0) }
 
 func testConfig(t testing.TB, template string) (Config, *fakeFiller) {
 	filler := newFakeFiller(t, &fakeModel{})
-	return Config{Template: template, Options: infill.DefaultOptions(), Model: "toy", Models: []string{"toy"}, Now: filler.clock.now,
-		Profile: colorprofile.ANSI256, Theme: "dark",
-		Open: func(context.Context, string) (Filler, error) { return filler, nil }}, filler
+	return Config{Template: template, Options: infill.DefaultOptions(), Model: "toy", Models: []string{"toy"},
+		Now: filler.clock.now, Profile: colorprofile.ANSI256, Theme: "dark", Open: openerOf(filler)}, filler
 }
 
-// driver runs a screen without a terminal: commands run beside it, and their
-// messages come back in the order they end.
+// driver runs a screen without a terminal: commands run beside it, and their messages come back in the order they end.
 type driver struct {
 	t       *testing.T
 	model   *model

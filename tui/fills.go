@@ -113,7 +113,7 @@ func (p *fillsPage) key(k string) tea.Cmd {
 
 func (p *fillsPage) hints() []hint {
 	list := []hint{{"enter", "pick"}, {"i", "write"}, p.m.pinHint(), {"o", "options"}, {"/", "filter"}, {"y", "copy"}}
-	if p.m.run.stream != nil || p.drawn() {
+	if p.drawn() || p.m.run.stream != nil {
 		list = slices.Insert(list, 4, p.m.runHint())
 	}
 	if p.drawn() {
@@ -143,7 +143,8 @@ func (p *fillsPage) render(columns, rows int) string {
 	m := p.m
 	if m.wide() {
 		const details = 46
-		return beside(m.line.Render(" │ "), rows, p.page(columns-details-4, rows), m.blanks.table(m.blank, details, rows, false))
+		return beside(m.line.Render(" │ "), rows, p.page(columns-details-4, rows),
+			m.blanks.table(m.blank, details, rows, false))
 	}
 	return p.page(columns-1, rows)
 }
@@ -185,7 +186,7 @@ func summary(s *snapshot) []string {
 		line = fmt.Sprintf("the %d likeliest, proven; %s", len(r.Fills), rows)
 	default:
 		line = fmt.Sprintf("the %d likeliest found, not proven: nothing left out has more than %s; %s", len(r.Fills),
-			percent(*r.LeftOutAtMost), rows)
+			infill.AtMost(*r.LeftOutAtMost), rows)
 	}
 	list := []string{line}
 	for _, w := range r.Warnings {
@@ -219,7 +220,7 @@ func (p *fillsPage) columns(columns int) []column {
 		}
 		return []column{logs, drawn}
 	}
-	list := []column{{"probability", 11, func(f *infill.Fill) string { return percent(weight(f)) }}}
+	list := []column{{"probability", 11, func(f *infill.Fill) string { return infill.Percent(weight(f)) }}}
 	if columns >= 96 {
 		list = slices.Insert(list, 0, logs)
 	}

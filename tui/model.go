@@ -234,8 +234,8 @@ func (m *model) start() tea.Cmd {
 	text := m.editor.text()
 	switch {
 	case len(text) > mostTyped: // it may have lost its blanks
-		r.fault = fmt.Sprintf("text too long: %d bytes, the screen takes %d; infill itself takes longer ones", len(text),
-			mostTyped)
+		r.fault = fmt.Sprintf("text too long: %d bytes, the screen takes %d; infill itself takes longer ones",
+			len(text), mostTyped)
 	case len(tokenize.BlankSpans(text, r.options.Blank)) > 0:
 		m.started++
 		var command tea.Cmd

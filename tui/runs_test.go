@@ -121,8 +121,8 @@ func TestRunInProgress(t *testing.T) {
 	d.until("the next record", func() bool { return strings.Contains(d.frame(), "● 2 of 6") })
 }
 
-// TestWatching looks at a run that another process is at work on: what it does, how
-// fast, how long still; that it has fallen silent; and that it is done.
+// TestWatching looks at a run that another process is at work on: what it does, how fast, how long still; that it has
+// fallen silent; and that it is done.
 func TestWatching(t *testing.T) {
 	e := newEvaluation(t)
 	e.add(record("gibbs", 0, "door up"))

@@ -39,8 +39,7 @@ func (w *watched) View() tea.View {
 	return v
 }
 
-// TestSession is a whole session in a program with a real event loop: type,
-// fill, pin, draw again, filter, copy, pick.
+// TestSession is a whole session in a program with a real event loop: type, fill, pin, draw again, filter, copy, pick.
 func TestSession(t *testing.T) {
 	c, filler := testConfig(t, "")
 	c.Options = chainOptions("dmala")
@@ -95,8 +94,8 @@ func TestSession(t *testing.T) {
 	}
 }
 
-// TestLeavingStopsTheModel quits while the model computes: its call is cancelled
-// at once, and neither a goroutine nor the model stays behind.
+// TestLeavingStopsTheModel quits while the model computes: its call is cancelled at once, and neither a goroutine nor
+// the model stays behind.
 func TestLeavingStopsTheModel(t *testing.T) {
 	leave := map[string]func(p *tea.Program, cancel context.CancelFunc){
 		"quit":    func(p *tea.Program, _ context.CancelFunc) { p.Send(keyOf("ctrl+c")) },
@@ -184,7 +183,7 @@ func TestRun(t *testing.T) {
 
 // TestPick hands back the picked fill with the run's result, also of a run that is not over.
 func TestPick(t *testing.T) {
-	c, filler := testConfig(t, two)
+	c, _ := testConfig(t, two)
 	d := newDriver(t, c, 80, 24)
 	d.settle()
 	d.keys("down", "enter")
@@ -193,7 +192,7 @@ func TestPick(t *testing.T) {
 		p.Result.Fills[0].Rank != 2 || p.Result.Signature == "" || p.Result.Unfinished || !*p.Result.Proven {
 		t.Errorf("picked %+v", p)
 	}
-	c, filler = testConfig(t, two)
+	c, filler := testConfig(t, two)
 	c.Options = chainOptions("dmala")
 	filler.holdAt = 30
 	d = newDriver(t, c, 80, 24)

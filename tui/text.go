@@ -94,20 +94,6 @@ func graphemes(text string) [][2]int {
 	return list
 }
 
-// percent writes a probability as the command does: to as many digits as say something.
-func percent(p float64) string {
-	digits := 1
-	switch {
-	case math.IsNaN(p):
-		return "–"
-	case p > 0 && p < 1e-8: // all its zeros would need the width of the screen
-		return fmt.Sprintf("%.1e %%", 100*p)
-	case p > 0 && p < 0.001:
-		digits = 1 - int(math.Floor(math.Log10(100*p)))
-	}
-	return fmt.Sprintf("%.*f %%", digits, 100*p)
-}
-
 // share is a fill's part of the draws as the command writes it: with its standard error where that is wanted and known,
 // or else with what it may be.
 func share(f *infill.Fill, withError bool) string {
@@ -120,7 +106,7 @@ func share(f *infill.Fill, withError bool) string {
 	case withError && f.ShareError == nil && i != nil:
 		return fmt.Sprintf("%.1f–%.1f %%", 100*i[0], 100*i[1])
 	}
-	return percent(*f.Share)
+	return infill.Percent(*f.Share)
 }
 
 // decimal writes nats, "?" if they are not known yet.
@@ -136,7 +122,7 @@ func scale(most float64, columns int) string {
 	if most <= 0 || columns < 10 {
 		return spaces(columns)
 	}
-	end := percent(most)
+	end := infill.Percent(most)
 	if line := columns - 1 - width(end); line > 0 {
 		return "0" + strings.Repeat("─", line) + end
 	}

@@ -66,7 +66,8 @@ func (c Config) Validate() error {
 	if err := c.Options.Validate(); err != nil || c.Options.Chains == nil {
 		return err
 	}
-	if o := c.Options; o.Chains.Steps > mostStates/cmp.Or(o.Samples, 25) {
+	const chains = 25 // where no number is said
+	if o := c.Options; o.Chains.Steps > mostStates/cmp.Or(o.Samples, chains) {
 		return &infill.OptionError{Option: "steps",
 			Reason: fmt.Sprintf("chains × steps is above %d: run longer ones with the command", mostStates)}
 	}

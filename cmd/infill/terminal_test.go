@@ -103,7 +103,7 @@ func (s *screen) read(name string) string {
 	return string(content)
 }
 
-// TestTerminalSession is a session with the built-in model: type, sample, pin, draw again, filter, and pick into a pipe.
+// TestTerminalSession is a session with the built-in model: type, pin, draw again, filter, and pick into a pipe.
 func TestTerminalSession(t *testing.T) {
 	s := newScreen(t, 100, 30, "infill tui --seed 3 --sampler dmala | cat > picked.txt")
 	s.await("write a sentence, with _ where a word is wanted")
@@ -201,7 +201,8 @@ func TestTerminalColours(t *testing.T) {
 
 // TestTerminalResizes changes the size of the terminal many times in mid-run.
 func TestTerminalResizes(t *testing.T) {
-	s := newScreen(t, 100, 30, "infill tui --seed 3 --sampler dmala --steps 200 'she opened the [MASK] and looked [MASK] .'")
+	s := newScreen(t, 100, 30, "infill tui --seed 3 --sampler dmala --steps 200 "+
+		"'she opened the [MASK] and looked [MASK] .'")
 	s.await("she opened the")
 	for i := range 40 {
 		s.tmux("resize-window", "-x", strconv.Itoa(30+i*37%170), "-y", strconv.Itoa(5+i*13%50))
@@ -217,7 +218,7 @@ func TestTerminalResizes(t *testing.T) {
 // TestTerminalGone takes the terminal away while the chains run: the process ends
 // by itself.
 func TestTerminalGone(t *testing.T) {
-	s := newScreen(t, 100, 30, "echo $$ > pid.txt; exec infill tui --seed 3 --sampler dmala --steps 100000 --samples 20 "+
+	s := newScreen(t, 100, 30, "echo $$ > pid.txt; exec infill tui --seed 3 --sampler dmala --steps 100000 -n 20 "+
 		"'she opened the [MASK] and looked [MASK] .'")
 	s.await("q quit")
 	pid, err := strconv.Atoi(strings.TrimSpace(s.read("pid.txt")))

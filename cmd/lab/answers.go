@@ -3,6 +3,8 @@ package main
 import (
 	"cmp"
 	"context"
+	"crypto/sha256"
+	"errors"
 	"flag"
 	"fmt"
 	"math"
@@ -34,24 +36,36 @@ type answersOptions struct {
 
 func newAnswers() *cobra.Command {
 	o := answersOptions{blanks: []int{2, 3, 4}, sentences: 60}
-	return measuring{use: "answers [MODEL]", short: "Measure what a proof costs", long: answersLong, models: 1,
-		corpora: true, needed: true,
-		register: func(f *flag.FlagSet) {
-			lab.WholesVar(f, &o.blanks, "blanks", "numbers of blanks")
+	cmd, s := newMeasuring("answers [MODEL]", "Measure what a proof costs", answersLong,
+		func(f *flag.FlagSet) {
+			lab.NumbersVar(f, &o.blanks, "blanks", "numbers of blanks")
 			lab.WholeVar(f, &o.sentences, "sentences", 1, 1<<30, "sentences of each corpus and number of blanks")
 			f.BoolVar(&o.enumerate, "enumerate", false, "compare with an enumeration of two blanks")
 		},
-		measure: func(ctx context.Context, s *sheet) error {
+		func(ctx context.Context, s *sheet) error {
 			if o.enumerate {
 				return o.compare(ctx, s)
 			}
 			return o.measure(ctx, s)
-		},
-	}.newCmd()
+		})
+	cmd.Flags().StringArrayVar(&s.files, "corpus", nil,
+		"held-out sentences, a line each; once for each corpus, `NAME=FILE`")
+	cmd.Flags().Uint64Var(&s.seed, "seed", 1, "draws the sentences and words")
+	cmd.Args = func(_ *cobra.Command, arguments []string) error {
+		switch {
+		case len(arguments) > 1:
+			return &usageError{errors.New("more than one model")}
+		case s.files == nil:
+			return &usageError{errors.New("no sentences: give --corpus NAME=FILE")}
+		}
+		s.name = strings.Join(arguments, "")
+		return nil
+	}
+	return cmd
 }
 
 func (o *answersOptions) measure(ctx context.Context, s *sheet) error {
-	filler := infill.New(s.models[0], s.models[0].tokenizer)
+	filler := infill.New(s.model, s.model.tokenizer)
 	s.table("corpus", "blanks", "sentences", "model rows: median", "quartiles", "proven",
 		"left out, of the first fill: median", "quartiles")
 	for _, c := range s.corpora {
@@ -90,8 +104,18 @@ func (o *answersOptions) measure(ctx context.Context, s *sheet) error {
 				fmt.Sprint(len(rows)-len(left)), ratio, quartiles)
 		}
 	}
-	s.printf("\n(%s|version:%s|sentences:%d|seed:%d)\n", s.signature(), infill.Version(), o.sentences, s.seed)
+	o.sign(s, "")
 	return nil
+}
+
+// sign names all that the table depends on.
+func (o *answersOptions) sign(s *sheet, way string) {
+	d := s.model.Description()
+	s.printf("\n(lab:answers|model:%s@%.12s", d.Name, d.SHA256)
+	for _, c := range s.corpora {
+		s.printf("|corpus:%s@%.12x", c.name, sha256.Sum256([]byte(c.text)))
+	}
+	s.printf("%s|version:%s|sentences:%d|seed:%d)\n", way, infill.Version(), o.sentences, s.seed)
 }
 
 func quantile(values []float64, p float64) float64 {
@@ -128,7 +152,7 @@ const leastEnumerated = 1e-5
 
 // compare compares the fills that are proven with those of an enumeration.
 func (o *answersOptions) compare(ctx context.Context, s *sheet) error {
-	model := s.models[0]
+	model := s.model
 	filler := infill.New(model, model.tokenizer)
 	s.table("corpus", "template", "words of the blanks", "rows, enumerated", "rows, search", "same fills",
 		"largest relative difference", "least probability")
@@ -155,8 +179,7 @@ func (o *answersOptions) compare(ctx context.Context, s *sheet) error {
 				fmt.Sprintf("%.2g", best[len(best)-1].probability))
 		}
 	}
-	s.printf("\n(%s|enumerated|version:%s|sentences:%d|seed:%d)\n", s.signature(), infill.Version(), o.sentences,
-		s.seed)
+	o.sign(s, "|enumerated")
 	return nil
 }
 

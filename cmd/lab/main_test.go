@@ -96,23 +96,17 @@ func TestBadInput(t *testing.T) {
 		"ising --samplers gibbs,gibs":        `lab: --samplers: "gibbs,gibs" is not a list of samplers: "gibs" is not one of all, gibbs, `,
 		"ising --samplers dmala:step-size=0": `lab: --samplers: "dmala:step-size=0" is not a list of samplers: dmala: step-size "0" is not a number above 0`,
 		"ising --steps 0":                    `lab: --steps: "0" is not a whole number from 1 to 1073741824`,
-		"ising --chains 0":                   `lab: --chains: "0" is not a whole number from 1 to 16384`,
-		"ising --steps many":                 `lab: --steps: "many" is not a whole number from`,
 		"ising --warm-up -1":                 `lab: --warm-up: "-1" is not a whole number from 0`,
-		"ising --discard 1":                  "lab: --discard: 1 is not a number of 0 or more and below 1",
 		"ising --seed x":                     `lab: --seed: "x" is not a whole number`,
-		"ising --size 3x":                    `lab: --size: "3x" is not a size as 5x5, or 5 for both sides`,
-		"ising --coupling x":                 `lab: --coupling: "x" is not a finite number`,
 		"ising --plots pdf":                  `lab: --plots: "pdf" is not one of svg, png, none`,
 		"ising --format yaml":                `lab: --format: "yaml" is not one of text, json, csv`,
-		"ising --initial zero":               `lab: --initial: "zero" is not one of uniform, independent`,
 		"isnig":                              `lab: unknown command "isnig" for "lab"; did you mean ising?: see --help`,
 		"arm pots":                           `lab: unknown command "pots" for "lab arm"; did you mean potts?: see --help`,
 		"ising --colour red":                 "lab: unknown flag: --colour",
-		"potts --field 1,2 --states 2":       "lab: --states: it excludes a field",
 		"potts --samplers gibbs,r-mala":      `lab: --samplers: "r-mala" does not suit this potts: r-mala needs a target with`,
 		"table --initial independent":        "lab: --initial: independent has no meaning for a table: choose uniform",
 		"arm ising --fits 0":                 `lab: --fits: "0" is not a whole number from 1`,
+		"arm ising --rate NaN":               `lab: --rate: "NaN" is not a finite number above 0`,
 		"samplers --seeds 0":                 `lab: --seeds: "0" is not a whole number from 1 to`,
 	} {
 		out, messages, code := runLab(t.Context(), line)
@@ -149,16 +143,17 @@ func TestReadme(t *testing.T) {
 	}
 }
 
-// Studies run on the real network, and go on where they
-// stopped.
+// Studies run on the real network, and go on where they stopped.
 func TestStudies(t *testing.T) {
 	dir := t.TempDir()
 	for line, want := range map[string]string{
 		"learn images --data bars-and-stripes --side 3 --samplers gwg --updates 5 --steps 2 --features 3 --blocks 1 " +
 			"--downsampling 1 --ais-steps 10 --ais-chains 10 --buffer 10 --batch 5 --repeats 1": "exact-ll",
-		"arm toy --steps 5 --repeats 1": "probability",
+		"arm toy --steps 5 --repeats 1":                              "probability",
+		"ising --size 2x3 --chains 2 --steps 20 --warm-up 0 --quiet": "steps of a sampler, 20",
 	} {
-		args := strings.Fields(line + " --seed 3 --plots none -o " + filepath.Join(dir, strings.Fields(line)[1]))
+		name := strings.Join(strings.Fields(line)[:2], "-")
+		args := strings.Fields(line + " --seed 3 --plots none -o " + filepath.Join(dir, name))
 		var first string
 		for range 2 {
 			var out, messages bytes.Buffer
@@ -174,7 +169,8 @@ func TestStudies(t *testing.T) {
 	if _, messages, code := runLab(t.Context(), "learn"); code != 2 || !strings.Contains(messages, "learn ising") {
 		t.Errorf("learn without a model: exit code %d, %q", code, messages)
 	}
-	if _, messages, code := runLab(t.Context(), "learn ising --seed 5 -o "+filepath.Join(dir, "images")); code != 2 ||
+	other := filepath.Join(dir, "learn-images")
+	if _, messages, code := runLab(t.Context(), "learn ising --seed 5 -o "+other); code != 2 ||
 		!strings.Contains(messages, "another experiment") {
 		t.Errorf("another study's folder: exit code %d, %q", code, messages)
 	}

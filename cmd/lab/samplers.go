@@ -11,7 +11,6 @@ import (
 
 	"infill/cmd/lab/internal/lab"
 	"infill/internal/targets"
-	"infill/lm"
 	"infill/samplers"
 )
 
@@ -39,7 +38,7 @@ func places(ctx context.Context, model *language) ([]place, error) {
 	if err != nil {
 		return nil, err
 	}
-	text, err := textTarget(ctx, model, "he took his [MASK] , opened the [MASK] , and [MASK] out into the rain .", 100)
+	text, err := model.target(ctx, "he took his [MASK] , opened the [MASK] , and [MASK] out into the rain .", 100)
 	if err != nil {
 		return nil, err
 	}
@@ -47,17 +46,8 @@ func places(ctx context.Context, model *language) ([]place, error) {
 		{"text", text, stepsText, func() int64 { return text.Counts().Rows }}}, nil
 }
 
-// textTarget is a template that every sampler of text can be run on.
-func textTarget(ctx context.Context, model *language, text string, candidates int) (lm.Target, error) {
-	b, err := model.blanks(ctx, text, candidates)
-	if err != nil {
-		return nil, err
-	}
-	return b.target(lm.TargetOptions{Gradient: lm.Local, Distances: true})
-}
-
 func writeSamplers(ctx context.Context, w *sheet, seeds int) error {
-	model := w.models[0]
+	model := w.model
 	d := model.Description()
 	w.printf(`# Samplers, measured
 
@@ -112,7 +102,7 @@ func measureSampler(ctx context.Context, name string, p place, seeds int) (perSe
 	var rates, perStep []float64
 	for seed := range seeds {
 		streams := samplers.Streams(uint64(seed)+1, name+p.name, chains)
-		f, err := trial{
+		effective, seconds, ran, err := trial{
 			spec:   samplers.Spec{Name: name, OnText: p.rows != nil && samplers.Describe(name).OnText != nil},
 			target: p.target, streams: streams, starts: samplers.RandomPositions(p.target, streams), warmUp: 100,
 			steps: p.steps, rows: p.rows,
@@ -120,7 +110,7 @@ func measureSampler(ctx context.Context, name string, p place, seeds int) (perSe
 		if err != nil {
 			return "", "", err
 		}
-		rates, perStep = append(rates, f.effective/f.seconds), append(perStep, f.rows/float64(p.steps*chains))
+		rates, perStep = append(rates, effective/seconds), append(perStep, ran/float64(p.steps*chains))
 	}
 	if rows = "–"; p.rows != nil {
 		rows = fmt.Sprintf("%.2f", stat.Mean(perStep, nil))
@@ -135,7 +125,7 @@ const (
 )
 
 func writeVariation(ctx context.Context, w *sheet, model *language) error {
-	target, err := textTarget(ctx, model, variationText, variationSide)
+	target, err := model.target(ctx, variationText, variationSide)
 	if err != nil {
 		return err
 	}

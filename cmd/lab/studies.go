@@ -14,7 +14,7 @@ import (
 
 // openNetwork takes one thread, as all of the laboratory does.
 func openNetwork(ctx context.Context, s lab.NetworkShape) (lab.Network, error) {
-	return network.Open(ctx, network.Shape(s), network.Options{Threads: 1})
+	return network.Open(ctx, network.Shape(s), 1)
 }
 
 // addStudies adds the experiments of many cells, those of ARM to its command.

@@ -2,13 +2,10 @@ package main
 
 import (
 	"context"
-	"fmt"
 	"math"
 	"math/rand/v2"
 	"slices"
 	"time"
-
-	"gonum.org/v1/gonum/stat"
 
 	"infill/infill"
 	"infill/lm"
@@ -38,55 +35,21 @@ func openLanguage(ctx context.Context, name string) (*language, error) {
 	return &language{model, tokenizer}, err
 }
 
-// blanks are the slots of a template with their most probable tokens.
-type blanks struct {
-	model    *language
-	template *tokenize.Template
-	logp     [][]float32 // with all slots masked, [slots × vocabulary]
-	support  [][]int
-}
-
-// blanks finds that many tokens a slot, all for 0.
-func (l *language) blanks(ctx context.Context, text string, candidates int) (*blanks, error) {
-	b := &blanks{model: l}
-	var err error
-	if b.template, err = l.tokenizer.Template(text); err != nil {
+// target is a template as samplers take it, with that many of the most probable tokens a slot.
+func (l *language) target(ctx context.Context, text string, candidates int) (lm.Target, error) {
+	template, err := l.tokenizer.Template(text)
+	if err != nil {
 		return nil, err
 	}
-	if b.logp, err = l.MaskedLogProbabilities(ctx, b.template.IDs, b.template.Slots); err != nil {
+	logp, err := l.MaskedLogProbabilities(ctx, template.IDs, template.Slots)
+	if err != nil {
 		return nil, err
 	}
-	for _, row := range b.logp {
-		b.support = append(b.support, infill.Candidates(l.tokenizer.Fillable(), row, candidates))
+	o := lm.TargetOptions{Gradient: lm.Local, Distances: true}
+	for _, row := range logp {
+		o.Support = append(o.Support, infill.Candidates(l.tokenizer.Fillable(), row, candidates))
 	}
-	return b, nil
-}
-
-func (b *blanks) target(o lm.TargetOptions) (lm.Target, error) {
-	o.Support = b.support
-	return b.model.NewTarget(b.template.IDs, b.template.Slots, o)
-}
-
-// starts draws every slot from the model with all slots masked.
-func (b *blanks) starts(streams []*rand.Rand) []int {
-	var starts []int
-	for _, stream := range streams {
-		for j, tokens := range b.support {
-			weight, total := make([]float64, len(tokens)), 0.0
-			for k, id := range tokens {
-				weight[k] = math.Exp(float64(b.logp[j][id]))
-				total += weight[k]
-			}
-			u, k := total*stream.Float64(), 0
-			for ; k < len(tokens)-1; k++ {
-				if u -= weight[k]; u < 0 {
-					break
-				}
-			}
-			starts = append(starts, k)
-		}
-	}
-	return starts
+	return l.NewTarget(template.IDs, template.Slots, o)
 }
 
 // trial is one sampler on one target.
@@ -96,28 +59,18 @@ type trial struct {
 	streams       []*rand.Rand
 	starts        []int
 	warmUp, steps int
-	rows          func() int64    // that a model ran; nil where there is none
-	onlooker      samplers.Target // evaluates energies that only the table asks for; nil for none
+	rows          func() int64 // that a model ran; nil where there is none
 }
 
-// figures is what a trial showed after its warm-up.
-type figures struct {
-	effective           float64 // draws: the least of U's and of every slot's
-	mean, best          float64 // U, nats
-	distinct            float64 // among the chains' final states
-	acceptance, changed float64
-	rows, seconds       float64
-}
-
-func (t trial) run(ctx context.Context) (f figures, err error) {
+// run is the effective draws after the warm-up, the least of U's and of every slot's, and what they cost.
+func (t trial) run(ctx context.Context) (effective, seconds, rows float64, err error) {
 	kernel, err := t.spec.New(t.target, nil)
 	if err != nil {
-		return f, err
+		return 0, 0, 0, err
 	}
 	chains := len(t.streams)
 	slots := len(t.starts) / chains
 	energies, positions := make([][]float64, chains), [][]int(nil)
-	var acceptance samplers.Acceptance
 	count := func() float64 {
 		if t.rows == nil {
 			return 0
@@ -131,13 +84,7 @@ func (t trial) run(ctx context.Context) (f figures, err error) {
 		if s.WarmUp {
 			before = count()
 		} else {
-			f.seconds, f.rows = f.seconds+time.Since(start).Seconds(), count()-before
-			acceptance.Observe(s.Info)
-			if t.onlooker != nil {
-				if err := s.State.Evaluate(ctx, t.onlooker); err != nil {
-					return err
-				}
-			}
+			seconds, rows = seconds+time.Since(start).Seconds(), count()-before
 			for c, u := range s.State.Energy {
 				energies[c] = append(energies[c], u)
 			}
@@ -147,31 +94,19 @@ func (t trial) run(ctx context.Context) (f figures, err error) {
 		return nil
 	})
 	if err != nil {
-		return f, err
+		return 0, 0, 0, err
 	}
-	f.acceptance, _ = acceptance.Rate()
-	f.changed, _ = acceptance.ChangedSlots()
-	if f.effective = samplers.EffectiveSampleSize(energies); math.IsNaN(f.effective) {
-		f.effective = math.Inf(1) // the kernel needs no energies, or nothing moved
+	if effective = samplers.EffectiveSampleSize(energies); math.IsNaN(effective) {
+		effective = math.Inf(1) // the kernel needs no energies, or nothing moved
 	}
 	for j := range slots {
 		e := samplers.EffectiveSampleSize(indicator(positions, chains, slots, j))
 		if math.IsNaN(e) {
 			e = 1 // the slot never moved: all draws together are worth one
 		}
-		f.effective = min(f.effective, e)
+		effective = min(effective, e)
 	}
-	f.best = math.Inf(-1)
-	for _, chain := range energies {
-		f.mean += stat.Mean(chain, nil) / float64(chains)
-		f.best = max(f.best, slices.Max(chain))
-	}
-	final := map[string]bool{}
-	for c := range chains {
-		final[fmt.Sprint(positions[len(positions)-1][c*slots:(c+1)*slots])] = true
-	}
-	f.distinct = float64(len(final))
-	return f, nil
+	return effective, seconds, rows, nil
 }
 
 // indicator is, for every chain and step, whether slot j holds the category that it holds most often over all draws.

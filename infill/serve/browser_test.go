@@ -103,7 +103,7 @@ func TestPage(t *testing.T) {
 		{"it fills what stands there",
 			chromedp.Tasks{chromedp.EmulateViewport(1000, 600), chromedp.Navigate(server.URL), until(done),
 				picture("page"),
-				chromedp.Evaluate(fmt.Sprintf(count, "#marginals .bar"), &bars)}},
+				chromedp.Evaluate(fmt.Sprintf(count, "#alone .bar"), &bars)}},
 		{"dark, on a narrow screen",
 			chromedp.Tasks{emulation.SetEmulatedMedia().WithFeatures(
 				[]*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: "dark"}}),
@@ -120,7 +120,7 @@ func TestPage(t *testing.T) {
 				return all.every((a, i) => a.right <= innerWidth - 8 && all.slice(0, i).every(b => a.left - b.right >= 2 || b.left - a.right >= 2 || a.top - b.bottom >= -1 || b.top - a.bottom >= -1));
 			})`, &apart)}},
 		{"bars and numbers explain themselves",
-			chromedp.Tasks{chromedp.Evaluate(`document.querySelector("#marginals .bar i").style.width`, &full),
+			chromedp.Tasks{chromedp.Evaluate(`document.querySelector("#alone .bar i").style.width`, &full),
 				chromedp.Evaluate(
 					`[...document.querySelectorAll("#fills .number, .bar")].every(e => e.title.length > 20 && document.getElementById(e.getAttribute("aria-describedby")))`, &explained)}},
 		{"the drawer's options",

@@ -148,19 +148,16 @@ func hostileClient(ctx context.Context, address string, random *rand.Rand) {
 func largeRequest(random *rand.Rand) string {
 	request := map[string]any{"template": "he [MASK] had [MASK] me [MASK] the [MASK] of [MASK] .", "budget": 20000}
 	top := []int{5, 1000, 2000}[random.IntN(3)]
-	switch random.IntN(6) {
-	case 0: // the forty of old
-		request["top"], request["error"], request["candidates"] = 2000, 1e-9, 2000
+	switch random.IntN(5) {
+	case 0:
+		request["top"] = 2000
 	case 1:
-		request["top"] = top
+		request["top"], request["order"] = top, "l2r"
 	case 2:
-		request["joint"], request["error"], request["candidates"], request["top"] = "pll", 1e-9, 2000, top
+		request["template"], request["top"] = "he [MASK:1-3] had [MASK:1-2] me .", top
 	case 3:
-		request["template"], request["joint"], request["candidates"], request["budget"] = "he [MASK] had [MASK] .",
-			"ag", 450, 4000
-	case 4:
 		request["samples"], request["budget"] = 1000, "10s"
-	case 5:
+	case 4:
 		request["sampler"], request["samples"], request["steps"], request["candidates"] = "dmala", 40, 90, 2000
 		delete(request, "budget")
 	}

@@ -161,36 +161,44 @@ func drawing(title string, p *plot.Plot) (template.HTML, error) {
 }
 
 // charts draws all.
-func (p *page) charts() (err error) {
-	add := func(title, caption string, drawn *plot.Plot, failed error) {
-		c := pageChart{Title: title, Caption: caption}
-		if failed == nil {
-			c.Drawing, failed = drawing(title, drawn)
-		}
-		if p.Charts = append(p.Charts, c); failed != nil && err == nil {
-			err = fmt.Errorf("chart %q: %w", title, failed)
-		}
+func (p *page) charts() error {
+	bars := func(key, title string) func() (*plot.Plot, error) {
+		return func() (*plot.Plot, error) { return p.bars(tick{key, title}) }
 	}
-	bars := func(title, caption string, x tick) {
-		drawn, err := p.bars(x)
-		add(title, caption, drawn, err)
+	for _, c := range []struct {
+		title, caption string
+		draw           func() (*plot.Plot, error)
+	}{
+		{"Diversity against quality", "Down is more diverse, right is closer to the corpora. The lines are the " +
+			"scores’ intervals over sentences. What sets methods apart is in the paired tests above.",
+			func() (*plot.Plot, error) {
+				return p.scatter(tick{metrics.MetricCorpusBLEU + "/" + metrics.Union, "corpus BLEU, %"},
+					tick{metrics.MetricSelfBLEU, "self-BLEU, %"})
+			}},
+		{"Diversity against likelihood", "Up is more diverse, right is what the model finds likelier. A sampler that " +
+			"is diverse because it left the model’s distribution stands to the left.",
+			func() (*plot.Plot, error) {
+				return p.scatter(tick{"log_likelihood", "mean log-likelihood U, nats"},
+					tick{metrics.MetricUniqueNGrams + "/self/2", "unique 2-grams among the samples, %"})
+			}},
+		{"Log-likelihood by step", "Mean U over the chains of all sentences.", p.lines},
+		{"Acceptance", fmt.Sprintf("Share of proposals taken after the warm-up, with %g %% intervals over sentences; "+
+			"methods that accept always are left out.", 100*p.Configuration.Metrics.Confidence),
+			bars("acceptance_rate", "acceptance")},
+		{"Cost in model rows", "Token sequences that went through the model for one sample.",
+			bars("model_rows_per_sample", "rows per sample")},
+		{"Cost in seconds", "On the machine of this run, for one sample.",
+			bars("seconds_per_sample", "seconds per sample")},
+	} {
+		drawn, err := c.draw()
+		if err != nil {
+			return fmt.Errorf("chart %q: %w", c.title, err)
+		}
+		svg, err := drawing(c.title, drawn)
+		if err != nil {
+			return fmt.Errorf("chart %q: %w", c.title, err)
+		}
+		p.Charts = append(p.Charts, pageChart{c.title, c.caption, svg})
 	}
-	drawn, failed := p.scatter(tick{metrics.MetricCorpusBLEU + "/" + metrics.Union, "corpus BLEU, %"},
-		tick{metrics.MetricSelfBLEU, "self-BLEU, %"})
-	add("Diversity against quality", "Down is more diverse, right is closer to the corpora. The lines are the "+
-		"scores’ intervals over sentences. What sets methods apart is in the paired tests above.", drawn, failed)
-	drawn, failed = p.scatter(tick{"log_likelihood", "mean log-likelihood U, nats"},
-		tick{metrics.MetricUniqueNGrams + "/self/2", "unique 2-grams among the samples, %"})
-	add("Diversity against likelihood", "Up is more diverse, right is what the model finds likelier. A sampler that "+
-		"is diverse because it left the model’s distribution stands to the left.", drawn, failed)
-	drawn, failed = p.lines()
-	add("Log-likelihood by step", "Mean U over the chains of all sentences.", drawn, failed)
-	bars("Acceptance", fmt.Sprintf("Share of proposals taken after the warm-up, with %g %% intervals over sentences; "+
-		"methods that accept always are left out.", 100*p.Configuration.Metrics.Confidence),
-		tick{"acceptance_rate", "acceptance"})
-	bars("Cost in model rows", "Token sequences that went through the model for one sample.",
-		tick{"model_rows_per_sample", "rows per sample"})
-	bars("Cost in seconds", "On the machine of this run, for one sample.",
-		tick{"seconds_per_sample", "seconds per sample"})
-	return err
+	return nil
 }

@@ -1,14 +1,11 @@
-// Package eval runs samplers over sentences of corpora and compares them: the
-// batch evaluation of section 7.5 and table 3 of the discrete Langevin paper
-// (Zhang, Liu and Liu, ICML 2022) and the protocol of the DISCS benchmark
-// (Goshvadi et al., NeurIPS 2023).
+// Package eval runs samplers over sentences of corpora and compares them: the batch evaluation of section 7.5 and table
+// 3 of the discrete Langevin paper (Zhang, Liu and Liu, ICML 2022) and the protocol of the DISCS benchmark (Goshvadi et
+// al., NeurIPS 2023).
 //
-// A run is a folder. run.json holds what was asked for and with what it was
-// computed; samples.jsonl one line for each sentence and method, written and
-// synced as soon as it is done; metrics.json the scores; report.html a page for
-// people. A process that is killed at any moment leaves a folder that goes on
-// when the same run is started again, and metrics.json is the same to the byte,
-// because neither time nor the order of the work enters it.
+// A run is a folder. run.json holds what was asked for and with what it was computed; samples.jsonl one line for each
+// sentence and method, written and synced as soon as it is done; metrics.json the scores; report.html a page for
+// people. A process that is killed at any moment leaves a folder that goes on when the same run is started again, and
+// metrics.json is the same to the byte, because neither time nor the order of the work enters it.
 package eval
 
 import (
@@ -73,10 +70,9 @@ func (c Config) options(v variant) infill.Options {
 	return o
 }
 
-// paper changes settings to what the papers run a sampler with on text: the
-// whole vocabulary, proposals from the square root of the whole gradient, no
-// adaptation. The step sizes are those of the authors' code for categorical
-// variables; the paper names none for text.
+// paper changes settings to what the papers run a sampler with on text: the whole vocabulary, proposals from the square
+// root of the whole gradient, no adaptation. The step sizes are those of the authors' code for categorical variables;
+// the paper names none for text.
 func paper(s *infill.Chains) {
 	s.Candidates = 0
 	switch s.Sampler {
@@ -95,13 +91,11 @@ func paper(s *infill.Chains) {
 	}
 }
 
-// Presets lists the protocols, the default first: that of the discrete Langevin
-// paper, that of DISCS, and none.
+// Presets lists the protocols, the default first: that of the discrete Langevin paper, that of DISCS, and none.
 func Presets() []string { return []string{"dlp", "discs", "none"} }
 
-// Preset returns the configuration of one of Presets(), without models, samplers
-// and corpora, the settings that its samplers share, and the samplers as
-// ParseVariants reads them.
+// Preset returns the configuration of one of Presets(), without models, samplers and corpora, the settings that its
+// samplers share, and the samplers as ParseVariants reads them.
 func Preset(name string) (c Config, base Settings, methods string, err error) {
 	o := infill.DefaultOptions()
 	base = Settings{infill.DefaultChains(infill.Samplers()[0]), o.Temperature}
@@ -128,9 +122,8 @@ func Preset(name string) (c Config, base Settings, methods string, err error) {
 	return c, base, methods, nil
 }
 
-// ParseVariants reads samplers as samplers.ParseList does, with settings of their own
-// or options of a fill. Two more are taken: "paper" for the papers' settings, and a
-// name, without which a method is called as it is written:
+// ParseVariants reads samplers as samplers.ParseList does, with settings of their own or options of a fill. Two more
+// are taken: "paper" for the papers' settings, and a name, without which a method is called as it is written:
 //
 //	gibbs,gwg:paper,dmala:paper,step-size=0.1,dmala:balance=sqrt,name=mine
 //
@@ -177,8 +170,6 @@ func (c Config) Validate() error {
 	switch {
 	case len(c.Samplers) == 0:
 		return errors.New("no sampler: name at least one")
-	case c.Sentences < 1:
-		return fmt.Errorf("%d sentences: choose at least 1", c.Sentences)
 	case c.Chains < 1:
 		return fmt.Errorf("%d samples: choose at least 1", c.Chains)
 	case c.Top < 1 || c.Top > c.Chains:
@@ -207,45 +198,30 @@ func (c Config) Validate() error {
 	return nil
 }
 
-// defaultBaselines are the paper's: every Gibbs and GWG, of the papers' settings
-// where there are any; else the first method.
-func (c Config) defaultBaselines() []string {
-	var papers, others []string
+// WithBaselines fills in the baselines that nobody named: every Gibbs and GWG, of the papers' settings where there are
+// any; else the first method.
+func (c Config) WithBaselines() Config {
+	if c.Baselines != nil {
+		return c
+	}
+	var all, papers []string
 	for _, v := range c.Samplers {
-		if v.Settings.Chains.Sampler != "gibbs" && v.Settings.Chains.Sampler != "gwg" {
-			continue
-		}
-		if strings.HasSuffix(v.Name, ":paper") {
-			papers = append(papers, v.Name)
-		} else {
-			others = append(others, v.Name)
+		if slices.Contains([]string{"gibbs", "gwg"}, v.Settings.Chains.Sampler) {
+			all = append(all, v.Name)
+			if strings.HasSuffix(v.Name, ":paper") {
+				papers = append(papers, v.Name)
+			}
 		}
 	}
 	switch {
 	case len(c.Samplers) < 2:
-		return []string{}
+		c.Baselines = []string{}
 	case papers != nil:
-		return papers
-	case others != nil && len(others) < len(c.Samplers):
-		return others
-	}
-	return []string{c.Samplers[0].Name}
-}
-
-// WithBaselines fills in the baselines that nobody named.
-func (c Config) WithBaselines() Config {
-	if c.Baselines == nil {
-		c.Baselines = c.defaultBaselines()
+		c.Baselines = papers
+	case all != nil && len(all) < len(c.Samplers):
+		c.Baselines = all
+	default:
+		c.Baselines = []string{c.Samplers[0].Name}
 	}
 	return c
-}
-
-// share is how many sentences the corpus of that number gives: as many as the
-// others, the first ones one more where it does not come out even.
-func (c Config) share(number, corpora int) int {
-	n := c.Sentences / corpora
-	if number < c.Sentences%corpora {
-		n++
-	}
-	return n
 }

@@ -152,8 +152,7 @@ func TestRun(t *testing.T) {
 	}
 }
 
-// TestNothingOfTime: neither the clock nor the order of the work nor the place
-// enters metrics.json.
+// TestNothingOfTime: neither the clock nor the order of the work nor the place enters metrics.json.
 func TestNothingOfTime(t *testing.T) {
 	_, want := reference(t)
 	o, _ := small(t)
@@ -302,6 +301,11 @@ func TestChangedConfiguration(t *testing.T) {
 	if !bytes.Equal(read(t, dir, samplesFile), before) {
 		t.Error("a refused run changed the samples")
 	}
+	for _, device := range []string{"", "auto", "cpu"} { // what was asked for by other words is no change
+		o, _ := small(t)
+		o.Dir, o.Device = dir, device
+		run(t, o)
+	}
 	t.Run("another device", func(t *testing.T) {
 		o, model := small(t)
 		write(t, o.Dir, headFile, read(t, dir, headFile))
@@ -314,49 +318,27 @@ func TestChangedConfiguration(t *testing.T) {
 	})
 }
 
-// TestDemandsMet: what was asked for by other words is no change.
-func TestDemandsMet(t *testing.T) {
-	dir, _ := reference(t)
-	for _, device := range []string{"", "auto", "cpu"} {
-		o, _ := small(t)
-		o.Dir, o.Device = dir, device
-		run(t, o)
-	}
-}
-
 func TestFolder(t *testing.T) {
-	t.Run("locked", func(t *testing.T) {
+	for want, file := range map[string][2]string{
+		"holds no run, but thesis.tex": {"thesis.tex", "x"},
+		"run.json is damaged":          {headFile, "{"},
+		"format 99":                    {headFile, `{"format": 99}`}, // of the future
+		"another process is at work":   {},
+	} {
 		o, _ := small(t)
-		lock, err := journal.Lock(filepath.Join(o.Dir, samplesFile), "")
-		if err != nil {
-			t.Fatal(err)
+		if file[0] != "" {
+			write(t, o.Dir, file[0], []byte(file[1]))
+		} else {
+			lock, err := journal.Lock(filepath.Join(o.Dir, samplesFile), "")
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer lock.Unlock()
 		}
-		defer lock.Unlock()
-		if _, err := Run(t.Context(), o); err == nil || !strings.Contains(err.Error(), "another process is at work") {
-			t.Errorf("error %v", err)
+		if _, err := Run(t.Context(), o); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("error %v, want %q", err, want)
 		}
-	})
-	t.Run("something else", func(t *testing.T) {
-		o, _ := small(t)
-		write(t, o.Dir, "thesis.tex", []byte("x"))
-		if _, err := Run(t.Context(), o); err == nil || !strings.Contains(err.Error(), "holds no run, but thesis.tex") {
-			t.Errorf("error %v", err)
-		}
-	})
-	t.Run("damaged header", func(t *testing.T) {
-		o, _ := small(t)
-		write(t, o.Dir, headFile, []byte("{"))
-		if _, err := Run(t.Context(), o); err == nil || !strings.Contains(err.Error(), "run.json is damaged") {
-			t.Errorf("error %v", err)
-		}
-	})
-	t.Run("of the future", func(t *testing.T) {
-		o, _ := small(t)
-		write(t, o.Dir, headFile, []byte(`{"format": 99}`))
-		if _, err := Run(t.Context(), o); err == nil || !strings.Contains(err.Error(), "format 99") {
-			t.Errorf("error %v", err)
-		}
-	})
+	}
 }
 
 // TestBadInput: what cannot be used is refused or left out, counted, and said.
@@ -399,30 +381,11 @@ func TestBadInput(t *testing.T) {
 			if _, err := Run(t.Context(), o); err == nil || !strings.Contains(err.Error(), test.want) {
 				t.Errorf("error %v, want one that holds %q", err, test.want)
 			}
+			if _, err := os.Stat(filepath.Join(o.Dir, statusFile)); !errors.Is(err, os.ErrNotExist) {
+				t.Errorf("status after the end: %v", err)
+			}
 		})
 	}
-
-	t.Run("left out and counted", func(t *testing.T) {
-		// Of the 10 lines of gardens one has a single word and one is too long for the model: 8 can be had, 9 not.
-		o, _ := small(t)
-		o.Config.Sentences, o.Corpora = 9, o.Corpora[:1]
-		_, err := Run(t.Context(), o)
-		for _, want := range []string{"1 × too short", "1 × refused by model fake: "} {
-			if err == nil || !strings.Contains(err.Error(), want) {
-				t.Errorf("error %v, want one that holds %q", err, want)
-			}
-		}
-		o.Config.Sentences = 8
-		run(t, o)
-		h := Watch(o.Dir).Header
-		left := 0
-		for _, skip := range h.Selection[0].Skipped {
-			left += skip.Count
-		}
-		if s := h.Selection[0]; len(s.Prompts) != 8 || s.Considered != 8+left {
-			t.Errorf("%d sentences of %d, %d left out", len(s.Prompts), s.Considered, left)
-		}
-	})
 }
 
 func TestParseVariants(t *testing.T) {
@@ -532,20 +495,15 @@ func TestHolm(t *testing.T) {
 			}
 		}
 	}
-}
-
-// TestAdjust: a column of the table holds the comparisons of all models, so the
-// correction is for all of them.
-func TestAdjust(t *testing.T) {
-	p := []float64{0.01, 0.02, 0.03, 0.04}
-	list := make([]comparison, len(p))
-	for i := range list {
-		list[i].Model = []string{"one", "two"}[i/2]
-		test := metrics.PairedTest{RandomisationP: metrics.Value(p[i])}
-		list[i].Scores = []comparedScore{{Difference: metrics.Difference{PairedTest: test}}}
+	// A column of the table holds the comparisons of all models, so the correction is for all of them.
+	list := make([]comparison, len(tests[0].p))
+	for i, p := range tests[0].p {
+		test := metrics.PairedTest{RandomisationP: metrics.Value(p)}
+		list[i] = comparison{Model: []string{"one", "two"}[i/2],
+			Scores: []comparedScore{{Difference: metrics.Difference{PairedTest: test}}}}
 	}
 	adjust(list)
-	for i, want := range []float64{0.04, 0.06, 0.06, 0.06} {
+	for i, want := range tests[0].want {
 		if got := float64(list[i].Scores[0].AdjustedP); math.Abs(got-want) > 1e-12 {
 			t.Errorf("comparison %d: %v, want %v", i+1, got, want)
 		}
@@ -555,21 +513,29 @@ func TestAdjust(t *testing.T) {
 // TestLeftOut: what is passed over while choosing is reported with its count, and what
 // is left out of the references stands below the table.
 func TestLeftOut(t *testing.T) {
+	// Of the 10 lines of gardens one has a single word and one is too long for the model: 8 can be had, 9 not.
 	o, _ := small(t)
-	o.Corpora[1] = newCorpus(t, "ponds", "fish .\n"+strings.Repeat("the dog ", 20)+".\n"+ponds)
-	o.Config.Select.MinimumTokens, o.Config.Sentences = 3, 10
+	o.Config.Sentences, o.Corpora = 9, o.Corpora[:1]
+	_, failed := Run(t.Context(), o)
 	var notes []string
 	o.Note = func(note string) { notes = append(notes, note) }
+	o.Config.Sentences, o.Config.Seed = 8, 2
 	results := run(t, o)
-	for _, want := range []string{"1 × too short (such as line 1)",
-		"1 × refused by model fake: text too long (such as line 2)"} {
-		if len(notes) != 1 || !strings.Contains(notes[0], "corpus ponds: left out of the ") ||
+	for _, want := range []string{"1 × too short (such as line 4)",
+		"1 × refused by model fake: text too long (such as line 7)"} {
+		if failed == nil || !strings.Contains(failed.Error(), want) {
+			t.Errorf("error %v, want one that holds %q", failed, want)
+		}
+		if len(notes) != 1 || !strings.Contains(notes[0], "corpus gardens: left out of the 10 ") ||
 			!strings.Contains(notes[0], want) {
 			t.Errorf("notes %q, want %q", notes, want)
 		}
 	}
+	if s := Watch(o.Dir).Header.Selection[0]; len(s.Prompts) != 8 || s.Considered != 10 {
+		t.Errorf("%d sentences of %d", len(s.Prompts), s.Considered)
+	}
 	if notes := strings.Join(results.Table("top").Notes, "\n"); !strings.Contains(notes,
-		"3 sentences of ponds (5 left out: the masked ones and their copies)") {
+		"2 sentences of gardens (8 left out: the masked ones and their copies)") {
 		t.Errorf("notes of the table: %s", notes)
 	}
 }
@@ -674,8 +640,7 @@ func TestTable(t *testing.T) {
 	}
 }
 
-// TestReport: one file that needs nothing else, and nothing of what it shows is
-// taken for markup.
+// TestReport: one file that needs nothing else, and nothing of what it shows is taken for markup.
 func TestReport(t *testing.T) {
 	o, _ := small(t)
 	const evil = `"><img src=x onerror=alert(1)>`

@@ -9,14 +9,14 @@ import (
 
 	"infill/infill"
 	"infill/internal/eval/corpus"
+	"infill/internal/logmath"
 	"infill/lm"
 	"infill/samplers"
 	"infill/tokenize"
 )
 
-// The model of these tests is real but for its distribution: slots are
-// independent, and each token has a weight. Everything above it, tokenizer,
-// chains, ranking, is the program's own.
+// The model of these tests is real but for its distribution: slots are independent, and each token has a weight.
+// Everything above it, tokenizer, chains, ranking, is the program's own.
 
 // words are the vocabulary beside punctuation.
 func words() []string {
@@ -147,19 +147,16 @@ func (t *fakeTarget) EnergyGradient(ctx context.Context, states []int, energy, g
 
 func (t *fakeTarget) LogConditionals(ctx context.Context, _ []int, slots []int, logp []float64) error {
 	for c, slot := range slots {
-		total := 0.0
-		for _, token := range t.support[slot] {
-			total += math.Exp(weight(token))
-		}
+		row := logp[c*t.width : c*t.width+len(t.support[slot])]
 		for category, token := range t.support[slot] {
-			logp[c*t.width+category] = weight(token) - math.Log(total)
+			row[category] = weight(token)
 		}
+		logmath.Normalise(row)
 	}
 	return ctx.Err()
 }
 
-// gardens is a corpus of the tests' own; one sentence is markup, one has a single
-// word, one is longer than the model.
+// gardens is a corpus of the tests' own; one sentence is markup, one has a single word, one is longer than the model.
 const gardens = `the old cat sat on the mat .
 a young dog ran under the tree today .
 the grey bird flew over the pond again .

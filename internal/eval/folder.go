@@ -9,8 +9,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/google/renameio/v2/maybe"
-
 	"infill/internal/eval/corpus"
 	"infill/internal/journal"
 )
@@ -23,8 +21,7 @@ const (
 	reportFile  = "report.html"
 )
 
-// formatVersion is that of the files; it rises when an older program could not
-// read them.
+// formatVersion is that of the files; it rises when an older program could not read them.
 const formatVersion = 1
 
 // header is run.json: what was asked for, of what, and with what.
@@ -35,8 +32,7 @@ type header struct {
 	Corpora       []corpusInfo   `json:"corpora"`
 	// Selection holds the sentences and their masks, by corpus.
 	Selection []*corpus.Selection `json:"selection"`
-	// Threads is the number of threads of one model call, on which the last
-	// digits of a result can hang.
+	// Threads is the number of threads of one model call, on which the last digits of a result can hang.
 	Threads   int     `json:"threads"`
 	Program   program `json:"program"`
 	Signature string  `json:"signature"`
@@ -61,8 +57,7 @@ type corpusInfo struct {
 	Markers   corpus.Markers  `json:"markers"`
 	Sentences int             `json:"sentences"`
 	Skipped   []corpus.Skip   `json:"skipped"`
-	// Masked is how many of its sentences are infilled; 0 for a corpus that is
-	// a reference alone.
+	// Masked is how many of its sentences are infilled; 0 for a corpus that is a reference alone.
 	Masked int `json:"masked"`
 }
 
@@ -121,15 +116,15 @@ type environment struct {
 
 // differences lists what differs from another record; an empty field of an earlier
 // version's record, or of a demand, does not differ.
-func (e environment) differences(now environment) (list []string) {
-	for _, field := range [][3]string{{"onnxruntime", e.Runtime, now.Runtime}, {"device", e.Device, now.Device},
-		{"version", e.Version, now.Version}} {
+func (e environment) differences(other environment) []string {
+	there, now := map[string]string{}, map[string]string{}
+	for _, field := range [][3]string{{"onnxruntime", e.Runtime, other.Runtime}, {"device", e.Device, other.Device},
+		{"version", e.Version, other.Version}} {
 		if field[1] != "" && field[2] != "" {
-			list = append(list,
-				journal.Differences(map[string]string{field[0]: field[1]}, map[string]string{field[0]: field[2]})...)
+			there[field[0]], now[field[0]] = field[1], field[2]
 		}
 	}
-	return list
+	return journal.Differences(there, now)
 }
 
 // chain is where a chain ended, and how it got there.
@@ -173,8 +168,7 @@ type folder struct {
 	told time.Time // when the status was written last
 }
 
-// openFolder locks a folder, making it if there is none, and reads what is
-// there.
+// openFolder locks a folder, making it if there is none, and reads what is there.
 func openFolder(dir string) (_ *folder, err error) {
 	f := &folder{dir: dir}
 	f.Journal, err = journal.Open(filepath.Join(dir, samplesFile), "another process is at work in "+dir)
@@ -194,8 +188,7 @@ func openFolder(dir string) (_ *folder, err error) {
 }
 
 // temporary are the names of the status and of what renameio has not renamed yet.
-var temporary = regexp.MustCompile(
-	`^\.(run\.json|samples\.jsonl|metrics\.json|report\.html|status\.json)\d*$`)
+var temporary = regexp.MustCompile(`^\.(run\.json|samples\.jsonl|metrics\.json|report\.html|status\.json)\d*$`)
 
 // tidy refuses a folder that holds something else, and removes what a killed
 // process left half-written beside its target.
@@ -240,16 +233,6 @@ func (f *folder) append(r *Record) error {
 	return err
 }
 
-// write puts a file into its place at once.
-func (f *folder) write(name string, content []byte) error {
-	return maybe.WriteFile(filepath.Join(f.dir, name), content, 0o666)
-}
-
-func (f *folder) writeHeader(h *header) error {
-	f.header = h
-	return journal.WriteJSON(filepath.Join(f.dir, headFile), h)
-}
-
 // fills goes through what a run has a record of: by model, sentence and method.
 func (h *header) fills(yield func(key) bool) {
 	for _, m := range h.Models {
@@ -275,21 +258,15 @@ func (h *header) comparable() (map[string]string, error) {
 	}{h.Configuration, h.Models, h.Corpora, h.Selection, h.Threads, h.Program.Version})
 }
 
-// differences names what two runs disagree in.
-func differences(first, second *header) ([]string, error) {
-	there, err := first.comparable()
-	if err != nil {
-		return nil, err
-	}
-	now, err := second.comparable()
-	return journal.Differences(there, now), err
-}
-
 // check refuses to go on with another run.
 func (f *folder) check(h *header) error {
-	list, err := differences(f.header, h)
+	there, err := f.header.comparable()
 	if err != nil {
 		return err
 	}
-	return journal.Changed(f.dir, list)
+	now, err := h.comparable()
+	if err != nil {
+		return err
+	}
+	return journal.Changed(f.dir, journal.Differences(there, now))
 }

@@ -51,8 +51,7 @@ type pageFill struct {
 	U     string
 }
 
-// pageWord is what a slot was filled with; Repeat reports that a likelier sample of
-// the method has the same there.
+// pageWord is what a slot was filled with; Repeat reports that a likelier sample of the method has the same there.
 type pageWord struct {
 	Text   string
 	Repeat bool
@@ -160,17 +159,16 @@ func (p *page) fills(prompts []corpus.Prompt, records map[key]*Record) {
 // notes are what a reader must know of the sample.
 func (p *page) notes() {
 	p.Notes = append(p.Notes, p.Warnings...)
-	for _, k := range p.Corpora {
-		for _, skip := range k.Skipped {
-			p.Notes = append(p.Notes,
-				fmt.Sprintf("corpus %s: %d × %s left out while reading (such as line %d)", k.Name, skip.Count,
-					skip.Reason, skip.Line))
+	note := func(name, doing string, skipped []corpus.Skip) {
+		for _, skip := range skipped {
+			p.Notes = append(p.Notes, fmt.Sprintf("corpus %s: %d × %s left out while %s (such as line %d)", name,
+				skip.Count, skip.Reason, doing, skip.Line))
 		}
 	}
+	for _, k := range p.Corpora {
+		note(k.Name, "reading", k.Skipped)
+	}
 	for _, s := range p.Header.Selection {
-		for _, skip := range s.Skipped {
-			p.Notes = append(p.Notes, fmt.Sprintf("corpus %s: %d × %s left out while choosing sentences (such as "+
-				"line %d)", s.Corpus, skip.Count, skip.Reason, skip.Line))
-		}
+		note(s.Corpus, "choosing sentences", s.Skipped)
 	}
 }

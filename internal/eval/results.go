@@ -9,15 +9,15 @@ import (
 	"slices"
 	"strings"
 
-	"gonum.org/v1/gonum/stat"
+	"github.com/google/renameio/v2/maybe"
 
 	"infill/internal/eval/corpus"
 	"infill/internal/journal"
 	"infill/metrics"
+	"infill/samplers"
 )
 
-// Results is metrics.json. Nothing in it depends on time, on the order of the
-// work, or on where files lie.
+// Results is metrics.json. Nothing in it depends on time, on the order of the work, or on where files lie.
 type Results struct {
 	Format        int            `json:"format"`
 	Signature     string         `json:"signature"`
@@ -44,15 +44,13 @@ type methodResult struct {
 	StepSize            *Estimate `json:"step_size"`
 	// LogLikelihood is the mean U of the final states of all chains, in nats.
 	LogLikelihood Estimate `json:"log_likelihood"`
-	// What one sample took: evaluations are of one state, rows are token
-	// sequences that went through the model.
+	// What one sample took: evaluations are of one state, rows are token sequences that went through the model.
 	EnergyEvaluationsPerSample   Estimate `json:"energy_evaluations_per_sample"`
 	GradientEvaluationsPerSample Estimate `json:"gradient_evaluations_per_sample"`
 	ModelRowsPerSample           Estimate `json:"model_rows_per_sample"`
 	// Trace is the mean over sentences and chains, by step.
 	Trace []tracePoint `json:"trace"`
-	// Top holds the scores of the likeliest final states of each sentence, All
-	// those of all of them.
+	// Top holds the scores of the likeliest final states of each sentence, All those of all of them.
 	Top *metrics.Report `json:"top"`
 	All *metrics.Report `json:"all"`
 
@@ -71,17 +69,11 @@ func estimate(values []float64) *Estimate {
 	if len(values) == 0 {
 		return nil
 	}
-	m, deviation := stat.MeanStdDev(values, nil)
-	e := &Estimate{Mean: m}
-	if len(values) > 1 {
-		standardError := stat.StdErr(deviation, float64(len(values)))
-		e.StandardError = &standardError
-	}
-	return e
+	mean, e := samplers.MeanAndError(values)
+	return &Estimate{mean, e}
 }
 
-// comparison is a paired test of a method against a baseline, on the likeliest
-// final states of each sentence.
+// comparison is a paired test of a method against a baseline, on the likeliest final states of each sentence.
 type comparison struct {
 	Model  string            `json:"model"`
 	First  string            `json:"first"` // the baseline
@@ -112,7 +104,7 @@ func (f *folder) evaluate(ctx context.Context, corpora []*corpus.Corpus) (*Resul
 	if err != nil {
 		return nil, err
 	}
-	return results, f.write(reportFile, page)
+	return results, maybe.WriteFile(filepath.Join(f.dir, reportFile), page, 0o666)
 }
 
 // newResults scores whole runs.
@@ -195,8 +187,7 @@ func (h *header) ofMethod(records map[key]*Record, model, method string) (list [
 	return list, nil
 }
 
-// hypotheses are the likeliest final states of each sentence, ties in the order
-// of the chains.
+// hypotheses are the likeliest final states of each sentence, ties in the order of the chains.
 func hypotheses(h *header, m modelVersion, records []*Record, number int) metrics.Hypotheses {
 	var set metrics.Hypotheses
 	for _, r := range records {

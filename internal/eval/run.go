@@ -109,9 +109,10 @@ func newHeader(o Options) (*header, error) {
 			info.Skipped = []corpus.Skip{}
 		}
 		if !c.Reference {
+			// Each corpus gives as many as the others, the first ones one more where it does not come out even.
 			options := o.Config.Select
-			options.Sentences, options.Seed, options.Check = o.Config.share(taken, len(sources)), o.Config.Seed,
-				fits(o.Models)
+			options.Sentences, options.Seed, options.Check = (o.Config.Sentences+len(sources)-1-taken)/len(sources),
+				o.Config.Seed, fits(o.Models)
 			taken++
 			info.Masked = options.Sentences
 			selection, err := c.Select(options)
@@ -127,8 +128,7 @@ func newHeader(o Options) (*header, error) {
 	return h, compared(h, o.Corpora)
 }
 
-// compared refuses a corpus of which nothing is left to compare with, before any
-// work is done.
+// compared refuses a corpus of which nothing is left to compare with, before any work is done.
 func compared(h *header, corpora []*corpus.Corpus) error {
 	if h.Configuration.Metrics.KeepSources {
 		return nil
@@ -149,18 +149,15 @@ func compared(h *header, corpora []*corpus.Corpus) error {
 	return nil
 }
 
-// fits leaves out the sentences that one of the models cannot take: too long, or
-// with something in it that it refuses.
+// fits leaves out the sentences that one of the models cannot take: too long, or with something in it that it refuses.
 func fits(models []*infill.Filler) func(template string) string {
 	return func(template string) string {
 		for _, m := range models {
 			_, err := m.Template(template)
 			var input *tokenize.InputError
-			switch {
-			case err == nil:
-			case errors.As(err, &input):
+			if errors.As(err, &input) {
 				return fmt.Sprintf("refused by model %s: %v", m.Model().Name, input.Fault)
-			default:
+			} else if err != nil {
 				return fmt.Sprintf("refused by model %s", m.Model().Name)
 			}
 		}
@@ -202,7 +199,8 @@ func (h *header) signature() string {
 // run does what is missing and then evaluates.
 func (f *folder) run(ctx context.Context, o Options, h *header) (*Results, error) {
 	if f.header == nil {
-		if err := f.writeHeader(h); err != nil {
+		f.header = h
+		if err := journal.WriteJSON(filepath.Join(f.dir, headFile), h); err != nil {
 			return nil, err
 		}
 	} else if err := f.check(h); err != nil {
@@ -292,8 +290,7 @@ func (r *runner) model(ctx context.Context, m *infill.Filler, work []key) error 
 	})
 }
 
-// sameEnvironment refuses a record that was computed with another onnxruntime
-// or device than those of its model before.
+// sameEnvironment refuses a record that was computed with another onnxruntime or device than those of its model before.
 func (f *folder) sameEnvironment(r *Record) error {
 	for _, other := range f.records {
 		if other.Model == r.Model {
@@ -325,8 +322,7 @@ const (
 	scoredPoints = 10
 )
 
-// kept tells which of the steps 0 to steps are kept, points+1 of them at most,
-// the first and the last among them.
+// kept tells which of the steps 0 to steps are kept, points+1 of them at most, the first and the last among them.
 func kept(step, steps, points int) bool {
 	if steps <= points || step == steps {
 		return true

@@ -7,8 +7,7 @@ import (
 	"time"
 )
 
-// statusFile is in the folder of a run while a process is at work there, for those
-// who watch. It is no part of the run.
+// statusFile is in the folder of a run while a process is at work there, for those who watch. It is no part of the run.
 const statusFile = ".status.json"
 
 // Progress is a moment of a run, and what the status file holds.
@@ -19,8 +18,7 @@ type Progress struct {
 	Sentences int    `json:"-"`
 	Step      int    `json:"step"`
 	Steps     int    `json:"steps"`
-	// LogLikelihood is the mean U of the chains now, in nats, null if the
-	// sampler does not know it.
+	// LogLikelihood is the mean U of the chains now, in nats, null if the sampler does not know it.
 	LogLikelihood *float64 `json:"log_likelihood"`
 	// Done and Total count fills, a fill being one sentence by one method; Kept
 	// of those done were there from an earlier start.
@@ -41,8 +39,7 @@ type Progress struct {
 // statusPause is how often the file is written at most.
 const statusPause = time.Second
 
-// writeStatus tells those who watch where the run is, now and then. That it cannot
-// is no reason to stop the run.
+// writeStatus tells those who watch where the run is, now and then. That it cannot is no reason to stop the run.
 func (f *folder) writeStatus(p Progress) {
 	if p.Written.Sub(f.told) < statusPause {
 		return
@@ -103,8 +100,7 @@ func (p *pace) ended(r *Record, now time.Time) {
 	p.add(r)
 	method := [2]string{r.Model, r.Method}
 	p.coming[method] = p.coming[method].plus(-p.sizes[r.Sentence], 0, -1)
-	p.chains += len(r.Chains)
-	p.last = now
+	p.chains, p.last = p.chains+len(r.Chains), now
 }
 
 // at returns the chains per second and the seconds left; nil while no fill is done.

@@ -2,9 +2,7 @@ package eval
 
 import (
 	"encoding/json"
-	"errors"
 	"math"
-	"os"
 	"path/filepath"
 	"slices"
 	"testing"
@@ -49,18 +47,6 @@ func TestStatus(t *testing.T) {
 	left, err := filepath.Glob(filepath.Join(o.Dir, statusFile+"*"))
 	if err != nil || len(left) > 0 {
 		t.Errorf("left behind: %v, %v", left, err)
-	}
-}
-
-// TestStatusOfInterrupted: also a run that ends early takes its status along.
-func TestStatusOfInterrupted(t *testing.T) {
-	o, model := small(t)
-	model.closing = errors.New("closing fails")
-	if _, err := Run(t.Context(), o); err == nil {
-		t.Fatal("no error")
-	}
-	if _, err := os.Stat(filepath.Join(o.Dir, statusFile)); !errors.Is(err, os.ErrNotExist) {
-		t.Errorf("status after the end: %v", err)
 	}
 }
 

@@ -62,12 +62,11 @@ type cell struct {
 	High  metrics.Value `json:"high"`
 }
 
-func undefined() metrics.Value { return metrics.Value(math.NaN()) }
+var undefined = metrics.Value(math.NaN())
 
-// cell has an interval that reaches so many standard errors to each side, within
-// bounds; none where that is not known.
+// cell has an interval that reaches so many standard errors to each side, within bounds; none where that is not known.
 func (e *Estimate) cell(reach, lowest, highest float64) cell {
-	c := cell{undefined(), undefined(), undefined()}
+	c := cell{undefined, undefined, undefined}
 	if e != nil {
 		c.Value = metrics.Value(e.Mean)
 		if e.StandardError != nil && !math.IsNaN(reach) {
@@ -80,7 +79,7 @@ func (e *Estimate) cell(reach, lowest, highest float64) cell {
 
 // scoreCell is a score of a report by its name.
 func scoreCell(r *metrics.Report, name string) cell {
-	c := cell{undefined(), undefined(), undefined()}
+	c := cell{undefined, undefined, undefined}
 	if r == nil {
 		return c
 	}
@@ -235,8 +234,7 @@ func format(v metrics.Value, digits int) string {
 // Value is a number as the column shows it.
 func (c column) Value(v cell) string { return format(v.Value, c.digits) }
 
-// Interval is the interval of a number, "" for none; that of a percentage has one
-// digit fewer.
+// Interval is the interval of a number, "" for none; that of a percentage has one digit fewer.
 func (c column) Interval(v cell) string {
 	digits := c.digits - indicator(c.Score)
 	switch {
@@ -303,8 +301,7 @@ func (t *table) blocks() []block {
 	return []block{numbers, tests}
 }
 
-// text writes a block to fit a width, 0 for none: columns that do not fit come in
-// another block below, after the first.
+// text writes a block to fit a width, 0 for none: columns that do not fit come in another block below, after the first.
 func (g block) text(width int) string {
 	line := func(cell []string, n int) string {
 		if n < len(cell) {

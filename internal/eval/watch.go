@@ -14,8 +14,7 @@ import (
 	"infill/internal/journal"
 )
 
-// Watched is what was read of a run's folder so far. It does not change: Again
-// gives another.
+// Watched is what was read of a run's folder so far. It does not change: Again gives another.
 type Watched struct {
 	Header *header // nil if Err is not
 	// Prompts are the sentences of the run, in order.
@@ -80,8 +79,7 @@ func (w *Watched) Again() *Watched {
 	return next
 }
 
-// Record is what a method with a model made of a sentence, nil if that is not
-// done.
+// Record is what a method with a model made of a sentence, nil if that is not done.
 func (w *Watched) Record(model, method string, sentence int) *Record {
 	return w.records[key{model, method, sentence}]
 }
@@ -101,18 +99,6 @@ func readHeader(dir string) (*header, error) {
 		return nil, err
 	}
 	return &h, nil
-}
-
-// readRun reads a run that is to be gone on with.
-func readRun(dir string) (*Watched, error) {
-	w := Watch(dir)
-	if w.Err != nil {
-		return nil, w.Err
-	}
-	if w.badErr != nil {
-		return nil, fmt.Errorf("%s: %w", filepath.Join(dir, samplesFile), w.badErr)
-	}
-	return w, w.Header.supported(dir)
 }
 
 // supported refuses a run of a version that this program cannot go on with.
@@ -177,17 +163,27 @@ func (h *header) has(model, method string) bool {
 
 // ReadResults reads the results of a run that is done.
 func ReadResults(dir string) (*Results, error) {
-	w, err := readRun(dir)
-	if err != nil {
+	w := Watch(dir)
+	switch {
+	case w.Err != nil:
+		return nil, w.Err
+	case w.badErr != nil:
+		return nil, fmt.Errorf("%s: %w", filepath.Join(dir, samplesFile), w.badErr)
+	}
+	if err := w.Header.supported(dir); err != nil {
 		return nil, err
 	}
-	if w.Results == nil {
-		if w.Note != "" {
-			return nil, fmt.Errorf("%s: start the run again, which writes it again", w.Note)
-		}
-		return nil, w.unfinished()
+	switch {
+	case w.Results != nil:
+		return w.Results, w.timed()
+	case w.Note != "":
+		return nil, fmt.Errorf("%s: start the run again, which writes it again", w.Note)
+	case w.Done() >= w.Total():
+		return nil, fmt.Errorf("the run in %s has all its samples, but no scores yet: start it again, and it goes on",
+			dir)
 	}
-	return w.Results, w.timed()
+	return nil, fmt.Errorf("the run in %s is not done: %d of %d fills; start it again, and it goes on", dir, w.Done(),
+		w.Total())
 }
 
 // timed adds to the results the seconds, which metrics.json has not, since they depend on the machine.
@@ -201,13 +197,4 @@ func (w *Watched) timed() error {
 			of).SecondsPerSample
 	}
 	return nil
-}
-
-// unfinished says why there are no results.
-func (w *Watched) unfinished() error {
-	if w.Done() >= w.Total() {
-		return fmt.Errorf("the run in %s has all its samples, but no scores yet: start it again, and it goes on", w.dir)
-	}
-	return fmt.Errorf("the run in %s is not done: %d of %d fills; start it again, and it goes on", w.dir, w.Done(),
-		w.Total())
 }

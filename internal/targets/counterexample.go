@@ -15,13 +15,10 @@ func NewCounterExample(a, b, epsilon float64) *CounterExample {
 	return &CounterExample{a, b, epsilon}
 }
 
-// Categories returns two categories for the one slot.
 func (t *CounterExample) Categories() []int { return []int{2} }
 
-// Values returns -1 and 1.
 func (t *CounterExample) Values() [][]float64 { return [][]float64{{-1, 1}} }
 
-// Energy writes U of each chain's state.
 func (t *CounterExample) Energy(_ context.Context, states []int, energy []float64) error {
 	for c, v := range states {
 		x := Spin(v)

@@ -3,6 +3,7 @@ package targets
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"infill/internal/logmath"
 )
@@ -14,18 +15,14 @@ func Neighbours(rows, columns int) ([][]int, error) {
 		return nil, fmt.Errorf("a torus of %d × %d sites: both sides must be at least 1", rows, columns)
 	}
 	lists := make([][]int, rows*columns)
-	for r := range rows {
-		for c := range columns {
-			site := r*columns + c
-			near := map[int]bool{site: true}
-			for _, n := range []int{
-				((r+rows-1)%rows)*columns + c, ((r+1)%rows)*columns + c,
-				r*columns + (c+columns-1)%columns, r*columns + (c+1)%columns,
-			} {
-				if !near[n] {
-					near[n] = true
-					lists[site] = append(lists[site], n)
-				}
+	for site := range lists {
+		r, c := site/columns, site%columns
+		for _, n := range []int{
+			((r+rows-1)%rows)*columns + c, ((r+1)%rows)*columns + c,
+			r*columns + (c+columns-1)%columns, r*columns + (c+1)%columns,
+		} {
+			if n != site && !slices.Contains(lists[site], n) {
+				lists[site] = append(lists[site], n)
 			}
 		}
 	}
@@ -48,30 +45,17 @@ func NewIsing(rows, columns int, coupling, field float64) (*Ising, error) {
 	if err != nil {
 		return nil, err
 	}
-	t := &Ising{coupling: coupling, field: field, near: near, categories: repeat(2, rows*columns)}
-	for range near {
-		t.values = append(t.values, []float64{-1, 1})
-	}
-	return t, nil
+	return &Ising{coupling, field, near, slices.Repeat([]int{2}, rows*columns),
+		slices.Repeat([][]float64{{-1, 1}}, rows*columns)}, nil
 }
 
-func repeat(k, n int) []int {
-	x := make([]int, n)
-	for i := range x {
-		x[i] = k
-	}
-	return x
-}
-
+// Spin is the number that a category of an Ising model stands for.
 func Spin(category int) float64 { return float64(2*category - 1) }
 
-// Categories returns 2 for every site.
 func (t *Ising) Categories() []int { return t.categories }
 
-// Terms is the number of sites.
 func (t *Ising) Terms() int { return len(t.near) }
 
-// Energy writes U of each chain's spins.
 func (t *Ising) Energy(_ context.Context, states []int, energy []float64) error {
 	n := len(t.near)
 	for c := range energy {
@@ -88,15 +72,11 @@ func (t *Ising) Energy(_ context.Context, states []int, energy []float64) error 
 	return nil
 }
 
-// EnergyGradient writes U and its gradient over one-hot sites.
 func (t *Ising) EnergyGradient(ctx context.Context, states []int, energy, gradient []float64) error {
 	n := len(t.near)
-	for c := range energy {
-		state := states[c*n : (c+1)*n]
-		for i := range t.near {
-			d := t.derivative(state, i)
-			gradient[(c*n+i)*2], gradient[(c*n+i)*2+1] = -d, d
-		}
+	for i := range states {
+		d := t.derivative(states[i/n*n:i/n*n+n], i%n)
+		gradient[2*i], gradient[2*i+1] = -d, d
 	}
 	return t.Energy(ctx, states, energy)
 }
@@ -124,7 +104,6 @@ func (t *Ising) EnergyGradientOf(ctx context.Context, terms []int, states []int,
 	return t.Energy(ctx, states, energy)
 }
 
-// LogConditionals writes the conditional of one site of each chain.
 func (t *Ising) LogConditionals(_ context.Context, states []int, slots []int, logp []float64) error {
 	n := len(t.near)
 	for c, i := range slots {
@@ -135,7 +114,6 @@ func (t *Ising) LogConditionals(_ context.Context, states []int, slots []int, lo
 	return nil
 }
 
-// Values returns the spins -1 and +1 for every site.
 func (t *Ising) Values() [][]float64 { return t.values }
 
 // EnergyDerivative writes U and ∂U/∂s_i of each site.
@@ -173,13 +151,11 @@ func NewPotts(rows, columns int, coupling float64, field []float64) (*Potts, err
 	if len(field) == 0 {
 		return nil, fmt.Errorf("a Potts model without categories: give one field value for each")
 	}
-	return &Potts{coupling, field, near, repeat(len(field), rows*columns)}, nil
+	return &Potts{coupling, field, near, slices.Repeat([]int{len(field)}, rows*columns)}, nil
 }
 
-// Categories returns the same number for every site.
 func (t *Potts) Categories() []int { return t.categories }
 
-// Energy writes U of each chain's state.
 func (t *Potts) Energy(_ context.Context, states []int, energy []float64) error {
 	n := len(t.near)
 	for c := range energy {
@@ -197,19 +173,14 @@ func (t *Potts) Energy(_ context.Context, states []int, energy []float64) error 
 	return nil
 }
 
-// EnergyGradient writes U and its gradient over one-hot sites.
 func (t *Potts) EnergyGradient(ctx context.Context, states []int, energy, gradient []float64) error {
 	n, q := len(t.near), len(t.field)
-	for c := range energy {
-		state := states[c*n : (c+1)*n]
-		for i := range t.near {
-			t.local(state, i, gradient[(c*n+i)*q:(c*n+i+1)*q])
-		}
+	for i := range states {
+		t.local(states[i/n*n:i/n*n+n], i%n, gradient[i*q:(i+1)*q])
 	}
 	return t.Energy(ctx, states, energy)
 }
 
-// LogConditionals writes the conditional of one site of each chain.
 func (t *Potts) LogConditionals(_ context.Context, states []int, slots []int, logp []float64) error {
 	n, q := len(t.near), len(t.field)
 	for c, i := range slots {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 
 	"infill/internal/logmath"
 )
@@ -29,29 +30,20 @@ func NewRBM(weights, hidden, visible []float64) (*RBM, error) {
 		return nil, fmt.Errorf("an RBM with %d weights for %d hidden and %d visible units: give hidden × visible, "+
 			"both at least 1", len(weights), len(hidden), len(visible))
 	}
-	t := &RBM{weights: weights, hidden: hidden, visible: visible, categories: repeat(2, len(visible))}
-	for range visible {
-		t.values = append(t.values, []float64{0, 1})
-	}
-	return t, nil
+	return &RBM{weights, hidden, visible, slices.Repeat([]int{2}, len(visible)),
+		slices.Repeat([][]float64{{0, 1}}, len(visible))}, nil
 }
 
 // NewRandomRBM draws weights from N(0, scale²) and biases from N(0, 1), as the
 // random RBM of the GWG repository does with scale 0.05.
 func NewRandomRBM(visible, hidden int, scale float64, r *rand.Rand) (*RBM, error) {
-	if visible < 1 || hidden < 1 {
-		return nil, fmt.Errorf("an RBM with %d visible and %d hidden units: both must be at least 1", visible, hidden)
-	}
 	return NewRBM(Normals(r, hidden*visible, scale), Normals(r, hidden, 1), Normals(r, visible, 1))
 }
 
-// Categories returns 2 for every visible unit.
 func (t *RBM) Categories() []int { return t.categories }
 
-// Values returns 0 and 1 for every visible unit.
 func (t *RBM) Values() [][]float64 { return t.values }
 
-// Energy writes U of each chain's visible units.
 func (t *RBM) Energy(_ context.Context, states []int, energy []float64) error {
 	d := len(t.visible)
 	for c := range energy {
@@ -81,39 +73,25 @@ func (t *RBM) input(i int, state []int) float64 {
 
 // EnergyDerivative writes U and ∂U/∂v_j.
 func (t *RBM) EnergyDerivative(ctx context.Context, states []int, energy, derivative []float64) error {
-	d := len(t.visible)
-	for c := range energy {
-		state, out := states[c*d:(c+1)*d], derivative[c*d:(c+1)*d]
-		copy(out, t.visible)
-		for i := range t.hidden {
-			s := logmath.Sigmoid(t.input(i, state))
-			for j, w := range t.weights[i*d : (i+1)*d] {
-				out[j] += s * w
-			}
-		}
+	x := make([]float64, len(states))
+	for i, v := range states {
+		x[i] = float64(v)
 	}
-	return t.Energy(ctx, states, energy)
+	return t.RelaxedEnergyGradient(ctx, x, energy, derivative)
 }
 
 // EnergyGradient writes U and its gradient over one-hot units: 0 for category 0 and ∂U/∂v_j for category 1.
 func (t *RBM) EnergyGradient(ctx context.Context, states []int, energy, gradient []float64) error {
-	d := len(t.visible)
-	for c := range energy {
-		state, out := states[c*d:(c+1)*d], gradient[2*c*d:2*(c+1)*d]
-		for j, b := range t.visible {
-			out[2*j], out[2*j+1] = 0, b
-		}
-		for i := range t.hidden {
-			s := logmath.Sigmoid(t.input(i, state))
-			for j, w := range t.weights[i*d : (i+1)*d] {
-				out[2*j+1] += s * w
-			}
-		}
+	derivative := gradient[len(states):] // written before it is read
+	if err := t.EnergyDerivative(ctx, states, energy, derivative); err != nil {
+		return err
 	}
-	return t.Energy(ctx, states, energy)
+	for i, d := range derivative {
+		gradient[2*i], gradient[2*i+1] = 0, d
+	}
+	return nil
 }
 
-// LogConditionals writes the conditional of one visible unit of each chain.
 func (t *RBM) LogConditionals(_ context.Context, states []int, slots []int, logp []float64) error {
 	d := len(t.visible)
 	for c, j := range slots {
@@ -137,9 +115,6 @@ func (t *RBM) RelaxedEnergyGradient(_ context.Context, x []float64, energy, grad
 		point, out := x[c*d:(c+1)*d], gradient[c*d:(c+1)*d]
 		copy(out, t.visible)
 		u := 0.0
-		for j, v := range point {
-			u += t.visible[j] * v
-		}
 		for i, sum := range t.hidden {
 			row := t.weights[i*d : (i+1)*d]
 			for j, v := range point {
@@ -150,6 +125,9 @@ func (t *RBM) RelaxedEnergyGradient(_ context.Context, x []float64, energy, grad
 			for j, w := range row {
 				out[j] += s * w
 			}
+		}
+		for j, v := range point {
+			u += t.visible[j] * v
 		}
 		energy[c] = u
 	}

@@ -1,6 +1,7 @@
 package targets
 
 import (
+	"cmp"
 	"context"
 	"math"
 	"math/rand/v2"
@@ -43,11 +44,8 @@ func NewTable(categories []int, r *rand.Rand, o TableOptions) (*Table, error) {
 	if err != nil {
 		return nil, err
 	}
-	scale, terms := o.Scale, max(o.Terms, 1)
-	if scale == 0 {
-		scale = 1
-	}
-	t := &Table{categories: slices.Clone(categories), wide: widest(categories), energy: make([]float64, n)}
+	scale, terms := cmp.Or(o.Scale, 1), max(o.Terms, 1)
+	t := &Table{categories: slices.Clone(categories), wide: slices.Max(categories), energy: make([]float64, n)}
 	for range terms {
 		values := Normals(r, n, scale/math.Sqrt(float64(terms)))
 		t.terms = append(t.terms, values)
@@ -92,13 +90,10 @@ func (t *Table) Set(state []int, energy float64) {
 	t.energy[i] = energy
 }
 
-// Categories returns the number of categories of each slot.
 func (t *Table) Categories() []int { return t.categories }
 
-// Terms is the number of terms of the energy.
 func (t *Table) Terms() int { return len(t.terms) }
 
-// Energy writes U of each chain's state.
 func (t *Table) Energy(_ context.Context, states []int, energy []float64) error {
 	for c := range energy {
 		energy[c] = t.energy[index(t.categories, t.state(states, c))]
@@ -106,7 +101,6 @@ func (t *Table) Energy(_ context.Context, states []int, energy []float64) error 
 	return nil
 }
 
-// EnergyGradient writes U and the gradient over one-hot slots.
 func (t *Table) EnergyGradient(ctx context.Context, states []int, energy, gradient []float64) error {
 	terms := make([]int, len(t.terms))
 	for i := range terms {
@@ -139,7 +133,6 @@ func (t *Table) EnergyGradientOf(ctx context.Context, terms []int, states []int,
 	return t.Energy(ctx, states, energy)
 }
 
-// LogConditionals writes the conditional of one slot of each chain.
 func (t *Table) LogConditionals(_ context.Context, states []int, slots []int, logp []float64) error {
 	state := make([]int, len(t.categories))
 	for c, j := range slots {
@@ -158,48 +151,31 @@ func (t *Table) LogConditionals(_ context.Context, states []int, slots []int, lo
 // chain, the others given: sums of exp(U) over the slots left open.
 func (t *Table) LogMaskedConditionals(_ context.Context, states []int, open []bool, logp []float64) error {
 	slots := len(t.categories)
-	chains := len(states) / slots
-	state := make([]int, slots)
-	for c := range chains {
+	state, terms := make([]int, slots), make([][]float64, slots*t.wide)
+	for c := range len(states) / slots {
 		mine := open[c*slots : (c+1)*slots]
-		rows := logp[c*slots*t.wide : (c+1)*slots*t.wide]
-		sums := make([]float64, len(rows))
-		largest := t.largest(t.state(states, c), mine)
+		clear(terms)
 		clear(state)
-		for range t.energy {
+		for _, u := range t.conditionals {
 			if agrees(state, t.state(states, c), mine) {
-				p := math.Exp(t.conditionals[index(t.categories, state)] - largest)
 				for j, v := range state {
-					sums[j*t.wide+v] += p
+					terms[j*t.wide+v] = append(terms[j*t.wide+v], u)
 				}
 			}
 			increment(t.categories, state)
 		}
-		for j, o := range mine {
-			if !o {
+		for j, k := range t.categories {
+			if !mine[j] {
 				continue
 			}
-			row := rows[j*t.wide : j*t.wide+t.categories[j]]
+			row := logp[(c*slots+j)*t.wide : (c*slots+j)*t.wide+k]
 			for v := range row {
-				row[v] = math.Log(sums[j*t.wide+v])
+				row[v] = logmath.LogSumExp(terms[j*t.wide+v])
 			}
 			logmath.Normalise(row)
 		}
 	}
 	return nil
-}
-
-// largest is the highest energy behind the conditionals among the states that agree with one.
-func (t *Table) largest(here []int, open []bool) float64 {
-	largest := math.Inf(-1)
-	state := make([]int, len(t.categories))
-	for _, u := range t.conditionals {
-		if agrees(state, here, open) {
-			largest = math.Max(largest, u)
-		}
-		increment(t.categories, state)
-	}
-	return largest
 }
 
 // agrees reports whether two states are the same in all slots that are not open.
@@ -224,7 +200,6 @@ func (t *Table) Distances(slot, from, first int, distance []float64) {
 	}
 }
 
-// Values returns random numbers, ascending, for the categories to stand for.
 func (t *Table) Values() [][]float64 { return t.values }
 
 // EnergyDerivative writes U and, without an extension to real slots, the slope of the gradient from the first

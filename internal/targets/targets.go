@@ -11,6 +11,8 @@ import (
 	"errors"
 	"fmt"
 	"math"
+
+	"infill/internal/logmath"
 )
 
 // MaxStates is the largest number of states that [Enumerate] lists.
@@ -58,25 +60,17 @@ func Enumerate(ctx context.Context, target Energy) (*Enumeration, error) {
 	if err := target.Energy(ctx, e.States, e.Energy); err != nil {
 		return nil, err
 	}
-	largest := math.Inf(-1)
 	for i, u := range e.Energy {
 		if math.IsNaN(u) || math.IsInf(u, 1) {
 			return nil, fmt.Errorf("state %v has energy %v: it has no probability", e.State(i), u)
 		}
-		largest = math.Max(largest, u)
 	}
-	if math.IsInf(largest, -1) {
+	if e.LogNormaliser = logmath.LogSumExp(e.Energy); math.IsInf(e.LogNormaliser, -1) {
 		return nil, errors.New("every state is forbidden: nothing to sample")
 	}
-	sum := 0.0
 	for i, u := range e.Energy {
-		e.Probability[i] = math.Exp(u - largest)
-		sum += e.Probability[i]
+		e.Probability[i] = math.Exp(u - e.LogNormaliser)
 	}
-	for i := range e.Probability {
-		e.Probability[i] /= sum
-	}
-	e.LogNormaliser = largest + math.Log(sum)
 	return e, nil
 }
 
@@ -129,13 +123,4 @@ func index(categories, state []int) int {
 		i = i*k + state[j]
 	}
 	return i
-}
-
-// widest is K.
-func widest(categories []int) int {
-	k := 0
-	for _, n := range categories {
-		k = max(k, n)
-	}
-	return k
 }

@@ -6,9 +6,6 @@ import (
 	"infill/lm/internal/onnx"
 )
 
-// lastBias is the last of the weights, which is added to U.
-const lastBias = "out-bias"
-
 // builder writes the graph of an energy. Activations are [pixels × images ×
 // features], so that a convolution is a gathering of rows and a matrix product.
 type builder struct {
@@ -66,7 +63,7 @@ func (b *builder) energy() *onnx.Value {
 	mean := b.ReduceMean(h, false, 0)
 	u := b.MatMul(mean, b.weight("out", features, int64(features), 1))
 	u = b.Reshape(u, b.count)
-	return b.Add(u, b.weight(lastBias, 0, 1))
+	return b.Add(u, b.weight("out-bias", 0, 1)) // the last of the weights
 }
 
 func (b *builder) swish(x *onnx.Value) *onnx.Value {

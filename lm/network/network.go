@@ -7,9 +7,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"math"
 	"math/rand/v2"
+	"slices"
 
 	"infill/lm/internal/onnx"
 	"infill/lm/internal/ort"
@@ -24,12 +24,6 @@ type Shape struct {
 	Features      int
 	Blocks        int
 	Downsampling  int
-}
-
-// Options say how an energy runs. The zero value finds or fetches the onnxruntime library.
-type Options struct {
-	Threads  int       // 0 takes all cores
-	Progress io.Writer // for the progress of a download; nil for none
 }
 
 // Energy is U(x) of images for weights that can be set. It is not safe for concurrent use.
@@ -70,20 +64,21 @@ const (
 	weights
 )
 
-// Open makes an energy with weights 0. Its sessions are made at the first use.
-func Open(ctx context.Context, s Shape, o Options) (*Energy, error) {
+// Open makes an energy with weights 0, on that many threads, 0 for all cores. It finds or fetches the onnxruntime
+// library. Sessions are made at the first use.
+func Open(ctx context.Context, s Shape, threads int) (*Energy, error) {
 	if s.Rows < 2 || s.Columns < 2 || s.Features < 1 || s.Blocks < 0 || s.Downsampling < 0 ||
 		s.Downsampling > s.Blocks {
 		return nil, fmt.Errorf("a network over %d × %d pixels with %d features and %d blocks, %d of which halve the "+
 			"sides: sides are at least 2, and no more blocks halve than there are",
 			s.Rows, s.Columns, s.Features, s.Blocks, s.Downsampling)
 	}
-	path, err := ort.Locate(ctx, "cpu", o.Progress)
+	path, err := ort.Locate(ctx, "cpu", nil)
 	if err != nil {
 		return nil, err
 	}
 	e := &Energy{shape: s}
-	if e.runtime, err = ort.Open(ctx, ort.Options{LibraryPath: path, Device: "cpu", Threads: o.Threads}); err != nil {
+	if e.runtime, err = ort.Open(ctx, ort.Options{LibraryPath: path, Device: "cpu", Threads: threads}); err != nil {
 		return nil, err
 	}
 	b := newBuilder(s)
@@ -170,27 +165,25 @@ func (e *Energy) run(ctx context.Context, w what, images, seeds []float32, energ
 		return err
 	}
 	inputs := []ort.Tensor{ort.Float32([]int64{int64(n), int64(area)}, images)}
-	for _, t := range e.layout {
-		if w == weights && t.name == lastBias {
-			continue // its gradient is that of U itself
-		}
+	layout := e.layout
+	if w == weights {
+		layout = layout[:len(layout)-1] // the last is added to U: its gradient is that of U itself
+	}
+	for _, t := range layout {
 		inputs = append(inputs, ort.Float32(t.shape, e.weights[t.first:t.first+t.size()]))
 	}
 	var outputs []ort.Tensor
 	if w == weights {
 		inputs = append(inputs, ort.Float32([]int64{int64(n)}, seeds))
-		e.gradient = resized(e.gradient, len(e.weights))
-		for _, t := range e.layout {
-			if t.name == lastBias {
-				continue
-			}
+		e.gradient = slices.Grow(e.gradient[:0], len(e.weights))[:len(e.weights)]
+		for _, t := range layout {
 			outputs = append(outputs, ort.Float32(t.shape, e.gradient[t.first:t.first+t.size()]))
 		}
 	} else {
-		e.energies = resized(e.energies, n)
+		e.energies = slices.Grow(e.energies[:0], n)[:n]
 		outputs = append(outputs, ort.Float32([]int64{int64(n)}, e.energies))
 		if w == pixels {
-			e.gradient = resized(e.gradient, len(images))
+			e.gradient = slices.Grow(e.gradient[:0], len(images))[:len(images)]
 			outputs = append(outputs, ort.Float32([]int64{int64(n), int64(area)}, e.gradient))
 		}
 	}
@@ -218,13 +211,6 @@ func (e *Energy) run(ctx context.Context, w what, images, seeds []float32, energ
 	return nil
 }
 
-func resized(x []float32, n int) []float32 {
-	if cap(x) < n {
-		return make([]float32, n)
-	}
-	return x[:n]
-}
-
 // session makes the session of a graph when it is first asked for.
 func (e *Energy) session(w what) (*ort.Session, error) {
 	if e.sessions[w] != nil {
@@ -233,13 +219,12 @@ func (e *Energy) session(w what) (*ort.Session, error) {
 	b := newBuilder(e.shape)
 	u := b.energy()
 	inputs, outputs := []string{"images"}, []string{"energy"}
-	var of []*onnx.Value
-	for i, v := range b.values {
-		if w == weights && b.layout[i].name == lastBias {
-			continue
-		}
+	of := b.values
+	if w == weights {
+		of = of[:len(of)-1] // as in run
+	}
+	for i := range of {
 		inputs = append(inputs, b.layout[i].name)
-		of = append(of, v)
 	}
 	switch w {
 	case energies:

@@ -10,7 +10,7 @@ import (
 
 func open(t testing.TB, s Shape) (*Energy, []float64) {
 	t.Helper()
-	e, err := Open(t.Context(), s, Options{Threads: 1})
+	e, err := Open(t.Context(), s, 1)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -130,10 +130,10 @@ func TestEnergy(t *testing.T) {
 }
 
 func TestBadNetworks(t *testing.T) {
-	if _, err := Open(t.Context(), Shape{Rows: 1, Columns: 4, Features: 2}, Options{}); err == nil {
+	if _, err := Open(t.Context(), Shape{Rows: 1, Columns: 4, Features: 2}, 1); err == nil {
 		t.Error("one row was taken")
 	}
-	if _, err := Open(t.Context(), Shape{Rows: 4, Columns: 4, Features: 2, Downsampling: 1}, Options{}); err == nil {
+	if _, err := Open(t.Context(), Shape{Rows: 4, Columns: 4, Features: 2, Downsampling: 1}, 1); err == nil {
 		t.Error("more blocks that halve than blocks")
 	}
 	e, _ := open(t, Shape{Rows: 2, Columns: 2, Features: 1})

@@ -69,12 +69,7 @@ const (
 	DISCS Markers = "discs"
 )
 
-// settled gives form and encoding their defaults, and refuses others than there are.
-func settled(form Form, encoding Encoding) (Form, Encoding, error) {
-	form, encoding = cmp.Or(form, Auto), cmp.Or(encoding, Detect)
-	return form, encoding, errors.Join(known("form", form, Forms()), known("encoding", encoding, Encodings()))
-}
-
+// known refuses what is not in a list.
 func known[T ~string](what string, value T, all []T) error {
 	if slices.Contains(all, value) {
 		return nil
@@ -128,23 +123,23 @@ type Skip struct {
 	Line   int    `json:"line"` // of the first one met
 }
 
-type skips struct{ list []Skip }
+type skips []Skip
 
-func (s *skips) add(reason string, line int) {
-	for i := range s.list {
-		if s.list[i].Reason == reason {
-			s.list[i].Count++
-			return
-		}
-	}
-	s.list = append(s.list, Skip{reason, 1, line})
+func (s skips) index(reason string) int {
+	return slices.IndexFunc(s, func(skip Skip) bool { return skip.Reason == reason })
 }
 
-func (s *skips) count(reason string) int {
-	for _, skip := range s.list {
-		if skip.Reason == reason {
-			return skip.Count
-		}
+func (s *skips) add(reason string, line int) {
+	if i := s.index(reason); i >= 0 {
+		(*s)[i].Count++
+	} else {
+		*s = append(*s, Skip{reason, 1, line})
+	}
+}
+
+func (s skips) count(reason string) int {
+	if i := s.index(reason); i >= 0 {
+		return s[i].Count
 	}
 	return 0
 }
@@ -179,8 +174,8 @@ func Read(name, path string, r io.Reader, form Form, encoding Encoding) (*Corpus
 		defer file.Close()
 		r = file
 	}
-	form, encoding, err := settled(form, encoding)
-	if err != nil {
+	form, encoding = cmp.Or(form, Auto), cmp.Or(encoding, Detect)
+	if err := errors.Join(known("form", form, Forms()), known("encoding", encoding, Encodings())); err != nil {
 		return nil, err
 	}
 	fail := func(err error) (*Corpus, error) { return nil, fmt.Errorf("corpus %s (%s): %w", name, path, err) }
@@ -217,7 +212,7 @@ func Read(name, path string, r io.Reader, form Form, encoding Encoding) (*Corpus
 		split.line(c.Lines, line, &skipped, emit)
 	}
 	split.flush(emit)
-	if c.Form, c.Skipped = split.form, skipped.list; c.Form == Auto {
+	if c.Form, c.Skipped = split.form, skipped; c.Form == Auto {
 		c.Form = Lines
 	}
 	if texts == 0 {

@@ -129,10 +129,8 @@ func (c *Corpus) Select(o SelectOptions) (*Selection, error) {
 	if err := o.Validate(); err != nil {
 		return nil, fmt.Errorf("corpus %s: %w", c.Name, err)
 	}
-	s := &Selection{Corpus: c.Name, SHA256: c.SHA256, Prompts: []Prompt{}, Skipped: []Skip{},
-		Replaced: map[string]int{}}
-	var skipped skips
-	taken := make(map[string]struct{})
+	s := &Selection{Corpus: c.Name, SHA256: c.SHA256, Prompts: []Prompt{}, Replaced: map[string]int{}}
+	skipped, taken := skips{}, map[string]bool{}
 	for _, k := range stream(o.Seed, "order", c.Name).Perm(len(c.Sentences)) {
 		if len(s.Prompts) == o.Sentences {
 			break
@@ -142,7 +140,7 @@ func (c *Corpus) Select(o SelectOptions) (*Selection, error) {
 		tokens, replaced := o.Markers.apply(sentence.Raw)
 		text := strings.Join(tokens, " ")
 		prompt, reason := o.prompt(text, tokens)
-		if _, twice := taken[text]; twice {
+		if taken[text] {
 			reason = SkipDuplicate
 		}
 		if reason == "" && o.Check != nil {
@@ -152,15 +150,14 @@ func (c *Corpus) Select(o SelectOptions) (*Selection, error) {
 			skipped.add(reason, sentence.Line)
 			continue
 		}
-		taken[text] = struct{}{}
+		taken[text] = true
 		prompt.Corpus, prompt.Line, prompt.Sentence, prompt.Source = c.Name, sentence.Line, k, sentence.Raw
 		s.Prompts = append(s.Prompts, prompt)
 		for marker, count := range replaced {
 			s.Replaced[marker] += count
 		}
 	}
-	s.Skipped = append(s.Skipped, skipped.list...)
-	if len(s.Prompts) < o.Sentences {
+	if s.Skipped = skipped; len(s.Prompts) < o.Sentences {
 		return nil, fmt.Errorf("corpus %s: %d of the %d sentences wanted are there (of %d: %s): ask for fewer, or "+
 			"widen the bounds", c.Name, len(s.Prompts), o.Sentences, s.Considered, List(s.Skipped))
 	}

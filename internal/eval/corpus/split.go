@@ -14,12 +14,7 @@ const headingLines = 50
 // splitter cuts lines into sentences. While the form is Auto it holds lines back until the form is known.
 type splitter struct {
 	form Form
-	held []held // lines with text: of an undecided file, or of the paragraph being read
-}
-
-type held struct {
-	line int
-	text string
+	held []Sentence // lines with text: of an undecided file, or of the paragraph being read
 }
 
 func (s *splitter) line(number int, text string, skipped *skips, emit func(line int, raw string)) {
@@ -29,7 +24,7 @@ func (s *splitter) line(number int, text string, skipped *skips, emit func(line 
 		if text == "" {
 			return
 		}
-		s.held = append(s.held, held{number, text})
+		s.held = append(s.held, Sentence{number, text})
 		switch {
 		case isHeading(text):
 			s.form = WikiText
@@ -41,7 +36,7 @@ func (s *splitter) line(number int, text string, skipped *skips, emit func(line 
 		lines := s.held
 		s.held = nil
 		for _, h := range lines {
-			s.line(h.line, h.text, skipped, emit)
+			s.line(h.Line, h.Raw, skipped, emit)
 		}
 	case Lines:
 		if text != "" {
@@ -59,7 +54,7 @@ func (s *splitter) line(number int, text string, skipped *skips, emit func(line 
 		if text == "" {
 			s.paragraph(emit)
 		} else {
-			s.held = append(s.held, held{number, text})
+			s.held = append(s.held, Sentence{number, text})
 		}
 	}
 }
@@ -69,7 +64,7 @@ func (s *splitter) flush(emit func(line int, raw string)) {
 	switch s.form {
 	case Auto:
 		for _, h := range s.held {
-			emit(h.line, h.text)
+			emit(h.Line, h.Raw)
 		}
 		s.held = nil
 	case Prose:
@@ -87,13 +82,9 @@ func (s *splitter) paragraph(emit func(line int, raw string)) {
 			text.WriteByte(' ')
 		}
 		starts = append(starts, text.Len())
-		text.WriteString(h.text)
+		text.WriteString(h.Raw)
 	}
-	type piece struct {
-		line int
-		text string
-	}
-	var pieces []piece
+	var pieces []Sentence
 	rest, state, at, line := text.String(), -1, 0, 0
 	for rest != "" {
 		var sentence string
@@ -104,14 +95,14 @@ func (s *splitter) paragraph(emit func(line int, raw string)) {
 		at += len(sentence)
 		first, _ := utf8.DecodeRuneInString(sentence)
 		if len(pieces) > 0 && unicode.IsLower(first) {
-			pieces[len(pieces)-1].text += sentence
+			pieces[len(pieces)-1].Raw += sentence
 		} else {
-			pieces = append(pieces, piece{s.held[line].line, sentence})
+			pieces = append(pieces, Sentence{s.held[line].Line, sentence})
 		}
 	}
 	for _, p := range pieces {
-		if sentence := strings.TrimSpace(p.text); sentence != "" {
-			emit(p.line, sentence)
+		if sentence := strings.TrimSpace(p.Raw); sentence != "" {
+			emit(p.Line, sentence)
 		}
 	}
 	s.held = s.held[:0]

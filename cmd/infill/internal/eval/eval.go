@@ -406,8 +406,7 @@ func newCmdEvalShow(s *terminal.Streams) *cobra.Command {
 	return cmd
 }
 
-// samplerList gathers the values of --samplers; the first takes the place of the
-// preset's.
+// samplerList gathers the values of --samplers; the first takes the place of the preset's.
 type samplerList struct {
 	list  []string
 	given bool

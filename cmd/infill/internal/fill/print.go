@@ -125,13 +125,13 @@ func resultText(r *infill.Result, width int, verbose bool) string {
 		if chains {
 			row = append(row, share(f, !narrow))
 		} else if !narrow || !shares {
-			row = append(row, percent(*f.Probability))
+			row = append(row, infill.Percent(*f.Probability))
 		}
 		switch {
 		case r.Method == infill.MethodDraws:
 			row = append(row, strconv.Itoa(f.Count))
 		case shares:
-			row = append(row, percent(*f.Share))
+			row = append(row, infill.Percent(*f.Share))
 		}
 		if diagnosed {
 			row = append(row, rHat(f.SplitRHat), optional("%.0f", f.EffectiveDraws))
@@ -152,7 +152,7 @@ func alone(r *infill.Result, width int) string {
 	for blank, values := range r.Alone {
 		var texts []string
 		for _, v := range values {
-			texts = append(texts, v.Text+" "+percent(v.Probability))
+			texts = append(texts, v.Text+" "+infill.Percent(v.Probability))
 		}
 		if texts != nil {
 			lines = append(lines, fmt.Sprintf("blank %d by itself: %s", blank+1, strings.Join(texts, ", ")))
@@ -192,19 +192,7 @@ func share(f infill.Fill, withError bool) string {
 	case withError && f.ShareError == nil && i != nil:
 		return fmt.Sprintf("%.1f (%.1f to %.1f) %%", 100**f.Share, 100*i[0], 100*i[1])
 	}
-	return percent(*f.Share)
-}
-
-// percent writes a probability, to as many digits as say something.
-func percent(p float64) string {
-	digits := 1
-	switch {
-	case p > 0 && p < 1e-8: // all its zeros would need the width of the screen
-		return fmt.Sprintf("%.1e %%", 100*p)
-	case p > 0 && p < 0.001:
-		digits = 1 - int(math.Floor(math.Log10(100*p)))
-	}
-	return fmt.Sprintf("%.*f %%", digits, 100*p)
+	return infill.Percent(*f.Share)
 }
 
 // searchFooter tells what a search has proven.
@@ -219,13 +207,7 @@ func searchFooter(r *infill.Result) string {
 	case *r.Proven:
 		return n + ", proven: nothing that the blanks may take is more probable"
 	}
-	return fmt.Sprintf("%s found, not proven: nothing left out has more than %s", n, atMost(*r.LeftOutAtMost))
-}
-
-// atMost writes a bound in percent, rounded up.
-func atMost(p float64) string {
-	unit := math.Pow(10, math.Floor(math.Log10(100*p))-1)
-	return strconv.FormatFloat(math.Ceil(100*p/unit)*unit, 'g', 3, 64) + " %" // 3: of 100
+	return fmt.Sprintf("%s found, not proven: nothing left out has more than %s", n, infill.AtMost(*r.LeftOutAtMost))
 }
 
 // withSeed ends a line with the seed, where something was random.

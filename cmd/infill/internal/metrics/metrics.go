@@ -44,17 +44,14 @@ type metricsOptions struct {
 	metrics.Options
 }
 
-// metricsPresets lists the named settings; none leaves every flag to itself.
-func metricsPresets() []string { return []string{"none", "bert-gen"} }
-
-// metricsFormats lists the forms of the result.
-func metricsFormats() []string { return []string{"text", "json", "csv"} }
+// The named settings, of which none leaves every flag to itself, and the forms of the result.
+var presets, formats = []string{"none", "bert-gen"}, []string{"text", "json", "csv"}
 
 // NewCmd makes infill metrics.
 func NewCmd(s *terminal.Streams) *cobra.Command {
 	o := &metricsOptions{
-		streams: s, preset: metricsPresets()[0], tokenisation: string(metrics.WhiteSpace),
-		smoothing: metrics.Smoothing{}.String(), format: metricsFormats()[0],
+		streams: s, preset: presets[0], tokenisation: string(metrics.WhiteSpace),
+		smoothing: metrics.Smoothing{}.String(), format: formats[0],
 		form:     cli.ByCorpus{Choices: cli.Texts(corpus.Forms()), What: "FORM"},
 		encoding: cli.ByCorpus{Choices: cli.Texts(corpus.Encodings()), What: "ENCODING"},
 		Options:  metrics.DefaultOptions(),
@@ -110,7 +107,7 @@ single tests; who looks at many must correct for that.`,
 	flags.Var(&o.encoding, "encoding", "of all references or of one: "+strings.Join(o.encoding.Choices, ", "))
 	cli.Complete(cmd, "encoding", o.encoding.Choices)
 	flags.StringVar(&o.against, "against", "", "a second text to test for differences, line by line")
-	cli.AddChoice(cmd, &o.preset, "preset", "", metricsPresets(),
+	cli.AddChoice(cmd, &o.preset, "preset", "", presets,
 		"bert-gen: --tokenisation bert-gen --union-first 2500")
 	cli.AddChoice(cmd, &o.tokenisation, "tokenisation", "", cli.Texts(metrics.WhiteSpace.Values()),
 		"how a line becomes tokens")
@@ -125,7 +122,7 @@ single tests; who looks at many must correct for that.`,
 		"samples and exchanges of the paired tests; -1 is no intervals")
 	flags.Var(cli.Decimal{Value: &o.Confidence, Kind: "C"}, "confidence", "of the intervals, between 0 and 1")
 	flags.Var(cli.Seed{Value: &o.Seed}, "seed", "start of the random numbers of the resampling; 0 when not given")
-	cli.AddChoice(cmd, &o.format, "format", "", metricsFormats(), "form of the result")
+	cli.AddChoice(cmd, &o.format, "format", "", formats, "form of the result")
 	flags.BoolVarP(&o.quiet, "quiet", "q", false, "no warnings")
 	return cmd
 }
@@ -237,29 +234,30 @@ func (o *metricsOptions) readAgainst(first *metrics.Hypotheses, blank []int) (*m
 	if (first.Prompts == nil) != (second.Prompts == nil) {
 		return nil, cli.Usagef("--against: only one of the two texts is JSONL: give both in the same form")
 	}
-	if first.Prompts != nil {
-		if a, b := len(first.Sentences), len(second.Sentences); a != b {
-			return nil, cli.Usagef("--against: %s has %s, %s has %s: they are compared line by line", nameOf(o.against),
-				cli.Counted(b, "sentence"), nameOf(o.file), cli.Counted(a, "sentence"))
-		}
-		return second, nil
+	what, a, b := "sentence", first.Sentences, second.Sentences
+	if first.Prompts == nil {
+		what, a, b = "line", byLine(a, blank), byLine(b, blankSecond)
 	}
-	a, b := byLine(first.Sentences, blank), byLine(second.Sentences, blankSecond)
 	if len(a) != len(b) {
-		return nil, cli.Usagef("--against: %s has %s, %s has %s: they are compared line by line",
-			nameOf(o.against), cli.Counted(len(b), "line"), nameOf(o.file), cli.Counted(len(a), "line"))
+		return nil, cli.Usagef("--against: %s has %s, %s has %s: they are compared line by line", nameOf(o.against),
+			cli.Counted(len(b), what), nameOf(o.file), cli.Counted(len(a), what))
+	}
+	if first.Prompts != nil {
+		return second, nil
 	}
 	first.Sentences, second.Sentences = nil, nil
 	for i := range a {
-		switch {
-		case a[i] != "" && b[i] != "":
+		if a[i] != "" && b[i] != "" {
 			first.Sentences, second.Sentences = append(first.Sentences, a[i]), append(second.Sentences, b[i])
-		case a[i] != "":
-			cli.Warn(o.streams, o.quiet, "line %d is blank in %s: it is left out of %s too", i+1, nameOf(o.against),
-				nameOf(o.file))
-		case b[i] != "":
-			cli.Warn(o.streams, o.quiet, "line %d is blank in %s: it is left out of %s too", i+1, nameOf(o.file),
-				nameOf(o.against))
+			continue
+		}
+		empty, other := o.against, o.file
+		if a[i] == "" {
+			empty, other = other, empty
+		}
+		if a[i] != b[i] {
+			cli.Warn(o.streams, o.quiet, "line %d is blank in %s: it is left out of %s too", i+1, nameOf(empty),
+				nameOf(other))
 		}
 	}
 	if len(first.Sentences) == 0 {
@@ -268,8 +266,7 @@ func (o *metricsOptions) readAgainst(first *metrics.Hypotheses, blank []int) (*m
 	return second, nil
 }
 
-// byLine puts sentences back to their lines; blank lines are "", those at the end
-// are left out.
+// byLine puts sentences back to their lines; blank lines are "", those at the end are left out.
 func byLine(sentences []string, blank []int) []string {
 	lines := make([]string, 0, len(sentences)+len(blank))
 	for _, s := range sentences {
@@ -365,32 +362,21 @@ type printedResult struct {
 func readResults(in io.Reader) (*metrics.Hypotheses, error) {
 	h := &metrics.Hypotheses{Prompts: []string{}}
 	text := bufio.NewReader(in)
-	lines := json.NewDecoder(text)
-	next := func(r *printedResult) error { return lines.Decode(r) }
-	if first, _ := text.Peek(1); string(first) == "[" {
-		var list []printedResult
-		if err := lines.Decode(&list); err != nil {
+	objects := json.NewDecoder(text)
+	first, _ := text.Peek(1)
+	list := string(first) == "["
+	if list {
+		if _, err := objects.Token(); err != nil {
 			return nil, err
 		}
-		next = func(r *printedResult) error {
-			if len(list) == 0 {
-				return io.EOF
-			}
-			*r, list = list[0], list[1:]
-			return nil
-		}
 	}
-	for number := 1; ; number++ {
+	number := 1
+	for ; objects.More(); number++ {
 		var r printedResult
-		err := next(&r)
-		switch {
-		case err == io.EOF && number == 1:
-			return nil, errors.New("no sentence: the text is empty")
-		case err == io.EOF:
-			return h, nil
-		case err != nil:
+		if err := objects.Decode(&r); err != nil {
 			return nil, fmt.Errorf("object %d: %w", number, err)
-		case len(r.Fills) == 0:
+		}
+		if len(r.Fills) == 0 {
 			return nil, fmt.Errorf("object %d holds no fills", number)
 		}
 		for i, s := range r.Fills {
@@ -402,6 +388,15 @@ func readResults(in io.Reader) (*metrics.Hypotheses, error) {
 			h.LogLikelihoods = append(h.LogLikelihoods, *s.LogLikelihood)
 		}
 	}
+	switch end, err := objects.Token(); {
+	case list && err == io.EOF:
+		return nil, io.ErrUnexpectedEOF
+	case list && end != json.Delim(']'), !list && err != io.EOF:
+		return nil, fmt.Errorf("object %d: %w", number, err)
+	case number == 1:
+		return nil, errors.New("no sentence: the text is empty")
+	}
+	return h, nil
 }
 
 // reference reads a text to compare with, as an evaluation does.
@@ -447,8 +442,7 @@ func (r metricsResult) print(o *metricsOptions) error {
 	return r.text(o)
 }
 
-// decimalText is a number for a table cell, all digits where digits is below 0,
-// "" if there is none.
+// decimalText is a number for a table cell, all digits where digits is below 0, "" if there is none.
 func decimalText(v metrics.Value, digits int) string {
 	if !v.Defined() {
 		return ""

@@ -85,33 +85,23 @@ func (a *annealed) EnergyGradient(ctx context.Context, states []int, energy, gra
 	n := len(a.base)
 	size := n * a.wide
 	chains := len(energy)
-	into := &a.known[a.turn]
 	if len(a.known[0].energy) != chains {
-		for i := range a.known {
-			a.known[i] = memory{make([]int, chains*n), make([]float64, chains), make([]float64, chains*size)}
-			a.known[i].states[0] = -1 // no state
-			for c := range chains {
-				a.known[i].states[c*n] = -1
-			}
+		for i := range a.known { // no state is all -1
+			a.known[i] = memory{slices.Repeat([]int{-1}, chains*n), make([]float64, chains),
+				make([]float64, chains*size)}
 		}
-		into = &a.known[a.turn]
 	}
+	into := &a.known[a.turn]
 	var missing, ask []int
 	for c := range chains {
 		state := states[c*n : (c+1)*n]
-		found := false
-		for k := range a.known {
-			m := &a.known[k]
-			if slices.Equal(m.states[c*n:(c+1)*n], state) {
-				energy[c] = m.energy[c]
-				copy(gradient[c*size:(c+1)*size], m.gradient[c*size:(c+1)*size])
-				found = true
-				break
-			}
-		}
-		if !found {
+		k := slices.IndexFunc(a.known[:], func(m memory) bool { return slices.Equal(m.states[c*n:(c+1)*n], state) })
+		if k < 0 {
 			missing, ask = append(missing, c), append(ask, state...)
+			continue
 		}
+		energy[c] = a.known[k].energy[c]
+		copy(gradient[c*size:(c+1)*size], a.known[k].gradient[c*size:(c+1)*size])
 	}
 	if missing != nil {
 		us, ds := make([]float64, len(missing)), make([]float64, len(missing)*size)

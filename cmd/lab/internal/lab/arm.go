@@ -4,7 +4,6 @@ import (
 	"context"
 	"flag"
 	"fmt"
-	"math"
 	"slices"
 	"strconv"
 
@@ -107,13 +106,13 @@ func (o *armFit) fit(ctx context.Context, b *bench, target samplers.Target, labe
 		if err != nil {
 			return err
 		}
-		squares := 0.0
+		var fitted, exact []float64
 		for j, l := range law.Logits {
-			d := logmath.Sigmoid(l) - e.Mean(func(state []int) float64 { return float64(state[j]) })
-			squares += d * d / float64(len(law.Logits))
+			fitted = append(fitted, logmath.Sigmoid(l))
+			exact = append(exact, e.Mean(func(state []int) float64 { return float64(state[j]) }))
 		}
 		b.number("log_normaliser", e.LogNormaliser)
-		b.number("means_error", math.Sqrt(squares))
+		b.number("means_error", rootMeanSquare(fitted, exact))
 		b.number("best_energy", slices.Max(e.Energy))
 	}
 	return b.tick(ctx, 1, 1, nil)

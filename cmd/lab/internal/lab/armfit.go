@@ -132,14 +132,14 @@ func fitFactorised(ctx context.Context, target samplers.Target, streams []*rand.
 // recombine is the target over the ways to take each slot from one of two states of another, [slots] each: category 0
 // takes it from the first, category 1 from the second.
 func recombine(target samplers.Target, first, second []int) *recombination {
-	return &recombination{target, first, second, slices.Repeat([]int{2}, len(first)), nil}
+	return &recombination{target, [2][]int{first, second}, slices.Repeat([]int{2}, len(first)), nil}
 }
 
 type recombination struct {
-	target        samplers.Target
-	first, second []int
-	categories    []int
-	mixed         []int
+	target     samplers.Target
+	of         [2][]int
+	categories []int
+	mixed      []int
 }
 
 func (r *recombination) Categories() []int { return r.categories }
@@ -153,8 +153,7 @@ func (r *recombination) Energy(ctx context.Context, states []int, energy []float
 func (r *recombination) mix(states, mixed []int) []int {
 	mixed = mixed[:0]
 	for i, from := range states {
-		state := [2][]int{r.first, r.second}[from]
-		mixed = append(mixed, state[i%len(state)])
+		mixed = append(mixed, r.of[from][i%len(r.categories)])
 	}
 	return mixed
 }

@@ -66,7 +66,7 @@ func bitsOf(ctx context.Context, name string) (samplers.Target, error) {
 }
 
 func (o *armGradients) plan(ctx context.Context, _ uint64) (*plan, error) {
-	if err := checkEstimators(o.estimators, estimators(), o.draws, 6); err != nil {
+	if err := checkEstimators(o.estimators, estimators(), o.draws); err != nil {
 		return nil, err
 	}
 	p := &plan{
@@ -166,7 +166,7 @@ by each estimator: the example of ARM's slides.`, &armToy{
 }
 
 func (o *armToy) register(f *flag.FlagSet) {
-	numbersVar(f, &o.p0, "p0", "numbers p0")
+	NumbersVar(f, &o.p0, "p0", "numbers p0")
 	listVar(f, &o.estimators, "estimators", ",", "of exact, "+strings.Join(estimators(), ", "))
 	WholeVar(f, &o.draws, "evaluations", 6, 1<<20, "evaluations of each step, a multiple of 6")
 	WholeVar(f, &o.steps, "steps", 1, 1<<30, "steps of each ascent")
@@ -175,7 +175,7 @@ func (o *armToy) register(f *flag.FlagSet) {
 }
 
 func (o *armToy) plan(context.Context, uint64) (*plan, error) {
-	if err := checkEstimators(o.estimators, append([]string{"exact"}, estimators()...), o.draws, 6); err != nil {
+	if err := checkEstimators(o.estimators, append([]string{"exact"}, estimators()...), o.draws); err != nil {
 		return nil, err
 	}
 	p := &plan{

@@ -43,13 +43,8 @@ type Options struct {
 // DefaultOptions compares the papers' main samplers, DMALA with a tuned step size. DULA has nothing to be tuned by: its
 // step size is the papers' for Ising models.
 func DefaultOptions() Options {
-	return Options{
-		Samplers: []Spec{
-			named("gibbs"), named("gwg"),
-			{Label: "dula:step-size=0.4", Spec: samplers.Spec{Name: "dula"}.With("step-size", 0.4)}, named("dmala"),
-		},
-		Chains: 16, Steps: 2000, WarmUp: 500, Discard: 0.1, Initial: "uniform", now: clock,
-	}
+	list, _ := ParseSpecs("gibbs,gwg,dula:step-size=0.4,dmala")
+	return Options{Samplers: list, Chains: 16, Steps: 2000, WarmUp: 500, Discard: 0.1, Initial: "uniform", now: clock}
 }
 
 // Progress tells how far a cell is.

@@ -11,7 +11,6 @@ import (
 	"math"
 	"math/rand/v2"
 	"os"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -79,11 +78,11 @@ func readModel(r io.Reader) (*protein, error) {
 	rows := csv.NewReader(r)
 	rows.FieldsPerRecord = -1
 	type entry struct {
-		at    []int
+		at    []int // site, state, site, state
 		value float64
 	}
 	var entries []entry
-	sites, states := 0, 0
+	most, seen := [2]int{maxSequence, maxStates}, [2]int{} // of sites and states
 	for {
 		row, err := rows.Read()
 		if err == io.EOF {
@@ -96,24 +95,16 @@ func readModel(r io.Reader) (*protein, error) {
 		if !(row[0] == "h" && len(row) == 4 || row[0] == "J" && len(row) == 6) {
 			return nil, fmt.Errorf("line %d: it is neither h,SITE,STATE,VALUE nor J,SITE,STATE,SITE,STATE,VALUE", line)
 		}
-		e := entry{}
+		e, last := entry{}, row[len(row)-1]
 		for i, word := range row[1 : len(row)-1] {
 			n, err := strconv.Atoi(word)
-			most := maxSequence
-			if i%2 == 1 {
-				most = maxStates
+			if err != nil || n < 1 || n > most[i%2] {
+				return nil, fmt.Errorf("line %d: %q is not a whole number from 1 to %d", line, word, most[i%2])
 			}
-			if err != nil || n < 1 || n > most {
-				return nil, fmt.Errorf("line %d: %q is not a whole number from 1 to %d", line, word, most)
-			}
-			if e.at = append(e.at, n-1); i%2 == 0 {
-				sites = max(sites, n)
-			} else {
-				states = max(states, n)
-			}
+			e.at, seen[i%2] = append(e.at, n-1), max(seen[i%2], n)
 		}
-		if e.value, err = strconv.ParseFloat(row[len(row)-1], 64); err != nil || !logmath.Finite(e.value) {
-			return nil, fmt.Errorf("line %d: %q is not a finite number", line, row[len(row)-1])
+		if e.value, err = strconv.ParseFloat(last, 64); err != nil || !logmath.Finite(e.value) {
+			return nil, fmt.Errorf("line %d: %q is not a finite number", line, last)
 		}
 		if len(e.at) == 4 && e.at[0] == e.at[2] {
 			return nil, fmt.Errorf("line %d: a coupling of site %d with itself", line, e.at[0]+1)
@@ -123,10 +114,10 @@ func readModel(r io.Reader) (*protein, error) {
 	if len(entries) == 0 {
 		return nil, errors.New("no line in it")
 	}
-	p := newProtein(sites, states)
+	p := newProtein(seen[0], seen[1])
 	for _, e := range entries {
 		if len(e.at) == 2 {
-			p.field[e.at[0]*states+e.at[1]] = e.value
+			p.field[e.at[0]*p.states+e.at[1]] = e.value
 		} else {
 			p.couple(e.at[0], e.at[1], e.at[2], e.at[3], e.value)
 			p.touch(e.at[0], e.at[2])
@@ -163,19 +154,28 @@ func (o *contactsOptions) register(f *flag.FlagSet) {
 	seedVar(f, &o.seed, "seed of the made-up protein")
 }
 
+// readFile reads the file that an option names.
+func readFile(option, path string, read func(io.Reader) error) error {
+	file, err := os.Open(path)
+	if err != nil {
+		return refuse(option, "%w", err)
+	}
+	defer file.Close()
+	if err := read(file); err != nil {
+		return refuse(option, "%s: %w", path, err)
+	}
+	return nil
+}
+
 // protein makes or reads it.
 func (o *contactsOptions) protein() (*protein, error) {
 	if o.model != "" {
-		file, err := os.Open(o.model)
-		if err != nil {
-			return nil, refuse("model", "%w", err)
-		}
-		defer file.Close()
-		p, err := readModel(file)
-		if err != nil {
-			return nil, refuse("model", "%s: %w", o.model, err)
-		}
-		return p, nil
+		var p *protein
+		err := readFile("model", o.model, func(r io.Reader) (err error) {
+			p, err = readModel(r)
+			return err
+		})
+		return p, err
 	}
 	if n := o.rows * o.columns; n > maxSequence || n < 2 {
 		return nil, refuse("size", "%d sites: there can be 2 to %d", n, maxSequence)
@@ -199,13 +199,11 @@ func (o sampledContacts) problem(ctx context.Context, seed uint64) (*Problem, er
 	target := newCoupled(protein.sites, protein.states, protein.field, protein.couplings)
 	p := &Problem{
 		Kind: "contacts", Target: target, consistent: true,
-		Parameters:  parameters(&o, "size", "states", "strength", "model", "target-seed"),
+		Parameters:  parameters(&o, "size", "states", "strength", "target-seed"),
 		observables: indicators(target.Categories()),
 	}
 	if o.model != "" {
 		p.Parameters = parameters(&o, "model")
-	} else {
-		p.Parameters = slices.DeleteFunc(p.Parameters, func(q parameter) bool { return q.Name == "model" })
 	}
 	for i := range protein.sites { // every site by its own field
 		p.independent = append(p.independent, softmax(protein.field[i*protein.states:(i+1)*protein.states]))
@@ -273,18 +271,15 @@ func readContacts(r io.Reader, p *protein) error {
 		if len(words) == 0 {
 			continue
 		}
-		var pair [2]int
-		for k := range pair {
-			i := 0
-			if len(words) == 2 {
-				i, _ = strconv.Atoi(words[k])
-			}
-			if i < 1 || i > p.sites {
-				return fmt.Errorf("line %d: %q is no pair of sites from 1 to %d", line, lines.Text(), p.sites)
-			}
-			pair[k] = i - 1
+		var i, j int
+		if len(words) == 2 {
+			i, _ = strconv.Atoi(words[0])
+			j, _ = strconv.Atoi(words[1])
 		}
-		p.touch(pair[0], pair[1])
+		if min(i, j) < 1 || max(i, j) > p.sites {
+			return fmt.Errorf("line %d: %q is no pair of sites from 1 to %d", line, lines.Text(), p.sites)
+		}
+		p.touch(i-1, j-1)
 		n++
 	}
 	if n == 0 {

@@ -2,79 +2,35 @@ package lab
 
 import (
 	"errors"
-	"math"
 	"strings"
 	"testing"
 
-	"gonum.org/v1/gonum/stat"
-
-	"infill/internal/targets"
 	"infill/samplers"
 )
 
-// spreads is the mean and the variance of an estimator's estimates, by slot, and the
-// largest deviation of the mean from the exact gradient in standard errors.
-func spreads(t *testing.T, kind string, target samplers.Target, logits []float64, draws,
-	estimates int) (variance, worst float64) {
-	t.Helper()
-	e, err := newEstimator(kind, target)
-	if err != nil {
-		t.Fatal(err)
-	}
-	all, err := targets.Enumerate(t.Context(), target)
-	if err != nil {
-		t.Fatal(err)
-	}
-	want := make([]float64, len(logits))
-	exactGradient(all, logits, want)
-	streams := samplers.Streams(11, kind, draws)
-	gradient := make([]float64, len(logits))
-	bySlot := make([][]float64, len(logits))
-	for range estimates {
-		if _, err := e.estimate(t.Context(), logits, streams, gradient); err != nil {
-			t.Fatal(err)
-		}
-		for j, g := range gradient {
-			bySlot[j] = append(bySlot[j], g)
-		}
-	}
-	for j, list := range bySlot {
-		mean, sd := stat.MeanStdDev(list, nil)
-		variance += sd * sd
-		worst = math.Max(worst, math.Abs(mean-want[j])/stat.StdErr(sd, float64(len(list))))
-	}
-	return variance, worst
-}
-
-// TestEstimators: every estimator is unbiased to four standard errors. ARM varies
-// less than REINFORCE a draw, and also at equal evaluations where energies are far
-// from 0, as log-likelihoods are.
+// TestEstimators: every estimator is unbiased to four standard errors. ARM varies less than REINFORCE a draw, and also
+// at equal evaluations where energies are far from 0, as log-likelihoods are.
 func TestEstimators(t *testing.T) {
-	ising, err := targets.NewIsing(3, 3, 0.1, 0.2)
-	if err != nil {
-		t.Fatal(err)
-	}
-	r := samplers.Streams(6, "rbm", 1)[0]
-	rbm, err := targets.NewRandomRBM(6, 5, 1, r)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for name, target := range map[string]samplers.Target{"square": squareTarget(0.49), "ising": ising, "rbm": rbm} {
-		logits := targets.Normals(samplers.Streams(2, name, 1)[0], len(target.Categories()), 1)
-		one := map[string]float64{}
-		for _, kind := range estimators() {
-			variance, worst := spreads(t, kind, target, logits, 4, 4000)
-			one[kind] = variance
-			if worst > 4 {
-				t.Errorf("%s on %s: %.1f standard errors from the exact gradient", kind, name, worst)
-			}
+	r := studied(t, study(t, "arm gradients", "targets",
+		"square:0.49;ising:size=3x3;rbm:data=none,visible=6,hidden=5,scale=1", "estimates", "4000", "repeats", "1"),
+		StudyOptions{Seed: 1})
+	variance := map[string]map[string]float64{}
+	for _, c := range r.Cells {
+		target, kind := c.label("target"), c.label("estimator")
+		if variance[target] == nil {
+			variance[target] = map[string]float64{}
 		}
-		if one["arm"] >= one["reinforce"] {
-			t.Errorf("%s: variance of ARM %v, of REINFORCE %v, a draw", name, one["arm"], one["reinforce"])
+		if variance[target][kind] = c.Numbers["variance"]; !(c.Numbers["deviation"] < 4) {
+			t.Errorf("%s on %s: %.1f standard errors from the exact gradient", kind, target, c.Numbers["deviation"])
 		}
-		if name != "ising" && 2*one["arm"] >= one["reinforce"] {
-			t.Errorf("%s: variance of ARM %v, of REINFORCE %v: not below at equal evaluations", name, one["arm"],
-				one["reinforce"])
+	}
+	for target, of := range variance { // of an estimate of 12 evaluations: a draw of ARM takes two
+		if len(of) != 4 || of["arm"]/2 >= of["reinforce"] {
+			t.Errorf("%s: variance of ARM %v, of REINFORCE %v, at a draw", target, of["arm"]/2, of["reinforce"])
+		}
+		if !strings.HasPrefix(target, "ising") && of["arm"] >= of["reinforce"] {
+			t.Errorf("%s: variance of ARM %v, of REINFORCE %v: not below at equal evaluations", target, of["arm"],
+				of["reinforce"])
 		}
 	}
 	hard := newMixture([]float64{1}, []float64{0.5})
@@ -109,9 +65,13 @@ func TestARMStudies(t *testing.T) {
 		{"learn images", "data", "none", "name a file"},
 		{"learn images", "ais-sampler", "dula", "not one exact sampler"},
 		{"learn images", "downsampling", "5", "5 of 4 blocks"},
+		{"learn ising", "samplers", "all", "all"},
+		{"learn ising", "batch", "300", "a batch moves 300 of them"},
+		{"learn ising", "size", "100x100", "at most 2048 are learnt"},
 	} {
-		if _, err := study(t, bad.name, bad.flag, bad.value).Run(t.Context(), StudyOptions{}); err == nil ||
-			!strings.Contains(err.Error(), bad.want) {
+		var option *OptionError
+		_, err := study(t, bad.name, bad.flag, bad.value).Run(t.Context(), StudyOptions{})
+		if !errors.As(err, &option) || !strings.Contains(err.Error(), bad.want) {
 			t.Errorf("%s --%s %s: %v", bad.name, bad.flag, bad.value, err)
 		}
 	}

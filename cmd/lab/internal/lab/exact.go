@@ -24,23 +24,18 @@ type torus struct {
 // maxRowStates bounds the transfer matrix: a matrix of 1,024 rows is raised to a power in a second or two.
 const maxRowStates = 1024
 
-// rowStates is the number of states of the shorter side, +Inf when it would overflow.
-func (t torus) rowStates() float64 {
-	return math.Pow(float64(len(t.site)), float64(min(t.rows, t.columns)))
-}
-
 // transferMatrix returns the probabilities of one site's categories, [K], the same at every site by symmetry. With T(r,
 // r') = exp(½w(r) + v(r, r') + ½w(r')) over the states of one row, a torus of R rows has π(r) ∝ (T^R)(r, r) (Kramers
 // and Wannier, Statistics of the Two-Dimensional Ferromagnet, 1941). Sides of 1 and 2 have fewer edges than a ring. It
 // fails above 1,024 states of a row.
 func (t torus) transferMatrix() ([]float64, error) {
-	if t.rowStates() > maxRowStates {
-		return nil, fmt.Errorf("a torus of %d × %d sites with %d categories has %.3g states of its shorter side: the "+
-			"transfer matrix takes at most %d",
-			t.rows, t.columns, len(t.site), t.rowStates(), maxRowStates)
-	}
 	k, length, number := len(t.site), min(t.rows, t.columns), max(t.rows, t.columns)
-	n := int(t.rowStates())
+	states := math.Pow(float64(k), float64(length))
+	if states > maxRowStates {
+		return nil, fmt.Errorf("a torus of %d × %d sites with %d categories has %.3g states of its shorter side: the "+
+			"transfer matrix takes at most %d", t.rows, t.columns, k, states, maxRowStates)
+	}
+	n := int(states)
 	row := make([][]int, n)
 	weight := make([]float64, n)
 	for r := range row {

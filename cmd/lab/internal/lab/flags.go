@@ -98,11 +98,8 @@ func samplersVar(f *flag.FlagSet, to *[]Spec, name, usage string) {
 	}, func() string { return labelsOf(*to) }}, name, usage)
 }
 
-// WholesVar defines the flag of whole numbers of 1 or more, with commas or slashes between them.
-func WholesVar(f *flag.FlagSet, to *[]int, name, usage string) { numbersVar(f, to, name, usage) }
-
-// numbersVar is of finite numbers, or of whole ones of 1 or more, with commas or slashes between them.
-func numbersVar[N int | float64](f *flag.FlagSet, to *[]N, name, usage string) {
+// NumbersVar defines the flag of finite numbers, or of whole ones of 1 or more, with commas or slashes between them.
+func NumbersVar[N int | float64](f *flag.FlagSet, to *[]N, name, usage string) {
 	_, whole := any(*to).([]int)
 	f.Var(&value{func(text string) error {
 		var numbers []N

@@ -29,7 +29,7 @@ func (o *fhmmOptions) register(f *flag.FlagSet) {
 // problem has every factor at every time as an observable. Chains can start by the
 // model before anything was observed, as in the code.
 func (o fhmmOptions) problem(context.Context, uint64) (*Problem, error) {
-	target, _, err := newRandomFHMM(o.times, o.factors, o.noise, o.first, o.keep,
+	target, err := newRandomFHMM(o.times, o.factors, o.noise, o.first, o.keep,
 		samplers.Streams(o.seed, "fhmm", 1)[0])
 	if err != nil {
 		return nil, refuse("keep", "%w", err)
@@ -91,9 +91,9 @@ func (o mixtureOptions) problem(context.Context, uint64) (*Problem, error) {
 	for _, m := range p.Truth.Means {
 		p.independent = append(p.independent, []float64{1 - m, m})
 	}
-	p.Reference = &reference{Method: "exact", Samples: o.reference, set: newBinarySet(o.slots),
+	p.Reference = &reference{Method: "exact", Samples: o.reference,
 		sample: func(n int, label string) ([]int, error) {
 			return target.Draw(n, samplers.Streams(o.seed, label, 1)[0]), nil
 		}}
-	return p, p.Reference.draw()
+	return p, p.Reference.draw(o.slots)
 }

@@ -115,9 +115,7 @@ func (p *pictures) binary(pixels []float64, dynamic bool, r *rand.Rand) []int {
 		if dynamic {
 			at = r.Float64()
 		}
-		if x > at || x == 1 {
-			states[i] = 1
-		}
+		states[i] = bit(x > at || x == 1)
 	}
 	return states
 }

@@ -5,7 +5,7 @@ import (
 	"context"
 	"flag"
 	"fmt"
-	"os"
+	"io"
 	"slices"
 
 	"gonum.org/v1/gonum/floats"
@@ -43,7 +43,7 @@ func (o *learnContacts) register(f *flag.FlagSet) {
 	f.StringVar(&o.alignment, "alignment", "", "learn from the sequences of `FILE`, in FASTA")
 	f.StringVar(&o.contacts, "contacts", "", "`FILE` of the sites that touch")
 	samplersVar(f, &o.samplers, "samplers", "samplers of the chains")
-	numbersVar(f, &o.steps, "steps", "sampling steps of each update")
+	NumbersVar(f, &o.steps, "steps", "sampling steps of each update")
 	o.training.register(f)
 	WholeVar(f, &o.data, "data", 1, 1<<20, "sequences that are drawn from a made-up protein")
 	WholeVar(f, &o.sweeps, "data-sweeps", 1, 1<<20, "sweeps of Gibbs behind each of them")
@@ -69,9 +69,7 @@ func (o *learnContacts) plan(context.Context, uint64) (*plan, error) {
 	}
 	n := 0
 	for _, touch := range truth.contacts {
-		if touch {
-			n++
-		}
+		n += bit(touch)
 	}
 	p := &plan{
 		title: fmt.Sprintf("learning the contacts of %d sites", truth.sites),
@@ -109,25 +107,17 @@ func (o *learnContacts) read() (*protein, []int, error) {
 	if o.model != "" {
 		return nil, nil, refuse("alignment", "it excludes --model: give one of the two")
 	}
-	file, err := os.Open(o.alignment)
-	if err != nil {
-		return nil, nil, refuse("alignment", "%w", err)
+	var sequences []int
+	var p *protein
+	if err := readFile("alignment", o.alignment, func(r io.Reader) (err error) {
+		sites := 0
+		sequences, sites, err = readAlignment(r)
+		p = newProtein(sites, len(residues))
+		return err
+	}); err != nil {
+		return nil, nil, err
 	}
-	defer file.Close()
-	sequences, sites, err := readAlignment(file)
-	if err != nil {
-		return nil, nil, refuse("alignment", "%s: %w", o.alignment, err)
-	}
-	p := newProtein(sites, len(residues))
-	pairs, err := os.Open(o.contacts)
-	if err != nil {
-		return nil, nil, refuse("contacts", "%w", err)
-	}
-	defer pairs.Close()
-	if err := readContacts(pairs, p); err != nil {
-		return nil, nil, refuse("contacts", "%s: %w", o.contacts, err)
-	}
-	return p, sequences, nil
+	return p, sequences, readFile("contacts", o.contacts, func(r io.Reader) error { return readContacts(r, p) })
 }
 
 // coupledLearner learns h and J.
@@ -190,27 +180,20 @@ func couplingNorms(couplings []float64, sites, states int) []float64 {
 
 // recall is the fraction of the contacts among as many of the strongest pairs.
 func recall(norms []float64, p *protein) float64 {
-	type pair struct {
-		norm  float64
-		touch bool
-	}
-	var pairs []pair
+	var pairs [][2]int
 	contacts := 0
 	for i := range p.sites {
 		for j := range i {
-			touch := p.contacts[i*p.sites+j]
-			pairs = append(pairs, pair{norms[i*p.sites+j], touch})
-			if touch {
-				contacts++
-			}
+			pairs = append(pairs, [2]int{i, j})
+			contacts += bit(p.contacts[i*p.sites+j])
 		}
 	}
-	slices.SortStableFunc(pairs, func(a, b pair) int { return cmp.Compare(b.norm, a.norm) })
+	slices.SortStableFunc(pairs, func(a, b [2]int) int {
+		return cmp.Compare(norms[b[0]*p.sites+b[1]], norms[a[0]*p.sites+a[1]])
+	})
 	found := 0
 	for _, q := range pairs[:contacts] {
-		if q.touch {
-			found++
-		}
+		found += bit(p.contacts[q[0]*p.sites+q[1]])
 	}
 	return float64(found) / float64(contacts)
 }

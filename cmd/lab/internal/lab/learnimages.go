@@ -16,8 +16,7 @@ import (
 	"infill/samplers"
 )
 
-// A Network is an energy of binary images whose weights can be learnt:
-// *network.Energy of infill/lm/network.
+// A Network is an energy of binary images whose weights can be learnt: *network.Energy of infill/lm/network.
 type Network interface {
 	Weights() int
 	Initialise(r *rand.Rand, weights []float64)

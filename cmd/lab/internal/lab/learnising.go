@@ -72,7 +72,7 @@ func (o *learnIsing) register(f *flag.FlagSet) {
 	sizeVar(f, &o.rows, &o.columns, "rows and columns of the lattice")
 	numberVar(f, &o.coupling, "coupling", "", "that the data are drawn with; the paper's is 0.25")
 	samplersVar(f, &o.samplers, "samplers", "samplers of the chains")
-	numbersVar(f, &o.steps, "steps", "sampling steps of each update")
+	NumbersVar(f, &o.steps, "steps", "sampling steps of each update")
 	o.training.register(f)
 	WholeVar(f, &o.data, "data", 1, 1<<20, "states that are learnt from")
 	WholeVar(f, &o.sweeps, "data-sweeps", 1, 1<<20, "sweeps of Gibbs behind each of them")
@@ -187,14 +187,7 @@ func (l *isingLearner) addGradient(_ context.Context, states []int, scale float6
 
 // newIsingLearner starts at small random couplings, as the paper's code does.
 func newIsingLearner(sites int, b *bench) *isingLearner {
-	r := b.streams("couplings", 1)[0]
-	w := make([]float64, sites*sites)
-	for i := range sites {
-		for j := range i {
-			w[i*sites+j] = 0.01 / math.Sqrt2 * r.NormFloat64() // the mean of two draws
-			w[j*sites+i] = w[i*sites+j]
-		}
-	}
+	w := symmetricNormals(sites, 0.01/math.Sqrt2, b.streams("couplings", 1)[0]) // the mean of two draws
 	return &isingLearner{newPairwise(w, make([]float64, sites)), w}
 }
 

@@ -9,9 +9,8 @@ import (
 	"infill/samplers"
 )
 
-// TestLogRMSEOfExactDraws: Gibbs on all slots at once draws independently from
-// π, so the mean square error after n steps is σ²/n exactly in expectation, and
-// log RMSE falls by ½ ln n.
+// TestLogRMSEOfExactDraws: Gibbs on all slots at once draws independently from π, so the mean square error after n
+// steps is σ²/n exactly in expectation, and log RMSE falls by ½ ln n.
 func TestLogRMSEOfExactDraws(t *testing.T) {
 	ctx := context.Background()
 	p, err := NewProblem(ctx, "ising:size=2x2,coupling=0.1,field=0.2", 0)

@@ -3,6 +3,9 @@ package lab
 import (
 	"math"
 	"math/bits"
+
+	"gonum.org/v1/gonum/floats"
+	"gonum.org/v1/gonum/stat"
 )
 
 // binarySet holds states of binary slots as bits, to compare many of them.
@@ -56,22 +59,11 @@ func (s *binarySet) rowMeans(other *binarySet) []float64 {
 func squaredDiscrepancy(x, y *binarySet, self float64) (value, standardError float64) {
 	n := float64(x.len())
 	within, across := x.rowMeans(x), x.rowMeans(y)
-	sumWithin, sumAcross := 0.0, 0.0
-	for i := range within {
-		sumWithin += within[i]
-		sumAcross += across[i]
+	sumWithin, sumAcross := floats.Sum(within), floats.Sum(across)
+	left := make([]float64, len(within))
+	for i := range left {
+		left[i] = (sumWithin*n-2*within[i]*n+1)/((n-1)*(n-1)) + self - 2*(sumAcross-across[i])/(n-1)
 	}
-	// The mean of sums rounds differently from self; equal sets shall give 0.
-	value = math.Max(sumWithin/n+self-2*sumAcross/n, 0)
-	if n < 2 {
-		return value, math.NaN()
-	}
-	mean, squares := 0.0, 0.0
-	for i := range within {
-		left := (sumWithin*n-2*within[i]*n+1)/((n-1)*(n-1)) + self - 2*(sumAcross-across[i])/(n-1)
-		delta := left - mean
-		mean += delta / float64(i+1)
-		squares += delta * (left - mean)
-	}
-	return value, math.Sqrt(squares * (n - 1) / n)
+	// The mean of sums rounds differently from self; equal sets shall give 0. Of one state the error is NaN.
+	return math.Max(sumWithin/n+self-2*sumAcross/n, 0), math.Sqrt(stat.PopVariance(left, nil) * (n - 1))
 }

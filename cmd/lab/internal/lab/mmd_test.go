@@ -26,8 +26,7 @@ func randomStates(n, slots int, p float64) []int {
 	return states
 }
 
-// TestDiscrepancyOfEqualSets is zero, also in another order, also over more
-// slots than a word has bits.
+// TestDiscrepancyOfEqualSets is zero, also in another order, also over more slots than a word has bits.
 func TestDiscrepancyOfEqualSets(t *testing.T) {
 	for _, slots := range []int{3, 64, 130} {
 		states := randomStates(20, slots, 0.3)
@@ -44,8 +43,7 @@ func TestDiscrepancyOfEqualSets(t *testing.T) {
 	}
 }
 
-// TestDiscrepancyByHand: {00, 11} and {00}: the kernel is 1 or 1/e, so
-// ½(1 + 1/e) + 1 - 2·½(1 + 1/e) = ½ - ½/e.
+// TestDiscrepancyByHand: {00, 11} and {00}: the kernel is 1 or 1/e, so ½(1 + 1/e) + 1 - 2·½(1 + 1/e) = ½ - ½/e.
 func TestDiscrepancyByHand(t *testing.T) {
 	y := set(2, 0, 0)
 	value, _ := squaredDiscrepancy(set(2, 0, 0, 1, 1), y, stat.Mean(y.rowMeans(y), nil))

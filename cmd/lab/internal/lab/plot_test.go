@@ -61,8 +61,7 @@ func TestFigure(t *testing.T) {
 					width, height)
 			}
 		}
-		if lines := slices.Contains([]string{"log-rmse", "acceptance-by-proposed"}, f.Name); lines &&
-			legend != 20 {
+		if lines := slices.Contains([]string{"log-rmse", "acceptance-by-proposed"}, f.Name); lines && legend != 20 {
 			t.Errorf("%s: %d of 20 names stand beside the frame", f.Name, legend)
 		}
 	}

@@ -103,7 +103,6 @@ func figures() []figure {
 type preset struct {
 	name          string
 	chains, steps int
-	now           Options // for its clock alone
 }
 
 // NewPreset returns the study that repeats the figure that its flag --preset names.
@@ -115,7 +114,7 @@ func NewPreset() *Study {
 	return newStudy("preset", "Compare samplers on distributions that are known exactly",
 		strings.TrimSpace(comparisonHelp)+"\n\nWith --preset instead of a target the settings of a figure are "+
 			"repeated; --chains\nand --steps make it shorter or longer. Presets:"+list.String(),
-		&preset{now: DefaultOptions()})
+		&preset{})
 }
 
 func (o *preset) register(f *flag.FlagSet) {
@@ -134,7 +133,7 @@ func (o *preset) plan(ctx context.Context, seed uint64) (*plan, error) {
 		return nil, refuse("preset", "%q is not one of %s", o.name, strings.Join(names, ", "))
 	}
 	f := figures()[i]
-	c := Options{Chains: cmp.Or(o.chains, f.chains), Steps: cmp.Or(o.steps, f.steps), Discard: 0.1, now: o.now.now}
+	c := Options{Chains: cmp.Or(o.chains, f.chains), Steps: cmp.Or(o.steps, f.steps), Discard: 0.1, now: clock}
 	title := f.name + ": " + f.title
 	if f.name == biasPreset {
 		return biasPlan(title, c), nil

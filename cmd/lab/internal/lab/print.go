@@ -39,13 +39,6 @@ type printer struct {
 	width int
 }
 
-func (p *printer) heading(text string) {
-	if p.text.Len() > 0 {
-		p.text.WriteString("\n")
-	}
-	p.text.WriteString(p.wrap(text) + "\n\n")
-}
-
 // wrap breaks a text that is wider than the page between words.
 func (p *printer) wrap(text string) string {
 	text = strings.Join(strings.Fields(text), " ")

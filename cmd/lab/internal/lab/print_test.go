@@ -105,9 +105,6 @@ func TestTimes(t *testing.T) {
 	if text := written(t, r, ".csv", 0); strings.Count(text, "\n") != 3 || !strings.Contains(text, "ess-by-second") {
 		t.Errorf("CSV:\n%s", text)
 	}
-	if w := strings.Join(r.Warnings(), "\n"); !strings.Contains(w, "dula:step-size=0.01: 18 of 18 observables") {
-		t.Errorf("warnings %q", w)
-	}
 	for _, line := range strings.Split(r.Text(60), "\n") {
 		if !strings.HasPrefix(line, "  ") && len([]rune(line)) > 60 {
 			t.Errorf("a line of %d characters: %q", len([]rune(line)), line)

@@ -242,14 +242,8 @@ func (p *Problem) longRun(ctx context.Context, sampler string, steps, thin int, 
 		means[g] = mean
 		squares += math.Pow(stat.StdErr(deviation, truthChains), 2) / float64(groups)
 	}
-	truth := &truth{
-		Method: "a long run of " + sampler,
-		Means:  make([]float64, len(group)),
-		Run: &truthRun{
-			Sampler: sampler, Chains: truthChains, Steps: steps,
-			StandardError: math.Sqrt(squares),
-		},
-	}
+	truth := &truth{"a long run of " + sampler, make([]float64, len(group)),
+		&truthRun{Sampler: sampler, Chains: truthChains, Steps: steps, StandardError: math.Sqrt(squares)}}
 	if r := samplers.SplitRHat(paths); logmath.Finite(r) {
 		truth.Run.RHat = &r
 	}
@@ -374,7 +368,7 @@ func defaultPotts() pottsOptions {
 func (o *pottsOptions) register(f *flag.FlagSet) {
 	sizeVar(f, &o.rows, &o.columns, "rows and columns of the lattice")
 	numberVar(f, &o.coupling, "coupling", "", "J; negative is allowed")
-	numbersVar(f, &o.field, "field", "h, a value for each state")
+	NumbersVar(f, &o.field, "field", "h, a value for each state")
 	WholeVar(f, &o.states, "states", 1, maxCategories, "instead of a field: that many states without one")
 	o.truth.register(f)
 }
@@ -427,7 +421,7 @@ func defaultTable() tableOptions {
 }
 
 func (o *tableOptions) register(f *flag.FlagSet) {
-	numbersVar(f, &o.categories, "categories", "number of categories of each slot")
+	NumbersVar(f, &o.categories, "categories", "number of categories of each slot")
 	numberVar(f, &o.Scale, "scale", " above 0", "standard deviation of the energies, in nats")
 	numberVar(f, &o.GradientError, "gradient-error", " of 0 or more", "standard deviation of the gradient's error")
 	numberVar(f, &o.ConditionalError, "conditional-error", " of 0 or more",

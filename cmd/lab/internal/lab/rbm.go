@@ -130,7 +130,7 @@ func (s *solved) draw(n int, r *rand.Rand) []int {
 		u := r.Float64() * s.cumulative[len(s.cumulative)-1]
 		at := min(sort.SearchFloat64s(s.cumulative, u), len(s.states)-1)
 		for j := range s.means {
-			v := 0
+			v := int(s.states[at] >> j & 1)
 			if s.listedAreHidden {
 				logit := s.others[j]
 				for i := range s.listed {
@@ -138,11 +138,7 @@ func (s *solved) draw(n int, r *rand.Rand) []int {
 						logit += s.weights[i*len(s.others)+j]
 					}
 				}
-				if r.Float64() < logmath.Sigmoid(logit) {
-					v = 1
-				}
-			} else {
-				v = int(s.states[at] >> j & 1)
+				v = bit(r.Float64() < logmath.Sigmoid(logit))
 			}
 			states = append(states, v)
 		}
@@ -249,15 +245,20 @@ type reference struct {
 	sample func(n int, label string) ([]int, error)
 }
 
+// states is a set of independent draws.
+func (r *reference) states(slots, n int, label string) (*binarySet, error) {
+	states, err := r.sample(n, label)
+	set := newBinarySet(slots)
+	set.add(states)
+	return set, err
+}
+
 // draw makes the set.
-func (r *reference) draw() error {
-	states, err := r.sample(r.Samples, "reference")
-	if err != nil {
-		return err
+func (r *reference) draw(slots int) (err error) {
+	if r.set, err = r.states(slots, r.Samples, "reference"); err == nil {
+		r.self = stat.Mean(r.set.rowMeans(r.set), nil)
 	}
-	r.set.add(states)
-	r.self = stat.Mean(r.set.rowMeans(r.set), nil)
-	return nil
+	return err
 }
 
 // floorSets is how many sets of draws a floor is of.
@@ -268,12 +269,10 @@ const floorSets = 20
 func (r *reference) floor(n int) (mean, deviation float64, err error) {
 	values := make([]float64, floorSets)
 	for i := range values {
-		states, err := r.sample(n, fmt.Sprint("floor ", i))
+		set, err := r.states(r.set.slots, n, fmt.Sprint("floor ", i))
 		if err != nil {
 			return 0, 0, err
 		}
-		set := newBinarySet(r.set.slots)
-		set.add(states)
 		values[i], _ = squaredDiscrepancy(set, r.set, r.self)
 	}
 	mean, deviation = stat.MeanStdDev(values, nil)
@@ -282,18 +281,18 @@ func (r *reference) floor(n int) (mean, deviation float64, err error) {
 
 // refer makes the reference set.
 func (p *Problem) refer(ctx context.Context, o rbmOptions, exact *solved) error {
-	method := o.reference
-	auto := method == references()[0]
+	method, steps := o.reference, o.referenceSteps
 	switch {
-	case auto && exact != nil:
-		method = "exact"
-	case auto:
+	case method == references()[0] && exact == nil:
 		method = "block-gibbs"
+	case method == references()[0]:
+		method = "exact"
 	case method == "exact" && exact == nil:
 		return refuse("reference", "there are no exact draws of this machine: choose block-gibbs")
 	}
-	r := &reference{Method: method, Samples: o.referenceSamples, set: newBinarySet(len(p.Target.Categories()))}
+	r := &reference{Method: method, Samples: o.referenceSamples}
 	if method == "exact" {
+		steps = 0
 		r.sample = func(n int, label string) ([]int, error) {
 			return exact.draw(n, samplers.Streams(o.seed, label, 1)[0]), nil
 		}
@@ -305,14 +304,14 @@ func (p *Problem) refer(ctx context.Context, o rbmOptions, exact *solved) error 
 		r.sample = func(n int, label string) ([]int, error) {
 			streams := samplers.Streams(o.seed, label, n)
 			run, err := samplers.Sample(ctx, kernel, samplers.RandomPositions(p.Target, streams),
-				samplers.Plan{Streams: streams, Steps: o.referenceSteps}, nil)
+				samplers.Plan{Streams: streams, Steps: steps}, nil)
 			if err != nil {
 				return nil, err
 			}
 			return run.State.Positions, nil
 		}
 	}
-	if err := r.draw(); err != nil {
+	if err := r.draw(len(p.Target.Categories())); err != nil {
 		return err
 	}
 	if method != "exact" && exact != nil {
@@ -322,10 +321,6 @@ func (p *Problem) refer(ctx context.Context, o rbmOptions, exact *solved) error 
 		r.AgainstExact = &value
 	}
 	p.Reference = r
-	steps := o.referenceSteps
-	if method == "exact" {
-		steps = 0
-	}
 	p.Parameters = append(p.Parameters,
 		parameter{"reference", fmt.Sprintf("%s,samples:%d,steps:%d", method, r.Samples, steps)})
 	return nil

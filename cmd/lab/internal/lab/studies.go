@@ -11,14 +11,8 @@ func Studies(open NetworkOpener) []*Study {
 	for _, k := range Kinds() {
 		list = append(list, newComparison(k))
 	}
-	list = append(list,
-		newLearnIsing(),
-		newLearnImages(open),
-		newNetworks(),
-		newLearnContacts(),
-		newARMToy(),
-		newARMGradients(),
-	)
+	list = append(list, newLearnIsing(), newLearnImages(open), newNetworks(), newLearnContacts(), newARMToy(),
+		newARMGradients())
 	for _, k := range Kinds() {
 		list = append(list, newARMFit(k))
 	}

@@ -16,6 +16,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -222,17 +223,17 @@ func (b *bench) resume(state any) (bool, error) {
 	if errors.Is(err, fs.ErrNotExist) {
 		return false, nil
 	}
-	if err != nil {
-		return false, err
-	}
 	var k kept
-	if err := gob.NewDecoder(bytes.NewReader(text)).Decode(&k); err != nil {
-		return false, fmt.Errorf("%s: %w: delete it to begin the training again", b.checkpoint(), err)
+	if err == nil {
+		err = gob.NewDecoder(bytes.NewReader(text)).Decode(&k)
 	}
-	if k.Signature != b.result.Signature {
+	if err == nil && k.Signature != b.result.Signature {
 		return false, nil
 	}
-	if err := gob.NewDecoder(bytes.NewReader(k.State)).Decode(state); err != nil {
+	if err == nil {
+		err = gob.NewDecoder(bytes.NewReader(k.State)).Decode(state)
+	}
+	if err != nil {
 		return false, fmt.Errorf("%s: %w: delete it to begin the training again", b.checkpoint(), err)
 	}
 	*b.result = k.Result
@@ -275,7 +276,7 @@ func (s *Study) Run(ctx context.Context, o StudyOptions) (*StudyReport, error) {
 	r := &StudyReport{Study: s.Name, Title: p.title, Signature: s.signature(o), Seed: o.Seed,
 		Parameters: parametersOf(s.Flags), plan: p}
 	if o.Folder != "" {
-		if err := Claim("output", o.Folder, r.Signature); err != nil {
+		if err := claim(o.Folder, r.Signature); err != nil {
 			return nil, err
 		}
 	}
@@ -313,72 +314,59 @@ func (s *Study) Run(ctx context.Context, o StudyOptions) (*StudyReport, error) {
 
 // fillMaps makes the maps that a file leaves out where they are empty.
 func (c *cellResult) fillMaps() {
-	if c.Numbers == nil {
-		c.Numbers = map[string]float64{}
-	}
-	if c.Errors == nil {
-		c.Errors = map[string]float64{}
+	for _, m := range []*map[string]float64{&c.Numbers, &c.Errors} {
+		if *m == nil {
+			*m = map[string]float64{}
+		}
 	}
 	if c.Curves == nil {
 		c.Curves = map[string][]sample{}
 	}
 }
 
-// runOrRead runs a cell, unless the folder holds what it found.
+// cellFile is the form of what is kept of a cell.
+type cellFile struct {
+	Signature string      `json:"signature"`
+	Found     *cellResult `json:"found"`
+}
+
+// runOrRead runs a cell and keeps what it found, unless the folder holds that.
 func (b *bench) runOrRead(ctx context.Context, c cell) error {
-	found, err := Kept(b.folder, b.result.Signature, b.slug,
-		func() (*cellResult, error) { return b.result, c.run(ctx, b) })
-	if err != nil || b.folder == "" {
+	if b.folder == "" {
+		return c.run(ctx, b)
+	}
+	path := filepath.Join(b.folder, "cells", b.slug+".json")
+	text, err := os.ReadFile(path)
+	switch {
+	case err == nil:
+		var known cellFile
+		if err := json.Unmarshal(text, &known); err != nil {
+			return fmt.Errorf("%s: %w: delete it to run this again", path, err)
+		}
+		if known.Signature == b.result.Signature && known.Found != nil {
+			b.result = known.Found
+			return nil
+		}
+	case !errors.Is(err, fs.ErrNotExist):
 		return err
 	}
-	b.result = found
+	if err := c.run(ctx, b); err != nil {
+		return err
+	}
+	if text, err = object.EncodeIndent(cellFile{b.result.Signature, b.result}, "", "  "); err != nil {
+		return err
+	}
+	if err := maybe.WriteFile(path, append(text, '\n'), 0o666); err != nil {
+		return err
+	}
 	if err := os.Remove(b.checkpoint()); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
 	return nil
 }
 
-// cellFile is the form of what is kept of a cell.
-type cellFile[T any] struct {
-	Signature string `json:"signature"`
-	Found     *T     `json:"found"`
-}
-
-// Kept returns what the folder holds of a cell with the signature, or what is found
-// now, and kept. Without a folder nothing is kept.
-func Kept[T any](folder, signature, name string, find func() (*T, error)) (*T, error) {
-	if folder == "" {
-		return find()
-	}
-	path := filepath.Join(folder, "cells", slug([]parameter{{"", name}})+".json")
-	text, err := os.ReadFile(path)
-	switch {
-	case err == nil:
-		var known cellFile[T]
-		if err := json.Unmarshal(text, &known); err != nil {
-			return nil, fmt.Errorf("%s: %w: delete it to run this again", path, err)
-		}
-		if known.Signature == signature && known.Found != nil {
-			return known.Found, nil
-		}
-	case !errors.Is(err, fs.ErrNotExist):
-		return nil, err
-	}
-	found, err := find()
-	if err != nil {
-		return nil, err
-	}
-	if text, err = object.EncodeIndent(cellFile[T]{signature, found}, "", "  "); err != nil {
-		return nil, err
-	}
-	if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
-		return nil, err
-	}
-	return found, maybe.WriteFile(path, append(text, '\n'), 0o666)
-}
-
-// Claim makes the folder of an experiment, which the option names, or checks that it is this one's.
-func Claim(option, folder, signature string) error {
+// claim makes the folder of an experiment, or checks that it is this one's.
+func claim(folder, signature string) error {
 	if err := os.MkdirAll(filepath.Join(folder, "cells"), 0o777); err != nil {
 		return err
 	}
@@ -387,9 +375,8 @@ func Claim(option, folder, signature string) error {
 	if errors.Is(err, fs.ErrNotExist) {
 		return maybe.WriteFile(path, []byte(signature+"\n"), 0o666)
 	}
-	if err == nil && strings.TrimSpace(string(text)) != signature {
-		return refuse(option, "%s holds another experiment (%s): choose another folder", folder,
-			strings.TrimSpace(string(text)))
+	if there := strings.TrimSpace(string(text)); err == nil && there != signature {
+		return refuse("output", "%s holds another experiment (%s): choose another folder", folder, there)
 	}
 	return err
 }
@@ -424,17 +411,13 @@ func values(labels []parameter) []string {
 	return list
 }
 
+var notPlain = regexp.MustCompile(`[^a-zA-Z0-9.=-]`)
+
 // slug names a cell's files: what of its labels suits a file's name, and a few
 // digits that tell apart what that leaves out.
 func slug(labels []parameter) string {
 	text := strings.Join(values(labels), "-")
-	plain := strings.Map(func(r rune) rune {
-		switch {
-		case r >= 'a' && r <= 'z', r >= 'A' && r <= 'Z', r >= '0' && r <= '9', r == '.', r == '-', r == '=':
-			return r
-		}
-		return '-'
-	}, text)
+	plain := notPlain.ReplaceAllString(text, "-")
 	if plain == text || plain == strings.ReplaceAll(text, " ", "-") {
 		return plain
 	}
@@ -495,26 +478,20 @@ type StudyReport struct {
 
 // WithoutTimes removes all that depends on the clock.
 func (r *StudyReport) WithoutTimes() {
-	var columns []column
-	for _, c := range r.plan.columns {
-		if !c.timed {
-			columns = append(columns, c)
-			continue
-		}
-		for _, cell := range r.Cells {
-			delete(cell.Numbers, c.name)
-			delete(cell.Errors, c.name)
-		}
-	}
-	r.plan.columns = columns
 	for _, cell := range r.Cells {
-		for name, list := range cell.Curves {
+		for _, c := range r.plan.columns {
+			if c.timed {
+				delete(cell.Numbers, c.name)
+				delete(cell.Errors, c.name)
+			}
+		}
+		for _, list := range cell.Curves {
 			for i := range list {
 				list[i].Seconds = 0
 			}
-			cell.Curves[name] = list
 		}
 	}
+	r.plan.columns = slices.DeleteFunc(r.plan.columns, func(c column) bool { return c.timed })
 }
 
 // Warnings are sentences about what limits the results.

@@ -11,7 +11,6 @@ import (
 
 	"gonum.org/v1/gonum/stat"
 
-	"infill/internal/targets"
 	"infill/samplers"
 )
 
@@ -118,20 +117,11 @@ func TestResume(t *testing.T) {
 func TestPCDGradient(t *testing.T) {
 	ctx := t.Context()
 	r := samplers.Streams(2, "w", 1)[0]
-	w := make([]float64, 81)
-	for i := range 9 {
-		for j := range i {
-			w[i*9+j] = 0.2 * r.NormFloat64()
-			w[j*9+i] = w[i*9+j]
-		}
-	}
+	w := symmetricNormals(9, 0.2, r)
 	model := newPairwise(w, make([]float64, 9))
 	learner := &isingLearner{model, w}
 	data := samplers.RandomPositions(model, samplers.Streams(1, "data", 50))
-	e, err := targets.Enumerate(ctx, model)
-	if err != nil {
-		t.Fatal(err)
-	}
+	e := enumerated(t, model)
 	want := make([]float64, 81)
 	model.AddMoments(data, 1, want)
 	for i := range 9 {
@@ -164,25 +154,11 @@ func TestPCDGradient(t *testing.T) {
 			}
 		}
 		for k, list := range byUpdate {
-			// The chains forget within an update: their means are independent, of
-			// variance (1 - m²)/chains.
+			// The chains forget within an update: their means are independent, of variance (1 - m²)/chains.
 			m := math.Sqrt(1.0 / chains / updates)
 			if got := stat.Mean(list, nil); math.Abs(got-want[k]) > 4.5*m {
 				t.Errorf("%s: coupling %d, %d: %v, exact %v ± %v", spec, k/9, k%9, got, want[k], m)
 			}
-		}
-	}
-}
-
-func TestBadStudies(t *testing.T) {
-	for _, s := range []*Study{
-		study(t, "learn ising", "samplers", "all"),
-		study(t, "learn ising", "batch", "300"),
-		study(t, "learn ising", "size", "100x100"),
-	} {
-		var option *OptionError
-		if _, err := s.Run(t.Context(), StudyOptions{}); !errors.As(err, &option) {
-			t.Errorf("%s: %v", s.signature(StudyOptions{}), err)
 		}
 	}
 }

@@ -2,6 +2,7 @@ package lab
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/csv"
 	"errors"
 	"fmt"
@@ -23,7 +24,7 @@ import (
 // Text is the report for a page of that many columns, 0 for any.
 func (r *StudyReport) Text(width int) string {
 	p := &printer{width: width}
-	p.heading(r.Title)
+	p.text.WriteString(p.wrap(r.Title) + "\n\n")
 	groups := r.groups()
 	columns := slices.DeleteFunc(slices.Clone(r.plan.columns), func(c column) bool {
 		return !slices.ContainsFunc(groups, func(g *group) bool { return len(g.numbers(c.name)) > 0 })
@@ -43,32 +44,31 @@ func (r *StudyReport) Text(width int) string {
 	for _, g := range groups {
 		repeats = max(repeats, len(g.cells))
 	}
-	switch {
-	case r.plan.between != "":
-		p.rest("± is a standard error between %s; seed %d", r.plan.between, r.Seed)
-	case repeats > 1:
-		p.rest("± is a standard error between %s; seed %d", counted(repeats, "repetition"), r.Seed)
-	default:
+	if between := cmp.Or(r.plan.between, counted(repeats, "repetition")); r.plan.between != "" || repeats > 1 {
+		p.rest("± is a standard error between %s; seed %d", between, r.Seed)
+	} else {
 		p.rest("one repetition: errors between repetitions are not known; seed %d", r.Seed)
 	}
 	return p.text.String()
 }
 
+// namesAndValues are those of labels.
+func namesAndValues(labels []parameter) (names, values []string) {
+	for _, l := range labels {
+		names, values = append(names, l.Name), append(values, l.Value)
+	}
+	return names, values
+}
+
 // columns writes a table, and what its columns are.
 func (p *printer) columns(groups []*group, columns []column) {
-	var headers []string
-	for _, l := range groups[0].labels {
-		headers = append(headers, l.Name)
-	}
+	headers, _ := namesAndValues(groups[0].labels)
 	for _, c := range columns {
 		headers = append(headers, c.name)
 	}
 	var rows [][]string
 	for _, g := range groups {
-		var row []string
-		for _, l := range g.labels {
-			row = append(row, l.Value)
-		}
+		_, row := namesAndValues(g.labels)
 		for _, c := range columns {
 			row = append(row, g.text(c))
 		}
@@ -101,19 +101,13 @@ func (g *group) text(c column) string {
 
 // CSV is a row for each cell.
 func (r *StudyReport) CSV() ([]byte, error) {
-	var header []string
-	for _, l := range r.Cells[0].Labels {
-		header = append(header, l.Name)
-	}
+	header, _ := namesAndValues(r.Cells[0].Labels)
 	for _, c := range r.plan.columns {
 		header = append(header, c.name)
 	}
 	rows := [][]string{append(header, "signature")}
 	for _, c := range r.Cells {
-		var row []string
-		for _, l := range c.Labels {
-			row = append(row, l.Value)
-		}
+		_, row := namesAndValues(c.Labels)
 		for _, column := range r.plan.columns {
 			text := ""
 			if x, found := c.Numbers[column.name]; found {
@@ -138,22 +132,18 @@ func (r *StudyReport) curvesCSV() ([]byte, error) {
 	for _, kind := range r.plan.curves {
 		for _, c := range r.Cells {
 			for _, s := range c.Curves[kind.name] {
-				row := []string{kind.name}
-				for _, l := range c.Labels {
-					row = append(row, l.Value)
-				}
-				rows = append(rows, append(row, decimal(s.X), decimal(s.Seconds), decimal(s.Y)))
+				_, row := namesAndValues(c.Labels)
+				rows = append(rows, slices.Concat([]string{kind.name}, row,
+					[]string{decimal(s.X), decimal(s.Seconds), decimal(s.Y)}))
 			}
 		}
 	}
 	if rows == nil {
 		return nil, nil
 	}
-	header := []string{"curve"}
-	for _, l := range r.Cells[0].Labels {
-		header = append(header, l.Name)
-	}
-	return table(append([][]string{append(header, "x", "seconds", "y")}, rows...))
+	header, _ := namesAndValues(r.Cells[0].Labels)
+	header = slices.Concat([]string{"curve"}, header, []string{"x", "seconds", "y"})
+	return table(append([][]string{header}, rows...))
 }
 
 // PlotFormats lists the forms of plots; none leaves them out.

@@ -28,10 +28,8 @@ func newCoupled(sites, states int, field, couplings []float64) *coupled {
 	return &coupled{sites, states, field, couplings, slices.Repeat([]int{states}, sites)}
 }
 
-// Categories returns the number of states of every site.
 func (t *coupled) Categories() []int { return t.categories }
 
-// Energy writes U of each chain's state.
 func (t *coupled) Energy(_ context.Context, states []int, energy []float64) error {
 	n := t.sites * t.states
 	for c := range energy {
@@ -48,7 +46,6 @@ func (t *coupled) Energy(_ context.Context, states []int, energy []float64) erro
 	return nil
 }
 
-// EnergyGradient writes U and its gradient over one-hot sites.
 func (t *coupled) EnergyGradient(_ context.Context, states []int, energy, gradient []float64) error {
 	n := t.sites * t.states
 	for c := range energy {
@@ -68,7 +65,6 @@ func (t *coupled) EnergyGradient(_ context.Context, states []int, energy, gradie
 	return nil
 }
 
-// LogConditionals writes the conditional of one site of each chain.
 func (t *coupled) LogConditionals(_ context.Context, states []int, slots []int, logp []float64) error {
 	n := t.sites * t.states
 	for c, i := range slots {

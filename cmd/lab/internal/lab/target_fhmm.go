@@ -8,6 +8,8 @@ import (
 	"math/rand/v2"
 	"slices"
 
+	"gonum.org/v1/gonum/floats"
+
 	"infill/internal/logmath"
 	"infill/internal/targets"
 )
@@ -41,9 +43,8 @@ func newFHMM(observed, weights []float64, offset, noise, first, keep float64) (*
 	return &fhmm{observed, weights, offset, noise, first, keep, categories}, nil
 }
 
-// newRandomFHMM draws weights and the offset from N(0, 1), states from the model,
-// and observes them; it returns the states too.
-func newRandomFHMM(times, factors int, noise, first, keep float64, r *rand.Rand) (*fhmm, []int, error) {
+// newRandomFHMM draws weights and the offset from N(0, 1), states from the model, and observes them.
+func newRandomFHMM(times, factors int, noise, first, keep float64, r *rand.Rand) (*fhmm, error) {
 	weights := targets.Normals(r, factors, 1)
 	offset := r.NormFloat64()
 	states, observed := make([]int, 0, times*factors), make([]float64, times)
@@ -59,11 +60,9 @@ func newRandomFHMM(times, factors int, noise, first, keep float64, r *rand.Rand)
 			observed[i] += w * float64(x)
 		}
 	}
-	t, err := newFHMM(observed, weights, offset, noise, first, keep)
-	return t, states, err
+	return newFHMM(observed, weights, offset, noise, first, keep)
 }
 
-// Categories returns 2 for every factor at every time.
 func (t *fhmm) Categories() []int { return t.categories }
 
 // residual is y_t less its mean in a state.
@@ -137,7 +136,6 @@ func (t *fhmm) EnergyGradient(ctx context.Context, states []int, energy, gradien
 	return t.Energy(ctx, states, energy)
 }
 
-// LogConditionals writes the conditional of one slot of each chain.
 func (t *fhmm) LogConditionals(_ context.Context, states []int, slots []int, logp []float64) error {
 	n := len(t.categories)
 	for c, j := range slots {
@@ -171,7 +169,11 @@ func (t *fhmm) Means() (means []float64, logEvidence float64, err error) {
 			}
 			row[s] = t.logNormal(e)
 		}
-		logEvidence += scale(row, true)
+		largest := floats.Max(row)
+		logEvidence += largest
+		for s, log := range row {
+			row[s] = math.Exp(log - largest)
+		}
 	}
 	// step moves a law by one time: each factor keeps its state or changes it.
 	step := func(law []float64) {
@@ -200,10 +202,8 @@ func (t *fhmm) Means() (means []float64, logEvidence float64, err error) {
 		if time > 0 {
 			step(law)
 		}
-		for s := range law {
-			law[s] *= likelihood[time*n+s]
-		}
-		logEvidence += scale(law, false)
+		floats.Mul(law, likelihood[time*n:(time+1)*n])
+		logEvidence += scale(law)
 		copy(forward[time*n:], law)
 	}
 	means = make([]float64, times*factors)
@@ -212,43 +212,24 @@ func (t *fhmm) Means() (means []float64, logEvidence float64, err error) {
 		backward[s] = 1
 	}
 	for time := times - 1; time >= 0; time-- {
-		total := 0.0
-		for s, b := range backward {
-			p := b * forward[time*n+s]
-			total += p
+		at := forward[time*n : (time+1)*n]
+		floats.Mul(at, backward)
+		scale(at)
+		for s, p := range at {
 			for k := range factors {
 				means[time*factors+k] += p * float64(s>>k&1)
 			}
 		}
-		for k := range factors {
-			means[time*factors+k] /= total
-		}
-		for s := range backward {
-			backward[s] *= likelihood[time*n+s]
-		}
-		scale(backward, false)
+		floats.Mul(backward, likelihood[time*n:(time+1)*n])
+		scale(backward)
 		step(backward)
 	}
 	return means, logEvidence, nil
 }
 
-// scale keeps numbers from vanishing: logs become their exponentials with the
-// largest at 1, and other numbers sum to 1. It returns the log of what it took out.
-func scale(row []float64, logs bool) float64 {
-	largest, sum := math.Inf(-1), 0.0
-	for _, x := range row {
-		largest = math.Max(largest, x)
-		sum += x
-	}
-	for s, x := range row {
-		if logs {
-			row[s] = math.Exp(x - largest)
-		} else {
-			row[s] = x / sum
-		}
-	}
-	if logs {
-		return largest
-	}
+// scale makes numbers sum to 1, so that they do not vanish, and returns the log of what it took out.
+func scale(row []float64) float64 {
+	sum := floats.Sum(row)
+	floats.Scale(1/sum, row)
 	return math.Log(sum)
 }

@@ -38,7 +38,6 @@ func newMixture(weights, probabilities []float64) *mixture {
 	return t
 }
 
-// Categories returns 2 for every slot.
 func (t *mixture) Categories() []int { return t.categories }
 
 // joint writes log w_c p(x | c) of a state to the scratch, and returns its log sum.
@@ -66,7 +65,6 @@ func (t *mixture) Energy(_ context.Context, states []int, energy []float64) erro
 	return nil
 }
 
-// EnergyGradient writes U and its gradient over one-hot slots.
 func (t *mixture) EnergyGradient(_ context.Context, states []int, energy, gradient []float64) error {
 	n := len(t.categories)
 	for c := range energy {
@@ -85,7 +83,6 @@ func (t *mixture) EnergyGradient(_ context.Context, states []int, energy, gradie
 	return nil
 }
 
-// LogConditionals writes the conditional of one slot of each chain.
 func (t *mixture) LogConditionals(_ context.Context, states []int, slots []int, logp []float64) error {
 	n := len(t.categories)
 	on, off := make([]float64, len(t.logs)), make([]float64, len(t.logs))

@@ -39,10 +39,8 @@ func newBinaryNetwork(inputs, outputs []float64, hidden int, tau float64) *binar
 		make([]float64, slots)}
 }
 
-// Categories returns 2 for every weight.
 func (t *binaryNetwork) Categories() []int { return t.categories }
 
-// Terms is the number of examples.
 func (t *binaryNetwork) Terms() int { return len(t.outputs) }
 
 // layers is a state as weights.
@@ -97,7 +95,6 @@ func (l layers) backward(inputs, units blas64.General, seed, gradient []float64)
 	blas64.Gemm(blas.Trans, blas.NoTrans, 1, inputs, units, 0, d.first)
 }
 
-// Energy writes U of each chain's weights.
 func (t *binaryNetwork) Energy(_ context.Context, states []int, energy []float64) error {
 	n := len(t.categories)
 	for c := range energy {
@@ -112,7 +109,6 @@ func meanSquare(f, y []float64) float64 {
 	return d * d / float64(len(y))
 }
 
-// EnergyGradient writes U and its gradient over one-hot weights.
 func (t *binaryNetwork) EnergyGradient(_ context.Context, states []int, energy, gradient []float64) error {
 	n := len(t.categories)
 	for c := range energy {

@@ -2,6 +2,7 @@ package lab
 
 import (
 	"context"
+	"math/rand/v2"
 	"slices"
 
 	"gonum.org/v1/gonum/blas"
@@ -32,7 +33,6 @@ func newPairwise(weights, field []float64) *pairwise {
 	return &pairwise{weights: matrix(n, n, weights), field: field, categories: slices.Repeat([]int{2}, n)}
 }
 
-// Categories returns 2 for every site.
 func (t *pairwise) Categories() []int { return t.categories }
 
 // evaluate works out s and W s of every chain.
@@ -47,11 +47,22 @@ func (t *pairwise) evaluate(states []int) (chains int) {
 	return chains
 }
 
+// symmetricNormals are couplings N(0, scale²) of every two sites.
+func symmetricNormals(sites int, scale float64, r *rand.Rand) []float64 {
+	w := make([]float64, sites*sites)
+	for i := range sites {
+		for j := range i {
+			w[i*sites+j] = scale * r.NormFloat64()
+			w[j*sites+i] = w[i*sites+j]
+		}
+	}
+	return w
+}
+
 func matrix(rows, columns int, data []float64) blas64.General {
 	return blas64.General{Rows: rows, Cols: columns, Stride: columns, Data: data}
 }
 
-// Energy writes U of each chain's spins.
 func (t *pairwise) Energy(_ context.Context, states []int, energy []float64) error {
 	t.evaluate(states)
 	t.energies(energy)
@@ -66,7 +77,6 @@ func (t *pairwise) energies(energy []float64) {
 	}
 }
 
-// EnergyGradient writes U and its gradient over one-hot sites.
 func (t *pairwise) EnergyGradient(_ context.Context, states []int, energy, gradient []float64) error {
 	t.evaluate(states)
 	t.energies(energy)
@@ -77,7 +87,6 @@ func (t *pairwise) EnergyGradient(_ context.Context, states []int, energy, gradi
 	return nil
 }
 
-// LogConditionals writes the conditional of one site of each chain.
 func (t *pairwise) LogConditionals(_ context.Context, states []int, slots []int, logp []float64) error {
 	n := len(t.field)
 	for c, i := range slots {

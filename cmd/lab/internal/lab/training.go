@@ -140,10 +140,7 @@ func train(ctx context.Context, data [][]int, visible, hidden int, o trainingOpt
 				}
 				target.SlotLogits(on, logits)
 				for j, l := range logits {
-					v[j] = 0
-					if r.Float64() < logmath.Sigmoid(l) {
-						v[j] = 1
-					}
+					v[j] = bit(r.Float64() < logmath.Sigmoid(l))
 				}
 				activate()
 			}

@@ -132,8 +132,7 @@ func TestReference(t *testing.T) {
 	}
 }
 
-// TestLargeMachine: where neither side can be summed over, truth and reference
-// are of block Gibbs, and said to be.
+// TestLargeMachine: where neither side can be summed over, truth and reference are of block Gibbs, and said to be.
 func TestLargeMachine(t *testing.T) {
 	p, err := NewProblem(t.Context(),
 		"rbm:data=none,visible=22,hidden=21,truth-sweeps=60,reference-steps=20,reference-samples=50", 0)

@@ -66,7 +66,7 @@ func newWheel(t *testing.T, library string) (path string, w *wheel) {
 		[]string{"libonnxruntime.so." + Version}}
 }
 
-// python puts a script in the place of python3.
+// python replaces python3 by a script.
 func python(t *testing.T, body string) {
 	t.Helper()
 	folder := t.TempDir()

@@ -1,0 +1,27 @@
+package infill
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+)
+
+// Percent writes a probability for people, to as many digits as say something; NaN is "–".
+func Percent(p float64) string {
+	digits := 1
+	switch {
+	case math.IsNaN(p):
+		return "–"
+	case p > 0 && p < 1e-8: // all its zeros would need the width of the screen
+		return fmt.Sprintf("%.1e %%", 100*p)
+	case p > 0 && p < 0.001:
+		digits = 1 - int(math.Floor(math.Log10(100*p)))
+	}
+	return fmt.Sprintf("%.*f %%", digits, 100*p)
+}
+
+// AtMost writes a bound of a probability in percent, rounded up to two digits.
+func AtMost(p float64) string {
+	unit := math.Pow(10, math.Floor(math.Log10(100*p))-1)
+	return strconv.FormatFloat(math.Ceil(100*p/unit)*unit, 'g', 3, 64) + " %" // 3: of 100
+}
