@@ -92,10 +92,6 @@ func (w *work) rather(l *layout, blank int) []string {
 	row := w.roots[0][b.First]
 	known := row[:min(len(row), w.plan.filler.tokenizer.VocabularySize())] // the model's table is often longer
 	takes := l.choices(slices.Repeat([]int{samplers.Open}, len(l.slots)), b.First)
-	taken := 0.0
-	for _, token := range takes {
-		taken += math.Exp(float64(row[token]))
-	}
 	best := -1 // the likeliest that is left out
 	next := takes
 	for token, logp := range known {
@@ -105,7 +101,14 @@ func (w *work) rather(l *layout, blank int) []string {
 			best = token
 		}
 	}
-	if taken >= 0.5 || best < 0 || row[best] < float32(math.Log(0.1)) {
+	if best < 0 || row[best] < float32(math.Log(0.1)) {
+		return nil
+	}
+	taken := 0.0
+	for _, token := range takes {
+		taken += math.Exp(float64(row[token]))
+	}
+	if taken >= 0.5 {
 		return nil
 	}
 	if l.rules.takes(best) && l.rules.begins(b, best) {
