@@ -10,9 +10,9 @@ import (
 	"infill/lm/internal/ort"
 )
 
-// InFlight is how many texts a program should fill at once. More texts cost memory and do not fill the model's
-// calls better (BenchmarkInFlight).
-const InFlight = 64
+// InFlight is how many texts a program should fill at once. More cost memory and fill no more of the model's calls:
+// 2,000 lines of one blank took 5.3 s with 64, and 4.9 s with 128, 256 and 512 on two cores.
+const InFlight = 128
 
 // engine runs the rows of all goroutines that use a model. Rows of one length and one number of queries share calls,
 // whichever text they come from: a call takes what has gathered while the calls before it ran, so nobody waits for rows
