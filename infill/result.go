@@ -266,12 +266,14 @@ func (w *work) alone() [][]Value {
 		}
 		logp := w.roots[0][b.First]
 		for _, token := range likeliest(l.choices(nothing, b.First), logp, 4*mostAlone) {
+			if len(list[blank]) == mostAlone {
+				break
+			}
 			// The other blanks keep their masks, which begin no sentence.
 			state := slices.Repeat([]int{w.plan.filler.tokenizer.MaskID()}, len(l.slots))
 			state[b.First] = token
 			text := l.template.Fill(state).Fills[blank]
-			if len(list[blank]) < mostAlone &&
-				!slices.ContainsFunc(list[blank], func(v Value) bool { return v.Text == text }) {
+			if !slices.ContainsFunc(list[blank], func(v Value) bool { return v.Text == text }) {
 				list[blank] = append(list[blank], Value{text, token, math.Exp(float64(logp[token]))})
 			}
 		}

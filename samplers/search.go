@@ -606,12 +606,12 @@ func likeliest(choices []int, logp []float32, number int) ([]int32, []float32) {
 		case math.IsInf(float64(l), -1):
 		case len(best) < number:
 			best = append(best, likely{int32(category), l})
-			if len(best) == number {
-				heap.Init(&best)
+			for i := number / 2; len(best) == number && i >= 0; i-- {
+				best.sink(i)
 			}
 		case !(l <= best[0].logp): // NaN stays, and is reported
 			best[0] = likely{int32(category), l}
-			heap.Fix(&best, 0)
+			best.sink(0)
 		}
 	}
 	slices.SortFunc(best,
@@ -631,16 +631,21 @@ type likely struct {
 // leastLikely is a heap with the least likely category on top, of equals the largest.
 type leastLikely []likely
 
-func (h leastLikely) Len() int { return len(h) }
-func (h leastLikely) Less(i, j int) bool {
-	return h[i].logp < h[j].logp || h[i].logp == h[j].logp && h[i].category > h[j].category
-}
-func (h leastLikely) Swap(i, j int) { h[i], h[j] = h[j], h[i] }
-func (h *leastLikely) Push(x any)   { *h = append(*h, x.(likely)) }
-func (h *leastLikely) Pop() any {
-	last := (*h)[len(*h)-1]
-	*h = (*h)[:len(*h)-1]
-	return last
+// sink restores the heap below i, where a likelier category may stand than under it.
+func (h leastLikely) sink(i int) {
+	less := func(i, j int) bool {
+		return h[i].logp < h[j].logp || h[i].logp == h[j].logp && h[i].category > h[j].category
+	}
+	for child := 2*i + 1; child < len(h); child = 2*i + 1 {
+		if child+1 < len(h) && less(child+1, child) {
+			child++
+		}
+		if !less(child, i) {
+			return
+		}
+		h[i], h[child] = h[child], h[i]
+		i = child
+	}
 }
 
 // slot is the one whose conditional the node needs.
