@@ -55,8 +55,8 @@ func (w *workload) run(ctx context.Context, m *lm.MaskedLM, gradient bool) error
 	return target.Energy(ctx, w.states, w.energy)
 }
 
-// BenchmarkEnergy measures the masked rows a second of energies, and of energies with full gradients over 250 candidates,
-// of 25 chains with 5 slots in 24 tokens, by the built-in model.
+// BenchmarkEnergy measures the masked rows a second of energies, and of energies with full gradients over 250
+// candidates, of 25 chains with 5 slots in 24 tokens, by the built-in model.
 func BenchmarkEnergy(b *testing.B) {
 	bundle, err := models.Open("")
 	if err != nil {
