@@ -331,11 +331,12 @@ func wrong(option, format string, args ...any) error {
 
 // Validate returns an *OptionError for the first value that cannot be used.
 func (o *Options) Validate() error {
+	fields := o.fields()
 	for _, row := range table {
 		if row.Chains && o.Chains == nil {
 			continue
 		}
-		if err := row.check(o); err != nil {
+		if err := row.check(o, fields[row.Name]); err != nil {
 			return err
 		}
 	}

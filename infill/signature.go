@@ -41,8 +41,9 @@ func (s *signature) model(m Model) {
 
 // options adds options as they are written, those left alone excepted.
 func (s *signature) options(o *Options, names ...string) {
+	fields := o.fields()
 	for _, name := range names {
-		if value := Find(name).Get(o); value != "" && value != auto && value != "false" {
+		if value := Find(name).text(o, fields[name]); value != "" && value != auto && value != "false" {
 			s.add(name, value)
 		}
 	}

@@ -137,8 +137,8 @@ func Find(name string) Option {
 	return Option{}
 }
 
-// field points to the value of an option. That of chains is in a copy where there are none.
-func (o *Options) field(name string) any {
+// fields point to the values of the options, by name. Those of chains are in a copy where there are none.
+func (o *Options) fields() map[string]any {
 	c := o.Chains
 	if c == nil {
 		copied := DefaultChains("")
@@ -150,15 +150,18 @@ func (o *Options) field(name string) any {
 		"samples": &o.Samples, "temperature": &o.Temperature, "rank": &o.Rank, "seed": &o.Seed,
 		"sampler": &c.Sampler, "energy": &c.Energy, "steps": &c.Steps, "warm-up": &c.WarmUp, "step-size": &c.StepSize,
 		"balance": &c.Balance, "gradient": &c.Gradient, "candidates": &c.Candidates, "initial": &c.Initial,
-	}[name]
+	}
 }
 
 // Get writes the value.
-func (t Option) Get(o *Options) string {
+func (t Option) Get(o *Options) string { return t.text(o, o.fields()[t.Name]) }
+
+// text writes the value that pointer points to, which is that of o.
+func (t Option) text(o *Options, pointer any) string {
 	if t.Name == "sampler" && o.Chains != nil && o.Chains.Sampler != "" {
 		return o.Chains.own().String()
 	}
-	field := reflect.ValueOf(o.field(t.Name)).Elem()
+	field := reflect.ValueOf(pointer).Elem()
 	if m, ok := field.Interface().(encoding.TextMarshaler); ok {
 		text, _ := m.MarshalText() // none of them fails
 		return string(text)
@@ -188,11 +191,11 @@ func (t Option) Set(o *Options, text string) error {
 		*o = changed
 		return nil
 	}
-	pointer := changed.field(t.Name)
+	pointer := changed.fields()[t.Name]
 	if u, ok := pointer.(encoding.TextUnmarshaler); ok {
 		if err := u.UnmarshalText([]byte(text)); err != nil && t.want == "" {
 			return err
-		} else if err != nil || t.check(&changed) != nil {
+		} else if err != nil || t.check(&changed, pointer) != nil {
 			return errors.New(t.wanted())
 		}
 		*o = changed
@@ -224,7 +227,7 @@ func (t Option) Set(o *Options, text string) error {
 	default:
 		field.SetString(text)
 	}
-	if err != nil || t.check(&changed) != nil || text != t.word && !t.within(field) {
+	if err != nil || t.check(&changed, pointer) != nil || text != t.word && !t.within(field) {
 		return errors.New(t.wanted())
 	}
 	*o = changed
@@ -264,14 +267,14 @@ func (t Option) wanted() string {
 }
 
 // check returns an error for a number out of its bounds, and for a value that is not listed.
-func (t Option) check(o *Options) error {
-	field := reflect.ValueOf(o.field(t.Name)).Elem()
+func (t Option) check(o *Options, pointer any) error {
+	field := reflect.ValueOf(pointer).Elem()
 	ok := true
 	switch field.Kind() {
 	case reflect.Int, reflect.Float64:
 		ok = t.within(field) || t.word != "" && field.Convert(reflect.TypeFor[float64]()).Float() == t.of
 	case reflect.String:
-		value := t.Get(o)
+		value := t.text(o, pointer)
 		if t.Name == "balance" && value != auto {
 			ok = new(samplers.Balance).Set(value) == nil
 		}
@@ -294,7 +297,7 @@ func (t Option) check(o *Options) error {
 		}
 	}
 	if !ok {
-		return wrong(t.Name, "%q is not %s", t.Get(o), t.wanted())
+		return wrong(t.Name, "%q is not %s", t.text(o, pointer), t.wanted())
 	}
 	return nil
 }
@@ -311,40 +314,46 @@ func (t Option) decode(o *Options, value json.RawMessage) error {
 		return t.Set(o, text)
 	}
 	changed := t.copied(o)
+	pointer := changed.fields()[t.Name]
+	if readLists(pointer, value) != nil || t.check(&changed, pointer) != nil {
+		return errors.New(t.wanted())
+	}
+	*o = changed
+	return nil
+}
+
+// readLists reads a list, or an object of lists, as JSON has it, where the value that pointer points to takes one.
+func readLists(pointer any, value json.RawMessage) error {
+	taker, ok := pointer.(interface{ setList([]string) error })
+	if !ok {
+		return errList
+	}
 	var list []json.RawMessage
+	if json.Unmarshal(value, &list) == nil {
+		texts, ok := scalarTexts(list)
+		if !ok {
+			return errList
+		}
+		return taker.setList(texts)
+	}
+	lists, ok := pointer.(*Lists)
 	var object map[string]json.RawMessage
-	switch pointer := changed.field(t.Name).(type) {
-	case interface{ setList([]string) error }:
-		if json.Unmarshal(value, &list) == nil {
-			if texts, ok := scalarTexts(list); ok && pointer.setList(texts) == nil && t.check(&changed) == nil {
-				*o = changed
-				return nil
-			}
-			break
+	if !ok || json.Unmarshal(value, &object) != nil {
+		return errList
+	}
+	*lists = Lists{}
+	for number, value := range object {
+		var words []string
+		if text, scalar := scalarText(value); scalar {
+			words, _ = splitWords(text) // nil is no list of words
+		} else if json.Unmarshal(value, &list) == nil {
+			words, _ = scalarTexts(list)
 		}
-		lists, ok := pointer.(*Lists)
-		if !ok || json.Unmarshal(value, &object) != nil {
-			break
-		}
-		*lists = Lists{}
-		for number, value := range object {
-			var list []json.RawMessage
-			var words []string
-			if text, scalar := scalarText(value); scalar {
-				words, _ = splitWords(text) // nil is no list of words
-			} else if json.Unmarshal(value, &list) == nil {
-				words, _ = scalarTexts(list)
-			}
-			if lists.add(number, words) != nil {
-				return errors.New(t.wanted())
-			}
-		}
-		if t.check(&changed) == nil {
-			*o = changed
-			return nil
+		if err := lists.add(number, words); err != nil {
+			return err
 		}
 	}
-	return errors.New(t.wanted())
+	return nil
 }
 
 // scalarText is a value of JSON that is neither a list nor an object as a flag has it,
