@@ -20,6 +20,12 @@ func Percent(p float64) string {
 	return fmt.Sprintf("%.*f %%", digits, 100*p)
 }
 
+// PercentError writes a share with its standard error, above 0, to the first digit of the error, at most four digits.
+func PercentError(share, standardError float64) string {
+	digits := min(max(1, -int(math.Floor(math.Log10(100*standardError)))), 4)
+	return fmt.Sprintf("%.*f ± %.*f %%", digits, 100*share, digits, 100*standardError)
+}
+
 // AtMost writes a bound of a probability in percent, rounded up to two digits.
 func AtMost(p float64) string {
 	unit := math.Pow(10, math.Floor(math.Log10(100*p))-1)

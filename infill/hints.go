@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strings"
 
-	"infill/samplers"
 	"infill/tokenize"
 )
 
@@ -91,7 +90,7 @@ func (w *work) rather(l *layout, blank int) []string {
 	}
 	row := w.roots[0][b.First]
 	known := row[:min(len(row), w.plan.filler.tokenizer.VocabularySize())] // the model's table is often longer
-	takes := l.choices(slices.Repeat([]int{samplers.Open}, len(l.slots)), b.First)
+	takes := l.alone(b.First)
 	best := -1 // the likeliest that is left out
 	next := takes
 	for token, logp := range known {

@@ -113,6 +113,11 @@ func (l *layout) choices(state []int, slot int) []int {
 	return list
 }
 
+// alone are the tokens, ascending, that a slot may take while all others are open.
+func (l *layout) alone(slot int) []int {
+	return l.choices(slices.Repeat([]int{samplers.Open}, len(l.slots)), slot)
+}
+
 // free reports whether every state of choices is allowed.
 func (l *layout) free() bool { return len(l.judged) == 0 && len(l.distinct) == 0 }
 

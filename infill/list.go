@@ -11,10 +11,9 @@ import (
 
 // A wordList is a list of words as the tokens of one vocabulary.
 type wordList struct {
-	words   []string // as the user gave them
-	touches bool     // the blank goes on with a word on its left
-	fills   []listed
-	left    []string // words that the model cannot write, and why
+	words []string // as the user gave them
+	fills []listed
+	left  []string // words that the model cannot write, and why
 }
 
 // listed is a word of a list.
@@ -34,7 +33,7 @@ func (v *vocabulary) list(number int, words []string, b tokenize.Blank) *wordLis
 	if known, ok := v.lists.Load(at); ok && slices.Equal(known.(*wordList).words, words) {
 		return known.(*wordList)
 	}
-	l := &wordList{words: words, touches: b.TouchesLeft}
+	l := &wordList{words: words}
 	var continuing map[string]int
 	if b.TouchesLeft {
 		continuing = v.continuations()

@@ -84,8 +84,7 @@ func (f *Filler) context(o *Options) ([]int, error) {
 	}
 	if len(ids) > f.maxPositions/2 {
 		return nil, misfit("context", "%d tokens, at most half of the %d that the model sees may be context: "+
-			"shorten it",
-			len(ids), f.maxPositions)
+			"shorten it", len(ids), f.maxPositions)
 	}
 	return ids, nil
 }

@@ -258,14 +258,13 @@ const mostAlone = 5
 func (w *work) alone() [][]Value {
 	l := w.plan.layouts[0]
 	list := make([][]Value, len(l.template.Blanks))
-	nothing := slices.Repeat([]int{samplers.Open}, len(l.slots))
 	for blank, b := range l.template.Blanks {
 		list[blank] = []Value{}
 		if b.Slots > 1 {
 			continue
 		}
 		logp := w.roots[0][b.First]
-		for _, token := range likeliest(l.choices(nothing, b.First), logp, 4*mostAlone) {
+		for _, token := range samplers.Likeliest(l.alone(b.First), logp, 4*mostAlone) {
 			if len(list[blank]) == mostAlone {
 				break
 			}
@@ -279,24 +278,4 @@ func (w *work) alone() [][]Value {
 		}
 	}
 	return list
-}
-
-// likeliest are the number of the tokens that have the largest logp, the largest first; of equals the smaller.
-func likeliest(tokens []int, logp []float32, number int) []int {
-	best := make([]int, 0, number+1)
-	for _, token := range tokens {
-		if len(best) == number && logp[token] <= logp[best[number-1]] {
-			continue
-		}
-		at, _ := slices.BinarySearchFunc(best, logp[token], func(other int, l float32) int {
-			if logp[other] >= l {
-				return -1
-			}
-			return 1
-		})
-		if best = slices.Insert(best, at, token); len(best) > number {
-			best = best[:number]
-		}
-	}
-	return best
 }

@@ -123,7 +123,7 @@ func Candidates(fillable []int, logp []float32, number int) []int {
 	if number == 0 || number >= len(fillable) {
 		return fillable
 	}
-	best := likeliest(fillable, logp, number)
+	best := samplers.Likeliest(fillable, logp, number)
 	slices.Sort(best)
 	return best
 }
@@ -214,10 +214,10 @@ type jointTarget struct {
 	below      slotTarget
 	layout     *layout
 	variables  []variable
-	categories []int     // [variables]
-	width      int       // the largest number of categories of a variable
-	slotWidth  int       // and of a slot
-	slots      int       //
+	categories []int // [variables]
+	width      int   // the largest number of categories of a variable
+	slotWidth  int   // and of a slot
+	slots      int
 	category   [][][]int // of the slot, [variables][slots of it][categories]
 	states     []int     // scratch, [chains × slots]
 	tokens     []int     // scratch, [slots]

@@ -577,11 +577,14 @@ func (s *Search) learn(law *Law, n *node, logp []float32) error {
 		}
 	}
 	choices := law.choices(n.state, slot, len(logp))
-	n.categories, n.logp = likeliest(choices, logp, number)
-	for _, l := range n.logp {
+	likeliest := Likeliest(choices, logp, number)
+	n.categories, n.logp = make([]int32, 0, len(likeliest)), make([]float32, 0, len(likeliest))
+	for _, category := range likeliest {
+		l := logp[category]
 		if l != l || l > 1e-3 {
 			return fmt.Errorf("slot %d: %w", slot, errNoDistribution)
 		}
+		n.categories, n.logp = append(n.categories, int32(category)), append(n.logp, l)
 	}
 	n.complete = len(n.categories) < number || len(choices) <= number
 	n.known = true
@@ -597,53 +600,48 @@ func (s *Search) learn(law *Law, n *node, logp []float32) error {
 	return nil
 }
 
-// likeliest are the categories of the largest logp, at most number of them and none that is
-// impossible, the likeliest first; of equals the smaller.
-func likeliest(choices []int, logp []float32, number int) ([]int32, []float32) {
-	best := make(leastLikely, 0, min(number, len(choices)))
+// Likeliest returns the categories of the largest logp, at most number of them, which is above 0, and none that is
+// impossible: the likeliest first, of equals the smaller. logp is that of all categories, of which choices are some,
+// ascending.
+func Likeliest(choices []int, logp []float32, number int) []int {
+	best := leastLikely{make([]int, 0, min(number, len(choices))), logp}
 	for _, category := range choices {
 		switch l := logp[category]; {
 		case math.IsInf(float64(l), -1):
-		case len(best) < number:
-			best = append(best, likely{int32(category), l})
-			for i := number / 2; len(best) == number && i >= 0; i-- {
+		case len(best.categories) < number:
+			best.categories = append(best.categories, category)
+			for i := number / 2; len(best.categories) == number && i >= 0; i-- {
 				best.sink(i)
 			}
-		case !(l <= best[0].logp): // NaN stays, and is reported
-			best[0] = likely{int32(category), l}
+		case !(l <= logp[best.categories[0]]): // NaN stays, and is reported
+			best.categories[0] = category
 			best.sink(0)
 		}
 	}
-	slices.SortFunc(best,
-		func(a, b likely) int { return cmp.Or(cmp.Compare(b.logp, a.logp), cmp.Compare(a.category, b.category)) })
-	categories, values := make([]int32, len(best)), make([]float32, len(best))
-	for i, b := range best {
-		categories[i], values[i] = b.category, b.logp
-	}
-	return categories, values
-}
-
-type likely struct {
-	category int32
-	logp     float32
+	slices.SortFunc(best.categories, func(a, b int) int { return cmp.Or(cmp.Compare(logp[b], logp[a]), a-b) })
+	return best.categories
 }
 
 // leastLikely is a heap with the least likely category on top, of equals the largest.
-type leastLikely []likely
+type leastLikely struct {
+	categories []int
+	logp       []float32 // of all
+}
 
 // sink restores the heap below i, where a likelier category may stand than under it.
 func (h leastLikely) sink(i int) {
 	less := func(i, j int) bool {
-		return h[i].logp < h[j].logp || h[i].logp == h[j].logp && h[i].category > h[j].category
+		a, b := h.categories[i], h.categories[j]
+		return h.logp[a] < h.logp[b] || h.logp[a] == h.logp[b] && a > b
 	}
-	for child := 2*i + 1; child < len(h); child = 2*i + 1 {
-		if child+1 < len(h) && less(child+1, child) {
+	for child := 2*i + 1; child < len(h.categories); child = 2*i + 1 {
+		if child+1 < len(h.categories) && less(child+1, child) {
 			child++
 		}
 		if !less(child, i) {
 			return
 		}
-		h[i], h[child] = h[child], h[i]
+		h.categories[i], h.categories[child] = h.categories[child], h.categories[i]
 		i = child
 	}
 }

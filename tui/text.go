@@ -101,8 +101,7 @@ func share(f *infill.Fill, withError bool) string {
 	case f.Share == nil:
 		return "–"
 	case withError && f.ShareError != nil && *f.ShareError > 0:
-		digits := min(max(1, -int(math.Floor(math.Log10(100**f.ShareError)))), 4)
-		return fmt.Sprintf("%.*f ± %.*f %%", digits, 100**f.Share, digits, 100**f.ShareError)
+		return infill.PercentError(*f.Share, *f.ShareError)
 	case withError && f.ShareError == nil && i != nil:
 		return fmt.Sprintf("%.1f–%.1f %%", 100*i[0], 100*i[1])
 	}
