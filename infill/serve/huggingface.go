@@ -12,6 +12,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"infill/infill"
+	"infill/samplers"
 	"infill/tokenize"
 )
 
@@ -176,7 +177,7 @@ func (s *Server) candidates(ctx context.Context, f *infill.Filler, t *tokenize.T
 		for j := range ids {
 			ids[j] = f.Tokenizer().MaskID()
 		}
-		for _, id := range likeliest(logp[slot], targets, top) {
+		for _, id := range samplers.Likeliest(targets, logp[slot], top) {
 			ids[slot] = id
 			blanks[slot] = append(blanks[slot], Candidate{
 				Score: math.Exp(float64(logp[slot][id])), Token: id,
@@ -201,13 +202,5 @@ func (s *Server) everyToken(n int) []int {
 		ids[id] = id
 	}
 	s.tokens.Store(&ids)
-	return ids
-}
-
-// likeliest are the tokens of highest log-probability, the likeliest first; equals go
-// by their number. among is ascending.
-func likeliest(logp []float32, among []int, top int) []int {
-	ids := slices.Clone(infill.Candidates(among, logp, top))
-	slices.SortStableFunc(ids, func(a, b int) int { return cmp.Compare(logp[b], logp[a]) })
 	return ids
 }
