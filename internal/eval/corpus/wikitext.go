@@ -86,13 +86,14 @@ func (a wikiArchive) fetch(ctx context.Context, part string, o models.HubOptions
 		return err
 	}
 	for failures := 0; ; {
-		n, err := a.rest(ctx, out, have, o)
-		if have += n; err == nil {
+		size, err := a.rest(ctx, out, have, o)
+		if err == nil {
 			break
 		}
-		if failures++; n > 0 {
+		if failures++; size > have {
 			failures = 0
 		}
+		have = size
 		if ctx.Err() != nil || failures >= max(o.Attempts, 1) {
 			return err
 		}
@@ -108,31 +109,40 @@ func (a wikiArchive) fetch(ctx context.Context, part string, o models.HubOptions
 	return err
 }
 
-// rest appends what a server has from a byte on.
+// rest appends what a server has from a byte on, or writes the whole where the server sends that. It returns how much
+// is there then.
 func (a wikiArchive) rest(ctx context.Context, out *os.File, have int64, o models.HubOptions) (int64, error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, a.address, nil)
 	if err != nil {
-		return 0, err
+		return have, err
 	}
 	request.Header.Set("Range", fmt.Sprintf("bytes=%d-", have))
 	response, err := http.DefaultClient.Do(request)
 	if err != nil {
-		return 0, err
+		return have, err
 	}
 	defer response.Body.Close()
 	switch {
 	case response.StatusCode == http.StatusRequestedRangeNotSatisfiable && have > 0:
-		return 0, nil // all is there
-	case response.StatusCode == http.StatusOK && have > 0:
-		return 0, errors.Join(errors.New("the server sends the whole again"), out.Truncate(0))
-	case response.StatusCode != http.StatusOK && response.StatusCode != http.StatusPartialContent:
-		return 0, fmt.Errorf("the server says %s", response.Status)
+		return have, nil // all is there
+	case response.StatusCode == http.StatusOK:
+		if _, err := out.Seek(0, io.SeekStart); err != nil {
+			return have, err
+		}
+		if err := out.Truncate(0); err != nil {
+			return have, err
+		}
+		have = 0
+	case response.StatusCode != http.StatusPartialContent:
+		return have, fmt.Errorf("the server says %s", response.Status)
 	}
-	if o.Progress == nil {
-		return io.Copy(out, response.Body)
+	body := io.Reader(response.Body)
+	if o.Progress != nil {
+		o.Progress.Begin(1, have, have+response.ContentLength)
+		body = io.TeeReader(body, advance{o.Progress})
 	}
-	o.Progress.Begin(1, have, have+response.ContentLength)
-	return io.Copy(out, io.TeeReader(response.Body, advance{o.Progress}))
+	n, err := io.Copy(out, body)
+	return have + n, err
 }
 
 // advance tells of the bytes that are written to it.

@@ -16,8 +16,9 @@ import (
 	"infill/models"
 )
 
-// serve puts archives of the authors' form on loopback, which break off after so many bytes once.
-func serve(t *testing.T, variant string, breakAt int, files map[string]string) (asked *int) {
+// serve puts archives of the authors' form on loopback, which break off after so many bytes once. The server may know no
+// ranges, and send the whole each time.
+func serve(t *testing.T, variant string, breakAt int, whole bool, files map[string]string) (asked *int) {
 	t.Helper()
 	var b bytes.Buffer
 	z := zip.NewWriter(&b)
@@ -40,6 +41,9 @@ func serve(t *testing.T, variant string, breakAt int, files map[string]string) (
 			_, _ = w.Write(b.Bytes()[:breakAt])
 			return
 		}
+		if whole {
+			r.Header.Del("Range")
+		}
 		http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(b.Bytes()))
 	}))
 	t.Cleanup(server.Close)
@@ -54,8 +58,8 @@ func TestPullWikiText(t *testing.T) {
 	const want = " \n = Kettles = \n \n The kettle is an old <unk> . It sings in every kitchen .\n The harbour froze " +
 		"in the winter of that year .\n"
 	options := models.HubOptions{Attempts: 2, WaitMin: time.Millisecond}
-	asked := serve(t, "tokens", 50, map[string]string{"wikitext-103/wiki.train.tokens": want})
-	serve(t, "raw", 0, map[string]string{"wikitext-103-raw/wiki.train.raw": "raw\n"})
+	asked := serve(t, "tokens", 50, false, map[string]string{"wikitext-103/wiki.train.tokens": want})
+	serve(t, "raw", 50, true, map[string]string{"wikitext-103-raw/wiki.train.raw": "raw\n"})
 	dir := t.TempDir()
 	path, err := PullWikiText(t.Context(), dir, "train", "tokens", options)
 	if err != nil {
