@@ -6,7 +6,6 @@ import (
 
 	"infill/lm"
 	"infill/models"
-	"infill/tokenize"
 )
 
 // OpenOptions say which model fills, and where it runs. The zero value is the
@@ -34,13 +33,9 @@ func Open(o OpenOptions) (*Filler, error) {
 	if err != nil {
 		return nil, err
 	}
-	tokenizer, err := tokenize.Load(bundle.FS())
+	tokenizer, err := bundle.Tokenizer()
 	if err != nil {
 		return nil, fmt.Errorf("model %s: %w", bundle.Name, err)
-	}
-	if found, want := tokenizer.VocabularySize(), bundle.Config.VocabularySize; found > want {
-		return nil, fmt.Errorf("model %s: the tokenizer has %d tokens, the model embeds %d: tokenizer and weights "+
-			"are of different models", bundle.Name, found, want)
 	}
 	var f *Filler
 	f = newFiller(tokenizer, bundle.Config.MaxPositions, func(ctx context.Context) (LanguageModel, error) {

@@ -13,6 +13,7 @@ import (
 	"infill/internal/regular"
 	"infill/internal/safetensors"
 	"infill/models/internal/pytorch"
+	"infill/tokenize"
 )
 
 const (
@@ -132,7 +133,8 @@ func (b *Bundle) load() error {
 		return fmt.Errorf("%s: %w", at(vocabulary), err)
 	default:
 		if !slices.Contains(used, "tokenizer.json") && !slices.Contains(used, "vocab.json") {
-			return fmt.Errorf("%s: %w", b.Dir, b.checkTokenizer())
+			_, err := b.Tokenizer()
+			return fmt.Errorf("%s: %w", b.Dir, err)
 		}
 	}
 	var weights []string
@@ -219,4 +221,17 @@ func (b *Bundle) absent(what string, err error) error {
 		return fmt.Errorf("%s is not a model: it has no %s", b.Dir, what)
 	}
 	return fmt.Errorf("%s: %w", filepath.Join(b.Dir, what), err)
+}
+
+// Tokenizer reads the bundle's tokenizer. It is an error if that is another model's.
+func (b *Bundle) Tokenizer() (*tokenize.Tokenizer, error) {
+	t, err := tokenize.Load(b.files)
+	if err != nil {
+		return nil, err
+	}
+	if found, want := t.VocabularySize(), b.Config.VocabularySize; found > want {
+		return nil, fmt.Errorf("the tokenizer has %d tokens, the model embeds %d: tokenizer and weights are of "+
+			"different models", found, want)
+	}
+	return t, nil
 }

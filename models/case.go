@@ -8,7 +8,6 @@ import (
 
 	"infill/internal/object"
 	"infill/internal/regular"
-	"infill/tokenize"
 )
 
 // Case says whether a model keeps capitals, which a vocab.txt alone does not; "" leaves it to the model's files.
@@ -53,17 +52,4 @@ func (c Case) configure(files fs.FS) ([]byte, error) {
 	settings[key] = c == Uncased
 	encoded, err := object.EncodeIndent(settings, "", "  ")
 	return append(encoded, '\n'), err
-}
-
-// checkTokenizer refuses a model whose tokenizer is not read, or is another model's.
-func (b *Bundle) checkTokenizer() error {
-	t, err := tokenize.Load(b.files)
-	if err != nil {
-		return err
-	}
-	if found, want := t.VocabularySize(), b.Config.VocabularySize; found > want {
-		return fmt.Errorf("the tokenizer has %d tokens, the model embeds %d: tokenizer and weights are of different "+
-			"models", found, want)
-	}
-	return nil
 }

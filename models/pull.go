@@ -157,7 +157,7 @@ func (s *Store) fetchFiles(ctx context.Context, client *hub.Client, revision *hu
 	}
 	settings, err := s.Case.configure(trial.files)
 	if err == nil && settings == nil {
-		err = trial.checkTokenizer()
+		_, err = trial.Tokenizer()
 	}
 	if err != nil {
 		return nil, err

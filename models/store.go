@@ -419,7 +419,7 @@ func (p *draft) place(ctx context.Context, m Manifest, files []string) (err erro
 	// What is stored must open; the manifest was made a moment ago, so nothing is hashed again.
 	trial := &Bundle{Name: p.name, Dir: dir, Manifest: manifest, files: os.DirFS(dir)}
 	if err = trial.load(); err == nil {
-		err = trial.checkTokenizer()
+		_, err = trial.Tokenizer()
 	}
 	if err != nil {
 		if pickled { // nobody has seen what it became

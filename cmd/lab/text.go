@@ -26,7 +26,7 @@ func openLanguage(ctx context.Context, name string) (*language, error) {
 	if err != nil {
 		return nil, err
 	}
-	tokenizer, err := tokenize.Load(bundle.FS())
+	tokenizer, err := bundle.Tokenizer()
 	if err != nil {
 		return nil, err
 	}

@@ -16,8 +16,8 @@ import (
 	"infill/models"
 )
 
-// serve puts archives of the authors' form on loopback, which break off after so many bytes once. The server may know no
-// ranges, and send the whole each time.
+// serve puts archives of the authors' form on loopback, which break off after so many bytes once. The server may know
+// no ranges, and send the whole each time.
 func serve(t *testing.T, variant string, breakAt int, whole bool, files map[string]string) (asked *int) {
 	t.Helper()
 	var b bytes.Buffer

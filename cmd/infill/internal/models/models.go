@@ -20,7 +20,6 @@ import (
 	"infill/internal/object"
 	"infill/lm"
 	"infill/models"
-	"infill/tokenize"
 )
 
 // NewCmd makes the commands that keep the store of models.
@@ -686,7 +685,7 @@ not at all.`,
 			if err != nil {
 				return err
 			}
-			tokenizer, err := tokenize.Load(bundle.FS())
+			tokenizer, err := bundle.Tokenizer()
 			if err != nil {
 				return err
 			}
