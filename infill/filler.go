@@ -94,6 +94,12 @@ func (f *Filler) Model() Model {
 
 var errClosed = errors.New("the filler is closed")
 
+// Load loads the model now rather than at the first call of it.
+func (f *Filler) Load(ctx context.Context) error {
+	_, err := f.open(ctx)
+	return err
+}
+
 // open returns the model, loading it at the first call.
 func (f *Filler) open(ctx context.Context) (LanguageModel, error) {
 	f.mutex.Lock()

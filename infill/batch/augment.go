@@ -108,7 +108,9 @@ func (a *Augment) settings() map[string]string {
 	return s
 }
 
-func (a *Augment) environment() map[string]string { return environment(a.Filler) }
+func (a *Augment) environment(ctx context.Context) (map[string]string, error) {
+	return environment(ctx, a.Filler)
+}
 
 // Check returns an *infill.OptionError for the first wrong setting.
 func (a *Augment) Check() error {

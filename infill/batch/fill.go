@@ -146,14 +146,16 @@ func settings(f *infill.Filler, o *infill.Options) map[string]string {
 	return s
 }
 
-func (f *Fill) environment() map[string]string { return environment(f.Filler) }
+func (f *Fill) environment(ctx context.Context) (map[string]string, error) {
+	return environment(ctx, f.Filler)
+}
 
-func environment(f *infill.Filler) map[string]string {
-	m := f.Model()
-	if m.Runtime == "" {
-		return nil
+func environment(ctx context.Context, f *infill.Filler) (map[string]string, error) {
+	if err := f.Load(ctx); err != nil {
+		return nil, err
 	}
-	return map[string]string{"onnxruntime": m.Runtime, "device": m.Device}
+	m := f.Model()
+	return map[string]string{"onnxruntime": m.Runtime, "device": m.Device}, nil
 }
 
 // Do returns one row: the columns that are not options, then the result.

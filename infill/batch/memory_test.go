@@ -62,7 +62,7 @@ func BenchmarkOthers(b *testing.B) {
 		b.Fatal(err)
 	}
 	b.ResetTimer()
-	from, err := openSource(File{Path: path}, "text")
+	from, err := openInput(File{Path: path}, "text")
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -28,7 +28,7 @@ const (
 )
 
 // manifest is what stands beside an output, as OUTPUT.manifest.json: how it came about.
-// It does not tell the number of parts, on which nothing hangs.
+// It does not tell the number of parts, on which nothing depends.
 type manifest struct {
 	Format int    `json:"format"`
 	Output result `json:"output"`
@@ -63,6 +63,11 @@ func readManifest(output string) (*manifest, error) {
 		return nil, err
 	}
 	return &m, nil
+}
+
+// of reports whether the manifest is of what a part is asked for.
+func (m *manifest) of(h *head) bool {
+	return maps.Equal(m.Settings, h.Settings) && m.Input.SHA256 == h.Input.SHA256
 }
 
 func (m *manifest) summary(output string) *Summary {
@@ -107,28 +112,15 @@ func Merge(ctx context.Context, output File, overwrite bool) (*Summary, error) {
 	if err != nil {
 		return nil, full(err)
 	}
-	return s, removeParts(out.Path)
-}
-
-// of reports whether the manifest is of what a part is asked for.
-func (m *manifest) of(h *head) bool {
-	return len(journal.Differences(m.Settings, h.Settings)) == 0 && m.Input.Bytes == h.Input.Bytes
-}
-
-// finished is a part that is read.
-type finished struct {
-	state
-	path string
-	file *os.File
-	r    *bufio.Reader
+	return s, removeParts(out.Path, parts...)
 }
 
 // scan reads all lines of a part, and notes the columns of a table.
-func scan(path string, c columns) (*finished, error) {
-	p := &finished{state: newState(), path: path}
+func scan(path string, c columns) (*part, error) {
+	p := &part{path: path}
 	err := journal.Follow(path, 0, func(line []byte) error {
-		e, err := p.entry(line)
-		if err != nil || p.head.Output != formCSV && p.head.Output != formTSV {
+		e, err := p.read(line)
+		if e == nil || p.head.Output != formCSV && p.head.Output != formTSV {
 			return err
 		}
 		for i, row := range e.Rows {
@@ -136,9 +128,9 @@ func scan(path string, c columns) (*finished, error) {
 			if err != nil {
 				return err
 			}
-			c.add(fields, e.Number, int64(i))
+			c.add(fields, p.head.Part.number(p.records-1), int64(i))
 		}
-		return nil
+		return err
 	})
 	if err != nil {
 		return nil, fmt.Errorf("%s is damaged (%w): remove it, and run the part again", path, err)
@@ -158,30 +150,24 @@ func (c columns) add(line object.Object, record, row int64) {
 	}
 }
 
-// names are the columns in the order they came, but for those of blanks, which stand together.
+// names are the columns in the order they came, but those of blanks stand together where the first of them came.
 func (c columns) names() []string {
 	names := slices.SortedFunc(maps.Keys(c), func(a, b string) int {
 		first, second := c[a], c[b]
 		return slices.Compare(first[:], second[:])
 	})
-	blank := func(name string) int {
-		number, _ := strconv.Atoi(blankColumn.ReplaceAllString(name, "$1"))
-		return number
+	from := slices.IndexFunc(names, blankColumn.MatchString)
+	if from < 0 {
+		return names
 	}
-	if from := slices.IndexFunc(names, func(name string) bool { return blank(name) > 0 }); from >= 0 {
-		slices.SortStableFunc(names[from:], func(a, b string) int {
-			one, two := blank(a), blank(b)
-			if one == 0 || two == 0 {
-				return cmp.Compare(min(1, two), min(1, one))
-			}
-			return cmp.Compare(one, two)
-		})
-	}
-	return names
+	blanks := slices.DeleteFunc(slices.Clone(names), func(name string) bool { return !blankColumn.MatchString(name) })
+	slices.SortFunc(blanks, func(a, b string) int { return cmp.Or(len(a)-len(b), strings.Compare(a, b)) })
+	others := slices.DeleteFunc(names[from:], blankColumn.MatchString)
+	return slices.Concat(names[:from], blanks, others)
 }
 
-// finishedParts reads all parts of a run. It is an error where one is missing or not finished.
-func finishedParts(output string) (parts []*finished, names []string, err error) {
+// finishedParts reads all parts of a run. It is an error where one is missing, not finished, or of another run.
+func finishedParts(output string) (parts []*part, names []string, err error) {
 	folder := partsOf(output)
 	list, err := partsThere(output)
 	if err != nil {
@@ -192,7 +178,7 @@ func finishedParts(output string) (parts []*finished, names []string, err error)
 			folder)
 	}
 	count := list[0].Count
-	parts, all := make([]*finished, count), columns{}
+	parts, all := make([]*part, count), columns{}
 	for _, s := range list {
 		if s.Count != count {
 			return nil, nil, fmt.Errorf("%s holds parts of %d and of %d: remove those that are of another run", folder,
@@ -204,7 +190,7 @@ func finishedParts(output string) (parts []*finished, names []string, err error)
 	}
 	var missing []string
 	for i, p := range parts {
-		if p == nil || p.end == nil {
+		if p == nil || !p.ended {
 			missing = append(missing, Shard{i + 1, count}.String())
 		}
 	}
@@ -215,21 +201,12 @@ func finishedParts(output string) (parts []*finished, names []string, err error)
 		return nil, nil, fmt.Errorf("%d of %d parts are not finished: run %s again with --resume", n, count,
 			strings.Join(missing, ", "))
 	}
-	return parts, all.names(), nil
-}
-
-// next reads the entry of the next record.
-func (f *finished) next() (*entry, error) {
-	for {
-		line, err := f.r.ReadBytes('\n')
-		var e entry
-		if err == nil {
-			err = json.Unmarshal(line, &e)
-		}
-		if err != nil || e.Number > 0 {
-			return &e, err
+	for _, p := range parts {
+		if err := journal.Changed(p.path, parts[0].head.differences(p.head)); err != nil {
+			return nil, nil, err
 		}
 	}
+	return parts, all.names(), nil
 }
 
 // merge writes the output of a run whose parts are all finished.
@@ -244,45 +221,26 @@ func merge(ctx context.Context, out File) (_ *Summary, err error) {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, lock.Unlock(), os.Remove(lock.Path())) }()
-	first := parts[0]
-	m := &manifest{Format: manifestFormat, Input: first.end.Input, Settings: first.head.Settings,
-		Output: result{Name: filepath.Base(out.Path), Form: out.Form}}
-	for i, p := range parts {
-		list := first.head.differences(p.head)
-		if p.end.Input.SHA256 != first.end.Input.SHA256 {
-			list = append(list, "SHA-256 of the input")
-		}
-		if err := journal.Changed(p.path, list); err != nil {
-			return nil, err
-		}
-		if m.Environment != nil && p.environment != nil {
-			if list := journal.Differences(m.Environment, p.environment); len(list) > 0 {
-				return nil, fmt.Errorf("parts 1 to %d and part %d were computed with different things (%s): run the "+
-					"part again with the same", i, i+1, strings.Join(list, "; "))
-			}
-		}
-		if p.environment != nil {
-			m.Environment = p.environment
-		}
-		m.Records, m.Rejected, m.Blank = m.Records+p.records, m.Rejected+p.rejected, m.Blank+p.blank
-	}
-	if out.Form != first.head.Output {
+	of := parts[0].head
+	if out.Form != of.Output {
 		return nil, fmt.Errorf("the parts in %s are for an output in the form %s, not %s: name the form by --to %[2]s",
-			folder, first.head.Output, out.Form)
+			folder, of.Output, out.Form)
 	}
-	if m.Records != m.Input.Records {
-		return nil, fmt.Errorf("the parts in %s have %d records, the input %d: start again with --overwrite", folder,
-			m.Records, m.Input.Records)
+	m := &manifest{Format: manifestFormat, Input: of.Input, Settings: of.Settings, Environment: of.Environment,
+		Output: result{Name: filepath.Base(out.Path), Form: out.Form}}
+	for _, p := range parts {
+		m.Records, m.Rejected, m.Blank = m.Records+p.records, m.Rejected+p.rejected, m.Blank+p.blank
 	}
 	all := map[string]string{}
 	maps.Copy(all, m.Settings)
 	maps.Copy(all, m.Environment)
+	var facts []string
 	for _, name := range slices.Sorted(maps.Keys(all)) {
 		if all[name] != "" {
-			m.Signature += "|" + name + ":" + strings.ReplaceAll(all[name], "|", "/")
+			facts = append(facts, name+":"+strings.ReplaceAll(all[name], "|", "/"))
 		}
 	}
-	m.Signature = strings.TrimPrefix(m.Signature, "|")
+	m.Signature = strings.Join(facts, "|")
 	if err := m.write(ctx, out, parts, names); err != nil {
 		return nil, err
 	}
@@ -290,51 +248,38 @@ func merge(ctx context.Context, out File) (_ *Summary, err error) {
 }
 
 // write makes the files of a run, from the records of the parts in turn. The output comes last: where it is, all is.
-func (m *manifest) write(ctx context.Context, out File, parts []*finished, names []string) (err error) {
+func (m *manifest) write(ctx context.Context, out File, parts []*part, names []string) (err error) {
 	folder := partsOf(out.Path)
 	const memory, least = 1 << 26, 1 << 12 // of what is read ahead, of all parts and of one
-	for _, p := range parts {
-		if p.file, err = os.Open(p.path); err != nil {
+	lines := make([]*bufio.Reader, len(parts))
+	for i, p := range parts {
+		file, err := os.Open(p.path)
+		if err != nil {
 			return err
 		}
-		defer p.file.Close()
-		p.r = bufio.NewReaderSize(p.file, max(least, min(bufferSize, memory/len(parts))))
+		defer file.Close()
+		lines[i] = bufio.NewReaderSize(file, max(least, min(bufferSize, memory/len(parts))))
+		if _, err := lines[i].ReadBytes('\n'); err != nil { // the head
+			return err
+		}
 	}
-	w, err := newWriter(filepath.Join(folder, outputPart), out, names)
+	rows, err := newWriter(filepath.Join(folder, outputPart), out, names)
 	if err != nil {
 		return err
 	}
 	rejects, err := newWriter(filepath.Join(folder, rejectsPart), File{Form: formJSONL}, nil)
 	if err != nil {
-		return errors.Join(err, w.abandon())
+		return errors.Join(err, rows.finish())
 	}
-	aligned := out.Form == formText && parts[0].head.Aligned
 	for number := int64(0); number < m.Records && err == nil; number++ {
-		p := parts[number%int64(len(parts))]
-		e, wrong := p.next()
-		if err = cmp.Or(wrong, ctx.Err()); err != nil {
-			break
-		}
-		if e.Error != "" {
-			place := json.RawMessage(strconv.FormatInt(e.Line, 10))
-			err = rejects.write(object.Object{{Key: "line", Value: place}, {Key: "error", Value: object.Quote(e.Error)},
-				{Key: "input", Value: object.Quote(e.Input)}}.Append(nil))
-		}
-		for _, row := range e.Rows {
-			err = errors.Join(err, w.write(row))
-		}
-		if aligned && len(e.Rows) == 0 {
-			_, blank := io.WriteString(w.out(), "\n")
-			err = errors.Join(err, blank)
-		}
+		err = cmp.Or(copyRecord(lines[number%int64(len(parts))], rows, rejects), ctx.Err())
 	}
-	if err != nil {
-		return errors.Join(err, w.abandon(), rejects.abandon())
-	}
-	if err := errors.Join(w.finish(), rejects.finish()); err != nil {
+	if err = errors.Join(err, rows.finish(), rejects.finish()); err != nil {
 		return err
 	}
-	m.Output.Rows, m.Output.Bytes, m.Output.SHA256 = w.rows, w.bytes, fmt.Sprintf("%x", w.hash.Sum(nil))
+	if m.Output.Rows, m.Output.Bytes, m.Output.SHA256, err = rows.made(); err != nil {
+		return err
+	}
 	if m.Rejected > 0 {
 		err = os.Rename(rejects.path, rejectsPath(out.Path))
 	} else if err = os.Remove(rejectsPath(out.Path)); errors.Is(err, fs.ErrNotExist) {
@@ -351,5 +296,26 @@ func (m *manifest) write(ctx context.Context, out File, parts []*finished, names
 	if err := os.Rename(beside, manifestPath(out.Path)); err != nil {
 		return err
 	}
-	return os.Rename(w.path, out.Path)
+	return os.Rename(rows.path, out.Path)
+}
+
+// copyRecord writes the next record of a part to the output, or to the rejects.
+func copyRecord(lines *bufio.Reader, rows, rejects *writer) error {
+	line, err := lines.ReadBytes('\n')
+	if err == io.EOF {
+		return io.ErrUnexpectedEOF
+	}
+	var e entry
+	if err == nil {
+		err = json.Unmarshal(line, &e)
+	}
+	if err == nil && e.Error != "" {
+		place := json.RawMessage(strconv.FormatInt(e.Line, 10))
+		err = rejects.write(object.Object{{Key: "line", Value: place}, {Key: "error", Value: object.Quote(e.Error)},
+			{Key: "input", Value: object.Quote(e.Input)}}.Append(nil))
+	}
+	for _, row := range e.Rows {
+		err = cmp.Or(err, rows.write(row))
+	}
+	return err
 }

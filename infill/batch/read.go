@@ -6,7 +6,6 @@ import (
 	"encoding/csv"
 	"errors"
 	"fmt"
-	"hash/crc32"
 	"io"
 	"slices"
 	"strings"
@@ -29,8 +28,6 @@ type Record struct {
 	Blank bool
 	// Err, a *RejectError, says why there is no Object.
 	Err error
-
-	sum uint32 // of the input so far
 }
 
 // excerpt is the record for the file of rejects, cut where it is long.
@@ -50,8 +47,7 @@ type Reader struct {
 	r      *bufio.Reader
 
 	number, line int64 // of records and lines taken
-	offset       int64
-	sum          uint32
+	begun        bool  // something was read
 	// pending are lines that were read ahead for a cell over several lines that did
 	// not end.
 	pending []piece
@@ -63,27 +59,21 @@ type piece struct {
 	size  int64
 }
 
-// NewReader reads plain text and JSON lines; a table has a header, which openSource reads.
+// NewReader reads plain text and JSON lines; a table has a header, which openInput reads.
 func NewReader(r io.Reader, form Form, column string) *Reader {
 	return &Reader{form: form, column: column, r: bufio.NewReaderSize(r, bufferSize)}
 }
 
-// Next is the next record, and io.EOF after the last. What it holds is read where that is wanted.
-func (s *Reader) Next(wanted bool) (Record, error) {
+// Next is the next record, and io.EOF after the last.
+func (s *Reader) Next() (Record, error) {
 	r, err := s.split()
-	if err != nil {
-		return r, err
-	}
-	s.sum = crc32.Update(s.sum, castagnoli, r.Raw)
-	if r.sum = s.sum; r.Err == nil && wanted {
+	if err == nil && r.Err == nil {
 		if err := s.parse(&r); err != nil {
 			r.Err = &RejectError{err}
 		}
 	}
-	return r, nil
+	return r, err
 }
-
-var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
 // split cuts off the next record, without reading what is in it.
 func (s *Reader) split() (Record, error) {
@@ -113,7 +103,6 @@ func (s *Reader) split() (Record, error) {
 	r := Record{Number: s.number, Line: s.line + 1}
 	for _, l := range lines {
 		s.line++
-		s.offset += l.size
 		if l.bytes == nil {
 			r.Err = reject("longer than %d bytes: split it", maxRecord)
 		}
@@ -133,6 +122,7 @@ func (s *Reader) take() (p piece, err error) {
 	}
 	for {
 		part, err := s.r.ReadSlice('\n')
+		s.begun = s.begun || len(part) > 0
 		if p.size += int64(len(part)); p.size <= maxRecord+2 { // with its end
 			p.bytes = append(p.bytes, part...)
 		} else {
@@ -143,7 +133,6 @@ func (s *Reader) take() (p piece, err error) {
 		case err == io.EOF && p.size > 0:
 			return p.bounded(), nil
 		case err != nil:
-			s.offset += p.size
 			return p, err
 		default:
 			return p.bounded(), nil

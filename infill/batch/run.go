@@ -1,10 +1,9 @@
 // Package batch does the same work on every record of a file, in any number of processes. Any of them may be
 // killed and started again.
 //
-// A run has a folder beside its output, OUTPUT.parts, until the output is there. In it each part has a journal
-// (package journal), as 00003-of-00008.jsonl: a line that says what is asked, one for each record that is done, in
-// order, and one at the end. Record n is of part n mod N. Every part reads the whole input, and works at its records
-// alone.
+// A run has a folder beside its output, OUTPUT.parts, until the output is there. In it each part has a file that only
+// grows (package journal), as 00003-of-00008.jsonl: a line that says what is asked, one for each record that is done,
+// in order, and one at the end. Record n is of part n mod N. A part that goes on counts its whole lines.
 //
 // Merge takes the records of all parts in turn, and writes the output in one step, by rename. A run in one process has
 // one part. So the output has the same bytes for any number of parts, also after kills.
@@ -21,7 +20,6 @@ import (
 	"time"
 
 	"infill/internal/journal"
-	"infill/internal/regular"
 )
 
 // Job is a run.
@@ -46,11 +44,9 @@ type Job struct {
 // Progress is the progress of a run.
 type Progress struct {
 	Done, Total int64 // records, those of earlier processes among them
-	// Exact reports whether Total is known and not estimated.
-	Exact     bool
-	Rejected  int64
-	PerSecond float64       // records of this process
-	Left      time.Duration // by that rate; 0 if it is not known
+	Rejected    int64
+	PerSecond   float64       // records of this process
+	Left        time.Duration // by that rate; 0 if it is not known
 }
 
 // Summary is the result of a run.
@@ -84,20 +80,25 @@ func (j Job) run(ctx context.Context) (*Summary, error) {
 	if err := apart(j.Input.Path, out.Path); err != nil {
 		return nil, err
 	}
-	if done, err := j.already(out.Path); err != nil || done != nil {
-		return done, err
+	now := &head{Format: partFormat, Part: j.Shard, Output: out.Form, Settings: j.Work.settings()}
+	if j.Shard.Count == 0 {
+		now.Part = Shard{Index: 1, Count: 1}
 	}
-	source, err := openSource(j.Input, j.Work.column())
-	if err != nil {
+	if now.Input, err = survey(j.Input, j.Work.column()); err != nil {
 		return nil, err
 	}
-	defer source.close()
+	if done, err := j.already(now, out.Path); err != nil || done != nil {
+		return done, err
+	}
 	if j.Overwrite && !j.Resume {
 		if err := reset(out.Path); err != nil {
 			return nil, err
 		}
 	}
-	summary, err := j.part(ctx, out, source)
+	if now.Environment, err = j.Work.environment(ctx); err != nil {
+		return nil, err
+	}
+	summary, err := j.part(ctx, now, out.Path)
 	if err != nil || j.Shard.Count > 0 {
 		return summary, err
 	}
@@ -106,7 +107,7 @@ func (j Job) run(ctx context.Context) (*Summary, error) {
 		return nil, err
 	}
 	summary.Kept = kept
-	return summary, removeParts(out.Path)
+	return summary, removeParts(out.Path, now.Part)
 }
 
 // apart refuses to write what is read: the output, or what comes beside it.
@@ -124,8 +125,8 @@ func apart(input, output string) error {
 }
 
 // already tells what became of an output that is there.
-func (j Job) already(output string) (*Summary, error) {
-	if _, err := os.Stat(output); errors.Is(err, fs.ErrNotExist) {
+func (j Job) already(now *head, output string) (*Summary, error) {
+	if _, err := os.Stat(output); errors.Is(err, fs.ErrNotExist) || err == nil && j.Overwrite && !j.Resume {
 		return nil, nil
 	} else if err != nil {
 		return nil, err
@@ -134,44 +135,20 @@ func (j Job) already(output string) (*Summary, error) {
 	if err != nil {
 		return nil, err
 	}
-	info, err := os.Stat(j.Input.Path)
+	parts, err := partsThere(output)
 	if err != nil {
 		return nil, err
 	}
-	same := m != nil && m.of(&head{Settings: j.Work.settings(), Input: input{Bytes: info.Size()}})
-	whole := false
-	if same && !(j.Overwrite && !j.Resume) {
-		sum, err := regular.SHA256(j.Input.Path)
-		if err != nil {
-			return nil, err
-		}
-		same = sum == m.Input.SHA256
-		if sum, err = regular.SHA256(output); err != nil {
-			return nil, err
-		}
-		whole = sum == m.Output.SHA256
-	}
-	if same && !whole {
-		// A process that was killed while it replaced an output has put the manifest there,
-		// and left the parts.
-		if parts, err := partsThere(output); err != nil || len(parts) > 0 && j.Resume {
-			return nil, err
-		}
-	}
-	switch {
-	case same && whole && (j.Resume || j.Shard.Count > 0):
-		// A process that was killed after the output was there has left the folder.
+	switch same := m != nil && m.of(now); {
+	case same && len(parts) == 0 && (j.Resume || j.Shard.Count > 0):
 		s := m.summary(output)
 		s.Already, s.Kept = true, s.Records
-		if j.Shard.Count > 0 {
-			return s, nil
-		}
-		return s, removeParts(output)
+		return s, nil
+	case same && len(parts) > 0 && j.Resume:
+		// A process was killed while it put the output in its place, or removed the parts.
+		return nil, nil
 	case j.Overwrite:
 		return nil, nil
-	case same && !whole:
-		return nil, &ExistsError{output,
-			"is there already, and is not what its manifest says: --overwrite makes it again"}
 	case same:
 		return nil, &ExistsError{output,
 			"is there already, of the same run: --resume takes it as done, --overwrite makes it again"}
@@ -205,31 +182,22 @@ func reset(output string) error {
 		}
 		defer lock.Unlock()
 	}
-	return removeParts(output)
+	return removeParts(output, parts...)
 }
 
-// removeParts removes the folder of a run's parts. What is not ours is left, and the folder with it.
-func removeParts(output string) error {
-	parts, err := partsThere(output)
+// removeParts removes parts of a run, and the folder of them once it is empty: other files are not ours.
+func removeParts(output string, parts ...Shard) error {
+	paths := []string{outputPart, rejectsPart, manifestPart}
 	for _, s := range parts {
-		err = errors.Join(err, removePart(output, s))
+		name := filepath.Base(pathOf(output, s))
+		paths = append(paths, name, journal.LockOf(name))
 	}
-	for _, name := range []string{outputPart, rejectsPart, manifestPart} {
-		err = errors.Join(err, remove(filepath.Join(partsOf(output), name)))
+	var wrong error
+	for _, name := range paths {
+		if err := os.Remove(filepath.Join(partsOf(output), name)); !errors.Is(err, fs.ErrNotExist) {
+			wrong = errors.Join(wrong, err)
+		}
 	}
 	_ = os.Remove(partsOf(output))
-	return err
-}
-
-func removePart(output string, s Shard) error {
-	path := pathOf(output, s)
-	return errors.Join(remove(path), remove(journal.LockOf(path)))
-}
-
-// remove removes a file that may not be there.
-func remove(path string) error {
-	if err := os.Remove(path); !errors.Is(err, fs.ErrNotExist) {
-		return err
-	}
-	return nil
+	return wrong
 }

@@ -47,6 +47,11 @@ func (s *Shard) UnmarshalText(text []byte) error {
 // number is that of a record in the whole input, from 1, of one of the part, counted from 0.
 func (s Shard) number(record int64) int64 { return record*int64(s.Count) + int64(s.Index) }
 
+// of is how many records the part has of so many.
+func (s Shard) of(records int64) int64 {
+	return (records - int64(s.Index) + int64(s.Count)) / int64(s.Count)
+}
+
 // partsOf is the folder of the parts of a run.
 func partsOf(output string) string { return output + ".parts" }
 
@@ -64,11 +69,7 @@ func partsThere(output string) (list []Shard, err error) {
 	for _, e := range entries {
 		var s Shard
 		n, _ := fmt.Sscanf(e.Name(), "%05d-of-%05d.jsonl", &s.Index, &s.Count)
-		switch {
-		case e.IsDir() && n == 2 || e.Name() == "plan.json":
-			return nil, &ExistsError{partsOf(output),
-				"is a run of an earlier version of this program: go on with that, or remove the folder"}
-		case n == 2 && e.Name() == filepath.Base(pathOf(output, s)):
+		if n == 2 && e.Name() == filepath.Base(pathOf(output, s)) {
 			list = append(list, s)
 		}
 	}

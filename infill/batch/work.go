@@ -10,11 +10,11 @@ import (
 
 // work is what is done with each record. It serves several goroutines at once.
 type work interface {
-	// settings are everything that a row depends on, apart from its record: options,
+	// settings are everything that a row depends on, apart from its record and from environment: options,
 	// model, version. Runs whose settings differ are not mixed.
 	settings() map[string]string
-	// environment tells what computes, nil until that is known.
-	environment() map[string]string
+	// environment loads the model and tells what computes.
+	environment(ctx context.Context) (map[string]string, error)
 	// column is where a record's text stands, and what a line of plain text is.
 	column() string
 	// aligned reports whether each record has one row, so that plain text has an empty
@@ -26,6 +26,21 @@ type work interface {
 	// lines are those of a row in a table, plain is its line in plain text.
 	lines(row object.Object) ([]object.Object, error)
 	plain(row object.Object) string
+}
+
+// rendered are the lines of the output that a row has in a form: objects, and strings in plain text.
+func rendered(w work, row object.Object, form Form) (lines []json.RawMessage, err error) {
+	switch form {
+	case formText:
+		return []json.RawMessage{object.Quote(w.plain(row))}, nil
+	case formJSONL:
+		return []json.RawMessage{row.Append(nil)}, nil
+	}
+	objects, err := w.lines(row)
+	for _, o := range objects {
+		lines = append(lines, o.Append(nil))
+	}
+	return lines, err
 }
 
 // beside are the columns of a user with other names, input_NAME, where a result has them.
@@ -54,14 +69,14 @@ func reject(format string, args ...any) error { return &RejectError{fmt.Errorf(f
 // text is a value as it stands in a cell or behind a flag: a string without its
 // quotes, nothing for null, JSON for all others.
 func text(value json.RawMessage) string {
-	switch {
-	case len(value) == 0 || string(value) == "null":
-		return ""
-	case value[0] == '"':
+	if len(value) > 0 && value[0] == '"' {
 		var s string
-		if err := json.Unmarshal(value, &s); err == nil {
+		if json.Unmarshal(value, &s) == nil {
 			return s
 		}
+	}
+	if string(value) == "null" {
+		return ""
 	}
 	return string(value)
 }

@@ -6,29 +6,41 @@ import (
 	"encoding/csv"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"hash"
 	"io"
 	"os"
 	"strings"
 
-	"github.com/klauspost/compress/gzip"
-	"github.com/klauspost/compress/zstd"
-
 	"infill/internal/object"
 )
+
+// counted counts the bytes of a file that is read, and sums them.
+type counted struct {
+	from  io.Reader
+	count int64
+	hash  hash.Hash
+}
+
+func (c *counted) Read(p []byte) (int, error) {
+	n, err := c.from.Read(p)
+	c.hash.Write(p[:n])
+	c.count += int64(n)
+	return n, err
+}
 
 // writer writes a file of rows.
 type writer struct {
 	path   string
 	form   Form
 	file   *os.File
-	buffer *bufio.Writer
-	packed io.WriteCloser // nil if nothing is compressed
 	hash   hash.Hash
-	bytes  int64
+	buffer *bufio.Writer
+	packed io.WriteCloser
 	rows   int64
-	cells  *csv.Writer    // of a table
-	places map[string]int // of its columns
+	cells  *csv.Writer // of a table
+	names  []string    // of its columns
+	places map[string]int
 }
 
 func newWriter(path string, f File, names []string) (*writer, error) {
@@ -36,79 +48,45 @@ func newWriter(path string, f File, names []string) (*writer, error) {
 	if err != nil {
 		return nil, err
 	}
-	w := &writer{path: path, form: f.Form, file: file, hash: sha256.New()}
-	w.buffer = bufio.NewWriterSize(counted{nil, file, &w.bytes, w.hash}, bufferSize)
-	switch f.packed {
-	case ".gz":
-		w.packed = gzip.NewWriter(w.buffer)
-	case ".zst":
-		// One thread, so that the bytes depend on nothing else.
-		w.packed, err = zstd.NewWriter(w.buffer, zstd.WithEncoderConcurrency(1))
+	w := &writer{path: path, form: f.Form, file: file, hash: sha256.New(), names: names, places: map[string]int{}}
+	w.buffer = bufio.NewWriterSize(io.MultiWriter(file, w.hash), bufferSize)
+	if w.packed, err = f.pack(w.buffer); err != nil {
+		return nil, errors.Join(err, file.Close())
 	}
-	if err != nil {
-		return nil, errors.Join(err, w.abandon())
+	w.cells = csv.NewWriter(w.packed)
+	if f.Form == formTSV {
+		w.cells.Comma = '\t'
 	}
-	switch f.Form {
-	case formCSV, formTSV:
-		w.cells = csv.NewWriter(w.out())
-		if f.Form == formTSV {
-			w.cells.Comma = '\t'
-		}
-		w.places = map[string]int{}
-		for i, name := range names {
-			w.places[name] = i
-		}
-		if len(names) > 0 {
-			err = w.cells.Write(names)
-		}
+	for i, name := range names {
+		w.places[name] = i
+	}
+	if len(names) > 0 {
+		err = w.cells.Write(names)
 	}
 	return w, err
 }
 
-// counted counts the bytes that are read or written, and sums them.
-type counted struct {
-	from  io.Reader
-	to    io.Writer
-	bytes *int64
-	hash  hash.Hash
-}
-
-func (c counted) Read(p []byte) (int, error) {
-	n, err := c.from.Read(p)
-	c.hash.Write(p[:n])
-	*c.bytes += int64(n)
-	return n, err
-}
-
-func (c counted) Write(p []byte) (int, error) {
-	n, err := c.to.Write(p)
-	c.hash.Write(p[:n])
-	*c.bytes += int64(n)
-	return n, err
-}
-
-func (w *writer) out() io.Writer {
-	if w.packed != nil {
-		return w.packed
-	}
-	return w.buffer
-}
-
-// write writes a row.
+// write writes a row: an object, or a string of plain text.
 func (w *writer) write(row json.RawMessage) error {
-	w.rows++
-	if w.cells == nil {
-		if w.form == formText {
-			row = []byte(text(row))
+	switch w.form {
+	case formText:
+		line := text(row)
+		if line != "" {
+			w.rows++
 		}
-		_, err := w.out().Write(append(row, '\n'))
+		_, err := io.WriteString(w.packed, line+"\n")
+		return err
+	case formJSONL:
+		w.rows++
+		_, err := w.packed.Write(append(row, '\n'))
 		return err
 	}
+	w.rows++
 	fields, err := object.Parse(row)
 	if err != nil {
 		return err
 	}
-	cells := make([]string, len(w.places))
+	cells := make([]string, len(w.names))
 	for _, f := range fields {
 		cell := text(f.Value)
 		if w.form == formTSV {
@@ -124,16 +102,15 @@ var oneCell = strings.NewReplacer("\t", " ", "\n", " ", "\r", " ")
 
 // finish brings everything to the disk.
 func (w *writer) finish() error {
-	var err error
-	if w.cells != nil {
-		w.cells.Flush()
-		err = w.cells.Error()
-	}
-	if w.packed != nil {
-		err = errors.Join(err, w.packed.Close())
-	}
-	return errors.Join(err, w.buffer.Flush(), w.file.Sync(), w.file.Close())
+	w.cells.Flush()
+	return errors.Join(w.cells.Error(), w.packed.Close(), w.buffer.Flush(), w.file.Sync(), w.file.Close())
 }
 
-// abandon lets go of a file that will not be used.
-func (w *writer) abandon() error { return errors.Join(w.file.Close(), os.Remove(w.path)) }
+// made tells of the finished file.
+func (w *writer) made() (rows, bytes int64, sha256 string, err error) {
+	info, err := os.Stat(w.path)
+	if err != nil {
+		return 0, 0, "", err
+	}
+	return w.rows, info.Size(), fmt.Sprintf("%x", w.hash.Sum(nil)), nil
+}

@@ -292,7 +292,7 @@ func readEntries(ctx context.Context, in io.Reader, format, key string, entries 
 	defer close(entries)
 	form := map[string]batch.Form{"lines": "text", "jsonl": "jsonl"}[format]
 	for r := batch.NewReader(in, form, key); ; {
-		line, err := r.Next(true)
+		line, err := r.Next()
 		if err == io.EOF {
 			return
 		}

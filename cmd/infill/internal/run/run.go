@@ -394,13 +394,9 @@ func (p *batchProgress) observe(at batch.Progress) {
 
 // describeBatch says in one line where a run is.
 func describeBatch(at batch.Progress) string {
-	about := ""
-	if !at.Exact {
-		about = "about "
-	}
-	text := fmt.Sprintf("%d of %s%d", at.Done, about, at.Total)
+	text := fmt.Sprintf("%d of %d", at.Done, at.Total)
 	if at.PerSecond > 0 {
-		text += fmt.Sprintf(" (%.3g/s), %s%s left", at.PerSecond, about, cli.RoundDuration(at.Left))
+		text += fmt.Sprintf(" (%.3g/s), %s left", at.PerSecond, cli.RoundDuration(at.Left))
 	}
 	if at.Rejected > 0 {
 		text += fmt.Sprintf(", %d left out", at.Rejected)

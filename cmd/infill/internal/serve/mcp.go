@@ -165,11 +165,11 @@ func (*requests) Close() error { return nil }
 
 func (r *requests) Read(p []byte) (int, error) {
 	for len(r.rest) == 0 {
-		line, err := r.lines.Next(false)
+		line, err := r.lines.Next()
 		if err != nil {
 			return 0, err
 		}
-		if line.Err == nil && len(bytes.TrimSpace(line.Raw)) == 0 {
+		if line.Blank {
 			continue
 		}
 		if answer := refuse(line.Raw, line.Err); answer != nil {

@@ -104,4 +104,21 @@ func (f File) broken(err error, begun bool) error {
 		kind, err)
 }
 
+// pack returns a writer that compresses as the name says. Its end is not that of w.
+func (f File) pack(w io.Writer) (io.WriteCloser, error) {
+	switch f.packed {
+	case ".gz":
+		return gzip.NewWriter(w), nil
+	case ".zst":
+		// One thread, so that the bytes depend on nothing else.
+		return zstd.NewWriter(w, zstd.WithEncoderConcurrency(1))
+	}
+	return plain{w}, nil
+}
+
+// plain is a file that is not compressed.
+type plain struct{ io.Writer }
+
+func (plain) Close() error { return nil }
+
 const bufferSize = 1 << 18 // of what is read and written
