@@ -54,6 +54,19 @@ type Options struct {
 	Version string
 }
 
+// OptionError refuses an option.
+type OptionError struct{ Option, Reason string }
+
+var _ error = (*OptionError)(nil)
+
+func (e *OptionError) Error() string { return e.Option + ": " + e.Reason }
+
+// Validate returns an *OptionError for the first option that is out of its range.
+func (o Options) Validate() error {
+	_, err := o.normal()
+	return err
+}
+
 // DefaultOptions are the zero Options with every default written out.
 func DefaultOptions() Options {
 	o, err := Options{}.normal()
@@ -65,11 +78,14 @@ func DefaultOptions() Options {
 
 func (o Options) normal() (Options, error) {
 	var err error
+	wrong := func(option, format string, args ...any) (Options, error) {
+		return o, &OptionError{option, fmt.Sprintf(format, args...)}
+	}
 	if o.Tokenisation, err = o.Tokenisation.normal(); err != nil {
 		return o, err
 	}
 	if o.Order = cmp.Or(o.Order, 4); o.Order < 1 || o.Order > MaximumOrder {
-		return o, fmt.Errorf("longest n-gram %d: choose 1 to %d", o.Order, MaximumOrder)
+		return wrong("order", "%d is not a whole number from 1 to %d", o.Order, MaximumOrder)
 	}
 	if o.Smoothing, err = o.Smoothing.normal(); err != nil {
 		return o, err
@@ -80,22 +96,22 @@ func (o Options) normal() (Options, error) {
 	o.UniqueOrders = slices.Compact(slices.Sorted(slices.Values(o.UniqueOrders)))
 	for _, n := range o.UniqueOrders {
 		if n < 1 || n > MaximumOrder {
-			return o, fmt.Errorf("unique n-grams of length %d: choose 1 to %d", n, MaximumOrder)
+			return wrong("ngrams", "%d is not a whole number from 1 to %d", n, MaximumOrder)
 		}
 	}
 	if o.UnionFirst < 0 {
-		return o, fmt.Errorf("first %d sentences of each reference: give 0 for all or a number above 0", o.UnionFirst)
+		return wrong("union-first", "%d is not a whole number of 0 (all) or more", o.UnionFirst)
 	}
 	if o.Top < 0 {
-		return o, fmt.Errorf("top %d: give 0 for none or a number above 0", o.Top)
+		return wrong("top", "%d is not a whole number of 0 or more", o.Top)
 	}
 	o.Resamples, o.Confidence = cmp.Or(o.Resamples, 1000), cmp.Or(o.Confidence, 0.95)
 	if !(o.Confidence > 0 && o.Confidence < 1) {
-		return o, fmt.Errorf("confidence %v: give a number between 0 and 1, such as 0.95", o.Confidence)
+		return wrong("confidence", "%v is not a number between 0 and 1", o.Confidence)
 	}
 	o.Version = cmp.Or(o.Version, "devel")
 	if strings.ContainsAny(o.Version, "|:") {
-		return o, fmt.Errorf("version %q: it may hold neither a bar nor a colon", o.Version)
+		return wrong("version", "%q may hold neither a bar nor a colon", o.Version)
 	}
 	return o, nil
 }

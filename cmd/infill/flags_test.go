@@ -30,7 +30,7 @@ func TestChoices(t *testing.T) {
 		{"", "rank", []string{"distinct", "final"}},
 		{"", "input", cli.Inputs()},
 		{"", "format", cli.Formats()},
-		{"", "device", cli.Devices()},
+		{"", "device", []string{"auto", "cpu", "cuda"}},
 		{"score", "method", []string{"l2r", "original"}},
 		{"score", "format", cli.Formats()},
 		{"doctor", "format", []string{"text", "json"}},

@@ -47,58 +47,52 @@ func newCmdHelp() *cobra.Command {
 	}
 }
 
-// The topics' texts: a line that says what each is about, and behind a blank line the text.
+// The texts of the help: of commands what each does, with examples, and of topics a line that says what each is about,
+// and behind a blank line the text.
 //
-//go:embed help/*.txt
-var topicTexts embed.FS
+//go:embed help
+var helpTexts embed.FS
+
+func helpText(kind, name string) string {
+	text, _ := helpTexts.ReadFile("help/" + kind + "/" + name + ".txt") // TestEveryCommandHasUsage misses none
+	return strings.TrimSpace(string(text))
+}
+
+// describe gives a command and those below it their texts, and the numbers of their flags a word.
+func describe(cmd *cobra.Command) {
+	name := strings.TrimPrefix(strings.ReplaceAll(cmd.CommandPath(), " ", "-"), "infill-")
+	if text := helpText("commands", name); text != "" {
+		long, examples, _ := strings.Cut(text, "Examples:\n")
+		cmd.Long, cmd.Example = strings.TrimSpace(long), strings.TrimRight(examples, "\n")
+	}
+	cli.NameValues(cmd.Flags())
+	for _, c := range cmd.Commands() {
+		describe(c)
+	}
+}
 
 // helpTopics are commands without an action: `infill help TOPIC` prints them.
-func helpTopics() []*cobra.Command {
-	topics := []*cobra.Command{
-		{Use: "samplers", Short: "The samplers, what they draw from and what they cost", Long: helpSamplers()},
-	}
-	files, _ := topicTexts.ReadDir("help") // it is in the program
+func helpTopics() (topics []*cobra.Command) {
+	files, _ := helpTexts.ReadDir("help/topics") // it is in the program
 	for _, f := range files {
-		text, _ := topicTexts.ReadFile("help/" + f.Name())
-		short, long, _ := strings.Cut(string(text), "\n\n")
-		topics = append(topics,
-			&cobra.Command{Use: strings.TrimSuffix(f.Name(), ".txt"), Short: short, Long: strings.TrimSpace(long)})
+		name := strings.TrimSuffix(f.Name(), ".txt")
+		short, long, _ := strings.Cut(helpText("topics", name), "\n\n")
+		if name == "samplers" {
+			long += "\n" + listSamplers()
+		}
+		topics = append(topics, &cobra.Command{Use: name, Short: short, Long: long})
 	}
 	return topics
 }
 
-// helpSamplers writes the registry down.
-func helpSamplers() string {
+// listSamplers writes the registry down.
+func listSamplers() string {
 	var b strings.Builder
-	b.WriteString(`Acceptance is the share of proposed moves that a chain took: near 0 the chains stand
-still, and near 1 the steps may be too small to lead anywhere. Draws of a chain
-resemble each other: effective draws are how many independent ones they are worth,
-and errors shrink with the square root of that number.
-
-`)
-	b.WriteString(`Without --sampler no chain moves: the likeliest fills are found and proven, and
---samples makes independent draws. As the papers do: the square root as balance, the
-best final states:
-
-  $ infill --sampler dmala --balance sqrt --gradient full --candidates 0 \
-      --fill any --rank final "she opened the [MASK] and looked [MASK] ."
-
-Where chains start, --initial:
-
-  model          each slot is drawn from the model while all are masked
-  shared         the same, one draw for all chains
-  mask           slot by slot in a random order, each seeing those before it
-  random         each slot is drawn uniformly from its candidates
-  fill:WORD,...  at this fill, a word for each blank, which has to be a candidate
-
-Settings follow a colon, as in dmala:step-size=0.4,balance=sqrt:
-`)
 	for _, name := range infill.Samplers() {
 		d := samplers.Describe(name)
-		b.WriteString("\n  " + d.Name + ": " + d.Title + "\n")
-		b.WriteString("    draws from  " + d.Target + "\n")
-		b.WriteString("    a step      " + d.Cost + " of each chain\n")
-		b.WriteString("    paper       " + d.Paper + "\n")
+		fmt.Fprintf(&b, "\n  %s: %s\n", d.Name, d.Title)
+		fmt.Fprintf(&b, "    draws from  %s\n    a step      %s of each chain\n    paper       %s\n", d.Target, d.Cost,
+			d.Paper)
 		var settings []string
 		for _, s := range d.Settings {
 			settings = append(settings, s.Name)

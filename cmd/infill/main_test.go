@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"flag"
 	"fmt"
 	"io"
 	"os"
@@ -13,11 +14,12 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
-	"infill/cmd/infill/internal/clitest"
 	"infill/cmd/infill/internal/terminal"
 	"infill/lm"
 	"infill/models"
 )
+
+var update = flag.Bool("update", false, "write the scripts' expectations again")
 
 // TestMain makes the test binary stand for the command, so that scripts and the
 // tests with real processes run it as `infill`.
@@ -69,7 +71,7 @@ func scripts(t *testing.T, names ...string) {
 	}
 	testscript.Run(t, testscript.Params{
 		Files:               files,
-		UpdateScripts:       *clitest.Update,
+		UpdateScripts:       *update,
 		RequireExplicitExec: true,
 		RequireUniqueNames:  true,
 		Setup: func(env *testscript.Env) error {

@@ -14,7 +14,6 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"infill/cmd/infill/internal/cli"
-	"infill/cmd/infill/internal/clitest"
 	"infill/cmd/infill/internal/terminal"
 	"infill/internal/modelstest"
 	"infill/lm"
@@ -34,7 +33,7 @@ func TestModelScripts(t *testing.T) {
 	type serverKey struct{}
 	testscript.Run(t, testscript.Params{
 		Dir:                 filepath.Join("testdata", "models"),
-		UpdateScripts:       *clitest.Update,
+		UpdateScripts:       *update,
 		RequireExplicitExec: true,
 		RequireUniqueNames:  true,
 		Setup: func(env *testscript.Env) error {

@@ -75,22 +75,23 @@ func unknownCommand(root *cobra.Command, args []string) error {
 
 // newRoot makes the whole tree of commands. The root itself fills templates.
 func newRoot(s *terminal.Streams) *cobra.Command {
-	root := fill.NewCmd(s, fill.Run)
+	root := fill.NewCmd(s)
 	root.AddCommand(
-		run.NewCmd(s, run.Run),
-		run.NewCmdAugment(s, run.RunAugment),
-		score.NewCmd(s, score.Run),
+		run.NewCmd(s),
+		run.NewCmdAugment(s),
+		score.NewCmd(s),
 		metrics.NewCmd(s),
 		eval.NewCmd(s),
 		data.NewCmd(s),
 		models.NewCmd(s),
-		setup.NewCmd(s, setup.Run),
-		doctor.NewCmd(s, doctor.Run),
-		version.NewCmd(s, version.Run),
-		tui.NewCmd(s, tui.Run),
-		serve.NewCmd(s, serve.Run),
-		serve.NewCmdMCP(s, serve.RunMCP),
+		setup.NewCmd(s),
+		doctor.NewCmd(s),
+		version.NewCmd(s),
+		tui.NewCmd(s),
+		serve.NewCmd(s),
+		serve.NewCmdMCP(s),
 	)
+	describe(root)
 	for _, topic := range helpTopics() {
 		root.AddCommand(topic)
 	}

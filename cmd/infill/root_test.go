@@ -394,30 +394,6 @@ func TestBadInput(t *testing.T) {
 	}
 }
 
-// TestRunUsage: a wrong call of the commands for files has exit code 2, and names the flag.
-func TestRunUsage(t *testing.T) {
-	t.Chdir(t.TempDir())
-	for _, name := range []string{"in.csv", "in.dat"} {
-		if err := os.WriteFile(name, []byte("text\nhe had [MASK] me\n"), 0o666); err != nil {
-			t.Fatal(err)
-		}
-	}
-	for _, c := range []struct{ line, want string }{
-		{"run in.csv -o o.csv", `--column: in.csv has no column "template": its columns are "text"`},
-		{"augment in.csv -o o.csv --column tex", `--column: in.csv has no column "tex": its columns are "text"`},
-		{"run in.csv -o zz --column text", "--to: zz: its name does not tell the form of the output: end it in "},
-		{"run in.dat -o o.csv", "--from: in.dat: its name does not tell the form of the input: end it in "},
-		{"augment in.csv -o o.csv --rate 0.5 --blanks 2", "--rate and --blanks exclude each other: give one"},
-		{"run merge zz", "--to: zz: its name does not tell the form of the output: end it in "},
-	} {
-		code, stdout, stderr := call(t, nil, strings.Fields(c.line)...)
-		if code != cli.ExitUsage || stdout != "" || !strings.HasPrefix(stderr, "infill: "+c.want) ||
-			strings.Count(stderr, "\n") != 1 {
-			t.Errorf("%s: exit code %d, standard error %q", c.line, code, stderr)
-		}
-	}
-}
-
 // TestNoTemplate: a terminal is not waited for.
 func TestNoTemplate(t *testing.T) {
 	for _, args := range [][]string{{}, {"score"}} {

@@ -1,8 +1,10 @@
 package batch
 
 import (
+	"errors"
 	"fmt"
 	"io"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -90,6 +92,28 @@ func (f File) unpack(r io.Reader) (io.Reader, func(), error) {
 	}
 	return r, func() {}, nil
 }
+
+// Open opens a file of any form, and unpacks it as its name says.
+func Open(path string) (io.ReadCloser, error) {
+	f, _ := File{Path: path, Form: formText}.resolve("input")
+	file, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	r, release, err := f.unpack(file)
+	if err != nil {
+		return nil, errors.Join(err, file.Close())
+	}
+	return unpacked{r, func() error { release(); return file.Close() }}, nil
+}
+
+// unpacked is a file that is read through its compression.
+type unpacked struct {
+	io.Reader
+	close func() error
+}
+
+func (u unpacked) Close() error { return u.close() }
 
 // broken says what is wrong with a compressed file, of which something has been read or nothing.
 func (f File) broken(err error, begun bool) error {

@@ -35,7 +35,9 @@ func (s *Shard) UnmarshalText(text []byte) error {
 	index, err := strconv.Atoi(left)
 	count, err2 := strconv.Atoi(right)
 	switch {
-	case len(text) > 0 && (cmp.Or(err, err2) != nil || count < 1 || index < 1 || index > count):
+	case len(text) == 0: // as of a variable that is not set
+		return errors.New("I/N, the number of this part from 1 and that of all; for the whole run leave the flag out")
+	case cmp.Or(err, err2) != nil || count < 1 || index < 1 || index > count:
 		return errors.New("I/N, the number of this part from 1 and that of all")
 	case count > maxShards:
 		return fmt.Errorf("I/N with at most %d parts: make them larger", maxShards)

@@ -15,6 +15,7 @@ import (
 	"infill/cmd/infill/internal/terminal"
 	"infill/infill"
 	"infill/internal/object"
+	"infill/metrics"
 	"infill/tokenize"
 )
 
@@ -146,15 +147,6 @@ var reordering = func() *strings.Replacer {
 	return strings.NewReplacer(pairs...)
 }()
 
-// FlagError gives an error of the flag parser the form of all others.
-func FlagError(command string, err error) error {
-	var invalid *pflag.InvalidValueError
-	if errors.As(err, &invalid) {
-		err = fmt.Errorf("--%s: %q is not %w", invalid.GetFlag().Name, invalid.GetValue(), invalid.Unwrap())
-	}
-	return &UsageError{err, "see " + command + " --help"}
-}
-
 // MeantFlag names the flag that an unknown one may stand for.
 func MeantFlag(cmd *cobra.Command, err error) error {
 	var unknown *pflag.NotExistError
@@ -212,7 +204,10 @@ func Distance(a, b string) int {
 // pass.
 func OptionError(err error) error {
 	var option *infill.OptionError
+	var metric *metrics.OptionError
 	switch {
+	case errors.As(err, &metric):
+		return Usagef("--%s", metric.Error())
 	case !errors.As(err, &option):
 	case option.Misfit:
 		return &MisfitError{Flagged(err)}

@@ -5,7 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
+	"io"
 	"regexp"
 	"slices"
 	"strconv"
@@ -15,11 +15,11 @@ import (
 	"github.com/spf13/pflag"
 
 	"infill/infill"
-	"infill/infill/batch"
+	"infill/internal/eval/corpus"
 )
 
 // The values below are pflag.Values whose errors complete the sentence
-// `"x" is not ...`; flagError writes its beginning.
+// `"x" is not ...`; FlagError writes its beginning.
 
 // choice is one of a list, which also goes into usage and completion.
 type choice struct {
@@ -72,102 +72,53 @@ func Complete(cmd *cobra.Command, name string, values []string) {
 	}
 }
 
-// A Number is a flag whose range is the business of who takes the options.
-type Number[T int | uint64 | float64] struct {
-	Value *T
-	Kind  string // in the usage text; "" is N
+// typed is a flag with a word of its own for its value in the usage text.
+type typed struct {
+	pflag.Value
+	word string
 }
 
-// Whole, Decimal and Seed are the kinds of numbers.
-type (
-	Whole   = Number[int]
-	Decimal = Number[float64]
-	Seed    = Number[uint64]
-)
+func (t typed) Type() string { return t.word }
 
-var _ pflag.Value = Whole{}
+// kinds are what pflag's own values are, for errors.
+var kinds = map[string]string{"int": "a whole number", "int64": "a whole number", "float64": "a number",
+	"uint64":   "a whole number of 0 or more, below 2^64",
+	"intSlice": "a list of whole numbers, such as 2,3", "duration": "a length of time, such as 90s or 5m"}
 
-func (n Number[T]) Set(text string) error {
-	switch value := any(n.Value).(type) {
-	case *int:
-		whole, err := strconv.Atoi(text)
-		if err != nil {
-			return errors.New("a whole number")
+// NameValues gives flags of numbers the word N, and lists of them N,....
+func NameValues(flags *pflag.FlagSet) {
+	flags.VisitAll(func(f *pflag.Flag) {
+		switch f.Value.Type() {
+		case "int", "int64", "uint64", "float64":
+			f.Value = typed{f.Value, "N"}
+		case "intSlice":
+			f.Value = typed{f.Value, "N,..."}
 		}
-		*value = whole
-	case *uint64:
-		seed, err := strconv.ParseUint(text, 10, 64)
-		if err != nil {
-			return errors.New("a whole number of 0 or more, below 2^64")
+	})
+}
+
+// FlagError gives an error of the flag parser the form of all others.
+func FlagError(command string, err error) error {
+	var invalid *pflag.InvalidValueError
+	if errors.As(err, &invalid) {
+		wrong := invalid.Unwrap()
+		kind := invalid.GetFlag().Value
+		if named, ok := kind.(typed); ok {
+			kind = named.Value
 		}
-		*value = seed
-	case *float64:
-		number, err := strconv.ParseFloat(text, 64)
-		if err != nil {
-			return errors.New("a number")
+		if is := kinds[kind.Type()]; is != "" {
+			wrong = errors.New(is)
 		}
-		*value = number
+		err = fmt.Errorf("--%s: %q is not %w", invalid.GetFlag().Name, invalid.GetValue(), wrong)
 	}
-	return nil
+	return &UsageError{err, "see " + command + " --help"}
 }
 
-func (n Number[T]) String() string {
-	if n.Value == nil {
-		return ""
-	}
-	return fmt.Sprint(*n.Value)
-}
+// devices are the values that completion offers; cuda:N is one more.
+var devices = []string{"auto", "cpu", "cuda"}
 
-func (n Number[T]) Type() string { return cmp.Or(n.Kind, "N") }
-
-// ShardFlag is a part of a run. An empty value, as of a variable that is not set, is not the whole run.
-type ShardFlag struct{ *batch.Shard }
-
-var _ pflag.Value = ShardFlag{}
-
-func (f ShardFlag) Set(text string) error {
-	if text == "" {
-		return errors.New("I/N, the number of this part from 1 and that of all; for the whole run leave the flag out")
-	}
-	return f.UnmarshalText([]byte(text))
-}
-
-func (f ShardFlag) String() string {
-	if f.Shard == nil {
-		return ""
-	}
-	return f.Shard.String()
-}
-
-func (ShardFlag) Type() string { return "I/N" }
-
-// device is where a model runs.
-type device struct{ value *string }
-
-var _ pflag.Value = device{}
-
-// Devices are the values that completion offers; cuda:N is one more.
-func Devices() []string { return []string{"auto", "cpu", "cuda"} }
-
-func (d device) Set(text string) error {
-	if !slices.Contains(Devices(), text) {
-		number, ok := strings.CutPrefix(text, "cuda:")
-		if n, err := strconv.Atoi(number); !ok || err != nil || n < 0 || number[0] == '+' {
-			return errors.New("one of auto, cpu, cuda, or cuda:N with the number of a GPU")
-		}
-	}
-	*d.value = text
-	return nil
-}
-
-func (d device) String() string {
-	if d.value == nil {
-		return ""
-	}
-	return *d.value
-}
-
-func (d device) Type() string { return "{auto|cpu|cuda[:N]}" }
+// deviceOf says where a model runs.
+var deviceOf = regexp.MustCompile(`^(auto|cpu|cuda(:\d+)?)$`)
 
 // optionFlag is an option of [infill.Table].
 type optionFlag struct {
@@ -264,29 +215,6 @@ func Texts[T ~string](values []T) []string {
 	return list
 }
 
-// NamedFile is NAME=FILE.
-type NamedFile struct{ Name, File string }
-
-// Named gathers them, in the order given.
-type Named struct{ List []NamedFile }
-
-func (n *Named) Set(text string) error {
-	name, file, ok := strings.Cut(text, "=")
-	if !ok || name == "" || file == "" {
-		return errors.New("NAME=FILE")
-	}
-	if slices.ContainsFunc(n.List, func(f NamedFile) bool { return f.Name == name }) {
-		return fmt.Errorf("a new name: %q is given already", name)
-	}
-	n.List = append(n.List, NamedFile{name, file})
-	return nil
-}
-
-// String is empty: there is no default.
-func (n *Named) String() string { return "" }
-
-func (n *Named) Type() string { return "NAME=FILE" }
-
 // NoArguments is cobra.NoArgs with an error of the program's own form.
 func NoArguments(cmd *cobra.Command, args []string) error {
 	if len(args) > 0 {
@@ -309,12 +237,15 @@ func OneArgument(what, hint string) cobra.PositionalArgs {
 // MatterFirst is the title of the flags that a short help shows.
 const MatterFirst = "The flags that matter first"
 
+// GroupOf is the annotation of a flag that names its group in the help.
+const GroupOf = "infill_group"
+
 // Group puts flags into groups of the help, which come in the order given. A group is
 // its title and the names of its flags. A short help shows the first group alone.
 func Group(cmd *cobra.Command, groups ...[]string) {
 	for i, group := range groups {
 		for _, name := range group[1:] {
-			// An error is a flag that does not exist: a bug in the program, as in complete.
+			// An error is a flag that does not exist: a bug in the program, as in Complete.
 			if err := cmd.Flags().SetAnnotation(name, GroupOf, []string{strconv.Itoa(i), group[0]}); err != nil {
 				panic(err)
 			}
@@ -322,62 +253,79 @@ func Group(cmd *cobra.Command, groups ...[]string) {
 	}
 }
 
-// GroupOf is the annotation of a flag that names its group in the help.
-const GroupOf = "infill_group"
+// Corpus is a text of the command line, NAME=FILE.
+type Corpus struct{ Name, File string }
 
-// ByCorpus is a choice for all corpora, the first of the choices where none is
-// given, and others for those that are named: VALUE or NAME=VALUE, also several
-// with commas between them.
-type ByCorpus struct {
-	Choices []string
-	What    string // the word for a value in the help
-	all     string
-	named   map[string]string
-}
+// CorpusList gathers corpora, in the order given.
+type CorpusList struct{ List []Corpus }
 
-var _ pflag.Value = (*ByCorpus)(nil)
+var _ pflag.Value = (*CorpusList)(nil)
 
-func (b *ByCorpus) Set(text string) error {
-	for _, part := range strings.Split(text, ",") {
-		name, value, named := strings.Cut(part, "=")
-		if !named {
-			name, value = "", part
-		}
-		if !slices.Contains(b.Choices, value) || named && name == "" {
-			return fmt.Errorf("one of %s, or NAME=%s", strings.Join(b.Choices, ", "), b.What)
-		}
-		if !named {
-			b.all = value
-			continue
-		}
-		if b.named == nil {
-			b.named = map[string]string{}
-		}
-		b.named[name] = value
+func (l *CorpusList) Set(text string) error {
+	name, file, ok := strings.Cut(text, "=")
+	if !ok || name == "" || file == "" {
+		return errors.New("NAME=FILE")
 	}
+	if slices.ContainsFunc(l.List, func(c Corpus) bool { return c.Name == name }) {
+		return fmt.Errorf("a new name: %q is given already", name)
+	}
+	l.List = append(l.List, Corpus{name, file})
 	return nil
 }
 
-// Of is the value for a corpus.
-func (b *ByCorpus) Of(name string) string {
-	if value, ok := b.named[name]; ok {
+// String is empty: there is no default.
+func (l *CorpusList) String() string { return "" }
+
+func (l *CorpusList) Type() string { return "NAME=FILE" }
+
+// CorpusFlags say how corpora are read: VALUE for all of them, NAME=VALUE for one.
+type CorpusFlags struct{ forms, encodings []string }
+
+// Register defines the flags; what is the word for the corpora.
+func (c *CorpusFlags) Register(cmd *cobra.Command, what string) {
+	add := func(list *[]string, name, word, usage string, choices []string) {
+		cmd.Flags().StringSliceVar(list, name, nil, usage+", of all "+what+" or of one as NAME=`"+word+"`: "+
+			strings.Join(choices, ", "))
+		Complete(cmd, name, choices)
+	}
+	add(&c.forms, "corpus-form", "FORM", "what a line is", Texts(corpus.Forms()))
+	add(&c.encodings, "encoding", "ENCODING", "the encoding", Texts(corpus.Encodings()))
+}
+
+// Check refuses values that are none, and names that none of the corpora has.
+func (c *CorpusFlags) Check(what string, corpora ...Corpus) error {
+	check := func(name, word string, list, choices []string) error {
+		for _, given := range list {
+			of, value, named := strings.Cut(given, "=")
+			if !named {
+				value = given
+			}
+			if !slices.Contains(choices, value) {
+				return Usagef("--%s: %q is not one of %s, or NAME=%s", name, given, strings.Join(choices, ", "), word)
+			}
+			if named && !slices.ContainsFunc(corpora, func(c Corpus) bool { return c.Name == of }) {
+				return Usagef("--%s: no %s is called %q", name, what, of)
+			}
+		}
+		return nil
+	}
+	return cmp.Or(check("corpus-form", "FORM", c.forms, Texts(corpus.Forms())),
+		check("encoding", "ENCODING", c.encodings, Texts(corpus.Encodings())))
+}
+
+// Read reads a corpus, of a file or of what in gives.
+func (c *CorpusFlags) Read(name, file string, in io.Reader) (*corpus.Corpus, error) {
+	of := func(list []string, value string) string {
+		named := false
+		for _, given := range list {
+			if own, ok := strings.CutPrefix(given, name+"="); ok {
+				value, named = own, true
+			} else if !named && !strings.Contains(given, "=") {
+				value = given
+			}
+		}
 		return value
 	}
-	return cmp.Or(b.all, b.Choices[0])
+	return corpus.Read(name, file, in, corpus.Form(of(c.forms, string(corpus.Forms()[0]))),
+		corpus.Encoding(of(c.encodings, string(corpus.Encodings()[0]))))
 }
-
-// Names lists the corpora that have a value of their own.
-func (b *ByCorpus) Names() []string { return slices.Sorted(maps.Keys(b.named)) }
-
-func (b *ByCorpus) String() string {
-	if b == nil || len(b.Choices) == 0 {
-		return ""
-	}
-	list := []string{b.Of("")}
-	for _, name := range b.Names() {
-		list = append(list, name+"="+b.named[name])
-	}
-	return strings.Join(list, ",")
-}
-
-func (b *ByCorpus) Type() string { return "[NAME=]" + b.What }

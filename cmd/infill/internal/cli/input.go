@@ -12,7 +12,6 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
-	"golang.org/x/sync/semaphore"
 
 	"infill/cmd/infill/internal/terminal"
 	"infill/infill/batch"
@@ -50,10 +49,9 @@ type InputOptions struct {
 	Texts   []string // the arguments
 	Input   string
 	Format  string
-	// Reads reports whether a key of an object is read beside the text and "id"; nil: none is.
+	// Reads reports whether a key of an object is read beside the text and "id".
 	Reads func(key string) bool
-	// flag is what a key of an object may have been meant for, "" for nothing.
-	flag func(key string) string
+	cmd   *cobra.Command // knows the flags that a key may have been meant for
 }
 
 // Register defines the flags.
@@ -62,7 +60,7 @@ func (o *InputOptions) Register(cmd *cobra.Command) {
 	AddChoice(cmd, &o.Input, "input", "", Inputs(),
 		fmt.Sprintf(`form of standard input; jsonl: {%q: "...", "id": ...}`, o.Key))
 	AddChoice(cmd, &o.Format, "format", "", Formats(), "form of the result")
-	o.flag = func(key string) string { return nearFlag(cmd, strings.ReplaceAll(key, "_", "-")) }
+	o.cmd = cmd
 }
 
 // Take takes the arguments for texts. A lone dash stands for standard input.
@@ -83,16 +81,15 @@ func (o *InputOptions) Validate(hint string) error {
 // task is a text on its way; wrong and tell are what its work returned.
 type task[T any] struct {
 	Entry
-	value  T
-	places int64 // that it takes
-	tell   func() error
-	wrong  error
+	value T
+	tell  func() error
+	wrong error
 }
 
 // Each reads every text and works on many at once, so that they share the model's calls. It prints
 // results in the order of the texts: work returns the function tell for that, perhaps nil. end is called
 // after the last text. Texts for which large is true fill the model's calls by themselves: two are in work at
-// once. large may be nil.
+// once.
 // A wrong argument ends the command before any work. A wrong line of standard input is reported
 // with its number, and the other lines are done. Blank lines are skipped and counted. An unknown key
 // is reported at its first line.
@@ -114,41 +111,31 @@ func Each[T any](ctx context.Context, o *InputOptions, quiet bool, read func(Ent
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	entries, first, places := o.entries(ctx), true, semaphore.NewWeighted(lm.InFlight)
+	entries, heavy := o.entries(ctx), make(chan struct{}, 2)
 	next := func(context.Context) (*task[T], error) {
 		e, err := entries()
-		if err != nil {
-			return nil, err
-		}
 		t := &task[T]{Entry: e, wrong: e.Err}
 		switch {
-		case t.Blank || t.wrong != nil:
-			return t, nil
+		case err != nil || t.Blank || t.wrong != nil:
 		case t.Line == 0:
 			t.value = arguments[t.number]
 		default:
-			if t.value, t.wrong = read(t.Entry); t.wrong != nil {
-				return t, nil
-			}
+			t.value, t.wrong = read(t.Entry)
 		}
-		switch {
-		case first: // it loads the model
-			t.places, first = lm.InFlight, false
-		case large != nil && large(t.value):
-			t.places = lm.InFlight / 2
-		default:
-			t.places = 1
-		}
-		return t, places.Acquire(ctx, t.places)
+		return t, err
 	}
 	do := func(_ context.Context, t *task[T]) (*task[T], error) {
-		if t.places > 0 {
-			t.tell, t.wrong = work(ctx, t.Entry, t.value)
-			places.Release(t.places)
+		if t.Blank || t.wrong != nil {
+			return t, nil
 		}
+		if large(t.value) {
+			heavy <- struct{}{}
+			defer func() { <-heavy }()
+		}
+		t.tell, t.wrong = work(ctx, t.Entry, t.value)
 		return t, nil
 	}
-	all := &reporter{InputOptions: o, quiet: quiet, keys: map[string]bool{}}
+	all := &reporter{input: o, quiet: quiet, keys: map[string]bool{}}
 	// After an interrupt, what was found is still printed. So the executor is cancelled from here.
 	err := parallel.Each(context.WithoutCancel(ctx), lm.InFlight, next, do, func(t *task[T]) error {
 		err := all.tell(t.Entry, t.wrong, t.tell)
@@ -157,7 +144,10 @@ func Each[T any](ctx context.Context, o *InputOptions, quiet bool, read func(Ent
 		}
 		return err
 	})
-	all.tellBlank()
+	if all.blank > 0 {
+		Warn(o.Streams, quiet, "%s of standard input passed over, the first is line %d",
+			Counted(all.blank, "blank line"), all.firstBlank)
+	}
 	switch {
 	case err != nil:
 		return err
@@ -171,7 +161,7 @@ func Each[T any](ctx context.Context, o *InputOptions, quiet bool, read func(Ent
 
 // reporter prints results and errors of texts, and counts them.
 type reporter struct {
-	*InputOptions
+	input             *InputOptions
 	quiet             bool
 	keys              map[string]bool // that are not read
 	any, failed       bool
@@ -179,18 +169,18 @@ type reporter struct {
 }
 
 // tell prints the results of a text in its turn.
-func (o *reporter) tell(t Entry, err error, tell func() error) error {
+func (r *reporter) tell(t Entry, err error, tell func() error) error {
 	if t.Blank {
-		if o.blank++; o.blank == 1 {
-			o.firstBlank = t.Line
+		if r.blank++; r.blank == 1 {
+			r.firstBlank = t.Line
 		}
 		return nil
 	}
-	o.any = true
+	r.any = true
 	for _, key := range t.more {
-		if !o.keys[key] && (o.Reads == nil || !o.Reads(key)) {
-			o.keys[key] = true
-			Warn(o.Streams, o.quiet, "line %d: %s", t.Line, o.unread(key))
+		if !r.keys[key] && !r.input.Reads(key) {
+			r.keys[key] = true
+			Warn(r.input.Streams, r.quiet, "line %d: %s", t.Line, r.input.unread(key))
 		}
 	}
 	if tell != nil {
@@ -201,17 +191,10 @@ func (o *reporter) tell(t Entry, err error, tell func() error) error {
 	case t.Line == 0 || errors.Is(err, context.Canceled) || t.Err == nil && !isInput(err):
 		return err
 	default:
-		o.failed = true
-		PrintError(o.Streams.Err, fmt.Errorf("line %d: %w", t.Line, err), "")
+		r.failed = true
+		PrintError(r.input.Streams.Err, fmt.Errorf("line %d: %w", t.Line, err), "")
 	}
 	return nil
-}
-
-func (o *reporter) tellBlank() {
-	if o.blank > 0 {
-		Warn(o.Streams, o.quiet, "%s of standard input passed over, the first is line %d",
-			Counted(o.blank, "blank line"), o.firstBlank)
-	}
 }
 
 // entries gives every argument, or, without one, every line of standard input, and then io.EOF.
@@ -247,15 +230,12 @@ func Entries(ctx context.Context, in io.Reader, format, key string) func() (Entr
 
 // unread says that a key of an object has no effect.
 func (o *InputOptions) unread(key string) string {
-	text, flag := fmt.Sprintf("the key %q is not read", key), ""
-	if o.flag != nil {
-		flag = o.flag(key)
-	}
+	text, flag := fmt.Sprintf("the key %q is not read", key), nearFlag(o.cmd, strings.ReplaceAll(key, "_", "-"))
 	_, name, _ := strings.Cut(flag, "--")
 	switch {
 	case Distance(strings.ToLower(key), o.Key) <= 2:
 		return text + fmt.Sprintf("; did you mean %q?", o.Key)
-	case flag != "" && o.Reads != nil && o.Reads(name):
+	case flag != "" && o.Reads(name):
 		return text + fmt.Sprintf("; did you mean %q?", strings.ReplaceAll(name, "-", "_"))
 	case flag != "":
 		return text + "; for all lines there is " + flag

@@ -19,7 +19,6 @@ import (
 	"infill/cmd/infill/internal/terminal"
 	"infill/infill/batch"
 	"infill/internal/object"
-	"infill/lm"
 )
 
 func TestReadEntries(t *testing.T) {
@@ -110,13 +109,10 @@ func TestEach(t *testing.T) {
 				Streams: &terminal.Streams{In: strings.NewReader(text.String()), Err: &stderr}}
 			ctx, cancel := context.WithCancel(t.Context())
 			var lock sync.Mutex
-			now, most, ended, first := 0, 0, 0, true
+			now, most, ended := 0, 0, 0
 			count := func(by int) {
 				lock.Lock()
 				defer lock.Unlock()
-				if by > 0 && first && now > 0 {
-					t.Error("the first is not alone")
-				}
 				now += by
 				most = max(most, now)
 			}
@@ -125,16 +121,11 @@ func TestEach(t *testing.T) {
 			large := func(line int) bool { return line%9 == 0 || line == broken }
 			err := Each(ctx, o, false, read, large, func() error { ended++; return nil },
 				func(ctx context.Context, e Entry, line int) (func() error, error) {
-					places := 1
 					if large(line) {
-						places = lm.InFlight / 2
+						count(1)
+						defer count(-1)
 					}
-					count(places)
-					defer count(-places)
 					time.Sleep(time.Duration(rand.IntN(3)) * time.Millisecond)
-					lock.Lock()
-					first = false
-					lock.Unlock()
 					if e.Line == broken && test.fails != nil {
 						if test.fails == context.Canceled {
 							cancel()
@@ -144,8 +135,8 @@ func TestEach(t *testing.T) {
 					}
 					return func() error { told = append(told, e.Line); return nil }, nil
 				})
-			if !errors.Is(err, test.want) || now != 0 || most < 3 || most > lm.InFlight {
-				t.Errorf("error %v, %d at once, %d still at work", err, most, now)
+			if !errors.Is(err, test.want) || now != 0 || most != 2 {
+				t.Errorf("error %v, %d large ones at once, %d still at work", err, most, now)
 			}
 			reported := test.fails == error(wrong)
 			var want []int

@@ -20,6 +20,21 @@ import (
 	"infill/models"
 )
 
+// AddMaxTime adds the flag that bounds a fetch.
+func AddMaxTime(cmd *cobra.Command, maxTime *time.Duration) {
+	cmd.Flags().DurationVar(maxTime, "max-time", *maxTime, "how long one fetch may take in all; 0: as long as it likes")
+}
+
+// FetchOptions say where from to fetch, with progress on the terminal.
+func FetchOptions(bar *Transfer, maxTime time.Duration) models.HubOptions {
+	o := models.HubOptionsFromEnvironment()
+	o.Progress, o.Total = bar, maxTime
+	if maxTime <= 0 {
+		o.Total = -1
+	}
+	return o
+}
+
 // ModelOptions are the flags of every command that runs a model.
 type ModelOptions struct {
 	Model   string
@@ -46,13 +61,13 @@ func CompleteModel(cmd *cobra.Command) {
 
 // Register defines the flags.
 func (o *ModelOptions) Register(cmd *cobra.Command) {
-	o.Device = Devices()[0]
 	flags := cmd.Flags()
 	flags.StringVarP(&o.Model, "model", "m", "", ModelHelp)
 	CompleteModel(cmd)
-	flags.Var(device{&o.Device}, "device", "where the model runs; auto is CUDA where it works, else the CPU")
-	Complete(cmd, "device", Devices())
-	flags.Var(Whole{Value: &o.Threads}, "threads", "threads of a model call on the CPU; 0 is one per core")
+	flags.StringVar(&o.Device, "device", devices[0], "where the model runs; auto is CUDA where it works, else the CPU")
+	flags.Lookup("device").Value = typed{flags.Lookup("device").Value, "{auto|cpu|cuda[:N]}"}
+	Complete(cmd, "device", devices)
+	flags.IntVar(&o.Threads, "threads", 0, "threads of a model call on the CPU; 0 is one per core")
 	flags.BoolVarP(&o.Quiet, "quiet", "q", false, "no progress, no warnings")
 	flags.BoolVarP(&o.Verbose, "verbose", "v", false, "tell more on standard error: model, device, signature")
 }
@@ -60,6 +75,8 @@ func (o *ModelOptions) Register(cmd *cobra.Command) {
 // Validate refuses what can be refused before a model is opened.
 func (o *ModelOptions) Validate() error {
 	switch {
+	case !deviceOf.MatchString(o.Device):
+		return Usagef("--device: %q is not one of auto, cpu, cuda, or cuda:N with the number of a GPU", o.Device)
 	case o.Threads < 0:
 		return Usagef("--threads: %d is not a whole number of 0 (one per core) or more", o.Threads)
 	case o.Threads > lm.MaxThreads():

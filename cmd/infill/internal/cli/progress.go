@@ -4,46 +4,53 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"strconv"
 	"sync"
 	"time"
 
 	"github.com/charmbracelet/x/ansi"
 	"github.com/schollz/progressbar/v3"
-	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
 	"infill/cmd/infill/internal/terminal"
 	"infill/infill"
-	"infill/internal/eval"
 	"infill/models"
 )
 
-// patience is how long a run may take before it shows a bar: one that only
-// flickers disturbs.
-const patience = 700 * time.Millisecond
+const (
+	// patience is how long a run may take before it shows a bar: one that only
+	// flickers disturbs.
+	patience = 700 * time.Millisecond
+	// pause is how often a long run prints a line where no terminal shows a bar.
+	pause = time.Minute
 
-// Bar is a progress bar on the terminal behind standard error; where there is
-// none, or silence was asked for, it shows nothing.
+	barWidth = 10 // of the bar alone
+)
+
+// Bar tells how far a command is: on the terminal behind standard error as a bar, else, in the log of a batch system,
+// as a line a minute if lines are wanted. It shows nothing where silence was asked for.
 type Bar struct {
-	out   io.Writer // nil: shows nothing
+	out   io.Writer // the terminal; nil: none
+	log   io.Writer // nil: no lines
 	start time.Time
+	told  time.Time // the last line
 	drawn *progressbar.ProgressBar
 }
 
-// NewBar makes a bar that shows on a terminal alone.
-func NewBar(s *terminal.Streams, quiet bool) Bar {
-	b := Bar{start: time.Now()}
-	if s.ErrTerminal && !quiet {
+// NewBar makes a bar.
+func NewBar(s *terminal.Streams, quiet, lines bool) *Bar {
+	b := &Bar{start: time.Now(), told: time.Now()}
+	switch {
+	case quiet:
+	case s.ErrTerminal:
 		b.out = s.Err
+	case lines:
+		b.log = s.Err
 	}
 	return b
 }
 
-// Due reports whether there is a bar, or it is time for one.
-func (b *Bar) Due() bool {
-	return b.out != nil && (b.drawn != nil || time.Since(b.start) >= patience)
-}
+// due reports whether there is a bar, or it is time for one.
+func (b *Bar) due() bool { return b.out != nil && (b.drawn != nil || time.Since(b.start) >= patience) }
 
 // begin makes a bar, with the options beside those of all.
 func (b *Bar) begin(total int64, options ...progressbar.Option) {
@@ -54,15 +61,33 @@ func (b *Bar) begin(total int64, options ...progressbar.Option) {
 	}, options...)...)
 }
 
-// Draw shows done of total after a description, with a bar made with the options
-// if there is none yet.
-func (b *Bar) Draw(description string, done, total int, options ...progressbar.Option) {
-	if b.drawn == nil {
-		b.begin(int64(total), options...)
+// Tell shows done of total, where describe says in one line where the run is.
+func (b *Bar) Tell(done, total int, describe func() string) {
+	if b.log != nil && time.Since(b.told) >= pause {
+		b.told = time.Now()
+		fmt.Fprintf(b.log, "infill: %s\n", describe())
 	}
-	b.drawn.Describe(description)
+	if !b.due() {
+		return
+	}
+	if b.drawn == nil {
+		b.begin(int64(total), progressbar.OptionSetWidth(barWidth), progressbar.OptionSetPredictTime(false))
+	}
+	// A line that is too long would be drawn below itself again and again.
+	b.drawn.Describe(ansi.Truncate(describe(), max(0, b.columns()-barWidth-len(" 100% ||  ")), "…"))
 	// A bar that cannot be drawn is no reason to stop the run.
 	_ = b.drawn.Set(done)
+}
+
+// columns are those of the terminal that is drawn on, which may have been resized.
+func (b *Bar) columns() int {
+	const usual = 80
+	if f, ok := b.out.(*os.File); ok {
+		if width, _, err := term.GetSize(int(f.Fd())); err == nil && width > 0 {
+			return width
+		}
+	}
+	return usual
 }
 
 // Clear takes the bar off the terminal; the next one begins again.
@@ -74,48 +99,52 @@ func (b *Bar) Clear() {
 	b.start = time.Now()
 }
 
-// progress shows a run's steps. Several texts may be at work.
-type progress struct {
+// Steps shows a fill's steps. Several texts may be at work.
+type Steps struct {
 	lock sync.Mutex
-	bar  Bar
+	bar  *Bar
 }
 
-// NewProgress makes the bar of a fill.
-func NewProgress(s *terminal.Streams, quiet bool) *progress { return &progress{bar: NewBar(s, quiet)} }
+// NewSteps makes the bar of a fill.
+func NewSteps(s *terminal.Streams, quiet bool) *Steps { return &Steps{bar: NewBar(s, quiet, false)} }
 
 // Observe is called with every step of a run.
-func (p *progress) Observe(step infill.Progress) {
+func (p *Steps) Observe(step infill.Progress) {
 	p.lock.Lock()
 	defer p.lock.Unlock()
-	if p.bar.Due() {
-		p.bar.Draw("sampling", step.Step, step.Steps, progressbar.OptionSetWidth(24),
+	if !p.bar.due() {
+		return
+	}
+	if p.bar.drawn == nil {
+		p.bar.begin(int64(step.Steps), progressbar.OptionSetDescription("sampling"), progressbar.OptionSetWidth(24),
 			progressbar.OptionShowCount(), progressbar.OptionSetPredictTime(true))
 	}
+	_ = p.bar.drawn.Set(step.Step)
 }
 
 // Clear takes the bar off the terminal.
-func (p *progress) Clear() {
+func (p *Steps) Clear() {
 	p.lock.Lock()
 	defer p.lock.Unlock()
 	p.bar.Clear()
 }
 
-// transfer shows how far a model has been fetched.
-type transfer struct {
-	Bar
+// Transfer shows how far a model has been fetched.
+type Transfer struct {
+	*Bar
 	announced bool // its size is reported beforehand, also in a pipe
 	err       io.Writer
 }
 
-var _ models.Progress = (*transfer)(nil)
+var _ models.Progress = (*Transfer)(nil)
 
 // NewTransfer makes the bar of a transfer.
-func NewTransfer(s *terminal.Streams, quiet bool) *transfer {
-	return &transfer{Bar: NewBar(s, quiet), err: s.Err}
+func NewTransfer(s *terminal.Streams, quiet bool) *Transfer {
+	return &Transfer{Bar: NewBar(s, quiet, false), err: s.Err}
 }
 
 // Begin implements models.Progress.
-func (t *transfer) Begin(_ int, have, total int64) {
+func (t *Transfer) Begin(_ int, have, total int64) {
 	if t.announced {
 		here := ""
 		if have > 0 {
@@ -132,14 +161,14 @@ func (t *transfer) Begin(_ int, have, total int64) {
 }
 
 // File implements models.Progress.
-func (t *transfer) File(name string) {
+func (t *Transfer) File(name string) {
 	if t.drawn != nil {
 		t.drawn.Describe(name)
 	}
 }
 
 // Advance implements models.Progress.
-func (t *transfer) Advance(bytes int64) {
+func (t *Transfer) Advance(bytes int64) {
 	if t.drawn != nil {
 		_ = t.drawn.Add64(bytes)
 	}
@@ -147,7 +176,7 @@ func (t *transfer) Advance(bytes int64) {
 
 // Waiting implements models.Progress. A wait can come before there is a bar; one
 // that there is comes back when it goes on.
-func (t *transfer) Waiting(reason error, wait time.Duration) {
+func (t *Transfer) Waiting(reason error, wait time.Duration) {
 	if t.drawn != nil {
 		_ = t.drawn.Clear()
 	}
@@ -155,91 +184,16 @@ func (t *transfer) Waiting(reason error, wait time.Duration) {
 }
 
 // Converting implements models.Progress.
-func (t *transfer) Converting() {
+func (t *Transfer) Converting() {
 	t.Clear()
 	t.tell("converting the weights of torch.save to safetensors")
 }
 
 // tell prints a line where a bar would stand.
-func (t *transfer) tell(format string, args ...any) {
+func (t *Transfer) tell(format string, args ...any) {
 	if t.out != nil {
 		fmt.Fprintf(t.out, "infill: %s\n", OneLine(fmt.Sprintf(format, args...)))
 	}
-}
-
-// evalProgress shows how far an evaluation is: on a terminal as a bar, and else,
-// in the log of a batch system, as a line now and then.
-type evalProgress struct {
-	Bar
-	log    io.Writer // nil: no lines
-	pause  time.Duration
-	models int
-	told   time.Time
-}
-
-// NewEvalProgress makes the bar of an evaluation.
-func NewEvalProgress(s *terminal.Streams, quiet bool, models int) *evalProgress {
-	p := &evalProgress{Bar: NewBar(s, quiet), pause: time.Minute, models: models, told: time.Now()}
-	if !s.ErrTerminal && !quiet {
-		p.log = s.Err
-	}
-	return p
-}
-
-// Observe is called with every step.
-func (p *evalProgress) Observe(step eval.Progress) {
-	if p.log != nil && time.Since(p.told) >= p.pause {
-		p.told = time.Now()
-		fmt.Fprintf(p.log, "infill: %s\n", p.describe(step))
-	}
-	if !p.Due() {
-		return
-	}
-	// A fill counts a thousand, so that the bar moves within one.
-	const unit = 1000
-	done := step.Done*unit + unit*step.Step/max(1, step.Steps)
-	// A line that is too long would be drawn below itself again and again.
-	description := ansi.Truncate(p.describe(step), max(0, p.columns()-BarWidth-len(" 100% ||  ")), "…")
-	p.Draw(description, done, step.Total*unit, progressbar.OptionSetWidth(BarWidth),
-		progressbar.OptionSetPredictTime(false))
-}
-
-// BarWidth is that of the bar alone.
-const BarWidth = 10
-
-// columns are those of the terminal that is drawn on, which may have been resized.
-func (p *evalProgress) columns() int {
-	const usual = 80
-	if f, ok := p.out.(*os.File); ok {
-		if width, _, err := term.GetSize(int(f.Fd())); err == nil && width > 0 {
-			return width
-		}
-	}
-	return usual
-}
-
-// describe says in one line where a run is.
-func (p *evalProgress) describe(step eval.Progress) string {
-	if step.Scoring {
-		return fmt.Sprintf("all %d chains of %d sentences are done: scoring", step.Total*step.Chains, step.Sentences)
-	}
-	text := fmt.Sprintf("sentence %d of %d, %d of %d chains", step.Sentence+1, step.Sentences, step.Done*step.Chains,
-		step.Total*step.Chains)
-	if step.ChainsPerSecond > 0 {
-		digits := 0
-		if step.ChainsPerSecond < 10 {
-			digits = 1
-		}
-		text += " (" + strconv.FormatFloat(step.ChainsPerSecond, 'f', digits, 64) + "/s)"
-	}
-	if step.SecondsLeft != nil {
-		text += ", " + RoundDuration(time.Duration(*step.SecondsLeft*float64(time.Second))) + " left"
-	}
-	text += ", " + OneLine(step.Method)
-	if p.models > 1 {
-		text += " " + OneLine(step.Model)
-	}
-	return text
 }
 
 // RoundDuration is a duration to two parts at most: 8s, 2m10s, 3h20m.
@@ -251,21 +205,6 @@ func RoundDuration(d time.Duration) string {
 		return fmt.Sprintf("%dm%02ds", int(d.Minutes()), int(d.Seconds())%60)
 	}
 	return fmt.Sprintf("%dh%02dm", int(d.Hours()), int(d.Minutes())%60)
-}
-
-// AddMaxTime adds the flag that bounds a fetch.
-func AddMaxTime(cmd *cobra.Command, maxTime *time.Duration) {
-	cmd.Flags().DurationVar(maxTime, "max-time", *maxTime, "how long one fetch may take in all; 0: as long as it likes")
-}
-
-// FetchOptions say where from to fetch, with progress on the terminal.
-func FetchOptions(bar *transfer, maxTime time.Duration) models.HubOptions {
-	o := models.HubOptionsFromEnvironment()
-	o.Progress, o.Total = bar, maxTime
-	if maxTime <= 0 {
-		o.Total = -1
-	}
-	return o
 }
 
 // BytesText is a size for people.

@@ -11,7 +11,6 @@ import (
 
 	"infill/cmd/infill/internal/terminal"
 	"infill/infill"
-	"infill/internal/eval"
 )
 
 func TestProgress(t *testing.T) {
@@ -28,7 +27,7 @@ func TestProgress(t *testing.T) {
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			var out, result bytes.Buffer
-			p := NewProgress(&terminal.Streams{Out: &result, Err: &out, ErrTerminal: test.terminal}, test.quiet)
+			p := NewSteps(&terminal.Streams{Out: &result, Err: &out, ErrTerminal: test.terminal}, test.quiet)
 			if !test.hasty {
 				p.bar.start = time.Now().Add(-time.Hour)
 			}
@@ -54,22 +53,16 @@ func TestProgress(t *testing.T) {
 	}
 }
 
-// TestEvalProgress: a bar that fits its line, or a line now and then where there
-// is no terminal.
-func TestEvalProgress(t *testing.T) {
-	step := eval.Progress{
-		Model: "small-uncased", Method: "dmala:balance=sqrt,step-size=0.3,candidates=500", Sentence: 2, Sentences: 20,
-		Step: 25, Steps: 50,
-		Done: 30, Kept: 10, Total: 220, Chains: 25, ChainsPerSecond: 123.4, SecondsLeft: number(7500.),
-	}
+// TestBar: a bar that fits its line, or a line now and then where there is no terminal.
+func TestBar(t *testing.T) {
 	said := "sentence 3 of 20, 750 of 5500 chains (123/s), 2h05m left, dmala:balance=sqrt,step-size=0.3,candidates=500"
+	describe := func() string { return said }
 	t.Run("terminal", func(t *testing.T) {
 		var out bytes.Buffer
-		p := NewEvalProgress(&terminal.Streams{Err: &out, ErrTerminal: true}, false, 1)
+		p := NewBar(&terminal.Streams{Err: &out, ErrTerminal: true}, false, true)
 		p.start = time.Now().Add(-time.Hour)
-		for range 3 {
-			p.Observe(step)
-			step.Step++
+		for step := range 3 {
+			p.Tell(step, 100, describe)
 		}
 		shown := false
 		for _, line := range strings.FieldsFunc(out.String(), func(r rune) bool { return r == '\r' || r == '\n' }) {
@@ -85,14 +78,14 @@ func TestEvalProgress(t *testing.T) {
 	})
 	t.Run("log", func(t *testing.T) {
 		var out bytes.Buffer
-		p := NewEvalProgress(&terminal.Streams{Err: &out}, false, 1)
-		p.Observe(step)
+		p := NewBar(&terminal.Streams{Err: &out}, false, true)
+		p.Tell(0, 100, describe)
 		if out.Len() > 0 {
 			t.Errorf("at once: %q", out.String())
 		}
 		p.told = time.Now().Add(-time.Hour)
-		p.Observe(step)
-		p.Observe(step)
+		p.Tell(1, 100, describe)
+		p.Tell(2, 100, describe)
 		if want := "infill: " + said + "\n"; out.String() != want {
 			t.Errorf("got %q, want %q", out.String(), want)
 		}
@@ -100,28 +93,12 @@ func TestEvalProgress(t *testing.T) {
 	t.Run("quiet", func(t *testing.T) {
 		var out bytes.Buffer
 		for _, s := range []*terminal.Streams{{Err: &out}, {Err: &out, ErrTerminal: true}} {
-			p := NewEvalProgress(s, true, 1)
+			p := NewBar(s, true, true)
 			p.start, p.told = time.Now().Add(-time.Hour), time.Now().Add(-time.Hour)
-			p.Observe(step)
+			p.Tell(1, 100, describe)
 		}
 		if out.Len() > 0 {
 			t.Errorf("%q", out.String())
-		}
-	})
-	t.Run("end", func(t *testing.T) {
-		p := NewEvalProgress(&terminal.Streams{}, false, 1)
-		if got, want := p.describe(
-			eval.Progress{Sentences: 4, Done: 8, Total: 8, Chains: 5, Scoring: true}),
-			"all 40 chains of 4 sentences are done: scoring"; got != want {
-			t.Errorf("got %q, want %q", got, want)
-		}
-	})
-	t.Run("beginning", func(t *testing.T) {
-		p := NewEvalProgress(&terminal.Streams{}, false, 2)
-		if got, want := p.describe(
-			eval.Progress{Model: "tiny", Method: "gibbs", Sentences: 4, Total: 8, Chains: 5}),
-			"sentence 1 of 4, 0 of 40 chains, gibbs tiny"; got != want {
-			t.Errorf("got %q, want %q", got, want)
 		}
 	})
 }
@@ -162,5 +139,3 @@ func TestBytesText(t *testing.T) {
 		}
 	}
 }
-
-func number(x float64) *float64 { return &x }

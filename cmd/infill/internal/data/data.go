@@ -18,15 +18,6 @@ func NewCmd(s *terminal.Streams) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "data",
 		Short: "Fetch text for evaluation",
-		Long: `Fetch text for evaluation.
-
-WikiText-103 is fetched from its author's page: infill data pull wikitext-103.
-
-The Toronto Book Corpus is not to be had from us: its authors no longer give it
-away, and the books in it are other people's. Who has it names the file, one
-sentence a line: infill eval --tbc FILE. The file tbc.5k.txt of nyu-dl/bert-gen,
-which the papers take their sentences from, is read as it is. Any other text
-serves as well: infill eval --corpus NAME=FILE.`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 0 {
 				return &cli.UsageError{Err: fmt.Errorf("unknown command %q of infill data", args[0]),
@@ -49,12 +40,6 @@ func newCmdDataPull(s *terminal.Streams) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "pull wikitext-103",
 		Short: "Fetch WikiText-103",
-		Long: `Fetch WikiText-103 (CC BY-SA) from its first author's page, an archive of 190 MB,
-verified: wiki.valid.tokens and its like. The validation split has 3,760 lines; train
-is 100 times as large, and infill eval reads a corpus whole into memory.
-
-HF_HUB_OFFLINE=1 forbids the network: see infill help environment.`,
-		Example: "  $ infill data pull wikitext-103\n  $ infill eval --wt103 wiki.valid.tokens --tbc tbc.txt",
 		Args: func(_ *cobra.Command, args []string) error {
 			switch {
 			case len(args) != 1:

@@ -47,17 +47,13 @@ const (
 )
 
 // NewCmd makes infill doctor.
-func NewCmd(s *terminal.Streams, run func(context.Context, *doctorOptions) error) *cobra.Command {
+func NewCmd(s *terminal.Streams) *cobra.Command {
 	o := &doctorOptions{streams: s, format: "text"}
 	cmd := &cobra.Command{
 		Use:   "doctor",
 		Short: "Tell what is installed, found and usable, and how to mend what is not",
-		Long: `Tell what is installed, found and usable, and how to mend what is not. Nothing is
-fetched or changed, but for the built-in model, which is placed in the cache
-folder and tried. The exit code is 1 where infill cannot work as it is.`,
-		Example: "  $ infill doctor\n  $ infill doctor --format json",
-		Args:    cli.NoArguments,
-		RunE:    func(cmd *cobra.Command, _ []string) error { return run(cmd.Context(), o) },
+		Args:  cli.NoArguments,
+		RunE:  func(cmd *cobra.Command, _ []string) error { return run(cmd.Context(), o) },
 	}
 	cli.AddChoice(cmd, &o.format, "format", "", []string{"text", "json"}, "form of the result")
 	cmd.Flags().StringVarP(&o.model, "model", "m", "", cli.ModelHelp)
@@ -65,8 +61,8 @@ folder and tried. The exit code is 1 where infill cannot work as it is.`,
 	return cmd
 }
 
-// Run tells what is installed, found and usable.
-func Run(ctx context.Context, o *doctorOptions) error {
+// run tells what is installed, found and usable.
+func run(ctx context.Context, o *doctorOptions) error {
 	findings := examine(ctx, o.model)
 	if err := ctx.Err(); err != nil {
 		return err

@@ -11,6 +11,7 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -29,12 +30,11 @@ type evalOptions struct {
 	streams      *terminal.Streams
 	preset       string
 	tbc, wt103   string
-	corpora      cli.Named
-	references   cli.Named
-	form         cli.ByCorpus
-	encoding     cli.ByCorpus
+	corpora      cli.CorpusList
+	references   cli.CorpusList
+	read         cli.CorpusFlags
 	models       []string
-	samplers     samplerList
+	samplers     []string
 	slots        int
 	fraction     float64
 	tokenisation string
@@ -64,9 +64,7 @@ func (o *tableOptions) register(cmd *cobra.Command) {
 
 // NewCmd makes infill eval.
 func NewCmd(s *terminal.Streams) *cobra.Command {
-	o := &evalOptions{streams: s, preset: eval.Presets()[0],
-		form:     cli.ByCorpus{Choices: cli.Texts(corpus.Forms()), What: "FORM"},
-		encoding: cli.ByCorpus{Choices: cli.Texts(corpus.Encodings()), What: "ENCODING"}}
+	o := &evalOptions{streams: s, preset: eval.Presets()[0]}
 	var samplers string
 	var err error
 	if o.config, o.base, samplers, err = eval.Preset(o.preset); err != nil {
@@ -76,29 +74,6 @@ func NewCmd(s *terminal.Streams) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "eval --tbc FILE --wt103 FILE",
 		Short: "Compare samplers over sentences of corpora: diversity, quality, cost",
-		Long: `Compare samplers over sentences of corpora, as section 7.5 of the discrete Langevin
-paper and the DISCS benchmark do: words are masked, each method infills them, and
-self-BLEU, unique n-grams and corpus BLEU are taken of the results, with intervals,
-paired tests, acceptance, mean log-likelihood and cost beside them.
-
---preset dlp: 20 sentences, a quarter of the words masked, 25 samples of 50 steps,
-scores of the 5 likeliest. --preset discs: 10 + 10 sentences of 15 to 25 words, four
-slots, all chains from one start; with a real [MASK], which the published code of
-that benchmark does not have. Every flag changes the preset.
-
---samplers takes names with commas between them. A name alone has the program's
-defaults; NAME:paper has the papers' settings (the whole vocabulary, the square root
-of the whole gradient); further settings follow, NAME:KEY=VALUE,KEY=VALUE, with the
-keys name, steps, warm-up, step-size, balance, gradient, candidates, energy,
-temperature and initial.
-
-The run is a folder, --out: run.json, samples.jsonl, metrics.json, report.html. A run
-that was interrupted or killed goes on when the same command is given again, and
-infill tui DIR watches it from another terminal.`,
-		Example: `  $ infill eval --tbc tbc.5k.txt --wt103 wiki103.5k.txt -o run
-  $ infill eval --preset discs --corpus novel=novel.txt --samplers gwg:paper,dmala:paper,dmala -o run
-  $ infill eval --corpus novel=novel.txt --sentences 40 --slots 2 --samplers gibbs,dmala,dmala:candidates=50 -o run
-  $ infill eval show run --format markdown`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 0 {
 				return &cli.UsageError{Err: fmt.Errorf("unexpected argument %q", args[0]),
@@ -110,7 +85,7 @@ infill tui DIR watches it from another terminal.`,
 			if err := o.settle(cmd.Flags()); err != nil {
 				return err
 			}
-			return evalRun(cmd.Context(), o)
+			return run(cmd.Context(), o)
 		},
 		ValidArgsFunction: cobra.NoFileCompletions,
 	}
@@ -122,48 +97,45 @@ infill tui DIR watches it from another terminal.`,
 	flags.StringVar(&o.wt103, "wt103", "", "`FILE` of WikiText-103: --corpus wt103=FILE")
 	flags.Var(&o.corpora, "corpus", "a corpus to take sentences of and to compare with; may be given several times")
 	flags.VarP(&o.references, "reference", "r", "a corpus to compare with alone")
-	flags.Var(&o.form, "corpus-form", "what a line is, of all corpora or of one: "+strings.Join(o.form.Choices, ", "))
-	cli.Complete(cmd, "corpus-form", o.form.Choices)
-	flags.Var(&o.encoding, "encoding", "of all corpora or of one: "+strings.Join(o.encoding.Choices, ", "))
-	cli.Complete(cmd, "encoding", o.encoding.Choices)
+	o.read.Register(cmd, "corpora")
 	flags.StringSliceVar(&o.models, "models", nil, "`LIST` of models, names or folders of bundles; otherwise --model")
-	o.samplers.list = []string{samplers}
-	flags.Var(&o.samplers, "samplers", "samplers, see above; may be given several times")
+	flags.StringArrayVar(&o.samplers, "samplers", []string{samplers},
+		"`LIST` of samplers, see above; may be given several times")
 	flags.StringSliceVar(&o.config.Baselines, "baseline", nil,
 		"`LIST` of samplers that the others are tested against; otherwise gibbs and gwg")
-	flags.Var(cli.Whole{Value: &o.config.Sentences}, "sentences", "of all corpora together")
-	flags.Var(cli.Decimal{Value: &o.fraction, Kind: "F"}, "mask-fraction", "share of a sentence's words to mask")
-	flags.Var(cli.Whole{Value: &o.slots}, "slots", "words to mask in every sentence, instead of a fraction")
-	flags.Var(cli.Whole{Value: &o.config.Select.MinimumTokens}, "min-tokens", "fewest white-space tokens of a sentence")
-	flags.Var(cli.Whole{Value: &o.config.Select.MaximumTokens}, "max-tokens",
+	flags.IntVar(&o.config.Sentences, "sentences", o.config.Sentences, "of all corpora together")
+	flags.Float64Var(&o.fraction, "mask-fraction", o.fraction, "share of a sentence's words to mask")
+	flags.IntVar(&o.slots, "slots", o.slots, "words to mask in every sentence, instead of a fraction")
+	flags.IntVar(&o.config.Select.MinimumTokens, "min-tokens", o.config.Select.MinimumTokens,
+		"fewest white-space tokens of a sentence")
+	flags.IntVar(&o.config.Select.MaximumTokens, "max-tokens", o.config.Select.MaximumTokens,
 		"most white-space tokens of a sentence; 0 is no limit")
-	flags.VarP(cli.Whole{Value: &o.config.Chains}, "samples", "n",
+	flags.IntVarP(&o.config.Chains, "samples", "n", o.config.Chains,
 		"chains of each sentence, each of which ends in one sample")
-	flags.VarP(cli.Whole{Value: &o.config.Top}, "top", "k", "likeliest samples of each sentence to score")
-	flags.Var(cli.Whole{Value: &o.base.Chains.Steps}, "steps", "steps of each chain, the warm-up included")
-	flags.Var(cli.Whole{Value: &o.base.Chains.Candidates}, "candidates",
+	flags.IntVarP(&o.config.Top, "top", "k", o.config.Top, "likeliest samples of each sentence to score")
+	flags.IntVar(&o.base.Chains.Steps, "steps", o.base.Chains.Steps, "steps of each chain, the warm-up included")
+	flags.IntVar(&o.base.Chains.Candidates, "candidates", o.base.Chains.Candidates,
 		"keep a slot to the model's N most probable tokens; not for NAME:paper")
 	cli.AddChoice(cmd, (*string)(&o.base.Chains.Energy), "energy", "", infill.Find("energy").Values,
 		"the energy of the chains: the papers' pseudo-log-likelihood, or with the words filled in")
-	flags.Var(cli.Decimal{Value: &o.base.Temperature, Kind: "T"}, "temperature",
+	flags.Float64Var(&o.base.Temperature, "temperature", o.base.Temperature,
 		"draw from the distribution to the power 1/T")
 	cli.AddChoice(cmd, (*string)(&o.base.Chains.Initial.Kind), "initial", "", infill.Find("initial").Values,
 		"where chains start")
 	cli.AddChoice(cmd, &o.tokenisation, "tokenisation", "", cli.Texts(metrics.WhiteSpace.Values()),
 		"how text becomes the tokens that are scored")
-	flags.Var(cli.Whole{Value: &o.config.Metrics.UnionFirst}, "union-first",
+	flags.IntVar(&o.config.Metrics.UnionFirst, "union-first", o.config.Metrics.UnionFirst,
 		"limit corpus BLEU to the first N sentences of each corpus; 0 is all")
 	flags.BoolVar(&o.config.Metrics.KeepSources, "keep-sources", false, "keep the masked sentences in the references")
-	flags.Var(cli.Whole{Value: &o.config.Metrics.Resamples}, "resamples",
+	flags.IntVar(&o.config.Metrics.Resamples, "resamples", o.config.Metrics.Resamples,
 		"bootstrap samples, and exchanges of the paired tests")
-	flags.Var(cli.Decimal{Value: &o.config.Metrics.Confidence, Kind: "C"}, "confidence",
+	flags.Float64Var(&o.config.Metrics.Confidence, "confidence", o.config.Metrics.Confidence,
 		"of the intervals, between 0 and 1")
-	flags.Var(cli.Seed{Value: &o.config.Seed}, "seed",
-		"start of all random numbers: sentences, masks, chains, resampling; 1 when not given")
+	flags.Uint64Var(&o.config.Seed, "seed", o.config.Seed,
+		"start of all random numbers: sentences, masks, chains, resampling")
 	flags.StringVarP(&o.out, "out", "o", "", "`DIR` of the run; otherwise eval- and the preset")
-	flags.Var(cli.Whole{Value: &o.jobs}, "jobs",
+	flags.IntVar(&o.jobs, "jobs", 1,
 		"sentences to work at at once; more than 1 makes the seconds of a sample mean less")
-	o.jobs = 1
 	o.table.register(cmd)
 	o.ModelOptions.Register(cmd)
 	cli.Group(cmd, []string{cli.MatterFirst, "preset", "corpus", "samplers", "models", "sentences", "samples", "steps",
@@ -195,7 +167,7 @@ func (o *evalOptions) settle(flags *pflag.FlagSet) error {
 		preset(flags, "initial", &o.base.Chains.Initial.Kind, base.Chains.Initial.Kind)
 		o.config.Preset, o.config.Select.Mask, o.config.Select.Markers = o.preset, c.Select.Mask, c.Select.Markers
 		if !flags.Changed("samplers") {
-			o.samplers.list = []string{samplers}
+			o.samplers = []string{samplers}
 		}
 	}
 	mask := &o.config.Select.Mask
@@ -212,13 +184,15 @@ func (o *evalOptions) settle(flags *pflag.FlagSet) error {
 		}
 		mask.Count, mask.Fraction = 0, o.fraction
 	}
-	switch m := o.config.Metrics; {
+	m := o.config.Metrics
+	if err := (metrics.Options{UnionFirst: m.UnionFirst, Confidence: m.Confidence}).Validate(); err != nil {
+		return cli.OptionError(err)
+	}
+	switch {
 	case m.Resamples < 1:
 		return cli.Usagef("--resamples: %d is not a whole number of 1 or more", m.Resamples)
-	case !(m.Confidence > 0 && m.Confidence < 1):
-		return cli.Usagef("--confidence: %v is not a number between 0 and 1", m.Confidence)
-	case m.UnionFirst < 0:
-		return cli.Usagef("--union-first: %d is not a whole number of 0 (all) or more", m.UnionFirst)
+	case m.Confidence == 0:
+		return cli.Usagef("--confidence: 0 is not a number between 0 and 1")
 	case o.jobs < 1:
 		return cli.Usagef("--jobs: %d is not a whole number of 1 or more", o.jobs)
 	}
@@ -233,7 +207,7 @@ func (o *evalOptions) settle(flags *pflag.FlagSet) error {
 	}
 	o.config.Metrics.Tokenisation = metrics.Tokenisation(o.tokenisation)
 	var err error
-	if o.config.Samplers, err = eval.ParseVariants(o.samplers.String(), o.base); err != nil {
+	if o.config.Samplers, err = eval.ParseVariants(strings.Join(o.samplers, ","), o.base); err != nil {
 		return &cli.UsageError{Err: fmt.Errorf("--samplers: %w", err), Hint: "infill help samplers"}
 	}
 	if o.out == "" {
@@ -243,8 +217,8 @@ func (o *evalOptions) settle(flags *pflag.FlagSet) error {
 	if err := o.config.Validate(); err != nil {
 		return &cli.UsageError{Err: err}
 	}
-	var corpora []cli.NamedFile
-	for _, c := range []cli.NamedFile{{Name: "tbc", File: o.tbc}, {Name: "wt103", File: o.wt103}} {
+	var corpora []cli.Corpus
+	for _, c := range []cli.Corpus{{Name: "tbc", File: o.tbc}, {Name: "wt103", File: o.wt103}} {
 		if c.File != "" {
 			corpora = append(corpora, c)
 		}
@@ -258,27 +232,19 @@ func (o *evalOptions) settle(flags *pflag.FlagSet) error {
 	}
 	all := append(slices.Clone(o.corpora.List), o.references.List...)
 	for i, c := range all {
-		if slices.ContainsFunc(all[:i], func(d cli.NamedFile) bool { return d.Name == c.Name }) {
+		if slices.ContainsFunc(all[:i], func(d cli.Corpus) bool { return d.Name == c.Name }) {
 			return cli.Usagef("two corpora are called %q: give each its own name", c.Name)
 		}
 	}
-	for flag, value := range map[string]*cli.ByCorpus{"--corpus-form": &o.form, "--encoding": &o.encoding} {
-		for _, name := range value.Names() {
-			if !slices.ContainsFunc(all, func(c cli.NamedFile) bool { return c.Name == name }) {
-				return cli.Usagef("%s: no corpus is called %q", flag, name)
-			}
-		}
-	}
-	return nil
+	return o.read.Check("corpus", all...)
 }
 
 // openCorpora reads the texts and tells what was left out of them.
 func (o *evalOptions) openCorpora() ([]*corpus.Corpus, error) {
 	var corpora []*corpus.Corpus
-	read := func(list []cli.NamedFile, reference bool) error {
+	read := func(list []cli.Corpus, reference bool) error {
 		for _, f := range list {
-			c, err := corpus.Read(f.Name, f.File, nil, corpus.Form(o.form.Of(f.Name)),
-				corpus.Encoding(o.encoding.Of(f.Name)))
+			c, err := o.read.Read(f.Name, f.File, nil)
 			if err != nil {
 				hint := ""
 				switch {
@@ -321,7 +287,7 @@ func (o *evalOptions) openModels() ([]*infill.Filler, error) {
 	return list, nil
 }
 
-func evalRun(ctx context.Context, o *evalOptions) error {
+func run(ctx context.Context, o *evalOptions) error {
 	corpora, err := cli.Interruptible(ctx, o.openCorpora)
 	if err != nil {
 		return err
@@ -334,13 +300,18 @@ func evalRun(ctx context.Context, o *evalOptions) error {
 	if threads == 0 {
 		threads = runtime.GOMAXPROCS(0)
 	}
-	bar := cli.NewEvalProgress(o.streams, o.Quiet, len(fillers))
+	bar := cli.NewBar(o.streams, o.Quiet, true)
 	defer bar.Clear()
 	results, err := eval.Run(ctx, eval.Options{
 		Dir: o.out, Config: o.config, Models: fillers, Corpora: corpora, Threads: threads,
 		Device: o.Device, Jobs: o.jobs,
-		Observe: bar.Observe,
-		Note:    func(text string) { bar.Clear(); o.Warn(o.streams, "%s", text) },
+		Observe: func(step eval.Progress) {
+			// A fill counts a thousand, so that the bar moves within one.
+			const unit = 1000
+			done := step.Done*unit + unit*step.Step/max(1, step.Steps)
+			bar.Tell(done, step.Total*unit, func() string { return describe(step, len(fillers)) })
+		},
+		Note: func(text string) { bar.Clear(); o.Warn(o.streams, "%s", text) },
 	})
 	bar.Clear()
 	var changed *journal.ChangedError
@@ -388,10 +359,9 @@ func newCmdEvalShow(s *terminal.Streams) *cobra.Command {
 	quiet := false
 	var table tableOptions
 	cmd := &cobra.Command{
-		Use:     "show DIR",
-		Short:   "Print the table of a run that is done",
-		Example: "  $ infill eval show run --format markdown\n  $ infill eval show run --set all",
-		Args:    cli.OneArgument("one folder is shown", "infill eval show DIR"),
+		Use:   "show DIR",
+		Short: "Print the table of a run that is done",
+		Args:  cli.OneArgument("one folder is shown", "infill eval show DIR"),
 		RunE: func(_ *cobra.Command, args []string) error {
 			results, err := eval.ReadResults(args[0])
 			if err != nil {
@@ -406,21 +376,24 @@ func newCmdEvalShow(s *terminal.Streams) *cobra.Command {
 	return cmd
 }
 
-// samplerList gathers the values of --samplers; the first takes the place of the preset's.
-type samplerList struct {
-	list  []string
-	given bool
-}
-
-var _ pflag.Value = (*samplerList)(nil)
-
-func (l *samplerList) Set(text string) error {
-	if !l.given {
-		l.list, l.given = nil, true
+// describe says in one line where a run is.
+func describe(step eval.Progress, models int) string {
+	if step.Scoring {
+		return fmt.Sprintf("all %d chains of %d sentences are done: scoring", step.Total*step.Chains, step.Sentences)
 	}
-	l.list = append(l.list, text)
-	return nil
+	text := fmt.Sprintf("sentence %d of %d, %d of %d chains", step.Sentence+1, step.Sentences, step.Done*step.Chains,
+		step.Total*step.Chains)
+	if rate := step.ChainsPerSecond; rate >= 10 {
+		text += fmt.Sprintf(" (%.0f/s)", rate)
+	} else if rate > 0 {
+		text += fmt.Sprintf(" (%.1f/s)", rate)
+	}
+	if step.SecondsLeft != nil {
+		text += ", " + cli.RoundDuration(time.Duration(*step.SecondsLeft*float64(time.Second))) + " left"
+	}
+	text += ", " + cli.OneLine(step.Method)
+	if models > 1 {
+		text += " " + cli.OneLine(step.Model)
+	}
+	return text
 }
-
-func (l *samplerList) String() string { return strings.Join(l.list, ",") }
-func (l *samplerList) Type() string   { return "LIST" }

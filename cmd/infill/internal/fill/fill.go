@@ -28,7 +28,7 @@ type fillOptions struct {
 }
 
 // NewCmd makes the root command.
-func NewCmd(s *terminal.Streams, run func(context.Context, *fillOptions) error) *cobra.Command {
+func NewCmd(s *terminal.Streams) *cobra.Command {
 	o := &fillOptions{InputOptions: cli.InputOptions{Streams: s, Key: "template",
 		Reads: func(key string) bool { return infill.Find(key).Name != "" }}, Options: infill.DefaultOptions(),
 		show: "table"}
@@ -37,28 +37,7 @@ func NewCmd(s *terminal.Streams, run func(context.Context, *fillOptions) error) 
 
 		Use:   "infill [TEMPLATE...]",
 		Short: "Fill the blanks of a text, several of them jointly, with a masked language model",
-		Long: `Fill the blanks of a text, several of them jointly, with a masked language model.
-
-Each [MASK] or ___ of a template is a blank; infill help templates has more. The
-likeliest fills of all blanks together are printed, with the model's own
-probability, and proven: nothing that the blanks may take is more probable.
---samples makes independent draws instead, --sampler moves Markov chains.
-
-Without a TEMPLATE, or with -, templates are read from standard input, one a line,
-or one JSON object a line with --input jsonl, whose keys may be options, too:
-{"id": 1, "template": "he had [MASK] me", "top": 3}.`,
-		Example: `  # the best five fills
-  $ infill "he had [MASK] me"
-
-  # two slots, filled together
-  $ infill "she opened the [MASK] and looked [MASK] ."
-
-  # only these words, and never those
-  $ infill --slot "1=dark blue,red" --ban sky,air "the [MASK] house stood under the [MASK] ."
-
-  # many templates, one JSON object for each
-  $ infill --format jsonl < templates.txt`,
-		Args: cobra.ArbitraryArgs,
+		Args:  cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			o.InputOptions.Take(args)
 			o.root, o.seedGiven = cmd.Root(), cmd.Flags().Changed("seed")
@@ -102,8 +81,8 @@ func (o *fillOptions) validate() error {
 	return o.InputOptions.Validate(`infill "he had [MASK] me", or infill --help`)
 }
 
-// Run fills the templates.
-func Run(ctx context.Context, o *fillOptions) (err error) {
+// run fills the templates.
+func run(ctx context.Context, o *fillOptions) (err error) {
 	if !o.seedGiven {
 		if o.Seed, err = infill.NewSeed(); err != nil {
 			return err
@@ -115,7 +94,7 @@ func Run(ctx context.Context, o *fillOptions) (err error) {
 	}
 	defer func() { err = errors.Join(err, f.Close()) }()
 	p := &resultPrinter{cli.Printer[*infill.Result]{Form: o.form(), Format: o.Format, Streams: o.Streams}}
-	bar := cli.NewProgress(o.Streams, o.Quiet)
+	bar := cli.NewSteps(o.Streams, o.Quiet)
 	defer bar.Clear()
 	defer func() {
 		if err == nil {

@@ -1,156 +1,24 @@
 package fill
 
 import (
-	"context"
+	"bytes"
 	"encoding/json"
+	"flag"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
+	"github.com/charmbracelet/x/ansi"
+	"github.com/google/go-cmp/cmp"
 	"github.com/spf13/cobra"
 
 	"infill/cmd/infill/internal/cli"
-	"infill/cmd/infill/internal/clitest"
 	"infill/cmd/infill/internal/terminal"
 	"infill/infill"
 )
 
-func fillDefaults(change func(o *fillOptions)) fillOptions {
-	o := fillOptions{show: "table",
-		InputOptions: cli.InputOptions{Key: "template", Texts: []string{"a [MASK]"}, Input: "lines", Format: "text"},
-		Options:      infill.DefaultOptions(),
-		ModelOptions: cli.ModelOptions{Device: "auto"},
-	}
-	if change != nil {
-		change(&o)
-	}
-	return o
-}
-
-// TestFillFlags: a command line gives the options, or the exact error.
-func TestFillFlags(t *testing.T) {
-	tests := []struct {
-		line   string
-		change func(o *fillOptions)
-		want   string // the error
-	}{
-		{line: `"a [MASK]"`},
-		{line: `"a [MASK]" "b [MASK]"`, change: func(o *fillOptions) { o.Texts = []string{"a [MASK]", "b [MASK]"} }},
-		{line: ``, change: func(o *fillOptions) { o.Texts = nil }},
-		{line: `-`, change: func(o *fillOptions) { o.Texts = nil }},
-		{line: `-- "a [MASK]"`},
-		{line: `-m DIR -n 3 -k 2 -q "a [MASK]"`,
-			change: func(o *fillOptions) { o.Model, o.Samples, o.Top, o.Quiet = "DIR", 3, 2, true }},
-		{line: `--sampler gibbs --steps 9 --warm-up 4 "a [MASK]"`, change: chains("gibbs", func(c *infill.Chains) {
-			c.Steps, c.WarmUp = 9, 4
-		})},
-		{line: `--steps 9 --warm-up half --sampler gwg "a [MASK]"`,
-			change: chains("gwg", func(c *infill.Chains) { c.Steps = 9 })},
-		{line: `--sampler dmala --step-size 0.25 --balance 0.5 --candidates 0 "a [MASK]"`,
-			change: chains("dmala", func(c *infill.Chains) { c.StepSize, c.Balance, c.Candidates = 0.25, "0.5", 0 })},
-		{line: `--sampler dmala --step-size auto --balance auto --gradient auto "a [MASK]"`,
-			change: chains("dmala", func(*infill.Chains) {})},
-		{line: `--sampler dmala --balance ratio --energy filled --gradient full --initial random "a [MASK]"`,
-			change: chains("dmala", func(c *infill.Chains) {
-				c.Balance, c.Energy, c.Gradient, c.Initial.Kind = "ratio", "filled", "full", "random"
-			})},
-		{line: `--temperature 1.5 -n 2 --rank final "a [MASK]"`,
-			change: func(o *fillOptions) { o.Temperature, o.Samples, o.Rank = 1.5, 2, "final" }},
-		{line: `--seed 0 "a [MASK]"`, change: func(o *fillOptions) { o.seedGiven = true }},
-		{line: `--seed 18446744073709551615 "a [MASK]"`,
-			change: func(o *fillOptions) { o.Seed, o.seedGiven = 1<<64-1, true }},
-		{line: `--device cuda:1 --threads 2 "a [MASK]"`,
-			change: func(o *fillOptions) { o.Device, o.Threads = "cuda:1", 2 }},
-		{line: `--input jsonl --format csv -v`,
-			change: func(o *fillOptions) { o.Texts, o.Input, o.Format, o.Verbose = nil, "jsonl", "csv", true }},
-		{line: `--slot 2=red,green --slot "1=dark blue" "a [MASK]"`, change: func(o *fillOptions) {
-			o.Slots = infill.Lists{1: {"dark blue"}, 2: {"red", "green"}}
-		}},
-		{line: `--ban red,green --ban blue --fill tokens "a [MASK]"`, change: func(o *fillOptions) {
-			o.Ban, o.Fill = []string{"red", "green", "blue"}, "tokens"
-		}},
-		{line: `--sampler gibbs --initial "fill:dark blue,sky" "a [MASK]"`,
-			change: chains("gibbs", func(c *infill.Chains) {
-				c.Initial = infill.Start{Kind: "fill", Fill: []string{"dark blue", "sky"}}
-			})},
-
-		{line: `--slot red`,
-			want: `--slot: "red" is not a blank's number and all words it may take, as in 1=red,dark blue`},
-		{line: `--slot 0=red`,
-			want: `--slot: "0=red" is not a blank's number and all words it may take, as in 1=red,dark blue`},
-		{line: `--slot 1=red,,blue`,
-			want: `--slot: "1=red,,blue" is not a blank's number and all words it may take, as in 1=red,dark blue`},
-		{line: `--slot 1=red --slot 1=blue`,
-			want: `--slot: "1=blue" is not the only list of its blank: put all its words into one, as in 1=red,blue`},
-		{line: `--ban ,`, want: `--ban: "," is not a list of words, as in red,blue`},
-
-		{line: `--sampler mh "a"`,
-			want: `--sampler: "mh" is not one of ` + strings.Join(infill.Samplers(), ", ")},
-		{line: `--energy x`, want: `--energy: "x" is not one of pll, filled`},
-		{line: `--gradient x`, want: `--gradient: "x" is not one of auto, local, full, stochastic`},
-		{line: `--initial x`, want: `--initial: "x" is not fill:WORD,..., or one of model, random, shared, mask`},
-		{line: `--rank x`, want: `--rank: "x" is not one of distinct, final`},
-		{line: `--format yaml`, want: `--format: "yaml" is not one of text, json, jsonl, csv`},
-		{line: `--input csv`, want: `--input: "csv" is not one of lines, jsonl`},
-		{line: `--device gpu`,
-			want: `--device: "gpu" is not one of auto, cpu, cuda, or cuda:N with the number of a GPU`},
-		{line: `--device cuda:`,
-			want: `--device: "cuda:" is not one of auto, cpu, cuda, or cuda:N with the number of a GPU`},
-		{line: `--device cuda:-1`,
-			want: `--device: "cuda:-1" is not one of auto, cpu, cuda, or cuda:N with the number of a GPU`},
-		{line: `--balance x`,
-			want: `--balance: "x" is not one of auto, sqrt, ratio, min, max, or a number from 0.5 to 1`},
-		{line: `--balance 0.4`,
-			want: `--balance: "0.4" is not one of auto, sqrt, ratio, min, max, or a number from 0.5 to 1`},
-		{line: `-n many`, want: `--samples: "many" is not auto, or a whole number from 1 to 65536`},
-		{line: `-n 0`, want: `--samples: "0" is not auto, or a whole number from 1 to 65536`},
-		{line: `-k 0`, want: `--top: "0" is not a whole number from 1 to 65536`},
-		{line: `--steps -1`, want: `--steps: "-1" is not a whole number from 0 to 16777216`},
-		{line: `--sampler gwg --steps 4 --warm-up 5`, want: `--warm-up: 5 is not a whole number from 0 to the number of steps, 4`},
-		{line: `--warm-up -1`, want: `--warm-up: "-1" is not a whole number of 0 or more, or half`},
-		{line: `--step-size x`, want: `--step-size: "x" is not a number above 0, or auto`},
-		{line: `--step-size 0`, want: `--step-size: "0" is not a number above 0, or auto`},
-		{line: `--step-size -1`, want: `--step-size: "-1" is not a number above 0, or auto`},
-		{line: `--step-size 1 --sampler gibbs`, want: `--step-size: gibbs has none: leave it out`},
-		{line: `--candidates -1`, want: `--candidates: "-1" is not a whole number of 0 (the whole vocabulary) or more`},
-		{line: `--candidates 20 "a [MASK]"`,
-			want: `--candidates: it is an option of samplers: name one with --sampler, as in --sampler dmala`},
-		{line: `--temperature 2 "a [MASK]"`,
-			want: `--temperature: it shapes draws and chains: add --samples N or --sampler NAME`},
-		{line: `--temperature hot`, want: `--temperature: "hot" is not a number above 0`},
-		{line: `--temperature 0`, want: `--temperature: "0" is not a number above 0`},
-		{line: `--temperature nan`, want: `--temperature: "nan" is not a number above 0`},
-		{line: `--seed -1`, want: `--seed: "-1" is not a whole number of 0 or more, below 2^64`},
-		{line: `--threads -1`, want: `--threads: -1 is not a whole number of 0 (one per core) or more`},
-		{line: `-q -v`, want: `--quiet and --verbose exclude each other: give one`},
-		{line: `--colour`, want: `unknown flag: --colour`},
-		{line: `-z`, want: `unknown shorthand flag: 'z' in -z`},
-		{line: `--samples`, want: `flag needs an argument: --samples`},
-	}
-	for _, test := range tests {
-		t.Run(test.line, func(t *testing.T) {
-			var got *fillOptions
-			cmd := NewCmd(&terminal.Streams{}, func(_ context.Context, o *fillOptions) error { got = o; return nil })
-			err := clitest.Parse(t, cmd, test.line)
-			if test.want != "" {
-				clitest.CheckUsage(t, err, test.want)
-				return
-			}
-			if err != nil {
-				t.Fatal(err)
-			}
-			clitest.CompareOptions(t, fillDefaults(test.change), *got)
-		})
-	}
-}
-
-// chains changes the chains of a sampler.
-func chains(sampler string, change func(c *infill.Chains)) func(o *fillOptions) {
-	return func(o *fillOptions) {
-		c := infill.DefaultChains(sampler)
-		change(&c)
-		o.Chains = &c
-	}
-}
+var update = flag.Bool("update", false, "write the goldens again")
 
 func pointer(x float64) *float64 { return &x }
 
@@ -247,13 +115,43 @@ func results() []*infill.Result {
 	}
 }
 
+// TestFillGoldens compares results in every form with stored ones, also on a narrow terminal; -update writes them.
 func TestFillGoldens(t *testing.T) {
-	clitest.Goldens(t, "fill", resultForm(2, true), results(), func(i int) json.RawMessage {
-		if i != 1 {
-			return nil
+	for _, c := range []struct {
+		name, format string
+		width        int
+	}{{"pipe.txt", "text", 0}, {"terminal-40.txt", "text", 40}, {"array.json", "json", 0}, {"rows.csv", "csv", 0}} {
+		var out bytes.Buffer
+		p := &cli.Printer[*infill.Result]{Form: resultForm(2, true), Format: c.format, Streams: &terminal.Streams{
+			Out: &out, OutTerminal: c.width > 0, Width: c.width, Environment: []string{"TERM=xterm"}}}
+		for i, r := range results() {
+			var id json.RawMessage
+			if i == 1 {
+				id = json.RawMessage(`"my own, id"`)
+			}
+			if err := p.Print(id, r); err != nil {
+				t.Fatal(err)
+			}
 		}
-		return json.RawMessage(`"my own, id"`)
-	})
+		if err := p.End(); err != nil {
+			t.Fatal(err)
+		}
+		path := filepath.Join("testdata", "golden", "fill-"+c.name)
+		if *update {
+			if err := os.WriteFile(path, out.Bytes(), 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+		want, err := os.ReadFile(path)
+		if diff := cmp.Diff(string(want), out.String()); err != nil || diff != "" {
+			t.Errorf("%s: %v, %s", path, err, diff)
+		}
+		for line := range strings.Lines(out.String()) {
+			if w := ansi.StringWidth(line); c.width > 0 && w > c.width {
+				t.Errorf("%d columns on a terminal of %d: %q", w, c.width, line)
+			}
+		}
+	}
 }
 
 func TestMisspelt(t *testing.T) {

@@ -9,14 +9,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
 
-	"github.com/klauspost/compress/gzip"
-	"github.com/klauspost/compress/zstd"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
@@ -24,7 +21,6 @@ import (
 	"infill/cmd/infill/internal/terminal"
 	"infill/infill"
 	"infill/infill/batch"
-	"infill/internal/eval/corpus"
 	"infill/metrics"
 )
 
@@ -32,15 +28,14 @@ import (
 type metricsOptions struct {
 	streams      *terminal.Streams
 	file         string // "-" is standard input
-	references   cli.Named
+	references   cli.CorpusList
 	against      string
 	preset       string
 	tokenisation string
 	smoothing    string
 	format       string
 	quiet        bool
-	form         cli.ByCorpus
-	encoding     cli.ByCorpus
+	corpora      cli.CorpusFlags
 	metrics.Options
 }
 
@@ -52,42 +47,12 @@ func NewCmd(s *terminal.Streams) *cobra.Command {
 	o := &metricsOptions{
 		streams: s, preset: presets[0], tokenisation: string(metrics.WhiteSpace),
 		smoothing: metrics.Smoothing{}.String(), format: formats[0],
-		form:     cli.ByCorpus{Choices: cli.Texts(corpus.Forms()), What: "FORM"},
-		encoding: cli.ByCorpus{Choices: cli.Texts(corpus.Encodings()), What: "ENCODING"},
-		Options:  metrics.DefaultOptions(),
+		Options: metrics.DefaultOptions(),
 	}
 	o.Version = infill.Version()
 	cmd := &cobra.Command{
 		Use:   "metrics FILE [-r NAME=FILE...]",
 		Short: "Score generated text: BLEU, self-BLEU, unique n-grams",
-		Long: `Score generated text, one sentence a line: self-BLEU and repetition, which tell
-how alike the sentences are, and corpus BLEU and n-grams not found in references.
-Every score has an interval, by the jackknife, and a signature that holds all that changes
-it. FILE may be -, standard input.
-
-A FILE whose name ends in .jsonl or .json is what infill prints with --format jsonl
-or json: the samples of all its templates are scored, with the mean and best
-log-likelihood U, and self-BLEU and repetition within each template as well. Of a
-table (.csv, .tsv) the column text is scored. Files may be compressed (.gz, .zst).
-
-References are read as infill eval reads corpora: WikiText's own files and text
-with a sentence a line are told apart, --corpus-form prose is for running text.
-
-Definitions are those of NLTK and nyu-dl/bert-gen: no smoothing, the closest
-reference length, the references of a sentence's self-BLEU are all the others.
-Sentences are taken as white-space tokenised; --preset bert-gen is the protocol of
-its notebook: it lower-cases both sides, replaces @@UNKNOWN@@ by [UNK] and the two
-quote marks by ", and takes the first 2,500 sentences of each reference for all of
-them together.
-
---against FILE scores a second text as well and tests each score for a difference,
-line by line: approximate randomisation and paired bootstrap. A pair of which one
-line is blank is left out of both texts. The p-values are of
-single tests; who looks at many must correct for that.`,
-		Example: `  $ infill metrics fills.txt -r tbc=tbc.txt -r wiki=wiki.txt --preset bert-gen
-  $ infill metrics fills.txt --format json
-  $ infill --format jsonl < templates.txt > fills.jsonl && infill metrics fills.jsonl
-  $ infill metrics first.txt --against second.txt -r tbc=tbc.txt`,
 		Args: cli.OneArgument("one file is scored",
 			"infill metrics FILE; a second text is named by --against, references by -r NAME=FILE"),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -95,33 +60,29 @@ single tests; who looks at many must correct for that.`,
 			if err := o.settle(cmd.Flags()); err != nil {
 				return err
 			}
-			return metricsRun(cmd.Context(), o)
+			return run(cmd.Context(), o)
 		},
 	}
 	flags := cmd.Flags()
 	flags.SortFlags = false
 	flags.VarP(&o.references, "reference", "r", "a text to compare with; may be given several times")
-	flags.Var(&o.form, "corpus-form",
-		"what a line of a reference is, of all or of one: "+strings.Join(o.form.Choices, ", "))
-	cli.Complete(cmd, "corpus-form", o.form.Choices)
-	flags.Var(&o.encoding, "encoding", "of all references or of one: "+strings.Join(o.encoding.Choices, ", "))
-	cli.Complete(cmd, "encoding", o.encoding.Choices)
+	o.corpora.Register(cmd, "references")
 	flags.StringVar(&o.against, "against", "", "a second text to test for differences, line by line")
 	cli.AddChoice(cmd, &o.preset, "preset", "", presets,
 		"bert-gen: --tokenisation bert-gen --union-first 2500")
 	cli.AddChoice(cmd, &o.tokenisation, "tokenisation", "", cli.Texts(metrics.WhiteSpace.Values()),
 		"how a line becomes tokens")
-	flags.Var(cli.Whole{Value: &o.Order}, "order", "longest n-gram of BLEU")
+	flags.IntVar(&o.Order, "order", o.Order, "longest n-gram of BLEU")
 	flags.StringVar(&o.smoothing, "smoothing", o.smoothing, "of BLEU: none, epsilon[=E], add-k[=K] or exp")
-	flags.Var(wholes{&o.UniqueOrders}, "ngrams", "lengths for unique and distinct n-grams")
-	flags.VarP(cli.Whole{Value: &o.Top}, "top", "k",
+	flags.IntSliceVar(&o.UniqueOrders, "ngrams", o.UniqueOrders, "lengths for unique and distinct n-grams")
+	flags.IntVarP(&o.Top, "top", "k", o.Top,
 		"repetition among the N likeliest of each template as well, for JSONL; 0 is not")
-	flags.Var(cli.Whole{Value: &o.UnionFirst}, "union-first", "limit the union of the references to the first N "+
+	flags.IntVar(&o.UnionFirst, "union-first", o.UnionFirst, "limit the union of the references to the first N "+
 		"sentences of each; 0 is all; --preset bert-gen takes 2500 where this is not given")
-	flags.Var(cli.Whole{Value: &o.Resamples}, "resamples",
+	flags.IntVar(&o.Resamples, "resamples", o.Resamples,
 		"samples and exchanges of the paired tests; -1 is no intervals")
-	flags.Var(cli.Decimal{Value: &o.Confidence, Kind: "C"}, "confidence", "of the intervals, between 0 and 1")
-	flags.Var(cli.Seed{Value: &o.Seed}, "seed", "start of the random numbers of the resampling; 0 when not given")
+	flags.Float64Var(&o.Confidence, "confidence", o.Confidence, "of the intervals, between 0 and 1")
+	flags.Uint64Var(&o.Seed, "seed", o.Seed, "start of the random numbers of the resampling; 0 when not given")
 	cli.AddChoice(cmd, &o.format, "format", "", formats, "form of the result")
 	flags.BoolVarP(&o.quiet, "quiet", "q", false, "no warnings")
 	return cmd
@@ -142,33 +103,25 @@ func (o *metricsOptions) settle(flags *pflag.FlagSet) (err error) {
 	if o.Smoothing, err = metrics.ParseSmoothing(o.smoothing); err != nil {
 		return cli.Usagef("--smoothing: %w", err)
 	}
-	for flag, value := range map[string]*cli.ByCorpus{"--corpus-form": &o.form, "--encoding": &o.encoding} {
-		for _, name := range value.Names() {
-			if !slices.ContainsFunc(o.references.List, func(c cli.NamedFile) bool { return c.Name == name }) {
-				return cli.Usagef("%s: no reference is called %q", flag, name)
-			}
-		}
+	if err := cmp.Or(o.corpora.Check("reference", o.references.List...), cli.OptionError(o.Validate())); err != nil {
+		return err
 	}
 	switch {
-	case o.Order < 1 || o.Order > metrics.MaximumOrder:
-		return cli.Usagef("--order: %d is not a whole number from 1 to %d", o.Order, metrics.MaximumOrder)
-	case o.Top < 0:
-		return cli.Usagef("--top: %d is not a whole number of 0 or more", o.Top)
 	case o.Top > 0 && !printed(o.file):
 		return cli.Usagef("--top needs log-likelihoods: give a .jsonl file that infill --format jsonl printed")
-	case o.UnionFirst < 0:
-		return cli.Usagef("--union-first: %d is not a whole number of 0 (all) or more", o.UnionFirst)
+	case o.Order == 0:
+		return cli.Usagef("--order: 0 is not a whole number from 1 to %d", metrics.MaximumOrder)
+	case o.Confidence == 0:
+		return cli.Usagef("--confidence: 0 is not a number between 0 and 1")
 	case o.Resamples == 0 || o.Resamples < -1:
 		return cli.Usagef("--resamples: %d is not a whole number of 1 or more, or -1 for no intervals", o.Resamples)
-	case !(o.Confidence > 0 && o.Confidence < 1):
-		return cli.Usagef("--confidence: %v is not a number between 0 and 1", o.Confidence)
 	case o.against != "" && o.Resamples < 0:
 		return cli.Usagef("--against needs resamples: leave out --resamples -1")
 	}
 	return nil
 }
 
-func metricsRun(ctx context.Context, o *metricsOptions) error {
+func run(ctx context.Context, o *metricsOptions) error {
 	readers := []string{o.file, o.against}
 	for _, r := range o.references.List {
 		readers = append(readers, r.File)
@@ -280,11 +233,11 @@ func byLine(sentences []string, blank []int) []string {
 
 // read reads one text and tells of its blank lines.
 func (o *metricsOptions) read(what, file string) (h *metrics.Hypotheses, blank []int, err error) {
-	in, done, err := o.open(what, file)
+	in, err := o.open(what, file)
 	if err != nil {
 		return nil, nil, err
 	}
-	defer done()
+	defer in.Close()
 	if printed(file) {
 		h, err := readResults(in)
 		if err != nil {
@@ -316,37 +269,25 @@ func printed(file string) bool {
 }
 
 // open opens a text, a sentence a line, or what infill printed.
-func (o *metricsOptions) open(what, file string) (in io.Reader, done func(), err error) {
-	if file == "-" {
-		return o.streams.In, func() {}, nil
-	}
-	if batch.IsFile(file) && !printed(file) && !slices.Contains([]string{".txt", ".text"}, ending(file)) {
+func (o *metricsOptions) open(what, file string) (in io.ReadCloser, err error) {
+	switch {
+	case file == "-":
+		return io.NopCloser(o.streams.In), nil
+	case batch.IsFile(file) && !printed(file) && !slices.Contains([]string{".txt", ".text"}, ending(file)):
 		rows, err := batch.Columns(batch.File{Path: file}, "text")
 		if err != nil {
-			return nil, nil, cli.Usagef("%s: %w", what, err)
+			return nil, cli.Usagef("%s: %w", what, err)
 		}
 		var lines strings.Builder
 		for _, row := range rows {
 			lines.WriteString(strings.NewReplacer("\n", " ", "\r", " ").Replace(row[0]) + "\n")
 		}
-		return strings.NewReader(lines.String()), func() {}, nil
+		return io.NopCloser(strings.NewReader(lines.String())), nil
 	}
-	f, err := os.Open(file)
-	if err != nil {
-		return nil, nil, cli.Usagef("%s: %w", what, err)
+	if in, err = batch.Open(file); err != nil {
+		return nil, cli.Usagef("%s: %w", what, err)
 	}
-	in = f
-	switch strings.ToLower(filepath.Ext(file)) {
-	case ".gz":
-		in, err = gzip.NewReader(f)
-	case ".zst":
-		in, err = zstd.NewReader(f, zstd.WithDecoderConcurrency(1))
-	}
-	if err != nil {
-		f.Close()
-		return nil, nil, cli.Usagef("%s: %s cannot be unpacked (%w): get it again", what, nameOf(file), err)
-	}
-	return in, func() { f.Close() }, nil
+	return in, nil
 }
 
 // printedResult is what is read of a result.
@@ -400,15 +341,14 @@ func readResults(in io.Reader) (*metrics.Hypotheses, error) {
 }
 
 // reference reads a text to compare with, as an evaluation does.
-func (o *metricsOptions) reference(r cli.NamedFile) ([]string, error) {
+func (o *metricsOptions) reference(r cli.Corpus) ([]string, error) {
 	what := "reference " + r.Name
-	in, done, err := o.open(what, r.File)
+	in, err := o.open(what, r.File)
 	if err != nil {
 		return nil, err
 	}
-	defer done()
-	c, err := corpus.Read(r.Name, nameOf(r.File), in, corpus.Form(o.form.Of(r.Name)),
-		corpus.Encoding(o.encoding.Of(r.Name)))
+	defer in.Close()
+	c, err := o.corpora.Read(r.Name, nameOf(r.File), in)
 	if err != nil {
 		return nil, &cli.UsageError{Err: err}
 	}
@@ -525,30 +465,3 @@ func (r metricsResult) text(o *metricsOptions) error {
 		cli.RenderTable(o.streams.Width, headers, rows, 0)+"\n"+cli.Notes(o.streams.Width, lines...))
 	return err
 }
-
-// wholes is a list of whole numbers of 1 or more.
-type wholes struct{ values *[]int }
-
-var _ pflag.Value = wholes{}
-
-func (w wholes) Set(text string) error {
-	var list []int
-	for _, part := range strings.Split(text, ",") {
-		n, err := strconv.Atoi(part)
-		if err != nil || n < 1 || n > metrics.MaximumOrder {
-			return fmt.Errorf("a list of whole numbers from 1 to %d, such as 2,3", metrics.MaximumOrder)
-		}
-		list = append(list, n)
-	}
-	*w.values = list
-	return nil
-}
-
-func (w wholes) String() string {
-	if w.values == nil {
-		return ""
-	}
-	return cli.Joined(*w.values, "%d", ",")
-}
-
-func (w wholes) Type() string { return "N,..." }

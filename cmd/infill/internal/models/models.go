@@ -598,7 +598,7 @@ samplers that need no gradient.`,
 	}
 	cmd.Flags().StringVar(&o.name, "name", "", "`NAME` of the model in the cache; otherwise that of the folder")
 	cmd.Flags().StringVar(&o.tokenizer, "tokenizer", "", "`DIR` with the tokenizer of an ONNX graph")
-	cmd.Flags().Var(cli.Whole{Value: &o.positions}, "positions",
+	cmd.Flags().IntVar(&o.positions, "positions", 0,
 		"longest text that an ONNX graph takes, in tokens; 0 is as its config.json says")
 	o.capitals.register(cmd)
 	cmd.Flags().BoolVarP(&o.quiet, "quiet", "q", false, "no result, no warning: the exit code tells")

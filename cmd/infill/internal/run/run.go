@@ -10,9 +10,7 @@ import (
 	"runtime"
 	"strconv"
 	"strings"
-	"time"
 
-	"github.com/schollz/progressbar/v3"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
@@ -45,10 +43,9 @@ func (o *batchOptions) register(cmd *cobra.Command) {
 	flags.BoolVar(&o.job.Overwrite, "overwrite", false,
 		"start again, and replace what is there; with --resume, go on, and replace it")
 	flags.BoolVar(&o.job.Strict, "strict", false, "end at the first line that is wrong")
-	flags.Var(cli.ShardFlag{Shard: &o.job.Shard}, "shard",
+	flags.TextVar(&o.job.Shard, "shard", batch.Shard{},
 		"`I/N`: do part I of N, from 1; infill run merge puts them together")
-	flags.Var(cli.Whole{Value: &o.job.InFlight}, "jobs", "lines in work at once, which share the model's calls")
-	o.job.InFlight = lm.InFlight
+	flags.IntVar(&o.job.InFlight, "jobs", lm.InFlight, "lines in work at once, which share the model's calls")
 	o.ModelOptions.Register(cmd)
 }
 
@@ -105,9 +102,11 @@ func (o *batchOptions) run(ctx context.Context) (err error) {
 		defer func() { err = errors.Join(err, remove()) }()
 		o.job.Input.Path = path
 	}
-	bar := newBatchProgress(o.streams, o.Quiet)
+	bar := cli.NewBar(o.streams, o.Quiet, true)
 	defer bar.Clear()
-	o.job.Observe = bar.observe
+	o.job.Observe = func(at batch.Progress) {
+		bar.Tell(int(at.Done), int(at.Total), func() string { return describe(at) })
+	}
 	summary, err := batch.Run(ctx, o.job)
 	bar.Clear()
 	if err != nil && ctx.Err() != nil && !o.Quiet {
@@ -173,42 +172,12 @@ type runOptions struct {
 }
 
 // NewCmd makes infill run.
-func NewCmd(s *terminal.Streams, run func(context.Context, *runOptions) error) *cobra.Command {
+func NewCmd(s *terminal.Streams) *cobra.Command {
 	o := &runOptions{batchOptions: batchOptions{streams: s, column: "template"}, Options: infill.DefaultOptions()}
 	cmd := &cobra.Command{
 		Use:   "run INPUT -o OUTPUT",
 		Short: "Fill the templates of a file, on one machine or on many",
-		Long: `Fill the templates of a file: JSON objects a line (.jsonl), a table with a head
-line (.csv, .tsv), or a template a line (.txt), also compressed (.gz, .zst).
-The name of the output tells its form in the same way.
-INPUT may be -, standard input, in the form that --from says.
-
-The template stands in the column --column. Columns with the name of an option
-(seed, ban, slot, samples, top, ...) set it for their line, an empty cell leaves
-it; --keep NAME passes such a column on as it is. All other columns come out
-again as they went in. JSON lines get the result's keys (infill
-help formats); a table has a line for each fill: rank, text, blank_1, ...,
-probability, log-likelihood and the rest, then the columns of the input in their
-order; plain text has the best fill of each. A column that is called
-like one of the result is called input_NAME, so the output can be an input again.
-What computed it, and its signature, stand in OUTPUT.manifest.json.
-
-A wrong line is left out, and told with its number and its reason in
-OUTPUT.rejects.jsonl; the exit code is then 3. --strict ends at the first.
-
-While it works, what is done stands in the folder OUTPUT.parts. The output
-appears when all is done, at once, with OUTPUT.manifest.json, which tells how it
-came about. After the end of the process, whatever ended it, the same command
-with --resume goes on, and the output has the same bytes as without the break.
-
-On many machines, --shard I/N does a part; infill run merge OUTPUT puts all parts
-together. docs/how-to/fill-a-million-lines.md has examples for Slurm and Kubernetes.`,
-		Example: `  $ infill run templates.jsonl -o fills.jsonl --seed 7
-  $ infill run sentences.csv --column text -o fills.csv.gz
-  $ infill run templates.csv -o fills.csv --resume
-  $ infill run big.jsonl.zst -o fills.jsonl.zst --shard 3/100 --resume
-  $ infill run merge fills.jsonl.zst`,
-		Args: cobra.ArbitraryArgs,
+		Args:  cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := o.validate(cmd.Flags(), args, &o.Options); err != nil {
 				return err
@@ -228,8 +197,8 @@ together. docs/how-to/fill-a-million-lines.md has examples for Slurm and Kuberne
 	return cmd
 }
 
-// Run fills the templates of a file.
-func Run(ctx context.Context, o *runOptions) (err error) {
+// run fills the templates of a file.
+func run(ctx context.Context, o *runOptions) (err error) {
 	f, err := o.Open(o.streams)
 	if err != nil {
 		return err
@@ -248,25 +217,13 @@ type augmentOptions struct {
 }
 
 // NewCmdAugment makes infill augment.
-func NewCmdAugment(s *terminal.Streams, run func(context.Context, *augmentOptions) error) *cobra.Command {
+func NewCmdAugment(s *terminal.Streams) *cobra.Command {
 	o := &augmentOptions{batchOptions: batchOptions{streams: s, column: "text"}, span: "1",
 		Augment: batch.Augment{Options: batch.AugmentOptions(), Variants: 4, Rate: 0.15}}
 	cmd := &cobra.Command{
 		Use:   "augment INPUT -o OUTPUT",
 		Short: "Make variants of the texts of a file, labels kept",
-		Long: `Make variants of each text of a file: words are masked and filled again. The files
-are those of infill run; all columns are kept, labels among them, and the text of
-the variant stands where the text stood. New columns tell variant (from 1),
-original, masked (the words), fills and log_likelihood.
-
-A variant is an independent draw from the model, word by word, each with those
-drawn before it in their places. Blanks take words
-of one token. What is drawn follows from --seed and the number of
-the line, so parts agree with the whole.`,
-		Example: `  $ infill augment reviews.csv -o augmented.csv --variants 4 --rate 0.2
-  $ infill augment reviews.jsonl -o more.jsonl --not-original --distinct --keep-stop-words
-  $ infill augment reviews.tsv -o more.tsv --column review --protect Paris,Rome --min-probability 0.01`,
-		Args: cobra.ArbitraryArgs,
+		Args:  cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := o.settle(); err != nil {
 				return err
@@ -277,15 +234,15 @@ the line, so parts agree with the whole.`,
 			if cmd.Flags().Changed("rate") && cmd.Flags().Changed("blanks") {
 				return cli.Usagef("--rate and --blanks exclude each other: give one")
 			}
-			return run(cmd.Context(), o)
+			return runAugment(cmd.Context(), o)
 		},
 	}
 	flags := cmd.Flags()
 	flags.SortFlags = false
 	o.batchOptions.register(cmd)
-	flags.Var(cli.Whole{Value: &o.Variants}, "variants", "variants of each text")
-	flags.Var(cli.Decimal{Value: &o.Rate, Kind: "R"}, "rate", "share of the words to mask, at least one")
-	flags.Var(cli.Whole{Value: &o.Blanks}, "blanks", "words to mask, instead of a share")
+	flags.IntVar(&o.Variants, "variants", o.Variants, "variants of each text")
+	flags.Float64Var(&o.Rate, "rate", o.Rate, "share of the words to mask, at least one")
+	flags.IntVar(&o.Blanks, "blanks", 0, "words to mask, instead of a share")
 	flags.StringVar(&o.span, "span", o.span, "`MIN-MAX` words in a row to mask together")
 	flags.BoolVar(&o.Parts, "parts", false, "mask the last piece of words of several pieces, instead of whole words")
 	flags.BoolVar(&o.KeepStopWords, "keep-stop-words", false, "never mask the, of, not and the like (English)")
@@ -294,7 +251,7 @@ the line, so parts agree with the whole.`,
 	flags.BoolVar(&o.NotOriginal, "not-original", false, "no blank takes a word that was masked")
 	cli.AddChoice(cmd, &o.Context, "context", "", []string{batch.ContextNone, batch.ContextOriginal},
 		"what the model reads before the text; original keeps the meaning, and masked words out of the blanks")
-	flags.Var(cli.Decimal{Value: &o.MinProbability, Kind: "P"}, "min-probability",
+	flags.Float64Var(&o.MinProbability, "min-probability", 0,
 		"least probability of every fill, given the finished text")
 	flags.BoolVar(&o.Distinct, "distinct", false, "no two variants of a text alike, none like the text")
 	flags.BoolVar(&o.WithOriginal, "with-original", false, "the text itself as variant 0")
@@ -324,8 +281,8 @@ func (o *augmentOptions) settle() error {
 	return cli.OptionError(o.Check())
 }
 
-// RunAugment makes variants of the texts of a file.
-func RunAugment(ctx context.Context, o *augmentOptions) (err error) {
+// runAugment makes variants of the texts of a file.
+func runAugment(ctx context.Context, o *augmentOptions) (err error) {
 	f, err := o.Open(o.streams)
 	if err != nil {
 		return err
@@ -342,11 +299,7 @@ func newCmdRunMerge(s *terminal.Streams) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "merge OUTPUT",
 		Short: "Put the parts of a run together",
-		Long: `Put the parts of a run, made with --shard, together in OUTPUT. The result has the
-same bytes as that of one process. Parts that are missing, damaged, of another
-configuration or computed with another runtime or device are refused by name.`,
-		Example: "  $ infill run merge fills.jsonl",
-		Args:    cli.OneArgument("one output is merged", "infill run merge OUTPUT"),
+		Args:  cli.OneArgument("one output is merged", "infill run merge OUTPUT"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			output.Path = args[0]
 			summary, err := batch.Merge(cmd.Context(), output, overwrite)
@@ -364,36 +317,8 @@ configuration or computed with another runtime or device are refused by name.`,
 	return cmd
 }
 
-// batchProgress shows how far a run over a file is: on a terminal as a bar, and else a
-// line a minute.
-type batchProgress struct {
-	cli.Bar
-	log *terminal.Streams // nil: no lines
-	// told is when the last line was printed.
-	told time.Time
-}
-
-func newBatchProgress(s *terminal.Streams, quiet bool) *batchProgress {
-	p := &batchProgress{Bar: cli.NewBar(s, quiet), told: time.Now()}
-	if !s.ErrTerminal && !quiet {
-		p.log = s
-	}
-	return p
-}
-
-func (p *batchProgress) observe(at batch.Progress) {
-	if p.log != nil && time.Since(p.told) >= time.Minute {
-		p.told = time.Now()
-		fmt.Fprintf(p.log.Err, "infill: %s\n", describeBatch(at))
-	}
-	if p.Due() {
-		p.Draw(describeBatch(at), int(at.Done), int(at.Total), progressbar.OptionSetWidth(cli.BarWidth),
-			progressbar.OptionSetPredictTime(false))
-	}
-}
-
-// describeBatch says in one line where a run is.
-func describeBatch(at batch.Progress) string {
+// describe says in one line where a run is.
+func describe(at batch.Progress) string {
 	text := fmt.Sprintf("%d of %d", at.Done, at.Total)
 	if at.PerSecond > 0 {
 		text += fmt.Sprintf(" (%.3g/s), %s left", at.PerSecond, cli.RoundDuration(at.Left))

@@ -31,30 +31,13 @@ type scoreOptions struct {
 }
 
 // NewCmd makes infill score.
-func NewCmd(s *terminal.Streams, run func(context.Context, *scoreOptions) error) *cobra.Command {
-	o := &scoreOptions{InputOptions: cli.InputOptions{Streams: s, Key: "text"}, method: infill.WordScore}
+func NewCmd(s *terminal.Streams) *cobra.Command {
+	o := &scoreOptions{InputOptions: cli.InputOptions{Streams: s, Key: "text",
+		Reads: func(string) bool { return false }}, method: infill.WordScore}
 	cmd := &cobra.Command{
 		Use:   "score [TEXT...]",
 		Short: "Rate whole texts by their pseudo-log-likelihood, per token",
-		Long: `Rate whole texts by their pseudo-log-likelihood: the sum over tokens of the log
-probability, in nats, that the model gives the token while it is masked.
-
---method l2r also masks the pieces to the right in the same word, so that a long
-word does not give itself away; original masks one piece at a time. Scores of
-texts of different lengths are not comparable as they stand: the pseudo-perplexity
-beside them is per token.
-
-A text that is longer than the model takes is read in windows, each half a window
-after the one before it; a token is rated in the one whose middle it is nearest to.
-
-Without a TEXT, or with -, texts are read from standard input, one a line, or one
-JSON object a line with --input jsonl. With --pairs an argument may be a file of CSV,
-TSV or JSON lines, whose columns --columns names; the verdict ends standard
-output, as an object of its own in jsonl, and goes to standard error in csv and json.`,
-		Example: `  $ infill score "he had never seen the sea ."
-  $ infill score --format jsonl < texts.txt
-  $ infill score --pairs pairs.csv --columns sentence_good,sentence_bad`,
-		Args: cobra.ArbitraryArgs,
+		Args:  cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			o.Take(args)
 			if err := cmp.Or(o.ModelOptions.Validate(),
@@ -184,7 +167,7 @@ func scorePairs(ctx context.Context, o *scoreOptions, f *infill.Filler) error {
 		}
 		return texts, nil
 	}
-	err := p.Whole(cli.Each(ctx, &o.InputOptions, o.Quiet, read, nil, p.End,
+	err := p.Whole(cli.Each(ctx, &o.InputOptions, o.Quiet, read, never, p.End,
 		func(ctx context.Context, e cli.Entry, texts [2]string) (_ func() error, err error) {
 			var v pair
 			if v.First, err = f.Score(ctx, texts[0], o.method); err != nil {
@@ -207,8 +190,8 @@ func scorePairs(ctx context.Context, o *scoreOptions, f *infill.Filler) error {
 	return err
 }
 
-// Run scores the texts.
-func Run(ctx context.Context, o *scoreOptions) (err error) {
+// run scores the texts.
+func run(ctx context.Context, o *scoreOptions) (err error) {
 	f, err := o.Open(o.Streams)
 	if err != nil {
 		return err
@@ -224,7 +207,7 @@ func Run(ctx context.Context, o *scoreOptions) (err error) {
 		}
 		return e.Text, err
 	}
-	return p.Whole(cli.Each(ctx, &o.InputOptions, o.Quiet, read, nil, p.End,
+	return p.Whole(cli.Each(ctx, &o.InputOptions, o.Quiet, read, never, p.End,
 		func(ctx context.Context, e cli.Entry, text string) (func() error, error) {
 			score, err := f.Score(ctx, text, o.method)
 			if err != nil {
@@ -236,6 +219,9 @@ func Run(ctx context.Context, o *scoreOptions) (err error) {
 			}, nil
 		}))
 }
+
+// never says that no text fills the model's calls by itself.
+func never[T any](T) bool { return false }
 
 // metric is what minicons calls a method.
 func metric(m infill.ScoreMethod) string {

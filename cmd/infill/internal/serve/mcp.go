@@ -29,22 +29,17 @@ type mcpOptions struct {
 }
 
 // NewCmdMCP makes infill mcp.
-func NewCmdMCP(s *terminal.Streams, run func(context.Context, *mcpOptions) error) *cobra.Command {
+func NewCmdMCP(s *terminal.Streams) *cobra.Command {
 	o := &mcpOptions{streams: s}
 	cmd := &cobra.Command{
 		Use:   "mcp",
 		Short: "Offer fills and scores to an agent, by the Model Context Protocol",
-		Long: `Offer fills and scores to an agent, by the Model Context Protocol over standard
-input and output: the tools fill, score and rank. An agent starts it by itself; its
-configuration names the command:
-
-  {"mcpServers": {"infill": {"command": "infill", "args": ["mcp"]}}}`,
-		Args: cli.NoArguments,
+		Args:  cli.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := o.Validate(); err != nil {
 				return err
 			}
-			return run(cmd.Context(), o)
+			return runMCP(cmd.Context(), o)
 		},
 		ValidArgsFunction: cobra.NoFileCompletions,
 	}
@@ -53,8 +48,8 @@ configuration names the command:
 	return cmd
 }
 
-// RunMCP offers the tools until the agent ends it.
-func RunMCP(ctx context.Context, o *mcpOptions) (err error) {
+// runMCP offers the tools until the agent ends it.
+func runMCP(ctx context.Context, o *mcpOptions) (err error) {
 	opened, name, err := openAll(ctx, &o.ModelOptions, o.streams, nil)
 	if err != nil {
 		return err

@@ -35,26 +35,12 @@ type serveOptions struct {
 }
 
 // NewCmd makes infill serve.
-func NewCmd(s *terminal.Streams, run func(context.Context, *serveOptions) error) *cobra.Command {
+func NewCmd(s *terminal.Streams) *cobra.Command {
 	o := &serveOptions{streams: s, limits: serve.DefaultLimits()}
 	cmd := &cobra.Command{
 		Use:   "serve",
 		Short: "Answer requests over HTTP, and show a page to play with",
-		Long: `Answer requests over HTTP, and show a page to play with.
-
-It speaks the protocol of Hugging Face's fill-mask clients (POST / and
-/models/NAME) and has what the command has (POST /v1/fill, /v1/score). /openapi.json
-and /docs describe all of it, /metrics has numbers for Prometheus. A browser gets a
-page at /.
-
-It listens on this machine alone. To listen elsewhere, give a token that every
-request must bring, or say --no-auth.`,
-		Example: `  $ infill serve
-  $ curl --json '{"inputs": "he had [MASK] me"}' http://127.0.0.1:8080/
-
-  # for other machines, with a token and TLS
-  $ INFILL_TOKEN=... infill serve --listen :8443 --tls-cert cert.pem --tls-key key.pem`,
-		Args: cli.NoArguments,
+		Args:  cli.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := o.validate(cmd.Context()); err != nil {
 				return err
@@ -88,19 +74,19 @@ request must bring, or say --no-auth.`,
 		`listen nowhere: read requests from standard input, a line each, {"id": 1, "path": "/v1/fill", "body": {...}}, and answer on standard output; the limits below hold where they are given`)
 	l := &o.limits
 	flags.Int64Var(&l.Body, "max-body", l.Body, "bytes of a request")
-	flags.Var(cli.Whole{Value: &l.Texts}, "max-texts", "texts of a request")
-	flags.Var(cli.Whole{Value: &l.Blanks}, "max-blanks", "slots of a text")
-	flags.Var(cli.Whole{Value: &l.Rows}, "max-rows", "model rows that one text may need")
-	flags.Var(cli.Whole{Value: &l.Top}, "max-top", "fills of one text")
-	flags.Var(cli.Whole{Value: &l.Samples}, "max-samples", "chains, or draws, of one text")
-	flags.Var(cli.Whole{Value: &l.Candidates}, "max-candidates",
+	flags.IntVar(&l.Texts, "max-texts", l.Texts, "texts of a request")
+	flags.IntVar(&l.Blanks, "max-blanks", l.Blanks, "slots of a text")
+	flags.IntVar(&l.Rows, "max-rows", l.Rows, "model rows that one text may need")
+	flags.IntVar(&l.Top, "max-top", l.Top, "fills of one text")
+	flags.IntVar(&l.Samples, "max-samples", l.Samples, "chains, or draws, of one text")
+	flags.IntVar(&l.Candidates, "max-candidates", l.Candidates,
 		"candidates of a slot, where chains move")
 	flags.Int64Var(&l.Memory, "max-memory", l.Memory,
 		"bytes that all requests at work may hold, beside the models; others wait")
 	flags.Int64Var(&l.Answer, "max-answer", l.Answer, "bytes of an answer, by what is asked for")
 	flags.DurationVar(&l.Time, "max-time", l.Time, "how long a request is worked at")
-	flags.Var(cli.Whole{Value: &l.Requests}, "max-requests", "requests at work at once")
-	flags.Var(cli.Whole{Value: &l.Queue}, "max-queue",
+	flags.IntVar(&l.Requests, "max-requests", l.Requests, "requests at work at once")
+	flags.IntVar(&l.Queue, "max-queue", l.Queue,
 		"requests that wait for their turn; others are told to come again")
 	flags.DurationVar(&l.Wait, "max-wait", l.Wait, "how long a request waits for its turn")
 	o.ModelOptions.Register(cmd)
@@ -221,8 +207,8 @@ func closeAll(opened map[string]*infill.Filler) (err error) {
 	return err
 }
 
-// Run serves until it is stopped.
-func Run(ctx context.Context, o *serveOptions) (err error) {
+// run serves until it is stopped.
+func run(ctx context.Context, o *serveOptions) (err error) {
 	opened, name, err := openAll(ctx, &o.ModelOptions, o.streams, o.also)
 	if err != nil {
 		return err

@@ -23,25 +23,13 @@ type setupOptions struct {
 }
 
 // NewCmd makes infill setup.
-func NewCmd(s *terminal.Streams, run func(context.Context, *setupOptions) error) *cobra.Command {
+func NewCmd(s *terminal.Streams) *cobra.Command {
 	o := &setupOptions{streams: s}
 	cmd := &cobra.Command{
 		Use:   "setup",
 		Short: "Fetch the onnxruntime library, and perhaps a model, ahead of time",
-		Long: `Fetch the onnxruntime library ahead of time, and place the built-in model in the
-cache folder. Filling does the same when it first needs them; after that nothing
-needs a network.
-
-With --model a model is made the default as well, as by infill models use.
-
-With --cuda the library that runs on NVIDIA GPUs is fetched, 250 MB. CUDA and cuDNN
-themselves are the system's: infill doctor tells what is missing. Where no NVIDIA
-GPU is found nothing is fetched, unless --force says so: for a machine that is
-prepared for another.`,
-		Example: "  $ infill setup\n  $ infill setup --model base\n" +
-			"  $ infill setup --cuda",
-		Args: cli.NoArguments,
-		RunE: func(cmd *cobra.Command, _ []string) error { return run(cmd.Context(), o) },
+		Args:  cli.NoArguments,
+		RunE:  func(cmd *cobra.Command, _ []string) error { return run(cmd.Context(), o) },
 	}
 	cmd.Flags().StringVar(&o.model, "model", "",
 		"`NAME` of a model to fetch and make the default, such as one of infill models recommend")
@@ -51,8 +39,8 @@ prepared for another.`,
 	return cmd
 }
 
-// Run fetches the onnxruntime library.
-func Run(ctx context.Context, o *setupOptions) error {
+// run fetches the onnxruntime library.
+func run(ctx context.Context, o *setupOptions) error {
 	if o.force && !o.cuda {
 		return cli.Usagef("--force: it goes with --cuda")
 	}

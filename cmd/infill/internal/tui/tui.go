@@ -48,7 +48,7 @@ type tuiOptions struct {
 const listed = 50
 
 // NewCmd makes infill tui.
-func NewCmd(s *terminal.Streams, run func(context.Context, *tuiOptions) error) *cobra.Command {
+func NewCmd(s *terminal.Streams) *cobra.Command {
 	o := &tuiOptions{streams: s, Options: infill.DefaultOptions(), format: "text", theme: "auto", show: tui.Run,
 		console: console,
 		prepare: func(ctx context.Context, o *tuiOptions) error {
@@ -60,18 +60,6 @@ func NewCmd(s *terminal.Streams, run func(context.Context, *tuiOptions) error) *
 	cmd := &cobra.Command{
 		Use:   "tui [TEMPLATE | RUN]",
 		Short: "Write a text and choose its fills on a screen",
-		Long: `Write a text and choose its fills on a screen. The fills of the command come
-while the template is written, and chains when a sampler is named. You see what each
-blank holds by itself and how each chain moves, and can pin a word.
-? lists the keys. Without an argument, one line that is piped to standard input is
-the template.
-
-The screen is drawn on the terminal, never on standard output, which gets the
-fill that is picked with enter and nothing else. RUN is the folder of an
-evaluation.`,
-		Example: `  $ infill tui "she opened the [MASK] and looked [MASK] ."
-  $ head -1 templates.txt | infill tui
-  $ line=$(infill tui "it was a [MASK] and [MASK] night .")`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) > 1 {
 				return cli.Usagef("%d arguments: give one template, in quotes, or one folder", len(args))
@@ -150,8 +138,8 @@ func (o *tuiOptions) piped(ctx context.Context) error {
 	}
 }
 
-// Run shows the screen.
-func Run(ctx context.Context, o *tuiOptions) (err error) {
+// run shows the screen.
+func run(ctx context.Context, o *tuiOptions) (err error) {
 	if !o.seedGiven {
 		if o.Seed, err = infill.NewSeed(); err != nil {
 			return err

@@ -2,7 +2,6 @@
 package version
 
 import (
-	"context"
 	"fmt"
 	"runtime"
 
@@ -20,22 +19,21 @@ type versionOptions struct {
 	format  string
 }
 
-func NewCmd(s *terminal.Streams, run func(context.Context, *versionOptions) error) *cobra.Command {
+// NewCmd makes infill version.
+func NewCmd(s *terminal.Streams) *cobra.Command {
 	o := &versionOptions{streams: s, format: "text"}
 	cmd := &cobra.Command{
 		Use:   "version",
 		Short: "Print the version of the program",
-		Long: `Print the version of the program with its commit, the Go release that built it, the
-platform, and the version of onnxruntime that is found.`,
-		Args: cli.NoArguments,
-		RunE: func(cmd *cobra.Command, _ []string) error { return run(cmd.Context(), o) },
+		Args:  cli.NoArguments,
+		RunE:  func(*cobra.Command, []string) error { return run(o) },
 	}
 	cli.AddChoice(cmd, &o.format, "format", "", []string{"text", "json"}, "form of the result")
 	return cmd
 }
 
-// Run prints the version.
-func Run(_ context.Context, o *versionOptions) error {
+// run prints the version.
+func run(o *versionOptions) error {
 	library, err := lm.FindLibrary()
 	if o.format == "json" {
 		return object.WriteLine(o.streams.Out, map[string]string{
