@@ -167,10 +167,10 @@ func TestLeave(t *testing.T) {
 		})
 	}
 	wait.Wait()
-	left := func() (workers, groups int) {
+	left := func() (workers, requests int) {
 		m.engine.lock.Lock()
 		defer m.engine.lock.Unlock()
-		return m.engine.running, len(m.engine.groups)
+		return m.engine.running, len(m.engine.little) + len(m.engine.much)
 	}
 	// A worker may be about to see that nothing waits.
 	for range 1000 {
@@ -179,8 +179,8 @@ func TestLeave(t *testing.T) {
 		}
 		time.Sleep(10 * time.Millisecond)
 	}
-	if workers, groups := left(); workers != 0 || groups != 0 {
-		t.Errorf("%d workers and %d groups are left", workers, groups)
+	if workers, requests := left(); workers != 0 || requests != 0 {
+		t.Errorf("%d workers and %d requests are left", workers, requests)
 	}
 }
 
@@ -234,26 +234,20 @@ func TestFailedCall(t *testing.T) {
 	wait.Wait()
 }
 
-// A group that is never the fullest has its turn all the same.
-func TestPatience(t *testing.T) {
+// Who asks for a row of a length of its own waits for one call, however many rows of another length wait.
+func TestOldestFirst(t *testing.T) {
 	m := engineModel(t, builtIn(t), Options{Device: "cpu"})
-	e := &engine{m: m, workers: 0}
-	full, small := &batch{}, &batch{}
-	full.reset(8, 1, 0, false)
-	full.ids, full.queries = make([]int64, 8*4000), make([]int64, 4000)
-	small.reset(16, 1, 0, false)
-	small.ids, small.queries = make([]int64, 16), make([]int64, 1)
-	e.submit(&request{caller: &caller{}, batch: full, left: 4000, done: make(chan struct{})})
-	e.submit(&request{caller: &caller{}, batch: small, left: 1, done: make(chan struct{})})
-	for call := 1; ; call++ {
-		if parts, tokens := e.take(); tokens == 16 {
-			if parts[0].to != 1 {
-				t.Errorf("part %d..%d", parts[0].from, parts[0].to)
-			}
-			return
-		}
-		if call > patience+1 {
-			t.Fatal("the small group starves")
+	e := &engine{m: m}
+	for _, of := range []struct{ tokens, rows int }{{8, 4000}, {16, 1}} {
+		b := &batch{}
+		b.reset(of.tokens, 1, 0, false)
+		b.ids, b.queries = make([]int64, of.tokens*of.rows), make([]int64, of.rows)
+		much := OneCaller(t.Context(), true).Value(callerKey{}).(*caller)
+		e.submit(&request{caller: much, batch: b, left: of.rows, done: make(chan struct{})})
+	}
+	for call, tokens := range []int{8, 16, 8, 8} {
+		if parts := e.take(); parts[0].tokens != tokens {
+			t.Errorf("call %d is of %d tokens, want %d", call, parts[0].tokens, tokens)
 		}
 	}
 }

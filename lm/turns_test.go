@@ -20,9 +20,9 @@ func TestTurns(t *testing.T) {
 		terms  int // of the forty's gradients; 0: they ask for rows
 	}{{16, 0}, {24, 0}, {16, 5}} { // beside the forty, and in groups of its own
 		tokens, width := of.tokens, 16
-		whole, least := 2730/width*width, 2730/shortest // tokens of a call for the forty alone, and of a short one
+		whole, least := 2730/width*width, shortTokens // tokens of a call for the forty alone, and of a short one
 		if of.terms > 0 {
-			whole, least = 2730/back/width/of.terms*of.terms*width*back, 2*of.terms*width*back
+			whole, least = 2730/back/width/of.terms*of.terms*width*back, max(least, 2*of.terms*width*back)
 		}
 		e := &engine{m: &MaskedLM{padded: true, chunk: chunkLimits{tokens: 2730, queries: 256}}, running: 1}
 		e.m.bundle = builtIn(t)
@@ -42,11 +42,11 @@ func TestTurns(t *testing.T) {
 		got := map[*caller]int{} // rows
 		for i := range heavy {
 			heavy[i] = &caller{}
-			heavy[i].tokens.Store(long)
+			heavy[i].tokens.Store(little)
 			much(heavy[i])
 		}
 		call := func() (size int, callers []*caller) {
-			parts, _ := e.take()
+			parts := e.take()
 			for _, p := range parts {
 				n := p.to - p.from
 				size += n * p.cost
@@ -94,12 +94,13 @@ func TestTurns(t *testing.T) {
 // A caller who will ask for much has no turn of those who ask for little, however little it asks for at first.
 func TestMuchFromTheFirst(t *testing.T) {
 	for _, much := range []bool{true, false} {
+		e := &engine{m: &MaskedLM{}}
 		b := &batch{}
 		b.reset(8, 1, 0, true)
 		b.ids, b.queries = make([]int64, 8), make([]int64, 1)
-		r := &request{caller: OneCaller(t.Context(), much).Value(callerKey{}).(*caller), batch: b, cost: 8}
-		if r.light() == much {
-			t.Errorf("much %t, light %t", much, r.light())
+		e.submit(&request{caller: OneCaller(t.Context(), much).Value(callerKey{}).(*caller), batch: b, left: 1})
+		if (len(e.much) == 1) != much {
+			t.Errorf("much %t, %d of those who have had much", much, len(e.much))
 		}
 	}
 }
