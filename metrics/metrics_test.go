@@ -61,7 +61,7 @@ func readReference(t *testing.T) *reference {
 	return r
 }
 
-// readLines keeps empty lines, which ReadSentences leaves out: NLTK's definitions cover them.
+// readLines keeps empty lines: NLTK's definitions cover them.
 func readLines(t testing.TB, name string) []string {
 	t.Helper()
 	text, err := os.ReadFile("testdata/" + name + ".txt")

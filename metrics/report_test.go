@@ -5,13 +5,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"math"
 	"math/rand/v2"
-	"slices"
 	"strings"
 	"testing"
-	"testing/iotest"
 
 	"github.com/google/go-cmp/cmp"
 )
@@ -412,48 +409,6 @@ func TestIntervalsStayInRange(t *testing.T) {
 	s, _ := evaluate(t, Hypotheses{Sentences: lines(sentences)}, nil, Options{Resamples: 200}).Score("self_bleu")
 	if s.Interval.High != 100 || s.Interval.Low > 100 || s.Value >= 100 {
 		t.Errorf("%+v", s.Interval)
-	}
-}
-
-func TestReadSentences(t *testing.T) {
-	for name, c := range map[string]struct {
-		text  string
-		want  []string
-		blank []int
-		err   string
-	}{
-		"plain":             {text: "a b\nc\n", want: []string{"a b", "c"}},
-		"no last newline":   {text: "a b\nc", want: []string{"a b", "c"}},
-		"carriage returns":  {text: "a b\r\nc\r\n", want: []string{"a b", "c"}},
-		"byte order mark":   {text: "\ufeffa b\n", want: []string{"a b"}},
-		"blank lines":       {text: "\na\n \t\n\u00a0\nb\n\n", want: []string{"a", "b"}, blank: []int{1, 3, 4, 6}},
-		"control":           {text: "a\x00b\n", want: []string{"a\x00b"}},
-		"empty":             {text: "", err: "no sentence"},
-		"only blanks":       {text: "\n \n", err: "no sentence", blank: []int{1, 2}},
-		"not UTF-8":         {text: "a\nb\xff\n", err: "line 2 is not UTF-8"},
-		"UTF-16":            {text: "\xff\xfea\x00", err: "UTF-16"},
-		"UTF-16, other end": {text: "\xfe\xff\x00a", err: "UTF-16"},
-	} {
-		got, blank, err := ReadSentences(strings.NewReader(c.text))
-		if c.err != "" {
-			if err == nil || !strings.Contains(err.Error(), c.err) {
-				t.Errorf("%s: error %v, want %q", name, err, c.err)
-			}
-			continue
-		}
-		if diff := cmp.Diff(c.want, got); diff != "" || !slices.Equal(blank, c.blank) || err != nil {
-			t.Errorf("%s: blank %v, %v\n%s", name, blank, err, diff)
-		}
-	}
-	long := strings.Repeat("word ", 1<<18)
-	if got, _, err := ReadSentences(iotest.OneByteReader(strings.NewReader(long))); err != nil || len(got) != 1 ||
-		got[0] != long {
-		t.Errorf("a line of %d bytes: %v", len(long), err)
-	}
-	if _, _, err := ReadSentences(
-		io.MultiReader(strings.NewReader("a\n"), iotest.ErrReader(errors.New("torn")))); err == nil ||
-		err.Error() != "line 2: torn" {
-		t.Errorf("failing reader: %v", err)
 	}
 }
 

@@ -122,25 +122,26 @@ func (o *metricsOptions) settle(flags *pflag.FlagSet) (err error) {
 }
 
 func run(ctx context.Context, o *metricsOptions) error {
-	readers := []string{o.file, o.against}
-	for _, r := range o.references.List {
-		readers = append(readers, r.File)
+	stdin := 0
+	for _, c := range append([]cli.Corpus{{File: o.file}, {File: o.against}}, o.references.List...) {
+		if c.File == "-" {
+			stdin++
+		}
 	}
-	if n := len(readers) - len(
-		slices.DeleteFunc(slices.Clone(readers), func(f string) bool { return f == "-" })); n > 1 {
+	if stdin > 1 {
 		return cli.Usagef("standard input (-) is named more than once: it can be read once")
 	}
 	in, err := cli.Interruptible(ctx, o.readAll)
 	if err != nil {
 		return err
 	}
-	report, err := metrics.Evaluate(ctx, *in.hypotheses, in.references, o.Options)
+	report, err := metrics.Evaluate(ctx, in.first, in.references, o.Options)
 	if err != nil {
 		return err
 	}
 	result := metricsResult{Report: report}
-	if in.other != nil {
-		if result.Comparison, err = metrics.CompareMethods(ctx, *in.hypotheses, *in.other, in.references,
+	if o.against != "" {
+		if result.Comparison, err = metrics.CompareMethods(ctx, in.first, in.second, in.references,
 			o.Options); err != nil {
 			return err
 		}
@@ -151,22 +152,25 @@ func run(ctx context.Context, o *metricsOptions) error {
 	return result.print(o)
 }
 
-// metricsTexts are what is measured: a text, one that it is compared with, nil for none, and references.
-type metricsTexts struct {
-	hypotheses, other *metrics.Hypotheses
-	references        []metrics.Reference
+// texts are what is measured: a text, one that it is compared with, and references.
+type texts struct {
+	first, second metrics.Hypotheses
+	references    []metrics.Reference
 }
 
-func (o *metricsOptions) readAll() (in metricsTexts, err error) {
-	var blank []int
-	if in.hypotheses, blank, err = o.read("text", o.file); err != nil {
+func (o *metricsOptions) readAll() (in texts, err error) {
+	if in.first, err = o.read("text", o.file); err != nil {
 		return in, err
 	}
 	if o.against != "" {
-		if in.other, err = o.readAgainst(in.hypotheses, blank); err != nil {
+		if in.second, err = o.read("second text", o.against); err != nil {
+			return in, err
+		}
+		if err := o.pair(&in.first, &in.second); err != nil {
 			return in, err
 		}
 	}
+	in.first.Sentences = slices.DeleteFunc(in.first.Sentences, func(line string) bool { return line == "" })
 	for _, r := range o.references.List {
 		text, err := o.reference(r)
 		if err != nil {
@@ -177,85 +181,90 @@ func (o *metricsOptions) readAll() (in metricsTexts, err error) {
 	return in, nil
 }
 
-// readAgainst reads the second text, and leaves out of both what has no partner: a
-// line is compared with the line of the same number.
-func (o *metricsOptions) readAgainst(first *metrics.Hypotheses, blank []int) (*metrics.Hypotheses, error) {
-	second, blankSecond, err := o.read("second text", o.against)
-	if err != nil {
-		return nil, err
-	}
+// pair leaves out of both texts the lines that have no partner: a line is compared with the line of the same number.
+func (o *metricsOptions) pair(first, second *metrics.Hypotheses) error {
 	if (first.Prompts == nil) != (second.Prompts == nil) {
-		return nil, cli.Usagef("--against: only one of the two texts is JSONL: give both in the same form")
+		return cli.Usagef("--against: only one of the two texts is JSONL: give both in the same form")
 	}
-	what, a, b := "sentence", first.Sentences, second.Sentences
-	if first.Prompts == nil {
-		what, a, b = "line", byLine(a, blank), byLine(b, blankSecond)
+	what := "line"
+	if first.Prompts != nil {
+		what = "sentence"
 	}
+	a, b := first.Sentences, second.Sentences
 	if len(a) != len(b) {
-		return nil, cli.Usagef("--against: %s has %s, %s has %s: they are compared line by line", nameOf(o.against),
+		return cli.Usagef("--against: %s has %s, %s has %s: they are compared line by line", nameOf(o.against),
 			cli.Counted(len(b), what), nameOf(o.file), cli.Counted(len(a), what))
 	}
 	if first.Prompts != nil {
-		return second, nil
+		return nil
 	}
 	first.Sentences, second.Sentences = nil, nil
 	for i := range a {
-		if a[i] != "" && b[i] != "" {
+		switch empty, other := o.against, o.file; {
+		case a[i] != "" && b[i] != "":
 			first.Sentences, second.Sentences = append(first.Sentences, a[i]), append(second.Sentences, b[i])
-			continue
-		}
-		empty, other := o.against, o.file
-		if a[i] == "" {
-			empty, other = other, empty
-		}
-		if a[i] != b[i] {
+		case a[i] != b[i]:
+			if a[i] == "" {
+				empty, other = other, empty
+			}
 			cli.Warn(o.streams, o.quiet, "line %d is blank in %s: it is left out of %s too", i+1, nameOf(empty),
 				nameOf(other))
 		}
 	}
 	if len(first.Sentences) == 0 {
-		return nil, cli.Usagef("--against: no line has a sentence in both texts")
+		return cli.Usagef("--against: no line has a sentence in both texts")
 	}
-	return second, nil
+	return nil
 }
 
-// byLine puts sentences back to their lines; blank lines are "", those at the end are left out.
-func byLine(sentences []string, blank []int) []string {
-	lines := make([]string, 0, len(sentences)+len(blank))
-	for _, s := range sentences {
-		for len(blank) > 0 && blank[0] == len(lines)+1 {
-			lines, blank = append(lines, ""), blank[1:]
-		}
-		lines = append(lines, s)
-	}
-	return lines
-}
-
-// read reads one text and tells of its blank lines.
-func (o *metricsOptions) read(what, file string) (h *metrics.Hypotheses, blank []int, err error) {
+// read reads one text: what infill printed, or a sentence a line, "" for a blank one.
+func (o *metricsOptions) read(what, file string) (h metrics.Hypotheses, err error) {
 	in, err := o.open(what, file)
 	if err != nil {
-		return nil, nil, err
+		return h, err
 	}
 	defer in.Close()
 	if printed(file) {
-		h, err := readResults(in)
-		if err != nil {
-			return nil, nil,
-				&cli.UsageError{Err: fmt.Errorf("%s (%s): %w", what, nameOf(file), err),
-					Hint: "a file whose name ends in .jsonl or .json is what infill prints with --format jsonl or json"}
+		if h, err = readResults(in); err != nil {
+			return h, &cli.UsageError{Err: fmt.Errorf("%s (%s): %w", what, nameOf(file), err),
+				Hint: "a file whose name ends in .jsonl or .json is what infill prints with --format jsonl or json"}
 		}
-		return h, nil, nil
+		return h, nil
 	}
-	sentences, blank, err := metrics.ReadSentences(in)
-	if err != nil {
-		return nil, nil, cli.Usagef("%s (%s): %w", what, nameOf(file), err)
+	wrong := func(err error) error { return cli.Usagef("%s (%s): %w", what, nameOf(file), err) }
+	count, blank, first := 0, 0, int64(0)
+	for lines := batch.NewReader(in, "text", "text"); ; {
+		line, err := lines.Next()
+		if err == nil {
+			err = line.Err
+		}
+		if err == io.EOF {
+			break
+		}
+		if err != nil {
+			return h, wrong(fmt.Errorf("line %d: %w", len(h.Sentences)+1, err))
+		}
+		text := ""
+		if line.Blank {
+			if blank++; blank == 1 {
+				first = line.Line
+			}
+		} else if text, err = line.Object.Text("text"); err != nil {
+			return h, wrong(err)
+		}
+		if h.Sentences = append(h.Sentences, text); text != "" {
+			count = len(h.Sentences)
+		}
 	}
-	if len(blank) > 0 {
+	if count == 0 {
+		return h, wrong(errors.New("no sentence: the text is empty"))
+	}
+	h.Sentences = h.Sentences[:count] // blank lines at the end have no partners
+	if blank > 0 {
 		cli.Warn(o.streams, o.quiet, "%s (%s): %s left out, the first is line %d", what, nameOf(file),
-			cli.Counted(len(blank), "blank line"), blank[0])
+			cli.Counted(blank, "blank line"), first)
 	}
-	return &metrics.Hypotheses{Sentences: sentences}, blank, nil
+	return h, nil
 }
 
 // ending is the end of a file's name that tells its form.
@@ -300,29 +309,29 @@ type printedResult struct {
 
 // readResults reads the objects that infill prints, a line each or all as one list. Every one is a
 // prompt of its own: its samples are not independent of each other.
-func readResults(in io.Reader) (*metrics.Hypotheses, error) {
-	h := &metrics.Hypotheses{Prompts: []string{}}
+func readResults(in io.Reader) (h metrics.Hypotheses, err error) {
+	h.Prompts = []string{}
 	text := bufio.NewReader(in)
 	objects := json.NewDecoder(text)
 	first, _ := text.Peek(1)
 	list := string(first) == "["
 	if list {
 		if _, err := objects.Token(); err != nil {
-			return nil, err
+			return h, err
 		}
 	}
 	number := 1
 	for ; objects.More(); number++ {
 		var r printedResult
 		if err := objects.Decode(&r); err != nil {
-			return nil, fmt.Errorf("object %d: %w", number, err)
+			return h, fmt.Errorf("object %d: %w", number, err)
 		}
 		if len(r.Fills) == 0 {
-			return nil, fmt.Errorf("object %d holds no fills", number)
+			return h, fmt.Errorf("object %d holds no fills", number)
 		}
 		for i, s := range r.Fills {
 			if s.Text == nil || s.LogLikelihood == nil {
-				return nil, fmt.Errorf("object %d, fill %d: text or log_likelihood is missing", number, i+1)
+				return h, fmt.Errorf("object %d, fill %d: text or log_likelihood is missing", number, i+1)
 			}
 			h.Sentences = append(h.Sentences, *s.Text)
 			h.Prompts = append(h.Prompts, strconv.Itoa(number))
@@ -331,11 +340,11 @@ func readResults(in io.Reader) (*metrics.Hypotheses, error) {
 	}
 	switch end, err := objects.Token(); {
 	case list && err == io.EOF:
-		return nil, io.ErrUnexpectedEOF
+		return h, io.ErrUnexpectedEOF
 	case list && end != json.Delim(']'), !list && err != io.EOF:
-		return nil, fmt.Errorf("object %d: %w", number, err)
+		return h, fmt.Errorf("object %d: %w", number, err)
 	case number == 1:
-		return nil, errors.New("no sentence: the text is empty")
+		return h, errors.New("no sentence: the text is empty")
 	}
 	return h, nil
 }
