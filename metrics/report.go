@@ -34,22 +34,23 @@ const Self = "self"
 // Options change the scores of a report. The zero value gives the definitions of nyu-dl/bert-gen.
 type Options struct {
 	Tokenisation Tokenisation
-	Order        int // longest n-gram of BLEU, weights uniform over 1..Order; 0 = 4
-	Smoothing    Smoothing
-	// UniqueOrders are the lengths for unique and distinct n-grams; nil = 1 to 4.
-	UniqueOrders []int
+	// Order's weights are uniform; 0 = 4.
+	Order     int `flag:"order" help:"longest n-gram of BLEU"`
+	Smoothing Smoothing
+	// UniqueOrders: nil = 1 to 4.
+	UniqueOrders []int `flag:"ngrams" help:"lengths for unique and distinct n-grams"`
 	// Sources are the sentences that hypotheses were made from. Reference sentences with the same tokens are left out,
 	// and counted.
 	Sources []string
 	// UnionFirst limits the union of the references to the first so many sentences of each, counted after leaving out
 	// (2500 in nyu-dl/bert-gen's notebook); 0 = all.
-	UnionFirst int
-	// Top asks for repetition among the so many likeliest sentences of every prompt; 0 = none. It needs LogLikelihoods.
-	Top int
-	// Resamples is the number of bootstrap samples and of exchanges of paired tests; 0 = 1000, negative = no intervals.
-	Resamples  int
-	Confidence float64 // 0 = 0.95
-	Seed       uint64  // of the resampling
+	UnionFirst int `flag:"union-first" help:"limit the union of the references to the first N sentences of each; 0 is all"`
+	// Top needs LogLikelihoods; 0 = none.
+	Top int `flag:"top" short:"k" help:"repetition among the N likeliest of each template as well, for JSONL; 0 is not"`
+	// Resamples: 0 = 1000, negative = no intervals.
+	Resamples  int     `flag:"resamples" help:"samples and exchanges of the paired tests; -1 is no intervals"`
+	Confidence float64 `flag:"confidence" help:"of the intervals, between 0 and 1"` // 0 = 0.95
+	Seed       uint64  `flag:"seed" help:"start of the random numbers of the resampling; 0 when not given"`
 	// Version of the program, for the signature.
 	Version string
 }

@@ -10,9 +10,9 @@ import (
 	"maps"
 	"math"
 	"math/rand/v2"
+	"reflect"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -35,33 +35,24 @@ type Augment struct {
 	Options infill.Options
 	Key     string // the column with the text
 
-	Variants int
-	// Rate is the share of words to mask, at least one of them; Blanks, if not 0, is
-	// their number instead.
-	Rate   float64
-	Blanks int
-	// Span bounds how many words in a row are masked together.
+	Variants int `flag:"variants" help:"variants of each text"`
+	// Blanks, if not 0, stands for Rate.
+	Rate   float64 `flag:"rate" help:"share of the words to mask, at least one"`
+	Blanks int     `flag:"blanks" help:"words to mask, instead of a share"`
+	// MinSpan and MaxSpan bound how many words in a row are masked together.
 	MinSpan, MaxSpan int
-	// Parts masks the last piece of words of several pieces instead of whole words.
-	Parts bool
-	// KeepStopWords never masks function words. Protect lists words, in lower case, that are never masked, and
-	// Pattern matches such words; both may be nil.
-	KeepStopWords bool
-	Protect       []string
-	Pattern       *regexp.Regexp
-
-	// NotOriginal keeps the masked words out of the blanks.
-	NotOriginal bool
+	Parts            bool `flag:"parts" help:"mask the last piece of words of several pieces, instead of whole words"`
+	KeepStopWords    bool `flag:"keep-stop-words" help:"never mask the, of, not and the like (English)"`
+	// Protect compares letters of either case. Pattern matches words that are never masked; it may be nil.
+	Protect []string `flag:"protect" help:"words that are never masked"`
+	Pattern *regexp.Regexp
 	// Context is what the model reads before the masked text: nothing ("", ContextNone), or the text itself
 	// (ContextOriginal), whose masked words are then kept out of the blanks.
-	Context string
-	// MinProbability is the least probability of every fill in the finished text, with the fill masked; 0 is no
-	// bound.
-	MinProbability float64
-	// Distinct keeps the variants of a text different from each other and from it.
-	Distinct bool
-	// WithOriginal puts the text itself before its variants, as variant 0.
-	WithOriginal bool
+	Context        string
+	NotOriginal    bool    `flag:"not-original" help:"no blank takes a word that was masked"`
+	MinProbability float64 `flag:"min-probability" help:"least probability of every fill, given the finished text"`
+	Distinct       bool    `flag:"distinct" help:"no two variants of a text alike, none like the text"`
+	WithOriginal   bool    `flag:"with-original" help:"the text itself as variant 0"`
 
 	Computing map[string]string // as in Fill
 }
@@ -93,17 +84,19 @@ func (a *Augment) plain(row object.Object) string                   { return one
 func (a *Augment) settings() map[string]string {
 	s := settings(a.Filler, &a.Options)
 	s["work"], s["column"] = "augment", a.Key
-	s["variants"], s["rate"], s["blanks"] = strconv.Itoa(a.Variants), fmt.Sprint(a.Rate), strconv.Itoa(a.Blanks)
-	s["span"], s["parts"] = fmt.Sprintf("%d-%d", a.MinSpan, a.MaxSpan), strconv.FormatBool(a.Parts)
-	s["keep-stop-words"], s["protect"] = strconv.FormatBool(a.KeepStopWords), strings.Join(a.Protect, ",")
+	v := reflect.ValueOf(a).Elem()
+	for i := range v.NumField() {
+		if name := v.Type().Field(i).Tag.Get("flag"); name != "" {
+			s[name] = fmt.Sprint(v.Field(i).Interface())
+		}
+	}
+	s["protect"], s["span"] = strings.Join(a.Protect, ","), fmt.Sprintf("%d-%d", a.MinSpan, a.MaxSpan)
 	if a.Pattern != nil {
 		s["protect-pattern"] = a.Pattern.String()
 	}
 	if a.Context == ContextOriginal {
 		s["context"] = a.Context
 	}
-	s["not-original"], s["min-probability"] = strconv.FormatBool(a.NotOriginal), fmt.Sprint(a.MinProbability)
-	s["distinct"], s["with-original"] = strconv.FormatBool(a.Distinct), strconv.FormatBool(a.WithOriginal)
 	maps.Copy(s, a.Computing)
 	return s
 }

@@ -18,6 +18,7 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"reflect"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -32,26 +33,22 @@ import (
 	"infill/tokenize"
 )
 
-// Limits bound what requests may ask for. Each has its own error.
+// Limits bound what requests may ask for. What is beyond gets 413 (Body), 429 (Queue, Wait), 503 (Time), or else 422,
+// each with its own error. Memory is estimated from what requests ask for: one waits until its share is free.
 type Limits struct {
-	Body    int64 // bytes of a request; beyond: 413
-	Texts   int   // texts of a request; beyond: 422
-	Blanks  int   // slots of a text; beyond: 422
-	Rows    int   // model rows that a text may need, of a fill its budget; beyond: 422
-	Top     int   // fills of a text; beyond: 422
-	Samples int   // chains, or draws, of a text; beyond: 422
-
-	// Candidates is the number of candidates of a slot for chains and weighed draws; beyond: 422.
-	Candidates int
-	// Memory is the memory of all running requests together, in bytes, estimated from what they ask for. A
-	// request waits until its share is free; one that can never fit gets 422.
-	Memory int64
-
-	Answer   int64         // bytes of an answer, by what is asked for; beyond: 422
-	Time     time.Duration // a request is in work; beyond: 503
-	Requests int           // requests at work at once
-	Queue    int           // requests that wait; beyond: 429
-	Wait     time.Duration // a request waits; beyond: 429
+	Body       int64         `flag:"max-body" help:"bytes of a request"`
+	Texts      int           `flag:"max-texts" help:"texts of a request"`
+	Blanks     int           `flag:"max-blanks" help:"slots of a text"`
+	Rows       int           `flag:"max-rows" help:"model rows that one text may need"`
+	Top        int           `flag:"max-top" help:"fills of one text"`
+	Samples    int           `flag:"max-samples" help:"chains, or draws, of one text"`
+	Candidates int           `flag:"max-candidates" help:"candidates of a slot, where chains move"`
+	Memory     int64         `flag:"max-memory" help:"bytes that all requests at work may hold; others wait"`
+	Answer     int64         `flag:"max-answer" help:"bytes of an answer, by what is asked for"`
+	Time       time.Duration `flag:"max-time" help:"how long a request is worked at"`
+	Requests   int           `flag:"max-requests" help:"requests at work at once"`
+	Queue      int           `flag:"max-queue" help:"requests that wait for their turn; others are told to come again"`
+	Wait       time.Duration `flag:"max-wait" help:"how long a request waits for its turn"`
 }
 
 // DefaultLimits returns limits for a small machine.
@@ -65,18 +62,18 @@ const leastMemory = 256 << 10
 
 // Check returns an *infill.OptionError for a limit that no request can keep to.
 func (l Limits) Check() error {
-	for _, limit := range []struct {
-		name     string
-		n, least int64
-	}{
-		{"body", l.Body, 1}, {"texts", int64(l.Texts), 1}, {"blanks", int64(l.Blanks), 1}, {"rows", int64(l.Rows), 1},
-		{"top", int64(l.Top), 1}, {"samples", int64(l.Samples), 1}, {"candidates", int64(l.Candidates), 1},
-		{"memory", l.Memory, leastMemory}, {"answer", l.Answer, 1}, {"time", int64(l.Time), 1},
-		{"requests", int64(l.Requests), 1}, {"queue", int64(l.Queue), 0}, {"wait", int64(l.Wait), 1},
-	} {
-		if limit.n < limit.least {
-			return &infill.OptionError{Option: "max-" + limit.name,
-				Reason: fmt.Sprintf("the bound is too small for any request: give %d or more", limit.least)}
+	v := reflect.ValueOf(l)
+	for i := range v.NumField() {
+		least := int64(1)
+		switch v.Type().Field(i).Name {
+		case "Memory":
+			least = leastMemory
+		case "Queue":
+			least = 0
+		}
+		if v.Field(i).Int() < least {
+			return &infill.OptionError{Option: v.Type().Field(i).Tag.Get("flag"),
+				Reason: fmt.Sprintf("the bound is too small for any request: give %d or more", least)}
 		}
 	}
 	return nil

@@ -6,10 +6,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"reflect"
 	"regexp"
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -79,6 +81,39 @@ type typed struct {
 }
 
 func (t typed) Type() string { return t.word }
+
+// Bind defines a flag for each field of a struct that has the tag flag, its name, and help. The default is what the
+// field holds; the tag short is a letter.
+func Bind(flags *pflag.FlagSet, to any) {
+	v := reflect.ValueOf(to).Elem()
+	for i := range v.NumField() {
+		tag := v.Type().Field(i).Tag
+		name, short, help := tag.Get("flag"), tag.Get("short"), tag.Get("help")
+		if name == "" {
+			continue
+		}
+		switch p := v.Field(i).Addr().Interface().(type) {
+		case *bool:
+			flags.BoolVarP(p, name, short, *p, help)
+		case *int:
+			flags.IntVarP(p, name, short, *p, help)
+		case *int64:
+			flags.Int64VarP(p, name, short, *p, help)
+		case *uint64:
+			flags.Uint64VarP(p, name, short, *p, help)
+		case *float64:
+			flags.Float64VarP(p, name, short, *p, help)
+		case *time.Duration:
+			flags.DurationVarP(p, name, short, *p, help)
+		case *[]int:
+			flags.IntSliceVarP(p, name, short, *p, help)
+		case *[]string:
+			flags.StringSliceVarP(p, name, short, *p, help)
+		default:
+			panic(name + " has a type without a flag") // a bug in the program, as in Complete
+		}
+	}
+}
 
 // kinds are what pflag's own values are, for errors.
 var kinds = map[string]string{"int": "a whole number", "int64": "a whole number", "float64": "a number",

@@ -26,16 +26,15 @@ import (
 
 // metricsOptions are the flags and arguments of scoring generated text.
 type metricsOptions struct {
-	streams      *terminal.Streams
-	file         string // "-" is standard input
-	references   cli.CorpusList
-	against      string
-	preset       string
-	tokenisation string
-	smoothing    string
-	format       string
-	quiet        bool
-	corpora      cli.CorpusFlags
+	streams    *terminal.Streams
+	file       string // "-" is standard input
+	references cli.CorpusList
+	against    string
+	preset     string
+	smoothing  string
+	format     string
+	quiet      bool
+	corpora    cli.CorpusFlags
 	metrics.Options
 }
 
@@ -45,8 +44,7 @@ var presets, formats = []string{"none", "bert-gen"}, []string{"text", "json", "c
 // NewCmd makes infill metrics.
 func NewCmd(s *terminal.Streams) *cobra.Command {
 	o := &metricsOptions{
-		streams: s, preset: presets[0], tokenisation: string(metrics.WhiteSpace),
-		smoothing: metrics.Smoothing{}.String(), format: formats[0],
+		streams: s, preset: presets[0], smoothing: metrics.Smoothing{}.String(), format: formats[0],
 		Options: metrics.DefaultOptions(),
 	}
 	o.Version = infill.Version()
@@ -70,19 +68,10 @@ func NewCmd(s *terminal.Streams) *cobra.Command {
 	flags.StringVar(&o.against, "against", "", "a second text to test for differences, line by line")
 	cli.AddChoice(cmd, &o.preset, "preset", "", presets,
 		"bert-gen: --tokenisation bert-gen --union-first 2500")
-	cli.AddChoice(cmd, &o.tokenisation, "tokenisation", "", cli.Texts(metrics.WhiteSpace.Values()),
+	cli.AddChoice(cmd, (*string)(&o.Tokenisation), "tokenisation", "", cli.Texts(metrics.WhiteSpace.Values()),
 		"how a line becomes tokens")
-	flags.IntVar(&o.Order, "order", o.Order, "longest n-gram of BLEU")
 	flags.StringVar(&o.smoothing, "smoothing", o.smoothing, "of BLEU: none, epsilon[=E], add-k[=K] or exp")
-	flags.IntSliceVar(&o.UniqueOrders, "ngrams", o.UniqueOrders, "lengths for unique and distinct n-grams")
-	flags.IntVarP(&o.Top, "top", "k", o.Top,
-		"repetition among the N likeliest of each template as well, for JSONL; 0 is not")
-	flags.IntVar(&o.UnionFirst, "union-first", o.UnionFirst, "limit the union of the references to the first N "+
-		"sentences of each; 0 is all; --preset bert-gen takes 2500 where this is not given")
-	flags.IntVar(&o.Resamples, "resamples", o.Resamples,
-		"samples and exchanges of the paired tests; -1 is no intervals")
-	flags.Float64Var(&o.Confidence, "confidence", o.Confidence, "of the intervals, between 0 and 1")
-	flags.Uint64Var(&o.Seed, "seed", o.Seed, "start of the random numbers of the resampling; 0 when not given")
+	cli.Bind(flags, &o.Options)
 	cli.AddChoice(cmd, &o.format, "format", "", formats, "form of the result")
 	flags.BoolVarP(&o.quiet, "quiet", "q", false, "no warnings")
 	return cmd
@@ -90,10 +79,9 @@ func NewCmd(s *terminal.Streams) *cobra.Command {
 
 // settle applies the preset and reads what the flags alone cannot.
 func (o *metricsOptions) settle(flags *pflag.FlagSet) (err error) {
-	o.Tokenisation = metrics.Tokenisation(o.tokenisation)
 	if o.preset == "bert-gen" {
 		if flags.Changed("tokenisation") && o.Tokenisation != metrics.BertGen {
-			return cli.Usagef("--preset bert-gen and --tokenisation %s exclude each other: give one", o.tokenisation)
+			return cli.Usagef("--preset bert-gen and --tokenisation %s exclude each other: give one", o.Tokenisation)
 		}
 		o.Tokenisation = metrics.BertGen
 		if !flags.Changed("union-first") {

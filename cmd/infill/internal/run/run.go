@@ -240,21 +240,11 @@ func NewCmdAugment(s *terminal.Streams) *cobra.Command {
 	flags := cmd.Flags()
 	flags.SortFlags = false
 	o.batchOptions.register(cmd)
-	flags.IntVar(&o.Variants, "variants", o.Variants, "variants of each text")
-	flags.Float64Var(&o.Rate, "rate", o.Rate, "share of the words to mask, at least one")
-	flags.IntVar(&o.Blanks, "blanks", 0, "words to mask, instead of a share")
+	cli.Bind(flags, &o.Augment)
 	flags.StringVar(&o.span, "span", o.span, "`MIN-MAX` words in a row to mask together")
-	flags.BoolVar(&o.Parts, "parts", false, "mask the last piece of words of several pieces, instead of whole words")
-	flags.BoolVar(&o.KeepStopWords, "keep-stop-words", false, "never mask the, of, not and the like (English)")
-	flags.StringSliceVar(&o.Protect, "protect", nil, "`LIST` of words that are never masked")
 	flags.StringVar(&o.pattern, "protect-pattern", "", "`REGEXP` of words that are never masked")
-	flags.BoolVar(&o.NotOriginal, "not-original", false, "no blank takes a word that was masked")
 	cli.AddChoice(cmd, &o.Context, "context", "", []string{batch.ContextNone, batch.ContextOriginal},
 		"what the model reads before the text; original keeps the meaning, and masked words out of the blanks")
-	flags.Float64Var(&o.MinProbability, "min-probability", 0,
-		"least probability of every fill, given the finished text")
-	flags.BoolVar(&o.Distinct, "distinct", false, "no two variants of a text alike, none like the text")
-	flags.BoolVar(&o.WithOriginal, "with-original", false, "the text itself as variant 0")
 	cli.AddOptions(cmd, &o.Options, "temperature", "pos", "ban", "seed")
 	flags.Lookup("seed").Usage = "start of all random numbers; 1 when not given"
 	cli.Group(cmd, []string{cli.MatterFirst, "out", "column", "resume", "overwrite", "variants", "rate", "protect",

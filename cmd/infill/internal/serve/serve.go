@@ -72,23 +72,7 @@ func NewCmd(s *terminal.Streams) *cobra.Command {
 	flags.StringSliceVar(&o.also, "also", nil, "`NAME`s of more models to serve")
 	flags.BoolVar(&o.pipe, "pipe", false,
 		`listen nowhere: read requests from standard input, a line each, {"id": 1, "path": "/v1/fill", "body": {...}}, and answer on standard output; the limits below hold where they are given`)
-	l := &o.limits
-	flags.Int64Var(&l.Body, "max-body", l.Body, "bytes of a request")
-	flags.IntVar(&l.Texts, "max-texts", l.Texts, "texts of a request")
-	flags.IntVar(&l.Blanks, "max-blanks", l.Blanks, "slots of a text")
-	flags.IntVar(&l.Rows, "max-rows", l.Rows, "model rows that one text may need")
-	flags.IntVar(&l.Top, "max-top", l.Top, "fills of one text")
-	flags.IntVar(&l.Samples, "max-samples", l.Samples, "chains, or draws, of one text")
-	flags.IntVar(&l.Candidates, "max-candidates", l.Candidates,
-		"candidates of a slot, where chains move")
-	flags.Int64Var(&l.Memory, "max-memory", l.Memory,
-		"bytes that all requests at work may hold, beside the models; others wait")
-	flags.Int64Var(&l.Answer, "max-answer", l.Answer, "bytes of an answer, by what is asked for")
-	flags.DurationVar(&l.Time, "max-time", l.Time, "how long a request is worked at")
-	flags.IntVar(&l.Requests, "max-requests", l.Requests, "requests at work at once")
-	flags.IntVar(&l.Queue, "max-queue", l.Queue,
-		"requests that wait for their turn; others are told to come again")
-	flags.DurationVar(&l.Wait, "max-wait", l.Wait, "how long a request waits for its turn")
+	cli.Bind(flags, &o.limits)
 	o.ModelOptions.Register(cmd)
 	cli.Group(cmd, []string{cli.MatterFirst, "listen", "token-file", "tls-cert", "tls-key", "also",
 		"max-requests", "max-memory", "model", "device"})
