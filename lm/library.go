@@ -27,8 +27,7 @@ func EnsureLibrary(ctx context.Context, device string, progress io.Writer) (Libr
 	return library.Ensure(ctx, library.Options{CUDA: device == "cuda", Progress: progress})
 }
 
-// SurveyLibraries looks at every place for the CPU's library, in the order in which they are taken, and verifies the
-// cached files completely.
+// SurveyLibraries looks at every place for the CPU's library, in the order in which they are taken.
 func SurveyLibraries() ([]Library, error) { return library.Survey(library.Options{}) }
 
 // CUDADevice returns the GPU that a library can use, "cuda:N"; the error says why there is none.

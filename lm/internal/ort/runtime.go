@@ -32,8 +32,8 @@ type Options struct {
 	LibraryPath string
 	// Device is "auto" (the default: CUDA where it works, else the CPU), "cpu", "cuda", or "cuda:N" for the N-th GPU.
 	Device string
-	// Threads is how many threads work on one node of a graph; 0: as many as the process may use, by its affinity and
-	// its control group. Every session has its own threads.
+	// Threads is how many threads work on one node of a graph; 0: as many as Go uses, by the process's affinity and
+	// control group. Every session has its own threads.
 	Threads int
 
 	warnings bool // a test has onnxruntime write to standard error; the first Open of a process decides
@@ -87,7 +87,7 @@ func Open(ctx context.Context, o Options) (*Runtime, error) {
 	}
 	threads := o.Threads
 	if threads == 0 {
-		threads = usable()
+		threads = runtime.GOMAXPROCS(0)
 	}
 	r := &Runtime{
 		library:  path,
@@ -175,7 +175,8 @@ func checkLibrary(path string) error {
 	}
 	version, offers, err := probe(path)
 	if err != nil {
-		return fmt.Errorf("%s: %w", path, err)
+		return fmt.Errorf("%s: %w; if it is in infill's cache, remove its folder, and `infill setup` fetches it again", path,
+			err)
 	}
 	if !offers {
 		return fmt.Errorf(

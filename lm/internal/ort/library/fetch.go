@@ -3,7 +3,6 @@ package library
 import (
 	"archive/zip"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -15,9 +14,7 @@ import (
 	"time"
 
 	"github.com/gofrs/flock"
-	"github.com/google/renameio/v2/maybe"
 
-	"infill/internal/object"
 	"infill/internal/regular"
 )
 
@@ -45,7 +42,7 @@ func Fetch(ctx context.Context, o Options) (Library, error) {
 		return Library{}, err
 	}
 	defer lock.Unlock()
-	if seen := o.cached(folder, true); seen.Usable {
+	if seen := o.cached(folder); seen.Usable {
 		return seen, nil
 	}
 	start := time.Now()
@@ -57,7 +54,7 @@ func Fetch(ctx context.Context, o Options) (Library, error) {
 			"setup`, or name a library of version %s or newer in %s", o.version(), o.platform(), err, MinimumVersion,
 			Variable)
 	}
-	seen := o.cached(folder, false)
+	seen := o.cached(folder)
 	if !seen.Usable {
 		return Library{}, fmt.Errorf("%s: %s", seen.Path, seen.Reason)
 	}
@@ -113,15 +110,7 @@ func (w *wheel) fetch(ctx context.Context, version, folder string) error {
 		return fmt.Errorf("%s: expected SHA-256 %s, found %s", filepath.Base(found[0]), w.sha256, digest)
 	}
 	unpacked := filepath.Join(temporary, "unpacked")
-	m, err := w.unpack(found[0], version, unpacked)
-	if err != nil {
-		return err
-	}
-	data, err := object.EncodeIndent(m, "", "  ")
-	if err != nil {
-		return err
-	}
-	if err := maybe.WriteFile(filepath.Join(unpacked, manifestName), append(data, '\n'), 0o644); err != nil {
+	if err := w.unpack(found[0], version, unpacked); err != nil {
 		return err
 	}
 	// Between the two there is no folder, which other processes read as "nothing fetched yet", and wait for the lock.
@@ -159,85 +148,36 @@ func (w *wheel) download(ctx context.Context, version, folder string) error {
 }
 
 // unpack writes the members, and nothing else, into a folder, under names of ours.
-func (w *wheel) unpack(file, version, folder string) (m manifest, err error) {
+func (w *wheel) unpack(file, version, folder string) error {
 	archive, err := zip.OpenReader(file)
 	if err != nil {
-		return m, fmt.Errorf("%s: %w", filepath.Base(file), err)
+		return fmt.Errorf("%s: %w", filepath.Base(file), err)
 	}
 	defer archive.Close()
-	m.Version = version
 	for _, name := range w.members {
 		entry, err := archive.Open(path.Join("onnxruntime/capi", name))
 		if err != nil {
-			return m, fmt.Errorf("%s: %w", filepath.Base(file), err)
+			return fmt.Errorf("%s: %w", filepath.Base(file), err)
 		}
 		as := name
 		if i := strings.Index(name, version); i > 0 { // libonnxruntime.so.1.31.1, libonnxruntime.1.31.1.dylib
 			as = name[:i-1] + name[i+len(version):]
 		}
-		to := filepath.Join(folder, as)
-		size, err := place(to, entry)
+		err = place(filepath.Join(folder, as), entry)
 		entry.Close()
 		if err != nil {
-			return m, err
+			return err
 		}
-		digest, err := regular.SHA256(to)
-		if err != nil {
-			return m, err
-		}
-		m.Files = append(m.Files, manifestFile{as, size, digest})
 	}
-	return m, nil
+	return nil
 }
 
 // place writes one member to disk, synced.
-func place(path string, content io.Reader) (size int64, err error) {
+func place(path string, content io.Reader) error {
 	file, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o755)
 	if err != nil {
-		return 0, err
+		return err
 	}
-	size, err = io.Copy(file, content)
-	return size, errors.Join(err, file.Sync(), file.Close())
-}
-
-const manifestName = "manifest.json"
-
-// manifest tells of a cached folder what was put there, so that a damaged file is noticed before it is loaded.
-type manifest struct {
-	Version string         `json:"version"`
-	Files   []manifestFile `json:"files"`
-}
-
-type manifestFile struct {
-	Name   string `json:"name"`
-	Size   int64  `json:"size"`
-	SHA256 string `json:"sha256"`
-}
-
-// readManifest compares a cached folder with its manifest: size and time of each file, and where these have changed, or
-// when thorough, its SHA-256.
-func readManifest(folder string, thorough bool) (m manifest, err error) {
-	at := filepath.Join(folder, manifestName)
-	data, err := os.ReadFile(at)
-	if err != nil {
-		return m, err
-	}
-	if err := json.Unmarshal(data, &m); err != nil || len(m.Files) == 0 {
-		return m, fmt.Errorf("%s: damaged: it lists no files (%w)", at, err)
-	}
-	for _, file := range m.Files {
-		name := filepath.Join(folder, filepath.Base(file.Name))
-		if !thorough && regular.Unchanged(at, name, file.Size) {
-			continue
-		}
-		digest, err := regular.SHA256(name)
-		if err != nil {
-			return m, err
-		}
-		if digest != file.SHA256 {
-			return m, fmt.Errorf("%s: damaged: expected SHA-256 %s, found %s; run `infill setup`", name, file.SHA256,
-				digest)
-		}
-	}
-	return m, nil
+	_, err = io.Copy(file, content)
+	return errors.Join(err, file.Sync(), file.Close())
 }

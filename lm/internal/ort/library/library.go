@@ -8,7 +8,7 @@
 // proxies, and checks it against a pinned SHA-256 before it is unpacked. The cache holds one folder for each release,
 // platform and variant:
 //
-//	<cache>/onnxruntime/1.31.1/linux-amd64/{libonnxruntime.so,manifest.json}
+//	<cache>/onnxruntime/1.31.1/linux-amd64/libonnxruntime.so
 //	<cache>/onnxruntime/1.24.1/linux-amd64-cuda/...
 //
 // where <cache> is INFILL_CACHE, or infill's folder in the user's cache folder. A folder appears whole or not at all,
@@ -51,7 +51,7 @@ type Options struct {
 type Library struct {
 	Place   string // INFILL_ONNXRUNTIME, "beside the executable", "cache", "Python package"
 	Path    string // absolute, of the file; if there is none, where it would be
-	Version string // "1.31.1", as the file's name or its manifest says; empty where neither does
+	Version string // "1.31.1", as the name of the file or of the cache's folder says; else empty
 	Found   bool
 	Usable  bool
 	Named   bool   // by INFILL_ONNXRUNTIME: nothing else is taken
@@ -82,7 +82,7 @@ func Ensure(ctx context.Context, o Options) (Library, error) {
 // Find returns the first library that serves. Its error wraps ErrNotFound when no place has one, and lists what was
 // passed over.
 func Find(o Options) (Library, error) {
-	places, err := o.places(false)
+	places, err := Survey(o)
 	if err != nil {
 		return Library{}, err
 	}
@@ -104,11 +104,8 @@ func Find(o Options) (Library, error) {
 	return Library{}, err
 }
 
-// Survey looks at every place, and reads the cached files whole.
-func Survey(o Options) ([]Library, error) { return o.places(true) }
-
-// places are what the places have, in Find's order.
-func (o Options) places(thorough bool) ([]Library, error) {
+// Survey looks at every place, in Find's order.
+func Survey(o Options) ([]Library, error) {
 	folder, err := o.folder()
 	if err != nil {
 		return nil, err
@@ -128,7 +125,7 @@ func (o Options) places(thorough bool) ([]Library, error) {
 			filepath.Join(home, "lib")))
 		python = o.in(python, pythonFolders(home)...)
 	}
-	list = append(list, o.cached(folder, thorough))
+	list = append(list, o.cached(folder))
 	if python.Path != "" {
 		list = append(list, python)
 	}
@@ -167,16 +164,12 @@ func pythonFolders(environment string) (folders []string) {
 	return folders
 }
 
-// cached is the library that Fetch put into a folder. Thorough compares every file's SHA-256.
-func (o Options) cached(folder string, thorough bool) Library {
-	l := Library{Place: "cache", Path: filepath.Join(folder, FileName(o.os()))}
+// cached is the library that Fetch put into a folder. Fetch has compared its SHA-256; if it is damaged since, loading
+// it fails.
+func (o Options) cached(folder string) Library {
+	l := Library{Place: "cache", Path: filepath.Join(folder, FileName(o.os())), Version: o.version()}
 	if _, err := os.Stat(l.Path); err != nil {
-		l.Reason = "nothing fetched yet"
-		return l
-	}
-	m, err := readManifest(folder, thorough)
-	if l.Version = m.Version; err != nil {
-		l.Found, l.Reason = true, err.Error()
+		l.Version, l.Reason = "", "nothing fetched yet"
 		return l
 	}
 	return o.examine(l)
