@@ -175,8 +175,8 @@ func checkLibrary(path string) error {
 	}
 	version, offers, err := probe(path)
 	if err != nil {
-		return fmt.Errorf("%s: %w; if it is in infill's cache, remove its folder, and `infill setup` fetches it again", path,
-			err)
+		return fmt.Errorf("%s: %w; if it is in infill's cache, remove its folder, and `infill setup` fetches it again",
+			path, err)
 	}
 	if !offers {
 		return fmt.Errorf(
