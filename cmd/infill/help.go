@@ -13,37 +13,31 @@ import (
 	"infill/samplers"
 )
 
-// newCmdHelp is cobra's help command, except that an unknown topic is an error.
-func newCmdHelp() *cobra.Command {
-	return &cobra.Command{
-		Use:   "help [COMMAND | TOPIC]",
-		Short: "Tell about a command or a topic",
-		Long:  "Tell about a command or a topic; infill --help lists them.",
-		RunE: func(cmd *cobra.Command, args []string) error {
-			about, rest, err := cmd.Root().Find(args)
-			if err != nil || len(rest) > 0 && !slices.Equal(rest, []string{"all"}) {
-				return &cli.UsageError{Err: fmt.Errorf("no help on %q", strings.Join(args, " ")),
-					Hint: "see infill --help for the commands and topics"}
-			}
-			about.InitDefaultHelpFlag()
-			about.InitDefaultVersionFlag()
-			about.HelpFunc()(about, rest)
-			return nil
-		},
-		ValidArgsFunction: func(cmd *cobra.Command, args []string, _ string) ([]cobra.Completion,
-			cobra.ShellCompDirective) {
-			var names []cobra.Completion
-			if len(args) == 0 {
-				for _, c := range cmd.Root().Commands() {
-					if c.Hidden || c.Name() == cobra.ShellCompRequestCmd ||
-						c.Name() == cobra.ShellCompNoDescRequestCmd {
-						continue // what shells ask
-					}
-					names = append(names, cobra.CompletionWithDesc(c.Name(), c.Short))
-				}
-			}
-			return names, cobra.ShellCompDirectiveNoFileComp
-		},
+// refuseUnknownTopics makes an unknown topic of cobra's help command an error.
+func refuseUnknownTopics(root *cobra.Command) {
+	root.InitDefaultHelpCmd()
+	help, _, err := root.Find([]string{"help"})
+	if err != nil {
+		panic(err) // it was just made
+	}
+	help.Use, help.Short = "help [COMMAND | TOPIC]", "Tell about a command or a topic"
+	help.Long = "Tell about a command or a topic; infill --help lists them."
+	help.Run, help.RunE = nil, func(cmd *cobra.Command, args []string) error {
+		about, rest, err := cmd.Root().Find(args)
+		if err != nil || len(rest) > 0 && !slices.Equal(rest, []string{"all"}) {
+			return &cli.UsageError{Err: fmt.Errorf("no help on %q", strings.Join(args, " ")),
+				Hint: "see infill --help for the commands and topics"}
+		}
+		about.InitDefaultHelpFlag()
+		about.InitDefaultVersionFlag()
+		about.HelpFunc()(about, rest)
+		return nil
+	}
+	help.ValidArgsFunction = nil // which leaves topics out
+	for _, c := range root.Commands() {
+		if !c.Hidden {
+			help.ValidArgs = append(help.ValidArgs, cobra.CompletionWithDesc(c.Name(), c.Short))
+		}
 	}
 }
 

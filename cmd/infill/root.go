@@ -121,7 +121,7 @@ func newRoot(s *terminal.Streams) *cobra.Command {
 		fmt.Fprint(s.Out, written)
 	})
 	root.InitDefaultCompletionCmd()
-	root.SetHelpCommand(newCmdHelp())
+	refuseUnknownTopics(root)
 	root.Version = version.Line()
 	root.SetVersionTemplate("{{.Version}}\n")
 	return root

@@ -111,7 +111,7 @@ func Report(w io.Writer, err error) int {
 // error holds, a file's name or a library's message, cannot break the lines or
 // write control sequences to the terminal.
 func PrintError(w io.Writer, err error, hint string) {
-	fmt.Fprintf(w, "infill: %s\n", shortened(OneLine(err.Error())))
+	fmt.Fprintf(w, "infill: %s\n", bounded(OneLine(err.Error())))
 	if hint != "" {
 		fmt.Fprintf(w, "hint: %s\n", OneLine(hint))
 	}
@@ -256,9 +256,9 @@ func isInput(err error) bool {
 	return errors.As(err, &input) || errors.As(err, &misfit)
 }
 
-// shortened leaves out the middle of a text that nobody would read: what an error quotes of
+// bounded leaves out the middle of a text that nobody would read: what an error quotes of
 // a file may have any length.
-func shortened(text string) string {
+func bounded(text string) string {
 	const most = 1500 // bytes
 	if len(text) <= most {
 		return text

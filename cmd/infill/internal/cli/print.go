@@ -165,62 +165,30 @@ func Neighbourhood(text string, spans [][2]int) (string, [][2]int) {
 	places := make([][2]int, len(spans))
 	from := 0 // of what is not written yet
 	for i, span := range spans {
-		between := text[from:span[0]]
-		head, tail := "", between
-		if i > 0 {
-			head, tail = firstWords(between), ""
-			if len(head) < len(between) {
-				tail = lastWords(between[len(head):])
-			}
-		} else {
-			tail = lastWords(between)
-		}
-		b.WriteString(head)
-		if len(head)+len(tail) < len(between) {
-			if i > 0 {
-				b.WriteString(" ")
-			}
-			b.WriteString("… ")
-		}
-		b.WriteString(tail)
+		b.WriteString(shortened(text[from:span[0]], min(i, 1)*shownSide, shownSide))
 		places[i][0] = b.Len()
 		b.WriteString(text[span[0]:span[1]])
 		places[i][1] = b.Len()
 		from = span[1]
 	}
-	rest := text[from:]
-	head := firstWords(rest)
-	b.WriteString(head)
-	if len(head) < len(rest) {
-		b.WriteString(" …")
-	}
+	b.WriteString(strings.TrimRight(shortened(text[from:], shownSide, 0), " "))
 	return b.String(), places
 }
 
-// firstWords is the beginning of a text up to the end of a word, and lastWords the end of
-// one from the beginning of a word: shownSide characters at most.
-func firstWords(text string) string {
+// shortened is the first and the last characters of a text, cut between words, with "…" for what is left out.
+func shortened(text string, first, last int) string {
 	runes := []rune(text)
-	if len(runes) <= shownSide {
+	if len(runes) <= first+last {
 		return text
 	}
-	cut := string(runes[:shownSide])
-	if at := strings.LastIndexFunc(cut, unicode.IsSpace); at > 0 {
-		cut = cut[:at]
+	head, tail := string(runes[:first]), string(runes[len(runes)-last:])
+	if at := strings.LastIndexFunc(head, unicode.IsSpace); at > 0 {
+		head = head[:at] + " "
 	}
-	return cut
-}
-
-func lastWords(text string) string {
-	runes := []rune(text)
-	if len(runes) <= shownSide {
-		return text
+	if at := strings.IndexFunc(tail, unicode.IsSpace); at >= 0 {
+		tail = tail[at:]
 	}
-	cut := string(runes[len(runes)-shownSide:])
-	if at := strings.IndexFunc(cut, unicode.IsSpace); at >= 0 {
-		cut = strings.TrimLeftFunc(cut[at:], unicode.IsSpace)
-	}
-	return cut
+	return head + "… " + strings.TrimLeftFunc(tail, unicode.IsSpace)
 }
 
 // Wrap breaks a text at words, and behind the given characters, to fit the
