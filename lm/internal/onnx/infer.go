@@ -9,7 +9,7 @@ import (
 
 // inference is one node whose outputs are worked out.
 type inference struct {
-	*inliner
+	of     *inliner
 	node   *Node
 	x, out *Value // the first input, nil if there is none, and the first output
 }
@@ -21,7 +21,7 @@ func (in *inliner) infer(n *Node) {
 	if !ok || o.infer == nil {
 		return
 	}
-	one := inference{inliner: in, node: n, out: n.Outputs[0]}
+	one := inference{of: in, node: n, out: n.Outputs[0]}
 	if len(n.Inputs) > 0 {
 		one.x = n.Inputs[0]
 	}
@@ -109,13 +109,13 @@ func (in inference) predicate() {
 
 func (in inference) negative() {
 	in.alike()
-	in.combine(in.out, func(e []Dim) Dim { return e[0].Times(Fixed(-1)) }, in.x)
+	in.of.combine(in.out, func(e []Dim) Dim { return e[0].Times(Fixed(-1)) }, in.x)
 }
 
 func (in inference) cast() {
 	in.alike()
 	if in.out.DType = DType(in.node.intAttribute("to", 0)); whole(in.out.DType) {
-		in.keep(in.out, in.content[in.x])
+		in.of.keep(in.out, in.of.graph.content[in.x])
 	}
 }
 
@@ -158,7 +158,7 @@ func (in inference) broadcast(typed *Value) bool {
 // hold works out what the output of an elementwise operator holds.
 func (in inference) hold() {
 	if f, ok := elementRules[in.node.Op]; ok {
-		in.combine(in.out, f, in.node.Inputs...)
+		in.of.combine(in.out, f, in.node.Inputs...)
 	}
 }
 
@@ -172,7 +172,7 @@ func (in inference) sizes() {
 	start, end := clamp(in.node.intAttribute("start", 0), rank), clamp(in.node.intAttribute("end", rank), rank)
 	dims := in.x.Shape[start:max(start, end)]
 	in.set(Int64, FixedShape(int64(len(dims))))
-	in.keep(in.out, slices.Clone(dims))
+	in.of.keep(in.out, slices.Clone(dims))
 }
 
 func (in inference) gather() {
@@ -182,7 +182,7 @@ func (in inference) gather() {
 		return
 	}
 	in.set(in.x.DType, slices.Concat(in.x.Shape[:axis], indices.Shape, in.x.Shape[axis+1:]))
-	held, at := in.content[in.x], in.content[indices]
+	held, at := in.of.graph.content[in.x], in.of.graph.content[indices]
 	if held == nil || at == nil {
 		return
 	}
@@ -197,7 +197,7 @@ func (in inference) gather() {
 			taken[i] = held[k]
 		}
 	}
-	in.keep(in.out, taken)
+	in.of.keep(in.out, taken)
 }
 
 func (in inference) gatherElements() {
@@ -226,7 +226,7 @@ func (in inference) flatten() {
 }
 
 func (in inference) expand() {
-	to, ok := in.shapeFrom(in.node.Inputs[1], in.out)
+	to, ok := in.of.shapeFrom(in.node.Inputs[1], in.out)
 	if !ok || !in.ranked(1) {
 		return
 	}
@@ -236,7 +236,7 @@ func (in inference) expand() {
 }
 
 func (in inference) constant() {
-	s, ok := in.shapeFrom(in.x, in.out)
+	s, ok := in.of.shapeFrom(in.x, in.out)
 	if !ok {
 		return
 	}
@@ -247,12 +247,12 @@ func (in inference) constant() {
 	}
 	in.set(t.dtype(), s)
 	if n, fixed := s.product().Size(); fixed && n >= 0 && n <= smallConstant && len(t.wholes()) == 1 {
-		in.keep(in.out, slices.Repeat([]Dim{Fixed(t.wholes()[0])}, int(n)))
+		in.of.keep(in.out, slices.Repeat([]Dim{Fixed(t.wholes()[0])}, int(n)))
 	}
 }
 
 func (in inference) tile() {
-	repeats, ok := in.fixed(in.node.Inputs[1])
+	repeats, ok := in.of.fixed(in.node.Inputs[1])
 	if !ok || !in.ranked(1) || len(repeats) != len(in.x.Shape) {
 		return
 	}
@@ -264,7 +264,7 @@ func (in inference) tile() {
 }
 
 func (in inference) oneHot() {
-	if depth, ok := in.fixed(in.node.Inputs[1]); ok && in.ranked(1) && len(depth) == 1 &&
+	if depth, ok := in.of.fixed(in.node.Inputs[1]); ok && in.ranked(1) && len(depth) == 1 &&
 		in.node.intAttribute("axis", -1) == -1 && len(in.node.Inputs) > 2 {
 		in.set(in.node.Inputs[2].DType, append(slices.Clone(in.x.Shape), Fixed(depth[0])))
 	}
@@ -274,19 +274,19 @@ func (in inference) pad() {
 	if len(in.node.Inputs) < 2 || in.node.Inputs[1] == nil || len(in.node.Inputs) > 3 {
 		return
 	}
-	pads, ok := in.fixed(in.node.Inputs[1])
+	pads, ok := in.of.fixed(in.node.Inputs[1])
 	if !in.ranked(1) || ok && len(pads) != 2*len(in.x.Shape) {
 		return
 	}
 	s := slices.Clone(in.x.Shape)
 	for i := range s {
 		if !ok {
-			s[i] = in.fresh(in.out, i)
+			s[i] = in.of.graph.fresh(in.out, i)
 			continue
 		}
 		if s[i] = s[i].plus(Fixed(pads[i]).plus(Fixed(pads[i+len(s)]))); s[i] == unknownElement {
-			s[i] = in.fresh(in.out, i)
-			if pads[i] > in.budget.along || pads[i+len(in.x.Shape)] > in.budget.along {
+			s[i] = in.of.graph.fresh(in.out, i)
+			if pads[i] > in.of.budget.along || pads[i+len(in.x.Shape)] > in.of.budget.along {
 				s[i] = Fixed(max(pads[i], pads[i+len(in.x.Shape)])) // which is refused
 			}
 		}
@@ -296,8 +296,8 @@ func (in inference) pad() {
 
 // sequence is Range.
 func (in inference) sequence() {
-	in.set(in.x.DType, Shape{in.fresh(in.out, 0)})
-	start, end, step := in.content[in.x], in.content[in.node.Inputs[1]], in.content[in.node.Inputs[2]]
+	in.set(in.x.DType, Shape{in.of.graph.fresh(in.out, 0)})
+	start, end, step := in.of.graph.content[in.x], in.of.graph.content[in.node.Inputs[1]], in.of.graph.content[in.node.Inputs[2]]
 	if from, ok := Shape(start).Sizes(); ok && len(from) == 1 {
 		to, ended := Shape(end).Sizes()
 		by, stepped := Shape(step).Sizes()
@@ -474,7 +474,7 @@ func (in *inliner) keep(v *Value, held []Dim) {
 			held[i] = unknownElement
 		}
 	}
-	in.content[v] = held
+	in.graph.content[v] = held
 }
 
 // combine works out what an elementwise operator's output holds.
@@ -484,7 +484,7 @@ func (in *inliner) combine(out *Value, f func([]Dim) Dim, inputs ...*Value) {
 	}
 	size := 1
 	for _, v := range inputs {
-		held := in.content[v]
+		held := in.graph.content[v]
 		if held == nil {
 			return
 		}
@@ -497,7 +497,7 @@ func (in *inliner) combine(out *Value, f func([]Dim) Dim, inputs ...*Value) {
 		e := make([]Dim, len(inputs))
 		known := true
 		for k, v := range inputs {
-			h := in.content[v]
+			h := in.graph.content[v]
 			if len(h) != 1 && len(h) != size {
 				return
 			}
@@ -535,7 +535,7 @@ func marked(axes []int64, rank int) ([]bool, bool) {
 
 // fixed is the numbers that v is known to hold.
 func (in *inliner) fixed(v *Value) ([]int64, bool) {
-	held, ok := in.content[v]
+	held, ok := in.graph.content[v]
 	if !ok {
 		return nil, v != nil && !v.Unranked && len(v.Shape) == 1 && v.Shape[0] == Fixed(0)
 	}
@@ -547,12 +547,12 @@ func (in inference) given(input int) ([]int64, bool) {
 	if input >= len(in.node.Inputs) || in.node.Inputs[input] == nil {
 		return nil, true
 	}
-	return in.fixed(in.node.Inputs[input])
+	return in.of.fixed(in.node.Inputs[input])
 }
 
 // shapeFrom is the shape that a tensor of sizes describes; what is not known of it are dimensions of out.
 func (in *inliner) shapeFrom(sizes, out *Value) (Shape, bool) {
-	held := in.content[sizes]
+	held := in.graph.content[sizes]
 	if held == nil {
 		if sizes.Unranked || len(sizes.Shape) != 1 {
 			return nil, false
@@ -567,16 +567,16 @@ func (in *inliner) shapeFrom(sizes, out *Value) (Shape, bool) {
 	for i, d := range held {
 		s[i] = d
 		if d == unknownElement || d.factor < 0 {
-			s[i] = in.fresh(out, i)
+			s[i] = in.graph.fresh(out, i)
 		}
 	}
 	return s, true
 }
 
 func (in inference) reshape() {
-	held := in.content[in.node.Inputs[1]]
+	held := in.of.graph.content[in.node.Inputs[1]]
 	if held == nil {
-		if s, ok := in.shapeFrom(in.node.Inputs[1], in.out); ok {
+		if s, ok := in.of.shapeFrom(in.node.Inputs[1], in.out); ok {
 			in.set(in.x.DType, s)
 		}
 		return
@@ -586,7 +586,7 @@ func (in inference) reshape() {
 		switch {
 		case d == Fixed(0) && in.node.intAttribute("allowzero", 0) == 0:
 			if in.x.Unranked || i >= len(in.x.Shape) {
-				s[i] = in.fresh(in.out, i)
+				s[i] = in.of.graph.fresh(in.out, i)
 			} else {
 				s[i] = in.x.Shape[i]
 			}
@@ -594,7 +594,7 @@ func (in inference) reshape() {
 			open = i
 			continue
 		case d == unknownElement || d.factor < 0:
-			s[i] = in.fresh(in.out, i)
+			s[i] = in.of.graph.fresh(in.out, i)
 		default:
 			s[i] = d
 		}
@@ -606,11 +606,11 @@ func (in inference) reshape() {
 			s[open], ok = in.x.Shape.product().over(known)
 		}
 		if !ok {
-			s[open] = in.fresh(in.out, open)
+			s[open] = in.of.graph.fresh(in.out, open)
 		}
 	}
 	in.set(in.x.DType, s)
-	in.keep(in.out, in.content[in.x])
+	in.of.keep(in.out, in.of.graph.content[in.x])
 }
 
 func (in inference) squeeze() {
@@ -648,7 +648,7 @@ func (in inference) squeeze() {
 		}
 	}
 	in.set(in.x.DType, s)
-	in.keep(in.out, in.content[in.x])
+	in.of.keep(in.out, in.of.graph.content[in.x])
 }
 
 func (in inference) concat() {
@@ -671,17 +671,17 @@ func (in inference) concat() {
 				s[i] = d
 			}
 		}
-		if h := in.content[v]; h != nil && held != nil {
+		if h := in.of.graph.content[v]; h != nil && held != nil {
 			held = append(held, h...)
 		} else {
 			held = nil
 		}
 	}
 	if s[axis] = sum; sum == unknownElement {
-		s[axis] = in.fresh(in.out, axis)
+		s[axis] = in.of.graph.fresh(in.out, axis)
 	}
 	in.set(in.x.DType, s)
-	in.keep(in.out, held)
+	in.of.keep(in.out, held)
 }
 
 func (in inference) split() {
@@ -691,7 +691,7 @@ func (in inference) split() {
 	}
 	var sizes []Dim
 	if len(in.node.Inputs) > 1 {
-		sizes = in.content[in.node.Inputs[1]]
+		sizes = in.of.graph.content[in.node.Inputs[1]]
 	}
 	for i, part := range in.node.Outputs {
 		part.DType, part.Shape, part.Unranked = in.x.DType, slices.Clone(in.x.Shape), false
@@ -703,7 +703,7 @@ func (in inference) split() {
 		case len(in.node.Inputs) == 1 && fixed && whole%count == 0:
 			part.Shape[axis] = Fixed(whole / count)
 		default:
-			part.Shape[axis] = in.fresh(part, axis)
+			part.Shape[axis] = in.of.graph.fresh(part, axis)
 		}
 	}
 }
@@ -712,7 +712,7 @@ func (in inference) slice() {
 	if in.x.Unranked {
 		return
 	}
-	starts, ends := in.content[in.node.Inputs[1]], in.content[in.node.Inputs[2]]
+	starts, ends := in.of.graph.content[in.node.Inputs[1]], in.of.graph.content[in.node.Inputs[2]]
 	axes, steps := make([]int64, len(starts)), make([]int64, len(starts))
 	for i := range starts {
 		axes[i], steps[i] = int64(i), 1
@@ -727,12 +727,12 @@ func (in inference) slice() {
 	s := slices.Clone(in.x.Shape)
 	if !known {
 		for i := range s {
-			s[i] = in.fresh(in.out, i)
+			s[i] = in.of.graph.fresh(in.out, i)
 		}
 		in.set(in.x.DType, s)
 		return
 	}
-	held := in.content[in.x]
+	held := in.of.graph.content[in.x]
 	for k, axis := range axes {
 		if axis < 0 {
 			axis += int64(len(s))
@@ -743,11 +743,11 @@ func (in inference) slice() {
 		var cut bool
 		s[axis], held, cut = sliced(s[axis], starts[k], ends[k], steps[k], held)
 		if !cut {
-			s[axis] = in.fresh(in.out, int(axis))
+			s[axis] = in.of.graph.fresh(in.out, int(axis))
 		}
 	}
 	in.set(in.x.DType, s)
-	in.keep(in.out, held)
+	in.of.keep(in.out, held)
 }
 
 // sliced is the size that a slice leaves of a dimension, and what it leaves of the elements held along it.

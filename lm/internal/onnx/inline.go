@@ -22,7 +22,7 @@ const oldestOpset = 11
 // arithmetic included: what the rules of differentiation rely on. Operators that are not known here pass through as
 // they are; what depends on them has no known shape, and no gradient.
 func (g *Graph) Inline(m *Model, inputs map[string]*Value) (map[string]*Value, error) {
-	in := &inliner{Graph: g, opset: m.Opsets[""], values: map[string]*Value{}, budget: budgetOf(m)}
+	in := &inliner{graph: g, opset: m.Opsets[""], values: map[string]*Value{}, budget: budgetOf(m)}
 	if in.opset < oldestOpset {
 		return nil, fmt.Errorf("onnx: the model's operators have version %d; %d or later is needed: export it again",
 			in.opset, oldestOpset)
@@ -59,7 +59,7 @@ func (g *Graph) Inline(m *Model, inputs map[string]*Value) (map[string]*Value, e
 
 // inliner is one inlining under way.
 type inliner struct {
-	*Graph
+	graph  *Graph
 	opset  int64
 	values map[string]*Value
 	budget budget
@@ -120,10 +120,10 @@ func (in *inliner) affords(n *Node) error {
 var unknownElement = Dim{0, "?"}
 
 func (in *inliner) constant(c modelConstant) {
-	v := in.value(c.name, c.dtype, FixedShape(c.shape...))
-	in.Initializers = append(in.Initializers, Initializer{Value: v, Tensor: c.tensor, Location: c.location})
+	v := in.graph.value(c.name, c.dtype, FixedShape(c.shape...))
+	in.graph.Initializers = append(in.graph.Initializers, Initializer{Value: v, Tensor: c.tensor, Location: c.location})
 	if c.tensor != nil {
-		in.holds(v, c.tensor)
+		in.graph.holds(v, c.tensor)
 	}
 	in.values[c.name] = in.single(v)
 }
@@ -140,7 +140,7 @@ func (g *Graph) holds(v *Value, t *Tensor) {
 // single is v in single precision where it is in half.
 func (in *inliner) single(v *Value) *Value {
 	if v.DType == Float16 || v.DType == BFloat16 {
-		return in.Cast(v, Float)
+		return in.graph.Cast(v, Float)
 	}
 	return v
 }
@@ -217,13 +217,13 @@ func (in *inliner) node(n modelNode) error {
 			if in.values[name] != nil {
 				return fmt.Errorf("its output %.100q is computed twice", name)
 			}
-			v = in.value(name, 0, nil)
+			v = in.graph.value(name, 0, nil)
 			v.Unranked = true
 			in.values[name] = v
 		}
 		node.Outputs = append(node.Outputs, v)
 	}
-	in.Nodes = append(in.Nodes, node)
+	in.graph.Nodes = append(in.graph.Nodes, node)
 	if n.domain == "" {
 		if slices.Contains(strings.Fields(makers), n.op) {
 			return errors.New("an operator that makes values of any size, which no masked language model needs")
@@ -240,13 +240,13 @@ func (in *inliner) bounded(n *Node) {
 		for i, d := range v.Shape {
 			if len(d.symbols) > maxSymbols {
 				v.Shape = slices.Clone(v.Shape)
-				v.Shape[i] = in.fresh(v, i)
+				v.Shape[i] = in.graph.fresh(v, i)
 			}
 		}
 		if len(v.Shape) > maxRank {
 			v.Shape, v.Unranked = nil, true
 		}
-		in.addHomes(v)
+		in.graph.addHomes(v)
 	}
 }
 
@@ -312,12 +312,12 @@ func (in *inliner) upgrade(n *modelNode, inputs *[]*Value) (done bool, err error
 	case n.op == "Squeeze", n.op == "Unsqueeze", strings.HasPrefix(n.op, "Reduce"):
 		if axes, ok := n.attribute("axes").([]int64); ok {
 			n.set("axes", nil)
-			*inputs = append((*inputs)[:1:1], in.Ints(axes...))
+			*inputs = append((*inputs)[:1:1], in.graph.Ints(axes...))
 		}
 	case n.op == "Split":
 		if sizes, ok := n.attribute("split").([]int64); ok {
 			n.set("split", nil)
-			*inputs = append((*inputs)[:1:1], in.Ints(sizes...))
+			*inputs = append((*inputs)[:1:1], in.graph.Ints(sizes...))
 		}
 		if len(*inputs) == 1 && n.attribute("num_outputs") == nil {
 			n.set("num_outputs", int64(len(n.outputs)))
@@ -378,7 +378,7 @@ func (g *Graph) Apply(op string, outputs int, inputs []*Value, attributes ...Att
 		n.Outputs = append(n.Outputs, v)
 	}
 	g.Nodes = append(g.Nodes, n)
-	in := &inliner{Graph: g, opset: opsetVersion}
+	in := &inliner{graph: g, opset: opsetVersion}
 	in.infer(n)
 	in.bounded(n)
 	return n.Outputs
