@@ -1,5 +1,5 @@
-// Command release builds what is published: a wheel and an archive for a platform, their
-// SHA-256 sums and a list of the modules inside.
+// Command release builds what is published: a wheel and an archive for a platform, and their
+// SHA-256 sums. go version -m lists the modules inside a program.
 //
 //	go run ./cmd/release                                  # for this platform, into dist
 //	go run ./cmd/release -platform linux/arm64 -cc aarch64-linux-gnu-gcc -library LIBRARY
@@ -15,10 +15,8 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"crypto/sha256"
-	"debug/buildinfo"
 	"flag"
 	"fmt"
 	"os"
@@ -123,16 +121,8 @@ func (r *release) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	info, err := buildinfo.Read(bytes.NewReader(content))
-	if err != nil {
-		return err
-	}
-	materials, err := r.materials(info)
-	if err != nil {
-		return err
-	}
 	var sums strings.Builder
-	for _, made := range []file{wheel, archive, materials} {
+	for _, made := range []file{wheel, archive} {
 		if err := os.WriteFile(filepath.Join(r.out, made.name), made.content, 0o644); err != nil {
 			return err
 		}

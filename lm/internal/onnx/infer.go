@@ -297,7 +297,8 @@ func (in inference) pad() {
 // sequence is Range.
 func (in inference) sequence() {
 	in.set(in.x.DType, Shape{in.of.graph.fresh(in.out, 0)})
-	start, end, step := in.of.graph.content[in.x], in.of.graph.content[in.node.Inputs[1]], in.of.graph.content[in.node.Inputs[2]]
+	known := in.of.graph.content
+	start, end, step := known[in.x], known[in.node.Inputs[1]], known[in.node.Inputs[2]]
 	if from, ok := Shape(start).Sizes(); ok && len(from) == 1 {
 		to, ended := Shape(end).Sizes()
 		by, stepped := Shape(step).Sizes()
