@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"reflect"
 	"slices"
@@ -131,7 +132,11 @@ func ParseConfig(data []byte) (Config, error) {
 	}
 	c.VocabularySize = r.size("vocab_size", 0, maxVocabulary)
 	c.TieWordEmbeddings = r.flag("tie_word_embeddings", true)
-	r.padding(&c, family.padding)
+	c.PaddingID = family.padding
+	read(r, "pad_token_id", &c.PaddingID)
+	if r.err == nil && (c.PaddingID < 0 || c.PaddingID >= c.VocabularySize) {
+		r.fail("pad_token_id %d is outside the vocabulary of %d", c.PaddingID, c.VocabularySize)
+	}
 	family.parse(r, &c)
 	c.HeadActivation = cmp.Or(c.HeadActivation, c.Activation)
 	if r.err != nil {
@@ -206,25 +211,8 @@ func (r *configReader) number(key string, fallback, low, high float64) float64 {
 }
 
 func (r *configReader) activation(key, fallback string) string {
-	name := only(r, key, r.text(key, fallback), sortedKeys(activations())...)
+	name := only(r, key, r.text(key, fallback), slices.Sorted(maps.Keys(activations()))...)
 	return activations()[name]
-}
-
-// padding reads pad_token_id.
-func (r *configReader) padding(c *Config, fallback int) {
-	c.PaddingID = fallback
-	read(r, "pad_token_id", &c.PaddingID)
-	if r.err == nil && (c.PaddingID < 0 || c.PaddingID >= c.VocabularySize) {
-		r.fail("pad_token_id %d is outside the vocabulary of %d", c.PaddingID, c.VocabularySize)
-	}
-}
-
-// heads reads the number of attention heads, which must divide the width, whose key is given too.
-func (r *configReader) heads(c *Config, key, width string) {
-	c.Heads = r.size(key, 0, maxWidth)
-	if r.err == nil && c.HiddenSize%c.Heads != 0 {
-		r.fail("%s %d is not a multiple of %s %d", width, c.HiddenSize, key, c.Heads)
-	}
 }
 
 // only returns a value, and fails if it is not among the supported ones.

@@ -48,11 +48,11 @@ func TestImportConverts(t *testing.T) {
 				t.Fatal(err)
 			}
 			for _, want := range b.Config.Tensors() {
-				tensor, ok := b.Stored(want.Name)
+				tensor, ok := b.Tensor(want.Name)
 				if !ok {
 					t.Fatalf("%s is not there", want.Name)
 				}
-				reference, ok := reference.Stored(want.Name)
+				reference, ok := reference.Tensor(want.Name)
 				if !ok {
 					t.Fatalf("the reference has no %s", want.Name)
 				}
@@ -100,7 +100,7 @@ func TestImportKeepsWhatConfigAsksFor(t *testing.T) {
 	}
 	var matrices []string
 	for _, name := range []string{"cls.predictions.decoder.weight", "bert.embeddings.word_embeddings.weight"} {
-		tensor, ok := b.Stored(name)
+		tensor, ok := b.Tensor(name)
 		if !ok {
 			t.Fatalf("%s is not there", name)
 		}

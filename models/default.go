@@ -26,7 +26,7 @@ func (s *Store) Default() (string, error) {
 	if name := os.Getenv(DefaultVariable); name != "" {
 		return name, nil
 	}
-	content, err := regular.ReadFS(os.DirFS(s.Dir), defaultFile, 4096)
+	content, err := regular.ReadFile(filepath.Join(s.Dir, defaultFile), 4096)
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) {
 		return BuiltInName, nil
 	}
@@ -50,7 +50,10 @@ func (s *Store) SetDefault(name string) (*Bundle, error) {
 	}
 	path := filepath.Join(s.Dir, defaultFile)
 	if name == BuiltInName {
-		return b, removeIfThere(path)
+		if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return nil, err
+		}
+		return b, nil
 	}
 	if absolute, err := filepath.Abs(name); err == nil && absolute == b.Dir {
 		name = absolute

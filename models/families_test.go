@@ -196,7 +196,7 @@ func TestTensorsOfFamilies(t *testing.T) {
 		}
 		read := map[string]bool{}
 		for _, want := range b.Config.Tensors() {
-			tensor, ok := b.Stored(want.Name)
+			tensor, ok := b.Tensor(want.Name)
 			if !ok {
 				t.Errorf("%s: no tensor %s", dir, want.Name)
 			}
@@ -230,7 +230,7 @@ func TestFamiliesWithoutHead(t *testing.T) {
 			belongs := map[string]bool{}
 			body, ofHead := b.Config.TensorParts()
 			for i, tensor := range append(body, ofHead...) {
-				stored, _ := b.Stored(tensor.Name)
+				stored, _ := b.Tensor(tensor.Name)
 				belongs[stored.Name] = i >= len(body)
 			}
 			rewrite(t, dir, func(d *safetensors.Data) bool {

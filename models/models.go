@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"path/filepath"
 	"strings"
 )
 
@@ -26,35 +25,22 @@ func Open(name string) (*Bundle, error) {
 // "org/name@revision" of the store, in this order, but the store comes before a folder without config.json. Write
 // "./small-uncased" for a folder with the name of a built-in model.
 func (s *Store) Open(name string) (*Bundle, error) {
-	if name == "" {
-		chosen, err := s.Default()
-		if err != nil {
-			return nil, err
-		}
-		b, err := s.Open(chosen)
-		switch {
-		case err == nil || chosen == BuiltInName:
-			return b, err
-		case os.Getenv(DefaultVariable) != "":
-			return nil, fmt.Errorf("%s: %w", DefaultVariable, err)
-		}
-		return nil, fmt.Errorf("the default: %w; infill models use %s goes back to the built-in one", err, BuiltInName)
-	}
-	if name == BuiltInName {
+	switch name {
+	case "":
+		return s.openDefault()
+	case BuiltInName:
 		return s.openBuiltIn()
 	}
 	info, err := os.Stat(name)
-	if err == nil && info.IsDir() {
-		_, err = os.Lstat(filepath.Join(name, configName))
-		if _, absent := s.Find(name); err == nil || absent != nil {
-			return openDir(name, false, false)
+	switch {
+	case err == nil && info.IsDir():
+		if _, absent := s.Find(name); absent != nil || exists(name, configName) {
+			return openDir(name, false)
 		}
-	}
-	if err == nil {
+	case err == nil:
 		return nil, fmt.Errorf("model %s is a file; give the folder that holds config.json, the tokenizer files and "+
 			"model.safetensors", name)
-	}
-	if !errors.Is(err, fs.ErrNotExist) {
+	case !errors.Is(err, fs.ErrNotExist):
 		// The path error would repeat the name, however long it is.
 		var path *fs.PathError
 		if errors.As(err, &path) {
@@ -62,25 +48,42 @@ func (s *Store) Open(name string) (*Bundle, error) {
 		}
 		return nil, fmt.Errorf("model %.200q is not built in (built in: %s), and no folder: %w", name, BuiltInName, err)
 	}
-	if base, _, err := s.splitName(name); err == nil {
-		entry, err := s.Find(name)
-		if err == nil {
-			b, err := openDir(entry.Dir, true, false)
-			if err != nil {
-				return nil, fmt.Errorf("%w; fetch it again with: infill models pull %s@%s", err, entry.Name,
-					entry.Revision)
-			}
-			b.Name = entry.Name
-			return b, nil
-		}
-		if !errors.Is(err, ErrNotStored) {
-			return nil, err
-		}
-		if strings.Contains(base, "/") {
-			return nil, fmt.Errorf("%w, nor is there a folder of this name; fetch it with: infill models pull %s "+
-				"(built in: %s)", err, name, BuiltInName)
-		}
-	}
-	return nil, fmt.Errorf("model %.200q is neither built in (built in: %s) nor a folder, nor in the cache", name,
+	absent := fmt.Errorf("model %.200q is neither built in (built in: %s) nor a folder, nor in the cache", name,
 		BuiltInName)
+	base, _, err := s.splitName(name)
+	if err != nil {
+		return nil, absent
+	}
+	entry, err := s.Find(name)
+	switch {
+	case errors.Is(err, ErrNotStored) && strings.Contains(base, "/"):
+		return nil, fmt.Errorf("%w, nor is there a folder of this name; fetch it with: infill models pull %s "+
+			"(built in: %s)", err, name, BuiltInName)
+	case errors.Is(err, ErrNotStored):
+		return nil, absent
+	case err != nil:
+		return nil, err
+	}
+	b, err := openDir(entry.Dir, true)
+	if err != nil {
+		return nil, fmt.Errorf("%w; fetch it again with: infill models pull %s@%s", err, entry.Name, entry.Revision)
+	}
+	b.Name = entry.Name
+	return b, nil
+}
+
+// openDefault opens the model that is meant when none is named.
+func (s *Store) openDefault() (*Bundle, error) {
+	chosen, err := s.Default()
+	if err != nil {
+		return nil, err
+	}
+	b, err := s.Open(chosen)
+	switch {
+	case err == nil || chosen == BuiltInName:
+		return b, err
+	case os.Getenv(DefaultVariable) != "":
+		return nil, fmt.Errorf("%s: %w", DefaultVariable, err)
+	}
+	return nil, fmt.Errorf("the default: %w; infill models use %s goes back to the built-in one", err, BuiltInName)
 }

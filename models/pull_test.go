@@ -22,6 +22,7 @@ import (
 	"infill/internal/modelstest"
 	"infill/internal/safetensors"
 	"infill/models"
+	"infill/models/hub"
 )
 
 // What a modelstest.Hub has in First, Second and Token.
@@ -34,7 +35,7 @@ func newStore(t testing.TB) *models.Store {
 }
 
 // pull expects success.
-func pull(t testing.TB, store *models.Store, name string, o models.HubOptions) *models.Bundle {
+func pull(t testing.TB, store *models.Store, name string, o hub.Options) *models.Bundle {
 	t.Helper()
 	b, err := store.Pull(t.Context(), name, o)
 	if err != nil {
@@ -83,7 +84,7 @@ func files(t testing.TB, dir string) map[string]string {
 }
 
 // observed gives the hub's options with an observer of the pull.
-func observed(s *modelstest.Hub) (models.HubOptions, *observer) {
+func observed(s *modelstest.Hub) (hub.Options, *observer) {
 	o, seen := s.Options(), &observer{}
 	o.Progress = seen
 	return o, seen
@@ -327,7 +328,7 @@ func TestPullResumes(t *testing.T) {
 		o, seen := observed(s)
 		o.Stall = 200 * time.Millisecond
 		pull(t, newStore(t), "org/tiny", o)
-		if len(seen.Waits) != 1 || seen.Waits[0] != "the connection went silent" {
+		if len(seen.Waits) != 1 || seen.Waits[0] != "the connection went silent, or is too slow" {
 			t.Errorf("waits %q", seen.Waits)
 		}
 	})
@@ -418,8 +419,8 @@ func TestPullListStalls(t *testing.T) {
 	}{
 		{"silent once", "", 1, silent},
 		{"drips once", "", 1, drips},
-		{"silent for ever", "the connection went silent", 3, silent},
-		{"drips for ever", "the answer came too slowly", 3, drips},
+		{"silent for ever", "the connection went silent, or is too slow", 3, silent},
+		{"drips for ever", "the connection went silent, or is too slow", 3, drips},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			s := modelstest.NewHub(t)
@@ -466,7 +467,7 @@ func TestPullRedirectStalls(t *testing.T) {
 	o := s.Options()
 	o.Stall = 100 * time.Millisecond
 	_, err := newStore(t).Pull(t.Context(), "org/tiny", o)
-	refused(t, err, "404")
+	refused(t, err, "config.json: cannot reach ", "the connection went silent, or is too slow")
 }
 
 // A byte at a time is never silent: the bound of the whole ends it, and what came is kept.
@@ -621,7 +622,7 @@ func TestPullTellsWhatTheHubSays(t *testing.T) {
 		}
 	})
 	for _, endpoint := range []string{"huggingface.co", "ftp://x", "https://", "http://\x00"} {
-		o := models.HubOptions{Endpoint: endpoint}
+		o := hub.Options{Endpoint: endpoint}
 		if _, err := newStore(t).Pull(t.Context(), "org/tiny", o); err == nil ||
 			!strings.Contains(err.Error(), "is not the address of a hub") {
 			t.Errorf("endpoint %q: error %v", endpoint, err)
@@ -880,19 +881,19 @@ func TestOptionsFromEnvironment(t *testing.T) {
 	for _, c := range []struct {
 		name string
 		env  map[string]string
-		want models.HubOptions
+		want hub.Options
 	}{
-		{"nothing", nil, models.HubOptions{}},
+		{"nothing", nil, hub.Options{}},
 		{"all", map[string]string{"HF_ENDPOINT": "https://mirror.example", "HF_TOKEN": " hf_env ",
 			"HF_HUB_OFFLINE": "1"},
-			models.HubOptions{Endpoint: "https://mirror.example", Token: "hf_env", Offline: true}},
-		{"offline off", map[string]string{"HF_HUB_OFFLINE": "0"}, models.HubOptions{}},
+			hub.Options{Endpoint: "https://mirror.example", Token: "hf_env", Offline: true}},
+		{"offline off", map[string]string{"HF_HUB_OFFLINE": "0"}, hub.Options{}},
 		{"token in the home of the hub's clients", map[string]string{"HF_HOME": home},
-			models.HubOptions{Token: "hf_file"}},
+			hub.Options{Token: "hf_file"}},
 		{"token file", map[string]string{"HF_TOKEN_PATH": filepath.Join(home, "token")},
-			models.HubOptions{Token: "hf_file"}},
+			hub.Options{Token: "hf_file"}},
 		{"variable before file", map[string]string{"HF_HOME": home, "HF_TOKEN": "hf_env"},
-			models.HubOptions{Token: "hf_env"}},
+			hub.Options{Token: "hf_env"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			for _, name := range []string{"HF_ENDPOINT", "HF_TOKEN", "HF_HUB_OFFLINE", "HF_TOKEN_PATH"} {
@@ -902,7 +903,7 @@ func TestOptionsFromEnvironment(t *testing.T) {
 			if dir := c.env["HF_HOME"]; dir != "" {
 				t.Setenv("HF_HOME", dir)
 			}
-			if diff := cmp.Diff(c.want, models.HubOptionsFromEnvironment()); diff != "" {
+			if diff := cmp.Diff(c.want, hub.FromEnvironment()); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
 		})
@@ -928,4 +929,4 @@ func (o *observer) Advance(n int64)                       { o.Done += n }
 func (o *observer) Waiting(reason error, _ time.Duration) { o.Waits = append(o.Waits, reason.Error()) }
 func (o *observer) Converting()                           { o.Converted++ }
 
-var _ models.Progress = (*observer)(nil)
+var _ hub.Progress = (*observer)(nil)

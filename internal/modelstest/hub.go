@@ -20,7 +20,7 @@ import (
 	"testing"
 	"time"
 
-	"infill/models"
+	"infill/models/hub"
 )
 
 // Hub is a server on loopback that behaves like the Hugging Face hub: an interface for lists of files, small files
@@ -295,6 +295,6 @@ func (s *Hub) Hang(n int) func(http.ResponseWriter, *http.Request) bool {
 }
 
 // Options are those of a client in a hurry.
-func (s *Hub) Options() models.HubOptions {
-	return models.HubOptions{Endpoint: s.URL, Attempts: 3, WaitMin: time.Millisecond, Stall: 10 * time.Second}
+func (s *Hub) Options() hub.Options {
+	return hub.Options{Endpoint: s.URL, Attempts: 3, WaitMin: time.Millisecond, Stall: 10 * time.Second}
 }

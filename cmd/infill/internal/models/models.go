@@ -20,6 +20,7 @@ import (
 	"infill/internal/object"
 	"infill/lm"
 	"infill/models"
+	"infill/models/hub"
 )
 
 // NewCmd makes the commands that keep the store of models.
@@ -217,7 +218,7 @@ infill models use NAME makes one the default, infill models use %[2]s goes back.
 }
 
 func newCmdModelsUse(s *terminal.Streams) *cobra.Command {
-	quiet, maxTime := false, models.DefaultTotal
+	quiet, maxTime := false, hub.DefaultTotal
 	cmd := &cobra.Command{
 		Use:   "use NAME",
 		Short: "Make a model the default of every command",
@@ -238,7 +239,7 @@ infill models use ` + models.BuiltInName + ` goes back to the built-in model.`,
 }
 
 func newCmdModelsPull(s *terminal.Streams) *cobra.Command {
-	quiet, maxTime := false, models.DefaultTotal
+	quiet, maxTime := false, hub.DefaultTotal
 	var keeps capitals
 	cmd := &cobra.Command{
 		Use:   "pull NAME[@REVISION]...",
