@@ -155,23 +155,15 @@ func convert(ctx context.Context, dir string) (from []ManifestFile, err error) {
 		return nil, err
 	}
 	pickle, weights := filepath.Join(dir, pytorch.FileName), filepath.Join(dir, weightsName)
-	source, err := pytorch.Open(pickle)
+	to, err := os.Create(weights + ".converting")
 	if err != nil {
 		return nil, err
 	}
-	to, err := os.Create(weights + ".converting")
-	if err != nil {
-		return nil, errors.Join(err, source.Close())
-	}
 	wanted := config.Tensors()
-	err = source.Convert(ctx, to, func(name string) bool {
+	err = pytorch.ConvertFile(ctx, pickle, to, func(name string) bool {
 		return slices.ContainsFunc(wanted, func(t Tensor) bool { return t.Name == name })
 	})
-	if err != nil {
-		err = fmt.Errorf("%s: %w", pickle, err)
-	}
-	err = errors.Join(err, to.Sync(), to.Close(), source.Close())
-	if err != nil {
+	if err = errors.Join(err, to.Sync(), to.Close()); err != nil {
 		return nil, errors.Join(err, os.Remove(to.Name()))
 	}
 	return original.Files, errors.Join(os.Rename(to.Name(), weights), os.Remove(pickle))

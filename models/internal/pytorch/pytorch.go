@@ -15,6 +15,7 @@ import (
 	"archive/zip"
 	"bytes"
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -41,7 +42,6 @@ var errCut = errors.New("damaged or cut short")
 type File struct {
 	tensors []tensor // in the order of the state dict
 	size    int64
-	closer  io.Closer
 }
 
 // tensor is one tensor of a state dict.
@@ -62,31 +62,29 @@ type storage struct {
 	file     *zip.File // the elements, little-endian
 }
 
-// Open reads and checks what a file says of its tensors. Errors name the file and what is wrong with it. Call Close at
-// the end.
-func Open(path string) (*File, error) {
+// ConvertFile writes the weights in a file as Convert does. Errors name the file and what is wrong with it.
+func ConvertFile(ctx context.Context, path string, w io.Writer, wanted func(name string) bool) error {
 	f, err := regular.Open(path)
 	if err != nil {
-		return nil, err
+		return err
 	}
+	defer f.Close()
 	info, err := f.Stat()
-	var file *File
+	if err != nil {
+		return err
+	}
+	file, err := Parse(f, info.Size())
 	if err == nil {
-		file, err = Parse(f, info.Size())
+		err = file.Convert(ctx, w, wanted)
 	}
 	if err != nil {
-		f.Close()
-		return nil, fmt.Errorf("%s: %w", path, err)
+		return fmt.Errorf("%s: %w", path, err)
 	}
-	file.closer = f
-	return file, nil
+	return nil
 }
 
-// Close closes the file.
-func (f *File) Close() error { return f.closer.Close() }
-
-// Parse is Open for the content of a file of size bytes: an archive of stored (not compressed) files, of which
-// NAME/data.pkl is the pickle and NAME/data/KEY the storages.
+// Parse reads and checks what a file of size bytes says of its tensors. It is an archive of stored (not compressed)
+// files, of which NAME/data.pkl is the pickle and NAME/data/KEY the storages.
 func Parse(r io.ReaderAt, size int64) (*File, error) {
 	start := make([]byte, min(size, 24))
 	if _, err := io.ReadFull(io.NewSectionReader(r, 0, size), start); err != nil {
@@ -135,7 +133,7 @@ func Parse(r io.ReaderAt, size int64) (*File, error) {
 		}
 	}
 	tensors, err := tensors(state)
-	return &File{tensors, size, io.NopCloser(nil)}, err
+	return &File{tensors, size}, err
 }
 
 // directory lists the files of an archive, by their names.

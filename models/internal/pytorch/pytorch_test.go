@@ -52,7 +52,6 @@ func contents(t testing.TB, path string) map[string]tensor {
 // converted reads what a file is converted to.
 func converted(t testing.TB, file *pytorch.File, wanted func(string) bool) map[string]tensor {
 	t.Helper()
-	defer file.Close()
 	path := filepath.Join(t.TempDir(), "model.safetensors")
 	out, err := os.Create(path)
 	if err != nil {
@@ -66,7 +65,7 @@ func converted(t testing.TB, file *pytorch.File, wanted func(string) bool) map[s
 
 func open(t testing.TB, name string) *pytorch.File {
 	t.Helper()
-	file, err := pytorch.Open(testdata(name))
+	file, err := parse(read(t, name))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -292,7 +291,7 @@ func TestParseRefuses(t *testing.T) {
 		{"BINUNICODE8 claims all", archiveOf(t, "\x80\x02\x8d\xff\xff\xff\xff\xff\xff\xff\x7f."), "opcode 0x8d"},
 		{"LONG4 claims 2 GiB", archiveOf(t, "\x80\x02\x8b\xff\xff\xff\x7f."), "opcode 0x8b"},
 		{"FRAME claims all", archiveOf(t, "\x80\x02\x95\xff\xff\xff\xff\xff\xff\xff\x7f."), "opcode 0x95"},
-		{"LONG1 cut", archiveOf(t, "\x80\x02\x8a\x09\x01."), "cut short"},
+		{"LONG1 cut", archiveOf(t, "\x80\x02\x8a\x08\x01."), "cut short"},
 		{"no end", archiveOf(t, "\x80\x02}"), "cut short"},
 		{"nothing", archiveOf(t, ""), "cut short"},
 		{"end at once", archiveOf(t, "."), "too few values"},
@@ -528,7 +527,6 @@ func TestConvertDamaged(t *testing.T) {
 
 func TestCancelled(t *testing.T) {
 	file := open(t, "bundle/pytorch_model.bin")
-	defer file.Close()
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if err := file.Convert(ctx, io.Discard, all); !errors.Is(err, context.Canceled) {
@@ -538,7 +536,8 @@ func TestCancelled(t *testing.T) {
 
 func TestOpenNamesTheFile(t *testing.T) {
 	for _, path := range []string{testdata("generate.py"), testdata("absent.bin"), "testdata"} {
-		if _, err := pytorch.Open(path); err == nil || !strings.Contains(err.Error(), path) {
+		err := pytorch.ConvertFile(t.Context(), path, io.Discard, all)
+		if err == nil || !strings.Contains(err.Error(), path) {
 			t.Errorf("error %v does not name %s", err, path)
 		}
 	}
