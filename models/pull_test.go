@@ -153,7 +153,7 @@ func TestPull(t *testing.T) {
 	for _, r := range s.Seen("") {
 		stranger := strings.HasPrefix(r.Host, "localhost")
 		if stranger != (r.Authorization == "") {
-			t.Errorf("%s %s on %s carried %q", r.Method, r.Path, r.Host, r.Authorization)
+			t.Errorf("%s on %s carried %q", r.Path, r.Host, r.Authorization)
 		}
 	}
 	if len(s.Seen("/model.safetensors")) != 2 { // the hub's redirect and the content
@@ -607,7 +607,7 @@ func TestPullTellsWhatTheHubSays(t *testing.T) {
 	}
 	t.Run("nobody there", func(t *testing.T) {
 		s := modelstest.NewHub(t)
-		s.Server.Close()
+		s.Close()
 		_, err := newStore(t).Pull(t.Context(), "org/tiny", s.Options())
 		refused(t, err, "cannot reach 127.0.0.1:", "connection refused", "or set HF_ENDPOINT to a mirror")
 	})
