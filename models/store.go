@@ -55,22 +55,21 @@ type Entry struct {
 	Problem  error
 }
 
-// List gives the built-in models, then the others by name and revision. Files are not read: see Verify.
+// List gives the built-in models, then the others by name and revision. Files are not read: see Entry.Verify.
 func (s *Store) List() ([]Entry, error) {
-	entry, err := s.builtInEntry()
+	folders, err := readDir(s.Dir)
 	if err != nil {
 		return nil, err
 	}
-	entries := []Entry{entry}
-	folders, err := os.ReadDir(s.Dir)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return nil, err
-	}
+	names := []string{BuiltInName}
 	for _, folder := range folders {
 		name := strings.Replace(folder.Name(), "--", "/", 1)
-		if name == BuiltInName || !folder.IsDir() || CheckName(name) != nil {
-			continue
+		if name != BuiltInName && folder.IsDir() && CheckName(name) == nil {
+			names = append(names, name)
 		}
+	}
+	var entries []Entry
+	for _, name := range names {
 		found, err := s.revisions(name)
 		if err != nil {
 			return nil, err
@@ -80,16 +79,13 @@ func (s *Store) List() ([]Entry, error) {
 	return entries, nil
 }
 
-func (s *Store) builtInEntry() (Entry, error) {
-	manifest, dir, err := s.builtIn()
-	if err != nil {
-		return Entry{}, err
+// readDir lists a folder, which need not be there.
+func readDir(dir string) ([]fs.DirEntry, error) {
+	entries, err := os.ReadDir(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		err = nil
 	}
-	entry := Entry{Name: BuiltInName, Revision: manifest.Revision, BuiltIn: true, Manifest: manifest}
-	if _, err := os.Stat(dir); err == nil {
-		entry.Dir = dir
-	}
-	return entry, nil
+	return entries, err
 }
 
 // folder holds all revisions of a model.
@@ -99,11 +95,18 @@ func (s *Store) folder(name string) string {
 
 // revisions lists what the store has of a model, by revision.
 func (s *Store) revisions(name string) ([]Entry, error) {
-	folder := s.folder(name)
-	found, err := os.ReadDir(folder)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
+	if name == BuiltInName {
+		manifest, dir, err := s.builtIn()
+		if err != nil {
+			return nil, err
+		}
+		if !exists(dir, ".") {
+			dir = ""
+		}
+		return []Entry{{Name: name, Revision: manifest.Revision, BuiltIn: true, Manifest: manifest, Dir: dir}}, nil
 	}
+	folder := s.folder(name)
+	found, err := readDir(folder)
 	if err != nil {
 		return nil, err
 	}
@@ -113,40 +116,32 @@ func (s *Store) revisions(name string) ([]Entry, error) {
 	}
 	var entries []Entry
 	for _, f := range found {
-		if !f.IsDir() || f.Name() == refsName || !revisionPattern.MatchString(f.Name()) {
-			continue
+		if f.IsDir() && revisionPattern.MatchString(f.Name()) {
+			entry := Entry{Name: name, Revision: f.Name(), Refs: refs[f.Name()], Dir: filepath.Join(folder, f.Name())}
+			entry.Manifest, entry.Problem = readManifest(entry.Dir)
+			entries = append(entries, entry)
 		}
-		entry := Entry{Name: name, Revision: f.Name(), Dir: filepath.Join(folder, f.Name())}
-		for ref, revision := range refs {
-			if revision == entry.Revision {
-				entry.Refs = append(entry.Refs, ref)
-			}
-		}
-		slices.Sort(entry.Refs)
-		entry.Manifest, entry.Problem = readManifest(entry.Dir)
-		entries = append(entries, entry)
 	}
 	return entries, nil
 }
 
-// refs maps the names of revisions to revisions.
-func (s *Store) refs(name string) (map[string]string, error) {
+// refs gives the names of every revision.
+func (s *Store) refs(name string) (map[string][]string, error) {
 	dir := filepath.Join(s.folder(name), refsName)
-	files, err := os.ReadDir(dir)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+	files, err := readDir(dir)
+	if err != nil {
 		return nil, err
 	}
-	refs := map[string]string{}
+	refs := map[string][]string{}
 	for _, file := range files {
-		ref, err := url.PathUnescape(file.Name())
-		if err != nil {
-			continue // not written by this program
-		}
 		content, err := regular.ReadFile(filepath.Join(dir, file.Name()), 1024)
 		if err != nil {
 			return nil, err
 		}
-		refs[ref] = strings.TrimSpace(string(content))
+		if ref, err := url.PathUnescape(file.Name()); err == nil {
+			revision := strings.TrimSpace(string(content))
+			refs[revision] = append(refs[revision], ref)
+		}
 	}
 	return refs, nil
 }
@@ -155,9 +150,6 @@ func (s *Store) refs(name string) (map[string]string, error) {
 // as "main". Without a revision it takes the one that "main" points at, or the only one. The error is
 // ErrNotStored if there is none.
 func (s *Store) Find(name string) (Entry, error) {
-	if name == BuiltInName {
-		return s.builtInEntry()
-	}
 	name, wanted, err := s.splitName(name)
 	if err != nil {
 		return Entry{}, err
@@ -196,20 +188,15 @@ var ErrNotStored = errors.New("not in the cache")
 
 const minAbbreviation = 4
 
-// Verify reads all files of a bundle and returns an error for each that is damaged or missing. The name is as
-// for Find.
-func (s *Store) Verify(ctx context.Context, name string) ([]error, error) {
-	entry, err := s.Find(name)
+// Verify reads all files of a bundle and returns an error for each that is damaged or missing.
+func (e Entry) Verify(ctx context.Context) ([]error, error) {
 	switch {
-	case err != nil:
-		return nil, err
-	case entry.Problem != nil:
-		return []error{entry.Problem}, nil
-	case entry.Dir == "":
+	case e.Problem != nil:
+		return []error{e.Problem}, nil
+	case e.Dir == "":
 		return nil, nil // part of the program, and not placed yet
 	}
-	problems := slices.Collect(entry.Manifest.problems(ctx, entry.Dir))
-	return problems, ctx.Err()
+	return slices.Collect(e.Manifest.problems(ctx, e.Dir)), ctx.Err()
 }
 
 // Remove deletes a stored model: the revision named in "org/name@revision", or all revisions and unfinished downloads

@@ -27,6 +27,15 @@ func another(t testing.TB, seed uint64) string {
 	return dir
 }
 
+func verify(t testing.TB, store *models.Store, ctx context.Context, name string) ([]error, error) {
+	t.Helper()
+	entry, err := store.Find(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return entry.Verify(ctx)
+}
+
 func TestStore(t *testing.T) {
 	store := &models.Store{Dir: filepath.Join(t.TempDir(), "models")}
 	ctx := t.Context()
@@ -92,7 +101,7 @@ func TestStore(t *testing.T) {
 	})
 	t.Run("verify", func(t *testing.T) {
 		for _, name := range []string{"org/tiny", "alone", "small-uncased"} {
-			if problems, err := store.Verify(ctx, name); err != nil || len(problems) > 0 {
+			if problems, err := verify(t, store, ctx, name); err != nil || len(problems) > 0 {
 				t.Errorf("%s: %v, %v", name, problems, err)
 			}
 		}
@@ -100,7 +109,7 @@ func TestStore(t *testing.T) {
 		if err := os.Remove(filepath.Join(second.Dir, "config.json")); err != nil {
 			t.Fatal(err)
 		}
-		problems, err := store.Verify(ctx, "org/tiny@"+second.Manifest.Revision)
+		problems, err := verify(t, store, ctx, "org/tiny@"+second.Manifest.Revision)
 		if err != nil || len(problems) != 2 {
 			t.Fatalf("problems %v, %v; want two", problems, err)
 		}
@@ -111,7 +120,7 @@ func TestStore(t *testing.T) {
 		}
 		cancelled, cancel := context.WithCancel(ctx)
 		cancel()
-		if _, err := store.Verify(cancelled, "org/tiny"); !errors.Is(err, context.Canceled) {
+		if _, err := verify(t, store, cancelled, "org/tiny"); !errors.Is(err, context.Canceled) {
 			t.Errorf("error %v is not that of the context", err)
 		}
 	})
@@ -122,7 +131,7 @@ func TestStore(t *testing.T) {
 			!strings.Contains(entry.Problem.Error(), filepath.Join(second.Dir, "manifest.json")+": not valid JSON") {
 			t.Errorf("entry %+v, %v", entry, err)
 		}
-		if problems, err := store.Verify(ctx, "org/tiny@"+second.Manifest.Revision); err != nil || len(problems) != 1 {
+		if problems, err := verify(t, store, ctx, "org/tiny@"+second.Manifest.Revision); err != nil || len(problems) != 1 {
 			t.Errorf("problems %v, %v", problems, err)
 		}
 		// Import finds the damage and puts a whole copy there.

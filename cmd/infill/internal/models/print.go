@@ -234,7 +234,7 @@ func (c *command) verify(ctx context.Context, name string) (whole bool, err erro
 	if err != nil {
 		return false, absentModel(name, err)
 	}
-	problems, err := c.store.Verify(ctx, name)
+	problems, err := entry.Verify(ctx)
 	if err != nil {
 		return false, err
 	}
