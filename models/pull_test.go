@@ -248,34 +248,50 @@ func TestPullRevisions(t *testing.T) {
 	}
 }
 
-func TestPullResumes(t *testing.T) {
-	size := func(s *modelstest.Hub) int64 {
-		return int64(len(s.Commits[firstCommit]["model.safetensors"]))
+// resume pulls from a hub that answers as it is told, and expects progress to end where it should.
+func resume(t *testing.T, prepare func(s *modelstest.Hub, store *models.Store)) (*modelstest.Hub, *observer) {
+	t.Helper()
+	s, store := modelstest.NewHub(t), newStore(t)
+	prepare(s, store)
+	o, seen := observed(s)
+	o.Stall = 500 * time.Millisecond
+	if b := pull(t, store, "org/tiny", o); b.Manifest.Verify(b.Dir) != nil || seen.Done != seen.Total {
+		t.Errorf("progress %+v", seen)
 	}
-	t.Run("cut connections", func(t *testing.T) {
-		s := modelstest.NewHub(t)
-		s.Answer(s.Cut(6000))
-		o, seen := observed(s)
-		pull(t, newStore(t), "org/tiny", o)
-		var ranges []string
-		for _, r := range s.Seen("/model.safetensors") {
-			if strings.HasPrefix(r.Path, "/blobs/") {
-				ranges = append(ranges, r.Bytes)
-			}
+	return s, seen
+}
+
+func size(s *modelstest.Hub) int64 { return int64(len(s.Commits[firstCommit]["model.safetensors"])) }
+
+func TestPullResumes(t *testing.T) {
+	s, seen := resume(t, func(s *modelstest.Hub, _ *models.Store) { s.Answer(s.Cut(6000)) })
+	var ranges []string
+	for _, r := range s.Seen("/model.safetensors") {
+		if strings.HasPrefix(r.Path, "/blobs/") {
+			ranges = append(ranges, r.Bytes)
 		}
-		if want := []string{"", "bytes=6000-", "bytes=12000-"}; !slices.Equal(ranges, want) {
-			t.Errorf("ranges %q, want %q", ranges, want)
-		}
-		if s.SentOf("model.safetensors") != size(s) {
-			t.Errorf("%d bytes were sent of a file of %d", s.SentOf("model.safetensors"), size(s))
-		}
-		if seen.Done != seen.Total || len(seen.Waits) != 2 || !strings.Contains(seen.Waits[0], "unexpected EOF") {
-			t.Errorf("progress %+v", seen)
-		}
+	}
+	if want := []string{"", "bytes=6000-", "bytes=12000-"}; !slices.Equal(ranges, want) {
+		t.Errorf("ranges %q, want %q", ranges, want)
+	}
+	if s.SentOf("model.safetensors") != size(s) {
+		t.Errorf("%d bytes were sent of a file of %d", s.SentOf("model.safetensors"), size(s))
+	}
+	if len(seen.Waits) != 2 || !strings.Contains(seen.Waits[0], "unexpected EOF") {
+		t.Errorf("waits %q", seen.Waits)
+	}
+	_, seen = resume(t, func(s *modelstest.Hub, _ *models.Store) { s.Answer(blobs(once(s.Hang(4000)))) })
+	if len(seen.Waits) != 1 || seen.Waits[0] != "the connection went silent, or is too slow" {
+		t.Errorf("waits %q", seen.Waits)
+	}
+	resume(t, func(s *modelstest.Hub, _ *models.Store) {
+		cut := once(s.Cut(5000))
+		s.Answer(blobs(func(w http.ResponseWriter, r *http.Request) bool {
+			r.Header.Del("Range") // the server knows none
+			return cut(w, r)
+		}))
 	})
-	t.Run("in a later pull", func(t *testing.T) {
-		s := modelstest.NewHub(t)
-		store := newStore(t)
+	s, seen = resume(t, func(s *modelstest.Hub, store *models.Store) {
 		cut := once(s.Cut(5000))
 		s.Answer(blobs(func(w http.ResponseWriter, r *http.Request) bool {
 			if !cut(w, r) {
@@ -290,18 +306,12 @@ func TestPullResumes(t *testing.T) {
 		}
 		s.Answer(nil)
 		s.Forget()
-		o, seen := observed(s)
-		pull(t, store, "org/tiny", o)
-		if s.SentOf("model.safetensors") != size(s)-5000 || s.SentOf("vocab.txt") != 0 {
-			t.Errorf("sent again: %d, want the weights from byte 5000 on", s.SentOf("model.safetensors"))
-		}
-		if seen.Have < 5000 || seen.Done != seen.Total {
-			t.Errorf("progress %+v", seen)
-		}
 	})
-	t.Run("after Ctrl-C", func(t *testing.T) {
-		s := modelstest.NewHub(t)
-		store := newStore(t)
+	if s.SentOf("model.safetensors") != size(s)-5000 || s.SentOf("vocab.txt") != 0 || seen.Have < 5000 {
+		t.Errorf("sent again: %d, want the weights from byte 5000 on", s.SentOf("model.safetensors"))
+	}
+	kept := int64(0)
+	s, _ = resume(t, func(s *modelstest.Hub, store *models.Store) {
 		ctx, cancel := context.WithCancel(t.Context())
 		s.Answer(s.Hang(4000))
 		o := s.Options()
@@ -313,92 +323,47 @@ func TestPullResumes(t *testing.T) {
 		}
 		s.Answer(nil)
 		s.Forget()
-		part, err := os.Stat(filepath.Join(store.Dir, "org--tiny", ".partial-"+firstCommit, "model.safetensors.part"))
-		if err != nil || part.Size() == 0 {
-			t.Fatalf("nothing was kept: %v", err)
-		}
-		pull(t, store, "org/tiny", s.Options())
-		if want := size(s) - part.Size(); s.SentOf("model.safetensors") != want {
-			t.Errorf("%d bytes were sent, want the last %d", s.SentOf("model.safetensors"), want)
+		part := read(t, filepath.Join(store.Dir, "org--tiny", ".partial-"+firstCommit), "model.safetensors.part")
+		if kept = int64(len(part)); kept == 0 {
+			t.Error("nothing was kept")
 		}
 	})
-	t.Run("silent connection", func(t *testing.T) {
-		s := modelstest.NewHub(t)
-		s.Answer(blobs(once(s.Hang(4000))))
-		o, seen := observed(s)
-		o.Stall = 200 * time.Millisecond
-		pull(t, newStore(t), "org/tiny", o)
-		if len(seen.Waits) != 1 || seen.Waits[0] != "the connection went silent, or is too slow" {
-			t.Errorf("waits %q", seen.Waits)
-		}
-	})
-	// A server that ignores ranges and breaks at the same place each time brings nothing new, with a length or without.
-	for name, breaks := range map[string]func(s *modelstest.Hub, w http.ResponseWriter, r *http.Request) bool{
-		"no ranges, always cut": func(s *modelstest.Hub, w http.ResponseWriter, r *http.Request) bool {
-			return s.Cut(5000)(w, r)
-		},
-		"no ranges, short bodies without a length": func(s *modelstest.Hub, w http.ResponseWriter,
-			_ *http.Request) bool {
-			w.(http.Flusher).Flush()
-			w.Write(s.Commits[firstCommit]["model.safetensors"][:5000])
-			return true
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			s := modelstest.NewHub(t)
-			s.Answer(blobs(func(w http.ResponseWriter, r *http.Request) bool {
-				r.Header.Del("Range")
-				return breaks(s, w, r)
-			}))
-			_, err := newStore(t).Pull(t.Context(), "org/tiny", s.Options())
-			refused(t, err, "model.safetensors: the connection broke 3 times without bringing anything new, after "+
-				"5000 of ", "pull again")
-		})
+	if s.SentOf("model.safetensors") != size(s)-kept {
+		t.Errorf("%d bytes were sent, want those after %d", s.SentOf("model.safetensors"), kept)
 	}
-	t.Run("server without ranges", func(t *testing.T) {
-		s := modelstest.NewHub(t)
-		cut := once(s.Cut(5000))
-		s.Answer(blobs(func(w http.ResponseWriter, r *http.Request) bool {
-			r.Header.Del("Range")
-			return cut(w, r)
-		}))
-		o, seen := observed(s)
-		pull(t, newStore(t), "org/tiny", o)
-		if seen.Done != seen.Total {
-			t.Errorf("progress %+v", seen)
-		}
-	})
 	// What lies on the disk from an earlier attempt need not be right.
-	for _, c := range []struct {
-		name string
-		part func(content []byte) []byte
-	}{
-		{"part with other bytes", func(c []byte) []byte { return bytes.Repeat([]byte("x"), 5000) }},
-		{"part as long as the file, with other bytes",
-			func(c []byte) []byte { return bytes.Repeat([]byte("x"), len(c)) }},
-		{"part longer than the file", func(c []byte) []byte { return append(slices.Clone(c), 'x') }},
-		{"part that is the whole file", func(c []byte) []byte { return c }},
+	for _, part := range []func(content []byte) []byte{
+		func([]byte) []byte { return bytes.Repeat([]byte("x"), 5000) },
+		func(c []byte) []byte { return bytes.Repeat([]byte("x"), len(c)) },
+		func(c []byte) []byte { return append(slices.Clone(c), 'x') },
+		func(c []byte) []byte { return c },
 	} {
-		t.Run(c.name, func(t *testing.T) {
-			s := modelstest.NewHub(t)
-			store := newStore(t)
+		resume(t, func(s *modelstest.Hub, store *models.Store) {
 			dir := filepath.Join(store.Dir, "org--tiny", ".partial-"+firstCommit)
 			if err := os.MkdirAll(dir, 0o755); err != nil {
 				t.Fatal(err)
 			}
-			if err := os.WriteFile(filepath.Join(dir, "model.safetensors.part"),
-				c.part(s.Commits[firstCommit]["model.safetensors"]), 0o644); err != nil {
-				t.Fatal(err)
-			}
-			o, seen := observed(s)
-			b := pull(t, store, "org/tiny", o)
-			if err := b.Manifest.Verify(b.Dir); err != nil {
-				t.Error(err)
-			}
-			if seen.Done != seen.Total {
-				t.Errorf("progress %+v", seen)
-			}
+			write(t, dir, "model.safetensors.part", part(s.Commits[firstCommit]["model.safetensors"]))
 		})
+	}
+}
+
+// A server that ignores ranges and breaks at the same place each time brings nothing new, with a length or without.
+func TestPullWithoutProgress(t *testing.T) {
+	for _, length := range []bool{true, false} {
+		s := modelstest.NewHub(t)
+		s.Answer(blobs(func(w http.ResponseWriter, r *http.Request) bool {
+			r.Header.Del("Range")
+			if length {
+				return s.Cut(5000)(w, r)
+			}
+			w.(http.Flusher).Flush()
+			w.Write(s.Commits[firstCommit]["model.safetensors"][:5000])
+			return true
+		}))
+		_, err := newStore(t).Pull(t.Context(), "org/tiny", s.Options())
+		refused(t, err, "model.safetensors: the connection broke 3 times without bringing anything new, after "+
+			"5000 of ", "pull again")
 	}
 }
 
@@ -492,7 +457,7 @@ func TestPullEnds(t *testing.T) {
 	s.Forget()
 	o.Total = -1
 	pull(t, store, "org/tiny", o)
-	if size := int64(len(s.Commits[firstCommit]["model.safetensors"])); s.SentOf("model.safetensors") == size {
+	if s.SentOf("model.safetensors") == size(s) {
 		t.Error("nothing was kept")
 	}
 }
@@ -748,37 +713,24 @@ func TestPullRefusesRepositories(t *testing.T) {
 func TestPullShards(t *testing.T) {
 	s := modelstest.NewHub(t)
 	content := s.Commits[firstCommit]
-	path := filepath.Join(t.TempDir(), "whole.safetensors")
-	if err := os.WriteFile(path, content["model.safetensors"], 0o644); err != nil {
-		t.Fatal(err)
-	}
-	whole, err := safetensors.Open(path)
+	dir := t.TempDir()
+	write(t, dir, "whole.safetensors", content["model.safetensors"])
+	whole, err := safetensors.Open(filepath.Join(dir, "whole.safetensors"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	delete(content, "model.safetensors")
-	shards := map[string][]safetensors.Data{}
 	weightMap := map[string]string{}
 	for i, name := range whole.Names() {
-		tensor, _ := whole.Tensor(name)
-		raw, err := tensor.Bytes()
-		if err != nil {
-			t.Fatal(err)
-		}
-		shard := fmt.Sprintf("model-%05d-of-00003.safetensors", i%3+1)
-		shards[shard] = append(shards[shard],
-			safetensors.Data{Name: name, DType: tensor.DType, Shape: tensor.Shape, Content: modelstest.Bytes(raw)})
-		weightMap[name] = shard
+		weightMap[name] = fmt.Sprintf("model-%05d-of-00003.safetensors", i%3+1)
 	}
-	for name, tensors := range shards {
-		var b bytes.Buffer
-		if err := safetensors.Write(&b, nil, tensors); err != nil {
-			t.Fatal(err)
-		}
-		content[name] = b.Bytes()
+	for i := range 3 {
+		shard := fmt.Sprintf("model-%05d-of-00003.safetensors", i+1)
+		write(t, dir, "model.safetensors", read(t, dir, "whole.safetensors"))
+		rewrite(t, dir, func(d *safetensors.Data) bool { return weightMap[d.Name] == shard })
+		content[shard] = read(t, dir, "model.safetensors")
 	}
-	content["model.safetensors.index.json"],
-		_ = json.Marshal(map[string]any{"metadata": map[string]any{"total_size": 1}, "weight_map": weightMap})
+	content["model.safetensors.index.json"], _ = json.Marshal(map[string]any{"weight_map": weightMap})
 	store := newStore(t)
 	b := pull(t, store, "org/tiny", s.Options())
 	for _, name := range whole.Names() {
@@ -786,7 +738,7 @@ func TestPullShards(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		got, err := b.Weights().Float32s(name)
+		got, err := b.Float32s(name)
 		if err != nil || !slices.Equal(want, got) {
 			t.Errorf("%s differs in its shard: %v", name, err)
 		}
@@ -836,9 +788,8 @@ func TestPullAtOnce(t *testing.T) {
 		})
 	}
 	group.Wait()
-	if got, want := s.SentOf("model.safetensors"), int64(
-		len(s.Commits[firstCommit]["model.safetensors"])); got != want {
-		t.Errorf("%d bytes of weights were sent, want them once, %d", got, want)
+	if sent := s.SentOf("model.safetensors"); sent != size(s) {
+		t.Errorf("%d bytes of weights were sent, want them once, %d", sent, size(s))
 	}
 }
 
@@ -863,48 +814,10 @@ func TestPullWithoutRoom(t *testing.T) {
 		// With room again, the pull goes on.
 		s.Forget()
 		pull(t, store, "org/tiny", s.Options())
-		if want := int64(len(s.Commits[firstCommit]["model.safetensors"])) - 8192; s.SentOf(
-			"model.safetensors") != want {
-			t.Errorf("%d bytes were sent, want the last %d", s.SentOf("model.safetensors"), want)
+		if sent := s.SentOf("model.safetensors"); sent != size(s)-8192 {
+			t.Errorf("%d bytes were sent, want those after 8192", sent)
 		}
 	})
-}
-
-func TestOptionsFromEnvironment(t *testing.T) {
-	home := t.TempDir()
-	if err := os.WriteFile(filepath.Join(home, "token"), []byte("hf_file\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	for _, c := range []struct {
-		name string
-		env  map[string]string
-		want hub.Options
-	}{
-		{"nothing", nil, hub.Options{}},
-		{"all", map[string]string{"HF_ENDPOINT": "https://mirror.example", "HF_TOKEN": " hf_env ",
-			"HF_HUB_OFFLINE": "1"},
-			hub.Options{Endpoint: "https://mirror.example", Token: "hf_env", Offline: true}},
-		{"offline off", map[string]string{"HF_HUB_OFFLINE": "0"}, hub.Options{}},
-		{"token in the home of the hub's clients", map[string]string{"HF_HOME": home},
-			hub.Options{Token: "hf_file"}},
-		{"token file", map[string]string{"HF_TOKEN_PATH": filepath.Join(home, "token")},
-			hub.Options{Token: "hf_file"}},
-		{"variable before file", map[string]string{"HF_HOME": home, "HF_TOKEN": "hf_env"},
-			hub.Options{Token: "hf_env"}},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			for _, name := range []string{"HF_ENDPOINT", "HF_TOKEN", "HF_HUB_OFFLINE", "HF_TOKEN_PATH"} {
-				t.Setenv(name, c.env[name])
-			}
-			t.Setenv("HF_HOME", t.TempDir())
-			if dir := c.env["HF_HOME"]; dir != "" {
-				t.Setenv("HF_HOME", dir)
-			}
-			if diff := cmp.Diff(c.want, hub.FromEnvironment()); diff != "" {
-				t.Errorf("(-want +got):\n%s", diff)
-			}
-		})
-	}
 }
 
 // observer records a pull.
