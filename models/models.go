@@ -4,11 +4,20 @@
 package models
 
 import (
+	_ "embed"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"strings"
+	"syscall"
+
+	"github.com/adrg/xdg"
+	"github.com/google/renameio/v2/maybe"
+
+	"infill/internal/regular"
 )
 
 // Open opens a bundle of the default store: see Store.Open.
@@ -86,4 +95,99 @@ func (s *Store) openDefault() (*Bundle, error) {
 		return nil, fmt.Errorf("%s: %w", DefaultVariable, err)
 	}
 	return nil, fmt.Errorf("the default: %w; infill models use %s goes back to the built-in one", err, BuiltInName)
+}
+
+// DefaultVariable is the environment variable that names the default model.
+const DefaultVariable = "INFILL_MODEL"
+
+// defaultFile holds the name that SetDefault was given. No model can have its name.
+const defaultFile = ".default"
+
+// Default returns the name of the default model: that of INFILL_MODEL, else of SetDefault, else the built-in
+// one.
+func (s *Store) Default() (string, error) {
+	if name := os.Getenv(DefaultVariable); name != "" {
+		return name, nil
+	}
+	content, err := regular.ReadFile(filepath.Join(s.Dir, defaultFile), 4096)
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) {
+		return BuiltInName, nil
+	}
+	name := strings.TrimSpace(string(content))
+	if err == nil && name == "" {
+		err = errors.New("it is empty")
+	}
+	if err != nil {
+		path := filepath.Join(s.Dir, defaultFile)
+		return "", fmt.Errorf("%s, the default model: %w; infill models use %s goes back to the built-in one", path,
+			err, BuiltInName)
+	}
+	return name, nil
+}
+
+// SetDefault makes a model the default. The name is as for Open, which must succeed.
+func (s *Store) SetDefault(name string) (*Bundle, error) {
+	b, err := s.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	path := filepath.Join(s.Dir, defaultFile)
+	if name == BuiltInName {
+		if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return nil, err
+		}
+		return b, nil
+	}
+	if absolute, err := filepath.Abs(name); err == nil && absolute == b.Dir {
+		name = absolute
+	}
+	if err := os.MkdirAll(s.Dir, 0o755); err != nil {
+		return nil, err
+	}
+	return b, maybe.WriteFile(path, []byte(name+"\n"), 0o644)
+}
+
+// CacheVariable is the environment variable that overrides the cache folder.
+const CacheVariable = "INFILL_CACHE"
+
+// CacheDir returns the absolute path of the cache folder, for models and the onnxruntime library: $INFILL_CACHE,
+// or "infill" under the user's cache folder (XDG_CACHE_HOME, ~/.cache, ~/Library/Caches or %LOCALAPPDATA%). It
+// does not create the folder.
+func CacheDir() (string, error) {
+	dir := os.Getenv(CacheVariable)
+	if dir == "" {
+		// The library reads the environment when the program starts; tests and embedding programs change it later.
+		xdg.Reload()
+		return filepath.Join(xdg.CacheHome, "infill"), nil
+	}
+	root, err := filepath.Abs(dir)
+	if err != nil {
+		return "", fmt.Errorf("%s=%s: no absolute path can be made of it: %w", CacheVariable, dir, err)
+	}
+	return root, nil
+}
+
+//go:embed recommended.json
+var recommended []byte
+
+// Recommendation is a published model that has a short name here. Its Time is that of BERT-base in
+// docs/measured/models.md (104 rows a second against 12), and of other shapes by their rows
+// against BERT-base's there.
+type Recommendation struct {
+	Name       string  `json:"name"` // short: every command takes it for Repository
+	Repository string  `json:"repository"`
+	Languages  string  `json:"languages"`
+	Parameters int     `json:"parameters_millions"`
+	Megabytes  int64   `json:"megabytes"` // to fetch
+	Licence    string  `json:"licence"`
+	Time       float64 `json:"time"`    // of a row, against that of the built-in model
+	Quality    string  `json:"quality"` // from a paper, which it names: the weights were not at hand
+}
+
+// Recommended lists models that may be better than the built-in one.
+func Recommended() (list []Recommendation) {
+	if err := json.Unmarshal(recommended, &list); err != nil {
+		panic(err) // a bug in the program
+	}
+	return list
 }

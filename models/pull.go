@@ -7,7 +7,6 @@ import (
 	"io/fs"
 	"path/filepath"
 	"slices"
-	"strings"
 
 	"infill/internal/safetensors"
 	"infill/models/hub"
@@ -116,7 +115,8 @@ func (s *Store) fetch(ctx context.Context, r *hub.Repository, dir string) (names
 		return safetensors.WeightMap(filepath.Join(dir, indexName))
 	})
 	if err == nil && weights == nil {
-		err = withoutWeights(r)
+		err = fmt.Errorf("the repository has neither %s nor %s; a revision that has one may exist, often a pull "+
+			"request: NAME@refs/pr/NUMBER", weightsName, pytorch.FileName)
 	}
 	var files []hub.File
 	for _, name := range weights {
@@ -130,21 +130,4 @@ func (s *Store) fetch(ctx context.Context, r *hub.Repository, dir string) (names
 		return nil, err
 	}
 	return append(names, weights...), r.FetchAll(ctx, files, dir)
-}
-
-// withoutWeights is the error of a repository whose weights are not read.
-func withoutWeights(r *hub.Repository) error {
-	var others []string
-	for _, f := range r.Files {
-		switch filepath.Ext(f.Name) {
-		case ".bin", ".h5", ".msgpack", ".onnx", ".safetensors", ".pt", ".ckpt":
-			others = append(others, f.Name)
-		}
-	}
-	if others == nil {
-		return errors.New("the repository has no weights")
-	}
-	return fmt.Errorf("the repository has neither %s nor %s, and its other weights are not read (%.200s); a revision "+
-		"that has one may exist, often a pull request: NAME@refs/pr/NUMBER",
-		weightsName, pytorch.FileName, strings.Join(others, ", "))
 }

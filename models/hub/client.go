@@ -67,27 +67,26 @@ func (c *client) checkRedirect(request *http.Request, via []*http.Request) error
 	return nil
 }
 
-// transientError marks a failure that another attempt may not meet.
-type transientError struct {
-	err    error         // what is left to say after the last attempt
-	reason error         // for those who wait for the next
+// failure is the error of a request.
+type failure struct {
+	err    error         // for the user, if no attempt follows
+	reason error         // for those who wait for the next attempt; nil: it would meet the same
+	status int           // of the answer; of one that did not come whole it is a success
 	wait   time.Duration // that the server asks for
 }
 
-func (e transientError) Error() string { return e.err.Error() }
-func (e transientError) Unwrap() error { return e.err }
+func (f *failure) Error() string { return f.err.Error() }
+func (f *failure) Unwrap() error { return f.err }
 
 // brokenError marks an answer that did not come whole.
 type brokenError struct{ error }
-
-func (e brokenError) Unwrap() error { return e.error }
 
 // try calls do until it succeeds, fails for good, or fails Attempts times without getting further than ever before.
 func (c *client) try(ctx context.Context, do func() (further bool, err error)) error {
 	for attempt := 1; ; attempt++ {
 		further, err := do()
-		var again transientError
-		if !errors.As(err, &again) || ctx.Err() != nil || again.wait > maxWait {
+		var failed *failure
+		if !errors.As(err, &failed) || failed.reason == nil || failed.wait > maxWait || ctx.Err() != nil {
 			return err
 		}
 		if further {
@@ -96,8 +95,8 @@ func (c *client) try(ctx context.Context, do func() (further bool, err error)) e
 		if attempt >= c.Attempts {
 			return err
 		}
-		wait := max(again.wait, min(c.WaitMin<<min(attempt-1, 20), maxWait))
-		c.Progress.Waiting(again.reason, wait)
+		wait := max(failed.wait, min(c.WaitMin<<min(attempt-1, 20), maxWait))
+		c.Progress.Waiting(failed.reason, wait)
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
@@ -110,7 +109,7 @@ func (c *client) try(ctx context.Context, do func() (further bool, err error)) e
 var errStalled = errors.New("the connection went silent, or is too slow")
 
 // get asks for an address, from byte offset on when that is not 0, and has read read the answer. The connection ends
-// after Stall, unless read calls alive. Any answer but 200 and 206 is a *statusError.
+// after Stall, unless read calls alive. Any answer but 200 and 206 is a *failure, as is one that breaks.
 func (c *client) get(ctx context.Context, address string, offset int64,
 	read func(response *http.Response, alive func()) error) error {
 	ctx, cancel := context.WithCancelCause(ctx)
@@ -142,7 +141,7 @@ func (c *client) get(ctx context.Context, address string, offset int64,
 	err = read(response, func() { silence.Reset(c.Stall) })
 	if broken := new(brokenError); errors.As(err, broken) {
 		err = cmp.Or(context.Cause(ctx), broken.error)
-		return transientError{err: brokenError{err}, reason: err}
+		return &failure{err: err, reason: err, status: response.StatusCode}
 	}
 	return err
 }
@@ -164,18 +163,11 @@ func (c *client) unreachable(err error) error {
 	if errors.As(err, &certificate) {
 		return final
 	}
-	return transientError{err: final, reason: fmt.Errorf("%s cannot be reached", c.endpoint.Host)}
+	return &failure{err: final, reason: fmt.Errorf("%s cannot be reached", c.endpoint.Host)}
 }
 
-// statusError is the error for an answer that is not a success.
-type statusError struct {
-	status  int
-	message string
-}
-
-func (e *statusError) Error() string { return e.message }
-
-// refusal makes the error of such an answer. The hub says in a header which of several things is missing.
+// refusal is the error for an answer that is not a success. The hub says in a header which of several things is
+// missing.
 func (c *client) refusal(response *http.Response) error {
 	status, wait := response.StatusCode, retryAfter(response)
 	message := ""
@@ -206,11 +198,11 @@ func (c *client) refusal(response *http.Response) error {
 	default:
 		message = "unexpected answer of the hub: " + response.Status
 	}
-	err := &statusError{status, message}
-	if status != http.StatusTooManyRequests && (status < 500 || status == http.StatusNotImplemented) {
-		return err
+	f := &failure{err: errors.New(message), status: status, wait: wait}
+	if status == http.StatusTooManyRequests || status >= 500 && status != http.StatusNotImplemented {
+		f.reason = fmt.Errorf("%s answers %s", c.endpoint.Host, response.Status)
 	}
-	return transientError{err, fmt.Errorf("%s answers %s", c.endpoint.Host, response.Status), wait}
+	return f
 }
 
 // retryAfter is the wait that an answer asks for, 0 when it asks for none.

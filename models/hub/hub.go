@@ -140,11 +140,14 @@ func Open(ctx context.Context, name, revision string, o Options) (*Repository, e
 	r := &Repository{client: newClient(o, endpoint), Address: endpoint.Redacted() + "/" + name, name: name}
 	r.client.repository = r.Address
 	content, err := r.client.list(ctx, base+"/api/models/"+name+"/revision/"+url.PathEscape(revision)+"?blobs=true")
-	var status *statusError
-	if errors.As(err, &status) && status.status == http.StatusNotFound {
+	var failed *failure
+	switch {
+	case errors.As(err, &failed) && failed.status == http.StatusNotFound:
 		return nil, fmt.Errorf("revision %q: %w", revision, err)
-	}
-	if err != nil {
+	case errors.As(err, &failed) && failed.status == http.StatusOK:
+		return nil, fmt.Errorf("the list of files did not come whole in %d attempts: %w; try again later, or set %s "+
+			"to a mirror", r.client.Attempts, err, endpointVariable)
+	case err != nil:
 		return nil, err
 	}
 	var answer struct {
@@ -186,10 +189,6 @@ func (c *client) list(ctx context.Context, address string) (content []byte, err 
 			return nil
 		})
 	})
-	if broken := new(brokenError); errors.As(err, broken) {
-		err = fmt.Errorf("the list of files did not come whole in %d attempts: %w; try again later, or set %s to a "+
-			"mirror", c.Attempts, err, endpointVariable)
-	}
 	return content, err
 }
 
