@@ -411,22 +411,6 @@ func FuzzParse(f *testing.F) {
 	})
 }
 
-func BenchmarkOpen(b *testing.B) {
-	var tensors []safetensors.Data
-	for i := range 200 {
-		tensors = append(tensors,
-			safetensors.Data{Name: fmt.Sprintf("bert.encoder.layer.%d.attention.output.dense.weight", i),
-				DType: safetensors.F16, Shape: []int{4, 4}, Content: modelstest.Bytes(make([]byte, 32))})
-	}
-	path := store(b, tensors...).Path
-	b.ReportAllocs()
-	for b.Loop() {
-		if _, err := safetensors.Open(path); err != nil {
-			b.Fatal(err)
-		}
-	}
-}
-
 func TestOpenShards(t *testing.T) {
 	dir := t.TempDir()
 	write := func(name string, content []byte) string {
