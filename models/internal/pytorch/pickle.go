@@ -19,38 +19,26 @@ const (
 	maxOpcodes = 1 << 19
 )
 
-// What the values of a pickle are, beside nil, bool, int and string; a safetensors.DType is one of torch's classes of
-// typed storages.
+// What the values of a pickle are, beside nil, bool, int, string, and the safetensors.DType of classes.
 type (
-	tuple []any
-	dict  struct{ items tuple } // a key, its value, the next key
-	// function is the name of one of those that a state dict calls.
-	function string
+	tuple    []any
+	dict     struct{ items tuple } // a key, its value, the next key
+	function string                // of those that a state dict calls
 )
 
 const (
-	orderedDict       = "collections.OrderedDict"
-	tensorFunction    = "torch._utils._rebuild_tensor_v2"
-	parameterFunction = "torch._utils._rebuild_parameter"
+	orderedDict       function = "collections.OrderedDict"
+	tensorFunction    function = "torch._utils._rebuild_tensor_v2"
+	parameterFunction function = "torch._utils._rebuild_parameter"
 )
 
-// global is the list of what a file may name. All else is refused: loading such a file elsewhere calls what it names.
-func global(name string) (any, error) {
-	if dtype, ok := map[string]safetensors.DType{
-		"torch.FloatStorage": safetensors.F32, "torch.DoubleStorage": safetensors.F64,
-		"torch.HalfStorage": safetensors.F16, "torch.BFloat16Storage": safetensors.BF16,
-		"torch.LongStorage": safetensors.Int64, "torch.IntStorage": safetensors.Int32,
-		"torch.ShortStorage": safetensors.Int16, "torch.CharStorage": safetensors.Int8,
-		"torch.ByteStorage": safetensors.Uint8, "torch.BoolStorage": safetensors.Bool,
-	}[name]; ok {
-		return dtype, nil
-	}
-	switch name {
-	case orderedDict, tensorFunction, parameterFunction:
-		return function(name), nil
-	}
-	return nil, fmt.Errorf("the pickle names %.200q, which is no part of a state dict of weights; it is not read "+
-		"further", name)
+// classes are torch's classes of typed storages.
+var classes = map[string]safetensors.DType{
+	"torch.FloatStorage": safetensors.F32, "torch.DoubleStorage": safetensors.F64,
+	"torch.HalfStorage": safetensors.F16, "torch.BFloat16Storage": safetensors.BF16,
+	"torch.LongStorage": safetensors.Int64, "torch.IntStorage": safetensors.Int32,
+	"torch.ShortStorage": safetensors.Int16, "torch.CharStorage": safetensors.Int8,
+	"torch.ByteStorage": safetensors.Uint8, "torch.BoolStorage": safetensors.Bool,
 }
 
 // maxRank is that of the safetensors reader.
@@ -176,10 +164,7 @@ func (u *unpickler) step(opcode byte) {
 	case 'b': // the metadata of an OrderedDict
 		u.pop(1)
 	case 'c':
-		value, err := global(u.line() + "." + u.line())
-		if u.push(value); err != nil {
-			u.fail("%w", err)
-		}
+		u.push(u.global(u.line() + "." + u.line()))
 	case 'R':
 		u.call(u.pop(2))
 	case 'Q':
@@ -187,6 +172,19 @@ func (u *unpickler) step(opcode byte) {
 	default:
 		u.fail("opcode 0x%02x of the pickle is none that a state dict needs", opcode)
 	}
+}
+
+// global is what a name stands for. All other names are refused: loading such a file elsewhere calls what it names.
+func (u *unpickler) global(name string) any {
+	if dtype, ok := classes[name]; ok {
+		return dtype
+	}
+	switch f := function(name); f {
+	case orderedDict, tensorFunction, parameterFunction:
+		return f
+	}
+	u.fail("the pickle names %.200q, which is no part of a state dict of weights; it is not read further", name)
+	return nil
 }
 
 // take reads n bytes.
