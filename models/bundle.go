@@ -182,8 +182,9 @@ func (b *Bundle) load() (err error) {
 	if err != nil {
 		return err
 	}
+	listed := b.Manifest.paths()
 	for _, name := range used {
-		if !b.Manifest.lists(name) {
+		if !slices.Contains(listed, name) {
 			return fmt.Errorf("%s: the file is not listed in %s", filepath.Join(b.Dir, name), manifestName)
 		}
 	}

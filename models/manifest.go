@@ -128,9 +128,12 @@ func inside(path string) bool {
 		!strings.ContainsAny(path, "\\\n\x00")
 }
 
-// lists reports whether a file is among those of the manifest.
-func (m *Manifest) lists(name string) bool {
-	return slices.ContainsFunc(m.Files, func(f ManifestFile) bool { return f.Path == name })
+// paths names the files.
+func (m *Manifest) paths() (names []string) {
+	for _, f := range m.Files {
+		names = append(names, f.Path)
+	}
+	return names
 }
 
 // Size returns the sum over all files, in bytes.

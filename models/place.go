@@ -103,38 +103,41 @@ func whole(dir string) bool {
 	return err == nil && manifest.Verify(dir) == nil
 }
 
+// prepare reads the small files in a folder that is being filled: the configuration, and the tokenizer, which is to say
+// whether it keeps capitals.
+func (s *Store) prepare(dir string) (Config, error) {
+	config, err := readConfig(dir)
+	if err == nil {
+		err = s.Case.configure(dir)
+	}
+	if err == nil {
+		_, err = (&Bundle{Dir: dir, Config: config}).Tokenizer()
+	}
+	return config, err
+}
+
 // seal converts the weights in a filled folder if they need it, checks it as a model, and completes its manifest. What
 // no further attempt could mend is removed. Errors name the files as if they lay in from.
 func (s *Store) seal(ctx context.Context, name, dir, from string, m Manifest, files []string) (*Manifest, error) {
+	b := &Bundle{Name: name, Dir: dir}
 	pickled := slices.Contains(files, pytorch.FileName)
-	manifest, err := func() (_ *Manifest, err error) {
-		if pickled {
-			if m.ConvertedFrom, err = convert(ctx, dir); err != nil {
-				return nil, err
-			}
-			files[slices.Index(files, pytorch.FileName)] = weightsName
-		}
-		if err := s.Case.configure(dir); err != nil {
-			return nil, err
-		}
-		if s.Case != "" && !slices.Contains(files, tokenizerConfigName) {
-			files = append(files, tokenizerConfigName)
-		}
-		m.Name = name
-		b := &Bundle{Name: name, Dir: dir}
-		if b.Manifest, err = newManifest(dir, m, files); err != nil {
-			return nil, err
-		}
-		if err := b.load(); err != nil {
-			return nil, err
-		}
-		b.Manifest.Family = b.Config.ModelType
-		_, err = b.Tokenizer()
-		return b.Manifest, err
-	}()
+	config, err := s.prepare(dir)
+	if err == nil && pickled {
+		files[slices.Index(files, pytorch.FileName)] = weightsName
+		m.ConvertedFrom, err = convert(ctx, dir, config)
+	}
+	if s.Case != "" && !slices.Contains(files, tokenizerConfigName) {
+		files = append(files, tokenizerConfigName)
+	}
+	if m.Name, m.Family = name, config.ModelType; err == nil {
+		b.Manifest, err = newManifest(dir, m, files)
+	}
+	if err == nil {
+		err = b.load()
+	}
 	system := new(fs.PathError)
 	if err == nil || ctx.Err() != nil || errors.As(err, &system) {
-		return manifest, err
+		return b.Manifest, err
 	}
 	err = &renamedError{err, dir + string(filepath.Separator), from}
 	if pickled { // nobody has seen what it became
@@ -145,11 +148,7 @@ func (s *Store) seal(ctx context.Context, name, dir, from string, m Manifest, fi
 
 // convert turns pytorch_model.bin in a folder into model.safetensors, which appears whole or not at all, and removes
 // it. It describes what the weights were converted from.
-func convert(ctx context.Context, dir string) (from []ManifestFile, err error) {
-	config, err := readConfig(dir)
-	if err != nil {
-		return nil, err
-	}
+func convert(ctx context.Context, dir string, config Config) (from []ManifestFile, err error) {
 	original, err := newManifest(dir, Manifest{}, []string{pytorch.FileName})
 	if err != nil {
 		return nil, err
@@ -184,19 +183,15 @@ func (s *Store) Import(ctx context.Context, dir, name string) (*Bundle, error) {
 	if err != nil {
 		return nil, err
 	}
-	m, err := readManifest(dir)
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		m = &Manifest{}
-	case err == nil:
-		err = m.Verify(dir)
-		names = nil
-		for _, f := range m.Files {
-			names = append(names, f.Path)
+	m := &Manifest{}
+	if exists(dir, manifestName) {
+		if m, err = readManifest(dir); err == nil {
+			err = m.Verify(dir)
 		}
-	}
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return nil, err
+		if err != nil {
+			return nil, err
+		}
+		names = m.paths()
 	}
 	files := map[string]string{}
 	for _, path := range names {

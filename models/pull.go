@@ -96,15 +96,8 @@ func (s *Store) fetch(ctx context.Context, r *hub.Repository, dir string) (names
 			return nil, err
 		}
 	}
-	config, err := readConfig(dir)
-	if err != nil {
+	if _, err := s.prepare(dir); err != nil {
 		return nil, &renamedError{err, dir + string(filepath.Separator), ""}
-	}
-	if err := s.Case.configure(dir); err != nil {
-		return nil, err
-	}
-	if _, err := (&Bundle{Dir: dir, Config: config}).Tokenizer(); err != nil {
-		return nil, err
 	}
 	has := func(name string) bool { _, ok := r.Find(name); return ok }
 	weights, err := weightFiles(has, func() (map[string]string, error) {
