@@ -146,21 +146,6 @@ func state(t testing.TB, dir string) map[string]string {
 	return found
 }
 
-func TestOpenBuiltInAgainChangesNothing(t *testing.T) {
-	store, b := openBuiltIn(t)
-	before := state(t, store.Dir)
-	again, err := store.Open("small-uncased")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if again.Dir != b.Dir || again.SHA256 != b.SHA256 {
-		t.Errorf("opened %s (%s), then %s (%s)", b.Dir, b.SHA256, again.Dir, again.SHA256)
-	}
-	if diff := cmp.Diff(before, state(t, store.Dir)); diff != "" {
-		t.Errorf("files changed (-before +after):\n%s", diff)
-	}
-}
-
 func TestOpenBuiltInMendsItsCopy(t *testing.T) {
 	change := func(change func([]byte) []byte) func(path string) error {
 		return func(path string) error {
@@ -176,12 +161,10 @@ func TestOpenBuiltInMendsItsCopy(t *testing.T) {
 		name, file string
 		spoil      func(path string) error
 	}{
+		{"nothing", "model.safetensors", func(string) error { return nil }},
 		{"first byte", "model.safetensors", change(func(c []byte) []byte { c[0] ^= 1; return c })},
-		{"last byte", "model.safetensors", change(func(c []byte) []byte { c[len(c)-1] ^= 0x80; return c })},
 		{"cut", "model.safetensors", cut(12345678)},
-		{"cut at a block", "model.safetensors", cut(1 << 20)},
 		{"longer", "model.safetensors", change(func(c []byte) []byte { return append(c, 0) })},
-		{"empty", "model.safetensors", cut(0)},
 		{"gone", "model.safetensors", os.Remove},
 		{"vocabulary altered", "vocab.txt", change(func([]byte) []byte { return []byte("[PAD]\n") })},
 		{"manifest altered", "manifest.json", cut(0)},
@@ -209,6 +192,9 @@ func TestOpenBuiltInMendsItsCopy(t *testing.T) {
 			}
 			after := state(t, store.Dir)
 			for _, name := range []string{c.file, "manifest.json"} {
+				if c.name == "nothing" {
+					break
+				}
 				delete(before, filepath.Join(b.Dir, name))
 				delete(after, filepath.Join(b.Dir, name))
 			}

@@ -52,23 +52,9 @@ func TestImportConverts(t *testing.T) {
 				t.Fatal(err)
 			}
 			for _, want := range b.Config.Tensors() {
-				tensor, ok := b.Tensor(want.Name)
-				if !ok {
-					t.Fatalf("%s is not there", want.Name)
-				}
-				reference, ok := reference.Tensor(want.Name)
-				if !ok {
-					t.Fatalf("the reference has no %s", want.Name)
-				}
-				got, err := tensor.Bytes()
-				if err != nil {
-					t.Fatal(err)
-				}
-				expected, err := reference.Bytes()
-				if err != nil {
-					t.Fatal(err)
-				}
-				if tensor.DType != reference.DType || string(got) != string(expected) {
+				got, dtype := content(t, b, want.Name)
+				expected, expectedType := content(t, reference, want.Name)
+				if dtype != expectedType || got != expected {
 					t.Errorf("%s is not what the reference has", want.Name)
 				}
 			}
@@ -102,21 +88,24 @@ func TestImportKeepsWhatConfigAsksFor(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var matrices []string
-	for _, name := range []string{"cls.predictions.decoder.weight", "bert.embeddings.word_embeddings.weight"} {
-		tensor, ok := b.Tensor(name)
-		if !ok {
-			t.Fatalf("%s is not there", name)
-		}
-		content, err := tensor.Bytes()
-		if err != nil {
-			t.Fatal(err)
-		}
-		matrices = append(matrices, string(content))
-	}
-	if matrices[0] != matrices[1] {
+	first, _ := content(t, b, "cls.predictions.decoder.weight")
+	if second, _ := content(t, b, "bert.embeddings.word_embeddings.weight"); first != second {
 		t.Error("the tied matrices differ")
 	}
+}
+
+// content reads a weight of a bundle.
+func content(t testing.TB, b *models.Bundle, name string) (string, safetensors.DType) {
+	t.Helper()
+	tensor, ok := b.Tensor(name)
+	if !ok {
+		t.Fatalf("%s is not there", name)
+	}
+	raw, err := tensor.Bytes()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(raw), tensor.DType
 }
 
 func TestImportRefusesPickles(t *testing.T) {
