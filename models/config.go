@@ -110,7 +110,7 @@ func ParseConfig(data []byte) (Config, error) {
 	if err := json.Unmarshal(data, &r.fields); err != nil {
 		return Config{}, fmt.Errorf("not valid JSON: %w", err)
 	}
-	name := r.text("model_type", "")
+	name := get(r, "model_type", "")
 	if r.err != nil {
 		return Config{}, r.err
 	}
@@ -127,11 +127,11 @@ func ParseConfig(data []byte) (Config, error) {
 	}
 	c := Config{ModelType: name}
 	read(r, "architectures", &c.Architectures)
-	if r.flag("is_decoder", false) || r.flag("add_cross_attention", false) {
+	if get(r, "is_decoder", false) || get(r, "add_cross_attention", false) {
 		r.fail("is_decoder or add_cross_attention is true: a masked language model attends in both directions")
 	}
 	c.VocabularySize = r.size("vocab_size", 0, maxVocabulary)
-	c.TieWordEmbeddings = r.flag("tie_word_embeddings", true)
+	c.TieWordEmbeddings = get(r, "tie_word_embeddings", true)
 	c.PaddingID = family.padding
 	read(r, "pad_token_id", &c.PaddingID)
 	if r.err == nil && (c.PaddingID < 0 || c.PaddingID >= c.VocabularySize) {
@@ -191,12 +191,8 @@ func (r *configReader) size(key string, fallback, limit int) int {
 	return n
 }
 
-func (r *configReader) text(key, fallback string) string {
-	read(r, key, &fallback)
-	return fallback
-}
-
-func (r *configReader) flag(key string, fallback bool) bool {
+// get decodes the value of a key, or gives the fallback.
+func get[T any](r *configReader, key string, fallback T) T {
 	read(r, key, &fallback)
 	return fallback
 }
@@ -211,7 +207,7 @@ func (r *configReader) number(key string, fallback, low, high float64) float64 {
 }
 
 func (r *configReader) activation(key, fallback string) string {
-	name := only(r, key, r.text(key, fallback), slices.Sorted(maps.Keys(activations()))...)
+	name := only(r, key, get(r, key, fallback), slices.Sorted(maps.Keys(activations()))...)
 	return activations()[name]
 }
 

@@ -51,7 +51,7 @@ func (r *configReader) standard(c *Config, positionsUnused int, activation strin
 	c.TypeVocabularySize = r.size("type_vocab_size", 2, maxWidth)
 	c.Segments = min(c.TypeVocabularySize, 2)
 	c.LayerNormEpsilon = r.number("layer_norm_eps", 1e-12, 0, 1)
-	only(r, "position_embedding_type", r.text("position_embedding_type", "absolute"), "absolute")
+	only(r, "position_embedding_type", get(r, "position_embedding_type", "absolute"), "absolute")
 	c.Activation = r.activation("hidden_act", activation)
 }
 
@@ -75,7 +75,7 @@ func parseBERT(r *configReader, c *Config) { r.standard(c, 0, "gelu") }
 // parseErnie: where tasks have embeddings, the first stands for filling in.
 func parseErnie(r *configReader, c *Config) {
 	parseBERT(r, c)
-	if r.flag("use_task_id", false) {
+	if get(r, "use_task_id", false) {
 		c.Tasks = r.size("task_type_vocab_size", 3, maxWidth)
 	}
 }
@@ -121,15 +121,15 @@ func parseDeBERTa(r *configReader, c *Config) {
 	}
 	head := c.HiddenSize / max(c.Heads, 1)
 	only(r, "attention_head_size", r.size("attention_head_size", max(head, 1), maxWidth), head)
-	c.PositionTable = r.flag("position_biased_input", true)
+	c.PositionTable = get(r, "position_biased_input", true)
 	if raw := string(r.fields["type_vocab_size"]); raw != "" && raw != "0" && raw != "null" {
 		c.TypeVocabularySize = r.size("type_vocab_size", 1, maxWidth)
 		c.Segments = min(c.TypeVocabularySize, 2)
 	}
 	c.LayerNormEpsilon = r.number("layer_norm_eps", 1e-7, 0, 1)
 	c.Activation = r.activation("hidden_act", "gelu")
-	only(r, "relative_attention", r.flag("relative_attention", false), true)
-	a := &RelativeAttention{SharedKey: r.flag("share_att_key", false), Legacy: r.flag("legacy", true)}
+	only(r, "relative_attention", get(r, "relative_attention", false), true)
+	a := &RelativeAttention{SharedKey: get(r, "share_att_key", false), Legacy: get(r, "legacy", true)}
 	c.Relative = a
 	read(r, "max_relative_positions", &a.Farthest)
 	read(r, "position_buckets", &a.Buckets)
@@ -170,7 +170,7 @@ func parseDeBERTa(r *configReader, c *Config) {
 func (r *configReader) kinds(key string) []string {
 	var list []string
 	if raw := r.fields[key]; len(raw) > 0 && raw[0] == '"' {
-		for kind := range strings.SplitSeq(strings.ToLower(r.text(key, "")), "|") {
+		for kind := range strings.SplitSeq(strings.ToLower(get(r, key, "")), "|") {
 			list = append(list, strings.TrimSpace(kind))
 		}
 		return list
@@ -188,9 +188,9 @@ func parseModernBERT(r *configReader, c *Config) {
 	c.Activation = r.activation("hidden_activation", "gelu")
 	c.HeadActivation = r.activation("classifier_activation", "gelu")
 	c.PreNorm = &PreNorm{
-		NormBias: r.flag("norm_bias", false), AttentionBias: r.flag("attention_bias", false),
-		FeedForwardBias: r.flag("mlp_bias", false),
-		HeadBias:        r.flag("classifier_bias", false), DecoderBias: r.flag("decoder_bias", true),
+		NormBias: get(r, "norm_bias", false), AttentionBias: get(r, "attention_bias", false),
+		FeedForwardBias: get(r, "mlp_bias", false),
+		HeadBias:        get(r, "classifier_bias", false), DecoderBias: get(r, "decoder_bias", true),
 	}
 	r.windows(c)
 	r.rotary(c.PreNorm)

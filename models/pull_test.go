@@ -248,7 +248,7 @@ func TestPullRevisions(t *testing.T) {
 	}
 }
 
-// resume pulls from a hub that answers as it is told, and expects progress to end where it should.
+// resume pulls from a hub that prepare has changed, and expects progress to end where it should.
 func resume(t *testing.T, prepare func(s *modelstest.Hub, store *models.Store)) (*modelstest.Hub, *observer) {
 	t.Helper()
 	s, store := modelstest.NewHub(t), newStore(t)

@@ -205,7 +205,7 @@ func (u *unpickler) number(size int) int {
 	return int(binary.LittleEndian.Uint32(wide[:]))
 }
 
-// long reads a whole number of n bytes, which is none that fits into 4.
+// long reads a whole number of n bytes, which need not fit into 4.
 func (u *unpickler) long(n int) int {
 	var wide [8]byte
 	if n > len(wide) {
