@@ -131,7 +131,8 @@ func TestStore(t *testing.T) {
 			!strings.Contains(entry.Problem.Error(), filepath.Join(second.Dir, "manifest.json")+": not valid JSON") {
 			t.Errorf("entry %+v, %v", entry, err)
 		}
-		if problems, err := verify(t, store, ctx, "org/tiny@"+second.Manifest.Revision); err != nil || len(problems) != 1 {
+		if problems, err := verify(t, store, ctx, "org/tiny@"+second.Manifest.Revision); err != nil ||
+			len(problems) != 1 {
 			t.Errorf("problems %v, %v", problems, err)
 		}
 		// Import finds the damage and puts a whole copy there.

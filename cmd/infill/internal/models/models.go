@@ -40,12 +40,6 @@ func NewCmd(s *terminal.Streams) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "models",
 		Short: "List, fetch, check and remove models",
-		Long: `List, fetch, check and remove models.
-
-Models are kept in the cache folder, one folder for each revision. One that is
-fetched or imported is used by its name: infill -m NAME "...". infill models use
-NAME makes one the default of every command. The environment decides where from
-and how models are fetched: see infill help environment.`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 0 {
 				hint := "see infill models --help"
@@ -101,9 +95,6 @@ func newList(c *command) *cobra.Command {
 		Use:     "list",
 		Aliases: []string{"ls"},
 		Short:   "List the models that are here",
-		Long: `List the models that are here: those built in, then those in the cache folder.
-No file is read but the manifests: infill models verify does that.`,
-		Example: "  $ infill models list\n  $ infill models list --format json",
 		Args:    cli.NoArguments,
 		RunE: c.run(func(context.Context, []string) error {
 			entries, err := c.store.List()
@@ -128,11 +119,8 @@ func newRecommend(c *command) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "recommend",
 		Short: "List published models that know more than the built-in one",
-		Long: `List published models that know more than the built-in one, or other languages. Their
-short names can be given wherever a model is named.`,
-		Example: "  $ infill models recommend\n  $ infill models use base",
-		Args:    cli.NoArguments,
-		RunE:    func(*cobra.Command, []string) error { return c.printRecommended() },
+		Args:  cli.NoArguments,
+		RunE:  func(*cobra.Command, []string) error { return c.printRecommended() },
 	}
 	c.addFormat(cmd)
 	return cmd
@@ -140,13 +128,8 @@ short names can be given wherever a model is named.`,
 
 func newUse(c *command) *cobra.Command {
 	cmd := &cobra.Command{
-		Use:   "use NAME",
-		Short: "Make a model the default of every command",
-		Long: `Make a model the default of every command: NAME is a short one of infill models
-recommend, one of the hub, that of a model that is here, or a folder. What is not
-here is fetched, as by infill models pull. --model and INFILL_MODEL win over it.
-infill models use ` + models.BuiltInName + ` goes back to the built-in model.`,
-		Example:           "  $ infill models use base\n  $ infill models use " + models.BuiltInName,
+		Use:               "use NAME",
+		Short:             "Make a model the default of every command",
 		Args:              oneName,
 		ValidArgsFunction: cli.CompleteModels,
 		RunE: func(cmd *cobra.Command, names []string) error {
@@ -160,23 +143,8 @@ infill models use ` + models.BuiltInName + ` goes back to the built-in model.`,
 
 func newPull(c *command) *cobra.Command {
 	cmd := &cobra.Command{
-		Use:   "pull NAME[@REVISION]...",
-		Short: "Fetch models from the Hugging Face hub",
-		Long: `Fetch models from the Hugging Face hub, or from a mirror, into the cache folder:
-configuration, tokenizer and weights, each file verified. Weights are read as
-safetensors; where a model has none, its pytorch_model.bin is converted.
-
-REVISION is a branch, a tag or a commit; without one it is main. A pull that
-breaks off goes on where it stopped when it is started again. What is already
-here is not fetched again.
-
-HF_ENDPOINT names a mirror, HF_TOKEN opens private models, HF_HUB_OFFLINE=1
-forbids the network: see infill help environment.
-
-A model of a vocab.txt that does not say whether it keeps capitals needs --cased
-or --uncased.`,
-		Example: "  $ infill models pull google-bert/bert-base-uncased\n  $ infill -m google-bert/bert-base-uncased " +
-			"\"he had [MASK] me\"",
+		Use:               "pull NAME[@REVISION]...",
+		Short:             "Fetch models from the Hugging Face hub",
 		Args:              someNames,
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: c.run(func(ctx context.Context, names []string) error {
@@ -208,12 +176,8 @@ or --uncased.`,
 
 func newShow(c *command) *cobra.Command {
 	cmd := &cobra.Command{
-		Use:   "show NAME",
-		Short: "Tell what a model is: origin, architecture, files",
-		Long: `Tell what a model is: where it is from, its architecture and its files. NAME is
-that of a model that is here, with @REVISION where several are, or a folder.`,
-		Example: "  $ infill models show small-uncased\n  $ infill models show google-bert/bert-base-uncased " +
-			"--format json",
+		Use:               "show NAME",
+		Short:             "Tell what a model is: origin, architecture, files",
 		Args:              oneName,
 		ValidArgsFunction: cli.CompleteModels,
 		RunE: c.run(func(_ context.Context, names []string) error {
@@ -230,11 +194,8 @@ that of a model that is here, with @REVISION where several are, or a folder.`,
 
 func newVerify(c *command) *cobra.Command {
 	cmd := &cobra.Command{
-		Use:   "verify [NAME...]",
-		Short: "Read every file of models and compare it with its checksum",
-		Long: `Read every file of models and compare size and SHA-256 with the manifest. Without
-a NAME all models that are here are read. The exit code is 1 where one is damaged.`,
-		Example:           "  $ infill models verify\n  $ infill models verify google-bert/bert-base-uncased",
+		Use:               "verify [NAME...]",
+		Short:             "Read every file of models and compare it with its checksum",
 		ValidArgsFunction: cli.CompleteModels,
 		RunE: c.run(func(ctx context.Context, names []string) error {
 			if len(names) == 0 {
@@ -266,12 +227,9 @@ a NAME all models that are here are read. The exit code is 1 where one is damage
 
 func newRemove(c *command) *cobra.Command {
 	cmd := &cobra.Command{
-		Use:     "remove NAME[@REVISION]...",
-		Aliases: []string{"rm"},
-		Short:   "Remove models from the cache folder",
-		Long: `Remove models from the cache folder: the REVISION named, or all revisions of NAME
-and its unfinished downloads.`,
-		Example:           "  $ infill models remove google-bert/bert-base-uncased",
+		Use:               "remove NAME[@REVISION]...",
+		Aliases:           []string{"rm"},
+		Short:             "Remove models from the cache folder",
 		Args:              someNames,
 		ValidArgsFunction: cli.CompleteModels,
 		RunE: c.run(func(ctx context.Context, names []string) error {
@@ -298,24 +256,8 @@ func newImport(c *command) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "import DIR | FILE.onnx --tokenizer DIR",
 		Short: "Copy a model from a folder, or an exported ONNX graph, into the cache folder",
-		Long: `Copy a model into the cache folder, where it gets a manifest and is used by its
-name.
-
-A DIR holds config.json, the tokenizer's files and model.safetensors, as the
-hub's libraries save it. It can be used where it lies as well: infill -m DIR.
-Where there is pytorch_model.bin instead, the copy is converted. A vocab.txt that
-does not say whether the model keeps capitals needs --cased or --uncased.
-
-A FILE.onnx is a masked language model exported by others: input_ids, perhaps
-attention_mask, token_type_ids and position_ids, with dynamic axes, to logits.
-The folder given with --tokenizer holds the tokenizer's files, and perhaps the
-model's config.json. The gradient is added by differentiating the graph; where
-an operator cannot be differentiated, it is named, and the model serves the
-samplers that need no gradient.`,
-		Example: "  $ infill models import ./my-bert --name my-bert\n  $ infill models import exported/model.onnx " +
-			"--tokenizer exported --name my/export",
-		Args: oneName,
-		RunE: c.run(func(ctx context.Context, args []string) error { return c.importModel(ctx, args[0]) }),
+		Args:  oneName,
+		RunE:  c.run(func(ctx context.Context, args []string) error { return c.importModel(ctx, args[0]) }),
 	}
 	cmd.Flags().StringVar(&c.name, "name", "", "`NAME` of the model in the cache; otherwise that of the folder")
 	cmd.Flags().StringVar(&c.tokenizer, "tokenizer", "", "`DIR` with the tokenizer of an ONNX graph")
@@ -377,14 +319,8 @@ func (c *command) importModel(ctx context.Context, from string) error {
 
 func newExport(c *command) *cobra.Command {
 	cmd := &cobra.Command{
-		Use:   "export NAME -o DIR",
-		Short: "Write a model as plain ONNX files",
-		Long: `Write a model as plain ONNX files, for any other onnxruntime binding: the graphs of
-conditional log-probabilities, of the energy, and of the energy with its gradient,
-the model's own files, of which the graphs read their weights, and a README.md that
-documents inputs and outputs. DIR can be imported and used as a model again. It must not exist or be empty; it appears whole or
-not at all.`,
-		Example:           "  $ infill models export small-uncased -o exported",
+		Use:               "export NAME -o DIR",
+		Short:             "Write a model as plain ONNX files",
 		Args:              oneName,
 		ValidArgsFunction: cli.CompleteModels,
 		RunE: c.run(func(ctx context.Context, names []string) error {
