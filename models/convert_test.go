@@ -238,7 +238,7 @@ func TestPullConverts(t *testing.T) {
 			if err != nil || imported.SHA256 != b.SHA256 {
 				t.Errorf("imported %+v, %v; pulled %s", imported, err, b.SHA256)
 			}
-			if problems, err := verify(t, store, t.Context(), "org/tiny"); err != nil || len(problems) > 0 {
+			if problems, err := verify(t.Context(), t, store, "org/tiny"); err != nil || len(problems) > 0 {
 				t.Errorf("verified: %v, %v", problems, err)
 			}
 			entries, err := store.List()

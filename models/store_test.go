@@ -27,7 +27,7 @@ func another(t testing.TB, seed uint64) string {
 	return dir
 }
 
-func verify(t testing.TB, store *models.Store, ctx context.Context, name string) ([]error, error) {
+func verify(ctx context.Context, t testing.TB, store *models.Store, name string) ([]error, error) {
 	t.Helper()
 	entry, err := store.Find(name)
 	if err != nil {
@@ -101,7 +101,7 @@ func TestStore(t *testing.T) {
 	})
 	t.Run("verify", func(t *testing.T) {
 		for _, name := range []string{"org/tiny", "alone", "small-uncased"} {
-			if problems, err := verify(t, store, ctx, name); err != nil || len(problems) > 0 {
+			if problems, err := verify(ctx, t, store, name); err != nil || len(problems) > 0 {
 				t.Errorf("%s: %v, %v", name, problems, err)
 			}
 		}
@@ -109,7 +109,7 @@ func TestStore(t *testing.T) {
 		if err := os.Remove(filepath.Join(second.Dir, "config.json")); err != nil {
 			t.Fatal(err)
 		}
-		problems, err := verify(t, store, ctx, "org/tiny@"+second.Manifest.Revision)
+		problems, err := verify(ctx, t, store, "org/tiny@"+second.Manifest.Revision)
 		if err != nil || len(problems) != 2 {
 			t.Fatalf("problems %v, %v; want two", problems, err)
 		}
@@ -120,7 +120,7 @@ func TestStore(t *testing.T) {
 		}
 		cancelled, cancel := context.WithCancel(ctx)
 		cancel()
-		if _, err := verify(t, store, cancelled, "org/tiny"); !errors.Is(err, context.Canceled) {
+		if _, err := verify(cancelled, t, store, "org/tiny"); !errors.Is(err, context.Canceled) {
 			t.Errorf("error %v is not that of the context", err)
 		}
 	})
@@ -131,7 +131,7 @@ func TestStore(t *testing.T) {
 			!strings.Contains(entry.Problem.Error(), filepath.Join(second.Dir, "manifest.json")+": not valid JSON") {
 			t.Errorf("entry %+v, %v", entry, err)
 		}
-		if problems, err := verify(t, store, ctx, "org/tiny@"+second.Manifest.Revision); err != nil ||
+		if problems, err := verify(ctx, t, store, "org/tiny@"+second.Manifest.Revision); err != nil ||
 			len(problems) != 1 {
 			t.Errorf("problems %v, %v", problems, err)
 		}

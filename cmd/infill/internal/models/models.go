@@ -53,10 +53,34 @@ func NewCmd(s *terminal.Streams) *cobra.Command {
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	cmd.SuggestionsMinimumDistance = 2
-	for _, add := range []func(*command) *cobra.Command{newList, newRecommend, newUse, newPull, newShow, newVerify,
-		newRemove, newImport, newExport} {
-		cmd.AddCommand(add(&command{streams: s, format: "text", maxTime: hub.DefaultTotal}))
+	c := &command{streams: s, maxTime: hub.DefaultTotal}
+	add := func(use, short string, args cobra.PositionalArgs, complete cobra.CompletionFunc,
+		run func(ctx context.Context, args []string) error, flags ...func(*cobra.Command)) *cobra.Command {
+		sub := &cobra.Command{Use: use, Short: short, Args: args, ValidArgsFunction: complete, RunE: c.run(run)}
+		for _, define := range flags {
+			define(sub)
+		}
+		cmd.AddCommand(sub)
+		return sub
 	}
+	all, none := cli.CompleteModels, cobra.NoFileCompletions
+	noResult := c.quietFlag("no progress, no result: the exit code tells")
+	add("list", "List the models that are here", cli.NoArguments, none, c.list, c.formatFlag).Aliases = []string{"ls"}
+	add("recommend", "List published models that know more than the built-in one", cli.NoArguments, none, c.recommend,
+		c.formatFlag)
+	add("use NAME", "Make a model the default of every command", oneName, all, c.use, c.timeFlag, noResult)
+	add("pull NAME[@REVISION]...", "Fetch models from the Hugging Face hub", someNames, none, c.pull, c.timeFlag,
+		c.caseFlags, noResult)
+	add("show NAME", "Tell what a model is: origin, architecture, files", oneName, all, c.show, c.formatFlag)
+	add("verify [NAME...]", "Read every file of models and compare it with its checksum", nil, all, c.verifyAll,
+		c.quietFlag("print what is damaged and nothing else"))
+	add("remove NAME[@REVISION]...", "Remove models from the cache folder", someNames, all, c.remove,
+		c.quietFlag("no result: the exit code tells")).Aliases = []string{"rm"}
+	add("import DIR | FILE.onnx --tokenizer DIR",
+		"Copy a model from a folder, or an exported ONNX graph, into the cache folder", oneName, nil, c.importModel,
+		c.importFlags, c.caseFlags, c.quietFlag("no result, no warning: the exit code tells"))
+	add("export NAME -o DIR", "Write a model as plain ONNX files", oneName, all, c.export, c.outputFlag,
+		c.quietFlag("no result: the exit code tells"))
 	return cmd
 }
 
@@ -76,199 +100,124 @@ func (c *command) run(do func(ctx context.Context, args []string) error) func(*c
 	}
 }
 
-func (c *command) addFormat(cmd *cobra.Command) {
+func (c *command) formatFlag(cmd *cobra.Command) {
+	c.format = "text"
 	cli.AddChoice(cmd, &c.format, "format", "", []string{"text", "json"}, "form of the result")
 }
 
-func (c *command) addQuiet(cmd *cobra.Command, usage string) {
-	cmd.Flags().BoolVarP(&c.quiet, "quiet", "q", false, usage)
+func (c *command) quietFlag(usage string) func(*cobra.Command) {
+	return func(cmd *cobra.Command) { cmd.Flags().BoolVarP(&c.quiet, "quiet", "q", false, usage) }
 }
 
-func (c *command) addCapitals(cmd *cobra.Command) {
+func (c *command) timeFlag(cmd *cobra.Command) { cli.AddMaxTime(cmd, &c.maxTime) }
+
+func (c *command) caseFlags(cmd *cobra.Command) {
 	cmd.Flags().BoolVar(&c.cased, "cased", false, "the model keeps capitals, where its files do not say it")
 	cmd.Flags().BoolVar(&c.uncased, "uncased", false, "the model keeps none")
 	cmd.MarkFlagsMutuallyExclusive("cased", "uncased")
 }
 
-func newList(c *command) *cobra.Command {
-	cmd := &cobra.Command{
-		Use:     "list",
-		Aliases: []string{"ls"},
-		Short:   "List the models that are here",
-		Args:    cli.NoArguments,
-		RunE: c.run(func(context.Context, []string) error {
-			entries, err := c.store.List()
-			if err != nil {
-				return err
-			}
-			chosen, err := c.store.Default()
-			if err != nil {
-				return err
-			}
-			if entry, err := c.store.Find(chosen); err == nil {
-				chosen = entry.Name + entry.Revision
-			}
-			return c.printModels(entries, chosen)
-		}),
-	}
-	c.addFormat(cmd)
-	return cmd
-}
-
-func newRecommend(c *command) *cobra.Command {
-	cmd := &cobra.Command{
-		Use:   "recommend",
-		Short: "List published models that know more than the built-in one",
-		Args:  cli.NoArguments,
-		RunE:  func(*cobra.Command, []string) error { return c.printRecommended() },
-	}
-	c.addFormat(cmd)
-	return cmd
-}
-
-func newUse(c *command) *cobra.Command {
-	cmd := &cobra.Command{
-		Use:               "use NAME",
-		Short:             "Make a model the default of every command",
-		Args:              oneName,
-		ValidArgsFunction: cli.CompleteModels,
-		RunE: func(cmd *cobra.Command, names []string) error {
-			return cli.UseModel(cmd.Context(), c.streams, names[0], c.maxTime, c.quiet)
-		},
-	}
-	cli.AddMaxTime(cmd, &c.maxTime)
-	c.addQuiet(cmd, "no progress, no result: the exit code tells")
-	return cmd
-}
-
-func newPull(c *command) *cobra.Command {
-	cmd := &cobra.Command{
-		Use:               "pull NAME[@REVISION]...",
-		Short:             "Fetch models from the Hugging Face hub",
-		Args:              someNames,
-		ValidArgsFunction: cobra.NoFileCompletions,
-		RunE: c.run(func(ctx context.Context, names []string) error {
-			for _, name := range names {
-				base, _, _ := strings.Cut(name, "@")
-				if err := models.CheckName(base); err != nil {
-					return &cli.UsageError{Err: err}
-				}
-			}
-			for _, name := range names {
-				bar := cli.NewTransfer(c.streams, c.quiet)
-				bundle, err := c.store.Pull(ctx, name, cli.FetchOptions(bar, c.maxTime))
-				bar.Clear()
-				if err == nil {
-					err = c.printPlaced(bundle)
-				}
-				if err != nil {
-					return err
-				}
-			}
-			return nil
-		}),
-	}
-	cli.AddMaxTime(cmd, &c.maxTime)
-	c.addCapitals(cmd)
-	c.addQuiet(cmd, "no progress, no result: the exit code tells")
-	return cmd
-}
-
-func newShow(c *command) *cobra.Command {
-	cmd := &cobra.Command{
-		Use:               "show NAME",
-		Short:             "Tell what a model is: origin, architecture, files",
-		Args:              oneName,
-		ValidArgsFunction: cli.CompleteModels,
-		RunE: c.run(func(_ context.Context, names []string) error {
-			m, err := c.find(names[0])
-			if err != nil {
-				return err
-			}
-			return c.printModel(m)
-		}),
-	}
-	c.addFormat(cmd)
-	return cmd
-}
-
-func newVerify(c *command) *cobra.Command {
-	cmd := &cobra.Command{
-		Use:               "verify [NAME...]",
-		Short:             "Read every file of models and compare it with its checksum",
-		ValidArgsFunction: cli.CompleteModels,
-		RunE: c.run(func(ctx context.Context, names []string) error {
-			if len(names) == 0 {
-				entries, err := c.store.List()
-				if err != nil {
-					return err
-				}
-				for _, e := range entries {
-					names = append(names, describe(e).full())
-				}
-			}
-			damaged := false
-			for _, name := range names {
-				whole, err := c.verify(ctx, name)
-				if err != nil {
-					return err
-				}
-				damaged = damaged || !whole
-			}
-			if damaged {
-				return cli.ErrReported
-			}
-			return nil
-		}),
-	}
-	c.addQuiet(cmd, "print what is damaged and nothing else")
-	return cmd
-}
-
-func newRemove(c *command) *cobra.Command {
-	cmd := &cobra.Command{
-		Use:               "remove NAME[@REVISION]...",
-		Aliases:           []string{"rm"},
-		Short:             "Remove models from the cache folder",
-		Args:              someNames,
-		ValidArgsFunction: cli.CompleteModels,
-		RunE: c.run(func(ctx context.Context, names []string) error {
-			for _, name := range names {
-				entries, err := c.store.Remove(ctx, name)
-				if err != nil {
-					return absentModel(name, err)
-				}
-				for _, e := range entries {
-					m := describe(e)
-					if err := c.say("removed %s (%s)\n", m.full(), cli.BytesText(m.Size)); err != nil {
-						return err
-					}
-				}
-			}
-			return nil
-		}),
-	}
-	c.addQuiet(cmd, "no result: the exit code tells")
-	return cmd
-}
-
-func newImport(c *command) *cobra.Command {
-	cmd := &cobra.Command{
-		Use:   "import DIR | FILE.onnx --tokenizer DIR",
-		Short: "Copy a model from a folder, or an exported ONNX graph, into the cache folder",
-		Args:  oneName,
-		RunE:  c.run(func(ctx context.Context, args []string) error { return c.importModel(ctx, args[0]) }),
-	}
+func (c *command) importFlags(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&c.name, "name", "", "`NAME` of the model in the cache; otherwise that of the folder")
 	cmd.Flags().StringVar(&c.tokenizer, "tokenizer", "", "`DIR` with the tokenizer of an ONNX graph")
 	cmd.Flags().IntVar(&c.positions, "positions", 0,
 		"longest text that an ONNX graph takes, in tokens; 0 is as its config.json says")
-	c.addCapitals(cmd)
-	c.addQuiet(cmd, "no result, no warning: the exit code tells")
-	return cmd
 }
 
-func (c *command) importModel(ctx context.Context, from string) error {
+func (c *command) outputFlag(cmd *cobra.Command) {
+	cmd.Flags().StringVarP(&c.output, "output", "o", "", "`DIR` to write into")
+}
+
+func (c *command) list(context.Context, []string) error {
+	entries, err := c.store.List()
+	if err != nil {
+		return err
+	}
+	chosen, err := c.store.Default()
+	if err != nil {
+		return err
+	}
+	if entry, err := c.store.Find(chosen); err == nil {
+		chosen = entry.Name + entry.Revision
+	}
+	return c.printModels(entries, chosen)
+}
+
+func (c *command) use(ctx context.Context, names []string) error {
+	return cli.UseModel(ctx, c.streams, names[0], c.maxTime, c.quiet)
+}
+
+func (c *command) pull(ctx context.Context, names []string) error {
+	for _, name := range names {
+		base, _, _ := strings.Cut(name, "@")
+		if err := models.CheckName(base); err != nil {
+			return &cli.UsageError{Err: err}
+		}
+	}
+	for _, name := range names {
+		bar := cli.NewTransfer(c.streams, c.quiet)
+		bundle, err := c.store.Pull(ctx, name, cli.FetchOptions(bar, c.maxTime))
+		bar.Clear()
+		if err == nil {
+			err = c.printPlaced(bundle)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (c *command) show(_ context.Context, names []string) error {
+	m, err := c.find(names[0])
+	if err != nil {
+		return err
+	}
+	return c.printModel(m)
+}
+
+func (c *command) verifyAll(ctx context.Context, names []string) error {
+	if len(names) == 0 {
+		entries, err := c.store.List()
+		if err != nil {
+			return err
+		}
+		for _, e := range entries {
+			names = append(names, describe(e).full())
+		}
+	}
+	damaged := false
+	for _, name := range names {
+		whole, err := c.verify(ctx, name)
+		if err != nil {
+			return err
+		}
+		damaged = damaged || !whole
+	}
+	if damaged {
+		return cli.ErrReported
+	}
+	return nil
+}
+
+func (c *command) remove(ctx context.Context, names []string) error {
+	for _, name := range names {
+		entries, err := c.store.Remove(ctx, name)
+		if err != nil {
+			return absentModel(name, err)
+		}
+		for _, e := range entries {
+			m := describe(e)
+			if err := c.say("removed %s (%s)\n", m.full(), cli.BytesText(m.Size)); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func (c *command) importModel(ctx context.Context, args []string) error {
+	from := args[0]
 	info, err := os.Stat(from)
 	if errors.Is(err, fs.ErrNotExist) {
 		return cli.Usagef("there is no folder or file %.200q", from)
@@ -317,37 +266,26 @@ func (c *command) importModel(ctx context.Context, from string) error {
 	return c.printPlaced(bundle)
 }
 
-func newExport(c *command) *cobra.Command {
-	cmd := &cobra.Command{
-		Use:               "export NAME -o DIR",
-		Short:             "Write a model as plain ONNX files",
-		Args:              oneName,
-		ValidArgsFunction: cli.CompleteModels,
-		RunE: c.run(func(ctx context.Context, names []string) error {
-			if c.output == "" {
-				return &cli.UsageError{Err: errors.New("--output: no folder is named"), Hint: "give one: -o DIR"}
-			}
-			bundle, err := c.store.Open(names[0])
-			if err != nil {
-				return err
-			}
-			tokenizer, err := bundle.Tokenizer()
-			if err != nil {
-				return err
-			}
-			note, err := lm.Export(ctx, bundle, tokenizer.MaskID(), tokenizer.SeparatorID(), c.output)
-			if note != "" {
-				cli.Warn(c.streams, false, "%s", note)
-			}
-			if err != nil {
-				return err
-			}
-			return c.say("%s: %s\n", cli.OneLine(bundle.Name), c.output)
-		}),
+func (c *command) export(ctx context.Context, names []string) error {
+	if c.output == "" {
+		return &cli.UsageError{Err: errors.New("--output: no folder is named"), Hint: "give one: -o DIR"}
 	}
-	cmd.Flags().StringVarP(&c.output, "output", "o", "", "`DIR` to write into")
-	c.addQuiet(cmd, "no result: the exit code tells")
-	return cmd
+	bundle, err := c.store.Open(names[0])
+	if err != nil {
+		return err
+	}
+	tokenizer, err := bundle.Tokenizer()
+	if err != nil {
+		return err
+	}
+	note, err := lm.Export(ctx, bundle, tokenizer.MaskID(), tokenizer.SeparatorID(), c.output)
+	if note != "" {
+		cli.Warn(c.streams, false, "%s", note)
+	}
+	if err != nil {
+		return err
+	}
+	return c.say("%s: %s\n", cli.OneLine(bundle.Name), c.output)
 }
 
 func oneName(cmd *cobra.Command, args []string) error {

@@ -116,7 +116,7 @@ func (c *command) printColumns(rows [][]string) error {
 	return err
 }
 
-func (c *command) printRecommended() error {
+func (c *command) recommend(context.Context, []string) error {
 	if c.format == "json" {
 		return cli.WriteJSON(c.streams.Out, models.Recommended())
 	}
