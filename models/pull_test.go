@@ -477,74 +477,39 @@ func (c *canceller) Advance(n int64) {
 }
 
 func TestPullTellsWhatTheHubSays(t *testing.T) {
-	for _, c := range []struct {
-		name   string
-		pull   string
-		change func(*modelstest.Hub)
-		token  string
-		want   string
-	}{
-		{"no such model", "org/other", nil, "", "has no such model or file (404): check the name on http://"},
-		{"no such revision", "org/tiny@v9", nil, "", `revision "v9": the model has no such revision`},
-		{"private, no token", "org/tiny", func(s *modelstest.Hub) { s.Private = true }, "",
-			"no such model, or it is private (401): check the name, or set HF_TOKEN"},
-		{"private, wrong token", "org/tiny", func(s *modelstest.Hub) { s.Private = true }, "hf_other",
-			"does not accept the token (401): check HF_TOKEN"},
-		{"gated", "org/tiny", func(s *modelstest.Hub) { s.Gated = true }, "",
-			"access to this model has to be granted: ask for it on http://"},
-		{"forbidden", "org/tiny", says(403, ""), hubToken, "the token in HF_TOKEN may not read this model"},
-		{"too many requests for an hour", "org/tiny", says(429, "", "Retry-After", "3600"), "",
-			"limits requests (429): try again in 1h0m0s"},
-		{"too many requests, always", "org/tiny", says(429, ""), "", "limits requests (429): try again later"},
-		{"out of order", "org/tiny", says(502, ""), "", "out of order (502 Bad Gateway), after 3 attempts"},
-		{"teapot", "org/tiny", says(418, ""), "", "unexpected answer of the hub: 418"},
-		{"page of a hotel", "org/tiny", says(200, "<html>sign in</html>"), "",
-			"does not answer like a hub: the list of files: invalid character '<'"},
-		{"no commit", "org/tiny", says(200, `{"sha":"../../x"}`), "", `"../../x" is not a commit; check HF_ENDPOINT`},
-		{"endless redirects", "org/tiny", says(302, "", "Location", "/again"), "",
-			"refused a redirect: more than 10 in a row"},
-		{"redirect to a file", "org/tiny", says(302, "", "Location", "file:///etc/passwd"), "",
-			`refused a redirect to an address that begins with "file:": files come over https or http alone`},
-		{"name of another kind", "org/tiny", says(200, `{"siblings": [{"rfilename": 5}]}`), "",
-			"the list of files: json: cannot unmarshal number"},
-		{"endless number", "org/tiny", says(200, `{"siblings": [{"size": 1`+strings.Repeat("0", 5000)+`}]}`), "",
-			"cannot unmarshal number 10000000"},
-		{"no checksums", "org/tiny", func(s *modelstest.Hub) { s.Bare = true }, "",
-			"config.json: the hub lists no checksum, so what it sends could not be verified; set HF_ENDPOINT"},
-		{"built in", "small-uncased", nil, "", "part of the program"},
-		{"name", "org/../tiny", nil, "", ""},
+	for want, change := range map[string]func(*modelstest.Hub){
+		"the token in HF_TOKEN may not read this model":                        says(403, ""),
+		"limits requests (429): try again in 1h0m0s":                           says(429, "", "Retry-After", "3600"),
+		"limits requests (429): try again later":                               says(429, ""),
+		"out of order (502 Bad Gateway), after 3 attempts":                     says(502, ""),
+		"unexpected answer of the hub: 418":                                    says(418, ""),
+		"does not answer like a hub: the list of files: invalid character '<'": says(200, "<html>sign in</html>"),
+		`"../../x" is not a commit; check HF_ENDPOINT`:                         says(200, `{"sha":"../../x"}`),
+		"refused a redirect: more than 10 in a row":                            says(302, "", "Location", "/again"),
+		`refused a redirect to an address that begins with "file:": files come over https or http alone`: says(302, "",
+			"Location", "file:///etc/passwd"),
+		"the list of files: json: cannot unmarshal number": says(200, `{"siblings": [{"rfilename": 5}]}`),
+		"cannot unmarshal number 10000000": says(200,
+			`{"siblings": [{"size": 1`+strings.Repeat("0", 5000)+`}]}`),
+		"config.json: the hub lists no checksum, so what it sends could not be verified; set HF_ENDPOINT": func(
+			s *modelstest.Hub) {
+			s.Bare = true
+		},
 	} {
-		t.Run(c.name, func(t *testing.T) {
-			s := modelstest.NewHub(t)
-			if c.change != nil {
-				c.change(s)
-			}
-			store := newStore(t)
-			o := s.Options()
-			o.Token = c.token
-			_, err := store.Pull(t.Context(), c.pull, o)
-			if c.want == "" {
-				if err == nil || !strings.Contains(err.Error(), "is not the name of a model") || len(s.Seen("")) > 0 {
-					t.Errorf("error %v, requests %v", err, s.Seen(""))
-				}
-				return
-			}
-			refused(t, err, c.want)
-			if strings.Contains(err.Error(), "hf_other") || len(err.Error()) > 500 {
-				t.Errorf("error %q gives the token away, or is too long", err)
-			}
-			if found, err := store.List(); err != nil || len(found) != 1 {
-				t.Errorf("the store lists %v, %v; want the built-in model alone", found, err)
-			}
-		})
-	}
-	t.Run("private, with the token", func(t *testing.T) {
 		s := modelstest.NewHub(t)
-		s.Private = true
-		o := s.Options()
-		o.Token = hubToken
-		pull(t, newStore(t), "org/tiny", o)
-	})
+		change(s)
+		store := newStore(t)
+		_, err := store.Pull(t.Context(), "org/tiny", s.Options())
+		refused(t, err, want)
+		if len(err.Error()) > 500 {
+			t.Errorf("error %q is too long", err)
+		}
+		if found, err := store.List(); err != nil || len(found) != 1 {
+			t.Errorf("the store lists %v, %v; want the built-in model alone", found, err)
+		}
+	}
+	_, err := newStore(t).Pull(t.Context(), "small-uncased", hub.Options{})
+	refused(t, err, "part of the program")
 	for _, status := range []int{429, 500, 503} {
 		t.Run(fmt.Sprintf("%d once", status), func(t *testing.T) {
 			s := modelstest.NewHub(t)
