@@ -21,7 +21,7 @@ lm/internal/bert lm/internal/imported lm/internal/ort
 lm/internal/graphs lm/internal/ort/library
 internal/modelstest lm/internal/onnx
 models
-models/internal/hub models/internal/pytorch
+models/hub models/internal/pytorch
 internal/safetensors
 internal/targets
 metrics samplers tokenize

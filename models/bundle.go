@@ -1,11 +1,11 @@
 package models
 
 import (
-	"bytes"
 	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -21,14 +21,12 @@ const (
 	weightsName = "model.safetensors"
 	indexName   = "model" + safetensors.IndexSuffix
 	vocabulary  = "vocab.txt"
-	// maxTokenizerBytes is far above the tokenizer files of 250,000-token vocabularies.
-	maxTokenizerBytes = 256 << 20
 )
 
 // tokenizerFiles lists the files that decide which ids a text becomes, by the names that the hub's libraries give them.
 // A bundle has some of them.
 func tokenizerFiles() []string {
-	return []string{vocabulary, "tokenizer.json", "tokenizer_config.json", "special_tokens_map.json",
+	return []string{vocabulary, "tokenizer.json", tokenizerConfigName, "special_tokens_map.json",
 		"added_tokens.json", "vocab.json", "merges.txt"}
 }
 
@@ -46,14 +44,11 @@ type Bundle struct {
 	// Manifest lists the files. For a bundle without a manifest it is made from the files in use.
 	Manifest *Manifest
 
-	files   fs.FS
 	weights *safetensors.File // nil for an imported model
-	// source: the folder is about to be imported, and may have weights that torch.save wrote. They have no header yet.
-	source bool
 }
 
 // FS holds the bundle's files, for the tokenizer.
-func (b *Bundle) FS() fs.FS { return b.files }
+func (b *Bundle) FS() fs.FS { return os.DirFS(b.Dir) }
 
 // CopyTo copies the model's files into a folder, with a manifest. The copy has the same SHA256.
 func (b *Bundle) CopyTo(dir string) error {
@@ -70,105 +65,131 @@ func (b *Bundle) CopyTo(dir string) error {
 
 // openDir opens the bundle in a folder: config.json, the tokenizer's files, and model.safetensors or the files of a
 // sharded model. Where it has a manifest.json, every file that this lists is read and must have the size and SHA-256
-// listed. Without one, the sizes and shapes in config, vocabulary and weights must agree.
-//
-// own reports that a store wrote the manifest, which is believed, source that the folder is about to be imported:
-// weights in pytorch_model.bin are not read where they lie, see Store.Import.
-func openDir(dir string, own, source bool) (*Bundle, error) {
+// listed. Without one, the sizes and shapes in config and weights must agree. own reports that a store wrote the
+// manifest, which is believed.
+func openDir(dir string, own bool) (*Bundle, error) {
 	absolute, err := filepath.Abs(dir)
 	if err != nil {
 		return nil, err
 	}
-	b := &Bundle{Name: dir, Dir: absolute, files: os.DirFS(absolute), source: source}
-	if b.Manifest, err = readManifest(absolute); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	b := &Bundle{Name: dir, Dir: absolute}
+	switch b.Manifest, err = readManifest(absolute); {
+	case errors.Is(err, fs.ErrNotExist) && !own:
+		err = nil
+	case err != nil:
 		return nil, err
+	case own:
+		err = b.Manifest.intact(absolute)
+	default: // it may come from anyone
+		b.Manifest.FiniteWeights = false
+		err = b.Manifest.Verify(absolute)
 	}
-	if b.Manifest != nil {
-		if !own { // it may come from anyone
-			b.Manifest.FiniteWeights = false
-		}
-		if !own || !b.Manifest.unchanged(absolute) {
-			if err := b.Manifest.Verify(absolute); err != nil {
-				return nil, err
-			}
-		}
+	if err == nil {
+		err = b.load()
 	}
-	if err := b.load(); err != nil {
+	if err != nil {
 		return nil, err
 	}
 	return b, nil
 }
 
-// load reads and cross-checks configuration, vocabulary and the header of the weights.
-func (b *Bundle) load() error {
-	at := func(name string) string { return filepath.Join(b.Dir, name) }
-	config, err := regular.ReadFS(b.files, configName, maxConfigBytes)
+// readConfig reads the config.json of a folder.
+func readConfig(dir string) (Config, error) {
+	path := filepath.Join(dir, configName)
+	content, err := regular.ReadFile(path, maxConfigBytes)
+	if errors.Is(err, fs.ErrNotExist) {
+		return Config{}, fmt.Errorf("%s is not a model: it has no %s", dir, configName)
+	}
 	if err != nil {
-		return b.absent(configName, err)
+		return Config{}, err
 	}
-	if b.Config, err = ParseConfig(config); err != nil {
-		return fmt.Errorf("%s: %w", at(configName), err)
+	c, err := ParseConfig(content)
+	if err != nil {
+		return Config{}, fmt.Errorf("%s: %w", path, err)
 	}
-	used := []string{configName}
+	return c, nil
+}
+
+// files names the files of a model in a folder: its configuration, the tokenizer's files, and those of the weights.
+func (c Config) files(dir string) ([]string, error) {
+	names := []string{configName}
 	for _, name := range tokenizerFiles() {
-		if _, err := regular.Stat(b.files, name); err == nil {
-			used = append(used, name)
-		} else if !errors.Is(err, fs.ErrNotExist) {
-			return fmt.Errorf("%s: %w", at(name), err)
+		if exists(dir, name) {
+			names = append(names, name)
 		}
 	}
-	words, err := regular.ReadFS(b.files, vocabulary, maxTokenizerBytes)
+	if c.Imported != nil {
+		return append(append(names, graphName), c.Imported.GraphData...), nil
+	}
+	weights, err := weightFiles(func(name string) bool { return exists(dir, name) },
+		func() (map[string]string, error) { return safetensors.WeightMap(filepath.Join(dir, indexName)) })
+	if err == nil && weights == nil {
+		err = fmt.Errorf("%s is not a model: it has no %s", dir, weightsName)
+	}
+	return append(names, weights...), err
+}
+
+// weightFiles chooses the files of the weights: one safetensors file, or an index and its shards, or the file that
+// torch.save wrote.
+func weightFiles(has func(name string) bool, shards func() (map[string]string, error)) ([]string, error) {
 	switch {
-	case err == nil:
-		lines := bytes.Count(words, []byte{'\n'})
-		if len(words) > 0 && words[len(words)-1] != '\n' {
-			lines++
-		}
-		// Embeddings are often padded past the vocabulary; the reverse would read outside them.
-		if lines == 0 || lines > b.Config.VocabularySize {
-			return fmt.Errorf("%s: %d tokens, config.json gives the model %d", at(vocabulary), lines,
-				b.Config.VocabularySize)
-		}
-	case !errors.Is(err, fs.ErrNotExist):
-		return fmt.Errorf("%s: %w", at(vocabulary), err)
-	default:
-		if !slices.Contains(used, "tokenizer.json") && !slices.Contains(used, "vocab.json") {
-			_, err := b.Tokenizer()
-			return fmt.Errorf("%s: %w", b.Dir, err)
-		}
+	case has(weightsName):
+		return []string{weightsName}, nil
+	case has(indexName):
+		files, err := shards()
+		return append([]string{indexName}, slices.Compact(slices.Sorted(maps.Values(files)))...), err
+	case has(pytorch.FileName):
+		return []string{pytorch.FileName}, nil
 	}
-	var weights []string
-	if b.Config.Imported != nil {
-		weights, err = b.openGraph()
-	} else {
-		weights, err = b.openWeights()
+	return nil, nil
+}
+
+// exists reports whether a folder has anything of a name, a link to nothing included.
+func exists(dir, name string) bool {
+	_, err := os.Lstat(filepath.Join(dir, name))
+	return err == nil
+}
+
+// load reads and cross-checks the configuration and the header of the weights.
+func (b *Bundle) load() (err error) {
+	if b.Config, err = readConfig(b.Dir); err != nil {
+		return err
+	}
+	used, err := b.Config.files(b.Dir)
+	if err != nil {
+		return err
+	}
+	if !slices.ContainsFunc(used, func(name string) bool {
+		return name == vocabulary || name == "tokenizer.json" || name == "vocab.json"
+	}) {
+		_, err := b.Tokenizer()
+		return fmt.Errorf("%s: %w", b.Dir, err)
+	}
+	switch at := func(name string) string { return filepath.Join(b.Dir, name) }; {
+	case b.Config.Imported != nil:
+		b.Graph = at(graphName)
+	case slices.Contains(used, pytorch.FileName):
+		return fmt.Errorf("%s: the weights are in %s, which is converted when a model is imported: infill models "+
+			"import %[1]s", b.Dir, pytorch.FileName)
+	case slices.Contains(used, weightsName):
+		b.weights, err = safetensors.Open(at(weightsName))
+	default:
+		b.weights, err = safetensors.OpenShards(at(indexName))
+	}
+	if err == nil && b.Manifest == nil {
+		b.Manifest, err = newManifest(b.Dir, Manifest{Name: filepath.Base(b.Dir), Family: b.Config.ModelType}, used)
 	}
 	if err != nil {
 		return err
 	}
-	used = append(used, weights...)
-	if b.weights != nil {
-		if err := b.untie(); err != nil {
-			return err
-		}
-		if err := b.Config.checkTensors(b.weights); err != nil {
-			return err
-		}
-	}
-	if b.Manifest == nil {
-		if b.Manifest, err = newManifest(b.files, Manifest{Name: filepath.Base(b.Dir), Family: b.Config.ModelType},
-			used...); err != nil {
-			return fmt.Errorf("%s: %w", b.Dir, err)
-		}
-	} else {
-		for _, name := range used {
-			if _, ok := b.Manifest.File(name); !ok {
-				return fmt.Errorf("%s: the file is not listed in %s", at(name), manifestName)
-			}
+	listed := b.Manifest.paths()
+	for _, name := range used {
+		if !slices.Contains(listed, name) {
+			return fmt.Errorf("%s: the file is not listed in %s", filepath.Join(b.Dir, name), manifestName)
 		}
 	}
 	if b.weights != nil {
-		if err := b.checkFinite(); err != nil {
+		if err := b.checkWeights(); err != nil {
 			return err
 		}
 	}
@@ -186,46 +207,9 @@ func (b *Bundle) load() error {
 	return nil
 }
 
-// openWeights opens model.safetensors or, if there is none, the files of a sharded model, and names what it read.
-func (b *Bundle) openWeights() (used []string, err error) {
-	path, index := filepath.Join(b.Dir, weightsName), filepath.Join(b.Dir, indexName)
-	b.weights, err = safetensors.Open(path)
-	if err == nil {
-		return []string{weightsName}, nil
-	}
-	if !errors.Is(err, fs.ErrNotExist) {
-		return nil, err
-	}
-	if _, missing := os.Lstat(index); missing != nil {
-		switch _, missing := os.Lstat(filepath.Join(b.Dir, pytorch.FileName)); {
-		case missing != nil:
-			return nil, b.absent(weightsName, err)
-		case b.source:
-			return []string{pytorch.FileName}, nil
-		}
-		return nil, fmt.Errorf("%s: the weights are in %s, which is converted when a model is imported: infill models "+
-			"import %[1]s", b.Dir, pytorch.FileName)
-	}
-	if b.weights, err = safetensors.OpenShards(index); err != nil {
-		return nil, err
-	}
-	used = []string{indexName}
-	for _, path := range b.weights.Paths() {
-		used = append(used, filepath.Base(path))
-	}
-	return used, nil
-}
-
-func (b *Bundle) absent(what string, err error) error {
-	if errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("%s is not a model: it has no %s", b.Dir, what)
-	}
-	return fmt.Errorf("%s: %w", filepath.Join(b.Dir, what), err)
-}
-
 // Tokenizer reads the bundle's tokenizer. It is an error if that is another model's.
 func (b *Bundle) Tokenizer() (*tokenize.Tokenizer, error) {
-	t, err := tokenize.Load(b.files)
+	t, err := tokenize.Load(b.FS())
 	if err != nil {
 		return nil, err
 	}

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"reflect"
 	"slices"
@@ -109,7 +110,7 @@ func ParseConfig(data []byte) (Config, error) {
 	if err := json.Unmarshal(data, &r.fields); err != nil {
 		return Config{}, fmt.Errorf("not valid JSON: %w", err)
 	}
-	name := r.text("model_type", "")
+	name := get(r, "model_type", "")
 	if r.err != nil {
 		return Config{}, r.err
 	}
@@ -126,12 +127,16 @@ func ParseConfig(data []byte) (Config, error) {
 	}
 	c := Config{ModelType: name}
 	read(r, "architectures", &c.Architectures)
-	if r.flag("is_decoder", false) || r.flag("add_cross_attention", false) {
+	if get(r, "is_decoder", false) || get(r, "add_cross_attention", false) {
 		r.fail("is_decoder or add_cross_attention is true: a masked language model attends in both directions")
 	}
 	c.VocabularySize = r.size("vocab_size", 0, maxVocabulary)
-	c.TieWordEmbeddings = r.flag("tie_word_embeddings", true)
-	r.padding(&c, family.padding)
+	c.TieWordEmbeddings = get(r, "tie_word_embeddings", true)
+	c.PaddingID = family.padding
+	read(r, "pad_token_id", &c.PaddingID)
+	if r.err == nil && (c.PaddingID < 0 || c.PaddingID >= c.VocabularySize) {
+		r.fail("pad_token_id %d is outside the vocabulary of %d", c.PaddingID, c.VocabularySize)
+	}
 	family.parse(r, &c)
 	c.HeadActivation = cmp.Or(c.HeadActivation, c.Activation)
 	if r.err != nil {
@@ -186,12 +191,8 @@ func (r *configReader) size(key string, fallback, limit int) int {
 	return n
 }
 
-func (r *configReader) text(key, fallback string) string {
-	read(r, key, &fallback)
-	return fallback
-}
-
-func (r *configReader) flag(key string, fallback bool) bool {
+// get decodes the value of a key, or gives the fallback.
+func get[T any](r *configReader, key string, fallback T) T {
 	read(r, key, &fallback)
 	return fallback
 }
@@ -206,25 +207,8 @@ func (r *configReader) number(key string, fallback, low, high float64) float64 {
 }
 
 func (r *configReader) activation(key, fallback string) string {
-	name := only(r, key, r.text(key, fallback), sortedKeys(activations())...)
+	name := only(r, key, get(r, key, fallback), slices.Sorted(maps.Keys(activations()))...)
 	return activations()[name]
-}
-
-// padding reads pad_token_id.
-func (r *configReader) padding(c *Config, fallback int) {
-	c.PaddingID = fallback
-	read(r, "pad_token_id", &c.PaddingID)
-	if r.err == nil && (c.PaddingID < 0 || c.PaddingID >= c.VocabularySize) {
-		r.fail("pad_token_id %d is outside the vocabulary of %d", c.PaddingID, c.VocabularySize)
-	}
-}
-
-// heads reads the number of attention heads, which must divide the width, whose key is given too.
-func (r *configReader) heads(c *Config, key, width string) {
-	c.Heads = r.size(key, 0, maxWidth)
-	if r.err == nil && c.HiddenSize%c.Heads != 0 {
-		r.fail("%s %d is not a multiple of %s %d", width, c.HiddenSize, key, c.Heads)
-	}
 }
 
 // only returns a value, and fails if it is not among the supported ones.

@@ -2,7 +2,6 @@ package models_test
 
 import (
 	"encoding/json"
-	"os"
 	"strings"
 	"testing"
 
@@ -11,26 +10,6 @@ import (
 	"infill/internal/modelstest"
 	"infill/models"
 )
-
-func TestParseConfigOfBuiltIn(t *testing.T) {
-	data, err := os.ReadFile("small-uncased/config.json")
-	if err != nil {
-		t.Fatal(err)
-	}
-	got, err := models.ParseConfig(data)
-	if err != nil {
-		t.Fatal(err)
-	}
-	want := models.Config{
-		ModelType: "bert", Architectures: []string{"BertForMaskedLM"}, VocabularySize: 30522, EmbeddingSize: 384,
-		HiddenSize: 384, Layers: 6, Heads: 12,
-		IntermediateSize: 1536, Activation: "gelu", HeadActivation: "gelu", MaxPositions: 512, TypeVocabularySize: 2,
-		Segments: 2, LayerNormEpsilon: 1e-12, PaddingID: 0, TieWordEmbeddings: true,
-	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
-}
 
 // altered is the tiny model's config.json with one key set, or removed where value is nil.
 func altered(t testing.TB, key string, value any) []byte {

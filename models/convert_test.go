@@ -3,9 +3,13 @@ package models_test
 import (
 	"bytes"
 	"context"
+	"crypto/sha256"
 	"errors"
+	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -48,23 +52,9 @@ func TestImportConverts(t *testing.T) {
 				t.Fatal(err)
 			}
 			for _, want := range b.Config.Tensors() {
-				tensor, ok := b.Stored(want.Name)
-				if !ok {
-					t.Fatalf("%s is not there", want.Name)
-				}
-				reference, ok := reference.Stored(want.Name)
-				if !ok {
-					t.Fatalf("the reference has no %s", want.Name)
-				}
-				got, err := tensor.Bytes()
-				if err != nil {
-					t.Fatal(err)
-				}
-				expected, err := reference.Bytes()
-				if err != nil {
-					t.Fatal(err)
-				}
-				if tensor.DType != reference.DType || string(got) != string(expected) {
+				got, dtype := content(t, b, want.Name)
+				expected, expectedType := content(t, reference, want.Name)
+				if dtype != expectedType || got != expected {
 					t.Errorf("%s is not what the reference has", want.Name)
 				}
 			}
@@ -98,21 +88,24 @@ func TestImportKeepsWhatConfigAsksFor(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var matrices []string
-	for _, name := range []string{"cls.predictions.decoder.weight", "bert.embeddings.word_embeddings.weight"} {
-		tensor, ok := b.Stored(name)
-		if !ok {
-			t.Fatalf("%s is not there", name)
-		}
-		content, err := tensor.Bytes()
-		if err != nil {
-			t.Fatal(err)
-		}
-		matrices = append(matrices, string(content))
-	}
-	if matrices[0] != matrices[1] {
+	first, _ := content(t, b, "cls.predictions.decoder.weight")
+	if second, _ := content(t, b, "bert.embeddings.word_embeddings.weight"); first != second {
 		t.Error("the tied matrices differ")
 	}
+}
+
+// content reads a weight of a bundle.
+func content(t testing.TB, b *models.Bundle, name string) (string, safetensors.DType) {
+	t.Helper()
+	tensor, ok := b.Tensor(name)
+	if !ok {
+		t.Fatalf("%s is not there", name)
+	}
+	raw, err := tensor.Bytes()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(raw), tensor.DType
 }
 
 func TestImportRefusesPickles(t *testing.T) {
@@ -201,5 +194,75 @@ func TestImportConvertsWithoutRoom(t *testing.T) {
 	}
 	if _, err := store.Import(t.Context(), dir, "org/tiny"); err != nil {
 		t.Error(err)
+	}
+}
+
+// holdPickled puts a bundle that torch.save wrote in place of the hub's model.
+func holdPickled(t testing.TB, s *modelstest.Hub, name string) map[string][]byte {
+	t.Helper()
+	content := map[string][]byte{}
+	for name, text := range files(t, filepath.Join("internal", "pytorch", "testdata", name)) {
+		content[name] = []byte(text)
+	}
+	delete(content, "expected.safetensors")
+	content["training_args.bin"] = []byte("not to be fetched")
+	s.Hold(firstCommit, content)
+	return content
+}
+
+// A repository that has only pytorch_model.bin is fetched, converted, stored, opened, verified and listed.
+func TestPullConverts(t *testing.T) {
+	for _, name := range []string{"bundle", "bundle-first"} {
+		t.Run(name, func(t *testing.T) {
+			s := modelstest.NewHub(t)
+			weights := holdPickled(t, s, name)["pytorch_model.bin"]
+			store := newStore(t)
+			o, seen := observed(s)
+			b := pull(t, store, "org/tiny", o)
+			if seen.Converted != 1 {
+				t.Errorf("told %d times of the conversion", seen.Converted)
+			}
+			if got, want := slices.Sorted(maps.Keys(files(t, b.Dir))), []string{"config.json", "manifest.json",
+				"model.safetensors", "tokenizer_config.json", "vocab.txt"}; !slices.Equal(got, want) {
+				t.Errorf("stored %q, want %q", got, want)
+			}
+			if diff := cmp.Diff([]models.ManifestFile{{Path: "pytorch_model.bin", Size: int64(len(weights)),
+				SHA256: fmt.Sprintf("%x", sha256.Sum256(weights))}}, b.Manifest.ConvertedFrom); diff != "" {
+				t.Errorf("converted from (-want +got):\n%s", diff)
+			}
+			if len(s.Seen("training_args.bin")) > 0 {
+				t.Error("training_args.bin was asked for")
+			}
+			// As an import of the same folder makes it.
+			imported, err := newStore(t).Import(t.Context(), pickledBundle(t, name), "org/tiny")
+			if err != nil || imported.SHA256 != b.SHA256 {
+				t.Errorf("imported %+v, %v; pulled %s", imported, err, b.SHA256)
+			}
+			if problems, err := verify(t.Context(), t, store, "org/tiny"); err != nil || len(problems) > 0 {
+				t.Errorf("verified: %v, %v", problems, err)
+			}
+			entries, err := store.List()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if last := entries[len(entries)-1]; last.Name != "org/tiny" || last.Problem != nil ||
+				last.Manifest.SHA256() != b.SHA256 || !slices.Equal(last.Refs, []string{"main"}) {
+				t.Errorf("listed %+v", last)
+			}
+			s.Forget()
+			pull(t, store, "org/tiny", s.Options())
+			if seen := s.Seen(".bin"); len(seen) > 0 {
+				t.Errorf("fetched again: %v", seen)
+			}
+		})
+	}
+}
+
+func TestPullPrefersSafetensors(t *testing.T) {
+	s := modelstest.NewHub(t)
+	s.Commits[firstCommit]["pytorch_model.bin"] = []byte("not to be fetched")
+	b := pull(t, newStore(t), "org/tiny", s.Options())
+	if len(s.Seen(".bin")) > 0 || b.Manifest.ConvertedFrom != nil {
+		t.Errorf("requests %v, converted from %v", s.Seen(".bin"), b.Manifest.ConvertedFrom)
 	}
 }

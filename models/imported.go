@@ -1,15 +1,8 @@
 package models
 
 import (
-	"context"
 	"encoding/json"
 	"fmt"
-	"os"
-	"path/filepath"
-	"strings"
-
-	"infill/internal/object"
-	"infill/internal/regular"
 )
 
 // importedFamily is the model_type of models that others exported as ONNX graphs. Their config.json is written when
@@ -68,53 +61,3 @@ func parseImported(data []byte) (Config, error) {
 		IntermediateSize: 3072, Imported: &c,
 	}, nil
 }
-
-// openGraph finds the files of an imported model.
-func (b *Bundle) openGraph() ([]string, error) {
-	used := append([]string{graphName}, b.Config.Imported.GraphData...)
-	for _, name := range used {
-		if _, err := regular.Stat(b.files, name); err != nil {
-			return nil, b.absent(name, err)
-		}
-	}
-	b.Graph = filepath.Join(b.Dir, graphName)
-	return used, nil
-}
-
-// ImportGraph copies an ONNX graph that others exported into the store under a name, with the files that hold its
-// weights, which lie beside it, and the tokenizer's files in the folder tokenizer. c is what its config.json is to say.
-// The caller has made sure that its weights are finite numbers.
-func (s *Store) ImportGraph(ctx context.Context, graph, tokenizer, name string, c Imported) (*Bundle, error) {
-	graph, err := filepath.Abs(graph)
-	if err != nil {
-		return nil, err
-	}
-	if tokenizer, err = filepath.Abs(tokenizer); err != nil {
-		return nil, err
-	}
-	files := map[string]string{graphName: graph}
-	for _, name := range c.GraphData {
-		files[name] = filepath.Join(filepath.Dir(graph), filepath.FromSlash(name))
-	}
-	for _, name := range append(tokenizerFiles(), "README.md", "LICENSE") {
-		from := filepath.Join(tokenizer, name)
-		if _, err := os.Lstat(from); err == nil {
-			files[name] = from
-		}
-	}
-	c.ModelType = importedFamily
-	config, err := object.EncodeIndent(c, "", "  ")
-	if err != nil {
-		return nil, err
-	}
-	return s.take(ctx, tokenizer, name, Manifest{Source: graph, FiniteWeights: true}, files, append(config, '\n'))
-}
-
-// renamedError is an error whose text says to where it says from.
-type renamedError struct {
-	error
-	from, to string
-}
-
-func (e *renamedError) Error() string { return strings.ReplaceAll(e.error.Error(), e.from, e.to) }
-func (e *renamedError) Unwrap() error { return e.error }

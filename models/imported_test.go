@@ -1,36 +1,34 @@
-package models
+package models_test
 
 import (
-	"context"
-	"errors"
-	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"infill/models"
 )
 
 func writeImported(t *testing.T, config string) string {
 	t.Helper()
 	dir := t.TempDir()
-	for name, content := range map[string]string{"config.json": config, "vocab.txt": "[PAD]\n[UNK]\n",
+	for name, content := range map[string]string{"config.json": config,
+		"vocab.txt": "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\n", "tokenizer_config.json": `{"do_lower_case": true}`,
 		"model.onnx": "a graph", "weights.bin": "weights", "README.md": "a card"} {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(content), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		write(t, dir, name, []byte(content))
 	}
 	return dir
 }
 
 func TestOpenImported(t *testing.T) {
-	const config = `{"model_type": "onnx", "architectures": ["X"], "vocab_size": 2, "max_position_embeddings": 8, "onnx_data": ["weights.bin"], "gradient": true}`
+	const config = `{"model_type": "onnx", "architectures": ["X"], "vocab_size": 5, "max_position_embeddings": 8, "onnx_data": ["weights.bin"], "gradient": true}`
 	dir := writeImported(t, config)
-	b, err := Open(dir)
+	b, err := models.Open(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if b.Graph != filepath.Join(dir, "model.onnx") || b.Config.VocabularySize != 2 || b.Config.MaxPositions != 8 ||
-		b.weights != nil {
+	if b.Graph != filepath.Join(dir, "model.onnx") || b.Config.VocabularySize != 5 || b.Config.MaxPositions != 8 ||
+		b.Weights() != nil {
 		t.Errorf("bundle %+v", b)
 	}
 	if _, err := b.Embeddings(); err == nil {
@@ -38,10 +36,8 @@ func TestOpenImported(t *testing.T) {
 	}
 	// Graph and weights are what the model computes, and part of what identifies it.
 	for _, name := range []string{"model.onnx", "weights.bin"} {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte("another"), 0o644); err != nil {
-			t.Fatal(err)
-		}
-		changed, err := Open(dir)
+		write(t, dir, name, []byte("another"))
+		changed, err := models.Open(dir)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -54,13 +50,12 @@ func TestOpenImported(t *testing.T) {
 
 func TestImportGraphNamesItsFile(t *testing.T) {
 	dir := writeImported(t, "{}")
-	if err := os.WriteFile(filepath.Join(dir, "vocab.txt"), []byte("[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\n"),
-		0o644); err != nil {
+	if err := os.Remove(filepath.Join(dir, "tokenizer_config.json")); err != nil {
 		t.Fatal(err)
 	}
-	store := &Store{Dir: t.TempDir(), Case: Uncased}
+	store := &models.Store{Dir: t.TempDir(), Case: models.Uncased}
 	b, err := store.ImportGraph(t.Context(), filepath.Join(dir, "model.onnx"), dir, "my/graph",
-		Imported{VocabularySize: 5, MaxPositions: 8})
+		models.Imported{VocabularySize: 5, MaxPositions: 8})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -71,25 +66,20 @@ func TestImportGraphNamesItsFile(t *testing.T) {
 
 func TestImportedConfigRefuses(t *testing.T) {
 	for config, want := range map[string]string{
-		`{"model_type": "onnx", "vocab_size": 0, "max_position_embeddings": 8}`:                                   "vocab_size is 0",
-		`{"model_type": "onnx", "vocab_size": 9000000000, "max_position_embeddings": 8}`:                          "vocab_size",
-		`{"model_type": "onnx", "vocab_size": 2, "max_position_embeddings": -1}`:                                  "max_position_embeddings is -1",
-		`{"model_type": "onnx", "vocab_size": 2, "max_position_embeddings": 8, "onnx_data": ["../up"]}`:           "not a file beside",
-		`{"model_type": "onnx", "vocab_size": 2, "max_position_embeddings": 8, "onnx_data": ["missing.bin"]}`:     "missing.bin",
-		`{"model_type": "onnx", "vocab_size": "two", "max_position_embeddings": 8, "onnx_data": ["weights.bin"]}`: "not valid JSON",
-		`{"model_type": "onnx", "vocab_size": 1, "max_position_embeddings": 8}`:                                   "2 tokens, config.json gives the model 1",
+		`"vocab_size": 0, "max_position_embeddings": 8`:                                   "vocab_size is 0",
+		`"vocab_size": 9000000000, "max_position_embeddings": 8`:                          "vocab_size",
+		`"vocab_size": 2, "max_position_embeddings": -1`:                                  "max_position_embeddings is -1",
+		`"vocab_size": 2, "max_position_embeddings": 8, "onnx_data": ["../up"]`:           "not a file beside",
+		`"vocab_size": 2, "max_position_embeddings": 8, "onnx_data": ["missing.bin"]`:     "missing.bin",
+		`"vocab_size": "two", "max_position_embeddings": 8, "onnx_data": ["weights.bin"]`: "not valid JSON",
+		`"vocab_size": 1, "max_position_embeddings": 8`:                                   "the tokenizer has 5 tokens, the model embeds 1",
 	} {
-		_, err := Open(writeImported(t, config))
+		b, err := models.Open(writeImported(t, `{"model_type": "onnx", `+config+`}`))
+		if err == nil {
+			_, err = b.Tokenizer()
+		}
 		if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {
 			t.Errorf("%s: error %v, want %q", config, err, want)
 		}
-	}
-}
-
-// TestRenamedError: what an error is is not lost with the names in its text.
-func TestRenamedError(t *testing.T) {
-	err := error(&renamedError{fmt.Errorf("read /staging/x: %w", context.Canceled), "/staging/", "folder/"})
-	if !errors.Is(err, context.Canceled) || err.Error() != "read folder/x: context canceled" {
-		t.Error(err)
 	}
 }

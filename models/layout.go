@@ -55,12 +55,6 @@ func linear(name string, out, in int) Linear {
 	return Linear{Weight: name + ".weight", Bias: name + ".bias", Rows: out, Out: out, In: in}
 }
 
-// part is l as a part of a tensor of that many rows.
-func (l Linear) part(first, rows int) Linear {
-	l.First, l.Rows = first, rows
-	return l
-}
-
 func (l Linear) biased(yes bool) Linear {
 	if !yes {
 		l.Bias = ""
@@ -77,14 +71,6 @@ func (n Norm) biased(yes bool) Norm {
 		n.Bias = ""
 	}
 	return n
-}
-
-func (c Config) positions(name string) Table {
-	return Table{Name: name, First: c.PositionOffset, Rows: c.MaxPositions, Width: c.EmbeddingSize}
-}
-
-func (c Config) decoder(weight, bias string) Linear {
-	return Linear{Weight: weight, Bias: bias, Rows: c.VocabularySize, Out: c.VocabularySize, In: c.EmbeddingSize}
 }
 
 // Layout returns the names of the weights of this architecture.

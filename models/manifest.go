@@ -1,19 +1,19 @@
 package models
 
 import (
-	"cmp"
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
-	"maps"
+	"iter"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"infill/internal/object"
 	"infill/internal/regular"
@@ -52,25 +52,38 @@ type ManifestFile struct {
 	SHA256 string `json:"sha256"`
 }
 
-// newManifest fills m.Files with the size and SHA-256 of the named files of a bundle, and returns the result.
-func newManifest(bundle fs.FS, m Manifest, names ...string) (*Manifest, error) {
+// newManifest fills m.Files with the size and SHA-256 of the named files of a folder, and returns the result.
+func newManifest(dir string, m Manifest, names []string) (*Manifest, error) {
 	m.Schema, m.Files = manifestSchema, nil
-	for _, name := range names {
-		if _, err := regular.Stat(bundle, name); err != nil {
-			return nil, fmt.Errorf("%s: %w", name, err)
-		}
-		file, err := bundle.Open(name)
+	for _, name := range slices.Sorted(slices.Values(names)) {
+		size, sum, err := regular.Digest(filepath.Join(dir, filepath.FromSlash(name)))
 		if err != nil {
 			return nil, err
 		}
-		size, sum, err := regular.Digest(file)
-		file.Close()
-		if err != nil {
-			return nil, fmt.Errorf("%s: %w", name, err)
-		}
 		m.Files = append(m.Files, ManifestFile{name, size, sum})
 	}
-	slices.SortFunc(m.Files, func(a, b ManifestFile) int { return cmp.Compare(a.Path, b.Path) })
+	return &m, m.check()
+}
+
+// readManifest reads the manifest.json of a folder.
+func readManifest(dir string) (*Manifest, error) {
+	path := filepath.Join(dir, manifestName)
+	content, err := regular.ReadFile(path, maxConfigBytes)
+	if err != nil {
+		return nil, err
+	}
+	m, err := parseManifest(content)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	return m, nil
+}
+
+func parseManifest(content []byte) (*Manifest, error) {
+	var m Manifest
+	if err := json.Unmarshal(content, &m); err != nil {
+		return nil, fmt.Errorf("not valid JSON for a manifest: %w", err)
+	}
 	return &m, m.check()
 }
 
@@ -83,19 +96,6 @@ func (m *Manifest) Encode() []byte {
 	return append(text, '\n')
 }
 
-// parseManifest reads a manifest.json.
-func parseManifest(data []byte) (*Manifest, error) {
-	if len(data) > maxConfigBytes {
-		return nil, fmt.Errorf("%d bytes, more than the %d that a manifest can sensibly have", len(data),
-			maxConfigBytes)
-	}
-	var m Manifest
-	if err := json.Unmarshal(data, &m); err != nil {
-		return nil, fmt.Errorf("not valid JSON for a manifest: %w", err)
-	}
-	return &m, m.check()
-}
-
 func (m *Manifest) check() error {
 	if m.Schema != manifestSchema {
 		return fmt.Errorf("schema %d is not known (known: %d)", m.Schema, manifestSchema)
@@ -105,21 +105,19 @@ func (m *Manifest) check() error {
 	}
 	seen := map[string]bool{}
 	for _, f := range slices.Concat(m.Files, m.ConvertedFrom) {
+		sum, err := hex.DecodeString(f.SHA256)
+		switch {
 		// A manifest comes with the bundle, from anyone: it must not reach files outside it.
-		if !inside(f.Path) || f.Path == manifestName {
+		case !inside(f.Path) || f.Path == manifestName:
 			return fmt.Errorf("file %.100q: not a path inside the bundle", f.Path)
-		}
-		if seen[f.Path] {
+		case seen[f.Path]:
 			return fmt.Errorf("file %.100q is listed twice", f.Path)
-		}
-		seen[f.Path] = true
-		if sum, err := hex.DecodeString(f.SHA256); err != nil || len(sum) != sha256.Size ||
-			f.SHA256 != strings.ToLower(f.SHA256) {
+		case err != nil || len(sum) != sha256.Size || f.SHA256 != strings.ToLower(f.SHA256):
 			return fmt.Errorf("file %.100q: %.80q is not a SHA-256 in lower-case hex", f.Path, f.SHA256)
-		}
-		if f.Size < 0 {
+		case f.Size < 0:
 			return fmt.Errorf("file %.100q: size %d", f.Path, f.Size)
 		}
+		seen[f.Path] = true
 	}
 	return nil
 }
@@ -130,13 +128,12 @@ func inside(path string) bool {
 		!strings.ContainsAny(path, "\\\n\x00")
 }
 
-// File finds a file by its path.
-func (m *Manifest) File(name string) (ManifestFile, bool) {
-	i := slices.IndexFunc(m.Files, func(f ManifestFile) bool { return f.Path == name })
-	if i < 0 {
-		return ManifestFile{}, false
+// paths names the files.
+func (m *Manifest) paths() (names []string) {
+	for _, f := range m.Files {
+		names = append(names, f.Path)
 	}
-	return m.Files[i], true
+	return names
 }
 
 // Size returns the sum over all files, in bytes.
@@ -153,7 +150,9 @@ func (m *Manifest) Size() int64 {
 func (m *Manifest) SHA256() string {
 	h := sha256.New()
 	for _, f := range m.Files {
-		if isModelFile(f.Path) || m.Family == importedFamily && !isDocument(f.Path) {
+		if m.Family == importedFamily && !isDocument(f.Path) || f.Path == configName ||
+			slices.Contains(tokenizerFiles(), f.Path) || strings.HasSuffix(f.Path, ".safetensors") ||
+			strings.HasSuffix(f.Path, safetensors.IndexSuffix) {
 			fmt.Fprintf(h, "%s\n%d\n%s\n", f.Path, f.Size, f.SHA256)
 		}
 	}
@@ -165,76 +164,60 @@ func isDocument(name string) bool {
 	return strings.HasSuffix(name, ".md") || strings.HasPrefix(name, "LICENSE")
 }
 
-// isModelFile reports whether the file can change what a bundle computes.
-func isModelFile(name string) bool {
-	return slices.Contains(tokenizerFiles(), name) || name == configName ||
-		strings.HasSuffix(name, ".safetensors") || strings.HasSuffix(name, safetensors.IndexSuffix)
-}
-
-// unchanged reports whether nobody has written to a listed file under dir since the manifest was written there.
-func (m *Manifest) unchanged(dir string) bool {
-	return !slices.ContainsFunc(m.Files, func(f ManifestFile) bool {
-		return !regular.Unchanged(filepath.Join(dir, manifestName), filepath.Join(dir, filepath.FromSlash(f.Path)),
-			f.Size)
-	})
-}
-
-// Verify reads every listed file under dir. The error names the first that differs, with the expected and the
-// found value.
-func (m *Manifest) Verify(dir string) error {
-	for _, f := range m.Files {
-		if err := f.verify(filepath.Join(dir, filepath.FromSlash(f.Path))); err != nil {
-			return err
+// problems reads every listed file under dir, and gives an error for each that is damaged or missing, with the expected
+// and the found value. If ctx ends before, its error is the last.
+func (m *Manifest) problems(ctx context.Context, dir string) iter.Seq[error] {
+	return func(yield func(error) bool) {
+		for _, f := range m.Files {
+			if ctx.Err() != nil {
+				yield(ctx.Err())
+				return
+			}
+			if err := f.verify(dir); err != nil && !yield(err) {
+				return
+			}
 		}
+	}
+}
+
+// Verify reads every listed file under dir. The error names the first that differs, with the expected and the found
+// value.
+func (m *Manifest) Verify(dir string) error {
+	for problem := range m.problems(context.Background(), dir) {
+		return problem
 	}
 	return nil
 }
 
-func (f ManifestFile) verify(name string) error {
-	file, err := regular.Open(name)
+// intact is Verify for a folder of a store. Files that are older than the manifest and have their size are not read:
+// nobody has written to them.
+func (m *Manifest) intact(dir string) error {
+	list := filepath.Join(dir, manifestName)
+	if !slices.ContainsFunc(m.Files, func(f ManifestFile) bool {
+		return !regular.Unchanged(list, filepath.Join(dir, filepath.FromSlash(f.Path)), f.Size)
+	}) {
+		return nil
+	}
+	if err := m.Verify(dir); err != nil {
+		return err
+	}
+	now := time.Now()
+	_ = os.Chtimes(list, now, now) // where that is not allowed, the files are read the next time as well
+	return nil
+}
+
+func (f ManifestFile) verify(dir string) error {
+	path := filepath.Join(dir, filepath.FromSlash(f.Path))
+	size, sum, err := regular.Digest(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return fmt.Errorf("%s: the file is missing (expected %d bytes, SHA-256 %s)", name, f.Size, f.SHA256)
+		return fmt.Errorf("%s: the file is missing (expected %d bytes, SHA-256 %s)", path, f.Size, f.SHA256)
 	case err != nil:
 		return err
-	}
-	defer file.Close()
-	info, err := file.Stat()
-	if err != nil {
-		return err
-	}
-	// Sizes first: a cut file is found without reading the rest of it.
-	size, sum := info.Size(), f.SHA256
-	if size == f.Size {
-		if size, sum, err = regular.Digest(file); err != nil {
-			return fmt.Errorf("%s: %w", name, err)
-		}
-	}
-	switch {
 	case size != f.Size:
-		return fmt.Errorf("%s: damaged: expected %d bytes, found %d", name, f.Size, size)
+		return fmt.Errorf("%s: damaged: expected %d bytes, found %d", path, f.Size, size)
 	case sum != f.SHA256:
-		return fmt.Errorf("%s: damaged: expected SHA-256 %s, found %s", name, f.SHA256, sum)
+		return fmt.Errorf("%s: damaged: expected SHA-256 %s, found %s", path, f.SHA256, sum)
 	}
 	return nil
 }
-
-// copyFile copies a file and makes sure that it is on the disk.
-func copyFile(from, to string) error {
-	source, err := regular.Open(from)
-	if err != nil {
-		return err
-	}
-	defer source.Close()
-	if err := os.MkdirAll(filepath.Dir(to), 0o755); err != nil {
-		return err
-	}
-	target, err := os.Create(to)
-	if err != nil {
-		return err
-	}
-	_, err = io.Copy(target, source)
-	return errors.Join(err, target.Sync(), target.Close())
-}
-
-func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }

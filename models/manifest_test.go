@@ -1,127 +1,114 @@
 package models_test
 
 import (
-	"bytes"
 	"crypto/sha256"
-	"encoding/hex"
 	"fmt"
 	"path"
+	"path/filepath"
 	"strings"
 	"testing"
-	"testing/fstest"
 
 	"github.com/google/go-cmp/cmp"
 
 	"infill/models"
 )
 
+// What a folder's manifest says comes along, what it lists is listed again, and people can read it.
 func TestManifest(t *testing.T) {
-	files := fstest.MapFS{
-		"vocab.txt":     {Data: []byte("a\nb\n")},
-		"config.json":   {Data: []byte("{}")},
-		"README.md":     {Data: []byte("text")},
-		"manifest.json": {Data: []byte("an older one")},
-		"sub/more.txt":  {Data: nil},
-	}
-	m, err := models.NewManifest(files,
-		models.Manifest{Name: "some", Family: "bert", Licence: "MIT & <more>"})
+	dir := tiny(t, false)
+	write(t, dir, "README.md", []byte("text"))
+	m, err := models.NewManifest(dir, models.Manifest{Name: "some", Family: "bert", Licence: "MIT & <more>",
+		Segments: 1})
 	if err != nil {
 		t.Fatal(err)
 	}
-	sum := func(s string) string { h := sha256.Sum256([]byte(s)); return hex.EncodeToString(h[:]) }
-	want := &models.Manifest{Schema: 1, Name: "some", Family: "bert", Licence: "MIT & <more>",
-		Files: []models.ManifestFile{
-			{Path: "README.md", Size: 4, SHA256: sum("text")},
-			{Path: "config.json", Size: 2, SHA256: sum("{}")},
-			{Path: "sub/more.txt", Size: 0, SHA256: sum("")},
-			{Path: "vocab.txt", Size: 4, SHA256: sum("a\nb\n")},
-		}}
-	if diff := cmp.Diff(want, m); diff != "" {
+	write(t, dir, "manifest.json", m.Encode())
+	b, err := newStore(t).Import(t.Context(), dir, "org/tiny")
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := &models.Manifest{Schema: 1, Name: "org/tiny", Family: "bert", Licence: "MIT & <more>", Source: dir,
+		Revision: b.SHA256[:12], FiniteWeights: true, Segments: 1}
+	size := int64(0)
+	for _, name := range []string{"README.md", "config.json", "model.safetensors", "tokenizer_config.json",
+		"vocab.txt"} {
+		want.Files = append(want.Files, models.ManifestFile{Path: name, Size: int64(len(read(t, dir, name))),
+			SHA256: sum(t, filepath.Join(dir, name))})
+		size += int64(len(read(t, dir, name)))
+	}
+	if diff := cmp.Diff(want, b.Manifest); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	if m.Size() != 10 {
-		t.Errorf("Size() = %d, want 10", m.Size())
+	if b.Manifest.Size() != size || b.Config.Segments != 1 {
+		t.Errorf("size %d, want %d; %d segments", b.Manifest.Size(), size, b.Config.Segments)
 	}
-	back, err := models.ParseManifest(m.Encode())
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(m, back); diff != "" {
-		t.Errorf("encoded and parsed (-want +got):\n%s", diff)
-	}
-	if !bytes.Contains(m.Encode(), []byte("MIT & <more>")) {
+	if !strings.Contains(string(read(t, b.Dir, "manifest.json")), "MIT & <more>") {
 		t.Error("the licence is not readable in the file")
 	}
 }
 
 // The identity of a bundle follows what it computes, and nothing else.
 func TestManifestSHA256(t *testing.T) {
-	of := func(files fstest.MapFS, name string) string {
-		m, err := models.NewManifest(files, models.Manifest{Name: name})
-		if err != nil {
-			t.Fatal(err)
-		}
-		return m.SHA256()
+	file := func(path string, size int64, sum string) models.ManifestFile {
+		return models.ManifestFile{path, size, sum}
 	}
-	base := func() fstest.MapFS {
-		return fstest.MapFS{"config.json": {Data: []byte("{}")}, "vocab.txt": {Data: []byte("a\n")},
-			"model.safetensors": {Data: []byte("w")}, "README.md": {Data: []byte("r")}}
-	}
-	want := sha256.New()
-	for _, f := range [][2]string{{"config.json", "{}"}, {"model.safetensors", "w"}, {"vocab.txt", "a\n"}} {
-		fmt.Fprintf(want, "%s\n%d\n%x\n", f[0], len(f[1]), sha256.Sum256([]byte(f[1])))
-	}
-	first := of(base(), "some")
-	if first != hex.EncodeToString(want.Sum(nil)) {
-		t.Errorf("SHA256() = %s, want %x", first, want.Sum(nil))
+	first := models.Manifest{Name: "some", Files: []models.ManifestFile{file("README.md", 1, "r"),
+		file("config.json", 2, "c"), file("model.safetensors", 3, "w"), file("vocab.txt", 4, "v")}}
+	want := fmt.Sprintf("%x", sha256.Sum256([]byte("config.json\n2\nc\nmodel.safetensors\n3\nw\nvocab.txt\n4\nv\n")))
+	if first.SHA256() != want {
+		t.Errorf("SHA256() = %s, want %s", first.SHA256(), want)
 	}
 	for _, c := range []struct {
-		name   string
-		change func(fstest.MapFS)
-		same   bool
+		name string
+		i    int
+		to   models.ManifestFile
+		same bool
 	}{
-		{"other model card", func(f fstest.MapFS) { f["README.md"].Data = []byte("s") }, true},
-		{"licence added", func(f fstest.MapFS) { f["LICENSE"] = &fstest.MapFile{} }, true},
-		{"other weights", func(f fstest.MapFS) { f["model.safetensors"].Data = []byte("v") }, false},
-		{"other vocabulary", func(f fstest.MapFS) { f["vocab.txt"].Data = []byte("b\n") }, false},
-		{"tokenizer added", func(f fstest.MapFS) { f["tokenizer.json"] = &fstest.MapFile{} }, false},
-		{"file renamed", func(f fstest.MapFS) { f["tokenizer.json"] = f["vocab.txt"]; delete(f, "vocab.txt") }, false},
+		{"other model card", 0, file("README.md", 1, "s"), true},
+		{"licence for the model card", 0, file("LICENSE", 1, "r"), true},
+		{"other weights", 2, file("model.safetensors", 3, "x"), false},
+		{"other vocabulary", 3, file("vocab.txt", 4, "x"), false},
+		{"tokenizer for the model card", 0, file("tokenizer.json", 1, "r"), false},
+		{"file renamed", 3, file("tokenizer.json", 4, "v"), false},
 	} {
-		files := base()
-		c.change(files)
-		if same := of(files, "other name") == first; same != c.same {
+		other := models.Manifest{Name: "other", Files: append([]models.ManifestFile{}, first.Files...)}
+		other.Files[c.i] = c.to
+		if same := other.SHA256() == want; same != c.same {
 			t.Errorf("%s: same identity: %t, want %t", c.name, same, c.same)
 		}
 	}
 }
 
-func TestParseManifestRefuses(t *testing.T) {
-	sum := strings.Repeat("0", 64)
+func TestManifestRefused(t *testing.T) {
+	zeros := strings.Repeat("0", 64)
 	file := func(path, sum string, size int) string {
 		return fmt.Sprintf(`{"schema":1,"name":"x","files":[{"path":%q,"size":%d,"sha256":%q}]}`, path, size, sum)
 	}
+	dir := tiny(t, false)
 	for _, c := range []struct{ name, text, want string }{
 		{"empty", "", "not valid JSON"},
 		{"array", "[]", "not valid JSON for a manifest"},
 		{"no schema", `{"files":[]}`, "schema 0 is not known"},
 		{"later schema", `{"schema":2}`, "schema 2 is not known (known: 1)"},
-		{"parent folder", file("../x", sum, 1), `"../x": not a path inside the bundle`},
-		{"parent folder inside", file("a/../../x", sum, 1), "not a path inside the bundle"},
-		{"absolute", file("/etc/passwd", sum, 1), "not a path inside the bundle"},
-		{"back slash", file(`..\x`, sum, 1), "not a path inside the bundle"},
-		{"folder itself", file(".", sum, 1), "not a path inside the bundle"},
-		{"empty path", file("", sum, 1), "not a path inside the bundle"},
-		{"line feed", file("a\nb", sum, 1), "not a path inside the bundle"},
-		{"manifest itself", file("manifest.json", sum, 1), "not a path inside the bundle"},
+		{"parent folder", file("../x", zeros, 1), `"../x": not a path inside the bundle`},
+		{"parent folder inside", file("a/../../x", zeros, 1), "not a path inside the bundle"},
+		{"absolute", file("/etc/passwd", zeros, 1), "not a path inside the bundle"},
+		{"back slash", file(`..\x`, zeros, 1), "not a path inside the bundle"},
+		{"folder itself", file(".", zeros, 1), "not a path inside the bundle"},
+		{"empty path", file("", zeros, 1), "not a path inside the bundle"},
+		{"line feed", file("a\nb", zeros, 1), "not a path inside the bundle"},
+		{"manifest itself", file("manifest.json", zeros, 1), "not a path inside the bundle"},
 		{"short hash", file("a", "00", 1), `"00" is not a SHA-256`},
 		{"upper-case hash", file("a", strings.Repeat("A", 64), 1), "is not a SHA-256 in lower-case hex"},
 		{"no hash", file("a", "", 1), "is not a SHA-256"},
-		{"negative size", file("a", sum, -1), "size -1"},
-		{"twice", fmt.Sprintf(`{"schema":1,"files":[{"path":"a","sha256":%q},{"path":"a","sha256":%q}]}`, sum, sum),
+		{"negative size", file("a", zeros, -1), "size -1"},
+		{"twice", fmt.Sprintf(`{"schema":1,"files":[{"path":"a","sha256":%q},{"path":"a","sha256":%[1]q}]}`, zeros),
 			`file "a" is listed twice`},
 		{"too large", strings.Repeat(" ", 1<<20) + "{}", "more than the 1048576"},
 	} {
-		if _, err := models.ParseManifest([]byte(c.text)); err == nil || !strings.Contains(err.Error(), c.want) {
+		write(t, dir, "manifest.json", []byte(c.text))
+		if _, err := models.Open(dir); err == nil || !strings.Contains(err.Error(), c.want) ||
+			!strings.Contains(err.Error(), filepath.Join(dir, "manifest.json")) {
 			t.Errorf("%s: error %v does not say %q", c.name, err, c.want)
 		}
 	}

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/gofrs/flock"
 	"github.com/google/go-cmp/cmp"
 
 	"infill/internal/modelstest"
@@ -24,6 +25,15 @@ func another(t testing.TB, seed uint64) string {
 		t.Fatal(err)
 	}
 	return dir
+}
+
+func verify(ctx context.Context, t testing.TB, store *models.Store, name string) ([]error, error) {
+	t.Helper()
+	entry, err := store.Find(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return entry.Verify(ctx)
 }
 
 func TestStore(t *testing.T) {
@@ -91,7 +101,7 @@ func TestStore(t *testing.T) {
 	})
 	t.Run("verify", func(t *testing.T) {
 		for _, name := range []string{"org/tiny", "alone", "small-uncased"} {
-			if problems, err := store.Verify(ctx, name); err != nil || len(problems) > 0 {
+			if problems, err := verify(ctx, t, store, name); err != nil || len(problems) > 0 {
 				t.Errorf("%s: %v, %v", name, problems, err)
 			}
 		}
@@ -99,7 +109,7 @@ func TestStore(t *testing.T) {
 		if err := os.Remove(filepath.Join(second.Dir, "config.json")); err != nil {
 			t.Fatal(err)
 		}
-		problems, err := store.Verify(ctx, "org/tiny@"+second.Manifest.Revision)
+		problems, err := verify(ctx, t, store, "org/tiny@"+second.Manifest.Revision)
 		if err != nil || len(problems) != 2 {
 			t.Fatalf("problems %v, %v; want two", problems, err)
 		}
@@ -110,7 +120,7 @@ func TestStore(t *testing.T) {
 		}
 		cancelled, cancel := context.WithCancel(ctx)
 		cancel()
-		if _, err := store.Verify(cancelled, "org/tiny"); !errors.Is(err, context.Canceled) {
+		if _, err := verify(cancelled, t, store, "org/tiny"); !errors.Is(err, context.Canceled) {
 			t.Errorf("error %v is not that of the context", err)
 		}
 	})
@@ -121,7 +131,8 @@ func TestStore(t *testing.T) {
 			!strings.Contains(entry.Problem.Error(), filepath.Join(second.Dir, "manifest.json")+": not valid JSON") {
 			t.Errorf("entry %+v, %v", entry, err)
 		}
-		if problems, err := store.Verify(ctx, "org/tiny@"+second.Manifest.Revision); err != nil || len(problems) != 1 {
+		if problems, err := verify(ctx, t, store, "org/tiny@"+second.Manifest.Revision); err != nil ||
+			len(problems) != 1 {
 			t.Errorf("problems %v, %v", problems, err)
 		}
 		// Import finds the damage and puts a whole copy there.
@@ -170,30 +181,27 @@ func TestStore(t *testing.T) {
 
 // A name that several revisions answer to opens none of them.
 func TestFindAmbiguous(t *testing.T) {
-	store := &models.Store{Dir: t.TempDir()}
-	for _, revision := range []string{"aaaa1111", "aaaa2222"} {
-		p, err := store.Begin(t.Context(), "org/tiny", revision)
-		if err != nil {
-			t.Fatal(err)
+	s := modelstest.NewHub(t)
+	store := newStore(t)
+	var commits []string
+	for i, start := range []string{"aaaa1", "aaaa2"} {
+		commit := start + strings.Repeat("0", 35)
+		s.Hold(commit, s.Commits[firstCommit])
+		if pull(t, store, "org/tiny@"+commit, s.Options()); i == 0 {
+			if b, err := store.Open("org/tiny"); err != nil || b.Manifest.Revision != commit {
+				t.Errorf("the only one: %+v, %v", b, err)
+			}
 		}
-		if err := os.CopyFS(p.Dir(), os.DirFS(another(t, 1))); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := p.Commit(models.Manifest{}, ""); err != nil {
-			t.Fatal(err)
-		}
-		if err := p.Close(); err != nil {
-			t.Fatal(err)
-		}
+		commits = append(commits, commit)
 	}
 	for _, name := range []string{"org/tiny", "org/tiny@aaaa"} {
 		_, err := store.Open(name)
 		if err == nil || !strings.Contains(err.Error(), "several revisions are stored; name one of them as "+
-			"org/tiny@REVISION: aaaa1111, aaaa2222") {
+			"org/tiny@REVISION: "+strings.Join(commits, ", ")) {
 			t.Errorf("%s: error %v does not list both", name, err)
 		}
 	}
-	if b, err := store.Open("org/tiny@aaaa2"); err != nil || b.Manifest.Revision != "aaaa2222" {
+	if b, err := store.Open("org/tiny@aaaa2"); err != nil || b.Manifest.Revision != commits[1] {
 		t.Errorf("opened %+v, %v", b, err)
 	}
 	if _, err := store.Open("org/tiny@aaa"); err == nil {
@@ -201,50 +209,30 @@ func TestFindAmbiguous(t *testing.T) {
 	}
 }
 
-func TestBegin(t *testing.T) {
-	store := &models.Store{Dir: t.TempDir()}
-	p, err := store.Begin(t.Context(), "org/tiny", "0123456789ab")
-	if err != nil {
+// Whoever changes a model waits for those that do, and a name that leads elsewhere is refused.
+func TestStoreNames(t *testing.T) {
+	store := newStore(t)
+	folder := filepath.Join(store.Dir, "org--tiny")
+	if err := os.MkdirAll(folder, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	t.Run("waits for the lock", func(t *testing.T) {
-		ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
-		defer cancel()
-		if _, err := store.Begin(ctx, "org/tiny", "0123456789ab"); !errors.Is(err, context.DeadlineExceeded) ||
-			!strings.Contains(err.Error(), "in use by another process") {
-			t.Errorf("error %v", err)
-		}
-	})
-	t.Run("keeps what is refused out", func(t *testing.T) {
-		write(t, p.Dir(), "config.json", []byte("{}"))
-		if _, err := p.Commit(models.Manifest{}, "main"); err == nil ||
-			!strings.Contains(err.Error(), "model_type is missing") {
-			t.Errorf("error %v", err)
-		}
-		if _, err := store.Find("org/tiny"); !errors.Is(err, models.ErrNotStored) {
-			t.Errorf("error %v", err)
-		}
-		if _, err := os.Stat(p.Dir()); !os.IsNotExist(err) {
-			t.Errorf("what was refused still takes room: %v", err)
-		}
-	})
-	if err := p.Close(); err != nil {
+	lock := flock.New(filepath.Join(folder, ".lock"))
+	if err := lock.Lock(); err != nil {
 		t.Fatal(err)
 	}
-	for _, c := range []struct{ name, revision, want string }{
-		{"../tiny", "0123456789ab", "is not the name of a model"},
-		{"org/tiny/x", "0123456789ab", "is not the name of a model"},
-		{"org/.hidden", "0123456789ab", "is not the name of a model"},
-		{"org--tiny", "0123456789ab", "is not the name of a model"},
-		{"org/a..b", "0123456789ab", "is not the name of a model"},
-		{"", "0123456789ab", "is not the name of a model"},
-		{"org/tiny", "../../x", "is not a revision"},
-		{"org/tiny", "main", "is not a revision"},
-		{"small-uncased", "0123456789ab", "is part of the program"},
-	} {
-		if _, err := store.Begin(t.Context(), c.name, c.revision); err == nil ||
-			!strings.Contains(err.Error(), c.want) {
-			t.Errorf("%q, %q: error %v does not say %q", c.name, c.revision, err, c.want)
+	ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
+	defer cancel()
+	if _, err := store.Import(ctx, another(t, 1), "org/tiny"); !errors.Is(err, context.DeadlineExceeded) ||
+		!strings.Contains(err.Error(), "in use by another process") {
+		t.Errorf("error %v", err)
+	}
+	if err := lock.Close(); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"../tiny", "org/tiny/x", "org/.hidden", "org--tiny", "org/a..b", ""} {
+		if _, err := store.Import(t.Context(), another(t, 1), name); err == nil ||
+			!strings.Contains(err.Error(), "is not the name of a model") {
+			t.Errorf("%q: error %v", name, err)
 		}
 	}
 }

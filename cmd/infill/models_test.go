@@ -2,7 +2,6 @@ package main
 
 import (
 	"bytes"
-	"encoding/json"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -141,33 +140,6 @@ func TestPullProgress(t *testing.T) {
 				t.Errorf("the token is printed: %q", stdout+stderr)
 			}
 		})
-	}
-}
-
-func TestModelsJSON(t *testing.T) {
-	t.Setenv(models.CacheVariable, t.TempDir())
-	code, stdout, stderr := runModels(t, false, "models", "list", "--format", "json")
-	var list []map[string]any
-	if err := json.Unmarshal([]byte(stdout), &list); err != nil || code != cli.ExitDone || stderr != "" {
-		t.Fatalf("%v, exit code %d: %q %q", err, code, stdout, stderr)
-	}
-	if len(list) != 1 || list[0]["name"] != "small-uncased" || list[0]["built_in"] != true ||
-		list[0]["size"].(float64) < 1e7 {
-		t.Errorf("list %v", list)
-	}
-	_, stdout, _ = runModels(t, false, "models", "show", "small-uncased", "--format", "json")
-	var shown struct {
-		SHA256 string         `json:"sha256"`
-		Config map[string]any `json:"config"`
-		Files  []struct {
-			Path string `json:"path"`
-		} `json:"files"`
-	}
-	if err := json.Unmarshal([]byte(stdout), &shown); err != nil {
-		t.Fatal(err)
-	}
-	if shown.SHA256 != list[0]["sha256"] || shown.Config["model_type"] != "bert" || len(shown.Files) < 3 {
-		t.Errorf("show %+v", shown)
 	}
 }
 

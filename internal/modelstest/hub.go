@@ -6,32 +6,25 @@ import (
 	"crypto/sha256"
 	"encoding/json"
 	"fmt"
-	"maps"
+	"math"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
 	"os"
-	"path"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
-	"infill/models"
+	"infill/models/hub"
 )
 
 // Hub is a server on loopback that behaves like the Hugging Face hub: an interface for lists of files, small files
 // served directly, large ones by a redirect to another host, with the headers, codes and checksums that the hub gives.
 type Hub struct {
-	*httptest.Server // of the interface and of small files
-	cdn              *httptest.Server
-
-	mu       sync.Mutex
-	requests []request
-
+	URL     string
 	Token   string                       // opens the model when it is private
 	First   string                       // the commit that the model's branch main is at
 	Second  string                       // a commit that AddSecond adds
@@ -40,16 +33,22 @@ type Hub struct {
 	Private bool                         // asks for the token
 	Gated   bool                         // refuses files until access is granted
 	Bare    bool                         // tells neither sizes nor checksums in the list of files
-	// intercept may answer in place of the server: it reports whether it did.
-	intercept func(w http.ResponseWriter, r *http.Request) bool
+
+	server   *httptest.Server
+	mu       sync.Mutex
+	requests []Request
+	answer   Answer // may answer in place of the server
 	// sent counts the bytes of bodies by the name of the file.
 	sent map[string]int64
 }
 
-// request is what the server was asked for.
-type request struct {
-	Method, Host, Path, Bytes, Authorization string
+// Request is what the server was asked for.
+type Request struct {
+	Host, Path, Bytes, Authorization string
 }
+
+// Answer answers a request, or reports that it did not.
+type Answer func(w http.ResponseWriter, r *http.Request) bool
 
 // NewHub starts a server that holds the model org/tiny. It stops with the test.
 func NewHub(t testing.TB) *Hub {
@@ -58,15 +57,16 @@ func NewHub(t testing.TB) *Hub {
 		Token: "hf_letmein", First: first, Second: strings.Repeat("2", 40), sent: map[string]int64{},
 		Commits: map[string]map[string][]byte{first: hubFiles(t, 1)}, Refs: map[string]string{"main": first},
 	}
-	s.cdn = httptest.NewServer(s.logged(s.serveContent))
-	s.Server = httptest.NewServer(s.logged(s.serveHub))
-	t.Cleanup(func() {
-		s.Server.CloseClientConnections()
-		s.cdn.CloseClientConnections()
-		s.Server.Close()
-		s.cdn.Close()
-	})
+	s.server = httptest.NewServer(s)
+	s.URL = s.server.URL
+	t.Cleanup(s.Close)
 	return s
+}
+
+// Close stops the server.
+func (s *Hub) Close() {
+	s.server.CloseClientConnections()
+	s.server.Close()
 }
 
 // AddSecond adds the commit Second, with other weights.
@@ -94,16 +94,40 @@ func hubFiles(t testing.TB, seed uint64) map[string][]byte {
 	return files
 }
 
-func (s *Hub) logged(next http.HandlerFunc) http.HandlerFunc {
-	return func(w http.ResponseWriter, r *http.Request) {
-		s.mu.Lock()
-		s.requests = append(s.requests,
-			request{r.Method, r.Host, r.URL.Path, r.Header.Get("Range"), r.Header.Get("Authorization")})
-		intercept := s.intercept
-		s.mu.Unlock()
-		if intercept == nil || !intercept(w, r) {
-			next(w, r)
-		}
+// ServeHTTP answers a request as the hub does.
+func (s *Hub) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	s.mu.Lock()
+	authorization := r.Header.Get("Authorization")
+	s.requests = append(s.requests, Request{r.Host, r.URL.Path, r.Header.Get("Range"), authorization})
+	answer := s.answer
+	s.mu.Unlock()
+	if answer != nil && answer(w, r) {
+		return
+	}
+	list, isList := strings.CutPrefix(r.URL.EscapedPath(), "/api/models/org/tiny/revision/")
+	file, isFile := strings.CutPrefix(r.URL.Path, "/org/tiny/resolve/")
+	commit, name, _ := strings.Cut(file, "/")
+	_, held := s.Commits[commit][name]
+	switch {
+	case strings.HasPrefix(r.URL.Path, "/blobs/"):
+		s.serveBlob(w, r, math.MaxInt, nil)
+	case s.Private && authorization != "Bearer "+s.Token:
+		// The hub does not tell a stranger whether a private model exists.
+		fail(w, http.StatusUnauthorized, "")
+	case isList:
+		s.serveList(w, list, r.URL.Query().Get("blobs") == "true")
+	case !isFile:
+		fail(w, http.StatusNotFound, "RepoNotFound")
+	case s.Gated:
+		fail(w, http.StatusForbidden, "GatedRepo")
+	case !held:
+		fail(w, http.StatusNotFound, "EntryNotFound")
+	case large(name):
+		// Another name of the same machine: to a client, another host.
+		http.Redirect(w, r, fmt.Sprintf("http://%s/blobs/%s/%s?Signature=secret",
+			strings.Replace(r.Host, "127.0.0.1", "localhost", 1), commit, name), http.StatusFound)
+	default:
+		s.serveFile(&body{w, s, name, math.MaxInt, nil}, r, commit, name)
 	}
 }
 
@@ -114,21 +138,22 @@ func (s *Hub) Hold(commit string, files map[string][]byte) {
 	s.Commits[commit] = files
 }
 
-// Answer sets what may answer in place of the server.
-func (s *Hub) Answer(intercept func(w http.ResponseWriter, r *http.Request) bool) {
+// Answer sets what may answer in place of the server; nil: nothing.
+func (s *Hub) Answer(answer Answer) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.intercept = intercept
+	s.answer = answer
 }
 
 // Seen gives the requests whose path ends with suffix, and forgets nothing.
-func (s *Hub) Seen(suffix string) []request {
+func (s *Hub) Seen(suffix string) []Request {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return slices.DeleteFunc(slices.Clone(s.requests),
-		func(r request) bool { return !strings.HasSuffix(r.Path, suffix) })
+		func(r Request) bool { return !strings.HasSuffix(r.Path, suffix) })
 }
 
+// Forget forgets requests and what was sent.
 func (s *Hub) Forget() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -141,11 +166,6 @@ func large(name string) bool {
 	return slices.Contains([]string{".safetensors", ".h5", ".onnx", ".bin"}, filepath.Ext(name))
 }
 
-// blobID is the name of a git object with this content.
-func blobID(content []byte) string {
-	return fmt.Sprintf("%x", sha1.Sum(append(fmt.Appendf(nil, "blob %d\x00", len(content)), content...)))
-}
-
 func fail(w http.ResponseWriter, status int, code string) {
 	if code != "" {
 		w.Header().Set("X-Error-Code", code)
@@ -153,47 +173,10 @@ func fail(w http.ResponseWriter, status int, code string) {
 	http.Error(w, `{"error":"`+code+`"}`, status)
 }
 
-// serveHub answers a request as the hub does.
-func (s *Hub) serveHub(w http.ResponseWriter, r *http.Request) {
-	if auth := r.Header.Get("Authorization"); s.Private && auth != "Bearer "+s.Token {
-		// The hub does not tell a stranger whether a private model exists.
-		fail(w, http.StatusUnauthorized, "")
-		return
-	}
-	if rest, ok := strings.CutPrefix(r.URL.EscapedPath(), "/api/models/org/tiny/revision/"); ok {
-		revision, _ := url.PathUnescape(rest)
-		s.serveList(w, revision, r.URL.Query().Get("blobs") == "true")
-		return
-	}
-	rest, ok := strings.CutPrefix(r.URL.Path, "/org/tiny/resolve/")
-	if !ok {
-		fail(w, http.StatusNotFound, "RepoNotFound")
-		return
-	}
-	if s.Gated {
-		fail(w, http.StatusForbidden, "GatedRepo")
-		return
-	}
-	commit, name, _ := strings.Cut(rest, "/")
-	content, ok := s.Commits[commit][name]
-	if !ok {
-		fail(w, http.StatusNotFound, "EntryNotFound")
-		return
-	}
-	if !large(name) {
-		s.serveBytes(w, r, name, content)
-		return
-	}
-	// Another name of the same machine: to a client, another host.
-	address, _ := url.Parse(s.cdn.URL)
-	http.Redirect(w, r, fmt.Sprintf("http://localhost:%s/blobs/%s/%s?Signature=secret", address.Port(), commit, name),
-		http.StatusFound)
-}
-
-func (s *Hub) serveList(w http.ResponseWriter, revision string, blobs bool) {
-	commit, ok := s.Refs[revision]
-	if !ok {
-		commit = revision
+func (s *Hub) serveList(w http.ResponseWriter, escaped string, blobs bool) {
+	commit, _ := url.PathUnescape(escaped)
+	if at, ok := s.Refs[commit]; ok {
+		commit = at
 	}
 	files, ok := s.Commits[commit]
 	if !ok {
@@ -204,9 +187,10 @@ func (s *Hub) serveList(w http.ResponseWriter, revision string, blobs bool) {
 	for name, content := range files {
 		entry := map[string]any{"rfilename": name}
 		if blobs && !s.Bare {
-			entry["size"], entry["blobId"] = len(content), blobID(content)
+			entry["size"] = len(content)
+			entry["blobId"] = fmt.Sprintf("%x", sha1.Sum(fmt.Appendf(nil, "blob %d\x00%s", len(content), content)))
 			if large(name) {
-				entry["blobId"] = blobID([]byte("version https://git-lfs..."))
+				entry["blobId"] = strings.Repeat("a", 40) // of a pointer
 				entry["lfs"] = map[string]any{"sha256": fmt.Sprintf("%x", sha256.Sum256(content)), "size": len(content),
 					"pointerSize": 130}
 			}
@@ -219,35 +203,42 @@ func (s *Hub) serveList(w http.ResponseWriter, revision string, blobs bool) {
 	})
 }
 
-func (s *Hub) serveContent(w http.ResponseWriter, r *http.Request) {
+// serveBlob serves a large file. After so many bytes it calls then, and breaks the connection.
+func (s *Hub) serveBlob(w http.ResponseWriter, r *http.Request, left int, then func()) {
 	if r.URL.Query().Get("Signature") != "secret" {
 		fail(w, http.StatusForbidden, "")
 		return
 	}
 	commit, name, _ := strings.Cut(strings.TrimPrefix(r.URL.Path, "/blobs/"), "/")
-	s.serveBytes(w, r, name, s.Commits[commit][name])
+	s.serveFile(&body{w, s, name, left, then}, r, commit, name)
 }
 
-func (s *Hub) serveBytes(w http.ResponseWriter, r *http.Request, name string, content []byte) {
-	http.ServeContent(&counting{w, s, name}, r, "", time.Time{}, bytes.NewReader(content))
+func (s *Hub) serveFile(w http.ResponseWriter, r *http.Request, commit, name string) {
+	http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(s.Commits[commit][name]))
 }
 
-type counting struct {
+// body counts what is sent of a file, and ends after left bytes.
+type body struct {
 	http.ResponseWriter
-	s    *Hub
+	hub  *Hub
 	name string
+	left int
+	then func()
 }
 
 // Write counts first: by the time that the client has the bytes they are counted.
-func (c *counting) Write(p []byte) (int, error) {
-	c.s.count(c.name, len(p))
-	return c.ResponseWriter.Write(p)
-}
-
-func (s *Hub) count(name string, bytes int) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.sent[name] += int64(bytes)
+func (b *body) Write(p []byte) (int, error) {
+	n := min(len(p), b.left)
+	b.hub.mu.Lock()
+	b.hub.sent[b.name] += int64(n)
+	b.hub.mu.Unlock()
+	b.left -= n
+	if written, err := b.ResponseWriter.Write(p[:n]); n == len(p) {
+		return written, err
+	}
+	b.ResponseWriter.(http.Flusher).Flush()
+	b.then()
+	panic(http.ErrAbortHandler)
 }
 
 // SentOf is the number of bytes sent of a file since the last Forget.
@@ -257,44 +248,23 @@ func (s *Hub) SentOf(name string) int64 {
 	return s.sent[name]
 }
 
-// Cut serves the weights and breaks the connection after n bytes of each answer.
-func (s *Hub) Cut(n int) func(http.ResponseWriter, *http.Request) bool {
-	return func(w http.ResponseWriter, r *http.Request) bool {
-		if !strings.HasPrefix(r.URL.Path, "/blobs/") {
-			return false
-		}
-		answer := httptest.NewRecorder()
-		s.serveContent(answer, r)
-		maps.Copy(w.Header(), answer.Header())
-		w.WriteHeader(answer.Code)
-		body := answer.Body.Bytes()
-		if len(body) < n {
-			w.Write(body)
-			return true
-		}
-		s.count(path.Base(r.URL.Path), n-len(body))
-		w.Write(body[:n])
-		w.(http.Flusher).Flush()
-		panic(http.ErrAbortHandler)
-	}
-}
+// Cut breaks the connection after n bytes of each answer with weights.
+func (s *Hub) Cut(n int) Answer { return s.stop(n, func(*http.Request) {}) }
 
-// Hang sends n bytes of the weights and then nothing, until the client goes.
-func (s *Hub) Hang(n int) func(http.ResponseWriter, *http.Request) bool {
+// Hang goes silent after n bytes of each answer with weights, until the client goes.
+func (s *Hub) Hang(n int) Answer { return s.stop(n, func(r *http.Request) { <-r.Context().Done() }) }
+
+func (s *Hub) stop(n int, then func(*http.Request)) Answer {
 	return func(w http.ResponseWriter, r *http.Request) bool {
-		if !strings.HasPrefix(r.URL.Path, "/blobs/") {
-			return false
+		blob := strings.HasPrefix(r.URL.Path, "/blobs/")
+		if blob {
+			s.serveBlob(w, r, n, func() { then(r) })
 		}
-		content := s.Commits[s.First]["model.safetensors"]
-		w.Header().Set("Content-Length", strconv.Itoa(len(content)))
-		w.Write(content[:n])
-		w.(http.Flusher).Flush()
-		<-r.Context().Done()
-		return true
+		return blob
 	}
 }
 
 // Options are those of a client in a hurry.
-func (s *Hub) Options() models.HubOptions {
-	return models.HubOptions{Endpoint: s.URL, Attempts: 3, WaitMin: time.Millisecond, Stall: 10 * time.Second}
+func (s *Hub) Options() hub.Options {
+	return hub.Options{Endpoint: s.URL, Attempts: 3, WaitMin: time.Millisecond, Stall: 10 * time.Second}
 }

@@ -3,17 +3,43 @@
 package modelstest
 
 import (
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
 	"os/signal"
+	"regexp"
+	"strings"
 	"syscall"
+	"testing"
 )
 
-func limitFileSize(bytes uint64) error {
-	// Without this, the signal would end the process before the write fails.
-	signal.Ignore(syscall.SIGXFSZ)
-	var limit syscall.Rlimit
-	if err := syscall.Getrlimit(syscall.RLIMIT_FSIZE, &limit); err != nil {
-		return err
+const (
+	folderVariable = "INFILL_TEST_FOLDER"
+	failed         = "failed: "
+)
+
+// InLittleRoom calls do(dir) in a new process that can make no file longer than limit bytes, as if the disk were full
+// there, and gives its error. That process runs the same test up to this call, and gets the same dir.
+func InLittleRoom(t *testing.T, limit uint64, dir string, do func(dir string) error) error {
+	t.Helper()
+	if dir := os.Getenv(folderVariable); dir != "" {
+		signal.Ignore(syscall.SIGXFSZ) // it would end the process before the write fails
+		if err := syscall.Setrlimit(syscall.RLIMIT_FSIZE, &syscall.Rlimit{Cur: limit, Max: limit}); err != nil {
+			t.Fatal(err)
+		}
+		if err := do(dir); err != nil {
+			fmt.Printf("\n%s%v\n", failed, err)
+		}
+		t.SkipNow() // the rest is the first process's
 	}
-	limit.Cur = bytes
-	return syscall.Setrlimit(syscall.RLIMIT_FSIZE, &limit)
+	name := "^" + strings.ReplaceAll(regexp.QuoteMeta(t.Name()), "/", "$/^") + "$"
+	command := exec.Command(os.Args[0], "-test.run="+name, "-test.v")
+	command.Env = append(os.Environ(), folderVariable+"="+dir)
+	out, err := command.CombinedOutput()
+	line, found := strings.CutPrefix(string(regexp.MustCompile(`(?m)^`+failed+`.*$`).Find(out)), failed)
+	if err != nil || !found {
+		t.Fatalf("the process gave %v and:\n%s", err, out)
+	}
+	return errors.New(line)
 }

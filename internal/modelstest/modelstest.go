@@ -7,7 +7,6 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"io/fs"
 	"math"
 	"math/rand/v2"
 	"os"
@@ -69,48 +68,13 @@ func Write(dir, config string, o Options) error {
 			return err
 		}
 	}
-	return writeWeights(dir, tensors)
-}
-
-func writeWeights(dir string, tensors []safetensors.Data) error {
 	file, err := os.Create(filepath.Join(dir, "model.safetensors"))
 	if err != nil {
 		return err
 	}
-	defer file.Close()
 	buffered := bufio.NewWriterSize(file, 1<<20)
-	if err := safetensors.Write(buffered, map[string]string{"format": "pt"}, tensors); err != nil {
-		return err
-	}
-	return errors.Join(buffered.Flush(), file.Close())
-}
-
-// Alter makes a bundle of another's configuration and vocabulary in dir, whose weights, in 32 bits, are the other's
-// changed one by one.
-func Alter(dir string, from *models.Bundle, change func(float32) float32) error {
-	var tensors []safetensors.Data
-	for _, t := range from.Config.Tensors() {
-		values, err := from.Float32s(t.Name)
-		if err != nil {
-			return err
-		}
-		content := make([]byte, 0, 4*len(values))
-		for _, x := range values {
-			content = binary.LittleEndian.AppendUint32(content, math.Float32bits(change(x)))
-		}
-		tensors = append(tensors,
-			safetensors.Data{Name: t.Name, DType: safetensors.F32, Shape: t.Shape, Content: Bytes(content)})
-	}
-	for _, name := range []string{"config.json", "vocab.txt", "tokenizer_config.json"} {
-		content, err := fs.ReadFile(from.FS(), name)
-		if err != nil {
-			return err
-		}
-		if err := os.WriteFile(filepath.Join(dir, name), content, 0o644); err != nil {
-			return err
-		}
-	}
-	return writeWeights(dir, tensors)
+	return errors.Join(safetensors.Write(buffered, map[string]string{"format": "pt"}, tensors), buffered.Flush(),
+		file.Close())
 }
 
 func vocabulary(n int) []string {

@@ -3,6 +3,8 @@
 package regular
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -18,24 +20,32 @@ var ErrLarge = errors.New("too large")
 
 // Open opens a regular file. The error names it, and wraps fs.ErrNotExist where nothing of the name is there.
 func Open(path string) (*os.File, error) {
-	file, err := open(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		if _, link := os.Lstat(path); link == nil {
-			err = fmt.Errorf("%s: %w", path, errDangling)
-		}
-	}
-	if err != nil {
-		return nil, err
-	}
-	info, err := file.Stat()
+	info, err := os.Stat(path)
+	err = check(info, err, func() error { _, err := os.Lstat(path); return err })
 	if err == nil {
-		err = check(info)
+		return os.Open(path)
 	}
-	if err != nil {
-		file.Close()
-		return nil, fmt.Errorf("%s: %w", path, err)
+	if named := new(fs.PathError); !errors.As(err, &named) {
+		err = fmt.Errorf("%s: %w", path, err)
 	}
-	return file, nil
+	return nil, err
+}
+
+// check returns an error for what is no regular file.
+func check(info fs.FileInfo, err error, link func() error) error {
+	switch {
+	case errors.Is(err, fs.ErrNotExist) && link() == nil:
+		return errDangling
+	case err != nil:
+		return err
+	case info.Mode().IsRegular():
+		return nil
+	case info.IsDir():
+		return errors.New("not a regular file: a folder")
+	case info.Mode()&fs.ModeNamedPipe != 0:
+		return errors.New("not a regular file: a named pipe")
+	}
+	return errors.New("not a regular file")
 }
 
 // ReadFile reads a regular file of at most limit bytes.
@@ -44,7 +54,6 @@ func ReadFile(path string, limit int64) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer file.Close()
 	content, err := read(file, limit)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
@@ -52,65 +61,69 @@ func ReadFile(path string, limit int64) ([]byte, error) {
 	return content, nil
 }
 
-// Stat describes a regular file in a file system. The error does not name the file, and is fs.ErrNotExist where nothing
-// of the name is there.
-func Stat(files fs.FS, name string) (fs.FileInfo, error) {
-	info, err := fs.Stat(files, name)
-	if errors.Is(err, fs.ErrNotExist) {
-		if _, link := fs.Lstat(files, name); link == nil {
-			return nil, errDangling
-		}
-	}
-	if err != nil {
-		return nil, err
-	}
-	return info, check(info)
-}
-
-// ReadFS is ReadFile in a file system, with the errors of Stat.
+// ReadFS is ReadFile in a file system. The error need not name the file.
 func ReadFS(files fs.FS, name string, limit int64) ([]byte, error) {
-	if _, err := Stat(files, name); err != nil {
+	info, err := fs.Stat(files, name)
+	if err := check(info, err, func() error { _, err := fs.Lstat(files, name); return err }); err != nil {
 		return nil, err
 	}
 	file, err := files.Open(name)
 	if err != nil {
 		return nil, err
 	}
-	defer file.Close()
-	info, err := file.Stat()
-	if err == nil {
-		err = check(info)
-	}
-	if err != nil {
-		return nil, err
-	}
 	return read(file, limit)
 }
 
-func check(info fs.FileInfo) error {
-	switch mode := info.Mode(); {
-	case mode.IsRegular():
-		return nil
-	case mode.IsDir():
-		return errors.New("not a regular file: a folder")
-	case mode&fs.ModeNamedPipe != 0:
-		return errors.New("not a regular file: a named pipe")
-	}
-	return errors.New("not a regular file")
-}
-
 func read(file fs.File, limit int64) ([]byte, error) {
+	defer file.Close()
 	content, err := io.ReadAll(io.LimitReader(file, limit+1))
 	if err != nil {
 		return nil, err
 	}
 	if n := int64(len(content)); n > limit {
-		size := "more"
 		if info, err := file.Stat(); err == nil {
-			size = fmt.Sprint(info.Size())
+			n = info.Size()
 		}
-		return nil, fmt.Errorf("%w: %s bytes, more than the %d that such a file can sensibly have", ErrLarge, size,
-			limit)
+		return nil, fmt.Errorf("%w: %d bytes, more than the %d that such a file can sensibly have", ErrLarge, n, limit)
 	}
 	return content, nil
+}
+
+// Digest gives the number of bytes of a regular file and their SHA-256 in hexadecimal digits.
+func Digest(path string) (int64, string, error) {
+	file, err := Open(path)
+	if err != nil {
+		return 0, "", err
+	}
+	return digest(file)
+}
+
+// SHA256 is the SHA-256 of any file, in hexadecimal digits.
+func SHA256(path string) (string, error) {
+	file, err := os.Open(path)
+	if err != nil {
+		return "", err
+	}
+	_, sum, err := digest(file)
+	return sum, err
+}
+
+func digest(file *os.File) (int64, string, error) {
+	defer file.Close()
+	h := sha256.New()
+	// In pieces that are large enough for system calls not to count.
+	n, err := io.CopyBuffer(h, struct{ io.Reader }{file}, make([]byte, 256<<10))
+	return n, hex.EncodeToString(h.Sum(nil)), err
+}
+
+// Unchanged reports that a file has its size and was last written before the list that has its checksum: nobody has
+// written to it since. What a failing disk does is not seen so; `infill doctor` and `infill models verify` read
+// everything.
+func Unchanged(list, path string, size int64) bool {
+	listed, err := os.Stat(list)
+	if err != nil {
+		return false
+	}
+	info, err := os.Lstat(path)
+	return err == nil && info.Mode().IsRegular() && info.Size() == size && !info.ModTime().After(listed.ModTime())
 }

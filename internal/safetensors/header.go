@@ -37,8 +37,8 @@ func parseHeader(header []byte, dataStart, fileSize int64) (*File, error) {
 	}
 	file := &File{tensors: map[string]Tensor{}}
 	for _, name := range slices.Sorted(maps.Keys(entries)) {
-		if name == metadataKey {
-			if err := json.Unmarshal(entries[name], &file.Metadata); err != nil {
+		if name == metadataKey { // free text
+			if err := json.Unmarshal(entries[name], new(map[string]string)); err != nil {
 				return nil, fmt.Errorf("damaged header: %s: %w", metadataKey, err)
 			}
 			continue
@@ -50,10 +50,9 @@ func parseHeader(header []byte, dataStart, fileSize int64) (*File, error) {
 		t.Offset += dataStart
 		file.tensors[name] = t
 	}
-	file.index()
 	// The format has every byte of the data belong to exactly one tensor.
 	next := dataStart
-	for _, name := range file.names {
+	for _, name := range file.Names() {
 		t := file.tensors[name]
 		switch {
 		case t.Offset < next:
@@ -109,18 +108,17 @@ func byteSize(d DType, shape []int) (int64, error) {
 		return 0, fmt.Errorf("element type %.100q is not known", d)
 	}
 	for _, n := range shape {
-		if n == 0 {
-			zero = true
-			continue
-		}
 		high, low := bits.Mul64(size, uint64(n))
-		if n < 0 {
+		switch {
+		case n < 0:
 			return 0, fmt.Errorf("shape %v has a negative dimension", shape)
-		}
-		if high != 0 || low > 1<<62 {
+		case n == 0:
+			zero = true
+		case high != 0 || low > 1<<62:
 			return 0, fmt.Errorf("shape %v of %s is more than 64 bits can count", shape, d)
+		default:
+			size = low
 		}
-		size = low
 	}
 	if zero {
 		return 0, nil

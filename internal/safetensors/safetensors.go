@@ -16,6 +16,7 @@ import (
 	"slices"
 	"strings"
 
+	"infill/internal/floats"
 	"infill/internal/regular"
 )
 
@@ -24,16 +25,8 @@ type DType string
 
 // The element types that are named elsewhere.
 const (
-	Bool  DType = "BOOL"
-	Uint8 DType = "U8"
-	Int8  DType = "I8"
-	Int16 DType = "I16"
-	F16   DType = "F16"
-	BF16  DType = "BF16"
-	Int32 DType = "I32"
-	F32   DType = "F32"
-	Int64 DType = "I64"
-	F64   DType = "F64"
+	Bool, Uint8, Int8, Int16, Int32, Int64 DType = "BOOL", "U8", "I8", "I16", "I32", "I64"
+	F16, BF16, F32, F64                    DType = "F16", "BF16", "F32", "F64"
 )
 
 // sizes are the bytes of an element, of the format's types whose elements fill whole bytes.
@@ -57,12 +50,8 @@ type Tensor struct {
 // File is a checked safetensors file, or a checked set of shards. It holds no open handle.
 type File struct {
 	// Path is the file that was opened; of a sharded model, its index.
-	Path string
-	// Metadata is the free text of the header's __metadata__ entry.
-	Metadata map[string]string
-
+	Path    string
 	tensors map[string]Tensor
-	names   []string
 }
 
 // MaxHeaderBytes bounds the header: at about 100 bytes a tensor it is room for 40,000 tensors.
@@ -122,14 +111,46 @@ func (f *File) Tensor(name string) (Tensor, bool) {
 	return t, ok
 }
 
-// Names lists the tensors in the order of their bytes (of shards: shard by shard). Callers must not modify it.
-func (f *File) Names() []string { return f.names }
-
-// index fills the name list in file order.
-func (f *File) index() {
-	f.names = slices.SortedFunc(maps.Keys(f.tensors), func(a, b string) int {
+// Names lists the tensors in the order of their bytes (of shards: shard by shard).
+func (f *File) Names() []string {
+	return slices.SortedFunc(maps.Keys(f.tensors), func(a, b string) int {
 		x, y := f.tensors[a], f.tensors[b]
 		return cmp.Or(strings.Compare(x.Path, y.Path), cmp.Compare(x.Offset, y.Offset), cmp.Compare(x.Length, y.Length),
 			strings.Compare(a, b))
 	})
+}
+
+// Format is how floating-point elements are stored, 0 for all others.
+func (d DType) Format() floats.Format {
+	return map[DType]floats.Format{F16: floats.Half, BF16: floats.Brain, F32: floats.Single, F64: floats.Double}[d]
+}
+
+// Float32s reads a tensor of F16, BF16, F32 or F64 elements, row-major. F64 is rounded to the nearest.
+func (f *File) Float32s(name string) ([]float32, error) {
+	t, ok := f.tensors[name]
+	if !ok {
+		return nil, fmt.Errorf("%s: no tensor %q", f.Path, name)
+	}
+	if t.DType.Format() == 0 {
+		return nil, fmt.Errorf("%s: tensor %q holds %s, not floating-point numbers", f.Path, name, t.DType)
+	}
+	raw, err := t.Bytes()
+	if err != nil {
+		return nil, err
+	}
+	return t.DType.Format().Float32s(raw), nil
+}
+
+// Bytes reads the tensor's elements as they are stored.
+func (t Tensor) Bytes() ([]byte, error) {
+	file, err := regular.Open(t.Path)
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	raw := make([]byte, t.Length)
+	if _, err := file.ReadAt(raw, t.Offset); err != nil {
+		return nil, fmt.Errorf("%s: tensor %q: %w", t.Path, t.Name, err)
+	}
+	return raw, nil
 }

@@ -22,7 +22,7 @@ func OpenShards(index string) (*File, error) {
 	if err != nil {
 		return nil, err
 	}
-	merged := &File{Path: index, Metadata: map[string]string{}, tensors: map[string]Tensor{}}
+	merged := &File{Path: index, tensors: map[string]Tensor{}}
 	shards := map[string]*File{}
 	for _, name := range slices.Sorted(maps.Keys(weights)) {
 		file := weights[name]
@@ -32,7 +32,6 @@ func OpenShards(index string) (*File, error) {
 				return nil, err
 			}
 			shards[file] = shard
-			maps.Copy(merged.Metadata, shard.Metadata)
 		}
 		t, ok := shard.Tensor(name)
 		if !ok {
@@ -40,7 +39,6 @@ func OpenShards(index string) (*File, error) {
 		}
 		merged.tensors[name] = t
 	}
-	merged.index()
 	return merged, nil
 }
 
@@ -74,13 +72,4 @@ func WeightMap(index string) (map[string]string, error) {
 		}
 	}
 	return parsed.WeightMap, nil
-}
-
-// Paths lists the files that hold the tensors.
-func (f *File) Paths() []string {
-	paths := map[string]bool{}
-	for _, t := range f.tensors {
-		paths[t.Path] = true
-	}
-	return slices.Sorted(maps.Keys(paths))
 }

@@ -3,21 +3,17 @@ package corpus
 import (
 	"archive/zip"
 	"context"
-	"errors"
 	"fmt"
 	"io"
-	"net/http"
 	"os"
 	"path"
 	"path/filepath"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/google/renameio/v2/maybe"
 
-	"infill/internal/regular"
-	"infill/models"
+	"infill/models/hub"
 )
 
 // wikiArchive is a file of WikiText-103 as its authors gave it away.
@@ -40,7 +36,7 @@ func WikiVariants() []string { return []string{"tokens", "raw"} }
 // PullWikiText makes sure that dir has a split of WikiText-103 (Merity et al. 2016, CC BY-SA), wiki.train.tokens and
 // its like, a paragraph a line, and returns its path. The archive is verified by its SHA-256, and a fetch that stopped
 // goes on.
-func PullWikiText(ctx context.Context, dir, split, variant string, o models.HubOptions) (file string, err error) {
+func PullWikiText(ctx context.Context, dir, split, variant string, o hub.Options) (file string, err error) {
 	if !slices.Contains(WikiSplits(), split) {
 		return "", fmt.Errorf("split %q is not one of %s", split, strings.Join(WikiSplits(), ", "))
 	}
@@ -61,98 +57,17 @@ func PullWikiText(ctx context.Context, dir, split, variant string, o models.HubO
 	}
 	ctx, cancel := o.Bounded(ctx)
 	defer cancel()
-	part := filepath.Join(dir, "."+path.Base(archive.address))
-	if err := archive.fetch(ctx, part, o); err != nil {
+	zipped := filepath.Join(dir, "."+path.Base(archive.address))
+	if err := hub.FetchFile(ctx, archive.address, archive.sha256, zipped, o); err != nil {
 		if ctx.Err() != nil {
 			err = context.Cause(ctx)
 		}
 		return "", fmt.Errorf("fetch %s: %w", archive.address, err)
 	}
-	if err := unzip(part, file); err != nil {
-		return "", fmt.Errorf("%s: %w", part, err)
+	if err := unzip(zipped, file); err != nil {
+		return "", fmt.Errorf("%s: %w", zipped, err)
 	}
-	return file, os.Remove(part)
-}
-
-// fetch fetches the archive, or what is missing of it. It gives up after several attempts without a byte.
-func (a wikiArchive) fetch(ctx context.Context, part string, o models.HubOptions) error {
-	out, err := os.OpenFile(part, os.O_CREATE|os.O_RDWR, 0o666)
-	if err != nil {
-		return err
-	}
-	defer out.Close()
-	have, err := out.Seek(0, io.SeekEnd)
-	if err != nil {
-		return err
-	}
-	for failures := 0; ; {
-		size, err := a.rest(ctx, out, have, o)
-		if err == nil {
-			break
-		}
-		if failures++; size > have {
-			failures = 0
-		}
-		have = size
-		if ctx.Err() != nil || failures >= max(o.Attempts, 1) {
-			return err
-		}
-		select {
-		case <-ctx.Done():
-		case <-time.After(max(o.WaitMin, time.Millisecond)):
-		}
-	}
-	sum, err := regular.SHA256(part)
-	if err == nil && sum != a.sha256 {
-		err = errors.Join(errors.New("what came is another file, by its SHA-256: try again later"), os.Remove(part))
-	}
-	return err
-}
-
-// rest appends what a server has from a byte on, or writes the whole where the server sends that. It returns how much
-// is there then.
-func (a wikiArchive) rest(ctx context.Context, out *os.File, have int64, o models.HubOptions) (int64, error) {
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, a.address, nil)
-	if err != nil {
-		return have, err
-	}
-	request.Header.Set("Range", fmt.Sprintf("bytes=%d-", have))
-	response, err := http.DefaultClient.Do(request)
-	if err != nil {
-		return have, err
-	}
-	defer response.Body.Close()
-	switch {
-	case response.StatusCode == http.StatusRequestedRangeNotSatisfiable && have > 0:
-		return have, nil // all is there
-	case response.StatusCode == http.StatusOK:
-		if _, err := out.Seek(0, io.SeekStart); err != nil {
-			return have, err
-		}
-		if err := out.Truncate(0); err != nil {
-			return have, err
-		}
-		have = 0
-	case response.StatusCode != http.StatusPartialContent:
-		return have, fmt.Errorf("the server says %s", response.Status)
-	}
-	body := io.Reader(response.Body)
-	if o.Progress != nil {
-		o.Progress.Begin(1, have, have+response.ContentLength)
-		body = io.TeeReader(body, advance{o.Progress})
-	}
-	n, err := io.Copy(out, body)
-	return have + n, err
-}
-
-// advance tells of the bytes that are written to it.
-type advance struct {
-	to interface{ Advance(bytes int64) }
-}
-
-func (a advance) Write(p []byte) (int, error) {
-	a.to.Advance(int64(len(p)))
-	return len(p), nil
+	return file, os.Remove(zipped)
 }
 
 // unzip writes the file of an archive that has the base name of to.

@@ -13,7 +13,7 @@ import (
 	"testing"
 	"time"
 
-	"infill/models"
+	"infill/models/hub"
 )
 
 // serve puts archives of the authors' form on loopback, which break off after so many bytes once. The server may know
@@ -57,7 +57,7 @@ func serve(t *testing.T, variant string, breakAt int, whole bool, files map[stri
 func TestPullWikiText(t *testing.T) {
 	const want = " \n = Kettles = \n \n The kettle is an old <unk> . It sings in every kitchen .\n The harbour froze " +
 		"in the winter of that year .\n"
-	options := models.HubOptions{Attempts: 2, WaitMin: time.Millisecond}
+	options := hub.Options{Attempts: 2, WaitMin: time.Millisecond}
 	asked := serve(t, "tokens", 50, false, map[string]string{"wikitext-103/wiki.train.tokens": want})
 	serve(t, "raw", 50, true, map[string]string{"wikitext-103-raw/wiki.train.raw": "raw\n"})
 	dir := t.TempDir()
@@ -93,10 +93,10 @@ func TestPullWikiText(t *testing.T) {
 	offline.Offline = true
 	for name, test := range map[string]struct {
 		split, variant string
-		options        models.HubOptions
+		options        hub.Options
 		want           string
 	}{
-		"another file":    {"test", "raw", options, "what came is another file, by its SHA-256"},
+		"another file":    {"test", "raw", options, "wrong content: expected SHA-256 00, found "},
 		"no such file":    {"validation", "tokens", options, "it has no wiki.valid.tokens"},
 		"offline":         {"validation", "tokens", offline, "the network may not be used"},
 		"unknown split":   {"dev", "tokens", options, `split "dev" is not one of validation, test, train`},

@@ -5,7 +5,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"math/bits"
+	"slices"
 	"unicode/utf8"
 
 	"infill/internal/safetensors"
@@ -19,38 +19,26 @@ const (
 	maxOpcodes = 1 << 19
 )
 
-// What the values of a pickle are, beside nil, bool, int and string; a safetensors.DType is one of torch's classes of
-// typed storages.
+// What the values of a pickle are, beside nil, bool, int, string, and the safetensors.DType of classes.
 type (
-	tuple []any
-	dict  struct{ keys, values []any }
-	// function is the name of one of those that a state dict calls.
-	function string
+	tuple    []any
+	dict     struct{ items tuple } // a key, its value, the next key
+	function string                // of those that a state dict calls
 )
 
 const (
-	orderedDict       = "collections.OrderedDict"
-	tensorFunction    = "torch._utils._rebuild_tensor_v2"
-	parameterFunction = "torch._utils._rebuild_parameter"
+	orderedDict       function = "collections.OrderedDict"
+	tensorFunction    function = "torch._utils._rebuild_tensor_v2"
+	parameterFunction function = "torch._utils._rebuild_parameter"
 )
 
-// global is the list of what a file may name. All else is refused: loading such a file elsewhere calls what it names.
-func global(name string) (any, error) {
-	if dtype, ok := map[string]safetensors.DType{
-		"torch.FloatStorage": safetensors.F32, "torch.DoubleStorage": safetensors.F64,
-		"torch.HalfStorage": safetensors.F16, "torch.BFloat16Storage": safetensors.BF16,
-		"torch.LongStorage": safetensors.Int64, "torch.IntStorage": safetensors.Int32,
-		"torch.ShortStorage": safetensors.Int16, "torch.CharStorage": safetensors.Int8,
-		"torch.ByteStorage": safetensors.Uint8, "torch.BoolStorage": safetensors.Bool,
-	}[name]; ok {
-		return dtype, nil
-	}
-	switch name {
-	case orderedDict, tensorFunction, parameterFunction:
-		return function(name), nil
-	}
-	return nil, fmt.Errorf("the pickle names %.200q, which is no part of a state dict of weights; it is not read "+
-		"further", name)
+// classes are torch's classes of typed storages.
+var classes = map[string]safetensors.DType{
+	"torch.FloatStorage": safetensors.F32, "torch.DoubleStorage": safetensors.F64,
+	"torch.HalfStorage": safetensors.F16, "torch.BFloat16Storage": safetensors.BF16,
+	"torch.LongStorage": safetensors.Int64, "torch.IntStorage": safetensors.Int32,
+	"torch.ShortStorage": safetensors.Int16, "torch.CharStorage": safetensors.Int8,
+	"torch.ByteStorage": safetensors.Uint8, "torch.BoolStorage": safetensors.Bool,
 }
 
 // maxRank is that of the safetensors reader.
@@ -58,12 +46,12 @@ const maxRank = 32
 
 // rebuildTensor takes a storage, an offset, shape and strides (in elements), whether a gradient is wanted, hooks, and
 // perhaps metadata. Every element has to lie in the storage.
-func rebuildTensor(arguments tuple) (any, error) {
+func rebuildTensor(arguments tuple) (*tensor, error) {
 	if len(arguments) != 6 && len(arguments) != 7 {
 		return nil, fmt.Errorf("a tensor of %d arguments, not 6", len(arguments))
 	}
 	if len(arguments) == 7 {
-		if metadata, ok := arguments[6].(*dict); arguments[6] != nil && (!ok || len(metadata.keys) > 0) {
+		if metadata, ok := arguments[6].(*dict); arguments[6] != nil && (!ok || len(metadata.items) > 0) {
 			return nil, errors.New("a tensor with metadata (conjugated or negated) is not read")
 		}
 	}
@@ -80,8 +68,8 @@ func rebuildTensor(arguments tuple) (any, error) {
 	if offset < 0 || int64(offset) > s.elements {
 		return nil, fmt.Errorf("a tensor's offset %d is outside the storage, which has %d elements", offset, s.elements)
 	}
-	t := &tensor{storage: s, offset: int64(offset)}
-	last, elements, fits := uint64(offset), uint64(1), true
+	t := &tensor{storage: s, offset: int64(offset), elements: 1}
+	last, fits := float64(offset), true // a float cannot overflow, and is exact up to the size of any file
 	for i := range shape {
 		dimension, ok := shape[i].(int)
 		stride, okStride := strides[i].(int)
@@ -89,18 +77,15 @@ func rebuildTensor(arguments tuple) (any, error) {
 			return nil, fmt.Errorf("dimension %d of a tensor has a size or a stride that cannot be one", i)
 		}
 		t.shape, t.strides = append(t.shape, dimension), append(t.strides, int64(stride))
-		high, reach := bits.Mul64(uint64(max(dimension-1, 0)), uint64(stride))
-		sum, carry := bits.Add64(last, reach, 0)
+		last += float64(max(dimension-1, 0)) * float64(stride)
 		// Strides of 0 let a shape be larger than its storage.
-		over, product := bits.Mul64(elements, uint64(dimension))
-		fits = fits && high == 0 && carry == 0 && over == 0 && product <= 1<<56
-		last, elements = sum, product
+		fits = fits && float64(t.elements)*float64(dimension) < 1<<56
+		t.elements *= int64(dimension)
 	}
-	if !fits || elements > 0 && last >= uint64(s.elements) {
+	if !fits || t.elements > 0 && last >= float64(s.elements) {
 		return nil, fmt.Errorf("shape %v with strides %v reaches outside the storage, which has %d elements", t.shape,
 			t.strides, s.elements)
 	}
-	t.elements = int64(elements)
 	return t, nil
 }
 
@@ -179,10 +164,7 @@ func (u *unpickler) step(opcode byte) {
 	case 'b': // the metadata of an OrderedDict
 		u.pop(1)
 	case 'c':
-		value, err := global(u.line() + "." + u.line())
-		if u.push(value); err != nil {
-			u.fail("%w", err)
-		}
+		u.push(u.global(u.line() + "." + u.line()))
 	case 'R':
 		u.call(u.pop(2))
 	case 'Q':
@@ -190,6 +172,19 @@ func (u *unpickler) step(opcode byte) {
 	default:
 		u.fail("opcode 0x%02x of the pickle is none that a state dict needs", opcode)
 	}
+}
+
+// global is what a name stands for. All other names are refused: loading such a file elsewhere calls what it names.
+func (u *unpickler) global(name string) any {
+	if dtype, ok := classes[name]; ok {
+		return dtype
+	}
+	switch f := function(name); f {
+	case orderedDict, tensorFunction, parameterFunction:
+		return f
+	}
+	u.fail("the pickle names %.200q, which is no part of a state dict of weights; it is not read further", name)
+	return nil
 }
 
 // take reads n bytes.
@@ -210,17 +205,13 @@ func (u *unpickler) number(size int) int {
 	return int(binary.LittleEndian.Uint32(wide[:]))
 }
 
-// long reads a whole number of n bytes, in two's complement.
-func (u *unpickler) long(n int) any {
-	taken, wide := u.take(n), [8]byte{}
+// long reads a whole number of n bytes, which need not fit into 4.
+func (u *unpickler) long(n int) int {
+	var wide [8]byte
 	if n > len(wide) {
 		u.fail("the pickle has a number of %d bytes", n)
-		return 0
 	}
-	if n > 0 && n == len(taken) && taken[n-1] >= 0x80 {
-		wide = [8]byte(bytes.Repeat([]byte{255}, 8))
-	}
-	copy(wide[:], taken)
+	copy(wide[:], u.take(n))
 	return int(binary.LittleEndian.Uint64(wide[:]))
 }
 
@@ -273,9 +264,7 @@ func (u *unpickler) setItems(values tuple) {
 		u.fail("the pickle is not well formed: not the items of a dict")
 		return
 	}
-	for i := 0; i < len(values); i += 2 {
-		d.keys, d.values = append(d.keys, values[i]), append(d.values, values[i+1])
-	}
+	d.items = append(d.items, values...)
 }
 
 // call calls a function with a tuple of arguments.
@@ -333,18 +322,19 @@ func tensors(state any) ([]tensor, error) {
 	}
 	var list []tensor
 	seen := map[string]bool{}
-	for i, key := range d.keys {
-		name, ok := key.(string)
+	for pair := range slices.Chunk(d.items, 2) {
+		name, ok := pair[0].(string)
 		if !ok || !utf8.ValidString(name) || seen[name] {
 			return nil, errors.New("a key of the state dict is not text, or is there twice")
 		}
 		seen[name] = true
-		t, ok := d.values[i].(*tensor)
+		t, ok := pair[1].(*tensor)
 		if !ok {
 			return nil, fmt.Errorf("%.100q is not a tensor: the file is not a plain state dict of weights", name)
 		}
-		list = append(list, *t)
-		list[i].name = name
+		named := *t
+		named.name = name
+		list = append(list, named)
 	}
 	if len(list) == 0 {
 		return nil, errors.New("it holds no tensors")

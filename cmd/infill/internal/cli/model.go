@@ -18,6 +18,7 @@ import (
 	"infill/infill"
 	"infill/lm"
 	"infill/models"
+	"infill/models/hub"
 )
 
 // AddMaxTime adds the flag that bounds a fetch.
@@ -26,8 +27,8 @@ func AddMaxTime(cmd *cobra.Command, maxTime *time.Duration) {
 }
 
 // FetchOptions say where from to fetch, with progress on the terminal.
-func FetchOptions(bar *Transfer, maxTime time.Duration) models.HubOptions {
-	o := models.HubOptionsFromEnvironment()
+func FetchOptions(bar *Transfer, maxTime time.Duration) hub.Options {
+	o := hub.FromEnvironment()
 	o.Progress, o.Total = bar, maxTime
 	if maxTime <= 0 {
 		o.Total = -1

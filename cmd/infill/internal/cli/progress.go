@@ -13,7 +13,7 @@ import (
 
 	"infill/cmd/infill/internal/terminal"
 	"infill/infill"
-	"infill/models"
+	"infill/models/hub"
 )
 
 const (
@@ -136,14 +136,14 @@ type Transfer struct {
 	err       io.Writer
 }
 
-var _ models.Progress = (*Transfer)(nil)
+var _ hub.Progress = (*Transfer)(nil)
 
 // NewTransfer makes the bar of a transfer.
 func NewTransfer(s *terminal.Streams, quiet bool) *Transfer {
 	return &Transfer{Bar: NewBar(s, quiet, false), err: s.Err}
 }
 
-// Begin implements models.Progress.
+// Begin implements hub.Progress.
 func (t *Transfer) Begin(_ int, have, total int64) {
 	if t.announced {
 		here := ""
@@ -160,21 +160,21 @@ func (t *Transfer) Begin(_ int, have, total int64) {
 	}
 }
 
-// File implements models.Progress.
+// File implements hub.Progress.
 func (t *Transfer) File(name string) {
 	if t.drawn != nil {
 		t.drawn.Describe(name)
 	}
 }
 
-// Advance implements models.Progress.
+// Advance implements hub.Progress.
 func (t *Transfer) Advance(bytes int64) {
 	if t.drawn != nil {
 		_ = t.drawn.Add64(bytes)
 	}
 }
 
-// Waiting implements models.Progress. A wait can come before there is a bar; one
+// Waiting implements hub.Progress. A wait can come before there is a bar; one
 // that there is comes back when it goes on.
 func (t *Transfer) Waiting(reason error, wait time.Duration) {
 	if t.drawn != nil {
@@ -183,7 +183,7 @@ func (t *Transfer) Waiting(reason error, wait time.Duration) {
 	t.tell("%s; next try in %s", reason, wait.Round(100*time.Millisecond))
 }
 
-// Converting implements models.Progress.
+// Converting implements hub.Progress.
 func (t *Transfer) Converting() {
 	t.Clear()
 	t.tell("converting the weights of torch.save to safetensors")

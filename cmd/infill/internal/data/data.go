@@ -10,7 +10,7 @@ import (
 	"infill/cmd/infill/internal/cli"
 	"infill/cmd/infill/internal/terminal"
 	"infill/internal/eval/corpus"
-	"infill/models"
+	"infill/models/hub"
 )
 
 // NewCmd makes the commands that fetch evaluation text.
@@ -36,7 +36,7 @@ func dataSets() []string { return []string{"wikitext-103"} }
 
 func newCmdDataPull(s *terminal.Streams) *cobra.Command {
 	splits, variants := corpus.WikiSplits(), corpus.WikiVariants()
-	split, variant, out, maxTime, quiet := splits[0], variants[0], ".", models.DefaultTotal, false
+	split, variant, out, maxTime, quiet := splits[0], variants[0], ".", hub.DefaultTotal, false
 	cmd := &cobra.Command{
 		Use:   "pull wikitext-103",
 		Short: "Fetch WikiText-103",

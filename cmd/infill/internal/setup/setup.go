@@ -11,6 +11,7 @@ import (
 	"infill/cmd/infill/internal/terminal"
 	"infill/lm"
 	"infill/models"
+	"infill/models/hub"
 )
 
 // setupOptions are the flags of setting up.
@@ -71,5 +72,5 @@ func run(ctx context.Context, o *setupOptions) error {
 	if o.model == "" {
 		return nil
 	}
-	return cli.UseModel(ctx, o.streams, o.model, models.DefaultTotal, o.quiet)
+	return cli.UseModel(ctx, o.streams, o.model, hub.DefaultTotal, o.quiet)
 }

@@ -3,6 +3,7 @@ package models_test
 import (
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -59,5 +60,32 @@ func TestRecommended(t *testing.T) {
 			r.Time < 1 || r.Quality == "" {
 			t.Errorf("%+v", r)
 		}
+	}
+}
+
+func TestCacheDir(t *testing.T) {
+	here, err := os.Getwd()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct{ name, infill, xdg, want string }{
+		{"set", "/somewhere/else", "/ignored", "/somewhere/else"},
+		{"relative", "beside", "/ignored", filepath.Join(here, "beside")},
+		{"xdg", "", "/xdg/cache", "/xdg/cache/infill"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			if runtime.GOOS == "windows" && c.infill == "" {
+				t.Skip("the folder comes from the system on Windows")
+			}
+			t.Setenv(models.CacheVariable, c.infill)
+			t.Setenv("XDG_CACHE_HOME", c.xdg)
+			got, err := models.CacheDir()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got != filepath.FromSlash(c.want) {
+				t.Errorf("CacheDir() = %s, want %s", got, c.want)
+			}
+		})
 	}
 }

@@ -9,10 +9,7 @@ import (
 
 // An encrypted connection is not left, and the token stays with scheme, host and port of the endpoint.
 func TestCheckRedirect(t *testing.T) {
-	c, err := New("org/tiny", Options{Endpoint: "https://hub.example"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := newClient(Options{}, &url.URL{Scheme: "https", Host: "hub.example"})
 	for _, r := range []struct {
 		from, to     string
 		refused, has bool

@@ -1,0 +1,218 @@
+package hub
+
+import (
+	"cmp"
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strconv"
+	"time"
+)
+
+const maxWait = time.Minute // between attempts, also when the server asks for more
+
+// client asks one server, and those that it redirects to.
+type client struct {
+	Options
+	endpoint   *url.URL
+	repository string // where people find it; empty: the server is no hub
+	http       *http.Client
+	begun      bool // Progress.Begin has been called
+}
+
+func newClient(o Options, endpoint *url.URL) *client {
+	o.Progress = cmp.Or[Progress](o.Progress, silent{})
+	o.Attempts = cmp.Or(max(o.Attempts, 0), 5)
+	o.WaitMin = cmp.Or(max(o.WaitMin, 0), time.Second)
+	o.Stall = cmp.Or(max(o.Stall, 0), time.Minute)
+	c := &client{Options: o, endpoint: endpoint}
+	c.http = &http.Client{CheckRedirect: c.checkRedirect}
+	return c
+}
+
+// begin tells progress how much there is to do.
+func (c *client) begin(files int, have, total int64) {
+	c.Progress.Begin(files, have, total)
+	c.begun = true
+}
+
+// advance tells progress, once there is something that it is a part of.
+func (c *client) advance(bytes int64) {
+	if c.begun && bytes != 0 {
+		c.Progress.Advance(bytes)
+	}
+}
+
+var errRedirect = errors.New("refused a redirect")
+
+// checkRedirect keeps the token with the endpoint and refuses to leave an encrypted connection.
+func (c *client) checkRedirect(request *http.Request, via []*http.Request) error {
+	if len(via) >= 10 {
+		return fmt.Errorf("%w: more than 10 in a row", errRedirect)
+	}
+	if request.URL.Scheme != "https" && request.URL.Scheme != "http" {
+		return fmt.Errorf("%w to an address that begins with %.20q: files come over https or http alone; set %s to "+
+			"another mirror", errRedirect, request.URL.Scheme+":", endpointVariable)
+	}
+	if via[len(via)-1].URL.Scheme == "https" && request.URL.Scheme != "https" {
+		return fmt.Errorf("%w from https to %s://%s", errRedirect, request.URL.Scheme, request.URL.Host)
+	}
+	// net/http would keep it for another port and for subdomains.
+	if request.URL.Scheme != c.endpoint.Scheme || request.URL.Host != c.endpoint.Host {
+		request.Header.Del("Authorization")
+	}
+	return nil
+}
+
+// failure is the error of a request.
+type failure struct {
+	err    error         // for the user, if no attempt follows
+	reason error         // for those who wait for the next attempt; nil: it would meet the same
+	status int           // of the answer; of one that did not come whole it is a success
+	wait   time.Duration // that the server asks for
+}
+
+func (f *failure) Error() string { return f.err.Error() }
+func (f *failure) Unwrap() error { return f.err }
+
+// brokenError marks an answer that did not come whole.
+type brokenError struct{ error }
+
+// try calls do until it succeeds, fails for good, or fails Attempts times without getting further than ever before.
+func (c *client) try(ctx context.Context, do func() (further bool, err error)) error {
+	for attempt := 1; ; attempt++ {
+		further, err := do()
+		var failed *failure
+		if !errors.As(err, &failed) || failed.reason == nil || failed.wait > maxWait || ctx.Err() != nil {
+			return err
+		}
+		if further {
+			attempt = 1
+		}
+		if attempt >= c.Attempts {
+			return err
+		}
+		wait := max(failed.wait, min(c.WaitMin<<min(attempt-1, 20), maxWait))
+		c.Progress.Waiting(failed.reason, wait)
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(wait):
+		}
+	}
+}
+
+// errStalled ends a connection.
+var errStalled = errors.New("the connection went silent, or is too slow")
+
+// get asks for an address, from byte offset on when that is not 0, and has read read the answer. The connection ends
+// after Stall, unless read calls alive. Any answer but 200 and 206 is a *failure, as is one that breaks.
+func (c *client) get(ctx context.Context, address string, offset int64,
+	read func(response *http.Response, alive func()) error) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	silence := time.AfterFunc(c.Stall, func() { cancel(errStalled) })
+	defer silence.Stop()
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
+	if err != nil {
+		return err
+	}
+	request.Header.Set("User-Agent", "infill")
+	// Sizes and ranges are those of the stored bytes.
+	request.Header.Set("Accept-Encoding", "identity")
+	if c.Token != "" && c.repository != "" {
+		request.Header.Set("Authorization", "Bearer "+c.Token)
+	}
+	if offset > 0 {
+		request.Header.Set("Range", fmt.Sprintf("bytes=%d-", offset))
+	}
+	response, err := c.http.Do(request)
+	if err != nil {
+		return c.unreachable(cmp.Or(context.Cause(ctx), err))
+	}
+	defer response.Body.Close()
+	if response.StatusCode != http.StatusOK && response.StatusCode != http.StatusPartialContent {
+		return c.refusal(response)
+	}
+	silence.Reset(c.Stall)
+	err = read(response, func() { silence.Reset(c.Stall) })
+	if broken := new(brokenError); errors.As(err, broken) {
+		err = cmp.Or(context.Cause(ctx), broken.error)
+		return &failure{err: err, reason: err, status: response.StatusCode}
+	}
+	return err
+}
+
+// unreachable is the error of a request without an answer.
+func (c *client) unreachable(err error) error {
+	if address := new(url.Error); errors.As(err, &address) {
+		err = address.Err // it would repeat the address, which may carry a signature
+	}
+	if errors.Is(err, errRedirect) {
+		return err
+	}
+	remedy := "check the connection"
+	if c.repository != "" {
+		remedy += ", or set " + endpointVariable + " to a mirror"
+	}
+	certificate := new(tls.CertificateVerificationError)
+	final := fmt.Errorf("cannot reach %s: %w; %s", c.endpoint.Host, err, remedy)
+	if errors.As(err, &certificate) {
+		return final
+	}
+	return &failure{err: final, reason: fmt.Errorf("%s cannot be reached", c.endpoint.Host)}
+}
+
+// refusal is the error for an answer that is not a success. The hub says in a header which of several things is
+// missing.
+func (c *client) refusal(response *http.Response) error {
+	status, wait := response.StatusCode, retryAfter(response)
+	message := ""
+	switch code := response.Header.Get("X-Error-Code"); {
+	case c.repository == "":
+		message = "the server answers " + response.Status
+	case code == "GatedRepo":
+		message = fmt.Sprintf("access to this model has to be granted: ask for it on %s, then set %s to your token",
+			c.repository, tokenVariable)
+	case code == "RevisionNotFound":
+		message = "the model has no such revision"
+	case status == http.StatusUnauthorized && c.Token == "":
+		message = fmt.Sprintf("there is no such model, or it is private (401): check the name, or set %s to a token "+
+			"that may read it", tokenVariable)
+	case status == http.StatusUnauthorized:
+		message = "the hub does not accept the token (401): check " + tokenVariable + ", and the name of the model"
+	case status == http.StatusForbidden:
+		message = "the hub refuses access (403): the token in " + tokenVariable + " may not read this model"
+	case status == http.StatusNotFound:
+		message = "the hub has no such model or file (404): check the name on " + c.endpoint.Redacted()
+	case status == http.StatusTooManyRequests && wait > 0:
+		message = "the hub limits requests (429): try again in " + wait.Round(time.Second).String()
+	case status == http.StatusTooManyRequests:
+		message = "the hub limits requests (429): try again later"
+	case status >= 500:
+		message = fmt.Sprintf("the hub is out of order (%s), after %d attempts: try again later, or set %s to a mirror",
+			response.Status, c.Attempts, endpointVariable)
+	default:
+		message = "unexpected answer of the hub: " + response.Status
+	}
+	f := &failure{err: errors.New(message), status: status, wait: wait}
+	if status == http.StatusTooManyRequests || status >= 500 && status != http.StatusNotImplemented {
+		f.reason = fmt.Errorf("%s answers %s", c.endpoint.Host, response.Status)
+	}
+	return f
+}
+
+// retryAfter is the wait that an answer asks for, 0 when it asks for none.
+func retryAfter(response *http.Response) time.Duration {
+	value := response.Header.Get("Retry-After")
+	if seconds, err := strconv.ParseInt(value, 10, 32); err == nil {
+		return time.Duration(seconds) * time.Second
+	}
+	if date, err := http.ParseTime(value); err == nil {
+		return time.Until(date)
+	}
+	return 0
+}

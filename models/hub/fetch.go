@@ -1,0 +1,170 @@
+package hub
+
+import (
+	"context"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"hash"
+	"io"
+	"net/http"
+	"os"
+)
+
+const (
+	partSuffix = ".part"
+	unknown    = -1 // a size that the server tells
+)
+
+// download is a file on its way to the disk.
+type download struct {
+	client              *client
+	address, name, path string // the name is for errors
+	size                int64  // bytes, or unknown
+	// Content that is right has this hash, of this kind, behind the prefix.
+	kind, prefix, sum string
+	hash              hash.Hash
+
+	out  *os.File
+	have int64 // bytes
+}
+
+// errContent marks a file that is another than the one that was asked for.
+var errContent = errors.New("wrong content")
+
+// verify compares size and checksum of a file on disk.
+func (d *download) verify(path string) error {
+	content, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	defer content.Close()
+	d.hash.Reset()
+	io.WriteString(d.hash, d.prefix)
+	size, err := io.CopyBuffer(d.hash, struct{ io.Reader }{content}, make([]byte, 256<<10))
+	if err != nil {
+		return err
+	}
+	found := hex.EncodeToString(d.hash.Sum(nil))
+	if d.size != unknown && size != d.size || found != d.sum {
+		return fmt.Errorf("%s: %w: expected %s %s, found %s", d.name, errContent, d.kind, d.sum, found)
+	}
+	return nil
+}
+
+// run makes sure that the file is whole and verified at its path.
+func (d *download) run(ctx context.Context) error {
+	if info, err := os.Stat(d.path); err == nil && (info.Size() > 0 || d.size == 0) {
+		if d.verify(d.path) == nil {
+			return nil
+		}
+		if err := d.discard(d.path); err != nil {
+			return err
+		}
+	}
+	part := d.path + partSuffix
+	for resumed := sizeOf(part) > 0; ; resumed = false {
+		err := d.complete(ctx, part)
+		if err == nil {
+			err = d.verify(part)
+		}
+		if err == nil {
+			return os.Rename(part, d.path)
+		}
+		if !errors.Is(err, errContent) {
+			return err
+		}
+		if removal := d.discard(part); removal != nil {
+			return errors.Join(err, removal)
+		}
+		// The fault may lie in what an earlier attempt left: once more, from the first byte.
+		if !resumed {
+			return fmt.Errorf("%w: the server or what lies between sent something else; try again, or from another "+
+				"server", err)
+		}
+	}
+}
+
+// discard removes what was counted as progress.
+func (d *download) discard(path string) error {
+	d.client.advance(-min(sizeOf(path), d.size))
+	return os.Remove(path)
+}
+
+// complete appends to part until it has the size of the file. It goes on after broken connections, as long as each
+// few attempts make the part longer than it ever was: a server that starts again from the first byte brings nothing
+// new.
+func (d *download) complete(ctx context.Context, part string) (err error) {
+	if d.out, err = os.OpenFile(part, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o644); err != nil {
+		return err
+	}
+	defer d.out.Close()
+	d.have = sizeOf(part)
+	longest := d.have
+	if d.have == d.size {
+		return nil
+	}
+	err = d.client.try(ctx, func() (bool, error) {
+		err := d.client.get(ctx, d.address, d.have, d.read)
+		further := d.have > longest
+		longest = max(longest, d.have)
+		return further, err
+	})
+	var failed *failure
+	switch {
+	case err == nil:
+		return d.out.Sync()
+	case !errors.As(err, &failed) || ctx.Err() != nil:
+	case failed.status == http.StatusRequestedRangeNotSatisfiable && d.have > 0:
+		return fmt.Errorf("%s: %w: the server has fewer than the %d bytes that are here", d.name, errContent, d.have)
+	case failed.status == http.StatusOK || failed.status == http.StatusPartialContent:
+		return fmt.Errorf("%s: the connection broke %d times without bringing anything new, after %d of %d bytes: %w; "+
+			"pull again to go on from there", d.name, d.client.Attempts, longest, d.size, err)
+	}
+	return fmt.Errorf("%s: %w", d.name, err)
+}
+
+// read appends what comes to the part. Whether it is what was asked for, its checksum tells.
+func (d *download) read(response *http.Response, alive func()) error {
+	if response.StatusCode == http.StatusOK && d.have > 0 { // the server sends everything, asked or not
+		d.client.advance(-min(d.have, d.size))
+		if d.have = 0; d.out.Truncate(0) != nil {
+			return fmt.Errorf("%s cannot be begun again", d.out.Name())
+		}
+	}
+	if d.size == unknown {
+		if response.ContentLength < 0 {
+			return errors.New("the server does not tell how long it is")
+		}
+		d.size = d.have + response.ContentLength
+		d.client.begin(1, d.have, d.size)
+	}
+	buffer := make([]byte, 256<<10)
+	for d.have < d.size {
+		n, err := response.Body.Read(buffer[:min(int64(len(buffer)), d.size-d.have)])
+		alive()
+		if n > 0 {
+			if _, err := d.out.Write(buffer[:n]); err != nil {
+				return err
+			}
+			d.have += int64(n)
+			d.client.advance(int64(n))
+		}
+		if err == io.EOF {
+			err = io.ErrUnexpectedEOF
+		}
+		if err != nil && d.have < d.size {
+			return brokenError{err}
+		}
+	}
+	return nil
+}
+
+// sizeOf is the size of a file, 0 when there is none.
+func sizeOf(path string) int64 {
+	info, err := os.Stat(path)
+	if err != nil {
+		return 0
+	}
+	return info.Size()
+}

@@ -1,0 +1,267 @@
+// Package hub fetches files from the Hugging Face hub, from a server that speaks its protocol, or from any other.
+//
+// Every file is checked by its content: large ones by the SHA-256 that the hub keeps for them, small ones by their git
+// object name (SHA-1 over "blob SIZE\0" and content). What was fetched before a connection broke is kept, and the next
+// attempt, in this process or a later one, asks for the rest.
+package hub
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha1"
+	"crypto/sha256"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+)
+
+// DefaultEndpoint is the public hub.
+const DefaultEndpoint = "https://huggingface.co"
+
+// The environment variables that errors name: those of the hub's own clients.
+const (
+	endpointVariable = "HF_ENDPOINT" // a mirror to be used instead of the public hub
+	tokenVariable    = "HF_TOKEN"    // for private and gated models
+)
+
+// Options say where from and how to fetch. The zero value is the public hub.
+type Options struct {
+	Endpoint string // of a mirror; empty: the public hub
+	Token    string // for private and gated models; sent to the endpoint alone, never to where it redirects
+	Offline  bool   // only what is stored already
+	Progress Progress
+
+	Attempts int           // without any progress, before giving up; default 5
+	WaitMin  time.Duration // before the second attempt, doubled from one to the next; default 1 s
+	// Stall ends a connection that yields nothing for so long, and a list of files that is not whole by then; default
+	// 60 s.
+	Stall time.Duration
+	// Total bounds all of it, waits and slow connections included; 0: DefaultTotal; negative: no bound.
+	Total time.Duration
+}
+
+// DefaultTotal is how long a fetch may take in all. A server that sends a byte a second is never silent.
+const DefaultTotal = 12 * time.Hour
+
+// FromEnvironment reads HF_ENDPOINT, HF_TOKEN (or the file that the hub's command line leaves the token in) and
+// HF_HUB_OFFLINE, the variables of the hub's own clients.
+func FromEnvironment() Options {
+	o := Options{Endpoint: os.Getenv(endpointVariable), Token: strings.TrimSpace(os.Getenv(tokenVariable))}
+	switch strings.ToLower(os.Getenv("HF_HUB_OFFLINE")) {
+	case "1", "true", "yes", "on":
+		o.Offline = true
+	}
+	if o.Token == "" { // without a readable file there is no token
+		home, _ := os.UserHomeDir()
+		home = cmp.Or(os.Getenv("HF_HOME"), filepath.Join(home, ".cache", "huggingface"))
+		content, _ := os.ReadFile(cmp.Or(os.Getenv("HF_TOKEN_PATH"), filepath.Join(home, "token")))
+		o.Token = strings.TrimSpace(string(content))
+	}
+	return o
+}
+
+// Bounded is ctx with an end at Total.
+func (o Options) Bounded(ctx context.Context) (context.Context, context.CancelFunc) {
+	if o.Total < 0 {
+		return context.WithCancel(ctx)
+	}
+	total := cmp.Or(o.Total, DefaultTotal)
+	return context.WithTimeoutCause(ctx, total, fmt.Errorf("not all was fetched within %v (a longer --max-time, or 0 "+
+		"for no bound, lets it take its time)", total))
+}
+
+// Progress observes what is fetched. Calls come from one goroutine.
+type Progress interface {
+	// Begin is called at most once: files in all, bytes already on disk, bytes in all. A model that is stored already
+	// and one that is refused for its config need none.
+	Begin(files int, have, total int64)
+	// File is called before each file that is fetched.
+	File(name string)
+	// Advance reports bytes fetched; they are negative when bytes reported before are thrown away.
+	Advance(bytes int64)
+	// Waiting tells why and for how long nothing will happen; also before Begin.
+	Waiting(reason error, wait time.Duration)
+	// Converting is called when all is fetched and the weights are to be converted, which takes seconds.
+	Converting()
+}
+
+// silent is the Progress of those who give none.
+type silent struct{}
+
+func (silent) Begin(int, int64, int64)      {}
+func (silent) File(string)                  {}
+func (silent) Advance(int64)                {}
+func (silent) Waiting(error, time.Duration) {}
+func (silent) Converting()                  {}
+
+// Repository is a model on the hub, at one revision.
+type Repository struct {
+	Address string // where people find it
+	Commit  string
+	Licence string
+	Files   []File
+
+	client *client
+	name   string
+	stem   string // the address of a file, without its name
+}
+
+// File is one file of a repository.
+type File struct {
+	Name string `json:"rfilename"`
+	Size int64  `json:"size"`
+	// Blob is the git object name. Of a large file it names a pointer and says nothing of the content.
+	Blob  string `json:"blobId"`
+	Large *struct {
+		SHA256 string `json:"sha256"`
+		Size   int64  `json:"size"`
+	} `json:"lfs"`
+}
+
+const maxInfoBytes = 16 << 20 // of the answer about a repository
+
+// Open asks for the files of a branch, a tag or a commit of the model "org/name".
+func Open(ctx context.Context, name, revision string, o Options) (*Repository, error) {
+	base := strings.TrimRight(cmp.Or(o.Endpoint, DefaultEndpoint), "/")
+	endpoint, err := url.Parse(base)
+	if err != nil || endpoint.Host == "" || endpoint.Scheme != "http" && endpoint.Scheme != "https" {
+		return nil, fmt.Errorf("%s=%.100q is not the address of a hub: it must begin with https:// or http://",
+			endpointVariable, o.Endpoint)
+	}
+	r := &Repository{client: newClient(o, endpoint), Address: endpoint.Redacted() + "/" + name, name: name}
+	r.client.repository = r.Address
+	content, err := r.client.list(ctx, base+"/api/models/"+name+"/revision/"+url.PathEscape(revision)+"?blobs=true")
+	var failed *failure
+	switch {
+	case errors.As(err, &failed) && failed.status == http.StatusNotFound:
+		return nil, fmt.Errorf("revision %q: %w", revision, err)
+	case errors.As(err, &failed) && failed.status == http.StatusOK:
+		return nil, fmt.Errorf("the list of files did not come whole in %d attempts: %w; try again later, or set %s "+
+			"to a mirror", r.client.Attempts, err, endpointVariable)
+	case err != nil:
+		return nil, err
+	}
+	var answer struct {
+		Commit   string   `json:"sha"`
+		Files    []File   `json:"siblings"`
+		Tags     []string `json:"tags"`
+		CardData struct {
+			Licence any `json:"license"` // text, or a list of texts
+		} `json:"cardData"`
+	}
+	if err = json.Unmarshal(content, &answer); err == nil && !isHex(answer.Commit, 40) {
+		err = fmt.Errorf("%.60q is not a commit", answer.Commit)
+	}
+	if err != nil { // an error of JSON repeats a number, however long it is
+		return nil, fmt.Errorf("%s does not answer like a hub: the list of files: %.200v; check %s",
+			endpoint.Redacted(), err, endpointVariable)
+	}
+	r.Commit, r.Files, r.Licence = answer.Commit, answer.Files, licence(answer.CardData.Licence, answer.Tags)
+	r.stem = base + "/" + name + "/resolve/" + r.Commit + "/"
+	for i, f := range r.Files {
+		if f.Large != nil {
+			r.Files[i].Size = f.Large.Size
+		}
+	}
+	return r, nil
+}
+
+// list reads the answer about a repository. It has to be whole within Stall: a list is short, and one that drips would
+// never be silent.
+func (c *client) list(ctx context.Context, address string) (content []byte, err error) {
+	err = c.try(ctx, func() (bool, error) {
+		return false, c.get(ctx, address, 0, func(response *http.Response, _ func()) error {
+			if content, err = io.ReadAll(io.LimitReader(response.Body, maxInfoBytes+1)); err != nil {
+				return brokenError{err}
+			}
+			if len(content) > maxInfoBytes {
+				return fmt.Errorf("the list of files is longer than %d bytes", maxInfoBytes)
+			}
+			return nil
+		})
+	})
+	return content, err
+}
+
+// licence is the licence on the model's card, or the first in its tags.
+func licence(card any, tags []string) string {
+	if l, ok := card.(string); ok {
+		return l
+	}
+	for _, tag := range tags {
+		if l, ok := strings.CutPrefix(tag, "license:"); ok {
+			return l
+		}
+	}
+	return ""
+}
+
+// Find finds a file by its name.
+func (r *Repository) Find(name string) (File, bool) {
+	i := slices.IndexFunc(r.Files, func(f File) bool { return f.Name == name })
+	if i < 0 {
+		return File{}, false
+	}
+	return r.Files[i], true
+}
+
+// FetchAll makes sure that each file is whole and verified in dir, and tells progress of them all.
+func (r *Repository) FetchAll(ctx context.Context, files []File, dir string) error {
+	var have, total int64
+	for _, f := range files {
+		at := filepath.Join(dir, f.Name)
+		total += f.Size
+		have += min(f.Size, max(sizeOf(at), sizeOf(at+partSuffix)))
+	}
+	r.client.begin(len(files), have, total)
+	for _, f := range files {
+		r.client.Progress.File(f.Name)
+		if err := r.Fetch(ctx, f, dir); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Fetch makes sure that the file is whole and verified in dir.
+func (r *Repository) Fetch(ctx context.Context, f File, dir string) error {
+	d := &download{client: r.client, address: r.stem + url.PathEscape(f.Name), name: f.Name,
+		path: filepath.Join(dir, f.Name), size: f.Size}
+	switch {
+	case f.Size < 0:
+	case f.Large != nil && isHex(f.Large.SHA256, 2*sha256.Size):
+		d.kind, d.hash, d.sum = "SHA-256", sha256.New(), f.Large.SHA256
+	case f.Large == nil && isHex(f.Blob, 2*sha1.Size):
+		d.kind, d.hash, d.sum = "git object", sha1.New(), f.Blob
+		d.prefix = fmt.Sprintf("blob %d\x00", f.Size)
+	}
+	if d.hash == nil {
+		return fmt.Errorf("%s: the hub lists no checksum, so what it sends could not be verified; set %s to another "+
+			"mirror", f.Name, endpointVariable)
+	}
+	return d.run(ctx)
+}
+
+// FetchFile makes sure that the file of an address, which need not be a hub's, is whole at path, by its SHA-256.
+func FetchFile(ctx context.Context, address, sum, to string, o Options) error {
+	from, err := url.Parse(address)
+	if err != nil {
+		return err
+	}
+	d := &download{client: newClient(o, from), address: address, name: path.Base(address), path: to, size: unknown,
+		kind: "SHA-256", hash: sha256.New(), sum: sum}
+	return d.run(ctx)
+}
+
+func isHex(s string, digits int) bool {
+	return len(s) == digits && strings.Trim(s, "0123456789abcdef") == ""
+}

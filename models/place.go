@@ -1,0 +1,336 @@
+package models
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/gofrs/flock"
+	"github.com/google/renameio/v2/maybe"
+
+	"infill/internal/object"
+	"infill/internal/regular"
+	"infill/models/internal/pytorch"
+)
+
+// lock takes the lock of a model's folder. It waits for other processes until ctx ends.
+func (s *Store) lock(ctx context.Context, name string) (*flock.Flock, error) {
+	folder := s.folder(name)
+	if err := os.MkdirAll(folder, 0o755); err != nil {
+		return nil, err
+	}
+	lock := flock.New(filepath.Join(folder, lockName))
+	if _, err := lock.TryLockContext(ctx, 100*time.Millisecond); err != nil {
+		if ctx.Err() != nil {
+			return nil, fmt.Errorf("model %s is in use by another process: %w", name, err)
+		}
+		return nil, err
+	}
+	return lock, nil
+}
+
+// place makes sure that a revision of a model is stored whole, has ref point at it where one is given, and opens it.
+//
+// If need be, fill gets a folder to fill that no other process changes, and describes what it holds then. What an
+// earlier attempt left is there, and the files of a revision that turned out damaged; what is filled stays after an
+// error. Without a revision the folder is empty, and the bundle's SHA256 begins with its revision.
+func (s *Store) place(ctx context.Context, name, revision, ref string,
+	fill func(dir string) (*Manifest, error)) (*Bundle, error) {
+	lock, err := s.lock(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	defer lock.Close()
+	final, dir := filepath.Join(s.folder(name), revision), filepath.Join(s.folder(name), partialPrefix+revision)
+	if revision == "" {
+		defer os.RemoveAll(dir)
+		err = os.RemoveAll(dir)
+	}
+	if revision == "" || !whole(final) {
+		if _, missing := os.Stat(final); revision != "" && missing == nil {
+			err = errors.Join(os.RemoveAll(dir), os.Rename(final, dir))
+		}
+		if err = errors.Join(err, os.MkdirAll(dir, 0o755)); err != nil {
+			return nil, err
+		}
+		manifest, err := fill(dir)
+		if err != nil {
+			return nil, err
+		}
+		if revision == "" {
+			revision = manifest.SHA256()[:revisionDigits]
+			manifest.Revision, final = revision, filepath.Join(s.folder(name), revision)
+		}
+		if !whole(final) {
+			err = maybe.WriteFile(filepath.Join(dir, manifestName), manifest.Encode(), 0o644)
+			if err = errors.Join(err, os.RemoveAll(final)); err == nil {
+				err = os.Rename(dir, final)
+			}
+			if err != nil {
+				return nil, err
+			}
+		}
+	}
+	if ref != "" {
+		path := s.refPath(name, ref)
+		err := os.MkdirAll(filepath.Dir(path), 0o755)
+		if err = errors.Join(err, maybe.WriteFile(path, []byte(revision+"\n"), 0o644)); err != nil {
+			return nil, err
+		}
+	}
+	b, err := openDir(final, true)
+	if err != nil {
+		return nil, err
+	}
+	b.Name = name
+	return b, nil
+}
+
+// whole reports whether a folder of the store holds what its manifest lists.
+func whole(dir string) bool {
+	manifest, err := readManifest(dir)
+	return err == nil && manifest.Verify(dir) == nil
+}
+
+// prepare reads the small files in a folder that is being filled: the configuration, and the tokenizer, which is to say
+// whether it keeps capitals.
+func (s *Store) prepare(dir string) (Config, error) {
+	config, err := readConfig(dir)
+	if err == nil {
+		err = s.Case.configure(dir)
+	}
+	if err == nil {
+		_, err = (&Bundle{Dir: dir, Config: config}).Tokenizer()
+	}
+	return config, err
+}
+
+// seal converts the weights in a filled folder if they need it, checks it as a model, and completes its manifest. What
+// no further attempt could mend is removed. Errors name the files as if they lay in from.
+func (s *Store) seal(ctx context.Context, name, dir, from string, m Manifest, files []string) (*Manifest, error) {
+	b := &Bundle{Name: name, Dir: dir}
+	pickled := slices.Contains(files, pytorch.FileName)
+	config, err := s.prepare(dir)
+	if err == nil && pickled {
+		files[slices.Index(files, pytorch.FileName)] = weightsName
+		m.ConvertedFrom, err = convert(ctx, dir, config)
+	}
+	if s.Case != "" && !slices.Contains(files, tokenizerConfigName) {
+		files = append(files, tokenizerConfigName)
+	}
+	if m.Name, m.Family = name, config.ModelType; err == nil {
+		b.Manifest, err = newManifest(dir, m, files)
+	}
+	if err == nil {
+		err = b.load()
+	}
+	system := new(fs.PathError)
+	if err == nil || ctx.Err() != nil || errors.As(err, &system) {
+		return b.Manifest, err
+	}
+	err = &renamedError{err, dir + string(filepath.Separator), from}
+	if pickled { // nobody has seen what it became
+		err = &renamedError{err, from + weightsName, from + pytorch.FileName}
+	}
+	return nil, errors.Join(err, os.RemoveAll(dir))
+}
+
+// convert turns pytorch_model.bin in a folder into model.safetensors, which appears whole or not at all, and removes
+// it. It describes what the weights were converted from.
+func convert(ctx context.Context, dir string, config Config) (from []ManifestFile, err error) {
+	original, err := newManifest(dir, Manifest{}, []string{pytorch.FileName})
+	if err != nil {
+		return nil, err
+	}
+	pickle, weights := filepath.Join(dir, pytorch.FileName), filepath.Join(dir, weightsName)
+	to, err := os.Create(weights + ".converting")
+	if err != nil {
+		return nil, err
+	}
+	wanted := config.Tensors()
+	err = pytorch.ConvertFile(ctx, pickle, to, func(name string) bool {
+		return slices.ContainsFunc(wanted, func(t Tensor) bool { return t.Name == name })
+	})
+	if err = errors.Join(err, to.Sync(), to.Close()); err != nil {
+		return nil, errors.Join(err, os.Remove(to.Name()))
+	}
+	return original.Files, errors.Join(os.Rename(to.Name(), weights), os.Remove(pickle))
+}
+
+// Import copies the model in a folder into the store under a name, as the revision that its SHA256 begins with. Weights
+// in pytorch_model.bin become model.safetensors on the way.
+func (s *Store) Import(ctx context.Context, dir, name string) (*Bundle, error) {
+	dir, err := filepath.Abs(dir)
+	if err != nil {
+		return nil, err
+	}
+	config, err := readConfig(dir)
+	if err != nil {
+		return nil, err
+	}
+	names, err := config.files(dir)
+	if err != nil {
+		return nil, err
+	}
+	m := &Manifest{}
+	if exists(dir, manifestName) {
+		if m, err = readManifest(dir); err == nil {
+			err = m.Verify(dir)
+		}
+		if err != nil {
+			return nil, err
+		}
+		names = m.paths()
+	}
+	files := map[string]string{}
+	for _, path := range names {
+		files[path] = filepath.Join(dir, filepath.FromSlash(path))
+	}
+	m.Source, m.FiniteWeights = cmp.Or(m.Source, dir), false
+	return s.copyIn(ctx, dir, name, *m, files, nil)
+}
+
+// ImportGraph copies an ONNX graph that others exported into the store under a name, with the files that hold its
+// weights, which lie beside it, and the tokenizer's files in the folder tokenizer. c is what its config.json is to say.
+// The caller has made sure that its weights are finite numbers.
+func (s *Store) ImportGraph(ctx context.Context, graph, tokenizer, name string, c Imported) (*Bundle, error) {
+	graph, err := filepath.Abs(graph)
+	if err != nil {
+		return nil, err
+	}
+	if tokenizer, err = filepath.Abs(tokenizer); err != nil {
+		return nil, err
+	}
+	files := map[string]string{graphName: graph}
+	for _, name := range c.GraphData {
+		files[name] = filepath.Join(filepath.Dir(graph), filepath.FromSlash(name))
+	}
+	for _, name := range append(tokenizerFiles(), "README.md", "LICENSE") {
+		if exists(tokenizer, name) {
+			files[name] = filepath.Join(tokenizer, name)
+		}
+	}
+	c.ModelType = importedFamily
+	config, err := object.EncodeIndent(c, "", "  ")
+	if err != nil {
+		return nil, err
+	}
+	return s.copyIn(ctx, tokenizer, name, Manifest{Source: graph, FiniteWeights: true}, files, config)
+}
+
+// copyIn copies files into the store, by their paths in the bundle, and writes config.json if it is given. Errors name
+// from where they are about what was copied.
+func (s *Store) copyIn(ctx context.Context, from, name string, m Manifest, files map[string]string,
+	config []byte) (*Bundle, error) {
+	if name == BuiltInName {
+		return nil, fmt.Errorf("model %s is part of the program and cannot be replaced", name)
+	}
+	if err := CheckName(name); err != nil {
+		return nil, err
+	}
+	return s.place(ctx, name, "", defaultRef, func(dir string) (*Manifest, error) {
+		names := slices.Sorted(maps.Keys(files))
+		for _, path := range names {
+			if ctx.Err() != nil {
+				return nil, ctx.Err()
+			}
+			if err := copyFile(files[path], filepath.Join(dir, filepath.FromSlash(path))); err != nil {
+				return nil, err
+			}
+		}
+		if config != nil {
+			names = append(names, configName)
+			if err := writeFile(filepath.Join(dir, configName), bytes.NewReader(append(config, '\n'))); err != nil {
+				return nil, err
+			}
+		}
+		return s.seal(ctx, name, dir, from+string(filepath.Separator), m, names)
+	})
+}
+
+// copyFile copies a file and makes sure that it is on the disk.
+func copyFile(from, to string) error {
+	source, err := regular.Open(from)
+	if err != nil {
+		return err
+	}
+	defer source.Close()
+	return writeFile(to, source)
+}
+
+func writeFile(path string, content io.Reader) error {
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		return err
+	}
+	file, err := os.Create(path)
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(file, content)
+	return errors.Join(err, file.Sync(), file.Close())
+}
+
+// Case says whether a model keeps capitals, which a vocab.txt alone does not; "" leaves it to the model's files.
+type Case string
+
+// The cases.
+const (
+	Cased   Case = "cased"
+	Uncased Case = "uncased"
+)
+
+const tokenizerConfigName = "tokenizer_config.json"
+
+// configure has the tokenizer_config.json in a model's folder say so.
+func (c Case) configure(dir string) error {
+	if c == "" {
+		return nil
+	}
+	if exists(dir, "tokenizer.json") || !exists(dir, vocabulary) {
+		return fmt.Errorf("the tokenizer's files say whether the model keeps capitals: leave --%s out", c)
+	}
+	path := filepath.Join(dir, tokenizerConfigName)
+	content, err := regular.ReadFile(path, maxConfigBytes)
+	if errors.Is(err, fs.ErrNotExist) {
+		content, err = []byte(`{"tokenizer_class": "BertTokenizer"}`), nil
+	}
+	settings := map[string]any{}
+	if err == nil {
+		err = json.Unmarshal(content, &settings)
+	}
+	if err != nil {
+		return fmt.Errorf("%s: %w", tokenizerConfigName, err)
+	}
+	const key = "do_lower_case"
+	if said, ok := settings[key]; ok && said != (c == Uncased) {
+		return fmt.Errorf("%s has %s %v, which --%s contradicts", tokenizerConfigName, key, said, c)
+	} else if ok {
+		return nil
+	}
+	settings[key] = c == Uncased
+	encoded, err := object.EncodeIndent(settings, "", "  ")
+	if err != nil {
+		return err
+	}
+	return maybe.WriteFile(path, append(encoded, '\n'), 0o644)
+}
+
+// renamedError is an error whose text says to where it says from.
+type renamedError struct {
+	err      error
+	from, to string
+}
+
+func (e *renamedError) Error() string { return strings.ReplaceAll(e.err.Error(), e.from, e.to) }
+func (e *renamedError) Unwrap() error { return e.err }
