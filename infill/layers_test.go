@@ -15,7 +15,8 @@ cmd/infill/internal/terminal tui
 infill/serve internal/eval
 infill/batch
 infill internal/eval/corpus
-lm lm/network cmd/lab/internal/lab
+cmd/lab/internal/lab
+lm lm/network
 lm/internal/bert/berttest
 lm/internal/bert lm/internal/imported lm/internal/ort
 lm/internal/graphs lm/internal/ort/library

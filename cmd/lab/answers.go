@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"os"
 	"slices"
 	"strings"
 	"unicode"
@@ -28,49 +29,66 @@ With --enumerate, compare the proven fills of two blanks with those that an
 enumeration finds: a row for every word whose own probability is at least 1e-5, so
 that a fill of other words has less than that.`
 
-type answersOptions struct {
-	blanks    []int
-	sentences int
-	enumerate bool
+// answers measures proofs on corpora.
+type answers struct {
+	blanks    *[]int
+	sentences *int
+	seed      uint64
+	corpora   []corpus
+	model     *language
 }
 
+// corpus is held-out sentences, a line each.
+type corpus struct{ name, text string }
+
 func newAnswers() *cobra.Command {
-	o := answersOptions{blanks: []int{2, 3, 4}, sentences: 60}
-	cmd, s := newMeasuring("answers [MODEL]", "Measure what a proof costs", answersLong,
-		func(f *flag.FlagSet) {
-			lab.NumbersVar(f, &o.blanks, "blanks", "numbers of blanks")
-			lab.WholeVar(f, &o.sentences, "sentences", 1, 1<<30, "sentences of each corpus and number of blanks")
-			f.BoolVar(&o.enumerate, "enumerate", false, "compare with an enumeration of two blanks")
-		},
-		func(ctx context.Context, s *sheet) error {
-			if o.enumerate {
-				return o.compare(ctx, s)
+	name := ""
+	var files []string
+	cmd := &cobra.Command{Use: "answers [MODEL]", Short: "Measure what a proof costs", Long: answersLong,
+		Args: func(_ *cobra.Command, arguments []string) error {
+			switch {
+			case len(arguments) > 1:
+				return &usageError{errors.New("more than one model")}
+			case files == nil:
+				return &usageError{errors.New("no sentences: give --corpus NAME=FILE")}
 			}
-			return o.measure(ctx, s)
-		})
-	cmd.Flags().StringArrayVar(&s.files, "corpus", nil,
-		"held-out sentences, a line each; once for each corpus, `NAME=FILE`")
-	cmd.Flags().Uint64Var(&s.seed, "seed", 1, "draws the sentences and words")
-	cmd.Args = func(_ *cobra.Command, arguments []string) error {
-		switch {
-		case len(arguments) > 1:
-			return &usageError{errors.New("more than one model")}
-		case s.files == nil:
-			return &usageError{errors.New("no sentences: give --corpus NAME=FILE")}
-		}
-		s.name = strings.Join(arguments, "")
-		return nil
+			name = strings.Join(arguments, "")
+			return nil
+		}}
+	own := flag.NewFlagSet("", flag.ContinueOnError)
+	o := answers{
+		blanks:    lab.Numbers(own, "blanks", []int{2, 3, 4}, "numbers of blanks"),
+		sentences: lab.Whole(own, "sentences", 60, 1, 1<<30, "sentences of each corpus and number of blanks"),
 	}
+	enumerate := own.Bool("enumerate", false, "compare with an enumeration of two blanks")
+	measuring(cmd, own, &name, func(ctx context.Context, model *language, s *sheet) error {
+		o.model = model
+		for _, argument := range files {
+			name, path, _ := strings.Cut(argument, "=")
+			content, err := os.ReadFile(path)
+			if err != nil {
+				return fmt.Errorf("--corpus %s: %w; write NAME=FILE", argument, err)
+			}
+			o.corpora = append(o.corpora, corpus{name, string(content)})
+		}
+		if *enumerate {
+			return o.compare(ctx, s)
+		}
+		return o.measure(ctx, s)
+	})
+	cmd.Flags().StringArrayVar(&files, "corpus", nil,
+		"held-out sentences, a line each; once for each corpus, `NAME=FILE`")
+	cmd.Flags().Uint64Var(&o.seed, "seed", 1, "draws the sentences and words")
 	return cmd
 }
 
-func (o *answersOptions) measure(ctx context.Context, s *sheet) error {
-	filler := infill.New(s.model, s.model.tokenizer)
+func (o *answers) measure(ctx context.Context, s *sheet) error {
+	filler := infill.New(o.model, o.model.tokenizer)
 	s.table("corpus", "blanks", "sentences", "model rows: median", "quartiles", "proven",
 		"left out, of the first fill: median", "quartiles")
-	for _, c := range s.corpora {
-		for _, n := range o.blanks {
-			templates := maskedSentences(c.text, n, o.sentences, s.seed)
+	for _, c := range o.corpora {
+		for _, n := range *o.blanks {
+			templates := maskedSentences(c.text, n, *o.sentences, o.seed)
 			if len(templates) < 4 {
 				return fmt.Errorf("--corpus %s: %d sentences of 8 to 24 words take %d blanks: four are needed", c.name,
 					len(templates), n)
@@ -109,13 +127,13 @@ func (o *answersOptions) measure(ctx context.Context, s *sheet) error {
 }
 
 // sign names all that the table depends on.
-func (o *answersOptions) sign(s *sheet, way string) {
-	d := s.model.Description()
+func (o *answers) sign(s *sheet, way string) {
+	d := o.model.Description()
 	s.printf("\n(lab:answers|model:%s@%.12s", d.Name, d.SHA256)
-	for _, c := range s.corpora {
+	for _, c := range o.corpora {
 		s.printf("|corpus:%s@%.12x", c.name, sha256.Sum256([]byte(c.text)))
 	}
-	s.printf("%s|version:%s|sentences:%d|seed:%d)\n", way, infill.Version(), o.sentences, s.seed)
+	s.printf("%s|version:%s|sentences:%d|seed:%d)\n", way, infill.Version(), *o.sentences, o.seed)
 }
 
 func quantile(values []float64, p float64) float64 {
@@ -151,18 +169,17 @@ func maskedSentences(text string, n, number int, seed uint64) (templates []strin
 const leastEnumerated = 1e-5
 
 // compare compares the fills that are proven with those of an enumeration.
-func (o *answersOptions) compare(ctx context.Context, s *sheet) error {
-	model := s.model
-	filler := infill.New(model, model.tokenizer)
+func (o *answers) compare(ctx context.Context, s *sheet) error {
+	filler := infill.New(o.model, o.model.tokenizer)
 	s.table("corpus", "template", "words of the blanks", "rows, enumerated", "rows, search", "same fills",
 		"largest relative difference", "least probability")
-	for _, c := range s.corpora {
-		for _, text := range maskedSentences(c.text, 2, o.sentences, s.seed) {
+	for _, c := range o.corpora {
+		for _, text := range maskedSentences(c.text, 2, *o.sentences, o.seed) {
 			result, err := filler.Fill(ctx, text, infill.DefaultOptions(), nil)
 			if err != nil {
 				return err
 			}
-			best, words, err := enumerateWords(ctx, model, text, len(result.Fills))
+			best, words, err := enumerateWords(ctx, o.model, text, len(result.Fills))
 			if err != nil {
 				return err
 			}

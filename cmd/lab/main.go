@@ -62,17 +62,8 @@ func run(ctx context.Context, args []string, out, messages io.Writer) int {
 // usageError is a wrong call that is no option of the laboratory.
 type usageError struct{ error }
 
-// experiment is what its commands have in common.
-type experiment struct {
-	out, messages         io.Writer
-	seed                  uint64
-	folder, plots, format string
-	noTimes, quiet        bool
-}
-
 func newRoot(out, messages io.Writer) *cobra.Command {
-	presets := lab.NewPreset()
-	root := newExperiment(out, messages).study(presets, "lab")
+	root := newExperiment(lab.NewPreset(), "lab", out, messages)
 	root.SilenceErrors, root.SilenceUsage = true, true
 	root.PreRunE = func(cmd *cobra.Command, _ []string) error {
 		if !cmd.Flags().Changed("preset") {
@@ -84,39 +75,66 @@ func newRoot(out, messages io.Writer) *cobra.Command {
 	root.SetErr(messages)
 	root.SetFlagErrorFunc(flagError)
 	root.CompletionOptions.DisableDefaultCmd = true
-	arm := &cobra.Command{Use: "arm TARGET",
-		Short: "Fit independent slots by ARM, and compare its estimates of gradients", Args: noArguments,
-		RunE: func(*cobra.Command, []string) error {
-			return &usageError{errors.New("no target: name one, as in lab arm ising")}
-		}}
-	root.AddCommand(newAnswers(), arm,
-		newTable("samplers", "Write every sampler's target, cost, exactness and effective draws per second",
-			writeSamplers))
-	addStudies(root, arm, out, messages)
+	parents := map[string]*cobra.Command{
+		"arm": newParent("arm TARGET", "Fit independent slots by ARM, and compare its estimates of gradients",
+			"no target: name one, as in lab arm ising"),
+		"learn": newParent("learn MODEL", "Learn a model with each sampler",
+			"no model: name one, as in lab learn ising"),
+	}
+	root.AddCommand(newAnswers(), newSamplers(), parents["arm"], parents["learn"])
+	for _, s := range lab.Studies() {
+		first, rest, two := strings.Cut(s.Name, " ")
+		if two {
+			parents[first].AddCommand(newExperiment(s, rest, out, messages))
+		} else {
+			root.AddCommand(newExperiment(s, s.Name, out, messages))
+		}
+	}
 	return root
 }
 
-func newExperiment(out, messages io.Writer) *experiment {
-	return &experiment{out: out, messages: messages, format: "text", plots: lab.PlotFormats()[0]}
+// newParent makes a command that only has others.
+func newParent(use, short, alone string) *cobra.Command {
+	return &cobra.Command{Use: use, Short: short, Args: noArguments,
+		RunE: func(*cobra.Command, []string) error { return &usageError{errors.New(alone)} }}
 }
 
-// register defines the flags that all experiments share.
-func (e *experiment) register(cmd *cobra.Command) {
+const resumes = `
+
+With -o the folder keeps every cell when it is done, and trainings on the way: after an
+interruption the same command goes on there.`
+
+// experiment is the command of a study.
+type experiment struct {
+	study          *lab.Study
+	out, messages  io.Writer
+	seed           uint64
+	folder         string
+	plots, format  *string
+	noTimes, quiet bool
+}
+
+func newExperiment(s *lab.Study, use string, out, messages io.Writer) *cobra.Command {
+	e := &experiment{study: s, out: out, messages: messages}
+	cmd := &cobra.Command{Use: use, Short: s.Short, Long: s.Help + resumes, Args: noArguments,
+		RunE: func(cmd *cobra.Command, _ []string) error { return e.run(cmd) }}
+	own := flag.NewFlagSet("", flag.ContinueOnError)
+	e.plots = lab.Choice(own, "plots", lab.PlotFormats(), "form of the plots")
+	e.format = lab.Choice(own, "format", []string{"text", "json", "csv"}, "form of the result")
 	f := cmd.Flags()
 	f.SortFlags = false
+	f.AddGoFlagSet(s.Flags)
 	f.Uint64Var(&e.seed, "seed", 0, "start of all random numbers; drawn and printed when not given")
 	f.StringVarP(&e.folder, "output", "o", "", "also write report.json and plots to the folder `DIR`")
-	own := flag.NewFlagSet("", flag.ContinueOnError)
-	lab.ChoiceVar(own, &e.plots, "plots", lab.PlotFormats(), "form of the plots")
-	lab.ChoiceVar(own, &e.format, "format", []string{"text", "json", "csv"}, "form of the result")
 	f.AddGoFlagSet(own)
 	f.BoolVar(&e.noTimes, "no-times", false,
 		"leave out what depends on the clock, so that equal seeds give equal bytes")
 	f.BoolVarP(&e.quiet, "quiet", "q", false, "no progress, no warnings")
+	return cmd
 }
 
 // run runs an experiment and prints its report.
-func (e *experiment) run(cmd *cobra.Command, s *lab.Study) (err error) {
+func (e *experiment) run(cmd *cobra.Command) (err error) {
 	if !cmd.Flags().Changed("seed") {
 		if e.seed, err = infill.NewSeed(); err != nil {
 			return err
@@ -146,7 +164,7 @@ func (e *experiment) run(cmd *cobra.Command, s *lab.Study) (err error) {
 	// Seconds are of one thread, so that kernels that spread large batches over
 	// the cores are compared with those that do not.
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
-	r, err := s.Run(cmd.Context(), o)
+	r, err := e.study.Run(cmd.Context(), o)
 	if bar != nil {
 		_ = bar.Clear()
 	}
@@ -162,7 +180,7 @@ func (e *experiment) run(cmd *cobra.Command, s *lab.Study) (err error) {
 		}
 	}
 	if e.folder != "" {
-		paths, err := r.Write(e.folder, e.plots)
+		paths, err := r.Write(e.folder, *e.plots)
 		if err != nil {
 			return fmt.Errorf("write to %s: %w", e.folder, err)
 		}
@@ -171,7 +189,7 @@ func (e *experiment) run(cmd *cobra.Command, s *lab.Study) (err error) {
 		}
 	}
 	text := []byte(nil)
-	switch e.format {
+	switch *e.format {
 	case "json":
 		text, err = r.JSON()
 	case "csv":

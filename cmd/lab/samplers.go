@@ -2,24 +2,71 @@ package main
 
 import (
 	"context"
+	"flag"
 	"fmt"
 	"log"
 	"math"
 	"math/rand/v2"
+	"slices"
+	"time"
 
+	"github.com/spf13/cobra"
 	"gonum.org/v1/gonum/stat"
 
 	"infill/cmd/lab/internal/lab"
+	"infill/infill"
 	"infill/internal/targets"
+	"infill/lm"
 	"infill/samplers"
 )
+
+// newSamplers makes the command that writes a page of the documentation.
+func newSamplers() *cobra.Command {
+	cmd := &cobra.Command{Use: "samplers", Args: noArguments,
+		Short: "Write every sampler's target, cost, exactness and effective draws per second"}
+	own := flag.NewFlagSet("", flag.ContinueOnError)
+	seeds := lab.Whole(own, "seeds", 3, 1, 1<<20, "runs of every cell")
+	name := ""
+	measuring(cmd, own, &name, func(ctx context.Context, model *language, s *sheet) error {
+		if err := writeSamplers(ctx, s, model, *seeds); err != nil {
+			return err
+		}
+		return writeVariation(ctx, s, model)
+	})
+	cmd.Flags().StringVarP(&name, "model", "m", "", "name or folder; the built-in one when not given")
+	return cmd
+}
+
+// target is a template as samplers take it, with that many of the most probable tokens a slot.
+func (l *language) target(ctx context.Context, text string, candidates int) (lm.Target, error) {
+	template, err := l.tokenizer.Template(text)
+	if err != nil {
+		return nil, err
+	}
+	logp, err := l.MaskedLogProbabilities(ctx, template.IDs, template.Slots)
+	if err != nil {
+		return nil, err
+	}
+	o := lm.TargetOptions{Gradient: lm.Local, Distances: true}
+	for _, row := range logp {
+		o.Support = append(o.Support, infill.Candidates(l.tokenizer.Fillable(), row, candidates))
+	}
+	return l.NewTarget(template.IDs, template.Slots, o)
+}
 
 // place is a target that samplers are measured on.
 type place struct {
 	name   string
 	target samplers.Target
 	steps  int
-	rows   func() int64 // nil where there is no model
+}
+
+// rows are those that a model has run for the target, if it is of a model.
+func (p place) rows() (rows float64, ofModel bool) {
+	if t, ok := p.target.(lm.Target); ok {
+		return float64(t.Counts().Rows), true
+	}
+	return 0, false
 }
 
 const (
@@ -42,12 +89,10 @@ func places(ctx context.Context, model *language) ([]place, error) {
 	if err != nil {
 		return nil, err
 	}
-	return []place{{"Ising 5 × 5", ising, stepsSmall, nil}, {"table 8³", table, stepsSmall, nil},
-		{"text", text, stepsText, func() int64 { return text.Counts().Rows }}}, nil
+	return []place{{"Ising 5 × 5", ising, stepsSmall}, {"table 8³", table, stepsSmall}, {"text", text, stepsText}}, nil
 }
 
-func writeSamplers(ctx context.Context, w *sheet, seeds int) error {
-	model := w.model
+func writeSamplers(ctx context.Context, w *sheet, model *language, seeds int) error {
 	d := model.Description()
 	w.printf(`# Samplers, measured
 
@@ -92,30 +137,97 @@ defaults: those of the papers, and on the text β = 1 and α from 5 for dmala an
 		w.row(append(cells, rows)...)
 		log.Print(name)
 	}
-	return writeVariation(ctx, w, model)
+	return nil
 }
 
 // measureSampler gives effective draws per second, and model rows per step and chain, "–" where there is no model. On
 // text the settings are those of the command.
 func measureSampler(ctx context.Context, name string, p place, seeds int) (perSecond, rows string, err error) {
-	const chains = 10
 	var rates, perStep []float64
+	_, ofModel := p.rows()
 	for seed := range seeds {
-		streams := samplers.Streams(uint64(seed)+1, name+p.name, chains)
-		effective, seconds, ran, err := trial{
-			spec:   samplers.Spec{Name: name, OnText: p.rows != nil && samplers.Describe(name).OnText != nil},
-			target: p.target, streams: streams, starts: samplers.RandomPositions(p.target, streams), warmUp: 100,
-			steps: p.steps, rows: p.rows,
-		}.run(ctx)
+		spec := samplers.Spec{Name: name, OnText: ofModel && samplers.Describe(name).OnText != nil}
+		effective, seconds, ran, err := p.run(ctx, spec, samplers.Streams(uint64(seed)+1, name+p.name, 10))
 		if err != nil {
 			return "", "", err
 		}
-		rates, perStep = append(rates, effective/seconds), append(perStep, ran/float64(p.steps*chains))
+		rates, perStep = append(rates, effective/seconds), append(perStep, ran)
 	}
-	if rows = "–"; p.rows != nil {
+	if rows = "–"; ofModel {
 		rows = fmt.Sprintf("%.2f", stat.Mean(perStep, nil))
 	}
 	return lab.MeanAndError("%.0f", rates), rows, nil
+}
+
+// run is the effective draws after the warm-up, the least of U's and of every slot's, the seconds that they cost, and
+// model rows per step and chain.
+func (p place) run(ctx context.Context, spec samplers.Spec,
+	streams []*rand.Rand) (effective, seconds, rows float64, err error) {
+	kernel, err := spec.New(p.target, nil)
+	if err != nil {
+		return 0, 0, 0, err
+	}
+	chains, slots := len(streams), len(p.target.Categories())
+	energies, positions := make([][]float64, chains), [][]int(nil)
+	var start time.Time
+	before := 0.0
+	plan := samplers.Plan{Streams: streams, WarmUp: 100, Steps: p.steps}
+	starts := samplers.RandomPositions(p.target, streams)
+	_, err = samplers.Sample(ctx, kernel, starts, plan, func(s samplers.Step) error {
+		ran, _ := p.rows()
+		if s.WarmUp {
+			before = ran
+		} else {
+			seconds, rows = seconds+time.Since(start).Seconds(), (ran-before)/float64(p.steps*chains)
+			for c, u := range s.State.Energy {
+				energies[c] = append(energies[c], u)
+			}
+			positions = append(positions, slices.Clone(s.State.Positions))
+		}
+		start = time.Now()
+		return nil
+	})
+	if err != nil {
+		return 0, 0, 0, err
+	}
+	if effective = samplers.EffectiveSampleSize(energies); math.IsNaN(effective) {
+		effective = math.Inf(1) // the kernel needs no energies, or nothing moved
+	}
+	for j := range slots {
+		e := samplers.EffectiveSampleSize(indicator(positions, chains, slots, j))
+		if math.IsNaN(e) {
+			e = 1 // the slot never moved: all draws together are worth one
+		}
+		effective = min(effective, e)
+	}
+	return effective, seconds, rows, nil
+}
+
+// indicator is, for every chain and step, whether slot j holds the category that it holds most often over all draws.
+func indicator(positions [][]int, chains, slots, j int) [][]float64 {
+	counts := map[int]int{}
+	top := math.MaxInt
+	for _, state := range positions {
+		for c := range chains {
+			counts[state[c*slots+j]]++
+		}
+	}
+	for category, n := range counts {
+		if n > counts[top] || n == counts[top] && category < top {
+			top = category
+		}
+	}
+	draws := make([][]float64, chains)
+	for _, state := range positions {
+		for c := range chains {
+			held := 0.0
+			if state[c*slots+j] == top {
+				held = 1
+			}
+			draws[c] = append(draws[c], held)
+		}
+	}
+	return draws
 }
 
 // The total variation between a sampler's draws and an enumerated law of two slots.

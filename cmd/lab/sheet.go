@@ -5,75 +5,64 @@ import (
 	"context"
 	"flag"
 	"fmt"
-	"os"
 	"slices"
 	"strings"
 
 	"github.com/google/renameio/v2/maybe"
 	"github.com/spf13/cobra"
 
-	"infill/cmd/lab/internal/lab"
+	"infill/lm"
+	"infill/models"
+	"infill/tokenize"
 )
 
-// A sheet is what a command that measures a language model is given, and writes on. It is printed when all of it is
-// there.
-type sheet struct {
-	bytes.Buffer
-	name    string   // of the model; "" is the built-in one
-	files   []string // NAME=FILE of corpora
-	seed    uint64
-	model   *language
-	corpora []corpus
+// language is a model on the CPU.
+type language struct {
+	*lm.MaskedLM
+	tokenizer *tokenize.Tokenizer
 }
 
-// corpus is held-out sentences, a line each.
-type corpus struct{ name, text string }
+// openLanguage opens a model by its name or folder; "" is the built-in one.
+func openLanguage(ctx context.Context, name string) (*language, error) {
+	bundle, err := models.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	tokenizer, err := bundle.Tokenizer()
+	if err != nil {
+		return nil, err
+	}
+	model, err := lm.Open(ctx, bundle, lm.Options{Device: "cpu", MaskID: tokenizer.MaskID(),
+		SeparatorID: tokenizer.SeparatorID()})
+	return &language{model, tokenizer}, err
+}
 
-// newMeasuring makes such a command.
-func newMeasuring(use, short, long string, register func(f *flag.FlagSet),
-	measure func(ctx context.Context, s *sheet) error) (*cobra.Command, *sheet) {
-	s := &sheet{}
-	path := ""
-	cmd := &cobra.Command{Use: use, Short: short, Long: long, Args: noArguments,
-		RunE: func(cmd *cobra.Command, _ []string) (err error) {
-			for _, argument := range s.files {
-				name, path, _ := strings.Cut(argument, "=")
-				content, err := os.ReadFile(path)
-				if err != nil {
-					return fmt.Errorf("--corpus %s: %w; write NAME=FILE", argument, err)
-				}
-				s.corpora = append(s.corpora, corpus{name, string(content)})
-			}
-			if s.model, err = openLanguage(cmd.Context(), s.name); err != nil {
-				return err
-			}
-			defer s.model.Close()
-			if err := measure(cmd.Context(), s); err != nil {
-				return err
-			}
-			if path != "" {
-				return maybe.WriteFile(path, s.Bytes(), 0o644)
-			}
-			_, err = s.WriteTo(cmd.OutOrStdout())
-			return err
-		}}
+// A sheet is what a command that measures a language model writes on. It is printed when all of it is there.
+type sheet struct{ bytes.Buffer }
+
+// measuring gives a command its flags, and what it does with a model, whose name is read when it runs.
+func measuring(cmd *cobra.Command, own *flag.FlagSet, name *string,
+	measure func(ctx context.Context, model *language, s *sheet) error) {
 	f := cmd.Flags()
 	f.SortFlags = false
-	own := flag.NewFlagSet("", flag.ContinueOnError)
-	register(own)
 	f.AddGoFlagSet(own)
-	f.StringVarP(&path, "out", "o", "", "`FILE` to write; standard output when not given")
-	return cmd, s
-}
-
-// newTable makes the command of a page of the documentation.
-func newTable(use, short string, write func(ctx context.Context, s *sheet, seeds int) error) *cobra.Command {
-	seeds := 3
-	cmd, s := newMeasuring(use, short, "",
-		func(f *flag.FlagSet) { lab.WholeVar(f, &seeds, "seeds", 1, 1<<20, "runs of every cell") },
-		func(ctx context.Context, s *sheet) error { return write(ctx, s, seeds) })
-	cmd.Flags().StringVarP(&s.name, "model", "m", "", "name or folder; the built-in one when not given")
-	return cmd
+	path := f.StringP("out", "o", "", "`FILE` to write; standard output when not given")
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		model, err := openLanguage(cmd.Context(), *name)
+		if err != nil {
+			return err
+		}
+		defer model.Close()
+		s := &sheet{}
+		if err := measure(cmd.Context(), model, s); err != nil {
+			return err
+		}
+		if *path != "" {
+			return maybe.WriteFile(*path, s.Bytes(), 0o644)
+		}
+		_, err = s.WriteTo(cmd.OutOrStdout())
+		return err
+	}
 }
 
 func (s *sheet) printf(format string, args ...any) { fmt.Fprintf(s, format, args...) }

@@ -17,9 +17,9 @@ import (
 // It is a target over binary slots with a gradient, conditionals, an extension
 // to real slots in [0,1], and the hidden units that block Gibbs needs.
 type RBM struct {
-	weights    []float64 // W, [hidden × visible]
-	hidden     []float64 // a, [hidden]
-	visible    []float64 // b, [visible]
+	Weights    []float64 // W, [hidden × visible]
+	Hidden     []float64 // a, [hidden]
+	Visible    []float64 // b, [visible]
 	categories []int
 	values     [][]float64
 }
@@ -45,14 +45,14 @@ func (t *RBM) Categories() []int { return t.categories }
 func (t *RBM) Values() [][]float64 { return t.values }
 
 func (t *RBM) Energy(_ context.Context, states []int, energy []float64) error {
-	d := len(t.visible)
+	d := len(t.Visible)
 	for c := range energy {
 		state, u := states[c*d:(c+1)*d], 0.0
-		for i := range t.hidden {
+		for i := range t.Hidden {
 			u += logmath.Softplus(t.input(i, state))
 		}
 		for j, v := range state {
-			u += t.visible[j] * float64(v)
+			u += t.Visible[j] * float64(v)
 		}
 		energy[c] = u
 	}
@@ -61,8 +61,8 @@ func (t *RBM) Energy(_ context.Context, states []int, energy []float64) error {
 
 // input is (W v + a)_i.
 func (t *RBM) input(i int, state []int) float64 {
-	sum := t.hidden[i]
-	row := t.weights[i*len(state) : (i+1)*len(state)]
+	sum := t.Hidden[i]
+	row := t.Weights[i*len(state) : (i+1)*len(state)]
 	for j, v := range state {
 		if v == 1 {
 			sum += row[j]
@@ -93,12 +93,12 @@ func (t *RBM) EnergyGradient(ctx context.Context, states []int, energy, gradient
 }
 
 func (t *RBM) LogConditionals(_ context.Context, states []int, slots []int, logp []float64) error {
-	d := len(t.visible)
+	d := len(t.Visible)
 	for c, j := range slots {
 		state := states[c*d : (c+1)*d]
-		difference := t.visible[j]
-		for i := range t.hidden {
-			w := t.weights[i*d+j]
+		difference := t.Visible[j]
+		for i := range t.Hidden {
+			w := t.Weights[i*d+j]
 			off := t.input(i, state) - w*float64(state[j])
 			difference += logmath.Softplus(off+w) - logmath.Softplus(off)
 		}
@@ -110,13 +110,13 @@ func (t *RBM) LogConditionals(_ context.Context, states []int, slots []int, logp
 // RelaxedEnergyGradient writes U and ∂U/∂x at real x in [0,1], [chains ×
 // visible]: softplus and the linear terms extend as they stand.
 func (t *RBM) RelaxedEnergyGradient(_ context.Context, x []float64, energy, gradient []float64) error {
-	d := len(t.visible)
+	d := len(t.Visible)
 	for c := range energy {
 		point, out := x[c*d:(c+1)*d], gradient[c*d:(c+1)*d]
-		copy(out, t.visible)
+		copy(out, t.Visible)
 		u := 0.0
-		for i, sum := range t.hidden {
-			row := t.weights[i*d : (i+1)*d]
+		for i, sum := range t.Hidden {
+			row := t.Weights[i*d : (i+1)*d]
 			for j, v := range point {
 				sum += row[j] * v
 			}
@@ -127,7 +127,7 @@ func (t *RBM) RelaxedEnergyGradient(_ context.Context, x []float64, energy, grad
 			}
 		}
 		for j, v := range point {
-			u += t.visible[j] * v
+			u += t.Visible[j] * v
 		}
 		energy[c] = u
 	}
@@ -135,11 +135,11 @@ func (t *RBM) RelaxedEnergyGradient(_ context.Context, x []float64, energy, grad
 }
 
 // Latents is the number of hidden units.
-func (t *RBM) Latents() int { return len(t.hidden) }
+func (t *RBM) Latents() int { return len(t.Hidden) }
 
 // LatentLogits writes the log-odds of each hidden unit given the visible ones, [chains × hidden].
 func (t *RBM) LatentLogits(states []int, logits []float64) {
-	d, h := len(t.visible), len(t.hidden)
+	d, h := len(t.Visible), len(t.Hidden)
 	for k := range logits {
 		logits[k] = t.input(k%h, states[k/h*d:k/h*d+d])
 	}
@@ -147,15 +147,15 @@ func (t *RBM) LatentLogits(states []int, logits []float64) {
 
 // SlotLogits writes the log-odds of each visible unit given the hidden ones, [chains × visible].
 func (t *RBM) SlotLogits(latents []bool, logits []float64) {
-	d, h := len(t.visible), len(t.hidden)
+	d, h := len(t.Visible), len(t.Hidden)
 	for c := range len(latents) / h {
 		out := logits[c*d : (c+1)*d]
-		copy(out, t.visible)
+		copy(out, t.Visible)
 		for i, on := range latents[c*h : (c+1)*h] {
 			if !on {
 				continue
 			}
-			for j, w := range t.weights[i*d : (i+1)*d] {
+			for j, w := range t.Weights[i*d : (i+1)*d] {
 				out[j] += w
 			}
 		}

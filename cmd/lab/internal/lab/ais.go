@@ -14,33 +14,6 @@ import (
 	"infill/samplers"
 )
 
-// annealed is π_β ∝ base^(1-β) exp(βU), on the way from a law of independent slots to a target. It remembers what it
-// knows of the last two states of each chain, because a kernel asks for one of them again when β changes.
-type annealed struct {
-	target samplers.GradientTarget
-	base   base
-	beta   float64
-	known  [2]memory
-	turn   int
-	wide   int
-}
-
-// memory is one state of each chain, with U and its gradient.
-type memory struct {
-	states   []int
-	energy   []float64
-	gradient []float64
-}
-
-var (
-	_ samplers.GradientTarget    = (*annealed)(nil)
-	_ samplers.ConditionalTarget = (*annealed)(nil)
-)
-
-func newAnnealed(target samplers.GradientTarget, laws [][]float64) *annealed {
-	return &annealed{target: target, base: newBase(laws), wide: slices.Max(target.Categories())}
-}
-
 // base is a law of independent slots by its log-probabilities, [slots][categories].
 type base [][]float64
 
@@ -61,6 +34,33 @@ func (b base) log(state []int) (sum float64) {
 		sum += b[j][v]
 	}
 	return sum
+}
+
+// annealed is π_β ∝ base^(1-β) exp(βU), on the way from a law of independent slots to a target.
+type annealed struct {
+	target samplers.GradientTarget
+	base   base
+	beta   float64
+	wide   int
+	// known are two states of each chain: a kernel asks again for one of them when β changes.
+	known [2][]evaluated
+	turn  int // of the two, which is forgotten next
+}
+
+// evaluated is a state with U and its gradient.
+type evaluated struct {
+	state    []int
+	energy   float64
+	gradient []float64
+}
+
+var (
+	_ samplers.GradientTarget    = (*annealed)(nil)
+	_ samplers.ConditionalTarget = (*annealed)(nil)
+)
+
+func newAnnealed(target samplers.GradientTarget, laws [][]float64) *annealed {
+	return &annealed{target: target, base: newBase(laws), wide: slices.Max(target.Categories())}
 }
 
 func (a *annealed) Categories() []int { return a.target.Categories() }
@@ -84,24 +84,19 @@ func (a *annealed) Energy(ctx context.Context, states []int, energy []float64) e
 func (a *annealed) EnergyGradient(ctx context.Context, states []int, energy, gradient []float64) error {
 	n := len(a.base)
 	size := n * a.wide
-	chains := len(energy)
-	if len(a.known[0].energy) != chains {
-		for i := range a.known { // no state is all -1
-			a.known[i] = memory{slices.Repeat([]int{-1}, chains*n), make([]float64, chains),
-				make([]float64, chains*size)}
-		}
+	chains := make([]evaluated, len(energy))
+	if len(a.known[0]) != len(chains) {
+		a.known = [2][]evaluated{make([]evaluated, len(chains)), make([]evaluated, len(chains))}
 	}
-	into := &a.known[a.turn]
 	var missing, ask []int
 	for c := range chains {
 		state := states[c*n : (c+1)*n]
-		k := slices.IndexFunc(a.known[:], func(m memory) bool { return slices.Equal(m.states[c*n:(c+1)*n], state) })
+		k := slices.IndexFunc(a.known[:], func(m []evaluated) bool { return slices.Equal(m[c].state, state) })
 		if k < 0 {
 			missing, ask = append(missing, c), append(ask, state...)
-			continue
+		} else {
+			chains[c] = a.known[k][c]
 		}
-		energy[c] = a.known[k].energy[c]
-		copy(gradient[c*size:(c+1)*size], a.known[k].gradient[c*size:(c+1)*size])
 	}
 	if missing != nil {
 		us, ds := make([]float64, len(missing)), make([]float64, len(missing)*size)
@@ -109,19 +104,17 @@ func (a *annealed) EnergyGradient(ctx context.Context, states []int, energy, gra
 			return err
 		}
 		for i, c := range missing {
-			copy(into.states[c*n:(c+1)*n], ask[i*n:(i+1)*n])
-			into.energy[c], energy[c] = us[i], us[i]
-			copy(into.gradient[c*size:(c+1)*size], ds[i*size:(i+1)*size])
-			copy(gradient[c*size:(c+1)*size], ds[i*size:(i+1)*size])
+			chains[c] = evaluated{ask[i*n : (i+1)*n], us[i], ds[i*size : (i+1)*size]}
+			a.known[a.turn][c] = chains[c]
 		}
 		a.turn = 1 - a.turn
 	}
-	for c := range chains {
-		energy[c] = a.mix(states[c*n:(c+1)*n], energy[c])
+	for c, known := range chains {
+		energy[c] = a.mix(known.state, known.energy)
 		row := gradient[c*size : (c+1)*size]
 		for j, logs := range a.base {
 			for v, l := range logs {
-				row[j*a.wide+v] = (1-a.beta)*l + a.beta*row[j*a.wide+v]
+				row[j*a.wide+v] = (1-a.beta)*l + a.beta*known.gradient[j*a.wide+v]
 			}
 		}
 	}
@@ -147,13 +140,6 @@ func (a *annealed) LogConditionals(ctx context.Context, states []int, slots []in
 	return nil
 }
 
-// aisOptions set annealed importance sampling.
-type aisOptions struct {
-	spec   Spec
-	steps  int // temperatures, each with one step of the sampler
-	chains int
-}
-
 // logNormaliser is an estimate of log Σ exp(U), with an interval.
 type logNormaliser struct {
 	value, low, high float64
@@ -166,37 +152,36 @@ type logNormaliser struct {
 // fewWeights is the effective fraction of chains below which a warning is due.
 const fewWeights = 0.2
 
-// annealedImportance estimates log Σ exp(U) by annealed importance sampling (Neal
-// 2001) from independent slots, β rising linearly in steps:
+// annealing is annealed importance sampling (Neal 2001) from independent slots, β rising linearly in steps:
 //
 //	log w = Σ_k (β_k - β_{k-1}) (U(x_{k-1}) - log base(x_{k-1}))
 //
 // log mean w has Z's expectation in w, not in its logarithm, which is on the low side.
 // The sampler's steps must leave π_β as it is, so it must be exact. The interval has
 // 95 %: the mean of the weights ± Student's t times its standard error.
-func annealedImportance(ctx context.Context, target samplers.GradientTarget, laws [][]float64, o aisOptions,
-	seed uint64, label string, tick func(step int) error) (*logNormaliser, error) {
+type annealing struct {
+	sampler       Spec
+	steps, chains int // temperatures, each with one step of the sampler
+}
+
+// normaliser estimates log Σ exp(U).
+func (o annealing) normaliser(ctx context.Context, target samplers.GradientTarget, laws [][]float64, b *bench,
+	label string) (*logNormaliser, error) {
 	path := newAnnealed(target, laws)
-	kernel, err := o.spec.New(path, samplers.Streams(seed, label+" terms", 1)[0])
+	kernel, err := o.sampler.New(path, b.stream(label+" terms"))
 	if err != nil {
 		return nil, err
 	}
-	streams := samplers.Streams(seed, label, o.chains)
-	var starts []int
-	for _, r := range streams {
-		for _, law := range laws {
-			starts = append(starts, drawFrom(law, r))
-		}
-	}
-	state, err := kernel.Init(ctx, starts)
+	streams := b.streams(label, o.chains)
+	state, err := kernel.Init(ctx, drawFrom(laws, streams))
 	if err != nil {
 		return nil, err
 	}
 	logw := make([]float64, o.chains)
 	var info samplers.Info
-	for k := 1; k <= o.steps; k++ {
+	for k := range o.steps {
 		before := path.beta
-		path.beta = float64(k) / float64(o.steps)
+		path.beta = float64(k+1) / float64(o.steps)
 		if err := kernel.Refresh(ctx, state); err != nil {
 			return nil, err
 		}
@@ -209,7 +194,7 @@ func annealedImportance(ctx context.Context, target samplers.GradientTarget, law
 		if err := kernel.Step(ctx, state, streams, &info); err != nil {
 			return nil, err
 		}
-		if err := tick(k); err != nil {
+		if err := b.tick(ctx, k+1, o.steps, nil); err != nil {
 			return nil, err
 		}
 	}

@@ -91,33 +91,47 @@ func stationaryLaw(p [][]float64) []float64 {
 	return law
 }
 
-// biasAt finds the bias of DULA at one step size, ‖π_α - π‖₁ = Σ |π_α(θ) - π(θ)| with π_α its stationary law, which is
-// twice the total variation: exactly, and of the states that chains of the kernel visit.
-func biasAt(ctx context.Context, b *bench, target samplers.OrdinalTarget, alpha float64, o Options) error {
+// langevinBias is the bias of DULA at one step size, ‖π_α - π‖₁ = Σ |π_α(θ) - π(θ)| with π_α its stationary law, which
+// is twice the total variation.
+type langevinBias struct {
+	target  samplers.OrdinalTarget
+	alpha   float64
+	of      *targets.Enumeration
+	law     []float64
+	numbers map[string]float64 // that are known without chains
+}
+
+func newLangevinBias(ctx context.Context, target samplers.OrdinalTarget, alpha float64) (*langevinBias, error) {
 	e, transition, err := langevinTransition(ctx, target, alpha)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	law := stationaryLaw(transition)
-	bias := floats.Distance(law, e.Probability, 1)
-	if bias < 1e-13 {
-		bias = 0 // rounding
+	l := &langevinBias{target, alpha, e, stationaryLaw(transition), map[string]float64{}}
+	if bias := floats.Distance(l.law, e.Probability, 1); bias >= 1e-13 {
+		l.numbers["exact"] = bias
+	} else {
+		l.numbers["exact"] = 0 // rounding
 	}
-	b.number("exact", bias)
-	kernel, err := samplers.Spec{Name: "dula-ordinal"}.With("step-size", alpha).New(target, nil)
+	return l, nil
+}
+
+// observe finds the bias of the states that chains of the kernel visit.
+func (l *langevinBias) observe(ctx context.Context, b *bench, chains, steps int) error {
+	kernel, err := samplers.Spec{Name: "dula-ordinal"}.With("step-size", l.alpha).New(l.target, nil)
 	if err != nil {
 		return err
 	}
-	streams := samplers.Streams(b.seed, "bias "+decimal(alpha), o.Chains)
-	counts := make([][]float64, e.Len())
+	streams := samplers.Streams(b.seed, "bias "+decimal(l.alpha), chains)
+	counts := make([][]float64, l.of.Len())
 	for i := range counts {
-		counts[i] = make([]float64, o.Chains)
+		counts[i] = make([]float64, chains)
 	}
-	plan := samplers.Plan{Streams: streams, WarmUp: o.Steps / 10, Steps: o.Steps}
-	_, err = samplers.Sample(ctx, kernel, samplers.RandomPositions(target, streams), plan, func(s samplers.Step) error {
-		for c := range o.Chains {
+	plan := samplers.Plan{Streams: streams, WarmUp: steps / 10, Steps: steps}
+	starts := samplers.RandomPositions(l.target, streams)
+	_, err = samplers.Sample(ctx, kernel, starts, plan, func(s samplers.Step) error {
+		for c := range chains {
 			if !s.WarmUp {
-				counts[e.Index(s.State.Position(c))][c] += 1 / float64(o.Steps)
+				counts[l.of.Index(s.State.Position(c))][c] += 1 / float64(steps)
 			}
 		}
 		return nil
@@ -125,15 +139,18 @@ func biasAt(ctx context.Context, b *bench, target samplers.OrdinalTarget, alpha 
 	if err != nil {
 		return err
 	}
-	observed, noise := make([]float64, e.Len()), 0.0
+	observed, noise := make([]float64, len(counts)), 0.0
 	for i, byChain := range counts {
 		mean, deviation := stat.MeanStdDev(byChain, nil)
 		observed[i] = mean
-		noise += stat.StdErr(deviation, float64(o.Chains)) // NaN of a single chain
+		noise += stat.StdErr(deviation, float64(chains)) // NaN of a single chain
 	}
-	b.number("observed", floats.Distance(observed, e.Probability, 1))
+	for name, x := range l.numbers {
+		b.number(name, x)
+	}
+	b.number("observed", floats.Distance(observed, l.of.Probability, 1))
 	b.number("noise", noise)
-	b.number("from-stationary", floats.Distance(observed, law, 1))
+	b.number("from-stationary", floats.Distance(observed, l.law, 1))
 	return nil
 }
 
@@ -144,77 +161,71 @@ const biasOfIsing = "2 × 2 Ising model by α"
 
 // biasPlan is figure 1: left the Ising model, right the example, whose step size is as it stands in equation 2. In the
 // exact law of the example α matters little; a large one lets the chains mix, since the quadratic term holds them back.
-func biasPlan(title string, o Options) *plan {
-	p := &plan{title: title, finish: followRate, draw: drawBias,
-		columns: []column{
-			{name: "exact", format: "%.3g", definition: "‖π_α - π‖₁ of the exact stationary law"},
-			{name: "observed", format: "%.3g", definition: "the same of the states that chains visited"},
-			{name: "noise", format: "%.3g",
-				definition: "sum over states of the standard errors between chains: a distance below is not seen"},
-			{name: "bound", format: "%.3g", definition: "of theorem 5.1, for the numbers 0 and 1"},
-			{name: "rate", format: "%.3g", definition: "multiple of exp(-1/(2α))"},
-		},
-		between: counted(o.Chains, "chain"),
-		notes: []string{"the Ising model has coupling 0.1 and field 0.2, and α is for 0 and 1; the example is " +
-			"exp(aθ² + bθ + 2ε sin(θπ/2)), θ = ±1, α = 2",
-			fmt.Sprintf("observed over %s × %s", counted(o.Chains, "chain"), counted(o.Steps, "step"))},
+func biasPlan(ctx context.Context, title string, chains, steps int) (*plan, error) {
+	p := newPlan(title, []column{
+		{name: "exact", format: "%.3g", definition: "‖π_α - π‖₁ of the exact stationary law"},
+		{name: "observed", format: "%.3g", definition: "the same of the states that chains visited"},
+		{name: "noise", format: "%.3g",
+			definition: "sum over states of the standard errors between chains: a distance below is not seen"},
+		{name: "bound", format: "%.3g", definition: "of theorem 5.1, for the numbers 0 and 1"},
+		{name: "rate", format: "%.3g", definition: "multiple of exp(-1/(2α))"},
+	})
+	p.between, p.figures = counted(chains, "chain"), drawBias
+	p.notes = []string{"the Ising model has coupling 0.1 and field 0.2, and α is for 0 and 1; the example is " +
+		"exp(aθ² + bθ + 2ε sin(θπ/2)), θ = ±1, α = 2",
+		fmt.Sprintf("observed over %s × %s", counted(chains, "chain"), counted(steps, "step"))}
+	add := func(curve string, x float64, l *langevinBias) {
+		p.cells = append(p.cells, cell{labels{{"bias", curve}, {"at", strconv.FormatFloat(x, 'g', 3, 64)}},
+			func(ctx context.Context, b *bench) error { return l.observe(ctx, b, chains, steps) }})
 	}
-	add := func(curve string, x float64, run func(context.Context, *bench) error) {
-		at := strconv.FormatFloat(x, 'g', 3, 64)
-		p.cells = append(p.cells, cell{[]parameter{{"bias", curve}, {"at", at}}, run})
-	}
+	// The rate of theorem 5.1 goes through the bias at the smallest step size. The slope of ln bias against -1/(2α) is
+	// of the smallest third of the step sizes: the theorem says 1.
+	var x, y []float64
 	for i := range 16 {
 		alpha := 0.05 * math.Pow(20, float64(i)/15) // 0.05 to 1
-		add(biasOfIsing, alpha, func(ctx context.Context, b *bench) error { return biasOfLattice(ctx, b, alpha, o) })
+		l, err := biasOfLattice(ctx, alpha)
+		if err != nil {
+			return nil, err
+		}
+		x, y = append(x, -1/(2*alpha)), append(y, math.Log(l.numbers["exact"]))
+		l.numbers["rate"] = math.Exp(y[0] - x[0] - 1/(2*alpha))
+		add(biasOfIsing, alpha, l)
 	}
+	_, slope := stat.LinearRegression(x[:len(x)/3], y[:len(y)/3], nil, false)
+	p.notes = append(p.notes, fmt.Sprintf("slope of ln bias against -1/(2α) at small α: %.3f", slope))
 	for _, example := range []struct{ a, b float64 }{{1, 0.1}, {0, 0}} {
 		for i := range 11 {
 			epsilon := float64(i) / 10
-			add(fmt.Sprintf("a = %v, b = %v by ε", example.a, example.b), epsilon,
-				func(ctx context.Context, b *bench) error {
-					return biasAt(ctx, b, targets.NewCounterExample(example.a, example.b, epsilon), 2, o)
-				})
+			l, err := newLangevinBias(ctx, targets.NewCounterExample(example.a, example.b, epsilon), 2)
+			if err != nil {
+				return nil, err
+			}
+			add(fmt.Sprintf("a = %v, b = %v by ε", example.a, example.b), epsilon, l)
 		}
 	}
-	return p
+	return p, nil
 }
 
 // biasOfLattice is of the 2 × 2 model with c = 0.1 and b = 0.2 (appendix I.1). Step sizes are for the numbers 0 and 1,
 // which theorem 5.1 is proven for: it takes two different states to be at least 1 apart. Spins are twice as far apart,
 // so that the same chain has four times the step size there.
-func biasOfLattice(ctx context.Context, b *bench, alpha float64, o Options) error {
+func biasOfLattice(ctx context.Context, alpha float64) (*langevinBias, error) {
 	const coupling, field = 0.1, 0.2
 	target, err := targets.NewIsing(2, 2, coupling, field)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	e, err := targets.Enumerate(ctx, target)
+	l, err := newLangevinBias(ctx, target, 4*alpha)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	// W of the ring of four has the eigenvalues ±2 and 0, twice. In x = (1+s)/2 the quadratic form is 4cW, and the
 	// constant, the energy of all spins down, falls away.
 	const smallest = -2 * coupling
-	b.number("alpha", alpha)
-	b.number("bound", math.Exp(e.LogNormaliser-e.Energy[0]-1/(2*alpha)-4*smallest/2))
-	b.number("bound-of-spins", math.Exp(e.LogNormaliser-1/(2*4*alpha)-smallest/2))
-	return biasAt(ctx, b, target, 4*alpha, o)
-}
-
-// followRate draws the rate of theorem 5.1 through the bias at the smallest step size, and finds the slope of ln bias
-// against -1/(2α) over the smallest third of the step sizes: the theorem says 1.
-func followRate(r *StudyReport) {
-	var x, y []float64
-	for _, c := range r.Cells {
-		alpha, of := c.Numbers["alpha"]
-		if !of {
-			continue
-		}
-		x, y = append(x, -1/(2*alpha)), append(y, math.Log(c.Numbers["exact"]))
-		c.Numbers["rate"] = math.Exp(y[0] - x[0] - 1/(2*alpha))
-	}
-	_, slope := stat.LinearRegression(x[:len(x)/3], y[:len(y)/3], nil, false)
-	r.plan.notes = append(r.plan.notes, fmt.Sprintf("slope of ln bias against -1/(2α) at small α: %.3f", slope))
+	l.numbers["alpha"] = alpha
+	l.numbers["bound"] = math.Exp(l.of.LogNormaliser - l.of.Energy[0] - 1/(2*alpha) - 4*smallest/2)
+	l.numbers["bound-of-spins"] = math.Exp(l.of.LogNormaliser - 1/(2*4*alpha) - smallest/2)
+	return l, nil
 }
 
 // drawBias draws the columns together, a figure for each bias.

@@ -95,7 +95,7 @@ func TestTheorem51(t *testing.T) {
 	report := studied(t, presetStudy(t, "dlp-figure-1", 8, 2000), StudyOptions{Seed: 3})
 	var points []map[string]float64
 	for _, c := range report.Cells {
-		if c.label("bias") == biasOfIsing {
+		if c.Labels.value("bias") == biasOfIsing {
 			points = append(points, c.Numbers)
 		}
 	}
@@ -157,11 +157,11 @@ func TestTheorem51(t *testing.T) {
 func TestCounterExample(t *testing.T) {
 	before := -1.0
 	for _, c := range studied(t, presetStudy(t, "dlp-figure-1", 1, 10), StudyOptions{}).Cells {
-		epsilon, err := strconv.ParseFloat(c.label("at"), 64)
+		epsilon, err := strconv.ParseFloat(c.Labels.value("at"), 64)
 		if err != nil {
 			t.Fatal(err)
 		}
-		switch c.label("bias") {
+		switch c.Labels.value("bias") {
 		case "a = 0, b = 0 by ε":
 			near(t, fmt.Sprintf("bias at ε %v", epsilon), c.Numbers["exact"], math.Tanh(2*epsilon), 1e-12)
 		case "a = 1, b = 0.1 by ε":

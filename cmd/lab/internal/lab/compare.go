@@ -2,14 +2,11 @@ package lab
 
 import (
 	"context"
-	"flag"
 	"fmt"
 	"math"
 	"slices"
-	"strings"
 	"time"
 
-	"infill/internal/logmath"
 	"infill/samplers"
 )
 
@@ -40,31 +37,6 @@ type Options struct {
 	now func() time.Time // of the steps; clock but in tests
 }
 
-// DefaultOptions compares the papers' main samplers, DMALA with a tuned step size. DULA has nothing to be tuned by: its
-// step size is the papers' for Ising models.
-func DefaultOptions() Options {
-	list, _ := ParseSpecs("gibbs,gwg,dula:step-size=0.4,dmala")
-	return Options{Samplers: list, Chains: 16, Steps: 2000, WarmUp: 500, Discard: 0.1, Initial: "uniform", now: clock}
-}
-
-// Progress tells how far a cell is.
-type Progress struct {
-	Sampler     string
-	Step, Steps int
-}
-
-func (o *Options) register(f *flag.FlagSet) {
-	samplersVar(f, &o.Samplers, "samplers",
-		"samplers to compare, as gibbs,dmala:step-size=0.4,balance=ratio,gwg:steps=500, or all")
-	WholeVar(f, &o.Chains, "chains", 1, maxChains, "chains of each sampler")
-	WholeVar(f, &o.Steps, "steps", 1, maxSteps, "measured steps of each chain")
-	WholeVar(f, &o.WarmUp, "warm-up", 0, maxSteps, "steps before, in which samplers tune what is not set")
-	numberVar(f, &o.Discard, "discard", " of 0 or more",
-		"first part of the steps that the effective sample size leaves out")
-	ChoiceVar(f, &o.Initial, "initial", initials(),
-		"where chains start, each slot uniformly or by the target without interactions")
-}
-
 // check refuses what can be refused before anything is run, besides what flags refuse.
 func (o *Options) check() error {
 	if len(o.Samplers) == 0 {
@@ -74,12 +46,6 @@ func (o *Options) check() error {
 		return refuse("discard", "%v is not a number of 0 or more and below 1", o.Discard)
 	}
 	return nil
-}
-
-// comparison runs several samplers side by side on one target, from the same starts.
-type comparison struct {
-	Options
-	kind *Kind
 }
 
 const comparisonHelp = `
@@ -95,22 +61,31 @@ the name all stands for every sampler that suits the target.
 Equal steps, equal evaluations and equal seconds are different comparisons; all three
 are shown. Every number but the seconds is the same for the same seed.`
 
-func newComparison(k *Kind) *Study {
-	return newStudy(k.Name, "Samplers on "+k.Title, k.Help+comparisonHelp, &comparison{DefaultOptions(), k})
-}
-
-func (o *comparison) register(f *flag.FlagSet) {
-	o.Options.register(f)
-	o.kind.register(f)
-}
-
-func (o *comparison) plan(ctx context.Context, seed uint64) (*plan, error) {
-	problem, err := o.kind.problem(ctx, seed)
-	if err != nil {
-		return nil, err
+// newComparison runs several samplers side by side on one target, from the same starts. By default they are the papers'
+// main ones, DMALA with a tuned step size. DULA has nothing to be tuned by: its step size is the papers' for Ising
+// models.
+func newComparison(k kind) *Study {
+	s := newStudy(k.name, "Samplers on "+k.title, k.help+comparisonHelp)
+	f := s.Flags
+	list := samplersFlag(f, "samplers", "gibbs,gwg,dula:step-size=0.4,dmala",
+		"samplers to compare, as gibbs,dmala:step-size=0.4,balance=ratio,gwg:steps=500, or all")
+	chains := Whole(f, "chains", 16, 1, maxChains, "chains of each sampler")
+	steps := Whole(f, "steps", 2000, 1, maxSteps, "measured steps of each chain")
+	warmUp := Whole(f, "warm-up", 500, 0, maxSteps, "steps before, in which samplers tune what is not set")
+	discard := number(f, "discard", 0.1, " of 0 or more",
+		"first part of the steps that the effective sample size leaves out")
+	initial := Choice(f, "initial", initials(),
+		"where chains start, each slot uniformly or by the target without interactions")
+	distribution := k.flags(f)
+	s.plan = func(ctx context.Context, seed uint64) (*plan, error) {
+		d, err := distribution(ctx, seed)
+		if err != nil {
+			return nil, err
+		}
+		p := newComparisonPlan("Samplers on "+d.String(), *chains)
+		return p, p.compare(d, Options{*list, *chains, *steps, *warmUp, *discard, *initial, clock}, seed)
 	}
-	p := newComparisonPlan("Samplers on "+described(problem.Kind, problem.Parameters), o.Chains)
-	return p, p.compare(problem, o.Options, seed)
+	return s
 }
 
 // The places of columns that are drawn or filled in later.
@@ -122,68 +97,69 @@ const (
 )
 
 func newComparisonPlan(title string, chains int) *plan {
-	p := &plan{title: title, between: counted(chains, "chain"), finish: atEqualBudgets,
-		columns: []column{
-			{name: "exact", words: []string{"no", "yes"}, definition: "whether the stationary law is the target"},
-			{name: "step-size", format: "%.3g", definition: "α, given or tuned"},
-			{name: "acceptance", format: "%.3f", definition: "of proposals", against: "proposed"},
-			{name: "proposed", format: "%.2f", definition: "slots that a proposal changes"},
-			{name: "changed", format: "%.2f", definition: "slots that a step changes"},
-			{name: "evaluations", format: "%.1f", definition: "states given to the target, a step of each chain: " +
-				"energies, energies with gradients, single conditionals; they cost differently"},
-			{name: "ess", format: "%.1f", table: 1, bar: true, definition: "effective sample size of 1,000 steps: of " +
-				"one observable in one chain by Geyer's initial positive sequence, mean over observables; still ones " +
-				"count as one draw; that of a sampler that is not exact is of its own law"},
-			{name: "ess-by-evaluation", format: "%.1f", table: 1, definition: "the same of 1,000 evaluations"},
-			{name: "ess-least", format: "%.1f", table: 1, definition: "of the observables, of 1,000 steps"},
-			{name: "ess-most", format: "%.1f", table: 1},
-			{name: "ess-paper", format: "%.1f", table: 1, definition: "N / (1 + 2 Σ (1 - k/N) ρ_k) up to the first " +
-				"negative ρ_k, of 1,000 steps, median over the observables of the first chain"},
-			{name: "r-hat", format: "%.2f", table: 1, definition: "the largest split R-hat, near 1 where chains agree"},
-			{name: "ess-by-second", format: "%.0f", table: 1, timed: true, bar: true,
-				definition: "effective sample size of all chains together by second of stepping"},
-			{name: "seconds", format: "%.2f", table: 1, timed: true,
-				definition: secondsAre + " in the steps of all chains, one run, noisy"},
-		},
-		curves: []curve{
-			{byStep, "step", "log RMSE (natural)", true, false},
-			{byEvaluation, "evaluations of each chain", "log RMSE (natural)", true, true},
-			{mmd, "step", "log MMD² (natural)", true, false},
-			{mmdByCost, "evaluations of each chain", "log MMD² (natural)", true, true},
-		},
-	}
+	p := newPlan(title, []column{
+		{name: "exact", words: []string{"no", "yes"}, definition: "whether the stationary law is the target"},
+		{name: "step-size", format: "%.3g", definition: "α, given or tuned"},
+		{name: "acceptance", format: "%.3f", definition: "of proposals", against: "proposed"},
+		{name: "proposed", format: "%.2f", definition: "slots that a proposal changes"},
+		{name: "changed", format: "%.2f", definition: "slots that a step changes"},
+		{name: "evaluations", format: "%.1f", definition: "states given to the target, a step of each chain: " +
+			"energies, energies with gradients, single conditionals; they cost differently"},
+		{name: "ess", format: "%.1f", table: 1, bar: true, definition: "effective sample size of 1,000 steps: of " +
+			"one observable in one chain by Geyer's initial positive sequence, mean over observables; still ones " +
+			"count as one draw; that of a sampler that is not exact is of its own law"},
+		{name: "ess-by-evaluation", format: "%.1f", table: 1, definition: "the same of 1,000 evaluations"},
+		{name: "ess-least", format: "%.1f", table: 1, definition: "of the observables, of 1,000 steps"},
+		{name: "ess-most", format: "%.1f", table: 1},
+		{name: "ess-paper", format: "%.1f", table: 1, definition: "N / (1 + 2 Σ (1 - k/N) ρ_k) up to the first " +
+			"negative ρ_k, of 1,000 steps, median over the observables of the first chain"},
+		{name: "r-hat", format: "%.2f", table: 1, definition: "the largest split R-hat, near 1 where chains agree"},
+		{name: "ess-by-second", format: "%.0f", table: 1, timed: true, bar: true,
+			definition: "effective sample size of all chains together by second of stepping"},
+		{name: "seconds", format: "%.2f", table: 1, timed: true,
+			definition: secondsAre + " in the steps of all chains, one run, noisy"},
+	},
+		curve{byStep, "step", "log RMSE (natural)", true, false},
+		curve{byEvaluation, "evaluations of each chain", "log RMSE (natural)", true, true},
+		curve{mmd, "step", "log MMD² (natural)", true, false},
+		curve{mmdByCost, "evaluations of each chain", "log MMD² (natural)", true, true})
+	p.between = counted(chains, "chain")
 	for table, c := range []struct{ name, definition string }{
 		{byStep, "½ ln of the mean over chains and observables of (mean of the chain so far - exact mean)²"},
 		{mmd, "ln of the squared maximum mean discrepancy, V-statistic, kernel exp(-Hamming/slots), of the chains' " +
 			"present states; its error is the jackknife's over chains"},
 	} {
-		for i, budget := range budgets {
+		for i, budget := range budgets() {
 			definition := "at the fewest " + budget + " of a sampler"
 			if i == 0 {
 				definition = c.definition + "; " + definition
 			}
+			follows := c.name
+			if budget == "evaluations" {
+				follows += "-by-evaluation"
+			}
 			p.columns = append(p.columns, column{name: c.name + "-at-" + budget, format: "%.2f", table: 2 + table,
-				definition: definition, timed: budget == "seconds"})
+				definition: definition, timed: budget == "seconds", follows: follows})
 		}
 	}
 	return p
 }
 
 // compare adds the samplers on one target, with more labels than their own.
-func (p *plan) compare(problem *Problem, o Options, seed uint64, labels ...parameter) error {
+func (p *plan) compare(d *distribution, o Options, seed uint64, more ...parameter) error {
 	if err := o.check(); err != nil {
 		return err
 	}
 	of := "" // where there are several targets
-	for _, l := range labels {
+	for _, l := range more {
 		of += l.Value + ": "
 	}
 	note := func(format string, args ...any) { p.notes = append(p.notes, of+fmt.Sprintf(format, args...)) }
-	list, err := problem.unfold(o.Samplers, func(reason error) { note("left out: %v", reason) })
+	list, err := d.unfold(o.Samplers, func(reason error) { note("left out: %v", reason) })
 	if err != nil {
 		return err
 	}
-	starts, err := problem.positions(o.Initial, samplers.Streams(seed, "start", o.Chains))
+	starts, err := d.positions(o.Initial, samplers.Streams(seed, "start", o.Chains))
 	if err != nil {
 		return err
 	}
@@ -195,55 +171,49 @@ func (p *plan) compare(problem *Problem, o Options, seed uint64, labels ...param
 			return refuse("steps", "%d steps of %d chains on %d slots keep %.3g states of slots, and at most %d can "+
 				"be kept: take fewer steps or chains", spec.Steps, o.Chains, len(starts)/o.Chains, n, maxKept)
 		}
-		p.cells = append(p.cells, cell{append([]parameter{{"sampler", spec.Label}}, labels...),
-			func(ctx context.Context, b *bench) error { return measure(ctx, b, problem, o, spec, starts) }})
+		p.cells = append(p.cells, cell{append(labels{{"sampler", spec.Label}}, more...),
+			func(ctx context.Context, b *bench) error { return measure(ctx, b, d, o, spec, starts) }})
 	}
-	if problem.Reference != nil {
-		floor, deviation, err := problem.Reference.floor(o.Chains)
+	if r := d.reference; r != nil {
+		floor, deviation, err := r.floor(o.Chains)
 		if err != nil {
 			return err
 		}
 		note("log MMD² from %d states by %s; draws of their own law: %.2f ± %.2f between %d sets",
-			problem.Reference.Samples, problem.Reference.Method, math.Log(floor), deviation/floor, floorSets)
-		if a := problem.Reference.AgainstExact; a != nil {
-			note("the reference itself, from as many exact draws: log MMD² %.2f", math.Log(*a))
+			r.samples, r.method, math.Log(floor), deviation/floor, floorSets)
+		if r.againstExact != nil {
+			note("the reference itself, from as many exact draws: log MMD² %.2f", math.Log(*r.againstExact))
 		}
 	}
-	if t := problem.Training; t != nil && t.Mass != nil {
+	if t := d.training; t != nil {
 		note("training: %.1f %% of the probability on the %d patterns, mean log-likelihood %.2f (best possible %.2f)",
-			100**t.Mass, t.Patterns, *t.LogLikelihood, -math.Log(float64(t.Patterns)))
+			100*t.mass, t.patterns, t.logLikelihood, -math.Log(float64(t.patterns)))
 	}
-	note("exact means: %s", problem.Truth.Method)
-	if t := problem.Truth.Run; t != nil {
+	note("exact means: %s", d.truth.method)
+	if t := d.truth.run; t != nil {
 		p.warnings = append(p.warnings, fmt.Sprintf("%sthe exact means are estimates of a long run (%s, %d chains × "+
-			"%d steps): no log RMSE below %.2f is known", of, t.Sampler, t.Chains, t.Steps, math.Log(t.StandardError)))
-		if t.RHat == nil || *t.RHat > 1.01 {
-			p.warnings = append(p.warnings, fmt.Sprintf("%sthe chains of that run do not agree (split R-hat %s): its "+
-				"means may be wrong by more", of, orUndefined(t.RHat)))
+			"%d steps): no log RMSE below %.2f is known", of, t.sampler, truthChains, t.steps,
+			math.Log(t.standardError)))
+		if !(t.rHat <= 1.01) {
+			p.warnings = append(p.warnings, fmt.Sprintf("%sthe chains of that run do not agree (split R-hat %.3g): its "+
+				"means may be wrong by more", of, t.rHat))
 		}
 	}
 	return nil
 }
 
-func orUndefined(x *float64) string {
-	if x == nil {
-		return "undefined"
-	}
-	return fmt.Sprintf("%.3g", *x)
-}
-
 // unfold replaces "all" by the kernels that suit the target, and refuses a named one that does not.
-func (p *Problem) unfold(specs []Spec, leftOut func(reason error)) (list []Spec, err error) {
+func (d *distribution) unfold(specs []Spec, leftOut func(reason error)) (list []Spec, err error) {
 	for _, s := range specs {
 		if s.Name != all {
-			if _, err := newKernel(p, s, 0); err != nil {
-				return nil, refuse("samplers", "%q does not suit this %s: %w", s.Label, p.Kind, err)
+			if _, err := newKernel(d, s, 0); err != nil {
+				return nil, refuse("samplers", "%q does not suit this %s: %w", s.Label, d.kind, err)
 			}
 			list = append(list, s)
 			continue
 		}
 		for _, name := range samplers.Names() {
-			if _, err := newKernel(p, named(name), 0); err != nil {
+			if _, err := newKernel(d, named(name), 0); err != nil {
 				leftOut(err)
 				continue
 			}
@@ -259,21 +229,21 @@ func (p *Problem) unfold(specs []Spec, leftOut func(reason error)) (list []Spec,
 }
 
 // newKernel makes a sampler, with a stream for the terms of stochastic gradients.
-func newKernel(p *Problem, s Spec, seed uint64) (samplers.Kernel, error) {
-	return s.New(p.Target, samplers.Streams(seed, "terms "+s.Label, 1)[0])
+func newKernel(d *distribution, s Spec, seed uint64) (samplers.Kernel, error) {
+	return s.New(d.target, samplers.Streams(seed, "terms "+s.Label, 1)[0])
 }
 
-// exact tells whether a sampler's stationary law is the problem's target.
-func exact(p *Problem, name string) bool {
-	if name == "gibbs" {
-		return p.consistent
+// exact tells whether a sampler's stationary law is the target.
+func (d *distribution) exact(sampler string) bool {
+	if sampler == "gibbs" {
+		return !d.inconsistent
 	}
-	return samplers.Describe(name).Exact
+	return samplers.Describe(sampler).Exact
 }
 
 // measure runs one sampler.
-func measure(ctx context.Context, b *bench, p *Problem, o Options, s Spec, starts []int) error {
-	kernel, err := newKernel(p, s, b.seed)
+func measure(ctx context.Context, b *bench, d *distribution, o Options, s Spec, starts []int) error {
+	kernel, err := newKernel(d, s, b.seed)
 	if err != nil {
 		return err
 	}
@@ -289,7 +259,7 @@ func measure(ctx context.Context, b *bench, p *Problem, o Options, s Spec, start
 		start      time.Time
 		proposed   int64
 		before     = make([]int, len(starts))
-		counts     = newTally(p, o.Chains)
+		counts     = newTally(d, o.Chains)
 		points     = checkpoints(s.Steps)
 	)
 	observe := func(at samplers.Step) {
@@ -313,7 +283,7 @@ func measure(ctx context.Context, b *bench, p *Problem, o Options, s Spec, start
 		}
 		if step := at.Number - o.WarmUp; step == points[0] {
 			points = points[1:]
-			p.point(b, float64(step), total(cost)/float64(o.Chains), seconds, counts, at.State.Positions)
+			d.point(b, float64(step), total(cost)/float64(o.Chains), seconds, counts, at.State.Positions)
 		}
 	}
 	plan := samplers.Plan{Streams: samplers.Streams(b.seed, "sampler "+s.Label, o.Chains), WarmUp: o.WarmUp,
@@ -331,7 +301,7 @@ func measure(ctx context.Context, b *bench, p *Problem, o Options, s Spec, start
 		return err
 	}
 	steps := float64(s.Steps * o.Chains)
-	b.number("exact", float64(bit(exact(p, s.Name))))
+	b.number("exact", float64(bit(d.exact(s.Name))))
 	b.number("tuned", float64(bit(run.Tuned)))
 	b.number("warm-up-evaluations", total(warm))
 	b.number("step-size", run.StepSize)
@@ -345,7 +315,7 @@ func measure(ctx context.Context, b *bench, p *Problem, o Options, s Spec, start
 	b.estimate(byStep)(counts.logRMSE())
 	b.number("seconds", seconds)
 	if first := int(math.Floor(o.Discard * float64(s.Steps))); s.Steps-first >= 4 {
-		b.worth(effectiveSampleSize(p, kept, first), s, o.Chains, total(cost)/steps, seconds)
+		b.worth(effectiveSampleSize(d, kept, first), s, o.Chains, total(cost)/steps, seconds)
 	}
 	return nil
 }
@@ -375,60 +345,20 @@ func (b *bench) worth(e *sampleSize, s Spec, chains int, evaluations, seconds fl
 }
 
 // point adds a point to every curve.
-func (p *Problem) point(b *bench, step, evaluations, seconds float64, counts *tally, positions []int) {
+func (d *distribution) point(b *bench, step, evaluations, seconds float64, counts *tally, positions []int) {
 	add := func(bySteps, byEvaluations string, y, e float64) {
 		b.pointAt(bySteps, sample{step, seconds, y, e})
 		b.pointAt(byEvaluations, sample{evaluations, 0, y, e})
 	}
 	value, e := counts.logRMSE()
 	add(byStep, byEvaluation, value, e)
-	if p.Reference != nil {
-		set := newBinarySet(p.Reference.set.slots)
-		set.add(positions)
-		value, e := squaredDiscrepancy(set, p.Reference.set, p.Reference.self)
+	if d.reference != nil {
+		value, e := d.reference.discrepancy(positions)
 		add(mmd, mmdByCost, math.Log(value), e/value)
 	}
 }
 
-func total(c samplers.Cost) float64 { return float64(c.Energies + c.Gradients + c.Conditionals) }
-
 // budgets are what samplers are compared at, the smallest that one of a panel spent.
-var budgets = []string{"steps", "evaluations", "seconds"}
+func budgets() []string { return []string{"steps", "evaluations", "seconds"} }
 
-// atEqualBudgets finds where every sampler was when a budget was spent.
-func atEqualBudgets(r *StudyReport) {
-	for _, panel := range r.panels() {
-		for _, curve := range []string{byStep, mmd} {
-			steps := func(s sample) float64 { return s.X }
-			seconds := func(s sample) float64 { return s.Seconds }
-			r.atBudget(panel, curve, curve+"-at-steps", steps)
-			r.atBudget(panel, curve+"-by-evaluation", curve+"-at-evaluations", steps)
-			r.atBudget(panel, curve, curve+"-at-seconds", seconds)
-		}
-	}
-}
-
-// atBudget fills in a column by the last points of a curve within the smallest budget, and completes its definition.
-func (r *StudyReport) atBudget(panel panel, curve, column string, spent func(sample) float64) {
-	budget := math.Inf(1)
-	for _, g := range panel.groups {
-		if points := g.cells[0].Curves[curve]; len(points) > 0 {
-			budget = min(budget, spent(points[len(points)-1]))
-		}
-	}
-	for _, g := range panel.groups {
-		for _, s := range g.cells[0].Curves[curve] {
-			if spent(s) > budget {
-				continue
-			}
-			if g.cells[0].Numbers[column] = s.Y; s.Error > 0 {
-				g.cells[0].Errors[column] = s.Error
-			}
-		}
-	}
-	for i, c := range r.plan.columns {
-		if c.name == column && logmath.Finite(budget) {
-			r.plan.columns[i].definition += strings.TrimSuffix(fmt.Sprintf(", %.4g of %s", budget, panel.name), " of ")
-		}
-	}
-}
+func total(c samplers.Cost) float64 { return float64(c.Energies + c.Gradients + c.Conditionals) }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"flag"
 	"fmt"
 	"math"
 	"slices"
@@ -26,13 +25,19 @@ func ticker() func() time.Time {
 	}
 }
 
-func smallIsing(t *testing.T) *Problem {
+// opened is a target that is written as in [newDistribution].
+func opened(t *testing.T, text string, seed uint64) *distribution {
 	t.Helper()
-	p, err := NewProblem(context.Background(), "ising:size=2x3,coupling=0.1,field=0.2", 0)
+	d, err := newDistribution(t.Context(), text, seed)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return p
+	return d
+}
+
+func smallIsing(t *testing.T) *distribution {
+	t.Helper()
+	return opened(t, "ising:size=2x3,coupling=0.1,field=0.2", 0)
 }
 
 // compareOptions are Options with what a study is run with.
@@ -41,22 +46,17 @@ type compareOptions struct {
 	StudyOptions
 }
 
-// problems is a comparison on a problem that is made already.
-type problems struct {
-	*Problem
-	Options
+// compareStudy is a comparison on a target that is made already.
+func compareStudy(d *distribution, o Options) *Study {
+	s := newStudy(d.kind, "", "")
+	s.plan = func(_ context.Context, seed uint64) (*plan, error) {
+		p := newComparisonPlan("Samplers on "+d.String(), o.Chains)
+		return p, p.compare(d, o, seed)
+	}
+	return s
 }
 
-func (o problems) register(*flag.FlagSet) {}
-
-func (o problems) plan(_ context.Context, seed uint64) (*plan, error) {
-	p := newComparisonPlan("Samplers on "+described(o.Kind, o.Parameters), o.Chains)
-	return p, p.compare(o.Problem, o.Options, seed)
-}
-
-func compareStudy(p *Problem, o Options) *Study { return newStudy(p.Kind, "", "", problems{p, o}) }
-
-func compared(t *testing.T, p *Problem, list string, change func(*compareOptions)) *StudyReport {
+func compared(t *testing.T, p *distribution, list string, change func(*compareOptions)) *StudyReport {
 	t.Helper()
 	specs, err := ParseSpecs(list)
 	if err != nil {
@@ -111,7 +111,7 @@ func TestReproducible(t *testing.T) {
 		t.Errorf("DMALA with a stochastic gradient: %v", n)
 	}
 	alone, company := run("dmala", 7).Cells[0], first.Cells[2]
-	for _, budget := range budgets { // these depend on the others
+	for _, budget := range budgets() { // these depend on the others
 		for _, c := range []*cellResult{alone, company} {
 			delete(c.Numbers, byStep+"-at-"+budget)
 			delete(c.Errors, byStep+"-at-"+budget)
@@ -132,7 +132,7 @@ func TestBudgets(t *testing.T) {
 		r              *cellResult
 		steps, perStep float64
 	}{{gibbs, 60, 1}, {lb, 60, 7}, {gwg, 30, 1}} {
-		n, name := c.r.Numbers, c.r.label("sampler")
+		n, name := c.r.Numbers, c.r.Labels.value("sampler")
 		if n["evaluations"] != c.perStep || n["energies"]+n["gradients"]+n["conditionals"] != c.perStep*c.steps*3 {
 			t.Errorf("%s: evaluations %v", name, n)
 		}
@@ -159,11 +159,11 @@ func TestBudgets(t *testing.T) {
 	for i, want := range [][3]float64{{30, 30, 30}, {30, 4, 30}, {30, 30, 30}} {
 		c := run.Cells[i]
 		// A curve has a point within a step or two of any budget.
-		for k, budget := range budgets {
+		for k, budget := range budgets() {
 			at := slices.IndexFunc(c.Curves[byStep],
 				func(s sample) bool { return s.Y == c.Numbers[byStep+"-at-"+budget] })
 			if got := c.Curves[byStep][at].X; got > want[k] || got < want[k]-2 {
-				t.Errorf("%s at equal %s: step %v, want at most %v", c.label("sampler"), budget, got, want[k])
+				t.Errorf("%s at equal %s: step %v, want at most %v", c.Labels.value("sampler"), budget, got, want[k])
 			}
 		}
 	}
@@ -203,22 +203,19 @@ func TestWarmUp(t *testing.T) {
 	}
 	for _, c := range run.Cells {
 		if n := c.Numbers; n["warm-up-evaluations"] != 300 || n["energies"]+n["gradients"]+n["conditionals"] != 180 {
-			t.Errorf("%s: %v", c.label("sampler"), n)
+			t.Errorf("%s: %v", c.Labels.value("sampler"), n)
 		}
 	}
 }
 
 // TestAll unfolds to every registered kernel that suits, and says of the others why not.
 func TestAll(t *testing.T) {
-	potts, err := NewProblem(context.Background(), "potts:size=2x2,coupling=0.3,field=0/0.1/0.2", 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for name, p := range map[string]*Problem{"potts": potts, "ising": smallIsing(t)} {
+	potts := opened(t, "potts:size=2x2,coupling=0.3,field=0/0.1/0.2", 0)
+	for name, p := range map[string]*distribution{"potts": potts, "ising": smallIsing(t)} {
 		run := compared(t, p, "all", func(o *compareOptions) { o.Steps = 8 })
 		seen := map[string]bool{}
 		for _, c := range run.Cells {
-			seen[c.label("sampler")] = true
+			seen[c.Labels.value("sampler")] = true
 		}
 		left := 0
 		for _, note := range run.plan.notes {
@@ -245,23 +242,10 @@ func TestAll(t *testing.T) {
 // TestExactness: the samplers called exact come to the truth, on every target they run on, within five standard errors
 // of a chain's mean. Conditionals that belong to no joint law make Gibbs inexact.
 func TestExactness(t *testing.T) {
-	ctx := context.Background()
-	table, err := NewProblem(ctx, "table:target-seed=2,categories=3/2,scale=1,gradient-error=0.5,terms=1", 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	rbm, err := NewProblem(ctx, "rbm:data=none,visible=4,hidden=3,scale=0.5,target-seed=2", 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	problems := map[string]*Problem{"ising": smallIsing(t), "table": table, "rbm": rbm}
-	for _, target := range []string{"fhmm:times=3,factors=2,noise=1", "mixture:slots=4,components=3",
-		"contacts:size=2x3,states=2"} {
-		if problems[target], err = NewProblem(ctx, target, 0); err != nil {
-			t.Fatal(err)
-		}
-	}
-	for name, p := range problems {
+	for _, name := range []string{"ising:size=2x3", "fhmm:times=3,factors=2,noise=1", "mixture:slots=4,components=3",
+		"table:target-seed=2,categories=3/2,scale=1,gradient-error=0.5,terms=1", "contacts:size=2x3,states=2",
+		"rbm:data=none,visible=4,hidden=3,scale=0.5,target-seed=2"} {
+		p := opened(t, name, 0)
 		run := compared(t, p, "gibbs,gwg,dmala:step-size=1,gibbs-x:block=2",
 			func(o *compareOptions) { o.Steps, o.Chains, o.Initial = 3000, 8, "uniform" })
 		for _, c := range run.Cells {
@@ -274,10 +258,7 @@ func TestExactness(t *testing.T) {
 			}
 		}
 	}
-	unkind, err := NewProblem(ctx, "table:target-seed=2,categories=3/3,scale=1,conditional-error=1,terms=1", 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	unkind := opened(t, "table:target-seed=2,categories=3/3,scale=1,conditional-error=1,terms=1", 0)
 	run := compared(t, unkind, "gibbs,mlm-mh", func(o *compareOptions) { o.Steps, o.Initial = 2000, "uniform" })
 	gibbs, mlm := run.Cells[0].Numbers, run.Cells[1].Numbers
 	if gibbs["exact"] != 0 || mlm["exact"] != 1 || !(gibbs[byStep] > mlm[byStep]+0.5) {
@@ -306,10 +287,7 @@ func TestParseSpecs(t *testing.T) {
 // TestBadComparisons: every refusal names its option, and says what would do.
 func TestBadComparisons(t *testing.T) {
 	names := strings.Join(samplers.Names(), ", ")
-	potts, err := NewProblem(context.Background(), "potts:size=2x2,field=0/0/0,coupling=0", 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	potts := opened(t, "potts:size=2x2,field=0/0/0,coupling=0", 0)
 	tests := []struct {
 		list   string
 		change func(*Options)
@@ -367,10 +345,7 @@ func TestBadComparisons(t *testing.T) {
 
 // TestOneState: a target with one state is known at once, and the report of it can be written.
 func TestOneState(t *testing.T) {
-	p, err := NewProblem(context.Background(), "potts:size=1x2,field=1,coupling=0", 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := opened(t, "potts:size=1x2,field=1,coupling=0", 0)
 	run := compared(t, p, "gibbs,gwg,dmala:step-size=1,hamming-ball",
 		func(o *compareOptions) { o.now = func() time.Time { return time.Unix(0, 0) } })
 	if _, err := run.Write(t.TempDir(), "svg"); err != nil {
@@ -387,10 +362,7 @@ func TestOneState(t *testing.T) {
 
 // TestWarnings tell of estimated truths and of chains that stand or disagree.
 func TestWarnings(t *testing.T) {
-	p, err := NewProblem(context.Background(), "ising:size=3x3,coupling=0.5,truth=run,truth-sweeps=20,field=0", 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := opened(t, "ising:size=3x3,coupling=0.5,truth=run,truth-sweeps=20,field=0", 0)
 	run := compared(t, p, "gibbs,dula:step-size=0.02,d-svgd", func(o *compareOptions) { o.Steps = 200 })
 	all := strings.Join(run.Warnings(), "\n")
 	for _, want := range []string{"estimates of a long run (gibbs, 16 chains × 180 steps)", "do not agree",

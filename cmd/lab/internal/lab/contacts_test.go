@@ -31,7 +31,7 @@ func TestFolded(t *testing.T) {
 	if n != len(want) {
 		t.Errorf("%d contacts", n)
 	}
-	norms := couplingNorms(p.couplings, p.sites, p.states)
+	norms := p.norms()
 	near(t, "recall of the true norms", recall(norms, p), 1, 0)
 	norms[0*p.sites+7], norms[7*p.sites+0] = 0, 0
 	norms[11*p.sites], norms[11] = 99, 99

@@ -42,12 +42,16 @@ func checkEstimators(names, of []string, evaluations int) error {
 	return nil
 }
 
+// newEstimator is an estimator on a target of binary slots.
 func newEstimator(name string, target samplers.Target) (estimator, error) {
+	if !binarySlots(target) {
+		return nil, fmt.Errorf("%s needs two categories in every slot: %w", name, samplers.ErrUnsupported)
+	}
 	switch name {
 	case "arm":
-		return newARM(target)
+		return arm{target}, nil
 	case "reinforce", "leave-one-out":
-		return &scoreEstimator{target: target, baseline: name == "leave-one-out"}, nil
+		return scoreEstimator{target, name == "leave-one-out"}, nil
 	}
 	relaxed, ok := target.(samplers.RelaxedTarget)
 	if !ok {
@@ -56,50 +60,45 @@ func newEstimator(name string, target samplers.Target) (estimator, error) {
 	return &relaxEstimator{target: relaxed, temperature: 0.5, eta: 1}, nil
 }
 
+func binarySlots(target samplers.Target) bool {
+	return !slices.ContainsFunc(target.Categories(), func(n int) bool { return n != 2 })
+}
+
 // scoreEstimator is REINFORCE (Williams 1992): (U(b) - baseline) (b_j - sigmoid(φ_j)).
 // The baseline of a draw is the mean U of the others, so two streams are needed.
 type scoreEstimator struct {
 	target   samplers.Target
 	baseline bool
-	states   []int
-	energy   []float64
 }
 
-func (*scoreEstimator) evaluations() int { return 1 }
+func (scoreEstimator) evaluations() int { return 1 }
 
-func (e *scoreEstimator) estimate(ctx context.Context, logits []float64, streams []*rand.Rand,
+func (e scoreEstimator) estimate(ctx context.Context, logits []float64, streams []*rand.Rand,
 	gradient []float64) (float64, error) {
 	n := len(streams)
-	e.states, e.energy = e.states[:0], append(e.energy[:0], make([]float64, n)...)
+	states, energy := make([]int, 0, n*len(logits)), make([]float64, n)
 	for _, r := range streams {
 		for _, phi := range logits {
-			e.states = append(e.states, bit(r.Float64() < logmath.Sigmoid(phi)))
+			states = append(states, bit(r.Float64() < logmath.Sigmoid(phi)))
 		}
 	}
-	if err := e.target.Energy(ctx, e.states, e.energy); err != nil {
+	if err := e.target.Energy(ctx, states, energy); err != nil {
 		return 0, err
 	}
 	total := 0.0
-	for _, u := range e.energy {
+	for _, u := range energy {
 		total += u
 	}
 	clear(gradient)
-	for s, u := range e.energy {
+	for s, u := range energy {
 		if e.baseline && n > 1 {
 			u -= (total - u) / float64(n-1)
 		}
 		for j, phi := range logits {
-			gradient[j] += u * (float64(e.states[s*len(logits)+j]) - logmath.Sigmoid(phi)) / float64(n)
+			gradient[j] += u * (float64(states[s*len(logits)+j]) - logmath.Sigmoid(phi)) / float64(n)
 		}
 	}
 	return total / float64(n), nil
-}
-
-func bit(on bool) int {
-	if on {
-		return 1
-	}
-	return 0
 }
 
 // relaxEstimator is REBAR (Tucker et al. 2017), which RELAX (Grathwohl et al. 2018) generalises: the energy at relaxed
@@ -184,29 +183,3 @@ func exactGradient(e *targets.Enumeration, logits, gradient []float64) {
 		}
 	}
 }
-
-// squareTarget is ARM's example: (z - p₀)² of one bit z.
-type squareTarget float64
-
-func (squareTarget) Categories() []int { return []int{2} }
-
-func (t squareTarget) Energy(_ context.Context, states []int, energy []float64) error {
-	for c, z := range states {
-		energy[c] = math.Pow(float64(z)-float64(t), 2)
-	}
-	return nil
-}
-
-func (t squareTarget) RelaxedEnergyGradient(_ context.Context, x []float64, energy, gradient []float64) error {
-	for c, z := range x {
-		energy[c], gradient[c] = math.Pow(z-float64(t), 2), 2*(z-float64(t))
-	}
-	return nil
-}
-
-var (
-	_ samplers.RelaxedTarget = squareTarget(0)
-	_ estimator              = (*arm)(nil)
-	_ estimator              = (*scoreEstimator)(nil)
-	_ estimator              = (*relaxEstimator)(nil)
-)

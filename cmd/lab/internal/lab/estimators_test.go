@@ -16,7 +16,7 @@ func TestEstimators(t *testing.T) {
 		StudyOptions{Seed: 1})
 	variance := map[string]map[string]float64{}
 	for _, c := range r.Cells {
-		target, kind := c.label("target"), c.label("estimator")
+		target, kind := c.Labels.value("target"), c.Labels.value("estimator")
 		if variance[target] == nil {
 			variance[target] = map[string]float64{}
 		}
@@ -43,8 +43,8 @@ func TestARMStudies(t *testing.T) {
 	toy := studied(t, study(t, "arm toy", "p0", "0.4", "steps", "300", "repeats", "1"), StudyOptions{Seed: 1})
 	by := map[string]float64{}
 	for _, c := range toy.Cells {
-		by[c.label("estimator")] = c.Numbers["deviation"]
-		if p := c.Numbers["probability"]; c.label("estimator") != "reinforce" && !(p > 0.9) {
+		by[c.Labels.value("estimator")] = c.Numbers["deviation"]
+		if p := c.Numbers["probability"]; c.Labels.value("estimator") != "reinforce" && !(p > 0.9) {
 			t.Errorf("%v: probability %v", c.Labels, p)
 		}
 	}

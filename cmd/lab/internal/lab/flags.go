@@ -12,7 +12,7 @@ import (
 	"infill/internal/logmath"
 )
 
-// value is that of a flag. Errors of set complete the sentence `"x" is not ...`.
+// value is that of a flag.
 type value struct {
 	set  func(text string) error
 	text func() string
@@ -27,95 +27,108 @@ func (v *value) String() string {
 	return v.text()
 }
 
-// numberVar is of a finite number; bound is "", " of 0 or more" or " above 0".
-func numberVar(f *flag.FlagSet, to *float64, name, bound, usage string) {
-	f.Var(&value{func(text string) error {
+// define defines a flag and returns where its value stands. Errors of parse complete the sentence `"x" is not ...`.
+func define[T any](f *flag.FlagSet, name string, at T, usage string, parse func(string) (T, error),
+	text func(T) string) *T {
+	to := &at
+	f.Var(&value{func(written string) error {
+		x, err := parse(written)
+		if err == nil {
+			*to = x
+		}
+		return err
+	}, func() string { return text(*to) }}, name, usage)
+	return to
+}
+
+// number is a finite number; bound is "", " of 0 or more" or " above 0".
+func number(f *flag.FlagSet, name string, at float64, bound, usage string) *float64 {
+	return define(f, name, at, usage, func(text string) (float64, error) {
 		x, err := strconv.ParseFloat(text, 64)
 		if err != nil || !logmath.Finite(x) || bound != "" && x < 0 || bound == " above 0" && x == 0 {
-			return errors.New("a finite number" + bound)
+			return 0, errors.New("a finite number" + bound)
 		}
-		*to = x
-		return nil
-	}, func() string { return decimal(*to) }}, name, usage)
+		return x, nil
+	}, decimal)
 }
 
-// WholeVar defines the flag of a whole number between bounds.
-func WholeVar(f *flag.FlagSet, to *int, name string, low, high int, usage string) {
-	f.Var(&value{func(text string) error {
+func decimal(x float64) string { return strconv.FormatFloat(x, 'g', -1, 64) }
+
+// Whole defines the flag of a whole number between bounds. One that is below them at first is not set.
+func Whole(f *flag.FlagSet, name string, at, low, high int, usage string) *int {
+	return define(f, name, at, usage, func(text string) (int, error) {
 		n, err := strconv.Atoi(text)
 		if err != nil || n < low || n > high {
-			return fmt.Errorf("a whole number from %d to %d", low, high)
+			return 0, fmt.Errorf("a whole number from %d to %d", low, high)
 		}
-		*to = n
-		return nil
-	}, func() string {
-		if *to < low {
-			return "" // not set
+		return n, nil
+	}, func(n int) string {
+		if n < low {
+			return ""
 		}
-		return strconv.Itoa(*to)
-	}}, name, usage)
+		return strconv.Itoa(n)
+	})
 }
 
-func seedVar(f *flag.FlagSet, to *uint64, usage string) {
-	f.Var(&value{func(text string) error {
+// targetSeed is the seed that a target is drawn from.
+func targetSeed(f *flag.FlagSet, usage string) *uint64 {
+	return define(f, "target-seed", 1, usage, func(text string) (uint64, error) {
 		n, err := strconv.ParseUint(text, 10, 64)
 		if err != nil {
-			return errors.New("a whole number of 0 or more, below 2^64")
+			return 0, errors.New("a whole number of 0 or more, below 2^64")
 		}
-		*to = n
-		return nil
-	}, func() string { return strconv.FormatUint(*to, 10) }}, "target-seed", usage)
+		return n, nil
+	}, func(n uint64) string { return strconv.FormatUint(n, 10) })
 }
 
-// ChoiceVar defines the flag of one of a list.
-func ChoiceVar(f *flag.FlagSet, to *string, name string, of []string, usage string) {
-	f.Var(&value{func(text string) error {
+// Choice defines the flag of one of a list, at first the first.
+func Choice(f *flag.FlagSet, name string, of []string, usage string) *string {
+	return define(f, name, of[0], strings.Join(of, "|")+": "+usage, func(text string) (string, error) {
 		if !slices.Contains(of, text) {
-			return errors.New("one of " + strings.Join(of, ", "))
+			return "", errors.New("one of " + strings.Join(of, ", "))
 		}
-		*to = text
-		return nil
-	}, func() string { return *to }}, name, strings.Join(of, "|")+": "+usage)
+		return text, nil
+	}, func(text string) string { return text })
 }
 
-// listVar is of texts with a separator between them.
-func listVar(f *flag.FlagSet, to *[]string, name, separator, usage string) {
-	f.Var(&value{func(text string) error {
-		*to = strings.Split(text, separator)
-		return nil
-	}, func() string { return strings.Join(*to, separator) }}, name, usage)
+// list is texts with a separator between them.
+func list(f *flag.FlagSet, name string, at []string, separator, usage string) *[]string {
+	return define(f, name, at, usage,
+		func(text string) ([]string, error) { return strings.Split(text, separator), nil },
+		func(texts []string) string { return strings.Join(texts, separator) })
 }
 
-// samplersVar is of a list of samplers.
-func samplersVar(f *flag.FlagSet, to *[]Spec, name, usage string) {
-	f.Var(&value{func(text string) error {
-		list, err := ParseSpecs(text)
+// samplersFlag is a list of samplers.
+func samplersFlag(f *flag.FlagSet, name, at, usage string) *[]Spec {
+	specs, err := ParseSpecs(at)
+	if err != nil {
+		panic(err) // the program's own list
+	}
+	return define(f, name, specs, usage, func(text string) ([]Spec, error) {
+		specs, err := ParseSpecs(text)
 		if err != nil {
-			return fmt.Errorf("a list of samplers: %s", strings.TrimPrefix(err.Error(), "samplers: "))
+			err = fmt.Errorf("a list of samplers: %s", strings.TrimPrefix(err.Error(), "samplers: "))
 		}
-		*to = list
-		return nil
-	}, func() string { return labelsOf(*to) }}, name, usage)
+		return specs, err
+	}, labelsOf)
 }
 
-// NumbersVar defines the flag of finite numbers, or of whole ones of 1 or more, with commas or slashes between them.
-func NumbersVar[N int | float64](f *flag.FlagSet, to *[]N, name, usage string) {
-	_, whole := any(*to).([]int)
-	f.Var(&value{func(text string) error {
-		var numbers []N
+// Numbers defines the flag of finite numbers, or of whole ones of 1 or more, with commas or slashes between them.
+func Numbers[N int | float64](f *flag.FlagSet, name string, at []N, usage string) *[]N {
+	_, whole := any(at).([]int)
+	return define(f, name, at, usage, func(text string) (numbers []N, err error) {
 		for word := range strings.SplitSeq(strings.ReplaceAll(text, "/", ","), ",") {
 			x, err := strconv.ParseFloat(strings.TrimSpace(word), 64)
 			switch {
 			case whole && (err != nil || x != math.Trunc(x) || x < 1 || x > maxCategories):
-				return fmt.Errorf("whole numbers from 1 to %d with commas between them", maxCategories)
+				return nil, fmt.Errorf("whole numbers from 1 to %d with commas between them", maxCategories)
 			case err != nil || !logmath.Finite(x):
-				return errors.New("finite numbers with commas between them")
+				return nil, errors.New("finite numbers with commas between them")
 			}
 			numbers = append(numbers, N(x))
 		}
-		*to = numbers
-		return nil
-	}, func() string { return joined(*to) }}, name, usage)
+		return numbers, nil
+	}, joined)
 }
 
 func joined[N int | float64](numbers []N) string {
@@ -126,12 +139,16 @@ func joined[N int | float64](numbers []N) string {
 	return strings.Join(texts, ",")
 }
 
+// size is the two sides of a lattice.
+type size struct{ rows, columns int }
+
+func (s size) sites() int { return s.rows * s.columns }
+
 // maxSites bounds lattices, so that a mistyped digit is reported at once.
 const maxSites = 1 << 16
 
-// sizeVar is of the two sides of a lattice.
-func sizeVar(f *flag.FlagSet, rows, columns *int, usage string) {
-	f.Var(&value{func(text string) error {
+func sizeFlag(f *flag.FlagSet, at size, usage string) *size {
+	return define(f, "size", at, usage, func(text string) (size, error) {
 		first, second, two := strings.Cut(text, "x")
 		if !two {
 			second = first
@@ -139,9 +156,8 @@ func sizeVar(f *flag.FlagSet, rows, columns *int, usage string) {
 		r, err := strconv.Atoi(first)
 		c, also := strconv.Atoi(second)
 		if err != nil || also != nil || r < 1 || c < 1 || r > maxSites/c {
-			return fmt.Errorf("a size as 5x5, or 5 for both sides, up to %d sites", maxSites)
+			return size{}, fmt.Errorf("a size as 5x5, or 5 for both sides, up to %d sites", maxSites)
 		}
-		*rows, *columns = r, c
-		return nil
-	}, func() string { return fmt.Sprintf("%dx%d", *rows, *columns) }}, "size", usage)
+		return size{r, c}, nil
+	}, func(s size) string { return fmt.Sprintf("%dx%d", s.rows, s.columns) })
 }

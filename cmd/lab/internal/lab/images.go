@@ -10,22 +10,47 @@ import (
 	"io"
 	"math/rand/v2"
 	"os"
+	"slices"
 	"strings"
 )
 
-// pictures are images of one size, [images × pixels], each pixel between 0 and 1.
-type pictures struct {
+// imageSet is images of one size, [images × pixels], each pixel between 0 and 1.
+type imageSet struct {
 	rows, columns int
-	pixels        []float64
+	train         []float64
+	test          []float64 // nil: a fifth of the others, which each repetition deals
 }
-
-func (p *pictures) count() int { return len(p.pixels) / (p.rows * p.columns) }
 
 // imageSets lists those that the laboratory carries or makes.
 func imageSets() []string { return []string{"digits", "bars-and-stripes"} }
 
+// readImages makes images, or reads them from files.
+func readImages(data, test string, side int) (*imageSet, error) {
+	s, err := readPictures(data, side)
+	if err != nil {
+		return nil, refuse("data", "%s: %w", data, err)
+	}
+	switch count := len(s.train) / (s.rows * s.columns); {
+	case test != "":
+		other, err := readPictures(test, side)
+		if err != nil {
+			return nil, refuse("test", "%s: %w", test, err)
+		}
+		if other.rows != s.rows || other.columns != s.columns {
+			return nil, refuse("test", "images of %d × %d pixels, and those of the data have %d × %d", other.rows,
+				other.columns, s.rows, s.columns)
+		}
+		s.test = other.train
+	case data == "bars-and-stripes":
+		s.test = s.train
+	case count < 5:
+		return nil, refuse("data", "%d images: at least 5 are needed", count)
+	}
+	return s, nil
+}
+
 // readPictures makes images, or reads them from an IDX file, perhaps compressed.
-func readPictures(name string, side int) (*pictures, error) {
+func readPictures(name string, side int) (*imageSet, error) {
 	switch name {
 	case "digits":
 		text, err := carried.ReadFile("data/digits.txt")
@@ -34,13 +59,11 @@ func readPictures(name string, side int) (*pictures, error) {
 		}
 		return parseDigits(string(text)), nil
 	case "bars-and-stripes":
-		p := &pictures{rows: side, columns: side}
-		for _, x := range barsAndStripes(side) {
-			for _, v := range x {
-				p.pixels = append(p.pixels, float64(v))
-			}
+		s := &imageSet{rows: side, columns: side}
+		for _, v := range slices.Concat(barsAndStripes(side)...) {
+			s.train = append(s.train, float64(v))
 		}
-		return p, nil
+		return s, nil
 	}
 	text, err := os.ReadFile(name)
 	if errors.Is(err, os.ErrNotExist) {
@@ -53,11 +76,11 @@ func readPictures(name string, side int) (*pictures, error) {
 }
 
 // parseDigits reads lines of 64 levels from 0 to g, which is 16.
-func parseDigits(text string) *pictures {
-	p := &pictures{rows: 8, columns: 8}
+func parseDigits(text string) *imageSet {
+	p := &imageSet{rows: 8, columns: 8}
 	for line := range strings.Lines(text) {
 		for _, letter := range line[:64] {
-			p.pixels = append(p.pixels, float64(strings.IndexRune("0123456789abcdefg", letter))/16)
+			p.train = append(p.train, float64(strings.IndexRune("0123456789abcdefg", letter))/16)
 		}
 	}
 	return p
@@ -68,7 +91,7 @@ const maxPixels = 1 << 28
 
 // parseIDX reads images of bytes (Y. LeCun, C. Cortes, C. Burges, the MNIST
 // database): 0, 0, type 8, 3 dimensions, their sizes, the pixels.
-func parseIDX(text []byte) (*pictures, error) {
+func parseIDX(text []byte) (*imageSet, error) {
 	if bytes.HasPrefix(text, []byte{0x1f, 0x8b}) {
 		z, err := gzip.NewReader(bytes.NewReader(text))
 		if err != nil {
@@ -87,28 +110,26 @@ func parseIDX(text []byte) (*pictures, error) {
 		uint64(n)*uint64(rows)*uint64(columns) > maxPixels {
 		return nil, fmt.Errorf("%d images of %d × %d pixels: there can be %d pixels", n, rows, columns, maxPixels)
 	}
-	p := &pictures{rows: int(rows), columns: int(columns)}
+	p := &imageSet{rows: int(rows), columns: int(columns)}
 	if want := int(n) * p.rows * p.columns; len(text) != 16+want {
 		return nil, fmt.Errorf("%d bytes of pixels, and its header says %d", len(text)-16, want)
 	}
 	for _, b := range text[16:] {
-		p.pixels = append(p.pixels, float64(b)/255)
+		p.train = append(p.train, float64(b)/255)
 	}
 	return p, nil
 }
 
-// dealt are the images, cut out of values of all their pixels, in a random order: the first fifth is to test with.
-func dealt[T any](p *pictures, values []T, b *bench) (train, test [][]T) {
-	pixels := p.rows * p.columns
-	var images [][]T
-	for _, i := range b.streams("split", 1)[0].Perm(p.count()) {
-		images = append(images, values[i*pixels:(i+1)*pixels])
-	}
-	return images[p.count()/5:], images[:p.count()/5]
+// dealt are the images in a random order: the first fifth is to test with.
+func (s *imageSet) dealt(b *bench) (train, test []float64) {
+	pixels := s.rows * s.columns
+	count := len(s.train) / pixels
+	all := rows(s.train, pixels, b.stream("split").Perm(count))
+	return all[count/5*pixels:], all[:count/5*pixels]
 }
 
-// binary draws each pixel by its grey, or, where dynamic is not set, cuts it at a half.
-func (p *pictures) binary(pixels []float64, dynamic bool, r *rand.Rand) []int {
+// binarised draws each pixel by its grey, or, where dynamic is not set, cuts it at a half.
+func binarised(pixels []float64, dynamic bool, r *rand.Rand) []int {
 	states := make([]int, len(pixels))
 	for i, x := range pixels {
 		at := 0.5
@@ -120,19 +141,20 @@ func (p *pictures) binary(pixels []float64, dynamic bool, r *rand.Rand) []int {
 	return states
 }
 
-// grid shows up to side² images, with a line between, each pixel as a few.
-func grid(states []int, rows, columns, side, pixel int) image.Image {
-	n := min(side*side, len(states)/(rows*columns))
-	w, h := side*(columns*pixel+pixel), (n+side-1)/side*(rows*pixel+pixel)
+// grid shows up to 100 images in rows of 10, with a line between, each pixel as a few.
+func (s *imageSet) grid(states []int) image.Image {
+	const side, pixel = 10, 4
+	n := min(side*side, len(states)/(s.rows*s.columns))
+	w, h := side*(s.columns*pixel+pixel), (n+side-1)/side*(s.rows*pixel+pixel)
 	m := image.NewGray(image.Rect(0, 0, w, h))
 	for i := range m.Pix {
 		m.Pix[i] = 128
 	}
 	for i := range n {
-		for y := range rows * pixel {
-			for x := range columns * pixel {
-				v := states[(i*rows+y/pixel)*columns+x/pixel]
-				m.Pix[(i/side*(rows+1)*pixel+y)*m.Stride+i%side*(columns+1)*pixel+x] = uint8(255 * v)
+		for y := range s.rows * pixel {
+			for x := range s.columns * pixel {
+				v := states[(i*s.rows+y/pixel)*s.columns+x/pixel]
+				m.Pix[(i/side*(s.rows+1)*pixel+y)*m.Stride+i%side*(s.columns+1)*pixel+x] = uint8(255 * v)
 			}
 		}
 	}

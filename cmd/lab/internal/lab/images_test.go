@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"image/png"
 	"math"
-	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"strings"
@@ -20,64 +19,6 @@ import (
 	"infill/internal/targets"
 	"infill/samplers"
 )
-
-// pairs is a Network without a network: U = Σ_i w_i x_i + Σ_{i<j} w_ij x_i x_j.
-type pairs struct {
-	n       int
-	weights []float64
-}
-
-func smallNetwork(_ context.Context, s NetworkShape) (Network, error) {
-	n := s.Rows * s.Columns
-	return &pairs{n, make([]float64, n*n)}, nil
-}
-
-func (p *pairs) Close() error    { return nil }
-func (p *pairs) Weights() int    { return p.n * p.n }
-func (p *pairs) Set(w []float64) { copy(p.weights, w) }
-
-func (p *pairs) Initialise(r *rand.Rand, w []float64) { copy(w, targets.Normals(r, len(w), 0.01)) }
-
-func (p *pairs) Energies(_ context.Context, images []int, energy []float64) error {
-	for c := range energy {
-		x := images[c*p.n : (c+1)*p.n]
-		energy[c] = 0
-		for i := range x {
-			for j := range i + 1 {
-				energy[c] += p.weights[i*p.n+j] * float64(x[i]*x[j])
-			}
-		}
-	}
-	return nil
-}
-
-func (p *pairs) PixelGradient(ctx context.Context, images []int, energy, gradient []float64) error {
-	for c := range energy {
-		x, out := images[c*p.n:(c+1)*p.n], gradient[c*p.n:(c+1)*p.n]
-		clear(out)
-		for i := range x {
-			out[i] += p.weights[i*p.n+i]
-			for j := range i {
-				out[i] += p.weights[i*p.n+j] * float64(x[j])
-				out[j] += p.weights[i*p.n+j] * float64(x[i])
-			}
-		}
-	}
-	return p.Energies(ctx, images, energy)
-}
-
-func (p *pairs) WeightGradient(_ context.Context, images []int, scale float64, gradient []float64) error {
-	chains := len(images) / p.n
-	for c := range chains {
-		x := images[c*p.n : (c+1)*p.n]
-		for i := range x {
-			for j := range i + 1 {
-				gradient[i*p.n+j] += scale / float64(chains) * float64(x[i]*x[j])
-			}
-		}
-	}
-	return nil
-}
 
 // TestAnnealedImportance: on random models of 10 units the mean of the estimate of Z is Z, to four standard errors of
 // 40 runs, and most intervals hold it. More runs are in docs/measured/laboratory.md.
@@ -94,8 +35,8 @@ func TestAnnealedImportance(t *testing.T) {
 			}
 			model := newPairwise(symmetricNormals(10, 0.1, r), field)
 			e := enumerated(t, model)
-			z, err := annealedImportance(t.Context(), model, base, aisOptions{spec[0], 60, 50}, 5,
-				fmt.Sprint("1run ", run, sampler), func(int) error { return nil })
+			z, err := annealing{spec[0], 60, 50}.normaliser(t.Context(), model, base, bare(5),
+				fmt.Sprint("run ", run, sampler))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -156,10 +97,9 @@ func TestAnnealedTarget(t *testing.T) {
 // TestLearnImages: the training learns bars and stripes, its estimate is the exact
 // likelihood within the interval, and a stopped one goes on to the same end.
 func TestLearnImages(t *testing.T) {
-	settings := []string{"data", "bars-and-stripes", "side", "3", "samplers", "gibbs-x:block=1,dmala:step-size=0.4",
-		"steps", "10", "updates", "120", "batch", "14",
-		"buffer", "50", "learning-rate", "0.03", "ais-steps", "400", "ais-chains", "60", "average", "0.5", "repeats",
-		"1"}
+	settings := strings.Fields("data bars-and-stripes side 3 samplers gibbs-x:block=1,dmala:step-size=0.4 steps 30 " +
+		"updates 200 batch 14 buffer 50 learning-rate 0.002 features 12 blocks 1 downsampling 1 average 0.9 " +
+		"ais-steps 400 ais-chains 60 repeats 1")
 	dir := t.TempDir()
 	r := studied(t, study(t, "learn images", settings...), StudyOptions{Seed: 1, Folder: dir})
 	for _, c := range r.Cells {
@@ -207,8 +147,8 @@ func TestReadPictures(t *testing.T) {
 		t.Fatal(err)
 	}
 	// The first line of the file: 005d91... of a zero.
-	if digits.count() != 1797 || digits.pixels[2] != 5.0/16 || digits.pixels[3] != 13.0/16 {
-		t.Errorf("%d digits, the first %v", digits.count(), digits.pixels[:8])
+	if len(digits.train) != 1797*64 || digits.train[2] != 5.0/16 || digits.train[3] != 13.0/16 {
+		t.Errorf("%d digits, the first %v", len(digits.train)/64, digits.train[:8])
 	}
 	dir := t.TempDir()
 	write := func(name string, content []byte) string {
@@ -228,7 +168,7 @@ func TestReadPictures(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if p.count() != 2 || p.rows != 2 || p.pixels[1] != 1 || p.pixels[2] != 0.2 {
+		if len(p.train) != 8 || p.rows != 2 || p.train[1] != 1 || p.train[2] != 0.2 {
 			t.Errorf("%s: %+v", path, p)
 		}
 	}

@@ -7,12 +7,9 @@ import (
 )
 
 // A target is written as samplers are.
-func TestNewProblem(t *testing.T) {
-	p, err := NewProblem(t.Context(), "potts:size=2x3,field=0.5/0/-0.5,coupling=0.3", 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if got := described(p.Kind, p.Parameters); got != "potts, size 2x3, coupling 0.3, field 0.5,0,-0.5" {
+func TestNewDistribution(t *testing.T) {
+	d := opened(t, "potts:size=2x3,field=0.5/0/-0.5,coupling=0.3", 0)
+	if got := d.String(); got != "potts, size 2x3, coupling 0.3, field 0.5,0,-0.5" {
 		t.Error(got)
 	}
 	const machine = "rbm:data=none,visible=21,hidden=21,"
@@ -61,14 +58,14 @@ func TestNewProblem(t *testing.T) {
 			"block-gibbs",
 	} {
 		var option *OptionError
-		if _, err := NewProblem(t.Context(), text, 0); !errors.As(err, &option) ||
+		if _, err := newDistribution(t.Context(), text, 0); !errors.As(err, &option) ||
 			!strings.HasPrefix(err.Error(), want) {
 			t.Errorf("%q: error %v, want %q", text, err, want)
 		}
 	}
-	for _, k := range Kinds() {
-		if k.Title == "" || k.Help == "" {
-			t.Errorf("%s has no description", k.Name)
+	for _, k := range kinds() {
+		if k.title == "" || k.help == "" {
+			t.Errorf("%s has no description", k.name)
 		}
 	}
 }

@@ -2,125 +2,76 @@ package lab
 
 import (
 	"context"
-	"flag"
 	"fmt"
-	"math/rand/v2"
 	"slices"
 	"strconv"
 	"strings"
 
-	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/stat"
 
 	"infill/internal/targets"
+	"infill/lm/network"
 	"infill/samplers"
 )
 
-// A Network is an energy of binary images whose weights can be learnt: *network.Energy of infill/lm/network.
-type Network interface {
-	Weights() int
-	Initialise(r *rand.Rand, weights []float64)
-	Set(weights []float64)
-	Energies(ctx context.Context, images []int, energy []float64) error
-	PixelGradient(ctx context.Context, images []int, energy, gradient []float64) error
-	WeightGradient(ctx context.Context, images []int, scale float64, gradient []float64) error
-	Close() error
-}
-
-// NetworkShape is what a Network is opened with.
-type NetworkShape struct{ Rows, Columns, Features, Blocks, Downsampling int }
-
 // learnImages trains deep energies: table 1 of the discrete Langevin paper, section 7.3.2 and appendix I.4.
 type learnImages struct {
-	open NetworkOpener
-
-	data                           string
-	test                           string
-	side                           int
-	dynamic                        bool
-	samplers                       []Spec
-	steps                          int
-	training                       pcdOptions
-	warmUp                         int
-	average                        float64
-	features, blocks, downsampling int
-	ais                            []Spec
-	aisSteps, aisChains            int
-	repeats                        int
+	pcd                            pcdOptions
+	steps, warmUp                  *int
+	average                        *float64
+	dynamic                        *bool
+	features, blocks, downsampling *int
+	annealing                      annealing
 }
 
-func newLearnImages(open NetworkOpener) *Study {
-	list, _ := ParseSpecs("gibbs-x:block=1,gwg,dula:step-size=0.2,dmala:step-size=0.3")
-	ais, _ := ParseSpecs("dmala:step-size=0.3")
-	return newStudy("learn images", "Train deep energies of images",
+func newLearnImages() *Study {
+	s := newStudy("learn images", "Train deep energies of images",
 		`Train a residual network as the energy of binary images, by persistent contrastive divergence
 with a replay buffer, and estimate its test log-likelihood by annealed importance sampling: table 1
 of the discrete Langevin paper. --data is digits (8 x 8), bars-and-stripes, or an IDX file as
 MNIST's; --test is a file of test images, else a fifth of the data. The paper's setting is --steps 40 --updates 50000 --batch 100 --buffer 10000
 --learning-rate 0.0001 --warm-up 10000 --average 0.999 --features 64 --blocks 8 --ais-steps 300000
---ais-chains 500.`, &learnImages{
-			open: open, data: "digits", side: 4, samplers: list, steps: 10,
-			training: pcdOptions{updates: 500, batch: 50, buffer: 500, rate: 0.001}, warmUp: 50, average: 0.98,
-			features: 16, blocks: 4, downsampling: 2, ais: ais, aisSteps: 500, aisChains: 50, repeats: 2,
-		})
-}
-
-func (o *learnImages) register(f *flag.FlagSet) {
-	f.StringVar(&o.data, "data", o.data, "images: "+strings.Join(imageSets(), ", ")+", or an IDX `FILE`")
-	f.StringVar(&o.test, "test", "",
+--ais-chains 500.`)
+	f := s.Flags
+	data := f.String("data", "digits", "images: "+strings.Join(imageSets(), ", ")+", or an IDX `FILE`")
+	test := f.String("test", "",
 		"`FILE` of test images; a fifth of the data when not given, and all of bars and stripes")
-	WholeVar(f, &o.side, "side", 2, 8, "pixels of a side of bars and stripes")
-	f.BoolVar(&o.dynamic, "dynamic", false,
-		"draw training pixels by their grey at each update, instead of cutting at a half")
-	samplersVar(f, &o.samplers, "samplers", "samplers of the chains")
-	WholeVar(f, &o.steps, "steps", 1, 1<<20, "sampling steps of each update")
-	o.training.register(f)
-	WholeVar(f, &o.warmUp, "warm-up", 0, 1<<30, "updates over which the learning rate rises")
-	numberVar(f, &o.average, "average", " of 0 or more",
-		"what the averaged weights, which are evaluated, keep at each update; below 1")
-	WholeVar(f, &o.features, "features", 1, 512, "features of the network")
-	WholeVar(f, &o.blocks, "blocks", 0, 64, "residual blocks")
-	WholeVar(f, &o.downsampling, "downsampling", 0, 8, "blocks that halve the sides")
-	samplersVar(f, &o.ais, "ais-sampler", "sampler of annealed importance sampling, an exact one")
-	WholeVar(f, &o.aisSteps, "ais-steps", 1, 1<<30, "its temperatures")
-	WholeVar(f, &o.aisChains, "ais-chains", 2, maxChains, "its chains")
-	repeatsVar(f, &o.repeats)
-}
-
-// maxListed is the most pixels of which all images are listed for an exact log Z.
-const maxListed = 16
-
-func (o *learnImages) plan(context.Context, uint64) (*plan, error) {
-	if err := o.training.check(o.samplers); err != nil {
-		return nil, err
+	side := Whole(f, "side", 4, 2, 8, "pixels of a side of bars and stripes")
+	list := samplersFlag(f, "samplers", "gibbs-x:block=1,gwg,dula:step-size=0.2,dmala:step-size=0.3",
+		"samplers of the chains")
+	o := &learnImages{
+		pcd:    pcdFlags(f, 500, 50, 500, 0.001, 0),
+		steps:  Whole(f, "steps", 10, 1, 1<<20, "sampling steps of each update"),
+		warmUp: Whole(f, "warm-up", 50, 0, 1<<30, "updates over which the learning rate rises"),
+		average: number(f, "average", 0.98, " of 0 or more",
+			"what the averaged weights, which are evaluated, keep at each update; below 1"),
+		dynamic: f.Bool("dynamic", false,
+			"draw training pixels by their grey at each update, instead of cutting at a half"),
+		features:     Whole(f, "features", 16, 1, 512, "features of the network"),
+		blocks:       Whole(f, "blocks", 4, 0, 64, "residual blocks"),
+		downsampling: Whole(f, "downsampling", 2, 0, 8, "blocks that halve the sides"),
 	}
-	switch {
-	case len(o.ais) != 1 || !samplers.Describe(o.ais[0].Name).Exact:
-		return nil, refuse("ais-sampler", "%s is not one exact sampler", labelsOf(o.ais))
-	case o.average >= 1:
-		return nil, refuse("average", "%v is not below 1", o.average)
-	case o.downsampling > o.blocks:
-		return nil, refuse("downsampling", "%d of %d blocks", o.downsampling, o.blocks)
-	}
-	data, err := readPictures(o.data, o.side)
-	if err != nil {
-		return nil, refuse("data", "%s: %w", o.data, err)
-	}
-	test := data
-	if o.test != "" {
-		if test, err = readPictures(o.test, o.side); err != nil {
-			return nil, refuse("test", "%s: %w", o.test, err)
+	annealer := samplersFlag(f, "ais-sampler", "dmala:step-size=0.3",
+		"sampler of annealed importance sampling, an exact one")
+	temperatures := Whole(f, "ais-steps", 500, 1, 1<<30, "its temperatures")
+	chains := Whole(f, "ais-chains", 50, 2, maxChains, "its chains")
+	repeats := repeatsFlag(f, 2)
+	s.plan = func(context.Context, uint64) (*plan, error) {
+		ais := *annealer
+		switch {
+		case len(ais) != 1 || !samplers.Describe(ais[0].Name).Exact:
+			return nil, refuse("ais-sampler", "%s is not one exact sampler", labelsOf(ais))
+		case *o.average >= 1:
+			return nil, refuse("average", "%v is not below 1", *o.average)
+		case *o.downsampling > *o.blocks:
+			return nil, refuse("downsampling", "%d of %d blocks", *o.downsampling, *o.blocks)
 		}
-		if test.rows != data.rows || test.columns != data.columns {
-			return nil, refuse("test", "images of %d × %d pixels, and those of the data have %d × %d", test.rows,
-				test.columns, data.rows, data.columns)
+		o.annealing = annealing{ais[0], *temperatures, *chains}
+		images, err := readImages(*data, *test, *side)
+		if err != nil {
+			return nil, err
 		}
-	} else if data.count() < 5 {
-		return nil, refuse("data", "%d images: at least 5 are needed", data.count())
-	}
-	p := &plan{
-		title: fmt.Sprintf("deep energies of %s, %d × %d pixels", o.data, data.rows, data.columns),
-		columns: []column{
+		p := newPlan(fmt.Sprintf("deep energies of %s, %d × %d pixels", *data, images.rows, images.columns), []column{
 			{name: "test-ll", format: "%.2f", definition: "mean log-likelihood of the test images, nats, with log Z " +
 				"by annealed importance sampling, which is on the low side: the likelihood is on the high side"},
 			{name: "low", format: "%.2f", definition: "its 95 % interval by the weights of the chains"},
@@ -131,21 +82,24 @@ func (o *learnImages) plan(context.Context, uint64) (*plan, error) {
 			{name: "independent", format: "%.2f", definition: "log-likelihood of independent pixels, for comparison"},
 			{name: "acceptance", format: "%.2f", definition: "of proposals, at the last update"},
 			{name: "seconds", format: "%.0f", definition: secondsAre + " of training and evaluation", timed: true},
-		},
-		curves: []curve{{name: "difference", x: "update", y: "mean U of data less that of chains"}},
+		}, curve{name: "difference", x: "update", y: "mean U of data less that of chains"})
+		for _, spec := range *list {
+			p.add(*repeats, func(ctx context.Context, b *bench) error { return o.train(ctx, b, spec, images) },
+				parameter{"sampler", spec.Label})
+		}
+		return p, o.pcd.check(*list)
 	}
-	for _, spec := range o.samplers {
-		p.add(o.repeats, func(ctx context.Context, b *bench) error { return o.train(ctx, b, spec, data, test) },
-			"sampler", spec.Label)
-	}
-	return p, nil
+	return s
 }
+
+// maxListed is the most pixels of which all images are listed for an exact log Z.
+const maxListed = 16
 
 // deepEnergy is a network over a law of independent pixels:
 //
 //	U(x) = f_w(x) + log base(x)
 type deepEnergy struct {
-	network    Network
+	network    *network.Energy
 	weights    []float64
 	base       base
 	categories []int
@@ -156,11 +110,6 @@ var (
 	_ learner                 = (*deepEnergy)(nil)
 	_ samplers.GradientTarget = (*deepEnergy)(nil)
 )
-
-func newDeepEnergy(network Network, laws [][]float64) *deepEnergy {
-	return &deepEnergy{network: network, weights: make([]float64, network.Weights()), base: newBase(laws),
-		categories: slices.Repeat([]int{2}, len(laws))}
-}
 
 func (d *deepEnergy) Categories() []int { return d.categories }
 
@@ -196,81 +145,43 @@ func (d *deepEnergy) addGradient(ctx context.Context, states []int, scale float6
 	return d.network.WeightGradient(ctx, states, scale, gradient)
 }
 
-// averaged is a training with the running mean of its weights.
-type averaged struct {
-	Training *pcd
-	Mean     []float64
-}
-
-func (o *learnImages) train(ctx context.Context, b *bench, spec Spec, data, test *pictures) error {
-	pixels := data.rows * data.columns
-	trainGreys, testGreys := data.pixels, test.pixels
-	if data == test && o.data != "bars-and-stripes" {
-		train, test := dealt(data, data.pixels, b)
-		trainGreys, testGreys = slices.Concat(train...), slices.Concat(test...)
+func (o *learnImages) train(ctx context.Context, b *bench, spec Spec, images *imageSet) error {
+	greys, testGreys := images.train, images.test
+	if testGreys == nil {
+		greys, testGreys = images.dealt(b)
 	}
-	examples := data.binary(trainGreys, o.dynamic, b.streams("pixels", 1)[0])
-	tests := test.binary(testGreys, o.dynamic, b.streams("test pixels", 1)[0])
-	laws := pixelMeans(slices.Collect(slices.Chunk(examples, pixels)), pixels)
+	examples := binarised(greys, *o.dynamic, b.stream("pixels"))
+	tests := binarised(testGreys, *o.dynamic, b.stream("test pixels"))
+	pixels := images.rows * images.columns
+	laws := pixelMeans(slices.Collect(slices.Chunk(examples, pixels)))
 
-	network, err := o.open(ctx, NetworkShape{data.rows, data.columns, o.features, o.blocks, o.downsampling})
+	energy, err := network.Open(ctx,
+		network.Shape{Rows: images.rows, Columns: images.columns, Features: *o.features, Blocks: *o.blocks,
+			Downsampling: *o.downsampling}, 1) // one thread, as all of the laboratory
 	if err != nil {
 		return err
 	}
-	defer network.Close()
-	model := newDeepEnergy(network, laws)
-	network.Initialise(b.streams("weights", 1)[0], model.weights)
-	network.Set(model.weights)
-	kernel, err := spec.New(model, b.streams("terms", 1)[0])
+	defer energy.Close()
+	model := &deepEnergy{network: energy, weights: make([]float64, energy.Weights()), base: newBase(laws),
+		categories: slices.Repeat([]int{2}, pixels)}
+	energy.Initialise(b.stream("weights"), model.weights)
+	energy.Set(model.weights)
+	// The chains start one after the other on one stream.
+	buffer := drawFrom(laws, slices.Repeat(b.streams("buffer", 1), *o.pcd.buffer))
+	p, err := o.pcd.newPCD(b, model, spec, *o.steps, buffer)
 	if err != nil {
-		return refuse("samplers", "%w", err)
+		return err
 	}
-	training := &pcd{model: model, kernel: kernel, steps: o.steps, batch: o.training.batch, rate: o.training.rate,
-		shrink: o.training.shrink, warmUp: o.warmUp}
-	r := b.streams("buffer", 1)[0]
-	for range o.training.buffer {
-		for _, law := range laws {
-			training.Buffer = append(training.Buffer, drawFrom(law, r))
+	p.warmUp, p.average = *o.warmUp, *o.average
+	energy.Set(model.weights)
+	draw := &batches{data: examples, slots: pixels, size: *o.pcd.batch}
+	err = p.run(ctx, b, func() []int {
+		if *o.dynamic && p.Update%(max(len(examples)/pixels / *o.pcd.batch, 1)) == 0 {
+			draw.data = binarised(greys, true, b.stream("pixels "+strconv.Itoa(p.Update)))
 		}
-	}
-	state := &averaged{training, slices.Clone(model.weights)}
-	if err := o.learn(ctx, b, state, model, trainGreys, examples, data); err != nil {
-		return err
-	}
-	if err := b.picture("samples", grid(training.Buffer, data.rows, data.columns, 10, 4)); err != nil {
-		return err
-	}
-	if err := b.picture("data", grid(examples, data.rows, data.columns, 10, 4)); err != nil {
-		return err
-	}
-	network.Set(state.Mean)
-	ended, err := o.judge(ctx, b, model, laws, tests)
-	if err != nil {
-		return err
-	}
-	return b.picture("annealed", grid(ended, data.rows, data.columns, 10, 4))
-}
-
-// learn runs the training.
-func (o *learnImages) learn(ctx context.Context, b *bench, state *averaged, model *deepEnergy, greys []float64,
-	examples []int, data *pictures) error {
-	training, network := state.Training, model.network
-	if err := training.begin(b, state); err != nil {
-		return err
-	}
-	network.Set(model.weights)
-	pixels := len(model.base)
-	draw := &batches{data: examples, slots: pixels, size: o.training.batch}
-	next := func() []int {
-		if o.dynamic && training.Update%(max(len(examples)/pixels/o.training.batch, 1)) == 0 {
-			draw.data = data.binary(greys, true, b.streams("pixels "+strconv.Itoa(training.Update), 1)[0])
-		}
-		return draw.at(b, training.Update+1)
-	}
-	return training.updates(ctx, b, state, o.training.updates, next, func(batch []int, due bool) error {
-		network.Set(model.weights)
-		floats.Scale(o.average, state.Mean)
-		floats.AddScaled(state.Mean, 1-o.average, model.weights)
+		return draw.at(b, p.Update+1)
+	}, func(batch []int, due bool) error {
+		energy.Set(model.weights)
 		if !due {
 			return nil
 		}
@@ -278,10 +189,25 @@ func (o *learnImages) learn(ctx context.Context, b *bench, state *averaged, mode
 		if err != nil {
 			return err
 		}
-		ofChains, err := meanEnergy(ctx, model, training.Buffer[:min(len(training.Buffer), len(batch))])
-		b.point("difference", float64(training.Update), ofData-ofChains)
+		ofChains, err := meanEnergy(ctx, model, p.Buffer[:min(len(p.Buffer), len(batch))])
+		b.point("difference", float64(p.Update), ofData-ofChains)
 		return err
 	})
+	if err != nil {
+		return err
+	}
+	if err := b.picture("samples", images.grid(p.Buffer)); err != nil {
+		return err
+	}
+	if err := b.picture("data", images.grid(examples)); err != nil {
+		return err
+	}
+	energy.Set(p.Mean)
+	ended, err := o.judge(ctx, b, model, laws, tests)
+	if err != nil {
+		return err
+	}
+	return b.picture("annealed", images.grid(ended))
 }
 
 func meanEnergy(ctx context.Context, target samplers.Target, states []int) (float64, error) {
@@ -294,10 +220,7 @@ func meanEnergy(ctx context.Context, target samplers.Target, states []int) (floa
 // of annealed importance sampling ended.
 func (o *learnImages) judge(ctx context.Context, b *bench, model *deepEnergy, laws [][]float64,
 	tests []int) ([]int, error) {
-	z, err := annealedImportance(ctx, model, laws, aisOptions{o.ais[0], o.aisSteps, o.aisChains}, b.seed,
-		b.repeat+" annealing", func(step int) error {
-			return b.tick(ctx, step, o.aisSteps, nil)
-		})
+	z, err := o.annealing.normaliser(ctx, model, laws, b, "annealing")
 	if err != nil {
 		return nil, err
 	}
@@ -305,14 +228,15 @@ func (o *learnImages) judge(ctx context.Context, b *bench, model *deepEnergy, la
 	if err != nil {
 		return nil, err
 	}
-	if fraction := z.effective / float64(o.aisChains); fraction < fewWeights {
+	fraction := z.effective / float64(o.annealing.chains)
+	if fraction < fewWeights {
 		b.warn("%.0f %% of the chains of annealed importance sampling count: the interval is too short; take more "+
 			"--ais-steps", 100*fraction)
 	}
 	b.number("test-ll", mean-z.value)
 	b.number("low", mean-z.high)
 	b.number("high", mean-z.low)
-	b.number("effective", z.effective/float64(o.aisChains))
+	b.number("effective", fraction)
 	if len(laws) <= maxListed {
 		e, err := targets.Enumerate(ctx, model)
 		if err != nil {
@@ -320,11 +244,11 @@ func (o *learnImages) judge(ctx context.Context, b *bench, model *deepEnergy, la
 		}
 		b.number("exact-ll", mean-e.LogNormaliser)
 	}
-	independent, n := 0.0, len(laws)
-	for c := range len(tests) / n {
-		independent += model.base.log(tests[c*n : (c+1)*n])
+	independent := 0.0
+	for state := range slices.Chunk(tests, len(laws)) {
+		independent += model.base.log(state)
 	}
-	b.number("independent", independent/float64(len(tests)/n))
+	b.number("independent", independent/float64(len(tests)/len(laws)))
 	b.number("seconds", b.seconds())
 	return z.states, nil
 }

@@ -11,16 +11,16 @@ import (
 
 // tally counts how often each chain was at each category of each slot.
 type tally struct {
-	problem *Problem
-	wide    int
-	counts  []int64 // [chains × slots × K]
-	steps   int
+	of     *distribution
+	wide   int
+	counts []int64 // [chains × slots × K]
+	steps  int
 }
 
-func newTally(p *Problem, chains int) *tally {
-	categories := p.Target.Categories()
+func newTally(d *distribution, chains int) *tally {
+	categories := d.target.Categories()
 	wide := slices.Max(categories)
-	return &tally{problem: p, wide: wide, counts: make([]int64, chains*len(categories)*wide)}
+	return &tally{of: d, wide: wide, counts: make([]int64, chains*len(categories)*wide)}
 }
 
 func (t *tally) add(positions []int) {
@@ -33,18 +33,18 @@ func (t *tally) add(positions []int) {
 // logRMSE is the log root mean square error of the running means against the
 // truth; its standard error is that of the mean square, by the delta method.
 func (t *tally) logRMSE() (value, standardError float64) {
-	slots := len(t.problem.Target.Categories())
+	slots := len(t.of.target.Categories())
 	perChain := slots * t.wide
 	squares := make([]float64, len(t.counts)/perChain)
 	for c := range squares {
 		counts := t.counts[c*perChain : (c+1)*perChain]
-		for i, o := range t.problem.observables {
+		for i, o := range t.of.observables {
 			m := 0.0
 			for v, x := range o.value {
 				m += x * float64(counts[o.slot*t.wide+v])
 			}
-			d := m/float64(t.steps) - t.problem.Truth.Means[i]
-			squares[c] += d * d / float64(len(t.problem.observables))
+			d := m/float64(t.steps) - t.of.truth.means[i]
+			squares[c] += d * d / float64(len(t.of.observables))
 		}
 	}
 	m, e := meanAndError(squares)
@@ -73,13 +73,13 @@ type sampleSize struct {
 }
 
 // effectiveSampleSize takes the ESS of the states of each chain, [chains][steps × slots], from the step first on.
-func effectiveSampleSize(p *Problem, states [][]uint8, first int) *sampleSize {
-	slots := len(p.Target.Categories())
+func effectiveSampleSize(d *distribution, states [][]uint8, first int) *sampleSize {
+	slots := len(d.target.Categories())
 	kept := len(states[0])/slots - first
 	e := &sampleSize{Kept: kept}
 	var chosen []observable
-	for i := range min(maxSeries, len(p.observables)) {
-		chosen = append(chosen, p.observables[i*len(p.observables)/min(maxSeries, len(p.observables))])
+	for i := range min(maxSeries, len(d.observables)) {
+		chosen = append(chosen, d.observables[i*len(d.observables)/min(maxSeries, len(d.observables))])
 	}
 	e.Observables = len(chosen)
 	byChain := make([]float64, len(states))

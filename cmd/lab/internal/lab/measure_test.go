@@ -1,7 +1,6 @@
 package lab
 
 import (
-	"context"
 	"fmt"
 	"math"
 	"testing"
@@ -12,15 +11,11 @@ import (
 // TestLogRMSEOfExactDraws: Gibbs on all slots at once draws independently from π, so the mean square error after n
 // steps is σ²/n exactly in expectation, and log RMSE falls by ½ ln n.
 func TestLogRMSEOfExactDraws(t *testing.T) {
-	ctx := context.Background()
-	p, err := NewProblem(ctx, "ising:size=2x2,coupling=0.1,field=0.2", 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := opened(t, "ising:size=2x2,coupling=0.1,field=0.2", 0)
 	run := compared(t, p, "gibbs-x:block=4", func(o *compareOptions) {
 		o.Chains, o.Steps, o.Initial, o.Seed, o.now = 400, 256, "uniform", 11, clock
 	})
-	m := p.Truth.Means[0]
+	m := p.truth.means[0]
 	if len(run.Cells[0].Curves[byStep]) < 50 {
 		t.Fatalf("%d points", len(run.Cells[0].Curves[byStep]))
 	}
@@ -52,10 +47,7 @@ func twoStates(chains, n int, f float64) [][]uint8 {
 }
 
 func TestEffectiveSampleSize(t *testing.T) {
-	p, err := NewProblem(context.Background(), "ising:size=1x1,coupling=0,field=0", 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := opened(t, "ising:size=1x1,coupling=0,field=0", 0)
 	const chains, n, first = 32, 6000, 1000
 	for _, flip := range []float64{0.5, 0.2, 0.05, 0.7} {
 		e := effectiveSampleSize(p, twoStates(chains, n, flip), first)
@@ -109,11 +101,8 @@ func TestCheckpoints(t *testing.T) {
 // TestTally by hand: one spin of field ln 3 / 2 has mean ½; chain 0 was up 3 of
 // 4 times, mean ½, chain 1 always, mean 1.
 func TestTally(t *testing.T) {
-	p, err := isingOptions{rows: 1, columns: 1, field: math.Log(3) / 2}.problem(context.Background(), 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	near(t, "exact mean", p.Truth.Means[0], 0.5, 1e-12)
+	p := opened(t, "ising:size=1x1,field="+decimal(math.Log(3)/2), 0)
+	near(t, "exact mean", p.truth.means[0], 0.5, 1e-12)
 	counts := newTally(p, 2)
 	for _, positions := range [][]int{{1, 1}, {0, 1}, {1, 1}, {1, 1}} {
 		counts.add(positions)

@@ -9,12 +9,6 @@ import (
 	"infill/samplers"
 )
 
-func set(slots int, states ...int) *binarySet {
-	s := newBinarySet(slots)
-	s.add(states)
-	return s
-}
-
 func randomStates(n, slots int, p float64) []int {
 	r := samplers.Streams(2, "states", 1)[0]
 	states := make([]int, n*slots)
@@ -31,13 +25,13 @@ func TestDiscrepancyOfEqualSets(t *testing.T) {
 	for _, slots := range []int{3, 64, 130} {
 		states := randomStates(20, slots, 0.3)
 		turned := append(append([]int{}, states[5*slots:]...), states[:5*slots]...)
-		x, y := set(slots, states...), set(slots, turned...)
-		value, _ := squaredDiscrepancy(x, y, stat.Mean(y.rowMeans(y), nil))
+		x, y := newBinarySet(slots, states), newBinarySet(slots, turned)
+		value, _ := squaredDiscrepancy(x, y)
 		if !(value < 1e-14) {
 			t.Errorf("%d slots: %v", slots, value)
 		}
-		other := set(slots, randomStates(21, slots, 0.8)...)
-		if value, _ := squaredDiscrepancy(other, y, stat.Mean(y.rowMeans(y), nil)); !(value > 0.005) {
+		other := newBinarySet(slots, randomStates(21, slots, 0.8))
+		if value, _ := squaredDiscrepancy(other, y); !(value > 0.005) {
 			t.Errorf("%d slots: %v between different laws", slots, value)
 		}
 	}
@@ -45,10 +39,10 @@ func TestDiscrepancyOfEqualSets(t *testing.T) {
 
 // TestDiscrepancyByHand: {00, 11} and {00}: the kernel is 1 or 1/e, so ½(1 + 1/e) + 1 - 2·½(1 + 1/e) = ½ - ½/e.
 func TestDiscrepancyByHand(t *testing.T) {
-	y := set(2, 0, 0)
-	value, _ := squaredDiscrepancy(set(2, 0, 0, 1, 1), y, stat.Mean(y.rowMeans(y), nil))
+	y := newBinarySet(2, []int{0, 0})
+	value, _ := squaredDiscrepancy(newBinarySet(2, []int{0, 0, 1, 1}), y)
 	near(t, "MMD²", value, 0.5-0.5/math.E, 1e-14)
-	if _, e := squaredDiscrepancy(y, y, 1); !math.IsNaN(e) {
+	if _, e := squaredDiscrepancy(y, y); !math.IsNaN(e) {
 		t.Errorf("the error of one state is %v, want NaN", e)
 	}
 }
@@ -57,13 +51,12 @@ func TestDiscrepancyByHand(t *testing.T) {
 func TestJackknife(t *testing.T) {
 	const slots, n = 9, 12
 	states := randomStates(n, slots, 0.4)
-	y := set(slots, randomStates(30, slots, 0.6)...)
-	self := stat.Mean(y.rowMeans(y), nil)
-	_, got := squaredDiscrepancy(set(slots, states...), y, self)
+	y := newBinarySet(slots, randomStates(30, slots, 0.6))
+	_, got := squaredDiscrepancy(newBinarySet(slots, states), y)
 	var left []float64
 	for i := range n {
 		rest := append(append([]int{}, states[:i*slots]...), states[(i+1)*slots:]...)
-		value, _ := squaredDiscrepancy(set(slots, rest...), y, self)
+		value, _ := squaredDiscrepancy(newBinarySet(slots, rest), y)
 		left = append(left, value)
 	}
 	centre, sum := stat.Mean(left, nil), 0.0

@@ -2,58 +2,39 @@ package lab
 
 import (
 	"context"
-	"flag"
 	"math"
-	"strconv"
+	"slices"
 	"strings"
 
+	"gonum.org/v1/gonum/blas"
+	"gonum.org/v1/gonum/blas/blas64"
 	"gonum.org/v1/gonum/floats"
 
+	"infill/internal/logmath"
+	"infill/internal/targets"
 	"infill/samplers"
 )
 
-// networks samples the weights of binary Bayesian neural networks: tables 2 and 4 of the discrete Langevin paper,
+// newNetworks samples the weights of binary Bayesian neural networks: tables 2 and 4 of the discrete Langevin paper,
 // section 7.4 and appendix I.5, with the energy of its code. Batches are the samplers' own setting terms.
-type networks struct {
-	data          []string
-	samplers      []Spec
-	hidden        int
-	tau           float64
-	chains, steps int
-	repeats       int
-}
-
 func newNetworks() *Study {
-	list, _ := ParseSpecs(
-		"gibbs-x:block=1,gwg,dula:step-size=0.2,dmala:step-size=0.2,dula:step-size=0.2,terms=10,dula:step-size=0.2," +
-			"terms=100")
-	return newStudy("networks", "Sample binary Bayesian neural networks",
+	s := newStudy("networks", "Sample binary Bayesian neural networks",
 		`Sample the weights of binary Bayesian neural networks for regression, -1 or +1 each: tables
 2 and 4 of the discrete Langevin paper. A sampler's setting terms is the batch of its gradient,
 as in dula:step-size=0.2,terms=100. --data takes the names of tables that the laboratory carries
 (`+strings.Join(regressions(), ", ")+`), and CSV files with a header, numbers, and what
-is to be predicted in the last column. The paper's setting is --chains 50 --steps 1000.`, &networks{
-			data: regressions(), samplers: list, hidden: 100, tau: 100, chains: 10, steps: 200, repeats: 2,
-		})
-}
-
-func (o *networks) register(f *flag.FlagSet) {
-	listVar(f, &o.data, "data", ",", "tables, by name or CSV files, with commas between them")
-	samplersVar(f, &o.samplers, "samplers", "samplers of the weights")
-	WholeVar(f, &o.hidden, "hidden", 1, 1<<14, "hidden units")
-	numberVar(f, &o.tau, "tau", " above 0", "U is minus τ times the mean squared error; the paper's code has 100")
-	WholeVar(f, &o.chains, "chains", 1, maxChains, "chains, whose predictions are averaged")
-	WholeVar(f, &o.steps, "steps", 1, 1<<30, "steps of each chain")
-	repeatsVar(f, &o.repeats)
-}
-
-func (o *networks) plan(context.Context, uint64) (*plan, error) {
-	if err := checkedSpecs(o.samplers); err != nil {
-		return nil, err
-	}
-	p := &plan{
-		title: "binary Bayesian neural networks",
-		columns: []column{
+is to be predicted in the last column. The paper's setting is --chains 50 --steps 1000.`)
+	f := s.Flags
+	data := list(f, "data", regressions(), ",", "tables, by name or CSV files, with commas between them")
+	specs := samplersFlag(f, "samplers", "gibbs-x:block=1,gwg,dula:step-size=0.2,dmala:step-size=0.2,"+
+		"dula:step-size=0.2,terms=10,dula:step-size=0.2,terms=100", "samplers of the weights")
+	hidden := Whole(f, "hidden", 100, 1, 1<<14, "hidden units")
+	tau := number(f, "tau", 100, " above 0", "U is minus τ times the mean squared error; the paper's code has 100")
+	chains := Whole(f, "chains", 10, 1, maxChains, "chains, whose predictions are averaged")
+	steps := Whole(f, "steps", 200, 1, 1<<30, "steps of each chain")
+	repeats := repeatsFlag(f, 2)
+	s.plan = func(context.Context, uint64) (*plan, error) {
+		p := newPlan("binary Bayesian neural networks", []column{
 			{name: "train-ll", format: "%.4f", definition: "minus the mean squared error of single chains on the " +
 				"training part, which the paper calls log-likelihood"},
 			{name: "test-ll", format: "%.4f", definition: "the same on the test part"},
@@ -61,43 +42,44 @@ func (o *networks) plan(context.Context, uint64) (*plan, error) {
 				definition: "root mean squared error of the chains' mean prediction on the test part"},
 			{name: "acceptance", format: "%.2f", definition: "of proposals"},
 			{name: "seconds", format: "%.1f", definition: secondsAre + " of all chains", timed: true},
-		},
-		curves: []curve{{name: "train-ll", x: "step", y: "training log-likelihood"},
-			{name: "test-rmse", x: "step", y: "test RMSE"}},
-		notes: []string{"every repetition has another fifth of the examples to test with"},
-	}
-	for _, name := range o.data {
-		table, err := readRegression(name)
-		if err != nil {
-			return nil, err
+		}, curve{name: "train-ll", x: "step", y: "training log-likelihood"},
+			curve{name: "test-rmse", x: "step", y: "test RMSE"})
+		p.notes = []string{"every repetition has another fifth of the examples to test with"}
+		for _, name := range *data {
+			table, err := readRegression(name)
+			if err != nil {
+				return nil, err
+			}
+			for _, spec := range *specs {
+				p.add(*repeats, func(ctx context.Context, b *bench) error {
+					data := table.split(b.stream("split"))
+					target := newBinaryNetwork(data.trainX, data.trainY, *hidden, *tau)
+					return sampleNetwork(ctx, b, spec, target, data, *chains, *steps)
+				}, parameter{"sampler", spec.Label}, parameter{"data", name})
+			}
 		}
-		for _, spec := range o.samplers {
-			p.add(o.repeats, func(ctx context.Context, b *bench) error { return o.sample(ctx, b, spec, table) },
-				"sampler", spec.Label, "data", name)
-		}
+		return p, checkedSpecs(*specs)
 	}
-	return p, nil
+	return s
 }
 
-func (o *networks) sample(ctx context.Context, b *bench, spec Spec, table *regression) error {
-	data := table.split(b.streams("split", 1)[0])
-	target := newBinaryNetwork(data.trainX, data.trainY, o.hidden, o.tau)
-	w := &walk{Positions: samplers.RandomPositions(target, b.streams("start", o.chains))}
+func sampleNetwork(ctx context.Context, b *bench, spec Spec, target *binaryNetwork, data split,
+	chains, steps int) error {
+	w := &walk{Positions: samplers.RandomPositions(target, b.streams("start", chains))}
 	if _, err := b.resume(w); err != nil {
 		return err
 	}
-	n := len(target.Categories())
 	predict := func(x, y []float64) (likelihood, rmse float64) {
 		mean := make([]float64, len(y))
-		for c := range o.chains {
-			f := target.Predict(w.Positions[c*n:(c+1)*n], x)
-			likelihood -= math.Pow(rootMeanSquare(f, y), 2) / float64(o.chains)
-			floats.AddScaled(mean, 1/float64(o.chains), f)
+		for state := range slices.Chunk(w.Positions, len(target.categories)) {
+			f := target.predict(state, x)
+			likelihood -= math.Pow(rootMeanSquare(f, y), 2) / float64(chains)
+			floats.AddScaled(mean, 1/float64(chains), f)
 		}
 		return likelihood, rootMeanSquare(mean, y)
 	}
-	for w.Step < o.steps {
-		if err := w.advance(ctx, b, spec, target, min(max(o.steps/25, 1), o.steps-w.Step)); err != nil {
+	for w.Step < steps {
+		if err := w.advance(ctx, b, spec, target, min(max(steps/25, 1), steps-w.Step)); err != nil {
 			return err
 		}
 		train, _ := predict(data.trainX, data.trainY)
@@ -109,43 +91,154 @@ func (o *networks) sample(ctx context.Context, b *bench, spec Spec, table *regre
 		b.number("test-rmse", rmse)
 		b.number("acceptance", w.Accepted)
 		b.number("seconds", b.seconds())
-		if err := b.tick(ctx, w.Step, o.steps, w); err != nil {
+		if err := b.tick(ctx, w.Step, steps, w); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// walk is chains that can be stopped and go on. Its exported fields are what a checkpoint keeps.
-type walk struct {
-	Step      int
-	Positions []int   // [chains × slots]
-	Accepted  float64 // of proposals since the start
+// binaryNetwork is the posterior of a binary Bayesian neural network for regression, as in the code of the discrete
+// Langevin paper (section 7.4): two layers whose weights and biases are -1 or +1,
+//
+//	f(x) = sigmoid(w₂ᵀ tanh(W₁ᵀx + b₁) + b₂)
+//	U(θ) = -(τ/N) Σ_i (f(x_i) - y_i)²
+//
+// with the code's τ = 100. The paper writes U as the sum, τ = N. Slots are W₁ [inputs × hidden], b₁, w₂ and b₂;
+// category 0 is -1. Each example is a term of the energy.
+type binaryNetwork struct {
+	inputs     blas64.General // x, [examples × inputs]
+	outputs    []float64      // y
+	hidden     int
+	tau        float64
+	categories []int
+	weights    []float64
 }
 
-// advance makes some steps with a new kernel and streams of their own, so that
-// where they lead depends on the positions alone.
-func (w *walk) advance(ctx context.Context, b *bench, spec Spec, target samplers.Target, steps int) error {
-	label := spec.Label + " from step " + strconv.Itoa(w.Step)
-	kernel, err := spec.New(target, b.streams("terms "+label, 1)[0])
-	if err != nil {
-		return refuse("samplers", "%w", err)
+// newBinaryNetwork makes the posterior given examples x [examples × inputs] and y [examples].
+func newBinaryNetwork(inputs, outputs []float64, hidden int, tau float64) *binaryNetwork {
+	n := len(outputs)
+	p := len(inputs) / n
+	slots := (p+2)*hidden + 1
+	return &binaryNetwork{matrix(n, p, inputs), outputs, hidden, tau, slices.Repeat([]int{2}, slots),
+		make([]float64, slots)}
+}
+
+func (t *binaryNetwork) Categories() []int { return t.categories }
+
+func (t *binaryNetwork) Terms() int { return len(t.outputs) }
+
+// layers is a state as weights.
+type layers struct {
+	first     blas64.General // W₁
+	bias, out []float64      // b₁ and w₂
+	last      float64        // b₂
+}
+
+func (t *binaryNetwork) layers(state []int) layers {
+	for j, v := range state {
+		t.weights[j] = targets.Spin(v)
 	}
-	streams := b.streams(label, len(w.Positions)/len(target.Categories()))
-	var acceptance samplers.Acceptance
-	run, err := samplers.Sample(ctx, kernel, w.Positions, samplers.Plan{Streams: streams, Steps: steps},
-		func(s samplers.Step) error {
-			if s.Info != nil {
-				acceptance.Observe(s.Info)
-			}
-			return nil
-		})
-	if err != nil {
-		return err
+	return layersOf(t.weights, t.inputs.Cols, t.hidden)
+}
+
+func layersOf(w []float64, p, h int) layers {
+	return layers{matrix(p, h, w[:p*h]), w[p*h : (p+1)*h], w[(p+1)*h : (p+2)*h], w[(p+2)*h]}
+}
+
+// forward is f at every example, and the hidden units [examples × hidden].
+func (l layers) forward(inputs blas64.General) (f []float64, units blas64.General) {
+	h := len(l.out)
+	units = matrix(inputs.Rows, h, make([]float64, inputs.Rows*h))
+	blas64.Gemm(blas.NoTrans, blas.NoTrans, 1, inputs, l.first, 0, units)
+	f = make([]float64, inputs.Rows)
+	for i := range f {
+		row := units.Data[i*h : (i+1)*h]
+		floats.Add(row, l.bias)
+		for k, x := range row {
+			row[k] = 1 - 2/(math.Exp(2*x)+1)
+		}
+		f[i] = math.Exp(-logmath.Softplus(-floats.Dot(row, l.out) - l.last)) // sigmoid
 	}
-	rate, _ := acceptance.Rate()
-	w.Accepted = (w.Accepted*float64(w.Step) + rate*float64(steps)) / float64(w.Step+steps)
-	w.Step += steps
-	w.Positions = run.State.Positions
+	return f, units
+}
+
+// backward is ∂/∂weights of Σ_i seed_i · (the sum inside f's sigmoid).
+func (l layers) backward(inputs, units blas64.General, seed, gradient []float64) {
+	h := len(l.out)
+	d := layersOf(gradient, inputs.Cols, h)
+	clear(gradient)
+	for i, s := range seed {
+		row := units.Data[i*h : (i+1)*h]
+		floats.AddScaled(d.out, s, row)
+		for k, x := range row {
+			row[k] = s * l.out[k] * (1 - x*x)
+		}
+		floats.Add(d.bias, row)
+		gradient[len(gradient)-1] += s
+	}
+	blas64.Gemm(blas.Trans, blas.NoTrans, 1, inputs, units, 0, d.first)
+}
+
+func (t *binaryNetwork) Energy(_ context.Context, states []int, energy []float64) error {
+	n := len(t.categories)
+	for c := range energy {
+		f, _ := t.layers(states[c*n : (c+1)*n]).forward(t.inputs)
+		energy[c] = -t.tau * meanSquare(f, t.outputs)
+	}
 	return nil
+}
+
+func meanSquare(f, y []float64) float64 {
+	d := floats.Distance(f, y, 2)
+	return d * d / float64(len(y))
+}
+
+func (t *binaryNetwork) EnergyGradient(_ context.Context, states []int, energy, gradient []float64) error {
+	n := len(t.categories)
+	for c := range energy {
+		f := t.gradient(states[c*n:(c+1)*n], t.inputs, t.outputs, gradient[2*c*n:2*(c+1)*n])
+		energy[c] = -t.tau * meanSquare(f, t.outputs)
+	}
+	return nil
+}
+
+// gradient is that of the energy of some examples, scaled to all.
+func (t *binaryNetwork) gradient(state []int, inputs blas64.General, outputs, gradient []float64) []float64 {
+	l := t.layers(state)
+	f, units := l.forward(inputs)
+	seed := make([]float64, len(f))
+	for i, p := range f {
+		seed[i] = -2 * t.tau / float64(len(f)) * (p - outputs[i]) * p * (1 - p)
+	}
+	slots := len(t.categories)
+	derivative := gradient[slots:]
+	l.backward(inputs, units, seed, derivative)
+	for j := range slots { // derivative is the upper half, which this overtakes last
+		d := derivative[j]
+		gradient[2*j], gradient[2*j+1] = -d, d
+	}
+	return f
+}
+
+// EnergyGradientOf is EnergyGradient with the gradient of a few examples, scaled.
+func (t *binaryNetwork) EnergyGradientOf(ctx context.Context, terms []int, states []int, energy,
+	gradient []float64) error {
+	p, n := t.inputs.Cols, len(t.categories)
+	inputs, outputs := matrix(len(terms), p, make([]float64, 0, len(terms)*p)), make([]float64, 0, len(terms))
+	for _, i := range terms {
+		inputs.Data = append(inputs.Data, t.inputs.Data[i*p:(i+1)*p]...)
+		outputs = append(outputs, t.outputs[i])
+	}
+	for c := range energy {
+		t.gradient(states[c*n:(c+1)*n], inputs, outputs, gradient[2*c*n:2*(c+1)*n])
+	}
+	return t.Energy(ctx, states, energy)
+}
+
+// predict is f of a state's network at other inputs [examples × inputs].
+func (t *binaryNetwork) predict(state []int, inputs []float64) []float64 {
+	p := t.inputs.Cols
+	f, _ := t.layers(state).forward(matrix(len(inputs)/p, p, inputs))
+	return f
 }

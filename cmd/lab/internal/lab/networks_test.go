@@ -45,7 +45,7 @@ func TestRegressions(t *testing.T) {
 		if len(table.y) != want[0] || table.inputs != want[1] || len(table.x) != want[0]*want[1] {
 			t.Errorf("%s: %d examples of %d inputs", name, len(table.y), table.inputs)
 		}
-		s := table.split(bare(1).streams("split", 1)[0])
+		s := table.split(bare(1).stream("split"))
 		if len(s.trainY)+len(s.testY) != want[0] || len(s.testY) != want[0]/5 {
 			t.Errorf("%s: split into %d and %d", name, len(s.trainY), len(s.testY))
 		}

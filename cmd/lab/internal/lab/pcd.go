@@ -2,8 +2,13 @@ package lab
 
 import (
 	"context"
+	"flag"
+	"image"
 	"math"
 	"slices"
+	"strconv"
+
+	"gonum.org/v1/gonum/floats"
 
 	"infill/samplers"
 )
@@ -17,6 +22,38 @@ type learner interface {
 	addGradient(ctx context.Context, states []int, scale float64, gradient []float64) error
 }
 
+// pcdOptions are what trainings by persistent contrastive divergence share.
+type pcdOptions struct {
+	updates, batch, buffer *int
+	rate, shrink           *float64
+}
+
+func pcdFlags(f *flag.FlagSet, updates, batch, buffer int, rate, shrink float64) pcdOptions {
+	return pcdOptions{
+		Whole(f, "updates", updates, 1, 1<<30, "updates of each training"),
+		Whole(f, "batch", batch, 1, 1<<20, "examples, and chains, of each update"),
+		Whole(f, "buffer", buffer, 1, 1<<20, "chains that are kept from update to update"),
+		number(f, "learning-rate", rate, " above 0", "of Adam"),
+		number(f, "l1", shrink, " of 0 or more", "coefficient of the ℓ1 penalty of the couplings"),
+	}
+}
+
+// check refuses a buffer without room for a batch, and what a list of samplers can say of comparisons alone.
+func (o *pcdOptions) check(list []Spec) error {
+	if *o.buffer < *o.batch {
+		return refuse("buffer", "%d chains, and a batch moves %d of them: take at least as many", *o.buffer, *o.batch)
+	}
+	return checkedSpecs(list)
+}
+
+func checkedSpecs(list []Spec) error {
+	if slices.ContainsFunc(list, func(s Spec) bool { return s.Name == all || s.Steps > 0 }) {
+		return refuse("samplers",
+			"all, and steps of one sampler, are not for trainings: name the samplers, and give --steps")
+	}
+	return nil
+}
+
 // pcd is a training by persistent contrastive divergence (Tieleman 2008):
 //
 //	∂/∂w E_data[log p_w(x)] = E_data[∂U/∂w] - E_{p_w}[∂U/∂w]
@@ -26,28 +63,62 @@ type learner interface {
 type pcd struct {
 	Update     int
 	Parameters []float64
-	First      []float64 // Adam's moments
-	Second     []float64
+	Mean       []float64 // of the parameters, running
+	Adam       adam
 	Buffer     []int // [buffer × slots]
 	Accepted   float64
 
 	model    learner
 	kernel   samplers.Kernel
 	steps    int // of the sampler, each update
-	batch    int
-	rate     float64
+	options  pcdOptions
 	warmUp   int     // updates over which the rate rises
-	shrink   float64 // the ℓ1 penalty of penalised parameters
-	free     int     // the first parameters have no penalty
+	average  float64 // of the running mean, what it keeps at each update
+	free     int     // the first parameters have no ℓ1 penalty
 	gradient []float64
+}
+
+// newPCD readies a training from the chains of a buffer, or takes up one that was stopped.
+func (o pcdOptions) newPCD(b *bench, model learner, spec Spec, steps int, buffer []int) (*pcd, error) {
+	kernel, err := spec.New(model, b.stream("terms"))
+	if err != nil {
+		return nil, refuse("samplers", "%w", err)
+	}
+	parameters := model.parameters()
+	n := len(parameters)
+	p := &pcd{Mean: slices.Clone(parameters), Adam: newAdam(n), Buffer: buffer, model: model, kernel: kernel,
+		steps: steps, options: o, gradient: make([]float64, n)}
+	resumed, err := b.resume(p)
+	if resumed {
+		copy(parameters, p.Parameters)
+	}
+	p.Parameters = parameters
+	return p, err
+}
+
+// run makes the updates by batches of the data, and tells after each whether a report is due.
+func (p *pcd) run(ctx context.Context, b *bench, next func() []int, after func(batch []int, due bool) error) error {
+	updates := *p.options.updates
+	reports := reportsOf(updates, 50)
+	for p.Update < updates {
+		batch := next()
+		if err := p.update(ctx, b, batch); err != nil {
+			return err
+		}
+		if err := after(batch, reports(p.Update)); err != nil {
+			return err
+		}
+		if err := b.tick(ctx, p.Update, updates, p); err != nil {
+			return err
+		}
+	}
+	b.number("acceptance", p.Accepted)
+	return nil
 }
 
 // update makes one update from the data's states [any number × slots].
 func (p *pcd) update(ctx context.Context, b *bench, data []int) error {
 	p.Update++
-	if p.gradient == nil {
-		p.gradient = make([]float64, len(p.model.parameters()))
-	}
 	clear(p.gradient)
 	if err := p.model.addGradient(ctx, data, 1, p.gradient); err != nil {
 		return err
@@ -59,29 +130,24 @@ func (p *pcd) update(ctx context.Context, b *bench, data []int) error {
 	if err := p.model.addGradient(ctx, chains, -1, p.gradient); err != nil {
 		return err
 	}
-	parameters := p.model.parameters()
-	for i := p.free; i < len(parameters) && p.shrink > 0; i++ {
-		if w := parameters[i]; w != 0 {
-			p.gradient[i] -= math.Copysign(p.shrink, w)
+	for i, w := range p.Parameters {
+		if i >= p.free && w != 0 {
+			p.gradient[i] -= math.Copysign(*p.options.shrink, w)
 		}
 	}
-	rate := p.rate * math.Min(1, float64(p.Update)/float64(max(p.warmUp, 1)))
-	optimiser := &adam{p.First, p.Second}
-	optimiser.ascend(parameters, p.gradient, rate, p.Update)
-	p.Parameters = parameters
+	rate := *p.options.rate * math.Min(1, float64(p.Update)/float64(max(p.warmUp, 1)))
+	p.Adam.ascend(p.Parameters, p.gradient, rate, p.Update)
+	floats.Scale(p.average, p.Mean)
+	floats.AddScaled(p.Mean, 1-p.average, p.Parameters)
 	return nil
 }
 
 // negative moves a batch of the buffer and returns it, [batch × slots].
 func (p *pcd) negative(ctx context.Context, b *bench) ([]int, error) {
 	slots := len(p.model.Categories())
-	streams := samplers.Streams(b.seed, b.repeat+" chains "+decimal(float64(p.Update)), p.batch)
-	places := streams[0].Perm(len(p.Buffer) / slots)[:p.batch]
-	positions := make([]int, 0, p.batch*slots)
-	for _, at := range places {
-		positions = append(positions, p.Buffer[at*slots:(at+1)*slots]...)
-	}
-	state, err := p.kernel.Init(ctx, positions)
+	streams := samplers.Streams(b.seed, b.repeat+" chains "+decimal(float64(p.Update)), *p.options.batch)
+	places := streams[0].Perm(len(p.Buffer) / slots)[:len(streams)]
+	state, err := p.kernel.Init(ctx, rows(p.Buffer, slots, places))
 	if err != nil {
 		return nil, err
 	}
@@ -100,61 +166,13 @@ func (p *pcd) negative(ctx context.Context, b *bench) ([]int, error) {
 	return state.Positions, nil
 }
 
-// pcd is a training of a model by a sampler, from chains that start uniformly.
-func (o *pcdOptions) pcd(model learner, kernel samplers.Kernel, steps int, b *bench) *pcd {
-	return &pcd{model: model, kernel: kernel, steps: steps, batch: o.batch, rate: o.rate, shrink: o.shrink,
-		Buffer: samplers.RandomPositions(model, b.streams("buffer", o.buffer))}
-}
-
-// run makes the updates, in batches of the data, and reports after some of them.
-func (p *pcd) run(ctx context.Context, b *bench, updates int, data []int, report func(update float64)) error {
-	if err := p.begin(b, p); err != nil {
-		return err
+// rows are some of those of a table.
+func rows[T any](table []T, width int, which []int) []T {
+	list := make([]T, 0, len(which)*width)
+	for _, i := range which {
+		list = append(list, table[i*width:(i+1)*width]...)
 	}
-	examples := &batches{data: data, slots: len(p.model.Categories()), size: p.batch}
-	return p.updates(ctx, b, p, updates, func() []int { return examples.at(b, p.Update+1) },
-		func(_ []int, due bool) error {
-			if due {
-				report(float64(p.Update))
-			}
-			return nil
-		})
-}
-
-// updates makes the updates by batches, and tells after each whether a report is due; state is what a checkpoint keeps.
-func (p *pcd) updates(ctx context.Context, b *bench, state any, updates int, next func() []int,
-	after func(batch []int, due bool) error) error {
-	reports := reportsOf(updates, 50)
-	for p.Update < updates {
-		batch := next()
-		if err := p.update(ctx, b, batch); err != nil {
-			return err
-		}
-		if err := after(batch, reports(p.Update)); err != nil {
-			return err
-		}
-		if err := b.tick(ctx, p.Update, updates, state); err != nil {
-			return err
-		}
-	}
-	b.number("acceptance", p.Accepted)
-	return nil
-}
-
-// begin readies a training, or takes up one that was stopped, with the state that its checkpoint has.
-func (p *pcd) begin(b *bench, state any) error {
-	resumed, err := b.resume(state)
-	if err != nil {
-		return err
-	}
-	parameters := p.model.parameters()
-	if resumed {
-		copy(parameters, p.Parameters)
-		return nil
-	}
-	p.Parameters = parameters
-	p.First, p.Second = make([]float64, len(parameters)), make([]float64, len(parameters))
-	return nil
+	return list
 }
 
 // batches draws rows of the data: an epoch after the other, each in an order of its
@@ -172,13 +190,9 @@ func (d *batches) at(b *bench, update int) []int {
 	perEpoch := examples / size
 	epoch, place := (update-1)/perEpoch, (update-1)%perEpoch
 	if d.order == nil || epoch != d.epoch {
-		d.epoch, d.order = epoch, b.streams("epoch "+decimal(float64(epoch)), 1)[0].Perm(examples)
+		d.epoch, d.order = epoch, b.stream("epoch "+decimal(float64(epoch))).Perm(examples)
 	}
-	rows := make([]int, 0, size*d.slots)
-	for _, i := range d.order[place*size : (place+1)*size] {
-		rows = append(rows, d.data[i*d.slots:(i+1)*d.slots]...)
-	}
-	return rows
+	return rows(d.data, d.slots, d.order[place*size:(place+1)*size])
 }
 
 // reportsOf are the updates after which a training says how far it is: about n of them, and the last.
@@ -187,11 +201,93 @@ func reportsOf(updates, n int) func(update int) bool {
 	return func(update int) bool { return update%every == 0 || update == updates }
 }
 
-// checkedSpecs refuses what a list of samplers can say of comparisons alone.
-func checkedSpecs(list []Spec) error {
-	if slices.ContainsFunc(list, func(s Spec) bool { return s.Name == all || s.Steps > 0 }) {
-		return refuse("samplers",
-			"all, and steps of one sampler, are not for trainings: name the samplers, and give --steps")
+// adam holds the moments of one parameter vector (Kingma and Ba, 2015, with their β₁ = 0.9, β₂ = 0.999).
+type adam struct{ First, Second []float64 }
+
+func newAdam(n int) adam { return adam{make([]float64, n), make([]float64, n)} }
+
+// ascend moves the parameters along the gradient; update counts from 1.
+func (a *adam) ascend(parameters, gradient []float64, rate float64, update int) {
+	const beta1, beta2, epsilon = 0.9, 0.999, 1e-8
+	correct1, correct2 := 1-math.Pow(beta1, float64(update)), 1-math.Pow(beta2, float64(update))
+	for i, g := range gradient {
+		a.First[i] += (1 - beta1) * (g - a.First[i])
+		a.Second[i] += (1 - beta2) * (g*g - a.Second[i])
+		parameters[i] += rate * (a.First[i] / correct1) / (math.Sqrt(a.Second[i]/correct2) + epsilon)
 	}
-	return nil
+}
+
+// couplingsOptions set trainings of a model's couplings from states that are drawn from a model of the same form, with
+// several samplers and numbers of sampling steps an update.
+type couplingsOptions struct {
+	pcd                   pcdOptions
+	samplers              *[]Spec
+	steps                 *[]int
+	data, sweeps, repeats *int
+}
+
+func couplingsFlags(f *flag.FlagSet, pcd pcdOptions, data, sweeps int, usage string) couplingsOptions {
+	return couplingsOptions{pcd,
+		samplersFlag(f, "samplers", "gibbs,gwg,dula:step-size=0.2,dmala:step-size=0.4", "samplers of the chains"),
+		Numbers(f, "steps", []int{1, 5, 25}, "sampling steps of each update"),
+		Whole(f, "data", data, 1, 1<<20, usage),
+		Whole(f, "data-sweeps", sweeps, 1, 1<<20, "sweeps of Gibbs behind each of them"),
+		repeatsFlag(f, 2),
+	}
+}
+
+// trainee is a model that is learnt in a cell, of which the first parameters have no penalty.
+type trainee struct {
+	model learner
+	free  int
+	// found is the numbers of what is learnt so far; the plan's curve follows one.
+	found   func() map[string]float64
+	picture func() image.Image
+}
+
+// trainings adds a cell for each sampler, number of sampling steps an update, and repetition. The cells of a repetition
+// share the data, whose making is no part of them.
+func (o couplingsOptions) trainings(p *plan, data func(context.Context, *bench) ([]int, error),
+	begin func(*bench) trainee) error {
+	known := map[string][]int{}
+	for _, spec := range *o.samplers {
+		for _, n := range *o.steps {
+			p.add(*o.repeats, func(ctx context.Context, b *bench) (err error) {
+				if known[b.repeat] == nil {
+					began := clock()
+					if known[b.repeat], err = data(ctx, b); err != nil {
+						return err
+					}
+					b.start = b.start.Add(clock().Sub(began))
+				}
+				return o.train(ctx, b, begin(b), spec, n, known[b.repeat], p.curves[0].name)
+			}, parameter{"sampler", spec.Label}, parameter{"steps", strconv.Itoa(n)})
+		}
+	}
+	return o.pcd.check(*o.samplers)
+}
+
+func (o couplingsOptions) train(ctx context.Context, b *bench, t trainee, spec Spec, steps int, data []int,
+	curve string) error {
+	p, err := o.pcd.newPCD(b, t.model, spec, steps,
+		samplers.RandomPositions(t.model, b.streams("buffer", *o.pcd.buffer)))
+	if err != nil {
+		return err
+	}
+	p.free = t.free
+	examples := &batches{data: data, slots: len(t.model.Categories()), size: *o.pcd.batch}
+	err = p.run(ctx, b, func() []int { return examples.at(b, p.Update+1) }, func(_ []int, due bool) error {
+		if due {
+			b.point(curve, float64(p.Update), t.found()[curve])
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	for name, x := range t.found() {
+		b.number(name, x)
+	}
+	b.number("seconds", b.seconds())
+	return b.picture("couplings", t.picture())
 }

@@ -18,10 +18,9 @@ func TestFigure(t *testing.T) {
 		"draws are, of how many chains, and how long they ran", plan: newComparisonPlan("", 2)}
 	names := map[string]bool{}
 	for i := range 20 {
-		c := &cellResult{Labels: []parameter{{"sampler", fmt.Sprintf("dmala%d:step-size=0.%02d,balance=sqrt", i, i)}}}
-		c.fillMaps()
-		c.Numbers["acceptance"], c.Numbers["proposed"] = 0.5, float64(i)
-		c.Numbers["ess"], c.Errors["ess"] = float64(i+1), 0.5
+		c := &cellResult{Labels: labels{{"sampler", fmt.Sprintf("dmala%d:step-size=0.%02d,balance=sqrt", i, i)}}}
+		c.Numbers = map[string]float64{"acceptance": 0.5, "proposed": float64(i), "ess": float64(i + 1)}
+		c.Errors, c.Curves = map[string]float64{"ess": 0.5}, map[string][]sample{}
 		names[c.Labels[0].Value], names[fmt.Sprint("dmala", i)] = true, true
 		for step := 1; step < 100; step *= 2 {
 			c.Curves[byStep] = append(c.Curves[byStep], sample{X: float64(step), Y: float64(-i - step)})
@@ -35,7 +34,7 @@ func TestFigure(t *testing.T) {
 	if len(looks) != 20 {
 		t.Errorf("20 series have %d looks", len(looks))
 	}
-	figures, err := r.figures()
+	figures, err := r.draw()
 	if err != nil || len(figures) < 3 {
 		t.Fatal(figures, err)
 	}

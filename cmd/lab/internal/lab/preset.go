@@ -3,7 +3,6 @@ package lab
 import (
 	"cmp"
 	"context"
-	"flag"
 	"fmt"
 	"slices"
 	"strings"
@@ -20,7 +19,7 @@ type figure struct {
 }
 
 // part is one comparison of a preset.
-type part struct{ title, problem, samplers, initial string }
+type part struct{ title, target, samplers, initial string }
 
 func figures() []figure {
 	const paperIsing = "ising:coupling=0.1,field=0.2"
@@ -99,61 +98,53 @@ func figures() []figure {
 	}
 }
 
-// preset repeats the figure that its flag names. Samplers, warm-up and starts are the figure's.
-type preset struct {
-	name          string
-	chains, steps int
-}
-
-// NewPreset returns the study that repeats the figure that its flag --preset names.
+// NewPreset returns the study that repeats the figure that its flag --preset names. Samplers, warm-up and starts are
+// the figure's.
 func NewPreset() *Study {
-	var list strings.Builder
-	for _, f := range figures() {
-		fmt.Fprintf(&list, "\n\n  %s: %s\n      %s", f.name, f.title, f.setting)
-	}
-	return newStudy("preset", "Compare samplers on distributions that are known exactly",
-		strings.TrimSpace(comparisonHelp)+"\n\nWith --preset instead of a target the settings of a figure are "+
-			"repeated; --chains\nand --steps make it shorter or longer. Presets:"+list.String(),
-		&preset{})
-}
-
-func (o *preset) register(f *flag.FlagSet) {
-	f.StringVar(&o.name, "preset", "", "repeat the settings of the figure `NAME`")
-	WholeVar(f, &o.chains, "chains", 0, maxChains, "chains of each sampler; 0 is the preset's own")
-	WholeVar(f, &o.steps, "steps", 0, maxSteps, "steps of each chain; 0 is the preset's own")
-}
-
-func (o *preset) plan(ctx context.Context, seed uint64) (*plan, error) {
 	var names []string
+	var text strings.Builder
 	for _, f := range figures() {
 		names = append(names, f.name)
+		fmt.Fprintf(&text, "\n\n  %s: %s\n      %s", f.name, f.title, f.setting)
 	}
-	i := slices.Index(names, o.name)
-	if i < 0 {
-		return nil, refuse("preset", "%q is not one of %s", o.name, strings.Join(names, ", "))
+	s := newStudy("preset", "Compare samplers on distributions that are known exactly",
+		strings.TrimSpace(comparisonHelp)+"\n\nWith --preset instead of a target the settings of a figure are "+
+			"repeated; --chains\nand --steps make it shorter or longer. Presets:"+text.String())
+	name := s.Flags.String("preset", "", "repeat the settings of the figure `NAME`")
+	chains := Whole(s.Flags, "chains", 0, 0, maxChains, "chains of each sampler; 0 is the preset's own")
+	steps := Whole(s.Flags, "steps", 0, 0, maxSteps, "steps of each chain; 0 is the preset's own")
+	s.plan = func(ctx context.Context, seed uint64) (*plan, error) {
+		i := slices.Index(names, *name)
+		if i < 0 {
+			return nil, refuse("preset", "%q is not one of %s", *name, strings.Join(names, ", "))
+		}
+		f := figures()[i]
+		return f.plan(ctx, cmp.Or(*chains, f.chains), cmp.Or(*steps, f.steps), seed)
 	}
-	f := figures()[i]
-	c := Options{Chains: cmp.Or(o.chains, f.chains), Steps: cmp.Or(o.steps, f.steps), Discard: 0.1, now: clock}
+	return s
+}
+
+func (f figure) plan(ctx context.Context, chains, steps int, seed uint64) (*plan, error) {
 	title := f.name + ": " + f.title
 	if f.name == biasPreset {
-		return biasPlan(title, c), nil
+		return biasPlan(ctx, title, chains, steps)
 	}
-	p := newComparisonPlan(title, c.Chains)
-	parts := f.parts(c.Steps)
+	p := newComparisonPlan(title, chains)
+	parts := f.parts(steps)
 	for _, part := range parts {
-		problem, err := NewProblem(ctx, part.problem, 0)
+		d, err := newDistribution(ctx, part.target, 0)
 		if err != nil {
 			return nil, err
 		}
-		if c.Samplers, err = ParseSpecs(part.samplers); err != nil {
+		list, err := ParseSpecs(part.samplers)
+		if err != nil {
 			return nil, err
 		}
-		c.Initial = part.initial
-		var labels []parameter
+		var of []parameter
 		if len(parts) > 1 {
-			labels = []parameter{{"part", part.title}}
+			of = []parameter{{"part", part.title}}
 		}
-		if err := p.compare(problem, c, seed, labels...); err != nil {
+		if err := p.compare(d, Options{list, chains, steps, 0, 0.1, part.initial, clock}, seed, of...); err != nil {
 			return nil, err
 		}
 	}

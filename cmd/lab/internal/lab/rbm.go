@@ -18,109 +18,162 @@ import (
 	"infill/samplers"
 )
 
-// machine is an RBM's parameters.
-type machine struct {
-	weights []float64 // W, [hidden × visible]
-	hidden  []float64 // a
-	visible []float64 // b
+// newRBM is a restricted Boltzmann machine over binary visible units, its observables, U(v) = Σ_i softplus(W v + a)_i +
+// bᵀv; by default one for bars and stripes that can be summed exactly.
+func newRBM(f *flag.FlagSet) maker {
+	data := Choice(f, "data", []string{"bars-and-stripes", "none"},
+		"what the machine is trained on; none draws random weights")
+	side := Whole(f, "side", 5, 2, 16, "the images have this number of pixels squared, the visible units")
+	hidden := Whole(f, "hidden", 12, 1, 4096, "hidden units")
+	visible := Whole(f, "visible", 100, 1, 4096, "visible units of random weights")
+	scale := number(f, "scale", 0.05, " of 0 or more", "standard deviation of random weights; biases are N(0, 1)")
+	how := divergenceFlags(f)
+	own := targetSeed(f, "seed of the training or of the weights")
+	from := Choice(f, "reference", []string{"auto", "exact", "block-gibbs"},
+		"what MMD is measured from; auto is exact where possible")
+	samples := Whole(f, "reference-samples", 500, 2, 1<<14, "states of the reference")
+	steps := Whole(f, "reference-steps", 1000, 1, 1<<20, "block Gibbs steps behind each state of the reference")
+	exactly := truthFlags(f)
+	return func(ctx context.Context, seed uint64) (*distribution, error) {
+		d := &distribution{kind: "rbm"}
+		var m *targets.RBM
+		var images [][]int
+		var err error
+		if *data == "none" {
+			m, err = targets.NewRandomRBM(*visible, *hidden, *scale, samplers.Streams(*own, "rbm", 1)[0])
+			d.parameters = settings(f, "data", "visible", "hidden", "scale", "target-seed")
+		} else {
+			images = barsAndStripes(*side)
+			m, err = how.train(ctx, images, *hidden, samplers.Streams(*own, "training", 1)[0])
+			d.independent = pixelMeans(images)
+			d.parameters = settings(f, "data", "side", "hidden", "divergence-steps", "updates", "batch",
+				"learning-rate", "target-seed")
+		}
+		if err != nil {
+			return nil, err
+		}
+		d.target, d.observables = m, numbered(len(m.Visible), 0, 1)
+		var exact *solved
+		err = d.settle(ctx, exactly, seed, longRun{"rbm-gibbs", 1, false}, func() (string, []float64, error) {
+			if exact, err = solve(m); err != nil {
+				return "", nil, err
+			}
+			return fmt.Sprintf("sum over the 2^%d states of one side", len(exact.listed)), exact.means, nil
+		})
+		if err == nil && images != nil && exact != nil {
+			d.training, err = judge(ctx, m, exact, images)
+		}
+		if err != nil {
+			return nil, err
+		}
+		r := &reference{method: *from, samples: *samples}
+		switch {
+		case r.method == "auto" && exact != nil:
+			r.method = "exact"
+		case r.method == "auto":
+			r.method = "block-gibbs"
+		case r.method == "exact" && exact == nil:
+			return nil, refuse("reference", "there are no exact draws of this machine: choose block-gibbs")
+		}
+		draw := func(n int, label string) ([]int, error) {
+			return exact.draw(n, samplers.Streams(*own, label, 1)[0]), nil
+		}
+		spent := 0
+		if r.sample = draw; r.method != "exact" {
+			spent = *steps
+			r.sample = func(n int, label string) ([]int, error) {
+				return ends(ctx, "rbm-gibbs", m, samplers.Streams(*own, label, n), *steps, nil)
+			}
+		}
+		if err := r.draw(len(m.Visible)); err != nil {
+			return nil, err
+		}
+		if r.method != "exact" && exact != nil {
+			states, _ := draw(*samples, "against exact")
+			value, _ := r.discrepancy(states)
+			r.againstExact = &value
+		}
+		d.reference = r
+		d.parameters = append(d.parameters,
+			parameter{"reference", fmt.Sprintf("%s,samples:%d,steps:%d", r.method, r.samples, spent)})
+		return d, nil
+	}
 }
 
 // maxSummed is the most units of the smaller side whose states are summed over.
 const maxSummed = 20
 
-// side is what a sum over the states of one side of an RBM needs: the units
-// that are listed, and the others, which are independent given them.
-type side struct {
-	weights         []float64 // [listed × others]
-	listed, others  []float64 // biases
-	listedAreHidden bool
+// solved is an RBM summed exactly over the states of its smaller side, which are listed. The units of the other are
+// independent given them.
+type solved struct {
+	weights          []float64 // [listed × others]
+	listed, others   []float64 // biases
+	listedAreVisible bool
+
+	logNormaliser float64
+	states        []uint32
+	cumulative    []float64 // probabilities of the states
+	means         []float64 // of the visible units
 }
 
-// smaller lists the smaller side.
-func (m *machine) smaller() (side, error) {
-	if min(len(m.hidden), len(m.visible)) > maxSummed {
-		return side{}, fmt.Errorf("%w: %d visible and %d hidden units, and one side must have at most %d to be "+
-			"summed over", errTooLarge, len(m.visible), len(m.hidden), maxSummed)
+// solve sums over the smaller side.
+func solve(m *targets.RBM) (*solved, error) {
+	s := &solved{weights: m.Weights, listed: m.Hidden, others: m.Visible, means: make([]float64, len(m.Visible))}
+	if min(len(m.Hidden), len(m.Visible)) > maxSummed {
+		return nil, fmt.Errorf("%w: %d visible and %d hidden units, and one side must have at most %d to be "+
+			"summed over", errTooLarge, len(m.Visible), len(m.Hidden), maxSummed)
 	}
-	if len(m.hidden) <= len(m.visible) {
-		return side{m.weights, m.hidden, m.visible, true}, nil
-	}
-	turned := make([]float64, len(m.weights))
-	for i := range m.hidden {
-		for j := range m.visible {
-			turned[j*len(m.hidden)+i] = m.weights[i*len(m.visible)+j]
+	if len(m.Hidden) > len(m.Visible) {
+		turned := make([]float64, len(m.Weights))
+		for i := range m.Hidden {
+			for j := range m.Visible {
+				turned[j*len(m.Hidden)+i] = m.Weights[i*len(m.Visible)+j]
+			}
 		}
+		s.weights, s.listed, s.others, s.listedAreVisible = turned, m.Visible, m.Hidden, true
 	}
-	return side{turned, m.visible, m.hidden, false}, nil
+	s.each(func(state uint32, logWeight float64, _ []float64) {
+		s.states = append(s.states, state)
+		s.cumulative = append(s.cumulative, logWeight)
+	})
+	s.logNormaliser = floats.LogSumExp(s.cumulative)
+	total, i := 0.0, 0
+	s.each(func(state uint32, logWeight float64, logits []float64) {
+		p := math.Exp(logWeight - s.logNormaliser)
+		total += p
+		s.cumulative[i] = total
+		i++
+		for j := range s.means {
+			switch {
+			case !s.listedAreVisible:
+				s.means[j] += p * logmath.Sigmoid(logits[j])
+			case state>>j&1 == 1:
+				s.means[j] += p
+			}
+		}
+	})
+	return s, nil
 }
 
 // each calls visit for every state of the listed side, in Gray code order, with the state, its log weight summed over
 // the others, and the log-odds of the others given it.
-func (s *side) each(visit func(state uint32, logWeight float64, logits []float64)) {
-	n := len(s.others)
-	logits := slices.Clone(s.others)
-	own := 0.0
-	state := uint32(0)
-	for i := uint64(0); ; {
+func (s *solved) each(visit func(state uint32, logWeight float64, logits []float64)) {
+	logits, own, state := slices.Clone(s.others), 0.0, uint32(0)
+	for i := uint64(1); ; i++ {
 		logWeight := own
 		for _, l := range logits {
 			logWeight += logmath.Softplus(l)
 		}
 		visit(state, logWeight, logits)
-		if i++; i == 1<<len(s.listed) {
+		if i == 1<<len(s.listed) {
 			return
 		}
 		unit := bits.TrailingZeros64(i)
 		state ^= 1 << unit
-		sign := -1.0
-		if state>>unit&1 == 1 {
-			sign = 1
-		}
+		sign := float64(int(state>>unit&1)*2 - 1)
 		own += sign * s.listed[unit]
-		for j, w := range s.weights[unit*n : (unit+1)*n] {
-			logits[j] += sign * w
-		}
+		floats.AddScaled(logits, sign, s.weights[unit*len(logits):(unit+1)*len(logits)])
 	}
-}
-
-// solved is an RBM summed exactly.
-type solved struct {
-	side
-	logNormaliser float64
-	cumulative    []float64 // of the listed states in the order of each
-	states        []uint32
-	means         []float64 // of the visible units
-}
-
-// solve sums over the smaller side.
-func (m *machine) solve() (*solved, error) {
-	s, err := m.smaller()
-	if err != nil {
-		return nil, err
-	}
-	r := &solved{side: s, means: make([]float64, len(m.visible))}
-	r.cumulative = make([]float64, 0, 1<<len(s.listed))
-	s.each(func(state uint32, logWeight float64, _ []float64) {
-		r.states = append(r.states, state)
-		r.cumulative = append(r.cumulative, logWeight)
-	})
-	r.logNormaliser = floats.LogSumExp(r.cumulative)
-	total, i := 0.0, 0
-	s.each(func(state uint32, logWeight float64, logits []float64) {
-		p := math.Exp(logWeight - r.logNormaliser)
-		total += p
-		r.cumulative[i] = total
-		i++
-		for j := range r.means {
-			switch {
-			case s.listedAreHidden:
-				r.means[j] += p * logmath.Sigmoid(logits[j])
-			case state>>j&1 == 1:
-				r.means[j] += p
-			}
-		}
-	})
-	return r, nil
 }
 
 // draw returns independent exact draws of the visible units, [n × visible].
@@ -131,7 +184,7 @@ func (s *solved) draw(n int, r *rand.Rand) []int {
 		at := min(sort.SearchFloat64s(s.cumulative, u), len(s.states)-1)
 		for j := range s.means {
 			v := int(s.states[at] >> j & 1)
-			if s.listedAreHidden {
+			if !s.listedAreVisible {
 				logit := s.others[j]
 				for i := range s.listed {
 					if s.states[at]>>i&1 == 1 {
@@ -146,182 +199,139 @@ func (s *solved) draw(n int, r *rand.Rand) []int {
 	return states
 }
 
-// rbmData lists the data sets an RBM can be trained on: bars and stripes, or none, which draws random weights instead.
-func rbmData() []string { return []string{"bars-and-stripes", "none"} }
-
-// references lists what the maximum mean discrepancy is measured from: exact draws where there are any and else the
-// states of block Gibbs chains, as in the papers; or one of the two.
-func references() []string { return []string{"auto", "exact", "block-gibbs"} }
-
-// rbmOptions set a restricted Boltzmann machine over binary visible units, U(v) = Σ_i softplus(W v + a)_i + bᵀv; by
-// default one for bars and stripes, the images whose rows, or columns, are each all on or all off, that can be summed
-// exactly.
-type rbmOptions struct {
-	data            string
-	side            int // of the images
-	visible, hidden int // visible: of random weights; trained machines have side²
-	scale           float64
-	training        trainingOptions
-	seed            uint64 // of the training, or of the random weights
-
-	truth            truthOptions
-	reference        string
-	referenceSamples int
-	referenceSteps   int // of block Gibbs
+func bit(on bool) int {
+	if on {
+		return 1
+	}
+	return 0
 }
 
-func defaultRBM() rbmOptions {
-	return rbmOptions{data: rbmData()[0], side: 5, visible: 100, hidden: 12, scale: 0.05,
-		training: trainingOptions{divergenceSteps: 10, updates: 1000, batch: 100, learningRate: 0.02},
-		seed:     1, reference: references()[0], referenceSamples: 500, referenceSteps: 1000}
-}
-
-func (o *rbmOptions) register(f *flag.FlagSet) {
-	ChoiceVar(f, &o.data, "data", rbmData(), "what the machine is trained on; none draws random weights")
-	WholeVar(f, &o.side, "side", 2, 16, "the images have this number of pixels squared, the visible units")
-	WholeVar(f, &o.hidden, "hidden", 1, 4096, "hidden units")
-	WholeVar(f, &o.visible, "visible", 1, 4096, "visible units of random weights")
-	numberVar(f, &o.scale, "scale", " of 0 or more", "standard deviation of random weights; biases are N(0, 1)")
-	o.training.register(f)
-	seedVar(f, &o.seed, "seed of the training or of the weights")
-	ChoiceVar(f, &o.reference, "reference", references(), "what MMD is measured from; auto is exact where possible")
-	WholeVar(f, &o.referenceSamples, "reference-samples", 2, 1<<14, "states of the reference")
-	WholeVar(f, &o.referenceSteps, "reference-steps", 1, 1<<20, "block Gibbs steps behind each state of the reference")
-	o.truth.register(f)
-}
-
-// problem trains or draws a machine. Its observables are the visible units.
-func (o rbmOptions) problem(ctx context.Context, seed uint64) (*Problem, error) {
-	p := &Problem{Kind: "rbm", consistent: true}
-	m := &machine{}
+// barsAndStripes lists the images of side × side pixels in which each row, or
+// each column, is all on or all off: 2^(side+1) - 2 of them.
+func barsAndStripes(side int) [][]int {
 	var data [][]int
-	if o.data == "none" {
-		r := samplers.Streams(o.seed, "rbm", 1)[0]
-		m.weights, m.hidden, m.visible = targets.Normals(r, o.hidden*o.visible, o.scale),
-			targets.Normals(r, o.hidden, 1), targets.Normals(r, o.visible, 1)
-		p.Parameters = parameters(&o, "data", "visible", "hidden", "scale", "target-seed")
-	} else {
-		data = barsAndStripes(o.side)
-		var err error
-		if m, p.Training, err = train(ctx, data, o.side*o.side, o.hidden, o.training, o.seed); err != nil {
-			return nil, err
+	for choice := range 1 << side {
+		rows, columns := make([]int, side*side), make([]int, side*side)
+		for i := range rows {
+			rows[i] = choice >> (i / side) & 1
+			columns[i] = choice >> (i % side) & 1
 		}
-		p.independent = pixelMeans(data, o.side*o.side)
-		p.Parameters = parameters(&o, "data", "side", "hidden", "divergence-steps", "updates", "batch", "learning-rate",
-			"target-seed")
+		data = append(data, rows)
+		// All on and all off are both: once is enough.
+		if choice != 0 && choice != 1<<side-1 {
+			data = append(data, columns)
+		}
 	}
-	target, err := targets.NewRBM(m.weights, m.hidden, m.visible)
+	return data
+}
+
+// pixelMeans is the law of each pixel by itself, kept from 0 and 1 as in the
+// papers' code, so that every state can be a start.
+func pixelMeans(data [][]int) [][]float64 {
+	laws := make([][]float64, len(data[0]))
+	for j := range laws {
+		on := 0
+		for _, x := range data {
+			on += x[j]
+		}
+		laws[j] = bernoulli(min(max(float64(on)/float64(len(data)), 0.01), 0.99))
+	}
+	return laws
+}
+
+// divergenceOptions set contrastive divergence: Hinton, Training Products of Experts by Minimizing Contrastive
+// Divergence (2002), with Adam. By default it takes a second on bars and stripes: divergence steps and batch are those
+// of the papers' RBM, the learning rate is twenty times theirs, for fewer updates.
+type divergenceOptions struct {
+	steps, updates, batch *int
+	rate                  *float64
+}
+
+func divergenceFlags(f *flag.FlagSet) divergenceOptions {
+	return divergenceOptions{
+		Whole(f, "divergence-steps", 10, 1, 1<<20, "block Gibbs steps of contrastive divergence"),
+		Whole(f, "updates", 1000, 1, 1<<20, "updates of the training"),
+		Whole(f, "batch", 100, 1, 1<<20, "images of each update"),
+		number(f, "learning-rate", 0.02, " above 0", "of Adam"),
+	}
+}
+
+// train fits a machine by contrastive divergence: the gradient is the mean of
+// v hᵀ over the data less its mean after k steps of block Gibbs from them.
+func (o divergenceOptions) train(ctx context.Context, data [][]int, hidden int, r *rand.Rand) (*targets.RBM, error) {
+	visible := len(data[0])
+	n := hidden * visible
+	parameters := append(targets.Normals(r, n, 0.01), make([]float64, hidden+visible)...)
+	gradient, optimiser := make([]float64, len(parameters)), newAdam(len(parameters))
+	m, err := targets.NewRBM(parameters[:n], parameters[n:n+hidden], parameters[n+hidden:]) // follows the parameters
 	if err != nil {
 		return nil, err
 	}
-	p.Target, p.observables = target, numbered(len(m.visible), 0, 1)
-	var exact *solved
-	err = p.settle(ctx, o.truth, seed, func() (string, []float64, error) {
-		if exact, err = m.solve(); err != nil {
-			return "", nil, err
+	// The visible biases start at the data's own log-odds (Hinton, A Practical
+	// Guide to Training Restricted Boltzmann Machines, 2010, section 8).
+	for j, law := range pixelMeans(data) {
+		m.Visible[j] = math.Log(law[1] / law[0])
+	}
+	v, h := make([]int, visible), make([]float64, hidden)
+	on, logits := make([]bool, hidden), make([]float64, visible)
+	activate := func() { // writes p(h_i = 1 | v)
+		m.LatentLogits(v, h)
+		for i, l := range h {
+			h[i] = logmath.Sigmoid(l)
 		}
-		return fmt.Sprintf("sum over the 2^%d states of one side", len(exact.listed)), exact.means, nil
-	}, "rbm-gibbs", 1, false)
-	if err == nil && p.Training != nil && exact != nil {
-		err = p.Training.judge(ctx, target, exact, data)
 	}
-	if err != nil {
-		return nil, err
-	}
-	return p, p.refer(ctx, o, exact)
-}
-
-// reference is what the maximum mean discrepancy is measured from.
-type reference struct {
-	Method  string
-	Samples int
-	// AgainstExact is the squared discrepancy of a block Gibbs reference from
-	// as many exact draws, where they can be had.
-	AgainstExact *float64
-
-	set  *binarySet
-	self float64 // mean kernel within the set
-	// sample draws independently from the reference's own law.
-	sample func(n int, label string) ([]int, error)
-}
-
-// states is a set of independent draws.
-func (r *reference) states(slots, n int, label string) (*binarySet, error) {
-	states, err := r.sample(n, label)
-	set := newBinarySet(slots)
-	set.add(states)
-	return set, err
-}
-
-// draw makes the set.
-func (r *reference) draw(slots int) (err error) {
-	if r.set, err = r.states(slots, r.Samples, "reference"); err == nil {
-		r.self = stat.Mean(r.set.rowMeans(r.set), nil)
-	}
-	return err
-}
-
-// floorSets is how many sets of draws a floor is of.
-const floorSets = 20
-
-// floor is the squared discrepancy that chains would show if they drew from the reference's own law: the mean of
-// several sets of as many draws, and the deviation between them.
-func (r *reference) floor(n int) (mean, deviation float64, err error) {
-	values := make([]float64, floorSets)
-	for i := range values {
-		set, err := r.states(r.set.slots, n, fmt.Sprint("floor ", i))
-		if err != nil {
-			return 0, 0, err
-		}
-		values[i], _ = squaredDiscrepancy(set, r.set, r.self)
-	}
-	mean, deviation = stat.MeanStdDev(values, nil)
-	return mean, deviation, nil
-}
-
-// refer makes the reference set.
-func (p *Problem) refer(ctx context.Context, o rbmOptions, exact *solved) error {
-	method, steps := o.reference, o.referenceSteps
-	switch {
-	case method == references()[0] && exact == nil:
-		method = "block-gibbs"
-	case method == references()[0]:
-		method = "exact"
-	case method == "exact" && exact == nil:
-		return refuse("reference", "there are no exact draws of this machine: choose block-gibbs")
-	}
-	r := &reference{Method: method, Samples: o.referenceSamples}
-	if method == "exact" {
-		steps = 0
-		r.sample = func(n int, label string) ([]int, error) {
-			return exact.draw(n, samplers.Streams(o.seed, label, 1)[0]), nil
-		}
-	} else {
-		kernel, err := samplers.New("rbm-gibbs", p.Target)
-		if err != nil {
-			return err
-		}
-		r.sample = func(n int, label string) ([]int, error) {
-			streams := samplers.Streams(o.seed, label, n)
-			run, err := samplers.Sample(ctx, kernel, samplers.RandomPositions(p.Target, streams),
-				samplers.Plan{Streams: streams, Steps: steps}, nil)
-			if err != nil {
-				return nil, err
+	accumulate := func(scale float64) { // scale times v hᵀ, h and v
+		for i, p := range h {
+			gradient[n+i] += scale * p
+			for j, x := range v {
+				gradient[i*visible+j] += scale * p * float64(x)
 			}
-			return run.State.Positions, nil
+		}
+		for j, x := range v {
+			gradient[n+hidden+j] += scale * float64(x)
 		}
 	}
-	if err := r.draw(len(p.Target.Categories())); err != nil {
-		return err
+	var order []int
+	for update := 1; update <= *o.updates && ctx.Err() == nil; update++ {
+		clear(gradient)
+		for range *o.batch {
+			if len(order) == 0 {
+				order = r.Perm(len(data))
+			}
+			copy(v, data[order[0]])
+			order = order[1:]
+			activate()
+			accumulate(1 / float64(*o.batch))
+			for range *o.steps {
+				for i, p := range h {
+					on[i] = r.Float64() < p
+				}
+				m.SlotLogits(on, logits)
+				for j, l := range logits {
+					v[j] = bit(r.Float64() < logmath.Sigmoid(l))
+				}
+				activate()
+			}
+			accumulate(-1 / float64(*o.batch))
+		}
+		optimiser.ascend(parameters, gradient, *o.rate, update)
 	}
-	if method != "exact" && exact != nil {
-		set := newBinarySet(r.set.slots)
-		set.add(exact.draw(o.referenceSamples, samplers.Streams(o.seed, "against exact", 1)[0]))
-		value, _ := squaredDiscrepancy(set, r.set, r.self)
-		r.AgainstExact = &value
+	return m, ctx.Err()
+}
+
+// training tells how well a machine learnt its data.
+type training struct {
+	patterns int // of the data, each as probable as the others
+	// logLikelihood is the mean over the patterns of log p, in nats; the best any law reaches is -ln(patterns).
+	logLikelihood float64
+	mass          float64 // the probability of all patterns together
+}
+
+func judge(ctx context.Context, m *targets.RBM, exact *solved, data [][]int) (*training, error) {
+	logs := make([]float64, len(data))
+	if err := m.Energy(ctx, slices.Concat(data...), logs); err != nil {
+		return nil, err
 	}
-	p.Reference = r
-	p.Parameters = append(p.Parameters,
-		parameter{"reference", fmt.Sprintf("%s,samples:%d,steps:%d", method, r.Samples, steps)})
-	return nil
+	floats.AddConst(-exact.logNormaliser, logs)
+	return &training{len(data), stat.Mean(logs, nil), math.Exp(floats.LogSumExp(logs))}, nil
 }

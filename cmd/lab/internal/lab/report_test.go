@@ -2,7 +2,6 @@ package lab
 
 import (
 	"bytes"
-	"context"
 	"encoding/json"
 	"encoding/xml"
 	"fmt"
@@ -30,10 +29,7 @@ func files(t *testing.T, dir string) []string {
 
 // TestWrite: the folder holds what the report says, whole, and without times equal twice.
 func TestWrite(t *testing.T) {
-	p, err := smallTraining(20).problem(context.Background(), 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := opened(t, smallTraining+"updates=20,reference-samples=60", 0)
 	report := func() *StudyReport {
 		return compared(t, p, "gibbs,dmala:step-size=0.4,dmala:step-size=0.8", nil)
 	}

@@ -2,6 +2,7 @@ package lab
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -10,14 +11,6 @@ import (
 
 // all is the sampler list that stands for every sampler that suits the target.
 const all = "all"
-
-func labelsOf(specs []Spec) string {
-	var labels []string
-	for _, s := range specs {
-		labels = append(labels, s.Label)
-	}
-	return strings.Join(labels, ",")
-}
 
 // A Spec is one sampler of a comparison.
 type Spec struct {
@@ -31,23 +24,30 @@ type Spec struct {
 // named is a sampler that chooses everything itself.
 func named(name string) Spec { return Spec{Label: name, Spec: samplers.Spec{Name: name}} }
 
+func labelsOf(specs []Spec) string {
+	var labels []string
+	for _, s := range specs {
+		labels = append(labels, s.Label)
+	}
+	return strings.Join(labels, ",")
+}
+
 // ParseSpecs reads samplers as [samplers.ParseList] does, with one more setting, steps:
-// "gibbs,dmala:step-size=0.4,balance=ratio,gwg:steps=500". "all" is one spec of that name, which [Compare] unfolds.
-func ParseSpecs(text string) ([]Spec, error) {
+// "gibbs,dmala:step-size=0.4,balance=ratio,gwg:steps=500". "all" is one spec of that name, which a comparison unfolds.
+func ParseSpecs(text string) (specs []Spec, err error) {
 	list, err := samplers.ParseList(text)
 	if err != nil {
 		return nil, refuse("samplers", "%w", err)
 	}
-	specs, seen := make([]Spec, len(list)), map[string]bool{}
-	for i, s := range list {
-		specs[i] = Spec{Spec: s, Label: s.String()}
-		if seen[specs[i].Label] {
-			return nil, refuse("samplers", "%q is given twice", specs[i].Label)
+	for _, sampler := range list {
+		s := Spec{Spec: sampler, Label: sampler.String()}
+		if slices.ContainsFunc(specs, func(earlier Spec) bool { return earlier.Label == s.Label }) {
+			return nil, refuse("samplers", "%q is given twice", s.Label)
 		}
-		seen[specs[i].Label] = true
-		if err := specs[i].check(); err != nil {
+		if err := s.check(); err != nil {
 			return nil, refuse("samplers", "%w", err)
 		}
+		specs = append(specs, s)
 	}
 	return specs, nil
 }

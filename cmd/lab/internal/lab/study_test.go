@@ -3,6 +3,7 @@ package lab
 import (
 	"context"
 	"errors"
+	"flag"
 	"math"
 	"os"
 	"path/filepath"
@@ -16,7 +17,7 @@ import (
 
 func study(t *testing.T, name string, settings ...string) *Study {
 	t.Helper()
-	for _, s := range Studies(smallNetwork) {
+	for _, s := range Studies() {
 		if s.Name != name {
 			continue
 		}
@@ -43,7 +44,7 @@ func studied(t *testing.T, s *Study, o StudyOptions) *StudyReport {
 // bare is a bench without a folder.
 func bare(seed uint64) *bench {
 	return &bench{seed: seed, repeat: "1", observe: func(int, int) {}, start: clock(),
-		result: &cellResult{Numbers: map[string]float64{}, Curves: map[string][]sample{}}}
+		result: &cellResult{}}
 }
 
 func smallIsingStudy(t *testing.T) *Study {
@@ -119,11 +120,12 @@ func TestPCDGradient(t *testing.T) {
 	r := samplers.Streams(2, "w", 1)[0]
 	w := symmetricNormals(9, 0.2, r)
 	model := newPairwise(w, make([]float64, 9))
-	learner := &isingLearner{model, w}
 	data := samplers.RandomPositions(model, samplers.Streams(1, "data", 50))
 	e := enumerated(t, model)
 	want := make([]float64, 81)
-	model.AddMoments(data, 1, want)
+	if err := model.addGradient(ctx, data, 1, want); err != nil {
+		t.Fatal(err)
+	}
 	for i := range 9 {
 		for j := range 9 {
 			if i != j {
@@ -132,14 +134,15 @@ func TestPCDGradient(t *testing.T) {
 		}
 	}
 	for _, spec := range []string{"gibbs", "dmala:step-size=0.8", "gwg"} {
-		kernel, err := samplers.New(spec, model)
+		const chains, updates = 400, 12
+		list, err := ParseSpecs(spec)
 		if err != nil {
 			t.Fatal(err)
 		}
-		const chains, updates = 400, 12
-		training := &pcd{model: learner, kernel: kernel, steps: 40, batch: chains,
-			Buffer: samplers.RandomPositions(model, samplers.Streams(4, "b", chains))}
-		if err := training.begin(bare(1), training); err != nil {
+		options := pcdFlags(flag.NewFlagSet("", flag.ContinueOnError), updates, chains, chains, 0, 0)
+		training, err := options.newPCD(bare(1), model, list[0], 40,
+			samplers.RandomPositions(model, samplers.Streams(4, "b", chains)))
+		if err != nil {
 			t.Fatal(err)
 		}
 		byUpdate := make([][]float64, 81)
@@ -161,14 +164,4 @@ func TestPCDGradient(t *testing.T) {
 			}
 		}
 	}
-}
-
-// label is the value of a cell's label.
-func (c *cellResult) label(name string) string {
-	for _, l := range c.Labels {
-		if l.Name == name {
-			return l.Value
-		}
-	}
-	return ""
 }

@@ -33,47 +33,31 @@ func TestBarsAndStripes(t *testing.T) {
 	}
 }
 
-func smallTraining(updates int) rbmOptions {
-	o := defaultRBM()
-	o.side, o.hidden = 3, 10
-	o.training = trainingOptions{divergenceSteps: 5, updates: updates, batch: 14, learningRate: 0.05}
-	o.referenceSamples = 60
-	return o
-}
+const smallTraining = "rbm:side=3,hidden=10,divergence-steps=5,batch=14,learning-rate=0.05,"
 
 // TestTraining: contrastive divergence moves the probability to the patterns,
 // by the exact sum, and repeats with its seed.
 func TestTraining(t *testing.T) {
-	ctx := context.Background()
-	problem := func(o rbmOptions) *Problem {
-		t.Helper()
-		p, err := o.problem(ctx, 0)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return p
-	}
-	before, after, again := problem(smallTraining(1)), problem(smallTraining(400)), problem(smallTraining(400))
+	before, after := opened(t, smallTraining+"updates=1", 0), opened(t, smallTraining+"updates=400", 0)
+	again, other := opened(t, smallTraining+"updates=400", 0), opened(t, smallTraining+"updates=400,target-seed=2", 0)
 	// Untrained, the 14 patterns are 14 of 512 states.
-	near(t, "mass before", *before.Training.Mass, 14.0/512, 0.02)
-	if !(*after.Training.Mass > 0.5) || !(*after.Training.LogLikelihood > *before.Training.LogLikelihood+2) {
-		t.Errorf("trained: mass %v, log-likelihood %v (before: %v)", *after.Training.Mass,
-			*after.Training.LogLikelihood, *before.Training.LogLikelihood)
+	near(t, "mass before", before.training.mass, 14.0/512, 0.02)
+	if !(after.training.mass > 0.5) || !(after.training.logLikelihood > before.training.logLikelihood+2) {
+		t.Errorf("trained: mass %v, log-likelihood %v (before: %v)", after.training.mass,
+			after.training.logLikelihood, before.training.logLikelihood)
 	}
-	if *after.Training.LogLikelihood > -math.Log(14) {
-		t.Errorf("log-likelihood %v is better than the best, %v", *after.Training.LogLikelihood, -math.Log(14))
+	if after.training.logLikelihood > -math.Log(14) {
+		t.Errorf("log-likelihood %v is better than the best, %v", after.training.logLikelihood, -math.Log(14))
 	}
-	if !slices.Equal(after.Truth.Means, again.Truth.Means) {
+	if !slices.Equal(after.truth.means, again.truth.means) {
 		t.Error("two trainings of one seed differ")
 	}
-	other := smallTraining(400)
-	other.seed = 2
-	if slices.Equal(after.Truth.Means, problem(other).Truth.Means) {
+	if slices.Equal(after.truth.means, other.truth.means) {
 		t.Error("two seeds train one machine")
 	}
-	cancelled, cancel := context.WithCancel(ctx)
+	cancelled, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := smallTraining(400).problem(cancelled, 0); !errors.Is(err, context.Canceled) {
+	if _, err := newDistribution(cancelled, smallTraining+"updates=400", 0); !errors.Is(err, context.Canceled) {
 		t.Errorf("a cancelled training: %v", err)
 	}
 }
@@ -94,27 +78,21 @@ func TestAdam(t *testing.T) {
 // TestReference: exact draws and long block Gibbs stand for the same law; the
 // chains of block Gibbs come down to the floor, a chain that stands does not.
 func TestReference(t *testing.T) {
-	ctx := context.Background()
-	o := smallTraining(400)
-	o.reference, o.referenceSamples, o.referenceSteps = "block-gibbs", 300, 200
-	p, err := o.problem(ctx, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := opened(t, smallTraining+"updates=400,reference=block-gibbs,reference-samples=300,reference-steps=200", 0)
 	run := compared(t, p, "rbm-gibbs,dula:step-size=0.05",
 		func(o *compareOptions) { o.Chains, o.Steps, o.Initial = 40, 100, "uniform" })
-	floor, deviation, err := p.Reference.floor(40)
+	floor, deviation, err := p.reference.floor(40)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if p.Reference.Method != "block-gibbs" || p.Reference.Samples != 300 ||
-		!slices.ContainsFunc(p.Parameters, func(q parameter) bool {
+	if p.reference.method != "block-gibbs" || p.reference.samples != 300 ||
+		!slices.ContainsFunc(p.parameters, func(q parameter) bool {
 			return q.Name == "reference" && q.Value == "block-gibbs,samples:300,steps:200"
 		}) {
-		t.Errorf("reference %+v of %v", p.Reference, p.Parameters)
+		t.Errorf("reference %+v of %v", p.reference, p.parameters)
 	}
 	// Two sets of 300 draws of one law are closer than 40 draws to 300.
-	if a := p.Reference.AgainstExact; a == nil || !(*a < floor) {
+	if a := p.reference.againstExact; a == nil || !(*a < floor) {
 		t.Errorf("block Gibbs from exact draws: %v; floor %v", a, floor)
 	}
 	for i, c := range run.Cells {
@@ -134,16 +112,12 @@ func TestReference(t *testing.T) {
 
 // TestLargeMachine: where neither side can be summed over, truth and reference are of block Gibbs, and said to be.
 func TestLargeMachine(t *testing.T) {
-	p, err := NewProblem(t.Context(),
-		"rbm:data=none,visible=22,hidden=21,truth-sweeps=60,reference-steps=20,reference-samples=50", 0)
-	if err != nil {
-		t.Fatal(err)
+	p := opened(t, "rbm:data=none,visible=22,hidden=21,truth-sweeps=60,reference-steps=20,reference-samples=50", 0)
+	if p.truth.run == nil || p.truth.run.sampler != "rbm-gibbs" || p.reference.method != "block-gibbs" ||
+		p.reference.againstExact != nil {
+		t.Errorf("truth %+v, reference %+v", p.truth.run, p.reference)
 	}
-	if p.Truth.Run == nil || p.Truth.Run.Sampler != "rbm-gibbs" || p.Reference.Method != "block-gibbs" ||
-		p.Reference.AgainstExact != nil {
-		t.Errorf("truth %+v, reference %+v", p.Truth.Run, p.Reference)
-	}
-	if p.Training != nil || p.independent != nil {
+	if p.training != nil || p.independent != nil {
 		t.Error("random weights have a training or a start by data")
 	}
 }

@@ -2,6 +2,7 @@ package lab
 
 import (
 	"context"
+	"flag"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -9,7 +10,36 @@ import (
 	"gonum.org/v1/gonum/floats"
 
 	"infill/internal/logmath"
+	"infill/samplers"
 )
+
+// newBernoulliMixture is a mixture with the slots as observables, and exact draws as its reference.
+func newBernoulliMixture(f *flag.FlagSet) maker {
+	slots := Whole(f, "slots", 50, 1, 1<<14, "binary slots")
+	components := Whole(f, "components", 10, 1, 1<<12, "components, equally likely")
+	scale := number(f, "scale", 1, " of 0 or more",
+		"standard deviation of the log-odds of their slots: the larger, the deeper between modes")
+	samples := Whole(f, "reference-samples", 500, 2, 1<<14, "exact draws that MMD is measured from")
+	own := targetSeed(f, "seed of the components")
+	return func(context.Context, uint64) (*distribution, error) {
+		r := samplers.Streams(*own, "mixture", 1)[0]
+		probabilities := make([]float64, *slots**components)
+		for i := range probabilities {
+			probabilities[i] = min(max(logmath.Sigmoid(*scale*r.NormFloat64()), 1e-6), 1-1e-6)
+		}
+		target := newMixture(slices.Repeat([]float64{1}, *components), probabilities)
+		d := &distribution{kind: "mixture", target: target, observables: numbered(*slots, 0, 1),
+			parameters: settings(f, "slots", "components", "scale", "target-seed"),
+			truth:      truth{method: "sum over the components", means: target.means()}}
+		for _, m := range d.truth.means {
+			d.independent = append(d.independent, bernoulli(m))
+		}
+		d.reference = &reference{method: "exact", samples: *samples, sample: func(n int, label string) ([]int, error) {
+			return target.draw(n, samplers.Streams(*own, label, 1)[0]), nil
+		}}
+		return d, d.reference.draw(*slots)
+	}
+}
 
 // mixture is a mixture of independent binary slots:
 //
@@ -102,8 +132,8 @@ func (t *mixture) LogConditionals(_ context.Context, states []int, slots []int, 
 	return nil
 }
 
-// Means are the exact probabilities of 1, [slots].
-func (t *mixture) Means() []float64 {
+// means are the exact probabilities of 1, [slots].
+func (t *mixture) means() []float64 {
 	means := make([]float64, len(t.categories))
 	for k, l := range t.logWeights {
 		for j := range means {
@@ -113,8 +143,8 @@ func (t *mixture) Means() []float64 {
 	return means
 }
 
-// Draw returns n independent exact draws, [n × slots].
-func (t *mixture) Draw(n int, r *rand.Rand) []int {
+// draw returns n independent exact draws, [n × slots].
+func (t *mixture) draw(n int, r *rand.Rand) []int {
 	slots := len(t.categories)
 	states := make([]int, 0, n*slots)
 	for range n {

@@ -2,7 +2,7 @@ package lab
 
 import (
 	"context"
-	"errors"
+	"flag"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -12,7 +12,35 @@ import (
 
 	"infill/internal/logmath"
 	"infill/internal/targets"
+	"infill/samplers"
 )
+
+// newHiddenChains is a factorial hidden Markov model, by default that of the code of Gibbs with Gradients. Every factor
+// at every time is an observable. Chains can start by the model before anything was observed, as in the code.
+func newHiddenChains(f *flag.FlagSet) maker {
+	times := Whole(f, "times", 100, 1, 1<<16, "times at which a number is observed")
+	factors := Whole(f, "factors", 10, 1, 16, "hidden chains")
+	noise := number(f, "noise", 0.5, " above 0", "standard deviation of what is observed")
+	first := number(f, "first", 0.1, " above 0", "probability of 1 at the first time")
+	keep := number(f, "keep", 0.95, " above 0", "probability that a state stays")
+	own := targetSeed(f, "seed of weights, states and observations")
+	return func(context.Context, uint64) (*distribution, error) {
+		if *first >= 1 || *keep >= 1 {
+			return nil, refuse("keep", "noise %v, first %v, keep %v: the noise must be above 0, probabilities "+
+				"between 0 and 1", *noise, *first, *keep)
+		}
+		target := newFHMM(*times, *factors, *noise, *first, *keep, samplers.Streams(*own, "fhmm", 1)[0])
+		d := &distribution{kind: "fhmm", target: target, observables: numbered(*times**factors, 0, 1),
+			parameters: settings(f, "times", "factors", "noise", "first", "keep", "target-seed")}
+		d.truth.method = fmt.Sprintf("forward and backward recursions over the 2^%d states of a time", *factors)
+		d.truth.means, _ = target.means()
+		for time := range *times {
+			on := 0.5 + (*first-0.5)*math.Pow(2**keep-1, float64(time))
+			d.independent = append(d.independent, slices.Repeat([][]float64{bernoulli(on)}, *factors)...)
+		}
+		return d, nil
+	}
+}
 
 // fhmm is a factorial hidden Markov model (Ghahramani and Jordan 1997) with binary states and a number observed at each
 // time, as in the code of Gibbs with Gradients:
@@ -30,37 +58,24 @@ type fhmm struct {
 	categories  []int
 }
 
-// newFHMM makes the posterior of the states given what was observed.
-func newFHMM(observed, weights []float64, offset, noise, first, keep float64) (*fhmm, error) {
-	if len(observed) == 0 || len(weights) == 0 {
-		return nil, errors.New("a hidden Markov model needs a time and a factor")
-	}
-	if !(noise > 0) || !(first > 0 && first < 1) || !(keep > 0 && keep < 1) {
-		return nil, fmt.Errorf("noise %v, first %v, keep %v: the noise must be above 0, probabilities between 0 and 1",
-			noise, first, keep)
-	}
-	categories := slices.Repeat([]int{2}, len(observed)*len(weights))
-	return &fhmm{observed, weights, offset, noise, first, keep, categories}, nil
-}
-
-// newRandomFHMM draws weights and the offset from N(0, 1), states from the model, and observes them.
-func newRandomFHMM(times, factors int, noise, first, keep float64, r *rand.Rand) (*fhmm, error) {
-	weights := targets.Normals(r, factors, 1)
-	offset := r.NormFloat64()
-	states, observed := make([]int, 0, times*factors), make([]float64, times)
-	for i := range observed {
-		observed[i] = offset + noise*r.NormFloat64()
-		for k, w := range weights {
+// newFHMM draws weights and the offset from N(0, 1), states from the model, and observes them.
+func newFHMM(times, factors int, noise, first, keep float64, r *rand.Rand) *fhmm {
+	t := &fhmm{weights: targets.Normals(r, factors, 1), offset: r.NormFloat64(), noise: noise, first: first, keep: keep,
+		categories: slices.Repeat([]int{2}, times*factors)}
+	var states []int
+	for time := range times {
+		y := t.offset + noise*r.NormFloat64()
+		for _, w := range t.weights {
 			x := bit(r.Float64() < first)
-			if i > 0 {
-				before := states[(i-1)*factors+k]
-				x = before ^ bit(keep < r.Float64())
+			if time > 0 {
+				x = states[len(states)-factors] ^ bit(keep < r.Float64())
 			}
 			states = append(states, x)
-			observed[i] += w * float64(x)
+			y += w * float64(x)
 		}
+		t.observed = append(t.observed, y)
 	}
-	return newFHMM(observed, weights, offset, noise, first, keep)
+	return t
 }
 
 func (t *fhmm) Categories() []int { return t.categories }
@@ -148,16 +163,10 @@ func (t *fhmm) LogConditionals(_ context.Context, states []int, slots []int, log
 	return nil
 }
 
-// maxFactors bounds the 2^factors states that the exact means list.
-const maxFactors = 16
-
-// Means are the exact probabilities of 1, [slots], by the forward and backward recursions over the 2^factors joint
-// states of a time, and log p(y). More than 16 factors are an error.
-func (t *fhmm) Means() (means []float64, logEvidence float64, err error) {
+// means are the exact probabilities of 1, [slots], by the forward and backward recursions over the 2^factors joint
+// states of a time, and log p(y).
+func (t *fhmm) means() (means []float64, logEvidence float64) {
 	factors, times := len(t.weights), len(t.observed)
-	if factors > maxFactors {
-		return nil, 0, fmt.Errorf("%d factors: exact means list the states of at most %d", factors, maxFactors)
-	}
 	n := 1 << factors
 	likelihood := make([]float64, times*n)
 	for time, y := range t.observed {
@@ -224,7 +233,7 @@ func (t *fhmm) Means() (means []float64, logEvidence float64, err error) {
 		scale(backward)
 		step(backward)
 	}
-	return means, logEvidence, nil
+	return means, logEvidence
 }
 
 // scale makes numbers sum to 1, so that they do not vanish, and returns the log of what it took out.

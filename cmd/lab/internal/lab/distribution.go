@@ -1,0 +1,282 @@
+package lab
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"strings"
+
+	"gonum.org/v1/gonum/floats"
+	"gonum.org/v1/gonum/stat"
+
+	"infill/internal/targets"
+	"infill/samplers"
+)
+
+// A distribution is a target with what a comparison needs to know of it.
+type distribution struct {
+	kind       string
+	parameters []parameter
+	target     samplers.Target
+	truth      truth
+	// reference holds states to measure the maximum mean discrepancy from; nil where it is not measured.
+	reference *reference
+	// training tells how an RBM learnt its data; nil where it is not known.
+	training *training
+	// inconsistent conditionals are not those of π, so that Gibbs is not exact.
+	inconsistent bool
+	observables  []observable
+	// independent is a law of every slot by itself to start chains from,
+	// [slots][categories]; nil when the target has none.
+	independent [][]float64
+}
+
+func (d *distribution) String() string {
+	text := d.kind
+	for _, p := range d.parameters {
+		text += ", " + p.Name + " " + p.Value
+	}
+	return text
+}
+
+// observable is a number of one slot.
+type observable struct {
+	slot  int
+	value []float64 // by category
+}
+
+// numbered makes one observable per slot, with the same number for each category at every slot.
+func numbered(slots int, value ...float64) []observable {
+	list := make([]observable, slots)
+	for j := range list {
+		list[j] = observable{j, value}
+	}
+	return list
+}
+
+// indicators makes one observable for each category of each slot.
+func indicators(categories []int) []observable {
+	var list []observable
+	for j, k := range categories {
+		for v := range k {
+			value := make([]float64, k)
+			value[v] = 1
+			list = append(list, observable{j, value})
+		}
+	}
+	return list
+}
+
+// means turns the probabilities of each category of each slot, [slots × K], into the observables' means.
+func (d *distribution) means(m []float64) []float64 {
+	wide := slices.Max(d.target.Categories())
+	means := make([]float64, len(d.observables))
+	for i, o := range d.observables {
+		for v, x := range o.value {
+			means[i] += x * m[o.slot*wide+v]
+		}
+	}
+	return means
+}
+
+// enumerate is the observables' means by a list of all states.
+func (d *distribution) enumerate(ctx context.Context) (string, []float64, error) {
+	categories := d.target.Categories()
+	e, err := targets.Enumerate(ctx, d.target)
+	if err != nil {
+		return "", nil, err
+	}
+	wide := slices.Max(categories)
+	law := make([]float64, len(categories)*wide)
+	for i, p := range e.Probability {
+		for j, v := range e.State(i) {
+			law[j*wide+v] += p
+		}
+	}
+	return fmt.Sprintf("enumeration of %d states", e.Len()), d.means(law), nil
+}
+
+// softmax are the probabilities that logarithms are in proportion to.
+func softmax(logs []float64) []float64 {
+	law, total := make([]float64, len(logs)), floats.LogSumExp(logs)
+	for v, l := range logs {
+		law[v] = math.Exp(l - total)
+	}
+	return law
+}
+
+// bernoulli are the probabilities of a slot of two categories.
+func bernoulli(on float64) []float64 { return []float64{1 - on, on} }
+
+// initials lists where chains can start: each slot uniformly, or each slot by the target's own law without interactions
+// (Ising and Potts: the field alone; RBM: the data's means).
+func initials() []string { return []string{"uniform", "independent"} }
+
+// positions draws the start of each chain, [chains × slots].
+func (d *distribution) positions(initial string, streams []*rand.Rand) ([]int, error) {
+	switch initial {
+	case "uniform":
+		return samplers.RandomPositions(d.target, streams), nil
+	case "independent":
+		if d.independent == nil {
+			return nil, refuse("initial", "independent has no meaning for a %s: choose uniform", d.kind)
+		}
+		return drawFrom(d.independent, streams), nil
+	}
+	return nil, refuse("initial", "%q is not one of %s", initial, strings.Join(initials(), ", "))
+}
+
+// drawFrom draws a state of independent slots from each stream.
+func drawFrom(laws [][]float64, streams []*rand.Rand) (states []int) {
+	for _, stream := range streams {
+		for _, law := range laws {
+			u, v := stream.Float64(), 0
+			for ; v < len(law)-1; v++ {
+				if u -= law[v]; u < 0 {
+					break
+				}
+			}
+			states = append(states, v)
+		}
+	}
+	return states
+}
+
+// truth is what is known of a target's means, and how.
+type truth struct {
+	method string
+	means  []float64 // of the observables, in their order
+	// run is nil where the means are exact, and else tells how good the estimates of a long run are.
+	run *truthRun
+}
+
+type truthRun struct {
+	sampler string
+	steps   int
+	// standardError is the root mean square over the observables of the
+	// standard errors between chains: no log RMSE is known below its log.
+	standardError float64
+	// rHat is the split R-hat of the chains' mean observable, which may be not finite.
+	rHat float64
+}
+
+// truthOptions set how the exact means are found: exactly where possible and else by a long run, exactly or not at
+// all, or by a long run.
+type truthOptions struct {
+	method *string
+	sweeps *int // of a long run; 0 for 4,000. A quarter more goes before as warm-up.
+}
+
+const truthChains = 16
+
+func truthFlags(f *flag.FlagSet) truthOptions {
+	return truthOptions{
+		Choice(f, "truth", []string{"auto", "exact", "run"}, "how the exact means are found, exactly or by a long run"),
+		Whole(f, "truth-sweeps", 0, 0, 1<<30, "sweeps of each of the 16 chains of a long run of Gibbs; 0 is 4000"),
+	}
+}
+
+// errTooLarge marks a target too large for exact means.
+var errTooLarge = errors.New("too large for exact means")
+
+// longRun estimates means by an exact sampler.
+type longRun struct {
+	sampler string
+	sweep   int  // how many of its steps visit every slot once
+	pooled  bool // all slots have the same law
+}
+
+// settle finds the truth: exact, when it may be, or a long run.
+func (d *distribution) settle(ctx context.Context, o truthOptions, seed uint64, run longRun,
+	exact func() (string, []float64, error)) error {
+	if *o.method != "run" {
+		method, means, err := exact()
+		if err == nil {
+			d.truth = truth{method: method, means: means}
+			return nil
+		}
+		if !errors.Is(err, errTooLarge) {
+			return err
+		}
+		if *o.method == "exact" {
+			return refuse("truth", "%w: choose run", err)
+		}
+	}
+	sweeps := *o.sweeps
+	if sweeps == 0 {
+		sweeps = 4000
+	}
+	if err := d.estimate(ctx, run, sweeps*run.sweep, seed); err != nil {
+		return fmt.Errorf("exact means by a long run: %w", err)
+	}
+	return nil
+}
+
+// estimate finds the means from every eighth of a sweep: states
+// between differ in a few slots only, and would cost more than they tell.
+func (d *distribution) estimate(ctx context.Context, o longRun, steps int, seed uint64) error {
+	kernel, err := samplers.New(o.sampler, d.target)
+	if err != nil {
+		return err
+	}
+	streams := samplers.Streams(seed, "truth", truthChains)
+	sums := make([][]float64, truthChains)
+	for c := range sums {
+		sums[c] = make([]float64, len(d.observables))
+	}
+	// The path of the mean observable, thinned, shows whether chains agree.
+	paths := make([][]float64, truthChains)
+	thin := max(o.sweep/8, 1)
+	every, seen := max(steps/1000/thin, 1)*thin, 0.0
+	plan := samplers.Plan{Streams: streams, WarmUp: max(steps/4, 1), Steps: steps}
+	_, err = samplers.Sample(ctx, kernel, samplers.RandomPositions(d.target, streams), plan,
+		func(s samplers.Step) error {
+			step := s.Number - plan.WarmUp
+			if s.WarmUp || step%thin != 0 {
+				return nil
+			}
+			seen++
+			for c := range sums {
+				position, total := s.State.Position(c), 0.0
+				for i, o := range d.observables {
+					x := o.value[position[o.slot]]
+					sums[c][i] += x
+					total += x
+				}
+				if step%every == 0 {
+					paths[c] = append(paths[c], total/float64(len(d.observables)))
+				}
+			}
+			return nil
+		})
+	if err != nil {
+		return err
+	}
+	// Observables that share a law are those of the same category.
+	groups := len(d.observables)
+	if o.pooled {
+		groups /= len(d.target.Categories())
+	}
+	means, squares := make([]float64, groups), 0.0
+	for g := range means {
+		byChain := make([]float64, truthChains)
+		for c := range byChain {
+			n := 0.0
+			for i := g; i < len(d.observables); i += groups {
+				byChain[c] += sums[c][i] / seen
+				n++
+			}
+			byChain[c] /= n
+		}
+		mean, deviation := stat.MeanStdDev(byChain, nil)
+		means[g] = mean
+		squares += math.Pow(stat.StdErr(deviation, truthChains), 2) / float64(groups)
+	}
+	d.truth = truth{"a long run of " + o.sampler, slices.Repeat(means, len(d.observables)/groups),
+		&truthRun{o.sampler, steps, math.Sqrt(squares), samplers.SplitRHat(paths)}}
+	return nil
+}

@@ -1,0 +1,234 @@
+package lab
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"math"
+	"slices"
+
+	"gonum.org/v1/gonum/floats"
+	"gonum.org/v1/gonum/mat"
+
+	"infill/internal/targets"
+	"infill/samplers"
+)
+
+// newIsing is an Ising model on a torus; by default it is the 5 × 5 model of the discrete Langevin paper, section 7.1.
+// The spins are its observables.
+func newIsing(f *flag.FlagSet) maker {
+	size := sizeFlag(f, size{5, 5}, "rows and columns of the lattice")
+	coupling := number(f, "coupling", 0.1, "", "a; negative is allowed")
+	field := number(f, "field", 0.2, "", "b")
+	how := truthFlags(f)
+	return func(ctx context.Context, seed uint64) (*distribution, error) {
+		target, err := targets.NewIsing(size.rows, size.columns, *coupling, *field)
+		if err != nil {
+			return nil, err
+		}
+		a, b, sites := *coupling, *field, size.sites()
+		d := &distribution{kind: "ising", target: target, parameters: settings(f, "size", "coupling", "field"),
+			observables: numbered(sites, -1, 1),
+			independent: slices.Repeat([][]float64{bernoulli(1 / (1 + math.Exp(-2*b)))}, sites)}
+		return d, d.settle(ctx, how, seed, longRun{"gibbs", sites, true}, func() (string, []float64, error) {
+			if b == 0 {
+				return "symmetry under a flip of all spins", make([]float64, sites), nil
+			}
+			return d.lattice(torus{*size, [][]float64{{2 * a, -2 * a}, {-2 * a, 2 * a}}, []float64{-b, b}})
+		})
+	}
+}
+
+// newPotts is a Potts model on a torus. Its observables are the indicators of every state of every site.
+func newPotts(f *flag.FlagSet) maker {
+	size := sizeFlag(f, size{4, 4}, "rows and columns of the lattice")
+	coupling := number(f, "coupling", 0.5, "", "J; negative is allowed")
+	given := Numbers(f, "field", []float64{0.2, 0, -0.2}, "h, a value for each state")
+	states := Whole(f, "states", 0, 1, maxCategories, "instead of a field: that many states without one")
+	how := truthFlags(f)
+	return func(ctx context.Context, seed uint64) (*distribution, error) {
+		field := *given
+		if *states > 0 {
+			if h := f.Lookup("field"); h.Value.String() != h.DefValue {
+				return nil, refuse("states", "it excludes a field: give one of the two")
+			}
+			field = make([]float64, *states)
+		}
+		if len(field) > maxCategories {
+			return nil, refuse("field", "%d states, and there can be %d", len(field), maxCategories)
+		}
+		target, err := targets.NewPotts(size.rows, size.columns, *coupling, field)
+		if err != nil {
+			return nil, err
+		}
+		edge := make([][]float64, len(field))
+		for v := range edge {
+			edge[v] = make([]float64, len(field))
+			edge[v][v] = *coupling
+		}
+		d := &distribution{kind: "potts", target: target,
+			parameters:  append(settings(f, "size", "coupling"), parameter{"field", joined(field)}),
+			observables: indicators(target.Categories()),
+			independent: slices.Repeat([][]float64{softmax(field)}, size.sites())}
+		return d, d.settle(ctx, how, seed, longRun{"gibbs", size.sites(), true}, func() (string, []float64, error) {
+			if slices.Min(field) == slices.Max(field) {
+				means := slices.Repeat([]float64{1 / float64(len(field))}, len(d.observables))
+				return "symmetry of the states", means, nil
+			}
+			return d.lattice(torus{*size, edge, field})
+		})
+	}
+}
+
+// newTable is a table of random energies. Its observables are the indicators of every category of every slot.
+func newTable(f *flag.FlagSet) maker {
+	categories := Numbers(f, "categories", []int{4, 4, 4}, "number of categories of each slot")
+	scale := number(f, "scale", 1, " above 0", "standard deviation of the energies, in nats")
+	gradient := number(f, "gradient-error", 0, " of 0 or more", "standard deviation of the gradient's error")
+	conditional := number(f, "conditional-error", 0, " of 0 or more",
+		"standard deviation of the conditionals' energies from the others")
+	terms := Whole(f, "terms", 1, 1, 1<<20, "terms of the energy, for stochastic gradients")
+	own := targetSeed(f, "seed of the energies")
+	return func(ctx context.Context, _ uint64) (*distribution, error) {
+		states := 1.0
+		for _, k := range *categories {
+			states *= float64(k)
+		}
+		// A table also holds its gradient's errors, a number for each neighbour.
+		if states*float64(len(*categories)*slices.Max(*categories)**terms) > 1<<24 {
+			return nil, refuse("categories", "%s give a table of %.3g states, too large to keep with its gradients: "+
+				"take fewer or smaller slots", joined(*categories), states)
+		}
+		target, err := targets.NewTable(*categories, samplers.Streams(*own, "table", 1)[0],
+			targets.TableOptions{Scale: *scale, Terms: *terms, GradientError: *gradient,
+				ConditionalError: *conditional})
+		if err != nil {
+			return nil, err
+		}
+		d := &distribution{kind: "table", target: target, inconsistent: *conditional > 0,
+			parameters: settings(f, "categories", "scale", "gradient-error", "conditional-error", "terms",
+				"target-seed"),
+			observables: indicators(*categories)}
+		d.truth.method, d.truth.means, err = d.enumerate(ctx)
+		return d, err
+	}
+}
+
+// torus is a lattice whose sites all have the same categories, with an energy
+// of neighbouring pairs, each edge once, and of single sites.
+type torus struct {
+	size size
+	edge [][]float64 // energy of a pair of neighbours, [K][K], symmetric
+	site []float64   // energy of a site, [K]
+}
+
+// lattice is the exact means of a torus by its transfer matrix.
+func (d *distribution) lattice(t torus) (string, []float64, error) {
+	law, err := t.transferMatrix()
+	if err != nil {
+		return "", nil, fmt.Errorf("%w: %w", errTooLarge, err)
+	}
+	return "transfer matrix", d.means(slices.Repeat(law, t.size.sites())), nil
+}
+
+// maxRowStates bounds the transfer matrix: a matrix of 1,024 rows is raised to a power in a second or two.
+const maxRowStates = 1024
+
+// transferMatrix returns the probabilities of one site's categories, [K], the same at every site by symmetry. With T(r,
+// r') = exp(½w(r) + v(r, r') + ½w(r')) over the states of one row, a torus of R rows has π(r) ∝ (T^R)(r, r) (Kramers
+// and Wannier, Statistics of the Two-Dimensional Ferromagnet, 1941). Sides of 1 and 2 have fewer edges than a ring. It
+// fails above 1,024 states of a row.
+func (t torus) transferMatrix() ([]float64, error) {
+	k, length, number := len(t.site), min(t.size.rows, t.size.columns), max(t.size.rows, t.size.columns)
+	states := math.Pow(float64(k), float64(length))
+	if states > maxRowStates {
+		return nil, fmt.Errorf("a torus of %d × %d sites with %d categories has %.3g states of its shorter side: the "+
+			"transfer matrix takes at most %d", t.size.rows, t.size.columns, k, states, maxRowStates)
+	}
+	n := int(states)
+	row := make([][]int, n)
+	weight := make([]float64, n)
+	for r := range row {
+		row[r] = make([]int, length)
+		for c, rest := 0, r; c < length; c, rest = c+1, rest/k {
+			row[r][c] = rest % k
+		}
+		for c, v := range row[r] {
+			weight[r] += t.site[v]
+			if length > 2 || length == 2 && c == 0 {
+				weight[r] += t.edge[v][row[r][(c+1)%length]]
+			}
+		}
+	}
+	between := func(a, b int) float64 {
+		u := 0.0
+		for c, v := range row[a] {
+			u += t.edge[v][row[b][c]]
+		}
+		return u
+	}
+	logs := make([]float64, n) // log of what π(r) is proportional to
+	switch number {
+	case 1:
+		copy(logs, weight)
+	case 2:
+		for r := range logs {
+			terms := make([]float64, n)
+			for s := range terms {
+				terms[s] = weight[r] + between(r, s) + weight[s]
+			}
+			logs[r] = floats.LogSumExp(terms)
+		}
+	default:
+		transfer := mat.NewSymDense(n, nil)
+		largest := math.Inf(-1)
+		for r := range n {
+			for s := r; s < n; s++ {
+				transfer.SetSym(r, s, weight[r]/2+between(r, s)+weight[s]/2)
+				largest = math.Max(largest, transfer.At(r, s))
+			}
+		}
+		for r := range n {
+			for s := r; s < n; s++ {
+				transfer.SetSym(r, s, math.Exp(transfer.At(r, s)-largest))
+			}
+		}
+		power := matrixPower(transfer, number)
+		for r := range logs {
+			logs[r] = math.Log(power.At(r, r))
+		}
+	}
+	total := floats.LogSumExp(logs)
+	p := make([]float64, k)
+	for r, l := range logs {
+		share := math.Exp(l-total) / float64(length)
+		for _, v := range row[r] {
+			p[v] += share
+		}
+	}
+	return p, nil
+}
+
+// matrixPower is proportional to the power of a non-negative matrix: it is
+// scaled on the way, so that nothing overflows.
+func matrixPower(m mat.Matrix, power int) *mat.Dense {
+	n, _ := m.Dims()
+	square := mat.DenseCopyOf(m)
+	result := mat.NewDense(n, n, nil)
+	for i := range n {
+		result.Set(i, i, 1)
+	}
+	for scratch := mat.NewDense(n, n, nil); ; {
+		if power%2 == 1 {
+			scratch.Mul(result, square)
+			scratch.Scale(1/mat.Max(scratch), scratch)
+			result, scratch = scratch, result
+		}
+		if power /= 2; power == 0 {
+			return result
+		}
+		scratch.Mul(square, square)
+		scratch.Scale(1/mat.Max(scratch), scratch)
+		square, scratch = scratch, square
+	}
+}

@@ -1,0 +1,374 @@
+package lab
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/csv"
+	"fmt"
+	"maps"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/charmbracelet/x/ansi"
+	"github.com/google/renameio/v2/maybe"
+
+	"infill/internal/logmath"
+	"infill/internal/object"
+	"infill/samplers"
+)
+
+// StudyReport is what a study found.
+type StudyReport struct {
+	Study       string            `json:"study"`
+	Title       string            `json:"title"`
+	Signature   string            `json:"signature"`
+	Seed        uint64            `json:"seed"`
+	Parameters  []parameter       `json:"parameters"`
+	Cells       []*cellResult     `json:"cells"`
+	Notes       []string          `json:"notes,omitempty"`
+	Definitions map[string]string `json:"definitions"`
+
+	plan *plan
+}
+
+// WithoutTimes removes all that depends on the clock.
+func (r *StudyReport) WithoutTimes() {
+	for _, cell := range r.Cells {
+		for _, c := range r.plan.columns {
+			if c.timed {
+				delete(cell.Numbers, c.name)
+				delete(cell.Errors, c.name)
+			}
+		}
+		for _, list := range cell.Curves {
+			for i := range list {
+				list[i].Seconds = 0
+			}
+		}
+	}
+	r.plan.columns = slices.DeleteFunc(r.plan.columns, func(c column) bool { return c.timed })
+}
+
+// Warnings are sentences about what limits the results.
+func (r *StudyReport) Warnings() []string {
+	list := slices.Clone(r.plan.warnings)
+	for _, c := range r.Cells {
+		for _, w := range c.Warnings {
+			list = append(list, c.Labels.String()+": "+w)
+		}
+	}
+	return list
+}
+
+// group is the repetitions of a cell.
+type group struct {
+	labels labels
+	cells  []*cellResult
+}
+
+func (r *StudyReport) groups() (list []*group) {
+	for _, c := range r.Cells {
+		own := slices.DeleteFunc(slices.Clone(c.Labels), func(p parameter) bool { return p.Name == repeatLabel })
+		i := slices.IndexFunc(list, func(g *group) bool { return slices.Equal(g.labels, own) })
+		if i < 0 {
+			i, list = len(list), append(list, &group{labels: own})
+		}
+		list[i].cells = append(list[i].cells, c)
+	}
+	return list
+}
+
+// numbers are those of the repetitions that found one.
+func (g *group) numbers(name string) (list []float64) {
+	for _, c := range g.cells {
+		if x, found := c.Numbers[name]; found {
+			list = append(list, x)
+		}
+	}
+	return list
+}
+
+// panel is the groups that are compared and drawn together: they differ in their first label.
+type panel struct {
+	name   string // the other labels
+	groups []*group
+}
+
+func (r *StudyReport) panels() (list []panel) {
+	for _, g := range r.groups() {
+		name := g.labels[1:].String()
+		i := slices.IndexFunc(list, func(p panel) bool { return p.name == name })
+		if i < 0 {
+			i, list = len(list), append(list, panel{name: name})
+		}
+		list[i].groups = append(list[i].groups, g)
+	}
+	return list
+}
+
+// atEqualBudgets fills in the columns that say where every curve of a panel was when the smallest budget that one of
+// them has was spent, and completes their definitions.
+func (r *StudyReport) atEqualBudgets() {
+	for _, panel := range r.panels() {
+		for i, c := range r.plan.columns {
+			spent := func(s sample) float64 {
+				if c.timed {
+					return s.Seconds
+				}
+				return s.X
+			}
+			budget := math.Inf(1)
+			for _, g := range panel.groups {
+				if points := g.cells[0].Curves[c.follows]; len(points) > 0 {
+					budget = min(budget, spent(points[len(points)-1]))
+				}
+			}
+			for _, g := range panel.groups {
+				for _, s := range g.cells[0].Curves[c.follows] {
+					if spent(s) > budget {
+						continue
+					}
+					if put(&g.cells[0].Numbers, c.name, s.Y); s.Error > 0 {
+						put(&g.cells[0].Errors, c.name, s.Error)
+					}
+				}
+			}
+			if logmath.Finite(budget) {
+				text := fmt.Sprintf(", %.4g of %s", budget, panel.name)
+				r.plan.columns[i].definition += strings.TrimSuffix(text, " of ")
+			}
+		}
+	}
+}
+
+// JSON is the whole report, indented, with a line end.
+func (r *StudyReport) JSON() ([]byte, error) {
+	r.Definitions, r.Notes = map[string]string{}, r.plan.notes
+	for _, c := range r.plan.columns {
+		r.Definitions[c.name] = c.definition
+	}
+	maps.DeleteFunc(r.Definitions, func(_, text string) bool { return text == "" })
+	text, err := object.EncodeIndent(r, "", "  ")
+	return append(text, '\n'), err
+}
+
+// CSV is a row for each cell.
+func (r *StudyReport) CSV() ([]byte, error) {
+	header, _ := r.Cells[0].Labels.namesAndValues()
+	for _, c := range r.plan.columns {
+		header = append(header, c.name)
+	}
+	rows := [][]string{append(header, "signature")}
+	for _, c := range r.Cells {
+		_, row := c.Labels.namesAndValues()
+		for _, column := range r.plan.columns {
+			text := ""
+			if x, found := c.Numbers[column.name]; found {
+				text = decimal(x)
+			}
+			row = append(row, text)
+		}
+		rows = append(rows, append(row, c.Signature))
+	}
+	return table(rows)
+}
+
+// curvesCSV is a row for each point of each curve.
+func (r *StudyReport) curvesCSV() ([]byte, error) {
+	header, _ := r.Cells[0].Labels.namesAndValues()
+	rows := [][]string{slices.Concat([]string{"curve"}, header, []string{"x", "seconds", "y"})}
+	for _, kind := range r.plan.curves {
+		for _, c := range r.Cells {
+			for _, s := range c.Curves[kind.name] {
+				_, row := c.Labels.namesAndValues()
+				rows = append(rows, slices.Concat([]string{kind.name}, row,
+					[]string{decimal(s.X), decimal(s.Seconds), decimal(s.Y)}))
+			}
+		}
+	}
+	if len(rows) == 1 {
+		return nil, nil
+	}
+	return table(rows)
+}
+
+func table(rows [][]string) ([]byte, error) {
+	var b bytes.Buffer
+	err := csv.NewWriter(&b).WriteAll(rows)
+	return b.Bytes(), err
+}
+
+// PlotFormats lists the forms of plots; none leaves them out.
+func PlotFormats() []string { return []string{"svg", "png", "none"} }
+
+// Write puts report.json, results.csv, curves.csv and the plots into a folder, which it makes, beside pictures that are
+// there already, and returns the files' paths. Each file is written whole or not at all.
+func (r *StudyReport) Write(dir, format string) (paths []string, err error) {
+	if !slices.Contains(PlotFormats(), format) {
+		return nil, refuse("plots", "%q is not one of %v", format, PlotFormats())
+	}
+	if err := os.MkdirAll(dir, 0o777); err != nil {
+		return nil, err
+	}
+	write := func(name string, content []byte, err error) error {
+		if path := filepath.Join(dir, name); err == nil && content != nil {
+			err = maybe.WriteFile(path, content, 0o666)
+			paths = append(paths, path)
+		}
+		return err
+	}
+	for _, f := range []struct {
+		name    string
+		content func() ([]byte, error)
+	}{{"report.json", r.JSON}, {"results.csv", r.CSV}, {"curves.csv", r.curvesCSV}} {
+		content, err := f.content()
+		if err := write(f.name, content, err); err != nil {
+			return paths, err
+		}
+	}
+	for _, c := range r.Cells {
+		for _, name := range c.Pictures {
+			paths = append(paths, filepath.Join(dir, name))
+		}
+	}
+	if format == "none" {
+		return paths, nil
+	}
+	list, err := r.plan.figures(r)
+	if err != nil {
+		return paths, fmt.Errorf("plots: %w", err)
+	}
+	for _, f := range list {
+		drawn, err := f.Encode(format)
+		if err := write(f.Name+"."+format, drawn, err); err != nil {
+			return paths, fmt.Errorf("plot %s: %w", f.Name, err)
+		}
+	}
+	return paths, nil
+}
+
+// Text is the report for a page of that many columns, 0 for any.
+func (r *StudyReport) Text(width int) string {
+	p := &printer{width: width}
+	p.line(r.Title)
+	p.text.WriteString("\n")
+	groups := r.groups()
+	columns := slices.DeleteFunc(slices.Clone(r.plan.columns), func(c column) bool {
+		return !slices.ContainsFunc(groups, func(g *group) bool { return len(g.numbers(c.name)) > 0 })
+	})
+	for len(columns) > 0 {
+		n := slices.IndexFunc(columns, func(c column) bool { return c.table != columns[0].table })
+		if n < 0 {
+			n = len(columns)
+		}
+		p.columns(groups, columns[:n])
+		columns = columns[n:]
+	}
+	for _, note := range r.plan.notes {
+		p.line(note)
+	}
+	repeats := 1
+	for _, g := range groups {
+		repeats = max(repeats, len(g.cells))
+	}
+	if between := cmp.Or(r.plan.between, counted(repeats, "repetition")); r.plan.between != "" || repeats > 1 {
+		p.line(fmt.Sprintf("± is a standard error between %s; seed %d", between, r.Seed))
+	} else {
+		p.line(fmt.Sprintf("one repetition: errors between repetitions are not known; seed %d", r.Seed))
+	}
+	return p.text.String()
+}
+
+// text is the mean of a number with its error between repetitions, or with its own of a single one.
+func (g *group) text(c column) string {
+	numbers := g.numbers(c.name)
+	switch {
+	case len(numbers) == 0:
+		return ""
+	case c.words != nil:
+		return c.words[int(numbers[0])]
+	case len(numbers) == 1:
+		if e, known := g.cells[0].Errors[c.name]; known {
+			return withError(c.format, numbers[0], &e)
+		}
+	}
+	return MeanAndError(c.format, numbers)
+}
+
+// MeanAndError writes a mean with its standard error, of one value without.
+func MeanAndError(format string, values []float64) string {
+	mean, e := samplers.MeanAndError(values)
+	return withError(format, mean, e)
+}
+
+// withError is a mean with its standard error, where that is known.
+func withError(format string, mean float64, standardError *float64) string {
+	text := fmt.Sprintf(format, mean)
+	if standardError != nil {
+		text += " ± " + fmt.Sprintf(format, *standardError)
+	}
+	return text
+}
+
+// counted is a number of things.
+func counted(n int, thing string) string {
+	if n != 1 {
+		thing += "s"
+	}
+	return fmt.Sprintf("%d %s", n, thing)
+}
+
+// printer writes for people.
+type printer struct {
+	text  strings.Builder
+	width int
+}
+
+// line writes a text, broken between words where it is wider than the page.
+func (p *printer) line(text string) {
+	text = strings.Join(strings.Fields(text), " ")
+	if p.width > 0 {
+		text = ansi.Wordwrap(text, p.width, "")
+	}
+	p.text.WriteString(text + "\n")
+}
+
+// columns writes a table, and what its columns are. The first label is aligned to the left and all else to the right.
+func (p *printer) columns(groups []*group, columns []column) {
+	header, _ := groups[0].labels.namesAndValues()
+	for _, c := range columns {
+		header = append(header, c.name)
+	}
+	rows := [][]string{header}
+	for _, g := range groups {
+		_, row := g.labels.namesAndValues()
+		for _, c := range columns {
+			row = append(row, g.text(c))
+		}
+		rows = append(rows, row)
+	}
+	widths := make([]int, len(header))
+	for _, row := range rows {
+		for i, cell := range row {
+			widths[i] = max(widths[i], utf8.RuneCountInString(cell))
+		}
+	}
+	for _, row := range rows {
+		line := fmt.Sprintf("  %-*s", widths[0], row[0])
+		for i, cell := range row[1:] {
+			line += fmt.Sprintf("  %*s", widths[i+1], cell)
+		}
+		p.text.WriteString(strings.TrimRight(line, " ") + "\n")
+	}
+	p.text.WriteString("\n")
+	for _, c := range columns {
+		if c.definition != "" {
+			p.line(c.name + ": " + c.definition)
+		}
+	}
+	p.text.WriteString("\n")
+}
