@@ -29,17 +29,15 @@ With --enumerate, compare the proven fills of two blanks with those that an
 enumeration finds: a row for every word whose own probability is at least 1e-5, so
 that a fill of other words has less than that.`
 
-// answers measures proofs on corpora.
+// answers measures proofs on corpora, held-out sentences, a line each, by their names.
 type answers struct {
 	blanks    *[]int
 	sentences *int
 	seed      uint64
-	corpora   []corpus
+	names     []string
+	corpora   []string
 	model     *language
 }
-
-// corpus is held-out sentences, a line each.
-type corpus struct{ name, text string }
 
 func newAnswers() *cobra.Command {
 	name := ""
@@ -69,7 +67,7 @@ func newAnswers() *cobra.Command {
 			if err != nil {
 				return fmt.Errorf("--corpus %s: %w; write NAME=FILE", argument, err)
 			}
-			o.corpora = append(o.corpora, corpus{name, string(content)})
+			o.names, o.corpora = append(o.names, name), append(o.corpora, string(content))
 		}
 		if *enumerate {
 			return o.compare(ctx, s)
@@ -86,11 +84,11 @@ func (o *answers) measure(ctx context.Context, s *sheet) error {
 	filler := infill.New(o.model, o.model.tokenizer)
 	s.table("corpus", "blanks", "sentences", "model rows: median", "quartiles", "proven",
 		"left out, of the first fill: median", "quartiles")
-	for _, c := range o.corpora {
+	for i, name := range o.names {
 		for _, n := range *o.blanks {
-			templates := maskedSentences(c.text, n, *o.sentences, o.seed)
+			templates := maskedSentences(o.corpora[i], n, *o.sentences, o.seed)
 			if len(templates) < 4 {
-				return fmt.Errorf("--corpus %s: %d sentences of 8 to 24 words take %d blanks: four are needed", c.name,
+				return fmt.Errorf("--corpus %s: %d sentences of 8 to 24 words take %d blanks: four are needed", name,
 					len(templates), n)
 			}
 			results := make([]*infill.Result, len(templates))
@@ -103,7 +101,7 @@ func (o *answers) measure(ctx context.Context, s *sheet) error {
 				})
 			}
 			if err := group.Wait(); err != nil {
-				return fmt.Errorf("--corpus %s: %w", c.name, err)
+				return fmt.Errorf("--corpus %s: %w", name, err)
 			}
 			var rows, left []float64
 			for _, r := range results {
@@ -112,32 +110,33 @@ func (o *answers) measure(ctx context.Context, s *sheet) error {
 					left = append(left, *r.LeftOutAtMost / *r.Fills[0].Probability)
 				}
 			}
-			ratio, quartiles := "", ""
-			if left != nil {
-				ratio, quartiles = fmt.Sprintf("%.2g", quantile(left, 0.5)),
-					fmt.Sprintf("%.2g to %.2g", quantile(left, 0.25), quantile(left, 0.75))
-			}
-			s.row(c.name, fmt.Sprint(n), fmt.Sprint(len(templates)), fmt.Sprintf("%.0f", quantile(rows, 0.5)),
-				fmt.Sprintf("%.0f to %.0f", quantile(rows, 0.25), quantile(rows, 0.75)),
-				fmt.Sprint(len(rows)-len(left)), ratio, quartiles)
+			cells := []string{name, fmt.Sprint(n), fmt.Sprint(len(templates))}
+			cells = append(append(cells, quartiles("%.0f", rows)...), fmt.Sprint(len(rows)-len(left)))
+			s.row(append(cells, quartiles("%.2g", left)...)...)
 		}
 	}
 	o.sign(s, "")
 	return nil
 }
 
+// quartiles are the median of numbers, and what half of them lie between, empty of none.
+func quartiles(format string, values []float64) []string {
+	if values == nil {
+		return []string{"", ""}
+	}
+	slices.Sort(values)
+	at := func(p float64) string { return fmt.Sprintf(format, stat.Quantile(p, stat.LinInterp, values, nil)) }
+	return []string{at(0.5), at(0.25) + " to " + at(0.75)}
+}
+
 // sign names all that the table depends on.
 func (o *answers) sign(s *sheet, way string) {
 	d := o.model.Description()
 	s.printf("\n(lab:answers|model:%s@%.12s", d.Name, d.SHA256)
-	for _, c := range o.corpora {
-		s.printf("|corpus:%s@%.12x", c.name, sha256.Sum256([]byte(c.text)))
+	for i, text := range o.corpora {
+		s.printf("|corpus:%s@%.12x", o.names[i], sha256.Sum256([]byte(text)))
 	}
 	s.printf("%s|version:%s|sentences:%d|seed:%d)\n", way, infill.Version(), *o.sentences, o.seed)
-}
-
-func quantile(values []float64, p float64) float64 {
-	return stat.Quantile(p, stat.LinInterp, slices.Sorted(slices.Values(values)), nil)
 }
 
 // maskedSentences are sentences of 8 to 24 words of which n are blanks.
@@ -173,8 +172,8 @@ func (o *answers) compare(ctx context.Context, s *sheet) error {
 	filler := infill.New(o.model, o.model.tokenizer)
 	s.table("corpus", "template", "words of the blanks", "rows, enumerated", "rows, search", "same fills",
 		"largest relative difference", "least probability")
-	for _, c := range o.corpora {
-		for _, text := range maskedSentences(c.text, 2, *o.sentences, o.seed) {
+	for i, name := range o.names {
+		for _, text := range maskedSentences(o.corpora[i], 2, *o.sentences, o.seed) {
 			result, err := filler.Fill(ctx, text, infill.DefaultOptions(), nil)
 			if err != nil {
 				return err
@@ -190,7 +189,7 @@ func (o *answers) compare(ctx context.Context, s *sheet) error {
 				}
 				difference = max(difference, math.Abs(*fill.Probability/best[i].probability-1))
 			}
-			s.row(c.name, text, fmt.Sprintf("%d × %d", words[0], words[1]), fmt.Sprint(1+words[0]+words[1]),
+			s.row(name, text, fmt.Sprintf("%d × %d", words[0], words[1]), fmt.Sprint(1+words[0]+words[1]),
 				fmt.Sprint(result.Stats.ModelRows),
 				fmt.Sprintf("%d of %d", same, len(result.Fills)), fmt.Sprintf("%.1g", difference),
 				fmt.Sprintf("%.2g", best[len(best)-1].probability))
@@ -244,20 +243,19 @@ func enumerateWords(ctx context.Context, model *language, text string,
 		return nil
 	}
 	likely := map[[2]int]bool{}
-	for own := range 2 {
+	for own, logp := range first {
 		rows[own] = map[int][]float32{}
 		given := slices.DeleteFunc(slices.Clone(words),
-			func(id int) bool { return float64(first[own][id]) < math.Log(leastEnumerated) })
+			func(id int) bool { return float64(logp[id]) < math.Log(leastEnumerated) })
 		if err := ask(own, given); err != nil {
 			return nil, number, err
 		}
 		number[own] = len(given)
 		for _, id := range given {
 			for _, word := range words {
-				if float64(first[own][id]+rows[own][id][word]) >= math.Log(leastEnumerated) {
-					fill := [2]int{}
-					fill[own], fill[1-own] = id, word
-					likely[fill] = true
+				if float64(logp[id]+rows[own][id][word]) >= math.Log(leastEnumerated) {
+					fill := [2]int{id, word}
+					likely[[2]int{fill[own], fill[1-own]}] = true
 				}
 			}
 		}

@@ -59,7 +59,8 @@ type factorised struct {
 }
 
 // fitFactorised fits independent Bernoulli slots by stochastic gradient ascent with [arm], from even odds: to exp(U),
-// by the evidence lower bound E[U] + entropy, or without the entropy to the best state. Each step evaluates two states per stream. The entropy's gradient is exact: -φ_j σ(φ_j)(1 - σ(φ_j)).
+// by the evidence lower bound E[U] + entropy, or without the entropy to the best state. Each step evaluates two states
+// per stream. The entropy's gradient is exact: -φ_j σ(φ_j)(1 - σ(φ_j)).
 func fitFactorised(ctx context.Context, target samplers.Target, streams []*rand.Rand, steps int, rate float64,
 	entropy bool) (*factorised, error) {
 	slots := len(target.Categories())

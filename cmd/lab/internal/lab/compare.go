@@ -19,33 +19,16 @@ const (
 	maxSteps  = 1 << 30
 )
 
-// Options set a comparison.
+// Options set a comparison. All samplers start at the same states.
 type Options struct {
 	Samplers []Spec
 	Chains   int
-	Steps    int // measured steps of each chain
-	// WarmUp steps go before and are not measured. They tune the samplers
-	// that can be tuned and whose step size or radius is not given.
-	WarmUp int
-	// Discard is the first fraction of the measured steps that the effective
-	// sample size leaves out; the papers' is 0.1.
-	Discard float64
-	// Initial is "uniform" or "independent", each slot by the target without
-	// interactions. All samplers start at the same states.
-	Initial string
+	Steps    int     // measured steps of each chain
+	WarmUp   int     // steps before, which tune samplers whose step size or radius is not given
+	Discard  float64 // the first fraction of the steps that the effective sample size leaves out
+	Initial  string  // one of initials
 
 	now func() time.Time // of the steps; clock but in tests
-}
-
-// check refuses what can be refused before anything is run, besides what flags refuse.
-func (o *Options) check() error {
-	if len(o.Samplers) == 0 {
-		return refuse("samplers", "none given: give at least one")
-	}
-	if !(o.Discard >= 0 && o.Discard < 1) {
-		return refuse("discard", "%v is not a number of 0 or more and below 1", o.Discard)
-	}
-	return nil
 }
 
 const comparisonHelp = `
@@ -147,8 +130,8 @@ func newComparisonPlan(title string, chains int) *plan {
 
 // compare adds the samplers on one target, with more labels than their own.
 func (p *plan) compare(d *distribution, o Options, seed uint64, more ...parameter) error {
-	if err := o.check(); err != nil {
-		return err
+	if o.Discard >= 1 {
+		return refuse("discard", "%v is not a number of 0 or more and below 1", o.Discard)
 	}
 	of := "" // where there are several targets
 	for _, l := range more {
@@ -205,24 +188,25 @@ func (p *plan) compare(d *distribution, o Options, seed uint64, more ...paramete
 // unfold replaces "all" by the kernels that suit the target, and refuses a named one that does not.
 func (d *distribution) unfold(specs []Spec, leftOut func(reason error)) (list []Spec, err error) {
 	for _, s := range specs {
-		if s.Name != all {
-			if _, err := newKernel(d, s, 0); err != nil {
-				return nil, refuse("samplers", "%q does not suit this %s: %w", s.Label, d.kind, err)
+		several := []Spec{s}
+		if s.Name == all {
+			several = nil
+			for _, name := range samplers.Names() {
+				several = append(several, named(name))
 			}
-			list = append(list, s)
-			continue
 		}
-		for _, name := range samplers.Names() {
-			if _, err := newKernel(d, named(name), 0); err != nil {
+		for _, own := range several {
+			_, err := newKernel(d, own, 0)
+			switch {
+			case err != nil && s.Name == all:
 				leftOut(err)
-				continue
+			case err != nil:
+				return nil, refuse("samplers", "%q does not suit this %s: %w", s.Label, d.kind, err)
+			case slices.ContainsFunc(list, func(earlier Spec) bool { return earlier.Label == own.Label }):
+				return nil, refuse("samplers", "%q is given twice", own.Label)
+			default:
+				list = append(list, own)
 			}
-			list = append(list, named(name))
-		}
-	}
-	for i, s := range list {
-		if slices.ContainsFunc(list[:i], func(earlier Spec) bool { return earlier.Label == s.Label }) {
-			return nil, refuse("samplers", "%q is given twice", s.Label)
 		}
 	}
 	return list, nil

@@ -6,8 +6,8 @@ import (
 	"flag"
 	"fmt"
 	"image"
-	"io"
 	"math"
+	"os"
 	"slices"
 
 	"gonum.org/v1/gonum/floats"
@@ -16,22 +16,13 @@ import (
 	"infill/samplers"
 )
 
-// proteinFlags set the Potts model of a protein, made up or from a file, and return what makes it.
+// proteinFlags set the Potts model of a made-up protein, and return what makes it.
 func proteinFlags(f *flag.FlagSet) func() (*protein, error) {
 	size := sizeFlag(f, size{4, 5}, "rows and columns of the lattice that a made-up protein is folded on")
 	states := Whole(f, "states", 5, 2, maxStates, "states of each of its sites")
 	strength := number(f, "strength", 0.5, " of 0 or more", "standard deviation of the couplings of its contacts")
-	model := f.String("model", "",
-		"a `FILE` of h and J instead: lines h,SITE,STATE,VALUE and J,SITE,STATE,SITE,STATE,VALUE")
 	own := targetSeed(f, "seed of the made-up protein")
-	return func() (p *protein, err error) {
-		if *model != "" {
-			err = readFile("model", *model, func(r io.Reader) (err error) {
-				p, err = readModel(r)
-				return err
-			})
-			return p, err
-		}
+	return func() (*protein, error) {
 		if n := size.sites(); n > maxSequence || n < 2 {
 			return nil, refuse("size", "%d sites: there can be 2 to %d", n, maxSequence)
 		}
@@ -50,9 +41,6 @@ func newContacts(f *flag.FlagSet) maker {
 		}
 		d := &distribution{kind: "contacts", target: p, observables: indicators(p.categories),
 			parameters: settings(f, "size", "states", "strength", "target-seed")}
-		if f.Lookup("model").Value.String() != "" {
-			d.parameters = settings(f, "model")
-		}
 		for own := range slices.Chunk(p.field, p.states) { // every site by its own field
 			d.independent = append(d.independent, softmax(own))
 		}
@@ -80,7 +68,7 @@ FASTA file of aligned sequences, --contacts names a file of the true pairs, "SIT
 	o := couplingsFlags(s.Flags, pcdFlags(s.Flags, 300, 100, 100, 0.01, 0), 300, 100,
 		"sequences that are drawn from a made-up protein")
 	s.plan = func(context.Context, uint64) (*plan, error) {
-		truth, sequences, err := readFamily(*alignment, *contacts, s.Flags.Lookup("model").Value.String(), protein)
+		truth, sequences, err := readFamily(*alignment, *contacts, protein)
 		if err != nil {
 			return nil, err
 		}
@@ -121,27 +109,30 @@ FASTA file of aligned sequences, --contacts names a file of the true pairs, "SIT
 }
 
 // readFamily is the protein, and the sequences of an alignment.
-func readFamily(alignment, contacts, model string,
-	makeUp func() (*protein, error)) (p *protein, sequences []int, err error) {
-	switch {
-	case (alignment == "") != (contacts == ""):
+func readFamily(alignment, contacts string, makeUp func() (*protein, error)) (p *protein, sequences []int, err error) {
+	if (alignment == "") != (contacts == "") {
 		return nil, nil, refuse("alignment", "it goes with --contacts: give both or none")
-	case alignment == "":
+	}
+	if alignment == "" {
 		p, err = makeUp()
 		return p, nil, err
-	case model != "":
-		return nil, nil, refuse("alignment", "it excludes --model: give one of the two")
 	}
-	err = readFile("alignment", alignment, func(r io.Reader) (err error) {
-		sites := 0
-		sequences, sites, err = readAlignment(r)
-		p = newProtein(sites, len(residues))
-		return err
-	})
+	text, err := os.ReadFile(alignment)
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, refuse("alignment", "%w", err)
 	}
-	return p, sequences, readFile("contacts", contacts, func(r io.Reader) error { return readContacts(r, p) })
+	sequences, sites, err := readAlignment(string(text))
+	if err != nil {
+		return nil, nil, refuse("alignment", "%s: %w", alignment, err)
+	}
+	if text, err = os.ReadFile(contacts); err != nil {
+		return nil, nil, refuse("contacts", "%w", err)
+	}
+	p = newProtein(sites, len(residues))
+	if err := p.readContacts(string(text)); err != nil {
+		return nil, nil, refuse("contacts", "%s: %w", contacts, err)
+	}
+	return p, sequences, nil
 }
 
 // norms is the Frobenius norm of every J_ij, [sites × sites].

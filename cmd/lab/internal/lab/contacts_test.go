@@ -79,27 +79,3 @@ func TestLearnContacts(t *testing.T) {
 		}
 	}
 }
-
-func TestReadModel(t *testing.T) {
-	p, err := readModel(strings.NewReader("h,1,2,0.5\nJ,1,1,3,2,-1\n"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if p.sites != 3 || p.states != 2 || p.field[1] != 0.5 || p.couplings[0*6+5] != -1 || p.couplings[5*6+0] != -1 ||
-		!p.contacts[2] {
-		t.Errorf("%+v", p)
-	}
-	for text, want := range map[string]string{
-		"h,1,0.5\n":          "line 1: it is neither",
-		"h,0,1,0.5\n":        `line 1: "0" is not a whole number from 1 to 512`,
-		"h,1,33,0.5\n":       `line 1: "33" is not a whole number from 1 to 32`,
-		"h,1,1,nan\n":        `line 1: "nan" is not a finite number`,
-		"J,1,1,1,2,1\n":      "a coupling of site 1 with itself",
-		"":                   "no line in it",
-		"h,1,1,1\nq,1,1,1\n": "line 2: it is neither",
-	} {
-		if _, err := readModel(strings.NewReader(text)); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%q: %v, want %q", text, err, want)
-		}
-	}
-}

@@ -6,11 +6,9 @@ import (
 	"encoding/csv"
 	"errors"
 	"fmt"
-	"io"
 	"math"
 	"math/rand/v2"
 	"os"
-	"path"
 	"slices"
 	"strconv"
 	"strings"
@@ -26,6 +24,18 @@ import (
 //go:embed data/*.csv data/digits.txt
 var carried embed.FS
 
+// readData reads a file that the laboratory carries by a name, or one of the user's.
+func readData(name string, known []string, extension string) ([]byte, error) {
+	if slices.Contains(known, name) {
+		return carried.ReadFile("data/" + name + extension)
+	}
+	text, err := os.ReadFile(name)
+	if errors.Is(err, os.ErrNotExist) {
+		err = fmt.Errorf("%w: name a file, or one of %s", err, strings.Join(known, ", "))
+	}
+	return text, err
+}
+
 // regressions lists the tables that the laboratory carries.
 func regressions() []string { return []string{"diabetes", "election", "breast-cancer"} }
 
@@ -34,7 +44,6 @@ type regression struct {
 	inputs int
 	x      []float64 // [examples × inputs]
 	y      []float64
-	target string // the name of y
 }
 
 // maxTable bounds what a table may hold.
@@ -43,63 +52,48 @@ const maxTable = 1 << 24
 // readRegression reads a table that the laboratory carries, or a CSV file with a
 // header, numbers, and what is to be predicted in the last column.
 func readRegression(name string) (*regression, error) {
-	var text []byte
-	var err error
-	if slices.Contains(regressions(), name) {
-		text, err = carried.ReadFile(path.Join("data", name+".csv"))
-	} else if text, err = os.ReadFile(name); errors.Is(err, os.ErrNotExist) {
-		err = fmt.Errorf("%w: name a CSV file, or one of %s", err, strings.Join(regressions(), ", "))
-	}
+	text, err := readData(name, regressions(), ".csv")
 	if err != nil {
 		return nil, refuse("data", "%w", err)
 	}
-	t, err := parseRegression(bytes.NewReader(text))
+	t, err := parseRegression(text)
 	if err != nil {
 		return nil, refuse("data", "%s: %w", name, err)
 	}
 	return t, nil
 }
 
-func parseRegression(r io.Reader) (*regression, error) {
-	table := csv.NewReader(r)
+func parseRegression(text []byte) (*regression, error) {
+	table := csv.NewReader(bytes.NewReader(text))
 	table.TrimLeadingSpace = true
-	header, err := table.Read()
+	rows, err := table.ReadAll()
 	if err != nil {
 		return nil, err
 	}
-	if len(header) < 2 {
-		return nil, errors.New("one column: the last is predicted from those before it")
+	if len(rows) < 6 {
+		return nil, fmt.Errorf("%d lines: a header is needed, and 5 examples, a fifth of them to test with", len(rows))
 	}
-	t := &regression{inputs: len(header) - 1, target: header[len(header)-1]}
-	for {
-		row, err := table.Read()
-		if err == io.EOF {
-			break
-		}
-		if err != nil {
-			return nil, err
-		}
+	last := len(rows[0]) - 1
+	if last < 1 || len(rows)*last > maxTable {
+		return nil, fmt.Errorf("%d columns and %d lines: the last column is predicted from those before it, of at most "+
+			"%d numbers", last+1, len(rows), maxTable)
+	}
+	t := &regression{inputs: last}
+	for n, row := range rows[1:] {
 		for i, word := range row {
 			x, err := strconv.ParseFloat(strings.TrimSpace(word), 64)
 			if err != nil || !logmath.Finite(x) {
-				line, _ := table.FieldPos(i)
-				return nil, fmt.Errorf("line %d, column %s: %q is not a finite number", line, header[i], word)
+				return nil, fmt.Errorf("line %d, column %s: %q is not a finite number", n+2, rows[0][i], word)
 			}
-			if i == t.inputs {
-				t.y = append(t.y, x)
-			} else {
+			if i < last {
 				t.x = append(t.x, x)
+			} else {
+				t.y = append(t.y, x)
 			}
 		}
-		if len(t.x) > maxTable {
-			return nil, fmt.Errorf("more than %d numbers", maxTable)
-		}
-	}
-	if len(t.y) < 5 {
-		return nil, fmt.Errorf("%d examples: at least 5 are needed, a fifth of them to test with", len(t.y))
 	}
 	if slices.Min(t.y) == slices.Max(t.y) {
-		return nil, fmt.Errorf("column %s is the same in every line: there is nothing to predict", t.target)
+		return nil, fmt.Errorf("column %s is the same in every line: there is nothing to predict", rows[0][last])
 	}
 	return t, nil
 }

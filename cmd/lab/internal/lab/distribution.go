@@ -8,7 +8,6 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
-	"strings"
 
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/stat"
@@ -118,16 +117,13 @@ func initials() []string { return []string{"uniform", "independent"} }
 
 // positions draws the start of each chain, [chains × slots].
 func (d *distribution) positions(initial string, streams []*rand.Rand) ([]int, error) {
-	switch initial {
-	case "uniform":
+	if initial == "uniform" {
 		return samplers.RandomPositions(d.target, streams), nil
-	case "independent":
-		if d.independent == nil {
-			return nil, refuse("initial", "independent has no meaning for a %s: choose uniform", d.kind)
-		}
-		return drawFrom(d.independent, streams), nil
 	}
-	return nil, refuse("initial", "%q is not one of %s", initial, strings.Join(initials(), ", "))
+	if d.independent == nil {
+		return nil, refuse("initial", "independent has no meaning for a %s: choose uniform", d.kind)
+	}
+	return drawFrom(d.independent, streams), nil
 }
 
 // drawFrom draws a state of independent slots from each stream.
@@ -224,32 +220,24 @@ func (d *distribution) estimate(ctx context.Context, o longRun, steps int, seed 
 		return err
 	}
 	streams := samplers.Streams(seed, "truth", truthChains)
-	sums := make([][]float64, truthChains)
-	for c := range sums {
-		sums[c] = make([]float64, len(d.observables))
-	}
+	counts := newTally(d, truthChains)
 	// The path of the mean observable, thinned, shows whether chains agree.
 	paths := make([][]float64, truthChains)
 	thin := max(o.sweep/8, 1)
-	every, seen := max(steps/1000/thin, 1)*thin, 0.0
+	every := max(steps/1000/thin, 1) * thin
 	plan := samplers.Plan{Streams: streams, WarmUp: max(steps/4, 1), Steps: steps}
 	_, err = samplers.Sample(ctx, kernel, samplers.RandomPositions(d.target, streams), plan,
 		func(s samplers.Step) error {
 			step := s.Number - plan.WarmUp
-			if s.WarmUp || step%thin != 0 {
-				return nil
+			if !s.WarmUp && step%thin == 0 {
+				counts.add(s.State.Positions)
 			}
-			seen++
-			for c := range sums {
-				position, total := s.State.Position(c), 0.0
-				for i, o := range d.observables {
-					x := o.value[position[o.slot]]
-					sums[c][i] += x
-					total += x
+			for c := 0; c < len(paths) && !s.WarmUp && step%every == 0; c++ {
+				total := 0.0
+				for _, o := range d.observables {
+					total += o.value[s.State.Position(c)[o.slot]]
 				}
-				if step%every == 0 {
-					paths[c] = append(paths[c], total/float64(len(d.observables)))
-				}
+				paths[c] = append(paths[c], total/float64(len(d.observables)))
 			}
 			return nil
 		})
@@ -267,7 +255,7 @@ func (d *distribution) estimate(ctx context.Context, o longRun, steps int, seed 
 		for c := range byChain {
 			n := 0.0
 			for i := g; i < len(d.observables); i += groups {
-				byChain[c] += sums[c][i] / seen
+				byChain[c] += counts.mean(c, i)
 				n++
 			}
 			byChain[c] /= n

@@ -184,8 +184,4 @@ func TestStart(t *testing.T) {
 	if _, err := table.positions("independent", nil); err == nil || !strings.Contains(err.Error(), "choose uniform") {
 		t.Errorf("a table has an independent law: %v", err)
 	}
-	if _, err := table.positions("here", nil); err == nil ||
-		!strings.Contains(err.Error(), strings.Join(initials(), ", ")) {
-		t.Errorf("unknown initial: %v", err)
-	}
 }

@@ -9,7 +9,6 @@ import (
 	"image"
 	"io"
 	"math/rand/v2"
-	"os"
 	"slices"
 	"strings"
 )
@@ -51,26 +50,19 @@ func readImages(data, test string, side int) (*imageSet, error) {
 
 // readPictures makes images, or reads them from an IDX file, perhaps compressed.
 func readPictures(name string, side int) (*imageSet, error) {
-	switch name {
-	case "digits":
-		text, err := carried.ReadFile("data/digits.txt")
-		if err != nil {
-			return nil, err
-		}
-		return parseDigits(string(text)), nil
-	case "bars-and-stripes":
+	if name == "bars-and-stripes" {
 		s := &imageSet{rows: side, columns: side}
 		for _, v := range slices.Concat(barsAndStripes(side)...) {
 			s.train = append(s.train, float64(v))
 		}
 		return s, nil
 	}
-	text, err := os.ReadFile(name)
-	if errors.Is(err, os.ErrNotExist) {
-		err = fmt.Errorf("%w: name a file, or one of %s", err, strings.Join(imageSets(), ", "))
-	}
-	if err != nil {
+	text, err := readData(name, imageSets(), ".txt")
+	switch {
+	case err != nil:
 		return nil, err
+	case name == "digits":
+		return parseDigits(string(text)), nil
 	}
 	return parseIDX(text)
 }

@@ -33,7 +33,7 @@ func kinds() []kind {
 		{"mixture", "a Bernoulli mixture", "A mixture of laws under which binary slots are independent. Means are " +
 			"exact, and the\nchains' states are compared with exact draws (MMD).", newBernoulliMixture},
 		{"contacts", "the Potts model of a protein", "The Potts model of a protein family, U = Σ_i h_i[x_i] + " +
-			"Σ_{i<j} J_ij[x_i, x_j], made up or\nfrom a file.", newContacts},
+			"Σ_{i<j} J_ij[x_i, x_j], made up.", newContacts},
 		{"table", "a random table", "A table of random energies, one for each state. Errors of the gradient and of " +
 			"the\nconditionals make it as unkind as a language model: proposals then see estimates\nonly, and the " +
 			"conditionals belong to no joint distribution.", newTable},

@@ -44,7 +44,6 @@ func TestNewDistribution(t *testing.T) {
 		"fhmm:keep=1":             "keep: noise 0.5, first 0.1, keep 1",
 		"fhmm:factors=17":         `factors: "17" is not a whole number from 1 to 16`,
 		"contacts:size=100x100":   "size: 10000 sites: there can be 2 to 512",
-		"contacts:model=none.csv": "model: open none.csv",
 		"contacts:truth=exact":    "truth: too large for exact means: 9.5e+13 states: choose run",
 		"rbm:data=mnist":          `data: "mnist" is not one of bars-and-stripes, none`,
 		"rbm:reference=x":         `reference: "x" is not one of auto, exact, block-gibbs`,

@@ -30,21 +30,24 @@ func (t *tally) add(positions []int) {
 	}
 }
 
+// mean is that of an observable so far, of a chain.
+func (t *tally) mean(chain, observable int) float64 {
+	o, sum := t.of.observables[observable], 0.0
+	first := (chain*len(t.of.target.Categories()) + o.slot) * t.wide
+	for v, x := range o.value {
+		sum += x * float64(t.counts[first+v])
+	}
+	return sum / float64(t.steps)
+}
+
 // logRMSE is the log root mean square error of the running means against the
 // truth; its standard error is that of the mean square, by the delta method.
 func (t *tally) logRMSE() (value, standardError float64) {
-	slots := len(t.of.target.Categories())
-	perChain := slots * t.wide
-	squares := make([]float64, len(t.counts)/perChain)
+	squares := make([]float64, len(t.counts)/(t.wide*len(t.of.target.Categories())))
 	for c := range squares {
-		counts := t.counts[c*perChain : (c+1)*perChain]
-		for i, o := range t.of.observables {
-			m := 0.0
-			for v, x := range o.value {
-				m += x * float64(counts[o.slot*t.wide+v])
-			}
-			d := m/float64(t.steps) - t.of.truth.means[i]
-			squares[c] += d * d / float64(len(t.of.observables))
+		for i, want := range t.of.truth.means {
+			d := t.mean(c, i) - want
+			squares[c] += d * d / float64(len(t.of.truth.means))
 		}
 	}
 	m, e := meanAndError(squares)

@@ -61,10 +61,10 @@ func TestRegressions(t *testing.T) {
 	for content, want := range map[string]string{
 		"a,b\n1,2\n3,x\n4,5\n6,7\n8,9\n": `line 3, column b: "x" is not a finite number`,
 		"a,b\n1,2\n3,4,5\n":              "wrong number of fields",
-		"a\n1\n":                         "one column",
-		"a,b\n1,2\n":                     "1 examples",
+		"a\n1\n2\n3\n4\n5\n":             "1 columns",
+		"a,b\n1,2\n":                     "2 lines",
 		"a,b\n1,2\n2,2\n3,2\n4,2\n5,2\n": "nothing to predict",
-		"":                               "EOF",
+		"":                               "0 lines",
 	} {
 		path := filepath.Join(dir, "table.csv")
 		if err := os.WriteFile(path, []byte(content), 0o666); err != nil {
@@ -76,7 +76,7 @@ func TestRegressions(t *testing.T) {
 		}
 	}
 	if _, err := readRegression(filepath.Join(dir, "none.csv")); err == nil ||
-		!strings.Contains(err.Error(), "name a CSV file, or one of diabetes") {
+		!strings.Contains(err.Error(), "name a file, or one of diabetes") {
 		t.Errorf("no file: %v", err)
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -15,7 +16,7 @@ type figure struct {
 	title, setting string
 
 	chains, steps int // its own
-	parts         func(steps int) []part
+	parts         []part
 }
 
 // part is one comparison of a preset.
@@ -23,78 +24,52 @@ type part struct{ title, target, samplers, initial string }
 
 func figures() []figure {
 	const paperIsing = "ising:coupling=0.1,field=0.2"
+	var moves []string
+	for i := 1; i <= 10; i++ {
+		moves = append(moves, fmt.Sprintf("dmala:step-size=%v", float64(i)/5))
+	}
+	for x := 1; x <= 8; x++ {
+		moves = append(moves, fmt.Sprintf("gwg-x:radius=%d", x))
+	}
+	var couplings []part
+	for _, coupling := range []float64{0.1, 0.15, 0.2, 0.25} {
+		couplings = append(couplings, part{
+			fmt.Sprintf("coupling %v", coupling), fmt.Sprintf("ising:coupling=%v,field=0.2", coupling),
+			"gibbs-x:block=1,steps=LONGER,gwg,dula:step-size=0.4,steps=LONGER,dmala:step-size=0.8", "independent"})
+	}
 	return []figure{
-		{
-			biasPreset, "the bias of DULA against the step size, and against ε",
+		{biasPreset, "the bias of DULA against the step size, and against ε",
 			"2 × 2 Ising model, coupling 0.1, field 0.2; 1-d example with a = 1, b = 0.1, and with a = b = 0. Exact " +
-				"stationary laws, and what chains visit.",
-			16, 20000, nil,
-		},
-		{
-			"dlp-figure-2", "acceptance against the slots changed, and effective sample size per second",
+				"stationary laws, and what chains visit.", 16, 20000, nil},
+		{"dlp-figure-2", "acceptance against the slots changed, and effective sample size per second",
 			"5 × 5 Ising model, coupling 0.1, field 0.2. The paper's α is for 0 and 1: twice as much here. Its " +
-				"Gibbs-1 is gibbs-x:block=1; gibbs knows the conditionals without evaluating energies.",
-			10, 10000, func(int) []part {
-				var moves []string
-				for i := 1; i <= 10; i++ {
-					moves = append(moves, fmt.Sprintf("dmala:step-size=%v", float64(i)/5))
-				}
-				for x := 1; x <= 8; x++ {
-					moves = append(moves, fmt.Sprintf("gwg-x:radius=%d", x))
-				}
-				return []part{
-					{"acceptance against slots changed", paperIsing, strings.Join(moves, ","), "independent"},
-					{"effective sample size per second", paperIsing,
-						"hamming-ball:block=10,radius=1,gibbs-x:block=1,gibbs,lb-1,gwg,gwg-x:radius=4," +
-							"dmala:step-size=0.8", "independent"},
-				}
-			},
-		},
-		{
-			"dlp-figure-3", "log RMSE on a 5 × 5 Ising model",
+				"Gibbs-1 is gibbs-x:block=1; gibbs knows the conditionals without evaluating energies.", 10, 10000,
+			[]part{
+				{"acceptance against slots changed", paperIsing, strings.Join(moves, ","), "independent"},
+				{"effective sample size per second", paperIsing, "hamming-ball:block=10,radius=1,gibbs-x:block=1," +
+					"gibbs,lb-1,gwg,gwg-x:radius=4,dmala:step-size=0.8", "independent"},
+			}},
+		{"dlp-figure-3", "log RMSE on a 5 × 5 Ising model",
 			"Coupling 0.1, field 0.2, 50,000 steps, starts by the field; 10 chains where the paper has 2, for the " +
-				"errors. α of DMALA 0.4 and DULA 0.2 in the paper: 0.8 and 0.4 here.",
-			10, 50000, func(int) []part {
-				return []part{{"5 × 5 Ising model", paperIsing,
-					"hamming-ball:block=10,radius=1,gibbs-x:block=1,gibbs,lb-1,gwg,gwg-x:radius=4,r-mala," +
-						"dula:step-size=0.4,dmala:step-size=0.8", "independent"}}
-			},
-		},
-		{
-			"dlp-figure-4", "an RBM: maximum mean discrepancy from block Gibbs",
+				"errors. α of DMALA 0.4 and DULA 0.2 in the paper: 0.8 and 0.4 here.", 10, 50000,
+			[]part{{"5 × 5 Ising model", paperIsing, "hamming-ball:block=10,radius=1,gibbs-x:block=1,gibbs,lb-1,gwg," +
+				"gwg-x:radius=4,r-mala,dula:step-size=0.4,dmala:step-size=0.8", "independent"}}},
+		{"dlp-figure-4", "an RBM: maximum mean discrepancy from block Gibbs",
 			"Bars and stripes in the place of MNIST: 64 visible, 16 hidden units, trained by CD-10; 100 chains, " +
 				"1,000 steps, 500 states of block Gibbs after 1,000 steps as reference. α of DMALA 0.2 and DULA 0.1 " +
-				"in the paper: 0.4 and 0.2 here.",
-			100, 1000, func(int) []part {
-				// Trained harder, the machine has modes that block Gibbs does not
-				// leave in 1,000 steps, and would be no reference.
-				return []part{{"RBM trained on bars and stripes",
-					"rbm:side=8,hidden=16,reference=block-gibbs,learning-rate=0.01",
-					"rbm-gibbs,gibbs-x:block=1,gwg,dula:step-size=0.2,dmala:step-size=0.4", "independent"}}
-			},
-		},
-		{
-			"dlp-figure-7", "log RMSE on 5 × 5 Ising models of several couplings",
+				"in the paper: 0.4 and 0.2 here.", 100, 1000,
+			// Trained harder, the machine has modes that block Gibbs does not
+			// leave in 1,000 steps, and would be no reference.
+			[]part{{"RBM trained on bars and stripes",
+				"rbm:side=8,hidden=16,reference=block-gibbs,learning-rate=0.01",
+				"rbm-gibbs,gibbs-x:block=1,gwg,dula:step-size=0.2,dmala:step-size=0.4", "independent"}}},
+		{"dlp-figure-7", "log RMSE on 5 × 5 Ising models of several couplings",
 			"Couplings 0.1, 0.15, 0.2, 0.25, field 0.2; GWG and DMALA 50,000 steps, Gibbs and DULA 125,000, 4 chains.",
-			4, 50000, func(steps int) (parts []part) {
-				for _, coupling := range []float64{0.1, 0.15, 0.2, 0.25} {
-					parts = append(parts, part{
-						fmt.Sprintf("coupling %v", coupling), fmt.Sprintf("ising:coupling=%v,field=0.2", coupling),
-						fmt.Sprintf("gibbs-x:block=1,steps=%d,gwg,dula:step-size=0.4,steps=%[1]d,dmala:step-size=0.8",
-							steps*5/2), "independent",
-					})
-				}
-				return parts
-			},
-		},
-		{
-			"dlp-toy", "the categorical toy of the papers' code",
-			"A random table of two slots with three categories, 50,000 steps, α of DMALA 0.2 and DULA 0.1.",
-			10, 50000, func(int) []part {
-				return []part{{"table of 3 × 3 states", "table:categories=3/3",
-					"gibbs,gwg,dula:step-size=0.1,dmala:step-size=0.2", "uniform"}}
-			},
-		},
+			4, 50000, couplings},
+		{"dlp-toy", "the categorical toy of the papers' code",
+			"A random table of two slots with three categories, 50,000 steps, α of DMALA 0.2 and DULA 0.1.", 10, 50000,
+			[]part{{"table of 3 × 3 states", "table:categories=3/3",
+				"gibbs,gwg,dula:step-size=0.1,dmala:step-size=0.2", "uniform"}}},
 	}
 }
 
@@ -130,18 +105,17 @@ func (f figure) plan(ctx context.Context, chains, steps int, seed uint64) (*plan
 		return biasPlan(ctx, title, chains, steps)
 	}
 	p := newComparisonPlan(title, chains)
-	parts := f.parts(steps)
-	for _, part := range parts {
+	for _, part := range f.parts {
 		d, err := newDistribution(ctx, part.target, 0)
 		if err != nil {
 			return nil, err
 		}
-		list, err := ParseSpecs(part.samplers)
+		list, err := ParseSpecs(strings.ReplaceAll(part.samplers, "LONGER", strconv.Itoa(steps*5/2)))
 		if err != nil {
 			return nil, err
 		}
 		var of []parameter
-		if len(parts) > 1 {
+		if len(f.parts) > 1 {
 			of = []parameter{{"part", part.title}}
 		}
 		if err := p.compare(d, Options{list, chains, steps, 0, 0.1, part.initial, clock}, seed, of...); err != nil {

@@ -1,14 +1,10 @@
 package lab
 
 import (
-	"bufio"
 	"context"
-	"encoding/csv"
 	"errors"
 	"fmt"
-	"io"
 	"math/rand/v2"
-	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -111,13 +107,7 @@ func (t *protein) addGradient(_ context.Context, states []int, scale float64, gr
 	return nil
 }
 
-func (p *protein) touch(i, j int) { p.contacts[i*p.sites+j], p.contacts[j*p.sites+i] = true, true }
-
-// couple sets one coupling, both ways.
-func (p *protein) couple(i, v, j, w int, value float64) {
-	n, a, b := p.sites*p.states, i*p.states+v, j*p.states+w
-	p.couplings[a*n+b], p.couplings[b*n+a] = value, value
-}
+func (t *protein) touch(i, j int) { t.contacts[i*t.sites+j], t.contacts[j*t.sites+i] = true, true }
 
 // folded is a made-up protein: a chain laid in a snake over a lattice. Sites that are neighbours there, and not along
 // the chain, touch; J of those is N(0, strength²), h is N(0, 0.25²), and all else is 0.
@@ -136,13 +126,13 @@ func folded(rows, columns, states int, strength float64, r *rand.Rand) *protein 
 			}
 		}
 	}
+	n := len(p.field)
 	for i := range p.sites {
 		for j := range i {
-			if p.contacts[i*p.sites+j] {
-				for v := range states {
-					for w := range states {
-						p.couple(i, v, j, w, strength*r.NormFloat64())
-					}
+			for a := i * states; a < (i+1)*states && p.contacts[i*p.sites+j]; a++ {
+				for b := j * states; b < (j+1)*states; b++ {
+					x := strength * r.NormFloat64()
+					p.couplings[a*n+b], p.couplings[b*n+a] = x, x
 				}
 			}
 		}
@@ -151,116 +141,35 @@ func folded(rows, columns, states int, strength float64, r *rand.Rand) *protein 
 	return p
 }
 
-// readModel reads h and J from a CSV file: h,SITE,STATE,VALUE and J,SITE,STATE,SITE,STATE,VALUE, where sites and states
-// count from 1. What it does not name is 0. Sites that a coupling joins touch.
-func readModel(r io.Reader) (*protein, error) {
-	rows := csv.NewReader(r)
-	rows.FieldsPerRecord = -1
-	type entry struct {
-		at    []int // site, state, site, state
-		value float64
-	}
-	var entries []entry
-	most, seen := [2]int{maxSequence, maxStates}, [2]int{} // of sites and states
-	for {
-		row, err := rows.Read()
-		if err == io.EOF {
-			break
-		}
-		if err != nil {
-			return nil, err
-		}
-		line, _ := rows.FieldPos(0)
-		if !(row[0] == "h" && len(row) == 4 || row[0] == "J" && len(row) == 6) {
-			return nil, fmt.Errorf("line %d: it is neither h,SITE,STATE,VALUE nor J,SITE,STATE,SITE,STATE,VALUE", line)
-		}
-		e, last := entry{}, row[len(row)-1]
-		for i, word := range row[1 : len(row)-1] {
-			n, err := strconv.Atoi(word)
-			if err != nil || n < 1 || n > most[i%2] {
-				return nil, fmt.Errorf("line %d: %q is not a whole number from 1 to %d", line, word, most[i%2])
-			}
-			e.at, seen[i%2] = append(e.at, n-1), max(seen[i%2], n)
-		}
-		if e.value, err = strconv.ParseFloat(last, 64); err != nil || !logmath.Finite(e.value) {
-			return nil, fmt.Errorf("line %d: %q is not a finite number", line, last)
-		}
-		if len(e.at) == 4 && e.at[0] == e.at[2] {
-			return nil, fmt.Errorf("line %d: a coupling of site %d with itself", line, e.at[0]+1)
-		}
-		entries = append(entries, e)
-	}
-	if len(entries) == 0 {
-		return nil, errors.New("no line in it")
-	}
-	p := newProtein(seen[0], seen[1])
-	for _, e := range entries {
-		if len(e.at) == 2 {
-			p.field[e.at[0]*p.states+e.at[1]] = e.value
-		} else {
-			p.couple(e.at[0], e.at[1], e.at[2], e.at[3], e.value)
-			p.touch(e.at[0], e.at[2])
-		}
-	}
-	return p, nil
-}
-
 // Bounds of proteins: J has the square of their product.
 const (
 	maxSequence = 512
 	maxStates   = 32
 )
 
-// readFile reads the file that an option names.
-func readFile(option, path string, read func(io.Reader) error) error {
-	file, err := os.Open(path)
-	if err != nil {
-		return refuse(option, "%w", err)
-	}
-	defer file.Close()
-	if err := read(file); err != nil {
-		return refuse(option, "%s: %w", path, err)
-	}
-	return nil
-}
-
 // residues are the letters of an alignment's states: a gap and the amino acids.
 const residues = "-ACDEFGHIKLMNPQRSTVWY"
 
 // readAlignment reads sequences of one length in FASTA. Lower case, points and
 // letters of no amino acid become gaps, as aligners mean them.
-func readAlignment(r io.Reader) (sequences []int, sites int, err error) {
-	lines := bufio.NewScanner(r)
-	lines.Buffer(nil, 1<<20)
-	var row []int
-	finish := func() error {
-		if row == nil {
-			return nil
+func readAlignment(text string) (sequences []int, sites int, err error) {
+	for n, record := range strings.Split("\n"+text, "\n>") {
+		_, letters, _ := strings.Cut(record, "\n")
+		letters = strings.Join(strings.Fields(letters), "")
+		if letters == "" {
+			continue // what is before the first
 		}
-		if sites == 0 {
-			sites = len(row)
+		length := len(sequences)
+		for _, letter := range letters {
+			sequences = append(sequences, max(0, strings.IndexRune(residues, letter)))
 		}
-		if len(row) != sites {
-			return fmt.Errorf("sequence %d has %d letters, and the first %d: an alignment is wanted",
-				len(sequences)/sites+1, len(row), sites)
+		if length = len(sequences) - length; sites == 0 {
+			sites = length
 		}
-		sequences, row = append(sequences, row...), nil
-		return nil
-	}
-	for lines.Scan() {
-		text := strings.TrimSpace(lines.Text())
-		if strings.HasPrefix(text, ">") {
-			if err := finish(); err != nil {
-				return nil, 0, err
-			}
-			continue
+		if length != sites {
+			return nil, 0, fmt.Errorf("sequence %d has %d letters, and the first %d: an alignment is wanted", n, length,
+				sites)
 		}
-		for _, letter := range text {
-			row = append(row, max(0, strings.IndexRune(residues, letter)))
-		}
-	}
-	if err := errors.Join(lines.Err(), finish()); err != nil {
-		return nil, 0, err
 	}
 	if sites < 2 || sites > maxSequence {
 		return nil, 0, fmt.Errorf("sequences of %d letters: there can be 2 to %d", sites, maxSequence)
@@ -269,27 +178,21 @@ func readAlignment(r io.Reader) (sequences []int, sites int, err error) {
 }
 
 // readContacts reads pairs of sites, counted from 1, a line each.
-func readContacts(r io.Reader, p *protein) error {
-	lines := bufio.NewScanner(r)
-	n := 0
-	for line := 1; lines.Scan(); line++ {
-		words := strings.FieldsFunc(lines.Text(), func(r rune) bool { return r == ' ' || r == '\t' || r == ',' })
+func (t *protein) readContacts(text string) error {
+	for n, line := range strings.Split(text, "\n") {
+		words := strings.FieldsFunc(line, func(r rune) bool { return strings.ContainsRune(" \t\r,", r) })
 		if len(words) == 0 {
 			continue
 		}
-		var i, j int
-		if len(words) == 2 {
-			i, _ = strconv.Atoi(words[0])
-			j, _ = strconv.Atoi(words[1])
+		i, _ := strconv.Atoi(words[0])
+		j, _ := strconv.Atoi(words[len(words)-1])
+		if len(words) != 2 || min(i, j) < 1 || max(i, j) > t.sites {
+			return fmt.Errorf("line %d: %q is no pair of sites from 1 to %d", n+1, line, t.sites)
 		}
-		if min(i, j) < 1 || max(i, j) > p.sites {
-			return fmt.Errorf("line %d: %q is no pair of sites from 1 to %d", line, lines.Text(), p.sites)
-		}
-		p.touch(i-1, j-1)
-		n++
+		t.touch(i-1, j-1)
 	}
-	if n == 0 {
+	if !slices.Contains(t.contacts, true) {
 		return errors.New("no contact in it")
 	}
-	return lines.Err()
+	return nil
 }

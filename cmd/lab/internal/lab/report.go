@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"encoding/csv"
+	"errors"
 	"fmt"
 	"maps"
 	"math"
@@ -158,16 +159,12 @@ func (r *StudyReport) JSON() ([]byte, error) {
 
 // CSV is a row for each cell.
 func (r *StudyReport) CSV() ([]byte, error) {
-	header, _ := r.Cells[0].Labels.namesAndValues()
-	for _, c := range r.plan.columns {
-		header = append(header, c.name)
-	}
-	rows := [][]string{append(header, "signature")}
+	rows := [][]string{slices.Concat(r.Cells[0].Labels.names(), names(r.plan.columns), []string{"signature"})}
 	for _, c := range r.Cells {
-		_, row := c.Labels.namesAndValues()
-		for _, column := range r.plan.columns {
+		row := c.Labels.values()
+		for _, name := range names(r.plan.columns) {
 			text := ""
-			if x, found := c.Numbers[column.name]; found {
+			if x, found := c.Numbers[name]; found {
 				text = decimal(x)
 			}
 			row = append(row, text)
@@ -177,15 +174,20 @@ func (r *StudyReport) CSV() ([]byte, error) {
 	return table(rows)
 }
 
+func names(columns []column) (list []string) {
+	for _, c := range columns {
+		list = append(list, c.name)
+	}
+	return list
+}
+
 // curvesCSV is a row for each point of each curve.
 func (r *StudyReport) curvesCSV() ([]byte, error) {
-	header, _ := r.Cells[0].Labels.namesAndValues()
-	rows := [][]string{slices.Concat([]string{"curve"}, header, []string{"x", "seconds", "y"})}
+	rows := [][]string{slices.Concat([]string{"curve"}, r.Cells[0].Labels.names(), []string{"x", "seconds", "y"})}
 	for _, kind := range r.plan.curves {
 		for _, c := range r.Cells {
 			for _, s := range c.Curves[kind.name] {
-				_, row := c.Labels.namesAndValues()
-				rows = append(rows, slices.Concat([]string{kind.name}, row,
+				rows = append(rows, slices.Concat([]string{kind.name}, c.Labels.values(),
 					[]string{decimal(s.X), decimal(s.Seconds), decimal(s.Y)}))
 			}
 		}
@@ -208,47 +210,38 @@ func PlotFormats() []string { return []string{"svg", "png", "none"} }
 // Write puts report.json, results.csv, curves.csv and the plots into a folder, which it makes, beside pictures that are
 // there already, and returns the files' paths. Each file is written whole or not at all.
 func (r *StudyReport) Write(dir, format string) (paths []string, err error) {
-	if !slices.Contains(PlotFormats(), format) {
-		return nil, refuse("plots", "%q is not one of %v", format, PlotFormats())
-	}
 	if err := os.MkdirAll(dir, 0o777); err != nil {
 		return nil, err
 	}
-	write := func(name string, content []byte, err error) error {
-		if path := filepath.Join(dir, name); err == nil && content != nil {
-			err = maybe.WriteFile(path, content, 0o666)
+	write := func(name string, content []byte, failed error) {
+		if path := filepath.Join(dir, name); failed == nil && content != nil {
+			failed = maybe.WriteFile(path, content, 0o666)
 			paths = append(paths, path)
 		}
-		return err
-	}
-	for _, f := range []struct {
-		name    string
-		content func() ([]byte, error)
-	}{{"report.json", r.JSON}, {"results.csv", r.CSV}, {"curves.csv", r.curvesCSV}} {
-		content, err := f.content()
-		if err := write(f.name, content, err); err != nil {
-			return paths, err
+		if failed != nil {
+			err = errors.Join(err, fmt.Errorf("%s: %w", name, failed))
 		}
 	}
+	content, failed := r.JSON()
+	write("report.json", content, failed)
+	content, failed = r.CSV()
+	write("results.csv", content, failed)
+	content, failed = r.curvesCSV()
+	write("curves.csv", content, failed)
 	for _, c := range r.Cells {
 		for _, name := range c.Pictures {
 			paths = append(paths, filepath.Join(dir, name))
 		}
 	}
 	if format == "none" {
-		return paths, nil
+		return paths, err
 	}
-	list, err := r.plan.figures(r)
-	if err != nil {
-		return paths, fmt.Errorf("plots: %w", err)
-	}
+	list, failed := r.plan.figures(r)
 	for _, f := range list {
-		drawn, err := f.Encode(format)
-		if err := write(f.Name+"."+format, drawn, err); err != nil {
-			return paths, fmt.Errorf("plot %s: %w", f.Name, err)
-		}
+		content, failed := f.Encode(format)
+		write(f.Name+"."+format, content, failed)
 	}
-	return paths, nil
+	return paths, errors.Join(err, failed)
 }
 
 // Text is the report for a page of that many columns, 0 for any.
@@ -339,19 +332,15 @@ func (p *printer) line(text string) {
 
 // columns writes a table, and what its columns are. The first label is aligned to the left and all else to the right.
 func (p *printer) columns(groups []*group, columns []column) {
-	header, _ := groups[0].labels.namesAndValues()
-	for _, c := range columns {
-		header = append(header, c.name)
-	}
-	rows := [][]string{header}
+	rows := [][]string{append(groups[0].labels.names(), names(columns)...)}
 	for _, g := range groups {
-		_, row := g.labels.namesAndValues()
+		row := g.labels.values()
 		for _, c := range columns {
 			row = append(row, g.text(c))
 		}
 		rows = append(rows, row)
 	}
-	widths := make([]int, len(header))
+	widths := make([]int, len(rows[0]))
 	for _, row := range rows {
 		for i, cell := range row {
 			widths[i] = max(widths[i], utf8.RuneCountInString(cell))

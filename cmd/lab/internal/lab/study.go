@@ -100,30 +100,34 @@ type labels []parameter
 const repeatLabel = "repeat"
 
 func (l labels) value(name string) string {
-	for _, p := range l {
-		if p.Name == name {
-			return p.Value
-		}
+	i := slices.IndexFunc(l, func(p parameter) bool { return p.Name == name })
+	if i < 0 {
+		return ""
 	}
-	return ""
+	return l[i].Value
 }
 
-// namesAndValues are columns of a table.
-func (l labels) namesAndValues() (names, values []string) {
+func (l labels) names() (list []string) {
 	for _, p := range l {
-		names, values = append(names, p.Name), append(values, p.Value)
+		list = append(list, p.Name)
 	}
-	return names, values
+	return list
+}
+
+func (l labels) values() (list []string) {
+	for _, p := range l {
+		list = append(list, p.Value)
+	}
+	return list
 }
 
 // join is the values in a row, with a separator.
 func (l labels) join(separator string) string {
-	var words []string
-	for _, p := range l {
+	words := l.values()
+	for i, p := range l {
 		if p.Name == repeatLabel {
-			p.Value = repeatLabel + " " + p.Value
+			words[i] = repeatLabel + " " + p.Value
 		}
-		words = append(words, p.Value)
 	}
 	return strings.Join(words, separator)
 }
