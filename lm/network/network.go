@@ -165,26 +165,19 @@ func (e *Energy) run(ctx context.Context, w what, images, seeds []float32, energ
 		return err
 	}
 	inputs := []ort.Tensor{ort.Float32([]int64{int64(n), int64(area)}, images)}
-	layout := e.layout
-	if w == weights {
-		layout = layout[:len(layout)-1] // the last is added to U: its gradient is that of U itself
-	}
-	for _, t := range layout {
+	for _, t := range e.layout {
 		inputs = append(inputs, ort.Float32(t.shape, e.weights[t.first:t.first+t.size()]))
 	}
-	var outputs []ort.Tensor
-	if w == weights {
-		inputs = append(inputs, ort.Float32([]int64{int64(n)}, seeds))
-		e.gradient = slices.Grow(e.gradient[:0], len(e.weights))[:len(e.weights)]
-		for _, t := range layout {
+	e.energies = slices.Grow(e.energies[:0], n)[:n]
+	e.gradient = slices.Grow(e.gradient[:0], len(gradient))[:len(gradient)]
+	outputs := []ort.Tensor{ort.Float32([]int64{int64(n)}, e.energies)}
+	switch w {
+	case pixels:
+		outputs = append(outputs, ort.Float32([]int64{int64(n), int64(area)}, e.gradient))
+	case weights:
+		inputs, outputs = append(inputs, ort.Float32([]int64{int64(n)}, seeds)), nil
+		for _, t := range e.layout {
 			outputs = append(outputs, ort.Float32(t.shape, e.gradient[t.first:t.first+t.size()]))
-		}
-	} else {
-		e.energies = slices.Grow(e.energies[:0], n)[:n]
-		outputs = append(outputs, ort.Float32([]int64{int64(n)}, e.energies))
-		if w == pixels {
-			e.gradient = slices.Grow(e.gradient[:0], len(images))[:len(images)]
-			outputs = append(outputs, ort.Float32([]int64{int64(n), int64(area)}, e.gradient))
 		}
 	}
 	if err := session.Run(ctx, inputs, outputs); err != nil {
@@ -193,20 +186,11 @@ func (e *Energy) run(ctx context.Context, w what, images, seeds []float32, energ
 	for i := range energy {
 		energy[i] = float64(e.energies[i])
 	}
-	switch w {
-	case pixels:
-		for i := range gradient {
-			gradient[i] = float64(e.gradient[i])
+	for i, d := range e.gradient {
+		if w == pixels {
+			gradient[i] = 0
 		}
-	case weights:
-		last := len(e.weights) - 1
-		e.gradient[last] = 0
-		for _, s := range seeds {
-			e.gradient[last] += s
-		}
-		for i := range gradient {
-			gradient[i] += float64(e.gradient[i])
-		}
+		gradient[i] += float64(d)
 	}
 	return nil
 }
@@ -219,36 +203,24 @@ func (e *Energy) session(w what) (*ort.Session, error) {
 	b := newBuilder(e.shape)
 	u := b.energy()
 	inputs, outputs := []string{"images"}, []string{"energy"}
-	of := b.values
+	for _, t := range b.layout {
+		inputs = append(inputs, t.name)
+	}
+	of, seeds := []*onnx.Value{b.images}, b.Expand(b.Scalar(1), u.Shape)
 	if w == weights {
-		of = of[:len(of)-1] // as in run
-	}
-	for i := range of {
-		inputs = append(inputs, b.layout[i].name)
-	}
-	switch w {
-	case energies:
-		b.Output("energy", u)
-	case pixels:
-		b.Output("energy", u)
-		ones := b.Expand(b.Scalar(1), u.Shape)
-		d, err := b.Differentiate([]*onnx.Value{u}, []*onnx.Value{ones}, []*onnx.Value{b.images})
-		if err != nil {
-			return nil, err
-		}
-		b.Output("gradient", d[0])
-		outputs = append(outputs, "gradient")
-	case weights:
-		seeds := b.Input("seeds", onnx.Float, b.count)
+		of, seeds = b.values, b.Input("seeds", onnx.Float, b.count)
 		inputs, outputs = append(inputs, "seeds"), nil
-		d, err := b.Differentiate([]*onnx.Value{u}, []*onnx.Value{seeds}, of)
+	} else {
+		b.Output("energy", u)
+	}
+	if w != energies {
+		derivatives, err := b.Differentiate([]*onnx.Value{u}, []*onnx.Value{seeds}, of)
 		if err != nil {
 			return nil, err
 		}
-		for i, v := range d {
-			name := "d-" + b.layout[i].name
-			b.Output(name, v)
-			outputs = append(outputs, name)
+		for i, d := range derivatives {
+			outputs = append(outputs, fmt.Sprint("d-", i))
+			b.Output(fmt.Sprint("d-", i), d)
 		}
 	}
 	model, err := b.Encode()
@@ -257,4 +229,105 @@ func (e *Energy) session(w what) (*ort.Session, error) {
 	}
 	e.sessions[w], err = e.runtime.NewSession(model, ort.SessionOptions{Inputs: inputs, Outputs: outputs})
 	return e.sessions[w], err
+}
+
+// builder writes the graph of an energy. Activations are [pixels × images ×
+// features], so that a convolution is a gathering of rows and a matrix product.
+type builder struct {
+	*onnx.Graph
+	shape  Shape
+	count  onnx.Dim // images
+	images *onnx.Value
+	layout []tensor
+	values []*onnx.Value // of the layout
+}
+
+func newBuilder(s Shape) *builder {
+	b := &builder{Graph: onnx.New("energy"), shape: s, count: onnx.Symbol("images")}
+	b.images = b.Input("images", onnx.Float, b.count, onnx.Fixed(int64(s.Rows*s.Columns)))
+	return b
+}
+
+// weight declares the next of the weights.
+func (b *builder) weight(name string, fan int, shape ...int64) *onnx.Value {
+	t := tensor{name: name, shape: shape, fan: fan}
+	if n := len(b.layout); n > 0 {
+		t.first = b.layout[n-1].first + b.layout[n-1].size()
+	}
+	var dims onnx.Shape
+	for _, d := range shape {
+		dims = append(dims, onnx.Fixed(d))
+	}
+	v := b.Input(name, onnx.Float, dims...)
+	b.layout, b.values = append(b.layout, t), append(b.values, v)
+	return v
+}
+
+// energy is U, [images].
+func (b *builder) energy() *onnx.Value {
+	s, features := b.shape, b.shape.Features
+	rows, columns := s.Rows, s.Columns
+	area := onnx.Fixed(int64(rows * columns))
+	h := b.Reshape(b.Transpose(b.images, 1, 0), area, b.count, onnx.Fixed(1))
+	h = b.convolution("in", h, 3, rows, columns, 1, 1, features)
+	for i := range s.Blocks {
+		stride := 1
+		if i < s.Downsampling {
+			stride = 2
+		}
+		name := fmt.Sprintf("block%d", i)
+		f := b.swish(b.convolution(name+"-first", h, 3, rows, columns, stride, features, features))
+		short := h
+		if stride > 1 {
+			short = b.convolution(name+"-short", h, 1, rows, columns, stride, features, features)
+		}
+		rows, columns = (rows+stride-1)/stride, (columns+stride-1)/stride
+		f = b.convolution(name+"-second", f, 3, rows, columns, 1, features, features)
+		h = b.swish(b.Add(f, short))
+	}
+	mean := b.ReduceMean(h, false, 0)
+	u := b.MatMul(mean, b.weight("out", features, int64(features), 1))
+	u = b.Reshape(u, b.count)
+	return b.Add(u, b.weight("out-bias", 0, 1)) // the last of the weights
+}
+
+func (b *builder) swish(x *onnx.Value) *onnx.Value {
+	return b.Mul(x, b.Apply("Sigmoid", 1, []*onnx.Value{x})[0])
+}
+
+// convolution is one of side × side with zeros around the image, over x of rows × columns pixels.
+func (b *builder) convolution(name string, x *onnx.Value, side, rows, columns, stride, from, to int) *onnx.Value {
+	places, out := patches(side, rows, columns, stride)
+	padded := x
+	if side > 1 {
+		zero := b.Expand(b.Scalar(0), onnx.Shape{onnx.Fixed(1), b.count, onnx.Fixed(int64(from))})
+		padded = b.Concat(0, x, zero)
+	}
+	taps := int64(side * side)
+	index := b.Constant("places", onnx.Tensor{Shape: []int64{int64(out), taps}, Ints: places})
+	gathered := b.Transpose(b.Gather(padded, index, 0), 0, 2, 1, 3) // [out × images × taps × from]
+	all := b.count.Times(onnx.Fixed(int64(out)))
+	flat := b.Reshape(gathered, all, onnx.Fixed(taps*int64(from)))
+	y := b.MatMul(flat, b.weight(name, side*side*from, taps*int64(from), int64(to)))
+	y = b.Add(y, b.weight(name+"-bias", 0, int64(to)))
+	return b.Reshape(y, onnx.Fixed(int64(out)), b.count, onnx.Fixed(int64(to)))
+}
+
+// patches lists for every pixel of the result the pixels under the filter; one past the last stands for zero.
+func patches(side, rows, columns, stride int) (places []int64, out int) {
+	for r := 0; r < rows; r += stride {
+		for c := 0; c < columns; c += stride {
+			out++
+			for dr := -side / 2; dr <= side/2; dr++ {
+				for dc := -side / 2; dc <= side/2; dc++ {
+					at := rows * columns
+					if y, x := r+dr, c+dc; y >= 0 && y < rows && x >= 0 && x < columns {
+						at = y*columns + x
+					}
+					places = append(places, int64(at))
+				}
+			}
+		}
+	}
+	return places, out
 }

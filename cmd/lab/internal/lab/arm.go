@@ -7,48 +7,15 @@ import (
 	"math/rand/v2"
 	"slices"
 	"strconv"
+	"strings"
+
+	"gonum.org/v1/gonum/floats"
+	"gonum.org/v1/gonum/stat"
 
 	"infill/internal/logmath"
 	"infill/internal/targets"
 	"infill/samplers"
 )
-
-// arm estimates the gradient of the expected energy of independent binary slots from energies alone.
-type arm struct{ target samplers.Target }
-
-func (arm) evaluations() int { return 2 }
-
-// estimate returns the mean energy of the 2·len(streams) states it evaluated. A state whose energy is not finite is an
-// error: the expectation does not exist.
-func (a arm) estimate(ctx context.Context, logits []float64, streams []*rand.Rand,
-	gradient []float64) (energy float64, err error) {
-	n, slots := len(streams), len(logits)
-	states, uniforms := make([]int, 2*n*slots), make([]float64, n*slots)
-	for s, stream := range streams {
-		for j, phi := range logits {
-			u := stream.Float64()
-			uniforms[s*slots+j] = u
-			states[2*s*slots+j] = bit(logmath.Sigmoid(-phi) < u)
-			states[(2*s+1)*slots+j] = bit(u < logmath.Sigmoid(phi))
-		}
-	}
-	energies := make([]float64, 2*n)
-	if err := a.target.Energy(ctx, states, energies); err != nil {
-		return 0, err
-	}
-	clear(gradient)
-	for s := range n {
-		right, left := energies[2*s], energies[2*s+1]
-		if !logmath.Finite(right) || !logmath.Finite(left) {
-			return 0, fmt.Errorf("arm: states of energy %v and %v have no finite expectation", right, left)
-		}
-		energy += (right + left) / float64(2*n)
-		for j := range gradient {
-			gradient[j] += (right - left) * (uniforms[s*slots+j] - 0.5) / float64(n)
-		}
-	}
-	return energy, nil
-}
 
 // factorised is a distribution over binary slots that are independent.
 type factorised struct {
@@ -198,5 +165,201 @@ func (b *bench) fitted(ctx context.Context, target samplers.Target, law, mode *f
 		b.number("means_error", rootMeanSquare(fitted, exact))
 		b.number("best_energy", slices.Max(e.Energy))
 	}
+	return b.tick(ctx, 1, 1, nil)
+}
+
+// newARMGradients measures bias, variance and speed of gradient estimators: the
+// figures of Yin and Zhou's example, and the same on models of more bits.
+func newARMGradients() *Study {
+	s := newStudy("arm gradients", "Bias, variance and speed of ARM and other gradient estimators",
+		`Estimate the gradient of E[U] over independent bits by ARM, by REINFORCE, by REINFORCE with the
+mean of the other draws as baseline (leave-one-out), and by REBAR's relaxed control variate (relax),
+at equal numbers of evaluations, and compare with the exact gradient. A target is square:P0, ARM's
+example (z - P0)² of one bit, or one of the laboratory's with few binary slots.`)
+	f := s.Flags
+	names := list(f, "targets", []string{"square:0.49", "ising:size=3x3", "rbm:data=none,visible=8,hidden=5,scale=1"},
+		";", "targets, with semicolons between them")
+	kinds := list(f, "estimators", estimators(), ",", "of "+strings.Join(estimators(), ", "))
+	evaluations := Whole(f, "evaluations", 12, 6, 1<<20,
+		"evaluations of the target for each estimate, a multiple of 6")
+	estimates := Whole(f, "estimates", 2000, 2, 1<<20, "estimates of each cell")
+	repeats := repeatsFlag(f, 2)
+	s.plan = func(ctx context.Context, _ uint64) (*plan, error) {
+		p := newPlan("estimators of the gradient of independent bits", []column{
+			{name: "deviation", format: "%.2f", definition: "largest difference of the mean estimate from the exact " +
+				"gradient over the bits, in standard errors: unbiased estimators stay below about 4"},
+			{name: "variance", format: "%.4g",
+				definition: fmt.Sprintf("of one estimate of %d evaluations, summed over the bits", *evaluations)},
+			{name: "ratio", format: "%.4g", definition: "standard deviation as a fraction of the gradient's length"},
+			{name: "microseconds", format: "%.1f", definition: secondsAre + ", of one estimate", timed: true},
+		})
+		if err := checkEstimators(*kinds, estimators(), *evaluations); err != nil {
+			return nil, err
+		}
+		for _, name := range *names {
+			target, err := bitsOf(ctx, name)
+			if err != nil {
+				return nil, err
+			}
+			for _, kind := range *kinds {
+				if _, err := newEstimator(kind, target); err != nil {
+					return nil, fmt.Errorf("%s: %w", name, err)
+				}
+				p.add(*repeats, func(ctx context.Context, b *bench) error {
+					return b.gradients(ctx, kind, target, *evaluations, *estimates)
+				}, parameter{"estimator", kind}, parameter{"target", name})
+			}
+		}
+		return p, nil
+	}
+	return s
+}
+
+// bitsOf opens a target of binary slots.
+func bitsOf(ctx context.Context, name string) (samplers.Target, error) {
+	if p0, found := strings.CutPrefix(name, "square:"); found {
+		p, err := strconv.ParseFloat(p0, 64)
+		if err != nil || !logmath.Finite(p) {
+			return nil, refuse("targets", "square:%s: %q is not a finite number", p0, p0)
+		}
+		return squareTarget(p), nil
+	}
+	d, err := newDistribution(ctx, name, 0)
+	if err != nil {
+		return nil, refuse("targets", "%w", err)
+	}
+	if n := len(d.target.Categories()); n > maxFitted {
+		return nil, refuse("targets", "%s has %d slots, and the exact gradient lists the states of at most %d", name, n,
+			maxFitted)
+	}
+	return d.target, nil
+}
+
+// gradients compares an estimator with the exact gradient at random log-odds.
+func (b *bench) gradients(ctx context.Context, kind string, target samplers.Target, evaluations, estimates int) error {
+	e, err := newEstimator(kind, target)
+	if err != nil {
+		return err
+	}
+	logits := targets.Normals(b.stream("logits"), len(target.Categories()), 1)
+	all, err := targets.Enumerate(ctx, target)
+	if err != nil {
+		return err
+	}
+	want := make([]float64, len(logits))
+	exactGradient(all, logits, want)
+	streams := b.streams("draws "+kind, evaluations/e.evaluations())
+	gradient := make([]float64, len(logits))
+	for range estimates / 10 { // relax finds its scale
+		if _, err := e.estimate(ctx, logits, streams, gradient); err != nil {
+			return err
+		}
+	}
+	began := b.seconds()
+	bySlot := make([][]float64, len(logits))
+	for n := range estimates {
+		if _, err := e.estimate(ctx, logits, streams, gradient); err != nil {
+			return err
+		}
+		for j, g := range gradient {
+			bySlot[j] = append(bySlot[j], g)
+		}
+		if n%100 == 0 {
+			if err := b.tick(ctx, n, estimates, nil); err != nil {
+				return err
+			}
+		}
+	}
+	b.number("microseconds", 1e6*(b.seconds()-began)/float64(estimates))
+	variance, deviation := 0.0, 0.0
+	for j, list := range bySlot {
+		mean, sd := stat.MeanStdDev(list, nil)
+		variance += sd * sd
+		if sd > 0 {
+			deviation = math.Max(deviation, math.Abs(mean-want[j])/stat.StdErr(sd, float64(len(list))))
+		}
+	}
+	b.number("deviation", deviation)
+	b.number("variance", variance)
+	b.number("ratio", math.Sqrt(variance)/floats.Norm(want, 2))
+	return nil
+}
+
+// newARMToy climbs E[(z - p₀)²] as the slides' example does: one bit, whose best value
+// is 0 for p₀ above a half and 1 below.
+func newARMToy() *Study {
+	s := newStudy("arm toy", "Climb ARM's example with each gradient estimator",
+		`Climb E[(z - p0)²] over the probability of one bit z, from even odds, by the exact gradient and
+by each estimator: the example of ARM's slides.`)
+	f := s.Flags
+	known := append([]string{"exact"}, estimators()...)
+	p0s := Numbers(f, "p0", []float64{0.49, 0.499, 0.501, 0.51}, "numbers p0")
+	kinds := list(f, "estimators", known, ",", "of "+strings.Join(known, ", "))
+	evaluations := Whole(f, "evaluations", 6, 6, 1<<20, "evaluations of each step, a multiple of 6")
+	steps := Whole(f, "steps", 2000, 1, 1<<30, "steps of each ascent")
+	rate := number(f, "rate", 1, " above 0", "of the ascent")
+	repeats := repeatsFlag(f, 5)
+	s.plan = func(context.Context, uint64) (*plan, error) {
+		p := newPlan("ascent of E[(z - p0)²] over one bit", []column{
+			{name: "probability", format: "%.3f", definition: "of the better value, after the last step"},
+			{name: "deviation", format: "%.2g",
+				definition: "root mean square of the estimates less the exact gradient, over the steps"},
+		}, curve{name: "probability", x: "step", y: "probability of the better value"},
+			curve{name: "gradient", x: "step", y: "estimate of the gradient"})
+		for _, p0 := range *p0s {
+			for _, kind := range *kinds {
+				p.add(*repeats, func(ctx context.Context, b *bench) error {
+					return b.climb(ctx, kind, p0, *evaluations, *steps, *rate)
+				}, parameter{"estimator", kind}, parameter{"p0", decimal(p0)})
+			}
+		}
+		return p, checkEstimators(*kinds, known, *evaluations)
+	}
+	return s
+}
+
+// exactly is the gradient of the example itself.
+type exactly struct{ p0 float64 }
+
+func (exactly) evaluations() int { return 1 }
+
+func (e exactly) estimate(_ context.Context, logits []float64, _ []*rand.Rand, gradient []float64) (float64, error) {
+	p := logmath.Sigmoid(logits[0])
+	gradient[0] = p * (1 - p) * (1 - 2*e.p0)
+	return 0, nil
+}
+
+// climb climbs the example.
+func (b *bench) climb(ctx context.Context, kind string, p0 float64, evaluations, steps int, rate float64) (err error) {
+	logits, gradient, exact := []float64{0}, []float64{0}, []float64{0}
+	var e estimator = exactly{p0}
+	if kind != "exact" {
+		if e, err = newEstimator(kind, squareTarget(p0)); err != nil {
+			return err
+		}
+	}
+	streams := b.streams("draws "+kind, evaluations/e.evaluations())
+	squares := 0.0
+	better := func() float64 {
+		if p0 > 0.5 {
+			return logmath.Sigmoid(-logits[0])
+		}
+		return logmath.Sigmoid(logits[0])
+	}
+	reports := reportsOf(steps, 100)
+	for step := range steps {
+		if _, err := e.estimate(ctx, logits, streams, gradient); err != nil {
+			return err
+		}
+		_, _ = exactly{p0}.estimate(ctx, logits, nil, exact)
+		squares += math.Pow(gradient[0]-exact[0], 2) / float64(steps)
+		logits[0] += rate * gradient[0]
+		if reports(step + 1) {
+			b.point("probability", float64(step+1), better())
+			b.point("gradient", float64(step+1), gradient[0])
+		}
+	}
+	b.number("probability", better())
+	b.number("deviation", math.Sqrt(squares))
 	return b.tick(ctx, 1, 1, nil)
 }

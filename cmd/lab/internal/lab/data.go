@@ -2,10 +2,14 @@ package lab
 
 import (
 	"bytes"
+	"compress/gzip"
 	"embed"
+	"encoding/binary"
 	"encoding/csv"
 	"errors"
 	"fmt"
+	"image"
+	"io"
 	"math"
 	"math/rand/v2"
 	"os"
@@ -137,4 +141,144 @@ func (t *regression) split(r *rand.Rand) split {
 
 func rootMeanSquare(a, b []float64) float64 {
 	return floats.Distance(a, b, 2) / math.Sqrt(float64(len(a)))
+}
+
+// imageSet is images of one size, [images × pixels], each pixel between 0 and 1.
+type imageSet struct {
+	rows, columns int
+	train         []float64
+	test          []float64 // nil: a fifth of the others, which each repetition deals
+}
+
+// imageSets lists those that the laboratory carries or makes.
+func imageSets() []string { return []string{"digits", "bars-and-stripes"} }
+
+// readImages makes images, or reads them from files.
+func readImages(data, test string, side int) (*imageSet, error) {
+	s, err := readPictures(data, side)
+	if err != nil {
+		return nil, refuse("data", "%s: %w", data, err)
+	}
+	switch count := len(s.train) / (s.rows * s.columns); {
+	case test != "":
+		other, err := readPictures(test, side)
+		if err != nil {
+			return nil, refuse("test", "%s: %w", test, err)
+		}
+		if other.rows != s.rows || other.columns != s.columns {
+			return nil, refuse("test", "images of %d × %d pixels, and those of the data have %d × %d", other.rows,
+				other.columns, s.rows, s.columns)
+		}
+		s.test = other.train
+	case data == "bars-and-stripes":
+		s.test = s.train
+	case count < 5:
+		return nil, refuse("data", "%d images: at least 5 are needed", count)
+	}
+	return s, nil
+}
+
+// readPictures makes images, or reads them from an IDX file, perhaps compressed.
+func readPictures(name string, side int) (*imageSet, error) {
+	if name == "bars-and-stripes" {
+		s := &imageSet{rows: side, columns: side}
+		for _, v := range slices.Concat(barsAndStripes(side)...) {
+			s.train = append(s.train, float64(v))
+		}
+		return s, nil
+	}
+	text, err := readData(name, imageSets(), ".txt")
+	switch {
+	case err != nil:
+		return nil, err
+	case name == "digits":
+		return parseDigits(string(text)), nil
+	}
+	return parseIDX(text)
+}
+
+// parseDigits reads lines of 64 levels from 0 to g, which is 16.
+func parseDigits(text string) *imageSet {
+	p := &imageSet{rows: 8, columns: 8}
+	for line := range strings.Lines(text) {
+		for _, letter := range line[:64] {
+			p.train = append(p.train, float64(strings.IndexRune("0123456789abcdefg", letter))/16)
+		}
+	}
+	return p
+}
+
+// maxPixels bounds what is read.
+const maxPixels = 1 << 28
+
+// parseIDX reads images of bytes (Y. LeCun, C. Cortes, C. Burges, the MNIST
+// database): 0, 0, type 8, 3 dimensions, their sizes, the pixels.
+func parseIDX(text []byte) (*imageSet, error) {
+	if bytes.HasPrefix(text, []byte{0x1f, 0x8b}) {
+		z, err := gzip.NewReader(bytes.NewReader(text))
+		if err != nil {
+			return nil, err
+		}
+		if text, err = io.ReadAll(io.LimitReader(z, maxPixels+17)); err != nil {
+			return nil, err
+		}
+	}
+	if len(text) < 16 || !bytes.Equal(text[:4], []byte{0, 0, 8, 3}) {
+		return nil, errors.New("no IDX file of images: it begins with 0, 0, 8, 3")
+	}
+	n, rows, columns := binary.BigEndian.Uint32(text[4:]), binary.BigEndian.Uint32(text[8:]),
+		binary.BigEndian.Uint32(text[12:])
+	if rows == 0 || columns == 0 || n == 0 || rows > 1<<10 || columns > 1<<10 ||
+		uint64(n)*uint64(rows)*uint64(columns) > maxPixels {
+		return nil, fmt.Errorf("%d images of %d × %d pixels: there can be %d pixels", n, rows, columns, maxPixels)
+	}
+	p := &imageSet{rows: int(rows), columns: int(columns)}
+	if want := int(n) * p.rows * p.columns; len(text) != 16+want {
+		return nil, fmt.Errorf("%d bytes of pixels, and its header says %d", len(text)-16, want)
+	}
+	for _, b := range text[16:] {
+		p.train = append(p.train, float64(b)/255)
+	}
+	return p, nil
+}
+
+// dealt are the images in a random order: the first fifth is to test with.
+func (s *imageSet) dealt(b *bench) (train, test []float64) {
+	pixels := s.rows * s.columns
+	count := len(s.train) / pixels
+	all := rows(s.train, pixels, b.stream("split").Perm(count))
+	return all[count/5*pixels:], all[:count/5*pixels]
+}
+
+// binarised draws each pixel by its grey, or, where dynamic is not set, cuts it at a half.
+func binarised(pixels []float64, dynamic bool, r *rand.Rand) []int {
+	states := make([]int, len(pixels))
+	for i, x := range pixels {
+		at := 0.5
+		if dynamic {
+			at = r.Float64()
+		}
+		states[i] = bit(x > at || x == 1)
+	}
+	return states
+}
+
+// grid shows up to 100 images in rows of 10, with a line between, each pixel as a few.
+func (s *imageSet) grid(states []int) image.Image {
+	const side, pixel = 10, 4
+	n := min(side*side, len(states)/(s.rows*s.columns))
+	w, h := side*(s.columns*pixel+pixel), (n+side-1)/side*(s.rows*pixel+pixel)
+	m := image.NewGray(image.Rect(0, 0, w, h))
+	for i := range m.Pix {
+		m.Pix[i] = 128
+	}
+	for i := range n {
+		for y := range s.rows * pixel {
+			for x := range s.columns * pixel {
+				v := states[(i*s.rows+y/pixel)*s.columns+x/pixel]
+				m.Pix[(i/side*(s.rows+1)*pixel+y)*m.Stride+i%side*(s.columns+1)*pixel+x] = uint8(255 * v)
+			}
+		}
+	}
+	return m
 }

@@ -64,6 +64,49 @@ func binarySlots(target samplers.Target) bool {
 	return !slices.ContainsFunc(target.Categories(), func(n int) bool { return n != 2 })
 }
 
+// arm is the augment-REINFORCE-merge estimator of Yin and Zhou, "ARM: Augment-REINFORCE-Merge Gradient for Stochastic
+// Binary Networks" (ICLR 2019, algorithm 1), an unbiased gradient that needs energies only:
+//
+//	u ~ Uniform(0,1)^m
+//	∂E[U]/∂φ_j ≈ (U([u > sigmoid(-φ)]) - U([u < sigmoid(φ)])) (u_j - ½)
+//
+// The two states are antithetic. Not here: gradients through layers, and the categorical generalisation.
+type arm struct{ target samplers.Target }
+
+func (arm) evaluations() int { return 2 }
+
+// estimate returns the mean energy of the 2·len(streams) states it evaluated. A state whose energy is not finite is an
+// error: the expectation does not exist.
+func (a arm) estimate(ctx context.Context, logits []float64, streams []*rand.Rand,
+	gradient []float64) (energy float64, err error) {
+	n, slots := len(streams), len(logits)
+	states, uniforms := make([]int, 2*n*slots), make([]float64, n*slots)
+	for s, stream := range streams {
+		for j, phi := range logits {
+			u := stream.Float64()
+			uniforms[s*slots+j] = u
+			states[2*s*slots+j] = bit(logmath.Sigmoid(-phi) < u)
+			states[(2*s+1)*slots+j] = bit(u < logmath.Sigmoid(phi))
+		}
+	}
+	energies := make([]float64, 2*n)
+	if err := a.target.Energy(ctx, states, energies); err != nil {
+		return 0, err
+	}
+	clear(gradient)
+	for s := range n {
+		right, left := energies[2*s], energies[2*s+1]
+		if !logmath.Finite(right) || !logmath.Finite(left) {
+			return 0, fmt.Errorf("arm: states of energy %v and %v have no finite expectation", right, left)
+		}
+		energy += (right + left) / float64(2*n)
+		for j := range gradient {
+			gradient[j] += (right - left) * (uniforms[s*slots+j] - 0.5) / float64(n)
+		}
+	}
+	return energy, nil
+}
+
 // scoreEstimator is REINFORCE (Williams 1992): (U(b) - baseline) (b_j - sigmoid(φ_j)).
 // The baseline of a draw is the mean U of the others, so two streams are needed.
 type scoreEstimator struct {
@@ -182,4 +225,23 @@ func exactGradient(e *targets.Enumeration, logits, gradient []float64) {
 			gradient[j] += math.Exp(logq) * u * (float64(e.State(s)[j]) - logmath.Sigmoid(phi))
 		}
 	}
+}
+
+// squareTarget is ARM's example: (z - p₀)² of one bit z.
+type squareTarget float64
+
+func (squareTarget) Categories() []int { return []int{2} }
+
+func (t squareTarget) Energy(_ context.Context, states []int, energy []float64) error {
+	for c, z := range states {
+		energy[c] = math.Pow(float64(z)-float64(t), 2)
+	}
+	return nil
+}
+
+func (t squareTarget) RelaxedEnergyGradient(_ context.Context, x []float64, energy, gradient []float64) error {
+	for c, z := range x {
+		energy[c], gradient[c] = math.Pow(z-float64(t), 2), 2*(z-float64(t))
+	}
+	return nil
 }

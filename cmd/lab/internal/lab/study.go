@@ -1,14 +1,21 @@
 package lab
 
 import (
+	"bytes"
 	"context"
+	"crypto/sha256"
+	"encoding/gob"
 	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
+	"image"
+	"image/png"
 	"io/fs"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -17,7 +24,9 @@ import (
 	"github.com/google/renameio/v2/maybe"
 
 	"infill/internal/chart"
+	"infill/internal/logmath"
 	"infill/internal/object"
+	"infill/samplers"
 )
 
 // A Study is an experiment of many cells: trainings or measurements, each with labels such as its sampler, and repeated
@@ -31,7 +40,6 @@ type Study struct {
 	plan func(ctx context.Context, seed uint64) (*plan, error)
 }
 
-// newStudy is a study without flags and plan.
 func newStudy(name, short, help string) *Study {
 	return &Study{Name: name, Short: short, Help: help, Flags: flag.NewFlagSet(name, flag.ContinueOnError)}
 }
@@ -99,12 +107,13 @@ type labels []parameter
 
 const repeatLabel = "repeat"
 
-func (l labels) value(name string) string {
-	i := slices.IndexFunc(l, func(p parameter) bool { return p.Name == name })
-	if i < 0 {
-		return ""
+func (l labels) value(name string) (value string) {
+	for _, p := range l {
+		if p.Name == name {
+			value = p.Value
+		}
 	}
-	return l[i].Value
+	return value
 }
 
 func (l labels) names() (list []string) {
@@ -178,16 +187,14 @@ func (s *Study) Run(ctx context.Context, o StudyOptions) (*StudyReport, error) {
 		}
 	}
 	for i, c := range p.cells {
-		b := &bench{
-			seed: o.Seed, repeat: c.labels.value(repeatLabel), folder: o.Folder, slug: slug(c.labels), start: clock(),
-			saved: time.Now(), result: &cellResult{Signature: r.Signature, Labels: c.labels},
-		}
 		name := fmt.Sprintf("%d/%d %s", i+1, len(p.cells), c.labels)
-		b.observe = func(done, of int) {
-			if o.Observe != nil {
-				o.Observe(Progress{name, done, of})
-			}
-		}
+		b := &bench{seed: o.Seed, repeat: c.labels.value(repeatLabel), folder: o.Folder, slug: slug(c.labels),
+			start: clock(), saved: time.Now(), result: &cellResult{Signature: r.Signature, Labels: c.labels},
+			observe: func(done, of int) {
+				if o.Observe != nil {
+					o.Observe(Progress{name, done, of})
+				}
+			}}
 		if err := b.runOrRead(ctx, c); err != nil {
 			if o.Folder != "" && ctx.Err() != nil {
 				err = fmt.Errorf("%w: the same command goes on from here", err)
@@ -200,27 +207,33 @@ func (s *Study) Run(ctx context.Context, o StudyOptions) (*StudyReport, error) {
 	return r, nil
 }
 
-// cellFile is the form of what is kept of a cell.
+// cellFile is what is kept of a cell.
 type cellFile struct {
 	Signature string      `json:"signature"`
 	Found     *cellResult `json:"found"`
+	// Spent and State are of a training that was stopped.
+	Spent time.Duration `json:"spent,omitempty"`
+	State []byte        `json:"state,omitempty"`
 }
+
+func (b *bench) path() string { return filepath.Join(b.folder, "cells", b.slug+".json") }
 
 // runOrRead runs a cell and keeps what it found, unless the folder holds that.
 func (b *bench) runOrRead(ctx context.Context, c cell) error {
 	if b.folder == "" {
 		return c.run(ctx, b)
 	}
-	path := filepath.Join(b.folder, "cells", b.slug+".json")
-	text, err := os.ReadFile(path)
+	text, err := os.ReadFile(b.path())
 	if err == nil {
 		var known cellFile
 		if err := json.Unmarshal(text, &known); err != nil {
-			return fmt.Errorf("%s: %w: delete it to run this again", path, err)
+			return fmt.Errorf("%s: %w: delete it to run this again", b.path(), err)
 		}
 		if known.Signature == b.result.Signature && known.Found != nil {
-			b.result = known.Found
-			return nil
+			b.result, b.before, b.state = known.Found, known.Spent, known.State
+			if b.state == nil {
+				return nil
+			}
 		}
 	} else if !errors.Is(err, fs.ErrNotExist) {
 		return err
@@ -228,16 +241,15 @@ func (b *bench) runOrRead(ctx context.Context, c cell) error {
 	if err := c.run(ctx, b); err != nil {
 		return err
 	}
-	if text, err = object.EncodeIndent(cellFile{b.result.Signature, b.result}, "", "  "); err != nil {
+	return b.keep(cellFile{Signature: b.result.Signature, Found: b.result})
+}
+
+func (b *bench) keep(f cellFile) error {
+	text, err := object.EncodeIndent(f, "", "  ")
+	if err != nil {
 		return err
 	}
-	if err := maybe.WriteFile(path, append(text, '\n'), 0o666); err != nil {
-		return err
-	}
-	if err := os.Remove(b.checkpoint()); !errors.Is(err, fs.ErrNotExist) {
-		return err
-	}
-	return nil
+	return maybe.WriteFile(b.path(), append(text, '\n'), 0o666)
 }
 
 // claim makes the folder of an experiment, or checks that it is this one's.
@@ -280,4 +292,150 @@ func (e *OptionError) Unwrap() error { return e.Err }
 
 func refuse(option, format string, args ...any) error {
 	return &OptionError{option, fmt.Errorf(format, args...)}
+}
+
+// cellResult is what a cell found.
+type cellResult struct {
+	Signature string              `json:"signature"`
+	Labels    labels              `json:"labels"`
+	Numbers   map[string]float64  `json:"numbers"` // those that are not finite are left out
+	Errors    map[string]float64  `json:"standard_errors,omitempty"`
+	Curves    map[string][]sample `json:"curves,omitempty"`
+	Pictures  []string            `json:"pictures,omitempty"` // files in the folder
+	Warnings  []string            `json:"warnings,omitempty"`
+}
+
+// sample is a point of a curve.
+type sample struct {
+	X       float64 `json:"x"`
+	Seconds float64 `json:"seconds,omitempty"` // of the cell so far
+	Y       float64 `json:"y"`
+	Error   float64 `json:"error,omitempty"` // standard error, where it is known
+}
+
+// put makes the map when it gets its first entry.
+func put[V any](m *map[string]V, name string, v V) {
+	if *m == nil {
+		*m = map[string]V{}
+	}
+	(*m)[name] = v
+}
+
+// bench is what a cell works on.
+type bench struct {
+	seed    uint64
+	repeat  string
+	result  *cellResult
+	folder  string // empty: nothing is kept
+	slug    string
+	observe func(done, of int)
+	start   time.Time     // of the clock
+	before  time.Duration // spent before the cell was stopped
+	state   []byte        // of the training then
+	saved   time.Time
+}
+
+// streams are random streams of the repetition: cells that differ in another
+// label share them, so that samplers learn from the same data.
+func (b *bench) streams(label string, n int) []*rand.Rand {
+	return samplers.Streams(b.seed, b.repeat+" "+label, n)
+}
+
+func (b *bench) stream(label string) *rand.Rand { return b.streams(label, 1)[0] }
+
+func (b *bench) number(name string, value float64) {
+	if logmath.Finite(value) {
+		put(&b.result.Numbers, name, value)
+	}
+}
+
+// estimate takes a number with its standard error, which may be NaN.
+func (b *bench) estimate(name string) func(value, standardError float64) {
+	return func(value, standardError float64) {
+		b.number(name, value)
+		if logmath.Finite(value) && logmath.Finite(standardError) {
+			put(&b.result.Errors, name, standardError)
+		}
+	}
+}
+
+func (b *bench) point(curve string, x, y float64) {
+	b.pointAt(curve, sample{X: x, Seconds: b.seconds(), Y: y})
+}
+
+func (b *bench) pointAt(curve string, s sample) {
+	if !logmath.Finite(s.Error) {
+		s.Error = 0
+	}
+	if logmath.Finite(s.Y) {
+		put(&b.result.Curves, curve, append(b.result.Curves[curve], s))
+	}
+}
+
+func (b *bench) warn(format string, args ...any) {
+	b.result.Warnings = append(b.result.Warnings, fmt.Sprintf(format, args...))
+}
+
+// spent is the processor time that the cell has used.
+func (b *bench) spent() time.Duration { return b.before + clock().Sub(b.start) }
+
+func (b *bench) seconds() float64 { return b.spent().Seconds() }
+
+// picture keeps an image in the folder.
+func (b *bench) picture(name string, m image.Image) error {
+	if b.folder == "" {
+		return nil
+	}
+	var text bytes.Buffer
+	if err := png.Encode(&text, m); err != nil {
+		return err
+	}
+	name += "-" + b.slug + ".png"
+	b.result.Pictures = append(b.result.Pictures, name)
+	return maybe.WriteFile(filepath.Join(b.folder, name), text.Bytes(), 0o666)
+}
+
+// resume reads the state of a training that was stopped, and tells whether there was one.
+func (b *bench) resume(state any) (bool, error) {
+	if b.state == nil {
+		return false, nil
+	}
+	if err := gob.NewDecoder(bytes.NewReader(b.state)).Decode(state); err != nil {
+		return false, fmt.Errorf("%s: %w: delete it to begin the training again", b.path(), err)
+	}
+	return true, nil
+}
+
+// keepEvery is how much of a training is lost at most when the machine stops.
+const keepEvery = 15 * time.Second
+
+// tick tells how far a training is, and keeps its state now and then, and when the
+// context ends, whose error it returns.
+func (b *bench) tick(ctx context.Context, done, of int, state any) error {
+	b.observe(done, of)
+	stopped := ctx.Err()
+	if b.folder == "" || state == nil || stopped == nil && time.Since(b.saved) < keepEvery {
+		return stopped
+	}
+	b.saved = time.Now()
+	var text bytes.Buffer
+	err := gob.NewEncoder(&text).Encode(state)
+	if err == nil {
+		err = b.keep(cellFile{b.result.Signature, b.result, b.spent(), text.Bytes()})
+	}
+	return errors.Join(stopped, err)
+}
+
+var notPlain = regexp.MustCompile(`[^a-zA-Z0-9.=-]`)
+
+// slug names a cell's files: what of its labels suits a file's name, and a few
+// digits that tell apart what that leaves out.
+func slug(l labels) string {
+	text := l.join("-")
+	plain := notPlain.ReplaceAllString(text, "-")
+	if plain == strings.ReplaceAll(text, " ", "-") {
+		return plain
+	}
+	hash := sha256.Sum256([]byte(text))
+	return fmt.Sprintf("%.60s-%x", plain, hash[:3])
 }
