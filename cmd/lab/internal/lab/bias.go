@@ -232,8 +232,8 @@ func biasOfLattice(ctx context.Context, alpha float64) (*langevinBias, error) {
 func drawBias(r *StudyReport) (figures []chart.Figure, failed error) {
 	known := map[string][]chart.Line{}
 	for _, g := range r.groups() {
-		title := g.labels[0].Value
-		at, _ := strconv.ParseFloat(g.labels[1].Value, 64)
+		title := g.labels()[0].Value
+		at, _ := strconv.ParseFloat(g.labels()[1].Value, 64)
 		for _, c := range r.plan.columns {
 			if y := g.numbers(c.name); len(y) > 0 && y[0] > 1e-12 {
 				known[title] = chart.Add(known[title], c.name, at, y[0])

@@ -71,26 +71,20 @@ func (r *StudyReport) Warnings() []string {
 }
 
 // group is the repetitions of a cell.
-type group struct {
-	labels labels
-	cells  []*cellResult
+type group []*cellResult
+
+func (r *StudyReport) groups() []group {
+	return partition[group](r.Cells, func(c *cellResult) string { return group{c}.labels().String() })
 }
 
-func (r *StudyReport) groups() (list []*group) {
-	for _, c := range r.Cells {
-		own := slices.DeleteFunc(slices.Clone(c.Labels), func(p parameter) bool { return p.Name == repeatLabel })
-		i := slices.IndexFunc(list, func(g *group) bool { return slices.Equal(g.labels, own) })
-		if i < 0 {
-			i, list = len(list), append(list, &group{labels: own})
-		}
-		list[i].cells = append(list[i].cells, c)
-	}
-	return list
+// labels are those that the repetitions share.
+func (g group) labels() labels {
+	return slices.DeleteFunc(slices.Clone(g[0].Labels), func(p parameter) bool { return p.Name == repeatLabel })
 }
 
 // numbers are those of the repetitions that found one.
-func (g *group) numbers(name string) (list []float64) {
-	for _, c := range g.cells {
+func (g group) numbers(name string) (list []float64) {
+	for _, c := range g {
 		if x, found := c.Numbers[name]; found {
 			list = append(list, x)
 		}
@@ -99,21 +93,27 @@ func (g *group) numbers(name string) (list []float64) {
 }
 
 // panel is the groups that are compared and drawn together: they differ in their first label.
-type panel struct {
-	name   string // the other labels
-	groups []*group
+type panel []group
+
+func (r *StudyReport) panels() []panel {
+	return partition[panel](r.groups(), func(g group) string { return panel{g}.name() })
 }
 
-func (r *StudyReport) panels() (list []panel) {
-	for _, g := range r.groups() {
-		name := g.labels[1:].String()
-		i := slices.IndexFunc(list, func(p panel) bool { return p.name == name })
-		if i < 0 {
-			i, list = len(list), append(list, panel{name: name})
+// name is the other labels.
+func (p panel) name() string { return p[0].labels()[1:].String() }
+
+// partition puts together what has the same key.
+func partition[P ~[]T, T any](list []T, key func(T) string) (parts []P) {
+	known := map[string]int{}
+	for _, x := range list {
+		i, met := known[key(x)]
+		if !met {
+			i, parts = len(parts), append(parts, nil)
+			known[key(x)] = i
 		}
-		list[i].groups = append(list[i].groups, g)
+		parts[i] = append(parts[i], x)
 	}
-	return list
+	return parts
 }
 
 // atEqualBudgets fills in the columns that say where every curve of a panel was when the smallest budget that one of
@@ -128,23 +128,23 @@ func (r *StudyReport) atEqualBudgets() {
 				return s.X
 			}
 			budget := math.Inf(1)
-			for _, g := range panel.groups {
-				if points := g.cells[0].Curves[c.follows]; len(points) > 0 {
+			for _, g := range panel {
+				if points := g[0].Curves[c.follows]; len(points) > 0 {
 					budget = min(budget, spent(points[len(points)-1]))
 				}
 			}
-			for _, g := range panel.groups {
-				for _, s := range g.cells[0].Curves[c.follows] {
+			for _, g := range panel {
+				for _, s := range g[0].Curves[c.follows] {
 					if spent(s) > budget {
 						continue
 					}
-					if put(&g.cells[0].Numbers, c.name, s.Y); s.Error > 0 {
-						put(&g.cells[0].Errors, c.name, s.Error)
+					if put(&g[0].Numbers, c.name, s.Y); s.Error > 0 {
+						put(&g[0].Errors, c.name, s.Error)
 					}
 				}
 			}
 			if logmath.Finite(budget) {
-				text := fmt.Sprintf(", %.4g of %s", budget, panel.name)
+				text := fmt.Sprintf(", %.4g of %s", budget, panel.name())
 				r.plan.columns[i].definition += strings.TrimSuffix(text, " of ")
 			}
 		}
@@ -256,7 +256,7 @@ func (r *StudyReport) Text(width int) string {
 	p.text.WriteString("\n")
 	groups := r.groups()
 	columns := slices.DeleteFunc(slices.Clone(r.plan.columns), func(c column) bool {
-		return !slices.ContainsFunc(groups, func(g *group) bool { return len(g.numbers(c.name)) > 0 })
+		return !slices.ContainsFunc(groups, func(g group) bool { return len(g.numbers(c.name)) > 0 })
 	})
 	for len(columns) > 0 {
 		n := slices.IndexFunc(columns, func(c column) bool { return c.table != columns[0].table })
@@ -271,7 +271,7 @@ func (r *StudyReport) Text(width int) string {
 	}
 	repeats := 1
 	for _, g := range groups {
-		repeats = max(repeats, len(g.cells))
+		repeats = max(repeats, len(g))
 	}
 	if between := cmp.Or(r.plan.between, counted(repeats, "repetition")); r.plan.between != "" || repeats > 1 {
 		p.line(fmt.Sprintf("± is a standard error between %s; seed %d", between, r.Seed))
@@ -282,7 +282,7 @@ func (r *StudyReport) Text(width int) string {
 }
 
 // text is the mean of a number with its error between repetitions, or with its own of a single one.
-func (g *group) text(c column) string {
+func (g group) text(c column) string {
 	numbers := g.numbers(c.name)
 	switch {
 	case len(numbers) == 0:
@@ -290,7 +290,7 @@ func (g *group) text(c column) string {
 	case c.words != nil:
 		return c.words[int(numbers[0])]
 	case len(numbers) == 1:
-		if e, known := g.cells[0].Errors[c.name]; known {
+		if e, known := g[0].Errors[c.name]; known {
 			return withError(c.format, numbers[0], &e)
 		}
 	}
@@ -336,10 +336,10 @@ func (p *printer) line(text string) {
 }
 
 // columns writes a table, and what its columns are. The first label is aligned to the left and all else to the right.
-func (p *printer) columns(groups []*group, columns []column) {
-	rows := [][]string{append(groups[0].labels.names(), names(columns)...)}
+func (p *printer) columns(groups []group, columns []column) {
+	rows := [][]string{append(groups[0].labels().names(), names(columns)...)}
 	for _, g := range groups {
-		row := g.labels.values()
+		row := g.labels().values()
 		for _, c := range columns {
 			row = append(row, g.text(c))
 		}
@@ -378,21 +378,21 @@ func (r *StudyReport) draw() (list []chart.Figure, failed error) {
 	}
 	for _, panel := range r.panels() {
 		suffix, title := "", r.Title
-		if panel.name != "" {
-			suffix, title = "-"+slug(labels{{"", panel.name}}), title+", "+panel.name
+		if panel.name() != "" {
+			suffix, title = "-"+slug(labels{{"", panel.name()}}), title+", "+panel.name()
 		}
 		for _, c := range r.plan.curves {
-			p, err := drawCurves(panel.groups, c, title, c.x, func(s sample) float64 { return s.X })
+			p, err := drawCurves(panel, c, title, c.x, func(s sample) float64 { return s.X })
 			add(c.name+suffix, p, err)
 			if !c.byXAlone {
-				p, err = drawCurves(panel.groups, c, title, "seconds of processor time (noisy)",
+				p, err = drawCurves(panel, c, title, "seconds of processor time (noisy)",
 					func(s sample) float64 { return s.Seconds })
 				add(c.name+suffix+"-by-second", p, err)
 			}
 		}
 		for _, c := range r.plan.columns {
 			if c.bar {
-				p, err := drawBars(panel.groups, c, title)
+				p, err := drawBars(panel, c, title)
 				add(c.name+suffix, p, err)
 			}
 		}
@@ -407,25 +407,25 @@ func (r *StudyReport) draw() (list []chart.Figure, failed error) {
 }
 
 // drawBars draws a bar with its error for each group that has the number.
-func drawBars(groups []*group, c column, title string) (*plot.Plot, error) {
+func drawBars(groups []group, c column, title string) (*plot.Plot, error) {
 	var list []chart.Bar
 	for _, g := range groups {
 		if numbers := g.numbers(c.name); len(numbers) > 0 {
-			mean, e := stat.Mean(numbers, nil), g.cells[0].Errors[c.name]
-			list = append(list, chart.Bar{Name: g.labels[0].Value, Value: mean, Low: mean - e, High: mean + e})
+			mean, e := stat.Mean(numbers, nil), g[0].Errors[c.name]
+			list = append(list, chart.Bar{Name: g.labels()[0].Value, Value: mean, Low: mean - e, High: mean + e})
 		}
 	}
 	return chart.Bars(title, c.name, list)
 }
 
 // drawCurves draws one curve of every group, the mean of its repetitions.
-func drawCurves(groups []*group, c curve, title, x string, at func(sample) float64) (*plot.Plot, error) {
+func drawCurves(groups []group, c curve, title, x string, at func(sample) float64) (*plot.Plot, error) {
 	var list []chart.Line
 	for i, g := range groups {
-		l := chart.Line{Look: i, Name: g.labels[0].Value}
+		l := chart.Line{Look: i, Name: g.labels()[0].Value}
 		for k := 0; ; k++ {
 			var xs, ys []float64
-			for _, cell := range g.cells {
+			for _, cell := range g {
 				if s := cell.Curves[c.name]; k < len(s) {
 					xs, ys = append(xs, at(s[k])), append(ys, s[k].Y)
 				}
@@ -456,11 +456,11 @@ func (r *StudyReport) drawColumn(c column) (*plot.Plot, error) {
 			continue
 		}
 		if x := g.numbers(c.against); len(x) > 0 {
-			name, _, _ := strings.Cut(g.labels[0].Value, ":")
+			name, _, _ := strings.Cut(g.labels()[0].Value, ":")
 			list = chart.Add(list, name, stat.Mean(x, nil), stat.Mean(y, nil))
 		}
-		if x, err := strconv.ParseFloat(g.labels.value(c.against), 64); err == nil {
-			list = chart.Add(list, g.labels[0].Value, math.Max(x, 1e-9), stat.Mean(y, nil))
+		if x, err := strconv.ParseFloat(g.labels().value(c.against), 64); err == nil {
+			list = chart.Add(list, g.labels()[0].Value, math.Max(x, 1e-9), stat.Mean(y, nil))
 		}
 	}
 	return chart.Lines(r.Title, c.against, c.name, list, true)
