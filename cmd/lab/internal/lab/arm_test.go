@@ -137,3 +137,72 @@ func TestARMEstimate(t *testing.T) {
 		}
 	}
 }
+
+// TestEstimators: every estimator is unbiased to four standard errors. ARM varies less than REINFORCE a draw, and also
+// at equal evaluations where energies are far from 0, as log-likelihoods are.
+func TestEstimators(t *testing.T) {
+	r := studied(t, study(t, "arm gradients", "targets",
+		"square:0.49;ising:size=3x3;rbm:data=none,visible=6,hidden=5,scale=1", "estimates", "4000", "repeats", "1"),
+		StudyOptions{Seed: 1})
+	variance := map[string]map[string]float64{}
+	for _, c := range r.Cells {
+		target, kind := c.Labels.value("target"), c.Labels.value("estimator")
+		if variance[target] == nil {
+			variance[target] = map[string]float64{}
+		}
+		if variance[target][kind] = c.Numbers["variance"]; !(c.Numbers["deviation"] < 4) {
+			t.Errorf("%s on %s: %.1f standard errors from the exact gradient", kind, target, c.Numbers["deviation"])
+		}
+	}
+	for target, of := range variance { // of an estimate of 12 evaluations: a draw of ARM takes two
+		if len(of) != 4 || of["arm"]/2 >= of["reinforce"] {
+			t.Errorf("%s: variance of ARM %v, of REINFORCE %v, at a draw", target, of["arm"]/2, of["reinforce"])
+		}
+		if !strings.HasPrefix(target, "ising") && of["arm"] >= of["reinforce"] {
+			t.Errorf("%s: variance of ARM %v, of REINFORCE %v: not below at equal evaluations", target, of["arm"],
+				of["reinforce"])
+		}
+	}
+	hard := newMixture([]float64{1}, []float64{0.5})
+	if _, err := newEstimator("relax", hard); !errors.Is(err, samplers.ErrUnsupported) {
+		t.Errorf("relax without relaxed energies: %v", err)
+	}
+}
+
+func TestARMStudies(t *testing.T) {
+	toy := studied(t, study(t, "arm toy", "p0", "0.4", "steps", "300", "repeats", "1"), StudyOptions{Seed: 1})
+	by := map[string]float64{}
+	for _, c := range toy.Cells {
+		by[c.Labels.value("estimator")] = c.Numbers["deviation"]
+		if p := c.Numbers["probability"]; c.Labels.value("estimator") != "reinforce" && !(p > 0.9) {
+			t.Errorf("%v: probability %v", c.Labels, p)
+		}
+	}
+	if by["exact"] != 0 || !(by["arm"] < by["reinforce"]) {
+		t.Errorf("deviations %v", by)
+	}
+	gradients := studied(t,
+		study(t, "arm gradients", "targets", "square:0.3;mixture:slots=3,components=2", "estimators", "arm,reinforce",
+			"estimates", "100", "repeats", "1"), StudyOptions{Seed: 1})
+	if len(gradients.Cells) != 4 || gradients.Cells[0].Numbers["deviation"] > 5 {
+		t.Errorf("%d cells, %v", len(gradients.Cells), gradients.Cells[0].Numbers)
+	}
+	for _, bad := range []struct{ name, flag, value, want string }{
+		{"arm gradients", "targets", "square:x", `"x" is not a finite number`},
+		{"arm gradients", "targets", "ising:size=5", "at most 16"},
+		{"arm gradients", "estimators", "muprop", "is not one of"},
+		{"arm gradients", "evaluations", "7", "not a multiple of 6"},
+		{"learn images", "data", "none", "name a file"},
+		{"learn images", "ais-sampler", "dula", "not one exact sampler"},
+		{"learn images", "downsampling", "5", "5 of 4 blocks"},
+		{"learn ising", "samplers", "all", "all"},
+		{"learn ising", "batch", "300", "a batch moves 300 of them"},
+		{"learn ising", "size", "100x100", "at most 2048 are learnt"},
+	} {
+		var option *OptionError
+		_, err := study(t, bad.name, bad.flag, bad.value).Run(t.Context(), StudyOptions{})
+		if !errors.As(err, &option) || !strings.Contains(err.Error(), bad.want) {
+			t.Errorf("%s --%s %s: %v", bad.name, bad.flag, bad.value, err)
+		}
+	}
+}

@@ -2,10 +2,14 @@ package lab
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"math"
 	"math/rand/v2"
 	"slices"
 	"testing"
+
+	"gonum.org/v1/gonum/diff/fd"
 
 	"infill/internal/targets"
 	"infill/samplers"
@@ -39,31 +43,42 @@ func apart(r *rand.Rand, n, block int) []float64 {
 	return w
 }
 
-// learnt are small ones of each, with whether the gradient is the exact change of
-// the energy: it is where U is linear in every slot.
-func learnt(t *testing.T) map[string]struct {
+// small are a few of each, with whether the gradient is the exact change of the energy: it is where U is linear in
+// every slot.
+func small(t *testing.T) map[string]struct {
 	full
 	exact bool
 } {
 	t.Helper()
 	r := rand.New(rand.NewPCG(5, 6))
-	pairwise := newPairwise(symmetricNormals(6, 0.5, r), targets.Normals(r, 6, 1))
 	coupled := newProtein(4, 3)
 	copy(coupled.field, targets.Normals(r, 12, 1))
 	copy(coupled.couplings, apart(r, 12, 3))
-	mixture := newMixture([]float64{1, 2, 3}, []float64{0.1, 0.2, 0.9, 0.4, 0.5, 0.7, 0.3, 0.8, 0.6})
-	hidden := newFHMM(4, 2, 0.5, 0.1, 0.95, r)
+	ising, failed := targets.NewIsing(2, 3, 0.15, 0.2)
+	potts, err := targets.NewPotts(2, 3, 0.4, []float64{0.1, -0.2, 0.3})
+	failed = errors.Join(failed, err)
+	table, err := targets.NewTable([]int{3, 2, 4}, r, targets.TableOptions{Terms: 2})
+	failed = errors.Join(failed, err)
+	rbm, err := targets.NewRandomRBM(4, 3, 0.8, r)
+	if failed = errors.Join(failed, err); failed != nil {
+		t.Fatal(failed)
+	}
 	return map[string]struct {
 		full
 		exact bool
-	}{"pairwise": {pairwise, true}, "coupled": {coupled, true}, "mixture": {mixture, false}, "fhmm": {hidden, false}}
+	}{
+		"pairwise": {newPairwise(symmetricNormals(6, 0.5, r), targets.Normals(r, 6, 1)), true},
+		"coupled":  {coupled, true}, "ising": {ising, true}, "potts": {potts, true}, "table": {table, true},
+		"mixture": {newMixture([]float64{1, 2, 3}, []float64{0.1, 0.2, 0.9, 0.4, 0.5, 0.7, 0.3, 0.8, 0.6}), false},
+		"fhmm":    {newFHMM(4, 2, 0.5, 0.1, 0.95, r), false}, "rbm": {rbm, false},
+	}
 }
 
-// TestLearntTargets: energies of a call with the gradient, gradients and
+// TestTargets: energies of a call with the gradient, gradients and
 // conditionals against the energies of every state.
-func TestLearntTargets(t *testing.T) {
+func TestTargets(t *testing.T) {
 	ctx := context.Background()
-	for name, target := range learnt(t) {
+	for name, target := range small(t) {
 		e := enumerated(t, target)
 		categories := target.Categories()
 		n, wide := len(categories), slices.Max(categories)
@@ -108,7 +123,7 @@ func TestLearntTargets(t *testing.T) {
 
 // TestExactMeans: recursions and sums against the enumeration.
 func TestExactMeans(t *testing.T) {
-	all := learnt(t)
+	all := small(t)
 	check := func(name string, target samplers.Target, means []float64, logNormaliser float64) {
 		e := enumerated(t, target)
 		for j, m := range means {
@@ -204,41 +219,90 @@ func TestMoments(t *testing.T) {
 	}
 }
 
-// TestBinaryNetworkTerms: the mean over all pairs of examples is the whole gradient.
-func TestBinaryNetworkTerms(t *testing.T) {
-	ctx := context.Background()
+// TestTerms: the mean over all single terms is the whole gradient.
+func TestTerms(t *testing.T) {
 	r := rand.New(rand.NewPCG(9, 9))
-	network := newBinaryNetwork(targets.Normals(r, 12, 1), []float64{0.1, 0.9, 0.4, 0.6}, 3, 100)
-	n := len(network.Categories())
-	if n != (3+2)*3+1 || network.Terms() != 4 {
-		t.Fatalf("%d weights, %d terms", n, network.Terms())
-	}
-	states := samplers.RandomPositions(network, samplers.Streams(1, "x", 2))
-	energy, of := make([]float64, 2), make([]float64, 2)
-	gradient, mean, part := make([]float64, 4*n), make([]float64, 4*n), make([]float64, 4*n)
-	if err := network.EnergyGradient(ctx, states, energy, gradient); err != nil {
+	table, err := targets.NewTable([]int{3, 2, 4}, r, targets.TableOptions{Terms: 3, GradientError: 0.3})
+	if err != nil {
 		t.Fatal(err)
 	}
-	for a := range 4 {
-		for b := range a {
-			if err := network.EnergyGradientOf(ctx, []int{a, b}, states, of, part); err != nil {
+	ising, err := targets.NewIsing(3, 3, 0.15, 0.2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	network := newBinaryNetwork(targets.Normals(r, 12, 1), []float64{0.1, 0.9, 0.4, 0.6}, 3, 100)
+	for _, target := range []samplers.StochasticGradientTarget{table, ising, network} {
+		states := samplers.RandomPositions(target, samplers.Streams(1, "x", 2))
+		size := len(states) * slices.Max(target.Categories())
+		energy, of := make([]float64, 2), make([]float64, 2)
+		gradient, mean, one := make([]float64, size), make([]float64, size), make([]float64, size)
+		if err := target.EnergyGradient(t.Context(), states, energy, gradient); err != nil {
+			t.Fatal(err)
+		}
+		for term := range target.Terms() {
+			if err := target.EnergyGradientOf(t.Context(), []int{term}, states, of, one); err != nil {
 				t.Fatal(err)
 			}
-			for i := range part {
-				mean[i] += part[i] / 6
+			for i, d := range one {
+				mean[i] += d / float64(target.Terms())
 			}
 			if !slices.Equal(energy, of) {
-				t.Errorf("energy %v of some examples, %v", of, energy)
+				t.Errorf("%T: energy %v of some terms, %v", target, of, energy)
 			}
 		}
-	}
-	for i := range mean {
-		if math.Abs(mean[i]-gradient[i]) > 1e-9 {
-			t.Fatalf("gradient %d: mean %v, whole %v", i, mean[i], gradient[i])
+		for i := range mean {
+			near(t, fmt.Sprintf("%T: gradient %d", target, i), mean[i], gradient[i], 1e-9)
 		}
 	}
-	f := network.predict(states[:n], targets.Normals(r, 6, 1))
-	if len(f) != 2 || !(f[0] > 0 && f[0] < 1) {
+	state := samplers.RandomPositions(network, samplers.Streams(1, "x", 1))
+	if f := network.predict(state, targets.Normals(r, 6, 1)); len(f) != 2 || !(f[0] > 0 && f[0] < 1) {
 		t.Errorf("predictions %v", f)
+	}
+}
+
+// TestBinaryNetworkGradient: the gradient of all weights against finite
+// differences, at weights that are any numbers: that of -1 and +1 is a case of it.
+func TestBinaryNetworkGradient(t *testing.T) {
+	const p, h, examples = 3, 4, 5
+	r := rand.New(rand.NewPCG(3, 3))
+	inputs, y := matrix(examples, p, targets.Normals(r, examples*p, 1)), targets.Normals(r, examples, 1)
+	weights := targets.Normals(r, (p+2)*h+1, 1)
+	energy := func(w []float64) float64 {
+		f, _ := layersOf(w, p, h).forward(inputs)
+		return -100 * meanSquare(f, y)
+	}
+	want := fd.Gradient(nil, energy, weights, &fd.Settings{Formula: fd.Central})
+	l := layersOf(weights, p, h)
+	f, units := l.forward(inputs)
+	seed, got := make([]float64, examples), make([]float64, len(weights))
+	for i, q := range f {
+		seed[i] = -2 * 100.0 / examples * (q - y[i]) * q * (1 - q)
+	}
+	l.backward(inputs, units, seed, got)
+	for i := range want {
+		if math.Abs(got[i]-want[i]) > 1e-6*(1+math.Abs(want[i])) {
+			t.Errorf("weight %d: %v, by differences %v", i, got[i], want[i])
+		}
+	}
+
+	// The same numbers over one-hot slots, at a state of -1 and +1.
+	network := newBinaryNetwork(inputs.Data, y, h, 100)
+	state := make([]int, len(weights))
+	for j := range state {
+		state[j] = r.IntN(2)
+		weights[j] = targets.Spin(state[j])
+	}
+	want = fd.Gradient(want, energy, weights, &fd.Settings{Formula: fd.Central})
+	gradient, u := make([]float64, 2*len(state)), make([]float64, 1)
+	if err := network.EnergyGradient(t.Context(), state, u, gradient); err != nil {
+		t.Fatal(err)
+	}
+	if math.Abs(u[0]-energy(weights)) > 1e-9 {
+		t.Errorf("energy %v, want %v", u[0], energy(weights))
+	}
+	for j, d := range want {
+		if math.Abs(gradient[2*j+1]-d) > 1e-5*(1+math.Abs(d)) || gradient[2*j] != -gradient[2*j+1] {
+			t.Errorf("slot %d: %v and %v, by differences %v", j, gradient[2*j], gradient[2*j+1], d)
+		}
 	}
 }

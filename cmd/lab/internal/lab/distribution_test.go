@@ -1,0 +1,365 @@
+package lab
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"testing"
+
+	"infill/internal/targets"
+	"infill/samplers"
+)
+
+// near fails unless two numbers agree to a tolerance.
+func near(t *testing.T, what string, got, want, tolerance float64) {
+	t.Helper()
+	if !(math.Abs(got-want) <= tolerance) {
+		t.Errorf("%s: got %v, want %v within %v", what, got, want, tolerance)
+	}
+}
+
+func isingTorus(rows, columns int, coupling, field float64) torus {
+	return torus{size{rows, columns}, [][]float64{{2 * coupling, -2 * coupling}, {-2 * coupling, 2 * coupling}},
+		[]float64{-field, field}}
+}
+
+// TestTransferMatrix: equal to listing every state, for every kind of side: one site, a pair, a ring, long and short.
+func TestTransferMatrix(t *testing.T) {
+	check := func(name string, target samplers.Target, lattice torus) {
+		d := &distribution{target: target, observables: indicators(target.Categories())}
+		_, listed, err := d.enumerate(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		law, err := lattice.transferMatrix()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, p := range listed {
+			near(t, fmt.Sprintf("%s %v: probability %d", name, lattice.size, i), law[i%len(law)], p, 1e-12)
+		}
+	}
+	for _, at := range [][2]int{{1, 1}, {1, 2}, {2, 1}, {1, 5}, {5, 1}, {2, 2}, {2, 3}, {3, 2}, {3, 3},
+		{4, 3}, {4, 4}} {
+		for _, parameters := range [][2]float64{{0.1, 0.2}, {-0.3, 0.5}, {0.5, -0.1}, {0, 1}} {
+			target, err := targets.NewIsing(at[0], at[1], parameters[0], parameters[1])
+			if err != nil {
+				t.Fatal(err)
+			}
+			check("ising", target, isingTorus(at[0], at[1], parameters[0], parameters[1]))
+		}
+	}
+	field := []float64{0.3, -0.2, 0.1}
+	edge := [][]float64{{0.7, 0, 0}, {0, 0.7, 0}, {0, 0, 0.7}}
+	for _, at := range [][2]int{{1, 1}, {2, 2}, {2, 3}, {3, 3}, {4, 2}} {
+		target, err := targets.NewPotts(at[0], at[1], 0.7, field)
+		if err != nil {
+			t.Fatal(err)
+		}
+		check("potts", target, torus{size{at[0], at[1]}, edge, field})
+	}
+}
+
+// TestLongRun: an estimated truth is within five of its own standard errors.
+func TestLongRun(t *testing.T) {
+	exactly := opened(t, "ising:size=3x4,coupling=0.1,field=0.2", 0)
+	run := opened(t, "ising:size=3x4,coupling=0.1,field=0.2,truth=run,truth-sweeps=300", 5)
+	if exactly.truth.run != nil || run.truth.run == nil || run.truth.run.steps != 300*12 {
+		t.Fatalf("truths %+v and %+v", exactly.truth, run.truth)
+	}
+	e := run.truth.run.standardError
+	if !(e > 0.001 && e < 0.02) {
+		t.Errorf("standard error %v of 16 × 3600 draws of Gibbs on 12 sites", e)
+	}
+	near(t, "mean", run.truth.means[7], exactly.truth.means[7], 5*e)
+	if r := run.truth.run.rHat; !(r > 0.9 && r < 1.05) {
+		t.Errorf("R-hat %v", r)
+	}
+
+	// On a Potts model, sites share a law and states do not.
+	solved := opened(t, "potts:size=2x3,coupling=0.4,field=1/0/-1", 0)
+	estimated := opened(t, "potts:size=2x3,coupling=0.4,field=1/0/-1,truth=run,truth-sweeps=300", 5)
+	for i := range solved.truth.means {
+		near(t, fmt.Sprintf("observable %d", i), estimated.truth.means[i], solved.truth.means[i],
+			6*estimated.truth.run.standardError)
+	}
+}
+
+// TestSymmetry: without a field the means are known on a lattice of any size,
+// and are those of the transfer matrix on a small one.
+func TestSymmetry(t *testing.T) {
+	ising := opened(t, "ising:size=40x40,coupling=0.3,field=0", 0)
+	law, err := isingTorus(3, 3, 0.3, 0).transferMatrix()
+	if err != nil {
+		t.Fatal(err)
+	}
+	near(t, "mean spin", ising.truth.means[999], law[1]-law[0], 1e-12)
+	potts := opened(t, "potts:size=30x30,coupling=1,field=2/2/2", 0)
+	if law, err = (torus{size{2, 3}, [][]float64{{1, 0, 0}, {0, 1, 0}, {0, 0, 1}},
+		[]float64{2, 2, 2}}).transferMatrix(); err != nil {
+		t.Fatal(err)
+	}
+	near(t, "share of a state", potts.truth.means[999], law[1], 1e-12)
+	if ising.truth.run != nil || potts.truth.run != nil {
+		t.Error("a symmetry is no estimate")
+	}
+}
+
+// TestEnumerate: energies so far apart, and rising, that sums of exponentials overflow.
+func TestEnumerate(t *testing.T) {
+	table, err := targets.NewTable([]int{2, 3}, samplers.Streams(1, "", 1)[0], targets.TableOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := &distribution{target: table, observables: indicators(table.Categories())}
+	want := make([]float64, 5)
+	for i, state := range [][]int{{0, 0}, {0, 1}, {0, 2}, {1, 0}, {1, 1}, {1, 2}} {
+		table.Set(state, 900+math.Log(float64(i+1)))
+		want[state[0]] += float64(i+1) / 21
+		want[2+state[1]] += float64(i+1) / 21
+	}
+	_, got, err := d.enumerate(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range want {
+		near(t, fmt.Sprintf("probability %d", i), got[i], want[i], 1e-12)
+	}
+	d.target, _ = targets.NewIsing(5, 5, 0, 0)
+	if _, _, err := d.enumerate(t.Context()); err == nil {
+		t.Error("2^25 states were listed")
+	}
+}
+
+// TestSolved: summing over either side gives what listing the visible states gives, and draws have those means.
+func TestSolved(t *testing.T) {
+	random := func(visible, hidden int) *targets.RBM {
+		m, err := targets.NewRandomRBM(visible, hidden, 1, samplers.Streams(3, "machine", 1)[0])
+		if err != nil {
+			t.Fatal(err)
+		}
+		return m
+	}
+	for _, at := range [][2]int{{7, 3}, {3, 7}, {4, 4}, {1, 1}} {
+		m := random(at[0], at[1])
+		e := enumerated(t, m)
+		s, err := solve(m)
+		if err != nil {
+			t.Fatal(err)
+		}
+		near(t, "log normaliser", s.logNormaliser, e.LogNormaliser, 1e-10)
+		const n = 20000
+		states := s.draw(n, samplers.Streams(4, "draws", 1)[0])
+		for j, p := range s.means {
+			want := e.Mean(func(state []int) float64 { return float64(state[j]) })
+			near(t, fmt.Sprintf("mean of unit %d", j), p, want, 1e-12)
+			on := 0
+			for i := j; i < len(states); i += len(s.means) {
+				on += states[i]
+			}
+			near(t, fmt.Sprintf("drawn mean of unit %d", j), float64(on)/n, p, 5*math.Sqrt(p*(1-p)/n)+1e-9)
+		}
+	}
+	if _, err := solve(random(21, 22)); !errors.Is(err, errTooLarge) {
+		t.Errorf("2^21 states were summed: %v", err)
+	}
+}
+
+// TestStart: an independent start follows the field alone.
+func TestStart(t *testing.T) {
+	p := opened(t, "potts:size=1x2,coupling=3,field=0/"+decimal(math.Log(3)), 0)
+	const chains = 4000
+	positions, err := p.positions("independent", samplers.Streams(1, "", chains))
+	if err != nil {
+		t.Fatal(err)
+	}
+	ones := 0
+	for _, v := range positions {
+		ones += v
+	}
+	near(t, "share of state 1", float64(ones)/(2*chains), 0.75, 5*math.Sqrt(0.75*0.25/(2*chains)))
+
+	table := opened(t, "table", 0)
+	if _, err := table.positions("independent", nil); err == nil || !strings.Contains(err.Error(), "choose uniform") {
+		t.Errorf("a table has an independent law: %v", err)
+	}
+}
+
+// A target is written as samplers are.
+func TestNewDistribution(t *testing.T) {
+	d := opened(t, "potts:size=2x3,field=0.5/0/-0.5,coupling=0.3", 0)
+	if got := d.String(); got != "potts, size 2x3, coupling 0.3, field 0.5,0,-0.5" {
+		t.Error(got)
+	}
+	const machine = "rbm:data=none,visible=21,hidden=21,"
+	for text, want := range map[string]string{
+		"isng":                       `target: "isng" is not one of ising, potts, rbm, fhmm, mixture, contacts, table`,
+		"":                           `target: "": a sampler is missing`,
+		"ising,potts":                `target: "ising,potts" is not one of`,
+		"ising:colour=red":           "target: ising has no colour",
+		"ising:size=3x":              `size: "3x" is not a size as 5x5, or 5 for both sides, up to 65536 sites`,
+		"ising:size=0":               `size: "0" is not a size`,
+		"ising:size=1048576x1048576": `size: "1048576x1048576" is not a size`,
+		"ising:coupling=x":           `coupling: "x" is not a finite number`,
+		"ising:coupling=nan":         `coupling: "nan" is not a finite number`,
+		"ising:field=inf":            `field: "inf" is not a finite number`,
+		"ising:truth=guess":          `truth: "guess" is not one of auto, exact, run`,
+		"ising:truth-sweeps=-1":      `truth-sweeps: "-1" is not a whole number from 0 to`,
+		"ising:size=11,truth=exact": "truth: too large for exact means: a torus of 11 × 11 sites " +
+			"with 2 categories has 2.05e+03 states of its shorter side: the transfer matrix takes at most 1024: " +
+			"choose run",
+		"potts:field=1/x":          `field: "1/x" is not finite numbers with commas between them`,
+		"potts:field=0/nan":        `field: "0/nan" is not finite numbers`,
+		"potts:states=0":           `states: "0" is not a whole number from 1 to 256`,
+		"potts:states=2,field=1/2": "states: it excludes a field",
+		"table:categories=3/2.5":   `categories: "3/2.5" is not whole numbers from 1 to 256 with commas between them`,
+		"table:categories=3/0":     `categories: "3/0" is not whole numbers`,
+		"table:categories=9/9/9/9/9/9/9/9": "categories: 9,9,9,9,9,9,9,9 give a table of 4.3e+07 states, " +
+			"too large to keep with its gradients: take fewer or smaller slots",
+		"table:scale=0":           `scale: "0" is not a finite number above 0`,
+		"table:gradient-error=-1": `gradient-error: "-1" is not a finite number of 0 or more`,
+		"table:terms=0":           `terms: "0" is not a whole number from 1 to`,
+		"table:target-seed=-1":    `target-seed: "-1" is not a whole number of 0 or more`,
+		"fhmm:keep=1":             "keep: noise 0.5, first 0.1, keep 1",
+		"fhmm:factors=17":         `factors: "17" is not a whole number from 1 to 16`,
+		"contacts:size=100x100":   "size: 10000 sites: there can be 2 to 512",
+		"contacts:truth=exact":    "truth: too large for exact means: 9.5e+13 states: choose run",
+		"rbm:data=mnist":          `data: "mnist" is not one of bars-and-stripes, none`,
+		"rbm:reference=x":         `reference: "x" is not one of auto, exact, block-gibbs`,
+		"rbm:hidden=0":            `hidden: "0" is not a whole number from 1 to 4096`,
+		"rbm:side=1":              `side: "1" is not a whole number from 2 to 16`,
+		"rbm:reference-samples=1": `reference-samples: "1" is not a whole number from 2 to 16384`,
+		"rbm:learning-rate=0":     `learning-rate: "0" is not a finite number above 0`,
+		machine + "truth=exact": "truth: too large for exact means: 21 visible and 21 hidden " +
+			"units, and one side must have at most 20 to be summed over: choose run",
+		machine + "truth-sweeps=10,reference=exact": "reference: there are no exact draws of this machine: choose " +
+			"block-gibbs",
+	} {
+		var option *OptionError
+		if _, err := newDistribution(t.Context(), text, 0); !errors.As(err, &option) ||
+			!strings.HasPrefix(err.Error(), want) {
+			t.Errorf("%q: error %v, want %q", text, err, want)
+		}
+	}
+	for _, k := range kinds() {
+		if k.title == "" || k.help == "" {
+			t.Errorf("%s has no description", k.name)
+		}
+	}
+}
+
+func TestBarsAndStripes(t *testing.T) {
+	for side := 2; side <= 5; side++ {
+		data := barsAndStripes(side)
+		if len(data) != 1<<(side+1)-2 {
+			t.Errorf("side %d: %d patterns", side, len(data))
+		}
+		seen := map[string]bool{}
+		for _, pattern := range data {
+			seen[fmt.Sprint(pattern)] = true
+			bars, stripes := true, true
+			for i, v := range pattern {
+				bars = bars && v == pattern[i%side]
+				stripes = stripes && v == pattern[i/side*side]
+			}
+			if !bars && !stripes {
+				t.Errorf("side %d: %v is neither", side, pattern)
+			}
+		}
+		if len(seen) != len(data) {
+			t.Errorf("side %d: patterns repeat", side)
+		}
+	}
+}
+
+const smallTraining = "rbm:side=3,hidden=10,divergence-steps=5,batch=14,learning-rate=0.05,"
+
+// TestTraining: contrastive divergence moves the probability to the patterns,
+// by the exact sum, and repeats with its seed.
+func TestTraining(t *testing.T) {
+	before, after := opened(t, smallTraining+"updates=1", 0), opened(t, smallTraining+"updates=400", 0)
+	again, other := opened(t, smallTraining+"updates=400", 0), opened(t, smallTraining+"updates=400,target-seed=2", 0)
+	// Untrained, the 14 patterns are 14 of 512 states.
+	near(t, "mass before", before.training.mass, 14.0/512, 0.02)
+	if !(after.training.mass > 0.5) || !(after.training.logLikelihood > before.training.logLikelihood+2) {
+		t.Errorf("trained: mass %v, log-likelihood %v (before: %v)", after.training.mass,
+			after.training.logLikelihood, before.training.logLikelihood)
+	}
+	if after.training.logLikelihood > -math.Log(14) {
+		t.Errorf("log-likelihood %v is better than the best, %v", after.training.logLikelihood, -math.Log(14))
+	}
+	if !slices.Equal(after.truth.means, again.truth.means) {
+		t.Error("two trainings of one seed differ")
+	}
+	if slices.Equal(after.truth.means, other.truth.means) {
+		t.Error("two seeds train one machine")
+	}
+	cancelled, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := newDistribution(cancelled, smallTraining+"updates=400", 0); !errors.Is(err, context.Canceled) {
+		t.Errorf("a cancelled training: %v", err)
+	}
+}
+
+// TestAdam by hand: the first update is the rate times the gradient's sign.
+func TestAdam(t *testing.T) {
+	a := newAdam(2)
+	x := []float64{1, 1}
+	a.ascend(x, []float64{3, -0.5}, 0.1, 1)
+	near(t, "first", x[0], 1.1, 1e-7)
+	near(t, "second", x[1], 0.9, 1e-7)
+	// A gradient that turns leaves m̂ = (0.09·3·... ) as the definition has it.
+	a.ascend(x, []float64{-3, -0.5}, 0.1, 2)
+	first, second := 0.9*0.3-0.1*3, 0.999*0.009+0.001*9
+	near(t, "turned", x[0], 1.1+0.1*(first/(1-0.81))/math.Sqrt(second/(1-0.999*0.999)), 1e-7)
+}
+
+// TestReference: exact draws and long block Gibbs stand for the same law; the
+// chains of block Gibbs come down to the floor, a chain that stands does not.
+func TestReference(t *testing.T) {
+	p := opened(t, smallTraining+"updates=400,reference=block-gibbs,reference-samples=300,reference-steps=200", 0)
+	run := compared(t, p, "rbm-gibbs,dula:step-size=0.05",
+		func(o *compareOptions) { o.Chains, o.Steps, o.Initial = 40, 100, "uniform" })
+	floor, deviation, err := p.reference.floor(40)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if p.reference.method != "block-gibbs" || p.reference.samples != 300 ||
+		!slices.ContainsFunc(p.parameters, func(q parameter) bool {
+			return q.Name == "reference" && q.Value == "block-gibbs,samples:300,steps:200"
+		}) {
+		t.Errorf("reference %+v of %v", p.reference, p.parameters)
+	}
+	// Two sets of 300 draws of one law are closer than 40 draws to 300.
+	if a := p.reference.againstExact; a == nil || !(*a < floor) {
+		t.Errorf("block Gibbs from exact draws: %v; floor %v", a, floor)
+	}
+	for i, c := range run.Cells {
+		points := c.Curves[mmd]
+		above := (math.Exp(points[len(points)-1].Y) - floor) / deviation
+		if i == 0 && !(math.Abs(above) < 4) {
+			t.Errorf("%v ends %v deviations above the floor", c.Labels, above)
+		}
+		if i == 1 && !(above > 4) {
+			t.Errorf("%v, which hardly moves, ends %v deviations above the floor", c.Labels, above)
+		}
+	}
+	if !(floor > 0) {
+		t.Errorf("floor %v", floor)
+	}
+}
+
+// TestLargeMachine: where neither side can be summed over, truth and reference are of block Gibbs, and said to be.
+func TestLargeMachine(t *testing.T) {
+	p := opened(t, "rbm:data=none,visible=22,hidden=21,truth-sweeps=60,reference-steps=20,reference-samples=50", 0)
+	if p.truth.run == nil || p.truth.run.sampler != "rbm-gibbs" || p.reference.method != "block-gibbs" ||
+		p.reference.againstExact != nil {
+		t.Errorf("truth %+v, reference %+v", p.truth.run, p.reference)
+	}
+	if p.training != nil || p.independent != nil {
+		t.Error("random weights have a training or a start by data")
+	}
+}
