@@ -34,40 +34,23 @@ var (
 	_ samplers.ConditionalTarget        = (*targets.Potts)(nil)
 )
 
-func table(t *testing.T, o targets.TableOptions) *targets.Table {
-	t.Helper()
-	table, err := targets.NewTable([]int{3, 2, 4}, rand.New(rand.NewPCG(3, 4)), o)
-	if err != nil {
-		t.Fatal(err)
+// must is a value that came without an error.
+func must[T any](value T, err error) func(*testing.T) T {
+	return func(t *testing.T) T {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return value
 	}
-	return table
+}
+
+func table(t *testing.T) *targets.Table {
+	return must(targets.NewTable([]int{3, 2, 4}, rand.New(rand.NewPCG(3, 4)), targets.TableOptions{}))(t)
 }
 
 func ising(t *testing.T, rows, columns int) *targets.Ising {
-	t.Helper()
-	target, err := targets.NewIsing(rows, columns, 0.15, 0.2)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return target
-}
-
-func rbm(t *testing.T) *targets.RBM {
-	t.Helper()
-	target, err := targets.NewRandomRBM(4, 3, 0.8, rand.New(rand.NewPCG(6, 6)))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return target
-}
-
-func potts(t *testing.T) *targets.Potts {
-	t.Helper()
-	target, err := targets.NewPotts(2, 3, 0.4, []float64{0.1, -0.2, 0.3})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return target
+	return must(targets.NewIsing(rows, columns, 0.15, 0.2))(t)
 }
 
 // Energies written out by hand. On a 2 × 2 torus each spin has two neighbours, so there are four edges, each counted
@@ -80,7 +63,7 @@ func TestEnergies(t *testing.T) {
 	}{
 		{ising(t, 2, 2), []int{1, 1, 1, 1, 0, 0, 0, 0, 1, 0, 0, 1, 1, 1, 0, 0},
 			[]float64{8*0.15 + 4*0.2, 8*0.15 - 4*0.2, -8 * 0.15, 0}},
-		{potts(t), []int{0, 0, 0, 0, 0, 0, 0, 1, 2, 0, 1, 2}, []float64{9*0.4 + 6*0.1, 3*0.4 + 2*(0.1-0.2+0.3)}},
+		{must(targets.NewPotts(2, 3, 0.4, []float64{0.1, -0.2, 0.3}))(t), []int{0, 0, 0, 0, 0, 0, 0, 1, 2, 0, 1, 2}, []float64{9*0.4 + 6*0.1, 3*0.4 + 2*(0.1-0.2+0.3)}},
 	} {
 		got := make([]float64, len(c.want))
 		if err := c.target.Energy(t.Context(), c.states, got); err != nil {
@@ -95,11 +78,8 @@ func TestEnergies(t *testing.T) {
 // Conditionals of open slots are sums of the joint over what is left open.
 func TestMaskedConditionals(t *testing.T) {
 	ctx := context.Background()
-	target := table(t, targets.TableOptions{})
-	e, err := targets.Enumerate(ctx, target)
-	if err != nil {
-		t.Fatal(err)
-	}
+	target := table(t)
+	e := must(targets.Enumerate(ctx, target))(t)
 	logp := make([]float64, 3*4)
 	for i := range e.Len() {
 		for _, open := range [][]bool{{true, false, false}, {false, true, true}, {true, true, true}} {
@@ -143,7 +123,7 @@ func TestMaskedConditionals(t *testing.T) {
 
 // Distances are those of a metric, values ascend, and the derivative is that of the target's own numbers.
 func TestTableGeometry(t *testing.T) {
-	target := table(t, targets.TableOptions{})
+	target := table(t)
 	for j, k := range target.Categories() {
 		row := make([]float64, k)
 		for from := range k {
@@ -176,14 +156,8 @@ func TestTableGeometry(t *testing.T) {
 
 // The mean of the sum of independent spins is known: with no coupling, E[s] = tanh b.
 func TestEnumeration(t *testing.T) {
-	target, err := targets.NewIsing(1, 5, 0, 0.3)
-	if err != nil {
-		t.Fatal(err)
-	}
-	e, err := targets.Enumerate(context.Background(), target)
-	if err != nil {
-		t.Fatal(err)
-	}
+	target := must(targets.NewIsing(1, 5, 0, 0.3))(t)
+	e := must(targets.Enumerate(context.Background(), target))(t)
 	got := e.Mean(func(state []int) float64 {
 		sum := 0.0
 		for _, v := range state {
@@ -209,10 +183,7 @@ func TestEnumeration(t *testing.T) {
 func TestRBMIsTheMarginOfItsJoint(t *testing.T) {
 	weights := []float64{0.5, -1, 2, 0.3, 0.7, -0.4} // 2 hidden × 3 visible
 	hidden, visible := []float64{0.2, -0.6}, []float64{0.1, -0.3, 0.9}
-	target, err := targets.NewRBM(weights, hidden, visible)
-	if err != nil {
-		t.Fatal(err)
-	}
+	target := must(targets.NewRBM(weights, hidden, visible))(t)
 	joint := func(v []int, h []bool) float64 {
 		u := 0.0
 		for j, x := range v {
@@ -230,10 +201,7 @@ func TestRBMIsTheMarginOfItsJoint(t *testing.T) {
 		return u
 	}
 	latents := [][]bool{{false, false}, {false, true}, {true, false}, {true, true}}
-	e, err := targets.Enumerate(context.Background(), target)
-	if err != nil {
-		t.Fatal(err)
-	}
+	e := must(targets.Enumerate(context.Background(), target))(t)
 	for i := range e.Len() {
 		v := e.State(i)
 		sum, ones := 0.0, make([]float64, 2)
@@ -274,7 +242,7 @@ func TestRBMIsTheMarginOfItsJoint(t *testing.T) {
 // energy, which agrees with the energy on the corners.
 func TestRelaxedEnergies(t *testing.T) {
 	ctx := context.Background()
-	for name, target := range map[string]samplers.RelaxedTarget{"ising": ising(t, 2, 2), "rbm": rbm(t)} {
+	for name, target := range map[string]samplers.RelaxedTarget{"ising": ising(t, 2, 2), "rbm": must(targets.NewRandomRBM(4, 3, 0.8, rand.New(rand.NewPCG(6, 6))))(t)} {
 		t.Run(name, func(t *testing.T) {
 			u, g := make([]float64, 1), make([]float64, 4)
 			energy := func(x []float64) float64 {
@@ -283,10 +251,7 @@ func TestRelaxedEnergies(t *testing.T) {
 				}
 				return u[0]
 			}
-			e, err := targets.Enumerate(ctx, target)
-			if err != nil {
-				t.Fatal(err)
-			}
+			e := must(targets.Enumerate(ctx, target))(t)
 			scale := 1.0
 			if name == "ising" {
 				scale = 2 // spins are 2x - 1
@@ -370,7 +335,7 @@ func TestBadTargets(t *testing.T) {
 	_, dark := targets.NewRandomRBM(3, 0, 1, r)
 	lattice := ising(t, 6, 6)
 	_, wide := targets.Enumerate(context.Background(), lattice)
-	broken := table(t, targets.TableOptions{})
+	broken := table(t)
 	broken.Set([]int{0, 0, 0}, math.NaN())
 	_, nan := targets.Enumerate(context.Background(), broken)
 	for name, err := range map[string]error{

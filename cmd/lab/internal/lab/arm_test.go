@@ -13,11 +13,7 @@ import (
 
 func enumerated(t *testing.T, target samplers.Target) *targets.Enumeration {
 	t.Helper()
-	e, err := targets.Enumerate(t.Context(), target)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return e
+	return must(targets.Enumerate(t.Context(), target))(t)
 }
 
 // A bound is below log Σ exp(U), and near it where the slots are independent.
@@ -68,10 +64,7 @@ func TestFitARMOfOthers(t *testing.T) {
 
 // Without the entropy the fit goes to the best recombination of two states.
 func TestRecombination(t *testing.T) {
-	target, err := targets.NewTable([]int{3, 2, 4}, rand.New(rand.NewPCG(1, 2)), targets.TableOptions{Scale: 1.2})
-	if err != nil {
-		t.Fatal(err)
-	}
+	target := must(targets.NewTable([]int{3, 2, 4}, rand.New(rand.NewPCG(1, 2)), targets.TableOptions{Scale: 1.2}))(t)
 	w := enumerated(t, target)
 	of := [2][]int{{0, 0, 1}, {2, 1, 3}}
 	r := &recombination{target, of}
@@ -89,10 +82,7 @@ func TestRecombination(t *testing.T) {
 			best, u = i, e.Energy[i]
 		}
 	}
-	f, err := fitFactorised(t.Context(), r, samplers.Streams(4, "fit", 20), 800, 0.5, false)
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := must(fitFactorised(t.Context(), r, samplers.Streams(4, "fit", 20), 800, 0.5, false))(t)
 	for j, v := range e.State(best) {
 		if (f.logits[j] > 0) != (v == 1) {
 			t.Errorf("slot %d has log-odds %v, the best state %d", j, f.logits[j], v)
@@ -111,10 +101,7 @@ func TestRecombination(t *testing.T) {
 
 // One estimate is the formula of algorithm 1 at the stream's own numbers.
 func TestARMEstimate(t *testing.T) {
-	target, err := targets.NewRandomRBM(3, 2, 1, rand.New(rand.NewPCG(8, 8)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	target := must(targets.NewRandomRBM(3, 2, 1, rand.New(rand.NewPCG(8, 8))))(t)
 	w := enumerated(t, target)
 	logits := []float64{0.7, -1.1, 0.2}
 	got := make([]float64, 3)

@@ -47,10 +47,7 @@ func TestStationaryLaw(t *testing.T) {
 func TestLangevinLaw(t *testing.T) {
 	ctx := context.Background()
 	const coupling, field = 0.1, 0.2
-	target, err := targets.NewIsing(2, 2, coupling, field)
-	if err != nil {
-		t.Fatal(err)
-	}
+	target := must(targets.NewIsing(2, 2, coupling, field))(t)
 	near1 := func(a, b int) bool { return (a^b) == 1 || (a^b) == 2 } // sites of the ring of four, numbered in binary
 	for _, alpha := range []float64{0.2, 1, 4} {
 		e, transition, err := langevinTransition(ctx, target, alpha)
@@ -157,10 +154,7 @@ func TestTheorem51(t *testing.T) {
 func TestCounterExample(t *testing.T) {
 	before := -1.0
 	for _, c := range studied(t, presetStudy(t, "dlp-figure-1", 1, 10), StudyOptions{}).Cells {
-		epsilon, err := strconv.ParseFloat(c.Labels.value("at"), 64)
-		if err != nil {
-			t.Fatal(err)
-		}
+		epsilon := must(strconv.ParseFloat(c.Labels.value("at"), 64))(t)
 		switch c.Labels.value("bias") {
 		case "a = 0, b = 0 by ε":
 			near(t, fmt.Sprintf("bias at ε %v", epsilon), c.Numbers["exact"], math.Tanh(2*epsilon), 1e-12)

@@ -25,14 +25,21 @@ func ticker() func() time.Time {
 	}
 }
 
+// must is a value that came without an error.
+func must[T any](value T, err error) func(*testing.T) T {
+	return func(t *testing.T) T {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return value
+	}
+}
+
 // opened is a target that is written as in [newDistribution].
 func opened(t *testing.T, text string, seed uint64) *distribution {
 	t.Helper()
-	d, err := newDistribution(t.Context(), text, seed)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return d
+	return must(newDistribution(t.Context(), text, seed))(t)
 }
 
 func smallIsing(t *testing.T) *distribution {
@@ -58,10 +65,7 @@ func compareStudy(d *distribution, o Options) *Study {
 
 func compared(t *testing.T, p *distribution, list string, change func(*compareOptions)) *StudyReport {
 	t.Helper()
-	specs, err := ParseSpecs(list)
-	if err != nil {
-		t.Fatal(err)
-	}
+	specs := must(ParseSpecs(list))(t)
 	o := compareOptions{
 		Options{Samplers: specs, Chains: 3, Steps: 60, Discard: 0.1, Initial: "independent", now: ticker()},
 		StudyOptions{Seed: 7, Version: "test"},
@@ -74,10 +78,7 @@ func compared(t *testing.T, p *distribution, list string, change func(*compareOp
 
 func text(t *testing.T, v any) string {
 	t.Helper()
-	b, err := json.MarshalIndent(v, "", " ")
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := must(json.MarshalIndent(v, "", " "))(t)
 	return string(b)
 }
 
@@ -267,10 +268,7 @@ func TestExactness(t *testing.T) {
 }
 
 func TestParseSpecs(t *testing.T) {
-	specs, err := ParseSpecs("gibbs, dmala:step-size=0.4,balance=ratio,gwg:steps=9,dula:steps=7,terms=2")
-	if err != nil {
-		t.Fatal(err)
-	}
+	specs := must(ParseSpecs("gibbs, dmala:step-size=0.4,balance=ratio,gwg:steps=9,dula:steps=7,terms=2"))(t)
 	var got []string
 	for _, s := range specs {
 		got = append(got, fmt.Sprintf("%s|%s|%d", s.Label, s.Spec, s.Steps))
@@ -323,10 +321,7 @@ func TestBadComparisons(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	specs, err := ParseSpecs("gibbs")
-	if err != nil {
-		t.Fatal(err)
-	}
+	specs := must(ParseSpecs("gibbs"))(t)
 	cancelled := compareStudy(potts, Options{Samplers: specs, Chains: 1, Steps: 5, Initial: "uniform", now: clock})
 	if _, err := cancelled.Run(ctx, StudyOptions{}); !errors.Is(err, context.Canceled) {
 		t.Errorf("a cancelled run: %v", err)

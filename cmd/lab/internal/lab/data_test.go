@@ -109,10 +109,7 @@ func TestLearnImages(t *testing.T) {
 			t.Errorf("%v: %v", c.Labels, n)
 		}
 		for _, name := range c.Pictures {
-			text, err := os.ReadFile(filepath.Join(dir, name))
-			if err != nil {
-				t.Fatal(err)
-			}
+			text := must(os.ReadFile(filepath.Join(dir, name)))(t)
 			if _, err := png.Decode(bytes.NewReader(text)); err != nil {
 				t.Errorf("%s: %v", name, err)
 			}
@@ -142,10 +139,7 @@ func TestLearnImages(t *testing.T) {
 }
 
 func TestReadPictures(t *testing.T) {
-	digits, err := readPictures("digits", 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	digits := must(readPictures("digits", 0))(t)
 	// The first line of the file: 005d91... of a zero.
 	if len(digits.train) != 1797*64 || digits.train[2] != 5.0/16 || digits.train[3] != 13.0/16 {
 		t.Errorf("%d digits, the first %v", len(digits.train)/64, digits.train[:8])
@@ -164,10 +158,7 @@ func TestReadPictures(t *testing.T) {
 	_, _ = w.Write(idx)
 	_ = w.Close()
 	for _, path := range []string{write("a.idx", idx), write("a.gz", z.Bytes())} {
-		p, err := readPictures(path, 0)
-		if err != nil {
-			t.Fatal(err)
-		}
+		p := must(readPictures(path, 0))(t)
 		if len(p.train) != 8 || p.rows != 2 || p.train[1] != 1 || p.train[2] != 0.2 {
 			t.Errorf("%s: %+v", path, p)
 		}
@@ -213,10 +204,7 @@ func TestNetworks(t *testing.T) {
 
 func TestRegressions(t *testing.T) {
 	for name, want := range map[string][2]int{"diabetes": {442, 10}, "election": {944, 9}, "breast-cancer": {569, 30}} {
-		table, err := readRegression(name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		table := must(readRegression(name))(t)
 		if len(table.y) != want[0] || table.inputs != want[1] || len(table.x) != want[0]*want[1] {
 			t.Errorf("%s: %d examples of %d inputs", name, len(table.y), table.inputs)
 		}

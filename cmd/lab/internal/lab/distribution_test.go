@@ -34,10 +34,7 @@ func TestTransferMatrix(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		law, err := lattice.transferMatrix()
-		if err != nil {
-			t.Fatal(err)
-		}
+		law := must(lattice.transferMatrix())(t)
 		for i, p := range listed {
 			near(t, fmt.Sprintf("%s %v: probability %d", name, lattice.size, i), law[i%len(law)], p, 1e-12)
 		}
@@ -45,20 +42,14 @@ func TestTransferMatrix(t *testing.T) {
 	for _, at := range [][2]int{{1, 1}, {1, 2}, {2, 1}, {1, 5}, {5, 1}, {2, 2}, {2, 3}, {3, 2}, {3, 3},
 		{4, 3}, {4, 4}} {
 		for _, parameters := range [][2]float64{{0.1, 0.2}, {-0.3, 0.5}, {0.5, -0.1}, {0, 1}} {
-			target, err := targets.NewIsing(at[0], at[1], parameters[0], parameters[1])
-			if err != nil {
-				t.Fatal(err)
-			}
+			target := must(targets.NewIsing(at[0], at[1], parameters[0], parameters[1]))(t)
 			check("ising", target, isingTorus(at[0], at[1], parameters[0], parameters[1]))
 		}
 	}
 	field := []float64{0.3, -0.2, 0.1}
 	edge := [][]float64{{0.7, 0, 0}, {0, 0.7, 0}, {0, 0, 0.7}}
 	for _, at := range [][2]int{{1, 1}, {2, 2}, {2, 3}, {3, 3}, {4, 2}} {
-		target, err := targets.NewPotts(at[0], at[1], 0.7, field)
-		if err != nil {
-			t.Fatal(err)
-		}
+		target := must(targets.NewPotts(at[0], at[1], 0.7, field))(t)
 		check("potts", target, torus{size{at[0], at[1]}, edge, field})
 	}
 }
@@ -92,16 +83,11 @@ func TestLongRun(t *testing.T) {
 // and are those of the transfer matrix on a small one.
 func TestSymmetry(t *testing.T) {
 	ising := opened(t, "ising:size=40x40,coupling=0.3,field=0", 0)
-	law, err := isingTorus(3, 3, 0.3, 0).transferMatrix()
-	if err != nil {
-		t.Fatal(err)
-	}
+	law := must(isingTorus(3, 3, 0.3, 0).transferMatrix())(t)
 	near(t, "mean spin", ising.truth.means[999], law[1]-law[0], 1e-12)
 	potts := opened(t, "potts:size=30x30,coupling=1,field=2/2/2", 0)
-	if law, err = (torus{size{2, 3}, [][]float64{{1, 0, 0}, {0, 1, 0}, {0, 0, 1}},
-		[]float64{2, 2, 2}}).transferMatrix(); err != nil {
-		t.Fatal(err)
-	}
+	law = must(torus{size{2, 3}, [][]float64{{1, 0, 0}, {0, 1, 0}, {0, 0, 1}},
+		[]float64{2, 2, 2}}.transferMatrix())(t)
 	near(t, "share of a state", potts.truth.means[999], law[1], 1e-12)
 	if ising.truth.run != nil || potts.truth.run != nil {
 		t.Error("a symmetry is no estimate")
@@ -110,10 +96,7 @@ func TestSymmetry(t *testing.T) {
 
 // TestEnumerate: energies so far apart, and rising, that sums of exponentials overflow.
 func TestEnumerate(t *testing.T) {
-	table, err := targets.NewTable([]int{2, 3}, samplers.Streams(1, "", 1)[0], targets.TableOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	table := must(targets.NewTable([]int{2, 3}, samplers.Streams(1, "", 1)[0], targets.TableOptions{}))(t)
 	d := &distribution{target: table, observables: indicators(table.Categories())}
 	want := make([]float64, 5)
 	for i, state := range [][]int{{0, 0}, {0, 1}, {0, 2}, {1, 0}, {1, 1}, {1, 2}} {
@@ -137,19 +120,12 @@ func TestEnumerate(t *testing.T) {
 // TestSolved: summing over either side gives what listing the visible states gives, and draws have those means.
 func TestSolved(t *testing.T) {
 	random := func(visible, hidden int) *targets.RBM {
-		m, err := targets.NewRandomRBM(visible, hidden, 1, samplers.Streams(3, "machine", 1)[0])
-		if err != nil {
-			t.Fatal(err)
-		}
-		return m
+		return must(targets.NewRandomRBM(visible, hidden, 1, samplers.Streams(3, "machine", 1)[0]))(t)
 	}
 	for _, at := range [][2]int{{7, 3}, {3, 7}, {4, 4}, {1, 1}} {
 		m := random(at[0], at[1])
 		e := enumerated(t, m)
-		s, err := solve(m)
-		if err != nil {
-			t.Fatal(err)
-		}
+		s := must(solve(m))(t)
 		near(t, "log normaliser", s.logNormaliser, e.LogNormaliser, 1e-10)
 		const n = 20000
 		states := s.draw(n, samplers.Streams(4, "draws", 1)[0])
@@ -172,10 +148,7 @@ func TestSolved(t *testing.T) {
 func TestStart(t *testing.T) {
 	p := opened(t, "potts:size=1x2,coupling=3,field=0/"+decimal(math.Log(3)), 0)
 	const chains = 4000
-	positions, err := p.positions("independent", samplers.Streams(1, "", chains))
-	if err != nil {
-		t.Fatal(err)
-	}
+	positions := must(p.positions("independent", samplers.Streams(1, "", chains)))(t)
 	ones := 0
 	for _, v := range positions {
 		ones += v

@@ -25,10 +25,7 @@ import (
 
 func files(t *testing.T, dir string) []string {
 	t.Helper()
-	entries, err := os.ReadDir(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	entries := must(os.ReadDir(dir))(t)
 	var names []string
 	for _, e := range entries {
 		names = append(names, e.Name())
@@ -43,10 +40,7 @@ func TestWrite(t *testing.T) {
 		return compared(t, p, "gibbs,dmala:step-size=0.4,dmala:step-size=0.8", nil)
 	}
 	dir := filepath.Join(t.TempDir(), "new", "folder")
-	paths, err := report().Write(dir, "svg")
-	if err != nil {
-		t.Fatal(err)
-	}
+	paths := must(report().Write(dir, "svg"))(t)
 	want := []string{
 		"acceptance-by-proposed.svg", "curves.csv", "ess-by-second.svg", "ess.svg", "log-mmd-by-evaluation.svg",
 		"log-mmd-by-second.svg", "log-mmd.svg", "log-rmse-by-evaluation.svg", "log-rmse-by-second.svg", "log-rmse.svg",
@@ -56,10 +50,7 @@ func TestWrite(t *testing.T) {
 		t.Errorf("files %v, want %v", got, want)
 	}
 	for _, path := range paths[3:] {
-		content, err := os.ReadFile(path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		content := must(os.ReadFile(path))(t)
 		d := xml.NewDecoder(bytes.NewReader(content))
 		for {
 			if _, err := d.Token(); err == io.EOF {
@@ -73,10 +64,7 @@ func TestWrite(t *testing.T) {
 			t.Errorf("%s names no sampler", path)
 		}
 	}
-	content, err := os.ReadFile(paths[0])
-	if err != nil {
-		t.Fatal(err)
-	}
+	content := must(os.ReadFile(paths[0]))(t)
 	var back StudyReport
 	if err := json.Unmarshal(content, &back); err != nil || len(back.Cells) != 3 || back.Signature == "" {
 		t.Errorf("report.json: %v, %+v", err, back)

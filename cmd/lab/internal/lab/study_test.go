@@ -34,10 +34,7 @@ func study(t *testing.T, name string, settings ...string) *Study {
 
 func studied(t *testing.T, s *Study, o StudyOptions) *StudyReport {
 	t.Helper()
-	r, err := s.Run(t.Context(), o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := must(s.Run(t.Context(), o))(t)
 	return r
 }
 
@@ -94,10 +91,7 @@ func TestResume(t *testing.T) {
 		t.Errorf("%d updates with %d stops", updates, stops)
 	}
 
-	files, err := studied(t, smallIsingStudy(t), StudyOptions{Seed: 3, Folder: dir}).Write(dir, "svg")
-	if err != nil {
-		t.Fatal(err)
-	}
+	files := must(studied(t, smallIsingStudy(t), StudyOptions{Seed: 3, Folder: dir}).Write(dir, "svg"))(t)
 	for _, want := range []string{"report.json", "results.csv", "curves.csv", "log-rmse-2.svg",
 		"log-rmse-by-steps.svg"} {
 		if _, err := os.Stat(filepath.Join(dir, want)); err != nil {
@@ -132,10 +126,7 @@ func TestPCDGradient(t *testing.T) {
 	}
 	for _, spec := range []string{"gibbs", "dmala:step-size=0.8", "gwg"} {
 		const chains, updates = 400, 12
-		list, err := ParseSpecs(spec)
-		if err != nil {
-			t.Fatal(err)
-		}
+		list := must(ParseSpecs(spec))(t)
 		options := pcdFlags(flag.NewFlagSet("", flag.ContinueOnError), updates, chains, chains, 0, 0)
 		training, err := options.newPCD(bare(1), model, list[0], 40,
 			samplers.RandomPositions(model, samplers.Streams(4, "b", chains)))

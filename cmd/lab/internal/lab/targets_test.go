@@ -222,14 +222,8 @@ func TestMoments(t *testing.T) {
 // TestTerms: the mean over all single terms is the whole gradient.
 func TestTerms(t *testing.T) {
 	r := rand.New(rand.NewPCG(9, 9))
-	table, err := targets.NewTable([]int{3, 2, 4}, r, targets.TableOptions{Terms: 3, GradientError: 0.3})
-	if err != nil {
-		t.Fatal(err)
-	}
-	ising, err := targets.NewIsing(3, 3, 0.15, 0.2)
-	if err != nil {
-		t.Fatal(err)
-	}
+	table := must(targets.NewTable([]int{3, 2, 4}, r, targets.TableOptions{Terms: 3, GradientError: 0.3}))(t)
+	ising := must(targets.NewIsing(3, 3, 0.15, 0.2))(t)
 	network := newBinaryNetwork(targets.Normals(r, 12, 1), []float64{0.1, 0.9, 0.4, 0.6}, 3, 100)
 	for _, target := range []samplers.StochasticGradientTarget{table, ising, network} {
 		states := samplers.RandomPositions(target, samplers.Streams(1, "x", 2))
