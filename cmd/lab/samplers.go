@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"log"
@@ -61,14 +62,6 @@ type place struct {
 	steps  int
 }
 
-// rows are those that a model has run for the target, if it is of a model.
-func (p place) rows() (rows float64, ofModel bool) {
-	if t, ok := p.target.(lm.Target); ok {
-		return float64(t.Counts().Rows), true
-	}
-	return 0, false
-}
-
 const (
 	stepsSmall = 2000
 	stepsText  = 150
@@ -77,19 +70,12 @@ const (
 // places are the three targets of the table: the paper's lattice, a table of
 // random energies, and a template of three slots on the built-in model.
 func places(ctx context.Context, model *language) ([]place, error) {
-	ising, err := targets.NewIsing(5, 5, 0.1, 0.2)
-	if err != nil {
-		return nil, err
-	}
+	ising, failed := targets.NewIsing(5, 5, 0.1, 0.2)
 	table, err := targets.NewTable([]int{8, 8, 8}, rand.New(rand.NewPCG(1, 1)), targets.TableOptions{})
-	if err != nil {
-		return nil, err
-	}
+	failed = errors.Join(failed, err)
 	text, err := model.target(ctx, "he took his [MASK] , opened the [MASK] , and [MASK] out into the rain .", 100)
-	if err != nil {
-		return nil, err
-	}
-	return []place{{"Ising 5 × 5", ising, stepsSmall}, {"table 8³", table, stepsSmall}, {"text", text, stepsText}}, nil
+	return []place{{"Ising 5 × 5", ising, stepsSmall}, {"table 8³", table, stepsSmall}, {"text", text, stepsText}},
+		errors.Join(failed, err)
 }
 
 func writeSamplers(ctx context.Context, w *sheet, model *language, seeds int) error {
@@ -143,15 +129,23 @@ defaults: those of the papers, and on the text β = 1 and α from 5 for dmala an
 // measureSampler gives effective draws per second, and model rows per step and chain, "–" where there is no model. On
 // text the settings are those of the command.
 func measureSampler(ctx context.Context, name string, p place, seeds int) (perSecond, rows string, err error) {
+	text, ofModel := p.target.(lm.Target)
+	spec := samplers.Spec{Name: name, OnText: ofModel && samplers.Describe(name).OnText != nil}
+	ran := func() int64 {
+		if ofModel {
+			return text.Counts().Rows
+		}
+		return 0
+	}
 	var rates, perStep []float64
-	_, ofModel := p.rows()
 	for seed := range seeds {
-		spec := samplers.Spec{Name: name, OnText: ofModel && samplers.Describe(name).OnText != nil}
-		effective, seconds, ran, err := p.run(ctx, spec, samplers.Streams(uint64(seed)+1, name+p.name, 10))
+		streams := samplers.Streams(uint64(seed)+1, name+p.name, 10)
+		before, effective, seconds, err := p.run(ctx, spec, streams, ran)
 		if err != nil {
 			return "", "", err
 		}
-		rates, perStep = append(rates, effective/seconds), append(perStep, ran)
+		rates = append(rates, effective/seconds)
+		perStep = append(perStep, float64(ran()-before)/float64(p.steps*len(streams)))
 	}
 	if rows = "–"; ofModel {
 		rows = fmt.Sprintf("%.2f", stat.Mean(perStep, nil))
@@ -160,29 +154,33 @@ func measureSampler(ctx context.Context, name string, p place, seeds int) (perSe
 }
 
 // run is the effective draws after the warm-up, the least of U's and of every slot's, the seconds that they cost, and
-// model rows per step and chain.
-func (p place) run(ctx context.Context, spec samplers.Spec,
-	streams []*rand.Rand) (effective, seconds, rows float64, err error) {
+// the rows that ran before them.
+func (p place) run(ctx context.Context, spec samplers.Spec, streams []*rand.Rand,
+	ran func() int64) (before int64, effective, seconds float64, err error) {
 	kernel, err := spec.New(p.target, nil)
 	if err != nil {
 		return 0, 0, 0, err
 	}
-	chains, slots := len(streams), len(p.target.Categories())
-	energies, positions := make([][]float64, chains), [][]int(nil)
+	draws := make([][][]float64, 1+len(p.target.Categories())) // U, and every slot, [chains][steps]
+	for i := range draws {
+		draws[i] = make([][]float64, len(streams))
+	}
 	var start time.Time
-	before := 0.0
 	plan := samplers.Plan{Streams: streams, WarmUp: 100, Steps: p.steps}
 	starts := samplers.RandomPositions(p.target, streams)
 	_, err = samplers.Sample(ctx, kernel, starts, plan, func(s samplers.Step) error {
-		ran, _ := p.rows()
 		if s.WarmUp {
-			before = ran
+			before = ran()
 		} else {
-			seconds, rows = seconds+time.Since(start).Seconds(), (ran-before)/float64(p.steps*chains)
-			for c, u := range s.State.Energy {
-				energies[c] = append(energies[c], u)
+			seconds += time.Since(start).Seconds()
+			for c := range streams {
+				if s.State.Energy != nil {
+					draws[0][c] = append(draws[0][c], s.State.Energy[c])
+				}
+				for j, v := range s.State.Position(c) {
+					draws[1+j][c] = append(draws[1+j][c], float64(v))
+				}
 			}
-			positions = append(positions, slices.Clone(s.State.Positions))
 		}
 		start = time.Now()
 		return nil
@@ -190,44 +188,39 @@ func (p place) run(ctx context.Context, spec samplers.Spec,
 	if err != nil {
 		return 0, 0, 0, err
 	}
-	if effective = samplers.EffectiveSampleSize(energies); math.IsNaN(effective) {
+	if effective = samplers.EffectiveSampleSize(draws[0]); math.IsNaN(effective) {
 		effective = math.Inf(1) // the kernel needs no energies, or nothing moved
 	}
-	for j := range slots {
-		e := samplers.EffectiveSampleSize(indicator(positions, chains, slots, j))
+	for _, slot := range draws[1:] {
+		held(slot)
+		e := samplers.EffectiveSampleSize(slot)
 		if math.IsNaN(e) {
 			e = 1 // the slot never moved: all draws together are worth one
 		}
 		effective = min(effective, e)
 	}
-	return effective, seconds, rows, nil
+	return before, effective, seconds, nil
 }
 
-// indicator is, for every chain and step, whether slot j holds the category that it holds most often over all draws.
-func indicator(positions [][]int, chains, slots, j int) [][]float64 {
-	counts := map[int]int{}
-	top := math.MaxInt
-	for _, state := range positions {
-		for c := range chains {
-			counts[state[c*slots+j]]++
+// held turns the categories of a slot into whether it holds the one that it holds most often over all draws.
+func held(draws [][]float64) {
+	counts := map[float64]int{}
+	for _, v := range slices.Concat(draws...) {
+		counts[v]++
+	}
+	top := math.Inf(1)
+	for v, n := range counts {
+		if n > counts[top] || n == counts[top] && v < top {
+			top = v
 		}
 	}
-	for category, n := range counts {
-		if n > counts[top] || n == counts[top] && category < top {
-			top = category
-		}
-	}
-	draws := make([][]float64, chains)
-	for _, state := range positions {
-		for c := range chains {
-			held := 0.0
-			if state[c*slots+j] == top {
-				held = 1
+	for _, chain := range draws {
+		for i, v := range chain {
+			if chain[i] = 0; v == top {
+				chain[i] = 1
 			}
-			draws[c] = append(draws[c], held)
 		}
 	}
-	return draws
 }
 
 // The total variation between a sampler's draws and an enumerated law of two slots.

@@ -34,6 +34,14 @@ var (
 	_ samplers.ConditionalTarget        = (*targets.Potts)(nil)
 )
 
+// none fails if there is an error.
+func none(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
 // must is a value that came without an error.
 func must[T any](value T, err error) func(*testing.T) T {
 	return func(t *testing.T) T {
@@ -66,9 +74,7 @@ func TestEnergies(t *testing.T) {
 		{must(targets.NewPotts(2, 3, 0.4, []float64{0.1, -0.2, 0.3}))(t), []int{0, 0, 0, 0, 0, 0, 0, 1, 2, 0, 1, 2}, []float64{9*0.4 + 6*0.1, 3*0.4 + 2*(0.1-0.2+0.3)}},
 	} {
 		got := make([]float64, len(c.want))
-		if err := c.target.Energy(t.Context(), c.states, got); err != nil {
-			t.Fatal(err)
-		}
+		none(t, c.target.Energy(t.Context(), c.states, got))
 		if d := cmp.Diff(c.want, got, cmpopts.EquateApprox(0, 1e-12)); d != "" {
 			t.Errorf("%T: energy (-want +got):\n%s", c.target, d)
 		}
@@ -86,9 +92,7 @@ func TestMaskedConditionals(t *testing.T) {
 			for k := range logp {
 				logp[k] = 7
 			}
-			if err := target.LogMaskedConditionals(ctx, e.State(i), open, logp); err != nil {
-				t.Fatal(err)
-			}
+			none(t, target.LogMaskedConditionals(ctx, e.State(i), open, logp))
 			for j, k := range []int{3, 2, 4} {
 				for v := range k {
 					if !open[j] {
@@ -246,9 +250,7 @@ func TestRelaxedEnergies(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			u, g := make([]float64, 1), make([]float64, 4)
 			energy := func(x []float64) float64 {
-				if err := target.RelaxedEnergyGradient(ctx, x, u, g); err != nil {
-					t.Fatal(err)
-				}
+				none(t, target.RelaxedEnergyGradient(ctx, x, u, g))
 				return u[0]
 			}
 			e := must(targets.Enumerate(ctx, target))(t)
@@ -265,9 +267,7 @@ func TestRelaxedEnergies(t *testing.T) {
 					t.Errorf("corner %v: %v, want %v", e.State(i), got, e.Energy[i])
 				}
 				d := make([]float64, 4)
-				if err := target.(samplers.OrdinalTarget).EnergyDerivative(ctx, e.State(i), u, d); err != nil {
-					t.Fatal(err)
-				}
+				none(t, target.(samplers.OrdinalTarget).EnergyDerivative(ctx, e.State(i), u, d))
 				for j := range d {
 					if !(math.Abs(scale*d[j]-g[j]) < 1e-12) {
 						t.Errorf("corner %v: derivative %v, relaxed %v", e.State(i), d[j], g[j])
@@ -293,12 +293,8 @@ func TestRelaxedEnergies(t *testing.T) {
 			}
 			rows, d := make([]float64, 8), make([]float64, 4)
 			state := []int{1, 0, 0, 1}
-			if err := oneHot.EnergyGradient(ctx, state, u, rows); err != nil {
-				t.Fatal(err)
-			}
-			if err := target.(samplers.OrdinalTarget).EnergyDerivative(ctx, state, u, d); err != nil {
-				t.Fatal(err)
-			}
+			none(t, oneHot.EnergyGradient(ctx, state, u, rows))
+			none(t, target.(samplers.OrdinalTarget).EnergyDerivative(ctx, state, u, d))
 			for j := range d {
 				if !(math.Abs(rows[2*j+1]-rows[2*j]-scale*d[j]) < 1e-12) {
 					t.Errorf("slot %d: one-hot difference %v, derivative %v", j, rows[2*j+1]-rows[2*j], d[j])

@@ -8,6 +8,14 @@ import (
 	"testing"
 )
 
+// none fails if there is an error.
+func none(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
 func open(t testing.TB, s Shape) (*Energy, []float64) {
 	t.Helper()
 	e, err := Open(t.Context(), s, 1)
@@ -37,9 +45,7 @@ func TestGradients(t *testing.T) {
 	}
 	u := func() []float64 {
 		energy := make([]float64, images)
-		if err := e.run(t.Context(), energies, x, nil, energy, nil); err != nil {
-			t.Fatal(err)
-		}
+		none(t, e.run(t.Context(), energies, x, nil, energy, nil))
 		return energy
 	}
 	close := func(what string, got, want float64) {
@@ -49,9 +55,7 @@ func TestGradients(t *testing.T) {
 		}
 	}
 	energy, gradient := make([]float64, images), make([]float64, len(x))
-	if err := e.run(t.Context(), pixels, x, nil, energy, gradient); err != nil {
-		t.Fatal(err)
-	}
+	none(t, e.run(t.Context(), pixels, x, nil, energy, gradient))
 	largest := 0.0
 	for i := range x {
 		x[i] += h
@@ -69,9 +73,7 @@ func TestGradients(t *testing.T) {
 
 	seeds := []float32{1, -0.5, 2}
 	of := make([]float64, len(w))
-	if err := e.run(t.Context(), weights, x, seeds, nil, of); err != nil {
-		t.Fatal(err)
-	}
+	none(t, e.run(t.Context(), weights, x, seeds, nil, of))
 	weighted := func() (sum float64) {
 		for i, v := range u() {
 			sum += float64(seeds[i]) * v
@@ -105,9 +107,7 @@ func TestEnergy(t *testing.T) {
 	// A pixel in the corner is under 4 filters, in the middle under 6. The filter's
 	// middle is the fifth weight; the pixel right below it sees the second, and so on.
 	images := []int{1, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0}
-	if err := e.PixelGradient(t.Context(), images, energy, gradient); err != nil {
-		t.Fatal(err)
-	}
+	none(t, e.PixelGradient(t.Context(), images, energy, gradient))
 	const bias, out, outBias = 10, 11, 12
 	for i, sum := range []float64{5 + 4 + 2 + 1, 5 + 4 + 6 + 1 + 2 + 3} {
 		if want := out*(sum/6+bias) + outBias; math.Abs(energy[i]-want) > 1e-4 {
@@ -121,9 +121,7 @@ func TestEnergy(t *testing.T) {
 	// The mean over images, scaled, is added.
 	of := make([]float64, len(w))
 	of[11] = 7
-	if err := e.WeightGradient(t.Context(), images, 3, of); err != nil {
-		t.Fatal(err)
-	}
+	none(t, e.WeightGradient(t.Context(), images, 3, of))
 	if math.Abs(of[11]-10) > 1e-5 || math.Abs(of[9]-3*11) > 1e-4 {
 		t.Errorf("gradient of the biases %v and %v", of[11], of[9])
 	}

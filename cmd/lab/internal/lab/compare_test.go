@@ -25,6 +25,14 @@ func ticker() func() time.Time {
 	}
 }
 
+// none fails if there is an error.
+func none(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
 // must is a value that came without an error.
 func must[T any](value T, err error) func(*testing.T) T {
 	return func(t *testing.T) T {

@@ -51,9 +51,7 @@ func TestLearnContacts(t *testing.T) {
 	dir := t.TempDir()
 	write := func(name, content string) string {
 		path := filepath.Join(dir, name)
-		if err := os.WriteFile(path, []byte(content), 0o666); err != nil {
-			t.Fatal(err)
-		}
+		none(t, os.WriteFile(path, []byte(content), 0o666))
 		return path
 	}
 	fasta := write("a.fasta", strings.Repeat(">one\nAC\nA\n>two\nWCW\n>three\nAcA\n>four\nW-W\n", 10))

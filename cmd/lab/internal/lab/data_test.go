@@ -69,16 +69,12 @@ func TestAnnealedTarget(t *testing.T) {
 	path := newAnnealed(model, base)
 	states := samplers.RandomPositions(model, samplers.Streams(1, "x", 3))
 	u, g := make([]float64, 3), make([]float64, 24)
-	if err := model.EnergyGradient(t.Context(), states, u, g); err != nil {
-		t.Fatal(err)
-	}
+	none(t, model.EnergyGradient(t.Context(), states, u, g))
 	for _, beta := range []float64{0, 0.3, 1} {
 		path.beta = beta
 		energy, gradient, plain := make([]float64, 3), make([]float64, 24), make([]float64, 3)
-		if err := errors.Join(path.EnergyGradient(t.Context(), states, energy, gradient),
-			path.Energy(t.Context(), states, plain)); err != nil {
-			t.Fatal(err)
-		}
+		none(t, errors.Join(path.EnergyGradient(t.Context(), states, energy, gradient),
+			path.Energy(t.Context(), states, plain)))
 		for c := range 3 {
 			log := 0.0
 			for j, law := range base {
@@ -147,9 +143,7 @@ func TestReadPictures(t *testing.T) {
 	dir := t.TempDir()
 	write := func(name string, content []byte) string {
 		path := filepath.Join(dir, name)
-		if err := os.WriteFile(path, content, 0o666); err != nil {
-			t.Fatal(err)
-		}
+		none(t, os.WriteFile(path, content, 0o666))
 		return path
 	}
 	idx := []byte{0, 0, 8, 3, 0, 0, 0, 2, 0, 0, 0, 2, 0, 0, 0, 2, 0, 255, 51, 0, 255, 255, 0, 102}
@@ -230,9 +224,7 @@ func TestRegressions(t *testing.T) {
 		"":                               "0 lines",
 	} {
 		path := filepath.Join(dir, "table.csv")
-		if err := os.WriteFile(path, []byte(content), 0o666); err != nil {
-			t.Fatal(err)
-		}
+		none(t, os.WriteFile(path, []byte(content), 0o666))
 		var option *OptionError
 		if _, err := readRegression(path); !errors.As(err, &option) || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: %v", content, err)

@@ -103,11 +103,11 @@ func (t *fhmm) Energy(_ context.Context, states []int, energy []float64) error {
 			u += t.logNormal(t.residual(state, time))
 			for k := range factors {
 				j := time*factors + k
-				p := t.first
+				p, is := t.first, state[j] == 1
 				if time > 0 {
-					p = t.keep
+					p, is = t.keep, state[j] == state[j-factors]
 				}
-				if on := state[j] == 1; time == 0 && on || time > 0 && state[j] == state[j-factors] {
+				if is {
 					u += math.Log(p)
 				} else {
 					u += math.Log1p(-p)
@@ -195,10 +195,8 @@ func (t *fhmm) means() (means []float64, logEvidence float64) {
 			}
 		}
 	}
-	forward := make([]float64, times*n)
-	law := make([]float64, n)
+	forward, law := make([]float64, times*n), slices.Repeat([]float64{1}, n)
 	for s := range law {
-		law[s] = 1
 		for k := range factors {
 			if s>>k&1 == 1 {
 				law[s] *= t.first
@@ -216,10 +214,7 @@ func (t *fhmm) means() (means []float64, logEvidence float64) {
 		copy(forward[time*n:], law)
 	}
 	means = make([]float64, times*factors)
-	backward := law
-	for s := range backward {
-		backward[s] = 1
-	}
+	backward := slices.Repeat([]float64{1}, n)
 	for time := times - 1; time >= 0; time-- {
 		at := forward[time*n : (time+1)*n]
 		floats.Mul(at, backward)

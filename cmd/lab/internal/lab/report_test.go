@@ -92,9 +92,7 @@ func TestWrite(t *testing.T) {
 		}
 	}
 	blocked := filepath.Join(t.TempDir(), "file")
-	if err := os.WriteFile(blocked, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	none(t, os.WriteFile(blocked, nil, 0o600))
 	if _, err := report().Write(blocked, "none"); err == nil {
 		t.Error("a file was taken for a folder")
 	}
@@ -105,9 +103,7 @@ func presetStudy(t *testing.T, name string, chains, steps int) *Study {
 	t.Helper()
 	s := NewPreset()
 	for flag, value := range map[string]any{"preset": name, "chains": chains, "steps": steps} {
-		if err := s.Flags.Set(flag, fmt.Sprint(value)); err != nil {
-			t.Fatal(err)
-		}
+		none(t, s.Flags.Set(flag, fmt.Sprint(value)))
 	}
 	return s
 }
@@ -238,9 +234,7 @@ func golden(t *testing.T, name, got string) {
 	t.Helper()
 	path := filepath.Join("testdata", name)
 	if *update {
-		if err := os.WriteFile(path, []byte(steady(got)), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		none(t, os.WriteFile(path, []byte(steady(got)), 0o644))
 		return
 	}
 	want, err := os.ReadFile(path)

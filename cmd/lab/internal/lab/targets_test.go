@@ -84,14 +84,10 @@ func TestTargets(t *testing.T) {
 		n, wide := len(categories), slices.Max(categories)
 		energy, gradient, logp := make([]float64, e.Len()), make([]float64, e.Len()*n*wide),
 			make([]float64, e.Len()*wide)
-		if err := target.EnergyGradient(ctx, e.States, energy, gradient); err != nil {
-			t.Fatal(name, err)
-		}
+		none(t, target.EnergyGradient(ctx, e.States, energy, gradient))
 		for j, k := range categories {
 			slots := slices.Repeat([]int{j}, e.Len())
-			if err := target.LogConditionals(ctx, e.States, slots, logp); err != nil {
-				t.Fatal(name, err)
-			}
+			none(t, target.LogConditionals(ctx, e.States, slots, logp))
 			for i := range e.Len() {
 				if d := math.Abs(energy[i] - e.Energy[i]); d > 1e-9 {
 					t.Fatalf("%s: state %v: energy %v with the gradient, %v without", name, e.State(i), energy[i],
@@ -160,9 +156,7 @@ func TestMoments(t *testing.T) {
 	r := rand.New(rand.NewPCG(7, 8))
 	mean := func(target targets.Energy, states []int) float64 {
 		energy := make([]float64, len(states)/len(target.Categories()))
-		if err := target.Energy(ctx, states, energy); err != nil {
-			t.Fatal(err)
-		}
+		none(t, target.Energy(ctx, states, energy))
 		sum := 0.0
 		for _, u := range energy {
 			sum += u / float64(len(energy))
@@ -179,9 +173,7 @@ func TestMoments(t *testing.T) {
 	pairwise := newPairwise(w, make([]float64, 5))
 	states := samplers.RandomPositions(pairwise, samplers.Streams(1, "x", 3))
 	moments := make([]float64, 25)
-	if err := pairwise.addGradient(ctx, states, 2, moments); err != nil {
-		t.Fatal(err)
-	}
+	none(t, pairwise.addGradient(ctx, states, 2, moments))
 	for a := range 5 {
 		for b := range a {
 			before := mean(pairwise, states)
@@ -198,9 +190,7 @@ func TestMoments(t *testing.T) {
 	copy(j, apart(r, 6, 2))
 	states = samplers.RandomPositions(coupled, samplers.Streams(1, "x", 4))
 	d := make([]float64, 42)
-	if err := coupled.addGradient(ctx, states, 3, d); err != nil {
-		t.Fatal(err)
-	}
+	none(t, coupled.addGradient(ctx, states, 3, d))
 	dh, dj := d[:6], d[6:]
 	for a := range 6 {
 		before := mean(coupled, states)
@@ -230,9 +220,7 @@ func TestTerms(t *testing.T) {
 		size := len(states) * slices.Max(target.Categories())
 		energy, of := make([]float64, 2), make([]float64, 2)
 		gradient, mean, one := make([]float64, size), make([]float64, size), make([]float64, size)
-		if err := target.EnergyGradient(t.Context(), states, energy, gradient); err != nil {
-			t.Fatal(err)
-		}
+		none(t, target.EnergyGradient(t.Context(), states, energy, gradient))
 		for term := range target.Terms() {
 			if err := target.EnergyGradientOf(t.Context(), []int{term}, states, of, one); err != nil {
 				t.Fatal(err)
@@ -288,9 +276,7 @@ func TestBinaryNetworkGradient(t *testing.T) {
 	}
 	want = fd.Gradient(want, energy, weights, &fd.Settings{Formula: fd.Central})
 	gradient, u := make([]float64, 2*len(state)), make([]float64, 1)
-	if err := network.EnergyGradient(t.Context(), state, u, gradient); err != nil {
-		t.Fatal(err)
-	}
+	none(t, network.EnergyGradient(t.Context(), state, u, gradient))
 	if math.Abs(u[0]-energy(weights)) > 1e-9 {
 		t.Errorf("energy %v, want %v", u[0], energy(weights))
 	}
