@@ -26,11 +26,6 @@ func TestAnswers(t *testing.T) {
 		!strings.Contains(out.String(), "(lab:answers|model:small-uncased@") {
 		t.Errorf("got %s", out.String())
 	}
-	out.Reset()
-	if code := run(t.Context(), []string{"answers", "--enumerate", "--corpus", "own=" + corpus, "--sentences", "1",
-		"--seed", "8"}, &out, &messages); code != 0 || !strings.Contains(out.String(), " | 5 of 5 | ") {
-		t.Errorf("exit %d: %s%s", code, messages.String(), out.String())
-	}
 	if code := run(t.Context(), []string{"answers"}, &out, &messages); code == 0 ||
 		!strings.Contains(messages.String(), "--corpus") {
 		t.Errorf("without a corpus: %s", messages.String())
