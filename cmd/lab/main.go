@@ -155,12 +155,6 @@ func (e *experiment) run(cmd *cobra.Command) (err error) {
 			_ = bar.Set(p.Step) // a bar that cannot be drawn is no reason to stop
 		}
 	}
-	if e.folder != "" {
-		// What cannot be written is better told before the work than after it.
-		if err := os.MkdirAll(e.folder, 0o777); err != nil {
-			return fmt.Errorf("write to %s: %w", e.folder, err)
-		}
-	}
 	// Seconds are of one thread, so that kernels that spread large batches over
 	// the cores are compared with those that do not.
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))

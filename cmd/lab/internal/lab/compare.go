@@ -101,30 +101,25 @@ func newComparisonPlan(title string, chains int) *plan {
 			definition: "effective sample size of all chains together by second of stepping"},
 		{name: "seconds", format: "%.2f", table: 1, timed: true,
 			definition: secondsAre + " in the steps of all chains, one run, noisy"},
+		{name: "log-rmse-at-steps", format: "%.2f", table: 2, follows: byStep, definition: "½ ln of the mean over " +
+			"chains and observables of (mean of the chain so far - exact mean)²; at the fewest steps of a sampler"},
+		{name: "log-rmse-at-evaluations", format: "%.2f", table: 2, follows: byEvaluation,
+			definition: "at the fewest evaluations of a sampler"},
+		{name: "log-rmse-at-seconds", format: "%.2f", table: 2, follows: byStep, timed: true,
+			definition: "at the fewest seconds of a sampler"},
+		{name: "log-mmd-at-steps", format: "%.2f", table: 3, follows: mmd, definition: "ln of the squared maximum " +
+			"mean discrepancy, V-statistic, kernel exp(-Hamming/slots), of the chains' present states; its error is " +
+			"the jackknife's over chains; at the fewest steps of a sampler"},
+		{name: "log-mmd-at-evaluations", format: "%.2f", table: 3, follows: mmdByCost,
+			definition: "at the fewest evaluations of a sampler"},
+		{name: "log-mmd-at-seconds", format: "%.2f", table: 3, follows: mmd, timed: true,
+			definition: "at the fewest seconds of a sampler"},
 	},
 		curve{byStep, "step", "log RMSE (natural)", true, false},
 		curve{byEvaluation, "evaluations of each chain", "log RMSE (natural)", true, true},
 		curve{mmd, "step", "log MMD² (natural)", true, false},
 		curve{mmdByCost, "evaluations of each chain", "log MMD² (natural)", true, true})
 	p.between = counted(chains, "chain")
-	for table, c := range []struct{ name, definition string }{
-		{byStep, "½ ln of the mean over chains and observables of (mean of the chain so far - exact mean)²"},
-		{mmd, "ln of the squared maximum mean discrepancy, V-statistic, kernel exp(-Hamming/slots), of the chains' " +
-			"present states; its error is the jackknife's over chains"},
-	} {
-		for i, budget := range budgets() {
-			definition := "at the fewest " + budget + " of a sampler"
-			if i == 0 {
-				definition = c.definition + "; " + definition
-			}
-			follows := c.name
-			if budget == "evaluations" {
-				follows += "-by-evaluation"
-			}
-			p.columns = append(p.columns, column{name: c.name + "-at-" + budget, format: "%.2f", table: 2 + table,
-				definition: definition, timed: budget == "seconds", follows: follows})
-		}
-	}
 	return p
 }
 
@@ -173,7 +168,7 @@ func (p *plan) compare(d *distribution, o Options, seed uint64, more ...paramete
 			100*t.mass, t.patterns, t.logLikelihood, -math.Log(float64(t.patterns)))
 	}
 	note("exact means: %s", d.truth.method)
-	if t := d.truth.run; t != nil {
+	if t := d.truth; t.sampler != "" {
 		p.warnings = append(p.warnings, fmt.Sprintf("%sthe exact means are estimates of a long run (%s, %d chains × "+
 			"%d steps): no log RMSE below %.2f is known", of, t.sampler, truthChains, t.steps,
 			math.Log(t.standardError)))
@@ -341,8 +336,5 @@ func (d *distribution) point(b *bench, step, evaluations, seconds float64, count
 		add(mmd, mmdByCost, math.Log(value), e/value)
 	}
 }
-
-// budgets are what samplers are compared at, the smallest that one of a panel spent.
-func budgets() []string { return []string{"steps", "evaluations", "seconds"} }
 
 func total(c samplers.Cost) float64 { return float64(c.Energies + c.Gradients + c.Conditionals) }

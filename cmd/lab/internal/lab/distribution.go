@@ -147,11 +147,7 @@ func drawFrom(laws [][]float64, streams []*rand.Rand) (states []int) {
 type truth struct {
 	method string
 	means  []float64 // of the observables, in their order
-	// run is nil where the means are exact, and else tells how good the estimates of a long run are.
-	run *truthRun
-}
-
-type truthRun struct {
+	// sampler is "" where the means are exact, and else of the long run that estimates them, in so many steps.
 	sampler string
 	steps   int
 	// standardError is the root mean square over the observables of the
@@ -266,7 +262,7 @@ func (d *distribution) estimate(ctx context.Context, o longRun, steps int, seed 
 		squares += math.Pow(stat.StdErr(deviation, truthChains), 2) / float64(groups)
 	}
 	d.truth = truth{"a long run of " + o.sampler, slices.Repeat(means, len(d.observables)/groups),
-		&truthRun{o.sampler, steps, math.Sqrt(squares), samplers.SplitRHat(paths)}}
+		o.sampler, steps, math.Sqrt(squares), samplers.SplitRHat(paths)}
 	return nil
 }
 

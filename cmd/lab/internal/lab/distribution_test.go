@@ -58,15 +58,15 @@ func TestTransferMatrix(t *testing.T) {
 func TestLongRun(t *testing.T) {
 	exactly := opened(t, "ising:size=3x4,coupling=0.1,field=0.2", 0)
 	run := opened(t, "ising:size=3x4,coupling=0.1,field=0.2,truth=run,truth-sweeps=300", 5)
-	if exactly.truth.run != nil || run.truth.run == nil || run.truth.run.steps != 300*12 {
+	if exactly.truth.sampler != "" || run.truth.sampler == "" || run.truth.steps != 300*12 {
 		t.Fatalf("truths %+v and %+v", exactly.truth, run.truth)
 	}
-	e := run.truth.run.standardError
+	e := run.truth.standardError
 	if !(e > 0.001 && e < 0.02) {
 		t.Errorf("standard error %v of 16 × 3600 draws of Gibbs on 12 sites", e)
 	}
 	near(t, "mean", run.truth.means[7], exactly.truth.means[7], 5*e)
-	if r := run.truth.run.rHat; !(r > 0.9 && r < 1.05) {
+	if r := run.truth.rHat; !(r > 0.9 && r < 1.05) {
 		t.Errorf("R-hat %v", r)
 	}
 
@@ -75,7 +75,7 @@ func TestLongRun(t *testing.T) {
 	estimated := opened(t, "potts:size=2x3,coupling=0.4,field=1/0/-1,truth=run,truth-sweeps=300", 5)
 	for i := range solved.truth.means {
 		near(t, fmt.Sprintf("observable %d", i), estimated.truth.means[i], solved.truth.means[i],
-			6*estimated.truth.run.standardError)
+			6*estimated.truth.standardError)
 	}
 }
 
@@ -89,7 +89,7 @@ func TestSymmetry(t *testing.T) {
 	law = must(torus{size{2, 3}, [][]float64{{1, 0, 0}, {0, 1, 0}, {0, 0, 1}},
 		[]float64{2, 2, 2}}.transferMatrix())(t)
 	near(t, "share of a state", potts.truth.means[999], law[1], 1e-12)
-	if ising.truth.run != nil || potts.truth.run != nil {
+	if ising.truth.sampler != "" || potts.truth.sampler != "" {
 		t.Error("a symmetry is no estimate")
 	}
 }
@@ -328,9 +328,9 @@ func TestReference(t *testing.T) {
 // TestLargeMachine: where neither side can be summed over, truth and reference are of block Gibbs, and said to be.
 func TestLargeMachine(t *testing.T) {
 	p := opened(t, "rbm:data=none,visible=22,hidden=21,truth-sweeps=60,reference-steps=20,reference-samples=50", 0)
-	if p.truth.run == nil || p.truth.run.sampler != "rbm-gibbs" || p.reference.method != "block-gibbs" ||
+	if p.truth.sampler != "rbm-gibbs" || p.reference.method != "block-gibbs" ||
 		p.reference.againstExact != nil {
-		t.Errorf("truth %+v, reference %+v", p.truth.run, p.reference)
+		t.Errorf("truth %+v, reference %+v", p.truth, p.reference)
 	}
 	if p.training != nil || p.independent != nil {
 		t.Error("random weights have a training or a start by data")

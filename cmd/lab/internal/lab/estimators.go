@@ -25,14 +25,10 @@ type estimator interface {
 // the other draws as its baseline; and one with a relaxed control variate.
 func estimators() []string { return []string{"arm", "reinforce", "leave-one-out", "relax"} }
 
-// eachEvaluations divides among the evaluations of every estimator.
-const eachEvaluations = 6
-
 // checkEstimators refuses names that are not of a list, and numbers of evaluations that not every estimator can take.
 func checkEstimators(names, of []string, evaluations int) error {
-	if evaluations%eachEvaluations != 0 {
-		return refuse("evaluations", "%d is not a multiple of %d, so that every estimator takes as many", evaluations,
-			eachEvaluations)
+	if evaluations%6 != 0 {
+		return refuse("evaluations", "%d is not a multiple of 6, so that every estimator takes as many", evaluations)
 	}
 	for _, name := range names {
 		if !slices.Contains(of, name) {

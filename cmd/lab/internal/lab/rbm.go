@@ -66,21 +66,15 @@ func newRBM(f *flag.FlagSet) maker {
 		if err != nil {
 			return nil, err
 		}
-		r := &reference{method: *from, samples: *samples}
-		switch {
-		case r.method == "auto" && exact != nil:
-			r.method = "exact"
-		case r.method == "auto":
-			r.method = "block-gibbs"
-		case r.method == "exact" && exact == nil:
+		if *from == "exact" && exact == nil {
 			return nil, refuse("reference", "there are no exact draws of this machine: choose block-gibbs")
 		}
 		draw := func(n int, label string) ([]int, error) {
 			return exact.draw(n, samplers.Streams(*own, label, 1)[0]), nil
 		}
-		spent := 0
-		if r.sample = draw; r.method != "exact" {
-			spent = *steps
+		r, spent := &reference{method: "exact", samples: *samples, sample: draw}, 0
+		if *from == "block-gibbs" || exact == nil {
+			r.method, spent = "block-gibbs", *steps
 			r.sample = func(n int, label string) ([]int, error) {
 				return ends(ctx, "rbm-gibbs", m, samplers.Streams(*own, label, n), *steps, nil)
 			}

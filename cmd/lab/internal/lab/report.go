@@ -6,7 +6,6 @@ import (
 	"encoding/csv"
 	"errors"
 	"fmt"
-	"maps"
 	"math"
 	"os"
 	"path/filepath"
@@ -31,7 +30,7 @@ import (
 type StudyReport struct {
 	Study       string            `json:"study"`
 	Title       string            `json:"title"`
-	Signature   string            `json:"signature"`
+	Signature   string            `json:"signature"` // all that the numbers depend on
 	Seed        uint64            `json:"seed"`
 	Parameters  []parameter       `json:"parameters"`
 	Cells       []*cellResult     `json:"cells"`
@@ -155,9 +154,10 @@ func (r *StudyReport) atEqualBudgets() {
 func (r *StudyReport) JSON() ([]byte, error) {
 	r.Definitions, r.Notes = map[string]string{}, r.plan.notes
 	for _, c := range r.plan.columns {
-		r.Definitions[c.name] = c.definition
+		if c.definition != "" {
+			r.Definitions[c.name] = c.definition
+		}
 	}
-	maps.DeleteFunc(r.Definitions, func(_, text string) bool { return text == "" })
 	text, err := object.EncodeIndent(r, "", "  ")
 	return append(text, '\n'), err
 }
@@ -258,13 +258,8 @@ func (r *StudyReport) Text(width int) string {
 	columns := slices.DeleteFunc(slices.Clone(r.plan.columns), func(c column) bool {
 		return !slices.ContainsFunc(groups, func(g group) bool { return len(g.numbers(c.name)) > 0 })
 	})
-	for len(columns) > 0 {
-		n := slices.IndexFunc(columns, func(c column) bool { return c.table != columns[0].table })
-		if n < 0 {
-			n = len(columns)
-		}
-		p.columns(groups, columns[:n])
-		columns = columns[n:]
+	for _, own := range partition[[]column](columns, func(c column) string { return strconv.Itoa(c.table) }) {
+		p.columns(groups, own)
 	}
 	for _, note := range r.plan.notes {
 		p.line(note)
@@ -273,11 +268,11 @@ func (r *StudyReport) Text(width int) string {
 	for _, g := range groups {
 		repeats = max(repeats, len(g))
 	}
-	if between := cmp.Or(r.plan.between, counted(repeats, "repetition")); r.plan.between != "" || repeats > 1 {
-		p.line(fmt.Sprintf("± is a standard error between %s; seed %d", between, r.Seed))
-	} else {
-		p.line(fmt.Sprintf("one repetition: errors between repetitions are not known; seed %d", r.Seed))
+	between := "one repetition: errors between repetitions are not known"
+	if r.plan.between != "" || repeats > 1 {
+		between = "± is a standard error between " + cmp.Or(r.plan.between, counted(repeats, "repetition"))
 	}
+	p.line(fmt.Sprintf("%s; seed %d", between, r.Seed))
 	return p.text.String()
 }
 

@@ -1,3 +1,11 @@
+// Package lab compares samplers on distributions that are known exactly, side by side, on one target, from the same
+// starts, repeats figures of papers, and learns models with samplers. All are a [Study]: a table of cells, a runner and
+// a report. It knows nothing of language and nothing of terminals; docs/reference/laboratory.md defines the numbers.
+//
+// Every mean stands with its standard error from the spread between chains, which are independent where steps are not,
+// or between repetitions. It is absent for fewer than two: it is then unknown, not zero. Seconds are processor time of
+// the steps alone, without observing (wall-clock time where the system does not tell the former); run nothing beside a
+// comparison in the same process. They are the only numbers that differ between two runs of one seed.
 package lab
 
 import (
@@ -174,18 +182,25 @@ type StudyOptions struct {
 // Run runs the cells one after the other. Cells that the folder holds are not run
 // again; a folder that holds another study, or another seed, is refused.
 func (s *Study) Run(ctx context.Context, o StudyOptions) (*StudyReport, error) {
+	r := &StudyReport{Study: s.Name, Seed: o.Seed, Signature: "lab:" + s.Name}
+	s.Flags.VisitAll(func(f *flag.Flag) {
+		r.Parameters = append(r.Parameters, parameter{f.Name, f.Value.String()})
+		r.Signature += "|" + f.Name + ":" + f.Value.String()
+	})
+	r.Signature += fmt.Sprintf("|seed:%d", o.Seed)
+	if o.Version != "" {
+		r.Signature += "|version:" + o.Version
+	}
 	p, err := s.plan(ctx, o.Seed)
 	if err != nil {
 		return nil, err
 	}
-	r := &StudyReport{Study: s.Name, Title: p.title, Seed: o.Seed, plan: p}
-	s.Flags.VisitAll(func(f *flag.Flag) { r.Parameters = append(r.Parameters, parameter{f.Name, f.Value.String()}) })
-	r.Signature = signature(s.Name, r.Parameters, o)
 	if o.Folder != "" {
 		if err := claim(o.Folder, r.Signature); err != nil {
-			return nil, err
+			return nil, fmt.Errorf("write to %s: %w", o.Folder, err)
 		}
 	}
+	r.plan, r.Title = p, p.title
 	for i, c := range p.cells {
 		name := fmt.Sprintf("%d/%d %s", i+1, len(p.cells), c.labels)
 		b := &bench{seed: o.Seed, repeat: c.labels.value(repeatLabel), folder: o.Folder, slug: slug(c.labels),
@@ -266,19 +281,6 @@ func claim(folder, signature string) error {
 		return refuse("output", "%s holds another experiment (%s): choose another folder", folder, there)
 	}
 	return err
-}
-
-// signature is one line with all that the numbers depend on.
-func signature(name string, settings []parameter, o StudyOptions) string {
-	words := []string{"lab:" + name}
-	for _, p := range settings {
-		words = append(words, p.Name+":"+p.Value)
-	}
-	words = append(words, fmt.Sprintf("seed:%d", o.Seed))
-	if o.Version != "" {
-		words = append(words, "version:"+o.Version)
-	}
-	return strings.Join(words, "|")
 }
 
 // An OptionError is an option that cannot be taken. Its text begins with the option's name as the command line has it.
