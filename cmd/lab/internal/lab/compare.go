@@ -241,11 +241,8 @@ func measure(ctx context.Context, b *bench, d *distribution, o Options, s Spec, 
 		counts     = newTally(d, o.Chains)
 		points     = checkpoints(s.Steps)
 	)
+	// observe notes a measured step.
 	observe := func(at samplers.Step) {
-		if at.WarmUp {
-			warm = warm.Plus(at.Info.Cost)
-			return
-		}
 		seconds += o.now().Sub(start).Seconds()
 		acceptance.Observe(at.Info)
 		cost = cost.Plus(at.Info.Cost)
@@ -260,18 +257,33 @@ func measure(ctx context.Context, b *bench, d *distribution, o Options, s Spec, 
 				kept[c] = append(kept[c], uint8(v))
 			}
 		}
-		if step := at.Number - o.WarmUp; step == points[0] {
-			points = points[1:]
-			d.point(b, float64(step), total(cost)/float64(o.Chains), seconds, counts, at.State.Positions)
+		step := at.Number - o.WarmUp
+		if step != points[0] {
+			return
+		}
+		points = points[1:]
+		add := func(bySteps, byEvaluations string, y, e float64) {
+			b.pointAt(bySteps, sample{float64(step), seconds, y, e})
+			b.pointAt(byEvaluations, sample{total(cost) / float64(o.Chains), 0, y, e})
+		}
+		value, e := counts.logRMSE()
+		add(byStep, byEvaluation, value, e)
+		if d.reference != nil {
+			value, e := d.reference.discrepancy(at.State.Positions)
+			add(mmd, mmdByCost, math.Log(value), e/value)
 		}
 	}
 	plan := samplers.Plan{Streams: samplers.Streams(b.seed, "sampler "+s.Label, o.Chains), WarmUp: o.WarmUp,
 		Steps: s.Steps}
 	run, err := samplers.Sample(ctx, kernel, starts, plan, func(at samplers.Step) error {
-		if at.Number > 0 {
+		switch {
+		case at.Number == 0:
+		case at.WarmUp:
+			warm = warm.Plus(at.Info.Cost)
+		default:
 			observe(at)
-			b.observe(at.Number, o.WarmUp+s.Steps)
 		}
+		b.observe(at.Number, o.WarmUp+s.Steps)
 		copy(before, at.State.Positions)
 		start = o.now()
 		return nil
@@ -320,20 +332,6 @@ func (b *bench) worth(e *sampleSize, s Spec, chains int, evaluations, seconds fl
 			"says little", e.Still, e.Observables*chains)
 	case e.RHat > 1.1:
 		b.warn("its chains disagree (split R-hat up to %.3g): its effective sample size is too high", e.RHat)
-	}
-}
-
-// point adds a point to every curve.
-func (d *distribution) point(b *bench, step, evaluations, seconds float64, counts *tally, positions []int) {
-	add := func(bySteps, byEvaluations string, y, e float64) {
-		b.pointAt(bySteps, sample{step, seconds, y, e})
-		b.pointAt(byEvaluations, sample{evaluations, 0, y, e})
-	}
-	value, e := counts.logRMSE()
-	add(byStep, byEvaluation, value, e)
-	if d.reference != nil {
-		value, e := d.reference.discrepancy(positions)
-		add(mmd, mmdByCost, math.Log(value), e/value)
 	}
 }
 

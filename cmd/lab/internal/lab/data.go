@@ -57,10 +57,10 @@ const maxTable = 1 << 24
 // header, numbers, and what is to be predicted in the last column.
 func readRegression(name string) (*regression, error) {
 	text, err := readData(name, regressions(), ".csv")
-	if err != nil {
-		return nil, refuse("data", "%w", err)
+	var t *regression
+	if err == nil {
+		t, err = parseRegression(text)
 	}
-	t, err := parseRegression(text)
 	if err != nil {
 		return nil, refuse("data", "%s: %w", name, err)
 	}

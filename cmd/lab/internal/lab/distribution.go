@@ -1,6 +1,7 @@
 package lab
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"flag"
@@ -199,11 +200,7 @@ func (d *distribution) settle(ctx context.Context, o truthOptions, seed uint64, 
 			return refuse("truth", "%w: choose run", err)
 		}
 	}
-	sweeps := *o.sweeps
-	if sweeps == 0 {
-		sweeps = 4000
-	}
-	if err := d.estimate(ctx, run, sweeps*run.sweep, seed); err != nil {
+	if err := d.estimate(ctx, run, cmp.Or(*o.sweeps, 4000)*run.sweep, seed); err != nil {
 		return fmt.Errorf("exact means by a long run: %w", err)
 	}
 	return nil

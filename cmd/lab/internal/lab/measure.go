@@ -160,16 +160,10 @@ func checkpoints(steps int) []int {
 	const each = 50
 	var list []int
 	for i := range each {
-		list = append(list,
-			(i+1)*steps/each,
-			int(math.Round(math.Pow(float64(steps), float64(i)/each))))
+		list = append(list, (i+1)*steps/each, int(math.Round(math.Pow(float64(steps), float64(i)/each))))
 	}
 	slices.Sort(list)
-	list = slices.Compact(list)
-	if list[0] == 0 {
-		list = list[1:]
-	}
-	return list
+	return slices.DeleteFunc(slices.Compact(list), func(step int) bool { return step == 0 })
 }
 
 // binarySet holds states of binary slots as bits, to compare many of them.
