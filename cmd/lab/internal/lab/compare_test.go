@@ -327,13 +327,6 @@ func TestBadComparisons(t *testing.T) {
 			t.Errorf("%q: got %v, want %q", test.list, err, test.want)
 		}
 	}
-	ctx, cancel := context.WithCancel(context.Background())
-	cancel()
-	specs := must(ParseSpecs("gibbs"))(t)
-	cancelled := compareStudy(potts, Options{Samplers: specs, Chains: 1, Steps: 5, Initial: "uniform", now: clock})
-	if _, err := cancelled.Run(ctx, StudyOptions{}); !errors.Is(err, context.Canceled) {
-		t.Errorf("a cancelled run: %v", err)
-	}
 }
 
 // TestOneState: a target with one state is known at once, and the report of it can be written.
