@@ -51,9 +51,7 @@ func TestLangevinLaw(t *testing.T) {
 	near1 := func(a, b int) bool { return (a^b) == 1 || (a^b) == 2 } // sites of the ring of four, numbered in binary
 	for _, alpha := range []float64{0.2, 1, 4} {
 		e, transition, err := langevinTransition(ctx, target, alpha)
-		if err != nil {
-			t.Fatal(err)
-		}
+		none(t, err)
 		want, total := make([]float64, e.Len()), 0.0
 		for i := range want {
 			z := 0.0

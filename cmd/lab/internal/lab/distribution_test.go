@@ -31,9 +31,7 @@ func TestTransferMatrix(t *testing.T) {
 	check := func(name string, target samplers.Target, lattice torus) {
 		d := &distribution{target: target, observables: indicators(target.Categories())}
 		_, listed, err := d.enumerate(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
+		none(t, err)
 		law := must(lattice.transferMatrix())(t)
 		for i, p := range listed {
 			near(t, fmt.Sprintf("%s %v: probability %d", name, lattice.size, i), law[i%len(law)], p, 1e-12)
@@ -105,9 +103,7 @@ func TestEnumerate(t *testing.T) {
 		want[2+state[1]] += float64(i+1) / 21
 	}
 	_, got, err := d.enumerate(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	none(t, err)
 	for i := range want {
 		near(t, fmt.Sprintf("probability %d", i), got[i], want[i], 1e-12)
 	}
@@ -297,9 +293,7 @@ func TestReference(t *testing.T) {
 	run := compared(t, p, "rbm-gibbs,dula:step-size=0.05",
 		func(o *compareOptions) { o.Chains, o.Steps, o.Initial = 40, 100, "uniform" })
 	floor, deviation, err := p.reference.floor(40)
-	if err != nil {
-		t.Fatal(err)
-	}
+	none(t, err)
 	if p.reference.method != "block-gibbs" || p.reference.samples != 300 ||
 		!slices.ContainsFunc(p.parameters, func(q parameter) bool {
 			return q.Name == "reference" && q.Value == "block-gibbs,samples:300,steps:200"

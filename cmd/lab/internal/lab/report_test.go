@@ -289,9 +289,7 @@ func written(t *testing.T, r *StudyReport, extension string, width int) string {
 	default:
 		return r.Text(width)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	none(t, err)
 	return string(text)
 }
 
