@@ -173,8 +173,8 @@ func (p *plan) compare(d *distribution, o Options, seed uint64, more ...paramete
 			"%d steps): no log RMSE below %.2f is known", of, t.sampler, truthChains, t.steps,
 			math.Log(t.standardError)))
 		if !(t.rHat <= 1.01) {
-			p.warnings = append(p.warnings, fmt.Sprintf("%sthe chains of that run do not agree (split R-hat %.3g): its "+
-				"means may be wrong by more", of, t.rHat))
+			p.warnings = append(p.warnings, fmt.Sprintf("%sthe chains of that run do not agree (split R-hat %.3g): "+
+				"its means may be wrong by more", of, t.rHat))
 		}
 	}
 	return nil

@@ -79,8 +79,8 @@ func parseRegression(text []byte) (*regression, error) {
 	}
 	last := len(rows[0]) - 1
 	if last < 1 || len(rows)*last > maxTable {
-		return nil, fmt.Errorf("%d columns and %d lines: the last column is predicted from those before it, of at most "+
-			"%d numbers", last+1, len(rows), maxTable)
+		return nil, fmt.Errorf("%d columns and %d lines: the last column is predicted from those before it, of at "+
+			"most %d numbers", last+1, len(rows), maxTable)
 	}
 	t := &regression{inputs: last}
 	for n, row := range rows[1:] {

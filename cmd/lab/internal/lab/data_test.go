@@ -218,7 +218,8 @@ func TestRegressions(t *testing.T) {
 		"":                               "0 lines",
 	} {
 		var option *OptionError
-		if _, err := readRegression(wrote(t, []byte(content))); !errors.As(err, &option) || !strings.Contains(err.Error(), want) {
+		_, err := readRegression(wrote(t, []byte(content)))
+		if !errors.As(err, &option) || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: %v", content, err)
 		}
 	}
