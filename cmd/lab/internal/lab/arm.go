@@ -177,9 +177,9 @@ mean of the other draws as baseline (leave-one-out), and by REBAR's relaxed cont
 at equal numbers of evaluations, and compare with the exact gradient. A target is square:P0, ARM's
 example (z - P0)² of one bit, or one of the laboratory's with few binary slots.`)
 	f := s.Flags
-	names := list(f, "targets", []string{"square:0.49", "ising:size=3x3", "rbm:data=none,visible=8,hidden=5,scale=1"},
+	names := texts(f, "targets", []string{"square:0.49", "ising:size=3x3", "rbm:data=none,visible=8,hidden=5,scale=1"},
 		";", "targets, with semicolons between them")
-	kinds := list(f, "estimators", estimators(), ",", "of "+strings.Join(estimators(), ", "))
+	kinds := texts(f, "estimators", estimators(), ",", "of "+strings.Join(estimators(), ", "))
 	evaluations := Whole(f, "evaluations", 12, 6, 1<<20,
 		"evaluations of the target for each estimate, a multiple of 6")
 	estimates := Whole(f, "estimates", 2000, 2, 1<<20, "estimates of each cell")
@@ -294,7 +294,7 @@ by each estimator: the example of ARM's slides.`)
 	f := s.Flags
 	known := append([]string{"exact"}, estimators()...)
 	p0s := Numbers(f, "p0", []float64{0.49, 0.499, 0.501, 0.51}, "numbers p0")
-	kinds := list(f, "estimators", known, ",", "of "+strings.Join(known, ", "))
+	kinds := texts(f, "estimators", known, ",", "of "+strings.Join(known, ", "))
 	evaluations := Whole(f, "evaluations", 6, 6, 1<<20, "evaluations of each step, a multiple of 6")
 	steps := Whole(f, "steps", 2000, 1, 1<<30, "steps of each ascent")
 	rate := number(f, "rate", 1, " above 0", "of the ascent")

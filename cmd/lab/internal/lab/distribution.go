@@ -72,33 +72,17 @@ func indicators(categories []int) []observable {
 	return list
 }
 
-// means turns the probabilities of each category of each slot, [slots × K], into the observables' means.
-func (d *distribution) means(m []float64) []float64 {
-	wide := slices.Max(d.target.Categories())
-	means := make([]float64, len(d.observables))
-	for i, o := range d.observables {
-		for v, x := range o.value {
-			means[i] += x * m[o.slot*wide+v]
-		}
-	}
-	return means
-}
-
 // enumerate is the observables' means by a list of all states.
 func (d *distribution) enumerate(ctx context.Context) (string, []float64, error) {
-	categories := d.target.Categories()
 	e, err := targets.Enumerate(ctx, d.target)
 	if err != nil {
 		return "", nil, err
 	}
-	wide := slices.Max(categories)
-	law := make([]float64, len(categories)*wide)
-	for i, p := range e.Probability {
-		for j, v := range e.State(i) {
-			law[j*wide+v] += p
-		}
+	var means []float64
+	for _, o := range d.observables {
+		means = append(means, e.Mean(func(state []int) float64 { return o.value[state[o.slot]] }))
 	}
-	return fmt.Sprintf("enumeration of %d states", e.Len()), d.means(law), nil
+	return fmt.Sprintf("enumeration of %d states", e.Len()), means, nil
 }
 
 // softmax are the probabilities that logarithms are in proportion to.

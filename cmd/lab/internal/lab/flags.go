@@ -92,11 +92,11 @@ func Choice(f *flag.FlagSet, name string, of []string, usage string) *string {
 	}, func(text string) string { return text })
 }
 
-// list is texts with a separator between them.
-func list(f *flag.FlagSet, name string, at []string, separator, usage string) *[]string {
+// texts are words with a separator between them.
+func texts(f *flag.FlagSet, name string, at []string, separator, usage string) *[]string {
 	return define(f, name, at, usage,
 		func(text string) ([]string, error) { return strings.Split(text, separator), nil },
-		func(texts []string) string { return strings.Join(texts, separator) })
+		func(words []string) string { return strings.Join(words, separator) })
 }
 
 // samplersFlag is a list of samplers.

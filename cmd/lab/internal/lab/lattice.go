@@ -128,7 +128,13 @@ func (d *distribution) lattice(t torus) (string, []float64, error) {
 	if err != nil {
 		return "", nil, fmt.Errorf("%w: %w", errTooLarge, err)
 	}
-	return "transfer matrix", d.means(slices.Repeat(law, t.size.sites())), nil
+	means := make([]float64, len(d.observables))
+	for i, o := range d.observables {
+		for v, x := range o.value {
+			means[i] += x * law[v]
+		}
+	}
+	return "transfer matrix", means, nil
 }
 
 // maxRowStates bounds the transfer matrix: a matrix of 1,024 rows is raised to a power in a second or two.

@@ -189,21 +189,17 @@ func newBinarySet(slots int, states []int) *binarySet {
 
 func (s *binarySet) len() int { return len(s.bits) / s.words }
 
-// kernel is k(x, y) = exp(-Hamming(x, y)/slots), the kernel of the GWG and discrete Langevin papers' code.
-func (s *binarySet) kernel(i int, other *binarySet, j int) float64 {
-	d := 0
-	for w := range s.words {
-		d += bits.OnesCount64(s.bits[i*s.words+w] ^ other.bits[j*s.words+w])
-	}
-	return math.Exp(-float64(d) / float64(s.slots))
-}
-
-// rowMeans is the mean of k(x_i, y) over all y of the other set, for each x_i.
+// rowMeans is the mean over all y of the other set, for each x, of k(x, y) = exp(-Hamming(x, y)/slots), the kernel of
+// the GWG and discrete Langevin papers' code.
 func (s *binarySet) rowMeans(other *binarySet) []float64 {
 	rows := make([]float64, s.len())
 	for i := range rows {
 		for j := range other.len() {
-			rows[i] += s.kernel(i, other, j)
+			d := 0
+			for w := range s.words {
+				d += bits.OnesCount64(s.bits[i*s.words+w] ^ other.bits[j*s.words+w])
+			}
+			rows[i] += math.Exp(-float64(d) / float64(s.slots))
 		}
 		rows[i] /= float64(other.len())
 	}
