@@ -179,7 +179,7 @@ example (z - P0)² of one bit, or one of the laboratory's with few binary slots.
 	f := s.Flags
 	names := texts(f, "targets", []string{"square:0.49", "ising:size=3x3", "rbm:data=none,visible=8,hidden=5,scale=1"},
 		";", "targets, with semicolons between them")
-	kinds := texts(f, "estimators", estimators(), ",", "of "+strings.Join(estimators(), ", "))
+	chosen := texts(f, "estimators", estimators(), ",", "of "+strings.Join(estimators(), ", "))
 	evaluations := Whole(f, "evaluations", 12, 6, 1<<20,
 		"evaluations of the target for each estimate, a multiple of 6")
 	estimates := Whole(f, "estimates", 2000, 2, 1<<20, "estimates of each cell")
@@ -193,7 +193,7 @@ example (z - P0)² of one bit, or one of the laboratory's with few binary slots.
 			{name: "ratio", format: "%.4g", definition: "standard deviation as a fraction of the gradient's length"},
 			{name: "microseconds", format: "%.1f", definition: secondsAre + ", of one estimate", timed: true},
 		})
-		if err := checkEstimators(*kinds, estimators(), *evaluations); err != nil {
+		if err := checkEstimators(*chosen, estimators(), *evaluations); err != nil {
 			return nil, err
 		}
 		for _, name := range *names {
@@ -201,7 +201,7 @@ example (z - P0)² of one bit, or one of the laboratory's with few binary slots.
 			if err != nil {
 				return nil, err
 			}
-			for _, kind := range *kinds {
+			for _, kind := range *chosen {
 				if _, err := newEstimator(kind, target); err != nil {
 					return nil, fmt.Errorf("%s: %w", name, err)
 				}
@@ -294,7 +294,7 @@ by each estimator: the example of ARM's slides.`)
 	f := s.Flags
 	known := append([]string{"exact"}, estimators()...)
 	p0s := Numbers(f, "p0", []float64{0.49, 0.499, 0.501, 0.51}, "numbers p0")
-	kinds := texts(f, "estimators", known, ",", "of "+strings.Join(known, ", "))
+	chosen := texts(f, "estimators", known, ",", "of "+strings.Join(known, ", "))
 	evaluations := Whole(f, "evaluations", 6, 6, 1<<20, "evaluations of each step, a multiple of 6")
 	steps := Whole(f, "steps", 2000, 1, 1<<30, "steps of each ascent")
 	rate := number(f, "rate", 1, " above 0", "of the ascent")
@@ -307,13 +307,13 @@ by each estimator: the example of ARM's slides.`)
 		}, curve{name: "probability", x: "step", y: "probability of the better value"},
 			curve{name: "gradient", x: "step", y: "estimate of the gradient"})
 		for _, p0 := range *p0s {
-			for _, kind := range *kinds {
+			for _, kind := range *chosen {
 				p.add(*repeats, func(ctx context.Context, b *bench) error {
 					return b.climb(ctx, kind, p0, *evaluations, *steps, *rate)
 				}, parameter{"estimator", kind}, parameter{"p0", decimal(p0)})
 			}
 		}
-		return p, checkEstimators(*kinds, known, *evaluations)
+		return p, checkEstimators(*chosen, known, *evaluations)
 	}
 	return s
 }
