@@ -21,7 +21,7 @@ func limits(c models.Config, device string) chunkLimits {
 	if strings.HasPrefix(device, "cuda") {
 		return chunkLimits{tokens: 64 << 10, queries: max(1, min(2<<10, (64<<20)/c.VocabularySize))}
 	}
-	return chunkLimits{tokens: max(384, (1<<20)/c.IntermediateSize),
+	return chunkLimits{tokens: max(384, (3<<19)/c.IntermediateSize),
 		queries: max(1, min(256, (8<<20)/c.VocabularySize))}
 }
 
