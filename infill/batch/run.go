@@ -28,15 +28,11 @@ type Job struct {
 	Output File
 	Work   work
 	// Shard is the part that is done; the zero value is the whole, with its output.
-	Shard Shard
-	// Resume goes on with an earlier start, and keeps its finished parts.
-	Resume bool
-	// Overwrite starts from the beginning, and replaces an existing output.
-	Overwrite bool
-	// Strict ends the run at the first wrong record.
-	Strict bool
-	// InFlight is how many records are in work at once; 0 is one.
-	InFlight int
+	Shard     Shard
+	Resume    bool `flag:"resume" help:"go on with a run that was not finished; one that is done is done"`
+	Overwrite bool `flag:"overwrite" help:"start again, and replace what is there; with --resume, go on, and replace it"`
+	Strict    bool `flag:"strict" help:"end at the first line that is wrong"`
+	InFlight  int  `flag:"jobs" help:"lines in work at once, which share the model's calls"` // 0 is one
 	// Observe, if not nil, is called with the progress of the run, one call at a time.
 	Observe func(Progress)
 }

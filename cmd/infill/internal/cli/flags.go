@@ -83,9 +83,9 @@ type typed struct {
 func (t typed) Type() string { return t.word }
 
 // Bind defines a flag for each field of a struct that has the tag flag, its name, and help. The default is what the
-// field holds; the tag short is a letter.
-func Bind(flags *pflag.FlagSet, to any) {
-	v := reflect.ValueOf(to).Elem()
+// field holds. Further tags are short, a letter; value, a word for the value; and choices, a list of values.
+func Bind(cmd *cobra.Command, to any) {
+	flags, v := cmd.Flags(), reflect.ValueOf(to).Elem()
 	for i := range v.NumField() {
 		tag := v.Type().Field(i).Tag
 		name, short, help := tag.Get("flag"), tag.Get("short"), tag.Get("help")
@@ -105,12 +105,24 @@ func Bind(flags *pflag.FlagSet, to any) {
 			flags.Float64VarP(p, name, short, *p, help)
 		case *time.Duration:
 			flags.DurationVarP(p, name, short, *p, help)
+		case *string:
+			if choices := tag.Get("choices"); choices != "" {
+				AddChoice(cmd, p, name, short, strings.Split(choices, ","), help)
+				continue
+			}
+			flags.StringVarP(p, name, short, *p, help)
 		case *[]int:
 			flags.IntSliceVarP(p, name, short, *p, help)
 		case *[]string:
 			flags.StringSliceVarP(p, name, short, *p, help)
 		default:
 			panic(name + " has a type without a flag") // a bug in the program, as in Complete
+		}
+		if word := tag.Get("value"); word != "" {
+			f := flags.Lookup(name)
+			if f.Value = (typed{f.Value, word}); f.DefValue == "[]" {
+				f.DefValue = "" // which pflag does not print
+			}
 		}
 	}
 }

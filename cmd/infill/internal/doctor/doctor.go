@@ -23,7 +23,7 @@ import (
 // doctorOptions are the flags of the examination.
 type doctorOptions struct {
 	streams *terminal.Streams
-	format  string
+	Format  string `flag:"format" choices:"text,json" help:"form of the result"`
 	model   string
 }
 
@@ -48,14 +48,14 @@ const (
 
 // NewCmd makes infill doctor.
 func NewCmd(s *terminal.Streams) *cobra.Command {
-	o := &doctorOptions{streams: s, format: "text"}
+	o := &doctorOptions{streams: s, Format: "text"}
 	cmd := &cobra.Command{
 		Use:   "doctor",
 		Short: "Tell what is installed, found and usable, and how to mend what is not",
 		Args:  cli.NoArguments,
 		RunE:  func(cmd *cobra.Command, _ []string) error { return run(cmd.Context(), o) },
 	}
-	cli.AddChoice(cmd, &o.format, "format", "", []string{"text", "json"}, "form of the result")
+	cli.Bind(cmd, o)
 	cmd.Flags().StringVarP(&o.model, "model", "m", "", cli.ModelHelp)
 	cli.CompleteModel(cmd)
 	return cmd
@@ -67,7 +67,7 @@ func run(ctx context.Context, o *doctorOptions) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	if err := printFindings(o.streams, o.format, findings); err != nil {
+	if err := printFindings(o.streams, o.Format, findings); err != nil {
 		return err
 	}
 	for _, f := range findings {

@@ -71,7 +71,7 @@ func NewCmd(s *terminal.Streams) *cobra.Command {
 	cli.AddChoice(cmd, (*string)(&o.Tokenisation), "tokenisation", "", cli.Texts(metrics.WhiteSpace.Values()),
 		"how a line becomes tokens")
 	flags.StringVar(&o.smoothing, "smoothing", o.smoothing, "of BLEU: none, epsilon[=E], add-k[=K] or exp")
-	cli.Bind(flags, &o.Options)
+	cli.Bind(cmd, &o.Options)
 	cli.AddChoice(cmd, &o.format, "format", "", formats, "form of the result")
 	flags.BoolVarP(&o.quiet, "quiet", "q", false, "no warnings")
 	return cmd

@@ -34,27 +34,16 @@ func (o *batchOptions) register(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	flags.StringVarP(&o.job.Output.Path, "out", "o", "", "`FILE` of the result; its name tells the form")
 	flags.StringVar(&o.column, "column", o.column, "`NAME` of the column, or key, with the "+o.column)
-	forms := formNames()
+	forms := cli.Texts(batch.Forms())
 	cli.AddChoice(cmd, (*string)(&o.job.Input.Form), "from", "", forms,
 		"form of the input, where its name does not tell it")
 	cli.AddChoice(cmd, (*string)(&o.job.Output.Form), "to", "", forms,
 		"form of the result, where its name does not tell it")
-	flags.BoolVar(&o.job.Resume, "resume", false, "go on with a run that was not finished; one that is done is done")
-	flags.BoolVar(&o.job.Overwrite, "overwrite", false,
-		"start again, and replace what is there; with --resume, go on, and replace it")
-	flags.BoolVar(&o.job.Strict, "strict", false, "end at the first line that is wrong")
+	o.job.InFlight = lm.InFlight
+	cli.Bind(cmd, &o.job)
 	flags.TextVar(&o.job.Shard, "shard", batch.Shard{},
 		"`I/N`: do part I of N, from 1; infill run merge puts them together")
-	flags.IntVar(&o.job.InFlight, "jobs", lm.InFlight, "lines in work at once, which share the model's calls")
 	o.ModelOptions.Register(cmd)
-}
-
-func formNames() []string {
-	var names []string
-	for _, f := range batch.Forms() {
-		names = append(names, string(f))
-	}
-	return names
 }
 
 // validate refuses what can be refused before anything is opened.
@@ -240,7 +229,7 @@ func NewCmdAugment(s *terminal.Streams) *cobra.Command {
 	flags := cmd.Flags()
 	flags.SortFlags = false
 	o.batchOptions.register(cmd)
-	cli.Bind(flags, &o.Augment)
+	cli.Bind(cmd, &o.Augment)
 	flags.StringVar(&o.span, "span", o.span, "`MIN-MAX` words in a row to mask together")
 	flags.StringVar(&o.pattern, "protect-pattern", "", "`REGEXP` of words that are never masked")
 	cli.AddChoice(cmd, &o.Context, "context", "", []string{batch.ContextNone, batch.ContextOriginal},
@@ -300,7 +289,7 @@ func newCmdRunMerge(s *terminal.Streams) *cobra.Command {
 		},
 	}
 	flags := cmd.Flags()
-	cli.AddChoice(cmd, (*string)(&output.Form), "to", "", formNames(),
+	cli.AddChoice(cmd, (*string)(&output.Form), "to", "", cli.Texts(batch.Forms()),
 		"form of the result, where its name does not tell it")
 	flags.BoolVar(&overwrite, "overwrite", false, "replace an output that is there")
 	flags.BoolVarP(&quiet, "quiet", "q", false, "no summary")

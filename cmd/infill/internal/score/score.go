@@ -23,17 +23,18 @@ import (
 type scoreOptions struct {
 	cli.InputOptions
 	method infill.ScoreMethod
-	tokens bool // a row of CSV for each token
-	pairs  bool
-	// columns are those of a file of pairs: the better text, and the other.
-	columns []string
+	Tokens bool `flag:"tokens" help:"a row of CSV for each token, not for each text"`
+	Pairs  bool `flag:"pairs" help:"a line has two texts, the better one first and a tab between: tell which is likelier"`
+	// Columns are the better text, and the other.
+	Columns []string `flag:"columns" value:"NAME,NAME" help:"the columns of a file of --pairs: the better text, and the other"`
 	cli.ModelOptions
 }
 
 // NewCmd makes infill score.
 func NewCmd(s *terminal.Streams) *cobra.Command {
 	o := &scoreOptions{InputOptions: cli.InputOptions{Streams: s, Key: "text",
-		Reads: func(string) bool { return false }}, method: infill.WordScore}
+		Reads: func(string) bool { return false }}, method: infill.WordScore,
+		Columns: []string{"first", "second"}}
 	cmd := &cobra.Command{
 		Use:   "score [TEXT...]",
 		Short: "Rate whole texts by their pseudo-log-likelihood, per token",
@@ -45,10 +46,10 @@ func NewCmd(s *terminal.Streams) *cobra.Command {
 					`infill score "he had never seen the sea .", or infill score --help`)); err != nil {
 				return err
 			}
-			if o.pairs && o.tokens {
+			if o.Pairs && o.Tokens {
 				return cli.Usagef("--pairs and --tokens exclude each other: a pair has one row")
 			}
-			if o.pairs {
+			if o.Pairs {
 				if err := o.readPairs(); err != nil {
 					return err
 				}
@@ -62,11 +63,7 @@ func NewCmd(s *terminal.Streams) *cobra.Command {
 	cmd.Flags().SortFlags = false
 	cli.AddChoice(cmd, (*string)(&o.method), "method", "",
 		cli.Texts([]infill.ScoreMethod{infill.WordScore, infill.PieceScore}), "what is masked beside a token")
-	cmd.Flags().BoolVar(&o.tokens, "tokens", false, "a row of CSV for each token, not for each text")
-	cmd.Flags().BoolVar(&o.pairs, "pairs", false, "each line has two texts with a tab between them, the better one "+
-		"first: tell which is likelier, and how often the first is")
-	cmd.Flags().StringSliceVar(&o.columns, "columns", []string{"first", "second"},
-		"the columns of a file of --pairs, `NAME,NAME`: the better text, and the other")
+	cli.Bind(cmd, o)
 	o.InputOptions.Register(cmd)
 	o.ModelOptions.Register(cmd)
 	return cmd
@@ -74,8 +71,8 @@ func NewCmd(s *terminal.Streams) *cobra.Command {
 
 // readPairs puts the pairs of files in the places of their names.
 func (o *scoreOptions) readPairs() error {
-	if len(o.columns) != 2 || o.columns[0] == "" || o.columns[1] == "" {
-		return cli.Usagef("--columns: %q is not two names with a comma between them", strings.Join(o.columns, ","))
+	if len(o.Columns) != 2 || o.Columns[0] == "" || o.Columns[1] == "" {
+		return cli.Usagef("--columns: %q is not two names with a comma between them", strings.Join(o.Columns, ","))
 	}
 	var texts []string
 	for _, argument := range o.Texts {
@@ -83,7 +80,7 @@ func (o *scoreOptions) readPairs() error {
 			texts = append(texts, argument)
 			continue
 		}
-		pairs, err := batch.Columns(batch.File{Path: argument}, o.columns...)
+		pairs, err := batch.Columns(batch.File{Path: argument}, o.Columns...)
 		if err != nil {
 			return &cli.UsageError{Err: err,
 				Hint: "name the columns of the better and of the other text by --columns NAME,NAME; give a file of " +
@@ -197,10 +194,10 @@ func run(ctx context.Context, o *scoreOptions) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, f.Close()) }()
-	if o.pairs {
+	if o.Pairs {
 		return scorePairs(ctx, o, f)
 	}
-	p := &cli.Printer[*infill.Score]{Form: scoreForm(o.tokens), Format: o.Format, Streams: o.Streams}
+	p := &cli.Printer[*infill.Score]{Form: scoreForm(o.Tokens), Format: o.Format, Streams: o.Streams}
 	read := func(e cli.Entry) (text string, err error) {
 		if e.Line == 0 { // the error of a line is reported in its turn
 			_, err = f.Plain(e.Text)

@@ -24,19 +24,22 @@ import (
 type serveOptions struct {
 	streams *terminal.Streams
 	cli.ModelOptions
-	also             []string
-	listen           string
-	token, tokenFile string
-	noAuth           bool
-	certificate, key string
-	origin           string
-	pipe             bool
-	limits           serve.Limits
+	token string
+
+	Listen      string   `flag:"listen" value:"HOST:PORT" help:"where to listen; port 0 takes a free one"`
+	TokenFile   string   `flag:"token-file" value:"FILE" help:"with the token that requests must bring, else INFILL_TOKEN in the environment"`
+	NoAuth      bool     `flag:"no-auth" help:"let other machines ask without a token"`
+	Certificate string   `flag:"tls-cert" value:"FILE" help:"certificate for https"`
+	Key         string   `flag:"tls-key" value:"FILE" help:"its key"`
+	Origin      string   `flag:"allow-origin" value:"ORIGIN" help:"whose pages may read answers, such as https://example.org"`
+	Also        []string `flag:"also" value:"NAME,..." help:"more models to serve"`
+	Pipe        bool     `flag:"pipe" help:"listen nowhere: answer requests on standard input, a line each; limits hold where they are given"`
+	limits      serve.Limits
 }
 
 // NewCmd makes infill serve.
 func NewCmd(s *terminal.Streams) *cobra.Command {
-	o := &serveOptions{streams: s, limits: serve.DefaultLimits()}
+	o := &serveOptions{streams: s, limits: serve.DefaultLimits(), Listen: "127.0.0.1:8080"}
 	cmd := &cobra.Command{
 		Use:   "serve",
 		Short: "Answer requests over HTTP, and show a page to play with",
@@ -45,7 +48,7 @@ func NewCmd(s *terminal.Streams) *cobra.Command {
 			if err := o.validate(cmd.Context()); err != nil {
 				return err
 			}
-			if o.pipe {
+			if o.Pipe {
 				for _, name := range strings.Fields("listen token-file no-auth tls-cert tls-key allow-origin") {
 					if cmd.Flags().Changed(name) {
 						return cli.Usagef("--%s: --pipe listens nowhere: leave one out", name)
@@ -61,18 +64,8 @@ func NewCmd(s *terminal.Streams) *cobra.Command {
 	}
 	flags := cmd.Flags()
 	flags.SortFlags = false
-	flags.StringVar(&o.listen, "listen", "127.0.0.1:8080", "`HOST:PORT` to listen on; port 0 takes a free one")
-	flags.StringVar(&o.tokenFile, "token-file", "",
-		"a `FILE` with the token that requests must bring; INFILL_TOKEN in the environment does the same")
-	flags.BoolVar(&o.noAuth, "no-auth", false, "let other machines ask without a token")
-	flags.StringVar(&o.certificate, "tls-cert", "", "certificate `FILE` for https")
-	flags.StringVar(&o.key, "tls-key", "", "its key `FILE`")
-	flags.StringVar(&o.origin, "allow-origin", "",
-		"an `ORIGIN`, such as https://example.org, whose pages may read answers")
-	flags.StringSliceVar(&o.also, "also", nil, "`NAME`s of more models to serve")
-	flags.BoolVar(&o.pipe, "pipe", false,
-		`listen nowhere: read requests from standard input, a line each, {"id": 1, "path": "/v1/fill", "body": {...}}, and answer on standard output; the limits below hold where they are given`)
-	cli.Bind(flags, &o.limits)
+	cli.Bind(cmd, o)
+	cli.Bind(cmd, &o.limits)
 	o.ModelOptions.Register(cmd)
 	cli.Group(cmd, []string{cli.MatterFirst, "listen", "token-file", "tls-cert", "tls-key", "also",
 		"max-requests", "max-memory", "model", "device"})
@@ -108,28 +101,28 @@ func (o *serveOptions) validate(ctx context.Context) error {
 	if err := o.ModelOptions.Validate(); err != nil {
 		return err
 	}
-	host, _, err := net.SplitHostPort(o.listen)
+	host, _, err := net.SplitHostPort(o.Listen)
 	if err != nil {
-		return cli.Usagef("--listen: %q is not HOST:PORT", o.listen)
+		return cli.Usagef("--listen: %q is not HOST:PORT", o.Listen)
 	}
-	if (o.certificate == "") != (o.key == "") {
+	if (o.Certificate == "") != (o.Key == "") {
 		return cli.Usagef("--tls-cert and --tls-key go together: give both or none")
 	}
 	o.token = o.streams.Getenv("INFILL_TOKEN")
-	if o.tokenFile != "" {
-		text, err := cli.ReadFile(ctx, o.tokenFile)
+	if o.TokenFile != "" {
+		text, err := cli.ReadFile(ctx, o.TokenFile)
 		if err != nil {
 			return cli.Usagef("--token-file: %w", err)
 		}
 		if o.token = oneToken(string(text)); o.token == "" {
-			return cli.Usagef("--token-file: %s holds no token: write one line of letters and digits", o.tokenFile)
+			return cli.Usagef("--token-file: %s holds no token: write one line of letters and digits", o.TokenFile)
 		}
 	}
-	if o.token != "" && o.noAuth {
+	if o.token != "" && o.NoAuth {
 		return cli.Usagef("a token is given, and --no-auth: take one of them")
 	}
-	if !loopback(host) && o.token == "" && !o.noAuth {
-		return &cli.UsageError{Err: fmt.Errorf("--listen %s: other machines could ask without a token", o.listen),
+	if !loopback(host) && o.token == "" && !o.NoAuth {
+		return &cli.UsageError{Err: fmt.Errorf("--listen %s: other machines could ask without a token", o.Listen),
 			Hint: "set INFILL_TOKEN or --token-file, or say --no-auth"}
 	}
 	return cli.OptionError(o.limits.Check())
@@ -193,15 +186,15 @@ func closeAll(opened map[string]*infill.Filler) (err error) {
 
 // run serves until it is stopped.
 func run(ctx context.Context, o *serveOptions) (err error) {
-	opened, name, err := openAll(ctx, &o.ModelOptions, o.streams, o.also)
+	opened, name, err := openAll(ctx, &o.ModelOptions, o.streams, o.Also)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, closeAll(opened)) }()
 	options := serve.Options{Models: opened, Default: name, Fill: infill.DefaultOptions(), Limits: o.limits,
-		Token: o.token, Origin: o.origin,
+		Token: o.token, Origin: o.Origin,
 		Log: func(message string) { cli.Warn(o.streams, false, "%s", message) }}
-	if o.pipe {
+	if o.Pipe {
 		options.Token = "" // who writes to a pipe started the program
 		server, err := serve.New(options)
 		if err != nil {
@@ -209,12 +202,12 @@ func run(ctx context.Context, o *serveOptions) (err error) {
 		}
 		return server.Pipe(ctx, o.streams.In, o.streams.Out)
 	}
-	listener, err := net.Listen("tcp", o.listen)
+	listener, err := net.Listen("tcp", o.Listen)
 	if err != nil {
 		return &cli.Failure{Err: fmt.Errorf("listen: %w", err), Hint: "another port: infill serve --listen 127.0.0.1:0"}
 	}
 	address := listener.Addr().String()
-	host, _, _ := net.SplitHostPort(o.listen)
+	host, _, _ := net.SplitHostPort(o.Listen)
 	if loopback(host) {
 		options.Hosts = []string{"localhost", "127.0.0.1", "::1", host}
 	}
@@ -224,11 +217,11 @@ func run(ctx context.Context, o *serveOptions) (err error) {
 	}
 	server := handler.HTTPServer()
 	scheme := "http"
-	if o.certificate != "" {
+	if o.Certificate != "" {
 		scheme = "https"
 		server.TLSConfig = &tls.Config{MinVersion: tls.VersionTLS12}
 		// Read before the address is printed.
-		if _, err := tls.LoadX509KeyPair(o.certificate, o.key); err != nil {
+		if _, err := tls.LoadX509KeyPair(o.Certificate, o.Key); err != nil {
 			return errors.Join(cli.Usagef("--tls-cert: %w", err), listener.Close())
 		}
 	}
@@ -237,8 +230,8 @@ func run(ctx context.Context, o *serveOptions) (err error) {
 	}
 	ended := make(chan error, 1)
 	go func() {
-		if o.certificate != "" {
-			ended <- server.ServeTLS(listener, o.certificate, o.key)
+		if o.Certificate != "" {
+			ended <- server.ServeTLS(listener, o.Certificate, o.Key)
 		} else {
 			ended <- server.Serve(listener)
 		}

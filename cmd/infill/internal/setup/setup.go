@@ -17,10 +17,10 @@ import (
 // setupOptions are the flags of setting up.
 type setupOptions struct {
 	streams *terminal.Streams
-	cuda    bool
-	force   bool   // fetch for CUDA without a GPU
-	model   string // to be the default; "" leaves it
-	quiet   bool
+	Model   string `flag:"model" value:"NAME" help:"a model to fetch and make the default, such as one of infill models recommend"`
+	CUDA    bool   `flag:"cuda" help:"fetch the library with CUDA"`
+	Force   bool   `flag:"force" help:"with --cuda: fetch it where no NVIDIA GPU is found, too"`
+	Quiet   bool   `flag:"quiet" short:"q" help:"no progress, no result: the exit code tells"`
 }
 
 // NewCmd makes infill setup.
@@ -32,20 +32,16 @@ func NewCmd(s *terminal.Streams) *cobra.Command {
 		Args:  cli.NoArguments,
 		RunE:  func(cmd *cobra.Command, _ []string) error { return run(cmd.Context(), o) },
 	}
-	cmd.Flags().StringVar(&o.model, "model", "",
-		"`NAME` of a model to fetch and make the default, such as one of infill models recommend")
-	cmd.Flags().BoolVar(&o.cuda, "cuda", false, "fetch the library with CUDA")
-	cmd.Flags().BoolVar(&o.force, "force", false, "with --cuda: fetch it where no NVIDIA GPU is found, too")
-	cmd.Flags().BoolVarP(&o.quiet, "quiet", "q", false, "no progress, no result: the exit code tells")
+	cli.Bind(cmd, o)
 	return cmd
 }
 
 // run fetches the onnxruntime library.
 func run(ctx context.Context, o *setupOptions) error {
-	if o.force && !o.cuda {
+	if o.Force && !o.CUDA {
 		return cli.Usagef("--force: it goes with --cuda")
 	}
-	if o.cuda && !o.force {
+	if o.CUDA && !o.Force {
 		if err := lm.FindGPU(); err != nil {
 			return &cli.Failure{Err: fmt.Errorf("the library with CUDA was not fetched (250 MB): %w", err),
 				Hint: "infill setup fetches the one for the CPU; --cuda --force fetches this one all the same"}
@@ -56,21 +52,21 @@ func run(ctx context.Context, o *setupOptions) error {
 		return err
 	}
 	device := "cpu"
-	if o.cuda {
+	if o.CUDA {
 		device = "cuda"
 	}
-	found, err := lm.EnsureLibrary(ctx, device, cli.FetchProgress(o.streams, o.quiet))
+	found, err := lm.EnsureLibrary(ctx, device, cli.FetchProgress(o.streams, o.Quiet))
 	if err != nil {
 		return err
 	}
-	if !o.quiet {
+	if !o.Quiet {
 		if _, err = fmt.Fprintf(o.streams.Out, "onnxruntime %s: %s (%s)\nmodel %s: %s\n",
 			cli.VersionOf(found), found.Path, found.Place, bundle.Name, bundle.Dir); err != nil {
 			return err
 		}
 	}
-	if o.model == "" {
+	if o.Model == "" {
 		return nil
 	}
-	return cli.UseModel(ctx, o.streams, o.model, hub.DefaultTotal, o.quiet)
+	return cli.UseModel(ctx, o.streams, o.Model, hub.DefaultTotal, o.Quiet)
 }

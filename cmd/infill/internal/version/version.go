@@ -16,26 +16,26 @@ import (
 
 type versionOptions struct {
 	streams *terminal.Streams
-	format  string
+	Format  string `flag:"format" choices:"text,json" help:"form of the result"`
 }
 
 // NewCmd makes infill version.
 func NewCmd(s *terminal.Streams) *cobra.Command {
-	o := &versionOptions{streams: s, format: "text"}
+	o := &versionOptions{streams: s, Format: "text"}
 	cmd := &cobra.Command{
 		Use:   "version",
 		Short: "Print the version of the program",
 		Args:  cli.NoArguments,
 		RunE:  func(*cobra.Command, []string) error { return run(o) },
 	}
-	cli.AddChoice(cmd, &o.format, "format", "", []string{"text", "json"}, "form of the result")
+	cli.Bind(cmd, o)
 	return cmd
 }
 
 // run prints the version.
 func run(o *versionOptions) error {
 	library, err := lm.FindLibrary()
-	if o.format == "json" {
+	if o.Format == "json" {
 		return object.WriteLine(o.streams.Out, map[string]string{
 			"version": infill.Version(), "go": runtime.Version(), "os": runtime.GOOS, "arch": runtime.GOARCH,
 			"onnxruntime": library.Version,
