@@ -79,7 +79,7 @@ func byteOf(token string) int {
 }
 
 // newBytePairs makes the model that starts from bytes.
-func newBytePairs(vocabulary map[string]int, rules []mergeRule) (*bytePairs, error) {
+func newBytePairs(vocabulary map[string]int, file *pipelineModel) (*bytePairs, error) {
 	m := &bytePairs{}
 	for b, r := range byteSymbols() {
 		id, ok := vocabulary[string(r)]
@@ -88,7 +88,7 @@ func newBytePairs(vocabulary map[string]int, rules []mergeRule) (*bytePairs, err
 		}
 		m.bytes[b] = id
 	}
-	return m, m.setMerges(vocabulary, rules)
+	return m, m.setMerges(vocabulary, file.Merges)
 }
 
 // newCharacterPairs makes the model that starts from characters.

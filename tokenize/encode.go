@@ -2,10 +2,9 @@ package tokenize
 
 import (
 	"fmt"
+	"strings"
 	"unicode"
 	"unicode/utf8"
-
-	"golang.org/x/text/unicode/norm"
 )
 
 // Encoding is a text as the model reads it, [CLS] first and [SEP] last. All four slices have one entry per token.
@@ -36,12 +35,8 @@ type encoder struct {
 	text     string
 	encoding *Encoding
 	words    int
-	inside   bool // a piece of the text that is being cut has tokens
-
-	word    []byte   // the normalised word being read
-	sources [][2]int // the bytes of text that each character of word came from
-	scratch []byte
-	err     error // the first
+	inside   bool  // the word that is being cut has tokens
+	err      error // the first
 }
 
 func (t *Tokenizer) newEncoder(text string) *encoder {
@@ -88,7 +83,7 @@ func (e *encoder) addOwn(from, to int, escapes []mark) {
 	for _, m := range escapes {
 		if m.start-1 >= from && m.end <= to {
 			e.addPlain(from, m.start-1)
-			e.t.scheme.encode(e, m.start, m.end) // past the search for added tokens, which would find the model's mask
+			e.encode(m.start, m.end) // past the search for added tokens, which would find the model's mask
 			from = m.end
 		}
 	}
@@ -100,7 +95,7 @@ func (e *encoder) addPlain(from, to int) {
 	for from < to {
 		token, before, start, end := e.t.added.next(e.text, from, to)
 		if before > from {
-			e.t.scheme.encode(e, from, before)
+			e.encode(from, before)
 		}
 		if token == nil {
 			return
@@ -110,136 +105,60 @@ func (e *encoder) addPlain(from, to int) {
 	}
 }
 
-// addText adds the WordPiece tokens of text[from:to], which holds no added token: BertPreTokenizer's split on white
-// space and punctuation follows BertNormalizer.
-func (e *encoder) addText(from, to int) {
-	e.normalize(from, to, e.addRune)
-	e.endWord()
-}
-
-// normalize puts out the characters of text[from:to], each with the bytes that it came from. The order of the steps is
-// BertNormalizer's: clean, set Chinese characters apart by blanks, strip accents, lower-case.
-func (e *encoder) normalize(from, to int, put func(r rune, source [2]int)) {
-	o := &e.t.options
-	strip := o.stripAccents()
-	lower := func(r rune, source [2]int) {
-		switch {
-		case o.Cased:
-			put(r, source)
-		case r == 'İ': // the one character whose lower case is two
-			put('i', source)
-			put('\u0307', source)
-		default:
-			put(unicode.ToLower(r), source)
-		}
-	}
+// encode adds the tokens of text[from:to], which holds no token of Tokenizer.added: it normalises, finds further added
+// tokens, splits into words, and cuts each by the model.
+func (e *encoder) encode(from, to int) {
+	var l letters
 	for at := from; at < to; {
 		r, size := utf8.DecodeRuneInString(e.text[at:to]) // an invalid byte reads as U+FFFD, as in the reference
-		source := [2]int{at, at + size}
+		l.add(r, [2]int{at, at + size})
 		at += size
-		switch {
-		case !o.KeepControls && dropped(r):
-			continue
-		case !o.KeepControls && unicode.IsSpace(r):
-			r = ' '
-		}
-		alone := !o.JoinChinese && chinese(r)
-		if alone {
-			put(' ', source)
-		}
-		if r < utf8.RuneSelf || !strip {
-			lower(r, source)
-		} else {
-			// Character by character is enough: the reordering across characters that full normalisation adds concerns
-			// marks that are dropped here, and a few spacing marks of musical and Brahmic scripts.
-			e.scratch = norm.NFD.AppendString(e.scratch[:0], e.text[source[0]:source[1]])
-			for rest := e.scratch; len(rest) > 0; {
-				part, width := utf8.DecodeRune(rest)
-				if rest = rest[width:]; !unicode.Is(unicode.Mn, part) {
-					lower(part, source)
-				}
-			}
-		}
-		if alone {
-			put(' ', source)
-		}
 	}
-}
-
-// letters is text[from:to] after normalising.
-func (e *encoder) letters(from, to int) (l letters) {
-	e.normalize(from, to, l.add)
-	return l
-}
-
-// addRune adds one normalised character to the word being read; punctuation is a word of its own.
-func (e *encoder) addRune(r rune, source [2]int) {
-	apart := punctuation(r)
-	if apart || unicode.IsSpace(r) {
-		e.endWord()
-	}
-	if apart || !unicode.IsSpace(r) {
-		e.word = utf8.AppendRune(e.word, r)
-		e.sources = append(e.sources, source)
-	}
-	if apart {
-		e.endWord()
-	}
-}
-
-// endWord cuts the word being read into pieces.
-func (e *encoder) endWord() {
-	if len(e.word) == 0 {
+	l, err := e.t.normalize(l)
+	if err != nil {
+		e.fail(err)
 		return
 	}
-	// Most words are in the vocabulary as they are, which is also what the model tries first.
-	if id, ok := e.t.words[string(e.word)]; ok && len(e.sources) <= e.t.options.longestWord() {
-		e.add(id, e.sources[0][0], e.sources[len(e.sources)-1][1], e.words)
-	} else {
-		pieces, err := e.t.model.Tokenize(string(e.word))
-		if err != nil {
-			e.fail(fmt.Errorf("cut the word %q into pieces: %w", e.word, err))
+	l.first = from == 0
+	e.t.normalized.split(l, e.split, func(token *addedToken, span [2]int) { e.addWord(token.id, span[0], span[1]) })
+	if n := len(e.encoding.IDs); n > 2*len(e.text)+24 {
+		e.fail(fmt.Errorf("%s: it makes %d tokens of a text of %d bytes: its steps or its vocabulary are damaged",
+			tokenizerFile, n, len(e.text)))
+	}
+}
+
+// split adds the tokens of l, word by word.
+func (e *encoder) split(l letters) {
+	words := []letters{l}
+	for _, split := range e.t.splitters {
+		var next []letters
+		for _, word := range words {
+			if len(word.runes) > 0 {
+				next = split(word, next)
+			}
 		}
-		for _, piece := range pieces { // piece.Offsets count characters of the word
-			e.add(piece.Id, e.sources[piece.Offsets[0]][0], e.sources[piece.Offsets[1]-1][1], e.words)
+		words = next
+	}
+	for _, word := range words {
+		if len(word.runes) > 0 {
+			e.inside = false
+			e.t.model.cut(e, word)
+			e.words++
 		}
 	}
-	e.words++
-	e.word, e.sources = e.word[:0], e.sources[:0]
 }
 
-// dropped reports whether BERT's cleaning removes a character: NUL, U+FFFD and the category "other" (control, format,
-// private use), where tab, newline and carriage return are white space instead.
-func dropped(r rune) bool {
-	switch r {
-	case '\t', '\n', '\r':
-		return false
-	case 0, utf8.RuneError:
-		return true
+// addPiece adds a token that stands for the given bytes; white space at their ends is not the token's.
+func (e *encoder) addPiece(id int, span [2]int) {
+	if e.inside && e.t.opensWord(id) {
+		e.words++
 	}
-	if r < utf8.RuneSelf {
-		return r < ' ' || r == 0x7f
+	e.inside = true
+	text := e.text[span[0]:span[1]]
+	end := span[0] + len(strings.TrimRightFunc(text, unicode.IsSpace))
+	start := span[1] - len(strings.TrimLeftFunc(text, unicode.IsSpace))
+	if start > end { // nothing but white space
+		start, end = span[1], span[1]
 	}
-	return unicode.In(r, unicode.Cc, unicode.Cf, unicode.Co)
-}
-
-// punctuation reports whether a character is a word of its own: every ASCII symbol, and the category "punctuation".
-func punctuation(r rune) bool {
-	if r < utf8.RuneSelf {
-		return '!' <= r && r <= '/' || ':' <= r && r <= '@' || '[' <= r && r <= '`' || '{' <= r && r <= '~'
-	}
-	return unicode.IsPunct(r)
-}
-
-// chinese reports whether a character is in the blocks that are set apart as Chinese. One extension block starts at
-// U+2B920, 256 after its true start: that is where Hugging Face's tokenizers starts it, and ids must agree.
-func chinese(r rune) bool {
-	return r >= 0x3400 && (r <= 0x4DBF ||
-		0x4E00 <= r && r <= 0x9FFF ||
-		0xF900 <= r && r <= 0xFAFF ||
-		0x20000 <= r && r <= 0x2A6DF ||
-		0x2A700 <= r && r <= 0x2B73F ||
-		0x2B740 <= r && r <= 0x2B81F ||
-		0x2B920 <= r && r <= 0x2CEAF ||
-		0x2F800 <= r && r <= 0x2FA1F)
+	e.add(id, start, end, e.words)
 }

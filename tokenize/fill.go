@@ -60,7 +60,7 @@ func (tpl *Template) Fill(ids []int) Filled {
 			continue // no blank after this one has its ids either
 		}
 		tokens := tpl.tokens(ids[blank.First : blank.First+blank.Slots])
-		_, joins := tpl.tokenizer.scheme.read(tokens[0])
+		_, joins := tpl.tokenizer.read(tokens[0])
 		if joins {
 			trimmed := strings.TrimRightFunc(literal, unicode.IsSpace)
 			if trimmed != "" || i > 0 {
@@ -68,7 +68,7 @@ func (tpl *Template) Fill(ids []int) Filled {
 			}
 		}
 		text.WriteString(literal)
-		if literal == "" && i > 0 && !joins && tpl.tokenizer.scheme.apart(last, tokens[0]) {
+		if literal == "" && i > 0 && !joins && tpl.tokenizer.apart(last, tokens[0]) {
 			text.WriteByte(' ')
 		}
 		fill := tpl.spell(i, ids, filling{fill: tpl.join(tokens), text: text.String(), joins: joins, from: left})
@@ -112,10 +112,10 @@ func (tpl *Template) tokens(ids []int) []string {
 func (tpl *Template) join(tokens []string) string {
 	var text strings.Builder
 	for i, token := range tokens {
-		if i > 0 && tpl.tokenizer.scheme.apart(tokens[i-1], token) {
+		if i > 0 && tpl.tokenizer.apart(tokens[i-1], token) {
 			text.WriteByte(' ')
 		}
-		read, _ := tpl.tokenizer.scheme.read(token)
+		read, _ := tpl.tokenizer.read(token)
 		text.WriteString(read)
 	}
 	return strings.ToValidUTF8(text.String(), string(utf8.RuneError)) // byte-level tokens may cut a character
@@ -187,7 +187,7 @@ func (tpl *Template) ahead(i int, ids []int) (text string, free bool) {
 		return "", false
 	}
 	tokens := tpl.tokens(ids[blank.First : blank.First+blank.Slots])
-	if _, joins := tpl.tokenizer.scheme.read(tokens[0]); joins {
+	if _, joins := tpl.tokenizer.read(tokens[0]); joins {
 		return tpl.join(tokens), false
 	}
 	return " " + tpl.join(tokens), true

@@ -91,8 +91,11 @@ func adds(content, configuration []byte) bool {
 
 // complete refuses a WordPiece tokenizer that lacks a token which another file adds.
 func (t *Tokenizer) complete(fsys fs.FS, err error) (*Tokenizer, error) {
-	if err != nil || t.words == nil {
-		return t, err
+	if err != nil {
+		return nil, err
+	}
+	if t.alphabet != alphabetPieces {
+		return t, nil
 	}
 	var configured, special specialTokens
 	var added map[string]int
@@ -282,43 +285,13 @@ func (file *pipelineFile) wordPiece() (*Tokenizer, error) {
 		}
 	}
 	t := &Tokenizer{ids: map[string]int{}}
-	if file.Model.Vocabulary == nil {
-		return nil, t.checkSize(0)
-	}
-	if _, err := t.addVocabulary(&file.Model); err != nil {
+	if err := t.addVocabulary(&file.Model); err != nil {
 		return nil, err
 	}
-	if gap := slices.Index(t.vocabulary, ""); gap >= 0 {
-		return nil, pipelineFault(errMalformed, "no token has the id %d, and one has %d", gap, len(t.vocabulary)-1)
-	}
-	next := len(t.vocabulary)
-	var further []pipelineAdded
-	for _, token := range file.Added {
-		id, known := t.ids[token.Content]
-		if !known {
-			id = next
-			next++
-		}
-		switch {
-		case slices.Contains(bertTokens, token.Content):
-			if err := token.check(tokenizerFile); err != nil {
-				return nil, err
-			}
-		case token.SingleWord || token.StripLeft || token.StripRight || token.Special && token.Normalized:
-			return nil, pipelineFault(errUnsupported,
-				"added token %.40q with single_word, lstrip or rstrip, or with special and normalized", token.Content)
-		default:
-			further = append(further, token)
-			further[len(further)-1].ID = &id
-		}
-		if token.ID != nil && *token.ID != id {
-			return nil, pipelineFault(errMalformed, "added token %.40q has another id than %d", token.Content, id)
-		}
-	}
 	n := file.Normalizer
-	return newWordPiece(t.vocabulary, Options{
+	return t, t.setWordPiece(Options{
 		Cased: !isTrue(n.LowerCase), KeepControls: !isTrue(n.CleanText), JoinChinese: !isTrue(n.HandleChinese),
 		StripAccents: n.StripAccents,
 		LongestWord:  file.Model.LongestWord,
-	}, further...)
+	}, file.Added)
 }

@@ -150,38 +150,35 @@ func (file *pipelineFile) load(content, configurationContent []byte) (*Tokenizer
 // of the blank before a text, or nil.
 func (file *pipelineFile) tokenizer(c *specialTokens, prefixSpace *bool) (*Tokenizer, error) {
 	t := &Tokenizer{ids: map[string]int{}, cased: true}
-	p := &pipeline{t: t}
-	t.scheme = p
-	p.characters = file.Model.Type == "BPE" && file.Model.ByteFallback
-	if err := p.loadModel(&file.Model); err != nil {
+	if err := t.loadModel(&file.Model); err != nil {
 		return nil, err
 	}
-	if err := p.loadAdded(file.Added); err != nil {
+	if err := t.loadAdded(file.Added); err != nil {
 		return nil, err
 	}
-	if err := p.addNormalizer(file.Normalizer); err != nil {
+	if err := t.addNormalizer(file.Normalizer); err != nil {
 		return nil, err
 	}
-	if err := p.addSplitter(file.PreTokenizer, prefixSpace); err != nil {
+	if err := t.addSplitter(file.PreTokenizer, prefixSpace); err != nil {
 		return nil, err
 	}
-	if p.byteLevel != (file.Model.Type == "BPE" && !p.characters) {
+	if file.PreTokenizer.uses("ByteLevel") != (t.alphabet == alphabetBytes) {
 		return nil, pipelineFault(errUnsupported, "model %q without the pre_tokenizer that goes with it: BPE needs "+
 			"ByteLevel or byte_fallback, Unigram Metaspace", file.Model.Type)
 	}
-	if p.characters {
-		if err := p.loadDecoder(file.Decoder); err != nil {
+	if t.alphabet == alphabetCharacters {
+		if err := t.loadDecoder(file.Decoder); err != nil {
 			return nil, err
 		}
 	}
-	if err := p.loadSpecials(file, c); err != nil {
+	if err := t.loadSpecials(file, c); err != nil {
 		return nil, err
 	}
-	if err := p.setAdded(file.Added); err != nil {
+	if err := t.findAdded(file.Added); err != nil {
 		return nil, err
 	}
-	if p.characters {
-		t.maskStripsLeft = p.bare() // the blank of a word is part of its token
+	if t.alphabet == alphabetCharacters {
+		t.maskStripsLeft = t.bare() // the blank of a word is part of its token
 		for id, token := range t.vocabulary {
 			t.notWords[id] = t.notWords[id] || byteOf(token) >= 0
 		}
@@ -189,9 +186,15 @@ func (file *pipelineFile) tokenizer(c *specialTokens, prefixSpace *bool) (*Token
 	return t, nil
 }
 
+// uses reports whether a pre-tokenizer is of a kind, or has one.
+func (s *pipelineStep) uses(kind string) bool {
+	return s != nil && (s.Type == kind ||
+		slices.ContainsFunc(s.PreTokenizers, func(part pipelineStep) bool { return part.uses(kind) }))
+}
+
 // loadDecoder holds the decoder of a vocabulary of characters to the one that is known here: ▁ is a blank, bytes are
 // put together, and a blank before the text may be dropped.
-func (p *pipeline) loadDecoder(s *pipelineStep) error {
+func (t *Tokenizer) loadDecoder(s *pipelineStep) error {
 	var kinds []string
 	if s != nil && s.Type == "Sequence" {
 		for _, part := range s.Decoders {
@@ -200,7 +203,7 @@ func (p *pipeline) loadDecoder(s *pipelineStep) error {
 			case part.Type == "Replace" && part.Pattern.String != nil && *part.Pattern.String == string(metaspace) &&
 				part.Content == " ":
 			case part.Type == "Strip" && part.Content == " " && part.Start == 1:
-				p.dropsBlank = true
+				t.dropsBlank = true
 			case part.Type != "ByteFallback" && part.Type != "Fuse":
 				return pipelineFault(errUnsupported, "decoder %q", part.Type)
 			}
@@ -214,7 +217,7 @@ func (p *pipeline) loadDecoder(s *pipelineStep) error {
 }
 
 // loadModel reads the vocabulary and makes the model.
-func (p *pipeline) loadModel(m *pipelineModel) error {
+func (t *Tokenizer) loadModel(m *pipelineModel) error {
 	switch {
 	case m.Dropout != nil && *m.Dropout != 0:
 		return pipelineFault(errUnsupported, "model with dropout %g", *m.Dropout)
@@ -222,37 +225,37 @@ func (p *pipeline) loadModel(m *pipelineModel) error {
 		return pipelineFault(errUnsupported, "continuing_subword_prefix %q", *m.Prefix)
 	case m.Suffix != nil && *m.Suffix != "":
 		return pipelineFault(errUnsupported, "end_of_word_suffix %q", *m.Suffix)
-	case m.ByteFallback && !p.characters:
+	case m.ByteFallback && m.Type != "BPE":
 		return pipelineFault(errUnsupported, "byte_fallback true")
 	case m.IgnoreMerges:
 		return pipelineFault(errUnsupported, "ignore_merges true")
 	}
 	if m.Type == "Unigram" {
-		return p.loadUnigram(m)
+		t.alphabet = alphabetSpaces
+		return t.loadUnigram(m)
 	}
-	vocabulary, err := p.t.addVocabulary(m)
-	if err != nil {
+	if err := t.addVocabulary(m); err != nil {
 		return err
 	}
-	var model *bytePairs
-	if p.characters {
-		model, err = newCharacterPairs(vocabulary, m)
-	} else {
-		model, err = newBytePairs(vocabulary, m.Merges)
+	t.alphabet = alphabetBytes
+	newModel := newBytePairs
+	if m.ByteFallback {
+		t.alphabet, newModel = alphabetCharacters, newCharacterPairs
 	}
+	pairs, err := newModel(t.ids, m)
 	if err != nil {
 		return pipelineFault(errMalformed, "%v", err)
 	}
-	p.model = model
+	t.model = pairs
 	return nil
 }
 
-func (p *pipeline) loadUnigram(m *pipelineModel) error {
+func (t *Tokenizer) loadUnigram(m *pipelineModel) error {
 	var list []scoredToken
 	if err := json.Unmarshal(m.Vocabulary, &list); err != nil {
 		return pipelineFault(errMalformed, "model.vocab: %v", err)
 	}
-	if err := p.t.checkSize(len(list)); err != nil {
+	if err := t.checkSize(len(list)); err != nil {
 		return err
 	}
 	if m.Unknown == nil || *m.Unknown < 0 || *m.Unknown >= len(list) {
@@ -261,12 +264,12 @@ func (p *pipeline) loadUnigram(m *pipelineModel) error {
 	tokens, scores := make([]string, len(list)), make([]float64, len(list))
 	for id, token := range list {
 		tokens[id], scores[id] = token.text, token.score
-		if err := p.t.addToken(token.text, id); err != nil {
+		if err := t.addToken(token.text, id); err != nil {
 			return err
 		}
 	}
-	p.t.unknown = *m.Unknown
-	p.model = newUnigram(tokens, scores, *m.Unknown)
+	t.unknown = *m.Unknown
+	t.model = newUnigram(tokens, scores, *m.Unknown)
 	return nil
 }
 
@@ -297,21 +300,23 @@ func (t *Tokenizer) addTokens(tokens []string) error {
 	return nil
 }
 
-// addVocabulary gives the tokens of a vocabulary by name their ids, and returns it.
-func (t *Tokenizer) addVocabulary(m *pipelineModel) (map[string]int, error) {
+// addVocabulary gives the tokens of a vocabulary by name their ids.
+func (t *Tokenizer) addVocabulary(m *pipelineModel) error {
 	var vocabulary map[string]int
-	if err := json.Unmarshal(m.Vocabulary, &vocabulary); err != nil {
-		return nil, pipelineFault(errMalformed, "model.vocab: %v", err)
+	if m.Vocabulary != nil {
+		if err := json.Unmarshal(m.Vocabulary, &vocabulary); err != nil {
+			return pipelineFault(errMalformed, "model.vocab: %v", err)
+		}
 	}
 	if err := t.checkSize(len(vocabulary)); err != nil {
-		return nil, err
+		return err
 	}
 	for _, token := range slices.Sorted(maps.Keys(vocabulary)) { // in a fixed order, for the errors
 		if err := t.addToken(token, vocabulary[token]); err != nil {
-			return nil, err
+			return err
 		}
 	}
-	return vocabulary, nil
+	return nil
 }
 
 // addToken gives a token its id. Ids need not be without gaps.
@@ -335,9 +340,9 @@ func (t *Tokenizer) addToken(token string, id int) error {
 }
 
 // loadAdded gives the added tokens their ids.
-func (p *pipeline) loadAdded(tokens []pipelineAdded) error {
+func (t *Tokenizer) loadAdded(tokens []pipelineAdded) error {
 	for _, token := range tokens {
-		switch known, ok := p.t.ids[token.Content]; {
+		switch known, ok := t.ids[token.Content]; {
 		case token.ID == nil:
 			return pipelineFault(errMalformed, "added token %q has no id", token.Content)
 		case ok && known != *token.ID:
@@ -346,62 +351,11 @@ func (p *pipeline) loadAdded(tokens []pipelineAdded) error {
 		case token.SingleWord || token.StripRight:
 			return pipelineFault(errUnsupported, "added token %q with single_word or rstrip", token.Content)
 		}
-		if err := p.t.addToken(token.Content, *token.ID); err != nil {
+		if err := t.addToken(token.Content, *token.ID); err != nil {
 			return err
 		}
 	}
 	return nil
-}
-
-// setAdded makes the two searches: in the text as it is, and after normalising.
-func (p *pipeline) setAdded(tokens []pipelineAdded) error {
-	p.t.notWords, p.t.silent = make([]bool, len(p.t.vocabulary)), make([]bool, len(p.t.vocabulary))
-	raw, normalized, err := p.t.sortAdded(tokens, func(text string) (string, error) {
-		var l letters
-		for _, r := range text {
-			l.add(r, [2]int{})
-		}
-		l, err := p.normalize(l)
-		return string(l.runes), err
-	})
-	if err != nil {
-		return err
-	}
-	p.t.setSpecials(raw)
-	p.normalized = newMatcher(normalized)
-	for _, id := range p.t.roles() {
-		p.t.notWords[*id] = true
-	}
-	return nil
-}
-
-// sortAdded parts added tokens that are found in a text as it is from those that are found after normalising, and so in
-// their own normalised form.
-func (t *Tokenizer) sortAdded(tokens []pipelineAdded, normalize func(string) (string, error)) (
-	raw, normalized []addedToken, err error) {
-	for _, token := range tokens {
-		a := addedToken{text: token.Content, id: *token.ID, special: token.Special, stripLeft: token.StripLeft}
-		t.notWords[a.id], t.silent[a.id] = true, token.Special
-		if !token.Normalized {
-			raw = append(raw, a)
-			continue
-		}
-		if a.special && a.id != t.unknown {
-			t.forbidden = append(t.forbidden, token.Content)
-		}
-		if a.id == t.mask {
-			t.maskStripsLeft = a.stripLeft
-		}
-		if a.text, err = normalize(a.text); err != nil {
-			return nil, nil, err
-		}
-		if a.text == "" {
-			return nil, nil, pipelineFault(errUnsupported, "added token %q, of which normalising leaves nothing",
-				token.Content)
-		}
-		normalized = append(normalized, a)
-	}
-	return raw, normalized, nil
 }
 
 // simpleNormalizers are the steps without settings.
@@ -409,23 +363,23 @@ var simpleNormalizers = map[string]normalizer{"NFC": normalForm(norm.NFC), "NFD"
 	"NFKC": normalForm(norm.NFKC), "NFKD": normalForm(norm.NFKD), "StripAccents": keep(notMark), "Lowercase": lowerCase}
 
 // addNormalizer adds a step and those in it.
-func (p *pipeline) addNormalizer(s *pipelineStep) error {
+func (t *Tokenizer) addNormalizer(s *pipelineStep) error {
 	if s == nil {
 		return nil
 	}
 	if n, ok := simpleNormalizers[s.Type]; ok {
-		p.t.cased = p.t.cased && s.Type != "Lowercase"
-		p.normalizers = append(p.normalizers, n)
+		t.cased = t.cased && s.Type != "Lowercase"
+		t.normalizers = append(t.normalizers, n)
 		return nil
 	}
 	add := func(n normalizer) error {
-		p.normalizers = append(p.normalizers, n)
+		t.normalizers = append(t.normalizers, n)
 		return nil
 	}
 	switch s.Type {
 	case "Sequence":
 		for i := range s.Normalizers {
-			if err := p.addNormalizer(&s.Normalizers[i]); err != nil {
+			if err := t.addNormalizer(&s.Normalizers[i]); err != nil {
 				return err
 			}
 		}
@@ -461,15 +415,15 @@ func (p *pipeline) addNormalizer(s *pipelineStep) error {
 }
 
 // addSplitter adds a step and those in it.
-func (p *pipeline) addSplitter(s *pipelineStep, configured *bool) error {
-	if s == nil && p.characters {
+func (t *Tokenizer) addSplitter(s *pipelineStep, configured *bool) error {
+	if s == nil && t.alphabet == alphabetCharacters {
 		return nil
 	}
 	if s == nil {
 		return pipelineFault(errUnsupported, "no pre_tokenizer")
 	}
 	add := func(part splitter) error {
-		p.splitters = append(p.splitters, part)
+		t.splitters = append(t.splitters, part)
 		return nil
 	}
 	switch s.Type {
@@ -481,7 +435,7 @@ func (p *pipeline) addSplitter(s *pipelineStep, configured *bool) error {
 		return add(splitAt(literal(*s.Pattern.String), mergedWithPrevious))
 	case "Sequence":
 		for i := range s.PreTokenizers {
-			if err := p.addSplitter(&s.PreTokenizers[i], configured); err != nil {
+			if err := t.addSplitter(&s.PreTokenizers[i], configured); err != nil {
 				return err
 			}
 		}
@@ -494,7 +448,6 @@ func (p *pipeline) addSplitter(s *pipelineStep, configured *bool) error {
 			return pipelineFault(errUnsupported, "add_prefix_space %t, %t in %s", isTrue(s.PrefixSpace), *configured,
 				configurationFile)
 		}
-		p.byteLevel = true
 		return add(splitGPT2(isTrue(s.PrefixSpace)))
 	case "WhitespaceSplit":
 		return add(splitAt(one(unicode.IsSpace), removed))
@@ -516,7 +469,7 @@ func (p *pipeline) addSplitter(s *pipelineStep, configured *bool) error {
 		case prepend != prependAlways && prepend != prependFirst && prepend != prependNever:
 			return pipelineFault(errUnsupported, "pre_tokenizer Metaspace with the prepend_scheme %q", prepend)
 		}
-		p.prepends = p.prepends || prepend != prependNever
+		t.prepends = t.prepends || prepend != prependNever
 		return add(splitMetaspace(prepend, isTrue(s.Split)))
 	}
 	return pipelineFault(errUnsupported, "pre_tokenizer %q", s.Type)
@@ -524,8 +477,7 @@ func (p *pipeline) addSplitter(s *pipelineStep, configured *bool) error {
 
 // loadSpecials finds the five special tokens: two in what is put around a text, the others by the name that the
 // configuration or custom gives them.
-func (p *pipeline) loadSpecials(file *pipelineFile, c *specialTokens) error {
-	t := p.t
+func (t *Tokenizer) loadSpecials(file *pipelineFile, c *specialTokens) error {
 	classifier, separator, err := surroundings(file.PostProcessor)
 	if err != nil {
 		return err

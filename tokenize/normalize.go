@@ -12,6 +12,49 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
+// letters is a text after normalising: characters, and for each the bytes of the text as typed that it stands for.
+type letters struct {
+	runes  []rune
+	source [][2]int
+	first  bool // the text starts here
+}
+
+func (l letters) part(from, to int) letters {
+	return letters{l.runes[from:to], l.source[from:to], l.first && from == 0}
+}
+
+func (l *letters) add(r rune, source [2]int) {
+	l.runes = append(l.runes, r)
+	l.source = append(l.source, source)
+}
+
+// span is the bytes that l stands for.
+func (l letters) span() [2]int { return [2]int{l.source[0][0], l.source[len(l.source)-1][1]} }
+
+// prepend puts a character before l, which shares the text of the first, as in the reference.
+func (l letters) prepend(r rune) letters {
+	return letters{append([]rune{r}, l.runes...), append([][2]int{l.source[0]}, l.source...), l.first}
+}
+
+// normalize rewrites a text by all steps. A damaged file could make much of little: a step may multiply the text by
+// mostGrowth, and all steps together too, except for a short text.
+func (t *Tokenizer) normalize(l letters) (letters, error) {
+	bound := longest(len(l.runes))
+	for i, step := range t.normalizers {
+		before := len(l.runes)
+		if l = step(l); len(l.runes) > min(bound, longest(before)) {
+			return l, fmt.Errorf("%s: normalizer %d makes %d characters of a text of %d: more than %d times as many "+
+				"are not taken", tokenizerFile, i+1, len(l.runes), before, mostGrowth)
+		}
+	}
+	return l, nil
+}
+
+const mostGrowth = 16
+
+// longest is how long a text may become.
+func longest(characters int) int { return mostGrowth*characters + 1024 }
+
 // normalizer rewrites a text. What it returns may share memory with what it got.
 type normalizer func(letters) letters
 

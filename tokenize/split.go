@@ -4,6 +4,11 @@ import (
 	"unicode"
 )
 
+// cutter is a model: it cuts a word, never empty, and adds its tokens.
+type cutter interface {
+	cut(e *encoder, word letters)
+}
+
 // splitter appends the parts of a piece to list.
 type splitter func(piece letters, list []letters) []letters
 

@@ -329,14 +329,13 @@ func (d *draft) hear(text string) {
 // opens reports whether a token that joins the text on its left may begin a word behind it; before is its last
 // character. beside tells of a script that writes no blanks.
 func (t *Tokenizer) opens(left string, before rune, beside bool) bool {
-	p, ok := t.scheme.(*pipeline)
 	switch {
-	case !ok || wordRune(before) && !unspaced(before):
+	case t.alphabet == alphabetPieces || wordRune(before) && !unspaced(before):
 		return false
 	case beside:
 		return true
 	case left == "":
-		return p.bare()
+		return t.bare()
 	}
 	return !unicode.IsSpace(before)
 }
@@ -385,7 +384,7 @@ func (t *Tokenizer) Candidate(text string) ([]int, error) {
 	if id, ok := t.ids[text]; ok && continues(text) {
 		return []int{id}, nil
 	}
-	if p, ok := t.scheme.(*pipeline); ok && p.bare() {
+	if t.bare() {
 		if err := checkText(text); err != nil {
 			return nil, err
 		}

@@ -8,60 +8,10 @@ import (
 	"unicode/utf8"
 )
 
-// scheme is what the kinds of vocabulary differ in: how a text is cut into tokens, and how tokens spell a text.
-type scheme interface {
-	// encode adds the tokens of e.text[from:to], which holds no token of Tokenizer.added.
-	encode(e *encoder, from, to int)
-	// read gives what a token reads as, and whether it joins the text on its left without a blank. The text of a
-	// byte-level token may be a part of a character.
-	read(token string) (text string, joins bool)
-	// apart reports whether two tokens with no text between them are set apart by a blank.
-	apart(left, right string) bool
-}
-
-// wordPiece is BERT's own scheme; its cutting is in encode.go.
-type wordPiece struct {
-	t          *Tokenizer
-	normalized matcher // added tokens that are found after normalising
-}
-
-func (w wordPiece) encode(e *encoder, from, to int) {
-	if len(w.normalized.tokens) > 0 {
-		w.normalized.split(e.letters(from, to), func(letters) {}, func(token *addedToken, span [2]int) {
-			e.addText(from, span[0])
-			e.addWord(token.id, span[0], span[1])
-			from = span[1]
-		})
-	}
-	e.addText(from, to)
-}
-
-func (w wordPiece) read(token string) (text string, joins bool) {
-	if continues(token) {
-		return token[len(continuation):], true
-	}
-	return token, false
-}
-
-// apart asks the decoder, which sets no blank before a full stop; where a script writes no blanks, there is none.
-func (w wordPiece) apart(left, right string) bool {
-	last, _ := utf8.DecodeLastRuneInString(left)
-	if first, _ := utf8.DecodeRuneInString(right); unspaced(last) && unspaced(first) {
-		return false
-	}
-	return strings.HasPrefix(w.t.decoder.DecodeChain([]string{left, right})[1], " ")
-}
-
-var (
-	_ scheme = wordPiece{}
-	_ scheme = (*pipeline)(nil)
-)
-
 // addedToken is a token that is found in a text before everything else.
 type addedToken struct {
 	text      string
 	id        int
-	special   bool // it stands for no text
 	stripLeft bool // the white space on its left belongs to it
 }
 
@@ -127,17 +77,42 @@ func (m *matcher) split(l letters, part func(letters), found func(token *addedTo
 	}
 }
 
-// setSpecials fills in what follows from the added tokens.
-func (t *Tokenizer) setSpecials(raw []addedToken) {
-	t.added = newMatcher(raw)
-	for _, token := range raw {
-		if token.special && token.id != t.unknown && token.text != maskToken {
-			t.forbidden = append(t.forbidden, token.text)
-		}
-		if token.id == t.mask {
-			t.maskStripsLeft = token.stripLeft
-		}
+// findAdded makes the two searches for added tokens: in a text as it is, and after normalising, where they stand in
+// their own normalised form. No slot takes one, nor a token of a role.
+func (t *Tokenizer) findAdded(tokens []pipelineAdded) error {
+	t.notWords, t.silent = make([]bool, len(t.vocabulary)), make([]bool, len(t.vocabulary))
+	for _, id := range t.roles() {
+		t.notWords[*id] = true
 	}
+	var raw, normalized []addedToken
+	for _, token := range tokens {
+		a := addedToken{text: token.Content, id: *token.ID, stripLeft: token.StripLeft}
+		t.notWords[a.id], t.silent[a.id] = true, token.Special
+		if token.Special && a.id != t.unknown && a.text != maskToken {
+			t.forbidden = append(t.forbidden, a.text)
+		}
+		if a.id == t.mask {
+			t.maskStripsLeft = a.stripLeft
+		}
+		if !token.Normalized {
+			raw = append(raw, a)
+			continue
+		}
+		var l letters
+		for _, r := range a.text {
+			l.add(r, [2]int{})
+		}
+		l, err := t.normalize(l)
+		if err != nil {
+			return err
+		}
+		if a.text = string(l.runes); a.text == "" {
+			return pipelineFault(errUnsupported, "added token %q, of which normalising leaves nothing", token.Content)
+		}
+		normalized = append(normalized, a)
+	}
+	t.added, t.normalized = newMatcher(raw), newMatcher(normalized)
+	return nil
 }
 
 // refuseSpecial names the first token in a text that only the program may write.

@@ -1,0 +1,228 @@
+package tokenize
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+	"fmt"
+	"maps"
+	"slices"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/sugarme/tokenizer/model"
+	"github.com/sugarme/tokenizer/model/wordpiece"
+	"golang.org/x/text/unicode/norm"
+)
+
+const unknownToken = "[UNK]"
+
+// bertTokens are the special tokens of a BERT vocabulary, in the order of roles. Text equal to one of them, in exactly
+// these capitals, is that token.
+var bertTokens = []string{"[PAD]", unknownToken, "[CLS]", "[SEP]", maskToken}
+
+// Options are the settings of BERT's normaliser and WordPiece model. The zero value is that of bert-base-uncased.
+type Options struct {
+	Cased        bool  // keep capitals (do_lower_case false)
+	StripAccents *bool // whether "é" becomes "e" (strip_accents); nil: when the model is uncased
+	KeepControls bool  // keep control and format characters in words (clean_text false)
+	JoinChinese  bool  // do not make each Chinese character a word of its own (tokenize_chinese_chars false)
+	LongestWord  int   // characters above which a word becomes [UNK]; 0 for the usual 100
+}
+
+// stripAccents resolves the default.
+func (o Options) stripAccents() bool {
+	if o.StripAccents != nil {
+		return *o.StripAccents
+	}
+	return !o.Cased
+}
+
+// longestWord resolves the default.
+func (o Options) longestWord() int { return cmp.Or(o.LongestWord, 100) }
+
+// New makes a tokenizer from a vocabulary, whose tokens are in the order of their ids. It must have [PAD],
+// [UNK], [CLS], [SEP] and [MASK], and no token twice or empty.
+func New(vocabulary []string, o Options) (*Tokenizer, error) {
+	t, err := newWordPiece(vocabulary, o)
+	return t, nameFile(err, "")
+}
+
+// newWordPiece is New with errors about tokenizer.json.
+func newWordPiece(vocabulary []string, o Options) (*Tokenizer, error) {
+	t := &Tokenizer{ids: make(map[string]int, len(vocabulary))}
+	if err := t.addTokens(vocabulary); err != nil {
+		return nil, err
+	}
+	if err := t.setWordPiece(o, nil); err != nil {
+		return nil, err
+	}
+	return t, nil
+}
+
+// setWordPiece gives a tokenizer that has its vocabulary the rules of BERT, and added tokens.
+func (t *Tokenizer) setWordPiece(o Options, addedTokens []pipelineAdded) error {
+	if o.LongestWord < 0 {
+		return pipelineFault(errUnsupported, "longest word of %d characters", o.LongestWord)
+	}
+	words := model.Vocab(t.ids)
+	t.model = greedy{words, o.longestWord(), wordpiece.NewWordPieceBuilder().
+		Vocab(&words).
+		UnkToken(unknownToken).
+		ContinuingSubwordPrefix(continuation).
+		MaxInputCharsPerWord(o.longestWord()).
+		Build()}
+	t.cased = o.Cased
+	t.normalizers = []normalizer{o.normalize}
+	t.splitters = []splitter{splitAt(one(unicode.IsSpace), removed), splitAt(one(punctuation), isolated)}
+	var specials, further []pipelineAdded
+	for i, token := range bertTokens {
+		id, ok := t.ids[token]
+		if !ok {
+			return pipelineFault(errMissingToken, "%s is not in the vocabulary; is this a BERT vocabulary?", token)
+		}
+		*t.roles()[i] = id
+		specials = append(specials, pipelineAdded{added: added{ID: &id, Content: token}, Special: true})
+	}
+	for _, token := range addedTokens {
+		switch {
+		case slices.Contains(bertTokens, token.Content):
+			if err := token.check(tokenizerFile); err != nil {
+				return err
+			}
+		case token.SingleWord || token.StripLeft || token.StripRight || token.Special && token.Normalized:
+			return pipelineFault(errUnsupported,
+				"added token %.40q with single_word, lstrip or rstrip, or with special and normalized", token.Content)
+		default:
+			further = append(further, token)
+		}
+	}
+	if len(further) > 0 {
+		t.ids = maps.Clone(t.ids) // the model has the words alone
+	}
+	if err := t.loadAdded(addedTokens); err != nil {
+		return err
+	}
+	if gap := slices.Index(t.vocabulary, ""); gap >= 0 {
+		return pipelineFault(errMalformed, "no token has the id %d, and one has %d", gap, len(t.vocabulary)-1)
+	}
+	t.sum = o.digest(t.vocabulary, further)
+	return t.findAdded(append(specials, further...))
+}
+
+// digest hashes the vocabulary and the options as they take effect, each with its length so that no two inputs collide.
+func (o Options) digest(vocabulary []string, further []pipelineAdded) string {
+	content := fmt.Appendf(nil,
+		"wordpiece 1 cased %t strip accents %t keep controls %t join chinese %t longest word %d\n",
+		o.Cased, o.stripAccents(), o.KeepControls, o.JoinChinese, o.longestWord())
+	for _, token := range vocabulary {
+		content = binary.BigEndian.AppendUint32(content, uint32(len(token)))
+		content = append(content, token...)
+	}
+	for _, token := range further {
+		content = fmt.Appendf(content, "added %q %d %t %t\n", token.Content, *token.ID, token.Special, token.Normalized)
+	}
+	sum := sha256.Sum256(content)
+	return hex.EncodeToString(sum[:])
+}
+
+// greedy is the WordPiece model: the longest token that the rest of a word begins with, again and again.
+type greedy struct {
+	words   map[string]int
+	longest int
+	model   wordpiece.WordPiece
+}
+
+var _ cutter = greedy{}
+
+func (m greedy) cut(e *encoder, word letters) {
+	text := string(word.runes)
+	// Most words are in the vocabulary as they are, which is also what the model tries first.
+	if id, ok := m.words[text]; ok && len(word.runes) <= m.longest {
+		e.addPiece(id, word.span())
+		return
+	}
+	pieces, err := m.model.Tokenize(text)
+	if err != nil {
+		e.fail(fmt.Errorf("cut the word %q into pieces: %w", text, err))
+	}
+	for _, piece := range pieces { // piece.Offsets count characters of the word
+		e.addPiece(piece.Id, word.part(piece.Offsets[0], piece.Offsets[1]).span())
+	}
+}
+
+// normalize is BertNormalizer: it cleans, sets Chinese characters apart by blanks, strips accents, and lower-cases.
+func (o Options) normalize(l letters) (out letters) {
+	out = letters{make([]rune, 0, len(l.runes)+8), make([][2]int, 0, len(l.runes)+8), l.first}
+	var scratch []byte
+	for i, r := range l.runes {
+		source := l.source[i]
+		switch {
+		case !o.KeepControls && dropped(r):
+			continue
+		case !o.KeepControls && unicode.IsSpace(r):
+			r = ' '
+		}
+		alone := !o.JoinChinese && chinese(r)
+		if alone {
+			out.add(' ', source)
+		}
+		if r < utf8.RuneSelf || !o.stripAccents() {
+			out.add(r, source)
+		} else {
+			// Character by character is enough: the reordering across characters that full normalisation adds concerns
+			// marks that are dropped here, and a few spacing marks of musical and Brahmic scripts.
+			scratch = norm.NFD.AppendString(scratch[:0], string(r))
+			for rest := scratch; len(rest) > 0; {
+				part, width := utf8.DecodeRune(rest)
+				if rest = rest[width:]; !unicode.Is(unicode.Mn, part) {
+					out.add(part, source)
+				}
+			}
+		}
+		if alone {
+			out.add(' ', source)
+		}
+	}
+	if o.Cased {
+		return out
+	}
+	return lowerCase(out)
+}
+
+// dropped reports whether BERT's cleaning removes a character: NUL, U+FFFD and the category "other" (control, format,
+// private use), where tab, newline and carriage return are white space instead.
+func dropped(r rune) bool {
+	switch r {
+	case '\t', '\n', '\r':
+		return false
+	case 0, utf8.RuneError:
+		return true
+	}
+	if r < utf8.RuneSelf {
+		return r < ' ' || r == 0x7f
+	}
+	return unicode.In(r, unicode.Cc, unicode.Cf, unicode.Co)
+}
+
+// punctuation reports whether a character is a word of its own: every ASCII symbol, and the category "punctuation".
+func punctuation(r rune) bool {
+	if r < utf8.RuneSelf {
+		return '!' <= r && r <= '/' || ':' <= r && r <= '@' || '[' <= r && r <= '`' || '{' <= r && r <= '~'
+	}
+	return unicode.IsPunct(r)
+}
+
+// chinese reports whether a character is in the blocks that are set apart as Chinese. One extension block starts at
+// U+2B920, 256 after its true start: that is where Hugging Face's tokenizers starts it, and ids must agree.
+func chinese(r rune) bool {
+	return r >= 0x3400 && (r <= 0x4DBF ||
+		0x4E00 <= r && r <= 0x9FFF ||
+		0xF900 <= r && r <= 0xFAFF ||
+		0x20000 <= r && r <= 0x2A6DF ||
+		0x2A700 <= r && r <= 0x2B73F ||
+		0x2B740 <= r && r <= 0x2B81F ||
+		0x2B920 <= r && r <= 0x2CEAF ||
+		0x2F800 <= r && r <= 0x2FA1F)
+}
