@@ -102,7 +102,7 @@ func (s *Server) fillMask(ctx context.Context, model string, q *maskRequest) (*m
 	if top > s.Limits.Top {
 		return nil, unfit("top_k: %d, this server gives %d of a blank: ask for fewer", top, s.Limits.Top)
 	}
-	answers, templates, size, slots := make([]any, len(texts)), make([]*tokenize.Template, len(texts)), 0.0, 0
+	templates, size, slots := make([]*tokenize.Template, len(texts)), 0.0, 0
 	err = s.read(ctx, sizeOf(texts), func() error {
 		for i, text := range texts {
 			t, err := f.Template(text)
@@ -122,20 +122,15 @@ func (s *Server) fillMask(ctx context.Context, model string, q *maskRequest) (*m
 		return nil, err
 	}
 	logits := 4 * float64(slots) * float64(f.Tokenizer().VocabularySize())
-	err = s.work(ctx, together(logits, len(texts))+size, func(ctx context.Context) error {
-		return s.each(ctx, textsAtOnce, len(texts), func(ctx context.Context, i int) (err error) {
-			answers[i], err = s.candidates(ctx, f, templates[i], targets, top)
-			return err
-		})
-	})
+	found, err := answers(ctx, s, len(texts), textsAtOnce, together(logits, len(texts))+size,
+		func(ctx context.Context, i int) (any, error) { return s.candidates(ctx, f, templates[i], targets, top) })
 	if err != nil {
-		return nil, s.logFailure(err)
+		return nil, err
 	}
-	s.numbers.texts.Add(float64(len(texts)))
 	if !q.Inputs.list {
-		return &maskOutput{answers[0]}, nil
+		return &maskOutput{found[0]}, nil
 	}
-	return &maskOutput{answers}, nil
+	return &maskOutput{found}, nil
 }
 
 // targetIDs are the tokens of words. A word that is several tokens is refused: its

@@ -275,18 +275,14 @@ func (s *Server) fill(ctx context.Context, in *fillInput) (*huma.StreamResponse,
 		}
 		return &huma.StreamResponse{Body: func(c huma.Context) { s.stream(c, plans[0], bytes) }}, nil
 	}
-	results := make([]object.Identified, len(plans))
-	err = s.work(ctx, bytes, func(ctx context.Context) error {
-		return s.each(ctx, textsAtOnce, len(plans), func(ctx context.Context, i int) (err error) {
-			results[i].ID = plans[i].ID
-			results[i].Value, err = plans[i].Fill(ctx, nil)
-			return err
+	results, err := answers(ctx, s, len(plans), textsAtOnce, bytes,
+		func(ctx context.Context, i int) (object.Identified, error) {
+			result, err := plans[i].Fill(ctx, nil)
+			return object.Identified{ID: plans[i].ID, Value: result}, err
 		})
-	})
 	if err != nil {
-		return nil, s.logFailure(err)
+		return nil, err
 	}
-	s.numbers.texts.Add(float64(len(results)))
 	var answer any = results
 	if !in.Body.list {
 		answer = results[0]
@@ -323,6 +319,23 @@ func (s *Server) each(ctx context.Context, width, n int, do func(ctx context.Con
 		defer s.texts.Release(1)
 		return do(ctx, i)
 	})
+}
+
+// answers works at the n texts of a request, which holds so many bytes, width of them at once, when its turn has come.
+func answers[T any](ctx context.Context, s *Server, n, width int, bytes float64,
+	do func(ctx context.Context, i int) (T, error)) ([]T, error) {
+	list := make([]T, n)
+	err := s.work(ctx, bytes, func(ctx context.Context) error {
+		return s.each(ctx, width, n, func(ctx context.Context, i int) (err error) {
+			list[i], err = do(ctx, i)
+			return err
+		})
+	})
+	if err != nil {
+		return nil, s.logFailure(err)
+	}
+	s.numbers.texts.Add(float64(n))
+	return list, nil
 }
 
 // progress is what an event tells before the result, with what is known so far where
@@ -446,16 +459,11 @@ func (s *Server) score(ctx context.Context, in *scoreInput) (*scoreOutput, error
 	width := max(1, min(textsAtOnce, len(texts), longTexts/max(1, longest)))
 	held := ofByte*float64(sizeOf(texts)) +
 		float64(width)*min(ofWindow, ofByte*float64(longest)+float64(longest)*float64(longest))
-	out := &scoreOutput{Body: make([]*infill.Score, len(texts))}
-	err = s.work(ctx, held, func(ctx context.Context) error {
-		return s.each(ctx, width, len(texts), func(ctx context.Context, i int) (err error) {
-			out.Body[i], err = f.Score(ctx, texts[i], infill.ScoreMethod(in.Body.Method))
-			return err
-		})
+	scores, err := answers(ctx, s, len(texts), width, held, func(ctx context.Context, i int) (*infill.Score, error) {
+		return f.Score(ctx, texts[i], infill.ScoreMethod(in.Body.Method))
 	})
 	if err != nil {
-		return nil, s.logFailure(err)
+		return nil, err
 	}
-	s.numbers.texts.Add(float64(len(texts)))
-	return out, nil
+	return &scoreOutput{scores}, nil
 }

@@ -203,13 +203,13 @@ func open(r *http.Request) bool {
 func (s *Server) guarded(next http.Handler) http.Handler {
 	token := sha256.Sum256([]byte(s.Token))
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		refuse := func(status int, message string) { writeProblem(w, &Problem{status: status, Message: message}) }
 		h := w.Header()
 		h.Set("X-Content-Type-Options", "nosniff")
 		h.Set("Referrer-Policy", "no-referrer")
 		if host := hostOf(r.Host); s.Hosts != nil &&
 			!slices.ContainsFunc(s.Hosts, func(own string) bool { return strings.EqualFold(own, host) }) {
-			writeProblem(w, &Problem{status: http.StatusForbidden,
-				Message: "this server is not reached by that host name"})
+			refuse(http.StatusForbidden, "this server is not reached by that host name")
 			return
 		}
 		if s.Origin != "" && r.Header.Get("Origin") == s.Origin {
@@ -227,23 +227,22 @@ func (s *Server) guarded(next http.Handler) http.Handler {
 			sum := sha256.Sum256([]byte(given))
 			if !strings.EqualFold(scheme, "Bearer") || subtle.ConstantTimeCompare(sum[:], token[:]) != 1 {
 				h.Set("WWW-Authenticate", "Bearer")
-				writeProblem(w, &Problem{status: http.StatusUnauthorized,
-					Message: "a token is needed: Authorization: Bearer TOKEN"})
+				refuse(http.StatusUnauthorized, "a token is needed: Authorization: Bearer TOKEN")
 				return
 			}
 		}
 		if r.Method == http.MethodPost && !deliberate(r.Header) {
-			writeProblem(w, &Problem{status: http.StatusUnsupportedMediaType,
-				Message: "send JSON, with the header Content-Type: application/json"})
+			refuse(http.StatusUnsupportedMediaType, "send JSON, with the header Content-Type: application/json")
 			return
 		}
 		if coding := r.Header.Get("Content-Encoding"); coding != "" && !strings.EqualFold(coding, "identity") {
-			writeProblem(w, &Problem{status: http.StatusUnsupportedMediaType,
-				Message: fmt.Sprintf("Content-Encoding %q is not read: send the JSON as it is", coding)})
+			refuse(http.StatusUnsupportedMediaType,
+				fmt.Sprintf("Content-Encoding %q is not read: send the JSON as it is", coding))
 			return
 		}
 		if r.ContentLength > s.Limits.Body {
-			writeProblem(w, s.tooLarge())
+			refuse(http.StatusRequestEntityTooLarge,
+				fmt.Sprintf("a request may have %d bytes: send fewer texts at once", s.Limits.Body))
 			return
 		}
 		r.Body = wholeBody{r.Body}
@@ -256,11 +255,6 @@ func (s *Server) guarded(next http.Handler) http.Handler {
 func deliberate(h http.Header) bool {
 	kind, _, _ := strings.Cut(h.Get("Content-Type"), ";")
 	return strings.EqualFold(strings.TrimSpace(kind), "application/json")
-}
-
-func (s *Server) tooLarge() *Problem {
-	return &Problem{status: http.StatusRequestEntityTooLarge,
-		Message: fmt.Sprintf("a request may have %d bytes: send fewer texts at once", s.Limits.Body)}
 }
 
 // hostOf is the name that a request came for. The dot at the end of a full name says nothing more.

@@ -73,13 +73,12 @@ func (s *Server) fillTool(ctx context.Context, request *mcp.CallToolRequest,
 		return nil, nil, &infill.OptionError{Option: "seed", Reason: "not below 2^53, up to which numbers come " +
 			"through this protocol whole"}
 	}
-	var r *infill.Result
-	if err := s.work(ctx, bytes, func(ctx context.Context) (err error) {
-		r, err = plans[0].Fill(ctx, nil)
-		return err
-	}); err != nil {
-		return nil, nil, s.logFailure(err)
+	found, err := answers(ctx, s, 1, 1, bytes,
+		func(ctx context.Context, _ int) (*infill.Result, error) { return plans[0].Fill(ctx, nil) })
+	if err != nil {
+		return nil, nil, err
 	}
+	r := found[0]
 	answer := &fillAnswer{Fills: []toolFill{}, Seed: r.Seed, Warnings: r.Warnings}
 	if plans[0].ID != nil {
 		answer.ID = plans[0].ID
