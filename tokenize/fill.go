@@ -60,7 +60,7 @@ func (tpl *Template) Fill(ids []int) Filled {
 			continue // no blank after this one has its ids either
 		}
 		tokens := tpl.tokens(ids[blank.First : blank.First+blank.Slots])
-		_, joins := tpl.tokenizer.read(tokens[0])
+		_, joins := tpl.source.tokenizer.read(tokens[0])
 		if joins {
 			trimmed := strings.TrimRightFunc(literal, unicode.IsSpace)
 			if trimmed != "" || i > 0 {
@@ -68,7 +68,7 @@ func (tpl *Template) Fill(ids []int) Filled {
 			}
 		}
 		text.WriteString(literal)
-		if literal == "" && i > 0 && !joins && tpl.tokenizer.apart(last, tokens[0]) {
+		if literal == "" && i > 0 && !joins && tpl.source.tokenizer.apart(last, tokens[0]) {
 			text.WriteByte(' ')
 		}
 		fill := tpl.spell(i, ids, filling{fill: tpl.join(tokens), text: text.String(), joins: joins, from: left})
@@ -101,8 +101,8 @@ func (tpl *Template) own(from, to int) string {
 func (tpl *Template) tokens(ids []int) []string {
 	tokens := make([]string, len(ids))
 	for i, id := range ids {
-		if tokens[i] = tpl.tokenizer.Token(id); tokens[i] == "" {
-			tokens[i] = tpl.tokenizer.Token(tpl.tokenizer.unknown)
+		if tokens[i] = tpl.source.tokenizer.Token(id); tokens[i] == "" {
+			tokens[i] = tpl.source.tokenizer.Token(tpl.source.tokenizer.unknown)
 		}
 	}
 	return tokens
@@ -112,10 +112,10 @@ func (tpl *Template) tokens(ids []int) []string {
 func (tpl *Template) join(tokens []string) string {
 	var text strings.Builder
 	for i, token := range tokens {
-		if i > 0 && tpl.tokenizer.apart(tokens[i-1], token) {
+		if i > 0 && tpl.source.tokenizer.apart(tokens[i-1], token) {
 			text.WriteByte(' ')
 		}
-		read, _ := tpl.tokenizer.read(token)
+		read, _ := tpl.source.tokenizer.read(token)
 		text.WriteString(read)
 	}
 	return strings.ToValidUTF8(text.String(), string(utf8.RuneError)) // byte-level tokens may cut a character
@@ -138,18 +138,18 @@ func (tpl *Template) spell(i int, ids []int, f filling) string {
 	if tpl.Written != nil {
 		written = tpl.Written(i, ids[blank.First:blank.First+blank.Slots])
 	}
-	if strings.ContainsFunc(written, unicode.IsUpper) || tpl.tokenizer.Cased() {
+	if strings.ContainsFunc(written, unicode.IsUpper) || tpl.source.tokenizer.Cased() {
 		return cmp.Or(written, f.fill)
 	}
 	fill, named := cmp.Or(written, f.fill), cmp.Or(written, f.fill)
 	if written == "" && !f.joins && !blank.TouchesRight {
-		if fill == "i" && !tpl.smallI {
+		if fill == "i" && !tpl.source.smallI {
 			fill = "I"
 		}
 		right, free := tpl.ahead(i, ids)
 		named = withNames(f.text, fill, right, free)
 	}
-	original, cased := "", tpl.cased
+	original, cased := "", tpl.source.cased
 	if i < len(tpl.Originals) {
 		original = tpl.Originals[i]
 		cased = cased || slices.ContainsFunc(tpl.Originals, hasCapital)
@@ -187,7 +187,7 @@ func (tpl *Template) ahead(i int, ids []int) (text string, free bool) {
 		return "", false
 	}
 	tokens := tpl.tokens(ids[blank.First : blank.First+blank.Slots])
-	if _, joins := tpl.tokenizer.read(tokens[0]); joins {
+	if _, joins := tpl.source.tokenizer.read(tokens[0]); joins {
 		return tpl.join(tokens), false
 	}
 	return " " + tpl.join(tokens), true

@@ -28,7 +28,7 @@ type Template struct {
 
 	Spelling
 	escapes []mark
-	*draft
+	source  *draft
 }
 
 // Spelling says how Template.Fill writes fills.
@@ -102,7 +102,7 @@ func (t *Tokenizer) Shortest(text, further string) (*Template, error) {
 // lengths of the text. Blanks of one name have the length of the first. More than 64 combinations give an *InputError.
 func (tpl *Template) Expand(lengths [][]int) ([]*Template, error) {
 	if lengths == nil {
-		for _, blank := range tpl.blanks {
+		for _, blank := range tpl.source.blanks {
 			var all []int
 			for n := blank.minimum; n <= blank.maximum; n++ {
 				all = append(all, n)
@@ -133,7 +133,7 @@ func (tpl *Template) Expand(lengths [][]int) ([]*Template, error) {
 	}
 	var templates []*Template
 	for _, c := range chosen {
-		templates = append(templates, tpl.template(c))
+		templates = append(templates, tpl.source.template(c))
 	}
 	return templates, nil
 }
@@ -274,7 +274,7 @@ func checkText(text string) error {
 
 // template gives each blank its number of slots; the text is not cut again.
 func (d *draft) template(lengths []int) *Template {
-	template := &Template{Text: d.text, Blanks: make([]Blank, len(d.blanks)), escapes: d.escapes, draft: d}
+	template := &Template{Text: d.text, Blanks: make([]Blank, len(d.blanks)), escapes: d.escapes, source: d}
 	named := map[string][]int{} // the blanks of a name
 	from := 0
 	for i, blank := range d.blanks {
