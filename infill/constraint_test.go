@@ -9,15 +9,17 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"infill/lm/lmtest"
 )
 
 // checkLaw compares the frequencies of a template's fills with the exact law over
 // all combinations of fillable tokens that the oracle allows, at the options'
 // temperature. The oracle sees the tokens of the slots as the vocabulary has them.
-func checkLaw(t *testing.T, f *Filler, model *fakeModel, template string, slots int, o Options,
+func checkLaw(t *testing.T, f *Filler, model *lmtest.Model, template string, slots int, o Options,
 	allowed func(tokens []string) bool) *Result {
 	t.Helper()
-	target := &fakeTarget{model: model}
+	target := model
 	law, total := map[string]float64{}, 0.0
 	ids := make([]int, slots)
 	var visit func(slot int)
@@ -34,7 +36,7 @@ func checkLaw(t *testing.T, f *Filler, model *fakeModel, template string, slots 
 			tokens[i] = f.tokenizer.Token(id)
 		}
 		if allowed(tokens) {
-			law[fmt.Sprint(ids)] = math.Exp(target.energyOf(ids) / o.Temperature)
+			law[fmt.Sprint(ids)] = math.Exp(target.U(ids) / o.Temperature)
 			total += law[fmt.Sprint(ids)]
 		}
 	}
@@ -55,7 +57,7 @@ func checkLaw(t *testing.T, f *Filler, model *fakeModel, template string, slots 
 		if e := drawError(s); p > 0.005 && math.Abs(*s.Share-p) > 5*e {
 			t.Errorf("%v: drawn %.4f ± %.4f, exact %.4f", s.Values, *s.Share, e, p)
 		}
-		if u := target.energyOf(s.TokenIDs); math.Abs(u-s.LogLikelihood) > 1e-9 {
+		if u := target.U(s.TokenIDs); math.Abs(u-s.LogLikelihood) > 1e-9 {
 			t.Errorf("%v: log-likelihood %v, want %v", s.Values, s.LogLikelihood, u)
 		}
 	}

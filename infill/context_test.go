@@ -5,11 +5,13 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"infill/lm/lmtest"
 )
 
 // listener is a model that notes what it is asked.
 type listener struct {
-	*fakeModel
+	*lmtest.Model
 	masked [][]int // ids with the slots that are masked
 }
 
@@ -19,14 +21,14 @@ func (m *listener) MaskedLogProbabilities(ctx context.Context, ids, slots []int)
 		ids[at] = -1
 	}
 	m.masked = append(m.masked, ids)
-	return m.fakeModel.MaskedLogProbabilities(ctx, ids, slots)
+	return m.Model.MaskedLogProbabilities(ctx, ids, slots)
 }
 
 // TestContext: the model reads the context before the text, in every length and text; windows count it; and what it
 // may not be is refused in one line.
 func TestContext(t *testing.T) {
 	tokenizer := newTokenizer(t)
-	model := &listener{fakeModel: &fakeModel{positions: 16}}
+	model := &listener{Model: newModel(16, 0)}
 	f := New(model, tokenizer)
 	o := DefaultOptions()
 	o.Context = "the dog ran"

@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"infill/samplers"
+
+	"infill/lm/lmtest"
 )
 
 // drawError is the standard error of a frequency: between chains, or, where few
@@ -23,7 +25,7 @@ func drawError(s Fill) float64 {
 // they say, fills that one chain alone met included.
 func TestIntervalsCover(t *testing.T) {
 	f, model := newFake(t)
-	target := &fakeTarget{model: model}
+	target := model
 	held, all, few := 0, 0, 0
 	for _, sampler := range []string{"dmala", "gwg", "gibbs", "mlm-mh"} {
 		for seed := range 30 {
@@ -37,7 +39,7 @@ func TestIntervalsCover(t *testing.T) {
 			best := bestTokens(f, 6)
 			for _, a := range best {
 				for _, b := range best {
-					w := math.Exp(target.energyOf([]int{a, b}))
+					w := math.Exp(target.U([]int{a, b}))
 					weights[fmt.Sprint([]int{a, b})] = w
 					total += w
 				}
@@ -112,7 +114,7 @@ func TestUnconverged(t *testing.T) {
 func bestTokens(f *Filler, n int) []int {
 	best := f.tokenizer.Fillable()
 	for i := range best {
-		for j := i; j > 0 && weight(best[j]) > weight(best[j-1]); j-- {
+		for j := i; j > 0 && lmtest.Weight(best[j]) > lmtest.Weight(best[j-1]); j-- {
 			best[j], best[j-1] = best[j-1], best[j]
 		}
 	}

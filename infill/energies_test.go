@@ -8,11 +8,12 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"infill/lm/lmtest"
 	"infill/tokenize"
 )
 
 // rowModel gives log-probabilities that tell which ids were asked about.
-type rowModel struct{ fakeModel }
+type rowModel struct{ *lmtest.Model }
 
 func (m *rowModel) MaskedLogProbabilities(ctx context.Context, ids, slots []int) ([][]float32, error) {
 	logp := make([][]float32, len(slots))
@@ -25,12 +26,12 @@ func (m *rowModel) MaskedLogProbabilities(ctx context.Context, ids, slots []int)
 		}
 		logp[i] = []float32{float32(slot), float32(sum), float32(len(slots))}
 	}
-	return logp, m.check(ctx)
+	return logp, m.Begin(ctx)
 }
 
 func TestLogConditionals(t *testing.T) {
 	tokenizer := newTokenizer(t)
-	f := New(&rowModel{fakeModel{positions: 32}}, tokenizer)
+	f := New(&rowModel{newModel(32, 0)}, tokenizer)
 	// [CLS] the [MASK] [MASK] . [SEP] is 2 6 4 4 17 3.
 	got, err := f.LogConditionals(t.Context(), read(t, f, "the [MASK] [MASK] ."), []int{7, 9})
 	if err != nil {
@@ -53,7 +54,7 @@ func TestLogConditionals(t *testing.T) {
 }
 
 func TestLogLikelihoods(t *testing.T) {
-	model := &fakeModel{positions: 32, bond: 0.7}
+	model := newModel(32, 0.7)
 	f := New(model, newTokenizer(t))
 	var fills [][]int
 	for i := range 100 {
@@ -64,7 +65,7 @@ func TestLogLikelihoods(t *testing.T) {
 		t.Fatal(err)
 	}
 	for i, fill := range fills {
-		want := weight(fill[0]) + weight(fill[1]) + model.bondOf(fill[0], fill[1])
+		want := model.Weight(fill[0]) + model.Weight(fill[1]) + model.BondOf(fill[0], fill[1])
 		if math.Abs(got[i]-want) > 1e-9 {
 			t.Errorf("fill %v: U is %v, want %v", fill, got[i], want)
 		}

@@ -15,13 +15,14 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"infill/lm"
+	"infill/lm/lmtest"
 	"infill/tokenize"
 )
 
 const twoSlots = "the [MASK] sat on the [MASK]"
 
-func newFake(t testing.TB) (*Filler, *fakeModel) {
-	model := &fakeModel{positions: 16, bond: 1}
+func newFake(t testing.TB) (*Filler, *lmtest.Model) {
+	model := newModel(16, 1)
 	return New(model, newTokenizer(t)), model
 }
 
@@ -95,18 +96,18 @@ func TestDistribution(t *testing.T) {
 
 				fillable := f.tokenizer.Fillable()
 				slices.SortFunc(fillable, func(a, b int) int {
-					if weight(a) > weight(b) {
+					if model.Weight(a) > model.Weight(b) {
 						return -1
 					}
 					return 1
 				})
 				best := fillable[:4]
-				target := &fakeTarget{model: model}
+				target := model
 				exact := map[[2]int]float64{}
 				total := 0.0
 				for _, a := range best {
 					for _, b := range best {
-						p := math.Exp(target.energyOf([]int{a, b}) / temperature)
+						p := math.Exp(target.U([]int{a, b}) / temperature)
 						exact[[2]int{a, b}] = p
 						total += p
 					}
@@ -125,7 +126,7 @@ func TestDistribution(t *testing.T) {
 					if e := s.ShareError; e != nil && math.Abs(*s.Share-p) > 4.5**e {
 						t.Errorf("%v: drawn %.4f ± %.4f, exact %.4f", s.Values, *s.Share, *e, p)
 					}
-					if u := target.energyOf(s.TokenIDs); math.Abs(u-s.LogLikelihood) > 1e-9 {
+					if u := target.U(s.TokenIDs); math.Abs(u-s.LogLikelihood) > 1e-9 {
 						t.Errorf("%v: log-likelihood %v, want %v", s.Values, s.LogLikelihood, u)
 					}
 				}
@@ -185,12 +186,12 @@ func TestRanking(t *testing.T) {
 
 // TestAlike: tokens that make one text are one entry, that of the likelier.
 func TestAlike(t *testing.T) {
-	model := &fakeModel{positions: 16, bond: 1}
+	model := newModel(16, 1)
 	tokenizer, err := tokenize.New(append(fakeWords(), "uns", "##een"), tokenize.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	model.tokens = tokenizer.VocabularySize()
+	model.Size = tokenizer.VocabularySize()
 	f := New(model, tokenizer)
 	id := func(token string) int {
 		id, ok := tokenizer.ID(token)
@@ -213,9 +214,9 @@ func TestAlike(t *testing.T) {
 			best = s.LogLikelihood
 		}
 	}
-	target := &fakeTarget{model: model}
-	if want := math.Max(target.energyOf([]int{id("un"), id("##seen")}),
-		target.energyOf([]int{id("uns"), id("##een")})); math.Abs(best-want) > 1e-9 {
+	target := model
+	if want := math.Max(target.U([]int{id("un"), id("##seen")}),
+		target.U([]int{id("uns"), id("##een")})); math.Abs(best-want) > 1e-9 {
 		t.Errorf("kept the one of log-likelihood %v, want %v", best, want)
 	}
 	if result.Stats.DistinctFills != len(result.Fills)+1 {
@@ -236,10 +237,10 @@ func TestFinalRanking(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			target := &fakeTarget{model: model}
+			target := model
 			var want, got []float64
 			for chain := range defaultSamples {
-				want = append(want, target.energyOf(last.TokenIDs[2*chain:2*chain+2]))
+				want = append(want, target.U(last.TokenIDs[2*chain:2*chain+2]))
 			}
 			slices.SortFunc(want, func(a, b float64) int {
 				if a > b {
@@ -318,7 +319,7 @@ func TestChainsStandAlone(t *testing.T) {
 
 func TestObserver(t *testing.T) {
 	f, model := newFake(t)
-	target := &fakeTarget{model: model}
+	target := model
 	o := chainOptions()
 	o.Chains.Steps, o.Chains.WarmUp, o.Temperature, o.Samples = 6, 2, 2, 3
 	var seen, frozen []Progress
@@ -343,7 +344,7 @@ func TestObserver(t *testing.T) {
 			t.Errorf("report %d: step %d of %d, warm-up %t", i, p.Step, p.Steps, p.WarmUp)
 		}
 		for chain, u := range p.LogLikelihoods {
-			if want := target.energyOf(p.TokenIDs[2*chain : 2*chain+2]); math.Abs(u-want) > 1e-9 {
+			if want := target.U(p.TokenIDs[2*chain : 2*chain+2]); math.Abs(u-want) > 1e-9 {
 				t.Errorf("report %d, chain %d: log-likelihood %v, want %v whatever the temperature", i, chain, u, want)
 			}
 		}
@@ -486,7 +487,7 @@ func TestInitial(t *testing.T) {
 	f, _ := newFake(t)
 	best := bestTokens(f, 3)
 	slices.Sort(best)
-	weights := softmax(weight(best[0]), weight(best[1]), weight(best[2]))
+	weights := softmax(lmtest.Weight(best[0]), lmtest.Weight(best[1]), lmtest.Weight(best[2]))
 	for how, want := range map[StartKind][3]float64{startModel: weights, startRandom: {1. / 3, 1. / 3, 1. / 3}} {
 		o := chainOptions()
 		o.Fill, o.Samples, o.Seed = FillAny, count, 1
@@ -521,7 +522,7 @@ func softmax(a, b, c float64) [3]float64 {
 func TestFillErrors(t *testing.T) {
 	f, model := newFake(t)
 	loads := 0
-	f = newFiller(f.tokenizer, model.positions,
+	f = newFiller(f.tokenizer, model.Limit,
 		func(context.Context) (LanguageModel, error) { loads++; return model, nil })
 	tests := []struct {
 		name, template string
@@ -560,7 +561,7 @@ func TestCancel(t *testing.T) {
 	f, model := newFake(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	// A model call that comes back only when it is cancelled.
-	model.before = func(ctx context.Context) error {
+	model.Before = func(ctx context.Context) error {
 		cancel()
 		<-ctx.Done()
 		return fmt.Errorf("session run: %w", ctx.Err())
@@ -578,7 +579,7 @@ func TestModelFails(t *testing.T) {
 	calls := 0
 	for failAt := range 4 {
 		calls = 0
-		model.before = func(context.Context) error {
+		model.Before = func(context.Context) error {
 			if calls++; calls > failAt {
 				return errors.New("out of memory")
 			}
@@ -618,7 +619,7 @@ func TestWarnings(t *testing.T) {
 		})
 	}
 	// Proposals that know nothing of a strong bond are nearly always wrong.
-	model.bond, model.blind = 60, true
+	model.Bond, model.Blind = 60, true
 	o := chainOptions()
 	o.Chains.StepSize, o.Chains.Candidates = 100, 0
 	if w := fill(t, f, "the [MASK] [MASK] [MASK] [MASK] sat", o).Warnings; len(w) == 0 ||

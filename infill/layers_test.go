@@ -16,6 +16,7 @@ infill/serve internal/eval
 infill/batch
 infill internal/eval/corpus
 cmd/lab/internal/lab
+lm/lmtest
 lm lm/network
 lm/internal/bert/berttest
 lm/internal/bert lm/internal/imported lm/internal/ort

@@ -7,12 +7,13 @@ import (
 	"testing"
 
 	"infill/lm"
+	"infill/lm/lmtest"
 	"infill/samplers"
 )
 
 // counting tells how many rows a model is asked for at once at most.
 type counting struct {
-	*fakeModel
+	*lmtest.Model
 	row  []float32
 	most int
 }
@@ -48,7 +49,7 @@ func TestUnwanted(t *testing.T) {
 		ctx, done := Unwanted(outer)
 		defer done()
 		calls, after := 0, 0
-		model.before = func(context.Context) error {
+		model.Before = func(context.Context) error {
 			if ctx.Err() != nil {
 				after++
 			}

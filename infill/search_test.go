@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"infill/lm"
+	"infill/lm/lmtest"
 )
 
 func openBuiltIn(t *testing.T) *Filler {
@@ -22,7 +23,7 @@ func openBuiltIn(t *testing.T) *Filler {
 }
 
 // lawOf is P of two slots by the fake's conditionals, the mean of both directions.
-func lawOf(t *testing.T, model *fakeModel, ids, slots []int, tokens [2]int) (left, right float64) {
+func lawOf(t *testing.T, model *lmtest.Model, ids, slots []int, tokens [2]int) (left, right float64) {
 	t.Helper()
 	ask := func(first, then int) float64 {
 		masked := slices.Clone(ids)
@@ -68,7 +69,7 @@ func TestProofByBruteForce(t *testing.T) {
 		}},
 	} {
 		f, model := newFake(t)
-		model.bond = 1.5
+		model.Bond = 1.5
 		o := DefaultOptions()
 		o.Top = 7
 		c.change(&o)
@@ -109,7 +110,7 @@ func TestProofByBruteForce(t *testing.T) {
 // what texts are listed, too: fills that read alike stand once.
 func TestCertificateOfFills(t *testing.T) {
 	f, model := newFake(t)
-	model.bond = 2
+	model.Bond = 2
 	whole := DefaultOptions()
 	whole.Top, whole.Fill = 1000, FillAny
 	const template = "the [MASK] sat [MASK] on the [MASK:1-2]"
@@ -381,7 +382,7 @@ func TestDraws(t *testing.T) {
 		"list":     func(o *Options) { o.Slots = Lists{2: {"mat", "cat", "dog", "rug"}} },
 		"distinct": func(o *Options) { o.Distinct = true }} {
 		f, model := newFake(t)
-		model.bond = 1.5
+		model.Bond = 1.5
 		o := DefaultOptions()
 		change(&o)
 		o.Top, o.Budget.Rows = 1000, 1<<20
@@ -428,7 +429,7 @@ func TestDraws(t *testing.T) {
 // TestFewDraws: if the budget ends first, the answer says how many came; at a low temperature the likeliest come.
 func TestFewDraws(t *testing.T) {
 	f, model := newFake(t)
-	model.bond = 1.5
+	model.Bond = 1.5
 	o := DefaultOptions()
 	o.Samples, o.Seed, o.Budget.Rows = 500, 3, 120
 	o.Slots, o.Distinct = Lists{2: {"mat", "rug", "dog", "cat"}}, true
@@ -454,11 +455,11 @@ func TestFewDraws(t *testing.T) {
 	counts, total := map[int]float64{}, 0.0
 	for _, fill := range fill(t, f, "the [MASK] sat", warm).Fills {
 		counts[fill.TokenIDs[0]] = float64(fill.Count)
-		total += math.Exp(weight(fill.TokenIDs[0]) / 2)
+		total += math.Exp(model.Weight(fill.TokenIDs[0]) / 2)
 	}
 	squares := 0.0
 	for id, n := range counts {
-		want := 20000 * math.Exp(weight(id)/2) / total
+		want := 20000 * math.Exp(model.Weight(id)/2) / total
 		squares += (n - want) * (n - want) / want
 	}
 	if cells := float64(len(counts)); cells < 8 || squares > cells+6*math.Sqrt(2*cells) {

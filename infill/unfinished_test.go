@@ -31,9 +31,9 @@ func TestUnfinished(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			f, model := newFake(t)
 			ctx, cancel := context.WithCancel(t.Context())
-			model.bond, model.deaf = 1, true
+			model.Bond, model.Deaf = 1, true
 			calls := 0
-			model.before = func(ctx context.Context) error {
+			model.Before = func(ctx context.Context) error {
 				if calls++; calls > c.calls {
 					cancel()
 				}

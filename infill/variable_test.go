@@ -11,6 +11,7 @@ import (
 	"gonum.org/v1/gonum/diff/fd"
 
 	"infill/lm"
+	"infill/lm/lmtest"
 )
 
 // TestTied compares the frequencies of a template with two blanks of one name and
@@ -35,11 +36,11 @@ func TestTied(t *testing.T) {
 					}
 				}
 			}
-			target := &fakeTarget{model: model}
+			target := model
 			total := 0.0
 			for _, x := range best {
 				for _, y := range best {
-					total += math.Exp(target.energyOf([]int{x, y, x}))
+					total += math.Exp(target.U([]int{x, y, x}))
 				}
 			}
 			if len(result.Fills) != 9 {
@@ -49,7 +50,7 @@ func TestTied(t *testing.T) {
 				if s.TokenIDs[0] != s.TokenIDs[2] || s.Values[0] != s.Values[2] {
 					t.Errorf("%v: blanks of one name differ", s.Values)
 				}
-				u := target.energyOf(s.TokenIDs)
+				u := target.U(s.TokenIDs)
 				if math.Abs(u-s.LogLikelihood) > 1e-9 {
 					t.Errorf("%v: log-likelihood %v, want %v", s.Values, s.LogLikelihood, u)
 				}
@@ -79,20 +80,17 @@ func TestVariableGradient(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			model := &fakeModel{bond: 1}
-			over := &fakeTarget{model: model}
+			model := newModel(16, 1)
 			slots := 0
 			for _, v := range test.variables {
 				slots += len(v.slots)
 			}
-			over.support, over.categories = make([][]int, slots), make([]int, slots)
+			support := make([][]int, slots)
 			widest, offsets, all := 0, []int{}, 0
 			for n := range test.variables {
 				v := &test.variables[n]
 				for i, slot := range v.slots {
-					over.support[slot] = v.supportOf(i)
-					over.categories[slot] = len(over.support[slot])
-					over.width = max(over.width, over.categories[slot])
+					support[slot] = v.supportOf(i)
 				}
 				widest = max(widest, v.categories())
 				offsets = append(offsets, all)
@@ -106,6 +104,10 @@ func TestVariableGradient(t *testing.T) {
 			o.Fill, o.Distinct = FillAny, !strings.Contains(test.name, "name")
 			f, _ := newFake(t)
 			plan, err := f.Plan(Request{Template: template, Options: o})
+			if err != nil {
+				t.Fatal(err)
+			}
+			over, err := model.NewTarget(nil, nil, lm.TargetOptions{Support: support})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -130,12 +132,12 @@ func TestVariableGradient(t *testing.T) {
 				u := 0.0
 				for slot, row := range rows {
 					for token, share := range row {
-						u += share * weight(token)
+						u += share * model.Weight(token)
 						if slot == 0 {
 							continue
 						}
 						for other, its := range rows[slot-1] {
-							u += share * its * model.bondOf(other, token)
+							u += share * its * model.BondOf(other, token)
 						}
 					}
 				}
@@ -178,7 +180,7 @@ func TestVariableGradient(t *testing.T) {
 
 // given is a model that has one target.
 type given struct {
-	*fakeModel
+	*lmtest.Model
 	target lm.Target
 }
 

@@ -3,7 +3,6 @@ package tui
 import (
 	"context"
 	"math"
-	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -16,8 +15,7 @@ import (
 	"github.com/charmbracelet/x/ansi"
 
 	"infill/infill"
-	"infill/lm"
-	"infill/samplers"
+	"infill/lm/lmtest"
 	"infill/tokenize"
 )
 
@@ -29,168 +27,22 @@ func vocabulary() []string {
 		"##ly", "naïve", "日本", "cafe"}
 }
 
-// fakeModel has a known energy over the fills: the words of a slot differ in weight, and neighbouring slots prefer some
-// pairs.
-type fakeModel struct {
-	// before, when not nil, runs at the start of every evaluation.
-	before func(ctx context.Context) error
-	calls  atomic.Int64
-}
-
-func weightOf(token int) float64 {
-	if token < 16 {
-		return -6
-	}
-	return 1.5*math.Sin(2.3*float64(token)) - 0.02*float64(token)
-}
-
-func bond(a, b int) float64 { return math.Cos(float64(a * b)) }
-
-func (m *fakeModel) Description() lm.Description {
-	return lm.Description{Name: "toy", SHA256: "0123456789abcdef0123456789abcdef", Runtime: "1.2.3", Device: "cpu"}
-}
-
-func (m *fakeModel) Positions() int { return 64 }
-
-func (m *fakeModel) enter(ctx context.Context) error {
-	m.calls.Add(1)
-	if m.before != nil {
-		return m.before(ctx)
-	}
-	return ctx.Err()
-}
-
-func (m *fakeModel) MaskedLogProbabilities(ctx context.Context, ids, slots []int) ([][]float32, error) {
-	if err := m.enter(ctx); err != nil {
-		return nil, err
-	}
-	masked := slices.Clone(ids)
-	for _, position := range slots {
-		masked[position] = mask
-	}
-	rows := make([][]float32, len(slots))
-	for i, position := range slots {
-		rows[i] = distribution(masked, position)
-	}
-	return rows, nil
-}
-
-func (m *fakeModel) LogProbabilities(ctx context.Context, rows []lm.Row) ([][]float32, error) {
-	if err := m.enter(ctx); err != nil {
-		return nil, err
-	}
-	logp := make([][]float32, len(rows))
-	for i, r := range rows {
-		logp[i] = distribution(r.IDs, r.Position)
-	}
-	return logp, nil
-}
-
-const mask = 4 // the id of [MASK]
-
-// distribution is that of a position: a token is bonded to the nouns and adverbs beside it.
-func distribution(ids []int, position int) []float32 {
-	u := make([]float64, len(vocabulary()))
-	total := 0.0
-	for token := range u {
-		u[token] = weightOf(token)
-		if left := ids[position-1]; left >= 16 {
-			u[token] += bond(left, token)
+// newFake makes the fake model, which prefers the words from the nouns on.
+func newFake() *lmtest.Model {
+	const nouns = 16
+	m := lmtest.New(len(vocabulary()), 64)
+	m.Info.Name, m.Text = "toy", true
+	m.Weight = func(token int) float64 {
+		if token < nouns {
+			return -6
 		}
-		if right := ids[position+1]; right >= 16 {
-			u[token] += bond(token, right)
-		}
-		total += math.Exp(u[token])
+		return 1.5*math.Sin(2.3*float64(token)) - 0.02*float64(token)
 	}
-	logp := make([]float32, len(u))
-	for token := range u {
-		logp[token] = float32(u[token] - math.Log(total))
-	}
-	return logp
+	m.Bonds = func(token int) bool { return token >= nouns }
+	return m
 }
 
-func (m *fakeModel) Score(context.Context, []int, []lm.Query) ([]float64, error) {
-	panic("the screen scores nothing")
-}
-
-func (m *fakeModel) NewTarget(_, _ []int, o lm.TargetOptions) (lm.Target, error) {
-	t := &fakeTarget{model: m, support: o.Support}
-	for _, s := range o.Support {
-		t.categories = append(t.categories, len(s))
-		t.width = max(t.width, len(s))
-	}
-	return t, nil
-}
-
-type fakeTarget struct {
-	model      *fakeModel
-	support    [][]int
-	categories []int
-	width      int
-}
-
-var (
-	_ infill.LanguageModel       = (*fakeModel)(nil)
-	_ samplers.GradientTarget    = (*fakeTarget)(nil)
-	_ samplers.ConditionalTarget = (*fakeTarget)(nil)
-)
-
-func (t *fakeTarget) Categories() []int { return t.categories }
-func (t *fakeTarget) Counts() lm.Counts { return lm.Counts{Rows: 7} }
-
-func (t *fakeTarget) energyOf(state []int) float64 {
-	u, last := -3.0, 0
-	for slot, category := range state {
-		token := t.support[slot][category]
-		u += weightOf(token)
-		if slot > 0 {
-			u += bond(last, token)
-		}
-		last = token
-	}
-	return u
-}
-
-func (t *fakeTarget) Energy(ctx context.Context, states []int, energy []float64) error {
-	n := len(t.support)
-	for c := range energy {
-		energy[c] = t.energyOf(states[c*n : (c+1)*n])
-	}
-	return t.model.enter(ctx)
-}
-
-func (t *fakeTarget) EnergyGradient(ctx context.Context, states []int, energy, gradient []float64) error {
-	n := len(t.support)
-	for c := range energy {
-		state := append([]int(nil), states[c*n:(c+1)*n]...)
-		for slot := range state {
-			kept := state[slot]
-			for category := range t.support[slot] {
-				state[slot] = category
-				gradient[(c*n+slot)*t.width+category] = t.energyOf(state)
-			}
-			state[slot] = kept
-		}
-	}
-	return t.Energy(ctx, states, energy)
-}
-
-func (t *fakeTarget) LogConditionals(ctx context.Context, states, slots []int, logp []float64) error {
-	n := len(t.support)
-	for c, slot := range slots {
-		state := append([]int(nil), states[c*n:(c+1)*n]...)
-		total := 0.0
-		for category := range t.support[slot] {
-			state[slot] = category
-			logp[c*t.width+category] = t.energyOf(state)
-			total += math.Exp(logp[c*t.width+category])
-		}
-		for category := range t.support[slot] {
-			logp[c*t.width+category] -= math.Log(total)
-		}
-	}
-	return t.model.enter(ctx)
-}
+var _ infill.LanguageModel = (*lmtest.Model)(nil)
 
 // fakeFiller is the real pipeline over the fake model, with a run that can be held at a step, and without the seconds
 // that no two runs share.
@@ -204,7 +56,7 @@ type fakeFiller struct {
 	closed atomic.Int64
 }
 
-func newFakeFiller(t testing.TB, m *fakeModel) *fakeFiller {
+func newFakeFiller(t testing.TB, m *lmtest.Model) *fakeFiller {
 	t.Helper()
 	tokenizer, err := tokenize.New(vocabulary(), tokenize.Options{})
 	if err != nil {
@@ -241,7 +93,7 @@ type clock struct{ minutes atomic.Int64 }
 func (c *clock) now() time.Time { return time.Unix(60*c.minutes.Load(), 0) }
 
 func testConfig(t testing.TB, template string) (Config, *fakeFiller) {
-	filler := newFakeFiller(t, &fakeModel{})
+	filler := newFakeFiller(t, newFake())
 	return Config{Template: template, Options: infill.DefaultOptions(), Model: "toy", Models: []string{"toy"},
 		Now: filler.clock.now, Profile: colorprofile.ANSI256, Theme: "dark", Open: openerOf(filler)}, filler
 }

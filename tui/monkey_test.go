@@ -23,7 +23,7 @@ func TestMonkey(t *testing.T) {
 			c.Options = chainOptions("dmala")
 			c.Options.Chains.Steps, c.Options.Samples = 12, 6
 			// Whatever is typed as a model is one.
-			c.Open = func(context.Context, string) (Filler, error) { return newFakeFiller(t, &fakeModel{}), nil }
+			c.Open = func(context.Context, string) (Filler, error) { return newFakeFiller(t, newFake()), nil }
 			d := newDriver(t, c, 80, 24)
 			columns, rows := 80, 24
 			for range 400 {

@@ -112,12 +112,13 @@ func TestLeavingStopsTheModel(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			before := runtime.NumGoroutine()
 			entered, left := make(chan struct{}, 100), make(chan struct{}, 100)
-			model := &fakeModel{before: func(ctx context.Context) error {
+			model := newFake()
+			model.Before = func(ctx context.Context) error {
 				entered <- struct{}{}
 				<-ctx.Done()
 				left <- struct{}{}
 				return ctx.Err()
-			}}
+			}
 			filler := newFakeFiller(t, model)
 			c, _ := testConfig(t, two)
 			c.Open = openerOf(filler)
@@ -138,7 +139,7 @@ func TestLeavingStopsTheModel(t *testing.T) {
 				t.Errorf("the screen ended with %v", err)
 			}
 			// close waits for all commands, so every call that began has ended.
-			if begun, over := model.calls.Load(), int64(len(left)); begun != over {
+			if begun, over := model.Calls.Load(), int64(len(left)); begun != over {
 				t.Errorf("%d calls of the model began and %d ended", begun, over)
 			}
 			if n := filler.closed.Load(); n != 1 {
@@ -206,7 +207,7 @@ func TestPick(t *testing.T) {
 // TestAnotherModel changes the model, which closes the one before, and says so where there is none of a name.
 func TestAnotherModel(t *testing.T) {
 	c, first := testConfig(t, two)
-	second := newFakeFiller(t, &fakeModel{})
+	second := newFakeFiller(t, newFake())
 	c.Models = []string{"toy", "other"}
 	c.Open = func(_ context.Context, name string) (Filler, error) {
 		switch name {

@@ -1,0 +1,292 @@
+// Package lmtest is a masked language model that is a formula, for the tests of what uses one: every token has a
+// weight, and tokens side by side have a bond.
+package lmtest
+
+import (
+	"context"
+	"math"
+	"slices"
+	"sync/atomic"
+
+	"infill/internal/logmath"
+	"infill/lm"
+	"infill/samplers"
+)
+
+// Mask is the id of [MASK], the last of the five special tokens that a vocabulary begins with.
+const Mask = 4
+
+// Model is the model. U of the tokens in the slots is the sum of their weights and bonds.
+type Model struct {
+	Info   lm.Description
+	Limit  int // tokens of a text
+	Size   int // tokens of the vocabulary
+	Weight func(token int) float64
+	Bond   float64                         // of all bonds
+	Bonds  func(token int) bool            // whether a token beside a slot has a bond to it
+	Text   bool                            // masked slots are bonded to the text beside them
+	Blind  bool                            // gradients are zero
+	Deaf   bool                            // conditionals of masked slots know of no bond between slots
+	Before func(ctx context.Context) error // runs at the start of every evaluation
+	Calls  atomic.Int64                    // evaluations
+	Scored []lm.Query                      // what Score was asked for last
+}
+
+// New makes a model over a vocabulary, of bonds of strength 1, that reads so many tokens.
+func New(size, limit int) *Model {
+	return &Model{
+		Info:   lm.Description{Name: "fake", SHA256: "0123456789abcdef0123456789abcdef", Runtime: "1.2.3", Device: "cpu"},
+		Limit:  limit,
+		Size:   size,
+		Weight: Weight,
+		Bond:   1,
+		Bonds:  func(token int) bool { return token != Mask },
+		Before: func(ctx context.Context) error { return ctx.Err() },
+	}
+}
+
+// Weight is that of a token where a test wants no other.
+func Weight(token int) float64 { return 2 * math.Sin(3*float64(token)) }
+
+// BondOf is the bond of two tokens side by side.
+func (m *Model) BondOf(left, right int) float64 { return m.Bond * math.Cos(float64(left*right)) }
+
+// U is that of the tokens of all slots.
+func (m *Model) U(tokens []int) float64 {
+	u := 0.0
+	for slot, token := range tokens {
+		u += m.Weight(token)
+		if slot > 0 {
+			u += m.BondOf(tokens[slot-1], token)
+		}
+	}
+	return u
+}
+
+// Description returns Info.
+func (m *Model) Description() lm.Description { return m.Info }
+
+// Positions returns Limit.
+func (m *Model) Positions() int { return m.Limit }
+
+// Begin counts an evaluation, and calls Before.
+func (m *Model) Begin(ctx context.Context) error {
+	m.Calls.Add(1)
+	return m.Before(ctx)
+}
+
+// MaskedLogProbabilities returns the distributions of slots, all of them masked.
+func (m *Model) MaskedLogProbabilities(ctx context.Context, ids, slots []int) ([][]float32, error) {
+	masked := slices.Clone(ids)
+	for position := range masked {
+		if !m.Text || slices.Contains(slots, position) {
+			masked[position] = Mask
+		}
+	}
+	logp := make([][]float32, len(slots))
+	for i, position := range slots {
+		logp[i] = m.distribution(masked[position-1], masked[position+1])
+	}
+	return logp, m.Begin(ctx)
+}
+
+// LogProbabilities returns the distribution of each row.
+func (m *Model) LogProbabilities(ctx context.Context, rows []lm.Row) ([][]float32, error) {
+	logp := make([][]float32, len(rows))
+	for i, r := range rows {
+		logp[i] = m.distribution(r.IDs[r.Position-1], r.IDs[r.Position+1])
+	}
+	return logp, m.Begin(ctx)
+}
+
+func (m *Model) distribution(left, right int) []float32 {
+	u := make([]float64, m.Size)
+	for token := range u {
+		u[token] = m.Weight(token)
+		if m.Bonds(left) {
+			u[token] += m.BondOf(left, token)
+		}
+		if m.Bonds(right) {
+			u[token] += m.BondOf(token, right)
+		}
+	}
+	logmath.Normalise(u)
+	logp := make([]float32, m.Size)
+	for token := range logp {
+		logp[token] = float32(u[token])
+	}
+	return logp
+}
+
+// Score keeps the queries, and gives numbers that tell them apart.
+func (m *Model) Score(ctx context.Context, ids []int, queries []lm.Query) ([]float64, error) {
+	m.Scored = queries
+	scores := make([]float64, len(queries))
+	for i, q := range queries {
+		scores[i] = -float64(ids[q.Position]) - float64(len(q.Masked))/8
+	}
+	return scores, m.Begin(ctx)
+}
+
+// NewTarget makes the law of the slots, over what they may take.
+func (m *Model) NewTarget(_, _ []int, o lm.TargetOptions) (lm.Target, error) {
+	t := &target{model: m, support: o.Support}
+	for _, s := range o.Support {
+		t.categories = append(t.categories, len(s))
+		t.width = max(t.width, len(s))
+	}
+	if o.Distances {
+		return metric{t}, nil
+	}
+	return t, nil
+}
+
+// target is exp U of the fills, unnormalised.
+type target struct {
+	model      *Model
+	support    [][]int
+	categories []int
+	width      int
+	energies   atomic.Int64
+	gradients  atomic.Int64
+}
+
+// metric knows that tokens are as far apart as their ids.
+type metric struct{ *target }
+
+var (
+	_ lm.Target                         = (*target)(nil)
+	_ samplers.StochasticGradientTarget = (*target)(nil)
+	_ samplers.ConditionalTarget        = (*target)(nil)
+	_ samplers.MaskedConditionalTarget  = (*target)(nil)
+	_ samplers.MetricTarget             = metric{}
+)
+
+func (t metric) Distances(slot, from, first int, distance []float64) {
+	tokens := t.support[slot]
+	for i := range distance {
+		distance[i] = math.Abs(float64(tokens[from] - tokens[first+i]))
+	}
+}
+
+func (t *target) Categories() []int { return t.categories }
+
+func (t *target) Counts() lm.Counts {
+	e, g := t.energies.Load(), t.gradients.Load()
+	return lm.Counts{EnergyEvaluations: e + g, GradientEvaluations: g, Rows: (e + g) * int64(len(t.support))}
+}
+
+// tokens are those of a chain's state.
+func (t *target) tokens(states []int, chain int) []int {
+	tokens := make([]int, len(t.support))
+	for slot := range tokens {
+		tokens[slot] = t.support[slot][states[chain*len(tokens)+slot]]
+	}
+	return tokens
+}
+
+func (t *target) evaluate(ctx context.Context, states []int, energy []float64) error {
+	for chain := range energy {
+		energy[chain] = t.model.U(t.tokens(states, chain))
+	}
+	return t.model.Begin(ctx)
+}
+
+func (t *target) Energy(ctx context.Context, states []int, energy []float64) error {
+	t.energies.Add(int64(len(energy)))
+	return t.evaluate(ctx, states, energy)
+}
+
+func (t *target) EnergyGradient(ctx context.Context, states []int, energy, gradient []float64) error {
+	t.gradients.Add(int64(len(energy)))
+	n := len(t.support)
+	for chain := range energy {
+		tokens := t.tokens(states, chain)
+		for slot := range tokens {
+			for category, token := range t.support[slot] {
+				g := t.model.Weight(token)
+				if slot > 0 {
+					g += t.model.BondOf(tokens[slot-1], token)
+				}
+				if slot+1 < n {
+					g += t.model.BondOf(token, tokens[slot+1])
+				}
+				if t.model.Blind {
+					g = 0
+				}
+				gradient[(chain*n+slot)*t.width+category] = g
+			}
+		}
+	}
+	return t.evaluate(ctx, states, energy)
+}
+
+func (t *target) Terms() int { return len(t.support) }
+
+// EnergyGradientOf pretends that every term has the same gradient.
+func (t *target) EnergyGradientOf(ctx context.Context, _ []int, states []int, energy, gradient []float64) error {
+	return t.EnergyGradient(ctx, states, energy, gradient)
+}
+
+func (t *target) LogConditionals(ctx context.Context, states, slots []int, logp []float64) error {
+	for chain, slot := range slots {
+		tokens := t.tokens(states, chain)
+		row := logp[chain*t.width:][:t.categories[slot]]
+		for category, token := range t.support[slot] {
+			tokens[slot] = token
+			row[category] = t.model.U(tokens)
+		}
+		logmath.Normalise(row)
+	}
+	return t.model.Begin(ctx)
+}
+
+// LogMaskedConditionals sums over all that the open slots may hold.
+func (t *target) LogMaskedConditionals(ctx context.Context, states []int, open []bool, logp []float64) error {
+	n := len(t.support)
+	for at := 0; at < len(states); at += n {
+		state := slices.Clone(states[at : at+n])
+		sums := make([]float64, n*t.width)
+		total := 0.0
+		var visit func(slot int)
+		visit = func(slot int) {
+			if slot < n && open[at+slot] {
+				for v := range t.support[slot] {
+					state[slot] = v
+					visit(slot + 1)
+				}
+				return
+			}
+			if slot < n {
+				visit(slot + 1)
+				return
+			}
+			p := t.mass(t.tokens(state, 0))
+			total += p
+			for j, v := range state {
+				sums[j*t.width+v] += p
+			}
+		}
+		visit(0)
+		for j := range n {
+			for v := range t.support[j] {
+				if open[at+j] {
+					logp[(at+j)*t.width+v] = math.Log(sums[j*t.width+v] / total)
+				}
+			}
+		}
+	}
+	return t.model.Begin(ctx)
+}
+
+// mass is exp U, without bonds where the model is deaf.
+func (t *target) mass(tokens []int) float64 {
+	if !t.model.Deaf {
+		return math.Exp(t.model.U(tokens))
+	}
+	p := 1.0
+	for _, token := range tokens {
+		p *= math.Exp(t.model.Weight(token))
+	}
+	return p
+}
