@@ -35,7 +35,8 @@ type Model struct {
 // New makes a model over a vocabulary, of bonds of strength 1, that reads so many tokens.
 func New(size, limit int) *Model {
 	return &Model{
-		Info:   lm.Description{Name: "fake", SHA256: "0123456789abcdef0123456789abcdef", Runtime: "1.2.3", Device: "cpu"},
+		Info: lm.Description{Name: "fake", SHA256: "0123456789abcdef0123456789abcdef", Runtime: "1.2.3",
+			Device: "cpu"},
 		Limit:  limit,
 		Size:   size,
 		Weight: Weight,
