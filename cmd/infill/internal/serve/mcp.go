@@ -1,14 +1,11 @@
 package serve
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"maps"
-	"strings"
 	"sync"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
@@ -18,9 +15,7 @@ import (
 	"infill/cmd/infill/internal/cli"
 	"infill/cmd/infill/internal/terminal"
 	"infill/infill"
-	"infill/infill/batch"
 	"infill/infill/serve"
-	"infill/internal/object"
 )
 
 type mcpOptions struct {
@@ -61,20 +56,15 @@ func runMCP(ctx context.Context, o *mcpOptions) (err error) {
 	if err != nil {
 		return err
 	}
-	err = server.Run(ctx, messages(o.streams))
-	if ctx.Err() != nil {
-		return nil // a signal is how an agent ends it
+	err = server.Run(ctx, answering{&mcp.IOTransport{Reader: io.NopCloser(o.streams.In),
+		Writer: unclosed{o.streams.Out}}})
+	switch {
+	case ctx.Err() != nil: // a signal is how an agent ends it
+		return nil
+	case err != nil:
+		return fmt.Errorf("read the agent's messages: %w", err)
 	}
-	return err
-}
-
-// messages is the transport over standard input and output. The library's own ends the conversation at the first line
-// that it cannot read: such lines are answered here and do not reach it.
-func messages(s *terminal.Streams) mcp.Transport {
-	out := &answers{Writer: s.Out}
-	// Lines are bounded by their reader.
-	return answering{&mcp.IOTransport{Reader: &requests{lines: batch.NewReader(s.In, "", ""), out: out}, Writer: out,
-		MaxLineLength: -1}}
+	return nil
 }
 
 // answering is a transport whose input ends when all calls are answered: after its end the library writes no answers.
@@ -111,12 +101,6 @@ func (c *calls) Write(ctx context.Context, message jsonrpc.Message) error {
 		return c.Connection.Write(ctx, message)
 	}
 	defer c.end(func(id jsonrpc.ID, _ bool) bool { return id == answer.ID })
-	// The library tells of its types in Go.
-	if answer.Error != nil && strings.Contains(answer.Error.Error(), "unmarshaling ") || bytes.Contains(answer.Result,
-		[]byte(`"text":"validating \"arguments\": unmarshaling arguments: `)) {
-		answer = &jsonrpc.Response{ID: answer.ID, Error: &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams,
-			Message: `"params" has not the form of this method; that of tools/call is {"name": "score", "arguments": {...}}`}}
-	}
 	return c.Connection.Write(ctx, answer)
 }
 
@@ -133,88 +117,7 @@ func (c *calls) end(which func(jsonrpc.ID, bool) bool) {
 	c.changed.Broadcast()
 }
 
-// answers is standard output, which both the library and requests write to, a message at a time.
-type answers struct {
-	mutex sync.Mutex
-	io.Writer
-}
+// unclosed is standard output, which is not the server's to close.
+type unclosed struct{ io.Writer }
 
-func (a *answers) Write(p []byte) (int, error) {
-	a.mutex.Lock()
-	defer a.mutex.Unlock()
-	return a.Writer.Write(p)
-}
-
-// Close does nothing: the stream is not the server's to close.
-func (*answers) Close() error { return nil }
-
-// requests reads the lines that hold a message, and answers the others.
-type requests struct {
-	lines *batch.Reader
-	rest  []byte // of the line that is being read
-	out   io.Writer
-}
-
-// Close does nothing: the stream is not the server's to close.
-func (*requests) Close() error { return nil }
-
-func (r *requests) Read(p []byte) (int, error) {
-	for len(r.rest) == 0 {
-		line, err := r.lines.Next()
-		if err != nil {
-			return 0, err
-		}
-		if line.Blank {
-			continue
-		}
-		if answer := refuse(line.Raw, line.Err); answer != nil {
-			if _, err := r.out.Write(answer); err != nil {
-				return 0, err
-			}
-			continue
-		}
-		r.rest = append(line.Raw, '\n')
-	}
-	n := copy(p, r.rest)
-	r.rest = r.rest[n:]
-	return n, nil
-}
-
-// refuse is the answer to a line that holds no message, nil if it holds one.
-func refuse(line []byte, long error) []byte {
-	var raw json.RawMessage
-	answer := struct {
-		Version string        `json:"jsonrpc"`
-		ID      any           `json:"id"` // null if the line tells none
-		Error   jsonrpc.Error `json:"error"`
-	}{Version: "2.0", Error: jsonrpc.Error{Code: jsonrpc.CodeInvalidRequest}}
-	if long != nil {
-		answer.Error.Message = long.Error()
-	} else if err := json.Unmarshal(line, &raw); err != nil {
-		answer.Error = jsonrpc.Error{Code: jsonrpc.CodeParseError,
-			Message: fmt.Sprintf("the line is not JSON: %v; send one message a line", err)}
-	} else {
-		_, wrong := jsonrpc.DecodeMessage(line)
-		halved := object.CheckPairs("the line", line)
-		if wrong == nil && halved == nil {
-			return nil
-		}
-		answer.Error.Message = `the line is no message of JSON-RPC 2.0: send one object a line, {"jsonrpc": "2.0", "id": ..., "method": "..."}, not a batch`
-		if wrong == nil {
-			answer.Error.Message = halved.Error()
-		}
-		var object struct {
-			ID any `json:"id"`
-		}
-		if json.Unmarshal(line, &object) == nil {
-			if id, err := jsonrpc.MakeID(object.ID); err == nil {
-				answer.ID = id.Raw()
-			}
-		}
-	}
-	text, err := json.Marshal(answer)
-	if err != nil {
-		panic(err) // strings and numbers alone
-	}
-	return append(text, '\n')
-}
+func (unclosed) Close() error { return nil }
