@@ -205,5 +205,6 @@ func small(t testing.TB) (Options, *fakeModel) {
 		Dir: t.TempDir(), Config: c, Threads: 1,
 		Models:  []*infill.Filler{infill.New(model, tokenizer)},
 		Corpora: []*corpus.Corpus{newCorpus(t, "gardens", gardens), newCorpus(t, "ponds", ponds)},
+		Observe: func(Progress) {}, Note: func(string) {},
 	}, model
 }

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"os"
 	"path/filepath"
 	"runtime"
 	"slices"
@@ -36,19 +35,31 @@ type Options struct {
 	Device string
 	// Jobs is how many sentences are worked at once; 0 is one.
 	Jobs int
-	// Observe, if not nil, is called with every step, one at a time.
+	// Observe is called with every step, one at a time.
 	Observe func(Progress)
-	// Note, if not nil, is called with what the user should know.
+	// Note is called with what the user should know.
 	Note func(string)
+}
+
+// Progress is a moment of a run.
+type Progress struct {
+	Model, Method       string
+	Sentence, Sentences int // number of the sentence, from 0, and of all
+	Step, Steps         int
+	// Done and Total count fills, a fill being one sentence by one method.
+	Done, Total int
+	Chains      int // of each fill
+	// ChainsPerSecond and Left, the time that the rest will take, go by the fills of this process; 0 before the first.
+	ChainsPerSecond float64
+	Left            time.Duration
+	// Scoring reports that all fills are done and the scores are being computed.
+	Scoring bool
 }
 
 // Run makes a run, or goes on with one, and returns its results. When ctx ends it returns ctx.Err(), and what was done
 // stays.
 func Run(ctx context.Context, o Options) (*Results, error) {
 	o.Config = o.Config.WithBaselines()
-	if o.Note == nil {
-		o.Note = func(string) {}
-	}
 	if err := o.Config.Validate(); err != nil {
 		return nil, err
 	}
@@ -56,11 +67,12 @@ func Run(ctx context.Context, o Options) (*Results, error) {
 	if err != nil {
 		return nil, err
 	}
-	f, err := openFolder(o.Dir)
+	f, err := openFolder(o.Dir, header)
 	if err != nil {
 		return nil, err
 	}
-	results, err := f.run(ctx, o, header)
+	r := &runner{folder: f, options: o, prompts: header.Prompts(), kept: len(f.records)}
+	results, err := r.run(ctx)
 	return results, errors.Join(err, f.Close())
 }
 
@@ -196,81 +208,59 @@ func (h *header) signature() string {
 	return strings.Join(fields, "|")
 }
 
-// run does what is missing and then evaluates.
-func (f *folder) run(ctx context.Context, o Options, h *header) (*Results, error) {
-	if f.header == nil {
-		f.header = h
-		if err := journal.WriteJSON(filepath.Join(f.dir, headFile), h); err != nil {
-			return nil, err
-		}
-	} else if err := f.check(h); err != nil {
-		return nil, err
-	}
-	if err := f.load(); err != nil {
-		return nil, err
-	}
-	if f.cut > 0 {
+// runner does the work of one process.
+type runner struct {
+	folder  *folder
+	options Options
+	prompts []corpus.Prompt
+	kept    int // of the fills, those of earlier processes
+	total   int
+
+	mutex sync.Mutex
+	start time.Time
+	done  int // fills of this process
+}
+
+// run does what is missing and then computes the scores.
+func (r *runner) run(ctx context.Context) (*Results, error) {
+	f, o := r.folder, r.options
+	if f.journal.Cut > 0 {
 		o.Note(fmt.Sprintf("%s ended in the middle of a line: %d bytes were cut off, their sentence is done again",
-			samplesFile, f.cut))
+			samplesFile, f.journal.Cut))
 	}
-	if err := f.sameDemands(o); err != nil {
-		return nil, err
-	}
-	for _, s := range h.Selection {
+	for _, s := range f.header.Selection {
 		if len(s.Skipped) > 0 {
 			o.Note(fmt.Sprintf("corpus %s: left out of the %d sentences looked at: %s", s.Corpus, s.Considered,
 				corpus.List(s.Skipped)))
 		}
 	}
 	work := map[string][]key{} // by model
-	total, left := 0, []key(nil)
-	for k := range h.fills {
-		if total++; f.records[k] == nil {
-			work[k.model], left = append(work[k.model], k), append(left, k)
+	for k := range f.header.fills {
+		r.total++
+		if record := f.records[k]; record == nil {
+			work[k.model] = append(work[k.model], k)
+		} else if err := f.checkEnvironment(record, o.Device); err != nil {
+			return nil, err
 		}
 	}
-	prompts := h.Prompts()
-	// Steps go by blanks for most samplers, and a step's time by tokens.
-	sizes := make([]float64, len(prompts))
-	for i, p := range prompts {
-		sizes[i] = float64(len(p.Tokens) * len(strings.Fields(p.Text)))
-	}
-	r := &runner{folder: f, options: o, prompts: prompts, total: total, kept: len(f.records),
-		pace: newPace(left, f.records, sizes, max(1, o.Jobs), time.Now())}
-	r.options.Observe = func(p Progress) {
-		f.writeStatus(p)
-		if o.Observe != nil {
-			o.Observe(p)
-		}
-	}
-	defer os.Remove(filepath.Join(f.dir, statusFile))
+	r.start = time.Now()
 	for _, m := range o.Models {
 		// One model at a time is in memory.
-		err := r.model(ctx, m, work[m.Model().Name])
+		err := r.fillAll(ctx, m, work[m.Model().Name])
 		if err := errors.Join(err, m.Close()); err != nil {
 			return nil, err
 		}
 	}
-	if o.Observe != nil {
-		o.Observe(Progress{Sentences: o.Config.Sentences, Done: total, Kept: r.kept, Total: total,
-			Chains: o.Config.Chains, Scoring: true})
+	o.Observe(Progress{Sentences: o.Config.Sentences, Done: r.total, Total: r.total, Chains: o.Config.Chains,
+		Scoring: true})
+	results, err := newResults(ctx, f.header, f.records, o.Corpora)
+	if err != nil {
+		return nil, err
 	}
-	return f.evaluate(ctx, o.Corpora)
+	return results, journal.WriteJSON(filepath.Join(f.dir, metricsFile), results)
 }
 
-// runner does the work of one process.
-type runner struct {
-	folder      *folder
-	options     Options
-	prompts     []corpus.Prompt
-	total, kept int
-
-	mutex sync.Mutex
-	done  int
-	pace  *pace
-}
-
-func (r *runner) model(ctx context.Context, m *infill.Filler, work []key) error {
+func (r *runner) fillAll(ctx context.Context, m *infill.Filler, work []key) error {
 	return parallel.All(ctx, r.options.Jobs, len(work), func(ctx context.Context, i int) error {
 		k := work[i]
 		record, err := r.fill(ctx, m, k)
@@ -281,38 +271,26 @@ func (r *runner) model(ctx context.Context, m *infill.Filler, work []key) error 
 		// At once, and not in order: what is done is kept, whatever those before it take.
 		r.mutex.Lock()
 		defer r.mutex.Unlock()
-		if err := r.folder.sameEnvironment(record); err != nil {
+		if err := r.folder.checkEnvironment(record, ""); err != nil {
 			return err
 		}
 		r.done++
-		r.pace.ended(record, time.Now())
 		return r.folder.append(record)
 	})
 }
 
-// sameEnvironment refuses a record that was computed with another onnxruntime or device than those of its model before.
-func (f *folder) sameEnvironment(r *Record) error {
-	for _, other := range f.records {
-		if other.Model == r.Model {
-			return journal.Changed(f.dir, other.differences(r.environment)) // all before it agree
-		}
+func (r *runner) observe(k key, step, steps int) {
+	r.mutex.Lock()
+	defer r.mutex.Unlock()
+	p := Progress{
+		Model: k.model, Method: k.method, Sentence: k.sentence, Sentences: r.options.Config.Sentences, Step: step,
+		Steps: steps, Done: r.kept + r.done, Total: r.total, Chains: r.options.Config.Chains,
 	}
-	return nil
-}
-
-// sameDemands refuses a folder whose samples were computed on another device than is asked for, also where nothing is
-// left to compute.
-func (f *folder) sameDemands(o Options) error {
-	for _, r := range f.records {
-		asked := environment{Device: o.Device}
-		if asked.Device == "auto" || strings.HasPrefix(r.Device, asked.Device+":") {
-			asked.Device = ""
-		}
-		if err := journal.Changed(f.dir, r.differences(asked)); err != nil {
-			return err
-		}
+	if spent := time.Since(r.start); r.done > 0 {
+		p.ChainsPerSecond = float64(r.done*p.Chains) / spent.Seconds()
+		p.Left = time.Duration(float64(spent) / float64(r.done) * float64(p.Total-p.Done))
 	}
-	return nil
+	r.options.Observe(p)
 }
 
 // Of a run's steps at most so many are kept; and of samplers that move without
@@ -362,7 +340,7 @@ func (r *runner) fill(ctx context.Context, f *infill.Filler, k key) (*Record, er
 		if p.Step > 0 {
 			point.Accepted, point.Changed = mean(taken, chains), mean(moved, chains)
 		}
-		r.observe(k, p, point.LogLikelihood)
+		r.observe(k, p.Step, p.Steps)
 		if !kept(p.Step, p.Steps, tracePoints) {
 			return
 		}
@@ -406,18 +384,6 @@ func (r *runner) fill(ctx context.Context, f *infill.Filler, k key) (*Record, er
 	record.EnergyEvaluations, record.GradientEvaluations, record.ModelRows = moved.EnergyEvaluations,
 		moved.GradientEvaluations, s.ModelRows
 	return record, nil
-}
-
-func (r *runner) observe(k key, p infill.Progress, u *float64) {
-	r.mutex.Lock()
-	defer r.mutex.Unlock()
-	now := time.Now()
-	rate, left := r.pace.at(now)
-	r.options.Observe(Progress{
-		Model: k.model, Method: k.method, Sentence: k.sentence, Sentences: r.options.Config.Sentences,
-		Step: p.Step, Steps: p.Steps, LogLikelihood: u, Done: r.kept + r.done, Kept: r.kept, Total: r.total,
-		Chains: r.options.Config.Chains, ChainsPerSecond: rate, SecondsLeft: left, Written: now,
-	})
 }
 
 // finite is nil for what JSON has no number for.
