@@ -94,20 +94,13 @@ type BLEUScore struct {
 	ReferenceLength  int64     `json:"reference_length"`  // tokens, sum of the closest reference lengths
 }
 
-// corpusBLEU is a BLEU kept as the statistics of each hypothesis, from which the score of any sample of the sentences
-// follows.
-type corpusBLEU struct {
-	options bleuOptions
-	// [sentences × width], row-major: clipped matches by length, totals by length, hypothesis length, closest reference
-	// length.
-	rows []float64
-}
-
+// width is the number of sums of a BLEU: clipped matches by length, totals by length, hypothesis length, closest
+// reference length.
 func (o bleuOptions) width() int { return 2*o.order + 2 }
 
-// bleu computes the score, in percent, of summed statistics as nltk.translate.bleu_score.corpus_bleu does.
-func (o bleuOptions) bleu(sum []float64) float64 {
-	matches, totals := sum[:o.order], sum[o.order:2*o.order]
+// score computes a BLEU, in percent, of its sums as nltk.translate.bleu_score.corpus_bleu does.
+func (o bleuOptions) score(sums []float64) float64 {
+	matches, totals := sums[:o.order], sums[o.order:2*o.order]
 	if matches[0] == 0 {
 		return 0
 	}
@@ -135,11 +128,11 @@ func (o bleuOptions) bleu(sum []float64) float64 {
 		}
 		logarithms += math.Log(match / total)
 	}
-	return 100 * o.brevityPenalty(sum) * math.Exp(logarithms/float64(o.order))
+	return 100 * o.brevityPenalty(sums) * math.Exp(logarithms/float64(o.order))
 }
 
-func (o bleuOptions) brevityPenalty(sum []float64) float64 {
-	hypothesis, reference := sum[2*o.order], sum[2*o.order+1]
+func (o bleuOptions) brevityPenalty(sums []float64) float64 {
+	hypothesis, reference := sums[2*o.order], sums[2*o.order+1]
 	switch {
 	case hypothesis > reference:
 		return 1
@@ -150,42 +143,26 @@ func (o bleuOptions) brevityPenalty(sum []float64) float64 {
 	}
 }
 
-// score is that of summed statistics, undefined without any.
-func (o bleuOptions) score(sum []float64) BLEUScore {
-	if sum == nil {
-		return BLEUScore{Score: undefined}
-	}
-	s := BLEUScore{
-		Score: Value(o.bleu(sum)), BrevityPenalty: o.brevityPenalty(sum),
-		HypothesisLength: int64(sum[2*o.order]), ReferenceLength: int64(sum[2*o.order+1]),
+// ingredients are those of the score of sums.
+func (o bleuOptions) ingredients(sums []float64) *BLEUScore {
+	s := &BLEUScore{
+		Score: Value(o.score(sums)), BrevityPenalty: o.brevityPenalty(sums),
+		HypothesisLength: int64(sums[2*o.order]), ReferenceLength: int64(sums[2*o.order+1]),
 	}
 	for k := range o.order {
-		s.Matches = append(s.Matches, int64(sum[k]))
-		s.Totals = append(s.Totals, int64(sum[o.order+k]))
-		s.Precisions = append(s.Precisions, 100*sum[k]/sum[o.order+k])
+		s.Matches = append(s.Matches, int64(sums[k]))
+		s.Totals = append(s.Totals, int64(sums[o.order+k]))
+		s.Precisions = append(s.Precisions, 100*sums[k]/sums[o.order+k])
 	}
 	return s
 }
 
-// metric scores samples, in percent, by what sums their statistics, nil where there are none.
-func (o bleuOptions) metric(sentences int, pooled bool, summer func() func(weights []int) []float64) metric {
-	return metric{sentences, pooled, func() func(weights []int) float64 {
-		sum := summer()
-		return func(weights []int) float64 {
-			if statistics := sum(weights); statistics != nil {
-				return o.bleu(statistics)
-			}
-			return math.NaN()
-		}
-	}}
-}
-
-// bleu fills the statistics of every hypothesis against one reference set. o is normal and o.order at most x.order.
-func (x *index) bleu(set *referenceSet, o bleuOptions) *corpusBLEU {
+// bleu is the metric that compares every hypothesis with one reference set. o is normal and o.order at most x.order.
+func (x *index) bleu(set *referenceSet, o bleuOptions) metric {
 	width := o.width()
-	b := &corpusBLEU{options: o, rows: make([]float64, len(x.sentences)*width)}
+	rows := make([]float64, len(x.sentences)*width)
 	for i := range x.sentences {
-		s, row := &x.sentences[i], b.rows[i*width:(i+1)*width]
+		s, row := &x.sentences[i], rows[i*width:(i+1)*width]
 		for n := 1; n <= o.order; n++ {
 			matches := int32(0)
 			for _, g := range s.ofOrder(n) {
@@ -197,35 +174,5 @@ func (x *index) bleu(set *referenceSet, o bleuOptions) *corpusBLEU {
 		row[2*o.order] = float64(s.length)
 		row[2*o.order+1] = float64(closest(set.lengths, s.length))
 	}
-	return b
-}
-
-func (b *corpusBLEU) sentences() int { return len(b.rows) / b.options.width() }
-
-// metric compares hypotheses with fixed references, so statistics add up.
-func (b *corpusBLEU) metric() metric { return b.options.metric(b.sentences(), false, b.summer) }
-
-// score is the BLEU of all hypotheses.
-func (b *corpusBLEU) score() BLEUScore { return b.options.score(b.summer()(ones(b.sentences()))) }
-
-// summer returns a function that sums the rows of a sample, or returns nil if none has a weight.
-func (b *corpusBLEU) summer() func(weights []int) []float64 {
-	sum := make([]float64, b.options.width())
-	return func(weights []int) []float64 {
-		clear(sum)
-		any := false
-		for i, w := range weights {
-			if w == 0 {
-				continue
-			}
-			any = true
-			for k, v := range b.rows[i*len(sum) : (i+1)*len(sum)] {
-				sum[k] += float64(w) * v
-			}
-		}
-		if !any {
-			return nil
-		}
-		return sum
-	}
+	return additive(rows, width, o.score)
 }

@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"slices"
+	"strings"
 )
 
 // index interns the tokens and the n-grams of the hypotheses. An n-gram is a node of a trie, so it costs one map
@@ -190,3 +191,6 @@ func fingerprint(sentences [][]string) string {
 	}
 	return hex.EncodeToString(hash.Sum(nil))
 }
+
+// joined is a key of a tokenised sentence; tokens hold no white space, so a blank between them is enough.
+func joined(tokens []string) string { return strings.Join(tokens, " ") }

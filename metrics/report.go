@@ -139,7 +139,7 @@ type Report struct {
 	Scores    []Score   `json:"scores"`
 	Warnings  []Warning `json:"warnings"`
 	SHA256    string    `json:"hypotheses_sha256"` // of the tokenised sentences
-	Signature Signature `json:"signature"`
+	Signature string    `json:"signature"`
 }
 
 // PerPrompt holds scores that are taken within each prompt.
@@ -182,7 +182,7 @@ type Score struct {
 	Unit      string     `json:"unit"` // "percent" or "nats"
 	Interval  *Interval  `json:"interval,omitempty"`
 	BLEU      *BLEUScore `json:"bleu,omitempty"` // the ingredients of a BLEU
-	Signature Signature  `json:"signature"`
+	Signature string     `json:"signature"`
 }
 
 // Name is the score in one word, such as "unique_ngrams/tbc/2".
@@ -190,19 +190,8 @@ func (s Score) Name() string { return scoreName(s.Metric, s.Reference, s.N) }
 
 // Title is the score's name for people.
 func (s Score) Title() string {
-	where := cmp.Or(map[string]string{Self: "among themselves", Union: "against all references"}[s.Reference],
-		"against "+s.Reference)
-	return cmp.Or(map[string]string{
-		MetricSelfBLEU:             "self-BLEU",
-		MetricCorpusBLEU:           "corpus BLEU " + where,
-		MetricUniqueNGrams:         fmt.Sprintf("unique %d-grams %s", s.N, where),
-		metricDistinctNGrams:       fmt.Sprintf("distinct %d-grams", s.N),
-		metricSelfBLEUPerPrompt:    "self-BLEU within templates",
-		metricRepeatedWithinPrompt: "repeated within templates",
-		metricRepeatedTop:          "repeated among the likeliest",
-		MetricLogLikelihoodMean:    "mean log-likelihood, nats",
-		metricLogLikelihoodBest:    "best log-likelihood, nats",
-	}[s.Metric], strings.ReplaceAll(s.Metric, "_", " "))
+	k := kinds[slices.IndexFunc(kinds, func(k kind) bool { return k.name == s.Metric })]
+	return fill(k.title, s.Reference, s.N)
 }
 
 func scoreName(metric, reference string, n int) string {
@@ -236,25 +225,6 @@ type Warning struct {
 // warn is a warning of all scores.
 func warn(format string, args ...any) Warning { return Warning{Message: fmt.Sprintf(format, args...)} }
 
-// Names of the metrics of a report.
-const (
-	MetricSelfBLEU             = "self_bleu"
-	MetricCorpusBLEU           = "corpus_bleu"
-	MetricUniqueNGrams         = "unique_ngrams"
-	metricDistinctNGrams       = "distinct_ngrams"
-	metricRepeatedSentences    = "repeated_sentences"
-	metricSelfBLEUPerPrompt    = "self_bleu_per_prompt"
-	metricRepeatedWithinPrompt = "repeated_within_prompt"
-	metricRepeatedTop          = "repeated_top"
-	MetricLogLikelihoodMean    = "log_likelihood_mean"
-	metricLogLikelihoodBest    = "log_likelihood_best"
-)
-
-const (
-	unitPercent = "percent"
-	unitNats    = "nats"
-)
-
 // Bounds below which a number is given, with a warning.
 const (
 	FewestUnits    = 5  // texts, or prompts: no interval with fewer
@@ -276,7 +246,7 @@ func Evaluate(ctx context.Context, hypotheses Hypotheses, references []Reference
 	r := &Report{
 		Sentences: len(e.tokens), SHA256: fingerprint(e.tokens),
 		CorpusBLEU: map[string]Value{}, UniqueNGrams: map[string]map[int]Value{}, DistinctNGrams: map[int]Value{},
-		References: []ReferenceSummary{}, Warnings: append([]Warning{}, e.warnings...), Signature: e.whole("metrics"),
+		References: []ReferenceSummary{}, Warnings: append([]Warning{}, e.warnings...), Signature: e.wholeSignature("metrics"),
 	}
 	for _, tokens := range e.tokens {
 		r.Tokens += len(tokens)

@@ -111,13 +111,13 @@ func TestSignatures(t *testing.T) {
 		"distinct_ngrams/3": "metric:distinct-ngrams|tokenisation:bert-gen|n:3" + tail,
 	} {
 		s, ok := r.Score(name)
-		if !ok || s.Signature.String() != want {
+		if !ok || s.Signature != want {
 			t.Errorf("%s: %v\n got %s\nwant %s", name, ok, s.Signature, want)
 		}
 	}
 	whole := "metrics:bleu+self-bleu+unique-n-grams|tokenisation:bert-gen|bleu-n:3|smoothing:add-k[1]|length:closest|" +
 		"n:2,3|references:" + one + "+" + two + "+" + all + "|excluded:1|union-first:1" + tail
-	if got := r.Signature.String(); got != whole {
+	if got := r.Signature; got != whole {
 		t.Errorf(" got %s\nwant %s", got, whole)
 	}
 	// Whatever changes a number changes its signature.
@@ -137,7 +137,7 @@ func TestSignatures(t *testing.T) {
 		changed, sentences := o, h
 		change(&changed, &sentences)
 		if got := evaluate(t, sentences, []Reference{{"one", []string{"a b c", "d"}}, {"two", []string{"Q", "x y"}}},
-			changed); got.Signature.String() == whole {
+			changed); got.Signature == whole {
 			t.Errorf("%s changed, the signature did not", what)
 		}
 	}
@@ -194,12 +194,12 @@ func TestEvaluateIntervals(t *testing.T) {
 			i.Units != 12 || i.Unit != "prompt" {
 			t.Fatalf("%s: %+v", s.Name(), i)
 		}
-		if s.Unit == unitPercent && (i.Low < 0 || i.High > 100) {
+		if s.Unit == percent && (i.Low < 0 || i.High > 100) {
 			t.Errorf("%s: %+v", s.Name(), i)
 		}
 	}
-	m := newSelfBLEU(sentences, bleuOptions{order: 4}).metric()
-	want, err := interval(t.Context(), m, prompts(clusters), rand.New(rand.NewPCG(3, 0)), resampling{100, 0.9})
+	m := newSelfBLEU(sentences, bleuOptions{order: 4})
+	want, err := interval(t.Context(), m, prompts(clusters), rand.New(rand.NewPCG(3, 0)), 0.9)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -333,7 +333,7 @@ func TestCompareMethods(t *testing.T) {
 		t.Errorf("self-BLEU: %+v", d)
 	}
 	if d, _ := c.Score("log_likelihood_mean"); d.RandomisationP < 0.05 || d.Interval.Low > 0 || d.Interval.High < 0 ||
-		d.Unit != unitNats {
+		d.Unit != nats {
 		t.Errorf("log-likelihoods are alike: %+v", d)
 	}
 	if text, err := json.Marshal(c); err != nil || !strings.Contains(string(text), `"randomisation_p"`) {
@@ -398,8 +398,8 @@ func TestIntervalsStayInRange(t *testing.T) {
 	for i := range 30 {
 		sentences = append(sentences, strings.Fields(strings.Repeat(fmt.Sprintf("w%d ", i/2+i/28*i), 6)))
 	}
-	m := newSelfBLEU(sentences, bleuOptions{order: 4}).metric()
-	free, err := interval(t.Context(), m, each(len(sentences)), newRandom(1), resampling{1000, 0.95})
+	m := newSelfBLEU(sentences, bleuOptions{order: 4})
+	free, err := interval(t.Context(), m, each(len(sentences)), newRandom(1), 0.95)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -395,7 +395,7 @@ func (r metricsResult) csv(out io.Writer) error {
 		"difference_low", "difference_high", "randomisation_p", "bootstrap_p", "signature"}}
 	for _, s := range r.Scores {
 		row := []string{s.Metric, s.Reference, "", s.Unit, decimalText(s.Value, -1), "", "", "", "", "", "", "", "",
-			s.Signature.String()}
+			s.Signature}
 		if s.N > 0 {
 			row[2] = strconv.Itoa(s.N)
 		}
@@ -457,7 +457,7 @@ func (r metricsResult) text(o *metricsOptions) error {
 		lines = append(lines,
 			"p: two-sided approximate randomisation, each of a single test, not corrected for their number")
 	}
-	lines = append(lines, "signature "+r.Signature.String())
+	lines = append(lines, "signature "+r.Signature)
 	_, err := io.WriteString(o.streams.Styled(),
 		cli.RenderTable(o.streams.Width, headers, rows, 0)+"\n"+cli.Notes(o.streams.Width, lines...))
 	return err
