@@ -57,7 +57,7 @@ func BenchmarkSelfBLEU1000Resample(b *testing.B) {
 	random := rand.New(rand.NewPCG(1, 1))
 	b.ReportAllocs()
 	for b.Loop() {
-		m.of(drawUnits(1000, random))
+		m.evaluate(drawUnits(1000, random))
 	}
 }
 

@@ -18,13 +18,10 @@ const MaximumOrder = 16
 //   - none, method0: a precision without a match becomes the smallest normal float64, so BLEU-4 comes out near 1e-76
 //     percent and not at
 //     exactly 0; with no matching unigram it is exactly 0 under every method.
-//   - epsilon, method1: ε (0.1) is the number of matches if there are none.
-//   - add-k, method2 (Lin & Och 2004): k (1) is added to matches and totals of every length but 1.
+//   - epsilon or epsilon=E, method1: E (0.1) is the number of matches if there are none.
+//   - add-k or add-k=K, method2 (Lin & Och 2004): K (1) is added to matches and totals of every length but 1.
 //   - exp, method3, the NIST geometric sequence: the i-th length without a match counts 1/2^i matches.
-type Smoothing struct {
-	Method   string  // empty: none
-	Constant float64 // ε or k; 0 = the method's default
-}
+type Smoothing string
 
 const (
 	noSmoothing = "none"
@@ -33,54 +30,43 @@ const (
 	exponential = "exp"
 )
 
-// ParseSmoothing reads "none", "epsilon", "epsilon=0.05", "add-k", "add-k=2" or "exp"; the empty text means none.
-func ParseSmoothing(text string) (Smoothing, error) {
-	method, constant, given := strings.Cut(text, "=")
-	s := Smoothing{Method: method}
-	if given {
-		value, err := strconv.ParseFloat(constant, 64)
-		if err != nil || value == 0 {
-			return Smoothing{}, fmt.Errorf("smoothing %q: the constant after = must be a number above 0", text)
-		}
-		s.Constant = value
-	}
-	return s.normal()
+// smoothing is a Smoothing that was read.
+type smoothing struct {
+	method   string
+	constant float64 // 0 for methods without one
 }
 
-// normal fills in defaults and checks.
-func (s Smoothing) normal() (Smoothing, error) {
-	switch s.Method = cmp.Or(s.Method, noSmoothing); s.Method {
-	case noSmoothing, exponential:
-		if s.Constant != 0 {
-			return s, fmt.Errorf("smoothing %s takes no constant", s.Method)
+func (s Smoothing) parse() (smoothing, error) {
+	method, constant, given := strings.Cut(cmp.Or(string(s), noSmoothing), "=")
+	usual, known := map[string]float64{noSmoothing: 0, epsilon: 0.1, addK: 1, exponential: 0}[method]
+	p := smoothing{method, usual}
+	switch {
+	case !known:
+		return p, fmt.Errorf("%q is not one of %s, %s[=E], %s[=K], %s", method, noSmoothing, epsilon, addK, exponential)
+	case given && usual == 0:
+		return p, fmt.Errorf("%s takes no constant", method)
+	case given:
+		var err error
+		p.constant, err = strconv.ParseFloat(constant, 64)
+		if err != nil || !(p.constant > 0) || math.IsInf(p.constant, 0) {
+			return p, fmt.Errorf("%q: the constant after = must be a number above 0", s)
 		}
-	case epsilon:
-		s.Constant = cmp.Or(s.Constant, 0.1)
-	case addK:
-		s.Constant = cmp.Or(s.Constant, 1)
-	default:
-		return s, fmt.Errorf("unknown smoothing %q: choose one of %s", s.Method,
-			strings.Join([]string{noSmoothing, epsilon, addK, exponential}, ", "))
 	}
-	if s.Constant < 0 || math.IsNaN(s.Constant) || math.IsInf(s.Constant, 0) {
-		return s, fmt.Errorf("smoothing %s: constant %v must be a number above 0", s.Method, s.Constant)
-	}
-	return s, nil
+	return p, nil
 }
 
 // String is the form the signature shows: "none", "epsilon[0.1]", "add-k[1]", "exp".
-func (s Smoothing) String() string {
-	s, err := s.normal()
-	if err != nil || s.Constant == 0 {
-		return s.Method
+func (s smoothing) String() string {
+	if s.constant == 0 {
+		return s.method
 	}
-	return fmt.Sprintf("%s[%v]", s.Method, s.Constant)
+	return fmt.Sprintf("%s[%v]", s.method, s.constant)
 }
 
 // bleuOptions are what changes a BLEU score besides its sentences.
 type bleuOptions struct {
 	order     int // longest n-gram, weights uniform over 1..order
-	smoothing Smoothing
+	smoothing smoothing
 }
 
 // BLEUScore is a corpus BLEU with its ingredients (Papineni et al. 2002).
@@ -107,14 +93,14 @@ func (o bleuOptions) score(sums []float64) float64 {
 	logarithms, missing := 0.0, 0
 	for k := range matches {
 		match, total := matches[k], totals[k]
-		switch o.smoothing.Method {
+		switch o.smoothing.method {
 		case epsilon:
 			if match == 0 {
-				match = o.smoothing.Constant
+				match = o.smoothing.constant
 			}
 		case addK:
 			if k > 0 {
-				match, total = match+o.smoothing.Constant, total+o.smoothing.Constant
+				match, total = match+o.smoothing.constant, total+o.smoothing.constant
 			}
 		case exponential:
 			if match == 0 {
@@ -165,7 +151,7 @@ func (x *index) bleu(set *referenceSet, o bleuOptions) metric {
 		s, row := &x.sentences[i], rows[i*width:(i+1)*width]
 		for n := 1; n <= o.order; n++ {
 			matches := int32(0)
-			for _, g := range s.ofOrder(n) {
+			for _, g := range s.grams[n] {
 				matches += min(g.count, set.most[g.node])
 			}
 			row[n-1] = float64(matches)

@@ -56,11 +56,9 @@ func CompareMethods(ctx context.Context, first, second Hypotheses, references []
 	if err != nil {
 		return nil, err
 	}
-	c := &Comparison{Unit: e.units.name, Units: e.units.count, Warnings: append([]Warning{}, e.warnings...),
-		Signature: e.wholeSignature("paired")}
+	c := &Comparison{Unit: e.units.name, Units: e.units.count, Signature: e.wholeSignature("paired")}
 	if c.Units < fewestToDiffer {
-		c.Warnings = append(c.Warnings, warn("%d %ss: with fewer than %d no difference can reach p = 0.05", c.Units,
-			c.Unit, fewestToDiffer))
+		e.warn("%d %ss: with fewer than %d no difference can reach p = 0.05", c.Units, c.Unit, fewestToDiffer)
 	}
 	for _, m := range e.metrics() {
 		d := Difference{Metric: m.kind.name, Reference: m.reference, N: m.n, Unit: m.kind.unit,
@@ -70,10 +68,11 @@ func CompareMethods(ctx context.Context, first, second Hypotheses, references []
 			return nil, fmt.Errorf("comparing %s: %w", d.Name(), err)
 		}
 		if d.PairedTest = *test; !d.Difference.Defined() {
-			c.Warnings = append(c.Warnings, Warning{d.Name(), "not defined for both methods"})
+			e.warnings = append(e.warnings, Warning{d.Name(), "not defined for both methods"})
 		}
 		c.Scores = append(c.Scores, d)
 	}
+	c.Warnings = append([]Warning{}, e.warnings...)
 	return c, nil
 }
 

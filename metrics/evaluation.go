@@ -27,8 +27,8 @@ type evaluation struct {
 }
 
 func newEvaluation(methods []Hypotheses, references []Reference, o Options) (*evaluation, error) {
-	e := &evaluation{options: o, bleu: bleuOptions{o.Order, o.Smoothing}, units: units{name: "sentence"}}
-	prompts := make(map[string]int)
+	e := &evaluation{options: o, bleu: bleuOptions{o.Order, o.smoothing}, units: units{name: "sentence"}}
+	prompts, groups := map[string]int{}, map[string]int{}
 	for k, h := range methods {
 		if err := h.check(); err != nil {
 			return nil, err
@@ -38,35 +38,30 @@ func newEvaluation(methods []Hypotheses, references []Reference, o Options) (*ev
 			return nil, errors.New(
 				"one method has prompts or log-likelihoods and the other has not: give both or neither")
 		}
-		tokens, empty := 0, 0
-		before, groups := len(e.groups), make(map[string]int)
+		empty := 0
 		for i, text := range h.Sentences {
-			words := o.Tokenisation.hypothesis(text)
-			tokens += len(words)
+			words, unit := o.Tokenisation.hypothesis(text), i
 			empty += indicator(len(words) == 0)
-			unit := i
 			if h.Prompts != nil {
-				group := before + number(groups, h.Prompts[i])
-				if group == len(e.groups) {
-					e.groups = append(e.groups, nil)
-				}
-				e.groups[group] = append(e.groups[group], len(e.tokens))
 				unit = number(prompts, h.Prompts[i])
+				group := number(groups, fmt.Sprint(k, " ", unit))
+				e.groups = append(e.groups, make([][]int, len(groups)-len(e.groups))...)
+				e.groups[group] = append(e.groups[group], len(e.tokens))
 			}
-			e.units.of = append(e.units.of, unit)
+			e.units.bySentence = append(e.units.bySentence, unit)
 			e.tokens = append(e.tokens, words)
 			e.second = append(e.second, k > 0)
 		}
 		e.likelihoods = append(e.likelihoods, h.LogLikelihoods...)
-		if tokens == 0 {
+		switch empty {
+		case 0:
+		case len(h.Sentences):
 			return nil, errors.New("hypotheses hold no tokens: every sentence is empty")
-		}
-		if empty > 0 {
-			e.warnings = append(e.warnings, warn("%d of %d sentences hold no token and count as empty hypotheses",
-				empty, len(h.Sentences)))
+		default:
+			e.warn("%d of %d sentences hold no token and count as empty hypotheses", empty, len(h.Sentences))
 		}
 	}
-	e.units.count = slices.Max(e.units.of) + 1
+	e.units.count = slices.Max(e.units.bySentence) + 1
 	if e.groups != nil {
 		e.units.name = "prompt"
 	}
@@ -77,6 +72,11 @@ func newEvaluation(methods []Hypotheses, references []Reference, o Options) (*ev
 	e.index = newIndex(e.tokens, max(e.bleu.order, slices.Max(append(slices.Clone(o.UniqueOrders), 1))))
 	e.pool = newPool(e.index)
 	return e, e.read(references)
+}
+
+// warn warns of all scores.
+func (e *evaluation) warn(format string, args ...any) {
+	e.warnings = append(e.warnings, Warning{Message: fmt.Sprintf(format, args...)})
 }
 
 // check refuses hypotheses whose lists do not fit together.
@@ -100,67 +100,49 @@ func (h Hypotheses) check() error {
 
 // read fills the reference sets.
 func (e *evaluation) read(references []Reference) error {
-	if len(references) == 0 {
-		return nil
-	}
 	o := e.options
-	var skip func([]string) bool
-	if len(o.Sources) > 0 {
-		sources := map[string]bool{}
-		for _, text := range o.Sources {
-			sources[joined(o.Tokenisation.Reference(text))] = true
-		}
-		skip = func(tokens []string) bool { return sources[joined(tokens)] }
+	sources := map[string]bool{}
+	for _, text := range o.Sources {
+		sources[joined(o.Tokenisation.Reference(text))] = true
 	}
 	names := map[string]bool{}
-	var limited []*referenceSet
+	var limited []*referenceSet // those of the union
 	excluded := 0
 	for _, r := range references {
 		if err := checkName(r.Name); err != nil {
 			return err
 		}
-		if names[r.Name] {
-			return fmt.Errorf("two references are named %q: give each its own name", r.Name)
-		}
-		names[r.Name] = true
-		if len(r.Sentences) == 0 {
-			return fmt.Errorf("reference %q has no sentence", r.Name)
-		}
 		sentences := make([][]string, len(r.Sentences))
 		for i, text := range r.Sentences {
 			sentences[i] = o.Tokenisation.Reference(text)
 		}
-		set := e.index.collect(r.Name, sentences, skip)
-		if set.Sentences == 0 {
+		set := e.index.collect(r.Name, sentences, sources, 0)
+		switch {
+		case names[r.Name]:
+			return fmt.Errorf("two references are named %q: give each its own name", r.Name)
+		case len(sentences) == 0:
+			return fmt.Errorf("reference %q has no sentence", r.Name)
+		case set.Sentences == 0:
 			return fmt.Errorf("reference %q has no sentence left: all %d are sources of the hypotheses", r.Name,
 				set.Excluded)
-		}
-		if set.Tokens == 0 {
+		case set.Tokens == 0:
 			return fmt.Errorf("reference %q holds no tokens: every sentence is empty", r.Name)
+		case set.lengths[0] == 0:
+			e.warn("reference %q has empty sentences, which count as references of length 0", r.Name)
 		}
-		if set.lengths[0] == 0 {
-			e.warnings = append(e.warnings,
-				warn("reference %q has empty sentences, which count as references of length 0", r.Name))
-		}
+		names[r.Name] = true
 		excluded += set.Excluded
 		e.sets = append(e.sets, set)
 		if o.UnionFirst > 0 {
-			taken := 0
-			limited = append(limited, e.index.collect(r.Name, sentences, func(tokens []string) bool {
-				if taken == o.UnionFirst || skip != nil && skip(tokens) {
-					return true
-				}
-				taken++
-				return false
-			}))
+			set = e.index.collect(r.Name, sentences, sources, o.UnionFirst)
 		}
+		limited = append(limited, set)
 	}
-	if limited == nil {
-		limited = e.sets
+	if len(e.sets) > 0 {
+		all := union(limited)
+		all.Excluded = excluded
+		e.sets = append(e.sets, all)
 	}
-	all := union(limited)
-	all.Excluded = excluded
-	e.sets = append(e.sets, all)
 	return nil
 }
 
@@ -213,40 +195,41 @@ func (e *evaluation) likeliest(sentences []int) []int {
 	return sorted
 }
 
-func (e *evaluation) score(ctx context.Context, m measured) (Score, []Warning, error) {
+// score computes a score with its interval, and warns of what is wrong with it.
+func (e *evaluation) score(ctx context.Context, m measured) (Score, error) {
 	s := Score{Metric: m.kind.name, Reference: m.reference, N: m.n, Unit: m.kind.unit, Value: undefined,
 		Signature: m.signature}
+	warn := func(format string, args ...any) {
+		e.warnings = append(e.warnings, Warning{s.Name(), fmt.Sprintf(format, args...)})
+	}
 	sums := m.metric.sum(ones(m.metric.sentences))
 	if sums != nil {
 		s.Value = Value(m.metric.score(sums))
 	}
 	if !s.Value.Defined() {
-		why := fill(cmp.Or(m.kind.undefined, " on these sentences"), m.reference, m.n)
-		return s, []Warning{{s.Name(), "not defined" + why}}, nil
+		warn("not defined%s", inWords(cmp.Or(m.kind.undefined, " on these sentences"), m.reference, m.n))
+		return s, nil
 	}
-	var warnings []Warning
 	if m.kind.bleu && !m.kind.prompts {
 		s.BLEU = e.bleu.ingredients(sums)
 		switch matches := s.BLEU.Matches[e.bleu.order-1]; {
 		case matches == 0:
-			warnings = append(warnings, Warning{s.Name(), fmt.Sprintf("no matching %d-gram: the score says "+
-				"nothing of the shorter ones", e.bleu.order)})
+			warn("no matching %d-gram: the score says nothing of the shorter ones", e.bleu.order)
 		case matches < fewMatches:
-			warnings = append(warnings, Warning{s.Name(), fmt.Sprintf("only %d matching %d-grams: the score "+
-				"depends on them", matches, e.bleu.order)})
+			warn("only %d matching %d-grams: the score depends on them", matches, e.bleu.order)
 		}
 	}
 	if e.options.Resamples > 0 && e.units.count >= FewestUnits {
 		interval, err := interval(ctx, m.metric, e.units, e.random(), e.options.Confidence)
 		if err != nil {
-			return s, nil, fmt.Errorf("interval of %s: %w", s.Name(), err)
+			return s, fmt.Errorf("interval of %s: %w", s.Name(), err)
 		}
 		if m.kind.unit == percent && interval.Low.Defined() {
 			interval.Low, interval.High = min(max(interval.Low, 0), 100), min(max(interval.High, 0), 100)
 		}
 		s.Interval = interval
 	}
-	return s, warnings, nil
+	return s, nil
 }
 
 // random starts the same stream for every score, so that all are resampled alike.

@@ -21,77 +21,83 @@ const (
 	metricLogLikelihoodBest    = "log_likelihood_best"
 )
 
-// kind is a metric with what names it.
+const percent, nats = "percent", "nats"
+
+// kind is a metric by what names it and what it depends on.
 type kind struct {
-	name  string
-	title string // for people, with {n} and {reference}
-	unit  string
+	name, unit string
+	title      string // for people, with {n} and {reference}
+	undefined  string // when it is not defined
 
 	bleu       bool // longest n-gram and smoothing matter
 	lengths    bool // a score for each length of n-grams
 	references bool // a score for each reference
 	self       bool // and one for the sentences among themselves
 
-	// What it needs.
-	prompts, likelihoods, top bool
-
-	undefined string // when it is not defined
-	// make computes it against a reference, nil where it has none, and for a length of n-grams.
-	make func(e *evaluation, set *referenceSet, n int) metric
+	prompts, likelihoods, top bool // what it needs
 }
-
-const percent, nats = "percent", "nats"
 
 // kinds are the metrics in the order of a report.
 var kinds = []kind{
-	{name: MetricSelfBLEU, title: "self-BLEU", unit: percent, bleu: true, undefined: " for one sentence",
-		make: func(e *evaluation, _ *referenceSet, _ int) metric { return e.pool.selfBLEU(e.bleu) }},
-	{name: MetricCorpusBLEU, title: "corpus BLEU {reference}", unit: percent, bleu: true, references: true,
-		make: func(e *evaluation, set *referenceSet, _ int) metric { return e.index.bleu(set, e.bleu) }},
-	{name: MetricUniqueNGrams, title: "unique {n}-grams {reference}", unit: percent, lengths: true, references: true, self: true,
-		undefined: ": no sentence has {n} tokens",
-		make: func(e *evaluation, set *referenceSet, n int) metric {
-			if set == nil {
-				return e.pool.selfUnique(n)
-			}
-			return e.pool.distinct(n, set)
-		}},
-	{name: metricDistinctNGrams, title: "distinct {n}-grams", unit: percent, lengths: true, undefined: ": no sentence has {n} tokens",
-		make: func(e *evaluation, _ *referenceSet, n int) metric { return e.pool.distinct(n, nil) }},
-	{name: metricRepeatedSentences, title: "repeated sentences", unit: percent,
-		make: func(e *evaluation, _ *referenceSet, _ int) metric { return repeated(e.tokens) }},
-	{name: metricSelfBLEUPerPrompt, title: "self-BLEU within templates", unit: percent, bleu: true, prompts: true,
-		undefined: ": no prompt has two sentences",
-		make: func(e *evaluation, _ *referenceSet, _ int) metric {
-			return e.byPrompt(quotient, func(group []int) (above, below float64) {
-				if len(group) < 2 {
-					return 0, 0
-				}
-				return newPool(newIndex(e.pick(group), e.bleu.order)).selfBLEU(e.bleu).value(), 1
-			})
-		}},
-	{name: metricRepeatedWithinPrompt, title: "repeated within templates", unit: percent, prompts: true,
-		make: func(e *evaluation, _ *referenceSet, _ int) metric { return e.byPrompt(percentage, e.countRepeated) }},
-	{name: metricRepeatedTop, title: "repeated among the likeliest", unit: percent, prompts: true, likelihoods: true, top: true,
-		make: func(e *evaluation, _ *referenceSet, _ int) metric {
-			return e.byPrompt(percentage, func(group []int) (above, below float64) {
-				return e.countRepeated(e.likeliest(group)[:min(len(group), e.options.Top)])
-			})
-		}},
-	{name: MetricLogLikelihoodMean, title: "mean log-likelihood, nats", unit: nats, likelihoods: true,
-		make: func(e *evaluation, _ *referenceSet, _ int) metric { return mean(e.likelihoods) }},
-	{name: metricLogLikelihoodBest, title: "best log-likelihood, nats", unit: nats, likelihoods: true, prompts: true,
-		make: func(e *evaluation, _ *referenceSet, _ int) metric {
-			return e.byPrompt(quotient, func(group []int) (above, below float64) {
-				return e.likelihoods[e.likeliest(group)[0]], 1
-			})
-		}},
+	{name: MetricSelfBLEU, unit: percent, title: "self-BLEU", undefined: " for one sentence", bleu: true},
+	{name: MetricCorpusBLEU, unit: percent, title: "corpus BLEU {reference}", bleu: true, references: true},
+	{name: MetricUniqueNGrams, unit: percent, title: "unique {n}-grams {reference}",
+		undefined: ": no sentence has {n} tokens", lengths: true, references: true, self: true},
+	{name: metricDistinctNGrams, unit: percent, title: "distinct {n}-grams",
+		undefined: ": no sentence has {n} tokens", lengths: true},
+	{name: metricRepeatedSentences, unit: percent, title: "repeated sentences"},
+	{name: metricSelfBLEUPerPrompt, unit: percent, title: "self-BLEU within templates",
+		undefined: ": no prompt has two sentences", bleu: true, prompts: true},
+	{name: metricRepeatedWithinPrompt, unit: percent, title: "repeated within templates", prompts: true},
+	{name: metricRepeatedTop, unit: percent, title: "repeated among the likeliest", top: true},
+	{name: MetricLogLikelihoodMean, unit: nats, title: "mean log-likelihood, nats", likelihoods: true},
+	{name: metricLogLikelihoodBest, unit: nats, title: "best log-likelihood, nats", likelihoods: true, prompts: true},
 }
 
-// fill puts the reference and the length of n-grams into a text.
-func fill(text, reference string, n int) string {
+// compute makes the metric of a kind, against a reference or nil, and for a length of n-grams.
+func (e *evaluation) compute(k kind, set *referenceSet, n int) metric {
+	switch k.name {
+	case MetricSelfBLEU:
+		return e.pool.selfBLEU(e.bleu)
+	case MetricCorpusBLEU:
+		return e.index.bleu(set, e.bleu)
+	case MetricUniqueNGrams:
+		if set == nil {
+			return e.pool.selfUnique(n)
+		}
+		return e.pool.distinct(n, set)
+	case metricDistinctNGrams:
+		return e.pool.distinct(n, nil)
+	case metricRepeatedSentences:
+		return repeated(e.tokens)
+	case metricSelfBLEUPerPrompt:
+		return e.byPrompt(quotient, func(group []int) (above, below float64) {
+			if len(group) < 2 {
+				return 0, 0
+			}
+			return newPool(newIndex(e.pick(group), e.bleu.order)).selfBLEU(e.bleu).value(), 1
+		})
+	case metricRepeatedWithinPrompt:
+		return e.byPrompt(percentage, e.countRepeated)
+	case metricRepeatedTop:
+		return e.byPrompt(percentage, func(group []int) (above, below float64) {
+			return e.countRepeated(e.likeliest(group)[:min(len(group), e.options.Top)])
+		})
+	case MetricLogLikelihoodMean:
+		return mean(e.likelihoods)
+	case metricLogLikelihoodBest:
+		return e.byPrompt(quotient, func(group []int) (above, below float64) {
+			return e.likelihoods[e.likeliest(group)[0]], 1
+		})
+	}
+	panic(k.name + " is not computed") // a bug in the program
+}
+
+// inWords puts the reference and the length of n-grams into a text.
+func inWords(text, reference string, n int) string {
 	where := map[string]string{Self: "among themselves", Union: "against all references"}[reference]
-	return strings.NewReplacer("{n}", strconv.Itoa(n), "{reference}", cmp.Or(where, "against "+reference)).Replace(text)
+	where = cmp.Or(where, "against "+reference)
+	return strings.NewReplacer("{n}", strconv.Itoa(n), "{reference}", where).Replace(text)
 }
 
 // measured is a metric of an evaluation with what names it.
@@ -122,7 +128,7 @@ func (e *evaluation) metrics() (list []measured) {
 		}
 		for _, set := range sets {
 			for _, n := range lengths {
-				m := measured{kind: k, metric: k.make(e, set, n), n: n}
+				m := measured{kind: k, metric: e.compute(k, set, n), n: n}
 				var against []*referenceSet
 				if set != nil {
 					m.reference, against = set.Name, append(against, set)
@@ -148,7 +154,7 @@ func (e *evaluation) signature(key string, k kind, sets []*referenceSet, lengths
 	add("tokenisation", o.Tokenisation)
 	if k.bleu {
 		add("bleu-n", o.Order)
-		add("smoothing", o.Smoothing)
+		add("smoothing", o.smoothing)
 		add("length", "closest")
 	}
 	if k.lengths {

@@ -18,8 +18,8 @@ type metric struct {
 	score func(sums []float64) float64
 }
 
-// of scores a sample, NaN where the score is not defined.
-func (m metric) of(weights []int) float64 {
+// evaluate scores a sample, NaN where the score is not defined.
+func (m metric) evaluate(weights []int) float64 {
 	if sums := m.sum(weights); sums != nil {
 		return m.score(sums)
 	}
@@ -30,7 +30,7 @@ func (m metric) of(weights []int) float64 {
 func ones(n int) []int { return slices.Repeat([]int{1}, n) }
 
 // value is the score of all sentences.
-func (m metric) value() float64 { return m.of(ones(m.sentences)) }
+func (m metric) value() float64 { return m.evaluate(ones(m.sentences)) }
 
 // additive is a metric whose sums are those of rows, [sentences × width], row-major.
 func additive(rows []float64, width int, score func(sums []float64) float64) metric {

@@ -88,7 +88,7 @@ func check(t *testing.T, what string, got, want float64) {
 
 func options(t *testing.T, smoothing string, order int) bleuOptions {
 	t.Helper()
-	s, err := ParseSmoothing(smoothing)
+	s, err := Smoothing(smoothing).parse()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -102,7 +102,7 @@ func newSelfBLEU(sentences [][]string, o bleuOptions) metric {
 // sharedBLEU compares every hypothesis with all the references.
 func sharedBLEU(hypotheses, references [][]string, o bleuOptions) metric {
 	x := newIndex(hypotheses, o.order)
-	return x.bleu(x.collect("", references, nil), o)
+	return x.bleu(x.collect("", references, nil, 0), o)
 }
 
 // eachBLEU gives every hypothesis its own references, as NLTK's corpus_bleu.
@@ -138,7 +138,7 @@ func TestSelfBLEUEqualsNLTK(t *testing.T) {
 			}
 			m := newSelfBLEU(c.Sentences, bleuOptions{order: 4})
 			for k, weights := range c.Weights {
-				check(t, "weighted", m.of(weights), float64(c.WeightedBLEU[k]))
+				check(t, "weighted", m.evaluate(weights), float64(c.WeightedBLEU[k]))
 			}
 			p := newPool(newIndex(c.Sentences, 4))
 			for k := range 4 {
@@ -158,7 +158,7 @@ func TestEvaluateEqualsNLTK(t *testing.T) {
 			for k := range c.SelfBLEU[smoothing] {
 				r, err := Evaluate(t.Context(), hypotheses, references, Options{
 					Tokenisation: Tokenisation(c.Tokenisation), Order: k + 1,
-					Smoothing: options(t, smoothing, k+1).smoothing, Resamples: -1,
+					Smoothing: Smoothing(smoothing), Resamples: -1,
 				})
 				if err != nil {
 					t.Fatal(err)
@@ -241,23 +241,23 @@ func TestFastEqualsNaive(t *testing.T) {
 		}
 		weights := drawWeights(t, len(sentences))
 		self := newSelfBLEU(sentences, bleuOptions{order: order})
-		if got, want := self.of(weights), naiveSelfBLEU(sentences, weights, order); !same(got, want) {
+		if got, want := self.evaluate(weights), naiveSelfBLEU(sentences, weights, order); !same(got, want) {
 			t.Fatalf("self-BLEU %v, naive %v", got, want)
 		}
 		x := newIndex(sentences, 5)
-		p, set := newPool(x), x.collect("", references, nil)
+		p, set := newPool(x), x.collect("", references, nil, 0)
 		present := drawWeights(t, len(sentences))
 		for i := range present {
 			present[i] = min(present[i], 1)
 		}
 		picked := pickWeighted(sentences, present)
-		if got, want := p.selfUnique(order).of(present), naiveSelfUnique(picked, order); !same(got, want) {
+		if got, want := p.selfUnique(order).evaluate(present), naiveSelfUnique(picked, order); !same(got, want) {
 			t.Fatalf("self-unique %v, naive %v", got, want)
 		}
-		if got, want := p.distinct(order, nil).of(present), naiveUnique(picked, nil, order); !same(got, want) {
+		if got, want := p.distinct(order, nil).evaluate(present), naiveUnique(picked, nil, order); !same(got, want) {
 			t.Fatalf("distinct %v, naive %v", got, want)
 		}
-		if got, want := p.distinct(order, set).of(present), naiveUnique(picked, references, order); !same(got,
+		if got, want := p.distinct(order, set).evaluate(present), naiveUnique(picked, references, order); !same(got,
 			want) {
 			t.Fatalf("unique %v, naive %v", got, want)
 		}
@@ -272,7 +272,7 @@ func TestSamples(t *testing.T) {
 		references := sentencesGenerator.Draw(t, "references")
 		metrics := func(sentences, references [][]string) []metric {
 			x := newIndex(sentences, 4)
-			p, set, o := newPool(x), x.collect("", references, nil), bleuOptions{order: 4}
+			p, set, o := newPool(x), x.collect("", references, nil, 0), bleuOptions{order: 4}
 			return []metric{x.bleu(set, o), p.selfBLEU(o), p.selfUnique(2), p.distinct(2, set), p.distinct(2, nil),
 				p.selfUnique(3), p.distinct(3, set), repeated(sentences)}
 		}
@@ -282,28 +282,28 @@ func TestSamples(t *testing.T) {
 		thrice := slices.Repeat([]int{3}, len(sentences))
 		for k, m := range metrics(sentences, references) {
 			// 1e-9 for the sum of shares 1/k.
-			if v := m.of(weights); v < 0 || v > 100+1e-9 {
+			if v := m.evaluate(weights); v < 0 || v > 100+1e-9 {
 				t.Fatalf("metric %d: %v", k, v)
 			}
-			if a, b, c := m.of(once), m.of(thrice), permuted[k].of(once); !same(a, b) || !same(a, c) {
+			if a, b, c := m.evaluate(once), m.evaluate(thrice), permuted[k].evaluate(once); !same(a, b) || !same(a, c) {
 				t.Fatalf("metric %d: %v once, %v three times, %v in another order", k, a, b, c)
 			}
 		}
 	})
 }
 
-func TestParseSmoothing(t *testing.T) {
+func TestSmoothing(t *testing.T) {
 	for text, want := range map[string]string{"": "none", "none": "none", "epsilon": "epsilon[0.1]",
 		"epsilon=0.03": "epsilon[0.03]", "add-k": "add-k[1]", "add-k=2": "add-k[2]", "exp": "exp"} {
-		s, err := ParseSmoothing(text)
+		s, err := Smoothing(text).parse()
 		if err != nil || s.String() != want {
 			t.Errorf("%q: %q, %v; want %q", text, s, err, want)
 		}
 	}
-	for text, want := range map[string]string{"floor": "choose one of none, epsilon, add-k, exp",
+	for text, want := range map[string]string{"floor": "is not one of none, epsilon[=E], add-k[=K], exp",
 		"epsilon=x": "must be a number", "add-k=0": "above 0", "add-k=-1": "above 0", "add-k=Inf": "above 0",
 		"exp=2": "takes no constant"} {
-		if _, err := ParseSmoothing(text); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := Smoothing(text).parse(); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: error %v, want %q", text, err, want)
 		}
 	}

@@ -26,7 +26,7 @@ func newPool(x *index) *pool {
 	for n := 1; n <= x.order; n++ {
 		var all []pooledGram
 		for i := range x.sentences {
-			for _, g := range x.sentences[i].ofOrder(n) {
+			for _, g := range x.sentences[i].grams[n] {
 				if numbers[g.node] == 0 {
 					all = append(all, pooledGram{node: g.node})
 					numbers[g.node] = len(all)

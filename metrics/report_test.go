@@ -93,7 +93,7 @@ const (
 
 func TestSignatures(t *testing.T) {
 	o := Options{Version: "1.2.3", Seed: 9, Resamples: 50, Sources: []string{"q"}, UnionFirst: 1, Tokenisation: BertGen,
-		Order: 3, Smoothing: Smoothing{Method: addK}, UniqueOrders: []int{3, 2, 3}}
+		Order: 3, Smoothing: "add-k", UniqueOrders: []int{3, 2, 3}}
 	h := Hypotheses{Sentences: []string{"a b c", "a b d", "e f", "g h", "a"}}
 	r := evaluate(t, h, []Reference{{"one", []string{"a b c", "d"}}, {"two", []string{"Q", "x y"}}}, o)
 	tail := "|intervals:jackknife|resamples:50|unit:sentence|confidence:0.95|seed:9|version:1.2.3"
@@ -124,7 +124,7 @@ func TestSignatures(t *testing.T) {
 	for what, change := range map[string]func(o *Options, h *Hypotheses){
 		"tokenisation": func(o *Options, _ *Hypotheses) { o.Tokenisation = DISCS },
 		"order":        func(o *Options, _ *Hypotheses) { o.Order = 2 },
-		"smoothing":    func(o *Options, _ *Hypotheses) { o.Smoothing.Constant = 2 },
+		"smoothing":    func(o *Options, _ *Hypotheses) { o.Smoothing = "add-k=2" },
 		"unique":       func(o *Options, _ *Hypotheses) { o.UniqueOrders = []int{1} },
 		"sources":      func(o *Options, _ *Hypotheses) { o.Sources = nil },
 		"union":        func(o *Options, _ *Hypotheses) { o.UnionFirst = 0 },
@@ -255,24 +255,24 @@ func TestEvaluateRefusesBadInput(t *testing.T) {
 			LogLikelihoods: []float64{1, 2, 3}}},
 		"log-likelihood of sentence 2 is NaN": {h: Hypotheses{Sentences: two.Sentences,
 			LogLikelihoods: []float64{1, math.NaN()}}},
-		`reference "one" has no sentence`: {h: two, references: []Reference{{"one", nil}}},
-		`reference "one" holds no tokens`: {h: two, references: []Reference{{"one", []string{"", ""}}}},
-		"a reference has no name":         {h: two, references: []Reference{{"", []string{"a"}}}},
-		`reference name "all" is taken`:   {h: two, references: []Reference{{"all", []string{"a"}}}},
-		`reference name "self" is taken`:  {h: two, references: []Reference{{"self", []string{"a"}}}},
-		`reference name "a|b"`:            {h: two, references: []Reference{{"a|b", []string{"a"}}}},
-		`reference name "a b"`:            {h: two, references: []Reference{{"a b", []string{"a"}}}},
-		"two references are named":        {h: two, references: append(good[:1:1], good...)},
-		`unknown tokenisation "moses": choose one of whitespace, bert-gen, discs`: {h: two, o: Options{Tokenisation: "moses"}},
-		"order: -1 is not":         {h: two, o: Options{Order: -1}},
-		"order: 17 is not":         {h: two, o: Options{Order: 17}},
-		"ngrams: 0 is not":         {h: two, o: Options{UniqueOrders: []int{0}}},
-		"ngrams: 17 is not":        {h: two, o: Options{UniqueOrders: []int{2, 17}}},
-		"confidence: 95 is not":    {h: two, o: Options{Confidence: 95}},
-		"union-first: -1 is not":   {h: two, o: Options{UnionFirst: -1}},
-		"top: -1 is not":           {h: two, o: Options{Top: -1}},
-		"repetition among the top": {h: two, o: Options{Top: 5}},
-		"version":                  {h: two, o: Options{Version: "a|b"}},
+		`reference "one" has no sentence`:  {h: two, references: []Reference{{"one", nil}}},
+		`reference "one" holds no tokens`:  {h: two, references: []Reference{{"one", []string{"", ""}}}},
+		"a reference has no name":          {h: two, references: []Reference{{"", []string{"a"}}}},
+		`reference name "all" is taken`:    {h: two, references: []Reference{{"all", []string{"a"}}}},
+		`reference name "self" is taken`:   {h: two, references: []Reference{{"self", []string{"a"}}}},
+		`reference name "a|b"`:             {h: two, references: []Reference{{"a|b", []string{"a"}}}},
+		`reference name "a b"`:             {h: two, references: []Reference{{"a b", []string{"a"}}}},
+		"two references are named":         {h: two, references: append(good[:1:1], good...)},
+		`"moses" is not one of whitespace`: {h: two, o: Options{Tokenisation: "moses"}},
+		"order: -1 is not":                 {h: two, o: Options{Order: -1}},
+		"order: 17 is not":                 {h: two, o: Options{Order: 17}},
+		"ngrams: 0 is not":                 {h: two, o: Options{UniqueOrders: []int{0}}},
+		"ngrams: 17 is not":                {h: two, o: Options{UniqueOrders: []int{2, 17}}},
+		"confidence: 95 is not":            {h: two, o: Options{Confidence: 95}},
+		"union-first: -1 is not":           {h: two, o: Options{UnionFirst: -1}},
+		"top: -1 is not":                   {h: two, o: Options{Top: -1}},
+		"repetition among the top":         {h: two, o: Options{Top: 5}},
+		"version":                          {h: two, o: Options{Version: "a|b"}},
 	} {
 		_, err := Evaluate(t.Context(), c.h, c.references, c.o)
 		if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {

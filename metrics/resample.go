@@ -29,10 +29,11 @@ type Interval struct {
 // units are what is left out, drawn and exchanged: sentences, or the prompts that they belong to, whose samples are not
 // independent.
 type units struct {
-	// per sentence, from 0 without gaps; of two methods' sentences, those that are compared have the same number
-	of    []int
-	count int
-	name  string // "sentence" or "prompt"
+	// bySentence numbers them, from 0 without gaps. Of two methods' sentences, those that are compared have the same
+	// number.
+	bySentence []int
+	count      int
+	name       string // "sentence" or "prompt"
 }
 
 func (u units) noInterval(confidence float64) Interval {
@@ -47,8 +48,8 @@ const (
 
 // spread gives each sentence what its unit has.
 func (u units) spread(weights []int) []int {
-	spread := make([]int, len(u.of))
-	for i, unit := range u.of {
+	spread := make([]int, len(u.bySentence))
+	for i, unit := range u.bySentence {
 		spread[i] = weights[unit]
 	}
 	return spread
@@ -56,7 +57,8 @@ func (u units) spread(weights []int) []int {
 
 // interval is that of a metric.
 func interval(ctx context.Context, m metric, u units, random *rand.Rand, confidence float64) (*Interval, error) {
-	return jackknife(ctx, u, m.pooled, random, confidence, func(kept []int) float64 { return m.of(u.spread(kept)) })
+	return jackknife(ctx, u, m.pooled, random, confidence,
+		func(kept []int) float64 { return m.evaluate(u.spread(kept)) })
 }
 
 // jackknife leaves out one unit, or group of units, in turn (Quenouille; Tukey 1958), and for pooled metrics two of
@@ -152,14 +154,14 @@ type PairedTest struct {
 // it is the one to trust for pooled metrics and for few units.
 func compare(ctx context.Context, m metric, u units, second []bool, random *rand.Rand, resamples int,
 	confidence float64) (*PairedTest, error) {
-	// scores are those of both methods. Sentences weigh what their units do, and those of swapped units count as the other
-	// method's.
+	// scores are those of both methods. Sentences weigh what their units do, and those of swapped units count as the
+	// other method's.
 	scores := func(weights []int, swapped []bool) (before, after float64) {
 		samples := [2][]int{make([]int, m.sentences), make([]int, m.sentences)}
-		for i, unit := range u.of {
+		for i, unit := range u.bySentence {
 			samples[indicator(second[i] != swapped[unit])][i] = weights[unit]
 		}
-		return m.of(samples[0]), m.of(samples[1])
+		return m.evaluate(samples[0]), m.evaluate(samples[1])
 	}
 	once, unswapped := ones(u.count), make([]bool, u.count)
 	difference := func(weights []int) float64 {

@@ -21,7 +21,7 @@ func prompts(of []int) units { return units{of, slices.Max(of) + 1, "prompt"} }
 func each(sentences int) units {
 	u := units{count: sentences, name: "sentence"}
 	for i := range sentences {
-		u.of = append(u.of, i)
+		u.bySentence = append(u.bySentence, i)
 	}
 	return u
 }
@@ -218,7 +218,7 @@ func TestPooledIntervalsCover(t *testing.T) {
 // pairOf builds two methods on the same units from values, one sentence each.
 func pairOf(first, second []float64) (metric, units, []bool) {
 	u := each(len(first))
-	u.of = append(u.of, u.of...)
+	u.bySentence = append(u.bySentence, u.bySentence...)
 	return mean(slices.Concat(first, second)), u,
 		append(make([]bool, len(first)), slices.Repeat([]bool{true}, len(second))...)
 }
@@ -259,7 +259,8 @@ func TestRandomisationEqualsEnumeration(t *testing.T) {
 			var sides [2][]int
 			for side := range sides {
 				for i, second := range c.second {
-					sides[side] = append(sides[side], indicator(indicator(second)^(swaps>>c.units.of[i]&1) == side))
+					swapped := swaps >> c.units.bySentence[i] & 1
+					sides[side] = append(sides[side], indicator(indicator(second)^swapped == side))
 				}
 			}
 			return c.score(sides[1]) - c.score(sides[0])
@@ -407,7 +408,7 @@ func TestIntervalsCoverKnownCorpora(t *testing.T) {
 		}
 		covered, _, _ := coverage(t, trials, fresh, 1, random, func() ([]metric, units) {
 			x := newIndex(corpus(n), 4)
-			set, p := x.collect("", reference, nil), newPool(x)
+			set, p := x.collect("", reference, nil, 0), newPool(x)
 			return []metric{x.bleu(set, o), p.selfBLEU(o), p.selfUnique(2), p.distinct(2, set),
 				p.distinct(3, set)}, each(n)
 		})
