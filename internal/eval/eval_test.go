@@ -75,17 +75,7 @@ func TestRun(t *testing.T) {
 		if len(r.Chains) != 4 || r.Template != h.Prompts()[r.Sentence].Template {
 			t.Errorf("record %+v", r.key())
 		}
-		steps := 6
-		if r.Method == "short" {
-			steps = 3
-		}
-		if len(r.Trace) != steps+1 || r.Trace[steps].Step != steps {
-			t.Errorf("%v: trace %+v", r.key(), r.Trace)
-		}
-		// Gibbs moves without U; it is scored afterwards.
-		u := 0.0
 		for _, c := range r.Chains {
-			u += c.LogLikelihood / 4
 			want := 0.0
 			for _, id := range c.TokenIDs {
 				want += weight(id)
@@ -103,9 +93,6 @@ func TestRun(t *testing.T) {
 			if (c.AcceptanceRate == nil) != (r.Method == "gibbs") {
 				t.Errorf("%v: acceptance rate %v", r.key(), c.AcceptanceRate)
 			}
-		}
-		if last := r.Trace[steps].LogLikelihood; last == nil || math.Abs(*last-u) > 1e-9 {
-			t.Errorf("%v: the trace ends at %v, the chains at %v", r.key(), last, u)
 		}
 	}
 	// The likeliest two of each sentence, scored by package metrics directly.
@@ -209,8 +196,8 @@ func TestTorn(t *testing.T) {
 			t.Errorf("cut at %d: metrics.json differs", length)
 		}
 		whole := bytes.Count(samples[:length], []byte("\n"))
-		// A fill asks the model for its start, and Gibbs' scores for none.
-		if done := int(model.begun.Load()); done < 18-whole || done > 2*(18-whole)+6*8 {
+		// A fill asks the model for its start, and for its candidates.
+		if done := int(model.begun.Load()); done < 18-whole || done > 2*(18-whole) {
 			t.Errorf("cut at %d: %d fills were made, %d were there", length, done, whole)
 		}
 		torn := length > 0 && samples[length-1] != '\n'
@@ -376,9 +363,9 @@ func TestBadInput(t *testing.T) {
 		"nothing to compare with": {func(o *Options) {
 			o.Corpora[1] = newCorpus(t, "ponds", "the fish swam over the pond .\nThe fish swam over the  pond .\n")
 			o.Config.Sentences = 2
-		}, "corpus ponds has no sentence left to compare with: all 2 are masked"},
+		}, `reference "ponds" has no sentence left: all 2 are sources of the hypotheses; take fewer`},
 		"same name": {func(o *Options) { o.Corpora[1].Name = "gardens" },
-			`two corpora are called "gardens"`},
+			`two references are named "gardens"`},
 		"same model": {func(o *Options) { o.Models = append(o.Models, o.Models[0]) },
 			`two models are called "fake"`},
 		"top above samples": {func(o *Options) { o.Config.Top = 5 }, "top 5"},
@@ -551,22 +538,6 @@ func TestLeftOut(t *testing.T) {
 	if notes := strings.Join(results.Table("top").Notes, "\n"); !strings.Contains(notes,
 		"2 sentences of gardens (8 left out: the masked ones and their copies)") {
 		t.Errorf("notes of the table: %s", notes)
-	}
-}
-
-// TestGrid: the first and last step are kept, and no more than asked for.
-func TestGrid(t *testing.T) {
-	for _, points := range []int{1, 10, 50} {
-		for steps := range 230 {
-			number := 0
-			for step := range steps + 1 {
-				number += indicator(kept(step, steps, points))
-			}
-			if !kept(0, steps, points) || !kept(steps, steps, points) || number > points+1 ||
-				number < min(steps, points) {
-				t.Errorf("%d of %d steps kept, want about %d", number, steps+1, points)
-			}
-		}
 	}
 }
 

@@ -87,13 +87,12 @@ func (h *header) sentences() (n int) {
 
 // Record is a line of samples.jsonl: one sentence infilled by one method.
 type Record struct {
-	Model     string       `json:"model"`
-	Method    string       `json:"method"`   // name of a variant
-	Sentence  int          `json:"sentence"` // number of the prompt, from 0
-	Template  string       `json:"template"`
-	Chains    []chain      `json:"chains"`
-	Trace     []tracePoint `json:"trace"`
-	Signature string       `json:"signature"` // of package infill, with everything but the template
+	Model     string  `json:"model"`
+	Method    string  `json:"method"`   // name of a variant
+	Sentence  int     `json:"sentence"` // number of the prompt, from 0
+	Template  string  `json:"template"`
+	Chains    []chain `json:"chains"`
+	Signature string  `json:"signature"` // of package infill, with everything but the template
 	environment
 	// StepSize is null for samplers that have none, and where it is infinite.
 	StepSize *float64 `json:"step_size"`
@@ -125,17 +124,6 @@ type chain struct {
 	// warm-up; the rate is null for samplers that accept always.
 	AcceptanceRate      *float64 `json:"acceptance_rate"`
 	ChangedSlotsPerStep float64  `json:"changed_slots_per_step"`
-}
-
-// tracePoint is a moment of a run, as a mean over chains.
-type tracePoint struct {
-	Step int `json:"step"` // 0 is the start
-	// LogLikelihood is U in nats, null if the sampler did not know it.
-	LogLikelihood *float64 `json:"log_likelihood"`
-	// Accepted and Changed are those of the step alone: the share of chains that
-	// took their proposal, and the slots that changed. Null at step 0.
-	Accepted *float64 `json:"accepted"`
-	Changed  *float64 `json:"changed"`
 }
 
 // key is what there is one record of.

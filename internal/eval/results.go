@@ -44,8 +44,6 @@ type methodResult struct {
 	EnergyEvaluationsPerSample   Estimate `json:"energy_evaluations_per_sample"`
 	GradientEvaluationsPerSample Estimate `json:"gradient_evaluations_per_sample"`
 	ModelRowsPerSample           Estimate `json:"model_rows_per_sample"`
-	// Trace is the mean over sentences and chains, by step.
-	Trace []tracePoint `json:"trace"`
 	// Top holds the scores of the likeliest final states of each sentence, All those of all of them.
 	Top *metrics.Report `json:"top"`
 	All *metrics.Report `json:"all"`
@@ -112,17 +110,7 @@ func newResults(ctx context.Context, h *header, records map[key]*Record, corpora
 		Format: formatVersion, Signature: h.Signature, Configuration: c, Models: h.Models, Corpora: h.Corpora,
 		Methods: []methodResult{}, Comparisons: []comparison{}, Warnings: []string{},
 	}
-	var references []metrics.Reference
-	for _, k := range corpora {
-		references = append(references, metrics.Reference{Name: k.Name, Sentences: k.Raw()})
-	}
-	options := c.metrics()
-	options.Version = h.Program.Version
-	if !c.Metrics.KeepSources {
-		for _, p := range h.Prompts() {
-			options.Sources = append(options.Sources, p.Source)
-		}
-	}
+	references, options := references(corpora), h.scoring()
 	for _, m := range h.Models {
 		top := map[string]metrics.Hypotheses{} // by method
 		for _, v := range c.Samplers {
@@ -154,6 +142,26 @@ func newResults(ctx context.Context, h *header, records map[key]*Record, corpora
 	}
 	adjust(r.Comparisons)
 	return r, nil
+}
+
+// references are the corpora as metrics read them.
+func references(corpora []*corpus.Corpus) (list []metrics.Reference) {
+	for _, c := range corpora {
+		list = append(list, metrics.Reference{Name: c.Name, Sentences: c.Raw()})
+	}
+	return list
+}
+
+// scoring are the options of the run's scores.
+func (h *header) scoring() metrics.Options {
+	o := h.Configuration.metrics()
+	o.Version = h.Program.Version
+	if !h.Configuration.Metrics.KeepSources {
+		for _, p := range h.Prompts() {
+			o.Sources = append(o.Sources, p.Source)
+		}
+	}
+	return o
 }
 
 // recordsOf returns the records of a method, by sentence.
@@ -218,33 +226,7 @@ func summarise(m modelVersion, v variant, records []*Record) methodResult {
 		GradientEvaluationsPerSample: perSample(records,
 			func(r *Record) float64 { return float64(r.GradientEvaluations) }),
 		ModelRowsPerSample: perSample(records, func(r *Record) float64 { return float64(r.ModelRows) }),
-		Trace:              meanTrace(records),
 	}
-}
-
-// meanTrace is the mean over records; a value that one of them lacks is null.
-func meanTrace(records []*Record) []tracePoint {
-	trace := make([]tracePoint, len(records[0].Trace))
-	for i := range trace {
-		average := func(value func(tracePoint) *float64) *float64 {
-			sum := 0.0
-			for _, r := range records {
-				if i >= len(r.Trace) || value(r.Trace[i]) == nil {
-					return nil
-				}
-				sum += *value(r.Trace[i])
-			}
-			sum /= float64(len(records))
-			return &sum
-		}
-		trace[i] = tracePoint{
-			Step:          records[0].Trace[i].Step,
-			LogLikelihood: average(func(p tracePoint) *float64 { return p.LogLikelihood }),
-			Accepted:      average(func(p tracePoint) *float64 { return p.Accepted }),
-			Changed:       average(func(p tracePoint) *float64 { return p.Changed }),
-		}
-	}
-	return trace
 }
 
 // comparedOrders are the lengths of n-grams in table 3 of the paper.
@@ -255,12 +237,10 @@ func compare(ctx context.Context, model string, c Config, top map[string]metrics
 	references []metrics.Reference, options metrics.Options) ([]comparison, error) {
 	options.UniqueOrders = comparedOrders()
 	var list []comparison
-	for _, first := range c.Baselines {
+	for i, first := range c.Baselines {
 		for _, v := range c.Samplers {
-			if v.Name == first ||
-				slices.Contains(c.Baselines, v.Name) &&
-					slices.Index(c.Baselines, v.Name) < slices.Index(c.Baselines, first) {
-				continue
+			if at := slices.Index(c.Baselines, v.Name); at >= 0 && at <= i {
+				continue // baselines are compared once
 			}
 			tested, err := metrics.CompareMethods(ctx, top[first], top[v.Name], references, options)
 			if err != nil {

@@ -510,7 +510,7 @@ func TestReadCorpus(t *testing.T) {
 	}
 	c, err := Read("own", "own.txt", strings.NewReader(" = A = \none two\nb\x01d\n"), "wikitext", "")
 	if err != nil || len(c.Sentences) != 1 || c.Path != "own.txt" ||
-		fmt.Sprint(c.LeftOut()) != "[1 line left out: control character (the first is line 3)]" {
+		fmt.Sprint(c.LeftOut()) != "[left out: 1 × control character (such as line 3)]" {
 		t.Errorf("%+v, left out %q, %v", c, c.LeftOut(), err)
 	}
 }
