@@ -123,8 +123,8 @@ func (e *evaluation) read(references []Reference) error {
 		case len(sentences) == 0:
 			return fmt.Errorf("reference %q has no sentence", r.Name)
 		case set.Sentences == 0:
-			return fmt.Errorf("reference %q has no sentence left: all %d are sources of the hypotheses; take fewer, or "+
-				"keep them", r.Name, set.Excluded)
+			return fmt.Errorf("reference %q has no sentence left: all %d are sources of the hypotheses; take fewer, "+
+				"or keep them", r.Name, set.Excluded)
 		case set.Tokens == 0:
 			return fmt.Errorf("reference %q holds no tokens: every sentence is empty", r.Name)
 		case set.lengths[0] == 0:

@@ -29,19 +29,22 @@ import (
 type evalOptions struct {
 	streams    *terminal.Streams
 	preset     string
-	tbc, wt103 string
 	corpora    cli.CorpusList
 	references cli.CorpusList
 	read       cli.CorpusFlags
-	models     []string
 	samplers   []string
-	slots      int
-	fraction   float64
-	jobs       int
-	out        string
 	table      tableOptions
-	base       eval.Settings // what the samplers share
-	config     eval.Config
+
+	TBC      string   `flag:"tbc" value:"FILE" help:"the Toronto Book Corpus: --corpus tbc=FILE"`
+	WT103    string   `flag:"wt103" value:"FILE" help:"WikiText-103: --corpus wt103=FILE"`
+	Models   []string `flag:"models" value:"LIST" help:"models, names or folders of bundles; otherwise --model"`
+	Fraction float64  `flag:"mask-fraction" help:"share of a sentence's words to mask"`
+	Slots    int      `flag:"slots" help:"words to mask in every sentence, instead of a fraction"`
+	Out      string   `flag:"out" short:"o" value:"DIR" help:"the run's folder; otherwise eval- and the preset"`
+	Jobs     int      `flag:"jobs" help:"sentences to work at at once; more than 1 makes the seconds of a sample mean less"`
+
+	base   eval.Settings // what the samplers share
+	config eval.Config
 	cli.ModelOptions
 }
 
@@ -63,13 +66,13 @@ func (o *tableOptions) register(cmd *cobra.Command) {
 
 // NewCmd makes infill eval.
 func NewCmd(s *terminal.Streams) *cobra.Command {
-	o := &evalOptions{streams: s, preset: eval.Presets()[0]}
+	o := &evalOptions{streams: s, preset: eval.Presets()[0], Jobs: 1}
 	var samplers string
 	var err error
 	if o.config, o.base, samplers, err = eval.Preset(o.preset); err != nil {
 		panic(err) // the first of the presets is one
 	}
-	o.fraction = o.config.Select.Mask.Fraction
+	o.Fraction = o.config.Select.Mask.Fraction
 	cmd := &cobra.Command{
 		Use:   "eval --tbc FILE --wt103 FILE",
 		Short: "Compare samplers over sentences of corpora: diversity, quality, cost",
@@ -92,20 +95,14 @@ func NewCmd(s *terminal.Streams) *cobra.Command {
 	flags := cmd.Flags()
 	flags.SortFlags = false
 	cli.AddChoice(cmd, &o.preset, "preset", "", eval.Presets(), "the protocol; the flags below say what dlp has")
-	flags.StringVar(&o.tbc, "tbc", "", "`FILE` of the Toronto Book Corpus: --corpus tbc=FILE")
-	flags.StringVar(&o.wt103, "wt103", "", "`FILE` of WikiText-103: --corpus wt103=FILE")
+	cli.Bind(cmd, o)
 	flags.Var(&o.corpora, "corpus", "a corpus to take sentences of and to compare with; may be given several times")
 	flags.VarP(&o.references, "reference", "r", "a corpus to compare with alone")
 	o.read.Register(cmd, "corpora")
-	flags.StringSliceVar(&o.models, "models", nil, "`LIST` of models, names or folders of bundles; otherwise --model")
 	flags.StringArrayVar(&o.samplers, "samplers", []string{samplers},
 		"`LIST` of samplers, see above; may be given several times")
-	flags.StringSliceVar(&o.config.Baselines, "baseline", nil,
-		"`LIST` of samplers that the others are tested against; otherwise gibbs and gwg")
-	cli.Bind(flags, &o.config)
-	flags.Float64Var(&o.fraction, "mask-fraction", o.fraction, "share of a sentence's words to mask")
-	flags.IntVar(&o.slots, "slots", o.slots, "words to mask in every sentence, instead of a fraction")
-	cli.Bind(flags, &o.config.Select)
+	cli.Bind(cmd, &o.config)
+	cli.Bind(cmd, &o.config.Select)
 	flags.IntVar(&o.base.Chains.Steps, "steps", o.base.Chains.Steps, "steps of each chain, the warm-up included")
 	flags.IntVar(&o.base.Chains.Candidates, "candidates", o.base.Chains.Candidates,
 		"keep a slot to the model's N most probable tokens; not for NAME:paper")
@@ -117,10 +114,7 @@ func NewCmd(s *terminal.Streams) *cobra.Command {
 		"where chains start")
 	cli.AddChoice(cmd, (*string)(&o.config.Metrics.Tokenisation), "tokenisation", "",
 		cli.Texts(metrics.WhiteSpace.Values()), "how text becomes the tokens that are scored")
-	cli.Bind(flags, &o.config.Metrics)
-	flags.StringVarP(&o.out, "out", "o", "", "`DIR` of the run; otherwise eval- and the preset")
-	flags.IntVar(&o.jobs, "jobs", 1,
-		"sentences to work at at once; more than 1 makes the seconds of a sample mean less")
+	cli.Bind(cmd, &o.config.Metrics)
 	o.table.register(cmd)
 	o.ModelOptions.Register(cmd)
 	cli.Group(cmd, []string{cli.MatterFirst, "preset", "corpus", "samplers", "models", "sentences", "samples", "steps",
@@ -160,32 +154,32 @@ func (o *evalOptions) settle(flags *pflag.FlagSet) error {
 	case flags.Changed("slots") && flags.Changed("mask-fraction"):
 		return cli.Usagef("--slots and --mask-fraction exclude each other: give one")
 	case flags.Changed("slots"):
-		mask.Count, mask.Fraction = o.slots, 0
+		mask.Count, mask.Fraction = o.Slots, 0
 	case flags.Changed("mask-fraction"):
-		mask.Count, mask.Fraction = 0, o.fraction
+		mask.Count, mask.Fraction = 0, o.Fraction
 	}
-	if o.jobs < 1 {
-		return cli.Usagef("--jobs: %d is not a whole number of 1 or more", o.jobs)
+	if o.Jobs < 1 {
+		return cli.Usagef("--jobs: %d is not a whole number of 1 or more", o.Jobs)
 	}
 	if flags.Changed("models") && flags.Changed("model") {
 		return cli.Usagef("--models and --model exclude each other: give one")
 	}
-	if len(o.models) == 0 {
-		o.models = []string{o.Model}
+	if len(o.Models) == 0 {
+		o.Models = []string{o.Model}
 	}
 	var err error
 	if o.config.Samplers, err = eval.ParseVariants(strings.Join(o.samplers, ","), o.base); err != nil {
 		return &cli.UsageError{Err: fmt.Errorf("--samplers: %w", err), Hint: "infill help samplers"}
 	}
-	if o.out == "" {
-		o.out = "eval-" + o.preset
+	if o.Out == "" {
+		o.Out = "eval-" + o.preset
 	}
 	o.config = o.config.WithBaselines()
 	if err := o.config.Validate(); err != nil {
 		return &cli.UsageError{Err: cli.OptionError(err)}
 	}
 	var corpora []cli.Corpus
-	for _, c := range []cli.Corpus{{Name: "tbc", File: o.tbc}, {Name: "wt103", File: o.wt103}} {
+	for _, c := range []cli.Corpus{{Name: "tbc", File: o.TBC}, {Name: "wt103", File: o.WT103}} {
 		if c.File != "" {
 			corpora = append(corpora, c)
 		}
@@ -242,7 +236,7 @@ func (o *evalOptions) openCorpora() ([]*corpus.Corpus, error) {
 // openModels opens the models, which load when they are first run.
 func (o *evalOptions) openModels() ([]*infill.Filler, error) {
 	var list []*infill.Filler
-	for _, name := range o.models {
+	for _, name := range o.Models {
 		of := o.ModelOptions
 		of.Model = name
 		filler, err := of.Open(o.streams)
@@ -270,8 +264,8 @@ func run(ctx context.Context, o *evalOptions) error {
 	bar := cli.NewBar(o.streams, o.Quiet, true)
 	defer bar.Clear()
 	results, err := eval.Run(ctx, eval.Options{
-		Dir: o.out, Config: o.config, Models: fillers, Corpora: corpora, Threads: threads,
-		Device: o.Device, Jobs: o.jobs,
+		Dir: o.Out, Config: o.config, Models: fillers, Corpora: corpora, Threads: threads,
+		Device: o.Device, Jobs: o.Jobs,
 		Observe: func(step eval.Progress) {
 			// A fill counts a thousand, so that the bar moves within one.
 			const unit = 1000
@@ -286,7 +280,7 @@ func run(ctx context.Context, o *evalOptions) error {
 	case err != nil && ctx.Err() != nil:
 		if !o.Quiet {
 			fmt.Fprintf(o.streams.Err, "infill: what is done stays in %s; the same command goes on with it\n",
-				cli.OneLine(o.out))
+				cli.OneLine(o.Out))
 		}
 		return ctx.Err()
 	case errors.As(err, &changed):
@@ -294,7 +288,7 @@ func run(ctx context.Context, o *evalOptions) error {
 	case err != nil:
 		return cli.OptionError(err)
 	}
-	return printEval(o.streams, o.table, o.out, results, o.Quiet)
+	return printEval(o.streams, o.table, o.Out, results, o.Quiet)
 }
 
 // printEval prints a table and where the rest is.
