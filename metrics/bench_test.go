@@ -35,22 +35,6 @@ func lines(sentences [][]string) []string {
 	return text
 }
 
-func BenchmarkCorpusBLEU1000x10000(b *testing.B) {
-	hypotheses, references := benchmarkSentences(1, 1000), benchmarkSentences(2, 10000)
-	b.ReportAllocs()
-	for b.Loop() {
-		sharedBLEU(hypotheses, references, bleuOptions{order: 4}).value()
-	}
-}
-
-func BenchmarkSelfBLEU1000(b *testing.B) {
-	sentences := benchmarkSentences(1, 1000)
-	b.ReportAllocs()
-	for b.Loop() {
-		newSelfBLEU(sentences, bleuOptions{order: 4}).value()
-	}
-}
-
 // One resample of the bootstrap.
 func BenchmarkSelfBLEU1000Resample(b *testing.B) {
 	m := newSelfBLEU(benchmarkSentences(1, 1000), bleuOptions{order: 4})

@@ -406,6 +406,12 @@ func TestIntervalsStayInRange(t *testing.T) {
 	if free.High <= 100 {
 		t.Errorf("a metric by itself knows no range, and this case does not show it: %+v", free)
 	}
+	// Of two sentences, what is left of one has no self-BLEU, so there is no interval.
+	two := newSelfBLEU([][]string{{"a", "b"}, {"a", "c"}}, bleuOptions{order: 4})
+	if in, err := interval(t.Context(), two, each(2), newRandom(1), 0.95); err != nil || in.Low.Defined() ||
+		in.High.Defined() || in.StandardError.Defined() {
+		t.Errorf("%+v, %v", in, err)
+	}
 	s, _ := evaluate(t, Hypotheses{Sentences: lines(sentences)}, nil, Options{Resamples: 200}).Score("self_bleu")
 	if s.Interval.High != 100 || s.Interval.Low > 100 || s.Value >= 100 {
 		t.Errorf("%+v", s.Interval)

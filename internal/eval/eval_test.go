@@ -2,7 +2,6 @@ package eval
 
 import (
 	"bytes"
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -189,13 +188,19 @@ func TestTorn(t *testing.T) {
 		write(t, o.Dir, samplesFile, samples[:length])
 		// What atomic writing leaves behind.
 		write(t, o.Dir, "."+metricsFile+"123456", []byte("{"))
+		whole := bytes.Count(samples[:length], []byte("\n"))
+		if w := Watch(o.Dir); w.Err != nil || w.Done() != whole || w.Total() != 18 || w.Results != nil {
+			t.Errorf("cut at %d: %d of %d fills, %v", length, w.Done(), w.Total(), w.Err)
+		}
+		if _, err := ReadResults(o.Dir); err == nil || whole < 18 && !strings.Contains(err.Error(), "is not done") {
+			t.Errorf("cut at %d: results of half a run: %v", length, err)
+		}
 		var notes []string
 		o.Note = func(note string) { notes = append(notes, note) }
 		run(t, o)
 		if got := read(t, o.Dir, metricsFile); !bytes.Equal(got, want) {
 			t.Errorf("cut at %d: metrics.json differs", length)
 		}
-		whole := bytes.Count(samples[:length], []byte("\n"))
 		// A fill asks the model for its start, and for its candidates.
 		if done := int(model.begun.Load()); done < 18-whole || done > 2*(18-whole) {
 			t.Errorf("cut at %d: %d fills were made, %d were there", length, done, whole)
@@ -230,34 +235,6 @@ func TestTorn(t *testing.T) {
 			t.Error("the file was changed")
 		}
 	})
-}
-
-// TestInterrupt: a cancelled run keeps what is done and goes on later.
-func TestInterrupt(t *testing.T) {
-	_, want := reference(t)
-	o, model := small(t)
-	ctx, cancel := context.WithCancel(t.Context())
-	model.before = func() error {
-		if model.begun.Load() == 8 {
-			cancel()
-		}
-		return nil
-	}
-	if _, err := Run(ctx, o); !errors.Is(err, context.Canceled) {
-		t.Fatalf("error %v", err)
-	}
-	if w := Watch(o.Dir); w.Err != nil || w.Done() == 0 || w.Done() > 8 || w.Total() != 18 || w.Results != nil {
-		t.Fatalf("%d of %d records, %v", w.Done(), w.Total(), w.Err)
-	}
-	if _, err := ReadResults(o.Dir); err == nil || !strings.Contains(err.Error(), "is not done") {
-		t.Errorf("results of half a run: %v", err)
-	}
-	again, _ := small(t)
-	again.Dir = o.Dir
-	run(t, again)
-	if !bytes.Equal(read(t, o.Dir, metricsFile), want) {
-		t.Error("metrics.json differs")
-	}
 }
 
 func TestChangedConfiguration(t *testing.T) {

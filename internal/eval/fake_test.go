@@ -3,6 +3,7 @@ package eval
 import (
 	"context"
 	"math"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -34,14 +35,12 @@ func newTokenizer(t testing.TB) *tokenize.Tokenizer {
 	return tokenizer
 }
 
-// fakeModel counts the fills it begins, and can end the world.
+// fakeModel counts the fills it begins.
 type fakeModel struct {
 	vocabulary, positions int
 	device, sha256        string
 	closing               error
 	begun                 atomic.Int64
-	// before, when not nil, runs at the start of every fill.
-	before func() error
 }
 
 func weight(token int) float64 { return 1.5 * math.Sin(3*float64(token)) }
@@ -56,35 +55,23 @@ func (m *fakeModel) Positions() int { return m.positions }
 
 func (m *fakeModel) MaskedLogProbabilities(ctx context.Context, ids, slots []int) ([][]float32, error) {
 	m.begun.Add(1)
-	if m.before != nil {
-		if err := m.before(); err != nil {
-			return nil, err
-		}
-	}
-	logp := make([][]float32, len(slots))
-	for slot := range logp {
-		logp[slot] = m.distribution()
-	}
-	return logp, ctx.Err()
+	return slices.Repeat([][]float32{m.distribution()}, len(slots)), ctx.Err()
 }
 
 func (m *fakeModel) LogProbabilities(ctx context.Context, rows []lm.Row) ([][]float32, error) {
-	logp := make([][]float32, len(rows))
-	for i := range rows {
-		logp[i] = m.distribution()
-	}
-	return logp, ctx.Err()
+	return slices.Repeat([][]float32{m.distribution()}, len(rows)), ctx.Err()
 }
 
 // distribution is that of every position, whatever the others hold.
 func (m *fakeModel) distribution() []float32 {
-	total := 0.0
-	for token := range m.vocabulary {
-		total += math.Exp(weight(token))
+	weights := make([]float64, m.vocabulary)
+	for token := range weights {
+		weights[token] = weight(token)
 	}
+	logmath.Normalise(weights)
 	logp := make([]float32, m.vocabulary)
 	for token := range logp {
-		logp[token] = float32(weight(token) - math.Log(total))
+		logp[token] = float32(weights[token])
 	}
 	return logp
 }
