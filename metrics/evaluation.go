@@ -28,7 +28,7 @@ type evaluation struct {
 
 func newEvaluation(methods []Hypotheses, references []Reference, o Options) (*evaluation, error) {
 	e := &evaluation{options: o, bleu: bleuOptions{o.Order, o.smoothing}, units: units{name: "sentence"}}
-	prompts, groups := map[string]int{}, map[string]int{}
+	prompts, groups := map[string]int{}, map[[2]int]int{} // groups by method and prompt
 	for k, h := range methods {
 		if err := h.check(); err != nil {
 			return nil, err
@@ -44,7 +44,7 @@ func newEvaluation(methods []Hypotheses, references []Reference, o Options) (*ev
 			empty += indicator(len(words) == 0)
 			if h.Prompts != nil {
 				unit = number(prompts, h.Prompts[i])
-				group := number(groups, fmt.Sprint(k, " ", unit))
+				group := number(groups, [2]int{k, unit})
 				e.groups = append(e.groups, make([][]int, len(groups)-len(e.groups))...)
 				e.groups[group] = append(e.groups[group], len(e.tokens))
 			}

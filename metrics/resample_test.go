@@ -122,8 +122,8 @@ func promptTexts(random *rand.Rand, prompts, samples int) (sentences [][]string,
 	return sentences, clusters
 }
 
-// Values of one cluster share a common part of known mean 0. The interval that leaves out clusters covers it as often as
-// it says; one that leaves out values does not.
+// Values of one cluster share a common part of mean 0. The interval that leaves out clusters covers the mean as often
+// as it says; one that leaves out values does not.
 func TestClusteredIntervalCovers(t *testing.T) {
 	const texts, clusters, size = 400, 40, 4
 	for _, whole := range []bool{true, false} {
