@@ -19,6 +19,7 @@ import (
 	"infill/infill"
 	"infill/internal/eval/corpus"
 	"infill/internal/journal"
+	"infill/lm/lmtest"
 	"infill/metrics"
 	"infill/samplers"
 )
@@ -183,7 +184,7 @@ func TestTorn(t *testing.T) {
 		lengths = append(lengths, random.IntN(len(samples)))
 	}
 	for _, length := range lengths {
-		o, model := small(t)
+		o, _ := small(t)
 		write(t, o.Dir, headFile, header)
 		write(t, o.Dir, samplesFile, samples[:length])
 		// What atomic writing leaves behind.
@@ -197,13 +198,14 @@ func TestTorn(t *testing.T) {
 		}
 		var notes []string
 		o.Note = func(note string) { notes = append(notes, note) }
+		fills := 0
+		o.Observe = func(p Progress) { fills += indicator(p.Step == 0 && !p.Scoring) }
 		run(t, o)
 		if got := read(t, o.Dir, metricsFile); !bytes.Equal(got, want) {
 			t.Errorf("cut at %d: metrics.json differs", length)
 		}
-		// A fill asks the model for its start, and for its candidates.
-		if done := int(model.begun.Load()); done < 18-whole || done > 2*(18-whole) {
-			t.Errorf("cut at %d: %d fills were made, %d were there", length, done, whole)
+		if fills != 18-whole {
+			t.Errorf("cut at %d: %d fills were made, %d were there", length, fills, whole)
 		}
 		torn := length > 0 && samples[length-1] != '\n'
 		if (len(notes) == 1) != torn {
@@ -252,7 +254,9 @@ func TestChangedConfiguration(t *testing.T) {
 		"fewer": {func(o *Options) { o.Config.Samplers = o.Config.Samplers[:2] },
 			"samplers[2].name: short there, nothing now"},
 		"model": {func(o *Options) {
-			o.Models[0] = infill.New(&fakeModel{sha256: "cd", positions: 32, device: "cpu"}, newTokenizer(t))
+			other := lmtest.New(1, 32)
+			other.Info.SHA256 = "cd"
+			o.Models[0] = infill.New(other, newTokenizer(t))
 		}, "models[0].sha256: "},
 		"corpus": {func(o *Options) { o.Corpora[1] = newCorpus(t, "ponds", ponds+"the cat sang .\n") },
 			"corpora[1].sha256: "},
@@ -291,7 +295,7 @@ func TestChangedConfiguration(t *testing.T) {
 		o, model := small(t)
 		write(t, o.Dir, headFile, read(t, dir, headFile))
 		write(t, o.Dir, samplesFile, before[:bytes.IndexByte(before, '\n')+1])
-		model.device = "cuda:0"
+		model.Info.Device = "cuda:0"
 		_, err := Run(t.Context(), o)
 		if err == nil || !strings.Contains(err.Error(), "device: cpu there, cuda:0 now") {
 			t.Errorf("error %v", err)
@@ -355,7 +359,7 @@ func TestBadInput(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			o, model := small(t)
 			if test.change == nil {
-				model.closing = errors.New("closing fails")
+				o.Models[0] = infill.New(failsToClose{model}, newTokenizer(t))
 			} else {
 				test.change(&o)
 			}
