@@ -18,13 +18,10 @@ const MaximumOrder = 16
 //   - none, method0: a precision without a match becomes the smallest normal float64, so BLEU-4 comes out near 1e-76
 //     percent and not at
 //     exactly 0; with no matching unigram it is exactly 0 under every method.
-//   - epsilon, method1: ε (0.1) is the number of matches if there are none.
-//   - add-k, method2 (Lin & Och 2004): k (1) is added to matches and totals of every length but 1.
+//   - epsilon or epsilon=E, method1: E (0.1) is the number of matches if there are none.
+//   - add-k or add-k=K, method2 (Lin & Och 2004): K (1) is added to matches and totals of every length but 1.
 //   - exp, method3, the NIST geometric sequence: the i-th length without a match counts 1/2^i matches.
-type Smoothing struct {
-	Method   string  // empty: none
-	Constant float64 // ε or k; 0 = the method's default
-}
+type Smoothing string
 
 const (
 	noSmoothing = "none"
@@ -33,54 +30,43 @@ const (
 	exponential = "exp"
 )
 
-// ParseSmoothing reads "none", "epsilon", "epsilon=0.05", "add-k", "add-k=2" or "exp"; the empty text means none.
-func ParseSmoothing(text string) (Smoothing, error) {
-	method, constant, given := strings.Cut(text, "=")
-	s := Smoothing{Method: method}
-	if given {
-		value, err := strconv.ParseFloat(constant, 64)
-		if err != nil || value == 0 {
-			return Smoothing{}, fmt.Errorf("smoothing %q: the constant after = must be a number above 0", text)
-		}
-		s.Constant = value
-	}
-	return s.normal()
+// smoothing is a Smoothing that was read.
+type smoothing struct {
+	method   string
+	constant float64 // 0 for methods without one
 }
 
-// normal fills in defaults and checks.
-func (s Smoothing) normal() (Smoothing, error) {
-	switch s.Method = cmp.Or(s.Method, noSmoothing); s.Method {
-	case noSmoothing, exponential:
-		if s.Constant != 0 {
-			return s, fmt.Errorf("smoothing %s takes no constant", s.Method)
+func (s Smoothing) parse() (smoothing, error) {
+	method, constant, given := strings.Cut(cmp.Or(string(s), noSmoothing), "=")
+	usual, known := map[string]float64{noSmoothing: 0, epsilon: 0.1, addK: 1, exponential: 0}[method]
+	p := smoothing{method, usual}
+	switch {
+	case !known:
+		return p, fmt.Errorf("%q is not one of %s, %s[=E], %s[=K], %s", method, noSmoothing, epsilon, addK, exponential)
+	case given && usual == 0:
+		return p, fmt.Errorf("%s takes no constant", method)
+	case given:
+		var err error
+		p.constant, err = strconv.ParseFloat(constant, 64)
+		if err != nil || !(p.constant > 0) || math.IsInf(p.constant, 0) {
+			return p, fmt.Errorf("%q: the constant after = must be a number above 0", s)
 		}
-	case epsilon:
-		s.Constant = cmp.Or(s.Constant, 0.1)
-	case addK:
-		s.Constant = cmp.Or(s.Constant, 1)
-	default:
-		return s, fmt.Errorf("unknown smoothing %q: choose one of %s", s.Method,
-			strings.Join([]string{noSmoothing, epsilon, addK, exponential}, ", "))
 	}
-	if s.Constant < 0 || math.IsNaN(s.Constant) || math.IsInf(s.Constant, 0) {
-		return s, fmt.Errorf("smoothing %s: constant %v must be a number above 0", s.Method, s.Constant)
-	}
-	return s, nil
+	return p, nil
 }
 
 // String is the form the signature shows: "none", "epsilon[0.1]", "add-k[1]", "exp".
-func (s Smoothing) String() string {
-	s, err := s.normal()
-	if err != nil || s.Constant == 0 {
-		return s.Method
+func (s smoothing) String() string {
+	if s.constant == 0 {
+		return s.method
 	}
-	return fmt.Sprintf("%s[%v]", s.Method, s.Constant)
+	return fmt.Sprintf("%s[%v]", s.method, s.constant)
 }
 
 // bleuOptions are what changes a BLEU score besides its sentences.
 type bleuOptions struct {
 	order     int // longest n-gram, weights uniform over 1..order
-	smoothing Smoothing
+	smoothing smoothing
 }
 
 // BLEUScore is a corpus BLEU with its ingredients (Papineni et al. 2002).
@@ -94,34 +80,27 @@ type BLEUScore struct {
 	ReferenceLength  int64     `json:"reference_length"`  // tokens, sum of the closest reference lengths
 }
 
-// corpusBLEU is a BLEU kept as the statistics of each hypothesis, from which the score of any sample of the sentences
-// follows.
-type corpusBLEU struct {
-	options bleuOptions
-	// [sentences × width], row-major: clipped matches by length, totals by length, hypothesis length, closest reference
-	// length.
-	rows []float64
-}
-
+// width is the number of sums of a BLEU: clipped matches by length, totals by length, hypothesis length, closest
+// reference length.
 func (o bleuOptions) width() int { return 2*o.order + 2 }
 
-// bleu computes the score, in percent, of summed statistics as nltk.translate.bleu_score.corpus_bleu does.
-func (o bleuOptions) bleu(sum []float64) float64 {
-	matches, totals := sum[:o.order], sum[o.order:2*o.order]
+// score computes a BLEU, in percent, of its sums as nltk.translate.bleu_score.corpus_bleu does.
+func (o bleuOptions) score(sums []float64) float64 {
+	matches, totals := sums[:o.order], sums[o.order:2*o.order]
 	if matches[0] == 0 {
 		return 0
 	}
 	logarithms, missing := 0.0, 0
 	for k := range matches {
 		match, total := matches[k], totals[k]
-		switch o.smoothing.Method {
+		switch o.smoothing.method {
 		case epsilon:
 			if match == 0 {
-				match = o.smoothing.Constant
+				match = o.smoothing.constant
 			}
 		case addK:
 			if k > 0 {
-				match, total = match+o.smoothing.Constant, total+o.smoothing.Constant
+				match, total = match+o.smoothing.constant, total+o.smoothing.constant
 			}
 		case exponential:
 			if match == 0 {
@@ -135,11 +114,11 @@ func (o bleuOptions) bleu(sum []float64) float64 {
 		}
 		logarithms += math.Log(match / total)
 	}
-	return 100 * o.brevityPenalty(sum) * math.Exp(logarithms/float64(o.order))
+	return 100 * o.brevityPenalty(sums) * math.Exp(logarithms/float64(o.order))
 }
 
-func (o bleuOptions) brevityPenalty(sum []float64) float64 {
-	hypothesis, reference := sum[2*o.order], sum[2*o.order+1]
+func (o bleuOptions) brevityPenalty(sums []float64) float64 {
+	hypothesis, reference := sums[2*o.order], sums[2*o.order+1]
 	switch {
 	case hypothesis > reference:
 		return 1
@@ -150,45 +129,29 @@ func (o bleuOptions) brevityPenalty(sum []float64) float64 {
 	}
 }
 
-// score is that of summed statistics, undefined without any.
-func (o bleuOptions) score(sum []float64) BLEUScore {
-	if sum == nil {
-		return BLEUScore{Score: undefined}
-	}
-	s := BLEUScore{
-		Score: Value(o.bleu(sum)), BrevityPenalty: o.brevityPenalty(sum),
-		HypothesisLength: int64(sum[2*o.order]), ReferenceLength: int64(sum[2*o.order+1]),
+// ingredients are those of the score of sums.
+func (o bleuOptions) ingredients(sums []float64) *BLEUScore {
+	s := &BLEUScore{
+		Score: Value(o.score(sums)), BrevityPenalty: o.brevityPenalty(sums),
+		HypothesisLength: int64(sums[2*o.order]), ReferenceLength: int64(sums[2*o.order+1]),
 	}
 	for k := range o.order {
-		s.Matches = append(s.Matches, int64(sum[k]))
-		s.Totals = append(s.Totals, int64(sum[o.order+k]))
-		s.Precisions = append(s.Precisions, 100*sum[k]/sum[o.order+k])
+		s.Matches = append(s.Matches, int64(sums[k]))
+		s.Totals = append(s.Totals, int64(sums[o.order+k]))
+		s.Precisions = append(s.Precisions, 100*sums[k]/sums[o.order+k])
 	}
 	return s
 }
 
-// metric scores samples, in percent, by what sums their statistics, nil where there are none.
-func (o bleuOptions) metric(sentences int, pooled bool, summer func() func(weights []int) []float64) metric {
-	return metric{sentences, pooled, func() func(weights []int) float64 {
-		sum := summer()
-		return func(weights []int) float64 {
-			if statistics := sum(weights); statistics != nil {
-				return o.bleu(statistics)
-			}
-			return math.NaN()
-		}
-	}}
-}
-
-// bleu fills the statistics of every hypothesis against one reference set. o is normal and o.order at most x.order.
-func (x *index) bleu(set *referenceSet, o bleuOptions) *corpusBLEU {
+// bleu is the metric that compares every hypothesis with one reference set. o is normal and o.order at most x.order.
+func (x *index) bleu(set *referenceSet, o bleuOptions) metric {
 	width := o.width()
-	b := &corpusBLEU{options: o, rows: make([]float64, len(x.sentences)*width)}
+	rows := make([]float64, len(x.sentences)*width)
 	for i := range x.sentences {
-		s, row := &x.sentences[i], b.rows[i*width:(i+1)*width]
+		s, row := &x.sentences[i], rows[i*width:(i+1)*width]
 		for n := 1; n <= o.order; n++ {
 			matches := int32(0)
-			for _, g := range s.ofOrder(n) {
+			for _, g := range s.grams[n] {
 				matches += min(g.count, set.most[g.node])
 			}
 			row[n-1] = float64(matches)
@@ -197,35 +160,5 @@ func (x *index) bleu(set *referenceSet, o bleuOptions) *corpusBLEU {
 		row[2*o.order] = float64(s.length)
 		row[2*o.order+1] = float64(closest(set.lengths, s.length))
 	}
-	return b
-}
-
-func (b *corpusBLEU) sentences() int { return len(b.rows) / b.options.width() }
-
-// metric compares hypotheses with fixed references, so statistics add up.
-func (b *corpusBLEU) metric() metric { return b.options.metric(b.sentences(), false, b.summer) }
-
-// score is the BLEU of all hypotheses.
-func (b *corpusBLEU) score() BLEUScore { return b.options.score(b.summer()(ones(b.sentences()))) }
-
-// summer returns a function that sums the rows of a sample, or returns nil if none has a weight.
-func (b *corpusBLEU) summer() func(weights []int) []float64 {
-	sum := make([]float64, b.options.width())
-	return func(weights []int) []float64 {
-		clear(sum)
-		any := false
-		for i, w := range weights {
-			if w == 0 {
-				continue
-			}
-			any = true
-			for k, v := range b.rows[i*len(sum) : (i+1)*len(sum)] {
-				sum[k] += float64(w) * v
-			}
-		}
-		if !any {
-			return nil
-		}
-		return sum
-	}
+	return additive(rows, width, o.score)
 }

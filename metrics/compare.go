@@ -11,7 +11,7 @@ type Comparison struct {
 	Units     int          `json:"units"`
 	Scores    []Difference `json:"scores"`
 	Warnings  []Warning    `json:"warnings"`
-	Signature Signature    `json:"signature"`
+	Signature string       `json:"signature"`
 }
 
 // Difference is the paired comparison of one score.
@@ -21,7 +21,7 @@ type Difference struct {
 	N         int    `json:"n,omitempty"`
 	Unit      string `json:"unit"` // "percent" or "nats"
 	PairedTest
-	Signature Signature `json:"signature"`
+	Signature string `json:"signature"`
 }
 
 // Name is the score in one word, as [Score.Name].
@@ -56,23 +56,23 @@ func CompareMethods(ctx context.Context, first, second Hypotheses, references []
 	if err != nil {
 		return nil, err
 	}
-	c := &Comparison{Unit: e.units.name, Units: e.units.count, Warnings: append([]Warning{}, e.warnings...),
-		Signature: e.whole("paired")}
+	c := &Comparison{Unit: e.units.name, Units: e.units.count, Signature: e.wholeSignature("paired")}
 	if c.Units < fewestToDiffer {
-		c.Warnings = append(c.Warnings, warn("%d %ss: with fewer than %d no difference can reach p = 0.05", c.Units,
-			c.Unit, fewestToDiffer))
+		e.warn("%d %ss: with fewer than %d no difference can reach p = 0.05", c.Units, c.Unit, fewestToDiffer)
 	}
 	for _, m := range e.metrics() {
-		test, err := compare(ctx, m.of, e.units, e.second, e.random(), resampling{o.Resamples, o.Confidence})
+		d := Difference{Metric: m.kind.name, Reference: m.reference, N: m.n, Unit: m.kind.unit,
+			Signature: m.signature}
+		test, err := compare(ctx, m.metric, e.units, e.second, e.random(), o.Resamples, o.Confidence)
 		if err != nil {
-			return nil, fmt.Errorf("comparing %s: %w", scoreName(m.metric, m.reference, m.n), err)
+			return nil, fmt.Errorf("comparing %s: %w", d.Name(), err)
 		}
-		d := Difference{m.metric, m.reference, m.n, m.unit, *test, m.signature}
-		if !test.Difference.Defined() {
-			c.Warnings = append(c.Warnings, Warning{d.Name(), "not defined for both methods"})
+		if d.PairedTest = *test; !d.Difference.Defined() {
+			e.warnings = append(e.warnings, Warning{d.Name(), "not defined for both methods"})
 		}
 		c.Scores = append(c.Scores, d)
 	}
+	c.Warnings = append([]Warning{}, e.warnings...)
 	return c, nil
 }
 

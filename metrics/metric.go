@@ -4,46 +4,67 @@ import (
 	"encoding/json"
 	"math"
 	"slices"
-	"strings"
 )
 
-// metric is a score that can be computed again on samples of its sentences, which is all that intervals and tests need.
+// metric is a score that can be computed again on samples of its sentences, which is all that intervals and tests need:
+// sums over a sample, and what follows from them.
 type metric struct {
 	sentences int // the length of the weights of a sample
 	// pooled: sentences are compared with each other, so that a sample is not only a weighting of the sentences but
 	// changes what each is compared with. See the package comment on intervals.
 	pooled bool
-	// evaluator returns a function that scores the sample in which sentence i occurs weights[i] ≥ 0 times; NaN where
-	// the score is not defined. The function owns scratch memory: one goroutine at a time, more goroutines ask for one
-	// each.
-	evaluator func() func(weights []int) float64
+	// sum adds up what the sample has in which sentence i occurs weights[i] ≥ 0 times; nil where no score is defined.
+	sum   func(weights []int) []float64
+	score func(sums []float64) float64
 }
 
-// value is the score of all sentences, NaN if it is not defined.
-func (m metric) value() Value { return Value(m.evaluator()(ones(m.sentences))) }
+// evaluate scores a sample, NaN where the score is not defined.
+func (m metric) evaluate(weights []int) float64 {
+	if sums := m.sum(weights); sums != nil {
+		return m.score(sums)
+	}
+	return math.NaN()
+}
 
-// ratio is a metric whose statistics add up: a sum over sentences over another sum, times a scale. A mean has ones
-// below.
-func ratio(above, below []float64, scale float64) metric {
-	return metric{sentences: len(above), evaluator: func() func(weights []int) float64 {
-		return func(weights []int) float64 {
-			a, b := 0.0, 0.0
-			for i, w := range weights {
-				a += float64(w) * above[i]
-				b += float64(w) * below[i]
+// ones are the weights of all sentences, or units.
+func ones(n int) []int { return slices.Repeat([]int{1}, n) }
+
+// value is the score of all sentences.
+func (m metric) value() float64 { return m.evaluate(ones(m.sentences)) }
+
+// additive is a metric whose sums are those of rows, [sentences × width], row-major.
+func additive(rows []float64, width int, score func(sums []float64) float64) metric {
+	return metric{sentences: len(rows) / width, score: score, sum: func(weights []int) []float64 {
+		var sums []float64
+		for i, w := range weights {
+			if w == 0 {
+				continue
 			}
-			return quotient(scale*a, b)
+			if sums == nil {
+				sums = make([]float64, width)
+			}
+			for k, v := range rows[i*width : (i+1)*width] {
+				sums[k] += float64(w) * v
+			}
 		}
+		return sums
 	}}
 }
 
-// quotient is NaN if the whole is 0.
-func quotient(part, whole float64) float64 {
-	if whole == 0 {
-		return math.NaN()
+// mean is the metric of the mean of values, one for each sentence.
+func mean(values []float64) metric {
+	var rows []float64
+	for _, v := range values {
+		rows = append(rows, v, 1)
 	}
-	return part / whole
+	return additive(rows, 2, quotient)
 }
+
+// quotient is the first sum over the second, NaN where both are 0.
+func quotient(sums []float64) float64 { return sums[0] / sums[1] }
+
+// percentage is the first sum in percent of the second.
+func percentage(sums []float64) float64 { return 100 * sums[0] / sums[1] }
 
 // Value is a number that may be undefined: NaN in Go, null in JSON.
 type Value float64
@@ -69,8 +90,3 @@ func (v *Value) UnmarshalJSON(text []byte) error {
 	}
 	return json.Unmarshal(text, (*float64)(v))
 }
-
-func ones(n int) []int { return slices.Repeat([]int{1}, n) }
-
-// joined is a key of a tokenised sentence; tokens hold no white space, so a blank between them is enough.
-func joined(tokens []string) string { return strings.Join(tokens, " ") }

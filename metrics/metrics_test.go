@@ -88,30 +88,30 @@ func check(t *testing.T, what string, got, want float64) {
 
 func options(t *testing.T, smoothing string, order int) bleuOptions {
 	t.Helper()
-	s, err := ParseSmoothing(smoothing)
+	s, err := Smoothing(smoothing).parse()
 	if err != nil {
 		t.Fatal(err)
 	}
 	return bleuOptions{order: order, smoothing: s}
 }
 
-func newSelfBLEU(sentences [][]string, o bleuOptions) *selfBLEU {
+func newSelfBLEU(sentences [][]string, o bleuOptions) metric {
 	return newPool(newIndex(sentences, o.order)).selfBLEU(o)
 }
 
 // sharedBLEU compares every hypothesis with all the references.
-func sharedBLEU(hypotheses, references [][]string, o bleuOptions) *corpusBLEU {
+func sharedBLEU(hypotheses, references [][]string, o bleuOptions) metric {
 	x := newIndex(hypotheses, o.order)
-	return x.bleu(x.collect("", references, nil), o)
+	return x.bleu(x.collect("", references, nil, 0), o)
 }
 
 // eachBLEU gives every hypothesis its own references, as NLTK's corpus_bleu.
-func eachBLEU(hypotheses [][]string, references [][][]string, o bleuOptions) *corpusBLEU {
-	b := &corpusBLEU{options: o}
+func eachBLEU(hypotheses [][]string, references [][][]string, o bleuOptions) metric {
+	var rows []float64
 	for i := range hypotheses {
-		b.rows = append(b.rows, sharedBLEU(hypotheses[i:i+1], references[i], o).rows...)
+		rows = append(rows, sharedBLEU(hypotheses[i:i+1], references[i], o).sum(ones(1))...)
 	}
-	return b
+	return additive(rows, o.width(), o.score)
 }
 
 func TestCorpusBLEUEqualsNLTK(t *testing.T) {
@@ -120,8 +120,7 @@ func TestCorpusBLEUEqualsNLTK(t *testing.T) {
 			for smoothing, scores := range c.BLEU {
 				for k, want := range scores {
 					b := eachBLEU(c.Hypotheses, c.References, options(t, smoothing, k+1))
-					check(t, smoothing, float64(b.score().Score), want)
-					check(t, smoothing+" evaluated", float64(b.metric().value()), want)
+					check(t, smoothing, b.value(), want)
 				}
 			}
 		})
@@ -134,17 +133,17 @@ func TestSelfBLEUEqualsNLTK(t *testing.T) {
 			for smoothing, scores := range c.BLEU {
 				for k, want := range scores {
 					m := newSelfBLEU(c.Sentences, options(t, smoothing, k+1))
-					check(t, smoothing, float64(m.score().Score), want)
+					check(t, smoothing, m.value(), want)
 				}
 			}
-			evaluate := newSelfBLEU(c.Sentences, bleuOptions{order: 4}).metric().evaluator()
+			m := newSelfBLEU(c.Sentences, bleuOptions{order: 4})
 			for k, weights := range c.Weights {
-				check(t, "weighted", evaluate(weights), float64(c.WeightedBLEU[k]))
+				check(t, "weighted", m.evaluate(weights), float64(c.WeightedBLEU[k]))
 			}
 			p := newPool(newIndex(c.Sentences, 4))
 			for k := range 4 {
-				check(t, "self-unique", float64(p.selfUnique(k+1).value()), float64(c.SelfUnique[k]))
-				check(t, "distinct", float64(p.distinct(k+1, nil).value()), float64(c.Distinct[k]))
+				check(t, "self-unique", p.selfUnique(k+1).value(), float64(c.SelfUnique[k]))
+				check(t, "distinct", p.distinct(k+1, nil).value(), float64(c.Distinct[k]))
 			}
 		})
 	}
@@ -159,7 +158,7 @@ func TestEvaluateEqualsNLTK(t *testing.T) {
 			for k := range c.SelfBLEU[smoothing] {
 				r, err := Evaluate(t.Context(), hypotheses, references, Options{
 					Tokenisation: Tokenisation(c.Tokenisation), Order: k + 1,
-					Smoothing: options(t, smoothing, k+1).smoothing, Resamples: -1,
+					Smoothing: Smoothing(smoothing), Resamples: -1,
 				})
 				if err != nil {
 					t.Fatal(err)
@@ -237,33 +236,29 @@ func TestFastEqualsNaive(t *testing.T) {
 		references := sentencesGenerator.Draw(t, "references")
 		order := rapid.IntRange(1, 5).Draw(t, "order")
 		b := sharedBLEU(sentences, references, bleuOptions{order: order})
-		if got, want := float64(b.score().Score), naiveCorpusBLEU(sentences, references, order); !same(got, want) {
+		if got, want := b.value(), naiveCorpusBLEU(sentences, references, order); !same(got, want) {
 			t.Fatalf("corpus BLEU %v, naive %v", got, want)
 		}
-		evaluate := newSelfBLEU(sentences, bleuOptions{order: order}).metric().evaluator()
-		// The evaluator's scratch is used again, so a second sample must not see the first.
-		for range 2 {
-			weights := drawWeights(t, len(sentences))
-			if got, want := evaluate(weights), naiveSelfBLEU(sentences, weights, order); !same(got, want) {
-				t.Fatalf("self-BLEU %v, naive %v", got, want)
-			}
+		weights := drawWeights(t, len(sentences))
+		self := newSelfBLEU(sentences, bleuOptions{order: order})
+		if got, want := self.evaluate(weights), naiveSelfBLEU(sentences, weights, order); !same(got, want) {
+			t.Fatalf("self-BLEU %v, naive %v", got, want)
 		}
 		x := newIndex(sentences, 5)
-		p, set := newPool(x), x.collect("", references, nil)
-		selfUnique, distinct, unique := p.selfUnique(order).evaluator(), p.distinct(order, nil).evaluator(),
-			p.distinct(order, set).evaluator()
+		p, set := newPool(x), x.collect("", references, nil, 0)
 		present := drawWeights(t, len(sentences))
 		for i := range present {
 			present[i] = min(present[i], 1)
 		}
 		picked := pickWeighted(sentences, present)
-		if got, want := selfUnique(present), naiveSelfUnique(picked, order); !same(got, want) {
+		if got, want := p.selfUnique(order).evaluate(present), naiveSelfUnique(picked, order); !same(got, want) {
 			t.Fatalf("self-unique %v, naive %v", got, want)
 		}
-		if got, want := distinct(present), naiveUnique(picked, nil, order); !same(got, want) {
+		if got, want := p.distinct(order, nil).evaluate(present), naiveUnique(picked, nil, order); !same(got, want) {
 			t.Fatalf("distinct %v, naive %v", got, want)
 		}
-		if got, want := unique(present), naiveUnique(picked, references, order); !same(got, want) {
+		if got, want := p.distinct(order, set).evaluate(present), naiveUnique(picked, references, order); !same(got,
+			want) {
 			t.Fatalf("unique %v, naive %v", got, want)
 		}
 	})
@@ -275,43 +270,40 @@ func TestSamples(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		sentences := sentencesGenerator.Draw(t, "sentences")
 		references := sentencesGenerator.Draw(t, "references")
-		evaluators := func(sentences, references [][]string) (list []func(weights []int) float64) {
+		metrics := func(sentences, references [][]string) []metric {
 			x := newIndex(sentences, 4)
-			p, set, o := newPool(x), x.collect("", references, nil), bleuOptions{order: 4}
-			for _, m := range []metric{x.bleu(set, o).metric(), p.selfBLEU(o).metric(), p.selfUnique(2),
-				p.distinct(2, set), p.distinct(2, nil), p.selfUnique(3), p.distinct(3, set), repeated(sentences)} {
-				list = append(list, m.evaluator())
-			}
-			return list
+			p, set, o := newPool(x), x.collect("", references, nil, 0), bleuOptions{order: 4}
+			return []metric{x.bleu(set, o), p.selfBLEU(o), p.selfUnique(2), p.distinct(2, set), p.distinct(2, nil),
+				p.selfUnique(3), p.distinct(3, set), repeated(sentences)}
 		}
-		permuted := evaluators(rapid.Permutation(sentences).Draw(t, "permuted sentences"),
+		permuted := metrics(rapid.Permutation(sentences).Draw(t, "permuted sentences"),
 			rapid.Permutation(references).Draw(t, "permuted references"))
 		weights, once := drawWeights(t, len(sentences)), ones(len(sentences))
 		thrice := slices.Repeat([]int{3}, len(sentences))
-		for k, evaluate := range evaluators(sentences, references) {
+		for k, m := range metrics(sentences, references) {
 			// 1e-9 for the sum of shares 1/k.
-			if v := evaluate(weights); v < 0 || v > 100+1e-9 {
+			if v := m.evaluate(weights); v < 0 || v > 100+1e-9 {
 				t.Fatalf("metric %d: %v", k, v)
 			}
-			if a, b, c := evaluate(once), evaluate(thrice), permuted[k](once); !same(a, b) || !same(a, c) {
+			if a, b, c := m.evaluate(once), m.evaluate(thrice), permuted[k].evaluate(once); !same(a, b) || !same(a, c) {
 				t.Fatalf("metric %d: %v once, %v three times, %v in another order", k, a, b, c)
 			}
 		}
 	})
 }
 
-func TestParseSmoothing(t *testing.T) {
+func TestSmoothing(t *testing.T) {
 	for text, want := range map[string]string{"": "none", "none": "none", "epsilon": "epsilon[0.1]",
 		"epsilon=0.03": "epsilon[0.03]", "add-k": "add-k[1]", "add-k=2": "add-k[2]", "exp": "exp"} {
-		s, err := ParseSmoothing(text)
+		s, err := Smoothing(text).parse()
 		if err != nil || s.String() != want {
 			t.Errorf("%q: %q, %v; want %q", text, s, err, want)
 		}
 	}
-	for text, want := range map[string]string{"floor": "choose one of none, epsilon, add-k, exp",
+	for text, want := range map[string]string{"floor": "is not one of none, epsilon[=E], add-k[=K], exp",
 		"epsilon=x": "must be a number", "add-k=0": "above 0", "add-k=-1": "above 0", "add-k=Inf": "above 0",
 		"exp=2": "takes no constant"} {
-		if _, err := ParseSmoothing(text); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := Smoothing(text).parse(); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: error %v, want %q", text, err, want)
 		}
 	}

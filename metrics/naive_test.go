@@ -1,7 +1,9 @@
 package metrics
 
 import (
+	"cmp"
 	"math"
+	"slices"
 	"strings"
 )
 
@@ -42,14 +44,11 @@ func (s *naiveSums) add(hypothesis []string, references [][]string, order, times
 		s.totals[n-1] += times * max(1, total)
 	}
 	s.hypothesis += times * len(hypothesis)
-	closest := -1
-	for _, reference := range references {
-		distance, best := abs(len(reference)-len(hypothesis)), abs(closest-len(hypothesis))
-		if closest < 0 || distance < best || distance == best && len(reference) < closest {
-			closest = len(reference)
-		}
-	}
-	s.references += times * closest
+	closest := slices.MinFunc(references, func(a, b []string) int {
+		distance := func(reference []string) float64 { return math.Abs(float64(len(reference) - len(hypothesis))) }
+		return cmp.Or(cmp.Compare(distance(a), distance(b)), len(a)-len(b))
+	})
+	s.references += times * len(closest)
 }
 
 func (s *naiveSums) bleu() float64 {
@@ -105,43 +104,33 @@ func naiveSelfBLEU(sentences [][]string, weights []int, order int) float64 {
 }
 
 func naiveSelfUnique(sentences [][]string, n int) float64 {
-	counts, total, once := map[string]int{}, 0, 0
+	counts, total := naiveTotal(sentences, n)
+	once := 0
+	for _, count := range counts {
+		once += indicator(count == 1)
+	}
+	return 100 * float64(once) / float64(total)
+}
+
+func naiveUnique(sentences, references [][]string, n int) float64 {
+	ours, total := naiveTotal(sentences, n)
+	theirs, _ := naiveTotal(references, n)
+	for gram := range theirs {
+		delete(ours, gram)
+	}
+	return 100 * float64(len(ours)) / float64(total)
+}
+
+// naiveTotal counts the n-grams of all sentences, each and together.
+func naiveTotal(sentences [][]string, n int) (counts map[string]int, total int) {
+	counts = map[string]int{}
 	for _, tokens := range sentences {
 		for gram, count := range naiveCounts(tokens, n) {
 			counts[gram] += count
 			total += count
 		}
 	}
-	for _, count := range counts {
-		if count == 1 {
-			once++
-		}
-	}
-	if total == 0 {
-		return math.NaN()
-	}
-	return 100 * float64(once) / float64(total)
-}
-
-func naiveUnique(sentences, references [][]string, n int) float64 {
-	theirs, ours, total := map[string]int{}, map[string]int{}, 0
-	for _, tokens := range references {
-		for gram := range naiveCounts(tokens, n) {
-			theirs[gram]++
-		}
-	}
-	for _, tokens := range sentences {
-		for gram, count := range naiveCounts(tokens, n) {
-			total += count
-			if theirs[gram] == 0 {
-				ours[gram]++
-			}
-		}
-	}
-	if total == 0 {
-		return math.NaN()
-	}
-	return 100 * float64(len(ours)) / float64(total)
+	return counts, total
 }
 
 // pickWeighted lists the sentences with a weight, once each.
@@ -153,11 +142,4 @@ func pickWeighted(sentences [][]string, weights []int) [][]string {
 		}
 	}
 	return picked
-}
-
-func abs(x int) int {
-	if x < 0 {
-		return -x
-	}
-	return x
 }

@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"slices"
+	"strings"
 )
 
 // index interns the tokens and the n-grams of the hypotheses. An n-gram is a node of a trie, so it costs one map
@@ -15,22 +16,20 @@ type index struct {
 	children   map[uint64]uint32 // node<<32 | token → node; the root is 0
 	nodes      int               // including the root
 	sentences  []sentence
-	counts     []int32 // scratch by node, zero between uses
+	counts     []int32  // scratch by node, zero between uses
+	ids        []uint32 // scratch by token
 }
 
-// sentence holds the distinct n-grams of one hypothesis, those of length n at grams[start[n-1]:start[n]].
+// sentence holds the distinct n-grams of one hypothesis, by length.
 type sentence struct {
 	length int
-	grams  []gram
-	start  []int
+	grams  [][]gram
 }
 
 type gram struct {
 	node  uint32
 	count int32
 }
-
-func (s *sentence) ofOrder(n int) []gram { return s.grams[s.start[n-1]:s.start[n]] }
 
 // total is the number of n-grams of length n, repeats included.
 func (s *sentence) total(n int) int { return max(0, s.length-n+1) }
@@ -40,18 +39,58 @@ func newIndex(sentences [][]string, order int) *index {
 		order: order, nodes: 1, counts: make([]int32, 1),
 		vocabulary: make(map[string]uint32),
 		children:   make(map[uint64]uint32, 16*len(sentences)),
-		sentences:  make([]sentence, len(sentences)),
 	}
-	var ids, at []uint32
-	for i, tokens := range sentences {
-		ids = ids[:0]
+	for _, tokens := range sentences {
 		for _, token := range tokens {
-			ids = append(ids, number(x.vocabulary, token))
+			number(x.vocabulary, token)
 		}
-		at = append(at[:0], make([]uint32, len(ids))...)
-		x.sentences[i] = x.add(ids, at)
+		s := sentence{length: len(tokens), grams: make([][]gram, order+1)}
+		x.walk(tokens, true, func(n int, node uint32) {
+			if x.counts[node] == 0 {
+				s.grams[n] = append(s.grams[n], gram{node: node})
+			}
+			x.counts[node]++
+		})
+		for _, grams := range s.grams {
+			for k := range grams {
+				grams[k].count, x.counts[grams[k].node] = x.counts[grams[k].node], 0
+			}
+		}
+		x.sentences = append(x.sentences, s)
 	}
 	return x
+}
+
+// walk visits the n-grams of a sentence, by their first token and then by length. It adds those that the index lacks,
+// or leaves them out.
+func (x *index) walk(tokens []string, add bool, visit func(n int, node uint32)) {
+	const unknown = ^uint32(0)
+	x.ids = x.ids[:0]
+	for _, token := range tokens {
+		id, known := x.vocabulary[token]
+		if !known {
+			id = unknown
+		}
+		x.ids = append(x.ids, id)
+	}
+	for p := range x.ids {
+		var node uint32
+		for k, id := range x.ids[p:min(p+x.order, len(x.ids))] {
+			key := uint64(node)<<32 | uint64(id)
+			next, known := x.children[key]
+			if !known && !add || id == unknown {
+				break
+			}
+			if !known {
+				next = uint32(x.nodes)
+				x.nodes++
+				x.children[key] = next
+				x.counts = append(x.counts, 0)
+			}
+			node = next
+			visit(k+1, node)
+		}
+	}
 }
 
 // number is that of a key, the next one if it is new.
@@ -64,37 +103,6 @@ func number[K comparable, N int | uint32](numbers map[K]N, key K) N {
 	return n
 }
 
-// add counts the n-grams of one sentence; at is scratch of its length, zeroed: the node of the n-gram that starts at
-// each token.
-func (x *index) add(ids, at []uint32) sentence {
-	s := sentence{length: len(ids), start: make([]int, x.order+1)}
-	for n := 1; n <= x.order; n++ {
-		first := len(s.grams)
-		for p := 0; p+n <= len(ids); p++ {
-			key := uint64(at[p])<<32 | uint64(ids[p+n-1])
-			node, ok := x.children[key]
-			if !ok {
-				node = uint32(x.nodes)
-				x.nodes++
-				x.children[key] = node
-				x.counts = append(x.counts, 0)
-			}
-			at[p] = node
-			if x.counts[node] == 0 {
-				s.grams = append(s.grams, gram{node: node})
-			}
-			x.counts[node]++
-		}
-		for k := first; k < len(s.grams); k++ {
-			s.grams[k].count = x.counts[s.grams[k].node]
-			x.counts[s.grams[k].node] = 0
-		}
-		s.start[n] = len(s.grams)
-	}
-	s.grams = slices.Clip(s.grams)
-	return s
-}
-
 // referenceSet is what any number of reference sentences come down to: for every n-gram of the hypotheses its largest
 // count in one reference sentence, and the lengths that occur.
 type referenceSet struct {
@@ -103,48 +111,33 @@ type referenceSet struct {
 	lengths []int   // distinct, ascending
 }
 
-// collect reads reference sentences; those for which skip is true are left out and counted.
-func (x *index) collect(name string, sentences [][]string, skip func(tokens []string) bool) *referenceSet {
+// collect reads reference sentences, or the first limit of them if it is not 0; sources are left out and counted.
+func (x *index) collect(name string, sentences [][]string, sources map[string]bool, limit int) *referenceSet {
 	set := &referenceSet{ReferenceSummary{Name: name}, make([]int32, x.nodes), nil}
 	hash := sha256.New()
-	const unknown = ^uint32(0)
-	var ids, touched []uint32
+	var touched []uint32
 	for _, tokens := range sentences {
-		if skip != nil && skip(tokens) {
+		text := joined(tokens)
+		if sources[text] {
 			set.Excluded++
 			continue
+		}
+		if limit > 0 && set.Sentences == limit {
+			break
 		}
 		set.Sentences++
 		set.Tokens += len(tokens)
 		if at, known := slices.BinarySearch(set.lengths, len(tokens)); !known {
 			set.lengths = slices.Insert(set.lengths, at, len(tokens))
 		}
-		ids, touched = ids[:0], touched[:0]
-		for _, token := range tokens {
-			id, ok := x.vocabulary[token]
-			if !ok {
-				id = unknown
+		hash.Write([]byte(text + "\n"))
+		touched = touched[:0]
+		x.walk(tokens, false, func(_ int, node uint32) {
+			if x.counts[node] == 0 {
+				touched = append(touched, node)
 			}
-			ids = append(ids, id)
-		}
-		hash.Write([]byte(joined(tokens) + "\n"))
-		for p := range ids {
-			var node uint32
-			for _, id := range ids[p:min(p+x.order, len(ids))] {
-				if id == unknown {
-					break
-				}
-				next, ok := x.children[uint64(node)<<32|uint64(id)]
-				if !ok {
-					break
-				}
-				node = next
-				if x.counts[node] == 0 {
-					touched = append(touched, node)
-				}
-				x.counts[node]++
-			}
-		}
+			x.counts[node]++
+		})
 		for _, node := range touched {
 			set.most[node] = max(set.most[node], x.counts[node])
 			x.counts[node] = 0
@@ -190,3 +183,6 @@ func fingerprint(sentences [][]string) string {
 	}
 	return hex.EncodeToString(hash.Sum(nil))
 }
+
+// joined is a key of a tokenised sentence; tokens hold no white space, so a blank between them is enough.
+func joined(tokens []string) string { return strings.Join(tokens, " ") }

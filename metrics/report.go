@@ -53,6 +53,8 @@ type Options struct {
 	Seed       uint64  `flag:"seed" help:"start of the random numbers of the resampling; 0 when not given"`
 	// Version of the program, for the signature.
 	Version string
+
+	smoothing smoothing // what normal read of Smoothing
 }
 
 // OptionError refuses an option.
@@ -77,41 +79,37 @@ func DefaultOptions() Options {
 	return o
 }
 
-func (o Options) normal() (Options, error) {
-	var err error
-	wrong := func(option, format string, args ...any) (Options, error) {
-		return o, &OptionError{option, fmt.Sprintf(format, args...)}
-	}
-	if o.Tokenisation, err = o.Tokenisation.normal(); err != nil {
-		return o, err
-	}
-	if o.Order = cmp.Or(o.Order, 4); o.Order < 1 || o.Order > MaximumOrder {
-		return wrong("order", "%d is not a whole number from 1 to %d", o.Order, MaximumOrder)
-	}
-	if o.Smoothing, err = o.Smoothing.normal(); err != nil {
-		return o, err
-	}
+func (o Options) normal() (_ Options, err error) {
+	o.Tokenisation, o.Order = cmp.Or(o.Tokenisation, WhiteSpace), cmp.Or(o.Order, 4)
+	o.Resamples, o.Confidence = cmp.Or(o.Resamples, 1000), cmp.Or(o.Confidence, 0.95)
+	o.Smoothing, o.Version = cmp.Or(o.Smoothing, noSmoothing), cmp.Or(o.Version, "devel")
 	if o.UniqueOrders == nil {
 		o.UniqueOrders = []int{1, 2, 3, 4}
 	}
 	o.UniqueOrders = slices.Compact(slices.Sorted(slices.Values(o.UniqueOrders)))
+	if o.smoothing, err = o.Smoothing.parse(); err != nil {
+		return o, &OptionError{"smoothing", err.Error()}
+	}
+	wrong := func(option, format string, args ...any) (Options, error) {
+		return o, &OptionError{option, fmt.Sprintf(format, args...)}
+	}
 	for _, n := range o.UniqueOrders {
 		if n < 1 || n > MaximumOrder {
 			return wrong("ngrams", "%d is not a whole number from 1 to %d", n, MaximumOrder)
 		}
 	}
-	if o.UnionFirst < 0 {
+	switch {
+	case !slices.Contains(o.Tokenisation.Values(), o.Tokenisation):
+		return wrong("tokenisation", "%q is not one of %s, %s, %s", string(o.Tokenisation), WhiteSpace, BertGen, DISCS)
+	case o.Order < 1 || o.Order > MaximumOrder:
+		return wrong("order", "%d is not a whole number from 1 to %d", o.Order, MaximumOrder)
+	case o.UnionFirst < 0:
 		return wrong("union-first", "%d is not a whole number of 0 (all) or more", o.UnionFirst)
-	}
-	if o.Top < 0 {
+	case o.Top < 0:
 		return wrong("top", "%d is not a whole number of 0 or more", o.Top)
-	}
-	o.Resamples, o.Confidence = cmp.Or(o.Resamples, 1000), cmp.Or(o.Confidence, 0.95)
-	if !(o.Confidence > 0 && o.Confidence < 1) {
+	case !(o.Confidence > 0 && o.Confidence < 1):
 		return wrong("confidence", "%v is not a number between 0 and 1", o.Confidence)
-	}
-	o.Version = cmp.Or(o.Version, "devel")
-	if strings.ContainsAny(o.Version, "|:") {
+	case strings.ContainsAny(o.Version, "|:"):
 		return wrong("version", "%q may hold neither a bar nor a colon", o.Version)
 	}
 	return o, nil
@@ -139,7 +137,7 @@ type Report struct {
 	Scores    []Score   `json:"scores"`
 	Warnings  []Warning `json:"warnings"`
 	SHA256    string    `json:"hypotheses_sha256"` // of the tokenised sentences
-	Signature Signature `json:"signature"`
+	Signature string    `json:"signature"`
 }
 
 // PerPrompt holds scores that are taken within each prompt.
@@ -182,7 +180,7 @@ type Score struct {
 	Unit      string     `json:"unit"` // "percent" or "nats"
 	Interval  *Interval  `json:"interval,omitempty"`
 	BLEU      *BLEUScore `json:"bleu,omitempty"` // the ingredients of a BLEU
-	Signature Signature  `json:"signature"`
+	Signature string     `json:"signature"`
 }
 
 // Name is the score in one word, such as "unique_ngrams/tbc/2".
@@ -190,19 +188,8 @@ func (s Score) Name() string { return scoreName(s.Metric, s.Reference, s.N) }
 
 // Title is the score's name for people.
 func (s Score) Title() string {
-	where := cmp.Or(map[string]string{Self: "among themselves", Union: "against all references"}[s.Reference],
-		"against "+s.Reference)
-	return cmp.Or(map[string]string{
-		MetricSelfBLEU:             "self-BLEU",
-		MetricCorpusBLEU:           "corpus BLEU " + where,
-		MetricUniqueNGrams:         fmt.Sprintf("unique %d-grams %s", s.N, where),
-		metricDistinctNGrams:       fmt.Sprintf("distinct %d-grams", s.N),
-		metricSelfBLEUPerPrompt:    "self-BLEU within templates",
-		metricRepeatedWithinPrompt: "repeated within templates",
-		metricRepeatedTop:          "repeated among the likeliest",
-		MetricLogLikelihoodMean:    "mean log-likelihood, nats",
-		metricLogLikelihoodBest:    "best log-likelihood, nats",
-	}[s.Metric], strings.ReplaceAll(s.Metric, "_", " "))
+	k := kinds[slices.IndexFunc(kinds, func(k kind) bool { return k.name == s.Metric })]
+	return inWords(k.title, s.Reference, s.N)
 }
 
 func scoreName(metric, reference string, n int) string {
@@ -233,28 +220,6 @@ type Warning struct {
 	Message string `json:"message"`
 }
 
-// warn is a warning of all scores.
-func warn(format string, args ...any) Warning { return Warning{Message: fmt.Sprintf(format, args...)} }
-
-// Names of the metrics of a report.
-const (
-	MetricSelfBLEU             = "self_bleu"
-	MetricCorpusBLEU           = "corpus_bleu"
-	MetricUniqueNGrams         = "unique_ngrams"
-	metricDistinctNGrams       = "distinct_ngrams"
-	metricRepeatedSentences    = "repeated_sentences"
-	metricSelfBLEUPerPrompt    = "self_bleu_per_prompt"
-	metricRepeatedWithinPrompt = "repeated_within_prompt"
-	metricRepeatedTop          = "repeated_top"
-	MetricLogLikelihoodMean    = "log_likelihood_mean"
-	metricLogLikelihoodBest    = "log_likelihood_best"
-)
-
-const (
-	unitPercent = "percent"
-	unitNats    = "nats"
-)
-
 // Bounds below which a number is given, with a warning.
 const (
 	FewestUnits    = 5  // texts, or prompts: no interval with fewer
@@ -276,7 +241,7 @@ func Evaluate(ctx context.Context, hypotheses Hypotheses, references []Reference
 	r := &Report{
 		Sentences: len(e.tokens), SHA256: fingerprint(e.tokens),
 		CorpusBLEU: map[string]Value{}, UniqueNGrams: map[string]map[int]Value{}, DistinctNGrams: map[int]Value{},
-		References: []ReferenceSummary{}, Warnings: append([]Warning{}, e.warnings...), Signature: e.whole("metrics"),
+		References: []ReferenceSummary{}, Signature: e.wholeSignature("metrics"),
 	}
 	for _, tokens := range e.tokens {
 		r.Tokens += len(tokens)
@@ -285,28 +250,27 @@ func Evaluate(ctx context.Context, hypotheses Hypotheses, references []Reference
 		r.References = append(r.References, set.ReferenceSummary)
 	}
 	for _, m := range e.metrics() {
-		score, warnings, err := e.score(ctx, m)
+		score, err := e.score(ctx, m)
 		if err != nil {
 			return nil, err
 		}
 		r.Scores = append(r.Scores, score)
-		r.Warnings = append(r.Warnings, warnings...)
 	}
 	switch units := e.units; {
 	case o.Resamples <= 0:
 	case units.count < FewestUnits:
-		r.Warnings = append(r.Warnings, warn("no intervals: %d %ss, at least %d are needed", units.count, units.name,
-			FewestUnits))
+		e.warn("no intervals: %d %ss, at least %d are needed", units.count, units.name, FewestUnits)
 	case units.count < fewUnits:
-		r.Warnings = append(r.Warnings, warn("intervals from %d %ss are rough: what they cover was measured from %d on",
-			units.count, units.name, fewUnits))
+		e.warn("intervals from %d %ss are rough: what they cover was measured from %d on", units.count, units.name,
+			fewUnits)
 	}
-	e.fill(r)
+	r.Warnings = append([]Warning{}, e.warnings...)
+	e.summarise(r)
 	return r, nil
 }
 
-// fill puts the scores into the fields of the report.
-func (e *evaluation) fill(r *Report) {
+// summarise puts the scores into the fields of the report.
+func (e *evaluation) summarise(r *Report) {
 	if e.groups != nil {
 		r.Prompts, r.PerPrompt = e.units.count, &PerPrompt{}
 		for _, group := range e.groups {

@@ -93,7 +93,7 @@ const (
 
 func TestSignatures(t *testing.T) {
 	o := Options{Version: "1.2.3", Seed: 9, Resamples: 50, Sources: []string{"q"}, UnionFirst: 1, Tokenisation: BertGen,
-		Order: 3, Smoothing: Smoothing{Method: addK}, UniqueOrders: []int{3, 2, 3}}
+		Order: 3, Smoothing: "add-k", UniqueOrders: []int{3, 2, 3}}
 	h := Hypotheses{Sentences: []string{"a b c", "a b d", "e f", "g h", "a"}}
 	r := evaluate(t, h, []Reference{{"one", []string{"a b c", "d"}}, {"two", []string{"Q", "x y"}}}, o)
 	tail := "|intervals:jackknife|resamples:50|unit:sentence|confidence:0.95|seed:9|version:1.2.3"
@@ -111,20 +111,20 @@ func TestSignatures(t *testing.T) {
 		"distinct_ngrams/3": "metric:distinct-ngrams|tokenisation:bert-gen|n:3" + tail,
 	} {
 		s, ok := r.Score(name)
-		if !ok || s.Signature.String() != want {
+		if !ok || s.Signature != want {
 			t.Errorf("%s: %v\n got %s\nwant %s", name, ok, s.Signature, want)
 		}
 	}
 	whole := "metrics:bleu+self-bleu+unique-n-grams|tokenisation:bert-gen|bleu-n:3|smoothing:add-k[1]|length:closest|" +
 		"n:2,3|references:" + one + "+" + two + "+" + all + "|excluded:1|union-first:1" + tail
-	if got := r.Signature.String(); got != whole {
+	if got := r.Signature; got != whole {
 		t.Errorf(" got %s\nwant %s", got, whole)
 	}
 	// Whatever changes a number changes its signature.
 	for what, change := range map[string]func(o *Options, h *Hypotheses){
 		"tokenisation": func(o *Options, _ *Hypotheses) { o.Tokenisation = DISCS },
 		"order":        func(o *Options, _ *Hypotheses) { o.Order = 2 },
-		"smoothing":    func(o *Options, _ *Hypotheses) { o.Smoothing.Constant = 2 },
+		"smoothing":    func(o *Options, _ *Hypotheses) { o.Smoothing = "add-k=2" },
 		"unique":       func(o *Options, _ *Hypotheses) { o.UniqueOrders = []int{1} },
 		"sources":      func(o *Options, _ *Hypotheses) { o.Sources = nil },
 		"union":        func(o *Options, _ *Hypotheses) { o.UnionFirst = 0 },
@@ -137,7 +137,7 @@ func TestSignatures(t *testing.T) {
 		changed, sentences := o, h
 		change(&changed, &sentences)
 		if got := evaluate(t, sentences, []Reference{{"one", []string{"a b c", "d"}}, {"two", []string{"Q", "x y"}}},
-			changed); got.Signature.String() == whole {
+			changed); got.Signature == whole {
 			t.Errorf("%s changed, the signature did not", what)
 		}
 	}
@@ -194,12 +194,12 @@ func TestEvaluateIntervals(t *testing.T) {
 			i.Units != 12 || i.Unit != "prompt" {
 			t.Fatalf("%s: %+v", s.Name(), i)
 		}
-		if s.Unit == unitPercent && (i.Low < 0 || i.High > 100) {
+		if s.Unit == percent && (i.Low < 0 || i.High > 100) {
 			t.Errorf("%s: %+v", s.Name(), i)
 		}
 	}
-	m := newSelfBLEU(sentences, bleuOptions{order: 4}).metric()
-	want, err := interval(t.Context(), m, prompts(clusters), rand.New(rand.NewPCG(3, 0)), resampling{100, 0.9})
+	m := newSelfBLEU(sentences, bleuOptions{order: 4})
+	want, err := interval(t.Context(), m, prompts(clusters), rand.New(rand.NewPCG(3, 0)), 0.9)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -255,24 +255,24 @@ func TestEvaluateRefusesBadInput(t *testing.T) {
 			LogLikelihoods: []float64{1, 2, 3}}},
 		"log-likelihood of sentence 2 is NaN": {h: Hypotheses{Sentences: two.Sentences,
 			LogLikelihoods: []float64{1, math.NaN()}}},
-		`reference "one" has no sentence`: {h: two, references: []Reference{{"one", nil}}},
-		`reference "one" holds no tokens`: {h: two, references: []Reference{{"one", []string{"", ""}}}},
-		"a reference has no name":         {h: two, references: []Reference{{"", []string{"a"}}}},
-		`reference name "all" is taken`:   {h: two, references: []Reference{{"all", []string{"a"}}}},
-		`reference name "self" is taken`:  {h: two, references: []Reference{{"self", []string{"a"}}}},
-		`reference name "a|b"`:            {h: two, references: []Reference{{"a|b", []string{"a"}}}},
-		`reference name "a b"`:            {h: two, references: []Reference{{"a b", []string{"a"}}}},
-		"two references are named":        {h: two, references: append(good[:1:1], good...)},
-		`unknown tokenisation "moses": choose one of whitespace, bert-gen, discs`: {h: two, o: Options{Tokenisation: "moses"}},
-		"order: -1 is not":         {h: two, o: Options{Order: -1}},
-		"order: 17 is not":         {h: two, o: Options{Order: 17}},
-		"ngrams: 0 is not":         {h: two, o: Options{UniqueOrders: []int{0}}},
-		"ngrams: 17 is not":        {h: two, o: Options{UniqueOrders: []int{2, 17}}},
-		"confidence: 95 is not":    {h: two, o: Options{Confidence: 95}},
-		"union-first: -1 is not":   {h: two, o: Options{UnionFirst: -1}},
-		"top: -1 is not":           {h: two, o: Options{Top: -1}},
-		"repetition among the top": {h: two, o: Options{Top: 5}},
-		"version":                  {h: two, o: Options{Version: "a|b"}},
+		`reference "one" has no sentence`:  {h: two, references: []Reference{{"one", nil}}},
+		`reference "one" holds no tokens`:  {h: two, references: []Reference{{"one", []string{"", ""}}}},
+		"a reference has no name":          {h: two, references: []Reference{{"", []string{"a"}}}},
+		`reference name "all" is taken`:    {h: two, references: []Reference{{"all", []string{"a"}}}},
+		`reference name "self" is taken`:   {h: two, references: []Reference{{"self", []string{"a"}}}},
+		`reference name "a|b"`:             {h: two, references: []Reference{{"a|b", []string{"a"}}}},
+		`reference name "a b"`:             {h: two, references: []Reference{{"a b", []string{"a"}}}},
+		"two references are named":         {h: two, references: append(good[:1:1], good...)},
+		`"moses" is not one of whitespace`: {h: two, o: Options{Tokenisation: "moses"}},
+		"order: -1 is not":                 {h: two, o: Options{Order: -1}},
+		"order: 17 is not":                 {h: two, o: Options{Order: 17}},
+		"ngrams: 0 is not":                 {h: two, o: Options{UniqueOrders: []int{0}}},
+		"ngrams: 17 is not":                {h: two, o: Options{UniqueOrders: []int{2, 17}}},
+		"confidence: 95 is not":            {h: two, o: Options{Confidence: 95}},
+		"union-first: -1 is not":           {h: two, o: Options{UnionFirst: -1}},
+		"top: -1 is not":                   {h: two, o: Options{Top: -1}},
+		"repetition among the top":         {h: two, o: Options{Top: 5}},
+		"version":                          {h: two, o: Options{Version: "a|b"}},
 	} {
 		_, err := Evaluate(t.Context(), c.h, c.references, c.o)
 		if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {
@@ -333,7 +333,7 @@ func TestCompareMethods(t *testing.T) {
 		t.Errorf("self-BLEU: %+v", d)
 	}
 	if d, _ := c.Score("log_likelihood_mean"); d.RandomisationP < 0.05 || d.Interval.Low > 0 || d.Interval.High < 0 ||
-		d.Unit != unitNats {
+		d.Unit != nats {
 		t.Errorf("log-likelihoods are alike: %+v", d)
 	}
 	if text, err := json.Marshal(c); err != nil || !strings.Contains(string(text), `"randomisation_p"`) {
@@ -398,13 +398,19 @@ func TestIntervalsStayInRange(t *testing.T) {
 	for i := range 30 {
 		sentences = append(sentences, strings.Fields(strings.Repeat(fmt.Sprintf("w%d ", i/2+i/28*i), 6)))
 	}
-	m := newSelfBLEU(sentences, bleuOptions{order: 4}).metric()
-	free, err := interval(t.Context(), m, each(len(sentences)), newRandom(1), resampling{1000, 0.95})
+	m := newSelfBLEU(sentences, bleuOptions{order: 4})
+	free, err := interval(t.Context(), m, each(len(sentences)), newRandom(1), 0.95)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if free.High <= 100 {
 		t.Errorf("a metric by itself knows no range, and this case does not show it: %+v", free)
+	}
+	// Of two sentences, what is left of one has no self-BLEU, so there is no interval.
+	two := newSelfBLEU([][]string{{"a", "b"}, {"a", "c"}}, bleuOptions{order: 4})
+	if in, err := interval(t.Context(), two, each(2), newRandom(1), 0.95); err != nil || in.Low.Defined() ||
+		in.High.Defined() || in.StandardError.Defined() {
+		t.Errorf("%+v, %v", in, err)
 	}
 	s, _ := evaluate(t, Hypotheses{Sentences: lines(sentences)}, nil, Options{Resamples: 200}).Score("self_bleu")
 	if s.Interval.High != 100 || s.Interval.Low > 100 || s.Value >= 100 {

@@ -7,16 +7,11 @@ import (
 	"runtime"
 	"slices"
 
-	"golang.org/x/sync/errgroup"
 	"gonum.org/v1/gonum/stat"
 	"gonum.org/v1/gonum/stat/distuv"
-)
 
-// resampling says how samples are drawn for intervals and tests.
-type resampling struct {
-	resamples  int
-	confidence float64
-}
+	"infill/internal/parallel"
+)
 
 // Interval is a jackknife confidence interval: see the package documentation. Low and High are undefined if the
 // score is undefined, if fewer than nine of ten samples have a score, or if all samples have the same.
@@ -34,14 +29,15 @@ type Interval struct {
 // units are what is left out, drawn and exchanged: sentences, or the prompts that they belong to, whose samples are not
 // independent.
 type units struct {
-	// per sentence, from 0 without gaps; of two methods' sentences, those that are compared have the same number
-	of    []int
-	count int
-	name  string // "sentence" or "prompt"
+	// bySentence numbers them, from 0 without gaps. Of two methods' sentences, those that are compared have the same
+	// number.
+	bySentence []int
+	count      int
+	name       string // "sentence" or "prompt"
 }
 
-func (o resampling) undefined(u units) Interval {
-	return Interval{Low: undefined, High: undefined, Confidence: o.confidence, StandardError: undefined, Units: u.count,
+func (u units) noInterval(confidence float64) Interval {
+	return Interval{Low: undefined, High: undefined, Confidence: confidence, StandardError: undefined, Units: u.count,
 		Unit: u.name}
 }
 
@@ -50,31 +46,33 @@ const (
 	mostPairs  = 400 // of groups that are left out together
 )
 
+// spread gives each sentence what its unit has.
+func (u units) spread(weights []int) []int {
+	spread := make([]int, len(u.bySentence))
+	for i, unit := range u.bySentence {
+		spread[i] = weights[unit]
+	}
+	return spread
+}
+
 // interval is that of a metric.
-func interval(ctx context.Context, m metric, u units, random *rand.Rand, o resampling) (*Interval, error) {
-	return jackknife(ctx, u, m.pooled, random, o, func() func(kept []int) float64 {
-		evaluate, weights := m.evaluator(), make([]int, m.sentences)
-		return func(kept []int) float64 {
-			for i := range weights {
-				weights[i] = kept[u.of[i]]
-			}
-			return evaluate(weights)
-		}
-	})
+func interval(ctx context.Context, m metric, u units, random *rand.Rand, confidence float64) (*Interval, error) {
+	return jackknife(ctx, u, m.pooled, random, confidence,
+		func(kept []int) float64 { return m.evaluate(u.spread(kept)) })
 }
 
 // jackknife leaves out one unit, or group of units, in turn (Quenouille; Tukey 1958), and for pooled metrics two of
-// them. worker returns a function that scores the units kept, which are 1 in a list of all, the others 0. The result
-// depends on the state of random and on nothing else, not on the number of processors.
+// them. score is that of the units kept, which are 1 in a list of all, the others 0. The result depends on the state of
+// random and on nothing else, not on the number of processors.
 //
 // The jackknife counts what k units do together k times (Efron and Stein 1981). Their correction by pairs of units,
 // half of it, makes that k − k(k−1)/4: never less than once up to k = 4.
-func jackknife(ctx context.Context, u units, pooled bool, random *rand.Rand, o resampling,
-	worker func() func(kept []int) float64) (*Interval, error) {
-	in := o.undefined(u)
-	score := worker()(ones(u.count))
+func jackknife(ctx context.Context, u units, pooled bool, random *rand.Rand, confidence float64,
+	score func(kept []int) float64) (*Interval, error) {
+	in := u.noInterval(confidence)
+	whole := score(ones(u.count))
 	n := min(u.count, mostGroups)
-	if math.IsNaN(score) || n < 2 {
+	if math.IsNaN(whole) || n < 2 {
 		return &in, nil
 	}
 	group := make([]int, u.count)
@@ -101,14 +99,12 @@ func jackknife(ctx context.Context, u units, pooled bool, random *rand.Rand, o r
 			out = append(out, [2]int{i, (i + 1 + random.IntN(n-1)) % n})
 		}
 	}
-	values, err := evaluated(ctx, len(out), func() func(k int) float64 {
-		evaluate, kept := worker(), make([]int, u.count)
-		return func(k int) float64 {
-			for i, g := range group {
-				kept[i] = indicator(g != out[k][0] && g != out[k][1])
-			}
-			return evaluate(kept)
+	values, err := evaluated(ctx, len(out), func(k int) float64 {
+		kept := make([]int, u.count)
+		for i, g := range group {
+			kept[i] = indicator(g != out[k][0] && g != out[k][1])
 		}
+		return score(kept)
 	})
 	if err != nil {
 		return nil, err
@@ -121,7 +117,7 @@ func jackknife(ctx context.Context, u units, pooled bool, random *rand.Rand, o r
 	variance := stat.Variance(single, nil) * (size - 1) * (size - 1) / size
 	var together []float64
 	for k := n; k < len(out); k++ {
-		if q := size*score - (size-1)*(values[out[k][0]]+values[out[k][1]]) + (size-2)*values[k]; !math.IsNaN(q) {
+		if q := size*whole - (size-1)*(values[out[k][0]]+values[out[k][1]]) + (size-2)*values[k]; !math.IsNaN(q) {
 			together = append(together, q)
 		}
 	}
@@ -129,11 +125,11 @@ func jackknife(ctx context.Context, u units, pooled bool, random *rand.Rand, o r
 		variance = max(variance-stat.Variance(together, nil)/4, variance/4)
 	}
 	deviation := math.Sqrt(variance)
-	if in.StandardError = Value(deviation); deviation <= 1e-12*math.Abs(score) {
+	if in.StandardError = Value(deviation); deviation <= 1e-12*math.Abs(whole) {
 		return &in, nil // all or none: such scores differ less than they may
 	}
-	reach := distuv.StudentsT{Sigma: 1, Nu: size - 1}.Quantile((1+o.confidence)/2) * deviation
-	in.Low, in.High = Value(score-reach), Value(score+reach)
+	reach := distuv.StudentsT{Sigma: 1, Nu: size - 1}.Quantile((1+confidence)/2) * deviation
+	in.Low, in.High = Value(whole-reach), Value(whole+reach)
 	return &in, nil
 }
 
@@ -156,34 +152,27 @@ type PairedTest struct {
 // sentence is. Both p-values count the outcome seen as one of the outcomes, (c+1)/(n+1), so that neither is ever 0
 // (Phipson & Smyth 2010). Approximate randomisation keeps every sentence exactly once and so needs no care with copies;
 // it is the one to trust for pooled metrics and for few units.
-func compare(ctx context.Context, m metric, u units, second []bool, random *rand.Rand,
-	o resampling) (*PairedTest, error) {
-	// scorer scores the sentences that weight gives a weight, by their unit and method.
-	scorer := func() func(weight func(unit int, second bool) int) float64 {
-		evaluate, weights := m.evaluator(), make([]int, m.sentences)
-		return func(weight func(unit int, second bool) int) float64 {
-			for i := range weights {
-				weights[i] = weight(u.of[i], second[i])
-			}
-			return evaluate(weights)
+func compare(ctx context.Context, m metric, u units, second []bool, random *rand.Rand, resamples int,
+	confidence float64) (*PairedTest, error) {
+	// scores are those of both methods. Sentences weigh what their units do, and those of swapped units count as the
+	// other method's.
+	scores := func(weights []int, swapped []bool) (before, after float64) {
+		samples := [2][]int{make([]int, m.sentences), make([]int, m.sentences)}
+		for i, unit := range u.bySentence {
+			samples[indicator(second[i] != swapped[unit])][i] = weights[unit]
 		}
+		return m.evaluate(samples[0]), m.evaluate(samples[1])
 	}
-	// differ is the difference of the methods where their units have weights.
-	differ := func() func(units []int) float64 {
-		score := scorer()
-		return func(units []int) float64 {
-			first := score(func(unit int, second bool) int { return units[unit] * indicator(!second) })
-			return score(func(unit int, second bool) int { return units[unit] * indicator(second) }) - first
-		}
+	once, unswapped := ones(u.count), make([]bool, u.count)
+	difference := func(weights []int) float64 {
+		before, after := scores(weights, unswapped)
+		return after - before
 	}
-	score := scorer()
-	before := score(func(_ int, second bool) int { return indicator(!second) })
-	after := score(func(_ int, second bool) int { return indicator(second) })
+	before, after := scores(once, unswapped)
 	seen := after - before
 	test := &PairedTest{
 		First: Value(before), Second: Value(after), Difference: Value(seen), BootstrapP: undefined,
-		RandomisationP: undefined,
-		Interval:       o.undefined(u),
+		RandomisationP: undefined, Interval: u.noInterval(confidence),
 	}
 	if math.IsNaN(seen) {
 		return test, nil
@@ -191,39 +180,33 @@ func compare(ctx context.Context, m metric, u units, second []bool, random *rand
 	// Sums in another order may differ in the last digits; equal differences must count as equal.
 	threshold := math.Abs(seen) - 1e-9*max(math.Abs(before), math.Abs(after))
 
-	differences, err := replicate(ctx, o.resamples, random, func() func(*rand.Rand) float64 {
-		difference, draws := differ(), make([]int, u.count)
-		return func(stream *rand.Rand) float64 {
-			drawUnits(draws, stream)
-			return difference(draws)
-		}
+	drawn, err := replicate(ctx, resamples, random, func(stream *rand.Rand) float64 {
+		return difference(drawUnits(u.count, stream))
 	})
 	if err != nil {
 		return nil, err
 	}
-	if differences = slices.DeleteFunc(differences, math.IsNaN); 10*len(differences) >= 9*o.resamples {
-		test.BootstrapP = tail(differences, stat.Mean(differences, nil), threshold)
+	if drawn = slices.DeleteFunc(drawn, math.IsNaN); 10*len(drawn) >= 9*resamples {
+		test.BootstrapP = tail(drawn, stat.Mean(drawn, nil), threshold)
 	}
-	left, err := jackknife(ctx, u, m.pooled, random, o, differ)
+	interval, err := jackknife(ctx, u, m.pooled, random, confidence, difference)
 	if err != nil {
 		return nil, err
 	}
-	test.Interval = *left
+	test.Interval = *interval
 
-	swapped, err := replicate(ctx, o.resamples, random, func() func(*rand.Rand) float64 {
-		score, swap := scorer(), make([]bool, u.count)
-		return func(stream *rand.Rand) float64 {
-			for unit := range swap {
-				swap[unit] = stream.Uint64()&1 == 1
-			}
-			first := score(func(unit int, second bool) int { return indicator(second == swap[unit]) })
-			return score(func(unit int, second bool) int { return indicator(second != swap[unit]) }) - first
+	exchanged, err := replicate(ctx, resamples, random, func(stream *rand.Rand) float64 {
+		swapped := make([]bool, u.count)
+		for unit := range swapped {
+			swapped[unit] = stream.Uint64()&1 == 1
 		}
+		before, after := scores(once, swapped)
+		return after - before
 	})
 	if err != nil {
 		return nil, err
 	}
-	test.RandomisationP = tail(swapped, 0, threshold)
+	test.RandomisationP = tail(exchanged, 0, threshold)
 	return test, nil
 }
 
@@ -242,49 +225,32 @@ func tail(values []float64, centre, threshold float64) Value {
 	return Value(float64(count) / float64(of))
 }
 
-// drawUnits draws len(draws) units with replacement and counts how often each came.
-func drawUnits(draws []int, stream *rand.Rand) {
-	clear(draws)
+// drawUnits draws as many units as there are, with replacement, and counts how often each came.
+func drawUnits(count int, stream *rand.Rand) []int {
+	draws := make([]int, count)
 	for range draws {
-		draws[stream.IntN(len(draws))]++
+		draws[stream.IntN(count)]++
 	}
+	return draws
 }
 
-// replicate computes count values, each from its own stream seeded by random, on all processors.
+// replicate computes count values on all processors, each from a stream of its own, seeded by random.
 func replicate(ctx context.Context, count int, random *rand.Rand,
-	worker func() func(*rand.Rand) float64) ([]float64, error) {
+	value func(stream *rand.Rand) float64) ([]float64, error) {
 	seeds := make([][2]uint64, count)
 	for k := range seeds {
 		seeds[k] = [2]uint64{random.Uint64(), random.Uint64()}
 	}
-	return evaluated(ctx, count, func() func(int) float64 {
-		value, source := worker(), rand.NewPCG(0, 0)
-		stream := rand.New(source)
-		return func(k int) float64 {
-			source.Seed(seeds[k][0], seeds[k][1])
-			return value(stream)
-		}
-	})
+	return evaluated(ctx, count, func(k int) float64 { return value(rand.New(rand.NewPCG(seeds[k][0], seeds[k][1]))) })
 }
 
 // evaluated computes the values 0 to count−1 on all processors.
-func evaluated(ctx context.Context, count int, worker func() func(k int) float64) ([]float64, error) {
+func evaluated(ctx context.Context, count int, value func(k int) float64) ([]float64, error) {
 	values := make([]float64, count)
-	group, ctx := errgroup.WithContext(ctx)
-	workers := min(runtime.GOMAXPROCS(0), count)
-	for w := range workers {
-		group.Go(func() error {
-			value := worker()
-			for k := w; k < count; k += workers {
-				if err := ctx.Err(); err != nil {
-					return err
-				}
-				values[k] = value(k)
-			}
-			return nil
-		})
-	}
-	return values, group.Wait()
+	return values, parallel.All(ctx, runtime.GOMAXPROCS(0), count, func(ctx context.Context, k int) error {
+		values[k] = value(k)
+		return ctx.Err()
+	})
 }
 
 func indicator(b bool) int {

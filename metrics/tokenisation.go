@@ -1,9 +1,6 @@
 package metrics
 
 import (
-	"cmp"
-	"fmt"
-	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -32,18 +29,9 @@ const (
 // Values lists the tokenisations.
 func (Tokenisation) Values() []Tokenisation { return []Tokenisation{WhiteSpace, BertGen, DISCS} }
 
-func (t Tokenisation) normal() (Tokenisation, error) {
-	t = cmp.Or(t, WhiteSpace)
-	if !slices.Contains(t.Values(), t) {
-		return "", fmt.Errorf("unknown tokenisation %q: choose one of %s, %s, %s", string(t), WhiteSpace, BertGen,
-			DISCS)
-	}
-	return t, nil
-}
-
 // hypothesis returns the tokens of a generated sentence.
 func (t Tokenisation) hypothesis(text string) []string {
-	switch cmp.Or(t, WhiteSpace) {
+	switch t {
 	case BertGen:
 		return t.Reference(text)
 	case DISCS:
@@ -56,7 +44,7 @@ func (t Tokenisation) hypothesis(text string) []string {
 // Reference returns the tokens of a sentence of a reference corpus.
 func (t Tokenisation) Reference(text string) []string {
 	tokens := split(text)
-	if cmp.Or(t, WhiteSpace) == WhiteSpace {
+	if t != BertGen && t != DISCS {
 		return tokens
 	}
 	for i, token := range tokens {

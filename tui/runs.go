@@ -72,15 +72,6 @@ func (p *runsPage) shows() bool { return p.state != nil && p.state.Err == nil }
 // complete reports that every sentence was infilled by every method.
 func (p *runsPage) complete() bool { return p.state.Done() >= p.state.Total() }
 
-// working is what a process does now, nil if none does or it has been silent for long: it tells of every second.
-func (p *runsPage) working() *eval.Progress {
-	const patience = 15 * time.Second
-	if now := p.state.Status; now != nil && p.m.config.Now().Sub(now.Written) <= patience {
-		return now
-	}
-	return nil
-}
-
 // move goes to another sentence.
 func (p *runsPage) move(by int) {
 	if p.shows() {
@@ -126,8 +117,9 @@ func (p *runsPage) render(columns, rows int) string {
 			m.faint.Render("    looked at again every second"))
 	}
 	lines := []string{p.head(columns)}
-	if pace := p.pace(); pace != "" {
-		lines = append(lines, "  "+m.faint.Render(cut(pace, columns-2)))
+	if !p.complete() {
+		const hint = "if no process is at work here, the command that began the run goes on with it"
+		lines = append(lines, "  "+m.faint.Render(cut(hint, columns-2)))
 	}
 	if note := p.state.Note; note != "" {
 		lines = append(lines, "  "+m.amber.Render(cut(harmless(note), columns-2)))
@@ -150,25 +142,6 @@ func (p *runsPage) head(columns int) string {
 		state = m.amber.Render("● scores to come")
 	}
 	return between(left, state+" ", columns)
-}
-
-// pace says in a line what the process at work does, and how long still.
-func (p *runsPage) pace() string {
-	w := p.working()
-	switch {
-	case p.complete():
-		return ""
-	case w == nil:
-		return "no process is at work here; the command that began the run goes on with it"
-	}
-	text := fmt.Sprintf("%s at sentence %d, step %d of %d", w.Method, w.Sentence+1, w.Step, w.Steps)
-	if w.ChainsPerSecond > 0 {
-		text += fmt.Sprintf(", %.3g chains/s", w.ChainsPerSecond)
-	}
-	if w.SecondsLeft != nil {
-		text += fmt.Sprintf(", %v left", time.Duration(*w.SecondsLeft)*time.Second)
-	}
-	return harmless(text)
 }
 
 // sentencePage shows what the methods made of a sentence, several side by side.
@@ -227,11 +200,7 @@ func (p *runsPage) column(i, columns, rows int) string {
 	}
 	record := r.Record(method.model, method.method, p.sentence)
 	if record == nil {
-		told := m.faint.Render("  not yet")
-		if w := p.working(); w != nil && (runMethod{w.Model, w.Method}) == method && w.Sentence == p.sentence {
-			told = m.amber.Render(fmt.Sprintf("● step %d of %d", w.Step, w.Steps))
-		}
-		return stack(columns, rows, name, told)
+		return stack(columns, rows, name, m.faint.Render("  not yet"))
 	}
 	facts := fmt.Sprintf("%.1f s, %d rows", record.Seconds, record.ModelRows)
 	if record.AcceptanceRate != nil {

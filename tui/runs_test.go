@@ -7,7 +7,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/charmbracelet/x/ansi"
 	"github.com/charmbracelet/x/exp/golden"
@@ -111,52 +110,19 @@ func TestRunScreens(t *testing.T) {
 	}
 }
 
-// TestRunInProgress reads a run while it is written.
+// TestRunInProgress reads a run while it is written, until it is done.
 func TestRunInProgress(t *testing.T) {
 	e := newEvaluation(t)
 	e.add(record("dula:paper", 1, "dark"))
 	d := openRun(t, e.folder, 100, 28)
-	d.shows("● 1 of 6", "not yet")
+	d.shows("● 1 of 6", "not yet", "if no process is at work here, the command that began the run goes on with it")
 	e.add(record("gibbs", 0, "door up"))
 	d.until("the next record", func() bool { return strings.Contains(d.frame(), "● 2 of 6") })
-}
-
-// TestWatching looks at a run that another process is at work on: what it does, how fast, how long still; that it has
-// fallen silent; and that it is done.
-func TestWatching(t *testing.T) {
-	e := newEvaluation(t)
-	e.add(record("gibbs", 0, "door up"))
-	d := openRun(t, e.folder, 100, 28)
-	shows := func(texts ...string) {
-		t.Helper()
-		d.model.Update(d.model.runs.load()())
-		d.shows(texts...)
-		exactly(t, d.model.screen(), 100, 28)
-	}
-	shows("● 1 of 6", "not yet", "no process is at work here; the command that began the run goes on with it")
-	status := func(at time.Time) string {
-		return fmt.Sprintf(
-			`{"model": "toy", "method": "dmala", "sentence": 0, "step": 20, "steps": 50, "log_likelihood": -12.34,
-			"chains_per_second": 31.4, "seconds_left": 130, "written": %q}`, at.Format(time.RFC3339Nano))
-	}
-	now := d.model.config.Now()
-	e.write(".status.json", status(now.Add(-2*time.Second)))
-	shows("dmala at sentence 1, step 20 of 50, 31.4 chains/s, 2m10s left", "● step 20 of 50")
-	e.write(".status.json", status(now.Add(-3*time.Minute)))
-	shows("no process is at work here")
-	e.write(".status.json", "{")
-	shows("no process is at work here")
-	if err := os.Remove(filepath.Join(e.folder, ".status.json")); err != nil {
-		t.Fatal(err)
-	}
-	for sentence := range 2 {
-		for _, method := range []string{"gibbs", "dmala", "dula:paper"} {
-			e.add(record(method, sentence, "dark"))
-		}
-	}
-	shows("● scores to come")
+	e.add(record("dmala", 0, "door up") + record("dula:paper", 0, "door up") + record("gibbs", 1, "dark") +
+		record("dmala", 1, "dark"))
+	d.until("all records", func() bool { return strings.Contains(d.frame(), "● scores to come") })
 	e.write("metrics.json", runScores)
-	shows("✓ complete")
+	d.until("the scores", func() bool { return strings.Contains(d.frame(), "✓ complete") })
 }
 
 func TestDamagedRuns(t *testing.T) {

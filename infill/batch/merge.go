@@ -202,7 +202,7 @@ func finishedParts(output string) (parts []*part, names []string, err error) {
 			strings.Join(missing, ", "))
 	}
 	for _, p := range parts {
-		if err := journal.Changed(p.path, parts[0].head.differences(p.head)); err != nil {
+		if err := journal.CheckUnchanged(p.path, parts[0].head.facts(), p.head.facts()); err != nil {
 			return nil, nil, err
 		}
 	}

@@ -29,16 +29,13 @@ type head struct {
 	Environment map[string]string `json:"environment"`
 }
 
-// differences names what parts of one run must agree in, and these do not.
-func (h *head) differences(now *head) []string {
-	facts := func(h *head) map[string]string {
-		facts := map[string]string{"form of the output": string(h.Output), "number of parts": fmt.Sprint(h.Part.Count),
-			"input": fmt.Sprintf("%d bytes, SHA-256 %.16s", h.Input.Bytes, h.Input.SHA256)}
-		maps.Copy(facts, h.Settings)
-		maps.Copy(facts, h.Environment)
-		return facts
-	}
-	return journal.Differences(facts(h), facts(now))
+// facts are what parts of one run must agree in.
+func (h *head) facts() map[string]string {
+	facts := map[string]string{"form of the output": string(h.Output), "number of parts": fmt.Sprint(h.Part.Count),
+		"input": fmt.Sprintf("%d bytes, SHA-256 %.16s", h.Input.Bytes, h.Input.SHA256)}
+	maps.Copy(facts, h.Settings)
+	maps.Copy(facts, h.Environment)
+	return facts
 }
 
 // entry is any other line of a part: a record that is done, in the order of the input, or the end.
@@ -131,8 +128,8 @@ func readHead(path string) (*head, error) {
 // part does what is missing of a part of a run.
 func (j Job) part(ctx context.Context, now *head, output string) (_ *Summary, err error) {
 	p := part{path: pathOf(output, now.Part)}
-	lines, err := journal.Open(p.path, fmt.Sprintf("another process is at work at part %s in %s", now.Part,
-		partsOf(output)))
+	taken := fmt.Sprintf("another process is at work at part %s in %s", now.Part, partsOf(output))
+	lines, err := journal.Open(p.path, taken, func(line []byte) error { _, err := p.read(line); return err })
 	if err != nil {
 		return nil, err
 	}
@@ -143,9 +140,6 @@ func (j Job) part(ctx context.Context, now *head, output string) (_ *Summary, er
 			err = errors.Join(err, removeParts(output, now.Part))
 		}
 	}()
-	if _, err := lines.Resume(func(line []byte) error { _, err := p.read(line); return err }); err != nil {
-		return nil, err
-	}
 	if p.head != nil && !p.ended && !j.Resume {
 		return nil, &ExistsError{p.path,
 			"is a run that was not finished: --resume goes on with it, --overwrite begins again"}
@@ -154,7 +148,7 @@ func (j Job) part(ctx context.Context, now *head, output string) (_ *Summary, er
 		return nil, err
 	}
 	if p.head == nil {
-		if _, err := lines.Append(now); err != nil {
+		if err := lines.Append(now); err != nil {
 			return nil, err
 		}
 		p.head = now
@@ -180,7 +174,7 @@ func agree(before, now *head, output string) error {
 	if err != nil || before == nil {
 		return err
 	}
-	return journal.Changed(partsOf(output), before.differences(now))
+	return journal.CheckUnchanged(partsOf(output), before.facts(), now.facts())
 }
 
 // work does the records that a part does not have, several at once, and writes its end.
@@ -218,7 +212,7 @@ func (j Job) work(ctx context.Context, p *part, lines *journal.Journal) error {
 			if j.Strict && e.Error != "" {
 				return e.wrong()
 			}
-			if _, err := lines.Append(e); err != nil {
+			if err := lines.Append(e); err != nil {
 				return err
 			}
 			defer tell()
@@ -230,9 +224,8 @@ func (j Job) work(ctx context.Context, p *part, lines *journal.Journal) error {
 	if p.records != shard.of(p.head.Input.Records) {
 		return fmt.Errorf("%s has changed since the run began: start again with --overwrite", j.Input.Path)
 	}
-	_, err = lines.Append(&entry{End: &p.records})
 	p.ended = true
-	return err
+	return lines.Append(&entry{End: &p.records})
 }
 
 // do makes the line of a record.

@@ -4,7 +4,6 @@ package chart
 import (
 	"bytes"
 	"image/color"
-	"math"
 	"slices"
 	"strings"
 
@@ -185,35 +184,4 @@ func Bars(title, label string, list []Bar) (*plot.Plot, error) {
 	p.X.Max *= 1.04
 	p.NominalY(names...)
 	return p, nil
-}
-
-// Digits keeps an axis from telling more than numbers of so many digits do: it covers four units of the last at
-// least, and names whole ones alone.
-func Digits(a *plot.Axis, digits int) {
-	if a.Min > a.Max {
-		a.Min, a.Max = 0, 1 // nothing is drawn
-	}
-	unit := math.Pow(10, -float64(digits))
-	if lack := 4*unit - (a.Max - a.Min); lack > 0 && !math.IsInf(lack, 1) { // infinite: the axis has no values
-		below := lack / 2
-		if a.Min >= 0 {
-			below = min(below, a.Min) // what is never negative needs no room there
-		}
-		a.Min, a.Max = a.Min-below, a.Max+lack-below
-	}
-	a.Tick.Marker = whole{unit}
-}
-
-// whole are ticks that are named at multiples of a unit alone.
-type whole struct{ unit float64 }
-
-// Ticks implements plot.Ticker.
-func (w whole) Ticks(low, high float64) []plot.Tick {
-	ticks := plot.DefaultTicks{}.Ticks(low, high)
-	for i, t := range ticks {
-		if units := t.Value / w.unit; math.Abs(units-math.Round(units)) > 1e-6 {
-			ticks[i].Label = ""
-		}
-	}
-	return ticks
 }

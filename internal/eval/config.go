@@ -3,12 +3,13 @@
 // al., NeurIPS 2023).
 //
 // A run is a folder. run.json holds what was asked for and with what it was computed; samples.jsonl one line for each
-// sentence and method, written and synced as soon as it is done; metrics.json the scores; report.html a page for
-// people. A process that is killed at any moment leaves a folder that goes on when the same run is started again, and
-// metrics.json is the same to the byte, because neither time nor the order of the work enters it.
+// sentence and method, written and synced as soon as it is done; metrics.json the scores. A process that is killed at
+// any moment leaves a folder that goes on when the same run is started again, and metrics.json is the same to the byte,
+// because neither time nor the order of the work enters it.
 package eval
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -25,26 +26,35 @@ import (
 type Config struct {
 	Preset    string    `json:"preset"`   // one of Presets()
 	Samplers  []variant `json:"samplers"` // names are unique
-	Sentences int       `json:"sentences"`
+	Sentences int       `json:"sentences" flag:"sentences" help:"of all corpora together"`
 	// Select is what is taken of each corpus; its number of sentences is that of
 	// the corpus in corpusInfo, its seed is Seed.
-	Select  corpus.SelectOptions `json:"select"`
-	Chains  int                  `json:"samples"` // of each sentence
-	Top     int                  `json:"top"`     // the likeliest final states that the first set of scores is taken of
-	Metrics metricsConfig        `json:"metrics"`
+	Select corpus.SelectOptions `json:"select"`
+	// Chains is their number for each sentence.
+	Chains int `json:"samples" flag:"samples" short:"n" help:"chains of each sentence, each of which ends in one sample"`
+	// Top is the number of likeliest final states that the first set of scores is taken of.
+	Top     int           `json:"top" flag:"top" short:"k" help:"likeliest samples of each sentence to score"`
+	Metrics metricsConfig `json:"metrics"`
 	// Baselines are the names of the methods that the others are tested against.
-	Baselines []string `json:"baselines"`
-	Seed      uint64   `json:"seed"`
+	Baselines []string `json:"baselines" flag:"baseline" value:"LIST" help:"samplers that the others are tested against; otherwise gibbs and gwg"`
+	Seed      uint64   `json:"seed" flag:"seed" help:"start of all random numbers: sentences, masks, chains, resampling"`
 }
 
 // metricsConfig is what changes scores of given samples.
 type metricsConfig struct {
 	Tokenisation metrics.Tokenisation `json:"tokenisation"`
-	UnionFirst   int                  `json:"union_first"`
+	UnionFirst   int                  `json:"union_first" flag:"union-first" help:"limit corpus BLEU to the first N sentences of each corpus; 0 is all"`
 	// KeepSources keeps the sentences that were masked in the references.
-	KeepSources bool    `json:"keep_sources"`
-	Resamples   int     `json:"resamples"`
-	Confidence  float64 `json:"confidence"`
+	KeepSources bool    `json:"keep_sources" flag:"keep-sources" help:"keep the masked sentences in the references"`
+	Resamples   int     `json:"resamples" flag:"resamples" help:"samples and exchanges of the paired tests"`
+	Confidence  float64 `json:"confidence" flag:"confidence" help:"of the intervals, between 0 and 1"`
+}
+
+// metrics are the options of the scores, without the sentences that are masked.
+func (c Config) metrics() metrics.Options {
+	m := c.Metrics
+	return metrics.Options{Tokenisation: m.Tokenisation, UnionFirst: m.UnionFirst, Resamples: m.Resamples,
+		Confidence: m.Confidence, Seed: c.Seed}
 }
 
 // variant is a sampler with its settings, under the name it has in tables.
@@ -174,25 +184,27 @@ func (c Config) Validate() error {
 		return fmt.Errorf("%d samples: choose at least 1", c.Chains)
 	case c.Top < 1 || c.Top > c.Chains:
 		return fmt.Errorf("top %d: choose a number from 1 to that of the samples, %d", c.Top, c.Chains)
+	case c.Metrics.Resamples < 1: // which metrics.Options takes for a default, or for none
+		return &metrics.OptionError{Option: "resamples",
+			Reason: fmt.Sprintf("%d is not a whole number of 1 or more", c.Metrics.Resamples)}
+	case c.Metrics.Confidence == 0:
+		return &metrics.OptionError{Option: "confidence", Reason: "0 is not a number between 0 and 1"}
 	}
 	selection := c.Select
 	selection.Sentences = c.Sentences
-	if err := selection.Validate(); err != nil {
+	if err := cmp.Or(selection.Validate(), c.metrics().Validate()); err != nil {
 		return err
 	}
-	for _, name := range c.Baselines {
-		if !slices.ContainsFunc(c.Samplers, func(v variant) bool { return v.Name == name }) {
-			names := make([]string, len(c.Samplers))
-			for i, v := range c.Samplers {
-				names[i] = v.Name
-			}
-			return fmt.Errorf("baseline %q is none of the samplers: %s", name, strings.Join(names, ", "))
+	var names []string
+	for _, v := range c.Samplers {
+		names = append(names, v.Name)
+		if o := c.options(v); o.Validate() != nil {
+			return fmt.Errorf("sampler %s: %w", v.Name, o.Validate())
 		}
 	}
-	for _, v := range c.Samplers {
-		o := c.options(v)
-		if err := o.Validate(); err != nil {
-			return fmt.Errorf("sampler %s: %w", v.Name, err)
+	for _, name := range c.Baselines {
+		if !slices.Contains(names, name) {
+			return fmt.Errorf("baseline %q is none of the samplers: %s", name, strings.Join(names, ", "))
 		}
 	}
 	return nil

@@ -1,17 +1,14 @@
 package eval
 
 import (
-	"context"
+	"errors"
 	"math"
 	"strings"
-	"sync/atomic"
 	"testing"
 
 	"infill/infill"
 	"infill/internal/eval/corpus"
-	"infill/internal/logmath"
-	"infill/lm"
-	"infill/samplers"
+	"infill/lm/lmtest"
 	"infill/tokenize"
 )
 
@@ -34,127 +31,13 @@ func newTokenizer(t testing.TB) *tokenize.Tokenizer {
 	return tokenizer
 }
 
-// fakeModel counts the fills it begins, and can end the world.
-type fakeModel struct {
-	vocabulary, positions int
-	device, sha256        string
-	closing               error
-	begun                 atomic.Int64
-	// before, when not nil, runs at the start of every fill.
-	before func() error
-}
-
+// weight is that of a token; there are no bonds.
 func weight(token int) float64 { return 1.5 * math.Sin(3*float64(token)) }
 
-func (m *fakeModel) Description() lm.Description {
-	return lm.Description{Name: "fake", SHA256: m.sha256, Runtime: "1.2.3", Device: m.device}
-}
+// failsToClose is a model that cannot be closed.
+type failsToClose struct{ infill.LanguageModel }
 
-func (m *fakeModel) Close() error { return m.closing }
-
-func (m *fakeModel) Positions() int { return m.positions }
-
-func (m *fakeModel) MaskedLogProbabilities(ctx context.Context, ids, slots []int) ([][]float32, error) {
-	m.begun.Add(1)
-	if m.before != nil {
-		if err := m.before(); err != nil {
-			return nil, err
-		}
-	}
-	logp := make([][]float32, len(slots))
-	for slot := range logp {
-		logp[slot] = m.distribution()
-	}
-	return logp, ctx.Err()
-}
-
-func (m *fakeModel) LogProbabilities(ctx context.Context, rows []lm.Row) ([][]float32, error) {
-	logp := make([][]float32, len(rows))
-	for i := range rows {
-		logp[i] = m.distribution()
-	}
-	return logp, ctx.Err()
-}
-
-// distribution is that of every position, whatever the others hold.
-func (m *fakeModel) distribution() []float32 {
-	total := 0.0
-	for token := range m.vocabulary {
-		total += math.Exp(weight(token))
-	}
-	logp := make([]float32, m.vocabulary)
-	for token := range logp {
-		logp[token] = float32(weight(token) - math.Log(total))
-	}
-	return logp
-}
-
-func (m *fakeModel) Score(ctx context.Context, ids []int, queries []lm.Query) ([]float64, error) {
-	return make([]float64, len(queries)), nil
-}
-
-func (m *fakeModel) NewTarget(ids, slots []int, o lm.TargetOptions) (lm.Target, error) {
-	t := &fakeTarget{support: o.Support}
-	for _, s := range o.Support {
-		t.categories = append(t.categories, len(s))
-		t.width = max(t.width, len(s))
-	}
-	return t, nil
-}
-
-type fakeTarget struct {
-	support    [][]int
-	categories []int
-	width      int
-	rows       int64
-}
-
-var (
-	_ infill.LanguageModel       = (*fakeModel)(nil)
-	_ lm.Target                  = (*fakeTarget)(nil)
-	_ samplers.GradientTarget    = (*fakeTarget)(nil)
-	_ samplers.ConditionalTarget = (*fakeTarget)(nil)
-)
-
-func (t *fakeTarget) Categories() []int { return t.categories }
-func (t *fakeTarget) Counts() lm.Counts {
-	return lm.Counts{EnergyEvaluations: t.rows, Rows: t.rows}
-}
-
-func (t *fakeTarget) Energy(ctx context.Context, states []int, energy []float64) error {
-	t.rows += int64(len(energy))
-	slots := len(t.support)
-	for c := range energy {
-		energy[c] = 0
-		for slot, category := range states[c*slots : (c+1)*slots] {
-			energy[c] += weight(t.support[slot][category])
-		}
-	}
-	return ctx.Err()
-}
-
-func (t *fakeTarget) EnergyGradient(ctx context.Context, states []int, energy, gradient []float64) error {
-	slots := len(t.support)
-	for c := range energy {
-		for slot, tokens := range t.support {
-			for category, token := range tokens {
-				gradient[(c*slots+slot)*t.width+category] = weight(token)
-			}
-		}
-	}
-	return t.Energy(ctx, states, energy)
-}
-
-func (t *fakeTarget) LogConditionals(ctx context.Context, _ []int, slots []int, logp []float64) error {
-	for c, slot := range slots {
-		row := logp[c*t.width : c*t.width+len(t.support[slot])]
-		for category, token := range t.support[slot] {
-			row[category] = weight(token)
-		}
-		logmath.Normalise(row)
-	}
-	return ctx.Err()
-}
+func (failsToClose) Close() error { return errors.New("closing fails") }
 
 // gardens is a corpus of the tests' own; one sentence is markup, one has a single word, one is longer than the model.
 const gardens = `the old cat sat on the mat .
@@ -187,11 +70,11 @@ func newCorpus(t testing.TB, name, text string) *corpus.Corpus {
 }
 
 // small is a run of 6 sentences and 3 methods, 4 chains of 6 steps.
-func small(t testing.TB) (Options, *fakeModel) {
+func small(t testing.TB) (Options, *lmtest.Model) {
 	t.Helper()
 	tokenizer := newTokenizer(t)
-	model := &fakeModel{vocabulary: tokenizer.VocabularySize(), positions: 32, device: "cpu",
-		sha256: strings.Repeat("ab", 32)}
+	model := lmtest.New(tokenizer.VocabularySize(), 32)
+	model.Weight, model.Bond = weight, 0
 	c, base, _, err := Preset("dlp")
 	if err != nil {
 		t.Fatal(err)
@@ -205,5 +88,6 @@ func small(t testing.TB) (Options, *fakeModel) {
 		Dir: t.TempDir(), Config: c, Threads: 1,
 		Models:  []*infill.Filler{infill.New(model, tokenizer)},
 		Corpora: []*corpus.Corpus{newCorpus(t, "gardens", gardens), newCorpus(t, "ponds", ponds)},
+		Observe: func(Progress) {}, Note: func(string) {},
 	}, model
 }

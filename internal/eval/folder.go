@@ -1,13 +1,15 @@
 package eval
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"regexp"
 	"strings"
-	"time"
+
+	"github.com/gofrs/flock"
 
 	"infill/internal/eval/corpus"
 	"infill/internal/journal"
@@ -18,7 +20,6 @@ const (
 	headFile    = "run.json"
 	samplesFile = "samples.jsonl"
 	metricsFile = "metrics.json"
-	reportFile  = "report.html"
 )
 
 // formatVersion is that of the files; it rises when an older program could not read them.
@@ -86,13 +87,12 @@ func (h *header) sentences() (n int) {
 
 // Record is a line of samples.jsonl: one sentence infilled by one method.
 type Record struct {
-	Model     string       `json:"model"`
-	Method    string       `json:"method"`   // name of a variant
-	Sentence  int          `json:"sentence"` // number of the prompt, from 0
-	Template  string       `json:"template"`
-	Chains    []chain      `json:"chains"`
-	Trace     []tracePoint `json:"trace"`
-	Signature string       `json:"signature"` // of package infill, with everything but the template
+	Model     string  `json:"model"`
+	Method    string  `json:"method"`   // name of a variant
+	Sentence  int     `json:"sentence"` // number of the prompt, from 0
+	Template  string  `json:"template"`
+	Chains    []chain `json:"chains"`
+	Signature string  `json:"signature"` // of package infill, with everything but the template
 	environment
 	// StepSize is null for samplers that have none, and where it is infinite.
 	StepSize *float64 `json:"step_size"`
@@ -107,24 +107,11 @@ type Record struct {
 	Seconds             float64  `json:"seconds"`
 }
 
-// environment is what a record was computed with.
+// environment is what a record was computed with: the same for all of a model.
 type environment struct {
 	Runtime string `json:"onnxruntime"` // its version
 	Device  string `json:"device"`
 	Version string `json:"version"` // of this program
-}
-
-// differences lists what differs from another record; an empty field of an earlier
-// version's record, or of a demand, does not differ.
-func (e environment) differences(other environment) []string {
-	there, now := map[string]string{}, map[string]string{}
-	for _, field := range [][3]string{{"onnxruntime", e.Runtime, other.Runtime}, {"device", e.Device, other.Device},
-		{"version", e.Version, other.Version}} {
-		if field[1] != "" && field[2] != "" {
-			there[field[0]], now[field[0]] = field[1], field[2]
-		}
-	}
-	return journal.Differences(there, now)
 }
 
 // chain is where a chain ended, and how it got there.
@@ -139,17 +126,6 @@ type chain struct {
 	ChangedSlotsPerStep float64  `json:"changed_slots_per_step"`
 }
 
-// tracePoint is a moment of a run, as a mean over chains.
-type tracePoint struct {
-	Step int `json:"step"` // 0 is the start
-	// LogLikelihood is U in nats, null if the sampler did not know it.
-	LogLikelihood *float64 `json:"log_likelihood"`
-	// Accepted and Changed are those of the step alone: the share of chains that
-	// took their proposal, and the slots that changed. Null at step 0.
-	Accepted *float64 `json:"accepted"`
-	Changed  *float64 `json:"changed"`
-}
-
 // key is what there is one record of.
 type key struct {
 	model, method string
@@ -157,81 +133,6 @@ type key struct {
 }
 
 func (r *Record) key() key { return key{r.Model, r.Method, r.Sentence} }
-
-// folder is the journal of a run at work, with its protocol.
-type folder struct {
-	*journal.Journal
-	dir    string
-	header *header // nil: none there yet
-	log
-	cut  int64     // bytes of a torn last line that were cut off
-	told time.Time // when the status was written last
-}
-
-// openFolder locks a folder, making it if there is none, and reads what is there.
-func openFolder(dir string) (_ *folder, err error) {
-	f := &folder{dir: dir}
-	f.Journal, err = journal.Open(filepath.Join(dir, samplesFile), "another process is at work in "+dir)
-	if err != nil {
-		return nil, err
-	}
-	if err = f.tidy(); err == nil {
-		f.header, err = readHeader(dir)
-	}
-	if err == nil && f.header != nil {
-		err = f.header.supported(dir)
-	}
-	if err != nil {
-		return nil, errors.Join(err, f.Close())
-	}
-	return f, nil
-}
-
-// temporary are the names of the status and of what renameio has not renamed yet.
-var temporary = regexp.MustCompile(`^\.(run\.json|samples\.jsonl|metrics\.json|report\.html|status\.json)\d*$`)
-
-// tidy refuses a folder that holds something else, and removes what a killed
-// process left half-written beside its target.
-func (f *folder) tidy() error {
-	entries, err := os.ReadDir(f.dir)
-	if err != nil {
-		return err
-	}
-	has := false
-	var strangers []string
-	for _, e := range entries {
-		switch name := e.Name(); {
-		case name == headFile:
-			has = true
-		case filepath.Join(f.dir, name) == journal.LockOf(filepath.Join(f.dir, samplesFile)):
-		case temporary.MatchString(name):
-			if err := os.Remove(filepath.Join(f.dir, name)); err != nil {
-				return err
-			}
-		default:
-			strangers = append(strangers, name)
-		}
-	}
-	if !has && len(strangers) > 0 {
-		return fmt.Errorf("%s holds no run, but %s: choose an empty or a new folder", f.dir,
-			strings.Join(strangers[:min(3, len(strangers))], ", "))
-	}
-	return nil
-}
-
-// load reads the records, and opens their file for more.
-func (f *folder) load() (err error) {
-	f.log = log{records: map[key]*Record{}}
-	f.cut, err = f.Resume(func(line []byte) error { return f.log.add(line, f.header) })
-	return err
-}
-
-// append writes a record through to the disk.
-func (f *folder) append(r *Record) error {
-	f.records[r.key()] = r
-	_, err := f.Append(r)
-	return err
-}
 
 // fills goes through what a run has a record of: by model, sentence and method.
 func (h *header) fills(yield func(key) bool) {
@@ -246,27 +147,104 @@ func (h *header) fills(yield func(key) bool) {
 	}
 }
 
-// comparable is what must agree, by path: paths and the Go release may differ.
-func (h *header) comparable() (map[string]string, error) {
-	return journal.Flat(struct {
+// fixed is what a run goes on with: where the corpora lie and the Go release may differ.
+func (h *header) fixed() any {
+	return struct {
 		Config
 		Models    any    `json:"models"`
 		Corpora   any    `json:"corpora"`
 		Selection any    `json:"selection"`
 		Threads   int    `json:"threads"`
 		Version   string `json:"version"`
-	}{h.Configuration, h.Models, h.Corpora, h.Selection, h.Threads, h.Program.Version})
+	}{h.Configuration, h.Models, h.Corpora, h.Selection, h.Threads, h.Program.Version}
 }
 
-// check refuses to go on with another run.
-func (f *folder) check(h *header) error {
-	there, err := f.header.comparable()
+// folder is that of a run at work.
+type folder struct {
+	dir    string
+	header *header
+	log
+	lock    *flock.Flock     // of run.json: while one process has it, no other begins a run or goes on with it
+	journal *journal.Journal // of samples.jsonl
+	// environments are those of the records, by model.
+	environments map[string]environment
+}
+
+// openFolder locks a folder, making it if there is none, begins the run in it or refuses another one, and reads the
+// records that are there.
+func openFolder(dir string, h *header) (_ *folder, err error) {
+	if err := os.MkdirAll(dir, 0o777); err != nil {
+		return nil, fmt.Errorf("the run's folder: %w", err)
+	}
+	taken := "another process is at work in " + dir
+	f := &folder{dir: dir, header: h, log: log{records: map[key]*Record{}},
+		environments: map[string]environment{}}
+	if f.lock, err = journal.Lock(filepath.Join(dir, headFile), taken); err != nil {
+		return nil, err
+	}
+	if err = f.begin(); err == nil {
+		f.journal, err = journal.Open(filepath.Join(dir, samplesFile), taken,
+			func(line []byte) error { return f.log.add(line, h) })
+	}
+	if err != nil {
+		return nil, errors.Join(err, f.lock.Unlock())
+	}
+	return f, nil
+}
+
+// Close brings the records to the disk and unlocks the folder.
+func (f *folder) Close() error { return errors.Join(f.journal.Close(), f.lock.Unlock()) }
+
+// unfinished are the names of locks and of what renameio has not renamed yet.
+var unfinished = regexp.MustCompile(`^\.(run\.json|samples\.jsonl|metrics\.json)(\.lock|\d*)$`)
+
+// begin writes run.json. It refuses a folder that holds something else, and removes what a killed process left
+// half-written.
+func (f *folder) begin() error {
+	there, err := readHeader(f.dir)
 	if err != nil {
 		return err
 	}
-	now, err := h.comparable()
+	entries, err := os.ReadDir(f.dir)
 	if err != nil {
 		return err
 	}
-	return journal.Changed(f.dir, journal.Differences(there, now))
+	var strangers []string
+	for _, e := range entries {
+		if name := e.Name(); !unfinished.MatchString(name) {
+			strangers = append(strangers, name)
+		} else if filepath.Ext(name) != ".lock" {
+			if err := os.Remove(filepath.Join(f.dir, name)); err != nil {
+				return err
+			}
+		}
+	}
+	switch {
+	case there != nil:
+		return cmp.Or(there.supported(f.dir), journal.CheckUnchanged(f.dir, there.fixed(), f.header.fixed()))
+	case len(strangers) > 0:
+		return fmt.Errorf("%s holds no run, but %s: choose an empty or a new folder", f.dir,
+			strings.Join(strangers[:min(3, len(strangers))], ", "))
+	}
+	return journal.WriteJSON(filepath.Join(f.dir, headFile), f.header)
+}
+
+// append writes a record through to the disk.
+func (f *folder) append(r *Record) error {
+	f.records[r.key()] = r
+	return f.journal.Append(r)
+}
+
+// checkEnvironment refuses a record that was computed with another onnxruntime or device than those of its model
+// before, or on another device than is asked for; "" and "auto" ask for none.
+func (f *folder) checkEnvironment(r *Record, device string) error {
+	if device != "" && device != "auto" && r.Device != device && !strings.HasPrefix(r.Device, device+":") {
+		return journal.CheckUnchanged(f.dir, map[string]string{"device": r.Device}, map[string]string{"device": device})
+	}
+	first, known := f.environments[r.Model]
+	if !known {
+		first = r.environment
+		f.environments[r.Model] = first
+	}
+	return journal.CheckUnchanged(f.dir, first, r.environment)
 }

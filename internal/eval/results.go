@@ -5,14 +5,10 @@ import (
 	"context"
 	"fmt"
 	"math"
-	"path/filepath"
 	"slices"
 	"strings"
 
-	"github.com/google/renameio/v2/maybe"
-
 	"infill/internal/eval/corpus"
-	"infill/internal/journal"
 	"infill/metrics"
 	"infill/samplers"
 )
@@ -48,8 +44,6 @@ type methodResult struct {
 	EnergyEvaluationsPerSample   Estimate `json:"energy_evaluations_per_sample"`
 	GradientEvaluationsPerSample Estimate `json:"gradient_evaluations_per_sample"`
 	ModelRowsPerSample           Estimate `json:"model_rows_per_sample"`
-	// Trace is the mean over sentences and chains, by step.
-	Trace []tracePoint `json:"trace"`
 	// Top holds the scores of the likeliest final states of each sentence, All those of all of them.
 	Top *metrics.Report `json:"top"`
 	All *metrics.Report `json:"all"`
@@ -64,13 +58,31 @@ type Estimate struct {
 	StandardError *float64 `json:"standard_error"`
 }
 
-// estimate is nil if there is nothing to estimate.
-func estimate(values []float64) *Estimate {
-	if len(values) == 0 {
+// estimate is the mean over the records that have a value; nil if none has.
+func estimate(records []*Record, value func(*Record) *float64) *Estimate {
+	var values []float64
+	for _, r := range records {
+		if x := value(r); x != nil {
+			values = append(values, *x)
+		}
+	}
+	if values == nil {
 		return nil
 	}
 	mean, e := samplers.MeanAndError(values)
 	return &Estimate{mean, e}
+}
+
+// perSample is the mean of what one sample took, by what all of a record did.
+func perSample(records []*Record, total func(*Record) float64) Estimate {
+	return *estimate(records, func(r *Record) *float64 {
+		x := total(r) / float64(len(r.Chains))
+		return &x
+	})
+}
+
+func secondsPerSample(records []*Record) Estimate {
+	return perSample(records, func(r *Record) float64 { return r.Seconds })
 }
 
 // comparison is a paired test of a method against a baseline, on the likeliest final states of each sentence.
@@ -91,22 +103,6 @@ type comparedScore struct {
 	AdjustedP metrics.Value `json:"adjusted_p"`
 }
 
-// evaluate computes metrics.json and report.html of a whole run.
-func (f *folder) evaluate(ctx context.Context, corpora []*corpus.Corpus) (*Results, error) {
-	results, err := newResults(ctx, f.header, f.records, corpora)
-	if err != nil {
-		return nil, err
-	}
-	if err := journal.WriteJSON(filepath.Join(f.dir, metricsFile), results); err != nil {
-		return nil, err
-	}
-	page, err := report(f.header, results, f.records)
-	if err != nil {
-		return nil, err
-	}
-	return results, maybe.WriteFile(filepath.Join(f.dir, reportFile), page, 0o666)
-}
-
 // newResults scores whole runs.
 func newResults(ctx context.Context, h *header, records map[key]*Record, corpora []*corpus.Corpus) (*Results, error) {
 	c := h.Configuration
@@ -114,43 +110,20 @@ func newResults(ctx context.Context, h *header, records map[key]*Record, corpora
 		Format: formatVersion, Signature: h.Signature, Configuration: c, Models: h.Models, Corpora: h.Corpora,
 		Methods: []methodResult{}, Comparisons: []comparison{}, Warnings: []string{},
 	}
-	var references []metrics.Reference
-	for _, k := range corpora {
-		references = append(references, metrics.Reference{Name: k.Name, Sentences: k.Raw()})
-	}
-	options := metrics.Options{
-		Tokenisation: c.Metrics.Tokenisation, UnionFirst: c.Metrics.UnionFirst, Resamples: c.Metrics.Resamples,
-		Confidence: c.Metrics.Confidence, Seed: c.Seed, Version: h.Program.Version,
-	}
-	if !c.Metrics.KeepSources {
-		for _, p := range h.Prompts() {
-			options.Sources = append(options.Sources, p.Source)
-		}
-	}
+	references, options := references(corpora), h.scoring()
 	for _, m := range h.Models {
 		top := map[string]metrics.Hypotheses{} // by method
-		var first *Record                      // of the model
 		for _, v := range c.Samplers {
-			of, err := h.ofMethod(records, m.Name, v.Name)
+			list, err := h.recordsOf(records, m.Name, v.Name)
 			if err != nil {
 				return nil, err
 			}
-			if first == nil {
-				first = of[0]
+			result := summarise(m, v, list)
+			top[v.Name] = hypotheses(h, m, list, c.Top)
+			if result.Top, err = metrics.Evaluate(ctx, top[v.Name], references, options); err == nil {
+				result.All, err = metrics.Evaluate(ctx, hypotheses(h, m, list, c.Chains), references, options)
 			}
-			for _, record := range of {
-				if list := first.differences(record.environment); len(list) > 0 {
-					return nil, fmt.Errorf("model %s did not run alike everywhere: %s", m.Name,
-						strings.Join(list, "; "))
-				}
-			}
-			result := summarise(m, v, c, of)
-			top[v.Name] = hypotheses(h, m, of, c.Top)
-			if result.All, err = metrics.Evaluate(ctx, hypotheses(h, m, of, c.Chains), references,
-				options); err != nil {
-				return nil, fmt.Errorf("scores of %s: %w", v.Name, err)
-			}
-			if result.Top, err = metrics.Evaluate(ctx, top[v.Name], references, options); err != nil {
+			if err != nil {
 				return nil, fmt.Errorf("scores of %s: %w", v.Name, err)
 			}
 			for _, w := range result.Top.Warnings {
@@ -171,8 +144,28 @@ func newResults(ctx context.Context, h *header, records map[key]*Record, corpora
 	return r, nil
 }
 
-// ofMethod are the records of a method, by sentence.
-func (h *header) ofMethod(records map[key]*Record, model, method string) (list []*Record, err error) {
+// references are the corpora as metrics read them.
+func references(corpora []*corpus.Corpus) (list []metrics.Reference) {
+	for _, c := range corpora {
+		list = append(list, metrics.Reference{Name: c.Name, Sentences: c.Raw()})
+	}
+	return list
+}
+
+// scoring are the options of the run's scores.
+func (h *header) scoring() metrics.Options {
+	o := h.Configuration.metrics()
+	o.Version = h.Program.Version
+	if !h.Configuration.Metrics.KeepSources {
+		for _, p := range h.Prompts() {
+			o.Sources = append(o.Sources, p.Source)
+		}
+	}
+	return o
+}
+
+// recordsOf returns the records of a method, by sentence.
+func (h *header) recordsOf(records map[key]*Record, model, method string) (list []*Record, err error) {
 	for sentence := range h.sentences() {
 		record := records[key{model, method, sentence}]
 		if record == nil {
@@ -212,64 +205,28 @@ func (r *Record) Likeliest(number int) []chain {
 	return list[:min(number, len(list))]
 }
 
-// summarise takes what is no score of text from the records.
-func summarise(m modelVersion, v variant, c Config, records []*Record) methodResult {
-	over := func(of func(*Record) *float64) *Estimate {
-		var values []float64
-		for _, r := range records {
-			if x := of(r); x != nil {
-				values = append(values, *x)
-			}
-		}
-		return estimate(values)
-	}
-	perSample := func(of func(*Record) float64) Estimate {
-		return *over(func(r *Record) *float64 { x := of(r) / float64(c.Chains); return &x })
-	}
+// summarise takes what is no score of text from the records of a method.
+func summarise(m modelVersion, v variant, records []*Record) methodResult {
 	return methodResult{
 		Model: m.Name, Method: v.Name, Settings: v.Settings, Signature: records[0].Signature, Sentences: len(records),
-		Samples:             c.Chains,
-		AcceptanceRate:      over(func(r *Record) *float64 { return r.AcceptanceRate }),
-		StepSize:            over(func(r *Record) *float64 { return r.StepSize }),
-		ChangedSlotsPerStep: *over(func(r *Record) *float64 { return &r.ChangedSlotsPerStep }),
-		LogLikelihood: *over(func(r *Record) *float64 {
+		Samples:             len(records[0].Chains),
+		AcceptanceRate:      estimate(records, func(r *Record) *float64 { return r.AcceptanceRate }),
+		StepSize:            estimate(records, func(r *Record) *float64 { return r.StepSize }),
+		ChangedSlotsPerStep: *estimate(records, func(r *Record) *float64 { return &r.ChangedSlotsPerStep }),
+		LogLikelihood: *estimate(records, func(r *Record) *float64 {
 			u := 0.0
 			for _, chain := range r.Chains {
-				u += chain.LogLikelihood / float64(c.Chains)
+				u += chain.LogLikelihood / float64(len(r.Chains))
 			}
 			return &u
 		}),
-		SecondsPerSample:             perSample(func(r *Record) float64 { return r.Seconds }),
-		EnergyEvaluationsPerSample:   perSample(func(r *Record) float64 { return float64(r.EnergyEvaluations) }),
-		GradientEvaluationsPerSample: perSample(func(r *Record) float64 { return float64(r.GradientEvaluations) }),
-		ModelRowsPerSample:           perSample(func(r *Record) float64 { return float64(r.ModelRows) }),
-		Trace:                        meanTrace(records),
+		SecondsPerSample: secondsPerSample(records),
+		EnergyEvaluationsPerSample: perSample(records,
+			func(r *Record) float64 { return float64(r.EnergyEvaluations) }),
+		GradientEvaluationsPerSample: perSample(records,
+			func(r *Record) float64 { return float64(r.GradientEvaluations) }),
+		ModelRowsPerSample: perSample(records, func(r *Record) float64 { return float64(r.ModelRows) }),
 	}
-}
-
-// meanTrace is the mean over records; a value that one of them lacks is null.
-func meanTrace(records []*Record) []tracePoint {
-	trace := make([]tracePoint, len(records[0].Trace))
-	average := func(i int, of func(tracePoint) *float64) *float64 {
-		sum := 0.0
-		for _, r := range records {
-			if i >= len(r.Trace) || of(r.Trace[i]) == nil {
-				return nil
-			}
-			sum += *of(r.Trace[i])
-		}
-		sum /= float64(len(records))
-		return &sum
-	}
-	for i := range trace {
-		trace[i] = tracePoint{
-			Step:          records[0].Trace[i].Step,
-			LogLikelihood: average(i, func(p tracePoint) *float64 { return p.LogLikelihood }),
-			Accepted:      average(i, func(p tracePoint) *float64 { return p.Accepted }),
-			Changed:       average(i, func(p tracePoint) *float64 { return p.Changed }),
-		}
-	}
-	return trace
 }
 
 // comparedOrders are the lengths of n-grams in table 3 of the paper.
@@ -280,12 +237,10 @@ func compare(ctx context.Context, model string, c Config, top map[string]metrics
 	references []metrics.Reference, options metrics.Options) ([]comparison, error) {
 	options.UniqueOrders = comparedOrders()
 	var list []comparison
-	for _, first := range c.Baselines {
+	for i, first := range c.Baselines {
 		for _, v := range c.Samplers {
-			if v.Name == first ||
-				slices.Contains(c.Baselines, v.Name) &&
-					slices.Index(c.Baselines, v.Name) < slices.Index(c.Baselines, first) {
-				continue
+			if at := slices.Index(c.Baselines, v.Name); at >= 0 && at <= i {
+				continue // baselines are compared once
 			}
 			tested, err := metrics.CompareMethods(ctx, top[first], top[v.Name], references, options)
 			if err != nil {

@@ -5,8 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math"
-	"os"
 	"path/filepath"
 	"runtime"
 	"slices"
@@ -14,12 +12,11 @@ import (
 	"sync"
 	"time"
 
-	"gonum.org/v1/gonum/stat"
-
 	"infill/infill"
 	"infill/internal/eval/corpus"
 	"infill/internal/journal"
 	"infill/internal/parallel"
+	"infill/metrics"
 	"infill/tokenize"
 )
 
@@ -36,19 +33,31 @@ type Options struct {
 	Device string
 	// Jobs is how many sentences are worked at once; 0 is one.
 	Jobs int
-	// Observe, if not nil, is called with every step, one at a time.
+	// Observe is called with every step, one at a time.
 	Observe func(Progress)
-	// Note, if not nil, is called with what the user should know.
+	// Note is called with what the user should know.
 	Note func(string)
+}
+
+// Progress is a moment of a run.
+type Progress struct {
+	Model, Method       string
+	Sentence, Sentences int // number of the sentence, from 0, and of all
+	Step, Steps         int
+	// Done and Total count fills, a fill being one sentence by one method.
+	Done, Total int
+	Chains      int // of each fill
+	// ChainsPerSecond and Left, the time that the rest will take, go by the fills of this process; 0 before the first.
+	ChainsPerSecond float64
+	Left            time.Duration
+	// Scoring reports that all fills are done and the scores are being computed.
+	Scoring bool
 }
 
 // Run makes a run, or goes on with one, and returns its results. When ctx ends it returns ctx.Err(), and what was done
 // stays.
 func Run(ctx context.Context, o Options) (*Results, error) {
 	o.Config = o.Config.WithBaselines()
-	if o.Note == nil {
-		o.Note = func(string) {}
-	}
 	if err := o.Config.Validate(); err != nil {
 		return nil, err
 	}
@@ -56,11 +65,22 @@ func Run(ctx context.Context, o Options) (*Results, error) {
 	if err != nil {
 		return nil, err
 	}
-	f, err := openFolder(o.Dir)
+	// Corpora of which nothing is left to compare with are refused before any work is done.
+	var masked metrics.Hypotheses
+	for _, p := range header.Prompts() {
+		masked.Sentences = append(masked.Sentences, p.Source)
+	}
+	options := header.scoring()
+	options.Resamples = -1
+	if _, err := metrics.Evaluate(ctx, masked, references(o.Corpora), options); err != nil {
+		return nil, err
+	}
+	f, err := openFolder(o.Dir, header)
 	if err != nil {
 		return nil, err
 	}
-	results, err := f.run(ctx, o, header)
+	r := &runner{folder: f, options: o, prompts: header.Prompts(), kept: len(f.records)}
+	results, err := r.run(ctx)
 	return results, errors.Join(err, f.Close())
 }
 
@@ -79,25 +99,17 @@ func newHeader(o Options) (*header, error) {
 		}
 		h.Models = append(h.Models, modelVersion{m.Name, m.SHA256, m.Tokenizer, m.Cased})
 	}
-	var sources []*corpus.Corpus
-	names := map[string]bool{}
+	sources := 0
 	for _, c := range o.Corpora {
-		if names[c.Name] {
-			return nil, fmt.Errorf("two corpora are called %q", c.Name)
-		}
-		names[c.Name] = true
-		if !c.Reference {
-			sources = append(sources, c)
-		}
+		sources += indicator(!c.Reference)
 	}
 	switch {
 	case len(o.Models) == 0:
 		return nil, errors.New("no model: name at least one")
-	case len(sources) == 0:
+	case sources == 0:
 		return nil, errors.New("no corpus to take sentences of")
-	case o.Config.Sentences < len(sources):
-		return nil, fmt.Errorf("%d sentences of %d corpora: choose at least one of each", o.Config.Sentences,
-			len(sources))
+	case o.Config.Sentences < sources:
+		return nil, fmt.Errorf("%d sentences of %d corpora: choose at least one of each", o.Config.Sentences, sources)
 	}
 	taken := 0
 	for _, c := range o.Corpora {
@@ -111,10 +123,9 @@ func newHeader(o Options) (*header, error) {
 		if !c.Reference {
 			// Each corpus gives as many as the others, the first ones one more where it does not come out even.
 			options := o.Config.Select
-			options.Sentences, options.Seed, options.Check = (o.Config.Sentences+len(sources)-1-taken)/len(sources),
-				o.Config.Seed, fits(o.Models)
+			options.Sentences = (o.Config.Sentences + sources - 1 - taken) / sources
+			options.Seed, options.Check, info.Masked = o.Config.Seed, fits(o.Models), options.Sentences
 			taken++
-			info.Masked = options.Sentences
 			selection, err := c.Select(options)
 			if err != nil {
 				return nil, err
@@ -125,28 +136,7 @@ func newHeader(o Options) (*header, error) {
 		h.Paths[c.Name] = c.Path
 	}
 	h.Signature = h.signature()
-	return h, compared(h, o.Corpora)
-}
-
-// compared refuses a corpus of which nothing is left to compare with, before any work is done.
-func compared(h *header, corpora []*corpus.Corpus) error {
-	if h.Configuration.Metrics.KeepSources {
-		return nil
-	}
-	tokens := func(text string) string {
-		return strings.Join(h.Configuration.Metrics.Tokenisation.Reference(text), " ")
-	}
-	sources := map[string]bool{}
-	for _, p := range h.Prompts() {
-		sources[tokens(p.Source)] = true
-	}
-	for _, c := range corpora {
-		if !slices.ContainsFunc(c.Sentences, func(s corpus.Sentence) bool { return !sources[tokens(s.Raw)] }) {
-			return fmt.Errorf("corpus %s has no sentence left to compare with: all %d are masked; take fewer "+
-				"sentences, or keep them in the references", c.Name, len(c.Sentences))
-		}
-	}
-	return nil
+	return h, nil
 }
 
 // fits leaves out the sentences that one of the models cannot take: too long, or with something in it that it refuses.
@@ -169,11 +159,6 @@ func fits(models []*infill.Filler) func(template string) string {
 // model computed with, onnxruntime and its device, stands in those of the methods.
 func (h *header) signature() string {
 	c := h.Configuration
-	var fields []string
-	add := func(key string, value any) {
-		fields = append(fields, key+":"+strings.ReplaceAll(fmt.Sprint(value), "|", "/"))
-	}
-	add("evaluation", c.Preset)
 	var models, corpora []string
 	for _, m := range h.Models {
 		models = append(models, fmt.Sprintf("%s@%.12s+%.12s", m.Name, m.SHA256, m.Tokenizer))
@@ -181,96 +166,74 @@ func (h *header) signature() string {
 	for _, k := range h.Corpora {
 		corpora = append(corpora, fmt.Sprintf("%s[%d of %d@%.12s]", k.Name, k.Masked, k.Sentences, k.SHA256))
 	}
-	add("models", strings.Join(models, ","))
-	add("corpora", strings.Join(corpora, ","))
+	mask := fmt.Sprint("mask:", c.Select.Mask.Fraction)
 	if c.Select.Mask.Count > 0 {
-		add("slots", c.Select.Mask.Count)
-	} else {
-		add("mask", c.Select.Mask.Fraction)
+		mask = fmt.Sprint("slots:", c.Select.Mask.Count)
 	}
-	add("tokens", fmt.Sprintf("%d-%d", c.Select.MinimumTokens, c.Select.MaximumTokens))
-	add("samples", c.Chains)
-	add("top", c.Top)
-	add("seed", c.Seed)
-	add("version", h.Program.Version)
+	fields := []string{"evaluation:" + c.Preset, "models:" + strings.Join(models, ","),
+		"corpora:" + strings.Join(corpora, ","), mask,
+		fmt.Sprintf("tokens:%d-%d", c.Select.MinimumTokens, c.Select.MaximumTokens),
+		fmt.Sprint("samples:", c.Chains), fmt.Sprint("top:", c.Top), fmt.Sprint("seed:", c.Seed),
+		"version:" + h.Program.Version}
+	for i := range fields {
+		fields[i] = strings.ReplaceAll(fields[i], "|", "/")
+	}
 	return strings.Join(fields, "|")
 }
 
-// run does what is missing and then evaluates.
-func (f *folder) run(ctx context.Context, o Options, h *header) (*Results, error) {
-	if f.header == nil {
-		f.header = h
-		if err := journal.WriteJSON(filepath.Join(f.dir, headFile), h); err != nil {
-			return nil, err
-		}
-	} else if err := f.check(h); err != nil {
-		return nil, err
-	}
-	if err := f.load(); err != nil {
-		return nil, err
-	}
-	if f.cut > 0 {
+// runner does the work of one process.
+type runner struct {
+	folder  *folder
+	options Options
+	prompts []corpus.Prompt
+	kept    int // of the fills, those of earlier processes
+	total   int
+
+	mutex sync.Mutex
+	start time.Time
+	done  int // fills of this process
+}
+
+// run does what is missing and then computes the scores.
+func (r *runner) run(ctx context.Context) (*Results, error) {
+	f, o := r.folder, r.options
+	if f.journal.Cut > 0 {
 		o.Note(fmt.Sprintf("%s ended in the middle of a line: %d bytes were cut off, their sentence is done again",
-			samplesFile, f.cut))
+			samplesFile, f.journal.Cut))
 	}
-	if err := f.sameDemands(o); err != nil {
-		return nil, err
-	}
-	for _, s := range h.Selection {
+	for _, s := range f.header.Selection {
 		if len(s.Skipped) > 0 {
 			o.Note(fmt.Sprintf("corpus %s: left out of the %d sentences looked at: %s", s.Corpus, s.Considered,
 				corpus.List(s.Skipped)))
 		}
 	}
 	work := map[string][]key{} // by model
-	total, left := 0, []key(nil)
-	for k := range h.fills {
-		if total++; f.records[k] == nil {
-			work[k.model], left = append(work[k.model], k), append(left, k)
+	for k := range f.header.fills {
+		r.total++
+		if record := f.records[k]; record == nil {
+			work[k.model] = append(work[k.model], k)
+		} else if err := f.checkEnvironment(record, o.Device); err != nil {
+			return nil, err
 		}
 	}
-	prompts := h.Prompts()
-	// Steps go by blanks for most samplers, and a step's time by tokens.
-	sizes := make([]float64, len(prompts))
-	for i, p := range prompts {
-		sizes[i] = float64(len(p.Tokens) * len(strings.Fields(p.Text)))
-	}
-	r := &runner{folder: f, options: o, prompts: prompts, total: total, kept: len(f.records),
-		pace: newPace(left, f.records, sizes, max(1, o.Jobs), time.Now())}
-	r.options.Observe = func(p Progress) {
-		f.writeStatus(p)
-		if o.Observe != nil {
-			o.Observe(p)
-		}
-	}
-	defer os.Remove(filepath.Join(f.dir, statusFile))
+	r.start = time.Now()
 	for _, m := range o.Models {
 		// One model at a time is in memory.
-		err := r.model(ctx, m, work[m.Model().Name])
+		err := r.fillAll(ctx, m, work[m.Model().Name])
 		if err := errors.Join(err, m.Close()); err != nil {
 			return nil, err
 		}
 	}
-	if o.Observe != nil {
-		o.Observe(Progress{Sentences: o.Config.Sentences, Done: total, Kept: r.kept, Total: total,
-			Chains: o.Config.Chains, Scoring: true})
+	o.Observe(Progress{Sentences: o.Config.Sentences, Done: r.total, Total: r.total, Chains: o.Config.Chains,
+		Scoring: true})
+	results, err := newResults(ctx, f.header, f.records, o.Corpora)
+	if err != nil {
+		return nil, err
 	}
-	return f.evaluate(ctx, o.Corpora)
+	return results, journal.WriteJSON(filepath.Join(f.dir, metricsFile), results)
 }
 
-// runner does the work of one process.
-type runner struct {
-	folder      *folder
-	options     Options
-	prompts     []corpus.Prompt
-	total, kept int
-
-	mutex sync.Mutex
-	done  int
-	pace  *pace
-}
-
-func (r *runner) model(ctx context.Context, m *infill.Filler, work []key) error {
+func (r *runner) fillAll(ctx context.Context, m *infill.Filler, work []key) error {
 	return parallel.All(ctx, r.options.Jobs, len(work), func(ctx context.Context, i int) error {
 		k := work[i]
 		record, err := r.fill(ctx, m, k)
@@ -281,53 +244,26 @@ func (r *runner) model(ctx context.Context, m *infill.Filler, work []key) error 
 		// At once, and not in order: what is done is kept, whatever those before it take.
 		r.mutex.Lock()
 		defer r.mutex.Unlock()
-		if err := r.folder.sameEnvironment(record); err != nil {
+		if err := r.folder.checkEnvironment(record, ""); err != nil {
 			return err
 		}
 		r.done++
-		r.pace.ended(record, time.Now())
 		return r.folder.append(record)
 	})
 }
 
-// sameEnvironment refuses a record that was computed with another onnxruntime or device than those of its model before.
-func (f *folder) sameEnvironment(r *Record) error {
-	for _, other := range f.records {
-		if other.Model == r.Model {
-			return journal.Changed(f.dir, other.differences(r.environment)) // all before it agree
-		}
+func (r *runner) observe(k key, step, steps int) {
+	r.mutex.Lock()
+	defer r.mutex.Unlock()
+	p := Progress{
+		Model: k.model, Method: k.method, Sentence: k.sentence, Sentences: r.options.Config.Sentences, Step: step,
+		Steps: steps, Done: r.kept + r.done, Total: r.total, Chains: r.options.Config.Chains,
 	}
-	return nil
-}
-
-// sameDemands refuses a folder whose samples were computed on another device than is asked for, also where nothing is
-// left to compute.
-func (f *folder) sameDemands(o Options) error {
-	for _, r := range f.records {
-		asked := environment{Device: o.Device}
-		if asked.Device == "auto" || strings.HasPrefix(r.Device, asked.Device+":") {
-			asked.Device = ""
-		}
-		if err := journal.Changed(f.dir, r.differences(asked)); err != nil {
-			return err
-		}
+	if spent := time.Since(r.start); r.done > 0 {
+		p.ChainsPerSecond = float64(r.done*p.Chains) / spent.Seconds()
+		p.Left = time.Duration(float64(spent) / float64(r.done) * float64(p.Total-p.Done))
 	}
-	return nil
-}
-
-// Of a run's steps at most so many are kept; and of samplers that move without
-// knowing U, so many are scored afterwards.
-const (
-	tracePoints  = 50
-	scoredPoints = 10
-)
-
-// kept tells which of the steps 0 to steps are kept, points+1 of them at most, the first and the last among them.
-func kept(step, steps, points int) bool {
-	if steps <= points || step == steps {
-		return true
-	}
-	return step*points/steps != (step-1)*points/steps || step == 0
+	r.options.Observe(p)
 }
 
 // fill makes one record.
@@ -338,48 +274,29 @@ func (r *runner) fill(ctx context.Context, f *infill.Filler, k key) (*Record, er
 	options := r.options.Config.options(
 		methods[slices.IndexFunc(methods, func(v variant) bool { return v.Name == k.method })])
 	chains, template := options.Samples, r.prompts[k.sentence].Template
-	record := &Record{Model: k.model, Method: k.method, Sentence: k.sentence, Template: template,
-		Chains: make([]chain, chains)}
 	accepted, changed := make([]int, chains), make([]int, chains)
 	steps := 0 // after the warm-up
-	type moment struct {
-		point int
-		ids   []int
-	}
-	var unscored []moment
 	var last infill.Progress
 	result, err := f.Fill(ctx, template, options, func(p infill.Progress) {
 		last = p
-		steps += indicator(!p.WarmUp && p.Step > 0)
-		taken, moved := 0, 0
-		for c := range p.Accepted {
-			taken, moved = taken+indicator(p.Accepted[c]), moved+p.Changed[c]
-			if !p.WarmUp {
+		if !p.WarmUp && p.Step > 0 {
+			steps++
+			for c := range chains {
 				accepted[c], changed[c] = accepted[c]+indicator(p.Accepted[c]), changed[c]+p.Changed[c]
 			}
 		}
-		point := tracePoint{Step: p.Step, LogLikelihood: finite(stat.Mean(p.LogLikelihoods, nil))}
-		if p.Step > 0 {
-			point.Accepted, point.Changed = mean(taken, chains), mean(moved, chains)
-		}
-		r.observe(k, p, point.LogLikelihood)
-		if !kept(p.Step, p.Steps, tracePoints) {
-			return
-		}
-		if point.LogLikelihood == nil && kept(p.Step, p.Steps, scoredPoints) {
-			unscored = append(unscored, moment{len(record.Trace), p.TokenIDs})
-		}
-		record.Trace = append(record.Trace, point)
+		r.observe(k, p.Step, p.Steps)
 	})
 	if err != nil {
 		return nil, err
 	}
-	for _, m := range unscored {
-		u, err := f.LogLikelihoods(ctx, template, options, slices.Collect(slices.Chunk(m.ids, len(m.ids)/chains)))
-		if err != nil {
-			return nil, err
-		}
-		record.Trace[m.point].LogLikelihood = finite(stat.Mean(u, nil))
+	s, m, moved := result.Stats, result.Model, result.Stats.Chains
+	record := &Record{
+		Model: k.model, Method: k.method, Sentence: k.sentence, Template: template, Chains: make([]chain, chains),
+		Signature: result.Signature, environment: environment{m.Runtime, m.Device, infill.Version()},
+		StepSize: moved.StepSize, AcceptanceRate: moved.AcceptanceRate, ChangedSlotsPerStep: moved.ChangedSlotsPerStep,
+		EnergyEvaluations: moved.EnergyEvaluations, GradientEvaluations: moved.GradientEvaluations,
+		ModelRows: s.ModelRows, Warnings: result.Warnings, Seconds: s.Seconds,
 	}
 	slots := len(last.TokenIDs) / chains
 	for c := range chains {
@@ -388,49 +305,17 @@ func (r *runner) fill(ctx context.Context, f *infill.Filler, k key) (*Record, er
 		if at < 0 {
 			return nil, fmt.Errorf("chain %d ended in %v, which the result does not hold", c, ids)
 		}
-		s := result.Fills[at]
-		record.Chains[c] = chain{Text: s.Text, Fills: s.Values, TokenIDs: ids, LogLikelihood: s.LogLikelihood}
+		end := result.Fills[at]
+		record.Chains[c] = chain{Text: end.Text, Fills: end.Values, TokenIDs: ids, LogLikelihood: end.LogLikelihood}
 		if steps > 0 {
-			if result.Stats.Chains.AcceptanceRate != nil {
-				record.Chains[c].AcceptanceRate = mean(accepted[c], steps)
+			if moved.AcceptanceRate != nil {
+				rate := float64(accepted[c]) / float64(steps)
+				record.Chains[c].AcceptanceRate = &rate
 			}
-			record.Chains[c].ChangedSlotsPerStep = *mean(changed[c], steps)
+			record.Chains[c].ChangedSlotsPerStep = float64(changed[c]) / float64(steps)
 		}
 	}
-	s, m := result.Stats, result.Model
-	record.Signature, record.Warnings, record.Seconds = result.Signature, result.Warnings, s.Seconds
-	record.environment = environment{m.Runtime, m.Device, infill.Version()}
-	moved := s.Chains
-	record.StepSize, record.AcceptanceRate, record.ChangedSlotsPerStep = moved.StepSize, moved.AcceptanceRate,
-		moved.ChangedSlotsPerStep
-	record.EnergyEvaluations, record.GradientEvaluations, record.ModelRows = moved.EnergyEvaluations,
-		moved.GradientEvaluations, s.ModelRows
 	return record, nil
-}
-
-func (r *runner) observe(k key, p infill.Progress, u *float64) {
-	r.mutex.Lock()
-	defer r.mutex.Unlock()
-	now := time.Now()
-	rate, left := r.pace.at(now)
-	r.options.Observe(Progress{
-		Model: k.model, Method: k.method, Sentence: k.sentence, Sentences: r.options.Config.Sentences,
-		Step: p.Step, Steps: p.Steps, LogLikelihood: u, Done: r.kept + r.done, Kept: r.kept, Total: r.total,
-		Chains: r.options.Config.Chains, ChainsPerSecond: rate, SecondsLeft: left, Written: now,
-	})
-}
-
-// finite is nil for what JSON has no number for.
-func finite(x float64) *float64 {
-	if math.IsNaN(x) || math.IsInf(x, 0) {
-		return nil
-	}
-	return &x
-}
-
-func mean(sum, of int) *float64 {
-	m := float64(sum) / float64(of)
-	return &m
 }
 
 func indicator(b bool) int {

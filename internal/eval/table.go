@@ -1,14 +1,11 @@
 package eval
 
 import (
-	"bytes"
-	"encoding/csv"
 	"fmt"
 	"math"
 	"slices"
 	"strconv"
 	"strings"
-	"unicode/utf8"
 
 	"gonum.org/v1/gonum/stat/distuv"
 
@@ -17,10 +14,10 @@ import (
 
 // Sets lists the sets of samples that scores are taken of, the default first:
 // the likeliest final states of each sentence, or all of them.
-func (*Results) Sets() []string { return []string{"top", "all"} }
+func Sets() []string { return []string{"top", "all"} }
 
-// table is table 3 of the paper with intervals, and what it leaves out beside it.
-type table struct {
+// Table is table 3 of the paper with intervals, and what it leaves out beside it.
+type Table struct {
 	Set     string   `json:"set"`
 	Methods []row    `json:"methods"`
 	Tests   []test   `json:"tests"`
@@ -28,16 +25,16 @@ type table struct {
 	// Signature is that of the run.
 	Signature string `json:"signature"`
 
-	Columns []column `json:"-"`
+	columns []column
 }
 
 // column is a number of every method.
 type column struct {
-	Key    string // "self_bleu", "unique_ngrams/tbc/2", "acceptance_rate", …
-	Title  string
-	digits int
-	Score  bool // of the text, with a jackknife interval; else of the sampling, with a standard error
-	of     func(*methodResult) cell
+	key            string // "self_bleu", "unique_ngrams/tbc/2", "acceptance_rate", …
+	title          string
+	digits         int
+	intervalDigits int
+	number         func(*methodResult) cell
 }
 
 // row is a method, by the keys of the columns.
@@ -105,43 +102,44 @@ func matched(bleu metrics.Value) metrics.Value {
 	return bleu
 }
 
-// columnsOf are those of a set.
-func (r *Results) columnsOf(set string, reach float64) []column {
-	report := func(m *methodResult) *metrics.Report {
-		if set == "all" {
-			return m.All
-		}
-		return m.Top
-	}
+// makeColumns are those of a set; intervals of what is no score reach so many standard errors to each side.
+func (r *Results) makeColumns(set string, reach float64) []column {
 	var list []column
-	score := func(key, title string) {
-		list = append(list,
-			column{key, title, 2, true, func(m *methodResult) cell { return scoreCell(report(m), key) }})
+	score := func(key, metric, title string, intervalDigits int) {
+		list = append(list, column{key, title, 2, intervalDigits, func(m *methodResult) cell {
+			if set == "all" {
+				return scoreCell(m.All, metric)
+			}
+			return scoreCell(m.Top, metric)
+		}})
 	}
-	score(metrics.MetricSelfBLEU, "self-BLEU ↓")
+	score(metrics.MetricSelfBLEU, metrics.MetricSelfBLEU, "self-BLEU ↓", 1)
 	unique := func(reference, title string) {
 		for _, n := range comparedOrders() {
-			score(fmt.Sprintf("%s/%s/%d", metrics.MetricUniqueNGrams, reference, n), fmt.Sprintf(title, n))
+			key := fmt.Sprintf("%s/%s/%d", metrics.MetricUniqueNGrams, reference, n)
+			score(key, key, strings.Replace(title, "N", strconv.Itoa(n), 1), 1)
 		}
 	}
-	unique(metrics.Self, "unique %d-grams ↑")
+	unique(metrics.Self, "unique N-grams ↑")
 	for _, c := range r.Corpora {
-		unique(c.Name, strings.ReplaceAll(c.Name, "%", "%%")+" %d ↑")
+		unique(c.Name, c.Name+" N ↑")
 	}
-	score(metrics.MetricCorpusBLEU+"/"+metrics.Union, "BLEU ↑")
+	union := metrics.MetricCorpusBLEU + "/" + metrics.Union
+	score(union, union, "BLEU ↑", 1)
 	// What cannot be below 0 has no interval that reaches there.
-	sampling := func(key, title string, digits int, lowest, highest float64, of func(*methodResult) *Estimate) {
-		list = append(list,
-			column{key, title, digits, false, func(m *methodResult) cell { return of(m).cell(reach, lowest, highest) }})
+	sampling := func(key, title string, digits int, lowest, highest float64, value func(*methodResult) *Estimate) {
+		list = append(list, column{key, title, digits, digits,
+			func(m *methodResult) cell { return value(m).cell(reach, lowest, highest) }})
 	}
 	infinite := math.Inf(1)
 	sampling("acceptance_rate", "acceptance", 2, 0, 1, func(m *methodResult) *Estimate { return m.AcceptanceRate })
 	sampling("changed_slots_per_step", "changed/step", 2, 0, infinite,
 		func(m *methodResult) *Estimate { return &m.ChangedSlotsPerStep })
-	sampling("log_likelihood", "mean U ↑", 2, -infinite, infinite,
-		func(m *methodResult) *Estimate { return &m.LogLikelihood })
 	if set == "top" {
-		list[len(list)-1].of = func(m *methodResult) cell { return scoreCell(m.Top, metrics.MetricLogLikelihoodMean) }
+		score("log_likelihood", metrics.MetricLogLikelihoodMean, "mean U ↑", 2)
+	} else {
+		sampling("log_likelihood", "mean U ↑", 2, -infinite, infinite,
+			func(m *methodResult) *Estimate { return &m.LogLikelihood })
 	}
 	sampling("seconds_per_sample", "s/sample", 3, 0, infinite,
 		func(m *methodResult) *Estimate { return &m.SecondsPerSample })
@@ -150,8 +148,8 @@ func (r *Results) columnsOf(set string, reach float64) []column {
 	return list
 }
 
-// table makes the table of one of Sets().
-func (r *Results) Table(set string) *table {
+// Table makes the table of one of Sets().
+func (r *Results) Table(set string) *Table {
 	c := r.Configuration
 	// As for scores: Student's t over the sentences, and nothing of very few.
 	reach, sampling := math.NaN(), "none of so few sentences"
@@ -159,12 +157,13 @@ func (r *Results) Table(set string) *table {
 		reach = distuv.StudentsT{Sigma: 1, Nu: float64(c.Sentences - 1)}.Quantile((1 + p) / 2)
 		sampling = fmt.Sprintf("mean over sentences ± %.2f standard errors", reach)
 	}
-	t := &table{Set: set, Methods: []row{}, Tests: []test{}, Signature: r.Signature, Columns: r.columnsOf(set, reach)}
+	t := &Table{Set: set, Methods: []row{}, Tests: []test{}, Signature: r.Signature,
+		columns: r.makeColumns(set, reach)}
 	for i := range r.Methods {
 		m := &r.Methods[i]
 		numbers := map[string]cell{}
-		for _, c := range t.Columns {
-			numbers[c.Key] = c.of(m)
+		for _, c := range t.columns {
+			numbers[c.key] = c.number(m)
 		}
 		t.Methods = append(t.Methods, row{m.Model, m.Method, numbers})
 	}
@@ -193,7 +192,8 @@ func (r *Results) Table(set string) *table {
 		}
 	}
 	if len(t.Tests) > 0 {
-		t.Notes = append(t.Notes, "method against baseline: "+comparisonNote)
+		t.Notes = append(t.Notes, "method against baseline: difference to the baseline, paired by sentence; p: "+
+			"two-sided approximate randomisation, after Holm's correction for the number of comparisons in the column")
 	}
 	return t
 }
@@ -217,9 +217,6 @@ func (r *Results) referenceNote() string {
 	return "compared with " + strings.Join(parts, ", ")
 }
 
-const comparisonNote = "difference to the baseline, paired by sentence; p: two-sided approximate randomisation, " +
-	"after Holm's correction for the number of comparisons in the column"
-
 func format(v metrics.Value, digits int) string {
 	if !v.Defined() {
 		return "–"
@@ -231,34 +228,21 @@ func format(v metrics.Value, digits int) string {
 	return text
 }
 
-// Value is a number as the column shows it.
-func (c column) Value(v cell) string { return format(v.Value, c.digits) }
-
-// Interval is the interval of a number, "" for none; that of a percentage has one digit fewer.
-func (c column) Interval(v cell) string {
-	digits := c.digits - indicator(c.Score)
+// interval is the interval of a number on a line of its own, "" for none.
+func (c column) interval(v cell) string {
+	separator := "–"
 	switch {
 	case !v.Low.Defined():
 		return ""
-	case v.Low >= 0:
-		return format(v.Low, digits) + "–" + format(v.High, digits)
+	case v.Low < 0:
+		separator = " to "
 	}
-	return format(v.Low, digits) + " to " + format(v.High, digits)
+	return "\n" + format(v.Low, c.intervalDigits) + separator + format(v.High, c.intervalDigits)
 }
 
-// Tested are the columns that have tests.
-func (t *table) Tested() []column {
-	return slices.DeleteFunc(slices.Clone(t.Columns), func(c column) bool {
-		_, ok := t.Tests[0].Scores[c.Key]
-		return !ok
-	})
-}
-
-// block is a table of cells of one line or two, the head first.
-type block [][][]string
-
-// blocks are the table of the numbers and that of the tests, if there are any.
-func (t *table) blocks() []block {
+// Grids are the table of the numbers and, if there are any, that of the tests: rows of cells, the head first. A cell
+// may have a second line, for an interval or p.
+func (t *Table) Grids() [][][]string {
 	several := slices.ContainsFunc(t.Methods, func(m row) bool { return m.Model != t.Methods[0].Model })
 	label := func(model, method string) string {
 		if several {
@@ -266,128 +250,48 @@ func (t *table) blocks() []block {
 		}
 		return method
 	}
-	head := func(title string, columns []column) block {
-		cells := [][]string{{title}}
-		for _, c := range columns {
-			cells = append(cells, []string{c.Title})
-		}
-		return block{cells}
-	}
-	numbers := head("method", t.Columns)
+	numbers, tests := [][]string{{"method"}}, [][]string{{"method against baseline"}}
 	for _, m := range t.Methods {
-		cells := [][]string{{label(m.Model, m.Method)}}
-		for _, c := range t.Columns {
-			lines := []string{c.Value(m.Numbers[c.Key])}
-			if interval := c.Interval(m.Numbers[c.Key]); interval != "" {
-				lines = append(lines, interval)
-			}
-			cells = append(cells, lines)
+		numbers = append(numbers, []string{label(m.Model, m.Method)})
+	}
+	for _, k := range t.Tests {
+		tests = append(tests, []string{label(k.Model, k.Method) + " against " + k.Baseline})
+	}
+	for _, c := range t.columns {
+		numbers[0] = append(numbers[0], c.title)
+		for i, m := range t.Methods {
+			v := m.Numbers[c.key]
+			numbers[i+1] = append(numbers[i+1], format(v.Value, c.digits)+c.interval(v))
 		}
-		numbers = append(numbers, cells)
+		for i, k := range t.Tests {
+			s, tested := k.Scores[c.key]
+			if !tested {
+				break
+			}
+			if i == 0 {
+				tests[0] = append(tests[0], c.title)
+			}
+			tests[i+1] = append(tests[i+1],
+				format(s.Difference.Difference, c.digits)+"\np "+format(s.AdjustedP, 3))
+		}
 	}
 	if len(t.Tests) == 0 {
-		return []block{numbers}
+		return [][][]string{numbers}
 	}
-	columns := t.Tested()
-	tests := head("method against baseline", columns)
-	for _, k := range t.Tests {
-		cells := [][]string{{label(k.Model, k.Method) + " against " + k.Baseline}}
-		for _, c := range columns {
-			s := k.Scores[c.Key]
-			cells = append(cells, []string{format(s.Difference.Difference, c.digits), "p " + format(s.AdjustedP, 3)})
-		}
-		tests = append(tests, cells)
-	}
-	return []block{numbers, tests}
+	return [][][]string{numbers, tests}
 }
 
-// text writes a block to fit a width, 0 for none: columns that do not fit come in another block below, after the first.
-func (g block) text(width int) string {
-	line := func(cell []string, n int) string {
-		if n < len(cell) {
-			return cell[n]
-		}
-		return ""
-	}
-	widths := make([]int, len(g[0]))
-	for _, cells := range g {
-		for i, cell := range cells {
-			widths[i] = max(widths[i], utf8.RuneCountInString(line(cell, 0)), utf8.RuneCountInString(line(cell, 1)))
-		}
-	}
-	var out strings.Builder
-	for from := 1; from < len(widths); {
-		to, total := from, widths[0]
-		for to < len(widths) && (to == from || width == 0 || total+2+widths[to] <= width) {
-			total += 2 + widths[to]
-			to++
-		}
-		if from > 1 {
-			out.WriteString("\n")
-		}
-		for _, cells := range g {
-			for n := range 2 {
-				text := fmt.Sprintf("%-*s", widths[0], line(cells[0], n))
-				for i := from; i < to; i++ {
-					text += fmt.Sprintf("  %*s", widths[i], line(cells[i], n))
-				}
-				if text = strings.TrimRight(text, " "); text != "" {
-					out.WriteString(text + "\n")
-				}
-			}
-		}
-		from = to
-	}
-	return out.String()
-}
-
-// Text is the table for people, in lines of at most width columns; 0 is no limit.
-func (t *table) Text(width int) string {
-	var texts []string
-	for _, g := range t.blocks() {
-		texts = append(texts, g.text(width))
-	}
-	return strings.Join(texts, "\n")
-}
-
-// Markdown is the table for pages.
-func (t *table) Markdown() string {
-	clean := strings.NewReplacer("|", `\|`, "\n", " ", "<", "&lt;")
-	var texts []string
-	for _, g := range t.blocks() {
-		var out strings.Builder
-		for i, cells := range g {
-			for _, lines := range cells {
-				text := lines[0]
-				if len(lines) > 1 {
-					text += " (" + lines[1] + ")"
-				}
-				out.WriteString("| " + clean.Replace(text) + " ")
-			}
-			out.WriteString("|\n")
-			if i == 0 {
-				out.WriteString("| --- |" + strings.Repeat(" ---: |", len(cells)-1) + "\n")
-			}
-		}
-		texts = append(texts, out.String())
-	}
-	for _, note := range append(t.Notes, "signature `"+t.Signature+"`") {
-		texts = append(texts, note+"\n")
-	}
-	return strings.Join(texts, "\n")
-}
-
-// CSV has a row for each method, all digits, intervals in columns of their own.
-func (t *table) CSV() ([]byte, error) {
+// Rows has a row for each method after the head, all digits, intervals in columns of their own.
+func (t *Table) Rows() [][]string {
 	head := []string{"model", "method", "set"}
-	for _, c := range t.Columns {
-		head = append(head, c.Key, c.Key+"_low", c.Key+"_high")
+	for _, c := range t.columns {
+		head = append(head, c.key, c.key+"_low", c.key+"_high")
 	}
 	rows := [][]string{append(head, "signature")}
 	for _, m := range t.Methods {
 		line := []string{m.Model, m.Method, t.Set}
-		for _, c := range t.Columns {
-			n := m.Numbers[c.Key]
+		for _, c := range t.columns {
+			n := m.Numbers[c.key]
 			for _, v := range []metrics.Value{n.Value, n.Low, n.High} {
 				text := ""
 				if v.Defined() {
@@ -398,7 +302,5 @@ func (t *table) CSV() ([]byte, error) {
 		}
 		rows = append(rows, append(line, t.Signature))
 	}
-	var b bytes.Buffer
-	err := csv.NewWriter(&b).WriteAll(rows)
-	return b.Bytes(), err
+	return rows
 }

@@ -21,8 +21,6 @@ type Watched struct {
 	Prompts []corpus.Prompt
 	// Results are nil before the run is scored.
 	Results *Results
-	// Status is the last progress that a running process wrote; nil if none did.
-	Status *Progress
 	// Err says why nothing can be shown, Note what is left out.
 	Err  error
 	Note string
@@ -37,13 +35,7 @@ func Watch(dir string) *Watched { return (&Watched{dir: dir}).Again() }
 
 // Again reads what has come since.
 func (w *Watched) Again() *Watched {
-	next := &Watched{dir: w.dir, log: w.log}
-	next.records = maps.Clone(w.records)
-	note := func(err error) {
-		if err != nil && !errors.Is(err, fs.ErrNotExist) {
-			next.Note = err.Error()
-		}
-	}
+	next := &Watched{dir: w.dir}
 	h, err := readHeader(w.dir)
 	switch {
 	case err != nil:
@@ -54,29 +46,46 @@ func (w *Watched) Again() *Watched {
 		next.Err = fmt.Errorf("%s names no sentences or no samplers: it is not a run's", headFile)
 	}
 	if next.Err != nil {
-		next.log = log{}
 		return next
 	}
 	next.Header, next.Prompts = h, h.Prompts()
-	note(next.log.read(filepath.Join(w.dir, samplesFile), next.Header))
+	note := func(err error) {
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			next.Note = err.Error()
+		}
+	}
+	note(next.follow(w.log))
 	if next.bad == 1 {
-		next.Note = fmt.Sprintf("line %d of %s is damaged and left out", next.badLine, samplesFile)
+		next.Note = fmt.Sprintf("line %d of %s is damaged and left out", next.firstBad, samplesFile)
 	} else if next.bad > 1 {
 		next.Note = fmt.Sprintf("%d lines of %s are damaged and left out, the first is line %d", next.bad, samplesFile,
-			next.badLine)
-	}
-	// The status is replaced as a whole, and one that cannot be read says nothing.
-	var status Progress
-	if there, err := journal.ReadJSON(filepath.Join(w.dir, statusFile), &status); there && err == nil {
-		next.Status = &status
+			next.firstBad)
 	}
 	var results Results
 	there, err := journal.ReadJSON(filepath.Join(w.dir, metricsFile), &results)
 	if note(err); there {
 		next.Results = &results
-		note(next.timed())
+		note(next.addSeconds())
 	}
 	return next
+}
+
+// follow reads the records that have come since last. What has no end yet is being written.
+func (w *Watched) follow(last log) error {
+	path := filepath.Join(w.dir, samplesFile)
+	w.log = last
+	w.records = maps.Clone(last.records)
+	if info, err := os.Stat(path); err == nil && info.Size() < last.end || last.records == nil {
+		w.log = log{records: map[key]*Record{}} // begun again, or its torn end was cut off
+	}
+	return journal.Follow(path, w.end, func(line []byte) error {
+		if err := w.add(line, w.Header); err != nil {
+			if w.bad++; w.bad == 1 {
+				w.firstBad, w.firstErr = w.lines, err
+			}
+		}
+		return nil
+	})
 }
 
 // Record is what a method with a model made of a sentence, nil if that is not done.
@@ -117,48 +126,28 @@ type log struct {
 	lines   int
 	end     int64 // of the lines that were read
 	// bad lines are left out; of the first one its number and what is wrong.
-	bad, badLine int
-	badErr       error
+	bad, firstBad int
+	firstErr      error
 }
 
 // add takes a line.
 func (l *log) add(line []byte, h *header) error {
 	l.lines, l.end = l.lines+1, l.end+int64(len(line))
 	var r Record
-	err := json.Unmarshal(line, &r)
-	if err == nil {
-		switch _, twice := l.records[r.key()]; {
-		case !h.has(r.Model, r.Method) || r.Sentence < 0 || r.Sentence >= h.sentences() ||
-			len(r.Chains) != h.Configuration.Chains:
-			err = fmt.Errorf("not of this run (%s, %s, sentence %d)", r.Model, r.Method, r.Sentence)
-		case twice:
-			err = errors.New("the same sentence and method as an earlier line")
-		default:
-			l.records[r.key()] = &r
-			return nil
-		}
+	if err := json.Unmarshal(line, &r); err != nil {
+		return fmt.Errorf("line %d: %w", l.lines, err)
 	}
-	if l.bad++; l.bad == 1 {
-		l.badLine, l.badErr = l.lines, fmt.Errorf("line %d: %w", l.lines, err)
+	_, twice := l.records[r.key()]
+	switch c := h.Configuration; {
+	case !slices.ContainsFunc(h.Models, func(m modelVersion) bool { return m.Name == r.Model }),
+		!slices.ContainsFunc(c.Samplers, func(v variant) bool { return v.Name == r.Method }),
+		r.Sentence < 0 || r.Sentence >= h.sentences(), len(r.Chains) != c.Chains:
+		return fmt.Errorf("line %d: not of this run (%s, %s, sentence %d)", l.lines, r.Model, r.Method, r.Sentence)
+	case twice:
+		return fmt.Errorf("line %d: the same sentence and method as an earlier line", l.lines)
 	}
-	return fmt.Errorf("line %d: %w", l.lines, err)
-}
-
-// read reads the lines that have come since. What has no end yet is being written.
-func (l *log) read(path string, h *header) error {
-	if info, err := os.Stat(path); err == nil && info.Size() < l.end || l.records == nil {
-		*l = log{records: map[key]*Record{}} // begun again, or its torn end was cut off
-	}
-	return journal.Follow(path, l.end, func(line []byte) error {
-		_ = l.add(line, h) // l tells what is bad
-		return nil
-	})
-}
-
-// has reports whether the run is by a method with a model.
-func (h *header) has(model, method string) bool {
-	return slices.ContainsFunc(h.Models, func(m modelVersion) bool { return m.Name == model }) &&
-		slices.ContainsFunc(h.Configuration.Samplers, func(v variant) bool { return v.Name == method })
+	l.records[r.key()] = &r
+	return nil
 }
 
 // ReadResults reads the results of a run that is done.
@@ -167,15 +156,12 @@ func ReadResults(dir string) (*Results, error) {
 	switch {
 	case w.Err != nil:
 		return nil, w.Err
-	case w.badErr != nil:
-		return nil, fmt.Errorf("%s: %w", filepath.Join(dir, samplesFile), w.badErr)
-	}
-	if err := w.Header.supported(dir); err != nil {
-		return nil, err
-	}
-	switch {
+	case w.firstErr != nil:
+		return nil, fmt.Errorf("%s: %w", filepath.Join(dir, samplesFile), w.firstErr)
+	case w.Header.supported(dir) != nil:
+		return nil, w.Header.supported(dir)
 	case w.Results != nil:
-		return w.Results, w.timed()
+		return w.Results, w.addSeconds()
 	case w.Note != "":
 		return nil, fmt.Errorf("%s: start the run again, which writes it again", w.Note)
 	case w.Done() >= w.Total():
@@ -186,15 +172,14 @@ func ReadResults(dir string) (*Results, error) {
 		w.Total())
 }
 
-// timed adds to the results the seconds, which metrics.json has not, since they depend on the machine.
-func (w *Watched) timed() error {
+// addSeconds adds to the results the seconds, which metrics.json has not, since they depend on the machine.
+func (w *Watched) addSeconds() error {
 	for i, m := range w.Results.Methods {
-		of, err := w.Header.ofMethod(w.records, m.Model, m.Method)
+		records, err := w.Header.recordsOf(w.records, m.Model, m.Method)
 		if err != nil {
 			return fmt.Errorf("%s is not that of %s: %w", filepath.Join(w.dir, samplesFile), metricsFile, err)
 		}
-		w.Results.Methods[i].SecondsPerSample = summarise(modelVersion{}, variant{}, w.Header.Configuration,
-			of).SecondsPerSample
+		w.Results.Methods[i].SecondsPerSample = secondsPerSample(records)
 	}
 	return nil
 }

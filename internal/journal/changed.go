@@ -26,61 +26,60 @@ func (e *ChangedError) Error() string {
 		shown)
 }
 
-// Changed is a *ChangedError where there are differences.
-func Changed(dir string, differences []string) error {
-	if len(differences) == 0 {
-		return nil
+// CheckUnchanged returns a *ChangedError that names what differs in the JSON of two configurations of a folder: the
+// one it was begun with, and the one of now.
+func CheckUnchanged(dir string, there, now any) error {
+	before, err := leaves(there)
+	if err != nil {
+		return err
 	}
-	return &ChangedError{dir, differences}
-}
-
-// Differences names what two runs disagree in.
-func Differences(there, now map[string]string) (list []string) {
-	both := maps.Clone(now)
-	if both == nil {
-		both = map[string]string{}
+	after, err := leaves(now)
+	if err != nil {
+		return err
 	}
-	maps.Copy(both, there)
-	for _, name := range slices.Sorted(maps.Keys(both)) {
-		if there[name] != now[name] {
-			list = append(list, fmt.Sprintf("%s: %s there, %s now", name, short(there[name]), short(now[name])))
+	both := maps.Clone(before)
+	maps.Copy(both, after)
+	short := func(value string) string { return cmp.Or(fmt.Sprintf("%.60s", value), "nothing") }
+	var list []string
+	for _, path := range slices.Sorted(maps.Keys(both)) {
+		if was, is := before[path], after[path]; was != is {
+			list = append(list, fmt.Sprintf("%s: %s there, %s now", path, short(was), short(is)))
 		}
 	}
-	return list
+	if list == nil {
+		return nil
+	}
+	return &ChangedError{dir, list}
 }
 
-func short(value string) string { return cmp.Or(fmt.Sprintf("%.60s", value), "nothing") }
-
-// Flat is what a value is as JSON, by path.
-func Flat(v any) (map[string]string, error) {
+// leaves are the numbers, texts and Boolean values within the JSON of a value, by their paths.
+func leaves(v any) (map[string]string, error) {
 	text, err := json.Marshal(v)
 	if err != nil {
 		return nil, err
 	}
 	var tree any
-	numbers := json.NewDecoder(bytes.NewReader(text))
-	numbers.UseNumber() // a seed has more digits than a float64
-	if err := numbers.Decode(&tree); err != nil {
+	decoder := json.NewDecoder(bytes.NewReader(text))
+	decoder.UseNumber() // a seed has more digits than a float64
+	if err := decoder.Decode(&tree); err != nil {
 		return nil, err
 	}
-	flat := map[string]string{}
-	var walk func(name string, tree any)
-	walk = func(name string, tree any) {
+	found := map[string]string{}
+	var visit func(path string, tree any)
+	visit = func(path string, tree any) {
 		switch v := tree.(type) {
 		case map[string]any:
 			for key, value := range v {
-				walk(strings.TrimPrefix(name+"."+key, "."), value)
+				visit(strings.TrimPrefix(path+"."+key, "."), value)
 			}
 		case []any:
 			for i, value := range v {
-				walk(fmt.Sprintf("%s[%d]", name, i), value)
+				visit(fmt.Sprintf("%s[%d]", path, i), value)
 			}
-		case string:
-			flat[name] = fmt.Sprintf("%q", v)
 		default:
-			flat[name] = fmt.Sprint(v)
+			found[path] = fmt.Sprint(v)
 		}
 	}
-	walk("", tree)
-	return flat, nil
+	visit("", tree)
+	return found, nil
 }

@@ -19,6 +19,7 @@ import (
 	"github.com/google/renameio/v2/maybe"
 
 	"infill/internal/object"
+	"infill/internal/regular"
 )
 
 // Journal is an open, locked file.
@@ -26,15 +27,20 @@ type Journal struct {
 	// Pause is how often lines are brought to the disk at most, for a machine that fails; a process that is killed
 	// loses none.
 	Pause time.Duration
+	// Cut is how many bytes of a torn last line were cut off.
+	Cut int64
 
-	path   string
 	lock   *flock.Flock
-	file   *os.File // nil before Resume
+	file   *os.File
 	synced time.Time
 }
 
-// Open locks a file, whose folder it makes. taken says what has it where another process does.
-func Open(path, taken string) (*Journal, error) {
+// Open locks a file, whose folder it makes, gives each line that is there to read, and takes more lines. If another
+// process has the file, the error begins with taken.
+//
+// Open cuts off a last line that is torn. It returns the first error of read, unless that is about a last line that is
+// no JSON, which a machine that failed can leave.
+func Open(path, taken string, read func(line []byte) error) (*Journal, error) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
 		return nil, fmt.Errorf("the run's folder: %w", err)
 	}
@@ -42,7 +48,57 @@ func Open(path, taken string) (*Journal, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Journal{path: path, lock: lock, synced: time.Now()}, nil
+	j := &Journal{lock: lock, synced: time.Now()}
+	if j.file, err = os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o666); err != nil {
+		return nil, errors.Join(err, lock.Unlock())
+	}
+	if err := j.readAll(read); err != nil {
+		return nil, errors.Join(err, j.file.Close(), lock.Unlock())
+	}
+	return j, nil
+}
+
+func (j *Journal) readAll(read func(line []byte) error) error {
+	info, err := j.file.Stat()
+	if err != nil {
+		return err
+	}
+	end := int64(0)
+	if err := eachLine(j.file, func(line []byte) error {
+		err := read(line)
+		switch {
+		case err == nil:
+			end += int64(len(line))
+		case json.Valid(line) || end+int64(len(line)) < info.Size():
+			return fmt.Errorf("%s: %w: the file was changed by something else; start again, or choose another output",
+				j.file.Name(), err)
+		}
+		return nil
+	}); err != nil {
+		return err
+	}
+	j.Cut = info.Size() - end
+	if err := j.file.Truncate(end); err != nil {
+		return err
+	}
+	_, err = j.file.Seek(end, io.SeekStart)
+	return err
+}
+
+// eachLine goes through the whole lines of a file, with their ends: what has no end is torn, or being written.
+func eachLine(file io.Reader, do func(line []byte) error) error {
+	for r := bufio.NewReaderSize(file, 1<<18); ; {
+		line, err := r.ReadBytes('\n')
+		if err == io.EOF {
+			return nil
+		}
+		if err == nil {
+			err = do(line)
+		}
+		if err != nil {
+			return err
+		}
+	}
 }
 
 // LockOf is the lock of a file.
@@ -50,7 +106,7 @@ func LockOf(path string) string {
 	return filepath.Join(filepath.Dir(path), "."+filepath.Base(path)+".lock")
 }
 
-// Lock locks a file. It is an error that begins with taken where another process has it.
+// Lock locks a file. If another process has it, the error begins with taken.
 func Lock(path, taken string) (*flock.Flock, error) {
 	lock := flock.New(LockOf(path))
 	locked, err := lock.TryLock()
@@ -63,82 +119,22 @@ func Lock(path, taken string) (*flock.Flock, error) {
 	return lock, nil
 }
 
-// Resume gives the lines that are there to do, and opens the file for more. A last line that is torn is cut off: cut
-// is how many bytes that took. An error of do ends it, except for a last line that is no JSON, which a machine that
-// failed can leave.
-func (j *Journal) Resume(do func(line []byte) error) (cut int64, err error) {
-	if j.file, err = os.OpenFile(j.path, os.O_RDWR|os.O_CREATE, 0o666); err != nil {
-		return 0, err
-	}
-	info, err := j.file.Stat()
-	if err != nil {
-		return 0, err
-	}
-	end := int64(0)
-	for line, err := range lines(j.file) {
-		if err != nil {
-			return 0, err
-		}
-		if err := do(line); err != nil {
-			if !json.Valid(line) && end+int64(len(line)) == info.Size() {
-				break
-			}
-			return 0, fmt.Errorf("%s: %w: the file was changed by something else; "+
-				"start again, or choose another output", j.path, err)
-		}
-		end += int64(len(line))
-	}
-	if err := j.file.Truncate(end); err != nil {
-		return 0, err
-	}
-	_, err = j.file.Seek(end, io.SeekStart)
-	return info.Size() - end, err
-}
-
-// lines goes through the whole lines of a file, with their ends: what has no end is torn, or being written.
-func lines(file io.Reader) func(yield func(line []byte, err error) bool) {
-	r := bufio.NewReaderSize(file, 1<<18)
-	return func(yield func(line []byte, err error) bool) {
-		for {
-			line, err := r.ReadBytes('\n')
-			if err == io.EOF || !yield(line, err) || err != nil {
-				return
-			}
-		}
-	}
-}
-
-// Append writes a value as a line, in one piece, and returns the line.
-func (j *Journal) Append(v any) (line []byte, err error) {
-	if line, err = encode(v, ""); err != nil {
-		return nil, err
-	}
-	if _, err := j.file.Write(line); err != nil {
-		return nil, err
-	}
-	if time.Since(j.synced) < j.Pause {
-		return line, nil
+// Append writes a value as a line, in one piece.
+func (j *Journal) Append(v any) error {
+	if err := object.WriteLine(j.file, v); err != nil || time.Since(j.synced) < j.Pause {
+		return err
 	}
 	j.synced = time.Now()
-	return line, j.file.Sync()
+	return j.file.Sync()
 }
 
 // Close brings the lines to the disk and lets go of the file.
-func (j *Journal) Close() error {
-	var err error
-	if j.file != nil {
-		err = errors.Join(j.file.Sync(), j.file.Close())
-	}
-	return errors.Join(err, j.lock.Unlock())
-}
+func (j *Journal) Close() error { return errors.Join(j.file.Sync(), j.file.Close(), j.lock.Unlock()) }
 
 // Follow gives the whole lines of a file from a byte on, also while they are written. It opens no pipe or device, which
 // could be waited for without end.
 func Follow(path string, from int64, do func(line []byte) error) error {
-	if err := regular(path); err != nil {
-		return err
-	}
-	file, err := os.Open(path)
+	file, err := regular.Open(path)
 	if err != nil {
 		return err
 	}
@@ -146,48 +142,25 @@ func Follow(path string, from int64, do func(line []byte) error) error {
 	if _, err := file.Seek(from, io.SeekStart); err != nil {
 		return err
 	}
-	for line, err := range lines(file) {
-		if err == nil {
-			err = do(line)
-		}
-		if err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func regular(path string) error {
-	info, err := os.Stat(path)
-	if err == nil && !info.Mode().IsRegular() {
-		err = fmt.Errorf("%s: it is no file", path)
-	}
-	return err
-}
-
-func encode(v any, indent string) ([]byte, error) {
-	text, err := object.EncodeIndent(v, "", indent)
-	return append(text, '\n'), err
+	return eachLine(file, do)
 }
 
 // WriteJSON puts a file into its place at once.
 func WriteJSON(path string, v any) error {
-	text, err := encode(v, "  ")
+	text, err := object.EncodeIndent(v, "", "  ")
 	if err != nil {
 		return err
 	}
-	return maybe.WriteFile(path, text, 0o666)
+	return maybe.WriteFile(path, append(text, '\n'), 0o666)
 }
 
 // ReadJSON reads a file, but no pipe or device; ok reports whether there is one.
 func ReadJSON(path string, v any) (ok bool, err error) {
-	if err := regular(path); errors.Is(err, fs.ErrNotExist) {
+	content, err := regular.ReadFile(path, 1<<30)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
 		return false, nil
-	} else if err != nil {
-		return false, err
-	}
-	content, err := os.ReadFile(path)
-	if err != nil {
+	case err != nil:
 		return false, err
 	}
 	if err := json.Unmarshal(content, v); err != nil {

@@ -13,13 +13,8 @@ import (
 const linesFile = "lines.jsonl"
 
 // open opens a journal and reads the numbers in it.
-func open(t *testing.T, path string) (j *Journal, numbers []int, cut int64, err error) {
-	t.Helper()
-	if j, err = Open(path, "somebody"); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { j.Close() })
-	cut, err = j.Resume(func(line []byte) error {
+func open(path string) (j *Journal, numbers []int, err error) {
+	j, err = Open(path, "another process is at work", func(line []byte) error {
 		var n int
 		if err := json.Unmarshal(line, &n); err != nil {
 			return errors.New("no number")
@@ -27,12 +22,12 @@ func open(t *testing.T, path string) (j *Journal, numbers []int, cut int64, err 
 		numbers = append(numbers, n)
 		return nil
 	})
-	return j, numbers, cut, err
+	return j, numbers, err
 }
 
-// TestResume: whatever a process leaves behind the last whole line is cut off; what stands before is refused where it
+// TestOpen: whatever a process leaves behind the last whole line is cut off; what stands before is refused where it
 // is wrong.
-func TestResume(t *testing.T) {
+func TestOpen(t *testing.T) {
 	for _, c := range []struct {
 		content string
 		numbers string
@@ -52,10 +47,10 @@ func TestResume(t *testing.T) {
 		if err := os.WriteFile(path, []byte(c.content), 0o666); err != nil {
 			t.Fatal(err)
 		}
-		j, numbers, cut, err := open(t, path)
-		if fmt.Sprint(numbers) != c.numbers || cut != c.cut || (err != nil) != (c.wrong != "") ||
+		j, numbers, err := open(path)
+		if fmt.Sprint(numbers) != c.numbers || (err != nil) != (c.wrong != "") || err == nil && j.Cut != c.cut ||
 			err != nil && !strings.Contains(err.Error(), c.wrong) {
-			t.Errorf("%q: %v, %d bytes cut, %v", c.content, numbers, cut, err)
+			t.Errorf("%q: %v, %+v, %v", c.content, numbers, j, err)
 		}
 		if err != nil {
 			if content, _ := os.ReadFile(path); string(content) != c.content {
@@ -63,33 +58,35 @@ func TestResume(t *testing.T) {
 			}
 			continue
 		}
-		line, err := j.Append(7)
-		if err := errors.Join(err, j.Close()); err != nil || string(line) != "7\n" {
+		if err := errors.Join(j.Append(7), j.Close()); err != nil {
 			t.Fatal(err)
 		}
-		if _, again, _, err := open(t, path); err != nil || fmt.Sprint(again) != fmt.Sprint(append(numbers, 7)) {
-			t.Errorf("%q: %v, %v", c.content, again, err)
+		j, again, err := open(path)
+		if err != nil || fmt.Sprint(again) != fmt.Sprint(append(numbers, 7)) {
+			t.Fatalf("%q: %v, %v", c.content, again, err)
 		}
+		j.Close()
 	}
 }
 
 // TestLock: one process at a time.
 func TestLock(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "run", linesFile)
-	j, _, _, err := open(t, path)
+	j, _, err := open(path)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Open(path, "another process is at work"); err == nil ||
+	if _, _, err := open(path); err == nil ||
 		err.Error() != "another process is at work: wait for it, or choose another output" {
 		t.Error(err)
 	}
 	if err := j.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Open(path, ""); err != nil {
-		t.Error(err)
+	if j, _, err = open(path); err != nil {
+		t.Fatal(err)
 	}
+	defer j.Close()
 	head := filepath.Join(filepath.Dir(path), "run.json")
 	if err := WriteJSON(head, "<x>"); err != nil {
 		t.Fatal(err)
@@ -116,31 +113,29 @@ func TestFollow(t *testing.T) {
 			t.Errorf("%q, %v", got, err)
 		}
 	}
-	if err := Follow(filepath.Dir(path), 0, nil); err == nil || !strings.Contains(err.Error(), "it is no file") {
+	err := Follow(filepath.Dir(path), 0, nil)
+	if err == nil || !strings.Contains(err.Error(), "not a regular file: a folder") {
 		t.Error(err)
 	}
 }
 
-// TestDifferences: what two runs disagree in is named, short.
-func TestDifferences(t *testing.T) {
-	flat, err := Flat(
-		map[string]any{"a": []int{1, 2}, "b": map[string]any{"c": "x"}, "seed": uint64(1<<60 + 1), "none": nil})
-	if err != nil {
+// TestCheckUnchanged: what two runs disagree in is named by its path, short, and to the last digit.
+func TestCheckUnchanged(t *testing.T) {
+	there := map[string]any{"a": []int{1, 2}, "b": map[string]any{"c": "x"}, "seed": uint64(1<<60 + 1), "none": nil,
+		"d": strings.Repeat("x", 99)}
+	now := map[string]any{"a": []int{1}, "b": map[string]any{"c": "y"}, "seed": uint64(1 << 60), "none": nil, "e": 5}
+	err := CheckUnchanged("run", there, now)
+	var changed *ChangedError
+	if !errors.As(err, &changed) || len(changed.Differences) != 5 ||
+		changed.Differences[4] != "seed: 1152921504606846977 there, 1152921504606846976 now" {
 		t.Fatal(err)
 	}
-	if got := fmt.Sprint(flat); got != `map[a[0]:1 a[1]:2 b.c:"x" none:<nil> seed:1152921504606846977]` {
-		t.Error(got)
-	}
-	list := Differences(map[string]string{"a": "1", "b": "2", "c": "3", "d": strings.Repeat("x", 99)},
-		map[string]string{"b": "3", "c": "3", "e": "5"})
-	err = Changed("run", list)
-	want := "run holds a run of another configuration (a: 1 there, nothing now; b: 2 there, 3 now; d: " +
-		strings.Repeat("x", 60) + " there, nothing now; and 1 more): give the old one, or another output"
-	var changed *ChangedError
-	if !errors.As(err, &changed) || err.Error() != want {
+	want := "run holds a run of another configuration (a[1]: 2 there, nothing now; b.c: x there, y now; d: " +
+		strings.Repeat("x", 60) + " there, nothing now; and 2 more): give the old one, or another output"
+	if err.Error() != want {
 		t.Error(err)
 	}
-	if err := Changed("run", Differences(nil, nil)); err != nil {
+	if err := CheckUnchanged("run", there, there); err != nil {
 		t.Error(err)
 	}
 }

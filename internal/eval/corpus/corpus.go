@@ -11,8 +11,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 	"unicode"
@@ -100,11 +98,7 @@ type Corpus struct {
 func (c *Corpus) LeftOut() (list []string) {
 	for _, skip := range c.Skipped {
 		if skip.Reason != SkipHeading {
-			lines := "1 line"
-			if skip.Count > 1 {
-				lines = fmt.Sprintf("%d lines", skip.Count)
-			}
-			list = append(list, fmt.Sprintf("%s left out: %s (the first is line %d)", lines, skip.Reason, skip.Line))
+			list = append(list, "left out: "+List([]Skip{skip}))
 		}
 	}
 	return list
@@ -113,7 +107,7 @@ func (c *Corpus) LeftOut() (list []string) {
 // Sentence is one sentence of a corpus.
 type Sentence struct {
 	Line int    // in the file, from 1, where the sentence begins
-	Raw  string // as it stands there, without white space around it
+	Raw  string // as it stands there, without white space around it; WikiText's words have blanks between them
 }
 
 // Skip counts what was left out for one reason.
@@ -190,10 +184,10 @@ func Read(name, path string, r io.Reader, form Form, encoding Encoding) (*Corpus
 	}
 	c := &Corpus{Name: name, Path: path, SHA256: fmt.Sprintf("%x", hash.Sum(nil)), Encoding: encoding}
 	var skipped skips
-	texts, split := 0, splitter{form: form}
-	if split.form == Auto {
-		split.form = formByName(path)
+	if c.Form = form; form == Auto {
+		c.Form = detect(path, text)
 	}
+	texts, split := 0, splitter{form: c.Form}
 	emit := func(line int, raw string) {
 		if reason := unusable(raw); reason != "" {
 			skipped.add(reason, line)
@@ -211,11 +205,8 @@ func Read(name, path string, r io.Reader, form Form, encoding Encoding) (*Corpus
 		}
 		split.line(c.Lines, line, &skipped, emit)
 	}
-	split.flush(emit)
-	if c.Form, c.Skipped = split.form, skipped; c.Form == Auto {
-		c.Form = Lines
-	}
-	if texts == 0 {
+	split.paragraph(emit)
+	if c.Skipped = skipped; texts == 0 {
 		return fail(errors.New("the file is empty"))
 	}
 	if bad := skipped.count(SkipEncoding); bad*10 > texts {
@@ -253,15 +244,6 @@ func decode(text string, encoding Encoding) (string, Encoding, error) {
 		text, err = charmap.ISO8859_1.NewDecoder().String(text)
 	}
 	return text, encoding, err
-}
-
-var wikiName = regexp.MustCompile(`^wiki\..*(tokens|raw)$`)
-
-func formByName(path string) Form {
-	if wikiName.MatchString(filepath.Base(path)) {
-		return WikiText
-	}
-	return Auto
 }
 
 // unusable says why a sentence can be no template, or nothing.

@@ -13,6 +13,7 @@ import (
 	"testing/iotest"
 
 	"github.com/google/go-cmp/cmp"
+	encodingunicode "golang.org/x/text/encoding/unicode"
 	"pgregory.net/rapid"
 )
 
@@ -134,23 +135,14 @@ func TestSplittingLosesNothing(t *testing.T) {
 
 func TestEncodings(t *testing.T) {
 	const text = "café à l’heure\nzweite\n"
-	utf16 := func(big bool, mark bool) string {
-		var out []byte
-		put := func(r rune) {
-			if big {
-				out = append(out, byte(r>>8), byte(r))
-			} else {
-				out = append(out, byte(r), byte(r>>8))
-			}
+	utf16 := func(order encodingunicode.Endianness, mark encodingunicode.BOMPolicy) string {
+		encoded, err := encodingunicode.UTF16(order, mark).NewEncoder().String(text)
+		if err != nil {
+			t.Fatal(err)
 		}
-		if mark {
-			put(0xfeff)
-		}
-		for _, r := range text {
-			put(r)
-		}
-		return string(out)
+		return encoded
 	}
+	little := utf16(encodingunicode.LittleEndian, encodingunicode.UseBOM)
 	for name, c := range map[string]struct {
 		text     string
 		encoding Encoding
@@ -158,9 +150,9 @@ func TestEncodings(t *testing.T) {
 	}{
 		"UTF-8":                {text, "", UTF8},
 		"UTF-8 with mark":      {"\ufeff" + text, "", UTF8},
-		"UTF-16 little-endian": {utf16(false, true), "", UTF16},
-		"UTF-16 big-endian":    {utf16(true, true), "", UTF16},
-		"UTF-16 without mark":  {utf16(false, false), UTF16, UTF16},
+		"UTF-16 little-endian": {little, "", UTF16},
+		"UTF-16 big-endian":    {utf16(encodingunicode.BigEndian, encodingunicode.UseBOM), "", UTF16},
+		"UTF-16 without mark":  {utf16(encodingunicode.LittleEndian, encodingunicode.IgnoreBOM), UTF16, UTF16},
 		"Windows-1252":         {"caf\xe9 \xe0 l\x92heure\nzweite\n", Windows1252, Windows1252},
 		"ISO 8859-1":           {"caf\xe9 \xe0 l'heure\nzweite\n", Latin1, Latin1},
 	} {
@@ -176,7 +168,7 @@ func TestEncodings(t *testing.T) {
 		t.Errorf("%d sentences\n%s", len(mixed.Sentences), diff)
 	}
 	// Half of a character at the end of UTF-16 is no character.
-	torn := read(t, "a.txt", utf16(false, true)+"x", "", "")
+	torn := read(t, "a.txt", little+"x", "", "")
 	if diff := cmp.Diff([]Skip{{SkipReplacement, 1, 3}}, torn.Skipped); diff != "" {
 		t.Error(diff)
 	}
@@ -510,7 +502,7 @@ func TestReadCorpus(t *testing.T) {
 	}
 	c, err := Read("own", "own.txt", strings.NewReader(" = A = \none two\nb\x01d\n"), "wikitext", "")
 	if err != nil || len(c.Sentences) != 1 || c.Path != "own.txt" ||
-		fmt.Sprint(c.LeftOut()) != "[1 line left out: control character (the first is line 3)]" {
+		fmt.Sprint(c.LeftOut()) != "[left out: 1 × control character (such as line 3)]" {
 		t.Errorf("%+v, left out %q, %v", c, c.LeftOut(), err)
 	}
 }

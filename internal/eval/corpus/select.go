@@ -34,8 +34,8 @@ type Mask struct {
 type SelectOptions struct {
 	Sentences int `json:"sentences"`
 	// MinimumTokens and MaximumTokens bound the length of a sentence in white-space tokens; 0 = no bound.
-	MinimumTokens int  `json:"minimum_tokens,omitempty"`
-	MaximumTokens int  `json:"maximum_tokens,omitempty"`
+	MinimumTokens int  `json:"minimum_tokens,omitempty" flag:"min-tokens" help:"fewest white-space tokens of a sentence"`
+	MaximumTokens int  `json:"maximum_tokens,omitempty" flag:"max-tokens" help:"most white-space tokens of a sentence; 0 is no limit"`
 	Mask          Mask `json:"mask"`
 	// Markers is what becomes of them, BertGen where "".
 	Markers Markers `json:"-"`

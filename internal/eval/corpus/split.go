@@ -1,6 +1,9 @@
 package corpus
 
 import (
+	"path/filepath"
+	"regexp"
+	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -11,64 +14,48 @@ import (
 // headingLines is how many lines with text are looked at for a heading before a file counts as one sentence a line.
 const headingLines = 50
 
-// splitter cuts lines into sentences. While the form is Auto it holds lines back until the form is known.
+// detect tells the form of a file that nobody named.
+func detect(path, text string) Form {
+	if wikiName.MatchString(filepath.Base(path)) {
+		return WikiText
+	}
+	seen := 0
+	for line := range strings.Lines(text) {
+		if !utf8.ValidString(line) || strings.TrimSpace(line) == "" {
+			continue
+		}
+		if isHeading(line) {
+			return WikiText
+		}
+		if seen++; seen == headingLines {
+			break
+		}
+	}
+	return Lines
+}
+
+var wikiName = regexp.MustCompile(`^wiki\..*(tokens|raw)$`)
+
+// splitter cuts lines into sentences.
 type splitter struct {
 	form Form
-	held []Sentence // lines with text: of an undecided file, or of the paragraph being read
+	held []Sentence // lines of the paragraph of prose that is being read
 }
 
 func (s *splitter) line(number int, text string, skipped *skips, emit func(line int, raw string)) {
 	text = strings.TrimSpace(text)
-	switch s.form {
-	case Auto:
-		if text == "" {
-			return
-		}
-		s.held = append(s.held, Sentence{number, text})
-		switch {
-		case isHeading(text):
-			s.form = WikiText
-		case len(s.held) == headingLines:
-			s.form = Lines
-		default:
-			return
-		}
-		lines := s.held
-		s.held = nil
-		for _, h := range lines {
-			s.line(h.Line, h.Raw, skipped, emit)
-		}
-	case Lines:
-		if text != "" {
-			emit(number, text)
-		}
-	case WikiText:
-		switch {
-		case text == "":
-		case isHeading(text):
-			skipped.add(SkipHeading, number)
-		default:
-			splitTokens(text, func(raw string) { emit(number, raw) })
-		}
-	case Prose:
-		if text == "" {
-			s.paragraph(emit)
-		} else {
-			s.held = append(s.held, Sentence{number, text})
-		}
-	}
-}
-
-// flush hands out what was held back at the end of the file.
-func (s *splitter) flush(emit func(line int, raw string)) {
-	switch s.form {
-	case Auto:
-		for _, h := range s.held {
-			emit(h.Line, h.Raw)
-		}
-		s.held = nil
-	case Prose:
+	switch {
+	case s.form == Prose && text == "":
 		s.paragraph(emit)
+	case text == "":
+	case s.form == Prose:
+		s.held = append(s.held, Sentence{number, text})
+	case s.form == WikiText && isHeading(text):
+		skipped.add(SkipHeading, number)
+	case s.form == WikiText:
+		splitTokens(text, func(raw string) { emit(number, raw) })
+	default:
+		emit(number, text)
 	}
 }
 
@@ -127,47 +114,30 @@ func isHeading(text string) bool {
 // mark that is a word of its own (those of abbreviations are not), with the quotes and brackets closed after it, unless
 // the next word begins with a small letter.
 func splitTokens(text string, emit func(raw string)) {
-	quoted, start := false, 0
-	type word struct{ from, to int }
-	var words []word
-	for from := 0; from < len(text); {
-		width := strings.IndexFunc(text[from:], unicode.IsSpace)
-		if width < 0 {
-			width = len(text) - from
-		}
-		if width > 0 {
-			words = append(words, word{from, from + width})
-		}
-		from += width
-		_, size := utf8.DecodeRuneInString(text[from:])
-		from += size
-	}
+	quoted, start, words := false, 0, strings.Fields(text)
 	for k := 0; k < len(words); k++ {
-		token := text[words[k].from:words[k].to]
-		if token == `"` {
+		if words[k] == `"` {
 			quoted = !quoted
 		}
-		if token != "." && token != "?" && token != "!" {
+		if !slices.Contains([]string{".", "?", "!"}, words[k]) {
 			continue
 		}
 		for ; k+1 < len(words); k++ {
-			next := text[words[k+1].from:words[k+1].to]
-			if next == `"` && quoted {
+			if words[k+1] == `"` && quoted {
 				quoted = false
-			} else if next != "''" && next != ")" && next != "]" && next != "." && next != "?" && next != "!" {
+			} else if !slices.Contains([]string{"''", ")", "]", ".", "?", "!"}, words[k+1]) {
 				break
 			}
 		}
 		if k+1 < len(words) {
-			first, _ := utf8.DecodeRuneInString(text[words[k+1].from:])
-			if unicode.IsLower(first) {
+			if first, _ := utf8.DecodeRuneInString(words[k+1]); unicode.IsLower(first) {
 				continue
 			}
 		}
-		emit(text[words[start].from:words[k].to])
+		emit(strings.Join(words[start:k+1], " "))
 		start = k + 1
 	}
 	if start < len(words) {
-		emit(text[words[start].from:])
+		emit(strings.Join(words[start:], " "))
 	}
 }

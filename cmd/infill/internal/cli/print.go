@@ -239,7 +239,8 @@ func WithError(format string, mean float64, standardError *float64) string {
 
 // RenderTable aligns columns: the one numbered text to the left and wrapped where
 // the terminal is too narrow, the others, which are numbers, to the right. With
-// a text below 0 there are no numbers, and all columns stand to the left.
+// a text below 0 there are no numbers, and all columns stand to the left. A cell
+// may have several lines.
 func RenderTable(width int, headers []string, rows [][]string, text int) string {
 	const gap = 2
 	for _, row := range rows {
@@ -256,7 +257,7 @@ func RenderTable(width int, headers []string, rows [][]string, text int) string 
 	for column := range all[0] {
 		widest := 0
 		for _, row := range all {
-			widest = max(widest, ansi.StringWidth(row[column]))
+			widest = max(widest, lipgloss.Width(row[column]))
 		}
 		widths = append(widths, widest+gap)
 		total += widest + gap

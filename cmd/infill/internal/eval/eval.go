@@ -11,8 +11,8 @@ import (
 	"runtime"
 	"slices"
 	"strings"
-	"time"
 
+	"charm.land/lipgloss/v2"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
@@ -27,22 +27,24 @@ import (
 
 // evalOptions are the flags of a batch evaluation.
 type evalOptions struct {
-	streams      *terminal.Streams
-	preset       string
-	tbc, wt103   string
-	corpora      cli.CorpusList
-	references   cli.CorpusList
-	read         cli.CorpusFlags
-	models       []string
-	samplers     []string
-	slots        int
-	fraction     float64
-	tokenisation string
-	jobs         int
-	out          string
-	table        tableOptions
-	base         eval.Settings // what the samplers share
-	config       eval.Config
+	streams    *terminal.Streams
+	preset     string
+	corpora    cli.CorpusList
+	references cli.CorpusList
+	read       cli.CorpusFlags
+	samplers   []string
+	table      tableOptions
+
+	TBC      string   `flag:"tbc" value:"FILE" help:"the Toronto Book Corpus: --corpus tbc=FILE"`
+	WT103    string   `flag:"wt103" value:"FILE" help:"WikiText-103: --corpus wt103=FILE"`
+	Models   []string `flag:"models" value:"LIST" help:"models, names or folders of bundles; otherwise --model"`
+	Fraction float64  `flag:"mask-fraction" help:"share of a sentence's words to mask"`
+	Slots    int      `flag:"slots" help:"words to mask in every sentence, instead of a fraction"`
+	Out      string   `flag:"out" short:"o" value:"DIR" help:"the run's folder; otherwise eval- and the preset"`
+	Jobs     int      `flag:"jobs" help:"sentences to work at at once; more than 1 makes the seconds of a sample mean less"`
+
+	base   eval.Settings // what the samplers share
+	config eval.Config
 	cli.ModelOptions
 }
 
@@ -56,21 +58,21 @@ type tableOptions struct {
 func tableFormats() []string { return []string{"text", "json", "csv", "markdown"} }
 
 func (o *tableOptions) register(cmd *cobra.Command) {
-	o.format, o.set = tableFormats()[0], new(eval.Results).Sets()[0]
+	o.format, o.set = tableFormats()[0], eval.Sets()[0]
 	cli.AddChoice(cmd, &o.format, "format", "", tableFormats(), "form of the table")
-	cli.AddChoice(cmd, &o.set, "set", "", new(eval.Results).Sets(),
+	cli.AddChoice(cmd, &o.set, "set", "", eval.Sets(),
 		"score the likeliest samples of each sentence, or all of them; the folder holds both")
 }
 
 // NewCmd makes infill eval.
 func NewCmd(s *terminal.Streams) *cobra.Command {
-	o := &evalOptions{streams: s, preset: eval.Presets()[0]}
+	o := &evalOptions{streams: s, preset: eval.Presets()[0], Jobs: 1}
 	var samplers string
 	var err error
 	if o.config, o.base, samplers, err = eval.Preset(o.preset); err != nil {
 		panic(err) // the first of the presets is one
 	}
-	o.fraction, o.tokenisation = o.config.Select.Mask.Fraction, string(o.config.Metrics.Tokenisation)
+	o.Fraction = o.config.Select.Mask.Fraction
 	cmd := &cobra.Command{
 		Use:   "eval --tbc FILE --wt103 FILE",
 		Short: "Compare samplers over sentences of corpora: diversity, quality, cost",
@@ -93,26 +95,14 @@ func NewCmd(s *terminal.Streams) *cobra.Command {
 	flags := cmd.Flags()
 	flags.SortFlags = false
 	cli.AddChoice(cmd, &o.preset, "preset", "", eval.Presets(), "the protocol; the flags below say what dlp has")
-	flags.StringVar(&o.tbc, "tbc", "", "`FILE` of the Toronto Book Corpus: --corpus tbc=FILE")
-	flags.StringVar(&o.wt103, "wt103", "", "`FILE` of WikiText-103: --corpus wt103=FILE")
+	cli.Bind(cmd, o)
 	flags.Var(&o.corpora, "corpus", "a corpus to take sentences of and to compare with; may be given several times")
 	flags.VarP(&o.references, "reference", "r", "a corpus to compare with alone")
 	o.read.Register(cmd, "corpora")
-	flags.StringSliceVar(&o.models, "models", nil, "`LIST` of models, names or folders of bundles; otherwise --model")
 	flags.StringArrayVar(&o.samplers, "samplers", []string{samplers},
 		"`LIST` of samplers, see above; may be given several times")
-	flags.StringSliceVar(&o.config.Baselines, "baseline", nil,
-		"`LIST` of samplers that the others are tested against; otherwise gibbs and gwg")
-	flags.IntVar(&o.config.Sentences, "sentences", o.config.Sentences, "of all corpora together")
-	flags.Float64Var(&o.fraction, "mask-fraction", o.fraction, "share of a sentence's words to mask")
-	flags.IntVar(&o.slots, "slots", o.slots, "words to mask in every sentence, instead of a fraction")
-	flags.IntVar(&o.config.Select.MinimumTokens, "min-tokens", o.config.Select.MinimumTokens,
-		"fewest white-space tokens of a sentence")
-	flags.IntVar(&o.config.Select.MaximumTokens, "max-tokens", o.config.Select.MaximumTokens,
-		"most white-space tokens of a sentence; 0 is no limit")
-	flags.IntVarP(&o.config.Chains, "samples", "n", o.config.Chains,
-		"chains of each sentence, each of which ends in one sample")
-	flags.IntVarP(&o.config.Top, "top", "k", o.config.Top, "likeliest samples of each sentence to score")
+	cli.Bind(cmd, &o.config)
+	cli.Bind(cmd, &o.config.Select)
 	flags.IntVar(&o.base.Chains.Steps, "steps", o.base.Chains.Steps, "steps of each chain, the warm-up included")
 	flags.IntVar(&o.base.Chains.Candidates, "candidates", o.base.Chains.Candidates,
 		"keep a slot to the model's N most probable tokens; not for NAME:paper")
@@ -122,20 +112,9 @@ func NewCmd(s *terminal.Streams) *cobra.Command {
 		"draw from the distribution to the power 1/T")
 	cli.AddChoice(cmd, (*string)(&o.base.Chains.Initial.Kind), "initial", "", infill.Find("initial").Values,
 		"where chains start")
-	cli.AddChoice(cmd, &o.tokenisation, "tokenisation", "", cli.Texts(metrics.WhiteSpace.Values()),
-		"how text becomes the tokens that are scored")
-	flags.IntVar(&o.config.Metrics.UnionFirst, "union-first", o.config.Metrics.UnionFirst,
-		"limit corpus BLEU to the first N sentences of each corpus; 0 is all")
-	flags.BoolVar(&o.config.Metrics.KeepSources, "keep-sources", false, "keep the masked sentences in the references")
-	flags.IntVar(&o.config.Metrics.Resamples, "resamples", o.config.Metrics.Resamples,
-		"bootstrap samples, and exchanges of the paired tests")
-	flags.Float64Var(&o.config.Metrics.Confidence, "confidence", o.config.Metrics.Confidence,
-		"of the intervals, between 0 and 1")
-	flags.Uint64Var(&o.config.Seed, "seed", o.config.Seed,
-		"start of all random numbers: sentences, masks, chains, resampling")
-	flags.StringVarP(&o.out, "out", "o", "", "`DIR` of the run; otherwise eval- and the preset")
-	flags.IntVar(&o.jobs, "jobs", 1,
-		"sentences to work at at once; more than 1 makes the seconds of a sample mean less")
+	cli.AddChoice(cmd, (*string)(&o.config.Metrics.Tokenisation), "tokenisation", "",
+		cli.Texts(metrics.WhiteSpace.Values()), "how text becomes the tokens that are scored")
+	cli.Bind(cmd, &o.config.Metrics)
 	o.table.register(cmd)
 	o.ModelOptions.Register(cmd)
 	cli.Group(cmd, []string{cli.MatterFirst, "preset", "corpus", "samplers", "models", "sentences", "samples", "steps",
@@ -163,7 +142,7 @@ func (o *evalOptions) settle(flags *pflag.FlagSet) error {
 		preset(flags, "min-tokens", &o.config.Select.MinimumTokens, c.Select.MinimumTokens)
 		preset(flags, "max-tokens", &o.config.Select.MaximumTokens, c.Select.MaximumTokens)
 		preset(flags, "sentences", &o.config.Sentences, c.Sentences)
-		preset(flags, "tokenisation", &o.tokenisation, string(c.Metrics.Tokenisation))
+		preset(flags, "tokenisation", &o.config.Metrics.Tokenisation, c.Metrics.Tokenisation)
 		preset(flags, "initial", &o.base.Chains.Initial.Kind, base.Chains.Initial.Kind)
 		o.config.Preset, o.config.Select.Mask, o.config.Select.Markers = o.preset, c.Select.Mask, c.Select.Markers
 		if !flags.Changed("samplers") {
@@ -174,51 +153,33 @@ func (o *evalOptions) settle(flags *pflag.FlagSet) error {
 	switch {
 	case flags.Changed("slots") && flags.Changed("mask-fraction"):
 		return cli.Usagef("--slots and --mask-fraction exclude each other: give one")
-	case flags.Changed("slots") && o.slots < 1:
-		return cli.Usagef("--slots: %d is not a whole number of 1 or more", o.slots)
 	case flags.Changed("slots"):
-		mask.Count, mask.Fraction = o.slots, 0
+		mask.Count, mask.Fraction = o.Slots, 0
 	case flags.Changed("mask-fraction"):
-		if !(o.fraction > 0 && o.fraction <= 1) {
-			return cli.Usagef("--mask-fraction: %v is not a number above 0 and at most 1", o.fraction)
-		}
-		mask.Count, mask.Fraction = 0, o.fraction
+		mask.Count, mask.Fraction = 0, o.Fraction
 	}
-	m := o.config.Metrics
-	if err := (metrics.Options{UnionFirst: m.UnionFirst, Confidence: m.Confidence}).Validate(); err != nil {
-		return cli.OptionError(err)
-	}
-	switch {
-	case m.Resamples < 1:
-		return cli.Usagef("--resamples: %d is not a whole number of 1 or more", m.Resamples)
-	case m.Confidence == 0:
-		return cli.Usagef("--confidence: 0 is not a number between 0 and 1")
-	case o.jobs < 1:
-		return cli.Usagef("--jobs: %d is not a whole number of 1 or more", o.jobs)
+	if o.Jobs < 1 {
+		return cli.Usagef("--jobs: %d is not a whole number of 1 or more", o.Jobs)
 	}
 	if flags.Changed("models") && flags.Changed("model") {
 		return cli.Usagef("--models and --model exclude each other: give one")
 	}
-	if len(o.models) == 0 {
-		o.models = []string{o.Model}
+	if len(o.Models) == 0 {
+		o.Models = []string{o.Model}
 	}
-	if !flags.Changed("seed") {
-		o.config.Seed = 1
-	}
-	o.config.Metrics.Tokenisation = metrics.Tokenisation(o.tokenisation)
 	var err error
 	if o.config.Samplers, err = eval.ParseVariants(strings.Join(o.samplers, ","), o.base); err != nil {
 		return &cli.UsageError{Err: fmt.Errorf("--samplers: %w", err), Hint: "infill help samplers"}
 	}
-	if o.out == "" {
-		o.out = "eval-" + o.preset
+	if o.Out == "" {
+		o.Out = "eval-" + o.preset
 	}
 	o.config = o.config.WithBaselines()
 	if err := o.config.Validate(); err != nil {
-		return &cli.UsageError{Err: err}
+		return &cli.UsageError{Err: cli.OptionError(err)}
 	}
 	var corpora []cli.Corpus
-	for _, c := range []cli.Corpus{{Name: "tbc", File: o.tbc}, {Name: "wt103", File: o.wt103}} {
+	for _, c := range []cli.Corpus{{Name: "tbc", File: o.TBC}, {Name: "wt103", File: o.WT103}} {
 		if c.File != "" {
 			corpora = append(corpora, c)
 		}
@@ -275,7 +236,7 @@ func (o *evalOptions) openCorpora() ([]*corpus.Corpus, error) {
 // openModels opens the models, which load when they are first run.
 func (o *evalOptions) openModels() ([]*infill.Filler, error) {
 	var list []*infill.Filler
-	for _, name := range o.models {
+	for _, name := range o.Models {
 		of := o.ModelOptions
 		of.Model = name
 		filler, err := of.Open(o.streams)
@@ -303,8 +264,8 @@ func run(ctx context.Context, o *evalOptions) error {
 	bar := cli.NewBar(o.streams, o.Quiet, true)
 	defer bar.Clear()
 	results, err := eval.Run(ctx, eval.Options{
-		Dir: o.out, Config: o.config, Models: fillers, Corpora: corpora, Threads: threads,
-		Device: o.Device, Jobs: o.jobs,
+		Dir: o.Out, Config: o.config, Models: fillers, Corpora: corpora, Threads: threads,
+		Device: o.Device, Jobs: o.Jobs,
 		Observe: func(step eval.Progress) {
 			// A fill counts a thousand, so that the bar moves within one.
 			const unit = 1000
@@ -319,7 +280,7 @@ func run(ctx context.Context, o *evalOptions) error {
 	case err != nil && ctx.Err() != nil:
 		if !o.Quiet {
 			fmt.Fprintf(o.streams.Err, "infill: what is done stays in %s; the same command goes on with it\n",
-				cli.OneLine(o.out))
+				cli.OneLine(o.Out))
 		}
 		return ctx.Err()
 	case errors.As(err, &changed):
@@ -327,7 +288,7 @@ func run(ctx context.Context, o *evalOptions) error {
 	case err != nil:
 		return cli.OptionError(err)
 	}
-	return printEval(o.streams, o.table, o.out, results, o.Quiet)
+	return printEval(o.streams, o.table, o.Out, results, o.Quiet)
 }
 
 // printEval prints a table and where the rest is.
@@ -336,23 +297,74 @@ func printEval(s *terminal.Streams, o tableOptions, dir string, r *eval.Results,
 		cli.Warn(s, quiet, "%s", w)
 	}
 	t := r.Table(o.set)
+	var text strings.Builder
 	switch o.format {
 	case "json":
 		return cli.WriteJSON(s.Out, t)
 	case "csv":
-		text, err := t.CSV()
-		if err != nil {
-			return err
-		}
-		_, err = s.Out.Write(text)
-		return err
+		return cli.WriteCSV(s.Out, t.Rows())
 	case "markdown":
-		_, err := io.WriteString(s.Out, t.Markdown())
+		for _, grid := range t.Grids() {
+			text.WriteString(markdown(grid) + "\n")
+		}
+		text.WriteString(strings.Join(append(t.Notes, "signature `"+t.Signature+"`"), "\n\n") + "\n")
+		_, err := io.WriteString(s.Out, text.String())
 		return err
 	}
-	lines := append(t.Notes, "signature "+r.Signature, "report "+filepath.Join(dir, "report.html"))
-	_, err := io.WriteString(s.Styled(), t.Text(s.Width)+"\n"+cli.Notes(s.Width, lines...))
+	for _, grid := range t.Grids() {
+		for _, block := range blocks(grid, s.Width) {
+			text.WriteString(cli.RenderTable(s.Width, block[0], block[1:], 0) + "\n")
+		}
+	}
+	text.WriteString(cli.Notes(s.Width, append(t.Notes, "signature "+r.Signature, "folder "+dir)...))
+	_, err := io.WriteString(s.Styled(), text.String())
 	return err
+}
+
+// markdown writes a table for pages.
+func markdown(grid [][]string) string {
+	var text strings.Builder
+	clean := strings.NewReplacer("|", `\|`, "<", "&lt;")
+	for i, row := range grid {
+		for _, cell := range row {
+			if number, interval, ok := strings.Cut(cell, "\n"); ok {
+				cell = number + " (" + interval + ")"
+			}
+			text.WriteString("| " + clean.Replace(cell) + " ")
+		}
+		text.WriteString("|\n")
+		if i == 0 {
+			text.WriteString("| --- |" + strings.Repeat(" ---: |", len(row)-1) + "\n")
+		}
+	}
+	return text.String()
+}
+
+// blocks cuts a table into several that fit a width, 0 for none, each with the first column.
+func blocks(grid [][]string, width int) (list [][][]string) {
+	widest := func(column int) int {
+		const gap = 2
+		most := 0
+		for _, row := range grid {
+			most = max(most, lipgloss.Width(row[column]))
+		}
+		return gap + most
+	}
+	columns := len(grid[0])
+	for from := 1; from < columns; {
+		to, total := from+1, widest(0)+widest(from)
+		for to < columns && (width == 0 || total+widest(to) <= width) {
+			total += widest(to)
+			to++
+		}
+		var block [][]string
+		for _, row := range grid {
+			block = append(block, append([]string{row[0]}, row[from:to]...))
+		}
+		list = append(list, block)
+		from = to
+	}
+	return list
 }
 
 func newCmdEvalShow(s *terminal.Streams) *cobra.Command {
@@ -388,8 +400,8 @@ func describe(step eval.Progress, models int) string {
 	} else if rate > 0 {
 		text += fmt.Sprintf(" (%.1f/s)", rate)
 	}
-	if step.SecondsLeft != nil {
-		text += ", " + cli.RoundDuration(time.Duration(*step.SecondsLeft*float64(time.Second))) + " left"
+	if step.Left > 0 {
+		text += ", " + cli.RoundDuration(step.Left) + " left"
 	}
 	text += ", " + cli.OneLine(step.Method)
 	if models > 1 {

@@ -31,7 +31,6 @@ type metricsOptions struct {
 	references cli.CorpusList
 	against    string
 	preset     string
-	smoothing  string
 	format     string
 	quiet      bool
 	corpora    cli.CorpusFlags
@@ -44,8 +43,7 @@ var presets, formats = []string{"none", "bert-gen"}, []string{"text", "json", "c
 // NewCmd makes infill metrics.
 func NewCmd(s *terminal.Streams) *cobra.Command {
 	o := &metricsOptions{
-		streams: s, preset: presets[0], smoothing: metrics.Smoothing{}.String(), format: formats[0],
-		Options: metrics.DefaultOptions(),
+		streams: s, preset: presets[0], format: formats[0], Options: metrics.DefaultOptions(),
 	}
 	o.Version = infill.Version()
 	cmd := &cobra.Command{
@@ -70,7 +68,8 @@ func NewCmd(s *terminal.Streams) *cobra.Command {
 		"bert-gen: --tokenisation bert-gen --union-first 2500")
 	cli.AddChoice(cmd, (*string)(&o.Tokenisation), "tokenisation", "", cli.Texts(metrics.WhiteSpace.Values()),
 		"how a line becomes tokens")
-	flags.StringVar(&o.smoothing, "smoothing", o.smoothing, "of BLEU: none, epsilon[=E], add-k[=K] or exp")
+	flags.StringVar((*string)(&o.Smoothing), "smoothing", string(o.Smoothing),
+		"of BLEU: none, epsilon[=E], add-k[=K] or exp")
 	cli.Bind(cmd, &o.Options)
 	cli.AddChoice(cmd, &o.format, "format", "", formats, "form of the result")
 	flags.BoolVarP(&o.quiet, "quiet", "q", false, "no warnings")
@@ -78,7 +77,7 @@ func NewCmd(s *terminal.Streams) *cobra.Command {
 }
 
 // settle applies the preset and reads what the flags alone cannot.
-func (o *metricsOptions) settle(flags *pflag.FlagSet) (err error) {
+func (o *metricsOptions) settle(flags *pflag.FlagSet) error {
 	if o.preset == "bert-gen" {
 		if flags.Changed("tokenisation") && o.Tokenisation != metrics.BertGen {
 			return cli.Usagef("--preset bert-gen and --tokenisation %s exclude each other: give one", o.Tokenisation)
@@ -87,9 +86,6 @@ func (o *metricsOptions) settle(flags *pflag.FlagSet) (err error) {
 		if !flags.Changed("union-first") {
 			o.UnionFirst = 2500
 		}
-	}
-	if o.Smoothing, err = metrics.ParseSmoothing(o.smoothing); err != nil {
-		return cli.Usagef("--smoothing: %w", err)
 	}
 	if err := cmp.Or(o.corpora.Check("reference", o.references.List...), cli.OptionError(o.Validate())); err != nil {
 		return err
@@ -395,7 +391,7 @@ func (r metricsResult) csv(out io.Writer) error {
 		"difference_low", "difference_high", "randomisation_p", "bootstrap_p", "signature"}}
 	for _, s := range r.Scores {
 		row := []string{s.Metric, s.Reference, "", s.Unit, decimalText(s.Value, -1), "", "", "", "", "", "", "", "",
-			s.Signature.String()}
+			s.Signature}
 		if s.N > 0 {
 			row[2] = strconv.Itoa(s.N)
 		}
@@ -457,7 +453,7 @@ func (r metricsResult) text(o *metricsOptions) error {
 		lines = append(lines,
 			"p: two-sided approximate randomisation, each of a single test, not corrected for their number")
 	}
-	lines = append(lines, "signature "+r.Signature.String())
+	lines = append(lines, "signature "+r.Signature)
 	_, err := io.WriteString(o.streams.Styled(),
 		cli.RenderTable(o.streams.Width, headers, rows, 0)+"\n"+cli.Notes(o.streams.Width, lines...))
 	return err
