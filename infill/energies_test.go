@@ -2,8 +2,6 @@ package infill
 
 import (
 	"context"
-	"errors"
-	"math"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -50,37 +48,6 @@ func TestLogConditionals(t *testing.T) {
 	}
 	if _, err := f.LogConditionals(t.Context(), read(t, f, "the [MASK] ."), []int{7, 9}); err == nil {
 		t.Error("two tokens for one slot were taken")
-	}
-}
-
-func TestLogLikelihoods(t *testing.T) {
-	model := newModel(32, 0.7)
-	f := New(model, newTokenizer(t))
-	var fills [][]int
-	for i := range 100 {
-		fills = append(fills, []int{6 + i%12, 6 + i*5%11})
-	}
-	got, err := f.LogLikelihoods(t.Context(), "the [MASK] [MASK] .", chainOptions(), fills)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for i, fill := range fills {
-		want := model.Weight(fill[0]) + model.Weight(fill[1]) + model.BondOf(fill[0], fill[1])
-		if math.Abs(got[i]-want) > 1e-9 {
-			t.Errorf("fill %v: U is %v, want %v", fill, got[i], want)
-		}
-	}
-	ctx, cancel := context.WithCancel(t.Context())
-	cancel()
-	if _, err := f.LogLikelihoods(ctx, "the [MASK] [MASK] .", chainOptions(), fills); !errors.Is(err,
-		context.Canceled) {
-		t.Errorf("a cancelled call gives %v", err)
-	}
-	if _, err := f.LogLikelihoods(t.Context(), "the [MASK] .", chainOptions(), fills); err == nil {
-		t.Error("two tokens for one slot were taken")
-	}
-	if _, err := f.LogLikelihoods(t.Context(), "the [MASK] .", Options{}, nil); err == nil {
-		t.Error("options that are none were taken")
 	}
 }
 
