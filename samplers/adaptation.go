@@ -7,9 +7,9 @@ import (
 	"infill/internal/logmath"
 )
 
-// An adaptation tunes a kernel from what its steps show. It stands outside the kernels, which know nothing of it, and
-// acts in a warm-up only: a chain whose parameters depend on its past has no stationary law. It must be given movers of
-// the kind it was made for.
+// An adaptation tunes a kernel by the results of its steps. It stands outside the kernels, which know nothing of it,
+// and acts in a warm-up only: a chain whose parameters depend on its past has no stationary law. It must be given
+// movers of the kind it was made for.
 type adaptation interface {
 	// begin sets the kernel before the first step.
 	begin(m mover, state *State) error

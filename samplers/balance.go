@@ -54,7 +54,7 @@ func power(beta float64) Balance {
 	return Balance{beta: beta}
 }
 
-// String is what [Balance.Set] reads.
+// String returns the form that [Balance.Set] reads.
 func (b Balance) String() string {
 	if b.beta != 0 {
 		return strconv.FormatFloat(b.beta, 'g', -1, 64)

@@ -158,7 +158,7 @@ func logRelax(x float64) float64 {
 	return math.Log(-math.Expm1(-math.Exp(x)))
 }
 
-// outside is the log of what the weights leave out.
+// outside returns the log of the factor that the weights leave out.
 func (k *dlmc) outside() float64 {
 	if k.solver == interpolate {
 		return 0

@@ -58,7 +58,7 @@ func (k *steinDescent) transition(ctx context.Context, state *State, _ []source,
 	t := float64(known.step + 1)
 	rate := k.epsilon * math.Sqrt(1-math.Pow(decay2, t)) / (1 - math.Pow(decay, t))
 	for i, g := range k.direction {
-		// What Adam remembers changes only when the whole step succeeds.
+		// Adam's moments change only when the whole step succeeds.
 		first := decay*known.first[i] + (1-decay)*g
 		second := decay2*known.second[i] + (1-decay2)*g*g
 		k.z[i] = known.z[i] + rate*first/(math.Sqrt(second)+tiny)

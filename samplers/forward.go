@@ -3,9 +3,9 @@
 //	θ_σ(t) ~ f(· | θ_σ(1), ..., θ_σ(t-1), the rest open)
 //
 // in an order σ taken at random. A draw that takes a category outside the law's choices, or a state that it does not
-// allow, is made again: this is rejection sampling (von Neumann 1951), so that what comes is an exact draw from the
-// laws given that its state is allowed. What the first slot may hold is known of every order before any draw, so that
-// law, order and first slot are drawn together and never rejected for it. There is no step size.
+// allow, is made again. By this rejection sampling (von Neumann 1951) each result is an exact draw from the laws given
+// that its state is allowed. The choices of the first slot are known of every order before any draw. So law, order and
+// first slot are drawn together and never rejected for it. There is no step size.
 
 package samplers
 
@@ -34,7 +34,7 @@ type draw struct {
 	state []int
 }
 
-// A beginning is an order of a law with what its first slot may hold.
+// A beginning is an order of a law with the choices of its first slot.
 type beginning struct {
 	law, order int
 	choices    []int
@@ -42,9 +42,9 @@ type beginning struct {
 }
 
 // Draw makes an independent draw for each stream, from the laws by their weights. A draw takes a conditional for each
-// slot after the first, and those that are rejected on the way take some too. room, if not nil, gets how much was
-// asked for so far, a rejection counting as one more, and says how many conditionals are affordable. When none are,
-// Draw returns what is done: one Drawn a stream, in their order.
+// slot after the first, and those that are rejected on the way take some too. room, if not nil, gets how much was asked
+// for so far, a rejection counting as one more, and says how many conditionals are affordable. When none are, Draw
+// returns the finished ones: one Drawn a stream, in their order.
 func Draw(ctx context.Context, laws []Law, streams []*rand.Rand, room func(spent int) int) ([]Drawn, error) {
 	if err := checkLaws(laws); err != nil {
 		return nil, err

@@ -24,7 +24,7 @@ type informed struct {
 	proposer   proposer
 	scorer     scorer
 	terms      *termSampler // nil: the whole gradient
-	revision   uint64       // counts changes of what the scorer depends on
+	revision   uint64       // counts changes of the scorer's parameters
 	cost       Cost         // of evaluating one state
 
 	// Scratch of one step.
@@ -44,16 +44,16 @@ type informed struct {
 	decideFn   func(chain int)
 }
 
-// A proposer is what differs between informed kernels. Both methods work on
-// one chain and may be called for different chains at once.
+// A proposer makes the proposals of an informed kernel. Both methods work on one chain and may be called for different
+// chains at once.
 type proposer interface {
 	// propose writes a proposal over to, which holds the present position, and returns log q(to | at).
 	propose(at place, to []int, src source) float64
-	// logReverse returns log q(to | at), where at is what propose wrote and to is where it came from.
+	// logReverse returns log q(to | at), where at is the proposal and to is the position that it came from.
 	logReverse(at place, to []int) float64
 }
 
-// place is one chain's position with what is known there.
+// place is one chain's position with the gradient and the weights there.
 type place struct {
 	chain    int
 	position []int     // [slots]
@@ -97,7 +97,7 @@ func newInformed(name string, target Target, terms count, shared *rand.Rand, adj
 	return k, nil
 }
 
-// surroundings are what an engine knows of a state.
+// surroundings hold the gradient and the weights that an engine has computed for a state.
 type surroundings struct {
 	gradient []float64      // ∂U/∂θ_j[v] at the positions, [chains × slots × K]
 	terms    []int          // that the gradient was taken of; nil for all

@@ -34,7 +34,7 @@ type State struct {
 	Energy []float64
 
 	kernel *kernel // that made it
-	own    any     // what else that kernel knows; nil for nothing
+	own    any     // the other values that the kernel keeps; nil for none
 }
 
 // Chains is the number of chains.
@@ -57,10 +57,10 @@ func (s *State) Evaluate(ctx context.Context, target Target) error {
 	return nil
 }
 
-// Info is what diagnostics need of one step.
+// Info describes one step, for diagnostics.
 type Info struct {
-	// LogAcceptance is the log of the Metropolis–Hastings ratio before it is cut at
-	// 0, [chains]: 0 for kernels that accept always, -Inf for what cannot be taken.
+	// LogAcceptance is the log of the Metropolis–Hastings ratio before it is cut at 0, [chains]: 0 for kernels that
+	// accept always, -Inf for proposals that cannot be taken.
 	LogAcceptance []float64
 	Accepted      []bool // whether the proposal was taken, [chains]
 	Proposal      []int  // [chains × slots]
@@ -148,14 +148,14 @@ func changes(before, after []int) int {
 
 // A mover is the arithmetic of one sampler: all that differs between kernels.
 type mover interface {
-	// start evaluates what the first step needs at the state's positions, into
-	// its energies and its own value, which is nil in a new state.
+	// start evaluates the target at the state's positions, as far as the first step needs it. It fills in the state's
+	// energies and its own value, which is nil in a new state.
 	start(ctx context.Context, state *State) error
 	// transition is Step with the decisions of each chain behind a source.
 	transition(ctx context.Context, state *State, sources []source, info *Info) error
 }
 
-// kernel is what all kernels share: a mover, checked from outside.
+// kernel makes a [Kernel] of a mover, and checks the arguments of its calls.
 type kernel struct {
 	mover
 	spec    Spec

@@ -43,15 +43,15 @@ type Law struct {
 	Orders [][]int
 	// LogWeight is log w, the logarithm of the law's weight among several laws.
 	LogWeight float64
-	// Choices returns the categories, ascending, that an open slot may take, given the filled slots of a state;
-	// nil allows all. It narrows what is found and drawn, and changes no probability. The caller must not
-	// change what it returns.
+	// Choices returns the categories, ascending, that an open slot may take, given the filled slots of a state; nil
+	// allows all. It narrows which states are found and drawn, and changes no probability. The caller must not change
+	// the slice.
 	Choices func(state []int, slot int) []int
 	// Allows judges whole states beyond Choices; nil allows all.
 	Allows func(state []int) bool
 }
 
-// appendState writes what a state is kept by.
+// appendState appends a state to key, so that a map can hold states by their keys.
 func appendState(key []byte, state []int) []byte {
 	for _, v := range state {
 		key = binary.AppendUvarint(key, uint64(v-Open))
@@ -61,7 +61,7 @@ func appendState(key []byte, state []int) []byte {
 
 func (l *Law) slots() int { return len(l.Orders[0]) }
 
-// choices are what a slot of so many categories may take beside what a state holds.
+// choices returns the categories, out of so many, that a slot may take given the filled slots of a state.
 func (l *Law) choices(state []int, slot, categories int) []int {
 	if l.Choices == nil {
 		return ascending(categories)

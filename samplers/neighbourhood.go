@@ -12,7 +12,7 @@ const blockSize = 256
 
 // A scorer gives the unnormalised log weight of moving one slot of one chain from its current category to another.
 type scorer interface {
-	// auxiliary returns what the weights of a slot need besides its row, such as a normalising constant over the row.
+	// auxiliary returns a number that the weights of a slot need besides its row, such as a normalising constant.
 	auxiliary(slot, current int, gradient []float64) float64
 	// logWeights writes the log weights of the categories first, first+1, ... to out. gradient is the slot's row. The
 	// weight of the current category itself is never used. A NaN or +Inf in the gradient must come out as NaN or +Inf:

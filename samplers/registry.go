@@ -10,12 +10,12 @@ type Description struct {
 	Exact bool   // whether the chain's stationary law is the target
 	// Interacting reports whether the move of a chain depends on the other chains.
 	Interacting bool
-	Target      string // what the chain converges to
-	Cost        string // what one step of one chain evaluates
+	Target      string // the law that the chain converges to
+	Cost        string // the evaluations of one step of one chain
 	// Conditionals reports whether the target must be a [ConditionalTarget] or a [MaskedConditionalTarget],
 	// Distances whether it must be a [MetricTarget].
 	Conditionals, Distances bool
-	Settings                []Setting // what a [Spec] can set, by name
+	Settings                []Setting // those that a [Spec] can set, by name
 	Tunes                   string    // the setting that a warm-up tunes; "" for none
 	OnText                  *OnText   // nil for samplers of other slots than a text's
 }
@@ -23,7 +23,7 @@ type Description struct {
 // A Setting is a setting of a sampler.
 type Setting struct {
 	Name, Help string
-	Default    string // "" if what is not set is another case
+	Default    string // "" if leaving it out is a case of its own
 }
 
 // OnText is how a sampler runs on text: over tens of thousands of categories, with a language model's gradients.
@@ -40,7 +40,7 @@ type entry struct {
 	// nature says why the sampler has no setting besides its own.
 	nature   string
 	settings func() settings
-	// adaptation makes what tunes the setting named Tunes.
+	// adaptation makes the adaptation that tunes the setting named Tunes.
 	adaptation func(mover) adaptation
 }
 

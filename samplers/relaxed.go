@@ -11,8 +11,8 @@ import (
 	"infill/internal/logmath"
 )
 
-// relaxation is what the continuous relaxations share. Slots are signs of real
-// numbers z ∈ R^m under a normal base, so that
+// relaxation is the common part of the samplers by continuous relaxation. Slots are signs of real numbers z ∈ R^m under
+// a normal base, so that
 //
 //	p(z) ∝ N(z; 0, I) exp(U([z > 0]))
 //
@@ -61,7 +61,7 @@ func (s *relaxedSettings) mover(name string, target Target, _ *rand.Rand) (mover
 	return s.make(r, int(s.leapfrog)), r.setStepSize(float64(s.stepSize))
 }
 
-// relaxed is what a relaxation knows of a state, all [chains × slots].
+// relaxed holds the numbers that a relaxation keeps with a state, all [chains × slots].
 type relaxed struct {
 	z, score      []float64 // the numbers behind the slots, and ∇log s(z)
 	first, second []float64 // the moments of Adam
@@ -103,7 +103,7 @@ func (r *relaxation) start(ctx context.Context, state *State) error {
 	return nil
 }
 
-// known is what is known of a state; it makes room for a step from there.
+// known returns the numbers kept with a state, and makes room for a step from there.
 func (r *relaxation) known(s *State) *relaxed {
 	if n := len(s.Positions); len(r.energy) != s.Chains() {
 		r.energy, r.discard = make([]float64, s.Chains()), make([]float64, s.Chains())

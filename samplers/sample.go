@@ -15,7 +15,7 @@ type Plan struct {
 	WarmUp, Steps int
 }
 
-// A Step describes one step of Sample. What it points to is valid until the observer returns.
+// A Step describes one step of Sample. State and Info are valid until the observer returns.
 type Step struct {
 	Number   int  // from 1 over the whole plan; 0 is the start
 	WarmUp   bool // whether the step belongs to the warm-up, as the start does
@@ -95,7 +95,7 @@ func (k *kernel) size() float64 {
 	return math.NaN()
 }
 
-// adaptation is what tunes the kernel in a warm-up; nil when it has nothing to tune, or what it could tune is set.
+// adaptation tunes the kernel in a warm-up; it is nil when no setting can be tuned, or the spec sets it.
 func (k *kernel) adaptation() adaptation {
 	e := find(k.spec.Name)
 	if e.adaptation == nil || k.spec.has(e.Tunes) {

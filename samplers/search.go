@@ -6,10 +6,10 @@
 //
 //	p(θ) ≤ w · mean over the orders of these masses.
 //
-// Once that is at most the k-th largest probability found, the k states are proven to be
-// the likeliest. What a beginning holds bounds the other orders too: a state that holds
-// category v in slot j has in another order at most the largest mass of v among the nodes
-// there whose conditional of j is known, or of the beginnings that have not come to j.
+// Once that is at most the k-th largest probability found, the k states are proven to be the likeliest. The categories
+// of a beginning bound the other orders too: a state that holds category v in slot j has in another order at most the
+// largest mass of v among the nodes there whose conditional of j is known, or of the beginnings that have not come to
+// j.
 //
 // Target: any [PartialTarget]; exact. It does not sample, and has no step size. Best-first search with an admissible
 // bound is A* (Hart, Nilsson and Raphael, IEEE Transactions on Systems Science and Cybernetics 1968); for exact
@@ -59,7 +59,7 @@ type Search struct {
 
 	k         int
 	threshold float64 // the k-th largest probability found, or a bound below it
-	cut       float64 // the largest bound of what was given up
+	cut       float64 // the largest bound of the beginnings and states given up
 	proven    bool
 	asking    int // conditionals so far
 	dives     int
@@ -156,7 +156,7 @@ func (s *Search) Run(ctx context.Context, k int, room func() int, tell func()) e
 	for {
 		width, down := searchWidth, false
 		if room != nil {
-			// What is left affords the shortest way to a state, and its other orders.
+			// The room that is left pays for one state in all its orders: go the shortest way.
 			left := room()
 			if width = min(width, left); len(s.scored) == 0 && left <= s.way() {
 				width, down = 1, true
@@ -173,7 +173,7 @@ func (s *Search) Run(ctx context.Context, k int, room func() int, tell func()) e
 		}
 		for _, trees := range s.trees {
 			for _, t := range trees {
-				// What was asked for in vain is still to be followed.
+				// A beginning whose conditional did not come is still to be followed.
 				for _, n := range t.flight {
 					t.place(n)
 				}
@@ -238,7 +238,7 @@ func (s *Search) LeftOut(listed int) float64 {
 	return min(bound, s.most())
 }
 
-// most is what the laws hold together.
+// most returns the log of the sum of the laws' weights, a bound of every state.
 func (s *Search) most() float64 {
 	s.numbers = s.numbers[:0]
 	for _, l := range s.laws {
@@ -247,8 +247,8 @@ func (s *Search) most() float64 {
 	return logmath.LogSumExp(s.numbers)
 }
 
-// restart follows all beginnings again, for those that were given up for fewer states may
-// matter for more. What is known stays.
+// restart follows all beginnings again, for those that were given up for fewer states may matter for more. Known
+// conditionals stay.
 func (s *Search) restart() {
 	for _, trees := range s.trees {
 		for _, t := range trees {
@@ -268,7 +268,7 @@ func (s *Search) restart() {
 	}
 }
 
-// judge brings what is known of the leaves up to date, and the threshold.
+// judge updates the bounds of the leaves, and the threshold.
 func (s *Search) judge() {
 	var lower []float64
 	kept := s.live[:0]
@@ -306,7 +306,7 @@ func (s *Search) score(l *leaf) {
 	}
 }
 
-// rate bounds a leaf's probability by what is known of it in each order.
+// rate bounds a leaf's probability: by its product in each order, or by a beginning's mass where that is not known.
 func (s *Search) rate(l *leaf) {
 	trees := s.trees[l.law]
 	s.numbers = s.numbers[:0]
@@ -348,8 +348,8 @@ func (l *leaf) walk(o int) {
 	}
 }
 
-// gather chooses what to ask for, so many conditionals at most; down goes the shortest way to
-// a state. more tells, where that is nothing, whether anything is left to ask for.
+// gather chooses the nodes whose conditionals to ask for, at most width; down goes the shortest way to a state. Where
+// it chooses none, more reports whether any is left.
 func (s *Search) gather(width int, down bool) (asks []*node, more bool) {
 	scoring := func(until int) {
 		for _, l := range s.live {
@@ -558,7 +558,7 @@ func (s *Search) ask(ctx context.Context, asks []*node) error {
 	return failed
 }
 
-// learn keeps what matters of a node's conditional.
+// learn keeps the likeliest categories of a node's conditional, and a bound of the others.
 func (s *Search) learn(law *Law, n *node, logp []float32) error {
 	slot := n.slot()
 	number := listedCategories
@@ -727,8 +727,8 @@ func (t *tree) clean() {
 	}
 }
 
-// ceiling bounds the mass, in this order, of the states that hold what a state holds and
-// were not followed; for a state that was found it takes in what was given up.
+// ceiling bounds the mass, in this order, of the states that were not followed and agree with the filled slots of
+// state. If found is set, it includes the beginnings that were given up.
 func (t *tree) ceiling(state []int, found bool) float64 {
 	n := len(t.order)
 	if t.stale {
@@ -765,7 +765,7 @@ func (t *tree) ceiling(state []int, found bool) float64 {
 	return bound
 }
 
-// giveUp notes what no state below a beginning at a depth, of that mass, can exceed.
+// giveUp notes the mass of a beginning given up at a depth, and the bound of the states below it.
 func (s *Search) giveUp(t *tree, depth int, mass, bound float64) {
 	t.lost[depth] = max(t.lost[depth], mass)
 	s.cut = max(s.cut, bound)

@@ -14,7 +14,7 @@ import (
 type Spec struct {
 	Name     string
 	Settings []Assignment // those that are set, in the order they were written
-	OnText   bool         // take what is not set from [Description.OnText]
+	OnText   bool         // take settings that are not set from [Description.OnText]
 }
 
 // An Assignment gives a setting a value.
@@ -71,7 +71,7 @@ func ParseList(text string) ([]Spec, error) {
 	return list, nil
 }
 
-// String is what [Parse] reads.
+// String returns the form that [Parse] reads.
 func (s Spec) String() string {
 	var b strings.Builder
 	b.WriteString(s.Name)
@@ -165,8 +165,8 @@ func listed(flags *flag.FlagSet) string {
 	return "; its settings are " + strings.Join(names, ", ")
 }
 
-// New makes the sampler's kernel over a target. shared draws what all chains share, the subset of terms of a stochastic
-// gradient; it must not be a chain's stream, and may be nil if nothing is shared. The error of a target that lacks
+// New makes the sampler's kernel over a target. shared draws the subset of terms of a stochastic gradient, which all
+// chains share; it must not be a chain's stream, and may be nil if nothing is shared. The error of a target that lacks
 // what the sampler needs matches [ErrUnsupported].
 func (s Spec) New(target Target, shared *rand.Rand) (Kernel, error) {
 	e, own, _, err := s.settle()

@@ -92,8 +92,8 @@ type LatentTarget interface {
 // ErrUnsupported is matched (errors.Is) by errors of a target that lacks what a sampler needs.
 var ErrUnsupported = errors.New("the target does not offer what the sampler needs")
 
-// A layered target stands over another one and has all optional methods; it
-// supports an interface only when what lies below supports it.
+// A layered target stands over another one and has all optional methods; it supports an interface only when the target
+// below supports it.
 type layered interface {
 	Target
 	below() Target
