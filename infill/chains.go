@@ -26,7 +26,7 @@ type chainRun struct {
 	kernel      samplers.Kernel
 	streams     []*rand.Rand
 	// pool holds the states that count, and early those that do not: of the warm-up, or before the final ones where
-	// they alone count. It shows what is known while there are no others.
+	// they alone count. They are shown while there are no others.
 	pool, early *pool
 	warming     bool // whether early is of the warm-up
 	// books count steps, changed slots, and accepted proposals by chain, of the warm-up and after it.
@@ -35,7 +35,7 @@ type chainRun struct {
 	step     int
 }
 
-// book counts what steps did.
+// book counts the steps of the chains, and the changes and acceptances in them.
 type book struct {
 	steps    int
 	changed  int
@@ -181,8 +181,8 @@ func (c *chainRun) tokens(state []int) []int {
 // mostKnown is how many fills a result on the way lists, more than anyone reads.
 const mostKnown = 2000
 
-// known is a result of what the chains have visited so far, for an observer: of the warm-up while that lasts. Nothing
-// is in it that the model would have to be asked for: where the sampler moves without knowing U, it is NaN.
+// known returns a result of the states visited so far, for an observer: of the warm-up while that lasts. It asks the
+// model for nothing: where the sampler moves without knowing U, U is NaN.
 func (c *chainRun) known() *Result {
 	c.report(mostKnown)
 	p := cmp.Or(c.early, c.pool)
@@ -192,7 +192,7 @@ func (c *chainRun) known() *Result {
 	return result
 }
 
-// report writes the best fills of what the chains visited into the answer, in the order that it returns.
+// report writes the best of the fills that the chains visited into the answer, in the order that it returns.
 func (c *chainRun) report(top int) (order []int) {
 	p, b := c.pool, &c.books[1]
 	if c.early != nil {
@@ -255,7 +255,7 @@ func (c *chainRun) legible(p *pool, top int) []int {
 // patience is how long an interrupted run rates its states: no longer than people notice.
 const patience = 100 * time.Millisecond
 
-// interrupted lists what was met, the states that could be rated in a moment alone.
+// interrupted writes the visited states into the answer, but only those that it can rate in a moment.
 func (c *chainRun) interrupted(ctx context.Context) {
 	if ctx.Err() == nil || errors.Is(context.Cause(ctx), ErrUnwanted) {
 		return
@@ -337,9 +337,8 @@ func (c *chainRun) initial(ctx context.Context) ([]int, error) {
 	return c.drawn(weights, c.streams)
 }
 
-// drawn draws the variables independently, each chain with its own stream: by
-// their weights, or uniformly if there are none. What the constraints forbid
-// is drawn again.
+// drawn draws the variables independently, each chain with its own stream: by their weights, or uniformly if there are
+// none. It draws again where the constraints forbid a state.
 func (c *chainRun) drawn(weights [][]float64, streams []*rand.Rand) ([]int, error) {
 	cumulative := make([][]float64, len(weights))
 	for n, row := range weights {
@@ -374,9 +373,8 @@ func (c *chainRun) drawn(weights [][]float64, streams []*rand.Rand) ([]int, erro
 	return start, nil
 }
 
-// unmasked draws the slots of each chain one by one in a random order, each from
-// the model with those before it filled and the others masked: what the first
-// sweep of a Gibbs sampler that starts from masks does.
+// unmasked draws the slots of each chain one by one in a random order, each from the model with those before it filled
+// and the others masked, like the first sweep of a Gibbs sampler that starts from masks.
 func (c *chainRun) unmasked(ctx context.Context) ([]int, error) {
 	target, ok := c.target.(samplers.MaskedConditionalTarget)
 	if !ok {

@@ -8,7 +8,7 @@ import (
 	"infill/samplers"
 )
 
-// The bounds of what chains are believed.
+// Bounds that say how far to believe chains.
 const (
 	convergedRHat = 1.3  // above it a result carries a warning
 	largestRHat   = 1000 // stands for more, and for chains that do not move at all: JSON has no infinity
@@ -25,8 +25,8 @@ func (p *pool) series(value func(fill int32) float64) [][]float64 {
 	return draws
 }
 
-// convergence reports whether chains agree on a number, and what its draws are worth;
-// nil if that is not defined.
+// convergence returns split R-hat, by which chains agree on a number, and the effective number of its draws; nil where
+// one is not defined.
 func convergence(draws [][]float64) (splitRHat, effective *float64) {
 	if r := samplers.SplitRHat(draws); !math.IsNaN(r) {
 		r = min(r, largestRHat)
@@ -65,8 +65,8 @@ func (p *pool) believe(a *answer, order []int) {
 	for i, at := range order {
 		s, effective := a.fills[i].share, a.chains.EffectiveDraws
 		if i < diagnosed {
-			// The chains that met a fill once look like chains that mix well: what the draws
-			// are worth for U bounds what they are worth for the fill.
+			// The chains that met a fill once look like chains that mix well. So the effective draws of U bound those
+			// of the fill.
 			s.rHat, effective = convergence(p.series(func(other int32) float64 {
 				if int(other) == at {
 					return 1
@@ -77,7 +77,7 @@ func (p *pool) believe(a *answer, order []int) {
 				effective = u
 			}
 		}
-		// Where it is not known what the draws are worth, the chains are independent.
+		// Where the effective number of draws is not known, each chain counts as one draw.
 		n := float64(p.chains)
 		if effective != nil {
 			n = min(max(*effective, 1), float64(len(p.draws)))

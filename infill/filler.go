@@ -2,8 +2,8 @@
 // likeliest fills under the chain rule, proves them, and gives the model's own probability of each; it also draws
 // independently from that law. With a named sampler it runs the Markov chains of a paper over an energy.
 //
-// A [Request] becomes a [Plan]: token ids and slots (package tokenize), and what each slot may take, a layout for each
-// combination of lengths. A method solves it, and one writer makes a [Result] of what the method found.
+// A [Request] becomes a [Plan]: token ids and slots (package tokenize), and the tokens that each slot may take, a
+// layout for each combination of lengths. A method solves it, and one writer makes a [Result] of its answer.
 // docs/explanation/architecture.md follows a command through the files.
 package infill
 
@@ -17,8 +17,8 @@ import (
 	"infill/tokenize"
 )
 
-// LanguageModel is what a Filler needs of a masked language model. Ids are token ids, [CLS] and [SEP] included;
-// slots are positions in them.
+// LanguageModel has the methods of a masked language model that a Filler calls. Ids are token ids, [CLS] and [SEP]
+// included; slots are positions in them.
 type LanguageModel interface {
 	// Description returns which model runs, and on what device.
 	Description() lm.Description

@@ -9,7 +9,7 @@ import (
 	"infill/tokenize"
 )
 
-// warnings are what the numbers of a result ask the user to know.
+// warnings returns the sentences about this result that its user should know.
 func (w *work) warnings(r *Result) []string {
 	l := w.plan.layouts[0]
 	warnings := append([]string{}, w.plan.rules.warnings...)
@@ -122,7 +122,7 @@ func (w *work) rather(l *layout, blank int) []string {
 		100*math.Exp(float64(row[best])), w.advice(l.rules, b, best))}
 }
 
-// advice is what takes a token that a blank leaves out.
+// advice says how to change the template or the options, so that a blank takes a token.
 func (w *work) advice(r *rules, b tokenize.Blank, token int) string {
 	class := w.plan.filler.vocabulary.classes()[token]
 	switch text := w.plan.filler.tokenizer.Token(token); {

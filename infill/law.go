@@ -12,8 +12,7 @@ import (
 )
 
 // law is the chain rule over the slots of a layout, as samplers.Search takes it: its categories are token ids, and its
-// probabilities are the model's own over the whole vocabulary. What a blank may take narrows the fills, and not the
-// law.
+// probabilities are the model's own over the whole vocabulary. The options narrow the fills, not the law.
 type law struct {
 	model  LanguageModel
 	masked []int // ids with the mask in every slot
@@ -93,7 +92,7 @@ func (l *law) keep() (err error) {
 	return err
 }
 
-// stateKey is what the row of a slot beside a state is kept by.
+// stateKey is the key of a kept row: that of a slot, given a state.
 func stateKey(state []int, slot int) string {
 	key := make([]byte, 0, 4*len(state)+4)
 	for _, v := range append(slices.Clone(state), slot) {
@@ -102,8 +101,8 @@ func stateKey(state []int, slot int) string {
 	return string(key)
 }
 
-// tempered has the conditionals of a law to the power 1/T, among what a slot may take: that keeps together what it has
-// at temperature 1, so that as many draws fit as there. Other categories have no values.
+// tempered raises the conditionals of a law to the power 1/T among the tokens that a slot may take. It keeps their
+// total probability, so that as many draws fit as at temperature 1. Other categories have no values.
 type tempered struct {
 	law         *law
 	layout      *layout

@@ -8,21 +8,21 @@ import (
 	"infill/tokenize"
 )
 
-// layout is a template of known lengths: what the model reads of it, and what its slots may take. Its slots are
-// numbered as in template.Slots; a state has a token id or samplers.Open for each, [slots].
+// layout is a template of known lengths: the ids that the model reads, and the tokens that its slots may take. Its
+// slots are numbered as in template.Slots; a state has a token id or samplers.Open for each, [slots].
 type layout struct {
 	template *tokenize.Template
-	ids      []int // what the model reads: [CLS], the context, the text or a window of it, [SEP]
+	ids      []int // as the model reads them: [CLS], the context, the text or a window of it, [SEP]
 	slots    []int // positions of the slots in ids, ascending
 	blankOf  []int // the blank of each slot
 	ties     [][]int
 	rules    *rules
-	places   [][]int // what each slot may take by itself, ascending; nil for slots of listed words
+	places   [][]int // the tokens that each slot may take by itself, ascending; nil for slots of listed words
 	judged   []int   // blanks that only all of their tokens together tell about
 	distinct [][2]int
 }
 
-// newLayout puts what a blank may take to each of a template's slots.
+// newLayout finds the tokens that each of a template's slots may take.
 func newLayout(t *tokenize.Template, r *rules) (*layout, error) {
 	l := &layout{template: t, ids: t.IDs, slots: t.Slots, rules: r, ties: make([][]int, len(t.Slots)),
 		places: make([][]int, len(t.Slots))}
@@ -79,7 +79,7 @@ func (l *layout) tokens(state []int, blank int) []int {
 	return state[b.First : b.First+b.Slots]
 }
 
-// choices are the tokens, ascending, that a slot may take beside what a state holds.
+// choices returns the tokens, ascending, that a slot may take given the filled slots of a state.
 func (l *layout) choices(state []int, slot int) []int {
 	number := l.blankOf[slot]
 	b := l.template.Blanks[number]
@@ -188,9 +188,9 @@ func (l *layout) orders(o Order) ([][]int, error) {
 	return [][]int{order}, nil
 }
 
-// goOn makes of the text that is written onto a blank on its left, "[MASK]ing", pieces that go on with the
-// word that fills it, ##ing: the tokenizer reads it as a word of its own, which the model sees beside any
-// other. Only what the model reads changes.
+// goOn makes of the text that is written onto a blank on its left, "[MASK]ing", pieces that go on with the word that
+// fills it, ##ing: the tokenizer reads it as a word of its own, which the model sees beside any other. Only the model's
+// ids change.
 func (v *vocabulary) goOn(t *tokenize.Template) {
 	for _, b := range t.Blanks {
 		if !b.TouchesRight {
@@ -262,7 +262,7 @@ func begins(t *tokenize.Template, position int) bool {
 	return t.Offsets[position-1][1] < t.Offsets[position][0]
 }
 
-// apart says which blanks of a text fit into what the model sees.
+// apart says which blanks of a text fit together into the model's window.
 func apart(t *tokenize.Template, room int) error {
 	var groups []string
 	start := 0

@@ -61,11 +61,11 @@ func (v *vocabulary) list(number int, words []string, b tokenize.Blank) *wordLis
 	return l
 }
 
-// choices are the words of so many pieces that a blank may take, as a tree is walked: by what is known of a word.
+// choices holds the words of so many pieces that a blank may take, sorted for look-ups by their known pieces.
 type choices struct {
 	forward  [][]int           // ascending
 	backward [][]int           // ascending from their last pieces on
-	first    map[int][]int     // what a place may take while nothing is known
+	first    map[int][]int     // the pieces that a place may take while no piece is known
 	written  map[string]string // how words were written, by their tokens
 }
 
@@ -106,8 +106,8 @@ func distinctAt(words [][]int, place int) []int {
 	return slices.Compact(pieces)
 }
 
-// at are the pieces, ascending, that a place may take beside what is known of the word, in which samplers.Open stands
-// for what is not.
+// at returns the pieces, ascending, that a place may take given the known pieces of the word; samplers.Open in known
+// stands for the others.
 func (c *choices) at(known []int, place int) []int {
 	if !slices.ContainsFunc(known, func(piece int) bool { return piece != samplers.Open }) {
 		return c.first[place]
@@ -120,7 +120,7 @@ func (c *choices) at(known []int, place int) []int {
 		}
 		return true
 	}
-	// The words that begin, or end, with what is known stand together.
+	// The words that begin, or end, with the known pieces stand together.
 	words, n := c.forward, slices.Index(known, samplers.Open)
 	if n > 0 {
 		from, _ := slices.BinarySearchFunc(words, known[:n], func(word, known []int) int {

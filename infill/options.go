@@ -18,9 +18,9 @@ import (
 // Options says how to fill a template. Start from DefaultOptions. Table lists the options with their names,
 // values and help.
 //
-// What is done follows from what is asked for: chains where Chains is set, independent draws where Samples is, else a
-// search for the likeliest fills. Lists, bans, patterns, parts of speech and Distinct narrow which fills are seen, and
-// change no probability.
+// The fields choose the method: chains where Chains is set, independent draws where Samples is, else a search for the
+// likeliest fills. Lists, bans, patterns, parts of speech and Distinct narrow which fills are seen, and change no
+// probability.
 type Options struct {
 	// Slots lists, by the number of a blank from 1, the fills that it may take. A fill is one word or several. A
 	// blank without a length of its own takes the length of each fill.
@@ -32,7 +32,7 @@ type Options struct {
 	Ban Words
 	// Distinct keeps blanks from holding the same, unless they have one name.
 	Distinct bool
-	// Fill is what blanks without a list may take, and Case how fills are capitalised.
+	// Fill says which fills blanks without a list may take, and Case how fills are capitalised.
 	Fill FillKind
 	Case Case
 	// Blank is a further spelling of a blank, beside [MASK], ___, <mask> and the model's own mask; "" for none.
@@ -101,7 +101,7 @@ func DefaultOptions() Options {
 		Budget: Budget{Rows: 4000}}
 }
 
-// DefaultChains returns chains of a sampler, with what a user has who names it alone.
+// DefaultChains returns chains of a sampler, with the settings of a user who names it alone.
 func DefaultChains(sampler string) Chains {
 	return Chains{Sampler: sampler, Energy: lm.PLL, Steps: 50, WarmUp: HalfSteps, Candidates: 250,
 		Initial: Start{Kind: startModel}}
@@ -198,7 +198,7 @@ type Budget struct {
 	Seconds float64 // since the start of the fill
 }
 
-// MarshalText writes what UnmarshalText reads.
+// MarshalText writes the text that UnmarshalText reads.
 func (b Budget) MarshalText() ([]byte, error) {
 	if b.Seconds > 0 {
 		return fmt.Appendf(nil, "%gs", b.Seconds), nil
@@ -238,7 +238,7 @@ func (b Budget) room(rows int, began time.Time) int {
 	return max(0, b.Rows-rows)
 }
 
-// share is what of the budget is used up.
+// share returns the used part of the budget, from 0 to 1.
 func (b Budget) share(rows int, began time.Time) float64 {
 	if b.Seconds > 0 {
 		return min(1, time.Since(began).Seconds()/b.Seconds)
@@ -258,7 +258,7 @@ func (b Budget) text() string {
 // Start says where chains start.
 type Start struct {
 	Kind StartKind
-	Fill []string // what each blank holds, where Kind is "fill"
+	Fill []string // the text of each blank, where Kind is "fill"
 }
 
 // StartKind is the source of the starts: "model" draws from the model's conditionals with every slot masked, "random"
@@ -275,7 +275,7 @@ const (
 	startGiven  StartKind = "fill"
 )
 
-// MarshalText writes what UnmarshalText reads: the kind, or "fill:dark,blue".
+// MarshalText writes the text that UnmarshalText reads: the kind, or "fill:dark,blue".
 func (s Start) MarshalText() ([]byte, error) {
 	if s.Kind == startGiven {
 		return []byte(string(s.Kind) + ":" + joinWords(s.Fill)), nil
@@ -357,7 +357,7 @@ func (o *Options) Validate() error {
 	return nil
 }
 
-// validate checks what belongs to chains.
+// validate checks the options of chains.
 func (c *Chains) validate() error {
 	if c.Sampler == "" {
 		return wrong(c.given, "it is an option of samplers: name one with --sampler, as in --sampler %s", Samplers()[0])
@@ -390,7 +390,7 @@ func (c *Chains) own() samplers.Spec {
 	return samplers.Spec{Name: c.Sampler, Settings: c.Settings, OnText: true}
 }
 
-// spec is the sampler with what the options set.
+// spec returns the sampler with the settings of the options.
 func (c *Chains) spec() samplers.Spec {
 	spec := c.own()
 	if c.StepSize != 0 {

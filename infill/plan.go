@@ -128,7 +128,7 @@ func (p *Plan) MaxBytes(rows int) float64 {
 	o, vocabulary := &p.Options, float64(p.filler.tokenizer.VocabularySize())
 	n, r, l := float64(p.Slots()), float64(rows), float64(len(p.layouts))
 	const (
-		conditional = 4 << 10 // of a node of the search, with what leads to it
+		conditional = 4 << 10 // of a node of the search, with the nodes that lead to it
 		category    = 48      // of a map
 		state       = 512     // beside its slots
 	)
@@ -151,8 +151,8 @@ func (p *Plan) MaxBytes(rows int) float64 {
 
 // A method answers a plan: a search, draws, or chains.
 type method interface {
-	// solve fills in the answer of the work, and calls observe, if it is not nil, as it goes. What is in the answer
-	// when it fails is what was found by then.
+	// solve fills in the answer of the work, and calls observe, if it is not nil, as it goes. When it fails, the answer
+	// holds the fills found by then.
 	solve(ctx context.Context, w *work) error
 }
 
@@ -173,7 +173,7 @@ type work struct {
 // every step. The run waits for it.
 //
 // Errors: *OptionError and *tokenize.InputError for faults that only the model shows. If ctx ends, Fill stops the
-// running call of the model and returns ctx.Err() with what was found by then, marked as Unfinished, or nil. The same
+// running call of the model and returns ctx.Err() with the result so far, marked as Unfinished, or nil. The same
 // request, model, machine and number of threads give the same result, except for its Seconds.
 func (p *Plan) Fill(ctx context.Context, observe func(Progress)) (*Result, error) {
 	w := &work{plan: p, began: time.Now(), observe: observe}
@@ -202,7 +202,7 @@ func (p *Plan) Fill(ctx context.Context, observe func(Progress)) (*Result, error
 	return w.result(), nil
 }
 
-// method is what was asked for.
+// method returns the method that the options choose.
 func (p *Plan) method() method {
 	switch {
 	case p.Options.Chains != nil:
@@ -241,11 +241,11 @@ func (w *work) laws() ([]samplers.Law, error) {
 	return laws, nil
 }
 
-// ErrUnwanted, as the cause of a cancelled context, says that nobody reads what was found by then: Plan.Fill
-// returns at once, without a result.
+// ErrUnwanted, as the cause of a cancelled context, says that nobody reads an unfinished result: Plan.Fill returns at
+// once, without a result.
 var ErrUnwanted = errors.New("nobody waits for the result")
 
-// Unwanted is a context for work of which nobody reads what was found when ctx ends before it.
+// Unwanted returns a context for work whose result nobody reads when ctx ends before it.
 func Unwanted(ctx context.Context) (own context.Context, done func()) {
 	own, end := context.WithCancelCause(context.WithoutCancel(ctx))
 	stop := context.AfterFunc(ctx, func() { end(ErrUnwanted) })

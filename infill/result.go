@@ -26,8 +26,8 @@ type Result struct {
 	Proven        *bool    `json:"proven,omitempty"`
 	LeftOutAtMost *float64 `json:"left_out_at_most,omitempty"`
 	Fills         []Fill   `json:"fills"`
-	// Alone is what each blank holds by itself, [blanks][values]: of what it may take, what the model finds likeliest
-	// while all blanks are masked, five at most. It is empty for a blank that has more than one piece at its shortest.
+	// Alone lists the likeliest tokens of each blank while all blanks are masked, among those that it may take,
+	// [blanks][values], five at most. It is empty for a blank that has more than one piece at its shortest.
 	Alone [][]Value `json:"alone"`
 	Stats Stats     `json:"stats"`
 	// Unfinished reports whether the run was interrupted: the fills are the likeliest found by then.
@@ -41,18 +41,18 @@ type Result struct {
 	Draws [][]float64 `json:"-"`
 }
 
-// Value is what a blank may hold, with the model's probability of it.
+// Value is a token that a blank may hold, with the model's probability of it.
 type Value struct {
 	Text        string  `json:"text"`
 	TokenID     int     `json:"token_id"`
 	Probability float64 `json:"probability"`
 }
 
-// Fill is one ranked fill: what all blanks hold.
+// Fill is one ranked fill of all blanks.
 type Fill struct {
 	Rank int    `json:"rank"` // from 1
 	Text string `json:"text"` // the template with the blanks filled
-	// Values holds what each blank holds, as Text has it, [blanks].
+	// Values holds the text of each blank, as it stands in Text, [blanks].
 	Values []string `json:"values"`
 	// Spans holds the byte range of each of Values in Text, [blanks].
 	Spans    [][2]int `json:"spans"`
@@ -63,9 +63,9 @@ type Fill struct {
 	Probability *float64 `json:"probability,omitempty"`
 	// LogLikelihood is log P, or U of a sampler's fill, in nats.
 	LogLikelihood float64 `json:"log_likelihood"`
-	// Share is what the fill has of all fills of the lists, if every blank has a list and all of them were scored; of a
-	// sampler its share of the draws, with its standard error between chains, which is nil for a single chain, or if
-	// only one or two chains met the fill.
+	// Share is the fill's part of the probability of all fills of the lists, if every blank has a list and all were
+	// scored; of a sampler its share of the draws, with its standard error between chains, which is nil for a single
+	// chain, or if only one or two chains met the fill.
 	Share      *float64 `json:"share,omitempty"`
 	ShareError *float64 `json:"share_error,omitempty"`
 	// ShareInterval holds the fill's probability in 95 % of cases where the chains have converged: Wilson's, over
@@ -138,9 +138,9 @@ type WarmUp struct {
 // A search has no chains: Step and Steps are its progress in percent of the budget.
 type Progress struct {
 	Template string
-	// Result returns what is known so far. Call it while the observer runs, or for the last step after Fill has
-	// returned; nil if nothing is known. Of chains it lists up to 2,000 of the best fills, whatever Options.Top
-	// is. A log-likelihood that the sampler did not need is NaN until Fill has returned.
+	// Result returns the result so far, or nil if there is none. Call it while the observer runs, or for the last step
+	// after Fill has returned. Of chains it lists up to 2,000 of the best fills, whatever Options.Top is. A
+	// log-likelihood that the sampler did not need is NaN until Fill has returned.
 	Result func() *Result
 	Step   int   // 0 is the initial states
 	Steps  int   // of the whole run
@@ -162,7 +162,7 @@ type Progress struct {
 // resultFormat is Result.Format.
 const resultFormat = 4
 
-// answer is what a method found.
+// answer holds the fills that a method found, and how it found them.
 type answer struct {
 	method   string
 	law      bool // fills have probabilities of the chain rule
@@ -170,7 +170,7 @@ type answer struct {
 	fills    []found
 	proven   bool
 	left     float64 // bounds log P of every other fill of a search
-	complete bool    // every fill of the lists was scored; total is what they have together
+	complete bool    // every fill of the lists was scored; total is the sum of their probabilities
 	total    float64
 	draws    int
 	distinct int
@@ -254,7 +254,7 @@ func (w *work) fill(rank int, f found) Fill {
 // mostAlone is how many values of a blank by itself are listed.
 const mostAlone = 5
 
-// alone is what each blank holds by itself.
+// alone makes Result.Alone.
 func (w *work) alone() [][]Value {
 	l := w.plan.layouts[0]
 	list := make([][]Value, len(l.template.Blanks))

@@ -10,7 +10,7 @@ import (
 	"infill/tokenize"
 )
 
-// rules are what the options let the blanks of one template take, in terms of one vocabulary.
+// rules say which tokens and words the options allow in the blanks of one template.
 type rules struct {
 	vocabulary *vocabulary
 	fill       FillKind
@@ -90,7 +90,7 @@ func (v *vocabulary) rules(t *tokenize.Template, o *Options) (*rules, error) {
 			return nil, err
 		}
 	}
-	for i, j := range firstOfName(t.Blanks) { // blanks of one name hold what the others may
+	for i, j := range firstOfName(t.Blanks) { // blanks of one name take the list and the pattern of any of them
 		one, other := &r.blanks[i], &r.blanks[j]
 		if other.list == nil {
 			other.list = one.list
@@ -247,7 +247,7 @@ func (r *rules) judged(number int, b tokenize.Blank) bool {
 	return own.list == nil && b.Slots > 1 && (own.speech != nil || r.plain.longer() || r.joined.longer())
 }
 
-// place is what a place of a blank without a list may take, ascending: its piece of a given number.
+// place returns the token ids, ascending, that a blank without a list may take as its piece of a given number.
 func (r *rules) place(number int, b tokenize.Blank, piece int) []int {
 	list := r.kinds(b, piece == 0)
 	own := r.blanks[number]

@@ -92,8 +92,8 @@ func (w *work) combinations() int {
 	return int(n)
 }
 
-// found are the likeliest fills that read differently, as many as are wanted, with a bound on every other: the
-// logarithm of what it can have.
+// found returns the likeliest fills that read differently, as many as are wanted, and a bound on the log-probability of
+// every other.
 func (w *work) found(s *samplers.Search) (fills []found, left float64) {
 	seen := map[string]bool{}
 	all := s.Found()

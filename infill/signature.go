@@ -30,7 +30,7 @@ func short(sha256 string) string { return sha256[:min(digits, len(sha256))] }
 // hash is a text that is too long for a signature.
 func hash(text string) string { return short(fmt.Sprintf("%x", sha256.Sum256([]byte(text)))) }
 
-// model adds what every number of a model depends on.
+// model adds the model, its software and its device, on which every number depends.
 func (s *signature) model(m Model) {
 	s.add("model", m.Name+"@"+short(m.SHA256))
 	s.add("tokenizer", short(m.Tokenizer))

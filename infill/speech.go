@@ -39,13 +39,13 @@ var speech = sync.OnceValue(func() map[string]string {
 	return words
 })
 
-// A spoken is what the word of a blank has to be, with what the user has written onto the blank.
+// A spoken holds the parts of speech that a blank may take, and the letters that the user wrote onto it.
 type spoken struct {
 	parts       string // a letter each, as in speech
 	left, right string
 }
 
-// newSpoken reads what the option pos says of a blank.
+// newSpoken reads the parts of speech that the option pos names for a blank.
 func newSpoken(t *tokenize.Template, b tokenize.Blank, parts []string) *spoken {
 	s := &spoken{}
 	for _, part := range parts {

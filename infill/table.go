@@ -27,7 +27,7 @@ type Option struct {
 	Help string
 	// Kind stands for a value in usage texts, such as "N" or "{auto|ALPHA}"; "" is a switch, true or false.
 	Kind string
-	// Unit is what a number counts, "" if it counts nothing.
+	// Unit names the things that a number counts, "" if it counts nothing.
 	Unit string
 	// Values are suggestions; if Closed, no other value is valid.
 	Values []string
@@ -40,7 +40,7 @@ type Option struct {
 	word      string  // stands for the number of
 	of        float64 // no number that is valid otherwise
 	low, high float64 // of a number
-	want      string  // what every value is: the end of the sentence `"x" is not …`
+	want      string  // describes the valid values: the end of the sentence `"x" is not …`
 }
 
 // The largest counts that are taken. They only keep a typing mistake from
@@ -258,7 +258,7 @@ func (t Option) copied(o *Options) Options {
 	return changed
 }
 
-// wanted is what every value is.
+// wanted describes the valid values, as the end of the sentence `"x" is not …`.
 func (t Option) wanted() string {
 	if t.want == "" {
 		return "one of " + strings.Join(t.Values, ", ")
@@ -506,7 +506,7 @@ func splitWords(text string) ([]string, error) {
 	return reader.Read()
 }
 
-// joinWords writes what splitWords reads.
+// joinWords writes words so that splitWords reads them again.
 func joinWords(words []string) string {
 	quoted := make([]string, len(words))
 	for i, word := range words {

@@ -10,7 +10,7 @@ import (
 	"infill/samplers"
 )
 
-// A variable is what chains move: a slot; several blanks of one name, which hold the same token; or the slots of a
+// Chains move variables. A variable is a slot; several blanks of one name, which hold the same token; or the slots of a
 // blank that takes one of a list of words of several pieces, together with those of the other blanks of its name.
 type variable struct {
 	slots []int
@@ -27,7 +27,7 @@ func (v *variable) categories() int {
 	return len(v.support)
 }
 
-// token is what a category puts into the variable's slot number i.
+// token returns the token id that a category puts into the variable's slot number i.
 func (v *variable) token(category, i int) int {
 	if v.words != nil {
 		return v.words[category][i]
@@ -55,8 +55,8 @@ func (v *variable) logWeights(logp [][]float32) []float64 {
 	return weights
 }
 
-// variables are those of a layout. logp is what the model finds of each slot with all masked; of blanks without a list,
-// so many of the likeliest tokens are kept, or all for 0.
+// variables returns those of a layout. logp holds the model's log-probabilities of each slot with all masked; of blanks
+// without a list, so many of the likeliest tokens are kept, or all for 0.
 func (l *layout) variables(logp [][]float32, candidates int) []variable {
 	var list []variable
 	for slot := range l.slots {
@@ -144,7 +144,7 @@ func (l *layout) together() string {
 	return ""
 }
 
-// movable refuses what chains cannot move.
+// movable refuses plans that the chains of the sampler cannot move.
 func (p *Plan) movable() error {
 	c := p.Options.Chains
 	if len(p.layouts) > 1 {
@@ -200,7 +200,7 @@ func newTarget(model LanguageModel, l *layout, list []variable, o lm.TargetOptio
 	return t, nil
 }
 
-// slotTarget is what jointTarget needs of the target over slots.
+// slotTarget has the methods of the target over slots that jointTarget calls.
 type slotTarget interface {
 	lm.Target
 	samplers.StochasticGradientTarget
@@ -315,7 +315,7 @@ func (t *jointTarget) sum(states []int, energy, gradient []float64, evaluate fun
 	return nil
 }
 
-// given reads a fill, what each blank holds, as a state of the variables.
+// given reads a fill, a text for each blank, as a state of the variables.
 func (v *vocabulary) given(l *layout, list []variable, fills []string) ([]int, error) {
 	tokens := make([]int, len(l.slots))
 	for i, b := range l.template.Blanks {

@@ -9,7 +9,7 @@ import (
 	"infill/tokenize"
 )
 
-// vocabulary is a tokenizer with what blanks ask of its tokens.
+// vocabulary is a tokenizer with the properties of its tokens that blanks depend on.
 type vocabulary struct {
 	tokenizer *tokenize.Tokenizer
 	fillable  []int
@@ -26,7 +26,7 @@ func newVocabulary(tokenizer *tokenize.Tokenizer) *vocabulary {
 	return v
 }
 
-// A tokenClass is what blanks ask of a token.
+// A tokenClass says whether a token is a word, and whether it continues one.
 type tokenClass uint8
 
 const (

@@ -40,7 +40,7 @@ func (s several[T]) Schema(r huma.Registry) *huma.Schema {
 	return &huma.Schema{OneOf: []*huma.Schema{item, {Type: huma.TypeArray, Items: item}}}
 }
 
-// fillRequest is what infill.ParseRequest reads, and the name of a model.
+// fillRequest holds the fields that infill.ParseRequest reads, and the name of a model.
 type fillRequest struct {
 	model  string
 	fields object.Object
@@ -114,7 +114,7 @@ type scoreOutput struct {
 // bodyTime is how long the body of a request may take to come.
 const bodyTime = 15 * time.Second
 
-// operation is what all operations share.
+// operation sets the limits, the security and the errors that all operations share.
 func (s *Server) operation(o huma.Operation) huma.Operation {
 	o.MaxBodyBytes, o.BodyReadTimeout = s.Limits.Body, bodyTime
 	if s.Token != "" {
@@ -215,7 +215,7 @@ func (s *Server) checkTexts(n int) error {
 	return nil
 }
 
-// check holds a fill against the limits, plans it, and tells what it may hold of memory.
+// check holds a fill against the limits, plans it, and returns how many bytes of memory it may need.
 func (s *Server) check(f *infill.Filler, r infill.Request) (*infill.Plan, float64, error) {
 	l, o := &s.Limits, &r.Options
 	rows := o.Budget.Rows
@@ -252,7 +252,7 @@ func (s *Server) check(f *infill.Filler, r infill.Request) (*infill.Plan, float6
 	return p, p.MaxBytes(min(p.MaxRows(), l.Rows)) + float64(o.Top)*sizeOfFill(r.Template), nil
 }
 
-// together is what texts hold at once that hold at most so many bytes each.
+// together bounds the bytes that texts need at once, each of them at most so many.
 func together(bytes float64, texts int) float64 { return bytes * float64(min(texts, textsAtOnce)) }
 
 func (s *Server) fill(ctx context.Context, in *fillInput) (*huma.StreamResponse, error) {
@@ -338,8 +338,7 @@ func answers[T any](ctx context.Context, s *Server, n, width int, bytes float64,
 	return list, nil
 }
 
-// progress is what an event tells before the result, with what is known so far where
-// there is an answer yet.
+// progress is an event before the result. It has the result so far where there is one.
 type progress struct {
 	Step              int      `json:"step"`
 	Steps             int      `json:"steps"`

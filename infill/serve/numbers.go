@@ -12,7 +12,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 )
 
-// numbers are what /metrics tells.
+// numbers holds the metrics that /metrics serves.
 type numbers struct {
 	registry *prometheus.Registry
 	requests *prometheus.CounterVec
@@ -86,7 +86,7 @@ func (r *recorder) Write(p []byte) (int, error) {
 	return r.ResponseWriter.Write(p)
 }
 
-// Unwrap lets http.ResponseController reach what is below.
+// Unwrap lets http.ResponseController reach the writer below.
 func (r *recorder) Unwrap() http.ResponseWriter { return r.ResponseWriter }
 
 // observed counts requests, and keeps a panic in one of them from ending the others.

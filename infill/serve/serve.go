@@ -33,8 +33,8 @@ import (
 	"infill/tokenize"
 )
 
-// Limits bound what requests may ask for. What is beyond gets 413 (Body), 429 (Queue, Wait), 503 (Time), or else 422,
-// each with its own error. Memory is estimated from what requests ask for: one waits until its share is free.
+// Limits bound requests. One beyond a limit gets 413 (Body), 429 (Queue, Wait), 503 (Time), or else 422, each with its
+// own error. A request's memory is estimated before it runs, and it waits until so much is free.
 type Limits struct {
 	Body       int64         `flag:"max-body" help:"bytes of a request"`
 	Texts      int           `flag:"max-texts" help:"texts of a request"`
@@ -165,7 +165,7 @@ func (s *Server) HTTPServer() *http.Server {
 	}
 }
 
-// complaints are what package net/http says of connections.
+// complaints writes the errors of package net/http about connections to the server's log.
 type complaints struct{ *Server }
 
 func (c complaints) Write(p []byte) (int, error) {
@@ -193,7 +193,7 @@ func file(kind string, content []byte) http.HandlerFunc {
 	}
 }
 
-// open tells what needs no token: the page asks for it.
+// open reports whether a request needs no token: one for a page, which then asks for the token.
 func open(r *http.Request) bool {
 	path := r.URL.Path
 	return r.Method == http.MethodGet && (path == "/" || path == "/docs")
@@ -314,7 +314,7 @@ func (s *Server) work(ctx context.Context, bytes float64, do func(ctx context.Co
 		return problem(ctx, err)
 	}
 	defer leave()
-	// Whatever ends it, nobody reads what was found by then.
+	// Nobody reads an unfinished result, whether time or the client ends the work.
 	own, done := infill.Unwanted(lm.OneCaller(ctx, bytes > float64(s.gate.share))) // however many texts it has
 	defer done()
 	own, cancel := context.WithTimeoutCause(own, s.Limits.Time, errOutOfTime)
