@@ -34,8 +34,8 @@ func (t *Tokenizer) bare() bool {
 	return t.alphabet == alphabetBytes || t.alphabet == alphabetCharacters && !t.prepends
 }
 
-// read gives what a token reads as, and whether it joins the text on its left without a blank. The text of a token of
-// bytes may be a part of a character.
+// read returns the text that a token stands for, and whether it joins the text on its left without a blank. The text of
+// a token of bytes may be a part of a character.
 func (t *Tokenizer) read(token string) (text string, joins bool) {
 	switch t.alphabet {
 	case alphabetPieces:
@@ -121,8 +121,8 @@ func (t *Tokenizer) decodeCharacters(tokens []string) string {
 	return text.String()
 }
 
-// unspaced reports whether a character is a letter of a script that writes no blanks between words: what stands beside
-// it need not be the same word.
+// unspaced reports whether a character is a letter of a script that writes no blanks between words: its neighbours may
+// belong to other words.
 func unspaced(r rune) bool {
 	return r >= 0xe00 &&
 		unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Thai, unicode.Lao, unicode.Khmer,

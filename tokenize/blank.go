@@ -38,7 +38,7 @@ const escape = '\\'
 // shortestLine is the fewest underscores that are a blank.
 const shortestLine = 3
 
-// A spelling says what is read as a blank beside [MASK].
+// A spelling lists the texts that are read as a blank beside [MASK].
 type spelling struct {
 	literal []string // as they are
 	line    int      // a line of at least so many underscores; 0: none
@@ -58,15 +58,15 @@ func spelled(further ...string) spelling {
 	return s
 }
 
-// mark is a blank in a text, or what a backslash keeps from being one.
+// mark is a blank in a text, or text that would be one without the backslash before it.
 type mark struct {
 	start, end int // bytes; end is -1 where the closing ] is missing
 	escaped    bool
 	notation   bool // it begins with [MASK
 }
 
-// marks are those of a text, leftmost first. Text that only looks like a blank ("[mask]", "[MASKED]") is text; what
-// starts with "[MASK:", "[MASK=" or "[MASK~" must be one.
+// marks are those of a text, leftmost first. Text that only looks like a blank ("[mask]", "[MASKED]") is text; text
+// that starts with "[MASK:", "[MASK=" or "[MASK~" must be a blank.
 func (s spelling) marks(text string) (list []mark) {
 	for at := 0; at < len(text); {
 		m, size := s.at(text, at)
@@ -113,7 +113,7 @@ func (s spelling) at(text string, at int) (m mark, size int) {
 	return m, 0
 }
 
-// findBlanks reads every blank of a text, leftmost first, and what backslashes keep from being one.
+// findBlanks reads every blank of a text, leftmost first, and the marks that backslashes escape.
 func (s spelling) findBlanks(text string) (blanks []notation, escapes []mark, err error) {
 	for _, m := range s.marks(text) {
 		switch {
@@ -148,8 +148,8 @@ func BlankSpans(text, further string) (spans [][2]int) {
 	return spans
 }
 
-// parseBlank reads what stands between "[MASK" and "]": ":N", ":N-M", "=name", ":N=name" or ":N-M=name", "~"
-// and a pattern behind it or alone.
+// parseBlank reads the text between "[MASK" and "]": ":N", ":N-M", "=name", ":N=name" or ":N-M=name", "~" and a pattern
+// behind it or alone.
 func parseBlank(inside string) (blank notation, problem string) {
 	blank.minimum, blank.maximum = 1, 1
 	inside, pattern, patterned := strings.Cut(inside, "~")

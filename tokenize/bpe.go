@@ -51,7 +51,7 @@ var symbolBytes = sync.OnceValue(func() map[rune]byte {
 	return inverse
 })
 
-// decodeBytes gives the bytes that a token spells; what stands for no byte, as in an added token, stays.
+// decodeBytes returns the bytes that a token spells. Characters that stand for no byte, as in an added token, stay.
 func decodeBytes(token string) string {
 	symbols := symbolBytes()
 	var text strings.Builder

@@ -78,7 +78,7 @@ func (e *encoder) addWord(id, start, end int) {
 	e.words++
 }
 
-// addOwn adds text[from:to] of a user, in which a backslash makes text of what would be a blank.
+// addOwn adds text[from:to] of a user, in which a backslash turns a blank into text.
 func (e *encoder) addOwn(from, to int, escapes []mark) {
 	for _, m := range escapes {
 		if m.start-1 >= from && m.end <= to {

@@ -31,7 +31,7 @@ const (
 	errUnknownWord    Fault = "word outside the vocabulary"
 )
 
-// What can be wrong with a vocabulary or a tokenizer file; found in a vocabularyError.
+// Faults of a vocabulary or a tokenizer file; a vocabularyError holds one.
 const (
 	errEmptyVocabulary  Fault = "empty vocabulary"
 	errLargeVocabulary  Fault = "vocabulary too large"
@@ -46,7 +46,7 @@ const (
 type InputError struct {
 	Fault  Fault  // which error; errors.Is finds it
 	Offset int    // byte offset in the text, -1 if the fault has no single place
-	Detail string // what is there, and what to do
+	Detail string // the faulty part, and what to do about it
 }
 
 func inputFault(fault Fault, offset int, format string, arguments ...any) error {
@@ -61,7 +61,7 @@ func (e *InputError) Error() string {
 	return joined(fmt.Sprintf("%s at byte offset %d", e.Fault, e.Offset), e.Detail)
 }
 
-// joined puts a colon between what is not empty.
+// joined puts a colon between the parts that are not empty.
 func joined(parts ...string) string {
 	return strings.Join(slices.DeleteFunc(parts, func(s string) bool { return s == "" }), ": ")
 }
@@ -74,7 +74,7 @@ type vocabularyError struct {
 	Fault  Fault  // which error; errors.Is finds it
 	File   string // file inside the bundle, "" for a vocabulary given to New
 	Line   int    // line of a vocab.txt, from 1; 0 if the fault has no one line
-	Detail string // what is there, and what to do
+	Detail string // the faulty part, and what to do about it
 }
 
 // fileFault is an error about a file of a bundle.

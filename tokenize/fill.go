@@ -17,8 +17,8 @@ type Filled struct {
 
 // Fill puts tokens into the slots, one id for each of Slots, and gives the text around them byte for byte as typed.
 //
-// In other vocabularies, a token without a space of its own (Ġ, ▁) is what a "##" piece is in WordPiece. Between
-// two such tokens there is a space only if the second has one.
+// In other vocabularies, a token without a space of its own (Ġ, ▁) is like a "##" piece of WordPiece. Between two such
+// tokens there is a space only if the second has one.
 //
 // A "##" piece joins the text on its left: the white space before its blank, which then stands inside a word, is
 // dropped, unless nothing but white space is on the left. Any other token takes the user's own spacing. Where no text
@@ -26,16 +26,16 @@ type Filled struct {
 // blank, except where Hugging Face's decoder sets none, as before a full stop, or the script writes none; this blank
 // belongs to neither blank's span.
 //
-// With an uncased model, fills get capitals, unless KeepCase is set: what was written with one (Written) keeps it; all
+// With an uncased model, fills get capitals, unless KeepCase is set: a fill written with one (Written) keeps it; all
 // letters get them where the words around the blank are in capitals, two on either side at most; else the first letter
 // of names ("york", "new york", "monday"), and the first letter of a fill that starts a sentence, if it is not a "##"
-// piece; the last two in a cased template alone, and "i" in any whose text has none of its own. Where Originals tells
-// what stood in a blank, that says whether the fill begins with a capital; inside a sentence a word like "him" takes
+// piece; the last two in a cased template alone, and "i" in any whose text has none of its own. Where Originals has the
+// text that stood in a blank, it says whether the fill begins with a capital; inside a sentence a word like "him" takes
 // none from a name.
 //
 // A template is cased if the text around its slots, or an original, holds a capital letter anywhere; or if it begins
-// with a slot and ends a sentence, and no sentence of it begins with a small letter. A fill starts a sentence if what
-// is on its left, earlier fills included,
+// with a slot and ends a sentence, and no sentence of it begins with a small letter. A fill starts a sentence if the
+// text on its left, earlier fills included,
 //   - is nothing but white space, opening brackets, quotation marks and ¿ ¡, or
 //   - is that, some white space at least, after one of . ! ? 。 ！ ？, closing brackets and quotation marks between them
 //     allowed; but not after an ellipsis ("..") nor after the last full stop of a word like "e.g.".

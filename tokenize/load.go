@@ -70,7 +70,7 @@ func adds(content, configuration []byte) bool {
 	var c struct {
 		Class string `json:"tokenizer_class"`
 	}
-	_ = json.Unmarshal(configuration, &c) // what is wrong with it is said where it is read
+	_ = json.Unmarshal(configuration, &c) // the file's own reader reports its faults
 	switch strings.TrimSuffix(c.Class, "Fast") {
 	case "PreTrainedTokenizer", "TokenizersBackend":
 		return true

@@ -166,8 +166,8 @@ func checkBytePairs(fsys fs.FS, c *configuration) error {
 	return nil
 }
 
-// parseMerges reads merges.txt, a merge on each line. As in the reference, the first line is never one, and what
-// follows the last line end is no line; of a merge that comes twice the first counts.
+// parseMerges reads merges.txt, a merge on each line. As in the reference, the first line is never one, and text after
+// the last line end is no line; of a merge that comes twice the first counts.
 func parseMerges(content string) ([]mergeRule, error) {
 	lines := strings.Split(content, "\n")
 	merges := make([]mergeRule, 0, len(lines))

@@ -107,7 +107,7 @@ type pipelineStep struct {
 	HandleChinese *bool `json:"handle_chinese_chars"`
 	StripAccents  *bool `json:"strip_accents"`
 	LowerCase     *bool `json:"lowercase"`
-	// Of post-processors: what stands around a text.
+	// Of post-processors: the tokens around a text.
 	Classifier []any          `json:"cls"`
 	Separator  []any          `json:"sep"`
 	Single     []templateItem `json:"single"`
@@ -146,7 +146,7 @@ func (file *pipelineFile) load(content, configurationContent []byte) (*Tokenizer
 	return t, nil
 }
 
-// tokenizer makes a tokenizer without its checksum. The configuration names special tokens; prefixSpace is what it says
+// tokenizer makes a tokenizer without its checksum. The configuration names special tokens; prefixSpace is its setting
 // of the blank before a text, or nil.
 func (file *pipelineFile) tokenizer(c *specialTokens, prefixSpace *bool) (*Tokenizer, error) {
 	t := &Tokenizer{ids: map[string]int{}, cased: true}
@@ -475,7 +475,7 @@ func (t *Tokenizer) addSplitter(s *pipelineStep, configured *bool) error {
 	return pipelineFault(errUnsupported, "pre_tokenizer %q", s.Type)
 }
 
-// loadSpecials finds the five special tokens: two in what is put around a text, the others by the name that the
+// loadSpecials finds the five special tokens: two of the post-processor, and the others by the name that the
 // configuration or custom gives them.
 func (t *Tokenizer) loadSpecials(file *pipelineFile, c *specialTokens) error {
 	classifier, separator, err := surroundings(file.PostProcessor)

@@ -55,7 +55,7 @@ const mostGrowth = 16
 // longest is how long a text may become.
 func longest(characters int) int { return mostGrowth*characters + 1024 }
 
-// normalizer rewrites a text. What it returns may share memory with what it got.
+// normalizer rewrites a text. Its result may share memory with its argument.
 type normalizer func(letters) letters
 
 // normalForm is one of Unicode's four normal forms.
@@ -73,7 +73,7 @@ func normalForm(form norm.Form) normalizer {
 		for from := 0; !iter.Done(); {
 			segment := string(iter.Next())
 			length := len([]rune(text[from:iter.Pos()]))
-			if length > 0 { // else it is more of what the last segment came from
+			if length > 0 { // else it comes from the same characters as the last segment
 				span = l.part(at, at+length).span()
 			}
 			from, at = iter.Pos(), at+length
@@ -114,7 +114,7 @@ func lowerCase(l letters) letters {
 	return out
 }
 
-// replace puts text instead of whatever length finds at the start of the rest: 0 is nothing.
+// replace puts text in the place of every match; length is how long the match at the start of the rest is, 0 for none.
 func replace(length func(rest []rune) int, text string) normalizer {
 	return func(l letters) letters {
 		i := 0
@@ -209,8 +209,8 @@ type characterMap struct {
 
 var errCharacterMap = errors.New("precompiled_charsmap is cut short")
 
-// longestReplacement bounds what one character may become, in bytes: a damaged map could make much of little. NFKC's
-// longest has 33.
+// longestReplacement bounds the replacement of one character, in bytes: a damaged map could make a short text very
+// long. NFKC's longest has 33.
 const longestReplacement = 128
 
 // parseCharacterMap reads the size of the trie, the trie, and the texts, each ended by a zero byte.

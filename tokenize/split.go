@@ -12,14 +12,14 @@ type cutter interface {
 // splitter appends the parts of a piece to list.
 type splitter func(piece letters, list []letters) []letters
 
-// What becomes of what a text is cut at.
+// What splitAt does with a match.
 const (
 	removed            = "Removed"
 	isolated           = "Isolated"
 	mergedWithPrevious = "MergedWithPrevious"
 )
 
-// splitAt cuts at whatever length finds at the start of the rest: 0 is nothing.
+// splitAt cuts at every match; length is how long the match at the start of the rest is, 0 for none.
 func splitAt(length func(rest []rune) int, behavior string) splitter {
 	return func(piece letters, list []letters) []letters {
 		from := 0
@@ -137,7 +137,7 @@ func gpt2Length(text []rune) int {
 		end++
 	}
 	if first == 0 && end > 1 && end < len(text) {
-		end-- // the last blank belongs to what follows
+		end-- // the last blank belongs to the next part
 	}
 	return end
 }

@@ -233,7 +233,7 @@ func checkNames(text string, blanks []notation) error {
 	return nil
 }
 
-// ownText is a text with spaces in place of its blanks, and of what a backslash keeps from being one.
+// ownText is a text with spaces in place of its blanks, and of the marks that a backslash escapes.
 func ownText(text string, blanks []notation, escapes []mark) string {
 	own := []byte(text)
 	for _, blank := range blanks {

@@ -6,7 +6,7 @@ import (
 	"unicode/utf8"
 )
 
-// maskToken is what blanks begin with, and BERT's mask.
+// maskToken is BERT's mask, and the usual spelling of a blank.
 const maskToken = "[MASK]"
 
 // roles are the ids of the special tokens.
@@ -29,7 +29,7 @@ type Tokenizer struct {
 
 	added       matcher      // found in a text as it is
 	normalizers []normalizer // which rewrite the text between them
-	normalized  matcher      // found in what they make of it
+	normalized  matcher      // found in the text that they return
 	splitters   []splitter   // which cut the rest into words
 	model       cutter       // which cuts words into tokens
 
