@@ -11,7 +11,7 @@ import (
 	"infill/infill"
 )
 
-// blanksPage shows what each blank holds by itself, and what shares its words have of the fills.
+// blanksPage shows the likeliest words of each blank by itself, and their shares of the fills.
 type blanksPage struct {
 	m   *model
 	row int // of the chosen blank

@@ -35,7 +35,7 @@ func (p *chainsPage) hints() []hint {
 	return []hint{{"↓", "more chains"}, {"o", "options"}, p.m.runHint(), {"i", "write"}}
 }
 
-// head is what is said above the chains.
+// head draws the lines above the chains.
 func (p *chainsPage) head(s *snapshot, columns int) []string {
 	m, c := p.m, s.stats()
 	figure := func(name, value string) string { return m.faint.Render(name+" ") + m.strong.Render(value) }
@@ -91,7 +91,7 @@ func number(format string, x *float64) string {
 	return fmt.Sprintf(format, *x)
 }
 
-// inTwo colours a sparkline of values: the warm-up and what follows.
+// inTwo colours a sparkline of values: the warm-up, and the steps after it.
 func (p *chainsPage) inTwo(s *snapshot, text string, values int) string {
 	runes := []rune(text)
 	at := len(runes)

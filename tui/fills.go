@@ -81,7 +81,7 @@ func (p *fillsPage) move(by int) {
 func (p *fillsPage) leaf(by int) { p.move(by) }
 func (p *fillsPage) turn(by int) { p.m.turnTo(p.m.blank + by) }
 
-// key handles what is done to the selected fill.
+// key handles the keys for the selected fill.
 func (p *fillsPage) key(k string) tea.Cmd {
 	m, f := p.m, p.current()
 	switch {
@@ -190,7 +190,7 @@ func summary(s *snapshot) []string {
 	}
 	list := []string{line}
 	for _, w := range r.Warnings {
-		// All that was found is listed here, whatever number was asked for.
+		// The page lists all fills that were found, whatever number was asked for.
 		if !strings.Contains(w, "were asked for") && !strings.HasPrefix(w, "unfinished") {
 			list = append(list, w)
 		}
@@ -233,7 +233,7 @@ func (p *fillsPage) columns(columns int) []column {
 	return list
 }
 
-// weight is what a fill's bar shows: its probability, or the share of draws of a sampler.
+// weight is the value of a fill's bar: its probability, or the share of draws of a sampler.
 func weight(f *infill.Fill) float64 {
 	switch {
 	case f.Probability != nil:

@@ -6,7 +6,7 @@ import (
 	tea "charm.land/bubbletea/v2"
 )
 
-// hint is a key with what it does at the moment.
+// hint is a key with its present effect.
 type hint [2]string
 
 // helpText lists every key.
@@ -83,7 +83,7 @@ func (s *styles) hints(columns int, list ...hint) string {
 	return text + spaces(columns-used)
 }
 
-// browseKey gives a key to the page, and what is the same on all of them to the screen.
+// browseKey handles the keys that mean the same on all pages, and gives the others to the page.
 func (m *model) browseKey(k string) tea.Cmd {
 	page, leaf := m.pages[m.view], max(m.height-9, 1)
 	switch k {

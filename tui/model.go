@@ -28,7 +28,7 @@ const (
 
 func (v view) String() string { return [...]string{"Fills", "Blanks", "Chains", "Runs"}[v] }
 
-// page is one of the screen's views. It owns what is chosen and scrolled on it.
+// page is one of the screen's views. It owns its selection and its place of scrolling.
 type page interface {
 	// render draws the page in as many columns and rows.
 	render(columns, rows int) string
@@ -36,13 +36,13 @@ type page interface {
 	move(by int)
 	leaf(by int)
 	turn(by int)
-	// key handles what is this page's own.
+	// key handles the keys of this page alone.
 	key(k string) tea.Cmd
 	// hints are the keys to tell of.
 	hints() []hint
 }
 
-// run is a run with what it finds.
+// run is a run with the last snapshot of it.
 type run struct {
 	options infill.Options
 	stream  *stream // nil when no run is on
@@ -77,7 +77,7 @@ type model struct {
 	chains chainsPage
 	runs   runsPage
 
-	// What is in front of the page, nil for nothing.
+	// The windows in front of the page, nil where there is none.
 	panel  *panel
 	filter *textinput.Model
 	help   *help
@@ -119,7 +119,7 @@ func newModel(ctx context.Context, c Config) *model {
 
 var _ tea.Model = (*model)(nil)
 
-// close ends what the screen started.
+// close ends the screen's jobs and closes its model.
 func (m *model) close() error {
 	m.jobs.close()
 	if m.filler == nil {
@@ -296,7 +296,7 @@ func (m *model) edited() tea.Cmd {
 	return m.jobs.after(pause, settledMsg{m.edits})
 }
 
-// show shows what is known of a run, which has a result; nil for nothing.
+// show shows a snapshot of a run, which has a result; nil for nothing.
 func (m *model) show(s *snapshot) {
 	m.run.shown, m.run.stale = s, false
 	m.fills.list()
@@ -330,7 +330,7 @@ func (m *model) pin(word string) tea.Cmd {
 	return m.start()
 }
 
-// key gives a key to what is in front.
+// key gives a key to the window in front, or else to the page.
 func (m *model) key(k tea.KeyPressMsg) tea.Cmd {
 	switch {
 	case k.String() == "ctrl+c":
@@ -362,7 +362,7 @@ func (m *model) key(k tea.KeyPressMsg) tea.Cmd {
 	return nil
 }
 
-// paste gives pasted text to what is being written.
+// paste gives pasted text to the field, or the template, that the user writes in.
 func (m *model) paste(message tea.PasteMsg) tea.Cmd {
 	switch {
 	case m.tooSmall() || m.help != nil:

@@ -33,7 +33,7 @@ type field struct {
 // none, as the sampler, is a search or draws.
 const none = "none"
 
-// newPanel shows the options of infill.Table, the sampler and what belongs to it first, and the model last.
+// newPanel shows the options of infill.Table, the sampler and the options of chains first, and the model last.
 func newPanel(s *styles, o infill.Options, model string, models []string) *panel {
 	p := &panel{styles: s, before: o}
 	for _, chains := range []bool{true, false} {

@@ -157,13 +157,13 @@ func (q request) run(ctx context.Context, frames chan *snapshot, now func() time
 	return r.finish(result), err
 }
 
-// snapshot is what is known of a run at one moment. Nothing in it changes once it is made.
+// snapshot is the state of a run at one moment. Nothing in it changes once it is made.
 type snapshot struct {
 	result *infill.Result // nil before anything is known: such a snapshot is not shown
 	over   bool
 	step   int
 	steps  int  // of the whole run
-	warmUp bool // what is known is of the warm-up, whose states are no draws
+	warmUp bool // the result is of the warm-up, whose states are no draws
 	warm   int  // steps of the warm-up so far
 	// logLikelihoods and accepted are each chain's history from step 0 on, [chains][steps]; NaN if unknown.
 	logLikelihoods, accepted [][]float32
@@ -175,7 +175,7 @@ type snapshot struct {
 type move struct {
 	step     int      // 0 if the chain has not moved
 	blanks   []int    // that changed
-	from, to []string // what they held, and hold
+	from, to []string // their texts before and after
 }
 
 // fills are the fills that are known.
@@ -194,8 +194,7 @@ func (s *snapshot) stats() *infill.ChainStats {
 	return s.result.Stats.Chains
 }
 
-// recorder gathers what the screen shows of the steps of a run. It belongs to the goroutine that fills, and hands out
-// snapshots.
+// recorder gathers the steps of a run for the screen. It belongs to the goroutine that fills, and hands out snapshots.
 type recorder struct {
 	request
 	snapshot
@@ -248,7 +247,7 @@ func (r *recorder) read(pieces []int) *tokenize.Template {
 	return list[0]
 }
 
-// move notes what a chain changed in a step.
+// move notes the blanks that a chain changed in a step, with their texts before and after.
 func (r *recorder) move(chain int, p infill.Progress) {
 	slots := len(r.template.Slots)
 	was := r.template.Fill(r.last.TokenIDs[chain*slots : (chain+1)*slots]).Fills
@@ -263,7 +262,7 @@ func (r *recorder) move(chain int, p infill.Progress) {
 	r.moves[chain] = m
 }
 
-// snap copies what the screen needs.
+// snap copies the snapshot for the screen.
 func (r *recorder) snap() *snapshot {
 	s := r.snapshot
 	s.moves, s.logLikelihoods, s.accepted = slices.Clone(r.moves), slices.Clone(r.logLikelihoods),

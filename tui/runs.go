@@ -49,7 +49,7 @@ func (p *runsPage) load() tea.Cmd {
 	})
 }
 
-// take shows what was read, and looks again soon at a run that is not complete.
+// take shows a run as it was read, and reads it again soon if it is not complete.
 func (p *runsPage) take(s *eval.Watched) tea.Cmd {
 	p.state, p.methods = s, nil
 	if s.Err == nil {
@@ -144,7 +144,7 @@ func (p *runsPage) head(columns int) string {
 	return between(left, state+" ", columns)
 }
 
-// sentencePage shows what the methods made of a sentence, several side by side.
+// sentencePage shows the fills of a sentence, those of several methods side by side.
 func (p *runsPage) sentencePage(columns, rows int) []string {
 	m, r := p.m, p.state
 	p.sentence = min(p.sentence, len(r.Prompts)-1)
@@ -188,7 +188,7 @@ func templateParts(template string, words []string) []part {
 	return list
 }
 
-// column lists what one method made of the sentence.
+// column lists the fills that one method gave of the sentence.
 func (p *runsPage) column(i, columns, rows int) string {
 	m, r, method := p.m, p.state, p.methods[i]
 	name := "  " + m.strong.Render(harmless(method.method))

@@ -7,7 +7,7 @@ import (
 	"github.com/charmbracelet/colorprofile"
 )
 
-// styles names every look by what it is for.
+// styles names every look by its purpose.
 type styles struct {
 	text, strong, faint lipgloss.Style
 	accent, active      lipgloss.Style // keys, marks and titles; the chosen one of several
@@ -58,7 +58,7 @@ func newStyles(profile colorprofile.Profile, light bool) *styles {
 // blankLook is the look of a blank, the same wherever it stands.
 func (s *styles) blankLook(blank int) lipgloss.Style { return s.blanks[blank%len(s.blanks)] }
 
-// marked styles the parts of a text; row is the look of what they stand on.
+// marked styles the parts of a text; row is the look of the line that they stand on.
 func (s *styles) marked(list []part, row lipgloss.Style, pinned map[int]string) string {
 	text := ""
 	for _, p := range list {

@@ -15,7 +15,7 @@ import (
 )
 
 // harmless makes any text fit to be shown on one line: control characters become their pictures, white space becomes
-// blanks, and what would reorder or hide the text around it (bidirectional controls, line separators) U+FFFD.
+// blanks, and characters that would reorder or hide others (bidirectional controls, line separators) become U+FFFD.
 func harmless(text string) string {
 	return strings.Map(func(r rune) rune {
 		switch {
@@ -95,7 +95,7 @@ func graphemes(text string) [][2]int {
 }
 
 // share is a fill's part of the draws as the command writes it: with its standard error where that is wanted and known,
-// or else with what it may be.
+// or else as an interval.
 func share(f *infill.Fill, withError bool) string {
 	switch i := f.ShareInterval; {
 	case f.Share == nil:
@@ -116,7 +116,7 @@ func decimal(x float64) string {
 	return fmt.Sprintf("%.2f", x)
 }
 
-// scale is the head of a column of bars: what an empty one and a full one mean.
+// scale is the head of a column of bars: the values of an empty one and of a full one.
 func scale(most float64, columns int) string {
 	if most <= 0 || columns < 10 {
 		return spaces(columns)
@@ -138,7 +138,7 @@ func bar(share float64, columns int) string {
 }
 
 // sparkline draws values as the heights of blocks, several to a cell where there are more of them than cells (their
-// mean), from low (the lowest block) to high. What is not a number leaves a gap.
+// mean), from low (the lowest block) to high. A value that is not a number leaves a gap.
 func sparkline(values []float32, columns int, low, high float64) string {
 	if len(values) == 0 || columns <= 0 {
 		return ""

@@ -2,9 +2,9 @@
 // blank holds by itself and how chains move, and gives back the fill that is picked.
 //
 // There is one tea.Model. Update only changes state: filling, files and the model run in commands that a context
-// cancels, and nothing of them is left when Run returns. Each view of the screen is a page, which owns what is chosen
-// and scrolled on it, and draws itself for a width and a height. Snapshots of a run never change, so the screen reads
-// them without locks.
+// cancels, and nothing of them is left when Run returns. Each view of the screen is a page, which owns its selection
+// and its place of scrolling, and draws itself for a width and a height. Snapshots of a run never change, so the screen
+// reads them without locks.
 package tui
 
 import (
@@ -48,7 +48,7 @@ type Config struct {
 	Now func() time.Time
 }
 
-// Filler is what the screen needs of package infill.
+// Filler has the methods of infill.Filler that the screen calls.
 type Filler interface {
 	Fill(ctx context.Context, template string, o infill.Options, observe func(infill.Progress)) (*infill.Result, error)
 	Tokenizer() *tokenize.Tokenizer

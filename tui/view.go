@@ -222,7 +222,7 @@ func (m *model) filterLine(columns int) string {
 	return between(m.accent.Render(label)+shown, " "+m.faint.Render(note), columns)
 }
 
-// pinHint and runHint are what the keys for pins and runs do now.
+// pinHint and runHint show the present effect of the keys for pins and runs.
 func (m *model) pinHint() hint {
 	if _, pinned := m.pins[m.blank]; pinned {
 		return hint{"p", "unpin"}
