@@ -114,7 +114,7 @@ func lowerCase(l letters) letters {
 	return out
 }
 
-// replace puts text in the place of every match; length is how long the match at the start of the rest is, 0 for none.
+// replace puts text instead of every match; length is how long the match at the start of the rest is, 0 for none.
 func replace(length func(rest []rune) int, text string) normalizer {
 	return func(l letters) letters {
 		i := 0
@@ -266,8 +266,8 @@ func (m *characterMap) find(key string) (text string, ok bool) {
 	return "", false
 }
 
-// normalize applies the rules as Hugging Face's library does: to what a reader takes for one character where that is
-// short, and else to each code point.
+// normalize applies the rules as Hugging Face's library does: to a whole grapheme cluster where that is short, and else
+// to each code point.
 func (m *characterMap) normalize(l letters) letters {
 	const short = 6 // bytes
 	var out letters

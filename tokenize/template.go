@@ -245,7 +245,7 @@ func ownText(text string, blanks []notation, escapes []mark) string {
 	return string(own)
 }
 
-// checkText refuses what no text for a model may hold.
+// checkText refuses a text that is too long, empty or not UTF-8, or has control characters.
 func checkText(text string) error {
 	if len(text) > MaxText {
 		return inputFault(ErrTooLong, -1, "%d bytes, at most %d are taken; give one chapter at a time",

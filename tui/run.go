@@ -159,7 +159,7 @@ func (q request) run(ctx context.Context, frames chan *snapshot, now func() time
 
 // snapshot is the state of a run at one moment. Nothing in it changes once it is made.
 type snapshot struct {
-	result *infill.Result // nil before anything is known: such a snapshot is not shown
+	result *infill.Result // nil before there is one: such a snapshot is not shown
 	over   bool
 	step   int
 	steps  int  // of the whole run
