@@ -18,7 +18,7 @@ type Config struct {
 	ModelType      string // family, such as "bert"
 	Architectures  []string
 	VocabularySize int
-	// width of the word embeddings and of what the output matrix multiplies; most families: HiddenSize
+	// width of the word embeddings and of the vectors that the output matrix multiplies; most families: HiddenSize
 	EmbeddingSize int
 	HiddenSize    int
 	Layers        int // layers that a text passes, shared weights counted each time
@@ -45,9 +45,9 @@ type Config struct {
 	PaddingID        int
 	// TieWordEmbeddings: the output matrix is the word-embedding matrix; false if a bundle stores two different ones.
 	TieWordEmbeddings bool
-	// PreNorm holds what families have whose layers normalise before each block; nil in those that do it after.
+	// PreNorm holds the settings of families whose layers normalise before each block; nil in those that do it after.
 	PreNorm *PreNorm
-	// Relative holds what DeBERTa has beyond the others; nil in every other family.
+	// Relative holds the settings that DeBERTa alone has; nil in every other family.
 	Relative *RelativeAttention
 	// Imported describes an ONNX graph that others exported; nil for every family. The rest of such a Config has
 	// only the fields that every model needs.

@@ -9,7 +9,7 @@ import (
 )
 
 // A family is a way to write down a masked language model: the keys of its config.json, and the names of its tensors.
-// What the tensors then compute is said by lm/internal/bert, in terms of the Config and the Layout.
+// lm/internal/bert says how to compute with the tensors, in terms of the Config and the Layout.
 type family struct {
 	padding int // the id of the padding token where config.json does not give it
 	parse   func(r *configReader, c *Config)

@@ -42,9 +42,9 @@ func (s *Store) lock(ctx context.Context, name string) (*flock.Flock, error) {
 
 // place makes sure that a revision of a model is stored whole, has ref point at it where one is given, and opens it.
 //
-// If need be, fill gets a folder to fill that no other process changes, and describes what it holds then. What an
-// earlier attempt left is there, and the files of a revision that turned out damaged; what is filled stays after an
-// error. Without a revision the folder is empty, and the bundle's SHA256 begins with its revision.
+// If need be, fill puts the files into dir, which no other process changes, and describes them. Files of an earlier
+// attempt are there already, or those of a revision that turned out damaged; after an error all files stay. Without a
+// revision the folder is empty, and the bundle's SHA256 begins with its revision.
 func (s *Store) place(ctx context.Context, name, revision, ref string,
 	fill func(dir string) (*Manifest, error)) (*Bundle, error) {
 	lock, err := s.lock(ctx, name)
@@ -97,7 +97,7 @@ func (s *Store) place(ctx context.Context, name, revision, ref string,
 	return b, nil
 }
 
-// whole reports whether a folder of the store holds what its manifest lists.
+// whole reports whether a folder of the store holds the files that its manifest lists.
 func whole(dir string) bool {
 	manifest, err := readManifest(dir)
 	return err == nil && manifest.Verify(dir) == nil
@@ -116,8 +116,8 @@ func (s *Store) prepare(dir string) (Config, error) {
 	return config, err
 }
 
-// seal converts the weights in a filled folder if they need it, checks it as a model, and completes its manifest. What
-// no further attempt could mend is removed. Errors name the files as if they lay in from.
+// seal converts the weights in a filled folder if they need it, checks it as a model, and completes its manifest. It
+// removes a folder that no further attempt could mend. Errors name the files as if they lay in from.
 func (s *Store) seal(ctx context.Context, name, dir, from string, m Manifest, files []string) (*Manifest, error) {
 	b := &Bundle{Name: name, Dir: dir}
 	pickled := slices.Contains(files, pytorch.FileName)
@@ -140,14 +140,14 @@ func (s *Store) seal(ctx context.Context, name, dir, from string, m Manifest, fi
 		return b.Manifest, err
 	}
 	err = &renamedError{err, dir + string(filepath.Separator), from}
-	if pickled { // nobody has seen what it became
+	if pickled { // nobody has seen the converted file
 		err = &renamedError{err, from + weightsName, from + pytorch.FileName}
 	}
 	return nil, errors.Join(err, os.RemoveAll(dir))
 }
 
 // convert turns pytorch_model.bin in a folder into model.safetensors, which appears whole or not at all, and removes
-// it. It describes what the weights were converted from.
+// it. from describes the removed file.
 func convert(ctx context.Context, dir string, config Config) (from []ManifestFile, err error) {
 	original, err := newManifest(dir, Manifest{}, []string{pytorch.FileName})
 	if err != nil {
@@ -202,8 +202,8 @@ func (s *Store) Import(ctx context.Context, dir, name string) (*Bundle, error) {
 }
 
 // ImportGraph copies an ONNX graph that others exported into the store under a name, with the files that hold its
-// weights, which lie beside it, and the tokenizer's files in the folder tokenizer. c is what its config.json is to say.
-// The caller has made sure that its weights are finite numbers.
+// weights, which lie beside it, and the tokenizer's files in the folder tokenizer. c becomes its config.json. The
+// caller has made sure that its weights are finite numbers.
 func (s *Store) ImportGraph(ctx context.Context, graph, tokenizer, name string, c Imported) (*Bundle, error) {
 	graph, err := filepath.Abs(graph)
 	if err != nil {
@@ -229,8 +229,8 @@ func (s *Store) ImportGraph(ctx context.Context, graph, tokenizer, name string, 
 	return s.copyIn(ctx, tokenizer, name, Manifest{Source: graph, FiniteWeights: true}, files, config)
 }
 
-// copyIn copies files into the store, by their paths in the bundle, and writes config.json if it is given. Errors name
-// from where they are about what was copied.
+// copyIn copies files into the store, by their paths in the bundle, and writes config.json if it is given. Errors about
+// copied files name their place in from.
 func (s *Store) copyIn(ctx context.Context, from, name string, m Manifest, files map[string]string,
 	config []byte) (*Bundle, error) {
 	if name == BuiltInName {

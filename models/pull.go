@@ -80,7 +80,7 @@ func (s *Store) pull(ctx context.Context, name, revision string, o hub.Options) 
 	return b, err
 }
 
-// fetch fetches what a bundle needs of a repository into dir and names it.
+// fetch fetches the files of a repository that a bundle needs into dir, and returns their names.
 func (s *Store) fetch(ctx context.Context, r *hub.Repository, dir string) (names []string, err error) {
 	// Small files first: they may say that there is no use in fetching the large ones.
 	for _, name := range append([]string{configName, "README.md", "LICENSE", "LICENSE.txt", "LICENSE.md"},

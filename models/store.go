@@ -93,7 +93,7 @@ func (s *Store) folder(name string) string {
 	return filepath.Join(s.Dir, strings.Replace(name, "/", "--", 1))
 }
 
-// revisions lists what the store has of a model, by revision.
+// revisions lists the stored entries of a model, by revision.
 func (s *Store) revisions(name string) ([]Entry, error) {
 	if name == BuiltInName {
 		manifest, dir, err := s.builtIn()

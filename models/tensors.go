@@ -57,7 +57,7 @@ func (b *Bundle) checkWeights() error {
 		return err
 	}
 	body, head := b.Config.tensors()
-	// A sentence encoder or a classifier differs in more than the head at times; the head is what to tell.
+	// A sentence encoder or a classifier may differ in more than the head; the error names the head.
 	for _, want := range head {
 		if _, ok := b.Tensor(want.Name); !ok {
 			return fmt.Errorf(

@@ -77,7 +77,7 @@ func (d *download) run(ctx context.Context) error {
 		if removal := d.discard(part); removal != nil {
 			return errors.Join(err, removal)
 		}
-		// The fault may lie in what an earlier attempt left: once more, from the first byte.
+		// The fault may lie in the bytes of an earlier attempt: fetch once more, from the first byte.
 		if !resumed {
 			return fmt.Errorf("%w: the server or what lies between sent something else; try again, or from another "+
 				"server", err)
@@ -85,7 +85,7 @@ func (d *download) run(ctx context.Context) error {
 	}
 }
 
-// discard removes what was counted as progress.
+// discard removes a part and takes its bytes back from the progress.
 func (d *download) discard(path string) error {
 	d.client.advance(-min(sizeOf(path), d.size))
 	return os.Remove(path)
@@ -124,7 +124,7 @@ func (d *download) complete(ctx context.Context, part string) (err error) {
 	return fmt.Errorf("%s: %w", d.name, err)
 }
 
-// read appends what comes to the part. Whether it is what was asked for, its checksum tells.
+// read appends a response to the part. The checksum tells later whether these are the right bytes.
 func (d *download) read(response *http.Response, alive func()) error {
 	if response.StatusCode == http.StatusOK && d.have > 0 { // the server sends everything, asked or not
 		d.client.advance(-min(d.have, d.size))

@@ -1,7 +1,7 @@
 // Package hub fetches files from the Hugging Face hub, from a server that speaks its protocol, or from any other.
 //
 // Every file is checked by its content: large ones by the SHA-256 that the hub keeps for them, small ones by their git
-// object name (SHA-1 over "blob SIZE\0" and content). What was fetched before a connection broke is kept, and the next
+// object name (SHA-1 over "blob SIZE\0" and content). Bytes that came before a connection broke are kept, and the next
 // attempt, in this process or a later one, asks for the rest.
 package hub
 
@@ -37,7 +37,7 @@ const (
 type Options struct {
 	Endpoint string // of a mirror; empty: the public hub
 	Token    string // for private and gated models; sent to the endpoint alone, never to where it redirects
-	Offline  bool   // only what is stored already
+	Offline  bool   // only files that are stored already
 	Progress Progress
 
 	Attempts int           // without any progress, before giving up; default 5
@@ -79,7 +79,7 @@ func (o Options) Bounded(ctx context.Context) (context.Context, context.CancelFu
 		"for no bound, lets it take its time)", total))
 }
 
-// Progress observes what is fetched. Calls come from one goroutine.
+// Progress observes the fetching of files. Calls come from one goroutine.
 type Progress interface {
 	// Begin is called at most once: files in all, bytes already on disk, bytes in all. A model that is stored already
 	// and one that is refused for its config need none.

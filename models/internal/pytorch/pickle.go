@@ -12,14 +12,14 @@ import (
 )
 
 const (
-	// maxPickleBytes bounds what describes the tensors. It is some 150 bytes for each.
+	// maxPickleBytes bounds the pickle, which takes some 150 bytes to describe each tensor.
 	maxPickleBytes = 16 << 20
-	// maxOpcodes bounds what a pickle costs: no opcode takes more than some hundred bytes beyond its argument.
+	// maxOpcodes bounds the memory of a pickle: no opcode takes more than some hundred bytes beyond its argument.
 	// torch.save writes about 40 for each tensor.
 	maxOpcodes = 1 << 19
 )
 
-// What the values of a pickle are, beside nil, bool, int, string, and the safetensors.DType of classes.
+// The types of a pickle's values, beside nil, bool, int, string, and the safetensors.DType of classes.
 type (
 	tuple    []any
 	dict     struct{ items tuple } // a key, its value, the next key
@@ -107,7 +107,7 @@ func (u *unpickler) fail(format string, arguments ...any) {
 	}
 }
 
-// load runs the pickle at the start of data, and gives what it leaves.
+// load runs the pickle at the start of data, and returns the value that it makes.
 func (u *unpickler) load(data []byte) (any, error) {
 	u.data, u.memo, u.storages = data, map[int]any{}, map[string]*storage{}
 	for range maxOpcodes {
@@ -174,7 +174,7 @@ func (u *unpickler) step(opcode byte) {
 	}
 }
 
-// global is what a name stands for. All other names are refused: loading such a file elsewhere calls what it names.
+// global returns the value that a name stands for. All other names are refused: Python would call them.
 func (u *unpickler) global(name string) any {
 	if dtype, ok := classes[name]; ok {
 		return dtype
@@ -286,7 +286,7 @@ func (u *unpickler) call(values tuple) {
 	}
 }
 
-// storage finds what a persistent id names: ("storage", class, key, device, elements).
+// storage finds the storage of a persistent id: ("storage", class, key, device, elements).
 func (u *unpickler) storage(id any) *storage {
 	t, _ := id.(tuple)
 	if len(t) != 5 || t[0] != any("storage") {

@@ -1,4 +1,4 @@
-// Package pytorch reads the weights in a pytorch_model.bin, what torch.save writes of a state dict, and writes them as
+// Package pytorch reads the weights in a pytorch_model.bin, a state dict as torch.save stores it, and writes them as
 // safetensors.
 //
 // Such a file is an archive of a pickle, a program that builds the state dict, and of the bytes of the tensors'
@@ -6,9 +6,9 @@
 // takes no memory that its own length does not pay for; all that comes out of it is checked against the size of the
 // file before anything is read.
 //
-// What torch 1.6 and later write is read (formats: torch/serialization.py and torch/csrc/jit/serialization of PyTorch).
-// Not read: the forms before it, weights in several such files, whole modules, TorchScript, pickle protocols other than
-// 2, quantised and sparse tensors, big-endian storages.
+// The package reads the files of torch 1.6 and later (formats: torch/serialization.py and torch/csrc/jit/serialization
+// of PyTorch). Not read: the forms before it, weights in several such files, whole modules, TorchScript, pickle
+// protocols other than 2, quantised and sparse tensors, big-endian storages.
 package pytorch
 
 import (
@@ -83,8 +83,8 @@ func ConvertFile(ctx context.Context, path string, w io.Writer, wanted func(name
 	return nil
 }
 
-// Parse reads and checks what a file of size bytes says of its tensors. It is an archive of stored (not compressed)
-// files, of which NAME/data.pkl is the pickle and NAME/data/KEY the storages.
+// Parse reads and checks the descriptions of the tensors in a file of size bytes. It is an archive of stored (not
+// compressed) files, of which NAME/data.pkl is the pickle and NAME/data/KEY the storages.
 func Parse(r io.ReaderAt, size int64) (*File, error) {
 	start := make([]byte, min(size, 24))
 	if _, err := io.ReadFull(io.NewSectionReader(r, 0, size), start); err != nil {
@@ -136,7 +136,7 @@ func Parse(r io.ReaderAt, size int64) (*File, error) {
 	return &File{tensors, size}, err
 }
 
-// maxGrowth bounds what is read and written by the size of the source: only tensors that share a storage, and strides
+// maxGrowth bounds the bytes read and written, in sizes of the source: only tensors that share a storage, and strides
 // of 0, make it larger, and a small file could ask for any disk to be filled. Small files are free to.
 const (
 	maxGrowth  = 4
