@@ -41,8 +41,8 @@ func refuseUnknownTopics(root *cobra.Command) {
 	}
 }
 
-// The texts of the help: of commands what each does, with examples, and of topics a line that says what each is about,
-// and behind a blank line the text.
+// The texts of the help. A command's text says what it does, with examples. A topic's has a line that names it, a blank
+// line, and the text.
 //
 //go:embed help
 var helpTexts embed.FS

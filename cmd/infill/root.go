@@ -58,8 +58,8 @@ func Main(ctx context.Context, streams *terminal.Streams, args []string) int {
 	return cli.Report(s.Err, err)
 }
 
-// unknownCommand refuses what is no command of a group: cobra would print the
-// group's help as if that had been asked for.
+// unknownCommand refuses a word that names no command of a group: cobra would print the group's help as if the user had
+// asked for it.
 func unknownCommand(root *cobra.Command, args []string) error {
 	cmd, rest, err := root.Find(args)
 	if err != nil || cmd == root || !cmd.HasAvailableSubCommands() || len(rest) == 0 ||

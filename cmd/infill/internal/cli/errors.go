@@ -1,4 +1,4 @@
-// Package cli holds what the commands share: errors and exit codes, flags, input, printing, progress.
+// Package cli holds the common parts of the commands: errors and exit codes, flags, input, printing, progress.
 package cli
 
 import (
@@ -135,8 +135,8 @@ func OneLine(text string) string {
 	}, text))
 }
 
-// inOrder shows the characters that would have a terminal write what follows in another order (UAX #9: embeddings,
-// overrides, isolates) as their escapes.
+// inOrder shows the characters that would make a terminal reorder the text after them (UAX #9: embeddings, overrides,
+// isolates) as their escapes.
 func inOrder(text string) string { return reordering.Replace(text) }
 
 var reordering = func() *strings.Replacer {
@@ -161,7 +161,7 @@ func MeantFlag(cmd *cobra.Command, err error) error {
 
 // nearFlag spells the flag that a name may stand for, "" for none.
 func nearFlag(cmd *cobra.Command, name string) string {
-	// What other tools call them.
+	// The names that other tools give them.
 	meant := map[string]string{"top-k": "top", "topk": "top", "num-samples": "samples", "n-samples": "samples",
 		"model-name": "model", "k": "top", "whole-words": "fill"}[name]
 	cmd.Flags().VisitAll(func(flag *pflag.Flag) {
@@ -227,8 +227,8 @@ func Flagged(err error) error {
 	return err
 }
 
-// LineError marks what is wrong with the options of a line of JSON, so that other lines may do,
-// and calls an option as the line does.
+// LineError marks a fault in the options of a line of JSON, so that other lines may do, and calls an option as the line
+// does.
 func LineError(line object.Object, err error) error {
 	var option *infill.OptionError
 	if !errors.As(err, &option) {
@@ -256,8 +256,7 @@ func isInput(err error) bool {
 	return errors.As(err, &input) || errors.As(err, &misfit)
 }
 
-// bounded leaves out the middle of a text that nobody would read: what an error quotes of
-// a file may have any length.
+// bounded leaves out the middle of a text that nobody would read: an error may quote a text of any length from a file.
 func bounded(text string) string {
 	const most = 1500 // bytes
 	if len(text) <= most {

@@ -46,8 +46,7 @@ func (c choice) String() string {
 	return *c.value
 }
 
-// Type is what stands for the value in the usage text, where a long list would
-// push the descriptions of all flags to the right.
+// Type names the value in the usage text, where a long list would push the descriptions of all flags to the right.
 func (c choice) Type() string {
 	if list := "{" + strings.Join(c.valid, "|") + "}"; len(list) <= 36 {
 		return list
@@ -55,7 +54,7 @@ func (c choice) Type() string {
 	return "NAME"
 }
 
-// AddChoice defines an enumerated flag. Its default is what value holds.
+// AddChoice defines an enumerated flag. Its default is the present value.
 func AddChoice(cmd *cobra.Command, value *string, name, shorthand string, valid []string, usage string) {
 	if c := (choice{value, valid}); c.Type() == "NAME" {
 		usage += "; one of " + strings.Join(valid, ", ")
@@ -82,8 +81,8 @@ type typed struct {
 
 func (t typed) Type() string { return t.word }
 
-// Bind defines a flag for each field of a struct that has the tag flag, its name, and help. The default is what the
-// field holds. Further tags are short, a letter; value, a word for the value; and choices, a list of values.
+// Bind defines a flag for each field of a struct that has the tag flag, its name, and help. The default is the field's
+// value. Further tags are short, a letter; value, a word for the value; and choices, a list of values.
 func Bind(cmd *cobra.Command, to any) {
 	flags, v := cmd.Flags(), reflect.ValueOf(to).Elem()
 	for i := range v.NumField() {
@@ -127,7 +126,7 @@ func Bind(cmd *cobra.Command, to any) {
 	}
 }
 
-// kinds are what pflag's own values are, for errors.
+// kinds describe pflag's own types of values, for errors.
 var kinds = map[string]string{"int": "a whole number", "int64": "a whole number", "float64": "a number",
 	"uint64":   "a whole number of 0 or more, below 2^64",
 	"intSlice": "a list of whole numbers, such as 2,3", "duration": "a length of time, such as 90s or 5m"}
@@ -177,7 +176,7 @@ type optionFlag struct {
 
 var _ pflag.Value = optionFlag{}
 
-// Set adds to what earlier uses of the flag have given, where it takes several.
+// Set adds to the values of earlier uses of the flag, where it takes several.
 func (f optionFlag) Set(text string) error {
 	own := text
 	if *f.given && f.Join != "" {
@@ -270,8 +269,7 @@ func NoArguments(cmd *cobra.Command, args []string) error {
 	return nil
 }
 
-// OneArgument refuses any number of arguments but one. what says what that is for, as in "one
-// file is read".
+// OneArgument refuses any number of arguments but one. what says the use of that one, as in "one file is read".
 func OneArgument(what, hint string) cobra.PositionalArgs {
 	return func(_ *cobra.Command, args []string) error {
 		if len(args) != 1 {
@@ -360,7 +358,7 @@ func (c *CorpusFlags) Check(what string, corpora ...Corpus) error {
 		check("encoding", "ENCODING", c.encodings, Texts(corpus.Encodings())))
 }
 
-// Read reads a corpus, of a file or of what in gives.
+// Read reads a corpus, from a file or from in.
 func (c *CorpusFlags) Read(name, file string, in io.Reader) (*corpus.Corpus, error) {
 	of := func(list []string, value string) string {
 		named := false

@@ -78,7 +78,7 @@ func (o *InputOptions) Validate(hint string) error {
 	return nil
 }
 
-// task is a text on its way; wrong and tell are what its work returned.
+// task is a text on its way; wrong and tell are the results of its work.
 type task[T any] struct {
 	Entry
 	value T
@@ -136,11 +136,11 @@ func Each[T any](ctx context.Context, o *InputOptions, quiet bool, read func(Ent
 		return t, nil
 	}
 	all := &reporter{input: o, quiet: quiet, keys: map[string]bool{}}
-	// After an interrupt, what was found is still printed. So the executor is cancelled from here.
+	// After an interrupt, the fills found by then are still printed. So the executor is cancelled from here.
 	err := parallel.Each(context.WithoutCancel(ctx), lm.InFlight, next, do, func(t *task[T]) error {
 		err := all.tell(t.Entry, t.wrong, t.tell)
 		if err != nil {
-			cancel() // nobody reads what is in work
+			cancel() // nobody reads the texts in work
 		}
 		return err
 	})
@@ -246,7 +246,7 @@ func (o *InputOptions) unread(key string) string {
 // Inputs lists the ways to read standard input.
 func Inputs() []string { return []string{"lines", "jsonl"} }
 
-// Spool keeps a stream in a file, for what reads a file more than once.
+// Spool keeps a stream in a file, so that it can be read more than once.
 func Spool(in io.Reader) (path string, remove func() error, err error) {
 	dir, err := os.MkdirTemp("", "infill-")
 	if err != nil {

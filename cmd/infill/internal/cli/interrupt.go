@@ -16,8 +16,8 @@ func Stops() []os.Signal {
 	return signals
 }
 
-// Interruptible does what may wait for ever and takes no context: a named pipe without a writer holds up whoever opens
-// or reads it. Once ctx ends it is left behind.
+// Interruptible runs do, which may wait for ever and takes no context: a named pipe without a writer holds up whoever
+// opens or reads it. Once ctx ends it is left behind.
 func Interruptible[T any](ctx context.Context, do func() (T, error)) (T, error) {
 	type result struct {
 		value T

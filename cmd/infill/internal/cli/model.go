@@ -45,7 +45,7 @@ type ModelOptions struct {
 	Verbose bool
 }
 
-// ModelHelp is what --model is.
+// ModelHelp is the help of --model.
 const ModelHelp = "`NAME` of a model, or the folder of a bundle; otherwise INFILL_MODEL, " +
 	"what infill models use made the default, or the built-in " + models.BuiltInName
 
@@ -73,7 +73,7 @@ func (o *ModelOptions) Register(cmd *cobra.Command) {
 	flags.BoolVarP(&o.Verbose, "verbose", "v", false, "tell more on standard error: model, device, signature")
 }
 
-// Validate refuses what can be refused before a model is opened.
+// Validate refuses wrong flags before a model is opened.
 func (o *ModelOptions) Validate() error {
 	switch {
 	case !deviceOf.MatchString(o.Device):

@@ -73,7 +73,7 @@ func (p *Printer[T]) Print(id json.RawMessage, v T) error {
 	return err
 }
 
-// Whole is the error of a command that ends early. What it printed before is left whole.
+// Whole is the error of a command that ends early. The results before the error stay whole.
 func (p *Printer[T]) Whole(err error) error {
 	if err != nil && p.Results > 0 {
 		_ = p.End() // err tells why it ended
@@ -129,7 +129,7 @@ func WriteCSV(w io.Writer, rows [][]string) error {
 // AllDigits is a number for programs.
 func AllDigits(x float64) string { return strconv.FormatFloat(x, 'g', -1, 64) }
 
-// The styles: of slots and fills, and of what is not the result itself.
+// The styles: of slots and fills, and of the text around results.
 func slotStyle() ansi.Style { return ansi.NewStyle(ansi.AttrBold, ansi.AttrCyanForegroundColor) }
 func restStyle() ansi.Style { return ansi.NewStyle(ansi.AttrFaint) }
 
@@ -148,22 +148,21 @@ func Mark(text string, spans [][2]int) string {
 	return strings.NewReplacer("\r\n", " ", "\n", " ", "\r", " ", "\t", " ").Replace(b.String())
 }
 
-// The lengths, in characters, of a text that is shown whole, and of what is shown on either
-// side of a blank of a longer one.
+// The lengths, in characters, of a text that is shown whole, and of the part that is shown on either side of a blank of
+// a longer one.
 const (
 	shownWhole = 300
 	shownSide  = 60
 )
 
-// Neighbourhood is a long text around some places of it, with "…" for what is left out,
-// and the places in it.
+// Neighbourhood is a long text around some places of it, with "…" for the parts left out, and the places in it.
 func Neighbourhood(text string, spans [][2]int) (string, [][2]int) {
 	if utf8.RuneCountInString(text) <= shownWhole || len(spans) == 0 {
 		return text, spans
 	}
 	var b strings.Builder
 	places := make([][2]int, len(spans))
-	from := 0 // of what is not written yet
+	from := 0 // of the text that is not written yet
 	for i, span := range spans {
 		b.WriteString(shortened(text[from:span[0]], min(i, 1)*shownSide, shownSide))
 		places[i][0] = b.Len()
@@ -175,7 +174,7 @@ func Neighbourhood(text string, spans [][2]int) (string, [][2]int) {
 	return b.String(), places
 }
 
-// shortened is the first and the last characters of a text, cut between words, with "…" for what is left out.
+// shortened is the first and the last characters of a text, cut between words, with "…" for the middle.
 func shortened(text string, first, last int) string {
 	runes := []rune(text)
 	if len(runes) <= first+last {
@@ -280,7 +279,7 @@ func RenderTable(width int, headers []string, rows [][]string, text int) string 
 			}
 			return style.PaddingLeft(gap)
 		})
-	// What comes after the last character is padding, of no use to anyone.
+	// White space after the last character is padding, of no use to anyone.
 	lines := strings.Split(t.Render(), "\n")
 	for i, line := range lines {
 		lines[i] = strings.TrimRight(line, " ")

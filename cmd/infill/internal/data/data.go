@@ -31,7 +31,7 @@ func NewCmd(s *terminal.Streams) *cobra.Command {
 	return cmd
 }
 
-// dataSets lists what can be pulled.
+// dataSets lists the corpora that can be pulled.
 func dataSets() []string { return []string{"wikitext-103"} }
 
 func newCmdDataPull(s *terminal.Streams) *cobra.Command {

@@ -61,7 +61,7 @@ func NewCmd(s *terminal.Streams) *cobra.Command {
 	return cmd
 }
 
-// run tells what is installed, found and usable.
+// run prints which parts are installed, found and usable.
 func run(ctx context.Context, o *doctorOptions) error {
 	findings := examine(ctx, o.model)
 	if err := ctx.Err(); err != nil {
@@ -154,7 +154,7 @@ func examineModel(name string) (*models.Bundle, finding) {
 	return bundle, f
 }
 
-// examineLibraries looks for onnxruntime at every place; found is what serves.
+// examineLibraries looks for onnxruntime at every place; found is the library that infill loads.
 func examineLibraries() (found lm.Library, findings []finding) {
 	places, err := lm.SurveyLibraries()
 	if err != nil {

@@ -43,7 +43,7 @@ type evalOptions struct {
 	Out      string   `flag:"out" short:"o" value:"DIR" help:"the run's folder; otherwise eval- and the preset"`
 	Jobs     int      `flag:"jobs" help:"sentences to work at at once; more than 1 makes the seconds of a sample mean less"`
 
-	base   eval.Settings // what the samplers share
+	base   eval.Settings // the settings that the samplers share
 	config eval.Config
 	cli.ModelOptions
 }
@@ -122,7 +122,7 @@ func NewCmd(s *terminal.Streams) *cobra.Command {
 	return cmd
 }
 
-// preset sets what a flag did not.
+// preset sets a value from the preset where its flag was not given.
 func preset[T any](flags *pflag.FlagSet, name string, to *T, from T) {
 	if !flags.Changed(name) {
 		*to = from
@@ -200,7 +200,7 @@ func (o *evalOptions) settle(flags *pflag.FlagSet) error {
 	return o.read.Check("corpus", all...)
 }
 
-// openCorpora reads the texts and tells what was left out of them.
+// openCorpora reads the texts and warns of lines that they leave out.
 func (o *evalOptions) openCorpora() ([]*corpus.Corpus, error) {
 	var corpora []*corpus.Corpus
 	read := func(list []cli.Corpus, reference bool) error {

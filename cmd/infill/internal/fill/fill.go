@@ -67,7 +67,7 @@ func NewCmd(s *terminal.Streams) *cobra.Command {
 	return cmd
 }
 
-// validate refuses what can be refused before anything is opened.
+// validate refuses wrong options before anything is opened.
 func (o *fillOptions) validate() error {
 	if err := o.ModelOptions.Validate(); err != nil {
 		return err
@@ -115,7 +115,7 @@ func run(ctx context.Context, o *fillOptions) (err error) {
 				switch {
 				case result == nil:
 					return cli.OptionError(err)
-				case err != nil: // what was found by then
+				case err != nil: // print the fills found by then
 					return errors.Join(err, p.room(result, o.Format), p.Print(e.ID, result), p.End())
 				}
 				for _, w := range few(result.Warnings) {
@@ -172,7 +172,7 @@ func (o *fillOptions) plan(f *infill.Filler, e cli.Entry) (*infill.Plan, error) 
 		return plan, nil
 	case e.Line == 0:
 		return nil, &cli.UsageError{Err: cli.Flagged(err), Hint: misspelt(o.root, r.Template)}
-	case e.Of != nil: // its own options may be what is wrong
+	case e.Of != nil: // the fault may lie in its own options
 		return nil, cli.LineError(e.Of, err)
 	}
 	return nil, cli.OptionError(err)
@@ -193,7 +193,7 @@ func (o *fillOptions) form() cli.Form[*infill.Result] {
 	return form
 }
 
-// before says what a fill of many slots will take.
+// before says how long a fill of many slots may take.
 func before(p *infill.Plan) string {
 	what := fmt.Sprintf("%d slots: the time grows with the square of their number", p.Slots())
 	if rows := p.MaxRows(); rows > 0 && p.Options.Chains == nil {

@@ -82,7 +82,7 @@ func list[T int | string](values []T) string {
 	return string(text)
 }
 
-// resultText is the template, a table of its fills, what each blank holds by itself, and how all that was found.
+// resultText is the template, a table of its fills, the likeliest words of each blank, and how all that was found.
 func resultText(r *infill.Result, width int, verbose bool) string {
 	// The text needs the room of a narrow terminal more than the numbers do.
 	narrow := width > 0 && width < 60
@@ -142,7 +142,7 @@ func resultText(r *infill.Result, width int, verbose bool) string {
 		cli.Notes(width, footer(r, verbose)...)
 }
 
-// alone is what each blank holds by itself, "" for a single blank, whose fills say so.
+// alone lists the likeliest words of each blank by itself, "" for a single blank, whose fills say so.
 func alone(r *infill.Result, width int) string {
 	if len(r.Alone) < 2 {
 		return ""
@@ -179,8 +179,7 @@ func rHat(x *float64) string {
 	return optional("%.2f", x)
 }
 
-// share is a fill's part of the draws, with its standard error where it is wanted and known, or else with what it may
-// be.
+// share is a fill's part of the draws, with its standard error where it is wanted and known, or else with its interval.
 func share(f infill.Fill, withError bool) string {
 	switch i := f.ShareInterval; {
 	case f.Share == nil:
@@ -223,7 +222,8 @@ func seedOrNone(seed *uint64) string {
 	return strconv.FormatUint(*seed, 10)
 }
 
-// footer tells in one sentence how a result was made and what its probabilities are among; verbose adds to it.
+// footer says in a sentence how a result was made and over which fills its probabilities sum to one; verbose adds to
+// it.
 func footer(r *infill.Result, verbose bool) []string {
 	s := r.Stats
 	var lines []string

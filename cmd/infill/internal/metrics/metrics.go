@@ -76,7 +76,7 @@ func NewCmd(s *terminal.Streams) *cobra.Command {
 	return cmd
 }
 
-// settle applies the preset and reads what the flags alone cannot.
+// settle applies the preset and refuses options that do not go together.
 func (o *metricsOptions) settle(flags *pflag.FlagSet) error {
 	if o.preset == "bert-gen" {
 		if flags.Changed("tokenisation") && o.Tokenisation != metrics.BertGen {
@@ -136,7 +136,7 @@ func run(ctx context.Context, o *metricsOptions) error {
 	return result.print(o)
 }
 
-// texts are what is measured: a text, one that it is compared with, and references.
+// texts holds the text to measure, perhaps a second one to compare it with, and the references.
 type texts struct {
 	first, second metrics.Hypotheses
 	references    []metrics.Reference
@@ -201,7 +201,7 @@ func (o *metricsOptions) pair(first, second *metrics.Hypotheses) error {
 	return nil
 }
 
-// read reads one text: what infill printed, or a sentence a line, "" for a blank one.
+// read reads one text: results that infill printed, or a sentence a line, "" for a blank one.
 func (o *metricsOptions) read(what, file string) (h metrics.Hypotheses, err error) {
 	in, err := o.open(what, file)
 	if err != nil {
@@ -256,12 +256,12 @@ func ending(file string) string {
 	return filepath.Ext(strings.TrimSuffix(strings.TrimSuffix(strings.ToLower(file), ".gz"), ".zst"))
 }
 
-// printed reports whether a file is what infill prints as JSON.
+// printed reports whether a file holds results that infill printed as JSON.
 func printed(file string) bool {
 	return slices.Contains([]string{".jsonl", ".ndjson", ".json"}, ending(file))
 }
 
-// open opens a text, a sentence a line, or what infill printed.
+// open opens a text, a sentence a line, or results that infill printed.
 func (o *metricsOptions) open(what, file string) (in io.ReadCloser, err error) {
 	switch {
 	case file == "-":
@@ -283,7 +283,7 @@ func (o *metricsOptions) open(what, file string) (in io.ReadCloser, err error) {
 	return in, nil
 }
 
-// printedResult is what is read of a result.
+// printedResult has the fields of a result that this command reads.
 type printedResult struct {
 	Fills []struct {
 		Text          *string  `json:"text"`
@@ -358,8 +358,8 @@ func nameOf(file string) string {
 	return filepath.Base(file)
 }
 
-// metricsResult is what the command prints. Its JSON is that of the report, which
-// is part of the command's contract, and the comparison beside it.
+// metricsResult is the output of the command. Its JSON is that of the report, which is part of the command's contract,
+// and the comparison beside it.
 type metricsResult struct {
 	*metrics.Report
 	Comparison *metrics.Comparison `json:"comparison,omitempty"`

@@ -21,7 +21,7 @@ import (
 	"infill/models/hub"
 )
 
-// command is what one of the commands is given. Each defines the flags that it has.
+// command holds the flags of these commands. Each command defines those that it has.
 type command struct {
 	streams *terminal.Streams
 	store   *models.Store

@@ -15,7 +15,7 @@ import (
 	"infill/models"
 )
 
-// modelEntry is what list and show tell of a model, also as JSON.
+// modelEntry has the fields that list and show print of a model, also as JSON.
 type modelEntry struct {
 	Name        string   `json:"name"`
 	Revision    string   `json:"revision"`
@@ -34,7 +34,7 @@ type modelEntry struct {
 	// show tells these as well.
 	Config json.RawMessage       `json:"config,omitempty"` // config.json
 	Files  []models.ManifestFile `json:"files,omitempty"`
-	// ConvertedFrom lists what the weights were converted from.
+	// ConvertedFrom lists the original files of converted weights.
 	ConvertedFrom []models.ManifestFile `json:"converted_from,omitempty"`
 }
 
@@ -105,7 +105,7 @@ func (c *command) printModels(entries []models.Entry, chosen string) error {
 	return c.printColumns(rows)
 }
 
-// printColumns aligns rows; what it is given may hold anything.
+// printColumns aligns rows; their cells may hold any characters.
 func (c *command) printColumns(rows [][]string) error {
 	for _, row := range rows {
 		for i := range row {
@@ -228,7 +228,7 @@ func (c *command) printModel(m modelEntry) error {
 	return c.printColumns(rows)
 }
 
-// verify reads a model's files, tells what is damaged, and reports whether it is whole.
+// verify reads a model's files, prints which are damaged, and reports whether it is whole.
 func (c *command) verify(ctx context.Context, name string) (whole bool, err error) {
 	entry, err := c.store.Find(name)
 	if err != nil {

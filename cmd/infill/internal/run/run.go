@@ -22,7 +22,7 @@ import (
 	"infill/lm"
 )
 
-// batchOptions are what all commands that work through a file have in common.
+// batchOptions are the options of every command that works through a file.
 type batchOptions struct {
 	streams *terminal.Streams
 	job     batch.Job
@@ -46,7 +46,7 @@ func (o *batchOptions) register(cmd *cobra.Command) {
 	o.ModelOptions.Register(cmd)
 }
 
-// validate refuses what can be refused before anything is opened.
+// validate refuses wrong options before anything is opened.
 func (o *batchOptions) validate(flags *pflag.FlagSet, args []string, options *infill.Options) error {
 	if err := o.ModelOptions.Validate(); err != nil {
 		return err
@@ -76,7 +76,7 @@ func (o *batchOptions) validate(flags *pflag.FlagSet, args []string, options *in
 	return nil
 }
 
-// computing is what the model's calls depend on, apart from the model.
+// computing returns the settings that the model's calls depend on, apart from the model.
 func (o *batchOptions) computing() map[string]string {
 	return map[string]string{"threads": fmt.Sprint(cmp.Or(o.Threads, runtime.GOMAXPROCS(0)))}
 }
@@ -108,7 +108,7 @@ func (o *batchOptions) run(ctx context.Context) (err error) {
 	return tellSummary(o.streams, o.Quiet, o.job.Shard, summary)
 }
 
-// batchError sorts the errors of a run by what they say of the call.
+// batchError sorts the errors of a run: an interrupt, wrong usage, or another.
 func batchError(ctx context.Context, err error) error {
 	var exists *batch.ExistsError
 	var changed *journal.ChangedError
@@ -121,7 +121,7 @@ func batchError(ctx context.Context, err error) error {
 	return cli.OptionError(err)
 }
 
-// tellSummary says what a run came to.
+// tellSummary prints the counts of a run.
 func tellSummary(s *terminal.Streams, quiet bool, shard batch.Shard, b *batch.Summary) error {
 	what := cmp.Or(b.Output, "part "+shard.String()) // after the merge, a part has the name of its output
 	if !quiet {

@@ -220,7 +220,7 @@ func run(ctx context.Context, o *scoreOptions) (err error) {
 // never says that no text fills the model's calls by itself.
 func never[T any](T) bool { return false }
 
-// metric is what minicons calls a method.
+// metric returns minicons' name of a method.
 func metric(m infill.ScoreMethod) string {
 	return map[infill.ScoreMethod]string{infill.WordScore: "within_word_l2r", infill.PieceScore: "original"}[m]
 }

@@ -1,6 +1,5 @@
-// Package terminal holds the three streams of a command and what is known of
-// the terminals behind them, so that commands never look at the process's own
-// streams and tests can stand in for a terminal.
+// Package terminal holds the three streams of a command and the properties of the terminals behind them, so that
+// commands never look at the process's own streams and tests can stand in for a terminal.
 package terminal
 
 import (

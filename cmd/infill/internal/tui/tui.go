@@ -36,7 +36,7 @@ type tuiOptions struct {
 	infill.Options
 	cli.ModelOptions
 
-	// prepare fetches what is missing, with progress, before the screen is there.
+	// prepare fetches missing files, with progress, before the screen is there.
 	prepare func(context.Context, *tuiOptions) error
 	// show runs the screen; a test puts a fake in its place.
 	show func(context.Context, tui.Config) (*tui.Picked, error)
@@ -170,7 +170,7 @@ func run(ctx context.Context, o *tuiOptions) (err error) {
 	picked, err := o.show(ctx, tui.Config{
 		Template: o.template, Folder: o.folder, Options: o.Options, Model: o.Model, Models: names,
 		Open: func(_ context.Context, name string) (tui.Filler, error) {
-			// What looks for the library would write into the screen: it keeps silent.
+			// The search for the library reports no progress: it would write into the screen.
 			return infill.Open(infill.OpenOptions{Model: name, Device: o.Device, Threads: o.Threads})
 		},
 		Profile: o.profile(), Theme: o.theme, Input: in, Output: out,
