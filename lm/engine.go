@@ -15,11 +15,11 @@ import (
 const InFlight = 128
 
 // engine runs the rows of all goroutines that use a model. Rows of one length and one number of queries share calls,
-// whichever text they come from: a call takes what has gathered while the calls before it ran, so nobody waits for rows
-// that may not come. A caller waits for its rows, so the queues are as long as there are callers.
+// whichever text they come from: a call takes the rows that gathered while the calls before it ran, so nobody waits for
+// rows that may not come. A caller waits for its rows, so the queues are as long as there are callers.
 //
-// What a row gives does not depend on its neighbours: a row always runs at the
-// length of its bucket, alone or not (TestNeighbours).
+// The results of a row do not depend on its neighbours: a row always runs at the length of its bucket, alone or not
+// (TestNeighbours).
 //
 // Gradients come in calls of the same queues, each of one caller: so their turns are those of rows, and no more of them
 // than workers are computed at once, whose memory is that of all layers.
@@ -54,7 +54,7 @@ type request struct {
 	err    error
 	closed bool
 	done   chan struct{}
-	// gradient is, if not nil, what batch belongs to, for a call of session.
+	// gradient, if not nil, is the gradientBatch whose batch this is, for a call of session.
 	gradient *gradientBatch
 	session  *ort.Session
 }
@@ -90,7 +90,7 @@ func OneCaller(ctx context.Context, much bool) context.Context {
 // hardly better; a short call has shortTokens. shortCalls of them follow each call of those who have had little.
 const little, enough, shortTokens, shortCalls = 1024, 384, 192, 8
 
-// back is what a row costs that is differentiated, in rows that are not. Calls of so many fewer take no longer a row.
+// back is the cost of a row with a backward pass, in rows without one. Calls of so many fewer take no longer a row.
 const back = 3
 
 // part is rows from..to of a request, within one call.

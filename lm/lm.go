@@ -116,7 +116,7 @@ type Description struct {
 	Threads int    // that one model call uses on the CPU
 }
 
-// Description returns what runs.
+// Description returns which model runs, and on what device.
 func (m *MaskedLM) Description() Description {
 	return Description{Name: m.bundle.Name, SHA256: m.bundle.SHA256, Runtime: m.runtime.Version(),
 		Device: m.runtime.Device(),
@@ -226,10 +226,10 @@ func (l *lazySession) make(m *MaskedLM) (*ort.Session, error) {
 	return session, nil
 }
 
-// file is the model's: what to name in an error.
+// file is the path of the model, for errors.
 func (m *MaskedLM) file() string { return cmp.Or(m.bundle.Graph, m.bundle.Dir) }
 
-// named puts the model's file into an error of onnxruntime, and what to do.
+// named adds the model's file, and advice, to an error of onnxruntime.
 func (m *MaskedLM) named(err error) error {
 	switch {
 	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded),

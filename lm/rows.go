@@ -68,7 +68,7 @@ func resized[T any](s []T, n int) []T {
 	return s[:n]
 }
 
-// results is the memory for what rows from..to give.
+// results returns the parts of the result slices that rows from..to fill.
 func (b *batch) results(from, to, vocabulary int) (target, candidate, all []float32) {
 	from, to = from*b.perRow, to*b.perRow
 	if b.everything {

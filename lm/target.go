@@ -71,7 +71,7 @@ type Counts struct {
 // MetricTarget if distances are wanted. It is not safe for concurrent use; the model below it is.
 type Target interface {
 	samplers.Target
-	// Counts is what the target has cost so far.
+	// Counts returns the cost of the target so far.
 	Counts() Counts
 }
 
@@ -168,7 +168,7 @@ func (m *MaskedLM) NewTarget(ids, slots []int, o TargetOptions) (Target, error) 
 // Categories is the number of tokens that each slot may take.
 func (t *target) Categories() []int { return t.categories }
 
-// Counts is what the target has cost so far.
+// Counts returns the cost of the target so far.
 func (t *target) Counts() Counts { return t.counts }
 
 // Terms is the number of rows that score a fill, whose gradients a stochastic
@@ -180,7 +180,7 @@ func (t *target) Terms() int {
 	return len(t.slots)
 }
 
-// masked is what term i of the energy masks: slot i, or nothing.
+// masked returns the mask of term i of the energy: slot i alone, or nil for no slot.
 func (t *target) masked(i int) []bool {
 	if t.energy == Filled {
 		return nil
@@ -360,7 +360,7 @@ func (t *target) only(slot int) []bool {
 	return t.one
 }
 
-// keyOf names a row by what its slots hold: 0 for [MASK], category + 1 otherwise. No masks, nil, are none.
+// keyOf names a row by the values of its slots: 0 for [MASK], category + 1 otherwise. No masks, nil, are none.
 func (t *target) keyOf(state []int, masked []bool) []byte {
 	t.key = t.key[:0]
 	for i, k := range state {
@@ -457,7 +457,7 @@ func (t *target) runPending(ctx context.Context) error {
 	return nil
 }
 
-// forget makes room: the rows of the last call stay, whatever they take.
+// forget makes room: the rows of the last call stay, even beyond the bound.
 func (t *target) forget() {
 	last := 0
 	for _, row := range t.found {

@@ -70,8 +70,8 @@ func newAnswers() *cobra.Command {
 	return cmd
 }
 
-// proofs fills templates, and is how many there are, what their proofs cost, and how much is left out where the budget
-// ends before.
+// proofs fills templates. It returns the cells of a row: how many templates, the model rows that the fills cost, how
+// many are proven, and the probability left out by the others.
 func proofs(ctx context.Context, model *language, templates []string) ([]string, error) {
 	if len(templates) < 4 {
 		return nil, fmt.Errorf("%d sentences of 8 to 24 words take them: four are needed", len(templates))
@@ -100,7 +100,7 @@ func proofs(ctx context.Context, model *language, templates []string) ([]string,
 		[]string{fmt.Sprint(len(rows) - len(left))}, quartiles("%.2g", left)), nil
 }
 
-// quartiles are the median of numbers, and what half of them lie between, empty of none.
+// quartiles returns the median of numbers and the range of their middle half, empty of none.
 func quartiles(format string, values []float64) []string {
 	if values == nil {
 		return []string{"", ""}

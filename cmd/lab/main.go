@@ -7,7 +7,7 @@
 //	go run ./cmd/lab learn ising -o learnt
 //	go run ./cmd/lab samplers -o docs/measured/samplers.md
 //
-// The tables take minutes. Times in them are of the machine, and of what else it does.
+// The tables take minutes. Times in them depend on the machine and its load.
 package main
 
 import (
@@ -210,7 +210,7 @@ func noArguments(cmd *cobra.Command, args []string) error {
 	return &usageError{err}
 }
 
-// flagError says of a flag's value what it should be.
+// flagError says which values a flag takes.
 func flagError(_ *cobra.Command, err error) error {
 	var invalid *pflag.InvalidValueError
 	if errors.As(err, &invalid) {

@@ -37,10 +37,10 @@ func openLanguage(ctx context.Context, name string) (*language, error) {
 	return &language{model, tokenizer}, err
 }
 
-// A sheet is what a command that measures a language model writes on. It is printed when all of it is there.
+// A sheet is the output of a command that measures a language model. It is printed when all of it is there.
 type sheet struct{ bytes.Buffer }
 
-// measuring gives a command its flags, and what it does with a model, whose name is read when it runs.
+// measuring gives a command its flags and its work on a model, whose name is read when it runs.
 func measuring(cmd *cobra.Command, own *flag.FlagSet, name *string,
 	measure func(ctx context.Context, model *language, s *sheet) error) {
 	f := cmd.Flags()

@@ -18,7 +18,7 @@ import (
 // MaxStates is the largest number of states that [Enumerate] lists.
 const MaxStates = 1 << 22
 
-// An Energy is what can be enumerated: samplers.Target.
+// An Energy has the methods of samplers.Target that an enumeration calls.
 type Energy interface {
 	Categories() []int
 	Energy(ctx context.Context, states []int, energy []float64) error

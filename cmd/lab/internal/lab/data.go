@@ -50,11 +50,11 @@ type regression struct {
 	y      []float64
 }
 
-// maxTable bounds what a table may hold.
+// maxTable bounds the numbers of a table.
 const maxTable = 1 << 24
 
-// readRegression reads a table that the laboratory carries, or a CSV file with a
-// header, numbers, and what is to be predicted in the last column.
+// readRegression reads a table that the laboratory carries, or a CSV file with a header and numbers, of which a
+// regression predicts the last column.
 func readRegression(name string) (*regression, error) {
 	text, err := readData(name, regressions(), ".csv")
 	var t *regression
@@ -208,7 +208,7 @@ func parseDigits(text string) *imageSet {
 	return p
 }
 
-// maxPixels bounds what is read.
+// maxPixels bounds the pixels of a file.
 const maxPixels = 1 << 28
 
 // parseIDX reads images of bytes (Y. LeCun, C. Cortes, C. Burges, the MNIST

@@ -18,7 +18,7 @@ import (
 	"infill/samplers"
 )
 
-// A distribution is a target with what a comparison needs to know of it.
+// A distribution is a target with the known values that a comparison needs.
 type distribution struct {
 	kind       string
 	parameters []parameter
@@ -128,7 +128,7 @@ func drawFrom(laws [][]float64, streams []*rand.Rand) (states []int) {
 	return states
 }
 
-// truth is what is known of a target's means, and how.
+// truth holds the known means of a target, and how they were found.
 type truth struct {
 	method string
 	means  []float64 // of the observables, in their order
@@ -250,7 +250,7 @@ func (d *distribution) estimate(ctx context.Context, o longRun, steps int, seed 
 // A kind is a kind of targets.
 type kind struct {
 	name, title, help string
-	// flags defines the parameters, with their defaults, and returns what makes the target of those that are set.
+	// flags defines the parameters, with their defaults, and returns a maker of the target with those that are set.
 	flags func(f *flag.FlagSet) maker
 }
 

@@ -169,7 +169,7 @@ const all = "all"
 // A Spec is one sampler of a comparison.
 type Spec struct {
 	samplers.Spec
-	// Label is what the spec was written as; it names the sampler in results and picks its random streams.
+	// Label is the spec as it was written; it names the sampler in results and picks its random streams.
 	Label string
 	// Steps of each chain; 0 for the comparison's own number.
 	Steps int

@@ -231,7 +231,7 @@ func (t *fhmm) means() (means []float64, logEvidence float64) {
 	return means, logEvidence
 }
 
-// scale makes numbers sum to 1, so that they do not vanish, and returns the log of what it took out.
+// scale makes numbers sum to 1, so that they do not vanish, and returns the log of their sum before.
 func scale(row []float64) float64 {
 	sum := floats.Sum(row)
 	floats.Scale(1/sum, row)

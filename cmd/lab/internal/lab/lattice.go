@@ -173,7 +173,7 @@ func (t torus) transferMatrix() ([]float64, error) {
 		}
 		return u
 	}
-	logs := make([]float64, n) // log of what π(r) is proportional to
+	logs := make([]float64, n) // log π(r), up to a constant
 	switch number {
 	case 1:
 		copy(logs, weight)

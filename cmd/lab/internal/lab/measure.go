@@ -127,8 +127,8 @@ func meanAndError(values []float64) (mean, standardError float64) {
 	return mean, *e
 }
 
-// paperSampleSize is N / (1 + 2 Σ_k (1 - k/N) ρ_k) up to the first negative autocorrelation, which is what the code of
-// the GWG and discrete Langevin papers calls; 1 for draws that are all the same.
+// paperSampleSize is N / (1 + 2 Σ_k (1 - k/N) ρ_k) up to the first negative autocorrelation, which the code of the GWG
+// and discrete Langevin papers calls; 1 for draws that are all the same.
 func paperSampleSize(draws []float64) float64 {
 	n := len(draws)
 	mean := stat.Mean(draws, nil)

@@ -245,7 +245,7 @@ func (t *binaryNetwork) predict(state []int, inputs []float64) []float64 {
 	return f
 }
 
-// walk is chains that can be stopped and go on. Its exported fields are what a checkpoint keeps.
+// walk is chains that can be stopped and go on. A checkpoint keeps its exported fields.
 type walk struct {
 	Step      int
 	Positions []int   // [chains × slots]

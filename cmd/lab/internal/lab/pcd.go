@@ -16,13 +16,13 @@ import (
 // learner is a target whose parameters are to be learnt.
 type learner interface {
 	samplers.Target
-	// parameters are what the target follows: to write to them changes it.
+	// parameters returns the target's own parameters: writing to them changes it.
 	parameters() []float64
 	// addGradient adds scale times the mean over the states of ∂U/∂parameters to gradient.
 	addGradient(ctx context.Context, states []int, scale float64, gradient []float64) error
 }
 
-// pcdOptions are what trainings by persistent contrastive divergence share.
+// pcdOptions are the common options of trainings by persistent contrastive divergence.
 type pcdOptions struct {
 	updates, batch, buffer *int
 	rate, shrink           *float64
@@ -38,7 +38,7 @@ func pcdFlags(f *flag.FlagSet, updates, batch, buffer int, rate, shrink float64)
 	}
 }
 
-// check refuses a buffer without room for a batch, and what a list of samplers can say of comparisons alone.
+// check refuses a buffer without room for a batch, and specs of samplers that only comparisons take.
 func (o *pcdOptions) check(list []Spec) error {
 	if *o.buffer < *o.batch {
 		return refuse("buffer", "%d chains, and a batch moves %d of them: take at least as many", *o.buffer, *o.batch)
@@ -59,7 +59,7 @@ func checkedSpecs(list []Spec) error {
 //	∂/∂w E_data[log p_w(x)] = E_data[∂U/∂w] - E_{p_w}[∂U/∂w]
 //
 // where the second mean is taken over chains that go on from update to update, in a buffer of which each update moves a
-// batch (Du and Mordatch 2019). Adam climbs. Its exported fields are what a checkpoint keeps.
+// batch (Du and Mordatch 2019). Adam climbs. A checkpoint keeps its exported fields.
 type pcd struct {
 	Update     int
 	Parameters []float64
@@ -73,7 +73,7 @@ type pcd struct {
 	steps    int // of the sampler, each update
 	options  pcdOptions
 	warmUp   int     // updates over which the rate rises
-	average  float64 // of the running mean, what it keeps at each update
+	average  float64 // the share of the running mean that each update keeps
 	free     int     // the first parameters have no ℓ1 penalty
 	gradient []float64
 }
@@ -240,7 +240,7 @@ func couplingsFlags(f *flag.FlagSet, pcd pcdOptions, data, sweeps int, usage str
 type trainee struct {
 	model learner
 	free  int
-	// found is the numbers of what is learnt so far; the plan's curve follows one.
+	// found returns the numbers of a cell as learnt so far; the plan's curve follows one.
 	found   func() map[string]float64
 	picture func() image.Image
 }

@@ -163,7 +163,7 @@ func readAlignment(text string) (sequences []int, sites int, err error) {
 		_, letters, _ := strings.Cut(record, "\n")
 		letters = strings.Join(strings.Fields(letters), "")
 		if letters == "" {
-			continue // what is before the first
+			continue // the text before the first
 		}
 		length := len(sequences)
 		for _, letter := range letters {
@@ -203,7 +203,7 @@ func (t *protein) readContacts(text string) error {
 	return nil
 }
 
-// proteinFlags set the Potts model of a made-up protein, and return what makes it.
+// proteinFlags set the Potts model of a made-up protein, and return a function that makes it.
 func proteinFlags(f *flag.FlagSet) func() (*protein, error) {
 	size := sizeFlag(f, size{4, 5}, "rows and columns of the lattice that a made-up protein is folded on")
 	states := Whole(f, "states", 5, 2, maxStates, "states of each of its sites")

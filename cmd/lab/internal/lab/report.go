@@ -26,7 +26,7 @@ import (
 	"infill/samplers"
 )
 
-// StudyReport is what a study found.
+// StudyReport holds the results of a study.
 type StudyReport struct {
 	Study       string            `json:"study"`
 	Title       string            `json:"title"`
@@ -58,7 +58,7 @@ func (r *StudyReport) WithoutTimes() {
 	r.plan.columns = slices.DeleteFunc(r.plan.columns, func(c column) bool { return c.timed })
 }
 
-// Warnings are sentences about what limits the results.
+// Warnings are sentences about the limits of the results.
 func (r *StudyReport) Warnings() []string {
 	list := slices.Clone(r.plan.warnings)
 	for _, c := range r.Cells {
@@ -101,7 +101,7 @@ func (r *StudyReport) panels() []panel {
 // name is the other labels.
 func (p panel) name() string { return p[0].labels()[1:].String() }
 
-// partition puts together what has the same key.
+// partition groups the elements that have the same key.
 func partition[P ~[]T, T any](list []T, key func(T) string) (parts []P) {
 	known := map[string]int{}
 	for _, x := range list {
@@ -330,7 +330,8 @@ func (p *printer) line(text string) {
 	p.text.WriteString(text + "\n")
 }
 
-// columns writes a table, and what its columns are. The first label is aligned to the left and all else to the right.
+// columns writes a table and the meaning of its columns. The first label is aligned to the left and all else to the
+// right.
 func (p *printer) columns(groups []group, columns []column) {
 	rows := [][]string{append(groups[0].labels().names(), names(columns)...)}
 	for _, g := range groups {

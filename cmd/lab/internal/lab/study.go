@@ -62,14 +62,14 @@ func Studies() []*Study {
 		newARMGradients())
 }
 
-// plan is what a study is going to do.
+// plan describes the work of a study before it runs.
 type plan struct {
 	title   string
 	columns []column
 	curves  []curve
 	cells   []cell
 	notes   []string // below the table
-	// between names what the errors of single cells are between; "": repetitions.
+	// between names the samples behind the standard errors of single cells, such as "4 chains"; "": repetitions.
 	between  string
 	warnings []string
 	figures  func(*StudyReport) ([]chart.Figure, error)
@@ -222,7 +222,7 @@ func (s *Study) Run(ctx context.Context, o StudyOptions) (*StudyReport, error) {
 	return r, nil
 }
 
-// cellFile is what is kept of a cell.
+// cellFile is the stored form of a cell.
 type cellFile struct {
 	Signature string      `json:"signature"`
 	Found     *cellResult `json:"found"`
@@ -233,7 +233,7 @@ type cellFile struct {
 
 func (b *bench) path() string { return filepath.Join(b.folder, "cells", b.slug+".json") }
 
-// runOrRead runs a cell and keeps what it found, unless the folder holds that.
+// runOrRead runs a cell and stores its result, unless the folder holds one.
 func (b *bench) runOrRead(ctx context.Context, c cell) error {
 	if b.folder == "" {
 		return c.run(ctx, b)
@@ -296,7 +296,7 @@ func refuse(option, format string, args ...any) error {
 	return &OptionError{option, fmt.Errorf(format, args...)}
 }
 
-// cellResult is what a cell found.
+// cellResult holds the results of a cell.
 type cellResult struct {
 	Signature string              `json:"signature"`
 	Labels    labels              `json:"labels"`
@@ -323,7 +323,7 @@ func put[V any](m *map[string]V, name string, v V) {
 	(*m)[name] = v
 }
 
-// bench is what a cell works on.
+// bench gives a cell its seed, its result to fill in, and its place in the folder.
 type bench struct {
 	seed    uint64
 	repeat  string
@@ -430,8 +430,8 @@ func (b *bench) tick(ctx context.Context, done, of int, state any) error {
 
 var notPlain = regexp.MustCompile(`[^a-zA-Z0-9.=-]`)
 
-// slug names a cell's files: what of its labels suits a file's name, and a few
-// digits that tell apart what that leaves out.
+// slug names a cell's files: the characters of its labels that suit a file's name, and a few digits that tell labels
+// apart where others are left out.
 func slug(l labels) string {
 	text := l.join("-")
 	plain := notPlain.ReplaceAllString(text, "-")
