@@ -285,8 +285,8 @@ func (c *chainRun) interrupted(ctx context.Context) {
 	}
 }
 
-// rates are those of a sampler's steps; no acceptance where it accepts always, and where no
-// step was made.
+// rates returns the acceptance rate and the changed slots per step; no acceptance where the sampler accepts always, and
+// where no step was made.
 func (b *book) rates(sampler string) (acceptance, standardError *float64, changed float64) {
 	steps, chains := float64(b.steps), float64(len(b.accepted))
 	if b.steps == 0 {

@@ -73,7 +73,7 @@ func (l *layout) pieces() []int {
 	return pieces
 }
 
-// tokens are those of a blank in a state.
+// tokens returns the token ids of a blank in a state.
 func (l *layout) tokens(state []int, blank int) []int {
 	b := l.template.Blanks[blank]
 	return state[b.First : b.First+b.Slots]
@@ -160,7 +160,7 @@ func (l *layout) masked(mask int) []int {
 	return ids
 }
 
-// orders are those of the chain rule over the slots, [orders][slots].
+// orders returns the orders of the chain rule over the slots, [orders][slots].
 func (l *layout) orders(o Order) ([][]int, error) {
 	left := make([]int, len(l.slots))
 	for i := range left {
@@ -232,9 +232,9 @@ func (l *layout) see(from, to int, context []int) {
 	}
 }
 
-// window is which tokens of a text of at least two the model sees where it can see so many, [CLS], context and [SEP]
-// left out: all, or those around the blanks, about as many on their left as on their right, from the beginning of a
-// sentence or a word where one is near. seen tells how many of the text's tokens.
+// window chooses the tokens of a text, two at least, that the model sees: at most room, [CLS], context and [SEP] left
+// out. They are all, or those around the blanks, about as many on their left as on their right, from the beginning of a
+// sentence or a word where one is near.
 func window(t *tokenize.Template, room int) (from, to int, err error) {
 	last := len(t.IDs) - 2 // the last token before [SEP]
 	if last <= room {

@@ -119,9 +119,9 @@ func Samplers() []string {
 	return names
 }
 
-// FillKind says what a blank without a list may take. "words" takes words: letters and digits; a blank directly after
-// a word continues that word, every other blank begins a new one. "tokens" takes punctuation too. "any" takes every
-// token, also pieces that continue the word on the left, as the papers and other tools do.
+// FillKind says which fills a blank without a list may take. "words" takes words: letters and digits; a blank directly
+// after a word continues that word, every other blank begins a new one. "tokens" takes punctuation too. "any" takes
+// every token, also pieces that continue the word on the left, as the papers and other tools do.
 type FillKind string
 
 const (
@@ -192,7 +192,7 @@ func (o Order) numbers() []int {
 	return list
 }
 
-// A Budget bounds what an answer may cost, by rows, by seconds, or by both; the zero Budget has no bound.
+// A Budget bounds the cost of an answer, by rows, by seconds, or by both; the zero Budget has no bound.
 type Budget struct {
 	Rows    int     // of the model; a draw that is made again counts as one at least
 	Seconds float64 // since the start of the fill

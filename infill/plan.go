@@ -222,7 +222,7 @@ func (f *Filler) Fill(ctx context.Context, template string, o Options, observe f
 	return p.Fill(ctx, observe)
 }
 
-// laws are those of the chain rule over the layouts, each as likely.
+// laws returns the law by the chain rule of each layout, all equally likely.
 func (w *work) laws() ([]samplers.Law, error) {
 	var laws []samplers.Law
 	for i, l := range w.plan.layouts {

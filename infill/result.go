@@ -191,7 +191,7 @@ type found struct {
 	share         *share // of a sampler's draws; nil elsewhere
 }
 
-// share is that of a fill among the draws of chains.
+// share is a fill's share of the draws of chains, with its diagnostics.
 type share struct {
 	value     float64
 	error     *float64

@@ -21,7 +21,7 @@ type rules struct {
 	warnings   []string // of words that no blank can hold
 }
 
-// blankRules are those of one blank.
+// blankRules are the rules of one blank.
 type blankRules struct {
 	list    map[int]*choices // by the number of pieces; nil without a list
 	pattern *regexp.Regexp   // nil without one
@@ -196,7 +196,7 @@ func (r *rules) spelled(blank int, ids []int) string {
 	return ""
 }
 
-// lengths are the numbers of pieces of each blank, ascending, [blanks]: those that were typed, or those of its list.
+// lengths returns the possible numbers of pieces of each blank, ascending, [blanks]: as typed, or of its list.
 func (r *rules) lengths(t *tokenize.Template) [][]int {
 	lengths := make([][]int, len(t.Blanks))
 	for i, b := range t.Blanks {

@@ -156,7 +156,7 @@ func (o *Options) fields() map[string]any {
 // Get writes the value.
 func (t Option) Get(o *Options) string { return t.text(o, o.fields()[t.Name]) }
 
-// text writes the value that pointer points to, which is that of o.
+// text writes the value that pointer points to, a field of o.
 func (t Option) text(o *Options, pointer any) string {
 	if t.Name == "sampler" && o.Chains != nil && o.Chains.Sampler != "" {
 		return o.Chains.own().String()

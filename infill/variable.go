@@ -55,8 +55,8 @@ func (v *variable) logWeights(logp [][]float32) []float64 {
 	return weights
 }
 
-// variables returns those of a layout. logp holds the model's log-probabilities of each slot with all masked; of blanks
-// without a list, so many of the likeliest tokens are kept, or all for 0.
+// variables returns the variables of a layout. logp holds the model's log-probabilities of each slot with all masked;
+// of blanks without a list, so many of the likeliest tokens are kept, or all for 0.
 func (l *layout) variables(logp [][]float32, candidates int) []variable {
 	var list []variable
 	for slot := range l.slots {
@@ -98,8 +98,7 @@ func (l *layout) variables(logp [][]float32, candidates int) []variable {
 	return list
 }
 
-// narrowed are as many of the tokens that some slots may share as candidates says, those that the model finds
-// likeliest, ascending.
+// narrowed keeps the likeliest of the tokens that some slots may share, as many as candidates says, ascending.
 func narrowed(support, slots []int, logp [][]float32, candidates int) []int {
 	if candidates == 0 || candidates >= len(support) {
 		return support

@@ -30,12 +30,12 @@ type engine struct {
 	lock    sync.Mutex
 	running int // workers
 	spare   []*sharedCall
-	// little and much are the requests that have rows waiting, the oldest first: of callers who have had little and
-	// of others. The two have calls in turns, so that who fills a blank or two does not wait for all the rest.
+	// little and much are the requests that have rows waiting, the oldest first: of callers who have had little and of
+	// others. The two have calls in turns, so that a caller who fills a blank or two does not wait for all the rest.
 	little, much []*request
 	turn         bool // of much
-	// short is how many calls of much stay short, so that who has had little finds its turn soon when it comes back
-	// with the next slot.
+	// short is how many calls of much stay short, so that a caller who has had little finds its turn soon when it comes
+	// back with the next slot.
 	short int
 
 	calls, rows atomic.Int64
@@ -90,7 +90,7 @@ func OneCaller(ctx context.Context, much bool) context.Context {
 // hardly better; a short call has shortTokens. shortCalls of them follow each call of those who have had little.
 const little, enough, shortTokens, shortCalls = 1024, 384, 192, 8
 
-// back is the cost of a row with a backward pass, in rows without one. Calls of so many fewer take no longer a row.
+// back is the cost of a row with a backward pass, in rows without one. Calls smaller by this factor lose no speed.
 const back = 3
 
 // part is rows from..to of a request, within one call.
@@ -163,7 +163,7 @@ func (e *engine) submit(r *request) {
 	}
 }
 
-// queue is that of the next call.
+// queue returns the queue of the next call.
 func (e *engine) queue() *[]*request {
 	if len(e.little) == 0 || e.turn && len(e.much) > 0 {
 		return &e.much

@@ -46,7 +46,7 @@ func padded(b *models.Bundle) bool { return b.Graph == "" && bert.Model{Bundle: 
 func gradientOf(b *models.Bundle, separator int, write writer) (*onnx.Graph, error) {
 	g, err := graphOf(b, separator, write)
 	if err != nil && b.Graph != "" && !b.Config.Imported.Gradient {
-		err = &noGradientError{b.Name, err} // what the import has said already
+		err = &noGradientError{b.Name, err} // the import has said so already
 	}
 	return g, err
 }

@@ -1,5 +1,5 @@
 // Package lm runs masked language models: log-probabilities of tokens at chosen positions, and the joint energy of
-// several masked slots with its gradient, batched over chains. [Target] is what samplers sample from.
+// several masked slots with its gradient, batched over chains. Samplers sample from a [Target].
 package lm
 
 import (

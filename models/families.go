@@ -250,7 +250,7 @@ func (r *configReader) rotary(m *PreNorm) {
 	}
 }
 
-// names are those of a descendant of BERT.
+// names are the names of the tensors of a model that descends from BERT.
 type names struct {
 	body  string // begins all names below the head
 	layer string // begins those of a layer, with its number
@@ -274,7 +274,7 @@ var (
 		[3]string{"predictions.dense", "predictions.LayerNorm", "predictions.decoder"}}
 )
 
-// bertNames are names as those of BERT, but for the beginning and the head.
+// bertNames returns BERT's names, with another beginning and head.
 func bertNames(body string, head [3]string) names {
 	return names{body, body + "encoder.layer.%d.",
 		[8]string{"attention.self.query", "attention.self.key", "attention.self.value", "attention.output.dense",

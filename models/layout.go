@@ -93,7 +93,7 @@ func (c Config) Tensors() []Tensor {
 	return append(body, head...)
 }
 
-// tensors are the weights below the masked-language-model head, and those of the head alone.
+// tensors returns the weights below the masked-language-model head, and those of the head alone.
 func (c Config) tensors() (body, head []Tensor) {
 	seen := map[string]bool{} // parts may share a tensor
 	add := func(name string, shape ...int) {

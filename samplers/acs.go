@@ -70,7 +70,7 @@ func (s *cyclicalSettings) mover(name string, target Target, shared *rand.Rand) 
 	return k, nil
 }
 
-// stepSize is that of the largest step.
+// stepSize returns the largest step size of the cycle.
 func (k *cyclical) stepSize() float64 { return k.alphas[0] }
 
 func (k *cyclical) transition(ctx context.Context, state *State, sources []source, info *Info) error {

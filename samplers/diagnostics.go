@@ -91,8 +91,8 @@ func SplitRHat(draws [][]float64) float64 {
 	return math.Sqrt(float64(half-1)/float64(half) + between/within)
 }
 
-// shape returns the number of chains and of draws; 0 draws when the chains
-// differ in length or hold what is not a number.
+// shape returns the number of chains and of draws; 0 draws when the chains differ in length or hold a value that is not
+// finite.
 func shape(draws [][]float64) (chains, n int) {
 	if len(draws) == 0 {
 		return 0, 0

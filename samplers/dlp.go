@@ -38,7 +38,7 @@ var (
 	_ stepSizer = (*dlp)(nil)
 )
 
-// langevinSettings are those of all forms of the proposal.
+// langevinSettings are the settings of all forms of the proposal.
 type langevinSettings struct {
 	stepSize       positive
 	balance        Balance

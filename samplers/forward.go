@@ -92,7 +92,7 @@ func Draw(ctx context.Context, laws []Law, streams []*rand.Rand, room func(spent
 	}
 }
 
-// beginnings are those of every order of every law, with the weights by which to draw them, cumulative.
+// beginnings returns the beginnings of all orders of all laws, with cumulative weights to draw them by.
 func beginnings(ctx context.Context, laws []Law) (starts []beginning, weights []float64, err error) {
 	total := 0.0
 	for number := range laws {

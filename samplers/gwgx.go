@@ -33,7 +33,7 @@ var (
 	_ proposer = (*gwgX)(nil)
 )
 
-// radiusSettings are those of proposals that move several slots.
+// radiusSettings are the settings of proposals that move several slots.
 type radiusSettings struct {
 	radius slotCount
 	gwgSettings

@@ -29,7 +29,7 @@ type relaxation struct {
 	z, score []float64 // at the proposals
 }
 
-// relaxedSettings are those of all of them.
+// relaxedSettings are the settings of all relaxations.
 type relaxedSettings struct {
 	stepSize, smoothing positive
 	leapfrog            count // of r-hmc; 0 for the others

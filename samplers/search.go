@@ -601,8 +601,7 @@ func (s *Search) learn(law *Law, n *node, logp []float32) error {
 }
 
 // Likeliest returns the categories of the largest logp, at most number of them, which is above 0, and none that is
-// impossible: the likeliest first, of equals the smaller. logp is that of all categories, of which choices are some,
-// ascending.
+// impossible: the likeliest first, of equals the smaller. logp has all categories, choices some of them, ascending.
 func Likeliest(choices []int, logp []float32, number int) []int {
 	best := leastLikely{make([]int, 0, min(number, len(choices))), logp}
 	for _, category := range choices {
@@ -693,7 +692,7 @@ func (n *node) again() {
 	}
 }
 
-// queued are all beginnings that are still to be followed.
+// queued lists all beginnings that are still to be followed.
 func (t *tree) queued() iter.Seq[queued] {
 	return func(yield func(queued) bool) {
 		for _, queues := range [][]queue{t.fresh, t.grown} {

@@ -19,7 +19,7 @@ type settings interface {
 	mover(name string, target Target, shared *rand.Rand) (mover, error)
 }
 
-// noSettings are those of a sampler that leaves nothing to choose.
+// noSettings is the settings of a sampler that leaves nothing to choose: none.
 type noSettings func(target Target) (mover, error)
 
 func (noSettings) register(*flag.FlagSet) {}
@@ -84,7 +84,7 @@ func (v *slotCount) String() string {
 	return v.count.String()
 }
 
-// of is the number for a target of so many slots.
+// of returns the number for a target of so many slots.
 func (v *slotCount) of(name string, slots int) (int, error) {
 	if v.count == 0 {
 		return min(int(v.byDefault), slots), nil
@@ -115,7 +115,7 @@ func (v *factors) String() string {
 	return strings.ReplaceAll(strings.Trim(fmt.Sprint([]float64(*v)), "[]"), " ", "/")
 }
 
-// of are the factors of a target of so many slots.
+// of returns the factors for a target of so many slots.
 func (v factors) of(slots int) ([]float64, error) {
 	if v == nil {
 		return slices.Repeat([]float64{1}, slots), nil

@@ -116,7 +116,7 @@ func capability[I Target](target Target, sampler string) (I, error) {
 	}
 }
 
-// offer says what an interface adds to a target.
+// offer names the methods that an interface adds to a target, in words.
 func offer[I Target]() string {
 	switch any((*I)(nil)).(type) {
 	case *GradientTarget:

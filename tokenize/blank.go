@@ -85,7 +85,7 @@ func (s spelling) marks(text string) (list []mark) {
 	return list
 }
 
-// at is the mark that begins at a place, of so many bytes; 0 if none does.
+// at returns the mark that begins at a place, and its size in bytes; 0 if none does.
 func (s spelling) at(text string, at int) (m mark, size int) {
 	rest := text[at:]
 	m = mark{start: at}

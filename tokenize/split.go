@@ -12,7 +12,7 @@ type cutter interface {
 // splitter appends the parts of a piece to list.
 type splitter func(piece letters, list []letters) []letters
 
-// What splitAt does with a match.
+// How splitAt treats a match.
 const (
 	removed            = "Removed"
 	isolated           = "Isolated"

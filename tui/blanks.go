@@ -25,7 +25,7 @@ type value struct {
 	alone, share float64
 }
 
-// values are those of a blank, those with the largest share first; shares reports whether they have any.
+// values lists the words of a blank, those with the largest share first; shares reports whether they have any.
 func (p *blanksPage) values(blank int) (list []value, shares bool) {
 	s := p.m.run.shown
 	if s == nil || blank >= len(s.result.Alone) {

@@ -159,7 +159,7 @@ func (p *chainsPage) render(columns, rows int) string {
 	return stack(columns, rows, lines...)
 }
 
-// mean is that of values, NaN of none.
+// mean returns the mean of values, NaN of none.
 func mean(values []float32) float64 {
 	sum := 0.0
 	for _, x := range values {

@@ -205,7 +205,7 @@ type column struct {
 	value func(f *infill.Fill) string
 }
 
-// columns are those of the fills of a result.
+// columns returns the columns of the table of fills.
 func (p *fillsPage) columns(columns int) []column {
 	s := p.m.run.shown
 	logs := column{"log-likelihood", 14, func(f *infill.Fill) string { return decimal(f.LogLikelihood) }}

@@ -61,7 +61,7 @@ func (p *panel) field(name string) *field {
 	return &p.fields[slices.IndexFunc(p.fields, func(f field) bool { return f.Name == name })]
 }
 
-// shown are the fields that mean something now: those of chains need a sampler, which may have no use for some.
+// shown lists the fields that have a meaning now: options of chains need a sampler, which may have no use for some.
 func (p *panel) shown() (list []*field) {
 	sampler := p.field("sampler").value
 	name, _, _ := strings.Cut(sampler, ":")
@@ -87,7 +87,7 @@ func (p *panel) current() *field {
 	return list[p.at]
 }
 
-// help says what the field is, or its value.
+// help explains the field, or its value.
 func (f *field) help() string {
 	switch {
 	case f.Name == "sampler" && (f.value == none || f.value == ""):

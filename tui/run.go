@@ -186,7 +186,7 @@ func (s *snapshot) fills() []infill.Fill {
 	return s.result.Fills
 }
 
-// stats are those of chains, nil without.
+// stats returns the figures of chains, nil without chains.
 func (s *snapshot) stats() *infill.ChainStats {
 	if s == nil {
 		return nil

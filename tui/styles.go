@@ -12,7 +12,7 @@ type styles struct {
 	text, strong, faint lipgloss.Style
 	accent, active      lipgloss.Style // keys, marks and titles; the chosen one of several
 	line, done, bar     lipgloss.Style // rules and frames; the progress of a run; shares
-	amber, good, fault  lipgloss.Style // what wants attention; what is well; what is wrong
+	amber, good, fault  lipgloss.Style // attention; success; fault
 	selected, cursor    lipgloss.Style
 	blanks              []lipgloss.Style
 }

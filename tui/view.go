@@ -116,7 +116,7 @@ func (m *model) status() string {
 	return m.good.Render("✓ ") + m.faint.Render(fmt.Sprintf("%s, %.1f s", state, s.result.Stats.Seconds))
 }
 
-// template draws the text with a bar at its left, and what is wrong with it.
+// template draws the text with a bar at its left, and its fault if it has one.
 func (m *model) template() []string {
 	edge, rows := m.line.Render(" ▎ "), min(4, m.height/5)
 	if m.writing {

@@ -63,7 +63,7 @@ func (q *fillRequest) UnmarshalJSON(text []byte) (err error) {
 	return nil
 }
 
-// fillKeys describes the keys of a request: those of its own, and the table of options.
+// fillKeys describes the keys of a request: its own ones, and the table of options.
 func fillKeys() map[string]string {
 	keys := map[string]string{
 		"template": "The text; each [MASK] is a blank.",

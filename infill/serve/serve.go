@@ -199,7 +199,7 @@ func open(r *http.Request) bool {
 	return r.Method == http.MethodGet && (path == "/" || path == "/docs")
 }
 
-// guarded refuses who may not ask, before anything is read.
+// guarded refuses requests by host, token, form and length, before it reads the body.
 func (s *Server) guarded(next http.Handler) http.Handler {
 	token := sha256.Sum256([]byte(s.Token))
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -330,11 +330,11 @@ func sizeOf(texts []string) (bytes int) {
 	return bytes
 }
 
-// longTexts is from how many bytes on the texts of requests are read one request after the other.
+// longTexts is a size in bytes: from it on, requests are read one after the other.
 const longTexts = 32 << 10
 
-// read reads the texts of a request, which have so many bytes together, before the gate knows what they need. Long
-// ones take turns, so that they hold neither much memory nor the processors; short ones pass them.
+// read reads the texts of a request, which have so many bytes together, before the gate knows how much memory they
+// need. Long ones take turns, so that they hold neither much memory nor the processors; short ones pass them.
 func (s *Server) read(ctx context.Context, size int, do func() error) error {
 	if size >= longTexts {
 		waiting, cancel := context.WithTimeout(ctx, s.Limits.Wait)

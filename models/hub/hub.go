@@ -94,7 +94,7 @@ type Progress interface {
 	Converting()
 }
 
-// silent is the Progress of those who give none.
+// silent is a Progress that does nothing.
 type silent struct{}
 
 func (silent) Begin(int, int64, int64)      {}

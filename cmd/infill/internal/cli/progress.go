@@ -52,7 +52,7 @@ func NewBar(s *terminal.Streams, quiet, lines bool) *Bar {
 // due reports whether there is a bar, or it is time for one.
 func (b *Bar) due() bool { return b.out != nil && (b.drawn != nil || time.Since(b.start) >= patience) }
 
-// begin makes a bar, with the options beside those of all.
+// begin makes a bar, with further options.
 func (b *Bar) begin(total int64, options ...progressbar.Option) {
 	b.drawn = progressbar.NewOptions64(total, append([]progressbar.Option{
 		progressbar.OptionSetWriter(b.out),
@@ -79,7 +79,7 @@ func (b *Bar) Tell(done, total int, describe func() string) {
 	_ = b.drawn.Set(done)
 }
 
-// columns are those of the terminal that is drawn on, which may have been resized.
+// columns returns the width of the terminal, which the user may have resized.
 func (b *Bar) columns() int {
 	const usual = 80
 	if f, ok := b.out.(*os.File); ok {

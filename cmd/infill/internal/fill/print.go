@@ -222,8 +222,7 @@ func seedOrNone(seed *uint64) string {
 	return strconv.FormatUint(*seed, 10)
 }
 
-// footer says in a sentence how a result was made and over which fills its probabilities sum to one; verbose adds to
-// it.
+// footer says how a result was made and at which cost; verbose adds how chains moved.
 func footer(r *infill.Result, verbose bool) []string {
 	s := r.Stats
 	var lines []string

@@ -153,7 +153,7 @@ func tellSummary(s *terminal.Streams, quiet bool, shard batch.Shard, b *batch.Su
 	return cli.ErrRejects
 }
 
-// runOptions are those of infill run.
+// runOptions are the options of infill run.
 type runOptions struct {
 	batchOptions
 	keep []string
@@ -197,7 +197,7 @@ func run(ctx context.Context, o *runOptions) (err error) {
 	return o.run(ctx)
 }
 
-// augmentOptions are those of infill augment.
+// augmentOptions are the options of infill augment.
 type augmentOptions struct {
 	batchOptions
 	batch.Augment

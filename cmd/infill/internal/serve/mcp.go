@@ -75,7 +75,7 @@ func (a answering) Connect(ctx context.Context) (mcp.Connection, error) {
 	return &calls{Connection: connection, changed: sync.NewCond(new(sync.Mutex)), open: map[jsonrpc.ID]bool{}}, err
 }
 
-// calls are those of a connection that have no answer yet.
+// calls are the calls of a connection that have no answer yet.
 type calls struct {
 	mcp.Connection
 	changed *sync.Cond

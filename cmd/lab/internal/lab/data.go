@@ -242,7 +242,7 @@ func parseIDX(text []byte) (*imageSet, error) {
 	return p, nil
 }
 
-// dealt are the images in a random order: the first fifth is to test with.
+// dealt shuffles the images: the first fifth is to test with.
 func (s *imageSet) dealt(b *bench) (train, test []float64) {
 	pixels := s.rows * s.columns
 	count := len(s.train) / pixels

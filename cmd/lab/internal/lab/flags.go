@@ -13,7 +13,7 @@ import (
 	"infill/samplers"
 )
 
-// value is that of a flag.
+// value is the value of a flag.
 type value struct {
 	set  func(text string) error
 	text func() string

@@ -33,7 +33,7 @@ func (t *tally) add(positions []int) {
 	}
 }
 
-// mean is that of an observable so far, of a chain.
+// mean returns the mean of an observable so far, of one chain.
 func (t *tally) mean(chain, observable int) float64 {
 	o, sum := t.of.observables[observable], 0.0
 	first := (chain*len(t.of.target.Categories()) + o.slot) * t.wide
@@ -128,7 +128,7 @@ func meanAndError(values []float64) (mean, standardError float64) {
 }
 
 // paperSampleSize is N / (1 + 2 Σ_k (1 - k/N) ρ_k) up to the first negative autocorrelation, which the code of the GWG
-// and discrete Langevin papers calls; 1 for draws that are all the same.
+// and discrete Langevin papers computes; 1 for draws that are all the same.
 func paperSampleSize(draws []float64) float64 {
 	n := len(draws)
 	mean := stat.Mean(draws, nil)
@@ -242,7 +242,7 @@ func (r *reference) draw(slots int) error {
 	return err
 }
 
-// discrepancy is that of states from the reference, squared.
+// discrepancy returns the squared maximum mean discrepancy of states from the reference.
 func (r *reference) discrepancy(states []int) (value, standardError float64) {
 	return squaredDiscrepancy(newBinarySet(r.set.slots, states), r.set)
 }

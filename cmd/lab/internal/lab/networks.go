@@ -205,7 +205,7 @@ func (t *binaryNetwork) EnergyGradient(_ context.Context, states []int, energy, 
 	return nil
 }
 
-// gradient is that of the energy of some examples, scaled to all.
+// gradient returns the gradient of the energy of some examples, scaled to all.
 func (t *binaryNetwork) gradient(state []int, inputs blas64.General, outputs, gradient []float64) []float64 {
 	l := t.layers(state)
 	f, units := l.forward(inputs)
@@ -279,7 +279,7 @@ func (w *walk) advance(ctx context.Context, b *bench, spec Spec, target samplers
 	return nil
 }
 
-// ends is where chains of a sampler are after some steps from uniform starts.
+// ends returns the positions of a sampler's chains after some steps from uniform starts.
 func ends(ctx context.Context, sampler string, target samplers.Target, streams []*rand.Rand, steps int,
 	observe func(samplers.Step) error) ([]int, error) {
 	kernel, err := samplers.New(sampler, target)

@@ -166,7 +166,7 @@ func (p *pcd) negative(ctx context.Context, b *bench) ([]int, error) {
 	return state.Positions, nil
 }
 
-// rows are some of those of a table.
+// rows copies some rows of a table.
 func rows[T any](table []T, width int, which []int) []T {
 	list := make([]T, 0, len(which)*width)
 	for _, i := range which {
@@ -195,7 +195,7 @@ func (d *batches) at(b *bench, update int) []int {
 	return rows(d.data, d.slots, d.order[place*size:(place+1)*size])
 }
 
-// reportsOf are the updates after which a training says how far it is: about n of them, and the last.
+// reportsOf reports after which updates a training tells its progress: about n of them, and the last.
 func reportsOf(updates, n int) func(update int) bool {
 	every := max(1, updates/n)
 	return func(update int) bool { return update%every == 0 || update == updates }

@@ -76,12 +76,12 @@ func (r *StudyReport) groups() []group {
 	return partition[group](r.Cells, func(c *cellResult) string { return group{c}.labels().String() })
 }
 
-// labels are those that the repetitions share.
+// labels returns the labels that the repetitions share.
 func (g group) labels() labels {
 	return slices.DeleteFunc(slices.Clone(g[0].Labels), func(p parameter) bool { return p.Name == repeatLabel })
 }
 
-// numbers are those of the repetitions that found one.
+// numbers returns the values of a number, from the repetitions that found one.
 func (g group) numbers(name string) (list []float64) {
 	for _, c := range g {
 		if x, found := c.Numbers[name]; found {
@@ -330,8 +330,7 @@ func (p *printer) line(text string) {
 	p.text.WriteString(text + "\n")
 }
 
-// columns writes a table and the meaning of its columns. The first label is aligned to the left and all else to the
-// right.
+// columns writes a table and the meaning of its columns. The first label is aligned left, and all else right.
 func (p *printer) columns(groups []group, columns []column) {
 	rows := [][]string{append(groups[0].labels().names(), names(columns)...)}
 	for _, g := range groups {
