@@ -9,7 +9,7 @@ import (
 	"infill/lm/lmtest"
 )
 
-// listener is a model that notes what it is asked.
+// listener is a model that notes the rows that it is asked for.
 type listener struct {
 	*lmtest.Model
 	masked [][]int // ids with the slots that are masked
@@ -24,8 +24,8 @@ func (m *listener) MaskedLogProbabilities(ctx context.Context, ids, slots []int)
 	return m.Model.MaskedLogProbabilities(ctx, ids, slots)
 }
 
-// TestContext: the model reads the context before the text, in every length and text; windows count it; and what it
-// may not be is refused in one line.
+// TestContext: the model reads the context before the text, in every length and text; windows count it; and a wrong one
+// is refused in one line.
 func TestContext(t *testing.T) {
 	tokenizer := newTokenizer(t)
 	model := &listener{Model: newModel(16, 0)}

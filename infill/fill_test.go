@@ -41,8 +41,8 @@ func check(f *Filler, template string, o Options) error {
 	return err
 }
 
-// TestKnown: the observer may ask for what is known at every step, of the warm-up while that
-// lasts, and after the end for all that the result counts.
+// TestKnown: the observer may ask for the result so far at every step, of the warm-up while that lasts, and after the
+// end for all that the result counts.
 func TestKnown(t *testing.T) {
 	for _, sampler := range []string{"dmala", "gibbs"} {
 		f, _ := newFake(t)

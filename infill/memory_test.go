@@ -37,7 +37,7 @@ func TestFewRowsAtOnce(t *testing.T) {
 	}
 }
 
-// What nobody waits for is not written down: no result, and no call of the model.
+// A fill whose result nobody waits for writes none, and calls the model no more.
 func TestUnwanted(t *testing.T) {
 	for name, change := range map[string]func(*Options){
 		"search": func(o *Options) {},

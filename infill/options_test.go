@@ -67,8 +67,8 @@ func TestValidate(t *testing.T) {
 	}
 }
 
-// TestAskedFor: what is done follows from what is asked for. An option of chains without a sampler is refused, the
-// value of its default too, and with a sampler the order in which both are given is all the same.
+// TestAskedFor: the options choose the method. An option of chains without a sampler is refused, the value of its
+// default too, and with a sampler the order in which both are given is all the same.
 func TestAskedFor(t *testing.T) {
 	f, _ := newFake(t)
 	set := func(assignments ...string) (Options, error) {
@@ -144,7 +144,7 @@ func TestNewSeed(t *testing.T) {
 	}
 }
 
-// TestTable: what an option writes, it reads again, and its values can be set.
+// TestTable: an option reads the text that it writes, and its values can be set.
 func TestTable(t *testing.T) {
 	texts := map[string]string{
 		"sampler": "hamming-ball:radius=2", "slot": `1=red,dark blue,"Troy, Ohio" 2=sky`, "pos": "noun,verb 2=adverb",

@@ -106,8 +106,8 @@ func TestProofByBruteForce(t *testing.T) {
 	}
 }
 
-// TestCertificateOfFills: whatever the budget and the number of fills, nothing left out has more than is said. It holds
-// what texts are listed, too: fills that read alike stand once.
+// TestCertificateOfFills: whatever the budget and the number of fills, no fill left out has more than the bound. It
+// also checks the listed texts: fills that read alike stand once.
 func TestCertificateOfFills(t *testing.T) {
 	f, model := newFake(t)
 	model.Bond = 2
@@ -205,7 +205,7 @@ func TestLargeList(t *testing.T) {
 	}
 }
 
-// TestAlone: what a blank holds by itself is the model's row of it, by the blank's choices.
+// TestAlone: Alone holds the model's probabilities of a blank by itself, by the blank's choices.
 func TestAlone(t *testing.T) {
 	f := openBuiltIn(t)
 	for template, want := range map[string]int{"She opened the [MASK].": 5, "She opened the [MASK~door|gate].": 2,
@@ -241,7 +241,7 @@ func TestOneMask(t *testing.T) {
 	}
 }
 
-// TestPatterns: what is found matches, of the vocabulary's words or of a list.
+// TestPatterns: every found fill matches, of the vocabulary's words or of a list.
 func TestPatterns(t *testing.T) {
 	f, _ := newFake(t)
 	o := DefaultOptions()

@@ -144,7 +144,7 @@ func runFamily(b *testing.B, dir string) []float64 {
 	return values
 }
 
-// TestFamilyProcess is what BenchmarkFamilies runs in a process of its own.
+// BenchmarkFamilies runs TestFamilyProcess in a process of its own.
 func TestFamilyProcess(t *testing.T) {
 	dir := os.Getenv(processVariable)
 	if dir == "" {

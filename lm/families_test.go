@@ -113,7 +113,7 @@ func worstDifference(t *testing.T, m *lm.MaskedLM, r berttest.Reference) float64
 	return worst
 }
 
-// described is what the table of families says beside the measurements.
+// described holds the columns of the table of families beside the measurements.
 var described = []struct{ family, example, tokenizer, missing string }{
 	{"bert", "google-bert/bert-base-uncased", "WordPiece", "relative positions (`position_embedding_type`), decoders"},
 	{"distilbert", "distilbert/distilbert-base-cased", "WordPiece", ""},

@@ -17,7 +17,7 @@ import (
 
 const exportFixtures = "../testdata/import"
 
-// importedEnergy is what the exported model gives in double precision.
+// importedEnergy holds the energy and gradient of the exported model in double precision.
 type importedEnergy struct {
 	Template, Slots, Fill []int
 	Energy                float64

@@ -205,7 +205,7 @@ func TestOpenBuiltInMendsItsCopy(t *testing.T) {
 	}
 }
 
-// What a process leaves that is killed while it places the model is made whole.
+// If a process is killed while it places the model, the next one makes the folder whole.
 func TestOpenBuiltInGoesOn(t *testing.T) {
 	// A cache folder may have any name.
 	store := &models.Store{Dir: filepath.Join(t.TempDir(), "a [b")}

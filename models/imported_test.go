@@ -34,7 +34,7 @@ func TestOpenImported(t *testing.T) {
 	if _, err := b.Embeddings(); err == nil {
 		t.Error("embeddings are read from a graph")
 	}
-	// Graph and weights are what the model computes, and part of what identifies it.
+	// The bundle's identity depends on the graph and its weights.
 	for _, name := range []string{"model.onnx", "weights.bin"} {
 		write(t, dir, name, []byte("another"))
 		changed, err := models.Open(dir)

@@ -13,7 +13,7 @@ import (
 	"infill/models"
 )
 
-// What a folder's manifest says comes along, what it lists is listed again, and people can read it.
+// A new manifest keeps the texts of a folder's old one, lists its files again, and people can read it.
 func TestManifest(t *testing.T) {
 	dir := tiny(t, false)
 	write(t, dir, "README.md", []byte("text"))

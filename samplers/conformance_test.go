@@ -15,7 +15,7 @@ import (
 	"infill/internal/targets"
 )
 
-// form is one form of one registered kernel, with what it is held to.
+// form is one form of one registered kernel, with the claims that the tests check.
 type form struct {
 	sampler     string // as New takes it
 	temperature float64
@@ -450,7 +450,7 @@ func TestObservedTransitions(t *testing.T) {
 	}
 }
 
-// What a state caches is what the target says of its positions.
+// A state's cached energies and gradients are the target's at its positions.
 func TestCachedState(t *testing.T) {
 	for _, f := range forms(t) {
 		t.Run(f.name(), func(t *testing.T) {
@@ -468,7 +468,7 @@ func TestCachedState(t *testing.T) {
 			if known != nil {
 				gradient = make([]float64, len(known.gradient))
 			}
-			// What the gradient is fresh of: LB-1 has its own.
+			// The target that gives a fresh gradient: LB-1 has its own.
 			var fresh GradientTarget
 			if k, ok := engineOf(kernel); ok {
 				fresh = k.target

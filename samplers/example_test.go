@@ -11,8 +11,7 @@ import (
 	"infill/samplers"
 )
 
-// A lattice of 25 spins is sampled by DMALA, warmed up first; the mean of a
-// spin is compared with what its standard error allows.
+// DMALA samples a lattice of 25 spins. The mean of a spin lies within 3 standard errors of the exact one.
 func Example() {
 	ctx := context.Background()
 	target, err := targets.NewIsing(5, 5, 0, 0.3)

@@ -499,7 +499,7 @@ func TestNamesFor(t *testing.T) {
 	}
 }
 
-// A tempered target says of what the one below lacks that it lacks it.
+// A tempered target reports the methods that the target below lacks as missing.
 func TestTemperedWithout(t *testing.T) {
 	ctx := context.Background()
 	warm := atTemperature(t, only{lattice(t, 2, 2)}, 2).(*tempered)

@@ -131,9 +131,8 @@ func advance(ctx context.Context, k Kernel, state *State, streams []*rand.Rand, 
 	return nil
 }
 
-// transitionMatrix is the exact transition matrix of a kernel's own step, row
-// by row over the states of e. Rows of states where the kernel cannot start
-// are zero. sums holds what each row's paths add up to.
+// transitionMatrix is the exact transition matrix of a kernel's own step, row by row over the states of e. Rows of
+// states where the kernel cannot start are zero. sums holds the sum of each row's paths.
 func transitionMatrix(t *testing.T, kernel Kernel, e *targets.Enumeration) (matrix [][]float64) {
 	t.Helper()
 	ctx := context.Background()

@@ -104,9 +104,8 @@ func randomOrders(n int, stream *rand.Rand) [][]int {
 	return [][]int{forth, back}
 }
 
-// TestSearch compares what is found with all states of random conditionals, among them
-// ties, impossible categories, slots of one category, states that are not allowed, several
-// laws, and more states wanted than there are.
+// TestSearch compares the found states with all states of random conditionals, among them ties, impossible categories,
+// slots of one category, states that are not allowed, several laws, and more states wanted than there are.
 func TestSearch(t *testing.T) {
 	for seed := range uint64(400) {
 		stream := rand.New(rand.NewPCG(seed, 1))
@@ -180,8 +179,8 @@ func TestSearch(t *testing.T) {
 	}
 }
 
-// TestCertificate ends searches after every conditional, from the first to the proof: what LeftOut says of the states
-// behind any number of those found is never less than the likeliest of them has.
+// TestCertificate ends searches after every conditional, from the first to the proof. The bound of LeftOut is never
+// below the likeliest state behind any number of those found.
 func TestCertificate(t *testing.T) {
 	for seed := range uint64(120) {
 		stream := rand.New(rand.NewPCG(seed, 2))

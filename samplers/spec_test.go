@@ -107,7 +107,7 @@ func TestSpec(t *testing.T) {
 	}
 }
 
-// What Describe says of the settings is what the grammar takes.
+// The grammar takes exactly the settings that Describe lists.
 func TestDescribe(t *testing.T) {
 	for _, name := range Names() {
 		d := Describe(name)

@@ -69,7 +69,7 @@ func familyTexts(t testing.TB) []string {
 	return list
 }
 
-// encodings are what a reference tokenizer makes of texts; the offsets of some are not comparable, and nil.
+// encodings are a reference tokenizer's encodings of texts; the offsets of some are not comparable, and nil.
 type encodings struct {
 	IDs     [][]int
 	Offsets [][][2]int

@@ -112,7 +112,7 @@ func checkTemplate(t rapid.TB, tokenizer *tokenize.Tokenizer, template *tokenize
 	}
 }
 
-// hardPieces are what texts are drawn from: everything that a rule of the package names.
+// hardPieces are the pieces that random texts consist of: everything that a rule of the package names.
 func hardPieces() []string {
 	return []string{
 		" ", "  ", "\t", "\n", "\u00a0", "\u3000", "\u2028", "\u200b", "\ufeff", "\u00ad",

@@ -115,7 +115,7 @@ func TestUnconvertedSHA256(t *testing.T) {
 		}
 		sums[sum] = name
 	}
-	// What changes nothing does not.
+	// Defaults written out change nothing, and leave the sum alone.
 	files := unconvertedFiles(t)
 	files["tokenizer_config.json"] = &fstest.MapFile{Data: []byte(`{"add_prefix_space": false, "model_max_length": 99}`)}
 	if sums[of(files)] != "plain" {

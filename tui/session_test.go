@@ -18,7 +18,7 @@ import (
 	"infill/infill"
 )
 
-// watched tells what its screen shows, the last frame alone.
+// watched sends the last frame that its screen shows.
 type watched struct {
 	*model
 	shows chan string

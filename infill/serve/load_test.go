@@ -22,7 +22,7 @@ import (
 var load = flag.Duration("load", 0,
 	"how long each number of clients asks in TestLoad: 1m writes the table of docs/measured/serving.md")
 
-// asked is what clients saw.
+// asked holds the times and failures that clients saw.
 type asked struct {
 	took    []time.Duration // of answers
 	refused []time.Duration
@@ -111,8 +111,8 @@ func TestLoad(t *testing.T) {
 
 func milliseconds(d time.Duration) float64 { return d.Seconds() * 1e3 }
 
-// bound tells what the model alone gives, one row a call and 64, at the length of the
-// texts that clients send: serving can be no faster.
+// bound tells the rate of the model alone, at one row a call and at 64, at the length of the texts that clients send:
+// serving can be no faster.
 func bound(t *testing.T, length time.Duration, rate map[int]float64) string {
 	bundle, err := models.Open("")
 	if err != nil {

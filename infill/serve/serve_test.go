@@ -233,7 +233,7 @@ func TestScoreRows(t *testing.T) {
 	}
 }
 
-// deadlines hears what is said of the time to write.
+// deadlines records the write deadlines that the server sets.
 type deadlines struct {
 	*httptest.ResponseRecorder
 	all []time.Time
@@ -705,8 +705,7 @@ func FuzzRequests(f *testing.F) {
 	})
 }
 
-// tools connects a client, and gives what calls them: the answer, and whether it is an
-// error.
+// tools connects a client, and returns a function that calls a tool. It gives the answer, and whether it is an error.
 func tools(t *testing.T, o serve.Options) func(tool string, arguments map[string]any) (string, bool) {
 	t.Helper()
 	server, err := serve.Tools(o)

@@ -21,7 +21,7 @@ import (
 	"infill/models/internal/pytorch"
 )
 
-// tensor is what a file says of a tensor, with its bytes.
+// tensor is a tensor of a file, with its bytes.
 type tensor struct {
 	DType   safetensors.DType
 	Shape   []int
@@ -49,7 +49,7 @@ func contents(t testing.TB, path string) map[string]tensor {
 	return found
 }
 
-// converted reads what a file is converted to.
+// converted converts a file and reads the tensors of the result.
 func converted(t testing.TB, file *pytorch.File, wanted func(string) bool) map[string]tensor {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "model.safetensors")
@@ -74,7 +74,7 @@ func open(t testing.TB, name string) *pytorch.File {
 
 func all(string) bool { return true }
 
-// What torch.save wrote is, bit for bit, what torch.load makes of it.
+// The converted tensors are, bit for bit, those that torch.load reads.
 func TestConvert(t *testing.T) {
 	for _, c := range []struct{ file, want string }{
 		{"kinds.bin", "kinds.safetensors"},
@@ -193,7 +193,7 @@ func archiveOf(t testing.TB, pickle string) []byte {
 	return archive(t, stored("m/data.pkl", pickle), stored("m/data/0", "\x00\x00\x80\x3f\x00\x00\x00\x40"))
 }
 
-// The pieces above make files that are read, so what the next test refuses is refused for what it changes.
+// The pieces above make files that are read, so the next test's files are refused for their changes.
 func TestParse(t *testing.T) {
 	file, err := parse(archiveOf(t, plain()))
 	if err != nil {

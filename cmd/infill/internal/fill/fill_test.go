@@ -24,9 +24,8 @@ func pointer(x float64) *float64 { return &x }
 
 func seedOf(n uint64) *uint64 { return &n }
 
-// results are what the printers are tried on: wide runes, a fill at the very
-// start, one of two words, a text longer than a terminal, a sampler without
-// acceptance, a single chain.
+// results are examples for the printers: wide runes, a fill at the very start, one of two words, a text longer than a
+// terminal, a sampler without acceptance, a single chain.
 func results() []*infill.Result {
 	long := "日本語 [MASK] and then, after a very long while that nobody had thought possible, they [MASK:2] the old " +
 		"house near the river"

@@ -55,7 +55,7 @@ func smallIsing(t *testing.T) *distribution {
 	return opened(t, "ising:size=2x3,coupling=0.1,field=0.2", 0)
 }
 
-// compareOptions are Options with what a study is run with.
+// compareOptions are the options of a comparison and of the study that runs it.
 type compareOptions struct {
 	Options
 	StudyOptions

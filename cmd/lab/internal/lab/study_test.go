@@ -51,8 +51,8 @@ func smallIsingStudy(t *testing.T) *Study {
 		"batch", "10", "buffer", "12", "repeats", "1")
 }
 
-// TestResume: a study that is stopped in every cell finds what one does that runs
-// through, without running again what it kept.
+// TestResume: a study that is stopped in every cell finds the same results as one that runs through, without running
+// kept cells again.
 func TestResume(t *testing.T) {
 	whole := studied(t, smallIsingStudy(t), StudyOptions{Seed: 3})
 	dir := t.TempDir()
