@@ -286,8 +286,8 @@ func (in inference) pad() {
 		}
 		if s[i] = s[i].plus(Fixed(pads[i]).plus(Fixed(pads[i+len(s)]))); s[i] == unknownElement {
 			s[i] = in.of.graph.fresh(in.out, i)
-			if pads[i] > in.of.budget.along || pads[i+len(in.x.Shape)] > in.of.budget.along {
-				s[i] = Fixed(max(pads[i], pads[i+len(in.x.Shape)])) // which is refused
+			if most := max(pads[i], pads[i+len(in.x.Shape)]); in.of.budget.along > 0 && most > in.of.budget.along {
+				s[i] = Fixed(most) // which is refused
 			}
 		}
 	}
