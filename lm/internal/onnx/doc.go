@@ -11,8 +11,7 @@
 // Weights are never copied: [Graph.External] refers to bytes inside another
 // file, such as a tensor inside model.safetensors.
 //
-// The package is pure Go and knows neither onnxruntime nor any model. Its subpackage reference evaluates a graph in
-// double precision, slowly, and is what the rules are tested with.
+// The package is pure Go and knows neither onnxruntime nor any model.
 //
 // Mistakes in building (shapes that do not fit, say) are remembered by the
 // graph, and returned by [Graph.Encode]; the first one counts.
