@@ -10,12 +10,20 @@ func (g *Graph) Cast(x *Value, to DType) *Value {
 	if x.DType == to {
 		return x
 	}
-	return g.node("Cast", to, x.Shape, []*Value{x}, Attribute{"to", int64(to)})
+	return g.op("Cast", []*Value{x}, Attribute{"to", int64(to)})
 }
 
-func (g *Graph) unary(op string, x *Value) *Value {
-	return g.node(op, x.DType, x.Shape, []*Value{x})
+// op appends an operator of the standard with one output. It is a mistake if the inputs do not fit.
+func (g *Graph) op(op string, inputs []*Value, attributes ...Attribute) *Value {
+	out := g.Apply(op, 1, inputs, attributes...)[0]
+	if out.Unranked {
+		g.fail("%s: %s do not fit", op, inputs)
+		*out = Value{Name: out.Name, DType: inputs[0].DType, Shape: inputs[0].Shape}
+	}
+	return out
 }
+
+func (g *Graph) unary(op string, x *Value) *Value { return g.op(op, []*Value{x}) }
 
 // Neg is −x.
 func (g *Graph) Neg(x *Value) *Value { return g.unary("Neg", x) }
@@ -41,18 +49,12 @@ func (g *Graph) Relu(x *Value) *Value { return g.unary("Relu", x) }
 // Gelu is xΦ(x) with the exact normal distribution function Φ, or its tanh approximation (Hendrycks and Gimpel 2016).
 func (g *Graph) Gelu(x *Value, tanh bool) *Value {
 	if tanh {
-		return g.node("Gelu", x.DType, x.Shape, []*Value{x}, Attribute{"approximate", "tanh"})
+		return g.op("Gelu", []*Value{x}, Attribute{"approximate", "tanh"})
 	}
 	return g.unary("Gelu", x)
 }
 
-func (g *Graph) binary(op string, a, b *Value) *Value {
-	s, ok := broadcast(a.Shape, b.Shape)
-	if !ok {
-		g.fail("%s: shapes %s and %s do not broadcast", op, a, b)
-	}
-	return g.node(op, a.DType, s, []*Value{a, b})
-}
+func (g *Graph) binary(op string, a, b *Value) *Value { return g.op(op, []*Value{a, b}) }
 
 // Add is a + b, broadcast.
 func (g *Graph) Add(a, b *Value) *Value { return g.binary("Add", a, b) }
@@ -76,19 +78,7 @@ func (g *Graph) Range(n Dim) *Value {
 }
 
 // MatMul is the matrix product of the last two dimensions; the leading ones broadcast.
-func (g *Graph) MatMul(a, b *Value) *Value {
-	if len(a.Shape) < 2 || len(b.Shape) < 2 {
-		g.fail("MatMul: %s and %s need two dimensions", a, b)
-		return a
-	}
-	m, k := a.Shape[len(a.Shape)-2], a.Shape[len(a.Shape)-1]
-	l, n := b.Shape[len(b.Shape)-2], b.Shape[len(b.Shape)-1]
-	batch, ok := broadcast(a.Shape[:len(a.Shape)-2], b.Shape[:len(b.Shape)-2])
-	if !k.fits(l) || !ok {
-		g.fail("MatMul: %s and %s do not fit", a, b)
-	}
-	return g.node("MatMul", a.DType, append(slices.Clone(batch), m, n), []*Value{a, b})
-}
+func (g *Graph) MatMul(a, b *Value) *Value { return g.binary("MatMul", a, b) }
 
 // GemmOptions are the parameters of [Graph.Gemm]. Zero means one for Alpha and Beta.
 type GemmOptions struct {
@@ -98,26 +88,9 @@ type GemmOptions struct {
 
 // Gemm is Alpha·op(a)·op(b) + Beta·c for matrices a and b; c broadcasts and may be nil.
 func (g *Graph) Gemm(a, b, c *Value, o GemmOptions) *Value {
-	if len(a.Shape) != 2 || len(b.Shape) != 2 {
-		g.fail("Gemm: %s and %s are not matrices", a, b)
-		return a
-	}
-	m, k, l, n := a.Shape[0], a.Shape[1], b.Shape[0], b.Shape[1]
-	if o.TransA {
-		m, k = k, m
-	}
-	if o.TransB {
-		l, n = n, l
-	}
-	if !k.fits(l) {
-		g.fail("Gemm: %s and %s do not fit", a, b)
-	}
 	inputs := []*Value{a, b}
 	if c != nil {
 		inputs = append(inputs, c)
-		if s, ok := broadcast(c.Shape, Shape{m, n}); !ok || len(s) != 2 || s[0] != m || s[1] != n {
-			g.fail("Gemm: %s does not broadcast to [%s %s]", c, m, n)
-		}
 	}
 	var attributes []Attribute
 	set := func(name string, value any, needed bool) {
@@ -129,20 +102,20 @@ func (g *Graph) Gemm(a, b, c *Value, o GemmOptions) *Value {
 	set("beta", float32(o.Beta), o.Beta != 0 && o.Beta != 1)
 	set("transA", int64(1), o.TransA)
 	set("transB", int64(1), o.TransB)
-	return g.node("Gemm", a.DType, Shape{m, n}, inputs, attributes...)
+	return g.op("Gemm", inputs, attributes...)
 }
 
 // Transpose permutes the dimensions: output dimension i is input dimension order[i].
 func (g *Graph) Transpose(x *Value, order ...int) *Value {
-	if len(order) != len(x.Shape) {
-		g.fail("Transpose: order %v for %s", order, x)
-		return x
+	return g.op("Transpose", []*Value{x}, Attribute{"perm", int64s(order)})
+}
+
+func int64s(list []int) []int64 {
+	out := make([]int64, len(list))
+	for i, n := range list {
+		out[i] = int64(n)
 	}
-	s, perm := make(Shape, len(order)), make([]int64, len(order))
-	for i, o := range order {
-		s[i], perm[i] = x.Shape[o], int64(o)
-	}
-	return g.node("Transpose", x.DType, s, []*Value{x}, Attribute{"perm", perm})
+	return out
 }
 
 // swapLast transposes the last two dimensions.
@@ -256,16 +229,7 @@ func (g *Graph) Concat(axis int, parts ...*Value) *Value {
 	if len(parts) == 1 {
 		return parts[0]
 	}
-	s, sum := slices.Clone(parts[0].Shape), int64(0)
-	for _, p := range parts {
-		n, ok := p.Shape[axis].Size()
-		if !ok || len(p.Shape) != len(s) {
-			g.fail("Concat: the axis of %s has no fixed size", p)
-		}
-		sum += n
-	}
-	s[axis] = Fixed(sum)
-	return g.node("Concat", parts[0].DType, s, parts, Attribute{"axis", int64(axis)})
+	return g.op("Concat", parts, Attribute{"axis", int64(axis)})
 }
 
 // Expand repeats x along dimensions of size 1, and new ones before the first, until it has shape s.
@@ -284,24 +248,15 @@ func (g *Graph) Prefix(x *Value, n Dim) *Value {
 
 // Gather takes entries of x along an axis; the indices' shape takes the axis's place.
 func (g *Graph) Gather(x, indices *Value, axis int) *Value {
-	if axis >= len(x.Shape) || indices.DType != Int64 {
-		g.fail("Gather: axis %d of %s at %s", axis, x, indices)
-		return x
+	if axis == 0 {
+		return g.op("Gather", []*Value{x, indices})
 	}
-	s := slices.Concat(x.Shape[:axis], indices.Shape, x.Shape[axis+1:])
-	var attributes []Attribute
-	if axis != 0 {
-		attributes = append(attributes, Attribute{"axis", int64(axis)})
-	}
-	return g.node("Gather", x.DType, s, []*Value{x, indices}, attributes...)
+	return g.op("Gather", []*Value{x, indices}, Attribute{"axis", int64(axis)})
 }
 
 // GatherElements takes x[i][indices[i][j]] (axis 1 of a matrix, say).
 func (g *Graph) GatherElements(x, indices *Value, axis int) *Value {
-	if len(x.Shape) != len(indices.Shape) {
-		g.fail("GatherElements: %s at %s", x, indices)
-	}
-	return g.node("GatherElements", x.DType, indices.Shape, []*Value{x, indices}, Attribute{"axis", int64(axis)})
+	return g.op("GatherElements", []*Value{x, indices}, Attribute{"axis", int64(axis)})
 }
 
 // Zeros is a tensor of zeros.
@@ -326,12 +281,12 @@ func (g *Graph) ScatterElements(x, indices, updates *Value, axis int) *Value {
 
 // Softmax normalises along the last axis.
 func (g *Graph) Softmax(x *Value) *Value {
-	return g.node("Softmax", x.DType, x.Shape, []*Value{x}, Attribute{"axis", int64(-1)})
+	return g.op("Softmax", []*Value{x}, Attribute{"axis", int64(-1)})
 }
 
 // LogSoftmax is the logarithm of [Graph.Softmax].
 func (g *Graph) LogSoftmax(x *Value) *Value {
-	return g.node("LogSoftmax", x.DType, x.Shape, []*Value{x}, Attribute{"axis", int64(-1)})
+	return g.op("LogSoftmax", []*Value{x}, Attribute{"axis", int64(-1)})
 }
 
 // LayerNormalization normalises the last axis to mean 0 and variance 1, then
@@ -341,8 +296,7 @@ func (g *Graph) LayerNormalization(x, scale, bias *Value, epsilon float64) *Valu
 	if bias != nil {
 		inputs = append(inputs, bias)
 	}
-	return g.node("LayerNormalization", x.DType, x.Shape, inputs,
-		Attribute{"axis", int64(-1)}, Attribute{"epsilon", float32(epsilon)})
+	return g.op("LayerNormalization", inputs, Attribute{"axis", int64(-1)}, Attribute{"epsilon", float32(epsilon)})
 }
 
 // ReduceSum sums over axes (not negative), which stay as dimensions of size 1 when keep is set.
@@ -356,22 +310,9 @@ func (g *Graph) ReduceMean(x *Value, keep bool, axes ...int) *Value {
 }
 
 func (g *Graph) reduce(op string, x *Value, keep bool, axes []int) *Value {
-	var s Shape
-	for i, d := range x.Shape {
-		switch {
-		case !slices.Contains(axes, i):
-			s = append(s, d)
-		case keep:
-			s = append(s, Fixed(1))
-		}
-	}
-	numbers := make([]int64, len(axes))
-	for i, a := range axes {
-		numbers[i] = int64(a)
-	}
 	kept := int64(0)
 	if keep {
 		kept = 1
 	}
-	return g.node(op, x.DType, s, []*Value{x, g.Ints(numbers...)}, Attribute{"keepdims", kept})
+	return g.op(op, []*Value{x, g.Ints(int64s(axes)...)}, Attribute{"keepdims", kept})
 }

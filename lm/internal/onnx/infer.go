@@ -9,72 +9,88 @@ import (
 
 // inference is one node whose outputs are worked out.
 type inference struct {
-	of     *inliner
-	node   *Node
-	x, out *Value // the first input, nil if there is none, and the first output
+	graph     *Graph
+	node      *Node
+	x, y, out *Value // the first two inputs, nil if there are none, and the first output
+	most      int64  // a pad beyond it is kept, to be refused
 }
 
-// infer works out types and shapes of a node's outputs, and what small
-// whole-number outputs hold. What it cannot tell it leaves unranked.
-func (in *inliner) infer(n *Node) {
-	o, ok := operators()[n.Op]
-	if !ok || o.infer == nil {
-		return
-	}
-	one := inference{of: in, node: n, out: n.Outputs[0]}
+// infer works out types and shapes of a node's outputs, and what small whole-number outputs hold. What it cannot tell it
+// leaves unranked, and sizes that have grown absurd it leaves open.
+func (g *Graph) infer(n *Node, most int64) {
+	o, unranked := operators()[n.Op], func(v *Value) bool { return v == nil || v.Unranked }
+	in := inference{graph: g, node: n, out: n.Outputs[0], most: most}
 	if len(n.Inputs) > 0 {
-		one.x = n.Inputs[0]
+		in.x = n.Inputs[0]
 	}
-	o.infer(one)
+	if len(n.Inputs) > 1 {
+		in.y = n.Inputs[1]
+	}
+	if n.Domain == "" && o.infer != nil && !slices.ContainsFunc(n.Inputs[:min(o.ranked, len(n.Inputs))], unranked) {
+		o.infer(in)
+	}
+	for _, v := range n.Outputs {
+		for i, d := range v.Shape {
+			if len(d.symbols) > maxSymbols || d.factor < 0 {
+				v.Shape = slices.Clone(v.Shape)
+				v.Shape[i] = g.fresh(v, i)
+			}
+		}
+		if len(v.Shape) > maxRank {
+			v.Shape, v.Unranked = nil, true
+		}
+		g.addHomes(v)
+	}
 }
 
-// operator is what is known of operators of the standard: how many inputs they must have, and what works out their
-// outputs; nil: nothing does.
+// operator is what is known of operators of the standard: how many inputs they must have, how many of these need a
+// shape, and what works out their outputs; nil: nothing does.
 type operator struct {
-	inputs int
-	infer  func(inference)
-	names  string
+	inputs, ranked int
+	infer          func(inference)
+	names          string
 }
+
+const all = math.MaxInt
 
 // operators are those that are looked into, by name.
 var operators = sync.OnceValue(func() map[string]operator {
 	byName := map[string]operator{}
 	for _, o := range []operator{
-		{1, inference.alike, `Abs Atan Ceil Celu Clip Cos Elu Erf Exp Floor Gelu HardSigmoid HardSwish LeakyRelu Log
+		{1, 0, inference.alike, `Abs Atan Ceil Celu Clip Cos Elu Erf Exp Floor Gelu HardSigmoid HardSwish LeakyRelu Log
 			LogSoftmax Mish Reciprocal Relu Round Selu Sigmoid Sign Sin Softmax Softplus Softsign Sqrt Tan Tanh Trilu`},
-		{2, inference.alike, "CumSum"},
-		{1, inference.predicate, "Not IsNaN IsInf"},
-		{1, inference.negative, "Neg"},
-		{1, inference.cast, "Cast"},
-		{2, inference.elementwise, "Add Sub Mul Div Pow Mod"},
-		{1, inference.elementwise, "Min Max"},
-		{2, inference.comparison, "Equal Less LessOrEqual Greater GreaterOrEqual And Or Xor"},
-		{3, inference.where, "Where"},
-		{1, inference.sizes, "Shape"},
-		{2, inference.gather, "Gather"},
-		{2, inference.gatherElements, "GatherElements"},
-		{2, inference.gatherND, "GatherND"},
-		{1, inference.flatten, "Flatten"},
-		{2, inference.expand, "Expand"},
-		{1, inference.constant, "ConstantOfShape"},
-		{2, inference.tile, "Tile"},
-		{3, inference.oneHot, "OneHot"},
-		{0, inference.pad, "Pad"},
-		{3, inference.sequence, "Range"},
-		{1, inference.transpose, "Transpose"},
-		{2, inference.product, "MatMul MatMulInteger"},
-		{2, inference.gemm, "Gemm"},
-		{2, inference.normalize, "LayerNormalization"},
-		{1, inference.quantize, "DynamicQuantizeLinear"},
-		{2, inference.dequantize, "DequantizeLinear"},
-		{1, inference.squeeze, "Unsqueeze Squeeze"},
-		{1, inference.concat, "Concat"},
-		{1, inference.split, "Split"},
-		{3, inference.slice, "Slice"},
-		{2, inference.reshape, "Reshape"},
-		{1, inference.reduce, "ReduceSum ReduceMean ReduceMax ReduceMin ReduceProd ReduceL2 ReduceSumSquare"},
-		{1, nil, "Identity Dropout"},
-		{2, nil, "CastLike"},
+		{2, 0, inference.alike, "CumSum"},
+		{1, 0, inference.predicate, "Not IsNaN IsInf"},
+		{1, 0, inference.cast, "Cast"},
+		{1, all, func(in inference) { in.join(in.x.DType) }, "Neg Min Max"},
+		{2, all, func(in inference) { in.join(in.x.DType) }, "Add Sub Mul Div Pow Mod"},
+		{2, all, func(in inference) { in.join(Bool) }, "Equal Less LessOrEqual Greater GreaterOrEqual And Or Xor"},
+		{3, all, func(in inference) { in.join(in.y.DType) }, "Where"},
+		{1, 0, inference.sizes, "Shape"},
+		{2, 2, inference.gather, "Gather"},
+		{2, 2, func(in inference) { in.set(in.x.DType, in.y.Shape) }, "GatherElements"},
+		{2, 2, inference.gatherND, "GatherND"},
+		{1, 1, inference.flatten, "Flatten"},
+		{2, 1, inference.expand, "Expand"},
+		{1, 0, inference.constant, "ConstantOfShape"},
+		{2, 1, inference.tile, "Tile"},
+		{3, 1, inference.oneHot, "OneHot"},
+		{0, 1, inference.pad, "Pad"},
+		{3, 0, inference.sequence, "Range"},
+		{1, 1, inference.transpose, "Transpose"},
+		{2, 2, inference.product, "MatMul MatMulInteger"},
+		{2, 2, inference.gemm, "Gemm"},
+		{2, 1, inference.normalize, "LayerNormalization"},
+		{1, 1, inference.quantize, "DynamicQuantizeLinear"},
+		{2, 1, func(in inference) { in.set(Float, in.x.Shape) }, "DequantizeLinear"},
+		{1, 1, inference.squeeze, "Squeeze Unsqueeze"},
+		{1, all, inference.concat, "Concat"},
+		{1, 1, inference.split, "Split"},
+		{3, 1, inference.slice, "Slice"},
+		{2, 0, inference.reshape, "Reshape"},
+		{1, 1, inference.reduce, "ReduceSum ReduceMean ReduceMax ReduceMin ReduceProd ReduceL2 ReduceSumSquare"},
+		{1, 0, nil, "Identity Dropout"},
+		{2, 0, nil, "CastLike"},
 	} {
 		for name := range strings.FieldsSeq(o.names) {
 			byName[name] = o
@@ -87,17 +103,64 @@ var operators = sync.OnceValue(func() map[string]operator {
 const makers = `RandomNormal RandomUniform EyeLike Resize Upsample MaxUnpool Col2Im ConvTranspose AffineGrid GridSample
 	Multinomial HannWindow HammingWindow BlackmanWindow MelWeightMatrix STFT DFT SequenceConstruct SplitToSequence`
 
-// ranked reports whether the first inputs have shapes.
-func (in inference) ranked(count int) bool {
-	return !slices.ContainsFunc(in.node.Inputs[:min(count, len(in.node.Inputs))],
-		func(v *Value) bool { return v == nil || v.Unranked })
+func (in inference) set(t DType, s Shape) { in.out.DType, in.out.Shape, in.out.Unranked = t, s, false }
+
+// unknown is a dimension of the output that nothing is known of.
+func (in inference) unknown(axis int) Dim { return in.graph.fresh(in.out, axis) }
+
+// held is what the input at a place is known to hold, nil: nothing.
+func (in inference) held(input int) []Dim {
+	if input < len(in.node.Inputs) {
+		return in.graph.content[in.node.Inputs[input]]
+	}
+	return nil
 }
 
-func (in inference) set(t DType, s Shape) { in.out.DType, in.out.Shape, in.out.Unranked = t, s, false }
+// numbers are the numbers that an optional input is known to hold, nil where it is absent.
+func (in inference) numbers(input int) ([]int64, bool) {
+	if input >= len(in.node.Inputs) || in.node.Inputs[input] == nil {
+		return nil, true
+	}
+	v := in.node.Inputs[input]
+	if held, ok := in.graph.content[v]; ok {
+		return Shape(held).Sizes()
+	}
+	return nil, !v.Unranked && len(v.Shape) == 1 && v.Shape[0] == Fixed(0)
+}
+
+// number is the only number that an input is known to hold.
+func (in inference) number(input int) (int64, bool) {
+	list, ok := in.numbers(input)
+	if !ok || len(list) != 1 {
+		return 0, false
+	}
+	return list[0], true
+}
+
+// axis is the node's axis attribute, not negative; false if the first input has no such axis.
+func (in inference) axis() (int, bool) {
+	axis := along(in.node.intAttribute("axis", 0), in.x)
+	return axis, axis >= 0 && axis < len(in.x.Shape)
+}
+
+// marked tells which of rank axes are among those listed; false if one of these is no axis.
+func marked(axes []int64, rank int) ([]bool, bool) {
+	chosen := make([]bool, rank)
+	for _, a := range axes {
+		if a < 0 {
+			a += int64(rank)
+		}
+		if a < 0 || a >= int64(rank) {
+			return nil, false
+		}
+		chosen[a] = true
+	}
+	return chosen, true
+}
 
 // alike gives the output the type and shape of the first input.
 func (in inference) alike() {
-	if in.ranked(1) {
+	if !in.x.Unranked {
 		in.set(in.x.DType, in.x.Shape)
 	}
 }
@@ -107,82 +170,46 @@ func (in inference) predicate() {
 	in.out.DType = Bool
 }
 
-func (in inference) negative() {
-	in.alike()
-	in.of.combine(in.out, func(e []Dim) Dim { return e[0].Times(Fixed(-1)) }, in.x)
-}
-
 func (in inference) cast() {
 	in.alike()
-	if in.out.DType = DType(in.node.intAttribute("to", 0)); whole(in.out.DType) {
-		in.of.keep(in.out, in.of.graph.content[in.x])
-	}
+	in.out.DType = DType(in.node.intAttribute("to", 0))
+	in.keep(in.held(0))
 }
 
-// elementwise joins inputs of shapes that fit, and has the type of the first.
-func (in inference) elementwise() {
-	if in.broadcast(in.x) {
-		in.hold()
-	}
-}
-
-func (in inference) comparison() {
-	if in.broadcast(in.x) {
-		in.out.DType = Bool
-		in.hold()
-	}
-}
-
-// where has the type of what it chooses from.
-func (in inference) where() {
-	if len(in.node.Inputs) > 1 && in.broadcast(in.node.Inputs[1]) {
-		in.hold()
-	}
-}
-
-// broadcast gives the output the shape of all inputs together, and the type of one.
-func (in inference) broadcast(typed *Value) bool {
-	if !in.ranked(len(in.node.Inputs)) {
-		return false
-	}
+// join gives the output the shape that all inputs broadcast to, and works out what it holds.
+func (in inference) join(t DType) {
 	s, ok := Shape{}, true
 	for _, v := range in.node.Inputs {
 		if s, ok = broadcast(s, v.Shape); !ok {
-			return false
+			return
 		}
 	}
-	in.set(typed.DType, s)
-	return true
-}
-
-// hold works out what the output of an elementwise operator holds.
-func (in inference) hold() {
+	in.set(t, s)
 	if f, ok := elementRules[in.node.Op]; ok {
-		in.of.combine(in.out, f, in.node.Inputs...)
+		in.combine(f)
 	}
 }
 
 // sizes is Shape: the dimensions as numbers.
 func (in inference) sizes() {
-	if !in.ranked(1) {
+	if in.x.Unranked {
 		in.out.DType = Int64
 		return
 	}
 	rank := int64(len(in.x.Shape))
-	start, end := clamp(in.node.intAttribute("start", 0), rank), clamp(in.node.intAttribute("end", rank), rank)
+	start, end := bound(in.node.intAttribute("start", 0), rank, 1), bound(in.node.intAttribute("end", rank), rank, 1)
 	dims := in.x.Shape[start:max(start, end)]
 	in.set(Int64, FixedShape(int64(len(dims))))
-	in.of.keep(in.out, slices.Clone(dims))
+	in.keep(slices.Clone(dims))
 }
 
 func (in inference) gather() {
-	indices := in.node.Inputs[1]
 	axis, ok := in.axis()
-	if !ok || !in.ranked(2) {
+	if !ok {
 		return
 	}
-	in.set(in.x.DType, slices.Concat(in.x.Shape[:axis], indices.Shape, in.x.Shape[axis+1:]))
-	held, at := in.of.graph.content[in.x], in.of.graph.content[indices]
+	in.set(in.x.DType, slices.Concat(in.x.Shape[:axis], in.y.Shape, in.x.Shape[axis+1:]))
+	held, at := in.held(0), in.held(1)
 	if held == nil || at == nil {
 		return
 	}
@@ -197,20 +224,14 @@ func (in inference) gather() {
 			taken[i] = held[k]
 		}
 	}
-	in.of.keep(in.out, taken)
-}
-
-func (in inference) gatherElements() {
-	if in.ranked(2) {
-		in.set(in.x.DType, in.node.Inputs[1].Shape)
-	}
+	in.keep(taken)
 }
 
 // gatherND takes parts whose places stand along the last axis of the indices.
 func (in inference) gatherND() {
-	indices, batch := in.node.Inputs[1], in.node.intAttribute("batch_dims", 0)
+	indices, batch := in.y, in.node.intAttribute("batch_dims", 0)
 	last := int64(len(indices.Shape)) - 1
-	if !in.ranked(2) || batch < 0 || batch > min(last, int64(len(in.x.Shape))) {
+	if batch < 0 || batch > min(last, int64(len(in.x.Shape))) {
 		return
 	}
 	if depth, ok := indices.Shape[last].Size(); ok && depth >= 0 && depth <= int64(len(in.x.Shape))-batch {
@@ -220,23 +241,20 @@ func (in inference) gatherND() {
 
 func (in inference) flatten() {
 	axis := in.node.intAttribute("axis", 1)
-	if in.ranked(1) && axis >= 0 && axis <= int64(len(in.x.Shape)) {
+	if axis >= 0 && axis <= int64(len(in.x.Shape)) {
 		in.set(in.x.DType, Shape{in.x.Shape[:axis].product(), in.x.Shape[axis:].product()})
 	}
 }
 
 func (in inference) expand() {
-	to, ok := in.of.shapeFrom(in.node.Inputs[1], in.out)
-	if !ok || !in.ranked(1) {
-		return
-	}
-	if s, ok := broadcast(in.x.Shape, to); ok {
+	to, ok := in.shapeFrom(1)
+	if s, fits := broadcast(in.x.Shape, to); ok && fits {
 		in.set(in.x.DType, s)
 	}
 }
 
 func (in inference) constant() {
-	s, ok := in.of.shapeFrom(in.x, in.out)
+	s, ok := in.shapeFrom(0)
 	if !ok {
 		return
 	}
@@ -247,13 +265,13 @@ func (in inference) constant() {
 	}
 	in.set(t.dtype(), s)
 	if n, fixed := s.product().Size(); fixed && n >= 0 && n <= smallConstant && len(t.wholes()) == 1 {
-		in.of.keep(in.out, slices.Repeat([]Dim{Fixed(t.wholes()[0])}, int(n)))
+		in.keep(slices.Repeat([]Dim{Fixed(t.wholes()[0])}, int(n)))
 	}
 }
 
 func (in inference) tile() {
-	repeats, ok := in.of.fixed(in.node.Inputs[1])
-	if !ok || !in.ranked(1) || len(repeats) != len(in.x.Shape) {
+	repeats, ok := in.numbers(1)
+	if !ok || len(repeats) != len(in.x.Shape) {
 		return
 	}
 	s := make(Shape, len(repeats))
@@ -264,30 +282,30 @@ func (in inference) tile() {
 }
 
 func (in inference) oneHot() {
-	if depth, ok := in.of.fixed(in.node.Inputs[1]); ok && in.ranked(1) && len(depth) == 1 &&
-		in.node.intAttribute("axis", -1) == -1 && len(in.node.Inputs) > 2 {
-		in.set(in.node.Inputs[2].DType, append(slices.Clone(in.x.Shape), Fixed(depth[0])))
+	if depth, ok := in.number(1); ok && in.node.intAttribute("axis", -1) == -1 && len(in.node.Inputs) > 2 {
+		in.set(in.node.Inputs[2].DType, append(slices.Clone(in.x.Shape), Fixed(depth)))
 	}
 }
 
 func (in inference) pad() {
-	if len(in.node.Inputs) < 2 || in.node.Inputs[1] == nil || len(in.node.Inputs) > 3 {
+	if len(in.node.Inputs) < 2 || in.y == nil || len(in.node.Inputs) > 3 {
 		return
 	}
-	pads, ok := in.of.fixed(in.node.Inputs[1])
-	if !in.ranked(1) || ok && len(pads) != 2*len(in.x.Shape) {
+	rank := len(in.x.Shape)
+	pads, ok := in.numbers(1)
+	if ok && len(pads) != 2*rank {
 		return
 	}
 	s := slices.Clone(in.x.Shape)
-	for i := range s {
-		if !ok {
-			s[i] = in.of.graph.fresh(in.out, i)
-			continue
+	for i, d := range s {
+		s[i] = unknownElement
+		if ok {
+			s[i] = d.plus(Fixed(pads[i]).plus(Fixed(pads[i+rank])))
 		}
-		if s[i] = s[i].plus(Fixed(pads[i]).plus(Fixed(pads[i+len(s)]))); s[i] == unknownElement {
-			s[i] = in.of.graph.fresh(in.out, i)
-			if most := max(pads[i], pads[i+len(in.x.Shape)]); in.of.budget.along > 0 && most > in.of.budget.along {
-				s[i] = Fixed(most) // which is refused
+		if s[i] == unknownElement {
+			s[i] = in.unknown(i)
+			if ok && max(pads[i], pads[i+rank]) > in.most {
+				s[i] = Fixed(max(pads[i], pads[i+rank])) // which is refused
 			}
 		}
 	}
@@ -296,27 +314,23 @@ func (in inference) pad() {
 
 // sequence is Range.
 func (in inference) sequence() {
-	in.set(in.x.DType, Shape{in.of.graph.fresh(in.out, 0)})
-	known := in.of.graph.content
-	start, end, step := known[in.x], known[in.node.Inputs[1]], known[in.node.Inputs[2]]
-	if from, ok := Shape(start).Sizes(); ok && len(from) == 1 {
-		to, ended := Shape(end).Sizes()
-		by, stepped := Shape(step).Sizes()
-		if ended && stepped && len(to) == 1 && len(by) == 1 && by[0] != 0 {
-			in.set(in.x.DType, Shape{Fixed(max(0, int64(math.Ceil((float64(to[0])-float64(from[0]))/float64(by[0])))))})
-			return
-		}
+	size := unknownElement
+	from, known := in.number(0)
+	to, ended := in.number(1)
+	step, stepped := in.number(2)
+	switch end := in.held(1); {
+	case known && ended && stepped && step != 0:
+		size = Fixed(max(0, int64(math.Ceil((float64(to)-float64(from))/float64(step)))))
+	case known && stepped && from == 0 && step == 1 && len(end) == 1:
+		size = end[0]
 	}
-	if len(start) == 1 && len(end) == 1 && len(step) == 1 && start[0] == Fixed(0) && step[0] == Fixed(1) &&
-		end[0] != unknownElement {
-		in.set(in.x.DType, Shape{end[0]})
+	if size == unknownElement {
+		size = in.unknown(0)
 	}
+	in.set(in.x.DType, Shape{size})
 }
 
 func (in inference) transpose() {
-	if !in.ranked(1) {
-		return
-	}
 	order := permutation(in.node, len(in.x.Shape))
 	if order == nil {
 		return
@@ -330,40 +344,38 @@ func (in inference) transpose() {
 
 // product is of matrices, batch by batch.
 func (in inference) product() {
-	w := in.node.Inputs[1]
-	if !in.ranked(2) || len(in.x.Shape) < 2 || len(w.Shape) < 2 {
+	a, b := len(in.x.Shape)-2, len(in.y.Shape)-2
+	if a < 0 || b < 0 || !in.x.Shape[a+1].fits(in.y.Shape[b]) {
 		return
 	}
-	batch, ok := broadcast(in.x.Shape[:len(in.x.Shape)-2], w.Shape[:len(w.Shape)-2])
+	batch, ok := broadcast(in.x.Shape[:a], in.y.Shape[:b])
 	if !ok {
 		return
 	}
-	in.set(in.x.DType, append(slices.Clone(batch), in.x.Shape[len(in.x.Shape)-2], w.Shape[len(w.Shape)-1]))
+	in.set(in.x.DType, append(slices.Clone(batch), in.x.Shape[a], in.y.Shape[b+1]))
 	if in.node.Op == "MatMulInteger" {
 		in.out.DType = Int32
 	}
 }
 
 func (in inference) gemm() {
-	w := in.node.Inputs[1]
-	if !in.ranked(2) || len(in.x.Shape) != 2 || len(w.Shape) != 2 {
+	if len(in.x.Shape) != 2 || len(in.y.Shape) != 2 {
 		return
 	}
-	rows, columns := in.x.Shape[0], w.Shape[1]
+	rows, inner, other, columns := in.x.Shape[0], in.x.Shape[1], in.y.Shape[0], in.y.Shape[1]
 	if in.node.intAttribute("transA", 0) == 1 {
-		rows = in.x.Shape[1]
+		rows, inner = inner, rows
 	}
 	if in.node.intAttribute("transB", 0) == 1 {
-		columns = w.Shape[0]
+		other, columns = columns, other
 	}
-	in.set(in.x.DType, Shape{rows, columns})
+	if inner.fits(other) {
+		in.set(in.x.DType, Shape{rows, columns})
+	}
 }
 
 // normalize is LayerNormalization, perhaps with mean and deviation.
 func (in inference) normalize() {
-	if !in.ranked(1) {
-		return
-	}
 	in.set(in.x.DType, in.x.Shape)
 	axis := in.node.intAttribute("axis", -1)
 	if axis < 0 {
@@ -378,16 +390,10 @@ func (in inference) normalize() {
 }
 
 func (in inference) quantize() {
-	if in.ranked(1) && len(in.node.Outputs) == 3 {
+	if len(in.node.Outputs) == 3 {
 		in.set(Uint8, in.x.Shape)
 		*in.node.Outputs[1] = Value{Name: in.node.Outputs[1].Name, DType: Float}
 		*in.node.Outputs[2] = Value{Name: in.node.Outputs[2].Name, DType: Uint8}
-	}
-}
-
-func (in inference) dequantize() {
-	if in.ranked(1) {
-		in.set(Float, in.x.Shape)
 	}
 }
 
@@ -395,6 +401,7 @@ func whole(t DType) bool { return t == Int64 || t == Int32 || t == Bool }
 
 // elementRules compute what small whole-number tensors hold.
 var elementRules = map[string]func(e []Dim) Dim{
+	"Neg": func(e []Dim) Dim { return e[0].Times(Fixed(-1)) },
 	"Add": func(e []Dim) Dim { return e[0].plus(e[1]) },
 	"Sub": func(e []Dim) Dim { return e[0].plus(e[1].Times(Fixed(-1))) },
 	"Mul": func(e []Dim) Dim { return e[0].Times(e[1]) },
@@ -465,9 +472,9 @@ func (d Dim) over(e Dim) (Dim, bool) {
 	return Dim{d.factor / e.factor, strings.Join(left, "*")}, true
 }
 
-// keep remembers what v holds.
-func (in *inliner) keep(v *Value, held []Dim) {
-	if held == nil || !whole(v.DType) || len(v.Shape) > 1 || v.Unranked || len(held) > smallConstant {
+// keep remembers what the output holds.
+func (in inference) keep(held []Dim) {
+	if held == nil || !whole(in.out.DType) || len(in.out.Shape) > 1 || in.out.Unranked || len(held) > smallConstant {
 		return
 	}
 	for i, d := range held {
@@ -475,34 +482,29 @@ func (in *inliner) keep(v *Value, held []Dim) {
 			held[i] = unknownElement
 		}
 	}
-	in.graph.content[v] = held
+	in.graph.content[in.out] = held
 }
 
 // combine works out what an elementwise operator's output holds.
-func (in *inliner) combine(out *Value, f func([]Dim) Dim, inputs ...*Value) {
-	if out.Unranked || len(out.Shape) > 1 || !whole(out.DType) {
+func (in inference) combine(f func([]Dim) Dim) {
+	if len(in.out.Shape) > 1 || !whole(in.out.DType) {
 		return
 	}
 	size := 1
-	for _, v := range inputs {
-		held := in.graph.content[v]
-		if held == nil {
+	for k := range in.node.Inputs {
+		switch n := len(in.held(k)); {
+		case n == 0 || n != 1 && size != 1 && n != size:
 			return
-		}
-		if len(held) != 1 {
-			size = len(held)
+		case n != 1:
+			size = n
 		}
 	}
 	held := make([]Dim, size)
 	for i := range held {
-		e := make([]Dim, len(inputs))
-		known := true
-		for k, v := range inputs {
-			h := in.graph.content[v]
-			if len(h) != 1 && len(h) != size {
-				return
-			}
-			e[k] = h[min(i, len(h)-1)]
+		e, known := []Dim{}, true
+		for k := range in.node.Inputs {
+			h := in.held(k)
+			e = append(e, h[min(i, len(h)-1)])
 			known = known && e[k] != unknownElement
 		}
 		held[i] = unknownElement
@@ -510,50 +512,12 @@ func (in *inliner) combine(out *Value, f func([]Dim) Dim, inputs ...*Value) {
 			held[i] = f(e)
 		}
 	}
-	in.keep(out, held)
+	in.keep(held)
 }
 
-// axis is the node's axis attribute, not negative; false if the first input has no such axis.
-func (in inference) axis() (int, bool) {
-	axis := along(in.node.intAttribute("axis", 0), in.x)
-	return axis, !in.x.Unranked && axis >= 0 && axis < len(in.x.Shape)
-}
-
-// marked tells which of rank axes are among those listed; false if one of these is no axis.
-func marked(axes []int64, rank int) ([]bool, bool) {
-	chosen := make([]bool, rank)
-	for _, a := range axes {
-		if a < 0 {
-			a += int64(rank)
-		}
-		if a < 0 || a >= int64(rank) {
-			return nil, false
-		}
-		chosen[a] = true
-	}
-	return chosen, true
-}
-
-// fixed is the numbers that v is known to hold.
-func (in *inliner) fixed(v *Value) ([]int64, bool) {
-	held, ok := in.graph.content[v]
-	if !ok {
-		return nil, v != nil && !v.Unranked && len(v.Shape) == 1 && v.Shape[0] == Fixed(0)
-	}
-	return Shape(held).Sizes()
-}
-
-// given is the numbers that an optional input is known to hold, nil where it is absent.
-func (in inference) given(input int) ([]int64, bool) {
-	if input >= len(in.node.Inputs) || in.node.Inputs[input] == nil {
-		return nil, true
-	}
-	return in.of.fixed(in.node.Inputs[input])
-}
-
-// shapeFrom is the shape that a tensor of sizes describes; what is not known of it are dimensions of out.
-func (in *inliner) shapeFrom(sizes, out *Value) (Shape, bool) {
-	held := in.graph.content[sizes]
+// shapeFrom is the shape that an input of sizes describes; what is not known of it are dimensions of the output.
+func (in inference) shapeFrom(input int) (Shape, bool) {
+	held, sizes := in.held(input), in.node.Inputs[input]
 	if held == nil {
 		if sizes.Unranked || len(sizes.Shape) != 1 {
 			return nil, false
@@ -564,61 +528,45 @@ func (in *inliner) shapeFrom(sizes, out *Value) (Shape, bool) {
 		}
 		held = slices.Repeat([]Dim{unknownElement}, int(rank))
 	}
-	s := make(Shape, len(held))
+	s := slices.Clone(Shape(held))
 	for i, d := range held {
-		s[i] = d
 		if d == unknownElement || d.factor < 0 {
-			s[i] = in.graph.fresh(out, i)
+			s[i] = in.unknown(i)
 		}
 	}
 	return s, true
 }
 
 func (in inference) reshape() {
-	held := in.of.graph.content[in.node.Inputs[1]]
-	if held == nil {
-		if s, ok := in.of.shapeFrom(in.node.Inputs[1], in.out); ok {
-			in.set(in.x.DType, s)
-		}
+	s, ok := in.shapeFrom(1)
+	if !ok {
 		return
 	}
-	s, known, open := make(Shape, len(held)), Fixed(1), -1
-	for i, d := range held {
-		switch {
-		case d == Fixed(0) && in.node.intAttribute("allowzero", 0) == 0:
-			if in.x.Unranked || i >= len(in.x.Shape) {
-				s[i] = in.of.graph.fresh(in.out, i)
-			} else {
+	known, open := Fixed(1), -1
+	for i, d := range in.held(1) {
+		if d == Fixed(0) && in.node.intAttribute("allowzero", 0) == 0 {
+			s[i] = in.unknown(i)
+			if !in.x.Unranked && i < len(in.x.Shape) {
 				s[i] = in.x.Shape[i]
 			}
-		case d == Fixed(-1):
+		}
+		if d == Fixed(-1) {
 			open = i
-			continue
-		case d == unknownElement || d.factor < 0:
-			s[i] = in.of.graph.fresh(in.out, i)
-		default:
-			s[i] = d
+		} else {
+			known = known.Times(s[i])
 		}
-		known = known.Times(s[i])
 	}
-	if open >= 0 {
-		var ok bool
-		if !in.x.Unranked {
-			s[open], ok = in.x.Shape.product().over(known)
-		}
-		if !ok {
-			s[open] = in.of.graph.fresh(in.out, open)
+	if open >= 0 && !in.x.Unranked {
+		if rest, ok := in.x.Shape.product().over(known); ok {
+			s[open] = rest
 		}
 	}
 	in.set(in.x.DType, s)
-	in.of.keep(in.out, in.of.graph.content[in.x])
+	in.keep(in.held(0))
 }
 
 func (in inference) squeeze() {
-	if in.x.Unranked {
-		return
-	}
-	axes, known := in.given(1)
+	axes, known := in.numbers(1)
 	if len(in.node.Inputs) < 2 {
 		var sizes []int64
 		sizes, known = in.x.Shape.Sizes() // what has size 1 goes, and a symbol could have it
@@ -649,16 +597,12 @@ func (in inference) squeeze() {
 		}
 	}
 	in.set(in.x.DType, s)
-	in.of.keep(in.out, in.of.graph.content[in.x])
+	in.keep(in.held(0))
 }
 
 func (in inference) concat() {
-	if !in.ranked(len(in.node.Inputs)) || slices.ContainsFunc(in.node.Inputs,
-		func(v *Value) bool { return len(v.Shape) != len(in.x.Shape) }) {
-		return
-	}
 	axis, ok := in.axis()
-	if !ok {
+	if !ok || slices.ContainsFunc(in.node.Inputs, func(v *Value) bool { return len(v.Shape) != len(in.x.Shape) }) {
 		return
 	}
 	s, sum, held := slices.Clone(in.x.Shape), Fixed(0), []Dim{}
@@ -672,17 +616,17 @@ func (in inference) concat() {
 				s[i] = d
 			}
 		}
-		if h := in.of.graph.content[v]; h != nil && held != nil {
+		if h := in.graph.content[v]; h != nil && held != nil {
 			held = append(held, h...)
 		} else {
 			held = nil
 		}
 	}
 	if s[axis] = sum; sum == unknownElement {
-		s[axis] = in.of.graph.fresh(in.out, axis)
+		s[axis] = in.unknown(axis)
 	}
 	in.set(in.x.DType, s)
-	in.of.keep(in.out, held)
+	in.keep(held)
 }
 
 func (in inference) split() {
@@ -690,10 +634,7 @@ func (in inference) split() {
 	if !ok {
 		return
 	}
-	var sizes []Dim
-	if len(in.node.Inputs) > 1 {
-		sizes = in.of.graph.content[in.node.Inputs[1]]
-	}
+	sizes := in.held(1)
 	for i, part := range in.node.Outputs {
 		part.DType, part.Shape, part.Unranked = in.x.DType, slices.Clone(in.x.Shape), false
 		whole, fixed := in.x.Shape[axis].Size()
@@ -704,23 +645,20 @@ func (in inference) split() {
 		case len(in.node.Inputs) == 1 && fixed && whole%count == 0:
 			part.Shape[axis] = Fixed(whole / count)
 		default:
-			part.Shape[axis] = in.of.graph.fresh(part, axis)
+			part.Shape[axis] = in.graph.fresh(part, axis)
 		}
 	}
 }
 
 func (in inference) slice() {
-	if in.x.Unranked {
-		return
-	}
-	starts, ends := in.of.graph.content[in.node.Inputs[1]], in.of.graph.content[in.node.Inputs[2]]
+	starts, ends := in.held(1), in.held(2)
 	axes, steps := make([]int64, len(starts)), make([]int64, len(starts))
 	for i := range starts {
 		axes[i], steps[i] = int64(i), 1
 	}
 	known := starts != nil && ends != nil && len(starts) == len(ends)
 	for i, list := range []*[]int64{&axes, &steps} {
-		if given, ok := in.given(3 + i); given != nil || !ok {
+		if given, ok := in.numbers(3 + i); given != nil || !ok {
 			*list = given
 			known = known && ok && len(given) == len(starts)
 		}
@@ -728,12 +666,12 @@ func (in inference) slice() {
 	s := slices.Clone(in.x.Shape)
 	if !known {
 		for i := range s {
-			s[i] = in.of.graph.fresh(in.out, i)
+			s[i] = in.unknown(i)
 		}
 		in.set(in.x.DType, s)
 		return
 	}
-	held := in.of.graph.content[in.x]
+	held := in.held(0)
 	for k, axis := range axes {
 		if axis < 0 {
 			axis += int64(len(s))
@@ -744,11 +682,11 @@ func (in inference) slice() {
 		var cut bool
 		s[axis], held, cut = sliced(s[axis], starts[k], ends[k], steps[k], held)
 		if !cut {
-			s[axis] = in.of.graph.fresh(in.out, int(axis))
+			s[axis] = in.unknown(int(axis))
 		}
 	}
 	in.set(in.x.DType, s)
-	in.of.keep(in.out, held)
+	in.keep(held)
 }
 
 // sliced is the size that a slice leaves of a dimension, and what it leaves of the elements held along it.
@@ -758,6 +696,7 @@ func sliced(d, start, end Dim, step int64, held []Dim) (Dim, []Dim, bool) {
 	to, ended := end.Size()
 	switch {
 	case fixed && known && ended && step != 0 && n <= smallConstant:
+		step = min(max(step, -smallConstant-1), smallConstant+1) // longer ones could overflow
 		from, to = bound(from, n, step), bound(to, n, step)
 		var kept []Dim
 		count := int64(0)
@@ -788,30 +727,20 @@ func bound(at, n, step int64) int64 {
 	if step < 0 {
 		return min(max(at, -1), n-1)
 	}
-	return clamp(at, n)
-}
-
-func clamp(at, n int64) int64 {
-	if at < 0 {
-		at += n
-	}
 	return min(max(at, 0), n)
 }
 
 func (in inference) reduce() {
-	if in.x.Unranked {
-		return
-	}
-	axes, known := in.given(1)
+	axes, known := in.numbers(1)
 	chosen, ok := marked(axes, len(in.x.Shape))
 	if !known || !ok {
 		return
 	}
-	all := len(axes) == 0 && in.node.intAttribute("noop_with_empty_axes", 0) == 0
+	every := len(axes) == 0 && in.node.intAttribute("noop_with_empty_axes", 0) == 0
 	s := Shape{}
 	for i, d := range in.x.Shape {
 		switch {
-		case !chosen[i] && !all:
+		case !chosen[i] && !every:
 			s = append(s, d)
 		case in.node.intAttribute("keepdims", 1) == 1:
 			s = append(s, Fixed(1))

@@ -91,9 +91,6 @@ func budgetOf(m *Model) budget {
 
 // affords refuses a node whose output would be absurdly large.
 func (in *inliner) affords(n *Node) error {
-	if in.budget.constant == 0 {
-		return nil // a graph of ours
-	}
 	for _, v := range n.Outputs {
 		if v.Unranked {
 			continue
@@ -228,26 +225,9 @@ func (in *inliner) node(n modelNode) error {
 		if slices.Contains(strings.Fields(makers), n.op) {
 			return errors.New("an operator that makes values of any size, which no masked language model needs")
 		}
-		in.infer(node)
 	}
-	in.bounded(node)
+	in.graph.infer(node, in.budget.along)
 	return in.affords(node)
-}
-
-// bounded gives up on sizes of an inferred node's outputs that have grown absurd.
-func (in *inliner) bounded(n *Node) {
-	for _, v := range n.Outputs {
-		for i, d := range v.Shape {
-			if len(d.symbols) > maxSymbols {
-				v.Shape = slices.Clone(v.Shape)
-				v.Shape[i] = in.graph.fresh(v, i)
-			}
-		}
-		if len(v.Shape) > maxRank {
-			v.Shape, v.Unranked = nil, true
-		}
-		in.graph.addHomes(v)
-	}
 }
 
 // upgrade brings an operator to the version that graphs are written in. It reports whether nothing is left to do.
@@ -378,8 +358,6 @@ func (g *Graph) Apply(op string, outputs int, inputs []*Value, attributes ...Att
 		n.Outputs = append(n.Outputs, v)
 	}
 	g.Nodes = append(g.Nodes, n)
-	in := &inliner{graph: g, opset: opsetVersion}
-	in.infer(n)
-	in.bounded(n)
+	g.infer(n, math.MaxInt64)
 	return n.Outputs
 }
