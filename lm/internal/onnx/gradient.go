@@ -1,6 +1,7 @@
 package onnx
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 )
@@ -40,8 +41,8 @@ func (g *Graph) Differentiate(outputs, seeds, wrt []*Value) ([]*Value, error) {
 				return nil, g.unknown(v)
 			}
 		}
-		if err := rule(b, n, dy); err != nil {
-			return nil, fmt.Errorf("onnx: derivative of %s (%s): %w", n.Op, n.Outputs[0].Name, err)
+		if rule(b, n, dy); b.refused != nil {
+			return nil, fmt.Errorf("onnx: derivative of %s (%s): %w", n.Op, n.Outputs[0].Name, b.refused)
 		}
 	}
 	gradients := make([]*Value, len(wrt))
@@ -86,6 +87,12 @@ type backward struct {
 	*Graph
 	active     map[*Value]bool   // values that depend on what we differentiate by
 	cotangents map[*Value]*Value // ∂(seeded outputs)/∂value, as far as summed
+	refused    error             // why a node has no derivative
+}
+
+// refuse keeps why a node has no derivative, the first reason of several.
+func (b *backward) refuse(format string, arguments ...any) {
+	b.refused = cmp.Or(b.refused, fmt.Errorf(format, arguments...))
 }
 
 // wants reports whether the derivative by v is needed.

@@ -1,16 +1,14 @@
 package onnx
 
 import (
-	"errors"
-	"fmt"
 	"math"
 	"slices"
 )
 
 // A rule adds the cotangents of a node's inputs, given dy, the cotangent of its first output. The formulas are those of
 // any text on reverse-mode differentiation (Griewank and Walther 2008, chapter 3); only those that are not immediate
-// are written out.
-type rule func(b *backward, n *Node, dy *Value) error
+// are written out. A node that it cannot differentiate it refuses.
+type rule func(b *backward, n *Node, dy *Value)
 
 // rules are the operators of the standard that can be differentiated.
 var rules = map[string]rule{
@@ -18,7 +16,7 @@ var rules = map[string]rule{
 	"Sub":        pair(passed, func(b *backward, _, dy *Value) *Value { return b.Neg(dy) }),
 	"Mul":        pair((*backward).times, (*backward).times),
 	"Div":        ruleDiv,
-	"Pow":        rulePow,
+	"Pow":        ruleOf(powGradient),
 	"Max":        ruleExtreme("GreaterOrEqual"),
 	"Min":        ruleExtreme("LessOrEqual"),
 	"Where":      ruleWhere,
@@ -37,49 +35,56 @@ var rules = map[string]rule{
 	"Sigmoid": pointwise(
 		func(b *backward, x, y, dy *Value) *Value { return b.Mul(dy, b.Sub(y, b.Mul(y, y))) }),
 	"Relu":               pointwise(func(b *backward, x, y, dy *Value) *Value { return b.Mul(dy, b.unary("Sign", y)) }),
-	"Gelu":               ruleGelu,
-	"Softmax":            lastAxis(softmaxGradient),
-	"LogSoftmax":         lastAxis(logSoftmaxGradient),
-	"Cast":               ruleCast,
+	"Gelu":               ruleOf(geluGradient),
+	"Softmax":            ruleOf(softmaxGradient),
+	"LogSoftmax":         ruleOf(logSoftmaxGradient),
+	"Cast":               ruleOf(castGradient),
 	"Identity":           pointwise(func(b *backward, x, y, dy *Value) *Value { return dy }),
 	"Reshape":            pointwise(reshapeGradient),
 	"Flatten":            pointwise(reshapeGradient),
 	"Squeeze":            pointwise(reshapeGradient),
 	"Unsqueeze":          pointwise(reshapeGradient),
-	"Pad":                rulePad,
+	"Pad":                ruleOf(padGradient),
 	"Expand":             pointwise(func(b *backward, x, y, dy *Value) *Value { return b.unbroadcast(dy, x) }),
-	"Transpose":          ruleTranspose,
+	"Transpose":          ruleOf(transposeGradient),
 	"Concat":             ruleConcat,
-	"Split":              ruleSplit,
-	"Slice":              ruleSlice,
-	"Gather":             ruleGather,
-	"GatherElements":     ruleGatherElements,
+	"Split":              ruleOf(splitGradient),
+	"Slice":              ruleOf(sliceGradient),
+	"Gather":             ruleOf(gatherGradient),
+	"GatherElements":     ruleOf(gatherElementsGradient),
 	"MatMul":             ruleMatMul,
 	"Gemm":               ruleGemm,
-	"ReduceSum":          ruleReduce(false),
-	"ReduceMean":         ruleReduce(true),
-	"LayerNormalization": ruleLayerNormalization,
+	"ReduceSum":          ruleOf(reduceGradient),
+	"ReduceMean":         ruleOf(reduceGradient),
+	"LayerNormalization": ruleOf(layerNormalizationGradient),
 }
 
-// pointwise is a rule for an operator with one differentiable input.
-func pointwise(dx func(b *backward, x, y, dy *Value) *Value) rule {
-	return func(b *backward, n *Node, dy *Value) error {
-		if x := n.Inputs[0]; b.wants(x) {
-			b.accumulate(x, dx(b, x, n.Outputs[0], dy))
+// ruleOf is a rule for an operator whose first input alone has a derivative; nil: none either.
+func ruleOf(dx func(b *backward, n *Node, dy *Value) *Value) rule {
+	return func(b *backward, n *Node, dy *Value) {
+		if slices.ContainsFunc(n.Inputs[1:], func(v *Value) bool { return b.wants(v) && floating(v.DType) }) {
+			b.refuse("only the first input has a rule")
+		} else if x := n.Inputs[0]; b.wants(x) {
+			if d := dx(b, n, dy); d != nil {
+				b.accumulate(x, d)
+			}
 		}
-		return nil
 	}
+}
+
+// pointwise is [ruleOf] by the first input and the output.
+func pointwise(dx func(b *backward, x, y, dy *Value) *Value) rule {
+	return ruleOf(func(b *backward, n *Node, dy *Value) *Value { return dx(b, n.Inputs[0], n.Outputs[0], dy) })
 }
 
 // pair is a rule for an operator with two inputs that broadcast, by what each gives the other's derivative.
 func pair(dx ...func(b *backward, other, dy *Value) *Value) rule {
-	return func(b *backward, n *Node, dy *Value) error {
+	return func(b *backward, n *Node, dy *Value) {
 		for i, x := range n.Inputs {
 			if b.wants(x) {
 				b.accumulate(x, b.unbroadcast(dx[i](b, n.Inputs[1-i], dy), x))
 			}
 		}
-		return nil
 	}
 }
 
@@ -87,7 +92,7 @@ func passed(_ *backward, _, dy *Value) *Value { return dy }
 
 func (b *backward) times(other, dy *Value) *Value { return b.Mul(dy, other) }
 
-func ruleDiv(b *backward, n *Node, dy *Value) error {
+func ruleDiv(b *backward, n *Node, dy *Value) {
 	x, d, y := n.Inputs[0], n.Inputs[1], n.Outputs[0]
 	q := b.Div(dy, d)
 	if b.wants(x) {
@@ -96,7 +101,14 @@ func ruleDiv(b *backward, n *Node, dy *Value) error {
 	if b.wants(d) {
 		b.accumulate(d, b.Neg(b.unbroadcast(b.Mul(q, y), d)))
 	}
-	return nil
+}
+
+// powGradient: dx = p·x^(p−1)·dy.
+func powGradient(b *backward, n *Node, dy *Value) *Value {
+	x := n.Inputs[0]
+	p := b.Cast(n.Inputs[1], x.DType)
+	slope := b.Mul(p, b.binary("Pow", x, b.Sub(p, b.Cast(b.Scalar(1), x.DType))))
+	return b.unbroadcast(b.Mul(dy, slope), x)
 }
 
 // erfSlope is the derivative of erf, 2/√π · exp(−x²). The factor goes into the exponent: one pass over the tensor less.
@@ -104,13 +116,10 @@ func (b *backward) erfSlope(x *Value) *Value {
 	return b.Exp(b.Sub(b.Scalar(math.Log(2/math.Sqrt(math.Pi))), b.Mul(x, x)))
 }
 
-// ruleGelu: d xΦ(x) = Φ(x) + xφ(x). With s = x/√2 this is ½(1 + erf s + s·erf′(s)). For the tanh form, y = ½x(1 + t)
+// geluGradient: d xΦ(x) = Φ(x) + xφ(x). With s = x/√2 this is ½(1 + erf s + s·erf′(s)). For the tanh form, y = ½x(1 + t)
 // with t = tanh u, u = √(2/π)(x + 0.044715x³): ½(1 + t) + ½x(1 − t²)u′.
-func ruleGelu(b *backward, n *Node, dy *Value) error {
+func geluGradient(b *backward, n *Node, dy *Value) *Value {
 	x := n.Inputs[0]
-	if !b.wants(x) {
-		return nil
-	}
 	if n.Attribute("approximate") == "tanh" {
 		const c = 0.044715
 		root := math.Sqrt(2 / math.Pi)
@@ -118,29 +127,37 @@ func ruleGelu(b *backward, n *Node, dy *Value) error {
 		slope := b.Add(b.Mul(square, b.Scalar(3*c*root)), b.Scalar(root))
 		t := b.Tanh(b.Mul(x, b.Add(b.Mul(square, b.Scalar(c*root)), b.Scalar(root))))
 		inner := b.Mul(b.Mul(x, slope), b.Sub(b.Scalar(1), b.Mul(t, t)))
-		factor := b.Mul(b.Add(b.Add(t, inner), b.Scalar(1)), b.Scalar(0.5))
-		b.accumulate(x, b.Mul(dy, factor))
-		return nil
+		return b.Mul(dy, b.Mul(b.Add(b.Add(t, inner), b.Scalar(1)), b.Scalar(0.5)))
 	}
 	s := b.Mul(x, b.Scalar(math.Sqrt(0.5)))
 	sum := b.Add(b.Erf(s), b.Mul(s, b.erfSlope(s)))
-	b.accumulate(x, b.Mul(dy, b.Mul(b.Add(sum, b.Scalar(1)), b.Scalar(0.5))))
-	return nil
+	return b.Mul(dy, b.Mul(b.Add(sum, b.Scalar(1)), b.Scalar(0.5)))
 }
 
 // softmaxGradient: dx = y ∘ (dy − Σ dy∘y).
-func softmaxGradient(b *backward, x, y, dy *Value) *Value {
+func softmaxGradient(b *backward, n *Node, dy *Value) *Value {
+	last, y := b.lastAxis(n, dy), n.Outputs[0]
 	z := b.Mul(dy, y)
-	return b.Sub(z, b.Mul(y, b.ReduceSum(z, true, len(y.Shape)-1)))
+	return b.Sub(z, b.Mul(y, b.ReduceSum(z, true, last)))
 }
 
 // logSoftmaxGradient: dx = dy − eʸ Σ dy.
-func logSoftmaxGradient(b *backward, x, y, dy *Value) *Value {
-	return b.Sub(dy, b.Mul(b.Exp(y), b.ReduceSum(dy, true, len(y.Shape)-1)))
+func logSoftmaxGradient(b *backward, n *Node, dy *Value) *Value {
+	last := b.lastAxis(n, dy)
+	return b.Sub(dy, b.Mul(b.Exp(n.Outputs[0]), b.ReduceSum(dy, true, last)))
+}
+
+// lastAxis is the last axis of x; a node along another one is refused.
+func (b *backward) lastAxis(n *Node, x *Value) int {
+	last := len(x.Shape) - 1
+	if axis := n.intAttribute("axis", -1); axis != -1 && axis != int64(last) {
+		b.refuse("axis %d: only the last axis has a rule", axis)
+	}
+	return last
 }
 
 // ruleMatMul: dA = dY·Bᵀ, dB = Aᵀ·dY, summed over repeated batch dimensions.
-func ruleMatMul(b *backward, n *Node, dy *Value) error {
+func ruleMatMul(b *backward, n *Node, dy *Value) {
 	x, w := n.Inputs[0], n.Inputs[1]
 	if b.wants(x) {
 		b.accumulate(x, b.unbroadcast(b.MatMul(dy, b.swapLast(w)), x))
@@ -148,12 +165,11 @@ func ruleMatMul(b *backward, n *Node, dy *Value) error {
 	if b.wants(w) {
 		b.accumulate(w, b.unbroadcast(b.MatMul(b.swapLast(x), dy), w))
 	}
-	return nil
 }
 
 // ruleGemm: for Y = α·A'·B' + β·C with A' = A or Aᵀ and B' likewise, dA' = α·dY·B'ᵀ, dB' = α·A'ᵀ·dY, dC = β·dY; written
 // so that no operand is transposed in memory.
-func ruleGemm(b *backward, n *Node, dy *Value) error {
+func ruleGemm(b *backward, n *Node, dy *Value) {
 	alpha, beta := float64(n.floatAttribute("alpha", 1)), float64(n.floatAttribute("beta", 1))
 	transA, transB := n.intAttribute("transA", 0) == 1, n.intAttribute("transB", 0) == 1
 	x, w := n.Inputs[0], n.Inputs[1]
@@ -178,28 +194,16 @@ func ruleGemm(b *backward, n *Node, dy *Value) error {
 		}
 		b.accumulate(n.Inputs[2], c)
 	}
-	return nil
 }
 
-func ruleGatherElements(b *backward, n *Node, dy *Value) error {
-	x := n.Inputs[0]
-	if b.wants(x) {
-		b.accumulate(x, b.ScatterElements(b.Zeros(x.Shape), n.Inputs[1], dy, int(n.intAttribute("axis", 0))))
-	}
-	return nil
+func gatherElementsGradient(b *backward, n *Node, dy *Value) *Value {
+	return b.ScatterElements(b.Zeros(n.Inputs[0].Shape), n.Inputs[1], dy, int(n.intAttribute("axis", 0)))
 }
 
-// ruleLayerNormalization: with x̂ = (x − mean)·inv and d = dy∘scale, dx = inv·(d − mean(d) − x̂·mean(d∘x̂)). The
+// layerNormalizationGradient: with x̂ = (x − mean)·inv and d = dy∘scale, dx = inv·(d − mean(d) − x̂·mean(d∘x̂)). The
 // operator itself gives mean and inv as outputs 2 and 3.
-func ruleLayerNormalization(b *backward, n *Node, dy *Value) error {
-	x, scale := n.Inputs[0], n.Inputs[1]
-	if b.wants(scale) || len(n.Inputs) > 2 && b.wants(n.Inputs[2]) {
-		return fmt.Errorf("scale and bias have no rule")
-	}
-	last := len(x.Shape) - 1
-	if axis := n.intAttribute("axis", -1); axis != -1 && axis != int64(last) {
-		return fmt.Errorf("axis %d: only the last axis has a rule", axis)
-	}
+func layerNormalizationGradient(b *backward, n *Node, dy *Value) *Value {
+	x, scale, last := n.Inputs[0], n.Inputs[1], b.lastAxis(n, dy)
 	// Mean and deviation may not be asked for, or be nameless.
 	s := slices.Clone(x.Shape)
 	s[last] = Fixed(1)
@@ -216,38 +220,30 @@ func ruleLayerNormalization(b *backward, n *Node, dy *Value) error {
 	d := b.Mul(dy, scale)
 	along := b.ReduceMean(b.Mul(d, normal), true, last)
 	centred := b.Sub(d, b.ReduceMean(d, true, last))
-	b.accumulate(x, b.Mul(b.Sub(centred, b.Mul(normal, along)), inv))
-	return nil
+	return b.Mul(b.Sub(centred, b.Mul(normal, along)), inv)
 }
 
-func ruleReduce(mean bool) rule {
-	return func(b *backward, n *Node, dy *Value) error {
-		x := n.Inputs[0]
-		if len(n.Inputs) < 2 {
-			return errAxes
-		}
-		axes, ok := b.numbers(n.Inputs[1])
-		if !ok {
-			return errAxes
-		}
-		kept, count := slices.Clone(x.Shape), Fixed(1)
-		for _, axis := range axes {
-			a := along(axis, x)
-			count = count.Times(kept[a])
-			kept[a] = Fixed(1)
-		}
-		dx := b.Expand(b.Reshape(dy, kept...), x.Shape)
-		if mean {
-			size, ok := count.Size()
-			if !ok {
-				dx = b.Div(dx, b.Cast(b.dimension(count), Float))
-			} else {
-				dx = b.Mul(dx, b.Scalar(1/float64(size)))
-			}
-		}
-		b.accumulate(x, dx)
+func reduceGradient(b *backward, n *Node, dy *Value) *Value {
+	x := n.Inputs[0]
+	axes, ok := b.numbers(n, 1)
+	if !ok {
 		return nil
 	}
+	kept, count := slices.Clone(x.Shape), Fixed(1)
+	for _, axis := range axes {
+		a := along(axis, x)
+		count = count.Times(kept[a])
+		kept[a] = Fixed(1)
+	}
+	dx := b.Expand(b.Reshape(dy, kept...), x.Shape)
+	size, fixed := count.Size()
+	switch {
+	case n.Op == "ReduceSum":
+		return dx
+	case fixed:
+		return b.Mul(dx, b.Scalar(1/float64(size)))
+	}
+	return b.Div(dx, b.Cast(b.dimension(count), Float))
 }
 
 // shapeOf is the shape of v when the graph is run, int64.
@@ -299,8 +295,6 @@ func (b *backward) reduceTo(dy, x *Value) *Value {
 // reshapeGradient gives dy the shape of x.
 func reshapeGradient(b *backward, x, _, dy *Value) *Value { return b.reshapeLike(dy, x) }
 
-var errAxes = errors.New("the axes are not constant")
-
 // along is an axis of x, not negative.
 func along(axis int64, x *Value) int {
 	if axis < 0 {
@@ -311,75 +305,50 @@ func along(axis int64, x *Value) int {
 
 func floating(t DType) bool { return t == Float || t == Double }
 
-// ruleCast: numbers of another precision keep their derivative; whole numbers have none.
-func ruleCast(b *backward, n *Node, dy *Value) error {
+// castGradient: numbers of another precision keep their derivative; whole numbers have none.
+func castGradient(b *backward, n *Node, dy *Value) *Value {
 	x, y := n.Inputs[0], n.Outputs[0]
 	switch {
 	case x.DType.size() == 0:
-		return b.unknown(x)
+		b.refused = b.unknown(x)
 	case y.DType.size() == 0:
-		return fmt.Errorf("%s has no rule", y.DType)
+		b.refuse("%s has no rule", y.DType)
 	case floating(x.DType) && floating(y.DType):
-		b.accumulate(x, b.Cast(dy, x.DType))
+		return b.Cast(dy, x.DType)
 	}
-	return nil
-}
-
-// rulePow: dx = p·x^(p−1)·dy.
-func rulePow(b *backward, n *Node, dy *Value) error {
-	x, p := n.Inputs[0], n.Inputs[1]
-	if b.wants(p) {
-		return fmt.Errorf("the exponent has no rule")
-	}
-	if !b.wants(x) {
-		return nil
-	}
-	p = b.Cast(p, x.DType)
-	slope := b.Mul(p, b.binary("Pow", x, b.Sub(p, b.Cast(b.Scalar(1), x.DType))))
-	b.accumulate(x, b.unbroadcast(b.Mul(dy, slope), x))
 	return nil
 }
 
 // where is a where condition holds, otherwise 0.
 func (b *backward) where(condition, a *Value, otherwise bool) *Value {
 	zero := b.Cast(b.Scalar(0), a.DType)
-	inputs := []*Value{condition, a, zero}
 	if otherwise {
-		inputs[1], inputs[2] = zero, a
+		return b.op("Where", []*Value{condition, zero, a})
 	}
-	s, ok := broadcast(condition.Shape, a.Shape)
-	if !ok {
-		b.fail("Where: %s and %s do not broadcast", condition, a)
-	}
-	return b.node("Where", a.DType, s, inputs)
+	return b.op("Where", []*Value{condition, a, zero})
 }
 
-func ruleWhere(b *backward, n *Node, dy *Value) error {
+func ruleWhere(b *backward, n *Node, dy *Value) {
 	for i, x := range n.Inputs[1:] {
 		if b.wants(x) {
 			b.accumulate(x, b.unbroadcast(b.where(n.Inputs[0], dy, i == 1), x))
 		}
 	}
-	return nil
 }
 
 // ruleExtreme: the derivative goes to the larger (smaller) of two; where they are equal, to the first.
 func ruleExtreme(wins string) rule {
-	return func(b *backward, n *Node, dy *Value) error {
+	return func(b *backward, n *Node, dy *Value) {
 		if len(n.Inputs) != 2 {
-			return fmt.Errorf("%d inputs: only two have a rule", len(n.Inputs))
+			b.refuse("%d inputs: only two have a rule", len(n.Inputs))
+			return
 		}
-		s, ok := broadcast(n.Inputs[0].Shape, n.Inputs[1].Shape)
-		if !ok {
-			return fmt.Errorf("shapes %s and %s do not broadcast", n.Inputs[0], n.Inputs[1])
-		}
-		first := b.node(wins, Bool, s, n.Inputs)
+		first := b.op(wins, n.Inputs)
 		for i, x := range n.Inputs {
 			if b.wants(x) {
 				b.accumulate(x, b.unbroadcast(b.where(first, dy, i == 1), x))
 			}
 		}
-		return nil
 	}
 }
 
@@ -423,36 +392,27 @@ func (g *Graph) scatterAlong(shape Shape, axis int, places, updates *Value) *Val
 	return g.front(moved, axis, 1, true)
 }
 
-func ruleGather(b *backward, n *Node, dy *Value) error {
+func gatherGradient(b *backward, n *Node, dy *Value) *Value {
 	x := n.Inputs[0]
-	if !b.wants(x) {
-		return nil
-	}
-	b.accumulate(x, b.scatterAlong(x.Shape, along(n.intAttribute("axis", 0), x), n.Inputs[1], dy))
-	return nil
+	return b.scatterAlong(x.Shape, along(n.intAttribute("axis", 0), x), n.Inputs[1], dy)
 }
 
-// ruleSlice: an axis at a time, the derivative is scattered to where the
+// sliceGradient: an axis at a time, the derivative is scattered to where the
 // slice took from; the same slice of 0, 1, 2 ... tells where that was.
-func ruleSlice(b *backward, n *Node, dy *Value) error {
+func sliceGradient(b *backward, n *Node, dy *Value) *Value {
 	x := n.Inputs[0]
-	if !b.wants(x) {
-		return nil
-	}
 	var axes []int64
-	var steps *Value
-	if len(n.Inputs) > 4 {
-		steps = n.Inputs[4]
-	}
-	count, ok := n.Inputs[1].Shape[0].Size()
-	switch {
-	case len(n.Inputs) > 3 && n.Inputs[3] != nil:
-		if axes, ok = b.numbers(n.Inputs[3]); !ok {
-			return errAxes
+	if len(n.Inputs) > 3 && n.Inputs[3] != nil {
+		var ok bool
+		if axes, ok = b.numbers(n, 3); !ok {
+			return nil
 		}
-	case !ok:
-		return fmt.Errorf("the number of axes is not known")
-	default:
+	} else {
+		count, ok := n.Inputs[1].Shape[0].Size()
+		if !ok {
+			b.refuse("the number of axes is not known")
+			return nil
+		}
 		for i := range count {
 			axes = append(axes, i)
 		}
@@ -460,46 +420,44 @@ func ruleSlice(b *backward, n *Node, dy *Value) error {
 	shape := slices.Clone(dy.Shape)
 	for i, at := range axes {
 		axis := along(at, x)
-		nth := func(v *Value) *Value {
-			return b.node("Gather", v.DType, FixedShape(1), []*Value{v, b.Ints(int64(i))})
+		nth := func(input int) *Value {
+			v := n.Inputs[input]
+			return b.Cast(b.node("Gather", v.DType, FixedShape(1), []*Value{v, b.Ints(int64(i))}), Int64)
 		}
-		all := b.Range(x.Shape[axis])
-		inputs := []*Value{all, b.Cast(nth(n.Inputs[1]), Int64), b.Cast(nth(n.Inputs[2]), Int64), b.Ints(0)}
-		if steps != nil {
-			inputs = append(inputs, b.Cast(nth(steps), Int64))
+		inputs := []*Value{b.Range(x.Shape[axis]), nth(1), nth(2), b.Ints(0)}
+		if len(n.Inputs) > 4 && n.Inputs[4] != nil {
+			inputs = append(inputs, nth(4))
 		}
 		places := b.node("Slice", Int64, Shape{shape[axis]}, inputs)
 		shape[axis] = x.Shape[axis]
 		dy = b.scatterAlong(shape, axis, places, dy)
 	}
-	b.accumulate(x, dy)
-	return nil
+	return dy
 }
 
-// numbers is what a constant holds.
-func (g *Graph) numbers(v *Value) ([]int64, bool) {
-	for _, i := range g.Initializers {
-		if i.Value == v && i.Tensor != nil && whole(v.DType) {
-			return i.Tensor.wholes(), true
+// numbers is what a constant input holds; a node without is refused.
+func (b *backward) numbers(n *Node, input int) ([]int64, bool) {
+	if input < len(n.Inputs) {
+		v := n.Inputs[input]
+		for _, i := range b.Initializers {
+			if i.Value == v && i.Tensor != nil && whole(v.DType) {
+				return i.Tensor.wholes(), true
+			}
 		}
 	}
+	b.refuse("the axes are not constant")
 	return nil, false
 }
 
-// rulePad: negative pads take away, and put zeros where elements were taken away.
-func rulePad(b *backward, n *Node, dy *Value) error {
+// padGradient: negative pads take away, and put zeros where elements were taken away.
+func padGradient(b *backward, n *Node, dy *Value) *Value {
 	if mode := n.Attribute("mode"); mode != nil && mode != "constant" {
-		return fmt.Errorf("mode %v: only constants have a rule", mode)
+		b.refuse("mode %v: only constants have a rule", mode)
 	}
-	x, pads := n.Inputs[0], n.Inputs[1]
-	if len(n.Inputs) > 2 && b.wants(n.Inputs[2]) {
-		return fmt.Errorf("the constant has no rule")
-	}
-	b.accumulate(x, b.node("Pad", dy.DType, x.Shape, []*Value{dy, b.Neg(pads)}))
-	return nil
+	return b.node("Pad", dy.DType, n.Inputs[0].Shape, []*Value{dy, b.Neg(n.Inputs[1])})
 }
 
-func ruleConcat(b *backward, n *Node, dy *Value) error {
+func ruleConcat(b *backward, n *Node, dy *Value) {
 	axis := along(n.intAttribute("axis", 0), dy)
 	node := &Node{Op: "Split", Inputs: []*Value{dy, nil}, Attributes: []Attribute{{"axis", int64(axis)}}}
 	var sizes []*Value
@@ -512,14 +470,10 @@ func ruleConcat(b *backward, n *Node, dy *Value) error {
 	for i, x := range n.Inputs {
 		b.accumulate(x, node.Outputs[i])
 	}
-	return nil
 }
 
-func ruleSplit(b *backward, n *Node, _ *Value) error {
-	x := n.Inputs[0]
-	if !b.wants(x) {
-		return nil
-	}
+// splitGradient looks at the cotangents of all parts.
+func splitGradient(b *backward, n *Node, _ *Value) *Value {
 	var parts []*Value
 	for _, y := range n.Outputs {
 		dy := b.cotangents[y]
@@ -528,25 +482,15 @@ func ruleSplit(b *backward, n *Node, _ *Value) error {
 		}
 		parts = append(parts, dy)
 	}
-	b.accumulate(x, b.node("Concat", x.DType, x.Shape, parts, Attribute{"axis", n.intAttribute("axis", 0)}))
-	return nil
+	x := n.Inputs[0]
+	return b.node("Concat", x.DType, x.Shape, parts, Attribute{"axis", n.intAttribute("axis", 0)})
 }
 
-func ruleTranspose(b *backward, n *Node, dy *Value) error {
+func transposeGradient(b *backward, n *Node, dy *Value) *Value {
 	order := permutation(n, len(dy.Shape))
 	if order == nil {
-		return fmt.Errorf("perm is no permutation")
+		b.refuse("perm is no permutation")
+		return nil
 	}
-	b.accumulate(n.Inputs[0], b.Transpose(dy, inverse(order)...))
-	return nil
-}
-
-// lastAxis is a rule that holds along the last axis.
-func lastAxis(dx func(b *backward, x, y, dy *Value) *Value) rule {
-	return func(b *backward, n *Node, dy *Value) error {
-		if axis := n.intAttribute("axis", -1); axis != -1 && axis != int64(len(dy.Shape))-1 {
-			return fmt.Errorf("axis %d: only the last axis has a rule", axis)
-		}
-		return pointwise(dx)(b, n, dy)
-	}
+	return b.Transpose(dy, inverse(order)...)
 }
