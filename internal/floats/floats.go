@@ -24,22 +24,26 @@ const (
 )
 
 // size is the bytes of a number.
-func (f Format) size() int64 { return [noFormat]int64{0, 2, 2, 4, 8}[f] }
+func (f Format) size() int { return [noFormat]int{0, 2, 2, 4, 8}[f] }
+
+// number is the number at the beginning of raw.
+func (f Format) number(raw []byte) float64 {
+	switch f {
+	case Half:
+		return float64(float16.Frombits(binary.LittleEndian.Uint16(raw)).Float32())
+	case Brain:
+		return float64(math.Float32frombits(uint32(binary.LittleEndian.Uint16(raw)) << 16))
+	case Single:
+		return float64(math.Float32frombits(binary.LittleEndian.Uint32(raw)))
+	}
+	return math.Float64frombits(binary.LittleEndian.Uint64(raw))
+}
 
 // Float32s reads numbers, rounded to the nearest where they have 64 bits.
 func (f Format) Float32s(raw []byte) []float32 {
-	values := make([]float32, len(raw)/int(f.size()))
+	values := make([]float32, len(raw)/f.size())
 	for i := range values {
-		switch f {
-		case Half:
-			values[i] = float16.Frombits(binary.LittleEndian.Uint16(raw[2*i:])).Float32()
-		case Brain:
-			values[i] = math.Float32frombits(uint32(binary.LittleEndian.Uint16(raw[2*i:])) << 16)
-		case Single:
-			values[i] = math.Float32frombits(binary.LittleEndian.Uint32(raw[4*i:]))
-		case Double:
-			values[i] = float32(math.Float64frombits(binary.LittleEndian.Uint64(raw[8*i:])))
-		}
+		values[i] = float32(f.number(raw[i*f.size():]))
 	}
 	return values
 }
@@ -49,34 +53,10 @@ const largest = 1e15
 
 // First is the place and the value of the first number of raw that no weight can be; -1: there is none.
 func First(f Format, raw []byte) (int, float64) {
-	switch f {
-	case Half: // a largest exponent is infinity or no number; all else is below 65,536
-		for i := 0; i+2 <= len(raw); i += 2 {
-			if bits := binary.LittleEndian.Uint16(raw[i:]); bits&0x7c00 == 0x7c00 {
-				if bits&0x3ff != 0 {
-					return i / 2, math.NaN()
-				}
-				return i / 2, math.Inf(1 - int(bits>>15)*2)
-			}
-		}
-	case Brain:
-		for i := 0; i+2 <= len(raw); i += 2 {
-			bits := uint32(binary.LittleEndian.Uint16(raw[i:])) << 16
-			if x := float64(math.Float32frombits(bits)); !(math.Abs(x) <= largest) {
-				return i / 2, x
-			}
-		}
-	case Single:
-		for i := 0; i+4 <= len(raw); i += 4 {
-			if x := math.Float32frombits(binary.LittleEndian.Uint32(raw[i:])); !(x <= largest && x >= -largest) {
-				return i / 4, float64(x)
-			}
-		}
-	case Double:
-		for i := 0; i+8 <= len(raw); i += 8 {
-			if x := math.Float64frombits(binary.LittleEndian.Uint64(raw[i:])); !(math.Abs(x) <= largest) {
-				return i / 8, x
-			}
+	size := f.size()
+	for i := range len(raw) / size {
+		if x := f.number(raw[i*size:]); !(math.Abs(x) <= largest) {
+			return i, x
 		}
 	}
 	return -1, 0
@@ -93,7 +73,7 @@ func Check(r io.ReaderAt, offset, length int64, f Format) error {
 		}
 		if i, x := First(f, block); i >= 0 {
 			return fmt.Errorf("element %d is %.6g: the weights are damaged, or of another type; "+
-				"fetch or export the model again", at/f.size()+int64(i), x)
+				"fetch or export the model again", at/int64(f.size())+int64(i), x)
 		}
 	}
 	return nil

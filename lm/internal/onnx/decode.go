@@ -233,33 +233,9 @@ func (d decoder) tensor(f wire.Field) (modelConstant, error) {
 	var (
 		c        modelConstant
 		raw      *wire.Field
-		content  []byte // typed data, as raw data would have them
-		typed    int64  // bytes of typed data in the file
 		entries  = map[string]string{}
 		location int64
-		later    []func() error // data can stand before the type
 	)
-	put := func(x uint64) {
-		switch c.dtype.size() {
-		case 1:
-			content = append(content, byte(x))
-		case 2:
-			content = binary.LittleEndian.AppendUint16(content, uint16(x))
-		case 4:
-			content = binary.LittleEndian.AppendUint32(content, uint32(x))
-		case 8:
-			content = binary.LittleEndian.AppendUint64(content, x)
-		}
-	}
-	data := func(kind protowire.Type) func(wire.Field) error {
-		return func(f wire.Field) error {
-			later = append(later, func() error { return f.Packed(kind, maxInline, put) })
-			if typed += max(1, f.To-f.From); typed > maxInline || len(later) > maxAttribute/8 {
-				return errors.New("too much data")
-			}
-			return nil
-		}
-	}
 	unread := func(wire.Field) error { return errors.New("segments and strings are not read") }
 	err := f.Message(wire.Fields{
 		1: func(f wire.Field) error {
@@ -267,8 +243,6 @@ func (d decoder) tensor(f wire.Field) (modelConstant, error) {
 		},
 		2: wire.Int(&c.dtype), 8: wire.Text(&c.name), 14: wire.Int(&location),
 		3: unread, 6: unread,
-		4: data(protowire.Fixed32Type), 5: data(protowire.VarintType), 7: data(protowire.VarintType),
-		10: data(protowire.Fixed64Type), 11: data(protowire.VarintType),
 		9: func(f wire.Field) error {
 			raw = &f
 			return nil
@@ -287,31 +261,47 @@ func (d decoder) tensor(f wire.Field) (modelConstant, error) {
 	if err != nil {
 		return c, err
 	}
+	var content []byte
 	switch {
 	case location == 1:
 		c.location, err = externalLocation(entries, bytes)
 		return c, err
-	case raw != nil && raw.To-raw.From != bytes:
-		return c, fmt.Errorf("%d bytes of data, shape %v of type %s needs %d", raw.To-raw.From, c.shape, c.dtype, bytes)
-	case raw != nil && bytes > smallConstant:
+	case raw != nil && raw.To-raw.From == bytes && bytes > smallConstant:
 		c.location = &Location{File: d.file, Offset: raw.From, Length: bytes}
 		return c, nil
 	case raw != nil:
-		if content, err = raw.Bytes(smallConstant); err != nil {
-			return c, err
-		}
+		content, err = raw.Bytes(max(bytes, smallConstant))
 	default:
-		for _, read := range later {
-			if err := read(); err != nil {
-				return c, err
-			}
-		}
+		content, err = c.typed(f, bytes)
+	}
+	if err != nil {
+		return c, err
 	}
 	if int64(len(content)) != bytes {
 		return c, fmt.Errorf("%d bytes of data, shape %v of type %s needs %d", len(content), c.shape, c.dtype, bytes)
 	}
 	c.tensor = newTensor(c.dtype, c.shape, content)
 	return c, nil
+}
+
+// typed reads the elements from the fields that have a type, as raw data would have them. It is another pass, since data
+// can stand before their type.
+func (c modelConstant) typed(f wire.Field, bytes int64) (content []byte, err error) {
+	size := c.dtype.size()
+	data := func(kind protowire.Type) func(wire.Field) error {
+		return func(f wire.Field) error {
+			return f.Packed(kind, maxInline, func(x uint64) {
+				if int64(len(content)) <= bytes {
+					content = append(content, binary.LittleEndian.AppendUint64(nil, x)[:size]...)
+				}
+			})
+		}
+	}
+	err = f.Message(wire.Fields{
+		4: data(protowire.Fixed32Type), 5: data(protowire.VarintType), 7: data(protowire.VarintType),
+		10: data(protowire.Fixed64Type), 11: data(protowire.VarintType),
+	})
+	return content, err
 }
 
 // bytes is how many bytes the elements take.
