@@ -304,7 +304,7 @@ func (b *builder) convolution(name string, x *onnx.Value, side, rows, columns, s
 		padded = b.Concat(0, x, zero)
 	}
 	taps := int64(side * side)
-	index := b.Constant("places", onnx.Tensor{Shape: []int64{int64(out), taps}, Ints: places})
+	index := b.Constant("places", onnx.Ints([]int64{int64(out), taps}, places...))
 	gathered := b.Transpose(b.Gather(padded, index, 0), 0, 2, 1, 3) // [out × images × taps × from]
 	all := b.count.Times(onnx.Fixed(int64(out)))
 	flat := b.Reshape(gathered, all, onnx.Fixed(taps*int64(from)))

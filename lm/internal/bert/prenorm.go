@@ -71,9 +71,9 @@ func (m *builder) rotate(x, positions *onnx.Value, frequencies []float32) *onnx.
 		swap[(d+half)*size+d] = -1
 		swap[d*size+d+half] = 1
 	}
-	angles := m.Mul(positions, m.Constant("frequency", onnx.Tensor{Shape: []int64{int64(size)},
-		Floats: slices.Concat(frequencies, frequencies)}))
-	swapped := m.MatMul(x, m.Constant("swap", onnx.Tensor{Shape: []int64{int64(size), int64(size)}, Floats: swap}))
+	angles := m.Mul(positions, m.Constant("frequency", onnx.Floats([]int64{int64(size)},
+		slices.Concat(frequencies, frequencies)...)))
+	swapped := m.MatMul(x, m.Constant("swap", onnx.Floats([]int64{int64(size), int64(size)}, swap...)))
 	return m.Add(m.Mul(x, m.Cos(angles)), m.Mul(swapped, m.Sin(angles)))
 }
 

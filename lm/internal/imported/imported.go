@@ -132,9 +132,9 @@ func (m *Model) check() error {
 // bind appends the exported graph and gives its logits.
 func (m *Model) bind(g *onnx.Graph, in graphs.Rows) (*onnx.Value, error) {
 	filled := func(x int64) *onnx.Value {
-		one := &onnx.Tensor{Shape: []int64{1}, Ints: []int64{x}}
+		one := onnx.Ints([]int64{1}, x)
 		return g.Apply("ConstantOfShape", 1, []*onnx.Value{g.Sizes(in.IDs.Shape)},
-			onnx.Attribute{Name: "value", Value: one})[0]
+			onnx.Attribute{Name: "value", Value: &one})[0]
 	}
 	bound := map[string]*onnx.Value{}
 	for _, v := range m.Inputs {

@@ -43,13 +43,10 @@ type modelNode struct {
 	attributes      []Attribute
 }
 
-// modelConstant is an initializer: its data, or where they lie.
+// modelConstant is an initializer.
 type modelConstant struct {
-	name     string
-	dtype    DType
-	shape    []int64
-	tensor   *Tensor
-	location *Location
+	name   string
+	tensor Tensor
 }
 
 // Bounds on what a model may claim, far above any real one.
@@ -197,7 +194,7 @@ func (d decoder) attribute(f wire.Field) (Attribute, error) {
 		1: wire.Text(&a.Name), 2: wire.Bits(&float), 3: wire.Int(&integer), 4: text, 9: text, 20: wire.Int(&kind),
 		5: func(f wire.Field) error {
 			c, err := d.tensor(f)
-			if tensor = c.tensor; err == nil && tensor == nil {
+			if tensor = &c.tensor; err == nil && tensor.At != nil {
 				err = errors.New("the tensor is too large for an attribute")
 			}
 			return err
@@ -232,6 +229,7 @@ func (d decoder) attribute(f wire.Field) (Attribute, error) {
 func (d decoder) tensor(f wire.Field) (modelConstant, error) {
 	var (
 		c        modelConstant
+		t        = &c.tensor
 		raw      *wire.Field
 		entries  = map[string]string{}
 		location int64
@@ -239,9 +237,9 @@ func (d decoder) tensor(f wire.Field) (modelConstant, error) {
 	unread := func(wire.Field) error { return errors.New("segments and strings are not read") }
 	err := f.Message(wire.Fields{
 		1: func(f wire.Field) error {
-			return f.Packed(protowire.VarintType, 10*maxRank, func(x uint64) { c.shape = append(c.shape, int64(x)) })
+			return f.Packed(protowire.VarintType, 10*maxRank, func(x uint64) { t.Shape = append(t.Shape, int64(x)) })
 		},
-		2: wire.Int(&c.dtype), 8: wire.Text(&c.name), 14: wire.Int(&location),
+		2: wire.Int(&t.DType), 8: wire.Text(&c.name), 14: wire.Int(&location),
 		3: unread, 6: unread,
 		9: func(f wire.Field) error {
 			raw = &f
@@ -257,37 +255,32 @@ func (d decoder) tensor(f wire.Field) (modelConstant, error) {
 	if err != nil {
 		return c, err
 	}
-	bytes, err := c.bytes()
+	bytes, err := t.bytes()
 	if err != nil {
 		return c, err
 	}
-	var content []byte
 	switch {
 	case location == 1:
-		c.location, err = externalLocation(entries, bytes)
+		t.At, err = externalLocation(entries, bytes)
 		return c, err
 	case raw != nil && raw.To-raw.From == bytes && bytes > smallConstant:
-		c.location = &Location{File: d.file, Offset: raw.From, Length: bytes}
+		t.At = &Location{File: d.file, Offset: raw.From, Length: bytes}
 		return c, nil
 	case raw != nil:
-		content, err = raw.Bytes(max(bytes, smallConstant))
+		t.Raw, err = raw.Bytes(max(bytes, smallConstant))
 	default:
-		content, err = c.typed(f, bytes)
+		t.Raw, err = t.typed(f, bytes)
 	}
-	if err != nil {
-		return c, err
+	if err == nil && int64(len(t.Raw)) != bytes {
+		err = fmt.Errorf("%d bytes of data, shape %v of type %s needs %d", len(t.Raw), t.Shape, t.DType, bytes)
 	}
-	if int64(len(content)) != bytes {
-		return c, fmt.Errorf("%d bytes of data, shape %v of type %s needs %d", len(content), c.shape, c.dtype, bytes)
-	}
-	c.tensor = newTensor(c.dtype, c.shape, content)
-	return c, nil
+	return c, err
 }
 
 // typed reads the elements from the fields that have a type, as raw data would have them. It is another pass, since data
 // can stand before their type.
-func (c modelConstant) typed(f wire.Field, bytes int64) (content []byte, err error) {
-	size := c.dtype.size()
+func (t Tensor) typed(f wire.Field, bytes int64) (content []byte, err error) {
+	size := t.DType.size()
 	data := func(kind protowire.Type) func(wire.Field) error {
 		return func(f wire.Field) error {
 			return f.Packed(kind, maxInline, func(x uint64) {
@@ -305,41 +298,21 @@ func (c modelConstant) typed(f wire.Field, bytes int64) (content []byte, err err
 }
 
 // bytes is how many bytes the elements take.
-func (c modelConstant) bytes() (int64, error) {
-	n := c.dtype.size()
+func (t Tensor) bytes() (int64, error) {
+	n := t.DType.size()
 	if n == 0 {
-		return 0, fmt.Errorf("elements of %s are not read", c.dtype)
+		return 0, fmt.Errorf("elements of %s are not read", t.DType)
 	}
-	if len(c.shape) > maxRank {
-		return 0, fmt.Errorf("%d dimensions", len(c.shape))
+	if len(t.Shape) > maxRank {
+		return 0, fmt.Errorf("%d dimensions", len(t.Shape))
 	}
-	for _, d := range c.shape {
+	for _, d := range t.Shape {
 		if d < 0 || d > 0 && n > math.MaxInt64/d {
-			return 0, fmt.Errorf("impossible shape %v", c.shape)
+			return 0, fmt.Errorf("impossible shape %v", t.Shape)
 		}
 		n *= d
 	}
 	return n, nil
-}
-
-// newTensor is a constant from its little-endian bytes.
-func newTensor(t DType, shape []int64, content []byte) *Tensor {
-	c := &Tensor{Shape: shape}
-	switch t {
-	case Float:
-		c.Floats = make([]float32, len(content)/4)
-		for i := range c.Floats {
-			c.Floats[i] = math.Float32frombits(binary.LittleEndian.Uint32(content[4*i:]))
-		}
-	case Int64:
-		c.Ints = make([]int64, len(content)/8)
-		for i := range c.Ints {
-			c.Ints[i] = int64(binary.LittleEndian.Uint64(content[8*i:]))
-		}
-	default:
-		c.DType, c.Raw = t, content
-	}
-	return c
 }
 
 // externalLocation reads where a constant lies outside the model.
@@ -373,8 +346,8 @@ func externalLocation(entries map[string]string, bytes int64) (*Location, error)
 func (m *Model) Files(file string) map[string]int64 {
 	files := map[string]int64{}
 	for _, c := range m.constants {
-		if c.location != nil && c.location.File != file {
-			files[c.location.File] = max(files[c.location.File], c.location.Offset+c.location.Length)
+		if at := c.tensor.At; at != nil && at.File != file {
+			files[at.File] = max(files[at.File], at.Offset+at.Length)
 		}
 	}
 	return files

@@ -146,7 +146,7 @@ func gatherOf(t *testing.T, g *onnx.Graph, ids *value) *value {
 func TestDecodeEncoded(t *testing.T) {
 	g := onnx.New("written")
 	x := g.Input("x", onnx.Float, onnx.Symbol("rows"), onnx.Fixed(4))
-	scale := g.Constant("scale", onnx.Tensor{Shape: []int64{4}, Floats: []float32{1, -2, 0.5, 3}})
+	scale := g.Constant("scale", onnx.Floats([]int64{4}, 1, -2, 0.5, 3))
 	y := g.LayerNormalization(g.Gelu(g.Gemm(x, scale44(g), nil, onnx.GemmOptions{TransB: true}), true), scale, nil,
 		1e-3)
 	g.Output("y", g.Reshape(g.Softmax(y), onnx.Fixed(2), onnx.Symbol("rows").Times(onnx.Fixed(2))))
@@ -182,11 +182,11 @@ func TestDecodeEncoded(t *testing.T) {
 }
 
 func scale44(g *onnx.Graph) *value {
-	c := onnx.Tensor{Shape: []int64{4, 4}}
+	var list []float32
 	for i := range 16 {
-		c.Floats = append(c.Floats, float32(i%5)-1.5)
+		list = append(list, float32(i%5)-1.5)
 	}
-	return g.Constant("w", c)
+	return g.Constant("w", onnx.Floats([]int64{4, 4}, list...))
 }
 
 // node is a NodeProto; attributes are given encoded.

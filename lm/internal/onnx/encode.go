@@ -1,7 +1,6 @@
 package onnx
 
 import (
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"maps"
@@ -39,7 +38,7 @@ func (g *Graph) Encode() ([]byte, error) {
 	graph = text(graph, 2, g.Name)
 	for _, i := range g.Initializers {
 		if used[i.Value] {
-			graph = message(graph, 5, encodeInitializer(i))
+			graph = message(graph, 5, encodeTensor(i.Value.Name, i.Tensor))
 		}
 	}
 	for _, v := range g.Inputs {
@@ -140,7 +139,7 @@ func encodeAttribute(a Attribute) ([]byte, error) {
 	case string:
 		return number(text(b, 4, v), 20, attributeString), nil
 	case *Tensor:
-		return number(message(b, 5, encodeTensor("", v)), 20, attributeTensor), nil
+		return number(message(b, 5, encodeTensor("", *v)), 20, attributeTensor), nil
 	case []int64:
 		for _, x := range v {
 			b = number(b, 8, x)
@@ -161,40 +160,23 @@ func encodeAttribute(a Attribute) ([]byte, error) {
 	return nil, fmt.Errorf("attribute %s has type %T", a.Name, a.Value)
 }
 
-func encodeInitializer(i Initializer) []byte {
-	if i.Tensor != nil {
-		return encodeTensor(i.Value.Name, i.Tensor)
-	}
-	var b []byte
-	for _, d := range i.Value.Shape {
-		b = number(b, 1, d.factor)
-	}
-	b = number(b, 2, int64(i.Value.DType))
-	b = text(b, 8, i.Value.Name)
-	for _, e := range [][2]string{
-		{"location", i.Location.File},
-		{"offset", strconv.FormatInt(i.Location.Offset, 10)},
-		{"length", strconv.FormatInt(i.Location.Length, 10)},
-	} {
-		b = message(b, 13, text(text(nil, 1, e[0]), 2, e[1]))
-	}
-	return number(b, 14, 1) // DataLocation EXTERNAL
-}
-
-func encodeTensor(name string, t *Tensor) []byte {
+func encodeTensor(name string, t Tensor) []byte {
 	var b []byte
 	for _, d := range t.Shape {
 		b = number(b, 1, d)
 	}
-	b = number(b, 2, int64(t.dtype()))
-	raw := t.Raw
-	for _, x := range t.Ints {
-		raw = binary.LittleEndian.AppendUint64(raw, uint64(x))
+	b = text(number(b, 2, int64(t.DType)), 8, name)
+	if t.At == nil {
+		return message(b, 9, t.Raw)
 	}
-	for _, x := range t.Floats {
-		raw = binary.LittleEndian.AppendUint32(raw, math.Float32bits(x))
+	for _, e := range [][2]string{
+		{"location", t.At.File},
+		{"offset", strconv.FormatInt(t.At.Offset, 10)},
+		{"length", strconv.FormatInt(t.At.Length, 10)},
+	} {
+		b = message(b, 13, text(text(nil, 1, e[0]), 2, e[1]))
 	}
-	return message(text(b, 8, name), 9, raw)
+	return number(b, 14, 1) // DataLocation EXTERNAL
 }
 
 func encodeValue(v *Value) []byte {

@@ -2,7 +2,6 @@ package onnx
 
 import (
 	"bytes"
-	"encoding/binary"
 	"fmt"
 	"math"
 	"path/filepath"
@@ -16,13 +15,11 @@ import (
 func (m *Model) CheckFinite(dir, file string) error {
 	path := filepath.Join(dir, file)
 	for _, c := range m.constants {
-		at, err := path, error(nil)
-		if c.location != nil {
-			at, err = filepath.Join(dir, filepath.FromSlash(c.location.File)), c.location.finite(dir, c.dtype)
-		} else {
-			err = c.tensor.finite()
+		at := path
+		if c.tensor.At != nil {
+			at = filepath.Join(dir, filepath.FromSlash(c.tensor.At.File))
 		}
-		if err != nil {
+		if err := c.tensor.finite(dir); err != nil {
 			return fmt.Errorf("%s: constant %.100s: %w", at, c.name, err)
 		}
 	}
@@ -31,11 +28,11 @@ func (m *Model) CheckFinite(dir, file string) error {
 			var err error
 			switch x := a.Value.(type) {
 			case *Tensor:
-				err = x.finite()
+				err = x.finite(dir)
 			case float32:
-				err = (&Tensor{Floats: []float32{x}}).finite()
+				err = Floats(nil, x).finite(dir)
 			case []float32:
-				err = (&Tensor{Floats: x}).finite()
+				err = Floats(nil, x...).finite(dir)
 			}
 			if err != nil {
 				return fmt.Errorf("%s: attribute %.60s of %s %.100s: %w", path, a.Name, n.op, append(n.outputs, "")[0],
@@ -46,34 +43,24 @@ func (m *Model) CheckFinite(dir, file string) error {
 	return nil
 }
 
-func (l Location) finite(dir string, t DType) error {
-	format := dtypes[t].format
-	if format == 0 {
-		return nil
-	}
-	file, err := l.open(dir)
-	if err != nil {
-		return err
-	}
-	defer file.Close()
-	return floats.Check(file, l.Offset, l.Length, format)
-}
-
 // finite refuses a tensor with an element that no weight can be.
-func (t *Tensor) finite() error {
-	format, raw := dtypes[t.dtype()].format, t.Raw
+func (t Tensor) finite(dir string) error {
+	format := dtypes[t.DType].format
 	if format == 0 {
 		return nil
 	}
-	if t.dtype() == Float {
-		for _, x := range t.Floats {
-			raw = binary.LittleEndian.AppendUint32(raw, math.Float32bits(x))
+	if t.At != nil {
+		file, err := t.At.open(dir)
+		if err != nil {
+			return err
 		}
+		defer file.Close()
+		return floats.Check(file, t.At.Offset, t.At.Length, format)
 	}
-	if n := t.dtype().size(); int64(len(raw)) == n {
-		if _, x := floats.First(format, raw); !math.IsNaN(x) {
+	if int64(len(t.Raw)) == t.DType.size() {
+		if _, x := floats.First(format, t.Raw); !math.IsNaN(x) {
 			return nil
 		}
 	}
-	return floats.Check(bytes.NewReader(raw), 0, int64(len(raw)), format)
+	return floats.Check(bytes.NewReader(t.Raw), 0, int64(len(t.Raw)), format)
 }

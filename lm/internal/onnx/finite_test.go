@@ -2,7 +2,6 @@ package onnx
 
 import (
 	"bytes"
-	"encoding/binary"
 	"math"
 	"os"
 	"path/filepath"
@@ -34,27 +33,22 @@ func TestCheckFinite(t *testing.T) {
 	// A weight in the graph's file, and the bytes of its elements there.
 	weight := func(m *Model) (string, []byte) {
 		for _, c := range m.constants {
-			if c.tensor != nil && c.dtype != Int64 && len(c.tensor.Floats)+len(c.tensor.Raw) > 64 {
-				raw := c.tensor.Raw
-				for _, x := range c.tensor.Floats {
-					raw = binary.LittleEndian.AppendUint32(raw, math.Float32bits(x))
-				}
-				return c.name, raw
+			if c.tensor.DType != Int64 && len(c.tensor.Raw) > 128 {
+				return c.name, c.tensor.Raw
 			}
 		}
 		t.Fatal("no weights")
 		return "", nil
 	}
+	single := func(x float64) []byte { return Floats(nil, float32(x)).Raw }
 	for _, c := range []struct {
 		graph, data string
 		put         []byte
 		want        string
 	}{
-		{"eager-11.onnx", "eager-11.onnx",
-			binary.LittleEndian.AppendUint32(nil, math.Float32bits(float32(math.Inf(-1)))), "-Inf"},
-		{"external-14.onnx", "external-14.onnx_data",
-			binary.LittleEndian.AppendUint32(nil, math.Float32bits(float32(math.NaN()))), "NaN"},
-		{"sdpa-14.onnx", "sdpa-14.onnx", binary.LittleEndian.AppendUint32(nil, math.Float32bits(1e30)), "1e+30"},
+		{"eager-11.onnx", "eager-11.onnx", single(math.Inf(-1)), "-Inf"},
+		{"external-14.onnx", "external-14.onnx_data", single(math.NaN()), "NaN"},
+		{"sdpa-14.onnx", "sdpa-14.onnx", single(1e30), "1e+30"},
 		{"float16-11.onnx", "float16-11.onnx", []byte{1, 0x7c}, "NaN"},
 	} {
 		dir := t.TempDir()
@@ -65,7 +59,7 @@ func TestCheckFinite(t *testing.T) {
 			name, raw = weight(m)
 			at = bytes.Index(content, raw)
 		} else {
-			name, at = m.constants[0].name, int(m.constants[0].location.Offset)
+			name, at = m.constants[0].name, int(m.constants[0].tensor.At.Offset)
 			var err error
 			if content, err = os.ReadFile(filepath.Join(fixtures, c.data)); err != nil {
 				t.Fatal(err)
@@ -84,18 +78,19 @@ func TestCheckFinite(t *testing.T) {
 			t.Errorf("%s: %v, want %s", c.graph, err, want)
 		}
 	}
+	list := Floats([]int64{2}, 1, float32(math.NaN()))
 	infinite, nan := float32(math.Inf(-1)), float32(math.NaN())
 	for _, c := range []struct {
 		m    *Model
 		want string // "" for none
 	}{
-		{&Model{constants: []modelConstant{{name: "hide", tensor: &Tensor{Floats: []float32{infinite}}}}}, ""},
-		{&Model{constants: []modelConstant{{name: "hide", tensor: &Tensor{Floats: []float32{nan}}}}},
+		{&Model{constants: []modelConstant{{"hide", Floats(nil, infinite)}}}, ""},
+		{&Model{constants: []modelConstant{{"hide", Floats(nil, nan)}}},
 			"^x/m.onnx: constant hide: element 0 is NaN"},
-		{&Model{constants: []modelConstant{{name: "bias", tensor: &Tensor{Floats: []float32{0, infinite}}}}},
+		{&Model{constants: []modelConstant{{"bias", Floats([]int64{2}, 0, infinite)}}},
 			"^x/m.onnx: constant bias: element 1 is -Inf"},
 		{&Model{nodes: []modelNode{{op: "Constant", outputs: []string{"c"},
-			attributes: []Attribute{{Name: "value", Value: &Tensor{Floats: []float32{1, nan}}}}}}},
+			attributes: []Attribute{{Name: "value", Value: &list}}}}},
 			"^x/m.onnx: attribute value of Constant c: element 1 is NaN"},
 		{&Model{nodes: []modelNode{{op: "Clip", outputs: []string{"c"},
 			attributes: []Attribute{{Name: "max", Value: -infinite}}}}}, ""},

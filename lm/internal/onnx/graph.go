@@ -2,7 +2,9 @@ package onnx
 
 import (
 	"cmp"
+	"encoding/binary"
 	"fmt"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -94,28 +96,33 @@ func (n *Node) floatAttribute(name string, otherwise float32) float32 {
 	return otherwise
 }
 
-// Tensor is constant data: one of the slices is set, row-major.
+// Tensor is constant data, row-major and little-endian: in Raw, or in a file.
 type Tensor struct {
-	Shape  []int64
-	Floats []float32
-	Ints   []int64
-	// Raw is elements of any other type, DType, little-endian.
-	Raw   []byte
 	DType DType
+	Shape []int64
+	Raw   []byte
+	At    *Location
 }
 
-// dtype is the type of the elements.
-func (t *Tensor) dtype() DType {
-	switch {
-	case t.Raw != nil || t.DType != 0:
-		return t.DType
-	case t.Ints != nil:
-		return Int64
+// Floats is a tensor of numbers in single precision.
+func Floats(shape []int64, list ...float32) Tensor {
+	t := Tensor{DType: Float, Shape: shape, Raw: []byte{}}
+	for _, x := range list {
+		t.Raw = binary.LittleEndian.AppendUint32(t.Raw, math.Float32bits(x))
 	}
-	return Float
+	return t
 }
 
-// Location says where the bytes of an external tensor lie, little-endian and row-major.
+// Ints is a tensor of whole numbers.
+func Ints(shape []int64, list ...int64) Tensor {
+	t := Tensor{DType: Int64, Shape: shape, Raw: []byte{}}
+	for _, x := range list {
+		t.Raw = binary.LittleEndian.AppendUint64(t.Raw, uint64(x))
+	}
+	return t
+}
+
+// Location says where the bytes of a tensor lie.
 type Location struct {
 	File           string // relative to the folder that the session is given
 	Offset, Length int64  // bytes
@@ -125,11 +132,10 @@ func (l Location) open(dir string) (*os.File, error) {
 	return regular.Open(filepath.Join(dir, filepath.FromSlash(l.File)))
 }
 
-// Initializer is a constant of the graph: its data or its place in a file.
+// Initializer is a constant of the graph.
 type Initializer struct {
-	Value    *Value
-	Tensor   *Tensor
-	Location *Location
+	Value  *Value
+	Tensor Tensor
 }
 
 // Graph is an ONNX graph under construction. The zero value is not usable; use [New].
@@ -208,45 +214,42 @@ func (g *Graph) named(name string, v *Value) *Value {
 	return out
 }
 
+// initializer appends a constant, and remembers what it holds.
+func (g *Graph) initializer(name string, t Tensor) *Value {
+	v := g.value(name, t.DType, FixedShape(t.Shape...))
+	g.Initializers = append(g.Initializers, Initializer{v, t})
+	if len(t.Shape) <= 1 {
+		for _, x := range t.wholes() {
+			g.content[v] = append(g.content[v], Fixed(x))
+		}
+	}
+	return v
+}
+
 // External declares a constant whose bytes lie in another file.
 func (g *Graph) External(name string, t DType, shape []int64, at Location) *Value {
-	v := g.value(name, t, FixedShape(shape...))
-	g.Initializers = append(g.Initializers, Initializer{Value: v, Location: &at})
-	return v
+	return g.initializer(name, Tensor{DType: t, Shape: shape, At: &at})
 }
 
 // Constant declares a constant that is stored in the graph.
 func (g *Graph) Constant(hint string, c Tensor) *Value {
-	t := c.dtype()
-	key := fmt.Sprint("constant", c.Shape, c.Floats, c.Ints, c.DType, c.Raw)
+	key := fmt.Sprint("constant", c.DType, c.Shape, c.Raw)
 	if v, ok := g.made[key]; ok {
 		return v
 	}
-	n := int64(1)
-	for _, s := range c.Shape {
-		n *= s
+	if n, err := c.bytes(); err != nil || n != int64(len(c.Raw)) {
+		g.fail("constant %s: %d bytes in shape %v", hint, len(c.Raw), c.Shape)
 	}
-	if c.Raw == nil && n != int64(len(c.Floats)+len(c.Ints)) {
-		g.fail("constant %s: %d elements in shape %v", hint, len(c.Floats)+len(c.Ints), c.Shape)
-	}
-	v := g.value(hint, t, FixedShape(c.Shape...))
-	g.Initializers = append(g.Initializers, Initializer{Value: v, Tensor: &c})
-	g.made[key] = v
-	g.holds(v, &c)
-	return v
+	g.made[key] = g.initializer(hint, c)
+	return g.made[key]
 }
 
 // Scalar is a float constant of rank 0.
-func (g *Graph) Scalar(x float64) *Value {
-	return g.Constant("scalar", Tensor{Floats: []float32{float32(x)}})
-}
+func (g *Graph) Scalar(x float64) *Value { return g.Constant("scalar", Floats(nil, float32(x))) }
 
 // Ints is an int64 constant of rank 1.
 func (g *Graph) Ints(x ...int64) *Value {
-	if x == nil {
-		x = []int64{}
-	}
-	return g.Constant("ints", Tensor{Shape: []int64{int64(len(x))}, Ints: x})
+	return g.Constant("ints", Ints([]int64{int64(len(x))}, x...))
 }
 
 // node appends a node with one output.

@@ -263,7 +263,7 @@ func (in inference) constant() {
 		in.set(Float, s)
 		return
 	}
-	in.set(t.dtype(), s)
+	in.set(t.DType, s)
 	if n, fixed := s.product().Size(); fixed && n >= 0 && n <= smallConstant && len(t.wholes()) == 1 {
 		in.keep(slices.Repeat([]Dim{Fixed(t.wholes()[0])}, int(n)))
 	}

@@ -79,7 +79,7 @@ func budgetOf(m *Model) budget {
 	total := int64(0)
 	for _, c := range m.constants {
 		size := int64(1)
-		for _, d := range c.shape {
+		for _, d := range c.tensor.Shape {
 			size = saturated(size, d)
 			b.along, b.both = max(b.along, d), max(b.both, d)
 		}
@@ -117,21 +117,7 @@ func (in *inliner) affords(n *Node) error {
 var unknownElement = Dim{0, "?"}
 
 func (in *inliner) constant(c modelConstant) {
-	v := in.graph.value(c.name, c.dtype, FixedShape(c.shape...))
-	in.graph.Initializers = append(in.graph.Initializers, Initializer{Value: v, Tensor: c.tensor, Location: c.location})
-	if c.tensor != nil {
-		in.graph.holds(v, c.tensor)
-	}
-	in.values[c.name] = in.single(v)
-}
-
-// holds remembers what a constant holds.
-func (g *Graph) holds(v *Value, t *Tensor) {
-	if len(t.Shape) <= 1 {
-		for _, x := range t.wholes() {
-			g.content[v] = append(g.content[v], Fixed(x))
-		}
-	}
+	in.values[c.name] = in.single(in.graph.initializer(c.name, c.tensor))
 }
 
 // single is v in single precision where it is in half.
@@ -143,32 +129,29 @@ func (in *inliner) single(v *Value) *Value {
 }
 
 // wholes is the elements of a tensor of whole numbers, nil of others.
-func (t *Tensor) wholes() []int64 {
-	switch t.dtype() {
-	case Int64:
-		return t.Ints
-	case Int32:
-		list := make([]int64, len(t.Raw)/4)
-		for i := range list {
-			list[i] = int64(int32(binary.LittleEndian.Uint32(t.Raw[4*i:])))
-		}
-		return list
-	case Bool:
-		list := make([]int64, len(t.Raw))
-		for i, b := range t.Raw {
-			list[i] = int64(b)
-		}
-		return list
+func (t Tensor) wholes() (list []int64) {
+	if !whole(t.DType) {
+		return nil
 	}
-	return nil
+	for b := range slices.Chunk(t.Raw, int(t.DType.size())) {
+		switch t.DType {
+		case Int64:
+			list = append(list, int64(binary.LittleEndian.Uint64(b)))
+		case Int32:
+			list = append(list, int64(int32(binary.LittleEndian.Uint32(b))))
+		case Bool:
+			list = append(list, int64(b[0]))
+		}
+	}
+	return list
 }
 
 // widened is a half-precision tensor in single precision.
-func widened(t *Tensor) *Tensor {
-	if t.dtype() != Float16 {
+func widened(t Tensor) Tensor {
+	if t.DType != Float16 {
 		return t
 	}
-	return &Tensor{Shape: t.Shape, Floats: floats.Half.Float32s(t.Raw)}
+	return Floats(t.Shape, floats.Half.Float32s(t.Raw)...)
 }
 
 func (n *modelNode) attribute(name string) any { return attribute(n.attributes, name) }
@@ -242,7 +225,7 @@ func (in *inliner) upgrade(n *modelNode, inputs *[]*Value) (done bool, err error
 		if err != nil {
 			return false, err
 		}
-		in.constant(modelConstant{name: n.outputs[0], dtype: t.dtype(), shape: t.Shape, tensor: t})
+		in.constant(modelConstant{n.outputs[0], t})
 		return true, nil
 	case n.op == "Identity", n.op == "Dropout" && (len(n.outputs) == 1 || n.outputs[1] == ""):
 		return alias((*inputs)[0]) // nothing is dropped at inference
@@ -269,7 +252,8 @@ func (in *inliner) upgrade(n *modelNode, inputs *[]*Value) (done bool, err error
 		}
 	case n.op == "ConstantOfShape":
 		if t, ok := n.attribute("value").(*Tensor); ok {
-			n.set("value", widened(t))
+			single := widened(*t)
+			n.set("value", &single)
 		}
 	case n.op == "Softmax", n.op == "LogSoftmax":
 		axis, ok := n.attribute("axis").(int64)
@@ -307,22 +291,22 @@ func (in *inliner) upgrade(n *modelNode, inputs *[]*Value) (done bool, err error
 }
 
 // constantOf is what a Constant node holds.
-func constantOf(n *modelNode) (*Tensor, error) {
+func constantOf(n *modelNode) (Tensor, error) {
 	for _, a := range n.attributes {
 		switch v := a.Value.(type) {
 		case *Tensor:
-			return widened(v), nil
+			return widened(*v), nil
 		case float32:
-			return &Tensor{Floats: []float32{v}}, nil
+			return Floats(nil, v), nil
 		case int64:
-			return &Tensor{Ints: []int64{v}}, nil
+			return Ints(nil, v), nil
 		case []float32:
-			return &Tensor{Shape: []int64{int64(len(v))}, Floats: v}, nil
+			return Floats([]int64{int64(len(v))}, v...), nil
 		case []int64:
-			return &Tensor{Shape: []int64{int64(len(v))}, Ints: v}, nil
+			return Ints([]int64{int64(len(v))}, v...), nil
 		}
 	}
-	return nil, errors.New("its value is of a kind that is not read")
+	return Tensor{}, errors.New("its value is of a kind that is not read")
 }
 
 // home is where the size of a symbol can be read off.

@@ -440,7 +440,7 @@ func (b *backward) numbers(n *Node, input int) ([]int64, bool) {
 	if input < len(n.Inputs) {
 		v := n.Inputs[input]
 		for _, i := range b.Initializers {
-			if i.Value == v && i.Tensor != nil && whole(v.DType) {
+			if i.Value == v && i.Tensor.At == nil && whole(v.DType) {
 				return i.Tensor.wholes(), true
 			}
 		}

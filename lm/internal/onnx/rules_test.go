@@ -92,15 +92,15 @@ var ruleCases = []ruleCase{
 	{"transpose", "Transpose", sizes{{2, -1, 4}},
 		func(g *graph, x values) *value { return g.Transpose(x[0], 2, 0, 1) }},
 	{"gather with repeats", "Gather", sizes{{4, 5}}, func(g *graph, x values) *value {
-		return g.Gather(x[0], g.Constant("i", onnx.Tensor{Shape: []int64{2, 2}, Ints: []int64{3, 0, 3, 1}}), 0)
+		return g.Gather(x[0], g.Constant("i", onnx.Ints([]int64{2, 2}, 3, 0, 3, 1)), 0)
 	}},
 	{"gather elements", "GatherElements", sizes{{3, 5}}, func(g *graph, x values) *value {
 		return g.GatherElements(x[0],
-			g.Constant("i", onnx.Tensor{Shape: []int64{3, 2}, Ints: []int64{0, 0, 1, 4, 2, 0}}), 1)
+			g.Constant("i", onnx.Ints([]int64{3, 2}, 0, 0, 1, 4, 2, 0)), 1)
 	}},
 	{"layer normalization", "LayerNormalization", sizes{{2, -1, 4}}, func(g *graph, x values) *value {
-		scale := g.Constant("scale", onnx.Tensor{Shape: []int64{4}, Floats: []float32{1, -2, 0.5, 3}})
-		bias := g.Constant("bias", onnx.Tensor{Shape: []int64{4}, Floats: []float32{1, 2, 3, 4}})
+		scale := g.Constant("scale", onnx.Floats([]int64{4}, 1, -2, 0.5, 3))
+		bias := g.Constant("bias", onnx.Floats([]int64{4}, 1, 2, 3, 4))
 		return g.LayerNormalization(x[0], scale, bias, 1e-3)
 	}},
 	{"reduce sum", "ReduceSum", sizes{{2, -1, 4}},
@@ -121,7 +121,7 @@ var ruleCases = []ruleCase{
 		func(g *graph, x values) *value { return apply(g, "Pow", values{x[0], g.Scalar(2)}) }},
 	{"powers, broadcast both ways", "Pow", sizes{{-1, 1}}, func(g *graph, x values) *value {
 		return g.Apply("Pow", 1,
-			values{x[0], g.Constant("p", onnx.Tensor{Shape: []int64{3}, Floats: []float32{3, -1, 0.5}})})[0]
+			values{x[0], g.Constant("p", onnx.Floats([]int64{3}, 3, -1, 0.5))})[0]
 	}},
 	{"where", "Where", sizes{{-1, 4}, {4}}, func(g *graph, x values) *value {
 		condition := apply(g, "Greater", values{x[0], g.Scalar(0)})
@@ -144,7 +144,7 @@ var ruleCases = []ruleCase{
 	}},
 	{"reshape by shape arithmetic", "Reshape", sizes{{-1, 4}}, func(g *graph, x values) *value {
 		rows := g.Apply("Gather", 1,
-			values{apply(g, "Shape", x), g.Constant("0", onnx.Tensor{Ints: []int64{0}})})[0]
+			values{apply(g, "Shape", x), g.Constant("0", onnx.Ints(nil, 0))})[0]
 		twice := apply(g, "Mul", values{apply(g, "Unsqueeze", values{rows, ints(g, 0)}), ints(g, 2)})
 		to := apply(g, "Concat", values{twice, ints(g, -1)}, whole("axis", 0))
 		return apply(g, "Reshape", values{g.Exp(x[0]), to})
@@ -171,7 +171,7 @@ var ruleCases = []ruleCase{
 	{"where a mask says, taken element by element", "GatherND", sizes{{2, 3}}, func(g *graph, x values) *value {
 		mask := g.Constant("m", onnx.Tensor{Shape: []int64{2, 2}, DType: onnx.Bool, Raw: []byte{1, 0, 0, 1}})
 		at := g.Constant("i",
-			onnx.Tensor{Shape: []int64{2, 3, 2}, Ints: []int64{0, 0, 0, 1, 1, 0, 1, 1, 1, 0, 1, 1}})
+			onnx.Ints([]int64{2, 3, 2}, 0, 0, 0, 1, 1, 0, 1, 1, 1, 0, 1, 1))
 		chosen := apply(g, "GatherND", values{mask, at})
 		return apply(g, "Where", values{chosen, g.Exp(x[0]), x[0]})
 	}},
@@ -190,11 +190,11 @@ var ruleCases = []ruleCase{
 	}},
 	{"gather along the middle", "Gather", sizes{{-1, 5, 2}}, func(g *graph, x values) *value {
 		return g.Apply("Gather", 1,
-			values{x[0], g.Constant("i", onnx.Tensor{Shape: []int64{2, 2}, Ints: []int64{3, 0, 3, -1}})},
+			values{x[0], g.Constant("i", onnx.Ints([]int64{2, 2}, 3, 0, 3, -1))},
 			whole("axis", 1))[0]
 	}},
 	{"gather of one", "Gather", sizes{{-1, 5, 2}}, func(g *graph, x values) *value {
-		return apply(g, "Gather", values{x[0], g.Constant("i", onnx.Tensor{Ints: []int64{2}})},
+		return apply(g, "Gather", values{x[0], g.Constant("i", onnx.Ints(nil, 2))},
 			whole("axis", -2))
 	}},
 	{"transpose without an order", "Transpose", sizes{{2, -1, 4}},
@@ -205,7 +205,7 @@ var ruleCases = []ruleCase{
 		func(g *graph, x values) *value { return apply(g, "LogSoftmax", x, whole("axis", 1)) }},
 	{"layer normalization with its mean", "LayerNormalization", sizes{{2, -1, 4}},
 		func(g *graph, x values) *value {
-			scale := g.Constant("scale", onnx.Tensor{Shape: []int64{4}, Floats: []float32{1, -2, 0.5, 3}})
+			scale := g.Constant("scale", onnx.Floats([]int64{4}, 1, -2, 0.5, 3))
 			return g.Apply("LayerNormalization", 2, values{x[0], scale},
 				onnx.Attribute{Name: "epsilon", Value: float32(1e-3)})[0]
 		}},
@@ -327,7 +327,7 @@ func TestDifferentiateNamesWhatHasNoRule(t *testing.T) {
 			return g.Cast(shaped[0], onnx.Float)
 		},
 		"LayerNormalization": func(g *onnx.Graph, x *value) *value {
-			scale := g.Constant("scale", onnx.Tensor{Shape: []int64{3}, Floats: []float32{1, 2, 3}})
+			scale := g.Constant("scale", onnx.Floats([]int64{3}, 1, 2, 3))
 			y := g.Apply("LayerNormalization", 2, values{x, scale})
 			return g.Add(y[0], y[1])
 		},
