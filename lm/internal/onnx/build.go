@@ -23,53 +23,52 @@ func (g *Graph) op(op string, inputs []*Value, attributes ...Attribute) *Value {
 	return out
 }
 
-func (g *Graph) unary(op string, x *Value) *Value { return g.op(op, []*Value{x}) }
+// of is [Graph.op] without attributes.
+func (g *Graph) of(op string, inputs ...*Value) *Value { return g.op(op, inputs) }
 
 // Neg is −x.
-func (g *Graph) Neg(x *Value) *Value { return g.unary("Neg", x) }
+func (g *Graph) Neg(x *Value) *Value { return g.of("Neg", x) }
 
 // Exp is eˣ.
-func (g *Graph) Exp(x *Value) *Value { return g.unary("Exp", x) }
+func (g *Graph) Exp(x *Value) *Value { return g.of("Exp", x) }
 
 // Erf is the Gauss error function.
-func (g *Graph) Erf(x *Value) *Value { return g.unary("Erf", x) }
+func (g *Graph) Erf(x *Value) *Value { return g.of("Erf", x) }
 
 // Cos is the cosine, of radians.
-func (g *Graph) Cos(x *Value) *Value { return g.unary("Cos", x) }
+func (g *Graph) Cos(x *Value) *Value { return g.of("Cos", x) }
 
 // Sin is the sine, of radians.
-func (g *Graph) Sin(x *Value) *Value { return g.unary("Sin", x) }
+func (g *Graph) Sin(x *Value) *Value { return g.of("Sin", x) }
 
 // Tanh is the hyperbolic tangent.
-func (g *Graph) Tanh(x *Value) *Value { return g.unary("Tanh", x) }
+func (g *Graph) Tanh(x *Value) *Value { return g.of("Tanh", x) }
 
 // Relu is max(x, 0).
-func (g *Graph) Relu(x *Value) *Value { return g.unary("Relu", x) }
+func (g *Graph) Relu(x *Value) *Value { return g.of("Relu", x) }
 
 // Gelu is xΦ(x) with the exact normal distribution function Φ, or its tanh approximation (Hendrycks and Gimpel 2016).
 func (g *Graph) Gelu(x *Value, tanh bool) *Value {
 	if tanh {
 		return g.op("Gelu", []*Value{x}, Attribute{"approximate", "tanh"})
 	}
-	return g.unary("Gelu", x)
+	return g.of("Gelu", x)
 }
 
-func (g *Graph) binary(op string, a, b *Value) *Value { return g.op(op, []*Value{a, b}) }
-
 // Add is a + b, broadcast.
-func (g *Graph) Add(a, b *Value) *Value { return g.binary("Add", a, b) }
+func (g *Graph) Add(a, b *Value) *Value { return g.of("Add", a, b) }
 
 // Sub is a − b, broadcast.
-func (g *Graph) Sub(a, b *Value) *Value { return g.binary("Sub", a, b) }
+func (g *Graph) Sub(a, b *Value) *Value { return g.of("Sub", a, b) }
 
 // Mul is the elementwise product, broadcast.
-func (g *Graph) Mul(a, b *Value) *Value { return g.binary("Mul", a, b) }
+func (g *Graph) Mul(a, b *Value) *Value { return g.of("Mul", a, b) }
 
 // Div is the elementwise quotient, broadcast.
-func (g *Graph) Div(a, b *Value) *Value { return g.binary("Div", a, b) }
+func (g *Graph) Div(a, b *Value) *Value { return g.of("Div", a, b) }
 
 // Mod is the remainder of whole numbers, with the sign of b.
-func (g *Graph) Mod(a, b *Value) *Value { return g.binary("Mod", a, b) }
+func (g *Graph) Mod(a, b *Value) *Value { return g.of("Mod", a, b) }
 
 // Range is the whole numbers from 0 to n−1.
 func (g *Graph) Range(n Dim) *Value {
@@ -78,7 +77,7 @@ func (g *Graph) Range(n Dim) *Value {
 }
 
 // MatMul is the matrix product of the last two dimensions; the leading ones broadcast.
-func (g *Graph) MatMul(a, b *Value) *Value { return g.binary("MatMul", a, b) }
+func (g *Graph) MatMul(a, b *Value) *Value { return g.of("MatMul", a, b) }
 
 // GemmOptions are the parameters of [Graph.Gemm]. Zero means one for Alpha and Beta.
 type GemmOptions struct {
@@ -162,13 +161,9 @@ func (g *Graph) target(s Shape, inferred int) *Value {
 	}
 	var parts []*Value
 	for i, d := range s {
-		n, fixed := d.Size()
-		switch {
-		case i == inferred:
+		if i == inferred {
 			parts = append(parts, g.Ints(-1))
-		case fixed:
-			parts = append(parts, g.Ints(n))
-		default:
+		} else {
 			parts = append(parts, g.dimension(d))
 		}
 	}
@@ -177,15 +172,15 @@ func (g *Graph) target(s Shape, inferred int) *Value {
 	return v
 }
 
-// dimension is the size of a symbolic dimension, int64 of shape [1].
+// dimension is the size of a dimension, int64 of shape [1].
 func (g *Graph) dimension(d Dim) *Value {
-	var v *Value
-	for _, s := range splitSymbols(d.symbols) {
-		if v == nil {
-			v = g.size(s)
-		} else {
-			v = g.Mul(v, g.size(s))
-		}
+	if n, fixed := d.Size(); fixed {
+		return g.Ints(n)
+	}
+	names := d.names()
+	v := g.size(names[0])
+	for _, s := range names[1:] {
+		v = g.Mul(v, g.size(s))
 	}
 	if d.factor != 1 {
 		v = g.Mul(v, g.Ints(d.factor))

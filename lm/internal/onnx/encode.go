@@ -61,34 +61,21 @@ func (g *Graph) Encode() ([]byte, error) {
 	return model, nil
 }
 
-// behind tells which nodes values depend on, and gives the values that these nodes read, and the values themselves.
-func (g *Graph) behind(values []*Value) (keep []bool, used map[*Value]bool) {
-	keep, used = make([]bool, len(g.Nodes)), map[*Value]bool{}
-	for _, v := range values {
+// live is the nodes that the outputs depend on, in order, and the values that these nodes read.
+func (g *Graph) live() (nodes []*Node, used map[*Value]bool) {
+	used = map[*Value]bool{}
+	for _, v := range g.Outputs {
 		used[v] = true
 	}
-	for i := len(g.Nodes) - 1; i >= 0; i-- {
-		for _, v := range g.Nodes[i].Outputs {
-			keep[i] = keep[i] || used[v]
-		}
-		if keep[i] {
-			for _, v := range g.Nodes[i].Inputs {
+	for _, n := range slices.Backward(g.Nodes) {
+		if slices.ContainsFunc(n.Outputs, func(v *Value) bool { return used[v] }) {
+			nodes = append(nodes, n)
+			for _, v := range n.Inputs {
 				used[v] = true
 			}
 		}
 	}
-	return keep, used
-}
-
-// live is the nodes that the outputs depend on, in order, and the values that these nodes read.
-func (g *Graph) live() ([]*Node, map[*Value]bool) {
-	keep, used := g.behind(g.Outputs)
-	var nodes []*Node
-	for i, n := range g.Nodes {
-		if keep[i] {
-			nodes = append(nodes, n)
-		}
-	}
+	slices.Reverse(nodes)
 	return nodes, used
 }
 
@@ -131,9 +118,7 @@ func encodeAttribute(a Attribute) ([]byte, error) {
 	b := text(nil, 1, a.Name)
 	switch v := a.Value.(type) {
 	case float32:
-		b = protowire.AppendTag(b, 2, protowire.Fixed32Type)
-		b = protowire.AppendFixed32(b, math.Float32bits(v))
-		return number(b, 20, attributeFloat), nil
+		return number(float(b, 2, v), 20, attributeFloat), nil
 	case int64:
 		return number(number(b, 3, v), 20, attributeInt), nil
 	case string:
@@ -147,8 +132,7 @@ func encodeAttribute(a Attribute) ([]byte, error) {
 		return number(b, 20, attributeInts), nil
 	case []float32:
 		for _, x := range v {
-			b = protowire.AppendTag(b, 7, protowire.Fixed32Type)
-			b = protowire.AppendFixed32(b, math.Float32bits(x))
+			b = float(b, 7, x)
 		}
 		return number(b, 20, attributeFloats), nil
 	case []string:
@@ -194,6 +178,10 @@ func encodeValue(v *Value) []byte {
 
 func number(b []byte, field protowire.Number, x int64) []byte {
 	return protowire.AppendVarint(protowire.AppendTag(b, field, protowire.VarintType), uint64(x))
+}
+
+func float(b []byte, field protowire.Number, x float32) []byte {
+	return protowire.AppendFixed32(protowire.AppendTag(b, field, protowire.Fixed32Type), math.Float32bits(x))
 }
 
 func text(b []byte, field protowire.Number, s string) []byte {

@@ -436,42 +436,6 @@ var elementRules = map[string]func(e []Dim) Dim{
 // maxSymbols bounds how long a product of symbols can grow, in bytes: squares of squares would fill the memory.
 const maxSymbols = 512
 
-// plus is the sum of two sizes, where it is a multiple of symbols.
-func (d Dim) plus(e Dim) Dim {
-	switch {
-	case d.factor == 0 && d.symbols == "":
-		return e
-	case e.factor == 0 && e.symbols == "":
-		return d
-	case d.symbols == e.symbols && d.factor+e.factor == 0:
-		return Fixed(0)
-	case d.symbols == e.symbols:
-		return Dim{d.factor + e.factor, d.symbols}
-	}
-	return unknownElement
-}
-
-// over is the quotient of two sizes, where it is a whole multiple of symbols.
-func (d Dim) over(e Dim) (Dim, bool) {
-	if e.factor == 0 || d.factor%e.factor != 0 {
-		return Dim{}, false
-	}
-	left := []string{}
-	if d.symbols != "" {
-		left = splitSymbols(d.symbols)
-	}
-	if e.symbols != "" {
-		for _, s := range splitSymbols(e.symbols) {
-			i := slices.Index(left, s)
-			if i < 0 {
-				return Dim{}, false
-			}
-			left = slices.Delete(left, i, i+1)
-		}
-	}
-	return Dim{d.factor / e.factor, strings.Join(left, "*")}, true
-}
-
 // keep remembers what the output holds.
 func (in inference) keep(held []Dim) {
 	if held == nil || !whole(in.out.DType) || len(in.out.Shape) > 1 || in.out.Unranked || len(held) > smallConstant {

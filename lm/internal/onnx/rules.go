@@ -21,7 +21,7 @@ var rules = map[string]rule{
 	"Min":        ruleExtreme("LessOrEqual"),
 	"Where":      ruleWhere,
 	"Neg":        pointwise(func(b *backward, x, y, dy *Value) *Value { return b.Neg(dy) }),
-	"Abs":        pointwise(func(b *backward, x, y, dy *Value) *Value { return b.Mul(dy, b.unary("Sign", x)) }),
+	"Abs":        pointwise(func(b *backward, x, y, dy *Value) *Value { return b.Mul(dy, b.of("Sign", x)) }),
 	"Reciprocal": pointwise(func(b *backward, x, y, dy *Value) *Value { return b.Neg(b.Mul(dy, b.Mul(y, y))) }),
 	"Exp":        pointwise(func(b *backward, x, y, dy *Value) *Value { return b.Mul(dy, y) }),
 	"Log":        pointwise(func(b *backward, x, y, dy *Value) *Value { return b.Div(dy, x) }),
@@ -34,7 +34,7 @@ var rules = map[string]rule{
 		func(b *backward, x, y, dy *Value) *Value { return b.Mul(dy, b.Sub(b.Scalar(1), b.Mul(y, y))) }),
 	"Sigmoid": pointwise(
 		func(b *backward, x, y, dy *Value) *Value { return b.Mul(dy, b.Sub(y, b.Mul(y, y))) }),
-	"Relu":               pointwise(func(b *backward, x, y, dy *Value) *Value { return b.Mul(dy, b.unary("Sign", y)) }),
+	"Relu":               pointwise(func(b *backward, x, y, dy *Value) *Value { return b.Mul(dy, b.of("Sign", y)) }),
 	"Gelu":               ruleOf(geluGradient),
 	"Softmax":            ruleOf(softmaxGradient),
 	"LogSoftmax":         ruleOf(logSoftmaxGradient),
@@ -107,7 +107,7 @@ func ruleDiv(b *backward, n *Node, dy *Value) {
 func powGradient(b *backward, n *Node, dy *Value) *Value {
 	x := n.Inputs[0]
 	p := b.Cast(n.Inputs[1], x.DType)
-	slope := b.Mul(p, b.binary("Pow", x, b.Sub(p, b.Cast(b.Scalar(1), x.DType))))
+	slope := b.Mul(p, b.of("Pow", x, b.Sub(p, b.Cast(b.Scalar(1), x.DType))))
 	return b.unbroadcast(b.Mul(dy, slope), x)
 }
 
@@ -323,9 +323,9 @@ func castGradient(b *backward, n *Node, dy *Value) *Value {
 func (b *backward) where(condition, a *Value, otherwise bool) *Value {
 	zero := b.Cast(b.Scalar(0), a.DType)
 	if otherwise {
-		return b.op("Where", []*Value{condition, zero, a})
+		return b.of("Where", condition, zero, a)
 	}
-	return b.op("Where", []*Value{condition, a, zero})
+	return b.of("Where", condition, a, zero)
 }
 
 func ruleWhere(b *backward, n *Node, dy *Value) {
@@ -343,7 +343,7 @@ func ruleExtreme(wins string) rule {
 			b.refuse("%d inputs: only two have a rule", len(n.Inputs))
 			return
 		}
-		first := b.op(wins, n.Inputs)
+		first := b.of(wins, n.Inputs...)
 		for i, x := range n.Inputs {
 			if b.wants(x) {
 				b.accumulate(x, b.unbroadcast(b.where(first, dy, i == 1), x))

@@ -23,14 +23,17 @@ func Symbol(name string) Dim { return Dim{factor: 1, symbols: name} }
 
 // Times is the product of two dimensions.
 func (d Dim) Times(e Dim) Dim {
-	var names []string
-	for _, s := range []string{d.symbols, e.symbols} {
-		if s != "" {
-			names = append(names, strings.Split(s, "*")...)
-		}
-	}
+	names := slices.Concat(d.names(), e.names())
 	slices.Sort(names)
 	return Dim{saturated(d.factor, e.factor), strings.Join(names, "*")}
+}
+
+// names are the symbols, one by one.
+func (d Dim) names() []string {
+	if d.symbols == "" {
+		return nil
+	}
+	return strings.Split(d.symbols, "*")
 }
 
 // saturated is a product that stays at the largest or smallest number where it would pass it.
@@ -45,6 +48,37 @@ func saturated(a, b int64) int64 {
 		return math.MinInt64
 	}
 	return math.MaxInt64
+}
+
+// plus is the sum of two sizes, where it is a multiple of symbols.
+func (d Dim) plus(e Dim) Dim {
+	switch {
+	case d.factor == 0 && d.symbols == "":
+		return e
+	case e.factor == 0 && e.symbols == "":
+		return d
+	case d.symbols == e.symbols && d.factor+e.factor == 0:
+		return Fixed(0)
+	case d.symbols == e.symbols:
+		return Dim{d.factor + e.factor, d.symbols}
+	}
+	return unknownElement
+}
+
+// over is the quotient of two sizes, where it is a whole multiple of symbols.
+func (d Dim) over(e Dim) (Dim, bool) {
+	if e.factor == 0 || d.factor%e.factor != 0 {
+		return Dim{}, false
+	}
+	left := d.names()
+	for _, s := range e.names() {
+		i := slices.Index(left, s)
+		if i < 0 {
+			return Dim{}, false
+		}
+		left = slices.Delete(left, i, i+1)
+	}
+	return Dim{d.factor / e.factor, strings.Join(left, "*")}, true
 }
 
 // Size is the size of a fixed dimension; false when it has symbols.
@@ -137,8 +171,6 @@ func broadcast(a, b Shape) (Shape, bool) {
 	}
 	return out, true
 }
-
-func splitSymbols(s string) []string { return strings.Split(s, "*") }
 
 // either is what two dimensions broadcast to, one of which is uncertain.
 func either(x, y Dim) Dim {
