@@ -334,8 +334,7 @@ func TestInlineRefuses(t *testing.T) {
 	}
 }
 
-// An operator that is not known passes through; what depends on it has no
-// gradient, and the error names it.
+// An operator that is not known passes through; what depends on it has no gradient, and the error names it.
 func TestUnknownOperatorPassesThrough(t *testing.T) {
 	model := encodedModel(17,
 		field(1, named(4, "Strange"), named(7, "com.example"), named(1, "x"), named(2, "h")),

@@ -26,9 +26,8 @@ func (g *Graph) dependent(values []*Value) map[*Value]bool {
 
 // Origin is what a value holds the numbers of: it looks through changes of their type.
 func (g *Graph) Origin(v *Value) *Value {
-	producers := g.producers()
 	for {
-		n := producers[v]
+		n := v.from
 		if n == nil || n.Domain != "" || n.Op != "Cast" && n.Op != "Identity" {
 			return v
 		}
@@ -40,14 +39,13 @@ func (g *Graph) Origin(v *Value) *Value {
 // [places × columns]. Where x is a matrix product with a constant, and perhaps a constant added, only the places' rows
 // are multiplied: what a head puts out is by far larger than what goes in.
 func (g *Graph) At(x *Value, rows, columns Dim, places *Value) *Value {
-	producers, varying := g.producers(), g.varying()
-	bias := producers[x]
+	varying, bias := g.varying(), x.from
 	var shift *Value
 	product := bias
 	if bias != nil && bias.Domain == "" && bias.Op == "Add" {
 		for i, v := range bias.Inputs {
 			if !varying[v] && !v.Unranked && len(v.Shape) == 1 {
-				shift, product = v, producers[bias.Inputs[1-i]]
+				shift, product = v, bias.Inputs[1-i].from
 			}
 		}
 	}

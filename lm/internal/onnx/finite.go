@@ -25,16 +25,8 @@ func (m *Model) CheckFinite(dir, file string) error {
 	}
 	for _, n := range m.nodes {
 		for _, a := range n.attributes {
-			var err error
-			switch x := a.Value.(type) {
-			case *Tensor:
-				err = x.finite(dir)
-			case float32:
-				err = Floats(nil, x).finite(dir)
-			case []float32:
-				err = Floats(nil, x...).finite(dir)
-			}
-			if err != nil {
+			t, _ := a.tensor()
+			if err := t.finite(dir); err != nil {
 				return fmt.Errorf("%s: attribute %.60s of %s %.100s: %w", path, a.Name, n.op, append(n.outputs, "")[0],
 					err)
 			}

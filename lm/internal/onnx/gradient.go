@@ -56,9 +56,8 @@ func (g *Graph) Differentiate(outputs, seeds, wrt []*Value) ([]*Value, error) {
 
 // unknown names the operator for which the shape or the type of v is not known.
 func (g *Graph) unknown(v *Value) error {
-	producers := g.producers()
 	for {
-		n := producers[v]
+		n := v.from
 		if n == nil {
 			return fmt.Errorf("onnx: the shape or the type of %s is not known", v.Name)
 		}

@@ -53,6 +53,8 @@ type Value struct {
 	Shape Shape
 	// Unranked: nothing is known of the shape, as of what an operator that is not known here puts out.
 	Unranked bool
+
+	from *Node // nil of an input or a constant
 }
 
 func (v *Value) String() string { return fmt.Sprintf("%s %s%s", v.Name, v.DType, v.Shape) }
@@ -61,6 +63,23 @@ func (v *Value) String() string { return fmt.Sprintf("%s %s%s", v.Name, v.DType,
 type Attribute struct {
 	Name  string
 	Value any
+}
+
+// tensor is the attribute's value as a tensor; false: it is no number.
+func (a Attribute) tensor() (Tensor, bool) {
+	switch v := a.Value.(type) {
+	case *Tensor:
+		return *v, true
+	case float32:
+		return Floats(nil, v), true
+	case int64:
+		return Ints(nil, v), true
+	case []float32:
+		return Floats([]int64{int64(len(v))}, v...), true
+	case []int64:
+		return Ints([]int64{int64(len(v))}, v...), true
+	}
+	return Tensor{}, false
 }
 
 // Node is one operator application. An absent optional input is nil.
@@ -210,7 +229,7 @@ func (g *Graph) Output(name string, v *Value) {
 // named is v under a name of its own; inputs and constants cannot be renamed, and a value may be put out twice.
 func (g *Graph) named(name string, v *Value) *Value {
 	out := g.value(name, v.DType, v.Shape)
-	g.Nodes = append(g.Nodes, &Node{Op: "Identity", Inputs: []*Value{v}, Outputs: []*Value{out}})
+	g.add(&Node{Op: "Identity", Inputs: []*Value{v}, Outputs: []*Value{out}})
 	return out
 }
 
@@ -255,18 +274,15 @@ func (g *Graph) Ints(x ...int64) *Value {
 // node appends a node with one output.
 func (g *Graph) node(op string, t DType, shape Shape, inputs []*Value, attributes ...Attribute) *Value {
 	out := g.value(op, t, shape)
-	g.Nodes = append(g.Nodes, &Node{Op: op, Inputs: inputs, Outputs: []*Value{out}, Attributes: attributes})
+	g.add(&Node{Op: op, Inputs: inputs, Outputs: []*Value{out}, Attributes: attributes})
 	g.addHomes(out)
 	return out
 }
 
-// producers maps every node output to its node.
-func (g *Graph) producers() map[*Value]*Node {
-	m := make(map[*Value]*Node, len(g.Nodes))
-	for _, n := range g.Nodes {
-		for _, v := range n.Outputs {
-			m[v] = n
-		}
+// add appends a node.
+func (g *Graph) add(n *Node) {
+	g.Nodes = append(g.Nodes, n)
+	for _, v := range n.Outputs {
+		v.from = n
 	}
-	return m
 }

@@ -57,10 +57,10 @@ const all = math.MaxInt
 var operators = sync.OnceValue(func() map[string]operator {
 	byName := map[string]operator{}
 	for _, o := range []operator{
-		{1, 0, inference.alike, `Abs Atan Ceil Celu Clip Cos Elu Erf Exp Floor Gelu HardSigmoid HardSwish LeakyRelu Log
+		{1, 1, inference.alike, `Abs Atan Ceil Celu Clip Cos Elu Erf Exp Floor Gelu HardSigmoid HardSwish LeakyRelu Log
 			LogSoftmax Mish Reciprocal Relu Round Selu Sigmoid Sign Sin Softmax Softplus Softsign Sqrt Tan Tanh Trilu`},
-		{2, 0, inference.alike, "CumSum"},
-		{1, 0, inference.predicate, "Not IsNaN IsInf"},
+		{2, 1, inference.alike, "CumSum"},
+		{1, all, func(in inference) { in.join(Bool) }, "Not IsNaN IsInf"},
 		{1, 0, inference.cast, "Cast"},
 		{1, all, func(in inference) { in.join(in.x.DType) }, "Neg Min Max"},
 		{2, all, func(in inference) { in.join(in.x.DType) }, "Add Sub Mul Div Pow Mod"},
@@ -84,6 +84,7 @@ var operators = sync.OnceValue(func() map[string]operator {
 		{1, 1, inference.quantize, "DynamicQuantizeLinear"},
 		{2, 1, func(in inference) { in.set(Float, in.x.Shape) }, "DequantizeLinear"},
 		{1, 1, inference.squeeze, "Squeeze Unsqueeze"},
+		{1, 1, inference.nonZero, "NonZero"},
 		{1, all, inference.concat, "Concat"},
 		{1, 1, inference.split, "Split"},
 		{3, 1, inference.slice, "Slice"},
@@ -159,19 +160,12 @@ func marked(axes []int64, rank int) ([]bool, bool) {
 }
 
 // alike gives the output the type and shape of the first input.
-func (in inference) alike() {
-	if !in.x.Unranked {
-		in.set(in.x.DType, in.x.Shape)
-	}
-}
-
-func (in inference) predicate() {
-	in.alike()
-	in.out.DType = Bool
-}
+func (in inference) alike() { in.set(in.x.DType, in.x.Shape) }
 
 func (in inference) cast() {
-	in.alike()
+	if !in.x.Unranked {
+		in.alike()
+	}
 	in.out.DType = DType(in.node.intAttribute("to", 0))
 	in.keep(in.held(0))
 }
@@ -564,6 +558,9 @@ func (in inference) squeeze() {
 	in.keep(in.held(0))
 }
 
+// nonZero are the places of what is not zero, along the last axis.
+func (in inference) nonZero() { in.set(Int64, Shape{Fixed(int64(len(in.x.Shape))), in.unknown(1)}) }
+
 func (in inference) concat() {
 	axis, ok := in.axis()
 	if !ok || slices.ContainsFunc(in.node.Inputs, func(v *Value) bool { return len(v.Shape) != len(in.x.Shape) }) {
@@ -697,16 +694,19 @@ func bound(at, n, step int64) int64 {
 func (in inference) reduce() {
 	axes, known := in.numbers(1)
 	chosen, ok := marked(axes, len(in.x.Shape))
-	if !known || !ok {
+	keep := in.node.intAttribute("keepdims", 1) == 1
+	if !ok || !known && !keep {
 		return
 	}
 	every := len(axes) == 0 && in.node.intAttribute("noop_with_empty_axes", 0) == 0
 	s := Shape{}
 	for i, d := range in.x.Shape {
 		switch {
+		case !known:
+			s = append(s, in.unknown(i))
 		case !chosen[i] && !every:
 			s = append(s, d)
-		case in.node.intAttribute("keepdims", 1) == 1:
+		case keep:
 			s = append(s, Fixed(1))
 		}
 	}

@@ -203,7 +203,7 @@ func (in *inliner) node(n modelNode) error {
 		}
 		node.Outputs = append(node.Outputs, v)
 	}
-	in.graph.Nodes = append(in.graph.Nodes, node)
+	in.graph.add(node)
 	if n.domain == "" {
 		if slices.Contains(strings.Fields(makers), n.op) {
 			return errors.New("an operator that makes values of any size, which no masked language model needs")
@@ -221,12 +221,13 @@ func (in *inliner) upgrade(n *modelNode, inputs *[]*Value) (done bool, err error
 	}
 	switch {
 	case n.op == "Constant":
-		t, err := constantOf(n)
-		if err != nil {
-			return false, err
+		for _, a := range n.attributes {
+			if t, ok := a.tensor(); ok {
+				in.constant(modelConstant{n.outputs[0], widened(t)})
+				return true, nil
+			}
 		}
-		in.constant(modelConstant{n.outputs[0], t})
-		return true, nil
+		return false, errors.New("its value is of a kind that is not read")
 	case n.op == "Identity", n.op == "Dropout" && (len(n.outputs) == 1 || n.outputs[1] == ""):
 		return alias((*inputs)[0]) // nothing is dropped at inference
 	case n.op == "Cast":
@@ -290,25 +291,6 @@ func (in *inliner) upgrade(n *modelNode, inputs *[]*Value) (done bool, err error
 	return false, nil
 }
 
-// constantOf is what a Constant node holds.
-func constantOf(n *modelNode) (Tensor, error) {
-	for _, a := range n.attributes {
-		switch v := a.Value.(type) {
-		case *Tensor:
-			return widened(*v), nil
-		case float32:
-			return Floats(nil, v), nil
-		case int64:
-			return Ints(nil, v), nil
-		case []float32:
-			return Floats([]int64{int64(len(v))}, v...), nil
-		case []int64:
-			return Ints([]int64{int64(len(v))}, v...), nil
-		}
-	}
-	return Tensor{}, errors.New("its value is of a kind that is not read")
-}
-
 // home is where the size of a symbol can be read off.
 type home struct {
 	value *Value
@@ -341,7 +323,7 @@ func (g *Graph) Apply(op string, outputs int, inputs []*Value, attributes ...Att
 		v.Unranked = true
 		n.Outputs = append(n.Outputs, v)
 	}
-	g.Nodes = append(g.Nodes, n)
+	g.add(n)
 	g.infer(n, math.MaxInt64)
 	return n.Outputs
 }

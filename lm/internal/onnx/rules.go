@@ -276,19 +276,10 @@ func (b *backward) reduceTo(dy, x *Value) *Value {
 	if extra := len(dy.Shape) - len(x.Shape); extra > 0 {
 		shape = b.Concat(0, b.Ints(slices.Repeat([]int64{1}, extra)...), shape)
 	}
-	rank := FixedShape(int64(len(dy.Shape)))
-	repeated := b.node("Not", Bool, rank, []*Value{b.node("Equal", Bool, rank, []*Value{shape, b.shapeOf(dy)})})
-	axes := b.value("axes", Int64, nil)
-	axes.Shape = Shape{Fixed(1), b.fresh(axes, 1)}
-	b.Nodes = append(b.Nodes, &Node{Op: "NonZero", Inputs: []*Value{repeated}, Outputs: []*Value{axes}})
-	flat := b.node("Reshape", Int64, axes.Shape[1:], []*Value{axes, b.Ints(-1)})
-	kept := b.value("reduced", dy.DType, nil)
-	for i := range dy.Shape {
-		kept.Shape = append(kept.Shape, b.fresh(kept, i))
-	}
-	b.Nodes = append(b.Nodes, &Node{Op: "ReduceSum", Inputs: []*Value{dy, flat}, Outputs: []*Value{kept},
-		// No axes at all must not mean all of them.
-		Attributes: []Attribute{{"keepdims", int64(1)}, {"noop_with_empty_axes", int64(1)}}})
+	repeated := b.of("NonZero", b.of("Not", b.of("Equal", shape, b.shapeOf(dy))))
+	// No axes at all must not mean all of them.
+	kept := b.op("ReduceSum", []*Value{dy, b.of("Reshape", repeated, b.Ints(-1))}, Attribute{"keepdims", int64(1)},
+		Attribute{"noop_with_empty_axes", int64(1)})
 	return b.reshapeLike(kept, x)
 }
 
@@ -466,7 +457,7 @@ func ruleConcat(b *backward, n *Node, dy *Value) {
 		node.Outputs = append(node.Outputs, b.value("part", dy.DType, x.Shape))
 	}
 	node.Inputs[1] = b.Concat(0, sizes...)
-	b.Nodes = append(b.Nodes, node)
+	b.add(node)
 	for i, x := range n.Inputs {
 		b.accumulate(x, node.Outputs[i])
 	}
