@@ -14,7 +14,6 @@ import (
 
 	"infill/internal/regular"
 	"infill/lm/internal/graphs"
-	"infill/lm/internal/onnx"
 	"infill/models"
 )
 
@@ -37,7 +36,7 @@ func Settings(file, tokenizer string, positions int) (*models.Imported, error) {
 		return nil, fmt.Errorf("neither config.json nor tokenizer_config.json in %s tells the longest text that the "+
 			"model takes: say how many tokens", tokenizer)
 	}
-	if err := m.findVocabulary(); err != nil {
+	if _, err := graphs.Conditionals("trial", m); err != nil { // which finds the vocabulary
 		return nil, err
 	}
 	if given.tokens > m.vocabulary {
@@ -67,36 +66,10 @@ func Settings(file, tokenizer string, positions int) (*models.Imported, error) {
 	if err := m.CheckFinite(filepath.Dir(m.path), name); err != nil {
 		return nil, err
 	}
-	if _, err := graphs.Conditionals("trial", m); err != nil {
-		return nil, fmt.Errorf("%s: %w", m.path, err)
-	}
 	if _, err := graphs.Gradient("trial", m); err != nil {
 		c.Gradient, c.NoGradient = false, strings.TrimPrefix(err.Error(), "onnx: ")
 	}
 	return c, nil
-}
-
-// findVocabulary finds the number of columns of the logits.
-func (m *Model) findVocabulary() error {
-	g := onnx.New("trial")
-	rows, tokens := onnx.Symbol("rows"), onnx.Symbol("tokens")
-	logits, err := m.bind(g,
-		graphs.Rows{IDs: g.Input(graphs.InputIDs, onnx.Int64, rows, tokens), Rows: rows, Tokens: tokens})
-	if err != nil {
-		return err
-	}
-	if s := logits.Shape; !logits.Unranked && len(s) == 3 {
-		if n, ok := s[2].Size(); ok {
-			m.vocabulary = int(n)
-			return nil
-		}
-	}
-	if s := m.output.Shape; len(s) == 3 && s[2] > 0 {
-		m.vocabulary = int(s[2])
-		return nil
-	}
-	return fmt.Errorf("%s: output %s does not tell how many tokens it is over: a masked language model's is [rows × "+
-		"tokens × vocabulary]", m.path, m.output.Name)
 }
 
 // given is what the files beside the tokenizer tell.

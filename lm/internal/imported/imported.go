@@ -7,6 +7,7 @@
 package imported
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"path/filepath"
@@ -46,7 +47,7 @@ func Open(b *models.Bundle, separator int) (*Model, error) {
 func (m *Model) Forward(g *onnx.Graph, in graphs.Rows, differentiable bool) (graphs.Pass, error) {
 	logits, err := m.logits(g, in)
 	if err != nil {
-		return graphs.Pass{}, err
+		return graphs.Pass{}, fmt.Errorf("%s: %w", m.path, err)
 	}
 	p := graphs.Pass{LogProbability: g.LogSoftmax(logits)}
 	if !differentiable {
@@ -129,8 +130,8 @@ func (m *Model) check() error {
 	return nil
 }
 
-// bind appends the exported graph and gives its logits.
-func (m *Model) bind(g *onnx.Graph, in graphs.Rows) (*onnx.Value, error) {
+// logits is the exported graph's logits at the queried positions [queries × vocabulary].
+func (m *Model) logits(g *onnx.Graph, in graphs.Rows) (*onnx.Value, error) {
 	filled := func(x int64) *onnx.Value {
 		one := onnx.Ints([]int64{1}, x)
 		return g.Apply("ConstantOfShape", 1, []*onnx.Value{g.Sizes(in.IDs.Shape)},
@@ -156,29 +157,37 @@ func (m *Model) bind(g *onnx.Graph, in graphs.Rows) (*onnx.Value, error) {
 	}
 	outputs, err := g.Inline(m.Model, bound)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", m.path, err)
-	}
-	return outputs[m.output.Name], nil
-}
-
-// logits is the exported graph's logits at the queried positions [queries × vocabulary].
-func (m *Model) logits(g *onnx.Graph, in graphs.Rows) (*onnx.Value, error) {
-	logits, err := m.bind(g, in)
-	if err != nil {
 		return nil, err
 	}
-	columns := onnx.Fixed(int64(m.vocabulary))
-	fits := len(logits.Shape) == 3
-	if fits {
-		_, known := logits.Shape[2].Size()
-		fits = !known || logits.Shape[2] == columns
-	}
-	if !logits.Unranked && !fits {
-		return nil, fmt.Errorf("%s: output %s has the shape %s: a masked language model's is [rows × tokens × %d], "+
-			"the vocabulary", m.path, m.output.Name, logits.Shape, m.vocabulary)
+	logits := outputs[m.output.Name]
+	if err := m.columns(logits); err != nil {
+		return nil, err
 	}
 	queries := g.Reshape(in.Queries, in.Asked())
-	return g.At(logits, in.Rows.Times(in.Tokens), columns, queries), nil
+	return g.At(logits, in.Rows.Times(in.Tokens), onnx.Fixed(int64(m.vocabulary)), queries), nil
+}
+
+// columns finds the vocabulary if it is not known, and compares it with the shape of the logits.
+func (m *Model) columns(logits *onnx.Value) error {
+	found := 0
+	if s := m.output.Shape; len(s) == 3 && s[2] > 0 {
+		found = int(s[2])
+	}
+	if s := logits.Shape; len(s) == 3 {
+		if n, ok := s[2].Size(); ok {
+			found = int(n)
+		}
+	}
+	m.vocabulary = cmp.Or(m.vocabulary, found)
+	const is = "a masked language model's is [rows × tokens × vocabulary]"
+	switch {
+	case !logits.Unranked && len(logits.Shape) != 3, found != 0 && found != m.vocabulary:
+		return fmt.Errorf("output %s has the shape %s, the vocabulary %d tokens: %s", m.output.Name, logits.Shape,
+			m.vocabulary, is)
+	case m.vocabulary == 0:
+		return fmt.Errorf("output %s does not tell how many tokens it is over: %s", m.output.Name, is)
+	}
+	return nil
 }
 
 // words finds the word embeddings: the one Gather from a table at the ids. It gives the table and what is gathered.
