@@ -18,7 +18,6 @@ infill internal/eval/corpus
 cmd/lab/internal/lab
 lm/lmtest
 lm lm/network
-lm/internal/bert/berttest
 lm/internal/bert lm/internal/imported lm/internal/ort
 lm/internal/graphs lm/internal/ort/library
 internal/modelstest lm/internal/onnx

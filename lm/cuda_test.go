@@ -6,7 +6,6 @@ import (
 	"testing"
 
 	"infill/lm"
-	"infill/lm/internal/bert/berttest"
 	"infill/models"
 	"infill/samplers"
 )
@@ -48,7 +47,7 @@ func TestCUDAAgrees(t *testing.T) {
 		mask   int
 	}{
 		"built-in": {builtIn, maskID},
-		"tiny":     {berttest.Write(t, t.TempDir(), berttest.Shape{Layers: 2, Spread: 0.3}), berttest.MaskID},
+		"tiny":     {writeBundle(t, 30, 0.3), tinyMask},
 	} {
 		t.Run(name, func(t *testing.T) {
 			gpu, cpu := onCUDA(t, test.bundle, test.mask)

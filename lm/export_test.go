@@ -12,7 +12,6 @@ import (
 
 	"infill/internal/modelstest"
 	"infill/lm"
-	"infill/lm/internal/bert/berttest"
 	"infill/lm/internal/onnx"
 	"infill/lm/internal/ort"
 	"infill/lm/internal/ort/library"
@@ -21,9 +20,9 @@ import (
 
 func exportTiny(t *testing.T) (*models.Bundle, string) {
 	t.Helper()
-	bundle := berttest.Write(t, t.TempDir(), berttest.Shape{Layers: 2, Spread: 0.3})
+	bundle := writeBundle(t, 30, 0.3)
 	dir := filepath.Join(t.TempDir(), "exported")
-	if _, err := lm.Export(t.Context(), bundle, berttest.MaskID, 3, dir); err != nil {
+	if _, err := lm.Export(t.Context(), bundle, tinyMask, 3, dir); err != nil {
 		t.Fatal(err)
 	}
 	return bundle, dir
@@ -161,9 +160,9 @@ func testExported(t *testing.T, bundle *models.Bundle, mask int, template, slots
 // Exported graphs of every family, from one slot to three and one chain to two.
 func TestExportedGraphsGiveEnergyAndGradient(t *testing.T) {
 	t.Run("bert", func(t *testing.T) {
-		bundle := berttest.Write(t, t.TempDir(), berttest.Shape{Layers: 2, Spread: 0.3})
-		testExported(t, bundle, berttest.MaskID, exampleIDs, exampleSlots, []int{7, 12, 20, 9, 9, 11})
-		testExported(t, bundle, berttest.MaskID, exampleIDs, exampleSlots[:1], []int{7})
+		bundle := writeBundle(t, 30, 0.3)
+		testExported(t, bundle, tinyMask, exampleIDs, exampleSlots, []int{7, 12, 20, 9, 9, 11})
+		testExported(t, bundle, tinyMask, exampleIDs, exampleSlots[:1], []int{7})
 	})
 	t.Run("imported", func(t *testing.T) {
 		want := importedReference(t)
@@ -172,9 +171,9 @@ func TestExportedGraphsGiveEnergyAndGradient(t *testing.T) {
 				append([]int{6, 7, 8}, want.Fill...))
 		}
 	})
-	for _, r := range berttest.References(t, filepath.Join("internal", "bert", "testdata")) {
+	for _, r := range references(t) {
 		t.Run(r.Name, func(t *testing.T) {
-			c := slices.MaxFunc(r.Cases, func(a, b berttest.ReferenceCase) int { return len(a.Slots) - len(b.Slots) })
+			c := slices.MaxFunc(r.Cases, func(a, b referenceCase) int { return len(a.Slots) - len(b.Slots) })
 			var states []int
 			for _, s := range c.Slots {
 				states = append(states, c.IDs[s])
@@ -233,7 +232,7 @@ func TestExportedFolder(t *testing.T) {
 		t.Errorf("the exported folder is imported as %s, the model is %s", again.SHA256, bundle.SHA256)
 	}
 	energyOf := func(b *models.Bundle) float64 {
-		target, energy := targetOf(t, openBundle(t, b, berttest.MaskID), []int{2, 7, 4, 9, 4, 3}, []int{2, 4},
+		target, energy := targetOf(t, openBundle(t, b, tinyMask), []int{2, 7, 4, 9, 4, 3}, []int{2, 4},
 			lm.TargetOptions{Support: vocabularySupport(b.Config.VocabularySize, 2)}), make([]float64, 1)
 		if err := target.Energy(t.Context(), []int{8, 11}, energy); err != nil {
 			t.Fatal(err)
@@ -246,35 +245,35 @@ func TestExportedFolder(t *testing.T) {
 }
 
 func TestExportRefuses(t *testing.T) {
-	bundle := berttest.Write(t, t.TempDir(), berttest.Shape{})
+	bundle := writeBundle(t, 30, 0.02)
 	full := t.TempDir()
 	if err := os.WriteFile(filepath.Join(full, "mine"), nil, 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := lm.Export(t.Context(), bundle, berttest.MaskID, 3, full); err == nil ||
+	if _, err := lm.Export(t.Context(), bundle, tinyMask, 3, full); err == nil ||
 		!strings.Contains(err.Error(), "is not empty") {
 		t.Errorf("into a folder with files: %v", err)
 	}
 	cancelled, cancel := context.WithCancel(t.Context())
 	cancel()
 	parent := t.TempDir()
-	if _, err := lm.Export(cancelled, bundle, berttest.MaskID, 3, filepath.Join(parent, "exported")); err == nil {
+	if _, err := lm.Export(cancelled, bundle, tinyMask, 3, filepath.Join(parent, "exported")); err == nil {
 		t.Error("no error when cancelled")
 	}
 	if left, err := os.ReadDir(parent); err != nil || len(left) != 0 {
 		t.Errorf("left behind: %v, %v", left, err)
 	}
 	// An empty folder is taken.
-	if _, err := lm.Export(t.Context(), bundle, berttest.MaskID, 3, parent); err != nil {
+	if _, err := lm.Export(t.Context(), bundle, tinyMask, 3, parent); err != nil {
 		t.Error(err)
 	}
 }
 
 // A disk that is full leaves nothing behind.
 func TestExportInLittleRoom(t *testing.T) {
-	bundle, parent := berttest.Write(t, t.TempDir(), berttest.Shape{}), t.TempDir()
+	bundle, parent := writeBundle(t, 30, 0.02), t.TempDir()
 	err := modelstest.InLittleRoom(t, 1024, parent, func(parent string) error {
-		_, err := lm.Export(t.Context(), bundle, berttest.MaskID, 3, filepath.Join(parent, "exported"))
+		_, err := lm.Export(t.Context(), bundle, tinyMask, 3, filepath.Join(parent, "exported"))
 		return err
 	})
 	if !strings.Contains(err.Error(), "exported.partial") || strings.Contains(err.Error(), "\n") {

@@ -10,7 +10,6 @@ import (
 	"testing"
 
 	"infill/lm"
-	"infill/lm/internal/bert/berttest"
 	"infill/samplers"
 )
 
@@ -23,8 +22,8 @@ var (
 
 func tiny(t testing.TB) *lm.MaskedLM {
 	t.Helper()
-	bundle := berttest.Write(t, t.TempDir(), berttest.Shape{Layers: 2, Spread: 0.3})
-	return openBundle(t, bundle, berttest.MaskID)
+	bundle := writeBundle(t, 30, 0.3)
+	return openBundle(t, bundle, tinyMask)
 }
 
 // target is all that a model's target can do, but for distances.
@@ -116,8 +115,8 @@ func TestBatchIndependence(t *testing.T) {
 // The whole vocabulary as the support gives what a support of few tokens gives
 // at these tokens: rows come over in two ways.
 func TestSupportsAgree(t *testing.T) {
-	bundle := berttest.Write(t, t.TempDir(), berttest.Shape{Vocabulary: 3000, Spread: 0.3})
-	m := openBundle(t, bundle, berttest.MaskID)
+	bundle := writeBundle(t, 3000, 0.3)
+	m := openBundle(t, bundle, tinyMask)
 	few := newTarget(t, m, lm.TargetOptions{})
 	whole := newTarget(t, m, lm.TargetOptions{Support: vocabularySupport(3000, 3)})
 	for _, state := range [][]int{{0, 1, 2}, {4, 0, 3}} {

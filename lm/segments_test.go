@@ -11,7 +11,6 @@ import (
 	"testing"
 
 	"infill/lm"
-	"infill/lm/internal/bert/berttest"
 	"infill/models"
 )
 
@@ -20,8 +19,8 @@ import (
 func TestSegments(t *testing.T) {
 	const separator = 3
 	pair, text := []int{2, 7, 9, separator, 10, 4, 12, separator}, []int{2, 7, 9, 8, 10, 4, 12, separator}
-	b := berttest.Write(t, t.TempDir(), berttest.Shape{Spread: 0.4})
-	shifted := berttest.Write(t, t.TempDir(), berttest.Shape{Spread: 0.4})
+	b := writeBundle(t, 30, 0.4)
+	shifted := writeBundle(t, 30, 0.4)
 	stored := func(name string) (models.Tensor, []float32) {
 		tensor, _ := shifted.Tensor("bert.embeddings." + name + ".weight")
 		file, err := os.Open(tensor.Path)
@@ -37,7 +36,7 @@ func TestSegments(t *testing.T) {
 		return tensor, values
 	}
 	run := func(b *models.Bundle, separator int, ids []int) []float32 {
-		m, err := lm.Open(t.Context(), b, lm.Options{Device: "cpu", MaskID: berttest.MaskID, SeparatorID: separator})
+		m, err := lm.Open(t.Context(), b, lm.Options{Device: "cpu", MaskID: tinyMask, SeparatorID: separator})
 		if err != nil {
 			t.Fatal(err)
 		}

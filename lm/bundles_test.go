@@ -1,0 +1,75 @@
+package lm_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"infill/internal/modelstest"
+	"infill/models"
+)
+
+// tinyMask is [MASK] in every bundle that writeBundle makes.
+const tinyMask = 4
+
+// writeBundle makes a small BERT with random float32 weights of a standard deviation.
+func writeBundle(t testing.TB, vocabulary int, spread float64) *models.Bundle {
+	t.Helper()
+	dir, config := t.TempDir(), fmt.Sprintf(`{"model_type": "bert", "architectures": ["BertForMaskedLM"],
+		"vocab_size": %d, "hidden_size": 8, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 12,
+		"max_position_embeddings": 16}`, vocabulary)
+	if err := modelstest.Write(dir, config, modelstest.Options{Spread: spread, Seed: 1}); err != nil {
+		t.Fatal(err)
+	}
+	bundle, err := models.Open(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return bundle
+}
+
+// reference is a bundle of internal/bert/testdata with what the family's reference implementation computes from it in
+// double precision; how, generate_reference.py there says.
+type reference struct {
+	Name   string // of the folder
+	Bundle *models.Bundle
+	Mask   int
+	Cases  []referenceCase
+}
+
+// referenceCase is a text and the rows in which one of its slots is masked.
+type referenceCase struct {
+	IDs   []int
+	Slots []int
+	// LogProbability is [slots × vocabulary], nats: row i masks slot i.
+	LogProbability [][]float64 `json:"log_probability"`
+	// Gradient is [slots × slots × width]: of row i's log-probability of slot
+	// i's token, by the word embedding that enters at slot j.
+	Gradient [][][]float64
+}
+
+func references(t testing.TB) []reference {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join("internal", "bert", "testdata", "*", "reference.json"))
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no reference values, %v", err)
+	}
+	var list []reference
+	for _, file := range files {
+		data, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r := reference{Name: filepath.Base(filepath.Dir(file))}
+		if err := json.Unmarshal(data, &r); err != nil {
+			t.Fatal(err)
+		}
+		if r.Bundle, err = models.Open(filepath.Dir(file)); err != nil {
+			t.Fatal(err)
+		}
+		list = append(list, r)
+	}
+	return list
+}
