@@ -2,7 +2,6 @@ package ort
 
 import (
 	"context"
-	"encoding/binary"
 	"errors"
 	"math"
 	"os"
@@ -13,6 +12,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"infill/lm/internal/onnx"
 )
 
 // One session, many goroutines, each with its own shapes and values.
@@ -46,7 +47,7 @@ func TestOneSessionManyGoroutines(t *testing.T) {
 }
 
 func TestCloseWaitsForRunningCalls(t *testing.T) {
-	s := newSession(t, openCPU(t, Options{}), counter(), SessionOptions{})
+	s := newCounter(t, openCPU(t, Options{}))
 	// Calls that started before Close come to their end, those after it are refused, and none crashes.
 	var all sync.WaitGroup
 	started := make(chan struct{}, 8)
@@ -76,7 +77,7 @@ func TestCloseWaitsForRunningCalls(t *testing.T) {
 
 // Close while a call runs that only its context can end: Close must not return before the call does.
 func TestCloseDuringACallThatIsStopped(t *testing.T) {
-	s := newSession(t, openCPU(t, Options{}), counter(), SessionOptions{})
+	s := newCounter(t, openCPU(t, Options{}))
 	ctx, cancel := context.WithCancel(context.Background())
 	returned := make(chan error, 1)
 	began := make(chan struct{})
@@ -158,31 +159,27 @@ func TestResidentMemoryStaysFlat(t *testing.T) {
 	wide := newSession(t, r, double(), SessionOptions{})
 	large := make([]float32, 1<<17) // 512 KiB
 	out := make([]float32, len(large))
-	expand := newSession(t, r, graph{
-		nodes:   [][]byte{node("Expand", []string{"x", "shape"}, []string{"y"})},
-		inputs:  []declared{valueInfo("x", float, -1), valueInfo("shape", int64s, 1)},
-		outputs: []declared{valueInfo("y", float, -1)},
-	}, SessionOptions{})
-	weights := make([]byte, 4<<20)
-	for i := range len(weights) / 4 {
-		binary.LittleEndian.PutUint32(weights[4*i:], math.Float32bits(float32(i%17)))
+	repeated := newSession(t, r, expand(), SessionOptions{})
+	var weights []float32
+	for i := range 1 << 20 {
+		weights = append(weights, float32(i%17))
 	}
-	product := func(initializer []byte) graph {
-		return graph{
-			nodes:        [][]byte{node("MatMul", []string{"x", "w"}, []string{"y"})},
-			initializers: [][]byte{initializer},
-			inputs:       []declared{valueInfo("x", float, 1, 1024)},
-			outputs:      []declared{valueInfo("y", float, 1, 1024)},
-		}
+	matrix := onnx.Floats([]int64{1024, 1024}, weights...)
+	product := func(weights func(g *onnx.Graph) *onnx.Value) *onnx.Graph {
+		g := onnx.New("test")
+		g.Output("y", g.MatMul(g.Input("x", onnx.Float, onnx.FixedShape(1, 1024)...), weights(g)))
+		return g
 	}
-	heavy := product(initializer("w", float, weights, 1024, 1024))
+	heavy := product(func(g *onnx.Graph) *onnx.Value { return g.Constant("w", matrix) })
 	folder := t.TempDir()
-	if err := os.WriteFile(filepath.Join(folder, "weights"), weights, 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(folder, "weights"), matrix.Raw, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	outside := product(externalInitializer("w", float, "weights", 0, int64(len(weights)), 1024, 1024))
-	endless := newSession(t, r, counter(), SessionOptions{})
-	session := func(g graph, o SessionOptions) error {
+	outside := product(func(g *onnx.Graph) *onnx.Value {
+		return g.External("w", onnx.Float, matrix.Shape, onnx.Location{File: "weights", Length: int64(len(matrix.Raw))})
+	})
+	endless := newCounter(t, r)
+	session := func(g *onnx.Graph, o SessionOptions) error {
 		s, err := sessionOf(r, g, o)
 		if err != nil {
 			return err
@@ -212,7 +209,7 @@ func TestResidentMemoryStaysFlat(t *testing.T) {
 		}},
 		{"failing runs", 20000, 4 << 20, func(int) error {
 			return expectFailure(
-				expand.Run(ctx, []Tensor{vector(large...), Int64([]int64{1}, []int64{3})}, []Tensor{vector(out...)}))
+				repeated.Run(ctx, []Tensor{vector(large...), Int64([]int64{1}, []int64{3})}, []Tensor{vector(out...)}))
 		}},
 		{"stopped runs", 6000, 1 << 20, func(int) error {
 			ctx, cancel := context.WithCancel(ctx)

@@ -9,12 +9,13 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"sync"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"infill/lm/internal/onnx"
 )
 
 func openCPU(tb testing.TB, o Options) *Runtime {
@@ -35,26 +36,6 @@ func openCPU(tb testing.TB, o Options) *Runtime {
 		}
 	})
 	return r
-}
-
-// newSession takes all inputs and outputs where none are named.
-func newSession(tb testing.TB, r *Runtime, g graph, o SessionOptions) *Session {
-	tb.Helper()
-	s, err := sessionOf(r, g, o)
-	if err != nil {
-		tb.Fatal(err)
-	}
-	return s
-}
-
-func sessionOf(r *Runtime, g graph, o SessionOptions) (*Session, error) {
-	if o.Inputs == nil {
-		o.Inputs = names(g.inputs)
-	}
-	if o.Outputs == nil {
-		o.Outputs = names(g.outputs)
-	}
-	return r.NewSession(g.model(), o)
 }
 
 // vector is a tensor of one dimension.
@@ -104,20 +85,18 @@ func TestElementTypes(t *testing.T) {
 	for _, test := range []struct {
 		name    string
 		in, out Tensor
-		element int64
+		element onnx.DType
 	}{
-		{"float32", Float32(vector, []float32{1, -2, 3}), Float32(vector, make([]float32, 3)), float},
-		{"int64", Int64(vector, []int64{1, -2, math.MaxInt64}), Int64(vector, make([]int64, 3)), int64s},
-		{"float32 empty", Float32(empty, []float32{}), Float32(empty, []float32{}), float},
-		{"int64 without a slice", Int64(empty, nil), Int64(empty, nil), int64s},
+		{"float32", Float32(vector, []float32{1, -2, 3}), Float32(vector, make([]float32, 3)), onnx.Float},
+		{"int64", Int64(vector, []int64{1, -2, math.MaxInt64}), Int64(vector, make([]int64, 3)), onnx.Int64},
+		{"float32 empty", Float32(empty, []float32{}), Float32(empty, []float32{}), onnx.Float},
+		{"int64 without a slice", Int64(empty, nil), Int64(empty, nil), onnx.Int64},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			dimensions := slices.Repeat([]int64{-1}, len(test.in.shape))
-			s := newSession(t, r, graph{
-				nodes:   [][]byte{node("Identity", []string{"x"}, []string{"y"})},
-				inputs:  []declared{valueInfo("x", test.element, dimensions...)},
-				outputs: []declared{valueInfo("y", test.element, dimensions...)},
-			}, SessionOptions{})
+			g := onnx.New("test")
+			symbols := []onnx.Dim{onnx.Symbol("m"), onnx.Symbol("n")}
+			g.Output("y", g.Input("x", test.element, symbols[:len(test.in.shape)]...))
+			s := newSession(t, r, g, SessionOptions{})
 			defer s.Close()
 			outputs := []Tensor{test.out}
 			if err := s.Run(context.Background(), []Tensor{test.in}, outputs); err != nil {
@@ -146,13 +125,11 @@ func TestExternalInitializerByOffset(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(folder, "model.safetensors"), file.Bytes(), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	of := func(location string, offset, length int64) graph {
-		return graph{
-			nodes:        [][]byte{node("MatMul", []string{"x", "w"}, []string{"y"})},
-			initializers: [][]byte{externalInitializer("w", float, location, offset, length, 3, 2)},
-			inputs:       []declared{valueInfo("x", float, 1, 3)},
-			outputs:      []declared{valueInfo("y", float, 1, 2)},
-		}
+	of := func(location string, offset, length int64) *onnx.Graph {
+		g := onnx.New("test")
+		w := g.External("w", onnx.Float, []int64{3, 2}, onnx.Location{File: location, Offset: offset, Length: length})
+		g.Output("y", g.MatMul(g.Input("x", onnx.Float, onnx.FixedShape(1, 3)...), w))
+		return g
 	}
 	s := newSession(t, r, of("model.safetensors", 13, 24), SessionOptions{ExternalDir: folder})
 	y := make([]float32, 2)
@@ -198,10 +175,16 @@ func wantOneLine(t *testing.T, err error, parts ...string) {
 func TestNewSessionErrors(t *testing.T) {
 	r := openCPU(t, Options{})
 	names := SessionOptions{Inputs: []string{"x"}, Outputs: []string{"y"}}
-	unknown := graph{
-		nodes:   [][]byte{node("Confabulate", []string{"x"}, []string{"y"})},
-		inputs:  []declared{valueInfo("x", float, 1)},
-		outputs: []declared{valueInfo("y", float, 1)},
+	unknown := onnx.New("test")
+	y := unknown.Apply("Confabulate", 1, []*onnx.Value{unknown.Input("x", onnx.Float, onnx.Fixed(1))})[0]
+	y.DType = onnx.Float
+	unknown.Output("y", y)
+	encoded := func(g *onnx.Graph) []byte {
+		model, err := g.Encode()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return model
 	}
 	for name, test := range map[string]struct {
 		model []byte
@@ -209,8 +192,8 @@ func TestNewSessionErrors(t *testing.T) {
 	}{
 		"nothing":          {nil, "onnxruntime session"},
 		"no protobuf":      {[]byte("\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff"), "protobuf"},
-		"truncated":        {double().model()[:20], "protobuf"},
-		"unknown operator": {unknown.model(), "Confabulate"},
+		"truncated":        {encoded(double())[:20], "protobuf"},
+		"unknown operator": {encoded(unknown), "Confabulate"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := r.NewSession(test.model, names)
@@ -263,15 +246,11 @@ func TestRunErrors(t *testing.T) {
 
 func TestInputsAndOutputsByName(t *testing.T) {
 	r := openCPU(t, Options{})
-	model := graph{
-		nodes: [][]byte{
-			node("Sub", []string{"a", "b"}, []string{"difference"}),
-			node("Add", []string{"a", "b"}, []string{"sum"}),
-		},
-		inputs:  []declared{valueInfo("a", float, -1), valueInfo("b", float, -1)},
-		outputs: []declared{valueInfo("difference", float, -1), valueInfo("sum", float, -1)},
-	}
-	s := newSession(t, r, model, SessionOptions{Inputs: []string{"b", "a"}, Outputs: []string{"sum", "difference"}})
+	g := onnx.New("test")
+	a, b := g.Input("a", onnx.Float, onnx.Symbol("n")), g.Input("b", onnx.Float, onnx.Symbol("n"))
+	g.Output("difference", g.Sub(a, b))
+	g.Output("sum", g.Add(a, b))
+	s := newSession(t, r, g, SessionOptions{Inputs: []string{"b", "a"}, Outputs: []string{"sum", "difference"}})
 	sum, difference := make([]float32, 1), make([]float32, 1)
 	if err := s.Run(context.Background(), []Tensor{vector(3), vector(10)},
 		[]Tensor{vector(sum...), vector(difference...)}); err != nil {
@@ -295,7 +274,7 @@ func TestNamesThatTheGraphHasNot(t *testing.T) {
 
 // The loop would run for centuries: the test ends because the context ends the call in its middle.
 func TestContextEndsARunningCall(t *testing.T) {
-	s := newSession(t, openCPU(t, Options{}), counter(), SessionOptions{})
+	s := newCounter(t, openCPU(t, Options{}))
 	for _, want := range []error{context.Canceled, context.DeadlineExceeded} {
 		t.Run(want.Error(), func(t *testing.T) {
 			ctx, cancel := context.WithCancel(context.Background())
