@@ -31,7 +31,7 @@ func EnergyGradient(name string, m Model, mask int) (*onnx.Graph, error) {
 	if err != nil {
 		return nil, err
 	}
-	gradient, err := p.backward(g, r.Rows)
+	gradient, err := p.backward(g, r.rows)
 	if err != nil {
 		return nil, err
 	}
@@ -42,7 +42,7 @@ func EnergyGradient(name string, m Model, mask int) (*onnx.Graph, error) {
 	others := g.ScatterElements(ones, itself, g.Expand(g.Scalar(-1), onnx.Shape{r.count, one}), 1)
 	bySlot := g.Reshape(g.Gather(gradient, at, 0), r.chains, r.count, r.count, width)
 	byTerm := g.Mul(bySlot, g.Reshape(others, r.count, r.count, one))
-	through := g.Reshape(g.ReduceSum(byTerm, false, 1), r.Rows.Rows, width)
+	through := g.Reshape(g.ReduceSum(byTerm, false, 1), r.rows.Rows, width)
 	whole := g.Add(g.Gemm(through, p.Table, nil, onnx.GemmOptions{TransB: true}), p.LogProbability)
 	g.Output(OutputGradient, g.Reshape(whole, r.chains, r.count, p.Table.Shape[0]))
 	return g, g.Err()
@@ -51,7 +51,7 @@ func EnergyGradient(name string, m Model, mask int) (*onnx.Graph, error) {
 // slotRows are the rows that the terms of an energy are read from, made inside
 // of a graph: row c·slots + i is text c with slot i masked.
 type slotRows struct {
-	Rows
+	rows          Rows
 	slots         *onnx.Value // [slots]
 	first         *onnx.Value // [chains·slots × 1], where each row begins
 	chains, count onnx.Dim
@@ -59,27 +59,25 @@ type slotRows struct {
 
 // energy gives the graph the inputs ids and slots, makes rows of them, and sums the log-probabilities of their targets.
 func energy(g *onnx.Graph, m Model, mask int, differentiable bool) (slotRows, Pass, error) {
-	one := onnx.Fixed(1)
+	one, tokens := onnx.Fixed(1), onnx.Symbol("tokens")
 	r := slotRows{chains: onnx.Symbol("chains"), count: onnx.Symbol("slots")}
-	r.Tokens, r.PerRow = onnx.Symbol("tokens"), one
-	r.Rows.Rows = r.chains.Times(r.count)
-	rows := r.Rows.Rows
-	ids := g.Input(InputIDs, onnx.Int64, r.chains, r.Tokens)
+	rows := r.chains.Times(r.count)
+	ids := g.Input(InputIDs, onnx.Int64, r.chains, tokens)
 	r.slots = g.Input(InputSlots, onnx.Int64, r.count)
 
-	repeated := g.Expand(g.Reshape(ids, r.chains, one, r.Tokens), onnx.Shape{r.chains, r.count, r.Tokens})
-	filled := g.Reshape(repeated, rows, r.Tokens)
+	repeated := g.Expand(g.Reshape(ids, r.chains, one, tokens), onnx.Shape{r.chains, r.count, tokens})
+	filled := g.Reshape(repeated, rows, tokens)
 	at := g.Reshape(g.Expand(r.slots, onnx.Shape{r.chains, r.count}), rows, one)
-	r.Targets = g.GatherElements(filled, at, 1)
-	r.IDs = g.ScatterElements(filled, at, g.Sub(g.Ints(int64(mask)), r.Targets), 1)
-	r.first = g.Mul(g.Reshape(g.Range(rows), rows, one), g.Sizes(onnx.Shape{r.Tokens}))
-	r.Queries = g.Add(r.first, at)
+	targets := g.GatherElements(filled, at, 1)
+	masked := g.ScatterElements(filled, at, g.Sub(g.Ints(int64(mask)), targets), 1)
+	r.first = g.Mul(g.Reshape(g.Range(rows), rows, one), g.Sizes(onnx.Shape{tokens}))
+	r.rows = Rows{IDs: masked, Queries: g.Add(r.first, at), Targets: targets, Rows: rows, Tokens: tokens, PerRow: one}
 
-	p, err := m.Forward(g, r.Rows, differentiable)
+	p, err := m.Forward(g, r.rows, differentiable)
 	if err != nil {
 		return r, p, err
 	}
-	terms := g.Reshape(g.GatherElements(p.LogProbability, r.Targets, 1), r.chains, r.count)
+	terms := g.Reshape(g.GatherElements(p.LogProbability, targets, 1), r.chains, r.count)
 	g.Output(OutputEnergy, g.ReduceSum(terms, false, 1))
 	return r, p, g.Err()
 }

@@ -310,22 +310,17 @@ func castGradient(b *backward, n *Node, dy *Value) *Value {
 	return nil
 }
 
-// where is a where condition holds, otherwise 0.
-func (b *backward) where(condition, a *Value, otherwise bool) *Value {
-	zero := b.Cast(b.Scalar(0), a.DType)
-	if otherwise {
-		return b.of("Where", condition, zero, a)
-	}
-	return b.of("Where", condition, a, zero)
-}
-
-func ruleWhere(b *backward, n *Node, dy *Value) {
-	for i, x := range n.Inputs[1:] {
+// choose gives dy to the first of two values where a condition holds, and to the second elsewhere.
+func (b *backward) choose(condition, dy *Value, of []*Value) {
+	for i, x := range of {
 		if b.wants(x) {
-			b.accumulate(x, b.unbroadcast(b.where(n.Inputs[0], dy, i == 1), x))
+			parts := []*Value{dy, b.Cast(b.Scalar(0), dy.DType)}
+			b.accumulate(x, b.unbroadcast(b.of("Where", condition, parts[i], parts[1-i]), x))
 		}
 	}
 }
+
+func ruleWhere(b *backward, n *Node, dy *Value) { b.choose(n.Inputs[0], dy, n.Inputs[1:]) }
 
 // ruleExtreme: the derivative goes to the larger (smaller) of two; where they are equal, to the first.
 func ruleExtreme(wins string) rule {
@@ -334,12 +329,7 @@ func ruleExtreme(wins string) rule {
 			b.refuse("%d inputs: only two have a rule", len(n.Inputs))
 			return
 		}
-		first := b.of(wins, n.Inputs...)
-		for i, x := range n.Inputs {
-			if b.wants(x) {
-				b.accumulate(x, b.unbroadcast(b.where(first, dy, i == 1), x))
-			}
-		}
+		b.choose(b.of(wins, n.Inputs...), dy, n.Inputs)
 	}
 }
 
@@ -357,15 +347,11 @@ func (g *Graph) front(x *Value, axis, dims int, back bool) *Value {
 	if axis == 0 {
 		return x
 	}
-	order := make([]int, 0, len(x.Shape))
-	for i := range dims {
-		order = append(order, axis+i)
+	order := make([]int, len(x.Shape))
+	for i := range order {
+		order[i] = i
 	}
-	for i := range x.Shape {
-		if i < axis || i >= axis+dims {
-			order = append(order, i)
-		}
-	}
+	order = slices.Concat(order[axis:axis+dims], order[:axis], order[axis+dims:])
 	if back {
 		order = inverse(order)
 	}

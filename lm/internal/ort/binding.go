@@ -46,9 +46,7 @@ type settings struct {
 }
 
 // handle is a session of the binding.
-type handle struct {
-	*onnxruntime.DynamicAdvancedSession
-}
+type handle = onnxruntime.DynamicAdvancedSession
 
 func createSession(model []byte, s settings) (*handle, error) {
 	options, err := onnxruntime.NewSessionOptions()
@@ -92,10 +90,7 @@ func createSession(model []byte, s settings) (*handle, error) {
 		return nil, oneLine(err)
 	}
 	session, err := onnxruntime.NewDynamicAdvancedSessionWithONNXData(model, s.Inputs, s.Outputs, options)
-	if err != nil {
-		return nil, oneLine(err)
-	}
-	return &handle{session}, nil
+	return session, oneLine(err)
 }
 
 func appendCUDA(options *onnxruntime.SessionOptions, device int) error {
@@ -187,7 +182,8 @@ func (c *call) release() {
 	c.pinner.Unpin()
 }
 
-func (h *handle) run(c *call) error { return oneLine(h.RunWithOptions(c.inputs, c.outputs, c.options)) }
+// run runs a session on what is bound.
+func (c *call) run(h *handle) error { return oneLine(h.RunWithOptions(c.inputs, c.outputs, c.options)) }
 
 // oneLine makes an error of onnxruntime fit for a user: without the binding's preamble, stack traces and line breaks.
 func oneLine(err error) error {

@@ -113,10 +113,10 @@ func (s *Session) runCall(ctx context.Context, c *call, inputs, outputs []Tensor
 	}
 	terminated := false
 	if ctx.Done() == nil {
-		err = s.handle.run(c)
+		err = c.run(s.handle)
 	} else {
 		stop := context.AfterFunc(ctx, c.terminate)
-		err = s.handle.run(c)
+		err = c.run(s.handle)
 		if !stop() {
 			<-c.terminated // the options must outlive whoever sets their flag
 			terminated = true
