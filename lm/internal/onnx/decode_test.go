@@ -4,7 +4,9 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
+	"math"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -331,6 +333,27 @@ func TestInlineRefuses(t *testing.T) {
 				t.Errorf("error %v, want one with %q", err, c.want)
 			}
 		})
+	}
+}
+
+// Sizes and steps that a file can hold, and no model has, end no program and give no wrong shape.
+func TestOddNumbers(t *testing.T) {
+	g := onnx.New("odd")
+	list := ints(g, 1, 2, 3)
+	slice := func(start, end, step int64) *value {
+		return apply(g, "Slice", values{list, ints(g, start), ints(g, end), ints(g, 0), ints(g, step)})
+	}
+	tiled := apply(g, "Tile", values{list, ints(g, -1)})
+	for what, c := range map[string]struct{ got, want string }{
+		"a step that overflows":    {slice(1, 3, math.MaxInt64).Shape.String(), "[1]"},
+		"a step back":              {slice(2, 0, math.MinInt64).Shape.String(), "[1]"},
+		"a start before the first": {slice(-5, 3, 1).Shape.String(), "[3]"},
+		"a tile of less than none": {tiled.Shape.String(), "[?0]"},
+		"a constant of that shape": {fmt.Sprint(apply(g, "ConstantOfShape", values{tiled}).Unranked), "true"},
+	} {
+		if c.got != c.want {
+			t.Errorf("%s: %s, want %s", what, c.got, c.want)
+		}
 	}
 }
 
