@@ -68,6 +68,7 @@ CASES = {
     "log softmax": ([(2, ROWS, 4)], lambda a: a.log_softmax(-1)),
     "matmul": ([(2, ROWS, 4), (2, 4, 5)], torch.matmul),
     "matmul by a matrix": ([(2, ROWS, 4), (4, 5)], torch.matmul),
+    "matmul of a matrix by many": ([(ROWS, 4), (2, 4, 5)], torch.matmul),
     "gemm": ([(ROWS, 4), (4, 5), (5,)], lambda a, b, c: 0.5 * (a @ b) + 2 * c),
     "gemm transposed b": ([(ROWS, 4), (5, 4), (1, 5)], lambda a, b, c: a @ b.T + c),
     "gemm transposed a": ([(4, ROWS), (4, 5)], lambda a, b: 3 * (a.T @ b)),
