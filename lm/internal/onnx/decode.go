@@ -277,7 +277,7 @@ func (d decoder) tensor(f wire.Field) (modelConstant, error) {
 	return c, err
 }
 
-// typed reads the elements from the fields that have a type, as raw data would have them. It is another pass, since data
+// typed reads the elements from the fields that have a type, as raw data would have them: a pass of its own, as data
 // can stand before their type.
 func (t Tensor) typed(f wire.Field, bytes int64) (content []byte, err error) {
 	size := t.DType.size()

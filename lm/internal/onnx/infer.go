@@ -15,8 +15,8 @@ type inference struct {
 	most      int64  // a pad beyond it is kept, to be refused
 }
 
-// infer works out types and shapes of a node's outputs, and what small whole-number outputs hold. What it cannot tell it
-// leaves unranked, and sizes that have grown absurd it leaves open.
+// infer works out types and shapes of a node's outputs, and what small whole-number outputs hold. What it cannot
+// tell it leaves unranked, and sizes that have grown absurd it leaves open.
 func (g *Graph) infer(n *Node, most int64) {
 	o, unranked := operators()[n.Op], func(v *Value) bool { return v == nil || v.Unranked }
 	in := inference{graph: g, node: n, out: n.Outputs[0], most: most}

@@ -116,8 +116,8 @@ func (b *backward) erfSlope(x *Value) *Value {
 	return b.Exp(b.Sub(b.Scalar(math.Log(2/math.Sqrt(math.Pi))), b.Mul(x, x)))
 }
 
-// geluGradient: d xΦ(x) = Φ(x) + xφ(x). With s = x/√2 this is ½(1 + erf s + s·erf′(s)). For the tanh form, y = ½x(1 + t)
-// with t = tanh u, u = √(2/π)(x + 0.044715x³): ½(1 + t) + ½x(1 − t²)u′.
+// geluGradient: d xΦ(x) = Φ(x) + xφ(x). With s = x/√2 this is ½(1 + erf s + s·erf′(s)). For the tanh form, y =
+// ½x(1 + t) with t = tanh u, u = √(2/π)(x + 0.044715x³): ½(1 + t) + ½x(1 − t²)u′.
 func geluGradient(b *backward, n *Node, dy *Value) *Value {
 	x := n.Inputs[0]
 	if n.Attribute("approximate") == "tanh" {
