@@ -93,8 +93,7 @@ var ruleCases = []ruleCase{
 		return g.Gather(x[0], g.Constant("i", onnx.Ints([]int64{2, 2}, 3, 0, 3, 1)), 0)
 	}},
 	{"gather elements", "GatherElements", sizes{{3, 5}}, func(g *graph, x values) *value {
-		return g.GatherElements(x[0],
-			g.Constant("i", onnx.Ints([]int64{3, 2}, 0, 0, 1, 4, 2, 0)), 1)
+		return g.GatherElements(x[0], g.Constant("i", onnx.Ints([]int64{3, 2}, 0, 0, 1, 4, 2, 0)), 1)
 	}},
 	{"layer normalization", "LayerNormalization", sizes{{2, -1, 4}}, func(g *graph, x values) *value {
 		scale := g.Constant("scale", onnx.Floats([]int64{4}, 1, -2, 0.5, 3))
@@ -118,8 +117,7 @@ var ruleCases = []ruleCase{
 	{"power of two", "Pow", sizes{{-1, 4}},
 		func(g *graph, x values) *value { return apply(g, "Pow", values{x[0], g.Scalar(2)}) }},
 	{"powers, broadcast both ways", "Pow", sizes{{-1, 1}}, func(g *graph, x values) *value {
-		return g.Apply("Pow", 1,
-			values{x[0], g.Constant("p", onnx.Floats([]int64{3}, 3, -1, 0.5))})[0]
+		return apply(g, "Pow", values{x[0], g.Constant("p", onnx.Floats([]int64{3}, 3, -1, 0.5))})
 	}},
 	{"where", "Where", sizes{{-1, 4}, {4}}, func(g *graph, x values) *value {
 		condition := apply(g, "Greater", values{x[0], g.Scalar(0)})
@@ -141,8 +139,7 @@ var ruleCases = []ruleCase{
 		return apply(g, "Flatten", values{g.Exp(x[0])}, whole("axis", 2))
 	}},
 	{"reshape by shape arithmetic", "Reshape", sizes{{-1, 4}}, func(g *graph, x values) *value {
-		rows := g.Apply("Gather", 1,
-			values{apply(g, "Shape", x), g.Constant("0", onnx.Ints(nil, 0))})[0]
+		rows := apply(g, "Gather", values{apply(g, "Shape", x), g.Constant("0", onnx.Ints(nil, 0))})
 		twice := apply(g, "Mul", values{apply(g, "Unsqueeze", values{rows, ints(g, 0)}), ints(g, 2)})
 		to := apply(g, "Concat", values{twice, ints(g, -1)}, whole("axis", 0))
 		return apply(g, "Reshape", values{g.Exp(x[0]), to})
@@ -168,8 +165,7 @@ var ruleCases = []ruleCase{
 	}},
 	{"where a mask says, taken element by element", "GatherND", sizes{{2, 3}}, func(g *graph, x values) *value {
 		mask := g.Constant("m", onnx.Tensor{Shape: []int64{2, 2}, DType: onnx.Bool, Raw: []byte{1, 0, 0, 1}})
-		at := g.Constant("i",
-			onnx.Ints([]int64{2, 3, 2}, 0, 0, 0, 1, 1, 0, 1, 1, 1, 0, 1, 1))
+		at := g.Constant("i", onnx.Ints([]int64{2, 3, 2}, 0, 0, 0, 1, 1, 0, 1, 1, 1, 0, 1, 1))
 		chosen := apply(g, "GatherND", values{mask, at})
 		return apply(g, "Where", values{chosen, g.Exp(x[0]), x[0]})
 	}},
@@ -192,8 +188,7 @@ var ruleCases = []ruleCase{
 			whole("axis", 1))[0]
 	}},
 	{"gather of one", "Gather", sizes{{-1, 5, 2}}, func(g *graph, x values) *value {
-		return apply(g, "Gather", values{x[0], g.Constant("i", onnx.Ints(nil, 2))},
-			whole("axis", -2))
+		return apply(g, "Gather", values{x[0], g.Constant("i", onnx.Ints(nil, 2))}, whole("axis", -2))
 	}},
 	{"transpose without an order", "Transpose", sizes{{2, -1, 4}},
 		func(g *graph, x values) *value { return g.Exp(apply(g, "Transpose", x)) }},
@@ -210,8 +205,7 @@ var ruleCases = []ruleCase{
 	{"decomposed layer normalisation", "Pow", sizes{{2, -1, 4}}, func(g *graph, x values) *value {
 		mean := apply(g, "ReduceMean", values{x[0], ints(g, -1)}, whole("keepdims", 1))
 		centred := g.Sub(x[0], mean)
-		variance := g.Apply("ReduceMean", 1,
-			values{apply(g, "Pow", values{centred, g.Scalar(2)}), ints(g, -1)})[0]
+		variance := apply(g, "ReduceMean", values{apply(g, "Pow", values{centred, g.Scalar(2)}), ints(g, -1)})
 		return g.Div(centred, apply(g, "Sqrt", values{g.Add(variance, g.Scalar(1e-3))}))
 	}},
 	{"decomposed GELU", "Erf", sizes{{-1, 4}}, func(g *graph, x values) *value {
@@ -309,8 +303,7 @@ func TestRules(t *testing.T) {
 // A rule without a case above is not proven.
 func TestEveryRuleHasACase(t *testing.T) {
 	for _, op := range onnx.DifferentiableOperators() {
-		if !slices.ContainsFunc(ruleCases,
-			func(c ruleCase) bool { return c.op == op }) {
+		if !slices.ContainsFunc(ruleCases, func(c ruleCase) bool { return c.op == op }) {
 			t.Errorf("operator %s has a rule and no case in TestRules", op)
 		}
 	}
