@@ -90,7 +90,7 @@ func OneCaller(ctx context.Context, much bool) context.Context {
 // hardly better; a short call has shortTokens. shortCalls of them follow each call of those who have had little.
 const little, enough, shortTokens, shortCalls = 1024, 384, 192, 8
 
-// back is the cost of a row with a backward pass, in rows without one. Calls smaller by this factor lose no speed.
+// back is the cost of a row with a backward pass, in rows without one.
 const back = 3
 
 // part is rows from..to of a request, within one call.
@@ -244,7 +244,7 @@ func (e *engine) work() {
 func (e *engine) take() (parts []part) {
 	queue := e.queue()
 	first := (*queue)[0]
-	room := e.m.chunk.rows(first.cost, first.batch.perRow)
+	room := e.m.chunk.rows(first.tokens, first.batch.perRow)
 	if e.turn = queue == &e.little; e.turn {
 		e.short = shortCalls
 	} else if e.short > 0 {

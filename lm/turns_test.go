@@ -22,7 +22,7 @@ func TestTurns(t *testing.T) {
 		tokens, width := of.tokens, 16
 		whole, least := 2730/width*width, shortTokens // tokens of a call for the forty alone, and of a short one
 		if of.terms > 0 {
-			whole, least = 2730/back/width/of.terms*of.terms*width*back, max(least, 2*of.terms*width*back)
+			whole, least = 2730/width/of.terms*of.terms*width*back, max(least, 2*of.terms*width*back)
 		}
 		e := &engine{m: &MaskedLM{padded: true, chunk: chunkLimits{tokens: 2730, queries: 256}}, running: 1}
 		e.m.bundle = builtIn(t)
