@@ -177,7 +177,7 @@ type work struct {
 // request, model, machine and number of threads give the same result, except for its Seconds.
 func (p *Plan) Fill(ctx context.Context, observe func(Progress)) (*Result, error) {
 	w := &work{plan: p, began: time.Now(), observe: observe}
-	ctx = lm.OneCaller(ctx, false)
+	ctx = lm.OneCaller(ctx, p.Options.Chains != nil) // chains will ask for much
 	var err error
 	if w.model, err = p.filler.open(ctx); err != nil {
 		return nil, err
