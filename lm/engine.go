@@ -48,7 +48,7 @@ type request struct {
 	caller *caller
 	batch  *batch
 	tokens int // at which its rows run
-	cost   int // of a row: its tokens, more often where it is differentiated
+	cost   int // of a row: its tokens, times back where it has a backward pass
 	next   int // row
 	left   int // rows without a result
 	err    error

@@ -197,8 +197,7 @@ func loadVocabulary(vocabulary string, configurationContent []byte) (*Tokenizer,
 	if err != nil {
 		return nil, err
 	}
-	t, err := newWordPiece(tokens, o)
-	return t, nameFile(err, vocabularyFile)
+	return newFromList(tokens, o, vocabularyFile)
 }
 
 // check refuses an added token that would change ids here: only the five special tokens, matched as they stand, are
@@ -284,14 +283,10 @@ func (file *pipelineFile) wordPiece() (*Tokenizer, error) {
 				strings.Join(part.want, " or "))
 		}
 	}
-	t := &Tokenizer{ids: map[string]int{}}
-	if err := t.addVocabulary(&file.Model); err != nil {
-		return nil, err
-	}
 	n := file.Normalizer
-	return t, t.setWordPiece(Options{
+	return newWordPiece(Options{
 		Cased: !isTrue(n.LowerCase), KeepControls: !isTrue(n.CleanText), JoinChinese: !isTrue(n.HandleChinese),
 		StripAccents: n.StripAccents,
 		LongestWord:  file.Model.LongestWord,
-	}, file.Added)
+	}, 0, file.Added, func(t *Tokenizer) error { return t.addVocabulary(&file.Model) })
 }

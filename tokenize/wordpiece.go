@@ -44,28 +44,22 @@ func (o Options) longestWord() int { return cmp.Or(o.LongestWord, 100) }
 
 // New makes a tokenizer from a vocabulary, whose tokens are in the order of their ids. It must have [PAD],
 // [UNK], [CLS], [SEP] and [MASK], and no token twice or empty.
-func New(vocabulary []string, o Options) (*Tokenizer, error) {
-	t, err := newWordPiece(vocabulary, o)
-	return t, nameFile(err, "")
+func New(vocabulary []string, o Options) (*Tokenizer, error) { return newFromList(vocabulary, o, "") }
+
+// newFromList is New with errors about a file.
+func newFromList(vocabulary []string, o Options, file string) (*Tokenizer, error) {
+	t, err := newWordPiece(o, len(vocabulary), nil, func(t *Tokenizer) error { return t.addTokens(vocabulary) })
+	return t, nameFile(err, file)
 }
 
-// newWordPiece is New with errors about tokenizer.json.
-func newWordPiece(vocabulary []string, o Options) (*Tokenizer, error) {
-	t := &Tokenizer{ids: make(map[string]int, len(vocabulary))}
-	if err := t.addTokens(vocabulary); err != nil {
-		return nil, err
-	}
-	if err := t.setWordPiece(o, nil); err != nil {
-		return nil, err
-	}
-	return t, nil
-}
-
-// setWordPiece gives a tokenizer that has its vocabulary the rules of BERT, and added tokens.
-func (t *Tokenizer) setWordPiece(o Options, addedTokens []pipelineAdded) error {
+// newWordPiece makes a tokenizer with the rules of BERT, of added tokens and of a vocabulary, which fill adds; size is
+// about how many tokens that has. Its errors are about tokenizer.json.
+func newWordPiece(o Options, size int, addedTokens []pipelineAdded, fill func(*Tokenizer) error) (*Tokenizer, error) {
 	if o.LongestWord < 0 {
-		return pipelineFault(errUnsupported, "longest word of %d characters", o.LongestWord)
+		return nil, pipelineFault(errUnsupported, "longest word of %d characters", o.LongestWord)
 	}
+	t := &Tokenizer{ids: make(map[string]int, size)}
+	// Built over the still empty map, which it shares, so that it does not build a second, reversed one.
 	words := model.Vocab(t.ids)
 	t.model = greedy{words, o.longestWord(), wordpiece.NewWordPieceBuilder().
 		Vocab(&words).
@@ -73,6 +67,9 @@ func (t *Tokenizer) setWordPiece(o Options, addedTokens []pipelineAdded) error {
 		ContinuingSubwordPrefix(continuation).
 		MaxInputCharsPerWord(o.longestWord()).
 		Build()}
+	if err := fill(t); err != nil {
+		return nil, err
+	}
 	t.cased = o.Cased
 	t.normalizers = []normalizer{o.normalize}
 	t.splitters = []splitter{splitAt(one(unicode.IsSpace), removed), splitAt(one(punctuation), isolated)}
@@ -80,7 +77,7 @@ func (t *Tokenizer) setWordPiece(o Options, addedTokens []pipelineAdded) error {
 	for i, token := range bertTokens {
 		id, ok := t.ids[token]
 		if !ok {
-			return pipelineFault(errMissingToken, "%s is not in the vocabulary; is this a BERT vocabulary?", token)
+			return nil, pipelineFault(errMissingToken, "%s is not in the vocabulary; is this a BERT vocabulary?", token)
 		}
 		*t.roles()[i] = id
 		specials = append(specials, pipelineAdded{added: added{ID: &id, Content: token}, Special: true})
@@ -89,10 +86,10 @@ func (t *Tokenizer) setWordPiece(o Options, addedTokens []pipelineAdded) error {
 		switch {
 		case slices.Contains(bertTokens, token.Content):
 			if err := token.check(tokenizerFile); err != nil {
-				return err
+				return nil, err
 			}
 		case token.SingleWord || token.StripLeft || token.StripRight || token.Special && token.Normalized:
-			return pipelineFault(errUnsupported,
+			return nil, pipelineFault(errUnsupported,
 				"added token %.40q with single_word, lstrip or rstrip, or with special and normalized", token.Content)
 		default:
 			further = append(further, token)
@@ -102,13 +99,16 @@ func (t *Tokenizer) setWordPiece(o Options, addedTokens []pipelineAdded) error {
 		t.ids = maps.Clone(t.ids) // the model has the words alone
 	}
 	if err := t.loadAdded(addedTokens); err != nil {
-		return err
+		return nil, err
 	}
 	if gap := slices.Index(t.vocabulary, ""); gap >= 0 {
-		return pipelineFault(errMalformed, "no token has the id %d, and one has %d", gap, len(t.vocabulary)-1)
+		return nil, pipelineFault(errMalformed, "no token has the id %d, and one has %d", gap, len(t.vocabulary)-1)
 	}
 	t.sum = o.digest(t.vocabulary, further)
-	return t.findAdded(append(specials, further...))
+	if err := t.findAdded(append(specials, further...)); err != nil {
+		return nil, err
+	}
+	return t, nil
 }
 
 // digest hashes the vocabulary and the options as they take effect, each with its length so that no two inputs collide.
