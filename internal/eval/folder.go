@@ -51,13 +51,12 @@ type modelVersion struct {
 
 // corpusInfo says what was read.
 type corpusInfo struct {
-	Name      string          `json:"name"`
-	SHA256    string          `json:"sha256"` // of the file
-	Form      corpus.Form     `json:"form"`
-	Encoding  corpus.Encoding `json:"encoding"`
-	Markers   corpus.Markers  `json:"markers"`
-	Sentences int             `json:"sentences"`
-	Skipped   []corpus.Skip   `json:"skipped"`
+	Name      string         `json:"name"`
+	SHA256    string         `json:"sha256"` // of the file
+	Form      corpus.Form    `json:"form"`
+	Markers   corpus.Markers `json:"markers"`
+	Sentences int            `json:"sentences"`
+	Skipped   []corpus.Skip  `json:"skipped"`
 	// Masked is how many of its sentences are infilled; 0 for a corpus that is a reference alone.
 	Masked int `json:"masked"`
 }

@@ -114,7 +114,7 @@ func newHeader(o Options) (*header, error) {
 	taken := 0
 	for _, c := range o.Corpora {
 		info := corpusInfo{
-			Name: c.Name, SHA256: c.SHA256, Form: c.Form, Encoding: c.Encoding,
+			Name: c.Name, SHA256: c.SHA256, Form: c.Form,
 			Markers: cmp.Or(o.Config.Select.Markers, corpus.BertGen), Sentences: len(c.Sentences), Skipped: c.Skipped,
 		}
 		if info.Skipped == nil {

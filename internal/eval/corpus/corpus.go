@@ -15,46 +15,19 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
-
-	"golang.org/x/text/encoding/charmap"
-	encodingunicode "golang.org/x/text/encoding/unicode"
 )
 
 // Form says what a line of a file is.
 type Form string
 
 const (
-	// Auto is WikiText for files named wiki.*.tokens or wiki.*.raw and for files with a WikiText heading among their
-	// first lines that hold text, and Lines for all others. It never chooses Prose.
-	Auto Form = "auto"
 	// Lines has one sentence a line: nyu-dl/bert-gen's *.5k.txt and any plain text prepared that way.
 	Lines Form = "lines"
 	// WikiText is the form of WikiText-2 and WikiText-103 (Merity et al. 2016), with <unk> or raw: a paragraph a line,
-	// cut into words, headings between equals signs. Headings are left out, paragraphs are cut into sentences.
+	// cut into words, headings between equals signs. Headings are left out, paragraphs are cut into sentences. Files
+	// named wiki.*.tokens or wiki.*.raw have it, and those with such a heading among their first lines that hold text.
 	WikiText Form = "wikitext"
-	// Prose is running text, wrapped or not, paragraphs separated by blank lines, cut into sentences by Unicode's rules
-	// (UAX #29), though never before a small letter. They take the full stop of an abbreviation for an end where a
-	// capital follows.
-	Prose Form = "prose"
 )
-
-// Forms lists the forms, the default first.
-func Forms() []Form { return []Form{Auto, Lines, WikiText, Prose} }
-
-// Encoding is that of a file.
-type Encoding string
-
-const (
-	// Detect takes a byte order mark's word for it, and else UTF-8.
-	Detect      Encoding = "detect"
-	UTF8        Encoding = "utf-8"
-	UTF16       Encoding = "utf-16" // byte order by mark, little-endian without one
-	Windows1252 Encoding = "windows-1252"
-	Latin1      Encoding = "iso-8859-1"
-)
-
-// Encodings lists the encodings, the default first.
-func Encodings() []Encoding { return []Encoding{Detect, UTF8, UTF16, Windows1252, Latin1} }
 
 // Markers says what becomes of the corpora's own markers in the text that is shown to a model. [Sentence.Raw] keeps
 // them.
@@ -67,24 +40,11 @@ const (
 	DISCS Markers = "discs"
 )
 
-// known refuses what is not in a list.
-func known[T ~string](what string, value T, all []T) error {
-	if slices.Contains(all, value) {
-		return nil
-	}
-	names := make([]string, len(all))
-	for i, v := range all {
-		names[i] = string(v)
-	}
-	return fmt.Errorf("unknown %s %q: choose one of %s", what, value, strings.Join(names, ", "))
-}
-
 // Corpus is a text cut into sentences.
 type Corpus struct {
 	Name      string // chosen by the caller, "tbc"
 	SHA256    string // hex, of the file's bytes
-	Form      Form   // never Auto
-	Encoding  Encoding
+	Form      Form
 	Lines     int // of the file
 	Sentences []Sentence
 	// Skipped counts what was left out while reading.
@@ -141,7 +101,7 @@ func (s skips) count(reason string) int {
 // Reasons for leaving a line or a sentence out while reading. Blank lines are no loss and are not counted.
 const (
 	SkipHeading     = "heading"
-	SkipEncoding    = "not valid in its encoding"
+	SkipEncoding    = "not valid UTF-8"
 	SkipControl     = "control character"
 	SkipReplacement = "replacement character U+FFFD, left by an earlier wrong conversion"
 	SkipSpecial     = "special token of the model in the text"
@@ -156,10 +116,9 @@ func (c *Corpus) Raw() []string {
 	return raw
 }
 
-// Read reads a corpus: what r gives, or where that is nil the file at path, which names the text in errors and tells
-// its form. A file of which more than a tenth of the lines are not valid in its encoding is refused; less is left out
-// and counted.
-func Read(name, path string, r io.Reader, form Form, encoding Encoding) (*Corpus, error) {
+// Read reads a corpus in UTF-8: what r gives, or where that is nil the file at path, which names the text in errors. A
+// file of which more than a tenth of the lines are not valid is refused; less is left out and counted.
+func Read(name, path string, r io.Reader) (*Corpus, error) {
 	if r == nil {
 		file, err := os.Open(path)
 		if err != nil {
@@ -168,26 +127,15 @@ func Read(name, path string, r io.Reader, form Form, encoding Encoding) (*Corpus
 		defer file.Close()
 		r = file
 	}
-	form, encoding = cmp.Or(form, Auto), cmp.Or(encoding, Detect)
-	if err := errors.Join(known("form", form, Forms()), known("encoding", encoding, Encodings())); err != nil {
-		return nil, err
-	}
 	fail := func(err error) (*Corpus, error) { return nil, fmt.Errorf("corpus %s (%s): %w", name, path, err) }
 	var content strings.Builder // which gives its text without a copy
 	hash := sha256.New()
 	if _, err := io.Copy(io.MultiWriter(&content, hash), r); err != nil {
 		return fail(err)
 	}
-	text, encoding, err := decode(content.String(), encoding)
-	if err != nil {
-		return fail(err)
-	}
-	c := &Corpus{Name: name, Path: path, SHA256: fmt.Sprintf("%x", hash.Sum(nil)), Encoding: encoding}
+	text := strings.TrimPrefix(content.String(), "\ufeff")
+	c := &Corpus{Name: name, Path: path, SHA256: fmt.Sprintf("%x", hash.Sum(nil)), Form: detect(path, text)}
 	var skipped skips
-	if c.Form = form; form == Auto {
-		c.Form = detect(path, text)
-	}
-	texts, split := 0, splitter{form: c.Form}
 	emit := func(line int, raw string) {
 		if reason := unusable(raw); reason != "" {
 			skipped.add(reason, line)
@@ -195,55 +143,36 @@ func Read(name, path string, r io.Reader, form Form, encoding Encoding) (*Corpus
 			c.Sentences = append(c.Sentences, Sentence{line, raw})
 		}
 	}
+	texts := 0 // lines with text
 	for line := range strings.Lines(text) {
 		c.Lines++
-		if !utf8.ValidString(line) {
+		line = strings.TrimSpace(line)
+		texts += min(len(line), 1)
+		switch {
+		case line == "":
+		case !utf8.ValidString(line):
 			skipped.add(SkipEncoding, c.Lines)
-			texts, line = texts+1, ""
-		} else if strings.TrimSpace(line) != "" {
-			texts++
+		case c.Form == WikiText && isHeading(line):
+			skipped.add(SkipHeading, c.Lines)
+		case c.Form == WikiText:
+			splitTokens(line, func(raw string) { emit(c.Lines, raw) })
+		default:
+			emit(c.Lines, line)
 		}
-		split.line(c.Lines, line, &skipped, emit)
 	}
-	split.paragraph(emit)
-	if c.Skipped = skipped; texts == 0 {
+	c.Skipped = skipped
+	const remedy = "write the file in UTF-8: iconv -f NAME-OF-ITS-ENCODING -t utf-8"
+	switch bad := skipped.count(SkipEncoding); {
+	case texts == 0:
 		return fail(errors.New("the file is empty"))
-	}
-	if bad := skipped.count(SkipEncoding); bad*10 > texts {
-		return fail(fmt.Errorf("%d of %d lines are not valid %s: name the encoding (%s, %s)", bad, texts, encoding,
-			Windows1252, UTF16))
-	}
-	if len(c.Sentences) == 0 {
-		hint := ""
-		if skipped.count(SkipControl) > 0 && encoding == UTF8 {
-			hint = "; text in UTF-16 without a byte order mark looks so: name the encoding (" + string(UTF16) + ")"
-		}
-		return fail(fmt.Errorf("no sentence left: %s%s", List(c.Skipped), hint))
+	case bad*10 > texts:
+		return fail(fmt.Errorf("%d of %d lines are not valid UTF-8: %s", bad, texts, remedy))
+	case len(c.Sentences) == 0 && skipped.count(SkipControl) > 0:
+		return fail(fmt.Errorf("no sentence left: %s; text in UTF-16 looks so: %s", List(c.Skipped), remedy))
+	case len(c.Sentences) == 0:
+		return fail(fmt.Errorf("no sentence left: %s", List(c.Skipped)))
 	}
 	return c, nil
-}
-
-// decode returns the text as UTF-8 without a byte order mark.
-func decode(text string, encoding Encoding) (string, Encoding, error) {
-	if encoding == Detect {
-		encoding = UTF8
-		if strings.HasPrefix(text, "\xff\xfe") || strings.HasPrefix(text, "\xfe\xff") {
-			encoding = UTF16
-		}
-	}
-	var err error
-	switch encoding {
-	case UTF8:
-		text = strings.TrimPrefix(text, "\ufeff")
-	case UTF16:
-		text, err = encodingunicode.UTF16(encodingunicode.LittleEndian,
-			encodingunicode.UseBOM).NewDecoder().String(text)
-	case Windows1252:
-		text, err = charmap.Windows1252.NewDecoder().String(text)
-	case Latin1:
-		text, err = charmap.ISO8859_1.NewDecoder().String(text)
-	}
-	return text, encoding, err
 }
 
 // unusable says why a sentence can be no template, or nothing.

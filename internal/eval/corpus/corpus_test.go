@@ -13,13 +13,12 @@ import (
 	"testing/iotest"
 
 	"github.com/google/go-cmp/cmp"
-	encodingunicode "golang.org/x/text/encoding/unicode"
 	"pgregory.net/rapid"
 )
 
-func read(t *testing.T, path, text string, form Form, encoding Encoding) *Corpus {
+func read(t *testing.T, path, text string) *Corpus {
 	t.Helper()
-	c, err := Read("own", path, strings.NewReader(text), form, encoding)
+	c, err := Read("own", path, strings.NewReader(text))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -27,11 +26,8 @@ func read(t *testing.T, path, text string, form Form, encoding Encoding) *Corpus
 }
 
 func TestReadForms(t *testing.T) {
-	const prose = "It rained. The road was\nwet, and Mr. Holm\nslipped! “Why me?” he\nasked. Nobody knew.\n\nThe " +
-		"next day it\nsnowed.\nThen spring came.\n"
 	for name, c := range map[string]struct {
 		path, text string
-		as         Form
 		form       Form
 		lines      int
 		want       []Sentence
@@ -54,19 +50,13 @@ func TestReadForms(t *testing.T) {
 			want: []Sentence{{1, "b ."}, {1, "C ."}}},
 		"raw by name": {path: "dir/wiki.test.raw", text: "b . C .\n", form: WikiText, lines: 1,
 			want: []Sentence{{1, "b ."}, {1, "C ."}}},
-		"the option counts": {path: "wiki.test.raw", text: "b . C .\n", as: Lines, form: Lines, lines: 1,
-			want: []Sentence{{1, "b . C ."}}},
-		"prose": {path: "a.txt", text: prose, as: Prose, form: Prose, lines: 8, want: []Sentence{
-			// UAX #29 takes "Mr." before a capital for an end, as the documentation says.
-			{1, "It rained."}, {1, "The road was wet, and Mr."}, {2, "Holm slipped!"}, {3, "“Why me?” he asked."},
-			{4, "Nobody knew."}, {6, "The next day it snowed."}, {8, "Then spring came."}}},
 		"unusable": {path: "a.txt", text: "a\x00b\ngood one\nthe [MASK] of it\n[SEP]\ngone \ufffd bad\nan [UNK] is " +
 			"fine\nesc\x1b[1m\n", form: Lines, lines: 7,
 			want:    []Sentence{{2, "good one"}, {6, "an [UNK] is fine"}},
 			skipped: []Skip{{SkipControl, 2, 1}, {SkipSpecial, 2, 3}, {SkipReplacement, 1, 5}}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got := read(t, c.path, c.text, c.as, "")
+			got := read(t, c.path, c.text)
 			if got.Form != c.form || got.Lines != c.lines {
 				t.Errorf("form %s, %d lines; want %s, %d", got.Form, got.Lines, c.form, c.lines)
 			}
@@ -88,7 +78,7 @@ func repeated(text string, count int) (sentences []Sentence) {
 }
 
 func TestOpenWikiText(t *testing.T) {
-	c, err := Read("wiki", "testdata/wiki.tiny.tokens", nil, "", "")
+	c, err := Read("wiki", "testdata/wiki.tiny.tokens", nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -134,75 +124,40 @@ func TestSplittingLosesNothing(t *testing.T) {
 }
 
 func TestEncodings(t *testing.T) {
-	const text = "café à l’heure\nzweite\n"
-	utf16 := func(order encodingunicode.Endianness, mark encodingunicode.BOMPolicy) string {
-		encoded, err := encodingunicode.UTF16(order, mark).NewEncoder().String(text)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return encoded
-	}
-	little := utf16(encodingunicode.LittleEndian, encodingunicode.UseBOM)
-	for name, c := range map[string]struct {
-		text     string
-		encoding Encoding
-		found    Encoding
-	}{
-		"UTF-8":                {text, "", UTF8},
-		"UTF-8 with mark":      {"\ufeff" + text, "", UTF8},
-		"UTF-16 little-endian": {little, "", UTF16},
-		"UTF-16 big-endian":    {utf16(encodingunicode.BigEndian, encodingunicode.UseBOM), "", UTF16},
-		"UTF-16 without mark":  {utf16(encodingunicode.LittleEndian, encodingunicode.IgnoreBOM), UTF16, UTF16},
-		"Windows-1252":         {"caf\xe9 \xe0 l\x92heure\nzweite\n", Windows1252, Windows1252},
-		"ISO 8859-1":           {"caf\xe9 \xe0 l'heure\nzweite\n", Latin1, Latin1},
-	} {
-		got := read(t, "a.txt", c.text, "", c.encoding)
-		text := strings.ReplaceAll(strings.Join(got.Raw(), "\n"), "'", "’")
-		if text != "café à l’heure\nzweite" || got.Encoding != c.found {
-			t.Errorf("%s: %s in %s", name, text, got.Encoding)
-		}
+	if got := read(t, "a.txt", "\ufeffcafé\n"); got.Sentences[0].Raw != "café" {
+		t.Errorf("with a byte order mark: %q", got.Sentences)
 	}
 	// A few lines of another encoding are left out and counted.
-	mixed := read(t, "a.txt", strings.Repeat("good\n", 15)+"caf\xe9\n", "", "")
+	mixed := read(t, "a.txt", strings.Repeat("good\n", 15)+"caf\xe9\n")
 	if diff := cmp.Diff([]Skip{{SkipEncoding, 1, 16}}, mixed.Skipped); diff != "" || len(mixed.Sentences) != 15 {
 		t.Errorf("%d sentences\n%s", len(mixed.Sentences), diff)
-	}
-	// Half of a character at the end of UTF-16 is no character.
-	torn := read(t, "a.txt", little+"x", "", "")
-	if diff := cmp.Diff([]Skip{{SkipReplacement, 1, 3}}, torn.Skipped); diff != "" {
-		t.Error(diff)
 	}
 }
 
 func TestReadRefusesBadInput(t *testing.T) {
 	for name, c := range map[string]struct {
-		text     string
-		form     Form
-		encoding Encoding
-		want     string
+		text, want string
 	}{
 		"empty":         {text: "", want: "corpus own (a.txt): the file is empty"},
 		"blank":         {text: "\n \n\t\n", want: "the file is empty"},
 		"only headings": {text: " = A = \n", want: "no sentence left: 1 × heading (such as line 1)"},
-		"no mark": {text: "n\x00o\x00 \x00m\x00\n\x00",
-			want: "text in UTF-16 without a byte order mark looks so: name the encoding (utf-16)"},
-		"mixed": {text: "a\nb\xe9\nc\nd\n",
-			want: "1 of 4 lines are not valid utf-8: name the encoding (windows-1252, utf-16)"},
-		"form": {text: "a", form: "csv", want: "choose one of auto, lines, wikitext, prose"},
-		"encoding": {text: "a", encoding: "ebcdic",
-			want: "choose one of detect, utf-8, utf-16, windows-1252, iso-8859-1"},
+		"UTF-16": {text: "\xff\xfen\x00o\x00 \x00m\x00\n\x00",
+			want: "1 of 2 lines are not valid UTF-8: write the file in UTF-8"},
+		"UTF-16 without a mark": {text: "n\x00o\x00 \x00m\x00\n\x00",
+			want: "text in UTF-16 looks so: write the file in UTF-8: iconv"},
+		"mixed": {text: "a\nb\xe9\nc\nd\n", want: "1 of 4 lines are not valid UTF-8"},
 	} {
-		if _, err := Read("own", "a.txt", strings.NewReader(c.text), c.form, c.encoding); err == nil ||
+		if _, err := Read("own", "a.txt", strings.NewReader(c.text)); err == nil ||
 			!strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: error %v, want %q", name, err, c.want)
 		}
 	}
 	torn := io.MultiReader(strings.NewReader("a line\n"), iotest.ErrReader(errors.New("torn")))
-	if _, err := Read("own", "a.txt", torn, "", ""); err == nil || !strings.Contains(err.Error(), "torn") {
+	if _, err := Read("own", "a.txt", torn); err == nil || !strings.Contains(err.Error(), "torn") {
 		t.Errorf("failing reader: %v", err)
 	}
 	long := strings.Repeat("word ", 1<<18)
-	if c := read(t, "a.txt", long, "", ""); len(c.Sentences) != 1 || len(c.Sentences[0].Raw) != len(long)-1 {
+	if c := read(t, "a.txt", long); len(c.Sentences) != 1 || len(c.Sentences[0].Raw) != len(long)-1 {
 		t.Error("a line of a megabyte")
 	}
 }
@@ -224,7 +179,7 @@ func TestMarkers(t *testing.T) {
 
 // The selection of a small file, written out: a change here changes every evaluation that users have run.
 func TestSelectionIsStable(t *testing.T) {
-	c, err := Read("novel", "testdata/novel.5k.txt", nil, "", "")
+	c, err := Read("novel", "testdata/novel.5k.txt", nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -248,7 +203,7 @@ func TestSelectionIsStable(t *testing.T) {
 
 func TestSelectCountsWhatItLeavesOut(t *testing.T) {
 	c := read(t, "a.txt", "one\ntwo words\nthe same thing here\nthe same thing here\na . . .\n[UNK] is here\nfour "+
-		"words are enough\none two three four five six\n", "", "")
+		"words are enough\none two three four five six\n")
 	want := map[string]int{SkipShort: 1, SkipLong: 1, SkipDuplicate: 1, SkipFewWords: 1, "refused": 1}
 	s, err := c.Select(
 		SelectOptions{Sentences: 3, MinimumTokens: 2, MaximumTokens: 5, Mask: Mask{Count: 2}, Seed: 3,
@@ -368,7 +323,7 @@ func TestSelectionIsUniform(t *testing.T) {
 	for i := range 10 {
 		fmt.Fprintf(&text, "s%d b c d e f g h\n", i)
 	}
-	c := read(t, "a.txt", text.String(), "", "")
+	c := read(t, "a.txt", text.String())
 	const seeds = 4000
 	var positions [8]int
 	sentences := make(map[int]int)
@@ -397,7 +352,7 @@ func TestSelectionIsUniform(t *testing.T) {
 
 // More sentences, or another check, leave the masks of a sentence as they were.
 func TestMasksHangOnSeedAndSentenceOnly(t *testing.T) {
-	c, err := Read("novel", "testdata/novel.5k.txt", nil, "", "")
+	c, err := Read("novel", "testdata/novel.5k.txt", nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -430,7 +385,7 @@ func TestMasksHangOnSeedAndSentenceOnly(t *testing.T) {
 }
 
 func TestDISCSProtocol(t *testing.T) {
-	c, err := Read("novel", "testdata/novel.5k.txt", nil, "", "")
+	c, err := Read("novel", "testdata/novel.5k.txt", nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -471,15 +426,11 @@ func TestSelectRefusesBadOptions(t *testing.T) {
 
 // Any bytes are read or refused, and what is read can be masked.
 func FuzzRead(f *testing.F) {
-	for _, form := range Forms() {
-		for _, encoding := range Encodings() {
-			f.Add("a.txt", []byte("b c . D e ?\n\n = A = \nf\xff\n"), string(form), string(encoding))
-		}
-	}
-	f.Add("wiki.x.tokens", []byte("\xff\xfea\x00b\x00"), "auto", "utf-16")
-	f.Add("x", []byte("\ufeff\x00"), "prose", "windows-1252")
-	f.Fuzz(func(t *testing.T, path string, text []byte, form, encoding string) {
-		c, err := Read("own", path, strings.NewReader(string(text)), Form(form), Encoding(encoding))
+	f.Add("a.txt", []byte("b c . D e ?\n\n = A = \nf\xff\n"))
+	f.Add("wiki.x.tokens", []byte("\xff\xfea\x00b\x00"))
+	f.Add("x", []byte("\ufeff\x00"))
+	f.Fuzz(func(t *testing.T, path string, text []byte) {
+		c, err := Read("own", path, strings.NewReader(string(text)))
 		if err != nil {
 			return
 		}
@@ -496,11 +447,11 @@ func FuzzRead(f *testing.F) {
 
 // TestReadCorpus opens a missing file, and tells what is left out.
 func TestReadCorpus(t *testing.T) {
-	if _, err := Read("tbc", "testdata/missing.txt", nil, "", ""); !errors.Is(err, os.ErrNotExist) ||
+	if _, err := Read("tbc", "testdata/missing.txt", nil); !errors.Is(err, os.ErrNotExist) ||
 		!strings.Contains(err.Error(), "corpus tbc: ") {
 		t.Errorf("missing file: %v", err)
 	}
-	c, err := Read("own", "own.txt", strings.NewReader(" = A = \none two\nb\x01d\n"), "wikitext", "")
+	c, err := Read("own", "own.txt", strings.NewReader(" = A = \none two\nb\x01d\n"))
 	if err != nil || len(c.Sentences) != 1 || c.Path != "own.txt" ||
 		fmt.Sprint(c.LeftOut()) != "[left out: 1 × control character (such as line 3)]" {
 		t.Errorf("%+v, left out %q, %v", c, c.LeftOut(), err)

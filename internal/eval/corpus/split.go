@@ -7,8 +7,6 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
-
-	"github.com/rivo/uniseg"
 )
 
 // headingLines is how many lines with text are looked at for a heading before a file counts as one sentence a line.
@@ -35,65 +33,6 @@ func detect(path, text string) Form {
 }
 
 var wikiName = regexp.MustCompile(`^wiki\..*(tokens|raw)$`)
-
-// splitter cuts lines into sentences.
-type splitter struct {
-	form Form
-	held []Sentence // lines of the paragraph of prose that is being read
-}
-
-func (s *splitter) line(number int, text string, skipped *skips, emit func(line int, raw string)) {
-	text = strings.TrimSpace(text)
-	switch {
-	case s.form == Prose && text == "":
-		s.paragraph(emit)
-	case text == "":
-	case s.form == Prose:
-		s.held = append(s.held, Sentence{number, text})
-	case s.form == WikiText && isHeading(text):
-		skipped.add(SkipHeading, number)
-	case s.form == WikiText:
-		splitTokens(text, func(raw string) { emit(number, raw) })
-	default:
-		emit(number, text)
-	}
-}
-
-// paragraph joins the lines of a paragraph and cuts it by Unicode's sentence boundaries, but not before a small letter:
-// UAX #29 ends a sentence at every question mark, also that of direct speech.
-func (s *splitter) paragraph(emit func(line int, raw string)) {
-	var text strings.Builder
-	var starts []int // byte at which each held line starts
-	for i, h := range s.held {
-		if i > 0 {
-			text.WriteByte(' ')
-		}
-		starts = append(starts, text.Len())
-		text.WriteString(h.Raw)
-	}
-	var pieces []Sentence
-	rest, state, at, line := text.String(), -1, 0, 0
-	for rest != "" {
-		var sentence string
-		sentence, rest, state = uniseg.FirstSentenceInString(rest, state)
-		for line+1 < len(starts) && starts[line+1] <= at {
-			line++
-		}
-		at += len(sentence)
-		first, _ := utf8.DecodeRuneInString(sentence)
-		if len(pieces) > 0 && unicode.IsLower(first) {
-			pieces[len(pieces)-1].Raw += sentence
-		} else {
-			pieces = append(pieces, Sentence{s.held[line].Line, sentence})
-		}
-	}
-	for _, p := range pieces {
-		if sentence := strings.TrimSpace(p.Raw); sentence != "" {
-			emit(p.Line, sentence)
-		}
-	}
-	s.held = s.held[:0]
-}
 
 // isHeading recognises " = Title = ", " = = Section = = " and deeper ones, which have as many equals signs on either
 // side.

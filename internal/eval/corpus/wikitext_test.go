@@ -70,7 +70,7 @@ func TestPullWikiText(t *testing.T) {
 		t.Errorf("%s holds %q, %v, after %d requests", path, content, err, *asked)
 	}
 	// It is what the reader of corpora knows.
-	c, err := Read("wt103", path, nil, "", "")
+	c, err := Read("wt103", path, nil)
 	if err != nil || c.Form != WikiText || len(c.Sentences) != 3 {
 		t.Errorf("%+v, %v", c, err)
 	}

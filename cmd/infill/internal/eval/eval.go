@@ -31,7 +31,6 @@ type evalOptions struct {
 	preset     string
 	corpora    cli.CorpusList
 	references cli.CorpusList
-	read       cli.CorpusFlags
 	samplers   []string
 	table      tableOptions
 
@@ -98,7 +97,6 @@ func NewCmd(s *terminal.Streams) *cobra.Command {
 	cli.Bind(cmd, o)
 	flags.Var(&o.corpora, "corpus", "a corpus to take sentences of and to compare with; may be given several times")
 	flags.VarP(&o.references, "reference", "r", "a corpus to compare with alone")
-	o.read.Register(cmd, "corpora")
 	flags.StringArrayVar(&o.samplers, "samplers", []string{samplers},
 		"`LIST` of samplers, see above; may be given several times")
 	cli.Bind(cmd, &o.config)
@@ -197,7 +195,7 @@ func (o *evalOptions) settle(flags *pflag.FlagSet) error {
 			return cli.Usagef("two corpora are called %q: give each its own name", c.Name)
 		}
 	}
-	return o.read.Check("corpus", all...)
+	return nil
 }
 
 // openCorpora reads the texts and warns of lines that they leave out.
@@ -205,7 +203,7 @@ func (o *evalOptions) openCorpora() ([]*corpus.Corpus, error) {
 	var corpora []*corpus.Corpus
 	read := func(list []cli.Corpus, reference bool) error {
 		for _, f := range list {
-			c, err := o.read.Read(f.Name, f.File, nil)
+			c, err := corpus.Read(f.Name, f.File, nil)
 			if err != nil {
 				hint := ""
 				switch {

@@ -21,6 +21,7 @@ import (
 	"infill/cmd/infill/internal/terminal"
 	"infill/infill"
 	"infill/infill/batch"
+	"infill/internal/eval/corpus"
 	"infill/metrics"
 )
 
@@ -33,7 +34,6 @@ type metricsOptions struct {
 	preset     string
 	format     string
 	quiet      bool
-	corpora    cli.CorpusFlags
 	metrics.Options
 }
 
@@ -62,7 +62,6 @@ func NewCmd(s *terminal.Streams) *cobra.Command {
 	flags := cmd.Flags()
 	flags.SortFlags = false
 	flags.VarP(&o.references, "reference", "r", "a text to compare with; may be given several times")
-	o.corpora.Register(cmd, "references")
 	flags.StringVar(&o.against, "against", "", "a second text to test for differences, line by line")
 	cli.AddChoice(cmd, &o.preset, "preset", "", presets,
 		"bert-gen: --tokenisation bert-gen --union-first 2500")
@@ -87,7 +86,7 @@ func (o *metricsOptions) settle(flags *pflag.FlagSet) error {
 			o.UnionFirst = 2500
 		}
 	}
-	if err := cmp.Or(o.corpora.Check("reference", o.references.List...), cli.OptionError(o.Validate())); err != nil {
+	if err := cli.OptionError(o.Validate()); err != nil {
 		return err
 	}
 	switch {
@@ -341,7 +340,7 @@ func (o *metricsOptions) reference(r cli.Corpus) ([]string, error) {
 		return nil, err
 	}
 	defer in.Close()
-	c, err := o.corpora.Read(r.Name, nameOf(r.File), in)
+	c, err := corpus.Read(r.Name, nameOf(r.File), in)
 	if err != nil {
 		return nil, &cli.UsageError{Err: err}
 	}
