@@ -1,12 +1,11 @@
-// Command release builds what is published: a wheel and an archive for a platform, and their
-// SHA-256 sums. go version -m lists the modules inside a program.
+// Command release builds what is published: a wheel for a platform, and its SHA-256 sum.
+// go version -m lists the modules inside its program.
 //
 //	go run ./cmd/release                                  # for this platform, into dist
-//	go run ./cmd/release -platform linux/arm64 -cc aarch64-linux-gnu-gcc -library LIBRARY
-//	go run ./cmd/release -platform windows/amd64 -cc x86_64-w64-mingw32-gcc -library LIBRARY
+//	go run ./cmd/release -platform linux/arm64 -cc aarch64-linux-gnu-gcc
+//	go run ./cmd/release -platform windows/amd64 -cc x86_64-w64-mingw32-gcc
 //
-// Debian has both compilers; LIBRARY is in the wheel of onnxruntime for the platform, below
-// onnxruntime/capi. macOS needs a Mac: run it there without flags.
+// Debian has both compilers. macOS needs a Mac: run it there without flags.
 //
 // How the other platforms were tried on Debian 12: under qemu-aarch64 with -L to a folder that
 // has the libraries of arm64 as lib and the text of an arm64 machine as proc/cpuinfo, without
@@ -27,8 +26,6 @@ import (
 	"runtime"
 	"slices"
 	"strings"
-
-	"infill/lm"
 )
 
 func main() {
@@ -38,8 +35,6 @@ func main() {
 	flag.StringVar(&r.platform, "platform", runtime.GOOS+"/"+runtime.GOARCH,
 		"`OS/ARCH` to build for; another one needs -cc")
 	flag.StringVar(&r.compiler, "cc", "", "the C `COMPILER` for the platform")
-	flag.StringVar(&r.library, "library", "",
-		"the onnxruntime `LIBRARY` for the archive; for this platform it is found, or fetched")
 	flag.StringVar(&r.version, "version", "", "`VERSION`, as in 0.2.0; the newest of CHANGELOG.md when not given")
 	flag.StringVar(&r.out, "out", "dist", "`FOLDER` to write into")
 	flag.Parse()
@@ -56,10 +51,10 @@ func main() {
 // release is one build.
 type release struct {
 	root, platform, version, out string
-	compiler, library, os, arch  string
+	compiler, os, arch           string
 }
 
-// A file goes into a wheel or an archive.
+// A file goes into a wheel.
 type file struct {
 	name    string
 	content []byte
@@ -110,26 +105,12 @@ func (r *release) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if r.library == "" && r.platform == runtime.GOOS+"/"+runtime.GOARCH {
-		found, err := lm.EnsureLibrary(ctx, "cpu", os.Stderr)
-		if err != nil {
-			return err
-		}
-		r.library = found.Path
-	}
-	archive, err := r.archive(program)
-	if err != nil {
+	path = filepath.Join(r.out, wheel.name)
+	if err := os.WriteFile(path, wheel.content, 0o644); err != nil {
 		return err
 	}
-	var sums strings.Builder
-	for _, made := range []file{wheel, archive} {
-		if err := os.WriteFile(filepath.Join(r.out, made.name), made.content, 0o644); err != nil {
-			return err
-		}
-		fmt.Fprintf(&sums, "%x  %s\n", sha256.Sum256(made.content), made.name)
-		fmt.Println(filepath.Join(r.out, made.name))
-	}
-	return os.WriteFile(filepath.Join(r.out, r.baseName()+".sha256"), []byte(sums.String()), 0o644)
+	fmt.Println(path)
+	return os.WriteFile(path+".sha256", fmt.Appendf(nil, "%x  %s\n", sha256.Sum256(wheel.content), wheel.name), 0o644)
 }
 
 func (r *release) programName() string {
@@ -138,8 +119,6 @@ func (r *release) programName() string {
 	}
 	return "infill"
 }
-
-func (r *release) baseName() string { return fmt.Sprintf("infill-%s-%s-%s", r.version, r.os, r.arch) }
 
 // build builds the program. It holds no path and no time: two builds are the same bytes.
 func (r *release) build(ctx context.Context, path string) error {

@@ -94,7 +94,7 @@ func (r *release) read(base, folder string, patterns ...string) ([]file, error) 
 	return files, nil
 }
 
-// published is the time of every file in an archive: the bytes do not depend on the clock.
+// published is the time of every file in a wheel: the bytes do not depend on the clock.
 var published = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 
 func zipped(files []file) ([]byte, error) {

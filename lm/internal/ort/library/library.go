@@ -121,8 +121,7 @@ func Survey(o Options) ([]Library, error) {
 		}
 		bin := filepath.Dir(executable)
 		home := filepath.Dir(bin)
-		list = append(list, o.in(Library{Place: "beside the executable"}, bin, filepath.Join(bin, "lib"),
-			filepath.Join(home, "lib")))
+		list = append(list, o.in(Library{Place: "beside the executable"}, bin))
 		python = o.in(python, pythonFolders(home)...)
 	}
 	list = append(list, o.cached(folder))
