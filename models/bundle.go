@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -19,7 +18,6 @@ import (
 const (
 	configName  = "config.json"
 	weightsName = "model.safetensors"
-	indexName   = "model" + safetensors.IndexSuffix
 	vocabulary  = "vocab.txt"
 )
 
@@ -63,8 +61,7 @@ func (b *Bundle) CopyTo(dir string) error {
 	return os.WriteFile(filepath.Join(dir, manifestName), m.Encode(), 0o644)
 }
 
-// openDir opens the bundle in a folder: config.json, the tokenizer's files, and model.safetensors or the files of a
-// sharded model. Where it has a manifest.json, every file that this lists is read and must have the size and SHA-256
+// openDir opens the bundle in a folder: config.json, the tokenizer's files, and model.safetensors. Where it has a manifest.json, every file that this lists is read and must have the size and SHA-256
 // listed. Without one, the sizes and shapes in config and weights must agree. own reports that a store wrote the
 // manifest, which is believed.
 func openDir(dir string, own bool) (*Bundle, error) {
@@ -121,27 +118,21 @@ func (c Config) files(dir string) ([]string, error) {
 	if c.Imported != nil {
 		return append(append(names, graphName), c.Imported.GraphData...), nil
 	}
-	weights, err := weightFiles(func(name string) bool { return exists(dir, name) },
-		func() (map[string]string, error) { return safetensors.WeightMap(filepath.Join(dir, indexName)) })
-	if err == nil && weights == nil {
-		err = fmt.Errorf("%s is not a model: it has no %s", dir, weightsName)
+	weights := weightsFile(func(name string) bool { return exists(dir, name) })
+	if weights == "" {
+		return nil, fmt.Errorf("%s is not a model: it has no %s", dir, weightsName)
 	}
-	return append(names, weights...), err
+	return append(names, weights), nil
 }
 
-// weightFiles chooses the files of the weights: one safetensors file, or an index and its shards, or the file that
-// torch.save wrote.
-func weightFiles(has func(name string) bool, shards func() (map[string]string, error)) ([]string, error) {
-	switch {
-	case has(weightsName):
-		return []string{weightsName}, nil
-	case has(indexName):
-		files, err := shards()
-		return append([]string{indexName}, slices.Compact(slices.Sorted(maps.Values(files)))...), err
-	case has(pytorch.FileName):
-		return []string{pytorch.FileName}, nil
+// weightsFile chooses the file of the weights: that of safetensors, else the one that torch.save wrote, else none.
+func weightsFile(has func(name string) bool) string {
+	for _, name := range []string{weightsName, pytorch.FileName} {
+		if has(name) {
+			return name
+		}
 	}
-	return nil, nil
+	return ""
 }
 
 // exists reports whether a folder has anything of a name, a link to nothing included.
@@ -171,10 +162,8 @@ func (b *Bundle) load() (err error) {
 	case slices.Contains(used, pytorch.FileName):
 		return fmt.Errorf("%s: the weights are in %s, which is converted when a model is imported: infill models "+
 			"import %[1]s", b.Dir, pytorch.FileName)
-	case slices.Contains(used, weightsName):
-		b.weights, err = safetensors.Open(at(weightsName))
 	default:
-		b.weights, err = safetensors.OpenShards(at(indexName))
+		b.weights, err = safetensors.Open(at(weightsName))
 	}
 	if err == nil && b.Manifest == nil {
 		b.Manifest, err = newManifest(b.Dir, Manifest{Name: filepath.Base(b.Dir), Family: b.Config.ModelType}, used)

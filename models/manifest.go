@@ -17,7 +17,6 @@ import (
 
 	"infill/internal/object"
 	"infill/internal/regular"
-	"infill/internal/safetensors"
 )
 
 // manifestName is the file of a bundle that lists all others.
@@ -151,8 +150,7 @@ func (m *Manifest) SHA256() string {
 	h := sha256.New()
 	for _, f := range m.Files {
 		if m.Family == importedFamily && !isDocument(f.Path) || f.Path == configName ||
-			slices.Contains(tokenizerFiles(), f.Path) || strings.HasSuffix(f.Path, ".safetensors") ||
-			strings.HasSuffix(f.Path, safetensors.IndexSuffix) {
+			slices.Contains(tokenizerFiles(), f.Path) || f.Path == weightsName {
 			fmt.Fprintf(h, "%s\n%d\n%s\n", f.Path, f.Size, f.SHA256)
 		}
 	}

@@ -8,7 +8,6 @@ import (
 	"path/filepath"
 	"slices"
 
-	"infill/internal/safetensors"
 	"infill/models/hub"
 	"infill/models/internal/pytorch"
 )
@@ -99,28 +98,11 @@ func (s *Store) fetch(ctx context.Context, r *hub.Repository, dir string) (names
 	if _, err := s.prepare(dir); err != nil {
 		return nil, &renamedError{err, dir + string(filepath.Separator), ""}
 	}
-	has := func(name string) bool { _, ok := r.Find(name); return ok }
-	weights, err := weightFiles(has, func() (map[string]string, error) {
-		index, _ := r.Find(indexName)
-		if err := r.Fetch(ctx, index, dir); err != nil {
-			return nil, err
-		}
-		return safetensors.WeightMap(filepath.Join(dir, indexName))
-	})
-	if err == nil && weights == nil {
-		err = fmt.Errorf("the repository has neither %s nor %s; a revision that has one may exist, often a pull "+
+	weights := weightsFile(func(name string) bool { _, ok := r.Find(name); return ok })
+	if weights == "" {
+		return nil, fmt.Errorf("the repository has neither %s nor %s; a revision that has one may exist, often a pull "+
 			"request: NAME@refs/pr/NUMBER", weightsName, pytorch.FileName)
 	}
-	var files []hub.File
-	for _, name := range weights {
-		f, ok := r.Find(name)
-		if !ok {
-			err = fmt.Errorf("the repository has no %.100q, which %s names", name, indexName)
-		}
-		files = append(files, f)
-	}
-	if err != nil {
-		return nil, err
-	}
-	return append(names, weights...), r.FetchAll(ctx, files, dir)
+	f, _ := r.Find(weights)
+	return append(names, weights), r.FetchAll(ctx, []hub.File{f}, dir)
 }

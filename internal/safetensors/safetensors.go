@@ -43,13 +43,11 @@ type Tensor struct {
 	Shape []int // empty for a scalar
 	// Offset is counted in bytes from the start of the file (not of the data), Length is in bytes.
 	Offset, Length int64
-	// Path is the file that holds the elements: of a sharded model each tensor has its own.
-	Path string
+	Path           string // the file that holds the elements
 }
 
-// File is a checked safetensors file, or a checked set of shards. It holds no open handle.
+// File is a checked safetensors file. It holds no open handle.
 type File struct {
-	// Path is the file that was opened; of a sharded model, its index.
 	Path    string
 	tensors map[string]Tensor
 }
@@ -111,12 +109,11 @@ func (f *File) Tensor(name string) (Tensor, bool) {
 	return t, ok
 }
 
-// Names lists the tensors in the order of their bytes (of shards: shard by shard).
+// Names lists the tensors in the order of their bytes.
 func (f *File) Names() []string {
 	return slices.SortedFunc(maps.Keys(f.tensors), func(a, b string) int {
 		x, y := f.tensors[a], f.tensors[b]
-		return cmp.Or(strings.Compare(x.Path, y.Path), cmp.Compare(x.Offset, y.Offset), cmp.Compare(x.Length, y.Length),
-			strings.Compare(a, b))
+		return cmp.Or(cmp.Compare(x.Offset, y.Offset), cmp.Compare(x.Length, y.Length), strings.Compare(a, b))
 	})
 }
 
