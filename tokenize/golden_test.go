@@ -3,6 +3,7 @@ package tokenize_test
 import (
 	"bufio"
 	"encoding/json"
+	"fmt"
 	"io/fs"
 	"os"
 	"testing"
@@ -142,16 +143,40 @@ func TestLoadFormsAgree(t *testing.T) {
 	if got, want := loadCased(t).SHA256(), fromJSON.SHA256(); got != want {
 		t.Errorf("vocab.txt gives SHA-256 %s, tokenizer.json %s", got, want)
 	}
-	content, err := os.ReadFile(mini + "/tokenizer.json")
+	folder := fstest.MapFS{}
+	for _, name := range []string{"vocab.txt", "tokenizer_config.json"} {
+		content, err := os.ReadFile(mini + "/" + name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		folder[name] = &fstest.MapFile{Data: content}
+	}
+	fromList, err := tokenize.Load(folder)
 	if err != nil {
 		t.Fatal(err)
 	}
-	fromJSON, err = tokenize.Load(fstest.MapFS{"tokenizer.json": {Data: content}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if got, want := loadBuiltin(t).SHA256(), fromJSON.SHA256(); got != want {
+	if got, want := fromList.SHA256(), loadBuiltin(t).SHA256(); got != want {
 		t.Errorf("built-in model: vocab.txt gives SHA-256 %s, tokenizer.json %s", got, want)
+	}
+}
+
+// A configuration of BERT's counts more than tokenizer.json, as in transformers; of another class it does not.
+func TestConfigurationCounts(t *testing.T) {
+	for class, cased := range map[string]bool{"BertTokenizer": false, "": false, "PreTrainedTokenizerFast": true} {
+		folder := variantFS(t, "cased").(fstest.MapFS)
+		folder["tokenizer_config.json"] = &fstest.MapFile{
+			Data: fmt.Appendf(nil, `{"tokenizer_class": %q, "do_lower_case": true, "strip_accents": true}`, class)}
+		tokenizer, err := tokenize.Load(folder)
+		if err != nil {
+			t.Fatal(err)
+		}
+		encoding, err := tokenizer.Encode("É")
+		if err != nil || tokenizer.Cased() != cased {
+			t.Fatalf("class %q: cased %t, %v", class, tokenizer.Cased(), err)
+		}
+		if got := tokenizer.Token(encoding.IDs[1]); (got == "e") == cased {
+			t.Errorf("class %q: É is %q", class, got)
+		}
 	}
 }
 

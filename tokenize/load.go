@@ -1,7 +1,6 @@
 package tokenize
 
 import (
-	"bytes"
 	"cmp"
 	"encoding/json"
 	"errors"
@@ -25,77 +24,41 @@ const (
 // maxFile bounds a tokenizer file, in bytes: a bundle may come from anywhere.
 const maxFile = 64 << 20
 
-// Load reads the tokenizer of a bundle folder: vocab.txt with tokenizer_config.json where both are there (they load
-// faster) and tokenizer.json adds no token, else tokenizer.json, whose model may be WordPiece, BPE or Unigram, else
-// RoBERTa's vocab.json with merges.txt. Load refuses a tokenizer whose ids it cannot reproduce, because of an unknown
-// model or step, or for WordPiece because of other names of the special tokens or of added tokens that tokenizer.json
-// does not have. An error is one line that names the file and what is wrong with it.
+// Load reads the tokenizer of a bundle folder: tokenizer.json, whose model may be WordPiece, BPE or Unigram, else
+// RoBERTa's vocab.json with merges.txt, else WordPiece's vocab.txt with tokenizer_config.json. Load refuses a tokenizer
+// whose ids it cannot reproduce, because of an unknown model or step, or for WordPiece because of other names of the
+// special tokens or of tokens that another file adds. An error is one line that names the file and what is wrong with it.
 func Load(fsys fs.FS) (*Tokenizer, error) {
-	vocabulary, vocabularyErr := readFile(fsys, vocabularyFile)
-	if vocabularyErr != nil && !errors.Is(vocabularyErr, fs.ErrNotExist) {
-		return nil, vocabularyErr
+	content := map[string][]byte{}
+	for _, name := range []string{tokenizerFile, configurationFile, vocabularyFile} {
+		read, err := readFile(fsys, name)
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return nil, err
+		}
+		content[name] = read
 	}
-	configuration, configurationErr := readFile(fsys, configurationFile)
-	if configurationErr != nil && !errors.Is(configurationErr, fs.ErrNotExist) {
-		return nil, configurationErr
-	}
-	content, err := readFile(fsys, tokenizerFile)
-	if vocabularyErr == nil && configurationErr == nil && !(err == nil && adds(content, configuration)) {
-		t, err := loadVocabulary(string(vocabulary), configuration)
-		return t.complete(fsys, err)
-	}
-	switch {
-	case err == nil:
-		t, err := loadTokenizer(content, configuration)
-		return t.complete(fsys, err)
-	case !errors.Is(err, fs.ErrNotExist):
-		return nil, err
+	if content[tokenizerFile] != nil {
+		return loadTokenizer(fsys, content[tokenizerFile], content[configurationFile])
 	}
 	if _, err := fs.Lstat(fsys, bytePairFile); err == nil {
-		return loadBytePairs(fsys, configuration)
+		return loadBytePairs(fsys, content[configurationFile])
 	}
-	if vocabularyErr == nil {
+	switch {
+	case content[vocabularyFile] == nil:
+		return nil, fileFault("", errMissingTokenizer, "a bundle needs tokenizer.json, or WordPiece's vocab.txt, or "+
+			"RoBERTa's vocab.json and merges.txt; for others, %s", saveIt)
+	case content[configurationFile] == nil:
 		return nil, fileFault(configurationFile, errMissingTokenizer, "%s alone does not say whether the model keeps "+
 			"capitals: give --cased or --uncased to infill models import or pull", vocabularyFile)
 	}
-	return nil, fileFault("", errMissingTokenizer,
-		"a bundle needs tokenizer.json, or WordPiece's vocab.txt, or RoBERTa's vocab.json and merges.txt; for "+
-			"others, %s",
-		saveIt)
+	t, err := loadVocabulary(string(content[vocabularyFile]), content[configurationFile])
+	return t.checked(fsys, err)
 }
 
-// adds reports whether tokenizer.json is needed beside vocab.txt: the class names no model, or the file adds a token to
-// WordPiece. The added tokens come before the vocabulary, so that little is read.
-func adds(content, configuration []byte) bool {
-	var c struct {
-		Class string `json:"tokenizer_class"`
-	}
-	_ = json.Unmarshal(configuration, &c) // the file's own reader reports its faults
-	switch strings.TrimSuffix(c.Class, "Fast") {
-	case "PreTrainedTokenizer", "TokenizersBackend":
-		return true
-	}
-	d := json.NewDecoder(bytes.NewReader(content))
-	for _, err := d.Token(); err == nil && d.More(); {
-		var key json.Token
-		if key, err = d.Token(); key == "added_tokens" {
-			var list []added
-			return d.Decode(&list) != nil ||
-				slices.ContainsFunc(list, func(a added) bool { return !slices.Contains(bertTokens, a.Content) })
-		}
-		var value json.RawMessage
-		err = cmp.Or(err, d.Decode(&value))
-	}
-	return false
-}
-
-// complete refuses a WordPiece tokenizer that lacks a token which another file adds.
-func (t *Tokenizer) complete(fsys fs.FS, err error) (*Tokenizer, error) {
+// checked refuses a WordPiece tokenizer that lacks a token which another file adds.
+func (t *Tokenizer) checked(fsys fs.FS, err error) (*Tokenizer, error) {
 	if err != nil {
 		return nil, err
-	}
-	if t.alphabet != alphabetPieces {
-		return t, nil
 	}
 	var configured, special specialTokens
 	var added map[string]int
@@ -242,21 +205,26 @@ func parseVocabulary(content string) ([]string, error) {
 	return tokens, nil
 }
 
-// loadTokenizer makes a tokenizer of the contents of tokenizer.json and, for the names of the special tokens, of
-// tokenizer_config.json, which may be empty.
-func loadTokenizer(content, configuration []byte) (*Tokenizer, error) {
+// loadTokenizer makes a tokenizer of the contents of tokenizer.json and of tokenizer_config.json, which may be empty.
+func loadTokenizer(fsys fs.FS, content, configurationContent []byte) (*Tokenizer, error) {
 	var file pipelineFile
 	if err := json.Unmarshal(content, &file); err != nil {
 		return nil, pipelineFault(errMalformed, "%v", err)
 	}
-	if file.Model.Type == "BPE" || file.Model.Type == "Unigram" {
-		return file.load(content, configuration)
+	var c configuration
+	if err := unmarshal(configurationFile, configurationContent, &c); err != nil {
+		return nil, err
 	}
-	return file.wordPiece()
+	if file.Model.Type == "BPE" || file.Model.Type == "Unigram" {
+		return file.load(content, &c)
+	}
+	t, err := file.wordPiece(&c)
+	return t.checked(fsys, err)
 }
 
-// wordPiece makes a tokenizer of a file whose model is WordPiece.
-func (file *pipelineFile) wordPiece() (*Tokenizer, error) {
+// wordPiece makes a tokenizer of a file whose model is WordPiece. What a configuration for BERT says of the text before
+// it is cut counts more than the file, as it does in transformers.
+func (file *pipelineFile) wordPiece(c *configuration) (*Tokenizer, error) {
 	kind := func(s *pipelineStep) string {
 		if s == nil {
 			return ""
@@ -284,6 +252,11 @@ func (file *pipelineFile) wordPiece() (*Tokenizer, error) {
 		}
 	}
 	n := file.Normalizer
+	if class := strings.TrimSuffix(c.Class, "Fast"); class != "PreTrainedTokenizer" && class != "TokenizersBackend" {
+		n.LowerCase = cmp.Or(c.LowerCase, n.LowerCase)
+		n.HandleChinese = cmp.Or(c.TokenizeChinese, n.HandleChinese)
+		n.StripAccents = cmp.Or(c.StripAccents, n.StripAccents)
+	}
 	return newWordPiece(Options{
 		Cased: !isTrue(n.LowerCase), KeepControls: !isTrue(n.CleanText), JoinChinese: !isTrue(n.HandleChinese),
 		StripAccents: n.StripAccents,

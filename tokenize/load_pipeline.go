@@ -5,7 +5,6 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 	"unicode"
@@ -129,11 +128,7 @@ func pipelineFault(fault Fault, format string, arguments ...any) error {
 func isTrue(value *bool) bool { return value == nil || *value }
 
 // load makes a tokenizer of a file whose model is BPE or Unigram.
-func (file *pipelineFile) load(content, configurationContent []byte) (*Tokenizer, error) {
-	var c configuration
-	if err := unmarshal(configurationFile, configurationContent, &c); err != nil {
-		return nil, err
-	}
+func (file *pipelineFile) load(content []byte, c *configuration) (*Tokenizer, error) {
 	t, err := file.tokenizer(&c.specialTokens, c.PrefixSpace)
 	if err != nil {
 		return nil, err
@@ -311,8 +306,8 @@ func (t *Tokenizer) addVocabulary(m *pipelineModel) error {
 	if err := t.checkSize(len(vocabulary)); err != nil {
 		return err
 	}
-	for _, token := range slices.Sorted(maps.Keys(vocabulary)) { // in a fixed order, for the errors
-		if err := t.addToken(token, vocabulary[token]); err != nil {
+	for token, id := range vocabulary {
+		if err := t.addToken(token, id); err != nil {
 			return err
 		}
 	}
