@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"flag"
@@ -9,8 +10,10 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"time"
 
+	"github.com/google/renameio/v2/maybe"
 	"github.com/spf13/cobra"
 	"gonum.org/v1/gonum/stat"
 
@@ -18,7 +21,9 @@ import (
 	"infill/infill"
 	"infill/internal/targets"
 	"infill/lm"
+	"infill/models"
 	"infill/samplers"
+	"infill/tokenize"
 )
 
 // newSamplers makes the command that writes a page of the documentation.
@@ -27,16 +32,64 @@ func newSamplers() *cobra.Command {
 		Short: "Write every sampler's target, cost, exactness and effective draws per second"}
 	own := flag.NewFlagSet("", flag.ContinueOnError)
 	seeds := lab.Whole(own, "seeds", 3, 1, 1<<20, "runs of every cell")
-	name := ""
-	measuring(cmd, own, &name, func(ctx context.Context, model *language, s *sheet) error {
+	cmd.Flags().AddGoFlagSet(own)
+	name := cmd.Flags().StringP("model", "m", "", "name or folder; the built-in one when not given")
+	path := cmd.Flags().StringP("out", "o", "", "`FILE` to write; standard output when not given")
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		ctx, s := cmd.Context(), &sheet{}
+		model, err := openLanguage(ctx, *name)
+		if err != nil {
+			return err
+		}
+		defer model.Close()
 		if err := writeSamplers(ctx, s, model, *seeds); err != nil {
 			return err
 		}
-		return writeVariation(ctx, s, model)
-	})
-	cmd.Flags().StringVarP(&name, "model", "m", "", "name or folder; the built-in one when not given")
+		if err := writeVariation(ctx, s, model); err != nil {
+			return err
+		}
+		if *path != "" {
+			return maybe.WriteFile(*path, s.Bytes(), 0o644)
+		}
+		_, err = s.WriteTo(cmd.OutOrStdout())
+		return err
+	}
 	return cmd
 }
+
+// language is a model on the CPU.
+type language struct {
+	*lm.MaskedLM
+	tokenizer *tokenize.Tokenizer
+}
+
+// openLanguage opens a model by its name or folder; "" is the built-in one.
+func openLanguage(ctx context.Context, name string) (*language, error) {
+	bundle, err := models.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	tokenizer, err := bundle.Tokenizer()
+	if err != nil {
+		return nil, err
+	}
+	model, err := lm.Open(ctx, bundle, lm.Options{Device: "cpu", MaskID: tokenizer.MaskID(),
+		SeparatorID: tokenizer.SeparatorID()})
+	return &language{model, tokenizer}, err
+}
+
+// sheet is a page, printed when all of it is there.
+type sheet struct{ bytes.Buffer }
+
+func (s *sheet) printf(format string, args ...any) { fmt.Fprintf(s, format, args...) }
+
+// table begins a table.
+func (s *sheet) table(head ...string) {
+	s.row(head...)
+	s.row(slices.Repeat([]string{"---"}, len(head))...)
+}
+
+func (s *sheet) row(cells ...string) { s.printf("| %s |\n", strings.Join(cells, " | ")) }
 
 // target is a template as samplers take it, with that many of the most probable tokens a slot.
 func (l *language) target(ctx context.Context, text string, candidates int) (lm.Target, error) {
