@@ -15,7 +15,6 @@ import (
 
 	"infill/cmd/infill/internal/cli"
 	"infill/cmd/infill/internal/data"
-	"infill/cmd/infill/internal/doctor"
 	"infill/cmd/infill/internal/eval"
 	"infill/cmd/infill/internal/fill"
 	"infill/cmd/infill/internal/metrics"
@@ -85,7 +84,6 @@ func newRoot(s *terminal.Streams) *cobra.Command {
 		data.NewCmd(s),
 		models.NewCmd(s),
 		setup.NewCmd(s),
-		doctor.NewCmd(s),
 		version.NewCmd(s),
 		tui.NewCmd(s),
 		serve.NewCmd(s),
