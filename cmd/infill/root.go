@@ -14,7 +14,6 @@ import (
 	"github.com/spf13/pflag"
 
 	"infill/cmd/infill/internal/cli"
-	"infill/cmd/infill/internal/data"
 	"infill/cmd/infill/internal/eval"
 	"infill/cmd/infill/internal/fill"
 	"infill/cmd/infill/internal/metrics"
@@ -81,7 +80,6 @@ func newRoot(s *terminal.Streams) *cobra.Command {
 		score.NewCmd(s),
 		metrics.NewCmd(s),
 		eval.NewCmd(s),
-		data.NewCmd(s),
 		models.NewCmd(s),
 		setup.NewCmd(s),
 		version.NewCmd(s),

@@ -72,8 +72,6 @@ func compare(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-func TestDataScripts(t *testing.T) { scripts(t, "data") }
-
 func TestFillScripts(t *testing.T) {
 	scripts(t, "fill", "formats", "output", "reproducible", "samplers", "stdin", "templates", "terminal")
 }

@@ -48,6 +48,9 @@ type evalOptions struct {
 	cli.ModelOptions
 }
 
+// wikiText is where its first author gives WikiText-103 away.
+const wikiText = "https://wikitext.smerity.com/wikitext-103-v1.zip"
+
 // tableOptions say how results are printed.
 type tableOptions struct {
 	format string
@@ -188,8 +191,7 @@ func (o *evalOptions) settle(flags *pflag.FlagSet) error {
 	if len(o.corpora.List) == 0 {
 		return &cli.UsageError{Err: errors.New(
 			"no corpus: give --tbc FILE and --wt103 FILE, or any text as --corpus NAME=FILE"),
-			Hint: "WikiText-103: infill data pull wikitext-103; the Toronto Book Corpus is not to be had from us: " +
-				"see infill data --help"}
+			Hint: "WikiText-103 is at " + wikiText + "; the Toronto Book Corpus is your own file"}
 	}
 	all := append(slices.Clone(o.corpora.List), o.references.List...)
 	for i, c := range all {
@@ -210,9 +212,9 @@ func (o *evalOptions) openCorpora() ([]*corpus.Corpus, error) {
 				hint := ""
 				switch {
 				case errors.Is(err, os.ErrNotExist) && f.Name == "wt103":
-					hint = "infill data pull wikitext-103 fetches it"
+					hint = "WikiText-103 is at " + wikiText
 				case errors.Is(err, os.ErrNotExist) && f.Name == "tbc":
-					hint = "the Toronto Book Corpus is your own file: see infill data --help"
+					hint = "the Toronto Book Corpus is your own file: see infill eval --help"
 				}
 				return &cli.Failure{Err: err, Hint: hint}
 			}
