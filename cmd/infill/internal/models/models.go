@@ -30,9 +30,9 @@ type command struct {
 	maxTime time.Duration
 	// Of a model that comes in: whether it keeps capitals, where its files do not say it.
 	cased, uncased bool
-	// Of an import, and of an export.
-	name, tokenizer, output string
-	positions               int
+	// Of an import.
+	name, tokenizer string
+	positions       int
 }
 
 // NewCmd makes the commands that keep the store of models.
@@ -79,8 +79,6 @@ func NewCmd(s *terminal.Streams) *cobra.Command {
 	add("import DIR | FILE.onnx --tokenizer DIR",
 		"Copy a model from a folder, or an exported ONNX graph, into the cache folder", oneName, nil, c.importModel,
 		c.importFlags, c.caseFlags, c.quietFlag("no result, no warning: the exit code tells"))
-	add("export NAME -o DIR", "Write a model as plain ONNX files", oneName, all, c.export, c.outputFlag,
-		c.quietFlag("no result: the exit code tells"))
 	return cmd
 }
 
@@ -122,10 +120,6 @@ func (c *command) importFlags(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&c.tokenizer, "tokenizer", "", "`DIR` with the tokenizer of an ONNX graph")
 	cmd.Flags().IntVar(&c.positions, "positions", 0,
 		"longest text that an ONNX graph takes, in tokens; 0 is as its config.json says")
-}
-
-func (c *command) outputFlag(cmd *cobra.Command) {
-	cmd.Flags().StringVarP(&c.output, "output", "o", "", "`DIR` to write into")
 }
 
 func (c *command) list(context.Context, []string) error {
@@ -264,28 +258,6 @@ func (c *command) importModel(ctx context.Context, args []string) error {
 		cli.Warn(c.streams, c.quiet, "the model has no gradient: %s; samplers without one work", i.NoGradient)
 	}
 	return c.printPlaced(bundle)
-}
-
-func (c *command) export(ctx context.Context, names []string) error {
-	if c.output == "" {
-		return &cli.UsageError{Err: errors.New("--output: no folder is named"), Hint: "give one: -o DIR"}
-	}
-	bundle, err := c.store.Open(names[0])
-	if err != nil {
-		return err
-	}
-	tokenizer, err := bundle.Tokenizer()
-	if err != nil {
-		return err
-	}
-	note, err := lm.Export(ctx, bundle, tokenizer.MaskID(), tokenizer.SeparatorID(), c.output)
-	if note != "" {
-		cli.Warn(c.streams, false, "%s", note)
-	}
-	if err != nil {
-		return err
-	}
-	return c.say("%s: %s\n", cli.OneLine(bundle.Name), c.output)
 }
 
 func oneName(cmd *cobra.Command, args []string) error {
