@@ -272,7 +272,7 @@ func run(ctx context.Context, o *evalOptions) error {
 			// A fill counts a thousand, so that the bar moves within one.
 			const unit = 1000
 			done := step.Done*unit + unit*step.Step/max(1, step.Steps)
-			bar.Tell(done, step.Total*unit, func() string { return describe(step, len(fillers)) })
+			bar.Tell(int64(done), int64(step.Total*unit), func() string { return describe(step, len(fillers)) })
 		},
 		Note: func(text string) { bar.Clear(); o.Warn(o.streams, "%s", text) },
 	})

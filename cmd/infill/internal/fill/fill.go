@@ -94,13 +94,13 @@ func run(ctx context.Context, o *fillOptions) (err error) {
 	}
 	defer func() { err = errors.Join(err, f.Close()) }()
 	p := &resultPrinter{cli.Printer[*infill.Result]{Form: o.form(), Format: o.Format, Streams: o.Streams}}
-	bar := cli.NewSteps(o.Streams, o.Quiet)
+	bar := cli.NewBar(o.Streams, o.Quiet, false)
 	defer bar.Clear()
-	defer func() {
-		if err == nil {
-			o.Recommend(o.Streams, f.Model().Name)
-		}
-	}()
+	observe := func(at infill.Progress) {
+		bar.Tell(int64(at.Step), int64(at.Steps), func() string {
+			return fmt.Sprintf("sampling, step %d of %d", at.Step, at.Steps)
+		})
+	}
 	return p.Whole(cli.Each(ctx, &o.InputOptions, o.Quiet,
 		func(e cli.Entry) (*infill.Plan, error) { return o.plan(f, e) },
 		// The few rows of one slot share calls; others would only keep those before from coming.
@@ -109,7 +109,7 @@ func run(ctx context.Context, o *fillOptions) (err error) {
 			if plan.Slots() > manySlots {
 				o.Warn(o.Streams, "%s%s", e.Place(), before(plan))
 			}
-			result, err := plan.Fill(ctx, bar.Observe)
+			result, err := plan.Fill(ctx, observe)
 			return func() error {
 				bar.Clear()
 				switch {

@@ -94,7 +94,7 @@ func (o *batchOptions) run(ctx context.Context) (err error) {
 	bar := cli.NewBar(o.streams, o.Quiet, true)
 	defer bar.Clear()
 	o.job.Observe = func(at batch.Progress) {
-		bar.Tell(int(at.Done), int(at.Total), func() string { return describe(at) })
+		bar.Tell(at.Done, at.Total, func() string { return describe(at) })
 	}
 	summary, err := batch.Run(ctx, o.job)
 	bar.Clear()

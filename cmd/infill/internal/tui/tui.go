@@ -158,13 +158,7 @@ func run(ctx context.Context, o *tuiOptions) (err error) {
 	defer stop()
 
 	if o.Model == "" { // the screen shows its name
-		store, err := models.DefaultStore()
-		if err == nil {
-			o.Model, err = store.Default()
-		}
-		if err != nil {
-			return err
-		}
+		o.Model = models.DefaultName()
 	}
 	names, _ := cli.CompleteModels(nil, nil, "")
 	picked, err := o.show(ctx, tui.Config{
