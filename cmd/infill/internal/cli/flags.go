@@ -323,54 +323,21 @@ func (l *CorpusList) String() string { return "" }
 
 func (l *CorpusList) Type() string { return "NAME=FILE" }
 
-// CorpusFlags say how corpora are read: VALUE for all of them, NAME=VALUE for one.
-type CorpusFlags struct{ forms, encodings []string }
-
-// Register defines the flags; what is the word for the corpora.
-func (c *CorpusFlags) Register(cmd *cobra.Command, what string) {
-	add := func(list *[]string, name, word, usage string, choices []string) {
-		cmd.Flags().StringSliceVar(list, name, nil, usage+", of all "+what+" or of one as NAME=`"+word+"`: "+
-			strings.Join(choices, ", "))
-		Complete(cmd, name, choices)
-	}
-	add(&c.forms, "corpus-form", "FORM", "what a line is", Texts(corpus.Forms()))
-	add(&c.encodings, "encoding", "ENCODING", "the encoding", Texts(corpus.Encodings()))
+// CorpusFlags say how corpora are read.
+type CorpusFlags struct {
+	form     corpus.Form
+	encoding corpus.Encoding
 }
 
-// Check refuses values that are none, and names that none of the corpora has.
-func (c *CorpusFlags) Check(what string, corpora ...Corpus) error {
-	check := func(name, word string, list, choices []string) error {
-		for _, given := range list {
-			of, value, named := strings.Cut(given, "=")
-			if !named {
-				value = given
-			}
-			if !slices.Contains(choices, value) {
-				return Usagef("--%s: %q is not one of %s, or NAME=%s", name, given, strings.Join(choices, ", "), word)
-			}
-			if named && !slices.ContainsFunc(corpora, func(c Corpus) bool { return c.Name == of }) {
-				return Usagef("--%s: no %s is called %q", name, what, of)
-			}
-		}
-		return nil
-	}
-	return cmp.Or(check("corpus-form", "FORM", c.forms, Texts(corpus.Forms())),
-		check("encoding", "ENCODING", c.encodings, Texts(corpus.Encodings())))
+// Register defines the flags.
+func (c *CorpusFlags) Register(cmd *cobra.Command) {
+	forms, encodings := corpus.Forms(), corpus.Encodings()
+	c.form, c.encoding = forms[0], encodings[0]
+	AddChoice(cmd, (*string)(&c.form), "corpus-form", "", Texts(forms), "what a line of a corpus is")
+	AddChoice(cmd, (*string)(&c.encoding), "encoding", "", Texts(encodings), "the encoding of corpora")
 }
 
 // Read reads a corpus, from a file or from in.
 func (c *CorpusFlags) Read(name, file string, in io.Reader) (*corpus.Corpus, error) {
-	of := func(list []string, value string) string {
-		named := false
-		for _, given := range list {
-			if own, ok := strings.CutPrefix(given, name+"="); ok {
-				value, named = own, true
-			} else if !named && !strings.Contains(given, "=") {
-				value = given
-			}
-		}
-		return value
-	}
-	return corpus.Read(name, file, in, corpus.Form(of(c.forms, string(corpus.Forms()[0]))),
-		corpus.Encoding(of(c.encodings, string(corpus.Encodings()[0]))))
+	return corpus.Read(name, file, in, c.form, c.encoding)
 }

@@ -101,7 +101,7 @@ func NewCmd(s *terminal.Streams) *cobra.Command {
 	cli.Bind(cmd, o)
 	flags.Var(&o.corpora, "corpus", "a corpus to take sentences of and to compare with; may be given several times")
 	flags.VarP(&o.references, "reference", "r", "a corpus to compare with alone")
-	o.read.Register(cmd, "corpora")
+	o.read.Register(cmd)
 	flags.StringArrayVar(&o.samplers, "samplers", []string{samplers},
 		"`LIST` of samplers, see above; may be given several times")
 	cli.Bind(cmd, &o.config)
@@ -199,7 +199,7 @@ func (o *evalOptions) settle(flags *pflag.FlagSet) error {
 			return cli.Usagef("two corpora are called %q: give each its own name", c.Name)
 		}
 	}
-	return o.read.Check("corpus", all...)
+	return nil
 }
 
 // openCorpora reads the texts and warns of lines that they leave out.

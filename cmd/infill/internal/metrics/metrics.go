@@ -61,7 +61,7 @@ func NewCmd(s *terminal.Streams) *cobra.Command {
 	flags := cmd.Flags()
 	flags.SortFlags = false
 	flags.VarP(&o.references, "reference", "r", "a text to compare with; may be given several times")
-	o.corpora.Register(cmd, "references")
+	o.corpora.Register(cmd)
 	cli.AddChoice(cmd, &o.preset, "preset", "", presets,
 		"bert-gen: --tokenisation bert-gen --union-first 2500")
 	cli.AddChoice(cmd, (*string)(&o.Tokenisation), "tokenisation", "", cli.Texts(metrics.WhiteSpace.Values()),
@@ -85,7 +85,7 @@ func (o *metricsOptions) settle(flags *pflag.FlagSet) error {
 			o.UnionFirst = 2500
 		}
 	}
-	if err := cmp.Or(o.corpora.Check("reference", o.references.List...), cli.OptionError(o.Validate())); err != nil {
+	if err := cli.OptionError(o.Validate()); err != nil {
 		return err
 	}
 	switch {
