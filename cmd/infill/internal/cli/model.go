@@ -45,8 +45,8 @@ func (o *ModelOptions) Register(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	flags.StringVarP(&o.Model, "model", "m", "", ModelHelp)
 	CompleteModel(cmd)
-	flags.StringVar(&o.Device, "device", devices[0], "where the model runs; auto is CUDA where it works, else the CPU")
-	flags.Lookup("device").Value = typed{flags.Lookup("device").Value, "{auto|cpu|cuda[:N]}"}
+	flags.StringVar(&o.Device, "device", devices[0],
+		"`DEVICE` that the model runs on: auto, cpu, cuda or cuda:N; auto is CUDA where it works, else the CPU")
 	Complete(cmd, "device", devices)
 	flags.IntVar(&o.Threads, "threads", 0, "threads of a model call on the CPU; 0 is one per core")
 	flags.BoolVarP(&o.Quiet, "quiet", "q", false, "no progress, no warnings")

@@ -35,12 +35,12 @@ type evalOptions struct {
 	samplers   []string
 	table      tableOptions
 
-	TBC      string   `flag:"tbc" value:"FILE" help:"the Toronto Book Corpus: --corpus tbc=FILE"`
-	WT103    string   `flag:"wt103" value:"FILE" help:"WikiText-103: --corpus wt103=FILE"`
-	Models   []string `flag:"models" value:"LIST" help:"models, names or folders of bundles; otherwise --model"`
+	TBC      string   `flag:"tbc" value:"FILE" help:"FILE of the Toronto Book Corpus: --corpus tbc=FILE"`
+	WT103    string   `flag:"wt103" value:"FILE" help:"FILE of WikiText-103: --corpus wt103=FILE"`
+	Models   []string `flag:"models" value:"LIST" help:"LIST of models, names or folders of bundles; otherwise --model"`
 	Fraction float64  `flag:"mask-fraction" help:"share of a sentence's words to mask"`
 	Slots    int      `flag:"slots" help:"words to mask in every sentence, instead of a fraction"`
-	Out      string   `flag:"out" short:"o" value:"DIR" help:"the run's folder; otherwise eval- and the preset"`
+	Out      string   `flag:"out" short:"o" value:"DIR" help:"DIR of the run; otherwise eval- and the preset"`
 	Jobs     int      `flag:"jobs" help:"sentences to work at at once; more than 1 makes the seconds of a sample mean less"`
 
 	base   eval.Settings // the settings that the samplers share
@@ -120,8 +120,6 @@ func NewCmd(s *terminal.Streams) *cobra.Command {
 	cli.Bind(cmd, &o.config.Metrics)
 	o.table.register(cmd)
 	o.ModelOptions.Register(cmd)
-	cli.Group(cmd, []string{cli.MatterFirst, "preset", "corpus", "samplers", "models", "sentences", "samples", "steps",
-		"out", "format"})
 	return cmd
 }
 

@@ -55,15 +55,6 @@ func NewCmd(s *terminal.Streams) *cobra.Command {
 	cli.AddChoice(cmd, &o.show, "show", "", []string{"table", "fills"},
 		"of --format text: all of it, or the words alone, a fill a line, tabs between blanks")
 	o.ModelOptions.Register(cmd)
-	cli.Group(cmd,
-		[]string{cli.MatterFirst, "top", "slot", "ban", "pos", "samples", "sampler", "seed", "model", "input",
-			"format"},
-		[]string{"What to fill", "fill", "case", "distinct", "blank", "context", "order", "budget"},
-		[]string{"Draws and chains", "temperature", "rank"},
-		[]string{"Chains, with --sampler", "energy", "steps", "warm-up", "step-size", "balance", "gradient",
-			"candidates",
-			"initial"},
-		[]string{"Model and output", "device", "threads", "show", "quiet", "verbose"})
 	return cmd
 }
 
@@ -157,11 +148,8 @@ func (o *fillOptions) plan(f *infill.Filler, e cli.Entry) (*infill.Plan, error) 
 		if r, err = infill.ParseRequest(e.Of, o.Key, o.Options); err != nil {
 			return nil, &cli.MisfitError{Err: err}
 		}
-	case !isObject(e.Text):
-	case e.Line > 0:
-		return nil, &cli.MisfitError{Err: errors.New("the line is a JSON object: take --input jsonl")}
-	default:
-		return nil, &cli.UsageError{Err: errors.New("the template is a JSON object"), Hint: misspelt(o.root, e.Text)}
+	case isObject(e.Text):
+		return nil, &cli.MisfitError{Err: errors.New("the text is a JSON object: take --input jsonl, on standard input")}
 	}
 	plan, err := f.Plan(r)
 	if meant, _ := tokenize.MeantBlank(r.Template); errors.Is(err, tokenize.ErrNoBlank) && meant != "" {
@@ -205,23 +193,16 @@ func before(p *infill.Plan) string {
 // manySlots is how many slots take so long that it is said before.
 const manySlots = 10
 
-// misspelt gives a hint for a template that is rather a mistyped command.
+// misspelt gives a hint for a template that is rather a file or a mistyped command.
 func misspelt(root *cobra.Command, template string) string {
 	if info, err := os.Stat(template); err == nil && info.Mode().IsRegular() {
 		return "to read templates from a file, one a line: infill < " + template
 	}
-	if strings.HasPrefix(strings.TrimSpace(template), "{") && strings.Contains(template, `"template"`) {
-		return "for JSON objects take --input jsonl, on standard input"
-	}
-	if root != nil && cli.Distance(template, "help") == 1 {
-		return "did you mean infill help?"
-	}
-	if root == nil || template == "" || strings.ContainsAny(template, " []") {
+	if template == "" || strings.ContainsAny(template, " []") {
 		return ""
 	}
 	for _, name := range root.SuggestionsFor(template) {
-		// "hello" is no mistyped "help".
-		if name != "help" {
+		if name != "help" { // "hello" is no mistyped "help"
 			return "did you mean infill " + name + "?"
 		}
 	}

@@ -180,8 +180,6 @@ func NewCmd(s *terminal.Streams) *cobra.Command {
 	flags.StringSliceVar(&o.keep, "keep", nil, "`LIST` of columns that have an option's name and are none")
 	cli.AddOptions(cmd, &o.Options)
 	flags.Lookup("seed").Usage = "start of all random numbers; 1 when not given"
-	cli.Group(cmd, []string{cli.MatterFirst, "out", "column", "resume", "overwrite", "shard",
-		"top", "fill", "slot", "ban", "model"})
 	cmd.AddCommand(newCmdRunMerge(s))
 	return cmd
 }
@@ -236,8 +234,6 @@ func NewCmdAugment(s *terminal.Streams) *cobra.Command {
 		"what the model reads before the text; original keeps the meaning, and masked words out of the blanks")
 	cli.AddOptions(cmd, &o.Options, "temperature", "pos", "ban", "seed")
 	flags.Lookup("seed").Usage = "start of all random numbers; 1 when not given"
-	cli.Group(cmd, []string{cli.MatterFirst, "out", "column", "resume", "overwrite", "variants", "rate", "protect",
-		"not-original", "distinct", "model"})
 	return cmd
 }
 

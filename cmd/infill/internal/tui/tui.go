@@ -85,7 +85,6 @@ func NewCmd(s *terminal.Streams) *cobra.Command {
 	cli.AddChoice(cmd, &o.format, "format", "", []string{"text", "jsonl"}, "form of the fill that is picked")
 	cli.AddChoice(cmd, &o.theme, "theme", "", []string{"auto", "dark", "light"}, "background that the colours are for")
 	o.ModelOptions.Register(cmd)
-	cli.Group(cmd, []string{cli.MatterFirst, "top", "slot", "ban", "sampler", "samples", "seed", "format", "model"})
 	return cmd
 }
 
