@@ -224,6 +224,14 @@ func AddOptions(cmd *cobra.Command, o *infill.Options, names ...string) {
 	}
 }
 
+// DrawSeed draws the seed of a command without --seed.
+func DrawSeed(cmd *cobra.Command, o *infill.Options) (err error) {
+	if !cmd.Flags().Changed("seed") {
+		o.Seed, err = infill.NewSeed()
+	}
+	return err
+}
+
 // Texts turns a list of named strings into strings.
 func Texts[T ~string](values []T) []string {
 	list := make([]string, len(values))

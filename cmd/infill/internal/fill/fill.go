@@ -20,9 +20,8 @@ import (
 // fillOptions are the flags and arguments of filling.
 type fillOptions struct {
 	cli.InputOptions
-	seedGiven bool
-	show      string         // table, or fills: the words alone
-	root      *cobra.Command // knows the names of the commands
+	show string         // table, or fills: the words alone
+	root *cobra.Command // knows the names of the commands
 	infill.Options
 	cli.ModelOptions
 }
@@ -40,8 +39,11 @@ func NewCmd(s *terminal.Streams) *cobra.Command {
 		Args:  cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			o.InputOptions.Take(args)
-			o.root, o.seedGiven = cmd.Root(), cmd.Flags().Changed("seed")
+			o.root = cmd.Root()
 			if err := o.validate(); err != nil {
+				return err
+			}
+			if err := cli.DrawSeed(cmd, &o.Options); err != nil {
 				return err
 			}
 			return run(cmd.Context(), o)
@@ -74,11 +76,6 @@ func (o *fillOptions) validate() error {
 
 // run fills the templates.
 func run(ctx context.Context, o *fillOptions) (err error) {
-	if !o.seedGiven {
-		if o.Seed, err = infill.NewSeed(); err != nil {
-			return err
-		}
-	}
 	f, err := o.Open(o.Streams)
 	if err != nil {
 		return err
@@ -149,7 +146,7 @@ func (o *fillOptions) plan(f *infill.Filler, e cli.Entry) (*infill.Plan, error) 
 			return nil, &cli.MisfitError{Err: err}
 		}
 	case isObject(e.Text):
-		return nil, &cli.MisfitError{Err: errors.New("the text is a JSON object: take --input jsonl, on standard input")}
+		return nil, &cli.MisfitError{Err: errors.New("the text is a JSON object: take --input jsonl")}
 	}
 	plan, err := f.Plan(r)
 	if meant, _ := tokenize.MeantBlank(r.Template); errors.Is(err, tokenize.ErrNoBlank) && meant != "" {
