@@ -126,20 +126,6 @@ func TestImportedWithoutGradient(t *testing.T) {
 		!strings.Contains(err.Error(), "imported") {
 		t.Errorf("distances: %v", err)
 	}
-	exported := filepath.Join(t.TempDir(), "exported")
-	if note, err := lm.Export(t.Context(), bundle, 4, 3, exported); err != nil ||
-		!strings.Contains(note, "there is no gradient.onnx: ") || !strings.Contains(note, "Elu") {
-		t.Errorf("export: %q, %v", note, err)
-	}
-	graphs, err := filepath.Glob(filepath.Join(exported, "*.onnx"))
-	if err != nil || len(graphs) != 3 || filepath.Base(graphs[1]) != "energy.onnx" ||
-		filepath.Base(graphs[2]) != "model.onnx" {
-		t.Errorf("exported %q, %v", graphs, err)
-	}
-	if readme, err := os.ReadFile(filepath.Join(exported, "README.md")); err != nil ||
-		!strings.Contains(string(readme), "There is no gradient.onnx: ") {
-		t.Errorf("README.md %v:\n%s", err, readme)
-	}
 }
 
 func TestImportRefuses(t *testing.T) {
@@ -202,7 +188,7 @@ func TestImportedUnfitWeights(t *testing.T) {
 		t.Error("not remembered")
 	}
 	dir := t.TempDir()
-	if err := good.CopyTo(dir); err != nil {
+	if err := os.CopyFS(dir, good.FS()); err != nil {
 		t.Fatal(err)
 	}
 	// The manifest of a folder may come from anyone: it is made again, and what it says of the weights is not believed.

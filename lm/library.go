@@ -27,17 +27,5 @@ func EnsureLibrary(ctx context.Context, device string, progress io.Writer) (Libr
 	return library.Ensure(ctx, library.Options{CUDA: device == "cuda", Progress: progress})
 }
 
-// SurveyLibraries looks at every place for the CPU's library, in the order in which they are taken.
-func SurveyLibraries() ([]Library, error) { return library.Survey(library.Options{}) }
-
-// CUDADevice returns the GPU that a library can use, "cuda:N"; the error says why there is none.
-func CUDADevice(ctx context.Context, path string) (string, error) {
-	r, err := ort.Open(ctx, ort.Options{LibraryPath: path, Device: "cuda"})
-	if err != nil {
-		return "", err
-	}
-	return r.Device(), r.Close()
-}
-
 // FindGPU asks the NVIDIA driver for a GPU; the error says why there is none.
 func FindGPU() error { return ort.FindGPU() }

@@ -240,7 +240,7 @@ func (m *MaskedLM) named(err error) error {
 			"export the model again, with dynamic axes", m.file(), err, m.runtime.Version())
 	}
 	return fmt.Errorf(
-		"%s: %w: the model may be damaged, or onnxruntime %s too old; fetch it again, or see infill doctor", m.file(),
+		"%s: %w: the model may be damaged, or onnxruntime %s too old; fetch it again, or see infill version", m.file(),
 		err, m.runtime.Version())
 }
 

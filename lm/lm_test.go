@@ -444,3 +444,12 @@ func TestBadTargets(t *testing.T) {
 		t.Errorf("mask outside the vocabulary: error %v", err)
 	}
 }
+
+// vocabularySupport lets every slot take every token.
+func vocabularySupport(vocabulary, slots int) [][]int {
+	all := make([]int, vocabulary)
+	for i := range all {
+		all[i] = i
+	}
+	return slices.Repeat([][]int{all}, slots)
+}

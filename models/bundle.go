@@ -48,22 +48,9 @@ type Bundle struct {
 // FS holds the bundle's files, for the tokenizer.
 func (b *Bundle) FS() fs.FS { return os.DirFS(b.Dir) }
 
-// CopyTo copies the model's files into a folder, with a manifest. The copy has the same SHA256.
-func (b *Bundle) CopyTo(dir string) error {
-	m := *b.Manifest
-	m.Files = slices.DeleteFunc(slices.Clone(m.Files), func(f ManifestFile) bool { return isDocument(f.Path) })
-	for _, f := range m.Files {
-		name := filepath.FromSlash(f.Path)
-		if err := copyFile(filepath.Join(b.Dir, name), filepath.Join(dir, name)); err != nil {
-			return err
-		}
-	}
-	return os.WriteFile(filepath.Join(dir, manifestName), m.Encode(), 0o644)
-}
-
-// openDir opens the bundle in a folder: config.json, the tokenizer's files, and model.safetensors. Where it has a manifest.json, every file that this lists is read and must have the size and SHA-256
-// listed. Without one, the sizes and shapes in config and weights must agree. own reports that a store wrote the
-// manifest, which is believed.
+// openDir opens the bundle in a folder: config.json, the tokenizer's files, and model.safetensors. Where it has a
+// manifest.json, every file that this lists is read and must have the size and SHA-256 listed. Without one, the sizes
+// and shapes in config and weights must agree. own reports that a store wrote the manifest, which is believed.
 func openDir(dir string, own bool) (*Bundle, error) {
 	absolute, err := filepath.Abs(dir)
 	if err != nil {

@@ -358,12 +358,8 @@ func TestOpenStoredBeforeOtherFolder(t *testing.T) {
 	if err := os.MkdirAll("my/tiny", 0o755); err != nil {
 		t.Fatal(err)
 	}
-	if b, err := store.SetDefault("my/tiny"); err != nil || !strings.HasPrefix(b.Dir, store.Dir) {
+	if b, err := store.Open("my/tiny"); err != nil || !strings.HasPrefix(b.Dir, store.Dir) {
 		t.Errorf("bundle %+v, error %v", b, err)
-	}
-	t.Setenv(models.DefaultVariable, "")
-	if name, err := store.Default(); err != nil || name != "my/tiny" {
-		t.Errorf("default %s, %v", name, err)
 	}
 	if err := os.CopyFS("my/tiny", os.DirFS(source)); err != nil {
 		t.Fatal(err)

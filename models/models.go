@@ -4,20 +4,15 @@
 package models
 
 import (
-	_ "embed"
-	"encoding/json"
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
-	"syscall"
 
 	"github.com/adrg/xdg"
-	"github.com/google/renameio/v2/maybe"
-
-	"infill/internal/regular"
 )
 
 // Open opens a bundle of the default store: see Store.Open.
@@ -30,7 +25,7 @@ func Open(name string) (*Bundle, error) {
 }
 
 // Open finds a bundle, verifies it, and reads its configuration and the places of its weights. The name may be
-// empty for the default model (see Store.Default), a built-in model, a folder, or "org/name" or
+// empty for the default model (see DefaultName), a built-in model, a folder, or "org/name" or
 // "org/name@revision" of the store, in this order, but the store comes before a folder without config.json. Write
 // "./small-uncased" for a folder with the name of a built-in model.
 func (s *Store) Open(name string) (*Bundle, error) {
@@ -59,7 +54,7 @@ func (s *Store) Open(name string) (*Bundle, error) {
 	}
 	absent := fmt.Errorf("model %.200q is neither built in (built in: %s) nor a folder, nor in the cache", name,
 		BuiltInName)
-	base, _, err := s.splitName(name)
+	base, _, err := splitName(name)
 	if err != nil {
 		return nil, absent
 	}
@@ -83,69 +78,19 @@ func (s *Store) Open(name string) (*Bundle, error) {
 
 // openDefault opens the model that is meant when none is named.
 func (s *Store) openDefault() (*Bundle, error) {
-	chosen, err := s.Default()
-	if err != nil {
-		return nil, err
+	name := DefaultName()
+	b, err := s.Open(name)
+	if err != nil && name != BuiltInName {
+		err = fmt.Errorf("%s: %w", DefaultVariable, err)
 	}
-	b, err := s.Open(chosen)
-	switch {
-	case err == nil || chosen == BuiltInName:
-		return b, err
-	case os.Getenv(DefaultVariable) != "":
-		return nil, fmt.Errorf("%s: %w", DefaultVariable, err)
-	}
-	return nil, fmt.Errorf("the default: %w; infill models use %s goes back to the built-in one", err, BuiltInName)
+	return b, err
 }
 
 // DefaultVariable is the environment variable that names the default model.
 const DefaultVariable = "INFILL_MODEL"
 
-// defaultFile holds the name that SetDefault was given. No model can have its name.
-const defaultFile = ".default"
-
-// Default returns the name of the default model: that of INFILL_MODEL, else of SetDefault, else the built-in
-// one.
-func (s *Store) Default() (string, error) {
-	if name := os.Getenv(DefaultVariable); name != "" {
-		return name, nil
-	}
-	content, err := regular.ReadFile(filepath.Join(s.Dir, defaultFile), 4096)
-	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) {
-		return BuiltInName, nil
-	}
-	name := strings.TrimSpace(string(content))
-	if err == nil && name == "" {
-		err = errors.New("it is empty")
-	}
-	if err != nil {
-		path := filepath.Join(s.Dir, defaultFile)
-		return "", fmt.Errorf("%s, the default model: %w; infill models use %s goes back to the built-in one", path,
-			err, BuiltInName)
-	}
-	return name, nil
-}
-
-// SetDefault makes a model the default. The name is as for Open, which must succeed.
-func (s *Store) SetDefault(name string) (*Bundle, error) {
-	b, err := s.Open(name)
-	if err != nil {
-		return nil, err
-	}
-	path := filepath.Join(s.Dir, defaultFile)
-	if name == BuiltInName {
-		if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return nil, err
-		}
-		return b, nil
-	}
-	if absolute, err := filepath.Abs(name); err == nil && absolute == b.Dir {
-		name = absolute
-	}
-	if err := os.MkdirAll(s.Dir, 0o755); err != nil {
-		return nil, err
-	}
-	return b, maybe.WriteFile(path, []byte(name+"\n"), 0o644)
-}
+// DefaultName returns the name of the default model: that of INFILL_MODEL, else the built-in one.
+func DefaultName() string { return cmp.Or(os.Getenv(DefaultVariable), BuiltInName) }
 
 // CacheVariable is the environment variable that overrides the cache folder.
 const CacheVariable = "INFILL_CACHE"
@@ -165,29 +110,4 @@ func CacheDir() (string, error) {
 		return "", fmt.Errorf("%s=%s: no absolute path can be made of it: %w", CacheVariable, dir, err)
 	}
 	return root, nil
-}
-
-//go:embed recommended.json
-var recommended []byte
-
-// Recommendation is a published model that has a short name here. Its Time is that of BERT-base in
-// docs/measured/models.md (104 rows a second against 12), and of other shapes by their rows
-// against BERT-base's there.
-type Recommendation struct {
-	Name       string  `json:"name"` // short: every command takes it for Repository
-	Repository string  `json:"repository"`
-	Languages  string  `json:"languages"`
-	Parameters int     `json:"parameters_millions"`
-	Megabytes  int64   `json:"megabytes"` // to fetch
-	Licence    string  `json:"licence"`
-	Time       float64 `json:"time"`    // of a row, against that of the built-in model
-	Quality    string  `json:"quality"` // from a paper, which it names: the weights were not at hand
-}
-
-// Recommended lists models that may be better than the built-in one.
-func Recommended() (list []Recommendation) {
-	if err := json.Unmarshal(recommended, &list); err != nil {
-		panic(err) // a bug in the program
-	}
-	return list
 }

@@ -22,7 +22,7 @@ var errOffline = errors.New("the network may not be used (offline)")
 //
 // Each error is one line: what was requested, what came back, and what to do.
 func (s *Store) Pull(ctx context.Context, name string, o hub.Options) (*Bundle, error) {
-	base, revision, err := s.splitName(name)
+	base, revision, err := splitName(name)
 	if err != nil {
 		return nil, err
 	}

@@ -150,7 +150,7 @@ func (s *Store) refs(name string) (map[string][]string, error) {
 // as "main". Without a revision it takes the one that "main" points at, or the only one. The error is
 // ErrNotStored if there is none.
 func (s *Store) Find(name string) (Entry, error) {
-	name, wanted, err := s.splitName(name)
+	name, wanted, err := splitName(name)
 	if err != nil {
 		return Entry{}, err
 	}
@@ -205,7 +205,7 @@ func (s *Store) Remove(ctx context.Context, name string) ([]Entry, error) {
 	if name == BuiltInName {
 		return nil, fmt.Errorf("model %s is part of the program and cannot be removed", name)
 	}
-	base, revision, err := s.splitName(name)
+	base, revision, err := splitName(name)
 	if err != nil {
 		return nil, err
 	}
@@ -257,22 +257,14 @@ func CheckName(name string) error {
 	return nil
 }
 
-// splitName takes "org/name@revision" apart; the revision is empty if none is given. A short name of Recommended is
-// that model, unless the store has a model of this very name.
-func (s *Store) splitName(name string) (base, revision string, err error) {
+// splitName takes "org/name@revision" apart; the revision is empty if none is given.
+func splitName(name string) (base, revision string, err error) {
 	base, revision, found := strings.Cut(name, "@")
 	if err := CheckName(base); err != nil {
 		return "", "", err
 	}
 	if found && (revision == "" || len(revision) > 200) {
 		return "", "", fmt.Errorf("%.100q: the revision after @ is empty or too long", name)
-	}
-	if _, err := os.Stat(s.folder(base)); err != nil {
-		for _, r := range Recommended() {
-			if r.Name == base {
-				base = r.Repository
-			}
-		}
 	}
 	return base, revision, nil
 }

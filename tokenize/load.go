@@ -27,7 +27,8 @@ const maxFile = 64 << 20
 // Load reads the tokenizer of a bundle folder: tokenizer.json, whose model may be WordPiece, BPE or Unigram, else
 // RoBERTa's vocab.json with merges.txt, else WordPiece's vocab.txt with tokenizer_config.json. Load refuses a tokenizer
 // whose ids it cannot reproduce, because of an unknown model or step, or for WordPiece because of other names of the
-// special tokens or of tokens that another file adds. An error is one line that names the file and what is wrong with it.
+// special tokens or of tokens that another file adds. An error is one line that names the file and what is wrong with
+// it.
 func Load(fsys fs.FS) (*Tokenizer, error) {
 	content := map[string][]byte{}
 	for _, name := range []string{tokenizerFile, configurationFile, vocabularyFile} {

@@ -96,10 +96,7 @@ func (p *fillsPage) key(k string) tea.Cmd {
 		p.list()
 	case f == nil:
 	case k == "enter":
-		result := *m.run.shown.result
-		result.Fills = []infill.Fill{*f}
-		result.Unfinished = !m.run.shown.over
-		m.picked = &Picked{Text: f.Text, Result: &result}
+		m.picked = f.Text
 		return tea.Quit
 	case k == "y":
 		// The words are not the screen's: a sequence cannot break out of base64.

@@ -87,7 +87,7 @@ type model struct {
 	noticeFault   bool
 	frame         string // the last drawn, "" when something changed
 
-	picked      *Picked
+	picked      string
 	interrupted bool
 }
 

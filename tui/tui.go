@@ -74,17 +74,10 @@ func (c Config) Validate() error {
 	return nil
 }
 
-// Picked is the fill that the user picked at the end.
-type Picked struct {
-	Text string
-	// Result is the run's, with the picked fill as its only one. It is marked as unfinished where the run was not over.
-	Result *infill.Result
-}
-
-// Run shows the screen until the user leaves it, and returns the fill picked, nil for none. Everything that it started
+// Run shows the screen until the user leaves it, and returns the fill picked, "" for none. Everything that it started
 // has ended when it returns, also a running call of the model. The error is ctx's if that ended the screen, and
 // context.Canceled if the user pressed ctrl+c.
-func Run(ctx context.Context, c Config) (*Picked, error) {
+func Run(ctx context.Context, c Config) (string, error) {
 	m := newModel(ctx, c)
 	program := tea.NewProgram(m, tea.WithContext(ctx), tea.WithInput(c.Input), tea.WithOutput(c.Output),
 		tea.WithColorProfile(c.Profile), tea.WithoutSignalHandler())
@@ -92,9 +85,9 @@ func Run(ctx context.Context, c Config) (*Picked, error) {
 	err = errors.Join(tidy(ctx, err), m.close())
 	switch {
 	case err != nil:
-		return nil, err
+		return "", err
 	case m.interrupted:
-		return nil, context.Canceled
+		return "", context.Canceled
 	}
 	return m.picked, nil
 }

@@ -33,7 +33,6 @@ func TestChoices(t *testing.T) {
 		{"", "device", []string{"auto", "cpu", "cuda"}},
 		{"score", "method", []string{"l2r", "original"}},
 		{"score", "format", cli.Formats()},
-		{"doctor", "format", []string{"text", "json"}},
 	}
 	for _, test := range tests {
 		t.Run(test.command+" "+test.flag, func(t *testing.T) {

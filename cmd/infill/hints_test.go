@@ -17,14 +17,10 @@ func TestHints(t *testing.T) {
 		args        []string
 		stdin, want string
 	}{
-		{[]string{"--top-k", "3", "a [MASK]"}, "", "did you mean -k, --top?"},
-		{[]string{"--sead", "3", "a [MASK]"}, "", "did you mean --seed?"},
-		{[]string{"score", "--metod", "l2r", "a"}, "", "did you mean --method?"},
-		{[]string{"--whole-words", "a [MASK]"}, "", "did you mean --fill?"},
-		{[]string{"helpp"}, "", "did you mean infill help?"},
+		{[]string{"scroe"}, "", "did you mean infill score?"},
 		{[]string{file}, "", "infill < " + file},
 		{[]string{`{"template": "a [MASK]"}`}, "", "--input jsonl"},
-		{nil, `{"template": "a [MASK]"}` + "\n", "line 1: the line is a JSON object: take --input jsonl"},
+		{nil, `{"template": "a [MASK]"}` + "\n", "line 1: the text is a JSON object: take --input jsonl"},
 		{[]string{"--slot", "1=@" + file + ".none", "a [MASK]"}, "", "no such file"},
 		{[]string{"run", file, "-o", "out.txt", "--shard", ""}, "", `--shard: "" is not I/N`},
 	} {

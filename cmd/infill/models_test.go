@@ -111,10 +111,10 @@ func TestPullProgress(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			s := modelstest.NewHub(t)
 			s.Private = true
-			// Slow enough for a bar that is drawn every 65 ms.
+			// Slow enough for a bar to come.
 			s.Answer(func(_ http.ResponseWriter, r *http.Request) bool {
 				if strings.HasPrefix(r.URL.Path, "/blobs/") {
-					time.Sleep(100 * time.Millisecond)
+					time.Sleep(800 * time.Millisecond)
 				}
 				return false
 			})
@@ -145,41 +145,10 @@ func TestPullProgress(t *testing.T) {
 
 func TestModelCompletion(t *testing.T) {
 	t.Setenv(models.CacheVariable, t.TempDir())
-	_, stdout, _ := runModels(t, false, "__complete", "models", "show", "")
+	_, stdout, _ := runModels(t, false, "__complete", "models", "list", "")
 	if lines := strings.Split(stdout, "\n"); !slices.Contains(lines, "small-uncased") || !slices.Contains(lines, ":4") {
 		t.Errorf("completion %q", stdout)
 	}
 }
 
 func TestBundleScripts(t *testing.T) { scripts(t, "bundle") }
-
-// TestRecommendOnce: a person at a terminal hears once that there are better models; pipes, -q and those who chose hear
-// nothing.
-func TestRecommendOnce(t *testing.T) {
-	found, err := lm.EnsureLibrary(t.Context(), "cpu", nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Setenv("INFILL_ONNXRUNTIME", found.Path)
-	t.Setenv(models.CacheVariable, t.TempDir())
-	t.Setenv(models.DefaultVariable, "")
-	fill := func(person bool, args ...string) bool {
-		t.Helper()
-		var out, errs bytes.Buffer
-		s := &terminal.Streams{In: strings.NewReader(""), Out: &out, Err: &errs, InTerminal: person,
-			OutTerminal: person, ErrTerminal: person, Environment: os.Environ()}
-		if code := Main(t.Context(), s, append(args, "a [MASK] day")); code != cli.ExitDone {
-			t.Fatalf("code %d: %s", code, errs.String())
-		}
-		return strings.Contains(errs.String(), "infill models recommend")
-	}
-	if fill(false) || fill(true, "-q") || fill(true, "-m", models.BuiltInName) {
-		t.Error("it is said in a pipe, under -q, or to who named a model")
-	}
-	if !fill(true) {
-		t.Error("it is not said at the first run on a terminal")
-	}
-	if fill(true) {
-		t.Error("it is said again")
-	}
-}

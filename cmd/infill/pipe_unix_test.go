@@ -31,15 +31,14 @@ func TestNamedPipes(t *testing.T) {
 	}
 	ignoresHangup := ossignal.Ignored(unix.SIGHUP)
 	for line, refused := range map[string]string{
-		"run PIPE -o OUT":                       "is no regular file",
-		"augment PIPE -o OUT":                   "is no regular file",
-		"metrics PIPE":                          "",
-		"metrics TEXT --against PIPE -r a=TEXT": "",
-		"metrics TEXT -r a=PIPE":                "",
-		"--slot 1=@PIPE a-[MASK]":               "",
-		"--ban @PIPE a-[MASK]":                  "",
-		"serve --token-file PIPE":               "",
-		"eval --tbc PIPE -o OUT":                "",
+		"run PIPE -o OUT":         "is no regular file",
+		"augment PIPE -o OUT":     "is no regular file",
+		"metrics PIPE":            "",
+		"metrics TEXT -r a=PIPE":  "",
+		"--slot 1=@PIPE a-[MASK]": "",
+		"--ban @PIPE a-[MASK]":    "",
+		"serve --token-file PIPE": "",
+		"eval --tbc PIPE -o OUT":  "",
 	} {
 		for _, signal := range []unix.Signal{unix.SIGTERM, unix.SIGHUP} {
 			t.Run(line+" "+signal.String(), func(t *testing.T) {

@@ -316,30 +316,6 @@ func TestSilentTerminal(t *testing.T) {
 	})
 }
 
-// What is no command of a group is an error, asked for help or not, and shells are
-// offered nothing that is theirs alone.
-func TestUnknownCommands(t *testing.T) {
-	for line, want := range map[string]string{
-		"eval run --help":   `infill: infill eval has no command "run"`,
-		"completion tcsh":   `infill: infill completion has no command "tcsh"`,
-		"models nothing":    `infill: unknown command "nothing" of infill models`,
-		"models nothing -h": `infill: infill models has no command "nothing"`,
-	} {
-		var out, errs strings.Builder
-		code := Main(t.Context(), &terminal.Streams{In: strings.NewReader(""), Out: &out, Err: &errs},
-			strings.Fields(line))
-		if code != cli.ExitUsage || out.String() != "" || !strings.HasPrefix(errs.String(), want) {
-			t.Errorf("%s: exit code %d, %q, %q", line, code, out.String(), errs.String())
-		}
-	}
-	var out strings.Builder
-	if code := Main(t.Context(), &terminal.Streams{In: strings.NewReader(""), Out: &out, Err: io.Discard},
-		[]string{"__complete", "help", ""}); code != 0 || strings.Contains(out.String(), "__complete") ||
-		!strings.Contains(out.String(), "templates") {
-		t.Errorf("exit code %d, %s", code, out.String())
-	}
-}
-
 // TestBadInput is the list of issue 2 as far as it concerns texts: one line, exit
 // code 2, nothing on standard output, and onnxruntime never looked for.
 func TestBadInput(t *testing.T) {

@@ -72,10 +72,6 @@ func compare(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-func TestDataScripts(t *testing.T) { scripts(t, "data") }
-
-func TestDoctorScripts(t *testing.T) { scripts(t, "doctor") }
-
 func TestFillScripts(t *testing.T) {
 	scripts(t, "fill", "formats", "output", "reproducible", "samplers", "stdin", "templates", "terminal")
 }

@@ -4,7 +4,6 @@ package main
 
 import (
 	"bytes"
-	"encoding/json"
 	"errors"
 	"os"
 	"os/exec"
@@ -15,8 +14,6 @@ import (
 	"syscall"
 	"testing"
 	"time"
-
-	"infill/infill"
 )
 
 // screen is a real terminal, in tmux.
@@ -155,22 +152,6 @@ func TestTerminalTypedAhead(t *testing.T) {
 	s.await("it ended with 0")
 }
 
-// TestTerminalPipe stands between two pipes: the keys come from the terminal.
-func TestTerminalPipe(t *testing.T) {
-	s := newScreen(t, 80, 24, "echo not keys | infill tui --format jsonl --device cpu --seed 3 "+
-		"--sampler dmala 'he had [MASK] me .' | cat > picked.txt")
-	s.await("✓")
-	s.keys("Down", "Enter")
-	s.await("it ended with 0")
-	var result infill.Result
-	if err := json.Unmarshal([]byte(s.read("picked.txt")), &result); err != nil {
-		t.Fatal(err)
-	}
-	if len(result.Fills) != 1 || result.Fills[0].Rank != 2 || result.Seed == nil || *result.Seed != 3 {
-		t.Errorf("standard output got %+v", result)
-	}
-}
-
 // TestTerminalInterrupt leaves with ctrl+c, which prints nothing.
 func TestTerminalInterrupt(t *testing.T) {
 	s := newScreen(t, 80, 24, "infill tui --seed 3 'he had [MASK] me .' > picked.txt")
@@ -248,7 +229,9 @@ func TestTUIWithoutTerminal(t *testing.T) {
 	if !errors.As(err, &exit) || exit.ExitCode() != 1 || out.Len() > 0 {
 		t.Errorf("it ended with %v and printed %q", err, out.String())
 	}
-	if want := "infill: no terminal to draw on\nhint: infill \"he had [MASK] me\" needs none\n"; errs.String() != want {
+	want := "infill: the screen needs a terminal for standard input and standard error\n" +
+		"hint: infill \"he had [MASK] me\" needs none\n"
+	if errs.String() != want {
 		t.Errorf("it said %q, want %q", errs.String(), want)
 	}
 }

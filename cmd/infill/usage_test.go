@@ -64,8 +64,7 @@ func TestUsage(t *testing.T) {
 		{`score --method salazar`, `--method: "salazar" is not one of l2r, original`},
 		{`score --format yaml`, `--format: "yaml" is not one of text, json, jsonl, csv`},
 		{`score --seed 1`, `unknown flag: --seed`},
-		{`doctor who`, `unexpected argument "who"`},
-		{`doctor --format csv`, `--format: "csv" is not one of text, json`},
+		{`version --format csv`, `--format: "csv" is not one of text, json`},
 		{`setup now`, `unexpected argument "now"`},
 		{`setup --force`, `--force: it goes with --cuda`},
 		{`metrics in.csv --ngrams 2,x`, `--ngrams: "2,x" is not a list of whole numbers, such as 2,3`},
@@ -86,16 +85,11 @@ func TestUsage(t *testing.T) {
 		{`tui --steps 10 x`, `--steps: it is an option of samplers: name one with --sampler`},
 		{`tui --sampler dmala -n 1000 --steps 100000 x`, `--steps: chains × steps is above 2000000`},
 		{`tui --theme pink`, `--theme: "pink" is not one of auto, dark, light`},
-		{`tui --format csv`, `--format: "csv" is not one of text, jsonl`},
 	} {
 		code, stdout, stderr := call(t, strings.NewReader("a [MASK]\nb [MASK]\n"), splitLine(c.line)...)
 		if code != cli.ExitUsage || stdout != "" || !strings.HasPrefix(stderr, "infill: "+c.want) {
 			t.Errorf("%s: exit code %d, standard output %q, error %q, want %q", c.line, code, stdout, stderr, c.want)
 		}
-	}
-	if code, _, stderr := call(t, strings.NewReader("a [MASK]\nb [MASK]\n"), "tui"); code != cli.ExitUsage ||
-		!strings.HasPrefix(stderr, "infill: line 2: the screen takes one template\n") {
-		t.Errorf("two templates: exit code %d, %q", code, stderr)
 	}
 	// A large download for a machine that cannot use it is refused, with the reason.
 	if lm.FindGPU() != nil {

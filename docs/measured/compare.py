@@ -2,7 +2,7 @@
 
     python compare.py INFILL BUNDLE [TEXTS] [ROUNDS] > compare.txt
 
-INFILL is the program, BUNDLE the folder of the model (that of `infill doctor`). One blank a text; the pipeline gives the five likeliest
+INFILL is the program, BUNDLE the folder of the model (that of `infill setup`). One blank a text; the pipeline gives the five likeliest
 tokens with their probabilities, and so does infill. Its time has the start of the process in it, that of the pipeline has not, which fills the
 first quarter of the texts, being slower. Beside the time on the clock stands processor time, which other work on the machine changes less.
 """

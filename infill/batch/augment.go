@@ -44,7 +44,7 @@ type Augment struct {
 	Parts            bool `flag:"parts" help:"mask the last piece of words of several pieces, instead of whole words"`
 	KeepStopWords    bool `flag:"keep-stop-words" help:"never mask the, of, not and the like (English)"`
 	// Protect compares letters of either case. Pattern matches words that are never masked; it may be nil.
-	Protect []string `flag:"protect" value:"WORD,..." help:"words that are never masked"`
+	Protect []string `flag:"protect" value:"WORD,..." help:"WORD,... that are never masked"`
 	Pattern *regexp.Regexp
 	// Context is what the model reads before the masked text: nothing ("", ContextNone), or the text itself
 	// (ContextOriginal), whose masked words are then kept out of the blanks.

@@ -36,7 +36,7 @@ type Config struct {
 	Top     int           `json:"top" flag:"top" short:"k" help:"likeliest samples of each sentence to score"`
 	Metrics metricsConfig `json:"metrics"`
 	// Baselines are the names of the methods that the others are tested against.
-	Baselines []string `json:"baselines" flag:"baseline" value:"LIST" help:"samplers that the others are tested against; otherwise gibbs and gwg"`
+	Baselines []string `json:"baselines" flag:"baseline" value:"LIST" help:"LIST of samplers that the others are tested against; otherwise gibbs and gwg"`
 	Seed      uint64   `json:"seed" flag:"seed" help:"start of all random numbers: sentences, masks, chains, resampling"`
 }
 

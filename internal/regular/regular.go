@@ -117,8 +117,7 @@ func digest(file *os.File) (int64, string, error) {
 }
 
 // Unchanged reports that a file has its size and was last written before the list that has its checksum: nobody has
-// written to it since. What a failing disk does is not seen so; `infill doctor` and `infill models verify` read
-// everything.
+// written to it since. What a failing disk does is not seen so; `infill models verify` reads everything.
 func Unchanged(list, path string, size int64) bool {
 	listed, err := os.Stat(list)
 	if err != nil {

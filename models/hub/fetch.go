@@ -11,16 +11,13 @@ import (
 	"os"
 )
 
-const (
-	partSuffix = ".part"
-	unknown    = -1 // a size that the server tells
-)
+const partSuffix = ".part"
 
 // download is a file on its way to the disk.
 type download struct {
 	client              *client
 	address, name, path string // the name is for errors
-	size                int64  // bytes, or unknown
+	size                int64  // bytes
 	// Content that is right has this hash, of this kind, behind the prefix.
 	kind, prefix, sum string
 	hash              hash.Hash
@@ -46,7 +43,7 @@ func (d *download) verify(path string) error {
 		return err
 	}
 	found := hex.EncodeToString(d.hash.Sum(nil))
-	if d.size != unknown && size != d.size || found != d.sum {
+	if size != d.size || found != d.sum {
 		return fmt.Errorf("%s: %w: expected %s %s, found %s", d.name, errContent, d.kind, d.sum, found)
 	}
 	return nil
@@ -131,13 +128,6 @@ func (d *download) read(response *http.Response, alive func()) error {
 		if d.have = 0; d.out.Truncate(0) != nil {
 			return fmt.Errorf("%s cannot be begun again", d.out.Name())
 		}
-	}
-	if d.size == unknown {
-		if response.ContentLength < 0 {
-			return errors.New("the server does not tell how long it is")
-		}
-		d.size = d.have + response.ContentLength
-		d.client.begin(1, d.have, d.size)
 	}
 	buffer := make([]byte, 256<<10)
 	for d.have < d.size {

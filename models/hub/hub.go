@@ -1,4 +1,4 @@
-// Package hub fetches files from the Hugging Face hub, from a server that speaks its protocol, or from any other.
+// Package hub fetches files from the Hugging Face hub, or from a server that speaks its protocol.
 //
 // Every file is checked by its content: large ones by the SHA-256 that the hub keeps for them, small ones by their git
 // object name (SHA-1 over "blob SIZE\0" and content). Bytes that came before a connection broke are kept, and the next
@@ -17,7 +17,6 @@ import (
 	"net/http"
 	"net/url"
 	"os"
-	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -248,17 +247,6 @@ func (r *Repository) Fetch(ctx context.Context, f File, dir string) error {
 		return fmt.Errorf("%s: the hub lists no checksum, so what it sends could not be verified; set %s to another "+
 			"mirror", f.Name, endpointVariable)
 	}
-	return d.run(ctx)
-}
-
-// FetchFile makes sure that the file of an address, which need not be a hub's, is whole at path, by its SHA-256.
-func FetchFile(ctx context.Context, address, sum, to string, o Options) error {
-	from, err := url.Parse(address)
-	if err != nil {
-		return err
-	}
-	d := &download{client: newClient(o, from), address: address, name: path.Base(address), path: to, size: unknown,
-		kind: "SHA-256", hash: sha256.New(), sum: sum}
 	return d.run(ctx)
 }
 

@@ -26,7 +26,7 @@ def worker(folder, kind, chains, batch):
         for s in SLOTS:
             ids[:, s] = rng.integers(100, 100 + CANDIDATES, chains)
 
-    if kind.startswith("torch"):
+    if kind in ("torch eager", "torch compile"):
         import torch, transformers
         torch.set_num_threads(threads)
         model = transformers.AutoModelForMaskedLM.from_pretrained(folder, dtype=torch.float32).eval().requires_grad_(False)
@@ -66,15 +66,33 @@ def worker(folder, kind, chains, batch):
             through = torch.cat(grads).reshape(chains, len(SLOTS), len(SLOTS), -1).sum(1)
             return through @ table[torch.from_numpy(candidates)].T
     else:
-        import onnxruntime
+        import onnxruntime, torch, transformers
+
+        class Rows(torch.nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.model = transformers.AutoModelForMaskedLM.from_pretrained(folder, dtype=torch.float32, attn_implementation="eager")
+
+            def forward(self, ids, at):
+                states = self.model.base_model(ids).last_hidden_state
+                return torch.log_softmax(self.model.cls.predictions(states[torch.arange(ids.shape[0]), at]), -1)
+
+        path = os.path.join(folder, "torch.onnx")
+        torch.onnx.export(Rows().eval(), (torch.from_numpy(ids), torch.tensor([SLOTS[0]] * chains)), path, input_names=["ids", "at"],
+                          output_names=["scores"], dynamic_axes={"ids": {0: "rows"}, "at": {0: "rows"}}, dynamo=False)
         o = onnxruntime.SessionOptions()
         o.intra_op_num_threads = threads
-        session = onnxruntime.InferenceSession(os.path.join(folder, "exported", "energy.onnx"), o, providers=["CPUExecutionProvider"])
-        back = onnxruntime.InferenceSession(os.path.join(folder, "exported", "gradient.onnx"), o, providers=["CPUExecutionProvider"])
-        version = f"onnxruntime {onnxruntime.__version__}"
-        step = max(1, batch // len(SLOTS))
-        feed = lambda s: [s.run(None, {"ids": ids[k:k + step], "slots": np.array(SLOTS)}) for k in range(0, chains, step)]
-        energy, gradient = (lambda: feed(session)), (lambda: feed(back))
+        session = onnxruntime.InferenceSession(path, o, providers=["CPUExecutionProvider"])
+        version = f"onnxruntime {onnxruntime.__version__}, torch {torch.__version__}"
+        gradient = None  # an export has none
+
+        def energy():
+            at = np.array(SLOTS * chains)
+            rows, all = np.repeat(ids, len(SLOTS), 0), np.arange(len(at))
+            wanted = rows[all, at].copy()
+            rows[all, at] = MASK
+            scores = [session.run(None, {"ids": rows[k:k + batch], "at": at[k:k + batch]})[0] for k in range(0, len(at), batch)]
+            return np.concatenate(scores)[all, wanted].reshape(chains, -1).sum(1)
     print("\npeer: ready", version, flush=True)
     for line in sys.stdin:
         run = gradient if line.strip() == "gradient" else energy
@@ -181,7 +199,7 @@ def main():
     python = os.path.join(o.venv, "bin", "python")
     if not os.path.exists(python):
         subprocess.run([sys.executable, "-m", "venv", o.venv], check=True)
-        subprocess.run([python, "-m", "pip", "install", "-q", "torch", "transformers", "onnxruntime"], check=True)
+        subprocess.run([python, "-m", "pip", "install", "-q", "torch", "transformers", "onnx", "onnxruntime"], check=True)
     work = os.path.join(o.venv, "work")
     os.makedirs(work, exist_ok=True)
     subprocess.run(["go", "test", "-c", "-o", os.path.join(work, "lm.test"), "./lm"], check=True)
@@ -199,11 +217,9 @@ def main():
         folder = os.path.join(work, "model-" + re.sub(r"\W", "-", name))
         shutil.rmtree(folder, ignore_errors=True)
         shutil.copytree(source, folder)
-        subprocess.run([os.path.join(work, "infill"), "models", "export", folder, "-o", os.path.join(work, "exported"), "-q"], check=True)
         peers = [Peer("infill", [os.path.join(work, "lm.test"), "-test.run", "^TestPeer$"], {"INFILL_PEER": f"{folder} cpu {chains}"})]
-        shutil.move(os.path.join(work, "exported"), os.path.join(folder, "exported"))
         eager = 125
-        for kind in ["torch eager", "torch compile", "onnxruntime"]:
+        for kind in ["torch eager", "torch compile", "torch's ONNX export"]:
             if kind in o.skip.split(","):
                 continue
             best = None

@@ -124,8 +124,8 @@ func TestSplittingLosesNothing(t *testing.T) {
 }
 
 func TestEncodings(t *testing.T) {
-	if got := read(t, "a.txt", "\ufeffcafé\n"); got.Sentences[0].Raw != "café" {
-		t.Errorf("with a byte order mark: %q", got.Sentences)
+	if got := read(t, "a.txt", "\ufeffcafé\n"); got.Raw()[0] != "café" {
+		t.Errorf("with a byte order mark: %q", got.Raw())
 	}
 	// A few lines of another encoding are left out and counted.
 	mixed := read(t, "a.txt", strings.Repeat("good\n", 15)+"caf\xe9\n")

@@ -1,6 +1,5 @@
 // Package graphs writes the ONNX graphs that a masked language model is asked through: log-probabilities at chosen
-// positions ([Conditionals]), the same with the gradient of their sum with respect to word embeddings ([Gradient]), and
-// the energy of fills without and with its gradient ([Energy], [EnergyGradient]).
+// positions ([Conditionals]), and the same with the gradient of their sum with respect to word embeddings ([Gradient]).
 //
 // The graphs take rows of token ids, a row being one text in which some slots
 // are masked. What stands between ids and log-probabilities is a [Model]'s.
@@ -8,8 +7,7 @@ package graphs
 
 import "infill/lm/internal/onnx"
 
-// Names of the graphs' inputs and outputs; shapes are in the documentation of
-// [Conditionals], [Gradient], [Energy] and [EnergyGradient].
+// Names of the graphs' inputs and outputs; shapes are in the documentation of [Conditionals] and [Gradient].
 const (
 	InputIDs            = "ids"
 	InputQueries        = "queries"
@@ -27,8 +25,6 @@ const (
 	OutputVocabulary      = "log_probability"
 	OutputSlotCandidates  = "candidate_gradient"
 	OutputSlotsVocabulary = "gradient"
-	OutputEnergy          = "energy"
-	OutputGradient        = "gradient"
 )
 
 // Model is a masked language model that can be written into a graph.

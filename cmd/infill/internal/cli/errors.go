@@ -9,9 +9,6 @@ import (
 	"strings"
 	"syscall"
 
-	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
-
 	"infill/cmd/infill/internal/terminal"
 	"infill/infill"
 	"infill/internal/object"
@@ -146,59 +143,6 @@ var reordering = func() *strings.Replacer {
 	}
 	return strings.NewReplacer(pairs...)
 }()
-
-// MeantFlag names the flag that an unknown one may stand for.
-func MeantFlag(cmd *cobra.Command, err error) error {
-	var unknown *pflag.NotExistError
-	if !errors.As(err, &unknown) || len(unknown.GetSpecifiedName()) < 2 {
-		return err
-	}
-	if meant := nearFlag(cmd, unknown.GetSpecifiedName()); meant != "" {
-		return fmt.Errorf("%w; did you mean %s?", err, meant)
-	}
-	return err
-}
-
-// nearFlag spells the flag that a name may stand for, "" for none.
-func nearFlag(cmd *cobra.Command, name string) string {
-	// The names that other tools give them.
-	meant := map[string]string{"top-k": "top", "topk": "top", "num-samples": "samples", "n-samples": "samples",
-		"model-name": "model", "k": "top", "whole-words": "fill"}[name]
-	cmd.Flags().VisitAll(func(flag *pflag.Flag) {
-		if meant == "" && !flag.Hidden && Distance(flag.Name, name) <= 1+len(name)/5 {
-			meant = flag.Name
-		}
-	})
-	flag := cmd.Flags().Lookup(meant)
-	switch {
-	case flag == nil:
-		return ""
-	case flag.Shorthand != "":
-		return "-" + flag.Shorthand + ", --" + flag.Name
-	}
-	return "--" + flag.Name
-}
-
-// Distance is how many letters two words differ by (Levenshtein).
-func Distance(a, b string) int {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		diagonal := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			change := diagonal
-			if a[i] != b[j] {
-				change++
-			}
-			diagonal = row[j+1]
-			row[j+1] = min(change, row[j]+1, row[j+1]+1)
-		}
-	}
-	return row[len(b)]
-}
 
 // OptionError gives a refused option the form of a flag's error; other errors
 // pass.

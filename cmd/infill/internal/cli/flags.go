@@ -8,7 +8,6 @@ import (
 	"reflect"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -71,16 +70,8 @@ func Complete(cmd *cobra.Command, name string, values []string) {
 	}
 }
 
-// typed is a flag with a word of its own for its value in the usage text.
-type typed struct {
-	pflag.Value
-	word string
-}
-
-func (t typed) Type() string { return t.word }
-
 // Bind defines a flag for each field of a struct that has the tag flag, its name, and help. The default is the field's
-// value. Further tags are short, a letter; value, a word for the value; and choices, a list of values.
+// value. Further tags are short, a letter; value, the word of the help that stands for the value; and choices, a list.
 func Bind(cmd *cobra.Command, to any) {
 	flags, v := cmd.Flags(), reflect.ValueOf(to).Elem()
 	for i := range v.NumField() {
@@ -88,6 +79,9 @@ func Bind(cmd *cobra.Command, to any) {
 		name, short, help := tag.Get("flag"), tag.Get("short"), tag.Get("help")
 		if name == "" {
 			continue
+		}
+		if word := tag.Get("value"); word != "" {
+			help = strings.Replace(help, word, "`"+word+"`", 1) // as pflag wants it
 		}
 		switch p := v.Field(i).Addr().Interface().(type) {
 		case *bool:
@@ -115,12 +109,6 @@ func Bind(cmd *cobra.Command, to any) {
 		default:
 			panic(name + " has a type without a flag") // a bug in the program, as in Complete
 		}
-		if word := tag.Get("value"); word != "" {
-			f := flags.Lookup(name)
-			if f.Value = (typed{f.Value, word}); f.DefValue == "[]" {
-				f.DefValue = "" // which pflag does not print
-			}
-		}
 	}
 }
 
@@ -129,28 +117,12 @@ var kinds = map[string]string{"int": "a whole number", "int64": "a whole number"
 	"uint64":   "a whole number of 0 or more, below 2^64",
 	"intSlice": "a list of whole numbers, such as 2,3", "duration": "a length of time, such as 90s or 5m"}
 
-// NameValues gives flags of numbers the word N, and lists of them N,....
-func NameValues(flags *pflag.FlagSet) {
-	flags.VisitAll(func(f *pflag.Flag) {
-		switch f.Value.Type() {
-		case "int", "int64", "uint64", "float64":
-			f.Value = typed{f.Value, "N"}
-		case "intSlice":
-			f.Value = typed{f.Value, "N,..."}
-		}
-	})
-}
-
 // FlagError gives an error of the flag parser the form of all others.
 func FlagError(command string, err error) error {
 	var invalid *pflag.InvalidValueError
 	if errors.As(err, &invalid) {
 		wrong := invalid.Unwrap()
-		kind := invalid.GetFlag().Value
-		if named, ok := kind.(typed); ok {
-			kind = named.Value
-		}
-		if is := kinds[kind.Type()]; is != "" {
+		if is := kinds[invalid.GetFlag().Value.Type()]; is != "" {
 			wrong = errors.New(is)
 		}
 		err = fmt.Errorf("--%s: %q is not %w", invalid.GetFlag().Name, invalid.GetValue(), wrong)
@@ -250,6 +222,14 @@ func AddOptions(cmd *cobra.Command, o *infill.Options, names ...string) {
 	}
 }
 
+// DrawSeed draws the seed of a command without --seed.
+func DrawSeed(cmd *cobra.Command, o *infill.Options) (err error) {
+	if !cmd.Flags().Changed("seed") {
+		o.Seed, err = infill.NewSeed()
+	}
+	return err
+}
+
 // Texts turns a list of named strings into strings.
 func Texts[T ~string](values []T) []string {
 	list := make([]string, len(values))
@@ -274,25 +254,6 @@ func OneArgument(what, hint string) cobra.PositionalArgs {
 			return &UsageError{fmt.Errorf("%s given, %s", Counted(len(args), "argument"), what), hint}
 		}
 		return nil
-	}
-}
-
-// MatterFirst is the title of the flags that a short help shows.
-const MatterFirst = "The flags that matter first"
-
-// GroupOf is the annotation of a flag that names its group in the help.
-const GroupOf = "infill_group"
-
-// Group puts flags into groups of the help, which come in the order given. A group is
-// its title and the names of its flags. A short help shows the first group alone.
-func Group(cmd *cobra.Command, groups ...[]string) {
-	for i, group := range groups {
-		for _, name := range group[1:] {
-			// An error is a flag that does not exist: a bug in the program, as in Complete.
-			if err := cmd.Flags().SetAnnotation(name, GroupOf, []string{strconv.Itoa(i), group[0]}); err != nil {
-				panic(err)
-			}
-		}
 	}
 }
 

@@ -9,7 +9,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -51,7 +50,6 @@ type InputOptions struct {
 	Format  string
 	// Reads reports whether a key of an object is read beside the text and "id".
 	Reads func(key string) bool
-	cmd   *cobra.Command // knows the flags that a key may have been meant for
 }
 
 // Register defines the flags.
@@ -60,7 +58,6 @@ func (o *InputOptions) Register(cmd *cobra.Command) {
 	AddChoice(cmd, &o.Input, "input", "", Inputs(),
 		fmt.Sprintf(`form of standard input; jsonl: {%q: "...", "id": ...}`, o.Key))
 	AddChoice(cmd, &o.Format, "format", "", Formats(), "form of the result")
-	o.cmd = cmd
 }
 
 // Take takes the arguments for texts. A lone dash stands for standard input.
@@ -180,7 +177,7 @@ func (r *reporter) tell(t Entry, err error, tell func() error) error {
 	for _, key := range t.more {
 		if !r.keys[key] && !r.input.Reads(key) {
 			r.keys[key] = true
-			Warn(r.input.Streams, r.quiet, "line %d: %s", t.Line, r.input.unread(key))
+			Warn(r.input.Streams, r.quiet, "line %d: the key %q is not read", t.Line, key)
 		}
 	}
 	if tell != nil {
@@ -226,21 +223,6 @@ func Entries(ctx context.Context, in io.Reader, format, key string) func() (Entr
 			return e, nil
 		}
 	}
-}
-
-// unread says that a key of an object has no effect.
-func (o *InputOptions) unread(key string) string {
-	text, flag := fmt.Sprintf("the key %q is not read", key), nearFlag(o.cmd, strings.ReplaceAll(key, "_", "-"))
-	_, name, _ := strings.Cut(flag, "--")
-	switch {
-	case Distance(strings.ToLower(key), o.Key) <= 2:
-		return text + fmt.Sprintf("; did you mean %q?", o.Key)
-	case flag != "" && o.Reads(name):
-		return text + fmt.Sprintf("; did you mean %q?", strings.ReplaceAll(name, "-", "_"))
-	case flag != "":
-		return text + "; for all lines there is " + flag
-	}
-	return text + fmt.Sprintf("; %q and \"id\" are", o.Key)
 }
 
 // Inputs lists the ways to read standard input.

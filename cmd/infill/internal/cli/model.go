@@ -3,14 +3,10 @@ package cli
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"io"
-	"os"
-	"path/filepath"
 	"runtime"
 	"slices"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -18,23 +14,7 @@ import (
 	"infill/infill"
 	"infill/lm"
 	"infill/models"
-	"infill/models/hub"
 )
-
-// AddMaxTime adds the flag that bounds a fetch.
-func AddMaxTime(cmd *cobra.Command, maxTime *time.Duration) {
-	cmd.Flags().DurationVar(maxTime, "max-time", *maxTime, "how long one fetch may take in all; 0: as long as it likes")
-}
-
-// FetchOptions say where from to fetch, with progress on the terminal.
-func FetchOptions(bar *Transfer, maxTime time.Duration) hub.Options {
-	o := hub.FromEnvironment()
-	o.Progress, o.Total = bar, maxTime
-	if maxTime <= 0 {
-		o.Total = -1
-	}
-	return o
-}
 
 // ModelOptions are the flags of every command that runs a model.
 type ModelOptions struct {
@@ -46,8 +26,8 @@ type ModelOptions struct {
 }
 
 // ModelHelp is the help of --model.
-const ModelHelp = "`NAME` of a model, or the folder of a bundle; otherwise INFILL_MODEL, " +
-	"what infill models use made the default, or the built-in " + models.BuiltInName
+const ModelHelp = "`NAME` of a model, or the folder of a bundle; otherwise INFILL_MODEL, or the " +
+	"built-in " + models.BuiltInName
 
 // CompleteModel offers the models that are there, and folders.
 func CompleteModel(cmd *cobra.Command) {
@@ -65,8 +45,8 @@ func (o *ModelOptions) Register(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	flags.StringVarP(&o.Model, "model", "m", "", ModelHelp)
 	CompleteModel(cmd)
-	flags.StringVar(&o.Device, "device", devices[0], "where the model runs; auto is CUDA where it works, else the CPU")
-	flags.Lookup("device").Value = typed{flags.Lookup("device").Value, "{auto|cpu|cuda[:N]}"}
+	flags.StringVar(&o.Device, "device", devices[0],
+		"`DEVICE` that the model runs on: auto, cpu, cuda or cuda:N; auto is CUDA where it works, else the CPU")
 	Complete(cmd, "device", devices)
 	flags.IntVar(&o.Threads, "threads", 0, "threads of a model call on the CPU; 0 is one per core")
 	flags.BoolVarP(&o.Quiet, "quiet", "q", false, "no progress, no warnings")
@@ -131,62 +111,6 @@ func FetchProgress(s *terminal.Streams, quiet bool) io.Writer {
 
 // VersionOf is a library's version in words.
 func VersionOf(l lm.Library) string { return cmp.Or(l.Version, "of unknown version") }
-
-// UseModel makes a model the default, and fetches it before if it is not here.
-func UseModel(ctx context.Context, s *terminal.Streams, name string, maxTime time.Duration, quiet bool) error {
-	store, err := models.DefaultStore()
-	if err != nil {
-		return err
-	}
-	b, err := store.SetDefault(name)
-	switch {
-	case errors.Is(err, models.ErrNotStored):
-		bar := NewTransfer(s, quiet)
-		bar.announced = !quiet
-		_, err = store.Pull(ctx, name, FetchOptions(bar, maxTime))
-		if bar.Clear(); err == nil {
-			b, err = store.SetDefault(name)
-		}
-	case err != nil:
-		err = &Failure{Err: err, Hint: "infill models recommend lists models that can be fetched"}
-	}
-	if err != nil {
-		return err
-	}
-	if quiet {
-		return nil
-	}
-	back := "; infill models use " + models.BuiltInName + " goes back to the built-in model"
-	if b.Name == models.BuiltInName {
-		back = ""
-	}
-	if named := s.Getenv(models.DefaultVariable); named != "" && named != name {
-		Warn(s, quiet, "%s=%s is set and wins over it", models.DefaultVariable, named)
-	}
-	_, err = fmt.Fprintf(s.Out, "%s is the default from now on%s\n", OneLine(b.Name), back)
-	return err
-}
-
-// Recommend tells a person once, after the first fill by the built-in model, that there are better ones.
-func (o *ModelOptions) Recommend(s *terminal.Streams, used string) {
-	chosen := o.Model != "" || used != models.BuiltInName || s.Getenv(models.DefaultVariable) != ""
-	if o.Quiet || chosen || !s.OutTerminal || !s.ErrTerminal || !s.InTerminal {
-		return
-	}
-	store, err := models.DefaultStore()
-	if err != nil {
-		return
-	}
-	// Only one process can make the file, and only once. If none can, nothing is printed.
-	told, err := os.OpenFile(filepath.Join(store.Dir, ".recommended"), os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o644)
-	if err != nil {
-		return
-	}
-	told.Close()
-	const line = "infill: the built-in model is small and errs in facts; infill models recommend lists better ones " +
-		"(said once)"
-	fmt.Fprintln(s.Err, Wrap(line, s.Width, ""))
-}
 
 // CompleteModels offers the names of the models that are here.
 func CompleteModels(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {

@@ -2,7 +2,6 @@ package cli
 
 import (
 	"bytes"
-	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -10,48 +9,7 @@ import (
 	"github.com/charmbracelet/x/ansi"
 
 	"infill/cmd/infill/internal/terminal"
-	"infill/infill"
 )
-
-func TestProgress(t *testing.T) {
-	tests := []struct {
-		name                   string
-		terminal, quiet, hasty bool
-		want                   bool // something is shown
-	}{
-		{name: "terminal", terminal: true, want: true},
-		{name: "no terminal"},
-		{name: "quiet", terminal: true, quiet: true},
-		{name: "a run that is over soon", terminal: true, hasty: true},
-	}
-	for _, test := range tests {
-		t.Run(test.name, func(t *testing.T) {
-			var out, result bytes.Buffer
-			p := NewSteps(&terminal.Streams{Out: &result, Err: &out, ErrTerminal: test.terminal}, test.quiet)
-			if !test.hasty {
-				p.bar.start = time.Now().Add(-time.Hour)
-			}
-			p.Observe(infill.Progress{Step: 1, Steps: 4})
-			if got := out.Len() > 0; got != test.want {
-				t.Errorf("shown: %q", out.String())
-			}
-			p.Clear()
-			// What is left on the line is blanks, for the result to stand on.
-			left := out.String()[strings.LastIndex(out.String(), "\r")+1:]
-			if test.want && strings.TrimSpace(left) != "" && !strings.HasSuffix(out.String(), "\x1b[2K\r") {
-				t.Errorf("left on the terminal: %q", out.String())
-			}
-			if result.Len() > 0 {
-				t.Errorf("on standard output: %q", result.String())
-			}
-			before := out.Len()
-			p.Clear()
-			if out.Len() != before {
-				t.Error("clearing twice wrote again")
-			}
-		})
-	}
-}
 
 // TestBar: a bar that fits its line, or a line now and then where there is no terminal.
 func TestBar(t *testing.T) {
@@ -61,11 +19,12 @@ func TestBar(t *testing.T) {
 		var out bytes.Buffer
 		p := NewBar(&terminal.Streams{Err: &out, ErrTerminal: true}, false, true)
 		p.start = time.Now().Add(-time.Hour)
-		for step := range 3 {
+		for step := range int64(3) {
 			p.Tell(step, 100, describe)
 		}
+		drawn := out.String()
 		shown := false
-		for _, line := range strings.FieldsFunc(out.String(), func(r rune) bool { return r == '\r' || r == '\n' }) {
+		for _, line := range strings.FieldsFunc(drawn, func(r rune) bool { return r == '\r' || r == '\n' }) {
 			if width := ansi.StringWidth(line); width > 80 {
 				t.Errorf("%d columns: %q", width, line)
 			}
@@ -74,7 +33,24 @@ func TestBar(t *testing.T) {
 		if !shown {
 			t.Errorf("%q never came: %q", said[:55], out.String())
 		}
+		p.Say("a line\nin between")
+		if !strings.HasSuffix(out.String(), "infill: a line; in between\n") {
+			t.Errorf("no line in between: %q", out.String())
+		}
+		p.start = time.Now().Add(-time.Hour)
+		p.Tell(5, 100, describe)
+		// What is left on the line is blanks, for the result to stand on.
 		p.Clear()
+		left := out.String()[strings.LastIndex(out.String(), "\r")+1:]
+		if strings.TrimSpace(left) != "" && !strings.HasSuffix(out.String(), "\x1b[2K\r") {
+			t.Errorf("left on the terminal: %q", out.String())
+		}
+		before := out.Len()
+		p.Clear()
+		p.Tell(1, 100, describe)
+		if out.Len() != before {
+			t.Error("clearing twice wrote again, or the next bar came at once")
+		}
 	})
 	t.Run("log", func(t *testing.T) {
 		var out bytes.Buffer
@@ -86,6 +62,7 @@ func TestBar(t *testing.T) {
 		p.told = time.Now().Add(-time.Hour)
 		p.Tell(1, 100, describe)
 		p.Tell(2, 100, describe)
+		p.Say("a line")
 		if want := "infill: " + said + "\n"; out.String() != want {
 			t.Errorf("got %q, want %q", out.String(), want)
 		}
@@ -101,41 +78,4 @@ func TestBar(t *testing.T) {
 			t.Errorf("%q", out.String())
 		}
 	})
-}
-
-// Waits and conversions are reported in lines of their own, on a terminal.
-func TestTransferTellsOfWaits(t *testing.T) {
-	var out bytes.Buffer
-	for _, onTerminal := range []bool{true, false} {
-		out.Reset()
-		bar := NewTransfer(&terminal.Streams{Err: &out, ErrTerminal: onTerminal}, false)
-		bar.Waiting(fmt.Errorf("the hub answers 429\nToo Many Requests"), 2*time.Second)
-		bar.Begin(1, 0, 1000)
-		bar.File("vocab.txt")
-		bar.Waiting(fmt.Errorf("the connection went silent"), 1500*time.Millisecond)
-		bar.Converting()
-		bar.Clear()
-		if !onTerminal {
-			if out.Len() != 0 {
-				t.Errorf("in a pipe: %q", out.String())
-			}
-			continue
-		}
-		for _, want := range []string{"infill: the hub answers 429; Too Many Requests; next try in 2s\n",
-			"\rinfill: the connection went silent; next try in 1.5s\n",
-			"\rinfill: converting the weights of torch.save to safetensors\n"} {
-			if !strings.Contains(out.String(), want) {
-				t.Errorf("no %q in %q", want, out.String())
-			}
-		}
-	}
-}
-
-func TestBytesText(t *testing.T) {
-	for n, want := range map[int64]string{0: "0 B", 999: "999 B", 1000: "1.0 kB", 22_970_996: "23.0 MB",
-		1_340_000_000: "1.34 GB"} {
-		if got := BytesText(n); got != want {
-			t.Errorf("%d: %q, want %q", n, got, want)
-		}
-	}
 }

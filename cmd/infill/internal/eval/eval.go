@@ -34,18 +34,21 @@ type evalOptions struct {
 	samplers   []string
 	table      tableOptions
 
-	TBC      string   `flag:"tbc" value:"FILE" help:"the Toronto Book Corpus: --corpus tbc=FILE"`
-	WT103    string   `flag:"wt103" value:"FILE" help:"WikiText-103: --corpus wt103=FILE"`
-	Models   []string `flag:"models" value:"LIST" help:"models, names or folders of bundles; otherwise --model"`
+	TBC      string   `flag:"tbc" value:"FILE" help:"FILE of the Toronto Book Corpus: --corpus tbc=FILE"`
+	WT103    string   `flag:"wt103" value:"FILE" help:"FILE of WikiText-103: --corpus wt103=FILE"`
+	Models   []string `flag:"models" value:"LIST" help:"LIST of models, names or folders of bundles; otherwise --model"`
 	Fraction float64  `flag:"mask-fraction" help:"share of a sentence's words to mask"`
 	Slots    int      `flag:"slots" help:"words to mask in every sentence, instead of a fraction"`
-	Out      string   `flag:"out" short:"o" value:"DIR" help:"the run's folder; otherwise eval- and the preset"`
+	Out      string   `flag:"out" short:"o" value:"DIR" help:"DIR of the run; otherwise eval- and the preset"`
 	Jobs     int      `flag:"jobs" help:"sentences to work at at once; more than 1 makes the seconds of a sample mean less"`
 
 	base   eval.Settings // the settings that the samplers share
 	config eval.Config
 	cli.ModelOptions
 }
+
+// wikiText is where its first author gives WikiText-103 away.
+const wikiText = "https://wikitext.smerity.com/wikitext-103-v1.zip"
 
 // tableOptions say how results are printed.
 type tableOptions struct {
@@ -115,8 +118,6 @@ func NewCmd(s *terminal.Streams) *cobra.Command {
 	cli.Bind(cmd, &o.config.Metrics)
 	o.table.register(cmd)
 	o.ModelOptions.Register(cmd)
-	cli.Group(cmd, []string{cli.MatterFirst, "preset", "corpus", "samplers", "models", "sentences", "samples", "steps",
-		"out", "format"})
 	return cmd
 }
 
@@ -186,8 +187,7 @@ func (o *evalOptions) settle(flags *pflag.FlagSet) error {
 	if len(o.corpora.List) == 0 {
 		return &cli.UsageError{Err: errors.New(
 			"no corpus: give --tbc FILE and --wt103 FILE, or any text as --corpus NAME=FILE"),
-			Hint: "WikiText-103: infill data pull wikitext-103; the Toronto Book Corpus is not to be had from us: " +
-				"see infill data --help"}
+			Hint: "WikiText-103 is at " + wikiText + "; the Toronto Book Corpus is your own file"}
 	}
 	all := append(slices.Clone(o.corpora.List), o.references.List...)
 	for i, c := range all {
@@ -208,9 +208,9 @@ func (o *evalOptions) openCorpora() ([]*corpus.Corpus, error) {
 				hint := ""
 				switch {
 				case errors.Is(err, os.ErrNotExist) && f.Name == "wt103":
-					hint = "infill data pull wikitext-103 fetches it"
+					hint = "WikiText-103 is at " + wikiText
 				case errors.Is(err, os.ErrNotExist) && f.Name == "tbc":
-					hint = "the Toronto Book Corpus is your own file: see infill data --help"
+					hint = "the Toronto Book Corpus is your own file: see infill eval --help"
 				}
 				return &cli.Failure{Err: err, Hint: hint}
 			}
@@ -268,7 +268,7 @@ func run(ctx context.Context, o *evalOptions) error {
 			// A fill counts a thousand, so that the bar moves within one.
 			const unit = 1000
 			done := step.Done*unit + unit*step.Step/max(1, step.Steps)
-			bar.Tell(done, step.Total*unit, func() string { return describe(step, len(fillers)) })
+			bar.Tell(int64(done), int64(step.Total*unit), func() string { return describe(step, len(fillers)) })
 		},
 		Note: func(text string) { bar.Clear(); o.Warn(o.streams, "%s", text) },
 	})

@@ -20,9 +20,8 @@ import (
 // fillOptions are the flags and arguments of filling.
 type fillOptions struct {
 	cli.InputOptions
-	seedGiven bool
-	show      string         // table, or fills: the words alone
-	root      *cobra.Command // knows the names of the commands
+	show string         // table, or fills: the words alone
+	root *cobra.Command // knows the names of the commands
 	infill.Options
 	cli.ModelOptions
 }
@@ -40,8 +39,11 @@ func NewCmd(s *terminal.Streams) *cobra.Command {
 		Args:  cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			o.InputOptions.Take(args)
-			o.root, o.seedGiven = cmd.Root(), cmd.Flags().Changed("seed")
+			o.root = cmd.Root()
 			if err := o.validate(); err != nil {
+				return err
+			}
+			if err := cli.DrawSeed(cmd, &o.Options); err != nil {
 				return err
 			}
 			return run(cmd.Context(), o)
@@ -55,15 +57,6 @@ func NewCmd(s *terminal.Streams) *cobra.Command {
 	cli.AddChoice(cmd, &o.show, "show", "", []string{"table", "fills"},
 		"of --format text: all of it, or the words alone, a fill a line, tabs between blanks")
 	o.ModelOptions.Register(cmd)
-	cli.Group(cmd,
-		[]string{cli.MatterFirst, "top", "slot", "ban", "pos", "samples", "sampler", "seed", "model", "input",
-			"format"},
-		[]string{"What to fill", "fill", "case", "distinct", "blank", "context", "order", "budget"},
-		[]string{"Draws and chains", "temperature", "rank"},
-		[]string{"Chains, with --sampler", "energy", "steps", "warm-up", "step-size", "balance", "gradient",
-			"candidates",
-			"initial"},
-		[]string{"Model and output", "device", "threads", "show", "quiet", "verbose"})
 	return cmd
 }
 
@@ -83,24 +76,19 @@ func (o *fillOptions) validate() error {
 
 // run fills the templates.
 func run(ctx context.Context, o *fillOptions) (err error) {
-	if !o.seedGiven {
-		if o.Seed, err = infill.NewSeed(); err != nil {
-			return err
-		}
-	}
 	f, err := o.Open(o.Streams)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, f.Close()) }()
 	p := &resultPrinter{cli.Printer[*infill.Result]{Form: o.form(), Format: o.Format, Streams: o.Streams}}
-	bar := cli.NewSteps(o.Streams, o.Quiet)
+	bar := cli.NewBar(o.Streams, o.Quiet, false)
 	defer bar.Clear()
-	defer func() {
-		if err == nil {
-			o.Recommend(o.Streams, f.Model().Name)
-		}
-	}()
+	observe := func(at infill.Progress) {
+		bar.Tell(int64(at.Step), int64(at.Steps), func() string {
+			return fmt.Sprintf("sampling, step %d of %d", at.Step, at.Steps)
+		})
+	}
 	return p.Whole(cli.Each(ctx, &o.InputOptions, o.Quiet,
 		func(e cli.Entry) (*infill.Plan, error) { return o.plan(f, e) },
 		// The few rows of one slot share calls; others would only keep those before from coming.
@@ -109,7 +97,7 @@ func run(ctx context.Context, o *fillOptions) (err error) {
 			if plan.Slots() > manySlots {
 				o.Warn(o.Streams, "%s%s", e.Place(), before(plan))
 			}
-			result, err := plan.Fill(ctx, bar.Observe)
+			result, err := plan.Fill(ctx, observe)
 			return func() error {
 				bar.Clear()
 				switch {
@@ -157,11 +145,8 @@ func (o *fillOptions) plan(f *infill.Filler, e cli.Entry) (*infill.Plan, error) 
 		if r, err = infill.ParseRequest(e.Of, o.Key, o.Options); err != nil {
 			return nil, &cli.MisfitError{Err: err}
 		}
-	case !isObject(e.Text):
-	case e.Line > 0:
-		return nil, &cli.MisfitError{Err: errors.New("the line is a JSON object: take --input jsonl")}
-	default:
-		return nil, &cli.UsageError{Err: errors.New("the template is a JSON object"), Hint: misspelt(o.root, e.Text)}
+	case isObject(e.Text):
+		return nil, &cli.MisfitError{Err: errors.New("the text is a JSON object: take --input jsonl")}
 	}
 	plan, err := f.Plan(r)
 	if meant, _ := tokenize.MeantBlank(r.Template); errors.Is(err, tokenize.ErrNoBlank) && meant != "" {
@@ -205,23 +190,16 @@ func before(p *infill.Plan) string {
 // manySlots is how many slots take so long that it is said before.
 const manySlots = 10
 
-// misspelt gives a hint for a template that is rather a mistyped command.
+// misspelt gives a hint for a template that is rather a file or a mistyped command.
 func misspelt(root *cobra.Command, template string) string {
 	if info, err := os.Stat(template); err == nil && info.Mode().IsRegular() {
 		return "to read templates from a file, one a line: infill < " + template
 	}
-	if strings.HasPrefix(strings.TrimSpace(template), "{") && strings.Contains(template, `"template"`) {
-		return "for JSON objects take --input jsonl, on standard input"
-	}
-	if root != nil && cli.Distance(template, "help") == 1 {
-		return "did you mean infill help?"
-	}
-	if root == nil || template == "" || strings.ContainsAny(template, " []") {
+	if template == "" || strings.ContainsAny(template, " []") {
 		return ""
 	}
 	for _, name := range root.SuggestionsFor(template) {
-		// "hello" is no mistyped "help".
-		if name != "help" {
+		if name != "help" { // "hello" is no mistyped "help"
 			return "did you mean infill " + name + "?"
 		}
 	}

@@ -11,7 +11,6 @@ import (
 
 	"github.com/charmbracelet/x/ansi"
 	"github.com/google/go-cmp/cmp"
-	"github.com/spf13/cobra"
 
 	"infill/cmd/infill/internal/cli"
 	"infill/cmd/infill/internal/terminal"
@@ -149,25 +148,6 @@ func TestFillGoldens(t *testing.T) {
 			if w := ansi.StringWidth(line); c.width > 0 && w > c.width {
 				t.Errorf("%d columns on a terminal of %d: %q", w, c.width, line)
 			}
-		}
-	}
-}
-
-func TestMisspelt(t *testing.T) {
-	root := &cobra.Command{Use: "infill", SuggestionsMinimumDistance: 2}
-	for _, name := range []string{"score", "doctor", "help"} {
-		root.AddCommand(&cobra.Command{Use: name, Run: func(*cobra.Command, []string) {}})
-	}
-	for template, want := range map[string]string{
-		"scroe":            "did you mean infill score?",
-		"docter":           "did you mean infill doctor?",
-		"hello":            "",
-		"":                 "",
-		"he had told me":   "",
-		"a score of [UNK]": "",
-	} {
-		if got := misspelt(root, template); got != want {
-			t.Errorf("%q: got %q, want %q", template, got, want)
 		}
 	}
 }

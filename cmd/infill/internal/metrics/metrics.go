@@ -30,7 +30,6 @@ type metricsOptions struct {
 	streams    *terminal.Streams
 	file       string // "-" is standard input
 	references cli.CorpusList
-	against    string
 	preset     string
 	format     string
 	quiet      bool
@@ -50,7 +49,7 @@ func NewCmd(s *terminal.Streams) *cobra.Command {
 		Use:   "metrics FILE [-r NAME=FILE...]",
 		Short: "Score generated text: BLEU, self-BLEU, unique n-grams",
 		Args: cli.OneArgument("one file is scored",
-			"infill metrics FILE; a second text is named by --against, references by -r NAME=FILE"),
+			"infill metrics FILE; references are named by -r NAME=FILE"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			o.file = args[0]
 			if err := o.settle(cmd.Flags()); err != nil {
@@ -62,7 +61,6 @@ func NewCmd(s *terminal.Streams) *cobra.Command {
 	flags := cmd.Flags()
 	flags.SortFlags = false
 	flags.VarP(&o.references, "reference", "r", "a text to compare with; may be given several times")
-	flags.StringVar(&o.against, "against", "", "a second text to test for differences, line by line")
 	cli.AddChoice(cmd, &o.preset, "preset", "", presets,
 		"bert-gen: --tokenisation bert-gen --union-first 2500")
 	cli.AddChoice(cmd, (*string)(&o.Tokenisation), "tokenisation", "", cli.Texts(metrics.WhiteSpace.Values()),
@@ -98,15 +96,13 @@ func (o *metricsOptions) settle(flags *pflag.FlagSet) error {
 		return cli.Usagef("--confidence: 0 is not a number between 0 and 1")
 	case o.Resamples == 0 || o.Resamples < -1:
 		return cli.Usagef("--resamples: %d is not a whole number of 1 or more, or -1 for no intervals", o.Resamples)
-	case o.against != "" && o.Resamples < 0:
-		return cli.Usagef("--against needs resamples: leave out --resamples -1")
 	}
 	return nil
 }
 
 func run(ctx context.Context, o *metricsOptions) error {
 	stdin := 0
-	for _, c := range append([]cli.Corpus{{File: o.file}, {File: o.against}}, o.references.List...) {
+	for _, c := range append([]cli.Corpus{{File: o.file}}, o.references.List...) {
 		if c.File == "-" {
 			stdin++
 		}
@@ -118,104 +114,66 @@ func run(ctx context.Context, o *metricsOptions) error {
 	if err != nil {
 		return err
 	}
-	report, err := metrics.Evaluate(ctx, in.first, in.references, o.Options)
+	report, err := metrics.Evaluate(ctx, in.text, in.references, o.Options)
 	if err != nil {
 		return err
-	}
-	result := metricsResult{Report: report}
-	if o.against != "" {
-		if result.Comparison, err = metrics.CompareMethods(ctx, in.first, in.second, in.references,
-			o.Options); err != nil {
-			return err
-		}
 	}
 	for _, w := range report.Warnings {
 		cli.Warn(o.streams, o.quiet, "%s", strings.TrimPrefix(w.Score+": "+w.Message, ": "))
 	}
-	return result.print(o)
+	switch o.format {
+	case "json":
+		return cli.WriteJSON(o.streams.Out, report)
+	case "csv":
+		return printCSV(o.streams.Out, report)
+	}
+	return o.printText(report)
 }
 
-// texts holds the text to measure, perhaps a second one to compare it with, and the references.
+// texts holds the text to measure and the references.
 type texts struct {
-	first, second metrics.Hypotheses
-	references    []metrics.Reference
+	text       metrics.Hypotheses
+	references []metrics.Reference
 }
 
 func (o *metricsOptions) readAll() (in texts, err error) {
-	if in.first, err = o.read("text", o.file); err != nil {
+	if in.text, err = o.read(); err != nil {
 		return in, err
 	}
-	if o.against != "" {
-		if in.second, err = o.read("second text", o.against); err != nil {
-			return in, err
-		}
-		if err := o.pair(&in.first, &in.second); err != nil {
-			return in, err
-		}
-	}
-	in.first.Sentences = slices.DeleteFunc(in.first.Sentences, func(line string) bool { return line == "" })
 	for _, r := range o.references.List {
-		text, err := o.reference(r)
+		file, err := o.open("reference "+r.Name, r.File)
 		if err != nil {
 			return in, err
 		}
-		in.references = append(in.references, metrics.Reference{Name: r.Name, Sentences: text})
+		c, err := corpus.Read(r.Name, nameOf(r.File), file)
+		file.Close()
+		if err != nil {
+			return in, &cli.UsageError{Err: err}
+		}
+		for _, line := range c.LeftOut() {
+			cli.Warn(o.streams, o.quiet, "reference %s (%s): %s", r.Name, nameOf(r.File), line)
+		}
+		in.references = append(in.references, metrics.Reference{Name: r.Name, Sentences: c.Raw()})
 	}
 	return in, nil
 }
 
-// pair leaves out of both texts the lines that have no partner: a line is compared with the line of the same number.
-func (o *metricsOptions) pair(first, second *metrics.Hypotheses) error {
-	if (first.Prompts == nil) != (second.Prompts == nil) {
-		return cli.Usagef("--against: only one of the two texts is JSONL: give both in the same form")
-	}
-	what := "line"
-	if first.Prompts != nil {
-		what = "sentence"
-	}
-	a, b := first.Sentences, second.Sentences
-	if len(a) != len(b) {
-		return cli.Usagef("--against: %s has %s, %s has %s: they are compared line by line", nameOf(o.against),
-			cli.Counted(len(b), what), nameOf(o.file), cli.Counted(len(a), what))
-	}
-	if first.Prompts != nil {
-		return nil
-	}
-	first.Sentences, second.Sentences = nil, nil
-	for i := range a {
-		switch empty, other := o.against, o.file; {
-		case a[i] != "" && b[i] != "":
-			first.Sentences, second.Sentences = append(first.Sentences, a[i]), append(second.Sentences, b[i])
-		case a[i] != b[i]:
-			if a[i] == "" {
-				empty, other = other, empty
-			}
-			cli.Warn(o.streams, o.quiet, "line %d is blank in %s: it is left out of %s too", i+1, nameOf(empty),
-				nameOf(other))
-		}
-	}
-	if len(first.Sentences) == 0 {
-		return cli.Usagef("--against: no line has a sentence in both texts")
-	}
-	return nil
-}
-
-// read reads one text: results that infill printed, or a sentence a line, "" for a blank one.
-func (o *metricsOptions) read(what, file string) (h metrics.Hypotheses, err error) {
-	in, err := o.open(what, file)
+// read reads the text: results that infill printed, or a sentence a line.
+func (o *metricsOptions) read() (h metrics.Hypotheses, err error) {
+	in, err := o.open("text", o.file)
 	if err != nil {
 		return h, err
 	}
 	defer in.Close()
-	if printed(file) {
+	wrong := func(err error) error { return cli.Usagef("text (%s): %w", nameOf(o.file), err) }
+	if printed(o.file) {
 		if h, err = readResults(in); err != nil {
-			return h, &cli.UsageError{Err: fmt.Errorf("%s (%s): %w", what, nameOf(file), err),
+			return h, &cli.UsageError{Err: wrong(err),
 				Hint: "a file whose name ends in .jsonl or .json is what infill prints with --format jsonl or json"}
 		}
 		return h, nil
 	}
-	wrong := func(err error) error { return cli.Usagef("%s (%s): %w", what, nameOf(file), err) }
-	count, blank, first := 0, 0, int64(0)
+	blank, first := 0, int64(0)
 	for lines := batch.NewReader(in, "text", "text"); ; {
 		line, err := lines.Next()
 		if err == nil {
@@ -225,26 +183,25 @@ func (o *metricsOptions) read(what, file string) (h metrics.Hypotheses, err erro
 			break
 		}
 		if err != nil {
-			return h, wrong(fmt.Errorf("line %d: %w", len(h.Sentences)+1, err))
+			return h, wrong(fmt.Errorf("line %d: %w", len(h.Sentences)+blank+1, err))
 		}
-		text := ""
 		if line.Blank {
 			if blank++; blank == 1 {
 				first = line.Line
 			}
-		} else if text, err = line.Object.Text("text"); err != nil {
+			continue
+		}
+		text, err := line.Object.Text("text")
+		if err != nil {
 			return h, wrong(err)
 		}
-		if h.Sentences = append(h.Sentences, text); text != "" {
-			count = len(h.Sentences)
-		}
+		h.Sentences = append(h.Sentences, text)
 	}
-	if count == 0 {
+	if len(h.Sentences) == 0 {
 		return h, wrong(errors.New("no sentence: the text is empty"))
 	}
-	h.Sentences = h.Sentences[:count] // blank lines at the end have no partners
 	if blank > 0 {
-		cli.Warn(o.streams, o.quiet, "%s (%s): %s left out, the first is line %d", what, nameOf(file),
+		cli.Warn(o.streams, o.quiet, "text (%s): %s left out, the first is line %d", nameOf(o.file),
 			cli.Counted(blank, "blank line"), first)
 	}
 	return h, nil
@@ -332,46 +289,11 @@ func readResults(in io.Reader) (h metrics.Hypotheses, err error) {
 	return h, nil
 }
 
-// reference reads a text to compare with, as an evaluation does.
-func (o *metricsOptions) reference(r cli.Corpus) ([]string, error) {
-	what := "reference " + r.Name
-	in, err := o.open(what, r.File)
-	if err != nil {
-		return nil, err
-	}
-	defer in.Close()
-	c, err := corpus.Read(r.Name, nameOf(r.File), in)
-	if err != nil {
-		return nil, &cli.UsageError{Err: err}
-	}
-	for _, line := range c.LeftOut() {
-		cli.Warn(o.streams, o.quiet, "%s (%s): %s", what, nameOf(r.File), line)
-	}
-	return c.Raw(), nil
-}
-
 func nameOf(file string) string {
 	if file == "-" {
 		return "standard input"
 	}
 	return filepath.Base(file)
-}
-
-// metricsResult is the output of the command. Its JSON is that of the report, which is part of the command's contract,
-// and the comparison beside it.
-type metricsResult struct {
-	*metrics.Report
-	Comparison *metrics.Comparison `json:"comparison,omitempty"`
-}
-
-func (r metricsResult) print(o *metricsOptions) error {
-	switch o.format {
-	case "json":
-		return cli.WriteJSON(o.streams.Out, r)
-	case "csv":
-		return r.csv(o.streams.Out)
-	}
-	return r.text(o)
 }
 
 // decimalText is a number for a table cell, all digits where digits is below 0, "" if there is none.
@@ -385,58 +307,37 @@ func decimalText(v metrics.Value, digits int) string {
 	return strconv.FormatFloat(float64(v), 'f', digits, 64)
 }
 
-func (r metricsResult) csv(out io.Writer) error {
-	rows := [][]string{{"metric", "reference", "n", "unit", "value", "low", "high", "second", "difference",
-		"difference_low", "difference_high", "randomisation_p", "bootstrap_p", "signature"}}
+func printCSV(out io.Writer, r *metrics.Report) error {
+	rows := [][]string{{"metric", "reference", "n", "unit", "value", "low", "high", "signature"}}
 	for _, s := range r.Scores {
-		row := []string{s.Metric, s.Reference, "", s.Unit, decimalText(s.Value, -1), "", "", "", "", "", "", "", "",
-			s.Signature}
+		n, low, high := "", "", ""
 		if s.N > 0 {
-			row[2] = strconv.Itoa(s.N)
+			n = strconv.Itoa(s.N)
 		}
 		if s.Interval != nil {
-			row[5], row[6] = decimalText(s.Interval.Low, -1), decimalText(s.Interval.High, -1)
+			low, high = decimalText(s.Interval.Low, -1), decimalText(s.Interval.High, -1)
 		}
-		if r.Comparison != nil {
-			if d, ok := r.Comparison.Score(s.Name()); ok {
-				for i, v := range []metrics.Value{d.Second, d.Difference, d.Interval.Low, d.Interval.High,
-					d.RandomisationP, d.BootstrapP} {
-					row[7+i] = decimalText(v, -1)
-				}
-			}
-		}
-		rows = append(rows, row)
+		rows = append(rows, []string{s.Metric, s.Reference, n, s.Unit, decimalText(s.Value, -1), low, high,
+			s.Signature})
 	}
 	return cli.WriteCSV(out, rows)
 }
 
-// intervalText is "low to high", "" without an interval.
-func intervalText(i *metrics.Interval, digits int) string {
-	if i == nil || !i.Low.Defined() {
-		return ""
-	}
-	return decimalText(i.Low, digits) + " to " + decimalText(i.High, digits)
-}
-
-func (r metricsResult) text(o *metricsOptions) error {
+func (o *metricsOptions) printText(r *metrics.Report) error {
 	headers := []string{"score", "%"}
 	intervals := slices.ContainsFunc(r.Scores, func(s metrics.Score) bool { return s.Interval != nil })
 	if intervals {
 		headers = append(headers, fmt.Sprintf("%g %% interval", 100*o.Confidence))
 	}
-	if r.Comparison != nil {
-		headers = append(headers, "second", "difference", "interval", "p")
-	}
 	var rows [][]string
 	for _, s := range r.Scores {
 		row := []string{s.Title(), cmp.Or(decimalText(s.Value, 2), "not defined")}
 		if intervals {
-			row = append(row, intervalText(s.Interval, 2))
-		}
-		if r.Comparison != nil {
-			d, _ := r.Comparison.Score(s.Name())
-			row = append(row, decimalText(d.Second, 2), decimalText(d.Difference, 2), intervalText(&d.Interval, 2),
-				decimalText(d.RandomisationP, 3))
+			text := ""
+			if i := s.Interval; i != nil && i.Low.Defined() {
+				text = decimalText(i.Low, 2) + " to " + decimalText(i.High, 2)
+			}
+			row = append(row, text)
 		}
 		rows = append(rows, row)
 	}
@@ -447,10 +348,6 @@ func (r metricsResult) text(o *metricsOptions) error {
 				fmt.Sprintf("%s: %s, %s", ref.Name, cli.Counted(ref.Sentences, "sentence"),
 					cli.Counted(ref.Tokens, "token")))
 		}
-	}
-	if r.Comparison != nil {
-		lines = append(lines,
-			"p: two-sided approximate randomisation, each of a single test, not corrected for their number")
 	}
 	lines = append(lines, "signature "+r.Signature)
 	_, err := io.WriteString(o.streams.Styled(),

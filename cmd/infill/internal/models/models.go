@@ -4,8 +4,10 @@ package models
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -25,63 +27,71 @@ import (
 type command struct {
 	streams *terminal.Streams
 	store   *models.Store
-	format  string
-	quiet   bool
-	maxTime time.Duration
-	// Of a model that comes in: whether it keeps capitals, where its files do not say it.
-	cased, uncased bool
-	// Of an import, and of an export.
-	name, tokenizer, output string
-	positions               int
+
+	format         string
+	quiet          bool
+	maxTime        time.Duration
+	cased, uncased bool // of a model that comes in: whether it keeps capitals, where its files do not say it
+
+	// Of an import.
+	name, tokenizer string
+	positions       int
 }
 
 // NewCmd makes the commands that keep the store of models.
 func NewCmd(s *terminal.Streams) *cobra.Command {
+	c := &command{streams: s, format: "text", maxTime: hub.DefaultTotal}
 	cmd := &cobra.Command{
 		Use:   "models",
 		Short: "List, fetch, check and remove models",
-		Args: func(cmd *cobra.Command, args []string) error {
-			if len(args) > 0 {
-				hint := "see infill models --help"
-				if near := cmd.SuggestionsFor(args[0]); len(near) > 0 {
-					hint = "did you mean infill models " + near[0] + "?"
-				}
-				return &cli.UsageError{Err: fmt.Errorf("unknown command %q of infill models", args[0]), Hint: hint}
-			}
-			return nil
-		},
-		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+		Args:  cli.NoArguments,
+		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.SuggestionsMinimumDistance = 2
-	c := &command{streams: s, maxTime: hub.DefaultTotal}
-	add := func(use, short string, args cobra.PositionalArgs, complete cobra.CompletionFunc,
-		run func(ctx context.Context, args []string) error, flags ...func(*cobra.Command)) *cobra.Command {
-		sub := &cobra.Command{Use: use, Short: short, Args: args, ValidArgsFunction: complete, RunE: c.run(run)}
-		for _, define := range flags {
-			define(sub)
+	add := func(use, short, quiet string, args cobra.PositionalArgs,
+		run func(ctx context.Context, args []string) error) *cobra.Command {
+		sub := &cobra.Command{Use: use, Short: short, Args: args, RunE: c.run(run),
+			ValidArgsFunction: cli.CompleteModels}
+		if quiet != "" {
+			sub.Flags().BoolVarP(&c.quiet, "quiet", "q", false, quiet)
 		}
 		cmd.AddCommand(sub)
 		return sub
 	}
-	all, none := cli.CompleteModels, cobra.NoFileCompletions
-	noResult := c.quietFlag("no progress, no result: the exit code tells")
-	add("list", "List the models that are here", cli.NoArguments, none, c.list, c.formatFlag).Aliases = []string{"ls"}
-	add("recommend", "List published models that know more than the built-in one", cli.NoArguments, none, c.recommend,
-		c.formatFlag)
-	add("use NAME", "Make a model the default of every command", oneName, all, c.use, c.timeFlag, noResult)
-	add("pull NAME[@REVISION]...", "Fetch models from the Hugging Face hub", someNames, none, c.pull, c.timeFlag,
-		c.caseFlags, noResult)
-	add("show NAME", "Tell what a model is: origin, architecture, files", oneName, all, c.show, c.formatFlag)
-	add("verify [NAME...]", "Read every file of models and compare it with its checksum", nil, all, c.verifyAll,
-		c.quietFlag("print what is damaged and nothing else"))
-	add("remove NAME[@REVISION]...", "Remove models from the cache folder", someNames, all, c.remove,
-		c.quietFlag("no result: the exit code tells")).Aliases = []string{"rm"}
-	add("import DIR | FILE.onnx --tokenizer DIR",
-		"Copy a model from a folder, or an exported ONNX graph, into the cache folder", oneName, nil, c.importModel,
-		c.importFlags, c.caseFlags, c.quietFlag("no result, no warning: the exit code tells"))
-	add("export NAME -o DIR", "Write a model as plain ONNX files", oneName, all, c.export, c.outputFlag,
-		c.quietFlag("no result: the exit code tells"))
+	list := add("list [NAME...]", "List the models that are here", "", nil, c.list)
+	cli.AddChoice(list, &c.format, "format", "", []string{"text", "json"}, "form of the result; json has all facts")
+	list.Aliases = []string{"ls"}
+	pull := add("pull NAME[@REVISION]...", "Fetch models from the Hugging Face hub",
+		"no progress, no result: the exit code tells", someNames, c.pull)
+	pull.Flags().DurationVar(&c.maxTime, "max-time", c.maxTime,
+		"how long one fetch may take in all; 0: as long as it likes")
+	add("verify [NAME...]", "Read every file of models and compare it with its checksum",
+		"print what is damaged and nothing else", nil, c.verifyAll)
+	add("remove NAME[@REVISION]...", "Remove models from the cache folder", "no result: the exit code tells",
+		someNames, c.remove).Aliases = []string{"rm"}
+	imports := add("import DIR | FILE.onnx --tokenizer DIR",
+		"Copy a model from a folder, or an exported ONNX graph, into the cache folder",
+		"no result, no warning: the exit code tells",
+		cli.OneArgument("one model is imported", "infill models import DIR"), c.importModel)
+	imports.ValidArgsFunction = nil // files
+	flags := imports.Flags()
+	flags.StringVar(&c.name, "name", "", "`NAME` of the model in the cache; otherwise that of the folder")
+	flags.StringVar(&c.tokenizer, "tokenizer", "", "`DIR` with the tokenizer of an ONNX graph")
+	flags.IntVar(&c.positions, "positions", 0,
+		"longest text that an ONNX graph takes, in tokens; 0 is as its config.json says")
+	for _, sub := range []*cobra.Command{pull, imports} {
+		sub.Flags().BoolVar(&c.cased, "cased", false, "the model keeps capitals, where its files do not say it")
+		sub.Flags().BoolVar(&c.uncased, "uncased", false, "the model keeps none")
+		sub.MarkFlagsMutuallyExclusive("cased", "uncased")
+	}
 	return cmd
+}
+
+func someNames(cmd *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return &cli.UsageError{Err: fmt.Errorf("%s: no model is named", cmd.CommandPath()),
+			Hint: "see " + cmd.CommandPath() + " --help"}
+	}
+	return nil
 }
 
 // run opens the store, and then runs a command.
@@ -100,51 +110,126 @@ func (c *command) run(do func(ctx context.Context, args []string) error) func(*c
 	}
 }
 
-func (c *command) formatFlag(cmd *cobra.Command) {
-	c.format = "text"
-	cli.AddChoice(cmd, &c.format, "format", "", []string{"text", "json"}, "form of the result")
+// say prints a result for those who did not ask for silence.
+func (c *command) say(format string, arguments ...any) error {
+	if c.quiet {
+		return nil
+	}
+	_, err := fmt.Fprintf(c.streams.Out, format, arguments...)
+	return err
 }
 
-func (c *command) quietFlag(usage string) func(*cobra.Command) {
-	return func(cmd *cobra.Command) { cmd.Flags().BoolVarP(&c.quiet, "quiet", "q", false, usage) }
+// printPlaced tells of a model that is in the store now.
+func (c *command) printPlaced(b *models.Bundle) error {
+	return c.say("%s@%s: %s, %s in %s\n", cli.OneLine(b.Name), b.Manifest.Revision, cli.OneLine(b.Description),
+		bytesText(b.Manifest.Size()), b.Dir)
 }
 
-func (c *command) timeFlag(cmd *cobra.Command) { cli.AddMaxTime(cmd, &c.maxTime) }
-
-func (c *command) caseFlags(cmd *cobra.Command) {
-	cmd.Flags().BoolVar(&c.cased, "cased", false, "the model keeps capitals, where its files do not say it")
-	cmd.Flags().BoolVar(&c.uncased, "uncased", false, "the model keeps none")
-	cmd.MarkFlagsMutuallyExclusive("cased", "uncased")
+// entries finds models by their names, all if there are none. Of a model in the store it reads manifest and config
+// alone, so that a damaged one is found as well.
+func (c *command) entries(names []string) (list []models.Entry, err error) {
+	if len(names) == 0 {
+		return c.store.List()
+	}
+	for _, name := range names {
+		entry, err := c.store.Find(name)
+		if err != nil {
+			return nil, absentModel(name, err)
+		}
+		list = append(list, entry)
+	}
+	return list, nil
 }
 
-func (c *command) importFlags(cmd *cobra.Command) {
-	cmd.Flags().StringVar(&c.name, "name", "", "`NAME` of the model in the cache; otherwise that of the folder")
-	cmd.Flags().StringVar(&c.tokenizer, "tokenizer", "", "`DIR` with the tokenizer of an ONNX graph")
-	cmd.Flags().IntVar(&c.positions, "positions", 0,
-		"longest text that an ONNX graph takes, in tokens; 0 is as its config.json says")
+// absentModel says how to get a model that is not stored.
+func absentModel(name string, err error) error {
+	hint := "infill models list tells what is here"
+	if strings.Contains(name, "/") {
+		hint = "infill models pull " + name + " fetches it, " + hint
+	}
+	if errors.Is(err, models.ErrNotStored) {
+		err = &cli.Failure{Err: err, Hint: hint}
+	}
+	return err
 }
 
-func (c *command) outputFlag(cmd *cobra.Command) {
-	cmd.Flags().StringVarP(&c.output, "output", "o", "", "`DIR` to write into")
+// fullName is the name that means this revision alone.
+func fullName(e models.Entry) string {
+	if e.BuiltIn || e.Revision == "" {
+		return e.Name
+	}
+	return e.Name + "@" + e.Revision
 }
 
-func (c *command) list(context.Context, []string) error {
-	entries, err := c.store.List()
+// sizeOf is the size of a model in words, if it is known.
+func sizeOf(e models.Entry) string {
+	if e.Manifest == nil {
+		return ""
+	}
+	return bytesText(e.Manifest.Size())
+}
+
+// modelFacts has everything that is known of a model, for programs.
+type modelFacts struct {
+	Name     string           `json:"name"`
+	Revision string           `json:"revision"`
+	Refs     []string         `json:"refs,omitempty"`
+	Dir      string           `json:"dir,omitempty"`
+	BuiltIn  bool             `json:"built_in"`
+	Default  bool             `json:"default,omitempty"`
+	Problem  string           `json:"problem,omitempty"`
+	Size     int64            `json:"size"` // bytes
+	SHA256   string           `json:"sha256,omitempty"`
+	Manifest *models.Manifest `json:"manifest,omitempty"`
+	Config   json.RawMessage  `json:"config,omitempty"` // config.json
+}
+
+func (c *command) list(_ context.Context, names []string) error {
+	entries, err := c.entries(names)
 	if err != nil {
 		return err
 	}
-	chosen, err := c.store.Default()
-	if err != nil {
-		return err
-	}
+	chosen := models.DefaultName()
 	if entry, err := c.store.Find(chosen); err == nil {
-		chosen = entry.Name + entry.Revision
+		chosen = fullName(entry)
 	}
-	return c.printModels(entries, chosen)
-}
-
-func (c *command) use(ctx context.Context, names []string) error {
-	return cli.UseModel(ctx, c.streams, names[0], c.maxTime, c.quiet)
+	facts := []modelFacts{}
+	rows := [][]string{{"NAME", "REVISION", "FAMILY", "SIZE", "LICENCE", ""}}
+	for _, e := range entries {
+		f := modelFacts{Name: e.Name, Revision: e.Revision, Refs: e.Refs, Dir: e.Dir, BuiltIn: e.BuiltIn,
+			Default: fullName(e) == chosen, Manifest: e.Manifest}
+		revision, notes := fmt.Sprintf("%.12s", e.Revision), []string{}
+		if len(e.Refs) > 0 {
+			revision += " (" + strings.Join(e.Refs, ", ") + ")"
+		}
+		if f.BuiltIn {
+			notes = append(notes, "built in")
+		}
+		if f.Default {
+			notes = append(notes, "the default")
+		}
+		if e.Problem != nil {
+			f.Problem = e.Problem.Error()
+			notes = append(notes, "damaged: "+f.Problem)
+		}
+		family, licence := "", ""
+		if m := e.Manifest; m != nil {
+			family, licence, f.Size, f.SHA256 = m.Family, m.Licence, m.Size(), m.SHA256()
+		}
+		if content, err := os.ReadFile(filepath.Join(e.Dir, "config.json")); err == nil && json.Valid(content) {
+			f.Config = content
+		}
+		row := []string{e.Name, revision, family, sizeOf(e), licence, strings.Join(notes, ", ")}
+		for i := range row { // a manifest may hold any characters
+			row[i] = cli.OneLine(row[i])
+		}
+		rows, facts = append(rows, row), append(facts, f)
+	}
+	if c.format == "json" {
+		return cli.WriteJSON(c.streams.Out, facts)
+	}
+	_, err = io.WriteString(c.streams.Out, cli.RenderTable(0, nil, rows, -1))
+	return err
 }
 
 func (c *command) pull(ctx context.Context, names []string) error {
@@ -154,9 +239,14 @@ func (c *command) pull(ctx context.Context, names []string) error {
 			return &cli.UsageError{Err: err}
 		}
 	}
+	o := hub.FromEnvironment()
+	if o.Total = c.maxTime; c.maxTime <= 0 {
+		o.Total = -1
+	}
 	for _, name := range names {
-		bar := cli.NewTransfer(c.streams, c.quiet)
-		bundle, err := c.store.Pull(ctx, name, cli.FetchOptions(bar, c.maxTime))
+		bar := cli.NewBar(c.streams, c.quiet, false)
+		o.Progress = &transfer{bar: bar}
+		bundle, err := c.store.Pull(ctx, name, o)
 		bar.Clear()
 		if err == nil {
 			err = c.printPlaced(bundle)
@@ -168,36 +258,40 @@ func (c *command) pull(ctx context.Context, names []string) error {
 	return nil
 }
 
-func (c *command) show(_ context.Context, names []string) error {
-	m, err := c.find(names[0])
+// verifyAll reads the files of models and prints which are damaged.
+func (c *command) verifyAll(ctx context.Context, names []string) error {
+	entries, err := c.entries(names)
 	if err != nil {
 		return err
 	}
-	return c.printModel(m)
-}
-
-func (c *command) verifyAll(ctx context.Context, names []string) error {
-	if len(names) == 0 {
-		entries, err := c.store.List()
+	var damaged error
+	for _, e := range entries {
+		problems, err := e.Verify(ctx)
 		if err != nil {
 			return err
 		}
-		for _, e := range entries {
-			names = append(names, describe(e).full())
+		hint := "infill models remove " + fullName(e) + ", then import it again"
+		switch {
+		case e.BuiltIn:
+			hint = "it is written again when it is next used"
+		case strings.Contains(e.Name, "/"):
+			hint = "infill models pull " + fullName(e) + " fetches what is damaged"
+		}
+		for i, problem := range problems {
+			damaged = cli.ErrReported
+			if i < len(problems)-1 {
+				hint = ""
+			}
+			cli.PrintError(c.streams.Err, fmt.Errorf("model %s: %w", fullName(e), problem), hint)
+		}
+		if len(problems) == 0 {
+			if err := c.say("%s: whole, %s, %s\n", fullName(e), cli.Counted(len(e.Manifest.Files), "file"),
+				sizeOf(e)); err != nil {
+				return err
+			}
 		}
 	}
-	damaged := false
-	for _, name := range names {
-		whole, err := c.verify(ctx, name)
-		if err != nil {
-			return err
-		}
-		damaged = damaged || !whole
-	}
-	if damaged {
-		return cli.ErrReported
-	}
-	return nil
+	return damaged
 }
 
 func (c *command) remove(ctx context.Context, names []string) error {
@@ -207,8 +301,7 @@ func (c *command) remove(ctx context.Context, names []string) error {
 			return absentModel(name, err)
 		}
 		for _, e := range entries {
-			m := describe(e)
-			if err := c.say("removed %s (%s)\n", m.full(), cli.BytesText(m.Size)); err != nil {
+			if err := c.say("removed %s (%s)\n", fullName(e), sizeOf(e)); err != nil {
 				return err
 			}
 		}
@@ -264,44 +357,4 @@ func (c *command) importModel(ctx context.Context, args []string) error {
 		cli.Warn(c.streams, c.quiet, "the model has no gradient: %s; samplers without one work", i.NoGradient)
 	}
 	return c.printPlaced(bundle)
-}
-
-func (c *command) export(ctx context.Context, names []string) error {
-	if c.output == "" {
-		return &cli.UsageError{Err: errors.New("--output: no folder is named"), Hint: "give one: -o DIR"}
-	}
-	bundle, err := c.store.Open(names[0])
-	if err != nil {
-		return err
-	}
-	tokenizer, err := bundle.Tokenizer()
-	if err != nil {
-		return err
-	}
-	note, err := lm.Export(ctx, bundle, tokenizer.MaskID(), tokenizer.SeparatorID(), c.output)
-	if note != "" {
-		cli.Warn(c.streams, false, "%s", note)
-	}
-	if err != nil {
-		return err
-	}
-	return c.say("%s: %s\n", cli.OneLine(bundle.Name), c.output)
-}
-
-func oneName(cmd *cobra.Command, args []string) error {
-	if len(args) != 1 {
-		return misused(cmd, "%s takes one argument, %d given", cmd.CommandPath(), len(args))
-	}
-	return nil
-}
-
-func someNames(cmd *cobra.Command, args []string) error {
-	if len(args) == 0 {
-		return misused(cmd, "%s: no model is named", cmd.CommandPath())
-	}
-	return nil
-}
-
-func misused(cmd *cobra.Command, format string, arguments ...any) error {
-	return &cli.UsageError{Err: fmt.Errorf(format, arguments...), Hint: "see " + cmd.CommandPath() + " --help"}
 }

@@ -94,7 +94,7 @@ func (o *batchOptions) run(ctx context.Context) (err error) {
 	bar := cli.NewBar(o.streams, o.Quiet, true)
 	defer bar.Clear()
 	o.job.Observe = func(at batch.Progress) {
-		bar.Tell(int(at.Done), int(at.Total), func() string { return describe(at) })
+		bar.Tell(at.Done, at.Total, func() string { return describe(at) })
 	}
 	summary, err := batch.Run(ctx, o.job)
 	bar.Clear()
@@ -180,8 +180,6 @@ func NewCmd(s *terminal.Streams) *cobra.Command {
 	flags.StringSliceVar(&o.keep, "keep", nil, "`LIST` of columns that have an option's name and are none")
 	cli.AddOptions(cmd, &o.Options)
 	flags.Lookup("seed").Usage = "start of all random numbers; 1 when not given"
-	cli.Group(cmd, []string{cli.MatterFirst, "out", "column", "resume", "overwrite", "shard",
-		"top", "fill", "slot", "ban", "model"})
 	cmd.AddCommand(newCmdRunMerge(s))
 	return cmd
 }
@@ -236,8 +234,6 @@ func NewCmdAugment(s *terminal.Streams) *cobra.Command {
 		"what the model reads before the text; original keeps the meaning, and masked words out of the blanks")
 	cli.AddOptions(cmd, &o.Options, "temperature", "pos", "ban", "seed")
 	flags.Lookup("seed").Usage = "start of all random numbers; 1 when not given"
-	cli.Group(cmd, []string{cli.MatterFirst, "out", "column", "resume", "overwrite", "variants", "rate", "protect",
-		"not-original", "distinct", "model"})
 	return cmd
 }
 

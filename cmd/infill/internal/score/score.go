@@ -26,7 +26,7 @@ type scoreOptions struct {
 	Tokens bool `flag:"tokens" help:"a row of CSV for each token, not for each text"`
 	Pairs  bool `flag:"pairs" help:"a line has two texts, the better one first and a tab between: tell which is likelier"`
 	// Columns are the better text, and the other.
-	Columns []string `flag:"columns" value:"NAME,NAME" help:"the columns of a file of --pairs: the better text, and the other"`
+	Columns []string `flag:"columns" value:"NAME,NAME" help:"NAME,NAME of the columns of a file of --pairs: the better text, and the other"`
 	cli.ModelOptions
 }
 

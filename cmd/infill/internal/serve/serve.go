@@ -26,13 +26,13 @@ type serveOptions struct {
 	cli.ModelOptions
 	token string
 
-	Listen      string   `flag:"listen" value:"HOST:PORT" help:"where to listen; port 0 takes a free one"`
-	TokenFile   string   `flag:"token-file" value:"FILE" help:"with the token that requests must bring, else INFILL_TOKEN in the environment"`
+	Listen      string   `flag:"listen" value:"HOST:PORT" help:"HOST:PORT to listen at; port 0 takes a free one"`
+	TokenFile   string   `flag:"token-file" value:"FILE" help:"FILE with the token that requests must bring, else INFILL_TOKEN in the environment"`
 	NoAuth      bool     `flag:"no-auth" help:"let other machines ask without a token"`
-	Certificate string   `flag:"tls-cert" value:"FILE" help:"certificate for https"`
-	Key         string   `flag:"tls-key" value:"FILE" help:"its key"`
-	Origin      string   `flag:"allow-origin" value:"ORIGIN" help:"whose pages may read answers, such as https://example.org"`
-	Also        []string `flag:"also" value:"NAME,..." help:"more models to serve"`
+	Certificate string   `flag:"tls-cert" value:"FILE" help:"FILE of the certificate for https"`
+	Key         string   `flag:"tls-key" value:"FILE" help:"FILE of its key"`
+	Origin      string   `flag:"allow-origin" value:"ORIGIN" help:"ORIGIN whose pages may read answers, such as https://example.org"`
+	Also        []string `flag:"also" value:"NAME" help:"NAME of a further model to serve; several with commas"`
 	Pipe        bool     `flag:"pipe" help:"listen nowhere: answer requests on standard input, a line each; limits hold where they are given"`
 	limits      serve.Limits
 }
@@ -67,8 +67,6 @@ func NewCmd(s *terminal.Streams) *cobra.Command {
 	cli.Bind(cmd, o)
 	cli.Bind(cmd, &o.limits)
 	o.ModelOptions.Register(cmd)
-	cli.Group(cmd, []string{cli.MatterFirst, "listen", "token-file", "tls-cert", "tls-key", "also",
-		"max-requests", "max-memory", "model", "device"})
 	return cmd
 }
 

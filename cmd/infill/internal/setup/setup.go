@@ -11,16 +11,14 @@ import (
 	"infill/cmd/infill/internal/terminal"
 	"infill/lm"
 	"infill/models"
-	"infill/models/hub"
 )
 
 // setupOptions are the flags of setting up.
 type setupOptions struct {
 	streams *terminal.Streams
-	Model   string `flag:"model" value:"NAME" help:"a model to fetch and make the default, such as one of infill models recommend"`
-	CUDA    bool   `flag:"cuda" help:"fetch the library with CUDA"`
-	Force   bool   `flag:"force" help:"with --cuda: fetch it where no NVIDIA GPU is found, too"`
-	Quiet   bool   `flag:"quiet" short:"q" help:"no progress, no result: the exit code tells"`
+	CUDA    bool `flag:"cuda" help:"fetch the library with CUDA"`
+	Force   bool `flag:"force" help:"with --cuda: fetch it where no NVIDIA GPU is found, too"`
+	Quiet   bool `flag:"quiet" short:"q" help:"no progress, no result: the exit code tells"`
 }
 
 // NewCmd makes infill setup.
@@ -28,7 +26,7 @@ func NewCmd(s *terminal.Streams) *cobra.Command {
 	o := &setupOptions{streams: s}
 	cmd := &cobra.Command{
 		Use:   "setup",
-		Short: "Fetch the onnxruntime library, and perhaps a model, ahead of time",
+		Short: "Fetch the onnxruntime library ahead of time",
 		Args:  cli.NoArguments,
 		RunE:  func(cmd *cobra.Command, _ []string) error { return run(cmd.Context(), o) },
 	}
@@ -60,13 +58,8 @@ func run(ctx context.Context, o *setupOptions) error {
 		return err
 	}
 	if !o.Quiet {
-		if _, err = fmt.Fprintf(o.streams.Out, "onnxruntime %s: %s (%s)\nmodel %s: %s\n",
-			cli.VersionOf(found), found.Path, found.Place, bundle.Name, bundle.Dir); err != nil {
-			return err
-		}
+		_, err = fmt.Fprintf(o.streams.Out, "onnxruntime %s: %s (%s)\nmodel %s: %s\n",
+			cli.VersionOf(found), found.Path, found.Place, bundle.Name, bundle.Dir)
 	}
-	if o.Model == "" {
-		return nil
-	}
-	return cli.UseModel(ctx, o.streams, o.Model, hub.DefaultTotal, o.Quiet)
+	return err
 }

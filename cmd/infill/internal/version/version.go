@@ -38,14 +38,14 @@ func run(o *versionOptions) error {
 	if o.Format == "json" {
 		return object.WriteLine(o.streams.Out, map[string]string{
 			"version": infill.Version(), "go": runtime.Version(), "os": runtime.GOOS, "arch": runtime.GOARCH,
-			"onnxruntime": library.Version,
+			"onnxruntime": library.Version, "library": library.Path,
 		})
 	}
-	found := ", onnxruntime " + library.Version
+	found := fmt.Sprintf("onnxruntime %s in %s", cli.VersionOf(library), library.Path)
 	if err != nil {
-		found = ", no onnxruntime yet: infill setup"
+		found = "no onnxruntime: " + err.Error()
 	}
-	_, err = fmt.Fprintln(o.streams.Out, Line()+found)
+	_, err = fmt.Fprintln(o.streams.Out, cli.OneLine(Line()+", "+found))
 	return err
 }
 

@@ -82,7 +82,7 @@ func Ensure(ctx context.Context, o Options) (Library, error) {
 // Find returns the first library that serves. Its error wraps ErrNotFound when no place has one, and lists what was
 // passed over.
 func Find(o Options) (Library, error) {
-	places, err := Survey(o)
+	places, err := survey(o)
 	if err != nil {
 		return Library{}, err
 	}
@@ -104,8 +104,8 @@ func Find(o Options) (Library, error) {
 	return Library{}, err
 }
 
-// Survey looks at every place, in Find's order.
-func Survey(o Options) ([]Library, error) {
+// survey looks at every place, in Find's order.
+func survey(o Options) ([]Library, error) {
 	folder, err := o.folder()
 	if err != nil {
 		return nil, err

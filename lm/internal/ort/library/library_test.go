@@ -244,7 +244,7 @@ func TestPlaces(t *testing.T) {
 	cache(t)
 	t.Setenv(Variable, filepath.Join(capi, "libonnxruntime.so.1.31.0"))
 	var names []string
-	places, err := Survey(Options{})
+	places, err := survey(Options{})
 	for _, l := range places {
 		names = append(names, l.Place)
 	}

@@ -1,0 +1,48 @@
+package models
+
+import (
+	"fmt"
+	"time"
+
+	"infill/cmd/infill/internal/cli"
+	"infill/models/hub"
+)
+
+// transfer shows how far a model has been fetched.
+type transfer struct {
+	bar         *cli.Bar
+	file        string
+	have, total int64 // bytes
+}
+
+var _ hub.Progress = (*transfer)(nil)
+
+func (t *transfer) Begin(_ int, have, total int64) { t.have, t.total = have, total }
+
+func (t *transfer) File(name string) { t.file = name }
+
+func (t *transfer) Advance(bytes int64) {
+	t.have += bytes
+	t.bar.Tell(t.have, t.total, func() string {
+		return fmt.Sprintf("%s, %s of %s", t.file, bytesText(t.have), bytesText(t.total))
+	})
+}
+
+func (t *transfer) Waiting(reason error, wait time.Duration) {
+	t.bar.Say("%s; next try in %s", reason, wait.Round(100*time.Millisecond))
+}
+
+func (t *transfer) Converting() { t.bar.Say("converting the weights of torch.save to safetensors") }
+
+// bytesText is a size for people.
+func bytesText(n int64) string {
+	switch {
+	case n >= 1e9:
+		return fmt.Sprintf("%.2f GB", float64(n)/1e9)
+	case n >= 1e6:
+		return fmt.Sprintf("%.1f MB", float64(n)/1e6)
+	case n >= 1e3:
+		return fmt.Sprintf("%.1f kB", float64(n)/1e3)
+	}
+	return fmt.Sprintf("%d B", n)
+}
