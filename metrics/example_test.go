@@ -23,10 +23,10 @@ func ExampleEvaluate() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	fmt.Printf("self-BLEU %.2f\n", report.SelfBLEU)
-	fmt.Printf("corpus BLEU %.2f\n", report.CorpusBLEU["log"])
-	fmt.Printf("unique 2-grams %.2f, not in log %.2f\n", report.UniqueNGrams[metrics.Self][2],
-		report.UniqueNGrams["log"][2])
+	fmt.Printf("self-BLEU %.2f\n", report.Value("self_bleu"))
+	fmt.Printf("corpus BLEU %.2f\n", report.Value("corpus_bleu/log"))
+	fmt.Printf("unique 2-grams %.2f, not in log %.2f\n", report.Value("unique_ngrams/self/2"),
+		report.Value("unique_ngrams/log/2"))
 	fmt.Println(report.Scores[0].Signature)
 	// Output:
 	// self-BLEU 77.92

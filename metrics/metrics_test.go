@@ -2,6 +2,7 @@ package metrics
 
 import (
 	"encoding/json"
+	"fmt"
 	"math"
 	"os"
 	"slices"
@@ -164,25 +165,22 @@ func TestEvaluateEqualsNLTK(t *testing.T) {
 					t.Fatal(err)
 				}
 				what := c.Tokenisation + " " + smoothing
-				check(t, what, float64(r.SelfBLEU), c.SelfBLEU[smoothing][k])
-				if len(r.CorpusBLEU) != len(c.CorpusBLEU) {
-					t.Errorf("corpus BLEU against %d references, want %d", len(r.CorpusBLEU), len(c.CorpusBLEU))
-				}
+				check(t, what, float64(r.Value("self_bleu")), c.SelfBLEU[smoothing][k])
 				for name, scores := range c.CorpusBLEU {
-					check(t, what+" "+name, float64(r.CorpusBLEU[name]), scores[smoothing][k])
+					check(t, what+" "+name, float64(r.Value("corpus_bleu/"+name)), scores[smoothing][k])
 				}
-				if len(r.UniqueNGrams) != len(c.UniqueNGrams) {
-					t.Errorf("unique n-grams against %d references, want %d", len(r.UniqueNGrams), len(c.UniqueNGrams))
+				if want := 2 + len(c.CorpusBLEU) + 4*len(c.UniqueNGrams) + len(c.DistinctNGrams); len(r.Scores) != want {
+					t.Errorf("%d scores, want %d", len(r.Scores), want)
 				}
 				for name, values := range c.UniqueNGrams {
 					for n, want := range values {
-						check(t, what+" unique "+name, float64(r.UniqueNGrams[name][n+1]), float64(want))
+						check(t, what+" unique "+name, float64(r.Value(fmt.Sprintf("unique_ngrams/%s/%d", name, n+1))), float64(want))
 					}
 				}
 				for n, want := range c.DistinctNGrams {
-					check(t, what+" distinct", float64(r.DistinctNGrams[n+1]), float64(want))
+					check(t, what+" distinct", float64(r.Value(fmt.Sprint("distinct_ngrams/", n+1))), float64(want))
 				}
-				check(t, what+" repeated", float64(r.RepeatedSentences), c.Repeated)
+				check(t, what+" repeated", float64(r.Value("repeated_sentences")), c.Repeated)
 			}
 		}
 		first, err := Evaluate(t.Context(), hypotheses, references,
@@ -190,16 +188,16 @@ func TestEvaluateEqualsNLTK(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		check(t, "first five", float64(first.CorpusBLEU[Union]), c.FirstFive.BLEU)
+		check(t, "first five", float64(first.Value("corpus_bleu/all")), c.FirstFive.BLEU)
 		for n, want := range c.FirstFive.Unique {
-			check(t, "first five unique", float64(first.UniqueNGrams[Union][n+1]), float64(want))
+			check(t, "first five unique", float64(first.Value(fmt.Sprint("unique_ngrams/all/", n+1))), float64(want))
 		}
 		without, err := Evaluate(t.Context(), hypotheses, references,
 			Options{Tokenisation: Tokenisation(c.Tokenisation), Sources: hypotheses.Sentences[:1], Resamples: -1})
 		if err != nil {
 			t.Fatal(err)
 		}
-		check(t, c.Tokenisation+" without source", float64(without.CorpusBLEU["harbour"]), c.WithoutSource)
+		check(t, c.Tokenisation+" without source", float64(without.Value("corpus_bleu/harbour")), c.WithoutSource)
 	}
 }
 

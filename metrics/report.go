@@ -117,49 +117,16 @@ func (o Options) normal() (_ Options, err error) {
 
 // Report is the result of [Evaluate]; percentages are 0..100, likelihoods nats.
 type Report struct {
-	Sentences int   `json:"sentences"`
-	Tokens    int   `json:"tokens"`
-	Prompts   int   `json:"prompts,omitempty"` // 0 if not known
-	SelfBLEU  Value `json:"self_bleu"`
-	// CorpusBLEU is by reference name, with the union as [Union].
-	CorpusBLEU map[string]Value `json:"corpus_bleu"`
-	// UniqueNGrams is by reference name ([Self] and [Union] among them), then by length.
-	UniqueNGrams map[string]map[int]Value `json:"unique_ngrams"`
-	// DistinctNGrams is distinct-n, by length.
-	DistinctNGrams map[int]Value `json:"distinct_ngrams"`
-	// RepeatedSentences is the share of sentences that are the same as an earlier one.
-	RepeatedSentences Value          `json:"repeated_sentences"`
-	PerPrompt         *PerPrompt     `json:"per_prompt,omitempty"`
-	LogLikelihood     *LogLikelihood `json:"log_likelihood,omitempty"`
+	Sentences int `json:"sentences"`
+	Tokens    int `json:"tokens"`
+	Prompts   int `json:"prompts,omitempty"` // 0 if not known
 	// References describes what was read, in the order given; the union is last.
 	References []ReferenceSummary `json:"references"`
-	// Scores holds every score once more, with its interval and signature.
+	// Scores holds every score, with its interval and signature, in a fixed order.
 	Scores    []Score   `json:"scores"`
 	Warnings  []Warning `json:"warnings"`
 	SHA256    string    `json:"hypotheses_sha256"` // of the tokenised sentences
 	Signature string    `json:"signature"`
-}
-
-// PerPrompt holds scores that are taken within each prompt.
-type PerPrompt struct {
-	// SelfBLEU is the mean over prompts of the self-BLEU among a prompt's sentences.
-	SelfBLEU Value `json:"self_bleu"`
-	// Single counts the prompts with one sentence only, which have no self-BLEU and are left out of its mean.
-	Single int `json:"single"`
-	// RepeatedSentences is the share of sentences that are the same as an earlier one of their prompt.
-	RepeatedSentences Value `json:"repeated_sentences"`
-	// RepeatedTop is the same among the Top likeliest sentences of every prompt.
-	Top         int    `json:"top,omitempty"`
-	RepeatedTop *Value `json:"repeated_top,omitempty"`
-}
-
-// LogLikelihood summarises U over the sentences, in nats.
-type LogLikelihood struct {
-	Mean    Value `json:"mean"`
-	Lowest  Value `json:"lowest"`
-	Highest Value `json:"highest"`
-	// BestMean is the mean over prompts of the best sentence of each; null without prompts.
-	BestMean Value `json:"best_mean"`
 }
 
 // ReferenceSummary summarises a reference.
@@ -203,6 +170,14 @@ func scoreName(metric, reference string, n int) string {
 	return name
 }
 
+// Value returns the value of the score of that name, such as "corpus_bleu/tbc"; it is undefined if there is none.
+func (r *Report) Value(name string) Value {
+	if s, ok := r.Score(name); ok {
+		return s.Value
+	}
+	return undefined
+}
+
 // Score returns the score of that name.
 func (r *Report) Score(name string) (Score, bool) { return ofName(r.Scores, name) }
 
@@ -240,7 +215,6 @@ func Evaluate(ctx context.Context, hypotheses Hypotheses, references []Reference
 	}
 	r := &Report{
 		Sentences: len(e.tokens), SHA256: fingerprint(e.tokens),
-		CorpusBLEU: map[string]Value{}, UniqueNGrams: map[string]map[int]Value{}, DistinctNGrams: map[int]Value{},
 		References: []ReferenceSummary{}, Signature: e.wholeSignature("metrics"),
 	}
 	for _, tokens := range e.tokens {
@@ -265,47 +239,8 @@ func Evaluate(ctx context.Context, hypotheses Hypotheses, references []Reference
 			fewUnits)
 	}
 	r.Warnings = append([]Warning{}, e.warnings...)
-	e.summarise(r)
-	return r, nil
-}
-
-// summarise puts the scores into the fields of the report.
-func (e *evaluation) summarise(r *Report) {
 	if e.groups != nil {
-		r.Prompts, r.PerPrompt = e.units.count, &PerPrompt{}
-		for _, group := range e.groups {
-			r.PerPrompt.Single += indicator(len(group) == 1)
-		}
+		r.Prompts = e.units.count
 	}
-	if e.likelihoods != nil {
-		r.LogLikelihood = &LogLikelihood{Lowest: Value(slices.Min(e.likelihoods)),
-			Highest: Value(slices.Max(e.likelihoods)), BestMean: undefined}
-	}
-	for _, s := range r.Scores {
-		switch s.Metric {
-		case MetricSelfBLEU:
-			r.SelfBLEU = s.Value
-		case MetricCorpusBLEU:
-			r.CorpusBLEU[s.Reference] = s.Value
-		case MetricUniqueNGrams:
-			if r.UniqueNGrams[s.Reference] == nil {
-				r.UniqueNGrams[s.Reference] = map[int]Value{}
-			}
-			r.UniqueNGrams[s.Reference][s.N] = s.Value
-		case metricDistinctNGrams:
-			r.DistinctNGrams[s.N] = s.Value
-		case metricRepeatedSentences:
-			r.RepeatedSentences = s.Value
-		case metricSelfBLEUPerPrompt:
-			r.PerPrompt.SelfBLEU = s.Value
-		case metricRepeatedWithinPrompt:
-			r.PerPrompt.RepeatedSentences = s.Value
-		case metricRepeatedTop:
-			r.PerPrompt.Top, r.PerPrompt.RepeatedTop = e.options.Top, &s.Value
-		case MetricLogLikelihoodMean:
-			r.LogLikelihood.Mean = s.Value
-		case metricLogLikelihoodBest:
-			r.LogLikelihood.BestMean = s.Value
-		}
-	}
+	return r, nil
 }
