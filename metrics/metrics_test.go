@@ -169,12 +169,14 @@ func TestEvaluateEqualsNLTK(t *testing.T) {
 				for name, scores := range c.CorpusBLEU {
 					check(t, what+" "+name, float64(r.Value("corpus_bleu/"+name)), scores[smoothing][k])
 				}
-				if want := 2 + len(c.CorpusBLEU) + 4*len(c.UniqueNGrams) + len(c.DistinctNGrams); len(r.Scores) != want {
+				want := 2 + len(c.CorpusBLEU) + 4*len(c.UniqueNGrams) + len(c.DistinctNGrams)
+				if len(r.Scores) != want {
 					t.Errorf("%d scores, want %d", len(r.Scores), want)
 				}
 				for name, values := range c.UniqueNGrams {
 					for n, want := range values {
-						check(t, what+" unique "+name, float64(r.Value(fmt.Sprintf("unique_ngrams/%s/%d", name, n+1))), float64(want))
+						got := r.Value(fmt.Sprintf("unique_ngrams/%s/%d", name, n+1))
+						check(t, what+" unique "+name, float64(got), float64(want))
 					}
 				}
 				for n, want := range c.DistinctNGrams {

@@ -246,7 +246,7 @@ func TestPullConverts(t *testing.T) {
 				t.Fatal(err)
 			}
 			if last := entries[len(entries)-1]; last.Name != "org/tiny" || last.Problem != nil ||
-				last.Manifest.SHA256() != b.SHA256 || !slices.Equal(last.Refs, []string{"main"}) {
+				last.Manifest.SHA256() != b.SHA256 || last.Manifest.Ref != "main" {
 				t.Errorf("listed %+v", last)
 			}
 			s.Forget()

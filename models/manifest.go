@@ -33,6 +33,7 @@ type Manifest struct {
 	Licence     string `json:"licence,omitempty"`     // SPDX identifier where there is one
 	Source      string `json:"source,omitempty"`
 	Revision    string `json:"revision,omitempty"`
+	Ref         string `json:"ref,omitempty"` // the branch or tag that the revision was fetched by
 	// Files are in ascending order of Path and do not include the manifest itself.
 	Files []ManifestFile `json:"files"`
 	// ConvertedFrom lists the original files of converted weights, to compare with the model's source.

@@ -40,7 +40,8 @@ func (s *Store) lock(ctx context.Context, name string) (*flock.Flock, error) {
 	return lock, nil
 }
 
-// place makes sure that a revision of a model is stored whole, has ref point at it where one is given, and opens it.
+// place makes sure that a revision of a model is stored whole, in the place of any other, and opens it. ref is the
+// branch or tag that it was asked by, or "".
 //
 // If need be, fill puts the files into dir, which no other process changes, and describes them. Files of an earlier
 // attempt are there already, or those of a revision that turned out damaged; after an error all files stay. Without a
@@ -57,22 +58,22 @@ func (s *Store) place(ctx context.Context, name, revision, ref string,
 		defer os.RemoveAll(dir)
 		err = os.RemoveAll(dir)
 	}
-	if revision == "" || !whole(final) {
+	manifest := whole(final)
+	if revision == "" || manifest == nil {
 		if _, missing := os.Stat(final); revision != "" && missing == nil {
 			err = errors.Join(os.RemoveAll(dir), os.Rename(final, dir))
 		}
 		if err = errors.Join(err, os.MkdirAll(dir, 0o755)); err != nil {
 			return nil, err
 		}
-		manifest, err := fill(dir)
-		if err != nil {
+		if manifest, err = fill(dir); err != nil {
 			return nil, err
 		}
 		if revision == "" {
 			revision = manifest.SHA256()[:revisionDigits]
 			manifest.Revision, final = revision, filepath.Join(s.folder(name), revision)
 		}
-		if !whole(final) {
+		if whole(final) == nil {
 			err = maybe.WriteFile(filepath.Join(dir, manifestName), manifest.Encode(), 0o644)
 			if err = errors.Join(err, os.RemoveAll(final)); err == nil {
 				err = os.Rename(dir, final)
@@ -82,10 +83,19 @@ func (s *Store) place(ctx context.Context, name, revision, ref string,
 			}
 		}
 	}
-	if ref != "" {
-		path := s.refPath(name, ref)
-		err := os.MkdirAll(filepath.Dir(path), 0o755)
-		if err = errors.Join(err, maybe.WriteFile(path, []byte(revision+"\n"), 0o644)); err != nil {
+	if name != BuiltInName { // of which every version of the program has its own
+		if manifest.Ref != ref {
+			manifest.Ref = ref
+			err = maybe.WriteFile(filepath.Join(final, manifestName), manifest.Encode(), 0o644)
+		}
+		others, failed := s.revisions(name)
+		err = errors.Join(err, failed)
+		for _, other := range others {
+			if other != revision {
+				err = errors.Join(err, os.RemoveAll(filepath.Join(s.folder(name), other)))
+			}
+		}
+		if err != nil {
 			return nil, err
 		}
 	}
@@ -97,10 +107,13 @@ func (s *Store) place(ctx context.Context, name, revision, ref string,
 	return b, nil
 }
 
-// whole reports whether a folder of the store holds the files that its manifest lists.
-func whole(dir string) bool {
+// whole reads the manifest of a folder of the store, nil unless the folder holds the files that it lists.
+func whole(dir string) *Manifest {
 	manifest, err := readManifest(dir)
-	return err == nil && manifest.Verify(dir) == nil
+	if err != nil || manifest.Verify(dir) != nil {
+		return nil
+	}
+	return manifest
 }
 
 // prepare reads the small files in a folder that is being filled: the configuration, and the tokenizer, which is to say
@@ -239,7 +252,7 @@ func (s *Store) copyIn(ctx context.Context, from, name string, m Manifest, files
 	if err := CheckName(name); err != nil {
 		return nil, err
 	}
-	return s.place(ctx, name, "", defaultRef, func(dir string) (*Manifest, error) {
+	return s.place(ctx, name, "", "", func(dir string) (*Manifest, error) {
 		names := slices.Sorted(maps.Keys(files))
 		for _, path := range names {
 			if ctx.Err() != nil {

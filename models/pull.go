@@ -1,6 +1,7 @@
 package models
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -42,13 +43,11 @@ func (s *Store) pull(ctx context.Context, name, revision string, o hub.Options) 
 	if name == BuiltInName {
 		return nil, errors.New("the model is part of the program: there is nothing to fetch")
 	}
-	if revision == "" {
-		revision = defaultRef
-	}
+	revision = cmp.Or(revision, "main") // as on the hub
 	stored, err := s.Find(name + "@" + revision)
 	if err == nil && (o.Offline || stored.Revision == revision) {
 		var b *Bundle
-		if b, err = s.Open(name + "@" + stored.Revision); err == nil {
+		if b, err = s.Open(name); err == nil {
 			return b, nil
 		}
 	}

@@ -143,7 +143,7 @@ func TestPull(t *testing.T) {
 	m.Files = nil
 	if diff := cmp.Diff(
 		models.Manifest{Schema: 1, Name: "org/tiny", Family: "bert", Licence: "apache-2.0", Source: s.URL + "/org/tiny",
-			Revision: firstCommit, FiniteWeights: true}, m); diff != "" {
+			Revision: firstCommit, Ref: "main", FiniteWeights: true}, m); diff != "" {
 		t.Errorf("manifest (-want +got):\n%s", diff)
 	}
 	if err := b.Manifest.Verify(b.Dir); err != nil {
@@ -207,43 +207,40 @@ func TestPull(t *testing.T) {
 	})
 }
 
+// One revision is kept: the last that was fetched.
 func TestPullRevisions(t *testing.T) {
 	s := modelstest.NewHub(t)
 	s.AddSecond(t)
 	s.Refs["refs/pr/1"] = secondCommit
 	store := newStore(t)
 	first := pull(t, store, "org/tiny", s.Options())
-	second := pull(t, store, "org/tiny@refs/pr/1", s.Options())
-	if first.SHA256 == second.SHA256 || first.Dir == second.Dir {
-		t.Fatalf("two revisions, one bundle: %s and %s", first.Dir, second.Dir)
-	}
-	for name, want := range map[string]string{
-		"org/tiny": first.SHA256, "org/tiny@main": first.SHA256, "org/tiny@1111": first.SHA256,
-		"org/tiny@" + firstCommit: first.SHA256,
-		"org/tiny@refs/pr/1":      second.SHA256, "org/tiny@22222222": second.SHA256,
-	} {
-		b, err := store.Open(name)
-		if err != nil {
-			t.Errorf("%s: %v", name, err)
-		} else if b.SHA256 != want {
-			t.Errorf("%s opens %s, want %s", name, b.SHA256, want)
+	opens := func(want *models.Bundle, names ...string) {
+		t.Helper()
+		for _, name := range append(names, "org/tiny") {
+			if b, err := store.Open(name); err != nil || b.SHA256 != want.SHA256 {
+				t.Errorf("%s opens %+v, %v", name, b, err)
+			}
 		}
 	}
-	if _, err := store.Open("org/tiny@3333"); err == nil ||
-		!strings.Contains(err.Error(), firstCommit+" = main, "+secondCommit+" = refs/pr/1") {
-		t.Errorf("error %v does not list what is stored", err)
+	opens(first, "org/tiny@main", "org/tiny@1111", "org/tiny@"+firstCommit)
+	second := pull(t, store, "org/tiny@refs/pr/1", s.Options())
+	if first.SHA256 == second.SHA256 {
+		t.Fatal("two revisions are one bundle")
+	}
+	opens(second, "org/tiny@refs/pr/1", "org/tiny@22222222")
+	for _, name := range []string{"org/tiny@main", "org/tiny@" + firstCommit, "org/tiny@222"} {
+		if _, err := store.Open(name); err == nil ||
+			!strings.Contains(err.Error(), "not in the cache (stored: "+secondCommit+" = refs/pr/1)") {
+			t.Errorf("%s: error %v does not tell what is stored", name, err)
+		}
 	}
 	// The branch moves on.
 	s.Refs["main"] = secondCommit
 	s.Forget()
-	if b := pull(t, store, "org/tiny", s.Options()); b.SHA256 != second.SHA256 {
-		t.Errorf("main gives %s, want the second commit", b.Dir)
-	}
+	pull(t, store, "org/tiny", s.Options())
+	opens(second, "org/tiny@main")
 	if r := s.Seen(""); len(r) != 1 {
 		t.Errorf("a stored commit was fetched again: %v", r)
-	}
-	if b, err := store.Open("org/tiny"); err != nil || b.SHA256 != second.SHA256 {
-		t.Errorf("main opens %v, %v, want the second commit", b, err)
 	}
 }
 

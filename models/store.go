@@ -1,23 +1,19 @@
 package models
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io/fs"
-	"net/url"
 	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
-
-	"infill/internal/regular"
 )
 
-// Store keeps bundles under one folder: DIR/NAME/REVISION/, where a hub name "org/name" becomes "org--name". Beside the
-// revisions of a model lie its lock, the names that point at revisions (refs/) and unfinished downloads (.partial-*).
+// Store keeps bundles under one folder, each in one revision: DIR/NAME/REVISION/, where a hub name "org/name" becomes
+// "org--name". Beside it lie the model's lock and unfinished downloads (.partial-*).
 type Store struct {
 	Dir string // need not exist yet
 	// Case is written into models that come in, where their files do not say it.
@@ -26,10 +22,7 @@ type Store struct {
 
 const (
 	lockName      = ".lock"
-	refsName      = "refs"
 	partialPrefix = ".partial-"
-	// defaultRef is the revision that is meant when none is named, as on the hub.
-	defaultRef = "main"
 	// revisionDigits is how many digits of its SHA256 are the revision of a bundle that was not fetched.
 	revisionDigits = 12
 )
@@ -47,15 +40,14 @@ func DefaultStore() (*Store, error) {
 type Entry struct {
 	Name     string
 	Revision string
-	Refs     []string // names that point at this revision, such as "main"
-	Dir      string   // empty for a built-in model that has not been placed yet
+	Dir      string // empty for a built-in model that has not been placed yet
 	BuiltIn  bool
 	// Manifest is nil if it cannot be read: Problem says why.
 	Manifest *Manifest
 	Problem  error
 }
 
-// List gives the built-in models, then the others by name and revision. Files are not read: see Entry.Verify.
+// List gives the built-in model, then the others by name. Files are not read: see Entry.Verify.
 func (s *Store) List() ([]Entry, error) {
 	folders, err := readDir(s.Dir)
 	if err != nil {
@@ -70,11 +62,13 @@ func (s *Store) List() ([]Entry, error) {
 	}
 	var entries []Entry
 	for _, name := range names {
-		found, err := s.revisions(name)
+		e, err := s.entry(name)
 		if err != nil {
-			return nil, err
+			e = Entry{Name: name, Problem: err}
 		}
-		entries = append(entries, found...)
+		if !errors.Is(err, ErrNotStored) {
+			entries = append(entries, e)
+		}
 	}
 	return entries, nil
 }
@@ -93,94 +87,64 @@ func (s *Store) folder(name string) string {
 	return filepath.Join(s.Dir, strings.Replace(name, "/", "--", 1))
 }
 
-// revisions lists the stored entries of a model, by revision.
-func (s *Store) revisions(name string) ([]Entry, error) {
+// entry gives the stored model of a name.
+func (s *Store) entry(name string) (Entry, error) {
 	if name == BuiltInName {
 		manifest, dir, err := s.builtIn()
 		if err != nil {
-			return nil, err
+			return Entry{}, err
 		}
 		if !exists(dir, ".") {
 			dir = ""
 		}
-		return []Entry{{Name: name, Revision: manifest.Revision, BuiltIn: true, Manifest: manifest, Dir: dir}}, nil
+		return Entry{Name: name, Revision: manifest.Revision, BuiltIn: true, Manifest: manifest, Dir: dir}, nil
 	}
-	folder := s.folder(name)
-	found, err := readDir(folder)
-	if err != nil {
-		return nil, err
+	revisions, err := s.revisions(name)
+	switch {
+	case err != nil:
+		return Entry{}, err
+	case len(revisions) == 0:
+		return Entry{}, fmt.Errorf("model %s: %w", name, ErrNotStored)
+	case len(revisions) > 1:
+		return Entry{}, fmt.Errorf("model %s: several revisions are stored, of which one is kept now: infill models "+
+			"remove %[1]s, and fetch or import it again", name)
 	}
-	refs, err := s.refs(name)
-	if err != nil {
-		return nil, err
-	}
-	var entries []Entry
+	e := Entry{Name: name, Revision: revisions[0], Dir: filepath.Join(s.folder(name), revisions[0])}
+	e.Manifest, e.Problem = readManifest(e.Dir)
+	return e, nil
+}
+
+// revisions names the folders of a model.
+func (s *Store) revisions(name string) (list []string, err error) {
+	found, err := readDir(s.folder(name))
 	for _, f := range found {
 		if f.IsDir() && revisionPattern.MatchString(f.Name()) {
-			entry := Entry{Name: name, Revision: f.Name(), Refs: refs[f.Name()], Dir: filepath.Join(folder, f.Name())}
-			entry.Manifest, entry.Problem = readManifest(entry.Dir)
-			entries = append(entries, entry)
+			list = append(list, f.Name())
 		}
 	}
-	return entries, nil
+	return list, err
 }
 
-// refs gives the names of every revision.
-func (s *Store) refs(name string) (map[string][]string, error) {
-	dir := filepath.Join(s.folder(name), refsName)
-	files, err := readDir(dir)
-	if err != nil {
-		return nil, err
-	}
-	refs := map[string][]string{}
-	for _, file := range files {
-		content, err := regular.ReadFile(filepath.Join(dir, file.Name()), 1024)
-		if err != nil {
-			return nil, err
-		}
-		if ref, err := url.PathUnescape(file.Name()); err == nil {
-			revision := strings.TrimSpace(string(content))
-			refs[revision] = append(refs[revision], ref)
-		}
-	}
-	return refs, nil
-}
-
-// Find returns the entry for "org/name" or "org/name@revision"; a revision may be shortened, or be a name such
-// as "main". Without a revision it takes the one that "main" points at, or the only one. The error is
-// ErrNotStored if there is none.
+// Find returns the entry for "org/name" or "org/name@revision"; a revision may be shortened, or be the branch or tag
+// that was fetched, such as "main". The error is ErrNotStored if there is none.
 func (s *Store) Find(name string) (Entry, error) {
 	name, wanted, err := splitName(name)
 	if err != nil {
 		return Entry{}, err
 	}
-	entries, err := s.revisions(name)
+	e, err := s.entry(name)
 	if err != nil {
 		return Entry{}, err
 	}
-	if len(entries) == 0 {
-		return Entry{}, fmt.Errorf("model %s: %w", name, ErrNotStored)
+	ref := ""
+	if e.Manifest != nil {
+		ref = e.Manifest.Ref
 	}
-	var found []Entry
-	var listed []string
-	for _, e := range entries {
-		listed = append(listed, strings.Join(append([]string{e.Revision}, e.Refs...), " = "))
-		switch {
-		case e.Revision == wanted || slices.Contains(e.Refs, cmp.Or(wanted, defaultRef)):
-			return e, nil
-		case wanted == "" || len(wanted) >= minAbbreviation && strings.HasPrefix(e.Revision, wanted):
-			found = append(found, e)
-		}
+	if wanted == "" || wanted == ref || len(wanted) >= minAbbreviation && strings.HasPrefix(e.Revision, wanted) {
+		return e, nil
 	}
-	switch len(found) {
-	case 1:
-		return found[0], nil
-	case 0:
-		return Entry{}, fmt.Errorf("model %s: revision %.100q: %w (stored: %s)", name, wanted, ErrNotStored,
-			strings.Join(listed, ", "))
-	}
-	return Entry{}, fmt.Errorf("model %s: several revisions are stored; name one of them as %s@REVISION: %s", name,
-		name, strings.Join(listed, ", "))
+	return Entry{}, fmt.Errorf("model %s: revision %.100q: %w (stored: %s)", name, wanted, ErrNotStored,
+		strings.TrimSuffix(e.Revision+" = "+ref, " = "))
 }
 
 // ErrNotStored reports that a model or a revision is not in the store.
@@ -199,47 +163,29 @@ func (e Entry) Verify(ctx context.Context) ([]error, error) {
 	return slices.Collect(e.Manifest.problems(ctx, e.Dir)), ctx.Err()
 }
 
-// Remove deletes a stored model: the revision named in "org/name@revision", or all revisions and unfinished downloads
-// of "org/name". It gives the entries that were removed.
-func (s *Store) Remove(ctx context.Context, name string) ([]Entry, error) {
+// Remove deletes a stored model and its unfinished downloads. It gives the entry that was removed.
+func (s *Store) Remove(ctx context.Context, name string) (Entry, error) {
 	if name == BuiltInName {
-		return nil, fmt.Errorf("model %s is part of the program and cannot be removed", name)
+		return Entry{}, fmt.Errorf("model %s is part of the program and cannot be removed", name)
 	}
-	base, revision, err := splitName(name)
+	base, _, err := splitName(name)
 	if err != nil {
-		return nil, err
+		return Entry{}, err
 	}
-	folder := s.folder(base)
-	if _, err := os.Stat(folder); errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("model %s: %w", base, ErrNotStored)
+	if _, err := os.Stat(s.folder(base)); errors.Is(err, fs.ErrNotExist) {
+		return Entry{}, fmt.Errorf("model %s: %w", base, ErrNotStored)
+	}
+	entry, err := s.Find(name)
+	if err != nil && name != base {
+		return Entry{}, err
 	}
 	lock, err := s.lock(ctx, base)
 	if err != nil {
-		return nil, err
+		return Entry{}, err
 	}
 	defer lock.Close()
-	if revision == "" {
-		entries, err := s.revisions(base)
-		if err != nil {
-			return nil, err
-		}
-		return entries, os.RemoveAll(folder)
-	}
-	entry, err := s.Find(name)
-	if err != nil {
-		return nil, err
-	}
-	// Renamed first, so that no half-removed bundle is found.
-	doomed := filepath.Join(folder, partialPrefix+entry.Revision)
-	err = errors.Join(os.RemoveAll(doomed), os.Rename(entry.Dir, doomed), os.RemoveAll(doomed))
-	for _, ref := range entry.Refs {
-		err = errors.Join(err, os.Remove(s.refPath(base, ref)))
-	}
-	return []Entry{entry}, err
-}
-
-func (s *Store) refPath(name, ref string) string {
-	return filepath.Join(s.folder(name), refsName, url.PathEscape(ref))
+	entry.Name = base // also where only an unfinished download is there
+	return entry, os.RemoveAll(s.folder(base))
 }
 
 var (

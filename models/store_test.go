@@ -50,7 +50,7 @@ func TestStore(t *testing.T) {
 			if e.Problem != nil || e.Manifest == nil {
 				t.Errorf("%s: %v", e.Name, e.Problem)
 			}
-			names = append(names, strings.Join(append([]string{e.Name, e.Revision}, e.Refs...), " "))
+			names = append(names, e.Name+" "+e.Revision)
 		}
 		return names
 	}
@@ -80,23 +80,23 @@ func TestStore(t *testing.T) {
 		}
 	}
 	place()
-	want := []string{"org/tiny " + revision, "org/tiny " + second.SHA256[:12] + " main"}
-	slices.Sort(want)
 	third, err := store.Find("alone")
 	if err != nil {
 		t.Fatal(err)
 	}
-	want = append([]string{"small-uncased 2", "alone " + third.Revision + " main"}, want...)
+	// What is imported last takes the place of what was there.
+	revision = second.SHA256[:12]
+	want := []string{"small-uncased 2", "alone " + third.Revision, "org/tiny " + revision}
 	if diff := cmp.Diff(want, list()); diff != "" {
 		t.Errorf("list (-want +got):\n%s", diff)
 	}
 	t.Run("import again", func(t *testing.T) {
-		again, err := store.Import(ctx, another(t, 1), "org/tiny")
-		if err != nil || again.Dir != first.Dir {
+		again, err := store.Import(ctx, another(t, 2), "org/tiny")
+		if err != nil || again.Dir != second.Dir {
 			t.Errorf("imported to %v, %v", again, err)
 		}
-		if entry, err := store.Find("org/tiny"); err != nil || entry.Revision != revision {
-			t.Errorf("main is %+v, %v; want the one imported last", entry, err)
+		if _, err := os.Stat(first.Dir); !os.IsNotExist(err) {
+			t.Errorf("the first is still there: %v", err)
 		}
 	})
 	t.Run("verify", func(t *testing.T) {
@@ -109,7 +109,7 @@ func TestStore(t *testing.T) {
 		if err := os.Remove(filepath.Join(second.Dir, "config.json")); err != nil {
 			t.Fatal(err)
 		}
-		problems, err := verify(ctx, t, store, "org/tiny@"+second.Manifest.Revision)
+		problems, err := verify(ctx, t, store, "org/tiny")
 		if err != nil || len(problems) != 2 {
 			t.Fatalf("problems %v, %v; want two", problems, err)
 		}
@@ -120,18 +120,18 @@ func TestStore(t *testing.T) {
 		}
 		cancelled, cancel := context.WithCancel(ctx)
 		cancel()
-		if _, err := verify(cancelled, t, store, "org/tiny"); !errors.Is(err, context.Canceled) {
+		if _, err := verify(cancelled, t, store, "alone"); !errors.Is(err, context.Canceled) {
 			t.Errorf("error %v is not that of the context", err)
 		}
 	})
 	t.Run("manifest damaged", func(t *testing.T) {
 		write(t, second.Dir, "manifest.json", []byte("{"))
-		entry, err := store.Find("org/tiny@" + second.Manifest.Revision)
+		entry, err := store.Find("org/tiny")
 		if err != nil || entry.Problem == nil ||
 			!strings.Contains(entry.Problem.Error(), filepath.Join(second.Dir, "manifest.json")+": not valid JSON") {
 			t.Errorf("entry %+v, %v", entry, err)
 		}
-		if problems, err := verify(ctx, t, store, "org/tiny@"+second.Manifest.Revision); err != nil ||
+		if problems, err := verify(ctx, t, store, "org/tiny"); err != nil ||
 			len(problems) != 1 {
 			t.Errorf("problems %v, %v", problems, err)
 		}
@@ -144,18 +144,11 @@ func TestStore(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	t.Run("remove one", func(t *testing.T) {
-		removed, err := store.Remove(ctx, "org/tiny@"+second.Manifest.Revision)
-		if err != nil || len(removed) != 1 || removed[0].Revision != second.Manifest.Revision {
-			t.Errorf("removed %v, %v", removed, err)
+	t.Run("remove", func(t *testing.T) {
+		if _, err := store.Remove(ctx, "org/tiny@abcd"); !errors.Is(err, models.ErrNotStored) {
+			t.Errorf("another revision: error %v", err)
 		}
-		// What is left is the only one, though no name points at it.
-		if entry, err := store.Find("org/tiny"); err != nil || entry.Revision != revision || len(entry.Refs) != 0 {
-			t.Errorf("found %+v, %v", entry, err)
-		}
-	})
-	t.Run("remove all", func(t *testing.T) {
-		if removed, err := store.Remove(ctx, "org/tiny"); err != nil || len(removed) != 1 {
+		if removed, err := store.Remove(ctx, "org/tiny@"+revision[:4]); err != nil || removed.Revision != revision {
 			t.Errorf("removed %v, %v", removed, err)
 		}
 		if _, err := os.Stat(filepath.Join(store.Dir, "org--tiny")); !os.IsNotExist(err) {
@@ -179,33 +172,27 @@ func TestStore(t *testing.T) {
 	})
 }
 
-// A name that several revisions answer to opens none of them.
-func TestFindAmbiguous(t *testing.T) {
-	s := modelstest.NewHub(t)
+// Several revisions, which older versions kept, are listed and not opened.
+func TestSeveralRevisions(t *testing.T) {
 	store := newStore(t)
-	var commits []string
-	for i, start := range []string{"aaaa1", "aaaa2"} {
-		commit := start + strings.Repeat("0", 35)
-		s.Hold(commit, s.Commits[firstCommit])
-		if pull(t, store, "org/tiny@"+commit, s.Options()); i == 0 {
-			if b, err := store.Open("org/tiny"); err != nil || b.Manifest.Revision != commit {
-				t.Errorf("the only one: %+v, %v", b, err)
-			}
-		}
-		commits = append(commits, commit)
-	}
-	for _, name := range []string{"org/tiny", "org/tiny@aaaa"} {
-		_, err := store.Open(name)
-		if err == nil || !strings.Contains(err.Error(), "several revisions are stored; name one of them as "+
-			"org/tiny@REVISION: "+strings.Join(commits, ", ")) {
-			t.Errorf("%s: error %v does not list both", name, err)
+	for _, revision := range []string{"aaaa1111", "aaaa2222"} {
+		if err := os.MkdirAll(filepath.Join(store.Dir, "org--tiny", revision), 0o755); err != nil {
+			t.Fatal(err)
 		}
 	}
-	if b, err := store.Open("org/tiny@aaaa2"); err != nil || b.Manifest.Revision != commits[1] {
-		t.Errorf("opened %+v, %v", b, err)
+	const remedy = "several revisions are stored, of which one is kept now: infill models remove org/tiny"
+	if _, err := store.Open("org/tiny"); err == nil || !strings.Contains(err.Error(), remedy) {
+		t.Errorf("error %v", err)
 	}
-	if _, err := store.Open("org/tiny@aaa"); err == nil {
-		t.Error("three digits are taken for a revision")
+	list, err := store.List()
+	if err != nil || len(list) != 2 || list[1].Problem == nil {
+		t.Errorf("listed %+v, %v", list, err)
+	}
+	if b, err := store.Import(t.Context(), another(t, 1), "org/tiny"); err != nil || b.Name != "org/tiny" {
+		t.Errorf("imported %+v, %v", b, err)
+	}
+	if _, err := store.Open("org/tiny"); err != nil {
+		t.Error(err)
 	}
 }
 

@@ -66,7 +66,7 @@ func NewCmd(s *terminal.Streams) *cobra.Command {
 		"how long one fetch may take in all; 0: as long as it likes")
 	add("verify [NAME...]", "Read every file of models and compare it with its checksum",
 		"print what is damaged and nothing else", nil, c.verifyAll)
-	add("remove NAME[@REVISION]...", "Remove models from the cache folder", "no result: the exit code tells",
+	add("remove NAME...", "Remove models from the cache folder", "no result: the exit code tells",
 		someNames, c.remove).Aliases = []string{"rm"}
 	imports := add("import DIR | FILE.onnx --tokenizer DIR",
 		"Copy a model from a folder, or an exported ONNX graph, into the cache folder",
@@ -173,7 +173,6 @@ func sizeOf(e models.Entry) string {
 type modelFacts struct {
 	Name     string           `json:"name"`
 	Revision string           `json:"revision"`
-	Refs     []string         `json:"refs,omitempty"`
 	Dir      string           `json:"dir,omitempty"`
 	BuiltIn  bool             `json:"built_in"`
 	Default  bool             `json:"default,omitempty"`
@@ -196,12 +195,9 @@ func (c *command) list(_ context.Context, names []string) error {
 	facts := []modelFacts{}
 	rows := [][]string{{"NAME", "REVISION", "FAMILY", "SIZE", "LICENCE", ""}}
 	for _, e := range entries {
-		f := modelFacts{Name: e.Name, Revision: e.Revision, Refs: e.Refs, Dir: e.Dir, BuiltIn: e.BuiltIn,
+		f := modelFacts{Name: e.Name, Revision: e.Revision, Dir: e.Dir, BuiltIn: e.BuiltIn,
 			Default: fullName(e) == chosen, Manifest: e.Manifest}
 		revision, notes := fmt.Sprintf("%.12s", e.Revision), []string{}
-		if len(e.Refs) > 0 {
-			revision += " (" + strings.Join(e.Refs, ", ") + ")"
-		}
 		if f.BuiltIn {
 			notes = append(notes, "built in")
 		}
@@ -215,6 +211,9 @@ func (c *command) list(_ context.Context, names []string) error {
 		family, licence := "", ""
 		if m := e.Manifest; m != nil {
 			family, licence, f.Size, f.SHA256 = m.Family, m.Licence, m.Size(), m.SHA256()
+			if m.Ref != "" {
+				revision += " (" + m.Ref + ")"
+			}
 		}
 		if content, err := os.ReadFile(filepath.Join(e.Dir, "config.json")); err == nil && json.Valid(content) {
 			f.Config = content
@@ -296,14 +295,12 @@ func (c *command) verifyAll(ctx context.Context, names []string) error {
 
 func (c *command) remove(ctx context.Context, names []string) error {
 	for _, name := range names {
-		entries, err := c.store.Remove(ctx, name)
+		entry, err := c.store.Remove(ctx, name)
 		if err != nil {
 			return absentModel(name, err)
 		}
-		for _, e := range entries {
-			if err := c.say("removed %s (%s)\n", fullName(e), sizeOf(e)); err != nil {
-				return err
-			}
+		if err := c.say("removed %s (%s)\n", fullName(entry), sizeOf(entry)); err != nil {
+			return err
 		}
 	}
 	return nil
