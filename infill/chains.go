@@ -113,17 +113,13 @@ func (c *chainRun) prepare(ctx context.Context, w *work) ([]int, error) {
 	if err != nil {
 		return nil, err
 	}
-	spec := o.Chains.spec()
-	if c.options.Gradient == lm.Stochastic {
-		spec = spec.With("terms", (len(c.layout.slots)+1)/2)
-	}
 	target := samplers.Target(c.target)
 	if c.temperature != 1 {
 		if target, err = samplers.Temper(target, c.temperature); err != nil {
 			return nil, err
 		}
 	}
-	c.kernel, err = spec.New(target, samplers.Streams(o.Seed, w.plan.Template+"\x00terms", 1)[0])
+	c.kernel, err = o.Chains.spec().New(target, nil)
 	if err != nil && (o.Chains.Settings != nil || errors.Is(err, samplers.ErrUnsupported)) {
 		return nil, misfit("sampler", "%v", err)
 	}

@@ -275,7 +275,7 @@ func withoutTime(t *testing.T, r *Result) string {
 
 func TestReproducible(t *testing.T) {
 	const other = "the dog ran on the [MASK] ."
-	for _, gradient := range []lm.Gradient{lm.Full, lm.Stochastic} {
+	for _, gradient := range []lm.Gradient{lm.Full, lm.Local} {
 		t.Run(string(gradient), func(t *testing.T) {
 			o := chainOptions()
 			o.Chains.Gradient, o.Seed = gradient, 7

@@ -49,7 +49,7 @@ func TestValidate(t *testing.T) {
 		{chains(func(c *Chains) { c.Candidates = -2 }), "candidates", `"-2" is not`},
 		{chains(func(c *Chains) { c.Energy = "mle" }), "energy", `"mle" is not one of pll, filled`},
 		{chains(func(c *Chains) { c.Gradient = "none" }), "gradient",
-			`"none" is not one of auto, local, full, stochastic`},
+			`"none" is not one of auto, local, full`},
 		{chains(func(c *Chains) { c.Gradient, c.Sampler = "full", "gibbs" }), "gradient", "gibbs uses none"},
 		{func(o *Options) { chains(func(*Chains) {})(o); o.Order = "l2r" }, "order", "it is the chain rule's"},
 	}
@@ -227,7 +227,7 @@ func TestSamplerGrammar(t *testing.T) {
 				"temperature:1|samples:25|steps:6|"},
 		{text: "hamming-ball:radius=2,candidates=3",
 			signature: "sampler:hamming-ball:radius=2|energy:pll|candidates:3|"},
-		{text: "dmala:terms=1,temperature=2", signature: "sampler:dmala:terms=1|balance:1|energy:pll|"},
+		{text: "dmala:balance=ratio,temperature=2", signature: "sampler:dmala|balance:ratio|energy:pll|"},
 		{text: "mh", err: "one of dmala, gibbs, "},
 		{text: "auto", err: "one of dmala, gibbs, "},
 		{text: "gwg,dmala", err: "a sampler, as in dmala:step-size=0.4,balance=sqrt"},

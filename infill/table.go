@@ -109,7 +109,7 @@ var table = []Option{
 		Help: "what an energy difference weighs in a proposal: a power from 0.5 to 1, or one of " +
 			strings.Join(samplers.BalanceNames(), ", "),
 		want: "one of auto, " + strings.Join(samplers.BalanceNames(), ", ") + ", or a number from 0.5 to 1"},
-	{Name: "gradient", Kind: "{auto|local|full|stochastic}", Chains: true, Closed: true,
+	{Name: "gradient", Kind: "{auto|local|full}", Chains: true, Closed: true,
 		Values: append([]string{auto}, texts(lm.Gradient.Values(""))...),
 		Help:   "what proposals look at; auto is the sampler's own choice"},
 	{Name: "candidates", Kind: "N", Unit: "tokens", Chains: true, Values: strings.Fields("10 50 100 250 500 1000 0"),

@@ -202,7 +202,7 @@ func newTarget(model LanguageModel, l *layout, list []variable, o lm.TargetOptio
 // slotTarget has the methods of the target over slots that jointTarget calls.
 type slotTarget interface {
 	lm.Target
-	samplers.StochasticGradientTarget
+	samplers.GradientTarget
 }
 
 // jointTarget is a target over slots as one over variables, in which some combinations may be forbidden. Its energy is
@@ -230,9 +230,6 @@ func (t *jointTarget) Categories() []int { return t.categories }
 
 // Counts implements lm.Target.
 func (t *jointTarget) Counts() lm.Counts { return t.below.Counts() }
-
-// Terms implements samplers.StochasticGradientTarget; the terms are those of the slots.
-func (t *jointTarget) Terms() int { return t.below.Terms() }
 
 // expand gives every slot its category.
 func (t *jointTarget) expand(states []int) []int {
@@ -276,26 +273,11 @@ func (t *jointTarget) Energy(ctx context.Context, states []int, energy []float64
 	return err
 }
 
-// EnergyGradient implements samplers.GradientTarget.
+// EnergyGradient implements samplers.GradientTarget: it adds up the slots' gradients.
 func (t *jointTarget) EnergyGradient(ctx context.Context, states []int, energy, gradient []float64) error {
-	return t.sum(states, energy, gradient, func(slots []float64) error {
-		return t.below.EnergyGradient(ctx, t.expand(states), energy, slots)
-	})
-}
-
-// EnergyGradientOf implements samplers.StochasticGradientTarget.
-func (t *jointTarget) EnergyGradientOf(ctx context.Context, terms []int, states []int, energy,
-	gradient []float64) error {
-	return t.sum(states, energy, gradient, func(slots []float64) error {
-		return t.below.EnergyGradientOf(ctx, terms, t.expand(states), energy, slots)
-	})
-}
-
-// sum adds up the slots' gradients, which evaluate is given room for.
-func (t *jointTarget) sum(states []int, energy, gradient []float64, evaluate func(slots []float64) error) error {
 	chains := len(energy)
 	t.gradient = slices.Grow(t.gradient[:0], chains*t.slots*t.slotWidth)[:chains*t.slots*t.slotWidth]
-	if err := evaluate(t.gradient); err != nil {
+	if err := t.below.EnergyGradient(ctx, t.expand(states), energy, t.gradient); err != nil {
 		return err
 	}
 	t.forbid(states, energy)

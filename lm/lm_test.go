@@ -29,7 +29,7 @@ func tiny(t testing.TB) *lm.MaskedLM {
 // target is all that a model's target can do, but for distances.
 type target interface {
 	lm.Target
-	samplers.StochasticGradientTarget
+	samplers.GradientTarget
 	samplers.ConditionalTarget
 	samplers.MaskedConditionalTarget
 }
@@ -142,41 +142,6 @@ func TestSupportsAgree(t *testing.T) {
 				}
 			}
 		}
-	}
-}
-
-// Averaged over all subsets of a size, the stochastic gradient is the full one.
-func TestStochasticGradientIsUnbiased(t *testing.T) {
-	m, state := tiny(t), []int{3, 1, 2}
-	target := newTarget(t, m, lm.TargetOptions{Gradient: lm.Stochastic})
-	_, want := evaluateAll(t, target, state, 1)
-	for _, subsets := range [][][]int{{{0}, {1}, {2}}, {{0, 1}, {1, 2}, {2, 0}}} {
-		mean, spread := make([]float64, len(want)), 0.0
-		for _, s := range subsets {
-			e, g := make([]float64, 1), make([]float64, len(want))
-			if err := target.EnergyGradientOf(context.Background(), s, state, e, g); err != nil {
-				t.Fatal(err)
-			}
-			for i := range g {
-				mean[i] += g[i] / float64(len(subsets))
-				spread = max(spread, math.Abs(g[i]-want[i]))
-			}
-		}
-		for i := range want {
-			if !close32(mean[i], want[i]) {
-				t.Errorf("subsets %v: mean gradient %g, full %g", subsets, mean[i], want[i])
-			}
-		}
-		if spread < 1e-3 {
-			t.Errorf("subsets %v: every one gives the full gradient", subsets)
-		}
-	}
-	if target.Terms() != 3 {
-		t.Errorf("%d terms, want 3", target.Terms())
-	}
-	if err := target.EnergyGradientOf(context.Background(), nil, state, make([]float64, 1),
-		make([]float64, 15)); err == nil {
-		t.Error("no term at all is accepted")
 	}
 }
 
@@ -432,7 +397,7 @@ func TestBadTargets(t *testing.T) {
 		"energy": {exampleIDs, exampleSlots, lm.TargetOptions{Energy: "raw", Support: exampleKinds},
 			`energy "raw" is not one of pll, filled`},
 		"gradient": {exampleIDs, exampleSlots, lm.TargetOptions{Gradient: "half", Support: exampleKinds},
-			`gradient "half" is not one of local, full, stochastic`},
+			`gradient "half" is not one of local, full`},
 	} {
 		_, err := m.NewTarget(c.ids, c.slots, c.o)
 		if err == nil || !strings.Contains(err.Error(), c.want) {

@@ -40,12 +40,10 @@ const (
 	// Local is its direct term alone, log p_j(v). It needs no backward pass, and is valid in a
 	// Metropolis-adjusted proposal.
 	Local Gradient = "local"
-	// Stochastic is the direct term and an unbiased estimate of the rest from a random subset of the energy's terms.
-	Stochastic Gradient = "stochastic"
 )
 
 // Values lists the gradients.
-func (Gradient) Values() []Gradient { return []Gradient{Local, Full, Stochastic} }
+func (Gradient) Values() []Gradient { return []Gradient{Local, Full} }
 
 // TargetOptions choose a target.
 type TargetOptions struct {
@@ -67,7 +65,7 @@ type Counts struct {
 }
 
 // Target is the distribution π(θ) ∝ exp(U(θ)) over fills of a template's slots. A model's target is also a
-// samplers.GradientTarget, StochasticGradientTarget, ConditionalTarget and MaskedConditionalTarget, and a
+// samplers.GradientTarget, ConditionalTarget and MaskedConditionalTarget, and a
 // MetricTarget if distances are wanted. It is not safe for concurrent use; the model below it is.
 type Target interface {
 	samplers.Target
@@ -104,11 +102,10 @@ type target struct {
 }
 
 var (
-	_ Target                            = (*target)(nil)
-	_ samplers.GradientTarget           = (*target)(nil)
-	_ samplers.StochasticGradientTarget = (*target)(nil)
-	_ samplers.ConditionalTarget        = (*target)(nil)
-	_ samplers.MaskedConditionalTarget  = (*target)(nil)
+	_ Target                           = (*target)(nil)
+	_ samplers.GradientTarget          = (*target)(nil)
+	_ samplers.ConditionalTarget       = (*target)(nil)
+	_ samplers.MaskedConditionalTarget = (*target)(nil)
 )
 
 const (
@@ -171,9 +168,8 @@ func (t *target) Categories() []int { return t.categories }
 // Counts returns the cost of the target so far.
 func (t *target) Counts() Counts { return t.counts }
 
-// Terms is the number of rows that score a fill, whose gradients a stochastic
-// gradient draws from: the masked rows of PLL; Filled has a single row.
-func (t *target) Terms() int {
+// terms is the number of rows that score a fill: the masked rows of PLL; Filled has a single row.
+func (t *target) terms() int {
 	if t.energy == Filled {
 		return 1
 	}
@@ -208,34 +204,13 @@ func (t *target) Energy(ctx context.Context, states []int, energy []float64) err
 }
 
 // EnergyGradient is Energy together with ∂U/∂θ_j[v] over one-hot θ into gradient [chains × slots × max(Categories())],
-// as far as the target's Gradient goes: Stochastic here means all terms.
+// as far as the target's Gradient goes.
 func (t *target) EnergyGradient(ctx context.Context, states []int, energy, gradient []float64) error {
-	if t.gradient == Local {
+	if t.gradient == Local || t.energy == PLL && len(t.slots) == 1 { // whose row sees no slot
 		return t.local(ctx, states, energy, gradient)
 	}
-	all := make([]int, t.Terms())
-	for i := range all {
-		all[i] = i
-	}
-	return t.EnergyGradientOf(ctx, all, states, energy, gradient)
-}
-
-// EnergyGradientOf is EnergyGradient with the part of the gradient that goes through the context estimated from the
-// given terms, scaled by Terms()/len(terms). The energy and the direct part are exact.
-func (t *target) EnergyGradientOf(ctx context.Context, terms, states []int, energy, gradient []float64) error {
-	if len(terms) == 0 {
-		return fmt.Errorf("a stochastic gradient needs at least one term")
-	}
-	for _, i := range terms {
-		if i < 0 || i >= t.Terms() {
-			return fmt.Errorf("term %d of an energy of %d terms", i, t.Terms())
-		}
-	}
-	if t.energy == PLL && len(t.slots) == 1 {
-		return t.local(ctx, states, energy, gradient) // its row sees no slot
-	}
 	distinct := t.distinct(states)
-	if err := t.backward(ctx, distinct, terms, float32(t.Terms())/float32(len(terms))); err != nil {
+	if err := t.backward(ctx, distinct); err != nil {
 		return err
 	}
 	if err := t.local(ctx, states, energy, gradient); err != nil {
@@ -322,7 +297,7 @@ func (t *target) local(ctx context.Context, states []int, energy, gradient []flo
 	clear(gradient)
 	for c := range energy {
 		state := states[c*m : (c+1)*m]
-		for i := range t.Terms() {
+		for i := range t.terms() {
 			row := t.found[string(t.keyOf(state, t.masked(i)))]
 			first, last := t.scored(i)
 			for j := first; j < last; j++ {
@@ -343,7 +318,7 @@ func (t *target) sum(states []int, energy []float64) {
 	clear(energy)
 	for c := range energy {
 		state := states[c*m : (c+1)*m]
-		for i := range t.Terms() {
+		for i := range t.terms() {
 			row := t.found[string(t.keyOf(state, t.masked(i)))]
 			first, last := t.scored(i)
 			for j := first; j < last; j++ {
@@ -412,7 +387,7 @@ func (t *target) evaluate(ctx context.Context, states []int) error {
 	t.begin()
 	m := len(t.slots)
 	for c := range len(states) / m {
-		for i := range t.Terms() {
+		for i := range t.terms() {
 			t.want(t.keyOf(states[c*m:(c+1)*m], t.masked(i)))
 		}
 	}
@@ -533,25 +508,24 @@ func (t *target) distinct(states []int) distinctStates {
 	return d
 }
 
-// backward runs the rows of the given terms, forth and back, for every
-// distinct state. The rows' distributions are remembered on the way.
-func (t *target) backward(ctx context.Context, d distinctStates, terms []int, scale float32) error {
+// backward runs the rows of every distinct state, forth and back. The rows' distributions are remembered on the way.
+func (t *target) backward(ctx context.Context, d distinctStates) error {
 	m := len(t.slots)
 	b := &t.back
 	from, to := t.scored(0)
 	perRow := to - from
 	b.reset(len(t.template), perRow, t.gathered(), t.everything)
-	b.terms, b.slots, b.slotWidth = len(terms), m, t.width
+	b.terms, b.slots, b.slotWidth = t.terms(), m, t.width
 	b.at, b.weights, b.slotCandidates = b.at[:0], b.weights[:0], b.slotCandidates[:0]
 	var keys []string
 	for g := range len(d.states) / m {
 		state := d.states[g*m : (g+1)*m]
-		for _, i := range terms {
+		for i := range t.terms() {
 			row, masked := len(b.ids), t.masked(i)
 			b.ids = append(b.ids, t.template...)
 			for j, s := range t.slots {
 				b.at = append(b.at, int64(s))
-				weight := scale
+				weight := float32(1)
 				if masked != nil && masked[j] {
 					weight = 0 // its embedding is [MASK]'s
 				} else {

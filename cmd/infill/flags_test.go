@@ -25,7 +25,7 @@ func TestChoices(t *testing.T) {
 		{"", "sampler", infill.Samplers()},
 		{"", "energy", []string{"pll", "filled"}},
 		{"", "balance", append([]string{"auto"}, samplers.BalanceNames()...)},
-		{"", "gradient", []string{"auto", "local", "full", "stochastic"}},
+		{"", "gradient", []string{"auto", "local", "full"}},
 		{"", "initial", []string{"model", "random", "shared", "mask"}},
 		{"", "rank", []string{"distinct", "final"}},
 		{"", "input", cli.Inputs()},

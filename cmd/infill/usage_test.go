@@ -27,7 +27,7 @@ func TestUsage(t *testing.T) {
 		{`--ban ,`, `--ban: "," is not a list of words, as in red,blue`},
 		{`--sampler mh "a"`, `--sampler: "mh" is not one of ` + strings.Join(infill.Samplers(), ", ")},
 		{`--energy x`, `--energy: "x" is not one of pll, filled`},
-		{`--gradient x`, `--gradient: "x" is not one of auto, local, full, stochastic`},
+		{`--gradient x`, `--gradient: "x" is not one of auto, local, full`},
 		{`--initial x`, `--initial: "x" is not fill:WORD,..., or one of model, random, shared, mask`},
 		{`--rank x`, `--rank: "x" is not one of distinct, final`},
 		{`--format yaml`, `--format: "yaml" is not one of text, json, jsonl, csv`},

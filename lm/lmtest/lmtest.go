@@ -156,11 +156,11 @@ type target struct {
 type metric struct{ *target }
 
 var (
-	_ lm.Target                         = (*target)(nil)
-	_ samplers.StochasticGradientTarget = (*target)(nil)
-	_ samplers.ConditionalTarget        = (*target)(nil)
-	_ samplers.MaskedConditionalTarget  = (*target)(nil)
-	_ samplers.MetricTarget             = metric{}
+	_ lm.Target                        = (*target)(nil)
+	_ samplers.GradientTarget          = (*target)(nil)
+	_ samplers.ConditionalTarget       = (*target)(nil)
+	_ samplers.MaskedConditionalTarget = (*target)(nil)
+	_ samplers.MetricTarget            = metric{}
 )
 
 func (t metric) Distances(slot, from, first int, distance []float64) {
@@ -220,13 +220,6 @@ func (t *target) EnergyGradient(ctx context.Context, states []int, energy, gradi
 		}
 	}
 	return t.evaluate(ctx, states, energy)
-}
-
-func (t *target) Terms() int { return len(t.support) }
-
-// EnergyGradientOf pretends that every term has the same gradient.
-func (t *target) EnergyGradientOf(ctx context.Context, _ []int, states []int, energy, gradient []float64) error {
-	return t.EnergyGradient(ctx, states, energy, gradient)
 }
 
 func (t *target) LogConditionals(ctx context.Context, states, slots []int, logp []float64) error {
