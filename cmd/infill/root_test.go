@@ -27,7 +27,6 @@ import (
 
 	"infill/cmd/infill/internal/cli"
 	"infill/cmd/infill/internal/terminal"
-	"infill/cmd/infill/internal/version"
 	"infill/models"
 	"infill/tokenize"
 )
@@ -289,8 +288,8 @@ func until(r io.Reader, mark string) string {
 func TestSilentTerminal(t *testing.T) {
 	const typed = "echo done\n"
 	for want, args := range map[string][]string{
-		version.Line(): {"version"},
-		"he had ":      {"--seed", "7", "--sampler", "dmala", "-n", "2", "--steps", "2", "-k", "1", "he had [MASK] me"},
+		versionLine(): {"version"},
+		"he had ":     {"--seed", "7", "--sampler", "dmala", "-n", "2", "--steps", "2", "-k", "1", "he had [MASK] me"},
 	} {
 		t.Run(args[0], func(t *testing.T) {
 			shown, left := silent(t, typed, args...)
@@ -385,7 +384,7 @@ func TestNoTemplate(t *testing.T) {
 
 func TestVersion(t *testing.T) {
 	if code, out, errs := call(t, nil, "version"); code != cli.ExitDone ||
-		!strings.HasPrefix(out, version.Line()+", ") || errs != "" {
+		!strings.HasPrefix(out, versionLine()+", ") || errs != "" {
 		t.Errorf("exit code %d, standard output %q, error %q", code, out, errs)
 	}
 }

@@ -38,9 +38,8 @@ func NewCmd(s *terminal.Streams) *cobra.Command {
 		Short: "Fill the blanks of a text, several of them jointly, with a masked language model",
 		Args:  cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			o.InputOptions.Take(args)
 			o.root = cmd.Root()
-			if err := o.validate(); err != nil {
+			if err := o.validate(args); err != nil {
 				return err
 			}
 			if err := cli.DrawSeed(cmd, &o.Options); err != nil {
@@ -61,7 +60,7 @@ func NewCmd(s *terminal.Streams) *cobra.Command {
 }
 
 // validate refuses wrong options before anything is opened.
-func (o *fillOptions) validate() error {
+func (o *fillOptions) validate(args []string) error {
 	if err := o.ModelOptions.Validate(); err != nil {
 		return err
 	}
@@ -71,7 +70,7 @@ func (o *fillOptions) validate() error {
 	if o.show == "fills" && o.Format != "text" {
 		return cli.Usagef("--show: fills is of --format text, not of %s: leave one out", o.Format)
 	}
-	return o.InputOptions.Validate(`infill "he had [MASK] me", or infill --help`)
+	return o.InputOptions.Take(args, `infill "he had [MASK] me", or infill --help`)
 }
 
 // run fills the templates.

@@ -50,7 +50,9 @@ func NewCmd(s *terminal.Streams) *cobra.Command {
 	add := func(use, short, quiet string, args cobra.PositionalArgs,
 		run func(ctx context.Context, args []string) error) *cobra.Command {
 		sub := &cobra.Command{Use: use, Short: short, Args: args, RunE: c.run(run),
-			ValidArgsFunction: cli.CompleteModels}
+			ValidArgsFunction: func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+				return cli.ModelNames(), cobra.ShellCompDirectiveNoFileComp
+			}}
 		if quiet != "" {
 			sub.Flags().BoolVarP(&c.quiet, "quiet", "q", false, quiet)
 		}

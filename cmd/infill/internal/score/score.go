@@ -40,10 +40,8 @@ func NewCmd(s *terminal.Streams) *cobra.Command {
 		Short: "Rate whole texts by their pseudo-log-likelihood, per token",
 		Args:  cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			o.Take(args)
 			if err := cmp.Or(o.ModelOptions.Validate(),
-				o.InputOptions.Validate(
-					`infill score "he had never seen the sea .", or infill score --help`)); err != nil {
+				o.Take(args, `infill score "he had never seen the sea .", or infill score --help`)); err != nil {
 				return err
 			}
 			if o.Pairs && o.Tokens {
