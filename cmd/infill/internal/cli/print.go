@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"strconv"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -126,9 +125,6 @@ func WriteCSV(w io.Writer, rows [][]string) error {
 	return err
 }
 
-// AllDigits is a number for programs.
-func AllDigits(x float64) string { return strconv.FormatFloat(x, 'g', -1, 64) }
-
 // The styles: of slots and fills, and of the text around results.
 func slotStyle() ansi.Style { return ansi.NewStyle(ansi.AttrBold, ansi.AttrCyanForegroundColor) }
 func restStyle() ansi.Style { return ansi.NewStyle(ansi.AttrFaint) }
@@ -216,24 +212,6 @@ func Counted[N int | int64](n N, noun string) string {
 		noun += "s"
 	}
 	return fmt.Sprintf("%d %s", n, noun)
-}
-
-// Joined writes numbers between separators.
-func Joined[N int | float64](numbers []N, format, separator string) string {
-	texts := make([]string, len(numbers))
-	for i, n := range numbers {
-		texts[i] = fmt.Sprintf(format, n)
-	}
-	return strings.Join(texts, separator)
-}
-
-// WithError is a mean with its standard error, if there is one.
-func WithError(format string, mean float64, standardError *float64) string {
-	text := fmt.Sprintf(format, mean)
-	if standardError != nil {
-		text += " ± " + fmt.Sprintf(format, *standardError)
-	}
-	return text
 }
 
 // RenderTable aligns columns: the one numbered text to the left and wrapped where

@@ -303,7 +303,7 @@ func decimalText(v metrics.Value, digits int) string {
 		return ""
 	}
 	if digits < 0 {
-		return cli.AllDigits(float64(v))
+		return fmt.Sprint(float64(v))
 	}
 	return strconv.FormatFloat(float64(v), 'f', digits, 64)
 }
