@@ -12,7 +12,6 @@ import (
 	"io"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"regexp"
 	"strings"
 	"syscall"
@@ -27,7 +26,6 @@ import (
 
 	"infill/cmd/infill/internal/cli"
 	"infill/cmd/infill/internal/terminal"
-	"infill/models"
 	"infill/tokenize"
 )
 
@@ -190,40 +188,6 @@ func TestClosedOutput(t *testing.T) {
 	}
 	if code, stderr := p.end(t); code != cli.ExitDone || stderr != "" {
 		t.Errorf("exit code %d, standard error %q", code, stderr)
-	}
-}
-
-// TestNoOutput: a result that cannot go anywhere is no success; what writes none is not disturbed.
-func TestNoOutput(t *testing.T) {
-	shell := func(command string) (int, string) {
-		t.Helper()
-		cmd := exec.CommandContext(t.Context(), "sh", "-c", command)
-		cmd.Env = append(os.Environ(), models.CacheVariable+"="+userCache(t))
-		var stderr bytes.Buffer
-		cmd.Stderr = &stderr
-		err := cmd.Run()
-		var exit *exec.ExitError
-		if err != nil && !errors.As(err, &exit) {
-			t.Fatal(err)
-		}
-		return cmd.ProcessState.ExitCode(), stderr.String()
-	}
-	const want = "infill: write the result: standard output is closed; send the result to a file or a pipe\n"
-	for _, line := range []string{"infill -q --seed 1 'he had [MASK] me'", "infill -q --seed 1 --format json 'he had " +
-		"[MASK] me'", "infill score 'he had told me'", "infill version", "infill --help", "infill models list"} {
-		if code, stderr := shell(line + " >&-"); code != cli.ExitFailed || !strings.HasSuffix(stderr, want) {
-			t.Errorf("%s: exit code %d, %s", line, code, stderr)
-		}
-		if code, stderr := shell(line + " >/dev/null"); code != cli.ExitDone {
-			t.Errorf("%s: exit code %d, %s", line, code, stderr)
-		}
-	}
-	dir := t.TempDir()
-	if err := os.WriteFile(filepath.Join(dir, "in.txt"), []byte("he had [MASK] me\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if code, stderr := shell("cd " + dir + " && infill run in.txt -o out.txt >&-"); code != cli.ExitDone {
-		t.Errorf("exit code %d, %s", code, stderr)
 	}
 }
 

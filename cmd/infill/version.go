@@ -25,7 +25,8 @@ func newVersionCmd(s *terminal.Streams) *cobra.Command {
 			library, err := lm.FindLibrary()
 			if format == "json" {
 				return object.WriteLine(s.Out, map[string]string{"version": infill.Version(), "go": runtime.Version(),
-					"os": runtime.GOOS, "arch": runtime.GOARCH, "onnxruntime": library.Version, "library": library.Path})
+					"os": runtime.GOOS, "arch": runtime.GOARCH, "onnxruntime": library.Version,
+					"library": library.Path})
 			}
 			found := fmt.Sprintf("onnxruntime %s in %s", versionOf(library), library.Path)
 			if err != nil {

@@ -363,10 +363,8 @@ func describe(step eval.Progress, models int) string {
 	}
 	text := fmt.Sprintf("sentence %d of %d, %d of %d chains", step.Sentence+1, step.Sentences, step.Done*step.Chains,
 		step.Total*step.Chains)
-	if rate := step.ChainsPerSecond; rate >= 10 {
-		text += fmt.Sprintf(" (%.0f/s)", rate)
-	} else if rate > 0 {
-		text += fmt.Sprintf(" (%.1f/s)", rate)
+	if step.ChainsPerSecond > 0 {
+		text += fmt.Sprintf(" (%.3g/s)", step.ChainsPerSecond)
 	}
 	if step.Left > 0 {
 		text += ", " + cli.RoundDuration(step.Left) + " left"

@@ -104,8 +104,13 @@ func (c *command) run(ctx context.Context) (err error) {
 				case err != nil: // print the fills found by then
 					return errors.Join(err, p.room(result, c.input.Format), p.Print(e.ID, result), p.End())
 				}
-				for _, w := range few(result.Warnings) {
-					c.model.Warn(c.streams, "%s%s", e.Place(), w)
+				for i, w := range result.Warnings {
+					if more := len(result.Warnings) - i; i == manyWarnings {
+						w = fmt.Sprintf("and %d more; --format json lists all", more)
+					}
+					if i <= manyWarnings {
+						c.model.Warn(c.streams, "%s%s", e.Place(), w)
+					}
 				}
 				c.model.Note(c.streams, "signature %s", result.Signature)
 				if err := p.room(result, c.input.Format); err != nil {
@@ -114,24 +119,6 @@ func (c *command) run(ctx context.Context) (err error) {
 				return p.Print(e.ID, result)
 			}, err
 		}))
-}
-
-// few are warnings of which those that say the same of many blanks are counted, but for the first.
-func few(warnings []string) (list []string) {
-	const alike, most = "the model would rather put ", 3
-	more := -most
-	for _, w := range warnings {
-		if strings.HasPrefix(w, alike) {
-			if more++; more > 0 {
-				continue
-			}
-		}
-		list = append(list, w)
-	}
-	if more > 0 {
-		list = append(list, fmt.Sprintf("and so in %s; --format json lists all", cli.Counted(more, "more blank")))
-	}
-	return list
 }
 
 // plan reads a template of the user.
@@ -182,8 +169,10 @@ func (c *command) form() cli.Form[*infill.Result] {
 	return form
 }
 
-// manySlots is how many slots take so long that it is said before.
-const manySlots = 10
+const (
+	manySlots    = 10 // which take so long that it is said before
+	manyWarnings = 5  // which are printed, of a text
+)
 
 // before says how long a fill of many slots may take.
 func before(p *infill.Plan) string {

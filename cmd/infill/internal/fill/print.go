@@ -79,7 +79,7 @@ func resultText(r *infill.Result, width int, verbose bool) string {
 	logLikelihood := func(f infill.Fill) string { return fmt.Sprintf("%.2f", f.LogLikelihood) }
 
 	column(true, "#", func(f infill.Fill) string { return strconv.Itoa(f.Rank) })
-	column(true, "fill", func(f infill.Fill) string { return cli.Mark(cli.Neighbourhood(f.Text, f.Spans)) })
+	column(true, "fill", func(f infill.Fill) string { return cli.Mark(f.Text, f.Spans) })
 	column(!narrow && has(func(f infill.Fill) bool { return f.Pieces != nil }), "pieces",
 		func(f infill.Fill) string { return joined(f.Pieces, "+") })
 	column(chains, "U", logLikelihood)
@@ -98,7 +98,7 @@ func resultText(r *infill.Result, width int, verbose bool) string {
 			rows[i] = append(rows[i], cell(f))
 		}
 	}
-	head := cli.Wrap(cli.Mark(cli.Neighbourhood(r.Template, r.Blanks)), width, "") + "\n"
+	head := cli.Wrap(cli.Mark(r.Template, r.Blanks), width, "") + "\n"
 	return head + "\n" + cli.RenderTable(width, headers, rows, 1) + "\n" + alone(r, width) +
 		cli.Notes(width, footer(r, verbose)...)
 }

@@ -196,7 +196,7 @@ func (c *command) list(_ context.Context, names []string) error {
 		chosen = fullName(entry)
 	}
 	facts := []modelFacts{}
-	rows := [][]string{{"NAME", "REVISION", "FAMILY", "SIZE", "LICENCE", ""}}
+	headers, rows := []string{"NAME", "REVISION", "FAMILY", "SIZE", "LICENCE", ""}, [][]string{}
 	for _, e := range entries {
 		f := modelFacts{Name: e.Name, Revision: e.Revision, Refs: e.Refs, Dir: e.Dir, BuiltIn: e.BuiltIn,
 			Default: fullName(e) == chosen, Manifest: e.Manifest}
@@ -230,7 +230,7 @@ func (c *command) list(_ context.Context, names []string) error {
 	if c.format == "json" {
 		return cli.WriteJSON(c.streams.Out, facts)
 	}
-	_, err = io.WriteString(c.streams.Out, cli.RenderTable(0, nil, rows, -1))
+	_, err = io.WriteString(c.streams.Out, cli.RenderTable(0, headers, rows, -1))
 	return err
 }
 
