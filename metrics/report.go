@@ -48,7 +48,7 @@ type Options struct {
 	// Top needs LogLikelihoods; 0 = none.
 	Top int `flag:"top" short:"k" help:"repetition among the N likeliest of each template as well, for JSONL; 0 is not"`
 	// Resamples: 0 = 1000, negative = no intervals.
-	Resamples  int     `flag:"resamples" help:"samples and exchanges of the paired tests; -1 is no intervals"`
+	Resamples  int     `flag:"resamples" help:"samples and exchanges of the paired tests of infill eval; -1 is no intervals"`
 	Confidence float64 `flag:"confidence" help:"of the intervals, between 0 and 1"` // 0 = 0.95
 	Seed       uint64  `flag:"seed" help:"start of the random numbers of the resampling; 0 when not given"`
 	// Version of the program, for the signature.

@@ -69,6 +69,10 @@ func scripts(t *testing.T, names ...string) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	docs, err := filepath.Abs(filepath.Join("..", "..", "docs"))
+	if err != nil {
+		t.Fatal(err)
+	}
 	testscript.Run(t, testscript.Params{
 		Files:               files,
 		UpdateScripts:       *update,
@@ -79,6 +83,7 @@ func scripts(t *testing.T, names ...string) {
 			env.Setenv("BUNDLE", bundle.Dir)
 			env.Setenv(models.DefaultVariable, models.BuiltInName)
 			env.Setenv("LIBRARY", found.Path)
+			env.Setenv("DOCS", docs)
 			if named := os.Getenv("INFILL_ONNXRUNTIME"); named != "" {
 				env.Setenv("INFILL_ONNXRUNTIME", named)
 			}

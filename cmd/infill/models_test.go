@@ -1,11 +1,8 @@
 package main
 
 import (
-	"bytes"
 	"net/http"
-	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -86,16 +83,6 @@ func TestModelScripts(t *testing.T) {
 	})
 }
 
-// runModels is the command in this process, on a terminal or in a pipe.
-func runModels(t *testing.T, onTerminal bool, args ...string) (code int, stdout, stderr string) {
-	t.Helper()
-	var out, errs bytes.Buffer
-	s := &terminal.Streams{In: strings.NewReader(""), Out: &out, Err: &errs, ErrTerminal: onTerminal,
-		OutTerminal: onTerminal, Environment: os.Environ()}
-	code = Main(t.Context(), s, args)
-	return code, out.String(), errs.String()
-}
-
 // Progress goes to standard error, to a terminal alone, and never the token.
 func TestPullProgress(t *testing.T) {
 	for _, c := range []struct {
@@ -121,8 +108,10 @@ func TestPullProgress(t *testing.T) {
 			t.Setenv("HF_ENDPOINT", s.URL)
 			t.Setenv("HF_TOKEN", s.Token)
 			t.Setenv(models.CacheVariable, t.TempDir())
-			code, stdout, stderr := runModels(t, c.terminal,
-				append([]string{"models", "pull", "org/tiny"}, c.args...)...)
+			var out, errs strings.Builder
+			code := Main(t.Context(), &terminal.Streams{Out: &out, Err: &errs, ErrTerminal: c.terminal},
+				append([]string{"models", "pull", "org/tiny"}, c.args...))
+			stdout, stderr := out.String(), errs.String()
 			if code != cli.ExitDone {
 				t.Fatalf("exit code %d: %s", code, stderr)
 			}
@@ -140,14 +129,6 @@ func TestPullProgress(t *testing.T) {
 				t.Errorf("the token is printed: %q", stdout+stderr)
 			}
 		})
-	}
-}
-
-func TestModelCompletion(t *testing.T) {
-	t.Setenv(models.CacheVariable, t.TempDir())
-	_, stdout, _ := runModels(t, false, "__complete", "models", "list", "")
-	if lines := strings.Split(stdout, "\n"); !slices.Contains(lines, "small-uncased") || !slices.Contains(lines, ":4") {
-		t.Errorf("completion %q", stdout)
 	}
 }
 

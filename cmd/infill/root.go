@@ -17,10 +17,8 @@ import (
 	"infill/cmd/infill/internal/run"
 	"infill/cmd/infill/internal/score"
 	"infill/cmd/infill/internal/serve"
-	"infill/cmd/infill/internal/setup"
 	"infill/cmd/infill/internal/terminal"
 	"infill/cmd/infill/internal/tui"
-	"infill/cmd/infill/internal/version"
 )
 
 // Main runs the program on the given streams and arguments, the program's name
@@ -59,8 +57,8 @@ func newRoot(s *terminal.Streams) *cobra.Command {
 		metrics.NewCmd(s),
 		eval.NewCmd(s),
 		models.NewCmd(s),
-		setup.NewCmd(s),
-		version.NewCmd(s),
+		newSetupCmd(s),
+		newVersionCmd(s),
 		tui.NewCmd(s),
 		serve.NewCmd(s),
 		serve.NewCmdMCP(s),
@@ -79,7 +77,7 @@ func newRoot(s *terminal.Streams) *cobra.Command {
 	})
 	// Cobra's own template has a line for each flag, however long.
 	root.SetUsageTemplate(strings.ReplaceAll(root.UsageTemplate(), ".FlagUsages ", ".FlagUsagesWrapped 100 "))
-	root.Version = version.Line()
+	root.Version = versionLine()
 	root.SetVersionTemplate("{{.Version}}\n")
 	return root
 }

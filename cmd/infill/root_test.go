@@ -5,14 +5,12 @@ package main
 import (
 	"bufio"
 	"bytes"
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"regexp"
 	"strings"
 	"syscall"
@@ -20,15 +18,10 @@ import (
 	"testing/iotest"
 	"time"
 
-	"github.com/charmbracelet/x/ansi"
-	"github.com/creack/pty"
 	"github.com/google/go-cmp/cmp"
-	"golang.org/x/term"
 
 	"infill/cmd/infill/internal/cli"
 	"infill/cmd/infill/internal/terminal"
-	"infill/cmd/infill/internal/version"
-	"infill/models"
 	"infill/tokenize"
 )
 
@@ -194,128 +187,6 @@ func TestClosedOutput(t *testing.T) {
 	}
 }
 
-// TestNoOutput: a result that cannot go anywhere is no success; what writes none is not disturbed.
-func TestNoOutput(t *testing.T) {
-	shell := func(command string) (int, string) {
-		t.Helper()
-		cmd := exec.CommandContext(t.Context(), "sh", "-c", command)
-		cmd.Env = append(os.Environ(), models.CacheVariable+"="+userCache(t))
-		var stderr bytes.Buffer
-		cmd.Stderr = &stderr
-		err := cmd.Run()
-		var exit *exec.ExitError
-		if err != nil && !errors.As(err, &exit) {
-			t.Fatal(err)
-		}
-		return cmd.ProcessState.ExitCode(), stderr.String()
-	}
-	const want = "infill: write the result: standard output is closed; send the result to a file or a pipe\n"
-	for _, line := range []string{"infill -q --seed 1 'he had [MASK] me'", "infill -q --seed 1 --format json 'he had " +
-		"[MASK] me'", "infill score 'he had told me'", "infill version", "infill --help", "infill models list"} {
-		if code, stderr := shell(line + " >&-"); code != cli.ExitFailed || !strings.HasSuffix(stderr, want) {
-			t.Errorf("%s: exit code %d, %s", line, code, stderr)
-		}
-		if code, stderr := shell(line + " >/dev/null"); code != cli.ExitDone {
-			t.Errorf("%s: exit code %d, %s", line, code, stderr)
-		}
-	}
-	dir := t.TempDir()
-	if err := os.WriteFile(filepath.Join(dir, "in.txt"), []byte("he had [MASK] me\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if code, stderr := shell("cd " + dir + " && infill run in.txt -o out.txt >&-"); code != cli.ExitDone {
-		t.Errorf("exit code %d, %s", code, stderr)
-	}
-}
-
-// silent runs the command in a terminal that answers nothing, with keys typed
-// ahead, and returns what came to the terminal and which of the keys are left.
-func silent(t *testing.T, typed string, args ...string) (shown, left string) {
-	t.Helper()
-	user, terminal, err := pty.Open()
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer user.Close()
-	defer terminal.Close()
-	// Without echo, and without a line to be ended.
-	if _, err := term.MakeRaw(int(terminal.Fd())); err != nil {
-		t.Fatal(err)
-	}
-	if err := pty.Setsize(terminal, &pty.Winsize{Rows: 24, Cols: 80}); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := io.WriteString(user, typed); err != nil {
-		t.Fatal(err)
-	}
-	const end = "<end>"
-	all := make(chan string, 1)
-	go func() { all <- until(user, end) }()
-	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
-	defer cancel()
-	cmd := exec.CommandContext(ctx, "infill", args...)
-	cmd.Stdin, cmd.Stdout, cmd.Stderr = terminal, terminal, terminal
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
-	cmd.Env = append(os.Environ(), "TERM=xterm-256color")
-	err = cmd.Run()
-	if _, err := io.WriteString(terminal, end); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := io.WriteString(user, end); err != nil {
-		t.Fatal(err)
-	}
-	shown, left = <-all, until(terminal, end)
-	if err != nil {
-		t.Errorf("infill %q: %v: %q", args, err, shown)
-	}
-	return shown, left
-}
-
-// until reads up to a mark.
-func until(r io.Reader, mark string) string {
-	var text []byte
-	one := make([]byte, 1)
-	for !bytes.HasSuffix(text, []byte(mark)) {
-		if _, err := r.Read(one); err != nil {
-			return string(text) + err.Error()
-		}
-		text = append(text, one...)
-	}
-	return strings.TrimSuffix(string(text), mark)
-}
-
-// TestSilentTerminal: a command asks the terminal for nothing, and leaves what was
-// typed ahead to the shell.
-func TestSilentTerminal(t *testing.T) {
-	const typed = "echo done\n"
-	for want, args := range map[string][]string{
-		version.Line(): {"version"},
-		"he had ":      {"--seed", "7", "--sampler", "dmala", "-n", "2", "--steps", "2", "-k", "1", "he had [MASK] me"},
-	} {
-		t.Run(args[0], func(t *testing.T) {
-			shown, left := silent(t, typed, args...)
-			// On a busy machine progress was shown, and wiped away.
-			if result := shown[strings.LastIndex(shown, "\r")+1:]; !strings.HasPrefix(result, want) {
-				t.Errorf("got %q, want %q", shown, want)
-			}
-			// Colours, and what wipes a progress bar away.
-			if rest := regexp.MustCompile(`\x1b\[[0-9;]*[mK]`).ReplaceAllString(shown, ""); strings.Contains(rest,
-				"\x1b") {
-				t.Errorf("the terminal was asked: %q", rest)
-			}
-			if left != typed {
-				t.Errorf("of %q it left %q", typed, left)
-			}
-		})
-	}
-	t.Run("tui", func(t *testing.T) {
-		shown, left := silent(t, "he had _ me\tq", "tui", "--seed", "7")
-		if !strings.Contains(shown, "[MASK]") || strings.Count(shown, ansi.RequestBackgroundColor) > 1 || left != "" {
-			t.Errorf("it showed %q and left %q", shown, left)
-		}
-	})
-}
-
 // TestBadInput is the list of issue 2 as far as it concerns texts: one line, exit
 // code 2, nothing on standard output, and onnxruntime never looked for.
 func TestBadInput(t *testing.T) {
@@ -379,24 +250,6 @@ func TestNoTemplate(t *testing.T) {
 		if code := Main(t.Context(), streams, args); code != cli.ExitUsage || out.Len() > 0 ||
 			strings.Count(err.String(), "\n") != 2 || !strings.Contains(err.String(), "hint: infill ") {
 			t.Errorf("%v: exit code %d, standard output %q, error %q", args, code, &out, &err)
-		}
-	}
-}
-
-func TestVersion(t *testing.T) {
-	if code, out, errs := call(t, nil, "version"); code != cli.ExitDone ||
-		!strings.HasPrefix(out, version.Line()+", ") || errs != "" {
-		t.Errorf("exit code %d, standard output %q, error %q", code, out, errs)
-	}
-}
-
-// What would have a terminal write in another order is shown as an escape to people alone.
-func TestReorderingPrinted(t *testing.T) {
-	for format, want := range map[string]string{"text": `\u202e`, "json": "\u202e", "csv": "\u202e"} {
-		code, stdout, stderr := call(t, strings.NewReader(""), "--seed", "1", "-k", "1", "--format", format,
-			"he had \u202e [MASK] me")
-		if code != 0 || !strings.Contains(stdout, want) || format == "text" && strings.Contains(stdout, "\u202e") {
-			t.Errorf("%s: exit code %d, %q, %q", format, code, stdout, stderr)
 		}
 	}
 }

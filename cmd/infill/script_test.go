@@ -80,7 +80,7 @@ func TestMetricsScripts(t *testing.T) { scripts(t, "metrics") }
 
 func TestEvalScripts(t *testing.T) { scripts(t, "eval") }
 
-func TestRun(t *testing.T) { scripts(t, "run") }
+func TestRun(t *testing.T) { scripts(t, "run", "slurm") }
 
 func TestAugment(t *testing.T) { scripts(t, "augment") }
 

@@ -180,22 +180,6 @@ func TestTerminalColours(t *testing.T) {
 	}
 }
 
-// TestTerminalResizes changes the size of the terminal many times in mid-run.
-func TestTerminalResizes(t *testing.T) {
-	s := newScreen(t, 100, 30, "infill tui --seed 3 --sampler dmala --steps 200 "+
-		"'she opened the [MASK] and looked [MASK] .'")
-	s.await("she opened the")
-	for i := range 40 {
-		s.tmux("resize-window", "-x", strconv.Itoa(30+i*37%170), "-y", strconv.Itoa(5+i*13%50))
-	}
-	s.tmux("resize-window", "-x", "50", "-y", "20")
-	s.await("infill needs 60 × 16", "50 × 20")
-	s.tmux("resize-window", "-x", "90", "-y", "20")
-	s.await("1 Fills", "q quit", "she opened the")
-	s.keys("q")
-	s.await("it ended with 0")
-}
-
 // TestTerminalGone takes the terminal away while the chains run: the process ends
 // by itself.
 func TestTerminalGone(t *testing.T) {

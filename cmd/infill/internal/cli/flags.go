@@ -130,12 +130,6 @@ func FlagError(command string, err error) error {
 	return &UsageError{err, "see " + command + " --help"}
 }
 
-// devices are the values that completion offers; cuda:N is one more.
-var devices = []string{"auto", "cpu", "cuda"}
-
-// deviceOf says where a model runs.
-var deviceOf = regexp.MustCompile(`^(auto|cpu|cuda(:\d+)?)$`)
-
 // optionFlag is an option of [infill.Table].
 type optionFlag struct {
 	infill.Option

@@ -22,15 +22,13 @@ import (
 // Entry is one template or text of the user.
 type Entry struct {
 	Text string
-	ID   json.RawMessage // the user's own, nil without one
-	more []string        // keys of its object that are not read
-	Of   object.Object   // of a line of JSON; nil else
 	Line int             // of standard input, from 1; 0 for an argument
-	// number is that of an argument, from 0.
-	number int
-	Err    error // why the line holds no text
-	// Blank: the line holds nothing but white space.
-	Blank bool
+	Of   object.Object   // of a line of JSON; nil else
+	ID   json.RawMessage // the user's own, nil without one
+	Err  error           // why the line holds no text
+
+	blank  bool // the line holds nothing but white space
+	number int  // of an argument, from 0
 }
 
 // Place is "line 3: " for a line of standard input, "" for an argument.
@@ -52,6 +50,9 @@ type InputOptions struct {
 	Reads func(key string) bool
 }
 
+// Inputs lists the ways to read standard input.
+func Inputs() []string { return []string{"lines", "jsonl"} }
+
 // Register defines the flags.
 func (o *InputOptions) Register(cmd *cobra.Command) {
 	o.Input, o.Format = Inputs()[0], Formats()[0]
@@ -60,19 +61,54 @@ func (o *InputOptions) Register(cmd *cobra.Command) {
 	AddChoice(cmd, &o.Format, "format", "", Formats(), "form of the result")
 }
 
-// Take takes the arguments for texts. A lone dash stands for standard input.
-func (o *InputOptions) Take(args []string) {
+// Take takes the arguments for texts. A lone dash stands for standard input. It refuses to wait for texts that are
+// typed on a terminal; hint says what to do instead.
+func (o *InputOptions) Take(args []string, hint string) error {
 	if o.Texts = args; slices.Equal(args, []string{"-"}) {
 		o.Texts = nil
 	}
-}
-
-// Validate refuses to wait for texts that are typed on a terminal.
-func (o *InputOptions) Validate(hint string) error {
 	if len(o.Texts) == 0 && o.Streams.InTerminal {
 		return &UsageError{fmt.Errorf("no %s: give one, or pipe %[1]ss to standard input", o.Key), hint}
 	}
 	return nil
+}
+
+// entries gives every argument, or, without one, every line of standard input, and then io.EOF.
+func (o *InputOptions) entries(ctx context.Context) func() (Entry, error) {
+	if len(o.Texts) == 0 {
+		form := map[string]batch.Form{"lines": "text", "jsonl": "jsonl"}[o.Input]
+		lines := batch.NewReader(o.Streams.In, form, o.Key)
+		return func() (Entry, error) {
+			return Interruptible(ctx, func() (Entry, error) { return o.line(lines) })
+		}
+	}
+	i := -1
+	return func() (Entry, error) {
+		if i++; i == len(o.Texts) {
+			return Entry{}, io.EOF
+		}
+		return Entry{Text: o.Texts[i], number: i}, nil
+	}
+}
+
+// line reads a line, which is a text or a JSON object whose text stands under the key.
+func (o *InputOptions) line(lines *batch.Reader) (Entry, error) {
+	line, err := lines.Next()
+	if err == io.EOF {
+		return Entry{}, err
+	}
+	e := Entry{Line: int(line.Line), Err: line.Err, blank: line.Blank}
+	switch {
+	case err != nil:
+		return e, fmt.Errorf("read standard input: %w", err)
+	case errors.Is(e.Err, object.ErrNone):
+		e.Err = fmt.Errorf("%w: write {%q: \"...\"}", e.Err, o.Key)
+	case e.Err == nil && !e.blank:
+		if e.Text, e.Err = line.Object.Text(o.Key); e.Err == nil && o.Input == "jsonl" {
+			e.Of, e.ID = line.Object, line.Object.Get("id")
+		}
+	}
+	return e, nil
 }
 
 // task is a text on its way; wrong and tell are the results of its work.
@@ -113,7 +149,7 @@ func Each[T any](ctx context.Context, o *InputOptions, quiet bool, read func(Ent
 		e, err := entries()
 		t := &task[T]{Entry: e, wrong: e.Err}
 		switch {
-		case err != nil || t.Blank || t.wrong != nil:
+		case err != nil || t.blank || t.wrong != nil:
 		case t.Line == 0:
 			t.value = arguments[t.number]
 		default:
@@ -122,7 +158,7 @@ func Each[T any](ctx context.Context, o *InputOptions, quiet bool, read func(Ent
 		return t, err
 	}
 	do := func(_ context.Context, t *task[T]) (*task[T], error) {
-		if t.Blank || t.wrong != nil {
+		if t.blank || t.wrong != nil {
 			return t, nil
 		}
 		if large(t.value) {
@@ -132,7 +168,7 @@ func Each[T any](ctx context.Context, o *InputOptions, quiet bool, read func(Ent
 		t.tell, t.wrong = work(ctx, t.Entry, t.value)
 		return t, nil
 	}
-	all := &reporter{input: o, quiet: quiet, keys: map[string]bool{}}
+	all := &reporter{input: o, quiet: quiet, unread: map[string]bool{}}
 	// After an interrupt, the fills found by then are still printed. So the executor is cancelled from here.
 	err := parallel.Each(context.WithoutCancel(ctx), lm.InFlight, next, do, func(t *task[T]) error {
 		err := all.tell(t.Entry, t.wrong, t.tell)
@@ -160,24 +196,24 @@ func Each[T any](ctx context.Context, o *InputOptions, quiet bool, read func(Ent
 type reporter struct {
 	input             *InputOptions
 	quiet             bool
-	keys              map[string]bool // that are not read
+	unread            map[string]bool // the keys that were reported
 	any, failed       bool
 	blank, firstBlank int
 }
 
 // tell prints the results of a text in its turn.
-func (r *reporter) tell(t Entry, err error, tell func() error) error {
-	if t.Blank {
+func (r *reporter) tell(e Entry, err error, tell func() error) error {
+	if e.blank {
 		if r.blank++; r.blank == 1 {
-			r.firstBlank = t.Line
+			r.firstBlank = e.Line
 		}
 		return nil
 	}
 	r.any = true
-	for _, key := range t.more {
-		if !r.keys[key] && !r.input.Reads(key) {
-			r.keys[key] = true
-			Warn(r.input.Streams, r.quiet, "line %d: the key %q is not read", t.Line, key)
+	for _, f := range e.Of {
+		if f.Key != r.input.Key && f.Key != "id" && !r.unread[f.Key] && !r.input.Reads(f.Key) {
+			r.unread[f.Key] = true
+			Warn(r.input.Streams, r.quiet, "line %d: the key %q is not read", e.Line, f.Key)
 		}
 	}
 	if tell != nil {
@@ -185,48 +221,14 @@ func (r *reporter) tell(t Entry, err error, tell func() error) error {
 	}
 	switch {
 	case err == nil:
-	case t.Line == 0 || errors.Is(err, context.Canceled) || t.Err == nil && !isInput(err):
+	case e.Line == 0 || errors.Is(err, context.Canceled) || e.Err == nil && !isInput(err):
 		return err
 	default:
 		r.failed = true
-		PrintError(r.input.Streams.Err, fmt.Errorf("line %d: %w", t.Line, err), "")
+		PrintError(r.input.Streams.Err, fmt.Errorf("line %d: %w", e.Line, err), "")
 	}
 	return nil
 }
-
-// entries gives every argument, or, without one, every line of standard input, and then io.EOF.
-func (o *InputOptions) entries(ctx context.Context) func() (Entry, error) {
-	if len(o.Texts) == 0 {
-		return Entries(ctx, o.Streams.In, o.Input, o.Key)
-	}
-	i := -1
-	return func() (Entry, error) {
-		if i++; i == len(o.Texts) {
-			return Entry{}, io.EOF
-		}
-		return Entry{Text: o.Texts[i], number: i}, nil
-	}
-}
-
-// Entries gives the lines of a reader, see readEntries, and then io.EOF.
-func Entries(ctx context.Context, in io.Reader, format, key string) func() (Entry, error) {
-	entries := make(chan Entry)
-	go readEntries(ctx, in, format, key, entries)
-	return func() (Entry, error) {
-		select {
-		case <-ctx.Done():
-			return Entry{}, ctx.Err()
-		case e, open := <-entries:
-			if !open {
-				return Entry{}, io.EOF
-			}
-			return e, nil
-		}
-	}
-}
-
-// Inputs lists the ways to read standard input.
-func Inputs() []string { return []string{"lines", "jsonl"} }
 
 // Spool keeps a stream in a file, so that it can be read more than once.
 func Spool(in io.Reader) (path string, remove func() error, err error) {
@@ -245,49 +247,4 @@ func Spool(in io.Reader) (path string, remove func() error, err error) {
 		return "", nil, errors.Join(err, remove())
 	}
 	return path, remove, nil
-}
-
-// readEntries sends the lines of r, which are texts or JSON objects whose text
-// stands under key, and closes the channel. It stops when ctx ends, but cannot
-// leave a read that waits: run it in a goroutine of its own.
-func readEntries(ctx context.Context, in io.Reader, format, key string, entries chan<- Entry) {
-	defer close(entries)
-	form := map[string]batch.Form{"lines": "text", "jsonl": "jsonl"}[format]
-	for r := batch.NewReader(in, form, key); ; {
-		line, err := r.Next()
-		if err == io.EOF {
-			return
-		}
-		e := Entry{Line: int(line.Line), Err: line.Err, Blank: line.Blank}
-		switch {
-		case err != nil:
-			e.Err = fmt.Errorf("read standard input: %w", err)
-		case errors.Is(e.Err, object.ErrNone):
-			e.Err = fmt.Errorf("%w: write {%q: \"...\"}", e.Err, key)
-		case e.Err == nil && !e.Blank:
-			e.take(line.Object, format == "jsonl", key)
-		}
-		select {
-		case entries <- e:
-		case <-ctx.Done():
-			return
-		}
-		if err != nil {
-			return
-		}
-	}
-}
-
-// take reads an object with a text under a key, of a line of JSON if that is so.
-func (e *Entry) take(o object.Object, line bool, key string) {
-	if e.Text, e.Err = o.Text(key); e.Err != nil || !line {
-		return
-	}
-	e.Of, e.ID = o, o.Get("id")
-	for _, f := range o {
-		if f.Key != key && f.Key != "id" {
-			e.more = append(e.more, f.Key)
-		}
-	}
-	slices.Sort(e.more)
 }

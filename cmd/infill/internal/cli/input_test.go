@@ -21,38 +21,51 @@ import (
 	"infill/internal/object"
 )
 
-func TestReadEntries(t *testing.T) {
-	read := func(r io.Reader, format string) (list []string) {
-		entries := make(chan Entry)
-		go readEntries(t.Context(), r, format, "template", entries)
-		for e := range entries {
+// linesOf reads all lines of standard input.
+func linesOf(t *testing.T, in io.Reader, form string) (list []Entry, err error) {
+	next := (&InputOptions{Key: "template", Input: form, Streams: &terminal.Streams{In: in}}).entries(t.Context())
+	for {
+		e, err := next()
+		if err == io.EOF {
+			return list, nil
+		}
+		if err != nil {
+			return list, err
+		}
+		list = append(list, e)
+	}
+}
+
+func TestLines(t *testing.T) {
+	for _, c := range []struct {
+		name, form, text string
+		want             []string
+	}{
+		{"a byte-order mark is one at the very start only", "lines", "\ufeffa\n\ufeffb\n", []string{"a/", "\ufeffb/"}},
+		{"carriage returns", "lines", "one\rtwo\rthree\na\r\nb\r\r\n",
+			[]string{"error: " + batch.ErrReturn.Error(), "a/", "b\r/"}},
+		{"objects", "jsonl", "\ufeff{\"template\":\"a\",\"id\":[1, \"x\"]}\n" +
+			"{\"template\":\"b\\u00e9\",\"id\":null}\n{\"template\":\"\xff\"}\n" + `{"template":"a \ud83d"}` + "\n",
+			[]string{`a/[1, "x"]`, "bé/null", "error: the line is not valid UTF-8", "error: the line has half of a " +
+				`character, \ud83d: write both halves of the pair, or the character itself`}},
+	} {
+		var got []string
+		list, err := linesOf(t, strings.NewReader(c.text), c.form)
+		for _, e := range list {
 			if e.Err != nil {
-				list = append(list, "error: "+e.Err.Error())
+				got = append(got, "error: "+e.Err.Error())
 			} else {
-				list = append(list, e.Text+"/"+string(e.ID))
+				got = append(got, e.Text+"/"+string(e.ID))
 			}
 		}
-		return list
+		if diff := cmp.Diff(c.want, got); err != nil || diff != "" {
+			t.Errorf("%s: %v, %s", c.name, err, diff)
+		}
 	}
 	broken := io.MultiReader(strings.NewReader("a\n"), iotest.ErrReader(errors.New("disk gone")))
-	if diff := cmp.Diff([]string{"a/", "error: read standard input: disk gone"}, read(broken, "lines")); diff != "" {
-		t.Error(diff)
-	}
-	if diff := cmp.Diff([]string{"a/", "\ufeffb/"},
-		read(strings.NewReader("\ufeffa\n\ufeffb\n"), "lines")); diff != "" {
-		t.Errorf("a byte-order mark is one at the very start only: %s", diff)
-	}
-	if diff := cmp.Diff([]string{"error: " + batch.ErrReturn.Error(), "a/", "b\r/"},
-		read(strings.NewReader("one\rtwo\rthree\na\r\nb\r\r\n"), "lines")); diff != "" {
-		t.Errorf("carriage returns: %s", diff)
-	}
-	objects := "\ufeff{\"template\":\"a\",\"id\":[1, " +
-		"\"x\"]}\n{\"template\":\"b\\u00e9\",\"id\":null}\n{\"template\":\"\xff\"}\n"
-	objects += `{"template":"a \ud83d"}` + "\n"
-	want := []string{`a/[1, "x"]`, "bé/null", "error: the line is not valid UTF-8",
-		`error: the line has half of a character, \ud83d: write both halves of the pair, or the character itself`}
-	if diff := cmp.Diff(want, read(strings.NewReader(objects), "jsonl")); diff != "" {
-		t.Error(diff)
+	if list, err := linesOf(t, broken, "lines"); err == nil || len(list) != 1 ||
+		err.Error() != "read standard input: disk gone" {
+		t.Errorf("of a broken disk: %v, %v", list, err)
 	}
 }
 
@@ -61,26 +74,26 @@ func FuzzParseObject(f *testing.F) {
 	f.Add([]byte(`{"template":null}`))
 	f.Add([]byte(`[{}]`))
 	f.Add([]byte("{\"template\":\"\xff\"}"))
-	f.Fuzz(func(t *testing.T, line []byte) {
-		var e Entry
-		o, err := object.Parse(line)
-		if err == nil {
-			e.take(o, true, "template")
-			err = e.Err
-		}
+	f.Fuzz(func(t *testing.T, text []byte) {
+		list, err := linesOf(t, bytes.NewReader(text), "jsonl")
 		if err != nil {
-			if strings.ContainsAny(err.Error(), "\n") {
-				t.Errorf("an error of several lines: %q", err)
+			t.Fatal(err)
+		}
+		for _, e := range list {
+			if e.Err != nil {
+				if strings.ContainsAny(e.Err.Error(), "\n") {
+					t.Errorf("an error of several lines: %q", e.Err)
+				}
+				continue
 			}
-			return
-		}
-		// What was taken can be written back.
-		if _, err := object.Encode(
-			object.Identified{ID: e.ID, Value: map[string]string{"template": e.Text}}); err != nil {
-			t.Error(err)
-		}
-		if e.ID != nil && !json.Valid(e.ID) {
-			t.Errorf("id %q is not JSON", e.ID)
+			// What was taken can be written back.
+			if _, err := object.Encode(
+				object.Identified{ID: e.ID, Value: map[string]string{"template": e.Text}}); err != nil {
+				t.Error(err)
+			}
+			if e.ID != nil && !json.Valid(e.ID) {
+				t.Errorf("id %q is not JSON", e.ID)
+			}
 		}
 	})
 }

@@ -1,10 +1,10 @@
 package cli
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"io"
+	"regexp"
 	"runtime"
 	"slices"
 
@@ -25,32 +25,40 @@ type ModelOptions struct {
 	Verbose bool
 }
 
-// ModelHelp is the help of --model.
-const ModelHelp = "`NAME` of a model, or the folder of a bundle; otherwise INFILL_MODEL, or the " +
-	"built-in " + models.BuiltInName
+// devices are the values that completion offers; cuda:N is one more.
+var devices = []string{"auto", "cpu", "cuda"}
 
-// CompleteModel offers the models that are there, and folders.
-func CompleteModel(cmd *cobra.Command) {
-	names := func(cmd *cobra.Command, args []string, toComplete string) ([]string, cobra.ShellCompDirective) {
-		names, _ := CompleteModels(cmd, args, toComplete)
-		return names, cobra.ShellCompDirectiveDefault
-	}
-	if err := cmd.RegisterFlagCompletionFunc("model", names); err != nil {
-		panic(err) // a bug in the program, as in complete
-	}
-}
+// deviceOf says where a model runs.
+var deviceOf = regexp.MustCompile(`^(auto|cpu|cuda(:\d+)?)$`)
 
 // Register defines the flags.
 func (o *ModelOptions) Register(cmd *cobra.Command) {
 	flags := cmd.Flags()
-	flags.StringVarP(&o.Model, "model", "m", "", ModelHelp)
-	CompleteModel(cmd)
+	flags.StringVarP(&o.Model, "model", "m", "", "`NAME` of a model, or the folder of a bundle; otherwise "+
+		"INFILL_MODEL, or the built-in "+models.BuiltInName)
+	if err := cmd.RegisterFlagCompletionFunc("model",
+		func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+			return ModelNames(), cobra.ShellCompDirectiveDefault // folders too
+		}); err != nil {
+		panic(err) // a bug in the program, as in Complete
+	}
 	flags.StringVar(&o.Device, "device", devices[0],
 		"`DEVICE` that the model runs on: auto, cpu, cuda or cuda:N; auto is CUDA where it works, else the CPU")
 	Complete(cmd, "device", devices)
 	flags.IntVar(&o.Threads, "threads", 0, "threads of a model call on the CPU; 0 is one per core")
 	flags.BoolVarP(&o.Quiet, "quiet", "q", false, "no progress, no warnings")
 	flags.BoolVarP(&o.Verbose, "verbose", "v", false, "tell more on standard error: model, device, signature")
+}
+
+// ModelNames lists the models that are here.
+func ModelNames() (names []string) {
+	if store, err := models.DefaultStore(); err == nil {
+		entries, _ := store.List() // a store that cannot be read has nothing to offer
+		for _, e := range entries {
+			names = append(names, e.Name)
+		}
+	}
+	return slices.Compact(names)
 }
 
 // Validate refuses wrong flags before a model is opened.
@@ -107,19 +115,4 @@ func FetchProgress(s *terminal.Streams, quiet bool) io.Writer {
 		return nil
 	}
 	return s.Err
-}
-
-// VersionOf is a library's version in words.
-func VersionOf(l lm.Library) string { return cmp.Or(l.Version, "of unknown version") }
-
-// CompleteModels offers the names of the models that are here.
-func CompleteModels(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
-	var names []string
-	if store, err := models.DefaultStore(); err == nil {
-		entries, _ := store.List() // a store that cannot be read has nothing to offer
-		for _, e := range entries {
-			names = append(names, e.Name)
-		}
-	}
-	return slices.Compact(names), cobra.ShellCompDirectiveNoFileComp
 }

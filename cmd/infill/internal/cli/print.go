@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"strconv"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -126,27 +125,9 @@ func WriteCSV(w io.Writer, rows [][]string) error {
 	return err
 }
 
-// AllDigits is a number for programs.
-func AllDigits(x float64) string { return strconv.FormatFloat(x, 'g', -1, 64) }
-
 // The styles: of slots and fills, and of the text around results.
 func slotStyle() ansi.Style { return ansi.NewStyle(ansi.AttrBold, ansi.AttrCyanForegroundColor) }
 func restStyle() ansi.Style { return ansi.NewStyle(ansi.AttrFaint) }
-
-// Mark styles byte ranges of a text. The text itself is checked input or made by
-// the tokenizer, without control characters but white space, which becomes blanks, and
-// those that reorder, which inOrder shows.
-func Mark(text string, spans [][2]int) string {
-	var b strings.Builder
-	from := 0
-	for _, span := range spans {
-		b.WriteString(inOrder(text[from:span[0]]))
-		b.WriteString(slotStyle().Styled(inOrder(text[span[0]:span[1]])))
-		from = span[1]
-	}
-	b.WriteString(inOrder(text[from:]))
-	return strings.NewReplacer("\r\n", " ", "\n", " ", "\r", " ", "\t", " ").Replace(b.String())
-}
 
 // The lengths, in characters, of a text that is shown whole, and of the part that is shown on either side of a blank of
 // a longer one.
@@ -155,23 +136,26 @@ const (
 	shownSide  = 60
 )
 
-// Neighbourhood is a long text around some places of it, with "…" for the parts left out, and the places in it.
-func Neighbourhood(text string, spans [][2]int) (string, [][2]int) {
-	if utf8.RuneCountInString(text) <= shownWhole || len(spans) == 0 {
-		return text, spans
-	}
+// Mark styles byte ranges of a text. Of a long text it shows what is near them, with "…" for the rest. The text itself
+// is checked input or made by the tokenizer, without control characters but white space, which becomes blanks, and
+// those that reorder, which inOrder shows.
+func Mark(text string, spans [][2]int) string {
+	long := len(spans) > 0 && utf8.RuneCountInString(text) > shownWhole
 	var b strings.Builder
-	places := make([][2]int, len(spans))
-	from := 0 // of the text that is not written yet
+	rest := func(part string, first, last int) {
+		if long {
+			part = shortened(part, first, last)
+		}
+		b.WriteString(inOrder(part))
+	}
+	from := 0
 	for i, span := range spans {
-		b.WriteString(shortened(text[from:span[0]], min(i, 1)*shownSide, shownSide))
-		places[i][0] = b.Len()
-		b.WriteString(text[span[0]:span[1]])
-		places[i][1] = b.Len()
+		rest(text[from:span[0]], min(i, 1)*shownSide, shownSide)
+		b.WriteString(slotStyle().Styled(inOrder(text[span[0]:span[1]])))
 		from = span[1]
 	}
-	b.WriteString(strings.TrimRight(shortened(text[from:], shownSide, 0), " "))
-	return b.String(), places
+	rest(text[from:], shownSide, 0)
+	return strings.NewReplacer("\r\n", " ", "\n", " ", "\r", " ", "\t", " ").Replace(b.String())
 }
 
 // shortened is the first and the last characters of a text, cut between words, with "…" for the middle.
@@ -186,6 +170,9 @@ func shortened(text string, first, last int) string {
 	}
 	if at := strings.IndexFunc(tail, unicode.IsSpace); at >= 0 {
 		tail = tail[at:]
+	}
+	if last == 0 {
+		return head + "…"
 	}
 	return head + "… " + strings.TrimLeftFunc(tail, unicode.IsSpace)
 }
@@ -218,24 +205,6 @@ func Counted[N int | int64](n N, noun string) string {
 	return fmt.Sprintf("%d %s", n, noun)
 }
 
-// Joined writes numbers between separators.
-func Joined[N int | float64](numbers []N, format, separator string) string {
-	texts := make([]string, len(numbers))
-	for i, n := range numbers {
-		texts[i] = fmt.Sprintf(format, n)
-	}
-	return strings.Join(texts, separator)
-}
-
-// WithError is a mean with its standard error, if there is one.
-func WithError(format string, mean float64, standardError *float64) string {
-	text := fmt.Sprintf(format, mean)
-	if standardError != nil {
-		text += " ± " + fmt.Sprintf(format, *standardError)
-	}
-	return text
-}
-
 // RenderTable aligns columns: the one numbered text to the left and wrapped where
 // the terminal is too narrow, the others, which are numbers, to the right. With
 // a text below 0 there are no numbers, and all columns stand to the left. A cell
@@ -247,15 +216,11 @@ func RenderTable(width int, headers []string, rows [][]string, text int) string 
 			row[i] = inOrder(row[i])
 		}
 	}
-	all := rows
-	if headers != nil {
-		all = append([][]string{headers}, rows...)
-	}
 	var widths []int
 	total := 0
-	for column := range all[0] {
-		widest := 0
-		for _, row := range all {
+	for column, header := range headers {
+		widest := lipgloss.Width(header)
+		for _, row := range rows {
 			widest = max(widest, lipgloss.Width(row[column]))
 		}
 		widths = append(widths, widest+gap)

@@ -32,7 +32,7 @@ func TestReordering(t *testing.T) {
 	if got := OneLine(text); got != shown {
 		t.Errorf("%q, want %q", got, shown)
 	}
-	if got := RenderTable(0, nil, [][]string{{text, "1"}}, 0); !strings.Contains(got, shown) {
+	if got := RenderTable(0, []string{"a", "b"}, [][]string{{text, "1"}}, 0); !strings.Contains(got, shown) {
 		t.Errorf("%q, want %q", got, shown)
 	}
 }

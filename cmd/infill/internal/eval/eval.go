@@ -2,6 +2,7 @@
 package eval
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -25,14 +26,14 @@ import (
 	"infill/metrics"
 )
 
-// evalOptions are the flags of a batch evaluation.
-type evalOptions struct {
+// command holds the flags of a batch evaluation.
+type command struct {
 	streams    *terminal.Streams
 	preset     string
 	corpora    cli.CorpusList
 	references cli.CorpusList
 	samplers   []string
-	table      tableOptions
+	table      table
 
 	TBC      string   `flag:"tbc" value:"FILE" help:"FILE of the Toronto Book Corpus: --corpus tbc=FILE"`
 	WT103    string   `flag:"wt103" value:"FILE" help:"FILE of WikiText-103: --corpus wt103=FILE"`
@@ -44,80 +45,58 @@ type evalOptions struct {
 
 	base   eval.Settings // the settings that the samplers share
 	config eval.Config
-	cli.ModelOptions
+	model  cli.ModelOptions
 }
 
 // wikiText is where its first author gives WikiText-103 away.
 const wikiText = "https://wikitext.smerity.com/wikitext-103-v1.zip"
 
-// tableOptions say how results are printed.
-type tableOptions struct {
-	format string
-	set    string
-}
-
-// tableFormats lists the forms of a table.
-func tableFormats() []string { return []string{"text", "json", "csv", "markdown"} }
-
-func (o *tableOptions) register(cmd *cobra.Command) {
-	o.format, o.set = tableFormats()[0], eval.Sets()[0]
-	cli.AddChoice(cmd, &o.format, "format", "", tableFormats(), "form of the table")
-	cli.AddChoice(cmd, &o.set, "set", "", eval.Sets(),
-		"score the likeliest samples of each sentence, or all of them; the folder holds both")
-}
-
 // NewCmd makes infill eval.
 func NewCmd(s *terminal.Streams) *cobra.Command {
-	o := &evalOptions{streams: s, preset: eval.Presets()[0], Jobs: 1}
+	c := &command{streams: s, preset: eval.Presets()[0], Jobs: 1, table: table{streams: s}}
 	var samplers string
 	var err error
-	if o.config, o.base, samplers, err = eval.Preset(o.preset); err != nil {
+	if c.config, c.base, samplers, err = eval.Preset(c.preset); err != nil {
 		panic(err) // the first of the presets is one
 	}
-	o.Fraction = o.config.Select.Mask.Fraction
+	c.Fraction = c.config.Select.Mask.Fraction
 	cmd := &cobra.Command{
 		Use:   "eval --tbc FILE --wt103 FILE",
 		Short: "Compare samplers over sentences of corpora: diversity, quality, cost",
-		Args: func(cmd *cobra.Command, args []string) error {
-			if len(args) > 0 {
-				return &cli.UsageError{Err: fmt.Errorf("unexpected argument %q", args[0]),
-					Hint: "corpora are given by --tbc, --wt103 and --corpus NAME=FILE; see infill eval --help"}
-			}
-			return nil
-		},
+		Args:  cli.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := o.settle(cmd.Flags()); err != nil {
+			if err := c.settle(cmd.Flags()); err != nil {
 				return err
 			}
-			return run(cmd.Context(), o)
+			return c.run(cmd.Context())
 		},
 		ValidArgsFunction: cobra.NoFileCompletions,
 	}
-	cmd.AddCommand(newCmdEvalShow(s))
-	flags := cmd.Flags()
+	cmd.AddCommand(newShowCmd(s))
+	flags, chains := cmd.Flags(), &c.base.Chains
 	flags.SortFlags = false
-	cli.AddChoice(cmd, &o.preset, "preset", "", eval.Presets(), "the protocol; the flags below say what dlp has")
-	cli.Bind(cmd, o)
-	flags.Var(&o.corpora, "corpus", "a corpus to take sentences of and to compare with; may be given several times")
-	flags.VarP(&o.references, "reference", "r", "a corpus to compare with alone")
-	flags.StringArrayVar(&o.samplers, "samplers", []string{samplers},
+	cli.AddChoice(cmd, &c.preset, "preset", "", eval.Presets(), "the protocol; the flags below say what dlp has")
+	cli.Bind(cmd, c)
+	flags.Var(&c.corpora, "corpus", "a corpus to take sentences of and to compare with; may be given several times")
+	flags.VarP(&c.references, "reference", "r", "a corpus to compare with alone")
+	flags.StringArrayVar(&c.samplers, "samplers", []string{samplers},
 		"`LIST` of samplers, see above; may be given several times")
-	cli.Bind(cmd, &o.config)
-	cli.Bind(cmd, &o.config.Select)
-	flags.IntVar(&o.base.Chains.Steps, "steps", o.base.Chains.Steps, "steps of each chain, the warm-up included")
-	flags.IntVar(&o.base.Chains.Candidates, "candidates", o.base.Chains.Candidates,
+	cli.Bind(cmd, &c.config)
+	cli.Bind(cmd, &c.config.Select)
+	flags.IntVar(&chains.Steps, "steps", chains.Steps, "steps of each chain, the warm-up included")
+	flags.IntVar(&chains.Candidates, "candidates", chains.Candidates,
 		"keep a slot to the model's N most probable tokens; not for NAME:paper")
-	cli.AddChoice(cmd, (*string)(&o.base.Chains.Energy), "energy", "", infill.Find("energy").Values,
+	cli.AddChoice(cmd, (*string)(&chains.Energy), "energy", "", infill.Find("energy").Values,
 		"the energy of the chains: the papers' pseudo-log-likelihood, or with the words filled in")
-	flags.Float64Var(&o.base.Temperature, "temperature", o.base.Temperature,
+	flags.Float64Var(&c.base.Temperature, "temperature", c.base.Temperature,
 		"draw from the distribution to the power 1/T")
-	cli.AddChoice(cmd, (*string)(&o.base.Chains.Initial.Kind), "initial", "", infill.Find("initial").Values,
+	cli.AddChoice(cmd, (*string)(&chains.Initial.Kind), "initial", "", infill.Find("initial").Values,
 		"where chains start")
-	cli.AddChoice(cmd, (*string)(&o.config.Metrics.Tokenisation), "tokenisation", "",
+	cli.AddChoice(cmd, (*string)(&c.config.Metrics.Tokenisation), "tokenisation", "",
 		cli.Texts(metrics.WhiteSpace.Values()), "how text becomes the tokens that are scored")
-	cli.Bind(cmd, &o.config.Metrics)
-	o.table.register(cmd)
-	o.ModelOptions.Register(cmd)
+	cli.Bind(cmd, &c.config.Metrics)
+	c.table.register(cmd)
+	c.model.Register(cmd)
 	return cmd
 }
 
@@ -129,156 +108,132 @@ func preset[T any](flags *pflag.FlagSet, name string, to *T, from T) {
 }
 
 // settle lays the flags that were given over the preset.
-func (o *evalOptions) settle(flags *pflag.FlagSet) error {
-	if err := o.ModelOptions.Validate(); err != nil {
+func (c *command) settle(flags *pflag.FlagSet) error {
+	if err := c.model.Validate(); err != nil {
 		return err
 	}
 	if flags.Changed("preset") {
-		c, base, samplers, err := eval.Preset(o.preset)
+		of, base, samplers, err := eval.Preset(c.preset)
 		if err != nil {
 			return &cli.UsageError{Err: err}
 		}
-		preset(flags, "min-tokens", &o.config.Select.MinimumTokens, c.Select.MinimumTokens)
-		preset(flags, "max-tokens", &o.config.Select.MaximumTokens, c.Select.MaximumTokens)
-		preset(flags, "sentences", &o.config.Sentences, c.Sentences)
-		preset(flags, "tokenisation", &o.config.Metrics.Tokenisation, c.Metrics.Tokenisation)
-		preset(flags, "initial", &o.base.Chains.Initial.Kind, base.Chains.Initial.Kind)
-		o.config.Preset, o.config.Select.Mask, o.config.Select.Markers = o.preset, c.Select.Mask, c.Select.Markers
-		if !flags.Changed("samplers") {
-			o.samplers = []string{samplers}
+		preset(flags, "min-tokens", &c.config.Select.MinimumTokens, of.Select.MinimumTokens)
+		preset(flags, "max-tokens", &c.config.Select.MaximumTokens, of.Select.MaximumTokens)
+		preset(flags, "sentences", &c.config.Sentences, of.Sentences)
+		preset(flags, "tokenisation", &c.config.Metrics.Tokenisation, of.Metrics.Tokenisation)
+		preset(flags, "initial", &c.base.Chains.Initial.Kind, base.Chains.Initial.Kind)
+		preset(flags, "samplers", &c.samplers, []string{samplers})
+		c.config.Preset, c.config.Select.Mask, c.config.Select.Markers = c.preset, of.Select.Mask, of.Select.Markers
+	}
+	for _, pair := range [][2]string{{"slots", "mask-fraction"}, {"models", "model"}} {
+		if flags.Changed(pair[0]) && flags.Changed(pair[1]) {
+			return cli.Usagef("--%s and --%s exclude each other: give one", pair[0], pair[1])
 		}
 	}
-	mask := &o.config.Select.Mask
+	mask := &c.config.Select.Mask
 	switch {
-	case flags.Changed("slots") && flags.Changed("mask-fraction"):
-		return cli.Usagef("--slots and --mask-fraction exclude each other: give one")
 	case flags.Changed("slots"):
-		mask.Count, mask.Fraction = o.Slots, 0
+		mask.Count, mask.Fraction = c.Slots, 0
 	case flags.Changed("mask-fraction"):
-		mask.Count, mask.Fraction = 0, o.Fraction
+		mask.Count, mask.Fraction = 0, c.Fraction
 	}
-	if o.Jobs < 1 {
-		return cli.Usagef("--jobs: %d is not a whole number of 1 or more", o.Jobs)
+	if c.Jobs < 1 {
+		return cli.Usagef("--jobs: %d is not a whole number of 1 or more", c.Jobs)
 	}
-	if flags.Changed("models") && flags.Changed("model") {
-		return cli.Usagef("--models and --model exclude each other: give one")
-	}
-	if len(o.Models) == 0 {
-		o.Models = []string{o.Model}
+	if len(c.Models) == 0 {
+		c.Models = []string{c.model.Model}
 	}
 	var err error
-	if o.config.Samplers, err = eval.ParseVariants(strings.Join(o.samplers, ","), o.base); err != nil {
+	if c.config.Samplers, err = eval.ParseVariants(strings.Join(c.samplers, ","), c.base); err != nil {
 		return &cli.UsageError{Err: fmt.Errorf("--samplers: %w", err), Hint: "infill help samplers"}
 	}
-	if o.Out == "" {
-		o.Out = "eval-" + o.preset
-	}
-	o.config = o.config.WithBaselines()
-	if err := o.config.Validate(); err != nil {
+	c.Out = cmp.Or(c.Out, "eval-"+c.preset)
+	c.config = c.config.WithBaselines()
+	if err := c.config.Validate(); err != nil {
 		return &cli.UsageError{Err: cli.OptionError(err)}
 	}
 	var corpora []cli.Corpus
-	for _, c := range []cli.Corpus{{Name: "tbc", File: o.TBC}, {Name: "wt103", File: o.WT103}} {
-		if c.File != "" {
-			corpora = append(corpora, c)
+	for _, of := range []cli.Corpus{{Name: "tbc", File: c.TBC}, {Name: "wt103", File: c.WT103}} {
+		if of.File != "" {
+			corpora = append(corpora, of)
 		}
 	}
-	o.corpora.List = append(corpora, o.corpora.List...)
-	if len(o.corpora.List) == 0 {
+	c.corpora.List = append(corpora, c.corpora.List...)
+	if len(c.corpora.List) == 0 {
 		return &cli.UsageError{Err: errors.New(
 			"no corpus: give --tbc FILE and --wt103 FILE, or any text as --corpus NAME=FILE"),
 			Hint: "WikiText-103 is at " + wikiText + "; the Toronto Book Corpus is your own file"}
 	}
-	all := append(slices.Clone(o.corpora.List), o.references.List...)
-	for i, c := range all {
-		if slices.ContainsFunc(all[:i], func(d cli.Corpus) bool { return d.Name == c.Name }) {
-			return cli.Usagef("two corpora are called %q: give each its own name", c.Name)
+	all := append(slices.Clone(c.corpora.List), c.references.List...)
+	for i, of := range all {
+		if slices.ContainsFunc(all[:i], func(earlier cli.Corpus) bool { return earlier.Name == of.Name }) {
+			return cli.Usagef("two corpora are called %q: give each its own name", of.Name)
 		}
 	}
 	return nil
 }
 
 // openCorpora reads the texts and warns of lines that they leave out.
-func (o *evalOptions) openCorpora() ([]*corpus.Corpus, error) {
-	var corpora []*corpus.Corpus
-	read := func(list []cli.Corpus, reference bool) error {
-		for _, f := range list {
-			c, err := corpus.Read(f.Name, f.File, nil)
-			if err != nil {
-				hint := ""
-				switch {
-				case errors.Is(err, os.ErrNotExist) && f.Name == "wt103":
-					hint = "WikiText-103 is at " + wikiText
-				case errors.Is(err, os.ErrNotExist) && f.Name == "tbc":
-					hint = "the Toronto Book Corpus is your own file: see infill eval --help"
-				}
-				return &cli.Failure{Err: err, Hint: hint}
-			}
-			for _, line := range c.LeftOut() {
-				o.Warn(o.streams, "corpus %s: %s", c.Name, line)
-			}
-			if c.Path, err = filepath.Abs(f.File); err != nil {
-				return err
-			}
-			c.Reference = reference
-			corpora = append(corpora, c)
-		}
-		return nil
-	}
-	if err := read(o.corpora.List, false); err != nil {
-		return nil, err
-	}
-	return corpora, read(o.references.List, true)
-}
-
-// openModels opens the models, which load when they are first run.
-func (o *evalOptions) openModels() ([]*infill.Filler, error) {
-	var list []*infill.Filler
-	for _, name := range o.Models {
-		of := o.ModelOptions
-		of.Model = name
-		filler, err := of.Open(o.streams)
+func (c *command) openCorpora() (list []*corpus.Corpus, err error) {
+	for i, of := range append(slices.Clone(c.corpora.List), c.references.List...) {
+		read, err := corpus.Read(of.Name, of.File, nil)
 		if err != nil {
+			hint := ""
+			switch {
+			case errors.Is(err, os.ErrNotExist) && of.Name == "wt103":
+				hint = "WikiText-103 is at " + wikiText
+			case errors.Is(err, os.ErrNotExist) && of.Name == "tbc":
+				hint = "the Toronto Book Corpus is your own file: see infill eval --help"
+			}
+			return nil, &cli.Failure{Err: err, Hint: hint}
+		}
+		for _, line := range read.LeftOut() {
+			c.model.Warn(c.streams, "corpus %s: %s", read.Name, line)
+		}
+		if read.Path, err = filepath.Abs(of.File); err != nil {
 			return nil, err
 		}
-		list = append(list, filler)
+		read.Reference = i >= len(c.corpora.List)
+		list = append(list, read)
 	}
 	return list, nil
 }
 
-func run(ctx context.Context, o *evalOptions) error {
-	corpora, err := cli.Interruptible(ctx, o.openCorpora)
+func (c *command) run(ctx context.Context) error {
+	corpora, err := cli.Interruptible(ctx, c.openCorpora)
 	if err != nil {
 		return err
 	}
-	fillers, err := o.openModels()
-	if err != nil {
-		return err
+	var fillers []*infill.Filler // which load when they are first run
+	for _, name := range c.Models {
+		of := c.model
+		of.Model = name
+		filler, err := of.Open(c.streams)
+		if err != nil {
+			return err
+		}
+		fillers = append(fillers, filler)
 	}
-	threads := o.Threads
-	if threads == 0 {
-		threads = runtime.GOMAXPROCS(0)
-	}
-	bar := cli.NewBar(o.streams, o.Quiet, true)
+	bar := cli.NewBar(c.streams, c.model.Quiet, true)
 	defer bar.Clear()
 	results, err := eval.Run(ctx, eval.Options{
-		Dir: o.Out, Config: o.config, Models: fillers, Corpora: corpora, Threads: threads,
-		Device: o.Device, Jobs: o.Jobs,
+		Dir: c.Out, Config: c.config, Models: fillers, Corpora: corpora,
+		Threads: cmp.Or(c.model.Threads, runtime.GOMAXPROCS(0)), Device: c.model.Device, Jobs: c.Jobs,
 		Observe: func(step eval.Progress) {
 			// A fill counts a thousand, so that the bar moves within one.
 			const unit = 1000
 			done := step.Done*unit + unit*step.Step/max(1, step.Steps)
 			bar.Tell(int64(done), int64(step.Total*unit), func() string { return describe(step, len(fillers)) })
 		},
-		Note: func(text string) { bar.Clear(); o.Warn(o.streams, "%s", text) },
+		Note: func(text string) { bar.Clear(); c.model.Warn(c.streams, "%s", text) },
 	})
 	bar.Clear()
 	var changed *journal.ChangedError
 	switch {
 	case err != nil && ctx.Err() != nil:
-		if !o.Quiet {
-			fmt.Fprintf(o.streams.Err, "infill: what is done stays in %s; the same command goes on with it\n",
-				cli.OneLine(o.Out))
+		if !c.model.Quiet {
+			fmt.Fprintf(c.streams.Err, "infill: what is done stays in %s; the same command goes on with it\n",
+				cli.OneLine(c.Out))
 		}
 		return ctx.Err()
 	case errors.As(err, &changed):
@@ -286,36 +241,50 @@ func run(ctx context.Context, o *evalOptions) error {
 	case err != nil:
 		return cli.OptionError(err)
 	}
-	return printEval(o.streams, o.table, o.Out, results, o.Quiet)
+	return c.table.print(results, c.Out, c.model.Quiet)
 }
 
-// printEval prints a table and where the rest is.
-func printEval(s *terminal.Streams, o tableOptions, dir string, r *eval.Results, quiet bool) error {
+// table says how results are printed.
+type table struct {
+	streams *terminal.Streams
+	format  string
+	set     string
+}
+
+func (t *table) register(cmd *cobra.Command) {
+	formats := []string{"text", "json", "csv", "markdown"}
+	t.format, t.set = formats[0], eval.Sets()[0]
+	cli.AddChoice(cmd, &t.format, "format", "", formats, "form of the table")
+	cli.AddChoice(cmd, &t.set, "set", "", eval.Sets(),
+		"score the likeliest samples of each sentence, or all of them; the folder holds both")
+}
+
+// print prints a table and where the rest is.
+func (t *table) print(r *eval.Results, dir string, quiet bool) error {
 	for _, w := range r.Warnings {
-		cli.Warn(s, quiet, "%s", w)
+		cli.Warn(t.streams, quiet, "%s", w)
 	}
-	t := r.Table(o.set)
+	of, width := r.Table(t.set), t.streams.Width
 	var text strings.Builder
-	switch o.format {
+	switch t.format {
 	case "json":
-		return cli.WriteJSON(s.Out, t)
+		return cli.WriteJSON(t.streams.Out, of)
 	case "csv":
-		return cli.WriteCSV(s.Out, t.Rows())
+		return cli.WriteCSV(t.streams.Out, of.Rows())
 	case "markdown":
-		for _, grid := range t.Grids() {
+		for _, grid := range of.Grids() {
 			text.WriteString(markdown(grid) + "\n")
 		}
-		text.WriteString(strings.Join(append(t.Notes, "signature `"+t.Signature+"`"), "\n\n") + "\n")
-		_, err := io.WriteString(s.Out, text.String())
-		return err
-	}
-	for _, grid := range t.Grids() {
-		for _, block := range blocks(grid, s.Width) {
-			text.WriteString(cli.RenderTable(s.Width, block[0], block[1:], 0) + "\n")
+		text.WriteString(strings.Join(append(of.Notes, "signature `"+of.Signature+"`"), "\n\n") + "\n")
+	default:
+		for _, grid := range of.Grids() {
+			for _, block := range blocks(grid, width) {
+				text.WriteString(cli.RenderTable(width, block[0], block[1:], 0) + "\n")
+			}
 		}
+		text.WriteString(cli.Notes(width, append(of.Notes, "signature "+r.Signature, "folder "+dir)...))
 	}
-	text.WriteString(cli.Notes(s.Width, append(t.Notes, "signature "+r.Signature, "folder "+dir)...))
-	_, err := io.WriteString(s.Styled(), text.String())
+	_, err := io.WriteString(t.streams.Styled(), text.String())
 	return err
 }
 
@@ -365,9 +334,8 @@ func blocks(grid [][]string, width int) (list [][][]string) {
 	return list
 }
 
-func newCmdEvalShow(s *terminal.Streams) *cobra.Command {
-	quiet := false
-	var table tableOptions
+func newShowCmd(s *terminal.Streams) *cobra.Command {
+	quiet, table := false, table{streams: s}
 	cmd := &cobra.Command{
 		Use:   "show DIR",
 		Short: "Print the table of a run that is done",
@@ -377,7 +345,7 @@ func newCmdEvalShow(s *terminal.Streams) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return printEval(s, table, args[0], results, quiet)
+			return table.print(results, args[0], quiet)
 		},
 	}
 	cmd.Flags().SortFlags = false
@@ -393,10 +361,8 @@ func describe(step eval.Progress, models int) string {
 	}
 	text := fmt.Sprintf("sentence %d of %d, %d of %d chains", step.Sentence+1, step.Sentences, step.Done*step.Chains,
 		step.Total*step.Chains)
-	if rate := step.ChainsPerSecond; rate >= 10 {
-		text += fmt.Sprintf(" (%.0f/s)", rate)
-	} else if rate > 0 {
-		text += fmt.Sprintf(" (%.1f/s)", rate)
+	if step.ChainsPerSecond > 0 {
+		text += fmt.Sprintf(" (%.3g/s)", step.ChainsPerSecond)
 	}
 	if step.Left > 0 {
 		text += ", " + cli.RoundDuration(step.Left) + " left"

@@ -17,85 +17,83 @@ import (
 	"infill/tokenize"
 )
 
-// fillOptions are the flags and arguments of filling.
-type fillOptions struct {
-	cli.InputOptions
-	show string         // table, or fills: the words alone
-	root *cobra.Command // knows the names of the commands
-	infill.Options
-	cli.ModelOptions
+// command holds the flags and arguments of filling.
+type command struct {
+	streams *terminal.Streams
+	input   cli.InputOptions
+	options infill.Options
+	model   cli.ModelOptions
+	show    string         // table, or fills: the words alone
+	root    *cobra.Command // knows the names of the commands
 }
 
 // NewCmd makes the root command.
 func NewCmd(s *terminal.Streams) *cobra.Command {
-	o := &fillOptions{InputOptions: cli.InputOptions{Streams: s, Key: "template",
-		Reads: func(key string) bool { return infill.Find(key).Name != "" }}, Options: infill.DefaultOptions(),
-		show: "table"}
-	cmd := &cobra.Command{
+	c := &command{streams: s, options: infill.DefaultOptions(), show: "table",
+		input: cli.InputOptions{Streams: s, Key: "template",
+			Reads: func(key string) bool { return infill.Find(key).Name != "" }}}
+	c.root = &cobra.Command{
 		SuggestionsMinimumDistance: 2,
 
 		Use:   "infill [TEMPLATE...]",
 		Short: "Fill the blanks of a text, several of them jointly, with a masked language model",
 		Args:  cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			o.InputOptions.Take(args)
-			o.root = cmd.Root()
-			if err := o.validate(); err != nil {
+			if err := c.validate(args); err != nil {
 				return err
 			}
-			if err := cli.DrawSeed(cmd, &o.Options); err != nil {
+			if err := cli.DrawSeed(cmd, &c.options); err != nil {
 				return err
 			}
-			return run(cmd.Context(), o)
+			return c.run(cmd.Context())
 		},
 		ValidArgsFunction: cobra.NoFileCompletions,
 	}
-	flags := cmd.Flags()
-	flags.SortFlags = false
-	cli.AddOptions(cmd, &o.Options)
-	o.InputOptions.Register(cmd)
-	cli.AddChoice(cmd, &o.show, "show", "", []string{"table", "fills"},
+	c.root.Flags().SortFlags = false
+	cli.AddOptions(c.root, &c.options)
+	c.input.Register(c.root)
+	cli.AddChoice(c.root, &c.show, "show", "", []string{"table", "fills"},
 		"of --format text: all of it, or the words alone, a fill a line, tabs between blanks")
-	o.ModelOptions.Register(cmd)
-	return cmd
+	c.model.Register(c.root)
+	return c.root
 }
 
 // validate refuses wrong options before anything is opened.
-func (o *fillOptions) validate() error {
-	if err := o.ModelOptions.Validate(); err != nil {
+func (c *command) validate(args []string) error {
+	if err := c.model.Validate(); err != nil {
 		return err
 	}
-	if err := o.Options.Validate(); err != nil {
+	if err := c.options.Validate(); err != nil {
 		return cli.OptionError(err)
 	}
-	if o.show == "fills" && o.Format != "text" {
-		return cli.Usagef("--show: fills is of --format text, not of %s: leave one out", o.Format)
+	if c.show == "fills" && c.input.Format != "text" {
+		return cli.Usagef("--show: fills is of --format text, not of %s: leave one out", c.input.Format)
 	}
-	return o.InputOptions.Validate(`infill "he had [MASK] me", or infill --help`)
+	return c.input.Take(args, `infill "he had [MASK] me", or infill --help`)
 }
 
 // run fills the templates.
-func run(ctx context.Context, o *fillOptions) (err error) {
-	f, err := o.Open(o.Streams)
+func (c *command) run(ctx context.Context) (err error) {
+	f, err := c.model.Open(c.streams)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, f.Close()) }()
-	p := &resultPrinter{cli.Printer[*infill.Result]{Form: o.form(), Format: o.Format, Streams: o.Streams}}
-	bar := cli.NewBar(o.Streams, o.Quiet, false)
+	p := &resultPrinter{cli.Printer[*infill.Result]{Form: c.form(), Format: c.input.Format, Streams: c.streams}}
+	bar := cli.NewBar(c.streams, c.model.Quiet, false)
 	defer bar.Clear()
 	observe := func(at infill.Progress) {
 		bar.Tell(int64(at.Step), int64(at.Steps), func() string {
 			return fmt.Sprintf("sampling, step %d of %d", at.Step, at.Steps)
 		})
 	}
-	return p.Whole(cli.Each(ctx, &o.InputOptions, o.Quiet,
-		func(e cli.Entry) (*infill.Plan, error) { return o.plan(f, e) },
+	return p.Whole(cli.Each(ctx, &c.input, c.model.Quiet,
+		func(e cli.Entry) (*infill.Plan, error) { return c.plan(f, e) },
 		// The few rows of one slot share calls; others would only keep those before from coming.
 		func(plan *infill.Plan) bool { return plan.Slots() > 1 }, p.End,
 		func(ctx context.Context, e cli.Entry, plan *infill.Plan) (func() error, error) {
 			if plan.Slots() > manySlots {
-				o.Warn(o.Streams, "%s%s", e.Place(), before(plan))
+				c.model.Warn(c.streams, "%s%s", e.Place(), before(plan))
 			}
 			result, err := plan.Fill(ctx, observe)
 			return func() error {
@@ -104,13 +102,18 @@ func run(ctx context.Context, o *fillOptions) (err error) {
 				case result == nil:
 					return cli.OptionError(err)
 				case err != nil: // print the fills found by then
-					return errors.Join(err, p.room(result, o.Format), p.Print(e.ID, result), p.End())
+					return errors.Join(err, p.room(result, c.input.Format), p.Print(e.ID, result), p.End())
 				}
-				for _, w := range few(result.Warnings) {
-					o.Warn(o.Streams, "%s%s", e.Place(), w)
+				for i, w := range result.Warnings {
+					if more := len(result.Warnings) - i; i == manyWarnings {
+						w = fmt.Sprintf("and %d more; --format json lists all", more)
+					}
+					if i <= manyWarnings {
+						c.model.Warn(c.streams, "%s%s", e.Place(), w)
+					}
 				}
-				o.Note(o.Streams, "signature %s", result.Signature)
-				if err := p.room(result, o.Format); err != nil {
+				c.model.Note(c.streams, "signature %s", result.Signature)
+				if err := p.room(result, c.input.Format); err != nil {
 					return err
 				}
 				return p.Print(e.ID, result)
@@ -118,34 +121,17 @@ func run(ctx context.Context, o *fillOptions) (err error) {
 		}))
 }
 
-// few are warnings of which those that say the same of many blanks are counted, but for the first.
-func few(warnings []string) (list []string) {
-	const alike, most = "the model would rather put ", 3
-	more := -most
-	for _, w := range warnings {
-		if strings.HasPrefix(w, alike) {
-			if more++; more > 0 {
-				continue
-			}
-		}
-		list = append(list, w)
-	}
-	if more > 0 {
-		list = append(list, fmt.Sprintf("and so in %s; --format json lists all", cli.Counted(more, "more blank")))
-	}
-	return list
-}
-
 // plan reads a template of the user.
-func (o *fillOptions) plan(f *infill.Filler, e cli.Entry) (*infill.Plan, error) {
-	r := infill.Request{Template: e.Text, Options: o.Options}
+func (c *command) plan(f *infill.Filler, e cli.Entry) (*infill.Plan, error) {
+	r := infill.Request{Template: e.Text, Options: c.options}
 	var err error
+	var object struct{ Template *string }
 	switch {
 	case e.Of != nil:
-		if r, err = infill.ParseRequest(e.Of, o.Key, o.Options); err != nil {
+		if r, err = infill.ParseRequest(e.Of, c.input.Key, c.options); err != nil {
 			return nil, &cli.MisfitError{Err: err}
 		}
-	case isObject(e.Text):
+	case strings.HasPrefix(e.Text, "{") && json.Unmarshal([]byte(e.Text), &object) == nil && object.Template != nil:
 		return nil, &cli.MisfitError{Err: errors.New("the text is a JSON object: take --input jsonl")}
 	}
 	plan, err := f.Plan(r)
@@ -156,17 +142,22 @@ func (o *fillOptions) plan(f *infill.Filler, e cli.Entry) (*infill.Plan, error) 
 	case err == nil:
 		return plan, nil
 	case e.Line == 0:
-		return nil, &cli.UsageError{Err: cli.Flagged(err), Hint: misspelt(o.root, r.Template)}
+		return nil, &cli.UsageError{Err: cli.Flagged(err), Hint: misspelt(c.root, r.Template)}
 	case e.Of != nil: // the fault may lie in its own options
 		return nil, cli.LineError(e.Of, err)
 	}
 	return nil, cli.OptionError(err)
 }
 
-// form is how results are printed.
-func (o *fillOptions) form() cli.Form[*infill.Result] {
-	form := resultForm(o.columns(), o.Verbose)
-	if o.show == "fills" {
+// form is how results are printed. CSV has columns for the most blanks of an argument; of standard input the first
+// template tells.
+func (c *command) form() cli.Form[*infill.Result] {
+	most := 0
+	for _, text := range c.input.Texts {
+		most = max(most, len(tokenize.BlankSpans(text, c.options.Blank)))
+	}
+	form := resultForm(most, c.model.Verbose)
+	if c.show == "fills" {
 		form.Text = func(r *infill.Result, _ int) string {
 			var lines strings.Builder
 			for _, fill := range r.Fills {
@@ -178,6 +169,11 @@ func (o *fillOptions) form() cli.Form[*infill.Result] {
 	return form
 }
 
+const (
+	manySlots    = 10 // which take so long that it is said before
+	manyWarnings = 5  // which are printed, of a text
+)
+
 // before says how long a fill of many slots may take.
 func before(p *infill.Plan) string {
 	what := fmt.Sprintf("%d slots: the time grows with the square of their number", p.Slots())
@@ -186,9 +182,6 @@ func before(p *infill.Plan) string {
 	}
 	return what + "; Ctrl-C prints the best so far"
 }
-
-// manySlots is how many slots take so long that it is said before.
-const manySlots = 10
 
 // misspelt gives a hint for a template that is rather a file or a mistyped command.
 func misspelt(root *cobra.Command, template string) string {
@@ -204,20 +197,4 @@ func misspelt(root *cobra.Command, template string) string {
 		}
 	}
 	return ""
-}
-
-// isObject reports whether a line of standard input is an object of JSONL rather than a template.
-func isObject(text string) bool {
-	var object struct{ Template *string }
-	return strings.HasPrefix(strings.TrimSpace(text), "{") && json.Unmarshal([]byte(text), &object) == nil &&
-		object.Template != nil
-}
-
-// columns are the blanks that CSV has columns for: the most of the arguments; of standard
-// input the first template tells.
-func (o *fillOptions) columns() (most int) {
-	for _, text := range o.Texts {
-		most = max(most, len(tokenize.BlankSpans(text, o.Blank)))
-	}
-	return most
 }

@@ -8,7 +8,6 @@ import (
 
 	"infill/cmd/infill/internal/cli"
 	"infill/infill"
-	"infill/internal/object"
 )
 
 // resultPrinter keeps the columns of CSV the same.
@@ -40,24 +39,21 @@ func resultForm(blanks int, verbose bool) cli.Form[*infill.Result] {
 	return cli.Form[*infill.Result]{
 		Header: header,
 		Rows: func(id string, r *infill.Result) (rows [][]string) {
-			proven, unfinished := "", ""
-			if r.Proven != nil {
-				proven = strconv.FormatBool(*r.Proven)
-			}
+			unfinished := ""
 			if r.Unfinished {
 				unfinished = "true"
 			}
-			for _, s := range r.Fills {
+			for _, f := range r.Fills {
 				count := ""
-				if s.Count > 0 {
-					count = strconv.Itoa(s.Count)
+				if f.Count > 0 {
+					count = strconv.Itoa(f.Count)
 				}
-				values := append(slices.Clone(s.Values), make([]string, blanks-len(s.Values))...)
-				rows = append(rows, slices.Concat([]string{strconv.Itoa(s.Rank), s.Text}, values, []string{
-					digitsOrNone(s.Probability), cli.AllDigits(s.LogLikelihood), digitsOrNone(s.Share),
-					digitsOrNone(s.ShareError), count, list(s.TokenIDs), r.Template, r.Method, proven,
-					digitsOrNone(r.LeftOutAtMost), seedOrNone(r.Seed), unfinished, id,
-				}))
+				row := append([]string{strconv.Itoa(f.Rank), f.Text}, f.Values...)
+				row = append(row, make([]string, blanks-len(f.Values))...)
+				rows = append(rows, append(row, optional("%v", f.Probability), fmt.Sprint(f.LogLikelihood),
+					optional("%v", f.Share), optional("%v", f.ShareError), count,
+					"["+joined(f.TokenIDs, ",")+"]", r.Template, r.Method, optional("%v", r.Proven),
+					optional("%v", r.LeftOutAtMost), optional("%d", r.Seed), unfinished, id))
 			}
 			return rows
 		},
@@ -65,79 +61,44 @@ func resultForm(blanks int, verbose bool) cli.Form[*infill.Result] {
 	}
 }
 
-// digitsOrNone is a cell of CSV with a number, empty if there is none.
-func digitsOrNone(x *float64) string {
-	if x == nil {
-		return ""
-	}
-	return cli.AllDigits(*x)
-}
-
-// list is a cell of CSV with several values, which may hold any character: JSON.
-func list[T int | string](values []T) string {
-	text, err := object.Encode(values)
-	if err != nil {
-		panic(err) // there is JSON for every number and every text
-	}
-	return string(text)
-}
-
 // resultText is the template, a table of its fills, the likeliest words of each blank, and how all that was found.
 func resultText(r *infill.Result, width int, verbose bool) string {
+	var headers []string
+	var cells []func(f infill.Fill) string
+	column := func(wanted bool, header string, cell func(f infill.Fill) string) {
+		if wanted {
+			headers, cells = append(headers, header), append(cells, cell)
+		}
+	}
 	// The text needs the room of a narrow terminal more than the numbers do.
 	narrow := width > 0 && width < 60
-	chains := r.Stats.Chains != nil
+	chains, draws := r.Stats.Chains != nil, r.Method == infill.MethodDraws
 	has := func(number func(f infill.Fill) bool) bool { return slices.ContainsFunc(r.Fills, number) }
-	lengths := has(func(f infill.Fill) bool { return f.Pieces != nil })
 	shares := !chains && has(func(f infill.Fill) bool { return f.Share != nil })
 	diagnosed := !narrow && has(func(f infill.Fill) bool { return f.SplitRHat != nil })
-	headers := []string{"#", "fill"}
-	if lengths && !narrow {
-		headers = append(headers, "pieces")
-	}
-	switch {
-	case chains:
-		headers = append(headers, "U", "drawn")
-	case narrow && shares:
-		headers = append(headers, "log-lik.")
-	case narrow:
-		headers = append(headers, "log-lik.", "probability")
-	default:
-		headers = append(headers, "log-likelihood", "probability")
-	}
-	switch {
-	case r.Method == infill.MethodDraws:
-		headers = append(headers, "drawn")
-	case shares:
-		headers = append(headers, "share")
-	}
-	if diagnosed {
-		headers = append(headers, "R-hat", "effective")
-	}
-	var rows [][]string
-	for _, f := range r.Fills {
-		row := []string{strconv.Itoa(f.Rank), cli.Mark(cli.Neighbourhood(f.Text, f.Spans))}
-		if lengths && !narrow {
-			row = append(row, cli.Joined(f.Pieces, "%d", "+"))
+	logLikelihood := func(f infill.Fill) string { return fmt.Sprintf("%.2f", f.LogLikelihood) }
+
+	column(true, "#", func(f infill.Fill) string { return strconv.Itoa(f.Rank) })
+	column(true, "fill", func(f infill.Fill) string { return cli.Mark(f.Text, f.Spans) })
+	column(!narrow && has(func(f infill.Fill) bool { return f.Pieces != nil }), "pieces",
+		func(f infill.Fill) string { return joined(f.Pieces, "+") })
+	column(chains, "U", logLikelihood)
+	column(chains, "drawn", func(f infill.Fill) string { return share(f, !narrow) })
+	column(!chains && narrow, "log-lik.", logLikelihood)
+	column(!chains && !narrow, "log-likelihood", logLikelihood)
+	column(!chains && !(narrow && shares), "probability",
+		func(f infill.Fill) string { return infill.Percent(*f.Probability) })
+	column(draws, "drawn", func(f infill.Fill) string { return strconv.Itoa(f.Count) })
+	column(shares && !draws, "share", func(f infill.Fill) string { return infill.Percent(*f.Share) })
+	column(diagnosed, "R-hat", func(f infill.Fill) string { return rHat(f.SplitRHat) })
+	column(diagnosed, "effective", func(f infill.Fill) string { return optional("%.0f", f.EffectiveDraws) })
+	rows := make([][]string, len(r.Fills))
+	for i, f := range r.Fills {
+		for _, cell := range cells {
+			rows[i] = append(rows[i], cell(f))
 		}
-		row = append(row, fmt.Sprintf("%.2f", f.LogLikelihood))
-		if chains {
-			row = append(row, share(f, !narrow))
-		} else if !narrow || !shares {
-			row = append(row, infill.Percent(*f.Probability))
-		}
-		switch {
-		case r.Method == infill.MethodDraws:
-			row = append(row, strconv.Itoa(f.Count))
-		case shares:
-			row = append(row, infill.Percent(*f.Share))
-		}
-		if diagnosed {
-			row = append(row, rHat(f.SplitRHat), optional("%.0f", f.EffectiveDraws))
-		}
-		rows = append(rows, row)
 	}
-	head := cli.Wrap(cli.Mark(cli.Neighbourhood(r.Template, r.Blanks)), width, "") + "\n"
+	head := cli.Wrap(cli.Mark(r.Template, r.Blanks), width, "") + "\n"
 	return head + "\n" + cli.RenderTable(width, headers, rows, 1) + "\n" + alone(r, width) +
 		cli.Notes(width, footer(r, verbose)...)
 }
@@ -163,8 +124,13 @@ func alone(r *infill.Result, width int) string {
 	return cli.Notes(width, lines...) + "\n"
 }
 
-// optional is a number, "" if there is none.
-func optional(format string, x *float64) string {
+// joined writes numbers between separators.
+func joined(numbers []int, separator string) string {
+	return strings.ReplaceAll(strings.Trim(fmt.Sprint(numbers), "[]"), " ", separator)
+}
+
+// optional writes a value, "" if there is none.
+func optional[T any](format string, x *T) string {
 	if x == nil {
 		return ""
 	}
@@ -207,21 +173,6 @@ func searchFooter(r *infill.Result) string {
 	return fmt.Sprintf("%s found, not proven: nothing left out has more than %s", n, infill.AtMost(*r.LeftOutAtMost))
 }
 
-// withSeed ends a line with the seed, where something was random.
-func withSeed(seed *uint64) string {
-	if seed == nil {
-		return ""
-	}
-	return fmt.Sprintf(", seed %d", *seed)
-}
-
-func seedOrNone(seed *uint64) string {
-	if seed == nil {
-		return ""
-	}
-	return strconv.FormatUint(*seed, 10)
-}
-
 // footer says how a result was made and at which cost; verbose adds how chains moved.
 func footer(r *infill.Result, verbose bool) []string {
 	s := r.Stats
@@ -234,7 +185,8 @@ func footer(r *infill.Result, verbose bool) []string {
 			}
 		}
 	}
-	cost := fmt.Sprintf("%s, %.2f s%s", cli.Counted(s.ModelRows, "model row"), s.Seconds, withSeed(r.Seed))
+	cost := fmt.Sprintf("%s, %.2f s%s", cli.Counted(s.ModelRows, "model row"), s.Seconds,
+		optional(", seed %d", r.Seed))
 	switch c := s.Chains; {
 	case c != nil:
 		how := fmt.Sprintf("%s: %s of %s", c.Sampler, cli.Counted(c.Chains, "chain"), cli.Counted(c.Steps, "step"))
@@ -260,7 +212,8 @@ func chainsNote(s infill.Stats) string {
 		notes = append(notes, fmt.Sprintf("step size %.3g", *c.StepSize))
 	}
 	if c.AcceptanceRate != nil {
-		notes = append(notes, "acceptance "+cli.WithError("%.2f", *c.AcceptanceRate, c.AcceptanceStandardError))
+		notes = append(notes,
+			fmt.Sprintf("acceptance %.2f%s", *c.AcceptanceRate, optional(" ± %.2f", c.AcceptanceStandardError)))
 	}
 	if c.Steps > c.WarmUp.Steps {
 		notes = append(notes,
@@ -272,6 +225,7 @@ func chainsNote(s infill.Stats) string {
 		notes = append(notes,
 			fmt.Sprintf("split R-hat %s, %.0f effective draws of U", rHat(c.SplitRHat), *c.EffectiveDraws))
 	}
-	mean := cli.WithError("%.2f", c.MeanLogLikelihood, c.MeanLogLikelihoodStandardError)
-	return strings.Join(append(notes, "mean U "+mean), ", ")
+	notes = append(notes,
+		fmt.Sprintf("mean U %.2f%s", c.MeanLogLikelihood, optional(" ± %.2f", c.MeanLogLikelihoodStandardError)))
+	return strings.Join(notes, ", ")
 }

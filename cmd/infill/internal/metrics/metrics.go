@@ -25,15 +25,15 @@ import (
 	"infill/metrics"
 )
 
-// metricsOptions are the flags and arguments of scoring generated text.
-type metricsOptions struct {
+// command holds the flags and arguments of scoring generated text.
+type command struct {
 	streams    *terminal.Streams
 	file       string // "-" is standard input
 	references cli.CorpusList
 	preset     string
 	format     string
 	quiet      bool
-	metrics.Options
+	options    metrics.Options
 }
 
 // The named settings, of which none leaves every flag to itself, and the forms of the result.
@@ -41,41 +41,39 @@ var presets, formats = []string{"none", "bert-gen"}, []string{"text", "json", "c
 
 // NewCmd makes infill metrics.
 func NewCmd(s *terminal.Streams) *cobra.Command {
-	o := &metricsOptions{
-		streams: s, preset: presets[0], format: formats[0], Options: metrics.DefaultOptions(),
-	}
-	o.Version = infill.Version()
+	c := &command{streams: s, preset: presets[0], format: formats[0], options: metrics.DefaultOptions()}
+	c.options.Version = infill.Version()
 	cmd := &cobra.Command{
 		Use:   "metrics FILE [-r NAME=FILE...]",
 		Short: "Score generated text: BLEU, self-BLEU, unique n-grams",
 		Args: cli.OneArgument("one file is scored",
 			"infill metrics FILE; references are named by -r NAME=FILE"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			o.file = args[0]
-			if err := o.settle(cmd.Flags()); err != nil {
+			c.file = args[0]
+			if err := c.settle(cmd.Flags()); err != nil {
 				return err
 			}
-			return run(cmd.Context(), o)
+			return c.run(cmd.Context())
 		},
 	}
 	flags := cmd.Flags()
 	flags.SortFlags = false
-	flags.VarP(&o.references, "reference", "r", "a text to compare with; may be given several times")
-	cli.AddChoice(cmd, &o.preset, "preset", "", presets,
-		"bert-gen: --tokenisation bert-gen --union-first 2500")
-	cli.AddChoice(cmd, (*string)(&o.Tokenisation), "tokenisation", "", cli.Texts(metrics.WhiteSpace.Values()),
-		"how a line becomes tokens")
-	flags.StringVar((*string)(&o.Smoothing), "smoothing", string(o.Smoothing),
+	flags.VarP(&c.references, "reference", "r", "a text to compare with; may be given several times")
+	cli.AddChoice(cmd, &c.preset, "preset", "", presets, "bert-gen: --tokenisation bert-gen --union-first 2500")
+	cli.AddChoice(cmd, (*string)(&c.options.Tokenisation), "tokenisation", "",
+		cli.Texts(metrics.WhiteSpace.Values()), "how a line becomes tokens")
+	flags.StringVar((*string)(&c.options.Smoothing), "smoothing", string(c.options.Smoothing),
 		"of BLEU: none, epsilon[=E], add-k[=K] or exp")
-	cli.Bind(cmd, &o.Options)
-	cli.AddChoice(cmd, &o.format, "format", "", formats, "form of the result")
-	flags.BoolVarP(&o.quiet, "quiet", "q", false, "no warnings")
+	cli.Bind(cmd, &c.options)
+	cli.AddChoice(cmd, &c.format, "format", "", formats, "form of the result")
+	flags.BoolVarP(&c.quiet, "quiet", "q", false, "no warnings")
 	return cmd
 }
 
 // settle applies the preset and refuses options that do not go together.
-func (o *metricsOptions) settle(flags *pflag.FlagSet) error {
-	if o.preset == "bert-gen" {
+func (c *command) settle(flags *pflag.FlagSet) error {
+	o := &c.options
+	if c.preset == "bert-gen" {
 		if flags.Changed("tokenisation") && o.Tokenisation != metrics.BertGen {
 			return cli.Usagef("--preset bert-gen and --tokenisation %s exclude each other: give one", o.Tokenisation)
 		}
@@ -87,8 +85,14 @@ func (o *metricsOptions) settle(flags *pflag.FlagSet) error {
 	if err := cli.OptionError(o.Validate()); err != nil {
 		return err
 	}
+	stdin := 0
+	for _, of := range append([]cli.Corpus{{File: c.file}}, c.references.List...) {
+		if of.File == "-" {
+			stdin++
+		}
+	}
 	switch {
-	case o.Top > 0 && !printed(o.file):
+	case o.Top > 0 && !printed(c.file):
 		return cli.Usagef("--top needs log-likelihoods: give a .jsonl file that infill --format jsonl printed")
 	case o.Order == 0:
 		return cli.Usagef("--order: 0 is not a whole number from 1 to %d", metrics.MaximumOrder)
@@ -96,38 +100,31 @@ func (o *metricsOptions) settle(flags *pflag.FlagSet) error {
 		return cli.Usagef("--confidence: 0 is not a number between 0 and 1")
 	case o.Resamples == 0 || o.Resamples < -1:
 		return cli.Usagef("--resamples: %d is not a whole number of 1 or more, or -1 for no intervals", o.Resamples)
+	case stdin > 1:
+		return cli.Usagef("standard input (-) is named more than once: it can be read once")
 	}
 	return nil
 }
 
-func run(ctx context.Context, o *metricsOptions) error {
-	stdin := 0
-	for _, c := range append([]cli.Corpus{{File: o.file}}, o.references.List...) {
-		if c.File == "-" {
-			stdin++
-		}
-	}
-	if stdin > 1 {
-		return cli.Usagef("standard input (-) is named more than once: it can be read once")
-	}
-	in, err := cli.Interruptible(ctx, o.readAll)
+func (c *command) run(ctx context.Context) error {
+	in, err := cli.Interruptible(ctx, c.readAll)
 	if err != nil {
 		return err
 	}
-	report, err := metrics.Evaluate(ctx, in.text, in.references, o.Options)
+	report, err := metrics.Evaluate(ctx, in.text, in.references, c.options)
 	if err != nil {
 		return err
 	}
 	for _, w := range report.Warnings {
-		cli.Warn(o.streams, o.quiet, "%s", strings.TrimPrefix(w.Score+": "+w.Message, ": "))
+		cli.Warn(c.streams, c.quiet, "%s", strings.TrimPrefix(w.Score+": "+w.Message, ": "))
 	}
-	switch o.format {
+	switch c.format {
 	case "json":
-		return cli.WriteJSON(o.streams.Out, report)
+		return cli.WriteJSON(c.streams.Out, report)
 	case "csv":
-		return printCSV(o.streams.Out, report)
+		return printCSV(c.streams.Out, report)
 	}
-	return o.printText(report)
+	return c.printText(report)
 }
 
 // texts holds the text to measure and the references.
@@ -136,37 +133,37 @@ type texts struct {
 	references []metrics.Reference
 }
 
-func (o *metricsOptions) readAll() (in texts, err error) {
-	if in.text, err = o.read(); err != nil {
+func (c *command) readAll() (in texts, err error) {
+	if in.text, err = c.read(); err != nil {
 		return in, err
 	}
-	for _, r := range o.references.List {
-		file, err := o.open("reference "+r.Name, r.File)
+	for _, r := range c.references.List {
+		file, err := c.open("reference "+r.Name, r.File)
 		if err != nil {
 			return in, err
 		}
-		c, err := corpus.Read(r.Name, nameOf(r.File), file)
+		read, err := corpus.Read(r.Name, nameOf(r.File), file)
 		file.Close()
 		if err != nil {
 			return in, &cli.UsageError{Err: err}
 		}
-		for _, line := range c.LeftOut() {
-			cli.Warn(o.streams, o.quiet, "reference %s (%s): %s", r.Name, nameOf(r.File), line)
+		for _, line := range read.LeftOut() {
+			cli.Warn(c.streams, c.quiet, "reference %s (%s): %s", r.Name, nameOf(r.File), line)
 		}
-		in.references = append(in.references, metrics.Reference{Name: r.Name, Sentences: c.Raw()})
+		in.references = append(in.references, metrics.Reference{Name: r.Name, Sentences: read.Raw()})
 	}
 	return in, nil
 }
 
 // read reads the text: results that infill printed, or a sentence a line.
-func (o *metricsOptions) read() (h metrics.Hypotheses, err error) {
-	in, err := o.open("text", o.file)
+func (c *command) read() (h metrics.Hypotheses, err error) {
+	in, err := c.open("text", c.file)
 	if err != nil {
 		return h, err
 	}
 	defer in.Close()
-	wrong := func(err error) error { return cli.Usagef("text (%s): %w", nameOf(o.file), err) }
-	if printed(o.file) {
+	wrong := func(err error) error { return cli.Usagef("text (%s): %w", nameOf(c.file), err) }
+	if printed(c.file) {
 		if h, err = readResults(in); err != nil {
 			return h, &cli.UsageError{Err: wrong(err),
 				Hint: "a file whose name ends in .jsonl or .json is what infill prints with --format jsonl or json"}
@@ -201,7 +198,7 @@ func (o *metricsOptions) read() (h metrics.Hypotheses, err error) {
 		return h, wrong(errors.New("no sentence: the text is empty"))
 	}
 	if blank > 0 {
-		cli.Warn(o.streams, o.quiet, "text (%s): %s left out, the first is line %d", nameOf(o.file),
+		cli.Warn(c.streams, c.quiet, "text (%s): %s left out, the first is line %d", nameOf(c.file),
 			cli.Counted(blank, "blank line"), first)
 	}
 	return h, nil
@@ -218,10 +215,10 @@ func printed(file string) bool {
 }
 
 // open opens a text, a sentence a line, or results that infill printed.
-func (o *metricsOptions) open(what, file string) (in io.ReadCloser, err error) {
+func (c *command) open(what, file string) (in io.ReadCloser, err error) {
 	switch {
 	case file == "-":
-		return io.NopCloser(o.streams.In), nil
+		return io.NopCloser(c.streams.In), nil
 	case batch.IsFile(file) && !printed(file) && !slices.Contains([]string{".txt", ".text"}, ending(file)):
 		rows, err := batch.Columns(batch.File{Path: file}, "text")
 		if err != nil {
@@ -302,7 +299,7 @@ func decimalText(v metrics.Value, digits int) string {
 		return ""
 	}
 	if digits < 0 {
-		return cli.AllDigits(float64(v))
+		return fmt.Sprint(float64(v))
 	}
 	return strconv.FormatFloat(float64(v), 'f', digits, 64)
 }
@@ -323,11 +320,11 @@ func printCSV(out io.Writer, r *metrics.Report) error {
 	return cli.WriteCSV(out, rows)
 }
 
-func (o *metricsOptions) printText(r *metrics.Report) error {
+func (c *command) printText(r *metrics.Report) error {
 	headers := []string{"score", "%"}
 	intervals := slices.ContainsFunc(r.Scores, func(s metrics.Score) bool { return s.Interval != nil })
 	if intervals {
-		headers = append(headers, fmt.Sprintf("%g %% interval", 100*o.Confidence))
+		headers = append(headers, fmt.Sprintf("%g %% interval", 100*c.options.Confidence))
 	}
 	var rows [][]string
 	for _, s := range r.Scores {
@@ -350,7 +347,7 @@ func (o *metricsOptions) printText(r *metrics.Report) error {
 		}
 	}
 	lines = append(lines, "signature "+r.Signature)
-	_, err := io.WriteString(o.streams.Styled(),
-		cli.RenderTable(o.streams.Width, headers, rows, 0)+"\n"+cli.Notes(o.streams.Width, lines...))
+	_, err := io.WriteString(c.streams.Styled(),
+		cli.RenderTable(c.streams.Width, headers, rows, 0)+"\n"+cli.Notes(c.streams.Width, lines...))
 	return err
 }

@@ -50,7 +50,9 @@ func NewCmd(s *terminal.Streams) *cobra.Command {
 	add := func(use, short, quiet string, args cobra.PositionalArgs,
 		run func(ctx context.Context, args []string) error) *cobra.Command {
 		sub := &cobra.Command{Use: use, Short: short, Args: args, RunE: c.run(run),
-			ValidArgsFunction: cli.CompleteModels}
+			ValidArgsFunction: func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+				return cli.ModelNames(), cobra.ShellCompDirectiveNoFileComp
+			}}
 		if quiet != "" {
 			sub.Flags().BoolVarP(&c.quiet, "quiet", "q", false, quiet)
 		}
@@ -193,7 +195,7 @@ func (c *command) list(_ context.Context, names []string) error {
 		chosen = fullName(entry)
 	}
 	facts := []modelFacts{}
-	rows := [][]string{{"NAME", "REVISION", "FAMILY", "SIZE", "LICENCE", ""}}
+	headers, rows := []string{"NAME", "REVISION", "FAMILY", "SIZE", "LICENCE", ""}, [][]string{}
 	for _, e := range entries {
 		f := modelFacts{Name: e.Name, Revision: e.Revision, Dir: e.Dir, BuiltIn: e.BuiltIn,
 			Default: fullName(e) == chosen, Manifest: e.Manifest}
@@ -227,7 +229,7 @@ func (c *command) list(_ context.Context, names []string) error {
 	if c.format == "json" {
 		return cli.WriteJSON(c.streams.Out, facts)
 	}
-	_, err = io.WriteString(c.streams.Out, cli.RenderTable(0, nil, rows, -1))
+	_, err = io.WriteString(c.streams.Out, cli.RenderTable(0, headers, rows, -1))
 	return err
 }
 

@@ -4,6 +4,7 @@ package score
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"strconv"
@@ -19,68 +20,70 @@ import (
 	"infill/metrics"
 )
 
-// scoreOptions are the flags and arguments of scoring.
-type scoreOptions struct {
-	cli.InputOptions
-	method infill.ScoreMethod
-	Tokens bool `flag:"tokens" help:"a row of CSV for each token, not for each text"`
-	Pairs  bool `flag:"pairs" help:"a line has two texts, the better one first and a tab between: tell which is likelier"`
-	// Columns are the better text, and the other.
-	Columns []string `flag:"columns" value:"NAME,NAME" help:"NAME,NAME of the columns of a file of --pairs: the better text, and the other"`
-	cli.ModelOptions
+// command holds the flags and arguments of scoring.
+type command struct {
+	streams *terminal.Streams
+	input   cli.InputOptions
+	model   cli.ModelOptions
+	method  infill.ScoreMethod
+	tokens  bool
+	pairs   bool
+	columns []string // of a file of pairs: the better text, and the other
 }
 
 // NewCmd makes infill score.
 func NewCmd(s *terminal.Streams) *cobra.Command {
-	o := &scoreOptions{InputOptions: cli.InputOptions{Streams: s, Key: "text",
-		Reads: func(string) bool { return false }}, method: infill.WordScore,
-		Columns: []string{"first", "second"}}
+	c := &command{streams: s, method: infill.WordScore, input: cli.InputOptions{Streams: s, Key: "text",
+		Reads: func(string) bool { return false }}}
 	cmd := &cobra.Command{
 		Use:   "score [TEXT...]",
 		Short: "Rate whole texts by their pseudo-log-likelihood, per token",
 		Args:  cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			o.Take(args)
-			if err := cmp.Or(o.ModelOptions.Validate(),
-				o.InputOptions.Validate(
-					`infill score "he had never seen the sea .", or infill score --help`)); err != nil {
+			if err := cmp.Or(c.model.Validate(),
+				c.input.Take(args, `infill score "he had never seen the sea .", or infill score --help`)); err != nil {
 				return err
 			}
-			if o.Pairs && o.Tokens {
+			switch {
+			case c.pairs && c.tokens:
 				return cli.Usagef("--pairs and --tokens exclude each other: a pair has one row")
-			}
-			if o.Pairs {
-				if err := o.readPairs(); err != nil {
+			case !c.pairs && cmd.Flags().Changed("columns"):
+				return cli.Usagef("--columns are those of a file of --pairs")
+			case c.pairs:
+				if err := c.readPairs(); err != nil {
 					return err
 				}
-			} else if cmd.Flags().Changed("columns") {
-				return cli.Usagef("--columns are those of a file of --pairs")
 			}
-			return run(cmd.Context(), o)
+			return c.run(cmd.Context())
 		},
 		ValidArgsFunction: cobra.NoFileCompletions,
 	}
-	cmd.Flags().SortFlags = false
-	cli.AddChoice(cmd, (*string)(&o.method), "method", "",
+	flags := cmd.Flags()
+	flags.SortFlags = false
+	cli.AddChoice(cmd, (*string)(&c.method), "method", "",
 		cli.Texts([]infill.ScoreMethod{infill.WordScore, infill.PieceScore}), "what is masked beside a token")
-	cli.Bind(cmd, o)
-	o.InputOptions.Register(cmd)
-	o.ModelOptions.Register(cmd)
+	flags.BoolVar(&c.tokens, "tokens", false, "a row of CSV for each token, not for each text")
+	flags.BoolVar(&c.pairs, "pairs", false,
+		"a line has two texts, the better one first and a tab between: tell which is likelier")
+	flags.StringSliceVar(&c.columns, "columns", []string{"first", "second"},
+		"`NAME,NAME` of the columns of a file of --pairs: the better text, and the other")
+	c.input.Register(cmd)
+	c.model.Register(cmd)
 	return cmd
 }
 
 // readPairs puts the pairs of files in the places of their names.
-func (o *scoreOptions) readPairs() error {
-	if len(o.Columns) != 2 || o.Columns[0] == "" || o.Columns[1] == "" {
-		return cli.Usagef("--columns: %q is not two names with a comma between them", strings.Join(o.Columns, ","))
+func (c *command) readPairs() error {
+	if len(c.columns) != 2 || c.columns[0] == "" || c.columns[1] == "" {
+		return cli.Usagef("--columns: %q is not two names with a comma between them", strings.Join(c.columns, ","))
 	}
 	var texts []string
-	for _, argument := range o.Texts {
+	for _, argument := range c.input.Texts {
 		if strings.Contains(argument, "\t") || !batch.IsFile(argument) {
 			texts = append(texts, argument)
 			continue
 		}
-		pairs, err := batch.Columns(batch.File{Path: argument}, o.Columns...)
+		pairs, err := batch.Columns(batch.File{Path: argument}, c.columns...)
 		if err != nil {
 			return &cli.UsageError{Err: err,
 				Hint: "name the columns of the better and of the other text by --columns NAME,NAME; give a file of " +
@@ -93,31 +96,89 @@ func (o *scoreOptions) readPairs() error {
 			texts = append(texts, strings.ReplaceAll(pair[0], "\t", " ")+"\t"+strings.ReplaceAll(pair[1], "\t", " "))
 		}
 	}
-	o.Texts = texts
+	c.input.Texts = texts
 	return nil
 }
 
-// verdict is of how many pairs the first text is the likelier, with the 95 % interval of the share.
-type verdict struct {
-	Right    int        `json:"pairs_right"`
-	Pairs    int        `json:"pairs"`
-	Interval [2]float64 `json:"interval"`
+// run scores the texts, or the pairs of texts.
+func (c *command) run(ctx context.Context) (err error) {
+	f, err := c.model.Open(c.streams)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, f.Close()) }()
+	if !c.pairs {
+		p := &cli.Printer[*infill.Score]{Form: scoreForm(c.tokens), Format: c.input.Format, Streams: c.streams}
+		return p.Whole(c.each(ctx, f, p.End, func(id json.RawMessage, scores []*infill.Score) error {
+			c.model.Note(c.streams, "signature %s", scores[0].Signature)
+			return p.Print(id, scores[0])
+		}))
+	}
+	p := &cli.Printer[pair]{Form: pairForm(), Format: c.input.Format, Streams: c.streams}
+	right := 0
+	err = p.Whole(c.each(ctx, f, p.End, func(id json.RawMessage, scores []*infill.Score) error {
+		v := pair{scores[0], scores[1], scores[0].LogLikelihood > scores[1].LogLikelihood}
+		if v.Right {
+			right++
+		}
+		return p.Print(id, v)
+	}))
+	if p.Results > 0 {
+		err = errors.Join(err, c.tellVerdict(right, p.Results))
+	}
+	return err
 }
 
-// tell writes the verdict behind the pairs; CSV has no place for it.
-func (v verdict) tell(o *scoreOptions) error {
-	share := float64(v.Right) / float64(v.Pairs)
-	v.Interval[0], v.Interval[1] = metrics.Wilson(share, float64(v.Pairs), 0.95)
-	line := fmt.Sprintf("the first text is the likelier in %d of %s, %.1f %%, 95 %% interval %.1f to %.1f %%", v.Right,
-		cli.Counted(v.Pairs, "pair"), 100*share, 100*v.Interval[0], 100*v.Interval[1])
-	var err error
+// each scores each text, or both of each pair.
+func (c *command) each(ctx context.Context, f *infill.Filler, end func() error,
+	tell func(id json.RawMessage, scores []*infill.Score) error) error {
+	read := func(e cli.Entry) ([]string, error) {
+		texts := []string{e.Text}
+		if c.pairs {
+			texts = strings.Split(e.Text, "\t")
+		}
+		if c.pairs && len(texts) != 2 {
+			return nil, &cli.MisfitError{Err: errors.New("a pair is two texts with a tab between them")}
+		}
+		for _, text := range texts {
+			if _, err := f.Plain(text); err != nil {
+				return nil, err
+			}
+		}
+		return texts, nil
+	}
+	small := func([]string) bool { return false }
+	return cli.Each(ctx, &c.input, c.model.Quiet, read, small, end,
+		func(ctx context.Context, e cli.Entry, texts []string) (func() error, error) {
+			scores := make([]*infill.Score, len(texts))
+			for i, text := range texts {
+				var err error
+				if scores[i], err = f.Score(ctx, text, c.method); err != nil {
+					return nil, err
+				}
+			}
+			return func() error { return tell(e.ID, scores) }, nil
+		})
+}
+
+// tellVerdict says of how many pairs the first text is the likelier, with the 95 % interval of the share. CSV and a
+// list of JSON have no place for it.
+func (c *command) tellVerdict(right, pairs int) (err error) {
+	share := float64(right) / float64(pairs)
+	low, high := metrics.Wilson(share, float64(pairs), 0.95)
+	line := fmt.Sprintf("the first text is the likelier in %d of %s, %.1f %%, 95 %% interval %.1f to %.1f %%", right,
+		cli.Counted(pairs, "pair"), 100*share, 100*low, 100*high)
 	switch {
-	case o.Format == "text":
-		_, err = fmt.Fprintln(o.Streams.Out, "\n"+line)
-	case o.Format == "jsonl":
-		err = object.WriteLine(o.Streams.Out, v)
-	case !o.Quiet:
-		fmt.Fprintln(o.Streams.Err, "infill: "+line)
+	case c.input.Format == "text":
+		_, err = fmt.Fprintln(c.streams.Out, "\n"+line)
+	case c.input.Format == "jsonl":
+		err = object.WriteLine(c.streams.Out, struct {
+			Right    int        `json:"pairs_right"`
+			Pairs    int        `json:"pairs"`
+			Interval [2]float64 `json:"interval"`
+		}{right, pairs, [2]float64{low, high}})
+	case !c.model.Quiet:
+		fmt.Fprintln(c.streams.Err, "infill: "+line)
 	}
 	return err
 }
@@ -130,99 +191,25 @@ type pair struct {
 	Right bool `json:"right"`
 }
 
-// scorePairs rates pairs, and tells at the end of how many the first text is the likelier.
-func scorePairs(ctx context.Context, o *scoreOptions, f *infill.Filler) error {
-	p := &cli.Printer[pair]{Format: o.Format, Streams: o.Streams, Form: cli.Form[pair]{
+func pairForm() cli.Form[pair] {
+	return cli.Form[pair]{
 		Header: []string{"id", "first", "second", "first_sequence_score", "second_sequence_score", "right"},
 		Rows: func(id string, v pair) [][]string {
-			return [][]string{{id, v.First.Text, v.Second.Text, cli.AllDigits(v.First.LogLikelihood),
-				cli.AllDigits(v.Second.LogLikelihood), strconv.FormatBool(v.Right)}}
+			return [][]string{{id, v.First.Text, v.Second.Text, fmt.Sprint(v.First.LogLikelihood),
+				fmt.Sprint(v.Second.LogLikelihood), strconv.FormatBool(v.Right)}}
 		},
 		Text: func(v pair, width int) string {
-			rows := [][]string{{cli.Mark(v.First.Text, nil), fmt.Sprintf("%.2f", v.First.LogLikelihood)},
-				{cli.Mark(v.Second.Text, nil), fmt.Sprintf("%.2f", v.Second.LogLikelihood)}}
-			return cli.RenderTable(width, []string{"text", "log-likelihood"}, rows, 0) + cli.Notes(width,
-				map[bool]string{true: "the first is likelier", false: "the first is not likelier"}[v.Right])
+			var rows [][]string
+			for _, s := range []*infill.Score{v.First, v.Second} {
+				rows = append(rows, []string{cli.Mark(s.Text, nil), fmt.Sprintf("%.2f", s.LogLikelihood)})
+			}
+			verdict := "the first is not likelier"
+			if v.Right {
+				verdict = "the first is likelier"
+			}
+			return cli.RenderTable(width, []string{"text", "log-likelihood"}, rows, 0) + cli.Notes(width, verdict)
 		},
-	}}
-	right, all := 0, 0
-	split := func(text string) (first, second string, err error) {
-		first, second, found := strings.Cut(text, "\t")
-		if !found || strings.Contains(second, "\t") {
-			err = &cli.MisfitError{Err: errors.New("a pair is two texts with a tab between them")}
-		}
-		return first, second, err
 	}
-	read := func(e cli.Entry) (texts [2]string, err error) {
-		if texts[0], texts[1], err = split(e.Text); err != nil {
-			return texts, err
-		}
-		for _, text := range texts {
-			if _, err := f.Plain(text); err != nil {
-				return texts, err
-			}
-		}
-		return texts, nil
-	}
-	err := p.Whole(cli.Each(ctx, &o.InputOptions, o.Quiet, read, never, p.End,
-		func(ctx context.Context, e cli.Entry, texts [2]string) (_ func() error, err error) {
-			var v pair
-			if v.First, err = f.Score(ctx, texts[0], o.method); err != nil {
-				return nil, err
-			}
-			if v.Second, err = f.Score(ctx, texts[1], o.method); err != nil {
-				return nil, err
-			}
-			v.Right = v.First.LogLikelihood > v.Second.LogLikelihood
-			return func() error {
-				if all++; v.Right {
-					right++
-				}
-				return p.Print(e.ID, v)
-			}, nil
-		}))
-	if all > 0 {
-		err = errors.Join(err, verdict{Right: right, Pairs: all}.tell(o))
-	}
-	return err
-}
-
-// run scores the texts.
-func run(ctx context.Context, o *scoreOptions) (err error) {
-	f, err := o.Open(o.Streams)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, f.Close()) }()
-	if o.Pairs {
-		return scorePairs(ctx, o, f)
-	}
-	p := &cli.Printer[*infill.Score]{Form: scoreForm(o.Tokens), Format: o.Format, Streams: o.Streams}
-	read := func(e cli.Entry) (text string, err error) {
-		if e.Line == 0 { // the error of a line is reported in its turn
-			_, err = f.Plain(e.Text)
-		}
-		return e.Text, err
-	}
-	return p.Whole(cli.Each(ctx, &o.InputOptions, o.Quiet, read, never, p.End,
-		func(ctx context.Context, e cli.Entry, text string) (func() error, error) {
-			score, err := f.Score(ctx, text, o.method)
-			if err != nil {
-				return nil, err
-			}
-			return func() error {
-				o.Note(o.Streams, "signature %s", score.Signature)
-				return p.Print(e.ID, score)
-			}, nil
-		}))
-}
-
-// never says that no text fills the model's calls by itself.
-func never[T any](T) bool { return false }
-
-// metric returns minicons' name of a method.
-func metric(m infill.ScoreMethod) string {
-	return map[infill.ScoreMethod]string{infill.WordScore: "within_word_l2r", infill.PieceScore: "original"}[m]
 }
 
 // scoreForm writes a row of CSV for each text, or for each token. Columns that
@@ -232,17 +219,18 @@ func scoreForm(tokens bool) cli.Form[*infill.Score] {
 	if tokens {
 		header = []string{"id", "text", "position", "token", "token_id", "token_score", "sequence_score", "PLL_metric"}
 	}
+	metric := map[infill.ScoreMethod]string{infill.WordScore: "within_word_l2r", infill.PieceScore: "original"}
 	return cli.Form[*infill.Score]{
 		Header: header,
 		Rows: func(id string, s *infill.Score) (rows [][]string) {
+			sum := fmt.Sprint(s.LogLikelihood)
 			if !tokens {
-				return [][]string{{id, s.Text, cli.AllDigits(s.LogLikelihood), strconv.Itoa(len(s.Tokens)),
-					cli.AllDigits(s.PseudoPerplexity), metric(s.Method)}}
+				return [][]string{{id, s.Text, sum, strconv.Itoa(len(s.Tokens)), fmt.Sprint(s.PseudoPerplexity),
+					metric[s.Method]}}
 			}
 			for i, t := range s.Tokens {
-				rows = append(rows,
-					[]string{id, s.Text, strconv.Itoa(i + 1), t.Token, strconv.Itoa(t.ID), cli.AllDigits(t.LogProb),
-						cli.AllDigits(s.LogLikelihood), metric(s.Method)})
+				rows = append(rows, []string{id, s.Text, strconv.Itoa(i + 1), t.Token, strconv.Itoa(t.ID),
+					fmt.Sprint(t.LogProb), sum, metric[s.Method]})
 			}
 			return rows
 		},

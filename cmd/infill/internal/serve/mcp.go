@@ -18,50 +18,44 @@ import (
 	"infill/infill/serve"
 )
 
-type mcpOptions struct {
-	streams *terminal.Streams
-	cli.ModelOptions
-}
-
 // NewCmdMCP makes infill mcp.
 func NewCmdMCP(s *terminal.Streams) *cobra.Command {
-	o := &mcpOptions{streams: s}
+	var model cli.ModelOptions
 	cmd := &cobra.Command{
 		Use:   "mcp",
 		Short: "Offer fills and scores to an agent, by the Model Context Protocol",
 		Args:  cli.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := o.Validate(); err != nil {
+			if err := model.Validate(); err != nil {
 				return err
 			}
-			return runMCP(cmd.Context(), o)
+			return runMCP(cmd.Context(), s, model)
 		},
 		ValidArgsFunction: cobra.NoFileCompletions,
 	}
 	cmd.Flags().SortFlags = false
-	o.ModelOptions.Register(cmd)
+	model.Register(cmd)
 	return cmd
 }
 
 // runMCP offers the tools until the agent ends it.
-func runMCP(ctx context.Context, o *mcpOptions) (err error) {
-	opened, name, err := openAll(ctx, &o.ModelOptions, o.streams, nil)
+func runMCP(ctx context.Context, s *terminal.Streams, model cli.ModelOptions) (err error) {
+	models, name, err := openAll(ctx, model, s, nil)
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, closeAll(opened)) }()
+	defer func() { err = errors.Join(err, models.close()) }()
 	server, err := serve.Tools(
-		serve.Options{Models: opened, Default: name, Fill: infill.DefaultOptions(), Limits: serve.DefaultLimits(),
-			Log: func(message string) { cli.Warn(o.streams, false, "%s", message) }})
+		serve.Options{Models: models, Default: name, Fill: infill.DefaultOptions(), Limits: serve.DefaultLimits(),
+			Log: func(message string) { cli.Warn(s, false, "%s", message) }})
 	if err != nil {
 		return err
 	}
-	err = server.Run(ctx, answering{&mcp.IOTransport{Reader: io.NopCloser(o.streams.In),
-		Writer: unclosed{o.streams.Out}}})
-	switch {
-	case ctx.Err() != nil: // a signal is how an agent ends it
+	err = server.Run(ctx, answering{&mcp.IOTransport{Reader: io.NopCloser(s.In), Writer: unclosed{s.Out}}})
+	if ctx.Err() != nil { // a signal is how an agent ends it
 		return nil
-	case err != nil:
+	}
+	if err != nil {
 		return fmt.Errorf("read the agent's messages: %w", err)
 	}
 	return nil

@@ -2,6 +2,7 @@
 package serve
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -21,10 +22,12 @@ import (
 	"infill/infill/serve"
 )
 
-type serveOptions struct {
+// command holds the flags of infill serve.
+type command struct {
 	streams *terminal.Streams
-	cli.ModelOptions
-	token string
+	model   cli.ModelOptions
+	limits  serve.Limits
+	token   string
 
 	Listen      string   `flag:"listen" value:"HOST:PORT" help:"HOST:PORT to listen at; port 0 takes a free one"`
 	TokenFile   string   `flag:"token-file" value:"FILE" help:"FILE with the token that requests must bring, else INFILL_TOKEN in the environment"`
@@ -34,39 +37,27 @@ type serveOptions struct {
 	Origin      string   `flag:"allow-origin" value:"ORIGIN" help:"ORIGIN whose pages may read answers, such as https://example.org"`
 	Also        []string `flag:"also" value:"NAME" help:"NAME of a further model to serve; several with commas"`
 	Pipe        bool     `flag:"pipe" help:"listen nowhere: answer requests on standard input, a line each; limits hold where they are given"`
-	limits      serve.Limits
 }
 
 // NewCmd makes infill serve.
 func NewCmd(s *terminal.Streams) *cobra.Command {
-	o := &serveOptions{streams: s, limits: serve.DefaultLimits(), Listen: "127.0.0.1:8080"}
+	c := &command{streams: s, limits: serve.DefaultLimits(), Listen: "127.0.0.1:8080"}
 	cmd := &cobra.Command{
 		Use:   "serve",
 		Short: "Answer requests over HTTP, and show a page to play with",
 		Args:  cli.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := o.validate(cmd.Context()); err != nil {
+			if err := c.validate(cmd.Context(), cmd.Flags()); err != nil {
 				return err
 			}
-			if o.Pipe {
-				for _, name := range strings.Fields("listen token-file no-auth tls-cert tls-key allow-origin") {
-					if cmd.Flags().Changed(name) {
-						return cli.Usagef("--%s: --pipe listens nowhere: leave one out", name)
-					}
-				}
-				if err := lift(cmd.Flags()); err != nil {
-					return err
-				}
-			}
-			return run(cmd.Context(), o)
+			return c.run(cmd.Context())
 		},
 		ValidArgsFunction: cobra.NoFileCompletions,
 	}
-	flags := cmd.Flags()
-	flags.SortFlags = false
-	cli.Bind(cmd, o)
-	cli.Bind(cmd, &o.limits)
-	o.ModelOptions.Register(cmd)
+	cmd.Flags().SortFlags = false
+	cli.Bind(cmd, c)
+	cli.Bind(cmd, &c.limits)
+	c.model.Register(cmd)
 	return cmd
 }
 
@@ -95,152 +86,135 @@ func loopback(host string) bool {
 	return ip != nil && ip.IsLoopback()
 }
 
-func (o *serveOptions) validate(ctx context.Context) error {
-	if err := o.ModelOptions.Validate(); err != nil {
+func (c *command) validate(ctx context.Context, flags *pflag.FlagSet) error {
+	if err := c.model.Validate(); err != nil {
 		return err
 	}
-	host, _, err := net.SplitHostPort(o.Listen)
-	if err != nil {
-		return cli.Usagef("--listen: %q is not HOST:PORT", o.Listen)
+	if c.Pipe {
+		for _, name := range strings.Fields("listen token-file no-auth tls-cert tls-key allow-origin") {
+			if flags.Changed(name) {
+				return cli.Usagef("--%s: --pipe listens nowhere: leave one out", name)
+			}
+		}
+		if err := lift(flags); err != nil {
+			return err
+		}
+		return cli.OptionError(c.limits.Check()) // without a token: who writes to a pipe started the program
 	}
-	if (o.Certificate == "") != (o.Key == "") {
+	host, _, err := net.SplitHostPort(c.Listen)
+	if err != nil {
+		return cli.Usagef("--listen: %q is not HOST:PORT", c.Listen)
+	}
+	if (c.Certificate == "") != (c.Key == "") {
 		return cli.Usagef("--tls-cert and --tls-key go together: give both or none")
 	}
-	o.token = o.streams.Getenv("INFILL_TOKEN")
-	if o.TokenFile != "" {
-		text, err := cli.ReadFile(ctx, o.TokenFile)
+	c.token = c.streams.Getenv("INFILL_TOKEN")
+	if c.TokenFile != "" {
+		text, err := cli.ReadFile(ctx, c.TokenFile)
 		if err != nil {
 			return cli.Usagef("--token-file: %w", err)
 		}
-		if o.token = oneToken(string(text)); o.token == "" {
-			return cli.Usagef("--token-file: %s holds no token: write one line of letters and digits", o.TokenFile)
+		if words := strings.Fields(string(text)); len(words) == 1 {
+			c.token = words[0]
+		} else {
+			return cli.Usagef("--token-file: %s holds no token: write one line of letters and digits", c.TokenFile)
 		}
 	}
-	if o.token != "" && o.NoAuth {
+	if c.token != "" && c.NoAuth {
 		return cli.Usagef("a token is given, and --no-auth: take one of them")
 	}
-	if !loopback(host) && o.token == "" && !o.NoAuth {
-		return &cli.UsageError{Err: fmt.Errorf("--listen %s: other machines could ask without a token", o.Listen),
+	if !loopback(host) && c.token == "" && !c.NoAuth {
+		return &cli.UsageError{Err: fmt.Errorf("--listen %s: other machines could ask without a token", c.Listen),
 			Hint: "set INFILL_TOKEN or --token-file, or say --no-auth"}
 	}
-	return cli.OptionError(o.limits.Check())
+	return cli.OptionError(c.limits.Check())
 }
 
-// oneToken is a line without the space around it, "" if there are several words.
-func oneToken(text string) string {
-	var token, more string
-	if n, _ := fmt.Sscan(text, &token, &more); n != 1 {
-		return ""
-	}
-	return token
-}
+// opened are models by their names.
+type opened map[string]*infill.Filler
 
-// openTried opens a model and runs it once, so that the first request does not wait
-// for it, and a broken one is refused now.
-func openTried(ctx context.Context, o cli.ModelOptions, s *terminal.Streams, model string) (*infill.Filler, error) {
-	o.Model = model
-	f, err := o.Open(s)
-	if err != nil {
-		return nil, err
-	}
-	t, err := f.Template("a [MASK]")
-	if err == nil {
-		_, err = f.LogConditionals(ctx, t, nil)
-	}
-	if err != nil {
-		return nil, errors.Join(err, f.Close())
-	}
-	return f, nil
-}
-
-// openAll opens the models.
-func openAll(ctx context.Context, o *cli.ModelOptions, s *terminal.Streams,
-	also []string) (opened map[string]*infill.Filler, name string, err error) {
-	opened = map[string]*infill.Filler{}
-	for i, wanted := range append([]string{o.Model}, also...) {
-		f, err := openTried(ctx, *o, s, wanted)
+// openAll opens the model and others beside it, and gives the first one's name. It runs each once, so that the first
+// request does not wait for it, and a broken one is refused now.
+func openAll(ctx context.Context, o cli.ModelOptions, s *terminal.Streams, also []string) (opened, string, error) {
+	all, first := opened{}, ""
+	for _, model := range append([]string{o.Model}, also...) {
+		o.Model = model
+		f, err := o.Open(s)
 		if err != nil {
-			return nil, "", errors.Join(err, closeAll(opened))
+			return nil, "", errors.Join(err, all.close())
 		}
-		if wanted = f.Model().Name; i == 0 {
-			name = wanted
+		name := f.Model().Name
+		first = cmp.Or(first, name)
+		if all[name] != nil {
+			return nil, "", errors.Join(cli.Usagef("two models are called %s: serve one of them", name), f.Close(),
+				all.close())
 		}
-		if opened[wanted] != nil {
-			return nil, "", errors.Join(
-				cli.Usagef("two models are called %s: serve one of them", wanted), f.Close(),
-				closeAll(opened))
+		all[name] = f
+		t, err := f.Template("a [MASK]")
+		if err == nil {
+			_, err = f.LogConditionals(ctx, t, nil)
 		}
-		opened[wanted] = f
+		if err != nil {
+			return nil, "", errors.Join(err, all.close())
+		}
 	}
-	return opened, name, nil
+	return all, first, nil
 }
 
-func closeAll(opened map[string]*infill.Filler) (err error) {
-	for _, f := range opened {
+func (o opened) close() (err error) {
+	for _, f := range o {
 		err = errors.Join(err, f.Close())
 	}
 	return err
 }
 
 // run serves until it is stopped.
-func run(ctx context.Context, o *serveOptions) (err error) {
-	opened, name, err := openAll(ctx, &o.ModelOptions, o.streams, o.Also)
+func (c *command) run(ctx context.Context) (err error) {
+	models, name, err := openAll(ctx, c.model, c.streams, c.Also)
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, closeAll(opened)) }()
-	options := serve.Options{Models: opened, Default: name, Fill: infill.DefaultOptions(), Limits: o.limits,
-		Token: o.token, Origin: o.Origin,
-		Log: func(message string) { cli.Warn(o.streams, false, "%s", message) }}
-	if o.Pipe {
-		options.Token = "" // who writes to a pipe started the program
-		server, err := serve.New(options)
-		if err != nil {
-			return err
-		}
-		return server.Pipe(ctx, o.streams.In, o.streams.Out)
-	}
-	listener, err := net.Listen("tcp", o.Listen)
-	if err != nil {
-		return &cli.Failure{Err: fmt.Errorf("listen: %w", err), Hint: "another port: infill serve --listen 127.0.0.1:0"}
-	}
-	address := listener.Addr().String()
-	host, _, _ := net.SplitHostPort(o.Listen)
-	if loopback(host) {
+	defer func() { err = errors.Join(err, models.close()) }()
+	options := serve.Options{Models: models, Default: name, Fill: infill.DefaultOptions(), Limits: c.limits,
+		Token: c.token, Origin: c.Origin,
+		Log: func(message string) { cli.Warn(c.streams, false, "%s", message) }}
+	host, _, _ := net.SplitHostPort(c.Listen)
+	if loopback(host) && !c.Pipe {
 		options.Hosts = []string{"localhost", "127.0.0.1", "::1", host}
 	}
 	handler, err := serve.New(options)
 	if err != nil {
-		return errors.Join(err, listener.Close())
+		return err
+	}
+	if c.Pipe {
+		return handler.Pipe(ctx, c.streams.In, c.streams.Out)
 	}
 	server := handler.HTTPServer()
-	scheme := "http"
-	if o.Certificate != "" {
-		scheme = "https"
-		server.TLSConfig = &tls.Config{MinVersion: tls.VersionTLS12}
-		// Read before the address is printed.
-		if _, err := tls.LoadX509KeyPair(o.Certificate, o.Key); err != nil {
-			return errors.Join(cli.Usagef("--tls-cert: %w", err), listener.Close())
+	scheme, accept := "http", server.Serve
+	if c.Certificate != "" {
+		pair, err := tls.LoadX509KeyPair(c.Certificate, c.Key)
+		if err != nil {
+			return cli.Usagef("--tls-cert: %w", err)
 		}
+		server.TLSConfig = &tls.Config{MinVersion: tls.VersionTLS12, Certificates: []tls.Certificate{pair}}
+		scheme, accept = "https", func(l net.Listener) error { return server.ServeTLS(l, "", "") }
 	}
-	if !o.Quiet {
-		fmt.Fprintf(o.streams.Err, "infill: %s answers at %s://%s\n", name, scheme, address)
+	listener, err := net.Listen("tcp", c.Listen)
+	if err != nil {
+		return &cli.Failure{Err: fmt.Errorf("listen: %w", err), Hint: "another port: infill serve --listen 127.0.0.1:0"}
+	}
+	if !c.model.Quiet {
+		fmt.Fprintf(c.streams.Err, "infill: %s answers at %s://%s\n", name, scheme, listener.Addr())
 	}
 	ended := make(chan error, 1)
-	go func() {
-		if o.Certificate != "" {
-			ended <- server.ServeTLS(listener, o.Certificate, o.Key)
-		} else {
-			ended <- server.Serve(listener)
-		}
-	}()
+	go func() { ended <- accept(listener) }()
 	select {
 	case err := <-ended:
 		return fmt.Errorf("serve: %w", err)
 	case <-ctx.Done():
 	}
 	// Who was let in gets an answer; a second signal ends the process at once.
-	drain, cancel := context.WithTimeout(context.WithoutCancel(ctx), o.limits.Wait+o.limits.Time+5*time.Second)
+	drain, cancel := context.WithTimeout(context.WithoutCancel(ctx), c.limits.Wait+c.limits.Time+5*time.Second)
 	defer cancel()
 	if err := server.Shutdown(drain); err != nil {
 		err = errors.Join(err, server.Close())

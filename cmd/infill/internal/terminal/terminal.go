@@ -3,7 +3,6 @@
 package terminal
 
 import (
-	"errors"
 	"io"
 	"os"
 	"strconv"
@@ -37,9 +36,6 @@ func System() *Streams {
 		ErrTerminal: term.IsTerminal(int(os.Stderr.Fd())),
 		Environment: os.Environ(),
 	}
-	if outputClosed() {
-		s.Out = closed{}
-	}
 	if s.OutTerminal {
 		// A terminal that does not tell its width is treated as endlessly wide.
 		if width, _, err := term.GetSize(int(os.Stdout.Fd())); err == nil {
@@ -47,13 +43,6 @@ func System() *Streams {
 		}
 	}
 	return s
-}
-
-// closed is a standard output that the process was started without.
-type closed struct{}
-
-func (closed) Write([]byte) (int, error) {
-	return 0, errors.New("standard output is closed; send the result to a file or a pipe")
 }
 
 // Getenv returns the value of a variable of the Environment, "" if it is not set.

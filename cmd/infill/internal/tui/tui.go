@@ -102,7 +102,7 @@ func run(ctx context.Context, o *tuiOptions) error {
 	if c.Model = o.Model; c.Model == "" { // the screen shows its name
 		c.Model = models.DefaultName()
 	}
-	c.Models, _ = cli.CompleteModels(nil, nil, "")
+	c.Models = cli.ModelNames()
 	c.Open = func(_ context.Context, name string) (tui.Filler, error) {
 		// The search for the library reports no progress: it would write into the screen.
 		return infill.Open(infill.OpenOptions{Model: name, Device: o.Device, Threads: o.Threads})

@@ -1,5 +1,0 @@
-//go:build !unix
-
-package terminal
-
-func outputClosed() bool { return false }
