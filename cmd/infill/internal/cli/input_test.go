@@ -17,7 +17,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"infill/cmd/infill/internal/terminal"
-	"infill/infill/batch"
 	"infill/internal/object"
 )
 
@@ -41,10 +40,6 @@ func TestReadEntries(t *testing.T) {
 	if diff := cmp.Diff([]string{"a/", "\ufeffb/"},
 		read(strings.NewReader("\ufeffa\n\ufeffb\n"), "lines")); diff != "" {
 		t.Errorf("a byte-order mark is one at the very start only: %s", diff)
-	}
-	if diff := cmp.Diff([]string{"error: " + batch.ErrReturn.Error(), "a/", "b\r/"},
-		read(strings.NewReader("one\rtwo\rthree\na\r\nb\r\r\n"), "lines")); diff != "" {
-		t.Errorf("carriage returns: %s", diff)
 	}
 	objects := "\ufeff{\"template\":\"a\",\"id\":[1, " +
 		"\"x\"]}\n{\"template\":\"b\\u00e9\",\"id\":null}\n{\"template\":\"\xff\"}\n"
