@@ -38,7 +38,7 @@ func TestMetricsFiles(t *testing.T) {
 		{"c.json", `{"metrics": []}`, "text (c.json): object 1 holds no fills"},
 		{"d.json", "[" + results, "text (d.json): unexpected EOF"},
 		{"b.csv", "id,words\n1,the kettle sang\n", `has no column "text": its columns are "id", "words"`},
-		{"b.txt.gz", lines, "b.txt.gz: the file is no gzip, as its name says: rename it, or get it again"},
+		{"b.txt.gz", lines, "b.txt.gz: the file is no gzip, as its name says, or is cut off or damaged"},
 		{"c.txt.gz", gz.String()[:gz.Len()-4], "text (c.txt.gz): line 3: unexpected EOF"},
 	} {
 		path := filepath.Join(dir, c.name)

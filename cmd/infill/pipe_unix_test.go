@@ -31,8 +31,8 @@ func TestNamedPipes(t *testing.T) {
 	}
 	ignoresHangup := ossignal.Ignored(unix.SIGHUP)
 	for line, refused := range map[string]string{
-		"run PIPE -o OUT":         "is no regular file",
-		"augment PIPE -o OUT":     "is no regular file",
+		"run PIPE -o OUT":         "not a regular file: a named pipe",
+		"augment PIPE -o OUT":     "not a regular file: a named pipe",
 		"metrics PIPE":            "",
 		"metrics TEXT -r a=PIPE":  "",
 		"--slot 1=@PIPE a-[MASK]": "",

@@ -76,7 +76,6 @@ func TestUsage(t *testing.T) {
 		{`run in.csv -o o.csv --shard 3/2`, `--shard: "3/2" is not I/N, the number of this part from 1 and that of all`},
 		{`run in.csv -o zz --column text`, `--to: zz: its name does not tell the form of the output: end it in `},
 		{`run in.dat -o o.csv`, `--from: in.dat: its name does not tell the form of the input: end it in `},
-		{`run merge zz`, `--to: zz: its name does not tell the form of the output: end it in `},
 		{`augment in.csv -o o.csv --column tex`, `--column: in.csv has no column "tex": its columns are "text"`},
 		{`augment in.csv -o o.csv --rate 0.5 --blanks 2`, `--rate and --blanks exclude each other: give one`},
 

@@ -1,16 +1,13 @@
 package batch
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
 	"reflect"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 
 	"infill/infill"
@@ -22,119 +19,24 @@ import (
 type Fill struct {
 	Filler  *infill.Filler
 	Options infill.Options
-	// Key is the column with the template.
-	Key string
+	Key     string // the column with the template
 	// Keep lists columns that are not options, although an option has their name.
 	Keep []string
-	// Computing adds to the settings what the model's calls depend on, apart from the model,
-	// such as the number of threads.
-	Computing map[string]string
 }
 
 var _ work = (*Fill)(nil)
 
 func (f *Fill) column() string { return f.Key }
-func (f *Fill) aligned() bool  { return true }
 
-func (f *Fill) settings() map[string]string {
-	s := settings(f.Filler, &f.Options)
-	s["work"], s["column"], s["keep"] = "fill", f.Key, strings.Join(f.Keep, ",")
-	maps.Copy(s, f.Computing)
-	return s
+func (f *Fill) settings(ctx context.Context) (map[string]string, error) {
+	s, err := settings(ctx, f.Filler, &f.Options)
+	s["keep"] = strings.Join(f.Keep, ",")
+	return s, err
 }
 
-// keysOf are the keys of a struct as JSON.
-func keysOf[T any]() (keys []string) {
-	of := reflect.TypeFor[T]()
-	for i := range of.NumField() {
-		if key, _, _ := strings.Cut(of.Field(i).Tag.Get("json"), ","); key != "-" {
-			keys = append(keys, key)
-		}
-	}
-	return keys
-}
-
-var (
-	resultKeys = keysOf[infill.Result]()
-	fillKeys   = keysOf[infill.Fill]()
-	// ofDraws are those of a fill's keys that draws and chains alone have.
-	ofDraws = []string{"count", "share_error", "share_interval", "split_r_hat", "effective_draws", "final_count"}
-	// leftOut are keys that a table leaves out: they tell of the row as a whole and would stand in each of its lines,
-	// or say in another way what columns say.
-	leftOut = []string{"format", "model", "signature", "fills", "alone", "stats", "values", "spans", "pieces"}
-)
-
-// blankColumn are the names of columns for the fills of blanks.
-var blankColumn = regexp.MustCompile(`^blank_(\d+)$`)
-
-// tabled reports whether a line of a table has a column of its own of that name.
-func (f *Fill) tabled(name string) bool {
-	return blankColumn.MatchString(name) || slices.Contains(fillKeys, name) && !slices.Contains(leftOut, name) &&
-		!(f.Options.Chains == nil && f.Options.Samples == 0 && slices.Contains(ofDraws, name))
-}
-
-// lines are one for each fill: rank and text, a column for each blank, the rest of the fill and what holds for all
-// fills, and then the columns of the user in their order.
-func (f *Fill) lines(row object.Object) ([]object.Object, error) {
-	var fills []object.Object
-	if err := json.Unmarshal(row.Get("fills"), &fills); err != nil {
-		return nil, err
-	}
-	var common, users object.Object
-	for _, field := range row {
-		switch {
-		case !slices.Contains(resultKeys, field.Key):
-			users = append(users, field)
-		case !slices.Contains(leftOut, field.Key) && string(field.Value) != "[]":
-			common = append(common, field)
-		}
-	}
-	users = beside(users, f.tabled)
-	for i, fill := range fills {
-		var line, last object.Object
-		for _, field := range fill {
-			switch {
-			case field.Key == "values":
-				var words []json.RawMessage
-				if err := json.Unmarshal(field.Value, &words); err != nil {
-					return nil, err
-				}
-				for blank, word := range words {
-					line = append(line, object.Field{Key: fmt.Sprintf("blank_%d", blank+1), Value: word})
-				}
-			case field.Key == "token_ids":
-				last = object.Object{field}
-			case !slices.Contains(leftOut, field.Key):
-				line = append(line, field)
-			}
-		}
-		line = append(append(line, last...), common...)
-		result := line
-		for _, field := range users {
-			if result.Get(field.Key) != nil {
-				return nil, reject("the key %q is one of the result, as the line asks for it: rename it", field.Key)
-			}
-			line = append(line, field)
-		}
-		fills[i] = line
-	}
-	return fills, nil
-}
-
-// plain is the likeliest fill.
-func (f *Fill) plain(row object.Object) string {
-	var fills []object.Object
-	if err := json.Unmarshal(row.Get("fills"), &fills); err != nil || len(fills) == 0 {
-		return ""
-	}
-	return oneLine(text(fills[0].Get("text")))
-}
-
-// oneLine keeps a text within a line.
-func oneLine(text string) string { return strings.Join(strings.Fields(text), " ") }
-
-// settings are the options that are not left to their defaults, and the model.
-func settings(f *infill.Filler, o *infill.Options) map[string]string {
+// settings loads the model, and returns what computes and the options that are not left to their defaults.
+func settings(ctx context.Context, f *infill.Filler, o *infill.Options) (map[string]string, error) {
+	err := f.Load(ctx)
 	s, defaults := map[string]string{}, infill.DefaultOptions()
 	for _, option := range infill.Table() {
 		if value := option.Get(o); value != option.Get(&defaults) || option.Name == "seed" {
@@ -142,31 +44,16 @@ func settings(f *infill.Filler, o *infill.Options) map[string]string {
 		}
 	}
 	m := f.Model()
-	s["model"], s["tokenizer"], s["version"] = m.Name+"@"+m.SHA256, m.Tokenizer, infill.Version()
-	return s
+	s["model"], s["tokenizer"] = fmt.Sprintf("%s@%.16s", m.Name, m.SHA256), fmt.Sprintf("%.16s", m.Tokenizer)
+	s["version"], s["onnxruntime"], s["device"] = infill.Version(), m.Runtime, m.Device
+	return s, err
 }
 
-func (f *Fill) environment(ctx context.Context) (map[string]string, error) {
-	return environment(ctx, f.Filler)
-}
-
-func environment(ctx context.Context, f *infill.Filler) (map[string]string, error) {
-	if err := f.Load(ctx); err != nil {
-		return nil, err
-	}
-	m := f.Model()
-	return map[string]string{"onnxruntime": m.Runtime, "device": m.Device}, nil
-}
-
-// Do returns one row: the columns that are not options, then the result.
-func (f *Fill) Do(ctx context.Context, r Record) ([]object.Object, error) {
-	keep := slices.Concat(f.Keep, []string{"id"})
-	for _, field := range r.Object {
-		if earlier(field) {
-			keep = append(keep, field.Key)
-		}
-	}
-	q, err := infill.ParseRequest(r.Object, f.Key, f.Options, keep...)
+// do returns the columns that are not options, and the result: an object, a line of a table for each fill, or the
+// best fill.
+func (f *Fill) do(ctx context.Context, r Record, form Form) ([]json.RawMessage, error) {
+	// A table that a run made has a rank in each line, which is no option.
+	q, err := infill.ParseRequest(r.Object, f.Key, f.Options, slices.Concat(f.Keep, []string{"id", "rank"})...)
 	var option *infill.OptionError
 	switch {
 	case errors.As(err, &option):
@@ -182,28 +69,18 @@ func (f *Fill) Do(ctx context.Context, r Record) ([]object.Object, error) {
 	if err != nil {
 		return nil, rejected(err)
 	}
-	row, err := resultRow(result)
-	if err != nil {
-		return nil, err
+	switch form {
+	case formText:
+		best := ""
+		if len(result.Fills) > 0 {
+			best = result.Fills[0].Text
+		}
+		return []json.RawMessage{object.Quote(oneLine(best))}, nil
+	case formJSONL:
+		row, err := rowOf(result)
+		return []json.RawMessage{append(beside(q.Extra, inResult), row...).Append(nil)}, err
 	}
-	kept := beside(q.Extra, func(name string) bool { return slices.Contains(resultKeys, name) })
-	return []object.Object{append(kept, row...)}, nil
-}
-
-// earlier reports whether a column with the name of an option comes from the result of an earlier run: the rank of a
-// fill.
-func earlier(field object.Field) bool {
-	_, err := strconv.Atoi(text(field.Value))
-	return field.Key == "rank" && err == nil
-}
-
-// textOf is the text of a record.
-func textOf(r Record, key string) (string, error) {
-	text, err := r.Object.Text(key)
-	if err != nil {
-		return "", reject("%w, or name the column", err)
-	}
-	return text, nil
+	return tableOf(result, q.Extra)
 }
 
 // rejected marks the errors that lie in a record.
@@ -216,25 +93,108 @@ func rejected(err error) error {
 	return err
 }
 
-// resultRow is a result without its times, and without the model and the signature: these stand in the
-// manifest once.
-func resultRow(result *infill.Result) (object.Object, error) {
+// oneLine keeps a text within a line.
+func oneLine(text string) string { return strings.Join(strings.Fields(text), " ") }
+
+// objectOf is the object that JSON has for a struct.
+func objectOf(v any) (object.Object, error) {
+	text, err := object.Encode(v)
+	if err != nil {
+		return nil, fmt.Errorf("write the result: %w", err)
+	}
+	return object.Parse(text)
+}
+
+// rowOf is a result without its times, and without the model and the signature: the run tells these once.
+func rowOf(result *infill.Result) (object.Object, error) {
 	type stats struct {
 		infill.Stats
 		Seconds *float64 `json:"seconds,omitempty"`
 	}
-	value, err := object.Encode(struct {
+	return objectOf(struct {
 		*infill.Result
 		Model     *infill.Model `json:"model,omitempty"`
 		Signature string        `json:"signature,omitempty"`
 		Stats     stats         `json:"stats"`
 	}{Result: result, Stats: stats{Stats: result.Stats}})
-	if err != nil {
-		return nil, fmt.Errorf("write the result: %w", err)
+}
+
+// keysOf are the keys of a struct as JSON.
+func keysOf[T any]() (keys []string) {
+	of := reflect.TypeFor[T]()
+	for i := range of.NumField() {
+		if key, _, _ := strings.Cut(of.Field(i).Tag.Get("json"), ","); key != "" && key != "-" {
+			keys = append(keys, key)
+		}
 	}
-	row, err := object.Parse(bytes.TrimSpace(value))
+	return keys
+}
+
+var (
+	resultKeys = keysOf[infill.Result]()
+	fillKeys   = keysOf[infill.Fill]()
+	// leftOut are keys that a table leaves out: they tell of the row as a whole and would stand in each of its lines,
+	// or say in another way what columns say.
+	leftOut = []string{"format", "model", "signature", "fills", "alone", "stats", "values", "spans", "pieces"}
+	// blankColumn are the names of columns for the fills of blanks.
+	blankColumn = regexp.MustCompile(`^blank_(\d+)$`)
+)
+
+// inResult and inTable report whether a result has a key, or a column, of that name.
+func inResult(name string) bool { return slices.Contains(resultKeys, name) }
+func inTable(name string) bool {
+	return inResult(name) || slices.Contains(fillKeys, name) || blankColumn.MatchString(name)
+}
+
+// tableOf has a line for each fill: rank and text, a column for each blank, the rest of the fill and what holds for all
+// fills, and then the columns of the user in their order.
+func tableOf(result *infill.Result, extra object.Object) ([]json.RawMessage, error) {
+	row, err := rowOf(result)
 	if err != nil {
-		return nil, fmt.Errorf("write the result: %w", err)
+		return nil, err
 	}
-	return row, nil
+	var common object.Object
+	for _, field := range row {
+		if !slices.Contains(leftOut, field.Key) && string(field.Value) != "[]" {
+			common = append(common, field)
+		}
+	}
+	common = append(common, beside(extra, inTable)...)
+	var lines []json.RawMessage
+	for _, fill := range result.Fills {
+		fields, err := objectOf(fill)
+		if err != nil {
+			return nil, err
+		}
+		var line object.Object
+		for _, field := range fields {
+			if field.Key == "values" {
+				for blank, word := range fill.Values {
+					line = append(line, object.Field{Key: fmt.Sprintf("blank_%d", blank+1), Value: object.Quote(word)})
+				}
+			} else if field.Key != "token_ids" && !slices.Contains(leftOut, field.Key) {
+				line = append(line, field)
+			}
+		}
+		line = append(line, object.Field{Key: "token_ids", Value: fields.Get("token_ids")})
+		lines = append(lines, append(line, common...).Append(nil))
+	}
+	return lines, nil
+}
+
+// beside are the columns of a user with other names, input_NAME, where a result has them.
+func beside(columns object.Object, taken func(name string) bool) object.Object {
+	names := map[string]bool{}
+	for _, f := range columns {
+		names[f.Key] = true
+	}
+	var list object.Object
+	for _, f := range columns {
+		name := f.Key
+		for taken(name) || name != f.Key && names[name] {
+			name = "input_" + name
+		}
+		list = append(list, object.Field{Key: name, Value: f.Value})
+	}
+	return list
 }

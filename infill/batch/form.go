@@ -29,11 +29,16 @@ const (
 // quoted), with a header; and "text", a text a line.
 func Forms() []Form { return []Form{formJSONL, formCSV, formTSV, formText} }
 
+func (f Form) table() bool { return f == formCSV || f == formTSV }
+
 // suffixes are the ends of names that tell a form.
 var suffixes = map[string]Form{
 	".jsonl": formJSONL, ".ndjson": formJSONL, ".csv": formCSV, ".tsv": formTSV, ".tab": formTSV,
 	".txt": formText, ".text": formText,
 }
+
+// kinds are the ends of names that tell a compression.
+var kinds = map[string]string{".gz": "gzip", ".zst": "zstd"}
 
 // File is a file in one of the forms.
 type File struct {
@@ -43,54 +48,30 @@ type File struct {
 	packed string
 }
 
+// IsFile reports whether a name ends as a file of one of the forms, also compressed.
+func IsFile(name string) bool {
+	_, err := File{Path: name}.resolve("input")
+	return err == nil
+}
+
 // resolve finds out form and compression; what is the word for the file.
 func (f File) resolve(what string) (File, error) {
 	if f.Path != "" && what == "output" {
 		f.Path = filepath.Clean(f.Path) // names of folders beside it are joined, which cleans them
 	}
 	name := strings.ToLower(filepath.Base(f.Path))
-	for _, packed := range []string{".gz", ".zst"} {
-		if short, ok := strings.CutSuffix(name, packed); ok {
-			f.packed, name = packed, short
-			break
-		}
+	if end := filepath.Ext(name); kinds[end] != "" {
+		f.packed, name = end, strings.TrimSuffix(name, end)
 	}
 	if f.Form == "" {
 		f.Form = suffixes[filepath.Ext(name)]
 	}
-	wrong := func(format string, args ...any) (File, error) {
-		option := map[string]string{"input": "from", "output": "to"}[what]
-		return f, &infill.OptionError{Option: option, Reason: fmt.Sprintf(format, args...)}
-	}
-	switch {
-	case f.Path == "":
-		return wrong("no %s: name a file", what)
-	case f.Form == "":
-		return wrong("%s: its name does not tell the form of the %s: end it in .jsonl, .csv, .tsv, "+
-			"or .txt (also with .gz or .zst), or name the form", f.Path, what)
-	case !slices.Contains(Forms(), f.Form):
-		return wrong("%s: unknown form %q of the %s: one of %v", f.Path, f.Form, what, Forms())
+	if !slices.Contains(Forms(), f.Form) {
+		return f, &infill.OptionError{Option: map[string]string{"input": "from", "output": "to"}[what],
+			Reason: fmt.Sprintf("%s: its name does not tell the form of the %s: end it in .jsonl, .csv, .tsv, "+
+				"or .txt (also with .gz or .zst), or name the form", f.Path, what)}
 	}
 	return f, nil
-}
-
-// unpack returns what a compressed stream holds, and how to let go of it.
-func (f File) unpack(r io.Reader) (io.Reader, func(), error) {
-	switch f.packed {
-	case ".gz":
-		z, err := gzip.NewReader(r)
-		if err != nil {
-			return nil, nil, fmt.Errorf("%s: %w", f.Path, f.broken(err, false))
-		}
-		return z, func() { z.Close() }, nil
-	case ".zst":
-		z, err := zstd.NewReader(r, zstd.WithDecoderConcurrency(1))
-		if err != nil {
-			return nil, nil, fmt.Errorf("%s: %w", f.Path, f.broken(err, false))
-		}
-		return z, z.Close, nil
-	}
-	return r, func() {}, nil
 }
 
 // Open opens a file of any form, and unpacks it as its name says.
@@ -100,32 +81,34 @@ func Open(path string) (io.ReadCloser, error) {
 	if err != nil {
 		return nil, err
 	}
-	r, release, err := f.unpack(file)
+	return f.unpack(file, io.Discard)
+}
+
+// unpack reads a file through its compression, and writes the bytes of the file itself to a copy.
+func (f File) unpack(file *os.File, to io.Writer) (_ io.ReadCloser, err error) {
+	r := io.TeeReader(file, to)
+	switch f.packed {
+	case ".gz":
+		r, err = gzip.NewReader(r)
+	case ".zst":
+		r, err = zstd.NewReader(r, zstd.WithDecoderConcurrency(1))
+	}
 	if err != nil {
-		return nil, errors.Join(err, file.Close())
+		return nil, errors.Join(fmt.Errorf("%s: %w", f.Path, f.broken(err)), file.Close())
 	}
-	return unpacked{r, func() error { release(); return file.Close() }}, nil
+	return struct {
+		io.Reader
+		io.Closer
+	}{r, file}, nil
 }
 
-// unpacked is a file that is read through its compression.
-type unpacked struct {
-	io.Reader
-	close func() error
-}
-
-func (u unpacked) Close() error { return u.close() }
-
-// broken says what is wrong with a compressed file, of which something has been read or nothing.
-func (f File) broken(err error, begun bool) error {
-	kind := map[string]string{".gz": "gzip", ".zst": "zstd"}[f.packed]
-	switch {
-	case kind == "":
+// broken says what is wrong with a file that cannot be unpacked.
+func (f File) broken(err error) error {
+	if f.packed == "" {
 		return err
-	case !begun:
-		return fmt.Errorf("the file is no %s, as its name says: rename it, or get it again", kind)
 	}
-	return fmt.Errorf("the %s stream is cut off, damaged, or has other bytes behind its end (%w): get the file again",
-		kind, err)
+	return fmt.Errorf("the file is no %s, as its name says, or is cut off or damaged (%w): rename it, or get it again",
+		kinds[f.packed], err)
 }
 
 // pack returns a writer that compresses as the name says. Its end is not that of w.

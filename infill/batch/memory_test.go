@@ -2,7 +2,6 @@ package batch
 
 import (
 	"bufio"
-	"bytes"
 	"flag"
 	"fmt"
 	"os"
@@ -33,7 +32,7 @@ func TestMemory(t *testing.T) {
 	runtime.GC() // what other tests have left
 	var m runtime.MemStats
 	most, looked := uint64(0), int64(0)
-	work := &shout{computing: map[string]string{"device": "none"}}
+	work := &shout{}
 	s, err := Run(t.Context(),
 		Job{Input: File{Path: path}, Output: File{Path: filepath.Join(dir, "out.jsonl")}, Work: work, InFlight: 64,
 			Observe: func(p Progress) {
@@ -51,25 +50,5 @@ func TestMemory(t *testing.T) {
 	if t.Logf("%d lines, at most %.1f MiB of heap, %.1f MiB from the system", *lineCount, float64(most)/(1<<20),
 		float64(m.Sys)/(1<<20)); most > 64<<20 {
 		t.Errorf("%d bytes of heap for %d lines", most, *lineCount)
-	}
-}
-
-// BenchmarkOthers reads a line that is of another part, which every part does: of so many parts, nearly all.
-func BenchmarkOthers(b *testing.B) {
-	path := filepath.Join(b.TempDir(), "in.txt")
-	if err := os.WriteFile(path, bytes.Repeat([]byte("on day 1234 the [MASK] sat by the fire .\n"), b.N),
-		0o666); err != nil {
-		b.Fatal(err)
-	}
-	b.ResetTimer()
-	from, err := openInput(File{Path: path}, "text")
-	if err != nil {
-		b.Fatal(err)
-	}
-	defer from.close()
-	for range b.N {
-		if _, err := from.next(false); err != nil {
-			b.Fatal(err)
-		}
 	}
 }

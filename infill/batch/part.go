@@ -2,262 +2,345 @@ package batch
 
 import (
 	"bufio"
+	"bytes"
 	"cmp"
 	"context"
+	"encoding/csv"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"maps"
 	"os"
-	"time"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
 
-	"infill/infill"
 	"infill/internal/journal"
-	"infill/internal/parallel"
+	"infill/internal/object"
 )
 
-const partFormat = 4 // of a part's lines; it rises when an older program could not read them
+// Shard is one of several parts of a run: of Count, the one numbered Index from 1. The zero value is the whole run.
+type Shard struct{ Index, Count int }
 
-// head is the first line of a part: what it does, of which input, and what computes.
+// String is what UnmarshalText reads, "2/8", and "" for the whole run.
+func (s Shard) String() string {
+	if s.Count == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%d/%d", s.Index, s.Count)
+}
+
+// MarshalText implements encoding.TextMarshaler.
+func (s Shard) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
+
+// UnmarshalText implements encoding.TextUnmarshaler. Its error completes the sentence `"x" is not …`.
+func (s *Shard) UnmarshalText(text []byte) error {
+	_, err := fmt.Sscanf(string(text), "%d/%d", &s.Index, &s.Count)
+	if err != nil || s.Index < 1 || s.Index > s.Count || s.Count > 10000 || s.String() != string(text) {
+		return errors.New("I/N, the number of this part from 1 and that of all; for the whole run leave the flag out")
+	}
+	return nil
+}
+
+// of returns how many of all records come before the part, and how many are its own.
+func (s Shard) of(records int64) (before, own int64) {
+	before = records * int64(s.Index-1) / int64(s.Count)
+	return before, records*int64(s.Index)/int64(s.Count) - before
+}
+
+// folderOf is the folder of the parts of a run, and rejectsOf the file of its wrong records.
+func folderOf(output string) string  { return output + ".parts" }
+func rejectsOf(output string) string { return output + ".rejects.jsonl" }
+
+// pathOf is the journal of a part.
+func pathOf(output string, s Shard) string {
+	return filepath.Join(folderOf(output), fmt.Sprintf("%05d-of-%05d.jsonl", s.Index, s.Count))
+}
+
+// What is written before it is renamed, in the folder of the parts.
+const (
+	outputPart  = "output.part"
+	rejectsPart = "rejects.part"
+)
+
+// ours are the names in the folder of the parts, with their locks.
+var ours = regexp.MustCompile(`^\.?(\d{5}-of-(\d{5})\.jsonl|output\.part|rejects\.part)(\.lock)?$`)
+
+// partsThere returns how many parts the run has that is there, 0 if there is none.
+func partsThere(output string) (count int, err error) {
+	entries, err := os.ReadDir(folderOf(output))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return 0, err
+	}
+	for _, e := range entries {
+		name := ours.FindStringSubmatch(e.Name())
+		if name == nil || name[2] == "" || name[3] != "" {
+			continue
+		}
+		other, _ := strconv.Atoi(name[2]) // digits
+		if count > 0 && other != count {
+			return 0, fmt.Errorf("%s holds parts of %d and of %d: remove those that are of another run",
+				folderOf(output), min(count, other), max(count, other))
+		}
+		count = other
+	}
+	return count, nil
+}
+
+// removeParts removes the parts of a run, and the folder of them once it is empty: other files are not ours.
+func removeParts(output string) error {
+	entries, err := os.ReadDir(folderOf(output))
+	for _, e := range entries {
+		if ours.MatchString(e.Name()) {
+			err = errors.Join(err, os.Remove(filepath.Join(folderOf(output), e.Name())))
+		}
+	}
+	_ = os.Remove(folderOf(output))
+	return err
+}
+
+// head is the first line of a part: what is asked.
 type head struct {
-	Format      int               `json:"format"`
-	Part        Shard             `json:"part"`
-	Input       input             `json:"input"`
-	Output      Form              `json:"output"`
-	Settings    map[string]string `json:"settings"`
-	Environment map[string]string `json:"environment"`
+	Part    Shard `json:"part"`
+	Records int64 `json:"records"` // of the whole input
+	// Settings are what parts of one run agree in, the SHA-256 of the input and the form of the output among them.
+	Settings map[string]string `json:"settings"`
 }
 
-// facts are what parts of one run must agree in.
-func (h *head) facts() map[string]string {
-	facts := map[string]string{"form of the output": string(h.Output), "number of parts": fmt.Sprint(h.Part.Count),
-		"input": fmt.Sprintf("%d bytes, SHA-256 %.16s", h.Input.Bytes, h.Input.SHA256)}
-	maps.Copy(facts, h.Settings)
-	maps.Copy(facts, h.Environment)
-	return facts
+func (h *head) form() Form { return Form(h.Settings["form"]) }
+
+// signature is all settings in a line, for people to quote.
+func (h *head) signature() string {
+	var facts []string
+	for _, name := range slices.Sorted(maps.Keys(h.Settings)) {
+		if value := h.Settings[name]; value != "" {
+			facts = append(facts, name+":"+strings.ReplaceAll(value, "|", "/"))
+		}
+	}
+	return strings.Join(facts, "|")
 }
 
-// entry is any other line of a part: a record that is done, in the order of the input, or the end.
+// entry is any other line of a part, a record that is done. One with an Error is a line of the file of rejects, too.
 type entry struct {
-	Line int64 `json:"line,omitempty"` // of the input, where the record begins
-	// Rows are lines of the output: objects, of plain text strings.
-	Rows []json.RawMessage `json:"rows,omitempty"`
-	// Error says what is wrong with Input, the record.
-	Error string `json:"error,omitempty"`
-	Input string `json:"input,omitempty"`
-	Blank bool   `json:"blank,omitempty"`
-	// End is the number of records of a part that has all of them, as its last line.
-	End *int64 `json:"end,omitempty"`
+	Line  int64             `json:"line"`            // of the input, where the record begins
+	Rows  []json.RawMessage `json:"rows,omitempty"`  // lines of the output: objects, of plain text strings
+	Error string            `json:"error,omitempty"` // what is wrong with the record
+	Blank bool              `json:"blank,omitempty"`
 }
-
-func (e *entry) wrong() error { return fmt.Errorf("line %d: %s", e.Line, e.Error) }
 
 // part is what the lines of a part say, as far as they were read.
 type part struct {
-	path                     string
-	head                     *head // nil before the first line
-	records, rejected, blank int64
-	firstReject              error
-	ended                    bool
+	head    *head // nil before the first line
+	records int64
+	sum     *Summary // of this part and of others
 }
 
-func (p *part) summary() *Summary {
-	return &Summary{Records: p.records, Rejected: p.rejected, Blank: p.blank}
+func (p *part) finished() bool {
+	if p.head == nil {
+		return false
+	}
+	_, own := p.head.Part.of(p.head.Records)
+	return p.records == own
 }
 
-// read takes a line; it is nil of the head.
+// read takes a line; the entry is nil for the head.
 func (p *part) read(line []byte) (*entry, error) {
 	if p.head == nil {
 		h := new(head)
-		if err := json.Unmarshal(line, h); err != nil || h.Format == 0 {
-			return nil, errors.New("line 1 is no line of a run")
-		}
-		if h.Format != partFormat {
-			return nil, fmt.Errorf("it has format %d, this program reads %d", h.Format, partFormat)
+		if err := json.Unmarshal(line, h); err != nil || h.Part.Count == 0 || h.Settings == nil {
+			return nil, errors.New("line 1 is no line of a run of this version of infill")
 		}
 		p.head = h
 		return nil, nil
 	}
-	var e entry
-	if err := json.Unmarshal(line, &e); err != nil || e.Line == 0 && e.End == nil {
+	e := new(entry)
+	if err := json.Unmarshal(line, e); err != nil || e.Line == 0 || p.finished() {
 		return nil, fmt.Errorf("line %d is no line of a run", p.records+2)
 	}
-	if p.ended {
-		return nil, errors.New("lines after its end")
-	}
-	return &e, p.take(&e)
+	p.take(e)
+	return e, nil
 }
 
 // take counts an entry.
-func (p *part) take(e *entry) error {
-	switch {
-	case e.End != nil && *e.End != p.records:
-		return fmt.Errorf("it has %d records, and its end says %d", p.records, *e.End)
-	case e.End != nil:
-		p.ended = true
-		return nil
-	case e.Error != "":
-		p.rejected++
-		p.firstReject = cmp.Or(p.firstReject, e.wrong())
-	case e.Blank:
-		p.blank++
-	}
+func (p *part) take(e *entry) {
 	p.records++
-	return nil
+	p.sum.Records++
+	p.sum.Lines += int64(len(e.Rows))
+	if e.Error != "" {
+		p.sum.Rejected++
+	} else if e.Blank {
+		p.sum.Blank++
+	}
 }
 
-// readHead reads the first line of a part, nil if it is not whole yet.
-func readHead(path string) (*head, error) {
-	file, err := os.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	defer file.Close()
-	line, err := bufio.NewReader(file).ReadBytes('\n')
-	if err == io.EOF {
-		return nil, nil
-	}
-	p := part{path: path}
-	if err == nil {
-		_, err = p.read(line)
-	}
-	return p.head, err
-}
-
-// part does what is missing of a part of a run.
-func (j Job) part(ctx context.Context, now *head, output string) (_ *Summary, err error) {
-	p := part{path: pathOf(output, now.Part)}
-	taken := fmt.Sprintf("another process is at work at part %s in %s", now.Part, partsOf(output))
-	lines, err := journal.Open(p.path, taken, func(line []byte) error { _, err := p.read(line); return err })
-	if err != nil {
-		return nil, err
-	}
-	lines.Pause = time.Second
-	defer func() {
-		err = cmp.Or(err, lines.Close())
-		if p.head == nil { // nothing was begun
-			err = errors.Join(err, removeParts(output, now.Part))
-		}
-	}()
-	if p.head != nil && !p.ended && !j.Resume {
-		return nil, &ExistsError{p.path,
-			"is a run that was not finished: --resume goes on with it, --overwrite begins again"}
-	}
-	if err := agree(p.head, now, output); err != nil {
-		return nil, err
-	}
-	if p.head == nil {
-		if err := lines.Append(now); err != nil {
-			return nil, err
-		}
-		p.head = now
-	}
-	kept, already := p.records, p.ended
-	if !already {
-		if err := j.work(ctx, &p, lines); err != nil {
-			return nil, err
-		}
-	}
-	s := p.summary()
-	s.Kept, s.Already = kept, already
-	return s, nil
-}
-
-// agree refuses a part that was asked for something else: before, or beside another part of its run. One of them
-// tells for all, since each was compared.
-func agree(before, now *head, output string) error {
-	parts, err := partsThere(output)
-	for i := 0; err == nil && before == nil && i < len(parts); i++ {
-		before, err = readHead(pathOf(output, parts[i]))
-	}
-	if err != nil || before == nil {
-		return err
-	}
-	return journal.CheckUnchanged(partsOf(output), before.facts(), now.facts())
-}
-
-// work does the records that a part does not have, several at once, and writes its end.
-func (j Job) work(ctx context.Context, p *part, lines *journal.Journal) error {
-	if j.Strict && p.firstReject != nil {
-		return p.firstReject
-	}
-	from, err := openInput(j.Input, j.Work.column())
-	if err != nil {
-		return err
-	}
-	defer from.close()
-	shard, kept, start := p.head.Part, p.records, time.Now()
-	tell := func() {
-		at := Progress{Done: p.records, Total: shard.of(p.head.Input.Records), Rejected: p.rejected}
-		if seconds := time.Since(start).Seconds(); seconds > 0 && p.records > kept {
-			at.PerSecond = float64(p.records-kept) / seconds
-			at.Left = time.Duration(float64(at.Total-p.records) / at.PerSecond * float64(time.Second))
-		}
-		j.Observe(at)
-	}
-	if j.Observe == nil {
-		tell = func() {}
-	}
-	tell()
-	next := kept
-	err = parallel.Each(ctx, j.InFlight, func(ctx context.Context) (r Record, err error) {
-		for due := shard.number(next); r.Number < due && err == nil; err = cmp.Or(err, ctx.Err()) {
-			r, err = from.next(from.reader.number+1 == due)
-		}
-		next++
-		return r, err
-	}, func(ctx context.Context, r Record) (*entry, error) { return j.do(ctx, r, p.head.Output) },
-		func(e *entry) error {
-			if j.Strict && e.Error != "" {
-				return e.wrong()
+// eachEntry gives the records of a run, part by part. It is an error where a part is missing, not finished, or of
+// another run.
+func eachEntry(output string, count int, do func(h *head, e *entry) error) (first *head, s *Summary, err error) {
+	s = &Summary{Output: output}
+	var missing []string
+	for i := range count {
+		p, path := part{sum: s}, pathOf(output, Shard{i + 1, count})
+		err := journal.Follow(path, 0, func(line []byte) error {
+			e, err := p.read(line)
+			if err != nil {
+				return fmt.Errorf("%s is damaged (%w): remove it, and run the part again", path, err)
 			}
-			if err := lines.Append(e); err != nil {
+			if e == nil {
+				first = cmp.Or(first, p.head)
+				return journal.CheckUnchanged(folderOf(output), first.Settings, p.head.Settings)
+			}
+			return do(p.head, e)
+		})
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return nil, nil, err
+		}
+		if !p.finished() {
+			missing = append(missing, Shard{i + 1, count}.String())
+		}
+	}
+	if missing != nil {
+		return nil, nil, fmt.Errorf("%d of %d parts are not finished: run %s again with --resume", len(missing), count,
+			strings.Join(missing, ", "))
+	}
+	return first, s, nil
+}
+
+// join writes the output of a run whose parts are all finished, and removes them.
+func join(ctx context.Context, output string, kept int64) (_ *Summary, err error) {
+	folder := folderOf(output)
+	count, err := partsThere(output)
+	if err != nil {
+		return nil, err
+	}
+	if count == 0 {
+		return nil, fmt.Errorf("%s holds no parts: run them first, with this output and --shard 1/N to N/N", folder)
+	}
+	made, rejects := filepath.Join(folder, outputPart), filepath.Join(folder, rejectsPart)
+	lock, err := journal.Lock(made, "another process joins the parts in "+folder)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, lock.Unlock()) }()
+	var h *head
+	var s *Summary
+	var names []string // of a table's columns, in the order they come
+	places := map[string]int{}
+	err = create(rejects, File{}, func(w io.Writer) error {
+		h, s, err = eachEntry(output, count, func(h *head, e *entry) error {
+			if e.Error != "" {
+				return object.WriteLine(w, e)
+			}
+			for i := 0; h.form().table() && i < len(e.Rows); i++ {
+				fields, err := object.Parse(e.Rows[i])
+				if err != nil {
+					return err
+				}
+				for _, f := range fields {
+					if _, known := places[f.Key]; !known {
+						places[f.Key] = len(names)
+						names = append(names, f.Key)
+					}
+				}
+			}
+			return ctx.Err()
+		})
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	out, err := File{Path: output, Form: h.form()}.resolve("output")
+	if err != nil {
+		return nil, err
+	}
+	err = create(made, out, func(w io.Writer) error {
+		if names != nil {
+			if _, err := w.Write(tableLine(out.Form, names)); err != nil {
 				return err
 			}
-			defer tell()
-			return p.take(e)
+		}
+		_, _, err := eachEntry(output, count, func(_ *head, e *entry) error {
+			if len(e.Rows) == 0 && out.Form == formText { // so that its lines are those of the input
+				e.Rows = []json.RawMessage{json.RawMessage(`""`)}
+			}
+			for _, row := range e.Rows {
+				line, err := render(row, out.Form, places)
+				if err == nil {
+					_, err = w.Write(line)
+				}
+				if err != nil {
+					return err
+				}
+			}
+			return ctx.Err()
 		})
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	// The rejects of a run before are not those of this output.
+	err = removeAny(rejectsOf(output))
+	if s.Rejected > 0 {
+		err = cmp.Or(err, os.Rename(rejects, rejectsOf(output)))
+	}
+	// The output comes last: where it is, all is.
+	if err = cmp.Or(err, os.Rename(made, output)); err != nil {
+		return nil, err
+	}
+	s.Signature, s.Kept = h.signature(), kept
+	return s, removeParts(output)
+}
+
+// create makes a file of what write writes, on the disk.
+func create(path string, f File, write func(io.Writer) error) error {
+	file, err := os.Create(path)
 	if err != nil {
 		return err
 	}
-	if p.records != shard.of(p.head.Input.Records) {
-		return fmt.Errorf("%s has changed since the run began: start again with --overwrite", j.Input.Path)
+	buffer := bufio.NewWriterSize(file, bufferSize)
+	packed, err := f.pack(buffer)
+	if err == nil {
+		err = errors.Join(write(packed), packed.Close(), buffer.Flush(), file.Sync())
 	}
-	p.ended = true
-	return lines.Append(&entry{End: &p.records})
+	return errors.Join(err, file.Close())
 }
 
-// do makes the line of a record.
-func (j Job) do(ctx context.Context, r Record, form Form) (*entry, error) {
-	e := &entry{Line: r.Line, Blank: r.Blank}
-	err := r.Err
-	if err == nil && !r.Blank {
-		e.Rows, err = j.rows(ctx, r, form)
+// render makes a line of the output of a row; places are those of a table's columns.
+func render(row json.RawMessage, form Form, places map[string]int) ([]byte, error) {
+	switch form {
+	case formText:
+		return []byte(text(row) + "\n"), nil
+	case formJSONL:
+		return append(row, '\n'), nil
 	}
-	var wrong *RejectError
-	if errors.As(err, &wrong) {
-		e.Error, e.Input, e.Rows, err = wrong.Error(), r.excerpt(), nil, nil
+	fields, err := object.Parse(row)
+	if err != nil {
+		return nil, err
 	}
-	if len(e.Rows) == 0 && form == formText && j.Work.aligned() {
-		e.Rows = []json.RawMessage{json.RawMessage(`""`)}
+	cells := make([]string, len(places))
+	for _, f := range fields {
+		cells[places[f.Key]] = text(f.Value)
 	}
-	if err != nil && ctx.Err() == nil {
-		err = fmt.Errorf("line %d: %w", e.Line, err)
-	}
-	return e, err
+	return tableLine(form, cells), nil
 }
 
-func (j Job) rows(ctx context.Context, r Record, form Form) (lines []json.RawMessage, err error) {
-	own, done := infill.Unwanted(ctx)
-	defer done()
-	rows, err := j.Work.Do(own, r)
-	for _, row := range rows {
-		if err == nil {
-			var more []json.RawMessage
-			more, err = rendered(j.Work, row, form)
-			lines = append(lines, more...)
-		}
+var oneCell = strings.NewReplacer("\t", " ", "\n", " ", "\r", " ") // of TSV, which has no quotes
+
+func tableLine(form Form, cells []string) []byte {
+	var b bytes.Buffer
+	if form == formCSV {
+		w := csv.NewWriter(&b)
+		w.Write(cells) //nolint:errcheck // a bytes.Buffer takes all
+		w.Flush()
+		return b.Bytes()
 	}
-	return lines, err
+	for i, cell := range cells {
+		cells[i] = oneCell.Replace(cell)
+	}
+	return []byte(strings.Join(cells, "\t") + "\n")
 }

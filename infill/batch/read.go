@@ -3,6 +3,8 @@ package batch
 import (
 	"bufio"
 	"bytes"
+	"cmp"
+	"crypto/sha256"
 	"encoding/csv"
 	"errors"
 	"fmt"
@@ -11,63 +13,76 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"infill/infill"
 	"infill/internal/object"
+	"infill/internal/regular"
 )
 
-// maxRecord is the longest record that is read, in bytes, far above what a model
-// takes in. Longer ones are left out without holding them in memory.
-const maxRecord = 1 << 20
+const (
+	// maxRecord is the longest record that is read, in bytes, far above what a model takes in. A longer line is wrong
+	// alone.
+	maxRecord = 1 << 20
+	// maxLine is how much of a file is held at most to find the end of a line, or of a record of CSV.
+	maxLine = 1 << 25
+)
 
 // Record is a record of the input.
 type Record struct {
 	Number int64         // from 1, in the whole input; a header does not count
 	Line   int64         // of the file, from 1, where it begins
-	Raw    []byte        // as it stands in the file, without its end
 	Object object.Object // of plain text one field, the work's column
 	// Blank reports whether the line is empty or only white space.
 	Blank bool
 	// Err, a *RejectError, says why there is no Object.
 	Err error
+
+	raw   []byte   // the line without its end, until the next one is read
+	cells []string // of a table, instead
 }
 
-// excerpt is the record for the file of rejects, cut where it is long.
-func (r *Record) excerpt() string {
-	const most = 1 << 14
-	if len(r.Raw) > most {
-		return strings.ToValidUTF8(string(r.Raw[:most]), "\uFFFD") + "…"
-	}
-	return strings.ToValidUTF8(string(r.Raw), "\uFFFD")
-}
-
-// Reader gives the records of a text in one of the forms, in their order; of the form "" lines as they are.
+// Reader gives the records of a text in one of the forms, in their order. A line that is wrong is wrong alone. CSV
+// that is broken ends the reading, since nobody can say where the next record begins.
 type Reader struct {
-	form   Form
-	column string   // of plain text
-	names  []string // of the columns of a table
-	r      *bufio.Reader
+	form         Form
+	column       string // of plain text
+	number, line int64  // of records and lines taken
 
-	number, line int64 // of records and lines taken
-	begun        bool  // something was read
-	// pending are lines that were read ahead for a cell over several lines that did
-	// not end.
-	pending []piece
+	lines *bufio.Scanner
+	table *csv.Reader // of CSV, instead of lines
+	// limit is of a record of table, which would reach to the end of the file where a quote has none.
+	limit *io.LimitedReader
+	names []string // of the columns of a table
+
+	of   File // empty for a stream, and body nil
+	body io.Closer
 }
 
-// piece is a line with its end; of one that is too long only the size is kept.
-type piece struct {
-	bytes []byte
-	size  int64
-}
+var errLong = fmt.Errorf("longer than %d bytes: close its quotes, or split it", maxLine)
+
+const byteOrderMark = "\ufeff"
 
 // NewReader reads plain text and JSON lines; a table has a header, which openInput reads.
 func NewReader(r io.Reader, form Form, column string) *Reader {
-	return &Reader{form: form, column: column, r: bufio.NewReaderSize(r, bufferSize)}
+	s := &Reader{form: form, column: column}
+	if form != formCSV {
+		s.lines = bufio.NewScanner(r)
+		s.lines.Buffer(nil, maxLine)
+		return s
+	}
+	s.limit = &io.LimitedReader{R: r, N: maxLine}
+	b := bufio.NewReaderSize(s.limit, bufferSize)
+	if mark, _ := b.Peek(len(byteOrderMark)); string(mark) == byteOrderMark {
+		b.Discard(len(mark)) //nolint:errcheck // they are there
+	}
+	s.table = csv.NewReader(b)
+	s.table.FieldsPerRecord = -1
+	return s
 }
 
 // Next is the next record, and io.EOF after the last.
 func (s *Reader) Next() (Record, error) {
 	r, err := s.split()
-	if err == nil && r.Err == nil {
+	if err == nil {
 		if err := s.parse(&r); err != nil {
 			r.Err = &RejectError{err}
 		}
@@ -76,183 +91,179 @@ func (s *Reader) Next() (Record, error) {
 }
 
 // split cuts off the next record, without reading what is in it.
-func (s *Reader) split() (Record, error) {
-	first, err := s.take()
-	if err != nil {
-		return Record{}, err
-	}
-	lines := []piece{first}
-	if s.form == formCSV && first.bytes != nil {
-		state, total := quotes(0, first.bytes), first.size
-		for state == quotedCell {
-			next, err := s.take()
-			if err != nil && err != io.EOF {
-				return Record{}, err
-			}
-			if err == nil {
-				lines, total, state = append(lines, next), total+next.size, quotes(state, next.bytes)
-			}
-			if err == io.EOF || next.bytes == nil || total > maxRecord || state == wrongCell {
-				// The quote has no end: the line is wrong alone, and takes none with it.
-				s.pending, lines = append(slices.Clone(lines[1:]), s.pending...), lines[:1]
-				break
-			}
+func (s *Reader) split() (r Record, err error) {
+	if s.table != nil {
+		s.limit.N = maxLine
+		if r.cells, err = s.table.Read(); err == nil {
+			line, _ := s.table.FieldPos(0)
+			s.line = int64(line)
 		}
+		if s.limit.N == 0 {
+			err = errLong
+		}
+	} else if s.lines.Scan() {
+		if r.raw, s.line = s.lines.Bytes(), s.line+1; s.line == 1 {
+			r.raw = bytes.TrimPrefix(r.raw, []byte(byteOrderMark))
+		}
+		if s.form == formTSV {
+			r.raw, r.cells = nil, strings.Split(string(r.raw), "\t")
+		}
+	} else {
+		err = cmp.Or(s.lines.Err(), io.EOF)
+	}
+	var wrong *csv.ParseError
+	switch {
+	case err == io.EOF:
+		return r, err
+	case errors.As(err, &wrong):
+		err = fmt.Errorf("line %d is not CSV: %w at byte %d: mend it, or save the file as .tsv or .jsonl",
+			wrong.StartLine, wrong.Err, wrong.Column)
+	case err == errLong, errors.Is(err, bufio.ErrTooLong):
+		err = fmt.Errorf("the record after line %d is %w", s.line, errLong)
+	case err != nil:
+		err = s.of.broken(err)
+	}
+	if err != nil && s.of.Path != "" {
+		err = fmt.Errorf("%s: %w", s.of.Path, err)
 	}
 	s.number++
-	r := Record{Number: s.number, Line: s.line + 1}
-	for _, l := range lines {
-		s.line++
-		if l.bytes == nil {
-			r.Err = reject("longer than %d bytes: split it", maxRecord)
-		}
-		r.Raw = append(r.Raw, l.bytes...)
-	}
-	if r.Err == nil {
-		r.Raw = slices.Clip(bytes.TrimSuffix(bytes.TrimSuffix(r.Raw, []byte("\n")), []byte("\r")))
-	}
-	return r, nil
+	r.Number, r.Line = s.number, s.line
+	return r, err
 }
-
-// take returns a line that was read ahead, or reads one.
-func (s *Reader) take() (p piece, err error) {
-	if len(s.pending) > 0 {
-		p, s.pending = s.pending[0], s.pending[1:]
-		return p, nil
-	}
-	for {
-		part, err := s.r.ReadSlice('\n')
-		s.begun = s.begun || len(part) > 0
-		if p.size += int64(len(part)); p.size <= maxRecord+2 { // with its end
-			p.bytes = append(p.bytes, part...)
-		} else {
-			p.bytes = nil
-		}
-		switch {
-		case err == bufio.ErrBufferFull:
-		case err == io.EOF && p.size > 0:
-			return p.bounded(), nil
-		case err != nil:
-			return p, err
-		default:
-			return p.bounded(), nil
-		}
-	}
-}
-
-// bounded leaves out what is too long.
-func (p piece) bounded() piece {
-	if len(bytes.TrimRight(p.bytes, "\r\n")) > maxRecord {
-		p.bytes = nil
-	}
-	return p
-}
-
-const byteOrderMark = "\ufeff"
 
 // parse reads what a record holds.
 func (s *Reader) parse(r *Record) (err error) {
-	raw := r.Raw
-	if r.Line == 1 {
-		raw = bytes.TrimPrefix(raw, []byte(byteOrderMark))
+	text := string(r.raw) + strings.Join(r.cells, "")
+	switch r.Blank = strings.TrimSpace(text) == ""; {
+	case r.Blank:
+	case len(text) > maxRecord:
+		return fmt.Errorf("longer than %d bytes: split it", maxRecord)
+	case s.form == formJSONL:
+		r.Object, err = object.Parse([]byte(text))
+	case !utf8.ValidString(text):
+		return errors.New("the line is not valid UTF-8")
+	case s.form == formText:
+		r.Object = object.Object{{Key: s.column, Value: object.Quote(text)}}
+	case len(r.cells) != len(s.names):
+		return fmt.Errorf("%d cells, the header has %d", len(r.cells), len(s.names))
 	}
-	if r.Blank = len(bytes.TrimSpace(raw)) == 0; r.Blank {
-		return nil
-	}
-	switch s.form {
-	case formJSONL:
-		r.Object, err = object.Parse(raw)
-	case formText:
-		if !utf8.Valid(raw) {
-			return errors.New("the line is not valid UTF-8")
-		}
-		if returns(raw) {
-			return ErrReturn
-		}
-		r.Object = object.Object{{Key: s.column, Value: object.Quote(string(raw))}}
-	case formCSV, formTSV:
-		cells, err := cells(s.form, raw)
-		if err != nil {
-			return err
-		}
-		if len(cells) != len(s.names) {
-			return fmt.Errorf("%d cells, the header has %d", len(cells), len(s.names))
-		}
-		for i, cell := range cells {
+	for i, cell := range r.cells {
+		if !r.Blank {
 			r.Object = append(r.Object, object.Field{Key: s.names[i], Value: object.Quote(cell)})
 		}
 	}
 	return err
 }
 
-// ErrReturn reports a line that other programs would read as several.
-var ErrReturn = errors.New(
-	"a carriage return stands within the line: end lines with a line feed, with or without a carriage return before it")
-
-// returns reports whether a carriage return without its line feed stands within a line.
-func returns(line []byte) bool {
-	line = bytes.ReplaceAll(bytes.TrimRight(line, "\r"), []byte("\r\n"), nil)
-	return bytes.IndexByte(line, '\r') >= 0
-}
-
-// cells cuts a record of CSV or TSV.
-func cells(form Form, raw []byte) ([]string, error) {
-	if !utf8.Valid(raw) {
-		return nil, fmt.Errorf("the line is not valid UTF-8")
-	}
-	if form == formTSV {
-		return strings.Split(string(raw), "\t"), nil
-	}
-	// The reader makes \n of \r\n, also within a cell.
-	reader := csv.NewReader(bytes.NewReader(bytes.ReplaceAll(raw, []byte("\r\n"), []byte("\r\r\n"))))
-	reader.FieldsPerRecord = -1
-	cells, err := reader.Read()
+// openInput opens a file whose text stands in column, and reads the names of its columns. It also writes the bytes of
+// the file to a copy.
+func openInput(f File, column string, to io.Writer) (*Reader, error) {
+	f, err := f.resolve("input")
 	if err != nil {
-		var parse *csv.ParseError
-		if errors.As(err, &parse) {
-			return nil, fmt.Errorf("the line is not CSV: %w at byte %d", parse.Err, parse.Column)
+		return nil, err
+	}
+	file, err := regular.Open(f.Path) // that no pipe is: a run that goes on reads its input again
+	if err != nil {
+		return nil, err
+	}
+	body, err := f.unpack(file, to)
+	if err != nil {
+		return nil, err
+	}
+	s := NewReader(body, f.Form, column)
+	s.of, s.body = f, body
+	if f.Form.table() {
+		if err = s.readHeader(); err == nil {
+			err = s.has(column)
 		}
-		return nil, fmt.Errorf("the line is not CSV: %w", err)
 	}
-	if _, err := reader.Read(); err != io.EOF {
-		return nil, fmt.Errorf("the line is not CSV: a quote has no end")
+	if err != nil {
+		return nil, errors.Join(err, body.Close())
 	}
-	return cells, nil
+	return s, nil
 }
 
-// The states of reading CSV.
-const (
-	cellStart = iota
-	plainCell
-	quotedCell
-	quoteInQuoted // the end of the cell, or the first of two that stand for one
-	wrongCell     // it goes on behind its end
-)
-
-// quotes goes on from a state over more bytes. A quote within a cell that does not
-// begin with one opens nothing: such a line is wrong alone.
-func quotes(state int, line []byte) int {
-	for _, c := range line {
-		switch {
-		case state == quotedCell:
-			if c == '"' {
-				state = quoteInQuoted
-			}
-		case state == wrongCell:
-			return state
-		case state == quoteInQuoted && c == '"':
-			state = quotedCell
-		case c == ',' || c == '\n':
-			state = cellStart
-		case state == cellStart && c == '"':
-			state = quotedCell
-		case state == quoteInQuoted:
-			if c != '\r' {
-				state = wrongCell
-			}
-		default:
-			state = plainCell
-		}
+// readHeader reads the names of a table's columns.
+func (s *Reader) readHeader() error {
+	r, err := s.split()
+	if err != nil && err != io.EOF {
+		return err
 	}
-	return state
+	if strings.TrimSpace(strings.Join(r.cells, "")) == "" {
+		return fmt.Errorf("%s: line 1 is empty: it must name the columns", s.of.Path)
+	}
+	s.number, s.names = 0, r.cells
+	seen := map[string]bool{}
+	for _, name := range s.names {
+		if !utf8.ValidString(name) {
+			return fmt.Errorf("%s: line 1 is not valid UTF-8", s.of.Path)
+		}
+		if seen[name] {
+			return fmt.Errorf("%s: two columns are called %q: rename one", s.of.Path, name)
+		}
+		seen[name] = true
+	}
+	return nil
+}
+
+// has is an error where a table has no column of a name.
+func (s *Reader) has(column string) error {
+	if s.names == nil || slices.Contains(s.names, column) {
+		return nil
+	}
+	there := strings.ReplaceAll(strings.Trim(fmt.Sprintf("%q", s.names), "[]"), `" "`, `", "`)
+	return &infill.OptionError{Option: "column",
+		Reason: fmt.Sprintf("%s has no column %q: its columns are %s", s.of.Path, column, there)}
+}
+
+// survey reads a file once, to count its records and to know it again: it returns its SHA-256, short.
+func survey(f File, column string) (records int64, sum string, err error) {
+	hash := sha256.New()
+	s, err := openInput(f, column, hash)
+	if err != nil {
+		return 0, "", err
+	}
+	defer s.body.Close()
+	for err == nil {
+		_, err = s.split()
+	}
+	if err != io.EOF {
+		return 0, "", err
+	}
+	return s.number, fmt.Sprintf("%.8x", hash.Sum(nil)), nil
+}
+
+// Columns reads the named columns of all records of a file, [records][columns].
+func Columns(f File, names ...string) (rows [][]string, err error) {
+	s, err := openInput(f, names[0], io.Discard)
+	if err == nil {
+		defer s.body.Close()
+	}
+	for i := 1; i < len(names) && err == nil; i++ {
+		err = s.has(names[i])
+	}
+	var option *infill.OptionError
+	if errors.As(err, &option) {
+		return nil, errors.New(option.Reason) // which flag it is depends on the command
+	}
+	for err == nil {
+		var r Record
+		if r, err = s.Next(); err != nil || r.Blank {
+			continue
+		}
+		row := make([]string, len(names))
+		for i, name := range names {
+			if r.Err == nil {
+				row[i], r.Err = textOf(r.Object, name)
+			}
+		}
+		if r.Err != nil {
+			return nil, fmt.Errorf("%s, record %d: %w", f.Path, r.Number, r.Err)
+		}
+		rows = append(rows, row)
+	}
+	if err != io.EOF {
+		return nil, err
+	}
+	return rows, nil
 }

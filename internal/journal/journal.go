@@ -128,6 +128,12 @@ func (j *Journal) Append(v any) error {
 	return j.file.Sync()
 }
 
+// Clear takes all lines away.
+func (j *Journal) Clear() error {
+	_, err := j.file.Seek(0, io.SeekStart)
+	return errors.Join(err, j.file.Truncate(0))
+}
+
 // Close brings the lines to the disk and lets go of the file.
 func (j *Journal) Close() error { return errors.Join(j.file.Sync(), j.file.Close(), j.lock.Unlock()) }
 

@@ -6,13 +6,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"regexp"
 	"runtime"
-	"strconv"
-	"strings"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 
 	"infill/cmd/infill/internal/cli"
 	"infill/cmd/infill/internal/terminal"
@@ -30,24 +26,43 @@ type batchOptions struct {
 	cli.ModelOptions
 }
 
-func (o *batchOptions) register(cmd *cobra.Command) {
+// command makes a command. After the options, check checks those of its own, and take makes the work of a filler.
+func (o *batchOptions) command(use, short string, options *infill.Options, check func() error,
+	take func(*infill.Filler)) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   use,
+		Short: short,
+		RunE: func(cmd *cobra.Command, args []string) (err error) {
+			if err := cmp.Or(check(), o.validate(args, options)); err != nil {
+				return err
+			}
+			f, err := o.Open(o.streams)
+			if err != nil {
+				return err
+			}
+			defer func() { err = errors.Join(err, f.Close()) }()
+			take(f)
+			return o.run(cmd.Context())
+		},
+	}
+	options.Seed = 1 // parts and resumed runs have to agree
 	flags := cmd.Flags()
+	flags.SortFlags = false
 	flags.StringVarP(&o.job.Output.Path, "out", "o", "", "`FILE` of the result; its name tells the form")
 	flags.StringVar(&o.column, "column", o.column, "`NAME` of the column, or key, with the "+o.column)
 	forms := cli.Texts(batch.Forms())
-	cli.AddChoice(cmd, (*string)(&o.job.Input.Form), "from", "", forms,
-		"form of the input, where its name does not tell it")
-	cli.AddChoice(cmd, (*string)(&o.job.Output.Form), "to", "", forms,
-		"form of the result, where its name does not tell it")
+	cli.AddChoice(cmd, (*string)(&o.job.Input.Form), "from", "", forms, "form of the input, if its name tells none")
+	cli.AddChoice(cmd, (*string)(&o.job.Output.Form), "to", "", forms, "form of the result, if its name tells none")
 	o.job.InFlight = lm.InFlight
 	cli.Bind(cmd, &o.job)
 	flags.TextVar(&o.job.Shard, "shard", batch.Shard{},
 		"`I/N`: do part I of N, from 1; infill run merge puts them together")
 	o.ModelOptions.Register(cmd)
+	return cmd
 }
 
 // validate refuses wrong options before anything is opened.
-func (o *batchOptions) validate(flags *pflag.FlagSet, args []string, options *infill.Options) error {
+func (o *batchOptions) validate(args []string, options *infill.Options) error {
 	if err := o.ModelOptions.Validate(); err != nil {
 		return err
 	}
@@ -67,18 +82,11 @@ func (o *batchOptions) validate(flags *pflag.FlagSet, args []string, options *in
 	case o.job.Shard.Count > 0 && o.job.Overwrite:
 		return cli.Usagef("--shard and --overwrite exclude each other: other parts may be at " +
 			"work; remove the folder of parts to start again")
+	case o.job.Resume && o.job.Overwrite:
+		return cli.Usagef("--resume and --overwrite exclude each other: after a break, --resume alone goes on")
 	}
-	if !flags.Changed("seed") {
-		// Parts and resumed runs have to agree.
-		options.Seed = 1
-	}
-	o.job.Input.Path = args[0]
+	o.job.Input.Path, o.job.Threads = args[0], cmp.Or(o.Threads, runtime.GOMAXPROCS(0))
 	return nil
-}
-
-// computing returns the settings that the model's calls depend on, apart from the model.
-func (o *batchOptions) computing() map[string]string {
-	return map[string]string{"threads": fmt.Sprint(cmp.Or(o.Threads, runtime.GOMAXPROCS(0)))}
 }
 
 // run does the job and tells the outcome of it.
@@ -102,54 +110,51 @@ func (o *batchOptions) run(ctx context.Context) (err error) {
 		fmt.Fprintf(o.streams.Err, "infill: what is done stays in %s; the same command with --resume goes on\n",
 			cli.OneLine(o.job.Output.Path+".parts"))
 	}
-	if err != nil {
-		return batchError(ctx, err)
-	}
-	return tellSummary(o.streams, o.Quiet, o.job.Shard, summary)
+	return tell(ctx, o.streams, o.Quiet, o.job.Shard, summary, err)
 }
 
-// batchError sorts the errors of a run: an interrupt, wrong usage, or another.
-func batchError(ctx context.Context, err error) error {
-	var exists *batch.ExistsError
+// tell prints the counts of a run, and sorts its errors: an interrupt, wrong usage, or another.
+func tell(ctx context.Context, s *terminal.Streams, quiet bool, shard batch.Shard, b *batch.Summary, err error) error {
 	var changed *journal.ChangedError
 	switch {
-	case ctx.Err() != nil:
+	case err != nil && ctx.Err() != nil:
 		return ctx.Err()
-	case errors.As(err, &exists), errors.As(err, &changed):
+	case errors.As(err, &changed):
 		return &cli.UsageError{Err: err}
+	case err != nil:
+		return cli.OptionError(err)
+	case b.Done && !quiet:
+		fmt.Fprintf(s.Err, "infill: %s is there already, and done\n", cli.OneLine(b.Output))
 	}
-	return cli.OptionError(err)
-}
-
-// tellSummary prints the counts of a run.
-func tellSummary(s *terminal.Streams, quiet bool, shard batch.Shard, b *batch.Summary) error {
-	what := cmp.Or(b.Output, "part "+shard.String()) // after the merge, a part has the name of its output
+	if b.Done {
+		return nil
+	}
 	if !quiet {
+		what := cmp.Or(b.Output, "part "+shard.String())
 		text := fmt.Sprintf("%s: %s", cli.OneLine(what), cli.Counted(int(b.Records-b.Rejected-b.Blank), "text"))
 		if b.Blank > 0 {
 			text += fmt.Sprintf(", %s", cli.Counted(int(b.Blank), "blank line"))
 		}
-		if b.Missing > 0 {
-			text += fmt.Sprintf(", %s missing, of which no draw kept to the rules",
-				cli.Counted(int(b.Missing), "variant"))
+		if b.Lines != b.Records-b.Rejected-b.Blank {
+			text += fmt.Sprintf(", %s", cli.Counted(int(b.Lines), "line"))
 		}
-		switch {
-		case b.Already:
-			text += ", done already"
-		case b.Kept > 0:
+		if b.Kept > 0 {
 			text += fmt.Sprintf(", %d of them done before", b.Kept)
+		}
+		if b.Signature != "" {
+			text += "\ninfill: signature " + cli.OneLine(b.Signature)
 		}
 		fmt.Fprintf(s.Err, "infill: %s\n", text)
 	}
-	if b.Rejected == 0 {
+	switch {
+	case b.Rejected == 0:
 		return nil
-	}
-	// A part has done its work, and a cluster must not do it again: merge tells.
-	if shard.Count > 0 {
+	case shard.Count > 0: // a part has done its work, and a cluster must not do it again
 		cli.Warn(s, quiet, "%s left out; the merge tells which", cli.Counted(int(b.Rejected), "wrong line"))
 		return nil
 	}
-	cli.Warn(s, quiet, "%s left out, each with its reason in %s", cli.Counted(int(b.Rejected), "wrong line"), b.Rejects)
+	cli.Warn(s, quiet, "%s left out, each with its reason in %s", cli.Counted(int(b.Rejected), "wrong line"),
+		cli.OneLine(b.Output+".rejects.jsonl"))
 	return cli.ErrRejects
 }
 
@@ -163,132 +168,58 @@ type runOptions struct {
 // NewCmd makes infill run.
 func NewCmd(s *terminal.Streams) *cobra.Command {
 	o := &runOptions{batchOptions: batchOptions{streams: s, column: "template"}, Options: infill.DefaultOptions()}
-	cmd := &cobra.Command{
-		Use:   "run INPUT -o OUTPUT",
-		Short: "Fill the templates of a file, on one machine or on many",
-		Args:  cobra.ArbitraryArgs,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := o.validate(cmd.Flags(), args, &o.Options); err != nil {
-				return err
-			}
-			return run(cmd.Context(), o)
-		},
-	}
-	flags := cmd.Flags()
-	flags.SortFlags = false
-	o.batchOptions.register(cmd)
-	flags.StringSliceVar(&o.keep, "keep", nil, "`LIST` of columns that have an option's name and are none")
+	cmd := o.command("run INPUT -o OUTPUT", "Fill the templates of a file, on one machine or on many", &o.Options,
+		func() error { return nil },
+		func(f *infill.Filler) {
+			o.job.Work = &batch.Fill{Filler: f, Options: o.Options, Key: o.column, Keep: o.keep}
+		})
+	cmd.Flags().StringSliceVar(&o.keep, "keep", nil, "`LIST` of columns that have an option's name and are none")
 	cli.AddOptions(cmd, &o.Options)
-	flags.Lookup("seed").Usage = "start of all random numbers; 1 when not given"
-	cmd.AddCommand(newCmdRunMerge(s))
+	cmd.Flags().Lookup("seed").Usage = "start of all random numbers"
+	cmd.AddCommand(newCmdMerge(s))
 	return cmd
-}
-
-// run fills the templates of a file.
-func run(ctx context.Context, o *runOptions) (err error) {
-	f, err := o.Open(o.streams)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, f.Close()) }()
-	o.job.Work = &batch.Fill{Filler: f, Options: o.Options, Key: o.column, Keep: o.keep, Computing: o.computing()}
-	return o.run(ctx)
 }
 
 // augmentOptions are the options of infill augment.
 type augmentOptions struct {
 	batchOptions
 	batch.Augment
-	span    string
-	pattern string
 }
 
 // NewCmdAugment makes infill augment.
 func NewCmdAugment(s *terminal.Streams) *cobra.Command {
-	o := &augmentOptions{batchOptions: batchOptions{streams: s, column: "text"}, span: "1",
-		Augment: batch.Augment{Options: batch.AugmentOptions(), Variants: 4, Rate: 0.15}}
-	cmd := &cobra.Command{
-		Use:   "augment INPUT -o OUTPUT",
-		Short: "Make variants of the texts of a file, labels kept",
-		Args:  cobra.ArbitraryArgs,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := o.settle(); err != nil {
-				return err
-			}
-			if err := o.validate(cmd.Flags(), args, &o.Options); err != nil {
-				return err
-			}
+	o := &augmentOptions{batchOptions: batchOptions{streams: s, column: "text"},
+		Augment: batch.Augment{Options: infill.DefaultOptions(), Variants: 4, Rate: 0.15, Context: "none"}}
+	var cmd *cobra.Command
+	cmd = o.command("augment INPUT -o OUTPUT", "Make variants of the texts of a file, labels kept", &o.Options,
+		func() error {
 			if cmd.Flags().Changed("rate") && cmd.Flags().Changed("blanks") {
 				return cli.Usagef("--rate and --blanks exclude each other: give one")
 			}
-			return runAugment(cmd.Context(), o)
+			return cli.OptionError(o.Check())
 		},
-	}
-	flags := cmd.Flags()
-	flags.SortFlags = false
-	o.batchOptions.register(cmd)
+		func(f *infill.Filler) {
+			o.Filler, o.Key = f, o.column
+			o.job.Work = &o.Augment
+		})
 	cli.Bind(cmd, &o.Augment)
-	flags.StringVar(&o.span, "span", o.span, "`MIN-MAX` words in a row to mask together")
-	flags.StringVar(&o.pattern, "protect-pattern", "", "`REGEXP` of words that are never masked")
-	cli.AddChoice(cmd, &o.Context, "context", "", []string{batch.ContextNone, batch.ContextOriginal},
-		"what the model reads before the text; original keeps the meaning, and masked words out of the blanks")
 	cli.AddOptions(cmd, &o.Options, "temperature", "pos", "ban", "seed")
-	flags.Lookup("seed").Usage = "start of all random numbers; 1 when not given"
+	cmd.Flags().Lookup("seed").Usage = "start of all random numbers"
 	return cmd
 }
 
-// settle reads the values that are no plain flags.
-func (o *augmentOptions) settle() error {
-	low, high, ranged := strings.Cut(o.span, "-")
-	if !ranged {
-		high = low
-	}
-	var err, err2 error
-	o.MinSpan, err = strconv.Atoi(low)
-	if o.MaxSpan, err2 = strconv.Atoi(high); cmp.Or(err, err2) != nil {
-		return cli.Usagef("--span: %q is not a number or a range, as in 2 or 1-3", o.span)
-	}
-	if o.pattern != "" {
-		if o.Pattern, err = regexp.Compile(o.pattern); err != nil {
-			return cli.Usagef("--protect-pattern: %w", err)
-		}
-	}
-	return cli.OptionError(o.Check())
-}
-
-// runAugment makes variants of the texts of a file.
-func runAugment(ctx context.Context, o *augmentOptions) (err error) {
-	f, err := o.Open(o.streams)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, f.Close()) }()
-	o.Filler, o.Key, o.Computing = f, o.column, o.computing()
-	o.job.Work = &o.Augment
-	return o.run(ctx)
-}
-
-func newCmdRunMerge(s *terminal.Streams) *cobra.Command {
-	var output batch.File
-	overwrite, quiet := false, false
+func newCmdMerge(s *terminal.Streams) *cobra.Command {
+	quiet := false
 	cmd := &cobra.Command{
 		Use:   "merge OUTPUT",
 		Short: "Put the parts of a run together",
 		Args:  cli.OneArgument("one output is merged", "infill run merge OUTPUT"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			output.Path = args[0]
-			summary, err := batch.Merge(cmd.Context(), output, overwrite)
-			if err != nil {
-				return batchError(cmd.Context(), err)
-			}
-			return tellSummary(s, quiet, batch.Shard{}, summary)
+			summary, err := batch.Merge(cmd.Context(), args[0])
+			return tell(cmd.Context(), s, quiet, batch.Shard{}, summary, err)
 		},
 	}
-	flags := cmd.Flags()
-	cli.AddChoice(cmd, (*string)(&output.Form), "to", "", cli.Texts(batch.Forms()),
-		"form of the result, where its name does not tell it")
-	flags.BoolVar(&overwrite, "overwrite", false, "replace an output that is there")
-	flags.BoolVarP(&quiet, "quiet", "q", false, "no summary")
+	cmd.Flags().BoolVarP(&quiet, "quiet", "q", false, "no summary")
 	return cmd
 }
 
