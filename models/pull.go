@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io/fs"
 	"path/filepath"
-	"slices"
 
 	"infill/models/hub"
 	"infill/models/internal/pytorch"
@@ -27,8 +26,6 @@ func (s *Store) Pull(ctx context.Context, name string, o hub.Options) (*Bundle, 
 	if err != nil {
 		return nil, err
 	}
-	ctx, cancel := o.Bounded(ctx)
-	defer cancel()
 	b, err := s.pull(ctx, base, revision, o)
 	if err != nil && ctx.Err() != nil { // the request's own error tells only where it was interrupted
 		err = fmt.Errorf("%w; what was fetched is kept, and the next pull goes on with it", context.Cause(ctx))
@@ -66,9 +63,6 @@ func (s *Store) pull(ctx context.Context, name, revision string, o hub.Options) 
 		if err != nil {
 			return nil, err
 		}
-		if o.Progress != nil && slices.Contains(files, pytorch.FileName) {
-			o.Progress.Converting()
-		}
 		m := Manifest{Licence: repository.Licence, Source: repository.Address, Revision: repository.Commit}
 		return s.seal(ctx, name, dir, "", m, files)
 	})
@@ -103,5 +97,5 @@ func (s *Store) fetch(ctx context.Context, r *hub.Repository, dir string) (names
 			"request: NAME@refs/pr/NUMBER", weightsName, pytorch.FileName)
 	}
 	f, _ := r.Find(weights)
-	return append(names, weights), r.FetchAll(ctx, []hub.File{f}, dir)
+	return append(names, weights), r.FetchWeights(ctx, f, dir)
 }

@@ -122,10 +122,6 @@ func TestPull(t *testing.T) {
 	o, seen := observed(s)
 	o.Token = hubToken
 	b := pull(t, store, "org/tiny", o)
-	if seen.Converted != 0 {
-		t.Error("a conversion is told of safetensors weights")
-	}
-
 	want := map[string]string{}
 	for _, name := range []string{"config.json", "vocab.txt", "tokenizer_config.json", "model.safetensors",
 		"README.md"} {
@@ -159,7 +155,7 @@ func TestPull(t *testing.T) {
 		t.Errorf("requests for the weights: %v", s.Seen("/model.safetensors"))
 	}
 	if seen.Begun != 1 || seen.Done != seen.Total || seen.Total == 0 || seen.Have != 0 || len(seen.Waits) != 0 ||
-		!slices.Equal(seen.Files, []string{"model.safetensors"}) {
+		seen.File != "model.safetensors" {
 		t.Errorf("progress %+v", seen)
 	}
 
@@ -431,45 +427,15 @@ func TestPullRedirectStalls(t *testing.T) {
 	refused(t, err, "config.json: cannot reach ", "the connection went silent, or is too slow")
 }
 
-// A byte at a time is never silent: the bound of the whole ends it, and what came is kept.
-func TestPullEnds(t *testing.T) {
-	s := modelstest.NewHub(t)
-	s.Answer(blobs(func(w http.ResponseWriter, r *http.Request) bool {
-		for _, b := range s.Commits[firstCommit]["model.safetensors"] {
-			if _, err := w.Write([]byte{b}); err != nil || r.Context().Err() != nil {
-				break
-			}
-			w.(http.Flusher).Flush()
-			time.Sleep(5 * time.Millisecond)
-		}
-		return true
-	}))
-	store := newStore(t)
-	o := s.Options()
-	o.Total = time.Second
-	_, err := store.Pull(t.Context(), "org/tiny", o)
-	refused(t, err, "not all was fetched within 1s", "--max-time", "what was fetched is kept")
-	s.Answer(nil)
-	s.Forget()
-	o.Total = -1
-	pull(t, store, "org/tiny", o)
-	if s.SentOf("model.safetensors") == size(s) {
-		t.Error("nothing was kept")
-	}
-}
-
 // canceller stops a pull when the first bytes of the weights are there.
 type canceller struct {
 	observer
-	cancel  context.CancelFunc
-	weights bool
+	cancel context.CancelFunc
 }
 
-func (c *canceller) File(name string) { c.weights = name == "model.safetensors" }
 func (c *canceller) Advance(n int64) {
-	if c.observer.Advance(n); c.weights {
-		c.cancel()
-	}
+	c.observer.Advance(n)
+	c.cancel()
 }
 
 func TestPullTellsWhatTheHubSays(t *testing.T) {
@@ -732,18 +698,15 @@ type observer struct {
 	Begun       int
 	Have, Total int64
 	Done        int64
-	Files       []string
+	File        string
 	Waits       []string
-	Converted   int
 }
 
-func (o *observer) Begin(files int, have, total int64) {
+func (o *observer) Begin(file string, have, total int64) {
 	o.Begun++
-	o.Have, o.Total, o.Done = have, total, have
+	o.File, o.Have, o.Total, o.Done = file, have, total, have
 }
-func (o *observer) File(name string)                      { o.Files = append(o.Files, name) }
 func (o *observer) Advance(n int64)                       { o.Done += n }
 func (o *observer) Waiting(reason error, _ time.Duration) { o.Waits = append(o.Waits, reason.Error()) }
-func (o *observer) Converting()                           { o.Converted++ }
 
 var _ hub.Progress = (*observer)(nil)

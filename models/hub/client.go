@@ -33,12 +33,6 @@ func newClient(o Options, endpoint *url.URL) *client {
 	return c
 }
 
-// begin tells progress how much there is to do.
-func (c *client) begin(files int, have, total int64) {
-	c.Progress.Begin(files, have, total)
-	c.begun = true
-}
-
 // advance tells progress, once there is something that it is a part of.
 func (c *client) advance(bytes int64) {
 	if c.begun && bytes != 0 {

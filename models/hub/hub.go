@@ -44,12 +44,7 @@ type Options struct {
 	// Stall ends a connection that yields nothing for so long, and a list of files that is not whole by then; default
 	// 60 s.
 	Stall time.Duration
-	// Total bounds all of it, waits and slow connections included; 0: DefaultTotal; negative: no bound.
-	Total time.Duration
 }
-
-// DefaultTotal is how long a fetch may take in all. A server that sends a byte a second is never silent.
-const DefaultTotal = 12 * time.Hour
 
 // FromEnvironment reads HF_ENDPOINT, HF_TOKEN (or the file that the hub's command line leaves the token in) and
 // HF_HUB_OFFLINE, the variables of the hub's own clients.
@@ -68,39 +63,23 @@ func FromEnvironment() Options {
 	return o
 }
 
-// Bounded is ctx with an end at Total.
-func (o Options) Bounded(ctx context.Context) (context.Context, context.CancelFunc) {
-	if o.Total < 0 {
-		return context.WithCancel(ctx)
-	}
-	total := cmp.Or(o.Total, DefaultTotal)
-	return context.WithTimeoutCause(ctx, total, fmt.Errorf("not all was fetched within %v (a longer --max-time, or 0 "+
-		"for no bound, lets it take its time)", total))
-}
-
 // Progress observes the fetching of files. Calls come from one goroutine.
 type Progress interface {
-	// Begin is called at most once: files in all, bytes already on disk, bytes in all. A model that is stored already
-	// and one that is refused for its config need none.
-	Begin(files int, have, total int64)
-	// File is called before each file that is fetched.
-	File(name string)
+	// Begin is called at most once: the file of the weights, bytes of it already on disk, bytes in all. A model that is
+	// stored already and one that is refused for its config need none.
+	Begin(name string, have, total int64)
 	// Advance reports bytes fetched; they are negative when bytes reported before are thrown away.
 	Advance(bytes int64)
 	// Waiting tells why and for how long nothing will happen; also before Begin.
 	Waiting(reason error, wait time.Duration)
-	// Converting is called when all is fetched and the weights are to be converted, which takes seconds.
-	Converting()
 }
 
 // silent is a Progress that does nothing.
 type silent struct{}
 
-func (silent) Begin(int, int64, int64)      {}
-func (silent) File(string)                  {}
+func (silent) Begin(string, int64, int64)   {}
 func (silent) Advance(int64)                {}
 func (silent) Waiting(error, time.Duration) {}
-func (silent) Converting()                  {}
 
 // Repository is a model on the hub, at one revision.
 type Repository struct {
@@ -213,22 +192,12 @@ func (r *Repository) Find(name string) (File, bool) {
 	return r.Files[i], true
 }
 
-// FetchAll makes sure that each file is whole and verified in dir, and tells progress of them all.
-func (r *Repository) FetchAll(ctx context.Context, files []File, dir string) error {
-	var have, total int64
-	for _, f := range files {
-		at := filepath.Join(dir, f.Name)
-		total += f.Size
-		have += min(f.Size, max(sizeOf(at), sizeOf(at+partSuffix)))
-	}
-	r.client.begin(len(files), have, total)
-	for _, f := range files {
-		r.client.Progress.File(f.Name)
-		if err := r.Fetch(ctx, f, dir); err != nil {
-			return err
-		}
-	}
-	return nil
+// FetchWeights is Fetch of the file that takes long, and tells progress of it.
+func (r *Repository) FetchWeights(ctx context.Context, f File, dir string) error {
+	at := filepath.Join(dir, f.Name)
+	r.client.begun = true
+	r.client.Progress.Begin(f.Name, min(f.Size, max(sizeOf(at), sizeOf(at+partSuffix))), f.Size)
+	return r.Fetch(ctx, f, dir)
 }
 
 // Fetch makes sure that the file is whole and verified in dir.

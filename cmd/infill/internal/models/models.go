@@ -12,7 +12,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -30,7 +29,6 @@ type command struct {
 
 	format         string
 	quiet          bool
-	maxTime        time.Duration
 	cased, uncased bool // of a model that comes in: whether it keeps capitals, where its files do not say it
 
 	// Of an import.
@@ -40,7 +38,7 @@ type command struct {
 
 // NewCmd makes the commands that keep the store of models.
 func NewCmd(s *terminal.Streams) *cobra.Command {
-	c := &command{streams: s, format: "text", maxTime: hub.DefaultTotal}
+	c := &command{streams: s, format: "text"}
 	cmd := &cobra.Command{
 		Use:   "models",
 		Short: "List, fetch, check and remove models",
@@ -64,8 +62,6 @@ func NewCmd(s *terminal.Streams) *cobra.Command {
 	list.Aliases = []string{"ls"}
 	pull := add("pull NAME[@REVISION]...", "Fetch models from the Hugging Face hub",
 		"no progress, no result: the exit code tells", someNames, c.pull)
-	pull.Flags().DurationVar(&c.maxTime, "max-time", c.maxTime,
-		"how long one fetch may take in all; 0: as long as it likes")
 	add("verify [NAME...]", "Read every file of models and compare it with its checksum",
 		"print what is damaged and nothing else", nil, c.verifyAll)
 	add("remove NAME...", "Remove models from the cache folder", "no result: the exit code tells",
@@ -241,9 +237,6 @@ func (c *command) pull(ctx context.Context, names []string) error {
 		}
 	}
 	o := hub.FromEnvironment()
-	if o.Total = c.maxTime; c.maxTime <= 0 {
-		o.Total = -1
-	}
 	for _, name := range names {
 		bar := cli.NewBar(c.streams, c.quiet, false)
 		o.Progress = &transfer{bar: bar}

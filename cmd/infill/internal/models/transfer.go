@@ -17,9 +17,7 @@ type transfer struct {
 
 var _ hub.Progress = (*transfer)(nil)
 
-func (t *transfer) Begin(_ int, have, total int64) { t.have, t.total = have, total }
-
-func (t *transfer) File(name string) { t.file = name }
+func (t *transfer) Begin(file string, have, total int64) { t.file, t.have, t.total = file, have, total }
 
 func (t *transfer) Advance(bytes int64) {
 	t.have += bytes
@@ -31,8 +29,6 @@ func (t *transfer) Advance(bytes int64) {
 func (t *transfer) Waiting(reason error, wait time.Duration) {
 	t.bar.Say("%s; next try in %s", reason, wait.Round(100*time.Millisecond))
 }
-
-func (t *transfer) Converting() { t.bar.Say("converting the weights of torch.save to safetensors") }
 
 // bytesText is a size for people.
 func bytesText(n int64) string {
