@@ -332,8 +332,8 @@ func TestCompareMethods(t *testing.T) {
 		d.Interval.Low <= 0 {
 		t.Errorf("self-BLEU: %+v", d)
 	}
-	if d, _ := ofName(c.Scores, "log_likelihood_mean"); d.RandomisationP < 0.05 || d.Interval.Low > 0 || d.Interval.High < 0 ||
-		d.Unit != nats {
+	if d, _ := ofName(c.Scores, "log_likelihood_mean"); d.RandomisationP < 0.05 || d.Interval.Low > 0 ||
+		d.Interval.High < 0 || d.Unit != nats {
 		t.Errorf("log-likelihoods are alike: %+v", d)
 	}
 	if text, err := json.Marshal(c); err != nil || !strings.Contains(string(text), `"randomisation_p"`) {
