@@ -27,9 +27,6 @@ type Difference struct {
 // Name is the score in one word, as [Score.Name].
 func (d Difference) Name() string { return scoreName(d.Metric, d.Reference, d.N) }
 
-// Score returns the difference of the score of that name.
-func (c *Comparison) Score(name string) (Difference, bool) { return ofName(c.Scores, name) }
-
 // CompareMethods tests every score of [Evaluate] for a difference between two methods that worked on the same prompts,
 // or, without prompts, sentence by sentence. The p-values are of single tests; correct them if you look at many
 // scores or pairs of methods.

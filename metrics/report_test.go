@@ -322,12 +322,12 @@ func TestCompareMethods(t *testing.T) {
 		check(t, d.Name()+" second", float64(d.Second), float64(against.Value))
 		check(t, d.Name(), float64(d.Difference), float64(against.Value-of.Value))
 	}
-	if d, _ := c.Score("self_bleu"); d.Difference <= 0 || d.RandomisationP > 0.05 || d.BootstrapP > 0.05 ||
+	if d, _ := ofName(c.Scores, "self_bleu"); d.Difference <= 0 || d.RandomisationP > 0.05 || d.BootstrapP > 0.05 ||
 		d.Interval.Low <= 0 {
 		t.Errorf("self-BLEU: %+v", d)
 	}
-	if d, _ := c.Score("log_likelihood_mean"); d.RandomisationP < 0.05 || d.Interval.Low > 0 || d.Interval.High < 0 ||
-		d.Unit != nats {
+	if d, _ := ofName(c.Scores, "log_likelihood_mean"); d.RandomisationP < 0.05 || d.Interval.Low > 0 ||
+		d.Interval.High < 0 || d.Unit != nats {
 		t.Errorf("log-likelihoods are alike: %+v", d)
 	}
 	if text, err := json.Marshal(c); err != nil || !strings.Contains(string(text), `"randomisation_p"`) {
@@ -379,7 +379,7 @@ func TestCompareMethodsBySentence(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	d, _ := c.Score("log_likelihood_mean")
+	d, _ := ofName(c.Scores, "log_likelihood_mean")
 	if c.Unit != "sentence" || c.Units != 12 || d.Interval.Low < 0.1 || d.Interval.High > 0.11 ||
 		d.RandomisationP > 0.02 {
 		t.Errorf("%d %ss: %+v", c.Units, c.Unit, d)

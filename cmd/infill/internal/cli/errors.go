@@ -136,13 +136,8 @@ func OneLine(text string) string {
 // isolates) as their escapes.
 func inOrder(text string) string { return reordering.Replace(text) }
 
-var reordering = func() *strings.Replacer {
-	var pairs []string
-	for _, r := range "\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069" {
-		pairs = append(pairs, string(r), fmt.Sprintf(`\u%04x`, r))
-	}
-	return strings.NewReplacer(pairs...)
-}()
+var reordering = strings.NewReplacer("\u202a", `\u202a`, "\u202b", `\u202b`, "\u202c", `\u202c`, "\u202d", `\u202d`,
+	"\u202e", `\u202e`, "\u2066", `\u2066`, "\u2067", `\u2067`, "\u2068", `\u2068`, "\u2069", `\u2069`)
 
 // OptionError gives a refused option the form of a flag's error; other errors
 // pass.

@@ -79,7 +79,7 @@ func (c *command) run(ctx context.Context) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, f.Close()) }()
-	p := &resultPrinter{cli.Printer[*infill.Result]{Form: c.form(), Format: c.input.Format, Streams: c.streams}}
+	p := &cli.Printer[*infill.Result]{Form: c.form(), Format: c.input.Format, Streams: c.streams}
 	bar := cli.NewBar(c.streams, c.model.Quiet, false)
 	defer bar.Clear()
 	observe := func(at infill.Progress) {
@@ -102,7 +102,7 @@ func (c *command) run(ctx context.Context) (err error) {
 				case result == nil:
 					return cli.OptionError(err)
 				case err != nil: // print the fills found by then
-					return errors.Join(err, p.room(result, c.input.Format), p.Print(e.ID, result), p.End())
+					return errors.Join(err, makeRoom(p, result), p.Print(e.ID, result), p.End())
 				}
 				for i, w := range result.Warnings {
 					if more := len(result.Warnings) - i; i == manyWarnings {
@@ -113,7 +113,7 @@ func (c *command) run(ctx context.Context) (err error) {
 					}
 				}
 				c.model.Note(c.streams, "signature %s", result.Signature)
-				if err := p.room(result, c.input.Format); err != nil {
+				if err := makeRoom(p, result); err != nil {
 					return err
 				}
 				return p.Print(e.ID, result)

@@ -10,15 +10,11 @@ import (
 	"infill/infill"
 )
 
-// resultPrinter keeps the columns of CSV the same.
-type resultPrinter struct{ cli.Printer[*infill.Result] }
-
-// room makes room for the blanks of the first result, and refuses one that has more.
-func (p *resultPrinter) room(r *infill.Result, format string) error {
-	const fixed = 15 // columns beside those of the blanks
-	have := len(p.Header) - fixed
+// makeRoom makes columns of CSV for the blanks of the first result, and refuses one that has more.
+func makeRoom(p *cli.Printer[*infill.Result], r *infill.Result) error {
+	have := len(p.Header) - len(resultForm(0, false).Header)
 	switch {
-	case format != "csv" || len(r.Blanks) <= have:
+	case p.Format != "csv" || len(r.Blanks) <= have:
 	case p.Results == 0:
 		p.Form = resultForm(len(r.Blanks), false)
 	default:

@@ -50,9 +50,9 @@ func TestInterruptedFormats(t *testing.T) {
 		for format, want := range map[string]string{"json": `"unfinished": true`, "jsonl": `"unfinished":true`,
 			"csv": ",true,\n", "text": "\n" + why + "\n"} {
 			var out bytes.Buffer
-			printer := &resultPrinter{cli.Printer[*infill.Result]{Form: resultForm(1, false), Format: format,
-				Streams: &terminal.Streams{Out: &out}}}
-			if err := errors.Join(printer.room(r, format), printer.Print(nil, r), printer.End()); err != nil {
+			printer := &cli.Printer[*infill.Result]{Form: resultForm(1, false), Format: format,
+				Streams: &terminal.Streams{Out: &out}}
+			if err := errors.Join(makeRoom(printer, r), printer.Print(nil, r), printer.End()); err != nil {
 				t.Fatal(err)
 			}
 			got := out.String()

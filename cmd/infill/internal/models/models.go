@@ -169,16 +169,16 @@ func sizeOf(e models.Entry) string {
 
 // modelFacts has everything that is known of a model, for programs.
 type modelFacts struct {
-	Name     string           `json:"name"`
-	Revision string           `json:"revision"`
-	Dir      string           `json:"dir,omitempty"`
-	BuiltIn  bool             `json:"built_in"`
-	Default  bool             `json:"default,omitempty"`
-	Problem  string           `json:"problem,omitempty"`
-	Size     int64            `json:"size"` // bytes
-	SHA256   string           `json:"sha256,omitempty"`
-	Manifest *models.Manifest `json:"manifest,omitempty"`
-	Config   json.RawMessage  `json:"config,omitempty"` // config.json
+	Name     string `json:"name"`
+	Revision string `json:"revision"`
+	Dir      string `json:"dir,omitempty"`
+	BuiltIn  bool   `json:"built_in"`
+	Default  bool   `json:"default,omitempty"`
+	Problem  string `json:"problem,omitempty"`
+	Size     int64  `json:"size"` // bytes
+	SHA256   string `json:"sha256,omitempty"`
+	*models.Manifest
+	Config json.RawMessage `json:"config,omitempty"` // config.json
 }
 
 func (c *command) list(_ context.Context, names []string) error {
