@@ -4,24 +4,17 @@ import (
 	"context"
 	"errors"
 	"strings"
-	"sync"
-	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
-
-	"golang.org/x/sync/semaphore"
-
-	"infill/infill"
-	"infill/internal/object"
 )
 
-// Requests that need much memory wait for each other, and those that need little pass them.
-func TestMemoryOfRequests(t *testing.T) {
+// Requests wait for each other in turn, for memory and for places.
+func TestGateInTurn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		limits := DefaultLimits()
-		limits.Requests, limits.Memory = 8, 1600
-		g := newGate(limits) // 100 bytes a place, and 800 for those that need more
+		limits.Requests, limits.Memory, limits.Queue = 8, 1600, 1
+		g := newGate(limits) // 200 bytes a place
 		enter := func(bytes float64) func() {
 			leave, err := g.enter(t.Context(), bytes)
 			if err != nil {
@@ -30,24 +23,27 @@ func TestMemoryOfRequests(t *testing.T) {
 			return leave
 		}
 		var refused *Problem
-		if _, err := g.enter(t.Context(), 901); !errors.As(err, &refused) || refused.status != 422 ||
-			!strings.Contains(err.Error(), "this server has 0.0009 for one") {
+		if _, err := g.enter(t.Context(), 1601); !errors.As(err, &refused) || refused.status != 422 ||
+			!strings.Contains(err.Error(), "this server has 0.0016: ask for less") {
 			t.Errorf("more than there is: %v", err)
 		}
-		first := enter(600)
+		first := enter(1100)
 		entered := make(chan func())
-		go func() { entered <- enter(500) }()
+		go func() { entered <- enter(600) }()
 		synctest.Wait()
 		if g.waiting.Load() != 1 {
-			t.Error("900 bytes beside 800 at work: it does not wait")
+			t.Error("600 bytes beside 1100 at work: it does not wait")
 		}
-		for range 7 { // as many as there are places
-			defer enter(100)()
+		if _, err := g.enter(t.Context(), 600); !errors.As(err, &refused) || refused.status != 429 {
+			t.Errorf("more wait than the queue has: %v", err)
 		}
 		first()
 		second := <-entered
-		if g.inside.Load() != 8 {
-			t.Errorf("%d are inside, want 8", g.inside.Load())
+		for range 5 { // beside 600 bytes as many as there are places
+			defer enter(0)()
+		}
+		if g.inside.Load() != 6 {
+			t.Errorf("%d are inside, want 6", g.inside.Load())
 		}
 		// One that leaves while it waits takes nothing.
 		ctx, cancel := context.WithCancel(t.Context())
@@ -56,102 +52,34 @@ func TestMemoryOfRequests(t *testing.T) {
 			t.Errorf("it left: %v", err)
 		}
 		began := time.Now()
-		if _, err := g.enter(t.Context(), 900); !errors.As(err, &refused) || refused.status != 429 ||
+		if _, err := g.enter(t.Context(), 0); !errors.As(err, &refused) || refused.status != 429 ||
 			time.Since(began) != limits.Wait {
 			t.Errorf("too long a wait: %v after %v", err, time.Since(began))
 		}
 		second()
-		enter(900)()
 	})
 }
 
-// A request of one blank as it comes needs no more than the share of its place, so that it
-// passes those that wait for more.
-func TestOneBlankPasses(t *testing.T) {
-	f, err := infill.Open(infill.OpenOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	s, err := New(Options{Models: map[string]*infill.Filler{"": f}, Fill: infill.DefaultOptions(),
-		Limits: DefaultLimits()})
-	if err != nil {
-		t.Fatal(err)
-	}
-	for template, passes := range map[string]bool{"the [MASK] sat": true, "the [MASK] sat [MASK] the [MASK]": false} {
-		_, bytes, err := s.plans(
-			[]fillRequest{{fields: object.Object{{Key: "template", Value: object.Quote(template)}}}})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if got := int64(bytes) <= s.gate.share; got != passes {
-			t.Errorf("%q may hold %.0f bytes, the share of a place is %d", template, bytes, s.gate.share)
-		}
-	}
-}
-
-// Texts of requests that have several share their places, and a request of one passes them.
-func TestTextsShareTheirPlaces(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := &Server{texts: semaphore.NewWeighted(textsAtOnce)}
-		var atWork, most atomic.Int64
-		var requests sync.WaitGroup
-		for range 10 {
-			requests.Go(func() {
-				err := s.each(t.Context(), textsAtOnce, 50, func(context.Context, int) error {
-					if n := atWork.Add(1); n > most.Load() {
-						most.Store(n)
-					}
-					time.Sleep(time.Second)
-					atWork.Add(-1)
-					return nil
-				})
-				if err != nil {
-					t.Error(err)
-				}
-			})
-		}
-		time.Sleep(1500 * time.Millisecond)
-		began := time.Now()
-		if err := s.each(t.Context(), textsAtOnce, 1, func(context.Context, int) error { return nil }); err != nil ||
-			time.Since(began) > 0 {
-			t.Errorf("one text: %v after %v", err, time.Since(began))
-		}
-		requests.Wait()
-		if most.Load() != textsAtOnce {
-			t.Errorf("%d texts at work at once", most.Load())
-		}
-	})
-}
-
-// Long texts are read one request after the other, for a bounded time, and short ones pass them.
+// Long texts are read in turn, and short ones pass them.
 func TestLongTextsAreReadInTurns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		limits := DefaultLimits()
-		s := &Server{Options: Options{Limits: limits}, gate: newGate(limits), reading: semaphore.NewWeighted(1)}
-		var wait sync.WaitGroup
-		read := func(size int, takes time.Duration) (after time.Duration, err error) {
-			began := time.Now()
-			err = s.read(t.Context(), size, func() error { time.Sleep(takes); return nil })
-			return time.Since(began), err
-		}
-		wait.Go(func() {
-			if _, err := read(longTexts, 15*time.Second); err != nil {
-				t.Error(err)
-			}
-		})
+		limits.Requests = 1
+		s := &Server{Options: Options{Limits: limits}, reading: newGate(limits)}
+		go s.read(t.Context(), longTexts, func() error { time.Sleep(15 * time.Second); return nil }) //nolint:errcheck
 		synctest.Wait()
-		if after, err := read(longTexts-1, 0); err != nil || after > 0 {
-			t.Errorf("a short text: %v after %v", err, after)
-		}
+		began := time.Now()
 		var refused *Problem
-		if after, err := read(longTexts, 0); !errors.As(err, &refused) || refused.status != 429 ||
-			after != limits.Wait {
-			t.Errorf("a long text that waits too long: %v after %v", err, after)
+		if err := s.read(t.Context(), longTexts-1, func() error { return nil }); err != nil || time.Since(began) > 0 {
+			t.Errorf("a short text: %v after %v", err, time.Since(began))
 		}
-		if after, err := read(longTexts, 0); err != nil || after == 0 {
-			t.Errorf("a long text that waits: %v after %v", err, after)
+		if err := s.read(t.Context(), longTexts, func() error { return nil }); !errors.As(err, &refused) ||
+			refused.status != 429 || time.Since(began) != limits.Wait {
+			t.Errorf("a long text that waits too long: %v after %v", err, time.Since(began))
 		}
-		wait.Wait()
+		if err := s.read(t.Context(), longTexts, func() error { return nil }); err != nil ||
+			time.Since(began) != 15*time.Second {
+			t.Errorf("a long text that waits: %v after %v", err, time.Since(began))
+		}
 	})
 }

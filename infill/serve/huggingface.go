@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"reflect"
 	"slices"
+	"strings"
 
 	"github.com/danielgtaylor/huma/v2"
 
@@ -103,7 +104,7 @@ func (s *Server) fillMask(ctx context.Context, model string, q *maskRequest) (*m
 		return nil, unfit("top_k: %d, this server gives %d of a blank: ask for fewer", top, s.Limits.Top)
 	}
 	templates, size, slots := make([]*tokenize.Template, len(texts)), 0.0, 0
-	err = s.read(ctx, sizeOf(texts), func() error {
+	err = s.read(ctx, len(strings.Join(texts, "")), func() error {
 		for i, text := range texts {
 			t, err := f.Template(text)
 			if err != nil {
@@ -164,7 +165,7 @@ func (s *Server) candidates(ctx context.Context, f *infill.Filler, t *tokenize.T
 		return nil, err
 	}
 	if targets == nil {
-		targets = s.everyToken(f.Tokenizer().VocabularySize())
+		targets = s.tokens[:f.Tokenizer().VocabularySize()]
 	}
 	blanks := make([][]Candidate, len(t.Slots))
 	for slot := range t.Slots {
@@ -184,18 +185,4 @@ func (s *Server) candidates(ctx context.Context, f *infill.Filler, t *tokenize.T
 		return blanks[0], nil
 	}
 	return blanks, nil
-}
-
-// everyToken are the numbers of n tokens. They are made once: at many requests a second
-// they would be most of the memory that comes and goes.
-func (s *Server) everyToken(n int) []int {
-	if known := s.tokens.Load(); known != nil && len(*known) >= n {
-		return (*known)[:n:n]
-	}
-	ids := make([]int, n)
-	for id := range ids {
-		ids[id] = id
-	}
-	s.tokens.Store(&ids)
-	return ids
 }

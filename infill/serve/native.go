@@ -306,27 +306,12 @@ func (s *Server) logFailure(err error) error {
 // model's calls.
 const textsAtOnce = 16
 
-// each works at the n texts of a request, some at once. Those of all requests that have several share as many places:
-// so a request of one text does not wait for the processors behind hundreds.
-func (s *Server) each(ctx context.Context, width, n int, do func(ctx context.Context, i int) error) error {
-	if n == 1 {
-		return do(ctx, 0)
-	}
-	return parallel.All(ctx, width, n, func(ctx context.Context, i int) error {
-		if err := s.texts.Acquire(ctx, 1); err != nil {
-			return err
-		}
-		defer s.texts.Release(1)
-		return do(ctx, i)
-	})
-}
-
 // answers works at the n texts of a request, which holds so many bytes, width of them at once, when its turn has come.
 func answers[T any](ctx context.Context, s *Server, n, width int, bytes float64,
 	do func(ctx context.Context, i int) (T, error)) ([]T, error) {
 	list := make([]T, n)
 	err := s.work(ctx, bytes, func(ctx context.Context) error {
-		return s.each(ctx, width, n, func(ctx context.Context, i int) (err error) {
+		return parallel.All(ctx, width, n, func(ctx context.Context, i int) (err error) {
 			list[i], err = do(ctx, i)
 			return err
 		})
@@ -334,7 +319,6 @@ func answers[T any](ctx context.Context, s *Server, n, width int, bytes float64,
 	if err != nil {
 		return nil, s.logFailure(err)
 	}
-	s.numbers.texts.Add(float64(n))
 	return list, nil
 }
 
@@ -403,7 +387,6 @@ func (s *Server) stream(c huma.Context, p *infill.Plan, bytes float64) {
 		}
 		return
 	}
-	s.numbers.texts.Inc()
 	send("result", object.Identified{ID: p.ID, Value: result})
 }
 
@@ -431,11 +414,11 @@ func (s *Server) score(ctx context.Context, in *scoreInput) (*scoreOutput, error
 	if err != nil {
 		return nil, err
 	}
-	longest := 0
+	size, longest := 0, 0
 	for _, text := range texts {
-		longest = max(longest, len(text))
+		size, longest = size+len(text), max(longest, len(text))
 	}
-	err = s.read(ctx, sizeOf(texts), func() error {
+	err = s.read(ctx, size, func() error {
 		for i, text := range texts {
 			encoding, err := f.Plain(text)
 			if err == nil {
@@ -456,7 +439,7 @@ func (s *Server) score(ctx context.Context, in *scoreInput) (*scoreOutput, error
 	// A long text fills the model's calls by itself. It is read in windows, whose rows are all there at once.
 	const ofByte, ofWindow = 128, 8 << 20
 	width := max(1, min(textsAtOnce, len(texts), longTexts/max(1, longest)))
-	held := ofByte*float64(sizeOf(texts)) +
+	held := ofByte*float64(size) +
 		float64(width)*min(ofWindow, ofByte*float64(longest)+float64(longest)*float64(longest))
 	scores, err := answers(ctx, s, len(texts), width, held, func(ctx context.Context, i int) (*infill.Score, error) {
 		return f.Score(ctx, texts[i], infill.ScoreMethod(in.Body.Method))

@@ -1,7 +1,7 @@
-// Package serve answers HTTP requests with one or several models: Hugging Face's fill-mask protocol, the
-// command's own features (/v1), metrics for Prometheus, and a page for browsers. A request waits for its turn at the
-// gate (gate.go). Running requests share model calls in the engine of package lm. It also offers fills and scores as
-// tools of the Model Context Protocol (tools.go).
+// Package serve answers HTTP requests with one or several models: Hugging Face's fill-mask protocol, the command's own
+// features (/v1), and a page for browsers. A request waits for its turn at the gate (gate.go). Running requests share
+// model calls in the engine of package lm. It also offers fills and scores as tools of the Model Context Protocol
+// (tools.go).
 package serve
 
 import (
@@ -17,16 +17,13 @@ import (
 	"maps"
 	"net"
 	"net/http"
-	"net/url"
 	"reflect"
 	"slices"
 	"strings"
-	"sync/atomic"
 	"time"
 
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/danielgtaylor/huma/v2/adapters/humago"
-	"golang.org/x/sync/semaphore"
 
 	"infill/infill"
 	"infill/lm"
@@ -87,7 +84,7 @@ type Options struct {
 	// Fill holds the default options of a fill.
 	Fill   infill.Options
 	Limits Limits
-	// Token, if not "", must come with each request, except for the page and for health, as "Authorization:
+	// Token, if not "", must come with each request, except for the pages and for health, as "Authorization:
 	// Bearer TOKEN".
 	Token string
 	// Hosts are the host names that browsers may use; nil allows any. They keep pages of other sites from
@@ -103,10 +100,8 @@ type Options struct {
 type Server struct {
 	Options
 	gate    *gate
-	reading *semaphore.Weighted // of long texts
-	texts   *semaphore.Weighted // at work, of requests that have several
-	tokens  atomic.Pointer[[]int]
-	numbers *numbers
+	reading *gate // of long texts, one at a time
+	tokens  []int // the numbers of all tokens of the largest vocabulary
 	handler http.Handler
 }
 
@@ -124,9 +119,14 @@ func New(o Options) (*Server, error) {
 	if !(o.Fill.Budget.Seconds > 0) { // else who says nothing of a budget would be refused
 		o.Fill.Budget.Rows = min(o.Fill.Budget.Rows, o.Limits.Rows)
 	}
-	s := &Server{Options: o, gate: newGate(o.Limits), reading: semaphore.NewWeighted(1),
-		texts: semaphore.NewWeighted(textsAtOnce)}
-	s.numbers = newNumbers(s)
+	one := o.Limits
+	one.Requests = 1
+	s := &Server{Options: o, gate: newGate(o.Limits), reading: newGate(one)}
+	for _, f := range o.Models {
+		for len(s.tokens) < f.Tokenizer().VocabularySize() {
+			s.tokens = append(s.tokens, len(s.tokens))
+		}
+	}
 	mux := http.NewServeMux()
 	config := huma.DefaultConfig("infill", infill.Version())
 	config.Info.Description = "Fill the blanks of a text, several of them jointly, with a masked language model."
@@ -138,14 +138,17 @@ func New(o Options) (*Server, error) {
 	api := humago.New(mux, config)
 	s.registerNative(api)
 	s.registerHuggingFace(api)
-	mux.Handle("GET /metrics", s.numbers.handler())
+	mux.HandleFunc("GET /health", func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		fmt.Fprintf(w, "{\"at_work\":%d,\"waiting\":%d}\n", s.gate.inside.Load(), s.gate.waiting.Load())
+	})
 	mux.Handle("GET /{$}", file("text/html; charset=utf-8", page))
 	mux.Handle("GET /docs", file("text/html; charset=utf-8", docs))
 	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
 		writeProblem(w, &Problem{status: http.StatusNotFound,
-			Message: "there is nothing here: GET /docs lists what is"})
+			Message: fmt.Sprintf("there is nothing here for %.20s: GET /docs lists what is", r.Method)})
 	})
-	s.handler = s.observed(s.guarded(answeringAll(mux)))
+	s.handler = s.guarded(mux)
 	return s, nil
 }
 
@@ -193,10 +196,9 @@ func file(kind string, content []byte) http.HandlerFunc {
 	}
 }
 
-// open reports whether a request needs no token: one for a page, which then asks for the token.
+// open reports whether a request needs no token: one for a page, which then asks for the token, or for health.
 func open(r *http.Request) bool {
-	path := r.URL.Path
-	return r.Method == http.MethodGet && (path == "/" || path == "/docs")
+	return r.Method == http.MethodGet && slices.Contains([]string{"/", "/docs", "/health"}, r.URL.Path)
 }
 
 // guarded refuses requests by host, token, form and length, before it reads the body.
@@ -279,24 +281,6 @@ func (b wholeBody) Read(p []byte) (int, error) {
 		Message: "the body of the request is cut off, or its chunks are broken: send it whole", cause: err}
 }
 
-// answeringAll gives the mux's own refusals, of a method above all, the form of all others.
-func answeringAll(mux *http.ServeMux) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if _, pattern := mux.Handler(r); pattern == "/" {
-			for _, method := range []string{http.MethodGet, http.MethodPost} {
-				other := &http.Request{Method: method, URL: &url.URL{Path: r.URL.Path}, Host: r.Host}
-				if _, pattern := mux.Handler(other); method != r.Method && pattern != "/" && pattern != "" {
-					w.Header().Set("Allow", method)
-					writeProblem(w, &Problem{status: http.StatusMethodNotAllowed,
-						Message: fmt.Sprintf("%s is asked for by %s", r.URL.Path, method)})
-					return
-				}
-			}
-		}
-		mux.ServeHTTP(w, r)
-	})
-}
-
 // model finds a model by name; "" is the default.
 func (s *Server) model(name string) (*infill.Filler, error) {
 	if f := s.Models[cmp.Or(name, s.Default)]; f != nil {
@@ -322,14 +306,6 @@ func (s *Server) work(ctx context.Context, bytes float64, do func(ctx context.Co
 	return problem(own, do(own))
 }
 
-// sizeOf is how many bytes texts have together.
-func sizeOf(texts []string) (bytes int) {
-	for _, text := range texts {
-		bytes += len(text)
-	}
-	return bytes
-}
-
 // longTexts is a size in bytes: from it on, requests are read one after the other.
 const longTexts = 32 << 10
 
@@ -337,15 +313,11 @@ const longTexts = 32 << 10
 // need. Long ones take turns, so that they hold neither much memory nor the processors; short ones pass them.
 func (s *Server) read(ctx context.Context, size int, do func() error) error {
 	if size >= longTexts {
-		waiting, cancel := context.WithTimeout(ctx, s.Limits.Wait)
-		defer cancel()
-		if s.reading.Acquire(waiting, 1) != nil {
-			if ctx.Err() != nil {
-				return problem(ctx, ctx.Err())
-			}
-			return s.gate.refuse("other long texts are being read")
+		leave, err := s.reading.enter(ctx, 0)
+		if err != nil {
+			return problem(ctx, err)
 		}
-		defer s.reading.Release(1)
+		defer leave()
 	}
 	return problem(ctx, do())
 }

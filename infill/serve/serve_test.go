@@ -13,20 +13,15 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
-	"net/url"
 	"os"
-	"path"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
-	"golang.org/x/sync/errgroup"
 
 	"infill/infill"
 	"infill/infill/serve"
@@ -35,11 +30,8 @@ import (
 
 const name = "small"
 
-// docs/measured/serving.md tells of a run with 1,000 and 100,000.
-var (
-	leaving           = flag.Int("leaving", 200, "clients that leave in TestClientsThatLeave")
-	malformedRequests = flag.Int("malformed", 1500, "requests of TestMalformed")
-)
+// docs/measured/serving.md tells of a run with 100,000.
+var malformedRequests = flag.Int("malformed", 1500, "requests of TestMalformed")
 
 var opened = sync.OnceValues(func() (*infill.Filler, error) { return infill.Open(infill.OpenOptions{Device: "cpu"}) })
 
@@ -206,7 +198,7 @@ func TestRefusals(t *testing.T) {
 		{"/v1/score", `{"texts": []}`, "no text", 422},
 		{"/v1/score", `{"texts": "a", "method": "x"}`, "method", 422},
 		{"/nothing", `{}`, "nothing here", 404},
-		{"/metrics", `{}`, "GET", 405},
+		{"/health", `{}`, "nothing here for POST: GET /docs lists what is", 404},
 	} {
 		code, text := ask(t, url+c.path, c.body)
 		problem := decode[map[string]any](t, text)
@@ -304,66 +296,33 @@ func TestNoFiles(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	url := start(t, nil)
-	for body, read := range map[string]func(string) bool{
-		`{"template": "he had [MASK] me", "seed": 1, "ban": "@FILE"}`: func(
-			text string) bool {
-			return !strings.Contains(text, "he had told me")
-		},
-		`{"template": "he had [MASK] me", "seed": 1, "ban": ["given", "@FILE"]}`: func(
-			text string) bool {
-			return !strings.Contains(text, "he had told me")
-		},
-		`{"template": "he had [MASK] me", "seed": 1, "slot": "1=@FILE"}`: func(
-			text string) bool {
-			return strings.Contains(text, "he had told me")
-		},
-		`{"template": "he had [MASK] me", "seed": 1, "slot": {"1": ["@FILE"]}}`: func(
-			text string) bool {
-			return strings.Contains(text, "he had told me")
-		},
-		`{"template": "@FILE had [MASK] me", "seed": 1}`: func(
-			text string) bool {
-			return strings.Contains(text, "told\\nleft")
-		},
-		`{"template": "he had [MASK] me", "model": "` + bundle.Dir +
-			`"}`: func(text string) bool { return !strings.Contains(text, "no model") },
-		`{"template": "he had [MASK] me", "model": "file://` + bundle.Dir +
-			`"}`: func(text string) bool { return !strings.Contains(text, "no model") },
-		`{"template": "he had [MASK] me", "model": "../../` + bundle.Dir +
-			`"}`: func(text string) bool { return !strings.Contains(text, "no model") },
-		`{"template": "he had [MASK] me", "seed": 1, "ban": "given,@FILE,@FILE"}`: func(
-			text string) bool {
-			return !strings.Contains(text, "he had told me")
-		},
+	url, call := start(t, nil), tools(t, options(t))
+	// The likeliest fill is "told": it stays where the file is no list, and is not the only one.
+	for _, c := range []struct {
+		body, text string
+		has        bool
+	}{
+		{`{"template": "he had [MASK] me", "ban": "@FILE"}`, "he had told me", true},
+		{`{"template": "he had [MASK] me", "ban": ["given", "@FILE"]}`, "he had told me", true},
+		{`{"template": "he had [MASK] me", "ban": "given,@FILE,@FILE"}`, "he had told me", true},
+		{`{"template": "he had [MASK] me", "slot": "1=@FILE"}`, "he had told me", false},
+		{`{"template": "he had [MASK] me", "slots": {"1": ["x", "@FILE"]}}`, "he had told me", false},
+		{`{"template": "@FILE had [MASK] me"}`, "told\\nleft", false},
+		{`{"template": "he had [MASK] me", "model": "` + bundle.Dir + `"}`, "no model", true},
+		{`{"template": "he had [MASK] me", "model": "file://` + bundle.Dir + `"}`, "no model", true},
+		{`{"template": "he had [MASK] me", "model": "../../` + bundle.Dir + `"}`, "no model", true},
 	} {
-		if code, text := ask(t, url+"/v1/fill", strings.ReplaceAll(body, "@FILE", "@"+file)); code >= 500 ||
-			read(text) {
+		body := strings.ReplaceAll(c.body, "@FILE", "@"+file)
+		if code, text := ask(t, url+"/v1/fill", body); code >= 500 || strings.Contains(text, c.text) != c.has {
 			t.Errorf("%s: %d %s", body, code, text)
+		}
+		if text, _ := call("fill", decode[map[string]any](t, body)); strings.Contains(text, c.text) != c.has {
+			t.Errorf("tool: %s: %s", body, text)
 		}
 	}
 	if code, text := ask(t, url,
 		`{"inputs": "he had [MASK] me", "parameters": {"targets": ["@`+file+`"]}}`); code != 422 {
 		t.Errorf("targets: %d %s", code, text)
-	}
-	call := tools(t, options(t))
-	for arguments, read := range map[*map[string]any]func(string) bool{
-		{"template": "he had [MASK] me", "seed": 1,
-			"ban": []string{"@" + file}}: func(text string) bool { return !strings.Contains(text, "he had told me") },
-		{"template": "he had [MASK] me", "seed": 1,
-			"slots": map[string]any{"1": []string{"@" + file}}}: func(
-			text string) bool {
-			return strings.Contains(text, "he had told me")
-		},
-		{"template": "he had [MASK] me", "seed": 1,
-			"slots": map[string]any{"1": []string{"x", "@" + file}}}: func(
-			text string) bool {
-			return strings.Contains(text, "he had told me")
-		},
-	} {
-		if text, _ := call("fill", *arguments); read(text) {
-			t.Errorf("%v: %s", *arguments, text)
-		}
 	}
 }
 
@@ -380,7 +339,7 @@ func TestTokenHostsAndOrigin(t *testing.T) {
 			t.Errorf("%q: %d %s", header, code, text)
 		}
 	}
-	for path, want := range map[string]int{"/": 200, "/docs": 200, "/metrics": 401, "/openapi.json": 401} {
+	for path, want := range map[string]int{"/": 200, "/docs": 200, "/health": 200, "/openapi.json": 401} {
 		if answer, err := http.Get(url + path); err != nil || answer.StatusCode != want {
 			t.Errorf("%s: %v %v", path, answer.StatusCode, err)
 		}
@@ -407,7 +366,6 @@ func TestTokenHostsAndOrigin(t *testing.T) {
 	}
 }
 
-// The document describes every path, and each reference in it leads somewhere.
 // A body that breaks off is the client's fault.
 func TestBrokenBodies(t *testing.T) {
 	address := strings.TrimPrefix(start(t, nil), "http://")
@@ -436,6 +394,7 @@ func TestBrokenBodies(t *testing.T) {
 	}
 }
 
+// The document describes every path, and each reference in it leads somewhere.
 func TestDocument(t *testing.T) {
 	url := start(t, nil)
 	answer, err := http.Get(url + "/openapi.json")
@@ -484,17 +443,6 @@ func TestGate(t *testing.T) {
 	if !slices.Contains(codes, 200) || !slices.Contains(codes, 429) {
 		t.Errorf("codes %v: some are let in, others refused", codes)
 	}
-	answer, err := http.Get(url + "/metrics")
-	if err != nil {
-		t.Fatal(err)
-	}
-	text, _ := io.ReadAll(answer.Body)
-	for _, line := range []string{"infill_requests_at_work 0", "infill_requests_waiting 0", "infill_model_rows_total",
-		`code="429"`} {
-		if !strings.Contains(string(text), line) {
-			t.Errorf("no %s in\n%s", line, text)
-		}
-	}
 }
 
 func TestOutOfTime(t *testing.T) {
@@ -510,92 +458,6 @@ func TestOutOfTime(t *testing.T) {
 		"Accept", "text/event-stream")
 	if answer.StatusCode != 503 || answer.Header.Get("Retry-After") == "" || !strings.HasPrefix(text, `{"error":`) {
 		t.Errorf("events: %v %s", answer, text)
-	}
-}
-
-// descriptors are those that the process has open, 0 where that is not told.
-func descriptors() int {
-	names, _ := os.ReadDir("/proc/self/fd")
-	return len(names)
-}
-
-// Clients that go away in the middle leave neither goroutines nor descriptors behind.
-func TestClientsThatLeave(t *testing.T) {
-	o := options(t)
-	o.Limits.Requests = 16
-	url := started(t, o)
-	ask(t, url+"/", `{"inputs": "he had [MASK] me"}`)
-	_, rowsBefore := o.Models[name].Calls()
-	http.DefaultClient.CloseIdleConnections()
-	time.Sleep(10 * time.Millisecond)
-	goroutines, files := runtime.NumGoroutine(), descriptors()
-	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
-	var group errgroup.Group
-	group.SetLimit(64) // as many at once: of more, most would leave before they are let in
-	var cut atomic.Int64
-	for i := range *leaving {
-		group.Go(func() error {
-			ctx, cancel := context.WithTimeout(t.Context(), time.Duration(1+i%400)*time.Millisecond)
-			defer cancel()
-			r, _ := http.NewRequestWithContext(ctx, http.MethodPost, url+"/v1/fill",
-				strings.NewReader(
-					`{"template": "the [MASK] crossed the [MASK] before the [MASK] came .", "sampler": "dmala"}`))
-			r.Header.Set("Content-Type", "application/json")
-			if i%2 == 0 {
-				r.Header.Set("Accept", "text/event-stream")
-			}
-			answer, err := client.Do(r)
-			if err == nil {
-				_, err = io.Copy(io.Discard, answer.Body)
-				answer.Body.Close()
-			}
-			if err != nil {
-				cut.Add(1)
-			}
-			return nil
-		})
-	}
-	group.Wait() //nolint:errcheck // none is given
-	for end := time.Now().Add(5 * time.Second); (runtime.NumGoroutine() > goroutines || descriptors() > files) &&
-		time.Now().Before(end); {
-		time.Sleep(20 * time.Millisecond)
-	}
-	now, open := runtime.NumGoroutine(), descriptors()
-	_, rows := o.Models[name].Calls()
-	t.Logf("%d clients, %d of them left before their answer, after %d rows of the model: goroutines %d before and %d "+
-		"after, descriptors %d and %d",
-		*leaving, cut.Load(), rows-rowsBefore, goroutines, now, files, open)
-	if now > goroutines+8 || open > files+8 || cut.Load() == 0 {
-		t.Error("they should be as many as before, and some clients should have left")
-	}
-	if code, text := ask(t, url, `{"inputs": "he had [MASK] me"}`); code != 200 {
-		t.Errorf("afterwards: %d %s", code, text)
-	}
-}
-
-// A client that sends half a request is cut off.
-func TestHalfOpen(t *testing.T) {
-	s, err := serve.New(options(t))
-	if err != nil {
-		t.Fatal(err)
-	}
-	server := s.HTTPServer()
-	server.ReadHeaderTimeout = 200 * time.Millisecond
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	go server.Serve(listener) //nolint:errcheck // it ends with Close
-	defer server.Close()
-	c, err := net.Dial("tcp", listener.Addr().String())
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer c.Close()
-	fmt.Fprint(c, "POST / HTTP/1.1\r\nHost: x\r\n")
-	c.SetReadDeadline(time.Now().Add(10 * time.Second)) //nolint:errcheck // a connection of our own
-	if _, err := io.ReadAll(c); err != nil {
-		t.Errorf("not cut off: %v", err)
 	}
 }
 
@@ -631,12 +493,11 @@ func malformed(random *rand.Rand) (path string, body []byte) {
 	return seed[0], body
 }
 
-// Whatever comes, the answer is JSON, or sends on to the plain form of a path, and no answer is the server's own
-// failure.
+// Whatever comes, the answer is JSON, and no answer is the server's own failure.
 func TestMalformed(t *testing.T) {
 	o := options(t)
 	o.Limits.Time = 2 * time.Second
-	o.Log = func(message string) { t.Error(message) } // a panic is reported there
+	o.Log = func(message string) { t.Error(message) }
 	s, err := serve.New(o)
 	if err != nil {
 		t.Fatal(err)
@@ -655,54 +516,15 @@ func TestMalformed(t *testing.T) {
 			// it is read, checked and let in; the model, which takes most of the time, runs for one of twenty
 			ctx = left
 		}
-		codes[tryMalformed(ctx, t, s, path, body)]++
+		r := httptest.NewRequestWithContext(ctx, http.MethodPost, path, bytes.NewReader(body))
+		r.Header.Set("Content-Type", "application/json")
+		w := httptest.NewRecorder()
+		s.ServeHTTP(w, r)
+		if codes[w.Code]++; !json.Valid(w.Body.Bytes()) || w.Code >= 500 && w.Code != 503 {
+			t.Errorf("%s %q: %d %.200s", path, body, w.Code, w.Body)
+		}
 	}
 	t.Logf("%d requests, answers by status: %v", n, codes)
-}
-
-func tryMalformed(ctx context.Context, t testing.TB, s http.Handler, path string, body []byte) (status int) {
-	r := httptest.NewRequestWithContext(ctx, http.MethodPost, path, bytes.NewReader(body))
-	r.Header.Set("Content-Type", "application/json")
-	w := httptest.NewRecorder()
-	s.ServeHTTP(w, r)
-	if to := w.Header().Get("Location"); w.Code == http.StatusTemporaryRedirect {
-		// Of a path such as "//v1/fill", to the same path here, plainly written.
-		if at, err := url.Parse(to); err != nil || at.Host != "" || at.Path != cleaned(path) || w.Body.Len() > 0 {
-			t.Errorf("%s %q: sent on to %q", path, body, to)
-		}
-		return w.Code
-	}
-	if !json.Valid(w.Body.Bytes()) || w.Code >= 500 && w.Code != 503 {
-		t.Errorf("%s %q: %d %.200s", path, body, w.Code, w.Body)
-	}
-	return w.Code
-}
-
-func cleaned(p string) string {
-	clean := path.Clean(p)
-	if clean != "/" && strings.HasSuffix(p, "/") {
-		clean += "/"
-	}
-	return clean
-}
-
-func FuzzRequests(f *testing.F) {
-	random := rand.New(rand.NewPCG(3, 4))
-	for range 20 {
-		path, body := malformed(random)
-		f.Add(path, body)
-	}
-	s, err := serve.New(options(f))
-	if err != nil {
-		f.Fatal(err)
-	}
-	f.Fuzz(func(t *testing.T, path string, body []byte) {
-		if !strings.HasPrefix(path, "/") || strings.ContainsAny(path, " ?#%\x7f") ||
-			strings.ContainsFunc(path, func(r rune) bool { return r <= ' ' || r > '~' }) {
-			return
-		}
-		tryMalformed(t.Context(), t, s, path, body)
-	})
 }
 
 // tools connects a client, and returns a function that calls a tool. It gives the answer, and whether it is an error.
