@@ -1,5 +1,5 @@
 // Package metrics scores generated sentences: corpus BLEU against references, self-BLEU, unique and distinct n-grams,
-// repetition and likelihood, each with a confidence interval and a signature, and tests whether two methods differ.
+// repetition and likelihood, each with a confidence interval and a signature.
 //
 // # Definitions
 //
@@ -32,9 +32,4 @@
 // 95 and 93 % of texts; with 40 prompts in 93, 96 and 94 %; with 150 single sentences in 94, 96 and 95 %. Where only a
 // handful of 4-grams match, no interval of an unsmoothed BLEU is to be trusted, and a warning says so; a score near 0
 // or 100 %, which a few n-grams decide, has an interval that is too short.
-//
-// # Tests
-//
-// [CompareMethods] resamples prompts of two methods together (paired bootstrap) and exchanges their sentences prompt by
-// prompt (approximate randomisation). Exchanging needs no copies at all and is the one to trust for pooled scores.
 package metrics

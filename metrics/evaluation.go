@@ -11,14 +11,13 @@ import (
 	"unicode"
 )
 
-// evaluation is the sentences of one method, or of two that are compared, ready for scoring.
+// evaluation is the sentences of a method, ready for scoring.
 type evaluation struct {
 	options     Options
 	bleu        bleuOptions
 	tokens      [][]string
-	second      []bool // per sentence: whether of the second method
 	units       units
-	groups      [][]int // sentences of one method and prompt; nil without prompts
+	groups      [][]int // sentences of each prompt; nil without prompts
 	likelihoods []float64
 	index       *index
 	pool        *pool
@@ -26,40 +25,30 @@ type evaluation struct {
 	warnings    []Warning
 }
 
-func newEvaluation(methods []Hypotheses, references []Reference, o Options) (*evaluation, error) {
-	e := &evaluation{options: o, bleu: bleuOptions{o.Order, o.smoothing}, units: units{name: "sentence"}}
-	prompts, groups := map[string]int{}, map[[2]int]int{} // groups by method and prompt
-	for k, h := range methods {
-		if err := h.check(); err != nil {
-			return nil, err
+func newEvaluation(h Hypotheses, references []Reference, o Options) (*evaluation, error) {
+	if err := h.check(); err != nil {
+		return nil, err
+	}
+	e := &evaluation{options: o, bleu: bleuOptions{o.Order, o.smoothing}, units: units{name: "sentence"},
+		likelihoods: h.LogLikelihoods}
+	prompts, empty := map[string]int{}, 0
+	for i, text := range h.Sentences {
+		words, unit := o.Tokenisation.hypothesis(text), i
+		empty += indicator(len(words) == 0)
+		if h.Prompts != nil {
+			unit = number(prompts, h.Prompts[i])
+			e.groups = append(e.groups, make([][]int, len(prompts)-len(e.groups))...)
+			e.groups[unit] = append(e.groups[unit], i)
 		}
-		if (h.Prompts == nil) != (methods[0].Prompts == nil) ||
-			(h.LogLikelihoods == nil) != (methods[0].LogLikelihoods == nil) {
-			return nil, errors.New(
-				"one method has prompts or log-likelihoods and the other has not: give both or neither")
-		}
-		empty := 0
-		for i, text := range h.Sentences {
-			words, unit := o.Tokenisation.hypothesis(text), i
-			empty += indicator(len(words) == 0)
-			if h.Prompts != nil {
-				unit = number(prompts, h.Prompts[i])
-				group := number(groups, [2]int{k, unit})
-				e.groups = append(e.groups, make([][]int, len(groups)-len(e.groups))...)
-				e.groups[group] = append(e.groups[group], len(e.tokens))
-			}
-			e.units.bySentence = append(e.units.bySentence, unit)
-			e.tokens = append(e.tokens, words)
-			e.second = append(e.second, k > 0)
-		}
-		e.likelihoods = append(e.likelihoods, h.LogLikelihoods...)
-		switch empty {
-		case 0:
-		case len(h.Sentences):
-			return nil, errors.New("hypotheses hold no tokens: every sentence is empty")
-		default:
-			e.warn("%d of %d sentences hold no token and count as empty hypotheses", empty, len(h.Sentences))
-		}
+		e.units.bySentence = append(e.units.bySentence, unit)
+		e.tokens = append(e.tokens, words)
+	}
+	switch empty {
+	case 0:
+	case len(h.Sentences):
+		return nil, errors.New("hypotheses hold no tokens: every sentence is empty")
+	default:
+		e.warn("%d of %d sentences hold no token and count as empty hypotheses", empty, len(h.Sentences))
 	}
 	e.units.count = slices.Max(e.units.bySentence) + 1
 	if e.groups != nil {
@@ -219,7 +208,7 @@ func (e *evaluation) score(ctx context.Context, m measured) (Score, error) {
 			warn("only %d matching %d-grams: the score depends on them", matches, e.bleu.order)
 		}
 	}
-	if e.options.Resamples > 0 && e.units.count >= FewestUnits {
+	if !e.options.NoIntervals && e.units.count >= FewestUnits {
 		interval, err := interval(ctx, m.metric, e.units, e.random(), e.options.Confidence)
 		if err != nil {
 			return s, fmt.Errorf("interval of %s: %w", s.Name(), err)
@@ -232,5 +221,5 @@ func (e *evaluation) score(ctx context.Context, m measured) (Score, error) {
 	return s, nil
 }
 
-// random starts the same stream for every score, so that all are resampled alike.
+// random starts the same stream for every score, so that all group alike.
 func (e *evaluation) random() *rand.Rand { return rand.New(rand.NewPCG(e.options.Seed, 0)) }

@@ -19,7 +19,7 @@ func ExampleEvaluate() {
 		"the boats come home at nine",
 	}}}
 	report, err := metrics.Evaluate(context.Background(), fills, references,
-		metrics.Options{Resamples: -1, Version: "1.0"})
+		metrics.Options{NoIntervals: true, Version: "1.0"})
 	if err != nil {
 		log.Fatal(err)
 	}

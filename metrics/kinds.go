@@ -178,9 +178,8 @@ func (e *evaluation) signature(key string, k kind, sets []*referenceSet, lengths
 			add("union-first", o.UnionFirst)
 		}
 	}
-	if o.Resamples > 0 {
+	if !o.NoIntervals {
 		add("intervals", "jackknife")
-		add("resamples", o.Resamples)
 		add("unit", e.units.name)
 		add("confidence", o.Confidence)
 		add("seed", o.Seed)

@@ -47,10 +47,11 @@ type Options struct {
 	UnionFirst int `flag:"union-first" help:"limit the union of the references to the first N sentences of each; 0 is all"`
 	// Top needs LogLikelihoods; 0 = none.
 	Top int `flag:"top" short:"k" help:"repetition among the N likeliest of each template as well, for JSONL; 0 is not"`
-	// Resamples: 0 = 1000, negative = no intervals.
-	Resamples  int     `flag:"resamples" help:"samples and exchanges of the paired tests of infill eval; -1 is no intervals"`
-	Confidence float64 `flag:"confidence" help:"of the intervals, between 0 and 1"` // 0 = 0.95
-	Seed       uint64  `flag:"seed" help:"start of the random numbers of the resampling; 0 when not given"`
+	// NoIntervals leaves out what takes most of the time.
+	NoIntervals bool    `flag:"no-intervals" help:"no intervals, which take most of the time"`
+	Confidence  float64 `flag:"confidence" help:"of the intervals, between 0 and 1"` // 0 = 0.95
+	// Seed is the start of the random numbers by which intervals of more than 200 units group them.
+	Seed uint64 `flag:"seed" help:"start of the random numbers that group sentences for the intervals; 0 when not given"`
 	// Version of the program, for the signature.
 	Version string
 
@@ -81,7 +82,7 @@ func DefaultOptions() Options {
 
 func (o Options) normal() (_ Options, err error) {
 	o.Tokenisation, o.Order = cmp.Or(o.Tokenisation, WhiteSpace), cmp.Or(o.Order, 4)
-	o.Resamples, o.Confidence = cmp.Or(o.Resamples, 1000), cmp.Or(o.Confidence, 0.95)
+	o.Confidence = cmp.Or(o.Confidence, 0.95)
 	o.Smoothing, o.Version = cmp.Or(o.Smoothing, noSmoothing), cmp.Or(o.Version, "devel")
 	if o.UniqueOrders == nil {
 		o.UniqueOrders = []int{1, 2, 3, 4}
@@ -197,10 +198,9 @@ type Warning struct {
 
 // Bounds below which a number is given, with a warning.
 const (
-	FewestUnits    = 5  // texts, or prompts: no interval with fewer
-	fewUnits       = 20 // what intervals cover was measured from there on
-	fewMatches     = 10 // of the longest n-grams: BLEU and its interval then depend on single matches
-	fewestToDiffer = 6  // with 5 pairs the smallest two-sided p of a randomisation test is 2/32
+	FewestUnits = 5  // texts, or prompts: no interval with fewer
+	fewUnits    = 20 // what intervals cover was measured from there on
+	fewMatches  = 10 // of the longest n-grams: BLEU and its interval then depend on single matches
 )
 
 // Evaluate scores hypotheses by themselves and against references.
@@ -209,7 +209,7 @@ func Evaluate(ctx context.Context, hypotheses Hypotheses, references []Reference
 	if err != nil {
 		return nil, err
 	}
-	e, err := newEvaluation([]Hypotheses{hypotheses}, references, o)
+	e, err := newEvaluation(hypotheses, references, o)
 	if err != nil {
 		return nil, err
 	}
@@ -231,7 +231,7 @@ func Evaluate(ctx context.Context, hypotheses Hypotheses, references []Reference
 		r.Scores = append(r.Scores, score)
 	}
 	switch units := e.units; {
-	case o.Resamples <= 0:
+	case o.NoIntervals:
 	case units.count < FewestUnits:
 		e.warn("no intervals: %d %ss, at least %d are needed", units.count, units.name, FewestUnits)
 	case units.count < fewUnits:

@@ -33,7 +33,7 @@ func warnings(list []Warning) string {
 // The names that scripts depend on, with null for what is not defined and never NaN.
 func TestReportJSON(t *testing.T) {
 	r := evaluate(t, Hypotheses{Sentences: []string{"a b"}}, []Reference{{"one", []string{"a b c", "d"}}},
-		Options{UniqueOrders: []int{2, 3}, Version: "1.2.3", Resamples: -1})
+		Options{UniqueOrders: []int{2, 3}, Version: "1.2.3", NoIntervals: true})
 	text, err := json.MarshalIndent(r, "", " ")
 	if err != nil {
 		t.Fatal(err)
@@ -88,11 +88,11 @@ const (
 )
 
 func TestSignatures(t *testing.T) {
-	o := Options{Version: "1.2.3", Seed: 9, Resamples: 50, Sources: []string{"q"}, UnionFirst: 1, Tokenisation: BertGen,
+	o := Options{Version: "1.2.3", Seed: 9, Sources: []string{"q"}, UnionFirst: 1, Tokenisation: BertGen,
 		Order: 3, Smoothing: "add-k", UniqueOrders: []int{3, 2, 3}}
 	h := Hypotheses{Sentences: []string{"a b c", "a b d", "e f", "g h", "a"}}
 	r := evaluate(t, h, []Reference{{"one", []string{"a b c", "d"}}, {"two", []string{"Q", "x y"}}}, o)
-	tail := "|intervals:jackknife|resamples:50|unit:sentence|confidence:0.95|seed:9|version:1.2.3"
+	tail := "|intervals:jackknife|unit:sentence|confidence:0.95|seed:9|version:1.2.3"
 	one, two := "one[2@"+r.References[0].SHA256[:12]+"]", "two[1@"+r.References[1].SHA256[:12]+"]"
 	all := "all[2@" + r.References[2].SHA256[:12] + "]"
 	for name, want := range map[string]string{
@@ -124,7 +124,7 @@ func TestSignatures(t *testing.T) {
 		"unique":       func(o *Options, _ *Hypotheses) { o.UniqueOrders = []int{1} },
 		"sources":      func(o *Options, _ *Hypotheses) { o.Sources = nil },
 		"union":        func(o *Options, _ *Hypotheses) { o.UnionFirst = 0 },
-		"resamples":    func(o *Options, _ *Hypotheses) { o.Resamples = 51 },
+		"intervals":    func(o *Options, _ *Hypotheses) { o.NoIntervals = true },
 		"confidence":   func(o *Options, _ *Hypotheses) { o.Confidence = 0.9 },
 		"seed":         func(o *Options, _ *Hypotheses) { o.Seed = 10 },
 		"version":      func(o *Options, _ *Hypotheses) { o.Version = "1.2.4" },
@@ -146,7 +146,7 @@ func TestPerPrompt(t *testing.T) {
 		Prompts:        []string{"x", "y", "x", "x", "x", "z", "z"},
 		LogLikelihoods: []float64{-1, -7, -2, -4, -3, -6, -5},
 	}
-	r := evaluate(t, h, nil, Options{Top: 3, Resamples: -1, Order: 1})
+	r := evaluate(t, h, nil, Options{Top: 3, NoIntervals: true, Order: 1})
 	if r.Prompts != 3 {
 		t.Errorf("%d prompts, want 3", r.Prompts)
 	}
@@ -162,7 +162,7 @@ func TestPerPrompt(t *testing.T) {
 		t.Errorf("no reference was given: %+v", r)
 	}
 	plain := evaluate(t, Hypotheses{Sentences: h.Sentences, LogLikelihoods: h.LogLikelihoods}, nil,
-		Options{Resamples: -1})
+		Options{NoIntervals: true})
 	if !plain.Value("log_likelihood_mean").Defined() || plain.Value("log_likelihood_best").Defined() {
 		t.Errorf("without prompts: %+v", plain.Scores)
 	}
@@ -176,7 +176,7 @@ func TestEvaluateIntervals(t *testing.T) {
 		h.Prompts = append(h.Prompts, fmt.Sprint("prompt ", c))
 		h.LogLikelihoods = append(h.LogLikelihoods, -float64(i*i%17))
 	}
-	o := Options{Resamples: 100, Seed: 3, Top: 2, Confidence: 0.9}
+	o := Options{Seed: 3, Top: 2, Confidence: 0.9}
 	references := []Reference{{"other", lines(benchmarkSentences(2, 50))}}
 	r := evaluate(t, h, references, o)
 	if len(r.Scores) < 20 {
@@ -207,7 +207,7 @@ func TestEvaluateIntervals(t *testing.T) {
 		cmp.Comparer(func(a, b Value) bool { return a == b || !a.Defined() && !b.Defined() })); diff != "" {
 		t.Errorf("the same again differs:\n%s", diff)
 	}
-	few := evaluate(t, Hypotheses{Sentences: h.Sentences[:12], Prompts: h.Prompts[:12]}, nil, Options{Resamples: 100})
+	few := evaluate(t, Hypotheses{Sentences: h.Sentences[:12], Prompts: h.Prompts[:12]}, nil, Options{})
 	if few.Scores[0].Interval != nil || !strings.Contains(warnings(few.Warnings), "no intervals: 4 prompts") {
 		t.Errorf("4 prompts: %+v\n%s", few.Scores[0].Interval, warnings(few.Warnings))
 	}
@@ -216,8 +216,8 @@ func TestEvaluateIntervals(t *testing.T) {
 func TestSourcesAreExcluded(t *testing.T) {
 	h := Hypotheses{Sentences: []string{"the tide turns at nine", "the tide turns at noon"}}
 	references := []Reference{{"sea", []string{"The tide turns at noon", "boats come home", "the  tide turns at noon"}}}
-	o := Options{Resamples: -1, Tokenisation: BertGen, Sources: []string{"the tide turns at NOON"}}
-	with, without := evaluate(t, h, references, Options{Resamples: -1, Tokenisation: BertGen}),
+	o := Options{NoIntervals: true, Tokenisation: BertGen, Sources: []string{"the tide turns at NOON"}}
+	with, without := evaluate(t, h, references, Options{NoIntervals: true, Tokenisation: BertGen}),
 		evaluate(t, h, references, o)
 	if s := without.References[0]; s.Excluded != 2 || s.Sentences != 1 {
 		t.Errorf("%+v", s)
@@ -283,106 +283,10 @@ func TestEvaluateRefusesBadInput(t *testing.T) {
 
 func TestEmptySentencesAreCountedAndSaid(t *testing.T) {
 	r := evaluate(t, Hypotheses{Sentences: []string{"a b", "", "a"}}, []Reference{{"one", []string{"a", ""}}},
-		Options{Resamples: -1})
+		Options{NoIntervals: true})
 	if r.Sentences != 3 || !strings.Contains(warnings(r.Warnings), "1 of 3 sentences hold no token") ||
 		!strings.Contains(warnings(r.Warnings), `reference "one" has empty sentences`) {
 		t.Errorf("%d sentences\n%s", r.Sentences, warnings(r.Warnings))
-	}
-}
-
-func TestCompareMethods(t *testing.T) {
-	// The second method fills from few words only: more repetition, higher self-BLEU.
-	random := newRandom(12)
-	var first, second Hypotheses
-	for p := range 15 {
-		for k := range 4 {
-			for m, h := range []*Hypotheses{&first, &second} {
-				h.Sentences = append(h.Sentences,
-					fmt.Sprintf("prompt %d says w%d to x%d and y%d .", p, random.IntN(30-28*m), random.IntN(30-28*m),
-						random.IntN(30-28*m)))
-				h.Prompts = append(h.Prompts, fmt.Sprint(p))
-				h.LogLikelihoods = append(h.LogLikelihoods, -float64(k)-random.Float64())
-			}
-		}
-	}
-	references := []Reference{{"other", []string{"prompt 3 says nothing .", "w1 and y1"}}}
-	o := Options{Resamples: 200, Seed: 1, Top: 2}
-	c, err := CompareMethods(t.Context(), first, second, references, o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	a, b := evaluate(t, first, references, o), evaluate(t, second, references, o)
-	if len(c.Scores) != len(a.Scores) || c.Units != 15 || c.Unit != "prompt" {
-		t.Fatalf("%d scores of %d, %d %ss", len(c.Scores), len(a.Scores), c.Units, c.Unit)
-	}
-	for _, d := range c.Scores {
-		of, _ := a.Score(d.Name())
-		against, _ := b.Score(d.Name())
-		check(t, d.Name()+" first", float64(d.First), float64(of.Value))
-		check(t, d.Name()+" second", float64(d.Second), float64(against.Value))
-		check(t, d.Name(), float64(d.Difference), float64(against.Value-of.Value))
-	}
-	if d, _ := ofName(c.Scores, "self_bleu"); d.Difference <= 0 || d.RandomisationP > 0.05 || d.BootstrapP > 0.05 ||
-		d.Interval.Low <= 0 {
-		t.Errorf("self-BLEU: %+v", d)
-	}
-	if d, _ := ofName(c.Scores, "log_likelihood_mean"); d.RandomisationP < 0.05 || d.Interval.Low > 0 ||
-		d.Interval.High < 0 || d.Unit != nats {
-		t.Errorf("log-likelihoods are alike: %+v", d)
-	}
-	if text, err := json.Marshal(c); err != nil || !strings.Contains(string(text), `"randomisation_p"`) {
-		t.Errorf("%s, %v", text, err)
-	}
-	other := second
-	other.Prompts = append([]string{"new"}, second.Prompts[1:]...)
-	for want, c := range map[string]struct {
-		first, second Hypotheses
-		resamples     int
-	}{
-		"give both or neither":                          {first, Hypotheses{Sentences: second.Sentences}, 0},
-		`prompt "new" has sentences of one method only`: {first, other, 0},
-		"1 sentences against 2": {Hypotheses{Sentences: first.Sentences[:1]},
-			Hypotheses{Sentences: first.Sentences[:2]}, 0},
-		"resamples -1": {first, second, -1},
-	} {
-		if _, err := CompareMethods(t.Context(), c.first, c.second, nil, Options{Resamples: c.resamples}); err == nil ||
-			!strings.Contains(err.Error(), want) {
-			t.Errorf("error %v, want %q", err, want)
-		}
-	}
-	small, err := CompareMethods(t.Context(), Hypotheses{Sentences: []string{"a b"}},
-		Hypotheses{Sentences: []string{"b a"}}, nil, Options{Resamples: 10})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if text := warnings(small.Warnings); !strings.Contains(text, "1 sentences: with fewer than 6") ||
-		!strings.Contains(text, "self_bleu: not defined for both methods") {
-		t.Errorf("warnings:\n%s", text)
-	}
-	if text, err := json.Marshal(small); err != nil || strings.Contains(string(text), "NaN") {
-		t.Errorf("%s, %v", text, err)
-	}
-}
-
-// Without prompts the i-th sentences are paired. The methods differ by about 0.1 on every sentence while sentences
-// differ by much more, which only the right pairs show.
-func TestCompareMethodsBySentence(t *testing.T) {
-	random := newRandom(13)
-	var first, second Hypotheses
-	for i := range 12 {
-		u := -float64(10 * i)
-		first.Sentences, second.Sentences = append(first.Sentences, "a b"), append(second.Sentences, "a c")
-		first.LogLikelihoods, second.LogLikelihoods = append(first.LogLikelihoods, u),
-			append(second.LogLikelihoods, u+0.1+0.01*random.Float64())
-	}
-	c, err := CompareMethods(t.Context(), first, second, nil, Options{Resamples: 500})
-	if err != nil {
-		t.Fatal(err)
-	}
-	d, _ := ofName(c.Scores, "log_likelihood_mean")
-	if c.Unit != "sentence" || c.Units != 12 || d.Interval.Low < 0.1 || d.Interval.High > 0.11 ||
-		d.RandomisationP > 0.02 {
-		t.Errorf("%d %ss: %+v", c.Units, c.Unit, d)
 	}
 }
 
@@ -406,7 +310,7 @@ func TestIntervalsStayInRange(t *testing.T) {
 		in.High.Defined() || in.StandardError.Defined() {
 		t.Errorf("%+v, %v", in, err)
 	}
-	s, _ := evaluate(t, Hypotheses{Sentences: lines(sentences)}, nil, Options{Resamples: 200}).Score("self_bleu")
+	s, _ := evaluate(t, Hypotheses{Sentences: lines(sentences)}, nil, Options{}).Score("self_bleu")
 	if s.Interval.High != 100 || s.Interval.Low > 100 || s.Value >= 100 {
 		t.Errorf("%+v", s.Interval)
 	}
@@ -421,7 +325,7 @@ func FuzzEvaluate(f *testing.F) {
 	f.Fuzz(func(t *testing.T, hypotheses, references, tokenisation string) {
 		r, err := Evaluate(t.Context(), Hypotheses{Sentences: strings.Split(hypotheses, "\n")},
 			[]Reference{{"one", strings.Split(references, "\n")}},
-			Options{Tokenisation: Tokenisation(tokenisation), Resamples: 5})
+			Options{Tokenisation: Tokenisation(tokenisation)})
 		if err != nil {
 			if strings.Contains(err.Error(), "\n") {
 				t.Fatalf("error of several lines: %q", err)

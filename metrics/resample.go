@@ -26,12 +26,9 @@ type Interval struct {
 	Unit          string `json:"unit"`    // "sentence" or "prompt"
 }
 
-// units are what is left out, drawn and exchanged: sentences, or the prompts that they belong to, whose samples are not
-// independent.
+// units are what is left out: sentences, or the prompts that they belong to, whose samples are not independent.
 type units struct {
-	// bySentence numbers them, from 0 without gaps. Of two methods' sentences, those that are compared have the same
-	// number.
-	bySentence []int
+	bySentence []int // their numbers, from 0 without gaps
 	count      int
 	name       string // "sentence" or "prompt"
 }
@@ -131,117 +128,6 @@ func jackknife(ctx context.Context, u units, pooled bool, random *rand.Rand, con
 	reach := distuv.StudentsT{Sigma: 1, Nu: size - 1}.Quantile((1+confidence)/2) * deviation
 	in.Low, in.High = Value(whole-reach), Value(whole+reach)
 	return &in, nil
-}
-
-// PairedTest is the comparison of two methods on one metric.
-type PairedTest struct {
-	First      Value `json:"first"`
-	Second     Value `json:"second"`
-	Difference Value `json:"difference"` // second − first
-	// Interval is that of the difference, units left out of both methods together.
-	Interval Interval `json:"interval"`
-	// BootstrapP is two-sided: how often the resampled difference, moved to mean 0, is as large as the one seen (Koehn
-	// 2004).
-	BootstrapP Value `json:"bootstrap_p"`
-	// RandomisationP is two-sided: how often the difference is as large when for every unit a coin decides which
-	// method's sentences count as whose (Noreen 1989; Riezler & Maxwell 2005).
-	RandomisationP Value `json:"randomisation_p"`
-}
-
-// compare tests whether two methods differ on a metric over the sentences of both; second tells which method's each
-// sentence is. Both p-values count the outcome seen as one of the outcomes, (c+1)/(n+1), so that neither is ever 0
-// (Phipson & Smyth 2010). Approximate randomisation keeps every sentence exactly once and so needs no care with copies;
-// it is the one to trust for pooled metrics and for few units.
-func compare(ctx context.Context, m metric, u units, second []bool, random *rand.Rand, resamples int,
-	confidence float64) (*PairedTest, error) {
-	// scores are those of both methods. Sentences weigh what their units do, and those of swapped units count as the
-	// other method's.
-	scores := func(weights []int, swapped []bool) (before, after float64) {
-		samples := [2][]int{make([]int, m.sentences), make([]int, m.sentences)}
-		for i, unit := range u.bySentence {
-			samples[indicator(second[i] != swapped[unit])][i] = weights[unit]
-		}
-		return m.evaluate(samples[0]), m.evaluate(samples[1])
-	}
-	once, unswapped := ones(u.count), make([]bool, u.count)
-	difference := func(weights []int) float64 {
-		before, after := scores(weights, unswapped)
-		return after - before
-	}
-	before, after := scores(once, unswapped)
-	seen := after - before
-	test := &PairedTest{
-		First: Value(before), Second: Value(after), Difference: Value(seen), BootstrapP: undefined,
-		RandomisationP: undefined, Interval: u.noInterval(confidence),
-	}
-	if math.IsNaN(seen) {
-		return test, nil
-	}
-	// Sums in another order may differ in the last digits; equal differences must count as equal.
-	threshold := math.Abs(seen) - 1e-9*max(math.Abs(before), math.Abs(after))
-
-	drawn, err := replicate(ctx, resamples, random, func(stream *rand.Rand) float64 {
-		return difference(drawUnits(u.count, stream))
-	})
-	if err != nil {
-		return nil, err
-	}
-	if drawn = slices.DeleteFunc(drawn, math.IsNaN); 10*len(drawn) >= 9*resamples {
-		test.BootstrapP = tail(drawn, stat.Mean(drawn, nil), threshold)
-	}
-	interval, err := jackknife(ctx, u, m.pooled, random, confidence, difference)
-	if err != nil {
-		return nil, err
-	}
-	test.Interval = *interval
-
-	exchanged, err := replicate(ctx, resamples, random, func(stream *rand.Rand) float64 {
-		swapped := make([]bool, u.count)
-		for unit := range swapped {
-			swapped[unit] = stream.Uint64()&1 == 1
-		}
-		before, after := scores(once, swapped)
-		return after - before
-	})
-	if err != nil {
-		return nil, err
-	}
-	test.RandomisationP = tail(exchanged, 0, threshold)
-	return test, nil
-}
-
-// tail is the share of values at least threshold away from centre, with the value seen counted in.
-func tail(values []float64, centre, threshold float64) Value {
-	count, of := 1, 1
-	for _, v := range values {
-		if math.IsNaN(v) {
-			continue
-		}
-		of++
-		if math.Abs(v-centre) >= threshold {
-			count++
-		}
-	}
-	return Value(float64(count) / float64(of))
-}
-
-// drawUnits draws as many units as there are, with replacement, and counts how often each came.
-func drawUnits(count int, stream *rand.Rand) []int {
-	draws := make([]int, count)
-	for range draws {
-		draws[stream.IntN(count)]++
-	}
-	return draws
-}
-
-// replicate computes count values on all processors, each from a stream of its own, seeded by random.
-func replicate(ctx context.Context, count int, random *rand.Rand,
-	value func(stream *rand.Rand) float64) ([]float64, error) {
-	seeds := make([][2]uint64, count)
-	for k := range seeds {
-		seeds[k] = [2]uint64{random.Uint64(), random.Uint64()}
-	}
-	return evaluated(ctx, count, func(k int) float64 { return value(rand.New(rand.NewPCG(seeds[k][0], seeds[k][1]))) })
 }
 
 // evaluated computes the values 0 to count−1 on all processors.

@@ -28,7 +28,7 @@ func killedRun(t *testing.T, dir string) []string {
 	}
 	return []string{
 		"eval", "-q", "--device", "cpu", "--corpus", "garden=" + filepath.Join(texts, "garden.txt"), "--sentences", "3",
-		"--samplers", "gibbs,gwg,dmala,pafs", "-n", "6", "-k", "3", "--steps", "12", "--resamples", "50", "-o", dir,
+		"--samplers", "gibbs,gwg,dmala,pafs", "-n", "6", "-k", "3", "--steps", "12", "-o", dir,
 	}
 }
 

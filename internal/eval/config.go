@@ -35,9 +35,7 @@ type Config struct {
 	// Top is the number of likeliest final states that the first set of scores is taken of.
 	Top     int           `json:"top" flag:"top" short:"k" help:"likeliest samples of each sentence to score"`
 	Metrics metricsConfig `json:"metrics"`
-	// Baselines are the names of the methods that the others are tested against.
-	Baselines []string `json:"baselines" flag:"baseline" value:"LIST" help:"LIST of samplers that the others are tested against; otherwise gibbs and gwg"`
-	Seed      uint64   `json:"seed" flag:"seed" help:"start of all random numbers: sentences, masks, chains, resampling"`
+	Seed    uint64        `json:"seed" flag:"seed" help:"start of all random numbers: sentences, masks, chains, resampling"`
 }
 
 // metricsConfig is what changes scores of given samples.
@@ -46,14 +44,13 @@ type metricsConfig struct {
 	UnionFirst   int                  `json:"union_first" flag:"union-first" help:"limit corpus BLEU to the first N sentences of each corpus; 0 is all"`
 	// KeepSources keeps the sentences that were masked in the references.
 	KeepSources bool    `json:"keep_sources" flag:"keep-sources" help:"keep the masked sentences in the references"`
-	Resamples   int     `json:"resamples" flag:"resamples" help:"samples and exchanges of the paired tests"`
 	Confidence  float64 `json:"confidence" flag:"confidence" help:"of the intervals, between 0 and 1"`
 }
 
 // metrics are the options of the scores, without the sentences that are masked.
 func (c Config) metrics() metrics.Options {
 	m := c.Metrics
-	return metrics.Options{Tokenisation: m.Tokenisation, UnionFirst: m.UnionFirst, Resamples: m.Resamples,
+	return metrics.Options{Tokenisation: m.Tokenisation, UnionFirst: m.UnionFirst,
 		Confidence: m.Confidence, Seed: c.Seed}
 }
 
@@ -111,7 +108,7 @@ func Preset(name string) (c Config, base Settings, methods string, err error) {
 	base = Settings{infill.DefaultChains(infill.Samplers()[0]), o.Temperature}
 	c = Config{
 		Preset: name, Sentences: 20, Chains: 25, Top: o.Top, Seed: 1,
-		Metrics: metricsConfig{Tokenisation: metrics.BertGen, Resamples: metrics.DefaultOptions().Resamples,
+		Metrics: metricsConfig{Tokenisation: metrics.BertGen,
 			Confidence: metrics.DefaultOptions().Confidence},
 	}
 	switch name {
@@ -184,9 +181,6 @@ func (c Config) Validate() error {
 		return fmt.Errorf("%d samples: choose at least 1", c.Chains)
 	case c.Top < 1 || c.Top > c.Chains:
 		return fmt.Errorf("top %d: choose a number from 1 to that of the samples, %d", c.Top, c.Chains)
-	case c.Metrics.Resamples < 1: // which metrics.Options takes for a default, or for none
-		return &metrics.OptionError{Option: "resamples",
-			Reason: fmt.Sprintf("%d is not a whole number of 1 or more", c.Metrics.Resamples)}
 	case c.Metrics.Confidence == 0:
 		return &metrics.OptionError{Option: "confidence", Reason: "0 is not a number between 0 and 1"}
 	}
@@ -195,45 +189,10 @@ func (c Config) Validate() error {
 	if err := cmp.Or(selection.Validate(), c.metrics().Validate()); err != nil {
 		return err
 	}
-	var names []string
 	for _, v := range c.Samplers {
-		names = append(names, v.Name)
 		if o := c.options(v); o.Validate() != nil {
 			return fmt.Errorf("sampler %s: %w", v.Name, o.Validate())
 		}
 	}
-	for _, name := range c.Baselines {
-		if !slices.Contains(names, name) {
-			return fmt.Errorf("baseline %q is none of the samplers: %s", name, strings.Join(names, ", "))
-		}
-	}
 	return nil
-}
-
-// WithBaselines fills in the baselines that nobody named: every Gibbs and GWG, of the papers' settings where there are
-// any; else the first method.
-func (c Config) WithBaselines() Config {
-	if c.Baselines != nil {
-		return c
-	}
-	var all, papers []string
-	for _, v := range c.Samplers {
-		if slices.Contains([]string{"gibbs", "gwg"}, v.Settings.Chains.Sampler) {
-			all = append(all, v.Name)
-			if strings.HasSuffix(v.Name, ":paper") {
-				papers = append(papers, v.Name)
-			}
-		}
-	}
-	switch {
-	case len(c.Samplers) < 2:
-		c.Baselines = []string{}
-	case papers != nil:
-		c.Baselines = papers
-	case all != nil && len(all) < len(c.Samplers):
-		c.Baselines = all
-	default:
-		c.Baselines = []string{c.Samplers[0].Name}
-	}
-	return c
 }

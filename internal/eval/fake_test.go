@@ -80,7 +80,7 @@ func small(t testing.TB) (Options, *lmtest.Model) {
 		t.Fatal(err)
 	}
 	base.Chains.Steps = 6
-	c.Sentences, c.Chains, c.Top, c.Metrics.Resamples = 6, 4, 2, 20
+	c.Sentences, c.Chains, c.Top = 6, 4, 2
 	if c.Samplers, err = ParseVariants("gibbs,dmala,gwg:steps=3,name=short", base); err != nil {
 		t.Fatal(err)
 	}

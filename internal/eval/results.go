@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"math"
 	"slices"
 	"strings"
 
@@ -21,7 +20,6 @@ type Results struct {
 	Models        []modelVersion `json:"models"`
 	Corpora       []corpusInfo   `json:"corpora"`
 	Methods       []methodResult `json:"methods"`
-	Comparisons   []comparison   `json:"comparisons"`
 	Warnings      []string       `json:"warnings"`
 }
 
@@ -85,42 +83,23 @@ func secondsPerSample(records []*Record) Estimate {
 	return perSample(records, func(r *Record) float64 { return r.Seconds })
 }
 
-// comparison is a paired test of a method against a baseline, on the likeliest final states of each sentence.
-type comparison struct {
-	Model  string            `json:"model"`
-	First  string            `json:"first"` // the baseline
-	Second string            `json:"second"`
-	Scores []comparedScore   `json:"scores"`
-	Notes  []metrics.Warning `json:"notes"`
-}
-
-// comparedScore is one test of a comparison.
-type comparedScore struct {
-	Score string `json:"score"` // its name, as metrics.Score.Name
-	metrics.Difference
-	// AdjustedP is RandomisationP after Holm's correction for the number of
-	// comparisons of this score, those of all models together.
-	AdjustedP metrics.Value `json:"adjusted_p"`
-}
-
 // newResults scores whole runs.
 func newResults(ctx context.Context, h *header, records map[key]*Record, corpora []*corpus.Corpus) (*Results, error) {
 	c := h.Configuration
 	r := &Results{
 		Format: formatVersion, Signature: h.Signature, Configuration: c, Models: h.Models, Corpora: h.Corpora,
-		Methods: []methodResult{}, Comparisons: []comparison{}, Warnings: []string{},
+		Methods: []methodResult{}, Warnings: []string{},
 	}
 	references, options := references(corpora), h.scoring()
 	for _, m := range h.Models {
-		top := map[string]metrics.Hypotheses{} // by method
 		for _, v := range c.Samplers {
 			list, err := h.recordsOf(records, m.Name, v.Name)
 			if err != nil {
 				return nil, err
 			}
 			result := summarise(m, v, list)
-			top[v.Name] = hypotheses(h, m, list, c.Top)
-			if result.Top, err = metrics.Evaluate(ctx, top[v.Name], references, options); err == nil {
+			result.Top, err = metrics.Evaluate(ctx, hypotheses(h, m, list, c.Top), references, options)
+			if err == nil {
 				result.All, err = metrics.Evaluate(ctx, hypotheses(h, m, list, c.Chains), references, options)
 			}
 			if err != nil {
@@ -134,13 +113,7 @@ func newResults(ctx context.Context, h *header, records map[key]*Record, corpora
 			}
 			r.Methods = append(r.Methods, result)
 		}
-		compared, err := compare(ctx, m.Name, c, top, references, options)
-		if err != nil {
-			return nil, err
-		}
-		r.Comparisons = append(r.Comparisons, compared...)
 	}
-	adjust(r.Comparisons)
 	return r, nil
 }
 
@@ -231,75 +204,3 @@ func summarise(m modelVersion, v variant, records []*Record) methodResult {
 
 // comparedOrders are the lengths of n-grams in table 3 of the paper.
 func comparedOrders() []int { return []int{2, 3} }
-
-// compare tests every method against every baseline.
-func compare(ctx context.Context, model string, c Config, top map[string]metrics.Hypotheses,
-	references []metrics.Reference, options metrics.Options) ([]comparison, error) {
-	options.UniqueOrders = comparedOrders()
-	var list []comparison
-	for i, first := range c.Baselines {
-		for _, v := range c.Samplers {
-			if at := slices.Index(c.Baselines, v.Name); at >= 0 && at <= i {
-				continue // baselines are compared once
-			}
-			tested, err := metrics.CompareMethods(ctx, top[first], top[v.Name], references, options)
-			if err != nil {
-				return nil, fmt.Errorf("%s against %s: %w", v.Name, first, err)
-			}
-			comparison := comparison{Model: model, First: first, Second: v.Name, Notes: tested.Warnings}
-			for _, d := range tested.Scores {
-				if comparedMetric(d) {
-					comparison.Scores = append(comparison.Scores, comparedScore{Score: d.Name(), Difference: d})
-				}
-			}
-			list = append(list, comparison)
-		}
-	}
-	return list, nil
-}
-
-// adjust corrects the p-values of each score for the number of comparisons, those
-// of all models together: they stand in one column.
-func adjust(list []comparison) {
-	for i := range list {
-		for k := range list[i].Scores {
-			p := make([]float64, len(list))
-			for other := range list {
-				p[other] = float64(list[other].Scores[k].RandomisationP)
-			}
-			list[i].Scores[k].AdjustedP = metrics.Value(holm(p)[i])
-		}
-	}
-}
-
-// comparedMetric tells the scores of table 3, and U.
-func comparedMetric(d metrics.Difference) bool {
-	switch d.Metric {
-	case metrics.MetricSelfBLEU, metrics.MetricLogLikelihoodMean:
-		return true
-	case metrics.MetricUniqueNGrams:
-		return d.Reference != metrics.Union
-	case metrics.MetricCorpusBLEU:
-		return d.Reference == metrics.Union
-	}
-	return false
-}
-
-// holm corrects p-values for their number (Holm 1979); NaN is no test.
-func holm(p []float64) []float64 {
-	order := make([]int, 0, len(p))
-	adjusted := make([]float64, len(p))
-	for i, x := range p {
-		adjusted[i] = math.NaN()
-		if !math.IsNaN(x) {
-			order = append(order, i)
-		}
-	}
-	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(p[a], p[b]) })
-	highest := 0.0
-	for rank, i := range order {
-		highest = max(highest, min(1, p[i]*float64(len(order)-rank)))
-		adjusted[i] = highest
-	}
-	return adjusted
-}

@@ -57,7 +57,6 @@ type Progress struct {
 // Run makes a run, or goes on with one, and returns its results. When ctx ends it returns ctx.Err(), and what was done
 // stays.
 func Run(ctx context.Context, o Options) (*Results, error) {
-	o.Config = o.Config.WithBaselines()
 	if err := o.Config.Validate(); err != nil {
 		return nil, err
 	}
@@ -71,7 +70,7 @@ func Run(ctx context.Context, o Options) (*Results, error) {
 		masked.Sentences = append(masked.Sentences, p.Source)
 	}
 	options := header.scoring()
-	options.Resamples = -1
+	options.NoIntervals = true
 	if _, err := metrics.Evaluate(ctx, masked, references(o.Corpora), options); err != nil {
 		return nil, err
 	}

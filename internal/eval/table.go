@@ -16,11 +16,13 @@ import (
 // the likeliest final states of each sentence, or all of them.
 func Sets() []string { return []string{"top", "all"} }
 
+// tableOrders are the lengths of n-grams in table 3 of the paper.
+var tableOrders = []int{2, 3}
+
 // Table is table 3 of the paper with intervals, and what it leaves out beside it.
 type Table struct {
 	Set     string   `json:"set"`
 	Methods []row    `json:"methods"`
-	Tests   []test   `json:"tests"`
 	Notes   []string `json:"notes"` // how the numbers came about
 	// Signature is that of the run.
 	Signature string `json:"signature"`
@@ -42,14 +44,6 @@ type row struct {
 	Model   string          `json:"model"`
 	Method  string          `json:"method"`
 	Numbers map[string]cell `json:"numbers"`
-}
-
-// test is a method against a baseline, in the columns that have one.
-type test struct {
-	Model    string                   `json:"model"`
-	Method   string                   `json:"method"`
-	Baseline string                   `json:"baseline"`
-	Scores   map[string]comparedScore `json:"scores"`
 }
 
 // cell is a number with its interval; a Value that is not defined has none.
@@ -115,7 +109,7 @@ func (r *Results) makeColumns(set string, reach float64) []column {
 	}
 	score(metrics.MetricSelfBLEU, metrics.MetricSelfBLEU, "self-BLEU ↓", 1)
 	unique := func(reference, title string) {
-		for _, n := range comparedOrders() {
+		for _, n := range tableOrders {
 			key := fmt.Sprintf("%s/%s/%d", metrics.MetricUniqueNGrams, reference, n)
 			score(key, key, strings.Replace(title, "N", strconv.Itoa(n), 1), 1)
 		}
@@ -157,8 +151,7 @@ func (r *Results) Table(set string) *Table {
 		reach = distuv.StudentsT{Sigma: 1, Nu: float64(c.Sentences - 1)}.Quantile((1 + p) / 2)
 		sampling = fmt.Sprintf("mean over sentences ± %.2f standard errors", reach)
 	}
-	t := &Table{Set: set, Methods: []row{}, Tests: []test{}, Signature: r.Signature,
-		columns: r.makeColumns(set, reach)}
+	t := &Table{Set: set, Methods: []row{}, Signature: r.Signature, columns: r.makeColumns(set, reach)}
 	for i := range r.Methods {
 		m := &r.Methods[i]
 		numbers := map[string]cell{}
@@ -178,23 +171,6 @@ func (r *Results) Table(set string) *Table {
 		fmt.Sprintf("intervals of scores: %g %% by the jackknife over sentences; of acceptance, changed slots, "+
 			"seconds and rows: %s", 100*c.Metrics.Confidence, sampling),
 		r.referenceNote())
-	if set == "top" {
-		for _, k := range r.Comparisons {
-			scores := map[string]comparedScore{}
-			for _, s := range k.Scores {
-				name := s.Score
-				if name == metrics.MetricLogLikelihoodMean {
-					name = "log_likelihood"
-				}
-				scores[name] = s
-			}
-			t.Tests = append(t.Tests, test{k.Model, k.Second, k.First, scores})
-		}
-	}
-	if len(t.Tests) > 0 {
-		t.Notes = append(t.Notes, "method against baseline: difference to the baseline, paired by sentence; p: "+
-			"two-sided approximate randomisation, after Holm's correction for the number of comparisons in the column")
-	}
 	return t
 }
 
@@ -240,45 +216,25 @@ func (c column) interval(v cell) string {
 	return "\n" + format(v.Low, c.intervalDigits) + separator + format(v.High, c.intervalDigits)
 }
 
-// Grids are the table of the numbers and, if there are any, that of the tests: rows of cells, the head first. A cell
-// may have a second line, for an interval or p.
-func (t *Table) Grids() [][][]string {
+// Grid is the table in cells, the head first. A cell may have a second line, for an interval.
+func (t *Table) Grid() [][]string {
 	several := slices.ContainsFunc(t.Methods, func(m row) bool { return m.Model != t.Methods[0].Model })
-	label := func(model, method string) string {
-		if several {
-			return method + ", " + model
-		}
-		return method
-	}
-	numbers, tests := [][]string{{"method"}}, [][]string{{"method against baseline"}}
-	for _, m := range t.Methods {
-		numbers = append(numbers, []string{label(m.Model, m.Method)})
-	}
-	for _, k := range t.Tests {
-		tests = append(tests, []string{label(k.Model, k.Method) + " against " + k.Baseline})
-	}
+	grid := [][]string{{"method"}}
 	for _, c := range t.columns {
-		numbers[0] = append(numbers[0], c.title)
-		for i, m := range t.Methods {
+		grid[0] = append(grid[0], c.title)
+	}
+	for _, m := range t.Methods {
+		line := []string{m.Method}
+		if several {
+			line[0] += ", " + m.Model
+		}
+		for _, c := range t.columns {
 			v := m.Numbers[c.key]
-			numbers[i+1] = append(numbers[i+1], format(v.Value, c.digits)+c.interval(v))
+			line = append(line, format(v.Value, c.digits)+c.interval(v))
 		}
-		for i, k := range t.Tests {
-			s, tested := k.Scores[c.key]
-			if !tested {
-				break
-			}
-			if i == 0 {
-				tests[0] = append(tests[0], c.title)
-			}
-			tests[i+1] = append(tests[i+1],
-				format(s.Difference.Difference, c.digits)+"\np "+format(s.AdjustedP, 3))
-		}
+		grid = append(grid, line)
 	}
-	if len(t.Tests) == 0 {
-		return [][][]string{numbers}
-	}
-	return [][][]string{numbers, tests}
+	return grid
 }
 
 // Rows has a row for each method after the head, all digits, intervals in columns of their own.

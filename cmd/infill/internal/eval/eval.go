@@ -148,7 +148,6 @@ func (c *command) settle(flags *pflag.FlagSet) error {
 		return &cli.UsageError{Err: fmt.Errorf("--samplers: %w", err), Hint: "infill help samplers"}
 	}
 	c.Out = cmp.Or(c.Out, "eval-"+c.preset)
-	c.config = c.config.WithBaselines()
 	if err := c.config.Validate(); err != nil {
 		return &cli.UsageError{Err: cli.OptionError(err)}
 	}
@@ -272,15 +271,11 @@ func (t *table) print(r *eval.Results, dir string, quiet bool) error {
 	case "csv":
 		return cli.WriteCSV(t.streams.Out, of.Rows())
 	case "markdown":
-		for _, grid := range of.Grids() {
-			text.WriteString(markdown(grid) + "\n")
-		}
+		text.WriteString(markdown(of.Grid()) + "\n")
 		text.WriteString(strings.Join(append(of.Notes, "signature `"+of.Signature+"`"), "\n\n") + "\n")
 	default:
-		for _, grid := range of.Grids() {
-			for _, block := range blocks(grid, width) {
-				text.WriteString(cli.RenderTable(width, block[0], block[1:], 0) + "\n")
-			}
+		for _, block := range blocks(of.Grid(), width) {
+			text.WriteString(cli.RenderTable(width, block[0], block[1:], 0) + "\n")
 		}
 		text.WriteString(cli.Notes(width, append(of.Notes, "signature "+r.Signature, "folder "+dir)...))
 	}

@@ -98,8 +98,6 @@ func (c *command) settle(flags *pflag.FlagSet) error {
 		return cli.Usagef("--order: 0 is not a whole number from 1 to %d", metrics.MaximumOrder)
 	case o.Confidence == 0:
 		return cli.Usagef("--confidence: 0 is not a number between 0 and 1")
-	case o.Resamples == 0 || o.Resamples < -1:
-		return cli.Usagef("--resamples: %d is not a whole number of 1 or more, or -1 for no intervals", o.Resamples)
 	case stdin > 1:
 		return cli.Usagef("standard input (-) is named more than once: it can be read once")
 	}
