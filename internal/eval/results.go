@@ -201,6 +201,3 @@ func summarise(m modelVersion, v variant, records []*Record) methodResult {
 		ModelRowsPerSample: perSample(records, func(r *Record) float64 { return float64(r.ModelRows) }),
 	}
 }
-
-// comparedOrders are the lengths of n-grams in table 3 of the paper.
-func comparedOrders() []int { return []int{2, 3} }
