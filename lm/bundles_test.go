@@ -2,12 +2,15 @@ package lm_test
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 
 	"infill/internal/modelstest"
+	"infill/lm"
 	"infill/models"
 )
 
@@ -72,4 +75,32 @@ func references(t testing.TB) []reference {
 		list = append(list, r)
 	}
 	return list
+}
+
+// Weights may be a link to a file of another name and folder, as in the cache of Hugging Face's programs.
+func TestLinkedWeights(t *testing.T) {
+	plain := writeBundle(t, 30, 0.3)
+	root := t.TempDir()
+	blobs, snapshot := filepath.Join(root, "blobs"), filepath.Join(root, "snapshots", "1")
+	if err := errors.Join(os.CopyFS(blobs, plain.FS()), os.MkdirAll(snapshot, 0o755)); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"config.json", "vocab.txt", "tokenizer_config.json", "model.safetensors"} {
+		blob := fmt.Sprintf("%x", name)
+		if err := errors.Join(os.Rename(filepath.Join(blobs, name), filepath.Join(blobs, blob)),
+			os.Symlink(filepath.Join("..", "..", "blobs", blob), filepath.Join(snapshot, name))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	linked, err := models.Open(snapshot)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var energies [2][]float64
+	for i, b := range []*models.Bundle{plain, linked} {
+		energies[i], _ = evaluateAll(t, newTarget(t, openBundle(t, b, tinyMask), lm.TargetOptions{}), []int{3, 1, 2}, 1)
+	}
+	if !slices.Equal(energies[0], energies[1]) {
+		t.Errorf("energies %v", energies)
+	}
 }

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -218,7 +219,7 @@ func (l *lazySession) make(m *MaskedLM) (*ort.Session, error) {
 		return nil, err
 	}
 	session, err := m.runtime.NewSession(encoded, ort.SessionOptions{
-		ExternalDir: m.bundle.Dir, Inputs: l.inputs, Outputs: l.outputs, NoPrepacking: m.mapped(),
+		ExternalDir: filepath.Dir(m.bundle.Data), Inputs: l.inputs, Outputs: l.outputs, NoPrepacking: m.mapped(),
 	})
 	if err != nil {
 		return nil, m.named(err)

@@ -32,6 +32,9 @@ func tokenizerFiles() []string {
 type Bundle struct {
 	Name string // as the user wrote it; of a stored model without the revision
 	Dir  string // absolute path of the folder
+	// Data is the path of the file that the graph's weights lie in or beside. Links, which other programs' caches are
+	// made of, are followed: onnxruntime reads nothing outside the file's own folder.
+	Data string
 	// Description is one line about the model.
 	Description string
 	Config      Config
@@ -145,12 +148,15 @@ func (b *Bundle) load() (err error) {
 	}
 	switch at := func(name string) string { return filepath.Join(b.Dir, name) }; {
 	case b.Config.Imported != nil:
-		b.Graph = at(graphName)
+		b.Graph, b.Data = at(graphName), at(graphName)
 	case slices.Contains(used, pytorch.FileName):
 		return fmt.Errorf("%s: the weights are in %s, which is converted when a model is imported: infill models "+
 			"import %[1]s", b.Dir, pytorch.FileName)
 	default:
 		b.weights, err = safetensors.Open(at(weightsName))
+		if err == nil {
+			b.Data, err = filepath.EvalSymlinks(at(weightsName))
+		}
 	}
 	if err == nil && b.Manifest == nil {
 		b.Manifest, err = newManifest(b.Dir, Manifest{Name: filepath.Base(b.Dir), Family: b.Config.ModelType}, used)

@@ -89,15 +89,11 @@ func (m *builder) rows(name string, first, n int) *onnx.Value {
 	if !ok {
 		m.fail("tensor %s has elements of type %s", name, t.DType)
 	}
-	file, err := filepath.Rel(m.bundle.Dir, t.Path)
-	if err != nil {
-		m.fail("%w", err)
-	}
 	shape := make([]int64, len(t.Shape))
 	for i, d := range t.Shape {
 		shape[i] = int64(d)
 	}
-	at := onnx.Location{File: filepath.ToSlash(file), Offset: t.Offset, Length: t.Length}
+	at := onnx.Location{File: filepath.Base(m.bundle.Data), Offset: t.Offset, Length: t.Length}
 	if len(shape) > 0 && int64(n) != shape[0] {
 		if int64(first+n) > shape[0] {
 			m.fail("tensor %s has shape %v, rows %d to %d are needed", name, t.Shape, first, first+n)
