@@ -43,9 +43,7 @@ func TestReadEntries(t *testing.T) {
 	}
 	objects := "\ufeff{\"template\":\"a\",\"id\":[1, " +
 		"\"x\"]}\n{\"template\":\"b\\u00e9\",\"id\":null}\n{\"template\":\"\xff\"}\n"
-	objects += `{"template":"a \ud83d"}` + "\n"
-	want := []string{`a/[1, "x"]`, "bé/null", "error: the line is not valid UTF-8",
-		`error: the line has half of a character, \ud83d: write both halves of the pair, or the character itself`}
+	want := []string{`a/[1, "x"]`, "bé/null", "error: the line is not valid UTF-8"}
 	if diff := cmp.Diff(want, read(strings.NewReader(objects), "jsonl")); diff != "" {
 		t.Error(diff)
 	}
