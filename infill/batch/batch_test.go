@@ -566,6 +566,9 @@ func TestMerge(t *testing.T) {
 	if err := lock.Unlock(); err != nil {
 		t.Fatal(err)
 	}
+	put(t, dir, "out.csv", "what another program wrote")
+	merge("out.csv is there already, and " + filepath.Dir(path) + " as well: remove one of them")
+	os.Remove(job.Output.Path)
 	// Doing a finished part again is free.
 	if s := must(t, job); s.Kept != 150 {
 		t.Error(s)

@@ -48,6 +48,9 @@ func (f Field) want(kind protowire.Type) error {
 
 // Message reads the fields of a message, in the file's order.
 func (f Field) Message(fields Fields) error {
+	if err := f.want(protowire.BytesType); err != nil {
+		return err
+	}
 	buffer := make([]byte, 20) // of a tag and a number
 	for f.From < f.To {
 		head, err := f.read(buffer[:min(20, f.To-f.From)])
@@ -62,9 +65,8 @@ func (f Field) Message(fields Fields) error {
 		if k < 0 {
 			return f.truncated()
 		}
-		field := f
-		field.Kind, field.Number = kind, value
 		f.From += int64(n + k)
+		field := Field{Kind: kind, Number: value, file: f.file, what: f.what}
 		if kind == protowire.BytesType {
 			if value > uint64(f.To-f.From) {
 				return f.truncated()
@@ -78,7 +80,7 @@ func (f Field) Message(fields Fields) error {
 			}
 		}
 	}
-	return f.want(protowire.BytesType)
+	return nil
 }
 
 // read fills a buffer from where the field begins.
