@@ -60,8 +60,7 @@ type work interface {
 type Progress struct {
 	Done, Total int64 // records, those of earlier processes among them
 	Rejected    int64
-	PerSecond   float64       // records of this process
-	Left        time.Duration // by that rate; 0 if it is not known
+	PerSecond   float64 // records of this process
 }
 
 // Summary is the result of a run.
@@ -133,6 +132,9 @@ func (j Job) run(ctx context.Context) (*Summary, error) {
 func Merge(ctx context.Context, output string) (*Summary, error) {
 	output = filepath.Clean(output)
 	if _, err := os.Stat(output); err == nil {
+		if count, _ := partsThere(output); count > 0 {
+			return nil, exists("%s is there already, and %s as well: remove one of them", output, folderOf(output))
+		}
 		return &Summary{Output: output, Done: true}, nil
 	}
 	s, err := join(ctx, output, 0)
@@ -216,13 +218,9 @@ func (j Job) work(ctx context.Context, p *part, lines *journal.Journal) error {
 	before, own := p.head.Part.of(p.head.Records)
 	kept, start := p.records, time.Now()
 	tell := func() {
-		at := Progress{Done: p.records, Total: own, Rejected: p.sum.Rejected,
-			PerSecond: float64(p.records-kept) / time.Since(start).Seconds()}
-		if at.PerSecond > 0 {
-			at.Left = time.Duration(float64(own-p.records) / at.PerSecond * float64(time.Second))
-		}
 		if j.Observe != nil {
-			j.Observe(at)
+			j.Observe(Progress{Done: p.records, Total: own, Rejected: p.sum.Rejected,
+				PerSecond: float64(p.records-kept) / time.Since(start).Seconds()})
 		}
 	}
 	tell()

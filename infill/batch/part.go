@@ -285,11 +285,13 @@ func join(ctx context.Context, output string, kept int64) (_ *Summary, err error
 	}
 	// The rejects of a run before are not those of this output.
 	err = removeAny(rejectsOf(output))
-	if s.Rejected > 0 {
-		err = cmp.Or(err, os.Rename(rejects, rejectsOf(output)))
+	if err == nil && s.Rejected > 0 {
+		err = os.Rename(rejects, rejectsOf(output))
 	}
-	// The output comes last: where it is, all is.
-	if err = cmp.Or(err, os.Rename(made, output)); err != nil {
+	if err == nil { // the output comes last: where it is, all is
+		err = os.Rename(made, output)
+	}
+	if err != nil {
 		return nil, err
 	}
 	s.Signature, s.Kept = h.signature(), kept

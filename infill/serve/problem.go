@@ -69,8 +69,7 @@ func init() {
 			if errors.As(d, &located) && located.ErrorDetail() != nil {
 				at := *located.ErrorDetail()
 				if text, ok := at.Value.(string); ok && at.Location == "body" &&
-					!(json.Valid([]byte(text)) && utf8.ValidString(text) &&
-						object.CheckPairs("the request", []byte(text)) == nil) {
+					!(json.Valid([]byte(text)) && utf8.ValidString(text)) {
 					status = http.StatusBadRequest // also where the body has a reader of its own
 				}
 				if strings.Contains(at.Message, "exactly one schema") {
@@ -101,9 +100,6 @@ var plainJSON = huma.Format{
 		// The decoder would put U+FFFD for bad bytes, and the text come back changed.
 		if !utf8.Valid(text) {
 			return errors.New("the request is not valid UTF-8")
-		}
-		if err := object.CheckPairs("the request", text); err != nil && json.Valid(text) {
-			return err
 		}
 		return json.Unmarshal(text, v)
 	},

@@ -10,7 +10,6 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"infill/infill"
-	"infill/internal/object"
 )
 
 // Tools returns the tools that agents call by the Model Context Protocol: fill, score and rank, with the limits
@@ -105,11 +104,8 @@ type scoreAnswer struct {
 	Scores []toolScore `json:"scores"`
 }
 
-func (s *Server) scoreTool(ctx context.Context, request *mcp.CallToolRequest,
+func (s *Server) scoreTool(ctx context.Context, _ *mcp.CallToolRequest,
 	a textsArguments) (*mcp.CallToolResult, *scoreAnswer, error) {
-	if err := object.CheckPairs("the request", request.Params.Arguments); err != nil {
-		return nil, nil, err
-	}
 	in := &scoreInput{}
 	in.Body.Texts.items, in.Body.Method = a.Texts, string(infill.WordScore)
 	out, err := s.score(ctx, in)

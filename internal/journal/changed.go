@@ -1,7 +1,6 @@
 package journal
 
 import (
-	"bytes"
 	"cmp"
 	"encoding/json"
 	"fmt"
@@ -29,13 +28,16 @@ func (e *ChangedError) Error() string {
 // CheckUnchanged returns a *ChangedError that names what differs in the JSON of two configurations of a folder: the
 // one it was begun with, and the one of now.
 func CheckUnchanged(dir string, there, now any) error {
-	before, err := leaves(there)
-	if err != nil {
-		return err
-	}
-	after, err := leaves(now)
-	if err != nil {
-		return err
+	before, after := map[string]string{}, map[string]string{}
+	for _, side := range []struct {
+		of     any
+		leaves map[string]string
+	}{{there, before}, {now, after}} {
+		text, err := json.Marshal(side.of)
+		if err != nil {
+			return err
+		}
+		addLeaves(side.leaves, "", text)
 	}
 	both := maps.Clone(before)
 	maps.Copy(both, after)
@@ -52,34 +54,23 @@ func CheckUnchanged(dir string, there, now any) error {
 	return &ChangedError{dir, list}
 }
 
-// leaves are the numbers, texts and Boolean values within the JSON of a value, by their paths.
-func leaves(v any) (map[string]string, error) {
-	text, err := json.Marshal(v)
-	if err != nil {
-		return nil, err
-	}
-	var tree any
-	decoder := json.NewDecoder(bytes.NewReader(text))
-	decoder.UseNumber() // a seed has more digits than a float64
-	if err := decoder.Decode(&tree); err != nil {
-		return nil, err
-	}
-	found := map[string]string{}
-	var visit func(path string, tree any)
-	visit = func(path string, tree any) {
-		switch v := tree.(type) {
-		case map[string]any:
-			for key, value := range v {
-				visit(strings.TrimPrefix(path+"."+key, "."), value)
-			}
-		case []any:
-			for i, value := range v {
-				visit(fmt.Sprintf("%s[%d]", path, i), value)
-			}
-		default:
-			found[path] = fmt.Sprint(v)
+// addLeaves adds the numbers, texts and Boolean values within JSON, by their paths.
+func addLeaves(leaves map[string]string, path string, value json.RawMessage) {
+	var object map[string]json.RawMessage
+	var list []json.RawMessage
+	var text string
+	switch {
+	case value[0] == '{' && json.Unmarshal(value, &object) == nil:
+		for key, value := range object {
+			addLeaves(leaves, strings.TrimPrefix(path+"."+key, "."), value)
 		}
+	case value[0] == '[' && json.Unmarshal(value, &list) == nil:
+		for i, value := range list {
+			addLeaves(leaves, fmt.Sprintf("%s[%d]", path, i), value)
+		}
+	case json.Unmarshal(value, &text) == nil: // also null
+		leaves[path] = text
+	default:
+		leaves[path] = string(value)
 	}
-	visit("", tree)
-	return found, nil
 }

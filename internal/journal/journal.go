@@ -35,11 +35,9 @@ type Journal struct {
 	synced time.Time
 }
 
-// Open locks a file, whose folder it makes, gives each line that is there to read, and takes more lines. If another
-// process has the file, the error begins with taken.
-//
-// Open cuts off a last line that is torn. It returns the first error of read, unless that is about a last line that is
-// no JSON, which a machine that failed can leave.
+// Open locks a file, whose folder it makes, gives each whole line that is there to read, and takes more lines. It cuts
+// off a last line that is torn, and returns the first error of read. If another process has the file, the error begins
+// with taken.
 func Open(path, taken string, read func(line []byte) error) (*Journal, error) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
 		return nil, fmt.Errorf("the run's folder: %w", err)
@@ -52,54 +50,45 @@ func Open(path, taken string, read func(line []byte) error) (*Journal, error) {
 	if j.file, err = os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o666); err != nil {
 		return nil, errors.Join(err, lock.Unlock())
 	}
-	if err := j.readAll(read); err != nil {
+	end := int64(0)
+	var torn error // of the last line: a machine that failed can leave one that is no JSON
+	err = Follow(path, 0, func(line []byte) error {
+		if torn != nil {
+			return torn
+		}
+		err := read(line)
+		if err == nil {
+			end += int64(len(line))
+			return nil
+		}
+		err = fmt.Errorf("%s: %w: the file was changed by something else; start again, or choose another output", path,
+			err)
+		if torn = err; json.Valid(line) {
+			return err
+		}
+		return nil
+	})
+	if err == nil {
+		j.Cut, err = j.file.Seek(0, io.SeekEnd)
+		j.Cut -= end
+	}
+	if err == nil {
+		err = j.cut(end)
+	}
+	if err != nil {
 		return nil, errors.Join(err, j.file.Close(), lock.Unlock())
 	}
 	return j, nil
 }
 
-func (j *Journal) readAll(read func(line []byte) error) error {
-	info, err := j.file.Stat()
-	if err != nil {
-		return err
-	}
-	end := int64(0)
-	if err := eachLine(j.file, func(line []byte) error {
-		err := read(line)
-		switch {
-		case err == nil:
-			end += int64(len(line))
-		case json.Valid(line) || end+int64(len(line)) < info.Size():
-			return fmt.Errorf("%s: %w: the file was changed by something else; start again, or choose another output",
-				j.file.Name(), err)
-		}
-		return nil
-	}); err != nil {
-		return err
-	}
-	j.Cut = info.Size() - end
-	if err := j.file.Truncate(end); err != nil {
-		return err
-	}
-	_, err = j.file.Seek(end, io.SeekStart)
-	return err
+// cut takes the lines from a byte on away.
+func (j *Journal) cut(end int64) error {
+	_, err := j.file.Seek(end, io.SeekStart)
+	return errors.Join(err, j.file.Truncate(end))
 }
 
-// eachLine goes through the whole lines of a file, with their ends: what has no end is torn, or being written.
-func eachLine(file io.Reader, do func(line []byte) error) error {
-	for r := bufio.NewReaderSize(file, 1<<18); ; {
-		line, err := r.ReadBytes('\n')
-		if err == io.EOF {
-			return nil
-		}
-		if err == nil {
-			err = do(line)
-		}
-		if err != nil {
-			return err
-		}
-	}
-}
+// Clear takes all lines away.
+func (j *Journal) Clear() error { return j.cut(0) }
 
 // LockOf is the lock of a file.
 func LockOf(path string) string {
@@ -128,17 +117,11 @@ func (j *Journal) Append(v any) error {
 	return j.file.Sync()
 }
 
-// Clear takes all lines away.
-func (j *Journal) Clear() error {
-	_, err := j.file.Seek(0, io.SeekStart)
-	return errors.Join(err, j.file.Truncate(0))
-}
-
 // Close brings the lines to the disk and lets go of the file.
 func (j *Journal) Close() error { return errors.Join(j.file.Sync(), j.file.Close(), j.lock.Unlock()) }
 
-// Follow gives the whole lines of a file from a byte on, also while they are written. It opens no pipe or device, which
-// could be waited for without end.
+// Follow gives the whole lines of a file from a byte on, with their ends, also while they are written: what has no end
+// is torn, or being written. It opens no pipe or device, which could be waited for without end.
 func Follow(path string, from int64, do func(line []byte) error) error {
 	file, err := regular.Open(path)
 	if err != nil {
@@ -148,7 +131,18 @@ func Follow(path string, from int64, do func(line []byte) error) error {
 	if _, err := file.Seek(from, io.SeekStart); err != nil {
 		return err
 	}
-	return eachLine(file, do)
+	for r := bufio.NewReaderSize(file, 1<<18); ; {
+		line, err := r.ReadBytes('\n')
+		if err == io.EOF {
+			return nil
+		}
+		if err == nil {
+			err = do(line)
+		}
+		if err != nil {
+			return err
+		}
+	}
 }
 
 // WriteJSON puts a file into its place at once.

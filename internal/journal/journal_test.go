@@ -38,7 +38,7 @@ func TestOpen(t *testing.T) {
 		{"1\n2\n", "[1 2]", 0, ""},
 		{"1\n2", "[1]", 1, ""},
 		{"1\n{\"a", "[1]", 3, ""},
-		{"1\n\x00\x00\n", "[1]", 3, ""}, // as after a power cut
+		{"1\n\x00\x00", "[1]", 2, ""}, // as after a power cut
 		{"1\nx\n2\n", "[1]", 0,
 			"no number: the file was changed by something else; start again, or choose another output"},
 		{"1\n\"a\"\n", "[1]", 0, "no number"},

@@ -3,13 +3,13 @@ package object
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"slices"
-	"strconv"
-	"unicode/utf16"
+	"strings"
 	"unicode/utf8"
 )
 
@@ -42,133 +42,65 @@ func (o Object) Text(key string) (string, error) {
 	if err := json.Unmarshal(value, &text); err != nil || text == nil {
 		return "", fmt.Errorf(`%q is not a string: write {%[1]q: "..."}`, key)
 	}
+	// The decoder puts U+FFFD for half of a pair, and the text would come back changed.
+	if strings.ContainsRune(*text, utf8.RuneError) && !bytes.ContainsRune(value, utf8.RuneError) &&
+		!bytes.Contains(bytes.ToLower(value), []byte(`\ufffd`)) {
+		return "", fmt.Errorf("%q has half of a surrogate pair: write both halves, or the character itself", key)
+	}
 	return *text, nil
 }
 
 // ErrNone is JSON that is another thing than an object.
 var ErrNone = errors.New("the line is not a JSON object")
 
-// halfPair finds the escape of half a surrogate pair in valid JSON, as `\ud800`, for which decoders put U+FFFD; ""
-// if there is none.
-func halfPair(text []byte) string {
-	escape := func(at int) (unit uint64, ok bool) {
-		if at+6 > len(text) || text[at] != '\\' || text[at+1] != 'u' {
-			return 0, false
-		}
-		unit, err := strconv.ParseUint(string(text[at+2:at+6]), 16, 16)
-		return unit, err == nil
-	}
-	for at := 0; at < len(text); {
-		next := bytes.IndexByte(text[at:], '\\')
-		if next < 0 {
-			break
-		}
-		at += next
-		unit, ok := escape(at)
-		if !ok {
-			at += 2 // the escape of one character, also of the backslash
-			continue
-		}
-		if utf16.IsSurrogate(rune(unit)) {
-			if low, _ := escape(at + 6); utf16.DecodeRune(rune(unit), rune(low)) == utf8.RuneError {
-				return string(text[at : at+6])
-			}
-			at += 6
-		}
-		at += 6
-	}
-	return ""
-}
-
-// CheckPairs is an error where what, valid JSON, has half of a surrogate pair.
-func CheckPairs(what string, text []byte) error {
-	if half := halfPair(text); half != "" {
-		return fmt.Errorf("%s has half of a character, %s: write both halves of the pair, or the character itself",
-			what, half)
-	}
-	return nil
-}
-
 // Parse reads an object. Its errors say what is wrong with the line.
-func Parse(line []byte) (Object, error) {
+func Parse(line []byte) (o Object, err error) {
 	// The decoder would put U+FFFD for bad bytes, and the text come back changed.
 	if !utf8.Valid(line) {
 		return nil, errors.New("the line is not valid UTF-8")
 	}
-	syntax := func(err error) error {
-		var at *json.SyntaxError
-		if errors.As(err, &at) {
-			return fmt.Errorf("the line is not JSON: %w at byte %d", err, at.Offset)
+	var value json.RawMessage
+	if err := json.Unmarshal(line, &value); err != nil {
+		at := ""
+		if syntax := (*json.SyntaxError)(nil); errors.As(err, &syntax) {
+			at = fmt.Sprintf(" at byte %d", syntax.Offset)
 		}
-		return fmt.Errorf("the line is not JSON: %w", err)
+		return nil, fmt.Errorf("the line is not JSON: %w%s", err, at)
 	}
-	if !json.Valid(line) {
-		var any json.RawMessage
-		return nil, syntax(json.Unmarshal(line, &any))
-	}
-	if err := CheckPairs("the line", line); err != nil {
-		return nil, err
-	}
-	if line = bytes.TrimSpace(line); line[0] != '{' {
+	d := json.NewDecoder(bytes.NewReader(line)) // of valid JSON, which gives no errors
+	if start, _ := d.Token(); start != json.Delim('{') {
 		return nil, ErrNone
 	}
-	d := json.NewDecoder(bytes.NewReader(line))
-	if _, err := d.Token(); err != nil {
-		return nil, syntax(err)
-	}
-	var o Object
 	seen := map[string]bool{}
 	for d.More() {
 		key, err := d.Token()
-		if err != nil {
-			return nil, syntax(err)
-		}
-		var value json.RawMessage
-		if err := d.Decode(&value); err != nil {
-			return nil, syntax(err)
+		if err = cmp.Or(err, d.Decode(&value)); err != nil {
+			return nil, err
 		}
 		name := key.(string) // a key is nothing else
 		if seen[name] {
 			return nil, fmt.Errorf("the object has two keys %q", name)
 		}
 		seen[name] = true
-		o = append(o, Field{name, value})
+		o = append(o, Field{name, slices.Clone(value)})
 	}
 	return o, nil
 }
 
-var (
-	_ json.Marshaler   = Object(nil)
-	_ json.Unmarshaler = (*Object)(nil)
-)
-
-// MarshalJSON implements json.Marshaler.
-func (o Object) MarshalJSON() ([]byte, error) { return o.Append(nil), nil }
-
-// UnmarshalJSON implements json.Unmarshaler.
-func (o *Object) UnmarshalJSON(text []byte) (err error) {
-	*o, err = Parse(text)
-	return err
-}
-
 // Append writes the object as JSON in one line.
 func (o Object) Append(b []byte) []byte {
-	b = append(b, '{')
+	out := bytes.NewBuffer(append(b, '{'))
 	for i, f := range o {
 		if i > 0 {
-			b = append(b, ',')
+			out.WriteByte(',')
 		}
-		b = append(append(b, Quote(f.Key)...), ':')
-		if bytes.ContainsAny(f.Value, " \t\r\n") {
-			var compact bytes.Buffer
-			if json.Compact(&compact, f.Value) == nil {
-				b = append(b, compact.Bytes()...)
-				continue
-			}
+		out.Write(Quote(f.Key))
+		out.WriteByte(':')
+		if json.Compact(out, f.Value) != nil {
+			out.Write(f.Value)
 		}
-		b = append(b, f.Value...)
 	}
-	return append(b, '}')
+	return append(out.Bytes(), '}')
 }
 
 // Quote writes a text as a JSON string without the escapes that are for HTML.

@@ -13,59 +13,30 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
-// Bounds on what a file may claim, far above any real one.
-const (
-	maxDepth = 8       // messages within messages
-	maxText  = 1 << 16 // bytes of a name
-)
+const maxText = 1 << 16 // bytes of a name, far above any real one
 
 // Field is one field of a message, or a whole file: a number, or bytes of the file, which may be a message.
 type Field struct {
 	Kind     protowire.Type
 	Number   uint64 // of a field that is one; of a float its bits
 	From, To int64  // the bytes of any other
-	*file
-	depth int
+	file     io.ReaderAt
+	what     string
 }
 
 // Fields are the fields of a message that are read.
 type Fields map[protowire.Number]func(Field) error
 
-// file reads single bytes of a large file in blocks.
-type file struct {
-	what  string
-	r     io.ReaderAt
-	at    int64
-	block []byte
-}
-
 // Open is a file of size bytes that holds one message. Its errors say that it is not what.
 func Open(r io.ReaderAt, size int64, what string) Field {
-	return Field{Kind: protowire.BytesType, To: size, file: &file{what: what, r: r}}
+	return Field{Kind: protowire.BytesType, To: size, file: r, what: what}
 }
 
-// bytes gives n bytes at an offset, n at most the size of a block; fewer at the end of the file.
-func (f *file) bytes(at int64, n int) ([]byte, error) {
-	const block = 64 << 10
-	if at < f.at || at+int64(n) > f.at+int64(len(f.block)) {
-		if f.block == nil {
-			f.block = make([]byte, 0, block)
-		}
-		got, err := f.r.ReadAt(f.block[:block], at)
-		if err != nil && !errors.Is(err, io.EOF) {
-			return nil, err
-		}
-		f.at, f.block = at, f.block[:got]
-	}
-	b := f.block[at-f.at:]
-	return b[:min(n, len(b))], nil
-}
-
-func (f *file) truncated() error { return f.damaged("a field reaches past the end") }
-
-func (f *file) damaged(format string, arguments ...any) error {
+func (f Field) damaged(format string, arguments ...any) error {
 	return fmt.Errorf("not %s, or a damaged one: "+format, append([]any{f.what}, arguments...)...)
 }
+
+func (f Field) truncated() error { return f.damaged("a field reaches past the end") }
 
 // want refuses a field of another kind than the format gives it.
 func (f Field) want(kind protowire.Type) error {
@@ -80,11 +51,9 @@ func (f Field) Message(fields Fields) error {
 	if err := f.want(protowire.BytesType); err != nil {
 		return err
 	}
-	if f.depth > maxDepth {
-		return errors.New("messages are nested too deeply")
-	}
+	buffer := make([]byte, 20) // of a tag and a number
 	for f.From < f.To {
-		head, err := f.bytes(f.From, int(min(20, f.To-f.From)))
+		head, err := f.read(buffer[:min(20, f.To-f.From)])
 		if err != nil {
 			return err
 		}
@@ -92,13 +61,13 @@ func (f Field) Message(fields Fields) error {
 		if n < 0 {
 			return f.truncated()
 		}
-		field := Field{Kind: kind, file: f.file, depth: f.depth + 1}
 		value, k := consume(kind, head[n:])
 		if k < 0 {
 			return f.truncated()
 		}
 		f.From += int64(n + k)
-		if field.Number = value; kind == protowire.BytesType {
+		field := Field{Kind: kind, Number: value, file: f.file, what: f.what}
+		if kind == protowire.BytesType {
 			if value > uint64(f.To-f.From) {
 				return f.truncated()
 			}
@@ -112,6 +81,18 @@ func (f Field) Message(fields Fields) error {
 		}
 	}
 	return nil
+}
+
+// read fills a buffer from where the field begins.
+func (f Field) read(b []byte) ([]byte, error) {
+	n, err := f.file.ReadAt(b, f.From)
+	if n < len(b) && (err == nil || errors.Is(err, io.EOF)) {
+		return nil, f.truncated()
+	}
+	if n < len(b) {
+		return nil, err
+	}
+	return b, nil
 }
 
 // consume reads a number, or the length of bytes; n is negative if there is none.
@@ -136,15 +117,7 @@ func (f Field) Bytes(limit int64) ([]byte, error) {
 	if f.To-f.From > limit {
 		return nil, fmt.Errorf("a field of %d bytes, more than the %d that it can sensibly have", f.To-f.From, limit)
 	}
-	b := make([]byte, f.To-f.From)
-	n, err := f.r.ReadAt(b, f.From)
-	if n == len(b) {
-		return b, nil
-	}
-	if err == nil || errors.Is(err, io.EOF) {
-		err = f.truncated()
-	}
-	return nil, err
+	return f.read(make([]byte, f.To-f.From))
 }
 
 // Packed visits the numbers of a repeated field, which may come one by one or together.

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -77,8 +78,6 @@ func (o *batchOptions) validate(args []string, options *infill.Options) error {
 		return cli.Usagef("--from: say which form standard input has, as in --from jsonl")
 	case o.job.Output.Path == "":
 		return cli.Usagef("--out: say which file the result goes to")
-	case o.job.InFlight < 1:
-		return cli.Usagef("--jobs: %d is not a whole number of 1 or more", o.job.InFlight)
 	case o.job.Shard.Count > 0 && o.job.Overwrite:
 		return cli.Usagef("--shard and --overwrite exclude each other: other parts may be at " +
 			"work; remove the folder of parts to start again")
@@ -100,7 +99,6 @@ func (o *batchOptions) run(ctx context.Context) (err error) {
 		o.job.Input.Path = path
 	}
 	bar := cli.NewBar(o.streams, o.Quiet, true)
-	defer bar.Clear()
 	o.job.Observe = func(at batch.Progress) {
 		bar.Tell(at.Done, at.Total, func() string { return describe(at) })
 	}
@@ -130,13 +128,13 @@ func tell(ctx context.Context, s *terminal.Streams, quiet bool, shard batch.Shar
 		return nil
 	}
 	if !quiet {
-		what := cmp.Or(b.Output, "part "+shard.String())
-		text := fmt.Sprintf("%s: %s", cli.OneLine(what), cli.Counted(int(b.Records-b.Rejected-b.Blank), "text"))
+		text := cli.OneLine(cmp.Or(b.Output, "part "+shard.String())) + ": " +
+			cli.Counted(int(b.Records-b.Rejected-b.Blank), "text")
 		if b.Blank > 0 {
-			text += fmt.Sprintf(", %s", cli.Counted(int(b.Blank), "blank line"))
+			text += ", " + cli.Counted(int(b.Blank), "blank line")
 		}
 		if b.Lines != b.Records-b.Rejected-b.Blank {
-			text += fmt.Sprintf(", %s", cli.Counted(int(b.Lines), "line"))
+			text += ", " + cli.Counted(int(b.Lines), "line")
 		}
 		if b.Kept > 0 {
 			text += fmt.Sprintf(", %d of them done before", b.Kept)
@@ -227,7 +225,8 @@ func newCmdMerge(s *terminal.Streams) *cobra.Command {
 func describe(at batch.Progress) string {
 	text := fmt.Sprintf("%d of %d", at.Done, at.Total)
 	if at.PerSecond > 0 {
-		text += fmt.Sprintf(" (%.3g/s), %s left", at.PerSecond, cli.RoundDuration(at.Left))
+		left := time.Duration(float64(at.Total-at.Done) / at.PerSecond * float64(time.Second))
+		text += fmt.Sprintf(" (%.3g/s), %s left", at.PerSecond, cli.RoundDuration(left))
 	}
 	if at.Rejected > 0 {
 		text += fmt.Sprintf(", %d left out", at.Rejected)
