@@ -103,8 +103,8 @@ func (j Job) run(ctx context.Context) (*Summary, error) {
 		}
 	}
 	if _, err := os.Stat(out.Path); err == nil && !j.Overwrite {
-		if j.Resume {
-			return &Summary{Output: out.Path, Done: true}, nil
+		if j.Resume { // a process that was killed behind the rename has left its parts
+			return &Summary{Output: out.Path, Done: true}, removeParts(out.Path)
 		}
 		return nil, exists("%s is there already: --resume takes it as done, --overwrite makes it again", out.Path)
 	}

@@ -94,6 +94,9 @@ func partsThere(output string) (count int, err error) {
 // removeParts removes the parts of a run, and the folder of them once it is empty: other files are not ours.
 func removeParts(output string) error {
 	entries, err := os.ReadDir(folderOf(output))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
 	for _, e := range entries {
 		if ours.MatchString(e.Name()) {
 			err = errors.Join(err, os.Remove(filepath.Join(folderOf(output), e.Name())))
