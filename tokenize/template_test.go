@@ -386,7 +386,11 @@ func TestCandidate(t *testing.T) {
 }
 
 func TestFillable(t *testing.T) {
-	tokenizer := newTokenizer(t, tokenize.Options{})
+	// The last two would clear a terminal.
+	tokenizer, err := tokenize.New(append(vocabulary(), "\x1b[2J", "a\u009b2J"), tokenize.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
 	fillable := tokenizer.Fillable()
 	if !slices.IsSorted(fillable) {
 		t.Error("not ascending")

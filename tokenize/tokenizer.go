@@ -104,12 +104,14 @@ func (t *Tokenizer) Word(id int) bool {
 }
 
 // Fillable returns the ids that a slot may take, ascending: all tokens except special and added ones, [unused0],
-// [unused1], ..., and tokens that are empty text or a part of a character. The caller owns the slice.
+// [unused1], ..., and tokens that are empty text or a part of a character, or hold a control character: a terminal
+// would obey it. The caller owns the slice.
 func (t *Tokenizer) Fillable() []int {
 	fillable := make([]int, 0, len(t.vocabulary))
 	for id, token := range t.vocabulary {
 		text, _ := t.read(token)
-		if !t.notWords[id] && !unused(token) && utf8.ValidString(text) && strings.TrimSpace(text) != "" {
+		if !t.notWords[id] && !unused(token) && utf8.ValidString(text) && strings.TrimSpace(text) != "" &&
+			!strings.ContainsFunc(text, unicode.IsControl) {
 			fillable = append(fillable, id)
 		}
 	}

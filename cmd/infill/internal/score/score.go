@@ -237,7 +237,7 @@ func scoreForm(tokens bool) cli.Form[*infill.Score] {
 		Text: func(s *infill.Score, width int) string {
 			var rows [][]string
 			for _, t := range s.Tokens {
-				rows = append(rows, []string{t.Token, fmt.Sprintf("%.2f", t.LogProb)})
+				rows = append(rows, []string{cli.OneLine(t.Token), fmt.Sprintf("%.2f", t.LogProb)})
 			}
 			rows = append(rows, []string{"sum", fmt.Sprintf("%.2f", s.LogLikelihood)})
 			return cli.Wrap(cli.Mark(s.Text, nil), width, "") + "\n\n" +
