@@ -13,16 +13,7 @@ import (
 func (w *work) warnings(r *Result) []string {
 	l := w.plan.layouts[0]
 	warnings := append([]string{}, w.plan.rules.warnings...)
-	unknown := 0
-	for _, id := range l.ids {
-		if id == w.plan.filler.tokenizer.UnknownID() {
-			unknown++
-		}
-	}
-	if unknown > 0 {
-		warnings = append(warnings, fmt.Sprintf("the template has words outside the model's vocabulary (%d), which "+
-			"it reads as [UNK]", unknown))
-	}
+	warnings = append(warnings, w.plan.filler.unknown("template", l.ids)...)
 	if w.plan.seen > 0 {
 		warnings = append(warnings, fmt.Sprintf("of the text's %d tokens the model sees the %d around the blanks",
 			len(l.template.IDs), w.plan.seen))
@@ -50,6 +41,21 @@ func (w *work) warnings(r *Result) []string {
 			advice))
 	}
 	return warnings
+}
+
+// unknown warns of the words of a text that the model does not know.
+func (f *Filler) unknown(what string, ids []int) []string {
+	unknown := 0
+	for _, id := range ids {
+		if id == f.tokenizer.UnknownID() {
+			unknown++
+		}
+	}
+	if unknown == 0 {
+		return nil
+	}
+	return []string{fmt.Sprintf("the %s has words outside the model's vocabulary (%d), which it reads as [UNK]", what,
+		unknown)}
 }
 
 // foreign says so where the words of a template are mostly unknown to the model, or cut into

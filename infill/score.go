@@ -34,7 +34,8 @@ type Score struct {
 	Signature        string  `json:"signature"`
 	// Windows is the number of parts in which the model read a text that is longer than it
 	// takes, 0 if it read the whole.
-	Windows int `json:"windows,omitempty"`
+	Windows  int      `json:"windows,omitempty"`
+	Warnings []string `json:"warnings,omitempty"`
 }
 
 // TokenScore is the share of one token, which is a word or a piece of one.
@@ -71,7 +72,8 @@ func (f *Filler) Score(ctx context.Context, text string, method ScoreMethod) (*S
 	if err != nil {
 		return nil, cancelled(ctx, err)
 	}
-	score := &Score{Text: text, Method: method, Model: f.Model(), Windows: windows}
+	score := &Score{Text: text, Method: method, Model: f.Model(), Windows: windows,
+		Warnings: f.unknown("text", encoding.IDs)}
 	for i, q := range queries {
 		score.Tokens = append(score.Tokens, TokenScore{
 			Token: encoding.Tokens[q.Position], ID: encoding.IDs[q.Position], LogProb: logProbs[i],

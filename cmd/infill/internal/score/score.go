@@ -157,7 +157,14 @@ func (c *command) each(ctx context.Context, f *infill.Filler, end func() error,
 					return nil, err
 				}
 			}
-			return func() error { return tell(e.ID, scores) }, nil
+			return func() error {
+				for _, s := range scores {
+					for _, warning := range s.Warnings {
+						c.model.Warn(c.streams, "%s", warning)
+					}
+				}
+				return tell(e.ID, scores)
+			}, nil
 		})
 }
 
