@@ -103,6 +103,10 @@ func CacheDir() (string, error) {
 	if dir == "" {
 		// The library reads the environment when the program starts; tests and embedding programs change it later.
 		xdg.Reload()
+		if !filepath.IsAbs(xdg.CacheHome) { // it would be another one in each folder
+			return "", fmt.Errorf("the user's cache folder is %q, not an absolute path: set %s", xdg.CacheHome,
+				CacheVariable)
+		}
 		return filepath.Join(xdg.CacheHome, "infill"), nil
 	}
 	root, err := filepath.Abs(dir)

@@ -46,4 +46,10 @@ func TestCacheDir(t *testing.T) {
 			}
 		})
 	}
+	t.Setenv(models.CacheVariable, "")
+	t.Setenv("XDG_CACHE_HOME", "")
+	t.Setenv("HOME", "beside")
+	if dir, err := models.CacheDir(); err == nil && runtime.GOOS != "windows" {
+		t.Errorf("of a relative home: %s", dir)
+	}
 }

@@ -237,6 +237,7 @@ func (s *Server) guarded(next http.Handler) http.Handler {
 			refuse(http.StatusUnsupportedMediaType, "send JSON, with the header Content-Type: application/json")
 			return
 		}
+		r.Header.Set("Content-Type", "application/json") // which huma knows in small letters alone
 		if coding := r.Header.Get("Content-Encoding"); coding != "" && !strings.EqualFold(coding, "identity") {
 			refuse(http.StatusUnsupportedMediaType,
 				fmt.Sprintf("Content-Encoding %q is not read: send the JSON as it is", coding))
@@ -247,7 +248,7 @@ func (s *Server) guarded(next http.Handler) http.Handler {
 				fmt.Sprintf("a request may have %d bytes: send fewer texts at once", s.Limits.Body))
 			return
 		}
-		r.Body = wholeBody{r.Body}
+		r.Body = wholeBody{r.Body, h}
 		next.ServeHTTP(w, r)
 	})
 }
@@ -268,13 +269,20 @@ func hostOf(hostPort string) string {
 	return strings.TrimSuffix(host, ".")
 }
 
-// wholeBody tells a body that breaks off as the client's fault, which the library would take for the server's.
-type wholeBody struct{ io.ReadCloser }
+// wholeBody tells a body that breaks off as the client's fault, which the library would take for the server's, and ends
+// the connection: what follows on it is no request.
+type wholeBody struct {
+	io.ReadCloser
+	answer http.Header
+}
 
 func (b wholeBody) Read(p []byte) (int, error) {
 	n, err := b.ReadCloser.Read(p)
-	var slow net.Error
-	if err == nil || err == io.EOF || errors.As(err, &slow) && slow.Timeout() {
+	if err == nil || err == io.EOF {
+		return n, err
+	}
+	b.answer.Set("Connection", "close")
+	if slow := net.Error(nil); errors.As(err, &slow) && slow.Timeout() {
 		return n, err
 	}
 	return n, &Problem{status: http.StatusBadRequest,

@@ -364,7 +364,7 @@ func TestTokenHostsAndOrigin(t *testing.T) {
 	}
 }
 
-// A body that breaks off is the client's fault.
+// A body that breaks off is the client's fault, and what follows it is no request.
 func TestBrokenBodies(t *testing.T) {
 	address := strings.TrimPrefix(start(t, nil), "http://")
 	for _, path := range []string{"/", "/v1/fill", "/v1/score"} {
@@ -372,6 +372,8 @@ func TestBrokenBodies(t *testing.T) {
 			"truncated":       "Content-Length: 50\r\n\r\n{\"inputs\":",
 			"no end of chunk": "Transfer-Encoding: chunked\r\n\r\n20\r\n{\"inputs\":",
 			"no chunk":        "Transfer-Encoding: chunked\r\n\r\nxyz\r\n{}\r\n0\r\n\r\n",
+			"a request within": "Transfer-Encoding: chunked\r\n\r\n5\r\n{\"inp\r\nzz\r\nGET /health HTTP/1.1\r\nHost: " +
+				address + "\r\n\r\n",
 		} {
 			connection, err := net.Dial("tcp", address)
 			if err != nil {
@@ -380,11 +382,15 @@ func TestBrokenBodies(t *testing.T) {
 			fmt.Fprintf(connection, "POST %s HTTP/1.1\r\nHost: %s\r\nContent-Type: application/json\r\n%s", path,
 				address, body)
 			connection.(*net.TCPConn).CloseWrite()
-			answer, err := http.ReadResponse(bufio.NewReader(connection), nil)
+			answers := bufio.NewReader(connection)
+			answer, err := http.ReadResponse(answers, nil)
 			if err != nil {
 				t.Fatalf("%s %s: %v", path, name, err)
 			}
 			text, _ := io.ReadAll(answer.Body)
+			if _, err := answers.ReadByte(); err != io.EOF {
+				t.Errorf("%s %s: a second answer, %v", path, name, err)
+			}
 			if connection.Close(); answer.StatusCode != 400 || !strings.Contains(string(text), "send it whole") {
 				t.Errorf("%s %s: %d %s", path, name, answer.StatusCode, text)
 			}
