@@ -30,7 +30,7 @@ func tokenizerFiles() []string {
 
 // Bundle is a verified model on disk.
 type Bundle struct {
-	Name string // as the user wrote it; of a stored model without the revision
+	Name string // of a stored model without the revision, of a folder its last part
 	Dir  string // absolute path of the folder
 	// Data is the path of the file that the graph's weights lie in or beside. Links, which other programs' caches are
 	// made of, are followed: onnxruntime reads nothing outside the file's own folder.
@@ -59,7 +59,7 @@ func openDir(dir string, own bool) (*Bundle, error) {
 	if err != nil {
 		return nil, err
 	}
-	b := &Bundle{Name: dir, Dir: absolute}
+	b := &Bundle{Name: filepath.Base(absolute), Dir: absolute}
 	switch b.Manifest, err = readManifest(absolute); {
 	case errors.Is(err, fs.ErrNotExist) && !own:
 		err = nil

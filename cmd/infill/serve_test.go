@@ -157,6 +157,8 @@ func TestServeRefuses(t *testing.T) {
 		"serve --listen :0":                            "other machines could ask without a token",
 		"serve --listen 8080":                          "is not HOST:PORT",
 		"serve --tls-cert x":                           "go together",
+		"serve --allow-origin *":                       "is not SCHEME://HOST",
+		"serve --allow-origin https://example.org/":    "is not SCHEME://HOST",
 		"serve --token-file /nowhere":                  "--token-file",
 		"serve --max-requests 0":                       "--max-requests: the bound is too small",
 		"serve --max-memory 1":                         "too small for any request: give 262144 or more",

@@ -40,7 +40,7 @@ func NewCmdMCP(s *terminal.Streams) *cobra.Command {
 
 // runMCP offers the tools until the agent ends it.
 func runMCP(ctx context.Context, s *terminal.Streams, model cli.ModelOptions) (err error) {
-	models, name, err := openAll(ctx, model, s, nil)
+	models, name, err := openAll(ctx, model, s, "", nil)
 	if err != nil {
 		return err
 	}

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"net/url"
 	"strconv"
 	"strings"
 	"time"
@@ -35,6 +36,7 @@ type command struct {
 	Certificate string   `flag:"tls-cert" value:"FILE" help:"FILE of the certificate for https"`
 	Key         string   `flag:"tls-key" value:"FILE" help:"FILE of its key"`
 	Origin      string   `flag:"allow-origin" value:"ORIGIN" help:"ORIGIN whose pages may read answers, such as https://example.org"`
+	Name        string   `flag:"name" value:"NAME" help:"NAME that requests know the model by; otherwise its own"`
 	Also        []string `flag:"also" value:"NAME" help:"NAME of a further model to serve; several with commas"`
 	Pipe        bool     `flag:"pipe" help:"listen nowhere: answer requests on standard input, a line each; limits hold where they are given"`
 }
@@ -108,7 +110,13 @@ func (c *command) validate(ctx context.Context, flags *pflag.FlagSet) error {
 	if (c.Certificate == "") != (c.Key == "") {
 		return cli.Usagef("--tls-cert and --tls-key go together: give both or none")
 	}
-	c.token = c.streams.Getenv("INFILL_TOKEN")
+	if c.Origin != "" {
+		origin, err := url.Parse(c.Origin)
+		if err != nil || origin.Host == "" || c.Origin != origin.Scheme+"://"+origin.Host {
+			return cli.Usagef("--allow-origin: %q is not SCHEME://HOST, such as https://example.org", c.Origin)
+		}
+	}
+	c.token = strings.TrimSpace(c.streams.Getenv("INFILL_TOKEN"))
 	if c.TokenFile != "" {
 		text, err := cli.ReadFile(ctx, c.TokenFile)
 		if err != nil {
@@ -133,9 +141,10 @@ func (c *command) validate(ctx context.Context, flags *pflag.FlagSet) error {
 // opened are models by their names.
 type opened map[string]*infill.Filler
 
-// openAll opens the model and others beside it, and gives the first one's name. It runs each once, so that the first
+// openAll opens the model, under a name if one is given, and others beside it, and gives the first one's name. It runs each once, so that the first
 // request does not wait for it, and a broken one is refused now.
-func openAll(ctx context.Context, o cli.ModelOptions, s *terminal.Streams, also []string) (opened, string, error) {
+func openAll(ctx context.Context, o cli.ModelOptions, s *terminal.Streams, named string,
+	also []string) (opened, string, error) {
 	all, first := opened{}, ""
 	for _, model := range append([]string{o.Model}, also...) {
 		o.Model = model
@@ -144,7 +153,10 @@ func openAll(ctx context.Context, o cli.ModelOptions, s *terminal.Streams, also 
 			return nil, "", errors.Join(err, all.close())
 		}
 		name := f.Model().Name
-		first = cmp.Or(first, name)
+		if first == "" {
+			name = cmp.Or(named, name)
+			first = name
+		}
 		if all[name] != nil {
 			return nil, "", errors.Join(cli.Usagef("two models are called %s: serve one of them", name), f.Close(),
 				all.close())
@@ -170,7 +182,7 @@ func (o opened) close() (err error) {
 
 // run serves until it is stopped.
 func (c *command) run(ctx context.Context) (err error) {
-	models, name, err := openAll(ctx, c.model, c.streams, c.Also)
+	models, name, err := openAll(ctx, c.model, c.streams, c.Name, c.Also)
 	if err != nil {
 		return err
 	}
