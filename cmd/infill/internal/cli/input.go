@@ -53,12 +53,12 @@ type InputOptions struct {
 // Inputs lists the ways to read standard input.
 func Inputs() []string { return []string{"lines", "jsonl"} }
 
-// Register defines the flags.
-func (o *InputOptions) Register(cmd *cobra.Command) {
+// Register defines the flags, with the formats that the command has beside Formats.
+func (o *InputOptions) Register(cmd *cobra.Command, further ...string) {
 	o.Input, o.Format = Inputs()[0], Formats()[0]
 	AddChoice(cmd, &o.Input, "input", "", Inputs(),
 		fmt.Sprintf(`form of standard input; jsonl: {%q: "...", "id": ...}`, o.Key))
-	AddChoice(cmd, &o.Format, "format", "", Formats(), "form of the result")
+	AddChoice(cmd, &o.Format, "format", "", append(Formats(), further...), "form of the result")
 }
 
 // Take takes the arguments for texts. A lone dash stands for standard input. It refuses to wait for texts that are

@@ -27,9 +27,11 @@ type Form[T any] struct {
 	Header []string
 	Rows   func(id string, v T) [][]string
 	Text   func(v T, width int) string
+	// Lines are whole texts, of the format lines, which not every command has.
+	Lines func(v T) []string
 }
 
-// Printer writes results as they come, in one of formats(). Each is one write, so
+// Printer writes results as they come, in one of the formats. Each is one write, so
 // that a reader never sees half of one.
 type Printer[T any] struct {
 	Form[T]
@@ -63,6 +65,13 @@ func (p *Printer[T]) Print(id json.RawMessage, v T) error {
 			rows = append([][]string{p.Header}, rows...)
 		}
 		return WriteCSV(p.Streams.Out, rows)
+	case "lines":
+		for _, line := range p.Lines(v) {
+			if _, err := fmt.Fprintln(p.Streams.Out, whiteSpace.Replace(line)); err != nil {
+				return err
+			}
+		}
+		return nil
 	}
 	text := p.Text(v, p.Streams.Width)
 	if !first {
@@ -155,8 +164,11 @@ func Mark(text string, spans [][2]int) string {
 		from = span[1]
 	}
 	rest(text[from:], shownSide, 0)
-	return strings.NewReplacer("\r\n", " ", "\n", " ", "\r", " ", "\t", " ").Replace(b.String())
+	return whiteSpace.Replace(b.String())
 }
+
+// whiteSpace makes blanks of what would break a line.
+var whiteSpace = strings.NewReplacer("\r\n", " ", "\n", " ", "\r", " ", "\t", " ")
 
 // shortened is the first and the last characters of a text, cut between words, with "…" for the middle.
 func shortened(text string, first, last int) string {

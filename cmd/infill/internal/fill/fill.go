@@ -51,7 +51,7 @@ func NewCmd(s *terminal.Streams) *cobra.Command {
 	}
 	c.root.Flags().SortFlags = false
 	cli.AddOptions(c.root, &c.options)
-	c.input.Register(c.root)
+	c.input.Register(c.root, "lines")
 	cli.AddChoice(c.root, &c.show, "show", "", []string{"table", "fills"},
 		"of --format text: all of it, or the words alone, a fill a line, tabs between blanks")
 	c.model.Register(c.root)

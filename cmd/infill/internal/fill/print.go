@@ -54,6 +54,12 @@ func resultForm(blanks int, verbose bool) cli.Form[*infill.Result] {
 			return rows
 		},
 		Text: func(r *infill.Result, width int) string { return resultText(r, width, verbose) },
+		Lines: func(r *infill.Result) (lines []string) {
+			for _, f := range r.Fills {
+				lines = append(lines, f.Text)
+			}
+			return lines
+		},
 	}
 }
 
