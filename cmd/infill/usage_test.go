@@ -30,7 +30,7 @@ func TestUsage(t *testing.T) {
 		{`--gradient x`, `--gradient: "x" is not one of auto, local, full`},
 		{`--initial x`, `--initial: "x" is not fill:WORD,..., or one of model, random, shared, mask`},
 		{`--rank x`, `--rank: "x" is not one of distinct, final`},
-		{`--format yaml`, `--format: "yaml" is not one of text, json, jsonl, csv, lines`},
+		{`--format yaml`, `--format: "yaml" is not one of text, json, jsonl, csv`},
 		{`--input csv`, `--input: "csv" is not one of lines, jsonl`},
 		{`--device gpu`, `--device: "gpu" is not one of auto, cpu, cuda, or cuda:N with the number of a GPU`},
 		{`--device cuda:`, `--device: "cuda:" is not one of auto, cpu, cuda, or cuda:N with the number of a GPU`},
@@ -62,7 +62,7 @@ func TestUsage(t *testing.T) {
 
 		{`score --pairs --columns a "x	y"`, `--columns: "a" is not two names with a comma between them`},
 		{`score --method salazar`, `--method: "salazar" is not one of l2r, original`},
-		{`score --format yaml`, `--format: "yaml" is not one of text, json, jsonl, csv, lines`},
+		{`score --format yaml`, `--format: "yaml" is not one of text, json, jsonl, csv`},
 		{`score --seed 1`, `unknown flag: --seed`},
 		{`version --format csv`, `--format: "csv" is not one of text, json`},
 		{`setup now`, `unexpected argument "now"`},
