@@ -74,6 +74,8 @@ func TestUsage(t *testing.T) {
 		{`run in.csv -o o.csv --shard ""`, `--shard: "" is not I/N, the number of this part from 1 and that of all; ` +
 			`for the whole run leave the flag out`},
 		{`run in.csv -o o.csv --shard 3/2`, `--shard: "3/2" is not I/N, the number of this part from 1 and that of all`},
+		{`run in.csv -o o.csv --jobs 9223372036854775807`, `--jobs: 9223372036854775807 is not a whole number from 1 to 4096`},
+		{`--ban @/dev/zero`, `--ban: "@/dev/zero" is not a list of words: /dev/zero: more than 67108864 bytes`},
 		{`run in.csv -o zz --column text`, `--to: zz: its name does not tell the form of the output: end it in `},
 		{`run in.dat -o o.csv`, `--from: in.dat: its name does not tell the form of the input: end it in `},
 		{`augment in.csv -o o.csv --column tex`, `--column: in.csv has no column "tex": its columns are "text"`},

@@ -2,6 +2,8 @@ package cli
 
 import (
 	"context"
+	"fmt"
+	"io"
 	"os"
 	"os/signal"
 	"syscall"
@@ -37,7 +39,28 @@ func Interruptible[T any](ctx context.Context, do func() (T, error)) (T, error) 
 	}
 }
 
-// ReadFile is os.ReadFile that a signal ends.
+// ReadFile reads a file that a flag names, of at most 64 MB, until a signal ends it.
 func ReadFile(ctx context.Context, name string) ([]byte, error) {
-	return Interruptible(ctx, func() ([]byte, error) { return os.ReadFile(name) })
+	const most = 64 << 20
+	return Interruptible(ctx, func() ([]byte, error) {
+		file, err := os.Open(name)
+		if err != nil {
+			return nil, err
+		}
+		defer file.Close()
+		content, err := io.ReadAll(io.LimitReader(file, most+1))
+		if err == nil && len(content) > most {
+			err = fmt.Errorf("%s: more than %d bytes", name, most)
+		}
+		return content, err
+	})
+}
+
+// CheckJobs refuses numbers of texts in work at once that no machine has a use for.
+func CheckJobs(jobs int) error {
+	const most = 4096
+	if jobs < 1 || jobs > most {
+		return Usagef("--jobs: %d is not a whole number from 1 to %d", jobs, most)
+	}
+	return nil
 }

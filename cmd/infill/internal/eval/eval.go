@@ -137,8 +137,8 @@ func (c *command) settle(flags *pflag.FlagSet) error {
 	case flags.Changed("mask-fraction"):
 		mask.Count, mask.Fraction = 0, c.Fraction
 	}
-	if c.Jobs < 1 {
-		return cli.Usagef("--jobs: %d is not a whole number of 1 or more", c.Jobs)
+	if err := cli.CheckJobs(c.Jobs); err != nil {
+		return err
 	}
 	if len(c.Models) == 0 {
 		c.Models = []string{c.model.Model}

@@ -67,8 +67,8 @@ func (o *batchOptions) validate(args []string, options *infill.Options) error {
 	if err := o.ModelOptions.Validate(); err != nil {
 		return err
 	}
-	if err := options.Validate(); err != nil {
-		return cli.OptionError(err)
+	if err := cmp.Or(cli.OptionError(options.Validate()), cli.CheckJobs(o.job.InFlight)); err != nil {
+		return err
 	}
 	switch {
 	case len(args) != 1:
