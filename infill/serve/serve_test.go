@@ -372,8 +372,8 @@ func TestBrokenBodies(t *testing.T) {
 			"truncated":       "Content-Length: 50\r\n\r\n{\"inputs\":",
 			"no end of chunk": "Transfer-Encoding: chunked\r\n\r\n20\r\n{\"inputs\":",
 			"no chunk":        "Transfer-Encoding: chunked\r\n\r\nxyz\r\n{}\r\n0\r\n\r\n",
-			"a request within": "Transfer-Encoding: chunked\r\n\r\n5\r\n{\"inp\r\nzz\r\nGET /health HTTP/1.1\r\nHost: " +
-				address + "\r\n\r\n",
+			"a request within": "Transfer-Encoding: chunked\r\n\r\n5\r\n{\"inp\r\nzz\r\n" +
+				"GET /health HTTP/1.1\r\nHost: " + address + "\r\n\r\n",
 		} {
 			connection, err := net.Dial("tcp", address)
 			if err != nil {

@@ -141,8 +141,8 @@ func (c *command) validate(ctx context.Context, flags *pflag.FlagSet) error {
 // opened are models by their names.
 type opened map[string]*infill.Filler
 
-// openAll opens the model, under a name if one is given, and others beside it, and gives the first one's name. It runs each once, so that the first
-// request does not wait for it, and a broken one is refused now.
+// openAll opens the model, under a name if one is given, and others beside it, and gives the first one's name. It runs
+// each once, so that the first request does not wait for it, and a broken one is refused now.
 func openAll(ctx context.Context, o cli.ModelOptions, s *terminal.Streams, named string,
 	also []string) (opened, string, error) {
 	all, first := opened{}, ""
