@@ -202,10 +202,10 @@ func (e *evaluation) score(ctx context.Context, m measured) (Score, error) {
 	if m.kind.bleu && !m.kind.prompts {
 		s.BLEU = e.bleu.ingredients(sums)
 		switch matches := s.BLEU.Matches[e.bleu.order-1]; {
-		case matches == 0:
+		case matches == 0 && e.bleu.smoothing.method == noSmoothing:
 			warn("no matching %d-gram: the score says nothing of the shorter ones", e.bleu.order)
 		case matches < fewMatches:
-			warn("only %d matching %d-grams: the score depends on them", matches, e.bleu.order)
+			warn("%d matching %d-grams: the score depends on them", matches, e.bleu.order)
 		}
 	}
 	if !e.options.NoIntervals && e.units.count >= FewestUnits {

@@ -233,10 +233,9 @@ func Evaluate(ctx context.Context, hypotheses Hypotheses, references []Reference
 	switch units := e.units; {
 	case o.NoIntervals:
 	case units.count < FewestUnits:
-		e.warn("no intervals: %d %ss, at least %d are needed", units.count, units.name, FewestUnits)
+		e.warn("no intervals: %s, at least %d are needed", units, FewestUnits)
 	case units.count < fewUnits:
-		e.warn("intervals from %d %ss are rough: what they cover was measured from %d on", units.count, units.name,
-			fewUnits)
+		e.warn("intervals from %s are rough: what they cover was measured from %d on", units, fewUnits)
 	}
 	r.Warnings = append([]Warning{}, e.warnings...)
 	if e.groups != nil {

@@ -2,6 +2,7 @@ package metrics
 
 import (
 	"context"
+	"fmt"
 	"math"
 	"math/rand/v2"
 	"runtime"
@@ -31,6 +32,14 @@ type units struct {
 	bySentence []int // their numbers, from 0 without gaps
 	count      int
 	name       string // "sentence" or "prompt"
+}
+
+// String is "1 prompt" or "4 sentences".
+func (u units) String() string {
+	if u.count == 1 {
+		return "1 " + u.name
+	}
+	return fmt.Sprintf("%d %ss", u.count, u.name)
 }
 
 func (u units) noInterval(confidence float64) Interval {
