@@ -116,8 +116,8 @@ func TestLearnImages(t *testing.T) {
 	defer cancel()
 	again := t.TempDir()
 	_, err := study(t, "learn images", settings...).Run(ctx,
-		StudyOptions{Seed: 1, Folder: again, Observe: func(p Progress) {
-			if p.Step == 50 {
+		StudyOptions{Seed: 1, Folder: again, Observe: func(_ string, done, _ int) {
+			if done == 50 {
 				cancel()
 			}
 		}})
@@ -178,7 +178,7 @@ func TestNetworks(t *testing.T) {
 		}
 	}
 	r.WithoutTimes()
-	if out := r.Text(80); !strings.Contains(out, "dmala:step-size=0.2") || strings.Contains(out, "seconds") {
+	if out := r.Text(); !strings.Contains(out, "dmala:step-size=0.2") || strings.Contains(out, "seconds") {
 		t.Errorf("without times:\n%s", out)
 	}
 }

@@ -15,7 +15,6 @@ import (
 	"gonum.org/v1/gonum/stat"
 	"gonum.org/v1/plot"
 
-	"infill/internal/chart"
 	"infill/internal/targets"
 	"infill/samplers"
 )
@@ -288,7 +287,7 @@ func biasPlan(ctx context.Context, title string, chains, steps int) (*plan, erro
 		{name: "bound", format: "%.3g", definition: "of theorem 5.1, for the numbers 0 and 1"},
 		{name: "rate", format: "%.3g", definition: "multiple of exp(-1/(2α))"},
 	})
-	p.between, p.figures = counted(chains, "chain"), drawBias
+	p.between, p.draw = counted(chains, "chain"), drawBias
 	p.notes = []string{"the Ising model has coupling 0.1 and field 0.2, and α is for 0 and 1; the example is " +
 		"exp(aθ² + bθ + 2ε sin(θπ/2)), θ = ±1, α = 2",
 		fmt.Sprintf("observed over %s × %s", counted(chains, "chain"), counted(steps, "step"))}
@@ -346,25 +345,26 @@ func biasOfLattice(ctx context.Context, alpha float64) (*langevinBias, error) {
 	return l, nil
 }
 
-// drawBias draws the columns together, a figure for each bias.
-func drawBias(r *StudyReport) (figures []chart.Figure, failed error) {
-	known := map[string][]chart.Line{}
+// drawBias draws the columns together, a plot for each bias.
+func drawBias(r *StudyReport) (drawings, error) {
+	known := map[string][]line{}
 	for _, g := range r.groups() {
 		title := g.labels()[0].Value
 		at, _ := strconv.ParseFloat(g.labels()[1].Value, 64)
 		for _, c := range r.plan.columns {
 			if y := g.numbers(c.name); len(y) > 0 && y[0] > 1e-12 {
-				known[title] = chart.Add(known[title], c.name, at, y[0])
+				known[title] = addPoint(known[title], c.name, at, y[0])
 			}
 		}
 	}
+	list, failed := drawings{}, error(nil)
 	for i, title := range slices.Sorted(maps.Keys(known)) {
-		p, err := chart.Lines(title, "α or ε", "‖π_α - π‖₁", known[title], true)
+		p, err := drawLines(title, "α or ε", "‖π_α - π‖₁", known[title])
 		failed = errors.Join(failed, err)
 		if p != nil {
 			p.Y.Scale, p.Y.Tick.Marker = plot.LogScale{}, plot.LogTicks{Prec: -1}
-			figures = append(figures, chart.Figure{Name: fmt.Sprintf("bias-%d", i+1), Plot: p})
+			list[fmt.Sprintf("bias-%d", i+1)] = p
 		}
 	}
-	return figures, failed
+	return list, failed
 }
