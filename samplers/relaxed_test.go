@@ -223,25 +223,17 @@ func TestRelaxedSamplersVisitTheTarget(t *testing.T) {
 	ctx := context.Background()
 	target := machine(t)
 	w := newWorld(t, target)
-	for name, c := range map[string]struct {
-		sampler     string
-		temperature float64
-	}{
-		"r-mala": {"r-mala:step-size=0.4,smoothing=0.7", 1}, "r-hmc": {"r-hmc:step-size=0.6,smoothing=0.7", 1},
-		"r-hmc tempered": {"r-hmc:step-size=0.6,smoothing=0.7", 2},
-	} {
-		t.Run(name, func(t *testing.T) {
-			target := atTemperature(t, target, c.temperature)
-			law := newWorld(t, target).Probability
+	for _, sampler := range []string{"r-mala:step-size=0.4,smoothing=0.7", "r-hmc:step-size=0.6,smoothing=0.7"} {
+		t.Run(sampler, func(t *testing.T) {
 			const chains, steps = 8, 4000
-			streams := Streams(9, name, chains)
+			streams := Streams(9, sampler, chains)
 			visits := make([][][]float64, w.Len())
 			for i := range visits {
 				visits[i] = make([][]float64, chains)
 			}
 			var a Acceptance
 			plan := Plan{Streams: streams, WarmUp: 50, Steps: steps}
-			_, err := Sample(ctx, makeKernel(t, c.sampler, target), RandomPositions(target, streams), plan,
+			_, err := Sample(ctx, makeKernel(t, sampler, target), RandomPositions(target, streams), plan,
 				func(s Step) error {
 					if s.WarmUp {
 						return nil
@@ -265,7 +257,7 @@ func TestRelaxedSamplersVisitTheTarget(t *testing.T) {
 			if rate, _ := a.Rate(); !(rate > 0.05 && rate < 0.999) {
 				t.Errorf("acceptance %v: nothing was put to the test", rate)
 			}
-			for i, p := range law {
+			for i, p := range w.Probability {
 				mean := 0.0
 				for _, chain := range visits[i] {
 					for _, v := range chain {

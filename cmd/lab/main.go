@@ -176,15 +176,10 @@ func (e *experiment) run(cmd *cobra.Command) (err error) {
 }
 
 func noArguments(cmd *cobra.Command, args []string) error {
-	err := cobra.NoArgs(cmd, args)
-	if err == nil {
-		return nil
+	if err := cobra.NoArgs(cmd, args); err != nil {
+		return &usageError{err}
 	}
-	cmd.SuggestionsMinimumDistance = 2
-	if meant := cmd.SuggestionsFor(args[0]); len(meant) > 0 {
-		err = fmt.Errorf("%w; did you mean %s?", err, strings.Join(meant, " or "))
-	}
-	return &usageError{err}
+	return nil
 }
 
 // flagError says which values a flag takes.

@@ -23,10 +23,9 @@ const (
 type Options struct {
 	Samplers []Spec
 	Chains   int
-	Steps    int     // measured steps of each chain
-	WarmUp   int     // steps before, which tune samplers whose step size or radius is not given
-	Discard  float64 // the first fraction of the steps that the effective sample size leaves out
-	Initial  string  // one of initials
+	Steps    int    // measured steps of each chain
+	WarmUp   int    // steps before, which tune samplers whose step size or radius is not given
+	Initial  string // one of initials
 
 	now func() time.Time // of the steps; clock but in tests
 }
@@ -55,8 +54,6 @@ func newComparison(k kind) *Study {
 	chains := Whole(f, "chains", 16, 1, maxChains, "chains of each sampler")
 	steps := Whole(f, "steps", 2000, 1, maxSteps, "measured steps of each chain")
 	warmUp := Whole(f, "warm-up", 500, 0, maxSteps, "steps before, in which samplers tune what is not set")
-	discard := number(f, "discard", 0.1, " of 0 or more",
-		"first part of the steps that the effective sample size leaves out")
 	initial := Choice(f, "initial", initials(),
 		"where chains start, each slot uniformly or by the target without interactions")
 	distribution := k.flags(f)
@@ -66,7 +63,7 @@ func newComparison(k kind) *Study {
 			return nil, err
 		}
 		p := newComparisonPlan("Samplers on "+d.String(), *chains)
-		return p, p.compare(d, Options{*list, *chains, *steps, *warmUp, *discard, *initial, clock}, seed)
+		return p, p.compare(d, Options{*list, *chains, *steps, *warmUp, *initial, clock}, seed)
 	}
 	return s
 }
@@ -87,8 +84,8 @@ func newComparisonPlan(title string, chains int) *plan {
 		{name: "evaluations", format: "%.1f", definition: "states given to the target, a step of each chain: " +
 			"energies, energies with gradients, single conditionals; they cost differently"},
 		{name: "ess", format: "%.1f", table: 1, bar: true, definition: "effective sample size of 1,000 steps: of " +
-			"one observable in one chain by Geyer's initial positive sequence, mean over observables; still ones " +
-			"count as one draw; that of a sampler that is not exact is of its own law"},
+			"one observable in one chain by Geyer's initial positive sequence, after a tenth of the steps, mean over " +
+			"observables; still ones count as one draw; that of a sampler that is not exact is of its own law"},
 		{name: "ess-by-evaluation", format: "%.1f", table: 1, definition: "the same of 1,000 evaluations"},
 		{name: "ess-least", format: "%.1f", table: 1, definition: "of the observables, of 1,000 steps"},
 		{name: "r-hat", format: "%.2f", table: 1, definition: "the largest split R-hat, near 1 where chains agree"},
@@ -123,9 +120,6 @@ func (p *plan) follow(curve string, table int, definition string) {
 
 // compare adds the samplers on one target, with more labels than their own.
 func (p *plan) compare(d *distribution, o Options, seed uint64, more ...parameter) error {
-	if o.Discard >= 1 {
-		return refuse("discard", "%v is not a number of 0 or more and below 1", o.Discard)
-	}
 	of := "" // where there are several targets
 	for _, l := range more {
 		of += l.Value + ": "
@@ -292,7 +286,7 @@ func measure(ctx context.Context, b *bench, d *distribution, o Options, s Spec, 
 	b.number("evaluations", total(cost)/steps)
 	b.estimate(byStep)(counts.logRMSE())
 	b.number("seconds", seconds)
-	if first := int(math.Floor(o.Discard * float64(s.Steps))); s.Steps-first >= 4 {
+	if first := s.Steps / 10; s.Steps-first >= 4 {
 		b.worth(effectiveSampleSize(d, kept, first), s, o.Chains, total(cost)/steps, seconds)
 	}
 	return nil

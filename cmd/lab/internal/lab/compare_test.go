@@ -75,7 +75,7 @@ func compared(t *testing.T, p *distribution, list string, change func(*compareOp
 	t.Helper()
 	specs := must(ParseSpecs(list))(t)
 	o := compareOptions{
-		Options{Samplers: specs, Chains: 3, Steps: 60, Discard: 0.1, Initial: "independent", now: ticker()},
+		Options{Samplers: specs, Chains: 3, Steps: 60, Initial: "independent", now: ticker()},
 		StudyOptions{Seed: 7, Version: "test"},
 	}
 	if change != nil {
@@ -299,15 +299,11 @@ func TestBadComparisons(t *testing.T) {
 		change func(*Options)
 		want   string
 	}{
-		{"gibs", nil, `samplers: "gibs" is not one of all, ` + names},
 		{"gibbs,gibbs", nil, `samplers: "gibbs" is given twice`},
 		{"all:step-size=0.4", nil, `samplers: "all" is not one of all, ` + names},
-		{"dmala:step-size=0", nil, `samplers: dmala: step-size "0" is not a number above 0`},
 		{"pafs:steps=0", nil, `samplers: pafs: steps "0" is not a whole number of 1 or more`},
 		{"gwg-x:radius=5", nil,
 			`samplers: "gwg-x:radius=5" does not suit this potts: radius 5: choose from 1 to the number of slots, 4`},
-		{"r-mala", nil, `samplers: "r-mala" does not suit this potts: r-mala needs a target with`},
-		{"gibbs", func(o *Options) { o.Discard = 1 }, "discard: 1 is not a number of 0 or more and below 1"},
 		{"gibbs", func(o *Options) { o.Steps = 1 << 29 }, "steps: 536870912 steps of 3 chains on 4 slots keep " +
 			"6.44e+09 states of slots, and at most 1073741824 can be kept: take fewer steps or chains"},
 	}

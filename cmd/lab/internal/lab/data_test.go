@@ -59,7 +59,7 @@ func TestAnnealedImportance(t *testing.T) {
 	}
 }
 
-// TestAnnealedTarget: at every β it is the mixture, from memory too.
+// TestAnnealedTarget: at every β it is the mixture.
 func TestAnnealedTarget(t *testing.T) {
 	r := samplers.Streams(3, "m", 1)[0]
 	model := newPairwise(symmetricNormals(4, 0.5, r), targets.Normals(r, 4, 1))

@@ -185,17 +185,13 @@ func TestNewDistribution(t *testing.T) {
 			"too large to keep with its gradients: take fewer or smaller slots",
 		"table:scale=0":           `scale: "0" is not a finite number above 0`,
 		"table:gradient-error=-1": `gradient-error: "-1" is not a finite number of 0 or more`,
-		"table:terms=0":           `terms: "0" is not a whole number from 1 to`,
 		"table:target-seed=-1":    `target-seed: "-1" is not a whole number of 0 or more`,
 		"fhmm:keep=1":             "keep: noise 0.5, first 0.1, keep 1",
 		"fhmm:factors=17":         `factors: "17" is not a whole number from 1 to 16`,
 		"contacts:size=100x100":   "size: 10000 sites: there can be 2 to 512",
 		"rbm:data=mnist":          `data: "mnist" is not one of bars-and-stripes, none`,
 		"rbm:reference=x":         `reference: "x" is not one of auto, block-gibbs`,
-		"rbm:hidden=0":            `hidden: "0" is not a whole number from 1 to 4096`,
-		"rbm:side=1":              `side: "1" is not a whole number from 2 to 16`,
 		"rbm:reference-samples=1": `reference-samples: "1" is not a whole number from 2 to 16384`,
-		"rbm:learning-rate=0":     `learning-rate: "0" is not a finite number above 0`,
 	} {
 		var option *OptionError
 		if _, err := newDistribution(t.Context(), text, 0); !errors.As(err, &option) ||

@@ -113,11 +113,8 @@ func effectiveSampleSize(d *distribution, states [][]uint8, first int) *sampleSi
 
 // meanAndError is a mean with its standard error, NaN of a single value.
 func meanAndError(values []float64) (mean, standardError float64) {
-	mean, e := samplers.MeanAndError(values)
-	if e == nil {
-		return mean, math.NaN()
-	}
-	return mean, *e
+	mean, deviation := stat.MeanStdDev(values, nil)
+	return mean, stat.StdErr(deviation, float64(len(values)))
 }
 
 // checkpoints are the steps at which a curve is taken: up to 50 spread evenly

@@ -128,7 +128,7 @@ func (f figure) plan(ctx context.Context, chains, steps int, seed uint64) (*plan
 		if len(f.parts) > 1 {
 			of = []parameter{{"part", part.title}}
 		}
-		if err := p.compare(d, Options{list, chains, steps, 0, 0.1, part.initial, clock}, seed, of...); err != nil {
+		if err := p.compare(d, Options{list, chains, steps, 0, part.initial, clock}, seed, of...); err != nil {
 			return nil, err
 		}
 	}
@@ -310,14 +310,14 @@ func biasPlan(ctx context.Context, title string, chains, steps int) (*plan, erro
 	}
 	_, slope := stat.LinearRegression(x[:len(x)/3], y[:len(y)/3], nil, false)
 	p.notes = append(p.notes, fmt.Sprintf("slope of ln bias against -1/(2α) at small α: %.3f", slope))
-	for _, example := range []struct{ a, b float64 }{{1, 0.1}, {0, 0}} {
+	for _, example := range []targets.CounterExample{{A: 1, B: 0.1}, {}} {
 		for i := range 11 {
-			epsilon := float64(i) / 10
-			l, err := newLangevinBias(ctx, targets.NewCounterExample(example.a, example.b, epsilon), 2)
+			example.Epsilon = float64(i) / 10
+			l, err := newLangevinBias(ctx, example, 2)
 			if err != nil {
 				return nil, err
 			}
-			add(fmt.Sprintf("a = %v, b = %v by ε", example.a, example.b), epsilon, l)
+			add(fmt.Sprintf("a = %v, b = %v by ε", example.A, example.B), example.Epsilon, l)
 		}
 	}
 	return p, nil

@@ -19,7 +19,6 @@ import (
 
 	"infill/internal/logmath"
 	"infill/internal/object"
-	"infill/samplers"
 )
 
 // StudyReport holds the results of a study.
@@ -246,7 +245,7 @@ func (g group) text(c column) string {
 		return c.words[int(numbers[0])]
 	case len(numbers) == 1:
 		if e, known := g[0].Errors[c.name]; known {
-			return withError(c.format, numbers[0], &e)
+			return withError(c.format, numbers[0], e)
 		}
 	}
 	return MeanAndError(c.format, numbers)
@@ -254,17 +253,16 @@ func (g group) text(c column) string {
 
 // MeanAndError writes a mean with its standard error, of one value without.
 func MeanAndError(format string, values []float64) string {
-	mean, e := samplers.MeanAndError(values)
+	mean, e := meanAndError(values)
 	return withError(format, mean, e)
 }
 
 // withError is a mean with its standard error, where that is known.
-func withError(format string, mean float64, standardError *float64) string {
-	text := fmt.Sprintf(format, mean)
-	if standardError != nil {
-		text += " ± " + fmt.Sprintf(format, *standardError)
+func withError(format string, mean, standardError float64) string {
+	if math.IsNaN(standardError) {
+		return fmt.Sprintf(format, mean)
 	}
-	return text
+	return fmt.Sprintf(format+" ± "+format, mean, standardError)
 }
 
 // counted is a number of things.
