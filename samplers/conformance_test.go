@@ -69,6 +69,16 @@ func makeKernel(t testing.TB, sampler string, target Target) *kernel {
 	return k.(*kernel)
 }
 
+// started is the state of chains that start at positions.
+func started(t testing.TB, kernel Kernel, positions []int) *State {
+	t.Helper()
+	state, err := kernel.Init(context.Background(), positions)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return state
+}
+
 // ragged is a table of 24 states over slots of 3, 2 and 4 categories, whose
 // gradient is an estimate.
 func ragged(o targets.TableOptions) func(t *testing.T) Target {
@@ -404,10 +414,7 @@ func TestObservedTransitions(t *testing.T) {
 			for i := range want {
 				counts := make([]float64, w.Len())
 				for done := 0; done < chains; done += batch {
-					state, err := kernel.Init(context.Background(), slices.Repeat(w.State(i), batch))
-					if err != nil {
-						t.Fatal(err)
-					}
+					state := started(t, kernel, slices.Repeat(w.State(i), batch))
 					if err := kernel.Step(context.Background(), state, streams[:batch], &info); err != nil {
 						t.Fatal(err)
 					}
@@ -453,10 +460,7 @@ func TestCachedState(t *testing.T) {
 			kernel, w := f.make(t)
 			const chains = 5
 			streams := Streams(3, "cache", chains)
-			state, err := kernel.Init(ctx, RandomPositions(w.target, streams))
-			if err != nil {
-				t.Fatal(err)
-			}
+			state := started(t, kernel, RandomPositions(w.target, streams))
 			energy := make([]float64, chains)
 			known, _ := state.own.(*surroundings)
 			var gradient []float64
@@ -468,7 +472,7 @@ func TestCachedState(t *testing.T) {
 			if k, ok := engineOf(kernel); ok {
 				fresh = k.target
 			}
-			err = advance(ctx, kernel, state, streams, 40, func(step int, s *State, info *Info) error {
+			err := advance(ctx, kernel, state, streams, 40, func(step int, s *State, info *Info) error {
 				if err := s.Evaluate(ctx, w.target); err != nil {
 					return err
 				}
@@ -541,12 +545,9 @@ func TestBatchIndependence(t *testing.T) {
 				streams := Streams(21, "walk", 6)
 				positions := RandomPositions(w.target, streams)
 				m := len(w.categories)
-				state, err := kernel.Init(context.Background(), positions[from*m:to*m])
-				if err != nil {
-					t.Fatal(err)
-				}
+				state := started(t, kernel, positions[from*m:to*m])
 				paths := make([][]int, to-from)
-				err = advance(context.Background(), kernel, state, streams[from:to], 30,
+				err := advance(context.Background(), kernel, state, streams[from:to], 30,
 					func(_ int, s *State, _ *Info) error {
 						for c := range paths {
 							paths[c] = append(paths[c], s.Position(c)...)
@@ -719,11 +720,8 @@ func TestExtremeEnergies(t *testing.T) {
 				checkInvariant(t, w.Probability, p)
 			}
 			streams := Streams(8, "extreme", 16)
-			state, err := kernel.Init(context.Background(), RandomPositions(w.target, streams))
-			if err != nil {
-				t.Fatal(err)
-			}
-			err = advance(context.Background(), kernel, state, streams, 20, func(_ int, s *State, info *Info) error {
+			state := started(t, kernel, RandomPositions(w.target, streams))
+			err := advance(context.Background(), kernel, state, streams, 20, func(_ int, s *State, info *Info) error {
 				for c, l := range info.LogAcceptance {
 					if math.IsNaN(l) || math.IsInf(l, 1) {
 						return fmt.Errorf("chain %d: log acceptance %v", c, l)

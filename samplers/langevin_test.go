@@ -78,10 +78,7 @@ func TestCyclicalSteps(t *testing.T) {
 		beta := 0.175*angle + 0.675
 		want := w.metropolis(w.langevin(w.gradient, powerOf(beta), alpha, nil))
 		for i := range w.Len() {
-			start, err := kernel.Init(context.Background(), w.State(i))
-			if err != nil {
-				t.Fatal(err)
-			}
+			start := started(t, kernel, w.State(i))
 			start.own.(*surroundings).step = k
 			got, end := transitions(t, kernel, start, w.Enumeration)
 			if next := end.own.(*surroundings).step; next != k+1 {
@@ -108,10 +105,7 @@ func TestJumpAdaptation(t *testing.T) {
 			kernel := made.mover.(jumper)
 			adaptation := made.adaptation()
 			streams := Streams(2, name, 20)
-			state, err := made.Init(ctx, RandomPositions(target, streams))
-			if err != nil {
-				t.Fatal(err)
-			}
+			state := started(t, made, RandomPositions(target, streams))
 			w := 0.0
 			for i, v := range state.Positions {
 				row := state.own.(*surroundings).gradient[2*i:]
@@ -143,7 +137,7 @@ func TestJumpAdaptation(t *testing.T) {
 				t.Errorf("%v jumps after rejections, want 1", n)
 			}
 			var a Acceptance
-			_, err = Sample(ctx, made, state.Positions, Plan{Streams: streams, WarmUp: 400, Steps: 300},
+			_, err := Sample(ctx, made, state.Positions, Plan{Streams: streams, WarmUp: 400, Steps: 300},
 				func(s Step) error {
 					if !s.WarmUp {
 						a.Observe(s.Info)
@@ -253,7 +247,6 @@ func (s stubborn) EnergyGradient(ctx context.Context, states []int, energy, grad
 // A step size that changes between steps holds for the whole of the next one:
 // nothing of the old one is left in the state.
 func TestStepSizeBetweenSteps(t *testing.T) {
-	ctx := context.Background()
 	target := roughTable()(t)
 	w := newWorld(t, target)
 	for _, name := range []string{"dula", "dmala", "dmala-adaptive", "dlmc", "dlmc-euler", "p-ncg", "gwl",
@@ -266,10 +259,7 @@ func TestStepSizeBetweenSteps(t *testing.T) {
 			if err := kernel.setStepSize(0.4); err != nil {
 				t.Fatal(err)
 			}
-			start, err := made.Init(ctx, w.State(i))
-			if err != nil {
-				t.Fatal(err)
-			}
+			start := started(t, made, w.State(i))
 			if err := kernel.setStepSize(1.5); err != nil {
 				t.Fatal(err)
 			}

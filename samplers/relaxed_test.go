@@ -92,10 +92,7 @@ func at(t *testing.T, k *kernel, r *relaxation, z []float64) *State {
 	t.Helper()
 	x := make([]int, len(z))
 	signs(z, x)
-	s, err := k.Init(context.Background(), x)
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := started(t, k, x)
 	known := s.own.(*relaxed)
 	copy(known.z, z)
 	if err := r.surrogate(context.Background(), known.z, known.score); err != nil {
@@ -343,10 +340,7 @@ func TestSteinDescent(t *testing.T) {
 	kernel := makeKernel(t, "d-svgd:step-size=0.05", target)
 	const particles = 100
 	streams := Streams(1, "", particles)
-	state, err := kernel.Init(ctx, RandomPositions(target, streams))
-	if err != nil {
-		t.Fatal(err)
-	}
+	state := started(t, kernel, RandomPositions(target, streams))
 	gap := func() float64 {
 		sum := 0.0
 		for j := range 3 {
@@ -410,12 +404,9 @@ func TestRelaxedSamplersRejectTheUnusable(t *testing.T) {
 				for c := range 8 {
 					positions[3*c+1] = c % 2
 				}
-				state, err := kernel.Init(ctx, positions)
-				if err != nil {
-					t.Fatal(err)
-				}
+				state := started(t, kernel, positions)
 				refused := 0
-				err = advance(ctx, kernel, state, streams, 40, func(_ int, s *State, info *Info) error {
+				err := advance(ctx, kernel, state, streams, 40, func(_ int, s *State, info *Info) error {
 					for c := range 8 {
 						if s.Position(c)[0] == 1 {
 							t.Fatalf("chain %d is at a spoilt state", c)

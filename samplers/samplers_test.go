@@ -241,10 +241,7 @@ func TestStepErrors(t *testing.T) {
 	target := lattice(t, 2, 2)
 	kernel := makeKernel(t, "dmala", target)
 	streams := Streams(1, "", 2)
-	state, err := kernel.Init(context.Background(), RandomPositions(target, streams))
-	if err != nil {
-		t.Fatal(err)
-	}
+	state := started(t, kernel, RandomPositions(target, streams))
 	cancelled, cancel := context.WithCancel(context.Background())
 	cancel()
 	var info Info
@@ -351,10 +348,7 @@ func TestParallelChainsWalkTheSamePaths(t *testing.T) {
 		kernel := makeKernel(t, "dmala:step-size=1", table)
 		streams := Streams(4, "wide", 300)
 		positions := RandomPositions(table, streams)[3*from : 3*to]
-		state, err := kernel.Init(context.Background(), positions)
-		if err != nil {
-			t.Fatal(err)
-		}
+		state := started(t, kernel, positions)
 		if err := advance(context.Background(), kernel, state, streams[from:to], 4, nil); err != nil {
 			t.Fatal(err)
 		}
@@ -381,10 +375,7 @@ func TestStepAllocatesNothing(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			kernel := makeKernel(t, name, target)
 			streams := Streams(1, "", 8)
-			state, err := kernel.Init(context.Background(), RandomPositions(target, streams))
-			if err != nil {
-				t.Fatal(err)
-			}
+			state := started(t, kernel, RandomPositions(target, streams))
 			var info Info
 			step := func() {
 				if err := kernel.Step(context.Background(), state, streams, &info); err != nil {
@@ -408,14 +399,10 @@ func TestStochasticDULA(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ctx := context.Background()
 	seen := map[string]bool{}
 	for range 30 {
 		for i := range w.Len() {
-			start, err := kernel.Init(ctx, w.State(i))
-			if err != nil {
-				t.Fatal(err)
-			}
+			start := started(t, kernel, w.State(i))
 			terms := slices.Clone(start.own.(*surroundings).terms)
 			seen[string(rune(terms[0]))+string(rune(terms[1]))] = true
 			gradient := w.gradients(t, func(ctx context.Context, states []int, energy, gradient []float64) error {

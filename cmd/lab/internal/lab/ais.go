@@ -105,7 +105,6 @@ type logNormaliser struct {
 	// effective is the effective number of chains, (Σw)²/Σw²: where it is small a
 	// few chains make the estimate, and the interval is too short.
 	effective float64
-	states    []int // where the chains ended: weighted by w they are draws of π
 }
 
 // fewWeights is the effective fraction of chains below which a warning is due.
@@ -155,9 +154,7 @@ func (o annealing) normaliser(ctx context.Context, target samplers.GradientTarge
 			return nil, err
 		}
 	}
-	z := interval(logw)
-	z.states = positions
-	return z, nil
+	return interval(logw), nil
 }
 
 // interval is the log of the mean of weights, with 95 %.

@@ -28,9 +28,9 @@ mean of the other draws as baseline (leave-one-out), and by REBAR's relaxed cont
 at equal numbers of evaluations, and compare with the exact gradient. A target is square:P0, ARM's
 example (z - P0)² of one bit, or one of the laboratory's with few binary slots.`)
 	f := s.Flags
-	names := texts(f, "targets", []string{"square:0.49", "ising:size=3x3", "rbm:data=none,visible=8,hidden=5,scale=1"},
-		";", "targets, with semicolons between them")
-	chosen := texts(f, "estimators", estimators(), ",", "of "+strings.Join(estimators(), ", "))
+	names := f.StringArray("target", []string{"square:0.49", "ising:size=3x3",
+		"rbm:data=none,visible=8,hidden=5,scale=1"}, "a target; give it again for more")
+	chosen := f.StringSlice("estimators", estimators(), "with commas between them")
 	evaluations := Whole(f, "evaluations", 12, 6, 1<<20,
 		"evaluations of the target for each estimate, a multiple of 6")
 	estimates := Whole(f, "estimates", 2000, 2, 1<<20, "estimates of each cell")
@@ -71,16 +71,16 @@ func bitsOf(ctx context.Context, name string) (samplers.Target, error) {
 	if p0, found := strings.CutPrefix(name, "square:"); found {
 		p, err := strconv.ParseFloat(p0, 64)
 		if err != nil || !logmath.Finite(p) {
-			return nil, refuse("targets", "square:%s: %q is not a finite number", p0, p0)
+			return nil, refuse("target", "square:%s: %q is not a finite number", p0, p0)
 		}
 		return squareTarget(p), nil
 	}
 	d, err := newDistribution(ctx, name, 0)
 	if err != nil {
-		return nil, refuse("targets", "%w", err)
+		return nil, refuse("target", "%w", err)
 	}
 	if n := len(d.target.Categories()); n > maxListedBits {
-		return nil, refuse("targets", "%s has %d slots, and the exact gradient lists the states of at most %d", name, n,
+		return nil, refuse("target", "%s has %d slots, and the exact gradient lists the states of at most %d", name, n,
 			maxListedBits)
 	}
 	return d.target, nil
@@ -145,7 +145,7 @@ by each estimator: the example of ARM's slides.`)
 	f := s.Flags
 	known := append([]string{"exact"}, estimators()...)
 	p0s := Numbers(f, "p0", []float64{0.49, 0.499, 0.501, 0.51}, "numbers p0")
-	chosen := texts(f, "estimators", known, ",", "of "+strings.Join(known, ", "))
+	chosen := f.StringSlice("estimators", known, "with commas between them")
 	evaluations := Whole(f, "evaluations", 6, 6, 1<<20, "evaluations of each step, a multiple of 6")
 	steps := Whole(f, "steps", 2000, 1, 1<<30, "steps of each ascent")
 	rate := number(f, "rate", 1, " above 0", "of the ascent")

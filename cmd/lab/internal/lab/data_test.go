@@ -108,7 +108,7 @@ func TestLearnImages(t *testing.T) {
 				t.Errorf("%s: %v", name, err)
 			}
 		}
-		if len(c.Pictures) != 3 {
+		if len(c.Pictures) != 2 {
 			t.Errorf("pictures %v", c.Pictures)
 		}
 	}

@@ -84,13 +84,6 @@ func Choice(f *pflag.FlagSet, name string, of []string, usage string) *string {
 	}, func(text string) string { return text })
 }
 
-// texts are words with a separator between them.
-func texts(f *pflag.FlagSet, name string, at []string, separator, usage string) *[]string {
-	return define(f, name, at, usage,
-		func(text string) ([]string, error) { return strings.Split(text, separator), nil },
-		func(words []string) string { return strings.Join(words, separator) })
-}
-
 // samplersFlag is a list of samplers.
 func samplersFlag(f *pflag.FlagSet, name, at, usage string) *[]Spec {
 	specs, err := ParseSpecs(at)
