@@ -92,7 +92,6 @@ func cyclicalEntry() entry {
 			Paper: "Pynadath et al., Gradient-based Discrete Sampling with Automatic Cyclical Scheduling, NeurIPS 2024",
 			Exact: true, Target: onlyExp, Cost: oneForAll, OnText: &OnText{Gradient: "local"},
 		},
-		nature: "its cycle holds a balance for each step",
 		settings: func() settings {
 			return &cyclicalSettings{stepSize: 10, smallest: 0.2, cycle: 20, exponent: power(0.85)}
 		},

@@ -13,10 +13,8 @@ import (
 type adaptation interface {
 	// begin sets the kernel before the first step.
 	begin(m mover, state *State) error
-	// adapt sets it after a step.
-	adapt(m mover, state *State, info *Info) error
-	// freeze sets it for good.
-	freeze(m mover) error
+	// adapt sets it after a step, and for good after the last one.
+	adapt(m mover, state *State, info *Info, last bool) error
 }
 
 // aim is the mean acceptance to steer to: the asymptotic optimum of locally balanced proposals (Sun, Dai and
@@ -86,13 +84,13 @@ func (a *stepSizeAdaptation) begin(m mover, _ *State) error {
 	return m.(stepSizer).setStepSize(math.Exp(a.centre))
 }
 
-func (a *stepSizeAdaptation) adapt(m mover, _ *State, info *Info) error {
-	return m.(stepSizer).setStepSize(a.update(info.meanAcceptance()))
-}
-
-// freeze takes the averaged step size.
-func (a *stepSizeAdaptation) freeze(m mover) error {
-	return m.(stepSizer).setStepSize(math.Exp(a.average))
+// adapt ends at the averaged step size.
+func (a *stepSizeAdaptation) adapt(m mover, _ *State, info *Info, last bool) error {
+	stepSize := a.update(info.meanAcceptance())
+	if last {
+		stepSize = math.Exp(a.average)
+	}
+	return m.(stepSizer).setStepSize(stepSize)
 }
 
 // A jumper is a mover whose proposal weighs every change of a slot by a factor τ before the balancing function's
@@ -139,7 +137,7 @@ func (a *jumpAdaptation) begin(m mover, state *State) error {
 	return k.setLogTau(math.Log(jumps) - a.logZ)
 }
 
-func (a *jumpAdaptation) adapt(m mover, state *State, info *Info) error {
+func (a *jumpAdaptation) adapt(m mover, state *State, info *Info, _ bool) error {
 	const follow, refresh = 100, 20
 	k := m.(jumper)
 	a.step++
@@ -152,6 +150,3 @@ func (a *jumpAdaptation) adapt(m mover, state *State, info *Info) error {
 	n := math.Exp(k.logJump()+a.logZ) + jumps*(info.meanAcceptance()-aim)
 	return k.setLogTau(math.Log(math.Max(n, 1)) - a.logZ)
 }
-
-// freeze keeps the last τ.
-func (a *jumpAdaptation) freeze(mover) error { return nil }

@@ -76,10 +76,7 @@ func BenchmarkStep(b *testing.B) {
 					b.Skip(err)
 				}
 				streams := Streams(1, "", 25)
-				state, err := kernel.Init(context.Background(), RandomPositions(target, streams))
-				if err != nil {
-					b.Fatal(err)
-				}
+				state := started(b, kernel, RandomPositions(target, streams))
 				var info Info
 				// The first step sizes the scratch memory.
 				if err := kernel.Step(context.Background(), state, streams, &info); err != nil {

@@ -2,6 +2,7 @@ package samplers
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -66,6 +67,16 @@ func makeKernel(t testing.TB, sampler string, target Target) *kernel {
 		t.Fatal(err)
 	}
 	return k.(*kernel)
+}
+
+// started is the state of chains that start at positions.
+func started(t testing.TB, kernel Kernel, positions []int) *State {
+	t.Helper()
+	state, err := kernel.Init(context.Background(), positions)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return state
 }
 
 // ragged is a table of 24 states over slots of 3, 2 and 4 categories, whose
@@ -154,12 +165,6 @@ func forms(t *testing.T) []form {
 		}
 		add(form{sampler: fmt.Sprintf("dmala:step-size=0.9,terms=%d", size), target: tablesOf, exact: true,
 			reversible: true, rejects: true,
-			transitions: func(t *testing.T, w *world) [][]float64 {
-				return byTerms(t, w,
-					func(g [][]float64) [][]float64 { return w.metropolis(w.langevin(g, powerOf(0.5), 0.9, nil)) })
-			}})
-		add(form{sampler: fmt.Sprintf("dmala:step-size=0.9,terms=%d", size), temperature: 1.6, target: tablesOf,
-			exact: true, reversible: true, rejects: true,
 			transitions: func(t *testing.T, w *world) [][]float64 {
 				return byTerms(t, w,
 					func(g [][]float64) [][]float64 { return w.metropolis(w.langevin(g, powerOf(0.5), 0.9, nil)) })
@@ -409,10 +414,7 @@ func TestObservedTransitions(t *testing.T) {
 			for i := range want {
 				counts := make([]float64, w.Len())
 				for done := 0; done < chains; done += batch {
-					state, err := kernel.Init(context.Background(), slices.Repeat(w.State(i), batch))
-					if err != nil {
-						t.Fatal(err)
-					}
+					state := started(t, kernel, slices.Repeat(w.State(i), batch))
 					if err := kernel.Step(context.Background(), state, streams[:batch], &info); err != nil {
 						t.Fatal(err)
 					}
@@ -458,10 +460,7 @@ func TestCachedState(t *testing.T) {
 			kernel, w := f.make(t)
 			const chains = 5
 			streams := Streams(3, "cache", chains)
-			state, err := kernel.Init(ctx, RandomPositions(w.target, streams))
-			if err != nil {
-				t.Fatal(err)
-			}
+			state := started(t, kernel, RandomPositions(w.target, streams))
 			energy := make([]float64, chains)
 			known, _ := state.own.(*surroundings)
 			var gradient []float64
@@ -473,7 +472,7 @@ func TestCachedState(t *testing.T) {
 			if k, ok := engineOf(kernel); ok {
 				fresh = k.target
 			}
-			err = advance(ctx, kernel, state, streams, 40, func(step int, s *State, info *Info) error {
+			err := advance(ctx, kernel, state, streams, 40, func(step int, s *State, info *Info) error {
 				if err := s.Evaluate(ctx, w.target); err != nil {
 					return err
 				}
@@ -546,12 +545,9 @@ func TestBatchIndependence(t *testing.T) {
 				streams := Streams(21, "walk", 6)
 				positions := RandomPositions(w.target, streams)
 				m := len(w.categories)
-				state, err := kernel.Init(context.Background(), positions[from*m:to*m])
-				if err != nil {
-					t.Fatal(err)
-				}
+				state := started(t, kernel, positions[from*m:to*m])
 				paths := make([][]int, to-from)
-				err = advance(context.Background(), kernel, state, streams[from:to], 30,
+				err := advance(context.Background(), kernel, state, streams[from:to], 30,
 					func(_ int, s *State, _ *Info) error {
 						for c := range paths {
 							paths[c] = append(paths[c], s.Position(c)...)
@@ -579,52 +575,60 @@ func TestBatchIndependence(t *testing.T) {
 	}
 }
 
-// poisoned spoils the energy or the gradient of chosen states.
-type poisoned struct {
+// altered is a table whose answers are changed. Conditionals come without an energy.
+type altered struct {
 	*targets.Table
-	spoil    func(state []int) bool
+	change func(states []int, energy, gradient []float64) error
+}
+
+func (a altered) Energy(ctx context.Context, states []int, energy []float64) error {
+	return errors.Join(a.Table.Energy(ctx, states, energy), a.change(states, energy, nil))
+}
+
+func (a altered) EnergyGradient(ctx context.Context, states []int, energy, gradient []float64) error {
+	return errors.Join(a.Table.EnergyGradient(ctx, states, energy, gradient), a.change(states, energy, gradient))
+}
+
+func (a altered) EnergyGradientOf(ctx context.Context, terms, states []int, energy, gradient []float64) error {
+	err := a.Table.EnergyGradientOf(ctx, terms, states, energy, gradient)
+	return errors.Join(err, a.change(states, energy, gradient))
+}
+
+func (a altered) EnergyDerivative(ctx context.Context, states []int, energy, derivative []float64) error {
+	return errors.Join(a.Table.EnergyDerivative(ctx, states, energy, derivative), a.change(states, energy, derivative))
+}
+
+func (a altered) LogConditionals(ctx context.Context, states, slots []int, logp []float64) error {
+	return errors.Join(a.Table.LogConditionals(ctx, states, slots, logp), a.change(states, nil, nil))
+}
+
+func (a altered) LogMaskedConditionals(ctx context.Context, states []int, open []bool, logp []float64) error {
+	return errors.Join(a.Table.LogMaskedConditionals(ctx, states, open, logp), a.change(states, nil, nil))
+}
+
+// A poison spoils chosen states.
+type poison struct {
+	name     string
 	energy   float64 // written to the energy of a spoilt state, if not 0
 	gradient float64 // written to one entry of its gradient, if not 0
 }
 
-func (p poisoned) Energy(ctx context.Context, states []int, energy []float64) error {
-	err := p.Table.Energy(ctx, states, energy)
-	p.spread(states, energy, nil)
-	return err
-}
+// spoilt tells whether a state is spoilt: those have category 0 of slot 0.
+func spoilt(state []int) bool { return state[0] == 0 && state[2] > 1 }
 
-func (p poisoned) EnergyGradient(ctx context.Context, states []int, energy, gradient []float64) error {
-	err := p.Table.EnergyGradient(ctx, states, energy, gradient)
-	p.spread(states, energy, gradient)
-	return err
-}
-
-func (p poisoned) EnergyGradientOf(ctx context.Context, terms, states []int, energy, gradient []float64) error {
-	err := p.Table.EnergyGradientOf(ctx, terms, states, energy, gradient)
-	p.spread(states, energy, gradient)
-	return err
-}
-
-func (p poisoned) EnergyDerivative(ctx context.Context, states []int, energy, derivative []float64) error {
-	err := p.Table.EnergyDerivative(ctx, states, energy, derivative)
-	p.spread(states, energy, derivative)
-	return err
-}
-
-func (p poisoned) spread(states []int, energy, gradient []float64) {
-	m := len(p.Categories())
+func (p poison) change(states []int, energy, gradient []float64) error {
 	for c := range energy {
-		if !p.spoil(states[c*m : (c+1)*m]) {
+		if !spoilt(states[3*c : 3*c+3]) {
 			continue
 		}
 		if p.energy != 0 {
 			energy[c] = p.energy
 		}
 		if gradient != nil && p.gradient != 0 {
-			// Category 0 of slot 0: the spoilt states all have it.
 			gradient[c*len(gradient)/len(energy)] = p.gradient
 		}
 	}
+	return nil
 }
 
 // States whose energy or gradient is not finite are never entered, and π on
@@ -633,11 +637,7 @@ func TestUnusableProposalsAreRejected(t *testing.T) {
 	if testing.Short() {
 		t.Skip("what a matrix holds, which the plain run checks")
 	}
-	spoil := func(state []int) bool { return state[0] == 0 && state[2] > 1 }
-	poisons := []struct {
-		name             string
-		energy, gradient float64
-	}{
+	poisons := []poison{
 		{"NaN energy", math.NaN(), 0}, {"+Inf energy", math.Inf(1), 0}, {"-Inf energy", math.Inf(-1), 0},
 		{"NaN gradient", 0, math.NaN()}, {"+Inf gradient", 0, math.Inf(1)},
 	}
@@ -651,7 +651,7 @@ func TestUnusableProposalsAreRejected(t *testing.T) {
 				if poison.gradient != 0 && !usesGradient(clean, w) {
 					t.Skip("no gradient to spoil")
 				}
-				var target Target = poisoned{f.target(t).(*targets.Table), spoil, poison.energy, poison.gradient}
+				var target Target = altered{f.target(t).(*targets.Table), poison.change}
 				if f.temperature != 0 {
 					target = atTemperature(t, target, f.temperature)
 				}
@@ -659,7 +659,7 @@ func TestUnusableProposalsAreRejected(t *testing.T) {
 				p := transitionMatrix(t, kernel, w.Enumeration)
 				law, total := make([]float64, w.Len()), 0.0
 				for i := range law {
-					switch bad := spoil(w.State(i)); {
+					switch bad := spoilt(w.State(i)); {
 					case bad && slices.Max(p[i]) > 0:
 						t.Errorf("the kernel starts at the unusable state %v", w.State(i))
 					case bad:
@@ -669,7 +669,7 @@ func TestUnusableProposalsAreRejected(t *testing.T) {
 						total += law[i]
 					}
 					for to := range law {
-						if spoil(w.State(to)) && p[i][to] != 0 {
+						if spoilt(w.State(to)) && p[i][to] != 0 {
 							t.Errorf("%v → %v with probability %v: it is unusable", w.State(i), w.State(to), p[i][to])
 						}
 					}
@@ -720,11 +720,8 @@ func TestExtremeEnergies(t *testing.T) {
 				checkInvariant(t, w.Probability, p)
 			}
 			streams := Streams(8, "extreme", 16)
-			state, err := kernel.Init(context.Background(), RandomPositions(w.target, streams))
-			if err != nil {
-				t.Fatal(err)
-			}
-			err = advance(context.Background(), kernel, state, streams, 20, func(_ int, s *State, info *Info) error {
+			state := started(t, kernel, RandomPositions(w.target, streams))
+			err := advance(context.Background(), kernel, state, streams, 20, func(_ int, s *State, info *Info) error {
 				for c, l := range info.LogAcceptance {
 					if math.IsNaN(l) || math.IsInf(l, 1) {
 						return fmt.Errorf("chain %d: log acceptance %v", c, l)

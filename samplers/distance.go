@@ -145,7 +145,6 @@ func pncgEntry() entry {
 			Exact: true, Target: onlyExp, Cost: oneForAll, Distances: true, Tunes: "step-size",
 			OnText: &OnText{Gradient: "full"},
 		},
-		nature:     "it takes the whole gradient of all slots",
 		settings:   func() settings { return &distanceSettings{stepSize: 1} },
 		adaptation: tuneStepSize,
 	}
@@ -154,7 +153,6 @@ func pncgEntry() entry {
 func gwlEntry() entry {
 	e := pncgEntry()
 	e.Name, e.Title = "gwl", "Langevin with the distance of categories as the penalty, one slot a step"
-	e.nature = "it takes the whole gradient of one slot"
 	e.settings = func() settings { return &distanceSettings{stepSize: 1, oneSlot: true} }
 	return e
 }

@@ -212,7 +212,6 @@ func dlmcEntry() entry {
 			Paper: "Sun et al., Discrete Langevin Samplers via Wasserstein Gradient Flow, AISTATS 2023",
 			Exact: true, Target: onlyExp, Cost: oneForAll, Tunes: "step-size", OnText: &OnText{Gradient: "local"},
 		},
-		nature:     "it weighs the changes of all slots alike",
 		settings:   func() settings { return &dlmcSettings{stepSize: 1} },
 		adaptation: tuneJumps,
 	}

@@ -112,9 +112,8 @@ func (k *dlp) logReverse(at place, to []int) float64 {
 }
 
 const (
-	langevinPaper  = "Zhang, Liu and Liu, A Langevin-like Sampler for Discrete Distributions, ICML 2022"
-	langevinNature = "it moves all slots at once, each by its own proposal"
-	nearExp        = "its own law, near exp(U) for a small step size"
+	langevinPaper = "Zhang, Liu and Liu, A Langevin-like Sampler for Discrete Distributions, ICML 2022"
+	nearExp       = "its own law, near exp(U) for a small step size"
 )
 
 // langevinOnText: the square root of the papers hardly moves over 30,000 categories; 1 with a large step size does.
@@ -128,7 +127,6 @@ func dulaEntry() entry {
 			Name: "dula", Title: "discrete unadjusted Langevin", Paper: langevinPaper,
 			Target: nearExp, Cost: oneForAll, OnText: langevinOnText(),
 		},
-		nature:   langevinNature,
 		settings: func() settings { return &langevinSettings{stepSize: 0.1} },
 	}
 }
@@ -139,7 +137,6 @@ func dmalaEntry() entry {
 			Name: "dmala", Title: "discrete Metropolis-adjusted Langevin", Paper: langevinPaper,
 			Exact: true, Target: onlyExp, Cost: oneForAll, Tunes: "step-size", OnText: langevinOnText(),
 		},
-		nature:     langevinNature,
 		settings:   func() settings { return &langevinSettings{stepSize: 0.2, adjusted: true} },
 		adaptation: tuneStepSize,
 	}

@@ -142,7 +142,6 @@ func steinDescentEntry() entry {
 			Target: "particles that stand for exp(U), the better the more there are",
 			Cost:   "1 energy and 1 relaxed gradient", Interacting: true,
 		},
-		nature: relaxedNature,
 		settings: func() settings {
 			return &relaxedSettings{stepSize: 0.01, smoothing: 2,
 				make: func(r *relaxation, _ int) mover { return &steinDescent{relaxation: r} }}

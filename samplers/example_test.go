@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"log"
 	"math"
-	"strings"
 
 	"infill/internal/targets"
 	"infill/samplers"
@@ -50,35 +49,4 @@ func Example() {
 	// Output:
 	// within 3 standard errors of the exact mean: true
 	// chains agree: true
-}
-
-func ExampleNew_unknown() {
-	_, err := samplers.New("nuts", nil)
-	fmt.Println(strings.ReplaceAll(err.Error(), ", ", "\n"))
-	_, err = samplers.New("gibbs:step-size=1", nil)
-	fmt.Println(err)
-	// Output:
-	// unknown sampler "nuts": valid are gibbs
-	// mlm-mh
-	// gwg
-	// gwg-x
-	// pafs
-	// dula
-	// dmala
-	// dmala-adaptive
-	// dlmc
-	// dlmc-euler
-	// acs
-	// p-ncg
-	// gwl
-	// dula-ordinal
-	// dmala-ordinal
-	// lb-1
-	// gibbs-x
-	// hamming-ball
-	// rbm-gibbs
-	// r-mala
-	// r-hmc
-	// d-svgd
-	// gibbs has no step-size: it draws from the conditionals as they are
 }

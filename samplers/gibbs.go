@@ -83,7 +83,6 @@ func gibbsEntry() entry {
 			Target: "exp(U) if the conditionals are its own; no exact joint target for a masked language model",
 			Cost:   "1 conditional", Conditionals: true, OnText: &OnText{},
 		},
-		nature:   "it draws from the conditionals as they are",
 		settings: func() settings { return noSettings(newGibbs) },
 	}
 }

@@ -16,7 +16,6 @@ func blockGibbsEntry() entry {
 			Paper: "Zhang, Liu and Liu, A Langevin-like Sampler for Discrete Distributions, ICML 2022, section 7",
 			Exact: true, Target: onlyExp, Cost: "Π_{j∈B} K_j energies", OnText: &OnText{},
 		},
-		nature:   "it draws blocks from their exact conditional",
 		settings: func() settings { return &ballSettings{block: slotCount{byDefault: 1}, whole: true} },
 	}
 }

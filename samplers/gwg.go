@@ -68,7 +68,6 @@ func gwgEntry() entry {
 			Paper: "Grathwohl et al., Oops I Took A Gradient, ICML 2021",
 			Exact: true, Target: onlyExp, Cost: oneForAll, OnText: &OnText{Gradient: "local"},
 		},
-		nature:   "it moves exactly one slot a step",
 		settings: func() settings { return &gwgSettings{} },
 	}
 }

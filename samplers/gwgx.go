@@ -117,7 +117,6 @@ func gwgXEntry() entry {
 			Paper: "Grathwohl et al., Oops I Took A Gradient, ICML 2021, appendix D.2",
 			Exact: true, Target: onlyExp, Cost: oneForAll, OnText: &OnText{Gradient: "local"},
 		},
-		nature: "its radius says how many slots are drawn",
 		settings: func() settings {
 			return &radiusSettings{radius: slotCount{byDefault: 3},
 				make: func(k *informed, draws int) proposer { return &gwgX{informed: k, draws: draws} }}

@@ -178,7 +178,6 @@ func hammingBallEntry() entry {
 			Paper: "Titsias and Yau, The Hamming Ball Sampler, JASA 2017",
 			Exact: true, Target: onlyExp, Cost: "Σ_{r≤Y} C(X,r)(K-1)^r energies", OnText: &OnText{},
 		},
-		nature: "it draws by exact energies from a ball of states",
 		settings: func() settings {
 			return &ballSettings{block: slotCount{byDefault: 10}, radius: slotCount{byDefault: 1}}
 		},

@@ -108,6 +108,9 @@ type surroundings struct {
 }
 
 func (k *informed) start(ctx context.Context, state *State) error {
+	k.room(state.Chains())
+	state.own = &surroundings{gradient: make([]float64, len(k.gradient)),
+		weights: newNeighbourhood(k.categories, state.Chains())}
 	k.use(state)
 	if k.terms != nil {
 		k.known.terms = k.terms.draw(k.known.terms)
@@ -130,10 +133,6 @@ func (k *informed) start(ctx context.Context, state *State) error {
 // use works on a state from here on.
 func (k *informed) use(state *State) {
 	k.room(state.Chains())
-	if state.own == nil {
-		state.own = &surroundings{gradient: make([]float64, len(k.gradient)),
-			weights: newNeighbourhood(k.categories, state.Chains())}
-	}
 	k.state, k.known = state, state.own.(*surroundings)
 }
 

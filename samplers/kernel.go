@@ -20,12 +20,10 @@ type Kernel interface {
 	// Step advances every chain by one transition. streams holds one stream per chain. info is overwritten. After an
 	// error the state is as it was before the step; with a stochastic gradient its chains stand still.
 	Step(ctx context.Context, state *State, streams []*rand.Rand, info *Info) error
-	// Refresh evaluates a state again, to be called when the target has changed.
-	Refresh(ctx context.Context, state *State) error
 }
 
 // State is the present state of a batch of chains, with the values that are known there. If you change a
-// position by hand, call Kernel.Refresh.
+// position or the target, make a new state with Kernel.Init.
 type State struct {
 	// Positions is θ, [chains × slots].
 	Positions []int
@@ -148,8 +146,8 @@ func changes(before, after []int) int {
 
 // A mover is the arithmetic of one sampler: all that differs between kernels.
 type mover interface {
-	// start evaluates the target at the state's positions, as far as the first step needs it. It fills in the state's
-	// energies and its own value, which is nil in a new state.
+	// start evaluates the target at a new state's positions, as far as the first step needs it. It fills in the state's
+	// energies and its own value.
 	start(ctx context.Context, state *State) error
 	// transition is Step with the decisions of each chain behind a source.
 	transition(ctx context.Context, state *State, sources []source, info *Info) error
@@ -178,16 +176,9 @@ func (k *kernel) Init(ctx context.Context, positions []int) (*State, error) {
 	return s, nil
 }
 
-func (k *kernel) Refresh(ctx context.Context, state *State) error {
-	if err := k.owns(state); err != nil {
-		return err
-	}
-	return k.start(ctx, state)
-}
-
 func (k *kernel) Step(ctx context.Context, state *State, streams []*rand.Rand, info *Info) error {
-	if err := k.owns(state); err != nil {
-		return err
+	if state == nil || state.kernel != k {
+		return errors.New("no state of this kernel: make one with its Init")
 	}
 	if len(streams) != state.Chains() {
 		return fmt.Errorf("%d random streams for %d chains: give one per chain", len(streams), state.Chains())
@@ -206,13 +197,6 @@ func (k *kernel) Step(ctx context.Context, state *State, streams []*rand.Rand, i
 		k.sources = append(k.sources, random{stream})
 	}
 	return k.transition(ctx, state, k.sources, info)
-}
-
-func (k *kernel) owns(state *State) error {
-	if state == nil || state.kernel != k {
-		return errors.New("no state of this kernel: make one with its Init")
-	}
-	return nil
 }
 
 // evaluate is the start of kernels that need energies, which must be finite.

@@ -9,129 +9,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
-	"gonum.org/v1/gonum/mat"
 
 	"infill/internal/targets"
 )
-
-// dulaLaw is the exact stationary law of unadjusted Langevin over numbers.
-func dulaLaw(t *testing.T, w *world, alpha float64) []float64 {
-	t.Helper()
-	kernel := makeKernel(t, fmt.Sprintf("dula-ordinal:step-size=%v", alpha), w.target)
-	p := transitionMatrix(t, kernel, w.Enumeration)
-	return leading(t, p)
-}
-
-// leading is the stationary law by elimination: for small step sizes a chain
-// moves too seldom for powers of its matrix.
-func leading(t *testing.T, p [][]float64) []float64 {
-	t.Helper()
-	n := len(p)
-	a, b := mat.NewDense(n, n, nil), mat.NewVecDense(n, nil)
-	for i := range n {
-		for j := range n {
-			a.Set(i, j, p[j][i])
-		}
-		a.Set(i, i, p[i][i]-1)
-	}
-	for j := range n {
-		a.Set(n-1, j, 1)
-	}
-	b.SetVec(n-1, 1)
-	var x mat.VecDense
-	if err := x.SolveVec(a, b); err != nil {
-		t.Fatal(err)
-	}
-	return x.RawVector().Data
-}
-
-// Theorem 5.1 of the discrete Langevin paper: on a log-quadratic distribution,
-// here the 2 × 2 Ising model of its figure 1 (c = 0.1, b = 0.2), the law of DULA
-// is within Z exp(-1/(2α) - λ_min/2) of π. The bound uses ‖θ' - θ‖² ≥ 1, which
-// spins ±1 meet with room to spare. The bias also falls at no less than the
-// bound's rate.
-func TestTheorem51(t *testing.T) {
-	target, err := targets.NewIsing(2, 2, 0.1, 0.2)
-	if err != nil {
-		t.Fatal(err)
-	}
-	w := newWorld(t, target)
-	// W is 0.1 times the adjacency matrix of a ring of four, whose
-	// eigenvalues are 2, 0, 0 and -2.
-	const lowest = -0.2
-	lastBias, lastBound := math.Inf(1), math.Inf(1)
-	for _, alpha := range []float64{2, 1, 0.5, 0.3, 0.2, 0.15} {
-		bias := distance(dulaLaw(t, w, alpha), w.Probability)
-		bound := math.Exp(w.LogNormaliser - 1/(2*alpha) - lowest/2)
-		if !(bias <= bound) {
-			t.Errorf("α = %v: bias %g is above the bound %g", alpha, bias, bound)
-		}
-		if !(bias > 0) {
-			t.Errorf("α = %v: no bias at all", alpha)
-		}
-		if alpha < 1 && !(bias/lastBias <= bound/lastBound) {
-			t.Errorf("α = %v: the bias fell by %g, the bound by %g", alpha, bias/lastBias, bound/lastBound)
-		}
-		lastBias, lastBound = bias, bound
-	}
-}
-
-// Spins one apart, s = ±½, meet the theorem's ‖θ' - θ‖² ≥ 1 with equality, so
-// that the rate of the bias is exp(-1/(2α)) itself: its logarithm against
-// 1/(2α) has slope -1.
-func TestBiasRate(t *testing.T) {
-	w := newWorld(t, halves{lattice(t, 2, 2)})
-	rate := func(a, b float64) float64 {
-		bias := func(alpha float64) float64 { return distance(dulaLaw(t, w, alpha), w.Probability) }
-		return (math.Log(bias(b)) - math.Log(bias(a))) / (1/(2*b) - 1/(2*a))
-	}
-	if got := rate(0.08, 0.06); !(math.Abs(got+1) < 0.01) {
-		t.Errorf("slope %v, want -1", got)
-	}
-}
-
-// halves is an Ising model whose spins count half: U(s) as before, values ±½.
-type halves struct{ *targets.Ising }
-
-func (h halves) Values() [][]float64 {
-	values := make([][]float64, len(h.Categories()))
-	for j := range values {
-		values[j] = []float64{-0.5, 0.5}
-	}
-	return values
-}
-
-func (h halves) EnergyDerivative(ctx context.Context, states []int, energy, derivative []float64) error {
-	err := h.Ising.EnergyDerivative(ctx, states, energy, derivative)
-	for i := range derivative {
-		derivative[i] *= 2
-	}
-	return err
-}
-
-// The ε example of section 5.2 (a = 1, b = 0.1): the bias of DULA falls with ε;
-// and without a and b no gradient sees ε at all, so that DULA's law is uniform
-// and only the adjusted sampler is right.
-func TestCounterExampleBias(t *testing.T) {
-	last := math.Inf(1)
-	for _, epsilon := range []float64{2, 1, 0.5, 0.1} {
-		w := newWorld(t, targets.NewCounterExample(1, 0.1, epsilon))
-		bias := distance(dulaLaw(t, w, 0.5), w.Probability)
-		if !(bias < last) {
-			t.Errorf("ε = %v: bias %v, at the ε before %v", epsilon, bias, last)
-		}
-		last = bias
-	}
-	w := newWorld(t, targets.NewCounterExample(0, 0, 0.8))
-	if d := cmp.Diff([]float64{0.5, 0.5}, dulaLaw(t, w, 0.5), cmpopts.EquateApprox(0, 1e-12)); d != "" {
-		t.Errorf("law of DULA (-uniform +got):\n%s", d)
-	}
-	adjusted := makeKernel(t, "dmala-ordinal:step-size=0.5", w.target)
-	if d := cmp.Diff(w.Probability, leading(t, transitionMatrix(t, adjusted, w.Enumeration)),
-		cmpopts.EquateApprox(0, 1e-12)); d != "" {
-		t.Errorf("law of DMALA (-π +got):\n%s", d)
-	}
-}
 
 // The preconditioner multiplies the step size of its slot, as in section 6 of
 // the paper (appendix H squares it).
@@ -159,24 +39,15 @@ func TestOneHotDistancesAreDMALA(t *testing.T) {
 	}
 }
 
-// The binary form of appendix A, algorithm 2, taken from a one-hot gradient:
-// flip with probability e/(1 + e), e = exp(-½ U'(2θ - 1) - 1/(2α)); and the
-// one-hot form with twice the α.
+// The binary form of appendix A, algorithm 2: flip with probability e/(1 + e), e = exp(-½ U'(2θ - 1) - 1/(2α)); and
+// the one-hot form with twice the α.
 func TestBinaryForm(t *testing.T) {
-	table, err := targets.NewTable([]int{2, 1, 2, 2}, rand.New(rand.NewPCG(1, 4)),
-		targets.TableOptions{GradientError: 0.5})
-	if err != nil {
-		t.Fatal(err)
-	}
-	target := struct{ GradientTarget }{table} // hides the table's numbers
+	target := machine(t)
 	w := newWorld(t, target)
 	const alpha = 0.4
 	want := w.matrix(func(i, to int) float64 {
 		q := 1.0
 		for j, v := range w.State(i) {
-			if w.categories[j] == 1 {
-				continue
-			}
 			row := w.gradient[i][2*j:]
 			e := math.Exp(-(row[1]-row[0])*float64(2*v-1)/2 - 1/(2*alpha))
 			if w.State(to)[j] != v {
@@ -194,9 +65,6 @@ func TestBinaryForm(t *testing.T) {
 			t.Errorf("%s (-algorithm 2 +kernel):\n%s", name, d)
 		}
 	}
-	if _, err := New("dula-ordinal", struct{ GradientTarget }{roughTable()(t).(GradientTarget)}); err == nil {
-		t.Error("three categories without numbers: no error")
-	}
 }
 
 // Every step of a cycle is exact, with its own step size and balance.
@@ -209,22 +77,10 @@ func TestCyclicalSteps(t *testing.T) {
 		alpha := math.Max(0.5, 1.5*(1+angle))
 		beta := 0.175*angle + 0.675
 		want := w.metropolis(w.langevin(w.gradient, powerOf(beta), alpha, nil))
-		var info Info
 		for i := range w.Len() {
-			start, err := kernel.Init(context.Background(), w.State(i))
-			if err != nil {
-				t.Fatal(err)
-			}
+			start := started(t, kernel, w.State(i))
 			start.own.(*surroundings).step = k
-			got := make([]float64, w.Len())
-			var end *State
-			err = everyPath(func(src source) error {
-				end = start.clone()
-				return kernel.transition(context.Background(), end, []source{src}, &info)
-			}, func(p float64) { got[w.Index(end.Positions)] += p })
-			if err != nil {
-				t.Fatal(err)
-			}
+			got, end := transitions(t, kernel, start, w.Enumeration)
 			if next := end.own.(*surroundings).step; next != k+1 {
 				t.Fatalf("step %d is followed by %d", k, next)
 			}
@@ -249,10 +105,7 @@ func TestJumpAdaptation(t *testing.T) {
 			kernel := made.mover.(jumper)
 			adaptation := made.adaptation()
 			streams := Streams(2, name, 20)
-			state, err := made.Init(ctx, RandomPositions(target, streams))
-			if err != nil {
-				t.Fatal(err)
-			}
+			state := started(t, made, RandomPositions(target, streams))
 			w := 0.0
 			for i, v := range state.Positions {
 				row := state.own.(*surroundings).gradient[2*i:]
@@ -268,7 +121,7 @@ func TestJumpAdaptation(t *testing.T) {
 				t.Errorf("%v jumps at the start, want 3", n)
 			}
 			info := Info{LogAcceptance: []float64{math.Log(0.8)}}
-			if err := adaptation.adapt(made.mover, state, &info); err != nil {
+			if err := adaptation.adapt(made.mover, state, &info, false); err != nil {
 				t.Fatal(err)
 			}
 			if n := math.Exp(kernel.logJump()) * w; !(math.Abs(n-(3+3*(0.8-0.574))) < 1e-9) {
@@ -276,7 +129,7 @@ func TestJumpAdaptation(t *testing.T) {
 			}
 			info.LogAcceptance[0] = math.Inf(-1)
 			for range 20 {
-				if err := adaptation.adapt(made.mover, state, &info); err != nil {
+				if err := adaptation.adapt(made.mover, state, &info, false); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -284,7 +137,7 @@ func TestJumpAdaptation(t *testing.T) {
 				t.Errorf("%v jumps after rejections, want 1", n)
 			}
 			var a Acceptance
-			_, err = Sample(ctx, made, state.Positions, Plan{Streams: streams, WarmUp: 400, Steps: 300},
+			_, err := Sample(ctx, made, state.Positions, Plan{Streams: streams, WarmUp: 400, Steps: 300},
 				func(s Step) error {
 					if !s.WarmUp {
 						a.Observe(s.Info)
@@ -394,7 +247,6 @@ func (s stubborn) EnergyGradient(ctx context.Context, states []int, energy, grad
 // A step size that changes between steps holds for the whole of the next one:
 // nothing of the old one is left in the state.
 func TestStepSizeBetweenSteps(t *testing.T) {
-	ctx := context.Background()
 	target := roughTable()(t)
 	w := newWorld(t, target)
 	for _, name := range []string{"dula", "dmala", "dmala-adaptive", "dlmc", "dlmc-euler", "p-ncg", "gwl",
@@ -403,27 +255,15 @@ func TestStepSizeBetweenSteps(t *testing.T) {
 		kernel := made.mover.(stepSizer)
 		other := makeKernel(t, name+":step-size=1.5", target)
 		want := transitionMatrix(t, other, w.Enumeration)
-		var info Info
 		for i := range w.Len() {
 			if err := kernel.setStepSize(0.4); err != nil {
 				t.Fatal(err)
 			}
-			start, err := made.Init(ctx, w.State(i))
-			if err != nil {
-				t.Fatal(err)
-			}
+			start := started(t, made, w.State(i))
 			if err := kernel.setStepSize(1.5); err != nil {
 				t.Fatal(err)
 			}
-			got := make([]float64, w.Len())
-			var end *State
-			err = everyPath(func(src source) error {
-				end = start.clone()
-				return made.transition(ctx, end, []source{src}, &info)
-			}, func(p float64) { got[w.Index(end.Positions)] += p })
-			if err != nil {
-				t.Fatal(err)
-			}
+			got, _ := transitions(t, made, start, w.Enumeration)
 			if d := cmp.Diff(want[i], got, cmpopts.EquateApprox(0, 1e-10)); d != "" {
 				t.Fatalf("%s from %v (-made so +changed to it):\n%s", name, w.State(i), d)
 			}

@@ -114,7 +114,6 @@ func locallyBalancedEntry() entry {
 			Exact: true, Target: onlyExp, Cost: "1 + Σ_j (K_j - 1) energies",
 			OnText: &OnText{}, // every neighbour's energy: for few candidates only
 		},
-		nature:   "it weighs every neighbour by its exact energy and moves one slot",
 		settings: func() settings { return &lbSettings{} },
 	}
 }

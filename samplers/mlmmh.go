@@ -152,7 +152,6 @@ func mlmMetropolisEntry() entry {
 				"Models via Metropolis–Hastings, ICLR 2022",
 			Exact: true, Target: onlyExp, Cost: "1 conditional and 1 energy", Conditionals: true, OnText: &OnText{},
 		},
-		nature:   "it proposes from the conditionals as they are",
 		settings: func() settings { return &mlmSettings{slotCount{byDefault: 1}} },
 	}
 }

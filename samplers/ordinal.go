@@ -5,8 +5,7 @@
 //
 // On slots of two categories with the values 0 and 1 it is the binary form of
 // appendix A, algorithm 2: a slot flips with probability sigmoid(-½ U'_j (2θ_j
-// - 1) - 1/(2α)). A target that is no OrdinalTarget but has a gradient and
-// binary slots is taken that way.
+// - 1) - 1/(2α)). On other binary slots, dula and dmala with twice the α are the same chains.
 //
 // DULA (unadjusted) has its own stationary law; DMALA targets π exactly. Step size: α of the paper's equation 2, where
 // two neighbouring integers are at squared distance 1, half that of two one-hot vectors: on binary slots 0 and 1 this α
@@ -17,7 +16,6 @@ package samplers
 import (
 	"context"
 	"flag"
-	"fmt"
 	"math/rand/v2"
 )
 
@@ -32,28 +30,11 @@ func (s *ordinalSettings) register(f *flag.FlagSet) {
 }
 
 func (s *ordinalSettings) mover(name string, target Target, _ *rand.Rand) (mover, error) {
-	ordinal, err := ordinalTarget(target, name)
+	ordinal, err := capability[OrdinalTarget](target, name)
 	if err != nil {
 		return nil, err
 	}
 	return newDistanceLangevin(name, &onLine{OrdinalTarget: ordinal}, &s.distanceSettings, s.adjusted)
-}
-
-// ordinalTarget finds or makes a target over numbers.
-func ordinalTarget(target Target, name string) (OrdinalTarget, error) {
-	ordinal, err := capability[OrdinalTarget](target, name)
-	if err == nil {
-		return ordinal, nil
-	}
-	gradient, failed := capability[GradientTarget](target, name)
-	if failed != nil || width(target.Categories()) > 2 {
-		return nil, fmt.Errorf("%w (binary slots with a gradient would do)", err)
-	}
-	b := &zeroOne{GradientTarget: gradient}
-	for range target.Categories() {
-		b.values = append(b.values, []float64{0, 1})
-	}
-	return b, nil
 }
 
 // onLine lays an ordinal target's categories on a line: the gradient of category v is U'_j·v, so that differences are
@@ -91,34 +72,6 @@ func (t *onLine) Distances(slot, from, first int, distance []float64) {
 	}
 }
 
-// zeroOne gives slots of at most two categories the values 0 and 1.
-type zeroOne struct {
-	GradientTarget
-	values   [][]float64
-	gradient []float64
-}
-
-func (t *zeroOne) Values() [][]float64 { return t.values }
-
-func (t *zeroOne) EnergyDerivative(ctx context.Context, states []int, energy, derivative []float64) error {
-	wide := width(t.Categories())
-	if cap(t.gradient) < len(states)*wide {
-		t.gradient = make([]float64, len(states)*wide)
-	}
-	t.gradient = t.gradient[:len(states)*wide]
-	if err := t.EnergyGradient(ctx, states, energy, t.gradient); err != nil {
-		return err
-	}
-	categories := t.Categories()
-	for i := range derivative {
-		derivative[i] = 0
-		if categories[i%len(categories)] == 2 {
-			derivative[i] = t.gradient[i*wide+1] - t.gradient[i*wide]
-		}
-	}
-	return nil
-}
-
 func ordinalDULAEntry() entry {
 	return entry{
 		Description: Description{
@@ -126,7 +79,6 @@ func ordinalDULAEntry() entry {
 			Paper:  langevinPaper,
 			Target: nearExp, Cost: "1 energy and derivative",
 		},
-		nature:   "it takes one derivative per slot",
 		settings: func() settings { return &ordinalSettings{distanceSettings: distanceSettings{stepSize: 1}} },
 	}
 }

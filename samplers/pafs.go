@@ -105,15 +105,12 @@ func (a *radiusAdaptation) begin(m mover, _ *State) error {
 	return nil
 }
 
-func (a *radiusAdaptation) adapt(m mover, state *State, info *Info) error {
+func (a *radiusAdaptation) adapt(m mover, state *State, info *Info, _ bool) error {
 	a.radius += info.meanAcceptance() - aim
 	a.radius = math.Min(math.Max(a.radius, 1), float64(state.Slots()))
 	m.(*pathAuxiliary).radius = int(math.Round(a.radius))
 	return nil
 }
-
-// freeze keeps the last radius.
-func (a *radiusAdaptation) freeze(mover) error { return nil }
 
 func pathAuxiliaryEntry() entry {
 	return entry{
@@ -122,7 +119,6 @@ func pathAuxiliaryEntry() entry {
 			Paper: "Sun et al., Path Auxiliary Proposal for MCMC in Discrete Space, ICLR 2022",
 			Exact: true, Target: onlyExp, Cost: oneForAll, Tunes: "radius", OnText: &OnText{Gradient: "local"},
 		},
-		nature: "its radius says how many slots move",
 		settings: func() settings {
 			return &radiusSettings{radius: slotCount{byDefault: 1},
 				make: func(k *informed, radius int) proposer { return &pathAuxiliary{informed: k, radius: radius} }}

@@ -72,7 +72,6 @@ func latentGibbsEntry() entry {
 			Paper: "Hinton, Training Products of Experts by Minimizing Contrastive Divergence, 2002",
 			Exact: true, Target: onlyExp, Cost: "2 passes over the weights",
 		},
-		nature:   "it draws both sides from their conditionals",
 		settings: func() settings { return noSettings(newLatentGibbs) },
 	}
 }

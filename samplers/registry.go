@@ -1,6 +1,9 @@
 package samplers
 
-import "flag"
+import (
+	"flag"
+	"slices"
+)
 
 // Description describes a sampler.
 type Description struct {
@@ -37,8 +40,6 @@ type OnText struct {
 // entry is one kernel of the registry. It stands in the kernel's file.
 type entry struct {
 	Description
-	// nature says why the sampler has no setting besides its own.
-	nature   string
 	settings func() settings
 	// adaptation makes the adaptation that tunes the setting named Tunes.
 	adaptation func(mover) adaptation
@@ -102,12 +103,7 @@ func Describe(name string) Description {
 
 // Has reports whether the sampler has a setting.
 func (d Description) Has(setting string) bool {
-	for _, s := range d.Settings {
-		if s.Name == setting {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(d.Settings, func(s Setting) bool { return s.Name == setting })
 }
 
 // Names lists the samplers, in the order of the documentation.

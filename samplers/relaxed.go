@@ -78,19 +78,17 @@ func (r *relaxation) setStepSize(stepSize float64) error {
 	return nil
 }
 
-// start puts z at ± √(2/π), the mean of a half normal, and leaves it where it is in a state that was there before.
+// start puts z at ± √(2/π), the mean of a half normal.
 func (r *relaxation) start(ctx context.Context, state *State) error {
 	if err := evaluate(ctx, r.target, state); err != nil {
 		return err
 	}
-	if state.own == nil {
-		n := len(state.Positions)
-		z := make([]float64, n)
-		for i, v := range state.Positions {
-			z[i] = math.Copysign(math.Sqrt(2/math.Pi), float64(2*v-1))
-		}
-		state.own = &relaxed{z: z, score: make([]float64, n), first: make([]float64, n), second: make([]float64, n)}
+	n := len(state.Positions)
+	z := make([]float64, n)
+	for i, v := range state.Positions {
+		z[i] = math.Copysign(math.Sqrt(2/math.Pi), float64(2*v-1))
 	}
+	state.own = &relaxed{z: z, score: make([]float64, n), first: make([]float64, n), second: make([]float64, n)}
 	known := r.known(state)
 	if err := r.surrogate(ctx, known.z, known.score); err != nil {
 		return err
@@ -167,5 +165,3 @@ func (r *relaxation) settle(chain int, state *State, info *Info, ratio float64, 
 		copy(known.score[lo:hi], r.score[lo:hi])
 	}
 }
-
-const relaxedNature = "it moves real numbers behind binary slots"

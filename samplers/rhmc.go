@@ -84,7 +84,6 @@ func relaxedHMCEntry() entry {
 			Paper: "Grathwohl et al., Oops I Took A Gradient, ICML 2021",
 			Exact: true, Target: onlyExp, Cost: "1 energy and L relaxed gradients", Tunes: "step-size",
 		},
-		nature: relaxedNature,
 		settings: func() settings {
 			return &relaxedSettings{stepSize: 0.001, smoothing: 0.1, leapfrog: 5,
 				make: func(r *relaxation, leapfrog int) mover {

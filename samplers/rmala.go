@@ -60,7 +60,6 @@ func relaxedMALAEntry() entry {
 			Paper: "Grathwohl et al., Oops I Took A Gradient, ICML 2021",
 			Exact: true, Target: onlyExp, Cost: "1 energy and 1 relaxed gradient", Tunes: "step-size",
 		},
-		nature: relaxedNature,
 		settings: func() settings {
 			return &relaxedSettings{stepSize: 0.001, smoothing: 0.1,
 				make: func(r *relaxation, _ int) mover { return relaxedMALA{r} }}

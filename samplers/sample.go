@@ -72,13 +72,8 @@ func Sample(ctx context.Context, k Kernel, starts []int, plan Plan, observe func
 		if tuning == nil || !step.WarmUp {
 			continue
 		}
-		if err := tuning.adapt(tuned.mover, state, &info); err != nil {
+		if err := tuning.adapt(tuned.mover, state, &info, step.Number == plan.WarmUp); err != nil {
 			return nil, fmt.Errorf("warm-up, step %d: %w", step.Number, err)
-		}
-		if step.Number == plan.WarmUp {
-			if err := tuning.freeze(tuned.mover); err != nil {
-				return nil, fmt.Errorf("warm-up: %w", err)
-			}
 		}
 	}
 	run.StepSize = tuned.size()

@@ -1,10 +1,8 @@
 package samplers
 
 import (
-	"context"
 	"errors"
 	"math"
-	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -152,93 +150,6 @@ func TestSampleStranger(t *testing.T) {
 	run, err := Sample(t.Context(), k, make([]int, 8), plan, nil)
 	if err != nil || run.Tuned || !math.IsNaN(run.StepSize) {
 		t.Errorf("%+v, %v", run, err)
-	}
-}
-
-// shifting is a target whose parameters change.
-type shifting struct {
-	Target
-	by *float64
-}
-
-func (s shifting) Energy(ctx context.Context, states []int, energy []float64) error {
-	err := s.Target.Energy(ctx, states, energy)
-	slots := len(s.Categories())
-	for c := range energy {
-		energy[c] += *s.by * float64(states[c*slots])
-	}
-	return err
-}
-
-func (s shifting) EnergyGradient(ctx context.Context, states []int, energy, gradient []float64) error {
-	if err := s.Target.(GradientTarget).EnergyGradient(ctx, states, make([]float64, len(energy)),
-		gradient); err != nil {
-		return err
-	}
-	for c := range energy {
-		gradient[c*len(gradient)/len(energy)+1] += *s.by
-	}
-	return s.Energy(ctx, states, energy)
-}
-
-func (s shifting) LogConditionals(ctx context.Context, states, slots []int, logp []float64) error {
-	return s.Target.(ConditionalTarget).LogConditionals(ctx, states, slots, logp)
-}
-
-func (s shifting) RelaxedEnergyGradient(ctx context.Context, x, energy, gradient []float64) error {
-	err := s.Target.(RelaxedTarget).RelaxedEnergyGradient(ctx, x, energy, gradient)
-	slots := len(s.Categories())
-	for c := range energy {
-		energy[c] += *s.by * x[c*slots]
-		gradient[c*slots] += *s.by
-	}
-	return err
-}
-
-// After the target has changed, a refreshed state walks on as one that is made
-// there, and a state that is not refreshed is of the old target.
-func TestRefresh(t *testing.T) {
-	ctx := context.Background()
-	for _, name := range []string{"dmala:step-size=0.5", "gwg", "lb-1", "gibbs", "hamming-ball", "dlmc:step-size=0.3",
-		"r-mala:step-size=0.1"} {
-		by := 0.0
-		target := shifting{lattice(t, 2, 2), &by}
-		kernel := makeKernel(t, name, target)
-		streams := Streams(4, "", 6)
-		state, err := kernel.Init(ctx, RandomPositions(target, streams))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := advance(ctx, kernel, state, streams, 5, nil); err != nil {
-			t.Fatal(err)
-		}
-		by = 2.5
-		old := slices.Clone(state.Energy)
-		if err := kernel.Refresh(ctx, state); err != nil {
-			t.Fatal(err)
-		}
-		fresh, err := kernel.Init(ctx, state.Positions)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if d := cmp.Diff(fresh.Energy, state.Energy, cmpEqualNaN); d != "" {
-			t.Errorf("%s: energies (-made again +refreshed):\n%s", name, d)
-		}
-		if name != "gibbs" && slices.Equal(old, state.Energy) {
-			t.Errorf("%s: the energies did not change with the target", name)
-		}
-		if known, ok := state.own.(*surroundings); ok {
-			if d := cmp.Diff(fresh.own.(*surroundings).gradient, known.gradient); d != "" {
-				t.Errorf("%s: gradients (-made again +refreshed):\n%s", name, d)
-			}
-			engine, _ := engineOf(kernel)
-			if err := checkWeights(engine, state); err != nil {
-				t.Errorf("%s: %v", name, err)
-			}
-		}
-		if err := advance(ctx, kernel, state, streams, 5, nil); err != nil {
-			t.Fatal(err)
-		}
 	}
 }
 

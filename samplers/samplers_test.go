@@ -14,6 +14,15 @@ import (
 	"infill/internal/targets"
 )
 
+func atTemperature(t *testing.T, target Target, temperature float64) Target {
+	t.Helper()
+	w, err := Temper(target, temperature)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return w
+}
+
 // only hides all but the plain target.
 type only struct{ Target }
 
@@ -182,62 +191,7 @@ func TestInitErrors(t *testing.T) {
 	}
 }
 
-// failing is a target that fails after a number of evaluations.
-type failing struct {
-	*targets.Table
-	left *int
-}
-
 var errFails = errors.New("the device is gone")
-
-func (f failing) fail() error {
-	if *f.left--; *f.left < 0 {
-		return errFails
-	}
-	return nil
-}
-
-func (f failing) Energy(ctx context.Context, states []int, energy []float64) error {
-	if err := f.fail(); err != nil {
-		return err
-	}
-	return f.Table.Energy(ctx, states, energy)
-}
-
-func (f failing) EnergyGradient(ctx context.Context, states []int, energy, gradient []float64) error {
-	if err := f.fail(); err != nil {
-		return err
-	}
-	return f.Table.EnergyGradient(ctx, states, energy, gradient)
-}
-
-func (f failing) EnergyGradientOf(ctx context.Context, terms []int, states []int, energy, gradient []float64) error {
-	if err := f.fail(); err != nil {
-		return err
-	}
-	return f.Table.EnergyGradientOf(ctx, terms, states, energy, gradient)
-}
-
-func (f failing) LogMaskedConditionals(ctx context.Context, states []int, open []bool, logp []float64) error {
-	if err := f.fail(); err != nil {
-		return err
-	}
-	return f.Table.LogMaskedConditionals(ctx, states, open, logp)
-}
-
-func (f failing) EnergyDerivative(ctx context.Context, states []int, energy, derivative []float64) error {
-	if err := f.fail(); err != nil {
-		return err
-	}
-	return f.Table.EnergyDerivative(ctx, states, energy, derivative)
-}
-
-func (f failing) LogConditionals(ctx context.Context, states []int, slots []int, logp []float64) error {
-	if err := f.fail(); err != nil {
-		return err
-	}
-	return f.Table.LogConditionals(ctx, states, slots, logp)
-}
 
 // An evaluation that fails ends the run with its error and leaves positions
 // and energies of the last whole step.
@@ -250,7 +204,12 @@ func TestEvaluationErrors(t *testing.T) {
 		}
 		for _, after := range []int{0, 1, 2, 3, 4, 5} {
 			left := after
-			var target Target = failing{table, &left}
+			var target Target = altered{table, func([]int, []float64, []float64) error {
+				if left--; left < 0 {
+					return errFails
+				}
+				return nil
+			}}
 			if f.temperature != 0 {
 				target = atTemperature(t, target, f.temperature)
 			}
@@ -282,10 +241,7 @@ func TestStepErrors(t *testing.T) {
 	target := lattice(t, 2, 2)
 	kernel := makeKernel(t, "dmala", target)
 	streams := Streams(1, "", 2)
-	state, err := kernel.Init(context.Background(), RandomPositions(target, streams))
-	if err != nil {
-		t.Fatal(err)
-	}
+	state := started(t, kernel, RandomPositions(target, streams))
 	cancelled, cancel := context.WithCancel(context.Background())
 	cancel()
 	var info Info
@@ -296,7 +252,6 @@ func TestStepErrors(t *testing.T) {
 		"no info":         kernel.Step(context.Background(), state, streams, nil),
 		"cancelled":       kernel.Step(cancelled, state, streams, &info),
 		"another's state": makeKernel(t, "dmala", target).Step(context.Background(), state, streams, &info),
-		"a refresh of it": makeKernel(t, "dmala", target).Refresh(context.Background(), state),
 	} {
 		if err == nil {
 			t.Errorf("%s: no error", name)
@@ -393,10 +348,7 @@ func TestParallelChainsWalkTheSamePaths(t *testing.T) {
 		kernel := makeKernel(t, "dmala:step-size=1", table)
 		streams := Streams(4, "wide", 300)
 		positions := RandomPositions(table, streams)[3*from : 3*to]
-		state, err := kernel.Init(context.Background(), positions)
-		if err != nil {
-			t.Fatal(err)
-		}
+		state := started(t, kernel, positions)
 		if err := advance(context.Background(), kernel, state, streams[from:to], 4, nil); err != nil {
 			t.Fatal(err)
 		}
@@ -423,10 +375,7 @@ func TestStepAllocatesNothing(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			kernel := makeKernel(t, name, target)
 			streams := Streams(1, "", 8)
-			state, err := kernel.Init(context.Background(), RandomPositions(target, streams))
-			if err != nil {
-				t.Fatal(err)
-			}
+			state := started(t, kernel, RandomPositions(target, streams))
 			var info Info
 			step := func() {
 				if err := kernel.Step(context.Background(), state, streams, &info); err != nil {
@@ -446,36 +395,21 @@ func TestStepAllocatesNothing(t *testing.T) {
 func TestStochasticDULA(t *testing.T) {
 	target := ragged(targets.TableOptions{Scale: 1.2, GradientError: 0.5, Terms: 3})(t)
 	w := newWorld(t, target)
-	made, err := Spec{Name: "dula"}.With("step-size", 0.8).With("terms", 2).New(target, rand.New(rand.NewPCG(1, 1)))
+	kernel, err := Spec{Name: "dula"}.With("step-size", 0.8).With("terms", 2).New(target, rand.New(rand.NewPCG(1, 1)))
 	if err != nil {
 		t.Fatal(err)
 	}
-	kernel := made.(*kernel)
-	ctx := context.Background()
 	seen := map[string]bool{}
 	for range 30 {
 		for i := range w.Len() {
-			start, err := kernel.Init(ctx, w.State(i))
-			if err != nil {
-				t.Fatal(err)
-			}
+			start := started(t, kernel, w.State(i))
 			terms := slices.Clone(start.own.(*surroundings).terms)
 			seen[string(rune(terms[0]))+string(rune(terms[1]))] = true
 			gradient := w.gradients(t, func(ctx context.Context, states []int, energy, gradient []float64) error {
 				return target.(StochasticGradientTarget).EnergyGradientOf(ctx, terms, states, energy, gradient)
 			})
 			want := w.langevin(gradient, powerOf(0.5), 0.8, nil)[i]
-			got := make([]float64, w.Len())
-			var end *State
-			err = everyPath(func(src source) error {
-				end = start.clone()
-				defer scriptTerms(kernel, src)()
-				var info Info
-				return kernel.transition(ctx, end, []source{src}, &info)
-			}, func(p float64) { got[w.Index(end.Positions)] += p })
-			if err != nil {
-				t.Fatal(err)
-			}
+			got, _ := transitions(t, kernel, start, w.Enumeration)
 			for to := range got {
 				if !(math.Abs(got[to]-want[to]) < 1e-10) {
 					t.Fatalf("terms %v, %v → %v: %v, want %v", terms, w.State(i), w.State(to), got[to], want[to])
@@ -506,19 +440,13 @@ func TestTemperedWithout(t *testing.T) {
 	one, rows := make([]float64, 1), make([]float64, 8)
 	state := []int{0, 0, 0, 0}
 	for name, err := range map[string]error{
-		"gradient":           warm.EnergyGradient(ctx, state, one, rows),
-		"gradient of terms":  warm.EnergyGradientOf(ctx, []int{0}, state, one, rows),
-		"conditionals":       warm.LogConditionals(ctx, state, []int{0}, rows),
-		"masked":             warm.LogMaskedConditionals(ctx, state, make([]bool, 4), rows),
-		"derivative":         warm.EnergyDerivative(ctx, state, one, rows),
-		"relaxed derivative": warm.RelaxedEnergyGradient(ctx, rows[:4], one, rows),
+		"gradient":     warm.EnergyGradient(ctx, state, one, rows),
+		"conditionals": warm.LogConditionals(ctx, state, []int{0}, rows),
+		"masked":       warm.LogMaskedConditionals(ctx, state, make([]bool, 4), rows),
 	} {
 		if !errors.Is(err, ErrUnsupported) {
 			t.Errorf("%s: error %v", name, err)
 		}
-	}
-	if warm.Terms() != 0 || warm.Values() != nil || warm.temperature != 2 {
-		t.Errorf("terms %d, values %v, temperature %v", warm.Terms(), warm.Values(), warm.temperature)
 	}
 	warm.Distances(0, 0, 0, one)
 	if one[0] != 0 {

@@ -132,36 +132,40 @@ func advance(ctx context.Context, k Kernel, state *State, streams []*rand.Rand, 
 }
 
 // transitionMatrix is the exact transition matrix of a kernel's own step, row by row over the states of e. Rows of
-// states where the kernel cannot start are zero. sums holds the sum of each row's paths.
+// states where the kernel cannot start are zero.
 func transitionMatrix(t *testing.T, kernel Kernel, e *targets.Enumeration) (matrix [][]float64) {
 	t.Helper()
-	ctx := context.Background()
-	matrix = make([][]float64, e.Len())
-	var info Info
-	for i := range matrix {
-		matrix[i] = make([]float64, e.Len())
-		start, err := kernel.Init(ctx, e.State(i))
-		if err != nil {
-			continue
+	for i := range e.Len() {
+		row := make([]float64, e.Len())
+		if start, err := kernel.Init(context.Background(), e.State(i)); err == nil {
+			row, _ = transitions(t, kernel, start, e)
 		}
-		var end *State
-		total := 0.0
-		err = everyPath(func(src source) error {
-			end = start.clone()
-			defer scriptTerms(kernel, src)()
-			return kernel.(mover).transition(ctx, end, []source{src}, &info)
-		}, func(p float64) {
-			matrix[i][e.Index(end.Positions)] += p
-			total += p
-		})
-		if err != nil {
-			t.Fatalf("state %v: %v", e.State(i), err)
-		}
-		if math.Abs(total-1) > 1e-10 {
-			t.Errorf("from %v the paths add up to %v, want 1", e.State(i), total)
-		}
+		matrix = append(matrix, row)
 	}
 	return matrix
+}
+
+// transitions are the exact probabilities of where a step leads from a state of one chain, and the end of one path.
+func transitions(t *testing.T, kernel Kernel, start *State, e *targets.Enumeration) (row []float64, end *State) {
+	t.Helper()
+	row = make([]float64, e.Len())
+	var info Info
+	total := 0.0
+	err := everyPath(func(src source) error {
+		end = start.clone()
+		defer scriptTerms(kernel, src)()
+		return kernel.(mover).transition(context.Background(), end, []source{src}, &info)
+	}, func(p float64) {
+		row[e.Index(end.Positions)] += p
+		total += p
+	})
+	if err != nil {
+		t.Fatalf("from %v: %v", start.Positions, err)
+	}
+	if math.Abs(total-1) > 1e-10 {
+		t.Errorf("from %v the paths add up to %v, want 1", start.Positions, total)
+	}
+	return row, end
 }
 
 // scriptTerms lets a script decide on the subset of terms too, until the

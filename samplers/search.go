@@ -602,47 +602,30 @@ func (s *Search) learn(law *Law, n *node, logp []float32) error {
 
 // Likeliest returns the categories of the largest logp, at most number of them, which is above 0, and none that is
 // impossible: the likeliest first, of equals the smaller. logp has all categories, choices some of them, ascending.
+// If a number is NaN, it returns that category alone.
 func Likeliest(choices []int, logp []float32, number int) []int {
-	best := leastLikely{make([]int, 0, min(number, len(choices))), logp}
+	var best []int
+	least := float32(math.Inf(-1)) // a category has to exceed it
+	cut := func() {
+		slices.SortFunc(best, func(a, b int) int { return cmp.Or(cmp.Compare(logp[b], logp[a]), a-b) })
+		if len(best) >= number {
+			best = best[:number]
+			least = logp[best[number-1]]
+		}
+	}
 	for _, category := range choices {
 		switch l := logp[category]; {
-		case math.IsInf(float64(l), -1):
-		case len(best.categories) < number:
-			best.categories = append(best.categories, category)
-			for i := number / 2; len(best.categories) == number && i >= 0; i-- {
-				best.sink(i)
+		case l != l:
+			return []int{category}
+		case l > least:
+			// Few of a vocabulary matter, so that the list is seldom sorted.
+			if best = append(best, category); len(best) == 2*number {
+				cut()
 			}
-		case !(l <= logp[best.categories[0]]): // NaN stays, and is reported
-			best.categories[0] = category
-			best.sink(0)
 		}
 	}
-	slices.SortFunc(best.categories, func(a, b int) int { return cmp.Or(cmp.Compare(logp[b], logp[a]), a-b) })
-	return best.categories
-}
-
-// leastLikely is a heap with the least likely category on top, of equals the largest.
-type leastLikely struct {
-	categories []int
-	logp       []float32 // of all
-}
-
-// sink restores the heap below i, where a likelier category may stand than under it.
-func (h leastLikely) sink(i int) {
-	less := func(i, j int) bool {
-		a, b := h.categories[i], h.categories[j]
-		return h.logp[a] < h.logp[b] || h.logp[a] == h.logp[b] && a > b
-	}
-	for child := 2*i + 1; child < len(h.categories); child = 2*i + 1 {
-		if child+1 < len(h.categories) && less(child+1, child) {
-			child++
-		}
-		if !less(child, i) {
-			return
-		}
-		h.categories[i], h.categories[child] = h.categories[child], h.categories[i]
-		i = child
-	}
+	cut()
+	return best
 }
 
 // slot is the one whose conditional the node needs.

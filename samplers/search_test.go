@@ -228,6 +228,52 @@ func TestCertificate(t *testing.T) {
 	}
 }
 
+// TestLikeliest compares with sorting all choices, among them ties and impossible ones.
+func TestLikeliest(t *testing.T) {
+	stream := rand.New(rand.NewPCG(3, 3))
+	logp := make([]float32, 3000)
+	var choices []int
+	for v := range logp {
+		if logp[v] = -float32(stream.IntN(900)); v%7 == 0 {
+			logp[v] = float32(math.Inf(-1))
+		}
+		if v%3 > 0 {
+			choices = append(choices, v)
+		}
+	}
+	want := slices.DeleteFunc(slices.Clone(choices), func(v int) bool { return v%7 == 0 })
+	slices.SortStableFunc(want, func(a, b int) int { return cmp.Compare(logp[b], logp[a]) })
+	for _, number := range []int{1, 2, 40, len(want), 5000} {
+		if got := Likeliest(choices, logp, number); !slices.Equal(got, want[:min(number, len(want))]) {
+			t.Errorf("%d likeliest: %v", number, got)
+		}
+	}
+}
+
+// TestSearchOfManySlots: where what may be asked for ends before a state is found, the search takes the shortest way to
+// one. It asks for no more than it may, or than tell that state's probability.
+func TestSearchOfManySlots(t *testing.T) {
+	const slots = 80
+	forth := ascending(slots)
+	back := slices.Clone(forth)
+	slices.Reverse(back)
+	for _, room := range []int{1, 300} {
+		target := &tables{categories: slices.Repeat([]int{4}, slots), rows: map[string][]float32{},
+			draw: func() float32 { return 1 }}
+		s, err := NewSearch([]Law{{Target: target, Orders: [][]int{forth, back}}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := s.Run(t.Context(), 5, func() int { return max(0, room-target.asked) }, nil); err != nil {
+			t.Fatal(err)
+		}
+		if most := max(room, 2*slots); len(s.Found()) == 0 || s.Proven() || target.asked > most+8 {
+			t.Errorf("%d may be asked for: %d were, %d found, proven %v", room, target.asked, len(s.Found()),
+				s.Proven())
+		}
+	}
+}
+
 func TestSearchRefuses(t *testing.T) {
 	target := &tables{categories: []int{2, 2}}
 	for name, laws := range map[string][]Law{

@@ -146,7 +146,7 @@ func (s Spec) settle() (entry, settings, *flag.FlagSet, error) {
 	}
 	for _, a := range all {
 		if flags.Lookup(a.Setting) == nil {
-			return e, nil, nil, fmt.Errorf("%s has no %s: %s%s", s.Name, a.Setting, e.nature, listed(flags))
+			return e, nil, nil, fmt.Errorf("%s has no %s: %s", s.Name, a.Setting, listed(flags))
 		}
 		if err := flags.Lookup(a.Setting).Value.Set(a.Value); err != nil {
 			return e, nil, nil, fmt.Errorf("%s: %s %q is not %w", s.Name, a.Setting, a.Value, err)
@@ -160,9 +160,9 @@ func listed(flags *flag.FlagSet) string {
 	var names []string
 	flags.VisitAll(func(f *flag.Flag) { names = append(names, f.Name) })
 	if names == nil {
-		return ""
+		return "it has no settings"
 	}
-	return "; its settings are " + strings.Join(names, ", ")
+	return "its settings are " + strings.Join(names, ", ")
 }
 
 // New makes the sampler's kernel over a target. shared draws the subset of terms of a stochastic gradient, which all

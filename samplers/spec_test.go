@@ -52,11 +52,11 @@ func TestParse(t *testing.T) {
 	for text, want := range map[string]string{
 		"hmc":                      `unknown sampler "hmc": valid are gibbs, `,
 		"gibbs,gwg":                "2 samplers where one is wanted",
-		"gibbs:step-size=1":        "gibbs has no step-size: it draws from the conditionals as they are",
+		"gibbs:step-size=1":        "gibbs has no step-size: it has no settings",
 		"gibbs:balance=min":        "gibbs has no balance",
 		"gibbs:terms=1":            "gibbs has no terms",
 		"gibbs:paper":              "gibbs has no paper",
-		"gwg:preconditioner=1":     "gwg has no preconditioner",
+		"gwg:preconditioner=1":     "gwg has no preconditioner: its settings are balance, terms",
 		"gibbs-x:radius=1":         "gibbs-x has no radius",
 		"dmala:step-size=-1":       `dmala: step-size "-1" is not a number above 0`,
 		"dmala:step-size=NaN":      `"NaN" is not a number above 0`,

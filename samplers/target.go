@@ -92,28 +92,19 @@ type LatentTarget interface {
 // ErrUnsupported is matched (errors.Is) by errors of a target that lacks what a sampler needs.
 var ErrUnsupported = errors.New("the target does not offer what the sampler needs")
 
-// A layered target stands over another one and has all optional methods; it supports an interface only when the target
-// below supports it.
-type layered interface {
-	Target
-	below() Target
-}
-
-// capability finds interface I in the target. A layered target implements
-// every method, so each target below it is asked too.
+// capability finds interface I in the target. A tempered target has methods that the target below it may lack, so that
+// one is asked too.
 func capability[I Target](target Target, sampler string) (I, error) {
-	for t := target; ; {
-		if _, ok := t.(I); !ok {
-			var none I
-			return none, fmt.Errorf("%s needs a target with %s, and %T has none: %w", sampler, offer[I](), t,
-				ErrUnsupported)
-		}
-		l, ok := t.(layered)
-		if !ok {
-			return target.(I), nil
-		}
-		t = l.below()
+	own, ok := target.(I)
+	for t, warm := target.(*tempered); ok && warm; t, warm = target.(*tempered) {
+		target = t.target
+		_, ok = target.(I)
 	}
+	if !ok {
+		return own, fmt.Errorf("%s needs a target with %s, and %T has none: %w", sampler, offer[I](), target,
+			ErrUnsupported)
+	}
+	return own, nil
 }
 
 // offer names the methods that an interface adds to a target, in words.
@@ -134,7 +125,7 @@ func offer[I Target]() string {
 	case *RelaxedTarget:
 		return "an energy over slots between 0 and 1"
 	case *LatentTarget:
-		return "latent units (and a temperature has none)"
+		return "latent units"
 	}
 	return "energies"
 }

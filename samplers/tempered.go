@@ -9,8 +9,8 @@ import (
 )
 
 // Temper returns a target at a temperature: π_T(θ) ∝ exp(U(θ)/T). It divides energies and gradients by T, and
-// raises conditionals to the power 1/T and normalises them again, as the conditionals of π_T are. It offers the
-// same interfaces as the target below it, except for latent units. The temperature must be positive and finite.
+// raises conditionals to the power 1/T and normalises them again, as the conditionals of π_T are. It offers gradients,
+// conditionals and distances if the target below it does. The temperature must be positive and finite.
 func Temper(target Target, temperature float64) (Target, error) {
 	if err := checkTarget(target); err != nil {
 		return nil, err
@@ -27,16 +27,10 @@ type tempered struct {
 }
 
 var (
-	_ StochasticGradientTarget = (*tempered)(nil)
-	_ ConditionalTarget        = (*tempered)(nil)
-	_ MaskedConditionalTarget  = (*tempered)(nil)
-	_ MetricTarget             = (*tempered)(nil)
-	_ OrdinalTarget            = (*tempered)(nil)
-	_ RelaxedTarget            = (*tempered)(nil)
-	_ layered                  = (*tempered)(nil)
+	_ ConditionalTarget       = (*tempered)(nil)
+	_ MaskedConditionalTarget = (*tempered)(nil)
+	_ MetricTarget            = (*tempered)(nil)
 )
-
-func (t *tempered) below() Target { return t.target }
 
 func (t *tempered) Categories() []int { return t.target.Categories() }
 
@@ -52,25 +46,6 @@ func (t *tempered) EnergyGradient(ctx context.Context, states []int, energy, gra
 		return err
 	}
 	err = target.EnergyGradient(ctx, states, energy, gradient)
-	t.cool(energy)
-	t.cool(gradient)
-	return err
-}
-
-// Terms is 0 when the target below has none.
-func (t *tempered) Terms() int {
-	if target, err := capability[StochasticGradientTarget](t.target, "a tempered gradient"); err == nil {
-		return target.Terms()
-	}
-	return 0
-}
-
-func (t *tempered) EnergyGradientOf(ctx context.Context, terms []int, states []int, energy, gradient []float64) error {
-	target, err := capability[StochasticGradientTarget](t.target, "a tempered gradient")
-	if err != nil {
-		return err
-	}
-	err = target.EnergyGradientOf(ctx, terms, states, energy, gradient)
 	t.cool(energy)
 	t.cool(gradient)
 	return err
@@ -115,36 +90,6 @@ func (t *tempered) Distances(slot, from, first int, distance []float64) {
 	if target, err := capability[MetricTarget](t.target, "a tempered target"); err == nil {
 		target.Distances(slot, from, first, distance)
 	}
-}
-
-// Values are nil when the target below has none.
-func (t *tempered) Values() [][]float64 {
-	if target, err := capability[OrdinalTarget](t.target, "a tempered target"); err == nil {
-		return target.Values()
-	}
-	return nil
-}
-
-func (t *tempered) EnergyDerivative(ctx context.Context, states []int, energy, derivative []float64) error {
-	target, err := capability[OrdinalTarget](t.target, "a tempered derivative")
-	if err != nil {
-		return err
-	}
-	err = target.EnergyDerivative(ctx, states, energy, derivative)
-	t.cool(energy)
-	t.cool(derivative)
-	return err
-}
-
-func (t *tempered) RelaxedEnergyGradient(ctx context.Context, x []float64, energy, gradient []float64) error {
-	target, err := capability[RelaxedTarget](t.target, "a tempered gradient")
-	if err != nil {
-		return err
-	}
-	err = target.RelaxedEnergyGradient(ctx, x, energy, gradient)
-	t.cool(energy)
-	t.cool(gradient)
-	return err
 }
 
 // coolConditional raises one normalised conditional to the power 1/T.

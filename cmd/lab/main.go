@@ -1,9 +1,9 @@
 // Lab is the laboratory. It compares samplers on distributions that are known exactly, repeats figures of the papers,
-// fits independent slots by ARM, and writes the measured tables of the documentation:
+// learns models with samplers, and writes a measured table of the documentation:
 //
 //	go run ./cmd/lab ising --samplers gibbs,gwg,dmala:step-size=0.8
 //	go run ./cmd/lab --preset dlp-figure-3 -o figure-3
-//	go run ./cmd/lab arm ising --size 4x4
+//	go run ./cmd/lab arm toy
 //	go run ./cmd/lab learn ising -o learnt
 //	go run ./cmd/lab samplers -o docs/measured/samplers.md
 //
@@ -13,13 +13,11 @@ package main
 import (
 	"context"
 	"errors"
-	"flag"
 	"fmt"
 	"io"
 	"os"
 	"os/signal"
 	"runtime"
-	"strconv"
 	"strings"
 	"time"
 
@@ -76,8 +74,8 @@ func newRoot(out, messages io.Writer) *cobra.Command {
 	root.SetFlagErrorFunc(flagError)
 	root.CompletionOptions.DisableDefaultCmd = true
 	parents := map[string]*cobra.Command{
-		"arm": newParent("arm TARGET", "Fit independent slots by ARM, and compare its estimates of gradients",
-			"no target: name one, as in lab arm ising"),
+		"arm": newParent("arm EXPERIMENT", "Compare ARM with other estimators of gradients",
+			"no experiment: name one, as in lab arm toy"),
 		"learn": newParent("learn MODEL", "Learn a model with each sampler",
 			"no model: name one, as in lab learn ising"),
 	}
@@ -110,7 +108,6 @@ type experiment struct {
 	out, messages  io.Writer
 	seed           uint64
 	folder         string
-	plots, format  *string
 	noTimes, quiet bool
 }
 
@@ -118,15 +115,11 @@ func newExperiment(s *lab.Study, use string, out, messages io.Writer) *cobra.Com
 	e := &experiment{study: s, out: out, messages: messages}
 	cmd := &cobra.Command{Use: use, Short: s.Short, Long: s.Help + resumes, Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error { return e.run(cmd) }}
-	own := flag.NewFlagSet("", flag.ContinueOnError)
-	e.plots = lab.Choice(own, "plots", lab.PlotFormats(), "form of the plots")
-	e.format = lab.Choice(own, "format", []string{"text", "json", "csv"}, "form of the result")
 	f := cmd.Flags()
 	f.SortFlags = false
-	f.AddGoFlagSet(s.Flags)
+	f.AddFlagSet(s.Flags)
 	f.Uint64Var(&e.seed, "seed", 0, "start of all random numbers; drawn and printed when not given")
-	f.StringVarP(&e.folder, "output", "o", "", "also write report.json and plots to the folder `DIR`")
-	f.AddGoFlagSet(own)
+	f.StringVarP(&e.folder, "output", "o", "", "also write report.json, results.csv and plots to the folder `DIR`")
 	f.BoolVar(&e.noTimes, "no-times", false,
 		"leave out what depends on the clock, so that equal seeds give equal bytes")
 	f.BoolVarP(&e.quiet, "quiet", "q", false, "no progress, no warnings")
@@ -142,17 +135,13 @@ func (e *experiment) run(cmd *cobra.Command) (err error) {
 	}
 	o := lab.StudyOptions{Seed: e.seed, Folder: e.folder, Version: infill.Version()}
 	var bar *progressbar.ProgressBar
-	width := 0
-	if file, ok := e.out.(*os.File); ok && term.IsTerminal(int(file.Fd())) {
-		width, _, _ = term.GetSize(int(file.Fd()))
-	}
 	if file, ok := e.messages.(*os.File); ok && !e.quiet && term.IsTerminal(int(file.Fd())) {
 		bar = progressbar.NewOptions(1, progressbar.OptionSetWriter(file), progressbar.OptionClearOnFinish(),
 			progressbar.OptionThrottle(65*time.Millisecond))
-		o.Observe = func(p lab.Progress) {
-			bar.ChangeMax(p.Steps)
-			bar.Describe(p.Sampler)
-			_ = bar.Set(p.Step) // a bar that cannot be drawn is no reason to stop
+		o.Observe = func(cell string, done, of int) {
+			bar.ChangeMax(of)
+			bar.Describe(cell)
+			_ = bar.Set(done) // a bar that cannot be drawn is no reason to stop
 		}
 	}
 	// Seconds are of one thread, so that kernels that spread large batches over
@@ -174,7 +163,7 @@ func (e *experiment) run(cmd *cobra.Command) (err error) {
 		}
 	}
 	if e.folder != "" {
-		paths, err := r.Write(e.folder, *e.plots)
+		paths, err := r.Write(e.folder)
 		if err != nil {
 			return fmt.Errorf("write to %s: %w", e.folder, err)
 		}
@@ -182,44 +171,22 @@ func (e *experiment) run(cmd *cobra.Command) (err error) {
 			fmt.Fprintf(e.messages, "lab: wrote %d files to %s\n", len(paths), e.folder)
 		}
 	}
-	text := []byte(nil)
-	switch *e.format {
-	case "json":
-		text, err = r.JSON()
-	case "csv":
-		text, err = r.CSV()
-	default:
-		text = []byte(r.Text(width))
-	}
-	if err != nil {
-		return err
-	}
-	_, err = e.out.Write(text)
+	_, err = io.WriteString(e.out, r.Text())
 	return err
 }
 
 func noArguments(cmd *cobra.Command, args []string) error {
-	err := cobra.NoArgs(cmd, args)
-	if err == nil {
-		return nil
+	if err := cobra.NoArgs(cmd, args); err != nil {
+		return &usageError{err}
 	}
-	cmd.SuggestionsMinimumDistance = 2
-	if meant := cmd.SuggestionsFor(args[0]); len(meant) > 0 {
-		err = fmt.Errorf("%w; did you mean %s?", err, strings.Join(meant, " or "))
-	}
-	return &usageError{err}
+	return nil
 }
 
 // flagError says which values a flag takes.
 func flagError(_ *cobra.Command, err error) error {
 	var invalid *pflag.InvalidValueError
 	if errors.As(err, &invalid) {
-		wanted := invalid.Unwrap()
-		if errors.Is(wanted, strconv.ErrSyntax) || errors.Is(wanted, strconv.ErrRange) {
-			wanted = errors.New("a whole number")
-		}
-		return &lab.OptionError{Option: invalid.GetFlag().Name,
-			Err: fmt.Errorf("%q is not %w", invalid.GetValue(), wanted)}
+		return lab.WrongValue(invalid.GetFlag().Name, invalid.GetValue(), invalid.Unwrap())
 	}
 	return &usageError{err}
 }

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"flag"
 	"fmt"
 	"log"
 	"math"
@@ -30,9 +29,7 @@ import (
 func newSamplers() *cobra.Command {
 	cmd := &cobra.Command{Use: "samplers", Args: noArguments,
 		Short: "Write every sampler's target, cost, exactness and effective draws per second"}
-	own := flag.NewFlagSet("", flag.ContinueOnError)
-	seeds := lab.Whole(own, "seeds", 3, 1, 1<<20, "runs of every cell")
-	cmd.Flags().AddGoFlagSet(own)
+	seeds := lab.Whole(cmd.Flags(), "seeds", 3, 1, 1<<20, "runs of every cell")
 	name := cmd.Flags().StringP("model", "m", "", "name or folder; the built-in one when not given")
 	path := cmd.Flags().StringP("out", "o", "", "`FILE` to write; standard output when not given")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {

@@ -15,26 +15,6 @@ import (
 	"infill/samplers"
 )
 
-var (
-	_ samplers.StochasticGradientTarget = (*targets.Table)(nil)
-	_ samplers.ConditionalTarget        = (*targets.Table)(nil)
-	_ samplers.MaskedConditionalTarget  = (*targets.Table)(nil)
-	_ samplers.StochasticGradientTarget = (*targets.Ising)(nil)
-	_ samplers.ConditionalTarget        = (*targets.Ising)(nil)
-	_ samplers.OrdinalTarget            = (*targets.Ising)(nil)
-	_ samplers.RelaxedTarget            = (*targets.Ising)(nil)
-	_ samplers.OrdinalTarget            = (*targets.CounterExample)(nil)
-	_ samplers.GradientTarget           = (*targets.RBM)(nil)
-	_ samplers.ConditionalTarget        = (*targets.RBM)(nil)
-	_ samplers.OrdinalTarget            = (*targets.RBM)(nil)
-	_ samplers.RelaxedTarget            = (*targets.RBM)(nil)
-	_ samplers.LatentTarget             = (*targets.RBM)(nil)
-	_ samplers.OrdinalTarget            = (*targets.Table)(nil)
-	_ samplers.MetricTarget             = (*targets.Table)(nil)
-	_ samplers.GradientTarget           = (*targets.Potts)(nil)
-	_ samplers.ConditionalTarget        = (*targets.Potts)(nil)
-)
-
 // none fails if there is an error.
 func none(t *testing.T, err error) {
 	t.Helper()
@@ -285,7 +265,7 @@ func TestRelaxedEnergies(t *testing.T) {
 // The sine of the counter-example moves the energies and not the derivative.
 func TestCounterExample(t *testing.T) {
 	ctx := context.Background()
-	target := targets.NewCounterExample(1, 0.1, 0.4)
+	target := targets.CounterExample{A: 1, B: 0.1, Epsilon: 0.4}
 	u, d := make([]float64, 2), make([]float64, 2)
 	if err := target.EnergyDerivative(ctx, []int{0, 1}, u, d); err != nil {
 		t.Fatal(err)

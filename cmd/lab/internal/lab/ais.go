@@ -42,16 +42,6 @@ type annealed struct {
 	base   base
 	beta   float64
 	wide   int
-	// known are two states of each chain: a kernel asks again for one of them when β changes.
-	known [2][]evaluated
-	turn  int // of the two, which is forgotten next
-}
-
-// evaluated is a state with U and its gradient.
-type evaluated struct {
-	state    []int
-	energy   float64
-	gradient []float64
 }
 
 var (
@@ -65,60 +55,29 @@ func newAnnealed(target samplers.GradientTarget, laws [][]float64) *annealed {
 
 func (a *annealed) Categories() []int { return a.target.Categories() }
 
-func (a *annealed) mix(state []int, u float64) float64 {
-	return (1-a.beta)*a.base.log(state) + a.beta*u
-}
-
-// Energy is of kernels that want no gradient, and remembers nothing.
-func (a *annealed) Energy(ctx context.Context, states []int, energy []float64) error {
-	if err := a.target.Energy(ctx, states, energy); err != nil {
-		return err
-	}
+// mix makes energies of the target those of the mixture.
+func (a *annealed) mix(states []int, energy []float64) {
 	n := len(a.base)
 	for c, u := range energy {
-		energy[c] = a.mix(states[c*n:(c+1)*n], u)
+		energy[c] = (1-a.beta)*a.base.log(states[c*n:(c+1)*n]) + a.beta*u
 	}
-	return nil
+}
+
+func (a *annealed) Energy(ctx context.Context, states []int, energy []float64) error {
+	err := a.target.Energy(ctx, states, energy)
+	a.mix(states, energy)
+	return err
 }
 
 func (a *annealed) EnergyGradient(ctx context.Context, states []int, energy, gradient []float64) error {
-	n := len(a.base)
-	size := n * a.wide
-	chains := make([]evaluated, len(energy))
-	if len(a.known[0]) != len(chains) {
-		a.known = [2][]evaluated{make([]evaluated, len(chains)), make([]evaluated, len(chains))}
-	}
-	var missing, ask []int
-	for c := range chains {
-		state := states[c*n : (c+1)*n]
-		k := slices.IndexFunc(a.known[:], func(m []evaluated) bool { return slices.Equal(m[c].state, state) })
-		if k < 0 {
-			missing, ask = append(missing, c), append(ask, state...)
-		} else {
-			chains[c] = a.known[k][c]
+	err := a.target.EnergyGradient(ctx, states, energy, gradient)
+	a.mix(states, energy)
+	for i := range states {
+		for v, l := range a.base[i%len(a.base)] {
+			gradient[i*a.wide+v] = (1-a.beta)*l + a.beta*gradient[i*a.wide+v]
 		}
 	}
-	if missing != nil {
-		us, ds := make([]float64, len(missing)), make([]float64, len(missing)*size)
-		if err := a.target.EnergyGradient(ctx, ask, us, ds); err != nil {
-			return err
-		}
-		for i, c := range missing {
-			chains[c] = evaluated{ask[i*n : (i+1)*n], us[i], ds[i*size : (i+1)*size]}
-			a.known[a.turn][c] = chains[c]
-		}
-		a.turn = 1 - a.turn
-	}
-	for c, known := range chains {
-		energy[c] = a.mix(known.state, known.energy)
-		row := gradient[c*size : (c+1)*size]
-		for j, logs := range a.base {
-			for v, l := range logs {
-				row[j*a.wide+v] = (1-a.beta)*l + a.beta*known.gradient[j*a.wide+v]
-			}
-		}
-	}
-	return nil
+	return err
 }
 
 // LogConditionals mixes the target's own, where it has any.
@@ -146,7 +105,6 @@ type logNormaliser struct {
 	// effective is the effective number of chains, (Σw)²/Σw²: where it is small a
 	// few chains make the estimate, and the interval is too short.
 	effective float64
-	states    []int // where the chains ended: weighted by w they are draws of π
 }
 
 // fewWeights is the effective fraction of chains below which a warning is due.
@@ -173,16 +131,13 @@ func (o annealing) normaliser(ctx context.Context, target samplers.GradientTarge
 		return nil, err
 	}
 	streams := b.streams(label, o.chains)
-	state, err := kernel.Init(ctx, drawFrom(laws, streams))
-	if err != nil {
-		return nil, err
-	}
-	logw := make([]float64, o.chains)
+	positions, logw := drawFrom(laws, streams), make([]float64, o.chains)
 	var info samplers.Info
 	for k := range o.steps {
 		before := path.beta
 		path.beta = float64(k+1) / float64(o.steps)
-		if err := kernel.Refresh(ctx, state); err != nil {
+		state, err := kernel.Init(ctx, positions)
+		if err != nil {
 			return nil, err
 		}
 		if err := state.Evaluate(ctx, path); err != nil {
@@ -194,13 +149,12 @@ func (o annealing) normaliser(ctx context.Context, target samplers.GradientTarge
 		if err := kernel.Step(ctx, state, streams, &info); err != nil {
 			return nil, err
 		}
+		positions = state.Positions
 		if err := b.tick(ctx, k+1, o.steps, nil); err != nil {
 			return nil, err
 		}
 	}
-	z := interval(logw)
-	z.states = state.Positions
-	return z, nil
+	return interval(logw), nil
 }
 
 // interval is the log of the mean of weights, with 95 %.

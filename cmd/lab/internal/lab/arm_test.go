@@ -16,89 +16,6 @@ func enumerated(t *testing.T, target samplers.Target) *targets.Enumeration {
 	return must(targets.Enumerate(t.Context(), target))(t)
 }
 
-// A bound is below log Σ exp(U), and near it where the slots are independent.
-func TestFitARM(t *testing.T) {
-	for settings, most := range map[string]struct{ gap, off float64 }{
-		"ising size 2x3 coupling 0 field 0.7":        {0.05, 0.05},
-		"ising size 2x3 coupling 0.15 field 0.2":     {0.6, 0.15},
-		"rbm data none visible 6 hidden 3 scale 0.3": {0.5, 0.15},
-	} {
-		words := strings.Fields(settings + " fits 3 steps 1000")
-		r := studied(t, study(t, "arm "+words[0], words[1:]...), StudyOptions{Seed: 4})
-		if len(r.Cells) != 3 {
-			t.Errorf("%s: %d fits", settings, len(r.Cells))
-		}
-		for _, cell := range r.Cells {
-			f := cell.Numbers
-			// The bound is estimated: its noise may lift it a little.
-			if gap := f["log_normaliser"] - f["bound"]; !(gap > -0.05 && gap < most.gap) ||
-				!(f["means_error"] < most.off) {
-				t.Errorf("%s: %v", settings, f)
-			}
-			if f["energy"] > f["best_energy"]+1e-9 || !(f["energy"] > f["best_energy"]-1) {
-				t.Errorf("%s: the best state found has energy %v, the best there is %v", settings, f["energy"],
-					f["best_energy"])
-			}
-		}
-		text := r.Text(0)
-		for _, want := range []string{"Independent slots by ARM on " + words[0], "log Σ exp(U)", " ± ", "seed 4"} {
-			if !strings.Contains(text, want) {
-				t.Errorf("no %q in:\n%s", want, text)
-			}
-		}
-	}
-}
-
-// Slots of several categories are recombined, and slots too many to list have no exact numbers.
-func TestFitARMOfOthers(t *testing.T) {
-	r := studied(t, study(t, "arm table", "categories", "4/3/5", "fits", "2", "steps", "50"), StudyOptions{Seed: 4})
-	if _, exact := r.Cells[0].Numbers["best_energy"]; !exact ||
-		!strings.Contains(r.Text(0), "one of two random states") {
-		t.Errorf("%s", r.Text(0))
-	}
-	r = studied(t, study(t, "arm ising", "size", "5x5", "fits", "2", "steps", "50"), StudyOptions{Seed: 4})
-	if _, exact := r.Cells[0].Numbers["log_normaliser"]; exact || len(r.Cells[0].Numbers) != 2 {
-		t.Errorf("%v", r.Cells[0].Numbers)
-	}
-}
-
-// Without the entropy the fit goes to the best recombination of two states.
-func TestRecombination(t *testing.T) {
-	target := must(targets.NewTable([]int{3, 2, 4}, rand.New(rand.NewPCG(1, 2)), targets.TableOptions{Scale: 1.2}))(t)
-	w := enumerated(t, target)
-	of := [2][]int{{0, 0, 1}, {2, 1, 3}}
-	r := &recombination{target, of}
-	e := enumerated(t, r)
-	best, u := 0, math.Inf(-1)
-	for i := range e.Len() {
-		mixed := make([]int, 3)
-		for j, from := range e.State(i) {
-			mixed[j] = of[from][j]
-		}
-		if e.Energy[i] != w.Energy[w.Index(mixed)] {
-			t.Errorf("%v has energy %v, want %v", mixed, e.Energy[i], w.Energy[w.Index(mixed)])
-		}
-		if e.Energy[i] > u {
-			best, u = i, e.Energy[i]
-		}
-	}
-	f := must(fitFactorised(t.Context(), r, samplers.Streams(4, "fit", 20), 800, 0.5, false))(t)
-	for j, v := range e.State(best) {
-		if (f.logits[j] > 0) != (v == 1) {
-			t.Errorf("slot %d has log-odds %v, the best state %d", j, f.logits[j], v)
-		}
-	}
-	if _, err := newEstimator("arm", target); !errors.Is(err, samplers.ErrUnsupported) {
-		t.Errorf("three categories: error %v", err)
-	}
-	// A forbidden state leaves no expectation.
-	target.Set([]int{0, 1, 1}, math.Inf(-1))
-	if _, err := fitFactorised(t.Context(), r, samplers.Streams(1, "", 20), 500, 0.5, true); err == nil ||
-		!strings.Contains(err.Error(), "no finite expectation") {
-		t.Errorf("a forbidden state: error %v", err)
-	}
-}
-
 // One estimate is the formula of algorithm 1 at the stream's own numbers.
 func TestARMEstimate(t *testing.T) {
 	target := must(targets.NewRandomRBM(3, 2, 1, rand.New(rand.NewPCG(8, 8))))(t)
@@ -123,13 +40,23 @@ func TestARMEstimate(t *testing.T) {
 			}
 		}
 	}
+	table := must(targets.NewTable([]int{3, 2}, rand.New(rand.NewPCG(1, 2)), targets.TableOptions{}))(t)
+	if _, err := newEstimator("arm", table); !errors.Is(err, samplers.ErrUnsupported) {
+		t.Errorf("three categories: error %v", err)
+	}
+	table = must(targets.NewTable([]int{2, 2}, rand.New(rand.NewPCG(1, 2)), targets.TableOptions{}))(t)
+	table.Set([]int{0, 1}, math.Inf(-1))
+	if _, err := (arm{table}).estimate(t.Context(), logits[:2], samplers.Streams(1, "", 100), got[:2]); err == nil ||
+		!strings.Contains(err.Error(), "no finite expectation") {
+		t.Errorf("a forbidden state leaves no expectation: error %v", err)
+	}
 }
 
 // TestEstimators: every estimator is unbiased to four standard errors. ARM varies less than REINFORCE a draw, and also
 // at equal evaluations where energies are far from 0, as log-likelihoods are.
 func TestEstimators(t *testing.T) {
-	r := studied(t, study(t, "arm gradients", "targets",
-		"square:0.49;ising:size=3x3;rbm:data=none,visible=6,hidden=5,scale=1", "estimates", "4000", "repeats", "1"),
+	r := studied(t, study(t, "arm gradients", "target", "square:0.49", "target", "ising:size=3x3",
+		"target", "rbm:data=none,visible=6,hidden=5,scale=1", "estimates", "4000", "repeats", "1"),
 		StudyOptions{Seed: 1})
 	variance := map[string]map[string]float64{}
 	for _, c := range r.Cells {
@@ -168,15 +95,9 @@ func TestARMStudies(t *testing.T) {
 	if by["exact"] != 0 || !(by["arm"] < by["reinforce"]) {
 		t.Errorf("deviations %v", by)
 	}
-	gradients := studied(t,
-		study(t, "arm gradients", "targets", "square:0.3;mixture:slots=3,components=2", "estimators", "arm,reinforce",
-			"estimates", "100", "repeats", "1"), StudyOptions{Seed: 1})
-	if len(gradients.Cells) != 4 || gradients.Cells[0].Numbers["deviation"] > 5 {
-		t.Errorf("%d cells, %v", len(gradients.Cells), gradients.Cells[0].Numbers)
-	}
 	for _, bad := range []struct{ name, flag, value, want string }{
-		{"arm gradients", "targets", "square:x", `"x" is not a finite number`},
-		{"arm gradients", "targets", "ising:size=5", "at most 16"},
+		{"arm gradients", "target", "square:x", `"x" is not a finite number`},
+		{"arm gradients", "target", "ising:size=5", "at most 16"},
 		{"arm gradients", "estimators", "muprop", "is not one of"},
 		{"arm gradients", "evaluations", "7", "not a multiple of 6"},
 		{"learn images", "data", "none", "name a file"},

@@ -23,10 +23,9 @@ const (
 type Options struct {
 	Samplers []Spec
 	Chains   int
-	Steps    int     // measured steps of each chain
-	WarmUp   int     // steps before, which tune samplers whose step size or radius is not given
-	Discard  float64 // the first fraction of the steps that the effective sample size leaves out
-	Initial  string  // one of initials
+	Steps    int    // measured steps of each chain
+	WarmUp   int    // steps before, which tune samplers whose step size or radius is not given
+	Initial  string // one of initials
 
 	now func() time.Time // of the steps; clock but in tests
 }
@@ -55,8 +54,6 @@ func newComparison(k kind) *Study {
 	chains := Whole(f, "chains", 16, 1, maxChains, "chains of each sampler")
 	steps := Whole(f, "steps", 2000, 1, maxSteps, "measured steps of each chain")
 	warmUp := Whole(f, "warm-up", 500, 0, maxSteps, "steps before, in which samplers tune what is not set")
-	discard := number(f, "discard", 0.1, " of 0 or more",
-		"first part of the steps that the effective sample size leaves out")
 	initial := Choice(f, "initial", initials(),
 		"where chains start, each slot uniformly or by the target without interactions")
 	distribution := k.flags(f)
@@ -66,17 +63,15 @@ func newComparison(k kind) *Study {
 			return nil, err
 		}
 		p := newComparisonPlan("Samplers on "+d.String(), *chains)
-		return p, p.compare(d, Options{*list, *chains, *steps, *warmUp, *discard, *initial, clock}, seed)
+		return p, p.compare(d, Options{*list, *chains, *steps, *warmUp, *initial, clock}, seed)
 	}
 	return s
 }
 
-// The places of columns that are drawn or filled in later.
+// The curves.
 const (
-	byStep       = "log-rmse"
-	byEvaluation = "log-rmse-by-evaluation"
-	mmd          = "log-mmd"
-	mmdByCost    = "log-mmd-by-evaluation"
+	byStep = "log-rmse"
+	mmd    = "log-mmd"
 )
 
 func newComparisonPlan(title string, chains int) *plan {
@@ -89,45 +84,42 @@ func newComparisonPlan(title string, chains int) *plan {
 		{name: "evaluations", format: "%.1f", definition: "states given to the target, a step of each chain: " +
 			"energies, energies with gradients, single conditionals; they cost differently"},
 		{name: "ess", format: "%.1f", table: 1, bar: true, definition: "effective sample size of 1,000 steps: of " +
-			"one observable in one chain by Geyer's initial positive sequence, mean over observables; still ones " +
-			"count as one draw; that of a sampler that is not exact is of its own law"},
+			"one observable in one chain by Geyer's initial positive sequence, after a tenth of the steps, mean over " +
+			"observables; still ones count as one draw; that of a sampler that is not exact is of its own law"},
 		{name: "ess-by-evaluation", format: "%.1f", table: 1, definition: "the same of 1,000 evaluations"},
 		{name: "ess-least", format: "%.1f", table: 1, definition: "of the observables, of 1,000 steps"},
-		{name: "ess-most", format: "%.1f", table: 1},
-		{name: "ess-paper", format: "%.1f", table: 1, definition: "N / (1 + 2 Σ (1 - k/N) ρ_k) up to the first " +
-			"negative ρ_k, of 1,000 steps, median over the observables of the first chain"},
 		{name: "r-hat", format: "%.2f", table: 1, definition: "the largest split R-hat, near 1 where chains agree"},
 		{name: "ess-by-second", format: "%.0f", table: 1, timed: true, bar: true,
 			definition: "effective sample size of all chains together by second of stepping"},
 		{name: "seconds", format: "%.2f", table: 1, timed: true,
 			definition: secondsAre + " in the steps of all chains, one run, noisy"},
-		{name: "log-rmse-at-steps", format: "%.2f", table: 2, follows: byStep, definition: "½ ln of the mean over " +
-			"chains and observables of (mean of the chain so far - exact mean)²; at the fewest steps of a sampler"},
-		{name: "log-rmse-at-evaluations", format: "%.2f", table: 2, follows: byEvaluation,
-			definition: "at the fewest evaluations of a sampler"},
-		{name: "log-rmse-at-seconds", format: "%.2f", table: 2, follows: byStep, timed: true,
-			definition: "at the fewest seconds of a sampler"},
-		{name: "log-mmd-at-steps", format: "%.2f", table: 3, follows: mmd, definition: "ln of the squared maximum " +
-			"mean discrepancy, V-statistic, kernel exp(-Hamming/slots), of the chains' present states; its error is " +
-			"the jackknife's over chains; at the fewest steps of a sampler"},
-		{name: "log-mmd-at-evaluations", format: "%.2f", table: 3, follows: mmdByCost,
-			definition: "at the fewest evaluations of a sampler"},
-		{name: "log-mmd-at-seconds", format: "%.2f", table: 3, follows: mmd, timed: true,
-			definition: "at the fewest seconds of a sampler"},
-	},
-		curve{byStep, "step", "log RMSE (natural)", true, false},
-		curve{byEvaluation, "evaluations of each chain", "log RMSE (natural)", true, true},
-		curve{mmd, "step", "log MMD² (natural)", true, false},
-		curve{mmdByCost, "evaluations of each chain", "log MMD² (natural)", true, true})
+	}, curve{byStep, "step", "log RMSE (natural)", true}, curve{mmd, "step", "log MMD² (natural)", true})
+	p.follow(byStep, 2, "½ ln of the mean over chains and observables of (mean of the chain so far - exact mean)²; ")
+	p.follow(mmd, 3, "ln of the squared maximum mean discrepancy, V-statistic, kernel exp(-Hamming/slots), of the "+
+		"chains' present states; its error is the jackknife's over chains; ")
 	p.between = counted(chains, "chain")
 	return p
 }
 
+// follow adds the columns of a curve at each budget.
+func (p *plan) follow(curve string, table int, definition string) {
+	for _, budget := range []struct {
+		name  string
+		spent func(sample) float64
+	}{
+		{"steps", func(s sample) float64 { return s.X }},
+		{"evaluations", func(s sample) float64 { return s.Evaluations }},
+		{"seconds", func(s sample) float64 { return s.Seconds }},
+	} {
+		p.columns = append(p.columns, column{name: curve + "-at-" + budget.name, format: "%.2f", table: table,
+			follows: curve, spent: budget.spent, timed: budget.name == "seconds",
+			definition: definition + "at the fewest " + budget.name + " of a sampler"})
+		definition = ""
+	}
+}
+
 // compare adds the samplers on one target, with more labels than their own.
 func (p *plan) compare(d *distribution, o Options, seed uint64, more ...parameter) error {
-	if o.Discard >= 1 {
-		return refuse("discard", "%v is not a number of 0 or more and below 1", o.Discard)
-	}
 	of := "" // where there are several targets
 	for _, l := range more {
 		of += l.Value + ": "
@@ -159,13 +151,6 @@ func (p *plan) compare(d *distribution, o Options, seed uint64, more ...paramete
 		}
 		note("log MMD² from %d states by %s; draws of their own law: %.2f ± %.2f between %d sets",
 			r.samples, r.method, math.Log(floor), deviation/floor, floorSets)
-		if r.againstExact != nil {
-			note("the reference itself, from as many exact draws: log MMD² %.2f", math.Log(*r.againstExact))
-		}
-	}
-	if t := d.training; t != nil {
-		note("training: %.1f %% of the probability on the %d patterns, mean log-likelihood %.2f (best possible %.2f)",
-			100*t.mass, t.patterns, t.logLikelihood, -math.Log(float64(t.patterns)))
 	}
 	note("exact means: %s", d.truth.method)
 	if t := d.truth; t.sampler != "" {
@@ -197,9 +182,7 @@ func (d *distribution) unfold(specs []Spec, leftOut func(reason error)) (list []
 				leftOut(err)
 			case err != nil:
 				return nil, refuse("samplers", "%q does not suit this %s: %w", s.Label, d.kind, err)
-			case slices.ContainsFunc(list, func(earlier Spec) bool { return earlier.Label == own.Label }):
-				return nil, refuse("samplers", "%q is given twice", own.Label)
-			default:
+			case !slices.ContainsFunc(list, func(earlier Spec) bool { return earlier.Label == own.Label }):
 				list = append(list, own)
 			}
 		}
@@ -262,15 +245,13 @@ func measure(ctx context.Context, b *bench, d *distribution, o Options, s Spec, 
 			return
 		}
 		points = points[1:]
-		add := func(bySteps, byEvaluations string, y, e float64) {
-			b.pointAt(bySteps, sample{float64(step), seconds, y, e})
-			b.pointAt(byEvaluations, sample{total(cost) / float64(o.Chains), 0, y, e})
-		}
-		value, e := counts.logRMSE()
-		add(byStep, byEvaluation, value, e)
+		spent := sample{X: float64(step), Evaluations: total(cost) / float64(o.Chains), Seconds: seconds}
+		spent.Y, spent.Error = counts.logRMSE()
+		b.pointAt(byStep, spent)
 		if d.reference != nil {
 			value, e := d.reference.discrepancy(at.State.Positions)
-			add(mmd, mmdByCost, math.Log(value), e/value)
+			spent.Y, spent.Error = math.Log(value), e/value
+			b.pointAt(mmd, spent)
 		}
 	}
 	plan := samplers.Plan{Streams: samplers.Streams(b.seed, "sampler "+s.Label, o.Chains), WarmUp: o.WarmUp,
@@ -305,7 +286,7 @@ func measure(ctx context.Context, b *bench, d *distribution, o Options, s Spec, 
 	b.number("evaluations", total(cost)/steps)
 	b.estimate(byStep)(counts.logRMSE())
 	b.number("seconds", seconds)
-	if first := int(math.Floor(o.Discard * float64(s.Steps))); s.Steps-first >= 4 {
+	if first := s.Steps / 10; s.Steps-first >= 4 {
 		b.worth(effectiveSampleSize(d, kept, first), s, o.Chains, total(cost)/steps, seconds)
 	}
 	return nil
@@ -317,8 +298,6 @@ func (b *bench) worth(e *sampleSize, s Spec, chains int, evaluations, seconds fl
 	b.estimate("ess")(e.Mean*perStep, e.StandardError*perStep)
 	b.estimate("ess-by-evaluation")(e.Mean*perStep/evaluations, e.StandardError*perStep/evaluations)
 	b.number("ess-least", e.Min*perStep)
-	b.number("ess-most", e.Max*perStep)
-	b.number("ess-paper", e.PaperMedian*perStep)
 	b.number("r-hat", e.RHat)
 	// The kept steps took their share of the time.
 	perSecond := float64(chains*s.Steps) / float64(e.Kept) / seconds

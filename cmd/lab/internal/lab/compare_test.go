@@ -75,7 +75,7 @@ func compared(t *testing.T, p *distribution, list string, change func(*compareOp
 	t.Helper()
 	specs := must(ParseSpecs(list))(t)
 	o := compareOptions{
-		Options{Samplers: specs, Chains: 3, Steps: 60, Discard: 0.1, Initial: "independent", now: ticker()},
+		Options{Samplers: specs, Chains: 3, Steps: 60, Initial: "independent", now: ticker()},
 		StudyOptions{Seed: 7, Version: "test"},
 	}
 	if change != nil {
@@ -150,15 +150,15 @@ func TestBudgets(t *testing.T) {
 		near(t, name+" ESS per second", n["ess-by-second"], 3*n["ess"]*kept/1000/(kept/1000), 1e-9)
 		near(t, name+" ESS per evaluation", n["ess-by-evaluation"], n["ess"]/c.perStep, 1e-12)
 		points := c.r.Curves[byStep]
-		last, cost := points[len(points)-1], c.r.Curves[byEvaluation][len(points)-1]
-		if last.X != c.steps || last.Y != n[byStep] || cost.X != c.perStep*c.steps || cost.Y != last.Y {
-			t.Errorf("%s: last points %+v, %+v", name, last, cost)
+		if last := points[len(points)-1]; last.X != c.steps || last.Y != n[byStep] ||
+			last.Evaluations != c.perStep*c.steps {
+			t.Errorf("%s: last point %+v", name, last)
 		}
 	}
 	if gibbs.Numbers["conditionals"] == 0 || lb.Numbers["energies"] == 0 || gwg.Numbers["gradients"] == 0 {
 		t.Error("evaluations are counted as another kind")
 	}
-	definitions := run.Text(0)
+	definitions := run.Text()
 	for _, want := range []string{"fewest steps of a sampler, 30\n", "fewest evaluations of a sampler, 30\n",
 		"fewest seconds of a sampler, 0.03\n"} {
 		if !strings.Contains(definitions, want) {
@@ -299,16 +299,11 @@ func TestBadComparisons(t *testing.T) {
 		change func(*Options)
 		want   string
 	}{
-		{"gibs", nil, `samplers: "gibs" is not one of all, ` + names},
 		{"gibbs,gibbs", nil, `samplers: "gibbs" is given twice`},
-		{"all,gibbs", nil, `samplers: "gibbs" is given twice`},
 		{"all:step-size=0.4", nil, `samplers: "all" is not one of all, ` + names},
-		{"dmala:step-size=0", nil, `samplers: dmala: step-size "0" is not a number above 0`},
 		{"pafs:steps=0", nil, `samplers: pafs: steps "0" is not a whole number of 1 or more`},
 		{"gwg-x:radius=5", nil,
 			`samplers: "gwg-x:radius=5" does not suit this potts: radius 5: choose from 1 to the number of slots, 4`},
-		{"r-mala", nil, `samplers: "r-mala" does not suit this potts: r-mala needs a target with`},
-		{"gibbs", func(o *Options) { o.Discard = 1 }, "discard: 1 is not a number of 0 or more and below 1"},
 		{"gibbs", func(o *Options) { o.Steps = 1 << 29 }, "steps: 536870912 steps of 3 chains on 4 slots keep " +
 			"6.44e+09 states of slots, and at most 1073741824 can be kept: take fewer steps or chains"},
 	}
@@ -334,7 +329,7 @@ func TestOneState(t *testing.T) {
 	p := opened(t, "potts:size=1x2,field=1,coupling=0", 0)
 	run := compared(t, p, "gibbs,gwg,dmala:step-size=1,hamming-ball",
 		func(o *compareOptions) { o.now = func() time.Time { return time.Unix(0, 0) } })
-	if _, err := run.Write(t.TempDir(), "svg"); err != nil {
+	if _, err := run.Write(t.TempDir()); err != nil {
 		t.Fatal(err)
 	}
 	for _, c := range run.Cells {
@@ -348,11 +343,11 @@ func TestOneState(t *testing.T) {
 
 // TestWarnings tell of estimated truths and of chains that stand or disagree.
 func TestWarnings(t *testing.T) {
-	p := opened(t, "ising:size=3x3,coupling=0.5,truth=run,truth-sweeps=20,field=0", 0)
+	p := opened(t, "ising:size=11,coupling=0.5,truth-sweeps=20,field=0.01", 0)
 	run := compared(t, p, "gibbs,dula:step-size=0.02,d-svgd", func(o *compareOptions) { o.Steps = 200 })
 	all := strings.Join(run.Warnings(), "\n")
-	for _, want := range []string{"estimates of a long run (gibbs, 16 chains × 180 steps)", "do not agree",
-		"dula:step-size=0.02: 27 of 27 observables of a chain never changed", "gibbs: ",
+	for _, want := range []string{"estimates of a long run (gibbs, 16 chains × 2420 steps)", "do not agree",
+		"dula:step-size=0.02: 192 of 192 observables of a chain never changed", "gibbs: ",
 		"d-svgd: its chains are particles"} {
 		if !strings.Contains(all, want) {
 			t.Errorf("no %q among:\n%s", want, all)

@@ -1,16 +1,15 @@
 package lab
 
 import (
-	"cmp"
 	"context"
 	"errors"
-	"flag"
 	"fmt"
 	"math"
 	"math/rand/v2"
 	"slices"
 	"strings"
 
+	"github.com/spf13/pflag"
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/stat"
 
@@ -26,8 +25,6 @@ type distribution struct {
 	truth      truth
 	// reference holds states to measure the maximum mean discrepancy from; nil where it is not measured.
 	reference *reference
-	// training tells how an RBM learnt its data; nil where it is not known.
-	training *training
 	// inconsistent conditionals are not those of π, so that Gibbs is not exact.
 	inconsistent bool
 	observables  []observable
@@ -142,20 +139,12 @@ type truth struct {
 	rHat float64
 }
 
-// truthOptions set how the exact means are found: exactly where possible and else by a long run, exactly or not at
-// all, or by a long run.
-type truthOptions struct {
-	method *string
-	sweeps *int // of a long run; 0 for 4,000. A quarter more goes before as warm-up.
-}
-
 const truthChains = 16
 
-func truthFlags(f *flag.FlagSet) truthOptions {
-	return truthOptions{
-		Choice(f, "truth", []string{"auto", "exact", "run"}, "how the exact means are found, exactly or by a long run"),
-		Whole(f, "truth-sweeps", 0, 0, 1<<30, "sweeps of each of the 16 chains of a long run of Gibbs; 0 is 4000"),
-	}
+// sweepsFlag is the length of a long run, where exact means cannot be had. A quarter more goes before as warm-up.
+func sweepsFlag(f *pflag.FlagSet) *int {
+	return Whole(f, "truth-sweeps", 4000, 1, 1<<30,
+		"sweeps of each of 16 chains of Gibbs, which estimate the means where there are no exact ones")
 }
 
 // errTooLarge marks a target too large for exact means.
@@ -168,24 +157,14 @@ type longRun struct {
 	pooled  bool // all slots have the same law
 }
 
-// settle finds the truth: exact, when it may be, or a long run.
-func (d *distribution) settle(ctx context.Context, o truthOptions, seed uint64, run longRun,
-	exact func() (string, []float64, error)) error {
-	if *o.method != "run" {
-		method, means, err := exact()
-		if err == nil {
-			d.truth = truth{method: method, means: means}
-			return nil
-		}
-		if !errors.Is(err, errTooLarge) {
-			return err
-		}
-		if *o.method == "exact" {
-			return refuse("truth", "%w: choose run", err)
-		}
+// settle finds the truth: exact, or where the target is too large a long run of so many sweeps.
+func (d *distribution) settle(ctx context.Context, sweeps int, seed uint64, run longRun,
+	exact func() (string, []float64, error)) (err error) {
+	if d.truth.method, d.truth.means, err = exact(); !errors.Is(err, errTooLarge) {
+		return err
 	}
-	if err := d.estimate(ctx, run, cmp.Or(*o.sweeps, 4000)*run.sweep, seed); err != nil {
-		return fmt.Errorf("exact means by a long run: %w", err)
+	if err := d.estimate(ctx, run, sweeps*run.sweep, seed); err != nil {
+		return fmt.Errorf("means by a long run: %w", err)
 	}
 	return nil
 }
@@ -251,7 +230,7 @@ func (d *distribution) estimate(ctx context.Context, o longRun, steps int, seed 
 type kind struct {
 	name, title, help string
 	// flags defines the parameters, with their defaults, and returns a maker of the target with those that are set.
-	flags func(f *flag.FlagSet) maker
+	flags func(f *pflag.FlagSet) maker
 }
 
 // maker makes a target, and finds exact means with random numbers of the seed, where it needs any.
@@ -280,7 +259,7 @@ func kinds() []kind {
 }
 
 // settings are some of the flags, as they are set.
-func settings(f *flag.FlagSet, names ...string) []parameter {
+func settings(f *pflag.FlagSet, names ...string) []parameter {
 	list := make([]parameter, len(names))
 	for i, name := range names {
 		list[i] = parameter{name, f.Lookup(name).Value.String()}
@@ -300,7 +279,7 @@ func newDistribution(ctx context.Context, text string, seed uint64) (*distributi
 		if names = append(names, k.name); k.name != list[0].Name || len(list) != 1 {
 			continue
 		}
-		flags := flag.NewFlagSet("", flag.ContinueOnError)
+		flags := pflag.NewFlagSet("", pflag.ContinueOnError)
 		make := k.flags(flags)
 		for _, a := range list[0].Settings {
 			f := flags.Lookup(a.Setting)
@@ -308,7 +287,7 @@ func newDistribution(ctx context.Context, text string, seed uint64) (*distributi
 				return nil, refuse("target", "%s has no %s", k.name, a.Setting)
 			}
 			if err := f.Value.Set(a.Value); err != nil {
-				return nil, refuse(a.Setting, "%q is not %w", a.Value, err)
+				return nil, WrongValue(a.Setting, a.Value, err)
 			}
 		}
 		return make(ctx, seed)

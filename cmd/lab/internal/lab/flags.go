@@ -2,48 +2,53 @@ package lab
 
 import (
 	"errors"
-	"flag"
 	"fmt"
 	"math"
 	"slices"
 	"strconv"
 	"strings"
 
+	"github.com/spf13/pflag"
+
 	"infill/internal/logmath"
 	"infill/samplers"
 )
 
-// value is the value of a flag.
-type value struct {
-	set  func(text string) error
-	text func() string
+// value is the value of a flag. Errors of parse complete the sentence `"x" is not ...`.
+type value[T any] struct {
+	at    *T
+	parse func(string) (T, error)
+	text  func(T) string
 }
 
-func (v *value) Set(text string) error { return v.set(text) }
-
-func (v *value) String() string {
-	if v.text == nil {
-		return "" // flag asks a zero value
+func (v value[T]) Set(text string) error {
+	x, err := v.parse(text)
+	if err == nil {
+		*v.at = x
 	}
-	return v.text()
+	return err
 }
 
-// define defines a flag and returns where its value stands. Errors of parse complete the sentence `"x" is not ...`.
-func define[T any](f *flag.FlagSet, name string, at T, usage string, parse func(string) (T, error),
+func (v value[T]) String() string { return v.text(*v.at) }
+func (value[T]) Type() string     { return "value" }
+
+// define defines a flag and returns where its value stands.
+func define[T any](f *pflag.FlagSet, name string, at T, usage string, parse func(string) (T, error),
 	text func(T) string) *T {
-	to := &at
-	f.Var(&value{func(written string) error {
-		x, err := parse(written)
-		if err == nil {
-			*to = x
-		}
-		return err
-	}, func() string { return text(*to) }}, name, usage)
-	return to
+	f.Var(value[T]{&at, parse, text}, name, usage)
+	return &at
+}
+
+// WrongValue is the error of a flag, or of another setting, that does not take a value.
+func WrongValue(name, text string, wanted error) error {
+	if errors.Is(wanted, strconv.ErrSyntax) || errors.Is(wanted, strconv.ErrRange) {
+		wanted = errors.New("a whole number of 0 or more, below 2^64")
+	}
+	return refuse(name, "%q is not %w", text, wanted)
 }
 
 // number is a finite number; bound is "", " of 0 or more" or " above 0".
-func number(f *flag.FlagSet, name string, at float64, bound, usage string) *float64 {
+func number(f *pflag.FlagSet, name string, at float64, bound, usage string) *float64 {
 	return define(f, name, at, usage, func(text string) (float64, error) {
 		x, err := strconv.ParseFloat(text, 64)
 		if err != nil || !logmath.Finite(x) || bound != "" && x < 0 || bound == " above 0" && x == 0 {
@@ -55,35 +60,22 @@ func number(f *flag.FlagSet, name string, at float64, bound, usage string) *floa
 
 func decimal(x float64) string { return strconv.FormatFloat(x, 'g', -1, 64) }
 
-// Whole defines the flag of a whole number between bounds. One that is below them at first is not set.
-func Whole(f *flag.FlagSet, name string, at, low, high int, usage string) *int {
+// Whole defines the flag of a whole number between bounds.
+func Whole(f *pflag.FlagSet, name string, at, low, high int, usage string) *int {
 	return define(f, name, at, usage, func(text string) (int, error) {
 		n, err := strconv.Atoi(text)
 		if err != nil || n < low || n > high {
 			return 0, fmt.Errorf("a whole number from %d to %d", low, high)
 		}
 		return n, nil
-	}, func(n int) string {
-		if n < low {
-			return ""
-		}
-		return strconv.Itoa(n)
-	})
+	}, strconv.Itoa)
 }
 
 // targetSeed is the seed that a target is drawn from.
-func targetSeed(f *flag.FlagSet, usage string) *uint64 {
-	return define(f, "target-seed", 1, usage, func(text string) (uint64, error) {
-		n, err := strconv.ParseUint(text, 10, 64)
-		if err != nil {
-			return 0, errors.New("a whole number of 0 or more, below 2^64")
-		}
-		return n, nil
-	}, func(n uint64) string { return strconv.FormatUint(n, 10) })
-}
+func targetSeed(f *pflag.FlagSet, usage string) *uint64 { return f.Uint64("target-seed", 1, usage) }
 
 // Choice defines the flag of one of a list, at first the first.
-func Choice(f *flag.FlagSet, name string, of []string, usage string) *string {
+func Choice(f *pflag.FlagSet, name string, of []string, usage string) *string {
 	return define(f, name, of[0], strings.Join(of, "|")+": "+usage, func(text string) (string, error) {
 		if !slices.Contains(of, text) {
 			return "", errors.New("one of " + strings.Join(of, ", "))
@@ -92,15 +84,8 @@ func Choice(f *flag.FlagSet, name string, of []string, usage string) *string {
 	}, func(text string) string { return text })
 }
 
-// texts are words with a separator between them.
-func texts(f *flag.FlagSet, name string, at []string, separator, usage string) *[]string {
-	return define(f, name, at, usage,
-		func(text string) ([]string, error) { return strings.Split(text, separator), nil },
-		func(words []string) string { return strings.Join(words, separator) })
-}
-
 // samplersFlag is a list of samplers.
-func samplersFlag(f *flag.FlagSet, name, at, usage string) *[]Spec {
+func samplersFlag(f *pflag.FlagSet, name, at, usage string) *[]Spec {
 	specs, err := ParseSpecs(at)
 	if err != nil {
 		panic(err) // the program's own list
@@ -115,7 +100,7 @@ func samplersFlag(f *flag.FlagSet, name, at, usage string) *[]Spec {
 }
 
 // Numbers defines the flag of finite numbers, or of whole ones of 1 or more, with commas or slashes between them.
-func Numbers[N int | float64](f *flag.FlagSet, name string, at []N, usage string) *[]N {
+func Numbers[N int | float64](f *pflag.FlagSet, name string, at []N, usage string) *[]N {
 	_, whole := any(at).([]int)
 	return define(f, name, at, usage, func(text string) (numbers []N, err error) {
 		for word := range strings.SplitSeq(strings.ReplaceAll(text, "/", ","), ",") {
@@ -148,7 +133,7 @@ func (s size) sites() int { return s.rows * s.columns }
 // maxSites bounds lattices, so that a mistyped digit is reported at once.
 const maxSites = 1 << 16
 
-func sizeFlag(f *flag.FlagSet, at size, usage string) *size {
+func sizeFlag(f *pflag.FlagSet, at size, usage string) *size {
 	return define(f, "size", at, usage, func(text string) (size, error) {
 		first, second, two := strings.Cut(text, "x")
 		if !two {

@@ -2,12 +2,12 @@ package lab
 
 import (
 	"context"
-	"flag"
 	"fmt"
 	"math"
 	"math/rand/v2"
 	"slices"
 
+	"github.com/spf13/pflag"
 	"gonum.org/v1/gonum/floats"
 
 	"infill/internal/logmath"
@@ -17,7 +17,7 @@ import (
 
 // newHiddenChains is a factorial hidden Markov model, by default that of the code of Gibbs with Gradients. Every factor
 // at every time is an observable. Chains can start by the model before anything was observed, as in the code.
-func newHiddenChains(f *flag.FlagSet) maker {
+func newHiddenChains(f *pflag.FlagSet) maker {
 	times := Whole(f, "times", 100, 1, 1<<16, "times at which a number is observed")
 	factors := Whole(f, "factors", 10, 1, 16, "hidden chains")
 	noise := number(f, "noise", 0.5, " above 0", "standard deviation of what is observed")
@@ -239,7 +239,7 @@ func scale(row []float64) float64 {
 }
 
 // newBernoulliMixture is a mixture with the slots as observables, and exact draws as its reference.
-func newBernoulliMixture(f *flag.FlagSet) maker {
+func newBernoulliMixture(f *pflag.FlagSet) maker {
 	slots := Whole(f, "slots", 50, 1, 1<<14, "binary slots")
 	components := Whole(f, "components", 10, 1, 1<<12, "components, equally likely")
 	scale := number(f, "scale", 1, " of 0 or more",

@@ -2,11 +2,11 @@ package lab
 
 import (
 	"context"
-	"flag"
 	"fmt"
 	"math"
 	"slices"
 
+	"github.com/spf13/pflag"
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 
@@ -16,11 +16,11 @@ import (
 
 // newIsing is an Ising model on a torus; by default it is the 5 × 5 model of the discrete Langevin paper, section 7.1.
 // The spins are its observables.
-func newIsing(f *flag.FlagSet) maker {
+func newIsing(f *pflag.FlagSet) maker {
 	size := sizeFlag(f, size{5, 5}, "rows and columns of the lattice")
 	coupling := number(f, "coupling", 0.1, "", "a; negative is allowed")
 	field := number(f, "field", 0.2, "", "b")
-	how := truthFlags(f)
+	sweeps := sweepsFlag(f)
 	return func(ctx context.Context, seed uint64) (*distribution, error) {
 		target, err := targets.NewIsing(size.rows, size.columns, *coupling, *field)
 		if err != nil {
@@ -30,7 +30,7 @@ func newIsing(f *flag.FlagSet) maker {
 		d := &distribution{kind: "ising", target: target, parameters: settings(f, "size", "coupling", "field"),
 			observables: numbered(sites, -1, 1),
 			independent: slices.Repeat([][]float64{bernoulli(1 / (1 + math.Exp(-2*b)))}, sites)}
-		return d, d.settle(ctx, how, seed, longRun{"gibbs", sites, true}, func() (string, []float64, error) {
+		return d, d.settle(ctx, *sweeps, seed, longRun{"gibbs", sites, true}, func() (string, []float64, error) {
 			if b == 0 {
 				return "symmetry under a flip of all spins", make([]float64, sites), nil
 			}
@@ -40,20 +40,13 @@ func newIsing(f *flag.FlagSet) maker {
 }
 
 // newPotts is a Potts model on a torus. Its observables are the indicators of every state of every site.
-func newPotts(f *flag.FlagSet) maker {
+func newPotts(f *pflag.FlagSet) maker {
 	size := sizeFlag(f, size{4, 4}, "rows and columns of the lattice")
 	coupling := number(f, "coupling", 0.5, "", "J; negative is allowed")
 	given := Numbers(f, "field", []float64{0.2, 0, -0.2}, "h, a value for each state")
-	states := Whole(f, "states", 0, 1, maxCategories, "instead of a field: that many states without one")
-	how := truthFlags(f)
+	sweeps := sweepsFlag(f)
 	return func(ctx context.Context, seed uint64) (*distribution, error) {
 		field := *given
-		if *states > 0 {
-			if h := f.Lookup("field"); h.Value.String() != h.DefValue {
-				return nil, refuse("states", "it excludes a field: give one of the two")
-			}
-			field = make([]float64, *states)
-		}
 		if len(field) > maxCategories {
 			return nil, refuse("field", "%d states, and there can be %d", len(field), maxCategories)
 		}
@@ -70,7 +63,7 @@ func newPotts(f *flag.FlagSet) maker {
 			parameters:  append(settings(f, "size", "coupling"), parameter{"field", joined(field)}),
 			observables: indicators(target.Categories()),
 			independent: slices.Repeat([][]float64{softmax(field)}, size.sites())}
-		return d, d.settle(ctx, how, seed, longRun{"gibbs", size.sites(), true}, func() (string, []float64, error) {
+		return d, d.settle(ctx, *sweeps, seed, longRun{"gibbs", size.sites(), true}, func() (string, []float64, error) {
 			if slices.Min(field) == slices.Max(field) {
 				means := slices.Repeat([]float64{1 / float64(len(field))}, len(d.observables))
 				return "symmetry of the states", means, nil
@@ -81,7 +74,7 @@ func newPotts(f *flag.FlagSet) maker {
 }
 
 // newTable is a table of random energies. Its observables are the indicators of every category of every slot.
-func newTable(f *flag.FlagSet) maker {
+func newTable(f *pflag.FlagSet) maker {
 	categories := Numbers(f, "categories", []int{4, 4, 4}, "number of categories of each slot")
 	scale := number(f, "scale", 1, " above 0", "standard deviation of the energies, in nats")
 	gradient := number(f, "gradient-error", 0, " of 0 or more", "standard deviation of the gradient's error")

@@ -203,11 +203,7 @@ func (o *learnImages) train(ctx context.Context, b *bench, spec Spec, images *im
 		return err
 	}
 	energy.Set(p.Mean)
-	ended, err := o.judge(ctx, b, model, laws, tests)
-	if err != nil {
-		return err
-	}
-	return b.picture("annealed", images.grid(ended))
+	return o.judge(ctx, b, model, laws, tests)
 }
 
 func meanEnergy(ctx context.Context, target samplers.Target, states []int) (float64, error) {
@@ -216,17 +212,15 @@ func meanEnergy(ctx context.Context, target samplers.Target, states []int) (floa
 	return stat.Mean(energy, nil), err
 }
 
-// judge estimates the log-likelihood of the test images, and returns where the chains
-// of annealed importance sampling ended.
-func (o *learnImages) judge(ctx context.Context, b *bench, model *deepEnergy, laws [][]float64,
-	tests []int) ([]int, error) {
+// judge estimates the log-likelihood of the test images.
+func (o *learnImages) judge(ctx context.Context, b *bench, model *deepEnergy, laws [][]float64, tests []int) error {
 	z, err := o.annealing.normaliser(ctx, model, laws, b, "annealing")
 	if err != nil {
-		return nil, err
+		return err
 	}
 	mean, err := meanEnergy(ctx, model, tests)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	fraction := z.effective / float64(o.annealing.chains)
 	if fraction < fewWeights {
@@ -240,7 +234,7 @@ func (o *learnImages) judge(ctx context.Context, b *bench, model *deepEnergy, la
 	if len(laws) <= maxListed {
 		e, err := targets.Enumerate(ctx, model)
 		if err != nil {
-			return nil, err
+			return err
 		}
 		b.number("exact-ll", mean-e.LogNormaliser)
 	}
@@ -250,5 +244,5 @@ func (o *learnImages) judge(ctx context.Context, b *bench, model *deepEnergy, la
 	}
 	b.number("independent", independent/float64(len(tests)/len(laws)))
 	b.number("seconds", b.seconds())
-	return z.states, nil
+	return nil
 }

@@ -66,13 +66,10 @@ type sampleSize struct {
 	Kept, Observables int
 	// Mean over observables and chains; its error is between chains, NaN of a single one.
 	Mean, StandardError float64
-	// Min and Max are over the observables, each a mean over chains.
-	Min, Max float64
+	// Min is over the observables, each a mean over chains.
+	Min float64
 	// Still counts the pairs of chain and observable that never changed, which are taken as one draw.
 	Still int
-	// PaperMedian is the median over observables, of the first chain, by the
-	// definition of the discrete Langevin paper's code.
-	PaperMedian float64
 	// RHat is the largest split R-hat of these observables: well above 1, the chains disagree, and an ESS of single
 	// chains overstates. It is not finite where some chain stands still.
 	RHat float64
@@ -90,7 +87,6 @@ func effectiveSampleSize(d *distribution, states [][]uint8, first int) *sampleSi
 	e.Observables = len(chosen)
 	byChain := make([]float64, len(states))
 	byObservable := make([]float64, len(chosen))
-	paper := make([]float64, len(chosen))
 	draws := make([][]float64, len(states))
 	for c := range draws {
 		draws[c] = make([]float64, kept)
@@ -108,50 +104,17 @@ func effectiveSampleSize(d *distribution, states [][]uint8, first int) *sampleSi
 			byChain[c] += size / float64(len(chosen))
 			byObservable[i] += size / float64(len(states))
 		}
-		paper[i] = paperSampleSize(draws[0])
 		e.RHat = math.Max(e.RHat, samplers.SplitRHat(draws))
 	}
 	e.Mean, e.StandardError = meanAndError(byChain)
-	slices.Sort(paper)
-	e.Min, e.Max = slices.Min(byObservable), slices.Max(byObservable)
-	e.PaperMedian = (paper[(len(paper)-1)/2] + paper[len(paper)/2]) / 2
+	e.Min = slices.Min(byObservable)
 	return e
 }
 
 // meanAndError is a mean with its standard error, NaN of a single value.
 func meanAndError(values []float64) (mean, standardError float64) {
-	mean, e := samplers.MeanAndError(values)
-	if e == nil {
-		return mean, math.NaN()
-	}
-	return mean, *e
-}
-
-// paperSampleSize is N / (1 + 2 Σ_k (1 - k/N) ρ_k) up to the first negative autocorrelation, which the code of the GWG
-// and discrete Langevin papers computes; 1 for draws that are all the same.
-func paperSampleSize(draws []float64) float64 {
-	n := len(draws)
-	mean := stat.Mean(draws, nil)
-	covariance := func(lag int) float64 {
-		sum := 0.0
-		for t, v := range draws[lag:] {
-			sum += (v - mean) * (draws[t] - mean)
-		}
-		return sum / float64(n-lag)
-	}
-	variance := covariance(0)
-	if !(variance > 0) {
-		return 1
-	}
-	tau := 1.0
-	for lag := 1; lag < n; lag++ {
-		rho := covariance(lag) / variance
-		if rho < 0 {
-			break
-		}
-		tau += 2 * (1 - float64(lag)/float64(n)) * rho
-	}
-	return float64(n) / tau
+	mean, deviation := stat.MeanStdDev(values, nil)
+	return mean, stat.StdErr(deviation, float64(len(values)))
 }
 
 // checkpoints are the steps at which a curve is taken: up to 50 spread evenly
@@ -226,11 +189,7 @@ func squaredDiscrepancy(x, y *binarySet) (value, standardError float64) {
 type reference struct {
 	method  string
 	samples int
-	// againstExact is the squared discrepancy from as many exact draws; nil where these are the reference, or cannot be
-	// had.
-	againstExact *float64
-
-	set *binarySet
+	set     *binarySet
 	// sample draws independently from the reference's own law.
 	sample func(n int, label string) ([]int, error)
 }

@@ -59,10 +59,6 @@ func TestEffectiveSampleSize(t *testing.T) {
 		// The estimator is noisy, and a few percent off at this length.
 		near(t, fmt.Sprintf("ESS per step at flip %v", flip), e.Mean/float64(e.Kept), flip/(1-flip),
 			0.06*flip/(1-flip)+4*e.StandardError/float64(e.Kept))
-		if flip < 0.5 {
-			near(t, fmt.Sprintf("by the paper's definition at flip %v", flip), e.PaperMedian/float64(e.Kept),
-				flip/(1-flip), 0.35*flip/(1-flip))
-		}
 	}
 	// What is discarded has no influence.
 	suffix := twoStates(2, 500, 0.3)
@@ -72,18 +68,9 @@ func TestEffectiveSampleSize(t *testing.T) {
 		t.Errorf("with a discarded part: %+v, without: %+v", got, want)
 	}
 	still := [][]uint8{make([]uint8, 100), twoStates(1, 100, 0.5)[0]}
-	e := effectiveSampleSize(p, still, 0)
-	if e.Still != 1 || e.PaperMedian != 1 {
+	if e := effectiveSampleSize(p, still, 0); e.Still != 1 {
 		t.Errorf("a chain that stands: %+v", e)
 	}
-}
-
-// TestPaperSampleSize by hand: draws 0 0 1 1 have mean ½, deviations -½ -½ ½ ½;
-// ρ_1 = (¼ - ¼ + ¼)/3 / ¼ = ⅓, ρ_2 = -1 ends it, so τ = 1 + 2·¾·⅓.
-func TestPaperSampleSize(t *testing.T) {
-	near(t, "ESS", paperSampleSize([]float64{0, 0, 1, 1}), 4/1.5, 1e-12)
-	near(t, "ESS of alternating draws", paperSampleSize([]float64{0, 1, 0, 1, 0, 1}), 6, 1e-12)
-	near(t, "ESS of still draws", paperSampleSize([]float64{2, 2, 2}), 1, 0)
 }
 
 func TestCheckpoints(t *testing.T) {

@@ -27,7 +27,7 @@ as in dula:step-size=0.2,terms=100. --data takes the names of tables that the la
 (`+strings.Join(regressions(), ", ")+`), and CSV files with a header, numbers, and what
 is to be predicted in the last column. The paper's setting is --chains 50 --steps 1000.`)
 	f := s.Flags
-	data := texts(f, "data", regressions(), ",", "tables, by name or CSV files, with commas between them")
+	data := f.StringSlice("data", regressions(), "tables, by name or CSV files, with commas between them")
 	specs := samplersFlag(f, "samplers", "gibbs-x:block=1,gwg,dula:step-size=0.2,dmala:step-size=0.2,"+
 		"dula:step-size=0.2,terms=10,dula:step-size=0.2,terms=100", "samplers of the weights")
 	hidden := Whole(f, "hidden", 100, 1, 1<<14, "hidden units")

@@ -2,12 +2,12 @@ package lab
 
 import (
 	"context"
-	"flag"
 	"image"
 	"math"
 	"slices"
 	"strconv"
 
+	"github.com/spf13/pflag"
 	"gonum.org/v1/gonum/floats"
 
 	"infill/samplers"
@@ -28,7 +28,7 @@ type pcdOptions struct {
 	rate, shrink           *float64
 }
 
-func pcdFlags(f *flag.FlagSet, updates, batch, buffer int, rate, shrink float64) pcdOptions {
+func pcdFlags(f *pflag.FlagSet, updates, batch, buffer int, rate, shrink float64) pcdOptions {
 	return pcdOptions{
 		Whole(f, "updates", updates, 1, 1<<30, "updates of each training"),
 		Whole(f, "batch", batch, 1, 1<<20, "examples, and chains, of each update"),
@@ -226,7 +226,7 @@ type couplingsOptions struct {
 	data, sweeps, repeats *int
 }
 
-func couplingsFlags(f *flag.FlagSet, pcd pcdOptions, data, sweeps int, usage string) couplingsOptions {
+func couplingsFlags(f *pflag.FlagSet, pcd pcdOptions, data, sweeps int, usage string) couplingsOptions {
 	return couplingsOptions{pcd,
 		samplersFlag(f, "samplers", "gibbs,gwg,dula:step-size=0.2,dmala:step-size=0.4", "samplers of the chains"),
 		Numbers(f, "steps", []int{1, 5, 25}, "sampling steps of each update"),

@@ -15,7 +15,6 @@ import (
 	"gonum.org/v1/gonum/stat"
 	"gonum.org/v1/plot"
 
-	"infill/internal/chart"
 	"infill/internal/targets"
 	"infill/samplers"
 )
@@ -129,7 +128,7 @@ func (f figure) plan(ctx context.Context, chains, steps int, seed uint64) (*plan
 		if len(f.parts) > 1 {
 			of = []parameter{{"part", part.title}}
 		}
-		if err := p.compare(d, Options{list, chains, steps, 0, 0.1, part.initial, clock}, seed, of...); err != nil {
+		if err := p.compare(d, Options{list, chains, steps, 0, part.initial, clock}, seed, of...); err != nil {
 			return nil, err
 		}
 	}
@@ -288,7 +287,7 @@ func biasPlan(ctx context.Context, title string, chains, steps int) (*plan, erro
 		{name: "bound", format: "%.3g", definition: "of theorem 5.1, for the numbers 0 and 1"},
 		{name: "rate", format: "%.3g", definition: "multiple of exp(-1/(2α))"},
 	})
-	p.between, p.figures = counted(chains, "chain"), drawBias
+	p.between, p.draw = counted(chains, "chain"), drawBias
 	p.notes = []string{"the Ising model has coupling 0.1 and field 0.2, and α is for 0 and 1; the example is " +
 		"exp(aθ² + bθ + 2ε sin(θπ/2)), θ = ±1, α = 2",
 		fmt.Sprintf("observed over %s × %s", counted(chains, "chain"), counted(steps, "step"))}
@@ -311,14 +310,14 @@ func biasPlan(ctx context.Context, title string, chains, steps int) (*plan, erro
 	}
 	_, slope := stat.LinearRegression(x[:len(x)/3], y[:len(y)/3], nil, false)
 	p.notes = append(p.notes, fmt.Sprintf("slope of ln bias against -1/(2α) at small α: %.3f", slope))
-	for _, example := range []struct{ a, b float64 }{{1, 0.1}, {0, 0}} {
+	for _, example := range []targets.CounterExample{{A: 1, B: 0.1}, {}} {
 		for i := range 11 {
-			epsilon := float64(i) / 10
-			l, err := newLangevinBias(ctx, targets.NewCounterExample(example.a, example.b, epsilon), 2)
+			example.Epsilon = float64(i) / 10
+			l, err := newLangevinBias(ctx, example, 2)
 			if err != nil {
 				return nil, err
 			}
-			add(fmt.Sprintf("a = %v, b = %v by ε", example.a, example.b), epsilon, l)
+			add(fmt.Sprintf("a = %v, b = %v by ε", example.A, example.B), example.Epsilon, l)
 		}
 	}
 	return p, nil
@@ -346,25 +345,26 @@ func biasOfLattice(ctx context.Context, alpha float64) (*langevinBias, error) {
 	return l, nil
 }
 
-// drawBias draws the columns together, a figure for each bias.
-func drawBias(r *StudyReport) (figures []chart.Figure, failed error) {
-	known := map[string][]chart.Line{}
+// drawBias draws the columns together, a plot for each bias.
+func drawBias(r *StudyReport) (drawings, error) {
+	known := map[string][]line{}
 	for _, g := range r.groups() {
 		title := g.labels()[0].Value
 		at, _ := strconv.ParseFloat(g.labels()[1].Value, 64)
 		for _, c := range r.plan.columns {
 			if y := g.numbers(c.name); len(y) > 0 && y[0] > 1e-12 {
-				known[title] = chart.Add(known[title], c.name, at, y[0])
+				known[title] = addPoint(known[title], c.name, at, y[0])
 			}
 		}
 	}
+	list, failed := drawings{}, error(nil)
 	for i, title := range slices.Sorted(maps.Keys(known)) {
-		p, err := chart.Lines(title, "α or ε", "‖π_α - π‖₁", known[title], true)
+		p, err := drawLines(title, "α or ε", "‖π_α - π‖₁", known[title])
 		failed = errors.Join(failed, err)
 		if p != nil {
 			p.Y.Scale, p.Y.Tick.Marker = plot.LogScale{}, plot.LogTicks{Prec: -1}
-			figures = append(figures, chart.Figure{Name: fmt.Sprintf("bias-%d", i+1), Plot: p})
+			list[fmt.Sprintf("bias-%d", i+1)] = p
 		}
 	}
-	return figures, failed
+	return list, failed
 }

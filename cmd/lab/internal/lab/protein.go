@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"flag"
 	"fmt"
 	"image"
 	"math"
@@ -14,6 +13,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/spf13/pflag"
 	"gonum.org/v1/gonum/floats"
 
 	"infill/internal/logmath"
@@ -204,7 +204,7 @@ func (t *protein) readContacts(text string) error {
 }
 
 // proteinFlags set the Potts model of a made-up protein, and return a function that makes it.
-func proteinFlags(f *flag.FlagSet) func() (*protein, error) {
+func proteinFlags(f *pflag.FlagSet) func() (*protein, error) {
 	size := sizeFlag(f, size{4, 5}, "rows and columns of the lattice that a made-up protein is folded on")
 	states := Whole(f, "states", 5, 2, maxStates, "states of each of its sites")
 	strength := number(f, "strength", 0.5, " of 0 or more", "standard deviation of the couplings of its contacts")
@@ -218,9 +218,9 @@ func proteinFlags(f *flag.FlagSet) func() (*protein, error) {
 }
 
 // newContacts is the protein as a target to sample from, with exact means where its states can be listed.
-func newContacts(f *flag.FlagSet) maker {
+func newContacts(f *pflag.FlagSet) maker {
 	protein := proteinFlags(f)
-	how := truthFlags(f)
+	sweeps := sweepsFlag(f)
 	return func(ctx context.Context, seed uint64) (*distribution, error) {
 		p, err := protein()
 		if err != nil {
@@ -231,7 +231,7 @@ func newContacts(f *flag.FlagSet) maker {
 		for own := range slices.Chunk(p.field, p.states) { // every site by its own field
 			d.independent = append(d.independent, softmax(own))
 		}
-		return d, d.settle(ctx, how, seed, longRun{"gibbs", p.sites, false}, func() (string, []float64, error) {
+		return d, d.settle(ctx, *sweeps, seed, longRun{"gibbs", p.sites, false}, func() (string, []float64, error) {
 			if states := math.Pow(float64(p.states), float64(p.sites)); states > targets.MaxStates {
 				return "", nil, fmt.Errorf("%w: %.2g states", errTooLarge, states)
 			}

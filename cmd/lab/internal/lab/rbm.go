@@ -2,7 +2,6 @@ package lab
 
 import (
 	"context"
-	"flag"
 	"fmt"
 	"math"
 	"math/bits"
@@ -10,8 +9,8 @@ import (
 	"slices"
 	"sort"
 
+	"github.com/spf13/pflag"
 	"gonum.org/v1/gonum/floats"
-	"gonum.org/v1/gonum/stat"
 
 	"infill/internal/logmath"
 	"infill/internal/targets"
@@ -20,7 +19,7 @@ import (
 
 // newRBM is a restricted Boltzmann machine over binary visible units, its observables, U(v) = Σ_i softplus(W v + a)_i +
 // bᵀv; by default one for bars and stripes that can be summed exactly.
-func newRBM(f *flag.FlagSet) maker {
+func newRBM(f *pflag.FlagSet) maker {
 	data := Choice(f, "data", []string{"bars-and-stripes", "none"},
 		"what the machine is trained on; none draws random weights")
 	side := Whole(f, "side", 5, 2, 16, "the images have this number of pixels squared, the visible units")
@@ -29,11 +28,11 @@ func newRBM(f *flag.FlagSet) maker {
 	scale := number(f, "scale", 0.05, " of 0 or more", "standard deviation of random weights; biases are N(0, 1)")
 	how := divergenceFlags(f)
 	own := targetSeed(f, "seed of the training or of the weights")
-	from := Choice(f, "reference", []string{"auto", "exact", "block-gibbs"},
-		"what MMD is measured from; auto is exact where possible")
+	from := Choice(f, "reference", []string{"auto", "block-gibbs"},
+		"what MMD is measured from; auto is exact draws where possible")
 	samples := Whole(f, "reference-samples", 500, 2, 1<<14, "states of the reference")
 	steps := Whole(f, "reference-steps", 1000, 1, 1<<20, "block Gibbs steps behind each state of the reference")
-	exactly := truthFlags(f)
+	sweeps := sweepsFlag(f)
 	return func(ctx context.Context, seed uint64) (*distribution, error) {
 		d := &distribution{kind: "rbm"}
 		var m *targets.RBM
@@ -54,25 +53,18 @@ func newRBM(f *flag.FlagSet) maker {
 		}
 		d.target, d.observables = m, numbered(len(m.Visible), 0, 1)
 		var exact *solved
-		err = d.settle(ctx, exactly, seed, longRun{"rbm-gibbs", 1, false}, func() (string, []float64, error) {
+		err = d.settle(ctx, *sweeps, seed, longRun{"rbm-gibbs", 1, false}, func() (string, []float64, error) {
 			if exact, err = solve(m); err != nil {
 				return "", nil, err
 			}
 			return fmt.Sprintf("sum over the 2^%d states of one side", len(exact.listed)), exact.means, nil
 		})
-		if err == nil && images != nil && exact != nil {
-			d.training, err = judge(ctx, m, exact, images)
-		}
 		if err != nil {
 			return nil, err
 		}
-		if *from == "exact" && exact == nil {
-			return nil, refuse("reference", "there are no exact draws of this machine: choose block-gibbs")
-		}
-		draw := func(n int, label string) ([]int, error) {
+		r, spent := &reference{method: "exact", samples: *samples, sample: func(n int, label string) ([]int, error) {
 			return exact.draw(n, samplers.Streams(*own, label, 1)[0]), nil
-		}
-		r, spent := &reference{method: "exact", samples: *samples, sample: draw}, 0
+		}}, 0
 		if *from == "block-gibbs" || exact == nil {
 			r.method, spent = "block-gibbs", *steps
 			r.sample = func(n int, label string) ([]int, error) {
@@ -81,11 +73,6 @@ func newRBM(f *flag.FlagSet) maker {
 		}
 		if err := r.draw(len(m.Visible)); err != nil {
 			return nil, err
-		}
-		if r.method != "exact" && exact != nil {
-			states, _ := draw(*samples, "against exact")
-			value, _ := r.discrepancy(states)
-			r.againstExact = &value
 		}
 		d.reference = r
 		d.parameters = append(d.parameters,
@@ -241,7 +228,7 @@ type divergenceOptions struct {
 	rate                  *float64
 }
 
-func divergenceFlags(f *flag.FlagSet) divergenceOptions {
+func divergenceFlags(f *pflag.FlagSet) divergenceOptions {
 	return divergenceOptions{
 		Whole(f, "divergence-steps", 10, 1, 1<<20, "block Gibbs steps of contrastive divergence"),
 		Whole(f, "updates", 1000, 1, 1<<20, "updates of the training"),
@@ -311,21 +298,4 @@ func (o divergenceOptions) train(ctx context.Context, data [][]int, hidden int, 
 		optimiser.ascend(parameters, gradient, *o.rate, update)
 	}
 	return m, ctx.Err()
-}
-
-// training tells how well a machine learnt its data.
-type training struct {
-	patterns int // of the data, each as probable as the others
-	// logLikelihood is the mean over the patterns of log p, in nats; the best any law reaches is -ln(patterns).
-	logLikelihood float64
-	mass          float64 // the probability of all patterns together
-}
-
-func judge(ctx context.Context, m *targets.RBM, exact *solved, data [][]int) (*training, error) {
-	logs := make([]float64, len(data))
-	if err := m.Energy(ctx, slices.Concat(data...), logs); err != nil {
-		return nil, err
-	}
-	floats.AddConst(-exact.logNormaliser, logs)
-	return &training{len(data), stat.Mean(logs, nil), math.Exp(floats.LogSumExp(logs))}, nil
 }

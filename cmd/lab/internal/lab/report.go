@@ -6,6 +6,7 @@ import (
 	"encoding/csv"
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"os"
 	"path/filepath"
@@ -14,16 +15,10 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/charmbracelet/x/ansi"
 	"github.com/google/renameio/v2/maybe"
-	"gonum.org/v1/gonum/stat"
-	"gonum.org/v1/plot"
-	"gonum.org/v1/plot/plotter"
 
-	"infill/internal/chart"
 	"infill/internal/logmath"
 	"infill/internal/object"
-	"infill/samplers"
 )
 
 // StudyReport holds the results of a study.
@@ -120,21 +115,15 @@ func partition[P ~[]T, T any](list []T, key func(T) string) (parts []P) {
 func (r *StudyReport) atEqualBudgets() {
 	for _, panel := range r.panels() {
 		for i, c := range r.plan.columns {
-			spent := func(s sample) float64 {
-				if c.timed {
-					return s.Seconds
-				}
-				return s.X
-			}
 			budget := math.Inf(1)
 			for _, g := range panel {
 				if points := g[0].Curves[c.follows]; len(points) > 0 {
-					budget = min(budget, spent(points[len(points)-1]))
+					budget = min(budget, c.spent(points[len(points)-1]))
 				}
 			}
 			for _, g := range panel {
 				for _, s := range g[0].Curves[c.follows] {
-					if spent(s) > budget {
+					if c.spent(s) > budget {
 						continue
 					}
 					if put(&g[0].Numbers, c.name, s.Y); s.Error > 0 {
@@ -176,7 +165,9 @@ func (r *StudyReport) CSV() ([]byte, error) {
 		}
 		rows = append(rows, append(row, c.Signature))
 	}
-	return table(rows)
+	var b bytes.Buffer
+	err := csv.NewWriter(&b).WriteAll(rows)
+	return b.Bytes(), err
 }
 
 func names(columns []column) (list []string) {
@@ -186,40 +177,14 @@ func names(columns []column) (list []string) {
 	return list
 }
 
-// curvesCSV is a row for each point of each curve.
-func (r *StudyReport) curvesCSV() ([]byte, error) {
-	rows := [][]string{slices.Concat([]string{"curve"}, r.Cells[0].Labels.names(), []string{"x", "seconds", "y"})}
-	for _, kind := range r.plan.curves {
-		for _, c := range r.Cells {
-			for _, s := range c.Curves[kind.name] {
-				rows = append(rows, slices.Concat([]string{kind.name}, c.Labels.values(),
-					[]string{decimal(s.X), decimal(s.Seconds), decimal(s.Y)}))
-			}
-		}
-	}
-	if len(rows) == 1 {
-		return nil, nil
-	}
-	return table(rows)
-}
-
-func table(rows [][]string) ([]byte, error) {
-	var b bytes.Buffer
-	err := csv.NewWriter(&b).WriteAll(rows)
-	return b.Bytes(), err
-}
-
-// PlotFormats lists the forms of plots; none leaves them out.
-func PlotFormats() []string { return []string{"svg", "png", "none"} }
-
-// Write puts report.json, results.csv, curves.csv and the plots into a folder, which it makes, beside pictures that are
-// there already, and returns the files' paths. Each file is written whole or not at all.
-func (r *StudyReport) Write(dir, format string) (paths []string, err error) {
+// Write puts report.json, results.csv and the plots into a folder, which it makes, beside pictures that are there
+// already, and returns the files' paths. Each file is written whole or not at all.
+func (r *StudyReport) Write(dir string) (paths []string, err error) {
 	if err := os.MkdirAll(dir, 0o777); err != nil {
 		return nil, err
 	}
 	write := func(name string, content []byte, failed error) {
-		if path := filepath.Join(dir, name); failed == nil && content != nil {
+		if path := filepath.Join(dir, name); failed == nil {
 			failed = maybe.WriteFile(path, content, 0o666)
 			paths = append(paths, path)
 		}
@@ -231,38 +196,32 @@ func (r *StudyReport) Write(dir, format string) (paths []string, err error) {
 	write("report.json", content, failed)
 	content, failed = r.CSV()
 	write("results.csv", content, failed)
-	content, failed = r.curvesCSV()
-	write("curves.csv", content, failed)
 	for _, c := range r.Cells {
 		for _, name := range c.Pictures {
 			paths = append(paths, filepath.Join(dir, name))
 		}
 	}
-	if format == "none" {
-		return paths, err
-	}
-	list, failed := r.plan.figures(r)
-	for _, f := range list {
-		content, failed := f.Encode(format)
-		write(f.Name+"."+format, content, failed)
+	list, failed := r.plan.draw(r)
+	for _, name := range slices.Sorted(maps.Keys(list)) {
+		content, failed := svg(list[name])
+		write(name+".svg", content, failed)
 	}
 	return paths, errors.Join(err, failed)
 }
 
-// Text is the report for a page of that many columns, 0 for any.
-func (r *StudyReport) Text(width int) string {
-	p := &printer{width: width}
-	p.line(r.Title)
-	p.text.WriteString("\n")
+// Text is the report for people.
+func (r *StudyReport) Text() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s\n\n", r.Title)
 	groups := r.groups()
 	columns := slices.DeleteFunc(slices.Clone(r.plan.columns), func(c column) bool {
 		return !slices.ContainsFunc(groups, func(g group) bool { return len(g.numbers(c.name)) > 0 })
 	})
 	for _, own := range partition[[]column](columns, func(c column) string { return strconv.Itoa(c.table) }) {
-		p.columns(groups, own)
+		writeColumns(&b, groups, own)
 	}
 	for _, note := range r.plan.notes {
-		p.line(note)
+		fmt.Fprintln(&b, note)
 	}
 	repeats := 1
 	for _, g := range groups {
@@ -272,8 +231,8 @@ func (r *StudyReport) Text(width int) string {
 	if r.plan.between != "" || repeats > 1 {
 		between = "± is a standard error between " + cmp.Or(r.plan.between, counted(repeats, "repetition"))
 	}
-	p.line(fmt.Sprintf("%s; seed %d", between, r.Seed))
-	return p.text.String()
+	fmt.Fprintf(&b, "%s; seed %d\n", between, r.Seed)
+	return b.String()
 }
 
 // text is the mean of a number with its error between repetitions, or with its own of a single one.
@@ -286,7 +245,7 @@ func (g group) text(c column) string {
 		return c.words[int(numbers[0])]
 	case len(numbers) == 1:
 		if e, known := g[0].Errors[c.name]; known {
-			return withError(c.format, numbers[0], &e)
+			return withError(c.format, numbers[0], e)
 		}
 	}
 	return MeanAndError(c.format, numbers)
@@ -294,17 +253,16 @@ func (g group) text(c column) string {
 
 // MeanAndError writes a mean with its standard error, of one value without.
 func MeanAndError(format string, values []float64) string {
-	mean, e := samplers.MeanAndError(values)
+	mean, e := meanAndError(values)
 	return withError(format, mean, e)
 }
 
 // withError is a mean with its standard error, where that is known.
-func withError(format string, mean float64, standardError *float64) string {
-	text := fmt.Sprintf(format, mean)
-	if standardError != nil {
-		text += " ± " + fmt.Sprintf(format, *standardError)
+func withError(format string, mean, standardError float64) string {
+	if math.IsNaN(standardError) {
+		return fmt.Sprintf(format, mean)
 	}
-	return text
+	return fmt.Sprintf(format+" ± "+format, mean, standardError)
 }
 
 // counted is a number of things.
@@ -315,23 +273,8 @@ func counted(n int, thing string) string {
 	return fmt.Sprintf("%d %s", n, thing)
 }
 
-// printer writes for people.
-type printer struct {
-	text  strings.Builder
-	width int
-}
-
-// line writes a text, broken between words where it is wider than the page.
-func (p *printer) line(text string) {
-	text = strings.Join(strings.Fields(text), " ")
-	if p.width > 0 {
-		text = ansi.Wordwrap(text, p.width, "")
-	}
-	p.text.WriteString(text + "\n")
-}
-
-// columns writes a table and the meaning of its columns. The first label is aligned left, and all else right.
-func (p *printer) columns(groups []group, columns []column) {
+// writeColumns writes a table and the meaning of its columns. The first label is aligned left, and all else right.
+func writeColumns(b *strings.Builder, groups []group, columns []column) {
 	rows := [][]string{append(groups[0].labels().names(), names(columns)...)}
 	for _, g := range groups {
 		row := g.labels().values()
@@ -351,112 +294,13 @@ func (p *printer) columns(groups []group, columns []column) {
 		for i, cell := range row[1:] {
 			line += fmt.Sprintf("  %*s", widths[i+1], cell)
 		}
-		p.text.WriteString(strings.TrimRight(line, " ") + "\n")
+		fmt.Fprintln(b, strings.TrimRight(line, " "))
 	}
-	p.text.WriteString("\n")
+	fmt.Fprintln(b)
 	for _, c := range columns {
 		if c.definition != "" {
-			p.line(c.name + ": " + c.definition)
+			fmt.Fprintf(b, "%s: %s\n", c.name, c.definition)
 		}
 	}
-	p.text.WriteString("\n")
-}
-
-// draw draws every curve, by x and by seconds, bars, and columns against labels and other columns.
-// Lines are the first label; other labels have a figure each.
-func (r *StudyReport) draw() (list []chart.Figure, failed error) {
-	add := func(name string, p *plot.Plot, err error) {
-		failed = errors.Join(failed, err)
-		if p != nil {
-			list = append(list, chart.Figure{Name: name, Plot: p})
-		}
-	}
-	for _, panel := range r.panels() {
-		suffix, title := "", r.Title
-		if panel.name() != "" {
-			suffix, title = "-"+slug(labels{{"", panel.name()}}), title+", "+panel.name()
-		}
-		for _, c := range r.plan.curves {
-			p, err := drawCurves(panel, c, title, c.x, func(s sample) float64 { return s.X })
-			add(c.name+suffix, p, err)
-			if !c.byXAlone {
-				p, err = drawCurves(panel, c, title, "seconds of processor time (noisy)",
-					func(s sample) float64 { return s.Seconds })
-				add(c.name+suffix+"-by-second", p, err)
-			}
-		}
-		for _, c := range r.plan.columns {
-			if c.bar {
-				p, err := drawBars(panel, c, title)
-				add(c.name+suffix, p, err)
-			}
-		}
-	}
-	for _, c := range r.plan.columns {
-		if c.against != "" {
-			p, err := r.drawColumn(c)
-			add(c.name+"-by-"+c.against, p, err)
-		}
-	}
-	return list, failed
-}
-
-// drawBars draws a bar with its error for each group that has the number.
-func drawBars(groups []group, c column, title string) (*plot.Plot, error) {
-	var list []chart.Bar
-	for _, g := range groups {
-		if numbers := g.numbers(c.name); len(numbers) > 0 {
-			mean, e := stat.Mean(numbers, nil), g[0].Errors[c.name]
-			list = append(list, chart.Bar{Name: g.labels()[0].Value, Value: mean, Low: mean - e, High: mean + e})
-		}
-	}
-	return chart.Bars(title, c.name, list)
-}
-
-// drawCurves draws one curve of every group, the mean of its repetitions.
-func drawCurves(groups []group, c curve, title, x string, at func(sample) float64) (*plot.Plot, error) {
-	var list []chart.Line
-	for i, g := range groups {
-		l := chart.Line{Look: i, Name: g.labels()[0].Value}
-		for k := 0; ; k++ {
-			var xs, ys []float64
-			for _, cell := range g {
-				if s := cell.Curves[c.name]; k < len(s) {
-					xs, ys = append(xs, at(s[k])), append(ys, s[k].Y)
-				}
-			}
-			if xs == nil {
-				break
-			}
-			if at := (plotter.XY{X: stat.Mean(xs, nil), Y: stat.Mean(ys, nil)}); !c.log || at.X > 0 {
-				l.At = append(l.At, at)
-			}
-		}
-		list = append(list, l)
-	}
-	p, err := chart.Lines(title, x, c.y, list, false)
-	if p != nil && c.log {
-		p.X.Scale, p.X.Tick.Marker = plot.LogScale{}, plot.LogTicks{Prec: -1}
-	}
-	return p, err
-}
-
-// drawColumn draws a column against a label of numbers, a line for each value of the first label, or against
-// another column, a line for each sampler that has several settings.
-func (r *StudyReport) drawColumn(c column) (*plot.Plot, error) {
-	var list []chart.Line
-	for _, g := range r.groups() {
-		y := g.numbers(c.name)
-		if len(y) == 0 {
-			continue
-		}
-		if x := g.numbers(c.against); len(x) > 0 {
-			name, _, _ := strings.Cut(g.labels()[0].Value, ":")
-			list = chart.Add(list, name, stat.Mean(x, nil), stat.Mean(y, nil))
-		}
-		if x, err := strconv.ParseFloat(g.labels().value(c.against), 64); err == nil {
-			list = chart.Add(list, g.labels()[0].Value, math.Max(x, 1e-9), stat.Mean(y, nil))
-		}
-	}
-	return chart.Lines(r.Title, c.against, c.name, list, true)
+	fmt.Fprintln(b)
 }

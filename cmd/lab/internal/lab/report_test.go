@@ -6,7 +6,6 @@ import (
 	"encoding/xml"
 	"flag"
 	"fmt"
-	"image/png"
 	"io"
 	"os"
 	"path/filepath"
@@ -17,21 +16,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"gonum.org/v1/plot/vg/draw"
-	"gonum.org/v1/plot/vg/recorder"
-
-	"infill/internal/chart"
+	"gonum.org/v1/plot/vg"
 )
-
-func files(t *testing.T, dir string) []string {
-	t.Helper()
-	entries := must(os.ReadDir(dir))(t)
-	var names []string
-	for _, e := range entries {
-		names = append(names, e.Name())
-	}
-	return names
-}
 
 // TestWrite: the folder holds what the report says, whole, and without times equal twice.
 func TestWrite(t *testing.T) {
@@ -39,17 +25,17 @@ func TestWrite(t *testing.T) {
 	report := func() *StudyReport {
 		return compared(t, p, "gibbs,dmala:step-size=0.4,dmala:step-size=0.8", nil)
 	}
-	dir := filepath.Join(t.TempDir(), "new", "folder")
-	paths := must(report().Write(dir, "svg"))(t)
+	paths := must(report().Write(filepath.Join(t.TempDir(), "new", "folder")))(t)
 	want := []string{
-		"acceptance-by-proposed.svg", "curves.csv", "ess-by-second.svg", "ess.svg", "log-mmd-by-evaluation.svg",
-		"log-mmd-by-second.svg", "log-mmd.svg", "log-rmse-by-evaluation.svg", "log-rmse-by-second.svg", "log-rmse.svg",
-		"report.json", "results.csv",
+		"report.json", "results.csv", "acceptance-by-proposed.svg", "ess.svg", "ess-by-second.svg", "log-mmd.svg",
+		"log-mmd-by-second.svg", "log-rmse.svg", "log-rmse-by-second.svg",
 	}
-	if got := files(t, dir); !slices.Equal(got, want) || len(paths) != len(want) {
-		t.Errorf("files %v, want %v", got, want)
+	for i, path := range paths {
+		if filepath.Base(path) != want[i] || len(paths) != len(want) {
+			t.Fatalf("files %v, want %v", paths, want)
+		}
 	}
-	for _, path := range paths[3:] {
+	for _, path := range paths[2:] {
 		content := must(os.ReadFile(path))(t)
 		d := xml.NewDecoder(bytes.NewReader(content))
 		for {
@@ -77,23 +63,14 @@ func TestWrite(t *testing.T) {
 
 	timeless := report()
 	timeless.WithoutTimes()
-	dir = t.TempDir()
-	if _, err := timeless.Write(dir, "png"); err != nil {
-		t.Fatal(err)
-	}
-	for _, name := range files(t, dir) {
-		if strings.Contains(name, "second") {
-			t.Errorf("%s is written without times", name)
-		}
-		if content, err := os.ReadFile(filepath.Join(dir, name)); err != nil {
-			t.Error(err)
-		} else if _, err := png.Decode(bytes.NewReader(content)); err != nil && strings.HasSuffix(name, ".png") {
-			t.Errorf("%s: %v", name, err)
+	for _, path := range must(timeless.Write(t.TempDir()))(t) {
+		if strings.Contains(filepath.Base(path), "second") {
+			t.Errorf("%s is written without times", path)
 		}
 	}
 	blocked := filepath.Join(t.TempDir(), "file")
 	none(t, os.WriteFile(blocked, nil, 0o600))
-	if _, err := report().Write(blocked, "none"); err == nil {
+	if _, err := report().Write(blocked); err == nil {
 		t.Error("a file was taken for a folder")
 	}
 }
@@ -118,24 +95,21 @@ func TestPresets(t *testing.T) {
 			continue
 		}
 		t.Run(f.name, func(t *testing.T) {
-			var last Progress
-			report := studied(t, presetStudy(t, f.name, 2, 40), StudyOptions{Seed: 1, Observe: func(p Progress) {
-				if p.Sampler == last.Sampler && p.Step < last.Step || p.Step > p.Steps {
-					t.Fatalf("progress %+v after %+v", p, last)
+			at, last, whole := "", 0, 0
+			observe := func(cell string, done, of int) {
+				if cell == at && done < last || done > of {
+					t.Fatalf("%s: progress %d after %d of %d", cell, done, last, of)
 				}
-				last = p
-			}})
-			if f.name != "dlp-figure-1" && (last.Step != last.Steps || last.Steps != 40) {
-				t.Errorf("progress ends at %+v", last)
+				at, last, whole = cell, done, of
+			}
+			report := studied(t, presetStudy(t, f.name, 2, 40), StudyOptions{Seed: 1, Observe: observe})
+			if f.name != "dlp-figure-1" && (last != 40 || whole != 40) {
+				t.Errorf("progress ends at %d of %d", last, whole)
 			}
 			if len(report.Cells) != want || report.Title != f.name+": "+f.title {
 				t.Errorf("%d cells, want %d; %q", len(report.Cells), want, report.Title)
 			}
-			dir := t.TempDir()
-			if _, err := report.Write(dir, "svg"); err != nil {
-				t.Fatal(err)
-			}
-			if n := len(files(t, dir)); n < 4 {
+			if n := len(must(report.Write(t.TempDir()))(t)); n < 4 {
 				t.Errorf("%d files", n)
 			}
 		})
@@ -160,11 +134,13 @@ func TestFigure7Steps(t *testing.T) {
 	}
 }
 
-// TestFigure: twenty series look different from each other, the legend stands outside the
-// frame, and no text leaves the picture.
-func TestFigure(t *testing.T) {
-	r := &StudyReport{Title: "a title that is much longer than the frame is wide, since it says of which model the " +
-		"draws are, of how many chains, and how long they ran", plan: newComparisonPlan("", 2)}
+// drawnText matches a text in a plot; that of the y axis is turned.
+var drawnText = regexp.MustCompile(`<text x="([-0-9.]+)" y="([-0-9.]+)" transform="scale\(1, -1\)"\s[^>]*>([^<]*)</text>`)
+
+// TestDraw: twenty series look different from each other, the legend stands outside the frame, and no text leaves the
+// picture.
+func TestDraw(t *testing.T) {
+	r := &StudyReport{Title: "a title, with many settings", plan: newComparisonPlan("", 2)}
 	names := map[string]bool{}
 	for i := range 20 {
 		c := &cellResult{Labels: labels{{"sampler", fmt.Sprintf("dmala%d:step-size=0.%02d,balance=sqrt", i, i)}}}
@@ -176,41 +152,30 @@ func TestFigure(t *testing.T) {
 		}
 		r.Cells = append(r.Cells, c)
 	}
-	looks := map[string]bool{}
-	for i := range r.Cells {
-		looks[fmt.Sprint(chart.Style(i))] = true
-	}
-	if len(looks) != 20 {
-		t.Errorf("20 series have %d looks", len(looks))
-	}
-	figures, err := r.draw()
-	if err != nil || len(figures) < 3 {
-		t.Fatal(figures, err)
-	}
-	for _, f := range figures {
-		width, height := f.Size()
-		var c recorder.Canvas
-		f.Draw(draw.NewCanvas(&c, width, height))
-		legend := 0
-		for _, action := range c.Actions {
-			s, ok := action.(*recorder.FillString)
-			if !ok {
-				continue
+	list := must(r.draw())(t)
+	for _, name := range []string{"log-rmse", "acceptance-by-proposed", "ess"} {
+		picture := string(must(svg(list[name]))(t))
+		size := regexp.MustCompile(`<svg width="([0-9.]+)pt" height="([0-9.]+)pt"`).FindStringSubmatch(picture)
+		width, height := must(strconv.ParseFloat(size[1], 64))(t), must(strconv.ParseFloat(size[2], 64))(t)
+		beside := 0
+		for _, text := range drawnText.FindAllStringSubmatch(picture, -1) {
+			x, y := must(strconv.ParseFloat(text[1], 64))(t), -must(strconv.ParseFloat(text[2], 64))(t)
+			w := list[name].Legend.TextStyle.Width(text[3]).Points()
+			if names[text[3]] && x > 16*vg.Centimeter.Points() {
+				beside++
 			}
-			w := f.Plot.Legend.TextStyle.Width(s.String)
-			if names[s.String] && s.Point.X > chart.Width {
-				legend++
-			}
-			if s.String == f.Plot.Y.Label.Text { // it is turned
-				continue
-			}
-			if s.Point.X < 0 || s.Point.X+w > width || s.Point.Y < 0 || s.Point.Y > height {
-				t.Errorf("%s: %q at %v, %.0f wide, leaves the picture of %.0f × %.0f", f.Name, s.String, s.Point, w,
-					width, height)
+			turned := text[3] == list[name].Y.Label.Text
+			if !turned && (x < 0 || x+w > width || y < 0 || y > height) {
+				t.Errorf("%s: %q at %v, %v, %.0f wide, leaves the picture of %v × %v", name, text[3], x, y, w, width,
+					height)
 			}
 		}
-		if lines := slices.Contains([]string{"log-rmse", "acceptance-by-proposed"}, f.Name); lines && legend != 20 {
-			t.Errorf("%s: %d of 20 names stand beside the frame", f.Name, legend)
+		looks := map[string]bool{}
+		for _, style := range regexp.MustCompile(`stroke:[^"]*stroke-width:1.4[^"]*`).FindAllString(picture, -1) {
+			looks[style] = true
+		}
+		if lines := name != "ess"; lines && (beside != 20 || len(looks) != 20) {
+			t.Errorf("%s: %d of 20 names stand beside the frame, in %d looks", name, beside, len(looks))
 		}
 	}
 }
@@ -251,33 +216,32 @@ func TestGoldens(t *testing.T) {
 	settings := strings.Fields("chains 2 steps 40")
 	for _, c := range []struct {
 		name, study, settings string
-		width                 int
 	}{
-		{"ising.txt", "ising", "size 3x3 samplers gibbs,gwg,dula:step-size=0.4,dmala:step-size=0.8 warm-up 5", 0},
-		{"ising-80.txt", "ising", "size 2x3 coupling -0.2 samplers hamming-ball:block=2,radius=1,dmala warm-up 20", 80},
+		{"ising.txt", "ising", "size 3x3 samplers gibbs,gwg,dula:step-size=0.4,dmala:step-size=0.8 warm-up 5"},
+		{"ising-tuned.txt", "ising", "size 2x3 coupling -0.2 samplers hamming-ball:block=2,radius=1,dmala warm-up 20"},
 		{"potts.txt", "potts",
-			"size 2 field 0,0,0 samplers gibbs-x:block=2,dmala:step-size=1,balance=ratio warm-up 0", 0},
-		{"table.csv", "table", "categories 2/3 gradient-error 0.5 samplers gibbs,pafs:radius=2", 0},
+			"size 2 field 0,0,0 samplers gibbs-x:block=2,dmala:step-size=1,balance=ratio warm-up 0"},
+		{"table.csv", "table", "categories 2/3 gradient-error 0.5 samplers gibbs,pafs:radius=2"},
 		{"rbm.txt", "rbm", "side 2 hidden 2 updates 20 reference-samples 10 reference block-gibbs reference-steps 5 " +
-			"samplers rbm-gibbs,dmala:step-size=0.4", 0},
-		{"ising.json", "ising", "size 1x2 samplers gwg steps 3", 0},
+			"samplers rbm-gibbs,dmala:step-size=0.4"},
+		{"ising.json", "ising", "size 1x2 samplers gwg steps 3"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			s := study(t, c.study, append(settings[:4:4], strings.Fields(c.settings)...)...)
 			r := studied(t, s, StudyOptions{Seed: 3, Version: "X"})
 			r.WithoutTimes()
-			golden(t, c.name, written(t, r, filepath.Ext(c.name), c.width))
+			golden(t, c.name, written(t, r, filepath.Ext(c.name)))
 		})
 	}
 	bias := studied(t, presetStudy(t, "dlp-figure-1", 2, 40), StudyOptions{Seed: 3})
-	golden(t, "bias.txt", written(t, bias, ".txt", 80))
-	if rows := strings.Count(written(t, bias, ".csv", 0), "\n"); rows != 1+16+11+11 {
+	golden(t, "bias.txt", written(t, bias, ".txt"))
+	if rows := strings.Count(written(t, bias, ".csv"), "\n"); rows != 1+16+11+11 {
 		t.Errorf("%d rows of CSV", rows)
 	}
 }
 
 // written is a report in the form of a file's name.
-func written(t *testing.T, r *StudyReport, extension string, width int) string {
+func written(t *testing.T, r *StudyReport, extension string) string {
 	t.Helper()
 	var text []byte
 	var err error
@@ -287,7 +251,7 @@ func written(t *testing.T, r *StudyReport, extension string, width int) string {
 	case ".csv":
 		text, err = r.CSV()
 	default:
-		return r.Text(width)
+		return r.Text()
 	}
 	none(t, err)
 	return string(text)
@@ -297,16 +261,11 @@ func written(t *testing.T, r *StudyReport, extension string, width int) string {
 func TestTimes(t *testing.T) {
 	r := compared(t, smallIsing(t), "gibbs,dula:step-size=0.01", func(o *compareOptions) { o.now = clock })
 	for _, want := range []string{"ess-by-second", "  seconds\n", "noisy", "standard error between 3 chains; seed 7"} {
-		if !strings.Contains(r.Text(0), want) {
-			t.Errorf("no %q in:\n%s", want, r.Text(0))
+		if !strings.Contains(r.Text(), want) {
+			t.Errorf("no %q in:\n%s", want, r.Text())
 		}
 	}
-	if text := written(t, r, ".csv", 0); strings.Count(text, "\n") != 3 || !strings.Contains(text, "ess-by-second") {
+	if text := written(t, r, ".csv"); strings.Count(text, "\n") != 3 || !strings.Contains(text, "ess-by-second") {
 		t.Errorf("CSV:\n%s", text)
-	}
-	for _, line := range strings.Split(r.Text(60), "\n") {
-		if !strings.HasPrefix(line, "  ") && len([]rune(line)) > 60 {
-			t.Errorf("a line of %d characters: %q", len([]rune(line)), line)
-		}
 	}
 }

@@ -11,11 +11,9 @@ package lab
 import (
 	"bytes"
 	"context"
-	"crypto/sha256"
 	"encoding/gob"
 	"encoding/json"
 	"errors"
-	"flag"
 	"fmt"
 	"image"
 	"image/png"
@@ -30,8 +28,8 @@ import (
 	"time"
 
 	"github.com/google/renameio/v2/maybe"
+	"github.com/spf13/pflag"
 
-	"infill/internal/chart"
 	"infill/internal/logmath"
 	"infill/internal/object"
 	"infill/samplers"
@@ -42,21 +40,21 @@ import (
 type Study struct {
 	Name        string // words of the command, as "learn ising"
 	Short, Help string
-	Flags       *flag.FlagSet
+	Flags       *pflag.FlagSet
 
 	// plan checks the settings and lists the cells.
 	plan func(ctx context.Context, seed uint64) (*plan, error)
 }
 
 func newStudy(name, short, help string) *Study {
-	return &Study{Name: name, Short: short, Help: help, Flags: flag.NewFlagSet(name, flag.ContinueOnError)}
+	return &Study{Name: name, Short: short, Help: help, Flags: pflag.NewFlagSet(name, pflag.ContinueOnError)}
 }
 
 // Studies lists the experiments, with their default settings, which take minutes.
 func Studies() []*Study {
 	var list []*Study
 	for _, k := range kinds() {
-		list = append(list, newComparison(k), newARMFit(k))
+		list = append(list, newComparison(k))
 	}
 	return append(list, newLearnIsing(), newLearnImages(), newNetworks(), newLearnContacts(), newARMToy(),
 		newARMGradients())
@@ -72,11 +70,11 @@ type plan struct {
 	// between names the samples behind the standard errors of single cells, such as "4 chains"; "": repetitions.
 	between  string
 	warnings []string
-	figures  func(*StudyReport) ([]chart.Figure, error)
+	draw     func(*StudyReport) (drawings, error)
 }
 
 func newPlan(title string, columns []column, curves ...curve) *plan {
-	return &plan{title: title, columns: columns, curves: curves, figures: (*StudyReport).draw}
+	return &plan{title: title, columns: columns, curves: curves, draw: (*StudyReport).draw}
 }
 
 // column is a number that every cell finds.
@@ -88,15 +86,16 @@ type column struct {
 	bar     bool     // the column is drawn as bars
 	table   int      // columns of several tables
 	words   []string // for the numbers 0, 1, ...
-	// follows names a curve: the column is its last point within the smallest budget of a panel, in steps or seconds.
+	// follows names a curve: the column is its last point within the smallest budget of a panel, by what a point has
+	// spent.
 	follows string
+	spent   func(sample) float64
 }
 
 // curve is a number that is followed in the course of a cell.
 type curve struct {
 	name, x, y string
 	log        bool // x is drawn by its logarithm
-	byXAlone   bool // and not by seconds
 }
 
 // cell is one training or measurement. Cells that differ in the label repeat alone are repetitions of each other.
@@ -159,14 +158,8 @@ func (p *plan) add(repeats int, run func(context.Context, *bench) error, of ...p
 	}
 }
 
-func repeatsFlag(f *flag.FlagSet, at int) *int {
+func repeatsFlag(f *pflag.FlagSet, at int) *int {
 	return Whole(f, "repeats", at, 1, 1000, "repetitions with other random numbers, which errors are taken from")
-}
-
-// Progress tells how far a cell is.
-type Progress struct {
-	Sampler     string
-	Step, Steps int
 }
 
 // StudyOptions say how a study runs.
@@ -176,14 +169,15 @@ type StudyOptions struct {
 	// that was stopped goes on there. Empty: nothing is kept.
 	Folder  string
 	Version string // of the program, for signatures
-	Observe func(Progress)
+	// Observe, if not nil, gets how far a cell is.
+	Observe func(cell string, done, of int)
 }
 
 // Run runs the cells one after the other. Cells that the folder holds are not run
 // again; a folder that holds another study, or another seed, is refused.
 func (s *Study) Run(ctx context.Context, o StudyOptions) (*StudyReport, error) {
 	r := &StudyReport{Study: s.Name, Seed: o.Seed, Signature: "lab:" + s.Name}
-	s.Flags.VisitAll(func(f *flag.Flag) {
+	s.Flags.VisitAll(func(f *pflag.Flag) {
 		r.Parameters = append(r.Parameters, parameter{f.Name, f.Value.String()})
 		r.Signature += "|" + f.Name + ":" + f.Value.String()
 	})
@@ -203,11 +197,12 @@ func (s *Study) Run(ctx context.Context, o StudyOptions) (*StudyReport, error) {
 	r.plan, r.Title = p, p.title
 	for i, c := range p.cells {
 		name := fmt.Sprintf("%d/%d %s", i+1, len(p.cells), c.labels)
-		b := &bench{seed: o.Seed, repeat: c.labels.value(repeatLabel), folder: o.Folder, slug: slug(c.labels),
+		b := &bench{seed: o.Seed, repeat: c.labels.value(repeatLabel), folder: o.Folder,
+			slug:  fmt.Sprintf("%d-%.60s", i+1, plain(c.labels.join("-"))),
 			start: clock(), saved: time.Now(), result: &cellResult{Signature: r.Signature, Labels: c.labels},
 			observe: func(done, of int) {
 				if o.Observe != nil {
-					o.Observe(Progress{name, done, of})
+					o.Observe(name, done, of)
 				}
 			}}
 		if err := b.runOrRead(ctx, c); err != nil {
@@ -309,10 +304,11 @@ type cellResult struct {
 
 // sample is a point of a curve.
 type sample struct {
-	X       float64 `json:"x"`
-	Seconds float64 `json:"seconds,omitempty"` // of the cell so far
-	Y       float64 `json:"y"`
-	Error   float64 `json:"error,omitempty"` // standard error, where it is known
+	X           float64 `json:"x"`
+	Evaluations float64 `json:"evaluations,omitempty"` // of each chain so far
+	Seconds     float64 `json:"seconds,omitempty"`     // of the cell so far
+	Y           float64 `json:"y"`
+	Error       float64 `json:"error,omitempty"` // standard error, where it is known
 }
 
 // put makes the map when it gets its first entry.
@@ -430,14 +426,5 @@ func (b *bench) tick(ctx context.Context, done, of int, state any) error {
 
 var notPlain = regexp.MustCompile(`[^a-zA-Z0-9.=-]`)
 
-// slug names a cell's files: the characters of its labels that suit a file's name, and a few digits that tell labels
-// apart where others are left out.
-func slug(l labels) string {
-	text := l.join("-")
-	plain := notPlain.ReplaceAllString(text, "-")
-	if plain == strings.ReplaceAll(text, " ", "-") {
-		return plain
-	}
-	hash := sha256.Sum256([]byte(text))
-	return fmt.Sprintf("%.60s-%x", plain, hash[:3])
-}
+// plain keeps the characters of a text that suit a file's name.
+func plain(text string) string { return notPlain.ReplaceAllString(text, "-") }

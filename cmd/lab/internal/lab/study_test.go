@@ -3,7 +3,6 @@ package lab
 import (
 	"context"
 	"errors"
-	"flag"
 	"math"
 	"os"
 	"path/filepath"
@@ -11,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/spf13/pflag"
 	"gonum.org/v1/gonum/stat"
 
 	"infill/samplers"
@@ -59,11 +59,11 @@ func TestResume(t *testing.T) {
 	stops, updates := 0, 0
 	for {
 		ctx, cancel := context.WithCancel(t.Context())
-		o := StudyOptions{Seed: 3, Folder: dir, Observe: func(p Progress) {
-			if p.Steps == 12 { // what is before them is the data
+		o := StudyOptions{Seed: 3, Folder: dir, Observe: func(_ string, done, of int) {
+			if of == 12 { // what is before them is the data
 				updates++
 			}
-			if p.Step == 7 && stops%2 == 0 || p.Step == 11 {
+			if done == 7 && stops%2 == 0 || done == 11 {
 				cancel()
 			}
 		}}
@@ -92,9 +92,8 @@ func TestResume(t *testing.T) {
 		t.Errorf("%d updates with %d stops", updates, stops)
 	}
 
-	files := must(studied(t, smallIsingStudy(t), StudyOptions{Seed: 3, Folder: dir}).Write(dir, "svg"))(t)
-	for _, want := range []string{"report.json", "results.csv", "curves.csv", "log-rmse-2.svg",
-		"log-rmse-by-steps.svg"} {
+	files := must(studied(t, smallIsingStudy(t), StudyOptions{Seed: 3, Folder: dir}).Write(dir))(t)
+	for _, want := range []string{"report.json", "results.csv", "log-rmse-2.svg", "log-rmse-by-steps.svg"} {
 		if _, err := os.Stat(filepath.Join(dir, want)); err != nil {
 			t.Errorf("%v: wrote %v", err, files)
 		}
@@ -126,7 +125,7 @@ func TestPCDGradient(t *testing.T) {
 	for _, spec := range []string{"gibbs", "dmala:step-size=0.8", "gwg"} {
 		const chains, updates = 400, 12
 		list := must(ParseSpecs(spec))(t)
-		options := pcdFlags(flag.NewFlagSet("", flag.ContinueOnError), updates, chains, chains, 0, 0)
+		options := pcdFlags(pflag.NewFlagSet("", pflag.ContinueOnError), updates, chains, chains, 0, 0)
 		training, err := options.newPCD(bare(1), model, list[0], 40,
 			samplers.RandomPositions(model, samplers.Streams(4, "b", chains)))
 		if err != nil {

@@ -14,18 +14,6 @@ import (
 	"infill/samplers"
 )
 
-var (
-	_ samplers.ConditionalTarget        = (*pairwise)(nil)
-	_ samplers.GradientTarget           = (*pairwise)(nil)
-	_ samplers.ConditionalTarget        = (*protein)(nil)
-	_ samplers.GradientTarget           = (*protein)(nil)
-	_ samplers.ConditionalTarget        = (*mixture)(nil)
-	_ samplers.GradientTarget           = (*mixture)(nil)
-	_ samplers.ConditionalTarget        = (*fhmm)(nil)
-	_ samplers.GradientTarget           = (*fhmm)(nil)
-	_ samplers.StochasticGradientTarget = (*binaryNetwork)(nil)
-)
-
 type full interface {
 	samplers.GradientTarget
 	samplers.ConditionalTarget

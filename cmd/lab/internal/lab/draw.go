@@ -1,0 +1,234 @@
+package lab
+
+import (
+	"bytes"
+	"cmp"
+	"errors"
+	"image/color"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"gonum.org/v1/gonum/stat"
+	"gonum.org/v1/plot"
+	"gonum.org/v1/plot/plotter"
+	"gonum.org/v1/plot/plotutil"
+	"gonum.org/v1/plot/vg"
+	"gonum.org/v1/plot/vg/draw"
+	"gonum.org/v1/plot/vg/vgsvg"
+)
+
+// drawings are plots by the names of their files.
+type drawings map[string]*plot.Plot
+
+// draw draws every curve, by x and by seconds, bars, and columns against labels and other columns.
+// Lines are the first label; other labels have a plot each.
+func (r *StudyReport) draw() (drawings, error) {
+	list, failed := drawings{}, error(nil)
+	add := func(name string, p *plot.Plot, err error) {
+		failed = errors.Join(failed, err)
+		if p != nil {
+			list[name] = p
+		}
+	}
+	for _, panel := range r.panels() {
+		suffix, title := "", r.subject()
+		if panel.name() != "" {
+			suffix, title = "-"+plain(panel.name()), panel.name()
+		}
+		for _, c := range r.plan.curves {
+			p, err := panel.curves(c, title, c.x, func(s sample) float64 { return s.X })
+			add(c.name+suffix, p, err)
+			p, err = panel.curves(c, title, "seconds of processor time (noisy)",
+				func(s sample) float64 { return s.Seconds })
+			add(c.name+suffix+"-by-second", p, err)
+		}
+		for _, c := range r.plan.columns {
+			if c.bar {
+				p, err := panel.bars(c, title)
+				add(c.name+suffix, p, err)
+			}
+		}
+	}
+	for _, c := range r.plan.columns {
+		if c.against != "" {
+			p, err := r.drawColumn(c)
+			add(c.name+"-by-"+c.against, p, err)
+		}
+	}
+	return list, failed
+}
+
+// curves draws one curve of every group, the mean of its repetitions.
+func (p panel) curves(c curve, title, x string, at func(sample) float64) (*plot.Plot, error) {
+	var list []line
+	for _, g := range p {
+		l := line{name: g.labels()[0].Value}
+		for k := 0; ; k++ {
+			var xs, ys []float64
+			for _, cell := range g {
+				if s := cell.Curves[c.name]; k < len(s) {
+					xs, ys = append(xs, at(s[k])), append(ys, s[k].Y)
+				}
+			}
+			if xs == nil {
+				break
+			}
+			if at := (plotter.XY{X: stat.Mean(xs, nil), Y: stat.Mean(ys, nil)}); !c.log || at.X > 0 {
+				l.at = append(l.at, at)
+			}
+		}
+		list = append(list, l)
+	}
+	drawn, err := drawLines(title, x, c.y, list)
+	if drawn != nil && c.log {
+		drawn.X.Scale, drawn.X.Tick.Marker = plot.LogScale{}, plot.LogTicks{Prec: -1}
+	}
+	return drawn, err
+}
+
+// bars draws a bar with its error for each group that has the number, the first at the top.
+func (p panel) bars(c column, title string) (*plot.Plot, error) {
+	var names []string
+	var values plotter.Values
+	var spread struct {
+		plotter.XYs
+		plotter.XErrors
+	}
+	for _, g := range slices.Backward(p) {
+		numbers := g.numbers(c.name)
+		if len(numbers) == 0 {
+			continue
+		}
+		mean, e := stat.Mean(numbers, nil), g[0].Errors[c.name]
+		spread.XYs = append(spread.XYs, plotter.XY{X: mean, Y: float64(len(values))})
+		spread.XErrors = append(spread.XErrors, struct{ Low, High float64 }{-e, e})
+		names, values = append(names, g.labels()[0].Value), append(values, mean)
+	}
+	if values == nil {
+		return nil, nil
+	}
+	bars, err := plotter.NewBarChart(values, vg.Points(12))
+	if err != nil {
+		return nil, err
+	}
+	bars.Horizontal, bars.Color = true, plotutil.SoftColors[2]
+	whiskers, err := plotter.NewXErrorBars(spread)
+	if err != nil {
+		return nil, err
+	}
+	drawn := newPlot(title, c.name, "")
+	drawn.Add(bars, whiskers)
+	drawn.NominalY(names...)
+	return drawn, nil
+}
+
+// drawColumn draws a column against a label of numbers, a line for each value of the first label, or against
+// another column, a line for each sampler that has several settings.
+func (r *StudyReport) drawColumn(c column) (*plot.Plot, error) {
+	var list []line
+	for _, g := range r.groups() {
+		y := g.numbers(c.name)
+		if len(y) == 0 {
+			continue
+		}
+		if x := g.numbers(c.against); len(x) > 0 {
+			name, _, _ := strings.Cut(g.labels()[0].Value, ":")
+			list = addPoint(list, name, stat.Mean(x, nil), stat.Mean(y, nil))
+		}
+		if x, err := strconv.ParseFloat(g.labels().value(c.against), 64); err == nil {
+			list = addPoint(list, g.labels()[0].Value, math.Max(x, 1e-9), stat.Mean(y, nil))
+		}
+	}
+	for _, l := range list {
+		slices.SortStableFunc(l.at, func(a, b plotter.XY) int { return cmp.Compare(a.X, b.X) })
+	}
+	return drawLines(r.subject(), c.against, c.name, list)
+}
+
+// subject is the title without its settings, which leave no room in a plot.
+func (r *StudyReport) subject() string { return r.Title[:strings.IndexAny(r.Title+",", ":,")] }
+
+// line is one of a plot.
+type line struct {
+	name string
+	at   plotter.XYs
+}
+
+// addPoint adds a point to the line of that name, which is made if there is none.
+func addPoint(list []line, name string, x, y float64) []line {
+	i := slices.IndexFunc(list, func(l line) bool { return l.name == name })
+	if i < 0 {
+		i = len(list)
+		list = append(list, line{name: name})
+	}
+	list[i].at = append(list[i].at, plotter.XY{X: x, Y: y})
+	return list
+}
+
+func newPlot(title, x, y string) *plot.Plot {
+	p := plot.New()
+	p.Title.Text, p.X.Label.Text, p.Y.Label.Text = title, x, y
+	p.Legend.Top, p.Legend.Left, p.Legend.ThumbnailWidth, p.Legend.Padding = true, true, vg.Points(34), vg.Points(2)
+	p.Title.Padding = vg.Points(6)
+	p.Add(plotter.NewGrid())
+	return p
+}
+
+// colours can be told apart by people who see few (Okabe and Ito 2008, without their yellow, which is too light for
+// lines on white).
+var colours = []color.RGBA{
+	{0, 114, 178, 255}, {213, 94, 0, 255}, {0, 158, 115, 255}, {204, 121, 167, 255}, {0, 0, 0, 255},
+	{86, 180, 233, 255}, {230, 159, 0, 255},
+}
+
+// fewPoints is the most points of a line that have marks.
+const fewPoints = 20
+
+// drawLines draws lines. Those whose points all have the same x are left out. It returns nil if nothing is drawn.
+func drawLines(title, x, y string, list []line) (*plot.Plot, error) {
+	p, drawn := newPlot(title, x, y), false
+	for i, l := range list {
+		n := len(l.at)
+		if n == 0 || n > 1 && l.at[0].X == l.at[n-1].X {
+			continue
+		}
+		drawn = true
+		path, points, err := plotter.NewLinePoints(l.at)
+		if err != nil {
+			return nil, err
+		}
+		path.Color, path.Dashes, path.Width = colours[i%len(colours)], plotutil.Dashes(i/len(colours)), vg.Points(1.4)
+		points.Color, points.Shape = path.Color, plotutil.Shape(i)
+		p.Add(path)
+		thumbnails := []plot.Thumbnailer{path}
+		if n <= fewPoints {
+			p.Add(points)
+			thumbnails = append(thumbnails, points)
+		}
+		p.Legend.Add(l.name, thumbnails...)
+	}
+	if !drawn {
+		return nil, nil
+	}
+	return p, nil
+}
+
+// svg draws a plot with its legend to the right of the frame, where it hides no line.
+func svg(p *plot.Plot) ([]byte, error) {
+	const width, height, margin = 16 * vg.Centimeter, 11 * vg.Centimeter, vg.Centimeter / 3
+	legend := p.Legend
+	size := legend.Rectangle(draw.Canvas{}).Size()
+	canvas := vgsvg.New(width+size.X+3*margin, max(height, size.Y)+2*margin)
+	c := draw.New(canvas)
+	c.SetColor(color.White)
+	c.Fill(c.Rectangle.Path()) // a page that shows the picture may be dark
+	frame := *p
+	frame.Legend = plot.NewLegend()
+	frame.Draw(draw.Crop(c, margin, -size.X-2*margin, margin, -margin))
+	legend.Draw(draw.Crop(c, width+2*margin, 0, 0, -margin))
+	var b bytes.Buffer
+	_, err := canvas.WriteTo(&b)
+	return b.Bytes(), err
+}
