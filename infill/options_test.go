@@ -3,6 +3,7 @@ package infill
 import (
 	"errors"
 	"math"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -179,6 +180,16 @@ func TestTable(t *testing.T) {
 	}
 	if len(texts) > 0 {
 		t.Errorf("no options: %v", texts)
+	}
+	// Chains stand for their own fields, of which the settings belong to the sampler.
+	fields := reflect.TypeFor[Options]().NumField() - 1
+	for _, f := range reflect.VisibleFields(reflect.TypeFor[Chains]()) {
+		if f.IsExported() && f.Name != "Settings" {
+			fields++
+		}
+	}
+	if len(seen) != fields {
+		t.Errorf("%d rows for %d fields", len(seen), fields)
 	}
 	before := DefaultOptions()
 	o := before
