@@ -106,11 +106,32 @@ func opensSentences(text string, blank int) bool {
 		return false
 	}
 	for i, r := range text {
-		if unicode.IsLower(r) && startsSentence(text[:i]) {
+		before := strings.TrimRightFunc(text[:i], unicode.IsSpace)
+		spoken := strings.TrimRightFunc(before, closes) // "Why?" he asked: the sentence goes on
+		if unicode.IsLower(r) && startsSentence(text[:i]) && len(spoken) == len(before) {
 			return false
 		}
 	}
 	return true
+}
+
+// heading tells of the words of a text whether all are in capitals, or all begin with one, function words inside
+// included. Two words tell the first, and three the second.
+func heading(words []string) (shouted, titled bool) {
+	lower, small, inside, long := 0, 0, false, false
+	for i, word := range words {
+		first, _ := utf8.DecodeRuneInString(word)
+		if strings.ContainsFunc(word, unicode.IsLower) || !strings.ContainsFunc(word, unicode.IsUpper) {
+			lower++
+		}
+		if !unicode.IsUpper(first) {
+			small++
+		}
+		inside = inside || i > 0 && StopWord(word)
+		long = long || utf8.RuneCountInString(word) > 1
+	}
+	shouted = len(words) > 1 && lower == 0 && long
+	return shouted, len(words) > 2 && small == 0 && inside && !shouted
 }
 
 // shouted reports whether the words beside a blank are all in capitals: those of the text on its left and right, at

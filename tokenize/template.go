@@ -159,6 +159,8 @@ type draft struct {
 	blanks    []notation
 	escapes   []mark
 	cased     bool      // the user's own text has capitals where they belong, see [Template.Fill]
+	shouted   bool      // it is all in capitals
+	titled    bool      // each of its words begins with one, as in The Lord Of The Rings
 	smallI    bool      // it has the word "i"
 	encoding  *Encoding // with one [MASK] per blank
 	masks     []int     // its place in the encoding
@@ -205,6 +207,7 @@ func (t *Tokenizer) draft(text, further string) (*draft, error) {
 	e.addOwn(from, len(text), escapes)
 	d.hear(text[from:])
 	d.cased = d.cased || opensSentences(text, blanks[0].start)
+	d.shouted, d.titled = heading(strings.FieldsFunc(ownText(text, blanks, escapes), notLetter))
 	if d.encoding, err = e.finish(); err != nil {
 		return nil, err
 	}

@@ -1,0 +1,41 @@
+package tokenize_test
+
+import (
+	"testing"
+)
+
+// Fills of an uncased model get the capitals that a reader would write.
+func TestCapitals(t *testing.T) {
+	tokenizer := loadBuiltin(t)
+	for _, c := range []struct {
+		template, want string
+		words          []string
+	}{
+		{`He asked: "[MASK] is it?"`, `He asked: "What is it?"`, []string{"what"}},
+		{`He asked, "[MASK] is it?"`, `He asked, "What is it?"`, []string{"what"}},
+		{`He asked: “[MASK] is it?”`, `He asked: “What is it?”`, []string{"what"}},
+		{`"[MASK] are you?" he said.`, `"Where are you?" he said.`, []string{"where"}},
+		{`The word "[MASK]" is short.`, `The word "what" is short.`, []string{"what"}},
+		{`The words "cat", "[MASK]" and "Dog".`, `The words "cat", "cow" and "Dog".`, []string{"cow"}},
+		{`He stopped. "[MASK] is it?"`, `He stopped. "What is it?"`, []string{"what"}},
+		{`AT [MASK] [MASK] OF ROME`, `AT THE END OF ROME`, []string{"the", "end"}},
+		{`THE [MASK] [MASK] OF ROME`, `THE OLD GATES OF ROME`, []string{"old", "gates"}},
+		{`The Lord Of The [MASK]`, `The Lord Of The Castle`, []string{"castle"}},
+		{`The [MASK] Of The Rings`, `The Lord Of The Rings`, []string{"lord"}},
+		{`The lord of the [MASK]`, `The lord of the castle`, []string{"castle"}},
+		{`Mary met Paul [MASK] .`, `Mary met Paul today .`, []string{"today"}},
+		{`he went [MASK] .`, `he went home .`, []string{"home"}},
+	} {
+		template, err := tokenizer.Template(c.template)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var ids []int
+		for _, word := range c.words {
+			ids = append(ids, lookUp(t, tokenizer, word)...)
+		}
+		if got := template.Fill(ids); got.Text != c.want {
+			t.Errorf("%s: %s, want %s", c.template, got.Text, c.want)
+		}
+	}
+}
