@@ -160,6 +160,8 @@ func TestImportRefuses(t *testing.T) {
 		{"no graph", filepath.Join(tokenizer, "vocab.txt"), tokenizer, 24, "vocab.txt: onnx: "},
 		{"no length", good, tokenizer, 0, "the longest text"},
 		{"another tokenizer", good, larger, 24, "64 columns, the tokenizer 100 tokens"},
+		{"a tokenizer of another family", filepath.Join(exportFixtures, "sdpa-14.onnx"),
+			"../tokenize/testdata/unconverted/roberta", 24, "the tokenizer has 481 tokens, the model embeds 64"},
 		{"no tokenizer", good, t.TempDir(), 24, "no tokenizer files"},
 		{"an input of something else", altered("eager-11.onnx", "token_type_ids", "pixel_value_id"), tokenizer, 24,
 			`input "pixel_value_id" is not one of`},

@@ -6,7 +6,6 @@ import (
 	"math"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 
 	"infill/lm"
@@ -328,31 +327,6 @@ func TestRowsServeAll(t *testing.T) {
 			t.Errorf("%d rows ran after question %d, want %d", got, i, rows)
 		}
 	}
-}
-
-func TestManyGoroutines(t *testing.T) {
-	m, states := tiny(t), manyStates()
-	want, _ := evaluateAll(t, newTarget(t, m, lm.TargetOptions{}), states, 60)
-	var group sync.WaitGroup
-	for range 4 {
-		target := newTarget(t, m, lm.TargetOptions{})
-		group.Go(func() {
-			for range 5 {
-				energy := make([]float64, 60)
-				if err := target.Energy(context.Background(), states, energy); err != nil {
-					t.Error(err)
-					return
-				}
-				for i := range want {
-					if !close32(energy[i], want[i]) {
-						t.Errorf("energy %d is %g, want %g", i, energy[i], want[i])
-						return
-					}
-				}
-			}
-		})
-	}
-	group.Wait()
 }
 
 // A failed call leaves nothing behind that a later one would take for a result.

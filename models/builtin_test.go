@@ -313,13 +313,3 @@ func TestOpenBuiltInWithoutRoom(t *testing.T) {
 		}
 	})
 }
-
-func BenchmarkOpenBuiltIn(b *testing.B) {
-	store, _ := openBuiltIn(b)
-	b.ReportAllocs()
-	for b.Loop() {
-		if _, err := store.Open(""); err != nil {
-			b.Fatal(err)
-		}
-	}
-}

@@ -254,12 +254,3 @@ func TestPullConverts(t *testing.T) {
 		})
 	}
 }
-
-func TestPullPrefersSafetensors(t *testing.T) {
-	s := modelstest.NewHub(t)
-	s.Commits[firstCommit]["pytorch_model.bin"] = []byte("not to be fetched")
-	b := pull(t, newStore(t), "org/tiny", s.Options())
-	if len(s.Seen(".bin")) > 0 || b.Manifest.ConvertedFrom != nil {
-		t.Errorf("requests %v, converted from %v", s.Seen(".bin"), b.Manifest.ConvertedFrom)
-	}
-}

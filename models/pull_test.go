@@ -118,6 +118,7 @@ func says(status int, body string, headers ...string) func(*modelstest.Hub) {
 
 func TestPull(t *testing.T) {
 	s := modelstest.NewHub(t)
+	s.Commits[firstCommit]["pytorch_model.bin"] = []byte("not to be fetched beside safetensors")
 	store := newStore(t)
 	o, seen := observed(s)
 	o.Token = hubToken

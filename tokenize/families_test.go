@@ -556,18 +556,11 @@ func TestFamilyContext(t *testing.T) {
 		if tokenizer.Token(context[len(context)-1]) != second || tokenizer.Token(context[0]) == first {
 			t.Errorf("%s: context %v", name, context)
 		}
-		if got := strings.Count(strings.Join(tokens(tokenizer, context), " "), second); got != separators {
+		if got := strings.Count(tokensOf(tokenizer, context), second); got != separators {
 			t.Errorf("%s: %d separators behind the context, want %d", name, got, separators)
 		}
 		if _, err := tokenizer.Context("a [MASK]"); !errors.Is(err, tokenize.ErrUnwantedBlank) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-}
-
-func tokens(t *tokenize.Tokenizer, ids []int) (list []string) {
-	for _, id := range ids {
-		list = append(list, t.Token(id))
-	}
-	return list
 }

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"testing/fstest"
 
+	"infill/internal/check"
 	"infill/tokenize"
 )
 
@@ -269,30 +270,6 @@ func TestLoadTokenizerErrors(t *testing.T) {
 	}
 }
 
-func TestNewErrors(t *testing.T) {
-	small := strings.Fields(smallVocabulary)
-	tests := []struct {
-		name       string
-		vocabulary []string
-		options    tokenize.Options
-		fault      tokenize.Fault
-	}{
-		{"empty", nil, tokenize.Options{}, tokenize.ErrEmptyVocabulary},
-		{"too large", make([]string, tokenize.MaxVocabulary+1), tokenize.Options{}, tokenize.ErrLargeVocabulary},
-		{"duplicate", append(slices.Clone(small), "the"), tokenize.Options{}, tokenize.ErrDuplicateToken},
-		{"missing", small[1:], tokenize.Options{}, tokenize.ErrMissingToken},
-		{"empty token", append(slices.Clone(small), ""), tokenize.Options{}, tokenize.ErrMalformed},
-		{"not UTF-8", append(slices.Clone(small), "\xff"), tokenize.Options{}, tokenize.ErrMalformed},
-		{"longest word", small, tokenize.Options{LongestWord: -1}, tokenize.ErrUnsupported},
-	}
-	for _, test := range tests {
-		t.Run(test.name, func(t *testing.T) {
-			_, err := tokenize.New(test.vocabulary, test.options)
-			checkVocabularyError(t, err, test.fault, string(test.fault))
-		})
-	}
-}
-
 // A failing file system is reported as itself, not as a missing file.
 func TestLoadFileSystemError(t *testing.T) {
 	folder := fstest.MapFS{"vocab.txt": {Mode: fs.ModeDir}, "tokenizer_config.json": {Data: []byte("{}")}}
@@ -348,20 +325,10 @@ func TestSHA256(t *testing.T) {
 // The vocabulary is the tokenizer's own: a caller who changes the slice changes nothing.
 func TestNewCopies(t *testing.T) {
 	small := strings.Fields(smallVocabulary)
-	tokenizer, err := tokenize.New(small, tokenize.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	tokenizer := check.Must(tokenize.New(small, tokenize.Options{}))(t)
 	small[5] = "changed"
-	if got := tokenizer.Token(5); got != "the" {
-		t.Errorf("token 5 is %q", got)
-	}
-	for _, id := range []int{-1, len(small)} {
-		if got := tokenizer.Token(id); got != "" {
-			t.Errorf("Token(%d) = %q", id, got)
-		}
-	}
-	if got := tokenizer.Decode([]int{-1, 5, 1 << 40}); got != "the" {
-		t.Errorf("Decode = %q", got)
+	if tokenizer.Token(5) != "the" || tokenizer.Token(-1)+tokenizer.Token(len(small)) != "" ||
+		tokenizer.Decode([]int{-1, 5, 1 << 40}) != "the" {
+		t.Errorf("token 5 is %q", tokenizer.Token(5))
 	}
 }

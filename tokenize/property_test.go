@@ -2,6 +2,7 @@ package tokenize_test
 
 import (
 	"errors"
+	"flag"
 	"os"
 	"reflect"
 	"strings"
@@ -15,6 +16,24 @@ import (
 
 	"infill/tokenize"
 )
+
+// The properties are checked of the same cases in every run; -rapid.seed=0 draws others.
+func init() {
+	if err := flag.Set("rapid.seed", "1"); err != nil {
+		panic(err)
+	}
+}
+
+// sentences are of the kinds that users type; about 80 bytes each.
+func sentences() []string {
+	return []string{
+		"The ferry left before dawn, and nobody on the quay had thought to wave.",
+		"after supper he read the letter twice , folded it , and said nothing at all .",
+		"\"You could have told me,\" she said; \"I'd have brought the other umbrella.\"",
+		"The café's façade was naïvely repainted in 1997 by two unpaid schoolboys.",
+		"Photosynthesis, counterintuitively, wastes most of the sunlight that falls on a leaf.",
+	}
+}
 
 // checkEncoding checks what holds for the encoding of every text.
 func checkEncoding(t rapid.TB, tokenizer *tokenize.Tokenizer, text string, e *tokenize.Encoding) {
@@ -131,11 +150,17 @@ func textOf(extra ...string) *rapid.Generator[string] {
 		func(t *rapid.T) string { return strings.Join(rapid.SliceOfN(pieces, 0, 12).Draw(t, "pieces"), "") })
 }
 
-func TestEncodeProperties(t *testing.T) {
-	tokenizers := []*tokenize.Tokenizer{loadBuiltin(t), loadCased(t)}
+func TestEncodeProperties(t *testing.T) { rapid.Check(t, encodes(t)) }
+
+func FuzzEncode(f *testing.F) { f.Fuzz(rapid.MakeFuzz(encodes(f))) }
+
+// encodes checks the encodings of any text.
+func encodes(t testing.TB) func(*rapid.T) {
+	tokenizers := []*tokenize.Tokenizer{loadBuiltin(t), loadCased(t), newTokenizer(t, tokenize.Options{}),
+		newTokenizer(t, tokenize.Options{Cased: true, KeepControls: true, JoinChinese: true})}
 	texts := rapid.OneOf(textOf("[SEP]", "[CLS]", "[PAD]", "\x00", "\x1b", "\xff", "\xe4\xb8", "\ufffd"),
 		rapid.String())
-	rapid.Check(t, func(t *rapid.T) {
+	return func(t *rapid.T) {
 		text := texts.Draw(t, "text")
 		for _, tokenizer := range tokenizers {
 			encoding, err := tokenizer.Encode(text)
@@ -143,42 +168,53 @@ func TestEncodeProperties(t *testing.T) {
 				t.Fatalf("%q: %v", text, err)
 			}
 			checkEncoding(t, tokenizer, text, encoding)
+			tokenizer.Decode(encoding.IDs)
 			if plain, err := tokenizer.Plain(text); err == nil && !reflect.DeepEqual(plain, encoding) {
 				t.Fatalf("%q: Plain gives %v, Encode %v", text, plain, encoding)
 			}
 		}
-	})
+	}
 }
 
 func TestTemplateProperties(t *testing.T) {
+	accepted := 0
+	rapid.Check(t, templates(t, &accepted))
+	if accepted == 0 {
+		t.Error("no text drawn was a template")
+	}
+}
+
+func FuzzTemplate(f *testing.F) { f.Fuzz(rapid.MakeFuzz(templates(f, new(int)))) }
+
+// templates checks what any text is as a template, and counts those that are.
+func templates(t testing.TB, accepted *int) func(*rapid.T) {
 	tokenizers := []*tokenize.Tokenizer{newTokenizer(t, tokenize.Options{}),
 		newTokenizer(t, tokenize.Options{Cased: true})}
-	texts := rapid.OneOf(textOf(),
-		textOf("[MASK:2]", "[MASK:1-3]", "[MASK=x]", "[MASK=x]", "[MASK:1-2=y]", "[MASK:", "[MASK=]"), rapid.String())
-	accepted := 0
-	rapid.Check(t, func(t *rapid.T) {
+	texts := rapid.OneOf(textOf("\x1b", "\xff", "___"),
+		textOf("[MASK:2]", "[MASK:1-3]", "[MASK=x]", "[MASK=x]", "[MASK:1-2=y]", "[MASK:", "[MASK="), rapid.String())
+	return func(t *rapid.T) {
 		text := texts.Draw(t, "text")
 		tokenizer := rapid.SampledFrom(tokenizers).Draw(t, "tokenizer")
 		templates, err := expand(tokenizer, text)
-		var inputErr *tokenize.InputError
-		if err != nil && !errors.As(err, &inputErr) {
-			t.Fatalf("%q: error %v is a %T", text, err, err)
+		var input *tokenize.InputError
+		if err != nil && (!errors.As(err, &input) || input.Offset >= max(len(text), 1) ||
+			strings.ContainsAny(err.Error(), "\n\r") || !utf8.ValidString(err.Error())) {
+			t.Fatalf("%q: error %q is a %T", text, err, err)
 		}
 		for _, template := range templates {
-			accepted++
+			*accepted++
 			checkTemplate(t, tokenizer, template)
-			ids := rapid.SliceOfN(rapid.IntRange(-1, tokenizer.VocabularySize()), 0, len(template.Slots)+1).Draw(t,
-				"short")
-			checkFilled(t, tokenizer, template, ids)
-			ids = rapid.SliceOfN(rapid.IntRange(0, tokenizer.VocabularySize()-1), len(template.Slots),
-				len(template.Slots)).Draw(t, "ids")
-			checkFilled(t, tokenizer, template, ids)
+			for _, n := range []int{rapid.IntRange(0, len(template.Slots)+1).Draw(t, "n"), len(template.Slots)} {
+				ids := rapid.SliceOfN(rapid.IntRange(-1, tokenizer.VocabularySize()), n, n).Draw(t, "ids")
+				checkFilled(t, tokenizer, template, ids)
+			}
 		}
 		template, err := tokenizer.Template(text)
 		switch {
 		case err == nil && len(templates) != 1 || err != nil && len(templates) == 1:
 			t.Fatalf("%q: Template gives %v, Expand %d templates", text, err, len(templates))
-		case err == nil && !strings.Contains(text, "[MASK:") && !strings.Contains(text, "[MASK="):
+		case err == nil && !strings.Contains(text, "[MASK:") && !strings.Contains(text, "[MASK=") &&
+			!strings.Contains(text, "__"):
 			// The model reads a template as the reference tokenizer would.
 			encoding, err := tokenizer.Encode(text)
 			if err != nil || !reflect.DeepEqual(encoding.IDs, template.IDs) ||
@@ -186,9 +222,6 @@ func TestTemplateProperties(t *testing.T) {
 				t.Fatalf("%q: Template gives %v, Encode %v, %v", text, template.IDs, encoding, err)
 			}
 		}
-	})
-	if accepted == 0 {
-		t.Error("no text drawn was a template")
 	}
 }
 
@@ -279,54 +312,6 @@ func goroutines(t *testing.T, tokenizer *tokenize.Tokenizer) {
 		})
 	}
 	group.Wait()
-}
-
-func FuzzEncode(f *testing.F) {
-	for _, piece := range hardPieces() {
-		f.Add("The " + piece + piece + "ferry")
-	}
-	f.Add("\xff[MASK]\xe4\xb8 [SEP]\x00")
-	tokenizers := []*tokenize.Tokenizer{newTokenizer(f, tokenize.Options{}),
-		newTokenizer(f, tokenize.Options{Cased: true, KeepControls: true, JoinChinese: true})}
-	f.Fuzz(func(t *testing.T, text string) {
-		for _, tokenizer := range tokenizers {
-			encoding, err := tokenizer.Encode(text)
-			if err != nil {
-				t.Fatal(err)
-			}
-			checkEncoding(t, tokenizer, text, encoding)
-			tokenizer.Decode(encoding.IDs)
-		}
-	})
-}
-
-func FuzzTemplate(f *testing.F) {
-	for _, text := range []string{
-		"he had [MASK] me", "[MASK][MASK]. [MASK]", "high[MASK] [MASK:3]ing", "[MASK:1-3=x] [UNK] [MASK:1-3=x]",
-		"[MASK:", "[MASK=x", "a \x1b[MASK]", "é\xff[MASK]", "___",
-	} {
-		f.Add(text, []byte{10, 200, 30, 40})
-	}
-	tokenizer := newTokenizer(f, tokenize.Options{})
-	f.Fuzz(func(t *testing.T, text string, content []byte) {
-		templates, err := expand(tokenizer, text)
-		if err != nil {
-			var inputErr *tokenize.InputError
-			if !errors.As(err, &inputErr) || inputErr.Offset >= max(len(text), 1) ||
-				strings.ContainsAny(err.Error(), "\n\r") || !utf8.ValidString(err.Error()) {
-				t.Fatalf("%q: error %q", text, err)
-			}
-			return
-		}
-		ids := make([]int, len(content))
-		for i, c := range content {
-			ids[i] = int(c) - 8
-		}
-		for _, template := range templates {
-			checkTemplate(t, tokenizer, template)
-			checkFilled(t, tokenizer, template, ids)
-		}
-	})
 }
 
 func FuzzLoad(f *testing.F) {

@@ -73,19 +73,6 @@ func TestUnconvertedAgainstReference(t *testing.T) {
 	}
 }
 
-// tokenizer.json, where there is one, is what is read.
-func TestUnconvertedGivesWay(t *testing.T) {
-	files := unconvertedFiles(t)
-	files["tokenizer.json"] = &fstest.MapFile{Data: familyFile(t, "xlm-roberta.tokenizer.json")}
-	tokenizer, err := tokenize.Load(files)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if got := tokenizer.Token(tokenizer.MaskID()); got != "<mask>" {
-		t.Errorf("mask token %q, want that of tokenizer.json", got)
-	}
-}
-
 // Whatever changes ids changes the sum.
 func TestUnconvertedSHA256(t *testing.T) {
 	sums := map[string]string{}
@@ -121,6 +108,12 @@ func TestUnconvertedSHA256(t *testing.T) {
 	if sums[of(files)] != "plain" {
 		t.Error("the defaults written out have another SHA-256")
 	}
+	// Where there is a tokenizer.json, it is what is read.
+	files["tokenizer.json"] = &fstest.MapFile{Data: familyFile(t, "xlm-roberta.tokenizer.json")}
+	delete(files, "tokenizer_config.json")
+	if of(files) != loadFamily(t, "xlm-roberta", "").SHA256() {
+		t.Error("not tokenizer.json was read")
+	}
 }
 
 func TestLoadUnconvertedRefuses(t *testing.T) {
@@ -152,6 +145,8 @@ func TestLoadUnconvertedRefuses(t *testing.T) {
 			"merges.txt: no tokenizer files: it belongs to vocab.json"},
 		{"configuration", set("tokenizer_config.json", `{"mask_token": 3}`), tokenize.ErrMalformed,
 			"tokenizer_config.json"},
+		{"an empty file, which is not the same as none", set("tokenizer_config.json", ""), tokenize.ErrMalformed,
+			"tokenizer_config.json: malformed tokenizer file: the file is empty"},
 		{"model configuration", set("config.json", `{`), tokenize.ErrMalformed, "config.json"},
 		{"special tokens", set("special_tokens_map.json", `[]`), tokenize.ErrMalformed,
 			"special_tokens_map.json"},

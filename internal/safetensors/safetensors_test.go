@@ -174,23 +174,6 @@ func TestParseLeavesDataUnread(t *testing.T) {
 	}
 }
 
-func TestOpen(t *testing.T) {
-	dir := t.TempDir()
-	path := filepath.Join(dir, "some.safetensors")
-	if _, err := safetensors.Open(path); !os.IsNotExist(err) {
-		t.Errorf("missing file: error %v does not say so", err)
-	}
-	if _, err := safetensors.Open(dir); err == nil || !strings.Contains(err.Error(), "not a regular file") {
-		t.Errorf("folder: error %v does not say that it is not a file", err)
-	}
-	if err := os.WriteFile(path, raw(`{"t":{"dtype":"U8","shape":[3],"data_offsets":[0,3]}}`, 2), 0o644); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := safetensors.Open(path); err == nil || !strings.HasPrefix(err.Error(), path+": ") {
-		t.Errorf("cut file: error %v does not begin with the path", err)
-	}
-}
-
 // F32 and F64 are read in single precision; for the others see below.
 func TestFloats(t *testing.T) {
 	exact := []float64{0, 1, -2.5, 0x1p-149, math.MaxFloat32, 1.0000001192092896, math.Inf(-1), math.Copysign(0, -1)}

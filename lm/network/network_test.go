@@ -144,13 +144,3 @@ func TestBadNetworks(t *testing.T) {
 		t.Errorf("cancelled: %v", err)
 	}
 }
-
-func BenchmarkPixelGradient(b *testing.B) {
-	e, _ := open(b, Shape{Rows: 8, Columns: 8, Features: 16, Blocks: 4, Downsampling: 2})
-	images, energy, gradient := make([]int, 100*64), make([]float64, 100), make([]float64, 100*64)
-	for b.Loop() {
-		if err := e.PixelGradient(b.Context(), images, energy, gradient); err != nil {
-			b.Fatal(err)
-		}
-	}
-}

@@ -6,7 +6,6 @@ import (
 	"encoding/binary"
 	"errors"
 	"math"
-	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"strings"
@@ -46,36 +45,6 @@ func count(ctx context.Context, s *Session, times int64, from float32) (float32,
 	y := make([]float32, 1)
 	err := s.Run(ctx, []Tensor{Int64([]int64{1}, []int64{times}), vector(from)}, []Tensor{vector(y...)})
 	return y[0], err
-}
-
-func TestRunMultiplies(t *testing.T) {
-	s := newSession(t, openCPU(t, Options{}), matMul(2, 3, 4), SessionOptions{})
-	rng := rand.New(rand.NewPCG(1, 2))
-	a, b, y := make([]float32, 6), make([]float32, 12), make([]float32, 8)
-	for round := range 3 {
-		for i := range a {
-			a[i] = float32(rng.IntN(9) - 4)
-		}
-		for i := range b {
-			b[i] = float32(rng.IntN(9) - 4)
-		}
-		want := make([]float32, 8)
-		for i := range 2 {
-			for j := range 4 {
-				for k := range 3 {
-					want[i*4+j] += a[i*3+k] * b[k*4+j]
-				}
-			}
-		}
-		err := s.Run(context.Background(), []Tensor{Float32([]int64{2, 3}, a), Float32([]int64{3, 4}, b)},
-			[]Tensor{Float32([]int64{2, 4}, y)})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if diff := cmp.Diff(want, y); diff != "" {
-			t.Fatalf("round %d (-want +got):\n%s", round, diff)
-		}
-	}
 }
 
 // Both element types go through, also as empty tensors.
