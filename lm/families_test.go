@@ -79,10 +79,7 @@ func unconverted(t *testing.T) *models.Bundle {
 func worstDifference(t *testing.T, m *lm.MaskedLM, r reference) float64 {
 	t.Helper()
 	ctx, v, width := context.Background(), m.Vocabulary(), r.Bundle.Config.EmbeddingSize
-	embedding, err := r.Bundle.Embeddings()
-	if err != nil {
-		t.Fatal(err)
-	}
+	embedding := check.Must(r.Bundle.Embeddings())(t)
 	worst := 0.0
 	compare := func(got, want float64) {
 		if d := math.Abs(got-want) / (1 + math.Abs(want)); !(d <= worst) {
@@ -101,13 +98,9 @@ func worstDifference(t *testing.T, m *lm.MaskedLM, r reference) float64 {
 			states = append(states, state...)
 		}
 		logp := make([]float64, slots*v)
-		if err := target.LogConditionals(ctx, states, each, logp); err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, target.LogConditionals(ctx, states, each, logp))
 		energy, gradient, want := make([]float64, 1), make([]float64, slots*v), 0.0
-		if err := target.EnergyGradient(ctx, state, energy, gradient); err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, target.EnergyGradient(ctx, state, energy, gradient))
 		for j := range slots {
 			want += c.LogProbability[j][state[j]]
 			for k := range v {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"infill/internal/check"
 	"infill/internal/modelstest"
 	"infill/models"
 )
@@ -15,17 +16,12 @@ import (
 func altered(t testing.TB, key string, value any) []byte {
 	t.Helper()
 	var fields map[string]any
-	if err := json.Unmarshal([]byte(modelstest.Tiny), &fields); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, json.Unmarshal([]byte(modelstest.Tiny), &fields))
 	fields[key] = value
 	if value == nil {
 		delete(fields, key)
 	}
-	data, err := json.Marshal(fields)
-	if err != nil {
-		t.Fatal(err)
-	}
+	data := check.Must(json.Marshal(fields))(t)
 	return data
 }
 
@@ -51,10 +47,7 @@ func TestParseConfigAccepts(t *testing.T) {
 		{"position_embedding_type", "absolute", func(*models.Config) {}},
 		{"transformers_version", "4.0", func(*models.Config) {}},
 	} {
-		want, err := models.ParseConfig([]byte(modelstest.Tiny))
-		if err != nil {
-			t.Fatal(err)
-		}
+		want := check.Must(models.ParseConfig([]byte(modelstest.Tiny)))(t)
 		c.change(&want)
 		got, err := models.ParseConfig(altered(t, c.key, c.value))
 		if err != nil {

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"infill/internal/check"
 	"infill/internal/modelstest"
 	"infill/internal/safetensors"
 	"infill/models"
@@ -15,10 +16,7 @@ import (
 // Weights that are no numbers, or overflow, are refused when the model is opened or imported, with the tensor and the
 // first of them.
 func TestUnfitWeights(t *testing.T) {
-	good, err := models.Open(tiny(t, false))
-	if err != nil {
-		t.Fatal(err)
-	}
+	good := check.Must(models.Open(tiny(t, false)))(t)
 	first := good.Config.Tensors()[0]
 	for _, x := range []float32{float32(math.NaN()), float32(math.Inf(1)), float32(math.Inf(-1)), 1e30} {
 		dir := tiny(t, false)

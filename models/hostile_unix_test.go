@@ -10,6 +10,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"infill/internal/check"
 	"infill/models"
 )
 
@@ -26,17 +27,11 @@ func TestOpenRefusesWhatIsNoFile(t *testing.T) {
 		} {
 			dir := tiny(t, false)
 			path := filepath.Join(dir, name)
-			if err := os.RemoveAll(path); err != nil {
-				t.Fatal(err)
-			}
+			check.OK(t, os.RemoveAll(path))
 			if strings.HasPrefix(name, "pytorch") {
-				if err := os.Remove(filepath.Join(dir, "model.safetensors")); err != nil {
-					t.Fatal(err)
-				}
+				check.OK(t, os.Remove(filepath.Join(dir, "model.safetensors")))
 			}
-			if err := make(path); err != nil {
-				t.Fatal(err)
-			}
+			check.OK(t, make(path))
 			_, err := models.Open(dir)
 			if err == nil || !strings.Contains(err.Error(), name) {
 				t.Errorf("%s is %s: %v", name, kind, err)

@@ -104,10 +104,7 @@ func TestFill(t *testing.T) {
 	tokenizer := newTokenizer(t, tokenize.Options{})
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			template, err := tokenizer.Template(test.text)
-			if err != nil {
-				t.Fatal(err)
-			}
+			template := check.Must(tokenizer.Template(test.text))(t)
 			filled := template.Fill(lookUp(t, tokenizer, test.ids...))
 			if filled.Text != test.want {
 				t.Errorf("text %q, want %q", filled.Text, test.want)
@@ -131,10 +128,7 @@ func TestFill(t *testing.T) {
 // A cased model writes its own capitals.
 func TestFillCasedModel(t *testing.T) {
 	tokenizer := newTokenizer(t, tokenize.Options{Cased: true})
-	template, err := tokenizer.Template("[MASK] left. It is red")
-	if err != nil {
-		t.Fatal(err)
-	}
+	template := check.Must(tokenizer.Template("[MASK] left. It is red"))(t)
 	if got, want := template.Fill(lookUp(t, tokenizer, "he")).Text, "he left. It is red"; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
@@ -143,10 +137,7 @@ func TestFillCasedModel(t *testing.T) {
 // Ids that do not fit the template give a text all the same.
 func TestFillWrongIDs(t *testing.T) {
 	tokenizer := newTokenizer(t, tokenize.Options{})
-	template, err := tokenizer.Template("It left. [MASK][MASK:2], [MASK] left")
-	if err != nil {
-		t.Fatal(err)
-	}
+	template := check.Must(tokenizer.Template("It left. [MASK][MASK:2], [MASK] left"))(t)
 	he := lookUp(t, tokenizer, "he")[0]
 	tests := []struct {
 		name string

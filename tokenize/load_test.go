@@ -44,10 +44,7 @@ func TestLoadAdded(t *testing.T) {
 		{"uncased-accents", "BertTokenizer",
 			[]int{4, 49, 298, 211, 142, 253, 148, 299, 66, 129, 151, 18, 300, 211, 124, 253, 130, 5}},
 	} {
-		content, err := os.ReadFile("testdata/reference/" + test.file + ".tokenizer.json")
-		if err != nil {
-			t.Fatal(err)
-		}
+		content := check.Must(os.ReadFile("testdata/reference/" + test.file + ".tokenizer.json"))(t)
 		more := `"added_tokens": [{"id": 298, "content": "Néw", "normalized": true}, {"id": 299, "content": "Raw"},
 			{"id": 300, "content": "<user>", "special": true}, `
 		folder := fstest.MapFS{"tokenizer.json": {
@@ -57,10 +54,7 @@ func TestLoadAdded(t *testing.T) {
 			folder["tokenizer_config.json"] = &fstest.MapFile{Data: fmt.Appendf(nil,
 				`{"tokenizer_class": %q, "additional_special_tokens": ["<user>"]}`, test.class)}
 		}
-		tokenizer, err := tokenize.Load(folder)
-		if err != nil {
-			t.Fatal(err)
-		}
+		tokenizer := check.Must(tokenize.Load(folder))(t)
 		encoding, err := tokenizer.Encode(text)
 		if err != nil || !slices.Equal(encoding.IDs, test.want) {
 			t.Errorf("%s %s: ids %v, want %v, error %v", test.file, test.class, encoding.IDs, test.want, err)
@@ -73,10 +67,7 @@ func TestLoadAdded(t *testing.T) {
 		}
 	}
 	// Where the class says nothing, tokenizer.json decides.
-	content, err := os.ReadFile("testdata/reference/cased.tokenizer.json")
-	if err != nil {
-		t.Fatal(err)
-	}
+	content := check.Must(os.ReadFile("testdata/reference/cased.tokenizer.json"))(t)
 	for _, class := range []string{"PreTrainedTokenizerFast", "TokenizersBackend"} {
 		folder := bundle(smallVocabulary, `{"tokenizer_class": "`+class+`"}`)
 		folder["tokenizer.json"] = &fstest.MapFile{Data: content}
@@ -103,14 +94,8 @@ func TestLoadOptions(t *testing.T) {
 		t.Run(test.configuration, func(t *testing.T) {
 			for _, vocabulary := range []string{smallVocabulary, strings.ReplaceAll(smallVocabulary, "\n", "\r\n"),
 				strings.TrimSuffix(smallVocabulary, "\n")} {
-				tokenizer, err := tokenize.Load(bundle(vocabulary, test.configuration))
-				if err != nil {
-					t.Fatal(err)
-				}
-				encoding, err := tokenizer.Encode("The café 日本")
-				if err != nil {
-					t.Fatal(err)
-				}
+				tokenizer := check.Must(tokenize.Load(bundle(vocabulary, test.configuration)))(t)
+				encoding := check.Must(tokenizer.Encode("The café 日本"))(t)
 				if got := strings.Join(encoding.Tokens[1:len(encoding.Tokens)-1], " "); got != test.want {
 					t.Errorf("tokens %s, want %s", got, test.want)
 				}
@@ -201,23 +186,17 @@ func manyTokens(n int) string {
 func spoilt(t testing.TB, content []byte, change func(file map[string]any)) fstest.MapFS {
 	t.Helper()
 	var file map[string]any
-	if err := json.Unmarshal(content, &file); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, json.Unmarshal(content, &file))
 	change(file)
 	content, err := json.Marshal(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, err)
 	return fstest.MapFS{"tokenizer.json": {Data: content}}
 }
 
 // tokenizer.json, spoilt in one place each.
 func TestLoadTokenizerErrors(t *testing.T) {
 	content, err := os.ReadFile("testdata/reference/cased.tokenizer.json")
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, err)
 	type object = map[string]any
 	part := func(file object, name string) object { return file[name].(object) }
 	tests := []struct {
@@ -302,10 +281,7 @@ func TestSHA256(t *testing.T) {
 		"split tokens":  {with("x", "y"), tokenize.Options{}},
 		"joined tokens": {with("xy"), tokenize.Options{}},
 	} {
-		tokenizer, err := tokenize.New(of.vocabulary, of.options)
-		if err != nil {
-			t.Fatal(err)
-		}
+		tokenizer := check.Must(tokenize.New(of.vocabulary, of.options))(t)
 		if other, seen := sums[tokenizer.SHA256()]; seen {
 			t.Errorf("%s and %s have one SHA-256", name, other)
 		}
@@ -313,10 +289,7 @@ func TestSHA256(t *testing.T) {
 	}
 	// Settings that come to the same have the same sum.
 	strip := true
-	same, err := tokenize.New(small, tokenize.Options{StripAccents: &strip, LongestWord: 100})
-	if err != nil {
-		t.Fatal(err)
-	}
+	same := check.Must(tokenize.New(small, tokenize.Options{StripAccents: &strip, LongestWord: 100}))(t)
 	if sums[same.SHA256()] != "uncased" {
 		t.Error("the defaults written out have another SHA-256")
 	}

@@ -14,6 +14,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"infill/internal/check"
 	"infill/tokenize"
 )
 
@@ -229,19 +230,13 @@ func templates(t testing.TB, accepted *int) func(*rapid.T) {
 func TestFillRestoresText(t *testing.T) {
 	tokenizer := loadBuiltin(t)
 	for _, sentence := range sentences() {
-		encoding, err := tokenizer.Plain(sentence)
-		if err != nil {
-			t.Fatal(err)
-		}
+		encoding := check.Must(tokenizer.Plain(sentence))(t)
 		for i := 1; i < len(encoding.IDs)-1; i++ {
 			start, end := encoding.Offsets[i][0], encoding.Offsets[i][1]
 			if encoding.Words[i+1] == encoding.Words[i] {
 				continue // text to the right of a slot starts a word
 			}
-			template, err := tokenizer.Template(sentence[:start] + "[MASK]" + sentence[end:])
-			if err != nil {
-				t.Fatal(err)
-			}
+			template := check.Must(tokenizer.Template(sentence[:start] + "[MASK]" + sentence[end:]))(t)
 			piece := strings.TrimPrefix(encoding.Tokens[i], "##")
 			got := template.Fill([]int{encoding.IDs[i]}).Text
 			if want := sentence[:start] + piece + sentence[end:]; !strings.EqualFold(got, want) {
@@ -264,10 +259,7 @@ func TestLongLine(t *testing.T) {
 		"blanks":    strings.Repeat(" ", 1<<20),
 	} {
 		t.Run(name, func(t *testing.T) {
-			encoding, err := tokenizer.Encode(text)
-			if err != nil {
-				t.Fatal(err)
-			}
+			encoding := check.Must(tokenizer.Encode(text))(t)
 			checkEncoding(t, tokenizer, text, encoding)
 			if _, err := tokenizer.Template(text + strings.Repeat(" ", 17)); !errors.Is(err, tokenize.ErrTooLong) {
 				t.Errorf("Template: %v", err)
@@ -285,10 +277,7 @@ func TestGoroutines(t *testing.T) {
 }
 
 func goroutines(t *testing.T, tokenizer *tokenize.Tokenizer) {
-	template, err := tokenizer.Template("The ferry left before [MASK:2], and [MASK] waved.")
-	if err != nil {
-		t.Fatal(err)
-	}
+	template := check.Must(tokenizer.Template("The ferry left before [MASK:2], and [MASK] waved."))(t)
 	work := func() []any {
 		var results []any
 		for i, sentence := range sentences() {
@@ -315,10 +304,7 @@ func goroutines(t *testing.T, tokenizer *tokenize.Tokenizer) {
 }
 
 func FuzzLoad(f *testing.F) {
-	content, err := os.ReadFile("testdata/reference/cased.tokenizer.json")
-	if err != nil {
-		f.Fatal(err)
-	}
+	content := check.Must(os.ReadFile("testdata/reference/cased.tokenizer.json"))(f)
 	f.Add("[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\nthe\n##s\n",
 		`{"do_lower_case": false, "strip_accents": true, "mask_token": {"content": "[MASK]"}}`, string(content))
 	f.Add("[PAD]\r\n[UNK]\r\n[CLS]\r\n\r\n", `{"added_tokens_decoder": {"0": {"content": "[PAD]"}}}`,
@@ -336,10 +322,7 @@ func FuzzLoad(f *testing.F) {
 				}
 				continue
 			}
-			encoding, err := loaded.Encode("The naïve [MASK] 日本, unbelievable")
-			if err != nil {
-				t.Fatal(err)
-			}
+			encoding := check.Must(loaded.Encode("The naïve [MASK] 日本, unbelievable"))(t)
 			checkEncoding(t, loaded, "The naïve [MASK] 日本, unbelievable", encoding)
 		}
 	})

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"testing/fstest"
 
+	"infill/internal/check"
 	"infill/tokenize"
 )
 
@@ -22,10 +23,7 @@ func unconvertedFiles(t testing.TB) fstest.MapFS {
 	t.Helper()
 	files := fstest.MapFS{}
 	for _, name := range []string{"config.json", "vocab.json", "merges.txt"} {
-		content, err := os.ReadFile(filepath.Join(unconvertedFolder, name))
-		if err != nil {
-			t.Fatal(err)
-		}
+		content := check.Must(os.ReadFile(filepath.Join(unconvertedFolder, name)))(t)
 		files[name] = &fstest.MapFile{Data: content}
 	}
 	return files
@@ -45,18 +43,13 @@ var hardTexts = []string{"", " ", "a <mask>", "a<mask>b", "the  <mask> , and\t<m
 // transformers converts from the same files.
 func TestUnconvertedAgainstReference(t *testing.T) {
 	tokenizer := loadFamily(t, unconverted, "")
-	content, err := os.ReadFile(filepath.Join(unconvertedFolder, "reference.json"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	content := check.Must(os.ReadFile(filepath.Join(unconvertedFolder, "reference.json")))(t)
 	var want struct {
 		Step, Tokens int
 		Special      []int
 		encodings
 	}
-	if err := json.Unmarshal(content, &want); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, json.Unmarshal(content, &want))
 	special := []int{tokenizer.ClassifierID(), tokenizer.SeparatorID(), tokenizer.MaskID(), tokenizer.PaddingID(),
 		tokenizer.UnknownID()}
 	if !slices.Equal(special, want.Special) || tokenizer.VocabularySize() != want.Tokens {
@@ -78,10 +71,7 @@ func TestUnconvertedSHA256(t *testing.T) {
 	sums := map[string]string{}
 	of := func(files fstest.MapFS) string {
 		t.Helper()
-		tokenizer, err := tokenize.Load(files)
-		if err != nil {
-			t.Fatal(err)
-		}
+		tokenizer := check.Must(tokenize.Load(files))(t)
 		return tokenizer.SHA256()
 	}
 	for name, change := range map[string]func(fstest.MapFS){

@@ -15,6 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
+	"infill/internal/check"
 	"infill/internal/modelstest"
 	"infill/internal/safetensors"
 )
@@ -36,10 +37,7 @@ func TestParse(t *testing.T) {
 		`"a":{"data_offsets":[0,4],"shape":[2],"dtype":"F16"},` +
 		`"none":{"dtype":"I64","shape":[0,7],"data_offsets":[28,28]},` +
 		`"scalar":{"dtype":"U8","shape":[],"data_offsets":[28,29]}}  `
-	file, err := parse(raw(header, 29))
-	if err != nil {
-		t.Fatal(err)
-	}
+	file := check.Must(parse(raw(header, 29)))(t)
 	start := int64(8 + len(header))
 	var found []safetensors.Tensor
 	for _, name := range file.Names() {
@@ -162,10 +160,7 @@ func TestParseLeavesDataUnread(t *testing.T) {
 	const size = 1 << 45
 	header := fmt.Sprintf(`{"t":{"dtype":"F64","shape":[%d],"data_offsets":[0,%d]}}`, size/8, size)
 	e := &endless{head: raw(header, 0)}
-	file, err := safetensors.Parse(e, int64(len(e.head))+size)
-	if err != nil {
-		t.Fatal(err)
-	}
+	file := check.Must(safetensors.Parse(e, int64(len(e.head))+size))(t)
 	if tensor, _ := file.Tensor("t"); tensor.Length != size {
 		t.Errorf("length %d, want %d", tensor.Length, int64(size))
 	}
@@ -221,10 +216,7 @@ func TestHalfPrecisionByDefinition(t *testing.T) {
 			}
 			file := store(t,
 				safetensors.Data{Name: "x", DType: c.dtype, Shape: []int{256, 256}, Content: modelstest.Bytes(content)})
-			found, err := file.Float32s("x")
-			if err != nil {
-				t.Fatal(err)
-			}
+			found := check.Must(file.Float32s("x"))(t)
 			top := 1<<(15-c.fraction) - 1
 			for b, single := range found {
 				got := float64(single) // exactly
@@ -257,16 +249,9 @@ func store(t testing.TB, tensors ...safetensors.Data) *safetensors.File {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "x.safetensors")
 	var b bytes.Buffer
-	if err := safetensors.Write(&b, nil, tensors); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(path, b.Bytes(), 0o644); err != nil {
-		t.Fatal(err)
-	}
-	file, err := safetensors.Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, safetensors.Write(&b, nil, tensors))
+	check.OK(t, os.WriteFile(path, b.Bytes(), 0o644))
+	file := check.Must(safetensors.Open(path))(t)
 	return file
 }
 

@@ -6,22 +6,19 @@ import (
 	"math"
 	"math/rand/v2"
 	"testing"
+
+	"infill/internal/check"
 )
 
 // none fails if there is an error.
 func none(t *testing.T, err error) {
 	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, err)
 }
 
 func open(t testing.TB, s Shape) (*Energy, []float64) {
 	t.Helper()
-	e, err := Open(t.Context(), s, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	e := check.Must(Open(t.Context(), s, 1))(t)
 	t.Cleanup(func() {
 		if err := e.Close(); err != nil {
 			t.Error(err)

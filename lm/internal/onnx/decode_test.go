@@ -28,19 +28,10 @@ var exports = []string{"eager-11.onnx", "sdpa-14.onnx", "eager-17.onnx", "ids-18
 
 func decodeFile(t testing.TB, path string) *onnx.Model {
 	t.Helper()
-	file, err := os.Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	file := check.Must(os.Open(path))(t)
 	defer file.Close()
-	info, err := file.Stat()
-	if err != nil {
-		t.Fatal(err)
-	}
-	m, err := onnx.Decode(file, info.Size(), filepath.Base(path))
-	if err != nil {
-		t.Fatal(err)
-	}
+	info := check.Must(file.Stat())(t)
+	m := check.Must(onnx.Decode(file, info.Size(), filepath.Base(path)))(t)
 	return m
 }
 
@@ -98,24 +89,15 @@ func TestDecodeEncoded(t *testing.T) {
 	y := g.LayerNormalization(g.Gelu(g.Gemm(x, scale44(g), nil, onnx.GemmOptions{TransB: true}), true), scale, nil,
 		1e-3)
 	g.Output("y", g.Reshape(g.Softmax(y), onnx.Fixed(2), onnx.Symbol("rows").Times(onnx.Fixed(2))))
-	encoded, err := g.Encode()
-	if err != nil {
-		t.Fatal(err)
-	}
-	m, err := onnx.Decode(bytes.NewReader(encoded), int64(len(encoded)), "written.onnx")
-	if err != nil {
-		t.Fatal(err)
-	}
+	encoded := check.Must(g.Encode())(t)
+	m := check.Must(onnx.Decode(bytes.NewReader(encoded), int64(len(encoded)), "written.onnx"))(t)
 	if m.Producer != "infill" || m.Opsets[""] != 20 || len(m.Inputs) != 1 ||
 		!slices.Equal(m.Inputs[0].Shape, []int64{-1, 4}) || m.Inputs[0].DType != onnx.Float {
 		t.Errorf("model %+v", m)
 	}
 	again := onnx.New("again")
 	rows := again.Input("x", onnx.Float, onnx.Symbol("rows"), onnx.Fixed(4))
-	out, err := again.Inline(m, map[string]*value{"x": rows})
-	if err != nil {
-		t.Fatal(err)
-	}
+	out := check.Must(again.Inline(m, map[string]*value{"x": rows}))(t)
 	again.Output("y", out["y"])
 	if got := out["y"].Shape.String(); got != "[2 2*rows]" {
 		t.Errorf("shape %s", got)
@@ -260,9 +242,7 @@ func TestInlineRefuses(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			m, err := onnx.Decode(bytes.NewReader(c.model), int64(len(c.model)), "m.onnx")
-			if err != nil {
-				t.Fatal(err)
-			}
+			check.OK(t, err)
 			g := onnx.New(c.name)
 			_, err = g.Inline(m, map[string]*value{"x": g.Input("x", onnx.Float, onnx.Fixed(2), onnx.Fixed(4))})
 			if c.want == "" {
@@ -304,15 +284,10 @@ func TestUnknownOperatorPassesThrough(t *testing.T) {
 		field(11, named(1, "x")), field(12, named(1, "y")))
 	model = append(model, field(8, named(1, "com.example"), varint(2, 3))...)
 	m, err := onnx.Decode(bytes.NewReader(model), int64(len(model)), "m.onnx")
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, err)
 	g := onnx.New("strange")
 	x := g.Input("x", onnx.Float, onnx.Fixed(4))
-	out, err := g.Inline(m, map[string]*value{"x": x})
-	if err != nil {
-		t.Fatal(err)
-	}
+	out := check.Must(g.Inline(m, map[string]*value{"x": x}))(t)
 	if !out["y"].Unranked {
 		t.Errorf("the output has the shape %s", out["y"].Shape)
 	}
@@ -322,10 +297,7 @@ func TestUnknownOperatorPassesThrough(t *testing.T) {
 		t.Errorf("error %v", err)
 	}
 	g.Output("out", out["y"])
-	encoded, err := g.Encode()
-	if err != nil {
-		t.Fatal(err)
-	}
+	encoded := check.Must(g.Encode())(t)
 	if again, err := onnx.Decode(bytes.NewReader(encoded), int64(len(encoded)), ""); err != nil ||
 		again.Opsets["com.example"] != 3 {
 		t.Errorf("written again: %+v, %v", again, err)
@@ -336,10 +308,7 @@ func TestUnknownOperatorPassesThrough(t *testing.T) {
 // multiple of their size.
 func FuzzDecode(f *testing.F) {
 	for _, file := range exports {
-		content, err := os.ReadFile(filepath.Join(fixtures, file))
-		if err != nil {
-			f.Fatal(err)
-		}
+		content := check.Must(os.ReadFile(filepath.Join(fixtures, file)))(f)
 		f.Add(content)
 	}
 	f.Add(encodedModel(17, field(5, named(8, "w"), varint(1, 1<<40), varint(2, 1))))
@@ -403,9 +372,7 @@ func (d damagedReader) ReadAt(p []byte, at int64) (int, error) {
 
 func TestDecodeTellsOfTheDisk(t *testing.T) {
 	content, err := os.ReadFile(filepath.Join(fixtures, "eager-11.onnx"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, err)
 	_, err = onnx.Decode(damagedReader{bytes.NewReader(content)}, int64(len(content)), "m.onnx")
 	if err == nil || !strings.Contains(err.Error(), "the disk is broken") {
 		t.Errorf("error %v", err)

@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"regexp"
 	"testing"
+
+	"infill/internal/check"
 )
 
 // A weight that is no number, or overflows, is reported with its file, constant and element, wherever it lies; what
@@ -14,14 +16,8 @@ import (
 func TestCheckFinite(t *testing.T) {
 	const fixtures = "../../../testdata/import"
 	read := func(dir, name string) (*Model, []byte) {
-		content, err := os.ReadFile(filepath.Join(dir, name))
-		if err != nil {
-			t.Fatal(err)
-		}
-		m, err := Decode(bytes.NewReader(content), int64(len(content)), name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		content := check.Must(os.ReadFile(filepath.Join(dir, name)))(t)
+		m := check.Must(Decode(bytes.NewReader(content), int64(len(content)), name))(t)
 		return m, content
 	}
 	for _, name := range []string{"dynamo-18.onnx", "eager-11.onnx", "eager-17.onnx", "external-14.onnx",
@@ -55,9 +51,7 @@ func TestCheckFinite(t *testing.T) {
 		m, content := read(fixtures, c.graph)
 		name, raw := weight(m)
 		copy(content[bytes.Index(content, raw)+5*len(c.put):], c.put)
-		if err := os.WriteFile(filepath.Join(dir, c.graph), content, 0o644); err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, os.WriteFile(filepath.Join(dir, c.graph), content, 0o644))
 		m, _ = read(dir, c.graph)
 		want := regexp.QuoteMeta(filepath.Join(dir, c.graph)+": constant "+name+": element 5 is "+c.want+":") +
 			".*export the model again"

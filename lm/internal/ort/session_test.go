@@ -14,6 +14,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"infill/internal/check"
 	"infill/lm/internal/onnx"
 )
 
@@ -25,10 +26,7 @@ func openCPU(tb testing.TB, o Options) *Runtime {
 	if o.Device == "" {
 		o.Device = "cpu"
 	}
-	r, err := Open(context.Background(), o)
-	if err != nil {
-		tb.Fatal(err)
-	}
+	r := check.Must(Open(context.Background(), o))(tb)
 	tb.Cleanup(func() {
 		if err := r.Close(); err != nil {
 			tb.Error(err)
@@ -68,9 +66,7 @@ func TestElementTypes(t *testing.T) {
 			s := newSession(t, r, g, SessionOptions{})
 			defer s.Close()
 			outputs := []Tensor{test.out}
-			if err := s.Run(context.Background(), []Tensor{test.in}, outputs); err != nil {
-				t.Fatal(err)
-			}
+			check.OK(t, s.Run(context.Background(), []Tensor{test.in}, outputs))
 			if diff := cmp.Diff(test.in, outputs[0], cmp.AllowUnexported(Tensor{})); diff != "" {
 				t.Errorf("identity changed the tensor (-in +out):\n%s", diff)
 			}
@@ -86,14 +82,10 @@ func TestExternalInitializerByOffset(t *testing.T) {
 	var file bytes.Buffer
 	file.WriteString("thirteen byte") // an unaligned offset
 	for _, w := range weights {
-		if err := binary.Write(&file, binary.LittleEndian, w); err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, binary.Write(&file, binary.LittleEndian, w))
 	}
 	file.WriteString("and more behind")
-	if err := os.WriteFile(filepath.Join(folder, "model.safetensors"), file.Bytes(), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, os.WriteFile(filepath.Join(folder, "model.safetensors"), file.Bytes(), 0o600))
 	of := func(location string, offset, length int64) *onnx.Graph {
 		g := onnx.New("test")
 		w := g.External("w", onnx.Float, []int64{3, 2}, onnx.Location{File: location, Offset: offset, Length: length})
@@ -149,10 +141,7 @@ func TestNewSessionErrors(t *testing.T) {
 	y.DType = onnx.Float
 	unknown.Output("y", y)
 	encoded := func(g *onnx.Graph) []byte {
-		model, err := g.Encode()
-		if err != nil {
-			t.Fatal(err)
-		}
+		model := check.Must(g.Encode())(t)
 		return model
 	}
 	for name, test := range map[string]struct {
@@ -205,9 +194,7 @@ func TestRunErrors(t *testing.T) {
 	open := newSession(t, r, double(), SessionOptions{})
 	wantOneLine(t, open.Run(context.Background(), []Tensor{vector(0, 0, 0)}, []Tensor{vector(0, 0)}), "onnxruntime run")
 	out := make([]float32, 3)
-	if err := open.Run(context.Background(), []Tensor{vector(1, 2, 3)}, []Tensor{vector(out...)}); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, open.Run(context.Background(), []Tensor{vector(1, 2, 3)}, []Tensor{vector(out...)}))
 	if diff := cmp.Diff([]float32{2, 4, 6}, out); diff != "" {
 		t.Errorf("after an error (-want +got):\n%s", diff)
 	}

@@ -16,14 +16,13 @@ import (
 	"testing"
 	"time"
 
+	"infill/internal/check"
 	"infill/models"
 )
 
 func write(t testing.TB, path string, data []byte) {
 	t.Helper()
-	if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, data, 0o755)); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, data, 0o755)))
 }
 
 func wantOneLine(t *testing.T, err error, parts ...string) {
@@ -52,13 +51,9 @@ func newWheel(t *testing.T, library string) (path string, w *wheel) {
 		if err == nil {
 			_, err = entry.Write([]byte(content))
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, err)
 	}
-	if err := archive.Close(); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, archive.Close())
 	path = filepath.Join(t.TempDir(), "onnxruntime.whl")
 	write(t, path, b.Bytes())
 	sum := sha256.Sum256(b.Bytes())
@@ -96,10 +91,7 @@ func TestFetch(t *testing.T) {
 	var told bytes.Buffer
 	o := Options{wheel: pin, Progress: &told}
 	write(t, folder+".fetch/half", nil) // as a killed process leaves it
-	found, err := Ensure(t.Context(), o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	found := check.Must(Ensure(t.Context(), o))(t)
 	if want := filepath.Join(folder, "libonnxruntime.so"); found.Path != want || found.Version != Version ||
 		found.Place != "cache" || !found.Usable {
 		t.Errorf("found %+v", found)
