@@ -3,7 +3,6 @@ package models_test
 import (
 	"os"
 	"path/filepath"
-	"strings"
 	"testing"
 
 	"infill/internal/check"
@@ -45,9 +44,7 @@ func TestCase(t *testing.T) {
 			pulled, pullErr := pulls.Pull(t.Context(), "org/tiny", s.Options())
 			for i, err := range []error{importErr, pullErr} {
 				if c.says != "" {
-					if err == nil || !strings.Contains(err.Error(), c.says) || strings.Contains(err.Error(), "\n") {
-						t.Errorf("%d: error %v does not say %q", i, err, c.says)
-					}
+					check.Says(t, err, c.says)
 					continue
 				}
 				check.OK(t, err)

@@ -38,9 +38,7 @@ func TestOpenRefusesWhatIsNoFile(t *testing.T) {
 			}
 			// A folder of pytorch weights is reported to be imported, which looks at them.
 			_, err = (&models.Store{Dir: t.TempDir()}).Import(t.Context(), dir, "org/tiny")
-			if err == nil || !strings.Contains(err.Error(), name) || !strings.Contains(err.Error(), kind) {
-				t.Errorf("import, %s is %s: %v", name, kind, err)
-			}
+			check.Says(t, err, name, kind)
 		}
 	}
 }

@@ -103,10 +103,8 @@ func TestManifestRefused(t *testing.T) {
 		{"too large", strings.Repeat(" ", 1<<20) + "{}", "more than the 1048576"},
 	} {
 		write(t, dir, "manifest.json", []byte(c.text))
-		if _, err := models.Open(dir); err == nil || !strings.Contains(err.Error(), c.want) ||
-			!strings.Contains(err.Error(), filepath.Join(dir, "manifest.json")) {
-			t.Errorf("%s: error %v does not say %q", c.name, err, c.want)
-		}
+		_, err := models.Open(dir)
+		check.Says(t, err, c.want, filepath.Join(dir, "manifest.json"))
 	}
 }
 
