@@ -86,7 +86,7 @@ func TestLibrariesThatDoNotServe(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			wantOneLine(t, checkLibrary(test.path), test.want...)
+			check.Says(t, checkLibrary(test.path), test.want...)
 		})
 	}
 }
@@ -184,7 +184,7 @@ func TestOneLibraryPerProcess(t *testing.T) {
 		t.Errorf("version %q", r.Version())
 	}
 	_, err := Open(context.Background(), Options{LibraryPath: fakeLibrary(t, "1.24.1"), Device: "cpu"})
-	wantOneLine(t, err, "already runs onnxruntime "+r.Version(), r.Library())
+	check.Says(t, err, "already runs onnxruntime "+r.Version(), r.Library())
 	if path, err := Locate(context.Background(), "cpu", nil); err != nil || path != r.Library() {
 		t.Errorf("Locate: %q, %v", path, err)
 	}
@@ -203,7 +203,7 @@ func TestDevices(t *testing.T) {
 	for _, bad := range []string{"cuda:", "cuda:-1", "cuda:+1", "cuda:01", "cuda:x", "cpu:0", "auto:1", "gpu",
 		"openvino", "CUDA"} {
 		_, _, err := parseDevice(bad)
-		wantOneLine(t, err, "unknown device", "auto, cpu, cuda, cuda:N")
+		check.Says(t, err, "unknown device", "auto, cpu, cuda, cuda:N")
 	}
 	if _, err := Open(context.Background(), Options{Device: "tpu", LibraryPath: "nowhere"}); err == nil ||
 		!strings.Contains(err.Error(), `unknown device "tpu"`) {
@@ -223,9 +223,9 @@ func TestCUDAWithoutProvider(t *testing.T) {
 	}
 	_, err := Open(context.Background(), Options{LibraryPath: path, Device: "cuda"})
 	if runtime.GOARCH == "amd64" && runtime.GOOS != "darwin" {
-		wantOneLine(t, err, "cuda: ", "no CUDA provider", "infill setup --cuda")
+		check.Says(t, err, "cuda: ", "no CUDA provider", "infill setup --cuda")
 	} else {
-		wantOneLine(t, err, "cuda: ", "no CUDA provider for "+runtime.GOOS, "--device cpu")
+		check.Says(t, err, "cuda: ", "no CUDA provider for "+runtime.GOOS, "--device cpu")
 	}
 	r := openCPU(t, Options{Device: "auto"})
 	if r.Device() != "cpu" || !strings.HasPrefix(r.Note(), "cuda: ") {
@@ -250,11 +250,11 @@ func TestDiagnoseCUDA(t *testing.T) {
 	folder := t.TempDir()
 	for _, name := range []string{"cuda", "shared"} {
 		name = "libonnxruntime_providers_" + name + ".so"
-		wantOneLine(t, diagnoseCUDA(filepath.Join(folder, "libonnxruntime.so"), 0), name+" is not beside it")
+		check.Says(t, diagnoseCUDA(filepath.Join(folder, "libonnxruntime.so"), 0), name+" is not beside it")
 		check.OK(t, os.WriteFile(filepath.Join(folder, name), nil, 0o600))
 	}
 	// No machine has this many GPUs: either the driver is missing, or it says so.
-	wantOneLine(t, diagnoseCUDA(filepath.Join(folder, "libonnxruntime.so"), math.MaxInt32))
+	check.Says(t, diagnoseCUDA(filepath.Join(folder, "libonnxruntime.so"), math.MaxInt32))
 }
 
 // The graph of the GPU trial is good: it computes on the CPU.
