@@ -9,6 +9,7 @@ import (
 	"slices"
 	"testing"
 
+	"infill/internal/check"
 	"infill/internal/modelstest"
 	"infill/lm"
 	"infill/models"
@@ -23,13 +24,8 @@ func writeBundle(t testing.TB, vocabulary int, spread float64) *models.Bundle {
 	dir, config := t.TempDir(), fmt.Sprintf(`{"model_type": "bert", "architectures": ["BertForMaskedLM"],
 		"vocab_size": %d, "hidden_size": 8, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 12,
 		"max_position_embeddings": 16}`, vocabulary)
-	if err := modelstest.Write(dir, config, modelstest.Options{Spread: spread, Seed: 1}); err != nil {
-		t.Fatal(err)
-	}
-	bundle, err := models.Open(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, modelstest.Write(dir, config, modelstest.Options{Spread: spread, Seed: 1}))
+	bundle := check.Must(models.Open(dir))(t)
 	return bundle
 }
 
@@ -61,14 +57,9 @@ func references(t testing.TB) []reference {
 	}
 	var list []reference
 	for _, file := range files {
-		data, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		data := check.Must(os.ReadFile(file))(t)
 		r := reference{Name: filepath.Base(filepath.Dir(file))}
-		if err := json.Unmarshal(data, &r); err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, json.Unmarshal(data, &r))
 		if r.Bundle, err = models.Open(filepath.Dir(file)); err != nil {
 			t.Fatal(err)
 		}
@@ -82,20 +73,13 @@ func TestLinkedWeights(t *testing.T) {
 	plain := writeBundle(t, 30, 0.3)
 	root := t.TempDir()
 	blobs, snapshot := filepath.Join(root, "blobs"), filepath.Join(root, "snapshots", "1")
-	if err := errors.Join(os.CopyFS(blobs, plain.FS()), os.MkdirAll(snapshot, 0o755)); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, errors.Join(os.CopyFS(blobs, plain.FS()), os.MkdirAll(snapshot, 0o755)))
 	for _, name := range []string{"config.json", "vocab.txt", "tokenizer_config.json", "model.safetensors"} {
 		blob := fmt.Sprintf("%x", name)
-		if err := errors.Join(os.Rename(filepath.Join(blobs, name), filepath.Join(blobs, blob)),
-			os.Symlink(filepath.Join("..", "..", "blobs", blob), filepath.Join(snapshot, name))); err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, errors.Join(os.Rename(filepath.Join(blobs, name), filepath.Join(blobs, blob)),
+			os.Symlink(filepath.Join("..", "..", "blobs", blob), filepath.Join(snapshot, name))))
 	}
-	linked, err := models.Open(snapshot)
-	if err != nil {
-		t.Fatal(err)
-	}
+	linked := check.Must(models.Open(snapshot))(t)
 	var energies [2][]float64
 	for i, b := range []*models.Bundle{plain, linked} {
 		energies[i], _ = evaluateAll(t, newTarget(t, openBundle(t, b, tinyMask), lm.TargetOptions{}), []int{3, 1, 2}, 1)

@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"infill/internal/check"
 	"infill/internal/modelstest"
 	"infill/models"
 	"infill/samplers"
@@ -18,13 +19,8 @@ const base = `{"model_type": "bert", "vocab_size": 30522, "hidden_size": 768, "n
 // chains with 5 slots in 24 tokens, by how many tokens go into one call.
 func BenchmarkChunk(b *testing.B) {
 	dir := b.TempDir()
-	if err := modelstest.Write(dir, base, modelstest.Options{}); err != nil {
-		b.Fatal(err)
-	}
-	large, err := models.Open(dir)
-	if err != nil {
-		b.Fatal(err)
-	}
+	check.OK(b, modelstest.Write(dir, base, modelstest.Options{}))
+	large := check.Must(models.Open(dir))(b)
 	for name, bundle := range map[string]*models.Bundle{"built-in": builtIn(b), "base": large} {
 		m := engineModel(b, bundle, Options{Device: "cpu"})
 		for _, gradient := range []bool{false, true} {
@@ -59,17 +55,13 @@ func benchmarkChunk(b *testing.B, m *MaskedLM, gradient bool) {
 			states[i] = rng.IntN(candidates)
 		}
 		target, err := m.NewTarget(ids, []int{3, 7, 11, 15, 19}, TargetOptions{Support: support})
-		if err != nil {
-			b.Fatal(err)
-		}
+		check.OK(b, err)
 		if gradient {
 			err = target.(samplers.GradientTarget).EnergyGradient(b.Context(), states, energy, slopes)
 		} else {
 			err = target.Energy(b.Context(), states, energy)
 		}
-		if err != nil {
-			b.Fatal(err)
-		}
+		check.OK(b, err)
 	}
 	evaluate() // makes the session
 	for b.Loop() {

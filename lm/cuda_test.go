@@ -6,6 +6,7 @@ import (
 	"math"
 	"testing"
 
+	"infill/internal/check"
 	"infill/lm"
 	"infill/models"
 	"infill/samplers"
@@ -20,10 +21,7 @@ func onCUDA(t testing.TB, bundle *models.Bundle, mask int) (gpu, cpu *lm.MaskedL
 		t.Skip(err)
 	}
 	open := func(device string) *lm.MaskedLM {
-		m, err := lm.Open(ctx, bundle, lm.Options{Device: device, MaskID: mask, Library: path})
-		if err != nil {
-			t.Fatal(err)
-		}
+		m := check.Must(lm.Open(ctx, bundle, lm.Options{Device: device, MaskID: mask, Library: path}))(t)
 		t.Cleanup(func() {
 			if err := m.Close(); err != nil {
 				t.Error(err)
@@ -36,10 +34,7 @@ func onCUDA(t testing.TB, bundle *models.Bundle, mask int) (gpu, cpu *lm.MaskedL
 
 // The GPU gives the CPU's conditionals, energies and gradients, up to rounding.
 func TestCUDAAgrees(t *testing.T) {
-	builtIn, err := models.Open("")
-	if err != nil {
-		t.Fatal(err)
-	}
+	builtIn := check.Must(models.Open(""))(t)
 	for name, test := range map[string]struct {
 		bundle *models.Bundle
 		mask   int
@@ -53,10 +48,7 @@ func TestCUDAAgrees(t *testing.T) {
 			support := [][]int{{5, 6, 7, 8, 9}, {10, 11, 12}, {5, 10, 15, 20}}
 			var results [2][]float64
 			for i, m := range []*lm.MaskedLM{gpu, cpu} {
-				logp, err := m.MaskedLogProbabilities(t.Context(), ids, slots)
-				if err != nil {
-					t.Fatal(err)
-				}
+				logp := check.Must(m.MaskedLogProbabilities(t.Context(), ids, slots))(t)
 				for _, row := range logp {
 					for _, x := range row {
 						results[i] = append(results[i], float64(x))
@@ -68,9 +60,7 @@ func TestCUDAAgrees(t *testing.T) {
 				if err == nil {
 					err = made.(samplers.GradientTarget).EnergyGradient(t.Context(), states, energy, gradient)
 				}
-				if err != nil {
-					t.Fatal(err)
-				}
+				check.OK(t, err)
 				results[i] = append(append(results[i], energy...), gradient...)
 			}
 			worst := 0.0

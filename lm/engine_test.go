@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"infill/internal/check"
 	"infill/internal/modelstest"
 	"infill/lm/internal/onnx"
 	"infill/models"
@@ -17,10 +18,7 @@ import (
 func engineModel(tb testing.TB, bundle *models.Bundle, o Options) *MaskedLM {
 	tb.Helper()
 	o.MaskID = 103
-	m, err := Open(context.Background(), bundle, o)
-	if err != nil {
-		tb.Fatal(err)
-	}
+	m := check.Must(Open(context.Background(), bundle, o))(tb)
 	tb.Cleanup(func() {
 		if err := m.Close(); err != nil {
 			tb.Error(err)
@@ -31,10 +29,7 @@ func engineModel(tb testing.TB, bundle *models.Bundle, o Options) *MaskedLM {
 
 func builtIn(tb testing.TB) *models.Bundle {
 	tb.Helper()
-	bundle, err := models.Open("")
-	if err != nil {
-		tb.Fatal(err)
-	}
+	bundle := check.Must(models.Open(""))(tb)
 	return bundle
 }
 
@@ -71,10 +66,7 @@ func TestNeighbours(t *testing.T) {
   "intermediate_size": 512, "max_position_embeddings": 64}`, modelstest.Options{}); err != nil {
 		t.Fatal(err)
 	}
-	mapped, err := models.Open(large)
-	if err != nil {
-		t.Fatal(err)
-	}
+	mapped := check.Must(models.Open(large))(t)
 	for name, m := range map[string]*MaskedLM{
 		"built-in": engineModel(t, builtIn(t), Options{Device: "cpu"}),
 		"mapped":   engineModel(t, mapped, Options{Device: "cpu"}),
@@ -89,9 +81,7 @@ func TestNeighbours(t *testing.T) {
 				b := anyBatch(rng, 1+rng.IntN(3)*rng.IntN(4))
 				c := *b
 				alone[i], together[i] = b, &c
-				if err := m.run(t.Context(), b); err != nil {
-					t.Fatal(err)
-				}
+				check.OK(t, m.run(t.Context(), b))
 			}
 			calls, rows := m.engine.calls.Load(), m.engine.rows.Load()
 			var wait sync.WaitGroup
@@ -128,9 +118,7 @@ func TestPadding(t *testing.T) {
 	for range 40 {
 		b := anyBatch(rng, 2)
 		c := *b
-		if err := errors.Join(m.run(t.Context(), b), exact.run(t.Context(), &c)); err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, errors.Join(m.run(t.Context(), b), exact.run(t.Context(), &c)))
 		for i := range b.target {
 			worst = max(worst, float64(b.target[i]-c.target[i]), float64(c.target[i]-b.target[i]))
 		}
@@ -202,17 +190,13 @@ func TestSessionLeftBehind(t *testing.T) {
 	if s, err := m.conditionals.get(t.Context(), m); err != nil || s == nil { // the one that was left behind
 		t.Fatal(err)
 	}
-	if err := m.conditionals.close(); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, m.conditionals.close())
 	ctx, cancel = context.WithCancel(t.Context())
 	go func() { <-begun; cancel() }()
 	if _, err := m.conditionals.get(ctx, m); !errors.Is(err, context.Canceled) {
 		t.Fatalf("stopped: %v", err)
 	}
-	if err := m.Close(); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, m.Close())
 	release <- true
 }
 

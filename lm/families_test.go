@@ -4,13 +4,18 @@ import (
 	"context"
 	"flag"
 	"fmt"
+	"io/fs"
 	"math"
+	"os"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 	"testing"
 
+	"infill/internal/check"
+	"infill/internal/modelstest"
 	"infill/lm"
 	"infill/models"
 	"infill/tokenize"
@@ -18,41 +23,31 @@ import (
 
 var update = flag.Bool("update", false, "write the tables of ../docs again")
 
-// A bundle's tokenizer and its graph fit: a template of every family can be
-// filled, and its text comes back.
+// A bundle's tokenizer and its graph fit: a template of every family can be filled, and its text comes back. So it is
+// with a model that was published without tokenizer.json, and imported: byte-level BPE in vocab.json and merges.txt.
 func TestFamilyTemplates(t *testing.T) {
+	bundles := map[string]*models.Bundle{"unconverted": unconverted(t)}
 	for _, r := range references(t) {
-		t.Run(r.Name, func(t *testing.T) {
-			tokenizer, err := tokenize.Load(r.Bundle.FS())
-			if err != nil {
-				t.Fatal(err)
-			}
-			if tokenizer.MaskID() != r.Mask || tokenizer.VocabularySize() > r.Bundle.Config.VocabularySize {
-				t.Fatalf("the tokenizer has %d tokens, its mask is %d; the model %d, %d", tokenizer.VocabularySize(),
-					tokenizer.MaskID(), r.Bundle.Config.VocabularySize, r.Mask)
+		bundles[r.Name] = r.Bundle
+		if tokenizer := check.Must(tokenize.Load(r.Bundle.FS()))(t); tokenizer.MaskID() != r.Mask {
+			t.Errorf("%s: the mask is %d, want %d", r.Name, tokenizer.MaskID(), r.Mask)
+		}
+	}
+	for name, bundle := range bundles {
+		t.Run(name, func(t *testing.T) {
+			tokenizer := check.Must(tokenize.Load(bundle.FS()))(t)
+			if tokenizer.VocabularySize() > bundle.Config.VocabularySize {
+				t.Fatalf("the tokenizer has %d tokens, the model %d", tokenizer.VocabularySize(),
+					bundle.Config.VocabularySize)
 			}
 			first, second := "he had ", " me "
-			template, err := tokenizer.Template(first + "[MASK]" + second + "[MASK]")
-			if err != nil {
-				t.Fatal(err)
-			}
-			m, fillable := openBundle(t, r.Bundle, r.Mask), tokenizer.Fillable()
-			target := targetOf(t, m, template.IDs, template.Slots,
+			template := check.Must(tokenizer.Template(first + "[MASK]" + second + "[MASK]"))(t)
+			fillable := tokenizer.Fillable()
+			target := targetOf(t, openBundle(t, bundle, tokenizer.MaskID()), template.IDs, template.Slots,
 				lm.TargetOptions{Support: [][]int{fillable, fillable}})
 			logp := make([]float64, 2*len(fillable))
-			if err := target.LogMaskedConditionals(context.Background(), []int{0, 0}, []bool{true, true},
-				logp); err != nil {
-				t.Fatal(err)
-			}
-			best := func(row []float64) int {
-				at := 0
-				for k, x := range row {
-					if x > row[at] {
-						at = k
-					}
-				}
-				return fillable[at]
-			}
+			check.OK(t, target.LogMaskedConditionals(t.Context(), []int{0, 0}, []bool{true, true}, logp))
+			best := func(row []float64) int { return fillable[slices.Index(row, slices.Max(row))] }
 			filled := template.Fill([]int{best(logp[:len(fillable)]), best(logp[len(fillable):])})
 			if !strings.HasPrefix(filled.Text, strings.TrimSpace(first)) ||
 				!strings.Contains(filled.Text, strings.TrimSpace(second)) || strings.Contains(filled.Text, "[MASK]") {
@@ -62,15 +57,29 @@ func TestFamilyTemplates(t *testing.T) {
 	}
 }
 
+// unconverted imports a small RoBERTa with the tokenizer's files of tokenize/testdata/unconverted.
+func unconverted(t *testing.T) *models.Bundle {
+	files, dir := os.DirFS("../tokenize/testdata/unconverted/roberta"), t.TempDir()
+	config := fmt.Sprintf(`{"model_type": "roberta", "hidden_size": 16, "num_hidden_layers": 2, "num_attention_heads": 2,
+		"intermediate_size": 32, "max_position_embeddings": 40, "vocab_size": %d}`,
+		check.Must(tokenize.Load(files))(t).VocabularySize())
+	check.OK(t, modelstest.Write(dir, config, modelstest.Options{Spread: 0.3}))
+	for _, name := range []string{"vocab.txt", "tokenizer_config.json"} {
+		check.OK(t, os.Remove(filepath.Join(dir, name)))
+	}
+	for _, name := range []string{"vocab.json", "merges.txt"} {
+		content := check.Must(fs.ReadFile(files, name))(t)
+		check.OK(t, os.WriteFile(filepath.Join(dir, name), content, 0o644))
+	}
+	return check.Must((&models.Store{Dir: t.TempDir()}).Import(t.Context(), dir, "my/model"))(t)
+}
+
 // worstDifference is the largest |x − reference|/(1 + |reference|) over
 // log-probabilities and gradients.
 func worstDifference(t *testing.T, m *lm.MaskedLM, r reference) float64 {
 	t.Helper()
 	ctx, v, width := context.Background(), m.Vocabulary(), r.Bundle.Config.EmbeddingSize
-	embedding, err := r.Bundle.Embeddings()
-	if err != nil {
-		t.Fatal(err)
-	}
+	embedding := check.Must(r.Bundle.Embeddings())(t)
 	worst := 0.0
 	compare := func(got, want float64) {
 		if d := math.Abs(got-want) / (1 + math.Abs(want)); !(d <= worst) {
@@ -89,13 +98,9 @@ func worstDifference(t *testing.T, m *lm.MaskedLM, r reference) float64 {
 			states = append(states, state...)
 		}
 		logp := make([]float64, slots*v)
-		if err := target.LogConditionals(ctx, states, each, logp); err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, target.LogConditionals(ctx, states, each, logp))
 		energy, gradient, want := make([]float64, 1), make([]float64, slots*v), 0.0
-		if err := target.EnergyGradient(ctx, state, energy, gradient); err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, target.EnergyGradient(ctx, state, energy, gradient))
 		for j := range slots {
 			want += c.LogProbability[j][state[j]]
 			for k := range v {
@@ -165,7 +170,7 @@ func TestFamilyTable(t *testing.T) {
 		writeTable(t, name, command, content.String())
 		return
 	}
-	written := table(t, name, command)
+	_, written, _ := table(t, name, command)
 	for _, d := range described {
 		row := regexp.MustCompile("(?m)^\\| `" + d.family + "` \\| " + regexp.QuoteMeta(d.example) + ` \| ` +
 			regexp.QuoteMeta(d.tokenizer) + ` \| (\S+) \| ` + regexp.QuoteMeta(d.missing) +
@@ -179,4 +184,26 @@ func TestFamilyTable(t *testing.T) {
 			t.Errorf("%s: the table states an error of %s, measured %.1g", d.family, row[1], single[d.family])
 		}
 	}
+}
+
+// page is where the tables of models are.
+var page = filepath.Join("..", "docs", "measured", "models.md")
+
+// table cuts page at the marks "<!-- NAME: COMMAND -->" and "<!-- /NAME -->"; COMMAND writes what is between them.
+func table(t testing.TB, name, command string) (before, content, after string) {
+	t.Helper()
+	begin, end := "<!-- "+name+": "+command+" -->\n", "<!-- /"+name+" -->\n"
+	before, rest, found := strings.Cut(string(check.Must(os.ReadFile(page))(t)), begin)
+	content, after, closed := strings.Cut(rest, end)
+	if !found || !closed {
+		t.Fatalf("%s has no table between %q and %q", page, begin, end)
+	}
+	return before + begin, content, end + after
+}
+
+// writeTable puts content between the marks.
+func writeTable(t testing.TB, name, command, content string) {
+	t.Helper()
+	before, _, after := table(t, name, command)
+	check.OK(t, os.WriteFile(page, []byte(before+"\n"+content+"\n"+after), 0o644))
 }

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"infill/internal/check"
 	"infill/lm"
 	"infill/models"
 )
@@ -47,14 +48,9 @@ type goldenCase struct {
 
 func goldenOf(t testing.TB, model string) []goldenCase {
 	t.Helper()
-	data, err := os.ReadFile(filepath.Join("..", "testdata", "golden", model+".json"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	data := check.Must(os.ReadFile(filepath.Join("..", "testdata", "golden", model+".json")))(t)
 	var cases []goldenCase
-	if err := json.Unmarshal(data, &cases); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, json.Unmarshal(data, &cases))
 	if len(cases) == 0 {
 		t.Fatal("no golden cases")
 	}
@@ -63,10 +59,7 @@ func goldenOf(t testing.TB, model string) []goldenCase {
 
 func openBundle(t testing.TB, bundle *models.Bundle, mask int) *lm.MaskedLM {
 	t.Helper()
-	m, err := lm.Open(context.Background(), bundle, lm.Options{Device: "cpu", MaskID: mask})
-	if err != nil {
-		t.Fatal(err)
-	}
+	m := check.Must(lm.Open(context.Background(), bundle, lm.Options{Device: "cpu", MaskID: mask}))(t)
 	t.Cleanup(func() {
 		if err := m.Close(); err != nil {
 			t.Error(err)
@@ -88,10 +81,7 @@ func near(t *testing.T, what string, got, want float64) {
 func TestGolden(t *testing.T) {
 	for _, of := range goldenModels {
 		t.Run(of.name, func(t *testing.T) {
-			bundle, err := models.Open(of.open)
-			if err != nil {
-				t.Fatal(err)
-			}
+			bundle := check.Must(models.Open(of.open))(t)
 			compareGolden(t, openBundle(t, bundle, maskID), goldenOf(t, of.name))
 		})
 	}
@@ -112,9 +102,7 @@ func compareGolden(t *testing.T, m *lm.MaskedLM, cases []goldenCase) {
 					}
 				}
 				value, gradient := make([]float64, len(c.IDs)), make([]float64, len(states)*v)
-				if err := target.EnergyGradient(ctx, states, value, gradient); err != nil {
-					t.Fatal(err)
-				}
+				check.OK(t, target.EnergyGradient(ctx, states, value, gradient))
 				for chain := range c.IDs {
 					near(t, "energy", value[chain], want.Energy[chain])
 					for j := range slots {
@@ -142,9 +130,7 @@ func compareGolden(t *testing.T, m *lm.MaskedLM, cases []goldenCase) {
 					for chain := range which {
 						which[chain] = j
 					}
-					if err := target.LogConditionals(ctx, states, which, logp); err != nil {
-						t.Fatal(err)
-					}
+					check.OK(t, target.LogConditionals(ctx, states, which, logp))
 					for chain := range c.IDs {
 						for k, id := range want.LogProbs.IDs[chain][j] {
 							near(t, fmt.Sprintf("log p_%d(%d)", j, id), logp[chain*v+id],

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"infill/internal/check"
 	"infill/lm"
 	"infill/lm/internal/onnx"
 	"infill/models"
@@ -26,14 +27,9 @@ type importedEnergy struct {
 
 func importedReference(t *testing.T) importedEnergy {
 	t.Helper()
-	content, err := os.ReadFile(filepath.Join(exportFixtures, "reference.json"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	content := check.Must(os.ReadFile(filepath.Join(exportFixtures, "reference.json")))(t)
 	var r struct{ Energy importedEnergy }
-	if err := json.Unmarshal(content, &r); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, json.Unmarshal(content, &r))
 	return r.Energy
 }
 
@@ -41,9 +37,7 @@ func importGraph(t *testing.T, file string) *models.Bundle {
 	t.Helper()
 	store := &models.Store{Dir: t.TempDir()}
 	b, err := lm.Import(t.Context(), store, file, "exported", filepath.Join(exportFixtures, "tokenizer"), 24)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, err)
 	return b
 }
 
@@ -69,9 +63,7 @@ func TestImportedEnergyAndGradient(t *testing.T) {
 					states = append(states, 6, 7, 8)
 				}
 				states = append(states, want.Fill...)
-				if err := target.EnergyGradient(context.Background(), states, energy, gradient); err != nil {
-					t.Fatal(err)
-				}
+				check.OK(t, target.EnergyGradient(context.Background(), states, energy, gradient))
 				last := chains - 1
 				if d := math.Abs(energy[last] - want.Energy); !(d <= tolerance*(1+math.Abs(want.Energy))) {
 					t.Errorf("energy %.8g, want %.8g", energy[last], want.Energy)
@@ -92,15 +84,11 @@ func TestImportedEnergyAndGradient(t *testing.T) {
 // conditionals; the gradient's error names the operator.
 func TestImportedWithoutGradient(t *testing.T) {
 	content, err := os.ReadFile(filepath.Join(exportFixtures, "eager-11.onnx"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, err)
 	// Elu and Erf have names of equal length, and Elu no rule.
 	altered := filepath.Join(t.TempDir(), "model.onnx")
-	if err := os.WriteFile(altered, []byte(strings.ReplaceAll(string(content), "\x22\x03Erf", "\x22\x03Elu")),
-		0o644); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, os.WriteFile(altered, []byte(strings.ReplaceAll(string(content), "\x22\x03Erf", "\x22\x03Elu")),
+		0o644))
 	bundle := importGraph(t, altered)
 	if bundle.Config.Imported.Gradient || !strings.Contains(bundle.Config.Imported.NoGradient, "operator Elu (") {
 		t.Errorf("imported as %+v", bundle.Config.Imported)
@@ -132,25 +120,18 @@ func TestImportRefuses(t *testing.T) {
 	tokenizer := filepath.Join(exportFixtures, "tokenizer")
 	good := filepath.Join(exportFixtures, "eager-11.onnx")
 	altered := func(from string, pairs ...string) string {
-		content, err := os.ReadFile(filepath.Join(exportFixtures, from))
-		if err != nil {
-			t.Fatal(err)
-		}
+		content := check.Must(os.ReadFile(filepath.Join(exportFixtures, from)))(t)
 		changed := strings.NewReplacer(pairs...).Replace(string(content))
 		if changed == string(content) {
 			t.Fatalf("%q is not in %s", pairs[0], from)
 		}
 		path := filepath.Join(t.TempDir(), "model.onnx")
-		if err := os.WriteFile(path, []byte(changed), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, os.WriteFile(path, []byte(changed), 0o644))
 		return path
 	}
 	larger := t.TempDir()
-	if err := os.WriteFile(filepath.Join(larger, "vocab.txt"), []byte(strings.Repeat("word\n", 100)),
-		0o644); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, os.WriteFile(filepath.Join(larger, "vocab.txt"), []byte(strings.Repeat("word\n", 100)),
+		0o644))
 	for _, c := range []struct {
 		name, file, tokenizer string
 		positions             int
@@ -160,6 +141,8 @@ func TestImportRefuses(t *testing.T) {
 		{"no graph", filepath.Join(tokenizer, "vocab.txt"), tokenizer, 24, "vocab.txt: onnx: "},
 		{"no length", good, tokenizer, 0, "the longest text"},
 		{"another tokenizer", good, larger, 24, "64 columns, the tokenizer 100 tokens"},
+		{"a tokenizer of another family", filepath.Join(exportFixtures, "sdpa-14.onnx"),
+			"../tokenize/testdata/unconverted/roberta", 24, "the tokenizer has 481 tokens, the model embeds 64"},
 		{"no tokenizer", good, t.TempDir(), 24, "no tokenizer files"},
 		{"an input of something else", altered("eager-11.onnx", "token_type_ids", "pixel_value_id"), tokenizer, 24,
 			`input "pixel_value_id" is not one of`},
@@ -188,26 +171,15 @@ func TestImportedUnfitWeights(t *testing.T) {
 		t.Error("not remembered")
 	}
 	dir := t.TempDir()
-	if err := os.CopyFS(dir, good.FS()); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, os.CopyFS(dir, good.FS()))
 	// The manifest of a folder may come from anyone: it is made again, and what it says of the weights is not believed.
-	if err := os.Remove(filepath.Join(dir, "manifest.json")); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, os.Remove(filepath.Join(dir, "manifest.json")))
 	data := filepath.Join(dir, "external-14.onnx_data")
 	content, err := os.ReadFile(data)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, err)
 	copy(content[8:], "\x00\x00\xc0\x7f")
-	if err := os.WriteFile(data, content, 0o644); err != nil {
-		t.Fatal(err)
-	}
-	opened, err := models.Open(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, os.WriteFile(data, content, 0o644))
+	opened := check.Must(models.Open(dir))(t)
 	_, err = lm.Open(t.Context(), opened, lm.Options{Device: "cpu", MaskID: 4})
 	_, imported := lm.Import(t.Context(), &models.Store{Dir: t.TempDir()}, filepath.Join(dir, "model.onnx"), "unfit",
 		filepath.Join(exportFixtures, "tokenizer"), 24)
@@ -228,10 +200,7 @@ func TestImportedSegments(t *testing.T) {
 	segments := g.Input("token_type_ids", onnx.Int64, rows, tokens)
 	g.Output("logits", g.Mul(g.Cast(g.Reshape(segments, rows, tokens, onnx.Fixed(1)), onnx.Float),
 		g.Cast(g.Range(onnx.Fixed(64)), onnx.Float)))
-	content, err := g.Encode()
-	if err != nil {
-		t.Fatal(err)
-	}
+	content := check.Must(g.Encode())(t)
 	for config, want := range map[string][]float64{
 		`{"model_type": "bert", "type_vocab_size": 2}`:    {0, 0, 0, 0, 1, 1, 1},
 		`{"model_type": "bert", "type_vocab_size": 1}`:    {0, 0, 0, 0, 0, 0, 0},
@@ -239,26 +208,16 @@ func TestImportedSegments(t *testing.T) {
 		`{}`: {0, 0, 0, 0, 0, 0, 0},
 	} {
 		dir := t.TempDir()
-		if err := errors.Join(os.CopyFS(dir, os.DirFS(filepath.Join(exportFixtures, "tokenizer"))),
+		check.OK(t, errors.Join(os.CopyFS(dir, os.DirFS(filepath.Join(exportFixtures, "tokenizer"))),
 			os.WriteFile(filepath.Join(dir, "config.json"), []byte(config), 0o600),
-			os.WriteFile(filepath.Join(dir, "model.onnx"), content, 0o600)); err != nil {
-			t.Fatal(err)
-		}
+			os.WriteFile(filepath.Join(dir, "model.onnx"), content, 0o600)))
 		bundle, err := lm.Import(t.Context(), &models.Store{Dir: t.TempDir()}, filepath.Join(dir, "model.onnx"),
 			"segments", dir, 24)
-		if err != nil {
-			t.Fatal(err)
-		}
-		m, err := lm.Open(t.Context(), bundle, lm.Options{Device: "cpu", MaskID: 4, SeparatorID: 3})
-		if err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, err)
+		m := check.Must(lm.Open(t.Context(), bundle, lm.Options{Device: "cpu", MaskID: 4, SeparatorID: 3}))(t)
 		for position, segment := range want {
 			row := lm.Row{IDs: []int{2, 6, 7, 3, 4, 8, 3}, Position: position}
-			logp, err := m.LogProbabilities(t.Context(), []lm.Row{row})
-			if err != nil {
-				t.Fatal(err)
-			}
+			logp := check.Must(m.LogProbabilities(t.Context(), []lm.Row{row}))(t)
 			if d := float64(logp[0][63] - logp[0][0]); math.Abs(d-63*segment) > 1e-4 {
 				t.Errorf("%s: token %d is of segment %v, want %v", config, position, d/63, segment)
 			}

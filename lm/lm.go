@@ -246,8 +246,7 @@ func (m *MaskedLM) named(err error) error {
 }
 
 // mapped says whether the weights stay in the file they are mapped from. Copies in the order that products read make
-// rows up to a tenth faster, but those of a large model take a second to make, and each session has its own
-// (BenchmarkLarge).
+// rows up to a tenth faster, but those of a large model take a second to make, and each session has its own.
 func (m *MaskedLM) mapped() bool {
 	const large = 128 << 20 // bytes
 	return m.bundle.Manifest.Size() >= large

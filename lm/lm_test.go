@@ -6,9 +6,9 @@ import (
 	"math"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 
+	"infill/internal/check"
 	"infill/lm"
 	"infill/samplers"
 )
@@ -44,10 +44,7 @@ func newTarget(t testing.TB, m *lm.MaskedLM, o lm.TargetOptions) target {
 
 func targetOf(t testing.TB, m *lm.MaskedLM, ids, slots []int, o lm.TargetOptions) target {
 	t.Helper()
-	made, err := m.NewTarget(ids, slots, o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	made := check.Must(m.NewTarget(ids, slots, o))(t)
 	return made.(target)
 }
 
@@ -74,9 +71,7 @@ func evaluateAll(t *testing.T, target target, states []int, chains int) (energy,
 	for from := 0; from < len(states); from += chains * m {
 		part := states[from:min(from+chains*m, len(states))]
 		e, g := make([]float64, len(part)/m), make([]float64, len(part)*width)
-		if err := target.EnergyGradient(context.Background(), part, e, g); err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, target.EnergyGradient(context.Background(), part, e, g))
 		energy, gradient = append(energy, e...), append(gradient, g...)
 	}
 	return energy, gradient
@@ -126,12 +121,8 @@ func TestSupportsAgree(t *testing.T) {
 		}
 		e, g := make([]float64, 2), make([]float64, 3*5)
 		big := make([]float64, 3*3000)
-		if err := few.EnergyGradient(context.Background(), state, e[:1], g); err != nil {
-			t.Fatal(err)
-		}
-		if err := whole.EnergyGradient(context.Background(), tokens, e[1:], big); err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, few.EnergyGradient(context.Background(), state, e[:1], g))
+		check.OK(t, whole.EnergyGradient(context.Background(), tokens, e[1:], big))
 		if !close32(e[0], e[1]) {
 			t.Errorf("energies %g and %g", e[0], e[1])
 		}
@@ -149,29 +140,18 @@ func TestSupportsAgree(t *testing.T) {
 func TestEnergyIsTheSumOfScores(t *testing.T) {
 	m, state := tiny(t), []int{2, 0, 1}
 	energy := make([]float64, 1)
-	if err := newTarget(t, m, lm.TargetOptions{}).Energy(context.Background(), state, energy); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, newTarget(t, m, lm.TargetOptions{}).Energy(context.Background(), state, energy))
 	ids, queries := append([]int(nil), exampleIDs...), []lm.Query{}
 	for j, s := range exampleSlots {
 		ids[s] = exampleKinds[j][state[j]]
 		queries = append(queries, lm.Query{Position: s})
 	}
-	scores, err := m.Score(context.Background(), ids, queries)
-	if err != nil {
-		t.Fatal(err)
-	}
+	scores := check.Must(m.Score(context.Background(), ids, queries))(t)
 	if sum := scores[0] + scores[1] + scores[2]; !close32(sum, energy[0]) {
 		t.Errorf("scores sum to %g, the energy is %g", sum, energy[0])
 	}
-	more, err := m.Score(context.Background(), ids, []lm.Query{{Position: 2, Masked: []int{4, 5}}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	masked, err := m.MaskedLogProbabilities(context.Background(), exampleIDs, exampleSlots)
-	if err != nil {
-		t.Fatal(err)
-	}
+	more := check.Must(m.Score(context.Background(), ids, []lm.Query{{Position: 2, Masked: []int{4, 5}}}))(t)
+	masked := check.Must(m.MaskedLogProbabilities(context.Background(), exampleIDs, exampleSlots))(t)
 	if want := float64(masked[0][ids[2]]); !close32(more[0], want) {
 		t.Errorf("with all slots masked: score %g, distribution %g", more[0], want)
 	}
@@ -185,9 +165,7 @@ func TestLogConditionals(t *testing.T) {
 	_, rows := evaluateAll(t, target, state, 1)
 	logp := make([]float64, 5)
 	for j, kinds := range exampleKinds {
-		if err := target.LogConditionals(context.Background(), state, []int{j}, logp); err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, target.LogConditionals(context.Background(), state, []int{j}, logp))
 		total := 0.0
 		for k := range kinds {
 			total += math.Exp(logp[k])
@@ -208,22 +186,15 @@ func TestLogMaskedConditionals(t *testing.T) {
 	target, ctx := newTarget(t, m, lm.TargetOptions{}), context.Background()
 	open := []bool{false, true, false, true, true, true}
 	logp := make([]float64, 2*3*5)
-	if err := target.LogMaskedConditionals(ctx, states, open, logp); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, target.LogMaskedConditionals(ctx, states, open, logp))
 	single := make([]float64, 5)
-	if err := target.LogConditionals(ctx, states[:3], []int{1}, single); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, target.LogConditionals(ctx, states[:3], []int{1}, single))
 	for k := range exampleKinds[1] {
 		if !close32(logp[5+k], single[k]) {
 			t.Errorf("one open slot: log p(%d) is %g, the conditional %g", k, logp[5+k], single[k])
 		}
 	}
-	whole, err := m.MaskedLogProbabilities(ctx, exampleIDs, exampleSlots)
-	if err != nil {
-		t.Fatal(err)
-	}
+	whole := check.Must(m.MaskedLogProbabilities(ctx, exampleIDs, exampleSlots))(t)
 	for j, kinds := range exampleKinds {
 		total := 0.0
 		for k, id := range kinds {
@@ -246,10 +217,7 @@ func TestLogMaskedConditionals(t *testing.T) {
 	for _, slot := range exampleSlots {
 		rows = append(rows, lm.Row{IDs: masked, Position: slot})
 	}
-	byRow, err := m.LogProbabilities(ctx, rows)
-	if err != nil {
-		t.Fatal(err)
-	}
+	byRow := check.Must(m.LogProbabilities(ctx, rows))(t)
 	for j := range whole {
 		for id, want := range whole[j] {
 			if !close32(float64(byRow[j][id]), float64(want)) {
@@ -267,10 +235,7 @@ func TestLogMaskedConditionals(t *testing.T) {
 func TestDistances(t *testing.T) {
 	m := tiny(t)
 	target := newTarget(t, m, lm.TargetOptions{Distances: true}).(samplers.MetricTarget)
-	e, err := m.Bundle().Embeddings()
-	if err != nil {
-		t.Fatal(err)
-	}
+	e := check.Must(m.Bundle().Embeddings())(t)
 	h := m.Bundle().Config.HiddenSize
 	got := make([]float64, 3)
 	target.Distances(2, 3, 1, got)
@@ -295,9 +260,7 @@ func TestRowsAreShared(t *testing.T) {
 	target := newTarget(t, m, lm.TargetOptions{Gradient: lm.Local})
 	energy := make([]float64, 60)
 	for range 3 {
-		if err := target.Energy(context.Background(), states, energy); err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, target.Energy(context.Background(), states, energy))
 	}
 	if c := target.Counts(); c.Rows != 3*4+5*4+5*3 || c.EnergyEvaluations != 180 || c.GradientEvaluations != 0 {
 		t.Errorf("counts %+v", c)
@@ -321,38 +284,11 @@ func TestRowsServeAll(t *testing.T) {
 		},
 	}
 	for i, rows := range []int64{1, 1, 3, 3, 4, 4} {
-		if err := ask[i](); err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, ask[i]())
 		if got := target.Counts().Rows; got != rows {
 			t.Errorf("%d rows ran after question %d, want %d", got, i, rows)
 		}
 	}
-}
-
-func TestManyGoroutines(t *testing.T) {
-	m, states := tiny(t), manyStates()
-	want, _ := evaluateAll(t, newTarget(t, m, lm.TargetOptions{}), states, 60)
-	var group sync.WaitGroup
-	for range 4 {
-		target := newTarget(t, m, lm.TargetOptions{})
-		group.Go(func() {
-			for range 5 {
-				energy := make([]float64, 60)
-				if err := target.Energy(context.Background(), states, energy); err != nil {
-					t.Error(err)
-					return
-				}
-				for i := range want {
-					if !close32(energy[i], want[i]) {
-						t.Errorf("energy %d is %g, want %g", i, energy[i], want[i])
-						return
-					}
-				}
-			}
-		})
-	}
-	group.Wait()
 }
 
 // A failed call leaves nothing behind that a later one would take for a result.
@@ -365,12 +301,8 @@ func TestEvaluationAfterFailure(t *testing.T) {
 	if err := target.Energy(cancelled, state, got); !errors.Is(err, context.Canceled) {
 		t.Fatalf("a cancelled call: %v", err)
 	}
-	if err := target.Energy(context.Background(), state, got); err != nil {
-		t.Fatal(err)
-	}
-	if err := newTarget(t, m, lm.TargetOptions{}).Energy(context.Background(), state, want); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, target.Energy(context.Background(), state, got))
+	check.OK(t, newTarget(t, m, lm.TargetOptions{}).Energy(context.Background(), state, want))
 	if got[0] != want[0] {
 		t.Errorf("energy %g after a failure, %g without", got[0], want[0])
 	}
@@ -379,7 +311,7 @@ func TestEvaluationAfterFailure(t *testing.T) {
 func TestBadTargets(t *testing.T) {
 	m := tiny(t)
 	long := make([]int, 17)
-	for name, c := range map[string]struct {
+	for _, c := range map[string]struct {
 		ids, slots []int
 		o          lm.TargetOptions
 		want       string
@@ -400,9 +332,7 @@ func TestBadTargets(t *testing.T) {
 			`gradient "half" is not one of local, full`},
 	} {
 		_, err := m.NewTarget(c.ids, c.slots, c.o)
-		if err == nil || !strings.Contains(err.Error(), c.want) {
-			t.Errorf("%s: error %v, want %q", name, err, c.want)
-		}
+		check.Says(t, err, c.want)
 	}
 	if _, err := lm.Open(context.Background(), m.Bundle(), lm.Options{MaskID: 30}); err == nil ||
 		!strings.Contains(err.Error(), "[MASK] has id 30") {

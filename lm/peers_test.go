@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"infill/internal/check"
 	"infill/internal/modelstest"
 	"infill/lm"
 	"infill/models"
@@ -22,32 +23,23 @@ func TestPeer(t *testing.T) {
 		t.Skip("only under testdata/peers/peers.py")
 	}
 	if words[1] == "shape" {
-		if err := modelstest.Write(words[0], published[0].config, modelstest.Options{}); err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, modelstest.Write(words[0], published[0].config, modelstest.Options{}))
 		return
 	}
 	chains := 0
 	if _, err := fmt.Sscan(words[2], &chains); err != nil {
 		t.Fatal(err)
 	}
-	bundle, err := models.Open(words[0])
-	if err != nil {
-		t.Fatal(err)
-	}
+	bundle := check.Must(models.Open(words[0]))(t)
 	m, err := lm.Open(t.Context(), bundle,
 		lm.Options{Device: words[1], MaskID: maskID})
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, err)
 	defer m.Close()
 	w := newWorkload(chains, benchTokens, benchSlots, 250)
 	fmt.Printf("\npeer: ready infill, onnxruntime %s\n", m.Description().Runtime)
 	for lines := bufio.NewScanner(os.Stdin); lines.Scan(); {
 		start := time.Now()
-		if err := w.run(t.Context(), m, lines.Text() == "gradient"); err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, w.run(t.Context(), m, lines.Text() == "gradient"))
 		fmt.Printf("peer: %.6f\n", time.Since(start).Seconds())
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"testing"
 
+	"infill/internal/check"
 	"infill/lm"
 	"infill/models"
 )
@@ -24,27 +25,19 @@ func TestSegments(t *testing.T) {
 	stored := func(name string) (models.Tensor, []float32) {
 		tensor, _ := shifted.Tensor("bert.embeddings." + name + ".weight")
 		file, err := os.Open(tensor.Path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, err)
 		defer file.Close()
 		values := make([]float32, tensor.Length/4)
 		section := io.NewSectionReader(file, tensor.Offset, tensor.Length)
-		if err := binary.Read(section, binary.LittleEndian, values); err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, binary.Read(section, binary.LittleEndian, values))
 		return tensor, values
 	}
 	run := func(b *models.Bundle, separator int, ids []int) []float32 {
 		m, err := lm.Open(t.Context(), b, lm.Options{Device: "cpu", MaskID: tinyMask, SeparatorID: separator})
-		if err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, err)
 		defer m.Close()
 		logp, err := m.LogProbabilities(t.Context(), []lm.Row{{IDs: ids, Position: 1}, {IDs: ids, Position: 5}})
-		if err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, err)
 		return slices.Concat(logp...)
 	}
 	differ := func(a, b []float32) float64 {
@@ -61,13 +54,9 @@ func TestSegments(t *testing.T) {
 		positions[i] += segments[width+i%width] - segments[i%width]
 	}
 	file, err := os.OpenFile(at.Path, os.O_WRONLY, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, err)
 	err = binary.Write(io.NewOffsetWriter(file, at.Offset), binary.LittleEndian, positions)
-	if err := errors.Join(err, file.Close()); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, errors.Join(err, file.Close()))
 	if d := differ(run(b, separator, pair), run(shifted, 0, pair)); d > 1e-5 {
 		t.Errorf("a pair differs by %v from the network whose positions have the segments", d)
 	}
@@ -80,13 +69,9 @@ func TestSegments(t *testing.T) {
 	// A manifest says that the model was trained with one.
 	manifest := *b.Manifest
 	manifest.Segments = 1
-	if err := os.WriteFile(filepath.Join(b.Dir, "manifest.json"), manifest.Encode(), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, os.WriteFile(filepath.Join(b.Dir, "manifest.json"), manifest.Encode(), 0o600))
 	one, err := models.Open(b.Dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, err)
 	if d := differ(run(one, separator, pair), run(b, 0, pair)); d != 0 {
 		t.Errorf("with one segment a pair differs by %v", d)
 	}

@@ -3,10 +3,8 @@ package lm_test
 import (
 	"context"
 	"math/rand/v2"
-	"testing"
 
 	"infill/lm"
-	"infill/models"
 	"infill/samplers"
 )
 
@@ -53,26 +51,4 @@ func (w *workload) run(ctx context.Context, m *lm.MaskedLM, gradient bool) error
 		return target.(samplers.GradientTarget).EnergyGradient(ctx, w.states, w.energy, w.gradient)
 	}
 	return target.Energy(ctx, w.states, w.energy)
-}
-
-// BenchmarkEnergy measures the masked rows a second of energies, and of energies with full gradients over 250
-// candidates, of 25 chains with 5 slots in 24 tokens, by the built-in model.
-func BenchmarkEnergy(b *testing.B) {
-	bundle, err := models.Open("")
-	if err != nil {
-		b.Fatal(err)
-	}
-	m := openBundle(b, bundle, maskID)
-	for name, gradient := range map[string]bool{"energy": false, "gradient": true} {
-		b.Run(name, func(b *testing.B) {
-			const chains = 25
-			w := newWorkload(chains, benchTokens, benchSlots, 250)
-			for b.Loop() {
-				if err := w.run(b.Context(), m, gradient); err != nil {
-					b.Fatal(err)
-				}
-			}
-			b.ReportMetric(chains*benchSlots*float64(b.N)/b.Elapsed().Seconds(), "rows/s")
-		})
-	}
 }

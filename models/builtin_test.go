@@ -10,12 +10,12 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
-	"strings"
 	"sync"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
+	"infill/internal/check"
 	"infill/internal/modelstest"
 	"infill/models"
 )
@@ -37,29 +37,20 @@ func TestBuiltInManifest(t *testing.T) {
 		// docs/model/second.py masks one text at a time.
 		Segments: 1,
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, err)
 	if *update {
-		if err := os.WriteFile(filepath.Join(models.BuiltInName, models.ManifestName), want.Encode(),
-			0o644); err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, os.WriteFile(filepath.Join(models.BuiltInName, models.ManifestName), want.Encode(),
+			0o644))
 	}
-	stored, err := fs.ReadFile(files, models.ManifestName)
-	if err != nil {
-		t.Fatal(err)
-	}
+	stored := check.Must(fs.ReadFile(files, models.ManifestName))(t)
 	if diff := cmp.Diff(string(want.Encode()), string(stored)); diff != "" {
 		t.Errorf("%s does not describe the files beside it; run go generate ./models (-want +stored):\n%s",
 			models.ManifestName, diff)
 	}
 	unlisted := t.TempDir()
 	for _, f := range want.Files {
-		if err := os.WriteFile(filepath.Join(unlisted, f.Path), read(t, models.BuiltInName, f.Path),
-			0o644); err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, os.WriteFile(filepath.Join(unlisted, f.Path), read(t, models.BuiltInName, f.Path),
+			0o644))
 	}
 	if b, err := models.Open(unlisted); err != nil || !b.Manifest.FiniteWeights {
 		t.Errorf("the weights, looked at one by one: %v", err)
@@ -74,10 +65,7 @@ func TestBuiltInManifest(t *testing.T) {
 func openBuiltIn(t testing.TB) (*models.Store, *models.Bundle) {
 	t.Helper()
 	store := &models.Store{Dir: filepath.Join(t.TempDir(), "models")}
-	b, err := store.Open("")
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := check.Must(store.Open(""))(t)
 	return store, b
 }
 
@@ -96,10 +84,7 @@ func TestOpenBuiltIn(t *testing.T) {
 		!regexp.MustCompile("^[0-9a-f]{64}$").MatchString(b.SHA256) {
 		t.Errorf("bundle %+v", b)
 	}
-	folder, err := models.Open("./small-uncased")
-	if err != nil {
-		t.Fatal(err)
-	}
+	folder := check.Must(models.Open("./small-uncased"))(t)
 	if folder.SHA256 != b.SHA256 {
 		t.Errorf("the same files as a folder have the identity %s, built in %s", folder.SHA256, b.SHA256)
 	}
@@ -109,9 +94,7 @@ func TestOpenBuiltIn(t *testing.T) {
 	var header map[string]struct {
 		Offsets [2]int64 `json:"data_offsets"`
 	}
-	if err := json.Unmarshal(raw[8:start], &header); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, json.Unmarshal(raw[8:start], &header))
 	for _, want := range b.Config.Tensors() {
 		tensor, ok := b.Tensor(want.Name)
 		stored := want.Name
@@ -140,9 +123,7 @@ func state(t testing.TB, dir string) map[string]string {
 		found[path] = info.Mode().String() + " " + info.ModTime().String()
 		return nil
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, err)
 	return found
 }
 
@@ -181,9 +162,7 @@ func TestOpenBuiltInMendsItsCopy(t *testing.T) {
 			write(t, b.Dir, "notes.txt", []byte("mine"))
 			write(t, filepath.Dir(b.Dir), "beside.txt", []byte("mine too"))
 			before := state(t, store.Dir)
-			if err := c.spoil(filepath.Join(b.Dir, c.file)); err != nil {
-				t.Fatal(err)
-			}
+			check.OK(t, c.spoil(filepath.Join(b.Dir, c.file)))
 			if _, err := store.Open(""); err != nil {
 				t.Fatal(err)
 			}
@@ -209,13 +188,8 @@ func TestOpenBuiltInMendsItsCopy(t *testing.T) {
 func TestOpenBuiltInGoesOn(t *testing.T) {
 	// A cache folder may have any name.
 	store := &models.Store{Dir: filepath.Join(t.TempDir(), "a [b")}
-	b, err := store.Open("")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Rename(b.Dir, filepath.Join(filepath.Dir(b.Dir), ".partial-"+filepath.Base(b.Dir))); err != nil {
-		t.Fatal(err)
-	}
+	b := check.Must(store.Open(""))(t)
+	check.OK(t, os.Rename(b.Dir, filepath.Join(filepath.Dir(b.Dir), ".partial-"+filepath.Base(b.Dir))))
 	write(t, filepath.Join(filepath.Dir(b.Dir), ".partial-"+filepath.Base(b.Dir)), "vocab.txt", []byte("half"))
 	if _, err := store.Open(""); err != nil {
 		t.Fatal(err)
@@ -249,31 +223,22 @@ func TestOpenBuiltInAtOnce(t *testing.T) {
 		if t.Failed() {
 			return
 		}
-		if err := os.Truncate(filepath.Join(dir, "model.safetensors"), 100); err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, os.Truncate(filepath.Join(dir, "model.safetensors"), 100))
 	}
 }
 
 func TestOpenBuiltInWithoutRoom(t *testing.T) {
-	check := func(t *testing.T, err error, parts ...string) {
+	refused := func(t *testing.T, err error, parts ...string) {
 		t.Helper()
-		if err == nil || strings.Contains(err.Error(), "\n") {
-			t.Fatalf("error %v, want one line", err)
-		}
-		for _, part := range append(parts, "the built-in model small-uncased cannot be placed in ",
-			"make room for 45 MB there, or set INFILL_CACHE") {
-			if !strings.Contains(err.Error(), part) {
-				t.Errorf("error %q does not say %q", err, part)
-			}
-		}
+		check.Says(t, err, append(parts, "the built-in model small-uncased cannot be placed in ",
+			"make room for 45 MB there, or set INFILL_CACHE")...)
 	}
 	t.Run("cache is a file", func(t *testing.T) {
 		dir := t.TempDir()
 		write(t, dir, "cache", nil)
 		t.Setenv("INFILL_CACHE", filepath.Join(dir, "cache"))
 		_, err := models.Open("")
-		check(t, err, filepath.Join(dir, "cache"), "not a directory")
+		refused(t, err, filepath.Join(dir, "cache"), "not a directory")
 	})
 	t.Run("read-only", func(t *testing.T) {
 		if os.Getuid() == 0 {
@@ -282,19 +247,15 @@ func TestOpenBuiltInWithoutRoom(t *testing.T) {
 		store, b := openBuiltIn(t)
 		folders := []string{store.Dir, filepath.Dir(b.Dir), b.Dir}
 		for _, dir := range folders {
-			if err := os.Chmod(dir, 0o555); err != nil {
-				t.Fatal(err)
-			}
+			check.OK(t, os.Chmod(dir, 0o555))
 			defer os.Chmod(dir, 0o755)
 		}
 		if _, err := store.Open(""); err != nil {
 			t.Errorf("a whole copy in a read-only cache: %v", err)
 		}
-		if err := os.Truncate(filepath.Join(b.Dir, "model.safetensors"), 5); err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, os.Truncate(filepath.Join(b.Dir, "model.safetensors"), 5))
 		_, err := store.Open("")
-		check(t, err, "permission denied")
+		refused(t, err, "permission denied")
 	})
 	t.Run("full", func(t *testing.T) {
 		root := t.TempDir()
@@ -302,7 +263,7 @@ func TestOpenBuiltInWithoutRoom(t *testing.T) {
 			_, err := (&models.Store{Dir: filepath.Join(root, "models")}).Open("")
 			return err
 		})
-		check(t, err, root, "file too large")
+		refused(t, err, root, "file too large")
 		leftovers, err := filepath.Glob(filepath.Join(root, "models", "small-uncased", "*", ".*"))
 		if err != nil || len(leftovers) > 0 {
 			t.Errorf("left behind: %q, %v", leftovers, err)
@@ -312,14 +273,4 @@ func TestOpenBuiltInWithoutRoom(t *testing.T) {
 			t.Error(err)
 		}
 	})
-}
-
-func BenchmarkOpenBuiltIn(b *testing.B) {
-	store, _ := openBuiltIn(b)
-	b.ReportAllocs()
-	for b.Loop() {
-		if _, err := store.Open(""); err != nil {
-			b.Fatal(err)
-		}
-	}
 }

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"infill/internal/check"
 	"infill/internal/modelstest"
 	"infill/internal/regular"
 	"infill/internal/safetensors"
@@ -21,9 +22,7 @@ import (
 func tiny(t testing.TB, manifest bool) string {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "tiny")
-	if err := modelstest.Write(dir, modelstest.Tiny, modelstest.Options{DType: "F16"}); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, modelstest.Write(dir, modelstest.Tiny, modelstest.Options{DType: "F16"}))
 	if manifest {
 		seal(t, dir)
 	}
@@ -35,50 +34,34 @@ func seal(t testing.TB, dir string) *models.Manifest {
 	t.Helper()
 	m, err := models.NewManifest(dir,
 		models.Manifest{Name: "org/tiny", Family: "bert", Description: "for a test"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, err)
 	write(t, dir, "manifest.json", m.Encode())
 	return m
 }
 
 func write(t testing.TB, dir, name string, content []byte) {
 	t.Helper()
-	if err := os.WriteFile(filepath.Join(dir, name), content, 0o644); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, os.WriteFile(filepath.Join(dir, name), content, 0o644))
 }
 
 // sum is the SHA-256 of a file.
 func sum(t testing.TB, path string) string {
 	t.Helper()
-	sum, err := regular.SHA256(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	sum := check.Must(regular.SHA256(path))(t)
 	return sum
 }
 
 func read(t testing.TB, dir, name string) []byte {
 	t.Helper()
-	content, err := os.ReadFile(filepath.Join(dir, name))
-	if err != nil {
-		t.Fatal(err)
-	}
+	content := check.Must(os.ReadFile(filepath.Join(dir, name)))(t)
 	return content
 }
 
 func TestOpenDir(t *testing.T) {
 	dir := tiny(t, false)
-	without, err := models.Open(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	without := check.Must(models.Open(dir))(t)
 	manifest := seal(t, dir)
-	with, err := models.Open(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	with := check.Must(models.Open(dir))(t)
 	if without.SHA256 != with.SHA256 || with.SHA256 != manifest.SHA256() ||
 		!regexp.MustCompile("^[0-9a-f]{64}$").MatchString(with.SHA256) {
 		t.Errorf("identities %s without a manifest, %s with it, %s of the manifest: want the same 64 digits",
@@ -105,10 +88,7 @@ func TestOpenDir(t *testing.T) {
 	}
 	t.Run("relative", func(t *testing.T) {
 		t.Chdir(filepath.Dir(dir))
-		b, err := models.Open("./tiny")
-		if err != nil {
-			t.Fatal(err)
-		}
+		b := check.Must(models.Open("./tiny"))(t)
 		if !filepath.IsAbs(b.Dir) || !filepath.IsAbs(b.Weights().Path) {
 			t.Errorf("Dir %s and weights %s are not absolute", b.Dir, b.Weights().Path)
 		}
@@ -116,9 +96,7 @@ func TestOpenDir(t *testing.T) {
 	t.Run("tokenizer.json alone", func(t *testing.T) {
 		dir := tiny(t, false)
 		write(t, dir, "tokenizer.json", []byte("{}"))
-		if err := os.Remove(filepath.Join(dir, "vocab.txt")); err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, os.Remove(filepath.Join(dir, "vocab.txt")))
 		if _, err := models.Open(dir); err != nil {
 			t.Error(err)
 		}
@@ -128,26 +106,18 @@ func TestOpenDir(t *testing.T) {
 // rewrite changes the tensors of a tiny bundle: change returns false to leave one out. It adds others.
 func rewrite(t testing.TB, dir string, change func(*safetensors.Data) bool, others ...safetensors.Data) {
 	t.Helper()
-	file, err := safetensors.Open(filepath.Join(dir, "model.safetensors"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	file := check.Must(safetensors.Open(filepath.Join(dir, "model.safetensors")))(t)
 	var tensors []safetensors.Data
 	for _, name := range file.Names() {
 		tensor, _ := file.Tensor(name)
-		content, err := tensor.Bytes()
-		if err != nil {
-			t.Fatal(err)
-		}
+		content := check.Must(tensor.Bytes())(t)
 		d := safetensors.Data{Name: name, DType: tensor.DType, Shape: tensor.Shape, Content: modelstest.Bytes(content)}
 		if change(&d) {
 			tensors = append(tensors, d)
 		}
 	}
 	var b bytes.Buffer
-	if err := safetensors.Write(&b, nil, append(tensors, others...)); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, safetensors.Write(&b, nil, append(tensors, others...)))
 	write(t, dir, "model.safetensors", b.Bytes())
 }
 
@@ -158,23 +128,14 @@ func TestOpenDirUnties(t *testing.T) {
 		"equal": func([]byte) {}, "other": func(content []byte) { content[len(content)-1] ^= 1 },
 	} {
 		dir := tiny(t, false)
-		file, err := safetensors.Open(filepath.Join(dir, "model.safetensors"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		file := check.Must(safetensors.Open(filepath.Join(dir, "model.safetensors")))(t)
 		tensor, _ := file.Tensor(words)
-		content, err := tensor.Bytes()
-		if err != nil {
-			t.Fatal(err)
-		}
+		content := check.Must(tensor.Bytes())(t)
 		change(content)
 		own := []safetensors.Data{{Name: decoder, DType: tensor.DType, Shape: tensor.Shape,
 			Content: modelstest.Bytes(content)}}
 		rewrite(t, dir, func(*safetensors.Data) bool { return true }, own...)
-		b, err := models.Open(dir)
-		if err != nil {
-			t.Fatal(err)
-		}
+		b := check.Must(models.Open(dir))(t)
 		want, got := map[string]string{"equal": words, "other": decoder}[name], b.Config.Layout().Decoder.Weight
 		if got != want {
 			t.Errorf("%s matrices: the head reads %s, want %s", name, got, want)
@@ -185,9 +146,7 @@ func TestOpenDirUnties(t *testing.T) {
 func TestOpenDirRefuses(t *testing.T) {
 	remove := func(name string) func(testing.TB, string) {
 		return func(t testing.TB, dir string) {
-			if err := os.Remove(filepath.Join(dir, name)); err != nil {
-				t.Fatal(err)
-			}
+			check.OK(t, os.Remove(filepath.Join(dir, name)))
 		}
 	}
 	replace := func(name, content string) func(testing.TB, string) {
@@ -221,9 +180,7 @@ func TestOpenDirRefuses(t *testing.T) {
 		}, "the weights are in pytorch_model.bin, which is converted when a model is imported: infill models import "},
 		{"config is a folder", func(t testing.TB, dir string) {
 			remove("config.json")(t, dir)
-			if err := os.Mkdir(filepath.Join(dir, "config.json"), 0o755); err != nil {
-				t.Fatal(err)
-			}
+			check.OK(t, os.Mkdir(filepath.Join(dir, "config.json"), 0o755))
 		}, "config.json: not a regular file"},
 		{"config is no JSON", replace("config.json", "{"), "config.json: not valid JSON"},
 		{"config of another family", configure("model_type", "t5"), `config.json: model_type "t5" is not supported`},
@@ -262,9 +219,7 @@ func TestOpenDirRefuses(t *testing.T) {
 			} else if !strings.Contains(err.Error(), dir) {
 				t.Errorf("error %v does not name the folder", err)
 			}
-			if err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "\n") {
-				t.Errorf("error %v does not say %q in one line", err, c.want)
-			}
+			check.Says(t, err, c.want)
 		})
 	}
 }
@@ -275,29 +230,23 @@ func TestOpenDirVerifies(t *testing.T) {
 		dir := tiny(t, true)
 		path := filepath.Join(dir, name)
 		good, listed := read(t, dir, name), sum(t, path)
-		check := func(content []byte, want ...string) {
+		damaged := func(content []byte, want ...string) {
 			t.Helper()
 			write(t, dir, name, content)
 			_, err := models.Open(dir)
 			for _, part := range append(want, path) {
-				if err == nil || !strings.Contains(err.Error(), part) {
-					t.Errorf("%s: error %v does not say %q", name, err, part)
-				}
+				check.Says(t, err, part)
 			}
 		}
 		for _, at := range []int{0, len(good) / 2, len(good) - 1} {
 			bad := bytes.Clone(good)
 			bad[at] ^= 1
-			check(bad, "expected SHA-256 "+listed, fmt.Sprintf("found %x", sha256.Sum256(bad)))
+			damaged(bad, "expected SHA-256 "+listed, fmt.Sprintf("found %x", sha256.Sum256(bad)))
 		}
-		check(good[:len(good)-1], fmt.Sprintf("expected %d bytes, found %d", len(good), len(good)-1))
-		if err := os.Remove(path); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := models.Open(dir); err == nil || !strings.Contains(err.Error(), "the file is missing") ||
-			!strings.Contains(err.Error(), listed) {
-			t.Errorf("%s: removed: %v", name, err)
-		}
+		damaged(good[:len(good)-1], fmt.Sprintf("expected %d bytes, found %d", len(good), len(good)-1))
+		check.OK(t, os.Remove(path))
+		_, err := models.Open(dir)
+		check.Says(t, err, "the file is missing", listed)
 		write(t, dir, name, good)
 		if _, err := models.Open(dir); err != nil {
 			t.Errorf("%s put back: %v", name, err)
@@ -305,10 +254,8 @@ func TestOpenDirVerifies(t *testing.T) {
 	}
 	dir := tiny(t, true)
 	write(t, dir, "added_tokens.json", []byte("{}"))
-	if _, err := models.Open(dir); err == nil ||
-		!strings.Contains(err.Error(), "added_tokens.json: the file is not listed in manifest.json") {
-		t.Errorf("error %v does not name the file", err)
-	}
+	_, err := models.Open(dir)
+	check.Says(t, err, "added_tokens.json: the file is not listed in manifest.json")
 }
 
 func TestOpenNames(t *testing.T) {
@@ -334,16 +281,12 @@ func TestOpenNames(t *testing.T) {
 		}
 	}
 	t.Run("built-in before a folder of its name", func(t *testing.T) {
-		if err := os.Mkdir("small-uncased", 0o755); err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, os.Mkdir("small-uncased", 0o755))
 		if b, err := models.Open("small-uncased"); err != nil || b.Name != "small-uncased" || b.Config.Layers != 6 {
 			t.Errorf("bundle %+v, error %v", b, err)
 		}
-		if _, err := models.Open("./small-uncased"); err == nil ||
-			!strings.Contains(err.Error(), "it has no config.json") {
-			t.Errorf("./small-uncased: error %v is not about the folder", err)
-		}
+		_, err := models.Open("./small-uncased")
+		check.Says(t, err, "it has no config.json")
 	})
 }
 
@@ -355,15 +298,11 @@ func TestOpenStoredBeforeOtherFolder(t *testing.T) {
 	if _, err := store.Import(t.Context(), source, "my/tiny"); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.MkdirAll("my/tiny", 0o755); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, os.MkdirAll("my/tiny", 0o755))
 	if b, err := store.Open("my/tiny"); err != nil || !strings.HasPrefix(b.Dir, store.Dir) {
 		t.Errorf("bundle %+v, error %v", b, err)
 	}
-	if err := os.CopyFS("my/tiny", os.DirFS(source)); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, os.CopyFS("my/tiny", os.DirFS(source)))
 	if b, err := store.Open("my/tiny"); err != nil || !strings.HasSuffix(b.Dir, filepath.Join("my", "tiny")) {
 		t.Errorf("bundle %+v, error %v", b, err)
 	}

@@ -3,9 +3,9 @@ package models_test
 import (
 	"os"
 	"path/filepath"
-	"strings"
 	"testing"
 
+	"infill/internal/check"
 	"infill/internal/modelstest"
 	"infill/models"
 	"infill/tokenize"
@@ -30,12 +30,8 @@ func TestCase(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			source := t.TempDir()
-			if err := modelstest.Write(source, modelstest.Tiny, modelstest.Options{}); err != nil {
-				t.Fatal(err)
-			}
-			if err := os.Remove(filepath.Join(source, "tokenizer_config.json")); err != nil {
-				t.Fatal(err)
-			}
+			check.OK(t, modelstest.Write(source, modelstest.Tiny, modelstest.Options{}))
+			check.OK(t, os.Remove(filepath.Join(source, "tokenizer_config.json")))
 			s := modelstest.NewHub(t)
 			delete(s.Commits[s.First], "tokenizer_config.json")
 			if c.config != "" {
@@ -48,18 +44,11 @@ func TestCase(t *testing.T) {
 			pulled, pullErr := pulls.Pull(t.Context(), "org/tiny", s.Options())
 			for i, err := range []error{importErr, pullErr} {
 				if c.says != "" {
-					if err == nil || !strings.Contains(err.Error(), c.says) || strings.Contains(err.Error(), "\n") {
-						t.Errorf("%d: error %v does not say %q", i, err, c.says)
-					}
+					check.Says(t, err, c.says)
 					continue
 				}
-				if err != nil {
-					t.Fatal(err)
-				}
-				tokenizer, err := tokenize.Load([]*models.Bundle{imported, pulled}[i].FS())
-				if err != nil {
-					t.Fatal(err)
-				}
+				check.OK(t, err)
+				tokenizer := check.Must(tokenize.Load([]*models.Bundle{imported, pulled}[i].FS()))(t)
 				if tokenizer.Cased() != c.cased {
 					t.Errorf("%d: cased %t", i, tokenizer.Cased())
 				}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"infill/internal/check"
 	"infill/internal/modelstest"
 	"infill/models"
 )
@@ -15,17 +16,12 @@ import (
 func altered(t testing.TB, key string, value any) []byte {
 	t.Helper()
 	var fields map[string]any
-	if err := json.Unmarshal([]byte(modelstest.Tiny), &fields); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, json.Unmarshal([]byte(modelstest.Tiny), &fields))
 	fields[key] = value
 	if value == nil {
 		delete(fields, key)
 	}
-	data, err := json.Marshal(fields)
-	if err != nil {
-		t.Fatal(err)
-	}
+	data := check.Must(json.Marshal(fields))(t)
 	return data
 }
 
@@ -51,10 +47,7 @@ func TestParseConfigAccepts(t *testing.T) {
 		{"position_embedding_type", "absolute", func(*models.Config) {}},
 		{"transformers_version", "4.0", func(*models.Config) {}},
 	} {
-		want, err := models.ParseConfig([]byte(modelstest.Tiny))
-		if err != nil {
-			t.Fatal(err)
-		}
+		want := check.Must(models.ParseConfig([]byte(modelstest.Tiny)))(t)
 		c.change(&want)
 		got, err := models.ParseConfig(altered(t, c.key, c.value))
 		if err != nil {
@@ -105,9 +98,7 @@ func TestParseConfigRefuses(t *testing.T) {
 		{"padding", strings.Repeat("x", 1<<20), "more than the 1048576"},
 	} {
 		_, err := models.ParseConfig(altered(t, c.key, c.value))
-		if err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "\n") {
-			t.Errorf("%s = %.40v: error %v does not say %q in one line", c.key, c.value, err, c.want)
-		}
+		check.Says(t, err, c.want)
 	}
 	for _, text := range []string{"", "{", "[]", "null", "7"} {
 		if _, err := models.ParseConfig([]byte(text)); err == nil {

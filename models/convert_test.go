@@ -15,6 +15,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"infill/internal/check"
 	"infill/internal/modelstest"
 	"infill/internal/safetensors"
 	"infill/models"
@@ -24,12 +25,8 @@ import (
 func pickledBundle(t testing.TB, name string) string {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "source")
-	if err := os.CopyFS(dir, os.DirFS(filepath.Join("internal", "pytorch", "testdata", name))); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.RemoveAll(filepath.Join(dir, "expected.safetensors")); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, os.CopyFS(dir, os.DirFS(filepath.Join("internal", "pytorch", "testdata", name))))
+	check.OK(t, os.RemoveAll(filepath.Join(dir, "expected.safetensors")))
 	return dir
 }
 
@@ -38,19 +35,14 @@ func pickledBundle(t testing.TB, name string) string {
 func TestImportConverts(t *testing.T) {
 	expected, err := safetensors.Open(
 		filepath.Join("internal", "pytorch", "testdata", "bundle", "expected.safetensors"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, err)
 	reference := models.WithWeights(expected)
 	for _, name := range []string{"bundle", "bundle-first"} {
 		t.Run(name, func(t *testing.T) {
 			dir := pickledBundle(t, name)
 			before := files(t, dir)
 			store := &models.Store{Dir: filepath.Join(t.TempDir(), "models")}
-			b, err := store.Import(t.Context(), dir, "org/tiny")
-			if err != nil {
-				t.Fatal(err)
-			}
+			b := check.Must(store.Import(t.Context(), dir, "org/tiny"))(t)
 			for _, want := range b.Config.Tensors() {
 				got, dtype := content(t, b, want.Name)
 				expected, expectedType := content(t, reference, want.Name)
@@ -68,10 +60,7 @@ func TestImportConverts(t *testing.T) {
 			if diff := cmp.Diff(before, files(t, dir)); diff != "" {
 				t.Errorf("the source was changed (-before +after):\n%s", diff)
 			}
-			again, err := store.Import(t.Context(), dir, "org/tiny")
-			if err != nil {
-				t.Fatal(err)
-			}
+			again := check.Must(store.Import(t.Context(), dir, "org/tiny"))(t)
 			if diff := cmp.Diff(b.Manifest, again.Manifest); diff != "" {
 				t.Errorf("imported again (-first +again):\n%s", diff)
 			}
@@ -85,9 +74,7 @@ func TestImportKeepsWhatConfigAsksFor(t *testing.T) {
 	config := strings.Replace(string(read(t, dir, "config.json")), "{", `{"tie_word_embeddings": false,`, 1)
 	write(t, dir, "config.json", []byte(config))
 	b, err := (&models.Store{Dir: filepath.Join(t.TempDir(), "models")}).Import(t.Context(), dir, "org/tiny")
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, err)
 	first, _ := content(t, b, "cls.predictions.decoder.weight")
 	if second, _ := content(t, b, "bert.embeddings.word_embeddings.weight"); first != second {
 		t.Error("the tied matrices differ")
@@ -101,10 +88,7 @@ func content(t testing.TB, b *models.Bundle, name string) (string, safetensors.D
 	if !ok {
 		t.Fatalf("%s is not there", name)
 	}
-	raw, err := tensor.Bytes()
-	if err != nil {
-		t.Fatal(err)
-	}
+	raw := check.Must(tensor.Bytes())(t)
 	return string(raw), tensor.DType
 }
 
@@ -140,10 +124,8 @@ func TestImportRefusesPickles(t *testing.T) {
 		}, []string{"pytorch_model.bin: tensor bert.embeddings.word_embeddings.weight has shape [64 16], config.json " +
 			"asks for [64 32]"}},
 		{"folder", func(t testing.TB, dir string) {
-			if err := errors.Join(os.Remove(filepath.Join(dir, "pytorch_model.bin")),
-				os.Mkdir(filepath.Join(dir, "pytorch_model.bin"), 0o755)); err != nil {
-				t.Fatal(err)
-			}
+			check.OK(t, errors.Join(os.Remove(filepath.Join(dir, "pytorch_model.bin")),
+				os.Mkdir(filepath.Join(dir, "pytorch_model.bin"), 0o755)))
 		}, []string{"pytorch_model.bin: not a regular file"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -238,10 +220,7 @@ func TestPullConverts(t *testing.T) {
 			if problems, err := verify(t.Context(), t, store, "org/tiny"); err != nil || len(problems) > 0 {
 				t.Errorf("verified: %v, %v", problems, err)
 			}
-			entries, err := store.List()
-			if err != nil {
-				t.Fatal(err)
-			}
+			entries := check.Must(store.List())(t)
 			if last := entries[len(entries)-1]; last.Name != "org/tiny" || last.Problem != nil ||
 				last.Manifest.SHA256() != b.SHA256 || last.Manifest.Ref != "main" {
 				t.Errorf("listed %+v", last)
@@ -252,14 +231,5 @@ func TestPullConverts(t *testing.T) {
 				t.Errorf("fetched again: %v", seen)
 			}
 		})
-	}
-}
-
-func TestPullPrefersSafetensors(t *testing.T) {
-	s := modelstest.NewHub(t)
-	s.Commits[firstCommit]["pytorch_model.bin"] = []byte("not to be fetched")
-	b := pull(t, newStore(t), "org/tiny", s.Options())
-	if len(s.Seen(".bin")) > 0 || b.Manifest.ConvertedFrom != nil {
-		t.Errorf("requests %v, converted from %v", s.Seen(".bin"), b.Manifest.ConvertedFrom)
 	}
 }

@@ -10,6 +10,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"infill/internal/check"
 	"infill/models"
 )
 
@@ -26,26 +27,18 @@ func TestOpenRefusesWhatIsNoFile(t *testing.T) {
 		} {
 			dir := tiny(t, false)
 			path := filepath.Join(dir, name)
-			if err := os.RemoveAll(path); err != nil {
-				t.Fatal(err)
-			}
+			check.OK(t, os.RemoveAll(path))
 			if strings.HasPrefix(name, "pytorch") {
-				if err := os.Remove(filepath.Join(dir, "model.safetensors")); err != nil {
-					t.Fatal(err)
-				}
+				check.OK(t, os.Remove(filepath.Join(dir, "model.safetensors")))
 			}
-			if err := make(path); err != nil {
-				t.Fatal(err)
-			}
+			check.OK(t, make(path))
 			_, err := models.Open(dir)
 			if err == nil || !strings.Contains(err.Error(), name) {
 				t.Errorf("%s is %s: %v", name, kind, err)
 			}
 			// A folder of pytorch weights is reported to be imported, which looks at them.
 			_, err = (&models.Store{Dir: t.TempDir()}).Import(t.Context(), dir, "org/tiny")
-			if err == nil || !strings.Contains(err.Error(), name) || !strings.Contains(err.Error(), kind) {
-				t.Errorf("import, %s is %s: %v", name, kind, err)
-			}
+			check.Says(t, err, name, kind)
 		}
 	}
 }

@@ -3,9 +3,9 @@ package models_test
 import (
 	"os"
 	"path/filepath"
-	"strings"
 	"testing"
 
+	"infill/internal/check"
 	"infill/models"
 )
 
@@ -23,10 +23,7 @@ func writeImported(t *testing.T, config string) string {
 func TestOpenImported(t *testing.T) {
 	const config = `{"model_type": "onnx", "architectures": ["X"], "vocab_size": 5, "max_position_embeddings": 8, "onnx_data": ["weights.bin"], "gradient": true}`
 	dir := writeImported(t, config)
-	b, err := models.Open(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := check.Must(models.Open(dir))(t)
 	if b.Graph != filepath.Join(dir, "model.onnx") || b.Config.VocabularySize != 5 || b.Config.MaxPositions != 8 ||
 		b.Weights() != nil {
 		t.Errorf("bundle %+v", b)
@@ -37,10 +34,7 @@ func TestOpenImported(t *testing.T) {
 	// The bundle's identity depends on the graph and its weights.
 	for _, name := range []string{"model.onnx", "weights.bin"} {
 		write(t, dir, name, []byte("another"))
-		changed, err := models.Open(dir)
-		if err != nil {
-			t.Fatal(err)
-		}
+		changed := check.Must(models.Open(dir))(t)
 		if changed.SHA256 == b.SHA256 {
 			t.Errorf("the SHA-256 stays when %s changes", name)
 		}
@@ -50,15 +44,11 @@ func TestOpenImported(t *testing.T) {
 
 func TestImportGraphNamesItsFile(t *testing.T) {
 	dir := writeImported(t, "{}")
-	if err := os.Remove(filepath.Join(dir, "tokenizer_config.json")); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, os.Remove(filepath.Join(dir, "tokenizer_config.json")))
 	store := &models.Store{Dir: t.TempDir(), Case: models.Uncased}
 	b, err := store.ImportGraph(t.Context(), filepath.Join(dir, "model.onnx"), dir, "my/graph",
 		models.Imported{VocabularySize: 5, MaxPositions: 8})
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, err)
 	if want := filepath.Join(dir, "model.onnx"); b.Manifest.Source != want {
 		t.Errorf("source %s, want %s", b.Manifest.Source, want)
 	}
@@ -78,8 +68,6 @@ func TestImportedConfigRefuses(t *testing.T) {
 		if err == nil {
 			_, err = b.Tokenizer()
 		}
-		if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {
-			t.Errorf("%s: error %v, want %q", config, err, want)
-		}
+		check.Says(t, err, want)
 	}
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"infill/internal/check"
 	"infill/models"
 )
 
@@ -19,14 +20,9 @@ func TestManifest(t *testing.T) {
 	write(t, dir, "README.md", []byte("text"))
 	m, err := models.NewManifest(dir, models.Manifest{Name: "some", Family: "bert", Licence: "MIT & <more>",
 		Segments: 1})
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, err)
 	write(t, dir, "manifest.json", m.Encode())
-	b, err := newStore(t).Import(t.Context(), dir, "org/tiny")
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := check.Must(newStore(t).Import(t.Context(), dir, "org/tiny"))(t)
 	want := &models.Manifest{Schema: 1, Name: "org/tiny", Family: "bert", Licence: "MIT & <more>", Source: dir,
 		Revision: b.SHA256[:12], FiniteWeights: true, Segments: 1}
 	size := int64(0)
@@ -107,10 +103,8 @@ func TestManifestRefused(t *testing.T) {
 		{"too large", strings.Repeat(" ", 1<<20) + "{}", "more than the 1048576"},
 	} {
 		write(t, dir, "manifest.json", []byte(c.text))
-		if _, err := models.Open(dir); err == nil || !strings.Contains(err.Error(), c.want) ||
-			!strings.Contains(err.Error(), filepath.Join(dir, "manifest.json")) {
-			t.Errorf("%s: error %v does not say %q", c.name, err, c.want)
-		}
+		_, err := models.Open(dir)
+		check.Says(t, err, c.want, filepath.Join(dir, "manifest.json"))
 	}
 }
 

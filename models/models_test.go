@@ -6,6 +6,7 @@ import (
 	"runtime"
 	"testing"
 
+	"infill/internal/check"
 	"infill/internal/modelstest"
 	"infill/models"
 )
@@ -22,10 +23,7 @@ func TestDefault(t *testing.T) {
 }
 
 func TestCacheDir(t *testing.T) {
-	here, err := os.Getwd()
-	if err != nil {
-		t.Fatal(err)
-	}
+	here := check.Must(os.Getwd())(t)
 	for _, c := range []struct{ name, infill, xdg, want string }{
 		{"set", "/somewhere/else", "/ignored", "/somewhere/else"},
 		{"relative", "beside", "/ignored", filepath.Join(here, "beside")},
@@ -37,10 +35,7 @@ func TestCacheDir(t *testing.T) {
 			}
 			t.Setenv(models.CacheVariable, c.infill)
 			t.Setenv("XDG_CACHE_HOME", c.xdg)
-			got, err := models.CacheDir()
-			if err != nil {
-				t.Fatal(err)
-			}
+			got := check.Must(models.CacheDir())(t)
 			if got != filepath.FromSlash(c.want) {
 				t.Errorf("CacheDir() = %s, want %s", got, c.want)
 			}

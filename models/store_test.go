@@ -3,6 +3,7 @@ package models_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -13,6 +14,7 @@ import (
 	"github.com/gofrs/flock"
 	"github.com/google/go-cmp/cmp"
 
+	"infill/internal/check"
 	"infill/internal/modelstest"
 	"infill/models"
 )
@@ -21,18 +23,13 @@ import (
 func another(t testing.TB, seed uint64) string {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "source")
-	if err := modelstest.Write(dir, modelstest.Tiny, modelstest.Options{Seed: seed}); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, modelstest.Write(dir, modelstest.Tiny, modelstest.Options{Seed: seed}))
 	return dir
 }
 
 func verify(ctx context.Context, t testing.TB, store *models.Store, name string) ([]error, error) {
 	t.Helper()
-	entry, err := store.Find(name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	entry := check.Must(store.Find(name))(t)
 	return entry.Verify(ctx)
 }
 
@@ -41,10 +38,7 @@ func TestStore(t *testing.T) {
 	ctx := t.Context()
 	list := func() []string {
 		t.Helper()
-		entries, err := store.List()
-		if err != nil {
-			t.Fatal(err)
-		}
+		entries := check.Must(store.List())(t)
 		var names []string
 		for _, e := range entries {
 			if e.Problem != nil || e.Manifest == nil {
@@ -58,19 +52,13 @@ func TestStore(t *testing.T) {
 		t.Errorf("an empty store lists %q, want %q", got, want)
 	}
 
-	first, err := store.Import(ctx, another(t, 1), "org/tiny")
-	if err != nil {
-		t.Fatal(err)
-	}
+	first := check.Must(store.Import(ctx, another(t, 1), "org/tiny"))(t)
 	revision := first.SHA256[:12]
 	if first.Dir != filepath.Join(store.Dir, "org--tiny", revision) || first.Manifest.Revision != revision ||
 		first.Manifest.Family != "bert" {
 		t.Errorf("imported %+v, manifest %+v", first, first.Manifest)
 	}
-	second, err := store.Import(ctx, another(t, 2), "org/tiny")
-	if err != nil {
-		t.Fatal(err)
-	}
+	second := check.Must(store.Import(ctx, another(t, 2), "org/tiny"))(t)
 	if _, err := store.Import(ctx, another(t, 3), "alone"); err != nil {
 		t.Fatal(err)
 	}
@@ -80,10 +68,7 @@ func TestStore(t *testing.T) {
 		}
 	}
 	place()
-	third, err := store.Find("alone")
-	if err != nil {
-		t.Fatal(err)
-	}
+	third := check.Must(store.Find("alone"))(t)
 	// What is imported last takes the place of what was there.
 	revision = second.SHA256[:12]
 	want := []string{"small-uncased 2", "alone " + third.Revision, "org/tiny " + revision}
@@ -106,9 +91,7 @@ func TestStore(t *testing.T) {
 			}
 		}
 		write(t, second.Dir, "vocab.txt", []byte("other"))
-		if err := os.Remove(filepath.Join(second.Dir, "config.json")); err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, os.Remove(filepath.Join(second.Dir, "config.json")))
 		problems, err := verify(ctx, t, store, "org/tiny")
 		if err != nil || len(problems) != 2 {
 			t.Fatalf("problems %v, %v; want two", problems, err)
@@ -136,10 +119,7 @@ func TestStore(t *testing.T) {
 			t.Errorf("problems %v, %v", problems, err)
 		}
 		// Import finds the damage and puts a whole copy there.
-		mended, err := store.Import(ctx, another(t, 2), "org/tiny")
-		if err != nil {
-			t.Fatal(err)
-		}
+		mended := check.Must(store.Import(ctx, another(t, 2), "org/tiny"))(t)
 		if err := mended.Manifest.Verify(mended.Dir); err != nil {
 			t.Error(err)
 		}
@@ -161,14 +141,10 @@ func TestStore(t *testing.T) {
 		}
 	})
 	t.Run("built in", func(t *testing.T) {
-		if _, err := store.Remove(ctx, "small-uncased"); err == nil ||
-			!strings.Contains(err.Error(), "is part of the program") {
-			t.Errorf("error %v", err)
-		}
-		if _, err := store.Import(ctx, another(t, 1), "small-uncased"); err == nil ||
-			!strings.Contains(err.Error(), "is part of the program") {
-			t.Errorf("error %v", err)
-		}
+		_, err := store.Remove(ctx, "small-uncased")
+		check.Says(t, err, "is part of the program")
+		_, err = store.Import(ctx, another(t, 1), "small-uncased")
+		check.Says(t, err, "is part of the program")
 	})
 }
 
@@ -176,14 +152,11 @@ func TestStore(t *testing.T) {
 func TestSeveralRevisions(t *testing.T) {
 	store := newStore(t)
 	for _, revision := range []string{"aaaa1111", "aaaa2222"} {
-		if err := os.MkdirAll(filepath.Join(store.Dir, "org--tiny", revision), 0o755); err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, os.MkdirAll(filepath.Join(store.Dir, "org--tiny", revision), 0o755))
 	}
 	const remedy = "several revisions are stored, of which one is kept now: infill models remove org/tiny"
-	if _, err := store.Open("org/tiny"); err == nil || !strings.Contains(err.Error(), remedy) {
-		t.Errorf("error %v", err)
-	}
+	_, err := store.Open("org/tiny")
+	check.Says(t, err, remedy)
 	list, err := store.List()
 	if err != nil || len(list) != 2 || list[1].Problem == nil {
 		t.Errorf("listed %+v, %v", list, err)
@@ -200,26 +173,18 @@ func TestSeveralRevisions(t *testing.T) {
 func TestStoreNames(t *testing.T) {
 	store := newStore(t)
 	folder := filepath.Join(store.Dir, "org--tiny")
-	if err := os.MkdirAll(folder, 0o755); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, os.MkdirAll(folder, 0o755))
 	lock := flock.New(filepath.Join(folder, ".lock"))
-	if err := lock.Lock(); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, lock.Lock())
 	ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
 	defer cancel()
 	if _, err := store.Import(ctx, another(t, 1), "org/tiny"); !errors.Is(err, context.DeadlineExceeded) ||
 		!strings.Contains(err.Error(), "in use by another process") {
 		t.Errorf("error %v", err)
 	}
-	if err := lock.Close(); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, lock.Close())
 	for _, name := range []string{"../tiny", "org/tiny/x", "org/.hidden", "org--tiny", "org/a..b", ""} {
-		if _, err := store.Import(t.Context(), another(t, 1), name); err == nil ||
-			!strings.Contains(err.Error(), "is not the name of a model") {
-			t.Errorf("%q: error %v", name, err)
-		}
+		_, err := store.Import(t.Context(), another(t, 1), name)
+		check.Says(t, err, fmt.Sprintf("%q is not the name of a model", name))
 	}
 }

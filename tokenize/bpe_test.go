@@ -7,6 +7,7 @@ import (
 	"testing"
 	"unicode/utf8"
 
+	"infill/internal/check"
 	"infill/tokenize"
 )
 
@@ -17,9 +18,7 @@ var fallbackNames = []string{"gemma", "gemma-metaspace"}
 // and of bytes in any order.
 func TestByteFallback(t *testing.T) {
 	var scripts [][]byte
-	if err := json.Unmarshal(familyFile(t, "scripts.json"), &scripts); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, json.Unmarshal(familyFile(t, "scripts.json"), &scripts))
 	texts := familyTexts(t)
 	for _, text := range scripts {
 		texts = append(texts, string(text))
@@ -30,9 +29,7 @@ func TestByteFallback(t *testing.T) {
 			encodings
 			Random encodings
 		}
-		if err := json.Unmarshal(familyFile(t, name+".json"), &want); err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, json.Unmarshal(familyFile(t, name+".json"), &want))
 		if located := equalReference(t, tokenizer, texts, want.encodings); located < 40 {
 			t.Errorf("offsets of only %d texts were compared", located)
 		}
@@ -83,10 +80,7 @@ func TestUnspaced(t *testing.T) {
 		{"he had [MASK] me", "▁told", "he had told me", false, false, false},
 		{"he tell[MASK] me", "ing", "he telling me", true, false, false},
 	} {
-		template, err := tokenizer.Template(c.text)
-		if err != nil {
-			t.Fatal(err)
-		}
+		template := check.Must(tokenizer.Template(c.text))(t)
 		b := template.Blanks[0]
 		if b.TouchesLeft != c.touches || b.Opens != c.opens || b.Unspaced != c.beside {
 			t.Errorf("%q: touches %t, opens %t, unspaced %t", c.text, b.TouchesLeft, b.Opens, b.Unspaced)
@@ -96,10 +90,7 @@ func TestUnspaced(t *testing.T) {
 		}
 	}
 	// The blank before a word is part of its token, and no token of its own.
-	template, err := tokenizer.Template("he had [MASK] me")
-	if err != nil {
-		t.Fatal(err)
-	}
+	template := check.Must(tokenizer.Template("he had [MASK] me"))(t)
 	if at := slices.Index(template.IDs, tokenizer.MaskID()); tokenizer.Token(template.IDs[at-1]) == "▁" {
 		t.Errorf("a lone blank stands before the slot: %v", template.IDs)
 	}
@@ -109,10 +100,7 @@ func TestUnspaced(t *testing.T) {
 			t.Errorf("%q continues, is unspaced: %v, want %v", token, got, want)
 		}
 	}
-	plain, err := tokenizer.Plain("the train 我喜欢苹果")
-	if err != nil {
-		t.Fatal(err)
-	}
+	plain := check.Must(tokenizer.Plain("the train 我喜欢苹果"))(t)
 	if words := plain.Words[len(plain.Words)-2]; words < 3 {
 		t.Errorf("words %v of %q", plain.Words, plain.Tokens)
 	}
@@ -125,9 +113,7 @@ func TestUnspaced(t *testing.T) {
 	// In WordPiece too, what touches a Chinese character is no rest of a word.
 	chinese, err := tokenize.New([]string{"[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "我", "爱", "你", "##爱"},
 		tokenize.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, err)
 	template, err = chinese.Template("我[MASK]你")
 	if err != nil || template.Blanks[0].TouchesLeft || template.Blanks[0].TouchesRight ||
 		template.Fill([]int{6}).Text != "我爱你" {

@@ -15,16 +15,14 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"infill/internal/check"
 	"infill/tokenize"
 )
 
 // familyFile reads a file of testdata/families, which generate_reference.py there describes.
 func familyFile(t testing.TB, name string) []byte {
 	t.Helper()
-	content, err := os.ReadFile(filepath.Join("testdata", "families", name))
-	if err != nil {
-		t.Fatal(err)
-	}
+	content := check.Must(os.ReadFile(filepath.Join("testdata", "families", name)))(t)
 	return content
 }
 
@@ -41,10 +39,7 @@ func loadFamily(t testing.TB, name, configuration string) *tokenize.Tokenizer {
 	if configuration != "" {
 		files["tokenizer_config.json"] = &fstest.MapFile{Data: []byte(configuration)}
 	}
-	tokenizer, err := tokenize.Load(files)
-	if err != nil {
-		t.Fatal(err)
-	}
+	tokenizer := check.Must(tokenize.Load(files))(t)
 	return tokenizer
 }
 
@@ -56,9 +51,7 @@ var allNames = append(familyNames, unconverted)
 func familyTexts(t testing.TB) []string {
 	t.Helper()
 	var texts [][]byte
-	if err := json.Unmarshal(familyFile(t, "texts.json"), &texts); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, json.Unmarshal(familyFile(t, "texts.json"), &texts))
 	if len(texts) < 500 {
 		t.Fatalf("only %d texts", len(texts))
 	}
@@ -84,10 +77,7 @@ func equalReference(t *testing.T, tokenizer *tokenize.Tokenizer, texts []string,
 		t.Fatalf("%d values for %d texts", len(want.IDs), len(texts))
 	}
 	for i, text := range texts {
-		got, err := tokenizer.Encode(text)
-		if err != nil {
-			t.Fatal(err)
-		}
+		got := check.Must(tokenizer.Encode(text))(t)
 		if diff := cmp.Diff(want.IDs[i], got.IDs); diff != "" {
 			t.Errorf("%q: tokens %q (-want +got):\n%s", text, got.Tokens, diff)
 		}
@@ -111,9 +101,7 @@ func TestFamiliesAgainstReference(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			tokenizer := loadFamily(t, name, "")
 			var want encodings
-			if err := json.Unmarshal(familyFile(t, name+".json"), &want); err != nil {
-				t.Fatal(err)
-			}
+			check.OK(t, json.Unmarshal(familyFile(t, name+".json"), &want))
 			if located := equalReference(t, tokenizer, texts, want); located < 40 {
 				t.Errorf("offsets of only %d texts were compared", located)
 			}
@@ -133,9 +121,7 @@ func TestFamilyTemplates(t *testing.T) {
 			t.Fatalf("%s: %v", name, err)
 		}
 		same, err := tokenizer.Encode(strings.NewReplacer("[MASK:2]", mask+mask, "[MASK]", mask).Replace(text))
-		if err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, err)
 		if diff := cmp.Diff(same.IDs, template.IDs); diff != "" {
 			t.Errorf("%s: ids (-of the same text in the model's notation +got):\n%s", name, diff)
 		}
@@ -227,10 +213,7 @@ func TestFamilyFill(t *testing.T) {
 func TestFamilyFillable(t *testing.T) {
 	for _, name := range allNames {
 		tokenizer := loadFamily(t, name, "")
-		template, err := tokenizer.Template("one [MASK] two")
-		if err != nil {
-			t.Fatal(err)
-		}
+		template := check.Must(tokenizer.Template("one [MASK] two"))(t)
 		fillable := tokenizer.Fillable()
 		if !slices.IsSorted(fillable) || len(fillable) < tokenizer.VocabularySize()/2 {
 			t.Errorf("%s: %d of %d tokens are fillable", name, len(fillable), tokenizer.VocabularySize())
@@ -301,10 +284,7 @@ func TestFamilyInputErrors(t *testing.T) {
 
 func TestFamilyPlainAndCandidate(t *testing.T) {
 	tokenizer := loadFamily(t, "roberta", "")
-	plain, err := tokenizer.Plain("the train wasn't late")
-	if err != nil {
-		t.Fatal(err)
-	}
+	plain := check.Must(tokenizer.Plain("the train wasn't late"))(t)
 	// The pattern's pieces are the words: "the", "train", "wasn", "'t", "late".
 	if last := slices.Max(plain.Words); last != 4 || plain.Words[0] != -1 || plain.Words[len(plain.Words)-1] != -1 {
 		t.Errorf("words %v of %q", plain.Words, plain.Tokens)
@@ -431,13 +411,8 @@ func TestFamilyWhiteSpace(t *testing.T) {
 		f["normalizer"] = map[string]any{"type": "Replace", "content": " ",
 			"pattern": map[string]any{"Regex": `\s{2,}|[\n\r\t]`}}
 	}))
-	if err != nil {
-		t.Fatal(err)
-	}
-	encoding, err := tokenizer.Encode("the\tman\u00a0\u2003 saw\n\nit\u00a0a\u3000b\r")
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, err)
+	encoding := check.Must(tokenizer.Encode("the\tman\u00a0\u2003 saw\n\nit\u00a0a\u3000b\r"))(t)
 	if want := []int{1, 11, 4, 133, 28, 24, 77, 25, 3, 24, 3, 149, 4, 2}; !slices.Equal(encoding.IDs, want) {
 		t.Errorf("ids %v, want %v", encoding.IDs, want)
 	}
@@ -483,10 +458,7 @@ func FuzzFamilies(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, text string) {
 		for i, tokenizer := range tokenizers {
-			e, err := tokenizer.Encode(text)
-			if err != nil {
-				t.Fatal(err)
-			}
+			e := check.Must(tokenizer.Encode(text))(t)
 			for k, at := range e.Offsets {
 				if at[0] < 0 || at[0] > at[1] || at[1] > len(text) {
 					t.Fatalf("%s: token %d of %q has offsets %v", allNames[i], k, text, at)
@@ -507,13 +479,9 @@ func FuzzFamilies(f *testing.F) {
 func FuzzCharacterMap(f *testing.F) {
 	var file map[string]any
 	content := familyFile(f, "xlm-roberta.tokenizer.json")
-	if err := json.Unmarshal(content, &file); err != nil {
-		f.Fatal(err)
-	}
+	check.OK(f, json.Unmarshal(content, &file))
 	good, err := base64.StdEncoding.DecodeString(file["normalizer"].(map[string]any)["precompiled_charsmap"].(string))
-	if err != nil {
-		f.Fatal(err)
-	}
+	check.OK(f, err)
 	f.Add(good, uint64(1))
 	f.Fuzz(func(t *testing.T, data []byte, seed uint64) {
 		rng := rand.New(rand.NewPCG(seed, 0))
@@ -521,10 +489,7 @@ func FuzzCharacterMap(f *testing.F) {
 			data[rng.IntN(len(data))] ^= byte(rng.Uint32())
 		}
 		file["normalizer"].(map[string]any)["precompiled_charsmap"] = base64.StdEncoding.EncodeToString(data)
-		content, err := json.Marshal(file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		content := check.Must(json.Marshal(file))(t)
 		tokenizer, err := tokenize.Load(fstest.MapFS{"tokenizer.json": {Data: content}})
 		if err != nil {
 			return
@@ -556,18 +521,11 @@ func TestFamilyContext(t *testing.T) {
 		if tokenizer.Token(context[len(context)-1]) != second || tokenizer.Token(context[0]) == first {
 			t.Errorf("%s: context %v", name, context)
 		}
-		if got := strings.Count(strings.Join(tokens(tokenizer, context), " "), second); got != separators {
+		if got := strings.Count(tokensOf(tokenizer, context), second); got != separators {
 			t.Errorf("%s: %d separators behind the context, want %d", name, got, separators)
 		}
 		if _, err := tokenizer.Context("a [MASK]"); !errors.Is(err, tokenize.ErrUnwantedBlank) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-}
-
-func tokens(t *tokenize.Tokenizer, ids []int) (list []string) {
-	for _, id := range ids {
-		list = append(list, t.Token(id))
-	}
-	return list
 }

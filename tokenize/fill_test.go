@@ -5,6 +5,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"infill/internal/check"
 	"infill/tokenize"
 )
 
@@ -103,10 +104,7 @@ func TestFill(t *testing.T) {
 	tokenizer := newTokenizer(t, tokenize.Options{})
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			template, err := tokenizer.Template(test.text)
-			if err != nil {
-				t.Fatal(err)
-			}
+			template := check.Must(tokenizer.Template(test.text))(t)
 			filled := template.Fill(lookUp(t, tokenizer, test.ids...))
 			if filled.Text != test.want {
 				t.Errorf("text %q, want %q", filled.Text, test.want)
@@ -130,10 +128,7 @@ func TestFill(t *testing.T) {
 // A cased model writes its own capitals.
 func TestFillCasedModel(t *testing.T) {
 	tokenizer := newTokenizer(t, tokenize.Options{Cased: true})
-	template, err := tokenizer.Template("[MASK] left. It is red")
-	if err != nil {
-		t.Fatal(err)
-	}
+	template := check.Must(tokenizer.Template("[MASK] left. It is red"))(t)
 	if got, want := template.Fill(lookUp(t, tokenizer, "he")).Text, "he left. It is red"; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
@@ -142,10 +137,7 @@ func TestFillCasedModel(t *testing.T) {
 // Ids that do not fit the template give a text all the same.
 func TestFillWrongIDs(t *testing.T) {
 	tokenizer := newTokenizer(t, tokenize.Options{})
-	template, err := tokenizer.Template("It left. [MASK][MASK:2], [MASK] left")
-	if err != nil {
-		t.Fatal(err)
-	}
+	template := check.Must(tokenizer.Template("It left. [MASK][MASK:2], [MASK] left"))(t)
 	he := lookUp(t, tokenizer, "he")[0]
 	tests := []struct {
 		name string
@@ -172,65 +164,30 @@ func TestFillWrongIDs(t *testing.T) {
 	}
 }
 
-// Initials and names of several capitals are written as most texts have them.
-func TestFillInitials(t *testing.T) {
-	tokenizer := loadBuiltin(t)
-	template, err := tokenizer.Template("He watched the [MASK] every day.")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for word, want := range map[string]string{"bbc": "BBC", "ii": "II", "mcdonald": "McDonald", "london": "London",
-		"news": "news"} {
-		ids, err := tokenizer.Candidate(word)
-		if err != nil || len(ids) != 1 {
-			t.Fatal(word, ids, err)
-		}
-		if got := template.Fill(ids).Fills[0]; got != want {
-			t.Errorf("%s is written %q, want %q", word, got, want)
-		}
-	}
-}
-
-// Names of several words are known as one, also with the user's words beside the blank; a text that begins with a blank
-// and ends a sentence begins with a capital.
+// Names of one and of several words, and initials, are written as most texts have them, also with the user's words
+// beside the blank. A text that begins with a blank and ends a sentence begins with a capital, and what stood in the
+// blank says more of both.
 func TestFillNames(t *testing.T) {
 	tokenizer := loadBuiltin(t)
-	tests := []struct{ template, fill, want string }{
-		{"Berlin and [MASK] York.", "new", "Berlin and New York."},
-		{"He lives in [MASK:3].", "new york city", "He lives in New York City."},
-		{"He lives in [MASK] [MASK] now.", "new york", "He lives in New York now."},
-		{"He saw the [MASK:2].", "white house", "He saw the White House."},
-		{"He saw the [MASK] house.", "white", "He saw the white house."},
-		{"He works for the United [MASK].", "nations", "He works for the United Nations."},
-		{"He has a [MASK] car.", "new", "He has a new car."},
-		{"he lives in [MASK:2].", "new york", "he lives in new york."},
-		{"then [MASK] left", "i", "then I left"},
-		{"then i said [MASK] left", "i", "then i said i left"},
-		{"  [MASK] was a wonderful film.", "it", "  It was a wonderful film."},
-		{"[MASK] was a wonderful film", "it", "it was a wonderful film"},
-		{"[MASK] was a film . it was good .", "it", "it was a film . it was good ."},
-	}
-	for _, test := range tests {
-		template, err := tokenizer.Template(test.template)
-		if err != nil {
-			t.Fatal(err)
-		}
-		ids, err := tokenizer.Candidate(test.fill)
-		if err != nil || len(ids) != len(template.Slots) {
-			t.Fatal(test.fill, ids, err)
-		}
-		if got := template.Fill(ids).Text; got != test.want {
-			t.Errorf("%q, want %q", got, test.want)
-		}
-	}
-}
-
-// What stood in the blanks says which fills have capitals.
-func TestFillOriginals(t *testing.T) {
-	tokenizer := loadBuiltin(t)
-	tests := []struct {
-		template, original, fill, want string
-	}{
+	for _, c := range []struct{ template, original, fill, want string }{
+		{"He watched the [MASK] every day.", "", "bbc", "He watched the BBC every day."},
+		{"He watched the [MASK] every day.", "", "ii", "He watched the II every day."},
+		{"He watched the [MASK] every day.", "", "mcdonald", "He watched the McDonald every day."},
+		{"He watched the [MASK] every day.", "", "london", "He watched the London every day."},
+		{"He watched the [MASK] every day.", "", "news", "He watched the news every day."},
+		{"Berlin and [MASK] York.", "", "new", "Berlin and New York."},
+		{"He lives in [MASK:3].", "", "new york city", "He lives in New York City."},
+		{"He lives in [MASK] [MASK] now.", "", "new york", "He lives in New York now."},
+		{"He saw the [MASK:2].", "", "white house", "He saw the White House."},
+		{"He saw the [MASK] house.", "", "white", "He saw the white house."},
+		{"He works for the United [MASK].", "", "nations", "He works for the United Nations."},
+		{"He has a [MASK] car.", "", "new", "He has a new car."},
+		{"he lives in [MASK:2].", "", "new york", "he lives in new york."},
+		{"then [MASK] left", "", "i", "then I left"},
+		{"then i said [MASK] left", "", "i", "then i said i left"},
+		{"  [MASK] was a wonderful film.", "", "it", "  It was a wonderful film."},
+		{"[MASK] was a wonderful film", "", "it", "it was a wonderful film"},
+		{"[MASK] was a film . it was good .", "", "it", "it was a film . it was good ."},
 		{"[MASK] hated this film and left early.", "Claude", "he", "He hated this film and left early."},
 		{"[MASK] film was bad.", "The", "a", "A film was bad."},
 		{"[MASK] film was bad", "The", "a", "A film was bad"},
@@ -240,19 +197,17 @@ func TestFillOriginals(t *testing.T) {
 		{"Then she met [MASK] .", "Claude", "seed", "Then she met Seed ."},
 		{"Then she went to [MASK] .", "church", "london", "Then she went to London ."},
 		{"Then [MASK] went away.", "I", "everybody", "Then everybody went away."},
-	}
-	for _, test := range tests {
-		template, err := tokenizer.Template(test.template)
-		if err != nil {
-			t.Fatal(err)
+	} {
+		template := check.Must(tokenizer.Template(c.template))(t)
+		ids := check.Must(tokenizer.Candidate(c.fill))(t)
+		if len(ids) != len(template.Slots) {
+			t.Fatal(c.fill, ids)
 		}
-		ids, err := tokenizer.Candidate(test.fill)
-		if err != nil {
-			t.Fatal(test.fill, ids, err)
+		if c.original != "" {
+			template.Originals = []string{c.original}
 		}
-		template.Originals = []string{test.original}
-		if got := template.Fill(ids).Text; got != test.want {
-			t.Errorf("%q, want %q", got, test.want)
+		if got := template.Fill(ids).Text; got != c.want {
+			t.Errorf("%q, want %q", got, c.want)
 		}
 	}
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"infill/internal/check"
 	"infill/tokenize"
 )
 
@@ -32,24 +33,17 @@ type reference struct {
 // readReferences reads stored cases, at least atLeast of them.
 func readReferences(t *testing.T, path string, atLeast int) []reference {
 	t.Helper()
-	file, err := os.Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	file := check.Must(os.Open(path))(t)
 	defer file.Close()
 	var references []reference
 	lines := bufio.NewScanner(file)
 	lines.Buffer(nil, 1<<20)
 	for lines.Scan() {
 		var r reference
-		if err := json.Unmarshal(lines.Bytes(), &r); err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, json.Unmarshal(lines.Bytes(), &r))
 		references = append(references, r)
 	}
-	if err := lines.Err(); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, lines.Err())
 	if len(references) < atLeast {
 		t.Fatalf("%s holds %d cases, want at least %d", path, len(references), atLeast)
 	}
@@ -91,20 +85,14 @@ func checkReferences(t *testing.T, tokenizer *tokenize.Tokenizer, references []r
 
 func loadBuiltin(t testing.TB) *tokenize.Tokenizer {
 	t.Helper()
-	tokenizer, err := tokenize.Load(os.DirFS(mini))
-	if err != nil {
-		t.Fatal(err)
-	}
+	tokenizer := check.Must(tokenize.Load(os.DirFS(mini)))(t)
 	return tokenizer
 }
 
 // variantFS holds one tokenizer of testdata/reference under the name it has in a bundle.
 func variantFS(t testing.TB, name string) fs.FS {
 	t.Helper()
-	content, err := os.ReadFile("testdata/reference/" + name + ".tokenizer.json")
-	if err != nil {
-		t.Fatal(err)
-	}
+	content := check.Must(os.ReadFile("testdata/reference/" + name + ".tokenizer.json"))(t)
 	return fstest.MapFS{"tokenizer.json": {Data: content}}
 }
 
@@ -112,9 +100,7 @@ func variantFS(t testing.TB, name string) fs.FS {
 func loadCased(t testing.TB) *tokenize.Tokenizer {
 	t.Helper()
 	tokenizer, err := tokenize.Load(os.DirFS("testdata/reference")) // vocab.txt and tokenizer_config.json
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, err)
 	return tokenizer
 }
 
@@ -125,10 +111,7 @@ func TestGolden(t *testing.T) {
 func TestReferenceVariants(t *testing.T) {
 	for _, name := range []string{"cased", "cased-stripped", "uncased-accents", "uncased-raw"} {
 		t.Run(name, func(t *testing.T) {
-			tokenizer, err := tokenize.Load(variantFS(t, name))
-			if err != nil {
-				t.Fatal(err)
-			}
+			tokenizer := check.Must(tokenize.Load(variantFS(t, name)))(t)
 			checkReferences(t, tokenizer, readReferences(t, "testdata/reference/"+name+".jsonl", 77))
 		})
 	}
@@ -136,25 +119,16 @@ func TestReferenceVariants(t *testing.T) {
 
 // The two forms of a bundle give one tokenizer.
 func TestLoadFormsAgree(t *testing.T) {
-	fromJSON, err := tokenize.Load(variantFS(t, "cased"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	fromJSON := check.Must(tokenize.Load(variantFS(t, "cased")))(t)
 	if got, want := loadCased(t).SHA256(), fromJSON.SHA256(); got != want {
 		t.Errorf("vocab.txt gives SHA-256 %s, tokenizer.json %s", got, want)
 	}
 	folder := fstest.MapFS{}
 	for _, name := range []string{"vocab.txt", "tokenizer_config.json"} {
-		content, err := os.ReadFile(mini + "/" + name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		content := check.Must(os.ReadFile(mini + "/" + name))(t)
 		folder[name] = &fstest.MapFile{Data: content}
 	}
-	fromList, err := tokenize.Load(folder)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fromList := check.Must(tokenize.Load(folder))(t)
 	if got, want := fromList.SHA256(), loadBuiltin(t).SHA256(); got != want {
 		t.Errorf("built-in model: vocab.txt gives SHA-256 %s, tokenizer.json %s", got, want)
 	}
@@ -166,10 +140,7 @@ func TestConfigurationCounts(t *testing.T) {
 		folder := variantFS(t, "cased").(fstest.MapFS)
 		folder["tokenizer_config.json"] = &fstest.MapFile{
 			Data: fmt.Appendf(nil, `{"tokenizer_class": %q, "do_lower_case": true, "strip_accents": true}`, class)}
-		tokenizer, err := tokenize.Load(folder)
-		if err != nil {
-			t.Fatal(err)
-		}
+		tokenizer := check.Must(tokenize.Load(folder))(t)
 		encoding, err := tokenizer.Encode("É")
 		if err != nil || tokenizer.Cased() != cased {
 			t.Fatalf("class %q: cased %t, %v", class, tokenizer.Cased(), err)
@@ -191,10 +162,7 @@ func TestChineseBlocks(t *testing.T) {
 			if r == 0x2B73F || r == 0x2B740 { // two blocks meet
 				apart = true
 			}
-			encoding, err := tokenizer.Encode("a" + string(r) + "b")
-			if err != nil {
-				t.Fatal(err)
-			}
+			encoding := check.Must(tokenizer.Encode("a" + string(r) + "b"))(t)
 			words := encoding.Words[len(encoding.Words)-2] + 1
 			if got := words == 3; got != apart {
 				t.Errorf("%U: set apart is %t, want %t", r, got, apart)
@@ -208,10 +176,7 @@ func TestLongestWord(t *testing.T) {
 	tokenizer := newTokenizer(t, tokenize.Options{LongestWord: 4, StripAccents: new(bool)})
 	for text, want := range map[string]string{"left": "left", "ferry": "[UNK]", "ways": "way ##s", "wayss": "[UNK]",
 		"é": "é", "éééé": "[UNK]"} {
-		encoding, err := tokenizer.Encode(text)
-		if err != nil {
-			t.Fatal(err)
-		}
+		encoding := check.Must(tokenizer.Encode(text))(t)
 		if got := tokensOf(tokenizer, encoding.IDs); got != "[CLS] "+want+" [SEP]" {
 			t.Errorf("%q: %s, want %s", text, got, want)
 		}

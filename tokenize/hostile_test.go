@@ -6,6 +6,7 @@ import (
 	"testing"
 	"testing/fstest"
 
+	"infill/internal/check"
 	"infill/tokenize"
 )
 
@@ -27,23 +28,14 @@ func growing(steps int, content string) fstest.MapFS {
 // Steps that make ever more of a text are stopped, not followed until the memory is full.
 func TestNormalizersAreBounded(t *testing.T) {
 	tokenizer, err := tokenize.Load(growing(2, "aa"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, err)
 	if _, err := tokenizer.Template("a banana and a [MASK]"); err != nil {
 		t.Errorf("a text that grows a little: %v", err)
 	}
 	tokenizer, err = tokenize.Load(growing(40, "aa"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, err)
 	_, err = tokenizer.Template("a banana and a [MASK]")
-	if err == nil || !strings.Contains(err.Error(), "tokenizer.json: normalizer ") ||
-		!strings.Contains(err.Error(), "characters of a text of") {
-		t.Errorf("error %v", err)
-	}
-	if _, err := tokenize.Load(growing(1, strings.Repeat("a", 1000))); err == nil ||
-		!strings.Contains(err.Error(), "content of 1000 bytes") {
-		t.Errorf("a long replacement: %v", err)
-	}
+	check.Says(t, err, "tokenizer.json: normalizer ", "characters of a text of")
+	_, err = tokenize.Load(growing(1, strings.Repeat("a", 1000)))
+	check.Says(t, err, "content of 1000 bytes")
 }

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"testing/fstest"
 
+	"infill/internal/check"
 	"infill/tokenize"
 )
 
@@ -43,10 +44,7 @@ func TestLoadAdded(t *testing.T) {
 		{"uncased-accents", "BertTokenizer",
 			[]int{4, 49, 298, 211, 142, 253, 148, 299, 66, 129, 151, 18, 300, 211, 124, 253, 130, 5}},
 	} {
-		content, err := os.ReadFile("testdata/reference/" + test.file + ".tokenizer.json")
-		if err != nil {
-			t.Fatal(err)
-		}
+		content := check.Must(os.ReadFile("testdata/reference/" + test.file + ".tokenizer.json"))(t)
 		more := `"added_tokens": [{"id": 298, "content": "Néw", "normalized": true}, {"id": 299, "content": "Raw"},
 			{"id": 300, "content": "<user>", "special": true}, `
 		folder := fstest.MapFS{"tokenizer.json": {
@@ -56,10 +54,7 @@ func TestLoadAdded(t *testing.T) {
 			folder["tokenizer_config.json"] = &fstest.MapFile{Data: fmt.Appendf(nil,
 				`{"tokenizer_class": %q, "additional_special_tokens": ["<user>"]}`, test.class)}
 		}
-		tokenizer, err := tokenize.Load(folder)
-		if err != nil {
-			t.Fatal(err)
-		}
+		tokenizer := check.Must(tokenize.Load(folder))(t)
 		encoding, err := tokenizer.Encode(text)
 		if err != nil || !slices.Equal(encoding.IDs, test.want) {
 			t.Errorf("%s %s: ids %v, want %v, error %v", test.file, test.class, encoding.IDs, test.want, err)
@@ -72,10 +67,7 @@ func TestLoadAdded(t *testing.T) {
 		}
 	}
 	// Where the class says nothing, tokenizer.json decides.
-	content, err := os.ReadFile("testdata/reference/cased.tokenizer.json")
-	if err != nil {
-		t.Fatal(err)
-	}
+	content := check.Must(os.ReadFile("testdata/reference/cased.tokenizer.json"))(t)
 	for _, class := range []string{"PreTrainedTokenizerFast", "TokenizersBackend"} {
 		folder := bundle(smallVocabulary, `{"tokenizer_class": "`+class+`"}`)
 		folder["tokenizer.json"] = &fstest.MapFile{Data: content}
@@ -102,14 +94,8 @@ func TestLoadOptions(t *testing.T) {
 		t.Run(test.configuration, func(t *testing.T) {
 			for _, vocabulary := range []string{smallVocabulary, strings.ReplaceAll(smallVocabulary, "\n", "\r\n"),
 				strings.TrimSuffix(smallVocabulary, "\n")} {
-				tokenizer, err := tokenize.Load(bundle(vocabulary, test.configuration))
-				if err != nil {
-					t.Fatal(err)
-				}
-				encoding, err := tokenizer.Encode("The café 日本")
-				if err != nil {
-					t.Fatal(err)
-				}
+				tokenizer := check.Must(tokenize.Load(bundle(vocabulary, test.configuration)))(t)
+				encoding := check.Must(tokenizer.Encode("The café 日本"))(t)
 				if got := strings.Join(encoding.Tokens[1:len(encoding.Tokens)-1], " "); got != test.want {
 					t.Errorf("tokens %s, want %s", got, test.want)
 				}
@@ -200,23 +186,17 @@ func manyTokens(n int) string {
 func spoilt(t testing.TB, content []byte, change func(file map[string]any)) fstest.MapFS {
 	t.Helper()
 	var file map[string]any
-	if err := json.Unmarshal(content, &file); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, json.Unmarshal(content, &file))
 	change(file)
 	content, err := json.Marshal(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, err)
 	return fstest.MapFS{"tokenizer.json": {Data: content}}
 }
 
 // tokenizer.json, spoilt in one place each.
 func TestLoadTokenizerErrors(t *testing.T) {
 	content, err := os.ReadFile("testdata/reference/cased.tokenizer.json")
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, err)
 	type object = map[string]any
 	part := func(file object, name string) object { return file[name].(object) }
 	tests := []struct {
@@ -269,30 +249,6 @@ func TestLoadTokenizerErrors(t *testing.T) {
 	}
 }
 
-func TestNewErrors(t *testing.T) {
-	small := strings.Fields(smallVocabulary)
-	tests := []struct {
-		name       string
-		vocabulary []string
-		options    tokenize.Options
-		fault      tokenize.Fault
-	}{
-		{"empty", nil, tokenize.Options{}, tokenize.ErrEmptyVocabulary},
-		{"too large", make([]string, tokenize.MaxVocabulary+1), tokenize.Options{}, tokenize.ErrLargeVocabulary},
-		{"duplicate", append(slices.Clone(small), "the"), tokenize.Options{}, tokenize.ErrDuplicateToken},
-		{"missing", small[1:], tokenize.Options{}, tokenize.ErrMissingToken},
-		{"empty token", append(slices.Clone(small), ""), tokenize.Options{}, tokenize.ErrMalformed},
-		{"not UTF-8", append(slices.Clone(small), "\xff"), tokenize.Options{}, tokenize.ErrMalformed},
-		{"longest word", small, tokenize.Options{LongestWord: -1}, tokenize.ErrUnsupported},
-	}
-	for _, test := range tests {
-		t.Run(test.name, func(t *testing.T) {
-			_, err := tokenize.New(test.vocabulary, test.options)
-			checkVocabularyError(t, err, test.fault, string(test.fault))
-		})
-	}
-}
-
 // A failing file system is reported as itself, not as a missing file.
 func TestLoadFileSystemError(t *testing.T) {
 	folder := fstest.MapFS{"vocab.txt": {Mode: fs.ModeDir}, "tokenizer_config.json": {Data: []byte("{}")}}
@@ -325,10 +281,7 @@ func TestSHA256(t *testing.T) {
 		"split tokens":  {with("x", "y"), tokenize.Options{}},
 		"joined tokens": {with("xy"), tokenize.Options{}},
 	} {
-		tokenizer, err := tokenize.New(of.vocabulary, of.options)
-		if err != nil {
-			t.Fatal(err)
-		}
+		tokenizer := check.Must(tokenize.New(of.vocabulary, of.options))(t)
 		if other, seen := sums[tokenizer.SHA256()]; seen {
 			t.Errorf("%s and %s have one SHA-256", name, other)
 		}
@@ -336,10 +289,7 @@ func TestSHA256(t *testing.T) {
 	}
 	// Settings that come to the same have the same sum.
 	strip := true
-	same, err := tokenize.New(small, tokenize.Options{StripAccents: &strip, LongestWord: 100})
-	if err != nil {
-		t.Fatal(err)
-	}
+	same := check.Must(tokenize.New(small, tokenize.Options{StripAccents: &strip, LongestWord: 100}))(t)
 	if sums[same.SHA256()] != "uncased" {
 		t.Error("the defaults written out have another SHA-256")
 	}
@@ -348,20 +298,10 @@ func TestSHA256(t *testing.T) {
 // The vocabulary is the tokenizer's own: a caller who changes the slice changes nothing.
 func TestNewCopies(t *testing.T) {
 	small := strings.Fields(smallVocabulary)
-	tokenizer, err := tokenize.New(small, tokenize.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	tokenizer := check.Must(tokenize.New(small, tokenize.Options{}))(t)
 	small[5] = "changed"
-	if got := tokenizer.Token(5); got != "the" {
-		t.Errorf("token 5 is %q", got)
-	}
-	for _, id := range []int{-1, len(small)} {
-		if got := tokenizer.Token(id); got != "" {
-			t.Errorf("Token(%d) = %q", id, got)
-		}
-	}
-	if got := tokenizer.Decode([]int{-1, 5, 1 << 40}); got != "the" {
-		t.Errorf("Decode = %q", got)
+	if tokenizer.Token(5) != "the" || tokenizer.Token(-1)+tokenizer.Token(len(small)) != "" ||
+		tokenizer.Decode([]int{-1, 5, 1 << 40}) != "the" {
+		t.Errorf("token 5 is %q", tokenizer.Token(5))
 	}
 }

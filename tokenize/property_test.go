@@ -2,6 +2,8 @@ package tokenize_test
 
 import (
 	"errors"
+	"flag"
+	"math/rand/v2"
 	"os"
 	"reflect"
 	"strings"
@@ -13,8 +15,27 @@ import (
 
 	"pgregory.net/rapid"
 
+	"infill/internal/check"
 	"infill/tokenize"
 )
+
+// The properties are checked of the same cases in every run; -rapid.seed=0 draws others.
+func init() {
+	if err := flag.Set("rapid.seed", "1"); err != nil {
+		panic(err)
+	}
+}
+
+// sentences are of the kinds that users type; about 80 bytes each.
+func sentences() []string {
+	return []string{
+		"The ferry left before dawn, and nobody on the quay had thought to wave.",
+		"after supper he read the letter twice , folded it , and said nothing at all .",
+		"\"You could have told me,\" she said; \"I'd have brought the other umbrella.\"",
+		"The café's façade was naïvely repainted in 1997 by two unpaid schoolboys.",
+		"Photosynthesis, counterintuitively, wastes most of the sunlight that falls on a leaf.",
+	}
+}
 
 // checkEncoding checks what holds for the encoding of every text.
 func checkEncoding(t rapid.TB, tokenizer *tokenize.Tokenizer, text string, e *tokenize.Encoding) {
@@ -131,11 +152,17 @@ func textOf(extra ...string) *rapid.Generator[string] {
 		func(t *rapid.T) string { return strings.Join(rapid.SliceOfN(pieces, 0, 12).Draw(t, "pieces"), "") })
 }
 
-func TestEncodeProperties(t *testing.T) {
-	tokenizers := []*tokenize.Tokenizer{loadBuiltin(t), loadCased(t)}
+func TestEncodeProperties(t *testing.T) { rapid.Check(t, encodes(t)) }
+
+func FuzzEncode(f *testing.F) { fuzz(f, encodes(f)) }
+
+// encodes checks the encodings of any text.
+func encodes(t testing.TB) func(*rapid.T) {
+	tokenizers := []*tokenize.Tokenizer{loadBuiltin(t), loadCased(t), newTokenizer(t, tokenize.Options{}),
+		newTokenizer(t, tokenize.Options{Cased: true, KeepControls: true, JoinChinese: true})}
 	texts := rapid.OneOf(textOf("[SEP]", "[CLS]", "[PAD]", "\x00", "\x1b", "\xff", "\xe4\xb8", "\ufffd"),
 		rapid.String())
-	rapid.Check(t, func(t *rapid.T) {
+	return func(t *rapid.T) {
 		text := texts.Draw(t, "text")
 		for _, tokenizer := range tokenizers {
 			encoding, err := tokenizer.Encode(text)
@@ -143,42 +170,63 @@ func TestEncodeProperties(t *testing.T) {
 				t.Fatalf("%q: %v", text, err)
 			}
 			checkEncoding(t, tokenizer, text, encoding)
+			tokenizer.Decode(encoding.IDs)
 			if plain, err := tokenizer.Plain(text); err == nil && !reflect.DeepEqual(plain, encoding) {
 				t.Fatalf("%q: Plain gives %v, Encode %v", text, plain, encoding)
 			}
 		}
-	})
+	}
 }
 
 func TestTemplateProperties(t *testing.T) {
+	accepted := 0
+	rapid.Check(t, templates(t, &accepted))
+	if accepted == 0 {
+		t.Error("no text drawn was a template")
+	}
+}
+
+func FuzzTemplate(f *testing.F) { fuzz(f, templates(f, new(int))) }
+
+// fuzz begins with bytes enough for every draw of a property.
+func fuzz(f *testing.F, property func(*rapid.T)) {
+	for i := range byte(20) {
+		seed := make([]byte, 4096)
+		rand.NewChaCha8([32]byte{i}).Read(seed)
+		f.Add(seed)
+	}
+	f.Fuzz(rapid.MakeFuzz(property))
+}
+
+// templates checks what any text is as a template, and counts those that are.
+func templates(t testing.TB, accepted *int) func(*rapid.T) {
 	tokenizers := []*tokenize.Tokenizer{newTokenizer(t, tokenize.Options{}),
 		newTokenizer(t, tokenize.Options{Cased: true})}
-	texts := rapid.OneOf(textOf(),
-		textOf("[MASK:2]", "[MASK:1-3]", "[MASK=x]", "[MASK=x]", "[MASK:1-2=y]", "[MASK:", "[MASK=]"), rapid.String())
-	accepted := 0
-	rapid.Check(t, func(t *rapid.T) {
+	texts := rapid.OneOf(textOf("\x1b", "\xff", "___"),
+		textOf("[MASK:2]", "[MASK:1-3]", "[MASK=x]", "[MASK=x]", "[MASK:1-2=y]", "[MASK:", "[MASK="), rapid.String())
+	return func(t *rapid.T) {
 		text := texts.Draw(t, "text")
 		tokenizer := rapid.SampledFrom(tokenizers).Draw(t, "tokenizer")
 		templates, err := expand(tokenizer, text)
-		var inputErr *tokenize.InputError
-		if err != nil && !errors.As(err, &inputErr) {
-			t.Fatalf("%q: error %v is a %T", text, err, err)
+		var input *tokenize.InputError
+		if err != nil && (!errors.As(err, &input) || input.Offset >= max(len(text), 1) ||
+			strings.ContainsAny(err.Error(), "\n\r") || !utf8.ValidString(err.Error())) {
+			t.Fatalf("%q: error %q is a %T", text, err, err)
 		}
 		for _, template := range templates {
-			accepted++
+			*accepted++
 			checkTemplate(t, tokenizer, template)
-			ids := rapid.SliceOfN(rapid.IntRange(-1, tokenizer.VocabularySize()), 0, len(template.Slots)+1).Draw(t,
-				"short")
-			checkFilled(t, tokenizer, template, ids)
-			ids = rapid.SliceOfN(rapid.IntRange(0, tokenizer.VocabularySize()-1), len(template.Slots),
-				len(template.Slots)).Draw(t, "ids")
-			checkFilled(t, tokenizer, template, ids)
+			for _, n := range []int{rapid.IntRange(0, len(template.Slots)+1).Draw(t, "n"), len(template.Slots)} {
+				ids := rapid.SliceOfN(rapid.IntRange(-1, tokenizer.VocabularySize()), n, n).Draw(t, "ids")
+				checkFilled(t, tokenizer, template, ids)
+			}
 		}
 		template, err := tokenizer.Template(text)
 		switch {
 		case err == nil && len(templates) != 1 || err != nil && len(templates) == 1:
 			t.Fatalf("%q: Template gives %v, Expand %d templates", text, err, len(templates))
-		case err == nil && !strings.Contains(text, "[MASK:") && !strings.Contains(text, "[MASK="):
+		case err == nil && !strings.Contains(text, "[MASK:") && !strings.Contains(text, "[MASK=") &&
+			!strings.Contains(text, "__"):
 			// The model reads a template as the reference tokenizer would.
 			encoding, err := tokenizer.Encode(text)
 			if err != nil || !reflect.DeepEqual(encoding.IDs, template.IDs) ||
@@ -186,9 +234,6 @@ func TestTemplateProperties(t *testing.T) {
 				t.Fatalf("%q: Template gives %v, Encode %v, %v", text, template.IDs, encoding, err)
 			}
 		}
-	})
-	if accepted == 0 {
-		t.Error("no text drawn was a template")
 	}
 }
 
@@ -196,19 +241,13 @@ func TestTemplateProperties(t *testing.T) {
 func TestFillRestoresText(t *testing.T) {
 	tokenizer := loadBuiltin(t)
 	for _, sentence := range sentences() {
-		encoding, err := tokenizer.Plain(sentence)
-		if err != nil {
-			t.Fatal(err)
-		}
+		encoding := check.Must(tokenizer.Plain(sentence))(t)
 		for i := 1; i < len(encoding.IDs)-1; i++ {
 			start, end := encoding.Offsets[i][0], encoding.Offsets[i][1]
 			if encoding.Words[i+1] == encoding.Words[i] {
 				continue // text to the right of a slot starts a word
 			}
-			template, err := tokenizer.Template(sentence[:start] + "[MASK]" + sentence[end:])
-			if err != nil {
-				t.Fatal(err)
-			}
+			template := check.Must(tokenizer.Template(sentence[:start] + "[MASK]" + sentence[end:]))(t)
 			piece := strings.TrimPrefix(encoding.Tokens[i], "##")
 			got := template.Fill([]int{encoding.IDs[i]}).Text
 			if want := sentence[:start] + piece + sentence[end:]; !strings.EqualFold(got, want) {
@@ -231,10 +270,7 @@ func TestLongLine(t *testing.T) {
 		"blanks":    strings.Repeat(" ", 1<<20),
 	} {
 		t.Run(name, func(t *testing.T) {
-			encoding, err := tokenizer.Encode(text)
-			if err != nil {
-				t.Fatal(err)
-			}
+			encoding := check.Must(tokenizer.Encode(text))(t)
 			checkEncoding(t, tokenizer, text, encoding)
 			if _, err := tokenizer.Template(text + strings.Repeat(" ", 17)); !errors.Is(err, tokenize.ErrTooLong) {
 				t.Errorf("Template: %v", err)
@@ -252,10 +288,7 @@ func TestGoroutines(t *testing.T) {
 }
 
 func goroutines(t *testing.T, tokenizer *tokenize.Tokenizer) {
-	template, err := tokenizer.Template("The ferry left before [MASK:2], and [MASK] waved.")
-	if err != nil {
-		t.Fatal(err)
-	}
+	template := check.Must(tokenizer.Template("The ferry left before [MASK:2], and [MASK] waved."))(t)
 	work := func() []any {
 		var results []any
 		for i, sentence := range sentences() {
@@ -281,59 +314,8 @@ func goroutines(t *testing.T, tokenizer *tokenize.Tokenizer) {
 	group.Wait()
 }
 
-func FuzzEncode(f *testing.F) {
-	for _, piece := range hardPieces() {
-		f.Add("The " + piece + piece + "ferry")
-	}
-	f.Add("\xff[MASK]\xe4\xb8 [SEP]\x00")
-	tokenizers := []*tokenize.Tokenizer{newTokenizer(f, tokenize.Options{}),
-		newTokenizer(f, tokenize.Options{Cased: true, KeepControls: true, JoinChinese: true})}
-	f.Fuzz(func(t *testing.T, text string) {
-		for _, tokenizer := range tokenizers {
-			encoding, err := tokenizer.Encode(text)
-			if err != nil {
-				t.Fatal(err)
-			}
-			checkEncoding(t, tokenizer, text, encoding)
-			tokenizer.Decode(encoding.IDs)
-		}
-	})
-}
-
-func FuzzTemplate(f *testing.F) {
-	for _, text := range []string{
-		"he had [MASK] me", "[MASK][MASK]. [MASK]", "high[MASK] [MASK:3]ing", "[MASK:1-3=x] [UNK] [MASK:1-3=x]",
-		"[MASK:", "[MASK=x", "a \x1b[MASK]", "é\xff[MASK]", "___",
-	} {
-		f.Add(text, []byte{10, 200, 30, 40})
-	}
-	tokenizer := newTokenizer(f, tokenize.Options{})
-	f.Fuzz(func(t *testing.T, text string, content []byte) {
-		templates, err := expand(tokenizer, text)
-		if err != nil {
-			var inputErr *tokenize.InputError
-			if !errors.As(err, &inputErr) || inputErr.Offset >= max(len(text), 1) ||
-				strings.ContainsAny(err.Error(), "\n\r") || !utf8.ValidString(err.Error()) {
-				t.Fatalf("%q: error %q", text, err)
-			}
-			return
-		}
-		ids := make([]int, len(content))
-		for i, c := range content {
-			ids[i] = int(c) - 8
-		}
-		for _, template := range templates {
-			checkTemplate(t, tokenizer, template)
-			checkFilled(t, tokenizer, template, ids)
-		}
-	})
-}
-
 func FuzzLoad(f *testing.F) {
-	content, err := os.ReadFile("testdata/reference/cased.tokenizer.json")
-	if err != nil {
-		f.Fatal(err)
-	}
+	content := check.Must(os.ReadFile("testdata/reference/cased.tokenizer.json"))(f)
 	f.Add("[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\nthe\n##s\n",
 		`{"do_lower_case": false, "strip_accents": true, "mask_token": {"content": "[MASK]"}}`, string(content))
 	f.Add("[PAD]\r\n[UNK]\r\n[CLS]\r\n\r\n", `{"added_tokens_decoder": {"0": {"content": "[PAD]"}}}`,
@@ -351,10 +333,7 @@ func FuzzLoad(f *testing.F) {
 				}
 				continue
 			}
-			encoding, err := loaded.Encode("The naïve [MASK] 日本, unbelievable")
-			if err != nil {
-				t.Fatal(err)
-			}
+			encoding := check.Must(loaded.Encode("The naïve [MASK] 日本, unbelievable"))(t)
 			checkEncoding(t, loaded, "The naïve [MASK] 日本, unbelievable", encoding)
 		}
 	})

@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"infill/internal/check"
 	"infill/tokenize"
 )
 
@@ -21,10 +22,7 @@ func vocabulary() []string {
 
 func newTokenizer(t testing.TB, o tokenize.Options) *tokenize.Tokenizer {
 	t.Helper()
-	tokenizer, err := tokenize.New(vocabulary(), o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	tokenizer := check.Must(tokenize.New(vocabulary(), o))(t)
 	return tokenizer
 }
 
@@ -108,10 +106,7 @@ func TestTemplate(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.text, func(t *testing.T) {
-			template, err := tokenizer.Template(test.text)
-			if err != nil {
-				t.Fatal(err)
-			}
+			template := check.Must(tokenizer.Template(test.text))(t)
 			if got := tokensOf(tokenizer, template.IDs); got != test.tokens {
 				t.Errorf("tokens %s, want %s", got, test.tokens)
 			}
@@ -168,10 +163,7 @@ func TestExpand(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.text, func(t *testing.T) {
-			templates, err := expand(tokenizer, test.text)
-			if err != nil {
-				t.Fatal(err)
-			}
+			templates := check.Must(expand(tokenizer, test.text))(t)
 			var got []string
 			for _, template := range templates {
 				var lengths []string
@@ -198,10 +190,7 @@ func TestExpand(t *testing.T) {
 // TestExpandGiven: lengths that are given take the place of those that were typed.
 func TestExpandGiven(t *testing.T) {
 	tokenizer := newTokenizer(t, tokenize.Options{})
-	template, err := tokenizer.Shortest("the [MASK=x] or [MASK:2-3] or [MASK=x]", "")
-	if err != nil {
-		t.Fatal(err)
-	}
+	template := check.Must(tokenizer.Shortest("the [MASK=x] or [MASK:2-3] or [MASK=x]", ""))(t)
 	var typed [][2]int
 	for _, b := range template.Blanks {
 		typed = append(typed, [2]int{b.Low, b.High})
@@ -209,10 +198,7 @@ func TestExpandGiven(t *testing.T) {
 	if fmt.Sprint(typed) != "[[0 0] [2 3] [0 0]]" {
 		t.Errorf("lengths as typed: %v", typed)
 	}
-	templates, err := template.Expand([][]int{{1, 2}, {3}, {9}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	templates := check.Must(template.Expand([][]int{{1, 2}, {3}, {9}}))(t)
 	var got []string
 	for _, tpl := range templates {
 		got = append(got, fmt.Sprint(tpl.Blanks[0].Slots, tpl.Blanks[1].Slots, tpl.Blanks[2].Slots, tpl.Ties))
@@ -316,10 +302,7 @@ func checkInputError(t *testing.T, err error, fault tokenize.Fault, offset int, 
 
 func TestPlain(t *testing.T) {
 	tokenizer := newTokenizer(t, tokenize.Options{})
-	encoding, err := tokenizer.Plain("The unbelievable Ferrys (日 [UNK]) left.")
-	if err != nil {
-		t.Fatal(err)
-	}
+	encoding := check.Must(tokenizer.Plain("The unbelievable Ferrys (日 [UNK]) left."))(t)
 	want := &tokenize.Encoding{
 		IDs: lookUp(t, tokenizer, "[CLS]", "the", "un", "##believ", "##able", "ferry", "##s", "(", "日", "[UNK]",
 			")", "left", ".", "[SEP]"),
@@ -387,10 +370,7 @@ func TestCandidate(t *testing.T) {
 
 func TestFillable(t *testing.T) {
 	// The last two would clear a terminal.
-	tokenizer, err := tokenize.New(append(vocabulary(), "\x1b[2J", "a\u009b2J"), tokenize.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	tokenizer := check.Must(tokenize.New(append(vocabulary(), "\x1b[2J", "a\u009b2J"), tokenize.Options{}))(t)
 	fillable := tokenizer.Fillable()
 	if !slices.IsSorted(fillable) {
 		t.Error("not ascending")
@@ -437,10 +417,7 @@ func TestBlankSpans(t *testing.T) {
 // TestSpellings reads what people write for a blank, by every tokenizer; a backslash makes it text.
 func TestSpellings(t *testing.T) {
 	tokenizer := loadBuiltin(t)
-	want, err := tokenizer.Template("a [MASK] day")
-	if err != nil {
-		t.Fatal(err)
-	}
+	want := check.Must(tokenizer.Template("a [MASK] day"))(t)
 	for text, further := range map[string]string{"a ___ day": "", "a _______ day": "", "a <mask> day": "",
 		"a {} day": "{}",
 		"a __ day": "__", "a [blank] day": "[blank]"} {

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"testing/fstest"
 
+	"infill/internal/check"
 	"infill/tokenize"
 )
 
@@ -22,10 +23,7 @@ func unconvertedFiles(t testing.TB) fstest.MapFS {
 	t.Helper()
 	files := fstest.MapFS{}
 	for _, name := range []string{"config.json", "vocab.json", "merges.txt"} {
-		content, err := os.ReadFile(filepath.Join(unconvertedFolder, name))
-		if err != nil {
-			t.Fatal(err)
-		}
+		content := check.Must(os.ReadFile(filepath.Join(unconvertedFolder, name)))(t)
 		files[name] = &fstest.MapFile{Data: content}
 	}
 	return files
@@ -45,18 +43,13 @@ var hardTexts = []string{"", " ", "a <mask>", "a<mask>b", "the  <mask> , and\t<m
 // transformers converts from the same files.
 func TestUnconvertedAgainstReference(t *testing.T) {
 	tokenizer := loadFamily(t, unconverted, "")
-	content, err := os.ReadFile(filepath.Join(unconvertedFolder, "reference.json"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	content := check.Must(os.ReadFile(filepath.Join(unconvertedFolder, "reference.json")))(t)
 	var want struct {
 		Step, Tokens int
 		Special      []int
 		encodings
 	}
-	if err := json.Unmarshal(content, &want); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, json.Unmarshal(content, &want))
 	special := []int{tokenizer.ClassifierID(), tokenizer.SeparatorID(), tokenizer.MaskID(), tokenizer.PaddingID(),
 		tokenizer.UnknownID()}
 	if !slices.Equal(special, want.Special) || tokenizer.VocabularySize() != want.Tokens {
@@ -73,28 +66,12 @@ func TestUnconvertedAgainstReference(t *testing.T) {
 	}
 }
 
-// tokenizer.json, where there is one, is what is read.
-func TestUnconvertedGivesWay(t *testing.T) {
-	files := unconvertedFiles(t)
-	files["tokenizer.json"] = &fstest.MapFile{Data: familyFile(t, "xlm-roberta.tokenizer.json")}
-	tokenizer, err := tokenize.Load(files)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if got := tokenizer.Token(tokenizer.MaskID()); got != "<mask>" {
-		t.Errorf("mask token %q, want that of tokenizer.json", got)
-	}
-}
-
 // Whatever changes ids changes the sum.
 func TestUnconvertedSHA256(t *testing.T) {
 	sums := map[string]string{}
 	of := func(files fstest.MapFS) string {
 		t.Helper()
-		tokenizer, err := tokenize.Load(files)
-		if err != nil {
-			t.Fatal(err)
-		}
+		tokenizer := check.Must(tokenize.Load(files))(t)
 		return tokenizer.SHA256()
 	}
 	for name, change := range map[string]func(fstest.MapFS){
@@ -120,6 +97,12 @@ func TestUnconvertedSHA256(t *testing.T) {
 	files["tokenizer_config.json"] = &fstest.MapFile{Data: []byte(`{"add_prefix_space": false, "model_max_length": 99}`)}
 	if sums[of(files)] != "plain" {
 		t.Error("the defaults written out have another SHA-256")
+	}
+	// Where there is a tokenizer.json, it is what is read.
+	files["tokenizer.json"] = &fstest.MapFile{Data: familyFile(t, "xlm-roberta.tokenizer.json")}
+	delete(files, "tokenizer_config.json")
+	if of(files) != loadFamily(t, "xlm-roberta", "").SHA256() {
+		t.Error("not tokenizer.json was read")
 	}
 }
 
@@ -152,6 +135,8 @@ func TestLoadUnconvertedRefuses(t *testing.T) {
 			"merges.txt: no tokenizer files: it belongs to vocab.json"},
 		{"configuration", set("tokenizer_config.json", `{"mask_token": 3}`), tokenize.ErrMalformed,
 			"tokenizer_config.json"},
+		{"an empty file, which is not the same as none", set("tokenizer_config.json", ""), tokenize.ErrMalformed,
+			"tokenizer_config.json: malformed tokenizer file: the file is empty"},
 		{"model configuration", set("config.json", `{`), tokenize.ErrMalformed, "config.json"},
 		{"special tokens", set("special_tokens_map.json", `[]`), tokenize.ErrMalformed,
 			"special_tokens_map.json"},

@@ -75,7 +75,6 @@ func TestModelScripts(t *testing.T) {
 						return true
 					})
 				case "moved":
-					server.AddSecond(t)
 					server.Refs["main"] = server.Second
 				}
 			},

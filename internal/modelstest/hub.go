@@ -18,6 +18,7 @@ import (
 	"testing"
 	"time"
 
+	"infill/internal/check"
 	"infill/models/hub"
 )
 
@@ -27,12 +28,11 @@ type Hub struct {
 	URL     string
 	Token   string                       // opens the model when it is private
 	First   string                       // the commit that the model's branch main is at
-	Second  string                       // a commit that AddSecond adds
+	Second  string                       // a commit of other weights, on no branch
 	Commits map[string]map[string][]byte // commit to files
 	Refs    map[string]string            // branch to commit
 	Private bool                         // asks for the token
 	Gated   bool                         // refuses files until access is granted
-	Bare    bool                         // tells neither sizes nor checksums in the list of files
 
 	server   *httptest.Server
 	mu       sync.Mutex
@@ -52,10 +52,10 @@ type Answer func(w http.ResponseWriter, r *http.Request) bool
 
 // NewHub starts a server that holds the model org/tiny. It stops with the test.
 func NewHub(t testing.TB) *Hub {
-	first := strings.Repeat("1", 40)
+	first, second := strings.Repeat("1", 40), strings.Repeat("2", 40)
 	s := &Hub{
-		Token: "hf_letmein", First: first, Second: strings.Repeat("2", 40), sent: map[string]int64{},
-		Commits: map[string]map[string][]byte{first: hubFiles(t, 1)}, Refs: map[string]string{"main": first},
+		Token: "hf_letmein", First: first, Second: second, Refs: map[string]string{"main": first},
+		Commits: map[string]map[string][]byte{first: hubFiles(t, 1), second: hubFiles(t, 2)}, sent: map[string]int64{},
 	}
 	s.server = httptest.NewServer(s)
 	s.URL = s.server.URL
@@ -69,27 +69,18 @@ func (s *Hub) Close() {
 	s.server.Close()
 }
 
-// AddSecond adds the commit Second, with other weights.
-func (s *Hub) AddSecond(t testing.TB) { s.Hold(s.Second, hubFiles(t, 2)) }
-
 // hubFiles makes the files of a model. Its weights take 17 kB.
 func hubFiles(t testing.TB, seed uint64) map[string][]byte {
 	t.Helper()
 	dir := t.TempDir()
-	if err := Write(dir, Tiny, Options{DType: "F16", Seed: seed}); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, Write(dir, Tiny, Options{DType: "F16", Seed: seed}))
 	files := map[string][]byte{
 		"README.md": []byte("# a card\n"), ".gitattributes": []byte("*.safetensors filter=lfs\n"),
 		"tf_model.h5": bytes.Repeat([]byte("h5"), 1000), "onnx/model.onnx": []byte("onnx"),
 		"empty/added_tokens.json": nil,
 	}
 	for _, name := range []string{"config.json", "vocab.txt", "tokenizer_config.json", "model.safetensors"} {
-		content, err := os.ReadFile(filepath.Join(dir, name))
-		if err != nil {
-			t.Fatal(err)
-		}
-		files[name] = content
+		files[name] = check.Must(os.ReadFile(filepath.Join(dir, name)))(t)
 	}
 	return files
 }
@@ -127,7 +118,7 @@ func (s *Hub) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		http.Redirect(w, r, fmt.Sprintf("http://%s/blobs/%s/%s?Signature=secret",
 			strings.Replace(r.Host, "127.0.0.1", "localhost", 1), commit, name), http.StatusFound)
 	default:
-		s.serveFile(&body{w, s, name, math.MaxInt, nil}, r, commit, name)
+		s.serveFile(w, r, commit+"/"+name, math.MaxInt, nil)
 	}
 }
 
@@ -167,9 +158,7 @@ func large(name string) bool {
 }
 
 func fail(w http.ResponseWriter, status int, code string) {
-	if code != "" {
-		w.Header().Set("X-Error-Code", code)
-	}
+	w.Header().Set("X-Error-Code", code)
 	http.Error(w, `{"error":"`+code+`"}`, status)
 }
 
@@ -186,7 +175,7 @@ func (s *Hub) serveList(w http.ResponseWriter, escaped string, blobs bool) {
 	var siblings []map[string]any
 	for name, content := range files {
 		entry := map[string]any{"rfilename": name}
-		if blobs && !s.Bare {
+		if blobs {
 			entry["size"] = len(content)
 			entry["blobId"] = fmt.Sprintf("%x", sha1.Sum(fmt.Appendf(nil, "blob %d\x00%s", len(content), content)))
 			if large(name) {
@@ -203,18 +192,19 @@ func (s *Hub) serveList(w http.ResponseWriter, escaped string, blobs bool) {
 	})
 }
 
-// serveBlob serves a large file. After so many bytes it calls then, and breaks the connection.
+// serveBlob serves a large file.
 func (s *Hub) serveBlob(w http.ResponseWriter, r *http.Request, left int, then func()) {
 	if r.URL.Query().Get("Signature") != "secret" {
 		fail(w, http.StatusForbidden, "")
 		return
 	}
-	commit, name, _ := strings.Cut(strings.TrimPrefix(r.URL.Path, "/blobs/"), "/")
-	s.serveFile(&body{w, s, name, left, then}, r, commit, name)
+	s.serveFile(w, r, strings.TrimPrefix(r.URL.Path, "/blobs/"), left, then)
 }
 
-func (s *Hub) serveFile(w http.ResponseWriter, r *http.Request, commit, name string) {
-	http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(s.Commits[commit][name]))
+// serveFile serves COMMIT/NAME. After left bytes it calls then, and breaks the connection.
+func (s *Hub) serveFile(w http.ResponseWriter, r *http.Request, path string, left int, then func()) {
+	commit, name, _ := strings.Cut(path, "/")
+	http.ServeContent(&body{w, s, name, left, then}, r, "", time.Time{}, bytes.NewReader(s.Commits[commit][name]))
 }
 
 // body counts what is sent of a file, and ends after left bytes.

@@ -6,22 +6,13 @@ import (
 	"math"
 	"math/rand/v2"
 	"testing"
-)
 
-// none fails if there is an error.
-func none(t *testing.T, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
+	"infill/internal/check"
+)
 
 func open(t testing.TB, s Shape) (*Energy, []float64) {
 	t.Helper()
-	e, err := Open(t.Context(), s, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	e := check.Must(Open(t.Context(), s, 1))(t)
 	t.Cleanup(func() {
 		if err := e.Close(); err != nil {
 			t.Error(err)
@@ -45,7 +36,7 @@ func TestGradients(t *testing.T) {
 	}
 	u := func() []float64 {
 		energy := make([]float64, images)
-		none(t, e.run(t.Context(), energies, x, nil, energy, nil))
+		check.OK(t, e.run(t.Context(), energies, x, nil, energy, nil))
 		return energy
 	}
 	close := func(what string, got, want float64) {
@@ -55,7 +46,7 @@ func TestGradients(t *testing.T) {
 		}
 	}
 	energy, gradient := make([]float64, images), make([]float64, len(x))
-	none(t, e.run(t.Context(), pixels, x, nil, energy, gradient))
+	check.OK(t, e.run(t.Context(), pixels, x, nil, energy, gradient))
 	largest := 0.0
 	for i := range x {
 		x[i] += h
@@ -73,7 +64,7 @@ func TestGradients(t *testing.T) {
 
 	seeds := []float32{1, -0.5, 2}
 	of := make([]float64, len(w))
-	none(t, e.run(t.Context(), weights, x, seeds, nil, of))
+	check.OK(t, e.run(t.Context(), weights, x, seeds, nil, of))
 	weighted := func() (sum float64) {
 		for i, v := range u() {
 			sum += float64(seeds[i]) * v
@@ -107,7 +98,7 @@ func TestEnergy(t *testing.T) {
 	// A pixel in the corner is under 4 filters, in the middle under 6. The filter's
 	// middle is the fifth weight; the pixel right below it sees the second, and so on.
 	images := []int{1, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0}
-	none(t, e.PixelGradient(t.Context(), images, energy, gradient))
+	check.OK(t, e.PixelGradient(t.Context(), images, energy, gradient))
 	const bias, out, outBias = 10, 11, 12
 	for i, sum := range []float64{5 + 4 + 2 + 1, 5 + 4 + 6 + 1 + 2 + 3} {
 		if want := out*(sum/6+bias) + outBias; math.Abs(energy[i]-want) > 1e-4 {
@@ -121,7 +112,7 @@ func TestEnergy(t *testing.T) {
 	// The mean over images, scaled, is added.
 	of := make([]float64, len(w))
 	of[11] = 7
-	none(t, e.WeightGradient(t.Context(), images, 3, of))
+	check.OK(t, e.WeightGradient(t.Context(), images, 3, of))
 	if math.Abs(of[11]-10) > 1e-5 || math.Abs(of[9]-3*11) > 1e-4 {
 		t.Errorf("gradient of the biases %v and %v", of[11], of[9])
 	}
@@ -142,15 +133,5 @@ func TestBadNetworks(t *testing.T) {
 	cancel()
 	if err := e.Energies(ctx, []int{1, 0, 1, 1}, make([]float64, 1)); !errors.Is(err, context.Canceled) {
 		t.Errorf("cancelled: %v", err)
-	}
-}
-
-func BenchmarkPixelGradient(b *testing.B) {
-	e, _ := open(b, Shape{Rows: 8, Columns: 8, Features: 16, Blocks: 4, Downsampling: 2})
-	images, energy, gradient := make([]int, 100*64), make([]float64, 100), make([]float64, 100*64)
-	for b.Loop() {
-		if err := e.PixelGradient(b.Context(), images, energy, gradient); err != nil {
-			b.Fatal(err)
-		}
 	}
 }

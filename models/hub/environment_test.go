@@ -6,13 +6,13 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"infill/internal/check"
 )
 
 func TestOptionsFromEnvironment(t *testing.T) {
 	home := t.TempDir()
-	if err := os.WriteFile(filepath.Join(home, "token"), []byte("hf_file\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, os.WriteFile(filepath.Join(home, "token"), []byte("hf_file\n"), 0o600))
 	for _, c := range []struct {
 		name string
 		env  map[string]string

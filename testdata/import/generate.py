@@ -123,19 +123,8 @@ def external(source, file):
 
 
 def references():
-    m = model("eager").double()
-    ids = torch.tensor([[2, 7, MASK, 11, 40, 9, 3], [2, 8, 30, MASK, 12, 22, 3], [2, 6, 31, 13, 50, MASK, 3]])
-    at = [2, 3, 5]
-    targets = [33, 17, 60]
-    words = m.bert.embeddings.word_embeddings(ids).detach().requires_grad_(True)
-    logits = m(inputs_embeds=words, attention_mask=torch.ones_like(ids), token_type_ids=torch.zeros_like(ids)).logits
-    queried = logits[torch.arange(3), at]
-    logp = torch.log_softmax(queried, -1)
-    logp[torch.arange(3), targets].sum().backward()
-    found = {"ids": ids.tolist(), "positions": at, "targets": targets, "log_probabilities": logp.tolist(),
-                 "gradient": words.grad.tolist(), "energy": energy(m)}
     with open(os.path.join(here, "reference.json"), "w") as f:
-        json.dump(found, f, separators=(",", ":"))
+        json.dump({"energy": energy(model("eager").double())}, f, separators=(",", ":"))
         f.write("\n")
 
 

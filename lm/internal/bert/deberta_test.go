@@ -7,19 +7,15 @@ import (
 	"path/filepath"
 	"testing"
 
+	"infill/internal/check"
 	"infill/models"
 )
 
 // The rows of distances are the reference implementation's.
 func TestBucket(t *testing.T) {
-	data, err := os.ReadFile(filepath.Join("testdata", "distances.json"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	data := check.Must(os.ReadFile(filepath.Join("testdata", "distances.json")))(t)
 	var tables map[string][]int
-	if err := json.Unmarshal(data, &tables); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, json.Unmarshal(data, &tables))
 	if len(tables) == 0 {
 		t.Fatal("no tables")
 	}

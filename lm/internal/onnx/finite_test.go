@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"regexp"
 	"testing"
+
+	"infill/internal/check"
 )
 
 // A weight that is no number, or overflows, is reported with its file, constant and element, wherever it lies; what
@@ -14,14 +16,8 @@ import (
 func TestCheckFinite(t *testing.T) {
 	const fixtures = "../../../testdata/import"
 	read := func(dir, name string) (*Model, []byte) {
-		content, err := os.ReadFile(filepath.Join(dir, name))
-		if err != nil {
-			t.Fatal(err)
-		}
-		m, err := Decode(bytes.NewReader(content), int64(len(content)), name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		content := check.Must(os.ReadFile(filepath.Join(dir, name)))(t)
+		m := check.Must(Decode(bytes.NewReader(content), int64(len(content)), name))(t)
 		return m, content
 	}
 	for _, name := range []string{"dynamo-18.onnx", "eager-11.onnx", "eager-17.onnx", "external-14.onnx",
@@ -41,38 +37,23 @@ func TestCheckFinite(t *testing.T) {
 		return "", nil
 	}
 	single := func(x float64) []byte { return Floats(nil, float32(x)).Raw }
-	for _, c := range []struct {
-		graph, data string
-		put         []byte
-		want        string
+	for _, c := range []struct { // for weights beside a graph see TestImportedUnfitWeights
+		graph string
+		put   []byte
+		want  string
 	}{
-		{"eager-11.onnx", "eager-11.onnx", single(math.Inf(-1)), "-Inf"},
-		{"external-14.onnx", "external-14.onnx_data", single(math.NaN()), "NaN"},
-		{"sdpa-14.onnx", "sdpa-14.onnx", single(1e30), "1e+30"},
-		{"float16-11.onnx", "float16-11.onnx", []byte{1, 0x7c}, "NaN"},
+		{"eager-11.onnx", single(math.Inf(-1)), "-Inf"},
+		{"eager-17.onnx", single(math.NaN()), "NaN"},
+		{"sdpa-14.onnx", single(1e30), "1e+30"},
+		{"float16-11.onnx", []byte{1, 0x7c}, "NaN"},
 	} {
 		dir := t.TempDir()
 		m, content := read(fixtures, c.graph)
-		name, at := "", 0
-		if c.data == c.graph {
-			var raw []byte
-			name, raw = weight(m)
-			at = bytes.Index(content, raw)
-		} else {
-			name, at = m.constants[0].name, int(m.constants[0].tensor.At.Offset)
-			var err error
-			if content, err = os.ReadFile(filepath.Join(fixtures, c.data)); err != nil {
-				t.Fatal(err)
-			}
-		}
-		copy(content[at+5*len(c.put):], c.put)
-		if err := os.WriteFile(filepath.Join(dir, c.data), content, 0o644); err != nil {
-			t.Fatal(err)
-		}
-		if c.data == c.graph {
-			m, _ = read(dir, c.graph)
-		}
-		want := regexp.QuoteMeta(filepath.Join(dir, c.data)+": constant "+name+": element 5 is "+c.want+":") +
+		name, raw := weight(m)
+		copy(content[bytes.Index(content, raw)+5*len(c.put):], c.put)
+		check.OK(t, os.WriteFile(filepath.Join(dir, c.graph), content, 0o644))
+		m, _ = read(dir, c.graph)
+		want := regexp.QuoteMeta(filepath.Join(dir, c.graph)+": constant "+name+": element 5 is "+c.want+":") +
 			".*export the model again"
 		if err := m.CheckFinite(dir, c.graph); err == nil || !regexp.MustCompile(want).MatchString(err.Error()) {
 			t.Errorf("%s: %v, want %s", c.graph, err, want)

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"infill/internal/check"
 	"infill/lm/internal/onnx"
 	"infill/lm/internal/ort"
 )
@@ -236,18 +237,13 @@ var ruleCases = []ruleCase{
 
 // Every rule against torch, in single precision; testdata/rules.py says how the values were made.
 func TestRules(t *testing.T) {
-	content, err := os.ReadFile(filepath.Join("testdata", "rules.json"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	content := check.Must(os.ReadFile(filepath.Join("testdata", "rules.json")))(t)
 	var references map[string]struct {
 		Inputs, Gradients [][]float64
 		Shape             []int64
 		Output, Seed      []float64
 	}
-	if err := json.Unmarshal(content, &references); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, json.Unmarshal(content, &references))
 	if len(references) != len(ruleCases) {
 		t.Errorf("%d cases, %d reference values", len(ruleCases), len(references))
 	}
@@ -280,10 +276,7 @@ func TestRules(t *testing.T) {
 			}
 			y := c.build(g, x)
 			// The seed is an input like any other, so that it can be anything.
-			gradients, err := g.Differentiate(values{y}, values{g.Input("seed", onnx.Float, y.Shape...)}, x)
-			if err != nil {
-				t.Fatal(err)
-			}
+			gradients := check.Must(g.Differentiate(values{y}, values{g.Input("seed", onnx.Float, y.Shape...)}, x))(t)
 			if !slices.ContainsFunc(g.Nodes, func(n *onnx.Node) bool { return n.Op == c.op }) {
 				t.Fatalf("the case does not use %s", c.op)
 			}
@@ -340,10 +333,7 @@ func TestIndependentOutputHasZeroGradient(t *testing.T) {
 	g := onnx.New("independent")
 	x := g.Input("x", onnx.Float, onnx.Fixed(2))
 	y := g.Input("y", onnx.Float, onnx.Fixed(2))
-	d, err := g.Differentiate(values{g.Exp(y)}, values{y}, values{x})
-	if err != nil {
-		t.Fatal(err)
-	}
+	d := check.Must(g.Differentiate(values{g.Exp(y)}, values{y}, values{x}))(t)
 	g.Output("d", d[0])
 	two := single([]int64{2}, []float64{1, 2})
 	compare(t, "the gradient", run(t, g, "", map[string]ort.Tensor{"x": two, "y": two}, []int64{2})[0],

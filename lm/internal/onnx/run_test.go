@@ -7,6 +7,7 @@ import (
 	"sync"
 	"testing"
 
+	"infill/internal/check"
 	"infill/lm/internal/onnx"
 	"infill/lm/internal/ort"
 )
@@ -33,14 +34,8 @@ func single(shape []int64, data []float64) ort.Tensor {
 // dir.
 func run(t testing.TB, g *onnx.Graph, dir string, inputs map[string]ort.Tensor, shapes ...[]int64) [][]float32 {
 	t.Helper()
-	runtime, err := openRuntime()
-	if err != nil {
-		t.Fatal(err)
-	}
-	model, err := g.Encode()
-	if err != nil {
-		t.Fatal(err)
-	}
+	runtime := check.Must(openRuntime())(t)
+	model := check.Must(g.Encode())(t)
 	o := ort.SessionOptions{ExternalDir: dir}
 	var in []ort.Tensor
 	for _, v := range g.Inputs {
@@ -56,14 +51,9 @@ func run(t testing.TB, g *onnx.Graph, dir string, inputs map[string]ort.Tensor, 
 		results = append(results, make([]float32, size))
 		o.Outputs, out = append(o.Outputs, v.Name), append(out, ort.Float32(shapes[i], results[i]))
 	}
-	session, err := runtime.NewSession(model, o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	session := check.Must(runtime.NewSession(model, o))(t)
 	defer session.Close()
-	if err := session.Run(t.Context(), in, out); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, session.Run(t.Context(), in, out))
 	return results
 }
 

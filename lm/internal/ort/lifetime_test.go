@@ -13,6 +13,7 @@ import (
 	"sync"
 	"testing"
 
+	"infill/internal/check"
 	"infill/lm/internal/onnx"
 )
 
@@ -112,14 +113,9 @@ func TestCloseDuringACallThatIsStopped(t *testing.T) {
 }
 
 func TestRuntimeCloseClosesSessions(t *testing.T) {
-	r, err := Open(context.Background(), Options{LibraryPath: testLibrary(t), Device: "cpu"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := check.Must(Open(context.Background(), Options{LibraryPath: testLibrary(t), Device: "cpu"}))(t)
 	s := newSession(t, r, double(), SessionOptions{})
-	if err := r.Close(); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, r.Close())
 	if err := s.Run(context.Background(), []Tensor{vector(1)}, []Tensor{vector(0)}); !errors.Is(err, errClosed) {
 		t.Errorf("run after the runtime's close: %v", err)
 	}
@@ -139,10 +135,7 @@ func resident(t *testing.T) int64 {
 	if err != nil {
 		t.Skip("no /proc/self/statm")
 	}
-	pages, err := strconv.ParseInt(strings.Fields(string(statm))[1], 10, 64)
-	if err != nil {
-		t.Fatal(err)
-	}
+	pages := check.Must(strconv.ParseInt(strings.Fields(string(statm))[1], 10, 64))(t)
 	return pages * int64(os.Getpagesize())
 }
 
@@ -172,9 +165,7 @@ func TestResidentMemoryStaysFlat(t *testing.T) {
 	}
 	heavy := product(func(g *onnx.Graph) *onnx.Value { return g.Constant("w", matrix) })
 	folder := t.TempDir()
-	if err := os.WriteFile(filepath.Join(folder, "weights"), matrix.Raw, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, os.WriteFile(filepath.Join(folder, "weights"), matrix.Raw, 0o600))
 	outside := product(func(g *onnx.Graph) *onnx.Value {
 		return g.External("w", onnx.Float, matrix.Shape, onnx.Location{File: "weights", Length: int64(len(matrix.Raw))})
 	})
@@ -227,15 +218,11 @@ func TestResidentMemoryStaysFlat(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			for i := range test.rounds / 4 { // arenas and allocators fill once
-				if err := test.round(i); err != nil {
-					t.Fatal(err)
-				}
+				check.OK(t, test.round(i))
 			}
 			before := resident(t)
 			for i := range test.rounds {
-				if err := test.round(i); err != nil {
-					t.Fatal(err)
-				}
+				check.OK(t, test.round(i))
 			}
 			if grown := resident(t) - before; grown > test.allowance {
 				t.Errorf("%d rounds grew resident memory by %d KiB", test.rounds, grown>>10)

@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"infill/internal/check"
 	"infill/lm/internal/onnx"
 )
 
@@ -31,10 +32,7 @@ func sessionOf(r *Runtime, g *onnx.Graph, o SessionOptions) (*Session, error) {
 
 func newSession(tb testing.TB, r *Runtime, g *onnx.Graph, o SessionOptions) *Session {
 	tb.Helper()
-	s, err := sessionOf(r, g, o)
-	if err != nil {
-		tb.Fatal(err)
-	}
+	s := check.Must(sessionOf(r, g, o))(tb)
 	return s
 }
 
@@ -65,13 +63,7 @@ func expand() *onnx.Graph {
 // newCounter adds 1 to x as often as its input says; see testdata/counter.py.
 func newCounter(tb testing.TB, r *Runtime) *Session {
 	tb.Helper()
-	model, err := os.ReadFile(filepath.Join("testdata", "counter.onnx"))
-	if err != nil {
-		tb.Fatal(err)
-	}
-	s, err := r.NewSession(model, SessionOptions{Inputs: []string{"times", "x"}, Outputs: []string{"y"}})
-	if err != nil {
-		tb.Fatal(err)
-	}
+	model := check.Must(os.ReadFile(filepath.Join("testdata", "counter.onnx")))(tb)
+	s := check.Must(r.NewSession(model, SessionOptions{Inputs: []string{"times", "x"}, Outputs: []string{"y"}}))(tb)
 	return s
 }

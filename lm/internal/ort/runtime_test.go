@@ -12,6 +12,7 @@ import (
 	"strings"
 	"testing"
 
+	"infill/internal/check"
 	"infill/lm/internal/onnx"
 )
 
@@ -41,9 +42,7 @@ func compile(t *testing.T, name, source string, arguments ...string) string {
 	}
 	folder := t.TempDir()
 	code, path := filepath.Join(folder, "fake.c"), filepath.Join(folder, name)
-	if err := os.WriteFile(code, []byte(source), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, os.WriteFile(code, []byte(source), 0o600))
 	output, err := exec.Command(compiler,
 		append([]string{"-shared", "-fPIC", "-o", path, code}, arguments...)...).CombinedOutput()
 	if err != nil {
@@ -65,13 +64,9 @@ func fakeLibrary(t *testing.T, version string) string {
 func TestLibrariesThatDoNotServe(t *testing.T) {
 	folder := t.TempDir()
 	text := filepath.Join(folder, "notes.so")
-	if err := os.WriteFile(text, []byte("this is no library"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, os.WriteFile(text, []byte("this is no library"), 0o600))
 	empty := filepath.Join(folder, "empty.so")
-	if err := os.WriteFile(empty, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, os.WriteFile(empty, nil, 0o600))
 	old := fakeLibrary(t, "1.20.0")
 	tests := []struct {
 		name, path string
@@ -91,7 +86,7 @@ func TestLibrariesThatDoNotServe(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			wantOneLine(t, checkLibrary(test.path), test.want...)
+			check.Says(t, checkLibrary(test.path), test.want...)
 		})
 	}
 }
@@ -106,10 +101,7 @@ func TestOpenOnAnOldLibraryInAProgram(t *testing.T) {
 
 func runChild(t *testing.T, task string) (output, diagnostics string) {
 	t.Helper()
-	program, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	program := check.Must(os.Executable())(t)
 	command := exec.Command(program)
 	command.Env = append(os.Environ(), childVariable+"="+task)
 	var out, diagnosticsBuffer strings.Builder
@@ -192,7 +184,7 @@ func TestOneLibraryPerProcess(t *testing.T) {
 		t.Errorf("version %q", r.Version())
 	}
 	_, err := Open(context.Background(), Options{LibraryPath: fakeLibrary(t, "1.24.1"), Device: "cpu"})
-	wantOneLine(t, err, "already runs onnxruntime "+r.Version(), r.Library())
+	check.Says(t, err, "already runs onnxruntime "+r.Version(), r.Library())
 	if path, err := Locate(context.Background(), "cpu", nil); err != nil || path != r.Library() {
 		t.Errorf("Locate: %q, %v", path, err)
 	}
@@ -211,7 +203,7 @@ func TestDevices(t *testing.T) {
 	for _, bad := range []string{"cuda:", "cuda:-1", "cuda:+1", "cuda:01", "cuda:x", "cpu:0", "auto:1", "gpu",
 		"openvino", "CUDA"} {
 		_, _, err := parseDevice(bad)
-		wantOneLine(t, err, "unknown device", "auto, cpu, cuda, cuda:N")
+		check.Says(t, err, "unknown device", "auto, cpu, cuda, cuda:N")
 	}
 	if _, err := Open(context.Background(), Options{Device: "tpu", LibraryPath: "nowhere"}); err == nil ||
 		!strings.Contains(err.Error(), `unknown device "tpu"`) {
@@ -231,9 +223,9 @@ func TestCUDAWithoutProvider(t *testing.T) {
 	}
 	_, err := Open(context.Background(), Options{LibraryPath: path, Device: "cuda"})
 	if runtime.GOARCH == "amd64" && runtime.GOOS != "darwin" {
-		wantOneLine(t, err, "cuda: ", "no CUDA provider", "infill setup --cuda")
+		check.Says(t, err, "cuda: ", "no CUDA provider", "infill setup --cuda")
 	} else {
-		wantOneLine(t, err, "cuda: ", "no CUDA provider for "+runtime.GOOS, "--device cpu")
+		check.Says(t, err, "cuda: ", "no CUDA provider for "+runtime.GOOS, "--device cpu")
 	}
 	r := openCPU(t, Options{Device: "auto"})
 	if r.Device() != "cpu" || !strings.HasPrefix(r.Note(), "cuda: ") {
@@ -258,26 +250,20 @@ func TestDiagnoseCUDA(t *testing.T) {
 	folder := t.TempDir()
 	for _, name := range []string{"cuda", "shared"} {
 		name = "libonnxruntime_providers_" + name + ".so"
-		wantOneLine(t, diagnoseCUDA(filepath.Join(folder, "libonnxruntime.so"), 0), name+" is not beside it")
-		if err := os.WriteFile(filepath.Join(folder, name), nil, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		check.Says(t, diagnoseCUDA(filepath.Join(folder, "libonnxruntime.so"), 0), name+" is not beside it")
+		check.OK(t, os.WriteFile(filepath.Join(folder, name), nil, 0o600))
 	}
 	// No machine has this many GPUs: either the driver is missing, or it says so.
-	wantOneLine(t, diagnoseCUDA(filepath.Join(folder, "libonnxruntime.so"), math.MaxInt32))
+	check.Says(t, diagnoseCUDA(filepath.Join(folder, "libonnxruntime.so"), math.MaxInt32))
 }
 
 // The graph of the GPU trial is good: it computes on the CPU.
 func TestTrialModel(t *testing.T) {
 	s, err := openCPU(t, Options{}).NewSession(trialModel(),
 		SessionOptions{Inputs: []string{"x"}, Outputs: []string{"y"}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, err)
 	out := make([]float32, 2)
-	if err := s.Run(context.Background(), []Tensor{vector(1, 2)}, []Tensor{vector(out...)}); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, s.Run(context.Background(), []Tensor{vector(1, 2)}, []Tensor{vector(out...)}))
 	if out[0] != 2 || out[1] != 4 {
 		t.Errorf("x + x of 1, 2: %v", out)
 	}
@@ -306,9 +292,7 @@ func TestThreads(t *testing.T) {
 		}
 		out := make([]float32, 3)
 		s := newSession(t, r, double(), SessionOptions{NoPrepacking: threads == 2})
-		if err := s.Run(context.Background(), []Tensor{vector(1, 2, 3)}, []Tensor{vector(out...)}); err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, s.Run(context.Background(), []Tensor{vector(1, 2, 3)}, []Tensor{vector(out...)}))
 		if out[2] != 6 {
 			t.Errorf("3 + 3 = %v", out[2])
 		}

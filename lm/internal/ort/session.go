@@ -79,10 +79,10 @@ func (s *Session) Run(ctx context.Context, inputs, outputs []Tensor) error {
 	if err := ctx.Err(); err != nil {
 		return fmt.Errorf("onnxruntime run not started: %w", err)
 	}
-	if err := check("input", s.inputs, inputs); err != nil {
+	if err := checkTensors("input", s.inputs, inputs); err != nil {
 		return err
 	}
-	if err := check("output", s.outputs, outputs); err != nil {
+	if err := checkTensors("output", s.outputs, outputs); err != nil {
 		return err
 	}
 	s.open.RLock()
@@ -131,7 +131,7 @@ func (s *Session) runCall(ctx context.Context, c *call, inputs, outputs []Tensor
 	return !terminated, nil
 }
 
-func check(kind string, names []string, tensors []Tensor) error {
+func checkTensors(kind string, names []string, tensors []Tensor) error {
 	if len(tensors) != len(names) {
 		return fmt.Errorf("onnxruntime run: %d %ss given, the session takes %d", len(tensors), kind, len(names))
 	}

@@ -6,15 +6,14 @@ import (
 	"encoding/binary"
 	"errors"
 	"math"
-	"math/rand/v2"
 	"os"
 	"path/filepath"
-	"strings"
 	"sync"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
+	"infill/internal/check"
 	"infill/lm/internal/onnx"
 )
 
@@ -26,10 +25,7 @@ func openCPU(tb testing.TB, o Options) *Runtime {
 	if o.Device == "" {
 		o.Device = "cpu"
 	}
-	r, err := Open(context.Background(), o)
-	if err != nil {
-		tb.Fatal(err)
-	}
+	r := check.Must(Open(context.Background(), o))(tb)
 	tb.Cleanup(func() {
 		if err := r.Close(); err != nil {
 			tb.Error(err)
@@ -46,36 +42,6 @@ func count(ctx context.Context, s *Session, times int64, from float32) (float32,
 	y := make([]float32, 1)
 	err := s.Run(ctx, []Tensor{Int64([]int64{1}, []int64{times}), vector(from)}, []Tensor{vector(y...)})
 	return y[0], err
-}
-
-func TestRunMultiplies(t *testing.T) {
-	s := newSession(t, openCPU(t, Options{}), matMul(2, 3, 4), SessionOptions{})
-	rng := rand.New(rand.NewPCG(1, 2))
-	a, b, y := make([]float32, 6), make([]float32, 12), make([]float32, 8)
-	for round := range 3 {
-		for i := range a {
-			a[i] = float32(rng.IntN(9) - 4)
-		}
-		for i := range b {
-			b[i] = float32(rng.IntN(9) - 4)
-		}
-		want := make([]float32, 8)
-		for i := range 2 {
-			for j := range 4 {
-				for k := range 3 {
-					want[i*4+j] += a[i*3+k] * b[k*4+j]
-				}
-			}
-		}
-		err := s.Run(context.Background(), []Tensor{Float32([]int64{2, 3}, a), Float32([]int64{3, 4}, b)},
-			[]Tensor{Float32([]int64{2, 4}, y)})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if diff := cmp.Diff(want, y); diff != "" {
-			t.Fatalf("round %d (-want +got):\n%s", round, diff)
-		}
-	}
 }
 
 // Both element types go through, also as empty tensors.
@@ -99,9 +65,7 @@ func TestElementTypes(t *testing.T) {
 			s := newSession(t, r, g, SessionOptions{})
 			defer s.Close()
 			outputs := []Tensor{test.out}
-			if err := s.Run(context.Background(), []Tensor{test.in}, outputs); err != nil {
-				t.Fatal(err)
-			}
+			check.OK(t, s.Run(context.Background(), []Tensor{test.in}, outputs))
 			if diff := cmp.Diff(test.in, outputs[0], cmp.AllowUnexported(Tensor{})); diff != "" {
 				t.Errorf("identity changed the tensor (-in +out):\n%s", diff)
 			}
@@ -117,14 +81,10 @@ func TestExternalInitializerByOffset(t *testing.T) {
 	var file bytes.Buffer
 	file.WriteString("thirteen byte") // an unaligned offset
 	for _, w := range weights {
-		if err := binary.Write(&file, binary.LittleEndian, w); err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, binary.Write(&file, binary.LittleEndian, w))
 	}
 	file.WriteString("and more behind")
-	if err := os.WriteFile(filepath.Join(folder, "model.safetensors"), file.Bytes(), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, os.WriteFile(filepath.Join(folder, "model.safetensors"), file.Bytes(), 0o600))
 	of := func(location string, offset, length int64) *onnx.Graph {
 		g := onnx.New("test")
 		w := g.External("w", onnx.Float, []int64{3, 2}, onnx.Location{File: location, Offset: offset, Length: length})
@@ -152,23 +112,8 @@ func TestExternalInitializerByOffset(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			_, err := sessionOf(r, of(test.location, test.offset, test.length), SessionOptions{ExternalDir: folder})
-			wantOneLine(t, err, "onnxruntime session")
+			check.Says(t, err, "onnxruntime session")
 		})
-	}
-}
-
-func wantOneLine(t *testing.T, err error, parts ...string) {
-	t.Helper()
-	if err == nil {
-		t.Fatal("no error")
-	}
-	if strings.ContainsAny(err.Error(), "\n\r\t") {
-		t.Errorf("more than one line: %q", err)
-	}
-	for _, part := range parts {
-		if !strings.Contains(err.Error(), part) {
-			t.Errorf("error %q does not say %q", err, part)
-		}
 	}
 }
 
@@ -180,10 +125,7 @@ func TestNewSessionErrors(t *testing.T) {
 	y.DType = onnx.Float
 	unknown.Output("y", y)
 	encoded := func(g *onnx.Graph) []byte {
-		model, err := g.Encode()
-		if err != nil {
-			t.Fatal(err)
-		}
+		model := check.Must(g.Encode())(t)
 		return model
 	}
 	for name, test := range map[string]struct {
@@ -197,7 +139,7 @@ func TestNewSessionErrors(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := r.NewSession(test.model, names)
-			wantOneLine(t, err, test.want)
+			check.Says(t, err, test.want)
 		})
 	}
 }
@@ -228,17 +170,15 @@ func TestRunErrors(t *testing.T) {
 		{"output shape", []Tensor{a, b}, []Tensor{Float32([]int64{4, 2}, make([]float32, 8))}, "onnxruntime run"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			wantOneLine(t, s.Run(context.Background(), test.inputs, test.outputs), test.want)
+			check.Says(t, s.Run(context.Background(), test.inputs, test.outputs), test.want)
 		})
 	}
 
 	// What only onnxruntime can find comes back as an error too, and the session lives on.
 	open := newSession(t, r, double(), SessionOptions{})
-	wantOneLine(t, open.Run(context.Background(), []Tensor{vector(0, 0, 0)}, []Tensor{vector(0, 0)}), "onnxruntime run")
+	check.Says(t, open.Run(context.Background(), []Tensor{vector(0, 0, 0)}, []Tensor{vector(0, 0)}), "onnxruntime run")
 	out := make([]float32, 3)
-	if err := open.Run(context.Background(), []Tensor{vector(1, 2, 3)}, []Tensor{vector(out...)}); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, open.Run(context.Background(), []Tensor{vector(1, 2, 3)}, []Tensor{vector(out...)}))
 	if diff := cmp.Diff([]float32{2, 4, 6}, out); diff != "" {
 		t.Errorf("after an error (-want +got):\n%s", diff)
 	}
@@ -268,7 +208,7 @@ func TestNamesThatTheGraphHasNot(t *testing.T) {
 		if err == nil {
 			err = s.Run(context.Background(), []Tensor{vector(1)}, []Tensor{vector(1)})
 		}
-		wantOneLine(t, err, "z")
+		check.Says(t, err, "z")
 	}
 }
 
@@ -297,7 +237,7 @@ func TestContextEndsARunningCall(t *testing.T) {
 			}
 			all.Wait()
 			for _, err := range failures {
-				wantOneLine(t, err)
+				check.Says(t, err)
 				if !errors.Is(err, want) {
 					t.Errorf("got %v, want %v", err, want)
 				}

@@ -16,26 +16,13 @@ import (
 	"testing"
 	"time"
 
+	"infill/internal/check"
 	"infill/models"
 )
 
 func write(t testing.TB, path string, data []byte) {
 	t.Helper()
-	if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, data, 0o755)); err != nil {
-		t.Fatal(err)
-	}
-}
-
-func wantOneLine(t *testing.T, err error, parts ...string) {
-	t.Helper()
-	if err == nil {
-		t.Fatalf("no error, want one with %q", parts)
-	}
-	for _, part := range append(parts, "") {
-		if !strings.Contains(err.Error(), part) || strings.ContainsAny(err.Error(), "\n\r\t") {
-			t.Errorf("error %q does not say %q in one line", err, part)
-		}
-	}
+	check.OK(t, errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, data, 0o755)))
 }
 
 // newWheel is a wheel with a library of some bytes, and the pin for it.
@@ -52,13 +39,9 @@ func newWheel(t *testing.T, library string) (path string, w *wheel) {
 		if err == nil {
 			_, err = entry.Write([]byte(content))
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, err)
 	}
-	if err := archive.Close(); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, archive.Close())
 	path = filepath.Join(t.TempDir(), "onnxruntime.whl")
 	write(t, path, b.Bytes())
 	sum := sha256.Sum256(b.Bytes())
@@ -96,10 +79,7 @@ func TestFetch(t *testing.T) {
 	var told bytes.Buffer
 	o := Options{wheel: pin, Progress: &told}
 	write(t, folder+".fetch/half", nil) // as a killed process leaves it
-	found, err := Ensure(t.Context(), o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	found := check.Must(Ensure(t.Context(), o))(t)
 	if want := filepath.Join(folder, "libonnxruntime.so"); found.Path != want || found.Version != Version ||
 		found.Place != "cache" || !found.Usable {
 		t.Errorf("found %+v", found)
@@ -136,7 +116,7 @@ func TestFetchRefuses(t *testing.T) {
 			folder := cache(t)
 			python(t, c.script)
 			_, err := Fetch(t.Context(), Options{wheel: pin})
-			wantOneLine(t, err, c.want, "cannot fetch onnxruntime "+Version, "run `infill setup`", Variable)
+			check.Says(t, err, c.want, "cannot fetch onnxruntime "+Version, "run `infill setup`", Variable)
 			if entries, err := os.ReadDir(filepath.Dir(folder)); err != nil || len(entries) != 1 {
 				t.Errorf("left %v, %v", entries, err)
 			}
@@ -146,7 +126,7 @@ func TestFetchRefuses(t *testing.T) {
 		cache(t)
 		t.Setenv("PATH", t.TempDir())
 		_, err := Fetch(t.Context(), Options{wheel: pin})
-		wantOneLine(t, err, "there is no python3 with pip")
+		check.Says(t, err, "there is no python3 with pip")
 	})
 	t.Run("stopped", func(t *testing.T) {
 		cache(t)
@@ -154,7 +134,7 @@ func TestFetchRefuses(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
 		defer cancel()
 		_, err := Fetch(ctx, Options{wheel: pin})
-		wantOneLine(t, err, "stopped")
+		check.Says(t, err, "stopped")
 		if !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("error %v", err)
 		}
@@ -162,12 +142,12 @@ func TestFetchRefuses(t *testing.T) {
 	t.Run("no such platform", func(t *testing.T) {
 		cache(t)
 		_, err := Fetch(t.Context(), Options{goos: "linux", goarch: "riscv64"})
-		wantOneLine(t, err, "is published for linux/riscv64", Variable)
+		check.Says(t, err, "is published for linux/riscv64", Variable)
 	})
 	t.Run("cache is a file", func(t *testing.T) {
 		t.Setenv(models.CacheVariable, wheel)
 		_, err := Fetch(t.Context(), Options{wheel: pin})
-		wantOneLine(t, err, "cannot make the cache folder", models.CacheVariable)
+		check.Says(t, err, "cannot make the cache folder", models.CacheVariable)
 	})
 }
 
@@ -218,7 +198,7 @@ func TestFind(t *testing.T) {
 		t.Setenv(Variable, folder+"/"+name)
 		found, err := Find(Options{CUDA: c.cuda})
 		if c.says != "" {
-			wantOneLine(t, err, Variable+"=", c.says)
+			check.Says(t, err, Variable+"=", c.says)
 		} else if err != nil || found.Version != c.version || !found.Named || found.Place != Variable {
 			t.Errorf("%s: %+v, %v", name, found, err)
 		}
