@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 	"strings"
+	"unicode"
 
 	"infill/tokenize"
 )
@@ -20,7 +21,7 @@ func (w *work) warnings(r *Result) []string {
 	}
 	warnings = append(warnings, w.foreign(l)...)
 	for blank := range l.template.Blanks {
-		warnings = append(warnings, w.rather(l, blank)...)
+		warnings = append(append(warnings, joined(l, blank)...), w.rather(l, blank)...)
 	}
 	if s := r.Stats.Chains; s != nil {
 		if a := s.AcceptanceRate; a != nil && *a < 0.05 {
@@ -85,6 +86,22 @@ func (w *work) foreign(l *layout) []string {
 			"language that it has hardly seen: take a model of it, see infill models pull --help", words, words+cut)}
 	}
 	return nil
+}
+
+// joined says how a blank is read that text touches on its right, as in [MASK]ing, which looks like a part of a word.
+func joined(l *layout, blank int) []string {
+	b, text := l.template.Blanks[blank], l.template.Text
+	if !b.TouchesRight || b.Pattern != "" {
+		return nil
+	}
+	letter := func(r rune) bool { return unicode.IsLetter(r) || unicode.IsMark(r) }
+	left := text[len(strings.TrimRightFunc(text[:b.Start], letter)):b.Start]
+	right := text[b.End : len(text)-len(strings.TrimLeftFunc(text[b.End:], letter))]
+	if right == "" { // a digit
+		return nil
+	}
+	return []string{fmt.Sprintf("%q is read as a word with the text %q behind it: [MASK~%s.*%s] asks for one whole word",
+		left+text[b.Start:b.End]+right, right, left, right)}
 }
 
 // rather says so where the tokens that a blank may not take, because of the option fill alone, hold most of the
