@@ -100,8 +100,8 @@ func joined(l *layout, blank int) []string {
 	if right == "" { // a digit
 		return nil
 	}
-	return []string{fmt.Sprintf("%q is read as a word with the text %q behind it: [MASK~%s.*%s] asks for one whole word",
-		left+text[b.Start:b.End]+right, right, left, right)}
+	return []string{fmt.Sprintf("%q is read as a word with the text %q behind it: [MASK~%s.*%s] asks for one whole "+
+		"word", left+text[b.Start:b.End]+right, right, left, right)}
 }
 
 // rather says so where the tokens that a blank may not take, because of the option fill alone, hold most of the

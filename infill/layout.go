@@ -3,6 +3,8 @@ package infill
 import (
 	"fmt"
 	"slices"
+	"strings"
+	"unicode"
 
 	"infill/samplers"
 	"infill/tokenize"
@@ -47,8 +49,13 @@ func newLayout(t *tokenize.Template, r *rules) (*layout, error) {
 						"that blank %d may take: --fill any takes every token", number+1)
 				}
 				if r.blanks[number].pattern != nil {
-					return nil, misfit("pattern", "no word of the vocabulary fits %s: loosen it, or give the blank a "+
-						"list with --slot", b.Pattern)
+					advice := "loosen it"
+					odd := func(c rune) bool { return c > unicode.MaxASCII || unicode.IsUpper(c) }
+					if !r.vocabulary.tokenizer.Cased() && strings.ContainsFunc(b.Pattern, odd) {
+						advice = "its words have no capitals, and mostly no accents; loosen it"
+					}
+					return nil, misfit("pattern", "no word of the vocabulary fits %s: %s, or give the blank a list "+
+						"with --slot", b.Pattern, advice)
 				}
 				return nil, misfit("constraints", "nothing is left for blank %d: loosen them", number+1)
 			}

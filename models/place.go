@@ -40,7 +40,7 @@ func (s *Store) lock(ctx context.Context, name string) (*flock.Flock, error) {
 	return lock, nil
 }
 
-// place makes sure that a revision of a model is stored whole, in the place of any other, and opens it. ref is the
+// place makes sure that a revision of a model is stored whole, instead of any other, and opens it. ref is the
 // branch or tag that it was asked by, or "".
 //
 // If need be, fill puts the files into dir, which no other process changes, and describes them. Files of an earlier

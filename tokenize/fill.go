@@ -28,17 +28,18 @@ type Filled struct {
 //
 // With an uncased model, fills get capitals, unless KeepCase is set: a fill written with one (Written) keeps it; all
 // letters get them where the text is in capitals, or the words around the blank, two on either side at most; the first
-// letter gets one in a title whose words all begin with one, "of" and "the" too; else the first letter of names ("york", "new york", "monday"), and the first letter of a fill that starts a sentence, if it is not a "##"
-// piece; the last two in a cased template alone, and "i" in any whose text has none of its own. Where Originals has the
-// text that stood in a blank, it says whether the fill begins with a capital; inside a sentence a word like "him" takes
-// none from a name.
+// letter gets one in a title whose words all begin with one, "of" and "the" too; else the first letter of names
+// ("york", "new york", "monday"), and the first letter of a fill that starts a sentence, if it is not a "##" piece; the
+// last two in a cased template alone, and "i" in any whose text has none of its own. Where Originals has the text that
+// stood in a blank, it says whether the fill begins with a capital; inside a sentence a word like "him" takes none from
+// a name.
 //
 // A template is cased if the text around its slots, or an original, holds a capital letter anywhere; or if it begins
 // with a slot and ends a sentence, and no sentence of it begins with a small letter. A fill starts a sentence if the
 // text on its left, earlier fills included,
-//   - is nothing but white space, opening brackets, quotation marks and ¿ ¡, or
+//   - is nothing but white space, opening brackets, quotation marks and ¿ ¡,
 //   - is that, some white space at least, after one of . ! ? 。 ！ ？, closing brackets and quotation marks between them
-//     allowed; but not after an ellipsis ("..") nor after the last full stop of a word like "e.g.",
+//     allowed; but not after an ellipsis ("..") nor after the last full stop of a word like "e.g.", or
 //   - is a quotation mark after a word with a comma or a colon, as in: he asked, "
 //
 // An id that is missing leaves its blank as typed; one outside the vocabulary reads [UNK]. Two lists of ids can give
@@ -162,7 +163,8 @@ func (tpl *Template) spell(i int, ids []int, f filling) string {
 		return fill
 	case tpl.source.shouted, shouted(tpl.Text[f.from:blank.Start], tpl.after(i)):
 		return strings.ToUpper(fill)
-	case tpl.source.titled && !f.joins, original == "" && starts, unicode.IsUpper(first) && !f.joins && (starts || original != "I" && !StopWord(fill)):
+	case tpl.source.titled && !f.joins, original == "" && starts,
+		unicode.IsUpper(first) && !f.joins && (starts || original != "I" && !StopWord(fill)):
 		return capitalise(named)
 	}
 	return named

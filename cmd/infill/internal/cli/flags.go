@@ -173,7 +173,12 @@ func withFiles(ctx context.Context, list string) (text string, err error) {
 		}
 		var words []string
 		for line := range strings.Lines(string(content)) {
-			if word := strings.TrimSpace(line); strings.ContainsAny(word, `",`) {
+			word := strings.TrimSpace(line)
+			if strings.Contains(word, "\t") {
+				err = fmt.Errorf("a list of words: %s has a tab in %q: write one word, or several as one, on a line",
+					name, word)
+			}
+			if strings.ContainsAny(word, `",`) {
 				words = append(words, `"`+strings.ReplaceAll(word, `"`, `""`)+`"`)
 			} else if word != "" {
 				words = append(words, word)
