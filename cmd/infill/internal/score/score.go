@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -28,7 +29,7 @@ type command struct {
 	method  infill.ScoreMethod
 	tokens  bool
 	pairs   bool
-	columns []string // of a file of pairs: the better text, and the other
+	columns []string // of a file: the text; of pairs the better text, and the other
 }
 
 // NewCmd makes infill score.
@@ -36,7 +37,7 @@ func NewCmd(s *terminal.Streams) *cobra.Command {
 	c := &command{streams: s, method: infill.WordScore, input: cli.InputOptions{Streams: s, Key: "text",
 		Reads: func(string) bool { return false }}}
 	cmd := &cobra.Command{
-		Use:   "score [TEXT...]",
+		Use:   "score [TEXT... | FILE]",
 		Short: "Rate whole texts by their pseudo-log-likelihood, per token",
 		Args:  cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -44,15 +45,11 @@ func NewCmd(s *terminal.Streams) *cobra.Command {
 				c.input.Take(args, `infill score "he had never seen the sea .", or infill score --help`)); err != nil {
 				return err
 			}
-			switch {
-			case c.pairs && c.tokens:
+			if c.pairs && c.tokens {
 				return cli.Usagef("--pairs and --tokens exclude each other: a pair has one row")
-			case !c.pairs && cmd.Flags().Changed("columns"):
-				return cli.Usagef("--columns are those of a file of --pairs")
-			case c.pairs:
-				if err := c.readPairs(); err != nil {
-					return err
-				}
+			}
+			if err := c.readFiles(); err != nil {
+				return err
 			}
 			return c.run(cmd.Context())
 		},
@@ -65,35 +62,45 @@ func NewCmd(s *terminal.Streams) *cobra.Command {
 	flags.BoolVar(&c.tokens, "tokens", false, "a row of CSV for each token, not for each text")
 	flags.BoolVar(&c.pairs, "pairs", false,
 		"a line has two texts, the better one first and a tab between: tell which is likelier")
-	flags.StringSliceVar(&c.columns, "columns", []string{"first", "second"},
-		"`NAME,NAME` of the columns of a file of --pairs: the better text, and the other")
+	flags.StringSliceVar(&c.columns, "columns", nil,
+		"`NAME` of the column of a file with the text (default text), or of --pairs NAME,NAME, of the better text and "+
+			"the other (default first,second)")
 	c.input.Register(cmd)
 	c.model.Register(cmd)
 	return cmd
 }
 
-// readPairs puts the pairs of files in the places of their names.
-func (c *command) readPairs() error {
-	if len(c.columns) != 2 || c.columns[0] == "" || c.columns[1] == "" {
-		return cli.Usagef("--columns: %q is not two names with a comma between them", strings.Join(c.columns, ","))
+// readFiles puts the texts of files, or their pairs, in the places of their names.
+func (c *command) readFiles() error {
+	names, wanted := []string{"text"}, "one name"
+	if c.pairs {
+		names, wanted = []string{"first", "second"}, "two names with a comma between them"
+	}
+	if c.columns == nil {
+		c.columns = names
+	}
+	if len(c.columns) != len(names) || slices.Contains(c.columns, "") {
+		return cli.Usagef("--columns: %q is not %s", strings.Join(c.columns, ","), wanted)
 	}
 	var texts []string
 	for _, argument := range c.input.Texts {
-		if strings.Contains(argument, "\t") || !batch.IsFile(argument) {
+		if strings.ContainsAny(argument, " \t") || !batch.IsFile(argument) {
 			texts = append(texts, argument)
 			continue
 		}
-		pairs, err := batch.Columns(batch.File{Path: argument}, c.columns...)
+		rows, err := batch.Columns(batch.File{Path: argument}, c.columns...)
 		if err != nil {
-			return &cli.UsageError{Err: err,
-				Hint: "name the columns of the better and of the other text by --columns NAME,NAME; give a file of " +
-					"tabs without a head line as standard input: infill score --pairs < FILE"}
+			return &cli.UsageError{Err: err, Hint: "name the columns by --columns; give a file of tabs without a " +
+				"head line as standard input: infill score --pairs < FILE"}
 		}
-		if len(pairs) == 0 {
-			return cli.Usagef("%s: no pair in it", argument)
+		if len(rows) == 0 {
+			return cli.Usagef("%s: no text in it", argument)
 		}
-		for _, pair := range pairs {
-			texts = append(texts, strings.ReplaceAll(pair[0], "\t", " ")+"\t"+strings.ReplaceAll(pair[1], "\t", " "))
+		for _, row := range rows {
+			for i, text := range row {
+				row[i] = strings.ReplaceAll(text, "\t", " ")
+			}
+			texts = append(texts, strings.Join(row, "\t"))
 		}
 	}
 	c.input.Texts = texts
