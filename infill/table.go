@@ -84,8 +84,8 @@ var table = []Option{
 		Help: "independent draws from the model; with a sampler its chains, each of which ends in one sample",
 		word: auto, low: 1, high: maxChains, want: fmt.Sprintf("auto, or a whole number from 1 to %d", maxChains)},
 	{Name: "temperature", Kind: "T", Help: "of draws and chains: draw from the distribution to the power 1/T",
-		Values: strings.Fields("0.5 0.7 0.8 1 1.2 1.5 2"), low: math.SmallestNonzeroFloat64, high: math.MaxFloat64,
-		want: "a number above 0"},
+		Values: strings.Fields("0.5 0.7 0.8 1 1.2 1.5 2"), low: 1e-6, high: 1e6, // U/T stays finite
+		want: "a number from 0.000001 to 1000000"},
 	{Name: "rank", Kind: "{distinct|final}", Closed: true, Values: texts([]Rank{rankDistinct, RankFinal}),
 		Help: "of draws and chains: list the distinct fills, or each draw and each chain's final state with repeats"},
 	{Name: "seed", Kind: "N", Help: "start of all random numbers; drawn and printed when not given",
@@ -202,7 +202,7 @@ func (t Option) Set(o *Options, text string) error {
 		return nil
 	}
 	var err error
-	field := reflect.ValueOf(pointer).Elem()
+	field, whole := reflect.ValueOf(pointer).Elem(), strings.TrimSuffix(text, ".0") // pandas writes 3.0 beside gaps
 	switch kind := field.Kind(); {
 	case t.word != "" && text == t.word:
 		field.Set(reflect.ValueOf(t.of).Convert(field.Type()))
@@ -212,11 +212,11 @@ func (t Option) Set(o *Options, text string) error {
 		field.SetBool(value)
 	case kind == reflect.Int:
 		var value int
-		value, err = strconv.Atoi(text)
+		value, err = strconv.Atoi(whole)
 		field.SetInt(int64(value))
 	case kind == reflect.Uint64:
 		var value uint64
-		value, err = strconv.ParseUint(text, 10, 64)
+		value, err = strconv.ParseUint(whole, 10, 64)
 		field.SetUint(value)
 	case kind == reflect.Float64:
 		var value float64

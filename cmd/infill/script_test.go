@@ -84,6 +84,8 @@ func TestRun(t *testing.T) { scripts(t, "run", "slurm") }
 
 func TestAugment(t *testing.T) { scripts(t, "augment") }
 
+func TestStrangers(t *testing.T) { scripts(t, "strangers") }
+
 func TestScoreScripts(t *testing.T) { scripts(t, "score") }
 
 func TestSetupScripts(t *testing.T) { scripts(t, "library") }

@@ -9,8 +9,10 @@ import (
 	"math"
 	"math/rand/v2"
 	"reflect"
+	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"unicode"
 	"unicode/utf8"
 
@@ -36,13 +38,15 @@ type Augment struct {
 	// Blanks, if not 0, stands for Rate.
 	Blanks        int  `flag:"blanks" help:"words to mask, instead of a share"`
 	KeepStopWords bool `flag:"keep-stop-words" help:"never mask the, of, not and the like (English)"`
-	// Protect compares letters of either case.
-	Protect []string `flag:"protect" value:"WORD,..." help:"words that are never masked"`
+	// Protect lists texts, of letters of either case, that stand alone and not within a word.
+	Protect []string `flag:"protect" value:"TEXT,..." help:"words and other texts that are never masked"`
 	// Context is what the model reads before the masked text: nothing, or the text itself (original).
 	Context      string `flag:"context" choices:"none,original" help:"what the model reads before the text; original keeps the meaning, and masked words out of the blanks"`
 	NotOriginal  bool   `flag:"not-original" help:"no blank takes a word that was masked"`
 	Distinct     bool   `flag:"distinct" help:"no two variants of a text alike, none like the text"`
 	WithOriginal bool   `flag:"with-original" help:"the text itself as variant 0"`
+
+	found sync.Map // the protected texts that some record holds
 }
 
 var _ work = (*Augment)(nil)
@@ -50,7 +54,17 @@ var _ work = (*Augment)(nil)
 // attempts is how many draws a variant may take until it keeps the rules.
 const attempts = 8
 
-func (a *Augment) column() string { return a.Key }
+func (a *Augment) column() string    { return a.Key }
+func (a *Augment) columns() []string { return append([]string{a.Key}, variantKeys...) }
+
+func (a *Augment) warnings() (list []string) {
+	for _, p := range a.Protect {
+		if _, ok := a.found.Load(p); !ok {
+			list = append(list, fmt.Sprintf("no text holds %q, which is protected", p))
+		}
+	}
+	return list
+}
 
 func (a *Augment) settings(ctx context.Context) (map[string]string, error) {
 	s, err := settings(ctx, a.Filler, &a.Options)
@@ -76,6 +90,8 @@ func (a *Augment) Check() error {
 	case a.Blanks < 0:
 		return &infill.OptionError{Option: "blanks", Reason: fmt.Sprintf("%d is not a whole number of 1 or more",
 			a.Blanks)}
+	case slices.ContainsFunc(a.Protect, func(p string) bool { return p == "" || !utf8.ValidString(p) }):
+		return &infill.OptionError{Option: "protect", Reason: "one of the texts is empty, or no UTF-8"}
 	}
 	return a.Options.Validate()
 }
@@ -193,10 +209,12 @@ func (a *Augment) draw(ctx context.Context, random *rand.Rand, text string, word
 // words cuts a text by Unicode's rules (UAX #29). What begins with no letter is no word, nor is the short form of one
 // behind an apostrophe ('s). It returns how many words there are, and where those that may be masked stand, in bytes.
 func (a *Augment) words(text string) (all int, mayMask [][2]int) {
+	safe := a.protected(text)
 	state, from := -1, 0
 	for rest := text; rest != ""; {
 		var word string
 		word, rest, state = uniseg.FirstWordInString(rest, state)
+		to := from + len(word)
 		first, _ := utf8.DecodeRuneInString(word)
 		before, _ := utf8.DecodeLastRuneInString(text[:from])
 		short := strings.ContainsRune("'’", before) &&
@@ -204,11 +222,29 @@ func (a *Augment) words(text string) (all int, mayMask [][2]int) {
 		if unicode.IsLetter(first) && !short {
 			all++
 			if !(a.KeepStopWords && tokenize.StopWord(word)) &&
-				!slices.ContainsFunc(a.Protect, func(p string) bool { return strings.EqualFold(p, word) }) {
-				mayMask = append(mayMask, [2]int{from, from + len(word)})
+				!slices.ContainsFunc(safe, func(s []int) bool { return from < s[1] && s[0] < to }) {
+				mayMask = append(mayMask, [2]int{from, to})
 			}
 		}
-		from += len(word)
+		from = to
 	}
 	return all, mayMask
+}
+
+// protected returns where the protected texts stand, in bytes.
+func (a *Augment) protected(text string) (spans [][]int) {
+	for _, p := range a.Protect {
+		for _, s := range regexp.MustCompile("(?i)"+regexp.QuoteMeta(p)).FindAllStringIndex(text, -1) {
+			before, _ := utf8.DecodeLastRuneInString(text[:s[0]])
+			first, _ := utf8.DecodeRuneInString(p)
+			last, _ := utf8.DecodeLastRuneInString(p)
+			after, _ := utf8.DecodeRuneInString(text[s[1]:])
+			if !(unicode.IsLetter(before) && unicode.IsLetter(first)) &&
+				!(unicode.IsLetter(last) && unicode.IsLetter(after)) {
+				spans = append(spans, s)
+				a.found.Store(p, true)
+			}
+		}
+	}
+	return spans
 }

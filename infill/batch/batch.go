@@ -51,6 +51,10 @@ type work interface {
 	settings(ctx context.Context) (map[string]string, error)
 	// column is where a record's text stands, and what a line of plain text is.
 	column() string
+	// columns are those that a table of the output has, if no record has a row.
+	columns() []string
+	// warnings tell what was found in none of the records, once all are done.
+	warnings() []string
 	// do returns the lines of the output that a record has: objects, or strings of plain text. A *RejectError reports
 	// that the record is wrong; any other error ends the run.
 	do(ctx context.Context, r Record, form Form) ([]json.RawMessage, error)
@@ -71,6 +75,7 @@ type Summary struct {
 	Lines                    int64  // of the output
 	Kept                     int64  // records that were done before this process
 	Signature                string // all settings in a line; "" for a part
+	Warnings                 []string
 }
 
 // RejectError says why a record was rejected.
@@ -101,6 +106,13 @@ func (j Job) run(ctx context.Context) (*Summary, error) {
 		if same(j.Input.Path, path) {
 			return nil, exists("%s would be replaced, and is the input: choose another output", path)
 		}
+		if at, err := os.Stat(path); err == nil && !at.Mode().IsRegular() {
+			return nil, exists("%s is a folder, a device or a pipe: choose another output", path)
+		}
+	}
+	if !areRejects(rejectsOf(out.Path)) {
+		return nil, exists("%s would be replaced, and no run has written it: choose another output",
+			rejectsOf(out.Path))
 	}
 	if _, err := os.Stat(out.Path); err == nil && !j.Overwrite {
 		if j.Resume { // a process that was killed behind the rename has left its parts
@@ -112,7 +124,7 @@ func (j Job) run(ctx context.Context) (*Summary, error) {
 	if err != nil {
 		return nil, err
 	}
-	now := &head{Part: j.Shard, Records: records}
+	now := &head{Part: j.Shard, Records: records, Columns: j.Work.columns()}
 	if now.Settings, err = j.Work.settings(ctx); err != nil {
 		return nil, err
 	}
@@ -123,7 +135,10 @@ func (j Job) run(ctx context.Context) (*Summary, error) {
 	}
 	s, err := j.part(ctx, now, out.Path)
 	if err == nil && j.Shard.Count == 0 {
-		return join(ctx, out.Path, s.Kept)
+		kept := s.Kept
+		if s, err = join(ctx, out.Path, kept); err == nil && kept == 0 {
+			s.Warnings = j.Work.warnings()
+		}
 	}
 	return s, err
 }

@@ -40,7 +40,9 @@ func (w *shout) settings(context.Context) (map[string]string, error) {
 	return set, nil
 }
 
-func (w *shout) column() string { return "text" }
+func (w *shout) column() string     { return "text" }
+func (w *shout) columns() []string  { return []string{"text"} }
+func (w *shout) warnings() []string { return nil }
 
 func (w *shout) do(ctx context.Context, r Record, form Form) (rows []json.RawMessage, err error) {
 	text, err := textOf(r.Object, "text")
@@ -216,7 +218,7 @@ func TestForms(t *testing.T) {
 		"jsonl": {"in.jsonl", "o.txt", "THE KETTLE SANG\n\n\n\nA TALL <B> & \"C\" É\n\nRAIN AGAIN\n\n\nLAST\n",
 			`{"line":3,"error":"the text is wrong"}
 {"line":4,"error":"the line is not JSON: unexpected end of JSON input at byte 1"}
-{"line":6,"error":"the line is not valid UTF-8"}
+{"line":6,"error":"the line is not valid UTF-8: save the file as UTF-8"}
 {"line":8,"error":"the line is not a JSON object"}
 {"line":9,"error":"\"text\" is not a string: write {\"text\": \"...\"}, or name the column"}
 `},
@@ -234,14 +236,14 @@ LINES, AND ""QUOTES""!",
 8,last,7,1,LAST,
 8,last,7,2,LAST!,
 `, `{"line":5,"error":"1 cells, the header has 2"}
-{"line":7,"error":"the line is not valid UTF-8"}
+{"line":7,"error":"the line is not valid UTF-8: save the file as UTF-8"}
 {"line":8,"error":"the text is wrong"}
 `},
 		"tsv": {"in.tsv", "o.tsv", "id\ttext\tn\trank\tloud\n1\t\"the kettle sang\t1\t1\t\"THE KETTLE SANG\n" +
 			"1\t\"the kettle sang\t1\t2\t\"THE KETTLE SANG!\n3\tlast\t3\t1\tLAST\n3\tlast\t3\t2\tLAST!\n",
 			`{"line":3,"error":"1 cells, the header has 2"}` + "\n"},
 		"text": {"in.txt", "o.txt", "THE KETTLE SANG\n\n\n\n\nLAST\n", `{"line":3,"error":"the text is wrong"}
-{"line":4,"error":"the line is not valid UTF-8"}
+{"line":4,"error":"the line is not valid UTF-8: save the file as UTF-8"}
 {"line":5,"error":"longer than 1048576 bytes: split it"}
 `},
 	} {

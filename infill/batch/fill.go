@@ -26,7 +26,9 @@ type Fill struct {
 
 var _ work = (*Fill)(nil)
 
-func (f *Fill) column() string { return f.Key }
+func (f *Fill) column() string     { return f.Key }
+func (f *Fill) columns() []string  { return []string{"rank", "text"} }
+func (f *Fill) warnings() []string { return nil }
 
 func (f *Fill) settings(ctx context.Context) (map[string]string, error) {
 	s, err := settings(ctx, f.Filler, &f.Options)
@@ -93,8 +95,10 @@ func rejected(err error) error {
 	return err
 }
 
-// oneLine keeps a text within a line.
-func oneLine(text string) string { return strings.Join(strings.Fields(text), " ") }
+// oneLine keeps a text within a line, and its spaces as they are.
+func oneLine(text string) string { return lineBreaks.Replace(text) }
+
+var lineBreaks = strings.NewReplacer("\r\n", " ", "\n", " ", "\r", " ")
 
 // objectOf is the object that JSON has for a struct.
 func objectOf(v any) (object.Object, error) {

@@ -25,8 +25,8 @@ const (
 	formText  Form = "text"
 )
 
-// Forms lists the forms: "jsonl", a JSON object a line; "csv" (RFC 4180) and "tsv" (tabs between cells, never
-// quoted), with a header; and "text", a text a line.
+// Forms lists the forms: "jsonl", a JSON object a line; "csv" (RFC 4180, read with semicolons where the header has no
+// comma) and "tsv" (tabs between cells, written without quotes), with a header; and "text", a text a line.
 func Forms() []Form { return []Form{formJSONL, formCSV, formTSV, formText} }
 
 func (f Form) table() bool { return f == formCSV || f == formTSV }

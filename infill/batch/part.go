@@ -110,6 +110,8 @@ func removeParts(output string) error {
 type head struct {
 	Part    Shard `json:"part"`
 	Records int64 `json:"records"` // of the whole input
+	// Columns are those of a table without rows.
+	Columns []string `json:"columns"`
 	// Settings are what parts of one run agree in, the SHA-256 of the input and the form of the output among them.
 	Settings map[string]string `json:"settings"`
 }
@@ -260,6 +262,9 @@ func join(ctx context.Context, output string, kept int64) (_ *Summary, err error
 	if err != nil {
 		return nil, err
 	}
+	if names == nil && out.Form.table() {
+		names = h.Columns
+	}
 	err = create(made, out, func(w io.Writer) error {
 		if names != nil {
 			if _, err := w.Write(tableLine(out.Form, names)); err != nil {
@@ -332,6 +337,20 @@ func render(row json.RawMessage, form Form, places map[string]int) ([]byte, erro
 		cells[places[f.Key]] = text(f.Value)
 	}
 	return tableLine(form, cells), nil
+}
+
+// areRejects reports whether a file is missing, or begins as one of wrong records does.
+func areRejects(path string) bool {
+	file, err := os.Open(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return true
+	}
+	if err != nil {
+		return false
+	}
+	defer file.Close()
+	var e entry
+	return json.NewDecoder(file).Decode(&e) == nil && e.Line > 0 && e.Error != ""
 }
 
 var oneCell = strings.NewReplacer("\t", " ", "\n", " ", "\r", " ") // of TSV, which has no quotes

@@ -76,6 +76,10 @@ func NewReader(r io.Reader, form Form, column string) *Reader {
 	}
 	s.table = csv.NewReader(b)
 	s.table.FieldsPerRecord = -1
+	start, _ := b.Peek(bufferSize)
+	if head, _, _ := strings.Cut(string(start), "\n"); !strings.Contains(head, ",") && strings.Contains(head, ";") {
+		s.table.Comma = ';' // as spreadsheets write it where numbers have a comma
+	}
 	return s
 }
 
@@ -107,6 +111,9 @@ func (s *Reader) split() (r Record, err error) {
 		}
 		if s.form == formTSV {
 			r.raw, r.cells = nil, strings.Split(string(r.raw), "\t")
+			for i, cell := range r.cells {
+				r.cells[i] = unquote(cell)
+			}
 		}
 	} else {
 		err = cmp.Or(s.lines.Err(), io.EOF)
@@ -131,6 +138,17 @@ func (s *Reader) split() (r Record, err error) {
 	return r, err
 }
 
+// unquote takes the quotes of a cell of TSV away if others in it are doubled, as programs write it that quote.
+func unquote(cell string) string {
+	inner, ok := strings.CutPrefix(cell, `"`)
+	inner, ok2 := strings.CutSuffix(inner, `"`)
+	single := strings.ReplaceAll(inner, `""`, "\x00")
+	if !ok || !ok2 || single == inner || strings.Contains(single, `"`) {
+		return cell
+	}
+	return strings.ReplaceAll(inner, `""`, `"`)
+}
+
 // parse reads what a record holds.
 func (s *Reader) parse(r *Record) (err error) {
 	text := string(r.raw) + strings.Join(r.cells, "")
@@ -141,7 +159,7 @@ func (s *Reader) parse(r *Record) (err error) {
 	case s.form == formJSONL:
 		r.Object, err = object.Parse([]byte(text))
 	case !utf8.ValidString(text):
-		return errors.New("the line is not valid UTF-8")
+		return errors.New("the line is not valid UTF-8: save the file as UTF-8")
 	case s.form == formText:
 		r.Object = object.Object{{Key: s.column, Value: object.Quote(text)}}
 	case len(r.cells) != len(s.names):
@@ -196,7 +214,7 @@ func (s *Reader) readHeader() error {
 	seen := map[string]bool{}
 	for _, name := range s.names {
 		if !utf8.ValidString(name) {
-			return fmt.Errorf("%s: line 1 is not valid UTF-8", s.of.Path)
+			return fmt.Errorf("%s: line 1 is not valid UTF-8: save the file as UTF-8", s.of.Path)
 		}
 		if seen[name] {
 			return fmt.Errorf("%s: two columns are called %q: rename one", s.of.Path, name)

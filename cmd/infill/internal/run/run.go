@@ -78,6 +78,8 @@ func (o *batchOptions) validate(args []string, options *infill.Options) error {
 		return cli.Usagef("--from: say which form standard input has, as in --from jsonl")
 	case o.job.Output.Path == "":
 		return cli.Usagef("--out: say which file the result goes to")
+	case o.job.Output.Path == "-":
+		return cli.Usagef("--out: a run writes a file, to go on with; to standard output writes infill --input jsonl")
 	case o.job.Shard.Count > 0 && o.job.Overwrite:
 		return cli.Usagef("--shard and --overwrite exclude each other: other parts may be at " +
 			"work; remove the folder of parts to start again")
@@ -143,6 +145,9 @@ func tell(ctx context.Context, s *terminal.Streams, quiet bool, shard batch.Shar
 			text += "\ninfill: signature " + cli.OneLine(b.Signature)
 		}
 		fmt.Fprintf(s.Err, "infill: %s\n", text)
+	}
+	for _, w := range b.Warnings {
+		cli.Warn(s, quiet, "%s", w)
 	}
 	switch {
 	case b.Rejected == 0:
