@@ -29,7 +29,7 @@ func TestChoices(t *testing.T) {
 		{"", "initial", []string{"model", "random", "shared", "mask"}},
 		{"", "rank", []string{"distinct", "final"}},
 		{"", "input", cli.Inputs()},
-		{"", "format", append(cli.Formats(), "lines")},
+		{"", "format", append(cli.Formats(), "lines", "words")},
 		{"", "device", []string{"auto", "cpu", "cuda"}},
 		{"score", "method", []string{"l2r", "original"}},
 		{"score", "format", cli.Formats()},

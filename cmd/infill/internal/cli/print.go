@@ -27,7 +27,7 @@ type Form[T any] struct {
 	Header []string
 	Rows   func(id string, v T) [][]string
 	Text   func(v T, width int) string
-	// Lines are whole texts, of the format lines, which not every command has.
+	// Lines are texts alone, of the formats lines and words, which not every command has.
 	Lines func(v T) []string
 }
 
@@ -65,9 +65,9 @@ func (p *Printer[T]) Print(id json.RawMessage, v T) error {
 			rows = append([][]string{p.Header}, rows...)
 		}
 		return WriteCSV(p.Streams.Out, rows)
-	case "lines":
+	case "lines", "words":
 		for _, line := range p.Lines(v) {
-			if _, err := fmt.Fprintln(p.Streams.Out, whiteSpace.Replace(line)); err != nil {
+			if _, err := fmt.Fprintln(p.Streams.Out, breaks.Replace(line)); err != nil {
 				return err
 			}
 		}
@@ -167,8 +167,11 @@ func Mark(text string, spans [][2]int) string {
 	return whiteSpace.Replace(b.String())
 }
 
-// whiteSpace makes blanks of what would break a line.
-var whiteSpace = strings.NewReplacer("\r\n", " ", "\n", " ", "\r", " ", "\t", " ")
+// breaks makes spaces of the ends of lines, and whiteSpace of tabs too.
+var (
+	breaks     = strings.NewReplacer("\r\n", " ", "\n", " ", "\r", " ")
+	whiteSpace = strings.NewReplacer("\r\n", " ", "\n", " ", "\r", " ", "\t", " ")
+)
 
 // shortened is the first and the last characters of a text, cut between words, with "…" for the middle.
 func shortened(text string, first, last int) string {

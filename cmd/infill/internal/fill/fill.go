@@ -23,13 +23,13 @@ type command struct {
 	input   cli.InputOptions
 	options infill.Options
 	model   cli.ModelOptions
-	show    string         // table, or fills: the words alone
+	trace   string         // the file of the chains' states, "" for none
 	root    *cobra.Command // knows the names of the commands
 }
 
 // NewCmd makes the root command.
 func NewCmd(s *terminal.Streams) *cobra.Command {
-	c := &command{streams: s, options: infill.DefaultOptions(), show: "table",
+	c := &command{streams: s, options: infill.DefaultOptions(),
 		input: cli.InputOptions{Streams: s, Key: "template",
 			Reads: func(key string) bool { return infill.Find(key).Name != "" }}}
 	c.root = &cobra.Command{
@@ -51,9 +51,8 @@ func NewCmd(s *terminal.Streams) *cobra.Command {
 	}
 	c.root.Flags().SortFlags = false
 	cli.AddOptions(c.root, &c.options)
-	c.input.Register(c.root, "lines")
-	cli.AddChoice(c.root, &c.show, "show", "", []string{"table", "fills"},
-		"of --format text: all of it, or the words alone, a fill a line, tabs between blanks")
+	c.input.Register(c.root, "lines", "words")
+	c.root.Flags().StringVar(&c.trace, "trace", "", "new `FILE` (CSV) for the states of chains: chain, step, U, tokens")
 	c.model.Register(c.root)
 	return c.root
 }
@@ -66,8 +65,8 @@ func (c *command) validate(args []string) error {
 	if err := c.options.Validate(); err != nil {
 		return cli.OptionError(err)
 	}
-	if c.show == "fills" && c.input.Format != "text" {
-		return cli.Usagef("--show: fills is of --format text, not of %s: leave one out", c.input.Format)
+	if c.trace != "" && (c.options.Chains == nil || len(args) != 1 || args[0] == "-") {
+		return cli.Usagef("--trace: it has the chains of one template: give one, and --sampler NAME")
 	}
 	return c.input.Take(args, `infill "he had [MASK] me", or infill --help`)
 }
@@ -86,6 +85,18 @@ func (c *command) run(ctx context.Context) (err error) {
 		bar.Tell(int64(at.Step), int64(at.Steps), func() string {
 			return fmt.Sprintf("sampling, step %d of %d", at.Step, at.Steps)
 		})
+	}
+	if c.trace != "" {
+		t, err2 := newTrace(c.trace)
+		if err2 != nil {
+			return err2
+		}
+		defer func() { err = errors.Join(err, t.close()) }()
+		tell := observe
+		observe = func(at infill.Progress) {
+			t.observe(at)
+			tell(at)
+		}
 	}
 	return p.Whole(cli.Each(ctx, &c.input, c.model.Quiet,
 		func(e cli.Entry) (*infill.Plan, error) { return c.plan(f, e) },
@@ -157,13 +168,12 @@ func (c *command) form() cli.Form[*infill.Result] {
 		most = max(most, len(tokenize.BlankSpans(text, c.options.Blank)))
 	}
 	form := resultForm(most, c.model.Verbose)
-	if c.show == "fills" {
-		form.Text = func(r *infill.Result, _ int) string {
-			var lines strings.Builder
-			for _, fill := range r.Fills {
-				lines.WriteString(strings.Join(fill.Values, "\t") + "\n")
+	if c.input.Format == "words" {
+		form.Lines = func(r *infill.Result) (lines []string) {
+			for _, f := range r.Fills {
+				lines = append(lines, strings.Join(f.Values, "\t"))
 			}
-			return lines.String()
+			return lines
 		}
 	}
 	return form

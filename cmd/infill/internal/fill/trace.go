@@ -1,0 +1,52 @@
+package fill
+
+import (
+	"encoding/csv"
+	"errors"
+	"fmt"
+	"os"
+	"strconv"
+
+	"infill/infill"
+)
+
+// trace writes the states of chains to a new file: CSV with a row for each chain at each step, from 0, their start.
+// U is in nats, and NaN where a sampler moves without it.
+type trace struct {
+	file   *os.File
+	rows   *csv.Writer
+	header bool
+}
+
+func newTrace(path string) (*trace, error) {
+	file, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
+	if err != nil {
+		return nil, fmt.Errorf("--trace: %w", err)
+	}
+	return &trace{file: file, rows: csv.NewWriter(file)}, nil
+}
+
+// observe writes a step. The first error of a file is that of close.
+func (t *trace) observe(at infill.Progress) {
+	slots := len(at.TokenIDs) / len(at.LogLikelihoods)
+	if !t.header {
+		row := []string{"chain", "step", "warm_up", "u"}
+		for slot := range slots {
+			row = append(row, fmt.Sprintf("token_%d", slot+1))
+		}
+		t.header = true
+		_ = t.rows.Write(row)
+	}
+	for chain, u := range at.LogLikelihoods {
+		row := []string{strconv.Itoa(chain + 1), strconv.Itoa(at.Step), strconv.FormatBool(at.WarmUp), fmt.Sprint(u)}
+		for _, id := range at.TokenIDs[chain*slots : (chain+1)*slots] {
+			row = append(row, strconv.Itoa(id))
+		}
+		_ = t.rows.Write(row)
+	}
+}
+
+func (t *trace) close() error {
+	t.rows.Flush()
+	return errors.Join(t.rows.Error(), t.file.Close())
+}
