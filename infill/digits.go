@@ -12,8 +12,8 @@ func Percent(p float64) string {
 	switch {
 	case math.IsNaN(p):
 		return "–"
-	case p > 0 && p < 1e-8: // all its zeros would need the width of the screen
-		return fmt.Sprintf("%.1e %%", 100*p)
+	case p > 0 && p < 1e-5: // its logarithm stands beside it
+		return "< 0.001 %"
 	case p > 0 && p < 0.001:
 		digits = 1 - int(math.Floor(math.Log10(100*p)))
 	}
