@@ -222,8 +222,8 @@ class _Child:
                     try:
                         self._take(json.loads(line))
                     except (ValueError, KeyError, TypeError):
-                        # Cut off where the program was killed, or written by another library.
-                        broken = f"the program wrote what is no answer: {line[:80]!r}"
+                        if line.endswith(b"\n"):  # else it was killed while it wrote
+                            broken = f"the program wrote what is no answer: {line[:80]!r}"
                         break
         except Exception as error:
             broken = f"the answer cannot be read: {error!r}"
@@ -231,7 +231,7 @@ class _Child:
             self._program.kill()
         code = self._program.wait()
         self._listener.join(1)
-        self.fail(ProgramEnded(self._reason(code) or broken or f"the program ended with exit code {code}"))
+        self.fail(ProgramEnded(broken or self._reason(code) or f"the program ended with exit code {code}"))
 
     def _take(self, answer: dict[str, Any]) -> None:
         body, status, number = answer["body"], answer["status"], answer["id"]
