@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 import os
 import sys
 import time
@@ -42,6 +43,8 @@ class Infill:
         """
         if device is not None and not isinstance(device, str) and hasattr(device, "__index__"):
             device = "cpu" if device < 0 else f"cuda:{int(device)}"
+        if model is not None and os.path.dirname(model) and os.path.isdir(model):
+            model = os.path.abspath(model)  # the program starts later, when the working folder may be another
         arguments = [program or _program(), "serve", "--pipe", "--quiet"]
         for name, value in (("model", model), ("device", device), ("threads", threads)):
             if value is not None:
@@ -61,6 +64,9 @@ class Infill:
         """
         if isinstance(options.get("slot"), Mapping):
             options["slot"] = {str(blank): words for blank, words in options["slot"].items()}
+        for name, value in options.items():
+            if isinstance(value, float) and value.is_integer():
+                options[name] = int(value)  # budget=1e4
         if isinstance(template, str):
             return Result(self._process.ask("/v1/fill", {"template": template, **options}))
         bodies = [{"template": text, **options} for text in _texts(template)]
@@ -70,6 +76,7 @@ class Infill:
         self, inputs: str | Iterable[str], *, top_k: int = 5, targets: str | Iterable[str] | None = None
     ) -> list[Any]:
         """Answer as transformers.pipeline("fill-mask") does: each blank by itself."""
+        top_k = operator.index(top_k)
         parameters: dict[str, Any] = {"top_k": top_k or 1}
         if targets is not None:
             parameters["targets"] = [targets] if isinstance(targets, str) else list(targets)
@@ -165,7 +172,8 @@ def _texts(texts: Any, of: str = "item") -> list[str]:
     """Return one text, or many, as a list; an error names the first that is none."""
     if isinstance(texts, str):
         return [texts]
-    if isinstance(texts, (bytes, bytearray, Mapping)) or not hasattr(texts, "__iter__"):
+    one = isinstance(texts, (bytes, bytearray, Mapping)) or not hasattr(texts, "__iter__")
+    if one or getattr(texts, "ndim", 1) != 1:  # a table would give the names of its columns
         raise InfillError(f"{texts!r:.80} is no text, nor a list of texts")
     found = list(texts)
     for i, text in enumerate(found):
@@ -186,7 +194,7 @@ class _Bar:
 
     def __init__(self, number: int, wanted: bool | None):
         if wanted is None:
-            wanted = number > 1 and (sys.stderr.isatty() or "ipykernel" in sys.modules)
+            wanted = number > 1 and ("ipykernel" in sys.modules or sys.stderr is not None and sys.stderr.isatty())
         self._number, self._wanted, self._shown = number, wanted, False
         self._began = self._told = time.monotonic()
 

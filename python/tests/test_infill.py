@@ -8,6 +8,7 @@ import multiprocessing
 import os
 import pathlib
 import pickle
+import shutil
 import signal
 import subprocess
 import sys
@@ -139,6 +140,41 @@ def test_fork(m):
     assert m.fill("a [MASK] house", top=1)[0] == first
 
 
+def runs(code, **options):
+    done = subprocess.run([sys.executable, "-X", "dev", "-c", code], check=True, capture_output=True, text=True, **options)
+    assert done.stderr == ""
+    return done.stdout.strip()
+
+
+@pytest.mark.parametrize(
+    "before", ["", "import signal; signal.signal(signal.SIGCHLD, signal.SIG_IGN)", "import sys; sys.stderr = None"]
+)
+def test_odd_interpreters(before):
+    """Without an own child's end, or standard error; and a call after everything else has ended."""
+    code = f"""{before}
+import atexit, infill
+m = infill.Infill()
+atexit.register(lambda: print(len(m.fill(["a [MASK]"] * 9))))
+m.fill(["a [MASK]"] * 9)
+"""
+    assert runs(code) == "9"
+
+
+def test_working_folder(tmp_path):
+    shutil.copytree(HERE.parent.parent / "models" / "small-uncased", tmp_path / "folder" / "model")
+    code = "import infill, os; m = infill.Infill('folder/model'); os.chdir('/'); print(len(m.fill('a [MASK]', top=3)))"
+    assert runs(code, cwd=tmp_path) == "3"
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no exec here")
+def test_command_is_interrupted():
+    command = [sys.executable, "-m", "infill", "--budget", "600s", "-k", "10", LONG]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as running:
+        time.sleep(1.5)
+        running.send_signal(signal.SIGINT)
+        assert "Traceback" not in running.communicate()[1]
+
+
 def test_ends_with_the_interpreter():
     code = "import infill; m = infill.Infill(); m.fill('a [MASK]'); print(m._process._child._program.pid)"
     pid = int(subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True).stdout)
@@ -166,6 +202,14 @@ def test_missing_texts(m, missing):
         m.fill(["a [MASK]", {"label": missing}])
     with pytest.raises(InfillError, match="pair 1: .*control character"):
         m.score_pairs([("a", "b"), ("a\0", "b")])
+
+
+def test_tables(m):
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame({"a [MASK]": ["a [MASK]"]})
+    for table in (frame, frame.to_numpy(), frame.to_numpy()[0, 0:1].reshape(()), {"a [MASK]": 1}):
+        with pytest.raises(InfillError, match="nor a list of texts"):
+            m.fill(table)
 
 
 @pytest.mark.parametrize("number", [math.nan, math.inf])
@@ -202,8 +246,8 @@ def test_texts_of_all_kinds(m):
         m.fill("a [MASK] " + "x " * 3_000_000)
 
 
-def test_budget_in_seconds(m):
-    for budget in ("2s", "7200s"):
+def test_budgets(m):
+    for budget in ("2s", "7200s", 1e4):
         assert m.fill("a [MASK] and [MASK]", top=1, budget=budget).proven
 
 
@@ -385,9 +429,7 @@ def test_no_warning():
         del m
         gc.collect()
     assert not [w for w in caught if w.category is ResourceWarning]
-    code = "import infill; m = infill.Infill(); m.fill('a [MASK]')"
-    done = subprocess.run([sys.executable, "-X", "dev", "-c", code], check=True, capture_output=True, text=True)
-    assert done.stderr == ""
+    assert runs("import infill; m = infill.Infill(); m.fill('a [MASK]')") == ""
 
 
 def expected():
@@ -426,6 +468,8 @@ def test_pipeline_as_there(pipe):
         pipeline("fill-mask", "no-such-model")
     with pytest.raises(TypeError, match="max_length"):
         pipe(text, tokenizer_kwargs={"max_length": 8})
+    with pytest.raises(TypeError, match="integer"):
+        pipe(text, top_k=2.0)
     with pytest.raises(TypeError, match="tops"):
         pipe(text, tops=3)
 
