@@ -14,6 +14,7 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 import weakref
 from collections.abc import Iterable, Set
 from concurrent.futures import Future
@@ -235,7 +236,11 @@ class _Child:
 
     def _take(self, answer: dict[str, Any]) -> None:
         body, status, number = answer["body"], answer["status"], answer["id"]
-        error = InfillError(body.get("error", body) if isinstance(body, dict) else body)
+        message = body.get("error", body) if isinstance(body, dict) else body
+        if status == 500:  # as for strangers, who may not know; standard error says why
+            time.sleep(0.1)
+            message = f"{message}: {self._told[-1].removeprefix('infill: warning: ')}" if self._told else message
+        error = InfillError(message)
         if number is None:  # of a line that the program could not read
             self._fail_waiting(error)
             return
