@@ -11,16 +11,10 @@ import (
 	"net/http"
 	"strings"
 	"sync"
+	"time"
 
 	"golang.org/x/sync/errgroup"
 )
-
-// pipeRequest is a line that [Server.Pipe] reads.
-type pipeRequest struct {
-	ID   json.RawMessage `json:"id"`
-	Path string          `json:"path"`
-	Body json.RawMessage `json:"body"`
-}
 
 // pipeAnswer is a line that [Server.Pipe] writes.
 type pipeAnswer struct {
@@ -31,21 +25,19 @@ type pipeAnswer struct {
 
 // Pipe answers requests that are a JSON object a line, {"id": ..., "path": "/v1/fill", "body": {...}}, as a POST
 // to the path: {"id": ..., "status": 200, "body": ...}, each as soon as it is done. It returns when in has ended
-// and all answers are written.
+// and all answers are written, or when nobody reads them.
 func (s *Server) Pipe(ctx context.Context, in io.Reader, out io.Writer) error {
 	lines := bufio.NewScanner(in)
 	lines.Buffer(nil, int(s.Limits.Body))
 	var mutex sync.Mutex
-	write := func(a pipeAnswer) error {
-		line, err := json.Marshal(a)
-		if err != nil {
-			return err
-		}
+	write := func(text []byte) error {
 		mutex.Lock()
 		defer mutex.Unlock()
-		_, err = out.Write(append(line, '\n'))
+		_, err := out.Write(text)
 		return err
 	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(s.Limits.Requests)
 	read := make(chan []byte)
@@ -59,50 +51,58 @@ func (s *Server) Pipe(ctx context.Context, in io.Reader, out io.Writer) error {
 			}
 		}
 	}()
+	go func() { // only a write tells that the reader is gone, and JSON may have space before it
+		for ctx.Err() == nil {
+			time.Sleep(3 * time.Second)
+			if ctx.Err() == nil && s.gate.inside.Load() > 0 && write([]byte(" ")) != nil {
+				cancel()
+			}
+		}
+	}()
 	for {
-		var line []byte
-		open := false
 		select {
-		case line, open = <-read:
+		case line, open := <-read:
+			if !open {
+				err := lines.Err()
+				if errors.Is(err, bufio.ErrTooLong) {
+					err = fmt.Errorf("a line has more than %d bytes: send less at once, or raise --max-body",
+						s.Limits.Body)
+				}
+				return errors.Join(err, group.Wait())
+			}
+			if len(bytes.TrimSpace(line)) > 0 {
+				group.Go(func() error { return write(s.answerLine(ctx, line)) })
+			}
 		case <-ctx.Done():
 			return group.Wait()
 		}
-		if !open {
-			break
-		}
-		if len(bytes.TrimSpace(line)) == 0 {
-			continue
-		}
-		var q pipeRequest
-		if err := json.Unmarshal(line, &q); err != nil || !strings.HasPrefix(q.Path, "/") {
-			body, err := json.Marshal(
-				Problem{Message: `the line is no request: write {"id": ..., "path": "/v1/fill", "body": {...}}`})
-			if err := errors.Join(err, write(pipeAnswer{q.ID, http.StatusBadRequest, body})); err != nil {
-				return err
-			}
-			continue
-		}
-		group.Go(func() error {
-			request, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://localhost"+q.Path,
-				bytes.NewReader(q.Body))
-			if err != nil {
-				return err
-			}
-			request.Header.Set("Content-Type", "application/json")
-			answer := &bufferedResponse{header: http.Header{}, status: http.StatusOK}
-			s.ServeHTTP(answer, request)
-			body := answer.body.Bytes()
-			if !json.Valid(body) {
-				body, _ = json.Marshal(string(body)) // a string always has JSON
-			}
-			return write(pipeAnswer{q.ID, answer.status, body})
-		})
 	}
-	err := lines.Err()
-	if errors.Is(err, bufio.ErrTooLong) {
-		err = fmt.Errorf("a line has more than %d bytes: send less at once, or raise --max-body", s.Limits.Body)
+}
+
+// answerLine answers a line of a pipe with a line.
+func (s *Server) answerLine(ctx context.Context, line []byte) []byte {
+	var q struct {
+		ID   json.RawMessage `json:"id"`
+		Path string          `json:"path"`
+		Body json.RawMessage `json:"body"`
 	}
-	return errors.Join(err, group.Wait())
+	answer := &bufferedResponse{header: http.Header{}, status: http.StatusOK}
+	err := json.Unmarshal(line, &q)
+	request, invalid := http.NewRequestWithContext(ctx, http.MethodPost, "http://localhost"+q.Path,
+		bytes.NewReader(q.Body))
+	if err != nil || invalid != nil || !strings.HasPrefix(q.Path, "/") {
+		writeProblem(answer, &Problem{status: http.StatusBadRequest,
+			Message: `the line is no request: write {"id": ..., "path": "/v1/fill", "body": {...}}`})
+	} else {
+		request.Header.Set("Content-Type", "application/json")
+		s.ServeHTTP(answer, request)
+	}
+	body := answer.body.Bytes()
+	if !json.Valid(body) {
+		body, _ = json.Marshal(string(body)) // a string always has JSON
+	}
+	text, _ := json.Marshal(pipeAnswer{q.ID, answer.status, body}) // its parts are JSON
+	return append(text, '\n')
 }
 
 // bufferedResponse is a response that is kept.

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import operator
+import os
 import sys
 import time
-from collections.abc import Callable, Iterable, Mapping
-from concurrent.futures import Future
+import types
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from concurrent.futures import Future, wait
 from typing import Any, TypeVar, overload
 
 from ._process import InfillError, Process, ProgramEnded, program
@@ -21,22 +24,31 @@ class Infill:
     """Fills blanks with a masked language model.
 
     The program starts at the first request and stays until the object goes. Several
-    threads may use one object; a forked process starts a program of its own.
+    threads may use one object. A forked process starts a program of its own, and so does
+    a copy that was sent to another process. An interrupt ends what was asked.
     """
 
     def __init__(
         self,
-        model: str | None = None,
+        model: str | os.PathLike[str] | None = None,
         *,
-        device: str | None = None,
+        device: Any = None,
         threads: int | None = None,
         program: str | None = None,
     ):
-        """Name a model, or the folder of one; None takes the default one."""
+        """Name a model, or the folder of one; None takes the default one.
+
+        The device is "auto", "cpu", "cuda" or "cuda:1". As in transformers, 1 is the
+        second GPU and -1 the CPU, and a torch.device will do.
+        """
+        if device is not None and not isinstance(device, str) and hasattr(device, "__index__"):
+            device = "cpu" if device < 0 else f"cuda:{int(device)}"
+        if model is not None and os.path.dirname(model) and os.path.isdir(model):
+            model = os.path.abspath(model)  # the program starts later, when the working folder may be another
         arguments = [program or _program(), "serve", "--pipe", "--quiet"]
         for name, value in (("model", model), ("device", device), ("threads", threads)):
             if value is not None:
-                arguments += [f"--{name}", str(value)]
+                arguments.append(f"--{name}={value}")
         self._process = Process(arguments)
 
     @overload
@@ -52,22 +64,34 @@ class Infill:
         """
         if isinstance(options.get("slot"), Mapping):
             options["slot"] = {str(blank): words for blank, words in options["slot"].items()}
+        for name, value in options.items():
+            if isinstance(value, float) and value.is_integer():
+                options[name] = int(value)  # budget=1e4
         if isinstance(template, str):
             return Result(self._process.ask("/v1/fill", {"template": template, **options}))
-        bodies = [{"template": text, **options} for text in template]
+        bodies = [{"template": text, **options} for text in _texts(template)]
         return self._each("/v1/fill", bodies, Result, progress)
 
     def fill_mask(
-        self, inputs: str | list[str], *, top_k: int = 5, targets: str | list[str] | None = None
+        self, inputs: str | Iterable[str], *, top_k: int = 5, targets: str | Iterable[str] | None = None
     ) -> list[Any]:
         """Answer as transformers.pipeline("fill-mask") does: each blank by itself."""
-        parameters: dict[str, Any] = {"top_k": top_k}
+        top_k = operator.index(top_k)
+        parameters: dict[str, Any] = {"top_k": top_k or 1}
         if targets is not None:
-            parameters["targets"] = [targets] if isinstance(targets, str) else targets
-        if isinstance(inputs, str):
-            answer: list[Any] = self._process.ask("/", {"inputs": inputs, "parameters": parameters})
-            return answer
-        return self._each("/", [{"inputs": text, "parameters": parameters} for text in inputs], lambda answer: answer, None)
+            parameters["targets"] = [targets] if isinstance(targets, str) else list(targets)
+            if not parameters["targets"]:
+                raise ValueError("targets: at least one must be given")
+
+        def read(answer: list[Any]) -> list[Any]:
+            if top_k:
+                return answer
+            return [] if isinstance(answer[0], dict) else [[] for _ in answer]
+
+        bodies = [{"inputs": text, "parameters": parameters} for text in _texts(inputs)]
+        answers: list[Any] = self._each("/", bodies, read, None)
+        # The pipeline answers a list of one text as the text; a generator has no length that it could see.
+        return answers[0] if len(answers) == 1 and not isinstance(inputs, Iterator) else answers
 
     @overload
     def score(  # type: ignore[overload-overlap]
@@ -79,17 +103,21 @@ class Infill:
         self, text: str | Iterable[str], *, method: str = "l2r", progress: bool | None = None
     ) -> Score | list[Score]:
         """Rate texts by their pseudo-log-likelihood."""
-        one = isinstance(text, str)
-        texts = [text] if isinstance(text, str) else list(text)
-        scores = self._each("/v1/score", [{"texts": [t], "method": method} for t in texts], _score, progress)
-        return scores[0] if one else scores
+        bodies = [{"texts": [t], "method": method} for t in _texts(text)]
+        scores = self._each("/v1/score", bodies, _score, progress)
+        return scores[0] if isinstance(text, str) else scores
 
     def score_pairs(
         self, pairs: Iterable[tuple[str, str]], *, method: str = "l2r", progress: bool | None = None
     ) -> list[Pair]:
         """Tell of each pair whether its first text is the likelier."""
-        texts = [text for first, second in pairs for text in (first, second)]
-        scores = self.score(texts, method=method, progress=progress)
+        bodies = []
+        for i, pair in enumerate(pairs):
+            texts = _texts(pair, f"pair {i}")
+            if isinstance(pair, str) or len(texts) != 2:
+                raise InfillError(f"pair {i}: {pair!r:.80} is not two texts")
+            bodies += [{"texts": [t], "method": method} for t in texts]
+        scores = self._each("/v1/score", bodies, _score, progress, lambda i: f"pair {i // 2}")
         return [Pair(first, second) for first, second in zip(scores[::2], scores[1::2])]
 
     def close(self) -> None:
@@ -102,31 +130,57 @@ class Infill:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def _each(self, path: str, bodies: list[Any], read: Callable[[Any], T], progress: bool | None) -> list[T]:
+    def _each(
+        self,
+        path: str,
+        bodies: list[dict[str, Any]],
+        read: Callable[[Any], T],
+        progress: bool | None,
+        name: Callable[[int], str] = lambda i: f"item {i}",
+    ) -> list[T]:
         """Send many requests, some at once, and give the answers in their order."""
         answers: list[T] = []
         sent: list[Future[Any]] = []
         bar = _Bar(len(bodies), progress)
-        for i in range(len(bodies)):
-            while len(sent) < min(len(bodies), i + _AT_ONCE):
-                sent.append(self._process.send(path, bodies[len(sent)]))
-            try:
+        try:
+            for i in range(len(bodies)):
+                while len(sent) < min(len(bodies), i + _AT_ONCE):
+                    sent.append(self._process.send(path, bodies[len(sent)]))
                 try:
                     answer = sent[i].result()
                 except ProgramEnded:
                     answer = self._process.ask(path, bodies[i])
-            except InfillError as error:
-                if len(bodies) == 1:
-                    raise
-                raise InfillError(f"item {i}: {error}") from None
-            sent[i] = Future()  # the answer is kept once
-            answers.append(read(answer))
-            bar.tell(i + 1)
+                sent[i] = Future()  # the answer is kept once
+                answers.append(read(answer))
+                bar.tell(i + 1)
+        except BaseException as error:
+            failed = isinstance(error, InfillError)
+            # What is still at work would hold up the next call.
+            if not failed or wait(sent[len(answers) + 1 :], timeout=1).not_done:
+                self._process.interrupt()
+            if failed and len(bodies) > 1:
+                raise type(error)(f"{name(len(answers))}: {error}") from None
+            raise
         bar.end()
         return answers
 
 
 _program = program
+
+
+def _texts(texts: Any, of: str = "item") -> list[str]:
+    """Return one text, or many, as a list; an error names the first that is none."""
+    if isinstance(texts, str):
+        return [texts]
+    one = isinstance(texts, (bytes, bytearray, Mapping)) or not hasattr(texts, "__iter__")
+    if one or getattr(texts, "ndim", 1) != 1:  # a table would give the names of its columns
+        raise InfillError(f"{texts!r:.80} is no text, nor a list of texts")
+    found = list(texts)
+    for i, text in enumerate(found):
+        if not isinstance(text, str):
+            where = f"item {i}" if of == "item" else of
+            raise InfillError(f"{where}: {text!r:.80} is no text: fill in what is missing, or leave it out")
+    return found
 
 
 def _score(answer: list[dict[str, Any]]) -> Score:
@@ -140,7 +194,7 @@ class _Bar:
 
     def __init__(self, number: int, wanted: bool | None):
         if wanted is None:
-            wanted = number > 1 and (sys.stderr.isatty() or "ipykernel" in sys.modules)
+            wanted = number > 1 and ("ipykernel" in sys.modules or sys.stderr is not None and sys.stderr.isatty())
         self._number, self._wanted, self._shown = number, wanted, False
         self._began = self._told = time.monotonic()
 
@@ -158,15 +212,50 @@ class _Bar:
 
 
 class _FillMask:
-    def __init__(self, model: str | None, top_k: int, options: dict[str, Any]):
-        self.infill, self.top_k = Infill(model, **options), top_k
+    def __init__(self, infill: Infill, top_k: int, targets: Any, tokenizer_kwargs: Mapping[str, Any] | None):
+        self.task, self.infill, self.top_k, self.targets = "fill-mask", infill, top_k, targets
+        self.tokenizer = types.SimpleNamespace(mask_token="[MASK]")  # a blank, whatever the model
+        _check_tokenizer(tokenizer_kwargs)
+        infill.fill_mask("a [MASK]", top_k=1)  # a model that is not here is refused now
 
-    def __call__(self, inputs: str | list[str], *, top_k: int | None = None, targets: str | list[str] | None = None) -> list[Any]:
-        return self.infill.fill_mask(inputs, top_k=top_k or self.top_k, targets=targets)
+    def __call__(
+        self,
+        inputs: str | Iterable[str],
+        *,
+        top_k: int | None = None,
+        targets: str | Iterable[str] | None = None,
+        batch_size: int | None = None,
+        num_workers: int | None = None,
+        tokenizer_kwargs: Mapping[str, Any] | None = None,
+    ) -> list[Any]:
+        _check_tokenizer(tokenizer_kwargs)
+        top_k = self.top_k if top_k is None else top_k
+        return self.infill.fill_mask(inputs, top_k=top_k, targets=self.targets if targets is None else targets)
 
 
-def pipeline(task: str = "fill-mask", model: str | None = None, *, top_k: int = 5, **options: Any) -> _FillMask:
-    """Stand in for transformers.pipeline("fill-mask", ...)."""
+def _check_tokenizer(options: Mapping[str, Any] | None) -> None:
+    """Refuse what would change numbers. Padding and cutting are the program's own."""
+    for name in options or ():
+        if name not in ("padding", "truncation"):
+            raise TypeError(f"tokenizer_kwargs: {name} is not here: only padding and truncation")
+
+
+def pipeline(
+    task: str = "fill-mask",
+    model: str | os.PathLike[str] | None = None,
+    *,
+    device: Any = None,
+    top_k: int = 5,
+    targets: str | Iterable[str] | None = None,
+    batch_size: int | None = None,
+    num_workers: int | None = None,
+    tokenizer_kwargs: Mapping[str, Any] | None = None,
+    **options: Any,
+) -> _FillMask:
+    """Stand in for transformers.pipeline("fill-mask", ...).
+
+    batch_size and num_workers change nothing: the program chooses its own.
+    """
     if task != "fill-mask":
         raise ValueError(f"the task {task!r} is not here: only fill-mask")
-    return _FillMask(model, top_k, options)
+    return _FillMask(Infill(model, device=device, **options), top_k, targets, tokenizer_kwargs)

@@ -4,14 +4,19 @@ from __future__ import annotations
 
 import collections
 import importlib.metadata
+import io
 import itertools
 import json
 import os
+import queue
 import shutil
+import signal
 import subprocess
 import sys
 import threading
+import time
 import weakref
+from collections.abc import Iterable, Set
 from concurrent.futures import Future
 from typing import Any
 
@@ -43,89 +48,63 @@ def program() -> str:
 
 
 class Process:
-    """One program, started at the first request and started again where it has ended."""
+    """One program, started at the first request and started again where it has ended.
+
+    A copy, such as one that is sent to another process, starts a program of its own.
+    """
 
     def __init__(self, arguments: list[str]):
         self._arguments = arguments
         self._forget()
-        if hasattr(os, "register_at_fork"):
-            own = weakref.ref(self)
+        _processes.add(self)
 
-            def forked() -> None:
-                process = own()
-                if process is not None:
-                    process._after_fork()
-
-            os.register_at_fork(after_in_child=forked)
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Process, (self._arguments,)
 
     def _forget(self) -> None:
         self._lock = threading.RLock()
         self._numbers = itertools.count(1)
-        self._waiting: dict[int, Future[Any]] = {}
-        self._child: subprocess.Popen[bytes] | None = None
+        self._child: _Child | None = None
         self._end: weakref.finalize[..., Any] | None = None
 
-    def _after_fork(self) -> None:
+    def after_fork(self) -> None:
         """Leave the program to the parent process; this one starts its own."""
         if self._end is not None:
             self._end.detach()
         if self._child is not None:
-            for stream in (self._child.stdin, self._child.stdout, self._child.stderr):
-                if stream is not None:
-                    os.close(stream.fileno())
-            self._child.returncode = 0  # not ours to wait for
+            self._child.leave()
         self._forget()
 
-    def _start(self) -> subprocess.Popen[bytes]:
-        if self._child is not None:
-            return self._child
-        try:
-            child = subprocess.Popen(
-                self._arguments,
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.PIPE,
-                start_new_session=sys.platform != "win32",  # Ctrl-C is the notebook's
-            )
-        except OSError as error:
-            raise InfillError(f"{self._arguments[0]} does not start: {error}") from None
-        told: collections.deque[str] = collections.deque(maxlen=20)
-        listener = threading.Thread(target=_listen, args=(child, told), daemon=True)
-        listener.start()
-        waiting: dict[int, Future[Any]] = {}
-        threading.Thread(target=_read, args=(weakref.ref(self), child, waiting, told, listener), daemon=True).start()
-        self._child, self._waiting = child, waiting
-        self._end = weakref.finalize(self, _stop, child)
-        return child
-
-    def send(self, path: str, body: Any) -> Future[Any]:
+    def send(self, path: str, body: dict[str, Any]) -> Future[Any]:
         """Send a request; the answer's body comes in the future."""
-        future: Future[Any] = Future()
+        number = next(self._numbers)
+        line = f'{{"id": {number}, "path": {json.dumps(path)}, "body": {_object(body)}}}\n'
         with self._lock:
-            child = self._start()
-            number = next(self._numbers)
-            self._waiting[number] = future
-            line = json.dumps({"id": number, "path": path, "body": body}) + "\n"
-            assert child.stdin is not None
-            try:
-                child.stdin.write(line.encode())
-                child.stdin.flush()
-            except OSError:
-                pass  # it has ended: the reader says why
-        return future
+            if self._child is None or self._child.ended is not None:
+                self._child = _Child(self._arguments)
+                self._end = weakref.finalize(self, self._child.stop)
+            return self._child.send(number, line.encode())
 
-    def ask(self, path: str, body: Any) -> Any:
+    def ask(self, path: str, body: dict[str, Any]) -> Any:
         """Send a request and wait for the answer, once more where the program ended."""
         try:
-            return self.send(path, body).result()
-        except ProgramEnded:
-            return self.send(path, body).result()
+            try:
+                return self.send(path, body).result()
+            except ProgramEnded:
+                return self.send(path, body).result()
+        except InfillError:
+            raise
+        except BaseException:
+            self.interrupt()
+            raise
 
-    def ended(self, child: subprocess.Popen[bytes]) -> None:
-        """Start another program at the next request."""
+    def interrupt(self) -> None:
+        """End what is at work: requests of other threads are sent again, to another program."""
         with self._lock:
-            if self._child is child:
-                self._child = None
+            child = self._child
+        if child is not None:
+            child.fail(ProgramEnded("interrupted"))
+        self.close()
 
     def close(self) -> None:
         """End the program. The next request starts it again."""
@@ -135,46 +114,174 @@ class Process:
             end()
 
 
-def _stop(child: subprocess.Popen[bytes]) -> None:
-    child.terminate()
-    try:
-        child.wait(5)
-    except subprocess.TimeoutExpired:
-        child.kill()
-        child.wait()
+_processes: weakref.WeakSet[Process] = weakref.WeakSet()
 
 
-def _listen(child: subprocess.Popen[bytes], told: collections.deque[str]) -> None:
-    assert child.stderr is not None
-    with child.stderr:
-        for line in child.stderr:
-            told.append(line.decode(errors="replace").strip())
+def _forked() -> None:
+    for process in list(_processes):
+        process.after_fork()
 
 
-def _read(
-    process: weakref.ref[Process],
-    child: subprocess.Popen[bytes],
-    waiting: dict[int, Future[Any]],
-    told: collections.deque[str],
-    listener: threading.Thread,
-) -> None:
-    assert child.stdout is not None
-    with child.stdout:
-        for line in child.stdout:
-            answer = json.loads(line)
-            future = waiting.pop(answer["id"], None)
-            if future is None:
-                continue
-            body = answer["body"]
-            if answer["status"] == 200:
-                future.set_result(body)
-            else:
-                future.set_exception(InfillError(body.get("error", body) if isinstance(body, dict) else body))
-    own = process()
-    if own is not None:
-        own.ended(child)
-    code = child.wait()
-    listener.join(1)
-    reason = next((line for line in reversed(told) if line), f"exit code {code}")
-    for number in list(waiting):
-        waiting.pop(number).set_exception(ProgramEnded(reason.removeprefix("infill: ")))
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forked)
+
+
+class _Child:
+    """A program that was started, and the requests that wait for its answers.
+
+    Threads write and read. So an interrupt tears no line, and a program that does not read holds nobody up.
+    """
+
+    def __init__(self, arguments: list[str]):
+        try:
+            self._program = subprocess.Popen(
+                arguments,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                bufsize=0,
+                start_new_session=sys.platform != "win32",  # Ctrl-C is the notebook's
+            )
+        except (OSError, ValueError) as error:
+            raise InfillError(f"{arguments[0]} does not start: {error}") from None
+        self.ended: InfillError | None = None
+        self._lock = threading.RLock()  # the garbage collector may stop the program in any thread
+        self._waiting: dict[int, Future[Any]] = {}
+        self._lines: queue.SimpleQueue[bytes | None] = queue.SimpleQueue()
+        self._told: collections.deque[str] = collections.deque(maxlen=1000)
+        self._listener = threading.Thread(target=self._listen, daemon=True)
+        self._threads = [self._listener, *(threading.Thread(target=t, daemon=True) for t in (self._write, self._read))]
+        for thread in self._threads:
+            thread.start()
+
+    def send(self, number: int, line: bytes) -> Future[Any]:
+        future: Future[Any] = Future()
+        with self._lock:
+            if self.ended is not None:
+                future.set_exception(self.ended)
+                return future
+            self._waiting[number] = future
+        self._lines.put(line)
+        return future
+
+    def fail(self, error: InfillError) -> None:
+        """Give whoever waits, or comes later, an error."""
+        with self._lock:
+            self.ended = self.ended or error
+        self._fail_waiting(error)
+        self._lines.put(None)
+
+    def stop(self) -> None:
+        self.fail(InfillError("closed before the answer came"))
+        self._program.terminate()
+        try:
+            self._program.wait(5)
+        except subprocess.TimeoutExpired:
+            self._program.kill()
+            self._program.wait()
+        for thread in self._threads:
+            if thread is not threading.current_thread():
+                thread.join(1)
+
+    def leave(self) -> None:
+        """Close this process's ends of the pipes: the program is another's."""
+        for stream in (self._program.stdin, self._program.stdout, self._program.stderr):
+            if stream is not None:
+                stream.close()
+        self._program.returncode = 0  # not ours to wait for
+
+    def _fail_waiting(self, error: InfillError) -> None:
+        with self._lock:
+            waiting = list(self._waiting.values())
+            self._waiting.clear()
+        for future in waiting:
+            future.set_exception(error)
+
+    def _write(self) -> None:
+        assert self._program.stdin is not None
+        with self._program.stdin as stdin:
+            while (line := self._lines.get()) is not None:
+                left = memoryview(line)
+                while left:
+                    try:
+                        left = left[stdin.write(left) or 0 :]
+                    except OSError:
+                        return  # it has ended: the reader says why
+
+    def _listen(self) -> None:
+        assert self._program.stderr is not None
+        with io.BufferedReader(self._program.stderr) as lines:  # type: ignore[type-var]
+            for line in lines:
+                self._told.append(line.decode(errors="replace").strip())
+
+    def _read(self) -> None:
+        broken = ""
+        assert self._program.stdout is not None
+        try:
+            with io.BufferedReader(self._program.stdout) as lines:  # type: ignore[type-var]
+                for line in lines:
+                    try:
+                        self._take(json.loads(line))
+                    except (ValueError, KeyError, TypeError):
+                        if line.endswith(b"\n"):  # else it was killed while it wrote
+                            broken = f"the program wrote what is no answer: {line[:80]!r}"
+                        break
+        except Exception as error:
+            broken = f"the answer cannot be read: {error!r}"
+        if broken:
+            self._program.kill()
+        code = self._program.wait()
+        self._listener.join(1)
+        self.fail(ProgramEnded(broken or self._reason(code) or f"the program ended with exit code {code}"))
+
+    def _take(self, answer: dict[str, Any]) -> None:
+        body, status, number = answer["body"], answer["status"], answer["id"]
+        message = body.get("error", body) if isinstance(body, dict) else body
+        if status == 500:  # as for strangers, who may not know; standard error says why
+            time.sleep(0.1)
+            message = f"{message}: {self._told[-1].removeprefix('infill: warning: ')}" if self._told else message
+        error = InfillError(message)
+        if number is None:  # of a line that the program could not read
+            self._fail_waiting(error)
+            return
+        with self._lock:
+            future = self._waiting.pop(number, None)
+        if future is not None and status == 200:
+            future.set_result(body)
+        elif future is not None:
+            future.set_exception(error)
+
+    def _reason(self, code: int) -> str:
+        """Return the line that says why the program ended, and its hint."""
+        if code < 0 and -code != signal.SIGABRT:
+            return f"the program was ended by signal {-code}"
+        lines = [line for line in self._told if line]
+        for start in ("infill: ", "panic: ", "fatal error: "):
+            for i, line in reversed(list(enumerate(lines))):
+                if line.startswith(start) and not line.startswith("infill: warning: "):
+                    hint = "; ".join(h.removeprefix("hint: ") for h in lines[i + 1 :] if h.startswith("hint: "))
+                    reason = line.removeprefix("infill: ")
+                    return f"{reason}; {hint}" if hint and "infill serve --help" not in hint else reason
+        return lines[-1] if lines else ""
+
+
+def _object(body: dict[str, Any]) -> str:
+    """Write a JSON object; an error names the key."""
+    fields = []
+    for key, value in body.items():
+        try:
+            fields.append(f"{json.dumps(key)}: {json.dumps(value, allow_nan=False, default=_plain)}")
+        except (TypeError, ValueError, RecursionError) as error:
+            raise InfillError(f"{key}: {value!r:.80} cannot be sent: {error}") from None
+    return "{" + ", ".join(fields) + "}"
+
+
+def _plain(value: Any) -> Any:
+    """Return numbers and arrays of numpy, sets and other collections as JSON has them."""
+    if isinstance(value, Set):
+        return sorted(value, key=str)
+    if hasattr(value, "tolist"):
+        return value.tolist()
+    if isinstance(value, Iterable) and not isinstance(value, (bytes, bytearray)):
+        return list(value)
+    raise TypeError(f"{value!r:.80} is no text, number or list")

@@ -1,12 +1,20 @@
 """Tests of the installed wheel: pytest in an environment that has it."""
 
+import copy
+import gc
 import json
+import math
+import multiprocessing
 import os
 import pathlib
+import pickle
+import shutil
 import signal
 import subprocess
 import sys
 import threading
+import time
+import warnings
 
 import pytest
 
@@ -113,7 +121,7 @@ def test_threads(m):
 def test_program_is_started_again():
     with Infill() as m:
         first = m.fill("a [MASK] house", top=1)[0]
-        os.kill(m._process._child.pid, signal.SIGKILL)
+        os.kill(m._process._child._program.pid, signal.SIGKILL)
         assert m.fill("a [MASK] house", top=1)[0] == first
         m.close()
         assert m.fill("a [MASK] house", top=1)[0] == first
@@ -132,8 +140,44 @@ def test_fork(m):
     assert m.fill("a [MASK] house", top=1)[0] == first
 
 
+def runs(code, **options):
+    done = subprocess.run([sys.executable, "-X", "dev", "-c", code], check=True, capture_output=True, text=True, **options)
+    assert done.stderr == ""
+    return done.stdout.strip()
+
+
+@pytest.mark.parametrize(
+    "before", ["", "import signal; signal.signal(signal.SIGCHLD, signal.SIG_IGN)", "import sys; sys.stderr = None"]
+)
+def test_odd_interpreters(before):
+    """Without an own child's end, or standard error; and a call after everything else has ended."""
+    code = f"""{before}
+import atexit, infill
+m = infill.Infill()
+atexit.register(lambda: print(len(m.fill(["a [MASK]"] * 9))))
+m.fill(["a [MASK]"] * 9)
+"""
+    assert runs(code) == "9"
+
+
+def test_working_folder(tmp_path):
+    shutil.copytree(HERE.parent.parent / "models" / "small-uncased", tmp_path / "folder" / "model")
+    code = "import infill, os; m = infill.Infill('folder/model'); os.chdir('/'); print(len(m.fill('a [MASK]', top=3)))"
+    assert runs(code, cwd=tmp_path) == "3"
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="looks in /proc")
+def test_command_is_interrupted():
+    command = [sys.executable, "-m", "infill", "--budget", "600s", "-k", "10", LONG]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as running:
+        while b"--budget" not in (line := pathlib.Path(f"/proc/{running.pid}/cmdline").read_bytes()) or b"-m" in line:
+            time.sleep(0.01)
+        running.send_signal(signal.SIGINT)
+        assert "Traceback" not in running.communicate()[1]
+
+
 def test_ends_with_the_interpreter():
-    code = "import infill; m = infill.Infill(); m.fill('a [MASK]'); print(m._process._child.pid)"
+    code = "import infill; m = infill.Infill(); m.fill('a [MASK]'); print(m._process._child._program.pid)"
     pid = int(subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True).stdout)
     with pytest.raises(ProcessLookupError):
         os.kill(pid, 0)
@@ -145,15 +189,305 @@ def test_command():
         assert json.loads(done.stdout)[0]["proven"]
 
 
+@pytest.mark.parametrize("missing", [math.nan, None, 3, b"a [MASK]"], ids=str)
+def test_missing_texts(m, missing):
+    """A cell without a text is an error that names its row, and nothing waits for an answer."""
+    for ask in (m.fill, m.score, m.fill_mask):
+        with pytest.raises(InfillError, match="item 1: .* is no text"):
+            ask(["a [MASK]", missing])
+        with pytest.raises(InfillError, match="is no text"):
+            ask(missing)
+    with pytest.raises(InfillError, match="pair 1: .* is no text"):
+        m.score_pairs([("a", "b"), ("a", missing)])
+    with pytest.raises(InfillError, match="item 1: .* is no text"):
+        m.fill(["a [MASK]", {"label": missing}])
+    with pytest.raises(InfillError, match="pair 1: .*control character"):
+        m.score_pairs([("a", "b"), ("a\0", "b")])
+
+
+def test_tables(m):
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame({"a [MASK]": ["a [MASK]"]})
+    for table in (frame, frame.to_numpy(), frame.to_numpy()[0, 0:1].reshape(()), {"a [MASK]": 1}):
+        with pytest.raises(InfillError, match="nor a list of texts"):
+            m.fill(table)
+
+
+@pytest.mark.parametrize("number", [math.nan, math.inf])
+def test_no_numbers(m, number):
+    with pytest.raises(InfillError, match="budget: .* cannot be sent"):
+        m.fill("a [MASK]", budget=number)
+    with pytest.raises(InfillError, match="item 0: slot: .* cannot be sent"):
+        m.fill(["a [MASK]", "b [MASK]"], slot={1: ["red", number]})
+
+
+def test_values_of_numpy_and_pandas(m):
+    numpy, pandas = pytest.importorskip("numpy"), pytest.importorskip("pandas")
+    texts = ["a [MASK] house", "a [MASK] day"]
+    want = m.fill(texts, top=2, slot={1: ["green", "red"]})
+    frame = pandas.DataFrame({"t": texts}, index=[7, 3])
+    for given in (numpy.array(texts), frame["t"], frame["t"].astype("category"), (t for t in texts), tuple(texts)):
+        results = m.fill(given, top=numpy.int64(2), slot={numpy.int32(1): numpy.array(["green", "red"])})
+        assert [list(r) for r in results] == [list(r) for r in want]
+    for words in ({"red", "green"}, pandas.Series(["green", "red"], [2, 1]), (w for w in ["green", "red"])):
+        assert list(m.fill(texts[0], top=2, slot={1: words})) == list(want[0])
+    assert list(m.fill(numpy.str_(texts[0]), top=2, slot={1: ["green", "red"]})) == list(want[0])
+    assert m.fill(frame["t"][:0]) == [] and m.score([]) == [] and m.score_pairs([]) == []
+    with pytest.raises(InfillError, match="item 1: nan is no text"):
+        m.fill(pandas.Series(["a [MASK]", math.nan]))
+
+
+def test_texts_of_all_kinds(m):
+    text = "a \U0001f600 \u00e9 \u2028 [MASK]"
+    fill = m.fill(text, top=1)[0]
+    assert fill.text[: text.index("[")] == text[: text.index("[")]
+    assert tuple(fill.text[a:b] for a, b in fill.spans) == fill.values
+    with pytest.raises(InfillError, match="item 1: .*surrogate"):
+        m.fill(["a [MASK]", "a \ud800 [MASK]"])
+    with pytest.raises(InfillError, match="text too long"):
+        m.fill("a [MASK] " + "x " * 3_000_000)
+
+
+def test_budgets(m):
+    for budget in ("2s", "7200s", 1e4):
+        assert m.fill("a [MASK] and [MASK]", top=1, budget=budget).proven
+
+
+def test_devices():
+    with Infill(device=-1) as m:
+        first = m.fill("a [MASK] house", top=1)
+    with Infill(device="cpu") as m:
+        assert list(m.fill("a [MASK] house", top=1)) == list(first)
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        ({"device": "gpu"}, '--device: "gpu" is not one of'),
+        ({"device": 4000}, "cuda"),
+        ({"threads": "x"}, '--threads: "x" is not a whole number'),
+        ({"threads": -3}, "--threads: -3 is not"),
+        ({"model": "no-such-model"}, 'model "no-such-model" is neither'),
+        ({"model": HERE}, "config.json"),
+    ],
+    ids=str,
+)
+def test_reasons(options, says):
+    """What the program says of its options comes through."""
+    with pytest.raises(InfillError) as caught:
+        Infill(**options).fill("a [MASK]")
+    assert says in str(caught.value) and "--help" not in str(caught.value)
+    with pytest.raises(InfillError):
+        pipeline("fill-mask", **options)
+    with pytest.raises(TypeError, match="precision"):
+        Infill(**options, precision="int8")
+
+
+def stub(folder, code):
+    """Return a program that answers as the code says: say(text) writes, lines are the requests."""
+    path = folder / "stub.py"
+    path.write_text(
+        f"#!{sys.executable}\nimport json, os, signal, sys\nlines = map(json.loads, sys.stdin)\n"
+        "def say(text): os.write(1, text.encode())\n"
+        'def answer(line, body): say(json.dumps({"id": line["id"], "status": 200, "body": body}) + "\\n")\n' + code
+    )
+    path.chmod(0o755)
+    return str(path)
+
+
+SCORE = '[{"text": "a", "log_likelihood": -1, "pseudo_perplexity": 2, "tokens": []}]'
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no #! here")
+@pytest.mark.parametrize(
+    ("code", "says"),
+    [
+        ("next(lines); say('{\"id\": 1, \"sta'); os.kill(os.getpid(), signal.SIGKILL)", "signal 9"),
+        ("next(lines); say('WARNING of a library\\n'); next(lines)", "WARNING of a library"),
+        ("next(lines); say('[]\\n'); next(lines)", "no answer"),
+        ("next(lines); say('{\"id\": null, \"status\": 400, \"body\": \"no request\"}\\n'); next(lines)", "no request"),
+        ("next(lines); sys.exit('infill: out of luck\\nhint: try it later')", "out of luck; try it later"),
+        ("next(lines); sys.exit('infill: warning: old\\npanic: index\\n\\ngoroutine 1\\nmain.go:3')", "panic: index"),
+        ("sys.exit(7)", "exit code 7"),
+    ],
+)
+def test_broken_answers(tmp_path, code, says):
+    """Whoever waits is told, and the next call starts another program."""
+    with Infill(program=stub(tmp_path, code)) as m:
+        for texts in ("a", ["a"] * 100):
+            with pytest.raises(InfillError) as caught:
+                m.score(texts)
+            assert says in str(caught.value)
+        stub(tmp_path, f"for line in lines: answer(line, {SCORE})")
+        m.close()
+        assert m.score("a").log_likelihood == -1
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no #! here")
+def test_torn_once(tmp_path):
+    """A program that is killed while it writes is started again, and asked again."""
+    code = f"""
+line, mark = next(lines), {str(tmp_path / "mark")!r}
+if not os.path.exists(mark):
+    open(mark, "w").close()
+    say(json.dumps({{"id": line["id"], "status": 200, "body": "x" * 5_000_000}})[:-9])
+    os.kill(os.getpid(), signal.SIGKILL)
+answer(line, {SCORE})
+for line in lines: answer(line, {SCORE})
+"""
+    with Infill(program=stub(tmp_path, code)) as m:
+        assert len(m.score(["a"] * 100)) == 100
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no #! here")
+def test_own_failures(tmp_path):
+    """What a server hides from strangers is told here, however much else the program says."""
+    code = """
+for line in lines:
+    os.write(2, b"infill: warning: noise\\n" * 100_000 + b"infill: warning: CUDA out of memory\\n")
+    say(json.dumps({"id": line["id"], "status": 500, "body": {"error": "the server failed"}}) + "\\n")
+"""
+    with Infill(program=stub(tmp_path, code)) as m, pytest.raises(InfillError) as caught:
+        m.score("a")
+    assert str(caught.value) == "the server failed: CUDA out of memory"
+
+
+LONG = "the [MASK] [MASK] [MASK] [MASK] [MASK] [MASK] end"
+
+
+def gone(pid):
+    for _ in range(200):
+        if not pathlib.Path(f"/proc/{pid}").exists() or pathlib.Path(f"/proc/{pid}/stat").read_text().split()[2] == "Z":
+            return True
+        time.sleep(0.1)
+    return False
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="looks in /proc")
+@pytest.mark.parametrize("texts", [LONG, [LONG] * 200], ids=["one", "many"])
+def test_interrupt(texts):
+    """An interrupt ends the work, and the next call is answered."""
+    with Infill() as m:
+        first, pid = m.fill("a [MASK] house", top=1)[0], m._process._child._program.pid
+        threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGINT)).start()
+        began = time.monotonic()
+        with pytest.raises(KeyboardInterrupt):
+            m.fill(texts, budget="600s", top=10)
+        assert gone(pid) and time.monotonic() - began < 60
+        assert m.fill("a [MASK] house", top=1)[0] == first
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="looks in /proc")
+@pytest.mark.parametrize("number", [1, 200])
+def test_killed_parent(number):
+    """The program does not outlive whoever asked, whatever is at work."""
+    code = (
+        "import infill; m = infill.Infill(); m.fill('a [MASK]'); print(m._process._child._program.pid, flush=True); "
+        f"m.fill([{LONG!r}] * {number}, budget='600s', top=10)"
+    )
+    with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True) as parent:
+        pid = int(parent.stdout.readline())
+        time.sleep(0.5)
+        parent.kill()
+    assert gone(pid)
+
+
+def test_other_threads():
+    """An interrupt or an error of one thread costs the others no answer; closing tells those who wait."""
+    with Infill() as m:
+        m.fill("a [MASK]")
+        answers = []
+
+        def work(**options):
+            try:
+                answers.append(m.fill(LONG, top=1, **options)[0].text)
+            except InfillError as error:
+                answers.append(str(error))
+
+        other = threading.Thread(target=work, kwargs={"budget": "2s"})
+        other.start()
+        with pytest.raises(InfillError, match="item 0: no blank"):
+            m.fill(["none"] + [LONG] * 9, budget="600s")
+        other.join()
+        assert answers[0].startswith("the ")
+        other = threading.Thread(target=work, kwargs={"budget": "600s"})
+        other.start()
+        while m._process._child is None or not m._process._child._waiting:
+            time.sleep(0.01)
+        m.close()
+        other.join()
+        assert answers[1] == "closed before the answer came" and m._process._child is None
+
+
+def test_copies(m):
+    first = m.fill("a [MASK] house", top=1)[0]
+    for same in (pickle.loads(pickle.dumps(m)), copy.deepcopy(m), pickle.loads(pickle.dumps(pipeline("fill-mask"))).infill):
+        with same:
+            assert same.fill("a [MASK] house", top=1)[0] == first
+            assert same._process._child is not m._process._child
+    assert pickle.loads(pickle.dumps(m.fill("a [MASK] house", top=1)))[0] == first
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+def test_pool(m):
+    with multiprocessing.get_context("spawn").Pool(2) as pool:
+        assert pool.map(m.score, ["a house", "a day"]) == m.score(["a house", "a day"])
+
+
+def test_no_warning():
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        m = Infill()
+        m.fill("a [MASK]")
+        m.close()
+        m.close()
+        Infill().fill("a [MASK]")
+        del m
+        gc.collect()
+    assert not [w for w in caught if w.category is ResourceWarning]
+    assert runs("import infill; m = infill.Infill(); m.fill('a [MASK]')") == ""
+
+
 def expected():
     return json.loads((HERE / "fill_mask.json").read_text())
 
 
-@pytest.mark.parametrize("case", expected(), ids=lambda case: str(case["inputs"])[:30])
-def test_pipeline(m, case):
+@pytest.fixture(scope="module")
+def pipe():
+    return pipeline("fill-mask", device=-1)
+
+
+@pytest.mark.parametrize("case", expected(), ids=lambda case: f"{str(case['inputs'])[:30]} {case['parameters']}")
+def test_pipeline(m, pipe, case):
     """The answers are those of transformers.pipeline, see fill_mask.py."""
-    compare(m.fill_mask(case["inputs"], **case["parameters"]), case["answer"])
-    compare(pipeline("fill-mask")(case["inputs"], **case["parameters"]), case["answer"])
+    inputs, parameters, answer = case["inputs"], case["parameters"], case["answer"]
+    if isinstance(answer, dict):
+        assert answer["error"] == "ValueError"
+        with pytest.raises(ValueError):
+            pipe(inputs, **parameters)
+        return
+    compare(pipe(inputs, **parameters), answer)
+    if not parameters.keys() - {"top_k", "targets"}:
+        compare(m.fill_mask(inputs, **parameters), answer)
+        compare(pipeline("fill-mask", **parameters)(inputs), answer)
+
+
+def test_pipeline_as_there(pipe):
+    text = f"a {pipe.tokenizer.mask_token} house"
+    assert pipe.task == "fill-mask" and pipe(text) == pipe([text]) == pipe((text,)) == list(pipe(t for t in [text]))[0]
+    assert pipe(text, targets={"red", "old"}, top_k=1) == pipe(text, targets=("old", "red"), top_k=1)
+    numpy = pytest.importorskip("numpy")
+    assert pipe(numpy.array([text, text]), top_k=numpy.int64(2), targets=numpy.array(["red", "old"])) == [
+        pipe(text, targets=["red", "old"])
+    ] * 2
+    with pytest.raises(InfillError, match="no-such-model"):
+        pipeline("fill-mask", "no-such-model")
+    with pytest.raises(TypeError, match="max_length"):
+        pipe(text, tokenizer_kwargs={"max_length": 8})
+    with pytest.raises(TypeError, match="integer"):
+        pipe(text, top_k=2.0)
+    with pytest.raises(TypeError, match="tops"):
+        pipe(text, tops=3)
 
 
 def compare(got, want):

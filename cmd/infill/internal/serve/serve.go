@@ -70,7 +70,7 @@ func lift(flags *pflag.FlagSet) (err error) {
 		if !strings.HasPrefix(f.Name, "max-") || f.Changed || f.Name == "max-requests" {
 			return
 		}
-		value := strconv.Itoa(1 << 40)
+		value := strconv.Itoa(1 << 60)
 		if f.Value.Type() == "duration" {
 			value = "1000000h"
 		}

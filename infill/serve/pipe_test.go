@@ -1,0 +1,40 @@
+package serve_test
+
+import (
+	"io"
+	"strings"
+	"testing"
+	"time"
+
+	"infill/infill/serve"
+)
+
+// TestPipeWithoutReader: work that would take hours ends soon after its reader is gone, as with a program that asked
+// and was killed.
+func TestPipeWithoutReader(t *testing.T) {
+	t.Parallel()
+	o := options(t)
+	o.Limits.Time, o.Limits.Rows, o.Limits.Memory = 24*time.Hour, 1<<40, 1<<60
+	s, err := serve.New(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	request := `{"id": 1, "path": "/v1/fill", "body": {"template": "the ` + strings.Repeat("[MASK] ", 8) +
+		`end", "top": 1000, "budget": "72000s"}}`
+	answers, out := io.Pipe()
+	ended := make(chan error, 1)
+	go func() { ended <- s.Pipe(t.Context(), strings.NewReader(request), out) }()
+	first := make([]byte, 1)
+	if _, err := io.ReadFull(answers, first); err != nil || first[0] != ' ' {
+		t.Fatalf("not at work: %q, %v", first, err)
+	}
+	answers.Close()
+	select {
+	case err := <-ended:
+		if err == nil {
+			t.Error("no error")
+		}
+	case <-time.After(time.Minute):
+		t.Error("still at work")
+	}
+}
