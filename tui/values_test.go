@@ -58,7 +58,7 @@ func TestSearch(t *testing.T) {
 // TestPercent holds the digits of the command.
 func TestPercent(t *testing.T) {
 	for p, want := range map[float64]string{0.0778: "7.8 %", 0.00042: "0.042 %", 1: "100.0 %", 0: "0.0 %",
-		0.001: "0.1 %", 3.2e-11: "3.2e-09 %", 0.0000012: "0.00012 %", math.NaN(): "–"} {
+		0.001: "0.1 %", 3.2e-11: "< 0.001 %", 0.000012: "0.0012 %", math.NaN(): "–"} {
 		if got := infill.Percent(p); got != want {
 			t.Errorf("%v: %q, want %q", p, got, want)
 		}
