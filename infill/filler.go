@@ -27,8 +27,7 @@ type LanguageModel interface {
 	// MaskedLogProbabilities returns log p of every token for each slot while
 	// all slots hold [MASK], [slots][vocabulary], nats. It runs one row.
 	MaskedLogProbabilities(ctx context.Context, ids, slots []int) ([][]float32, error)
-	// LogProbabilities returns log p of every token at the position of each row, nats,
-	// [rows × vocabulary].
+	// LogProbabilities returns log p of every token at the position of each row, nats, [rows × vocabulary].
 	LogProbabilities(ctx context.Context, rows []lm.Row) ([][]float32, error)
 	// NewTarget makes the distribution over the slots of a text.
 	NewTarget(ids, slots []int, o lm.TargetOptions) (lm.Target, error)
@@ -129,8 +128,7 @@ func (f *Filler) Close() error {
 	return nil
 }
 
-// Template reads a template without running the model. Errors are *tokenize.InputError, as Fill would return
-// them.
+// Template reads a template without running the model. Errors are *tokenize.InputError, as Fill would return them.
 func (f *Filler) Template(text string) (*tokenize.Template, error) {
 	template, err := f.tokenizer.Template(text)
 	if err == nil && len(template.IDs) > f.maxPositions {
@@ -144,8 +142,7 @@ func (f *Filler) Template(text string) (*tokenize.Template, error) {
 // Tokenizer is the model's.
 func (f *Filler) Tokenizer() *tokenize.Tokenizer { return f.tokenizer }
 
-// Calls returns how often the model was called, and for how many rows; both are 0 for a model that does not
-// count.
+// Calls returns how often the model was called, and for how many rows; both are 0 for a model that does not count.
 func (f *Filler) Calls() (calls, rows int64) {
 	f.mutex.Lock()
 	defer f.mutex.Unlock()
@@ -155,8 +152,7 @@ func (f *Filler) Calls() (calls, rows int64) {
 	return 0, 0
 }
 
-// cancelled gives the plain reason of a run that was called off, without the
-// place it happened to be at.
+// cancelled gives the plain reason of a run that was called off, without the place it happened to be at.
 func cancelled(ctx context.Context, err error) error {
 	if err != nil && ctx.Err() != nil {
 		return ctx.Err()

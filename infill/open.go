@@ -15,8 +15,7 @@ type OpenOptions struct {
 	Model string
 	// Device is "auto" (or ""), "cpu", "cuda" or "cuda:N".
 	Device string
-	// Threads is the number of threads of one model call on a CPU; 0 is as many
-	// as there are cores.
+	// Threads is the number of threads of one model call on a CPU; 0 is as many as there are cores.
 	Threads int
 	// FindLibrary, if not nil, gives the path of the onnxruntime library at the
 	// moment it is needed; otherwise it is found, or fetched silently.
@@ -25,9 +24,8 @@ type OpenOptions struct {
 	Loaded func(Model)
 }
 
-// Open reads and verifies a bundle and its tokenizer. onnxruntime is loaded at
-// the first call that runs the model, so that an error in a template appears at once.
-// The caller closes the filler.
+// Open reads and verifies a bundle and its tokenizer. onnxruntime is loaded at the first call that runs the model, so
+// that an error in a template appears at once. The caller closes the filler.
 func Open(o OpenOptions) (*Filler, error) {
 	bundle, err := models.Open(o.Model)
 	if err != nil {

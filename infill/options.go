@@ -61,8 +61,7 @@ type Options struct {
 
 // Chains says how chains move, and over what.
 type Chains struct {
-	// Sampler is one of Samplers(). Settings are its own settings that have no field here, see
-	// samplers.Describe.
+	// Sampler is one of Samplers(). Settings are its own settings that have no field here, see samplers.Describe.
 	Sampler  string                `json:"sampler"`
 	Settings []samplers.Assignment `json:"settings,omitempty"`
 	// Energy is U, in nats.
@@ -173,8 +172,7 @@ func (o *Order) setList(values []string) error {
 	return o.UnmarshalText([]byte(strings.Join(values, ",")))
 }
 
-// numbers are the blanks of a permutation, from 0; nil for the named orders and for
-// other texts.
+// numbers are the blanks of a permutation, from 0; nil for the named orders and for other texts.
 func (o Order) numbers() []int {
 	var list []int
 	for text := range strings.SplitSeq(string(o), ",") {
@@ -297,8 +295,7 @@ func (s *Start) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// NewSeed draws a seed from the operating system. It has 32 bits, so that a
-// user can type it again.
+// NewSeed draws a seed from the operating system. It has 32 bits, so that a user can type it again.
 func NewSeed() (uint64, error) {
 	var b [4]byte
 	if _, err := rand.Read(b[:]); err != nil {

@@ -10,8 +10,7 @@ import (
 	"infill/samplers"
 )
 
-// A pool gathers the states that chains visit: every distinct fill once, and
-// for every draw which of them it was.
+// A pool gathers the states that chains visit: every distinct fill once, and for every draw which of them it was.
 type pool struct {
 	chains, slots int
 	states        []int          // distinct fills, [fills × slots], categories
@@ -51,9 +50,8 @@ func (p *pool) state(fill int) []int { return p.states[fill*p.slots : (fill+1)*p
 // final returns the fill that each chain was in at its last draw.
 func (p *pool) final() []int32 { return p.draws[len(p.draws)-p.chains:] }
 
-// evaluate fills in the energies that a kernel did not need (Gibbs moves
-// without any), in batches of at most the number of chains, so that the model
-// sees no larger batch than before.
+// evaluate fills in the energies that a kernel did not need (Gibbs moves without any), in batches of at most the number
+// of chains, so that the model sees no larger batch than before.
 func (p *pool) evaluate(ctx context.Context, target samplers.Target) error {
 	var missing []int
 	for fill, u := range p.energy {
@@ -78,9 +76,8 @@ func (p *pool) evaluate(ctx context.Context, target samplers.Target) error {
 	return nil
 }
 
-// distinct ranks the distinct fills by energy, the best first. Ties go to the
-// fill drawn more often, then to the smaller token numbers, so that the order
-// never depends on which chain came first.
+// distinct ranks the distinct fills by energy, the best first. Ties go to the fill drawn more often, then to the
+// smaller token numbers, so that the order never depends on which chain came first.
 func (p *pool) distinct() []int {
 	counts := p.counts()
 	fills := make([]int, len(p.energy))
@@ -94,8 +91,7 @@ func (p *pool) distinct() []int {
 	return fills
 }
 
-// finals ranks the final states of the chains by energy, repeats included; ties
-// keep the order of the chains.
+// finals ranks the final states of the chains by energy, repeats included; ties keep the order of the chains.
 func (p *pool) finals(top int) []int {
 	fills := make([]int, p.chains)
 	for chain, fill := range p.final() {
@@ -114,8 +110,7 @@ func (p *pool) counts() []int {
 	return counts
 }
 
-// byChain tells how often each chain drew each of the ranked fills, as a share of
-// its draws, [order][chains].
+// byChain tells how often each chain drew each of the ranked fills, as a share of its draws, [order][chains].
 func (p *pool) byChain(order []int) [][]float64 {
 	place := make(map[int][]int, len(order)) // a fill may be ranked more than once
 	counts := make([][]float64, len(order))

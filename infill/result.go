@@ -34,8 +34,7 @@ type Result struct {
 	Unfinished bool `json:"unfinished,omitempty"`
 	// Warnings are sentences for the user about this result.
 	Warnings []string `json:"warnings"`
-	// Blanks holds the byte range of every blank as typed, such as "[MASK]" or
-	// "[MASK:2]", in Template.
+	// Blanks holds the byte range of every blank as typed, such as "[MASK]" or "[MASK:2]", in Template.
 	Blanks [][2]int `json:"-"`
 	// Draws are U of the draws of each chain in nats, [chains][draws]; of Progress.Result alone.
 	Draws [][]float64 `json:"-"`
@@ -148,8 +147,7 @@ type Progress struct {
 	WarmUp bool
 	// TokenIDs holds the tokens of the slots, [chains × slots].
 	TokenIDs []int
-	// LogLikelihoods is U of each chain in nats, [chains]; NaN if the
-	// sampler does not need it.
+	// LogLikelihoods is U of each chain in nats, [chains]; NaN if the sampler does not need it.
 	LogLikelihoods []float64
 	// Accepted says which chains accepted their proposal, and Changed how many of their slots changed, [chains];
 	// nil at step 0.

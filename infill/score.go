@@ -51,9 +51,8 @@ type TokenScore struct {
 //
 //	Σ_t log f(w_t | text with w_t masked, and by WordScore the rest of its word)
 //
-// where f is the model's probability over the whole vocabulary; [CLS] and [SEP]
-// are not scored. Errors: *OptionError for the method, *tokenize.InputError for
-// the text.
+// where f is the model's probability over the whole vocabulary; [CLS] and [SEP] are not scored. Errors: *OptionError
+// for the method, *tokenize.InputError for the text.
 func (f *Filler) Score(ctx context.Context, text string, method ScoreMethod) (*Score, error) {
 	if method != WordScore && method != PieceScore {
 		return nil, &OptionError{Option: "method",
@@ -158,9 +157,8 @@ func scoreQueries(encoding *tokenize.Encoding, method ScoreMethod) []lm.Query {
 	return queries
 }
 
-// LogConditionals returns, for every slot of a template, the log-probability in
-// nats of every token of the vocabulary with that slot masked and the others
-// holding ids [slots], the result being [slots][vocabulary]. With nil ids all
+// LogConditionals returns, for every slot of a template, the log-probability in nats of every token of the vocabulary
+// with that slot masked and the others holding ids [slots], the result being [slots][vocabulary]. With nil ids all
 // slots are masked at once. The template is one of [Filler.Template].
 func (f *Filler) LogConditionals(ctx context.Context, parsed *tokenize.Template, ids []int) ([][]float32, error) {
 	if ids != nil && len(ids) != len(parsed.Slots) {

@@ -17,8 +17,7 @@ func (s *signature) add(key, value string) {
 	if s.Len() > 0 {
 		s.WriteByte('|')
 	}
-	// A separator inside a value, as a model's name may have, would make the
-	// line ambiguous.
+	// A separator inside a value, as a model's name may have, would make the line ambiguous.
 	s.WriteString(key + ":" + strings.NewReplacer("|", "/", "\n", " ").Replace(value))
 }
 

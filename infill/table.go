@@ -43,8 +43,7 @@ type Option struct {
 	want      string  // describes the valid values: the end of the sentence `"x" is not …`
 }
 
-// The largest counts that are taken. They only keep a typing mistake from
-// asking for more memory than there is.
+// The largest counts that are taken. They only keep a typing mistake from asking for more memory than there is.
 const (
 	maxChains = 1 << 16
 	maxTop    = 10000 // fills to prove
@@ -176,8 +175,7 @@ func (t Option) text(o *Options, pointer any) string {
 	}
 }
 
-// Set reads a value. An error completes the sentence `"x" is not …`. Validate checks whether the value fits the
-// others.
+// Set reads a value. An error completes the sentence `"x" is not …`. Validate checks whether the value fits the others.
 func (t Option) Set(o *Options, text string) error {
 	changed := t.copied(o)
 	if t.Name == "sampler" {
@@ -302,9 +300,8 @@ func (t Option) check(o *Options, pointer any) error {
 	return nil
 }
 
-// decode reads a value as JSON has it: a string as the flag takes it, a number, true or
-// false, a list of these, or an object for values that belong to keys; null and "" leave
-// the option. An error completes the sentence `… is not …`.
+// decode reads a value as JSON has it: a string as the flag takes it, a number, true or false, a list of these, or an
+// object for values that belong to keys; null and "" leave the option. An error completes the sentence `… is not …`.
 func (t Option) decode(o *Options, value json.RawMessage) error {
 	text, scalar := scalarText(value)
 	if scalar && text == "" {
@@ -356,8 +353,7 @@ func readLists(pointer any, value json.RawMessage) error {
 	return nil
 }
 
-// scalarText is a value of JSON that is neither a list nor an object as a flag has it,
-// "" for null.
+// scalarText is a value of JSON that is neither a list nor an object as a flag has it, "" for null.
 func scalarText(value json.RawMessage) (text string, ok bool) {
 	switch {
 	case len(value) == 0 || string(value) == "null":

@@ -115,9 +115,8 @@ func narrowed(support, slots []int, logp [][]float32, candidates int) []int {
 	return Candidates(support, sum, candidates)
 }
 
-// Candidates returns the tokens that a slot may take, ascending: all fillable
-// ones, or the given number of those the model finds most probable. Equal
-// probabilities go to the smaller id.
+// Candidates returns the tokens that a slot may take, ascending: all fillable ones, or the given number of those the
+// model finds most probable. Equal probabilities go to the smaller id.
 func Candidates(fillable []int, logp []float32, number int) []int {
 	if number == 0 || number >= len(fillable) {
 		return fillable

@@ -9,8 +9,7 @@ import (
 // release is the version that cmd/release builds, with its commit; "" in other builds.
 var release string
 
-// Version is the version of this module in the program that it is built into, or "devel" if the build does not
-// know it.
+// Version is the version of this module in the program that it is built into, or "devel" if the build does not know it.
 func Version() string {
 	const unknown = "devel"
 	if release != "" {

@@ -58,8 +58,7 @@ func (v *vocabulary) readTokens() []string {
 	return reads
 }
 
-// pieceText is a token as it reads, without the mark of a piece or the blank of
-// a word.
+// pieceText is a token as it reads, without the mark of a piece or the blank of a word.
 func (v *vocabulary) pieceText(id int) string {
 	text := strings.TrimSpace(v.tokenizer.Decode([]int{id}))
 	if v.tokenizer.Continues(id) {

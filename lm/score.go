@@ -105,9 +105,8 @@ type Row struct {
 	Position int
 }
 
-// LogProbabilities returns log p of every token at the position of each row, in nats,
-// [rows × vocabulary]. All rows must have the same number of tokens. If all have the same slice of ids, the
-// model runs only one row.
+// LogProbabilities returns log p of every token at the position of each row, in nats, [rows × vocabulary]. All rows
+// must have the same number of tokens. If all have the same slice of ids, the model runs only one row.
 func (m *MaskedLM) LogProbabilities(ctx context.Context, rows []Row) ([][]float32, error) {
 	if len(rows) == 0 {
 		return nil, nil

@@ -1,7 +1,6 @@
 package models
 
-// Layout holds the names of a model's weights, by the parts of its graph. A part with an empty name does not
-// exist.
+// Layout holds the names of a model's weights, by the parts of its graph. A part with an empty name does not exist.
 type Layout struct {
 	Words, Positions, Segments, Tasks Table // embeddings
 	EmbeddingNorm                     Norm
@@ -19,8 +18,7 @@ type Layout struct {
 	Decoder   Linear // its Weight is Words.Name where the two are tied
 }
 
-// Layer holds the parts of one transformer layer. The family says whether norms come after each block or before
-// it.
+// Layer holds the parts of one transformer layer. The family says whether norms come after each block or before it.
 type Layer struct {
 	Query, Key, Value, Mixed Linear // Mixed follows attention
 	AttentionNorm            Norm

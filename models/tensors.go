@@ -16,10 +16,9 @@ import (
 // Tensor says where the elements of a weight lie, row-major and little-endian.
 type Tensor = safetensors.Tensor
 
-// Tensor finds a weight by its name in today's reference implementation (see Config.Layout), also if the bundle
-// uses an older name: gamma and beta of the first BERT checkpoints for the weight and bias of a LayerNorm, or
-// the head's name for the decoder's bias. If both biases are stored, the reference implementation adds the
-// decoder's.
+// Tensor finds a weight by its name in today's reference implementation (see Config.Layout), also if the bundle uses an
+// older name: gamma and beta of the first BERT checkpoints for the weight and bias of a LayerNorm, or the head's name
+// for the decoder's bias. If both biases are stored, the reference implementation adds the decoder's.
 func (b *Bundle) Tensor(name string) (Tensor, bool) {
 	if t, ok := b.weights.Tensor(name); ok {
 		return t, true

@@ -154,9 +154,8 @@ func perStep(counts []int, steps int) (mean, standardError float64) {
 	return mean, stat.StdErr(deviation, float64(len(rates)))
 }
 
-// MeanAndError returns the mean over chains and its standard error, which is nil for a single
-// chain. Chains are independent and the states of one chain are not, so the error comes from the spread between
-// chains.
+// MeanAndError returns the mean over chains and its standard error, which is nil for a single chain. Chains are
+// independent and the states of one chain are not, so the error comes from the spread between chains.
 func MeanAndError(byChain []float64) (mean float64, standardError *float64) {
 	mean, deviation := stat.MeanStdDev(byChain, nil)
 	if len(byChain) < 2 {

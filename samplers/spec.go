@@ -92,8 +92,7 @@ func (s Spec) has(setting string) bool {
 	return slices.ContainsFunc(s.Settings, func(a Assignment) bool { return a.Setting == setting })
 }
 
-// With returns the spec with one setting added or changed. The value may have any type that prints as it is
-// written.
+// With returns the spec with one setting added or changed. The value may have any type that prints as it is written.
 func (s Spec) With(setting string, value any) Spec {
 	s.Settings = slices.Clone(s.Settings)
 	s.Take(setting)

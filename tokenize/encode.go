@@ -13,9 +13,8 @@ type Encoding struct {
 	Tokens  []string
 	Offsets [][2]int // bytes of the text that the token stands for; {0, 0} for [CLS] and [SEP]
 
-	// Words holds, per token, the number of its word, from 0, and -1 for [CLS] and [SEP]. White space and
-	// punctuation separate words; a punctuation mark, a Chinese character and a special token are words of their
-	// own.
+	// Words holds, per token, the number of its word, from 0, and -1 for [CLS] and [SEP]. White space and punctuation
+	// separate words; a punctuation mark, a Chinese character and a special token are words of their own.
 	Words []int
 }
 

@@ -8,9 +8,8 @@ import (
 	"unicode/utf8"
 )
 
-// MaxText is the longest text, in bytes, that Template, Shortest, Plain and Candidate take: a book, which a
-// model reads through windows. Tokenising takes time in proportion to the length, and memory of about a hundred
-// times the text.
+// MaxText is the longest text, in bytes, that Template, Shortest, Plain and Candidate take: a book, which a model reads
+// through windows. Tokenising takes time in proportion to the length, and memory of about a hundred times the text.
 const MaxText = 1 << 20
 
 // Template is a text with blanks, made by [Tokenizer.Template], [Tokenizer.Shortest] or [Template.Expand]; callers must

@@ -21,16 +21,14 @@ import (
 	"infill/cmd/infill/internal/tui"
 )
 
-// Main runs the program on the given streams and arguments, the program's name
-// not among them, and returns its exit code. Interrupt, termination and
-// hangup signals cancel it.
+// Main runs the program on the given streams and arguments, the program's name not among them, and returns its exit
+// code. Interrupt, termination and hangup signals cancel it.
 func Main(ctx context.Context, streams *terminal.Streams, args []string) int {
 	ctx, stop := signal.NotifyContext(ctx, cli.Stops()...)
 	defer stop()
 	// A second signal ends the process at once, should the first be without effect.
 	defer context.AfterFunc(ctx, stop)()
-	// Without a taker of the signal, a write to a closed standard output would
-	// end the process before it could tidy up.
+	// Without a taker of the signal, a write to a closed standard output would end the process before it could tidy up.
 	pipe := make(chan os.Signal, 1)
 	signal.Notify(pipe, syscall.SIGPIPE)
 	defer signal.Stop(pipe)

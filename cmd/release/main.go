@@ -7,10 +7,9 @@
 //
 // Debian has both compilers. macOS needs a Mac: run it there without flags.
 //
-// How the other platforms were tried on Debian 12: under qemu-aarch64 with -L to a folder that
-// has the libraries of arm64 as lib and the text of an arm64 machine as proc/cpuinfo, without
-// which onnxruntime's start fails; under wine 8 with a bcryptprimitives.dll that has
-// ProcessPrng, which Go needs and newer versions of wine have.
+// How the other platforms were tried on Debian 12: under qemu-aarch64 with -L to a folder that has the libraries of
+// arm64 as lib and the text of an arm64 machine as proc/cpuinfo, without which onnxruntime's start fails; under wine 8
+// with a bcryptprimitives.dll that has ProcessPrng, which Go needs and newer versions of wine have.
 package main
 
 import (

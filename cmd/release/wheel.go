@@ -30,8 +30,7 @@ Description-Content-Type: text/markdown
 
 %s`
 
-// wheel makes the wheel: the Python package, the program among the scripts, and what
-// installers want to know of them.
+// wheel makes the wheel: the Python package, the program among the scripts, and what installers want to know of them.
 // https://packaging.python.org/en/latest/specifications/binary-distribution-format/
 func (r *release) wheel(program file, tag string) (file, error) {
 	readme, err := os.ReadFile(filepath.Join(r.root, "python", "README.md"))
@@ -122,8 +121,7 @@ func (f file) mode() os.FileMode {
 	return 0o644
 }
 
-// wheelTag is the platform as installers name it: on Linux the newest version of glibc that
-// the program asks for.
+// wheelTag is the platform as installers name it: on Linux the newest version of glibc that the program asks for.
 func (r *release) wheelTag(program string) (string, error) {
 	machine := map[string]string{"amd64": "x86_64", "arm64": "aarch64"}[r.arch]
 	switch r.os {

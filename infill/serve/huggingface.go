@@ -17,10 +17,9 @@ import (
 	"infill/tokenize"
 )
 
-// The protocol of Hugging Face's fill-mask, as huggingface_hub's InferenceClient sends
-// and reads it, and as transformers' FillMaskPipeline answers: one text with one blank
-// gives a list, several blanks a list of lists, several texts a list of answers. The
-// scores of a blank are its probabilities while all blanks are masked.
+// The protocol of Hugging Face's fill-mask, as huggingface_hub's InferenceClient sends and reads it, and as
+// transformers' FillMaskPipeline answers: one text with one blank gives a list, several blanks a list of lists, several
+// texts a list of answers. The scores of a blank are its probabilities while all blanks are masked.
 
 type maskRequest struct {
 	Inputs     several[string] `json:"inputs" doc:"A text, or a list of texts; each [MASK], or mask token of the model, is a blank."`

@@ -302,8 +302,7 @@ func (s *Server) logFailure(err error) error {
 	return err
 }
 
-// textsAtOnce is how many texts of a request are worked at at once: as many as fill the
-// model's calls.
+// textsAtOnce is how many texts of a request are worked at at once: as many as fill the model's calls.
 const textsAtOnce = 16
 
 // answers works at the n texts of a request, which holds so many bytes, width of them at once, when its turn has come.

@@ -298,8 +298,7 @@ func (s *Server) model(name string) (*infill.Filler, error) {
 		"are: %s", name, strings.Join(slices.Sorted(maps.Keys(s.Models)), ", "))}
 }
 
-// work runs a request's work, which holds so many bytes, when its turn has come, within its
-// time.
+// work runs a request's work, which holds so many bytes, when its turn has come, within its time.
 func (s *Server) work(ctx context.Context, bytes float64, do func(ctx context.Context) error) error {
 	leave, err := s.gate.enter(ctx, bytes)
 	if err != nil {

@@ -88,9 +88,8 @@ func (d *download) discard(path string) error {
 	return os.Remove(path)
 }
 
-// complete appends to part until it has the size of the file. It goes on after broken connections, as long as each
-// few attempts make the part longer than it ever was: a server that starts again from the first byte brings nothing
-// new.
+// complete appends to part until it has the size of the file. It goes on after broken connections, as long as each few
+// attempts make the part longer than it ever was: a server that starts again from the first byte brings nothing new.
 func (d *download) complete(ctx context.Context, part string) (err error) {
 	if d.out, err = os.OpenFile(part, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o644); err != nil {
 		return err

@@ -55,8 +55,7 @@ type OutputError struct{ err error }
 func (e *OutputError) Error() string { return "write the result: " + e.err.Error() }
 func (e *OutputError) Unwrap() error { return e.err }
 
-// Output marks the errors of a writer, and keeps the first: some of those who
-// write (cobra's help) drop theirs.
+// Output marks the errors of a writer, and keeps the first: some of those who write (cobra's help) drop theirs.
 type Output struct {
 	io.Writer
 	Err error
@@ -104,9 +103,8 @@ func Report(w io.Writer, err error) int {
 	return code
 }
 
-// PrintError prints one line for the error and one for the hint. Whatever an
-// error holds, a file's name or a library's message, cannot break the lines or
-// write control sequences to the terminal.
+// PrintError prints one line for the error and one for the hint. Whatever an error holds, a file's name or a library's
+// message, cannot break the lines or write control sequences to the terminal.
 func PrintError(w io.Writer, err error, hint string) {
 	fmt.Fprintf(w, "infill: %s\n", bounded(OneLine(err.Error())))
 	if hint != "" {
@@ -139,8 +137,7 @@ func inOrder(text string) string { return reordering.Replace(text) }
 var reordering = strings.NewReplacer("\u202a", `\u202a`, "\u202b", `\u202b`, "\u202c", `\u202c`, "\u202d", `\u202d`,
 	"\u202e", `\u202e`, "\u2066", `\u2066`, "\u2067", `\u2067`, "\u2068", `\u2068`, "\u2069", `\u2069`)
 
-// OptionError gives a refused option the form of a flag's error; other errors
-// pass.
+// OptionError gives a refused option the form of a flag's error; other errors pass.
 func OptionError(err error) error {
 	var option *infill.OptionError
 	var metric *metrics.OptionError
@@ -187,8 +184,7 @@ type MisfitError struct{ Err error }
 func (e *MisfitError) Error() string { return e.Err.Error() }
 func (e *MisfitError) Unwrap() error { return e.Err }
 
-// isInput reports whether an error lies in a text that the user gave, so that
-// other texts may do.
+// isInput reports whether an error lies in a text that the user gave, so that other texts may do.
 func isInput(err error) bool {
 	var input *tokenize.InputError
 	var misfit *MisfitError

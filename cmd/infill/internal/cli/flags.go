@@ -62,8 +62,7 @@ func AddChoice(cmd *cobra.Command, value *string, name, shorthand string, valid 
 
 // Complete makes the shell offer the values of a flag.
 func Complete(cmd *cobra.Command, name string, values []string) {
-	// The error is for a flag that does not exist or has its values already,
-	// which is a bug in the program.
+	// The error is for a flag that does not exist or has its values already, which is a bug in the program.
 	if err := cmd.RegisterFlagCompletionFunc(name,
 		cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp)); err != nil {
 		panic(err)

@@ -119,13 +119,11 @@ type task[T any] struct {
 	wrong error
 }
 
-// Each reads every text and works on many at once, so that they share the model's calls. It prints
-// results in the order of the texts: work returns the function tell for that, perhaps nil. end is called
-// after the last text. Texts for which large is true fill the model's calls by themselves: two are in work at
-// once.
-// A wrong argument ends the command before any work. A wrong line of standard input is reported
-// with its number, and the other lines are done. Blank lines are skipped and counted. An unknown key
-// is reported at its first line.
+// Each reads every text and works on many at once, so that they share the model's calls. It prints results in the order
+// of the texts: work returns the function tell for that, perhaps nil. end is called after the last text. Texts for
+// which large is true fill the model's calls by themselves: two are in work at once. A wrong argument ends the command
+// before any work. A wrong line of standard input is reported with its number, and the other lines are done. Blank
+// lines are skipped and counted. An unknown key is reported at its first line.
 func Each[T any](ctx context.Context, o *InputOptions, quiet bool, read func(Entry) (T, error), large func(T) bool,
 	end func() error, work func(context.Context, Entry, T) (tell func() error, err error)) error {
 	arguments := make([]T, len(o.Texts))

@@ -21,8 +21,7 @@ import (
 // Formats lists the forms of a result.
 func Formats() []string { return []string{"text", "json", "jsonl", "csv"} }
 
-// Form says how results of one kind are written as CSV, and for people on a
-// terminal of width columns, 0 for none.
+// Form says how results of one kind are written as CSV, and for people on a terminal of width columns, 0 for none.
 type Form[T any] struct {
 	Header []string
 	Rows   func(id string, v T) [][]string
@@ -192,8 +191,7 @@ func shortened(text string, first, last int) string {
 	return head + "… " + strings.TrimLeftFunc(tail, unicode.IsSpace)
 }
 
-// Wrap breaks a text at words, and behind the given characters, to fit the
-// terminal.
+// Wrap breaks a text at words, and behind the given characters, to fit the terminal.
 func Wrap(text string, width int, breaks string) string {
 	if width == 0 {
 		return text
@@ -220,10 +218,9 @@ func Counted[N int | int64](n N, noun string) string {
 	return fmt.Sprintf("%d %s", n, noun)
 }
 
-// RenderTable aligns columns: the one numbered text to the left and wrapped where
-// the terminal is too narrow, the others, which are numbers, to the right. With
-// a text below 0 there are no numbers, and all columns stand to the left. A cell
-// may have several lines.
+// RenderTable aligns columns: the one numbered text to the left and wrapped where the terminal is too narrow, the
+// others, which are numbers, to the right. With a text below 0 there are no numbers, and all columns stand to the left.
+// A cell may have several lines.
 func RenderTable(width int, headers []string, rows [][]string, text int) string {
 	const gap = 2
 	for _, row := range rows {

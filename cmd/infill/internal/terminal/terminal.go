@@ -55,9 +55,8 @@ func (s *Streams) Getenv(name string) string {
 	return ""
 }
 
-// Colors tells what Out can show. NO_COLOR (any value) takes the colours and
-// keeps bold on a terminal; CLICOLOR_FORCE (any value but 0) keeps colours in a
-// pipe, and NO_COLOR wins over it.
+// Colors tells what Out can show. NO_COLOR (any value) takes the colours and keeps bold on a terminal; CLICOLOR_FORCE
+// (any value but 0) keeps colours in a pipe, and NO_COLOR wins over it.
 func (s *Streams) Colors() colorprofile.Profile {
 	noColor := s.Getenv("NO_COLOR") != ""
 	force := s.Getenv("CLICOLOR_FORCE")
@@ -77,8 +76,7 @@ func (s *Streams) Colors() colorprofile.Profile {
 		"NO_COLOR=", "CLICOLOR_FORCE="+strconv.FormatBool(forced)))
 }
 
-// Styled returns a writer to Out that leaves out the escape sequences which
-// Colors says it cannot show.
+// Styled returns a writer to Out that leaves out the escape sequences which Colors says it cannot show.
 func (s *Streams) Styled() io.Writer {
 	return &colorprofile.Writer{Forward: s.Out, Profile: s.Colors()}
 }
