@@ -75,13 +75,17 @@ func (w *work) foreign(l *layout) []string {
 			words++
 		}
 	}
-	const few = 4 // words that tell nothing of a language
+	few, most := 4, 2./3 // words that tell nothing of a language, and how many more pieces a word has in a known one
+	foreign := func(r rune) bool { return r > unicode.MaxASCII && unicode.IsLetter(r) }
+	if strings.ContainsFunc(l.template.Text, foreign) {
+		few, most = 1, 1./2
+	}
 	switch {
 	case words < few:
 	case 2*unknown >= words:
 		return []string{fmt.Sprintf("the model does not know %d of the text's %d words: take one of its "+
 			"language, see infill models pull --help", unknown, words)}
-	case 3*cut >= 2*words:
+	case float64(cut) >= most*float64(words):
 		return []string{fmt.Sprintf("the model cuts the text's %d words into %d pieces, as words of a "+
 			"language that it has hardly seen: take a model of it, see infill models pull --help", words, words+cut)}
 	}

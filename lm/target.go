@@ -199,7 +199,7 @@ func (t *target) Energy(ctx context.Context, states []int, energy []float64) err
 	if err := t.evaluate(ctx, states); err != nil {
 		return err
 	}
-	t.sum(states, energy)
+	t.sum(states, energy, nil)
 	return nil
 }
 
@@ -293,27 +293,14 @@ func (t *target) local(ctx context.Context, states []int, energy, gradient []flo
 	if err := t.evaluate(ctx, states); err != nil {
 		return err
 	}
-	m := len(t.slots)
 	clear(gradient)
-	for c := range energy {
-		state := states[c*m : (c+1)*m]
-		for i := range t.terms() {
-			row := t.found[string(t.keyOf(state, t.masked(i)))]
-			first, last := t.scored(i)
-			for j := first; j < last; j++ {
-				out := gradient[(c*m+j)*t.width:][:t.categories[j]]
-				for v, x := range row[(j-first)*t.width:][:len(out)] {
-					out[v] += float64(x)
-				}
-			}
-		}
-	}
-	t.sum(states, energy)
+	t.sum(states, energy, gradient)
 	return nil
 }
 
-// sum adds up the energies of states whose rows have been found.
-func (t *target) sum(states []int, energy []float64) {
+// sum adds up the energies of states whose rows have been found, and the direct terms of their gradients, if they are
+// wanted.
+func (t *target) sum(states []int, energy, gradient []float64) {
 	m := len(t.slots)
 	clear(energy)
 	for c := range energy {
@@ -322,7 +309,14 @@ func (t *target) sum(states []int, energy []float64) {
 			row := t.found[string(t.keyOf(state, t.masked(i)))]
 			first, last := t.scored(i)
 			for j := first; j < last; j++ {
-				energy[c] += float64(row[(j-first)*t.width+state[j]])
+				own := row[(j-first)*t.width:]
+				energy[c] += float64(own[state[j]])
+				if gradient != nil {
+					out := gradient[(c*m+j)*t.width:][:t.categories[j]]
+					for v, x := range own[:len(out)] {
+						out[v] += float64(x)
+					}
+				}
 			}
 		}
 	}

@@ -72,8 +72,7 @@ func (e *InputError) Unwrap() error { return e.Fault }
 // vocabularyError says what is wrong with a vocabulary or with the tokenizer files of a bundle.
 type vocabularyError struct {
 	Fault  Fault  // which error; errors.Is finds it
-	File   string // file inside the bundle, "" for a vocabulary given to New
-	Line   int    // line of a vocab.txt, from 1; 0 if the fault has no one line
+	File   string // file inside the bundle, perhaps with a line, "" for a vocabulary given to New
 	Detail string // the faulty part, and what to do about it
 }
 
@@ -93,11 +92,7 @@ func nameFile(err error, name string) error {
 
 // Error returns one line: file, line, the fault and the detail.
 func (e *vocabularyError) Error() string {
-	place := e.File
-	if e.Line > 0 {
-		place = fmt.Sprintf("%s line %d", place, e.Line)
-	}
-	return joined(place, string(e.Fault), e.Detail)
+	return joined(e.File, string(e.Fault), e.Detail)
 }
 
 // Unwrap returns the fault.

@@ -180,13 +180,12 @@ func (a added) check(file string) error {
 // parseVocabulary splits vocab.txt: one token a line, the first has id 0.
 func parseVocabulary(content string) ([]string, error) {
 	fault := func(fault Fault, line int, format string, arguments ...any) error {
-		return &vocabularyError{Fault: fault, File: vocabularyFile, Line: line,
-			Detail: fmt.Sprintf(format, arguments...)}
+		return fileFault(fmt.Sprintf("%s line %d", vocabularyFile, line), fault, format, arguments...)
 	}
 	content = strings.TrimSuffix(content, "\n")
 	content = strings.TrimSuffix(content, "\r")
 	if content == "" {
-		return nil, &vocabularyError{Fault: errEmptyVocabulary, File: vocabularyFile}
+		return nil, fileFault(vocabularyFile, errEmptyVocabulary, "")
 	}
 	valid := utf8.ValidString(content) // all at once: most are, and this is much faster
 	tokens := make([]string, 0, min(strings.Count(content, "\n")+1, maxVocabulary))

@@ -175,8 +175,7 @@ func parseMerges(content string) ([]mergeRule, error) {
 	for i := 1; i < len(lines)-1; i++ {
 		sides := strings.Fields(lines[i])
 		if len(sides) != 2 {
-			return nil, &vocabularyError{Fault: errMalformed, File: mergesFile, Line: i + 1,
-				Detail: fmt.Sprintf("%.40q is not two tokens", lines[i])}
+			return nil, fileFault(mergesFile, errMalformed, "line %d: %.40q is not two tokens", i+1, lines[i])
 		}
 		rule := mergeRule{sides[0], sides[1]}
 		if !seen[rule] {

@@ -102,11 +102,13 @@ func (j Job) run(ctx context.Context) (*Summary, error) {
 	if err != nil {
 		return nil, err
 	}
+	input, _ := os.Stat(j.Input.Path) // survey tells of an error
 	for _, path := range []string{out.Path, rejectsOf(out.Path)} {
-		if same(j.Input.Path, path) {
+		switch at, err := os.Stat(path); {
+		case err != nil:
+		case os.SameFile(input, at):
 			return nil, exists("%s would be replaced, and is the input: choose another output", path)
-		}
-		if at, err := os.Stat(path); err == nil && !at.Mode().IsRegular() {
+		case !at.Mode().IsRegular():
 			return nil, exists("%s is a folder, a device or a pipe: choose another output", path)
 		}
 	}
@@ -154,13 +156,6 @@ func Merge(ctx context.Context, output string) (*Summary, error) {
 	}
 	s, err := join(ctx, output, 0)
 	return s, full(err)
-}
-
-// same reports whether two paths lead to one file.
-func same(a, b string) bool {
-	first, err := os.Stat(a)
-	second, err2 := os.Stat(b)
-	return err == nil && err2 == nil && os.SameFile(first, second)
 }
 
 // removeAny removes a file if it is there.

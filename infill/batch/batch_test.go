@@ -218,7 +218,7 @@ func TestForms(t *testing.T) {
 		"jsonl": {"in.jsonl", "o.txt", "THE KETTLE SANG\n\n\n\nA TALL <B> & \"C\" É\n\nRAIN AGAIN\n\n\nLAST\n",
 			`{"line":3,"error":"the text is wrong"}
 {"line":4,"error":"the line is not JSON: unexpected end of JSON input at byte 1"}
-{"line":6,"error":"the line is not valid UTF-8: save the file as UTF-8"}
+{"line":6,"error":"the line is not valid UTF-8"}
 {"line":8,"error":"the line is not a JSON object"}
 {"line":9,"error":"\"text\" is not a string: write {\"text\": \"...\"}, or name the column"}
 `},
@@ -646,7 +646,7 @@ func TestFullDisk(t *testing.T) {
 	}
 }
 
-// TestWords: what may be masked.
+// TestWords: what may be masked. A protected name is so in the genitive, too.
 func TestWords(t *testing.T) {
 	a := Augment{KeepStopWords: true, Protect: []string{"Holm", "boat"}}
 	text := "'hey , it 's Mr. Holm's BOAT-house ; they don't 3rd the naïve €5"
@@ -655,7 +655,7 @@ func TestWords(t *testing.T) {
 	for _, w := range words {
 		mayMask = append(mayMask, text[w[0]:w[1]])
 	}
-	if diff := cmp.Diff([]string{"hey", "Mr", "Holm's", "house", "don't", "naïve"}, mayMask); diff != "" || all != 10 {
+	if diff := cmp.Diff([]string{"hey", "Mr", "house", "don't", "naïve"}, mayMask); diff != "" || all != 10 {
 		t.Error(all, diff)
 	}
 }

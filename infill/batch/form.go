@@ -120,12 +120,10 @@ func (f File) pack(w io.Writer) (io.WriteCloser, error) {
 		// One thread, so that the bytes depend on nothing else.
 		return zstd.NewWriter(w, zstd.WithEncoderConcurrency(1))
 	}
-	return plain{w}, nil
+	return struct {
+		io.Writer
+		io.Closer
+	}{w, io.NopCloser(nil)}, nil
 }
-
-// plain is a file that is not compressed.
-type plain struct{ io.Writer }
-
-func (plain) Close() error { return nil }
 
 const bufferSize = 1 << 18 // of what is read and written

@@ -163,14 +163,11 @@ func Mark(text string, spans [][2]int) string {
 		from = span[1]
 	}
 	rest(text[from:], shownSide, 0)
-	return whiteSpace.Replace(b.String())
+	return strings.ReplaceAll(breaks.Replace(b.String()), "\t", " ")
 }
 
-// breaks makes spaces of the ends of lines, and whiteSpace of tabs too.
-var (
-	breaks     = strings.NewReplacer("\r\n", " ", "\n", " ", "\r", " ")
-	whiteSpace = strings.NewReplacer("\r\n", " ", "\n", " ", "\r", " ", "\t", " ")
-)
+// breaks makes spaces of the ends of lines.
+var breaks = strings.NewReplacer("\r\n", " ", "\n", " ", "\r", " ")
 
 // shortened is the first and the last characters of a text, cut between words, with "…" for the middle.
 func shortened(text string, first, last int) string {

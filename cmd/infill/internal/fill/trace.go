@@ -13,9 +13,8 @@ import (
 // trace writes the states of chains to a new file: CSV with a row for each chain at each step, from 0, their start.
 // U is in nats, and NaN where a sampler moves without it.
 type trace struct {
-	file   *os.File
-	rows   *csv.Writer
-	header bool
+	file *os.File
+	rows *csv.Writer
 }
 
 func newTrace(path string) (*trace, error) {
@@ -29,12 +28,11 @@ func newTrace(path string) (*trace, error) {
 // observe writes a step. The first error of a file is that of close.
 func (t *trace) observe(at infill.Progress) {
 	slots := len(at.TokenIDs) / len(at.LogLikelihoods)
-	if !t.header {
+	if at.Step == 0 {
 		row := []string{"chain", "step", "warm_up", "u"}
 		for slot := range slots {
 			row = append(row, fmt.Sprintf("token_%d", slot+1))
 		}
-		t.header = true
 		_ = t.rows.Write(row)
 	}
 	for chain, u := range at.LogLikelihoods {
