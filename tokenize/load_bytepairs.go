@@ -175,7 +175,8 @@ func parseMerges(content string) ([]mergeRule, error) {
 	for i := 1; i < len(lines)-1; i++ {
 		sides := strings.Fields(lines[i])
 		if len(sides) != 2 {
-			return nil, fileFault(mergesFile, errMalformed, "line %d: %.40q is not two tokens", i+1, lines[i])
+			return nil, fileFault(fmt.Sprintf("%s line %d", mergesFile, i+1), errMalformed, "%.40q is not two tokens",
+				lines[i])
 		}
 		rule := mergeRule{sides[0], sides[1]}
 		if !seen[rule] {

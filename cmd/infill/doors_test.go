@@ -101,7 +101,14 @@ func TestDoors(t *testing.T) {
 			return string(text)
 		},
 		"mcp": func(r request) string {
-			answer, err := client.CallTool(t.Context(), &mcp.CallToolParams{Name: "fill", Arguments: r})
+			var o infill.Options
+			if err := infill.Find("slot").Set(&o, r.Slot); err != nil {
+				t.Fatal(err)
+			}
+			answer, err := client.CallTool(t.Context(), &mcp.CallToolParams{Name: "fill", Arguments: struct {
+				request
+				Slot map[int][]string `json:"slot,omitempty"` // the one form of a tool
+			}{r, o.Slots}})
 			if err != nil {
 				t.Fatal(err)
 			}

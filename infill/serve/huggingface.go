@@ -28,7 +28,7 @@ type maskRequest struct {
 }
 
 type maskParameters struct {
-	TopK    *int     `json:"top_k,omitempty" minimum:"1" doc:"How many candidates; 5 where it is not said."`
+	TopK    int      `json:"top_k,omitempty" minimum:"1" default:"5" doc:"How many candidates."`
 	Targets []string `json:"targets,omitempty" doc:"Only these words are rated; each must be one token of the model."`
 }
 
@@ -54,11 +54,13 @@ type maskOutput struct {
 }
 
 func (s *Server) registerHuggingFace(api huma.API) {
-	candidates := huma.SchemaFromType(api.OpenAPI().Components.Schemas, reflect.TypeFor[[]Candidate]())
+	schema := func(of reflect.Type) *huma.Schema { return huma.SchemaFromType(api.OpenAPI().Components.Schemas, of) }
 	answer := map[string]*huma.Response{"200": {Description: "Candidates of each blank, the likeliest first: a list " +
 		"of them, a list of lists where a text has several blanks, and a list of answers where several texts " +
 		"were sent.",
-		Content: map[string]*huma.MediaType{"application/json": {Schema: candidates}}}}
+		Content: map[string]*huma.MediaType{"application/json": {Schema: &huma.Schema{OneOf: []*huma.Schema{
+			schema(reflect.TypeFor[[]Candidate]()), schema(reflect.TypeFor[[][]Candidate]()),
+			schema(reflect.TypeFor[[][][]Candidate]())}}}}}}
 	register := func(id, path string) huma.Operation {
 		return s.operation(
 			huma.Operation{OperationID: id, Method: http.MethodPost, Path: path, Tags: []string{"Hugging Face"},
@@ -92,10 +94,7 @@ func (s *Server) fillMask(ctx context.Context, model string, q *maskRequest) (*m
 	if err != nil {
 		return nil, err
 	}
-	top := 5
-	if q.Parameters.TopK != nil {
-		top = *q.Parameters.TopK
-	}
+	top := q.Parameters.TopK
 	if targets != nil {
 		top = min(top, len(targets))
 	}
@@ -110,8 +109,7 @@ func (s *Server) fillMask(ctx context.Context, model string, q *maskRequest) (*m
 				return err
 			}
 			if len(t.Slots) > s.Limits.Blanks {
-				return unfit("%d slots in one text, "+
-					"this server takes %d: split the text", len(t.Slots), s.Limits.Blanks)
+				return unfit("%d slots in a text, this server takes %d: split the text", len(t.Slots), s.Limits.Blanks)
 			}
 			templates[i], slots = t, max(slots, len(t.Slots))
 			size += float64(len(t.Slots)) * float64(top) * (float64(len(text)) + 100)
@@ -145,8 +143,7 @@ func targetIDs(f *infill.Filler, words []string) ([]int, error) {
 		if !ok {
 			found, err := f.Tokenizer().Candidate(word)
 			if err != nil || len(found) != 1 {
-				return nil, unfit("targets: %.60q is "+
-					"not one token of the model; POST /v1/fill takes words of several", word)
+				return nil, unfit("targets: %.60q is not one token of the model; POST /v1/fill takes others", word)
 			}
 			id = found[0]
 		}
@@ -168,10 +165,7 @@ func (s *Server) candidates(ctx context.Context, f *infill.Filler, t *tokenize.T
 	}
 	blanks := make([][]Candidate, len(t.Slots))
 	for slot := range t.Slots {
-		ids := make([]int, len(t.Slots))
-		for j := range ids {
-			ids[j] = f.Tokenizer().MaskID()
-		}
+		ids := slices.Repeat([]int{f.Tokenizer().MaskID()}, len(t.Slots))
 		for _, id := range samplers.Likeliest(targets, logp[slot], top) {
 			ids[slot] = id
 			blanks[slot] = append(blanks[slot], Candidate{

@@ -1,6 +1,7 @@
 package serve
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -63,19 +64,27 @@ func (q *fillRequest) UnmarshalJSON(text []byte) (err error) {
 	return nil
 }
 
+// key is one of a request. Its kind is the type in JSON; a text of it is read too.
+type key struct{ help, kind string }
+
+// kinds are those of options that are no strings.
+var kinds = map[string]string{"": huma.TypeBoolean, "N": huma.TypeInteger, "{auto|N}": huma.TypeInteger,
+	"{half|N}": huma.TypeInteger, "T": huma.TypeNumber, "{auto|ALPHA}": huma.TypeNumber, "N=WORD,...": huma.TypeObject,
+	"WORD,...": huma.TypeArray}
+
 // fillKeys describes the keys of a request: its own ones, and the table of options.
-func fillKeys() map[string]string {
-	keys := map[string]string{
-		"template": "The text; each [MASK] is a blank.",
-		"id":       "A name of the request, which comes again in its answer.",
-		"model":    "The name of a model that is served; the default model where none is named.",
+func fillKeys() map[string]key {
+	keys := map[string]key{
+		"template": {"The text; each [MASK] is a blank.", huma.TypeString},
+		"id":       {"A name of the request, which comes again in its answer.", huma.TypeString},
+		"model":    {"The name of a model that is served; the default model where none is named.", huma.TypeString},
 	}
 	for _, option := range infill.Table() {
-		key := strings.ReplaceAll(option.Name, "-", "_")
-		keys[key] = option.Help
+		k := key{option.Help, cmp.Or(kinds[option.Kind], huma.TypeString)}
 		if option.Closed && len(option.Values) > 0 && option.Kind != "" {
-			keys[key] += "; one of " + strings.Join(option.Values, ", ")
+			k.help += "; one of " + strings.Join(option.Values, ", ")
 		}
+		keys[strings.ReplaceAll(option.Name, "-", "_")] = k
 	}
 	return keys
 }
@@ -83,11 +92,11 @@ func fillKeys() map[string]string {
 // Schema implements huma.SchemaProvider.
 func (fillRequest) Schema(r huma.Registry) *huma.Schema {
 	properties := map[string]*huma.Schema{}
-	for key, help := range fillKeys() {
-		properties[key] = &huma.Schema{Description: help}
+	for name, k := range fillKeys() {
+		properties[name] = &huma.Schema{Description: k.help, Type: k.kind}
 	}
-	properties["template"].Type, properties["template"].Examples = huma.TypeString, []any{"he had [MASK] me"}
-	properties["model"].Type = huma.TypeString
+	properties["ban"].Items = &huma.Schema{Type: huma.TypeString}
+	properties["template"].Examples = []any{"he had [MASK] me"}
 	s := &huma.Schema{Type: huma.TypeObject, Properties: properties, Required: []string{"template"},
 		AdditionalProperties: false}
 	s.PrecomputeMessages()

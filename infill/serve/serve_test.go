@@ -314,7 +314,8 @@ func TestNoFiles(t *testing.T) {
 		if code, text := ask(t, url+"/v1/fill", body); code >= 500 || strings.Contains(text, c.text) != c.has {
 			t.Errorf("%s: %d %s", body, code, text)
 		}
-		if text, _ := call("fill", decode[map[string]any](t, body)); strings.Contains(text, c.text) != c.has {
+		if text, _ := call("fill", decode[map[string]any](t, body)); strings.Contains(text, c.text) != c.has &&
+			!strings.Contains(text, `want \"array\"`) { // a tool takes words as a list alone
 			t.Errorf("tool: %s: %s", body, text)
 		}
 	}
@@ -547,8 +548,13 @@ func tools(t *testing.T, o serve.Options) func(tool string, arguments map[string
 	}
 	t.Cleanup(func() { client.Close() })
 	listed, err := client.ListTools(ctx, nil)
-	if err != nil || len(listed.Tools) != 3 {
+	if err != nil || len(listed.Tools) != 2 {
 		t.Fatalf("%v %v", listed, err)
+	}
+	for _, tool := range listed.Tools { // every value has one type, which not all clients can do without
+		for name, schema := range map[string]any{"input": tool.InputSchema, "output": tool.OutputSchema} {
+			checkTypes(t, tool.Name+" "+name, schema.(map[string]any))
+		}
 	}
 	return func(tool string, arguments map[string]any) (string, bool) {
 		t.Helper()
@@ -564,6 +570,19 @@ func tools(t *testing.T, o serve.Options) func(tool string, arguments map[string
 	}
 }
 
+func checkTypes(t *testing.T, at string, schema map[string]any) {
+	t.Helper()
+	if kind, ok := schema["type"].(string); !ok {
+		t.Errorf("%s has the type %v", at, schema["type"])
+	} else if kind == "array" {
+		checkTypes(t, at+" items", schema["items"].(map[string]any))
+	}
+	properties, _ := schema["properties"].(map[string]any)
+	for name, property := range properties {
+		checkTypes(t, at+" "+name, property.(map[string]any))
+	}
+}
+
 // An agent lists the tools, and calls each.
 func TestTools(t *testing.T) {
 	call := tools(t, options(t))
@@ -572,10 +591,6 @@ func TestTools(t *testing.T) {
 			"slots": map[string]any{"1": []string{"told", "left"}}}); failed ||
 		!strings.Contains(text, `"he had told me"`) || strings.Contains(text, "known") {
 		t.Errorf("fill: %s", text)
-	}
-	if text, failed := call("rank", map[string]any{"texts": []string{"he had tell me", "he had told me"}}); failed ||
-		strings.Index(text, "told") > strings.Index(text, "tell") {
-		t.Errorf("rank: %s", text)
 	}
 	if text, failed := call("score", map[string]any{"texts": []string{"he had told me"}}); failed ||
 		!strings.Contains(text, "pseudo_perplexity") {

@@ -1,10 +1,8 @@
 package serve
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
-	"slices"
 
 	"github.com/google/jsonschema-go/jsonschema"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -12,8 +10,8 @@ import (
 	"infill/infill"
 )
 
-// Tools returns the tools that agents call by the Model Context Protocol: fill, score and rank, with the limits
-// of HTTP requests.
+// Tools returns the tools that agents call by the Model Context Protocol: fill and score, with the limits of HTTP
+// requests.
 func Tools(o Options) (*mcp.Server, error) {
 	s, err := New(o)
 	if err != nil {
@@ -23,25 +21,45 @@ func Tools(o Options) (*mcp.Server, error) {
 		&mcp.Implementation{Name: "infill", Title: "infill: fill the blanks of a text", Version: infill.Version()}, nil)
 	reads := &mcp.ToolAnnotations{ReadOnlyHint: true, IdempotentHint: true, OpenWorldHint: new(bool)}
 	mcp.AddTool(server, &mcp.Tool{Name: "fill", Title: "Fill blanks", Annotations: reads, InputSchema: fillSchema(),
+		OutputSchema: schemaOf[fillAnswer](),
 		Description: "Fill the blanks of an English text, each written [MASK], several of them jointly. Gives the " +
 			"likeliest fills, the best first."}, s.fillTool)
 	mcp.AddTool(server, &mcp.Tool{Name: "score", Title: "Score texts", Annotations: reads,
+		InputSchema: schemaOf[textsArguments](), OutputSchema: schemaOf[scoreAnswer](),
 		Description: "How likely is each text? Gives its pseudo-log-likelihood in nats (higher is likelier) and its " +
 			"pseudo-perplexity (lower is likelier, comparable across lengths)."}, s.scoreTool)
-	mcp.AddTool(server, &mcp.Tool{Name: "rank", Title: "Rank texts", Annotations: reads,
-		Description: "Order variants of a text by how likely each is, the likeliest first."}, s.rankTool)
 	return server, nil
 }
 
 // fillSchema describes the object that POST /v1/fill takes, too.
 func fillSchema() *jsonschema.Schema {
 	properties := map[string]*jsonschema.Schema{}
-	for key, help := range fillKeys() {
-		properties[key] = &jsonschema.Schema{Description: help}
+	for name, k := range fillKeys() {
+		properties[name] = &jsonschema.Schema{Description: k.help, Type: k.kind}
 	}
-	properties["template"].Type = "string"
+	properties["ban"].Items = &jsonschema.Schema{Type: "string"}
 	// its reader names an unknown key
 	return &jsonschema.Schema{Type: "object", Properties: properties, Required: []string{"template"}}
+}
+
+// schemaOf describes a type. It has one type for each value: not all clients know ["null", "array"].
+func schemaOf[T any]() *jsonschema.Schema {
+	s, _ := jsonschema.For[T](nil) // the types of this package have one
+	return plain(s)
+}
+
+func plain(s *jsonschema.Schema) *jsonschema.Schema {
+	if s == nil {
+		return nil
+	}
+	if len(s.Types) > 0 {
+		s.Type, s.Types = s.Types[len(s.Types)-1], nil
+	}
+	for name := range s.Properties {
+		plain(s.Properties[name])
+	}
+	plain(s.Items)
+	return s
 }
 
 type toolFill struct {
@@ -53,7 +71,7 @@ type toolFill struct {
 }
 
 type fillAnswer struct {
-	ID       any        `json:"id,omitempty" jsonschema:"that of the request"`
+	ID       string     `json:"id,omitempty" jsonschema:"that of the request"`
 	Fills    []toolFill `json:"fills"`
 	Seed     *uint64    `json:"seed,omitempty"`
 	Warnings []string   `json:"warnings"`
@@ -80,9 +98,7 @@ func (s *Server) fillTool(ctx context.Context, request *mcp.CallToolRequest,
 	}
 	r := found[0]
 	answer := &fillAnswer{Fills: []toolFill{}, Seed: r.Seed, Warnings: r.Warnings}
-	if plans[0].ID != nil {
-		answer.ID = plans[0].ID
-	}
+	_ = json.Unmarshal(plans[0].ID, &answer.ID) // a string by the schema, or none
 	for _, fill := range r.Fills {
 		answer.Fills = append(answer.Fills, toolFill{fill.Text, fill.Values, fill.LogLikelihood, fill.Probability,
 			fill.Share})
@@ -116,18 +132,5 @@ func (s *Server) scoreTool(ctx context.Context, _ *mcp.CallToolRequest,
 	for _, score := range out.Body {
 		answer.Scores = append(answer.Scores, toolScore{score.Text, score.LogLikelihood, score.PseudoPerplexity})
 	}
-	return nil, answer, nil
-}
-
-// rankTool orders texts by the sum: those that are compared mean the same, and a mean
-// over tokens would favour the longer one.
-func (s *Server) rankTool(ctx context.Context, request *mcp.CallToolRequest,
-	a textsArguments) (*mcp.CallToolResult, *scoreAnswer, error) {
-	_, answer, err := s.scoreTool(ctx, request, a)
-	if err != nil {
-		return nil, nil, err
-	}
-	slices.SortStableFunc(answer.Scores,
-		func(a, b toolScore) int { return cmp.Compare(b.LogLikelihood, a.LogLikelihood) })
 	return nil, answer, nil
 }

@@ -187,8 +187,7 @@ func footer(r *infill.Result, verbose bool) []string {
 			}
 		}
 	}
-	cost := fmt.Sprintf("%s, %.2f s%s", cli.Counted(s.ModelRows, "model row"), s.Seconds,
-		optional(", seed %d", r.Seed))
+	cost := fmt.Sprintf("%s, %.2f s%s", cli.Counted(s.ModelRows, "model row"), s.Seconds, optional(", seed %d", r.Seed))
 	switch c := s.Chains; {
 	case c != nil:
 		how := fmt.Sprintf("%s: %s of %s", c.Sampler, cli.Counted(c.Chains, "chain"), cli.Counted(c.Steps, "step"))

@@ -168,7 +168,7 @@ func (c *command) read() (h metrics.Hypotheses, err error) {
 		}
 		return h, nil
 	}
-	blank, first := 0, int64(0)
+	blank := 0
 	for lines := batch.NewReader(in, "text", "text"); ; {
 		line, err := lines.Next()
 		if err == nil {
@@ -181,9 +181,7 @@ func (c *command) read() (h metrics.Hypotheses, err error) {
 			return h, wrong(fmt.Errorf("line %d: %w", len(h.Sentences)+blank+1, err))
 		}
 		if line.Blank {
-			if blank++; blank == 1 {
-				first = line.Line
-			}
+			blank++
 			continue
 		}
 		text, err := line.Object.Text("text")
@@ -196,8 +194,7 @@ func (c *command) read() (h metrics.Hypotheses, err error) {
 		return h, wrong(errors.New("no sentence: the text is empty"))
 	}
 	if blank > 0 {
-		cli.Warn(c.streams, c.quiet, "text (%s): %s left out, the first is line %d", nameOf(c.file),
-			cli.Counted(blank, "blank line"), first)
+		cli.Warn(c.streams, c.quiet, "text (%s): %s left out", nameOf(c.file), cli.Counted(blank, "blank line"))
 	}
 	return h, nil
 }

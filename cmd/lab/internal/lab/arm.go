@@ -31,8 +31,7 @@ example (z - P0)² of one bit, or one of the laboratory's with few binary slots.
 	names := f.StringArray("target", []string{"square:0.49", "ising:size=3x3",
 		"rbm:data=none,visible=8,hidden=5,scale=1"}, "a target; give it again for more")
 	chosen := f.StringSlice("estimators", estimators(), "with commas between them")
-	evaluations := Whole(f, "evaluations", 12, 6, 1<<20,
-		"evaluations of the target for each estimate, a multiple of 6")
+	evaluations := Whole(f, "evaluations", 12, 6, 1<<20, "evaluations of the target for each estimate, a multiple of 6")
 	estimates := Whole(f, "estimates", 2000, 2, 1<<20, "estimates of each cell")
 	repeats := repeatsFlag(f, 2)
 	s.plan = func(ctx context.Context, _ uint64) (*plan, error) {
