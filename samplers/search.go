@@ -604,13 +604,13 @@ func (s *Search) learn(law *Law, n *node, logp []float32) error {
 // impossible: the likeliest first, of equals the smaller. logp has all categories, choices some of them, ascending.
 // If a number is NaN, it returns that category alone.
 func Likeliest(choices []int, logp []float32, number int) []int {
-	var best []int
+	var best []uint64              // -logp as whole numbers of the same order, before the category: they sort fast
 	least := float32(math.Inf(-1)) // a category has to exceed it
 	cut := func() {
-		slices.SortFunc(best, func(a, b int) int { return cmp.Or(cmp.Compare(logp[b], logp[a]), a-b) })
+		slices.Sort(best)
 		if len(best) >= number {
 			best = best[:number]
-			least = logp[best[number-1]]
+			least = logp[uint32(best[number-1])]
 		}
 	}
 	for _, category := range choices {
@@ -618,14 +618,19 @@ func Likeliest(choices []int, logp []float32, number int) []int {
 		case l != l:
 			return []int{category}
 		case l > least:
-			// Few of a vocabulary matter, so that the list is seldom sorted.
-			if best = append(best, category); len(best) == 2*number {
+			bits := math.Float32bits(l + 0) // there are two zeros
+			bits ^= uint32(int32(^bits)>>31) & math.MaxInt32
+			if best = append(best, uint64(bits)<<32|uint64(category)); len(best) == 2*number {
 				cut()
 			}
 		}
 	}
 	cut()
-	return best
+	categories := make([]int, len(best))
+	for i, b := range best {
+		categories[i] = int(uint32(b))
+	}
+	return categories
 }
 
 // slot is the one whose conditional the node needs.

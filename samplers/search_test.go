@@ -234,7 +234,7 @@ func TestLikeliest(t *testing.T) {
 	logp := make([]float32, 3000)
 	var choices []int
 	for v := range logp {
-		if logp[v] = -float32(stream.IntN(900)); v%7 == 0 {
+		if logp[v] = float32(300 - stream.IntN(900)); v%7 == 0 {
 			logp[v] = float32(math.Inf(-1))
 		}
 		if v%3 > 0 {

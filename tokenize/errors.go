@@ -13,8 +13,6 @@ type Fault string
 // Error returns the name of the fault.
 func (f Fault) Error() string { return string(f) }
 
-var _ error = Fault("")
-
 // The faults of texts and templates; an *InputError wraps one.
 const (
 	ErrNoBlank        Fault = "no blank in the template"
@@ -98,7 +96,4 @@ func (e *vocabularyError) Error() string {
 // Unwrap returns the fault.
 func (e *vocabularyError) Unwrap() error { return e.Fault }
 
-var (
-	_ error = (*InputError)(nil)
-	_ error = (*vocabularyError)(nil)
-)
+var _, _, _ error = Fault(""), (*InputError)(nil), (*vocabularyError)(nil)
