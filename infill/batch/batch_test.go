@@ -305,7 +305,7 @@ func TestMain(m *testing.M) {
 
 func killedJob(dir string) Job {
 	return Job{Input: File{Path: filepath.Join(dir, "many.jsonl")}, Output: File{Path: filepath.Join(dir, "out.csv")},
-		Work: &shout{pause: 2 * time.Millisecond}, InFlight: 4,
+		Work: &shout{pause: 5 * time.Millisecond}, InFlight: 4,
 		Resume: true}
 }
 
