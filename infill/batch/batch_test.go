@@ -60,7 +60,7 @@ func (w *shout) do(ctx context.Context, r Record, form Form) (rows []json.RawMes
 		}
 	}
 	if form == formText {
-		return []json.RawMessage{object.Quote(oneLine(strings.ToUpper(text)))}, nil
+		return []json.RawMessage{object.Quote(OneLine(strings.ToUpper(text)))}, nil
 	}
 	for i, end := range []string{"", "!"} {
 		row := beside(r.Object, func(name string) bool { return name == "loud" || name == "rank" })

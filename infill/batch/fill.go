@@ -77,7 +77,7 @@ func (f *Fill) do(ctx context.Context, r Record, form Form) ([]json.RawMessage, 
 		if len(result.Fills) > 0 {
 			best = result.Fills[0].Text
 		}
-		return []json.RawMessage{object.Quote(oneLine(best))}, nil
+		return []json.RawMessage{object.Quote(OneLine(best))}, nil
 	case formJSONL:
 		row, err := rowOf(result)
 		return []json.RawMessage{append(beside(q.Extra, inResult), row...).Append(nil)}, err
@@ -95,8 +95,8 @@ func rejected(err error) error {
 	return err
 }
 
-// oneLine keeps a text within a line, and its spaces as they are.
-func oneLine(text string) string { return lineBreaks.Replace(text) }
+// OneLine makes spaces of the ends of lines, and keeps the spaces of a text as they are.
+func OneLine(text string) string { return lineBreaks.Replace(text) }
 
 var lineBreaks = strings.NewReplacer("\r\n", " ", "\n", " ", "\r", " ")
 

@@ -15,6 +15,7 @@ import (
 	"github.com/charmbracelet/x/ansi"
 
 	"infill/cmd/infill/internal/terminal"
+	"infill/infill/batch"
 	"infill/internal/object"
 )
 
@@ -66,7 +67,7 @@ func (p *Printer[T]) Print(id json.RawMessage, v T) error {
 		return WriteCSV(p.Streams.Out, rows)
 	case "lines", "words":
 		for _, line := range p.Lines(v) {
-			if _, err := fmt.Fprintln(p.Streams.Out, breaks.Replace(line)); err != nil {
+			if _, err := fmt.Fprintln(p.Streams.Out, batch.OneLine(line)); err != nil {
 				return err
 			}
 		}
@@ -163,11 +164,8 @@ func Mark(text string, spans [][2]int) string {
 		from = span[1]
 	}
 	rest(text[from:], shownSide, 0)
-	return strings.ReplaceAll(breaks.Replace(b.String()), "\t", " ")
+	return strings.ReplaceAll(batch.OneLine(b.String()), "\t", " ")
 }
-
-// breaks makes spaces of the ends of lines.
-var breaks = strings.NewReplacer("\r\n", " ", "\n", " ", "\r", " ")
 
 // shortened is the first and the last characters of a text, cut between words, with "…" for the middle.
 func shortened(text string, first, last int) string {
