@@ -129,6 +129,13 @@ func TestImportRefuses(t *testing.T) {
 		check.OK(t, os.WriteFile(path, []byte(changed), 0o644))
 		return path
 	}
+	// Dynamic quantization as onnxruntime's tools write it.
+	g := onnx.New("int8")
+	ids := g.Input("input_ids", onnx.Int64, onnx.Symbol("rows"), onnx.Symbol("tokens"))
+	rounded := g.Apply("DynamicQuantizeLinear", 3, []*onnx.Value{g.Cast(ids, onnx.Float)})
+	g.Output("logits", g.Apply("DequantizeLinear", 1, rounded)[0])
+	int8s := filepath.Join(t.TempDir(), "int8.onnx")
+	check.OK(t, os.WriteFile(int8s, check.Must(g.Encode())(t), 0o644))
 	larger := t.TempDir()
 	check.OK(t, os.WriteFile(filepath.Join(larger, "vocab.txt"), []byte(strings.Repeat("word\n", 100)),
 		0o644))
@@ -149,6 +156,8 @@ func TestImportRefuses(t *testing.T) {
 		{"weights that are missing",
 			altered("external-14.onnx", "never", "never", "bert.embeddings", "bert_embeddings"), tokenizer, 24,
 			"weights is missing"},
+		{"numbers that depend on other texts", int8s, tokenizer, 24, "): an operator that " +
+			"rounds by the largest number of all texts of a call"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			store := &models.Store{Dir: filepath.Join(t.TempDir(), "models")}

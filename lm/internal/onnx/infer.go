@@ -78,10 +78,9 @@ var operators = sync.OnceValue(func() map[string]operator {
 		{0, 1, inference.pad, "Pad"},
 		{3, 0, inference.sequence, "Range"},
 		{1, 1, inference.transpose, "Transpose"},
-		{2, 2, inference.product, "MatMul MatMulInteger"},
+		{2, 2, inference.product, "MatMul"},
 		{2, 2, inference.gemm, "Gemm"},
 		{2, 1, inference.normalize, "LayerNormalization"},
-		{1, 1, inference.quantize, "DynamicQuantizeLinear"},
 		{2, 1, func(in inference) { in.set(Float, in.x.Shape) }, "DequantizeLinear"},
 		{1, 1, inference.squeeze, "Squeeze Unsqueeze"},
 		{1, 1, inference.nonZero, "NonZero"},
@@ -347,9 +346,6 @@ func (in inference) product() {
 		return
 	}
 	in.set(in.x.DType, append(slices.Clone(batch), in.x.Shape[a], in.y.Shape[b+1]))
-	if in.node.Op == "MatMulInteger" {
-		in.out.DType = Int32
-	}
 }
 
 func (in inference) gemm() {
@@ -380,14 +376,6 @@ func (in inference) normalize() {
 		for i := max(axis, 0); i < int64(len(in.x.Shape)); i++ {
 			v.Shape[i] = Fixed(1)
 		}
-	}
-}
-
-func (in inference) quantize() {
-	if len(in.node.Outputs) == 3 {
-		in.set(Uint8, in.x.Shape)
-		*in.node.Outputs[1] = Value{Name: in.node.Outputs[1].Name, DType: Float}
-		*in.node.Outputs[2] = Value{Name: in.node.Outputs[2].Name, DType: Uint8}
 	}
 }
 

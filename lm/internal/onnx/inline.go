@@ -204,10 +204,12 @@ func (in *inliner) node(n modelNode) error {
 		node.Outputs = append(node.Outputs, v)
 	}
 	in.graph.add(node)
-	if n.domain == "" {
-		if slices.Contains(strings.Fields(makers), n.op) {
-			return errors.New("an operator that makes values of any size, which no masked language model needs")
-		}
+	switch {
+	case n.domain == "" && slices.Contains(strings.Fields(makers), n.op):
+		return errors.New("an operator that makes values of any size, which no masked language model needs")
+	case strings.HasPrefix(n.op, "DynamicQuantize"): // of ONNX and of onnxruntime
+		return errors.New("an operator that rounds by the largest number of all texts of a call, so that a text's " +
+			"probabilities change with the others: export the model without dynamic quantization, in fp32")
 	}
 	in.graph.infer(node, in.budget.along)
 	return in.affords(node)
