@@ -60,7 +60,7 @@ func TestUsage(t *testing.T) {
 		{`-z`, `unknown shorthand flag: 'z' in -z`},
 		{`--samples`, `flag needs an argument: --samples`},
 
-		{`score --pairs --columns a "x	y"`, `--columns: "a" is not two names with a comma between them`},
+		{`score --pairs --column a "x	y"`, `--column: "a" is not two names with a comma between them`},
 		{`score --method salazar`, `--method: "salazar" is not one of l2r, original`},
 		{`score --format yaml`, `--format: "yaml" is not one of text, json, jsonl, csv`},
 		{`score --seed 1`, `unknown flag: --seed`},

@@ -106,7 +106,7 @@ type variant struct {
 	text          string
 }
 
-var variantKeys = keysOf[variant]()
+var variantKeys = object.Keys[variant]()
 
 // do returns a row for each variant, with its text instead of the record's, and the columns of variant last.
 func (a *Augment) do(ctx context.Context, r Record, form Form) (rows []json.RawMessage, err error) {
@@ -154,11 +154,11 @@ func (a *Augment) do(ctx context.Context, r Record, form Form) (rows []json.RawM
 			rows = append(rows, object.Quote(OneLine(v.text)))
 			continue
 		}
-		added, err := objectOf(v)
+		added, err := object.Of(v)
 		if err != nil {
 			return nil, err
 		}
-		row := beside(r.Object, func(name string) bool { return slices.Contains(variantKeys, name) })
+		row := object.Beside(r.Object, func(name string) bool { return slices.Contains(variantKeys, name) })
 		at := slices.IndexFunc(r.Object, func(f object.Field) bool { return f.Key == a.Key })
 		row[at].Value = object.Quote(v.text)
 		rows = append(rows, append(row, added...).Append(nil))

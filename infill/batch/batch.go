@@ -280,14 +280,6 @@ func (j Job) do(ctx context.Context, r Record, form Form) (*entry, error) {
 	return e, err
 }
 
-// text is a value as it stands in a cell: a string without its quotes, nothing for null, JSON for all others.
-func text(value json.RawMessage) (text string) {
-	if json.Unmarshal(value, &text) == nil {
-		return text
-	}
-	return string(value)
-}
-
 // textOf is the text of a record.
 func textOf(o object.Object, key string) (string, error) {
 	text, err := o.Text(key)

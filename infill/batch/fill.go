@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"reflect"
 	"regexp"
 	"slices"
 	"strings"
@@ -71,18 +70,35 @@ func (f *Fill) do(ctx context.Context, r Record, form Form) ([]json.RawMessage, 
 	if err != nil {
 		return nil, rejected(err)
 	}
-	switch form {
-	case formText:
+	if form == formText {
 		best := ""
 		if len(result.Fills) > 0 {
 			best = result.Fills[0].Text
 		}
 		return []json.RawMessage{object.Quote(OneLine(best))}, nil
-	case formJSONL:
-		row, err := rowOf(result)
-		return []json.RawMessage{append(beside(q.Extra, inResult), row...).Append(nil)}, err
 	}
-	return tableOf(result, q.Extra)
+	row, err := rowOf(result)
+	if err != nil {
+		return nil, err
+	}
+	taken := inResult
+	if form.table() {
+		taken = inTable
+	}
+	// The template stands under the name that it came with.
+	extra := object.Beside(append(q.Extra, object.Field{Key: f.Key}), taken)
+	of := slices.IndexFunc(row, func(field object.Field) bool { return field.Key == "template" })
+	row[of].Key, extra = extra[len(extra)-1].Key, extra[:len(extra)-1]
+	if form.table() {
+		return tableOf(result, row, extra)
+	}
+	id := slices.IndexFunc(extra, func(field object.Field) bool { return field.Key == "id" })
+	if id >= 0 { // the first, as in the answer to a request
+		row = slices.Concat(extra[id:id+1], row, extra[:id], extra[id+1:])
+	} else {
+		row = append(row, extra...)
+	}
+	return []json.RawMessage{row.Append(nil)}, nil
 }
 
 // rejected marks the errors that lie in a record.
@@ -100,43 +116,22 @@ func OneLine(text string) string { return lineBreaks.Replace(text) }
 
 var lineBreaks = strings.NewReplacer("\r\n", " ", "\n", " ", "\r", " ")
 
-// objectOf is the object that JSON has for a struct.
-func objectOf(v any) (object.Object, error) {
-	text, err := object.Encode(v)
-	if err != nil {
-		return nil, fmt.Errorf("write the result: %w", err)
-	}
-	return object.Parse(text)
-}
-
 // rowOf is a result without its times, and without the model and the signature: the run tells these once.
 func rowOf(result *infill.Result) (object.Object, error) {
-	type stats struct {
-		infill.Stats
-		Seconds *float64 `json:"seconds,omitempty"`
-	}
-	return objectOf(struct {
-		*infill.Result
-		Model     *infill.Model `json:"model,omitempty"`
-		Signature string        `json:"signature,omitempty"`
-		Stats     stats         `json:"stats"`
-	}{Result: result, Stats: stats{Stats: result.Stats}})
-}
-
-// keysOf are the keys of a struct as JSON.
-func keysOf[T any]() (keys []string) {
-	of := reflect.TypeFor[T]()
-	for i := range of.NumField() {
-		if key, _, _ := strings.Cut(of.Field(i).Tag.Get("json"), ","); key != "" && key != "-" {
-			keys = append(keys, key)
+	row, err := object.Of(result)
+	for i, field := range row {
+		if field.Key == "stats" && err == nil {
+			var stats object.Object
+			stats, err = object.Parse(field.Value)
+			row[i].Value = stats.Without("seconds").Append(nil)
 		}
 	}
-	return keys
+	return row.Without("model", "signature"), err
 }
 
 var (
-	resultKeys = keysOf[infill.Result]()
-	fillKeys   = keysOf[infill.Fill]()
+	resultKeys = object.Keys[infill.Result]()
+	fillKeys   = object.Keys[infill.Fill]()
 	// leftOut are keys that a table leaves out: they tell of the row as a whole and would stand in each of its lines,
 	// or say in another way what columns say.
 	leftOut = []string{"format", "model", "signature", "fills", "alone", "stats", "values", "spans", "pieces"}
@@ -144,29 +139,25 @@ var (
 	blankColumn = regexp.MustCompile(`^blank_(\d+)$`)
 )
 
-// inResult and inTable report whether a result has a key, or a column, of that name.
-func inResult(name string) bool { return slices.Contains(resultKeys, name) }
+// inResult and inTable report whether a result has a key, or a column, of that name beside the template's.
+func inResult(name string) bool { return name != "template" && slices.Contains(resultKeys, name) }
 func inTable(name string) bool {
 	return inResult(name) || slices.Contains(fillKeys, name) || blankColumn.MatchString(name)
 }
 
 // tableOf has a line for each fill: rank and text, a column for each blank, the rest of the fill and what holds for all
 // fills, and then the columns of the user in their order.
-func tableOf(result *infill.Result, extra object.Object) ([]json.RawMessage, error) {
-	row, err := rowOf(result)
-	if err != nil {
-		return nil, err
-	}
+func tableOf(result *infill.Result, row, extra object.Object) ([]json.RawMessage, error) {
 	var common object.Object
 	for _, field := range row {
 		if !slices.Contains(leftOut, field.Key) && string(field.Value) != "[]" {
 			common = append(common, field)
 		}
 	}
-	common = append(common, beside(extra, inTable)...)
+	common = append(common, extra...)
 	var lines []json.RawMessage
 	for _, fill := range result.Fills {
-		fields, err := objectOf(fill)
+		fields, err := object.Of(fill)
 		if err != nil {
 			return nil, err
 		}
@@ -184,21 +175,4 @@ func tableOf(result *infill.Result, extra object.Object) ([]json.RawMessage, err
 		lines = append(lines, append(line, common...).Append(nil))
 	}
 	return lines, nil
-}
-
-// beside are the columns of a user with other names, input_NAME, where a result has them.
-func beside(columns object.Object, taken func(name string) bool) object.Object {
-	names := map[string]bool{}
-	for _, f := range columns {
-		names[f.Key] = true
-	}
-	var list object.Object
-	for _, f := range columns {
-		name := f.Key
-		for taken(name) || name != f.Key && names[name] {
-			name = "input_" + name
-		}
-		list = append(list, object.Field{Key: name, Value: f.Value})
-	}
-	return list
 }

@@ -324,7 +324,7 @@ func create(path string, f File, write func(io.Writer) error) error {
 func render(row json.RawMessage, form Form, places map[string]int) ([]byte, error) {
 	switch form {
 	case formText:
-		return []byte(text(row) + "\n"), nil
+		return []byte(object.Plain(row) + "\n"), nil
 	case formJSONL:
 		return append(row, '\n'), nil
 	}
@@ -334,7 +334,7 @@ func render(row json.RawMessage, form Form, places map[string]int) ([]byte, erro
 	}
 	cells := make([]string, len(places))
 	for _, f := range fields {
-		cells[places[f.Key]] = text(f.Value)
+		cells[places[f.Key]] = object.Plain(f.Value)
 	}
 	return tableLine(form, cells), nil
 }

@@ -251,14 +251,14 @@ func survey(f File, column string) (records int64, sum string, err error) {
 	return s.number, fmt.Sprintf("%.8x", hash.Sum(nil)), nil
 }
 
-// Columns reads the named columns of all records of a file, [records][columns].
-func Columns(f File, names ...string) (rows [][]string, err error) {
-	s, err := openInput(f, names[0], io.Discard)
+// Records reads all records of a file, each of which has a text in every one of the named columns.
+func Records(f File, columns ...string) (list []object.Object, err error) {
+	s, err := openInput(f, columns[0], io.Discard)
 	if err == nil {
 		defer s.body.Close()
 	}
-	for i := 1; i < len(names) && err == nil; i++ {
-		err = s.has(names[i])
+	for i := 1; i < len(columns) && err == nil; i++ {
+		err = s.has(columns[i])
 	}
 	var option *infill.OptionError
 	if errors.As(err, &option) {
@@ -269,19 +269,18 @@ func Columns(f File, names ...string) (rows [][]string, err error) {
 		if r, err = s.Next(); err != nil || r.Blank {
 			continue
 		}
-		row := make([]string, len(names))
-		for i, name := range names {
+		for _, name := range columns {
 			if r.Err == nil {
-				row[i], r.Err = textOf(r.Object, name)
+				_, r.Err = textOf(r.Object, name)
 			}
 		}
 		if r.Err != nil {
 			return nil, fmt.Errorf("%s, record %d: %w", f.Path, r.Number, r.Err)
 		}
-		rows = append(rows, row)
+		list = append(list, r.Object)
 	}
 	if err != io.EOF {
 		return nil, err
 	}
-	return rows, nil
+	return list, nil
 }

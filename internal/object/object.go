@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"reflect"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -30,6 +31,11 @@ func (o Object) Get(key string) json.RawMessage {
 		}
 	}
 	return nil
+}
+
+// Without is the object without some of its keys.
+func (o Object) Without(keys ...string) Object {
+	return slices.DeleteFunc(slices.Clone(o), func(f Field) bool { return slices.Contains(keys, f.Key) })
 }
 
 // Text returns the text that stands under a key.
@@ -85,6 +91,51 @@ func Parse(line []byte) (o Object, err error) {
 		o = append(o, Field{name, slices.Clone(value)})
 	}
 	return o, nil
+}
+
+// Of is the object that JSON has for a struct.
+func Of(v any) (Object, error) {
+	text, err := Encode(v)
+	if err != nil {
+		return nil, fmt.Errorf("write the result: %w", err)
+	}
+	return Parse(text)
+}
+
+// Keys are the keys of a struct as JSON.
+func Keys[T any]() (keys []string) {
+	of := reflect.TypeFor[T]()
+	for i := range of.NumField() {
+		if key, _, _ := strings.Cut(of.Field(i).Tag.Get("json"), ","); key != "" && key != "-" {
+			keys = append(keys, key)
+		}
+	}
+	return keys
+}
+
+// Beside are the columns of a user with other names, input_NAME, where a result has them.
+func Beside(columns Object, taken func(name string) bool) Object {
+	names := map[string]bool{}
+	for _, f := range columns {
+		names[f.Key] = true
+	}
+	var list Object
+	for _, f := range columns {
+		name := f.Key
+		for taken(name) || name != f.Key && names[name] {
+			name = "input_" + name
+		}
+		list = append(list, Field{name, f.Value})
+	}
+	return list
+}
+
+// Plain is a value as it stands in a cell: a string without its quotes, nothing for null, JSON for all others.
+func Plain(value json.RawMessage) (text string) {
+	if json.Unmarshal(value, &text) == nil {
+		return text
+	}
+	return string(value)
 }
 
 // Append writes the object as JSON in one line.

@@ -23,7 +23,7 @@ import (
 type Entry struct {
 	Text string
 	Line int             // of standard input, from 1; 0 for an argument
-	Of   object.Object   // of a line of JSON; nil else
+	Of   object.Object   // of a line of JSON, or a record of a file; nil else
 	ID   json.RawMessage // the user's own, nil without one
 	Err  error           // why the line holds no text
 
@@ -42,8 +42,8 @@ func (e Entry) Place() string {
 // InputOptions are the texts of a command and the form of its result.
 type InputOptions struct {
 	Streams *terminal.Streams
-	Key     string   // of a text in JSONL, and the word for one
-	Texts   []string // the arguments
+	Key     string  // of a text in JSONL, and the word for one
+	Texts   []Entry // the arguments
 	Input   string
 	Format  string
 	// Reads reports whether a key of an object is read beside the text and "id".
@@ -64,7 +64,10 @@ func (o *InputOptions) Register(cmd *cobra.Command, further ...string) {
 // Take takes the arguments for texts. A lone dash stands for standard input. It refuses to wait for texts that are
 // typed on a terminal; hint says what to do instead.
 func (o *InputOptions) Take(args []string, hint string) error {
-	if o.Texts = args; slices.Equal(args, []string{"-"}) {
+	for _, arg := range args {
+		o.Texts = append(o.Texts, Entry{Text: arg})
+	}
+	if slices.Equal(args, []string{"-"}) {
 		o.Texts = nil
 	}
 	if len(o.Texts) == 0 && o.Streams.InTerminal {
@@ -87,7 +90,8 @@ func (o *InputOptions) entries(ctx context.Context) func() (Entry, error) {
 		if i++; i == len(o.Texts) {
 			return Entry{}, io.EOF
 		}
-		return Entry{Text: o.Texts[i], number: i}, nil
+		o.Texts[i].number = i
+		return o.Texts[i], nil
 	}
 }
 
@@ -129,7 +133,7 @@ func Each[T any](ctx context.Context, o *InputOptions, quiet bool, read func(Ent
 	arguments := make([]T, len(o.Texts))
 	for i, text := range o.Texts {
 		var err error
-		if arguments[i], err = read(Entry{Text: text}); err != nil {
+		if arguments[i], err = read(text); err != nil {
 			var wrong *UsageError
 			if !errors.As(err, &wrong) {
 				wrong = &UsageError{err, ""}

@@ -27,6 +27,8 @@ type Form[T any] struct {
 	Header []string
 	Rows   func(id string, v T) [][]string
 	Text   func(v T, width int) string
+	// Heading stands above the texts of one line each, "" for texts of several lines, which blank lines part.
+	Heading string
 	// Lines are texts alone, of the formats lines and words, which not every command has.
 	Lines func(v T) []string
 }
@@ -60,7 +62,7 @@ func (p *Printer[T]) Print(id json.RawMessage, v T) error {
 	case "jsonl":
 		return object.WriteLine(p.Streams.Out, object.Identified{ID: id, Value: v})
 	case "csv":
-		rows := p.Rows(plainID(id), v)
+		rows := p.Rows(object.Plain(id), v)
 		if first {
 			rows = append([][]string{p.Header}, rows...)
 		}
@@ -74,7 +76,10 @@ func (p *Printer[T]) Print(id json.RawMessage, v T) error {
 		return nil
 	}
 	text := p.Text(v, p.Streams.Width)
-	if !first {
+	switch {
+	case first:
+		text = p.Heading + text
+	case p.Heading == "":
 		text = "\n" + text
 	}
 	_, err := io.WriteString(p.Streams.Styled(), text)
@@ -104,15 +109,6 @@ func (p *Printer[T]) End() error {
 	}
 	_, err := io.WriteString(p.Streams.Out, text)
 	return err
-}
-
-// plainID is a string id without its quotes, and any other as it is.
-func plainID(id json.RawMessage) string {
-	var text string
-	if json.Unmarshal(id, &text) == nil {
-		return text
-	}
-	return string(id)
 }
 
 // WriteJSON writes a value on lines of its own.
@@ -146,8 +142,8 @@ const (
 )
 
 // Mark styles byte ranges of a text. Of a long text it shows what is near them, with "…" for the rest. The text itself
-// is checked input or made by the tokenizer, without control characters but white space, which becomes blanks, and
-// those that reorder, which inOrder shows.
+// is checked input or made by the tokenizer, without control characters but white space, and those that reorder, which
+// inOrder shows. Lines stay lines.
 func Mark(text string, spans [][2]int) string {
 	long := len(spans) > 0 && utf8.RuneCountInString(text) > shownWhole
 	var b strings.Builder
@@ -164,7 +160,7 @@ func Mark(text string, spans [][2]int) string {
 		from = span[1]
 	}
 	rest(text[from:], shownSide, 0)
-	return strings.ReplaceAll(batch.OneLine(b.String()), "\t", " ")
+	return strings.NewReplacer("\r\n", "\n", "\r", "\n", "\t", " ").Replace(b.String())
 }
 
 // shortened is the first and the last characters of a text, cut between words, with "…" for the middle.

@@ -165,7 +165,7 @@ func (c *command) plan(f *infill.Filler, e cli.Entry) (*infill.Plan, error) {
 func (c *command) form() cli.Form[*infill.Result] {
 	most := 0
 	for _, text := range c.input.Texts {
-		most = max(most, len(tokenize.BlankSpans(text, c.options.Blank)))
+		most = max(most, len(tokenize.BlankSpans(text.Text, c.options.Blank)))
 	}
 	form := resultForm(most, c.model.Verbose)
 	if c.input.Format == "words" {

@@ -22,6 +22,7 @@ import (
 	"infill/infill"
 	"infill/infill/batch"
 	"infill/internal/eval/corpus"
+	"infill/internal/object"
 	"infill/metrics"
 )
 
@@ -29,6 +30,7 @@ import (
 type command struct {
 	streams    *terminal.Streams
 	file       string // "-" is standard input
+	column     string // of a table: the text
 	references cli.CorpusList
 	preset     string
 	format     string
@@ -58,6 +60,7 @@ func NewCmd(s *terminal.Streams) *cobra.Command {
 	}
 	flags := cmd.Flags()
 	flags.SortFlags = false
+	flags.StringVar(&c.column, "column", "text", "`NAME` of the column of a table with the text")
 	flags.VarP(&c.references, "reference", "r", "a text to compare with; may be given several times")
 	cli.AddChoice(cmd, &c.preset, "preset", "", presets, "bert-gen: --tokenisation bert-gen --union-first 2500")
 	cli.AddChoice(cmd, (*string)(&c.options.Tokenisation), "tokenisation", "",
@@ -215,13 +218,13 @@ func (c *command) open(what, file string) (in io.ReadCloser, err error) {
 	case file == "-":
 		return io.NopCloser(c.streams.In), nil
 	case batch.IsFile(file) && !printed(file) && !slices.Contains([]string{".txt", ".text"}, ending(file)):
-		rows, err := batch.Columns(batch.File{Path: file}, "text")
+		records, err := batch.Records(batch.File{Path: file}, c.column)
 		if err != nil {
 			return nil, cli.Usagef("%s: %w", what, err)
 		}
 		var lines strings.Builder
-		for _, row := range rows {
-			lines.WriteString(strings.NewReplacer("\n", " ", "\r", " ").Replace(row[0]) + "\n")
+		for _, r := range records {
+			lines.WriteString(batch.OneLine(object.Plain(r.Get(c.column))) + "\n")
 		}
 		return io.NopCloser(strings.NewReader(lines.String())), nil
 	}

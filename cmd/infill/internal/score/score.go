@@ -28,25 +28,27 @@ type command struct {
 	model   cli.ModelOptions
 	method  infill.ScoreMethod
 	tokens  bool
+	rank    bool
 	pairs   bool
 	columns []string // of a file: the text; of pairs the better text, and the other
+	others  []string // further columns of the first text
 }
 
 // NewCmd makes infill score.
 func NewCmd(s *terminal.Streams) *cobra.Command {
 	c := &command{streams: s, method: infill.WordScore, input: cli.InputOptions{Streams: s, Key: "text",
-		Reads: func(string) bool { return false }}}
+		Reads: func(string) bool { return true }}}
 	cmd := &cobra.Command{
 		Use:   "score [TEXT... | FILE]",
-		Short: "Rate whole texts by their pseudo-log-likelihood, per token",
+		Short: "Rate whole texts by their pseudo-log-likelihood",
 		Args:  cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := cmp.Or(c.model.Validate(),
 				c.input.Take(args, `infill score "he had never seen the sea .", or infill score --help`)); err != nil {
 				return err
 			}
-			if c.pairs && c.tokens {
-				return cli.Usagef("--pairs and --tokens exclude each other: a pair has one row")
+			if c.pairs && (c.tokens || c.rank) {
+				return cli.Usagef("--pairs excludes --tokens and --rank: a pair has one row, in its place")
 			}
 			if err := c.readFiles(); err != nil {
 				return err
@@ -59,10 +61,11 @@ func NewCmd(s *terminal.Streams) *cobra.Command {
 	flags.SortFlags = false
 	cli.AddChoice(cmd, (*string)(&c.method), "method", "",
 		cli.Texts([]infill.ScoreMethod{infill.WordScore, infill.PieceScore}), "what is masked beside a token")
-	flags.BoolVar(&c.tokens, "tokens", false, "a row of CSV for each token, not for each text")
+	flags.BoolVar(&c.tokens, "tokens", false, "a row for each token, not for each text")
+	flags.BoolVar(&c.rank, "rank", false, "the likeliest text first, when all are scored")
 	flags.BoolVar(&c.pairs, "pairs", false,
 		"a line has two texts, the better one first and a tab between: tell which is likelier")
-	flags.StringSliceVar(&c.columns, "columns", nil,
+	flags.StringSliceVar(&c.columns, "column", nil,
 		"`NAME` of the column of a file with the text (default text), or of --pairs NAME,NAME, of the better text and "+
 			"the other (default first,second)")
 	c.input.Register(cmd)
@@ -70,7 +73,7 @@ func NewCmd(s *terminal.Streams) *cobra.Command {
 	return cmd
 }
 
-// readFiles puts the texts of files, or their pairs, in the places of their names.
+// readFiles puts the records of files in the places of their names.
 func (c *command) readFiles() error {
 	names, wanted := []string{"text"}, "one name"
 	if c.pairs {
@@ -80,30 +83,32 @@ func (c *command) readFiles() error {
 		c.columns = names
 	}
 	if len(c.columns) != len(names) || slices.Contains(c.columns, "") {
-		return cli.Usagef("--columns: %q is not %s", strings.Join(c.columns, ","), wanted)
+		return cli.Usagef("--column: %q is not %s", strings.Join(c.columns, ","), wanted)
 	}
-	var texts []string
+	var entries []cli.Entry
 	for _, argument := range c.input.Texts {
-		if strings.ContainsAny(argument, " \t") || !batch.IsFile(argument) {
-			texts = append(texts, argument)
+		if strings.ContainsAny(argument.Text, " \t") || !batch.IsFile(argument.Text) {
+			entries = append(entries, argument)
 			continue
 		}
-		rows, err := batch.Columns(batch.File{Path: argument}, c.columns...)
+		records, err := batch.Records(batch.File{Path: argument.Text}, c.columns...)
 		if err != nil {
-			return &cli.UsageError{Err: err, Hint: "name the columns by --columns; give a file of tabs without a " +
+			return &cli.UsageError{Err: err, Hint: "name the column by --column; give a file of tabs without a " +
 				"head line as standard input: infill score --pairs < FILE"}
 		}
-		if len(rows) == 0 {
-			return cli.Usagef("%s: no text in it", argument)
+		if len(records) == 0 {
+			return cli.Usagef("%s: no text in it", argument.Text)
 		}
-		for _, row := range rows {
-			for i, text := range row {
-				row[i] = strings.ReplaceAll(text, "\t", " ")
+		for _, record := range records {
+			var texts []string
+			for _, name := range c.columns {
+				texts = append(texts, strings.ReplaceAll(object.Plain(record.Get(name)), "\t", " "))
 			}
-			texts = append(texts, strings.Join(row, "\t"))
+			entries = append(entries,
+				cli.Entry{Text: strings.Join(texts, "\t"), Of: record, ID: record.Get("id")})
 		}
 	}
-	c.input.Texts = texts
+	c.input.Texts = entries
 	return nil
 }
 
@@ -114,31 +119,95 @@ func (c *command) run(ctx context.Context) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, f.Close()) }()
-	if !c.pairs {
-		p := &cli.Printer[*infill.Score]{Form: scoreForm(c.tokens), Format: c.input.Format, Streams: c.streams}
-		return p.Whole(c.each(ctx, f, p.End, func(id json.RawMessage, scores []*infill.Score) error {
-			c.model.Note(c.streams, "signature %s", scores[0].Signature)
-			return p.Print(id, scores[0])
-		}))
+	form := c.scoreForm()
+	if c.pairs {
+		form = c.pairForm()
 	}
-	p := &cli.Printer[pair]{Form: pairForm(), Format: c.input.Format, Streams: c.streams}
+	p := &cli.Printer[row]{Form: form, Format: c.input.Format, Streams: c.streams}
+	var rows []row
 	right := 0
-	err = p.Whole(c.each(ctx, f, p.End, func(id json.RawMessage, scores []*infill.Score) error {
-		v := pair{scores[0], scores[1], scores[0].LogLikelihood > scores[1].LogLikelihood}
-		if v.Right {
+	tell := func(r row) error {
+		if r.right() {
 			right++
 		}
-		return p.Print(id, v)
-	}))
-	if p.Results > 0 {
+		if c.rank {
+			rows = append(rows, r)
+			return nil
+		}
+		return c.print(p, r)
+	}
+	end := func() error {
+		slices.SortStableFunc(rows, func(a, b row) int {
+			return cmp.Compare(b.scores[0].LogLikelihood, a.scores[0].LogLikelihood)
+		})
+		for _, r := range rows {
+			if err := c.print(p, r); err != nil {
+				return err
+			}
+		}
+		return p.End()
+	}
+	if err = p.Whole(c.each(ctx, f, end, tell)); c.pairs && p.Results > 0 {
 		err = errors.Join(err, c.tellVerdict(right, p.Results))
 	}
 	return err
 }
 
+// row is the score of a text, or of both of a pair.
+type row struct {
+	id     json.RawMessage
+	scores []*infill.Score
+	name   string        // of the text's column
+	beside object.Object // the other columns of the user
+}
+
+// right reports whether the first text of a pair is the likelier, in sum.
+func (r row) right() bool {
+	return len(r.scores) == 2 && r.scores[0].LogLikelihood > r.scores[1].LogLikelihood
+}
+
+// MarshalJSON implements json.Marshaler.
+func (r row) MarshalJSON() ([]byte, error) {
+	if len(r.scores) == 2 {
+		o, err := object.Of(struct {
+			First  *infill.Score `json:"first"`
+			Second *infill.Score `json:"second"`
+			Right  bool          `json:"right"`
+		}{r.scores[0], r.scores[1], r.right()})
+		return append(o, r.beside...).Append(nil), err
+	}
+	o, err := object.Of(r.scores[0])
+	for i := range o {
+		if o[i].Key == "text" {
+			o[i].Key = r.name
+		}
+	}
+	return append(o, r.beside...).Append(nil), err
+}
+
+// print prints a row. The first one tells the columns of CSV.
+func (c *command) print(p *cli.Printer[row], r row) error {
+	if p.Results == 0 {
+		if !c.pairs {
+			p.Header[1] = r.name
+		}
+		for _, f := range r.beside {
+			c.others = append(c.others, f.Key)
+		}
+		p.Header = append(p.Header, c.others...)
+		c.model.Note(c.streams, "signature %s", r.scores[0].Signature)
+	}
+	for _, f := range r.beside {
+		if c.input.Format == "csv" && !slices.Contains(c.others, f.Key) {
+			return &cli.MisfitError{Err: fmt.Errorf("the CSV has no column %q, which the first text does not have: "+
+				"take --format jsonl", f.Key)}
+		}
+	}
+	return p.Print(r.id, r)
+}
+
 // each scores each text, or both of each pair.
-func (c *command) each(ctx context.Context, f *infill.Filler, end func() error,
-	tell func(id json.RawMessage, scores []*infill.Score) error) error {
+func (c *command) each(ctx context.Context, f *infill.Filler, end func() error, tell func(row) error) error {
 	read := func(e cli.Entry) ([]string, error) {
 		texts := []string{e.Text}
 		if c.pairs {
@@ -157,22 +226,40 @@ func (c *command) each(ctx context.Context, f *infill.Filler, end func() error,
 	small := func([]string) bool { return false }
 	return cli.Each(ctx, &c.input, c.model.Quiet, read, small, end,
 		func(ctx context.Context, e cli.Entry, texts []string) (func() error, error) {
-			scores := make([]*infill.Score, len(texts))
-			for i, text := range texts {
-				var err error
-				if scores[i], err = f.Score(ctx, text, c.method); err != nil {
+			r := c.rowOf(e)
+			for _, text := range texts {
+				score, err := f.Score(ctx, text, c.method)
+				if err != nil {
 					return nil, err
 				}
+				r.scores = append(r.scores, score)
 			}
 			return func() error {
-				for _, s := range scores {
+				for _, s := range r.scores {
 					for _, warning := range s.Warnings {
 						c.model.Warn(c.streams, "%s", warning)
 					}
 				}
-				return tell(e.ID, scores)
+				return tell(r)
 			}, nil
 		})
+}
+
+// rowOf is the row of a text that has no scores yet.
+func (c *command) rowOf(e cli.Entry) row {
+	texts := c.columns
+	if e.Line > 0 {
+		texts = []string{c.input.Key} // of JSON lines
+	}
+	taken := append(object.Keys[infill.Score](), c.scoreForm().Header...)
+	if c.pairs {
+		taken = c.pairForm().Header
+	}
+	// The text stands under the name that it came with.
+	columns := append(e.Of.Without(append(texts, "id")...), object.Field{Key: texts[0]})
+	columns = object.Beside(columns, func(name string) bool { return name != "text" && slices.Contains(taken, name) })
+	last := len(columns) - 1
+	return row{id: e.ID, name: columns[last].Key, beside: columns[:last]}
 }
 
 // tellVerdict says of how many pairs the first text is the likelier, with the 95 % interval of the share. CSV and a
@@ -197,28 +284,31 @@ func (c *command) tellVerdict(right, pairs int) (err error) {
 	return err
 }
 
-// pair is the score of two texts, of which the first should be the likelier.
-type pair struct {
-	First  *infill.Score `json:"first"`
-	Second *infill.Score `json:"second"`
-	// Right reports whether the first is the likelier, in sum.
-	Right bool `json:"right"`
+// cells appends the other columns of the user to each row of CSV.
+func (c *command) cells(r row, rows ...[]string) [][]string {
+	for i := range rows {
+		for _, name := range c.others {
+			rows[i] = append(rows[i], object.Plain(r.beside.Get(name)))
+		}
+	}
+	return rows
 }
 
-func pairForm() cli.Form[pair] {
-	return cli.Form[pair]{
+func (c *command) pairForm() cli.Form[row] {
+	return cli.Form[row]{
 		Header: []string{"id", "first", "second", "first_sequence_score", "second_sequence_score", "right"},
-		Rows: func(id string, v pair) [][]string {
-			return [][]string{{id, v.First.Text, v.Second.Text, fmt.Sprint(v.First.LogLikelihood),
-				fmt.Sprint(v.Second.LogLikelihood), strconv.FormatBool(v.Right)}}
+		Rows: func(id string, r row) [][]string {
+			first, second := r.scores[0], r.scores[1]
+			return c.cells(r, []string{id, first.Text, second.Text, fmt.Sprint(first.LogLikelihood),
+				fmt.Sprint(second.LogLikelihood), strconv.FormatBool(r.right())})
 		},
-		Text: func(v pair, width int) string {
+		Text: func(r row, width int) string {
 			var rows [][]string
-			for _, s := range []*infill.Score{v.First, v.Second} {
+			for _, s := range r.scores {
 				rows = append(rows, []string{cli.Mark(s.Text, nil), fmt.Sprintf("%.2f", s.LogLikelihood)})
 			}
 			verdict := "the first is not likelier"
-			if v.Right {
+			if r.right() {
 				verdict = "the first is likelier"
 			}
 			return cli.RenderTable(width, []string{"text", "log-likelihood"}, rows, 0) + cli.Notes(width, verdict)
@@ -226,29 +316,38 @@ func pairForm() cli.Form[pair] {
 	}
 }
 
-// scoreForm writes a row of CSV for each text, or for each token. Columns that
-// minicons has a name for bear it: sequence_score, token_score, PLL_metric.
-func scoreForm(tokens bool) cli.Form[*infill.Score] {
-	header := []string{"id", "text", "sequence_score", "tokens", "pseudo_perplexity", "PLL_metric"}
-	if tokens {
-		header = []string{"id", "text", "position", "token", "token_id", "token_score", "sequence_score", "PLL_metric"}
-	}
+// scoreForm writes a row for each text, or for each token. Columns that minicons has a name for bear it:
+// sequence_score, token_score, PLL_metric.
+func (c *command) scoreForm() cli.Form[row] {
 	metric := map[infill.ScoreMethod]string{infill.WordScore: "within_word_l2r", infill.PieceScore: "original"}
-	return cli.Form[*infill.Score]{
-		Header: header,
-		Rows: func(id string, s *infill.Score) (rows [][]string) {
-			sum := fmt.Sprint(s.LogLikelihood)
-			if !tokens {
-				return [][]string{{id, s.Text, sum, strconv.Itoa(len(s.Tokens)), fmt.Sprint(s.PseudoPerplexity),
-					metric[s.Method]}}
-			}
+	if !c.tokens {
+		return cli.Form[row]{
+			Header:  []string{"id", "text", "sequence_score", "tokens", "pseudo_perplexity", "PLL_metric"},
+			Heading: "log-likelihood  tokens  pseudo-perplexity  text\n",
+			Rows: func(id string, r row) [][]string {
+				s := r.scores[0]
+				return c.cells(r, []string{id, s.Text, fmt.Sprint(s.LogLikelihood), strconv.Itoa(len(s.Tokens)),
+					fmt.Sprint(s.PseudoPerplexity), metric[s.Method]})
+			},
+			Text: func(r row, _ int) string {
+				s := r.scores[0]
+				return fmt.Sprintf("%14.2f  %6d  %17.4g  %s\n", s.LogLikelihood, len(s.Tokens), s.PseudoPerplexity,
+					cli.OneLine(batch.OneLine(s.Text)))
+			},
+		}
+	}
+	return cli.Form[row]{
+		Header: []string{"id", "text", "position", "token", "token_id", "token_score", "sequence_score", "PLL_metric"},
+		Rows: func(id string, r row) (rows [][]string) {
+			s := r.scores[0]
 			for i, t := range s.Tokens {
 				rows = append(rows, []string{id, s.Text, strconv.Itoa(i + 1), t.Token, strconv.Itoa(t.ID),
-					fmt.Sprint(t.LogProb), sum, metric[s.Method]})
+					fmt.Sprint(t.LogProb), fmt.Sprint(s.LogLikelihood), metric[s.Method]})
 			}
-			return rows
+			return c.cells(r, rows...)
 		},
-		Text: func(s *infill.Score, width int) string {
+		Text: func(r row, width int) string {
+			s := r.scores[0]
 			var rows [][]string
 			for _, t := range s.Tokens {
 				rows = append(rows, []string{cli.OneLine(t.Token), fmt.Sprintf("%.2f", t.LogProb)})
