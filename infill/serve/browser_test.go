@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -90,8 +91,8 @@ func TestPage(t *testing.T) {
 	}
 	server := httptest.NewServer(s)
 	defer server.Close()
-	var wide, tooWide, narrow, stale, explained, apart bool
-	var drawn, full string
+	var wide, tooWide, narrow, stale, explained, apart, whole, left bool
+	var drawn, full, long string
 	var listed int
 	var first, template, wrong string
 	var bars, words int
@@ -119,6 +120,9 @@ func TestPage(t *testing.T) {
 				const all = [...box.children].map(e => e.getBoundingClientRect()).filter(r => r.width > 1 && r.height > 1);
 				return all.every((a, i) => a.right <= innerWidth - 8 && all.slice(0, i).every(b => a.left - b.right >= 2 || b.left - a.right >= 2 || a.top - b.bottom >= -1 || b.top - a.bottom >= -1));
 			})`, &apart)}},
+		{"a full stop stays with its word",
+			chromedp.Tasks{chromedp.Evaluate(`[...document.querySelectorAll("#fills li")].every(li =>
+				[...li.querySelectorAll(".whole")].some(e => /[a-z]\.$/.test(e.textContent) && e.offsetHeight < 45))`, &whole)}},
 		{"bars and numbers explain themselves",
 			chromedp.Tasks{chromedp.Evaluate(`document.querySelector("#alone .bar i").style.width`, &full),
 				chromedp.Evaluate(
@@ -132,6 +136,11 @@ func TestPage(t *testing.T) {
 				chromedp.Text("#fills ol", &drawn, chromedp.ByQuery),
 				chromedp.Evaluate(
 					`document.querySelectorAll("#options input, #options select").forEach(f => f.value = ""); document.querySelector("#options").open = false; true`, nil)}},
+		{"only these words, for every blank",
+			chromedp.Tasks{chromedp.Evaluate(`document.querySelector("#options").open = true`, nil),
+				chromedp.SendKeys(`[name=slot]`, "sea, old door"+kb.Enter, chromedp.ByQuery),
+				until(`document.querySelectorAll("#fills li").length === 4 && ` + done),
+				chromedp.Evaluate(`document.querySelector("[name=slot]").value = ""; document.querySelector("#options").open = false; true`, nil)}},
 		{"the text is copied",
 			chromedp.Tasks{chromedp.Click("#copy", chromedp.ByID),
 				until(`document.getElementById("copy").textContent === "copied"`)}},
@@ -152,7 +161,8 @@ func TestPage(t *testing.T) {
 				chromedp.Evaluate(`!document.getElementById("fills").hidden`, &stale))},
 		{"a long text, on a narrow screen",
 			chromedp.Tasks{chromedp.EmulateViewport(360, 800), say(strings.Repeat("It rained all day and the river "+
-				"rose. ", 12) + "We stayed [MASK] the house."), until(done),
+				"rose. ", 12) + "We stayed [MASK] the house."), until(done), picture("page-long"),
+				chromedp.Text("#fills li .text", &long, chromedp.ByQuery),
 				chromedp.Evaluate(fmt.Sprintf(count, "#words button"), &words),
 				chromedp.Evaluate(`document.documentElement.scrollWidth > innerWidth`, &wide)}},
 		{"a wide screen",
@@ -162,7 +172,9 @@ func TestPage(t *testing.T) {
 			chromedp.Tasks{chromedp.ActionFunc(
 				func(context.Context) error { server.CloseClientConnections(); server.Close(); return nil }),
 				chromedp.Click("#go", chromedp.ByID),
-				until(`document.getElementById("wrong").textContent.includes("does not answer")`)}},
+				until(`document.getElementById("wrong").textContent.includes("does not answer")`),
+				chromedp.Evaluate(`!document.getElementById("fills").hidden || document.getElementById("how").textContent !== ""`,
+					&left)}},
 	}
 	for _, step := range steps {
 		if err := chromedp.Run(ctx, step.do); err != nil {
@@ -192,7 +204,9 @@ func TestPage(t *testing.T) {
 		t.Errorf("%d words of the long text; wider than a narrow screen: %v, than a wide one: %v; dark and within a "+
 			"narrow screen: %v", words, wide, tooWide, narrow)
 	}
-	if stale {
-		t.Error("beside an error stand the fills of another text")
+	if stale || left || !whole || !regexp.MustCompile(`^… (It|rained|all|day|and|the|river|rose\.) .*We stayed [a-z]+ the house\.$`).
+		MatchString(long) {
+		t.Errorf("beside an error stand the fills of another text: %v, %v; full stops stay with their words: %v; the long "+
+			"text is cut to %q", stale, left, whole, long)
 	}
 }
