@@ -66,7 +66,7 @@ func NewCmd(s *terminal.Streams) *cobra.Command {
 	cli.AddChoice(cmd, (*string)(&c.options.Tokenisation), "tokenisation", "",
 		cli.Texts(metrics.WhiteSpace.Values()), "how a line becomes tokens")
 	flags.StringVar((*string)(&c.options.Smoothing), "smoothing", string(c.options.Smoothing),
-		"of BLEU: none, epsilon[=E], add-k[=K] or exp")
+		"`FORM` of BLEU: none, epsilon[=E], add-k[=K] or exp")
 	cli.Bind(cmd, &c.options)
 	cli.AddChoice(cmd, &c.format, "format", "", formats, "form of the result")
 	flags.BoolVarP(&c.quiet, "quiet", "q", false, "no warnings")
@@ -116,8 +116,15 @@ func (c *command) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	of := map[string]string{} // the scores that a message is about
 	for _, w := range report.Warnings {
-		cli.Warn(c.streams, c.quiet, "%s", strings.TrimPrefix(w.Score+": "+w.Message, ": "))
+		of[w.Message] = strings.TrimPrefix(of[w.Message]+", "+w.Score, ", ")
+	}
+	for _, w := range report.Warnings {
+		if names, ok := of[w.Message]; ok {
+			cli.Warn(c.streams, c.quiet, "%s", strings.TrimPrefix(names+": "+w.Message, ": "))
+			delete(of, w.Message)
+		}
 	}
 	switch c.format {
 	case "json":
