@@ -52,7 +52,7 @@ func settings(ctx context.Context, f *infill.Filler, o *infill.Options) (map[str
 
 // do returns the columns that are not options, and the result: an object, a line of a table for each fill, or the
 // best fill.
-func (f *Fill) do(ctx context.Context, r Record, form Form) ([]json.RawMessage, error) {
+func (f *Fill) do(ctx context.Context, r Record, form Form) (lines []json.RawMessage, err error) {
 	// A table that a run made has a rank in each line, which is no option.
 	q, err := infill.ParseRequest(r.Object, f.Key, f.Options, slices.Concat(f.Keep, []string{"id", "rank"})...)
 	var option *infill.OptionError
@@ -77,28 +77,27 @@ func (f *Fill) do(ctx context.Context, r Record, form Form) ([]json.RawMessage, 
 		}
 		return []json.RawMessage{object.Quote(OneLine(best))}, nil
 	}
-	row, err := rowOf(result)
-	if err != nil {
-		return nil, err
-	}
+	// The template stands under the name that it came with.
 	taken := inResult
 	if form.table() {
 		taken = inTable
 	}
-	// The template stands under the name that it came with.
 	extra := object.Beside(append(q.Extra, object.Field{Key: f.Key}), taken)
-	of := slices.IndexFunc(row, func(field object.Field) bool { return field.Key == "template" })
-	row[of].Key, extra = extra[len(extra)-1].Key, extra[:len(extra)-1]
+	template, extra := extra[len(extra)-1].Key, extra[:len(extra)-1]
 	if form.table() {
-		return tableOf(result, row, extra)
+		table, err := Table(result)
+		for _, line := range table {
+			line = append(line.Rename("template", template), extra...)
+			lines = append(lines, line.Append(nil))
+		}
+		return lines, err
 	}
-	id := slices.IndexFunc(extra, func(field object.Field) bool { return field.Key == "id" })
-	if id >= 0 { // the first, as in the answer to a request
-		row = slices.Concat(extra[id:id+1], row, extra[:id], extra[id+1:])
-	} else {
-		row = append(row, extra...)
+	row, err := rowOf(result)
+	row = append(row.Rename("template", template), extra.Without("id")...)
+	if id := extra.Get("id"); id != nil { // the first, as in the answer to a request
+		row = append(object.Object{{Key: "id", Value: id}}, row...)
 	}
-	return []json.RawMessage{row.Append(nil)}, nil
+	return []json.RawMessage{row.Append(nil)}, err
 }
 
 // rejected marks the errors that lie in a record.
@@ -145,34 +144,45 @@ func inTable(name string) bool {
 	return inResult(name) || slices.Contains(fillKeys, name) || blankColumn.MatchString(name)
 }
 
-// tableOf has a line for each fill: rank and text, a column for each blank, the rest of the fill and what holds for all
-// fills, and then the columns of the user in their order.
-func tableOf(result *infill.Result, row, extra object.Object) ([]json.RawMessage, error) {
-	var common object.Object
-	for _, field := range row {
-		if !slices.Contains(leftOut, field.Key) && string(field.Value) != "[]" {
-			common = append(common, field)
+// Columns are those of a table of results with so many blanks: rank and text, a column for each blank, the rest of a
+// fill, and what holds for all fills.
+func Columns(blanks int) (names []string) {
+	for _, key := range fillKeys {
+		if key == "values" {
+			for blank := range blanks {
+				names = append(names, fmt.Sprintf("blank_%d", blank+1))
+			}
+		} else if key != "token_ids" && !slices.Contains(leftOut, key) {
+			names = append(names, key)
 		}
 	}
-	common = append(common, extra...)
-	var lines []json.RawMessage
+	names = append(names, "token_ids")
+	return append(names, slices.DeleteFunc(slices.Clone(resultKeys),
+		func(key string) bool { return slices.Contains(leftOut, key) })...)
+}
+
+// Table has a line for each fill, with the columns of Columns that hold something.
+func Table(result *infill.Result) (lines []object.Object, err error) {
+	common, err := rowOf(result)
+	if err != nil {
+		return nil, err
+	}
 	for _, fill := range result.Fills {
 		fields, err := object.Of(fill)
 		if err != nil {
 			return nil, err
 		}
+		for blank, word := range fill.Values {
+			fields = append(fields, object.Field{Key: fmt.Sprintf("blank_%d", blank+1), Value: object.Quote(word)})
+		}
+		fields = append(fields, common...)
 		var line object.Object
-		for _, field := range fields {
-			if field.Key == "values" {
-				for blank, word := range fill.Values {
-					line = append(line, object.Field{Key: fmt.Sprintf("blank_%d", blank+1), Value: object.Quote(word)})
-				}
-			} else if field.Key != "token_ids" && !slices.Contains(leftOut, field.Key) {
-				line = append(line, field)
+		for _, name := range Columns(len(fill.Values)) {
+			if value := fields.Get(name); value != nil && string(value) != "[]" {
+				line = append(line, object.Field{Key: name, Value: value})
 			}
 		}
-		line = append(line, object.Field{Key: "token_ids", Value: fields.Get("token_ids")})
-		lines = append(lines, append(line, common...).Append(nil))
+		lines = append(lines, line)
 	}
 	return lines, nil
 }

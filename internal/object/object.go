@@ -38,6 +38,17 @@ func (o Object) Without(keys ...string) Object {
 	return slices.DeleteFunc(slices.Clone(o), func(f Field) bool { return slices.Contains(keys, f.Key) })
 }
 
+// Rename is the object with another name for a key.
+func (o Object) Rename(key, name string) Object {
+	o = slices.Clone(o)
+	for i := range o {
+		if o[i].Key == key {
+			o[i].Key = name
+		}
+	}
+	return o
+}
+
 // Text returns the text that stands under a key.
 func (o Object) Text(key string) (string, error) {
 	value := o.Get(key)

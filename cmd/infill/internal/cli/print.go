@@ -25,7 +25,7 @@ func Formats() []string { return []string{"text", "json", "jsonl", "csv"} }
 // Form says how results of one kind are written as CSV, and for people on a terminal of width columns, 0 for none.
 type Form[T any] struct {
 	Header []string
-	Rows   func(id string, v T) [][]string
+	Rows   func(id string, v T) ([][]string, error)
 	Text   func(v T, width int) string
 	// Heading stands above the texts of one line each, "" for texts of several lines, which blank lines part.
 	Heading string
@@ -62,7 +62,10 @@ func (p *Printer[T]) Print(id json.RawMessage, v T) error {
 	case "jsonl":
 		return object.WriteLine(p.Streams.Out, object.Identified{ID: id, Value: v})
 	case "csv":
-		rows := p.Rows(object.Plain(id), v)
+		rows, err := p.Rows(object.Plain(id), v)
+		if err != nil {
+			return err
+		}
 		if first {
 			rows = append([][]string{p.Header}, rows...)
 		}

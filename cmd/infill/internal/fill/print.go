@@ -8,6 +8,8 @@ import (
 
 	"infill/cmd/infill/internal/cli"
 	"infill/infill"
+	"infill/infill/batch"
+	"infill/internal/object"
 )
 
 // makeRoom makes columns of CSV for the blanks of the first result, and refuses one that has more.
@@ -26,32 +28,19 @@ func makeRoom(p *cli.Printer[*infill.Result], r *infill.Result) error {
 
 // resultForm writes a row of CSV for each fill, with a column for each blank, in the order of infill run.
 func resultForm(blanks int, verbose bool) cli.Form[*infill.Result] {
-	header := []string{"rank", "text"}
-	for blank := range blanks {
-		header = append(header, fmt.Sprintf("blank_%d", blank+1))
-	}
-	header = append(header, "probability", "log_likelihood", "share", "share_error", "count", "token_ids",
-		"template", "method", "proven", "left_out_at_most", "seed", "unfinished", "id")
+	header := append(batch.Columns(blanks), "id")
 	return cli.Form[*infill.Result]{
 		Header: header,
-		Rows: func(id string, r *infill.Result) (rows [][]string) {
-			unfinished := ""
-			if r.Unfinished {
-				unfinished = "true"
-			}
-			for _, f := range r.Fills {
-				count := ""
-				if f.Count > 0 {
-					count = strconv.Itoa(f.Count)
+		Rows: func(id string, r *infill.Result) (rows [][]string, err error) {
+			lines, err := batch.Table(r)
+			for _, line := range lines {
+				var row []string
+				for _, name := range header[:len(header)-1] {
+					row = append(row, object.Plain(line.Get(name)))
 				}
-				row := append([]string{strconv.Itoa(f.Rank), f.Text}, f.Values...)
-				row = append(row, make([]string, blanks-len(f.Values))...)
-				rows = append(rows, append(row, optional("%v", f.Probability), fmt.Sprint(f.LogLikelihood),
-					optional("%v", f.Share), optional("%v", f.ShareError), count,
-					"["+joined(f.TokenIDs, ",")+"]", r.Template, r.Method, optional("%v", r.Proven),
-					optional("%v", r.LeftOutAtMost), optional("%d", r.Seed), unfinished, id))
+				rows = append(rows, append(row, id))
 			}
-			return rows
+			return rows, err
 		},
 		Text: func(r *infill.Result, width int) string { return resultText(r, width, verbose) },
 		Lines: func(r *infill.Result) (lines []string) {

@@ -48,7 +48,7 @@ func TestInterruptedFormats(t *testing.T) {
 		r.Fills[0].Rank, r.Fills[0].Text, r.Fills[0].Values, r.Fills[0].Spans = 1, "a cat", []string{"cat"},
 			[][2]int{{2, 5}}
 		for format, want := range map[string]string{"json": `"unfinished": true`, "jsonl": `"unfinished":true`,
-			"csv": ",true,\n", "text": "\n" + why + "\n"} {
+			"csv": ",true,\"[", "text": "\n" + why + "\n"} {
 			var out bytes.Buffer
 			printer := &cli.Printer[*infill.Result]{Form: resultForm(1, false), Format: format,
 				Streams: &terminal.Streams{Out: &out}}

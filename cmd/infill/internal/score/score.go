@@ -177,12 +177,7 @@ func (r row) MarshalJSON() ([]byte, error) {
 		return append(o, r.beside...).Append(nil), err
 	}
 	o, err := object.Of(r.scores[0])
-	for i := range o {
-		if o[i].Key == "text" {
-			o[i].Key = r.name
-		}
-	}
-	return append(o, r.beside...).Append(nil), err
+	return append(o.Rename("text", r.name), r.beside...).Append(nil), err
 }
 
 // print prints a row. The first one tells the columns of CSV.
@@ -285,19 +280,19 @@ func (c *command) tellVerdict(right, pairs int) (err error) {
 }
 
 // cells appends the other columns of the user to each row of CSV.
-func (c *command) cells(r row, rows ...[]string) [][]string {
+func (c *command) cells(r row, rows ...[]string) ([][]string, error) {
 	for i := range rows {
 		for _, name := range c.others {
 			rows[i] = append(rows[i], object.Plain(r.beside.Get(name)))
 		}
 	}
-	return rows
+	return rows, nil
 }
 
 func (c *command) pairForm() cli.Form[row] {
 	return cli.Form[row]{
 		Header: []string{"id", "first", "second", "first_sequence_score", "second_sequence_score", "right"},
-		Rows: func(id string, r row) [][]string {
+		Rows: func(id string, r row) ([][]string, error) {
 			first, second := r.scores[0], r.scores[1]
 			return c.cells(r, []string{id, first.Text, second.Text, fmt.Sprint(first.LogLikelihood),
 				fmt.Sprint(second.LogLikelihood), strconv.FormatBool(r.right())})
@@ -324,7 +319,7 @@ func (c *command) scoreForm() cli.Form[row] {
 		return cli.Form[row]{
 			Header:  []string{"id", "text", "sequence_score", "tokens", "pseudo_perplexity", "PLL_metric"},
 			Heading: "log-likelihood  tokens  pseudo-perplexity  text\n",
-			Rows: func(id string, r row) [][]string {
+			Rows: func(id string, r row) ([][]string, error) {
 				s := r.scores[0]
 				return c.cells(r, []string{id, s.Text, fmt.Sprint(s.LogLikelihood), strconv.Itoa(len(s.Tokens)),
 					fmt.Sprint(s.PseudoPerplexity), metric[s.Method]})
@@ -338,7 +333,8 @@ func (c *command) scoreForm() cli.Form[row] {
 	}
 	return cli.Form[row]{
 		Header: []string{"id", "text", "position", "token", "token_id", "token_score", "sequence_score", "PLL_metric"},
-		Rows: func(id string, r row) (rows [][]string) {
+		Rows: func(id string, r row) ([][]string, error) {
+			var rows [][]string
 			s := r.scores[0]
 			for i, t := range s.Tokens {
 				rows = append(rows, []string{id, s.Text, strconv.Itoa(i + 1), t.Token, strconv.Itoa(t.ID),
