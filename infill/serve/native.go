@@ -97,6 +97,7 @@ func (fillRequest) Schema(r huma.Registry) *huma.Schema {
 	}
 	properties["ban"].Items = &huma.Schema{Type: huma.TypeString}
 	properties["template"].Examples = []any{"he had [MASK] me"}
+	properties["id"].Type = "" // any JSON
 	s := &huma.Schema{Type: huma.TypeObject, Properties: properties, Required: []string{"template"},
 		AdditionalProperties: false}
 	s.PrecomputeMessages()
@@ -137,6 +138,8 @@ func (s *Server) operation(o huma.Operation) huma.Operation {
 
 func (s *Server) registerNative(api huma.API) {
 	result := api.OpenAPI().Components.Schemas.Schema(reflect.TypeFor[infill.Result](), true, "Result")
+	api.OpenAPI().Components.Schemas.Map()["Result"].Properties["id"] =
+		&huma.Schema{Description: "That of the request."}
 	huma.Register(api, s.operation(huma.Operation{
 		// its own reader names the option
 		OperationID: "fill", Method: http.MethodPost, Path: "/v1/fill", Tags: []string{"infill"},

@@ -409,8 +409,13 @@ func TestDocument(t *testing.T) {
 	text, _ := io.ReadAll(answer.Body)
 	document := decode[struct {
 		Paths      map[string]any
-		Components struct{ Schemas map[string]any }
+		Components struct {
+			Schemas map[string]struct{ Properties map[string]any }
+		}
 	}](t, string(text))
+	if document.Components.Schemas["Result"].Properties["id"] == nil {
+		t.Error("no id in the schema of a result")
+	}
 	for _, path := range []string{"/", "/models/{model}", "/v1/fill", "/v1/score"} {
 		if document.Paths[path] == nil {
 			t.Errorf("no %s in %v", path, document.Paths)
@@ -422,7 +427,7 @@ func TestDocument(t *testing.T) {
 			break
 		}
 		schema, _, _ := strings.Cut(after, `"`)
-		if document.Components.Schemas[schema] == nil {
+		if _, ok := document.Components.Schemas[schema]; !ok {
 			t.Errorf("no schema %s", schema)
 		}
 		rest = after
