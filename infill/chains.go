@@ -99,8 +99,8 @@ func (c *chainRun) prepare(ctx context.Context, w *work) ([]int, error) {
 		}
 	}
 	var err error
-	c.target, err = newTarget(w.model, c.layout, c.variables, lm.TargetOptions{Energy: c.options.Energy,
-		Gradient: c.options.Gradient, Distances: samplers.Describe(c.options.Sampler).Distances})
+	c.target, err = newTarget(w.model, c.layout, c.variables,
+		lm.TargetOptions{Energy: c.options.Energy, Gradient: c.options.Gradient})
 	if err != nil {
 		return nil, err
 	}

@@ -18,7 +18,7 @@ const mini = "../testdata/mini-uncased"
 // grid is a template of two slots with 40 candidates each, on a small model,
 // and its 1,600 fills enumerated.
 type grid struct {
-	target      samplers.MetricTarget
+	target      samplers.GradientTarget
 	probability []float64 // [1600]
 }
 
@@ -57,11 +57,11 @@ func newGrid(t *testing.T) grid {
 		support[j] = infill.Candidates(tokenizer.Fillable(), logp[j], gridSide)
 	}
 	made, err := m.NewTarget(template.IDs, template.Slots,
-		lm.TargetOptions{Gradient: lm.Local, Support: support, Distances: true})
+		lm.TargetOptions{Gradient: lm.Local, Support: support})
 	if err != nil {
 		t.Fatal(err)
 	}
-	target := made.(samplers.MetricTarget)
+	target := made.(samplers.GradientTarget)
 	var states []int
 	for a := range gridSide {
 		for b := range gridSide {

@@ -63,7 +63,7 @@ func TestParseRequest(t *testing.T) {
 	defaults.Top, defaults.Seed = 9, 3
 	r, err := ParseRequest(
 		fields("note", `[1]`, "template", `"a [MASK]"`, "id", `7`, "seed", `18446744073709551615`, "step_size", `0.1`,
-			"top", `""`, "context", `null`, "sampler", `"gwl"`,
+			"top", `""`, "context", `null`, "sampler", `"gwg"`,
 			"slots", `{"1":["a, b","c"],"2":"d,e"}`, "ban", `["x"]`,
 			"distinct", `true`, "order", `[2,1]`, "samples", `"3"`), "template", defaults)
 	if err != nil {
@@ -71,7 +71,7 @@ func TestParseRequest(t *testing.T) {
 	}
 	o := r.Options
 	if r.Template != "a [MASK]" || string(r.ID) != "7" || len(r.Extra) != 1 || r.Extra[0].Key != "note" || o.Top != 9 ||
-		o.Seed != 1<<64-1 || o.Chains.StepSize != 0.1 || o.Chains.Sampler != "gwl" ||
+		o.Seed != 1<<64-1 || o.Chains.StepSize != 0.1 || o.Chains.Sampler != "gwg" ||
 		!slices.Equal(o.Slots[1], []string{"a, b", "c"}) || !slices.Equal(o.Slots[2], []string{"d", "e"}) ||
 		!slices.Equal(o.Ban, []string{"x"}) || !o.Distinct || o.Order != "2,1" || o.Samples != 3 {
 		t.Errorf("got %+v", r)

@@ -153,7 +153,7 @@ func (p *Plan) movable() error {
 	kind := samplers.Describe(c.Sampler)
 	switch {
 	case why == "":
-	case kind.Conditionals || kind.Distances:
+	case kind.Conditionals:
 		return misfit("sampler", "%s cannot move slots together, which %s need: take %s", c.Sampler, why, Samplers()[0])
 	case c.Initial.Kind == StartMask:
 		return misfit("initial", "mask fills slot by slot, and %s need several at once: take model or random", why)

@@ -188,7 +188,7 @@ func (g given) NewTarget([]int, []int, lm.TargetOptions) (lm.Target, error) { re
 
 func TestTiedErrors(t *testing.T) {
 	f, _ := newFake(t)
-	for _, sampler := range []string{"gibbs", "mlm-mh", "gwl", "p-ncg"} {
+	for _, sampler := range []string{"gibbs", "mlm-mh"} {
 		o := chainOptions()
 		o.Chains.Sampler = sampler
 		_, err := f.Fill(t.Context(), "the [MASK=x] and the [MASK=x]", o, nil)

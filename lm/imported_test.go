@@ -109,11 +109,6 @@ func TestImportedWithoutGradient(t *testing.T) {
 	if !errors.As(err, &rule) || rule.Op != "Elu" || !strings.Contains(err.Error(), "sampler without one") {
 		t.Errorf("error %v", err)
 	}
-	if _, err := m.NewTarget(want.Template, want.Slots,
-		lm.TargetOptions{Support: vocabularySupport(64, 3), Distances: true}); err == nil ||
-		!strings.Contains(err.Error(), "imported") {
-		t.Errorf("distances: %v", err)
-	}
 }
 
 func TestImportRefuses(t *testing.T) {

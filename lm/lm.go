@@ -44,8 +44,6 @@ type MaskedLM struct {
 	mask         int
 	engine       *engine
 	padded       bool // rows of one bucket may differ in length
-	// wordEmbeddings is [vocabulary × hidden], read when first asked for.
-	wordEmbeddings func() ([]float32, error)
 }
 
 // Open prepares a model. Its sessions, which hold the weights in memory, are made at the first use: one for
@@ -70,7 +68,6 @@ func Open(ctx context.Context, bundle *models.Bundle, o Options) (*MaskedLM, err
 		return nil, err
 	}
 	m := &MaskedLM{bundle: bundle, runtime: runtime, mask: o.MaskID}
-	m.wordEmbeddings = sync.OnceValues(bundle.Embeddings)
 	m.chunk = limits(bundle.Config, runtime.Device())
 	m.engine = &engine{m: m, workers: engineWorkers(runtime.Device())}
 	m.padded = padded(bundle)

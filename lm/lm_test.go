@@ -26,7 +26,7 @@ func tiny(t testing.TB) *lm.MaskedLM {
 	return openBundle(t, bundle, tinyMask)
 }
 
-// target is all that a model's target can do, but for distances.
+// target is all that a model's target can do.
 type target interface {
 	lm.Target
 	samplers.GradientTarget
@@ -228,28 +228,6 @@ func TestLogMaskedConditionals(t *testing.T) {
 	rows[1].IDs = masked[:len(masked)-1]
 	if _, err := m.LogProbabilities(ctx, rows); err == nil {
 		t.Error("rows of different lengths: no error")
-	}
-}
-
-// Distances are those of the stored embeddings.
-func TestDistances(t *testing.T) {
-	m := tiny(t)
-	target := newTarget(t, m, lm.TargetOptions{Distances: true}).(samplers.MetricTarget)
-	e := check.Must(m.Bundle().Embeddings())(t)
-	h := m.Bundle().Config.HiddenSize
-	got := make([]float64, 3)
-	target.Distances(2, 3, 1, got)
-	for k, x := range got {
-		want, u, v := 0.0, exampleKinds[2][3], exampleKinds[2][1+k]
-		for i := range h {
-			want += math.Pow(float64(e[u*h+i]-e[v*h+i]), 2)
-		}
-		if !close32(x, want) {
-			t.Errorf("distance from %d to %d is %g, want %g", u, v, x, want)
-		}
-	}
-	if got[2] != 0 {
-		t.Errorf("a token is %g from itself", got[2])
 	}
 }
 

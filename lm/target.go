@@ -51,8 +51,6 @@ type TargetOptions struct {
 	Gradient Gradient // Full when empty
 	// Support is the token ids that each slot may take: category k of slot j is token Support[j][k].
 	Support [][]int
-	// Distances asks for a samplers.MetricTarget: the word embeddings are read into memory, once for each model.
-	Distances bool
 }
 
 // Counts is the cost of a target so far.
@@ -65,8 +63,8 @@ type Counts struct {
 }
 
 // Target is the distribution π(θ) ∝ exp(U(θ)) over fills of a template's slots. A model's target is also a
-// samplers.GradientTarget, ConditionalTarget and MaskedConditionalTarget, and a
-// MetricTarget if distances are wanted. It is not safe for concurrent use; the model below it is.
+// samplers.GradientTarget, ConditionalTarget and MaskedConditionalTarget. It is not safe for concurrent use; the model
+// below it is.
 type Target interface {
 	samplers.Target
 	// Counts returns the cost of the target so far.
@@ -152,13 +150,6 @@ func (m *MaskedLM) NewTarget(ids, slots []int, o TargetOptions) (Target, error) 
 	}
 	t.one = make([]bool, len(slots))
 	t.found = map[string][]float32{}
-	if o.Distances {
-		embeddings, err := m.wordEmbeddings()
-		if err != nil {
-			return nil, fmt.Errorf("word embeddings: %w", err)
-		}
-		return &metricTarget{t, embeddings}, nil
-	}
 	return t, nil
 }
 

@@ -28,9 +28,6 @@ func TestOpenImported(t *testing.T) {
 		b.Weights() != nil {
 		t.Errorf("bundle %+v", b)
 	}
-	if _, err := b.Embeddings(); err == nil {
-		t.Error("embeddings are read from a graph")
-	}
 	// The bundle's identity depends on the graph and its weights.
 	for _, name := range []string{"model.onnx", "weights.bin"} {
 		write(t, dir, name, []byte("another"))

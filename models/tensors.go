@@ -3,7 +3,6 @@ package models
 import (
 	"bytes"
 	"cmp"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -33,20 +32,6 @@ func (b *Bundle) Tensor(name string) (Tensor, bool) {
 	}
 	return Tensor{}, false
 }
-
-// Float32s reads a weight, row-major, rounded to the nearest 32-bit number where it is stored in 64 bits.
-func (b *Bundle) Float32s(name string) ([]float32, error) {
-	if b.weights == nil {
-		return nil, errors.New("an imported model's weights are part of its graph and cannot be read")
-	}
-	if t, ok := b.Tensor(name); ok {
-		name = t.Name
-	}
-	return b.weights.Float32s(name)
-}
-
-// Embeddings reads the word embeddings, [vocabulary × width] row-major.
-func (b *Bundle) Embeddings() ([]float32, error) { return b.Float32s(b.Config.Layout().Words.Name) }
 
 // checkWeights holds the weights against the config, and refuses the first that no weight can be: that no weight is
 // endless or no number is remembered in the manifest. Tensors that the graph does not read (a pooler, position ids) may

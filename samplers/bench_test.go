@@ -46,16 +46,6 @@ func (t *linear) EnergyGradient(ctx context.Context, states []int, energy, gradi
 	return t.Energy(ctx, states, energy)
 }
 
-// Distances are those of one-hot vectors.
-func (t *linear) Distances(_, from, first int, distance []float64) {
-	for i := range distance {
-		distance[i] = 2
-	}
-	if i := from - first; i >= 0 && i < len(distance) {
-		distance[i] = 0
-	}
-}
-
 func (t *linear) LogConditionals(_ context.Context, states []int, slots []int, logp []float64) error {
 	k := t.categories[0]
 	for c, j := range slots {

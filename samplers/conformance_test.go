@@ -232,22 +232,6 @@ func forms(t *testing.T) []form {
 			return w.metropolis(w.langevin(w.gradient, powerOf(0.85), 2, nil))
 		}})
 
-	for _, b := range balances {
-		add(form{sampler: "p-ncg:step-size=0.8,balance=" + b.balance, target: roughTable(), exact: true,
-			reversible: true, rejects: true,
-			transitions: func(t *testing.T, w *world) [][]float64 {
-				return w.metropolis(w.apart(w.gradient, b.g, 0.8, w.asked, []int{0, 1, 2}))
-			}})
-	}
-	add(form{sampler: "gwl:step-size=0.8", temperature: 1.5, target: roughTable(), exact: true, reversible: true,
-		rejects: true,
-		transitions: func(t *testing.T, w *world) [][]float64 {
-			var ms [][][]float64
-			for j := range 3 {
-				ms = append(ms, w.metropolis(w.apart(w.gradient, powerOf(0.5), 0.8, w.asked, []int{j})))
-			}
-			return mean(ms)
-		}})
 	for _, alpha := range []float64{0.6, math.Inf(1)} {
 		ordinal := func(t *testing.T, w *world) [][]float64 {
 			gradient, distance := w.onALine(t)

@@ -26,19 +26,6 @@ func TestPreconditionerIsAStepSizeOfTheSlot(t *testing.T) {
 	}
 }
 
-// Distances of one-hot vectors make p-NCG the discrete Langevin sampler, with
-// the same α.
-func TestOneHotDistancesAreDMALA(t *testing.T) {
-	target := oneHot{lattice(t, 2, 2)}
-	w := newWorld(t, target)
-	ncg := makeKernel(t, "p-ncg:step-size=0.7", target)
-	dmala := makeKernel(t, "dmala:step-size=0.7", target)
-	if d := cmp.Diff(transitionMatrix(t, dmala, w.Enumeration), transitionMatrix(t, ncg, w.Enumeration),
-		cmpopts.EquateApprox(0, 1e-12)); d != "" {
-		t.Errorf("(-dmala +p-ncg):\n%s", d)
-	}
-}
-
 // The binary form of appendix A, algorithm 2: flip with probability e/(1 + e), e = exp(-½ U'(2θ - 1) - 1/(2α)); and
 // the one-hot form with twice the α.
 func TestBinaryForm(t *testing.T) {
@@ -249,7 +236,7 @@ func (s stubborn) EnergyGradient(ctx context.Context, states []int, energy, grad
 func TestStepSizeBetweenSteps(t *testing.T) {
 	target := roughTable()(t)
 	w := newWorld(t, target)
-	for _, name := range []string{"dula", "dmala", "dmala-adaptive", "dlmc", "dlmc-euler", "p-ncg", "gwl",
+	for _, name := range []string{"dula", "dmala", "dmala-adaptive", "dlmc", "dlmc-euler",
 		"dula-ordinal", "dmala-ordinal"} {
 		made := makeKernel(t, name+":step-size=0.4", target)
 		kernel := made.mover.(stepSizer)

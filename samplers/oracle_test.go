@@ -457,13 +457,6 @@ func (w *world) apart(gradient [][]float64, g function, alpha float64, distance 
 	})
 }
 
-// asked is the distance the target tells.
-func (w *world) asked(slot, from, to int) float64 {
-	out := make([]float64, 1)
-	w.target.(MetricTarget).Distances(slot, from, to, out)
-	return out[0]
-}
-
 // onALine is the gradient U'_j v and the squared distance of values.
 func (w *world) onALine(t *testing.T) (gradient [][]float64, distance func(slot, from, to int) float64) {
 	t.Helper()

@@ -19,32 +19,83 @@ import (
 	"math/rand/v2"
 )
 
+// ordinal is the discrete Langevin kernel whose scores hold the penalty, by the numbers of two categories.
+type ordinal struct {
+	*dlp
+	scores *ordinalScores
+}
+
+var (
+	_ mover     = (*ordinal)(nil)
+	_ stepSizer = (*ordinal)(nil)
+)
+
 type ordinalSettings struct {
-	distanceSettings
-	adjusted bool
+	stepSize       positive
+	balance        Balance
+	preconditioner factors
+	adjusted       bool
 }
 
 func (s *ordinalSettings) register(f *flag.FlagSet) {
-	s.distanceSettings.register(f)
-	f.Lookup("step-size").Usage = "α: the squared distance d² of two numbers costs d²/(2α) nats"
+	f.Var(&s.stepSize, "step-size", "α: the squared distance d² of two numbers costs d²/(2α) nats")
+	f.Var(&s.balance, "balance", balanceHelp())
+	f.Var(&s.preconditioner, "preconditioner", preconditionerHelp)
 }
 
 func (s *ordinalSettings) mover(name string, target Target, _ *rand.Rand) (mover, error) {
-	ordinal, err := capability[OrdinalTarget](target, name)
+	line, err := capability[OrdinalTarget](target, name)
 	if err != nil {
 		return nil, err
 	}
-	return newDistanceLangevin(name, &onLine{OrdinalTarget: ordinal}, &s.distanceSettings, s.adjusted)
+	inner, err := newDLP(name, &onLine{OrdinalTarget: line},
+		&langevinSettings{stepSize: 1, preconditioner: s.preconditioner, adjusted: s.adjusted}, nil)
+	if err != nil {
+		return nil, err
+	}
+	clear(inner.penalty) // it is part of the scores
+	k := &ordinal{inner, &ordinalScores{s.balance, line.Values(), make([]float64, len(inner.penalty))}}
+	k.scorer = k.scores
+	return k, k.setStepSize(float64(s.stepSize))
+}
+
+func (k *ordinal) setStepSize(stepSize float64) error {
+	if err := checkStepSize(stepSize); err != nil {
+		return err
+	}
+	k.alpha = stepSize
+	for j, g := range k.preconditioner {
+		k.scores.price[j] = 1 / (2 * stepSize * g)
+	}
+	k.revision++
+	return nil
+}
+
+// ordinalScores scores a move by balance and squared distance.
+type ordinalScores struct {
+	balance Balance
+	values  [][]float64
+	price   []float64 // of a squared distance of 1, in nats, [slots]
+}
+
+func (*ordinalScores) auxiliary(int, int, []float64) float64 { return 0 }
+
+func (o *ordinalScores) logWeights(_ float64, slot, current int, gradient []float64, first int, out []float64) {
+	here, row, values := gradient[current], gradient[first:first+len(out)], o.values[slot]
+	for i, g := range row {
+		d := values[first+i] - values[current]
+		out[i] = balanced{o.balance}.one(g-here) - o.price[slot]*d*d
+	}
 }
 
 // onLine lays an ordinal target's categories on a line: the gradient of category v is U'_j·v, so that differences are
-// U'_j (v - θ_j), and the distances are squared differences of values.
+// U'_j (v - θ_j).
 type onLine struct {
 	OrdinalTarget
 	derivative []float64
 }
 
-var _ MetricTarget = (*onLine)(nil)
+var _ GradientTarget = (*onLine)(nil)
 
 func (t *onLine) EnergyGradient(ctx context.Context, states []int, energy, gradient []float64) error {
 	if cap(t.derivative) < len(states) {
@@ -64,14 +115,6 @@ func (t *onLine) EnergyGradient(ctx context.Context, states []int, energy, gradi
 	return nil
 }
 
-func (t *onLine) Distances(slot, from, first int, distance []float64) {
-	values := t.Values()[slot]
-	for i := range distance {
-		d := values[first+i] - values[from]
-		distance[i] = d * d
-	}
-}
-
 func ordinalDULAEntry() entry {
 	return entry{
 		Description: Description{
@@ -79,7 +122,7 @@ func ordinalDULAEntry() entry {
 			Paper:  langevinPaper,
 			Target: nearExp, Cost: "1 energy and derivative",
 		},
-		settings: func() settings { return &ordinalSettings{distanceSettings: distanceSettings{stepSize: 1}} },
+		settings: func() settings { return &ordinalSettings{stepSize: 1} },
 	}
 }
 
@@ -87,6 +130,6 @@ func ordinalDMALAEntry() entry {
 	e := ordinalDULAEntry()
 	e.Name, e.Title = "dmala-ordinal", "discrete Metropolis-adjusted Langevin over numbers; its binary form"
 	e.Exact, e.Target, e.Tunes, e.adaptation = true, onlyExp, "step-size", tuneStepSize
-	e.settings = func() settings { return &ordinalSettings{distanceSettings{stepSize: 1}, true} }
+	e.settings = func() settings { return &ordinalSettings{stepSize: 1, adjusted: true} }
 	return e
 }

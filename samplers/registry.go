@@ -15,12 +15,11 @@ type Description struct {
 	Interacting bool
 	Target      string // the law that the chain converges to
 	Cost        string // the evaluations of one step of one chain
-	// Conditionals reports whether the target must be a [ConditionalTarget] or a [MaskedConditionalTarget],
-	// Distances whether it must be a [MetricTarget].
-	Conditionals, Distances bool
-	Settings                []Setting // those that a [Spec] can set, by name
-	Tunes                   string    // the setting that a warm-up tunes; "" for none
-	OnText                  *OnText   // nil for samplers of other slots than a text's
+	// Conditionals reports whether the target must be a [ConditionalTarget] or a [MaskedConditionalTarget].
+	Conditionals bool
+	Settings     []Setting // those that a [Spec] can set, by name
+	Tunes        string    // the setting that a warm-up tunes; "" for none
+	OnText       *OnText   // nil for samplers of other slots than a text's
 }
 
 // A Setting is a setting of a sampler.
@@ -64,8 +63,6 @@ func registry() []entry {
 		dlmcEntry(),
 		dlmcEulerEntry(),
 		cyclicalEntry(),
-		pncgEntry(),
-		gwlEntry(),
 		ordinalDULAEntry(),
 		ordinalDMALAEntry(),
 		locallyBalancedEntry(),

@@ -26,32 +26,22 @@ func atTemperature(t *testing.T, target Target, temperature float64) Target {
 // only hides all but the plain target.
 type only struct{ Target }
 
-// oneHot gives the lattice the distances of one-hot vectors, and idle latent
-// units.
-type oneHot struct{ *targets.Ising }
+// withLatents gives the lattice idle latent units.
+type withLatents struct{ *targets.Ising }
 
 // LogMaskedConditionals makes all categories alike.
-func (oneHot) LogMaskedConditionals(_ context.Context, _ []int, _ []bool, logp []float64) error {
+func (withLatents) LogMaskedConditionals(_ context.Context, _ []int, _ []bool, logp []float64) error {
 	for i := range logp {
 		logp[i] = -math.Ln2
 	}
 	return nil
 }
 
-func (t oneHot) Latents() int { return 1 }
+func (t withLatents) Latents() int { return 1 }
 
-func (oneHot) LatentLogits(_ []int, logits []float64) { clear(logits) }
+func (withLatents) LatentLogits(_ []int, logits []float64) { clear(logits) }
 
-func (oneHot) SlotLogits(_ []bool, logits []float64) { clear(logits) }
-
-func (oneHot) Distances(_, from, first int, distance []float64) {
-	for i := range distance {
-		distance[i] = 2
-		if first+i == from {
-			distance[i] = 0
-		}
-	}
-}
+func (withLatents) SlotLogits(_ []bool, logits []float64) { clear(logits) }
 
 func lattice(t testing.TB, rows, columns int) *targets.Ising {
 	t.Helper()
@@ -370,7 +360,7 @@ func TestParallelChainsWalkTheSamePaths(t *testing.T) {
 
 // A step allocates nothing once the kernel has seen its batch.
 func TestStepAllocatesNothing(t *testing.T) {
-	target := oneHot{lattice(t, 5, 5)}
+	target := withLatents{lattice(t, 5, 5)}
 	for _, name := range Names() {
 		t.Run(name, func(t *testing.T) {
 			kernel := makeKernel(t, name, target)
@@ -428,7 +418,7 @@ func TestNamesFor(t *testing.T) {
 	if d := cmp.Diff(anywhere, NamesFor(only{target})); d != "" {
 		t.Errorf("for energies alone (-want +got):\n%s", d)
 	}
-	if got := NamesFor(machine(t)); !slices.Contains(got, "rbm-gibbs") || slices.Contains(got, "p-ncg") {
+	if got := NamesFor(machine(t)); !slices.Contains(got, "rbm-gibbs") {
 		t.Errorf("for an RBM: %v", got)
 	}
 }
@@ -447,10 +437,6 @@ func TestTemperedWithout(t *testing.T) {
 		if !errors.Is(err, ErrUnsupported) {
 			t.Errorf("%s: error %v", name, err)
 		}
-	}
-	warm.Distances(0, 0, 0, one)
-	if one[0] != 0 {
-		t.Errorf("a distance of %v from nowhere", one[0])
 	}
 }
 

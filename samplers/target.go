@@ -53,14 +53,6 @@ type MaskedConditionalTarget interface {
 	LogMaskedConditionals(ctx context.Context, states []int, open []bool, logp []float64) error
 }
 
-// A MetricTarget knows how far apart the categories of a slot are, such as the distance of two words' embeddings.
-type MetricTarget interface {
-	GradientTarget
-	// Distances writes the squared distance (or another power of a norm) from
-	// category from to the categories first, first+1, ... of a slot.
-	Distances(slot, from, first int, distance []float64)
-}
-
 // An OrdinalTarget has categories that stand for numbers, and an energy that extends to real slots.
 type OrdinalTarget interface {
 	Target
@@ -118,8 +110,6 @@ func offer[I Target]() string {
 		return "single-slot conditionals"
 	case *MaskedConditionalTarget:
 		return "conditionals of several open slots"
-	case *MetricTarget:
-		return "distances between categories"
 	case *OrdinalTarget:
 		return "categories that are numbers"
 	case *RelaxedTarget:

@@ -9,8 +9,8 @@ import (
 )
 
 // Temper returns a target at a temperature: π_T(θ) ∝ exp(U(θ)/T). It divides energies and gradients by T, and
-// raises conditionals to the power 1/T and normalises them again, as the conditionals of π_T are. It offers gradients,
-// conditionals and distances if the target below it does. The temperature must be positive and finite.
+// raises conditionals to the power 1/T and normalises them again, as the conditionals of π_T are. It offers gradients
+// and conditionals if the target below it does. The temperature must be positive and finite.
 func Temper(target Target, temperature float64) (Target, error) {
 	if err := checkTarget(target); err != nil {
 		return nil, err
@@ -29,7 +29,7 @@ type tempered struct {
 var (
 	_ ConditionalTarget       = (*tempered)(nil)
 	_ MaskedConditionalTarget = (*tempered)(nil)
-	_ MetricTarget            = (*tempered)(nil)
+	_ GradientTarget          = (*tempered)(nil)
 )
 
 func (t *tempered) Categories() []int { return t.target.Categories() }
@@ -83,13 +83,6 @@ func (t *tempered) LogMaskedConditionals(ctx context.Context, states []int, open
 		}
 	}
 	return nil
-}
-
-// Distances are left alone by a temperature, and are not written when the target below has none.
-func (t *tempered) Distances(slot, from, first int, distance []float64) {
-	if target, err := capability[MetricTarget](t.target, "a tempered target"); err == nil {
-		target.Distances(slot, from, first, distance)
-	}
 }
 
 // coolConditional raises one normalised conditional to the power 1/T.

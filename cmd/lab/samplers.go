@@ -98,7 +98,7 @@ func (l *language) target(ctx context.Context, text string, candidates int) (lm.
 	if err != nil {
 		return nil, err
 	}
-	o := lm.TargetOptions{Gradient: lm.Local, Distances: true}
+	o := lm.TargetOptions{Gradient: lm.Local}
 	for _, row := range logp {
 		o.Support = append(o.Support, infill.Candidates(l.tokenizer.Fillable(), row, candidates))
 	}

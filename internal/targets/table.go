@@ -20,7 +20,6 @@ type Table struct {
 	errors       [][]float64 // [terms][states × slots × K], added to the gradient
 	energy       []float64   // Σ terms, [states]
 	conditionals []float64   // energies the conditionals are of, [states]
-	points       [][][2]float64
 	values       [][]float64
 }
 
@@ -59,14 +58,13 @@ func NewTable(categories []int, r *rand.Rand, o TableOptions) (*Table, error) {
 		t.conditionals[i] += u
 	}
 	for _, k := range categories {
-		points, values := make([][2]float64, k), make([]float64, k)
+		values := make([]float64, k)
 		at := r.NormFloat64()
-		for v := range points {
-			points[v] = [2]float64{r.NormFloat64(), r.NormFloat64()}
+		for v := range values {
 			at += 0.3 + r.Float64()
 			values[v] = at
 		}
-		t.points, t.values = append(t.points, points), append(t.values, values)
+		t.values = append(t.values, values)
 	}
 	return t, nil
 }
@@ -186,18 +184,6 @@ func agrees(a, b []int, open []bool) bool {
 		}
 	}
 	return true
-}
-
-// Distances writes squared distances between random points, one per category.
-func (t *Table) Distances(slot, from, first int, distance []float64) {
-	points := t.points[slot]
-	for i := range distance {
-		distance[i] = 0
-		for axis := range points[from] {
-			d := points[first+i][axis] - points[from][axis]
-			distance[i] += d * d
-		}
-	}
 }
 
 func (t *Table) Values() [][]float64 { return t.values }

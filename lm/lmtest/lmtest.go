@@ -136,9 +136,6 @@ func (m *Model) NewTarget(_, _ []int, o lm.TargetOptions) (lm.Target, error) {
 		t.categories = append(t.categories, len(s))
 		t.width = max(t.width, len(s))
 	}
-	if o.Distances {
-		return metric{t}, nil
-	}
 	return t, nil
 }
 
@@ -152,23 +149,12 @@ type target struct {
 	gradients  atomic.Int64
 }
 
-// metric knows that tokens are as far apart as their ids.
-type metric struct{ *target }
-
 var (
 	_ lm.Target                        = (*target)(nil)
 	_ samplers.GradientTarget          = (*target)(nil)
 	_ samplers.ConditionalTarget       = (*target)(nil)
 	_ samplers.MaskedConditionalTarget = (*target)(nil)
-	_ samplers.MetricTarget            = metric{}
 )
-
-func (t metric) Distances(slot, from, first int, distance []float64) {
-	tokens := t.support[slot]
-	for i := range distance {
-		distance[i] = math.Abs(float64(tokens[from] - tokens[first+i]))
-	}
-}
 
 func (t *target) Categories() []int { return t.categories }
 
