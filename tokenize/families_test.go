@@ -109,6 +109,31 @@ func TestFamiliesAgainstReference(t *testing.T) {
 	}
 }
 
+// The first tokenizer.json did not name their model, as those of bert-base-uncased and roberta-base.
+func TestModelWithoutType(t *testing.T) {
+	files := map[string][]byte{"WordPiece": check.Must(os.ReadFile(mini + "/tokenizer.json"))(t)}
+	for _, name := range familyNames {
+		files[name] = familyFile(t, name+".tokenizer.json")
+	}
+	for name, content := range files {
+		var file map[string]any
+		check.OK(t, json.Unmarshal(content, &file))
+		delete(file["model"].(map[string]any), "type")
+		older := check.Must(json.Marshal(file))(t)
+		var got [2][]int
+		for i, content := range [][]byte{content, older} {
+			tokenizer, err := tokenize.Load(fstest.MapFS{"tokenizer.json": {Data: content}})
+			if err != nil {
+				t.Fatalf("%s: %v", name, err)
+			}
+			got[i] = check.Must(tokenizer.Encode("He said: “Un café, 東京, unbelievably!”"))(t).IDs
+		}
+		if diff := cmp.Diff(got[0], got[1]); diff != "" {
+			t.Errorf("%s (-with its type +without):\n%s", name, diff)
+		}
+	}
+}
+
 // The user writes [MASK] for every model; the ids hold the model's own token, and the white space before a slot is the
 // slot's where the model has it so.
 func TestFamilyTemplates(t *testing.T) {

@@ -215,7 +215,7 @@ func loadTokenizer(fsys fs.FS, content, configurationContent []byte) (*Tokenizer
 	if err := unmarshal(configurationFile, configurationContent, &c); err != nil {
 		return nil, err
 	}
-	if file.Model.Type == "BPE" || file.Model.Type == "Unigram" {
+	if file.Model.Type = file.Model.named(); file.Model.Type == "BPE" || file.Model.Type == "Unigram" {
 		return file.load(content, &c)
 	}
 	t, err := file.wordPiece(&c)

@@ -42,6 +42,21 @@ type pipelineModel struct {
 	IgnoreMerges bool            `json:"ignore_merges"`
 }
 
+// named is the type of a model, which the first tokenizer.json left out, by what only such a model has.
+func (m *pipelineModel) named() string {
+	switch {
+	case m.Type != "":
+		return m.Type
+	case m.Merges != nil:
+		return "BPE"
+	case m.Unknown != nil:
+		return "Unigram"
+	case m.LongestWord > 0:
+		return "WordPiece"
+	}
+	return ""
+}
+
 // mergeRule is the two sides of a merge, written "a b" or ["a", "b"].
 type mergeRule [2]string
 
