@@ -251,8 +251,8 @@ func survey(f File, column string) (records int64, sum string, err error) {
 	return s.number, fmt.Sprintf("%.8x", hash.Sum(nil)), nil
 }
 
-// Records reads all records of a file, each of which has a text in every one of the named columns.
-func Records(f File, columns ...string) (list []object.Object, err error) {
+// Records reads all records of a file but blank ones. Each has a text in every one of the named columns, or an error.
+func Records(f File, columns ...string) (list []Record, err error) {
 	s, err := openInput(f, columns[0], io.Discard)
 	if err == nil {
 		defer s.body.Close()
@@ -274,10 +274,7 @@ func Records(f File, columns ...string) (list []object.Object, err error) {
 				_, r.Err = textOf(r.Object, name)
 			}
 		}
-		if r.Err != nil {
-			return nil, fmt.Errorf("%s, record %d: %w", f.Path, r.Number, r.Err)
-		}
-		list = append(list, r.Object)
+		list = append(list, r)
 	}
 	if err != io.EOF {
 		return nil, err

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -22,7 +23,8 @@ import (
 // Entry is one template or text of the user.
 type Entry struct {
 	Text string
-	Line int             // of standard input, from 1; 0 for an argument
+	Line int             // of standard input or File, from 1; 0 for an argument
+	File string          // "" for standard input
 	Of   object.Object   // of a line of JSON, or a record of a file; nil else
 	ID   json.RawMessage // the user's own, nil without one
 	Err  error           // why the line holds no text
@@ -31,12 +33,12 @@ type Entry struct {
 	number int  // of an argument, from 0
 }
 
-// Place is "line 3: " for a line of standard input, "" for an argument.
+// Place is "line 3: " for a line of standard input, with its name before it for a file, and "" for an argument.
 func (e Entry) Place() string {
 	if e.Line == 0 {
 		return ""
 	}
-	return fmt.Sprintf("line %d: ", e.Line)
+	return strings.TrimPrefix(fmt.Sprintf("%s, line %d: ", e.File, e.Line), ", ")
 }
 
 // InputOptions are the texts of a command and the form of its result.
@@ -132,6 +134,9 @@ func Each[T any](ctx context.Context, o *InputOptions, quiet bool, read func(Ent
 	end func() error, work func(context.Context, Entry, T) (tell func() error, err error)) error {
 	arguments := make([]T, len(o.Texts))
 	for i, text := range o.Texts {
+		if text.Line > 0 {
+			continue
+		}
 		var err error
 		if arguments[i], err = read(text); err != nil {
 			var wrong *UsageError
@@ -215,7 +220,7 @@ func (r *reporter) tell(e Entry, err error, tell func() error) error {
 	for _, f := range e.Of {
 		if f.Key != r.input.Key && f.Key != "id" && !r.unread[f.Key] && !r.input.Reads(f.Key) {
 			r.unread[f.Key] = true
-			Warn(r.input.Streams, r.quiet, "line %d: the key %q is not read", e.Line, f.Key)
+			Warn(r.input.Streams, r.quiet, "%sthe key %q is not read", e.Place(), f.Key)
 		}
 	}
 	if tell != nil {
@@ -227,7 +232,7 @@ func (r *reporter) tell(e Entry, err error, tell func() error) error {
 		return err
 	default:
 		r.failed = true
-		PrintError(r.input.Streams.Err, fmt.Errorf("line %d: %w", e.Line, err), "")
+		PrintError(r.input.Streams.Err, fmt.Errorf("%s%w", e.Place(), err), "")
 	}
 	return nil
 }

@@ -231,7 +231,10 @@ func (c *command) open(what, file string) (in io.ReadCloser, err error) {
 		}
 		var lines strings.Builder
 		for _, r := range records {
-			lines.WriteString(batch.OneLine(object.Plain(r.Get(c.column))) + "\n")
+			if r.Err != nil {
+				return nil, cli.Usagef("%s: %s, line %d: %w", what, file, r.Line, r.Err)
+			}
+			lines.WriteString(batch.OneLine(object.Plain(r.Object.Get(c.column))) + "\n")
 		}
 		return io.NopCloser(strings.NewReader(lines.String())), nil
 	}

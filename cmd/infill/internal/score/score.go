@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"slices"
 	"strconv"
 	"strings"
@@ -93,19 +94,25 @@ func (c *command) readFiles() error {
 		}
 		records, err := batch.Records(batch.File{Path: argument.Text}, c.columns...)
 		if err != nil {
-			return &cli.UsageError{Err: err, Hint: "name the column by --column; give a file of tabs without a " +
-				"head line as standard input: infill score --pairs < FILE"}
+			hint := "name the column by --column"
+			switch {
+			case errors.Is(err, fs.ErrNotExist):
+				hint = ""
+			case c.pairs:
+				hint += "; give a file of tabs without a head line as standard input: infill score --pairs < FILE"
+			}
+			return &cli.UsageError{Err: err, Hint: hint}
 		}
 		if len(records) == 0 {
 			return cli.Usagef("%s: no text in it", argument.Text)
 		}
-		for _, record := range records {
+		for _, r := range records {
 			var texts []string
 			for _, name := range c.columns {
-				texts = append(texts, strings.ReplaceAll(object.Plain(record.Get(name)), "\t", " "))
+				texts = append(texts, strings.ReplaceAll(object.Plain(r.Object.Get(name)), "\t", " "))
 			}
-			entries = append(entries,
-				cli.Entry{Text: strings.Join(texts, "\t"), Of: record, ID: record.Get("id")})
+			entries = append(entries, cli.Entry{Text: strings.Join(texts, "\t"), Of: r.Object, ID: r.Object.Get("id"),
+				File: argument.Text, Line: int(r.Line), Err: r.Err})
 		}
 	}
 	c.input.Texts = entries
@@ -243,7 +250,7 @@ func (c *command) each(ctx context.Context, f *infill.Filler, end func() error, 
 // rowOf is the row of a text that has no scores yet.
 func (c *command) rowOf(e cli.Entry) row {
 	texts := c.columns
-	if e.Line > 0 {
+	if e.File == "" {
 		texts = []string{c.input.Key} // of JSON lines
 	}
 	taken := append(object.Keys[infill.Score](), c.scoreForm().Header...)
