@@ -17,7 +17,6 @@ import (
 	"io/fs"
 	"maps"
 	"os"
-	"path/filepath"
 	"strconv"
 	"syscall"
 	"time"
@@ -116,7 +115,8 @@ func (j Job) run(ctx context.Context) (*Summary, error) {
 		return nil, exists("%s would be replaced, and no run has written it: choose another output",
 			rejectsOf(out.Path))
 	}
-	if _, err := os.Stat(out.Path); err == nil && !j.Overwrite {
+	old, err := os.Stat(out.Path)
+	if err == nil && !j.Overwrite {
 		if j.Resume { // a process that was killed behind the rename has left its parts
 			return &Summary{Output: out.Path, Done: true}, removeParts(out.Path)
 		}
@@ -127,6 +127,9 @@ func (j Job) run(ctx context.Context) (*Summary, error) {
 		return nil, err
 	}
 	now := &head{Part: j.Shard, Records: records, Columns: j.Work.columns()}
+	if old != nil {
+		now.Mode = old.Mode().Perm()
+	}
 	if now.Settings, err = j.Work.settings(ctx); err != nil {
 		return nil, err
 	}
@@ -147,7 +150,7 @@ func (j Job) run(ctx context.Context) (*Summary, error) {
 
 // Merge puts the parts of a run together in its output and removes them.
 func Merge(ctx context.Context, output string) (*Summary, error) {
-	output = filepath.Clean(output)
+	output = followed(output)
 	if _, err := os.Stat(output); err == nil {
 		if count, _ := partsThere(output); count > 0 {
 			return nil, exists("%s is there already, and %s as well: remove one of them", output, folderOf(output))

@@ -239,8 +239,9 @@ LINES, AND ""QUOTES""!",
 {"line":7,"error":"the line is not valid UTF-8: save the file as UTF-8"}
 {"line":8,"error":"the text is wrong"}
 `},
-		"tsv": {"in.tsv", "o.tsv", "id\ttext\tn\trank\tloud\n1\t\"the kettle sang\t1\t1\t\"THE KETTLE SANG\n" +
-			"1\t\"the kettle sang\t1\t2\t\"THE KETTLE SANG!\n3\tlast\t3\t1\tLAST\n3\tlast\t3\t2\tLAST!\n",
+		"tsv": {"in.tsv", "o.tsv", "id\ttext\tn\trank\tloud\n" +
+			"1\t\"\"\"the kettle sang\"\t1\t1\t\"\"\"THE KETTLE SANG\"\n" +
+			"1\t\"\"\"the kettle sang\"\t1\t2\t\"\"\"THE KETTLE SANG!\"\n3\tlast\t3\t1\tLAST\n3\tlast\t3\t2\tLAST!\n",
 			`{"line":3,"error":"1 cells, the header has 2"}` + "\n"},
 		"text": {"in.txt", "o.txt", "THE KETTLE SANG\n\n\n\n\nLAST\n", `{"line":3,"error":"the text is wrong"}
 {"line":4,"error":"the line is not valid UTF-8: save the file as UTF-8"}

@@ -57,7 +57,7 @@ func IsFile(name string) bool {
 // resolve finds out form and compression; what is the word for the file.
 func (f File) resolve(what string) (File, error) {
 	if f.Path != "" && what == "output" {
-		f.Path = filepath.Clean(f.Path) // names of folders beside it are joined, which cleans them
+		f.Path = followed(f.Path)
 	}
 	name := strings.ToLower(filepath.Base(f.Path))
 	if end := filepath.Ext(name); kinds[end] != "" {
@@ -72,6 +72,22 @@ func (f File) resolve(what string) (File, error) {
 				"or .txt (also with .gz or .zst), or name the form", f.Path, what)}
 	}
 	return f, nil
+}
+
+// followed is the path of the file that a symbolic link leads to, which may not be there yet: the link stays.
+func followed(path string) string {
+	path = filepath.Clean(path) // names of folders beside it are joined, which cleans them
+	for range 40 {              // as many as Linux follows
+		to, err := os.Readlink(path)
+		if err != nil {
+			break
+		}
+		if !filepath.IsAbs(to) {
+			to = filepath.Join(filepath.Dir(path), to)
+		}
+		path = to
+	}
+	return path
 }
 
 // Open opens a file of any form, and unpacks it as its name says.

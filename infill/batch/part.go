@@ -112,6 +112,8 @@ type head struct {
 	Records int64 `json:"records"` // of the whole input
 	// Columns are those of a table without rows.
 	Columns []string `json:"columns"`
+	// Mode is the permissions of the file that the output replaces, 0 if there was none.
+	Mode fs.FileMode `json:"mode,omitempty"`
 	// Settings are what parts of one run agree in, the SHA-256 of the input and the form of the output among them.
 	Settings map[string]string `json:"settings"`
 }
@@ -232,8 +234,7 @@ func join(ctx context.Context, output string, kept int64) (_ *Summary, err error
 	defer func() { err = errors.Join(err, lock.Unlock()) }()
 	var h *head
 	var s *Summary
-	var names []string // of a table's columns, in the order they come
-	places := map[string]int{}
+	var columns columns
 	err = create(rejects, File{}, func(w io.Writer) error {
 		h, s, err = eachEntry(output, count, func(h *head, e *entry) error {
 			if e.Error != "" {
@@ -244,12 +245,7 @@ func join(ctx context.Context, output string, kept int64) (_ *Summary, err error
 				if err != nil {
 					return err
 				}
-				for _, f := range fields {
-					if _, known := places[f.Key]; !known {
-						places[f.Key] = len(names)
-						names = append(names, f.Key)
-					}
-				}
+				columns.add(fields)
 			}
 			return ctx.Err()
 		})
@@ -262,12 +258,12 @@ func join(ctx context.Context, output string, kept int64) (_ *Summary, err error
 	if err != nil {
 		return nil, err
 	}
-	if names == nil && out.Form.table() {
-		names = h.Columns
+	if columns.names == nil && out.Form.table() {
+		columns.names = h.Columns
 	}
 	err = create(made, out, func(w io.Writer) error {
-		if names != nil {
-			if _, err := w.Write(tableLine(out.Form, names)); err != nil {
+		if columns.names != nil {
+			if _, err := w.Write(tableLine(out.Form, slices.Clone(columns.names))); err != nil {
 				return err
 			}
 		}
@@ -276,7 +272,7 @@ func join(ctx context.Context, output string, kept int64) (_ *Summary, err error
 				e.Rows = []json.RawMessage{json.RawMessage(`""`)}
 			}
 			for _, row := range e.Rows {
-				line, err := render(row, out.Form, places)
+				line, err := render(row, out.Form, columns.places)
 				if err == nil {
 					_, err = w.Write(line)
 				}
@@ -293,6 +289,9 @@ func join(ctx context.Context, output string, kept int64) (_ *Summary, err error
 	}
 	// The rejects of a run before are not those of this output.
 	err = removeAny(rejectsOf(output))
+	if err == nil && h.Mode != 0 {
+		err = errors.Join(os.Chmod(made, h.Mode), os.Chmod(rejects, h.Mode))
+	}
 	if err == nil && s.Rejected > 0 {
 		err = os.Rename(rejects, rejectsOf(output))
 	}
@@ -304,6 +303,27 @@ func join(ctx context.Context, output string, kept int64) (_ *Summary, err error
 	}
 	s.Signature, s.Kept = h.signature(), kept
 	return s, removeParts(output)
+}
+
+// columns are those of a table, each behind the one that is before it in the row that brought it.
+type columns struct {
+	names  []string
+	places map[string]int
+}
+
+func (c *columns) add(row object.Object) {
+	at := -1
+	for _, f := range row {
+		place, known := c.places[f.Key]
+		if !known {
+			place = at + 1
+			c.names, c.places = slices.Insert(c.names, place, f.Key), map[string]int{}
+			for i, name := range c.names {
+				c.places[name] = i
+			}
+		}
+		at = place
+	}
 }
 
 // create makes a file of what write writes, on the disk.
@@ -353,8 +373,6 @@ func areRejects(path string) bool {
 	return json.NewDecoder(file).Decode(&e) == nil && e.Line > 0 && e.Error != ""
 }
 
-var oneCell = strings.NewReplacer("\t", " ", "\n", " ", "\r", " ") // of TSV, which has no quotes
-
 func tableLine(form Form, cells []string) []byte {
 	var b bytes.Buffer
 	if form == formCSV {
@@ -364,7 +382,9 @@ func tableLine(form Form, cells []string) []byte {
 		return b.Bytes()
 	}
 	for i, cell := range cells {
-		cells[i] = oneCell.Replace(cell)
+		if read, open := cutTSV(cell); open || !slices.Equal(read, []string{cell}) || strings.Contains(cell, "\r") {
+			cells[i] = `"` + strings.ReplaceAll(cell, `"`, `""`) + `"`
+		}
 	}
 	return []byte(strings.Join(cells, "\t") + "\n")
 }

@@ -48,6 +48,8 @@ type Reader struct {
 	number, line int64  // of records and lines taken
 
 	lines *bufio.Scanner
+	ahead []string    // lines of TSV that were looked at
+	more  int         // lines that the last record of TSV took beside its first
 	table *csv.Reader // of CSV, instead of lines
 	// limit is of a record of table, which would reach to the end of the file where a quote has none.
 	limit *io.LimitedReader
@@ -105,15 +107,16 @@ func (s *Reader) split() (r Record, err error) {
 		if s.limit.N == 0 {
 			err = errLong
 		}
-	} else if s.lines.Scan() {
-		if r.raw, s.line = s.lines.Bytes(), s.line+1; s.line == 1 {
+	} else if len(s.ahead) > 0 || s.lines.Scan() {
+		r.raw = s.lines.Bytes()
+		if len(s.ahead) > 0 {
+			r.raw, s.ahead = []byte(s.ahead[0]), s.ahead[1:]
+		}
+		if s.line, s.more = s.line+1+int64(s.more), 0; s.line == 1 {
 			r.raw = bytes.TrimPrefix(r.raw, []byte(byteOrderMark))
 		}
 		if s.form == formTSV {
-			r.raw, r.cells = nil, strings.Split(string(r.raw), "\t")
-			for i, cell := range r.cells {
-				r.cells[i] = unquote(cell)
-			}
+			r.raw, r.cells = nil, s.tsv(string(r.raw))
 		}
 	} else {
 		err = cmp.Or(s.lines.Err(), io.EOF)
@@ -138,15 +141,57 @@ func (s *Reader) split() (r Record, err error) {
 	return r, err
 }
 
-// unquote takes the quotes of a cell of TSV away if others in it are doubled, as programs write it that quote.
-func unquote(cell string) string {
-	inner, ok := strings.CutPrefix(cell, `"`)
-	inner, ok2 := strings.CutSuffix(inner, `"`)
-	single := strings.ReplaceAll(inner, `""`, "\x00")
-	if !ok || !ok2 || single == inner || strings.Contains(single, `"`) {
-		return cell
+// longestCell is how many lines a cell of TSV may have.
+const longestCell = 1000
+
+// tsv cuts a record of TSV, of which a cell in quotes may go on over lines. If they give no whole record, the quote is
+// a character of the first.
+func (s *Reader) tsv(line string) []string {
+	cells, open := cutTSV(line)
+	literal := cells
+	for n := 1; open && n < longestCell; n++ {
+		if len(s.ahead) < n {
+			if !s.lines.Scan() {
+				break
+			}
+			s.ahead = append(s.ahead, s.lines.Text())
+		}
+		if !strings.Contains(s.ahead[n-1], `"`) {
+			continue
+		}
+		if cells, open = cutTSV(line + "\n" + strings.Join(s.ahead[:n], "\n")); !open && len(cells) == len(s.names) {
+			s.ahead, s.more = s.ahead[n:], n
+			return cells
+		}
 	}
-	return strings.ReplaceAll(inner, `""`, `"`)
+	return literal
+}
+
+// cutTSV cuts a text at tabs. A cell in quotes that holds tabs, lines or quotes has those doubled; all other quotes are
+// characters. It reports whether a cell begins with a quote that does not end, and gives no cells if one without quotes
+// has several lines.
+func cutTSV(text string) (cells []string, open bool) {
+	for {
+		end := 1
+		for end < len(text) && (text[end] != '"' || strings.HasPrefix(text[end:], `""`)) {
+			end += 1 + strings.Count(text[end:end+1], `"`)
+		}
+		quoted := strings.HasPrefix(text, `"`)
+		cell, rest, more := strings.Cut(text, "\t")
+		switch {
+		case quoted && end >= len(text):
+			open = true
+		case quoted && (end+1 == len(text) || text[end+1] == '\t') && strings.ContainsAny(text[1:end], "\t\n\r\""):
+			more, rest = end+1 < len(text), text[min(end+2, len(text)):]
+			cell = strings.ReplaceAll(text[1:end], `""`, `"`)
+		case strings.Contains(cell, "\n"):
+			return nil, false
+		}
+		if cells = append(cells, cell); !more {
+			return cells, open
+		}
+		text = rest
+	}
 }
 
 // parse reads what a record holds.
