@@ -116,6 +116,9 @@ func (c *Corpus) Raw() []string {
 	return raw
 }
 
+// largest is how many bytes of a corpus are read, a few times as many as WikiText-103 has.
+var largest int64 = 2 << 30
+
 // Read reads a corpus in UTF-8: what r gives, or where that is nil the file at path, which names the text in errors. A
 // file of which more than a tenth of the lines are not valid is refused; less is left out and counted.
 func Read(name, path string, r io.Reader) (*Corpus, error) {
@@ -130,8 +133,11 @@ func Read(name, path string, r io.Reader) (*Corpus, error) {
 	fail := func(err error) (*Corpus, error) { return nil, fmt.Errorf("corpus %s (%s): %w", name, path, err) }
 	var content strings.Builder // which gives its text without a copy
 	hash := sha256.New()
-	if _, err := io.Copy(io.MultiWriter(&content, hash), r); err != nil {
+	switch n, err := io.Copy(io.MultiWriter(&content, hash), io.LimitReader(r, largest+1)); {
+	case err != nil:
 		return fail(err)
+	case n > largest:
+		return fail(fmt.Errorf("more than %d bytes: take a part of it", largest))
 	}
 	text := strings.TrimPrefix(content.String(), "\ufeff")
 	c := &Corpus{Name: name, Path: path, SHA256: fmt.Sprintf("%x", hash.Sum(nil)), Form: detect(path, text)}

@@ -162,6 +162,18 @@ func TestReadRefusesBadInput(t *testing.T) {
 	}
 }
 
+func TestReadIsBounded(t *testing.T) {
+	defer func(before int64) { largest = before }(largest)
+	largest = 10
+	if _, err := Read("a", "b", strings.NewReader("ten bytes.")); err != nil {
+		t.Error(err)
+	}
+	if _, err := Read("a", "b", strings.NewReader("more bytes.")); err == nil ||
+		!strings.Contains(err.Error(), "corpus a (b): more than 10 bytes") {
+		t.Errorf("error %v", err)
+	}
+}
+
 func TestMarkers(t *testing.T) {
 	const raw = "``  he 's  @@UNKNOWN@@ , a well @-@ known <unk> '' @,@"
 	for markers, want := range map[Markers]string{BertGen: `" he 's [UNK] , a well - known [UNK] " @,@`,
