@@ -109,11 +109,19 @@ func (c Config) files(dir string) ([]string, error) {
 		return append(append(names, graphName), c.Imported.GraphData...), nil
 	}
 	weights := weightsFile(func(name string) bool { return exists(dir, name) })
-	if weights == "" {
+	switch {
+	case weights == "" && exists(dir, shardsName):
+		return nil, fmt.Errorf("%s: %w", dir, errShards)
+	case weights == "":
 		return nil, fmt.Errorf("%s is not a model: it has no %s", dir, weightsName)
 	}
 	return append(names, weights), nil
 }
+
+const shardsName = weightsName + ".index.json"
+
+var errShards = fmt.Errorf("the weights are in several files: make one %s of them, with save_pretrained(..., "+
+	`max_shard_size="100GB") of transformers`, weightsName)
 
 // weightsFile chooses the file of the weights: that of safetensors, else the one that torch.save wrote, else none.
 func weightsFile(has func(name string) bool) string {

@@ -57,6 +57,16 @@ func read(t testing.TB, dir, name string) []byte {
 	return content
 }
 
+// A clone without Git LFS has pointers in place of files.
+func TestOpenPointers(t *testing.T) {
+	for _, name := range []string{"config.json", "model.safetensors"} {
+		dir := tiny(t, false)
+		write(t, dir, name, []byte("version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 3\n"))
+		_, err := models.Open(dir)
+		check.Says(t, err, filepath.Join(dir, name)+": a pointer of Git LFS")
+	}
+}
+
 func TestOpenDir(t *testing.T) {
 	dir := tiny(t, false)
 	without := check.Must(models.Open(dir))(t)
@@ -174,6 +184,10 @@ func TestOpenDirRefuses(t *testing.T) {
 		{"no config", remove("config.json"), "is not a model: it has no config.json"},
 		{"no tokenizer", remove("vocab.txt"), "for others, save it with transformers"},
 		{"no weights", remove("model.safetensors"), "is not a model: it has no model.safetensors"},
+		{"weights in several files", func(t testing.TB, dir string) {
+			remove("model.safetensors")(t, dir)
+			write(t, dir, "model.safetensors.index.json", nil)
+		}, "the weights are in several files: make one model.safetensors of them"},
 		{"pickled weights", func(t testing.TB, dir string) {
 			remove("model.safetensors")(t, dir)
 			write(t, dir, "pytorch_model.bin", nil)

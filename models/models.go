@@ -70,7 +70,7 @@ func (s *Store) Open(name string) (*Bundle, error) {
 	}
 	b, err := openDir(entry.Dir, true)
 	if err != nil {
-		return nil, fmt.Errorf("%w; fetch it again with: infill models pull %s@%s", err, entry.Name, entry.Revision)
+		return nil, fmt.Errorf("%w; %s", err, entry.Remedy())
 	}
 	b.Name = entry.Name
 	return b, nil

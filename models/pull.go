@@ -92,6 +92,9 @@ func (s *Store) fetch(ctx context.Context, r *hub.Repository, dir string) (names
 		return nil, &renamedError{err, dir + string(filepath.Separator), ""}
 	}
 	weights := weightsFile(func(name string) bool { _, ok := r.Find(name); return ok })
+	if _, shards := r.Find(shardsName); weights == "" && shards {
+		return nil, errShards
+	}
 	if weights == "" {
 		return nil, fmt.Errorf("the repository has neither %s nor %s; a revision that has one may exist, often a pull "+
 			"request: NAME@refs/pr/NUMBER", weightsName, pytorch.FileName)

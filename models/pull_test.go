@@ -177,7 +177,7 @@ func TestPull(t *testing.T) {
 		check.OK(t, os.Truncate(filepath.Join(b.Dir, "model.safetensors"), 100))
 		_, err := store.Open("org/tiny")
 		check.Says(t, err, "model.safetensors: damaged: expected",
-			"fetch it again with: infill models pull org/tiny@"+firstCommit)
+			"infill models pull org/tiny@"+firstCommit+" fetches what is damaged")
 		s.Forget()
 		mended := pull(t, store, "org/tiny", o)
 		if err := mended.Manifest.Verify(mended.Dir); err != nil {
@@ -584,6 +584,10 @@ func TestPullRefusesRepositories(t *testing.T) {
 			false},
 		{"other weights only", without("model.safetensors"),
 			"has neither model.safetensors nor pytorch_model.bin; a revision", false},
+		{"weights in several files", func(f map[string][]byte) {
+			delete(f, "model.safetensors")
+			f["model.safetensors.index.json"] = []byte("{}")
+		}, "the weights are in several files: make one model.safetensors of them", false},
 		{"no tokenizer", without("vocab.txt"), "for others, save it with transformers", false},
 		{"config and weights disagree", reconfigure("vocab_size", 65),
 			"has shape [64 16], config.json asks for [65 16]", true},

@@ -47,6 +47,25 @@ type Entry struct {
 	Problem  error
 }
 
+// FullName is the name that means this revision alone.
+func (e Entry) FullName() string {
+	if e.BuiltIn || e.Revision == "" {
+		return e.Name
+	}
+	return e.Name + "@" + e.Revision
+}
+
+// Remedy says how to get a damaged model again.
+func (e Entry) Remedy() string {
+	switch {
+	case e.BuiltIn:
+		return "it is written again when it is next used"
+	case e.Manifest != nil && strings.Contains(e.Manifest.Source, "://"):
+		return "infill models pull " + e.FullName() + " fetches what is damaged"
+	}
+	return "infill models remove " + e.FullName() + ", then import it again"
+}
+
 // List gives the built-in model, then the others by name. Files are not read: see Entry.Verify.
 func (s *Store) List() ([]Entry, error) {
 	folders, err := readDir(s.Dir)

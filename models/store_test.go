@@ -92,6 +92,8 @@ func TestStore(t *testing.T) {
 		}
 		write(t, second.Dir, "vocab.txt", []byte("other"))
 		check.OK(t, os.Remove(filepath.Join(second.Dir, "config.json")))
+		_, err := store.Open("org/tiny")
+		check.Says(t, err, "infill models remove org/tiny@"+revision+", then import it again")
 		problems, err := verify(ctx, t, store, "org/tiny")
 		if err != nil || len(problems) != 2 {
 			t.Fatalf("problems %v, %v; want two", problems, err)

@@ -36,7 +36,7 @@ type Augment struct {
 	Variants int     `flag:"variants" help:"variants of each text"`
 	Rate     float64 `flag:"rate" help:"share of the words to mask, at least one"`
 	// Blanks, if not 0, stands for Rate.
-	Blanks        int  `flag:"blanks" help:"words to mask, instead of a share"`
+	Blanks        int  `flag:"blanks" help:"words to mask, instead of a share; 0 goes by --rate"`
 	KeepStopWords bool `flag:"keep-stop-words" help:"never mask the, of, not and the like (English)"`
 	// Protect lists texts, of letters of either case, that stand alone and not within a word.
 	Protect []string `flag:"protect" value:"TEXT,..." help:"words and other texts that are never masked"`
@@ -88,7 +88,7 @@ func (a *Augment) Check() error {
 		return &infill.OptionError{Option: "rate", Reason: fmt.Sprintf("%v is not a number above 0 and at most 1",
 			a.Rate)}
 	case a.Blanks < 0:
-		return &infill.OptionError{Option: "blanks", Reason: fmt.Sprintf("%d is not a whole number of 1 or more",
+		return &infill.OptionError{Option: "blanks", Reason: fmt.Sprintf("%d is not a whole number of 0 or more",
 			a.Blanks)}
 	case slices.ContainsFunc(a.Protect, func(p string) bool { return p == "" || !utf8.ValidString(p) }):
 		return &infill.OptionError{Option: "protect", Reason: "one of the texts is empty, or no UTF-8"}

@@ -407,6 +407,8 @@ func TestRefuses(t *testing.T) {
 		"bytes behind zstd": {"in.jsonl.zst", packed(t, "x.zst", `{"text":"a"}`) + "more", "o.jsonl", nil,
 			"the file is no zstd, as its name says, or is cut off or damaged"},
 		"empty lines": {"in.csv", "\n\n\n", "o.jsonl", nil, "in.csv: line 1 is empty: it must name the columns"},
+		"UTF-16": {"in.csv", "t\x00e\x00,\x00\n\x00", "o.jsonl", nil,
+			"in.csv: line 1 has NUL characters, as text in UTF-16 looks: save the file as UTF-8"},
 		"empty lines, tabs": {"in.tsv", "\r\n\r\n", "o.jsonl", nil,
 			"in.tsv: line 1 is empty: it must name the columns"},
 		"carriage returns": {"in.csv", "id,text\r1,a\r2,b\r", "o.jsonl", nil,

@@ -258,6 +258,10 @@ func (s *Reader) readHeader() error {
 	s.number, s.names = 0, r.cells
 	seen := map[string]bool{}
 	for _, name := range s.names {
+		if strings.Contains(name, "\x00") {
+			return fmt.Errorf("%s: line 1 has NUL characters, as text in UTF-16 looks: save the file as UTF-8",
+				s.of.Path)
+		}
 		if !utf8.ValidString(name) {
 			return fmt.Errorf("%s: line 1 is not valid UTF-8: save the file as UTF-8", s.of.Path)
 		}

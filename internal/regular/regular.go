@@ -3,6 +3,7 @@
 package regular
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
@@ -15,6 +16,11 @@ import (
 // errDangling is the error of a link to nothing. It is no fs.ErrNotExist.
 var errDangling = errors.New("a link to a file that is not there")
 
+// errPointer is the error of a file that was cloned without what it stands for.
+var errPointer = errors.New("a pointer of Git LFS, not the file that it stands for: run git lfs pull")
+
+var pointer = []byte("version https://git-lfs")
+
 // ErrLarge is wrapped by errors about files that are larger than such a file can sensibly be.
 var ErrLarge = errors.New("too large")
 
@@ -23,7 +29,14 @@ func Open(path string) (*os.File, error) {
 	info, err := os.Stat(path)
 	err = check(info, err, func() error { _, err := os.Lstat(path); return err })
 	if err == nil {
-		return os.Open(path)
+		file, err := os.Open(path)
+		start := make([]byte, len(pointer))
+		if err == nil {
+			if n, _ := file.ReadAt(start, 0); bytes.Equal(start[:n], pointer) {
+				return nil, errors.Join(fmt.Errorf("%s: %w", path, errPointer), file.Close())
+			}
+		}
+		return file, err
 	}
 	if named := new(fs.PathError); !errors.As(err, &named) {
 		err = fmt.Errorf("%s: %w", path, err)
@@ -77,8 +90,11 @@ func ReadFS(files fs.FS, name string, limit int64) ([]byte, error) {
 func read(file fs.File, limit int64) ([]byte, error) {
 	defer file.Close()
 	content, err := io.ReadAll(io.LimitReader(file, limit+1))
-	if err != nil {
+	switch {
+	case err != nil:
 		return nil, err
+	case bytes.HasPrefix(content, pointer):
+		return nil, errPointer
 	}
 	if n := int64(len(content)); n > limit {
 		if info, err := file.Stat(); err == nil {

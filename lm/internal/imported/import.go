@@ -34,7 +34,7 @@ func Settings(file, tokenizer string, positions int) (*models.Imported, error) {
 	}
 	if given.positions <= 0 {
 		return nil, fmt.Errorf("neither config.json nor tokenizer_config.json in %s tells the longest text that the "+
-			"model takes: say how many tokens", tokenizer)
+			"model takes: give it by --positions", tokenizer)
 	}
 	if _, err := graphs.Conditionals("trial", m); err != nil { // which finds the vocabulary
 		return nil, err

@@ -90,9 +90,6 @@ func Parse(r io.ReaderAt, size int64) (*File, error) {
 	if _, err := io.ReadFull(io.NewSectionReader(r, 0, size), start); err != nil {
 		return nil, err
 	}
-	if bytes.HasPrefix(start, []byte("version https://git-lfs")) {
-		return nil, errors.New("a pointer of Git LFS, not the file that it stands for")
-	}
 	if !bytes.HasPrefix(start, []byte("PK\x03\x04")) {
 		return nil, errors.New(
 			"it is no archive as torch 1.6 and later save it: load it with a newer torch and save it again")

@@ -193,7 +193,6 @@ func TestParseRefuses(t *testing.T) {
 	}{
 		{"empty", nil, "it is no archive"},
 		{"safetensors", read(t, "kinds.safetensors"), "it is no archive"},
-		{"pointer", []byte("version https://git-lfs.github.com/spec/v1\n"), "a pointer of Git LFS"},
 		{"tar", append(append(make([]byte, 257), "ustar\x0000"...), make([]byte, 1000)...),
 			"it is no archive as torch 1.6 and later save it"},
 		{"TorchScript", read(t, "script.bin"), "is compressed"},

@@ -143,6 +143,9 @@ func (c *command) settle(flags *pflag.FlagSet) error {
 	if len(c.Models) == 0 {
 		c.Models = []string{c.model.Model}
 	}
+	if n := c.base.Chains.Steps; n < 0 {
+		return cli.Usagef("--steps: %d is not a whole number of 0 or more", n)
+	}
 	var err error
 	if c.config.Samplers, err = eval.ParseVariants(strings.Join(c.samplers, ","), c.base); err != nil {
 		return &cli.UsageError{Err: fmt.Errorf("--samplers: %w", err), Hint: "infill help samplers"}

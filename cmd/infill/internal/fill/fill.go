@@ -65,6 +65,9 @@ func (c *command) validate(args []string) error {
 	if err := c.options.Validate(); err != nil {
 		return cli.OptionError(err)
 	}
+	if c.trace == "-" {
+		return cli.Usagef("--trace: the states of chains go to a file, not to standard output: name it")
+	}
 	if c.trace != "" && (c.options.Chains == nil || len(args) != 1 || args[0] == "-") {
 		return cli.Usagef("--trace: it has the chains of one template: give one, and --sampler NAME")
 	}

@@ -151,14 +151,6 @@ func absentModel(name string, err error) error {
 	return err
 }
 
-// fullName is the name that means this revision alone.
-func fullName(e models.Entry) string {
-	if e.BuiltIn || e.Revision == "" {
-		return e.Name
-	}
-	return e.Name + "@" + e.Revision
-}
-
 // sizeOf is the size of a model in words, if it is known.
 func sizeOf(e models.Entry) string {
 	if e.Manifest == nil {
@@ -188,13 +180,13 @@ func (c *command) list(_ context.Context, names []string) error {
 	}
 	chosen := models.DefaultName()
 	if entry, err := c.store.Find(chosen); err == nil {
-		chosen = fullName(entry)
+		chosen = entry.FullName()
 	}
 	facts := []modelFacts{}
 	headers, rows := []string{"NAME", "REVISION", "FAMILY", "SIZE", "LICENCE", ""}, [][]string{}
 	for _, e := range entries {
 		f := modelFacts{Name: e.Name, Revision: e.Revision, Dir: e.Dir, BuiltIn: e.BuiltIn,
-			Default: fullName(e) == chosen, Manifest: e.Manifest}
+			Default: e.FullName() == chosen, Manifest: e.Manifest}
 		revision, notes := fmt.Sprintf("%.12s", e.Revision), []string{}
 		if f.BuiltIn {
 			notes = append(notes, "built in")
@@ -264,22 +256,16 @@ func (c *command) verifyAll(ctx context.Context, names []string) error {
 		if err != nil {
 			return err
 		}
-		hint := "infill models remove " + fullName(e) + ", then import it again"
-		switch {
-		case e.BuiltIn:
-			hint = "it is written again when it is next used"
-		case strings.Contains(e.Name, "/"):
-			hint = "infill models pull " + fullName(e) + " fetches what is damaged"
-		}
+		hint := e.Remedy()
 		for i, problem := range problems {
 			damaged = cli.ErrReported
 			if i < len(problems)-1 {
 				hint = ""
 			}
-			cli.PrintError(c.streams.Err, fmt.Errorf("model %s: %w", fullName(e), problem), hint)
+			cli.PrintError(c.streams.Err, fmt.Errorf("model %s: %w", e.FullName(), problem), hint)
 		}
 		if len(problems) == 0 {
-			if err := c.say("%s: whole, %s, %s\n", fullName(e), cli.Counted(len(e.Manifest.Files), "file"),
+			if err := c.say("%s: whole, %s, %s\n", e.FullName(), cli.Counted(len(e.Manifest.Files), "file"),
 				sizeOf(e)); err != nil {
 				return err
 			}
@@ -294,7 +280,7 @@ func (c *command) remove(ctx context.Context, names []string) error {
 		if err != nil {
 			return absentModel(name, err)
 		}
-		if err := c.say("removed %s (%s)\n", fullName(entry), sizeOf(entry)); err != nil {
+		if err := c.say("removed %s (%s)\n", entry.FullName(), sizeOf(entry)); err != nil {
 			return err
 		}
 	}
@@ -319,8 +305,8 @@ func (c *command) importModel(ctx context.Context, args []string) error {
 	case !graph && (c.tokenizer != "" || c.positions != 0):
 		return cli.Usagef("--tokenizer and --positions belong to an ONNX graph, and %.200q is a folder, which has its "+
 			"own", from)
-	case c.positions < 0:
-		return cli.Usagef("--positions: %d is not a whole number of 0 or more", c.positions)
+	case c.positions != 0 && (c.positions < 4 || c.positions > 1<<20):
+		return cli.Usagef("--positions: %d is not a whole number from 4 to %d", c.positions, 1<<20)
 	}
 	path, err := filepath.Abs(from)
 	if err != nil {
