@@ -3,7 +3,6 @@ package lm
 import (
 	"context"
 	"fmt"
-	"path/filepath"
 
 	"infill/lm/internal/bert"
 	"infill/lm/internal/graphs"
@@ -25,18 +24,6 @@ func graphOf(b *models.Bundle, separator int, write writer) (*onnx.Graph, error)
 		return nil, err
 	}
 	return write(b.Name, m)
-}
-
-// checkFinite refuses an imported graph whose weights are no numbers; package models looks at all others.
-func checkFinite(b *models.Bundle) error {
-	if b.Graph == "" || b.Manifest.FiniteWeights {
-		return nil
-	}
-	m, err := imported.Open(b, 0)
-	if err != nil {
-		return err
-	}
-	return m.CheckFinite(filepath.Split(b.Graph))
 }
 
 // padded reports whether rows of the bundle's model may be padded.

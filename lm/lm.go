@@ -53,9 +53,6 @@ func Open(ctx context.Context, bundle *models.Bundle, o Options) (*MaskedLM, err
 		return nil, fmt.Errorf("[MASK] has id %d, outside the model's vocabulary of %d", o.MaskID,
 			bundle.Config.VocabularySize)
 	}
-	if err := checkFinite(bundle); err != nil {
-		return nil, err
-	}
 	path := o.Library
 	if path == "" {
 		var err error

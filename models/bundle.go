@@ -67,8 +67,7 @@ func openDir(dir string, own bool) (*Bundle, error) {
 		return nil, err
 	case own:
 		err = b.Manifest.intact(absolute)
-	default: // it may come from anyone
-		b.Manifest.FiniteWeights = false
+	default:
 		err = b.Manifest.Verify(absolute)
 	}
 	if err == nil {

@@ -38,8 +38,6 @@ type Manifest struct {
 	Files []ManifestFile `json:"files"`
 	// ConvertedFrom lists the original files of converted weights, to compare with the model's source.
 	ConvertedFrom []ManifestFile `json:"converted_from,omitempty"`
-	// FiniteWeights reports whether every weight was checked to be a finite number. Only a store's manifest is trusted.
-	FiniteWeights bool `json:"finite_weights,omitempty"`
 	// Segments is 1 where the model was trained with one segment, whatever embeddings it has; 0: see Config.Segments.
 	Segments int `json:"segments,omitempty"`
 }

@@ -24,7 +24,7 @@ func TestManifest(t *testing.T) {
 	write(t, dir, "manifest.json", m.Encode())
 	b := check.Must(newStore(t).Import(t.Context(), dir, "org/tiny"))(t)
 	want := &models.Manifest{Schema: 1, Name: "org/tiny", Family: "bert", Licence: "MIT & <more>", Source: dir,
-		Revision: b.SHA256[:12], FiniteWeights: true, Segments: 1}
+		Revision: b.SHA256[:12], Segments: 1}
 	size := int64(0)
 	for _, name := range []string{"README.md", "config.json", "model.safetensors", "tokenizer_config.json",
 		"vocab.txt"} {

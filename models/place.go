@@ -210,13 +210,12 @@ func (s *Store) Import(ctx context.Context, dir, name string) (*Bundle, error) {
 	for _, path := range names {
 		files[path] = filepath.Join(dir, filepath.FromSlash(path))
 	}
-	m.Source, m.FiniteWeights = cmp.Or(m.Source, dir), false
+	m.Source = cmp.Or(m.Source, dir)
 	return s.copyIn(ctx, dir, name, *m, files, nil)
 }
 
 // ImportGraph copies an ONNX graph that others exported into the store under a name, with the files that hold its
-// weights, which lie beside it, and the tokenizer's files in the folder tokenizer. c becomes its config.json. The
-// caller has made sure that its weights are finite numbers.
+// weights, which lie beside it, and the tokenizer's files in the folder tokenizer. c becomes its config.json.
 func (s *Store) ImportGraph(ctx context.Context, graph, tokenizer, name string, c Imported) (*Bundle, error) {
 	graph, err := filepath.Abs(graph)
 	if err != nil {
@@ -239,7 +238,7 @@ func (s *Store) ImportGraph(ctx context.Context, graph, tokenizer, name string, 
 	if err != nil {
 		return nil, err
 	}
-	return s.copyIn(ctx, tokenizer, name, Manifest{Source: graph, FiniteWeights: true}, files, config)
+	return s.copyIn(ctx, tokenizer, name, Manifest{Source: graph}, files, config)
 }
 
 // copyIn copies files into the store, by their paths in the bundle, and writes config.json if it is given. Errors about

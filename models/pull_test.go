@@ -132,7 +132,7 @@ func TestPull(t *testing.T) {
 	m.Files = nil
 	if diff := cmp.Diff(
 		models.Manifest{Schema: 1, Name: "org/tiny", Family: "bert", Licence: "apache-2.0", Source: s.URL + "/org/tiny",
-			Revision: firstCommit, Ref: "main", FiniteWeights: true}, m); diff != "" {
+			Revision: firstCommit, Ref: "main"}, m); diff != "" {
 		t.Errorf("manifest (-want +got):\n%s", diff)
 	}
 	if err := b.Manifest.Verify(b.Dir); err != nil {

@@ -7,8 +7,6 @@ import (
 	"slices"
 	"strings"
 
-	"infill/internal/floats"
-	"infill/internal/regular"
 	"infill/internal/safetensors"
 )
 
@@ -33,8 +31,7 @@ func (b *Bundle) Tensor(name string) (Tensor, bool) {
 	return Tensor{}, false
 }
 
-// checkWeights holds the weights against the config, and refuses the first that no weight can be: that no weight is
-// endless or no number is remembered in the manifest. Tensors that the graph does not read (a pooler, position ids) may
+// checkWeights holds the weights against the config. Tensors that the graph does not read (a pooler, position ids) may
 // be there.
 func (b *Bundle) checkWeights() error {
 	if err := b.untie(); err != nil {
@@ -49,8 +46,7 @@ func (b *Bundle) checkWeights() error {
 				b.weights.Path, want.Name, strings.Join(b.Config.Architectures, ", "))
 		}
 	}
-	all := slices.Concat(body, head)
-	for _, want := range all {
+	for _, want := range slices.Concat(body, head) {
 		t, ok := b.Tensor(want.Name)
 		switch {
 		case !ok:
@@ -62,25 +58,6 @@ func (b *Bundle) checkWeights() error {
 			return fmt.Errorf("%s: tensor %s holds %s; floating-point weights are needed (F16, BF16, F32, F64)",
 				b.weights.Path, want.Name, t.DType)
 		}
-	}
-	for i := 0; i < len(all) && !b.Manifest.FiniteWeights; i++ {
-		t, _ := b.Tensor(all[i].Name)
-		if err := checkFinite(t); err != nil {
-			return err
-		}
-	}
-	b.Manifest.FiniteWeights = true
-	return nil
-}
-
-func checkFinite(t Tensor) error {
-	file, err := regular.Open(t.Path)
-	if err != nil {
-		return err
-	}
-	defer file.Close()
-	if err := floats.Check(file, t.Offset, t.Length, t.DType.Format()); err != nil {
-		return fmt.Errorf("%s: tensor %s: %w", t.Path, t.Name, err)
 	}
 	return nil
 }

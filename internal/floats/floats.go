@@ -1,11 +1,8 @@
-// Package floats reads weights in the formats that they are stored in, and finds those that no model can calculate
-// with: those that are no numbers, and those so large that sums overflow.
+// Package floats reads weights in the formats that they are stored in.
 package floats
 
 import (
 	"encoding/binary"
-	"fmt"
-	"io"
 	"math"
 
 	"github.com/x448/float16"
@@ -46,35 +43,4 @@ func (f Format) Float32s(raw []byte) []float32 {
 		values[i] = float32(f.number(raw[i*f.size():]))
 	}
 	return values
-}
-
-// largest is far above any weight of a model, and its square is far below what single precision holds.
-const largest = 1e15
-
-// First is the place and the value of the first number of raw that no weight can be; -1: there is none.
-func First(f Format, raw []byte) (int, float64) {
-	size := f.size()
-	for i := range len(raw) / size {
-		if x := f.number(raw[i*size:]); !(math.Abs(x) <= largest) {
-			return i, x
-		}
-	}
-	return -1, 0
-}
-
-// Check reads length bytes from an offset on. The error says which element is the first that no weight can be, and
-// what to do.
-func Check(r io.ReaderAt, offset, length int64, f Format) error {
-	block := make([]byte, min(1<<16, length))
-	for at := int64(0); at < length; at += int64(len(block)) {
-		block = block[:min(int64(len(block)), length-at)]
-		if _, err := io.ReadFull(io.NewSectionReader(r, offset+at, int64(len(block))), block); err != nil {
-			return err
-		}
-		if i, x := First(f, block); i >= 0 {
-			return fmt.Errorf("element %d is %.6g: the weights are damaged, or of another type; "+
-				"fetch or export the model again", at/int64(f.size())+int64(i), x)
-		}
-	}
-	return nil
 }

@@ -5,12 +5,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"math"
-	"os"
-	"path/filepath"
 	"slices"
-
-	"infill/internal/floats"
-	"infill/internal/regular"
 )
 
 // DType is an element type, numbered as in onnx.proto's TensorProto.DataType.
@@ -29,16 +24,13 @@ const (
 	BFloat16 DType = 16
 )
 
-// dtypes are the element types with their names, the bytes of an element, and the format of numbers with a fraction.
+// dtypes are the element types with their names and the bytes of an element.
 var dtypes = map[DType]struct {
-	name   string
-	size   int64
-	format floats.Format
+	name string
+	size int64
 }{
-	Float: {"float", 4, floats.Single}, Uint8: {name: "uint8", size: 1}, Int8: {name: "int8", size: 1},
-	Int32: {name: "int32", size: 4}, Int64: {name: "int64", size: 8}, Bool: {name: "bool", size: 1},
-	Float16: {"float16", 2, floats.Half}, Double: {"double", 8, floats.Double},
-	BFloat16: {"bfloat16", 2, floats.Brain},
+	Float: {"float", 4}, Uint8: {"uint8", 1}, Int8: {"int8", 1}, Int32: {"int32", 4}, Int64: {"int64", 8},
+	Bool: {"bool", 1}, Float16: {"float16", 2}, Double: {"double", 8}, BFloat16: {"bfloat16", 2},
 }
 
 // size is the number of bytes of an element, 0 for types that are not carried.
@@ -145,10 +137,6 @@ func Ints(shape []int64, list ...int64) Tensor {
 type Location struct {
 	File           string // relative to the folder that the session is given
 	Offset, Length int64  // bytes
-}
-
-func (l Location) open(dir string) (*os.File, error) {
-	return regular.Open(filepath.Join(dir, filepath.FromSlash(l.File)))
 }
 
 // Initializer is a constant of the graph.
