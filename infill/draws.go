@@ -38,13 +38,13 @@ func (draws) solve(ctx context.Context, w *work) error {
 	}
 	drawn = slices.DeleteFunc(drawn, func(d samplers.Drawn) bool { return d.State == nil })
 	if len(drawn) == 0 {
-		return misfit("samples", "%s sufficed for no draw: each slot of a draw takes a row, and a draw that the "+
+		return misfit("samples", "%s sufficed for no draw: each token of a draw takes a row, and a draw that the "+
 			"blanks may not take is made again; give more with --budget", o.Budget.text())
 	}
 	w.answer = answer{method: MethodDraws, law: true, seeded: true, draws: len(drawn)}
 	if missing := o.Samples - len(drawn); missing > 0 {
 		w.answer.warnings = append(w.answer.warnings,
-			fmt.Sprintf("%s sufficed for %d of %d draws: each slot of a draw takes a row, and a draw that the "+
+			fmt.Sprintf("%s sufficed for %d of %d draws: each token of a draw takes a row, and a draw that the "+
 				"blanks may not take is made again; give more with --budget", o.Budget.text(), len(drawn), o.Samples))
 	}
 	index := map[string]int{}

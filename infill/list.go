@@ -48,7 +48,7 @@ func (v *vocabulary) list(number int, words []string, b tokenize.Blank) *wordLis
 				_, ok := slices.BinarySearch(v.fillable, id)
 				return !ok
 			}); at >= 0 {
-				err = fmt.Errorf("%s fills no slot", v.tokenizer.Token(ids[at]))
+				err = fmt.Errorf("%s fills no blank", v.tokenizer.Token(ids[at]))
 			}
 		}
 		if err != nil {

@@ -68,7 +68,7 @@ var table = []Option{
 	{Name: "case", Kind: "{auto|keep}", Closed: true, Values: []string{auto, string(caseKeep)},
 		Help: "give fills capitals as the text asks for them, or keep the model's letters"},
 	{Name: "distinct", Closed: true, Values: []string{"false", "true"},
-		Help: "no two blanks hold the same, but for those of one name"},
+		Help: "no two blanks hold the same; those of one name count as one"},
 	{Name: "blank", Kind: "TEXT", Help: "a further spelling of a blank, beside [MASK], ___ and <mask>", want: "a text"},
 	{Name: "context", Kind: "TEXT", want: "a text",
 		Help: "a text that the model reads before each template: the sentence before, a definition, the original"},

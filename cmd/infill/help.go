@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"infill/cmd/infill/internal/cli"
 	"infill/infill"
 	"infill/samplers"
 )
@@ -35,17 +36,38 @@ func describe(cmd *cobra.Command) {
 }
 
 // helpTopics are commands without an action: `infill help TOPIC` prints them.
-func helpTopics() (topics []*cobra.Command) {
+func helpTopics(root *cobra.Command) (topics []*cobra.Command) {
 	files, _ := helpTexts.ReadDir("help/topics") // it is in the program
 	for _, f := range files {
 		name := strings.TrimSuffix(f.Name(), ".txt")
 		short, long, _ := strings.Cut(helpText("topics", name), "\n\n")
-		if name == "samplers" {
+		switch name {
+		case "samplers":
 			long += "\n" + listSamplers()
+		case "options":
+			options, others := cli.OptionUsages(root)
+			long += "\n\n" + options + "\n" + others
 		}
 		topics = append(topics, &cobra.Command{Use: name, Short: short, Long: long})
 	}
 	return topics
+}
+
+// setUsage has the help of the root show its own text alone, and that of a command its own flags.
+func setUsage(root *cobra.Command) {
+	// Cobra's own template has a line for each flag, however long.
+	cobra.AddTemplateFunc("own", func(cmd *cobra.Command) string {
+		options, own := cli.OptionUsages(cmd)
+		if options != "" {
+			own += "\nand what can be asked of a fill, see infill help options\n"
+		}
+		return own
+	})
+	template := strings.ReplaceAll(root.UsageTemplate(), ".LocalFlags.FlagUsages ", "own . ")
+	for _, cmd := range root.Commands() {
+		cmd.SetUsageTemplate(template)
+	}
+	root.SetUsageTemplate("Usage:\n  {{.UseLine}}\n")
 }
 
 // listSamplers writes the registry down.

@@ -21,4 +21,28 @@ func TestEveryCommandHasUsage(t *testing.T) {
 	}
 }
 
+// The help fits a screen, and what it shows is there.
+func TestHelpFits(t *testing.T) {
+	for topic, most := range map[string]int{"": 40, "templates": 25} {
+		var out bytes.Buffer
+		root := newRoot(&terminal.Streams{Out: &out, Err: &out})
+		root.SetArgs(append([]string{"help"}, strings.Fields(topic)...))
+		if err := root.Execute(); err != nil || strings.Count(out.String(), "\n") > most {
+			t.Errorf("help %s: %v, more than %d lines:\n%s", topic, err, most, out.String())
+		}
+		for line := range strings.Lines(out.String()) {
+			words, infill := strings.CutPrefix(line, "  infill ")
+			if !infill || topic != "" {
+				continue
+			}
+			cmd, _, _ := root.Find(strings.Fields(words)[:1])
+			for word := range strings.FieldsSeq(words) {
+				if name, flag := strings.CutPrefix(word, "--"); flag && cmd.Flags().Lookup(name) == nil {
+					t.Errorf("%s has no --%s", cmd.CommandPath(), name)
+				}
+			}
+		}
+	}
+}
+
 func TestHelpScripts(t *testing.T) { scripts(t, "help") }

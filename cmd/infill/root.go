@@ -4,7 +4,6 @@ import (
 	"context"
 	"os"
 	"os/signal"
-	"strings"
 	"syscall"
 
 	"github.com/spf13/cobra"
@@ -62,7 +61,7 @@ func newRoot(s *terminal.Streams) *cobra.Command {
 		serve.NewCmdMCP(s),
 	)
 	describe(root)
-	for _, topic := range helpTopics() {
+	for _, topic := range helpTopics(root) {
 		root.AddCommand(topic)
 	}
 	root.SetIn(s.In)
@@ -73,8 +72,7 @@ func newRoot(s *terminal.Streams) *cobra.Command {
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return cli.FlagError(cmd.CommandPath(), err)
 	})
-	// Cobra's own template has a line for each flag, however long.
-	root.SetUsageTemplate(strings.ReplaceAll(root.UsageTemplate(), ".FlagUsages ", ".FlagUsagesWrapped 100 "))
+	setUsage(root)
 	root.Version = versionLine()
 	root.SetVersionTemplate("{{.Version}}\n")
 	return root

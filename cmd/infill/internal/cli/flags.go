@@ -220,6 +220,20 @@ func AddOptions(cmd *cobra.Command, o *infill.Options, names ...string) {
 	}
 }
 
+// OptionUsages describe the flags of a command: those of a fill's options, and all others.
+func OptionUsages(cmd *cobra.Command) (options, others string) {
+	var sets [2]pflag.FlagSet
+	cmd.LocalFlags().VisitAll(func(f *pflag.Flag) {
+		i := 1
+		if _, ok := f.Value.(optionFlag); ok {
+			i = 0
+		}
+		sets[i].SortFlags = false
+		sets[i].AddFlag(f)
+	})
+	return sets[0].FlagUsagesWrapped(100), sets[1].FlagUsagesWrapped(100)
+}
+
 // DrawSeed draws the seed of a command without --seed.
 func DrawSeed(cmd *cobra.Command, o *infill.Options) (err error) {
 	if !cmd.Flags().Changed("seed") {

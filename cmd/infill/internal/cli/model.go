@@ -34,8 +34,8 @@ var deviceOf = regexp.MustCompile(`^(auto|cpu|cuda(:\d+)?)$`)
 // Register defines the flags.
 func (o *ModelOptions) Register(cmd *cobra.Command) {
 	flags := cmd.Flags()
-	flags.StringVarP(&o.Model, "model", "m", "", "`NAME` of a model, or the folder of a bundle; otherwise "+
-		"INFILL_MODEL, or the built-in "+models.BuiltInName)
+	flags.StringVarP(&o.Model, "model", "m", "", "`NAME` of a model, or a folder with one "+
+		"(default: INFILL_MODEL, or the built-in "+models.BuiltInName+")")
 	if err := cmd.RegisterFlagCompletionFunc("model",
 		func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 			return ModelNames(), cobra.ShellCompDirectiveDefault // folders too

@@ -37,10 +37,10 @@ type command struct {
 
 	TBC      string   `flag:"tbc" value:"FILE" help:"FILE of the Toronto Book Corpus: --corpus tbc=FILE"`
 	WT103    string   `flag:"wt103" value:"FILE" help:"FILE of WikiText-103: --corpus wt103=FILE"`
-	Models   []string `flag:"models" value:"LIST" help:"LIST of models, names or folders of bundles; otherwise --model"`
+	Models   []string `flag:"models" value:"LIST" help:"LIST of models, names or folders of bundles (default: --model)"`
 	Fraction float64  `flag:"mask-fraction" help:"share of a sentence's words to mask"`
 	Slots    int      `flag:"slots" help:"words to mask in every sentence, instead of a fraction"`
-	Out      string   `flag:"out" short:"o" value:"DIR" help:"DIR of the run; otherwise eval- and the preset"`
+	Out      string   `flag:"out" short:"o" value:"DIR" help:"DIR of the run (default: eval- and the preset)"`
 	Jobs     int      `flag:"jobs" help:"sentences to work at at once; more than 1 makes the seconds of a sample mean less"`
 
 	base   eval.Settings // the settings that the samplers share
@@ -85,7 +85,7 @@ func NewCmd(s *terminal.Streams) *cobra.Command {
 	cli.Bind(cmd, &c.config.Select)
 	flags.IntVar(&chains.Steps, "steps", chains.Steps, "steps of each chain, the warm-up included")
 	flags.IntVar(&chains.Candidates, "candidates", chains.Candidates,
-		"keep a slot to the model's N most probable tokens; not for NAME:paper")
+		"keep a slot to the model's N most probable tokens; NAME:paper takes all")
 	cli.AddChoice(cmd, (*string)(&chains.Energy), "energy", "", infill.Find("energy").Values,
 		"the energy of the chains: the papers' pseudo-log-likelihood, or with the words filled in")
 	flags.Float64Var(&c.base.Temperature, "temperature", c.base.Temperature,

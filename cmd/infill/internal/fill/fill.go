@@ -189,9 +189,9 @@ const (
 
 // before says how long a fill of many slots may take.
 func before(p *infill.Plan) string {
-	what := fmt.Sprintf("%d slots: the time grows with the square of their number", p.Slots())
+	what := fmt.Sprintf("%d tokens to fill: the time grows with the square of their number", p.Slots())
 	if rows := p.MaxRows(); rows > 0 && p.Options.Chains == nil {
-		what = fmt.Sprintf("%d slots: up to %s", p.Slots(), cli.Counted(rows, "model row"))
+		what = fmt.Sprintf("%d tokens to fill: up to %s", p.Slots(), cli.Counted(rows, "model row"))
 	}
 	return what + "; Ctrl-C prints the best so far"
 }

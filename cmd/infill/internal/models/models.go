@@ -72,7 +72,7 @@ func NewCmd(s *terminal.Streams) *cobra.Command {
 		cli.OneArgument("one model is imported", "infill models import DIR"), c.importModel)
 	imports.ValidArgsFunction = nil // files
 	flags := imports.Flags()
-	flags.StringVar(&c.name, "name", "", "`NAME` of the model in the cache; otherwise that of the folder")
+	flags.StringVar(&c.name, "name", "", "`NAME` of the model in the cache (default: that of the folder)")
 	flags.StringVar(&c.tokenizer, "tokenizer", "", "`DIR` with the tokenizer of an ONNX graph")
 	flags.IntVar(&c.positions, "positions", 0,
 		"longest text that an ONNX graph takes, in tokens; 0 is as its config.json says")

@@ -36,7 +36,7 @@ type command struct {
 	Certificate string   `flag:"tls-cert" value:"FILE" help:"FILE of the certificate for https"`
 	Key         string   `flag:"tls-key" value:"FILE" help:"FILE of its key"`
 	Origin      string   `flag:"allow-origin" value:"ORIGIN" help:"ORIGIN whose pages may read answers, such as https://example.org"`
-	Name        string   `flag:"name" value:"NAME" help:"NAME that requests know the model by; otherwise its own"`
+	Name        string   `flag:"name" value:"NAME" help:"NAME that requests know the model by (default: its own)"`
 	Also        []string `flag:"also" value:"NAME" help:"NAME of a further model to serve; several with commas"`
 	Pipe        bool     `flag:"pipe" help:"listen nowhere: answer requests on standard input, a line each; limits hold where they are given"`
 }
