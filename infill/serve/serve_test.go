@@ -191,6 +191,11 @@ func TestRefusals(t *testing.T) {
 		{"/v1/fill", `{"template": `, "JSON", 400},
 		{"/v1/fill", "{\"template\": \"caf\xe9 [MASK]\"}", "not valid UTF-8", 400},
 		{"/", "{\"inputs\": \"caf\xe9 [MASK]\"}", "not valid UTF-8", 400},
+		{"/", `{"inputs": "a \ud83d [MASK]"}`, "the request has half of a surrogate pair", 400},
+		{"/", `{"inputs": "a [MASK]", "parameters": {"targets": ["\uDE00"]}}`, "half of a surrogate pair", 400},
+		{"/v1/fill", `{"template": "a [MASK]", "ban": ["\ud83d"]}`, "half of a surrogate pair", 400},
+		{"/v1/score", `{"texts": "a \ud83d b"}`, "the request has half of a surrogate pair", 400},
+		{"/v1/score", "{\"texts\": \"caf\xe9\"}", "not valid UTF-8", 400},
 		{"/v1/fill", `{"template": "a \`, "invalid character", 400},
 		{"/v1/fill", `[]`, "no text", 422},
 		{"/v1/score", `{"texts": []}`, "no text", 422},
@@ -538,7 +543,7 @@ func TestMalformed(t *testing.T) {
 }
 
 // tools connects a client, and returns a function that calls a tool. It gives the answer, and whether it is an error.
-func tools(t *testing.T, o serve.Options) func(tool string, arguments map[string]any) (string, bool) {
+func tools(t *testing.T, o serve.Options) func(tool string, arguments any) (string, bool) {
 	t.Helper()
 	server, err := serve.Tools(o)
 	if err != nil {
@@ -561,7 +566,7 @@ func tools(t *testing.T, o serve.Options) func(tool string, arguments map[string
 			checkTypes(t, tool.Name+" "+name, schema.(map[string]any))
 		}
 	}
-	return func(tool string, arguments map[string]any) (string, bool) {
+	return func(tool string, arguments any) (string, bool) {
 		t.Helper()
 		r, err := client.CallTool(ctx, &mcp.CallToolParams{Name: tool, Arguments: arguments})
 		if err != nil {
@@ -609,6 +614,13 @@ func TestTools(t *testing.T) {
 		map[string]any{"template": "he had [MASK] me", "seed": 5, "id": "a", "samples": 2}); failed ||
 		!strings.Contains(text, `"seed":5`) || !strings.Contains(text, `"id":"a"`) {
 		t.Errorf("options or the id are not read: %s", text)
+	}
+	for tool, arguments := range map[string]string{"fill": `{"template": "a [MASK]", "ban": ["\ud83d"]}`,
+		"score": `{"texts": ["a \ud83d b"]}`} {
+		if text, failed := call(tool, json.RawMessage(arguments)); !failed ||
+			!strings.Contains(text, "the request has half of a surrogate pair") {
+			t.Errorf("%s takes half of a surrogate pair: %s", tool, text)
+		}
 	}
 	if text, failed := call("fill", map[string]any{"template": "no blank"}); !failed ||
 		!strings.Contains(text, "no blank") {

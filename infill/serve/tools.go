@@ -80,7 +80,7 @@ type fillAnswer struct {
 func (s *Server) fillTool(ctx context.Context, request *mcp.CallToolRequest,
 	_ any) (*mcp.CallToolResult, *fillAnswer, error) {
 	var q fillRequest
-	if err := json.Unmarshal(request.Params.Arguments, &q); err != nil {
+	if err := plainJSON.Unmarshal(request.Params.Arguments, &q); err != nil {
 		return nil, nil, err
 	}
 	plans, bytes, err := s.plans([]fillRequest{q})
@@ -120,8 +120,11 @@ type scoreAnswer struct {
 	Scores []toolScore `json:"scores"`
 }
 
-func (s *Server) scoreTool(ctx context.Context, _ *mcp.CallToolRequest,
+func (s *Server) scoreTool(ctx context.Context, request *mcp.CallToolRequest,
 	a textsArguments) (*mcp.CallToolResult, *scoreAnswer, error) {
+	if err := plainJSON.Unmarshal(request.Params.Arguments, &a); err != nil {
+		return nil, nil, err
+	}
 	in := &scoreInput{}
 	in.Body.Texts.items, in.Body.Method = a.Texts, string(infill.WordScore)
 	out, err := s.score(ctx, in)
