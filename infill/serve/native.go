@@ -362,6 +362,7 @@ func (s *Server) stream(c huma.Context, p *infill.Plan, bytes float64) {
 			begun = true
 			c.SetHeader("Content-Type", "text/event-stream")
 			c.SetHeader("Cache-Control", "no-store")
+			c.SetHeader("X-Accel-Buffering", "no") // nginx would keep events until the end
 		}
 		// Not every writer has deadlines; those of tests need none. That of an event does
 		// not bound the wait for the next one.

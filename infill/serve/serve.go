@@ -84,8 +84,8 @@ type Options struct {
 	// Fill holds the default options of a fill.
 	Fill   infill.Options
 	Limits Limits
-	// Token, if not "", must come with each request, except for the pages and for health, as "Authorization:
-	// Bearer TOKEN".
+	// Token, if not "", must come with each request, except for the pages, openapi.json and health, as
+	// "Authorization: Bearer TOKEN".
 	Token string
 	// Hosts are the host names that browsers may use; nil allows any. They keep pages of other sites from
 	// reaching a server on the loopback by DNS rebinding.
@@ -196,9 +196,10 @@ func file(kind string, content []byte) http.HandlerFunc {
 	}
 }
 
-// open reports whether a request needs no token: one for a page, which then asks for the token, or for health.
+// open reports whether a request needs no token: one for a page, which then asks for the token, for what the page of
+// docs shows, or for health.
 func open(r *http.Request) bool {
-	return r.Method == http.MethodGet && slices.Contains([]string{"/", "/docs", "/health"}, r.URL.Path)
+	return r.Method == http.MethodGet && slices.Contains([]string{"/", "/docs", "/openapi.json", "/health"}, r.URL.Path)
 }
 
 // guarded refuses requests by host, token, form and length, before it reads the body.
@@ -211,7 +212,8 @@ func (s *Server) guarded(next http.Handler) http.Handler {
 		h.Set("Referrer-Policy", "no-referrer")
 		if host := hostOf(r.Host); s.Hosts != nil &&
 			!slices.ContainsFunc(s.Hosts, func(own string) bool { return strings.EqualFold(own, host) }) {
-			refuse(http.StatusForbidden, "this server is not reached by that host name")
+			refuse(http.StatusForbidden, fmt.Sprintf("this server is not reached by the name %.80q: use its address, "+
+				"or start it with a token, and any name will do", host))
 			return
 		}
 		if s.Origin != "" && r.Header.Get("Origin") == s.Origin {

@@ -191,7 +191,7 @@ func (c *command) run(ctx context.Context) (err error) {
 		Token: c.token, Origin: c.Origin,
 		Log: func(message string) { cli.Warn(c.streams, false, "%s", message) }}
 	host, _, _ := net.SplitHostPort(c.Listen)
-	if loopback(host) && !c.Pipe {
+	if loopback(host) && !c.Pipe && c.token == "" { // a page of another site has no token; a proxy keeps its own name
 		options.Hosts = []string{"localhost", "127.0.0.1", "::1", host}
 	}
 	handler, err := serve.New(options)
@@ -204,7 +204,12 @@ func (c *command) run(ctx context.Context) (err error) {
 	server := handler.HTTPServer()
 	scheme, accept := "http", server.Serve
 	if c.Certificate != "" {
-		pair, err := tls.LoadX509KeyPair(c.Certificate, c.Key)
+		certificate, unread := cli.ReadFile(ctx, c.Certificate)
+		key, err := cli.ReadFile(ctx, c.Key)
+		if err := cmp.Or(unread, err); err != nil {
+			return cli.Usagef("--tls-cert, --tls-key: %w", err)
+		}
+		pair, err := tls.X509KeyPair(certificate, key)
 		if err != nil {
 			return cli.Usagef("--tls-cert: %w", err)
 		}
