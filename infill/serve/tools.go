@@ -18,7 +18,9 @@ func Tools(o Options) (*mcp.Server, error) {
 		return nil, err
 	}
 	server := mcp.NewServer(
-		&mcp.Implementation{Name: "infill", Title: "infill: fill the blanks of a text", Version: infill.Version()}, nil)
+		&mcp.Implementation{Name: "infill", Title: "infill: fill the blanks of a text", Version: infill.Version()},
+		// The tools stay the same, so that nobody need listen for changes.
+		&mcp.ServerOptions{Capabilities: &mcp.ServerCapabilities{Tools: &mcp.ToolCapabilities{}}})
 	reads := &mcp.ToolAnnotations{ReadOnlyHint: true, IdempotentHint: true, OpenWorldHint: new(bool)}
 	mcp.AddTool(server, &mcp.Tool{Name: "fill", Title: "Fill blanks", Annotations: reads, InputSchema: fillSchema(),
 		OutputSchema: schemaOf[fillAnswer](),
