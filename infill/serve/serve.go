@@ -17,6 +17,7 @@ import (
 	"maps"
 	"net"
 	"net/http"
+	"net/url"
 	"reflect"
 	"slices"
 	"strings"
@@ -210,8 +211,9 @@ func (s *Server) guarded(next http.Handler) http.Handler {
 		h := w.Header()
 		h.Set("X-Content-Type-Options", "nosniff")
 		h.Set("Referrer-Policy", "no-referrer")
-		if host := hostOf(r.Host); s.Hosts != nil &&
-			!slices.ContainsFunc(s.Hosts, func(own string) bool { return strings.EqualFold(own, host) }) {
+		host := strings.TrimSuffix((&url.URL{Host: r.Host}).Hostname(), ".") // the dot ends a full name
+		own := func(name string) bool { return strings.EqualFold(name, host) }
+		if s.Hosts != nil && !slices.ContainsFunc(s.Hosts, own) {
 			refuse(http.StatusForbidden, fmt.Sprintf("this server is not reached by the name %.80q: use its address, "+
 				"or start it with a token, and any name will do", host))
 			return
@@ -260,15 +262,6 @@ func (s *Server) guarded(next http.Handler) http.Handler {
 func deliberate(h http.Header) bool {
 	kind, _, _ := strings.Cut(h.Get("Content-Type"), ";")
 	return strings.EqualFold(strings.TrimSpace(kind), "application/json")
-}
-
-// hostOf is the name that a request came for. The dot at the end of a full name says nothing more.
-func hostOf(hostPort string) string {
-	host, _, err := net.SplitHostPort(hostPort)
-	if err != nil {
-		host = strings.Trim(hostPort, "[]")
-	}
-	return strings.TrimSuffix(host, ".")
 }
 
 // wholeBody tells a body that breaks off as the client's fault, which the library would take for the server's, and ends
