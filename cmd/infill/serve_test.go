@@ -109,6 +109,7 @@ func TestServeDrains(t *testing.T) {
 		r.Header.Set("Content-Type", "application/json")
 		r.Header.Set("Accept", accept)
 		r.Header.Set("Authorization", "Bearer "+token)
+		r.Host = "infill.example.org" // as a proxy on this machine may keep it
 		return client.Do(r)
 	}
 	for token, want := range map[string]int{"letmein": 200, "letmeout": 401} {
@@ -153,20 +154,21 @@ func TestServeDrains(t *testing.T) {
 // What would let others ask, or leaves them without an answer, is refused.
 func TestServeRefuses(t *testing.T) {
 	for line, want := range map[string]string{
-		"serve --listen 0.0.0.0:0":                     "other machines could ask without a token",
-		"serve --listen :0":                            "other machines could ask without a token",
-		"serve --listen 8080":                          "is not HOST:PORT",
-		"serve --tls-cert x":                           "go together",
-		"serve --allow-origin *":                       "is not SCHEME://HOST",
-		"serve --allow-origin https://example.org/":    "is not SCHEME://HOST",
-		"serve --token-file /nowhere":                  "--token-file",
-		"serve --max-requests 0":                       "--max-requests: the bound is too small",
-		"serve --max-memory 1":                         "too small for any request: give 262144 or more",
-		"serve --max-time 0s":                          "--max-time: the bound is too small",
-		"serve --tls-cert /nowhere --tls-key /nowhere": "--tls-cert",
-		"serve --pipe --listen 127.0.0.1:0":            "--listen: --pipe listens nowhere",
-		"serve x":                                      `unexpected argument "x"`,
-		"mcp x":                                        `unexpected argument "x"`,
+		"serve --listen 0.0.0.0:0":                      "other machines could ask without a token",
+		"serve --listen :0":                             "other machines could ask without a token",
+		"serve --listen 8080":                           "is not HOST:PORT",
+		"serve --tls-cert x":                            "go together",
+		"serve --allow-origin *":                        "is not SCHEME://HOST",
+		"serve --allow-origin https://example.org/":     "is not SCHEME://HOST",
+		"serve --token-file /nowhere":                   "--token-file",
+		"serve --max-requests 0":                        "--max-requests: the bound is too small",
+		"serve --max-memory 1":                          "too small for any request: give 262144 or more",
+		"serve --max-time 0s":                           "--max-time: the bound is too small",
+		"serve --tls-cert /nowhere --tls-key /nowhere":  "--tls-cert",
+		"serve --tls-cert /dev/zero --tls-key /nowhere": "--tls-cert",
+		"serve --pipe --listen 127.0.0.1:0":             "--listen: --pipe listens nowhere",
+		"serve x":                                       `unexpected argument "x"`,
+		"mcp x":                                         `unexpected argument "x"`,
 	} {
 		if code, out, err := call(t, strings.NewReader(""), strings.Fields(line)...); code != cli.ExitUsage ||
 			out != "" || !strings.Contains(err, want) {

@@ -2,12 +2,15 @@ package serve_test
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
+	"math/rand/v2"
 	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -17,6 +20,7 @@ import (
 	"github.com/chromedp/chromedp/kb"
 
 	"infill/infill/serve"
+	"infill/tokenize"
 )
 
 // browser starts headless Chromium, or skips.
@@ -78,6 +82,74 @@ func say(text string) chromedp.Tasks {
 			`document.getElementById("template").value = ""; document.getElementById("state").textContent = ""; true`,
 			nil),
 		chromedp.SendKeys("#template", text+kb.Enter, chromedp.ByID),
+	}
+}
+
+// The page finds the blanks that tokenize finds, and a word that is pressed stays where it was.
+func TestPageBlanks(t *testing.T) {
+	ctx := browser(t)
+	url := start(t, func(o *serve.Options) { o.Token = "secret" })
+	texts := []string{`a [MASK~[dc].*] day`, `a [MASK~a\]b] c`, `[MASK~[]a]] x`, `[MASK~[^]a]] x`, `[MASK~[^^]] x`, `[MASK~[[\]]] x`,
+		`\[MASK] [MASK]`, `\____ ____`, `\<mask> <mask>`, `[MASK:2=a~x] [MASKED] [mask] __`, `[MASK~[x] ___ [MASK:1-3]`}
+	random, parts := rand.New(rand.NewPCG(1, 2)), []string{"[MASK", "[MASK~", "]", "[", "^", `\`, "~", ":2", "=a", "_", "___", "<mask>",
+		" ", "x"}
+	for range 3000 {
+		text := ""
+		for range 1 + random.IntN(12) {
+			text += parts[random.IntN(len(parts))]
+		}
+		texts = append(texts, text)
+	}
+	list, _ := json.Marshal(texts)
+	// Each script gives what the text is after the presses.
+	presses := []struct{ text, script, want string }{
+		{"a [MASK~[dc].*] day", `keep("a christmas day", [[2, 11]], 0)`, "a christmas day"},
+		{`a [MASK~a\]b] c`, `keep("a ab c", [[2, 4]], 0)`, "a ab c"},
+		{"A [MASK:2] cat sat", `word(2); word(3); keep("A very old dog ran", [[2, 10], [11, 14], [15, 18]], 0); word(3)`,
+			"A very old cat [MASK]"},
+		{"high[MASK] cat sat", `word(2); word(3); keep("higher dog ran", [[4, 6], [7, 10], [11, 14]], 0); word(2)`,
+			"higher [MASK] sat"},
+		{"[MASK] cat", `word(1); keep(". dog", [[0, 1], [2, 5]], 0); word(0)`, ". cat"},
+		{"[MASK=who~h.*] or [MASK:1=who] and [MASK=x]", `keep("He or he and i", [[0, 2], [6, 8], [13, 14]], 1)`,
+			"He or he and [MASK=x]"},
+		{"[MASK=who] and [MASK=who]", `showAlone({alone: [[{text: "he", probability: 1}], [{text: "he", probability: 1}]]});
+			document.querySelectorAll(".bar")[1].click()`, "he and he"},
+	}
+	const steps = `
+		var word = i => document.querySelectorAll("#words button")[i].click();
+		var keep = (text, spans, i) => {
+			show({fills: [{rank: 1, text, spans, log_likelihood: -1}]});
+			document.querySelectorAll("#fills li .text button")[i].click();
+		};
+		var type = text => { field.value = text; kept.clear(); showWords(); };`
+	var found [][][2]int
+	var sections int
+	do := chromedp.Tasks{chromedp.Navigate(url), chromedp.Evaluate(steps, nil), chromedp.Evaluate(string(list)+`.map(text => {
+		type(text);
+		return pieces().filter(p => p.blank).map(p => [p.at, p.at + p.text.length]);
+	})`, &found)}
+	got := make([]string, len(presses))
+	for i, p := range presses {
+		text, _ := json.Marshal(p.text)
+		do = append(do, chromedp.Evaluate(fmt.Sprintf("type(%s); %s; field.value", text, p.script), &got[i]))
+	}
+	do = append(do, chromedp.Navigate(url+"/docs"), until(`document.querySelectorAll("section").length > 0`),
+		chromedp.Evaluate(`document.querySelectorAll("section").length`, &sections))
+	if err := chromedp.Run(ctx, do); err != nil {
+		t.Fatal(err)
+	}
+	for i, text := range texts {
+		if want := tokenize.BlankSpans(text, ""); !slices.Equal(found[i], want) {
+			t.Errorf("%q has its blanks at %v, on the page at %v", text, want, found[i])
+		}
+	}
+	for i, p := range presses {
+		if got[i] != p.want {
+			t.Errorf("%q is %q after %s, want %q", p.text, got[i], p.script, p.want)
+		}
+	}
+	if sections != 4 {
+		t.Errorf("/docs of a server with a token has %d sections, want 4", sections)
 	}
 }
 

@@ -98,10 +98,8 @@ func (fillRequest) Schema(r huma.Registry) *huma.Schema {
 	properties["ban"].Items = &huma.Schema{Type: huma.TypeString}
 	properties["template"].Examples = []any{"he had [MASK] me"}
 	properties["id"].Type = "" // any JSON
-	s := &huma.Schema{Type: huma.TypeObject, Properties: properties, Required: []string{"template"},
+	return &huma.Schema{Type: huma.TypeObject, Properties: properties, Required: []string{"template"},
 		AdditionalProperties: false}
-	s.PrecomputeMessages()
-	return s
 }
 
 type fillInput struct {
@@ -362,6 +360,7 @@ func (s *Server) stream(c huma.Context, p *infill.Plan, bytes float64) {
 			begun = true
 			c.SetHeader("Content-Type", "text/event-stream")
 			c.SetHeader("Cache-Control", "no-store")
+			c.SetHeader("X-Accel-Buffering", "no") // nginx would keep events until the end
 		}
 		// Not every writer has deadlines; those of tests need none. That of an event does
 		// not bound the wait for the next one.
@@ -432,11 +431,9 @@ func (s *Server) score(ctx context.Context, in *scoreInput) (*scoreOutput, error
 	err = s.read(ctx, size, func() error {
 		for i, text := range texts {
 			encoding, err := f.Plain(text)
-			if err == nil {
-				if rows := len(encoding.IDs) - 2; rows > s.Limits.Rows { // without [CLS] and [SEP]
-					err = unfit("%d tokens, each of "+
-						"which needs a model row, this server takes %d a text: split the text", rows, s.Limits.Rows)
-				}
+			if err == nil && len(encoding.IDs)-2 > s.Limits.Rows { // without [CLS] and [SEP]
+				err = unfit("%d tokens, each of which needs a model row, this server takes %d a text: split the text",
+					len(encoding.IDs)-2, s.Limits.Rows)
 			}
 			if err != nil {
 				return fmt.Errorf("text %d: %w", i+1, err)

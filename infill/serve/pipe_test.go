@@ -38,3 +38,19 @@ func TestPipeWithoutReader(t *testing.T) {
 		t.Error("still at work")
 	}
 }
+
+// A line whose text could not come back as it was sent is refused, whatever it asks for.
+func TestPipeHalfOfAPair(t *testing.T) {
+	s, err := serve.New(options(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, text := range []string{`a \ud83d b`, "a \xff b"} {
+		var out strings.Builder
+		line := `{"id": 1, "path": "/v1/score", "body": {"texts": "` + text + `"}}`
+		if err := s.Pipe(t.Context(), strings.NewReader(line), &out); err != nil ||
+			!strings.HasPrefix(out.String(), `{"id":1,"status":400,`) {
+			t.Errorf("%q: %v %s", text, err, out.String())
+		}
+	}
+}

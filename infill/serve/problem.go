@@ -7,7 +7,6 @@ import (
 	"maps"
 	"net/http"
 	"strings"
-	"unicode/utf8"
 
 	"infill/internal/object"
 
@@ -69,7 +68,7 @@ func init() {
 			if errors.As(d, &located) && located.ErrorDetail() != nil {
 				at := *located.ErrorDetail()
 				if text, ok := at.Value.(string); ok && at.Location == "body" &&
-					!(json.Valid([]byte(text)) && utf8.ValidString(text)) {
+					!(json.Valid([]byte(text)) && object.Whole([]byte(text)) == nil) {
 					status = http.StatusBadRequest // also where the body has a reader of its own
 				}
 				if strings.Contains(at.Message, "exactly one schema") {
@@ -97,9 +96,8 @@ func init() {
 var plainJSON = huma.Format{
 	Marshal: object.WriteLine,
 	Unmarshal: func(text []byte, v any) error {
-		// The decoder would put U+FFFD for bad bytes, and the text come back changed.
-		if !utf8.Valid(text) {
-			return errors.New("the request is not valid UTF-8")
+		if err := object.Whole(text); err != nil {
+			return fmt.Errorf("the request %w", err)
 		}
 		return json.Unmarshal(text, v)
 	},

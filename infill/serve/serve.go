@@ -17,6 +17,7 @@ import (
 	"maps"
 	"net"
 	"net/http"
+	"net/url"
 	"reflect"
 	"slices"
 	"strings"
@@ -84,8 +85,8 @@ type Options struct {
 	// Fill holds the default options of a fill.
 	Fill   infill.Options
 	Limits Limits
-	// Token, if not "", must come with each request, except for the pages and for health, as "Authorization:
-	// Bearer TOKEN".
+	// Token, if not "", must come with each request, except for the pages, openapi.json and health, as
+	// "Authorization: Bearer TOKEN".
 	Token string
 	// Hosts are the host names that browsers may use; nil allows any. They keep pages of other sites from
 	// reaching a server on the loopback by DNS rebinding.
@@ -196,9 +197,10 @@ func file(kind string, content []byte) http.HandlerFunc {
 	}
 }
 
-// open reports whether a request needs no token: one for a page, which then asks for the token, or for health.
+// open reports whether a request needs no token: one for a page, which then asks for the token, for what the page of
+// docs shows, or for health.
 func open(r *http.Request) bool {
-	return r.Method == http.MethodGet && slices.Contains([]string{"/", "/docs", "/health"}, r.URL.Path)
+	return r.Method == http.MethodGet && slices.Contains([]string{"/", "/docs", "/openapi.json", "/health"}, r.URL.Path)
 }
 
 // guarded refuses requests by host, token, form and length, before it reads the body.
@@ -209,9 +211,11 @@ func (s *Server) guarded(next http.Handler) http.Handler {
 		h := w.Header()
 		h.Set("X-Content-Type-Options", "nosniff")
 		h.Set("Referrer-Policy", "no-referrer")
-		if host := hostOf(r.Host); s.Hosts != nil &&
-			!slices.ContainsFunc(s.Hosts, func(own string) bool { return strings.EqualFold(own, host) }) {
-			refuse(http.StatusForbidden, "this server is not reached by that host name")
+		host := strings.TrimSuffix((&url.URL{Host: r.Host}).Hostname(), ".") // the dot ends a full name
+		own := func(name string) bool { return strings.EqualFold(name, host) }
+		if s.Hosts != nil && !slices.ContainsFunc(s.Hosts, own) {
+			refuse(http.StatusForbidden, fmt.Sprintf("this server is not reached by the name %.80q: use its address, "+
+				"or start it with a token, and any name will do", host))
 			return
 		}
 		if s.Origin != "" && r.Header.Get("Origin") == s.Origin {
@@ -258,15 +262,6 @@ func (s *Server) guarded(next http.Handler) http.Handler {
 func deliberate(h http.Header) bool {
 	kind, _, _ := strings.Cut(h.Get("Content-Type"), ";")
 	return strings.EqualFold(strings.TrimSpace(kind), "application/json")
-}
-
-// hostOf is the name that a request came for. The dot at the end of a full name says nothing more.
-func hostOf(hostPort string) string {
-	host, _, err := net.SplitHostPort(hostPort)
-	if err != nil {
-		host = strings.Trim(hostPort, "[]")
-	}
-	return strings.TrimSuffix(host, ".")
 }
 
 // wholeBody tells a body that breaks off as the client's fault, which the library would take for the server's, and ends

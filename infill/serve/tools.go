@@ -18,7 +18,9 @@ func Tools(o Options) (*mcp.Server, error) {
 		return nil, err
 	}
 	server := mcp.NewServer(
-		&mcp.Implementation{Name: "infill", Title: "infill: fill the blanks of a text", Version: infill.Version()}, nil)
+		&mcp.Implementation{Name: "infill", Title: "infill: fill the blanks of a text", Version: infill.Version()},
+		// The tools stay the same, so that nobody need listen for changes.
+		&mcp.ServerOptions{Capabilities: &mcp.ServerCapabilities{Tools: &mcp.ToolCapabilities{}}})
 	reads := &mcp.ToolAnnotations{ReadOnlyHint: true, IdempotentHint: true, OpenWorldHint: new(bool)}
 	mcp.AddTool(server, &mcp.Tool{Name: "fill", Title: "Fill blanks", Annotations: reads, InputSchema: fillSchema(),
 		OutputSchema: schemaOf[fillAnswer](),
@@ -80,7 +82,7 @@ type fillAnswer struct {
 func (s *Server) fillTool(ctx context.Context, request *mcp.CallToolRequest,
 	_ any) (*mcp.CallToolResult, *fillAnswer, error) {
 	var q fillRequest
-	if err := json.Unmarshal(request.Params.Arguments, &q); err != nil {
+	if err := plainJSON.Unmarshal(request.Params.Arguments, &q); err != nil {
 		return nil, nil, err
 	}
 	plans, bytes, err := s.plans([]fillRequest{q})
@@ -120,8 +122,11 @@ type scoreAnswer struct {
 	Scores []toolScore `json:"scores"`
 }
 
-func (s *Server) scoreTool(ctx context.Context, _ *mcp.CallToolRequest,
+func (s *Server) scoreTool(ctx context.Context, request *mcp.CallToolRequest,
 	a textsArguments) (*mcp.CallToolResult, *scoreAnswer, error) {
+	if err := plainJSON.Unmarshal(request.Params.Arguments, &a); err != nil {
+		return nil, nil, err
+	}
 	in := &scoreInput{}
 	in.Body.Texts.items, in.Body.Method = a.Texts, string(infill.WordScore)
 	out, err := s.score(ctx, in)

@@ -10,6 +10,7 @@ import (
 	"io"
 	"reflect"
 	"slices"
+	"strconv"
 	"strings"
 	"unicode/utf8"
 )
@@ -59,12 +60,28 @@ func (o Object) Text(key string) (string, error) {
 	if err := json.Unmarshal(value, &text); err != nil || text == nil {
 		return "", fmt.Errorf(`%q is not a string: write {%[1]q: "..."}`, key)
 	}
-	// The decoder puts U+FFFD for half of a pair, and the text would come back changed.
-	if strings.ContainsRune(*text, utf8.RuneError) && !bytes.ContainsRune(value, utf8.RuneError) &&
-		!bytes.Contains(bytes.ToLower(value), []byte(`\ufffd`)) {
-		return "", fmt.Errorf("%q has half of a surrogate pair: write both halves, or the character itself", key)
+	if err := Whole(value); err != nil {
+		return "", fmt.Errorf("%q %w", key, err)
 	}
 	return *text, nil
+}
+
+// Whole returns an error for JSON that is not UTF-8, or has half of a surrogate pair: the decoder would put U+FFFD for
+// either, and the text come back changed. The error lacks its subject.
+func Whole(text []byte) error {
+	if !utf8.Valid(text) {
+		return errors.New("is not valid UTF-8")
+	}
+	text = append(bytes.ReplaceAll(text, []byte(`\\`), []byte(" ")), `\u`...)
+	high := false // the escape before is the first half of a pair
+	for part := range bytes.SplitSeq(text, []byte(`\u`)) {
+		unit, _ := strconv.ParseUint(string(part[:min(4, len(part))]), 16, 16)
+		if low := unit>>10 == 0xdc00>>10; low != high || unit>>10 == 0xd800>>10 && len(part) > 4 {
+			return errors.New("has half of a surrogate pair: write both halves, or the character itself")
+		}
+		high = unit>>10 == 0xd800>>10
+	}
+	return nil
 }
 
 // ErrNone is JSON that is another thing than an object.

@@ -1,12 +1,17 @@
 package serve
 
 import (
+	"bufio"
+	"bytes"
+	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
-	"maps"
+	"math"
 	"sync"
+	"unicode/utf8"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -16,6 +21,7 @@ import (
 	"infill/cmd/infill/internal/terminal"
 	"infill/infill"
 	"infill/infill/serve"
+	"infill/internal/object"
 )
 
 // NewCmdMCP makes infill mcp.
@@ -51,67 +57,116 @@ func runMCP(ctx context.Context, s *terminal.Streams, model cli.ModelOptions) (e
 	if err != nil {
 		return err
 	}
-	err = server.Run(ctx, answering{&mcp.IOTransport{Reader: io.NopCloser(s.In), Writer: unclosed{s.Out}}})
-	if ctx.Err() != nil { // a signal is how an agent ends it
-		return nil
-	}
-	if err != nil {
+	if err = server.Run(ctx, converse(s.In, s.Out)); err != nil && ctx.Err() == nil { // a signal may end it
 		return fmt.Errorf("read the agent's messages: %w", err)
 	}
 	return nil
 }
 
-// answering is a transport whose input ends when all calls are answered: after its end the library writes no answers.
-type answering struct{ mcp.Transport }
-
-func (a answering) Connect(ctx context.Context) (mcp.Connection, error) {
-	connection, err := a.Transport.Connect(ctx)
-	return &calls{Connection: connection, changed: sync.NewCond(new(sync.Mutex)), open: map[jsonrpc.ID]bool{}}, err
+// conversation is a transport of a message a line. The library's own ends at the first line that is none, and rounds
+// large ids: to it, the id of a call is the text of the agent's.
+type conversation struct {
+	in    *bufio.Reader
+	ended context.Context
+	end   context.CancelFunc
+	open  sync.Map       // the ids of calls without an answer
+	calls sync.WaitGroup // of them
+	lock  sync.Mutex     // of out
+	out   io.Writer
 }
 
-// calls are the calls of a connection that have no answer yet.
-type calls struct {
-	mcp.Connection
-	changed *sync.Cond
-	open    map[jsonrpc.ID]bool
+func converse(in io.Reader, out io.Writer) *conversation {
+	c := &conversation{in: bufio.NewReaderSize(in, mcp.DefaultMaxLineLength), out: out}
+	c.ended, c.end = context.WithCancel(context.Background())
+	return c
 }
 
-func (c *calls) Read(ctx context.Context) (jsonrpc.Message, error) {
-	message, err := c.Connection.Read(ctx)
-	c.changed.L.Lock()
-	defer c.changed.L.Unlock()
-	if call, ok := message.(*jsonrpc.Request); ok && call.IsCall() {
-		c.open[call.ID] = true
+func (c *conversation) Connect(context.Context) (mcp.Connection, error) { return c, nil }
+func (c *conversation) SessionID() string                               { return "" }
+func (c *conversation) Close() error                                    { c.end(); return nil }
+
+// Read gives the next message, and answers lines that are none. The input ends when all calls are answered, for after
+// its end the library writes no answers.
+func (c *conversation) Read(ctx context.Context) (jsonrpc.Message, error) {
+	for {
+		line, err := cli.Interruptible(c.ended, func() ([]byte, error) {
+			line, err := c.in.ReadSlice('\n')
+			if len(line) == 0 {
+				c.calls.Wait()
+				return nil, err
+			}
+			return bytes.TrimSpace(bytes.TrimPrefix(line, []byte("\ufeff"))), nil // the parts of too long a line, too
+		})
+		if err != nil {
+			return nil, err
+		}
+		request, err := c.request(line)
+		if request != nil {
+			return request, nil
+		}
+		if err != nil && len(line) > 0 {
+			wrong := &jsonrpc.Error{Code: jsonrpc.CodeInvalidRequest, Message: err.Error()}
+			if !utf8.Valid(line) || !json.Valid(line) {
+				wrong.Code = jsonrpc.CodeParseError
+			}
+			if err := c.Write(ctx, &jsonrpc.Response{Error: wrong}); err != nil {
+				return nil, err
+			}
+		}
 	}
-	for err != nil && len(c.open) > 0 {
-		c.changed.Wait()
+}
+
+// request reads a line. It is nil for an answer, as the agent is asked nothing.
+func (c *conversation) request(line []byte) (*jsonrpc.Request, error) {
+	fields, err := object.Parse(line)
+	if err != nil {
+		return nil, err
 	}
-	return message, err
-}
-
-func (c *calls) Write(ctx context.Context, message jsonrpc.Message) error {
-	answer, ok := message.(*jsonrpc.Response)
-	if !ok {
-		return c.Connection.Write(ctx, message)
+	message, err := jsonrpc.DecodeMessage(line)
+	request, ok := message.(*jsonrpc.Request)
+	own, number := fields.Get("id"), 0.0
+	_ = json.Unmarshal(own, &number)
+	switch {
+	case fields.Get("result") != nil || fields.Get("error") != nil:
+		return nil, nil // an error that answered an error would not end
+	case err != nil || !ok:
+		return nil, fmt.Errorf("the line is no request of JSON-RPC 2.0: %w", cmp.Or(err, errors.New("no method")))
+	case string(own) == "null" || number != math.Trunc(number):
+		return nil, errors.New("an id is a string or a whole number")
+	case own != nil:
+		if _, twice := c.open.LoadOrStore(string(own), true); twice {
+			return nil, fmt.Errorf("the id %.80s is that of a call at work", own)
+		}
+		c.calls.Add(1)
+		request.ID, _ = jsonrpc.MakeID(string(own)) // any text is one
+	case request.Method == "notifications/cancelled":
+		params, _ := object.Parse(request.Params) // of none, nothing is ended
+		id := string(params.Get("requestId"))
+		if _, open := c.open.LoadAndDelete(id); open {
+			c.calls.Done()
+		}
+		request.Params, _ = object.Encode(mcp.CancelledParams{RequestID: id}) // which has JSON
 	}
-	defer c.end(func(id jsonrpc.ID, _ bool) bool { return id == answer.ID })
-	return c.Connection.Write(ctx, answer)
+	return request, nil
 }
 
-func (c *calls) Close() error {
-	c.end(func(jsonrpc.ID, bool) bool { return true })
-	return c.Connection.Close()
+// Write writes an answer with the agent's own id, null for none. A call that the agent took back gets no answer.
+func (c *conversation) Write(_ context.Context, message jsonrpc.Message) error {
+	var id json.RawMessage
+	if answer, ok := message.(*jsonrpc.Response); ok {
+		own, _ := answer.ID.Raw().(string)
+		if _, open := c.open.LoadAndDelete(own); open {
+			defer c.calls.Done()
+		} else if answer.ID.IsValid() {
+			return nil
+		}
+		id, answer.ID = json.RawMessage(cmp.Or(own, "null")), jsonrpc.ID{}
+	}
+	text, err := jsonrpc.EncodeMessage(message)
+	if err != nil {
+		return err
+	}
+	c.lock.Lock()
+	defer c.lock.Unlock()
+	return object.WriteLine(c.out, object.Identified{ID: id, Value: json.RawMessage(text)})
 }
-
-// end takes calls for answered.
-func (c *calls) end(which func(jsonrpc.ID, bool) bool) {
-	c.changed.L.Lock()
-	defer c.changed.L.Unlock()
-	maps.DeleteFunc(c.open, which)
-	c.changed.Broadcast()
-}
-
-// unclosed is standard output, which is not the server's to close.
-type unclosed struct{ io.Writer }
-
-func (unclosed) Close() error { return nil }

@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"net/http"
 	"net/url"
 	"strconv"
 	"strings"
@@ -81,11 +80,7 @@ func lift(flags *pflag.FlagSet) (err error) {
 
 // loopback reports whether an address is reached from this machine alone.
 func loopback(host string) bool {
-	if strings.EqualFold(host, "localhost") {
-		return true
-	}
-	ip := net.ParseIP(host)
-	return ip != nil && ip.IsLoopback()
+	return strings.EqualFold(host, "localhost") || net.ParseIP(host).IsLoopback()
 }
 
 func (c *command) validate(ctx context.Context, flags *pflag.FlagSet) error {
@@ -152,11 +147,8 @@ func openAll(ctx context.Context, o cli.ModelOptions, s *terminal.Streams, named
 		if err != nil {
 			return nil, "", errors.Join(err, all.close())
 		}
-		name := f.Model().Name
-		if first == "" {
-			name = cmp.Or(named, name)
-			first = name
-		}
+		name := cmp.Or(named, f.Model().Name)
+		first, named = cmp.Or(first, name), ""
 		if all[name] != nil {
 			return nil, "", errors.Join(cli.Usagef("two models are called %s: serve one of them", name), f.Close(),
 				all.close())
@@ -191,7 +183,7 @@ func (c *command) run(ctx context.Context) (err error) {
 		Token: c.token, Origin: c.Origin,
 		Log: func(message string) { cli.Warn(c.streams, false, "%s", message) }}
 	host, _, _ := net.SplitHostPort(c.Listen)
-	if loopback(host) && !c.Pipe {
+	if loopback(host) && !c.Pipe && c.token == "" { // a page of another site has no token; a proxy keeps its own name
 		options.Hosts = []string{"localhost", "127.0.0.1", "::1", host}
 	}
 	handler, err := serve.New(options)
@@ -204,7 +196,12 @@ func (c *command) run(ctx context.Context) (err error) {
 	server := handler.HTTPServer()
 	scheme, accept := "http", server.Serve
 	if c.Certificate != "" {
-		pair, err := tls.LoadX509KeyPair(c.Certificate, c.Key)
+		certificate, unread := cli.ReadFile(ctx, c.Certificate)
+		key, err := cli.ReadFile(ctx, c.Key)
+		if err := cmp.Or(unread, err); err != nil {
+			return cli.Usagef("--tls-cert, --tls-key: %w", err)
+		}
+		pair, err := tls.X509KeyPair(certificate, key)
 		if err != nil {
 			return cli.Usagef("--tls-cert: %w", err)
 		}
@@ -232,9 +229,6 @@ func (c *command) run(ctx context.Context) (err error) {
 		err = errors.Join(err, server.Close())
 		return fmt.Errorf("running requests did not end in time and were cut off: %w; a shorter --max-time ends them",
 			err)
-	}
-	if err := <-ended; !errors.Is(err, http.ErrServerClosed) {
-		return err
 	}
 	return nil
 }
