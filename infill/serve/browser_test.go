@@ -269,7 +269,7 @@ func TestPage(t *testing.T) {
 	if strings.Count(template, "[MASK]") != 1 {
 		t.Errorf("after pinning the text is %q", template)
 	}
-	if !strings.Contains(wrong, "7 slots") {
+	if !strings.Contains(wrong, "7 tokens to fill") {
 		t.Errorf("the error reads %q", wrong)
 	}
 	if words < 90 || wide || tooWide || !narrow {

@@ -241,7 +241,7 @@ func (s *Server) check(f *infill.Filler, r infill.Request) (*infill.Plan, float6
 	}
 	switch slots, vocabulary := p.Slots(), f.Tokenizer().VocabularySize(); {
 	case slots > l.Blanks:
-		return refuse("%d slots in one text, this server takes %d: split the text", slots, l.Blanks)
+		return refuse("%d tokens to fill in one text, this server takes %d: split the text", slots, l.Blanks)
 	case o.Budget.Seconds > l.Time.Seconds():
 		return refuse("a budget of %gs, this server works %gs at a request: ask for a smaller budget", o.Budget.Seconds,
 			l.Time.Seconds())

@@ -36,11 +36,11 @@ import (
 type Limits struct {
 	Body       int64         `flag:"max-body" help:"bytes of a request"`
 	Texts      int           `flag:"max-texts" help:"texts of a request"`
-	Blanks     int           `flag:"max-blanks" help:"slots of a text"`
+	Blanks     int           `flag:"max-blanks" help:"tokens to fill in a text"`
 	Rows       int           `flag:"max-rows" help:"model rows that one text may need"`
 	Top        int           `flag:"max-top" help:"fills of one text"`
 	Samples    int           `flag:"max-samples" help:"chains, or draws, of one text"`
-	Candidates int           `flag:"max-candidates" help:"candidates of a slot, where chains move"`
+	Candidates int           `flag:"max-candidates" help:"candidates of a token, where chains move"`
 	Memory     int64         `flag:"max-memory" help:"bytes that all requests at work may hold; others wait"`
 	Answer     int64         `flag:"max-answer" help:"bytes of an answer, by what is asked for"`
 	Time       time.Duration `flag:"max-time" help:"how long a request is worked at"`
