@@ -109,7 +109,8 @@ func (s *Server) fillMask(ctx context.Context, model string, q *maskRequest) (*m
 				return err
 			}
 			if len(t.Slots) > s.Limits.Blanks {
-				return unfit("%d tokens to fill in a text, this server takes %d: split the text", len(t.Slots), s.Limits.Blanks)
+				return unfit("%d tokens to fill in a text, this server takes %d: split the text", len(t.Slots),
+					s.Limits.Blanks)
 			}
 			templates[i], slots = t, max(slots, len(t.Slots))
 			size += float64(len(t.Slots)) * float64(top) * (float64(len(text)) + 100)
