@@ -63,7 +63,7 @@ func runMCP(ctx context.Context, s *terminal.Streams, model cli.ModelOptions) (e
 	return nil
 }
 
-// conversation is a transport of a message a line. The library's own ends at the first line that is none, and rounds
+// conversation is a transport of a message a line. The library's own ends at the first other line, and rounds
 // large ids: to it, the id of a call is the text of the agent's.
 type conversation struct {
 	in    *bufio.Reader
