@@ -123,8 +123,8 @@ func TestSolved(t *testing.T) {
 	for _, at := range [][2]int{{7, 3}, {3, 7}, {4, 4}, {1, 1}} {
 		m := random(at[0], at[1])
 		e := enumerated(t, m)
-		s := must(solve(m))(t)
-		near(t, "log normaliser", s.logNormaliser, e.LogNormaliser, 1e-10)
+		s := must(solve(t.Context(), m))(t)
+		near(t, "log normaliser", s.all.LogNormaliser, e.LogNormaliser, 1e-10)
 		const n = 20000
 		states := s.draw(n, samplers.Streams(4, "draws", 1)[0])
 		for j, p := range s.means {
@@ -137,7 +137,7 @@ func TestSolved(t *testing.T) {
 			near(t, fmt.Sprintf("drawn mean of unit %d", j), float64(on)/n, p, 5*math.Sqrt(p*(1-p)/n)+1e-9)
 		}
 	}
-	if _, err := solve(random(21, 22)); !errors.Is(err, errTooLarge) {
+	if _, err := solve(t.Context(), random(21, 22)); !errors.Is(err, errTooLarge) {
 		t.Errorf("2^21 states were summed: %v", err)
 	}
 }
@@ -292,7 +292,7 @@ func TestReference(t *testing.T) {
 		t.Errorf("reference %+v of %v", p.reference, p.parameters)
 	}
 	// Two sets of 300 draws of one law are closer than 40 draws to 300.
-	draws := must(solve(p.target.(*targets.RBM)))(t).draw(300, samplers.Streams(1, "exact", 1)[0])
+	draws := must(solve(t.Context(), p.target.(*targets.RBM)))(t).draw(300, samplers.Streams(1, "exact", 1)[0])
 	if a, _ := p.reference.discrepancy(draws); !(a < floor) {
 		t.Errorf("block Gibbs from exact draws: %v; floor %v", a, floor)
 	}

@@ -4,10 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math"
-	"math/bits"
 	"math/rand/v2"
-	"slices"
-	"sort"
 
 	"github.com/spf13/pflag"
 	"gonum.org/v1/gonum/floats"
@@ -54,10 +51,10 @@ func newRBM(f *pflag.FlagSet) maker {
 		d.target, d.observables = m, numbered(len(m.Visible), 0, 1)
 		var exact *solved
 		err = d.settle(ctx, *sweeps, seed, longRun{"rbm-gibbs", 1, false}, func() (string, []float64, error) {
-			if exact, err = solve(m); err != nil {
+			if exact, err = solve(ctx, m); err != nil {
 				return "", nil, err
 			}
-			return fmt.Sprintf("sum over the 2^%d states of one side", len(exact.listed)), exact.means, nil
+			return fmt.Sprintf("sum over the 2^%d states of one side", len(exact.listed.Visible)), exact.means, nil
 		})
 		if err != nil {
 			return nil, err
@@ -82,99 +79,67 @@ func newRBM(f *pflag.FlagSet) maker {
 }
 
 // maxSummed is the most units of the smaller side whose states are summed over.
-const maxSummed = 20
+const maxSummed = 18
 
-// solved is an RBM summed exactly over the states of its smaller side, which are listed. The units of the other are
-// independent given them.
+// solved is an RBM summed exactly over the states of its smaller side. Given them, the units of the other side are
+// independent.
 type solved struct {
-	weights          []float64 // [listed × others]
-	listed, others   []float64 // biases
-	listedAreVisible bool
-
-	logNormaliser float64
-	states        []uint32
-	cumulative    []float64 // probabilities of the states
-	means         []float64 // of the visible units
+	listed     *targets.RBM // whose visible units are the smaller side: the machine, or the machine turned round
+	turned     bool
+	all        *targets.Enumeration
+	cumulative []float64 // probabilities of the states
+	means      []float64 // of the machine's visible units
 }
 
 // solve sums over the smaller side.
-func solve(m *targets.RBM) (*solved, error) {
-	s := &solved{weights: m.Weights, listed: m.Hidden, others: m.Visible, means: make([]float64, len(m.Visible))}
-	if min(len(m.Hidden), len(m.Visible)) > maxSummed {
+func solve(ctx context.Context, m *targets.RBM) (s *solved, err error) {
+	hidden, visible := len(m.Hidden), len(m.Visible)
+	if min(hidden, visible) > maxSummed {
 		return nil, fmt.Errorf("%w: %d visible and %d hidden units, and one side must have at most %d to be "+
-			"summed over", errTooLarge, len(m.Visible), len(m.Hidden), maxSummed)
+			"summed over", errTooLarge, visible, hidden, maxSummed)
 	}
-	if len(m.Hidden) > len(m.Visible) {
-		turned := make([]float64, len(m.Weights))
-		for i := range m.Hidden {
-			for j := range m.Visible {
-				turned[j*len(m.Hidden)+i] = m.Weights[i*len(m.Visible)+j]
-			}
+	s = &solved{listed: m, turned: hidden <= visible, means: make([]float64, visible)}
+	if s.turned {
+		weights := make([]float64, len(m.Weights))
+		for i, w := range m.Weights {
+			weights[i%visible*hidden+i/visible] = w
 		}
-		s.weights, s.listed, s.others, s.listedAreVisible = turned, m.Visible, m.Hidden, true
+		if s.listed, err = targets.NewRBM(weights, m.Visible, m.Hidden); err != nil {
+			return nil, err
+		}
 	}
-	s.each(func(state uint32, logWeight float64, _ []float64) {
-		s.states = append(s.states, state)
-		s.cumulative = append(s.cumulative, logWeight)
-	})
-	s.logNormaliser = floats.LogSumExp(s.cumulative)
-	total, i := 0.0, 0
-	s.each(func(state uint32, logWeight float64, logits []float64) {
-		p := math.Exp(logWeight - s.logNormaliser)
-		total += p
-		s.cumulative[i] = total
-		i++
-		for j := range s.means {
-			switch {
-			case !s.listedAreVisible:
-				s.means[j] += p * logmath.Sigmoid(logits[j])
-			case state>>j&1 == 1:
-				s.means[j] += p
-			}
-		}
-	})
+	if s.all, err = targets.Enumerate(ctx, s.listed); err != nil {
+		return nil, err
+	}
+	s.cumulative = floats.CumSum(make([]float64, s.all.Len()), s.all.Probability)
+	for i, p := range s.all.Probability {
+		floats.AddScaled(s.means, p, s.given(i))
+	}
 	return s, nil
 }
 
-// each calls visit for every state of the listed side, in Gray code order, with the state, its log weight summed over
-// the others, and the log-odds of the others given it.
-func (s *solved) each(visit func(state uint32, logWeight float64, logits []float64)) {
-	logits, own, state := slices.Clone(s.others), 0.0, uint32(0)
-	for i := uint64(1); ; i++ {
-		logWeight := own
-		for _, l := range logits {
-			logWeight += logmath.Softplus(l)
+// given is the means of the visible units in a state of the smaller side.
+func (s *solved) given(i int) []float64 {
+	means := make([]float64, len(s.means))
+	if !s.turned {
+		for j, v := range s.all.State(i) {
+			means[j] = float64(v)
 		}
-		visit(state, logWeight, logits)
-		if i == 1<<len(s.listed) {
-			return
-		}
-		unit := bits.TrailingZeros64(i)
-		state ^= 1 << unit
-		sign := float64(int(state>>unit&1)*2 - 1)
-		own += sign * s.listed[unit]
-		floats.AddScaled(logits, sign, s.weights[unit*len(logits):(unit+1)*len(logits)])
+		return means
 	}
+	s.listed.LatentLogits(s.all.State(i), means)
+	for j, l := range means {
+		means[j] = logmath.Sigmoid(l)
+	}
+	return means
 }
 
 // draw returns independent exact draws of the visible units, [n × visible].
 func (s *solved) draw(n int, r *rand.Rand) []int {
 	states := make([]int, 0, n*len(s.means))
 	for range n {
-		u := r.Float64() * s.cumulative[len(s.cumulative)-1]
-		at := min(sort.SearchFloat64s(s.cumulative, u), len(s.states)-1)
-		for j := range s.means {
-			v := int(s.states[at] >> j & 1)
-			if !s.listedAreVisible {
-				logit := s.others[j]
-				for i := range s.listed {
-					if s.states[at]>>i&1 == 1 {
-						logit += s.weights[i*len(s.others)+j]
-					}
-				}
-				v = bit(r.Float64() < logmath.Sigmoid(logit))
-			}
-			states = append(states, v)
+		for _, p := range s.given(samplers.DrawCumulative(s.cumulative, r)) {
+			states = append(states, bit(r.Float64() < p))
 		}
 	}
 	return states

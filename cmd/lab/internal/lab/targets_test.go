@@ -9,7 +9,9 @@ import (
 	"testing"
 
 	"gonum.org/v1/gonum/diff/fd"
+	"gonum.org/v1/gonum/floats"
 
+	"infill/internal/logmath"
 	"infill/internal/targets"
 	"infill/samplers"
 )
@@ -189,44 +191,49 @@ func TestTerms(t *testing.T) {
 		}
 	}
 	state := samplers.RandomPositions(network, samplers.Streams(1, "x", 1))
-	if f := network.predict(state, targets.Normals(r, 6, 1)); len(f) != 2 || !(f[0] > 0 && f[0] < 1) {
+	if f, _ := network.predict(state, matrix(2, 3, targets.Normals(r, 6, 1))); len(f) != 2 || !(f[0] > 0 && f[0] < 1) {
 		t.Errorf("predictions %v", f)
 	}
 }
 
-// TestBinaryNetworkGradient: the gradient of all weights against finite
-// differences, at weights that are any numbers: that of -1 and +1 is a case of it.
+// TestPerceptron: the derivatives by all weights and inputs against finite differences.
+func TestPerceptron(t *testing.T) {
+	r := rand.New(rand.NewPCG(3, 3))
+	sizes := []int{3, 4, 1, 2}
+	n := weightsOf(sizes)
+	seed, both := matrix(5, 2, targets.Normals(r, 10, 1)), targets.Normals(r, n+15, 1)
+	sum := func(x []float64) float64 {
+		return floats.Dot(perceptron{sizes, x[:n]}.forward(matrix(5, 3, x[n:]))[3].Data, seed.Data)
+	}
+	p, got := perceptron{sizes, both[:n]}, make([]float64, n)
+	units := p.forward(matrix(5, 3, both[n:]))
+	p.backward(units, seed, got)
+	got = append(got, p.backward(units, seed, nil).Data...)
+	for i, want := range fd.Gradient(nil, sum, both, &fd.Settings{Formula: fd.Central}) {
+		near(t, fmt.Sprintf("derivative %d", i), got[i], want, 1e-6)
+	}
+}
+
+// TestBinaryNetworkGradient: the gradient at weights of -1 and +1 against finite differences.
 func TestBinaryNetworkGradient(t *testing.T) {
 	const p, h, examples = 3, 4, 5
 	r := rand.New(rand.NewPCG(3, 3))
 	inputs, y := matrix(examples, p, targets.Normals(r, examples*p, 1)), targets.Normals(r, examples, 1)
-	weights := targets.Normals(r, (p+2)*h+1, 1)
+	weights := make([]float64, (p+2)*h+1)
 	energy := func(w []float64) float64 {
-		f, _ := layersOf(w, p, h).forward(inputs)
+		f := perceptron{[]int{p, h, 1}, w}.forward(inputs)[2].Data
+		for i, x := range f {
+			f[i] = logmath.Sigmoid(x)
+		}
 		return -100 * meanSquare(f, y)
 	}
-	want := fd.Gradient(nil, energy, weights, &fd.Settings{Formula: fd.Central})
-	l := layersOf(weights, p, h)
-	f, units := l.forward(inputs)
-	seed, got := make([]float64, examples), make([]float64, len(weights))
-	for i, q := range f {
-		seed[i] = -2 * 100.0 / examples * (q - y[i]) * q * (1 - q)
-	}
-	l.backward(inputs, units, seed, got)
-	for i := range want {
-		if math.Abs(got[i]-want[i]) > 1e-6*(1+math.Abs(want[i])) {
-			t.Errorf("weight %d: %v, by differences %v", i, got[i], want[i])
-		}
-	}
-
-	// The same numbers over one-hot slots, at a state of -1 and +1.
 	network := newBinaryNetwork(inputs.Data, y, h, 100)
 	state := make([]int, len(weights))
 	for j := range state {
 		state[j] = r.IntN(2)
 		weights[j] = targets.Spin(state[j])
 	}
-	want = fd.Gradient(want, energy, weights, &fd.Settings{Formula: fd.Central})
+	want := fd.Gradient(nil, energy, weights, &fd.Settings{Formula: fd.Central})
 	gradient, u := make([]float64, 2*len(state)), make([]float64, 1)
 	none(t, network.EnergyGradient(t.Context(), state, u, gradient))
 	if math.Abs(u[0]-energy(weights)) > 1e-9 {
