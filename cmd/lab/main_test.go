@@ -49,7 +49,7 @@ func TestReports(t *testing.T) {
 	for line, want := range map[string]string{
 		"potts --samplers all --chains 2 --steps 9 --warm-up 3 --seed 1 -q":    "left out: r-mala needs ",
 		"rbm --side 2 --hidden 2 --updates 5 --chains 2 --steps 9 --seed 1 -q": "on rbm, data bars-and-stripes",
-		"--preset dlp-toy --chains 2 --steps 9 --seed 1 -q":                    "dlp-toy: the categorical toy",
+		"--preset dlp-toy --chains 2 --steps 9 --seed 1 -q":                    "dlp-toy: a categorical toy",
 		"--help":     "dlp-figure-3",
 		"rbm --help": "auto|block-gibbs",
 		"arm --help": "ARM",
@@ -87,7 +87,8 @@ func TestBadInput(t *testing.T) {
 	for line, want := range map[string]string{
 		"":                                   "lab: no target: name one, as in lab ising, or give --preset: see --help",
 		"arm":                                "lab: no experiment: name one, as in lab arm toy",
-		"--preset dlp-figure-9":              `lab: --preset: "dlp-figure-9" is not one of dlp-figure-1, `,
+		"--preset dlp-figure-11":             `lab: --preset: "dlp-figure-11" is not one of dlp-figure-1, `,
+		"--preset dlp-figure-5":              `lab: --preset: dlp-figure-5 has a command of its own: lab learn ising`,
 		"--preset dlp-toy --steps -1":        `lab: --steps: "-1" is not a whole number from 0 to 1073741824`,
 		"ising --samplers gibbs,gibs":        `lab: --samplers: "gibbs,gibs" is not a list of samplers: "gibs" is not one of all, gibbs, `,
 		"ising --samplers dmala:step-size=0": `lab: --samplers: "dmala:step-size=0" is not a list of samplers: dmala: step-size "0" is not a number above 0`,

@@ -101,12 +101,17 @@ func TestTheorem51(t *testing.T) {
 		if !(p["exact"] <= p["bound"]) || !(p["exact"] <= p["bound-of-spins"]) {
 			t.Errorf("α %v: bias above the bound: %v", p["alpha"], p)
 		}
+		if !(p["stochastic"] > 0 && p["stochastic"] <= p["bound-6.1"]) {
+			t.Errorf("α %v: %v by single terms, theorem 6.1 has %v", p["alpha"], p["stochastic"], p["bound-6.1"])
+		}
 		// The sum of absolute errors has about 0.8 of the noise as its mean.
 		if !(p["from-stationary"] < 2*p["noise"]) {
 			t.Errorf("α %v: observed %v from the stationary law, noise %v", p["alpha"], p["from-stationary"],
 				p["noise"])
 		}
 	}
+	rate := math.Exp(1/(2*points[0]["alpha"]) - 1/(2*points[1]["alpha"]))
+	near(t, "rate of single terms", points[1]["stochastic"]/points[0]["stochastic"]/rate, 1, 0.05)
 	slope := 0.0
 	for _, note := range report.plan.notes {
 		fmt.Sscanf(note, "slope of ln bias against -1/(2α) at small α: %g", &slope)

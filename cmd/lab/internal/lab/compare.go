@@ -2,9 +2,12 @@ package lab
 
 import (
 	"context"
+	"encoding/csv"
+	"errors"
 	"fmt"
 	"math"
 	"slices"
+	"strconv"
 	"time"
 
 	"infill/samplers"
@@ -26,6 +29,7 @@ type Options struct {
 	Steps    int    // measured steps of each chain
 	WarmUp   int    // steps before, which tune samplers whose step size or radius is not given
 	Initial  string // one of initials
+	Trace    bool   // whether the states are written to the folder
 
 	now func() time.Time // of the steps; clock but in tests
 }
@@ -56,6 +60,8 @@ func newComparison(k kind) *Study {
 	warmUp := Whole(f, "warm-up", 500, 0, maxSteps, "steps before, in which samplers tune what is not set")
 	initial := Choice(f, "initial", initials(),
 		"where chains start, each slot uniformly or by the target without interactions")
+	trace := f.Bool("trace", false, "also write every state to the folder of --output, a CSV file a sampler: chain, "+
+		"step, warm_up, U, slots")
 	distribution := k.flags(f)
 	s.plan = func(ctx context.Context, seed uint64) (*plan, error) {
 		d, err := distribution(ctx, seed)
@@ -63,7 +69,7 @@ func newComparison(k kind) *Study {
 			return nil, err
 		}
 		p := newComparisonPlan("Samplers on "+d.String(), *chains)
-		return p, p.compare(d, Options{*list, *chains, *steps, *warmUp, *initial, clock}, seed)
+		return p, p.compare(d, Options{*list, *chains, *steps, *warmUp, *initial, *trace, clock}, seed)
 	}
 	return s
 }
@@ -256,7 +262,19 @@ func measure(ctx context.Context, b *bench, d *distribution, o Options, s Spec, 
 	}
 	plan := samplers.Plan{Streams: samplers.Streams(b.seed, "sampler "+s.Label, o.Chains), WarmUp: o.WarmUp,
 		Steps: s.Steps}
+	var trace *csv.Writer
+	if o.Trace {
+		file, err := b.create("trace", ".csv")
+		if err != nil {
+			return err
+		}
+		defer file.Close()
+		trace = csv.NewWriter(file)
+	}
 	run, err := samplers.Sample(ctx, kernel, starts, plan, func(at samplers.Step) error {
+		if trace != nil {
+			writeStates(trace, at)
+		}
 		switch {
 		case at.Number == 0:
 		case at.WarmUp:
@@ -269,6 +287,10 @@ func measure(ctx context.Context, b *bench, d *distribution, o Options, s Spec, 
 		start = o.now()
 		return nil
 	})
+	if trace != nil {
+		trace.Flush()
+		err = errors.Join(err, trace.Error())
+	}
 	if err != nil {
 		return err
 	}
@@ -289,7 +311,30 @@ func measure(ctx context.Context, b *bench, d *distribution, o Options, s Spec, 
 	if first := s.Steps / 10; s.Steps-first >= 4 {
 		b.worth(effectiveSampleSize(d, kept, first), s, o.Chains, total(cost)/steps, seconds)
 	}
+	if d.pictures != nil {
+		return b.picture("samples", d.pictures.grid(run.State.Positions))
+	}
 	return nil
+}
+
+// writeStates writes a row for each chain, in the form of infill --trace. U is NaN where a sampler moves without it.
+func writeStates(w *csv.Writer, at samplers.Step) {
+	var row []string
+	if at.Number == 0 {
+		row = []string{"chain", "step", "warm_up", "u"}
+		for slot := range at.State.Slots() {
+			row = append(row, "slot_"+strconv.Itoa(slot+1))
+		}
+		_ = w.Write(row) // Error has the first failure
+	}
+	for chain, u := range at.State.Energy {
+		row = append(row[:0], strconv.Itoa(chain+1), strconv.Itoa(at.Number), strconv.FormatBool(at.WarmUp),
+			fmt.Sprint(u))
+		for _, v := range at.State.Position(chain) {
+			row = append(row, strconv.Itoa(v))
+		}
+		_ = w.Write(row)
+	}
 }
 
 // worth notes the effective sample size, and warns of one that says little.

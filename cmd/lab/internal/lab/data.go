@@ -150,6 +150,8 @@ type imageSet struct {
 	test          []float64 // nil: a fifth of the others, which each repetition deals
 }
 
+func (s *imageSet) pixels() int { return s.rows * s.columns }
+
 // imageSets lists those that the laboratory carries or makes.
 func imageSets() []string { return []string{"digits", "bars-and-stripes"} }
 
@@ -159,7 +161,7 @@ func readImages(data, test string, side int) (*imageSet, error) {
 	if err != nil {
 		return nil, refuse("data", "%s: %w", data, err)
 	}
-	switch count := len(s.train) / (s.rows * s.columns); {
+	switch count := len(s.train) / s.pixels(); {
 	case test != "":
 		other, err := readPictures(test, side)
 		if err != nil {
@@ -244,10 +246,9 @@ func parseIDX(text []byte) (*imageSet, error) {
 
 // dealt shuffles the images: the first fifth is to test with.
 func (s *imageSet) dealt(b *bench) (train, test []float64) {
-	pixels := s.rows * s.columns
-	count := len(s.train) / pixels
-	all := rows(s.train, pixels, b.stream("split").Perm(count))
-	return all[count/5*pixels:], all[:count/5*pixels]
+	count := len(s.train) / s.pixels()
+	all, cut := rows(s.train, s.pixels(), b.stream("split").Perm(count)), count/5*s.pixels()
+	return all[cut:], all[:cut]
 }
 
 // binarised draws each pixel by its grey, or, where dynamic is not set, cuts it at a half.

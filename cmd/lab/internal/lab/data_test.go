@@ -102,14 +102,14 @@ func TestLearnImages(t *testing.T) {
 			math.Abs(n["exact-ll"]-n["test-ll"]) > 0.3 {
 			t.Errorf("%v: %v", c.Labels, n)
 		}
-		for _, name := range c.Pictures {
+		for _, name := range c.Files {
 			text := must(os.ReadFile(filepath.Join(dir, name)))(t)
 			if _, err := png.Decode(bytes.NewReader(text)); err != nil {
 				t.Errorf("%s: %v", name, err)
 			}
 		}
-		if len(c.Pictures) != 2 {
-			t.Errorf("pictures %v", c.Pictures)
+		if len(c.Files) != 2 {
+			t.Errorf("pictures %v", c.Files)
 		}
 	}
 	ctx, cancel := context.WithCancel(t.Context())

@@ -25,6 +25,8 @@ type distribution struct {
 	truth      truth
 	// reference holds states to measure the maximum mean discrepancy from; nil where it is not measured.
 	reference *reference
+	// pictures are what a state is one of; nil where it is none.
+	pictures *imageSet
 	// inconsistent conditionals are not those of π, so that Gibbs is not exact.
 	inconsistent bool
 	observables  []observable
@@ -167,6 +169,20 @@ func (d *distribution) settle(ctx context.Context, sweeps int, seed uint64, run 
 		return fmt.Errorf("means by a long run: %w", err)
 	}
 	return nil
+}
+
+// settleSmall is settle by a list of all states.
+func (d *distribution) settleSmall(ctx context.Context, sweeps int, seed uint64) error {
+	categories, states := d.target.Categories(), 1.0
+	for _, k := range categories {
+		states *= float64(k)
+	}
+	return d.settle(ctx, sweeps, seed, longRun{"gibbs", len(categories), false}, func() (string, []float64, error) {
+		if states > targets.MaxStates {
+			return "", nil, fmt.Errorf("%w: %.2g states", errTooLarge, states)
+		}
+		return d.enumerate(ctx)
+	})
 }
 
 // estimate finds the means from every eighth of a sweep: states

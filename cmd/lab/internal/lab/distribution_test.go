@@ -189,7 +189,7 @@ func TestNewDistribution(t *testing.T) {
 		"fhmm:keep=1":             "keep: noise 0.5, first 0.1, keep 1",
 		"fhmm:factors=17":         `factors: "17" is not a whole number from 1 to 16`,
 		"contacts:size=100x100":   "size: 10000 sites: there can be 2 to 512",
-		"rbm:data=mnist":          `data: "mnist" is not one of bars-and-stripes, none`,
+		"rbm:data=mnist":          "data: mnist: open mnist: no such file",
 		"rbm:reference=x":         `reference: "x" is not one of auto, block-gibbs`,
 		"rbm:reference-samples=1": `reference-samples: "1" is not a whole number from 2 to 16384`,
 	} {

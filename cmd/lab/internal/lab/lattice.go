@@ -10,6 +10,7 @@ import (
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 
+	"infill/internal/logmath"
 	"infill/internal/targets"
 	"infill/samplers"
 )
@@ -20,8 +21,21 @@ func newIsing(f *pflag.FlagSet) maker {
 	size := sizeFlag(f, size{5, 5}, "rows and columns of the lattice")
 	coupling := number(f, "coupling", 0.1, "", "a; negative is allowed")
 	field := number(f, "field", 0.2, "", "b")
+	own := f.String("couplings", "", "another model, a CSV `FILE`: site,other,coupling, and site,,field")
 	sweeps := sweepsFlag(f)
 	return func(ctx context.Context, seed uint64) (*distribution, error) {
+		if *own != "" {
+			weights, field, err := readCouplings(*own)
+			if err != nil {
+				return nil, refuse("couplings", "%s: %w", *own, err)
+			}
+			d := &distribution{kind: "ising", target: targets.NewDenseIsing(weights, field),
+				parameters: settings(f, "couplings"), observables: numbered(len(field), -1, 1)}
+			for _, b := range field {
+				d.independent = append(d.independent, bernoulli(logmath.Sigmoid(2*b)))
+			}
+			return d, d.settleSmall(ctx, *sweeps, seed)
+		}
 		target, err := targets.NewIsing(size.rows, size.columns, *coupling, *field)
 		if err != nil {
 			return nil, err
@@ -29,7 +43,7 @@ func newIsing(f *pflag.FlagSet) maker {
 		a, b, sites := *coupling, *field, size.sites()
 		d := &distribution{kind: "ising", target: target, parameters: settings(f, "size", "coupling", "field"),
 			observables: numbered(sites, -1, 1),
-			independent: slices.Repeat([][]float64{bernoulli(1 / (1 + math.Exp(-2*b)))}, sites)}
+			independent: slices.Repeat([][]float64{bernoulli(logmath.Sigmoid(2 * b))}, sites)}
 		return d, d.settle(ctx, *sweeps, seed, longRun{"gibbs", sites, true}, func() (string, []float64, error) {
 			if b == 0 {
 				return "symmetry under a flip of all spins", make([]float64, sites), nil
@@ -44,8 +58,17 @@ func newPotts(f *pflag.FlagSet) maker {
 	size := sizeFlag(f, size{4, 4}, "rows and columns of the lattice")
 	coupling := number(f, "coupling", 0.5, "", "J; negative is allowed")
 	given := Numbers(f, "field", []float64{0.2, 0, -0.2}, "h, a value for each state")
+	own := f.String("couplings", "",
+		"another model, a CSV `FILE`: site,state,other,state,coupling, and site,state,,,field")
 	sweeps := sweepsFlag(f)
 	return func(ctx context.Context, seed uint64) (*distribution, error) {
+		if *own != "" {
+			p, err := readPotts(*own)
+			if err != nil {
+				return nil, refuse("couplings", "%s: %w", *own, err)
+			}
+			return p.distribution(ctx, "potts", settings(f, "couplings"), *sweeps, seed)
+		}
 		field := *given
 		if len(field) > maxCategories {
 			return nil, refuse("field", "%d states, and there can be %d", len(field), maxCategories)
@@ -82,7 +105,18 @@ func newTable(f *pflag.FlagSet) maker {
 		"standard deviation of the conditionals' energies from the others")
 	terms := Whole(f, "terms", 1, 1, 1<<20, "terms of the energy, for stochastic gradients")
 	own := targetSeed(f, "seed of the energies")
+	file := f.String("energies", "", "another table, a CSV `FILE`: a category of each slot, from 0, and the energy")
 	return func(ctx context.Context, _ uint64) (*distribution, error) {
+		if *file != "" {
+			t, err := readEnergies(*file)
+			if err != nil {
+				return nil, refuse("energies", "%s: %w", *file, err)
+			}
+			d := &distribution{kind: "table", target: t, parameters: settings(f, "energies"),
+				observables: indicators(t.Categories())}
+			d.truth.method, d.truth.means, err = d.enumerate(ctx)
+			return d, err
+		}
 		states := 1.0
 		for _, k := range *categories {
 			states *= float64(k)

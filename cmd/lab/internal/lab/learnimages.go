@@ -152,7 +152,7 @@ func (o *learnImages) train(ctx context.Context, b *bench, spec Spec, images *im
 	}
 	examples := binarised(greys, *o.dynamic, b.stream("pixels"))
 	tests := binarised(testGreys, *o.dynamic, b.stream("test pixels"))
-	pixels := images.rows * images.columns
+	pixels := images.pixels()
 	laws := pixelMeans(slices.Collect(slices.Chunk(examples, pixels)))
 
 	energy, err := network.Open(ctx,

@@ -24,7 +24,8 @@ func newNetworks() *Study {
 2 and 4 of the discrete Langevin paper. A sampler's setting terms is the batch of its gradient,
 as in dula:step-size=0.2,terms=100. --data takes the names of tables that the laboratory carries
 (`+strings.Join(regressions(), ", ")+`), and CSV files with a header, numbers, and what
-is to be predicted in the last column. The paper's setting is --chains 50 --steps 1000.`)
+is to be predicted in the last column. The paper's setting is --hidden 500 --chains 50
+--steps 1000.`)
 	f := s.Flags
 	data := f.StringSlice("data", regressions(), "tables, by name or CSV files, with commas between them")
 	specs := samplersFlag(f, "samplers", "gibbs-x:block=1,gwg,dula:step-size=0.2,dmala:step-size=0.2,"+

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"image"
-	"math"
 	"math/rand/v2"
 	"os"
 	"slices"
@@ -226,18 +225,18 @@ func newContacts(f *pflag.FlagSet) maker {
 		if err != nil {
 			return nil, err
 		}
-		d := &distribution{kind: "contacts", target: p, observables: indicators(p.categories),
-			parameters: settings(f, "size", "states", "strength", "target-seed")}
-		for own := range slices.Chunk(p.field, p.states) { // every site by its own field
-			d.independent = append(d.independent, softmax(own))
-		}
-		return d, d.settle(ctx, *sweeps, seed, longRun{"gibbs", p.sites, false}, func() (string, []float64, error) {
-			if states := math.Pow(float64(p.states), float64(p.sites)); states > targets.MaxStates {
-				return "", nil, fmt.Errorf("%w: %.2g states", errTooLarge, states)
-			}
-			return d.enumerate(ctx)
-		})
+		return p.distribution(ctx, "contacts", settings(f, "size", "states", "strength", "target-seed"), *sweeps, seed)
 	}
+}
+
+// distribution is the model as a target to sample from.
+func (t *protein) distribution(ctx context.Context, kind string, parameters []parameter, sweeps int,
+	seed uint64) (*distribution, error) {
+	d := &distribution{kind: kind, target: t, observables: indicators(t.categories), parameters: parameters}
+	for own := range slices.Chunk(t.field, t.states) { // every site by its own field
+		d.independent = append(d.independent, softmax(own))
+	}
+	return d, d.settleSmall(ctx, sweeps, seed)
 }
 
 // newLearnContacts learns the Potts model of a protein family from an alignment, and predicts contacts by the strength

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
+	"strings"
 
 	"github.com/spf13/pflag"
 	"gonum.org/v1/gonum/floats"
@@ -17,12 +19,15 @@ import (
 // newRBM is a restricted Boltzmann machine over binary visible units, its observables, U(v) = Σ_i softplus(W v + a)_i +
 // bᵀv; by default one for bars and stripes that can be summed exactly.
 func newRBM(f *pflag.FlagSet) maker {
-	data := Choice(f, "data", []string{"bars-and-stripes", "none"},
-		"what the machine is trained on; none draws random weights")
-	side := Whole(f, "side", 5, 2, 16, "the images have this number of pixels squared, the visible units")
+	data := f.String("data", "bars-and-stripes", "what the machine is trained on: "+strings.Join(imageSets(), ", ")+
+		", an IDX `FILE`, or none, for random weights")
+	side := Whole(f, "side", 5, 2, 16, "pixels of a side of bars and stripes")
 	hidden := Whole(f, "hidden", 12, 1, 4096, "hidden units")
 	visible := Whole(f, "visible", 100, 1, 4096, "visible units of random weights")
-	scale := number(f, "scale", 0.05, " of 0 or more", "standard deviation of random weights; biases are N(0, 1)")
+	scale := number(f, "scale", 0.05, " of 0 or more",
+		"standard deviation of random weights; the GWG repository's is √0.05 = 0.2236; biases are N(0, 1)")
+	file := f.String("weights", "", "another machine, a safetensors `FILE` with weights [hidden × visible], hidden "+
+		"and visible (biases)")
 	how := divergenceFlags(f)
 	own := targetSeed(f, "seed of the training or of the weights")
 	from := Choice(f, "reference", []string{"auto", "block-gibbs"},
@@ -33,13 +38,21 @@ func newRBM(f *pflag.FlagSet) maker {
 	return func(ctx context.Context, seed uint64) (*distribution, error) {
 		d := &distribution{kind: "rbm"}
 		var m *targets.RBM
-		var images [][]int
 		var err error
-		if *data == "none" {
+		switch {
+		case *file != "":
+			if m, err = readMachine(*file); err != nil {
+				return nil, refuse("weights", "%s: %w", *file, err)
+			}
+			d.parameters = settings(f, "weights")
+		case *data == "none":
 			m, err = targets.NewRandomRBM(*visible, *hidden, *scale, samplers.Streams(*own, "rbm", 1)[0])
 			d.parameters = settings(f, "data", "visible", "hidden", "scale", "target-seed")
-		} else {
-			images = barsAndStripes(*side)
+		default:
+			if d.pictures, err = readImages(*data, "", *side); err != nil {
+				return nil, err
+			}
+			images := slices.Collect(slices.Chunk(binarised(d.pictures.train, false, nil), d.pictures.pixels()))
 			m, err = how.train(ctx, images, *hidden, samplers.Streams(*own, "training", 1)[0])
 			d.independent = pixelMeans(images)
 			d.parameters = settings(f, "data", "side", "hidden", "divergence-steps", "updates", "batch",

@@ -197,7 +197,7 @@ func (r *StudyReport) Write(dir string) (paths []string, err error) {
 	content, failed = r.CSV()
 	write("results.csv", content, failed)
 	for _, c := range r.Cells {
-		for _, name := range c.Pictures {
+		for _, name := range c.Files {
 			paths = append(paths, filepath.Join(dir, name))
 		}
 	}

@@ -298,7 +298,7 @@ type cellResult struct {
 	Numbers   map[string]float64  `json:"numbers"` // those that are not finite are left out
 	Errors    map[string]float64  `json:"standard_errors,omitempty"`
 	Curves    map[string][]sample `json:"curves,omitempty"`
-	Pictures  []string            `json:"pictures,omitempty"` // files in the folder
+	Files     []string            `json:"files,omitempty"` // pictures and traces in the folder
 	Warnings  []string            `json:"warnings,omitempty"`
 }
 
@@ -384,13 +384,21 @@ func (b *bench) picture(name string, m image.Image) error {
 	if b.folder == "" {
 		return nil
 	}
-	var text bytes.Buffer
-	if err := png.Encode(&text, m); err != nil {
+	file, err := b.create(name, ".png")
+	if err != nil {
 		return err
 	}
-	name += "-" + b.slug + ".png"
-	b.result.Pictures = append(b.result.Pictures, name)
-	return maybe.WriteFile(filepath.Join(b.folder, name), text.Bytes(), 0o666)
+	return errors.Join(png.Encode(file, m), file.Close())
+}
+
+// create makes a file of the cell in the folder.
+func (b *bench) create(name, extension string) (*os.File, error) {
+	if b.folder == "" {
+		return nil, refuse("output", "give a folder for %s%s", name, extension)
+	}
+	name += "-" + b.slug + extension
+	b.result.Files = append(b.result.Files, name)
+	return os.Create(filepath.Join(b.folder, name))
 }
 
 // resume reads the state of a training that was stopped, and tells whether there was one.

@@ -73,7 +73,7 @@ func TestResume(t *testing.T) {
 			r.WithoutTimes()
 			whole.WithoutTimes()
 			for i, c := range r.Cells {
-				c.Pictures = nil
+				c.Files = nil
 				whole.Cells[i].Signature = c.Signature
 			}
 			if got, want := text(t, r.Cells), text(t, whole.Cells); got != want {
