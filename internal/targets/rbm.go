@@ -65,7 +65,7 @@ func (t *RBM) through(turn blas.Transpose, x, biases []float64) blas64.General {
 }
 
 func (t *RBM) Energy(_ context.Context, states []int, energy []float64) error {
-	d, in := len(t.Visible), t.inputs(real(states))
+	d, in := len(t.Visible), t.inputs(Real(states))
 	for c := range energy {
 		energy[c] = t.sum(in, c)
 		for j, v := range states[c*d : (c+1)*d] {
@@ -83,7 +83,8 @@ func (t *RBM) sum(in blas64.General, chain int) (u float64) {
 	return u
 }
 
-func real(states []int) []float64 {
+// Real are categories as numbers.
+func Real(states []int) []float64 {
 	x := make([]float64, len(states))
 	for i, v := range states {
 		x[i] = float64(v)
@@ -93,7 +94,7 @@ func real(states []int) []float64 {
 
 // EnergyDerivative writes U and ∂U/∂v_j.
 func (t *RBM) EnergyDerivative(ctx context.Context, states []int, energy, derivative []float64) error {
-	return t.RelaxedEnergyGradient(ctx, real(states), energy, derivative)
+	return t.RelaxedEnergyGradient(ctx, Real(states), energy, derivative)
 }
 
 // EnergyGradient writes U and its gradient over one-hot units: 0 for category 0 and ∂U/∂v_j for category 1.
@@ -110,7 +111,7 @@ func (t *RBM) EnergyGradient(ctx context.Context, states []int, energy, gradient
 
 func (t *RBM) LogConditionals(_ context.Context, states []int, slots []int, logp []float64) error {
 	d := len(t.Visible)
-	in := t.inputs(real(states))
+	in := t.inputs(Real(states))
 	for c, j := range slots {
 		difference := t.Visible[j]
 		for i := range t.Hidden {
@@ -142,7 +143,7 @@ func (t *RBM) Latents() int { return len(t.Hidden) }
 
 // LatentLogits writes the log-odds of each hidden unit given the visible ones, [chains × hidden].
 func (t *RBM) LatentLogits(states []int, logits []float64) {
-	copy(logits, t.inputs(real(states)).Data)
+	copy(logits, t.inputs(Real(states)).Data)
 }
 
 // SlotLogits writes the log-odds of each visible unit given the hidden ones, [chains × visible].

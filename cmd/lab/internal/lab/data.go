@@ -17,6 +17,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/spf13/pflag"
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/stat"
 
@@ -244,8 +245,20 @@ func parseIDX(text []byte) (*imageSet, error) {
 	return p, nil
 }
 
-// dealt shuffles the images: the first fifth is to test with.
-func (s *imageSet) dealt(b *bench) (train, test []float64) {
+// imageFlags choose images, and return a function that reads them.
+func imageFlags(f *pflag.FlagSet) func() (*imageSet, error) {
+	data := f.String("data", "digits", "images: "+strings.Join(imageSets(), ", ")+", or an IDX `FILE`")
+	test := f.String("test", "",
+		"`FILE` of test images; a fifth of the data when not given, and all of bars and stripes")
+	side := Whole(f, "side", 4, 2, 8, "pixels of a side of bars and stripes")
+	return func() (*imageSet, error) { return readImages(*data, *test, *side) }
+}
+
+// split is the images to learn from and to test with: unless there are others, a fifth, after a shuffle.
+func (s *imageSet) split(b *bench) (train, test []float64) {
+	if s.test != nil {
+		return s.train, s.test
+	}
 	count := len(s.train) / s.pixels()
 	all, cut := rows(s.train, s.pixels(), b.stream("split").Perm(count)), count/5*s.pixels()
 	return all[cut:], all[:cut]

@@ -166,7 +166,7 @@ func TestNewDistribution(t *testing.T) {
 		t.Error(got)
 	}
 	for text, want := range map[string]string{
-		"isng":                       `target: "isng" is not one of ising, potts, rbm, fhmm, mixture, contacts, table`,
+		"isng":                       `target: "isng" is not one of ising, potts, rbm, fhmm, contacts, table`,
 		"":                           `target: "": a sampler is missing`,
 		"ising,potts":                `target: "ising,potts" is not one of`,
 		"ising:colour=red":           "target: ising has no colour",

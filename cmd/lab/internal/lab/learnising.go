@@ -60,8 +60,7 @@ for DMALA; α here is that of its code, 0.2, which is 0.4 for one-hot slots.`)
 		p := newPlan(title, []column{
 			{name: "log-rmse", format: "%.3f", definition: "½ ln of the mean square over all entries of the learnt W " +
 				"less the true one, after the last update", against: "steps"},
-			{name: "acceptance", format: "%.2f", definition: "of proposals, at the last update"},
-			{name: "seconds", format: "%.1f", definition: secondsAre + " of a training", timed: true},
+			acceptanceColumn(), secondsColumn("of a training"),
 		}, curve{name: "log-rmse", x: "update", y: "log RMSE of W (natural)"})
 		p.notes = []string{fmt.Sprintf("couplings that are all 0 have a log-rmse of %.3f",
 			math.Log(floats.Norm(truth, 2)/float64(sites)))}

@@ -42,8 +42,7 @@ is to be predicted in the last column. The paper's setting is --hidden 500 --cha
 			{name: "test-ll", format: "%.4f", definition: "the same on the test part"},
 			{name: "test-rmse", format: "%.4f",
 				definition: "root mean squared error of the chains' mean prediction on the test part"},
-			{name: "acceptance", format: "%.2f", definition: "of proposals"},
-			{name: "seconds", format: "%.1f", definition: secondsAre + " of all chains", timed: true},
+			acceptanceColumn(), secondsColumn("of all chains"),
 		}, curve{name: "train-ll", x: "step", y: "training log-likelihood"},
 			curve{name: "test-rmse", x: "step", y: "test RMSE"})
 		p.notes = []string{"every repetition has another fifth of the examples to test with"}

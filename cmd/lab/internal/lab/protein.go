@@ -275,8 +275,7 @@ FASTA file of aligned sequences, --contacts names a file of the true pairs, "SIT
 				"the strongest pairs, by the norm of J_ij, after the last update", n/2), against: "steps"},
 			{name: "log-rmse", format: "%.3f",
 				definition: "½ ln of the mean square of the learnt norms less the true ones", against: "steps"},
-			{name: "acceptance", format: "%.2f", definition: "of proposals, at the last update"},
-			{name: "seconds", format: "%.1f", definition: secondsAre + " of a training", timed: true},
+			acceptanceColumn(), secondsColumn("of a training"),
 		}, curve{name: "recall", x: "update", y: "recall of contacts"})
 		p.notes = []string{fmt.Sprintf("recall of pairs in any order: %.3f",
 			float64(n)/float64(truth.sites*(truth.sites-1)))}

@@ -57,7 +57,7 @@ func Studies() []*Study {
 		list = append(list, newComparison(k))
 	}
 	return append(list, newLearnIsing(), newLearnImages(), newNetworks(), newLearnContacts(), newARMToy(),
-		newARMGradients())
+		newARMGradients(), newARMAutoencoders())
 }
 
 // plan describes the work of a study before it runs.
@@ -90,6 +90,15 @@ type column struct {
 	// spent.
 	follows string
 	spent   func(sample) float64
+}
+
+// acceptanceColumn and secondsColumn are those of trainings and of networks.
+func acceptanceColumn() column {
+	return column{name: "acceptance", format: "%.2f", definition: "of proposals, at the end"}
+}
+
+func secondsColumn(of string) column {
+	return column{name: "seconds", format: "%.1f", definition: secondsAre + " " + of, timed: true}
 }
 
 // curve is a number that is followed in the course of a cell.
