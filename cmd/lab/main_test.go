@@ -24,7 +24,7 @@ func TestReports(t *testing.T) {
 		folder := filepath.Join(dir, string(rune('a'+i)))
 		out, messages, code := runLab(t.Context(),
 			"ising --size 3 --samplers gibbs,dmala --seed 4 --steps 100 --chains 4 --warm-up 20 --no-times -o "+folder)
-		if code != 0 || !strings.HasSuffix(messages, "lab: wrote 5 files to "+folder+"\n") {
+		if code != 0 || !strings.HasSuffix(messages, "lab: wrote 4 files to "+folder+"\n") {
 			t.Fatalf("exit code %d, %q", code, messages)
 		}
 		outputs[i] = out

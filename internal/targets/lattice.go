@@ -50,12 +50,18 @@ func NewIsing(rows, columns int, coupling, field float64) (*Ising, error) {
 	if err != nil {
 		return nil, err
 	}
-	t := newIsing(slices.Repeat([]float64{field}, rows*columns))
-	t.near = near
-	for _, list := range near {
-		t.couplings = append(t.couplings, slices.Repeat([]float64{coupling}, len(list)))
+	couplings := make([][]float64, len(near))
+	for i, list := range near {
+		couplings[i] = slices.Repeat([]float64{coupling}, len(list))
 	}
-	return t, nil
+	return NewSparseIsing(near, couplings, slices.Repeat([]float64{field}, len(near))), nil
+}
+
+// NewSparseIsing makes the model of W, of which it has the sites that each one is coupled to, and b [sites].
+func NewSparseIsing(near [][]int, couplings [][]float64, field []float64) *Ising {
+	t := newIsing(field)
+	t.near, t.couplings = near, couplings
+	return t
 }
 
 // NewDenseIsing makes the model of W [sites × sites] and b [sites]. It follows W: who learns W writes to it.

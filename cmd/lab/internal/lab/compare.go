@@ -89,13 +89,13 @@ func newComparisonPlan(title string, chains int) *plan {
 		{name: "changed", format: "%.2f", definition: "slots that a step changes"},
 		{name: "evaluations", format: "%.1f", definition: "states given to the target, a step of each chain: " +
 			"energies, energies with gradients, single conditionals; they cost differently"},
-		{name: "ess", format: "%.1f", table: 1, bar: true, definition: "effective sample size of 1,000 steps: of " +
+		{name: "ess", format: "%.1f", table: 1, definition: "effective sample size of 1,000 steps: of " +
 			"one observable in one chain by Geyer's initial positive sequence, after a tenth of the steps, mean over " +
 			"observables; still ones count as one draw; that of a sampler that is not exact is of its own law"},
 		{name: "ess-by-evaluation", format: "%.1f", table: 1, definition: "the same of 1,000 evaluations"},
 		{name: "ess-least", format: "%.1f", table: 1, definition: "of the observables, of 1,000 steps"},
 		{name: "r-hat", format: "%.2f", table: 1, definition: "the largest split R-hat, near 1 where chains agree"},
-		{name: "ess-by-second", format: "%.0f", table: 1, timed: true, bar: true,
+		{name: "ess-by-second", format: "%.0f", table: 1, timed: true,
 			definition: "effective sample size of all chains together by second of stepping"},
 		{name: "seconds", format: "%.2f", table: 1, timed: true,
 			definition: secondsAre + " in the steps of all chains, one run, noisy"},

@@ -252,7 +252,7 @@ func TestAll(t *testing.T) {
 // of a chain's mean. Conditionals that belong to no joint law make Gibbs inexact.
 func TestExactness(t *testing.T) {
 	for _, name := range []string{"ising:size=2x3", "fhmm:times=3,factors=2,noise=1",
-		"table:target-seed=2,categories=3/2,scale=1,gradient-error=0.5,terms=1", "contacts:size=2x3,states=2",
+		"table:target-seed=2,categories=3/2,scale=1,gradient-error=0.5,terms=1",
 		"rbm:data=none,visible=4,hidden=3,scale=0.5,target-seed=2"} {
 		p := opened(t, name, 0)
 		run := compared(t, p, "gibbs,gwg,dmala:step-size=1,gibbs-x:block=2",

@@ -264,8 +264,6 @@ func kinds() []kind {
 		{"fhmm", "a factorial hidden Markov model", "The states of a factorial hidden Markov model given what was " +
 			"observed: y_t is a weighted\nsum of binary chains that rarely change, with noise. Exact means come from " +
 			"the forward and\nbackward recursions.", newHiddenChains},
-		{"contacts", "the Potts model of a protein", "The Potts model of a protein family, U = Σ_i h_i[x_i] + " +
-			"Σ_{i<j} J_ij[x_i, x_j], made up.", newContacts},
 		{"table", "a random table", "A table of random energies, one for each state. Errors of the gradient and of " +
 			"the\nconditionals make it as unkind as a language model: proposals then see estimates\nonly, and the " +
 			"conditionals belong to no joint distribution.", newTable},

@@ -10,7 +10,6 @@ import (
 	"github.com/spf13/pflag"
 	"gonum.org/v1/gonum/floats"
 
-	"infill/internal/logmath"
 	"infill/internal/targets"
 	"infill/samplers"
 )
@@ -33,7 +32,7 @@ func newHiddenChains(f *pflag.FlagSet) maker {
 		d := &distribution{kind: "fhmm", target: target, observables: numbered(*times**factors, 0, 1),
 			parameters: settings(f, "times", "factors", "noise", "first", "keep", "target-seed")}
 		d.truth.method = fmt.Sprintf("forward and backward recursions over the 2^%d states of a time", *factors)
-		d.truth.means, _ = target.means()
+		d.truth.means = target.means()
 		for time := range *times {
 			on := 0.5 + (*first-0.5)*math.Pow(2**keep-1, float64(time))
 			d.independent = append(d.independent, slices.Repeat([][]float64{bernoulli(on)}, *factors)...)
@@ -48,20 +47,20 @@ func newHiddenChains(f *pflag.FlagSet) maker {
 //	x_1k ~ Bernoulli(first),  x_tk = x_(t-1)k with probability keep
 //	y_t ~ N(b + Σ_k w_k x_tk, σ²)
 //
-// The target is log p(y, x) over x given y: slot t·K + k is factor k at time t.
+// The target is log p(y, x) over x given y, up to a constant: slot t·K + k is factor k at time t. It is quadratic in x,
+// so it is an Ising model.
 type fhmm struct {
+	*targets.Ising
 	observed    []float64 // y, [times]
 	weights     []float64 // w, [factors]
 	offset      float64   // b
 	noise       float64   // σ
 	first, keep float64
-	categories  []int
 }
 
 // newFHMM draws weights and the offset from N(0, 1), states from the model, and observes them.
 func newFHMM(times, factors int, noise, first, keep float64, r *rand.Rand) *fhmm {
-	t := &fhmm{weights: targets.Normals(r, factors, 1), offset: r.NormFloat64(), noise: noise, first: first, keep: keep,
-		categories: slices.Repeat([]int{2}, times*factors)}
+	t := &fhmm{weights: targets.Normals(r, factors, 1), offset: r.NormFloat64(), noise: noise, first: first, keep: keep}
 	var states []int
 	for time := range times {
 		y := t.offset + noise*r.NormFloat64()
@@ -75,97 +74,44 @@ func newFHMM(times, factors int, noise, first, keep float64, r *rand.Rand) *fhmm
 		}
 		t.observed = append(t.observed, y)
 	}
+	t.Ising = t.quadratic()
 	return t
 }
 
-func (t *fhmm) Categories() []int { return t.categories }
-
-// residual is y_t less its mean in a state.
-func (t *fhmm) residual(state []int, time int) float64 {
-	e := t.observed[time] - t.offset
-	for k, w := range t.weights {
-		e -= w * float64(state[time*len(t.weights)+k])
+// quadratic writes log p(y, x) in the spins s = 2x - 1.
+func (t *fhmm) quadratic() *targets.Ising {
+	factors, n := len(t.weights), len(t.weights)*len(t.observed)
+	near, couplings, field := make([][]int, n), make([][]float64, n), make([]float64, n)
+	// add adds q x_i x_j, which is q (1 + s_i + s_j + s_i s_j)/4; every pair of sites is called both ways, for half.
+	add := func(i, j int, q float64) {
+		near[i], couplings[i] = append(near[i], j), append(couplings[i], q/4)
+		field[i] += q / 4
+		field[j] += q / 4
 	}
-	return e
-}
-
-// logNormal is the log density of a residual.
-func (t *fhmm) logNormal(e float64) float64 {
-	return -e*e/(2*t.noise*t.noise) - math.Log(t.noise) - 0.5*math.Log(2*math.Pi)
-}
-
-// Energy writes log p(y, x) of each chain's states.
-func (t *fhmm) Energy(_ context.Context, states []int, energy []float64) error {
-	n, factors := len(t.categories), len(t.weights)
-	for c := range energy {
-		state, u := states[c*n:(c+1)*n], 0.0
-		for time := range t.observed {
-			u += t.logNormal(t.residual(state, time))
-			for k := range factors {
-				j := time*factors + k
-				p, is := t.first, state[j] == 1
-				if time > 0 {
-					p, is = t.keep, state[j] == state[j-factors]
-				}
-				if is {
-					u += math.Log(p)
-				} else {
-					u += math.Log1p(-p)
-				}
-			}
+	for i := range field {
+		time, k := i/factors, i%factors
+		w, precision := t.weights[k], 1/(t.noise*t.noise)
+		field[i] += w * (t.observed[time] - t.offset) * precision / 2
+		for l, other := range t.weights {
+			add(i, time*factors+l, -w*other*precision/2)
 		}
-		energy[c] = u
-	}
-	return nil
-}
-
-// pull is ∂U/∂x_j of the chains of states alone, which is the exact change from 0
-// to 1: a change between two times is x + x' - 2xx'.
-func (t *fhmm) pull(state []int, j int) float64 {
-	factors := len(t.weights)
-	d, change := 0.0, -logOdds(t.keep)
-	if j < factors {
-		d = logOdds(t.first)
-	} else {
-		d = change * float64(1-2*state[j-factors])
-	}
-	if j+factors < len(state) {
-		d += change * float64(1-2*state[j+factors])
-	}
-	return d
-}
-
-// EnergyGradient writes U and its gradient over one-hot slots: 0 for category 0 and ∂U/∂x_j for category 1.
-func (t *fhmm) EnergyGradient(ctx context.Context, states []int, energy, gradient []float64) error {
-	n, factors := len(t.categories), len(t.weights)
-	for c := range energy {
-		state, out := states[c*n:(c+1)*n], gradient[2*c*n:2*(c+1)*n]
-		for time := range t.observed {
-			e := t.residual(state, time) / (t.noise * t.noise)
-			for k, w := range t.weights {
-				j := time*factors + k
-				out[2*j], out[2*j+1] = 0, w*e+t.pull(state, j)
+		if time == 0 {
+			field[i] += logOdds(t.first) / 2
+		}
+		// Two states that are equal have 1 - x - x' + 2xx', times the log-odds of keeping.
+		for _, j := range []int{i - factors, i + factors} {
+			if j >= 0 && j < n {
+				field[i] -= logOdds(t.keep) / 2
+				add(i, j, logOdds(t.keep))
 			}
 		}
 	}
-	return t.Energy(ctx, states, energy)
-}
-
-func (t *fhmm) LogConditionals(_ context.Context, states []int, slots []int, logp []float64) error {
-	n := len(t.categories)
-	for c, j := range slots {
-		state := states[c*n : (c+1)*n]
-		time, w := j/len(t.weights), t.weights[j%len(t.weights)]
-		without := t.residual(state, time) + w*float64(state[j])
-		d := t.pull(state, j) + t.logNormal(without-w) - t.logNormal(without)
-		logp[2*c], logp[2*c+1] = -logmath.Softplus(d), -logmath.Softplus(-d)
-	}
-	return nil
+	return targets.NewSparseIsing(near, couplings, field)
 }
 
 // means are the exact probabilities of 1, [slots], by the forward and backward recursions over the 2^factors joint
-// states of a time, and log p(y).
-func (t *fhmm) means() (means []float64, logEvidence float64) {
+// states of a time.
+func (t *fhmm) means() []float64 {
 	factors, times := len(t.weights), len(t.observed)
 	n := 1 << factors
 	likelihood := make([]float64, times*n)
@@ -176,10 +122,9 @@ func (t *fhmm) means() (means []float64, logEvidence float64) {
 			for k, w := range t.weights {
 				e -= w * float64(s>>k&1)
 			}
-			row[s] = t.logNormal(e)
+			row[s] = -e * e / (2 * t.noise * t.noise)
 		}
 		largest := floats.Max(row)
-		logEvidence += largest
 		for s, log := range row {
 			row[s] = math.Exp(log - largest)
 		}
@@ -210,10 +155,10 @@ func (t *fhmm) means() (means []float64, logEvidence float64) {
 			step(law)
 		}
 		floats.Mul(law, likelihood[time*n:(time+1)*n])
-		logEvidence += scale(law)
+		scale(law)
 		copy(forward[time*n:], law)
 	}
-	means = make([]float64, times*factors)
+	means := make([]float64, times*factors)
 	backward := slices.Repeat([]float64{1}, n)
 	for time := times - 1; time >= 0; time-- {
 		at := forward[time*n : (time+1)*n]
@@ -228,12 +173,8 @@ func (t *fhmm) means() (means []float64, logEvidence float64) {
 		scale(backward)
 		step(backward)
 	}
-	return means, logEvidence
+	return means
 }
 
-// scale makes numbers sum to 1, so that they do not vanish, and returns the log of their sum before.
-func scale(row []float64) float64 {
-	sum := floats.Sum(row)
-	floats.Scale(1/sum, row)
-	return math.Log(sum)
-}
+// scale makes numbers sum to 1, so that they do not vanish.
+func scale(row []float64) { floats.Scale(1/floats.Sum(row), row) }

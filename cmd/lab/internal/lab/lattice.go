@@ -2,6 +2,7 @@ package lab
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -67,7 +68,12 @@ func newPotts(f *pflag.FlagSet) maker {
 			if err != nil {
 				return nil, refuse("couplings", "%s: %w", *own, err)
 			}
-			return p.distribution(ctx, "potts", settings(f, "couplings"), *sweeps, seed)
+			d := &distribution{kind: "potts", target: p, observables: indicators(p.categories),
+				parameters: settings(f, "couplings")}
+			for own := range slices.Chunk(p.field, p.states) { // every site by its own field
+				d.independent = append(d.independent, softmax(own))
+			}
+			return d, d.settleSmall(ctx, *sweeps, seed)
 		}
 		field := *given
 		if len(field) > maxCategories {
@@ -164,7 +170,7 @@ func (d *distribution) lattice(t torus) (string, []float64, error) {
 	return "transfer matrix", means, nil
 }
 
-// maxRowStates bounds the transfer matrix: a matrix of 1,024 rows is raised to a power in a second or two.
+// maxRowStates bounds the transfer matrix: one of 1,024 rows takes seconds.
 const maxRowStates = 1024
 
 // transferMatrix returns the probabilities of one site's categories, [K], the same at every site by symmetry. With T(r,
@@ -226,9 +232,20 @@ func (t torus) transferMatrix() ([]float64, error) {
 				transfer.SetSym(r, s, math.Exp(transfer.At(r, s)-largest))
 			}
 		}
-		power := matrixPower(transfer, number)
+		var eigen mat.EigenSym
+		if !eigen.Factorize(transfer, true) {
+			return nil, errors.New("the transfer matrix has no eigenvalues")
+		}
+		var vectors mat.Dense
+		eigen.VectorsTo(&vectors)
+		values := eigen.Values(nil) // ascending
 		for r := range logs {
-			logs[r] = math.Log(power.At(r, r))
+			sum := 0.0
+			for k, x := range values {
+				v := vectors.At(r, k)
+				sum += v * v * math.Pow(x/values[n-1], float64(number))
+			}
+			logs[r] = math.Log(sum)
 		}
 	}
 	total := floats.LogSumExp(logs)
@@ -240,28 +257,4 @@ func (t torus) transferMatrix() ([]float64, error) {
 		}
 	}
 	return p, nil
-}
-
-// matrixPower is proportional to the power of a non-negative matrix: it is
-// scaled on the way, so that nothing overflows.
-func matrixPower(m mat.Matrix, power int) *mat.Dense {
-	n, _ := m.Dims()
-	square := mat.DenseCopyOf(m)
-	result := mat.NewDense(n, n, nil)
-	for i := range n {
-		result.Set(i, i, 1)
-	}
-	for scratch := mat.NewDense(n, n, nil); ; {
-		if power%2 == 1 {
-			scratch.Mul(result, square)
-			scratch.Scale(1/mat.Max(scratch), scratch)
-			result, scratch = scratch, result
-		}
-		if power /= 2; power == 0 {
-			return result
-		}
-		scratch.Mul(square, square)
-		scratch.Scale(1/mat.Max(scratch), scratch)
-		square, scratch = scratch, square
-	}
 }

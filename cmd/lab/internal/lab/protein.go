@@ -216,29 +216,6 @@ func proteinFlags(f *pflag.FlagSet) func() (*protein, error) {
 	}
 }
 
-// newContacts is the protein as a target to sample from, with exact means where its states can be listed.
-func newContacts(f *pflag.FlagSet) maker {
-	protein := proteinFlags(f)
-	sweeps := sweepsFlag(f)
-	return func(ctx context.Context, seed uint64) (*distribution, error) {
-		p, err := protein()
-		if err != nil {
-			return nil, err
-		}
-		return p.distribution(ctx, "contacts", settings(f, "size", "states", "strength", "target-seed"), *sweeps, seed)
-	}
-}
-
-// distribution is the model as a target to sample from.
-func (t *protein) distribution(ctx context.Context, kind string, parameters []parameter, sweeps int,
-	seed uint64) (*distribution, error) {
-	d := &distribution{kind: kind, target: t, observables: indicators(t.categories), parameters: parameters}
-	for own := range slices.Chunk(t.field, t.states) { // every site by its own field
-		d.independent = append(d.independent, softmax(own))
-	}
-	return d, d.settleSmall(ctx, sweeps, seed)
-}
-
 // newLearnContacts learns the Potts model of a protein family from an alignment, and predicts contacts by the strength
 // of its couplings, as in Gibbs with Gradients (Grathwohl et al. 2021, section 6 of its appendix, and its code
 // pcd_potts.py).

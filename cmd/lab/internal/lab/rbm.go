@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/spf13/pflag"
+	"gonum.org/v1/gonum/blas"
 	"gonum.org/v1/gonum/floats"
 
 	"infill/internal/logmath"
@@ -199,8 +200,7 @@ func pixelMeans(data [][]int) [][]float64 {
 }
 
 // divergenceOptions set contrastive divergence: Hinton, Training Products of Experts by Minimizing Contrastive
-// Divergence (2002), with Adam. By default it takes a second on bars and stripes: divergence steps and batch are those
-// of the papers' RBM, the learning rate is twenty times theirs, for fewer updates.
+// Divergence (2002), with Adam. Steps and batch are those of the papers' RBM; the learning rate is twenty times theirs.
 type divergenceOptions struct {
 	steps, updates, batch *int
 	rate                  *float64
@@ -215,8 +215,7 @@ func divergenceFlags(f *pflag.FlagSet) divergenceOptions {
 	}
 }
 
-// train fits a machine by contrastive divergence: the gradient is the mean of
-// v hᵀ over the data less its mean after k steps of block Gibbs from them.
+// train fits a machine: the gradient is the mean of v hᵀ, h and v over the data less that after k steps of block Gibbs.
 func (o divergenceOptions) train(ctx context.Context, data [][]int, hidden int, r *rand.Rand) (*targets.RBM, error) {
 	visible := len(data[0])
 	n := hidden * visible
@@ -231,48 +230,44 @@ func (o divergenceOptions) train(ctx context.Context, data [][]int, hidden int, 
 	for j, law := range pixelMeans(data) {
 		m.Visible[j] = math.Log(law[1] / law[0])
 	}
-	v, h := make([]int, visible), make([]float64, hidden)
-	on, logits := make([]bool, hidden), make([]float64, visible)
-	activate := func() { // writes p(h_i = 1 | v)
-		m.LatentLogits(v, h)
-		for i, l := range h {
-			h[i] = logmath.Sigmoid(l)
+	accumulate := func(states []int, scale float64) {
+		h := newMatrix(len(states)/visible, hidden)
+		m.LatentLogits(states, h.Data)
+		v := targets.Real(states)
+		for i, l := range h.Data {
+			h.Data[i] = scale / float64(h.Rows) * logmath.Sigmoid(l)
+			gradient[n+i%hidden] += h.Data[i]
 		}
+		for i, x := range v {
+			gradient[n+hidden+i%visible] += scale / float64(h.Rows) * x
+		}
+		multiply(blas.Trans, blas.NoTrans, h, matrix(h.Rows, visible, v), matrix(hidden, visible, gradient[:n]))
 	}
-	accumulate := func(scale float64) { // scale times v hᵀ, h and v
-		for i, p := range h {
-			gradient[n+i] += scale * p
-			for j, x := range v {
-				gradient[i*visible+j] += scale * p * float64(x)
-			}
-		}
-		for j, x := range v {
-			gradient[n+hidden+j] += scale * float64(x)
-		}
+	kernel, err := samplers.New("rbm-gibbs", m)
+	if err != nil {
+		return nil, err
 	}
+	streams := samplers.Streams(r.Uint64(), "divergence", *o.batch)
+	var info samplers.Info
 	var order []int
 	for update := 1; update <= *o.updates && ctx.Err() == nil; update++ {
-		clear(gradient)
+		var batch []int
 		for range *o.batch {
 			if len(order) == 0 {
 				order = r.Perm(len(data))
 			}
-			copy(v, data[order[0]])
-			order = order[1:]
-			activate()
-			accumulate(1 / float64(*o.batch))
-			for range *o.steps {
-				for i, p := range h {
-					on[i] = r.Float64() < p
-				}
-				m.SlotLogits(on, logits)
-				for j, l := range logits {
-					v[j] = bit(r.Float64() < logmath.Sigmoid(l))
-				}
-				activate()
-			}
-			accumulate(-1 / float64(*o.batch))
+			batch, order = append(batch, data[order[0]]...), order[1:]
 		}
+		clear(gradient)
+		accumulate(batch, 1)
+		state, err := kernel.Init(ctx, batch)
+		for k := 0; k < *o.steps && err == nil; k++ {
+			err = kernel.Step(ctx, state, streams, &info)
+		}
+		if err != nil {
+			return nil, err
+		}
+		accumulate(state.Positions, -1)
 		optimiser.ascend(parameters, gradient, *o.rate, update)
 	}
 	return m, ctx.Err()

@@ -83,7 +83,6 @@ type column struct {
 	timed                    bool // depends on the clock
 	// against names a label of numbers, or a column, that the column is drawn against.
 	against string
-	bar     bool     // the column is drawn as bars
 	table   int      // columns of several tables
 	words   []string // for the numbers 0, 1, ...
 	// follows names a curve: the column is its last point within the smallest budget of a panel, by what a point has

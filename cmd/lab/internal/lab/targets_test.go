@@ -102,12 +102,10 @@ func TestTargets(t *testing.T) {
 // TestExactMeans: recursions against the enumeration.
 func TestExactMeans(t *testing.T) {
 	hidden := small(t)["fhmm"].full.(*fhmm)
-	means, evidence := hidden.means()
 	e := enumerated(t, hidden)
-	for j, m := range means {
+	for j, m := range hidden.means() {
 		near(t, "mean", m, e.Mean(func(state []int) float64 { return float64(state[j]) }), 1e-10)
 	}
-	near(t, "evidence", evidence, e.LogNormaliser, 1e-10)
 }
 
 // TestMoments: the gradients of parameters against differences of energies, for those that the energy reads.
