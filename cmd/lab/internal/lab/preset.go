@@ -164,77 +164,32 @@ func (f figure) plan(ctx context.Context, chains, steps int, seed uint64) (*plan
 	return p, nil
 }
 
-// langevinTransition is DULA's transition matrix by equation 2 of the discrete Langevin paper, written down again to
-// check the kernel by: q_j(v | θ) ∝ exp(½ U'_j (x_v - x_θ) - (x_v - x_θ)²/(2α)), slot by slot.
-func langevinTransition(ctx context.Context, target samplers.OrdinalTarget,
-	alpha float64) (*targets.Enumeration, [][]float64, error) {
-	e, err := targets.Enumerate(ctx, target)
-	if err != nil {
-		return nil, nil, err
-	}
-	slots := len(target.Categories())
-	derivative := make([]float64, len(e.States))
+// langevinLaw is the stationary law of DULA by equation 2 of the discrete Langevin paper, worked out apart from the
+// kernel. Z_α(θ) = Π_j Σ_v exp(½ U'_j (x_v - x_θ) - (x_v - x_θ)²/(2α)) normalises its proposals. The law is in
+// proportion to Z_α π where U is quadratic (the proof of theorem 5.1); of two states, each is left with 1 - 1/Z_α.
+func langevinLaw(ctx context.Context, target samplers.OrdinalTarget, e *targets.Enumeration,
+	alpha float64) ([]float64, error) {
+	derivative, law := make([]float64, len(e.States)), slices.Clone(e.Probability)
 	if err := target.EnergyDerivative(ctx, e.States, make([]float64, e.Len()), derivative); err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	values := target.Values()
-	transition := make([][]float64, e.Len())
-	for i := range transition {
-		from := e.State(i)
-		rows := make([][]float64, slots)
-		for j, x := range values {
-			logits := make([]float64, len(x))
-			for v := range logits {
-				d := x[v] - x[from[j]]
-				logits[v] = derivative[i*slots+j]*d/2 - d*d/(2*alpha)
-			}
-			total := floats.LogSumExp(logits)
-			for v := range logits {
-				logits[v] -= total
-			}
-			rows[j] = logits
-		}
-		transition[i] = make([]float64, e.Len())
-		for k := range transition[i] {
-			log := 0.0
-			for j, v := range e.State(k) {
-				log += rows[j][v]
-			}
-			transition[i][k] = math.Exp(log)
-		}
-	}
-	return e, transition, nil
-}
-
-// stationaryLaw solves π = πP by the elimination of Grassmann, Taksar and Heyman (Regenerative Analysis and Steady
-// State Distributions for Markov Chains, 1985), which subtracts nothing and so keeps every digit of probabilities
-// however rare the moves are. The matrix is overwritten.
-func stationaryLaw(p [][]float64) []float64 {
-	for n := len(p) - 1; n > 0; n-- {
-		leave := 0.0
-		for _, x := range p[n][:n] {
-			leave += x
-		}
-		for i := range n {
-			p[i][n] /= leave
-			for j := range n {
-				p[i][j] += p[i][n] * p[n][j]
-			}
-		}
-	}
-	law := make([]float64, len(p))
-	law[0] = 1
-	total := 1.0
-	for n := 1; n < len(p); n++ {
-		for i := range n {
-			law[n] += law[i] * p[i][n]
-		}
-		total += law[n]
-	}
 	for i := range law {
-		law[i] /= total
+		z := 1.0
+		for j, from := range e.State(i) {
+			sum := 0.0
+			for _, x := range values[j] {
+				d := x - values[j][from]
+				sum += math.Exp(derivative[i*len(values)+j]*d/2 - d*d/(2*alpha))
+			}
+			z *= sum
+		}
+		if law[i] *= z; len(law) == 2 {
+			law[i] = z / (z - 1)
+		}
 	}
-	return law
+	floats.Scale(1/floats.Sum(law), law)
+	return law, nil
 }
 
 // langevinBias is the bias of DULA at one step size, ‖π_α - π‖₁ = Σ |π_α(θ) - π(θ)| with π_α its stationary law, which
@@ -248,11 +203,15 @@ type langevinBias struct {
 }
 
 func newLangevinBias(ctx context.Context, target samplers.OrdinalTarget, alpha float64) (*langevinBias, error) {
-	e, transition, err := langevinTransition(ctx, target, alpha)
+	e, err := targets.Enumerate(ctx, target)
 	if err != nil {
 		return nil, err
 	}
-	l := &langevinBias{target, alpha, e, stationaryLaw(transition), map[string]float64{}}
+	law, err := langevinLaw(ctx, target, e, alpha)
+	if err != nil {
+		return nil, err
+	}
+	l := &langevinBias{target, alpha, e, law, map[string]float64{}}
 	if bias := floats.Distance(l.law, e.Probability, 1); bias >= 1e-13 {
 		l.numbers["exact"] = bias
 	} else {
