@@ -37,7 +37,7 @@ func TestReports(t *testing.T) {
 		}
 	}
 	if outputs[0] != outputs[1] || files[0] != files[1] ||
-		!strings.Contains(outputs[0], "exact means: transfer matrix") {
+		!strings.Contains(outputs[0], "exact means: enumeration") {
 		t.Errorf("two runs of a seed differ, or say nothing:\n%s", outputs[0])
 	}
 	// A seed that is not given is drawn and told.

@@ -49,7 +49,7 @@ func newIsing(f *pflag.FlagSet) maker {
 			if b == 0 {
 				return "symmetry under a flip of all spins", make([]float64, sites), nil
 			}
-			return d.lattice(torus{*size, [][]float64{{2 * a, -2 * a}, {-2 * a, 2 * a}}, []float64{-b, b}})
+			return d.lattice(ctx, torus{*size, [][]float64{{2 * a, -2 * a}, {-2 * a, 2 * a}}, []float64{-b, b}})
 		})
 	}
 }
@@ -97,7 +97,7 @@ func newPotts(f *pflag.FlagSet) maker {
 				means := slices.Repeat([]float64{1 / float64(len(field))}, len(d.observables))
 				return "symmetry of the states", means, nil
 			}
-			return d.lattice(torus{*size, edge, field})
+			return d.lattice(ctx, torus{*size, edge, field})
 		})
 	}
 }
@@ -155,106 +155,81 @@ type torus struct {
 	site []float64   // energy of a site, [K]
 }
 
-// lattice is the exact means of a torus by its transfer matrix.
-func (d *distribution) lattice(t torus) (string, []float64, error) {
+// lattice is the exact means of a torus, by a list of its states where they are few, or by its transfer matrix.
+func (d *distribution) lattice(ctx context.Context, t torus) (string, []float64, error) {
+	if math.Pow(float64(len(t.site)), float64(t.size.sites())) <= maxListed {
+		return d.enumerate(ctx)
+	}
 	law, err := t.transferMatrix()
 	if err != nil {
 		return "", nil, fmt.Errorf("%w: %w", errTooLarge, err)
 	}
 	means := make([]float64, len(d.observables))
 	for i, o := range d.observables {
-		for v, x := range o.value {
-			means[i] += x * law[v]
-		}
+		means[i] = floats.Dot(o.value, law)
 	}
 	return "transfer matrix", means, nil
 }
+
+// maxListed is the most states that a lattice's means are listed for.
+const maxListed = 1 << 16
 
 // maxRowStates bounds the transfer matrix: one of 1,024 rows takes seconds.
 const maxRowStates = 1024
 
 // transferMatrix returns the probabilities of one site's categories, [K], the same at every site by symmetry. With T(r,
 // r') = exp(½w(r) + v(r, r') + ½w(r')) over the states of one row, a torus of R rows has π(r) ∝ (T^R)(r, r) (Kramers
-// and Wannier, Statistics of the Two-Dimensional Ferromagnet, 1941). Sides of 1 and 2 have fewer edges than a ring. It
-// fails above 1,024 states of a row.
+// and Wannier, Statistics of the Two-Dimensional Ferromagnet, 1941). It fails above 1,024 states of a row, and for sides
+// below 3, which have fewer edges than a ring.
 func (t torus) transferMatrix() ([]float64, error) {
 	k, length, number := len(t.site), min(t.size.rows, t.size.columns), max(t.size.rows, t.size.columns)
 	states := math.Pow(float64(k), float64(length))
-	if states > maxRowStates {
+	if states > maxRowStates || length < 3 {
 		return nil, fmt.Errorf("a torus of %d × %d sites with %d categories has %.3g states of its shorter side: the "+
-			"transfer matrix takes at most %d", t.size.rows, t.size.columns, k, states, maxRowStates)
+			"transfer matrix takes at most %d, and sides of 3", t.size.rows, t.size.columns, k, states, maxRowStates)
 	}
 	n := int(states)
-	row := make([][]int, n)
-	weight := make([]float64, n)
+	row, weight := make([][]int, n), make([]float64, n)
 	for r := range row {
 		row[r] = make([]int, length)
 		for c, rest := 0, r; c < length; c, rest = c+1, rest/k {
 			row[r][c] = rest % k
 		}
 		for c, v := range row[r] {
-			weight[r] += t.site[v]
-			if length > 2 || length == 2 && c == 0 {
-				weight[r] += t.edge[v][row[r][(c+1)%length]]
-			}
+			weight[r] += t.site[v] + t.edge[v][row[r][(c+1)%length]]
 		}
 	}
-	between := func(a, b int) float64 {
-		u := 0.0
-		for c, v := range row[a] {
-			u += t.edge[v][row[b][c]]
-		}
-		return u
-	}
-	logs := make([]float64, n) // log π(r), up to a constant
-	switch number {
-	case 1:
-		copy(logs, weight)
-	case 2:
-		for r := range logs {
-			terms := make([]float64, n)
-			for s := range terms {
-				terms[s] = weight[r] + between(r, s) + weight[s]
+	transfer := mat.NewSymDense(n, nil)
+	for r := range n {
+		for s := r; s < n; s++ {
+			u := weight[r]/2 + weight[s]/2
+			for c, v := range row[r] {
+				u += t.edge[v][row[s][c]]
 			}
-			logs[r] = floats.LogSumExp(terms)
-		}
-	default:
-		transfer := mat.NewSymDense(n, nil)
-		largest := math.Inf(-1)
-		for r := range n {
-			for s := r; s < n; s++ {
-				transfer.SetSym(r, s, weight[r]/2+between(r, s)+weight[s]/2)
-				largest = math.Max(largest, transfer.At(r, s))
-			}
-		}
-		for r := range n {
-			for s := r; s < n; s++ {
-				transfer.SetSym(r, s, math.Exp(transfer.At(r, s)-largest))
-			}
-		}
-		var eigen mat.EigenSym
-		if !eigen.Factorize(transfer, true) {
-			return nil, errors.New("the transfer matrix has no eigenvalues")
-		}
-		var vectors mat.Dense
-		eigen.VectorsTo(&vectors)
-		values := eigen.Values(nil) // ascending
-		for r := range logs {
-			sum := 0.0
-			for k, x := range values {
-				v := vectors.At(r, k)
-				sum += v * v * math.Pow(x/values[n-1], float64(number))
-			}
-			logs[r] = math.Log(sum)
+			transfer.SetSym(r, s, u)
 		}
 	}
-	total := floats.LogSumExp(logs)
+	largest := mat.Max(transfer)
+	for i, u := range transfer.RawSymmetric().Data {
+		transfer.RawSymmetric().Data[i] = math.Exp(u - largest)
+	}
+	var eigen mat.EigenSym
+	if !eigen.Factorize(transfer, true) {
+		return nil, errors.New("the transfer matrix has no eigenvalues")
+	}
+	var vectors mat.Dense
+	eigen.VectorsTo(&vectors)
+	values := eigen.Values(nil) // ascending
 	p := make([]float64, k)
-	for r, l := range logs {
-		share := math.Exp(l-total) / float64(length)
+	for r := range n {
+		share := 0.0
+		for e, x := range values {
+			share += math.Pow(vectors.At(r, e), 2) * math.Pow(x/values[n-1], float64(number))
+		}
 		for _, v := range row[r] {
 			p[v] += share
 		}
 	}
+	floats.Scale(1/floats.Sum(p), p)
 	return p, nil
 }

@@ -87,9 +87,6 @@ MNIST's; --test is a file of test images, else a fifth of the data. The paper's 
 	return s
 }
 
-// maxListed is the most pixels of which all images are listed for an exact log Z.
-const maxListed = 16
-
 // deepEnergy is a network over a law of independent pixels:
 //
 //	U(x) = f_w(x) + log base(x)
@@ -223,7 +220,7 @@ func (o *learnImages) judge(ctx context.Context, b *bench, model *deepEnergy, la
 	b.number("low", mean-z.high)
 	b.number("high", mean-z.low)
 	b.number("effective", fraction)
-	if len(laws) <= maxListed {
+	if len(laws) <= 16 {
 		e, err := targets.Enumerate(ctx, model)
 		if err != nil {
 			return err
