@@ -75,7 +75,7 @@ func slotsOf(ctx context.Context, name string) (samplers.Target, error) {
 		}
 		return squareTarget(p), nil
 	}
-	d, err := newDistribution(ctx, name, 0)
+	d, err := newDistribution(ctx, name)
 	if err != nil {
 		return nil, refuse("target", "%w", err)
 	}

@@ -23,8 +23,7 @@ func newIsing(f *pflag.FlagSet) maker {
 	coupling := number(f, "coupling", 0.1, "", "a; negative is allowed")
 	field := number(f, "field", 0.2, "", "b")
 	own := f.String("couplings", "", "another model, a CSV `FILE`: site,other,coupling, and site,,field")
-	sweeps := sweepsFlag(f)
-	return func(ctx context.Context, seed uint64) (*distribution, error) {
+	return func(ctx context.Context) (*distribution, error) {
 		if *own != "" {
 			weights, field, err := readCouplings(*own)
 			if err != nil {
@@ -35,7 +34,7 @@ func newIsing(f *pflag.FlagSet) maker {
 			for _, b := range field {
 				d.independent = append(d.independent, bernoulli(logmath.Sigmoid(2*b)))
 			}
-			return d, d.settleSmall(ctx, *sweeps, seed)
+			return d, d.settleSmall(ctx)
 		}
 		target, err := targets.NewIsing(size.rows, size.columns, *coupling, *field)
 		if err != nil {
@@ -45,7 +44,7 @@ func newIsing(f *pflag.FlagSet) maker {
 		d := &distribution{kind: "ising", target: target, parameters: settings(f, "size", "coupling", "field"),
 			observables: numbered(sites, -1, 1),
 			independent: slices.Repeat([][]float64{bernoulli(logmath.Sigmoid(2 * b))}, sites)}
-		return d, d.settle(ctx, *sweeps, seed, longRun{"gibbs", sites, true}, func() (string, []float64, error) {
+		return d, d.settle(func() (string, []float64, error) {
 			if b == 0 {
 				return "symmetry under a flip of all spins", make([]float64, sites), nil
 			}
@@ -61,45 +60,61 @@ func newPotts(f *pflag.FlagSet) maker {
 	given := Numbers(f, "field", []float64{0.2, 0, -0.2}, "h, a value for each state")
 	own := f.String("couplings", "",
 		"another model, a CSV `FILE`: site,state,other,state,coupling, and site,state,,,field")
-	sweeps := sweepsFlag(f)
-	return func(ctx context.Context, seed uint64) (*distribution, error) {
+	return func(ctx context.Context) (*distribution, error) {
+		var p *protein
+		var err error
+		parameters := settings(f, "couplings")
 		if *own != "" {
-			p, err := readPotts(*own)
-			if err != nil {
+			if p, err = readPotts(*own); err != nil {
 				return nil, refuse("couplings", "%s: %w", *own, err)
 			}
-			d := &distribution{kind: "potts", target: p, observables: indicators(p.categories),
-				parameters: settings(f, "couplings")}
-			for own := range slices.Chunk(p.field, p.states) { // every site by its own field
-				d.independent = append(d.independent, softmax(own))
-			}
-			return d, d.settleSmall(ctx, *sweeps, seed)
-		}
-		field := *given
-		if len(field) > maxCategories {
-			return nil, refuse("field", "%d states, and there can be %d", len(field), maxCategories)
-		}
-		target, err := targets.NewPotts(size.rows, size.columns, *coupling, field)
-		if err != nil {
+		} else if p, err = pottsTorus(*size, *coupling, *given); err != nil {
 			return nil, err
+		} else {
+			parameters = append(settings(f, "size", "coupling"), parameter{"field", joined(*given)})
 		}
-		edge := make([][]float64, len(field))
-		for v := range edge {
-			edge[v] = make([]float64, len(field))
-			edge[v][v] = *coupling
+		d := &distribution{kind: "potts", target: p, observables: indicators(p.categories), parameters: parameters}
+		for law := range slices.Chunk(p.field, p.states) { // every site by its own field
+			d.independent = append(d.independent, softmax(law))
 		}
-		d := &distribution{kind: "potts", target: target,
-			parameters:  append(settings(f, "size", "coupling"), parameter{"field", joined(field)}),
-			observables: indicators(target.Categories()),
-			independent: slices.Repeat([][]float64{softmax(field)}, size.sites())}
-		return d, d.settle(ctx, *sweeps, seed, longRun{"gibbs", size.sites(), true}, func() (string, []float64, error) {
-			if slices.Min(field) == slices.Max(field) {
-				means := slices.Repeat([]float64{1 / float64(len(field))}, len(d.observables))
+		if *own != "" {
+			return d, d.settleSmall(ctx)
+		}
+		return d, d.settle(func() (string, []float64, error) {
+			if slices.Min(*given) == slices.Max(*given) {
+				means := slices.Repeat([]float64{1 / float64(p.states)}, len(d.observables))
 				return "symmetry of the states", means, nil
 			}
-			return d.lattice(ctx, torus{*size, edge, field})
+			edge := make([][]float64, p.states)
+			for v := range edge {
+				edge[v] = make([]float64, p.states)
+				edge[v][v] = *coupling
+			}
+			return d.lattice(ctx, torus{*size, edge, *given})
 		})
 	}
+}
+
+// pottsTorus is the Potts model U(θ) = J Σ_edges [θ_i = θ_k] + Σ_i h[θ_i] on a torus, every edge once.
+func pottsTorus(size size, coupling float64, field []float64) (*protein, error) {
+	n := size.sites() * len(field)
+	if n > maxPotts || len(field) > maxCategories {
+		return nil, refuse("size", "%d sites of %d states: at most %d together", size.sites(), len(field), maxPotts)
+	}
+	near, err := targets.Neighbours(size.rows, size.columns)
+	if err != nil {
+		return nil, err
+	}
+	p := newProtein(size.sites(), len(field))
+	copy(p.field, slices.Repeat(field, p.sites))
+	for i, list := range near {
+		for _, k := range list {
+			for v := range field {
+				p.couplings[(i*p.states+v)*n+k*p.states+v] = coupling
+			}
+		}
+	}
+	return p, nil
 }
 
 // newTable is a table of random energies. Its observables are the indicators of every category of every slot.
@@ -112,7 +127,7 @@ func newTable(f *pflag.FlagSet) maker {
 	terms := Whole(f, "terms", 1, 1, 1<<20, "terms of the energy, for stochastic gradients")
 	own := targetSeed(f, "seed of the energies")
 	file := f.String("energies", "", "another table, a CSV `FILE`: a category of each slot, from 0, and the energy")
-	return func(ctx context.Context, _ uint64) (*distribution, error) {
+	return func(ctx context.Context) (*distribution, error) {
 		if *file != "" {
 			t, err := readEnergies(*file)
 			if err != nil {

@@ -93,9 +93,8 @@ func readPotts(name string) (*protein, error) {
 		}
 		sites, states = max(sites, at[0], at[2]), max(states, at[1], at[3])
 	}
-	if sites > maxSequence || states > maxStates {
-		return nil, fmt.Errorf("%d sites of %d states, and there can be %d of %d", sites, states, maxSequence,
-			maxStates)
+	if sites*states > maxPotts || states > maxCategories {
+		return nil, fmt.Errorf("%d sites of %d states: at most %d together", sites, states, maxPotts)
 	}
 	p := newProtein(sites, states)
 	for i, at := range list {

@@ -41,7 +41,7 @@ func TestOwnTargets(t *testing.T) {
 		"ising:couplings=" + saved(t, "ising.csv", ising): "ising:size=2,coupling=0.3,field=-0.2",
 		"potts:couplings=" + saved(t, "potts.csv", potts): "potts:size=2,coupling=0.7,field=0.5/0/-1",
 	} {
-		got, want := opened(t, text, 0), opened(t, like, 0)
+		got, want := opened(t, text), opened(t, like)
 		a, b := enumerated(t, got.target), enumerated(t, want.target)
 		for i, u := range b.Energy {
 			near(t, text, a.Energy[i], u, 1e-12)
@@ -52,7 +52,7 @@ func TestOwnTargets(t *testing.T) {
 		near(t, text, got.independent[3][1], want.independent[3][1], 1e-12)
 	}
 	path := saved(t, "table.csv", "a,b,u\n1,0,0\n0,0,1.5\n0,1,-2\n1,1,3\n0,2,0\n1,2,1\n")
-	table := opened(t, "table:energies="+path, 0)
+	table := opened(t, "table:energies="+path)
 	for i, u := range []float64{1.5, -2, 0, 0, 3, 1} {
 		near(t, "table", enumerated(t, table.target).Energy[i], u, 0)
 	}
@@ -67,7 +67,7 @@ func TestOwnTargets(t *testing.T) {
 		part("hidden", []int{2}, 0.5, -1), part("visible", []int{3}, 1, 0, 2)}))
 	none(t, file.Close())
 	for i, u := range enumerated(t, machine).Energy {
-		near(t, "machine", enumerated(t, opened(t, "rbm:weights="+path, 0).target).Energy[i], u, 1e-12)
+		near(t, "machine", enumerated(t, opened(t, "rbm:weights="+path).target).Energy[i], u, 1e-12)
 	}
 
 	for text, want := range map[string]string{
@@ -82,7 +82,7 @@ func TestOwnTargets(t *testing.T) {
 		"rbm:weights=" + saved(t, "x", "no tensors, but many letters"): "safetensors",
 	} {
 		var option *OptionError
-		if _, err := newDistribution(t.Context(), text, 0); !errors.As(err, &option) ||
+		if _, err := newDistribution(t.Context(), text); !errors.As(err, &option) ||
 			!strings.Contains(err.Error(), want) {
 			t.Errorf("%s: error %v, want %q", text, err, want)
 		}

@@ -77,7 +77,7 @@ func figures() []figure {
 				"and 0.2 here. Relaxations and D-SVGD have the best of a grid. Who has MNIST's files takes " +
 				"lab rbm --data train-images-idx3-ubyte.gz --hidden 500 --updates 600 --learning-rate 0.001.", 100, 300,
 			[]part{{"RBM", "rbm:data=none,visible=784,hidden=500,scale=0.2236,reference=block-gibbs," +
-				"reference-steps=40,truth-sweeps=500", "rbm-gibbs,gibbs-x:block=1,gwg,r-mala:step-size=0.03," +
+				"reference-steps=40", "rbm-gibbs,gibbs-x:block=1,gwg,r-mala:step-size=0.03," +
 				"smoothing=1,r-hmc:step-size=0.03,d-svgd:step-size=0.3,smoothing=0.5,dula:step-size=0.2," +
 				"dmala:step-size=0.4", "uniform"}}},
 		{"dlp-figure-7", "log RMSE on 5 × 5 Ising models of several couplings",
@@ -145,7 +145,7 @@ func (f figure) plan(ctx context.Context, chains, steps int, seed uint64) (*plan
 	}
 	p := newComparisonPlan(title, chains)
 	for _, part := range f.parts {
-		d, err := newDistribution(ctx, part.target, 0)
+		d, err := newDistribution(ctx, part.target)
 		if err != nil {
 			return nil, err
 		}

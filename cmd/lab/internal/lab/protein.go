@@ -146,10 +146,11 @@ func folded(rows, columns, states int, strength float64, r *rand.Rand) *protein 
 	return p
 }
 
-// Bounds of proteins: J has the square of their product.
+// Bounds of proteins and of Potts models: J has the square of sites times states.
 const (
 	maxSequence = 512
 	maxStates   = 32
+	maxPotts    = 1 << 12
 )
 
 // residues are the letters of an alignment's states: a gap and the amino acids.

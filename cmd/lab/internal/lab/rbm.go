@@ -35,8 +35,7 @@ func newRBM(f *pflag.FlagSet) maker {
 		"what MMD is measured from; auto is exact draws where possible")
 	samples := Whole(f, "reference-samples", 500, 2, 1<<14, "states of the reference")
 	steps := Whole(f, "reference-steps", 1000, 1, 1<<20, "block Gibbs steps behind each state of the reference")
-	sweeps := sweepsFlag(f)
-	return func(ctx context.Context, seed uint64) (*distribution, error) {
+	return func(ctx context.Context) (*distribution, error) {
 		d := &distribution{kind: "rbm"}
 		var m *targets.RBM
 		var err error
@@ -64,7 +63,7 @@ func newRBM(f *pflag.FlagSet) maker {
 		}
 		d.target, d.observables = m, numbered(len(m.Visible), 0, 1)
 		var exact *solved
-		err = d.settle(ctx, *sweeps, seed, longRun{"rbm-gibbs", 1, false}, func() (string, []float64, error) {
+		err = d.settle(func() (string, []float64, error) {
 			if exact, err = solve(ctx, m); err != nil {
 				return "", nil, err
 			}

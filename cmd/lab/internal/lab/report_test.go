@@ -21,7 +21,7 @@ import (
 
 // TestWrite: the folder holds what the report says, whole, and without times equal twice.
 func TestWrite(t *testing.T) {
-	p := opened(t, smallTraining+"updates=20,reference-samples=60", 0)
+	p := opened(t, smallTraining+"updates=20,reference-samples=60")
 	report := func() *StudyReport {
 		return compared(t, p, "gibbs,dmala:step-size=0.4,dmala:step-size=0.8", nil)
 	}

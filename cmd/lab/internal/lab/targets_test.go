@@ -46,7 +46,11 @@ func small(t *testing.T) map[string]checked {
 	copy(coupled.field, targets.Normals(r, 12, 1))
 	copy(coupled.couplings, apart(r, 12, 3))
 	ising := must(targets.NewIsing(2, 3, 0.15, 0.2))(t)
-	potts := must(targets.NewPotts(2, 3, 0.4, []float64{0.1, -0.2, 0.3}))(t)
+	potts := must(pottsTorus(size{2, 3}, 0.4, []float64{0.1, -0.2, 0.3}))(t)
+	u := []float64{0, 0}
+	none(t, potts.Energy(t.Context(), []int{0, 0, 0, 0, 0, 0, 0, 1, 2, 0, 1, 2}, u))
+	near(t, "energy of equal sites", u[0], 9*0.4+6*0.1, 1e-12)
+	near(t, "energy of equal columns", u[1], 3*0.4+2*(0.1-0.2+0.3), 1e-12)
 	table := must(targets.NewTable([]int{3, 2, 4}, r, targets.TableOptions{Terms: 2}))(t)
 	rbm := must(targets.NewRandomRBM(4, 3, 0.8, r))(t)
 	return map[string]checked{
