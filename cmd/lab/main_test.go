@@ -104,6 +104,7 @@ func TestBadInput(t *testing.T) {
 		"ising --colour red":                 "lab: unknown flag: --colour",
 		"potts --samplers gibbs,r-mala":      `lab: --samplers: "r-mala" does not suit this potts: r-mala needs a target with`,
 		"table --initial independent":        "lab: --initial: independent has no meaning for a table: choose uniform",
+		"arm vae --estimators arm,muprop":    `lab: --estimators: "arm,muprop" is not a list: "muprop" is not one of arm, ar, `,
 		"arm toy --rate NaN":                 `lab: --rate: "NaN" is not a finite number above 0`,
 		"samplers --seeds 0":                 `lab: --seeds: "0" is not a whole number from 1 to`,
 	} {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"math"
-	"math/rand/v2"
 	"strconv"
 	"strings"
 
@@ -30,7 +29,7 @@ bit, or one of the laboratory's with few states; with three categories and more 
 	f := s.Flags
 	names := f.StringArray("target", []string{"square:0.49", "ising:size=3x3",
 		"rbm:data=none,visible=8,hidden=5,scale=1", "potts:size=2x2"}, "a target; give it again for more")
-	chosen := f.StringSlice("estimators", estimators(), "with commas between them")
+	chosen := choices(f, "estimators", estimators(), estimators())
 	evaluations := Whole(f, "evaluations", 12, 2, 1<<20, "evaluations of the target for each estimate")
 	estimates := Whole(f, "estimates", 2000, 2, 1<<20, "estimates of each cell")
 	repeats := repeatsFlag(f, 2)
@@ -43,9 +42,6 @@ bit, or one of the laboratory's with few states; with three categories and more 
 			{name: "ratio", format: "%.4g", definition: "standard deviation as a fraction of the gradient's length"},
 			{name: "microseconds", format: "%.1f", definition: secondsAre + ", of one estimate", timed: true},
 		})
-		if err := checkEstimators(*chosen, estimators()); err != nil {
-			return nil, err
-		}
 		for _, name := range *names {
 			target, err := slotsOf(ctx, name)
 			if err != nil {
@@ -136,7 +132,7 @@ by each estimator: the example of ARM's slides.`)
 	f := s.Flags
 	known := append([]string{"exact"}, estimators()...)
 	p0s := Numbers(f, "p0", []float64{0.49, 0.499, 0.501, 0.51}, "numbers p0")
-	chosen := f.StringSlice("estimators", known, "with commas between them")
+	chosen := choices(f, "estimators", known, known)
 	evaluations := Whole(f, "evaluations", 6, 2, 1<<20, "evaluations of each step")
 	steps := Whole(f, "steps", 2000, 1, 1<<30, "steps of each ascent")
 	rate := number(f, "rate", 1, " above 0", "of the ascent")
@@ -155,32 +151,21 @@ by each estimator: the example of ARM's slides.`)
 				}, parameter{"estimator", kind}, parameter{"p0", decimal(p0)})
 			}
 		}
-		return p, checkEstimators(*chosen, known)
+		return p, nil
 	}
 	return s
 }
 
-// exactly is the gradient of the example itself.
-type exactly struct{ p0 float64 }
-
-func (exactly) evaluations() int { return 1 }
-
-func (e exactly) estimate(_ context.Context, logits []float64, _ int, _ *rand.Rand, gradient []float64) error {
-	p := logmath.Sigmoid(logits[0])
-	gradient[0] = p * (1 - p) * (1 - 2*e.p0)
-	return nil
-}
-
 // climb climbs the example.
 func (b *bench) climb(ctx context.Context, kind string, p0 float64, evaluations, steps int, rate float64) (err error) {
-	logits, gradient, exact := []float64{0}, []float64{0}, []float64{0}
-	var e estimator = exactly{p0}
+	logits, gradient := []float64{0}, []float64{0}
+	var e estimator
 	if kind != "exact" {
 		if e, err = newEstimator(kind, squareTarget(p0)); err != nil {
 			return err
 		}
 	}
-	r, draws := b.stream("draws "+kind), max(evaluations/e.evaluations(), 1)
+	r := b.stream("draws " + kind)
 	squares := 0.0
 	better := func() float64 {
 		if p0 > 0.5 {
@@ -190,11 +175,14 @@ func (b *bench) climb(ctx context.Context, kind string, p0 float64, evaluations,
 	}
 	reports := reportsOf(steps, 100)
 	for step := range steps {
-		if err := e.estimate(ctx, logits, draws, r, gradient); err != nil {
-			return err
+		p := logmath.Sigmoid(logits[0])
+		exact := p * (1 - p) * (1 - 2*p0)
+		if gradient[0] = exact; e != nil {
+			if err := e.estimate(ctx, logits, max(evaluations/e.evaluations(), 1), r, gradient); err != nil {
+				return err
+			}
 		}
-		_ = exactly{p0}.estimate(ctx, logits, 1, nil, exact)
-		squares += math.Pow(gradient[0]-exact[0], 2) / float64(steps)
+		squares += math.Pow(gradient[0]-exact, 2) / float64(steps)
 		logits[0] += rate * gradient[0]
 		if reports(step + 1) {
 			b.point("probability", float64(step+1), better())

@@ -140,7 +140,6 @@ func TestARMStudies(t *testing.T) {
 	for _, bad := range []struct{ name, flag, value, want string }{
 		{"arm gradients", "target", "square:x", `"x" is not a finite number`},
 		{"arm gradients", "target", "ising:size=5", "at most 16"},
-		{"arm gradients", "estimators", "muprop", "is not one of"},
 		{"learn images", "data", "none", "name a file"},
 		{"learn images", "ais-sampler", "dula", "not one exact sampler"},
 		{"learn images", "downsampling", "5", "5 of 4 blocks"},

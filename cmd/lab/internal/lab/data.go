@@ -156,33 +156,8 @@ func (s *imageSet) pixels() int { return s.rows * s.columns }
 // imageSets lists those that the laboratory carries or makes.
 func imageSets() []string { return []string{"digits", "bars-and-stripes"} }
 
-// readImages makes images, or reads them from files.
-func readImages(data, test string, side int) (*imageSet, error) {
-	s, err := readPictures(data, side)
-	if err != nil {
-		return nil, refuse("data", "%s: %w", data, err)
-	}
-	switch count := len(s.train) / s.pixels(); {
-	case test != "":
-		other, err := readPictures(test, side)
-		if err != nil {
-			return nil, refuse("test", "%s: %w", test, err)
-		}
-		if other.rows != s.rows || other.columns != s.columns {
-			return nil, refuse("test", "images of %d × %d pixels, and those of the data have %d × %d", other.rows,
-				other.columns, s.rows, s.columns)
-		}
-		s.test = other.train
-	case data == "bars-and-stripes":
-		s.test = s.train
-	case count < 5:
-		return nil, refuse("data", "%d images: at least 5 are needed", count)
-	}
-	return s, nil
-}
-
-// readPictures makes images, or reads them from an IDX file, perhaps compressed.
-func readPictures(name string, side int) (*imageSet, error) {
+// readPictures makes images, or reads them from an IDX file, perhaps compressed, for an option.
+func readPictures(option, name string, side int) (s *imageSet, err error) {
 	if name == "bars-and-stripes" {
 		s := &imageSet{rows: side, columns: side}
 		for _, v := range slices.Concat(barsAndStripes(side)...) {
@@ -191,13 +166,16 @@ func readPictures(name string, side int) (*imageSet, error) {
 		return s, nil
 	}
 	text, err := readData(name, imageSets(), ".txt")
-	switch {
-	case err != nil:
-		return nil, err
-	case name == "digits":
+	if err == nil && name == "digits" {
 		return parseDigits(string(text)), nil
 	}
-	return parseIDX(text)
+	if err == nil {
+		s, err = parseIDX(text)
+	}
+	if err != nil {
+		return nil, refuse(option, "%s: %w", name, err)
+	}
+	return s, nil
 }
 
 // parseDigits reads lines of 64 levels from 0 to g, which is 16.
@@ -251,7 +229,28 @@ func imageFlags(f *pflag.FlagSet) func() (*imageSet, error) {
 	test := f.String("test", "",
 		"`FILE` of test images; a fifth of the data when not given, and all of bars and stripes")
 	side := Whole(f, "side", 4, 2, 8, "pixels of a side of bars and stripes")
-	return func() (*imageSet, error) { return readImages(*data, *test, *side) }
+	return func() (*imageSet, error) {
+		s, err := readPictures("data", *data, *side)
+		switch {
+		case err != nil:
+			return nil, err
+		case *test != "":
+			other, err := readPictures("test", *test, *side)
+			if err != nil {
+				return nil, err
+			}
+			if other.rows != s.rows || other.columns != s.columns {
+				return nil, refuse("test", "images of %d × %d pixels, and those of the data have %d × %d", other.rows,
+					other.columns, s.rows, s.columns)
+			}
+			s.test = other.train
+		case *data == "bars-and-stripes":
+			s.test = s.train
+		case len(s.train) < 5*s.pixels():
+			return nil, refuse("data", "%d images: at least 5 are needed", len(s.train)/s.pixels())
+		}
+		return s, nil
+	}
 }
 
 // split is the images to learn from and to test with: unless there are others, a fifth, after a shuffle.

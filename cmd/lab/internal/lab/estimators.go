@@ -6,7 +6,6 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
-	"strings"
 
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/stat"
@@ -32,16 +31,6 @@ func estimators() []string {
 	return []string{"arm", "ar", "reinforce", "leave-one-out", "relax", "straight-through"}
 }
 
-// checkEstimators refuses names that are not of a list.
-func checkEstimators(names, of []string) error {
-	for _, name := range names {
-		if !slices.Contains(of, name) {
-			return refuse("estimators", "%q is not one of %s", name, strings.Join(of, ", "))
-		}
-	}
-	return nil
-}
-
 // newEstimator is an estimator on a target whose slots have the same number of categories.
 func newEstimator(name string, target samplers.Target) (estimator, error) {
 	categories := target.Categories()
@@ -53,13 +42,13 @@ func newEstimator(name string, target samplers.Target) (estimator, error) {
 	case "arm":
 		return arm{b}, nil
 	case "reinforce", "leave-one-out":
-		return scoreEstimator{b, name == "leave-one-out"}, nil
+		return &scoreEstimator{batch: b, kind: name}, nil
 	}
 	if b.categories != 2 {
 		return nil, fmt.Errorf("%s needs two categories in every slot: %w", name, samplers.ErrUnsupported)
 	}
 	if name == "ar" {
-		return &halfEstimator{batch: b}, nil
+		return &scoreEstimator{batch: b, kind: name}, nil
 	}
 	relaxed, ok := target.(samplers.RelaxedTarget)
 	if !ok {
@@ -169,75 +158,63 @@ func race(pi, logits []float64, c, d int) int {
 	return at
 }
 
-// halfEstimator is ARM's half, AR: (U([u < sigmoid(φ)]) - m) (1 - 2u) with the mean of earlier energies as baseline m.
-type halfEstimator struct {
+// scoreEstimator is REINFORCE (Williams 1992), (U(b) - baseline) ∂log p(b)/∂φ, without a baseline, or with the mean U of
+// the row's other draws, of which two are needed; and ARM's half, AR, (U([u < sigmoid(φ)]) - baseline) (1 - 2u), with the
+// mean of the calls before.
+type scoreEstimator struct {
 	batch
+	kind       string
 	sum, count float64
 }
 
-func (*halfEstimator) evaluations() int { return 1 }
+func (*scoreEstimator) evaluations() int { return 1 }
 
-func (e *halfEstimator) estimate(ctx context.Context, logits []float64, draws int, r *rand.Rand,
-	gradient []float64) error {
-	uniforms, states := make([]float64, len(logits)), make([]int, len(logits))
-	clear(gradient)
-	for range draws {
-		for i, phi := range logits {
-			uniforms[i] = r.Float64()
-			states[i] = bit(uniforms[i] < logmath.Sigmoid(phi))
-		}
-		energy, err := e.energies(ctx, states)
-		if err != nil {
-			return err
-		}
-		baseline := e.sum / max(e.count, 1)
-		for i, u := range uniforms {
-			gradient[i] += (energy[i/e.slots] - baseline) * (1 - 2*u) / float64(draws)
-		}
-		e.sum, e.count = e.sum+floats.Sum(energy), e.count+float64(len(energy))
-	}
-	return nil
-}
-
-// scoreEstimator is REINFORCE (Williams 1992): (U(b) - baseline) ∂log p(b)/∂φ. The baseline of a draw is the mean U of
-// the row's other draws, so two are needed.
-type scoreEstimator struct {
-	batch
-	baseline bool
-}
-
-func (scoreEstimator) evaluations() int { return 1 }
-
-func (e scoreEstimator) estimate(ctx context.Context, logits []float64, draws int, r *rand.Rand,
+func (e *scoreEstimator) estimate(ctx context.Context, logits []float64, draws int, r *rand.Rand,
 	gradient []float64) error {
 	more := e.categories - 1
-	states, energy := make([][]int, draws), make([][]float64, draws)
 	law := make([][]float64, len(logits)/more)
 	for i := range law {
 		law[i] = softmax(append([]float64{0}, logits[i*more:(i+1)*more]...))
 	}
-	mean := make([]float64, len(law)/e.slots)
+	scores, energy, mean := make([][]float64, draws), make([][]float64, draws), make([]float64, len(law)/e.slots)
 	for n := range draws {
-		states[n] = drawFrom(law, []*rand.Rand{r})
+		scores[n] = make([]float64, len(logits))
+		states := make([]int, len(law))
+		for i, p := range law {
+			u, rest := r.Float64(), 0.0
+			for c := 1; c < len(p) && states[i] == 0; c++ {
+				if rest += p[c]; u < rest {
+					states[i] = c
+				}
+			}
+			for c := range more {
+				scores[n][i*more+c] = float64(bit(states[i] == c+1)) - p[c+1]
+			}
+			if e.kind == "ar" {
+				scores[n][i] = 1 - 2*u
+			}
+		}
 		var err error
-		if energy[n], err = e.energies(ctx, states[n]); err != nil {
+		if energy[n], err = e.energies(ctx, states); err != nil {
 			return err
 		}
 		floats.AddScaled(mean, 1/float64(draws), energy[n])
 	}
 	clear(gradient)
-	for n, of := range states {
-		for i, v := range of {
-			row := i / e.slots
-			weight := energy[n][row] / float64(draws)
-			if e.baseline { // the mean of the others
-				weight = (energy[n][row] - mean[row]) / float64(max(draws-1, 1))
+	for n, of := range scores {
+		for i, score := range of {
+			row := i / more / e.slots
+			weight := energy[n][row]
+			switch e.kind {
+			case "ar":
+				weight -= e.sum / max(e.count, 1)
+			case "leave-one-out": // less the mean of the others
+				weight = (weight - mean[row]) * float64(draws) / float64(max(draws-1, 1))
 			}
-			for c := range more {
-				gradient[i*more+c] += weight * (float64(bit(v == c+1)) - law[i][c+1])
-			}
+			gradient[i] += weight * score / float64(draws)
 		}
 	}
+	e.sum, e.count = e.sum+floats.Sum(mean), e.count+float64(len(mean))
 	return nil
 }
 

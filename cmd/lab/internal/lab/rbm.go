@@ -49,7 +49,7 @@ func newRBM(f *pflag.FlagSet) maker {
 			m, err = targets.NewRandomRBM(*visible, *hidden, *scale, samplers.Streams(*own, "rbm", 1)[0])
 			d.parameters = settings(f, "data", "visible", "hidden", "scale", "target-seed")
 		default:
-			if d.pictures, err = readImages(*data, "", *side); err != nil {
+			if d.pictures, err = readPictures("data", *data, *side); err != nil {
 				return nil, err
 			}
 			images := slices.Collect(slices.Chunk(binarised(d.pictures.train, false, nil), d.pictures.pixels()))

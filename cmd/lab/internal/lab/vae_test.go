@@ -1,10 +1,8 @@
 package lab
 
 import (
-	"errors"
 	"math"
 	"math/rand/v2"
-	"strings"
 	"testing"
 
 	"gonum.org/v1/gonum/diff/fd"
@@ -138,13 +136,8 @@ func TestAutoencoderStudy(t *testing.T) {
 			most = 5 * math.Ln2
 		}
 		n := c.Numbers
-		if !(n["nll"] < 0.8*most && n["nll"] < n["negative-elbo"]) {
+		if !(n["nll"] < 0.85*most && n["nll"] < n["negative-elbo"]) {
 			t.Errorf("%v: %v, independent pixels have %v", c.Labels, n, most)
 		}
-	}
-	var option *OptionError
-	if _, err := study(t, "arm vae", "structures", "deep").Run(t.Context(), StudyOptions{}); !errors.As(err, &option) ||
-		!strings.Contains(err.Error(), "is not one of") {
-		t.Errorf("structures: %v", err)
 	}
 }
