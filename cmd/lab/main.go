@@ -99,8 +99,8 @@ func newParent(use, short, alone string) *cobra.Command {
 
 const resumes = `
 
-With -o the folder keeps every cell when it is done, and trainings on the way: after an
-interruption the same command goes on there.`
+With -o the folder keeps every cell when it is done: after an interruption the same command goes
+on there.`
 
 // experiment is the command of a study.
 type experiment struct {

@@ -151,7 +151,7 @@ func (o annealing) normaliser(ctx context.Context, target samplers.GradientTarge
 			return nil, err
 		}
 		positions = state.Positions
-		if err := b.tick(ctx, k+1, o.steps, nil); err != nil {
+		if err := b.tick(ctx, k+1, o.steps); err != nil {
 			return nil, err
 		}
 	}

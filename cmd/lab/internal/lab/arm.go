@@ -110,7 +110,7 @@ func (b *bench) gradients(ctx context.Context, kind string, target samplers.Targ
 			return err
 		}
 		if n%100 == 0 {
-			if err := b.tick(ctx, n, estimates, nil); err != nil {
+			if err := b.tick(ctx, n, estimates); err != nil {
 				return err
 			}
 		}
@@ -191,5 +191,5 @@ func (b *bench) climb(ctx context.Context, kind string, p0 float64, evaluations,
 	}
 	b.number("probability", better())
 	b.number("deviation", math.Sqrt(squares))
-	return b.tick(ctx, 1, 1, nil)
+	return b.tick(ctx, 1, 1)
 }

@@ -114,9 +114,9 @@ func (t *fhmm) quadratic() *targets.Ising {
 func (t *fhmm) means() []float64 {
 	factors, times := len(t.weights), len(t.observed)
 	n := 1 << factors
-	likelihood := make([]float64, times*n)
+	likelihood := make([][]float64, times)
 	for time, y := range t.observed {
-		row := likelihood[time*n : (time+1)*n]
+		row := make([]float64, n)
 		for s := range row {
 			e := y - t.offset
 			for k, w := range t.weights {
@@ -124,54 +124,43 @@ func (t *fhmm) means() []float64 {
 			}
 			row[s] = -e * e / (2 * t.noise * t.noise)
 		}
-		largest := floats.Max(row)
-		for s, log := range row {
-			row[s] = math.Exp(log - largest)
-		}
+		likelihood[time] = softmax(row)
 	}
-	// step moves a law by one time: each factor keeps its state or changes it.
-	step := func(law []float64) {
-		for k := range factors {
-			for s := range law {
-				if s>>k&1 == 0 {
-					a, b := law[s], law[s|1<<k]
-					law[s], law[s|1<<k] = t.keep*a+(1-t.keep)*b, t.keep*b+(1-t.keep)*a
+	// pass goes over the times, and returns what those on the way say of the states of each.
+	pass := func(law []float64, time, by int) [][]float64 {
+		said := make([][]float64, times)
+		for ; time >= 0 && time < times; time += by {
+			said[time] = slices.Clone(law)
+			floats.Mul(law, likelihood[time])
+			scale(law)
+			for k := range factors { // each factor keeps its state or changes it
+				for s := range law {
+					if s>>k&1 == 0 {
+						a, b := law[s], law[s|1<<k]
+						law[s], law[s|1<<k] = t.keep*a+(1-t.keep)*b, t.keep*b+(1-t.keep)*a
+					}
 				}
 			}
 		}
+		return said
 	}
-	forward, law := make([]float64, times*n), slices.Repeat([]float64{1}, n)
-	for s := range law {
+	first := slices.Repeat([]float64{1}, n)
+	for s := range first {
 		for k := range factors {
-			if s>>k&1 == 1 {
-				law[s] *= t.first
-			} else {
-				law[s] *= 1 - t.first
-			}
+			first[s] *= bernoulli(t.first)[s>>k&1]
 		}
 	}
-	for time := range times {
-		if time > 0 {
-			step(law)
-		}
-		floats.Mul(law, likelihood[time*n:(time+1)*n])
-		scale(law)
-		copy(forward[time*n:], law)
-	}
+	forward, backward := pass(first, 0, 1), pass(slices.Repeat([]float64{1}, n), times-1, -1)
 	means := make([]float64, times*factors)
-	backward := slices.Repeat([]float64{1}, n)
-	for time := times - 1; time >= 0; time-- {
-		at := forward[time*n : (time+1)*n]
-		floats.Mul(at, backward)
+	for time, at := range forward {
+		floats.Mul(at, likelihood[time])
+		floats.Mul(at, backward[time])
 		scale(at)
 		for s, p := range at {
 			for k := range factors {
 				means[time*factors+k] += p * float64(s>>k&1)
 			}
 		}
-		floats.Mul(backward, likelihood[time*n:(time+1)*n])
-		scale(backward)
-		step(backward)
 	}
 	return means
 }

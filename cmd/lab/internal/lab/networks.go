@@ -67,9 +67,6 @@ is to be predicted in the last column. The paper's setting is --hidden 500 --cha
 func sampleNetwork(ctx context.Context, b *bench, spec Spec, target *binaryNetwork, data split,
 	chains, steps int) error {
 	w := &walk{Positions: samplers.RandomPositions(target, b.streams("start", chains))}
-	if _, err := b.resume(w); err != nil {
-		return err
-	}
 	predict := func(x, y []float64) (likelihood, rmse float64) {
 		mean := make([]float64, len(y))
 		for state := range slices.Chunk(w.Positions, len(target.categories)) {
@@ -92,7 +89,7 @@ func sampleNetwork(ctx context.Context, b *bench, spec Spec, target *binaryNetwo
 		b.number("test-rmse", rmse)
 		b.number("acceptance", w.Accepted)
 		b.number("seconds", b.seconds())
-		if err := b.tick(ctx, w.Step, steps, w); err != nil {
+		if err := b.tick(ctx, w.Step, steps); err != nil {
 			return err
 		}
 	}
@@ -202,7 +199,7 @@ func (t *binaryNetwork) EnergyGradientOf(ctx context.Context, terms []int, state
 	return t.Energy(ctx, states, energy)
 }
 
-// walk is chains that can be stopped and go on. A checkpoint keeps its exported fields.
+// walk is chains that go on.
 type walk struct {
 	Step      int
 	Positions []int   // [chains × slots]

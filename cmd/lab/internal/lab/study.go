@@ -9,9 +9,7 @@
 package lab
 
 import (
-	"bytes"
 	"context"
-	"encoding/gob"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -173,8 +171,7 @@ func repeatsFlag(f *pflag.FlagSet, at int) *int {
 // StudyOptions say how a study runs.
 type StudyOptions struct {
 	Seed uint64
-	// Folder keeps every cell when it is done, and trainings on the way: a study
-	// that was stopped goes on there. Empty: nothing is kept.
+	// Folder keeps every cell when it is done: a study that was stopped goes on there. Empty: nothing is kept.
 	Folder  string
 	Version string // of the program, for signatures
 	// Observe, if not nil, gets how far a cell is.
@@ -207,7 +204,7 @@ func (s *Study) Run(ctx context.Context, o StudyOptions) (*StudyReport, error) {
 		name := fmt.Sprintf("%d/%d %s", i+1, len(p.cells), c.labels)
 		b := &bench{seed: o.Seed, repeat: c.labels.value(repeatLabel), folder: o.Folder,
 			slug:  fmt.Sprintf("%d-%.60s", i+1, plain(c.labels.join("-"))),
-			start: clock(), saved: time.Now(), result: &cellResult{Signature: r.Signature, Labels: c.labels},
+			start: clock(), result: &cellResult{Signature: r.Signature, Labels: c.labels},
 			observe: func(done, of int) {
 				if o.Observe != nil {
 					o.Observe(name, done, of)
@@ -225,15 +222,6 @@ func (s *Study) Run(ctx context.Context, o StudyOptions) (*StudyReport, error) {
 	return r, nil
 }
 
-// cellFile is the stored form of a cell.
-type cellFile struct {
-	Signature string      `json:"signature"`
-	Found     *cellResult `json:"found"`
-	// Spent and State are of a training that was stopped.
-	Spent time.Duration `json:"spent,omitempty"`
-	State []byte        `json:"state,omitempty"`
-}
-
 func (b *bench) path() string { return filepath.Join(b.folder, "cells", b.slug+".json") }
 
 // runOrRead runs a cell and stores its result, unless the folder holds one.
@@ -243,15 +231,13 @@ func (b *bench) runOrRead(ctx context.Context, c cell) error {
 	}
 	text, err := os.ReadFile(b.path())
 	if err == nil {
-		var known cellFile
+		var known cellResult
 		if err := json.Unmarshal(text, &known); err != nil {
 			return fmt.Errorf("%s: %w: delete it to run this again", b.path(), err)
 		}
-		if known.Signature == b.result.Signature && known.Found != nil {
-			b.result, b.before, b.state = known.Found, known.Spent, known.State
-			if b.state == nil {
-				return nil
-			}
+		if known.Signature == b.result.Signature {
+			b.result = &known
+			return nil
 		}
 	} else if !errors.Is(err, fs.ErrNotExist) {
 		return err
@@ -259,12 +245,7 @@ func (b *bench) runOrRead(ctx context.Context, c cell) error {
 	if err := c.run(ctx, b); err != nil {
 		return err
 	}
-	return b.keep(cellFile{Signature: b.result.Signature, Found: b.result})
-}
-
-func (b *bench) keep(f cellFile) error {
-	text, err := object.EncodeIndent(f, "", "  ")
-	if err != nil {
+	if text, err = object.EncodeIndent(b.result, "", "  "); err != nil {
 		return err
 	}
 	return maybe.WriteFile(b.path(), append(text, '\n'), 0o666)
@@ -335,10 +316,7 @@ type bench struct {
 	folder  string // empty: nothing is kept
 	slug    string
 	observe func(done, of int)
-	start   time.Time     // of the clock
-	before  time.Duration // spent before the cell was stopped
-	state   []byte        // of the training then
-	saved   time.Time
+	start   time.Time // of the clock
 }
 
 // streams are random streams of the repetition: cells that differ in another
@@ -382,10 +360,8 @@ func (b *bench) warn(format string, args ...any) {
 	b.result.Warnings = append(b.result.Warnings, fmt.Sprintf(format, args...))
 }
 
-// spent is the processor time that the cell has used.
-func (b *bench) spent() time.Duration { return b.before + clock().Sub(b.start) }
-
-func (b *bench) seconds() float64 { return b.spent().Seconds() }
+// seconds is the processor time that the cell has used.
+func (b *bench) seconds() float64 { return clock().Sub(b.start).Seconds() }
 
 // picture keeps an image in the folder.
 func (b *bench) picture(name string, m image.Image) error {
@@ -409,35 +385,10 @@ func (b *bench) create(name, extension string) (*os.File, error) {
 	return os.Create(filepath.Join(b.folder, name))
 }
 
-// resume reads the state of a training that was stopped, and tells whether there was one.
-func (b *bench) resume(state any) (bool, error) {
-	if b.state == nil {
-		return false, nil
-	}
-	if err := gob.NewDecoder(bytes.NewReader(b.state)).Decode(state); err != nil {
-		return false, fmt.Errorf("%s: %w: delete it to begin the training again", b.path(), err)
-	}
-	return true, nil
-}
-
-// keepEvery is how much of a training is lost at most when the machine stops.
-const keepEvery = 15 * time.Second
-
-// tick tells how far a training is, and keeps its state now and then, and when the
-// context ends, whose error it returns.
-func (b *bench) tick(ctx context.Context, done, of int, state any) error {
+// tick tells how far a cell is, and returns the error of a context that ended.
+func (b *bench) tick(ctx context.Context, done, of int) error {
 	b.observe(done, of)
-	stopped := ctx.Err()
-	if b.folder == "" || state == nil || stopped == nil && time.Since(b.saved) < keepEvery {
-		return stopped
-	}
-	b.saved = time.Now()
-	var text bytes.Buffer
-	err := gob.NewEncoder(&text).Encode(state)
-	if err == nil {
-		err = b.keep(cellFile{b.result.Signature, b.result, b.spent(), text.Bytes()})
-	}
-	return errors.Join(stopped, err)
+	return ctx.Err()
 }
 
 var notPlain = regexp.MustCompile(`[^a-zA-Z0-9.=-]`)

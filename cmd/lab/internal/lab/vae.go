@@ -368,7 +368,7 @@ func (g *training) learn(ctx context.Context, b *bench, set *imageSet, updates, 
 			elbo, _ := measure(test, 1)
 			b.point("negative-elbo", float64(update), -elbo)
 		}
-		if err := b.tick(ctx, update, updates, nil); err != nil {
+		if err := b.tick(ctx, update, updates); err != nil {
 			return err
 		}
 	}
