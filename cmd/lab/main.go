@@ -3,8 +3,6 @@
 //
 //	go run ./cmd/lab ising --samplers gibbs,gwg,dmala:step-size=0.8
 //	go run ./cmd/lab --preset dlp-figure-3 -o figure-3
-//	go run ./cmd/lab arm toy
-//	go run ./cmd/lab learn ising -o learnt
 //	go run ./cmd/lab samplers -o docs/measured/samplers.md
 //
 // The tables take minutes. Times in them depend on the machine and its load.

@@ -176,8 +176,23 @@ defaults: those of the papers, and on the text β = 1 and α from 5 for dmala an
 	return nil
 }
 
-// measureSampler gives effective draws per second, and model rows per step and chain, "–" where there is no model. On
-// text the settings are those of the command.
+// sampled runs a sampler's chains from uniform starts.
+func sampled(ctx context.Context, spec samplers.Spec, target samplers.Target, streams []*rand.Rand, warmUp, steps int,
+	observe func(samplers.Step)) error {
+	kernel, err := spec.New(target, nil)
+	if err != nil {
+		return err
+	}
+	_, err = samplers.Sample(ctx, kernel, samplers.RandomPositions(target, streams),
+		samplers.Plan{Streams: streams, WarmUp: warmUp, Steps: steps}, func(s samplers.Step) error {
+			observe(s)
+			return nil
+		})
+	return err
+}
+
+// measureSampler gives effective draws per second, the least of U's and of every slot's, and model rows per step and
+// chain, "–" where there is no model. On text the settings are those of the command.
 func measureSampler(ctx context.Context, name string, p place, seeds int) (perSecond, rows string, err error) {
 	text, ofModel := p.target.(lm.Target)
 	spec := samplers.Spec{Name: name, OnText: ofModel && samplers.Describe(name).OnText != nil}
@@ -190,9 +205,39 @@ func measureSampler(ctx context.Context, name string, p place, seeds int) (perSe
 	var rates, perStep []float64
 	for seed := range seeds {
 		streams := samplers.Streams(uint64(seed)+1, name+p.name, 10)
-		before, effective, seconds, err := p.run(ctx, spec, streams, ran)
+		draws := make([][][]float64, 1+len(p.target.Categories())) // U, and every slot, [chains][steps]
+		for i := range draws {
+			draws[i] = make([][]float64, len(streams))
+		}
+		before, seconds, start := int64(0), 0.0, time.Now()
+		err := sampled(ctx, spec, p.target, streams, 100, p.steps, func(s samplers.Step) {
+			if s.WarmUp {
+				before = ran()
+			} else {
+				seconds += time.Since(start).Seconds()
+				for c, u := range s.State.Energy {
+					draws[0][c] = append(draws[0][c], u)
+					for j, v := range s.State.Position(c) {
+						draws[1+j][c] = append(draws[1+j][c], float64(v))
+					}
+				}
+			}
+			start = time.Now()
+		})
 		if err != nil {
 			return "", "", err
+		}
+		effective := samplers.EffectiveSampleSize(draws[0])
+		if math.IsNaN(effective) {
+			effective = math.Inf(1) // the kernel needs no energies, or nothing moved
+		}
+		for _, slot := range draws[1:] {
+			held(slot)
+			e := samplers.EffectiveSampleSize(slot)
+			if math.IsNaN(e) {
+				e = 1 // the slot never moved: all draws together are worth one
+			}
+			effective = min(effective, e)
 		}
 		rates = append(rates, effective/seconds)
 		perStep = append(perStep, float64(ran()-before)/float64(p.steps*len(streams)))
@@ -201,55 +246,6 @@ func measureSampler(ctx context.Context, name string, p place, seeds int) (perSe
 		rows = fmt.Sprintf("%.2f", stat.Mean(perStep, nil))
 	}
 	return lab.MeanAndError("%.0f", rates), rows, nil
-}
-
-// run is the effective draws after the warm-up, the least of U's and of every slot's, the seconds that they cost, and
-// the rows that ran before them.
-func (p place) run(ctx context.Context, spec samplers.Spec, streams []*rand.Rand,
-	ran func() int64) (before int64, effective, seconds float64, err error) {
-	kernel, err := spec.New(p.target, nil)
-	if err != nil {
-		return 0, 0, 0, err
-	}
-	draws := make([][][]float64, 1+len(p.target.Categories())) // U, and every slot, [chains][steps]
-	for i := range draws {
-		draws[i] = make([][]float64, len(streams))
-	}
-	var start time.Time
-	plan := samplers.Plan{Streams: streams, WarmUp: 100, Steps: p.steps}
-	starts := samplers.RandomPositions(p.target, streams)
-	_, err = samplers.Sample(ctx, kernel, starts, plan, func(s samplers.Step) error {
-		if s.WarmUp {
-			before = ran()
-		} else {
-			seconds += time.Since(start).Seconds()
-			for c := range streams {
-				if s.State.Energy != nil {
-					draws[0][c] = append(draws[0][c], s.State.Energy[c])
-				}
-				for j, v := range s.State.Position(c) {
-					draws[1+j][c] = append(draws[1+j][c], float64(v))
-				}
-			}
-		}
-		start = time.Now()
-		return nil
-	})
-	if err != nil {
-		return 0, 0, 0, err
-	}
-	if effective = samplers.EffectiveSampleSize(draws[0]); math.IsNaN(effective) {
-		effective = math.Inf(1) // the kernel needs no energies, or nothing moved
-	}
-	for _, slot := range draws[1:] {
-		held(slot)
-		e := samplers.EffectiveSampleSize(slot)
-		if math.IsNaN(e) {
-			e = 1 // the slot never moved: all draws together are worth one
-		}
-		effective = min(effective, e)
-	}
-	return before, effective, seconds, nil
 }
 
 // held turns the categories of a slot into whether it holds the one that it holds most often over all draws.
@@ -320,28 +316,22 @@ starts, 200 steps before the first draw. The last line is what independent draws
 func variations(ctx context.Context, target samplers.Target, name string,
 	e *targets.Enumeration) (marks []string, err error) {
 	const chains, warmUp, steps = 50, 200, 2000
-	kernel, err := samplers.New(name, target)
-	if err != nil {
-		return nil, err
-	}
-	streams := samplers.Streams(1, name, chains)
 	counts := make([]float64, e.Len())
-	plan := samplers.Plan{Streams: streams, WarmUp: warmUp, Steps: steps}
-	_, err = samplers.Sample(ctx, kernel, samplers.RandomPositions(target, streams), plan, func(s samplers.Step) error {
-		if s.WarmUp {
-			return nil
-		}
-		for c := range chains {
-			counts[e.Index(s.State.Position(c))]++
-		}
-		if step := s.Number - warmUp; step == 20 || step == 200 || step == 2000 {
-			distance := 0.0
-			for i, p := range e.Probability {
-				distance += math.Abs(counts[i]/float64(step*chains)-p) / 2
+	err = sampled(ctx, samplers.Spec{Name: name}, target, samplers.Streams(1, name, chains), warmUp, steps,
+		func(s samplers.Step) {
+			if s.WarmUp {
+				return
 			}
-			marks = append(marks, fmt.Sprintf("%.3f", distance))
-		}
-		return nil
-	})
+			for c := range chains {
+				counts[e.Index(s.State.Position(c))]++
+			}
+			if step := s.Number - warmUp; step == 20 || step == 200 || step == 2000 {
+				distance := 0.0
+				for i, p := range e.Probability {
+					distance += math.Abs(counts[i]/float64(step*chains)-p) / 2
+				}
+				marks = append(marks, fmt.Sprintf("%.3f", distance))
+			}
+		})
 	return marks, err
 }

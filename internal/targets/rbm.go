@@ -18,8 +18,7 @@ import (
 //
 //	U(v) = Σ_i softplus(W v + a)_i + bᵀv,  v ∈ {0,1}^D
 //
-// It is a target over binary slots with a gradient, conditionals, an extension
-// to real slots in [0,1], and the hidden units that block Gibbs needs.
+// It has all that samplers ask for, the hidden units of block Gibbs too.
 type RBM struct {
 	Weights    []float64 // W, [hidden × visible]
 	Hidden     []float64 // a, [hidden]

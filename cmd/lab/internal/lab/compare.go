@@ -47,9 +47,8 @@ the name all stands for every sampler that suits the target.
 Equal steps, equal evaluations and equal seconds are different comparisons; all three
 are shown. Every number but the seconds is the same for the same seed.`
 
-// newComparison runs several samplers side by side on one target, from the same starts. By default they are the papers'
-// main ones, DMALA with a tuned step size. DULA has nothing to be tuned by: its step size is the papers' for Ising
-// models.
+// newComparison runs several samplers side by side on one target, from the same starts. By default DMALA is tuned, and
+// DULA, which has nothing to be tuned by, has the papers' step size.
 func newComparison(k kind) *Study {
 	s := newStudy(k.name, "Samplers on "+k.title, k.help+comparisonHelp)
 	f := s.Flags

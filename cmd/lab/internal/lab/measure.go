@@ -62,17 +62,11 @@ const maxSeries = 64
 
 // sampleSize is the effective sample size of the kept steps of one chain.
 type sampleSize struct {
-	// Kept steps of each chain, and observables it is taken of: all, or 64 spread evenly where there are more.
-	Kept, Observables int
-	// Mean over observables and chains; its error is between chains, NaN of a single one.
-	Mean, StandardError float64
-	// Min is over the observables, each a mean over chains.
-	Min float64
-	// Still counts the pairs of chain and observable that never changed, which are taken as one draw.
-	Still int
-	// RHat is the largest split R-hat of these observables: well above 1, the chains disagree, and an ESS of single
-	// chains overstates. It is not finite where some chain stands still.
-	RHat float64
+	Kept, Observables   int     // steps of each chain; all observables, or 64 spread evenly
+	Mean, StandardError float64 // over observables and chains; the error is between chains, NaN of a single one
+	Min                 float64 // over the observables, each a mean over chains
+	Still               int     // pairs of chain and observable that never changed, each taken as one draw
+	RHat                float64 // the largest split R-hat; not finite where some chain stands still
 }
 
 // effectiveSampleSize takes the ESS of the states of each chain, [chains][steps × slots], from the step first on.
@@ -170,9 +164,8 @@ func (s *binarySet) rowMeans(other *binarySet) []float64 {
 }
 
 // squaredDiscrepancy is the maximum mean discrepancy of two sets, squared, as the V-statistic mean k(x,x') + mean
-// k(y,y') - 2 mean k(x,y), every state with itself included; the papers report its logarithm. It is 0 for equal sets,
-// and above 0 in the mean for two sets of one law. The standard error is the jackknife's over the states x, given the
-// set y.
+// k(y,y') - 2 mean k(x,y), every state with itself included; the papers report its logarithm. It is above 0 in the mean
+// for two sets of one law. The standard error is the jackknife's over the states x, given y.
 func squaredDiscrepancy(x, y *binarySet) (value, standardError float64) {
 	n, self := float64(x.len()), stat.Mean(y.within, nil)
 	across := x.rowMeans(y)

@@ -3,9 +3,7 @@ package lab
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
-	"maps"
 	"math"
 	"slices"
 	"strconv"
@@ -13,7 +11,6 @@ import (
 
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/stat"
-	"gonum.org/v1/plot"
 
 	"infill/internal/logmath"
 	"infill/internal/targets"
@@ -268,8 +265,8 @@ const biasOfIsing = "2 × 2 Ising model by α"
 // exact law of the example α matters little; a large one lets the chains mix, since the quadratic term holds them back.
 func biasPlan(ctx context.Context, title string, chains, steps int) (*plan, error) {
 	p := newPlan(title, []column{
-		{name: "exact", format: "%.3g", definition: "‖π_α - π‖₁ of the exact stationary law"},
-		{name: "observed", format: "%.3g", definition: "the same of the states that chains visited"},
+		{name: "exact", format: "%.3g", definition: "‖π_α - π‖₁ of the exact stationary law", against: "at"},
+		{name: "observed", format: "%.3g", definition: "the same of the states that chains visited", against: "at"},
 		{name: "noise", format: "%.3g",
 			definition: "sum over states of the standard errors between chains: a distance below is not seen"},
 		{name: "bound", format: "%.3g", definition: "of theorem 5.1, for the numbers 0 and 1"},
@@ -278,7 +275,7 @@ func biasPlan(ctx context.Context, title string, chains, steps int) (*plan, erro
 			"of the model's terms, over all states and slots"},
 		{name: "bound-6.1", format: "%.3g", table: 1, definition: "of theorem 6.1"},
 	})
-	p.between, p.draw = counted(chains, "chain"), drawBias
+	p.between = counted(chains, "chain")
 	p.notes = []string{"the Ising model has coupling 0.1 and field 0.2, and α is for 0 and 1; the example is " +
 		"exp(aθ² + bθ + 2ε sin(θπ/2)), θ = ±1, α = 2",
 		fmt.Sprintf("observed over %s × %s", counted(chains, "chain"), counted(steps, "step"))}
@@ -315,8 +312,7 @@ func biasPlan(ctx context.Context, title string, chains, steps int) (*plan, erro
 }
 
 // biasOfLattice is of the 2 × 2 model with c = 0.1 and b = 0.2 (appendix I.1). Step sizes are for the numbers 0 and 1,
-// which theorem 5.1 is proven for: it takes two different states to be at least 1 apart. Spins are twice as far apart,
-// so that the same chain has four times the step size there.
+// which theorem 5.1 is proven for. Spins are twice as far apart: the same chain has four times the step size there.
 func biasOfLattice(ctx context.Context, alpha float64) (*langevinBias, error) {
 	const coupling, field = 0.1, 0.2
 	target, err := targets.NewIsing(2, 2, coupling, field)
@@ -367,28 +363,4 @@ func stochasticBias(ctx context.Context, target samplers.StochasticGradientTarge
 		largest = max(largest, 2*math.Abs(p-flip(i, whole[2*i+1]-whole[2*i])))
 	}
 	return largest, 2 * math.Sqrt(slices.Max(square)) * math.Exp(most-1/(2*alpha)), nil
-}
-
-// drawBias draws the columns together, a plot for each bias.
-func drawBias(r *StudyReport) (drawings, error) {
-	known := map[string][]line{}
-	for _, g := range r.groups() {
-		title := g.labels()[0].Value
-		at, _ := strconv.ParseFloat(g.labels()[1].Value, 64)
-		for _, c := range r.plan.columns {
-			if y := g.numbers(c.name); len(y) > 0 && y[0] > 1e-12 {
-				known[title] = addPoint(known[title], c.name, at, y[0])
-			}
-		}
-	}
-	list, failed := drawings{}, error(nil)
-	for i, title := range slices.Sorted(maps.Keys(known)) {
-		p, err := drawLines(title, "α or ε", "‖π_α - π‖₁", known[title])
-		failed = errors.Join(failed, err)
-		if p != nil {
-			p.Y.Scale, p.Y.Tick.Marker = plot.LogScale{}, plot.LogTicks{Prec: -1}
-			list[fmt.Sprintf("bias-%d", i+1)] = p
-		}
-	}
-	return list, failed
 }

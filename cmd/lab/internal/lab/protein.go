@@ -217,9 +217,7 @@ func proteinFlags(f *pflag.FlagSet) func() (*protein, error) {
 	}
 }
 
-// newLearnContacts learns the Potts model of a protein family from an alignment, and predicts contacts by the strength
-// of its couplings, as in Gibbs with Gradients (Grathwohl et al. 2021, section 6 of its appendix, and its code
-// pcd_potts.py).
+// newLearnContacts is as in Gibbs with Gradients (section 6 of its appendix, and its code pcd_potts.py).
 func newLearnContacts() *Study {
 	s := newStudy("learn contacts", "Learn a protein's Potts model, and its contacts",
 		`Learn the Potts model of a protein family from an alignment, by persistent contrastive

@@ -201,7 +201,7 @@ func (r *StudyReport) Write(dir string) (paths []string, err error) {
 			paths = append(paths, filepath.Join(dir, name))
 		}
 	}
-	list, failed := r.plan.draw(r)
+	list, failed := r.draw()
 	for _, name := range slices.Sorted(maps.Keys(list)) {
 		content, failed := svg(list[name])
 		write(name+".svg", content, failed)

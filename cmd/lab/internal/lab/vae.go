@@ -218,7 +218,7 @@ func (l *layer) RelaxedEnergyGradient(_ context.Context, x []float64, energy, gr
 	return nil
 }
 
-// training estimates gradients of E[f] by one kind of estimator.
+// training estimates gradients of E[f] by an estimator for each layer.
 type training struct {
 	*beliefs
 	layers     []*layer
@@ -229,12 +229,13 @@ type training struct {
 func newTraining(m *beliefs, kind string, evaluations int) (*training, error) {
 	g := &training{beliefs: m}
 	for t := range m.up {
-		g.layers = append(g.layers, &layer{m: m, t: t})
-		e, err := newEstimator(kind, g.layers[t])
+		l := &layer{m: m, t: t}
+		e, err := newEstimator(kind, l)
 		if err != nil {
 			return nil, err
 		}
-		g.estimators, g.draws = append(g.estimators, e), max(evaluations/e.evaluations(), 1)
+		g.layers, g.estimators = append(g.layers, l), append(g.estimators, e)
+		g.draws = max(evaluations/e.evaluations(), 1)
 	}
 	return g, nil
 }
