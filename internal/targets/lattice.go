@@ -32,7 +32,7 @@ func Neighbours(rows, columns int) ([][]int, error) {
 	return lists, nil
 }
 
-// Ising is the Ising model U(s) = sᵀWs + bᵀs with spins s = ±1, as the discrete Langevin paper has it (section 7.1): W is
+// Ising is the Ising model U(s) = sᵀWs + bᵀs with spins s = ±1, as in the discrete Langevin paper (section 7.1): W is
 // symmetric, so every edge counts twice. Category 0 is spin -1, category 1 is spin +1. Each site is one term of U.
 type Ising struct {
 	near       [][]int     // the sites that each one is coupled to; nil: all

@@ -17,8 +17,7 @@ import (
 // maxListedSlots is the most slots whose states are listed.
 const maxListedSlots = 16
 
-// newARMGradients measures bias, variance and speed of gradient estimators: the
-// figures of Yin and Zhou's example, and the same on models of more bits.
+// newARMGradients measures bias, variance and speed of gradient estimators on Yin and Zhou's example and on models.
 func newARMGradients() *Study {
 	s := newStudy("arm gradients", "Bias, variance and speed of ARM and other gradient estimators",
 		`Estimate the gradient of E[U] over independent slots by ARM, by its half with a baseline (ar), by
@@ -123,8 +122,7 @@ func (b *bench) gradients(ctx context.Context, kind string, target samplers.Targ
 	return nil
 }
 
-// newARMToy climbs E[(z - p₀)²] as the slides' example does: one bit, whose best value
-// is 0 for p₀ above a half and 1 below.
+// newARMToy climbs E[(z - p₀)²] of one bit, whose best value is 0 for p₀ above a half and 1 below.
 func newARMToy() *Study {
 	s := newStudy("arm toy", "Climb ARM's example with each gradient estimator",
 		`Climb E[(z - p0)²] over the probability of one bit z, from even odds, by the exact gradient and

@@ -54,8 +54,7 @@ type regression struct {
 // maxTable bounds the numbers of a table.
 const maxTable = 1 << 24
 
-// readRegression reads a table that the laboratory carries, or a CSV file with a header and numbers, of which a
-// regression predicts the last column.
+// readRegression reads a table that the laboratory carries, or a CSV file: its last column is predicted.
 func readRegression(name string) (*regression, error) {
 	text, err := readData(name, regressions(), ".csv")
 	var t *regression
@@ -192,8 +191,7 @@ func parseDigits(text string) *imageSet {
 // maxPixels bounds the pixels of a file.
 const maxPixels = 1 << 28
 
-// parseIDX reads images of bytes (Y. LeCun, C. Cortes, C. Burges, the MNIST
-// database): 0, 0, type 8, 3 dimensions, their sizes, the pixels.
+// parseIDX reads images of bytes, as MNIST's: 0, 0, type 8, 3 dimensions, their sizes, the pixels.
 func parseIDX(text []byte) (*imageSet, error) {
 	if bytes.HasPrefix(text, []byte{0x1f, 0x8b}) {
 		z, err := gzip.NewReader(bytes.NewReader(text))

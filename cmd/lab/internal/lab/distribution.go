@@ -144,16 +144,21 @@ func (d *distribution) settle(exact func() (string, []float64, error)) (err erro
 
 // settleSmall is settle by a list of all states.
 func (d *distribution) settleSmall(ctx context.Context) error {
-	states := 1.0
-	for _, k := range d.target.Categories() {
-		states *= float64(k)
-	}
 	return d.settle(func() (string, []float64, error) {
-		if states > targets.MaxStates {
+		if states := statesOf(d.target.Categories()); states > targets.MaxStates {
 			return "", nil, fmt.Errorf("%w: %.2g states", errTooLarge, states)
 		}
 		return d.enumerate(ctx)
 	})
+}
+
+// statesOf is the number of states of slots.
+func statesOf(categories []int) float64 {
+	states := 1.0
+	for _, k := range categories {
+		states *= float64(k)
+	}
+	return states
 }
 
 // A kind is a kind of targets.

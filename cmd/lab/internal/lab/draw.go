@@ -134,8 +134,7 @@ func newPlot(title, x, y string) *plot.Plot {
 	return p
 }
 
-// colours can be told apart by people who see few (Okabe and Ito 2008, without their yellow, which is too light for
-// lines on white).
+// colours can be told apart by people who see few (Okabe and Ito 2008, without their yellow).
 var colours = []color.RGBA{
 	{0, 114, 178, 255}, {213, 94, 0, 255}, {0, 158, 115, 255}, {204, 121, 167, 255}, {0, 0, 0, 255},
 	{86, 180, 233, 255}, {230, 159, 0, 255},

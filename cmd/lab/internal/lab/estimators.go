@@ -34,30 +34,25 @@ func estimators() []string {
 // newEstimator is an estimator on a target whose slots have the same number of categories.
 func newEstimator(name string, target samplers.Target) (estimator, error) {
 	categories := target.Categories()
-	b := batch{target, len(categories), categories[0]}
-	if slices.Min(categories) != slices.Max(categories) || b.categories < 2 {
-		return nil, fmt.Errorf("%s needs as many categories in every slot: %w", name, samplers.ErrUnsupported)
-	}
-	switch name {
-	case "arm":
+	b, needs := batch{target, len(categories), categories[0]}, ""
+	relaxed, soft := target.(samplers.RelaxedTarget)
+	switch {
+	case slices.Min(categories) != slices.Max(categories) || b.categories < 2:
+		needs = "as many categories in every slot, two at least"
+	case b.categories > 2 && slices.Contains([]string{"ar", "relax", "straight-through"}, name):
+		needs = "two categories in every slot"
+	case !soft && (name == "relax" || name == "straight-through"):
+		needs = "energies of slots between 0 and 1"
+	case name == "arm":
 		return arm{b}, nil
-	case "reinforce", "leave-one-out":
-		return &scoreEstimator{batch: b, kind: name}, nil
-	}
-	if b.categories != 2 {
-		return nil, fmt.Errorf("%s needs two categories in every slot: %w", name, samplers.ErrUnsupported)
-	}
-	if name == "ar" {
-		return &scoreEstimator{batch: b, kind: name}, nil
-	}
-	relaxed, ok := target.(samplers.RelaxedTarget)
-	if !ok {
-		return nil, fmt.Errorf("%s needs energies of slots between 0 and 1: %w", name, samplers.ErrUnsupported)
-	}
-	if name == "relax" {
+	case name == "relax":
 		return &relaxEstimator{batch: b, relaxed: relaxed, eta: 1}, nil
+	case name == "straight-through":
+		return straightThrough{b, relaxed}, nil
+	default:
+		return &scoreEstimator{batch: b, kind: name}, nil
 	}
-	return straightThrough{b, relaxed}, nil
+	return nil, fmt.Errorf("%s needs %s: %w", name, needs, samplers.ErrUnsupported)
 }
 
 // batch evaluates a target at a state for each row.
@@ -158,9 +153,9 @@ func race(pi, logits []float64, c, d int) int {
 	return at
 }
 
-// scoreEstimator is REINFORCE (Williams 1992), (U(b) - baseline) ∂log p(b)/∂φ, without a baseline, or with the mean U of
-// the row's other draws, of which two are needed; and ARM's half, AR, (U([u < sigmoid(φ)]) - baseline) (1 - 2u), with the
-// mean of the calls before.
+// scoreEstimator is REINFORCE (Williams 1992), (U(b) - baseline) ∂log p(b)/∂φ, whose baseline is 0 or the mean U of the
+// row's other draws, of which two are needed; and ARM's half, AR, (U([u < sigmoid(φ)]) - baseline) (1 - 2u), with the
+// mean of earlier calls.
 type scoreEstimator struct {
 	batch
 	kind       string
@@ -226,8 +221,6 @@ const temperature = 0.5
 // z̃ drawn from z given b, and s(z) = sigmoid(z/λ):
 //
 //	(U(b) - ηU(s(z̃))) ∂log p(b)/∂φ + η ∂U(s(z))/∂φ - η ∂U(s(z̃))/∂φ
-//
-// RELAX learns a network instead of U(s); there is none here.
 type relaxEstimator struct {
 	batch
 	relaxed samplers.RelaxedTarget
@@ -324,24 +317,24 @@ func inside(u float64) float64 { return min(max(u, 1e-12), 1-1e-12) }
 
 func logOdds(p float64) float64 { return math.Log(p) - math.Log1p(-p) }
 
-// exactGradient writes ∂E[U]/∂φ of one row over all states, and returns E[U].
-func exactGradient(e *targets.Enumeration, logits, gradient []float64) (mean float64) {
+// exactGradient writes ∂E[U]/∂φ of one row over all states.
+func exactGradient(e *targets.Enumeration, logits, gradient []float64) {
 	more := len(logits) / len(e.State(0))
+	laws := make([][]float64, len(e.State(0)))
+	for j := range laws {
+		laws[j] = softmax(append([]float64{0}, logits[j*more:(j+1)*more]...))
+	}
 	clear(gradient)
 	for s, u := range e.Energy {
-		q := 1.0
 		for j, v := range e.State(s) {
-			q *= softmax(append([]float64{0}, logits[j*more:(j+1)*more]...))[v]
+			u *= laws[j][v]
 		}
-		mean += q * u
 		for j, v := range e.State(s) {
-			law := softmax(append([]float64{0}, logits[j*more:(j+1)*more]...))
 			for c := range more {
-				gradient[j*more+c] += q * u * (float64(bit(v == c+1)) - law[c+1])
+				gradient[j*more+c] += u * (float64(bit(v == c+1)) - laws[j][c+1])
 			}
 		}
 	}
-	return mean
 }
 
 // squareTarget is ARM's example: (z - p₀)² of one bit z.

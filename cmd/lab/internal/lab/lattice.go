@@ -128,35 +128,29 @@ func newTable(f *pflag.FlagSet) maker {
 	own := targetSeed(f, "seed of the energies")
 	file := f.String("energies", "", "another table, a CSV `FILE`: a category of each slot, from 0, and the energy")
 	return func(ctx context.Context) (*distribution, error) {
-		if *file != "" {
-			t, err := readEnergies(*file)
-			if err != nil {
-				return nil, refuse("energies", "%s: %w", *file, err)
+		states := statesOf(*categories)
+		d := &distribution{kind: "table", inconsistent: *conditional > 0, parameters: settings(f, "categories", "scale",
+			"gradient-error", "conditional-error", "terms", "target-seed")}
+		var target *targets.Table
+		var err error
+		switch {
+		case *file != "":
+			d.inconsistent, d.parameters = false, settings(f, "energies")
+			if target, err = readEnergies(*file); err != nil {
+				err = refuse("energies", "%s: %w", *file, err)
 			}
-			d := &distribution{kind: "table", target: t, parameters: settings(f, "energies"),
-				observables: indicators(t.Categories())}
-			d.truth.method, d.truth.means, err = d.enumerate(ctx)
-			return d, err
-		}
-		states := 1.0
-		for _, k := range *categories {
-			states *= float64(k)
-		}
 		// A table also holds its gradient's errors, a number for each neighbour.
-		if states*float64(len(*categories)*slices.Max(*categories)**terms) > 1<<24 {
-			return nil, refuse("categories", "%s give a table of %.3g states, too large to keep with its gradients: "+
+		case states*float64(len(*categories)*slices.Max(*categories)**terms) > maxTable:
+			err = refuse("categories", "%s give a table of %.3g states, too large to keep with its gradients: "+
 				"take fewer or smaller slots", joined(*categories), states)
+		default:
+			target, err = targets.NewTable(*categories, samplers.Streams(*own, "table", 1)[0], targets.TableOptions{
+				Scale: *scale, Terms: *terms, GradientError: *gradient, ConditionalError: *conditional})
 		}
-		target, err := targets.NewTable(*categories, samplers.Streams(*own, "table", 1)[0],
-			targets.TableOptions{Scale: *scale, Terms: *terms, GradientError: *gradient,
-				ConditionalError: *conditional})
 		if err != nil {
 			return nil, err
 		}
-		d := &distribution{kind: "table", target: target, inconsistent: *conditional > 0,
-			parameters: settings(f, "categories", "scale", "gradient-error", "conditional-error", "terms",
-				"target-seed"),
-			observables: indicators(*categories)}
+		d.target, d.observables = target, indicators(target.Categories())
 		d.truth.method, d.truth.means, err = d.enumerate(ctx)
 		return d, err
 	}
@@ -194,8 +188,8 @@ const maxRowStates = 1024
 
 // transferMatrix returns the probabilities of one site's categories, [K], the same at every site by symmetry. With T(r,
 // r') = exp(½w(r) + v(r, r') + ½w(r')) over the states of one row, a torus of R rows has π(r) ∝ (T^R)(r, r) (Kramers
-// and Wannier, Statistics of the Two-Dimensional Ferromagnet, 1941). It fails above 1,024 states of a row, and for sides
-// below 3, which have fewer edges than a ring.
+// and Wannier, Statistics of the Two-Dimensional Ferromagnet, 1941). It fails above 1,024 states of a row, and if a side
+// below 3 has fewer edges than a ring.
 func (t torus) transferMatrix() ([]float64, error) {
 	k, length, number := len(t.site), min(t.size.rows, t.size.columns), max(t.size.rows, t.size.columns)
 	states := math.Pow(float64(k), float64(length))

@@ -68,7 +68,7 @@ MNIST's; --test is a file of test images, else a fifth of the data. The paper's 
 		if err != nil {
 			return nil, err
 		}
-		p := newPlan(fmt.Sprintf("deep energies of %v, %d × %d pixels", f.Lookup("data").Value, set.rows, set.columns), []column{
+		p := newPlan(fmt.Sprintf("deep energies of images, %d × %d pixels", set.rows, set.columns), []column{
 			{name: "test-ll", format: "%.2f", definition: "mean log-likelihood of the test images, nats, with log Z " +
 				"by annealed importance sampling, which is on the low side: the likelihood is on the high side"},
 			{name: "low", format: "%.2f", definition: "its 95 % interval by the weights of the chains"},

@@ -43,8 +43,7 @@ func (t *tally) mean(chain, observable int) float64 {
 	return sum / float64(t.steps)
 }
 
-// logRMSE is the log root mean square error of the running means against the
-// truth; its standard error is that of the mean square, by the delta method.
+// logRMSE is the log root mean square error of the running means; its standard error is by the delta method.
 func (t *tally) logRMSE() (value, standardError float64) {
 	squares := make([]float64, len(t.counts)/(t.wide*len(t.of.target.Categories())))
 	for c := range squares {
@@ -111,8 +110,7 @@ func meanAndError(values []float64) (mean, standardError float64) {
 	return mean, stat.StdErr(deviation, float64(len(values)))
 }
 
-// checkpoints are the steps at which a curve is taken: up to 50 spread evenly
-// and up to 50 evenly in the logarithm, and the last.
+// checkpoints are the steps of a curve: up to 50 spread evenly, up to 50 evenly in the logarithm, and the last.
 func checkpoints(steps int) []int {
 	const each = 50
 	var list []int
@@ -187,13 +185,6 @@ type reference struct {
 	sample func(n int, label string) ([]int, error)
 }
 
-// draw makes the set.
-func (r *reference) draw(slots int) error {
-	states, err := r.sample(r.samples, "reference")
-	r.set = newBinarySet(slots, states)
-	return err
-}
-
 // discrepancy returns the squared maximum mean discrepancy of states from the reference.
 func (r *reference) discrepancy(states []int) (value, standardError float64) {
 	return squaredDiscrepancy(newBinarySet(r.set.slots, states), r.set)
@@ -202,8 +193,7 @@ func (r *reference) discrepancy(states []int) (value, standardError float64) {
 // floorSets is how many sets of draws a floor is of.
 const floorSets = 20
 
-// floor is the squared discrepancy that chains would show if they drew from the reference's own law: the mean of
-// several sets of as many draws, and the deviation between them.
+// floor is the mean squared discrepancy of sets of draws from the reference's own law, and its deviation between them.
 func (r *reference) floor(n int) (mean, deviation float64, err error) {
 	values := make([]float64, floorSets)
 	for i := range values {

@@ -16,8 +16,7 @@ import (
 	"infill/samplers"
 )
 
-// newNetworks samples the weights of binary Bayesian neural networks: tables 2 and 4 of the discrete Langevin paper,
-// section 7.4 and appendix I.5, with the energy of its code. Batches are the samplers' own setting terms.
+// newNetworks is the tables 2 and 4 of the discrete Langevin paper, section 7.4 and appendix I.5, by its code's energy.
 func newNetworks() *Study {
 	s := newStudy("networks", "Sample binary Bayesian neural networks",
 		`Sample the weights of binary Bayesian neural networks for regression, -1 or +1 each: tables
@@ -147,21 +146,16 @@ func (t *binaryNetwork) Energy(_ context.Context, states []int, energy []float64
 	n := len(t.categories)
 	for c := range energy {
 		f, _ := t.predict(states[c*n:(c+1)*n], t.inputs)
-		energy[c] = -t.tau * meanSquare(f, t.outputs)
+		energy[c] = -t.tau * math.Pow(rootMeanSquare(f, t.outputs), 2)
 	}
 	return nil
-}
-
-func meanSquare(f, y []float64) float64 {
-	d := floats.Distance(f, y, 2)
-	return d * d / float64(len(y))
 }
 
 func (t *binaryNetwork) EnergyGradient(_ context.Context, states []int, energy, gradient []float64) error {
 	n := len(t.categories)
 	for c := range energy {
 		f := t.gradient(states[c*n:(c+1)*n], t.inputs, t.outputs, gradient[2*c*n:2*(c+1)*n])
-		energy[c] = -t.tau * meanSquare(f, t.outputs)
+		energy[c] = -t.tau * math.Pow(rootMeanSquare(f, t.outputs), 2)
 	}
 	return nil
 }

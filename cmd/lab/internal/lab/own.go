@@ -122,10 +122,7 @@ func readEnergies(name string) (*targets.Table, error) {
 		}
 		known[fmt.Sprint(at)] = true
 	}
-	states := 1.0
-	for _, k := range categories {
-		states *= float64(k)
-	}
+	states := statesOf(categories)
 	if most := slices.Max(categories); len(known) != len(list) || float64(len(list)) != states ||
 		most > maxCategories || len(list)*len(categories)*most > maxTable {
 		return nil, fmt.Errorf("%d different states in %d lines, and slots of %v categories have %.4g: give each "+

@@ -169,8 +169,7 @@ func rows[T any](table []T, width int, which []int) []T {
 	return list
 }
 
-// batches draws rows of the data: an epoch after the other, each in an order of its
-// own, a function of the update alone.
+// batches draws rows of the data: an epoch after the other, each in an order of its own.
 type batches struct {
 	data        []int
 	slots, size int
@@ -211,8 +210,7 @@ func (a *adam) ascend(parameters, gradient []float64, rate float64, update int) 
 	}
 }
 
-// couplingsOptions set trainings of a model's couplings from states that are drawn from a model of the same form, with
-// several samplers and numbers of sampling steps an update.
+// couplingsOptions set trainings of couplings with several samplers and numbers of sampling steps an update.
 type couplingsOptions struct {
 	pcd                   pcdOptions
 	samplers              *[]Spec

@@ -278,22 +278,22 @@ func readFamily(alignment, contacts string, makeUp func() (*protein, error)) (p 
 		p, err = makeUp()
 		return p, nil, err
 	}
+	sites := 0
 	text, err := os.ReadFile(alignment)
-	if err != nil {
-		return nil, nil, refuse("alignment", "%w", err)
+	if err == nil {
+		sequences, sites, err = readAlignment(string(text))
 	}
-	sequences, sites, err := readAlignment(string(text))
 	if err != nil {
 		return nil, nil, refuse("alignment", "%s: %w", alignment, err)
 	}
-	if text, err = os.ReadFile(contacts); err != nil {
-		return nil, nil, refuse("contacts", "%w", err)
-	}
 	p = newProtein(sites, len(residues))
-	if err := p.readContacts(string(text)); err != nil {
-		return nil, nil, refuse("contacts", "%s: %w", contacts, err)
+	if text, err = os.ReadFile(contacts); err == nil {
+		err = p.readContacts(string(text))
 	}
-	return p, sequences, nil
+	if err != nil {
+		err = refuse("contacts", "%s: %w", contacts, err)
+	}
+	return p, sequences, err
 }
 
 // norms is the Frobenius norm of every J_ij, [sites × sites].

@@ -25,8 +25,8 @@ func newRBM(f *pflag.FlagSet) maker {
 	side := Whole(f, "side", 5, 2, 16, "pixels of a side of bars and stripes")
 	hidden := Whole(f, "hidden", 12, 1, 4096, "hidden units")
 	visible := Whole(f, "visible", 100, 1, 4096, "visible units of random weights")
-	scale := number(f, "scale", 0.05, " of 0 or more",
-		"standard deviation of random weights; the GWG repository's is √0.05 = 0.2236; biases are N(0, 1)")
+	scale := number(f, "scale", 0.2236, " of 0 or more",
+		"standard deviation of random weights, √0.05 as in the GWG repository; biases are N(0, 1)")
 	file := f.String("weights", "", "another machine, a safetensors `FILE` with weights [hidden × visible], hidden "+
 		"and visible (biases)")
 	how := divergenceFlags(f)
@@ -81,10 +81,11 @@ func newRBM(f *pflag.FlagSet) maker {
 				return ends(ctx, "rbm-gibbs", m, samplers.Streams(*own, label, n), *steps, nil)
 			}
 		}
-		if err := r.draw(len(m.Visible)); err != nil {
+		states, err := r.sample(*samples, "reference")
+		if err != nil {
 			return nil, err
 		}
-		d.reference = r
+		r.set, d.reference = newBinarySet(len(m.Visible), states), r
 		d.parameters = append(d.parameters,
 			parameter{"reference", fmt.Sprintf("%s,samples:%d,steps:%d", r.method, r.samples, spent)})
 		return d, nil
@@ -165,8 +166,7 @@ func bit(on bool) int {
 	return 0
 }
 
-// barsAndStripes lists the images of side × side pixels in which each row, or
-// each column, is all on or all off: 2^(side+1) - 2 of them.
+// barsAndStripes lists the images in which each row, or each column, is all on or all off: 2^(side+1) - 2 of them.
 func barsAndStripes(side int) [][]int {
 	var data [][]int
 	for choice := range 1 << side {
@@ -184,8 +184,7 @@ func barsAndStripes(side int) [][]int {
 	return data
 }
 
-// pixelMeans is the law of each pixel by itself, kept from 0 and 1 as in the
-// papers' code, so that every state can be a start.
+// pixelMeans is the law of each pixel by itself, kept from 0 and 1 as in the papers' code: every state can be a start.
 func pixelMeans(data [][]int) [][]float64 {
 	laws := make([][]float64, len(data[0]))
 	for j := range laws {
@@ -224,8 +223,7 @@ func (o divergenceOptions) train(ctx context.Context, data [][]int, hidden int, 
 	if err != nil {
 		return nil, err
 	}
-	// The visible biases start at the data's own log-odds (Hinton, A Practical
-	// Guide to Training Restricted Boltzmann Machines, 2010, section 8).
+	// The visible biases start at the data's log-odds (Hinton, A Practical Guide to Training RBMs, 2010, section 8).
 	for j, law := range pixelMeans(data) {
 		m.Visible[j] = math.Log(law[1] / law[0])
 	}

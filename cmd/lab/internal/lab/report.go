@@ -177,8 +177,7 @@ func names(columns []column) (list []string) {
 	return list
 }
 
-// Write puts report.json, results.csv and the plots into a folder, which it makes, beside pictures that are there
-// already, and returns the files' paths. Each file is written whole or not at all.
+// Write puts report.json, results.csv and the plots into a folder, which it makes, and returns the files' paths.
 func (r *StudyReport) Write(dir string) (paths []string, err error) {
 	if err := os.MkdirAll(dir, 0o777); err != nil {
 		return nil, err

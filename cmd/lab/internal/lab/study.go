@@ -1,6 +1,6 @@
 // Package lab compares samplers on distributions that are known exactly, repeats figures of papers, and learns models
-// with samplers. All are a [Study]: a table of cells, a runner and a report. It knows nothing of language and nothing of
-// terminals; docs/reference/laboratory.md defines the numbers.
+// with samplers. All are a [Study]: a table of cells, a runner and a report. It knows nothing of language or terminals.
+// docs/reference/laboratory.md defines the numbers.
 //
 // Standard errors are between chains, which are independent where steps are not, or between repetitions. Seconds are
 // processor time of the steps alone: run nothing beside a comparison in the same process.

@@ -204,7 +204,7 @@ func TestBinaryNetworkGradient(t *testing.T) {
 		for i, x := range f {
 			f[i] = logmath.Sigmoid(x)
 		}
-		return -100 * meanSquare(f, y)
+		return -100 * math.Pow(rootMeanSquare(f, y), 2)
 	}
 	network := newBinaryNetwork(inputs.Data, y, h, 100)
 	state := make([]int, len(weights))
