@@ -23,7 +23,7 @@ type distribution struct {
 	truth      truth
 	// reference holds states to measure the maximum mean discrepancy from; nil where it is not measured.
 	reference *reference
-	// pictures are what a state is one of; nil where it is none.
+	// pictures are images of a state's form; nil where states are no images.
 	pictures *imageSet
 	// inconsistent conditionals are not those of π, so that Gibbs is not exact.
 	inconsistent bool

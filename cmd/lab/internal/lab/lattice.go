@@ -188,8 +188,8 @@ const maxRowStates = 1024
 
 // transferMatrix returns the probabilities of one site's categories, [K], the same at every site by symmetry. With T(r,
 // r') = exp(½w(r) + v(r, r') + ½w(r')) over the states of one row, a torus of R rows has π(r) ∝ (T^R)(r, r) (Kramers
-// and Wannier, Statistics of the Two-Dimensional Ferromagnet, 1941). It fails above 1,024 states of a row, and if a side
-// below 3 has fewer edges than a ring.
+// and Wannier, Statistics of the Two-Dimensional Ferromagnet, 1941). It fails above 1,024 states of a row, and for
+// sides below 3.
 func (t torus) transferMatrix() ([]float64, error) {
 	k, length, number := len(t.site), min(t.size.rows, t.size.columns), max(t.size.rows, t.size.columns)
 	states := math.Pow(float64(k), float64(length))

@@ -88,7 +88,7 @@ type column struct {
 
 // acceptanceColumn and secondsColumn are those of trainings and of networks.
 func acceptanceColumn() column {
-	return column{name: "acceptance", format: "%.2f", definition: "of proposals, at the end"}
+	return column{name: "acceptance", format: "%.2f", definition: "of proposals; in a training, at the last update"}
 }
 
 func secondsColumn(of string) column {
