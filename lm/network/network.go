@@ -15,8 +15,8 @@ import (
 )
 
 // Shape is the architecture of the papers' deep energies (discrete Langevin, appendix I.4): a convolution, residual
-// blocks of two convolutions of 3 × 3 with swish, of which the first Downsampling halve the sides, the mean over what is
-// left of the image, and a linear map. The papers take 64 features, 8 blocks, and halve twice.
+// blocks of two convolutions of 3 × 3 with swish, of which the first Downsampling halve the sides, the mean over what
+// is left of the image, and a linear map. The papers take 64 features, 8 blocks, and halve twice.
 type Shape struct {
 	Rows, Columns int // of the images
 	Features      int
