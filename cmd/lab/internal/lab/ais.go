@@ -103,9 +103,7 @@ func (a *annealed) LogConditionals(ctx context.Context, states []int, slots []in
 // logNormaliser is an estimate of log Σ exp(U), with an interval.
 type logNormaliser struct {
 	value, low, high float64
-	// effective is the effective number of chains, (Σw)²/Σw²: where it is small a
-	// few chains make the estimate, and the interval is too short.
-	effective float64
+	effective        float64 // number of chains, (Σw)²/Σw²: where it is small, the interval is too short
 }
 
 // fewWeights is the effective fraction of chains below which a warning is due.
@@ -115,8 +113,7 @@ const fewWeights = 0.2
 //
 //	log w = Σ_k (β_k - β_{k-1}) (U(x_{k-1}) - log base(x_{k-1}))
 //
-// log mean w has Z's expectation in w, not in its logarithm, which is on the low side.
-// The sampler's steps must leave π_β as it is, so it must be exact. The interval has
+// The mean of w is Z in expectation; its logarithm is on the low side. The sampler must be exact. The interval has
 // 95 %: the mean of the weights ± Student's t times its standard error.
 type annealing struct {
 	sampler       Spec
@@ -199,7 +196,7 @@ images (rbm), the log-likelihood of the images follows.`)
 			{name: "exact", format: "%.3f", definition: "by listing the states, or those of a machine's smaller side"},
 			{name: "holds", format: "%.3f", definition: "fraction of the intervals that hold the exact one"},
 			{name: "effective", format: "%.2f", definition: "effective fraction of the chains"},
-			{name: "ll", format: "%.3f", definition: "mean log-likelihood of a machine's images, nats"},
+			{name: "ll", format: "%.3f", definition: "mean log-likelihood of a machine's images, as sure as log Z"},
 			secondsColumn("of an estimate"),
 		})
 		for _, name := range *names {
@@ -229,14 +226,17 @@ images (rbm), the log-likelihood of the images follows.`)
 	return s
 }
 
-// logZ is the exact log of the sum of exp U.
+// logZ is the exact log of the sum of exp U, NaN where the target is too large.
 func logZ(ctx context.Context, target samplers.Target) (float64, error) {
-	if m, ok := target.(*targets.RBM); ok {
+	if m, ok := target.(*targets.RBM); ok && min(len(m.Hidden), len(m.Visible)) <= maxSummed {
 		s, err := solve(ctx, m)
 		if err != nil {
 			return 0, err
 		}
 		return s.all.LogNormaliser, nil
+	}
+	if statesOf(target.Categories()) > targets.MaxStates {
+		return math.NaN(), nil
 	}
 	e, err := targets.Enumerate(ctx, target)
 	if err != nil {
@@ -255,13 +255,13 @@ func (o annealing) judge(ctx context.Context, b *bench, d *distribution, target 
 	if err != nil {
 		return err
 	}
-	b.number("log-z", z.value)
-	b.number("low", z.low)
-	b.number("high", z.high)
-	b.number("exact", exact)
-	b.number("holds", float64(bit(z.low <= exact && exact <= z.high)))
-	b.number("effective", z.effective/float64(o.chains))
-	b.number("seconds", b.seconds())
+	for name, x := range map[string]float64{"log-z": z.value, "low": z.low, "high": z.high, "exact": exact,
+		"effective": z.effective / float64(o.chains), "seconds": b.seconds()} {
+		b.number(name, x)
+	}
+	if logmath.Finite(exact) {
+		b.number("holds", float64(bit(z.low <= exact && exact <= z.high)))
+	}
 	if d.pictures == nil {
 		return nil
 	}
