@@ -188,6 +188,7 @@ func (d *distribution) unfold(specs []Spec, leftOut func(reason error)) (list []
 
 // newKernel makes a sampler, with a stream for the terms of stochastic gradients.
 func newKernel(d *distribution, s Spec, seed uint64) (samplers.Kernel, error) {
+	s.OnText = d.onText && samplers.Describe(s.Name).OnText != nil
 	return s.New(d.target, samplers.Streams(seed, "terms "+s.Label, 1)[0])
 }
 

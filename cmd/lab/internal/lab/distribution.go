@@ -25,6 +25,8 @@ type distribution struct {
 	reference *reference
 	// pictures are images of a state's form; nil where states are no images.
 	pictures *imageSet
+	// onText takes the settings that samplers have on text, where they are not given.
+	onText bool
 	// inconsistent conditionals are not those of π, so that Gibbs is not exact.
 	inconsistent bool
 	observables  []observable
@@ -186,6 +188,9 @@ func kinds() []kind {
 		{"table", "a random table", "A table of random energies, one for each state. Errors of the gradient and of " +
 			"the\nconditionals make it as unkind as a language model: proposals then see estimates\nonly, and the " +
 			"conditionals belong to no joint distribution.", newTable},
+		{"text", "the fills of a text", "The fills of a text by a masked language model, exp(U) of the " +
+			"pseudo-log-likelihood\nover the likeliest tokens of each blank. Exact means come from all fills. Sampler " +
+			"settings\nare those of infill --sampler. Rows of the model are kept, so compare evaluations.", newText},
 	}
 }
 
