@@ -226,6 +226,16 @@ func forms(t *testing.T) []form {
 			}})
 	}
 
+	// Slots of two categories, where a fixed number of changes would keep their parity.
+	square := func(t *testing.T) Target { return lattice(t, 2, 2) }
+	for radius := 2; radius <= 4; radius++ {
+		add(form{sampler: fmt.Sprintf("pafs:radius=%d", radius), target: square, exact: true, reversible: true,
+			rejects: true,
+			transitions: func(t *testing.T, w *world) [][]float64 {
+				return mean([][][]float64{w.pathAuxiliary(w.gradient, powerOf(0.5), radius-1),
+					w.pathAuxiliary(w.gradient, powerOf(0.5), radius)})
+			}})
+	}
 	add(form{sampler: "acs:step-size=2,smallest=0.5,cycle=2", target: roughTable(), exact: true, reversible: true,
 		rejects: true,
 		transitions: func(t *testing.T, w *world) [][]float64 {
@@ -317,6 +327,7 @@ func TestTransitionMatrix(t *testing.T) {
 		t.Run(f.name(), func(t *testing.T) {
 			kernel, w := f.make(t)
 			got := transitionMatrix(t, kernel, w.Enumeration)
+			checkReached(t, got)
 			want := f.transitions(t, w)
 			if d := cmp.Diff(want, got, cmpopts.EquateApprox(0, 1e-10)); d != "" {
 				t.Fatalf("transition matrix (-formula +kernel):\n%s", d)
@@ -335,6 +346,22 @@ func TestTransitionMatrix(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// checkReached checks that steps lead from the first state to every other; by detailed balance, they lead back.
+func checkReached(t *testing.T, p [][]float64) {
+	t.Helper()
+	reached := []int{0}
+	for n := 0; n < len(reached); n++ {
+		for to, x := range p[reached[n]] {
+			if x > 0 && !slices.Contains(reached, to) {
+				reached = append(reached, to)
+			}
+		}
+	}
+	if len(reached) < len(p) {
+		t.Errorf("%d of %d states are reached", len(reached), len(p))
 	}
 }
 

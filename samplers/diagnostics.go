@@ -3,6 +3,8 @@ package samplers
 import (
 	"math"
 
+	"gonum.org/v1/gonum/dsp/fourier"
+	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/stat"
 
 	"infill/internal/logmath"
@@ -34,10 +36,18 @@ func EffectiveSampleSize(draws [][]float64) float64 {
 	if !(total > 0) {
 		return math.NaN()
 	}
+	var slow [][]float64 // the autocovariances of each chain, where many lags count
 	rho := func(lag int) float64 {
+		if lag == maxDirectLag {
+			slow = autocovariances(draws, means)
+		}
 		mean := 0.0
 		for i, chain := range draws {
-			mean += autocovariance(chain, means[i], lag) / float64(c)
+			if lag < maxDirectLag {
+				mean += autocovariance(chain, means[i], lag) / float64(c)
+			} else {
+				mean += slow[i][lag] / float64(c)
+			}
 		}
 		// The estimate divides by n, W by n-1: the same scale for both.
 		return 1 - (within-mean*float64(n)/float64(n-1))/total
@@ -66,6 +76,35 @@ func autocovariance(x []float64, mean float64, lag int) float64 {
 		sum += (v - mean) * (x[t] - mean)
 	}
 	return sum / float64(len(x))
+}
+
+// maxDirectLag is the lag from which all autocovariances are worked out together: before, one by one costs less. It is
+// even, so that lags meet it in turn.
+const maxDirectLag = 64
+
+// autocovariances are those of each chain at all lags, [chains][lags], by the fast Fourier transform of the chain and
+// as many zeros, which keep its ends apart.
+func autocovariances(draws [][]float64, means []float64) [][]float64 {
+	all := make([][]float64, len(draws))
+	n := len(draws[0])
+	size := 1
+	for size < 2*n {
+		size *= 2
+	}
+	transform, padded := fourier.NewFFT(size), make([]float64, size)
+	for i, chain := range draws {
+		clear(padded)
+		for t, v := range chain {
+			padded[t] = v - means[i]
+		}
+		spectrum := transform.Coefficients(nil, padded)
+		for k, x := range spectrum {
+			spectrum[k] = complex(real(x)*real(x)+imag(x)*imag(x), 0)
+		}
+		all[i] = transform.Sequence(nil, spectrum)[:n]
+		floats.Scale(1/float64(n)/float64(size), all[i])
+	}
+	return all
 }
 
 // SplitRHat is the potential scale reduction √(var⁺/W) with every chain cut in two halves (Gelman et al., Bayesian Data

@@ -27,13 +27,26 @@ func chainsOf(phi float64, chains, n int) [][]float64 {
 
 func TestEffectiveSampleSize(t *testing.T) {
 	const n = 40000
-	for _, phi := range []float64{-0.5, 0, 0.5, 0.9} {
+	for _, phi := range []float64{-0.5, 0, 0.5, 0.9, 0.97} {
 		for _, chains := range []int{1, 4} {
 			got := EffectiveSampleSize(chainsOf(phi, chains, n))
 			want := float64(chains*n) * (1 - phi) / (1 + phi)
 			// The estimate itself has a relative error of a few percent here.
 			if !(math.Abs(got/want-1) < 0.1) {
 				t.Errorf("φ = %v, %d chains: ESS %.0f, want %.0f", phi, chains, got, want)
+			}
+		}
+	}
+}
+
+// All autocovariances by the Fourier transform are those that are summed lag by lag.
+func TestAutocovariances(t *testing.T) {
+	draws := chainsOf(0.99, 2, 701)
+	all := autocovariances(draws, []float64{0.3, -0.2})
+	for c, mean := range []float64{0.3, -0.2} {
+		for lag, got := range all[c] {
+			if want := autocovariance(draws[c], mean, lag); !(math.Abs(got-want) < 1e-12) {
+				t.Errorf("chain %d, lag %d: %v, want %v", c, lag, got, want)
 			}
 		}
 	}

@@ -8,6 +8,9 @@
 // The reverse path visits the same slots in the opposite order with the gradient at θ'. The path is an auxiliary
 // variable: A = min(1, exp(U(θ') - U(θ)) q(reverse path) / q(path)).
 //
+// A path of a fixed length keeps the parity of binary slots, or turns them all. Where two slots are binary, the length
+// is therefore R or R - 1, evenly, which reaches every state: two paths can differ in one slot.
+//
 // Target: π exactly. No step size: the radius R plays its part, and a warm-up
 // tunes it. Cost: one energy and gradient a step.
 
@@ -22,6 +25,8 @@ import (
 type pathAuxiliary struct {
 	*informed
 	radius int
+	varies bool      // half of the paths are one slot shorter
+	length []int     // of each chain's path, [chains]
 	path   []int     // the slots of each chain's path, -1 past its end, [chains × slots]
 	left   []float64 // log totals of the slots not yet on the path, [chains × slots]
 }
@@ -33,14 +38,15 @@ var (
 
 // grow implements the engine's hook for scratch memory.
 func (k *pathAuxiliary) grow(chains int) {
+	k.length = make([]int, chains)
 	k.path = make([]int, chains*len(k.categories))
 	k.left = make([]float64, chains*len(k.categories))
 }
 
-// pathOf is the chain's path, [radius].
+// pathOf is the chain's path.
 func (k *pathAuxiliary) pathOf(chain int) []int {
 	start := chain * len(k.categories)
-	return k.path[start : start+k.radius]
+	return k.path[start : start+k.length[chain]]
 }
 
 // remaining is a copy of the slots' log totals, to be struck out one by one.
@@ -53,6 +59,10 @@ func (k *pathAuxiliary) remaining(at place) []float64 {
 
 func (k *pathAuxiliary) propose(at place, to []int, src source) float64 {
 	left := k.remaining(at)
+	k.length[at.chain] = k.radius
+	if k.varies && k.radius > 1 {
+		k.length[at.chain] -= src.index(2)
+	}
 	path := k.pathOf(at.chain)
 	logq := 0.0
 	for r := range path {
@@ -121,7 +131,15 @@ func pathAuxiliaryEntry() entry {
 		},
 		settings: func() settings {
 			return &radiusSettings{radius: slotCount{byDefault: 1},
-				make: func(k *informed, radius int) proposer { return &pathAuxiliary{informed: k, radius: radius} }}
+				make: func(k *informed, radius int) proposer {
+					binary := 0
+					for _, n := range k.categories {
+						if n == 2 {
+							binary++
+						}
+					}
+					return &pathAuxiliary{informed: k, radius: radius, varies: binary > 1}
+				}}
 		},
 		adaptation: tuneRadius,
 	}

@@ -1,11 +1,9 @@
 // Lab is the laboratory. It compares samplers on distributions that are known exactly, repeats figures of the papers,
-// learns models with samplers, and writes a measured table of the documentation:
+// and learns models with samplers:
 //
 //	go run ./cmd/lab ising --samplers gibbs,gwg,dmala:step-size=0.8
 //	go run ./cmd/lab --preset dlp-figure-3 -o figure-3
-//	go run ./cmd/lab arm toy
-//	go run ./cmd/lab learn ising -o learnt
-//	go run ./cmd/lab samplers -o docs/measured/samplers.md
+//	go run ./cmd/lab text --samplers all
 //
 // The tables take minutes. Times in them depend on the machine and its load.
 package main
@@ -79,7 +77,7 @@ func newRoot(out, messages io.Writer) *cobra.Command {
 		"learn": newParent("learn MODEL", "Learn a model with each sampler",
 			"no model: name one, as in lab learn ising"),
 	}
-	root.AddCommand(newSamplers(), parents["arm"], parents["learn"])
+	root.AddCommand(parents["arm"], parents["learn"])
 	for _, s := range lab.Studies() {
 		first, rest, two := strings.Cut(s.Name, " ")
 		if two {
@@ -99,8 +97,8 @@ func newParent(use, short, alone string) *cobra.Command {
 
 const resumes = `
 
-With -o the folder keeps every cell when it is done, and trainings on the way: after an
-interruption the same command goes on there.`
+With -o the folder keeps every cell when it is done: after an interruption the same command goes
+on there.`
 
 // experiment is the command of a study.
 type experiment struct {

@@ -24,7 +24,7 @@ func TestReports(t *testing.T) {
 		folder := filepath.Join(dir, string(rune('a'+i)))
 		out, messages, code := runLab(t.Context(),
 			"ising --size 3 --samplers gibbs,dmala --seed 4 --steps 100 --chains 4 --warm-up 20 --no-times -o "+folder)
-		if code != 0 || !strings.HasSuffix(messages, "lab: wrote 5 files to "+folder+"\n") {
+		if code != 0 || !strings.HasSuffix(messages, "lab: wrote 4 files to "+folder+"\n") {
 			t.Fatalf("exit code %d, %q", code, messages)
 		}
 		outputs[i] = out
@@ -37,7 +37,7 @@ func TestReports(t *testing.T) {
 		}
 	}
 	if outputs[0] != outputs[1] || files[0] != files[1] ||
-		!strings.Contains(outputs[0], "exact means: transfer matrix") {
+		!strings.Contains(outputs[0], "exact means: enumeration") {
 		t.Errorf("two runs of a seed differ, or say nothing:\n%s", outputs[0])
 	}
 	// A seed that is not given is drawn and told.
@@ -49,7 +49,8 @@ func TestReports(t *testing.T) {
 	for line, want := range map[string]string{
 		"potts --samplers all --chains 2 --steps 9 --warm-up 3 --seed 1 -q":    "left out: r-mala needs ",
 		"rbm --side 2 --hidden 2 --updates 5 --chains 2 --steps 9 --seed 1 -q": "on rbm, data bars-and-stripes",
-		"--preset dlp-toy --chains 2 --steps 9 --seed 1 -q":                    "dlp-toy: the categorical toy",
+		"--preset dlp-toy --chains 2 --steps 9 --seed 1 -q":                    "dlp-toy: a categorical toy",
+		"text --samplers all --candidates 5 --chains 2 --steps 9 --seed 1 -q":  "exact means: enumeration of 25 states",
 		"--help":     "dlp-figure-3",
 		"rbm --help": "auto|block-gibbs",
 		"arm --help": "ARM",
@@ -85,26 +86,28 @@ func TestMessages(t *testing.T) {
 // One line says what is wrong and what would do.
 func TestBadInput(t *testing.T) {
 	for line, want := range map[string]string{
-		"":                                   "lab: no target: name one, as in lab ising, or give --preset: see --help",
-		"arm":                                "lab: no experiment: name one, as in lab arm toy",
-		"--preset dlp-figure-9":              `lab: --preset: "dlp-figure-9" is not one of dlp-figure-1, `,
-		"--preset dlp-toy --steps -1":        `lab: --steps: "-1" is not a whole number from 0 to 1073741824`,
-		"ising --samplers gibbs,gibs":        `lab: --samplers: "gibbs,gibs" is not a list of samplers: "gibs" is not one of all, gibbs, `,
-		"ising --samplers dmala:step-size=0": `lab: --samplers: "dmala:step-size=0" is not a list of samplers: dmala: step-size "0" is not a number above 0`,
-		"ising --steps 0":                    `lab: --steps: "0" is not a whole number from 1 to 1073741824`,
-		"ising --warm-up -1":                 `lab: --warm-up: "-1" is not a whole number from 0`,
-		"ising --seed x":                     `lab: --seed: "x" is not a whole number`,
-		"ising --initial zero":               `lab: --initial: "zero" is not one of uniform, independent`,
-		"table --gradient-error NaN":         `lab: --gradient-error: "NaN" is not a finite number of 0 or more`,
-		"ising --samplers ,":                 `lab: --samplers: "," is not a list of samplers: ",": a sampler is missing`,
-		"isnig":                              `lab: unknown command "isnig" for "lab": see --help`,
-		"arm toys":                           `lab: unknown command "toys" for "lab arm": see --help`,
-		"ising 5":                            `lab: unknown command "5" for "lab ising": see --help`,
-		"ising --colour red":                 "lab: unknown flag: --colour",
-		"potts --samplers gibbs,r-mala":      `lab: --samplers: "r-mala" does not suit this potts: r-mala needs a target with`,
-		"table --initial independent":        "lab: --initial: independent has no meaning for a table: choose uniform",
-		"arm toy --rate NaN":                 `lab: --rate: "NaN" is not a finite number above 0`,
-		"samplers --seeds 0":                 `lab: --seeds: "0" is not a whole number from 1 to`,
+		"":                                       "lab: no target: name one, as in lab ising, or give --preset: see --help",
+		"arm":                                    "lab: no experiment: name one, as in lab arm toy",
+		"--preset dlp-figure-11":                 `lab: --preset: "dlp-figure-11" is not one of dlp-figure-1, `,
+		"--preset dlp-figure-5":                  `lab: --preset: dlp-figure-5 has a command of its own: lab learn ising`,
+		"--preset dlp-toy --steps -1":            `lab: --steps: "-1" is not a whole number from 0 to 1073741824`,
+		"ising --samplers gibbs,gibs":            `lab: --samplers: "gibbs,gibs" is not a list of samplers: "gibs" is not one of all, gibbs, `,
+		"text --template plain --samplers gibbs": "lab: --template: no blank in the template",
+		"ising --samplers dmala:step-size=0":     `lab: --samplers: "dmala:step-size=0" is not a list of samplers: dmala: step-size "0" is not a number above 0`,
+		"ising --steps 0":                        `lab: --steps: "0" is not a whole number from 1 to 1073741824`,
+		"ising --warm-up -1":                     `lab: --warm-up: "-1" is not a whole number from 0`,
+		"ising --seed x":                         `lab: --seed: "x" is not a whole number`,
+		"ising --initial zero":                   `lab: --initial: "zero" is not one of uniform, independent`,
+		"table --gradient-error NaN":             `lab: --gradient-error: "NaN" is not a finite number of 0 or more`,
+		"ising --samplers ,":                     `lab: --samplers: "," is not a list of samplers: ",": a sampler is missing`,
+		"isnig":                                  `lab: unknown command "isnig" for "lab": see --help`,
+		"arm toys":                               `lab: unknown command "toys" for "lab arm": see --help`,
+		"ising 5":                                `lab: unknown command "5" for "lab ising": see --help`,
+		"ising --colour red":                     "lab: unknown flag: --colour",
+		"potts --samplers gibbs,r-mala":          `lab: --samplers: "r-mala" does not suit this potts: r-mala needs a target with`,
+		"table --initial independent":            "lab: --initial: independent has no meaning for a table: choose uniform",
+		"arm vae --estimators arm,muprop":        `lab: --estimators: "arm,muprop" is not a list: "muprop" is not one of arm, ar, `,
+		"arm toy --rate NaN":                     `lab: --rate: "NaN" is not a finite number above 0`,
 	} {
 		out, messages, code := runLab(t.Context(), line)
 		if code != 2 || !strings.HasPrefix(messages, want) || strings.Count(messages, "\n") != 1 || out != "" {

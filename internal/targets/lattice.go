@@ -5,6 +5,9 @@ import (
 	"fmt"
 	"slices"
 
+	"gonum.org/v1/gonum/blas"
+	"gonum.org/v1/gonum/blas/blas64"
+
 	"infill/internal/logmath"
 )
 
@@ -29,24 +32,50 @@ func Neighbours(rows, columns int) ([][]int, error) {
 	return lists, nil
 }
 
-// Ising is the Ising model on a torus, in the form of the discrete Langevin paper (section 7.1): U(s) = a sᵀWs + b Σ s
-// with spins s = ±1 and W the binary adjacency matrix, so every edge counts twice. Category 0 is spin -1, category 1 is
-// spin +1. Each site is one term of the energy.
+// Ising is the Ising model U(s) = sᵀWs + bᵀs with spins s = ±1, as in the discrete Langevin paper (section 7.1): W is
+// symmetric, so every edge counts twice. Category 0 is spin -1, category 1 is spin +1. Each site is one term of U.
 type Ising struct {
-	coupling, field float64
-	near            [][]int
-	categories      []int
-	values          [][]float64
+	near       [][]int     // the sites that each one is coupled to; nil: all
+	couplings  [][]float64 // W of those
+	dense      blas64.General
+	field      []float64
+	categories []int
+	values     [][]float64
+	scratch    []float64 // of a dense model, [2 × chains × sites]
 }
 
-// NewIsing makes the model on rows × columns sites with coupling a and field b.
+// NewIsing makes the model on a torus of rows × columns sites with coupling a and field b.
 func NewIsing(rows, columns int, coupling, field float64) (*Ising, error) {
 	near, err := Neighbours(rows, columns)
 	if err != nil {
 		return nil, err
 	}
-	return &Ising{coupling, field, near, slices.Repeat([]int{2}, rows*columns),
-		slices.Repeat([][]float64{{-1, 1}}, rows*columns)}, nil
+	couplings := make([][]float64, len(near))
+	for i, list := range near {
+		couplings[i] = slices.Repeat([]float64{coupling}, len(list))
+	}
+	return NewSparseIsing(near, couplings, slices.Repeat([]float64{field}, len(near))), nil
+}
+
+// NewSparseIsing makes the model of W, of which it has the sites that each one is coupled to, and b [sites].
+func NewSparseIsing(near [][]int, couplings [][]float64, field []float64) *Ising {
+	t := newIsing(field)
+	t.near, t.couplings = near, couplings
+	return t
+}
+
+// NewDenseIsing makes the model of W [sites × sites] and b [sites]. It follows W: who learns W writes to it.
+func NewDenseIsing(weights, field []float64) *Ising {
+	t := newIsing(field)
+	n := len(field)
+	t.couplings = slices.Collect(slices.Chunk(weights, n))
+	t.dense = blas64.General{Rows: n, Cols: n, Stride: n, Data: weights}
+	return t
+}
+
+func newIsing(field []float64) *Ising {
+	return &Ising{field: field, categories: slices.Repeat([]int{2}, len(field)),
+		values: slices.Repeat([][]float64{{-1, 1}}, len(field))}
 }
 
 // Spin is the number that a category of an Ising model stands for.
@@ -54,60 +83,104 @@ func Spin(category int) float64 { return float64(2*category - 1) }
 
 func (t *Ising) Categories() []int { return t.categories }
 
-func (t *Ising) Terms() int { return len(t.near) }
+func (t *Ising) Terms() int { return len(t.field) }
 
-func (t *Ising) Energy(_ context.Context, states []int, energy []float64) error {
-	n := len(t.near)
+// pairs calls visit for the sites that one is coupled to.
+func (t *Ising) pairs(site int, visit func(other int, w float64)) {
+	for k, w := range t.couplings[site] {
+		if t.near != nil {
+			k = t.near[site][k]
+		}
+		visit(k, w)
+	}
+}
+
+// evaluate writes U, and ∂U/∂s [chains × sites] if it is not nil, of spins s = 2x - 1, which may be real.
+func evaluate[T int | float64](t *Ising, x []T, energy, derivative []float64) error {
+	n, spin := len(t.field), func(x T) float64 { return 2*float64(x) - 1 }
+	if t.near == nil { // many chains at once
+		t.scratch = slices.Grow(t.scratch[:0], 2*len(x))[:2*len(x)]
+		for i, v := range x {
+			t.scratch[i] = spin(v)
+		}
+		s, pulls := t.dense, t.dense
+		s.Rows, s.Data, pulls.Rows, pulls.Data = len(energy), t.scratch[:len(x)], len(energy), t.scratch[len(x):]
+		blas64.Gemm(blas.NoTrans, blas.NoTrans, 1, s, t.dense, 0, pulls)
+	}
 	for c := range energy {
-		state, u := states[c*n:(c+1)*n], 0.0
-		for i, near := range t.near {
-			sum := 0.0
-			for _, k := range near {
-				sum += Spin(state[k])
+		u := 0.0
+		for i := range n {
+			pull := 0.0
+			if t.near == nil {
+				pull = t.scratch[len(x)+c*n+i]
+			} else {
+				for k, other := range t.near[i] {
+					pull += t.couplings[i][k] * spin(x[c*n+other])
+				}
 			}
-			u += Spin(state[i]) * (t.coupling*sum + t.field)
+			u += spin(x[c*n+i]) * (pull + t.field[i])
+			if derivative != nil {
+				derivative[c*n+i] = 2*pull + t.field[i]
+			}
 		}
 		energy[c] = u
 	}
 	return nil
 }
 
+func (t *Ising) Energy(_ context.Context, states []int, energy []float64) error {
+	return evaluate(t, states, energy, nil)
+}
+
+// EnergyDerivative writes U and ∂U/∂s_i of each site.
+func (t *Ising) EnergyDerivative(_ context.Context, states []int, energy, derivative []float64) error {
+	return evaluate(t, states, energy, derivative)
+}
+
 func (t *Ising) EnergyGradient(ctx context.Context, states []int, energy, gradient []float64) error {
-	n := len(t.near)
-	for i := range states {
-		d := t.derivative(states[i/n*n:i/n*n+n], i%n)
+	err := t.EnergyDerivative(ctx, states, energy, gradient[len(states):])
+	bothWays(gradient)
+	return err
+}
+
+// bothWays makes derivatives by spins, the upper half, a gradient of both categories.
+func bothWays(gradient []float64) {
+	n := len(gradient) / 2
+	for i := range n { // every number is read before it is written over
+		d := gradient[n+i]
 		gradient[2*i], gradient[2*i+1] = -d, d
 	}
-	return t.Energy(ctx, states, energy)
 }
 
 // EnergyGradientOf takes the gradient of some sites' terms, scaled.
 func (t *Ising) EnergyGradientOf(ctx context.Context, terms []int, states []int, energy, gradient []float64) error {
-	n := len(t.near)
+	n := len(t.field)
 	scale := float64(n) / float64(len(terms))
+	derivative := gradient[len(states):]
+	clear(derivative)
 	for c := range energy {
-		state, rows := states[c*n:(c+1)*n], gradient[c*n*2:(c+1)*n*2]
-		clear(rows)
+		state, out := states[c*n:(c+1)*n], derivative[c*n:(c+1)*n]
 		for _, i := range terms {
-			own := t.field
-			for _, k := range t.near[i] {
-				own += t.coupling * Spin(state[k])
-				// The term a s_i s_k is also site k's business.
-				rows[2*k+1] += scale * t.coupling * Spin(state[i])
-			}
-			rows[2*i+1] += scale * own
-		}
-		for i := range n {
-			rows[2*i] = -rows[2*i+1]
+			out[i] += scale * t.field[i]
+			t.pairs(i, func(k int, w float64) {
+				out[i] += scale * w * Spin(state[k])
+				out[k] += scale * w * Spin(state[i]) // the term is also site k's business
+			})
 		}
 	}
+	bothWays(gradient)
 	return t.Energy(ctx, states, energy)
 }
 
 func (t *Ising) LogConditionals(_ context.Context, states []int, slots []int, logp []float64) error {
-	n := len(t.near)
+	n := len(t.field)
 	for c, i := range slots {
-		d := t.derivative(states[c*n:(c+1)*n], i)
+		d := t.field[i]
+		t.pairs(i, func(k int, w float64) {
+			if k != i {
+				d += 2 * w * Spin(states[c*n+k])
+			}
+		})
 		logp[2*c], logp[2*c+1] = -d, d
 		logmath.Normalise(logp[2*c : 2*c+2])
 	}
@@ -116,104 +189,11 @@ func (t *Ising) LogConditionals(_ context.Context, states []int, slots []int, lo
 
 func (t *Ising) Values() [][]float64 { return t.values }
 
-// EnergyDerivative writes U and ∂U/∂s_i of each site.
-func (t *Ising) EnergyDerivative(ctx context.Context, states []int, energy, derivative []float64) error {
-	n := len(t.near)
-	for i := range derivative {
-		derivative[i] = t.derivative(states[i/n*n:i/n*n+n], i%n)
-	}
-	return t.Energy(ctx, states, energy)
-}
-
-// derivative is ∂U/∂s_i.
-func (t *Ising) derivative(state []int, i int) float64 {
-	sum := 0.0
-	for _, k := range t.near[i] {
-		sum += Spin(state[k])
-	}
-	return 2*t.coupling*sum + t.field
-}
-
-// Potts is the Potts model on a torus: U(θ) = J Σ_edges [θ_i = θ_k] + Σ_i h[θ_i], every edge once.
-type Potts struct {
-	coupling   float64
-	field      []float64
-	near       [][]int
-	categories []int
-}
-
-// NewPotts makes the model on rows × columns sites; field has one value per category.
-func NewPotts(rows, columns int, coupling float64, field []float64) (*Potts, error) {
-	near, err := Neighbours(rows, columns)
-	if err != nil {
-		return nil, err
-	}
-	if len(field) == 0 {
-		return nil, fmt.Errorf("a Potts model without categories: give one field value for each")
-	}
-	return &Potts{coupling, field, near, slices.Repeat([]int{len(field)}, rows*columns)}, nil
-}
-
-func (t *Potts) Categories() []int { return t.categories }
-
-func (t *Potts) Energy(_ context.Context, states []int, energy []float64) error {
-	n := len(t.near)
-	for c := range energy {
-		state, u := states[c*n:(c+1)*n], 0.0
-		for i, near := range t.near {
-			u += t.field[state[i]]
-			for _, k := range near {
-				if state[i] == state[k] {
-					u += t.coupling / 2
-				}
-			}
-		}
-		energy[c] = u
-	}
-	return nil
-}
-
-func (t *Potts) EnergyGradient(ctx context.Context, states []int, energy, gradient []float64) error {
-	n, q := len(t.near), len(t.field)
-	for i := range states {
-		t.local(states[i/n*n:i/n*n+n], i%n, gradient[i*q:(i+1)*q])
-	}
-	return t.Energy(ctx, states, energy)
-}
-
-func (t *Potts) LogConditionals(_ context.Context, states []int, slots []int, logp []float64) error {
-	n, q := len(t.near), len(t.field)
-	for c, i := range slots {
-		row := logp[c*q : (c+1)*q]
-		t.local(states[c*n:(c+1)*n], i, row)
-		logmath.Normalise(row)
-	}
-	return nil
-}
-
-// local writes the part of U that depends on site i, by its category.
-func (t *Potts) local(state []int, i int, row []float64) {
-	copy(row, t.field)
-	for _, k := range t.near[i] {
-		row[state[k]] += t.coupling
-	}
-}
-
 // RelaxedEnergyGradient writes U and ∂U/∂x at real x in [0,1], [chains × sites], with spins s = 2x - 1.
 func (t *Ising) RelaxedEnergyGradient(_ context.Context, x []float64, energy, gradient []float64) error {
-	n := len(t.near)
-	for c := range energy {
-		point, out := x[c*n:(c+1)*n], gradient[c*n:(c+1)*n]
-		u := 0.0
-		for i, near := range t.near {
-			sum := 0.0
-			for _, k := range near {
-				sum += 2*point[k] - 1
-			}
-			u += (2*point[i] - 1) * (t.coupling*sum + t.field)
-			out[i] = 2 * (2*t.coupling*sum + t.field)
-		}
-		energy[c] = u
+	err := evaluate(t, x, energy, gradient)
+	for i := range gradient {
+		gradient[i] *= 2
 	}
-	return nil
+	return err
 }

@@ -6,6 +6,10 @@ import (
 	"math/rand/v2"
 	"slices"
 
+	"gonum.org/v1/gonum/blas"
+	"gonum.org/v1/gonum/blas/blas64"
+	"gonum.org/v1/gonum/floats"
+
 	"infill/internal/logmath"
 )
 
@@ -14,8 +18,7 @@ import (
 //
 //	U(v) = Σ_i softplus(W v + a)_i + bᵀv,  v ∈ {0,1}^D
 //
-// It is a target over binary slots with a gradient, conditionals, an extension
-// to real slots in [0,1], and the hidden units that block Gibbs needs.
+// It has all that samplers ask for, the hidden units of block Gibbs too.
 type RBM struct {
 	Weights    []float64 // W, [hidden × visible]
 	Hidden     []float64 // a, [hidden]
@@ -34,8 +37,8 @@ func NewRBM(weights, hidden, visible []float64) (*RBM, error) {
 		slices.Repeat([][]float64{{0, 1}}, len(visible))}, nil
 }
 
-// NewRandomRBM draws weights from N(0, scale²) and biases from N(0, 1), as the
-// random RBM of the GWG repository does with scale 0.05.
+// NewRandomRBM draws weights from N(0, scale²) and biases from N(0, 1). The random RBM of the GWG repository has scale
+// √0.05: its 0.05 is the variance.
 func NewRandomRBM(visible, hidden int, scale float64, r *rand.Rand) (*RBM, error) {
 	return NewRBM(Normals(r, hidden*visible, scale), Normals(r, hidden, 1), Normals(r, visible, 1))
 }
@@ -44,40 +47,53 @@ func (t *RBM) Categories() []int { return t.categories }
 
 func (t *RBM) Values() [][]float64 { return t.values }
 
+// inputs are W x + a of each chain's real x, [chains × hidden].
+func (t *RBM) inputs(x []float64) blas64.General {
+	return t.through(blas.Trans, x, t.Hidden)
+}
+
+// through is x times the weights, from either side, plus the biases of the other.
+func (t *RBM) through(turn blas.Transpose, x, biases []float64) blas64.General {
+	h, d := len(t.Hidden), len(t.Visible)
+	from := h + d - len(biases)
+	chains := len(x) / from
+	out := blas64.General{Rows: chains, Cols: len(biases), Stride: len(biases), Data: slices.Repeat(biases, chains)}
+	blas64.Gemm(blas.NoTrans, turn, 1, blas64.General{Rows: chains, Cols: from, Stride: from, Data: x},
+		blas64.General{Rows: h, Cols: d, Stride: d, Data: t.Weights}, 1, out)
+	return out
+}
+
 func (t *RBM) Energy(_ context.Context, states []int, energy []float64) error {
-	d := len(t.Visible)
+	d, in := len(t.Visible), t.inputs(Real(states))
 	for c := range energy {
-		state, u := states[c*d:(c+1)*d], 0.0
-		for i := range t.Hidden {
-			u += logmath.Softplus(t.input(i, state))
+		energy[c] = t.sum(in, c)
+		for j, v := range states[c*d : (c+1)*d] {
+			energy[c] += t.Visible[j] * float64(v)
 		}
-		for j, v := range state {
-			u += t.Visible[j] * float64(v)
-		}
-		energy[c] = u
 	}
 	return nil
 }
 
-// input is (W v + a)_i.
-func (t *RBM) input(i int, state []int) float64 {
-	sum := t.Hidden[i]
-	row := t.Weights[i*len(state) : (i+1)*len(state)]
-	for j, v := range state {
-		if v == 1 {
-			sum += row[j]
-		}
+// sum is Σ_i softplus of a chain's inputs.
+func (t *RBM) sum(in blas64.General, chain int) (u float64) {
+	for _, x := range in.Data[chain*in.Cols : (chain+1)*in.Cols] {
+		u += logmath.Softplus(x)
 	}
-	return sum
+	return u
 }
 
-// EnergyDerivative writes U and ∂U/∂v_j.
-func (t *RBM) EnergyDerivative(ctx context.Context, states []int, energy, derivative []float64) error {
+// Real are categories as numbers.
+func Real(states []int) []float64 {
 	x := make([]float64, len(states))
 	for i, v := range states {
 		x[i] = float64(v)
 	}
-	return t.RelaxedEnergyGradient(ctx, x, energy, derivative)
+	return x
+}
+
+// EnergyDerivative writes U and ∂U/∂v_j.
+func (t *RBM) EnergyDerivative(ctx context.Context, states []int, energy, derivative []float64) error {
+	return t.RelaxedEnergyGradient(ctx, Real(states), energy, derivative)
 }
 
 // EnergyGradient writes U and its gradient over one-hot units: 0 for category 0 and ∂U/∂v_j for category 1.
@@ -94,12 +110,12 @@ func (t *RBM) EnergyGradient(ctx context.Context, states []int, energy, gradient
 
 func (t *RBM) LogConditionals(_ context.Context, states []int, slots []int, logp []float64) error {
 	d := len(t.Visible)
+	in := t.inputs(Real(states))
 	for c, j := range slots {
-		state := states[c*d : (c+1)*d]
 		difference := t.Visible[j]
 		for i := range t.Hidden {
 			w := t.Weights[i*d+j]
-			off := t.input(i, state) - w*float64(state[j])
+			off := in.Data[c*in.Cols+i] - w*float64(states[c*d+j])
 			difference += logmath.Softplus(off+w) - logmath.Softplus(off)
 		}
 		logp[2*c], logp[2*c+1] = -logmath.Softplus(difference), -logmath.Softplus(-difference)
@@ -110,27 +126,14 @@ func (t *RBM) LogConditionals(_ context.Context, states []int, slots []int, logp
 // RelaxedEnergyGradient writes U and ∂U/∂x at real x in [0,1], [chains ×
 // visible]: softplus and the linear terms extend as they stand.
 func (t *RBM) RelaxedEnergyGradient(_ context.Context, x []float64, energy, gradient []float64) error {
-	d := len(t.Visible)
+	d, in := len(t.Visible), t.inputs(x)
 	for c := range energy {
-		point, out := x[c*d:(c+1)*d], gradient[c*d:(c+1)*d]
-		copy(out, t.Visible)
-		u := 0.0
-		for i, sum := range t.Hidden {
-			row := t.Weights[i*d : (i+1)*d]
-			for j, v := range point {
-				sum += row[j] * v
-			}
-			u += logmath.Softplus(sum)
-			s := logmath.Sigmoid(sum)
-			for j, w := range row {
-				out[j] += s * w
-			}
-		}
-		for j, v := range point {
-			u += t.Visible[j] * v
-		}
-		energy[c] = u
+		energy[c] = t.sum(in, c) + floats.Dot(t.Visible, x[c*d:(c+1)*d])
 	}
+	for i, l := range in.Data {
+		in.Data[i] = logmath.Sigmoid(l)
+	}
+	copy(gradient, t.through(blas.NoTrans, in.Data, t.Visible).Data)
 	return nil
 }
 
@@ -139,25 +142,16 @@ func (t *RBM) Latents() int { return len(t.Hidden) }
 
 // LatentLogits writes the log-odds of each hidden unit given the visible ones, [chains × hidden].
 func (t *RBM) LatentLogits(states []int, logits []float64) {
-	d, h := len(t.Visible), len(t.Hidden)
-	for k := range logits {
-		logits[k] = t.input(k%h, states[k/h*d:k/h*d+d])
-	}
+	copy(logits, t.inputs(Real(states)).Data)
 }
 
 // SlotLogits writes the log-odds of each visible unit given the hidden ones, [chains × visible].
 func (t *RBM) SlotLogits(latents []bool, logits []float64) {
-	d, h := len(t.Visible), len(t.Hidden)
-	for c := range len(latents) / h {
-		out := logits[c*d : (c+1)*d]
-		copy(out, t.Visible)
-		for i, on := range latents[c*h : (c+1)*h] {
-			if !on {
-				continue
-			}
-			for j, w := range t.Weights[i*d : (i+1)*d] {
-				out[j] += w
-			}
+	x := make([]float64, len(latents))
+	for i, on := range latents {
+		if on {
+			x[i] = 1
 		}
 	}
+	copy(logits, t.through(blas.NoTrans, x, t.Visible).Data)
 }

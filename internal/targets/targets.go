@@ -1,6 +1,5 @@
-// Package targets holds small distributions that are known exactly: every state can be listed and its probability
-// computed. Samplers are proven and compared on them. They implement the target interfaces of the package samplers,
-// which this package does not need to know.
+// Package targets holds small distributions that samplers are proven and compared on. They implement the target
+// interfaces of the package samplers, which this package does not need to know.
 //
 // Shapes are those of samplers: states is [chains × slots], energy [chains], gradient [chains × slots × K] with K the
 // largest number of categories, all row-major; energies are in nats.
@@ -126,8 +125,7 @@ func index(categories, state []int) int {
 }
 
 // CounterExample is the one-slot distribution of the discrete Langevin paper, section 5.2: U(θ) = a θ² + b θ + 2ε
-// sin(θπ/2) with θ ∈ {-1, 1}. The sine moves the probabilities and not the derivative, which is zero there for a = b =
-// 0: no gradient-based proposal can see it.
+// sin(θπ/2) with θ ∈ {-1, 1}. The sine moves the probabilities and not the derivative.
 type CounterExample struct{ A, B, Epsilon float64 }
 
 func (CounterExample) Categories() []int { return []int{2} }

@@ -52,8 +52,6 @@ func TestEnergies(t *testing.T) {
 	}{
 		{ising(t, 2, 2), []int{1, 1, 1, 1, 0, 0, 0, 0, 1, 0, 0, 1, 1, 1, 0, 0},
 			[]float64{8*0.15 + 4*0.2, 8*0.15 - 4*0.2, -8 * 0.15, 0}},
-		{must(targets.NewPotts(2, 3, 0.4, []float64{0.1, -0.2, 0.3}))(t), []int{0, 0, 0, 0, 0, 0, 0, 1, 2, 0, 1, 2},
-			[]float64{9*0.4 + 6*0.1, 3*0.4 + 2*(0.1-0.2+0.3)}},
 	} {
 		got := make([]float64, len(c.want))
 		none(t, c.target.Energy(t.Context(), c.states, got))
@@ -272,8 +270,6 @@ func TestBadTargets(t *testing.T) {
 	_, empty := targets.NewTable([]int{2, 0}, r, targets.TableOptions{})
 	_, large := targets.NewTable(slices.Repeat([]int{10}, 30), r, targets.TableOptions{})
 	_, flat := targets.NewIsing(0, 3, 1, 1)
-	_, plain := targets.NewPotts(2, 2, 1, nil)
-	_, thin := targets.NewPotts(2, 0, 1, []float64{0})
 	_, odd := targets.NewRBM(make([]float64, 5), make([]float64, 2), make([]float64, 3))
 	_, dark := targets.NewRandomRBM(3, 0, 1, r)
 	lattice := ising(t, 6, 6)
@@ -283,7 +279,7 @@ func TestBadTargets(t *testing.T) {
 	_, nan := targets.Enumerate(context.Background(), broken)
 	for name, err := range map[string]error{
 		"a slot without categories": empty, "too many states": large, "a torus without sites": flat,
-		"no categories": plain, "no columns": thin, "too many spins": wide, "NaN": nan,
+		"too many spins": wide, "NaN": nan,
 		"5 weights for 6": odd, "no hidden units": dark,
 	} {
 		if err == nil {

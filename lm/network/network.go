@@ -1,6 +1,5 @@
-// Package network runs small residual energies of binary images on onnxruntime, with gradients of the pixels, which
-// samplers need, and of the weights, which trainings need. The graphs and their derivatives are those of package lm's
-// own models: weights are inputs here, so that they can change from call to call.
+// Package network runs small residual energies of binary images on onnxruntime, with gradients of the pixels and of the
+// weights. Weights are inputs of the graphs, so that they can change from call to call.
 package network
 
 import (
@@ -15,10 +14,9 @@ import (
 	"infill/lm/internal/ort"
 )
 
-// Shape is the architecture, that of Gibbs with Gradients (Grathwohl et al. 2021) and of the discrete Langevin paper's
-// deep energies (appendix I.4): a convolution, residual blocks of two convolutions of 3 × 3 with swish, of which the
-// first Downsampling halve the sides, the mean over what is left of the image, and a linear map to one number. The
-// papers take 64 features, 8 blocks, and halve twice.
+// Shape is the architecture of the papers' deep energies (discrete Langevin, appendix I.4): a convolution, residual
+// blocks of two convolutions of 3 × 3 with swish, of which the first Downsampling halve the sides, the mean over what
+// is left of the image, and a linear map. The papers take 64 features, 8 blocks, and halve twice.
 type Shape struct {
 	Rows, Columns int // of the images
 	Features      int

@@ -11,6 +11,7 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 
 	"infill/internal/logmath"
+	"infill/internal/targets"
 	"infill/samplers"
 )
 
@@ -102,9 +103,7 @@ func (a *annealed) LogConditionals(ctx context.Context, states []int, slots []in
 // logNormaliser is an estimate of log Σ exp(U), with an interval.
 type logNormaliser struct {
 	value, low, high float64
-	// effective is the effective number of chains, (Σw)²/Σw²: where it is small a
-	// few chains make the estimate, and the interval is too short.
-	effective float64
+	effective        float64 // number of chains, (Σw)²/Σw²: where it is small, the interval is too short
 }
 
 // fewWeights is the effective fraction of chains below which a warning is due.
@@ -114,8 +113,7 @@ const fewWeights = 0.2
 //
 //	log w = Σ_k (β_k - β_{k-1}) (U(x_{k-1}) - log base(x_{k-1}))
 //
-// log mean w has Z's expectation in w, not in its logarithm, which is on the low side.
-// The sampler's steps must leave π_β as it is, so it must be exact. The interval has
+// The mean of w is Z in expectation; its logarithm is on the low side. The sampler must be exact. The interval has
 // 95 %: the mean of the weights ± Student's t times its standard error.
 type annealing struct {
 	sampler       Spec
@@ -150,7 +148,7 @@ func (o annealing) normaliser(ctx context.Context, target samplers.GradientTarge
 			return nil, err
 		}
 		positions = state.Positions
-		if err := b.tick(ctx, k+1, o.steps, nil); err != nil {
+		if err := b.tick(ctx, k+1, o.steps); err != nil {
 			return nil, err
 		}
 	}
@@ -175,4 +173,99 @@ func interval(logw []float64) *logNormaliser {
 		z.low = z.value + math.Log1p(-half)
 	}
 	return z
+}
+
+// newAnnealing estimates normalisers that are known, and those of learned machines.
+func newAnnealing() *Study {
+	s := newStudy("ais", "Annealed importance sampling: log Z with intervals, and how often they hold",
+		`Estimate log Z, the log of the sum of exp U, of a target by annealed importance sampling, with a 95 % interval,
+and count over the repetitions how often the interval holds the exact one. Of a machine that is learned from
+images (rbm), the log-likelihood of the images follows.`)
+	f := s.Flags
+	names := f.StringArray("target", []string{"ising:size=4x4", "rbm:data=digits,hidden=16"},
+		"a target; give it again for more")
+	list := samplersFlag(f, "samplers", "gibbs,gwg,dmala:step-size=0.4", "exact samplers, a step at each temperature")
+	steps := Whole(f, "steps", 300, 1, 1<<30, "temperatures")
+	chains := Whole(f, "chains", 50, 2, maxChains, "chains, whose weights give the interval")
+	repeats := repeatsFlag(f, 50)
+	s.plan = func(ctx context.Context, _ uint64) (*plan, error) {
+		p := newPlan("annealed importance sampling", []column{
+			{name: "log-z", format: "%.3f", definition: "estimate of log Z, on the low side"},
+			{name: "low", format: "%.3f", definition: "its 95 % interval by the weights of the chains"},
+			{name: "high", format: "%.3f"},
+			{name: "exact", format: "%.3f", definition: "by listing the states, or those of a machine's smaller side"},
+			{name: "holds", format: "%.3f", definition: "fraction of the intervals that hold the exact one"},
+			{name: "effective", format: "%.2f", definition: "effective fraction of the chains"},
+			{name: "ll", format: "%.3f", definition: "mean log-likelihood of a machine's images, as sure as log Z"},
+			secondsColumn("of an estimate"),
+		})
+		for _, name := range *names {
+			d, err := newDistribution(ctx, name)
+			if err != nil {
+				return nil, err
+			}
+			target, ok := d.target.(samplers.GradientTarget)
+			if !ok {
+				return nil, refuse("target", "%s has no gradient", name)
+			}
+			exact, err := logZ(ctx, d.target)
+			if err != nil {
+				return nil, refuse("target", "%s: %w", name, err)
+			}
+			for _, spec := range *list {
+				if !d.exact(spec.Name) {
+					return nil, refuse("samplers", "%s is not exact", spec.Label)
+				}
+				p.add(*repeats, func(ctx context.Context, b *bench) error {
+					return annealing{spec, *steps, *chains}.judge(ctx, b, d, target, exact)
+				}, parameter{"sampler", spec.Label}, parameter{"target", name})
+			}
+		}
+		return p, checkedSpecs(*list)
+	}
+	return s
+}
+
+// logZ is the exact log of the sum of exp U, NaN where the target is too large.
+func logZ(ctx context.Context, target samplers.Target) (float64, error) {
+	if m, ok := target.(*targets.RBM); ok && min(len(m.Hidden), len(m.Visible)) <= maxSummed {
+		s, err := solve(ctx, m)
+		if err != nil {
+			return 0, err
+		}
+		return s.all.LogNormaliser, nil
+	}
+	if statesOf(target.Categories()) > targets.MaxStates {
+		return math.NaN(), nil
+	}
+	e, err := targets.Enumerate(ctx, target)
+	if err != nil {
+		return 0, err
+	}
+	return e.LogNormaliser, nil
+}
+
+func (o annealing) judge(ctx context.Context, b *bench, d *distribution, target samplers.GradientTarget,
+	exact float64) error {
+	laws := d.independent
+	for _, k := range target.Categories()[len(laws):] { // all, where the target has no law of single slots
+		laws = append(laws, softmax(make([]float64, k)))
+	}
+	z, err := o.normaliser(ctx, target, laws, b, "annealing "+o.sampler.Label)
+	if err != nil {
+		return err
+	}
+	for name, x := range map[string]float64{"log-z": z.value, "low": z.low, "high": z.high, "exact": exact,
+		"effective": z.effective / float64(o.chains), "seconds": b.seconds()} {
+		b.number(name, x)
+	}
+	if logmath.Finite(exact) {
+		b.number("holds", float64(bit(z.low <= exact && exact <= z.high)))
+	}
+	if d.pictures == nil {
+		return nil
+	}
+	mean, err := meanEnergy(ctx, target, binarised(d.pictures.train, false, nil))
+	b.number("ll", mean-z.value)
+	return err
 }

@@ -13,45 +13,15 @@ import (
 	"infill/internal/targets"
 )
 
-// TestStationaryLaw against a chain whose law is known: a birth and death chain
-// with rates of very different size has π_i ∝ Π up/down.
-func TestStationaryLaw(t *testing.T) {
-	up, down := []float64{1e-9, 0.3, 1e-12}, []float64{0.2, 1e-10, 0.5}
-	p := make([][]float64, 4)
-	want, total := make([]float64, 4), 0.0
-	for i := range p {
-		p[i] = make([]float64, 4)
-		stay := 1.0
-		if i < 3 {
-			p[i][i+1] = up[i]
-			stay -= up[i]
-		}
-		if i > 0 {
-			p[i][i-1] = down[i-1]
-			stay -= down[i-1]
-		}
-		p[i][i] = stay
-		want[i] = 1
-		for k := range i {
-			want[i] *= up[k] / down[k]
-		}
-		total += want[i]
-	}
-	for i, got := range stationaryLaw(p) {
-		near(t, fmt.Sprintf("state %d, relative", i), got/(want[i]/total), 1, 1e-14)
-	}
-}
-
 // TestLangevinLaw: on a log-quadratic target the stationary law is π_α ∝ Z_α π with the Z_α of the proof of theorem 5.1
-// (appendix E), which is another formula than the transition matrix.
+// (appendix E), there over all states at once. Of two states it balances the moves.
 func TestLangevinLaw(t *testing.T) {
 	ctx := context.Background()
 	const coupling, field = 0.1, 0.2
 	target := must(targets.NewIsing(2, 2, coupling, field))(t)
 	near1 := func(a, b int) bool { return (a^b) == 1 || (a^b) == 2 } // sites of the ring of four, numbered in binary
 	for _, alpha := range []float64{0.2, 1, 4} {
-		e, transition, err := langevinTransition(ctx, target, alpha)
-		none(t, err)
+		e := enumerated(t, target)
 		want, total := make([]float64, e.Len()), 0.0
 		for i := range want {
 			z := 0.0
@@ -71,17 +41,14 @@ func TestLangevinLaw(t *testing.T) {
 			want[i] = z * e.Probability[i]
 			total += want[i]
 		}
-		for _, row := range transition {
-			sum := 0.0
-			for _, x := range row {
-				sum += x
-			}
-			near(t, "sum of a row", sum, 1, 1e-12)
-		}
-		for i, got := range stationaryLaw(transition) {
+		for i, got := range must(langevinLaw(ctx, target, e, alpha))(t) {
 			near(t, fmt.Sprintf("α %v, state %d", alpha, i), got, want[i]/total, 1e-13)
 		}
 	}
+	example := targets.CounterExample{A: 0.3, B: 0.4, Epsilon: 0.7}
+	law := must(langevinLaw(ctx, example, enumerated(t, example), 2))(t)
+	up, down := math.Exp(0.4-2*0.3-1), math.Exp(-0.4-2*0.3-1) // ½ U' d - d²/(2α), against 1 for staying
+	near(t, "two states", law[1]/law[0], up/(1+up)*(1+down)/down, 1e-12)
 }
 
 // TestTheorem51: the bias falls with the step size at the rate exp(-1/(2α)) and
@@ -101,12 +68,17 @@ func TestTheorem51(t *testing.T) {
 		if !(p["exact"] <= p["bound"]) || !(p["exact"] <= p["bound-of-spins"]) {
 			t.Errorf("α %v: bias above the bound: %v", p["alpha"], p)
 		}
+		if !(p["stochastic"] > 0 && p["stochastic"] <= p["bound-6.1"]) {
+			t.Errorf("α %v: %v by single terms, theorem 6.1 has %v", p["alpha"], p["stochastic"], p["bound-6.1"])
+		}
 		// The sum of absolute errors has about 0.8 of the noise as its mean.
 		if !(p["from-stationary"] < 2*p["noise"]) {
 			t.Errorf("α %v: observed %v from the stationary law, noise %v", p["alpha"], p["from-stationary"],
 				p["noise"])
 		}
 	}
+	rate := math.Exp(1/(2*points[0]["alpha"]) - 1/(2*points[1]["alpha"]))
+	near(t, "rate of single terms", points[1]["stochastic"]/points[0]["stochastic"]/rate, 1, 0.05)
 	slope := 0.0
 	for _, note := range report.plan.notes {
 		fmt.Sscanf(note, "slope of ln bias against -1/(2α) at small α: %g", &slope)

@@ -17,6 +17,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/spf13/pflag"
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/stat"
 
@@ -53,8 +54,7 @@ type regression struct {
 // maxTable bounds the numbers of a table.
 const maxTable = 1 << 24
 
-// readRegression reads a table that the laboratory carries, or a CSV file with a header and numbers, of which a
-// regression predicts the last column.
+// readRegression reads a table that the laboratory carries, or a CSV file: its last column is predicted.
 func readRegression(name string) (*regression, error) {
 	text, err := readData(name, regressions(), ".csv")
 	var t *regression
@@ -150,36 +150,13 @@ type imageSet struct {
 	test          []float64 // nil: a fifth of the others, which each repetition deals
 }
 
+func (s *imageSet) pixels() int { return s.rows * s.columns }
+
 // imageSets lists those that the laboratory carries or makes.
 func imageSets() []string { return []string{"digits", "bars-and-stripes"} }
 
-// readImages makes images, or reads them from files.
-func readImages(data, test string, side int) (*imageSet, error) {
-	s, err := readPictures(data, side)
-	if err != nil {
-		return nil, refuse("data", "%s: %w", data, err)
-	}
-	switch count := len(s.train) / (s.rows * s.columns); {
-	case test != "":
-		other, err := readPictures(test, side)
-		if err != nil {
-			return nil, refuse("test", "%s: %w", test, err)
-		}
-		if other.rows != s.rows || other.columns != s.columns {
-			return nil, refuse("test", "images of %d × %d pixels, and those of the data have %d × %d", other.rows,
-				other.columns, s.rows, s.columns)
-		}
-		s.test = other.train
-	case data == "bars-and-stripes":
-		s.test = s.train
-	case count < 5:
-		return nil, refuse("data", "%d images: at least 5 are needed", count)
-	}
-	return s, nil
-}
-
-// readPictures makes images, or reads them from an IDX file, perhaps compressed.
-func readPictures(name string, side int) (*imageSet, error) {
+// readPictures makes images, or reads them from an IDX file, perhaps compressed, for an option.
+func readPictures(option, name string, side int) (s *imageSet, err error) {
 	if name == "bars-and-stripes" {
 		s := &imageSet{rows: side, columns: side}
 		for _, v := range slices.Concat(barsAndStripes(side)...) {
@@ -188,13 +165,16 @@ func readPictures(name string, side int) (*imageSet, error) {
 		return s, nil
 	}
 	text, err := readData(name, imageSets(), ".txt")
-	switch {
-	case err != nil:
-		return nil, err
-	case name == "digits":
+	if err == nil && name == "digits" {
 		return parseDigits(string(text)), nil
 	}
-	return parseIDX(text)
+	if err == nil {
+		s, err = parseIDX(text)
+	}
+	if err != nil {
+		return nil, refuse(option, "%s: %w", name, err)
+	}
+	return s, nil
 }
 
 // parseDigits reads lines of 64 levels from 0 to g, which is 16.
@@ -211,8 +191,7 @@ func parseDigits(text string) *imageSet {
 // maxPixels bounds the pixels of a file.
 const maxPixels = 1 << 28
 
-// parseIDX reads images of bytes (Y. LeCun, C. Cortes, C. Burges, the MNIST
-// database): 0, 0, type 8, 3 dimensions, their sizes, the pixels.
+// parseIDX reads images of bytes, as MNIST's: 0, 0, type 8, 3 dimensions, their sizes, the pixels.
 func parseIDX(text []byte) (*imageSet, error) {
 	if bytes.HasPrefix(text, []byte{0x1f, 0x8b}) {
 		z, err := gzip.NewReader(bytes.NewReader(text))
@@ -242,12 +221,44 @@ func parseIDX(text []byte) (*imageSet, error) {
 	return p, nil
 }
 
-// dealt shuffles the images: the first fifth is to test with.
-func (s *imageSet) dealt(b *bench) (train, test []float64) {
-	pixels := s.rows * s.columns
-	count := len(s.train) / pixels
-	all := rows(s.train, pixels, b.stream("split").Perm(count))
-	return all[count/5*pixels:], all[:count/5*pixels]
+// imageFlags choose images, and return a function that reads them.
+func imageFlags(f *pflag.FlagSet) func() (*imageSet, error) {
+	data := f.String("data", "digits", "images: "+strings.Join(imageSets(), ", ")+", or an IDX `FILE`")
+	test := f.String("test", "",
+		"`FILE` of test images; a fifth of the data when not given, and all of bars and stripes")
+	side := Whole(f, "side", 4, 2, 8, "pixels of a side of bars and stripes")
+	return func() (*imageSet, error) {
+		s, err := readPictures("data", *data, *side)
+		switch {
+		case err != nil:
+			return nil, err
+		case *test != "":
+			other, err := readPictures("test", *test, *side)
+			if err != nil {
+				return nil, err
+			}
+			if other.rows != s.rows || other.columns != s.columns {
+				return nil, refuse("test", "images of %d × %d pixels, and those of the data have %d × %d", other.rows,
+					other.columns, s.rows, s.columns)
+			}
+			s.test = other.train
+		case *data == "bars-and-stripes":
+			s.test = s.train
+		case len(s.train) < 5*s.pixels():
+			return nil, refuse("data", "%d images: at least 5 are needed", len(s.train)/s.pixels())
+		}
+		return s, nil
+	}
+}
+
+// split is the images to learn from and to test with: unless there are others, a fifth, after a shuffle.
+func (s *imageSet) split(b *bench) (train, test []float64) {
+	if s.test != nil {
+		return s.train, s.test
+	}
+	count := len(s.train) / s.pixels()
+	all, cut := rows(s.train, s.pixels(), b.stream("split").Perm(count)), count/5*s.pixels()
+	return all[cut:], all[:cut]
 }
 
 // binarised draws each pixel by its grey, or, where dynamic is not set, cuts it at a half.

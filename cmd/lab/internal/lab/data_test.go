@@ -3,7 +3,6 @@ package lab
 import (
 	"bytes"
 	"compress/gzip"
-	"context"
 	"errors"
 	"fmt"
 	"image/png"
@@ -102,38 +101,20 @@ func TestLearnImages(t *testing.T) {
 			math.Abs(n["exact-ll"]-n["test-ll"]) > 0.3 {
 			t.Errorf("%v: %v", c.Labels, n)
 		}
-		for _, name := range c.Pictures {
+		for _, name := range c.Files {
 			text := must(os.ReadFile(filepath.Join(dir, name)))(t)
 			if _, err := png.Decode(bytes.NewReader(text)); err != nil {
 				t.Errorf("%s: %v", name, err)
 			}
 		}
-		if len(c.Pictures) != 2 {
-			t.Errorf("pictures %v", c.Pictures)
+		if len(c.Files) != 2 {
+			t.Errorf("pictures %v", c.Files)
 		}
-	}
-	ctx, cancel := context.WithCancel(t.Context())
-	defer cancel()
-	again := t.TempDir()
-	_, err := study(t, "learn images", settings...).Run(ctx,
-		StudyOptions{Seed: 1, Folder: again, Observe: func(_ string, done, _ int) {
-			if done == 50 {
-				cancel()
-			}
-		}})
-	if !errors.Is(err, context.Canceled) {
-		t.Fatal(err)
-	}
-	resumed := studied(t, study(t, "learn images", settings...), StudyOptions{Seed: 1, Folder: again})
-	r.WithoutTimes()
-	resumed.WithoutTimes()
-	if text(t, r.Cells) != text(t, resumed.Cells) {
-		t.Errorf("at once:\n%s\nresumed:\n%s", text(t, r.Cells), text(t, resumed.Cells))
 	}
 }
 
 func TestReadPictures(t *testing.T) {
-	digits := must(readPictures("digits", 0))(t)
+	digits := must(readPictures("data", "digits", 0))(t)
 	// The first line of the file: 005d91... of a zero.
 	if len(digits.train) != 1797*64 || digits.train[2] != 5.0/16 || digits.train[3] != 13.0/16 {
 		t.Errorf("%d digits, the first %v", len(digits.train)/64, digits.train[:8])
@@ -144,7 +125,7 @@ func TestReadPictures(t *testing.T) {
 	_, _ = w.Write(idx)
 	_ = w.Close()
 	for _, path := range []string{wrote(t, idx), wrote(t, z.Bytes())} {
-		p := must(readPictures(path, 0))(t)
+		p := must(readPictures("data", path, 0))(t)
 		if len(p.train) != 8 || p.rows != 2 || p.train[1] != 1 || p.train[2] != 0.2 {
 			t.Errorf("%s: %+v", path, p)
 		}
@@ -156,7 +137,7 @@ func TestReadPictures(t *testing.T) {
 		"there can be":                  wrote(t, []byte{0, 0, 8, 3, 255, 0, 0, 0, 0, 0, 2, 0, 0, 0, 2, 0}),
 		"name a file, or one of digits": filepath.Join(t.TempDir(), "none"),
 	} {
-		if _, err := readPictures(path, 0); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := readPictures("data", path, 0); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("want %q, got %v", want, err)
 		}
 	}

@@ -6,12 +6,10 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
-	"slices"
 	"strings"
 
 	"github.com/spf13/pflag"
 	"gonum.org/v1/gonum/floats"
-	"gonum.org/v1/gonum/stat"
 
 	"infill/internal/targets"
 	"infill/samplers"
@@ -25,6 +23,10 @@ type distribution struct {
 	truth      truth
 	// reference holds states to measure the maximum mean discrepancy from; nil where it is not measured.
 	reference *reference
+	// pictures are images of a state's form; nil where states are no images.
+	pictures *imageSet
+	// onText takes the settings that samplers have on text, where they are not given.
+	onText bool
 	// inconsistent conditionals are not those of π, so that Gibbs is not exact.
 	inconsistent bool
 	observables  []observable
@@ -128,102 +130,37 @@ func drawFrom(laws [][]float64, streams []*rand.Rand) (states []int) {
 // truth holds the known means of a target, and how they were found.
 type truth struct {
 	method string
-	means  []float64 // of the observables, in their order
-	// sampler is "" where the means are exact, and else of the long run that estimates them, in so many steps.
-	sampler string
-	steps   int
-	// standardError is the root mean square over the observables of the
-	// standard errors between chains: no log RMSE is known below its log.
-	standardError float64
-	// rHat is the split R-hat of the chains' mean observable, which may be not finite.
-	rHat float64
-}
-
-const truthChains = 16
-
-// sweepsFlag is the length of a long run, where exact means cannot be had. A quarter more goes before as warm-up.
-func sweepsFlag(f *pflag.FlagSet) *int {
-	return Whole(f, "truth-sweeps", 4000, 1, 1<<30,
-		"sweeps of each of 16 chains of Gibbs, which estimate the means where there are no exact ones")
+	means  []float64 // of the observables, in their order; none where the target is too large
 }
 
 // errTooLarge marks a target too large for exact means.
 var errTooLarge = errors.New("too large for exact means")
 
-// longRun estimates means by an exact sampler.
-type longRun struct {
-	sampler string
-	sweep   int  // how many of its steps visit every slot once
-	pooled  bool // all slots have the same law
+// settle finds the exact means, or says that there are none.
+func (d *distribution) settle(exact func() (string, []float64, error)) (err error) {
+	if d.truth.method, d.truth.means, err = exact(); errors.Is(err, errTooLarge) {
+		d.truth.method, err = "none, and no log RMSE: "+err.Error(), nil
+	}
+	return err
 }
 
-// settle finds the truth: exact, or where the target is too large a long run of so many sweeps.
-func (d *distribution) settle(ctx context.Context, sweeps int, seed uint64, run longRun,
-	exact func() (string, []float64, error)) (err error) {
-	if d.truth.method, d.truth.means, err = exact(); !errors.Is(err, errTooLarge) {
-		return err
-	}
-	if err := d.estimate(ctx, run, sweeps*run.sweep, seed); err != nil {
-		return fmt.Errorf("means by a long run: %w", err)
-	}
-	return nil
-}
-
-// estimate finds the means from every eighth of a sweep: states
-// between differ in a few slots only, and would cost more than they tell.
-func (d *distribution) estimate(ctx context.Context, o longRun, steps int, seed uint64) error {
-	kernel, err := samplers.New(o.sampler, d.target)
-	if err != nil {
-		return err
-	}
-	streams := samplers.Streams(seed, "truth", truthChains)
-	counts := newTally(d, truthChains)
-	// The path of the mean observable, thinned, shows whether chains agree.
-	paths := make([][]float64, truthChains)
-	thin := max(o.sweep/8, 1)
-	every := max(steps/1000/thin, 1) * thin
-	plan := samplers.Plan{Streams: streams, WarmUp: max(steps/4, 1), Steps: steps}
-	_, err = samplers.Sample(ctx, kernel, samplers.RandomPositions(d.target, streams), plan,
-		func(s samplers.Step) error {
-			step := s.Number - plan.WarmUp
-			if !s.WarmUp && step%thin == 0 {
-				counts.add(s.State.Positions)
-			}
-			for c := 0; c < len(paths) && !s.WarmUp && step%every == 0; c++ {
-				total := 0.0
-				for _, o := range d.observables {
-					total += o.value[s.State.Position(c)[o.slot]]
-				}
-				paths[c] = append(paths[c], total/float64(len(d.observables)))
-			}
-			return nil
-		})
-	if err != nil {
-		return err
-	}
-	// Observables that share a law are those of the same category.
-	groups := len(d.observables)
-	if o.pooled {
-		groups /= len(d.target.Categories())
-	}
-	means, squares := make([]float64, groups), 0.0
-	for g := range means {
-		byChain := make([]float64, truthChains)
-		for c := range byChain {
-			n := 0.0
-			for i := g; i < len(d.observables); i += groups {
-				byChain[c] += counts.mean(c, i)
-				n++
-			}
-			byChain[c] /= n
+// settleSmall is settle by a list of all states.
+func (d *distribution) settleSmall(ctx context.Context) error {
+	return d.settle(func() (string, []float64, error) {
+		if states := statesOf(d.target.Categories()); states > targets.MaxStates {
+			return "", nil, fmt.Errorf("%w: %.2g states", errTooLarge, states)
 		}
-		mean, deviation := stat.MeanStdDev(byChain, nil)
-		means[g] = mean
-		squares += math.Pow(stat.StdErr(deviation, truthChains), 2) / float64(groups)
+		return d.enumerate(ctx)
+	})
+}
+
+// statesOf is the number of states of slots.
+func statesOf(categories []int) float64 {
+	states := 1.0
+	for _, k := range categories {
+		states *= float64(k)
 	}
-	d.truth = truth{"a long run of " + o.sampler, slices.Repeat(means, len(d.observables)/groups),
-		o.sampler, steps, math.Sqrt(squares), samplers.SplitRHat(paths)}
-	return nil
+	return states
 }
 
 // A kind is a kind of targets.
@@ -233,8 +170,8 @@ type kind struct {
 	flags func(f *pflag.FlagSet) maker
 }
 
-// maker makes a target, and finds exact means with random numbers of the seed, where it needs any.
-type maker func(ctx context.Context, seed uint64) (*distribution, error)
+// maker makes a target, and finds its exact means.
+type maker func(ctx context.Context) (*distribution, error)
 
 func kinds() []kind {
 	return []kind{
@@ -248,13 +185,12 @@ func kinds() []kind {
 		{"fhmm", "a factorial hidden Markov model", "The states of a factorial hidden Markov model given what was " +
 			"observed: y_t is a weighted\nsum of binary chains that rarely change, with noise. Exact means come from " +
 			"the forward and\nbackward recursions.", newHiddenChains},
-		{"mixture", "a Bernoulli mixture", "A mixture of laws under which binary slots are independent. Means are " +
-			"exact, and the\nchains' states are compared with exact draws (MMD).", newBernoulliMixture},
-		{"contacts", "the Potts model of a protein", "The Potts model of a protein family, U = Σ_i h_i[x_i] + " +
-			"Σ_{i<j} J_ij[x_i, x_j], made up.", newContacts},
 		{"table", "a random table", "A table of random energies, one for each state. Errors of the gradient and of " +
 			"the\nconditionals make it as unkind as a language model: proposals then see estimates\nonly, and the " +
 			"conditionals belong to no joint distribution.", newTable},
+		{"text", "the fills of a text", "The fills of a text by a masked language model, exp(U) of the " +
+			"pseudo-log-likelihood\nover the likeliest tokens of each blank. Exact means come from all fills. Sampler " +
+			"settings\nare those of infill --sampler. Rows of the model are kept, so compare evaluations.", newText},
 	}
 }
 
@@ -269,7 +205,7 @@ func settings(f *pflag.FlagSet, names ...string) []parameter {
 
 // newDistribution makes a target that is written as samplers are: "ising:size=3x3,coupling=0.2",
 // "potts:field=0/0.1/0.2".
-func newDistribution(ctx context.Context, text string, seed uint64) (*distribution, error) {
+func newDistribution(ctx context.Context, text string) (*distribution, error) {
 	list, err := samplers.ParseList(text)
 	if err != nil {
 		return nil, refuse("target", "%w", err)
@@ -290,7 +226,7 @@ func newDistribution(ctx context.Context, text string, seed uint64) (*distributi
 				return nil, WrongValue(a.Setting, a.Value, err)
 			}
 		}
-		return make(ctx, seed)
+		return make(ctx)
 	}
 	return nil, refuse("target", "%q is not one of %s", text, strings.Join(names, ", "))
 }

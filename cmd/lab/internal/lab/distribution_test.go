@@ -26,7 +26,7 @@ func isingTorus(rows, columns int, coupling, field float64) torus {
 		[]float64{-field, field}}
 }
 
-// TestTransferMatrix: equal to listing every state, for every kind of side: one site, a pair, a ring, long and short.
+// TestTransferMatrix: equal to listing every state, for long and short sides.
 func TestTransferMatrix(t *testing.T) {
 	check := func(name string, target samplers.Target, lattice torus) {
 		d := &distribution{target: target, observables: indicators(target.Categories())}
@@ -34,11 +34,10 @@ func TestTransferMatrix(t *testing.T) {
 		none(t, err)
 		law := must(lattice.transferMatrix())(t)
 		for i, p := range listed {
-			near(t, fmt.Sprintf("%s %v: probability %d", name, lattice.size, i), law[i%len(law)], p, 1e-12)
+			near(t, fmt.Sprintf("%s %v: probability %d", name, lattice.size, i), law[i%len(law)], p, 1e-11)
 		}
 	}
-	for _, at := range [][2]int{{1, 1}, {1, 2}, {2, 1}, {1, 5}, {5, 1}, {2, 2}, {2, 3}, {3, 2}, {3, 3},
-		{4, 3}, {4, 4}} {
+	for _, at := range [][2]int{{3, 3}, {4, 3}, {3, 5}, {4, 4}} {
 		for _, parameters := range [][2]float64{{0.1, 0.2}, {-0.3, 0.5}, {0.5, -0.1}, {0, 1}} {
 			target := must(targets.NewIsing(at[0], at[1], parameters[0], parameters[1]))(t)
 			check("ising", target, isingTorus(at[0], at[1], parameters[0], parameters[1]))
@@ -46,52 +45,22 @@ func TestTransferMatrix(t *testing.T) {
 	}
 	field := []float64{0.3, -0.2, 0.1}
 	edge := [][]float64{{0.7, 0, 0}, {0, 0.7, 0}, {0, 0, 0.7}}
-	for _, at := range [][2]int{{1, 1}, {2, 2}, {2, 3}, {3, 3}, {4, 2}} {
-		target := must(targets.NewPotts(at[0], at[1], 0.7, field))(t)
+	for _, at := range [][2]int{{3, 3}, {3, 4}} {
+		target := must(pottsTorus(size{at[0], at[1]}, 0.7, field))(t)
 		check("potts", target, torus{size{at[0], at[1]}, edge, field})
-	}
-}
-
-// TestLongRun: an estimated truth is within five of its own standard errors.
-func TestLongRun(t *testing.T) {
-	exactly := opened(t, "ising:size=3x4,coupling=0.1,field=0.2", 0)
-	run := opened(t, "ising:size=3x4,coupling=0.1,field=0.2", 0)
-	none(t, run.estimate(t.Context(), longRun{"gibbs", 12, true}, 300*12, 5))
-	if exactly.truth.sampler != "" || run.truth.sampler == "" || run.truth.steps != 300*12 {
-		t.Fatalf("truths %+v and %+v", exactly.truth, run.truth)
-	}
-	e := run.truth.standardError
-	if !(e > 0.001 && e < 0.02) {
-		t.Errorf("standard error %v of 16 × 3600 draws of Gibbs on 12 sites", e)
-	}
-	near(t, "mean", run.truth.means[7], exactly.truth.means[7], 5*e)
-	if r := run.truth.rHat; !(r > 0.9 && r < 1.05) {
-		t.Errorf("R-hat %v", r)
-	}
-
-	// On a Potts model, sites share a law and states do not.
-	solved := opened(t, "potts:size=2x3,coupling=0.4,field=1/0/-1", 0)
-	estimated := opened(t, "potts:size=2x3,coupling=0.4,field=1/0/-1", 0)
-	none(t, estimated.estimate(t.Context(), longRun{"gibbs", 6, true}, 300*6, 5))
-	for i := range solved.truth.means {
-		near(t, fmt.Sprintf("observable %d", i), estimated.truth.means[i], solved.truth.means[i],
-			6*estimated.truth.standardError)
 	}
 }
 
 // TestSymmetry: without a field the means are known on a lattice of any size,
 // and are those of the transfer matrix on a small one.
 func TestSymmetry(t *testing.T) {
-	ising := opened(t, "ising:size=40x40,coupling=0.3,field=0", 0)
+	ising := opened(t, "ising:size=40x40,coupling=0.3,field=0")
 	law := must(isingTorus(3, 3, 0.3, 0).transferMatrix())(t)
 	near(t, "mean spin", ising.truth.means[999], law[1]-law[0], 1e-12)
-	potts := opened(t, "potts:size=30x30,coupling=1,field=2/2/2", 0)
-	law = must(torus{size{2, 3}, [][]float64{{1, 0, 0}, {0, 1, 0}, {0, 0, 1}},
+	potts := opened(t, "potts:size=30x30,coupling=1,field=2/2/2")
+	law = must(torus{size{3, 3}, [][]float64{{1, 0, 0}, {0, 1, 0}, {0, 0, 1}},
 		[]float64{2, 2, 2}}.transferMatrix())(t)
 	near(t, "share of a state", potts.truth.means[999], law[1], 1e-12)
-	if ising.truth.sampler != "" || potts.truth.sampler != "" {
-		t.Error("a symmetry is no estimate")
-	}
 }
 
 // TestEnumerate: energies so far apart, and rising, that sums of exponentials overflow.
@@ -123,8 +92,8 @@ func TestSolved(t *testing.T) {
 	for _, at := range [][2]int{{7, 3}, {3, 7}, {4, 4}, {1, 1}} {
 		m := random(at[0], at[1])
 		e := enumerated(t, m)
-		s := must(solve(m))(t)
-		near(t, "log normaliser", s.logNormaliser, e.LogNormaliser, 1e-10)
+		s := must(solve(t.Context(), m))(t)
+		near(t, "log normaliser", s.all.LogNormaliser, e.LogNormaliser, 1e-10)
 		const n = 20000
 		states := s.draw(n, samplers.Streams(4, "draws", 1)[0])
 		for j, p := range s.means {
@@ -137,14 +106,14 @@ func TestSolved(t *testing.T) {
 			near(t, fmt.Sprintf("drawn mean of unit %d", j), float64(on)/n, p, 5*math.Sqrt(p*(1-p)/n)+1e-9)
 		}
 	}
-	if _, err := solve(random(21, 22)); !errors.Is(err, errTooLarge) {
+	if _, err := solve(t.Context(), random(21, 22)); !errors.Is(err, errTooLarge) {
 		t.Errorf("2^21 states were summed: %v", err)
 	}
 }
 
 // TestStart: an independent start follows the field alone.
 func TestStart(t *testing.T) {
-	p := opened(t, "potts:size=1x2,coupling=3,field=0/"+decimal(math.Log(3)), 0)
+	p := opened(t, "potts:size=1x2,coupling=3,field=0/"+decimal(math.Log(3)))
 	const chains = 4000
 	positions := must(p.positions("independent", samplers.Streams(1, "", chains)))(t)
 	ones := 0
@@ -153,7 +122,7 @@ func TestStart(t *testing.T) {
 	}
 	near(t, "share of state 1", float64(ones)/(2*chains), 0.75, 5*math.Sqrt(0.75*0.25/(2*chains)))
 
-	table := opened(t, "table", 0)
+	table := opened(t, "table")
 	if _, err := table.positions("independent", nil); err == nil || !strings.Contains(err.Error(), "choose uniform") {
 		t.Errorf("a table has an independent law: %v", err)
 	}
@@ -161,12 +130,12 @@ func TestStart(t *testing.T) {
 
 // A target is written as samplers are.
 func TestNewDistribution(t *testing.T) {
-	d := opened(t, "potts:size=2x3,field=0.5/0/-0.5,coupling=0.3", 0)
+	d := opened(t, "potts:size=2x3,field=0.5/0/-0.5,coupling=0.3")
 	if got := d.String(); got != "potts, size 2x3, coupling 0.3, field 0.5,0,-0.5" {
 		t.Error(got)
 	}
 	for text, want := range map[string]string{
-		"isng":                       `target: "isng" is not one of ising, potts, rbm, fhmm, mixture, contacts, table`,
+		"isng":                       `target: "isng" is not one of ising, potts, rbm, fhmm, table`,
 		"":                           `target: "": a sampler is missing`,
 		"ising,potts":                `target: "ising,potts" is not one of`,
 		"ising:colour=red":           "target: ising has no colour",
@@ -176,7 +145,6 @@ func TestNewDistribution(t *testing.T) {
 		"ising:coupling=x":           `coupling: "x" is not a finite number`,
 		"ising:coupling=nan":         `coupling: "nan" is not a finite number`,
 		"ising:field=inf":            `field: "inf" is not a finite number`,
-		"ising:truth-sweeps=0":       `truth-sweeps: "0" is not a whole number from 1 to`,
 		"potts:field=1/x":            `field: "1/x" is not finite numbers with commas between them`,
 		"potts:field=0/nan":          `field: "0/nan" is not finite numbers`,
 		"table:categories=3/2.5":     `categories: "3/2.5" is not whole numbers from 1 to 256 with commas between them`,
@@ -188,13 +156,12 @@ func TestNewDistribution(t *testing.T) {
 		"table:target-seed=-1":    `target-seed: "-1" is not a whole number of 0 or more`,
 		"fhmm:keep=1":             "keep: noise 0.5, first 0.1, keep 1",
 		"fhmm:factors=17":         `factors: "17" is not a whole number from 1 to 16`,
-		"contacts:size=100x100":   "size: 10000 sites: there can be 2 to 512",
-		"rbm:data=mnist":          `data: "mnist" is not one of bars-and-stripes, none`,
+		"rbm:data=mnist":          "data: mnist: open mnist: no such file",
 		"rbm:reference=x":         `reference: "x" is not one of auto, block-gibbs`,
 		"rbm:reference-samples=1": `reference-samples: "1" is not a whole number from 2 to 16384`,
 	} {
 		var option *OptionError
-		if _, err := newDistribution(t.Context(), text, 0); !errors.As(err, &option) ||
+		if _, err := newDistribution(t.Context(), text); !errors.As(err, &option) ||
 			!strings.HasPrefix(err.Error(), want) {
 			t.Errorf("%q: error %v, want %q", text, err, want)
 		}
@@ -235,8 +202,8 @@ const smallTraining = "rbm:side=3,hidden=10,divergence-steps=5,batch=14,learning
 // TestTraining: contrastive divergence moves the probability to the patterns,
 // by the exact sum, and repeats with its seed.
 func TestTraining(t *testing.T) {
-	before, after := opened(t, smallTraining+"updates=1", 0), opened(t, smallTraining+"updates=400", 0)
-	again, other := opened(t, smallTraining+"updates=400", 0), opened(t, smallTraining+"updates=400,target-seed=2", 0)
+	before, after := opened(t, smallTraining+"updates=1"), opened(t, smallTraining+"updates=400")
+	again, other := opened(t, smallTraining+"updates=400"), opened(t, smallTraining+"updates=400,target-seed=2")
 	judge := func(d *distribution) (mass, logLikelihood float64) {
 		e := enumerated(t, d.target)
 		for _, pattern := range barsAndStripes(3) {
@@ -259,7 +226,7 @@ func TestTraining(t *testing.T) {
 	}
 	cancelled, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := newDistribution(cancelled, smallTraining+"updates=400", 0); !errors.Is(err, context.Canceled) {
+	if _, err := newDistribution(cancelled, smallTraining+"updates=400"); !errors.Is(err, context.Canceled) {
 		t.Errorf("a cancelled training: %v", err)
 	}
 }
@@ -280,7 +247,7 @@ func TestAdam(t *testing.T) {
 // TestReference: exact draws and long block Gibbs stand for the same law; the
 // chains of block Gibbs come down to the floor, a chain that stands does not.
 func TestReference(t *testing.T) {
-	p := opened(t, smallTraining+"updates=400,reference=block-gibbs,reference-samples=300,reference-steps=200", 0)
+	p := opened(t, smallTraining+"updates=400,reference=block-gibbs,reference-samples=300,reference-steps=200")
 	run := compared(t, p, "rbm-gibbs,dula:step-size=0.05",
 		func(o *compareOptions) { o.Chains, o.Steps, o.Initial = 40, 100, "uniform" })
 	floor, deviation, err := p.reference.floor(40)
@@ -292,17 +259,17 @@ func TestReference(t *testing.T) {
 		t.Errorf("reference %+v of %v", p.reference, p.parameters)
 	}
 	// Two sets of 300 draws of one law are closer than 40 draws to 300.
-	draws := must(solve(p.target.(*targets.RBM)))(t).draw(300, samplers.Streams(1, "exact", 1)[0])
+	draws := must(solve(t.Context(), p.target.(*targets.RBM)))(t).draw(300, samplers.Streams(1, "exact", 1)[0])
 	if a, _ := p.reference.discrepancy(draws); !(a < floor) {
 		t.Errorf("block Gibbs from exact draws: %v; floor %v", a, floor)
 	}
 	for i, c := range run.Cells {
 		points := c.Curves[mmd]
 		above := (math.Exp(points[len(points)-1].Y) - floor) / deviation
-		if i == 0 && !(math.Abs(above) < 4) {
+		if i == 0 && !(math.Abs(above) < 3) {
 			t.Errorf("%v ends %v deviations above the floor", c.Labels, above)
 		}
-		if i == 1 && !(above > 4) {
+		if i == 1 && !(above > 3) {
 			t.Errorf("%v, which hardly moves, ends %v deviations above the floor", c.Labels, above)
 		}
 	}
@@ -311,10 +278,15 @@ func TestReference(t *testing.T) {
 	}
 }
 
-// TestLargeMachine: where neither side can be summed over, truth and reference are of block Gibbs, and said to be.
+// TestLargeMachine: where neither side can be summed over, there are no exact means, and the reference is block Gibbs.
 func TestLargeMachine(t *testing.T) {
-	p := opened(t, "rbm:data=none,visible=22,hidden=21,truth-sweeps=60,reference-steps=20,reference-samples=50", 0)
-	if p.truth.sampler != "rbm-gibbs" || p.reference.method != "block-gibbs" || p.independent != nil {
+	p := opened(t, "rbm:data=none,visible=22,hidden=21,reference-steps=20,reference-samples=50")
+	if !strings.HasPrefix(p.truth.method, "none, and no log RMSE: too large") || p.truth.means != nil ||
+		p.reference.method != "block-gibbs" || p.independent != nil {
 		t.Errorf("truth %+v, reference %+v, a start by %v", p.truth, p.reference, p.independent)
+	}
+	run := compared(t, p, "gwg", func(o *compareOptions) { o.Steps, o.Initial = 20, "uniform" })
+	if _, known := run.Cells[0].Numbers[byStep]; known || len(run.Cells[0].Curves[mmd]) == 0 {
+		t.Errorf("numbers %v", run.Cells[0].Numbers)
 	}
 }

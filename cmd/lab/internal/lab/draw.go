@@ -22,7 +22,7 @@ import (
 // drawings are plots by the names of their files.
 type drawings map[string]*plot.Plot
 
-// draw draws every curve, by x and by seconds, bars, and columns against labels and other columns.
+// draw draws every curve, by x and by seconds, and columns against labels and other columns.
 // Lines are the first label; other labels have a plot each.
 func (r *StudyReport) draw() (drawings, error) {
 	list, failed := drawings{}, error(nil)
@@ -43,12 +43,6 @@ func (r *StudyReport) draw() (drawings, error) {
 			p, err = panel.curves(c, title, "seconds of processor time (noisy)",
 				func(s sample) float64 { return s.Seconds })
 			add(c.name+suffix+"-by-second", p, err)
-		}
-		for _, c := range r.plan.columns {
-			if c.bar {
-				p, err := panel.bars(c, title)
-				add(c.name+suffix, p, err)
-			}
 		}
 	}
 	for _, c := range r.plan.columns {
@@ -86,42 +80,6 @@ func (p panel) curves(c curve, title, x string, at func(sample) float64) (*plot.
 		drawn.X.Scale, drawn.X.Tick.Marker = plot.LogScale{}, plot.LogTicks{Prec: -1}
 	}
 	return drawn, err
-}
-
-// bars draws a bar with its error for each group that has the number, the first at the top.
-func (p panel) bars(c column, title string) (*plot.Plot, error) {
-	var names []string
-	var values plotter.Values
-	var spread struct {
-		plotter.XYs
-		plotter.XErrors
-	}
-	for _, g := range slices.Backward(p) {
-		numbers := g.numbers(c.name)
-		if len(numbers) == 0 {
-			continue
-		}
-		mean, e := stat.Mean(numbers, nil), g[0].Errors[c.name]
-		spread.XYs = append(spread.XYs, plotter.XY{X: mean, Y: float64(len(values))})
-		spread.XErrors = append(spread.XErrors, struct{ Low, High float64 }{-e, e})
-		names, values = append(names, g.labels()[0].Value), append(values, mean)
-	}
-	if values == nil {
-		return nil, nil
-	}
-	bars, err := plotter.NewBarChart(values, vg.Points(12))
-	if err != nil {
-		return nil, err
-	}
-	bars.Horizontal, bars.Color = true, plotutil.SoftColors[2]
-	whiskers, err := plotter.NewXErrorBars(spread)
-	if err != nil {
-		return nil, err
-	}
-	drawn := newPlot(title, c.name, "")
-	drawn.Add(bars, whiskers)
-	drawn.NominalY(names...)
-	return drawn, nil
 }
 
 // drawColumn draws a column against a label of numbers, a line for each value of the first label, or against
@@ -176,8 +134,7 @@ func newPlot(title, x, y string) *plot.Plot {
 	return p
 }
 
-// colours can be told apart by people who see few (Okabe and Ito 2008, without their yellow, which is too light for
-// lines on white).
+// colours can be told apart by people who see few (Okabe and Ito 2008, without their yellow).
 var colours = []color.RGBA{
 	{0, 114, 178, 255}, {213, 94, 0, 255}, {0, 158, 115, 255}, {204, 121, 167, 255}, {0, 0, 0, 255},
 	{86, 180, 233, 255}, {230, 159, 0, 255},

@@ -6,58 +6,71 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
-	"strings"
+
+	"gonum.org/v1/gonum/floats"
+	"gonum.org/v1/gonum/stat"
 
 	"infill/internal/logmath"
 	"infill/internal/targets"
 	"infill/samplers"
 )
 
-// An estimator estimates the gradient of E[U(b)] over independent bits b_j ~ Bernoulli(sigmoid(φ_j)).
+// An estimator estimates the gradient of E[U(b)] over independent slots with b_j ~ softmax(0, φ_j), which for two
+// categories is Bernoulli(sigmoid(φ_j)). A batch has several rows of logits, each with an expectation of its own: the
+// target's n-th state is the n-th row's.
 type estimator interface {
-	// estimate writes the mean of one estimate per stream to gradient [slots], and returns a mean of energies.
-	estimate(ctx context.Context, logits []float64, streams []*rand.Rand, gradient []float64) (float64, error)
-	// evaluations of the target, hard or relaxed, for each stream.
+	// evaluations of the target, hard or relaxed, for a draw.
 	evaluations() int
+	// estimate writes the mean of some draws to gradient, for each row of logits [rows × slots × (categories - 1)].
+	estimate(ctx context.Context, logits []float64, draws int, r *rand.Rand, gradient []float64) error
 }
 
-// estimators lists them: ARM; the score-function estimator; the same with the mean of
-// the other draws as its baseline; and one with a relaxed control variate.
-func estimators() []string { return []string{"arm", "reinforce", "leave-one-out", "relax"} }
+// estimators lists them: ARM; its half, AR, and the score function with baselines; a relaxed control variate; and
+// Gumbel-softmax with straight-through, which alone is biased.
+func estimators() []string {
+	return []string{"arm", "ar", "reinforce", "leave-one-out", "relax", "straight-through"}
+}
 
-// checkEstimators refuses names that are not of a list, and numbers of evaluations that not every estimator can take.
-func checkEstimators(names, of []string, evaluations int) error {
-	if evaluations%6 != 0 {
-		return refuse("evaluations", "%d is not a multiple of 6, so that every estimator takes as many", evaluations)
+// newEstimator is an estimator on a target whose slots have the same number of categories.
+func newEstimator(name string, target samplers.Target) (estimator, error) {
+	categories := target.Categories()
+	b, needs := batch{target, len(categories), categories[0]}, ""
+	relaxed, soft := target.(samplers.RelaxedTarget)
+	switch {
+	case slices.Min(categories) != slices.Max(categories) || b.categories < 2:
+		needs = "as many categories in every slot, two at least"
+	case b.categories > 2 && slices.Contains([]string{"ar", "relax", "straight-through"}, name):
+		needs = "two categories in every slot"
+	case !soft && (name == "relax" || name == "straight-through"):
+		needs = "energies of slots between 0 and 1"
+	case name == "arm":
+		return arm{b}, nil
+	case name == "relax":
+		return &relaxEstimator{batch: b, relaxed: relaxed, eta: 1}, nil
+	case name == "straight-through":
+		return straightThrough{b, relaxed}, nil
+	default:
+		return &scoreEstimator{batch: b, kind: name}, nil
 	}
-	for _, name := range names {
-		if !slices.Contains(of, name) {
-			return refuse("estimators", "%q is not one of %s", name, strings.Join(of, ", "))
+	return nil, fmt.Errorf("%s needs %s: %w", name, needs, samplers.ErrUnsupported)
+}
+
+// batch evaluates a target at a state for each row.
+type batch struct {
+	target            samplers.Target
+	slots, categories int
+}
+
+// energies returns U of each row. One that is not finite is an error: the expectation does not exist.
+func (b batch) energies(ctx context.Context, states []int) ([]float64, error) {
+	u := make([]float64, len(states)/b.slots)
+	err := b.target.Energy(ctx, states, u)
+	for _, x := range u {
+		if err == nil && !logmath.Finite(x) {
+			err = fmt.Errorf("a state of energy %v has no finite expectation", x)
 		}
 	}
-	return nil
-}
-
-// newEstimator is an estimator on a target of binary slots.
-func newEstimator(name string, target samplers.Target) (estimator, error) {
-	if !binarySlots(target) {
-		return nil, fmt.Errorf("%s needs two categories in every slot: %w", name, samplers.ErrUnsupported)
-	}
-	switch name {
-	case "arm":
-		return arm{target}, nil
-	case "reinforce", "leave-one-out":
-		return scoreEstimator{target, name == "leave-one-out"}, nil
-	}
-	relaxed, ok := target.(samplers.RelaxedTarget)
-	if !ok {
-		return nil, fmt.Errorf("relax needs energies of slots between 0 and 1: %w", samplers.ErrUnsupported)
-	}
-	return &relaxEstimator{target: relaxed, temperature: 0.5, eta: 1}, nil
-}
-
-func binarySlots(target samplers.Target) bool {
-	return !slices.ContainsFunc(target.Categories(), func(n int) bool { return n != 2 })
+	return u, err
 }
 
 // arm is the augment-REINFORCE-merge estimator of Yin and Zhou, "ARM: Augment-REINFORCE-Merge Gradient for Stochastic
@@ -66,106 +79,169 @@ func binarySlots(target samplers.Target) bool {
 //	u ~ Uniform(0,1)^m
 //	∂E[U]/∂φ_j ≈ (U([u > sigmoid(-φ)]) - U([u < sigmoid(φ)])) (u_j - ½)
 //
-// The two states are antithetic. Not here: gradients through layers, and the categorical generalisation.
-type arm struct{ target samplers.Target }
+// For K categories it is ARSM (Yin, Yue and Zhou, ICML 2019), of which that is the case of two. π is uniform on the
+// simplex, and b the least of π_i exp(-φ_i); with b^ck the state of π whose parts c and k change places in every slot,
+//
+//	∂E[U]/∂φ_jc ≈ Σ_k (U(b^ck) - mean_i U(b^ik)) (1/K - π_jk)
+type arm struct{ batch }
 
-func (arm) evaluations() int { return 2 }
+func (a arm) evaluations() int { return 1 + a.categories*(a.categories-1)/2 }
 
-// estimate returns the mean energy of the 2·len(streams) states it evaluated. A state whose energy is not finite is an
-// error: the expectation does not exist.
-func (a arm) estimate(ctx context.Context, logits []float64, streams []*rand.Rand,
-	gradient []float64) (energy float64, err error) {
-	n, slots := len(streams), len(logits)
-	states, uniforms := make([]int, 2*n*slots), make([]float64, n*slots)
-	for s, stream := range streams {
-		for j, phi := range logits {
-			u := stream.Float64()
-			uniforms[s*slots+j] = u
-			states[2*s*slots+j] = bit(logmath.Sigmoid(-phi) < u)
-			states[(2*s+1)*slots+j] = bit(u < logmath.Sigmoid(phi))
-		}
-	}
-	energies := make([]float64, 2*n)
-	if err := a.target.Energy(ctx, states, energies); err != nil {
-		return 0, err
-	}
+func (a arm) estimate(ctx context.Context, logits []float64, draws int, r *rand.Rand, gradient []float64) error {
+	k := a.categories
+	sites := len(logits) / (k - 1)
+	pi, states := make([]float64, sites*k), make([]int, sites)
+	u := make([][]float64, k*k) // of b^ck, [rows]
 	clear(gradient)
-	for s := range n {
-		right, left := energies[2*s], energies[2*s+1]
-		if !logmath.Finite(right) || !logmath.Finite(left) {
-			return 0, fmt.Errorf("arm: states of energy %v and %v have no finite expectation", right, left)
+	for range draws {
+		for part := range slices.Chunk(pi, k) {
+			for c := range part {
+				part[c] = r.ExpFloat64()
+			}
+			floats.Scale(1/floats.Sum(part), part)
 		}
-		energy += (right + left) / float64(2*n)
-		for j := range gradient {
-			gradient[j] += (right - left) * (uniforms[s*slots+j] - 0.5) / float64(n)
+		for c := range k {
+			for d := range c + 1 {
+				if c == d && c > 0 {
+					u[c*k+c] = u[0] // nothing changes places
+					continue
+				}
+				for i := range states {
+					states[i] = race(pi[i*k:(i+1)*k], logits[i*(k-1):(i+1)*(k-1)], c, d)
+				}
+				of, err := a.energies(ctx, states)
+				if err != nil {
+					return err
+				}
+				u[c*k+d], u[d*k+c] = of, of
+			}
+		}
+		for i := range sites {
+			row := i / a.slots
+			for d := range k {
+				mean := 0.0
+				for c := range k {
+					mean += u[c*k+d][row] / float64(k)
+				}
+				for c := 1; c < k; c++ {
+					gradient[i*(k-1)+c-1] += (u[c*k+d][row] - mean) * (1/float64(k) - pi[i*k+d]) / float64(draws)
+				}
+			}
 		}
 	}
-	return energy, nil
+	return nil
 }
 
-// scoreEstimator is REINFORCE (Williams 1992): (U(b) - baseline) (b_j - sigmoid(φ_j)).
-// The baseline of a draw is the mean U of the others, so two streams are needed.
+// race is the category of the least π exp(-φ), where parts c and d of π change places.
+func race(pi, logits []float64, c, d int) int {
+	best, at := math.Inf(1), 0
+	for v := range pi {
+		part, weight := v, 1.0
+		switch v {
+		case c:
+			part = d
+		case d:
+			part = c
+		}
+		if v > 0 {
+			weight = math.Exp(-logits[v-1])
+		}
+		if x := pi[part] * weight; x < best {
+			best, at = x, v
+		}
+	}
+	return at
+}
+
+// scoreEstimator is REINFORCE (Williams 1992), (U(b) - baseline) ∂log p(b)/∂φ, whose baseline is 0 or the mean U of the
+// row's other draws, of which two are needed; and ARM's half, AR, (U([u < sigmoid(φ)]) - baseline) (1 - 2u), with the
+// mean of earlier calls.
 type scoreEstimator struct {
-	target   samplers.Target
-	baseline bool
+	batch
+	kind       string
+	sum, count float64
 }
 
-func (scoreEstimator) evaluations() int { return 1 }
+func (*scoreEstimator) evaluations() int { return 1 }
 
-func (e scoreEstimator) estimate(ctx context.Context, logits []float64, streams []*rand.Rand,
-	gradient []float64) (float64, error) {
-	n := len(streams)
-	states, energy := make([]int, 0, n*len(logits)), make([]float64, n)
-	for _, r := range streams {
-		for _, phi := range logits {
-			states = append(states, bit(r.Float64() < logmath.Sigmoid(phi)))
+func (e *scoreEstimator) estimate(ctx context.Context, logits []float64, draws int, r *rand.Rand,
+	gradient []float64) error {
+	more := e.categories - 1
+	law := make([][]float64, len(logits)/more)
+	for i := range law {
+		law[i] = softmax(append([]float64{0}, logits[i*more:(i+1)*more]...))
+	}
+	scores, energy, mean := make([][]float64, draws), make([][]float64, draws), make([]float64, len(law)/e.slots)
+	for n := range draws {
+		scores[n] = make([]float64, len(logits))
+		states := make([]int, len(law))
+		for i, p := range law {
+			u, rest := r.Float64(), 0.0
+			for c := 1; c < len(p) && states[i] == 0; c++ {
+				if rest += p[c]; u < rest {
+					states[i] = c
+				}
+			}
+			for c := range more {
+				scores[n][i*more+c] = float64(bit(states[i] == c+1)) - p[c+1]
+			}
+			if e.kind == "ar" {
+				scores[n][i] = 1 - 2*u
+			}
 		}
-	}
-	if err := e.target.Energy(ctx, states, energy); err != nil {
-		return 0, err
-	}
-	total := 0.0
-	for _, u := range energy {
-		total += u
+		var err error
+		if energy[n], err = e.energies(ctx, states); err != nil {
+			return err
+		}
+		floats.AddScaled(mean, 1/float64(draws), energy[n])
 	}
 	clear(gradient)
-	for s, u := range energy {
-		if e.baseline && n > 1 {
-			u -= (total - u) / float64(n-1)
-		}
-		for j, phi := range logits {
-			gradient[j] += u * (float64(states[s*len(logits)+j]) - logmath.Sigmoid(phi)) / float64(n)
+	for n, of := range scores {
+		for i, score := range of {
+			row := i / more / e.slots
+			weight := energy[n][row]
+			switch e.kind {
+			case "ar":
+				weight -= e.sum / max(e.count, 1)
+			case "leave-one-out": // less the mean of the others
+				weight = (weight - mean[row]) * float64(draws) / float64(max(draws-1, 1))
+			}
+			gradient[i] += weight * score / float64(draws)
 		}
 	}
-	return total / float64(n), nil
+	e.sum, e.count = e.sum+floats.Sum(mean), e.count+float64(len(mean))
+	return nil
 }
 
-// relaxEstimator is REBAR (Tucker et al. 2017), which RELAX (Grathwohl et al. 2018) generalises: the energy at relaxed
-// bits is the control variate, scaled by η, which follows the gradient of the estimate's square. With v, u ~
-// Uniform(0,1), z = φ + logit(u), b = [z > 0], z̃ = z given b by v, and s(z) = sigmoid(z/λ):
+// temperature is that of relaxed bits, λ.
+const temperature = 0.5
+
+// relaxEstimator is the score function with REBAR's control variate (Tucker and others 2017; Grathwohl and others,
+// RELAX, 2018), of fixed temperature λ and a scale η that falls with the variance. With z = φ + logit(u), b = [z > 0],
+// z̃ drawn from z given b, and s(z) = sigmoid(z/λ):
 //
 //	(U(b) - ηU(s(z̃))) ∂log p(b)/∂φ + η ∂U(s(z))/∂φ - η ∂U(s(z̃))/∂φ
-//
-// RELAX learns a network instead of U(s); there is none here.
 type relaxEstimator struct {
-	target      samplers.RelaxedTarget
-	temperature float64 // λ
-	eta         float64
-	moment      float64 // of η's gradient
-	calls       int
+	batch
+	relaxed samplers.RelaxedTarget
+	eta     float64
+	moment  float64 // of η's gradient
+	calls   int
 }
 
 func (*relaxEstimator) evaluations() int { return 3 }
 
-func (e *relaxEstimator) estimate(ctx context.Context, logits []float64, streams []*rand.Rand,
-	gradient []float64) (float64, error) {
+func (e *relaxEstimator) estimate(ctx context.Context, logits []float64, draws int, r *rand.Rand,
+	gradient []float64) error {
 	n := len(logits)
-	hard, energy := make([]int, n), make([]float64, 1)
-	relaxed, values, slopes := make([]float64, 2*n), make([]float64, 2), make([]float64, 2*n)
-	given, score := make([]float64, n), make([]float64, n) // ∂z̃/∂φ and ∂log p/∂φ
+	hard, score, given := make([]int, n), make([]float64, n), make([]float64, n) // ∂log p/∂φ and ∂z̃/∂φ
+	var points, slopes, values [2][]float64                                      // at s(z) and s(z̃)
+	for i := range points {
+		points[i], slopes[i], values[i] = make([]float64, n), make([]float64, n), make([]float64, n/e.slots)
+	}
 	clear(gradient)
-	mean, pull := 0.0, 0.0
-	for _, r := range streams {
+	pull := 0.0
+	for range draws {
 		for j, phi := range logits {
 			theta := logmath.Sigmoid(phi)
 			u, v := inside(r.Float64()), inside(r.Float64())
@@ -179,46 +255,84 @@ func (e *relaxEstimator) estimate(ctx context.Context, logits []float64, streams
 			}
 			conditional = inside(conditional)
 			given[j] = 1 + slope/(conditional*(1-conditional))
-			relaxed[j] = logmath.Sigmoid(z / e.temperature)
-			relaxed[n+j] = logmath.Sigmoid((phi + logOdds(conditional)) / e.temperature)
+			points[0][j] = logmath.Sigmoid(z / temperature)
+			points[1][j] = logmath.Sigmoid((phi + logOdds(conditional)) / temperature)
 		}
-		if err := e.target.Energy(ctx, hard, energy); err != nil {
-			return 0, err
+		energy, err := e.energies(ctx, hard)
+		for i := range points {
+			if err == nil {
+				err = e.relaxed.RelaxedEnergyGradient(ctx, points[i], values[i], slopes[i])
+			}
 		}
-		if err := e.target.RelaxedEnergyGradient(ctx, relaxed, values, slopes); err != nil {
-			return 0, err
+		if err != nil {
+			return err
 		}
 		for j := range logits {
-			s, t := relaxed[j], relaxed[n+j]
-			variate := -values[1]*score[j] + (slopes[j]*s*(1-s)-slopes[n+j]*t*(1-t)*given[j])/e.temperature
-			g := energy[0]*score[j] + e.eta*variate
-			gradient[j] += g / float64(len(streams))
-			pull += 2 * g * variate / float64(len(streams))
+			s, t, row := points[0][j], points[1][j], j/e.slots
+			variate := -values[1][row]*score[j] +
+				(slopes[0][j]*s*(1-s)-slopes[1][j]*t*(1-t)*given[j])/temperature
+			g := energy[row]*score[j] + e.eta*variate
+			gradient[j] += g / float64(draws)
+			pull += 2 * g * variate / float64(draws*len(energy))
 		}
-		mean += energy[0] / float64(len(streams))
 	}
 	// The step is of the gradient's own size, as in RMSprop, and falls.
 	e.moment = 0.9*e.moment + 0.1*pull*pull
 	if e.calls++; e.moment > 0 {
 		e.eta -= 0.05 / math.Sqrt(float64(e.calls)) * pull / math.Sqrt(e.moment)
 	}
-	return mean, nil
+	return nil
+}
+
+// straightThrough is Gumbel-softmax with straight-through (Jang and others 2017; Maddison and others 2017): U's slope
+// at the bits b = [z > 0] times that of sigmoid(z/λ), as of U(b + sigmoid(z/λ)) with its value at z taken off.
+type straightThrough struct {
+	batch
+	relaxed samplers.RelaxedTarget
+}
+
+func (straightThrough) evaluations() int { return 1 }
+
+func (e straightThrough) estimate(ctx context.Context, logits []float64, draws int, r *rand.Rand,
+	gradient []float64) error {
+	n := len(logits)
+	bits, soft, slopes, energy := make([]float64, n), make([]float64, n), make([]float64, n), make([]float64, n/e.slots)
+	clear(gradient)
+	for range draws {
+		for j, phi := range logits {
+			z := phi + logOdds(inside(r.Float64()))
+			bits[j], soft[j] = float64(bit(z > 0)), logmath.Sigmoid(z/temperature)
+		}
+		if err := e.relaxed.RelaxedEnergyGradient(ctx, bits, energy, slopes); err != nil {
+			return err
+		}
+		for j, s := range soft {
+			gradient[j] += slopes[j] * s * (1 - s) / temperature / float64(draws)
+		}
+	}
+	return nil
 }
 
 func inside(u float64) float64 { return min(max(u, 1e-12), 1-1e-12) }
 
 func logOdds(p float64) float64 { return math.Log(p) - math.Log1p(-p) }
 
-// exactGradient writes ∂E[U]/∂φ over all states: Σ_b q(b) U(b) (b_j - sigmoid(φ_j)).
+// exactGradient writes ∂E[U]/∂φ of one row over all states.
 func exactGradient(e *targets.Enumeration, logits, gradient []float64) {
+	more := len(logits) / len(e.State(0))
+	laws := make([][]float64, len(e.State(0)))
+	for j := range laws {
+		laws[j] = softmax(append([]float64{0}, logits[j*more:(j+1)*more]...))
+	}
 	clear(gradient)
 	for s, u := range e.Energy {
-		logq := 0.0
-		for j, phi := range logits {
-			logq -= logmath.Softplus(phi - 2*phi*float64(e.State(s)[j]))
+		for j, v := range e.State(s) {
+			u *= laws[j][v]
 		}
-		for j, phi := range logits {
-			gradient[j] += math.Exp(logq) * u * (float64(e.State(s)[j]) - logmath.Sigmoid(phi))
+		for j, v := range e.State(s) {
+			for c := range more {
+				gradient[j*more+c] += u * (float64(bit(v == c+1)) - laws[j][c+1])
+			}
 		}
 	}
 }
@@ -240,4 +354,21 @@ func (t squareTarget) RelaxedEnergyGradient(_ context.Context, x []float64, ener
 		energy[c], gradient[c] = math.Pow(z-float64(t), 2), 2*(z-float64(t))
 	}
 	return nil
+}
+
+// deviations compares estimates with the expected mean: their largest distance in standard errors, and their variance,
+// summed over the parts.
+func deviations(estimates [][]float64, want []float64) (deviation, variance float64) {
+	column := make([]float64, len(estimates))
+	for j, w := range want {
+		for i, g := range estimates {
+			column[i] = g[j]
+		}
+		mean, sd := stat.MeanStdDev(column, nil)
+		variance += sd * sd
+		if sd > 0 {
+			deviation = math.Max(deviation, math.Abs(mean-w)/stat.StdErr(sd, float64(len(column))))
+		}
+	}
+	return deviation, variance
 }

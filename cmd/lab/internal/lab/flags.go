@@ -84,6 +84,20 @@ func Choice(f *pflag.FlagSet, name string, of []string, usage string) *string {
 	}, func(text string) string { return text })
 }
 
+// choices defines the flag of some of a list, with commas between them.
+func choices(f *pflag.FlagSet, name string, at, of []string) *[]string {
+	usage := "some of " + strings.Join(of, ", ") + ", with commas between them"
+	return define(f, name, at, usage, func(text string) ([]string, error) {
+		list := strings.Split(text, ",")
+		for _, word := range list {
+			if !slices.Contains(of, word) {
+				return nil, fmt.Errorf("a list: %q is not one of %s", word, strings.Join(of, ", "))
+			}
+		}
+		return list, nil
+	}, func(list []string) string { return strings.Join(list, ",") })
+}
+
 // samplersFlag is a list of samplers.
 func samplersFlag(f *pflag.FlagSet, name, at, usage string) *[]Spec {
 	specs, err := ParseSpecs(at)

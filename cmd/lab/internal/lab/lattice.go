@@ -2,6 +2,7 @@ package lab
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -10,6 +11,7 @@ import (
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 
+	"infill/internal/logmath"
 	"infill/internal/targets"
 	"infill/samplers"
 )
@@ -20,8 +22,20 @@ func newIsing(f *pflag.FlagSet) maker {
 	size := sizeFlag(f, size{5, 5}, "rows and columns of the lattice")
 	coupling := number(f, "coupling", 0.1, "", "a; negative is allowed")
 	field := number(f, "field", 0.2, "", "b")
-	sweeps := sweepsFlag(f)
-	return func(ctx context.Context, seed uint64) (*distribution, error) {
+	own := f.String("couplings", "", "another model, a CSV `FILE`: site,other,coupling, and site,,field")
+	return func(ctx context.Context) (*distribution, error) {
+		if *own != "" {
+			weights, field, err := readCouplings(*own)
+			if err != nil {
+				return nil, refuse("couplings", "%s: %w", *own, err)
+			}
+			d := &distribution{kind: "ising", target: targets.NewDenseIsing(weights, field),
+				parameters: settings(f, "couplings"), observables: numbered(len(field), -1, 1)}
+			for _, b := range field {
+				d.independent = append(d.independent, bernoulli(logmath.Sigmoid(2*b)))
+			}
+			return d, d.settleSmall(ctx)
+		}
 		target, err := targets.NewIsing(size.rows, size.columns, *coupling, *field)
 		if err != nil {
 			return nil, err
@@ -29,12 +43,12 @@ func newIsing(f *pflag.FlagSet) maker {
 		a, b, sites := *coupling, *field, size.sites()
 		d := &distribution{kind: "ising", target: target, parameters: settings(f, "size", "coupling", "field"),
 			observables: numbered(sites, -1, 1),
-			independent: slices.Repeat([][]float64{bernoulli(1 / (1 + math.Exp(-2*b)))}, sites)}
-		return d, d.settle(ctx, *sweeps, seed, longRun{"gibbs", sites, true}, func() (string, []float64, error) {
+			independent: slices.Repeat([][]float64{bernoulli(logmath.Sigmoid(2 * b))}, sites)}
+		return d, d.settle(func() (string, []float64, error) {
 			if b == 0 {
 				return "symmetry under a flip of all spins", make([]float64, sites), nil
 			}
-			return d.lattice(torus{*size, [][]float64{{2 * a, -2 * a}, {-2 * a, 2 * a}}, []float64{-b, b}})
+			return d.lattice(ctx, torus{*size, [][]float64{{2 * a, -2 * a}, {-2 * a, 2 * a}}, []float64{-b, b}})
 		})
 	}
 }
@@ -44,33 +58,63 @@ func newPotts(f *pflag.FlagSet) maker {
 	size := sizeFlag(f, size{4, 4}, "rows and columns of the lattice")
 	coupling := number(f, "coupling", 0.5, "", "J; negative is allowed")
 	given := Numbers(f, "field", []float64{0.2, 0, -0.2}, "h, a value for each state")
-	sweeps := sweepsFlag(f)
-	return func(ctx context.Context, seed uint64) (*distribution, error) {
-		field := *given
-		if len(field) > maxCategories {
-			return nil, refuse("field", "%d states, and there can be %d", len(field), maxCategories)
-		}
-		target, err := targets.NewPotts(size.rows, size.columns, *coupling, field)
-		if err != nil {
+	own := f.String("couplings", "",
+		"another model, a CSV `FILE`: site,state,other,state,coupling, and site,state,,,field")
+	return func(ctx context.Context) (*distribution, error) {
+		var p *protein
+		var err error
+		parameters := settings(f, "couplings")
+		if *own != "" {
+			if p, err = readPotts(*own); err != nil {
+				return nil, refuse("couplings", "%s: %w", *own, err)
+			}
+		} else if p, err = pottsTorus(*size, *coupling, *given); err != nil {
 			return nil, err
+		} else {
+			parameters = append(settings(f, "size", "coupling"), parameter{"field", joined(*given)})
 		}
-		edge := make([][]float64, len(field))
-		for v := range edge {
-			edge[v] = make([]float64, len(field))
-			edge[v][v] = *coupling
+		d := &distribution{kind: "potts", target: p, observables: indicators(p.categories), parameters: parameters}
+		for law := range slices.Chunk(p.field, p.states) { // every site by its own field
+			d.independent = append(d.independent, softmax(law))
 		}
-		d := &distribution{kind: "potts", target: target,
-			parameters:  append(settings(f, "size", "coupling"), parameter{"field", joined(field)}),
-			observables: indicators(target.Categories()),
-			independent: slices.Repeat([][]float64{softmax(field)}, size.sites())}
-		return d, d.settle(ctx, *sweeps, seed, longRun{"gibbs", size.sites(), true}, func() (string, []float64, error) {
-			if slices.Min(field) == slices.Max(field) {
-				means := slices.Repeat([]float64{1 / float64(len(field))}, len(d.observables))
+		if *own != "" {
+			return d, d.settleSmall(ctx)
+		}
+		return d, d.settle(func() (string, []float64, error) {
+			if slices.Min(*given) == slices.Max(*given) {
+				means := slices.Repeat([]float64{1 / float64(p.states)}, len(d.observables))
 				return "symmetry of the states", means, nil
 			}
-			return d.lattice(torus{*size, edge, field})
+			edge := make([][]float64, p.states)
+			for v := range edge {
+				edge[v] = make([]float64, p.states)
+				edge[v][v] = *coupling
+			}
+			return d.lattice(ctx, torus{*size, edge, *given})
 		})
 	}
+}
+
+// pottsTorus is the Potts model U(θ) = J Σ_edges [θ_i = θ_k] + Σ_i h[θ_i] on a torus, every edge once.
+func pottsTorus(size size, coupling float64, field []float64) (*protein, error) {
+	n := size.sites() * len(field)
+	if n > maxPotts || len(field) > maxCategories {
+		return nil, refuse("size", "%d sites of %d states: at most %d together", size.sites(), len(field), maxPotts)
+	}
+	near, err := targets.Neighbours(size.rows, size.columns)
+	if err != nil {
+		return nil, err
+	}
+	p := newProtein(size.sites(), len(field))
+	copy(p.field, slices.Repeat(field, p.sites))
+	for i, list := range near {
+		for _, k := range list {
+			for v := range field {
+				p.couplings[(i*p.states+v)*n+k*p.states+v] = coupling
+			}
+		}
+	}
+	return p, nil
 }
 
 // newTable is a table of random energies. Its observables are the indicators of every category of every slot.
@@ -82,26 +126,31 @@ func newTable(f *pflag.FlagSet) maker {
 		"standard deviation of the conditionals' energies from the others")
 	terms := Whole(f, "terms", 1, 1, 1<<20, "terms of the energy, for stochastic gradients")
 	own := targetSeed(f, "seed of the energies")
-	return func(ctx context.Context, _ uint64) (*distribution, error) {
-		states := 1.0
-		for _, k := range *categories {
-			states *= float64(k)
-		}
+	file := f.String("energies", "", "another table, a CSV `FILE`: a category of each slot, from 0, and the energy")
+	return func(ctx context.Context) (*distribution, error) {
+		states := statesOf(*categories)
+		d := &distribution{kind: "table", inconsistent: *conditional > 0, parameters: settings(f, "categories", "scale",
+			"gradient-error", "conditional-error", "terms", "target-seed")}
+		var target *targets.Table
+		var err error
+		switch {
+		case *file != "":
+			d.inconsistent, d.parameters = false, settings(f, "energies")
+			if target, err = readEnergies(*file); err != nil {
+				err = refuse("energies", "%s: %w", *file, err)
+			}
 		// A table also holds its gradient's errors, a number for each neighbour.
-		if states*float64(len(*categories)*slices.Max(*categories)**terms) > 1<<24 {
-			return nil, refuse("categories", "%s give a table of %.3g states, too large to keep with its gradients: "+
+		case states*float64(len(*categories)*slices.Max(*categories)**terms) > maxTable:
+			err = refuse("categories", "%s give a table of %.3g states, too large to keep with its gradients: "+
 				"take fewer or smaller slots", joined(*categories), states)
+		default:
+			target, err = targets.NewTable(*categories, samplers.Streams(*own, "table", 1)[0], targets.TableOptions{
+				Scale: *scale, Terms: *terms, GradientError: *gradient, ConditionalError: *conditional})
 		}
-		target, err := targets.NewTable(*categories, samplers.Streams(*own, "table", 1)[0],
-			targets.TableOptions{Scale: *scale, Terms: *terms, GradientError: *gradient,
-				ConditionalError: *conditional})
 		if err != nil {
 			return nil, err
 		}
-		d := &distribution{kind: "table", target: target, inconsistent: *conditional > 0,
-			parameters: settings(f, "categories", "scale", "gradient-error", "conditional-error", "terms",
-				"target-seed"),
-			observables: indicators(*categories)}
+		d.target, d.observables = target, indicators(target.Categories())
 		d.truth.method, d.truth.means, err = d.enumerate(ctx)
 		return d, err
 	}
@@ -115,119 +164,81 @@ type torus struct {
 	site []float64   // energy of a site, [K]
 }
 
-// lattice is the exact means of a torus by its transfer matrix.
-func (d *distribution) lattice(t torus) (string, []float64, error) {
+// lattice is the exact means of a torus, by a list of its states where they are few, or by its transfer matrix.
+func (d *distribution) lattice(ctx context.Context, t torus) (string, []float64, error) {
+	if math.Pow(float64(len(t.site)), float64(t.size.sites())) <= maxListed {
+		return d.enumerate(ctx)
+	}
 	law, err := t.transferMatrix()
 	if err != nil {
 		return "", nil, fmt.Errorf("%w: %w", errTooLarge, err)
 	}
 	means := make([]float64, len(d.observables))
 	for i, o := range d.observables {
-		for v, x := range o.value {
-			means[i] += x * law[v]
-		}
+		means[i] = floats.Dot(o.value, law)
 	}
 	return "transfer matrix", means, nil
 }
 
-// maxRowStates bounds the transfer matrix: a matrix of 1,024 rows is raised to a power in a second or two.
+// maxListed is the most states that a lattice's means are listed for.
+const maxListed = 1 << 16
+
+// maxRowStates bounds the transfer matrix: one of 1,024 rows takes seconds.
 const maxRowStates = 1024
 
 // transferMatrix returns the probabilities of one site's categories, [K], the same at every site by symmetry. With T(r,
 // r') = exp(½w(r) + v(r, r') + ½w(r')) over the states of one row, a torus of R rows has π(r) ∝ (T^R)(r, r) (Kramers
-// and Wannier, Statistics of the Two-Dimensional Ferromagnet, 1941). Sides of 1 and 2 have fewer edges than a ring. It
-// fails above 1,024 states of a row.
+// and Wannier, Statistics of the Two-Dimensional Ferromagnet, 1941). It fails above 1,024 states of a row, and for
+// sides below 3.
 func (t torus) transferMatrix() ([]float64, error) {
 	k, length, number := len(t.site), min(t.size.rows, t.size.columns), max(t.size.rows, t.size.columns)
 	states := math.Pow(float64(k), float64(length))
-	if states > maxRowStates {
+	if states > maxRowStates || length < 3 {
 		return nil, fmt.Errorf("a torus of %d × %d sites with %d categories has %.3g states of its shorter side: the "+
-			"transfer matrix takes at most %d", t.size.rows, t.size.columns, k, states, maxRowStates)
+			"transfer matrix takes at most %d, and sides of 3", t.size.rows, t.size.columns, k, states, maxRowStates)
 	}
 	n := int(states)
-	row := make([][]int, n)
-	weight := make([]float64, n)
+	row, weight := make([][]int, n), make([]float64, n)
 	for r := range row {
 		row[r] = make([]int, length)
 		for c, rest := 0, r; c < length; c, rest = c+1, rest/k {
 			row[r][c] = rest % k
 		}
 		for c, v := range row[r] {
-			weight[r] += t.site[v]
-			if length > 2 || length == 2 && c == 0 {
-				weight[r] += t.edge[v][row[r][(c+1)%length]]
-			}
+			weight[r] += t.site[v] + t.edge[v][row[r][(c+1)%length]]
 		}
 	}
-	between := func(a, b int) float64 {
-		u := 0.0
-		for c, v := range row[a] {
-			u += t.edge[v][row[b][c]]
-		}
-		return u
-	}
-	logs := make([]float64, n) // log π(r), up to a constant
-	switch number {
-	case 1:
-		copy(logs, weight)
-	case 2:
-		for r := range logs {
-			terms := make([]float64, n)
-			for s := range terms {
-				terms[s] = weight[r] + between(r, s) + weight[s]
+	transfer := mat.NewSymDense(n, nil)
+	for r := range n {
+		for s := r; s < n; s++ {
+			u := weight[r]/2 + weight[s]/2
+			for c, v := range row[r] {
+				u += t.edge[v][row[s][c]]
 			}
-			logs[r] = floats.LogSumExp(terms)
-		}
-	default:
-		transfer := mat.NewSymDense(n, nil)
-		largest := math.Inf(-1)
-		for r := range n {
-			for s := r; s < n; s++ {
-				transfer.SetSym(r, s, weight[r]/2+between(r, s)+weight[s]/2)
-				largest = math.Max(largest, transfer.At(r, s))
-			}
-		}
-		for r := range n {
-			for s := r; s < n; s++ {
-				transfer.SetSym(r, s, math.Exp(transfer.At(r, s)-largest))
-			}
-		}
-		power := matrixPower(transfer, number)
-		for r := range logs {
-			logs[r] = math.Log(power.At(r, r))
+			transfer.SetSym(r, s, u)
 		}
 	}
-	total := floats.LogSumExp(logs)
+	largest := mat.Max(transfer)
+	for i, u := range transfer.RawSymmetric().Data {
+		transfer.RawSymmetric().Data[i] = math.Exp(u - largest)
+	}
+	var eigen mat.EigenSym
+	if !eigen.Factorize(transfer, true) {
+		return nil, errors.New("the transfer matrix has no eigenvalues")
+	}
+	var vectors mat.Dense
+	eigen.VectorsTo(&vectors)
+	values := eigen.Values(nil) // ascending
 	p := make([]float64, k)
-	for r, l := range logs {
-		share := math.Exp(l-total) / float64(length)
+	for r := range n {
+		share := 0.0
+		for e, x := range values {
+			share += math.Pow(vectors.At(r, e), 2) * math.Pow(x/values[n-1], float64(number))
+		}
 		for _, v := range row[r] {
 			p[v] += share
 		}
 	}
+	floats.Scale(1/floats.Sum(p), p)
 	return p, nil
-}
-
-// matrixPower is proportional to the power of a non-negative matrix: it is
-// scaled on the way, so that nothing overflows.
-func matrixPower(m mat.Matrix, power int) *mat.Dense {
-	n, _ := m.Dims()
-	square := mat.DenseCopyOf(m)
-	result := mat.NewDense(n, n, nil)
-	for i := range n {
-		result.Set(i, i, 1)
-	}
-	for scratch := mat.NewDense(n, n, nil); ; {
-		if power%2 == 1 {
-			scratch.Mul(result, square)
-			scratch.Scale(1/mat.Max(scratch), scratch)
-			result, scratch = scratch, result
-		}
-		if power /= 2; power == 0 {
-			return result
-		}
-		scratch.Mul(square, square)
-		scratch.Scale(1/mat.Max(scratch), scratch)
-		square, scratch = scratch, square
-	}
 }

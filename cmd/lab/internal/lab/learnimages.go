@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
-	"strings"
 
 	"gonum.org/v1/gonum/stat"
 
@@ -29,14 +28,12 @@ func newLearnImages() *Study {
 		`Train a residual network as the energy of binary images, by persistent contrastive divergence
 with a replay buffer, and estimate its test log-likelihood by annealed importance sampling: table 1
 of the discrete Langevin paper. --data is digits (8 x 8), bars-and-stripes, or an IDX file as
-MNIST's; --test is a file of test images, else a fifth of the data. The paper's setting is --steps 40 --updates 50000 --batch 100 --buffer 10000
+MNIST's; --test is a file of test images, else a fifth of the data. The paper's setting is
+--steps 40 --updates 50000 --batch 100 --buffer 10000
 --learning-rate 0.0001 --warm-up 10000 --average 0.999 --features 64 --blocks 8 --ais-steps 300000
 --ais-chains 500.`)
 	f := s.Flags
-	data := f.String("data", "digits", "images: "+strings.Join(imageSets(), ", ")+", or an IDX `FILE`")
-	test := f.String("test", "",
-		"`FILE` of test images; a fifth of the data when not given, and all of bars and stripes")
-	side := Whole(f, "side", 4, 2, 8, "pixels of a side of bars and stripes")
+	images := imageFlags(f)
 	list := samplersFlag(f, "samplers", "gibbs-x:block=1,gwg,dula:step-size=0.2,dmala:step-size=0.3",
 		"samplers of the chains")
 	o := &learnImages{
@@ -67,11 +64,11 @@ MNIST's; --test is a file of test images, else a fifth of the data. The paper's 
 			return nil, refuse("downsampling", "%d of %d blocks", *o.downsampling, *o.blocks)
 		}
 		o.annealing = annealing{ais[0], *temperatures, *chains}
-		images, err := readImages(*data, *test, *side)
+		set, err := images()
 		if err != nil {
 			return nil, err
 		}
-		p := newPlan(fmt.Sprintf("deep energies of %s, %d × %d pixels", *data, images.rows, images.columns), []column{
+		p := newPlan(fmt.Sprintf("deep energies of images, %d × %d pixels", set.rows, set.columns), []column{
 			{name: "test-ll", format: "%.2f", definition: "mean log-likelihood of the test images, nats, with log Z " +
 				"by annealed importance sampling, which is on the low side: the likelihood is on the high side"},
 			{name: "low", format: "%.2f", definition: "its 95 % interval by the weights of the chains"},
@@ -80,20 +77,16 @@ MNIST's; --test is a file of test images, else a fifth of the data. The paper's 
 				"sampling; small where the interval is too short"},
 			{name: "exact-ll", format: "%.2f", definition: "the same by listing all images"},
 			{name: "independent", format: "%.2f", definition: "log-likelihood of independent pixels, for comparison"},
-			{name: "acceptance", format: "%.2f", definition: "of proposals, at the last update"},
-			{name: "seconds", format: "%.0f", definition: secondsAre + " of training and evaluation", timed: true},
+			acceptanceColumn(), secondsColumn("of training and evaluation"),
 		}, curve{name: "difference", x: "update", y: "mean U of data less that of chains"})
 		for _, spec := range *list {
-			p.add(*repeats, func(ctx context.Context, b *bench) error { return o.train(ctx, b, spec, images) },
+			p.add(*repeats, func(ctx context.Context, b *bench) error { return o.train(ctx, b, spec, set) },
 				parameter{"sampler", spec.Label})
 		}
 		return p, o.pcd.check(*list)
 	}
 	return s
 }
-
-// maxListed is the most pixels of which all images are listed for an exact log Z.
-const maxListed = 16
 
 // deepEnergy is a network over a law of independent pixels:
 //
@@ -146,13 +139,10 @@ func (d *deepEnergy) addGradient(ctx context.Context, states []int, scale float6
 }
 
 func (o *learnImages) train(ctx context.Context, b *bench, spec Spec, images *imageSet) error {
-	greys, testGreys := images.train, images.test
-	if testGreys == nil {
-		greys, testGreys = images.dealt(b)
-	}
+	greys, testGreys := images.split(b)
 	examples := binarised(greys, *o.dynamic, b.stream("pixels"))
 	tests := binarised(testGreys, *o.dynamic, b.stream("test pixels"))
-	pixels := images.rows * images.columns
+	pixels := images.pixels()
 	laws := pixelMeans(slices.Collect(slices.Chunk(examples, pixels)))
 
 	energy, err := network.Open(ctx,
@@ -231,7 +221,7 @@ func (o *learnImages) judge(ctx context.Context, b *bench, model *deepEnergy, la
 	b.number("low", mean-z.high)
 	b.number("high", mean-z.low)
 	b.number("effective", fraction)
-	if len(laws) <= maxListed {
+	if len(laws) <= 16 {
 		e, err := targets.Enumerate(ctx, model)
 		if err != nil {
 			return err

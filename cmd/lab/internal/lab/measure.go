@@ -43,8 +43,7 @@ func (t *tally) mean(chain, observable int) float64 {
 	return sum / float64(t.steps)
 }
 
-// logRMSE is the log root mean square error of the running means against the
-// truth; its standard error is that of the mean square, by the delta method.
+// logRMSE is the log root mean square error of the running means; its standard error is by the delta method.
 func (t *tally) logRMSE() (value, standardError float64) {
 	squares := make([]float64, len(t.counts)/(t.wide*len(t.of.target.Categories())))
 	for c := range squares {
@@ -62,17 +61,11 @@ const maxSeries = 64
 
 // sampleSize is the effective sample size of the kept steps of one chain.
 type sampleSize struct {
-	// Kept steps of each chain, and observables it is taken of: all, or 64 spread evenly where there are more.
-	Kept, Observables int
-	// Mean over observables and chains; its error is between chains, NaN of a single one.
-	Mean, StandardError float64
-	// Min is over the observables, each a mean over chains.
-	Min float64
-	// Still counts the pairs of chain and observable that never changed, which are taken as one draw.
-	Still int
-	// RHat is the largest split R-hat of these observables: well above 1, the chains disagree, and an ESS of single
-	// chains overstates. It is not finite where some chain stands still.
-	RHat float64
+	Kept, Observables   int     // steps of each chain; all observables, or 64 spread evenly
+	Mean, StandardError float64 // over observables and chains; the error is between chains, NaN of a single one
+	Min                 float64 // over the observables, each a mean over chains
+	Still               int     // pairs of chain and observable that never changed, each taken as one draw
+	RHat                float64 // the largest split R-hat; not finite where some chain stands still
 }
 
 // effectiveSampleSize takes the ESS of the states of each chain, [chains][steps × slots], from the step first on.
@@ -117,8 +110,7 @@ func meanAndError(values []float64) (mean, standardError float64) {
 	return mean, stat.StdErr(deviation, float64(len(values)))
 }
 
-// checkpoints are the steps at which a curve is taken: up to 50 spread evenly
-// and up to 50 evenly in the logarithm, and the last.
+// checkpoints are the steps of a curve: up to 50 spread evenly, up to 50 evenly in the logarithm, and the last.
 func checkpoints(steps int) []int {
 	const each = 50
 	var list []int
@@ -170,9 +162,8 @@ func (s *binarySet) rowMeans(other *binarySet) []float64 {
 }
 
 // squaredDiscrepancy is the maximum mean discrepancy of two sets, squared, as the V-statistic mean k(x,x') + mean
-// k(y,y') - 2 mean k(x,y), every state with itself included; the papers report its logarithm. It is 0 for equal sets,
-// and above 0 in the mean for two sets of one law. The standard error is the jackknife's over the states x, given the
-// set y.
+// k(y,y') - 2 mean k(x,y), every state with itself included; the papers report its logarithm. It is above 0 in the mean
+// for two sets of one law. The standard error is the jackknife's over the states x, given y.
 func squaredDiscrepancy(x, y *binarySet) (value, standardError float64) {
 	n, self := float64(x.len()), stat.Mean(y.within, nil)
 	across := x.rowMeans(y)
@@ -194,13 +185,6 @@ type reference struct {
 	sample func(n int, label string) ([]int, error)
 }
 
-// draw makes the set.
-func (r *reference) draw(slots int) error {
-	states, err := r.sample(r.samples, "reference")
-	r.set = newBinarySet(slots, states)
-	return err
-}
-
 // discrepancy returns the squared maximum mean discrepancy of states from the reference.
 func (r *reference) discrepancy(states []int) (value, standardError float64) {
 	return squaredDiscrepancy(newBinarySet(r.set.slots, states), r.set)
@@ -209,8 +193,7 @@ func (r *reference) discrepancy(states []int) (value, standardError float64) {
 // floorSets is how many sets of draws a floor is of.
 const floorSets = 20
 
-// floor is the squared discrepancy that chains would show if they drew from the reference's own law: the mean of
-// several sets of as many draws, and the deviation between them.
+// floor is the mean squared discrepancy of sets of draws from the reference's own law, and its deviation between them.
 func (r *reference) floor(n int) (mean, deviation float64, err error) {
 	values := make([]float64, floorSets)
 	for i := range values {

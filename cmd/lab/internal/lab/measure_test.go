@@ -13,7 +13,7 @@ import (
 // TestLogRMSEOfExactDraws: Gibbs on all slots at once draws independently from π, so the mean square error after n
 // steps is σ²/n exactly in expectation, and log RMSE falls by ½ ln n.
 func TestLogRMSEOfExactDraws(t *testing.T) {
-	p := opened(t, "ising:size=2x2,coupling=0.1,field=0.2", 0)
+	p := opened(t, "ising:size=2x2,coupling=0.1,field=0.2")
 	run := compared(t, p, "gibbs-x:block=4", func(o *compareOptions) {
 		o.Chains, o.Steps, o.Initial, o.Seed, o.now = 400, 256, "uniform", 11, clock
 	})
@@ -49,7 +49,7 @@ func twoStates(chains, n int, f float64) [][]uint8 {
 }
 
 func TestEffectiveSampleSize(t *testing.T) {
-	p := opened(t, "ising:size=1x1,coupling=0,field=0", 0)
+	p := opened(t, "ising:size=1x1,coupling=0,field=0")
 	const chains, n, first = 32, 6000, 1000
 	for _, flip := range []float64{0.5, 0.2, 0.05, 0.7} {
 		e := effectiveSampleSize(p, twoStates(chains, n, flip), first)
@@ -90,7 +90,7 @@ func TestCheckpoints(t *testing.T) {
 // TestTally by hand: one spin of field ln 3 / 2 has mean ½; chain 0 was up 3 of
 // 4 times, mean ½, chain 1 always, mean 1.
 func TestTally(t *testing.T) {
-	p := opened(t, "ising:size=1x1,field="+decimal(math.Log(3)/2), 0)
+	p := opened(t, "ising:size=1x1,field="+decimal(math.Log(3)/2))
 	near(t, "exact mean", p.truth.means[0], 0.5, 1e-12)
 	counts := newTally(p, 2)
 	for _, positions := range [][]int{{1, 1}, {0, 1}, {1, 1}, {1, 1}} {

@@ -8,7 +8,6 @@ import (
 	"strconv"
 	"strings"
 
-	"gonum.org/v1/gonum/blas"
 	"gonum.org/v1/gonum/blas/blas64"
 	"gonum.org/v1/gonum/floats"
 
@@ -17,15 +16,15 @@ import (
 	"infill/samplers"
 )
 
-// newNetworks samples the weights of binary Bayesian neural networks: tables 2 and 4 of the discrete Langevin paper,
-// section 7.4 and appendix I.5, with the energy of its code. Batches are the samplers' own setting terms.
+// newNetworks is the tables 2 and 4 of the discrete Langevin paper, section 7.4 and appendix I.5, by its code's energy.
 func newNetworks() *Study {
 	s := newStudy("networks", "Sample binary Bayesian neural networks",
 		`Sample the weights of binary Bayesian neural networks for regression, -1 or +1 each: tables
 2 and 4 of the discrete Langevin paper. A sampler's setting terms is the batch of its gradient,
 as in dula:step-size=0.2,terms=100. --data takes the names of tables that the laboratory carries
 (`+strings.Join(regressions(), ", ")+`), and CSV files with a header, numbers, and what
-is to be predicted in the last column. The paper's setting is --chains 50 --steps 1000.`)
+is to be predicted in the last column. The paper's setting is --hidden 500 --chains 50
+--steps 1000.`)
 	f := s.Flags
 	data := f.StringSlice("data", regressions(), "tables, by name or CSV files, with commas between them")
 	specs := samplersFlag(f, "samplers", "gibbs-x:block=1,gwg,dula:step-size=0.2,dmala:step-size=0.2,"+
@@ -42,8 +41,7 @@ is to be predicted in the last column. The paper's setting is --chains 50 --step
 			{name: "test-ll", format: "%.4f", definition: "the same on the test part"},
 			{name: "test-rmse", format: "%.4f",
 				definition: "root mean squared error of the chains' mean prediction on the test part"},
-			{name: "acceptance", format: "%.2f", definition: "of proposals"},
-			{name: "seconds", format: "%.1f", definition: secondsAre + " of all chains", timed: true},
+			acceptanceColumn(), secondsColumn("of all chains"),
 		}, curve{name: "train-ll", x: "step", y: "training log-likelihood"},
 			curve{name: "test-rmse", x: "step", y: "test RMSE"})
 		p.notes = []string{"every repetition has another fifth of the examples to test with"}
@@ -68,13 +66,10 @@ is to be predicted in the last column. The paper's setting is --chains 50 --step
 func sampleNetwork(ctx context.Context, b *bench, spec Spec, target *binaryNetwork, data split,
 	chains, steps int) error {
 	w := &walk{Positions: samplers.RandomPositions(target, b.streams("start", chains))}
-	if _, err := b.resume(w); err != nil {
-		return err
-	}
 	predict := func(x, y []float64) (likelihood, rmse float64) {
 		mean := make([]float64, len(y))
 		for state := range slices.Chunk(w.Positions, len(target.categories)) {
-			f := target.predict(state, x)
+			f, _ := target.predict(state, matrix(len(y), target.inputs.Cols, x))
 			likelihood -= math.Pow(rootMeanSquare(f, y), 2) / float64(chains)
 			floats.AddScaled(mean, 1/float64(chains), f)
 		}
@@ -93,7 +88,7 @@ func sampleNetwork(ctx context.Context, b *bench, spec Spec, target *binaryNetwo
 		b.number("test-rmse", rmse)
 		b.number("acceptance", w.Accepted)
 		b.number("seconds", b.seconds())
-		if err := b.tick(ctx, w.Step, steps, w); err != nil {
+		if err := b.tick(ctx, w.Step, steps); err != nil {
 			return err
 		}
 	}
@@ -130,92 +125,52 @@ func (t *binaryNetwork) Categories() []int { return t.categories }
 
 func (t *binaryNetwork) Terms() int { return len(t.outputs) }
 
-// layers is a state as weights.
-type layers struct {
-	first     blas64.General // W₁
-	bias, out []float64      // b₁ and w₂
-	last      float64        // b₂
-}
-
-func (t *binaryNetwork) layers(state []int) layers {
+// network is a state as a perceptron.
+func (t *binaryNetwork) network(state []int) perceptron {
 	for j, v := range state {
 		t.weights[j] = targets.Spin(v)
 	}
-	return layersOf(t.weights, t.inputs.Cols, t.hidden)
+	return perceptron{[]int{t.inputs.Cols, t.hidden, 1}, t.weights}
 }
 
-func layersOf(w []float64, p, h int) layers {
-	return layers{matrix(p, h, w[:p*h]), w[p*h : (p+1)*h], w[(p+1)*h : (p+2)*h], w[(p+2)*h]}
-}
-
-// forward is f at every example, and the hidden units [examples × hidden].
-func (l layers) forward(inputs blas64.General) (f []float64, units blas64.General) {
-	h := len(l.out)
-	units = matrix(inputs.Rows, h, make([]float64, inputs.Rows*h))
-	blas64.Gemm(blas.NoTrans, blas.NoTrans, 1, inputs, l.first, 0, units)
-	f = make([]float64, inputs.Rows)
-	for i := range f {
-		row := units.Data[i*h : (i+1)*h]
-		floats.Add(row, l.bias)
-		for k, x := range row {
-			row[k] = 1 - 2/(math.Exp(2*x)+1)
-		}
-		f[i] = math.Exp(-logmath.Softplus(-floats.Dot(row, l.out) - l.last)) // sigmoid
+// predict is f of a state's network at inputs, and the units of all layers.
+func (t *binaryNetwork) predict(state []int, inputs blas64.General) (f []float64, units []blas64.General) {
+	units = t.network(state).forward(inputs)
+	for _, x := range units[2].Data {
+		f = append(f, logmath.Sigmoid(x))
 	}
 	return f, units
-}
-
-// backward is ∂/∂weights of Σ_i seed_i · (the sum inside f's sigmoid).
-func (l layers) backward(inputs, units blas64.General, seed, gradient []float64) {
-	h := len(l.out)
-	d := layersOf(gradient, inputs.Cols, h)
-	clear(gradient)
-	for i, s := range seed {
-		row := units.Data[i*h : (i+1)*h]
-		floats.AddScaled(d.out, s, row)
-		for k, x := range row {
-			row[k] = s * l.out[k] * (1 - x*x)
-		}
-		floats.Add(d.bias, row)
-		gradient[len(gradient)-1] += s
-	}
-	blas64.Gemm(blas.Trans, blas.NoTrans, 1, inputs, units, 0, d.first)
 }
 
 func (t *binaryNetwork) Energy(_ context.Context, states []int, energy []float64) error {
 	n := len(t.categories)
 	for c := range energy {
-		f, _ := t.layers(states[c*n : (c+1)*n]).forward(t.inputs)
-		energy[c] = -t.tau * meanSquare(f, t.outputs)
+		f, _ := t.predict(states[c*n:(c+1)*n], t.inputs)
+		energy[c] = -t.tau * math.Pow(rootMeanSquare(f, t.outputs), 2)
 	}
 	return nil
-}
-
-func meanSquare(f, y []float64) float64 {
-	d := floats.Distance(f, y, 2)
-	return d * d / float64(len(y))
 }
 
 func (t *binaryNetwork) EnergyGradient(_ context.Context, states []int, energy, gradient []float64) error {
 	n := len(t.categories)
 	for c := range energy {
 		f := t.gradient(states[c*n:(c+1)*n], t.inputs, t.outputs, gradient[2*c*n:2*(c+1)*n])
-		energy[c] = -t.tau * meanSquare(f, t.outputs)
+		energy[c] = -t.tau * math.Pow(rootMeanSquare(f, t.outputs), 2)
 	}
 	return nil
 }
 
 // gradient returns the gradient of the energy of some examples, scaled to all.
 func (t *binaryNetwork) gradient(state []int, inputs blas64.General, outputs, gradient []float64) []float64 {
-	l := t.layers(state)
-	f, units := l.forward(inputs)
-	seed := make([]float64, len(f))
+	f, units := t.predict(state, inputs)
+	seed := newMatrix(len(f), 1)
 	for i, p := range f {
-		seed[i] = -2 * t.tau / float64(len(f)) * (p - outputs[i]) * p * (1 - p)
+		seed.Data[i] = -2 * t.tau / float64(len(f)) * (p - outputs[i]) * p * (1 - p)
 	}
 	slots := len(t.categories)
 	derivative := gradient[slots:]
-	l.backward(inputs, units, seed, derivative)
+	clear(derivative)
+	t.network(state).backward(units, seed, derivative)
 	for j := range slots { // derivative is the upper half, which this overtakes last
 		d := derivative[j]
 		gradient[2*j], gradient[2*j+1] = -d, d
@@ -238,14 +193,7 @@ func (t *binaryNetwork) EnergyGradientOf(ctx context.Context, terms []int, state
 	return t.Energy(ctx, states, energy)
 }
 
-// predict is f of a state's network at other inputs [examples × inputs].
-func (t *binaryNetwork) predict(state []int, inputs []float64) []float64 {
-	p := t.inputs.Cols
-	f, _ := t.layers(state).forward(matrix(len(inputs)/p, p, inputs))
-	return f
-}
-
-// walk is chains that can be stopped and go on. A checkpoint keeps its exported fields.
+// walk is chains that go on.
 type walk struct {
 	Step      int
 	Positions []int   // [chains × slots]

@@ -59,7 +59,7 @@ func checkedSpecs(list []Spec) error {
 //	∂/∂w E_data[log p_w(x)] = E_data[∂U/∂w] - E_{p_w}[∂U/∂w]
 //
 // where the second mean is taken over chains that go on from update to update, in a buffer of which each update moves a
-// batch (Du and Mordatch 2019). Adam climbs. A checkpoint keeps its exported fields.
+// batch (Du and Mordatch 2019). Adam climbs.
 type pcd struct {
 	Update     int
 	Parameters []float64
@@ -78,7 +78,7 @@ type pcd struct {
 	gradient []float64
 }
 
-// newPCD readies a training from the chains of a buffer, or takes up one that was stopped.
+// newPCD readies a training from the chains of a buffer.
 func (o pcdOptions) newPCD(b *bench, model learner, spec Spec, steps int, buffer []int) (*pcd, error) {
 	kernel, err := spec.New(model, b.stream("terms"))
 	if err != nil {
@@ -86,14 +86,8 @@ func (o pcdOptions) newPCD(b *bench, model learner, spec Spec, steps int, buffer
 	}
 	parameters := model.parameters()
 	n := len(parameters)
-	p := &pcd{Mean: slices.Clone(parameters), Adam: newAdam(n), Buffer: buffer, model: model, kernel: kernel,
-		steps: steps, options: o, gradient: make([]float64, n)}
-	resumed, err := b.resume(p)
-	if resumed {
-		copy(parameters, p.Parameters)
-	}
-	p.Parameters = parameters
-	return p, err
+	return &pcd{Parameters: parameters, Mean: slices.Clone(parameters), Adam: newAdam(n), Buffer: buffer, model: model,
+		kernel: kernel, steps: steps, options: o, gradient: make([]float64, n)}, nil
 }
 
 // run makes the updates by batches of the data, and tells after each whether a report is due.
@@ -108,7 +102,7 @@ func (p *pcd) run(ctx context.Context, b *bench, next func() []int, after func(b
 		if err := after(batch, reports(p.Update)); err != nil {
 			return err
 		}
-		if err := b.tick(ctx, p.Update, updates, p); err != nil {
+		if err := b.tick(ctx, p.Update, updates); err != nil {
 			return err
 		}
 	}
@@ -175,8 +169,7 @@ func rows[T any](table []T, width int, which []int) []T {
 	return list
 }
 
-// batches draws rows of the data: an epoch after the other, each in an order of its
-// own, a function of the update alone.
+// batches draws rows of the data: an epoch after the other, each in an order of its own.
 type batches struct {
 	data        []int
 	slots, size int
@@ -217,8 +210,7 @@ func (a *adam) ascend(parameters, gradient []float64, rate float64, update int) 
 	}
 }
 
-// couplingsOptions set trainings of a model's couplings from states that are drawn from a model of the same form, with
-// several samplers and numbers of sampling steps an update.
+// couplingsOptions set trainings of couplings with several samplers and numbers of sampling steps an update.
 type couplingsOptions struct {
 	pcd                   pcdOptions
 	samplers              *[]Spec

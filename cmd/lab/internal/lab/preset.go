@@ -3,9 +3,7 @@ package lab
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
-	"maps"
 	"math"
 	"slices"
 	"strconv"
@@ -13,8 +11,8 @@ import (
 
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/stat"
-	"gonum.org/v1/plot"
 
+	"infill/internal/logmath"
 	"infill/internal/targets"
 	"infill/samplers"
 )
@@ -41,6 +39,10 @@ func figures() []figure {
 	for x := 1; x <= 8; x++ {
 		moves = append(moves, fmt.Sprintf("gwg-x:radius=%d", x))
 	}
+	var plain []string
+	for _, alpha := range []string{"0.0005", "0.01", "1", "500"} {
+		plain = append(plain, "dula:step-size="+alpha, "dmala:step-size="+alpha)
+	}
 	var couplings []part
 	for _, coupling := range []float64{0.1, 0.15, 0.2, 0.25} {
 		couplings = append(couplings, part{
@@ -61,26 +63,45 @@ func figures() []figure {
 			}},
 		{"dlp-figure-3", "log RMSE on a 5 × 5 Ising model",
 			"Coupling 0.1, field 0.2, 50,000 steps, starts by the field; 10 chains where the paper has 2, for the " +
-				"errors. α of DMALA 0.4 and DULA 0.2 in the paper: 0.8 and 0.4 here.", 10, 50000,
+				"errors. α of DMALA 0.4 and DULA 0.2 in the paper: 0.8 and 0.4 here. Relaxations and D-SVGD have " +
+				"the best of a grid of ε and smoothing.", 10, 50000,
 			[]part{{"5 × 5 Ising model", paperIsing, "hamming-ball:block=10,radius=1,gibbs-x:block=1,gibbs,lb-1,gwg," +
-				"gwg-x:radius=4,r-mala,dula:step-size=0.4,dmala:step-size=0.8", "independent"}}},
+				"gwg-x:radius=4,r-mala:step-size=0.2,r-hmc:step-size=0.2,d-svgd:step-size=0.3,smoothing=1," +
+				"dula:step-size=0.4,dmala:step-size=0.8", "independent"}}},
 		{"dlp-figure-4", "an RBM: maximum mean discrepancy from block Gibbs",
-			"Bars and stripes in the place of MNIST: 64 visible, 16 hidden units, trained by CD-10; 100 chains, " +
-				"1,000 steps, 500 states of block Gibbs after 1,000 steps as reference. α of DMALA 0.2 and DULA 0.1 " +
-				"in the paper: 0.4 and 0.2 here.", 100, 1000,
-			// Trained harder, the machine has modes that block Gibbs does not
-			// leave in 1,000 steps, and would be no reference.
-			[]part{{"RBM trained on bars and stripes",
-				"rbm:side=8,hidden=16,reference=block-gibbs,learning-rate=0.01",
-				"rbm-gibbs,gibbs-x:block=1,gwg,dula:step-size=0.2,dmala:step-size=0.4", "independent"}}},
+			"A random machine of MNIST's size, 784 × 500, weights N(0, 0.05) as in the GWG repository; 100 chains, " +
+				"300 steps, 500 states of block Gibbs as reference. α of DMALA 0.2 and DULA 0.1 in the paper: 0.4 " +
+				"and 0.2 here. Relaxations and D-SVGD have the best of a grid. Who has MNIST's files takes " +
+				"lab rbm --data train-images-idx3-ubyte.gz --hidden 500 --updates 600 --learning-rate 0.001.", 100, 300,
+			[]part{{"RBM", "rbm:data=none,visible=784,hidden=500,scale=0.2236,reference=block-gibbs," +
+				"reference-steps=40", "rbm-gibbs,gibbs-x:block=1,gwg,r-mala:step-size=0.03," +
+				"smoothing=1,r-hmc:step-size=0.03,d-svgd:step-size=0.3,smoothing=0.5,dula:step-size=0.2," +
+				"dmala:step-size=0.4", "uniform"}}},
 		{"dlp-figure-7", "log RMSE on 5 × 5 Ising models of several couplings",
 			"Couplings 0.1, 0.15, 0.2, 0.25, field 0.2; GWG and DMALA 50,000 steps, Gibbs and DULA 125,000, 4 chains.",
 			4, 50000, couplings},
-		{"dlp-toy", "the categorical toy of the papers' code",
-			"A random table of two slots with three categories, 50,000 steps, α of DMALA 0.2 and DULA 0.1.", 10, 50000,
-			[]part{{"table of 3 × 3 states", "table:categories=3/3",
+		{"dlp-appendix-h", "preconditioned DLP on two spins whose derivatives differ by a factor of 10^6",
+			"Couplings -0.001 and -1000 of each spin with itself, 250,000 steps. Preconditioners 1000 and 0.001 of " +
+				"α = 1 in the paper: 0.5 here. The paper's formula in appendix H has their squares; its numbers, and " +
+				"section 6, have the preconditioners themselves.", 10, 250000,
+			[]part{{"two spins", "ising:couplings=appendix-h", "dula:step-size=0.5,preconditioner=1000/0.001," +
+				"dmala:step-size=0.5,preconditioner=1000/0.001," + strings.Join(plain, ","), "uniform"}}},
+		{"dlp-toy", "a categorical toy, as in the papers' code",
+			"Two independent slots with three categories, 50,000 steps, α of DMALA 0.2 and DULA 0.1; the energies " +
+				"are our own.", 10, 50000,
+			[]part{{"two slots", "potts:size=1x2,coupling=0,field=0.5/0/-1",
 				"gibbs,gwg,dula:step-size=0.1,dmala:step-size=0.2", "uniform"}}},
 	}
+}
+
+// elsewhere says which command repeats the figures and tables that are no preset.
+var elsewhere = map[string]string{
+	"dlp-figure-5":                                      "lab learn ising",
+	"dlp-figure-6 dlp-figure-10 dlp-table-3":            "infill eval --preset dlp",
+	"dlp-figure-8":                                      "lab rbm --data FILE -o DIR draws the samples",
+	"dlp-figure-9 dlp-table-1":                          "lab learn images -o DIR",
+	"dlp-table-2 dlp-table-4":                           "lab networks",
+	"arm-figure-5 arm-figure-6 arm-table-2 arm-table-3": "lab arm vae",
 }
 
 // NewPreset returns the study that repeats the figure that its flag --preset names. Samplers, warm-up and starts are
@@ -101,6 +122,11 @@ func NewPreset() *Study {
 	s.plan = func(ctx context.Context, seed uint64) (*plan, error) {
 		i := slices.Index(names, *name)
 		if i < 0 {
+			for of, command := range elsewhere {
+				if slices.Contains(strings.Fields(of), *name) {
+					return nil, refuse("preset", "%s has a command of its own: %s", *name, command)
+				}
+			}
 			return nil, refuse("preset", "%q is not one of %s", *name, strings.Join(names, ", "))
 		}
 		f := figures()[i]
@@ -116,7 +142,7 @@ func (f figure) plan(ctx context.Context, chains, steps int, seed uint64) (*plan
 	}
 	p := newComparisonPlan(title, chains)
 	for _, part := range f.parts {
-		d, err := newDistribution(ctx, part.target, 0)
+		d, err := newDistribution(ctx, part.target)
 		if err != nil {
 			return nil, err
 		}
@@ -128,84 +154,39 @@ func (f figure) plan(ctx context.Context, chains, steps int, seed uint64) (*plan
 		if len(f.parts) > 1 {
 			of = []parameter{{"part", part.title}}
 		}
-		if err := p.compare(d, Options{list, chains, steps, 0, part.initial, clock}, seed, of...); err != nil {
+		if err := p.compare(d, Options{list, chains, steps, 0, part.initial, false, clock}, seed, of...); err != nil {
 			return nil, err
 		}
 	}
 	return p, nil
 }
 
-// langevinTransition is DULA's transition matrix by equation 2 of the discrete Langevin paper, written down again to
-// check the kernel by: q_j(v | θ) ∝ exp(½ U'_j (x_v - x_θ) - (x_v - x_θ)²/(2α)), slot by slot.
-func langevinTransition(ctx context.Context, target samplers.OrdinalTarget,
-	alpha float64) (*targets.Enumeration, [][]float64, error) {
-	e, err := targets.Enumerate(ctx, target)
-	if err != nil {
-		return nil, nil, err
-	}
-	slots := len(target.Categories())
-	derivative := make([]float64, len(e.States))
+// langevinLaw is the stationary law of DULA by equation 2 of the discrete Langevin paper, worked out apart from the
+// kernel. Z_α(θ) = Π_j Σ_v exp(½ U'_j (x_v - x_θ) - (x_v - x_θ)²/(2α)) normalises its proposals. The law is in
+// proportion to Z_α π where U is quadratic (the proof of theorem 5.1); of two states, each is left with 1 - 1/Z_α.
+func langevinLaw(ctx context.Context, target samplers.OrdinalTarget, e *targets.Enumeration,
+	alpha float64) ([]float64, error) {
+	derivative, law := make([]float64, len(e.States)), slices.Clone(e.Probability)
 	if err := target.EnergyDerivative(ctx, e.States, make([]float64, e.Len()), derivative); err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	values := target.Values()
-	transition := make([][]float64, e.Len())
-	for i := range transition {
-		from := e.State(i)
-		rows := make([][]float64, slots)
-		for j, x := range values {
-			logits := make([]float64, len(x))
-			for v := range logits {
-				d := x[v] - x[from[j]]
-				logits[v] = derivative[i*slots+j]*d/2 - d*d/(2*alpha)
-			}
-			total := floats.LogSumExp(logits)
-			for v := range logits {
-				logits[v] -= total
-			}
-			rows[j] = logits
-		}
-		transition[i] = make([]float64, e.Len())
-		for k := range transition[i] {
-			log := 0.0
-			for j, v := range e.State(k) {
-				log += rows[j][v]
-			}
-			transition[i][k] = math.Exp(log)
-		}
-	}
-	return e, transition, nil
-}
-
-// stationaryLaw solves π = πP by the elimination of Grassmann, Taksar and Heyman (Regenerative Analysis and Steady
-// State Distributions for Markov Chains, 1985), which subtracts nothing and so keeps every digit of probabilities
-// however rare the moves are. The matrix is overwritten.
-func stationaryLaw(p [][]float64) []float64 {
-	for n := len(p) - 1; n > 0; n-- {
-		leave := 0.0
-		for _, x := range p[n][:n] {
-			leave += x
-		}
-		for i := range n {
-			p[i][n] /= leave
-			for j := range n {
-				p[i][j] += p[i][n] * p[n][j]
-			}
-		}
-	}
-	law := make([]float64, len(p))
-	law[0] = 1
-	total := 1.0
-	for n := 1; n < len(p); n++ {
-		for i := range n {
-			law[n] += law[i] * p[i][n]
-		}
-		total += law[n]
-	}
 	for i := range law {
-		law[i] /= total
+		z := 1.0
+		for j, from := range e.State(i) {
+			sum := 0.0
+			for _, x := range values[j] {
+				d := x - values[j][from]
+				sum += math.Exp(derivative[i*len(values)+j]*d/2 - d*d/(2*alpha))
+			}
+			z *= sum
+		}
+		if law[i] *= z; len(law) == 2 {
+			law[i] = z / (z - 1)
+		}
 	}
-	return law
+	floats.Scale(1/floats.Sum(law), law)
+	return law, nil
 }
 
 // langevinBias is the bias of DULA at one step size, ‖π_α - π‖₁ = Σ |π_α(θ) - π(θ)| with π_α its stationary law, which
@@ -219,11 +200,15 @@ type langevinBias struct {
 }
 
 func newLangevinBias(ctx context.Context, target samplers.OrdinalTarget, alpha float64) (*langevinBias, error) {
-	e, transition, err := langevinTransition(ctx, target, alpha)
+	e, err := targets.Enumerate(ctx, target)
 	if err != nil {
 		return nil, err
 	}
-	l := &langevinBias{target, alpha, e, stationaryLaw(transition), map[string]float64{}}
+	law, err := langevinLaw(ctx, target, e, alpha)
+	if err != nil {
+		return nil, err
+	}
+	l := &langevinBias{target, alpha, e, law, map[string]float64{}}
 	if bias := floats.Distance(l.law, e.Probability, 1); bias >= 1e-13 {
 		l.numbers["exact"] = bias
 	} else {
@@ -280,14 +265,17 @@ const biasOfIsing = "2 × 2 Ising model by α"
 // exact law of the example α matters little; a large one lets the chains mix, since the quadratic term holds them back.
 func biasPlan(ctx context.Context, title string, chains, steps int) (*plan, error) {
 	p := newPlan(title, []column{
-		{name: "exact", format: "%.3g", definition: "‖π_α - π‖₁ of the exact stationary law"},
-		{name: "observed", format: "%.3g", definition: "the same of the states that chains visited"},
+		{name: "exact", format: "%.3g", definition: "‖π_α - π‖₁ of the exact stationary law", against: "at"},
+		{name: "observed", format: "%.3g", definition: "the same of the states that chains visited", against: "at"},
 		{name: "noise", format: "%.3g",
 			definition: "sum over states of the standard errors between chains: a distance below is not seen"},
 		{name: "bound", format: "%.3g", definition: "of theorem 5.1, for the numbers 0 and 1"},
 		{name: "rate", format: "%.3g", definition: "multiple of exp(-1/(2α))"},
+		{name: "stochastic", format: "%.3g", table: 1, definition: "largest ‖E[q̂_i] - q_i‖₁ by the gradient of one " +
+			"of the model's terms, over all states and slots"},
+		{name: "bound-6.1", format: "%.3g", table: 1, definition: "of theorem 6.1"},
 	})
-	p.between, p.draw = counted(chains, "chain"), drawBias
+	p.between = counted(chains, "chain")
 	p.notes = []string{"the Ising model has coupling 0.1 and field 0.2, and α is for 0 and 1; the example is " +
 		"exp(aθ² + bθ + 2ε sin(θπ/2)), θ = ±1, α = 2",
 		fmt.Sprintf("observed over %s × %s", counted(chains, "chain"), counted(steps, "step"))}
@@ -324,8 +312,7 @@ func biasPlan(ctx context.Context, title string, chains, steps int) (*plan, erro
 }
 
 // biasOfLattice is of the 2 × 2 model with c = 0.1 and b = 0.2 (appendix I.1). Step sizes are for the numbers 0 and 1,
-// which theorem 5.1 is proven for: it takes two different states to be at least 1 apart. Spins are twice as far apart,
-// so that the same chain has four times the step size there.
+// which theorem 5.1 is proven for. Spins are twice as far apart: the same chain has four times the step size there.
 func biasOfLattice(ctx context.Context, alpha float64) (*langevinBias, error) {
 	const coupling, field = 0.1, 0.2
 	target, err := targets.NewIsing(2, 2, coupling, field)
@@ -340,31 +327,40 @@ func biasOfLattice(ctx context.Context, alpha float64) (*langevinBias, error) {
 	// constant, the energy of all spins down, falls away.
 	const smallest = -2 * coupling
 	l.numbers["alpha"] = alpha
+	if l.numbers["stochastic"], l.numbers["bound-6.1"], err = stochasticBias(ctx, target, l.of, alpha); err != nil {
+		return nil, err
+	}
 	l.numbers["bound"] = math.Exp(l.of.LogNormaliser - l.of.Energy[0] - 1/(2*alpha) - 4*smallest/2)
 	l.numbers["bound-of-spins"] = math.Exp(l.of.LogNormaliser - 1/(2*4*alpha) - smallest/2)
 	return l, nil
 }
 
-// drawBias draws the columns together, a plot for each bias.
-func drawBias(r *StudyReport) (drawings, error) {
-	known := map[string][]line{}
-	for _, g := range r.groups() {
-		title := g.labels()[0].Value
-		at, _ := strconv.ParseFloat(g.labels()[1].Value, 64)
-		for _, c := range r.plan.columns {
-			if y := g.numbers(c.name); len(y) > 0 && y[0] > 1e-12 {
-				known[title] = addPoint(known[title], c.name, at, y[0])
-			}
+// stochasticBias is the largest ‖E[q̂_i] - q_i‖₁ over states and slots of proposals by the gradient of one term in the
+// place of the whole, and its bound 2σ exp(-1/(2α) + L) by theorem 6.1, for the numbers 0 and 1.
+func stochasticBias(ctx context.Context, target samplers.StochasticGradientTarget, e *targets.Enumeration,
+	alpha float64) (largest, bound float64, err error) {
+	terms, energy, n := target.Terms(), make([]float64, e.Len()), len(e.States)
+	whole, mean, square := make([]float64, 2*n), make([]float64, n), make([]float64, n)
+	if err := target.EnergyGradient(ctx, e.States, energy, whole); err != nil {
+		return 0, 0, err
+	}
+	flip := func(i int, derivative float64) float64 {
+		return logmath.Sigmoid(float64(1-2*e.States[i])*derivative/2 - 1/(2*alpha))
+	}
+	of, most := make([]float64, len(whole)), 0.0
+	for term := range terms {
+		if err := target.EnergyGradientOf(ctx, []int{term}, e.States, energy, of); err != nil {
+			return 0, 0, err
+		}
+		for i := range mean {
+			d, all := of[2*i+1]-of[2*i], whole[2*i+1]-whole[2*i]
+			mean[i] += flip(i, d) / float64(terms)
+			square[i] += (d - all) * (d - all) / float64(terms)
+			most = max(most, math.Abs(d), math.Abs(all))
 		}
 	}
-	list, failed := drawings{}, error(nil)
-	for i, title := range slices.Sorted(maps.Keys(known)) {
-		p, err := drawLines(title, "α or ε", "‖π_α - π‖₁", known[title])
-		failed = errors.Join(failed, err)
-		if p != nil {
-			p.Y.Scale, p.Y.Tick.Marker = plot.LogScale{}, plot.LogTicks{Prec: -1}
-			list[fmt.Sprintf("bias-%d", i+1)] = p
-		}
+	for i, p := range mean {
+		largest = max(largest, 2*math.Abs(p-flip(i, whole[2*i+1]-whole[2*i])))
 	}
-	return list, failed
+	return largest, 2 * math.Sqrt(slices.Max(square)) * math.Exp(most-1/(2*alpha)), nil
 }

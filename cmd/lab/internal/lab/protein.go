@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"image"
-	"math"
 	"math/rand/v2"
 	"os"
 	"slices"
@@ -147,10 +146,11 @@ func folded(rows, columns, states int, strength float64, r *rand.Rand) *protein 
 	return p
 }
 
-// Bounds of proteins: J has the square of their product.
+// Bounds of proteins and of Potts models: J has the square of sites times states.
 const (
 	maxSequence = 512
 	maxStates   = 32
+	maxPotts    = 1 << 12
 )
 
 // residues are the letters of an alignment's states: a gap and the amino acids.
@@ -217,32 +217,7 @@ func proteinFlags(f *pflag.FlagSet) func() (*protein, error) {
 	}
 }
 
-// newContacts is the protein as a target to sample from, with exact means where its states can be listed.
-func newContacts(f *pflag.FlagSet) maker {
-	protein := proteinFlags(f)
-	sweeps := sweepsFlag(f)
-	return func(ctx context.Context, seed uint64) (*distribution, error) {
-		p, err := protein()
-		if err != nil {
-			return nil, err
-		}
-		d := &distribution{kind: "contacts", target: p, observables: indicators(p.categories),
-			parameters: settings(f, "size", "states", "strength", "target-seed")}
-		for own := range slices.Chunk(p.field, p.states) { // every site by its own field
-			d.independent = append(d.independent, softmax(own))
-		}
-		return d, d.settle(ctx, *sweeps, seed, longRun{"gibbs", p.sites, false}, func() (string, []float64, error) {
-			if states := math.Pow(float64(p.states), float64(p.sites)); states > targets.MaxStates {
-				return "", nil, fmt.Errorf("%w: %.2g states", errTooLarge, states)
-			}
-			return d.enumerate(ctx)
-		})
-	}
-}
-
-// newLearnContacts learns the Potts model of a protein family from an alignment, and predicts contacts by the strength
-// of its couplings, as in Gibbs with Gradients (Grathwohl et al. 2021, section 6 of its appendix, and its code
-// pcd_potts.py).
+// newLearnContacts is as in Gibbs with Gradients (section 6 of its appendix, and its code pcd_potts.py).
 func newLearnContacts() *Study {
 	s := newStudy("learn contacts", "Learn a protein's Potts model, and its contacts",
 		`Learn the Potts model of a protein family from an alignment, by persistent contrastive
@@ -276,8 +251,7 @@ FASTA file of aligned sequences, --contacts names a file of the true pairs, "SIT
 				"the strongest pairs, by the norm of J_ij, after the last update", n/2), against: "steps"},
 			{name: "log-rmse", format: "%.3f",
 				definition: "½ ln of the mean square of the learnt norms less the true ones", against: "steps"},
-			{name: "acceptance", format: "%.2f", definition: "of proposals, at the last update"},
-			{name: "seconds", format: "%.1f", definition: secondsAre + " of a training", timed: true},
+			acceptanceColumn(), secondsColumn("of a training"),
 		}, curve{name: "recall", x: "update", y: "recall of contacts"})
 		p.notes = []string{fmt.Sprintf("recall of pairs in any order: %.3f",
 			float64(n)/float64(truth.sites*(truth.sites-1)))}
@@ -304,22 +278,22 @@ func readFamily(alignment, contacts string, makeUp func() (*protein, error)) (p 
 		p, err = makeUp()
 		return p, nil, err
 	}
+	sites := 0
 	text, err := os.ReadFile(alignment)
-	if err != nil {
-		return nil, nil, refuse("alignment", "%w", err)
+	if err == nil {
+		sequences, sites, err = readAlignment(string(text))
 	}
-	sequences, sites, err := readAlignment(string(text))
 	if err != nil {
 		return nil, nil, refuse("alignment", "%s: %w", alignment, err)
 	}
-	if text, err = os.ReadFile(contacts); err != nil {
-		return nil, nil, refuse("contacts", "%w", err)
-	}
 	p = newProtein(sites, len(residues))
-	if err := p.readContacts(string(text)); err != nil {
-		return nil, nil, refuse("contacts", "%s: %w", contacts, err)
+	if text, err = os.ReadFile(contacts); err == nil {
+		err = p.readContacts(string(text))
 	}
-	return p, sequences, nil
+	if err != nil {
+		err = refuse("contacts", "%s: %w", contacts, err)
+	}
+	return p, sequences, err
 }
 
 // norms is the Frobenius norm of every J_ij, [sites × sites].

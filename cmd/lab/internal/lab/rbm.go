@@ -4,12 +4,12 @@ import (
 	"context"
 	"fmt"
 	"math"
-	"math/bits"
 	"math/rand/v2"
 	"slices"
-	"sort"
+	"strings"
 
 	"github.com/spf13/pflag"
+	"gonum.org/v1/gonum/blas"
 	"gonum.org/v1/gonum/floats"
 
 	"infill/internal/logmath"
@@ -20,29 +20,39 @@ import (
 // newRBM is a restricted Boltzmann machine over binary visible units, its observables, U(v) = Σ_i softplus(W v + a)_i +
 // bᵀv; by default one for bars and stripes that can be summed exactly.
 func newRBM(f *pflag.FlagSet) maker {
-	data := Choice(f, "data", []string{"bars-and-stripes", "none"},
-		"what the machine is trained on; none draws random weights")
-	side := Whole(f, "side", 5, 2, 16, "the images have this number of pixels squared, the visible units")
+	data := f.String("data", "bars-and-stripes", "what the machine is trained on: "+strings.Join(imageSets(), ", ")+
+		", an IDX `FILE`, or none, for random weights")
+	side := Whole(f, "side", 5, 2, 16, "pixels of a side of bars and stripes")
 	hidden := Whole(f, "hidden", 12, 1, 4096, "hidden units")
 	visible := Whole(f, "visible", 100, 1, 4096, "visible units of random weights")
-	scale := number(f, "scale", 0.05, " of 0 or more", "standard deviation of random weights; biases are N(0, 1)")
+	scale := number(f, "scale", 0.2236, " of 0 or more",
+		"standard deviation of random weights, √0.05 as in the GWG repository; biases are N(0, 1)")
+	file := f.String("weights", "", "another machine, a safetensors `FILE` with weights [hidden × visible], hidden "+
+		"and visible (biases)")
 	how := divergenceFlags(f)
 	own := targetSeed(f, "seed of the training or of the weights")
 	from := Choice(f, "reference", []string{"auto", "block-gibbs"},
 		"what MMD is measured from; auto is exact draws where possible")
 	samples := Whole(f, "reference-samples", 500, 2, 1<<14, "states of the reference")
 	steps := Whole(f, "reference-steps", 1000, 1, 1<<20, "block Gibbs steps behind each state of the reference")
-	sweeps := sweepsFlag(f)
-	return func(ctx context.Context, seed uint64) (*distribution, error) {
+	return func(ctx context.Context) (*distribution, error) {
 		d := &distribution{kind: "rbm"}
 		var m *targets.RBM
-		var images [][]int
 		var err error
-		if *data == "none" {
+		switch {
+		case *file != "":
+			if m, err = readMachine(*file); err != nil {
+				return nil, refuse("weights", "%s: %w", *file, err)
+			}
+			d.parameters = settings(f, "weights")
+		case *data == "none":
 			m, err = targets.NewRandomRBM(*visible, *hidden, *scale, samplers.Streams(*own, "rbm", 1)[0])
 			d.parameters = settings(f, "data", "visible", "hidden", "scale", "target-seed")
-		} else {
-			images = barsAndStripes(*side)
+		default:
+			if d.pictures, err = readPictures("data", *data, *side); err != nil {
+				return nil, err
+			}
+			images := slices.Collect(slices.Chunk(binarised(d.pictures.train, false, nil), d.pictures.pixels()))
 			m, err = how.train(ctx, images, *hidden, samplers.Streams(*own, "training", 1)[0])
 			d.independent = pixelMeans(images)
 			d.parameters = settings(f, "data", "side", "hidden", "divergence-steps", "updates", "batch",
@@ -53,11 +63,11 @@ func newRBM(f *pflag.FlagSet) maker {
 		}
 		d.target, d.observables = m, numbered(len(m.Visible), 0, 1)
 		var exact *solved
-		err = d.settle(ctx, *sweeps, seed, longRun{"rbm-gibbs", 1, false}, func() (string, []float64, error) {
-			if exact, err = solve(m); err != nil {
+		err = d.settle(func() (string, []float64, error) {
+			if exact, err = solve(ctx, m); err != nil {
 				return "", nil, err
 			}
-			return fmt.Sprintf("sum over the 2^%d states of one side", len(exact.listed)), exact.means, nil
+			return fmt.Sprintf("sum over the 2^%d states of one side", len(exact.listed.Visible)), exact.means, nil
 		})
 		if err != nil {
 			return nil, err
@@ -71,10 +81,11 @@ func newRBM(f *pflag.FlagSet) maker {
 				return ends(ctx, "rbm-gibbs", m, samplers.Streams(*own, label, n), *steps, nil)
 			}
 		}
-		if err := r.draw(len(m.Visible)); err != nil {
+		states, err := r.sample(*samples, "reference")
+		if err != nil {
 			return nil, err
 		}
-		d.reference = r
+		r.set, d.reference = newBinarySet(len(m.Visible), states), r
 		d.parameters = append(d.parameters,
 			parameter{"reference", fmt.Sprintf("%s,samples:%d,steps:%d", r.method, r.samples, spent)})
 		return d, nil
@@ -82,99 +93,67 @@ func newRBM(f *pflag.FlagSet) maker {
 }
 
 // maxSummed is the most units of the smaller side whose states are summed over.
-const maxSummed = 20
+const maxSummed = 18
 
-// solved is an RBM summed exactly over the states of its smaller side, which are listed. The units of the other are
-// independent given them.
+// solved is an RBM summed exactly over the states of its smaller side. Given them, the units of the other side are
+// independent.
 type solved struct {
-	weights          []float64 // [listed × others]
-	listed, others   []float64 // biases
-	listedAreVisible bool
-
-	logNormaliser float64
-	states        []uint32
-	cumulative    []float64 // probabilities of the states
-	means         []float64 // of the visible units
+	listed     *targets.RBM // whose visible units are the smaller side: the machine, or the machine turned round
+	turned     bool
+	all        *targets.Enumeration
+	cumulative []float64 // probabilities of the states
+	means      []float64 // of the machine's visible units
 }
 
 // solve sums over the smaller side.
-func solve(m *targets.RBM) (*solved, error) {
-	s := &solved{weights: m.Weights, listed: m.Hidden, others: m.Visible, means: make([]float64, len(m.Visible))}
-	if min(len(m.Hidden), len(m.Visible)) > maxSummed {
+func solve(ctx context.Context, m *targets.RBM) (s *solved, err error) {
+	hidden, visible := len(m.Hidden), len(m.Visible)
+	if min(hidden, visible) > maxSummed {
 		return nil, fmt.Errorf("%w: %d visible and %d hidden units, and one side must have at most %d to be "+
-			"summed over", errTooLarge, len(m.Visible), len(m.Hidden), maxSummed)
+			"summed over", errTooLarge, visible, hidden, maxSummed)
 	}
-	if len(m.Hidden) > len(m.Visible) {
-		turned := make([]float64, len(m.Weights))
-		for i := range m.Hidden {
-			for j := range m.Visible {
-				turned[j*len(m.Hidden)+i] = m.Weights[i*len(m.Visible)+j]
-			}
+	s = &solved{listed: m, turned: hidden <= visible, means: make([]float64, visible)}
+	if s.turned {
+		weights := make([]float64, len(m.Weights))
+		for i, w := range m.Weights {
+			weights[i%visible*hidden+i/visible] = w
 		}
-		s.weights, s.listed, s.others, s.listedAreVisible = turned, m.Visible, m.Hidden, true
+		if s.listed, err = targets.NewRBM(weights, m.Visible, m.Hidden); err != nil {
+			return nil, err
+		}
 	}
-	s.each(func(state uint32, logWeight float64, _ []float64) {
-		s.states = append(s.states, state)
-		s.cumulative = append(s.cumulative, logWeight)
-	})
-	s.logNormaliser = floats.LogSumExp(s.cumulative)
-	total, i := 0.0, 0
-	s.each(func(state uint32, logWeight float64, logits []float64) {
-		p := math.Exp(logWeight - s.logNormaliser)
-		total += p
-		s.cumulative[i] = total
-		i++
-		for j := range s.means {
-			switch {
-			case !s.listedAreVisible:
-				s.means[j] += p * logmath.Sigmoid(logits[j])
-			case state>>j&1 == 1:
-				s.means[j] += p
-			}
-		}
-	})
+	if s.all, err = targets.Enumerate(ctx, s.listed); err != nil {
+		return nil, err
+	}
+	s.cumulative = floats.CumSum(make([]float64, s.all.Len()), s.all.Probability)
+	for i, p := range s.all.Probability {
+		floats.AddScaled(s.means, p, s.given(i))
+	}
 	return s, nil
 }
 
-// each calls visit for every state of the listed side, in Gray code order, with the state, its log weight summed over
-// the others, and the log-odds of the others given it.
-func (s *solved) each(visit func(state uint32, logWeight float64, logits []float64)) {
-	logits, own, state := slices.Clone(s.others), 0.0, uint32(0)
-	for i := uint64(1); ; i++ {
-		logWeight := own
-		for _, l := range logits {
-			logWeight += logmath.Softplus(l)
+// given is the means of the visible units in a state of the smaller side.
+func (s *solved) given(i int) []float64 {
+	means := make([]float64, len(s.means))
+	if !s.turned {
+		for j, v := range s.all.State(i) {
+			means[j] = float64(v)
 		}
-		visit(state, logWeight, logits)
-		if i == 1<<len(s.listed) {
-			return
-		}
-		unit := bits.TrailingZeros64(i)
-		state ^= 1 << unit
-		sign := float64(int(state>>unit&1)*2 - 1)
-		own += sign * s.listed[unit]
-		floats.AddScaled(logits, sign, s.weights[unit*len(logits):(unit+1)*len(logits)])
+		return means
 	}
+	s.listed.LatentLogits(s.all.State(i), means)
+	for j, l := range means {
+		means[j] = logmath.Sigmoid(l)
+	}
+	return means
 }
 
 // draw returns independent exact draws of the visible units, [n × visible].
 func (s *solved) draw(n int, r *rand.Rand) []int {
 	states := make([]int, 0, n*len(s.means))
 	for range n {
-		u := r.Float64() * s.cumulative[len(s.cumulative)-1]
-		at := min(sort.SearchFloat64s(s.cumulative, u), len(s.states)-1)
-		for j := range s.means {
-			v := int(s.states[at] >> j & 1)
-			if !s.listedAreVisible {
-				logit := s.others[j]
-				for i := range s.listed {
-					if s.states[at]>>i&1 == 1 {
-						logit += s.weights[i*len(s.others)+j]
-					}
-				}
-				v = bit(r.Float64() < logmath.Sigmoid(logit))
-			}
-			states = append(states, v)
+		for _, p := range s.given(samplers.DrawCumulative(s.cumulative, r)) {
+			states = append(states, bit(r.Float64() < p))
 		}
 	}
 	return states
@@ -187,8 +166,7 @@ func bit(on bool) int {
 	return 0
 }
 
-// barsAndStripes lists the images of side × side pixels in which each row, or
-// each column, is all on or all off: 2^(side+1) - 2 of them.
+// barsAndStripes lists the images in which each row, or each column, is all on or all off: 2^(side+1) - 2 of them.
 func barsAndStripes(side int) [][]int {
 	var data [][]int
 	for choice := range 1 << side {
@@ -206,8 +184,7 @@ func barsAndStripes(side int) [][]int {
 	return data
 }
 
-// pixelMeans is the law of each pixel by itself, kept from 0 and 1 as in the
-// papers' code, so that every state can be a start.
+// pixelMeans is the law of each pixel by itself, kept from 0 and 1 as in the papers' code: every state can be a start.
 func pixelMeans(data [][]int) [][]float64 {
 	laws := make([][]float64, len(data[0]))
 	for j := range laws {
@@ -221,8 +198,7 @@ func pixelMeans(data [][]int) [][]float64 {
 }
 
 // divergenceOptions set contrastive divergence: Hinton, Training Products of Experts by Minimizing Contrastive
-// Divergence (2002), with Adam. By default it takes a second on bars and stripes: divergence steps and batch are those
-// of the papers' RBM, the learning rate is twenty times theirs, for fewer updates.
+// Divergence (2002), with Adam. Steps and batch are those of the papers' RBM; the learning rate is twenty times theirs.
 type divergenceOptions struct {
 	steps, updates, batch *int
 	rate                  *float64
@@ -237,8 +213,7 @@ func divergenceFlags(f *pflag.FlagSet) divergenceOptions {
 	}
 }
 
-// train fits a machine by contrastive divergence: the gradient is the mean of
-// v hᵀ over the data less its mean after k steps of block Gibbs from them.
+// train fits a machine: the gradient is the mean of v hᵀ, h and v over the data less that after k steps of block Gibbs.
 func (o divergenceOptions) train(ctx context.Context, data [][]int, hidden int, r *rand.Rand) (*targets.RBM, error) {
 	visible := len(data[0])
 	n := hidden * visible
@@ -248,53 +223,48 @@ func (o divergenceOptions) train(ctx context.Context, data [][]int, hidden int, 
 	if err != nil {
 		return nil, err
 	}
-	// The visible biases start at the data's own log-odds (Hinton, A Practical
-	// Guide to Training Restricted Boltzmann Machines, 2010, section 8).
+	// The visible biases start at the data's log-odds (Hinton, A Practical Guide to Training RBMs, 2010, section 8).
 	for j, law := range pixelMeans(data) {
 		m.Visible[j] = math.Log(law[1] / law[0])
 	}
-	v, h := make([]int, visible), make([]float64, hidden)
-	on, logits := make([]bool, hidden), make([]float64, visible)
-	activate := func() { // writes p(h_i = 1 | v)
-		m.LatentLogits(v, h)
-		for i, l := range h {
-			h[i] = logmath.Sigmoid(l)
+	accumulate := func(states []int, scale float64) {
+		h := newMatrix(len(states)/visible, hidden)
+		m.LatentLogits(states, h.Data)
+		v := targets.Real(states)
+		for i, l := range h.Data {
+			h.Data[i] = scale / float64(h.Rows) * logmath.Sigmoid(l)
+			gradient[n+i%hidden] += h.Data[i]
 		}
+		for i, x := range v {
+			gradient[n+hidden+i%visible] += scale / float64(h.Rows) * x
+		}
+		multiply(blas.Trans, blas.NoTrans, h, matrix(h.Rows, visible, v), matrix(hidden, visible, gradient[:n]))
 	}
-	accumulate := func(scale float64) { // scale times v hᵀ, h and v
-		for i, p := range h {
-			gradient[n+i] += scale * p
-			for j, x := range v {
-				gradient[i*visible+j] += scale * p * float64(x)
-			}
-		}
-		for j, x := range v {
-			gradient[n+hidden+j] += scale * float64(x)
-		}
+	kernel, err := samplers.New("rbm-gibbs", m)
+	if err != nil {
+		return nil, err
 	}
+	streams := samplers.Streams(r.Uint64(), "divergence", *o.batch)
+	var info samplers.Info
 	var order []int
 	for update := 1; update <= *o.updates && ctx.Err() == nil; update++ {
-		clear(gradient)
+		var batch []int
 		for range *o.batch {
 			if len(order) == 0 {
 				order = r.Perm(len(data))
 			}
-			copy(v, data[order[0]])
-			order = order[1:]
-			activate()
-			accumulate(1 / float64(*o.batch))
-			for range *o.steps {
-				for i, p := range h {
-					on[i] = r.Float64() < p
-				}
-				m.SlotLogits(on, logits)
-				for j, l := range logits {
-					v[j] = bit(r.Float64() < logmath.Sigmoid(l))
-				}
-				activate()
-			}
-			accumulate(-1 / float64(*o.batch))
+			batch, order = append(batch, data[order[0]]...), order[1:]
 		}
+		clear(gradient)
+		accumulate(batch, 1)
+		state, err := kernel.Init(ctx, batch)
+		for k := 0; k < *o.steps && err == nil; k++ {
+			err = kernel.Step(ctx, state, streams, &info)
+		}
+		if err != nil {
+			return nil, err
+		}
+		accumulate(state.Positions, -1)
 		optimiser.ascend(parameters, gradient, *o.rate, update)
 	}
 	return m, ctx.Err()

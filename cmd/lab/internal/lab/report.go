@@ -177,8 +177,7 @@ func names(columns []column) (list []string) {
 	return list
 }
 
-// Write puts report.json, results.csv and the plots into a folder, which it makes, beside pictures that are there
-// already, and returns the files' paths. Each file is written whole or not at all.
+// Write puts report.json, results.csv and the plots into a folder, which it makes, and returns the files' paths.
 func (r *StudyReport) Write(dir string) (paths []string, err error) {
 	if err := os.MkdirAll(dir, 0o777); err != nil {
 		return nil, err
@@ -197,11 +196,11 @@ func (r *StudyReport) Write(dir string) (paths []string, err error) {
 	content, failed = r.CSV()
 	write("results.csv", content, failed)
 	for _, c := range r.Cells {
-		for _, name := range c.Pictures {
+		for _, name := range c.Files {
 			paths = append(paths, filepath.Join(dir, name))
 		}
 	}
-	list, failed := r.plan.draw(r)
+	list, failed := r.draw()
 	for _, name := range slices.Sorted(maps.Keys(list)) {
 		content, failed := svg(list[name])
 		write(name+".svg", content, failed)

@@ -21,13 +21,13 @@ import (
 
 // TestWrite: the folder holds what the report says, whole, and without times equal twice.
 func TestWrite(t *testing.T) {
-	p := opened(t, smallTraining+"updates=20,reference-samples=60", 0)
+	p := opened(t, smallTraining+"updates=20,reference-samples=60")
 	report := func() *StudyReport {
 		return compared(t, p, "gibbs,dmala:step-size=0.4,dmala:step-size=0.8", nil)
 	}
 	paths := must(report().Write(filepath.Join(t.TempDir(), "new", "folder")))(t)
 	want := []string{
-		"report.json", "results.csv", "acceptance-by-proposed.svg", "ess.svg", "ess-by-second.svg", "log-mmd.svg",
+		"report.json", "results.csv", "acceptance-by-proposed.svg", "log-mmd.svg",
 		"log-mmd-by-second.svg", "log-rmse.svg", "log-rmse-by-second.svg",
 	}
 	for i, path := range paths {
@@ -88,7 +88,8 @@ func presetStudy(t *testing.T, name string, chains, steps int) *Study {
 // TestPresets: each runs, short, says what it is, and is drawn. The RBM of
 // figure 4 takes seconds to train: TestReference runs its like.
 func TestPresets(t *testing.T) {
-	cells := map[string]int{"dlp-figure-1": 38, "dlp-figure-2": 25, "dlp-figure-3": 9, "dlp-figure-7": 16, "dlp-toy": 4}
+	cells := map[string]int{"dlp-figure-1": 38, "dlp-figure-2": 25, "dlp-figure-3": 11, "dlp-figure-7": 16,
+		"dlp-appendix-h": 10, "dlp-toy": 4}
 	for _, f := range figures() {
 		want, quick := cells[f.name]
 		if !quick {
@@ -144,8 +145,8 @@ func TestDraw(t *testing.T) {
 	names := map[string]bool{}
 	for i := range 20 {
 		c := &cellResult{Labels: labels{{"sampler", fmt.Sprintf("dmala%d:step-size=0.%02d,balance=sqrt", i, i)}}}
-		c.Numbers = map[string]float64{"acceptance": 0.5, "proposed": float64(i), "ess": float64(i + 1)}
-		c.Errors, c.Curves = map[string]float64{"ess": 0.5}, map[string][]sample{}
+		c.Numbers = map[string]float64{"acceptance": 0.5, "proposed": float64(i)}
+		c.Curves = map[string][]sample{}
 		names[c.Labels[0].Value], names[fmt.Sprint("dmala", i)] = true, true
 		for step := 1; step < 100; step *= 2 {
 			c.Curves[byStep] = append(c.Curves[byStep], sample{X: float64(step), Y: float64(-i - step)})
@@ -153,7 +154,7 @@ func TestDraw(t *testing.T) {
 		r.Cells = append(r.Cells, c)
 	}
 	list := must(r.draw())(t)
-	for _, name := range []string{"log-rmse", "acceptance-by-proposed", "ess"} {
+	for _, name := range []string{"log-rmse", "acceptance-by-proposed"} {
 		picture := string(must(svg(list[name]))(t))
 		size := regexp.MustCompile(`<svg width="([0-9.]+)pt" height="([0-9.]+)pt"`).FindStringSubmatch(picture)
 		width, height := must(strconv.ParseFloat(size[1], 64))(t), must(strconv.ParseFloat(size[2], 64))(t)

@@ -1,17 +1,13 @@
-// Package lab compares samplers on distributions that are known exactly, side by side, on one target, from the same
-// starts, repeats figures of papers, and learns models with samplers. All are a [Study]: a table of cells, a runner and
-// a report. It knows nothing of language and nothing of terminals; docs/reference/laboratory.md defines the numbers.
+// Package lab compares samplers on distributions that are known exactly, repeats figures of papers, and learns models
+// with samplers. All are a [Study]: a table of cells, a runner and a report. It knows nothing of language or terminals.
+// docs/reference/laboratory.md defines the numbers.
 //
-// Every mean stands with its standard error from the spread between chains, which are independent where steps are not,
-// or between repetitions. It is absent for fewer than two: it is then unknown, not zero. Seconds are processor time of
-// the steps alone, without observing (wall-clock time where the system does not tell the former); run nothing beside a
-// comparison in the same process. They are the only numbers that differ between two runs of one seed.
+// Standard errors are between chains, which are independent where steps are not, or between repetitions. Seconds are
+// processor time of the steps alone: run nothing beside a comparison in the same process.
 package lab
 
 import (
-	"bytes"
 	"context"
-	"encoding/gob"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -57,7 +53,7 @@ func Studies() []*Study {
 		list = append(list, newComparison(k))
 	}
 	return append(list, newLearnIsing(), newLearnImages(), newNetworks(), newLearnContacts(), newARMToy(),
-		newARMGradients())
+		newARMGradients(), newARMAutoencoders(), newAnnealing())
 }
 
 // plan describes the work of a study before it runs.
@@ -70,11 +66,10 @@ type plan struct {
 	// between names the samples behind the standard errors of single cells, such as "4 chains"; "": repetitions.
 	between  string
 	warnings []string
-	draw     func(*StudyReport) (drawings, error)
 }
 
 func newPlan(title string, columns []column, curves ...curve) *plan {
-	return &plan{title: title, columns: columns, curves: curves, draw: (*StudyReport).draw}
+	return &plan{title: title, columns: columns, curves: curves}
 }
 
 // column is a number that every cell finds.
@@ -83,13 +78,21 @@ type column struct {
 	timed                    bool // depends on the clock
 	// against names a label of numbers, or a column, that the column is drawn against.
 	against string
-	bar     bool     // the column is drawn as bars
 	table   int      // columns of several tables
 	words   []string // for the numbers 0, 1, ...
 	// follows names a curve: the column is its last point within the smallest budget of a panel, by what a point has
 	// spent.
 	follows string
 	spent   func(sample) float64
+}
+
+// acceptanceColumn and secondsColumn are those of trainings and of networks.
+func acceptanceColumn() column {
+	return column{name: "acceptance", format: "%.2f", definition: "of proposals; in a training, at the last update"}
+}
+
+func secondsColumn(of string) column {
+	return column{name: "seconds", format: "%.1f", definition: secondsAre + " " + of, timed: true}
 }
 
 // curve is a number that is followed in the course of a cell.
@@ -165,8 +168,7 @@ func repeatsFlag(f *pflag.FlagSet, at int) *int {
 // StudyOptions say how a study runs.
 type StudyOptions struct {
 	Seed uint64
-	// Folder keeps every cell when it is done, and trainings on the way: a study
-	// that was stopped goes on there. Empty: nothing is kept.
+	// Folder keeps every cell when it is done: a study that was stopped goes on there. Empty: nothing is kept.
 	Folder  string
 	Version string // of the program, for signatures
 	// Observe, if not nil, gets how far a cell is.
@@ -199,7 +201,7 @@ func (s *Study) Run(ctx context.Context, o StudyOptions) (*StudyReport, error) {
 		name := fmt.Sprintf("%d/%d %s", i+1, len(p.cells), c.labels)
 		b := &bench{seed: o.Seed, repeat: c.labels.value(repeatLabel), folder: o.Folder,
 			slug:  fmt.Sprintf("%d-%.60s", i+1, plain(c.labels.join("-"))),
-			start: clock(), saved: time.Now(), result: &cellResult{Signature: r.Signature, Labels: c.labels},
+			start: clock(), result: &cellResult{Signature: r.Signature, Labels: c.labels},
 			observe: func(done, of int) {
 				if o.Observe != nil {
 					o.Observe(name, done, of)
@@ -217,15 +219,6 @@ func (s *Study) Run(ctx context.Context, o StudyOptions) (*StudyReport, error) {
 	return r, nil
 }
 
-// cellFile is the stored form of a cell.
-type cellFile struct {
-	Signature string      `json:"signature"`
-	Found     *cellResult `json:"found"`
-	// Spent and State are of a training that was stopped.
-	Spent time.Duration `json:"spent,omitempty"`
-	State []byte        `json:"state,omitempty"`
-}
-
 func (b *bench) path() string { return filepath.Join(b.folder, "cells", b.slug+".json") }
 
 // runOrRead runs a cell and stores its result, unless the folder holds one.
@@ -235,15 +228,13 @@ func (b *bench) runOrRead(ctx context.Context, c cell) error {
 	}
 	text, err := os.ReadFile(b.path())
 	if err == nil {
-		var known cellFile
+		var known cellResult
 		if err := json.Unmarshal(text, &known); err != nil {
 			return fmt.Errorf("%s: %w: delete it to run this again", b.path(), err)
 		}
-		if known.Signature == b.result.Signature && known.Found != nil {
-			b.result, b.before, b.state = known.Found, known.Spent, known.State
-			if b.state == nil {
-				return nil
-			}
+		if known.Signature == b.result.Signature {
+			b.result = &known
+			return nil
 		}
 	} else if !errors.Is(err, fs.ErrNotExist) {
 		return err
@@ -251,12 +242,7 @@ func (b *bench) runOrRead(ctx context.Context, c cell) error {
 	if err := c.run(ctx, b); err != nil {
 		return err
 	}
-	return b.keep(cellFile{Signature: b.result.Signature, Found: b.result})
-}
-
-func (b *bench) keep(f cellFile) error {
-	text, err := object.EncodeIndent(f, "", "  ")
-	if err != nil {
+	if text, err = object.EncodeIndent(b.result, "", "  "); err != nil {
 		return err
 	}
 	return maybe.WriteFile(b.path(), append(text, '\n'), 0o666)
@@ -298,7 +284,7 @@ type cellResult struct {
 	Numbers   map[string]float64  `json:"numbers"` // those that are not finite are left out
 	Errors    map[string]float64  `json:"standard_errors,omitempty"`
 	Curves    map[string][]sample `json:"curves,omitempty"`
-	Pictures  []string            `json:"pictures,omitempty"` // files in the folder
+	Files     []string            `json:"files,omitempty"` // pictures and traces in the folder
 	Warnings  []string            `json:"warnings,omitempty"`
 }
 
@@ -327,10 +313,7 @@ type bench struct {
 	folder  string // empty: nothing is kept
 	slug    string
 	observe func(done, of int)
-	start   time.Time     // of the clock
-	before  time.Duration // spent before the cell was stopped
-	state   []byte        // of the training then
-	saved   time.Time
+	start   time.Time // of the clock
 }
 
 // streams are random streams of the repetition: cells that differ in another
@@ -374,54 +357,35 @@ func (b *bench) warn(format string, args ...any) {
 	b.result.Warnings = append(b.result.Warnings, fmt.Sprintf(format, args...))
 }
 
-// spent is the processor time that the cell has used.
-func (b *bench) spent() time.Duration { return b.before + clock().Sub(b.start) }
-
-func (b *bench) seconds() float64 { return b.spent().Seconds() }
+// seconds is the processor time that the cell has used.
+func (b *bench) seconds() float64 { return clock().Sub(b.start).Seconds() }
 
 // picture keeps an image in the folder.
 func (b *bench) picture(name string, m image.Image) error {
 	if b.folder == "" {
 		return nil
 	}
-	var text bytes.Buffer
-	if err := png.Encode(&text, m); err != nil {
+	file, err := b.create(name, ".png")
+	if err != nil {
 		return err
 	}
-	name += "-" + b.slug + ".png"
-	b.result.Pictures = append(b.result.Pictures, name)
-	return maybe.WriteFile(filepath.Join(b.folder, name), text.Bytes(), 0o666)
+	return errors.Join(png.Encode(file, m), file.Close())
 }
 
-// resume reads the state of a training that was stopped, and tells whether there was one.
-func (b *bench) resume(state any) (bool, error) {
-	if b.state == nil {
-		return false, nil
+// create makes a file of the cell in the folder.
+func (b *bench) create(name, extension string) (*os.File, error) {
+	if b.folder == "" {
+		return nil, refuse("output", "give a folder for %s%s", name, extension)
 	}
-	if err := gob.NewDecoder(bytes.NewReader(b.state)).Decode(state); err != nil {
-		return false, fmt.Errorf("%s: %w: delete it to begin the training again", b.path(), err)
-	}
-	return true, nil
+	name += "-" + b.slug + extension
+	b.result.Files = append(b.result.Files, name)
+	return os.Create(filepath.Join(b.folder, name))
 }
 
-// keepEvery is how much of a training is lost at most when the machine stops.
-const keepEvery = 15 * time.Second
-
-// tick tells how far a training is, and keeps its state now and then, and when the
-// context ends, whose error it returns.
-func (b *bench) tick(ctx context.Context, done, of int, state any) error {
+// tick tells how far a cell is, and returns the error of a context that ended.
+func (b *bench) tick(ctx context.Context, done, of int) error {
 	b.observe(done, of)
-	stopped := ctx.Err()
-	if b.folder == "" || state == nil || stopped == nil && time.Since(b.saved) < keepEvery {
-		return stopped
-	}
-	b.saved = time.Now()
-	var text bytes.Buffer
-	err := gob.NewEncoder(&text).Encode(state)
-	if err == nil {
-		err = b.keep(cellFile{b.result.Signature, b.result, b.spent(), text.Bytes()})
-	}
-	return errors.Join(stopped, err)
+	return ctx.Err()
 }
 
 var notPlain = regexp.MustCompile(`[^a-zA-Z0-9.=-]`)

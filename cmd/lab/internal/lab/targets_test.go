@@ -9,7 +9,9 @@ import (
 	"testing"
 
 	"gonum.org/v1/gonum/diff/fd"
+	"gonum.org/v1/gonum/floats"
 
+	"infill/internal/logmath"
 	"infill/internal/targets"
 	"infill/samplers"
 )
@@ -44,14 +46,17 @@ func small(t *testing.T) map[string]checked {
 	copy(coupled.field, targets.Normals(r, 12, 1))
 	copy(coupled.couplings, apart(r, 12, 3))
 	ising := must(targets.NewIsing(2, 3, 0.15, 0.2))(t)
-	potts := must(targets.NewPotts(2, 3, 0.4, []float64{0.1, -0.2, 0.3}))(t)
+	potts := must(pottsTorus(size{2, 3}, 0.4, []float64{0.1, -0.2, 0.3}))(t)
+	u := []float64{0, 0}
+	none(t, potts.Energy(t.Context(), []int{0, 0, 0, 0, 0, 0, 0, 1, 2, 0, 1, 2}, u))
+	near(t, "energy of equal sites", u[0], 9*0.4+6*0.1, 1e-12)
+	near(t, "energy of equal columns", u[1], 3*0.4+2*(0.1-0.2+0.3), 1e-12)
 	table := must(targets.NewTable([]int{3, 2, 4}, r, targets.TableOptions{Terms: 2}))(t)
 	rbm := must(targets.NewRandomRBM(4, 3, 0.8, r))(t)
 	return map[string]checked{
 		"pairwise": {newPairwise(symmetricNormals(6, 0.5, r), targets.Normals(r, 6, 1)), true},
 		"coupled":  {coupled, true}, "ising": {ising, true}, "potts": {potts, true}, "table": {table, true},
-		"mixture": {newMixture([]float64{1, 2, 3}, []float64{0.1, 0.2, 0.9, 0.4, 0.5, 0.7, 0.3, 0.8, 0.6}), false},
-		"fhmm":    {newFHMM(4, 2, 0.5, 0.1, 0.95, r), false}, "rbm": {rbm, false},
+		"fhmm": {newFHMM(4, 2, 0.5, 0.1, 0.95, r), false}, "rbm": {rbm, false},
 	}
 }
 
@@ -98,36 +103,12 @@ func TestTargets(t *testing.T) {
 	}
 }
 
-// TestExactMeans: recursions and sums against the enumeration.
+// TestExactMeans: recursions against the enumeration.
 func TestExactMeans(t *testing.T) {
-	all := small(t)
-	check := func(name string, target samplers.Target, means []float64, logNormaliser float64) {
-		e := enumerated(t, target)
-		for j, m := range means {
-			if want := e.Mean(func(state []int) float64 { return float64(state[j]) }); math.Abs(m-want) > 1e-10 {
-				t.Errorf("%s: slot %d has mean %v, enumerated %v", name, j, m, want)
-			}
-		}
-		if math.Abs(e.LogNormaliser-logNormaliser) > 1e-10 {
-			t.Errorf("%s: log normaliser %v, enumerated %v", name, logNormaliser, e.LogNormaliser)
-		}
-	}
-	mixture := all["mixture"].full.(*mixture)
-	check("mixture", mixture, mixture.means(), 0)
-	hidden := all["fhmm"].full.(*fhmm)
-	means, evidence := hidden.means()
-	check("fhmm", hidden, means, evidence)
-
-	// Exact draws have the exact means: 4 standard errors of 20,000 draws.
-	draws := mixture.draw(20000, rand.New(rand.NewPCG(1, 1)))
-	for j, m := range mixture.means() {
-		sum := 0.0
-		for i := j; i < len(draws); i += 3 {
-			sum += float64(draws[i])
-		}
-		if e := math.Sqrt(m * (1 - m) / 20000); math.Abs(sum/20000-m) > 4*e {
-			t.Errorf("slot %d: mean of draws %v, exact %v ± %v", j, sum/20000, m, e)
-		}
+	hidden := small(t)["fhmm"].full.(*fhmm)
+	e := enumerated(t, hidden)
+	for j, m := range hidden.means() {
+		near(t, "mean", m, e.Mean(func(state []int) float64 { return float64(state[j]) }), 1e-10)
 	}
 }
 
@@ -189,44 +170,49 @@ func TestTerms(t *testing.T) {
 		}
 	}
 	state := samplers.RandomPositions(network, samplers.Streams(1, "x", 1))
-	if f := network.predict(state, targets.Normals(r, 6, 1)); len(f) != 2 || !(f[0] > 0 && f[0] < 1) {
+	if f, _ := network.predict(state, matrix(2, 3, targets.Normals(r, 6, 1))); len(f) != 2 || !(f[0] > 0 && f[0] < 1) {
 		t.Errorf("predictions %v", f)
 	}
 }
 
-// TestBinaryNetworkGradient: the gradient of all weights against finite
-// differences, at weights that are any numbers: that of -1 and +1 is a case of it.
+// TestPerceptron: the derivatives by all weights and inputs against finite differences.
+func TestPerceptron(t *testing.T) {
+	r := rand.New(rand.NewPCG(3, 3))
+	sizes := []int{3, 4, 1, 2}
+	n := weightsOf(sizes)
+	seed, both := matrix(5, 2, targets.Normals(r, 10, 1)), targets.Normals(r, n+15, 1)
+	sum := func(x []float64) float64 {
+		return floats.Dot(perceptron{sizes, x[:n]}.forward(matrix(5, 3, x[n:]))[3].Data, seed.Data)
+	}
+	p, got := perceptron{sizes, both[:n]}, make([]float64, n)
+	units := p.forward(matrix(5, 3, both[n:]))
+	p.backward(units, seed, got)
+	got = append(got, p.backward(units, seed, nil).Data...)
+	for i, want := range fd.Gradient(nil, sum, both, &fd.Settings{Formula: fd.Central}) {
+		near(t, fmt.Sprintf("derivative %d", i), got[i], want, 1e-6)
+	}
+}
+
+// TestBinaryNetworkGradient: the gradient at weights of -1 and +1 against finite differences.
 func TestBinaryNetworkGradient(t *testing.T) {
 	const p, h, examples = 3, 4, 5
 	r := rand.New(rand.NewPCG(3, 3))
 	inputs, y := matrix(examples, p, targets.Normals(r, examples*p, 1)), targets.Normals(r, examples, 1)
-	weights := targets.Normals(r, (p+2)*h+1, 1)
+	weights := make([]float64, (p+2)*h+1)
 	energy := func(w []float64) float64 {
-		f, _ := layersOf(w, p, h).forward(inputs)
-		return -100 * meanSquare(f, y)
-	}
-	want := fd.Gradient(nil, energy, weights, &fd.Settings{Formula: fd.Central})
-	l := layersOf(weights, p, h)
-	f, units := l.forward(inputs)
-	seed, got := make([]float64, examples), make([]float64, len(weights))
-	for i, q := range f {
-		seed[i] = -2 * 100.0 / examples * (q - y[i]) * q * (1 - q)
-	}
-	l.backward(inputs, units, seed, got)
-	for i := range want {
-		if math.Abs(got[i]-want[i]) > 1e-6*(1+math.Abs(want[i])) {
-			t.Errorf("weight %d: %v, by differences %v", i, got[i], want[i])
+		f := perceptron{[]int{p, h, 1}, w}.forward(inputs)[2].Data
+		for i, x := range f {
+			f[i] = logmath.Sigmoid(x)
 		}
+		return -100 * math.Pow(rootMeanSquare(f, y), 2)
 	}
-
-	// The same numbers over one-hot slots, at a state of -1 and +1.
 	network := newBinaryNetwork(inputs.Data, y, h, 100)
 	state := make([]int, len(weights))
 	for j := range state {
 		state[j] = r.IntN(2)
 		weights[j] = targets.Spin(state[j])
 	}
-	want = fd.Gradient(want, energy, weights, &fd.Settings{Formula: fd.Central})
+	want := fd.Gradient(nil, energy, weights, &fd.Settings{Formula: fd.Central})
 	gradient, u := make([]float64, 2*len(state)), make([]float64, 1)
 	none(t, network.EnergyGradient(t.Context(), state, u, gradient))
 	if math.Abs(u[0]-energy(weights)) > 1e-9 {

@@ -1,0 +1,162 @@
+package lab
+
+import (
+	"bytes"
+	"encoding/csv"
+	"errors"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"strconv"
+
+	"infill/internal/logmath"
+	"infill/internal/safetensors"
+	"infill/internal/targets"
+)
+
+// readRows reads the rows of a CSV file below its header: whole numbers from a least one, and a finite number at the
+// end. A field may be empty where all of a row's after it are, but for the last: it reads as -1.
+func readRows(name string, known []string, least int) (whole [][]int, numbers []float64, err error) {
+	text, err := readData(name, known, ".csv")
+	if err != nil {
+		return nil, nil, err
+	}
+	table := csv.NewReader(bytes.NewReader(text))
+	table.TrimLeadingSpace = true
+	rows, err := table.ReadAll()
+	if err != nil {
+		return nil, nil, err
+	}
+	if len(rows) < 2 || len(rows[0]) < 2 || len(rows)*len(rows[0]) > maxTable {
+		return nil, nil, fmt.Errorf("%d lines: a header and rows of whole numbers, with a number behind them, are "+
+			"wanted, %d fields at most", len(rows), maxTable)
+	}
+	for n, row := range rows[1:] {
+		last := len(row) - 1
+		x, err := strconv.ParseFloat(row[last], 64)
+		if err != nil || !logmath.Finite(x) {
+			return nil, nil, fmt.Errorf("line %d: %q is not a finite number", n+2, row[last])
+		}
+		list := make([]int, last)
+		for i, word := range row[:last] {
+			list[i] = -1
+			if word == "" && i > 0 {
+				continue
+			}
+			if list[i], err = strconv.Atoi(word); err != nil || list[i] < least || list[i] > maxTable {
+				return nil, nil, fmt.Errorf("line %d: %q is not a whole number of %d or more", n+2, word, least)
+			}
+		}
+		whole, numbers = append(whole, list), append(numbers, x)
+	}
+	return whole, numbers, nil
+}
+
+// readCouplings reads an Ising model: rows "site,other,coupling" and, with nothing between the commas, "site,,field".
+func readCouplings(name string) (weights, field []float64, err error) {
+	list, numbers, err := readRows(name, []string{"appendix-h"}, 1)
+	if err != nil {
+		return nil, nil, err
+	}
+	n := 0
+	for _, at := range list {
+		if len(at) != 2 {
+			return nil, nil, errors.New("three columns are wanted: site, other, coupling")
+		}
+		n = max(n, at[0], at[1])
+	}
+	if n > maxLearnt {
+		return nil, nil, fmt.Errorf("%d sites, and there can be %d", n, maxLearnt)
+	}
+	weights, field = make([]float64, n*n), make([]float64, n)
+	for i, at := range list {
+		if at[1] < 0 {
+			field[at[0]-1] = numbers[i]
+		} else {
+			weights[(at[0]-1)*n+at[1]-1], weights[(at[1]-1)*n+at[0]-1] = numbers[i], numbers[i]
+		}
+	}
+	return weights, field, nil
+}
+
+// readPotts reads a Potts model: rows "site,state,other,state,coupling" and "site,state,,,field".
+func readPotts(name string) (*protein, error) {
+	list, numbers, err := readRows(name, nil, 1)
+	if err != nil {
+		return nil, err
+	}
+	sites, states := 0, 0
+	for i, at := range list {
+		if len(at) != 4 || at[1] < 0 || (at[2] < 0) != (at[3] < 0) || at[0] == at[2] {
+			return nil, fmt.Errorf("line %d: site, state, other, state, coupling are wanted, with another site", i+2)
+		}
+		sites, states = max(sites, at[0], at[2]), max(states, at[1], at[3])
+	}
+	if sites*states > maxPotts || states > maxCategories {
+		return nil, fmt.Errorf("%d sites of %d states: at most %d together", sites, states, maxPotts)
+	}
+	p := newProtein(sites, states)
+	for i, at := range list {
+		a := (at[0]-1)*states + at[1] - 1
+		if at[2] < 0 {
+			p.field[a] = numbers[i]
+			continue
+		}
+		b, n := (at[2]-1)*states+at[3]-1, sites*states
+		p.couplings[a*n+b], p.couplings[b*n+a] = numbers[i], numbers[i]
+	}
+	return p, nil
+}
+
+// readEnergies reads a table: rows of a category from 0 for each slot, and the energy, one for each state.
+func readEnergies(name string) (*targets.Table, error) {
+	list, numbers, err := readRows(name, nil, 0)
+	if err != nil {
+		return nil, err
+	}
+	categories, known := make([]int, len(list[0])), map[string]bool{}
+	for _, at := range list {
+		for j, v := range at {
+			categories[j] = max(categories[j], v+1)
+		}
+		known[fmt.Sprint(at)] = true
+	}
+	states := statesOf(categories)
+	if most := slices.Max(categories); len(known) != len(list) || float64(len(list)) != states ||
+		most > maxCategories || len(list)*len(categories)*most > maxTable {
+		return nil, fmt.Errorf("%d different states in %d lines, and slots of %v categories have %.4g: give each "+
+			"once, with at most %d categories, and %d states × slots × categories", len(known), len(list), categories,
+			states, maxCategories, maxTable)
+	}
+	t, err := targets.NewTable(categories, rand.New(rand.NewPCG(0, 0)), targets.TableOptions{})
+	if err != nil {
+		return nil, err
+	}
+	for i, at := range list {
+		t.Set(at, numbers[i])
+	}
+	return t, nil
+}
+
+// readMachine reads an RBM from a safetensors file: weights [hidden × visible], hidden and visible biases.
+func readMachine(path string) (*targets.RBM, error) {
+	f, err := safetensors.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	var parts [3][]float64
+	for i, name := range []string{"weights", "hidden", "visible"} {
+		numbers, err := f.Float32s(name)
+		if err != nil {
+			return nil, err
+		}
+		for _, x := range numbers {
+			if math.IsNaN(float64(x)) || math.IsInf(float64(x), 0) {
+				return nil, fmt.Errorf("%s: %v is not a finite number", name, x)
+			}
+			parts[i] = append(parts[i], float64(x))
+		}
+	}
+	return targets.NewRBM(parts[0], parts[1], parts[2])
+}

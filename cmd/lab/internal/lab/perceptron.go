@@ -1,0 +1,97 @@
+package lab
+
+import (
+	"math"
+
+	"gonum.org/v1/gonum/blas"
+	"gonum.org/v1/gonum/blas/blas64"
+	"gonum.org/v1/gonum/floats"
+)
+
+func matrix(rows, columns int, data []float64) blas64.General {
+	return blas64.General{Rows: rows, Cols: columns, Stride: columns, Data: data}
+}
+
+func newMatrix(rows, columns int) blas64.General {
+	return matrix(rows, columns, make([]float64, rows*columns))
+}
+
+// multiply adds the product of a and b, each perhaps transposed, to c. Gemm is slow for single columns.
+func multiply(ta, tb blas.Transpose, a, b, c blas64.General) {
+	vector := func(m blas64.General) blas64.Vector { return blas64.Vector{N: len(m.Data), Inc: 1, Data: m.Data} }
+	switch {
+	case c.Cols == 1:
+		blas64.Gemv(ta, 1, a, vector(b), 1, vector(c))
+	case a.Cols == 1 && ta == blas.NoTrans:
+		blas64.Ger(1, vector(a), vector(b), c)
+	default:
+		blas64.Gemm(ta, tb, 1, a, b, 1, c)
+	}
+}
+
+// perceptron is a network of linear layers with tanh between them. A layer has its weights [from × to] and its biases.
+type perceptron struct {
+	sizes   []int // of the inputs, hidden layers, and outputs
+	weights []float64
+}
+
+// weightsOf is the number of weights of a perceptron.
+func weightsOf(sizes []int) (n int) {
+	for k, to := range sizes[1:] {
+		n += (sizes[k] + 1) * to
+	}
+	return n
+}
+
+// layer is a layer's weights and biases, in the perceptron's own or in a gradient of the same layout.
+func (p perceptron) layer(k int, in []float64) (weights blas64.General, biases []float64) {
+	first, from, to := weightsOf(p.sizes[:k+1]), p.sizes[k], p.sizes[k+1]
+	return matrix(from, to, in[first:first+from*to]), in[first+from*to : first+(from+1)*to]
+}
+
+// forward returns the units of each layer, from the inputs [examples × inputs] to the outputs.
+func (p perceptron) forward(inputs blas64.General) []blas64.General {
+	units := []blas64.General{inputs}
+	for k, to := range p.sizes[1:] {
+		weights, biases := p.layer(k, p.weights)
+		out := newMatrix(inputs.Rows, to)
+		for i := range inputs.Rows {
+			copy(out.Data[i*to:], biases)
+		}
+		multiply(blas.NoTrans, blas.NoTrans, units[k], weights, out)
+		if k+2 < len(p.sizes) {
+			for i, x := range out.Data {
+				out.Data[i] = 1 - 2/(math.Exp(2*x)+1) // tanh
+			}
+		}
+		units = append(units, out)
+	}
+	return units
+}
+
+// backward adds the derivatives of Σ seed · outputs by the weights to gradient. Where gradient is nil, it returns the
+// derivatives by the inputs instead.
+func (p perceptron) backward(units []blas64.General, seed blas64.General, gradient []float64) blas64.General {
+	for k := len(p.sizes) - 2; k >= 0; k-- {
+		if gradient != nil {
+			weights, biases := p.layer(k, gradient)
+			multiply(blas.Trans, blas.NoTrans, units[k], seed, weights)
+			for i := range seed.Rows {
+				floats.Add(biases, seed.Data[i*seed.Cols:(i+1)*seed.Cols])
+			}
+		}
+		if gradient != nil && k == 0 {
+			break
+		}
+		weights, _ := p.layer(k, p.weights)
+		below := newMatrix(seed.Rows, p.sizes[k])
+		multiply(blas.NoTrans, blas.Trans, seed, weights, below)
+		for i, x := range units[k].Data {
+			if k > 0 {
+				below.Data[i] *= 1 - x*x
+			}
+		}
+		seed = below
+	}
+	return seed
+}

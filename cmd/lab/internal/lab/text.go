@@ -1,0 +1,53 @@
+package lab
+
+import (
+	"context"
+
+	"github.com/spf13/pflag"
+
+	"infill/infill"
+	"infill/lm"
+	"infill/models"
+)
+
+// newText is a template of a masked language model, with that many of the most probable tokens for each blank. Its
+// observables are the indicators of every token.
+func newText(f *pflag.FlagSet) maker {
+	template := f.String("template", "the old [MASK] sat by the [MASK] and said nothing .", "`TEXT` with its blanks")
+	candidates := Whole(f, "candidates", 40, 2, maxCategories, "tokens that a blank may take, the model's most probable")
+	name := f.String("model", "", "`NAME` of a model, or a folder with one (default: the built-in)")
+	return func(ctx context.Context) (*distribution, error) {
+		bundle, err := models.Open(*name)
+		if err != nil {
+			return nil, err
+		}
+		tokenizer, err := bundle.Tokenizer()
+		if err != nil {
+			return nil, err
+		}
+		typed, err := tokenizer.Template(*template)
+		if err != nil {
+			return nil, refuse("template", "%w", err)
+		}
+		model, err := lm.Open(ctx, bundle, lm.Options{Device: "cpu", MaskID: tokenizer.MaskID(),
+			SeparatorID: tokenizer.SeparatorID()})
+		if err != nil {
+			return nil, err
+		}
+		logp, err := model.MaskedLogProbabilities(ctx, typed.IDs, typed.Slots)
+		if err != nil {
+			return nil, err
+		}
+		o := lm.TargetOptions{Gradient: lm.Local}
+		for _, row := range logp {
+			o.Support = append(o.Support, infill.Candidates(tokenizer.Fillable(), row, *candidates))
+		}
+		d := &distribution{kind: "text", inconsistent: true, onText: true,
+			parameters: settings(f, "template", "candidates", "model")}
+		if d.target, err = model.NewTarget(typed.IDs, typed.Slots, o); err != nil {
+			return nil, err
+		}
+		d.observables = indicators(d.target.Categories())
+		return d, d.settleSmall(ctx)
+	}
+}

@@ -1,0 +1,383 @@
+package lab
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"strconv"
+
+	"gonum.org/v1/gonum/blas/blas64"
+	"gonum.org/v1/gonum/floats"
+	"gonum.org/v1/gonum/stat"
+
+	"infill/internal/logmath"
+	"infill/internal/targets"
+	"infill/samplers"
+)
+
+// beliefs is a variational autoencoder whose T latent layers are bits, as in ARM's slides; b_0 is the image:
+//
+//	q(b_t | b_t-1) = Bernoulli(sigmoid(up_t(b_t-1))),  p(b_t-1 | b_t) = Bernoulli(sigmoid(down_t(b_t)))
+//	f = Σ_t log p(b_t-1 | b_t) - log q(b_t | b_t-1), plus log p(b_T)
+//
+// E[f] bounds log p(b_0). To predict an image's lower half from its upper, f is log p(lower half | b_T) alone.
+type beliefs struct {
+	up, down []perceptron
+	prior    []float64 // log-odds of b_T
+	weights  []float64 // of all
+	predicts bool
+}
+
+// structures of the slides; halves is that of table 4.
+func structures() []string { return []string{"linear", "nonlinear", "two-layers", "halves"} }
+
+// newBeliefs makes a network for images of so many pixels.
+func newBeliefs(structure string, pixels, bits, hidden int, r *rand.Rand) *beliefs {
+	m := &beliefs{predicts: structure == "halves"}
+	up, down := [][]int{{pixels, bits}}, [][]int{{bits, pixels}}
+	switch structure {
+	case "nonlinear":
+		up, down = [][]int{{pixels, hidden, hidden, bits}}, [][]int{{bits, hidden, hidden, pixels}}
+	case "two-layers":
+		up, down = append(up, []int{bits, bits}), append(down, []int{bits, bits})
+	case "halves":
+		up, down = [][]int{{pixels / 2, bits}, {bits, bits}}, [][]int{{bits}, {bits, pixels - pixels/2}}
+	}
+	n := bits
+	for _, sizes := range slices.Concat(up, down) {
+		n += weightsOf(sizes)
+	}
+	m.weights = make([]float64, n)
+	left := m.weights
+	take := func(all [][]int) (list []perceptron) {
+		for _, sizes := range all {
+			p := perceptron{sizes, left[:weightsOf(sizes)]}
+			left = left[len(p.weights):]
+			for k := range len(sizes) - 1 {
+				weights, _ := p.layer(k, p.weights)
+				copy(weights.Data, targets.Normals(r, len(weights.Data), 1/math.Sqrt(float64(sizes[k]))))
+			}
+			list = append(list, p)
+		}
+		return list
+	}
+	m.up, m.down = take(up), take(down)
+	m.prior = left
+	return m
+}
+
+// pass is a batch on its way up, with the numbers that draw its bits.
+type pass struct {
+	goal  blas64.General     // the lower halves
+	bits  []blas64.General   // b_0 to b_T
+	units [][]blas64.General // of up
+	noise []blas64.General   // log-odds of uniform numbers
+}
+
+// begin splits images into what is seen and the goal.
+func (m *beliefs) begin(images []float64, pixels int) *pass {
+	all := matrix(len(images)/pixels, pixels, images)
+	if !m.predicts {
+		return &pass{bits: []blas64.General{all}}
+	}
+	half := m.up[0].sizes[0]
+	seen, goal := newMatrix(all.Rows, half), newMatrix(all.Rows, pixels-half)
+	for i, row := range slices.Collect(slices.Chunk(images, pixels)) {
+		copy(seen.Data[i*half:], row[:half])
+		copy(goal.Data[i*goal.Cols:], row[half:])
+	}
+	return &pass{goal: goal, bits: []blas64.General{seen}}
+}
+
+// climb draws the bits of all layers.
+func (m *beliefs) climb(p *pass, r *rand.Rand) {
+	p.bits, p.units, p.noise = p.bits[:1], nil, nil
+	for t, up := range m.up {
+		units := up.forward(p.bits[t])
+		logits := units[len(units)-1]
+		noise, b := newMatrix(logits.Rows, logits.Cols), newMatrix(logits.Rows, logits.Cols)
+		for i, l := range logits.Data {
+			noise.Data[i] = logOdds(inside(r.Float64()))
+			b.Data[i] = float64(bit(l+noise.Data[i] > 0))
+		}
+		p.bits, p.units, p.noise = append(p.bits, b), append(p.units, units), append(p.noise, noise)
+	}
+}
+
+// share is what f has of a layer and those above, of each row, with its derivatives by the layer's bits, by those below
+// and by the logits, which are empty unless bits are relaxed.
+type share struct {
+	value               []float64
+	bits, below, logits blas64.General
+}
+
+// above works out the share of layer t + 1 given bits b, drawing the layers above by the pass's noise: as hard bits, or
+// relaxed, as sigmoids.
+func (m *beliefs) above(p *pass, t int, below, logits, b blas64.General, relaxed bool) *share {
+	f := &share{make([]float64, b.Rows), newMatrix(b.Rows, b.Cols), newMatrix(below.Rows, below.Cols),
+		newMatrix(b.Rows, b.Cols)}
+	top := t+1 == len(m.up)
+	if !m.predicts || top {
+		goal := below
+		if m.predicts {
+			goal = p.goal
+		}
+		units := m.down[t].forward(b)
+		out := units[len(units)-1]
+		addBernoulli(f.value, goal.Data, out.Data, 1)
+		if relaxed {
+			f.bits = m.down[t].backward(units, residuals(goal, out), nil)
+			if !m.predicts {
+				f.below = out
+			}
+		}
+	}
+	if !m.predicts {
+		addBernoulli(f.value, b.Data, logits.Data, -1)
+		floats.Sub(f.bits.Data, logits.Data)
+		floats.Sub(f.logits.Data, residuals(b, logits).Data)
+		if top {
+			prior := slices.Repeat(m.prior, b.Rows)
+			addBernoulli(f.value, b.Data, prior, 1)
+			floats.Add(f.bits.Data, prior)
+		}
+	}
+	if top {
+		return f
+	}
+	units := m.up[t+1].forward(b)
+	z := units[len(units)-1]
+	next := newMatrix(z.Rows, z.Cols)
+	for i, l := range z.Data {
+		if l += p.noise[t+1].Data[i]; relaxed {
+			next.Data[i] = logmath.Sigmoid(l / temperature)
+		} else {
+			next.Data[i] = float64(bit(l > 0))
+		}
+	}
+	rest := m.above(p, t+1, b, z, next, relaxed)
+	floats.Add(f.value, rest.value)
+	if relaxed {
+		for i, s := range next.Data {
+			rest.logits.Data[i] += rest.bits.Data[i] * s * (1 - s) / temperature
+		}
+		floats.Add(f.bits.Data, rest.below.Data)
+		floats.Add(f.bits.Data, m.up[t+1].backward(units, rest.logits, nil).Data)
+	}
+	return f
+}
+
+// addBernoulli adds scale times the log-probability of bits, by rows, by their log-odds.
+func addBernoulli(value, bits, logits []float64, scale float64) {
+	columns := len(bits) / len(value)
+	for i, l := range logits {
+		value[i/columns] += scale * (bits[i]*l - logmath.Softplus(l))
+	}
+}
+
+// residuals are bits less their means.
+func residuals(bits, logits blas64.General) blas64.General {
+	d := newMatrix(bits.Rows, bits.Cols)
+	for i, l := range logits.Data {
+		d.Data[i] = bits.Data[i] - logmath.Sigmoid(l)
+	}
+	return d
+}
+
+// layer is a layer's bits as slots of a target, f given the layers below, with a state for each row of the pass.
+type layer struct {
+	m    *beliefs
+	t    int
+	pass *pass
+}
+
+var _ samplers.RelaxedTarget = (*layer)(nil)
+
+func (l *layer) Categories() []int {
+	sizes := l.m.up[l.t].sizes
+	return slices.Repeat([]int{2}, sizes[len(sizes)-1])
+}
+
+func (l *layer) share(bits []float64, relaxed bool) *share {
+	units := l.pass.units[l.t]
+	logits := units[len(units)-1]
+	return l.m.above(l.pass, l.t, l.pass.bits[l.t], logits, matrix(logits.Rows, logits.Cols, bits), relaxed)
+}
+
+func (l *layer) Energy(_ context.Context, states []int, energy []float64) error {
+	copy(energy, l.share(targets.Real(states), false).value)
+	return nil
+}
+
+func (l *layer) RelaxedEnergyGradient(_ context.Context, x []float64, energy, gradient []float64) error {
+	f := l.share(x, true)
+	copy(energy, f.value)
+	copy(gradient, f.bits.Data)
+	return nil
+}
+
+// training estimates gradients of E[f] by an estimator for each layer.
+type training struct {
+	*beliefs
+	layers     []*layer
+	estimators []estimator
+	draws      int
+}
+
+func newTraining(m *beliefs, kind string, evaluations int) (*training, error) {
+	g := &training{beliefs: m}
+	for t := range m.up {
+		l := &layer{m: m, t: t}
+		e, err := newEstimator(kind, l)
+		if err != nil {
+			return nil, err
+		}
+		g.layers, g.estimators = append(g.layers, l), append(g.estimators, e)
+		g.draws = max(evaluations/e.evaluations(), 1)
+	}
+	return g, nil
+}
+
+// gradient writes an estimate of the gradient of the batch's mean f by all weights.
+func (g *training) gradient(ctx context.Context, p *pass, r *rand.Rand, gradient []float64) error {
+	g.climb(p, r)
+	clear(gradient)
+	rows := float64(p.bits[0].Rows)
+	left := gradient
+	backward := func(n perceptron, units []blas64.General, seed blas64.General) {
+		floats.Scale(1/rows, seed.Data)
+		n.backward(units, seed, left[:len(n.weights)])
+	}
+	for t, up := range g.up {
+		g.layers[t].pass = p
+		logits := p.units[t][len(p.units[t])-1]
+		seed := newMatrix(logits.Rows, logits.Cols)
+		if err := g.estimators[t].estimate(ctx, logits.Data, g.draws, r, seed.Data); err != nil {
+			return err
+		}
+		backward(up, p.units[t], seed)
+		left = left[len(up.weights):]
+	}
+	for t, down := range g.down {
+		if !g.predicts || t+1 == len(g.down) {
+			goal := p.bits[t]
+			if g.predicts {
+				goal = p.goal
+			}
+			units := down.forward(p.bits[t+1])
+			backward(down, units, residuals(goal, units[len(units)-1]))
+		}
+		left = left[len(down.weights):]
+	}
+	for i, v := range p.bits[len(g.up)].Data {
+		if j := i % len(g.prior); !g.predicts {
+			left[j] += (v - logmath.Sigmoid(g.prior[j])) / rows
+		}
+	}
+	return nil
+}
+
+// bounds are E[f], and the log-likelihood by that many draws of f for each image, log mean exp f, in nats an image.
+func (m *beliefs) bounds(p *pass, particles int, r *rand.Rand) (elbo, likelihood float64) {
+	var logs [][]float64 // [images][particles]
+	for range particles {
+		m.climb(p, r)
+		values := (&layer{m, 0, p}).share(p.bits[1].Data, false).value
+		if logs == nil {
+			logs = make([][]float64, len(values))
+		}
+		elbo += stat.Mean(values, nil) / float64(particles)
+		for i, f := range values {
+			logs[i] = append(logs[i], f)
+		}
+	}
+	for _, of := range logs {
+		likelihood += (floats.LogSumExp(of) - math.Log(float64(particles))) / float64(len(logs))
+	}
+	return elbo, likelihood
+}
+
+// newARMAutoencoders is the tables 2 to 4 and the figures 5 and 6 of ARM's slides.
+func newARMAutoencoders() *Study {
+	s := newStudy("arm vae", "Learn autoencoders of bits with each gradient estimator",
+		`Learn variational autoencoders of images whose latent layers are bits, with each gradient estimator:
+tables 2 and 3 and figures 5 and 6 of ARM's slides, and with --structures halves table 4, the lower half
+of an image from the upper. linear, nonlinear and two-layers are the slides' structures, with tanh.
+--data is digits (8 x 8), bars-and-stripes, or an IDX file as MNIST's. The slides have --bits 200
+--hidden 200 --learning-rate 0.0001 --batch 50 and a million updates.`)
+	f := s.Flags
+	images := imageFlags(f)
+	kinds := choices(f, "structures", structures()[:3], structures())
+	chosen := choices(f, "estimators", estimators(), estimators())
+	bits := Whole(f, "bits", 20, 1, 1<<12, "bits of a latent layer")
+	hidden := Whole(f, "hidden", 40, 1, 1<<12, "units of a hidden layer of nonlinear")
+	updates := Whole(f, "updates", 1500, 1, 1<<30, "updates of each training")
+	batch := Whole(f, "batch", 50, 1, 1<<20, "images of each update")
+	rate := number(f, "learning-rate", 0.003, " above 0", "of Adam")
+	evaluations := Whole(f, "evaluations", 2, 2, 1<<20, "evaluations of f, for an image and layer; relax takes 3")
+	particles := Whole(f, "particles", 100, 1, 1<<20, "draws behind each log-likelihood")
+	repeats := repeatsFlag(f, 2)
+	s.plan = func(context.Context, uint64) (*plan, error) {
+		set, err := images()
+		if err != nil {
+			return nil, err
+		}
+		p := newPlan(fmt.Sprintf("autoencoders of bits, %d × %d pixels", set.rows, set.columns), []column{
+			{name: "nll", format: "%.2f", definition: fmt.Sprintf("minus log-likelihood of the test images, nats, by "+
+				"%d draws each, which is on the high side", *particles)},
+			{name: "negative-elbo", format: "%.2f", definition: "minus E[f] of the test images"},
+			{name: "train", format: "%.2f", definition: "minus E[f] of the training images"},
+			secondsColumn("of a training with its tests"),
+		}, curve{name: "negative-elbo", x: "update", y: "test negative ELBO, nats"})
+		for _, kind := range *kinds {
+			for _, of := range *chosen {
+				p.add(*repeats, func(ctx context.Context, b *bench) error {
+					m := newBeliefs(kind, set.pixels(), *bits, *hidden, b.stream("weights"))
+					g, err := newTraining(m, of, *evaluations)
+					if err != nil {
+						return err
+					}
+					return g.learn(ctx, b, set, *updates, *batch, *particles, *rate)
+				}, parameter{"estimator", of}, parameter{"structure", kind})
+			}
+		}
+		return p, nil
+	}
+	return s
+}
+
+func (g *training) learn(ctx context.Context, b *bench, set *imageSet, updates, size, particles int,
+	rate float64) error {
+	greys, tests := set.split(b)
+	examples := binarised(greys, false, nil)
+	draw, r := &batches{data: examples, slots: set.pixels(), size: size}, b.stream("bits")
+	begin := func(states []int) *pass { return g.begin(targets.Real(states), set.pixels()) }
+	measure := func(states []int, particles int) (elbo, likelihood float64) {
+		return g.bounds(begin(states), particles, b.stream("test "+strconv.Itoa(particles)))
+	}
+	test := binarised(tests, false, nil)
+	optimiser, gradient := newAdam(len(g.weights)), make([]float64, len(g.weights))
+	reports := reportsOf(updates, 30)
+	for update := 1; update <= updates; update++ {
+		if err := g.gradient(ctx, begin(draw.at(b, update)), r, gradient); err != nil {
+			return err
+		}
+		optimiser.ascend(g.weights, gradient, rate, update)
+		if reports(update) {
+			elbo, _ := measure(test, 1)
+			b.point("negative-elbo", float64(update), -elbo)
+		}
+		if err := b.tick(ctx, update, updates); err != nil {
+			return err
+		}
+	}
+	elbo, likelihood := measure(test, particles)
+	train, _ := measure(examples, 1)
+	b.number("nll", -likelihood)
+	b.number("negative-elbo", -elbo)
+	b.number("train", -train)
+	b.number("seconds", b.seconds())
+	return nil
+}

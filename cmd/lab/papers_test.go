@@ -1,0 +1,99 @@
+package main
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+var update = flag.Bool("update", false, "write the golden file again")
+
+// shorter has what makes the commands that begin so take less than a second.
+var shorter = []struct{ command, flags string }{
+	{"--preset", "--chains 2 --steps 6"},
+	{"rbm --data none", "--visible 20 --hidden 5 --reference-samples 10 --chains 2 --steps 6"},
+	{"rbm", "--hidden 4 --updates 5 --reference-samples 10 --chains 2 --steps 6 --warm-up 2"},
+	{"learn images", "--data bars-and-stripes --side 3 --samplers gwg --updates 2 --steps 1 --features 2 --blocks 1 " +
+		"--downsampling 1 --ais-steps 3 --ais-chains 3 --buffer 5 --batch 5 --repeats 1"},
+	{"learn", "--size 2x3 --updates 2 --steps 1 --repeats 1 --data 9 --data-sweeps 2 --batch 5 --buffer 5"},
+	{"networks", "--hidden 2 --chains 2 --steps 2 --repeats 1"},
+	{"arm gradients", "--estimates 20 --repeats 1"},
+	{"arm toy", "--steps 5 --repeats 1"},
+	{"arm vae", "--updates 2 --particles 2 --bits 3 --hidden 3 --repeats 1"},
+	{"ais", "--repeats 1 --steps 3 --target ising:size=2x3"},
+	{"", "--chains 2 --steps 6 --warm-up 2"},
+}
+
+// paperRow is what, what it shows, the command, the paper's, ours, and the verdict.
+var paperRow = regexp.MustCompile(`^(?:\| [^|]+ ){2}\| .([^|]+). (?:\| [^|]+ ){2}\| (?:yes|partly|no)\b[^|]* \|$`)
+
+// TestPapers runs the command of every line of the papers, shortened, and compares its first table with stored digits,
+// but where float32 decides. A line without a command fails.
+func TestPapers(t *testing.T) {
+	text, err := os.ReadFile(filepath.Join("..", "..", "docs", "reference", "laboratory.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, table, _ := strings.Cut(string(text), "| of | shows | command |")
+	rows := strings.Split(strings.TrimSpace(table), "\n")[2:]
+	known, got := map[string]bool{}, ""
+	for _, row := range rows {
+		if !strings.HasPrefix(row, "|") {
+			break
+		}
+		command := paperRow.FindStringSubmatch(row)
+		if command == nil {
+			t.Errorf("no command, or a cell is empty, in %s", row)
+			continue
+		}
+		if words := strings.Fields(strings.Replace(command[1], "DIR", t.TempDir(), 1)); words[0] == "infill" {
+			runInfill(t, words[1:])
+		} else if !known[command[1]] {
+			known[command[1]] = true
+			for _, s := range shorter {
+				if strings.HasPrefix(command[1], s.command) {
+					words = append(words, strings.Fields(s.flags+" --seed 1 --no-times -q")...)
+					break
+				}
+			}
+			out, messages, code := runLab(t.Context(), strings.Join(words, " "))
+			if code != 0 || messages != "" {
+				t.Errorf("%s: exit code %d, %s", command[1], code, messages)
+			}
+			if first := strings.SplitN(out, "\n\n", 3); !strings.HasPrefix(command[1], "learn images") && code == 0 {
+				got += command[1] + "\n" + first[1] + "\n\n"
+			}
+		}
+	}
+	golden := filepath.Join("testdata", "papers.txt")
+	if *update {
+		err = os.WriteFile(golden, []byte(got), 0o644)
+	}
+	if want, failed := os.ReadFile(golden); err != nil || failed != nil || string(want) != got {
+		t.Errorf("%v, %v: digits (-stored +now):\n%s", err, failed, cmp.Diff(string(want), got))
+	}
+}
+
+// runInfill runs the command, shortened, on two corpora.
+func runInfill(t *testing.T, words []string) {
+	corpus, text := filepath.Join(t.TempDir(), "corpus.txt"), ""
+	for day := range 40 {
+		text += fmt.Sprintf("on day %d he opened the door and went out into the rain .\n", day)
+	}
+	if err := os.WriteFile(corpus, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	words = append(append([]string{"run", "../infill"}, words...), "--tbc", corpus, "--wt103", corpus, "--sentences",
+		"2", "--steps", "1", "-n", "2", "-k", "2", "--samplers", "gibbs:paper,dmala:paper", "-q", "-o",
+		filepath.Join(filepath.Dir(corpus), "run"))
+	if out, err := exec.CommandContext(t.Context(), "go", words...).CombinedOutput(); err != nil {
+		t.Errorf("%v: %v\n%s", words, err, out)
+	}
+}
