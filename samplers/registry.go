@@ -112,14 +112,3 @@ func Names() []string {
 	}
 	return names
 }
-
-// NamesFor lists the samplers that can sample a target with their defaults.
-func NamesFor(target Target) []string {
-	var names []string
-	for _, name := range Names() {
-		if _, err := New(name, target); err == nil {
-			names = append(names, name)
-		}
-	}
-	return names
-}

@@ -412,15 +412,20 @@ func TestStochasticDULA(t *testing.T) {
 	}
 }
 
-func TestNamesFor(t *testing.T) {
-	target := lattice(t, 2, 2)
-	anywhere := []string{"lb-1", "gibbs-x", "hamming-ball"}
-	if d := cmp.Diff(anywhere, NamesFor(only{target})); d != "" {
+// What a target lacks is told by samplers that need it.
+func TestCapabilities(t *testing.T) {
+	var anywhere []string
+	for _, name := range Names() {
+		if _, err := New(name, only{lattice(t, 2, 2)}); err == nil {
+			anywhere = append(anywhere, name)
+		} else if !errors.Is(err, ErrUnsupported) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if d := cmp.Diff([]string{"lb-1", "gibbs-x", "hamming-ball"}, anywhere); d != "" {
 		t.Errorf("for energies alone (-want +got):\n%s", d)
 	}
-	if got := NamesFor(machine(t)); !slices.Contains(got, "rbm-gibbs") {
-		t.Errorf("for an RBM: %v", got)
-	}
+	makeKernel(t, "rbm-gibbs", machine(t))
 }
 
 // A tempered target reports the methods that the target below lacks as missing.

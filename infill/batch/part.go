@@ -234,7 +234,7 @@ func join(ctx context.Context, output string, kept int64) (_ *Summary, err error
 	defer func() { err = errors.Join(err, lock.Unlock()) }()
 	var h *head
 	var s *Summary
-	var columns columns
+	var names []string // of a table's columns, each behind the one before it in the row that brought it
 	err = create(rejects, File{}, func(w io.Writer) error {
 		h, s, err = eachEntry(output, count, func(h *head, e *entry) error {
 			if e.Error != "" {
@@ -245,7 +245,14 @@ func join(ctx context.Context, output string, kept int64) (_ *Summary, err error
 				if err != nil {
 					return err
 				}
-				columns.add(fields)
+				at := -1
+				for _, f := range fields {
+					before := at
+					if at = slices.Index(names, f.Key); at < 0 {
+						at = before + 1
+						names = slices.Insert(names, at, f.Key)
+					}
+				}
 			}
 			return ctx.Err()
 		})
@@ -258,12 +265,16 @@ func join(ctx context.Context, output string, kept int64) (_ *Summary, err error
 	if err != nil {
 		return nil, err
 	}
-	if columns.names == nil && out.Form.table() {
-		columns.names = h.Columns
+	if names == nil && out.Form.table() {
+		names = h.Columns
+	}
+	places := map[string]int{}
+	for i, name := range names {
+		places[name] = i
 	}
 	err = create(made, out, func(w io.Writer) error {
-		if columns.names != nil {
-			if _, err := w.Write(tableLine(out.Form, slices.Clone(columns.names))); err != nil {
+		if names != nil {
+			if _, err := w.Write(tableLine(out.Form, slices.Clone(names))); err != nil {
 				return err
 			}
 		}
@@ -272,7 +283,7 @@ func join(ctx context.Context, output string, kept int64) (_ *Summary, err error
 				e.Rows = []json.RawMessage{json.RawMessage(`""`)}
 			}
 			for _, row := range e.Rows {
-				line, err := render(row, out.Form, columns.places)
+				line, err := render(row, out.Form, places)
 				if err == nil {
 					_, err = w.Write(line)
 				}
@@ -303,27 +314,6 @@ func join(ctx context.Context, output string, kept int64) (_ *Summary, err error
 	}
 	s.Signature, s.Kept = h.signature(), kept
 	return s, removeParts(output)
-}
-
-// columns are those of a table, each behind the one that is before it in the row that brought it.
-type columns struct {
-	names  []string
-	places map[string]int
-}
-
-func (c *columns) add(row object.Object) {
-	at := -1
-	for _, f := range row {
-		place, known := c.places[f.Key]
-		if !known {
-			place = at + 1
-			c.names, c.places = slices.Insert(c.names, place, f.Key), map[string]int{}
-			for i, name := range c.names {
-				c.places[name] = i
-			}
-		}
-		at = place
-	}
 }
 
 // create makes a file of what write writes, on the disk.

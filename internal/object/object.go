@@ -130,6 +130,16 @@ func Of(v any) (Object, error) {
 	return Parse(text)
 }
 
+// Pairs is the object of keys, which are strings, and values in turn.
+func Pairs(pairs ...any) (o Object, err error) {
+	for i := 0; i < len(pairs) && err == nil; i += 2 {
+		var value json.RawMessage
+		value, err = Encode(pairs[i+1])
+		o = append(o, Field{pairs[i].(string), value})
+	}
+	return o, err
+}
+
 // Keys are the keys of a struct as JSON.
 func Keys[T any]() (keys []string) {
 	of := reflect.TypeFor[T]()

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -24,9 +25,10 @@ func Formats() []string { return []string{"text", "json", "jsonl", "csv"} }
 
 // Form says how results of one kind are written as CSV, and for people on a terminal of width columns, 0 for none.
 type Form[T any] struct {
-	Header []string
-	Rows   func(id string, v T) ([][]string, error)
-	Text   func(v T, width int) string
+	// Columns are those of CSV, which the first result tells, and Table the lines of a result.
+	Columns func(first T) []string
+	Table   func(id json.RawMessage, v T) ([]object.Object, error)
+	Text    func(v T, width int) string
 	// Heading stands above the texts of one line each, "" for texts of several lines, which blank lines part.
 	Heading string
 	// Lines are texts alone, of the formats lines and words, which not every command has.
@@ -40,6 +42,7 @@ type Printer[T any] struct {
 	Format  string
 	Streams *terminal.Streams
 	Results int
+	columns []string
 	ended   bool
 }
 
@@ -62,12 +65,26 @@ func (p *Printer[T]) Print(id json.RawMessage, v T) error {
 	case "jsonl":
 		return object.WriteLine(p.Streams.Out, object.Identified{ID: id, Value: v})
 	case "csv":
-		rows, err := p.Rows(object.Plain(id), v)
+		var rows [][]string
+		if first {
+			p.columns = p.Columns(v)
+			rows = [][]string{p.columns}
+		}
+		lines, err := p.Table(id, v)
+		for _, line := range lines {
+			row := make([]string, len(p.columns))
+			for _, f := range line {
+				i := slices.Index(p.columns, f.Key)
+				if i < 0 {
+					return &MisfitError{fmt.Errorf("the first line told the columns of the CSV, and has no %q: put "+
+						"this one first, or take --format jsonl", f.Key)}
+				}
+				row[i] = object.Plain(f.Value)
+			}
+			rows = append(rows, row)
+		}
 		if err != nil {
 			return err
-		}
-		if first {
-			rows = append([][]string{p.Header}, rows...)
 		}
 		return WriteCSV(p.Streams.Out, rows)
 	case "lines", "words":

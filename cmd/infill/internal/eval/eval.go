@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"path/filepath"
 	"runtime"
 	"slices"
@@ -180,14 +179,7 @@ func (c *command) openCorpora() (list []*corpus.Corpus, err error) {
 	for i, of := range append(slices.Clone(c.corpora.List), c.references.List...) {
 		read, err := corpus.Read(of.Name, of.File, nil)
 		if err != nil {
-			hint := ""
-			switch {
-			case errors.Is(err, os.ErrNotExist) && of.Name == "wt103":
-				hint = "WikiText-103 is at " + wikiText
-			case errors.Is(err, os.ErrNotExist) && of.Name == "tbc":
-				hint = "the Toronto Book Corpus is your own file: see infill eval --help"
-			}
-			return nil, &cli.Failure{Err: err, Hint: hint}
+			return nil, &cli.Failure{Err: err, Hint: "infill eval --help says where the corpora are"}
 		}
 		for _, line := range read.LeftOut() {
 			c.model.Warn(c.streams, "corpus %s: %s", read.Name, line)
@@ -254,7 +246,7 @@ type table struct {
 }
 
 func (t *table) register(cmd *cobra.Command) {
-	formats := []string{"text", "json", "csv", "markdown"}
+	formats := []string{"text", "json", "csv"}
 	t.format, t.set = formats[0], eval.Sets()[0]
 	cli.AddChoice(cmd, &t.format, "format", "", formats, "form of the table")
 	cli.AddChoice(cmd, &t.set, "set", "", eval.Sets(),
@@ -273,36 +265,13 @@ func (t *table) print(r *eval.Results, dir string, quiet bool) error {
 		return cli.WriteJSON(t.streams.Out, of)
 	case "csv":
 		return cli.WriteCSV(t.streams.Out, of.Rows())
-	case "markdown":
-		text.WriteString(markdown(of.Grid()) + "\n")
-		text.WriteString(strings.Join(append(of.Notes, "signature `"+of.Signature+"`"), "\n\n") + "\n")
-	default:
-		for _, block := range blocks(of.Grid(), width) {
-			text.WriteString(cli.RenderTable(width, block[0], block[1:], 0) + "\n")
-		}
-		text.WriteString(cli.Notes(width, append(of.Notes, "signature "+r.Signature, "folder "+dir)...))
 	}
+	for _, block := range blocks(of.Grid(), width) {
+		text.WriteString(cli.RenderTable(width, block[0], block[1:], 0) + "\n")
+	}
+	text.WriteString(cli.Notes(width, append(of.Notes, "signature "+r.Signature, "folder "+dir)...))
 	_, err := io.WriteString(t.streams.Styled(), text.String())
 	return err
-}
-
-// markdown writes a table for pages.
-func markdown(grid [][]string) string {
-	var text strings.Builder
-	clean := strings.NewReplacer("|", `\|`, "<", "&lt;")
-	for i, row := range grid {
-		for _, cell := range row {
-			if number, interval, ok := strings.Cut(cell, "\n"); ok {
-				cell = number + " (" + interval + ")"
-			}
-			text.WriteString("| " + clean.Replace(cell) + " ")
-		}
-		text.WriteString("|\n")
-		if i == 0 {
-			text.WriteString("| --- |" + strings.Repeat(" ---: |", len(row)-1) + "\n")
-		}
-	}
-	return text.String()
 }
 
 // blocks cuts a table into several that fit a width, 0 for none, each with the first column.

@@ -116,7 +116,7 @@ func (c *command) run(ctx context.Context) (err error) {
 				case result == nil:
 					return cli.OptionError(err)
 				case err != nil: // print the fills found by then
-					return errors.Join(err, makeRoom(p, result), p.Print(e.ID, result), p.End())
+					return errors.Join(err, p.Print(e.ID, result), p.End())
 				}
 				for i, w := range result.Warnings {
 					if more := len(result.Warnings) - i; i == manyWarnings {
@@ -127,9 +127,6 @@ func (c *command) run(ctx context.Context) (err error) {
 					}
 				}
 				c.model.Note(c.streams, "signature %s", result.Signature)
-				if err := makeRoom(p, result); err != nil {
-					return err
-				}
 				return p.Print(e.ID, result)
 			}, err
 		}))

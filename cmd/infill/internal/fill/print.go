@@ -1,6 +1,7 @@
 package fill
 
 import (
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strconv"
@@ -12,35 +13,18 @@ import (
 	"infill/internal/object"
 )
 
-// makeRoom makes columns of CSV for the blanks of the first result, and refuses one that has more.
-func makeRoom(p *cli.Printer[*infill.Result], r *infill.Result) error {
-	have := len(p.Header) - len(resultForm(0, false).Header)
-	switch {
-	case p.Format != "csv" || len(r.Blanks) <= have:
-	case p.Results == 0:
-		p.Form = resultForm(len(r.Blanks), false)
-	default:
-		return &cli.MisfitError{Err: fmt.Errorf("%s in the template, and the CSV has columns for %d: take --format "+
-			"jsonl, or put it first", cli.Counted(len(r.Blanks), "blank"), have)}
-	}
-	return nil
-}
-
-// resultForm writes a row of CSV for each fill, with a column for each blank, in the order of infill run.
+// resultForm writes a line of CSV for each fill, in the order of infill run, with columns for so many blanks at least.
 func resultForm(blanks int, verbose bool) cli.Form[*infill.Result] {
-	header := append(batch.Columns(blanks), "id")
 	return cli.Form[*infill.Result]{
-		Header: header,
-		Rows: func(id string, r *infill.Result) (rows [][]string, err error) {
+		Columns: func(first *infill.Result) []string {
+			return append(batch.Columns(max(blanks, len(first.Blanks))), "id")
+		},
+		Table: func(id json.RawMessage, r *infill.Result) ([]object.Object, error) {
 			lines, err := batch.Table(r)
-			for _, line := range lines {
-				var row []string
-				for _, name := range header[:len(header)-1] {
-					row = append(row, object.Plain(line.Get(name)))
-				}
-				rows = append(rows, append(row, id))
+			for i := range lines {
+				lines[i] = append(lines[i], object.Field{Key: "id", Value: id})
 			}
-			return rows, err
+			return lines, err
 		},
 		Text: func(r *infill.Result, width int) string { return resultText(r, width, verbose) },
 		Lines: func(r *infill.Result) (lines []string) {

@@ -52,7 +52,7 @@ func TestInterruptedFormats(t *testing.T) {
 			var out bytes.Buffer
 			printer := &cli.Printer[*infill.Result]{Form: resultForm(1, false), Format: format,
 				Streams: &terminal.Streams{Out: &out}}
-			if err := errors.Join(makeRoom(printer, r), printer.Print(nil, r), printer.End()); err != nil {
+			if err := errors.Join(printer.Print(nil, r), printer.End()); err != nil {
 				t.Fatal(err)
 			}
 			got := out.String()

@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"io/fs"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -32,7 +31,6 @@ type command struct {
 	rank    bool
 	pairs   bool
 	columns []string // of a file: the text; of pairs the better text, and the other
-	others  []string // further columns of the first text
 }
 
 // NewCmd makes infill score.
@@ -126,14 +124,11 @@ func (c *command) run(ctx context.Context) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, f.Close()) }()
-	form := c.scoreForm()
-	if c.pairs {
-		form = c.pairForm()
-	}
-	p := &cli.Printer[row]{Form: form, Format: c.input.Format, Streams: c.streams}
+	p := &cli.Printer[row]{Form: c.form(), Format: c.input.Format, Streams: c.streams}
 	var rows []row
 	right := 0
 	tell := func(r row) error {
+		c.model.Note(c.streams, "signature %s", r.scores[0].Signature)
 		if r.right() {
 			right++
 		}
@@ -141,14 +136,14 @@ func (c *command) run(ctx context.Context) (err error) {
 			rows = append(rows, r)
 			return nil
 		}
-		return c.print(p, r)
+		return p.Print(r.id, r)
 	}
 	end := func() error {
 		slices.SortStableFunc(rows, func(a, b row) int {
 			return cmp.Compare(b.scores[0].LogLikelihood, a.scores[0].LogLikelihood)
 		})
 		for _, r := range rows {
-			if err := c.print(p, r); err != nil {
+			if err := p.Print(r.id, r); err != nil {
 				return err
 			}
 		}
@@ -164,8 +159,8 @@ func (c *command) run(ctx context.Context) (err error) {
 type row struct {
 	id     json.RawMessage
 	scores []*infill.Score
-	name   string        // of the text's column
-	beside object.Object // the other columns of the user
+	column string        // of the text
+	others object.Object // further columns
 }
 
 // right reports whether the first text of a pair is the likelier, in sum.
@@ -173,39 +168,21 @@ func (r row) right() bool {
 	return len(r.scores) == 2 && r.scores[0].LogLikelihood > r.scores[1].LogLikelihood
 }
 
-// MarshalJSON implements json.Marshaler.
-func (r row) MarshalJSON() ([]byte, error) {
-	if len(r.scores) == 2 {
-		o, err := object.Of(struct {
-			First  *infill.Score `json:"first"`
-			Second *infill.Score `json:"second"`
-			Right  bool          `json:"right"`
-		}{r.scores[0], r.scores[1], r.right()})
-		return append(o, r.beside...).Append(nil), err
-	}
-	o, err := object.Of(r.scores[0])
-	return append(o.Rename("text", r.name), r.beside...).Append(nil), err
+// beside adds the user's columns. The text stands under the name that it came with.
+func (r row) beside(o object.Object) object.Object {
+	own := object.Beside(append(r.others, object.Field{Key: r.column}),
+		func(name string) bool { return name != "text" && o.Get(name) != nil })
+	last := len(own) - 1
+	return append(o.Rename("text", own[last].Key), own[:last]...)
 }
 
-// print prints a row. The first one tells the columns of CSV.
-func (c *command) print(p *cli.Printer[row], r row) error {
-	if p.Results == 0 {
-		if !c.pairs {
-			p.Header[1] = r.name
-		}
-		for _, f := range r.beside {
-			c.others = append(c.others, f.Key)
-		}
-		p.Header = append(p.Header, c.others...)
-		c.model.Note(c.streams, "signature %s", r.scores[0].Signature)
+// MarshalJSON implements json.Marshaler.
+func (r row) MarshalJSON() ([]byte, error) {
+	o, err := object.Of(r.scores[0])
+	if len(r.scores) == 2 {
+		o, err = object.Pairs("first", r.scores[0], "second", r.scores[1], "right", r.right())
 	}
-	for _, f := range r.beside {
-		if c.input.Format == "csv" && !slices.Contains(c.others, f.Key) {
-			return &cli.MisfitError{Err: fmt.Errorf("the CSV has no column %q, which the first text does not have: "+
-				"take --format jsonl", f.Key)}
-		}
-	}
-	return p.Print(r.id, r)
+	return r.beside(o).Append(nil), err
 }
 
 // each scores each text, or both of each pair.
@@ -228,7 +205,11 @@ func (c *command) each(ctx context.Context, f *infill.Filler, end func() error, 
 	small := func([]string) bool { return false }
 	return cli.Each(ctx, &c.input, c.model.Quiet, read, small, end,
 		func(ctx context.Context, e cli.Entry, texts []string) (func() error, error) {
-			r := c.rowOf(e)
+			columns := c.columns
+			if e.File == "" {
+				columns = []string{c.input.Key} // of JSON lines
+			}
+			r := row{id: e.ID, column: columns[0], others: e.Of.Without(append(columns, "id")...)}
 			for _, text := range texts {
 				score, err := f.Score(ctx, text, c.method)
 				if err != nil {
@@ -245,23 +226,6 @@ func (c *command) each(ctx context.Context, f *infill.Filler, end func() error, 
 				return tell(r)
 			}, nil
 		})
-}
-
-// rowOf is the row of a text that has no scores yet.
-func (c *command) rowOf(e cli.Entry) row {
-	texts := c.columns
-	if e.File == "" {
-		texts = []string{c.input.Key} // of JSON lines
-	}
-	taken := append(object.Keys[infill.Score](), c.scoreForm().Header...)
-	if c.pairs {
-		taken = c.pairForm().Header
-	}
-	// The text stands under the name that it came with.
-	columns := append(e.Of.Without(append(texts, "id")...), object.Field{Key: texts[0]})
-	columns = object.Beside(columns, func(name string) bool { return name != "text" && slices.Contains(taken, name) })
-	last := len(columns) - 1
-	return row{id: e.ID, name: columns[last].Key, beside: columns[:last]}
 }
 
 // tellVerdict says of how many pairs the first text is the likelier, with the 95 % interval of the share. CSV and a
@@ -286,81 +250,82 @@ func (c *command) tellVerdict(right, pairs int) (err error) {
 	return err
 }
 
-// cells appends the other columns of the user to each row of CSV.
-func (c *command) cells(r row, rows ...[]string) ([][]string, error) {
-	for i := range rows {
-		for _, name := range c.others {
-			rows[i] = append(rows[i], object.Plain(r.beside.Get(name)))
-		}
-	}
-	return rows, nil
-}
-
-func (c *command) pairForm() cli.Form[row] {
-	return cli.Form[row]{
-		Header: []string{"id", "first", "second", "first_sequence_score", "second_sequence_score", "right"},
-		Rows: func(id string, r row) ([][]string, error) {
-			first, second := r.scores[0], r.scores[1]
-			return c.cells(r, []string{id, first.Text, second.Text, fmt.Sprint(first.LogLikelihood),
-				fmt.Sprint(second.LogLikelihood), strconv.FormatBool(r.right())})
-		},
-		Text: func(r row, width int) string {
-			var rows [][]string
-			for _, s := range r.scores {
-				rows = append(rows, []string{cli.Mark(s.Text, nil), fmt.Sprintf("%.2f", s.LogLikelihood)})
-			}
-			verdict := "the first is not likelier"
-			if r.right() {
-				verdict = "the first is likelier"
-			}
-			return cli.RenderTable(width, []string{"text", "log-likelihood"}, rows, 0) + cli.Notes(width, verdict)
-		},
-	}
-}
-
-// scoreForm writes a row for each text, or for each token. Columns that minicons has a name for bear it:
+// table has a line for a text or a pair, or for each token. Columns that minicons has a name for bear it:
 // sequence_score, token_score, PLL_metric.
-func (c *command) scoreForm() cli.Form[row] {
-	metric := map[infill.ScoreMethod]string{infill.WordScore: "within_word_l2r", infill.PieceScore: "original"}
-	if !c.tokens {
-		return cli.Form[row]{
-			Header:  []string{"id", "text", "sequence_score", "tokens", "pseudo_perplexity", "PLL_metric"},
-			Heading: "log-likelihood  tokens  pseudo-perplexity  text\n",
-			Rows: func(id string, r row) ([][]string, error) {
-				s := r.scores[0]
-				return c.cells(r, []string{id, s.Text, fmt.Sprint(s.LogLikelihood), strconv.Itoa(len(s.Tokens)),
-					fmt.Sprint(s.PseudoPerplexity), metric[s.Method]})
-			},
-			Text: func(r row, _ int) string {
-				s := r.scores[0]
-				return fmt.Sprintf("%14.2f  %6d  %17.4g  %s\n", s.LogLikelihood, len(s.Tokens), s.PseudoPerplexity,
-					cli.OneLine(batch.OneLine(s.Text)))
-			},
+func (c *command) table(id json.RawMessage, r row) (lines []object.Object, err error) {
+	add := func(pairs ...any) {
+		line, failed := object.Pairs(pairs...)
+		lines, err = append(lines, r.beside(line)), errors.Join(err, failed)
+	}
+	s := r.scores[0]
+	metric := string(s.Method)
+	if s.Method == infill.WordScore {
+		metric = "within_word_l2r"
+	}
+	switch {
+	case c.pairs:
+		add("id", id, "first", s.Text, "second", r.scores[1].Text, "first_sequence_score", s.LogLikelihood,
+			"second_sequence_score", r.scores[1].LogLikelihood, "right", r.right())
+	case c.tokens:
+		for i, t := range s.Tokens {
+			add("id", id, "text", s.Text, "position", i+1, "token", t.Token, "token_id", t.ID, "token_score", t.LogProb,
+				"sequence_score", s.LogLikelihood, "PLL_metric", metric)
+		}
+	default:
+		add("id", id, "text", s.Text, "sequence_score", s.LogLikelihood, "tokens", len(s.Tokens),
+			"pseudo_perplexity", s.PseudoPerplexity, "PLL_metric", metric)
+	}
+	return lines, err
+}
+
+// form is how scores are printed.
+func (c *command) form() cli.Form[row] {
+	form := cli.Form[row]{Table: c.table, Columns: func(first row) (names []string) {
+		lines, _ := c.table(nil, first) // its error comes when it is printed
+		for _, f := range lines[0] {
+			names = append(names, f.Key)
+		}
+		return names
+	}}
+	switch {
+	case c.pairs:
+		form.Text = pairText
+	case c.tokens:
+		form.Text = tokensText
+	default:
+		form.Heading = "log-likelihood  tokens  pseudo-perplexity  text\n"
+		form.Text = func(r row, _ int) string {
+			s := r.scores[0]
+			return fmt.Sprintf("%14.2f  %6d  %17.4g  %s\n", s.LogLikelihood, len(s.Tokens), s.PseudoPerplexity,
+				cli.OneLine(batch.OneLine(s.Text)))
 		}
 	}
-	return cli.Form[row]{
-		Header: []string{"id", "text", "position", "token", "token_id", "token_score", "sequence_score", "PLL_metric"},
-		Rows: func(id string, r row) ([][]string, error) {
-			var rows [][]string
-			s := r.scores[0]
-			for i, t := range s.Tokens {
-				rows = append(rows, []string{id, s.Text, strconv.Itoa(i + 1), t.Token, strconv.Itoa(t.ID),
-					fmt.Sprint(t.LogProb), fmt.Sprint(s.LogLikelihood), metric[s.Method]})
-			}
-			return c.cells(r, rows...)
-		},
-		Text: func(r row, width int) string {
-			s := r.scores[0]
-			var rows [][]string
-			for _, t := range s.Tokens {
-				rows = append(rows, []string{cli.OneLine(t.Token), fmt.Sprintf("%.2f", t.LogProb)})
-			}
-			rows = append(rows, []string{"sum", fmt.Sprintf("%.2f", s.LogLikelihood)})
-			return cli.Wrap(cli.Mark(s.Text, nil), width, "") + "\n\n" +
-				cli.RenderTable(width, []string{"token", "log-probability"}, rows, 0) + "\n" +
-				cli.Notes(width,
-					fmt.Sprintf("%s, method %s, pseudo-perplexity %.4g", cli.Counted(len(s.Tokens), "token"), s.Method,
-						s.PseudoPerplexity))
-		},
+	return form
+}
+
+// pairText is a table of a pair.
+func pairText(r row, width int) string {
+	var rows [][]string
+	for _, s := range r.scores {
+		rows = append(rows, []string{cli.Mark(s.Text, nil), fmt.Sprintf("%.2f", s.LogLikelihood)})
 	}
+	verdict := "the first is not likelier"
+	if r.right() {
+		verdict = "the first is likelier"
+	}
+	return cli.RenderTable(width, []string{"text", "log-likelihood"}, rows, 0) + cli.Notes(width, verdict)
+}
+
+// tokensText is a table of the tokens of a text.
+func tokensText(r row, width int) string {
+	s := r.scores[0]
+	var rows [][]string
+	for _, t := range s.Tokens {
+		rows = append(rows, []string{cli.OneLine(t.Token), fmt.Sprintf("%.2f", t.LogProb)})
+	}
+	rows = append(rows, []string{"sum", fmt.Sprintf("%.2f", s.LogLikelihood)})
+	return cli.Wrap(cli.Mark(s.Text, nil), width, "") + "\n\n" +
+		cli.RenderTable(width, []string{"token", "log-probability"}, rows, 0) + "\n" + cli.Notes(width,
+		fmt.Sprintf("%s, method %s, pseudo-perplexity %.4g", cli.Counted(len(s.Tokens), "token"), s.Method,
+			s.PseudoPerplexity))
 }

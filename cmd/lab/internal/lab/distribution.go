@@ -189,8 +189,8 @@ func kinds() []kind {
 			"the\nconditionals make it as unkind as a language model: proposals then see estimates\nonly, and the " +
 			"conditionals belong to no joint distribution.", newTable},
 		{"text", "the fills of a text", "The fills of a text by a masked language model, exp(U) of the " +
-			"pseudo-log-likelihood\nover the likeliest tokens of each blank. Exact means come from all fills. Sampler " +
-			"settings\nare those of infill --sampler. Rows of the model are kept, so compare evaluations.", newText},
+			"pseudo-log-likelihood\nover the likeliest tokens of each blank. Exact means come from all fills. " +
+			"Settings are those\nof infill --sampler. Rows of the model are kept, so compare evaluations.", newText},
 	}
 }
 
