@@ -14,8 +14,8 @@ cmd/infill/internal/cli
 cmd/infill/internal/terminal tui
 infill/serve internal/eval
 infill/batch
-infill internal/eval/corpus
 cmd/lab/internal/lab
+infill internal/eval/corpus
 lm/lmtest
 lm lm/network
 lm/internal/bert lm/internal/imported lm/internal/ort
