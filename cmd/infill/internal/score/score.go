@@ -31,7 +31,7 @@ type command struct {
 	tokens  bool
 	rank    bool
 	pairs   bool
-	columns []string // of a file: the text; of pairs the better text, and the other
+	columns []string // the column of a file with the text; for pairs those with the better text and the other
 	others  []string // further columns of the first text
 }
 
@@ -74,7 +74,7 @@ func NewCmd(s *terminal.Streams) *cobra.Command {
 	return cmd
 }
 
-// readFiles puts the records of files in the places of their names.
+// readFiles replaces the names of files by their records.
 func (c *command) readFiles() error {
 	names, wanted := []string{"text"}, "one name"
 	if c.pairs {
@@ -164,7 +164,7 @@ func (c *command) run(ctx context.Context) (err error) {
 type row struct {
 	id     json.RawMessage
 	scores []*infill.Score
-	name   string        // of the text's column
+	name   string        // the name of the text's column
 	beside object.Object // the other columns of the user
 }
 
@@ -187,7 +187,7 @@ func (r row) MarshalJSON() ([]byte, error) {
 	return append(o.Rename("text", r.name), r.beside...).Append(nil), err
 }
 
-// print prints a row. The first one tells the columns of CSV.
+// print prints a row. The first row decides the columns of CSV.
 func (c *command) print(p *cli.Printer[row], r row) error {
 	if p.Results == 0 {
 		if !c.pairs {
@@ -208,7 +208,7 @@ func (c *command) print(p *cli.Printer[row], r row) error {
 	return p.Print(r.id, r)
 }
 
-// each scores each text, or both of each pair.
+// each scores each text, or both texts of each pair.
 func (c *command) each(ctx context.Context, f *infill.Filler, end func() error, tell func(row) error) error {
 	read := func(e cli.Entry) ([]string, error) {
 		texts := []string{e.Text}
@@ -247,25 +247,25 @@ func (c *command) each(ctx context.Context, f *infill.Filler, end func() error, 
 		})
 }
 
-// rowOf is the row of a text that has no scores yet.
+// rowOf returns the row of a text, without scores.
 func (c *command) rowOf(e cli.Entry) row {
 	texts := c.columns
 	if e.File == "" {
-		texts = []string{c.input.Key} // of JSON lines
+		texts = []string{c.input.Key} // the text's key in lines of JSON
 	}
 	taken := append(object.Keys[infill.Score](), c.scoreForm().Header...)
 	if c.pairs {
 		taken = c.pairForm().Header
 	}
-	// The text stands under the name that it came with.
+	// The text keeps the name of its column.
 	columns := append(e.Of.Without(append(texts, "id")...), object.Field{Key: texts[0]})
 	columns = object.Beside(columns, func(name string) bool { return name != "text" && slices.Contains(taken, name) })
 	last := len(columns) - 1
 	return row{id: e.ID, name: columns[last].Key, beside: columns[:last]}
 }
 
-// tellVerdict says of how many pairs the first text is the likelier, with the 95 % interval of the share. CSV and a
-// list of JSON have no place for it.
+// tellVerdict prints the number of pairs whose first text is the likelier, with the 95 % interval of the share. CSV and
+// a list of JSON have no place for it.
 func (c *command) tellVerdict(right, pairs int) (err error) {
 	share := float64(right) / float64(pairs)
 	low, high := metrics.Wilson(share, float64(pairs), 0.95)
@@ -318,7 +318,7 @@ func (c *command) pairForm() cli.Form[row] {
 	}
 }
 
-// scoreForm writes a row for each text, or for each token. Columns that minicons has a name for bear it:
+// scoreForm writes a row for each text, or for each token. Columns have the names of minicons where it has them:
 // sequence_score, token_score, PLL_metric.
 func (c *command) scoreForm() cli.Form[row] {
 	metric := map[infill.ScoreMethod]string{infill.WordScore: "within_word_l2r", infill.PieceScore: "original"}
