@@ -25,8 +25,8 @@ type chainRun struct {
 	temperature float64
 	kernel      samplers.Kernel
 	streams     []*rand.Rand
-	// pool holds the states that count, and early those that do not: of the warm-up, or before the final ones where
-	// they alone count. They are shown while there are no others.
+	// pool holds the states that count. early holds those that do not: states of the warm-up, or all but the final ones
+	// where only these count. Observers see early while it is not nil.
 	pool, early *pool
 	warming     bool // whether early is of the warm-up
 	// books count steps, changed slots, and accepted proposals by chain, of the warm-up and after it.
@@ -188,7 +188,7 @@ func (c *chainRun) known() *Result {
 	return result
 }
 
-// report writes the best of the fills that the chains visited into the answer, in the order that it returns.
+// report writes the best fills that the chains visited into the answer. order lists them by their numbers in the pool.
 func (c *chainRun) report(top int) (order []int) {
 	p, b := c.pool, &c.books[1]
 	if c.early != nil {
@@ -281,8 +281,8 @@ func (c *chainRun) interrupted(ctx context.Context) {
 	}
 }
 
-// rates returns the acceptance rate and the changed slots per step; no acceptance where the sampler accepts always, and
-// where no step was made.
+// rates returns the acceptance rate and the changed slots per step. The rate is nil if the sampler accepts always, and
+// if no step was made.
 func (b *book) rates(sampler string) (acceptance, standardError *float64, changed float64) {
 	steps, chains := float64(b.steps), float64(len(b.accepted))
 	if b.steps == 0 {
@@ -299,8 +299,8 @@ func (b *book) rates(sampler string) (acceptance, standardError *float64, change
 	return acceptance, standardError, float64(b.changed) / steps / chains
 }
 
-// finite is a step size as a result holds it: nil for none, and for +Inf, which JSON
-// has no word for: adaptation may find that no penalty at all is best.
+// finite returns a step size as a result holds it: nil for none, and for +Inf, which JSON cannot write. Adaptation may
+// find that no penalty at all is best, which is +Inf.
 func finite(size float64) *float64 {
 	if size > 0 && !math.IsInf(size, 1) {
 		return &size
@@ -311,7 +311,7 @@ func finite(size float64) *float64 {
 // maxTries bounds how often a start that the constraints forbid is drawn again.
 const maxTries = 1000
 
-// initial gives where the chains start, [chains × variables].
+// initial returns the starts of the chains, [chains × variables].
 func (c *chainRun) initial(ctx context.Context) ([]int, error) {
 	weights := make([][]float64, len(c.variables))
 	for n := range c.variables {
@@ -333,8 +333,8 @@ func (c *chainRun) initial(ctx context.Context) ([]int, error) {
 	return c.drawn(weights, c.streams)
 }
 
-// drawn draws the variables independently, each chain with its own stream: by their weights, or uniformly if there are
-// none. It draws again where the constraints forbid a state.
+// drawn draws the variables independently, each chain with its own stream: by their weights, or uniformly if weights is
+// nil. If the constraints forbid a state, drawn draws it again.
 func (c *chainRun) drawn(weights [][]float64, streams []*rand.Rand) ([]int, error) {
 	cumulative := make([][]float64, len(weights))
 	for n, row := range weights {

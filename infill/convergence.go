@@ -8,12 +8,12 @@ import (
 	"infill/samplers"
 )
 
-// Bounds that say how far to believe chains.
+// Bounds for judging whether chains agree.
 const (
 	convergedRHat = 1.3  // above it a result carries a warning
 	largestRHat   = 1000 // stands for more, and for chains that do not move at all: JSON has no infinity
-	diagnosed     = 100  // fills that are looked at each by itself, which takes time
-	fewChains     = 2    // so many chains tell no standard error between chains
+	diagnosed     = 100  // fills with diagnostics of their own, which take time
+	fewChains     = 2    // too few chains for a standard error between chains
 )
 
 // series are the draws of each chain, [chains][rounds], as numbers.
@@ -38,8 +38,8 @@ func convergence(draws [][]float64) (splitRHat, effective *float64) {
 	return splitRHat, effective
 }
 
-// diagnose reports whether the chains agree, and takes the errors of fills that one or two
-// chains alone have met. order are the fills of the answer.
+// diagnose reports whether the chains agree. It removes the standard error of every fill that only one or two chains
+// met. order lists the fills of the answer.
 func (p *pool) diagnose(a *answer, order []int) {
 	a.chains.SplitRHat, a.chains.EffectiveDraws = convergence(
 		p.series(func(fill int32) float64 { return p.energy[fill] }))
@@ -60,7 +60,7 @@ func (p *pool) diagnose(a *answer, order []int) {
 	}
 }
 
-// believe fills in how far the shares of draws are to be believed.
+// believe fills in R-hat, the effective draws and the interval of each fill's share.
 func (p *pool) believe(a *answer, order []int) {
 	for i, at := range order {
 		s, effective := a.fills[i].share, a.chains.EffectiveDraws
@@ -87,7 +87,7 @@ func (p *pool) believe(a *answer, order []int) {
 	}
 }
 
-// unconverged is the warning of chains that do not agree.
+// unconverged returns a warning if the chains do not agree.
 func unconverged(r *Result) []string {
 	what, worst := "", convergedRHat
 	if r := r.Stats.Chains.SplitRHat; r != nil && *r > worst {

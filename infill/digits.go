@@ -6,7 +6,7 @@ import (
 	"strconv"
 )
 
-// Percent writes a probability for people, to as many digits as say something; NaN is "–".
+// Percent writes a probability in percent for people, a small one with more decimals; NaN is "–".
 func Percent(p float64) string {
 	digits := 1
 	switch {

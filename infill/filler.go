@@ -20,7 +20,7 @@ import (
 // LanguageModel has the methods of a masked language model that a Filler calls. Ids are token ids, [CLS] and [SEP]
 // included; slots are positions in them.
 type LanguageModel interface {
-	// Description returns which model runs, and on what device.
+	// Description names the model and the device that it runs on.
 	Description() lm.Description
 	// Positions is the longest text the model takes, in tokens.
 	Positions() int
@@ -49,7 +49,7 @@ type Model struct {
 	Runtime string `json:"-"`
 	Device  string `json:"-"`
 	Note    string `json:"-"`
-	// Segments is how many segments the model tells apart.
+	// Segments is the number of segments that the model distinguishes.
 	Segments int `json:"-"`
 }
 
@@ -139,7 +139,7 @@ func (f *Filler) Template(text string) (*tokenize.Template, error) {
 	return template, err
 }
 
-// Tokenizer is the model's.
+// Tokenizer returns the model's tokenizer.
 func (f *Filler) Tokenizer() *tokenize.Tokenizer { return f.tokenizer }
 
 // Calls returns how often the model was called, and for how many rows; both are 0 for a model that does not count.
@@ -152,7 +152,7 @@ func (f *Filler) Calls() (calls, rows int64) {
 	return 0, 0
 }
 
-// cancelled gives the plain reason of a run that was called off, without the place it happened to be at.
+// cancelled returns ctx.Err() for an error of a cancelled run, and every other error unchanged.
 func cancelled(ctx context.Context, err error) error {
 	if err != nil && ctx.Err() != nil {
 		return ctx.Err()

@@ -59,8 +59,8 @@ func (f *Filler) unknown(what string, ids []int) []string {
 		unknown)}
 }
 
-// foreign says so where the words of a template are mostly unknown to the model, or cut into
-// so many pieces that it can hardly have learned their language.
+// foreign warns if the model does not know most words of a template, or cuts them into so many pieces that it can
+// hardly have learned their language.
 func (w *work) foreign(l *layout) []string {
 	words, cut, unknown := 0, 0, 0
 	for position, id := range l.ids {
@@ -75,7 +75,7 @@ func (w *work) foreign(l *layout) []string {
 			words++
 		}
 	}
-	few, most := 4, 2./3 // words that tell nothing of a language, and how many more pieces a word has in a known one
+	few, most := 4, 2./3 // fewer words show no language; in a known one, words have at most so many further pieces
 	foreign := func(r rune) bool { return r > unicode.MaxASCII && unicode.IsLetter(r) }
 	if strings.ContainsFunc(l.template.Text, foreign) {
 		few, most = 1, 1./2
@@ -92,7 +92,7 @@ func (w *work) foreign(l *layout) []string {
 	return nil
 }
 
-// joined says how a blank is read that text touches on its right, as in [MASK]ing, which looks like a part of a word.
+// joined warns of a blank with text directly on its right, as in [MASK]ing, which looks like a part of a word.
 func joined(l *layout, blank int) []string {
 	b, text := l.template.Blanks[blank], l.template.Text
 	if !b.TouchesRight || b.Pattern != "" {
@@ -108,8 +108,8 @@ func joined(l *layout, blank int) []string {
 		"word", left+text[b.Start:b.End]+right, right, left, right)}
 }
 
-// rather says so where the tokens that a blank may not take, because of the option fill alone, hold most of the
-// probability of its first slot, and one of them a tenth at least.
+// rather warns if the option fill alone forbids tokens with most of the probability of a blank's first slot. One of
+// these tokens must hold a tenth at least.
 func (w *work) rather(l *layout, blank int) []string {
 	b, own := l.template.Blanks[blank], l.rules.blanks[blank]
 	if l.rules.fill == FillAny || own.list != nil || own.pattern != nil {

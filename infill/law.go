@@ -18,15 +18,15 @@ type law struct {
 	masked []int // ids with the mask in every slot
 	slots  []int // positions in ids
 	root   [][]float32
-	rows   *int // that went through the model
-	// kept are rows that draws ask for again; nil where nobody does.
+	rows   *int // counts the rows that went through the model
+	// kept holds rows that draws may ask for again; nil for a search.
 	kept *simplelru.LRU[string, []float32]
 }
 
 const (
-	// askedNumbers bounds the probabilities that are asked for at once, over whole vocabularies: 32 MiB.
+	// askedNumbers bounds the probabilities of one model call, over whole vocabularies: 32 MiB.
 	askedNumbers = 8 << 20
-	// keptNumbers bounds those that are kept: 64 MiB.
+	// keptNumbers bounds the probabilities in law.kept: 64 MiB.
 	keptNumbers = 16 << 20
 )
 
@@ -86,13 +86,13 @@ func (l *law) PartialConditionals(ctx context.Context, asked []samplers.Partial,
 	return nil
 }
 
-// keep keeps rows from now on.
+// keep makes the law store its rows from now on.
 func (l *law) keep() (err error) {
 	l.kept, err = simplelru.NewLRU[string, []float32](max(1, keptNumbers/len(l.root[0])), nil)
 	return err
 }
 
-// stateKey is the key of a kept row: that of a slot, given a state.
+// stateKey returns the key of the row of a slot, given a state.
 func stateKey(state []int, slot int) string {
 	key := make([]byte, 0, 4*len(state)+4)
 	for _, v := range append(slices.Clone(state), slot) {

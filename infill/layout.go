@@ -20,7 +20,7 @@ type layout struct {
 	ties     [][]int
 	rules    *rules
 	places   [][]int // the tokens that each slot may take by itself, ascending; nil for slots of listed words
-	judged   []int   // blanks that only all of their tokens together tell about
+	judged   []int   // blanks that can be checked only when all of their tokens are known
 	distinct [][2]int
 }
 
@@ -143,7 +143,7 @@ func (l *layout) allows(state []int) bool {
 	return true
 }
 
-// combinations is how many fills there are where every blank has a list; 0 where one has none.
+// combinations returns the number of fills if every blank has a list, else 0.
 func (l *layout) combinations() float64 {
 	n := 1.0
 	for i, j := range firstOfName(l.template.Blanks) {
@@ -195,9 +195,9 @@ func (l *layout) orders(o Order) ([][]int, error) {
 	return [][]int{order}, nil
 }
 
-// goOn makes of the text that is written onto a blank on its left, "[MASK]ing", pieces that go on with the word that
-// fills it, ##ing: the tokenizer reads it as a word of its own, which the model sees beside any other. Only the model's
-// ids change.
+// goOn replaces text directly after a blank, as in "[MASK]ing", by pieces that continue the word in the blank: ##ing.
+// The tokenizer reads such text as a word of its own. goOn changes only the ids that the model reads, with their
+// offsets and slots.
 func (v *vocabulary) goOn(t *tokenize.Template) {
 	for _, b := range t.Blanks {
 		if !b.TouchesRight {
@@ -229,7 +229,7 @@ func (v *vocabulary) goOn(t *tokenize.Template) {
 	}
 }
 
-// see keeps to the tokens from one to another of the text, both in it, and puts a context before them.
+// see makes the model read the context and then the text's tokens at the positions from through to.
 func (l *layout) see(from, to int, context []int) {
 	t := l.template
 	l.ids = slices.Concat(t.IDs[:1], context, t.IDs[from:to+1], t.IDs[len(t.IDs)-1:])
@@ -239,9 +239,9 @@ func (l *layout) see(from, to int, context []int) {
 	}
 }
 
-// window chooses the tokens of a text, two at least, that the model sees: at most room, [CLS], context and [SEP] left
-// out. They are all, or those around the blanks, about as many on their left as on their right, from the beginning of a
-// sentence or a word where one is near.
+// window chooses the tokens of a text that the model sees: at most room, without [CLS], context and [SEP]. A longer
+// text keeps the tokens around its blanks, about as many on the left as on the right. The window starts at the
+// beginning of a word if one is near.
 func window(t *tokenize.Template, room int) (from, to int, err error) {
 	last := len(t.IDs) - 2 // the last token before [SEP]
 	if last <= room {
@@ -269,7 +269,7 @@ func begins(t *tokenize.Template, position int) bool {
 	return t.Offsets[position-1][1] < t.Offsets[position][0]
 }
 
-// apart says which blanks of a text fit together into the model's window.
+// apart returns an error that lists the groups of blanks that fit together into the model's window.
 func apart(t *tokenize.Template, room int) error {
 	var groups []string
 	start := 0

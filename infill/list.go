@@ -22,8 +22,8 @@ type listed struct {
 	ids  []int
 }
 
-// list reads the words of a blank's list. Of each blank's number the last one is kept, because every record of a file
-// brings it again.
+// list reads the words of a blank's list. It keeps the last list of each blank's number, because every record of a file
+// repeats it.
 func (v *vocabulary) list(number int, words []string, b tokenize.Blank) *wordList {
 	type key struct {
 		number  int
@@ -61,7 +61,7 @@ func (v *vocabulary) list(number int, words []string, b tokenize.Blank) *wordLis
 	return l
 }
 
-// choices holds the words of so many pieces that a blank may take, sorted for look-ups by their known pieces.
+// choices holds the listed words of one number of pieces, sorted for look-ups by their known pieces.
 type choices struct {
 	forward  [][]int           // ascending
 	backward [][]int           // ascending from their last pieces on
@@ -96,7 +96,7 @@ func compareBackward(a, b []int) int {
 	return 0
 }
 
-// distinctAt are the pieces that words have in a place, ascending.
+// distinctAt returns the distinct pieces that words have in a place, ascending.
 func distinctAt(words [][]int, place int) []int {
 	var pieces []int
 	for _, word := range words {

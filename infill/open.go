@@ -17,10 +17,10 @@ type OpenOptions struct {
 	Device string
 	// Threads is the number of threads of one model call on a CPU; 0 is as many as there are cores.
 	Threads int
-	// FindLibrary, if not nil, gives the path of the onnxruntime library at the
-	// moment it is needed; otherwise it is found, or fetched silently.
+	// FindLibrary, if not nil, returns the path of the onnxruntime library when the model loads. If it is nil, package
+	// lm finds the library, or fetches it silently.
 	FindLibrary func(ctx context.Context) (path string, err error)
-	// Loaded, if not nil, is called with the model once it is ready to run.
+	// Loaded, if not nil, is called with the model as soon as that is ready to run.
 	Loaded func(Model)
 }
 

@@ -41,12 +41,12 @@ type Options struct {
 	Context string
 	// Top is the number of fills to keep.
 	Top int
-	// Order is the order of the chain rule. Chains have none.
+	// Order is the order of the chain rule. Samplers do not use it.
 	Order Order
 	// Samples is the number of independent draws, or of chains, each of which ends in one sample; 0 for a search,
 	// and for 25 chains.
 	Samples int
-	// Temperature T draws with conditionals to the power 1/T, or chains from exp(U/T). A search has none.
+	// Temperature T draws with conditionals to the power 1/T, or chains from exp(U/T). A search does not use it.
 	Temperature float64
 	// Rank says which fills of draws and chains are listed.
 	Rank Rank
@@ -59,7 +59,7 @@ type Options struct {
 	Chains *Chains
 }
 
-// Chains says how chains move, and over what.
+// Chains says which sampler moves chains, over which energy and tokens, and for how long.
 type Chains struct {
 	// Sampler is one of Samplers(). Settings are its own settings that have no field here, see samplers.Describe.
 	Sampler  string                `json:"sampler"`
@@ -72,7 +72,7 @@ type Chains struct {
 	// HalfSteps takes half of Steps, rounded down.
 	WarmUp int `json:"warm_up"`
 	// StepSize is α in the convention of the discrete Langevin paper: changing a slot costs 1/α nats. 0 adapts it in
-	// the warm-up, where the sampler has one.
+	// the warm-up, if the sampler has a step size.
 	StepSize float64 `json:"step_size"`
 	// Balance is the weight of an energy difference in a proposal, as samplers.Balance reads it; "" is the
 	// sampler's default.
@@ -91,7 +91,7 @@ type Chains struct {
 // HalfSteps, as WarmUp, is half of Steps.
 const HalfSteps = -1
 
-// defaultSamples is the number of chains where none is said.
+// defaultSamples is the number of chains if Options.Samples is 0.
 const defaultSamples = 25
 
 // DefaultOptions returns the options of a user who gives only a template. The seed is 0.
@@ -192,7 +192,7 @@ func (o Order) numbers() []int {
 
 // A Budget bounds the cost of an answer, by rows, by seconds, or by both; the zero Budget has no bound.
 type Budget struct {
-	Rows    int     // of the model; a draw that is made again counts as one at least
+	Rows    int     // rows of the model; a repeated draw counts as one row at least
 	Seconds float64 // since the start of the fill
 }
 
@@ -220,12 +220,12 @@ func (b *Budget) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// bounds reports whether it is a bound.
+// bounds reports whether the budget sets a bound.
 func (b Budget) bounds() bool {
 	return b.Seconds > 0 && !math.IsInf(b.Seconds, 1) || b.Seconds == 0 && b.Rows > 0
 }
 
-// room is how many more rows are affordable.
+// room returns the number of rows that the budget still allows.
 func (b Budget) room(rows int, began time.Time) int {
 	if b.Seconds > 0 && time.Since(began).Seconds() >= b.Seconds {
 		return 0
@@ -244,7 +244,7 @@ func (b Budget) share(rows int, began time.Time) float64 {
 	return min(1, float64(rows)/float64(max(1, b.Rows)))
 }
 
-// text is for people.
+// text writes the budget for people.
 func (b Budget) text() string {
 	text, _ := b.MarshalText() // it never fails
 	if b.Seconds > 0 {
@@ -382,7 +382,7 @@ func (c *Chains) validate() error {
 	return nil
 }
 
-// own is the sampler with the settings that are no options here.
+// own returns the sampler with those of its settings that have no field in Chains.
 func (c *Chains) own() samplers.Spec {
 	return samplers.Spec{Name: c.Sampler, Settings: c.Settings, OnText: true}
 }
@@ -399,7 +399,7 @@ func (c *Chains) spec() samplers.Spec {
 	return spec
 }
 
-// settled returns the chains with the sampler's own choices in the places that were left to it.
+// settled returns the chains with the sampler's defaults instead of HalfSteps and empty values.
 func (c Chains) settled() Chains {
 	if c.WarmUp == HalfSteps {
 		c.WarmUp = c.Steps / 2
@@ -413,8 +413,8 @@ func (c Chains) settled() Chains {
 	return c
 }
 
-// Take sets the sampler and its settings, of which some are options here. An error completes the sentence `"x" is not
-// …`.
+// Take sets the sampler and its settings, some of which are also rows of Table. An error completes the sentence `"x" is
+// not …`.
 func (o *Options) Take(spec samplers.Spec) error {
 	if !slices.Contains(Samplers(), spec.Name) {
 		return errors.New("one of " + strings.Join(Samplers(), ", "))

@@ -17,13 +17,13 @@ type Plan struct {
 	Request
 	filler  *Filler
 	typed   *tokenize.Template // each blank at its shortest
-	layouts []*layout          // of each combination of lengths, the shortest first
-	seen    int                // tokens of a long text that the model sees; 0: all of them
+	layouts []*layout          // one for each combination of lengths, the shortest first
+	seen    int                // the number of a long text's tokens that the model sees; 0: all of them
 	rules   *rules
 }
 
-// Plan checks and prepares a request without running the model. Errors: *OptionError for the options, those that
-// do not fit the template among them, *tokenize.InputError for the template.
+// Plan checks and prepares a request without running the model. Errors: *OptionError for an option that is wrong or
+// does not fit the template, *tokenize.InputError for the template.
 func (f *Filler) Plan(r Request) (*Plan, error) {
 	o := &r.Options
 	if err := o.Validate(); err != nil {
@@ -73,7 +73,7 @@ func (f *Filler) Plan(r Request) (*Plan, error) {
 	return p, nil
 }
 
-// context are the tokens before a text, none without one.
+// context returns the tokens of the option context, nil if there is none.
 func (f *Filler) context(o *Options) ([]int, error) {
 	if o.Context == "" {
 		return nil, nil
@@ -89,7 +89,7 @@ func (f *Filler) context(o *Options) ([]int, error) {
 	return ids, nil
 }
 
-// Slots is the most slots that the blanks have together.
+// Slots returns the largest number of slots that all blanks together can have.
 func (p *Plan) Slots() (slots int) {
 	for _, l := range p.layouts {
 		slots = max(slots, len(l.slots))
@@ -123,7 +123,7 @@ func (p *Plan) chains() int {
 	return defaultSamples
 }
 
-// MaxBytes estimates how much memory Fill needs at most for so many model rows, in bytes, without the model.
+// MaxBytes estimates the memory that Fill needs at most for a number of model rows, in bytes, without the model's own.
 func (p *Plan) MaxBytes(rows int) float64 {
 	o, vocabulary := &p.Options, float64(p.filler.tokenizer.VocabularySize())
 	n, r, l := float64(p.Slots()), float64(rows), float64(len(p.layouts))
@@ -164,7 +164,7 @@ type work struct {
 	model   LanguageModel
 	began   time.Time
 	observe func(Progress)
-	rows    int           // that went through the model
+	rows    int           // the number of rows that went through the model
 	roots   [][][]float32 // log-probabilities of each layout's slots with all masked, [layouts][slots][vocabulary]
 	answer  answer
 }
@@ -177,7 +177,7 @@ type work struct {
 // request, model, machine and number of threads give the same result, except for its Seconds.
 func (p *Plan) Fill(ctx context.Context, observe func(Progress)) (*Result, error) {
 	w := &work{plan: p, began: time.Now(), observe: observe}
-	ctx = lm.OneCaller(ctx, p.Options.Chains != nil) // chains will ask for much
+	ctx = lm.OneCaller(ctx, p.Options.Chains != nil) // chains make many large calls
 	var err error
 	if w.model, err = p.filler.open(ctx); err != nil {
 		return nil, err
@@ -222,7 +222,7 @@ func (f *Filler) Fill(ctx context.Context, template string, o Options, observe f
 	return p.Fill(ctx, observe)
 }
 
-// laws returns the law by the chain rule of each layout, all equally likely.
+// laws returns the law of each layout by the chain rule. All layouts are equally likely.
 func (w *work) laws() ([]samplers.Law, error) {
 	var laws []samplers.Law
 	for i, l := range w.plan.layouts {

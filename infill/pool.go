@@ -10,7 +10,7 @@ import (
 	"infill/samplers"
 )
 
-// A pool gathers the states that chains visit: every distinct fill once, and for every draw which of them it was.
+// A pool gathers the states that chains visit: every distinct fill once, and for every draw the number of its fill.
 type pool struct {
 	chains, slots int
 	states        []int          // distinct fills, [fills × slots], categories

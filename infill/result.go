@@ -36,7 +36,7 @@ type Result struct {
 	Warnings []string `json:"warnings"`
 	// Blanks holds the byte range of every blank as typed, such as "[MASK]" or "[MASK:2]", in Template.
 	Blanks [][2]int `json:"-"`
-	// Draws are U of the draws of each chain in nats, [chains][draws]; of Progress.Result alone.
+	// Draws holds U of every draw in nats, [chains][draws]. Only Progress.Result sets it.
 	Draws [][]float64 `json:"-"`
 }
 
@@ -58,13 +58,13 @@ type Fill struct {
 	TokenIDs []int    `json:"token_ids"` // [slots]
 	// Pieces is the number of tokens of each blank, [blanks], if the blanks may have several; else nil.
 	Pieces []int `json:"pieces,omitempty"`
-	// Probability is P of the chain rule over the whole vocabulary; nil for a sampler, whose law has none.
+	// Probability is P of the chain rule over the whole vocabulary; nil for a sampler, which computes none.
 	Probability *float64 `json:"probability,omitempty"`
 	// LogLikelihood is log P, or U of a sampler's fill, in nats.
 	LogLikelihood float64 `json:"log_likelihood"`
 	// Share is the fill's part of the probability of all fills of the lists, if every blank has a list and all were
-	// scored; of a sampler its share of the draws, with its standard error between chains, which is nil for a single
-	// chain, or if only one or two chains met the fill.
+	// scored. For a sampler it is the fill's share of the draws. ShareError is its standard error between chains; nil
+	// for a single chain, or if only one or two of more chains met the fill.
 	Share      *float64 `json:"share,omitempty"`
 	ShareError *float64 `json:"share_error,omitempty"`
 	// ShareInterval holds the fill's probability in 95 % of cases where the chains have converged: Wilson's, over
@@ -73,17 +73,17 @@ type Fill struct {
 	// Count is how often the fill was drawn, and FinalCount how many chains ended with it.
 	Count      int `json:"count,omitempty"`
 	FinalCount int `json:"final_count,omitempty"`
-	// SplitRHat reports whether the chains agree on the share, as in ChainStats; beyond the first 100 fills there is
-	// none.
+	// SplitRHat is near 1 if the chains agree on the share, as in ChainStats; nil beyond the first 100 fills, and where
+	// it is not defined.
 	SplitRHat *float64 `json:"split_r_hat,omitempty"`
-	// EffectiveDraws is how many independent draws the draws are worth for the share, or for U where that is less.
+	// EffectiveDraws is the number of independent draws that would tell as much of the share, or of U if that is less.
 	EffectiveDraws *float64 `json:"effective_draws,omitempty"`
 }
 
-// Stats tells how a result was found and what it took.
+// Stats tells how a method found a result, and at which cost.
 type Stats struct {
 	Slots int `json:"slots"` // of the longest fill
-	// Draws is the number of states that were ranked, DistinctFills how many different fills were looked at.
+	// Draws is the number of ranked states, and DistinctFills the number of different fills met.
 	Draws         int     `json:"draws,omitempty"`
 	DistinctFills int     `json:"distinct_fills"`
 	ModelRows     int64   `json:"model_rows"` // token sequences that went through the model
@@ -102,8 +102,8 @@ type ChainStats struct {
 	Steps   int       `json:"steps"` // of each chain, warm-up included
 	// Candidates are how many tokens, or words, each slot may take, [slots].
 	Candidates []int `json:"candidates"`
-	// StepSize is α after the warm-up, nil for samplers that have none, and where
-	// adaptation found no penalty best (+Inf).
+	// StepSize is α after the warm-up; nil for samplers without a step size, and if adaptation found that no penalty is
+	// best (+Inf).
 	StepSize *float64 `json:"step_size"`
 	// AcceptanceRate is the mean over chains and steps after the warm-up; nil
 	// for samplers that accept always, and where no step was made.
@@ -115,9 +115,9 @@ type ChainStats struct {
 	// MeanLogLikelihood is the mean U of the draws, in nats, with its standard error between chains.
 	MeanLogLikelihood              float64  `json:"mean_log_likelihood"`
 	MeanLogLikelihoodStandardError *float64 `json:"mean_log_likelihood_standard_error"`
-	// SplitRHat of U is near 1 where the halves of all chains agree; above 1.3 the result carries a warning. 1000
-	// stands for more. EffectiveDraws is how many independent draws of U the draws are worth. Both are nil if they are
-	// not defined: fewer than 4 draws a chain, or all the same.
+	// SplitRHat of U is near 1 if the halves of all chains agree. Above 1.3 the result carries a warning; 1000 stands
+	// for more. EffectiveDraws is the number of independent draws that would tell as much of U. Both are nil if they
+	// are not defined: fewer than 4 draws a chain, or all the same.
 	SplitRHat      *float64 `json:"split_r_hat"`
 	EffectiveDraws *float64 `json:"effective_draws"`
 	// EnergyEvaluations and GradientEvaluations count states.
@@ -176,7 +176,7 @@ type answer struct {
 	warnings []string
 	chains   *ChainStats // nil without
 	series   [][]float64 // U of the draws of each chain
-	rows     int64       // beside those of the work
+	rows     int64       // model rows, apart from work.rows
 }
 
 // found is a fill.
@@ -249,7 +249,7 @@ func (w *work) fill(rank int, f found) Fill {
 	return fill
 }
 
-// mostAlone is how many values of a blank by itself are listed.
+// mostAlone is the largest number of values in a list of Result.Alone.
 const mostAlone = 5
 
 // alone makes Result.Alone.

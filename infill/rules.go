@@ -16,8 +16,8 @@ type rules struct {
 	fill       FillKind
 	distinct   bool
 	blanks     []blankRules
-	plain      bans     // as words stand by themselves
-	joined     bans     // as they continue a word
+	plain      bans     // banned words as separate words
+	joined     bans     // banned words as continuations of a word
 	warnings   []string // of words that no blank can hold
 }
 
@@ -31,13 +31,13 @@ type blankRules struct {
 // bans are banned words, by their first token.
 type bans map[int][][]int
 
-// begin reports whether tokens begin with a banned word.
+// begin reports whether the tokens begin with a banned word.
 func (b bans) begin(ids []int) bool {
 	return slices.ContainsFunc(b[ids[0]],
 		func(ban []int) bool { return len(ids) >= len(ban) && slices.Equal(ids[:len(ban)], ban) })
 }
 
-// longer reports whether there is a word of several tokens.
+// longer reports whether any banned word has several tokens.
 func (b bans) longer() bool {
 	for _, list := range b {
 		if slices.ContainsFunc(list, func(ban []int) bool { return len(ban) > 1 }) {
@@ -123,7 +123,7 @@ func (r *rules) banned(t *tokenize.Template, ban []string) {
 	}
 }
 
-// firstOfName is the first blank of each blank's name, or the blank itself, [blanks].
+// firstOfName returns, for each blank, the first blank with its name, or the blank itself, [blanks].
 func firstOfName(blanks []tokenize.Blank) []int {
 	first := make([]int, len(blanks))
 	for i, b := range blanks {
@@ -148,7 +148,7 @@ func (r *rules) named(blanks []tokenize.Blank, lists Lists) error {
 	return nil
 }
 
-// listed reads the list of the blank of that number, from 1.
+// listed reads the list of a blank. number counts blanks from 1.
 func (r *rules) listed(t *tokenize.Template, number int, words []string) error {
 	b, own := t.Blanks[number-1], &r.blanks[number-1]
 	low, high := 1, maxPieces
@@ -188,7 +188,7 @@ func (r *rules) listed(t *tokenize.Template, number int, words []string) error {
 	return nil
 }
 
-// spelled tells how a word of the list of a blank was written, or "".
+// spelled returns a word of a blank's list as the user wrote it, or "".
 func (r *rules) spelled(blank int, ids []int) string {
 	if c := r.blanks[blank].list[len(ids)]; c != nil {
 		return c.written[fmt.Sprint(ids)]
@@ -196,7 +196,7 @@ func (r *rules) spelled(blank int, ids []int) string {
 	return ""
 }
 
-// lengths returns the possible numbers of pieces of each blank, ascending, [blanks]: as typed, or of its list.
+// lengths returns the possible numbers of pieces of each blank, ascending, [blanks], as typed or as its list has them.
 func (r *rules) lengths(t *tokenize.Template) [][]int {
 	lengths := make([][]int, len(t.Blanks))
 	for i, b := range t.Blanks {
@@ -241,7 +241,7 @@ func (r *rules) allows(number int, b tokenize.Blank, ids []int) bool {
 	return true
 }
 
-// judged reports whether only all tokens of a blank together tell whether it may hold them.
+// judged reports whether a blank can be checked only when all of its tokens are known.
 func (r *rules) judged(number int, b tokenize.Blank) bool {
 	own := r.blanks[number]
 	return own.list == nil && b.Slots > 1 && (own.speech != nil || r.plain.longer() || r.joined.longer())
@@ -269,8 +269,8 @@ func (r *rules) place(number int, b tokenize.Blank, piece int) []int {
 	return support
 }
 
-// kinds are the tokens of the kind that a blank takes, ascending, in its first place or in
-// another. They are found once for all templates.
+// kinds returns the tokens that the option fill allows in the first place of a blank, or in a later one, ascending.
+// They are computed once for all templates.
 func (r *rules) kinds(b tokenize.Blank, first bool) []int {
 	type kind struct {
 		fill                      FillKind

@@ -10,11 +10,11 @@ import (
 	"infill/tokenize"
 )
 
-// ScoreMethod names what is masked together with a piece when a text is scored.
+// ScoreMethod says which tokens are masked together with a piece when a text is scored.
 type ScoreMethod string
 
 const (
-	// WordScore masks it together with the pieces to its right in the same word
+	// WordScore masks a piece together with the pieces to its right in the same word
 	// (Kauf and Ivanova, ACL 2023), so that a long word does not give itself away.
 	WordScore ScoreMethod = "l2r"
 	// PieceScore masks one piece at a time (Salazar et al., ACL 2020).
@@ -32,13 +32,13 @@ type Score struct {
 	PseudoPerplexity float64 `json:"pseudo_perplexity"`
 	Model            Model   `json:"model"`
 	Signature        string  `json:"signature"`
-	// Windows is the number of parts in which the model read a text that is longer than it
-	// takes, 0 if it read the whole.
+	// Windows is the number of overlapping parts in which the model read a text that is too long for it; 0 if it read
+	// the text at once.
 	Windows  int      `json:"windows,omitempty"`
 	Warnings []string `json:"warnings,omitempty"`
 }
 
-// TokenScore is the share of one token, which is a word or a piece of one.
+// TokenScore is the part of one token in a Score. The token is a word or a piece of one.
 type TokenScore struct {
 	Token   string  `json:"token"`
 	ID      int     `json:"id"`
@@ -97,9 +97,9 @@ func (f *Filler) Plain(text string) (*tokenize.Encoding, error) {
 	return f.tokenizer.Plain(text)
 }
 
-// scoreWindows rates the queries of a text. One that is longer than the model takes is read
-// through windows, each half a window after the one before it, and every token is rated in
-// the window whose middle it is nearest to; windows is their number, 0 for a text that fits.
+// scoreWindows rates the queries of a text. The model reads a text that is too long for it through windows, each half a
+// window after the one before. Every token is rated in the window whose middle it is nearest to. windows is the number
+// of windows, 0 for a text that fits.
 func (f *Filler) scoreWindows(ctx context.Context, model LanguageModel, ids []int,
 	queries []lm.Query) (logProbs []float64, windows int, err error) {
 	width := f.maxPositions - 2 // without [CLS] and [SEP]
@@ -134,12 +134,12 @@ func (f *Filler) scoreWindows(ctx context.Context, model LanguageModel, ids []in
 	return logProbs, windows, nil
 }
 
-// windowOf is where the window of a position starts: a multiple of the stride, at most last.
+// windowOf returns the start of the window of a position: a multiple of the stride, at most last.
 func windowOf(position, stride, last int) int {
 	return min(max(0, position-1-stride/2)/stride*stride, last)
 }
 
-// scoreQueries asks for every token of a text but [CLS] and [SEP], in order.
+// scoreQueries returns a query for every token of a text except [CLS] and [SEP], in order.
 func scoreQueries(encoding *tokenize.Encoding, method ScoreMethod) []lm.Query {
 	var queries []lm.Query
 	for position, word := range encoding.Words {
@@ -157,9 +157,9 @@ func scoreQueries(encoding *tokenize.Encoding, method ScoreMethod) []lm.Query {
 	return queries
 }
 
-// LogConditionals returns, for every slot of a template, the log-probability in nats of every token of the vocabulary
-// with that slot masked and the others holding ids [slots], the result being [slots][vocabulary]. With nil ids all
-// slots are masked at once. The template is one of [Filler.Template].
+// LogConditionals returns the log-probability in nats of every token of the vocabulary for every slot of a template,
+// [slots][vocabulary]. That slot is masked, and the others hold ids [slots]; if ids is nil, all slots are masked at
+// once. The template comes from [Filler.Template].
 func (f *Filler) LogConditionals(ctx context.Context, parsed *tokenize.Template, ids []int) ([][]float32, error) {
 	if ids != nil && len(ids) != len(parsed.Slots) {
 		return nil, fmt.Errorf("%d tokens given, the template has %d slots", len(ids), len(parsed.Slots))

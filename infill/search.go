@@ -11,7 +11,7 @@ import (
 // MethodSearch finds the likeliest fills under the chain rule, and proves them.
 const MethodSearch = "search"
 
-// mostCombined is up to how many fills of lists all are scored, so that each has a share.
+// mostCombined is the largest number of fills of lists for which a search scores all, so that each has a share.
 const mostCombined = 4096
 
 var errNoFill = misfit("constraints", "the constraints forbid every fill: loosen them")
@@ -76,7 +76,7 @@ func (search) solve(ctx context.Context, w *work) error {
 	return nil
 }
 
-// combinations is how many fills lists make, 0 if a blank has none or they make too many.
+// combinations returns the number of fills that the lists make; 0 if a blank has no list, or above mostCombined.
 func (w *work) combinations() int {
 	n := 0.0
 	for _, l := range w.plan.layouts {
@@ -92,8 +92,8 @@ func (w *work) combinations() int {
 	return int(n)
 }
 
-// found returns the likeliest fills that read differently, as many as are wanted, and a bound on the log-probability of
-// every other.
+// found returns the likeliest fills that read differently, Top at most, and a bound on the log-probability of every
+// other fill.
 func (w *work) found(s *samplers.Search) (fills []found, left float64) {
 	seen := map[string]bool{}
 	all := s.Found()

@@ -21,12 +21,12 @@ func (s *signature) add(key, value string) {
 	s.WriteString(key + ":" + strings.NewReplacer("|", "/", "\n", " ").Replace(value))
 }
 
-// digits is how much of a SHA-256 a signature shows.
+// digits is the number of digits of a SHA-256 that a signature shows.
 const digits = 12
 
 func short(sha256 string) string { return sha256[:min(digits, len(sha256))] }
 
-// hash is a text that is too long for a signature.
+// hash returns the short SHA-256 of a text, for texts that are too long for a signature.
 func hash(text string) string { return short(fmt.Sprintf("%x", sha256.Sum256([]byte(text)))) }
 
 // model adds the model, its software and its device, on which every number depends.
@@ -38,7 +38,7 @@ func (s *signature) model(m Model) {
 	s.add("version", Version())
 }
 
-// options adds options as they are written, those left alone excepted.
+// options adds the named options as users write them, except empty, "auto" and "false" ones.
 func (s *signature) options(o *Options, names ...string) {
 	fields := o.fields()
 	for _, name := range names {

@@ -21,7 +21,7 @@ var partsOfSpeech = []string{"noun", "verb", "adjective", "adverb"}
 //go:embed speech.txt.gz
 var speechFile []byte
 
-// speech are the parts of speech of English words in small letters, a letter each; speech.py writes the list.
+// speech maps English words in small letters to their parts of speech, a letter each; speech.py writes the list.
 var speech = sync.OnceValue(func() map[string]string {
 	reader, err := gzip.NewReader(bytes.NewReader(speechFile))
 	if err != nil {
@@ -39,7 +39,7 @@ var speech = sync.OnceValue(func() map[string]string {
 	return words
 })
 
-// A spoken holds the parts of speech that a blank may take, and the letters that the user wrote onto it.
+// A spoken holds the parts of speech that a blank may take, and the letters that touch the blank in the template.
 type spoken struct {
 	parts       string // a letter each, as in speech
 	left, right string

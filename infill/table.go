@@ -18,8 +18,8 @@ import (
 	"infill/samplers"
 )
 
-// Option is a row of the table that flags, JSON keys, columns, the terminal UI's panel and the methods of an evaluation
-// are made of. Options.field finds its value.
+// Option is a row of the table of options. It defines the flag, JSON key and column of an option, its row in the
+// terminal UI's panel, and its name in the methods of an evaluation.
 type Option struct {
 	// Name is how flags, methods and errors spell it: "step-size".
 	Name string
@@ -37,18 +37,18 @@ type Option struct {
 	// Chains reports whether it is an option of [Chains].
 	Chains bool
 
-	word      string  // stands for the number of
-	of        float64 // no number that is valid otherwise
-	low, high float64 // of a number
+	word      string  // a word that users may write for the number of
+	of        float64 // the number that word means, invalid otherwise
+	low, high float64 // bounds of a number
 	want      string  // describes the valid values: the end of the sentence `"x" is not …`
 }
 
-// The largest counts that are taken. They only keep a typing mistake from asking for more memory than there is.
+// The largest valid counts. They only keep a typing mistake from asking for more memory than there is.
 const (
 	maxChains = 1 << 16
-	maxTop    = 10000 // fills to prove
+	maxTop    = 10000 // fills that a search proves
 	maxSteps  = 1 << 24
-	maxPieces = 16 // of a blank that can be written
+	maxPieces = 16 // of one blank
 )
 
 const auto = "auto"
@@ -136,7 +136,7 @@ func Find(name string) Option {
 	return Option{}
 }
 
-// fields point to the values of the options, by name. Those of chains are in a copy where there are none.
+// fields returns pointers to the values of the options, by name. If Chains is nil, its options point into a copy.
 func (o *Options) fields() map[string]any {
 	c := o.Chains
 	if c == nil {
@@ -152,7 +152,7 @@ func (o *Options) fields() map[string]any {
 	}
 }
 
-// Get writes the value.
+// Get returns the option's value as text.
 func (t Option) Get(o *Options) string { return t.text(o, o.fields()[t.Name]) }
 
 // text writes the value that pointer points to, a field of o.
@@ -175,7 +175,7 @@ func (t Option) text(o *Options, pointer any) string {
 	}
 }
 
-// Set reads a value. An error completes the sentence `"x" is not …`. Validate checks whether the value fits the others.
+// Set reads text as the value. An error completes the sentence `"x" is not …`. Validate checks whether it fits others.
 func (t Option) Set(o *Options, text string) error {
 	changed := t.copied(o)
 	if t.Name == "sampler" {
@@ -232,7 +232,7 @@ func (t Option) Set(o *Options, text string) error {
 	return nil
 }
 
-// within reports whether a value is no number, or one in its bounds; NaN is in none.
+// within returns false for a number out of the option's bounds, and for NaN. It returns true for other kinds of values.
 func (t Option) within(field reflect.Value) bool {
 	if kind := field.Kind(); kind != reflect.Int && kind != reflect.Float64 {
 		return true
@@ -241,7 +241,7 @@ func (t Option) within(field reflect.Value) bool {
 	return x >= t.low && x <= t.high
 }
 
-// copied is a copy of the options that may be changed, with chains where the option needs them.
+// copied returns a copy of the options that the caller may change. It has chains if the option is one of theirs.
 func (t Option) copied(o *Options) Options {
 	changed := *o
 	switch {
@@ -319,7 +319,7 @@ func (t Option) decode(o *Options, value json.RawMessage) error {
 	return nil
 }
 
-// readLists reads a list, or an object of lists, as JSON has it, where the value that pointer points to takes one.
+// readLists reads a JSON list, or object of lists, into the value that pointer points to, if that value takes one.
 func readLists(pointer any, value json.RawMessage) error {
 	taker, ok := pointer.(interface{ setList([]string) error })
 	if !ok {
@@ -353,7 +353,7 @@ func readLists(pointer any, value json.RawMessage) error {
 	return nil
 }
 
-// scalarText is a value of JSON that is neither a list nor an object as a flag has it, "" for null.
+// scalarText returns a JSON value as a flag takes it, "" for null; ok is false for lists and objects.
 func scalarText(value json.RawMessage) (text string, ok bool) {
 	switch {
 	case len(value) == 0 || string(value) == "null":
@@ -481,7 +481,7 @@ func (l *Lists) add(number string, values []string) error {
 	return nil
 }
 
-// trimmed are the values of a list without the space around them; an empty word does not count.
+// trimmed returns the values of a list without the space around them. An empty word is an error.
 func trimmed(values []string) (list []string, err error) {
 	for _, word := range values {
 		list = append(list, strings.TrimSpace(word))

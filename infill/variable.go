@@ -14,8 +14,8 @@ import (
 // blank that takes one of a list of words of several pieces, together with those of the other blanks of its name.
 type variable struct {
 	slots []int
-	// support is the token of each category, ascending, the same in all slots; words are the categories in its place,
-	// [categories][slots].
+	// support is the token of each category, ascending, the same in all slots. For a list of words, words has the
+	// tokens of each category instead, [categories][slots].
 	support []int
 	words   [][]int
 }
@@ -35,7 +35,7 @@ func (v *variable) token(category, i int) int {
 	return v.support[category]
 }
 
-// supportOf is the tokens of the variable's slot number i, ascending.
+// supportOf returns the tokens of the variable's slot number i, ascending.
 func (v *variable) supportOf(i int) []int {
 	if v.words == nil {
 		return v.support
@@ -43,8 +43,7 @@ func (v *variable) supportOf(i int) []int {
 	return distinctAt(v.words, i)
 }
 
-// logWeights sums the slots' log-probabilities of each category; logp is
-// [slots][tokens], and the result of the variable's categories.
+// logWeights sums the slots' log-probabilities of each category of the variable, [categories]. logp is [slots][tokens].
 func (v *variable) logWeights(logp [][]float32) []float64 {
 	weights := make([]float64, v.categories())
 	for i, slot := range v.slots {
@@ -55,8 +54,8 @@ func (v *variable) logWeights(logp [][]float32) []float64 {
 	return weights
 }
 
-// variables returns the variables of a layout. logp holds the model's log-probabilities of each slot with all masked;
-// of blanks without a list, so many of the likeliest tokens are kept, or all for 0.
+// variables returns the variables of a layout. logp holds the model's log-probabilities of each slot with all masked.
+// candidates is the number of likeliest tokens that a blank without a list keeps; 0 keeps all.
 func (l *layout) variables(logp [][]float32, candidates int) []variable {
 	var list []variable
 	for slot := range l.slots {
@@ -98,7 +97,7 @@ func (l *layout) variables(logp [][]float32, candidates int) []variable {
 	return list
 }
 
-// narrowed keeps the likeliest of the tokens that some slots may share, as many as candidates says, ascending.
+// narrowed returns the likeliest tokens that some slots may share, candidates in number, ascending.
 func narrowed(support, slots []int, logp [][]float32, candidates int) []int {
 	if candidates == 0 || candidates >= len(support) {
 		return support
@@ -204,19 +203,19 @@ type slotTarget interface {
 	samplers.GradientTarget
 }
 
-// jointTarget is a target over slots as one over variables, in which some combinations may be forbidden. Its energy is
-// that of the slots; the gradient of a variable sums that of its slots, each at the token the category puts there. It
-// has no conditionals of single variables: those are not made of the conditionals of its slots, each of which sees the
-// others' tokens.
+// jointTarget makes a target over variables from a target over slots. It may forbid some combinations. Its energy is
+// that of the slots. The gradient of a variable is the sum over its slots, each at the token that the category puts
+// there. jointTarget has no conditionals of single variables: the slots' conditionals do not give them, because each
+// slot sees the others' tokens.
 type jointTarget struct {
 	below      slotTarget
 	layout     *layout
 	variables  []variable
 	categories []int // [variables]
 	width      int   // the largest number of categories of a variable
-	slotWidth  int   // and of a slot
+	slotWidth  int   // the largest number of categories of a slot
 	slots      int
-	category   [][][]int // of the slot, [variables][slots of it][categories]
+	category   [][][]int // the slot's category for each category of its variable, [variables][slots of it][categories]
 	states     []int     // scratch, [chains × slots]
 	tokens     []int     // scratch, [slots]
 	gradient   []float64 // scratch, [chains × slots × slotWidth]
@@ -245,7 +244,7 @@ func (t *jointTarget) expand(states []int) []int {
 	return t.states
 }
 
-// forbid takes the energies of the states that are not allowed away.
+// forbid sets the energy of every forbidden state to -Inf.
 func (t *jointTarget) forbid(states []int, energy []float64) {
 	for chain := range energy {
 		if !t.layout.allows(fillSlots(t.tokens, t.variables, states[chain*len(t.variables):])) {
@@ -254,7 +253,7 @@ func (t *jointTarget) forbid(states []int, energy []float64) {
 	}
 }
 
-// fillSlots writes the tokens of a state's slots into tokens, and returns it.
+// fillSlots writes the tokens of a state's slots into tokens, and returns tokens.
 func fillSlots(tokens []int, variables []variable, state []int) []int {
 	for n := range variables {
 		v := &variables[n]

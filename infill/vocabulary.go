@@ -14,7 +14,7 @@ type vocabulary struct {
 	tokenizer *tokenize.Tokenizer
 	fillable  []int
 	classes   func() []tokenClass // of each token, [vocabulary]
-	reads     func() []string     // the letters of each that is a word or a piece of one
+	reads     func() []string     // the letters of each token that is a word or a piece of one
 	kinds     sync.Map            // the tokens of each kind of blank, see rules.kinds
 	lists     sync.Map            // the last list of each blank, see vocabulary.list
 }
@@ -47,7 +47,7 @@ func classify(t *tokenize.Tokenizer) []tokenClass {
 	return classes
 }
 
-// reads are the letters of each token that is a word or a piece of one, [vocabulary].
+// readTokens returns the letters of each token that is a word or a piece of one, [vocabulary].
 func (v *vocabulary) readTokens() []string {
 	reads := make([]string, v.tokenizer.VocabularySize())
 	for _, id := range v.fillable {
@@ -58,7 +58,7 @@ func (v *vocabulary) readTokens() []string {
 	return reads
 }
 
-// pieceText is a token as it reads, without the mark of a piece or the blank of a word.
+// pieceText returns the text of a token, without the mark of a piece or the space before a word.
 func (v *vocabulary) pieceText(id int) string {
 	text := strings.TrimSpace(v.tokenizer.Decode([]int{id}))
 	if v.tokenizer.Continues(id) {
@@ -67,7 +67,7 @@ func (v *vocabulary) pieceText(id int) string {
 	return text
 }
 
-// continuations are the tokens that continue a word, by how they read.
+// continuations returns the tokens that continue a word, by their text.
 func (v *vocabulary) continuations() map[string]int {
 	tokens := map[string]int{}
 	for _, id := range v.fillable {
@@ -78,9 +78,8 @@ func (v *vocabulary) continuations() map[string]int {
 	return tokens
 }
 
-// candidate reads a fill of a blank: where the blank touches a word, as pieces that
-// continue it. Its first word is then cut into such pieces, the longest first, as
-// WordPiece does. continuing is continuations(), not needed for other blanks.
+// candidate reads a fill of a blank. If the blank touches a word, candidate cuts the fill's first word into pieces that
+// continue that word, the longest first, as WordPiece does. continuing is continuations(); other blanks do not need it.
 func (v *vocabulary) candidate(text string, b tokenize.Blank, continuing map[string]int) ([]int, error) {
 	if id, ok := continuing[text]; ok && b.TouchesLeft {
 		return []int{id}, nil
@@ -108,7 +107,7 @@ func (v *vocabulary) candidate(text string, b tokenize.Blank, continuing map[str
 	return append(joined, ids[end:]...), nil
 }
 
-// wordOf is the word that the pieces of a blank make, "" if they are not one.
+// wordOf returns the word that the pieces of a blank make, "" if they make none.
 func (v *vocabulary) wordOf(ids []int) string {
 	text := ""
 	for i, id := range ids {

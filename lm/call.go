@@ -7,17 +7,17 @@ import (
 	"infill/lm/internal/ort"
 )
 
-// sharedCall is one worker's memory, and the shape of the call that runs.
+// sharedCall is the memory of one worker, and the shape of its running call.
 type sharedCall struct {
 	ids, queries, targets, candidates, chosen, lengths []int64
 	target, candidate, vocabulary                      []float32
 	rows, perRow, width                                int
 
-	at, wanted []int64   // of gradients
+	at, wanted []int64   // inputs of gradients
 	bySlot     []float32 // [slots × chains × slotWidth]
 }
 
-// gather makes inputs of parts of one bucket.
+// gather makes the inputs of a call from parts of one bucket.
 func (c *sharedCall) gather(parts []part, tokens int) {
 	c.ids, c.queries, c.targets, c.candidates, c.chosen, c.lengths = c.ids[:0], c.queries[:0], c.targets[:0],
 		c.candidates[:0], c.chosen[:0], c.lengths[:0]
@@ -50,7 +50,7 @@ func (c *sharedCall) gather(parts []part, tokens int) {
 	}
 }
 
-// tensors are the inputs and outputs that every graph has, the outputs in the given memory.
+// tensors returns the inputs and outputs that every graph has, the outputs in the given memory.
 func (c *sharedCall) tensors(tokens, vocabulary int, target, candidate, all []float32) (inputs, outputs []ort.Tensor) {
 	rows, n, width, whole := int64(c.rows), int64(c.rows*c.perRow), int64(c.width), int64(len(c.chosen))
 	return []ort.Tensor{
@@ -125,7 +125,7 @@ func (e *engine) call(c *sharedCall, parts []part) error {
 	return nil
 }
 
-// mergedContext ends when all who wait for the call have left.
+// mergedContext returns a context that ends when the contexts of all parts have ended.
 func mergedContext(parts []part) (context.Context, func()) {
 	if len(parts) == 1 {
 		return parts[0].ctx, func() {}

@@ -10,19 +10,19 @@ import (
 	"infill/lm/internal/ort"
 )
 
-// InFlight is how many texts a program should fill at once. More cost memory and fill no more of the model's calls:
+// InFlight is the number of texts that a program should fill at once. More texts cost memory and make no call fuller:
 // 2,000 lines of one blank took 5.3 s with 64, and 4.9 s with 128, 256 and 512 on two cores.
 const InFlight = 128
 
 // engine runs the rows of all goroutines that use a model. Rows of one length and one number of queries share calls,
 // whichever text they come from: a call takes the rows that gathered while the calls before it ran, so nobody waits for
-// rows that may not come. A caller waits for its rows, so the queues are as long as there are callers.
+// rows that may not come. Each goroutine waits for its rows, and so has at most one request in the queues.
 //
 // The results of a row do not depend on its neighbours: a row always runs at the length of its bucket, alone or not
 // (TestNeighbours).
 //
-// Gradients come in calls of the same queues, each of one caller: so their turns are those of rows, and no more of them
-// than workers are computed at once, whose memory is that of all layers.
+// Gradients wait in the same queues, but their calls are not shared. So they take turns with rows, and at most one for
+// each worker is computed at once: a gradient needs the memory of all layers.
 type engine struct {
 	m       *MaskedLM
 	workers int // calls at once
@@ -30,36 +30,36 @@ type engine struct {
 	lock    sync.Mutex
 	running int // workers
 	spare   []*sharedCall
-	// little and much are the requests that have rows waiting, the oldest first: of callers who have had little and of
-	// others. The two have calls in turns, so that a caller who fills a blank or two does not wait for all the rest.
+	// little and much queue the requests with waiting rows, the oldest first: little those of callers with few tokens
+	// so far, much all others. They take turns, so that a caller that fills a blank or two does not wait for all.
 	little, much []*request
-	turn         bool // of much
-	// short is how many calls of much stay short, so that a caller who has had little finds its turn soon when it comes
+	turn         bool // whether the next call is much's
+	// short is the number of calls of much that stay short, so that a caller of little soon has its turn when it comes
 	// back with the next slot.
 	short int
 
 	calls, rows atomic.Int64
 }
 
-// request is a batch some of whose rows may not have been taken yet. Its fields
-// are the engine's, under its lock, until done is closed.
+// request is a batch with rows that still wait or run. Only the engine uses its fields, under its lock, until done is
+// closed.
 type request struct {
 	ctx    context.Context
 	caller *caller
 	batch  *batch
-	tokens int // at which its rows run
-	cost   int // of a row: its tokens, times back where it has a backward pass
-	next   int // row
-	left   int // rows without a result
+	tokens int // the length of its rows, padding included
+	cost   int // of a row: its tokens, times back if it has a backward pass
+	next   int // the first row that no call has taken
+	left   int // the number of rows without a result
 	err    error
 	closed bool
 	done   chan struct{}
-	// gradient, if not nil, is the gradientBatch whose batch this is, for a call of session.
+	// gradient, if not nil, is the gradientBatch that contains batch, for a call of session.
 	gradient *gradientBatch
 	session  *ort.Session
 }
 
-// waiting is how many of the request's rows no call has taken.
+// waiting returns the number of rows that no call has taken.
 func (r *request) waiting() int { return r.batch.rows() - r.next }
 
 // shares reports whether rows of both requests may share a call.
@@ -68,13 +68,13 @@ func (r *request) shares(other *request) bool {
 		r.batch.perRow == other.batch.perRow
 }
 
-// caller is whose rows are counted together.
+// caller counts the tokens of all rows of one user of the engine.
 type caller struct{ tokens atomic.Int64 }
 
 type callerKey struct{}
 
-// OneCaller returns a context whose rows all count as those of one caller, so that a caller who asks for many does not
-// keep others waiting; much reports that this one will, from the first. Without it each call of a model is one.
+// OneCaller returns a context under which all rows count for one caller, so that a caller of many rows does not keep
+// others waiting. much says from the start that it is one. Without OneCaller, each call of a model counts by itself.
 func OneCaller(ctx context.Context, much bool) context.Context {
 	if ctx.Value(callerKey{}) != nil {
 		return ctx
@@ -86,11 +86,11 @@ func OneCaller(ctx context.Context, much bool) context.Context {
 	return context.WithValue(ctx, callerKey{}, c)
 }
 
-// Tokens: up to little a caller has had little; a second call begins beside another with enough, which more would make
-// hardly better; a short call has shortTokens. shortCalls of them follow each call of those who have had little.
+// A request joins the queue little if its caller then has at most little tokens. A second call begins beside another
+// from enough tokens on. A short call has shortTokens; shortCalls short calls follow each call of the queue little.
 const little, enough, shortTokens, shortCalls = 1024, 384, 192, 8
 
-// back is the cost of a row with a backward pass, in rows without one.
+// back is how many times as much a row with a backward pass costs.
 const back = 3
 
 // part is rows from..to of a request, within one call.
@@ -99,8 +99,8 @@ type part struct {
 	from, to int
 }
 
-// engineWorkers is how many calls run at once: on a CPU, while one call is
-// between two products, another has work for the cores.
+// engineWorkers returns the number of calls that run at once: on a CPU two, because the cores can work on one call
+// while the other is between two products.
 func engineWorkers(device string) int {
 	if device != "cpu" {
 		return 1
@@ -108,7 +108,7 @@ func engineWorkers(device string) int {
 	return 2
 }
 
-// bucket is the length at which a row of so many tokens runs.
+// bucket returns the padded length of a row with a number of tokens.
 func (m *MaskedLM) bucket(tokens int) int {
 	if !m.padded {
 		return tokens
@@ -124,7 +124,7 @@ func (m *MaskedLM) run(ctx context.Context, b *batch) error {
 	return m.engine.await(&request{ctx: ctx, batch: b})
 }
 
-// await has a request's rows run.
+// await queues a request and waits for its results.
 func (e *engine) await(r *request) error {
 	ctx := r.ctx
 	if r.caller, _ = ctx.Value(callerKey{}).(*caller); r.caller == nil {
@@ -171,7 +171,7 @@ func (e *engine) queue() *[]*request {
 	return &e.little
 }
 
-// begins reports whether a call begins beside so many others.
+// begins reports whether a call should begin while a number of others run.
 func (e *engine) begins(others int) bool {
 	queue, tokens := *e.queue(), 0
 	for _, r := range queue {
@@ -182,8 +182,8 @@ func (e *engine) begins(others int) bool {
 	return tokens > 0 && (others == 0 || tokens >= enough)
 }
 
-// abandon takes back the rows of a request whose caller leaves. It is false
-// while a call runs some of them: that has the caller's memory, and ends soon.
+// abandon takes back the rows of a request whose caller leaves. It returns false while a call runs some of them: that
+// call uses the caller's memory, and ends soon.
 func (e *engine) abandon(r *request) bool {
 	e.lock.Lock()
 	defer e.lock.Unlock()
@@ -206,7 +206,7 @@ func (e *engine) drop(r *request, err error) {
 	e.finish(r)
 }
 
-// finish tells the caller, when nothing of its request waits or runs.
+// finish closes done when no row of the request waits or runs.
 func (e *engine) finish(r *request) {
 	if r.left == 0 && !r.closed {
 		r.closed = true
@@ -214,7 +214,7 @@ func (e *engine) finish(r *request) {
 	}
 }
 
-// work makes calls until no row waits, or none for this worker.
+// work makes calls until too few rows wait for this worker to begin another.
 func (e *engine) work() {
 	e.lock.Lock()
 	defer e.lock.Unlock()
@@ -239,8 +239,8 @@ func (e *engine) work() {
 	e.spare = append(e.spare, c)
 }
 
-// take gives a worker the rows of its next call: those that may share one with the oldest request of the queue whose
-// turn it is. A request that the call has no room for goes to the end.
+// take returns the rows of a worker's next call: those that may share a call with the oldest request of the queue whose
+// turn it is. If the call takes only some rows of a request, the request goes to the end of the queue.
 func (e *engine) take() (parts []part) {
 	queue := e.queue()
 	first := (*queue)[0]

@@ -14,7 +14,7 @@ import (
 // writer writes a graph of a model.
 type writer = func(name string, m graphs.Model) (*onnx.Graph, error)
 
-// graphOf writes a graph of a bundle's model, in which a separator ends the first text of a pair.
+// graphOf writes a graph of a bundle's model. separator is the token that ends the first text of a pair.
 func graphOf(b *models.Bundle, separator int, write writer) (*onnx.Graph, error) {
 	if b.Graph == "" {
 		return write(b.Name, bert.Model{Bundle: b, Separator: separator})
@@ -44,13 +44,13 @@ type noGradientError struct {
 	reason error
 }
 
-// Error is one line that names the operator and says what works all the same.
+// Error returns one line that names the operator and says what works without a gradient.
 func (e *noGradientError) Error() string {
 	return fmt.Sprintf("model %s has no gradient: %v; use the gradient local, or a sampler without one", e.model,
 		e.reason)
 }
 
-// Unwrap gives the reason.
+// Unwrap returns the reason.
 func (e *noGradientError) Unwrap() error { return e.reason }
 
 // Import copies an exported graph, the files that hold its weights and its tokenizer into the store. A graph

@@ -30,7 +30,7 @@ type Options struct {
 	// Library is the path of the onnxruntime shared library; if empty, the device's library is found, or the
 	// CPU's is fetched.
 	Library string
-	// Progress is where the progress of a download is written; nil writes nothing.
+	// Progress takes the progress of a download; nil writes nothing.
 	Progress io.Writer
 }
 
@@ -90,7 +90,7 @@ func Open(ctx context.Context, bundle *models.Bundle, o Options) (*MaskedLM, err
 	return m, nil
 }
 
-// MaxThreads is the most threads of a model call: four times the processors.
+// MaxThreads returns the largest number of threads of a model call: four times the processors.
 func MaxThreads() int { return ort.MaxThreads() }
 
 // Close waits for running calls and releases the sessions.
@@ -106,12 +106,12 @@ type Description struct {
 	Name    string // of the bundle
 	SHA256  string // of the bundle, 64 hexadecimal digits
 	Runtime string // onnxruntime's version
-	Device  string // that is really used, "cpu" or "cuda:N"
-	Note    string // why "auto" took the CPU; empty when it did not, or was not asked
-	Threads int    // that one model call uses on the CPU
+	Device  string // the device in use, "cpu" or "cuda:N"
+	Note    string // why "auto" took the CPU; empty if it did not, or if Options.Device is not "auto"
+	Threads int    // the number of threads of one model call on the CPU
 }
 
-// Description returns which model runs, and on what device.
+// Description names the model and the device that it runs on.
 func (m *MaskedLM) Description() Description {
 	return Description{Name: m.bundle.Name, SHA256: m.bundle.SHA256, Runtime: m.runtime.Version(),
 		Device: m.runtime.Device(),
@@ -141,7 +141,7 @@ func (m *MaskedLM) check(ids []int) error {
 	return nil
 }
 
-// oneOf refuses a value that is not one of its type's.
+// oneOf returns an error for a value that its type does not list.
 func oneOf[T interface {
 	~string
 	Values() []T
@@ -153,19 +153,19 @@ func oneOf[T interface {
 	return value, nil
 }
 
-// lazySession is made when it is first used.
+// lazySession is a session that is made when it is first used.
 type lazySession struct {
 	build           func(*models.Bundle) (*onnx.Graph, error)
 	inputs, outputs []string
 
 	lock    sync.Mutex
 	session *ort.Session
-	making  chan error // of the session that is being made, which may take long and cannot be stopped; nil: none is
+	making  chan error // gets the error of making the session, which may take long and cannot be stopped; nil: none is
 	closed  bool
 }
 
-// get makes the session if there is none. Once ctx ends, one that is being made is left behind: a later get takes
-// it, and close has it closed when it is done.
+// get returns the session, and makes it if there is none. If ctx ends meanwhile, the session goes on being made: a
+// later get takes it, or close has it closed.
 func (l *lazySession) get(ctx context.Context, m *MaskedLM) (*ort.Session, error) {
 	l.lock.Lock()
 	if l.session != nil {
@@ -221,7 +221,7 @@ func (l *lazySession) make(m *MaskedLM) (*ort.Session, error) {
 	return session, nil
 }
 
-// file is the path of the model, for errors.
+// file returns the path of the model, for errors.
 func (m *MaskedLM) file() string { return cmp.Or(m.bundle.Graph, m.bundle.Dir) }
 
 // named adds the model's file, and advice, to an error of onnxruntime.
@@ -239,8 +239,8 @@ func (m *MaskedLM) named(err error) error {
 		err, m.runtime.Version())
 }
 
-// mapped says whether the weights stay in the file they are mapped from. Copies in the order that products read make
-// rows up to a tenth faster, but those of a large model take a second to make, and each session has its own.
+// mapped reports whether the weights stay in the file that they are mapped from. Copies in the order in which products
+// read make rows up to a tenth faster. But for a large model they take a second to make, and each session has its own.
 func (m *MaskedLM) mapped() bool {
 	const large = 128 << 20 // bytes
 	return m.bundle.Manifest.Size() >= large
@@ -258,7 +258,7 @@ func (l *lazySession) close() error {
 	return err
 }
 
-// numbers refuses results that are not numbers: finite weights can overflow in sums.
+// numbers returns an error for results that are not numbers: finite weights can overflow in sums.
 func (m *MaskedLM) numbers(lists ...[]float32) error {
 	for _, list := range lists {
 		for _, x := range list {

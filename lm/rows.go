@@ -15,8 +15,8 @@ type chunkLimits struct {
 	queries int // queried positions of a call: each has a row of vocabulary size
 }
 
-// limits: the figures come from BenchmarkChunk. Large vocabularies bound the queries by the memory for their
-// distributions, of which a few exist at once: 32 MiB each on a CPU.
+// limits returns the limits of a model on a device, with figures from BenchmarkChunk. For large vocabularies, memory
+// bounds the queries: all distributions of a call take 32 MiB on a CPU, and a few such arrays exist at once.
 func limits(c models.Config, device string) chunkLimits {
 	if strings.HasPrefix(device, "cuda") {
 		return chunkLimits{tokens: 64 << 10, queries: max(1, min(2<<10, (64<<20)/c.VocabularySize))}
@@ -25,7 +25,7 @@ func limits(c models.Config, device string) chunkLimits {
 		queries: max(1, min(256, (8<<20)/c.VocabularySize))}
 }
 
-// rows is the number of rows for one call.
+// rows returns the number of rows for one call.
 func (l chunkLimits) rows(tokens, perRow int) int {
 	return max(1, min(l.tokens/tokens, l.queries/perRow))
 }
@@ -60,7 +60,7 @@ func (b *batch) text(ids []int) {
 
 func (b *batch) rows() int { return len(b.ids) / b.tokens }
 
-// resized is s with length n, its contents undefined.
+// resized returns s with length n; its contents are undefined.
 func resized[T any](s []T, n int) []T {
 	if cap(s) < n {
 		return make([]T, n)
@@ -103,11 +103,11 @@ type gradientBatch struct {
 
 func (b *gradientBatch) chains() int { return b.rows() / b.terms }
 
-// whole is how many of the rows from one on go into a call that has room for n: all of a chain, and of few chains
-// more than one, whose products have a kernel of their own with other last digits (TestGradientNeighbours).
+// whole returns the number of rows, from row from on, for a call with room for n rows. It keeps chains whole. It avoids
+// single chains: their products have a kernel of their own with other last digits (TestGradientNeighbours).
 func (b *gradientBatch) whole(n, from int, most chunkLimits) int {
 	chains, left := n/b.terms, (b.rows()-from)/b.terms
-	step := max(1, most.rows(b.tokens, b.perRow)/b.terms) // of a call at most
+	step := max(1, most.rows(b.tokens, b.perRow)/b.terms) // the most chains of a call
 	chains = min(max(chains, min(2, step)), left)
 	if step > 1 && left-chains == 1 {
 		if chains > 2 {

@@ -8,7 +8,7 @@ import (
 
 // Query asks for the log-probability of one token of a text.
 type Query struct {
-	Position int   // whose token is scored
+	Position int   // the position whose token is scored
 	Masked   []int // positions that hold [MASK] meanwhile; Position itself is always masked
 }
 
@@ -61,7 +61,7 @@ func (m *MaskedLM) MaskedLogProbabilities(ctx context.Context, ids, slots []int)
 	return m.distributions(ctx, &b)
 }
 
-// distributions runs a batch and gives log p of every token for each of its queries.
+// distributions runs a batch and returns log p of every token for each of its queries.
 func (m *MaskedLM) distributions(ctx context.Context, b *batch) ([][]float32, error) {
 	b.targets = make([]int64, len(b.queries))
 	if err := m.run(ctx, b); err != nil {
@@ -74,7 +74,7 @@ func (m *MaskedLM) distributions(ctx context.Context, b *batch) ([][]float32, er
 	return logp, nil
 }
 
-// template is the ids with [MASK] at the slots.
+// template returns the ids with [MASK] at the slots.
 func (m *MaskedLM) template(ids, slots []int) ([]int64, error) {
 	if len(slots) == 0 {
 		return nil, fmt.Errorf("there is no slot")

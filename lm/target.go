@@ -30,14 +30,14 @@ const (
 // Values lists the energies.
 func (Energy) Values() []Energy { return []Energy{PLL, Filled} }
 
-// Gradient names how the gradient of the energy over one-hot slots is computed.
+// Gradient names a way to compute the gradient of the energy over one-hot slots.
 type Gradient string
 
 // The gradients.
 const (
 	// Full is the exact gradient.
 	Full Gradient = "full"
-	// Local is its direct term alone, log p_j(v). It needs no backward pass, and is valid in a
+	// Local is only the direct term of the gradient, log p_j(v). It needs no backward pass, and is valid in a
 	// Metropolis-adjusted proposal.
 	Local Gradient = "local"
 )
@@ -55,10 +55,10 @@ type TargetOptions struct {
 
 // Counts is the cost of a target so far.
 type Counts struct {
-	EnergyEvaluations   int64 // states whose energy was asked for
-	GradientEvaluations int64 // states whose gradient was asked for
-	// Rows is how many rows ran through the model. States share rows, and rows are cached, so it can be less
-	// than slots × evaluations.
+	EnergyEvaluations   int64 // states whose energy was evaluated
+	GradientEvaluations int64 // states whose gradient was evaluated
+	// Rows is the number of rows that ran through the model. States share rows, and rows are cached, so it can be
+	// less than slots × evaluations.
 	Rows int64
 }
 
@@ -74,8 +74,8 @@ type Target interface {
 // target is the Target of a model.
 //
 // A row is a text in which some slots are masked and the others filled. It gives the distributions of its masked slots,
-// or of all where none is, whatever those slots hold: rows are computed once for all that share them and kept, up to a
-// bound.
+// or of all slots if none is masked. They do not depend on the tokens that a state has in masked slots. So states share
+// rows, which are kept up to a bound.
 type target struct {
 	m          *MaskedLM
 	energy     Energy
@@ -85,12 +85,12 @@ type target struct {
 	support    [][]int
 	categories []int
 	width      int  // largest number of categories
-	everything bool // rows come over whole, and are narrowed here
+	everything bool // rows come with the whole vocabulary, and remember narrows them
 	counts     Counts
 
 	remembered *simplelru.LRU[string, []float32]
 	size       int // numbers in the rows that are remembered
-	// pending are this call's rows that were not remembered.
+	// pending are the rows of this call that the target does not remember.
 	pending []string
 	batch   batch
 	back    gradientBatch
@@ -107,8 +107,8 @@ var (
 )
 
 const (
-	// wholeAbove is the support size from which rows are taken over the whole
-	// vocabulary: gathering inside the graph then costs more than it saves.
+	// wholeAbove is the support size from which rows come with the whole vocabulary: gathering inside the graph then
+	// costs more than it saves.
 	wholeAbove = 2048
 	// rememberedNumbers bounds the memory for rows: 64 MiB.
 	rememberedNumbers = 16 << 20
@@ -153,13 +153,13 @@ func (m *MaskedLM) NewTarget(ids, slots []int, o TargetOptions) (Target, error) 
 	return t, nil
 }
 
-// Categories is the number of tokens that each slot may take.
+// Categories returns the number of tokens that each slot may take.
 func (t *target) Categories() []int { return t.categories }
 
 // Counts returns the cost of the target so far.
 func (t *target) Counts() Counts { return t.counts }
 
-// terms is the number of rows that score a fill: the masked rows of PLL; Filled has a single row.
+// terms returns the number of rows that score a fill: for PLL a masked row for each slot, for Filled a single row.
 func (t *target) terms() int {
 	if t.energy == Filled {
 		return 1
@@ -175,8 +175,8 @@ func (t *target) masked(i int) []bool {
 	return t.only(i)
 }
 
-// scored is the slots that term i of the energy scores, whose distributions its row begins with: from the first to
-// before the last.
+// scored returns the slots that term i of the energy scores, first to last-1. The row of the term begins with their
+// distributions.
 func (t *target) scored(i int) (first, last int) {
 	if t.energy == Filled {
 		return 0, len(t.slots)
@@ -194,10 +194,10 @@ func (t *target) Energy(ctx context.Context, states []int, energy []float64) err
 	return nil
 }
 
-// EnergyGradient is Energy together with ∂U/∂θ_j[v] over one-hot θ into gradient [chains × slots × max(Categories())],
-// as far as the target's Gradient goes.
+// EnergyGradient writes U into energy, as Energy does, and ∂U/∂θ_j[v] over one-hot θ into gradient [chains × slots ×
+// max(Categories())], in full or the direct term alone, as the target's Gradient says.
 func (t *target) EnergyGradient(ctx context.Context, states []int, energy, gradient []float64) error {
-	if t.gradient == Local || t.energy == PLL && len(t.slots) == 1 { // whose row sees no slot
+	if t.gradient == Local || t.energy == PLL && len(t.slots) == 1 { // the row of a single slot has no context slot
 		return t.local(ctx, states, energy, gradient)
 	}
 	distinct := t.distinct(states)
@@ -228,8 +228,8 @@ func (t *target) EnergyGradient(ctx context.Context, states []int, energy, gradi
 }
 
 // LogConditionals writes log f(· | X with the chain's slot masked), normalised over the slot's categories, into logp
-// [chains × max(Categories())]. slots is [chains]. They are the model's own conditionals, whatever the energy; those of
-// a masked language model belong to no joint distribution.
+// [chains × max(Categories())]. slots is [chains]. For every energy they are the model's own conditionals, which in a
+// masked language model belong to no joint distribution.
 func (t *target) LogConditionals(ctx context.Context, states, slots []int, logp []float64) error {
 	m := len(t.slots)
 	t.begin()
@@ -277,7 +277,7 @@ func normalize(out []float64, row []float32) {
 	logmath.Normalise(out)
 }
 
-// local is the energy and the direct term of the gradient, log p_j(v).
+// local computes the energy and the direct term of the gradient, log p_j(v).
 func (t *target) local(ctx context.Context, states []int, energy, gradient []float64) error {
 	t.counts.EnergyEvaluations += int64(len(energy))
 	t.counts.GradientEvaluations += int64(len(energy))
@@ -289,8 +289,8 @@ func (t *target) local(ctx context.Context, states []int, energy, gradient []flo
 	return nil
 }
 
-// sum adds up the energies of states whose rows have been found, and the direct terms of their gradients, if they are
-// wanted.
+// sum adds up the energies of states from their rows, which must be in found. It also adds up the direct terms of their
+// gradients if gradient is not nil.
 func (t *target) sum(states []int, energy, gradient []float64) {
 	m := len(t.slots)
 	clear(energy)
@@ -313,14 +313,14 @@ func (t *target) sum(states []int, energy, gradient []float64) {
 	}
 }
 
-// only masks one slot.
+// only returns the mask of one slot.
 func (t *target) only(slot int) []bool {
 	clear(t.one)
 	t.one[slot] = true
 	return t.one
 }
 
-// keyOf names a row by the values of its slots: 0 for [MASK], category + 1 otherwise. No masks, nil, are none.
+// keyOf returns the name of a row: for each slot 0 for [MASK], category + 1 otherwise. If masked is nil, no slot is.
 func (t *target) keyOf(state []int, masked []bool) []byte {
 	t.key = t.key[:0]
 	for i, k := range state {
@@ -355,7 +355,7 @@ func (t *target) begin() {
 	t.pending = t.pending[:0]
 }
 
-// want looks a row up, and makes it pending when it is not remembered.
+// want looks a row up, and makes it pending if it is not remembered.
 func (t *target) want(key []byte) {
 	if _, ok := t.found[string(key)]; ok {
 		return
@@ -379,7 +379,7 @@ func (t *target) evaluate(ctx context.Context, states []int) error {
 	return t.runPending(ctx)
 }
 
-// runPending computes the pending rows and remembers them: in one batch those that give as many distributions.
+// runPending computes the pending rows and remembers them. Rows with the same number of distributions form a batch.
 func (t *target) runPending(ctx context.Context) error {
 	for perRow := 1; perRow <= len(t.slots) && len(t.pending) > 0; perRow++ {
 		t.batch.reset(len(t.template), perRow, t.gathered(), t.everything)
@@ -417,7 +417,7 @@ func (t *target) runPending(ctx context.Context) error {
 	return nil
 }
 
-// forget makes room: the rows of the last call stay, even beyond the bound.
+// forget makes room for rows. It keeps the rows of the last call, even beyond the bound.
 func (t *target) forget() {
 	last := 0
 	for _, row := range t.found {
@@ -435,7 +435,7 @@ func (t *target) gathered() int {
 	return t.width
 }
 
-// query asks for slot j's distribution over its categories.
+// query adds a query to the batch, for slot j's distribution over its categories.
 func (t *target) query(b *batch, j int) {
 	b.queries = append(b.queries, int64(t.slots[j]))
 	b.targets = append(b.targets, int64(t.support[j][0]))
@@ -473,7 +473,7 @@ func (t *target) remember(key string, b *batch, r, perRow int) {
 // distinctStates are the different states among the chains.
 type distinctStates struct {
 	states []int // [distinct × slots]
-	index  []int // [chains]: which of them each chain is in
+	index  []int // [chains], the number of each chain's state in states
 }
 
 func (t *target) distinct(states []int) distinctStates {
@@ -493,7 +493,7 @@ func (t *target) distinct(states []int) distinctStates {
 	return d
 }
 
-// backward runs the rows of every distinct state, forth and back. The rows' distributions are remembered on the way.
+// backward runs the rows of every distinct state with a backward pass, and remembers their distributions.
 func (t *target) backward(ctx context.Context, d distinctStates) error {
 	m := len(t.slots)
 	b := &t.back
@@ -512,7 +512,7 @@ func (t *target) backward(ctx context.Context, d distinctStates) error {
 				b.at = append(b.at, int64(s))
 				weight := float32(1)
 				if masked != nil && masked[j] {
-					weight = 0 // its embedding is [MASK]'s
+					weight = 0 // a masked slot has the embedding of [MASK]
 				} else {
 					b.ids[row+s] = int64(t.support[j][state[j]])
 				}

@@ -30,7 +30,7 @@ const (
 	exponential = "exp"
 )
 
-// smoothing is a Smoothing that was read.
+// smoothing is a parsed Smoothing.
 type smoothing struct {
 	method   string
 	constant float64 // 0 for methods without one
@@ -55,7 +55,7 @@ func (s Smoothing) parse() (smoothing, error) {
 	return p, nil
 }
 
-// String is the form the signature shows: "none", "epsilon[0.1]", "add-k[1]", "exp".
+// String returns the form in signatures: "none", "epsilon[0.1]", "add-k[1]", "exp".
 func (s smoothing) String() string {
 	if s.constant == 0 {
 		return s.method
@@ -63,7 +63,7 @@ func (s smoothing) String() string {
 	return fmt.Sprintf("%s[%v]", s.method, s.constant)
 }
 
-// bleuOptions are what changes a BLEU score besides its sentences.
+// bleuOptions are the options that change a BLEU score of given sentences.
 type bleuOptions struct {
 	order     int // longest n-gram, weights uniform over 1..order
 	smoothing smoothing
@@ -80,11 +80,11 @@ type BLEUScore struct {
 	ReferenceLength  int64     `json:"reference_length"`  // tokens, sum of the closest reference lengths
 }
 
-// width is the number of sums of a BLEU: clipped matches by length, totals by length, hypothesis length, closest
+// width returns the number of sums of a BLEU: clipped matches by length, totals by length, hypothesis length, closest
 // reference length.
 func (o bleuOptions) width() int { return 2*o.order + 2 }
 
-// score computes a BLEU, in percent, of its sums as nltk.translate.bleu_score.corpus_bleu does.
+// score computes a BLEU, in percent, from its sums as nltk.translate.bleu_score.corpus_bleu does.
 func (o bleuOptions) score(sums []float64) float64 {
 	matches, totals := sums[:o.order], sums[o.order:2*o.order]
 	if matches[0] == 0 {
@@ -129,7 +129,7 @@ func (o bleuOptions) brevityPenalty(sums []float64) float64 {
 	}
 }
 
-// ingredients are those of the score of sums.
+// ingredients returns the score of sums with its ingredients.
 func (o bleuOptions) ingredients(sums []float64) *BLEUScore {
 	s := &BLEUScore{
 		Score: Value(o.score(sums)), BrevityPenalty: o.brevityPenalty(sums),
@@ -143,7 +143,7 @@ func (o bleuOptions) ingredients(sums []float64) *BLEUScore {
 	return s
 }
 
-// bleu is the metric that compares every hypothesis with one reference set. o is normal and o.order at most x.order.
+// bleu returns the metric that compares every hypothesis with one reference set. o.order is at most x.order.
 func (x *index) bleu(set *referenceSet, o bleuOptions) metric {
 	width := o.width()
 	rows := make([]float64, len(x.sentences)*width)

@@ -14,22 +14,22 @@
 //
 // # Intervals
 //
-// Intervals are the jackknife's: every sentence is left out in turn, and how far the score moves tells how uncertain it
-// is (Tukey 1958). Where several sentences belong to one prompt, whole prompts are left out, because the samples of a
-// prompt are not independent; where there are more than 200, groups of them. The interval is the score and as many
-// standard errors on either side as Student's t says. It is about the score of as many sentences of the same kind: a
-// score that grows with the number of sentences, such as self-BLEU, stays one of so many.
+// Intervals are the jackknife's: it leaves out every sentence in turn, and computes the uncertainty of the score from
+// the changes (Tukey 1958). If several sentences belong to one prompt, it leaves out whole prompts, because the samples
+// of a prompt are not independent; if there are more than 200, groups of them. The interval has, on each side of the
+// score, a number of standard errors by Student's t. It holds for the score of the same number of sentences of the same
+// kind: some scores, such as self-BLEU, grow with that number.
 //
-// Self-BLEU, unique, distinct and repeated are pooled: they compare sentences with each other, and the jackknife counts
-// what two sentences do together twice, and what k do together k times (Efron and Stein 1981). So pairs are left out
-// too, up to 400 of them, and half of their correction is made: with all of it what three and more sentences do
-// together would be counted too little. Drawing with replacement, as the bootstrap does, would put copies into the
-// sample, which then find themselves among their references.
+// Self-BLEU, unique, distinct and repeated are pooled: they compare sentences with each other. The jackknife counts a
+// joint effect of two sentences twice, and one of k sentences k times (Efron and Stein 1981). So it also leaves out
+// pairs, up to 400 of them, and makes half of their correction: the full one would count effects of three and more
+// sentences too little. Drawing with replacement, as the bootstrap does, would put copies into the sample, and copies
+// would be references of each other.
 //
 // A simulation over fresh texts of the same kind checks this (TestPooledIntervalsCover; figures of 80 texts, one
 // standard error 2.5 %). With 20 prompts of 5 samples the standard errors of self-BLEU, unique and distinct 2-grams
 // come out at 4.1, 3.2 and 2.4 where the truth is 4.2, 3.2 and 2.6, and 95 % intervals cover the expected score in 95,
-// 95 and 93 % of texts; with 40 prompts in 93, 96 and 94 %; with 150 single sentences in 94, 96 and 95 %. Where only a
-// handful of 4-grams match, no interval of an unsmoothed BLEU is to be trusted, and a warning says so; a score near 0
-// or 100 %, which a few n-grams decide, has an interval that is too short.
+// 95 and 93 % of texts; with 40 prompts in 93, 96 and 94 %; with 150 single sentences in 94, 96 and 95 %. If only a
+// handful of 4-grams match, no interval of an unsmoothed BLEU is reliable, and a warning says so. A few n-grams decide
+// a score near 0 or 100 %: its interval is too short.
 package metrics

@@ -11,7 +11,7 @@ import (
 	"unicode"
 )
 
-// evaluation is the sentences of a method, ready for scoring.
+// evaluation holds the sentences of a method, ready for scoring.
 type evaluation struct {
 	options     Options
 	bleu        bleuOptions
@@ -63,12 +63,12 @@ func newEvaluation(h Hypotheses, references []Reference, o Options) (*evaluation
 	return e, e.read(references)
 }
 
-// warn warns of all scores.
+// warn adds a warning about all scores.
 func (e *evaluation) warn(format string, args ...any) {
 	e.warnings = append(e.warnings, Warning{Message: fmt.Sprintf(format, args...)})
 }
 
-// check refuses hypotheses whose lists do not fit together.
+// check returns an error for hypotheses whose lists do not fit together.
 func (h Hypotheses) check() error {
 	switch sentences := len(h.Sentences); {
 	case sentences == 0:
@@ -95,7 +95,7 @@ func (e *evaluation) read(references []Reference) error {
 		sources[joined(o.Tokenisation.Reference(text))] = true
 	}
 	names := map[string]bool{}
-	var limited []*referenceSet // those of the union
+	var limited []*referenceSet // the parts of the union
 	excluded := 0
 	for _, r := range references {
 		if err := checkName(r.Name); err != nil {
@@ -149,7 +149,7 @@ func checkName(name string) error {
 	return nil
 }
 
-// byPrompt is a metric of two sums of what each prompt has. They are booked on the prompt's first sentence, as samples
+// byPrompt returns a metric of two sums over prompts. Each prompt's part counts for its first sentence, since samples
 // draw whole prompts.
 func (e *evaluation) byPrompt(score func(sums []float64) float64,
 	count func(group []int) (above, below float64)) metric {
@@ -160,7 +160,7 @@ func (e *evaluation) byPrompt(score func(sums []float64) float64,
 	return additive(rows, 2, score)
 }
 
-// countRepeated counts the sentences that say the same as an earlier one, and all.
+// countRepeated counts the sentences that repeat an earlier one, and all sentences.
 func (e *evaluation) countRepeated(sentences []int) (repeated, all float64) {
 	said := map[string]bool{}
 	for _, tokens := range e.pick(sentences) {
@@ -184,7 +184,7 @@ func (e *evaluation) likeliest(sentences []int) []int {
 	return sorted
 }
 
-// score computes a score with its interval, and warns of what is wrong with it.
+// score computes a score with its interval, and adds warnings about it.
 func (e *evaluation) score(ctx context.Context, m measured) (Score, error) {
 	s := Score{Metric: m.kind.name, Reference: m.reference, N: m.n, Unit: m.kind.unit, Value: undefined,
 		Signature: m.signature}
@@ -221,5 +221,5 @@ func (e *evaluation) score(ctx context.Context, m measured) (Score, error) {
 	return s, nil
 }
 
-// random starts the same stream for every score, so that all group alike.
+// random returns the same stream for every score, so that all have the same groups.
 func (e *evaluation) random() *rand.Rand { return rand.New(rand.NewPCG(e.options.Seed, 0)) }

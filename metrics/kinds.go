@@ -23,21 +23,21 @@ const (
 
 const percent, nats = "percent", "nats"
 
-// kind is a metric by what names it and what it depends on.
+// kind describes a metric: its names, its parameters and the data that it needs.
 type kind struct {
 	name, unit string
 	title      string // for people, with {n} and {reference}
-	undefined  string // when it is not defined
+	undefined  string // the case in which it is not defined
 
-	bleu       bool // longest n-gram and smoothing matter
-	lengths    bool // a score for each length of n-grams
-	references bool // a score for each reference
-	self       bool // and one for the sentences among themselves
+	bleu       bool // it depends on longest n-gram and smoothing
+	lengths    bool // it has a score for each length of n-grams
+	references bool // it has a score for each reference
+	self       bool // it also has a score for the sentences among themselves
 
-	prompts, likelihoods, top bool // what it needs
+	prompts, likelihoods, top bool // the data that it needs
 }
 
-// kinds are the metrics in the order of a report.
+// kinds lists the metrics in the order of a report.
 var kinds = []kind{
 	{name: MetricSelfBLEU, unit: percent, title: "self-BLEU", undefined: " for one sentence", bleu: true},
 	{name: MetricCorpusBLEU, unit: percent, title: "corpus BLEU {reference}", bleu: true, references: true},
@@ -54,7 +54,7 @@ var kinds = []kind{
 	{name: metricLogLikelihoodBest, unit: nats, title: "best log-likelihood, nats", likelihoods: true, prompts: true},
 }
 
-// compute makes the metric of a kind, against a reference or nil, and for a length of n-grams.
+// compute makes the metric of a kind, against a reference if set is not nil, and for a length of n-grams.
 func (e *evaluation) compute(k kind, set *referenceSet, n int) metric {
 	switch k.name {
 	case MetricSelfBLEU:
@@ -100,7 +100,7 @@ func inWords(text, reference string, n int) string {
 	return strings.NewReplacer("{n}", strconv.Itoa(n), "{reference}", where).Replace(text)
 }
 
-// measured is a metric of an evaluation with what names it.
+// measured is a metric of an evaluation, with its kind, reference and length of n-grams.
 type measured struct {
 	kind      kind
 	metric    metric
@@ -143,9 +143,9 @@ func (e *evaluation) metrics() (list []measured) {
 	return list
 }
 
-// signature holds everything that changes a score besides the sentences, as sacrebleu prints with every score (Post
+// signature returns everything that changes a score besides the sentences, as sacrebleu prints with every score (Post
 // 2018, "A Call for Clarity in Reporting BLEU Scores"): "metric:self-bleu|tokenisation:whitespace|bleu-n:4|…". Two
-// scores are comparable where their signatures are equal. Neither keys nor values hold a bar, and keys no colon.
+// scores are comparable if their signatures are equal. Neither keys nor values have a bar, and keys no colon.
 func (e *evaluation) signature(key string, k kind, sets []*referenceSet, lengths ...int) string {
 	o := e.options
 	var fields []string
@@ -188,7 +188,7 @@ func (e *evaluation) signature(key string, k kind, sets []*referenceSet, lengths
 	return strings.Join(fields, "|")
 }
 
-// wholeSignature is that of all scores together.
+// wholeSignature returns the signature of all scores together.
 func (e *evaluation) wholeSignature(key string) string {
 	all := kind{name: "bleu+self-bleu+unique-n-grams", bleu: true, lengths: len(e.options.UniqueOrders) > 0, top: true}
 	return e.signature(key, all, e.sets, e.options.UniqueOrders...)

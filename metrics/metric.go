@@ -6,19 +6,19 @@ import (
 	"slices"
 )
 
-// metric is a score that can be computed again on samples of its sentences, which is all that intervals and tests need:
-// sums over a sample, and what follows from them.
+// metric is a score that can be computed again on samples of its sentences, as intervals and tests need it: sums over a
+// sample, and a function of them.
 type metric struct {
-	sentences int // the length of the weights of a sample
-	// pooled: sentences are compared with each other, so that a sample is not only a weighting of the sentences but
-	// changes what each is compared with. See the package comment on intervals.
+	sentences int // the number of sentences, the length of the weights of a sample
+	// pooled reports whether sentences are compared with each other. Then a sample not only weighs the sentences, but
+	// also changes the others that each is compared with. See the package comment on intervals.
 	pooled bool
-	// sum adds up what the sample has in which sentence i occurs weights[i] ≥ 0 times; nil where no score is defined.
+	// sum returns the sums over the sample in which sentence i occurs weights[i] ≥ 0 times; nil if there is no score.
 	sum   func(weights []int) []float64
 	score func(sums []float64) float64
 }
 
-// evaluate scores a sample, NaN where the score is not defined.
+// evaluate returns the score of a sample, NaN if it is not defined.
 func (m metric) evaluate(weights []int) float64 {
 	if sums := m.sum(weights); sums != nil {
 		return m.score(sums)
@@ -26,13 +26,13 @@ func (m metric) evaluate(weights []int) float64 {
 	return math.NaN()
 }
 
-// ones are the weights of all sentences, or units.
+// ones returns the weights of all sentences, or units, once each.
 func ones(n int) []int { return slices.Repeat([]int{1}, n) }
 
-// value is the score of all sentences.
+// value returns the score of all sentences.
 func (m metric) value() float64 { return m.evaluate(ones(m.sentences)) }
 
-// additive is a metric whose sums are those of rows, [sentences × width], row-major.
+// additive returns a metric whose sums are the weighted sums of rows, [sentences × width], row-major.
 func additive(rows []float64, width int, score func(sums []float64) float64) metric {
 	return metric{sentences: len(rows) / width, score: score, sum: func(weights []int) []float64 {
 		var sums []float64
@@ -51,7 +51,7 @@ func additive(rows []float64, width int, score func(sums []float64) float64) met
 	}}
 }
 
-// mean is the metric of the mean of values, one for each sentence.
+// mean returns the metric of the mean of values, one for each sentence.
 func mean(values []float64) metric {
 	var rows []float64
 	for _, v := range values {
@@ -60,10 +60,10 @@ func mean(values []float64) metric {
 	return additive(rows, 2, quotient)
 }
 
-// quotient is the first sum over the second, NaN where both are 0.
+// quotient returns the first sum over the second, NaN if both are 0.
 func quotient(sums []float64) float64 { return sums[0] / sums[1] }
 
-// percentage is the first sum in percent of the second.
+// percentage returns the first sum in percent of the second.
 func percentage(sums []float64) float64 { return 100 * sums[0] / sums[1] }
 
 // Value is a number that may be undefined: NaN in Go, null in JSON.
@@ -74,7 +74,7 @@ var undefined = Value(math.NaN())
 // Defined reports whether there is a number.
 func (v Value) Defined() bool { return !math.IsNaN(float64(v)) && !math.IsInf(float64(v), 0) }
 
-// MarshalJSON writes null for what JSON has no number for.
+// MarshalJSON writes null for NaN and infinite values.
 func (v Value) MarshalJSON() ([]byte, error) {
 	if !v.Defined() {
 		return []byte("null"), nil

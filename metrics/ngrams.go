@@ -7,9 +7,9 @@ import (
 	"strings"
 )
 
-// index interns the tokens and the n-grams of the hypotheses. An n-gram is a node of a trie, so it costs one map
-// look-up to go from an n-gram to the next longer one, and a reference n-gram that no hypothesis has is given up at its
-// first unknown token.
+// index interns the tokens and the n-grams of the hypotheses. An n-gram is a node of a trie. So one map look-up leads
+// from an n-gram to the next longer one, and the index drops a reference n-gram that no hypothesis has at its first
+// unknown token.
 type index struct {
 	order      int // longest n-gram kept
 	vocabulary map[string]uint32
@@ -31,7 +31,7 @@ type gram struct {
 	count int32
 }
 
-// total is the number of n-grams of length n, repeats included.
+// total returns the number of n-grams of length n, repeats included.
 func (s *sentence) total(n int) int { return max(0, s.length-n+1) }
 
 func newIndex(sentences [][]string, order int) *index {
@@ -61,8 +61,8 @@ func newIndex(sentences [][]string, order int) *index {
 	return x
 }
 
-// walk visits the n-grams of a sentence, by their first token and then by length. It adds those that the index lacks,
-// or leaves them out.
+// walk visits the n-grams of a sentence, by their first token and then by length. If add, it adds those that the index
+// lacks, else it leaves them out.
 func (x *index) walk(tokens []string, add bool, visit func(n int, node uint32)) {
 	const unknown = ^uint32(0)
 	x.ids = x.ids[:0]
@@ -93,7 +93,7 @@ func (x *index) walk(tokens []string, add bool, visit func(n int, node uint32)) 
 	}
 }
 
-// number is that of a key, the next one if it is new.
+// number returns the number of a key, the next one if the key is new.
 func number[K comparable, N int | uint32](numbers map[K]N, key K) N {
 	n, known := numbers[key]
 	if !known {
@@ -103,7 +103,7 @@ func number[K comparable, N int | uint32](numbers map[K]N, key K) N {
 	return n
 }
 
-// referenceSet is what any number of reference sentences come down to: for every n-gram of the hypotheses its largest
+// referenceSet summarises any number of reference sentences. It has, for every n-gram of the hypotheses, its largest
 // count in one reference sentence, and the lengths that occur.
 type referenceSet struct {
 	ReferenceSummary
@@ -147,7 +147,7 @@ func (x *index) collect(name string, sentences [][]string, sources map[string]bo
 	return set
 }
 
-// union is the reference set of all the sentences of the sets: largest counts and lengths need no second reading.
+// union returns the reference set of all sentences of the sets, from their largest counts and lengths.
 func union(sets []*referenceSet) *referenceSet {
 	all := &referenceSet{ReferenceSummary{Name: Union}, slices.Clone(sets[0].most), nil}
 	hash := sha256.New()
@@ -184,5 +184,5 @@ func fingerprint(sentences [][]string) string {
 	return hex.EncodeToString(hash.Sum(nil))
 }
 
-// joined is a key of a tokenised sentence; tokens hold no white space, so a blank between them is enough.
+// joined returns a key for a tokenised sentence; tokens have no white space, so a space between them is enough.
 func joined(tokens []string) string { return strings.Join(tokens, " ") }

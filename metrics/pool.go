@@ -4,8 +4,8 @@ import (
 	"slices"
 )
 
-// pool holds, for the scores that compare hypotheses with each other, which sentences have which n-grams, by length:
-// those that one sentence has, which need no look at the others, and those that several have.
+// pool lists the sentences that have each n-gram, by length, for the scores that compare hypotheses with each other.
+// sole has the n-grams of only one sentence, and shared those of several.
 type pool struct {
 	index        *index
 	sole, shared [][]pooledGram
@@ -17,12 +17,12 @@ type pooledGram struct {
 	owners []owner
 }
 
-// owner is a sentence that has an n-gram, and how often.
+// owner is a sentence that has an n-gram, and the n-gram's count in it.
 type owner struct{ sentence, count int32 }
 
 func newPool(x *index) *pool {
 	p := &pool{index: x, sole: make([][]pooledGram, x.order+1), shared: make([][]pooledGram, x.order+1)}
-	numbers := make([]int, x.nodes) // of n-grams among those of their length, from 1
+	numbers := make([]int, x.nodes) // the number of each n-gram among those of its length, from 1
 	for n := 1; n <= x.order; n++ {
 		var all []pooledGram
 		for i := range x.sentences {
@@ -52,13 +52,13 @@ func newPool(x *index) *pool {
 // copies. Fewer than two different sentences have no self-BLEU.
 func (p *pool) selfBLEU(o bleuOptions) metric {
 	sentences := p.index.sentences
-	var lengths []int // that occur, ascending
+	var lengths []int // the lengths that occur, ascending
 	for i := range sentences {
 		lengths = append(lengths, sentences[i].length)
 	}
 	slices.Sort(lengths)
 	lengths = slices.Compact(lengths)
-	ranks := make([]int, len(sentences)) // of the sentences' lengths
+	ranks := make([]int, len(sentences)) // the index of each sentence's length in lengths
 	for i := range ranks {
 		ranks[i], _ = slices.BinarySearch(lengths, sentences[i].length)
 	}
@@ -91,8 +91,8 @@ func (p *pool) selfBLEU(o bleuOptions) metric {
 	}}
 }
 
-// selfMatches counts how often the sentences of a sample have an n-gram that others of the sample have too: as often as
-// they have it, but for the first of its owners, for which the second is the limit.
+// selfMatches counts the matches of an n-gram between the sentences of a sample. Every owner's count is a match, except
+// that the first owner has at most the count of the second.
 func (g pooledGram) selfMatches(weights []int) (matches int) {
 	first, limit := 0, 0
 	for _, o := range g.owners {
@@ -108,7 +108,7 @@ func (g pooledGram) selfMatches(weights []int) (matches int) {
 	return matches + first*limit
 }
 
-// closestOther is the length nearest to that of a rank among the other sentences of a sample, the shorter of two
+// closestOther returns the length nearest to that of a rank among the other sentences of a sample, the shorter of two
 // equally near. present counts the sentences of each length.
 func closestOther(lengths, present []int, rank int) int {
 	if present[rank] > 1 {
@@ -127,10 +127,11 @@ func closestOther(lengths, present []int, rank int) int {
 	return lengths[above]
 }
 
-// share is a metric, in percent: what count says of each n-gram of a length that a sample has, over the number of
-// n-grams. count gets how many sentences of the sample own the n-gram, how often they were drawn, and one of them.
+// share returns a metric, in percent: the sum of count over the n-grams of length n in a sample, over the number of its
+// n-grams. count gets the number of sentences of the sample that own the n-gram, the number of their draws, and one
+// owner.
 func (p *pool) share(n int, count func(node uint32, owners, drawn int, last owner) float64) metric {
-	sole := make([]float64, len(p.index.sentences)) // what n-grams count that no other sentence has
+	sole := make([]float64, len(p.index.sentences)) // each sentence's sum of count over n-grams of its own
 	for _, g := range p.sole[n] {
 		sole[g.owners[0].sentence] += count(g.node, 1, 1, g.owners[0])
 	}
@@ -156,7 +157,7 @@ func (p *pool) share(n int, count func(node uint32, owners, drawn int, last owne
 }
 
 // selfUnique is nyu-dl/bert-gen's self_unique_ngrams: n-grams that occur exactly once in all sentences, over the number
-// of n-grams. A second copy of a drawn sentence is no other occurrence of its n-grams.
+// of n-grams. A second copy of a drawn sentence does not count as another occurrence of its n-grams.
 func (p *pool) selfUnique(n int) metric {
 	return p.share(n, func(_ uint32, owners, drawn int, last owner) float64 {
 		return float64(drawn * indicator(owners == 1 && last.count == 1))
@@ -176,8 +177,8 @@ func (p *pool) distinct(n int, set *referenceSet) metric {
 	})
 }
 
-// repeated is the share of sentences that say the same as another one before them, in percent: of sentences that are a
-// token each, those that are not distinct.
+// repeated returns the share of sentences that repeat an earlier one, in percent. It treats each sentence as one token,
+// and counts those that are not distinct.
 func repeated(sentences [][]string) metric {
 	whole := make([][]string, len(sentences))
 	for i, tokens := range sentences {

@@ -8,12 +8,12 @@ import (
 	"strings"
 )
 
-// Hypotheses are the generated sentences to be scored.
+// Hypotheses are the generated sentences to score.
 type Hypotheses struct {
 	Sentences []string
-	// Prompts names, for every sentence, the prompt (template) it was generated for. Sentences of one prompt are not
-	// independent, so intervals leave out or draw whole prompts, and scores per prompt exist. Nil: each sentence is
-	// its own prompt.
+	// Prompts names, for every sentence, the prompt (template) that it fills. Sentences of one prompt are not
+	// independent, so intervals leave out or draw whole prompts, and there are scores for each prompt. Nil: each
+	// sentence is its own prompt.
 	Prompts []string
 	// LogLikelihoods is U of every sentence, in nats; nil if not known.
 	LogLikelihoods []float64
@@ -39,39 +39,39 @@ type Options struct {
 	Smoothing Smoothing
 	// UniqueOrders: nil = 1 to 4.
 	UniqueOrders []int `flag:"ngrams" help:"lengths for unique and distinct n-grams"`
-	// Sources are the sentences that hypotheses were made from. Reference sentences with the same tokens are left out,
-	// and counted.
+	// Sources are the sentences that were masked to make hypotheses. Reference sentences with the same tokens are left
+	// out, and counted.
 	Sources []string
-	// UnionFirst limits the union of the references to the first so many sentences of each, counted after leaving out
-	// (2500 in nyu-dl/bert-gen's notebook); 0 = all.
+	// UnionFirst limits the union of the references to the first sentences of each, without left-out ones (2500 in
+	// nyu-dl/bert-gen's notebook); 0 = all.
 	UnionFirst int `flag:"union-first" help:"limit the union of the references to the first N sentences of each; 0 is all"`
 	// Top needs LogLikelihoods; 0 = none.
 	Top int `flag:"top" short:"k" help:"repetition among the N likeliest of each template as well, for JSONL; 0 is not"`
-	// NoIntervals leaves out what takes most of the time.
+	// NoIntervals leaves out the intervals, which take most of the time.
 	NoIntervals bool    `flag:"no-intervals" help:"no intervals, which take most of the time"`
 	Confidence  float64 `flag:"confidence" help:"of the intervals, between 0 and 1"` // 0 = 0.95
-	// Seed is the start of the random numbers by which intervals of more than 200 units group them.
+	// Seed is the start of the random numbers that group units for intervals, if there are more than 200 units.
 	Seed uint64 `flag:"seed" help:"start of the random numbers that group sentences for the intervals; 0 when not given"`
 	// Version of the program, for the signature.
 	Version string
 
-	smoothing smoothing // what normal read of Smoothing
+	smoothing smoothing // Smoothing, as parsed by normal
 }
 
-// OptionError refuses an option.
+// OptionError reports an option with a wrong value.
 type OptionError struct{ Option, Reason string }
 
 var _ error = (*OptionError)(nil)
 
 func (e *OptionError) Error() string { return e.Option + ": " + e.Reason }
 
-// Validate returns an *OptionError for the first option that is out of its range.
+// Validate returns an *OptionError for the first option with a wrong value.
 func (o Options) Validate() error {
 	_, err := o.normal()
 	return err
 }
 
-// DefaultOptions are the zero Options with every default written out.
+// DefaultOptions returns the zero Options with every default written out.
 func DefaultOptions() Options {
 	o, err := Options{}.normal()
 	if err != nil {
@@ -121,7 +121,7 @@ type Report struct {
 	Sentences int `json:"sentences"`
 	Tokens    int `json:"tokens"`
 	Prompts   int `json:"prompts,omitempty"` // 0 if not known
-	// References describes what was read, in the order given; the union is last.
+	// References describes the references, in the given order; the union is last.
 	References []ReferenceSummary `json:"references"`
 	// Scores holds every score, with its interval and signature, in a fixed order.
 	Scores    []Score   `json:"scores"`
@@ -142,8 +142,8 @@ type ReferenceSummary struct {
 // Score is one number with its interval and signature.
 type Score struct {
 	Metric    string     `json:"metric"`              // "self_bleu", "corpus_bleu", "unique_ngrams", …
-	Reference string     `json:"reference,omitempty"` // where the metric has one
-	N         int        `json:"n,omitempty"`         // of unique and distinct n-grams
+	Reference string     `json:"reference,omitempty"` // if the metric has one
+	N         int        `json:"n,omitempty"`         // the length of unique and distinct n-grams
 	Value     Value      `json:"value"`
 	Unit      string     `json:"unit"` // "percent" or "nats"
 	Interval  *Interval  `json:"interval,omitempty"`
@@ -151,10 +151,10 @@ type Score struct {
 	Signature string     `json:"signature"`
 }
 
-// Name is the score in one word, such as "unique_ngrams/tbc/2".
+// Name returns the score's name in one word, such as "unique_ngrams/tbc/2".
 func (s Score) Name() string { return scoreName(s.Metric, s.Reference, s.N) }
 
-// Title is the score's name for people.
+// Title returns the score's name for people.
 func (s Score) Title() string {
 	k := kinds[slices.IndexFunc(kinds, func(k kind) bool { return k.name == s.Metric })]
 	return inWords(k.title, s.Reference, s.N)
@@ -171,7 +171,7 @@ func scoreName(metric, reference string, n int) string {
 	return name
 }
 
-// Value returns the value of the score of that name, such as "corpus_bleu/tbc"; it is undefined if there is none.
+// Value returns the value of a score by its name, such as "corpus_bleu/tbc"; it is undefined if there is none.
 func (r *Report) Value(name string) Value {
 	if s, ok := r.Score(name); ok {
 		return s.Value
@@ -179,7 +179,7 @@ func (r *Report) Value(name string) Value {
 	return undefined
 }
 
-// Score returns the score of that name.
+// Score returns a score by its name.
 func (r *Report) Score(name string) (Score, bool) { return ofName(r.Scores, name) }
 
 func ofName[S interface{ Name() string }](scores []S, name string) (s S, ok bool) {
@@ -192,15 +192,15 @@ func ofName[S interface{ Name() string }](scores []S, name string) (s S, ok bool
 
 // Warning is something that the reader of a score should know.
 type Warning struct {
-	Score   string `json:"score,omitempty"` // the score's name; empty if all are meant
+	Score   string `json:"score,omitempty"` // the score's name; empty for all scores
 	Message string `json:"message"`
 }
 
-// Bounds below which a number is given, with a warning.
+// Below these bounds, a score has no interval, or gets a warning.
 const (
-	FewestUnits = 5  // texts, or prompts: no interval with fewer
-	fewUnits    = 20 // what intervals cover was measured from there on
-	fewMatches  = 10 // of the longest n-grams: BLEU and its interval then depend on single matches
+	FewestUnits = 5  // sentences, or prompts: with fewer there is no interval
+	fewUnits    = 20 // sentences, or prompts: the coverage of intervals was measured from this number on
+	fewMatches  = 10 // matches of the longest n-grams: with fewer, BLEU and its interval depend on single matches
 )
 
 // Evaluate scores hypotheses by themselves and against references.

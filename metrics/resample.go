@@ -14,27 +14,27 @@ import (
 	"infill/internal/parallel"
 )
 
-// Interval is a jackknife confidence interval: see the package documentation. Low and High are undefined if the
-// score is undefined, if fewer than nine of ten samples have a score, or if all samples have the same.
+// Interval is a jackknife confidence interval: see the package documentation. Low and High are undefined if the score
+// is undefined, if fewer than nine of ten samples have a score, or if all samples have the same score.
 type Interval struct {
 	Low        Value   `json:"low"`
 	High       Value   `json:"high"`
 	Confidence float64 `json:"confidence"`
-	// StandardError is the jackknife's; Low and High lie as many of them from the score as Student's t says.
+	// StandardError is the jackknife's. Student's t gives the number of standard errors from the score to Low and High.
 	StandardError Value  `json:"standard_error"`
-	Samples       int    `json:"samples"` // that the score was computed for
-	Units         int    `json:"units"`   // what is left out in turn, and how many there are
+	Samples       int    `json:"samples"` // the number of samples with a score
+	Units         int    `json:"units"`   // the number of units, which are left out in turn
 	Unit          string `json:"unit"`    // "sentence" or "prompt"
 }
 
-// units are what is left out: sentences, or the prompts that they belong to, whose samples are not independent.
+// units are the sentences that samples leave out, or whole prompts, since the sentences of one are not independent.
 type units struct {
-	bySentence []int // their numbers, from 0 without gaps
+	bySentence []int // the number of each sentence's unit, from 0 without gaps
 	count      int
 	name       string // "sentence" or "prompt"
 }
 
-// String is "1 prompt" or "4 sentences".
+// String returns "1 prompt" or "4 sentences".
 func (u units) String() string {
 	if u.count == 1 {
 		return "1 " + u.name
@@ -48,11 +48,11 @@ func (u units) noInterval(confidence float64) Interval {
 }
 
 const (
-	mostGroups = 200 // of units that are left out together, where there are more units
-	mostPairs  = 400 // of groups that are left out together
+	mostGroups = 200 // the most groups; more units than that share groups
+	mostPairs  = 400 // the most pairs of groups to leave out
 )
 
-// spread gives each sentence what its unit has.
+// spread gives each sentence the weight of its unit.
 func (u units) spread(weights []int) []int {
 	spread := make([]int, len(u.bySentence))
 	for i, unit := range u.bySentence {
@@ -61,18 +61,18 @@ func (u units) spread(weights []int) []int {
 	return spread
 }
 
-// interval is that of a metric.
+// interval returns the interval of a metric.
 func interval(ctx context.Context, m metric, u units, random *rand.Rand, confidence float64) (*Interval, error) {
 	return jackknife(ctx, u, m.pooled, random, confidence,
 		func(kept []int) float64 { return m.evaluate(u.spread(kept)) })
 }
 
-// jackknife leaves out one unit, or group of units, in turn (Quenouille; Tukey 1958), and for pooled metrics two of
-// them. score is that of the units kept, which are 1 in a list of all, the others 0. The result depends on the state of
-// random and on nothing else, not on the number of processors.
+// jackknife leaves out one unit, or group of units, in turn (Quenouille; Tukey 1958), and for pooled metrics also two
+// of them. score returns the score of the kept units: its argument has 1 for these, and 0 for the others. The result
+// depends on the state of random, but not on the number of processors.
 //
-// The jackknife counts what k units do together k times (Efron and Stein 1981). Their correction by pairs of units,
-// half of it, makes that k − k(k−1)/4: never less than once up to k = 4.
+// The jackknife counts a joint effect of k units k times (Efron and Stein 1981). Half of their correction by pairs of
+// units makes that k − k(k−1)/4: never less than once up to k = 4.
 func jackknife(ctx context.Context, u units, pooled bool, random *rand.Rand, confidence float64,
 	score func(kept []int) float64) (*Interval, error) {
 	in := u.noInterval(confidence)
@@ -88,7 +88,7 @@ func jackknife(ctx context.Context, u units, pooled bool, random *rand.Rand, con
 	if u.count > n {
 		random.Shuffle(u.count, func(i, j int) { group[i], group[j] = group[j], group[i] })
 	}
-	var out [][2]int // what each sample leaves out
+	var out [][2]int // the groups that each sample leaves out
 	for i := range n {
 		out = append(out, [2]int{i, i})
 	}
@@ -132,14 +132,14 @@ func jackknife(ctx context.Context, u units, pooled bool, random *rand.Rand, con
 	}
 	deviation := math.Sqrt(variance)
 	if in.StandardError = Value(deviation); deviation <= 1e-12*math.Abs(whole) {
-		return &in, nil // all or none: such scores differ less than they may
+		return &in, nil // samples of equal scores would give an interval of width 0
 	}
 	reach := distuv.StudentsT{Sigma: 1, Nu: size - 1}.Quantile((1+confidence)/2) * deviation
 	in.Low, in.High = Value(whole-reach), Value(whole+reach)
 	return &in, nil
 }
 
-// evaluated computes the values 0 to count−1 on all processors.
+// evaluated computes value for the numbers 0 to count−1 on all processors.
 func evaluated(ctx context.Context, count int, value func(k int) float64) ([]float64, error) {
 	values := make([]float64, count)
 	return values, parallel.All(ctx, runtime.GOMAXPROCS(0), count, func(ctx context.Context, k int) error {

@@ -9,20 +9,19 @@ import (
 	"golang.org/x/text/language"
 )
 
-// Tokenisation says how a line of text becomes the tokens that are counted. The zero value is [WhiteSpace].
+// Tokenisation says how to split a line of text into the tokens that scores count. The zero value is [WhiteSpace].
 type Tokenisation string
 
 const (
 	// WhiteSpace splits at white space as Python's str.split does and changes nothing else.
 	WhiteSpace Tokenisation = "whitespace"
-	// BertGen does what the notebook of nyu-dl/bert-gen does to its references, to both sides: it splits at white
-	// space, lower-cases every token, and replaces @@UNKNOWN@@ by [UNK] and `` and '' by ". @-@ stays, although BERT
-	// writes -.
+	// BertGen treats both sides as the notebook of nyu-dl/bert-gen treats its references: it splits at white space,
+	// lower-cases every token, and replaces @@UNKNOWN@@ by [UNK] and `` and '' by ". @-@ stays, although BERT writes -.
 	BertGen Tokenisation = "bert-gen"
-	// DISCS repeats what the published evaluator of google-research/discs (discs/evaluators/lm_eval.py) counts, for
-	// comparison with its figures: hypotheses keep their case and go through the clean-up of Hugging Face's decode
-	// ("sat ." becomes "sat."), references are those of BertGen, with their separate punctuation. The mismatch lowers
-	// BLEU and raises unique n-grams.
+	// DISCS counts like the published evaluator of google-research/discs (discs/evaluators/lm_eval.py), for comparison
+	// with its figures. Hypotheses keep their case and go through the clean-up of Hugging Face's decode ("sat ."
+	// becomes "sat."). References are those of BertGen, with their separate punctuation. The mismatch lowers BLEU and
+	// raises unique n-grams.
 	DISCS Tokenisation = "discs"
 )
 
@@ -60,12 +59,12 @@ func (t Tokenisation) Reference(text string) []string {
 	return tokens
 }
 
-// split cuts at what Python's str.isspace calls white space: Unicode's White_Space and the four ASCII separators.
+// split cuts at white space as Python's str.isspace defines it: Unicode's White_Space and the four ASCII separators.
 func split(text string) []string {
 	return strings.FieldsFunc(text, func(r rune) bool { return unicode.IsSpace(r) || 0x1c <= r && r <= 0x1f })
 }
 
-// lower is Unicode's full lower-casing (final sigma, dotted capital I), which strings.ToLower is not.
+// lower is Unicode's full lower-casing (final sigma, dotted capital I); strings.ToLower is simpler.
 func lower(token string) string {
 	if strings.ContainsFunc(token, func(r rune) bool { return r >= utf8.RuneSelf }) {
 		return cases.Lower(language.Und).String(token)
@@ -73,8 +72,8 @@ func lower(token string) string {
 	return strings.ToLower(token)
 }
 
-// cleanUp joins punctuation and contractions to the word before them as clean_up_tokenization of Hugging Face
-// transformers does, in its order.
+// cleanUp joins punctuation and contractions to the word before them, in the order of clean_up_tokenization of Hugging
+// Face transformers.
 func cleanUp(text string) string {
 	for _, mark := range []string{".", "?", "!", ","} {
 		text = strings.ReplaceAll(text, " "+mark, mark)

@@ -19,8 +19,8 @@ var embedded embed.FS
 // BuiltInName is the model that is part of the program.
 const BuiltInName = "small-uncased"
 
-// builtIn gives the manifest of the built-in model, and the folder where it lies in the store. Programs of different
-// versions can share a cache: each has its own folder in it.
+// builtIn returns the manifest of the built-in model, and its folder in the store. Programs of different versions can
+// share a cache: each has its own folder in it.
 func (s *Store) builtIn() (m *Manifest, dir string, err error) {
 	encoded, err := embedded.ReadFile(path.Join(BuiltInName, manifestName))
 	if err == nil {
@@ -32,8 +32,8 @@ func (s *Store) builtIn() (m *Manifest, dir string, err error) {
 	return m, filepath.Join(s.folder(BuiltInName), m.SHA256()[:revisionDigits]), nil
 }
 
-// openBuiltIn opens the built-in model. It writes those of its files into the store that are not there whole, because
-// onnxruntime reads weights by file and offset, and leaves all others as they are.
+// openBuiltIn opens the built-in model. It writes missing and damaged files into the store, because onnxruntime reads
+// weights by file and offset, and leaves all others as they are.
 func (s *Store) openBuiltIn() (*Bundle, error) {
 	manifest, dir, err := s.builtIn()
 	if err != nil {
@@ -51,7 +51,7 @@ func (s *Store) openBuiltIn() (*Bundle, error) {
 			}
 			target := filepath.Join(dir, f.Path)
 			content, err := embedded.ReadFile(path.Join(BuiltInName, f.Path))
-			// A link would be written through.
+			// Without removing it, a write would go through a link.
 			if err = errors.Join(err, os.RemoveAll(target), writeFile(target, bytes.NewReader(content))); err != nil {
 				return nil, err
 			}

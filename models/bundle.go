@@ -21,8 +21,8 @@ const (
 	vocabulary  = "vocab.txt"
 )
 
-// tokenizerFiles lists the files that decide which ids a text becomes, by the names that the hub's libraries give them.
-// A bundle has some of them.
+// tokenizerFiles lists the files that determine the ids of a text, by the names that the hub's libraries give them. A
+// bundle has some of them.
 func tokenizerFiles() []string {
 	return []string{vocabulary, "tokenizer.json", tokenizerConfigName, "special_tokens_map.json",
 		"added_tokens.json", "vocab.json", "merges.txt"}
@@ -30,17 +30,17 @@ func tokenizerFiles() []string {
 
 // Bundle is a verified model on disk.
 type Bundle struct {
-	Name string // of a stored model without the revision, of a folder its last part
+	Name string // a stored model's name without the revision, or the last part of a folder's path
 	Dir  string // absolute path of the folder
-	// Data is the path of the file that the graph's weights lie in or beside. Links, which other programs' caches are
-	// made of, are followed: onnxruntime reads nothing outside the file's own folder.
+	// Data is the path of the file with the weights, or of the graph that has them beside it. Links, as in other
+	// programs' caches, are followed: onnxruntime reads nothing outside the file's own folder.
 	Data string
 	// Description is one line about the model.
 	Description string
 	Config      Config
 	// Graph is the path of an imported model's ONNX graph, which has its weights. Empty for all others.
 	Graph string
-	// SHA256 identifies what the model computes, 64 hexadecimal digits: see Manifest.SHA256.
+	// SHA256 identifies the model, in 64 hexadecimal digits: see Manifest.SHA256.
 	SHA256 string
 	// Manifest lists the files. For a bundle without a manifest it is made from the files in use.
 	Manifest *Manifest
@@ -51,9 +51,9 @@ type Bundle struct {
 // FS holds the bundle's files, for the tokenizer.
 func (b *Bundle) FS() fs.FS { return os.DirFS(b.Dir) }
 
-// openDir opens the bundle in a folder: config.json, the tokenizer's files, and model.safetensors. Where it has a
-// manifest.json, every file that this lists is read and must have the size and SHA-256 listed. Without one, the sizes
-// and shapes in config and weights must agree. own reports that a store wrote the manifest, which is believed.
+// openDir opens the bundle in a folder: config.json, the tokenizer's files, and model.safetensors. If there is a
+// manifest.json, openDir reads every file in its list, which must have the listed size and SHA-256. Without one, sizes
+// and shapes in config and weights must agree. own reports that a store wrote the manifest, which openDir then trusts.
 func openDir(dir string, own bool) (*Bundle, error) {
 	absolute, err := filepath.Abs(dir)
 	if err != nil {
@@ -122,7 +122,7 @@ const shardsName = weightsName + ".index.json"
 var errShards = fmt.Errorf("the weights are in several files: make one %s of them, with save_pretrained(..., "+
 	`max_shard_size="100GB") of transformers`, weightsName)
 
-// weightsFile chooses the file of the weights: that of safetensors, else the one that torch.save wrote, else none.
+// weightsFile chooses the file of the weights: model.safetensors, else the file of torch.save, else none.
 func weightsFile(has func(name string) bool) string {
 	for _, name := range []string{weightsName, pytorch.FileName} {
 		if has(name) {
@@ -196,7 +196,7 @@ func (b *Bundle) load() (err error) {
 	return nil
 }
 
-// Tokenizer reads the bundle's tokenizer. It is an error if that is another model's.
+// Tokenizer reads the bundle's tokenizer. It returns an error for a tokenizer of another model.
 func (b *Bundle) Tokenizer() (*tokenize.Tokenizer, error) {
 	t, err := tokenize.Load(b.FS())
 	if err != nil {

@@ -23,7 +23,7 @@ type Config struct {
 	HiddenSize    int
 	Layers        int // layers that a text passes, shared weights counted each time
 	// Groups and PerGroup say how layers share weights (ALBERT): Layers/PerGroup steps, spread over Groups sets of
-	// weights of PerGroup layers each. Zero where every layer has its own.
+	// weights of PerGroup layers each. Both are 0 if every layer has its own.
 	Groups, PerGroup int
 	Heads            int
 	IntermediateSize int
@@ -34,56 +34,56 @@ type Config struct {
 	// PositionOffset is the row of the position table that holds position 0: RoBERTa leaves the rows up to its padding
 	// id unused.
 	PositionOffset int
-	// PositionTable: a DeBERTa adds position embeddings to the words', as all families with a table do.
+	// PositionTable reports whether a DeBERTa adds position embeddings to the words', as other families do.
 	PositionTable      bool
 	TypeVocabularySize int // 0: no segment embeddings
-	// Segments is 2 where the second text of a pair has the id 1: in families with segments, unless a manifest says
-	// that the model was trained with one. Otherwise all tokens have the id 0.
+	// Segments is 2 if the second text of a pair has the segment id 1: in families with segments, unless a manifest
+	// says that the model was trained with one. Otherwise all tokens have the segment id 0.
 	Segments         int
-	Tasks            int // embeddings of tasks, of which the first is added (ERNIE); 0: none
+	Tasks            int // the number of task embeddings (ERNIE adds the first); 0: none
 	LayerNormEpsilon float64
 	PaddingID        int
-	// TieWordEmbeddings: the output matrix is the word-embedding matrix; false if a bundle stores two different ones.
+	// TieWordEmbeddings reports whether the output matrix is the word-embedding matrix, and not a different one.
 	TieWordEmbeddings bool
-	// PreNorm holds the settings of families whose layers normalise before each block; nil in those that do it after.
+	// PreNorm holds the settings of families whose layers normalise before each block; nil if they do it after.
 	PreNorm *PreNorm
 	// Relative holds the settings that DeBERTa alone has; nil in every other family.
 	Relative *RelativeAttention
-	// Imported describes an ONNX graph that others exported; nil for every family. The rest of such a Config has
-	// only the fields that every model needs.
+	// Imported describes an ONNX graph that others exported; nil for every family. Such a Config otherwise has only the
+	// fields that every model needs.
 	Imported *Imported
 }
 
 // RelativeAttention describes DeBERTa's attention (He et al. 2021): distances between tokens have embeddings of
 // their own.
 type RelativeAttention struct {
-	Span     int // embeddings for distances to either side
+	Span     int // the number of embeddings for distances to one side
 	Buckets  int // distances above Buckets/2 share embeddings, on a logarithmic scale; 0: every distance has its own
-	Farthest int // distance from which all are one
-	// Which scores are added: a query's content with the key's distance, and a key's content with the query's.
+	Farthest int // all distances from this one on share one embedding
+	// The added scores: of a query's content with the key's distance, and of a key's content with the query's distance.
 	ContentToPosition, PositionToContent bool
-	// SharedKey: the matrices of content serve distances too.
+	// SharedKey reports whether the matrices of content serve distances too.
 	SharedKey bool
-	// NormEmbeddings: the distances' embeddings are normalised.
+	// NormEmbeddings reports whether the distances' embeddings are normalised.
 	NormEmbeddings bool
 	// Convolution is the width of a convolution beside the first layer; 0 without one.
 	Convolution           int
 	ConvolutionActivation string
-	// Legacy: the head has the names of BERT's.
+	// Legacy reports whether the tensors of the head have BERT's names.
 	Legacy bool
 }
 
 // PreNorm holds the properties of families whose layers normalise before each block: ModernBERT (Warner et al. 2024).
 type PreNorm struct {
-	// Window says, per layer, how far a position sees: |i − j| ≤ Window. 0 is without bound.
+	// Window bounds, for each layer, the distance that a position sees: |i − j| ≤ Window. 0 is no bound.
 	Window []int
 	// GlobalTheta and LocalTheta are the bases of the rotary angles of layers without and with a window.
 	GlobalTheta, LocalTheta float64
-	// Which parts have a bias.
+	// The parts that have a bias.
 	NormBias, AttentionBias, FeedForwardBias, HeadBias, DecoderBias bool
 }
 
-// activations maps the names in configs to those of Config.
+// activations maps the names of activations in config.json to those in Config.
 func activations() map[string]string {
 	return map[string]string{
 		"gelu": "gelu", "gelu_python": "gelu", "gelu_new": "gelu_tanh", "gelu_pytorch_tanh": "gelu_tanh",
@@ -178,7 +178,7 @@ func read[T any](r *configReader, key string, into *T) bool {
 	return err == nil
 }
 
-// size reads a size from 1 to limit; without a fallback the key is required.
+// size reads a size from 1 to limit; the key is required if fallback is 0.
 func (r *configReader) size(key string, fallback, limit int) int {
 	n := fallback
 	switch found := read(r, key, &n); {
@@ -191,13 +191,13 @@ func (r *configReader) size(key string, fallback, limit int) int {
 	return n
 }
 
-// get decodes the value of a key, or gives the fallback.
+// get returns the value of a key, or the fallback if there is none.
 func get[T any](r *configReader, key string, fallback T) T {
 	read(r, key, &fallback)
 	return fallback
 }
 
-// number reads a number from low, included, to high, excluded.
+// number reads a number of at least low and below high.
 func (r *configReader) number(key string, fallback, low, high float64) float64 {
 	read(r, key, &fallback)
 	if !(fallback >= low && fallback < high) || math.IsInf(fallback, 0) {

@@ -9,15 +9,15 @@ import (
 )
 
 // A family is a way to write down a masked language model: the keys of its config.json, and the names of its tensors.
-// lm/internal/bert says how to compute with the tensors, in terms of the Config and the Layout.
+// lm/internal/bert computes with the tensors, by the Config and the Layout.
 type family struct {
-	padding int // the id of the padding token where config.json does not give it
+	padding int // the id of the padding token if config.json does not give it
 	parse   func(r *configReader, c *Config)
 	layout  func(c Config) Layout
 }
 
-// families are the values of model_type that can be run. Keys and names are those of Hugging Face's transformers, which
-// wrote nearly every bundle there is.
+// families returns the families by the supported values of model_type. Keys and names are those of Hugging Face's
+// transformers, which wrote nearly every bundle there is.
 func families() map[string]family {
 	roberta := family{1, parseRoBERTa, bertNames("roberta.", lmHead).layout}
 	return map[string]family{
@@ -38,8 +38,8 @@ func families() map[string]family {
 // Families lists the supported values of model_type, sorted.
 func Families() []string { return slices.Sorted(maps.Keys(families())) }
 
-// standard reads the keys that BERT's config has and several families took over. The fallbacks are those of the
-// reference implementation; sizes without one are required.
+// standard reads the keys of BERT's config, which several families share. The fallbacks are those of the reference
+// implementation; sizes without one are required.
 func (r *configReader) standard(c *Config, positionsUnused int, activation string) {
 	r.sizes(c, bertKeys)
 	c.MaxPositions -= positionsUnused
@@ -72,7 +72,7 @@ func (r *configReader) sizes(c *Config, keys [4]string) {
 
 func parseBERT(r *configReader, c *Config) { r.standard(c, 0, "gelu") }
 
-// parseErnie: where tasks have embeddings, the first stands for filling in.
+// parseErnie reads ERNIE's config. If tasks have embeddings, the first one is that of filling blanks.
 func parseErnie(r *configReader, c *Config) {
 	parseBERT(r, c)
 	if get(r, "use_task_id", false) {
@@ -89,11 +89,11 @@ func parseDistilBERT(r *configReader, c *Config) {
 func parseELECTRA(r *configReader, c *Config) {
 	r.standard(c, 0, "gelu")
 	c.EmbeddingSize = r.size("embedding_size", 128, maxWidth)
-	c.HeadActivation = "gelu" // whatever the layers use
+	c.HeadActivation = "gelu" // for every activation of the layers
 }
 
-// parseRoBERTa: positions are counted from the padding id + 1, and the table has as many rows more. Both texts of a
-// pair are of the first segment, however many have embeddings.
+// parseRoBERTa reads RoBERTa's config. Positions start at the padding id + 1, and the table has as many rows more. Both
+// texts of a pair are in the first segment, however many segments have embeddings.
 func parseRoBERTa(r *configReader, c *Config) {
 	r.standard(c, c.PaddingID+1, "gelu")
 	c.Segments = 1
@@ -162,7 +162,7 @@ func parseDeBERTa(r *configReader, c *Config) {
 		a.ConvolutionActivation = r.activation("conv_act", "tanh")
 	}
 	if !a.Legacy {
-		c.TieWordEmbeddings = true // this head knows no other output matrix
+		c.TieWordEmbeddings = true // this head has no output matrix of its own
 	}
 }
 
@@ -196,7 +196,7 @@ func parseModernBERT(r *configReader, c *Config) {
 	r.rotary(c.PreNorm)
 }
 
-// windows reads which layers see how far: a list of their kinds, or how often one without a window comes.
+// windows reads the window of each layer, from a list of their kinds or from the period of layers without a window.
 func (r *configReader) windows(c *Config) {
 	window := r.size("local_attention", 128, maxWidth) / 2
 	var kinds []string
@@ -225,7 +225,7 @@ func (r *configReader) windows(c *Config) {
 
 const highestTheta = 1e12
 
-// rotary reads the bases of the angles, in the keys of either generation of configs.
+// rotary reads the bases of the angles, from the keys of the older or the newer generation of configs.
 func (r *configReader) rotary(m *PreNorm) {
 	m.GlobalTheta = r.number("global_rope_theta", 160000, 1, highestTheta)
 	m.LocalTheta = r.number("local_rope_theta", 10000, 1, highestTheta)
@@ -235,7 +235,7 @@ func (r *configReader) rotary(m *PreNorm) {
 	var parameters map[string]struct {
 		Theta *float64 `json:"rope_theta"`
 		Type  string   `json:"rope_type"`
-		Older string   `json:"type"` // the older key of the same
+		Older string   `json:"type"` // the older key of the same value
 	}
 	read(r, "rope_parameters", &parameters)
 	for kind, theta := range map[string]*float64{"full_attention": &m.GlobalTheta, "sliding_attention": &m.LocalTheta} {
@@ -252,8 +252,8 @@ func (r *configReader) rotary(m *PreNorm) {
 
 // names are the names of the tensors of a model that descends from BERT.
 type names struct {
-	body  string // begins all names below the head
-	layer string // begins those of a layer, with its number
+	body  string // the beginning of all names below the head
+	layer string // the beginning of the names of a layer, with its number
 	// parts are the query, key, value and output matrices, the norm after them, the two matrices of the feed-forward
 	// block, and the norm after these.
 	parts [8]string
@@ -372,8 +372,8 @@ func debertaLayout(c Config) Layout {
 	return l
 }
 
-// modernBERTLayout: query, key and value are thirds of one tensor, the two factors of the feed-forward block halves of
-// another.
+// modernBERTLayout is ModernBERT's layout: query, key and value are thirds of one tensor, and the two factors of the
+// feed-forward block are halves of another.
 func modernBERTLayout(c Config) Layout {
 	h, f, m := c.HiddenSize, c.IntermediateSize, c.PreNorm
 	part := func(name string, bias bool, i, parts, out, in int) Linear {

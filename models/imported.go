@@ -5,14 +5,13 @@ import (
 	"fmt"
 )
 
-// importedFamily is the model_type of models that others exported as ONNX graphs. Their config.json is written when
-// they are imported.
+// importedFamily is the model_type of models that others exported as ONNX graphs. The import writes their config.json.
 const importedFamily = "onnx"
 
 // graphName is the file with the graph of an imported model.
 const graphName = "model.onnx"
 
-// fewestPositions: two special tokens, a blank and a word; no model takes so short texts.
+// fewestPositions is enough for two special tokens, a blank and a word; every real model takes longer texts.
 const fewestPositions = 4
 
 // Imported is the config.json of an imported model.
@@ -23,19 +22,19 @@ type Imported struct {
 	MaxPositions   int      `json:"max_position_embeddings"`
 	// GraphData lists the files that hold the graph's weights, beside the graph.
 	GraphData []string `json:"onnx_data"`
-	// ExportedType and TokenizerClass are from the exporter's config.json; they say how to read a tokenizer
-	// without tokenizer.json.
+	// ExportedType and TokenizerClass come from the exporter's config.json; they say how to read a tokenizer without
+	// tokenizer.json.
 	ExportedType   string `json:"exported_model_type,omitempty"`
 	TokenizerClass string `json:"tokenizer_class,omitempty"`
-	// Segments is [Config].Segments, where the exporter's config.json says how many there are.
+	// Segments is [Config].Segments, if the exporter's config.json gives it.
 	Segments int `json:"segments,omitempty"`
 	// Gradient reports whether the graph can be differentiated; if not, NoGradient says why.
 	Gradient   bool   `json:"gradient"`
 	NoGradient string `json:"no_gradient,omitempty"`
 }
 
-// parseImported reads the config.json of an imported model. Of the widths only one is given, a guess that the size of
-// batches depends on.
+// parseImported reads the config.json of an imported model. It sets only one of the widths, to a guess on which the
+// size of batches depends.
 func parseImported(data []byte) (Config, error) {
 	var c Imported
 	if err := json.Unmarshal(data, &c); err != nil {

@@ -15,14 +15,14 @@ type Layout struct {
 	// The head: the output matrix times norm(activation(dense(hidden state))).
 	HeadDense Linear
 	HeadNorm  Norm
-	Decoder   Linear // its Weight is Words.Name where the two are tied
+	Decoder   Linear // its Weight is Words.Name if the two are tied
 }
 
 // Layer holds the parts of one transformer layer. The family says whether norms come after each block or before it.
 type Layer struct {
 	Query, Key, Value, Mixed Linear // Mixed follows attention
 	AttentionNorm            Norm
-	// the feed-forward block: Down(activation(Up(x))), the activation times Gate(x) where there is one
+	// the feed-forward block: Down(activation(Up(x))), the activation times Gate(x) if there is a gate
 	Up, Gate, Down Linear
 	OutputNorm     Norm
 
@@ -30,7 +30,7 @@ type Layer struct {
 	PositionKey, PositionQuery Linear
 }
 
-// Table is rows of embeddings: Rows of them, from row First of a tensor of that many rows more.
+// Table is Rows rows of embeddings, from row First of a tensor of First + Rows rows.
 type Table struct {
 	Name               string
 	First, Rows, Width int
@@ -40,7 +40,7 @@ type Table struct {
 type Linear struct {
 	Weight, Bias         string
 	First, Rows, Out, In int
-	Taps                 int // of a convolution: the tensor is [Rows × In × Taps]
+	Taps                 int // the width of a convolution, whose tensor is [Rows × In × Taps]
 }
 
 // Norm is a layer normalisation.

@@ -24,21 +24,21 @@ const manifestName = "manifest.json"
 
 const manifestSchema = 1
 
-// Manifest describes a bundle: what it is, its source, and its files with their hashes.
+// Manifest describes a bundle: its name and family, its source, and its files with their hashes.
 type Manifest struct {
 	Schema      int    `json:"schema"`
 	Name        string `json:"name"`
 	Description string `json:"description,omitempty"` // one line
 	Family      string `json:"family"`                // model_type of config.json
-	Licence     string `json:"licence,omitempty"`     // SPDX identifier where there is one
+	Licence     string `json:"licence,omitempty"`     // SPDX identifier if there is one
 	Source      string `json:"source,omitempty"`
 	Revision    string `json:"revision,omitempty"`
-	Ref         string `json:"ref,omitempty"` // the branch or tag that the revision was fetched by
+	Ref         string `json:"ref,omitempty"` // the branch or tag under which the revision was fetched
 	// Files are in ascending order of Path and do not include the manifest itself.
 	Files []ManifestFile `json:"files"`
 	// ConvertedFrom lists the original files of converted weights, to compare with the model's source.
 	ConvertedFrom []ManifestFile `json:"converted_from,omitempty"`
-	// Segments is 1 where the model was trained with one segment, whatever embeddings it has; 0: see Config.Segments.
+	// Segments is 1 if the model was trained with one segment, even if it has more embeddings; 0: see Config.Segments.
 	Segments int `json:"segments,omitempty"`
 }
 
@@ -142,8 +142,8 @@ func (m *Manifest) Size() int64 {
 	return size
 }
 
-// SHA256 identifies what the model computes. It is a hash over names, sizes and hashes of the model's files;
-// model cards and licences do not count.
+// SHA256 identifies the model by a hash over names, sizes and hashes of its files. Model cards and licences do not
+// count.
 func (m *Manifest) SHA256() string {
 	h := sha256.New()
 	for _, f := range m.Files {
@@ -155,12 +155,12 @@ func (m *Manifest) SHA256() string {
 	return hex.EncodeToString(h.Sum(nil))
 }
 
-// isDocument reports whether a file is for people alone.
+// isDocument reports whether a file is only for people.
 func isDocument(name string) bool {
 	return strings.HasSuffix(name, ".md") || strings.HasPrefix(name, "LICENSE")
 }
 
-// problems reads every listed file under dir, and gives an error for each that is damaged or missing, with the expected
+// problems reads every listed file under dir, and yields an error for each damaged or missing one, with the expected
 // and the found value. If ctx ends before, its error is the last.
 func (m *Manifest) problems(ctx context.Context, dir string) iter.Seq[error] {
 	return func(yield func(error) bool) {
@@ -198,7 +198,7 @@ func (m *Manifest) intact(dir string) error {
 		return err
 	}
 	now := time.Now()
-	_ = os.Chtimes(list, now, now) // where that is not allowed, the files are read the next time as well
+	_ = os.Chtimes(list, now, now) // if that is not allowed, the files are read the next time as well
 	return nil
 }
 

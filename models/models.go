@@ -76,7 +76,7 @@ func (s *Store) Open(name string) (*Bundle, error) {
 	return b, nil
 }
 
-// openDefault opens the model that is meant when none is named.
+// openDefault opens the default model.
 func (s *Store) openDefault() (*Bundle, error) {
 	name := DefaultName()
 	b, err := s.Open(name)
@@ -103,7 +103,7 @@ func CacheDir() (string, error) {
 	if dir == "" {
 		// The library reads the environment when the program starts; tests and embedding programs change it later.
 		xdg.Reload()
-		if !filepath.IsAbs(xdg.CacheHome) { // it would be another one in each folder
+		if !filepath.IsAbs(xdg.CacheHome) { // each working folder would have its own cache
 			return "", fmt.Errorf("the user's cache folder is %q, not an absolute path: set %s", xdg.CacheHome,
 				CacheVariable)
 		}

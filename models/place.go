@@ -40,12 +40,12 @@ func (s *Store) lock(ctx context.Context, name string) (*flock.Flock, error) {
 	return lock, nil
 }
 
-// place makes sure that a revision of a model is stored whole, instead of any other, and opens it. ref is the
-// branch or tag that it was asked by, or "".
+// place makes sure that a complete revision of a model is stored, instead of any other revision, and opens it. ref is
+// the requested branch or tag, or "".
 //
-// If need be, fill puts the files into dir, which no other process changes, and describes them. Files of an earlier
-// attempt are there already, or those of a revision that turned out damaged; after an error all files stay. Without a
-// revision the folder is empty, and the bundle's SHA256 begins with its revision.
+// If need be, place calls fill, which puts the files into dir, where no other process changes them, and describes them.
+// dir may have files of an earlier attempt, or of a damaged revision; after an error all files stay. Without a revision
+// the folder is empty, and the bundle's SHA256 begins with its revision.
 func (s *Store) place(ctx context.Context, name, revision, ref string,
 	fill func(dir string) (*Manifest, error)) (*Bundle, error) {
 	lock, err := s.lock(ctx, name)
@@ -83,7 +83,7 @@ func (s *Store) place(ctx context.Context, name, revision, ref string,
 			}
 		}
 	}
-	if name != BuiltInName { // of which every version of the program has its own
+	if name != BuiltInName { // every version of the program has its own built-in model
 		if manifest.Ref != ref {
 			manifest.Ref = ref
 			err = maybe.WriteFile(filepath.Join(final, manifestName), manifest.Encode(), 0o644)
@@ -107,7 +107,7 @@ func (s *Store) place(ctx context.Context, name, revision, ref string,
 	return b, nil
 }
 
-// whole reads the manifest of a folder of the store, nil unless the folder holds the files that it lists.
+// whole returns the manifest of a folder of the store, nil unless the folder has all the listed files undamaged.
 func whole(dir string) *Manifest {
 	manifest, err := readManifest(dir)
 	if err != nil || manifest.Verify(dir) != nil {
@@ -116,8 +116,8 @@ func whole(dir string) *Manifest {
 	return manifest
 }
 
-// prepare reads the small files in a folder that is being filled: the configuration, and the tokenizer, which is to say
-// whether it keeps capitals.
+// prepare reads the configuration in a folder that is being filled, writes the store's Case into it, and reads the
+// tokenizer.
 func (s *Store) prepare(dir string) (Config, error) {
 	config, err := readConfig(dir)
 	if err == nil {
@@ -129,7 +129,7 @@ func (s *Store) prepare(dir string) (Config, error) {
 	return config, err
 }
 
-// seal converts the weights in a filled folder if they need it, checks it as a model, and completes its manifest. It
+// seal converts the weights in a filled folder if they need it, checks the model, and completes its manifest. It
 // removes a folder that no further attempt could mend. Errors name the files as if they lay in from.
 func (s *Store) seal(ctx context.Context, name, dir, from string, m Manifest, files []string) (*Manifest, error) {
 	b := &Bundle{Name: name, Dir: dir}
@@ -181,8 +181,8 @@ func convert(ctx context.Context, dir string, config Config) (from []ManifestFil
 	return original.Files, errors.Join(os.Rename(to.Name(), weights), os.Remove(pickle))
 }
 
-// Import copies the model in a folder into the store under a name, as the revision that its SHA256 begins with. Weights
-// in pytorch_model.bin become model.safetensors on the way.
+// Import copies the model in a folder into the store under a name. Its revision is the beginning of its SHA256. Import
+// converts weights in pytorch_model.bin to model.safetensors.
 func (s *Store) Import(ctx context.Context, dir, name string) (*Bundle, error) {
 	dir, err := filepath.Abs(dir)
 	if err != nil {
@@ -214,8 +214,8 @@ func (s *Store) Import(ctx context.Context, dir, name string) (*Bundle, error) {
 	return s.copyIn(ctx, dir, name, *m, files, nil)
 }
 
-// ImportGraph copies an ONNX graph that others exported into the store under a name, with the files that hold its
-// weights, which lie beside it, and the tokenizer's files in the folder tokenizer. c becomes its config.json.
+// ImportGraph copies an ONNX graph that others exported into the store under a name. It also copies the files beside it
+// that hold its weights, and the tokenizer's files in the folder tokenizer. c becomes the model's config.json.
 func (s *Store) ImportGraph(ctx context.Context, graph, tokenizer, name string, c Imported) (*Bundle, error) {
 	graph, err := filepath.Abs(graph)
 	if err != nil {
@@ -241,7 +241,7 @@ func (s *Store) ImportGraph(ctx context.Context, graph, tokenizer, name string, 
 	return s.copyIn(ctx, tokenizer, name, Manifest{Source: graph}, files, config)
 }
 
-// copyIn copies files into the store, by their paths in the bundle, and writes config.json if it is given. Errors about
+// copyIn copies files into the store, by their paths in the bundle, and writes config if it is given. Errors about
 // copied files name their place in from.
 func (s *Store) copyIn(ctx context.Context, from, name string, m Manifest, files map[string]string,
 	config []byte) (*Bundle, error) {
@@ -304,7 +304,7 @@ const (
 
 const tokenizerConfigName = "tokenizer_config.json"
 
-// configure has the tokenizer_config.json in a model's folder say so.
+// configure writes the case into the tokenizer_config.json in a model's folder.
 func (c Case) configure(dir string) error {
 	if c == "" {
 		return nil
@@ -338,7 +338,7 @@ func (c Case) configure(dir string) error {
 	return maybe.WriteFile(path, append(encoded, '\n'), 0o644)
 }
 
-// renamedError is an error whose text says to where it says from.
+// renamedError is an error whose text has to instead of from.
 type renamedError struct {
 	err      error
 	from, to string

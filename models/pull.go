@@ -12,7 +12,7 @@ import (
 	"infill/models/internal/pytorch"
 )
 
-// errOffline reports that something would have to be fetched, and that this was not allowed.
+// errOffline reports that a file is missing, and that fetching it is not allowed.
 var errOffline = errors.New("the network may not be used (offline)")
 
 // Pull fetches a model, "org/name" or "org/name@revision", into the store, verifies it and opens it. The
@@ -56,7 +56,7 @@ func (s *Store) pull(ctx context.Context, name, revision string, o hub.Options) 
 		return nil, err
 	}
 	if revision == repository.Commit {
-		revision = "" // no name points at it
+		revision = "" // no branch or tag points at it
 	}
 	b, err := s.place(ctx, name, repository.Commit, revision, func(dir string) (*Manifest, error) {
 		files, err := s.fetch(ctx, repository, dir)
@@ -74,7 +74,7 @@ func (s *Store) pull(ctx context.Context, name, revision string, o hub.Options) 
 
 // fetch fetches the files of a repository that a bundle needs into dir, and returns their names.
 func (s *Store) fetch(ctx context.Context, r *hub.Repository, dir string) (names []string, err error) {
-	// Small files first: they may say that there is no use in fetching the large ones.
+	// Small files first: they may show that fetching the large ones is useless.
 	for _, name := range append([]string{configName, "README.md", "LICENSE", "LICENSE.txt", "LICENSE.md"},
 		tokenizerFiles()...) {
 		f, ok := r.Find(name)

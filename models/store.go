@@ -16,14 +16,14 @@ import (
 // "org--name". Beside it lie the model's lock and unfinished downloads (.partial-*).
 type Store struct {
 	Dir string // need not exist yet
-	// Case is written into models that come in, where their files do not say it.
+	// Case is written into new models whose files do not say whether they keep capitals.
 	Case Case
 }
 
 const (
 	lockName      = ".lock"
 	partialPrefix = ".partial-"
-	// revisionDigits is how many digits of its SHA256 are the revision of a bundle that was not fetched.
+	// revisionDigits is the number of digits of the SHA256 that are the revision of a bundle that was not fetched.
 	revisionDigits = 12
 )
 
@@ -47,7 +47,7 @@ type Entry struct {
 	Problem  error
 }
 
-// FullName is the name that means this revision alone.
+// FullName returns the name with the revision, which means only this bundle.
 func (e Entry) FullName() string {
 	if e.BuiltIn || e.Revision == "" {
 		return e.Name
@@ -66,7 +66,7 @@ func (e Entry) Remedy() string {
 	return "infill models remove " + e.FullName() + ", then import it again"
 }
 
-// List gives the built-in model, then the others by name. Files are not read: see Entry.Verify.
+// List returns the built-in model, then the others by name. It does not read their files: see Entry.Verify.
 func (s *Store) List() ([]Entry, error) {
 	folders, err := readDir(s.Dir)
 	if err != nil {
@@ -92,7 +92,7 @@ func (s *Store) List() ([]Entry, error) {
 	return entries, nil
 }
 
-// readDir lists a folder, which need not be there.
+// readDir lists a folder; a missing folder is empty.
 func readDir(dir string) ([]fs.DirEntry, error) {
 	entries, err := os.ReadDir(dir)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -101,12 +101,12 @@ func readDir(dir string) ([]fs.DirEntry, error) {
 	return entries, err
 }
 
-// folder holds all revisions of a model.
+// folder returns the folder with all revisions of a model.
 func (s *Store) folder(name string) string {
 	return filepath.Join(s.Dir, strings.Replace(name, "/", "--", 1))
 }
 
-// entry gives the stored model of a name.
+// entry returns the stored model of a name.
 func (s *Store) entry(name string) (Entry, error) {
 	if name == BuiltInName {
 		manifest, dir, err := s.builtIn()
@@ -133,7 +133,7 @@ func (s *Store) entry(name string) (Entry, error) {
 	return e, nil
 }
 
-// revisions names the folders of a model.
+// revisions lists the stored revisions of a model.
 func (s *Store) revisions(name string) (list []string, err error) {
 	found, err := readDir(s.folder(name))
 	for _, f := range found {
@@ -177,12 +177,12 @@ func (e Entry) Verify(ctx context.Context) ([]error, error) {
 	case e.Problem != nil:
 		return []error{e.Problem}, nil
 	case e.Dir == "":
-		return nil, nil // part of the program, and not placed yet
+		return nil, nil // a built-in model that has no files in the store yet
 	}
 	return slices.Collect(e.Manifest.problems(ctx, e.Dir)), ctx.Err()
 }
 
-// Remove deletes a stored model and its unfinished downloads. It gives the entry that was removed.
+// Remove deletes a stored model and its unfinished downloads. It returns the removed entry.
 func (s *Store) Remove(ctx context.Context, name string) (Entry, error) {
 	if name == BuiltInName {
 		return Entry{}, fmt.Errorf("model %s is part of the program and cannot be removed", name)
@@ -203,7 +203,7 @@ func (s *Store) Remove(ctx context.Context, name string) (Entry, error) {
 		return Entry{}, err
 	}
 	defer lock.Close()
-	entry.Name = base // also where only an unfinished download is there
+	entry.Name = base // also if there is only an unfinished download
 	return entry, os.RemoveAll(s.folder(base))
 }
 

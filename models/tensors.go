@@ -31,8 +31,8 @@ func (b *Bundle) Tensor(name string) (Tensor, bool) {
 	return Tensor{}, false
 }
 
-// checkWeights holds the weights against the config. Tensors that the graph does not read (a pooler, position ids) may
-// be there.
+// checkWeights compares the weights with the config. It ignores tensors that the graph does not read (a pooler,
+// position ids).
 func (b *Bundle) checkWeights() error {
 	if err := b.untie(); err != nil {
 		return err
@@ -62,8 +62,8 @@ func (b *Bundle) checkWeights() error {
 	return nil
 }
 
-// untie gives the model the output matrix that is stored beside its word embeddings if the two differ, whatever
-// config.json says: so does the reference implementation, since transformers 5.
+// untie makes the model use a stored output matrix that differs from its word embeddings, even if config.json ties
+// them: the reference implementation does the same, since transformers 5.
 func (b *Bundle) untie() error {
 	c := b.Config
 	c.TieWordEmbeddings = false

@@ -24,7 +24,7 @@ import (
 type cyclical struct {
 	*dlp
 	alphas  []float64
-	scorers []scorer // of the balances, made once
+	scorers []scorer // one for each balance of the cycle, made once
 }
 
 var _ mover = (*cyclical)(nil)

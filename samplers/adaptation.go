@@ -7,9 +7,9 @@ import (
 	"infill/internal/logmath"
 )
 
-// An adaptation tunes a kernel by the results of its steps. It stands outside the kernels, which know nothing of it,
-// and acts in a warm-up only: a chain whose parameters depend on its past has no stationary law. It must be given
-// movers of the kind it was made for.
+// An adaptation tunes a kernel by the results of its steps. Kernels do not know it. It acts only in a warm-up: a chain
+// whose parameters depend on its past has no stationary law. Its methods take only movers of the kind that it was made
+// for.
 type adaptation interface {
 	// begin sets the kernel before the first step.
 	begin(m mover, state *State) error
@@ -17,7 +17,7 @@ type adaptation interface {
 	adapt(m mover, state *State, info *Info, last bool) error
 }
 
-// aim is the mean acceptance to steer to: the asymptotic optimum of locally balanced proposals (Sun, Dai and
+// aim is the target of the mean acceptance: the asymptotic optimum of locally balanced proposals (Sun, Dai and
 // Schuurmans, Optimal Scaling for Locally Balanced Proposals in Discrete Spaces, NeurIPS 2022).
 const aim = 0.574
 
@@ -36,19 +36,19 @@ func checkStepSize(stepSize float64) error {
 }
 
 // stepSizeAdaptation tunes a step size by dual averaging of log α: Hoffman and Gelman, "The No-U-Turn Sampler" (JMLR
-// 2014), section 3.2, equation 6, with their constants γ = 0.05, t₀ = 10, κ = 0.75. Where the acceptance stays above
-// the aim for every α, α ends at its upper bound.
+// 2014), section 3.2, equation 6, with their constants γ = 0.05, t₀ = 10, κ = 0.75. If the acceptance stays above the
+// aim for every α, α ends at its upper bound.
 type stepSizeAdaptation struct {
-	lowest, highest float64 // of log α
-	centre          float64 // the point log α is drawn to
+	lowest, highest float64 // bounds of log α
+	centre          float64 // the point to which log α shrinks
 	shortage        float64 // running mean of aim - acceptance
-	average         float64 // of log α
+	average         float64 // running mean of log α
 	step            float64
 }
 
 var _ adaptation = (*stepSizeAdaptation)(nil)
 
-// newStepSizeAdaptation starts at a step size, or at the bound that is nearest.
+// newStepSizeAdaptation starts at a step size, or at the nearest bound.
 func newStepSizeAdaptation(stepSize, lowest, highest float64) *stepSizeAdaptation {
 	start := math.Log(math.Min(math.Max(stepSize, lowest), highest))
 	// The paper's μ = log 10 ε₁ is for a search that overshoots upwards at
@@ -56,12 +56,12 @@ func newStepSizeAdaptation(stepSize, lowest, highest float64) *stepSizeAdaptatio
 	return &stepSizeAdaptation{lowest: math.Log(lowest), highest: math.Log(highest), centre: start, average: start}
 }
 
-// tuneStepSize is for α: below 0.01 nothing moves, above 100 the penalty no longer matters.
+// tuneStepSize tunes α: below 0.01 nothing moves, above 100 the penalty no longer matters.
 func tuneStepSize(m mover) adaptation {
 	return newStepSizeAdaptation(m.(stepSizer).stepSize(), 0.01, 100)
 }
 
-// tuneContinuous is for a continuous step, whose bounds are far smaller.
+// tuneContinuous tunes a continuous step, whose bounds are far smaller.
 func tuneContinuous(m mover) adaptation {
 	return newStepSizeAdaptation(m.(stepSizer).stepSize(), 1e-6, 10)
 }
@@ -112,9 +112,9 @@ type jumper interface {
 //	τ = n/Z at first, n = 3; after each step
 //	n ← τZ + 3 (acceptance - 0.574),  log τ ← max(log n, 0) - log Z
 //
-// The benchmark's code never stores the first τ, so that its samplers run at τ ≈ 1; here it is stored, and n is kept
-// from falling below one jump before its logarithm is taken. Z follows the chains in the first 100 steps and is then
-// refreshed every 20, as there.
+// The benchmark's code never stores the first τ, so that its samplers run at τ ≈ 1. This code stores it, and counts n
+// as one jump at least before it takes the logarithm. Z follows the chains in the first 100 steps, and then changes
+// every 20 steps, as in the benchmark.
 type jumpAdaptation struct {
 	logZ float64
 	step int

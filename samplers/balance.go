@@ -16,10 +16,10 @@ import (
 // vocabularies a power near 1 is better: with ½, improbable categories dominate.
 type Balance struct {
 	rule balanceRule
-	beta float64 // of the power rule; 0 stands for ½
+	beta float64 // the exponent of the power rule; 0 means ½
 }
 
-// A balanceRule is a place in BalanceNames.
+// A balanceRule is an index into BalanceNames.
 type balanceRule int
 
 const (

@@ -49,7 +49,7 @@ func EffectiveSampleSize(draws [][]float64) float64 {
 				mean += slow[i][lag] / float64(c)
 			}
 		}
-		// The estimate divides by n, W by n-1: the same scale for both.
+		// The estimate divides by n, and W by n-1: bring both to the same scale.
 		return 1 - (within-mean*float64(n)/float64(n-1))/total
 	}
 	tau := -1.0
@@ -65,7 +65,7 @@ func EffectiveSampleSize(draws [][]float64) float64 {
 		tau += 2 * pair
 	}
 	size := float64(c * n)
-	// An estimate of a wildly antithetic chain is not to be trusted further.
+	// For a strongly antithetic chain the estimate is not reliable beyond this bound.
 	return size / math.Max(tau, 1/math.Log10(size))
 }
 
@@ -183,7 +183,7 @@ func (a *Acceptance) ChangedSlots() (mean, standardError float64) {
 	return perStep(a.changed, a.steps)
 }
 
-// perStep takes chains for independent, which steps are not.
+// perStep computes the error between chains, which are independent; the steps of a chain are not.
 func perStep(counts []int, steps int) (mean, standardError float64) {
 	rates := make([]float64, len(counts))
 	for c, n := range counts {

@@ -14,10 +14,10 @@
 //
 //	q_j(v) ∝ τ w_v,  q_j(θ_j) ∝ 1
 //
-// Target: π exactly; while a warm-up sets τ by the number of jumps that a step makes, there is no stationary law. Step
-// size of dlmc and dlmc-euler: the time τ, in units of jumps per unit weight, not the α of the package; of
-// dmala-adaptive: α with log τ = -1/α, infinite where the warm-up went to τ ≥ 1. Preconditioners are refused: all slots
-// are weighed alike. Cost: one energy and gradient a step.
+// Target: π exactly. While a warm-up sets τ by the number of jumps that a step makes, there is no stationary law. Step
+// size of dlmc and dlmc-euler: the time τ, in units of jumps per unit weight, not the α of the package. Step size of
+// dmala-adaptive: α with log τ = -1/α, infinite if the warm-up went to τ ≥ 1. Preconditioners are an error, because all
+// slots have the same weight. Cost: one energy and gradient a step.
 
 package samplers
 
@@ -149,10 +149,10 @@ func (k *dlmc) logWeights(logStay float64, slot, current int, gradient []float64
 	}
 }
 
-// logRelax is log(1 - exp(-e^x)), the log of the way an exponential relaxation has come.
+// logRelax is log(1 - exp(-e^x)), the log of the completed part of an exponential relaxation.
 func logRelax(x float64) float64 {
 	if x < -20 {
-		// 1 - exp(-y) is y to 9 digits; y itself may have no room as a number.
+		// 1 - exp(-y) is y to 9 digits, and y itself may underflow.
 		return x - math.Exp(x)/2
 	}
 	return math.Log(-math.Expm1(-math.Exp(x)))
@@ -166,7 +166,7 @@ func (k *dlmc) outside() float64 {
 	return k.logTau
 }
 
-// stay is the log weight of the current category, and log of the slot's whole weight, for a log weight of leaving it.
+// stay returns the log weight of the current category, and that of the whole slot, from the log weight of leaving.
 func (k *dlmc) stay(at place, slot int, leave float64) (logStay, logAll float64) {
 	if k.solver != langevin {
 		logStay = at.weights.auxiliary[at.chain*len(k.categories)+slot]

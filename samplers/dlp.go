@@ -116,7 +116,7 @@ const (
 	nearExp       = "its own law, near exp(U) for a small step size"
 )
 
-// langevinOnText: the square root of the papers hardly moves over 30,000 categories; 1 with a large step size does.
+// langevinOnText has balance 1: over 30,000 categories, the papers' square root hardly moves, and 1 does.
 func langevinOnText() *OnText {
 	return &OnText{[]Assignment{{"balance", "1"}, {"step-size", "5"}}, "local"}
 }

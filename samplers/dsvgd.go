@@ -6,8 +6,8 @@
 //	φ(z_b) = Σ_a w_a (k(z_a, z_b) ∇log s(z_a) + ∇_{z_a} k(z_a, z_b))
 //	k(z, z') = exp(-|z - z'|²/(2h)),  h = median |z_a - z_b|² / (2 log(n+1))
 //
-// through Adam. Nothing in a step is random. The particles stand for π the better the more there are; they are no
-// Markov chain of their own, and where a particle goes depends on all others, so results depend on the batch.
+// through Adam. Nothing in a step is random. More particles represent π better. A particle is no Markov chain: its path
+// depends on all others, so results depend on the batch.
 //
 // Step size: Adam's rate, 0.01 by default, not the α of the package. Smoothing: t of the surrogate, 2 by default. Cost:
 // one energy and one relaxed gradient a particle and step, and O(n² m) for the kernel. Particles of one start stay
@@ -46,7 +46,7 @@ func (k *steinDescent) transition(ctx context.Context, state *State, _ []source,
 		k.distance, k.sorted = make([]float64, n*n), make([]float64, n*n)
 		k.direction = make([]float64, n*slots)
 	}
-	// The score at z is cached, its energy is not: the surrogate's is asked again with it.
+	// The score at z is cached, but not the surrogate's energy, which is computed again together with the score.
 	if err := k.surrogate(ctx, known.z, known.score); err != nil {
 		return err
 	}
@@ -119,7 +119,7 @@ func (k *steinDescent) steer(known *relaxed, n, slots int) {
 	slices.Sort(k.sorted)
 	h := k.sorted[n*n/2] / (2 * math.Log(float64(n+1)))
 	if h == 0 {
-		h = 1 // all particles at one point: they attract nobody
+		h = 1 // all particles are at one point, and none attracts another
 	}
 	clear(k.direction)
 	for b := range n {

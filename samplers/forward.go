@@ -2,10 +2,10 @@
 //
 //	θ_σ(t) ~ f(· | θ_σ(1), ..., θ_σ(t-1), the rest open)
 //
-// in an order σ taken at random. A draw that takes a category outside the law's choices, or a state that it does not
-// allow, is made again. By this rejection sampling (von Neumann 1951) each result is an exact draw from the laws given
-// that its state is allowed. The choices of the first slot are known of every order before any draw. So law, order and
-// first slot are drawn together and never rejected for it. There is no step size.
+// in a random order σ. A draw with a category outside the law's choices, or with a state that the law does not allow,
+// is made again. By this rejection sampling (von Neumann 1951) each result is an exact draw from the laws given that
+// its state is allowed. The choices of the first slot are known for every order before any draw. So law, order and
+// first slot are drawn together, from those choices alone. There is no step size.
 
 package samplers
 
@@ -21,13 +21,13 @@ import (
 // A Drawn is a state that was drawn.
 type Drawn struct {
 	Law   int   // its number
-	State []int // nil if room ended before the draw was done
+	State []int // nil if no conditionals were left for the draw
 }
 
-// errNoMass says that no draw can come.
+// errNoMass is returned if no draw is possible.
 var errNoMass = errors.New("the laws allow no state of positive probability")
 
-// A draw is a state on its way.
+// A draw is a state of which the first depth slots of its order are drawn.
 type draw struct {
 	beginning
 	depth int
@@ -38,13 +38,13 @@ type draw struct {
 type beginning struct {
 	law, order int
 	choices    []int
-	cumulative []float64 // probabilities of choices
+	cumulative []float64 // cumulative probabilities of choices
 }
 
 // Draw makes an independent draw for each stream, from the laws by their weights. A draw takes a conditional for each
-// slot after the first, and those that are rejected on the way take some too. room, if not nil, gets how much was asked
-// for so far, a rejection counting as one more, and says how many conditionals are affordable. When none are, Draw
-// returns the finished ones: one Drawn a stream, in their order.
+// slot after the first; rejected draws take some too. room, if not nil, gets the number of conditionals so far, each
+// rejection counting as one more, and returns how many more are affordable. When it returns 0, Draw ends. It returns
+// one Drawn for each stream, in order.
 func Draw(ctx context.Context, laws []Law, streams []*rand.Rand, room func(spent int) int) ([]Drawn, error) {
 	if err := checkLaws(laws); err != nil {
 		return nil, err
@@ -140,7 +140,7 @@ func cumulated(choices []int, logp []float32, slot int, failed error) ([]float64
 	return cumulative, failed
 }
 
-// begin draws law, order and first slot.
+// begin draws a law, an order and the category of its first slot.
 func begin(laws []Law, starts []beginning, weights []float64, stream *rand.Rand) draw {
 	b := starts[DrawCumulative(weights, stream)]
 	d := draw{beginning: b, depth: 1, state: slices.Repeat([]int{Open}, laws[b.law].slots())}
@@ -148,18 +148,18 @@ func begin(laws []Law, starts []beginning, weights []float64, stream *rand.Rand)
 	return d
 }
 
-// further takes the pending draws one slot further, by so many conditionals at most. Draws that agree so far share one.
+// further draws one more slot of the pending draws, with most conditionals at most. Draws that agree so far share one.
 func further(ctx context.Context, laws []Law, draws []draw, pending []int, streams []*rand.Rand, most int,
 	again func(i int)) (number int, err error) {
 	type place struct {
 		law, slot int
 		state     string
 	}
-	asked, of := make([][]Partial, len(laws)), make([][][]int, len(laws)) // of the laws, and of each who asks
+	asked, of := make([][]Partial, len(laws)), make([][][]int, len(laws)) // by law; of has the draws of each Partial
 	groups := map[place]int{}
 	for _, i := range pending {
 		d := &draws[i]
-		if d.depth == len(d.state) { // made again, of a single slot
+		if d.depth == len(d.state) { // it has a single slot, and was made again
 			continue
 		}
 		slot := laws[d.law].Orders[d.order][d.depth]

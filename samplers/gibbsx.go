@@ -3,9 +3,9 @@
 //
 //	B ~ Uniform,  θ_B ∝ exp(U(θ_B, θ_{-B}))
 //
-// Target: π exactly, on any target: unlike gibbs it asks the energy and not the target's conditionals, so on a masked
-// language model too. No step size, no rejection. Cost: Π_{j∈B} K_j energies a step, so restrict the categories: 2^20
-// states a block are the limit.
+// Target: π exactly, on any target, also on a masked language model: unlike gibbs it uses the energy and not the
+// target's conditionals. No step size, no rejection. Cost: Π_{j∈B} K_j energies a step, so restrict the categories:
+// 2^20 states a block are the limit.
 
 package samplers
 

@@ -45,7 +45,7 @@ func (gwg) propose(at place, to []int, src source) float64 {
 	totals := at.totals()
 	total := logmath.LogSumExp(totals)
 	if math.IsInf(total, -1) {
-		return 0 // nowhere to go
+		return 0 // no other category is possible
 	}
 	j := at.drawSlot(totals, total, src)
 	to[j] = at.draw(j, src)

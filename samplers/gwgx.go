@@ -71,7 +71,7 @@ func (k *gwgX) propose(at place, to []int, src source) float64 {
 	totals := at.totals()
 	total := logmath.LogSumExp(totals)
 	if math.IsInf(total, -1) {
-		return 0 // nowhere to go
+		return 0 // no other category is possible
 	}
 	logq := 0.0
 	for r := range drawn {

@@ -25,7 +25,7 @@ type hammingBall struct {
 	target     Target
 	categories []int
 	block      int
-	radius     int // = block: the block is drawn from its exact conditional
+	radius     int // if it equals block, the block is drawn from its exact conditional
 
 	order  []int
 	slots  []int
@@ -142,7 +142,7 @@ func (k *hammingBall) list(slots []int, radius int) {
 	k.base[j] = current
 }
 
-// evaluate takes the energies of the listed states, in batches.
+// evaluate computes the energies of the listed states, in batches.
 func (k *hammingBall) evaluate(ctx context.Context, listed int) error {
 	if cap(k.energy) < listed {
 		k.energy = make([]float64, listed)
@@ -158,7 +158,7 @@ func (k *hammingBall) evaluate(ctx context.Context, listed int) error {
 	return nil
 }
 
-// choose draws from exp(energy).
+// choose draws a state with probability proportional to exp(energy).
 func (k *hammingBall) choose(energy []float64, src source) int {
 	for i, u := range energy {
 		if !logmath.Finite(u) {

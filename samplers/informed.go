@@ -29,7 +29,7 @@ type informed struct {
 
 	// Scratch of one step.
 	state      *State
-	known      *surroundings // of the state
+	known      *surroundings // the state's
 	by         []source
 	info       *Info
 	energy     []float64      // at the proposals, [chains]
@@ -100,9 +100,9 @@ func newInformed(name string, target Target, terms count, shared *rand.Rand, adj
 // surroundings hold the gradient and the weights that an engine has computed for a state.
 type surroundings struct {
 	gradient []float64      // ∂U/∂θ_j[v] at the positions, [chains × slots × K]
-	terms    []int          // that the gradient was taken of; nil for all
+	terms    []int          // the terms of the energy whose gradient this is; nil for all
 	weights  *neighbourhood // of the proposals
-	measured bool           // whether weights are those of the revision
+	measured bool           // whether weights belong to the revision
 	revision uint64
 	step     int // steps made, for kernels that change from step to step
 }
@@ -130,7 +130,7 @@ func (k *informed) start(ctx context.Context, state *State) error {
 	return nil
 }
 
-// use works on a state from here on.
+// use makes a state the one that the engine works on.
 func (k *informed) use(state *State) {
 	k.room(state.Chains())
 	k.state, k.known = state, state.own.(*surroundings)
@@ -244,13 +244,13 @@ func (k *informed) decide(chain int) {
 	}
 }
 
-// present is where a chain is.
+// present returns the place of a chain's position.
 func (k *informed) present(chain int) place {
 	w := k.work()
 	return place{chain, k.state.Position(chain), k.known.gradient[chain*w : (chain+1)*w], k.known.weights, k.scorer}
 }
 
-// proposed is where a chain may go.
+// proposed returns the place of a chain's proposal.
 func (k *informed) proposed(chain int) place {
 	w := k.work()
 	return place{chain, k.info.proposal(chain), k.gradient[chain*w : (chain+1)*w], k.weights, k.scorer}

@@ -58,11 +58,11 @@ func (s *State) Evaluate(ctx context.Context, target Target) error {
 // Info describes one step, for diagnostics.
 type Info struct {
 	// LogAcceptance is the log of the Metropolis–Hastings ratio before it is cut at 0, [chains]: 0 for kernels that
-	// accept always, -Inf for proposals that cannot be taken.
+	// accept always, -Inf for proposals that cannot be accepted.
 	LogAcceptance []float64
-	Accepted      []bool // whether the proposal was taken, [chains]
+	Accepted      []bool // whether the proposal was accepted, [chains]
 	Proposal      []int  // [chains × slots]
-	Changed       []int  // slots that differ from before, [chains]
+	Changed       []int  // the number of slots that changed, [chains]
 	Cost          Cost   // of the step, over all chains
 }
 
@@ -149,7 +149,7 @@ type mover interface {
 	// start evaluates the target at a new state's positions, as far as the first step needs it. It fills in the state's
 	// energies and its own value.
 	start(ctx context.Context, state *State) error
-	// transition is Step with the decisions of each chain behind a source.
+	// transition is Step, with a source for the random decisions of each chain.
 	transition(ctx context.Context, state *State, sources []source, info *Info) error
 }
 

@@ -1,10 +1,10 @@
-// A law over states that conditionals of partly filled states make by the chain rule:
+// A law over states, made from conditionals of partly filled states by the chain rule:
 //
 //	p(θ) = w · mean over the orders σ of Π_t f(θ_σ(t) | θ_σ(1), ..., θ_σ(t-1), the rest open)
 //
-// Every order sums to one over all states, and so does their mean: no normaliser is needed,
-// and the product over a beginning bounds that of every state that begins so. search.go
-// finds and proves the likeliest states, forward.go draws from the law.
+// The products of each order sum to one over all states, and so does their mean: no normaliser is needed. The product
+// over a beginning bounds the product of every state that begins with it. search.go finds and proves the likeliest
+// states, and forward.go draws from the law.
 
 package samplers
 
@@ -22,7 +22,7 @@ import (
 // Open, in a state, marks a slot that is not filled.
 const Open = -1
 
-// A Partial is a state in which some slots may be open, and the open slot whose conditional is wanted.
+// A Partial asks for the conditional of an open slot, given the filled slots of a state.
 type Partial struct {
 	State []int // [slots]
 	Slot  int
@@ -61,7 +61,7 @@ func appendState(key []byte, state []int) []byte {
 
 func (l *Law) slots() int { return len(l.Orders[0]) }
 
-// choices returns the categories, out of so many, that a slot may take given the filled slots of a state.
+// choices returns Choices, or all categories if Choices is nil.
 func (l *Law) choices(state []int, slot, categories int) []int {
 	if l.Choices == nil {
 		return ascending(categories)

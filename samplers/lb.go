@@ -1,6 +1,6 @@
 // LB-1 is the locally balanced sampler of Zanella, "Informed proposals for local MCMC in discrete spaces" (JASA 2020),
-// with window 1: that of the discrete Langevin paper. It is Gibbs with gradients with exact energy differences in the
-// place of the gradient's:
+// with window 1, as in the discrete Langevin paper. It is Gibbs with gradients, but with exact energy differences
+// instead of the gradient's:
 //
 //	q(j, v | θ) ∝ g(exp(U(θ with slot j := v) - U(θ))),  v ≠ θ_j
 //
@@ -34,14 +34,14 @@ func (s *lbSettings) mover(name string, target Target, _ *rand.Rand) (mover, err
 	return k, nil
 }
 
-// evaluationBatch is the largest number of states that kernels that list states hand to a target at once.
+// evaluationBatch is the largest number of states for one call of a target, in kernels that list states.
 const evaluationBatch = 4096
 
 // differences is a target whose gradient over a slot is the energy of the
 // state with that slot changed: its differences are exact.
 type differences struct {
 	Target
-	neighbours int // of one state
+	neighbours int // the number of neighbours of a state
 	states     []int
 	energy     []float64
 	entry      []int // where each energy belongs in the gradient
@@ -112,7 +112,7 @@ func locallyBalancedEntry() entry {
 			Name: "lb-1", Title: "locally balanced proposal with exact differences, window 1",
 			Paper: "Zanella, Informed Proposals for Local MCMC in Discrete Spaces, JASA 2020",
 			Exact: true, Target: onlyExp, Cost: "1 + Σ_j (K_j - 1) energies",
-			OnText: &OnText{}, // every neighbour's energy: for few candidates only
+			OnText: &OnText{}, // it computes every neighbour's energy: for few candidates only
 		},
 		settings: func() settings { return &lbSettings{} },
 	}

@@ -6,8 +6,8 @@ import (
 	"infill/internal/logmath"
 )
 
-// blockSize is the number of categories whose weights are summed apart, so
-// that a draw reads one block instead of a whole row.
+// blockSize is the number of categories with a sum of weights of their own, so that a draw reads one block instead of a
+// whole row.
 const blockSize = 256
 
 // A scorer gives the unnormalised log weight of moving one slot of one chain from its current category to another.
@@ -20,8 +20,8 @@ type scorer interface {
 	logWeights(auxiliary float64, slot, current int, gradient []float64, first int, out []float64)
 }
 
-// neighbourhood holds the sums of the weights of all single-slot moves of each chain, in blocks. From them every
-// informed proposal takes its normalising constants and its draws: one pass over the gradient serves a whole step.
+// neighbourhood holds the sums of the weights of all single-slot moves of each chain, in blocks. Every informed
+// proposal takes its normalising constants and draws from them, so that a step needs one pass over the gradient.
 type neighbourhood struct {
 	categories []int
 	width      int
@@ -156,7 +156,7 @@ func (s balanced) logWeights(_ float64, _, current int, gradient []float64, firs
 	}
 }
 
-// one is the log weight of one difference; a +Inf stays one under every balance, so that it shows.
+// one is the log weight of one difference. +Inf gives +Inf under every balance, so that the caller sees it.
 func (s balanced) one(delta float64) float64 {
 	if delta > math.MaxFloat64 {
 		return delta

@@ -19,7 +19,7 @@ import (
 	"math/rand/v2"
 )
 
-// ordinal is the discrete Langevin kernel whose scores hold the penalty, by the numbers of two categories.
+// ordinal is the discrete Langevin kernel with the penalty in its scores, by the distance of two categories' numbers.
 type ordinal struct {
 	*dlp
 	scores *ordinalScores
@@ -53,7 +53,7 @@ func (s *ordinalSettings) mover(name string, target Target, _ *rand.Rand) (mover
 	if err != nil {
 		return nil, err
 	}
-	clear(inner.penalty) // it is part of the scores
+	clear(inner.penalty) // the scores contain the penalty
 	k := &ordinal{inner, &ordinalScores{s.balance, line.Values(), make([]float64, len(inner.penalty))}}
 	k.scorer = k.scores
 	return k, k.setStepSize(float64(s.stepSize))
@@ -75,7 +75,7 @@ func (k *ordinal) setStepSize(stepSize float64) error {
 type ordinalScores struct {
 	balance Balance
 	values  [][]float64
-	price   []float64 // of a squared distance of 1, in nats, [slots]
+	price   []float64 // the penalty of a squared distance of 1, in nats, [slots]
 }
 
 func (*ordinalScores) auxiliary(int, int, []float64) float64 { return 0 }

@@ -49,7 +49,7 @@ func (k *pathAuxiliary) pathOf(chain int) []int {
 	return k.path[start : start+k.length[chain]]
 }
 
-// remaining is a copy of the slots' log totals, to be struck out one by one.
+// remaining returns a copy of the slots' log totals. The caller removes slots from it one by one.
 func (k *pathAuxiliary) remaining(at place) []float64 {
 	slots := len(k.categories)
 	left := k.left[at.chain*slots : (at.chain+1)*slots]

@@ -17,26 +17,26 @@ type Description struct {
 	Cost        string // the evaluations of one step of one chain
 	// Conditionals reports whether the target must be a [ConditionalTarget] or a [MaskedConditionalTarget].
 	Conditionals bool
-	Settings     []Setting // those that a [Spec] can set, by name
+	Settings     []Setting // the settings that a [Spec] can have, by name
 	Tunes        string    // the setting that a warm-up tunes; "" for none
-	OnText       *OnText   // nil for samplers of other slots than a text's
+	OnText       *OnText   // nil for samplers that cannot run on the slots of a text
 }
 
 // A Setting is a setting of a sampler.
 type Setting struct {
 	Name, Help string
-	Default    string // "" if leaving it out is a case of its own
+	Default    string // "" if no value means the same as leaving it out
 }
 
-// OnText is how a sampler runs on text: over tens of thousands of categories, with a language model's gradients.
+// OnText says how to run a sampler on text: over tens of thousands of categories, with a language model's gradients.
 type OnText struct {
-	Settings []Assignment // where they are not the sampler's own defaults
+	Settings []Assignment // those that differ from the sampler's own defaults
 	// Gradient is the gradient that serves it best: "local", the direct term, which needs no backward pass, or
 	// "full"; "" if it uses none.
 	Gradient string
 }
 
-// entry is one kernel of the registry. It stands in the kernel's file.
+// entry is one kernel of the registry. The kernel's file has it.
 type entry struct {
 	Description
 	settings func() settings
@@ -75,7 +75,7 @@ func registry() []entry {
 	}
 }
 
-// find is the entry of a name, the zero value if there is none.
+// find returns the entry of a name, the zero value if there is none.
 func find(name string) entry {
 	for _, e := range registry() {
 		if e.Name == name {

@@ -32,7 +32,7 @@ type relaxation struct {
 // relaxedSettings are the settings of all relaxations.
 type relaxedSettings struct {
 	stepSize, smoothing positive
-	leapfrog            count // of r-hmc; 0 for the others
+	leapfrog            count // leapfrog steps of r-hmc; 0 for the others
 	make                func(r *relaxation, leapfrog int) mover
 }
 
@@ -144,13 +144,13 @@ func squares(z []float64) float64 {
 	return sum
 }
 
-// evaluateProposals takes the energies of the signs of z.
+// evaluateProposals computes the energies of the signs of z.
 func (r *relaxation) evaluateProposals(ctx context.Context, info *Info) error {
 	signs(r.z, info.Proposal)
 	return r.target.Energy(ctx, info.Proposal, r.energy)
 }
 
-// settle accepts or rejects a chain's z, which goes with info's proposal.
+// settle accepts or rejects a chain's z together with info's proposal.
 func (r *relaxation) settle(chain int, state *State, info *Info, ratio float64, src source) {
 	slots := state.Slots()
 	lo, hi := chain*slots, (chain+1)*slots

@@ -1,15 +1,15 @@
 // Best-first search for the likeliest states of laws by the chain rule (law.go), with a proof.
 //
 // A tree for each order holds the beginnings of states: its root has every slot open, and a node at depth t has filled
-// the order's first t slots. The product over a beginning, its mass, bounds the product of every state below it. So a
-// state that was not followed has in each order at most the mass of a beginning that was not followed, and
+// the order's first t slots. The product over a beginning, its mass, bounds the product of every state below it. To
+// follow a beginning is to make its node. A state that was not followed has in each order at most the mass of a
+// beginning that was not followed, and
 //
 //	p(θ) ≤ w · mean over the orders of these masses.
 //
 // Once that is at most the k-th largest probability found, the k states are proven to be the likeliest. The categories
-// of a beginning bound the other orders too: a state that holds category v in slot j has in another order at most the
-// largest mass of v among the nodes there whose conditional of j is known, or of the beginnings that have not come to
-// j.
+// of a beginning bound the other orders too. A state that holds category v in slot j has in another order at most the
+// largest mass of v among that order's nodes with a known conditional of j, or of its beginnings that stop before j.
 //
 // Target: any [PartialTarget]; exact. It does not sample, and has no step size. Best-first search with an admissible
 // bound is A* (Hart, Nilsson and Raphael, IEEE Transactions on Systems Science and Cybernetics 1968); for exact
@@ -31,20 +31,20 @@ import (
 )
 
 const (
-	// searchWidth is how many conditionals a round asks for: fewer waste less, more share a call of the target better.
+	// searchWidth is the number of conditionals of a round: fewer waste less, more share a call of the target better.
 	searchWidth = 8
-	// diveEvery is how many of a round's conditionals go to the best beginning without regard to depth, for each one
-	// that goes to the best of one depth after the other: without it flat laws of many slots would stay at short
-	// beginnings and find no state. Once as many states are known as are wanted, none do.
+	// diveEvery is the number of conditionals for the best beginning of all, for each one for the best of a depth, each
+	// depth in turn. Without the latter, the search of a flat law of many slots would stay at short beginnings and find
+	// no state. Once k states are known, it omits the latter.
 	diveEvery = 3
-	// listedCategories is how many of a conditional's likeliest categories are kept; where
-	// more are wanted it is asked for again.
+	// listedCategories is the number of likeliest categories that the search keeps of a conditional. If it needs more,
+	// it asks for the conditional again.
 	listedCategories = 256
 )
 
 // A Found is a state with its probability.
 type Found struct {
-	Law            int // its number
+	Law            int // the number of its law
 	State          []int
 	LogProbability float64 // log w included
 }
@@ -54,14 +54,14 @@ type Search struct {
 	laws   []Law
 	trees  [][]*tree // [laws][orders]
 	leaves map[string]*leaf
-	live   []*leaf // whose probability is not known, and may matter
-	scored []*leaf // by probability, the largest first
+	live   []*leaf // leaves whose probability is not known, and may matter
+	scored []*leaf // leaves by probability, the largest first
 
 	k         int
 	threshold float64 // the k-th largest probability found, or a bound below it
-	cut       float64 // the largest bound of the beginnings and states given up
+	cut       float64 // the largest bound of the beginnings and states that the search gave up
 	proven    bool
-	asking    int // conditionals so far
+	asking    int // the number of conditionals so far
 	dives     int
 	numbers   []float64 // scratch
 	key       []byte    // scratch
@@ -74,17 +74,17 @@ type tree struct {
 	order []int
 	depth []int // of each slot
 	root  *node
-	// fresh are the nodes whose conditional is not known, grown those with children that were not followed, by depth.
+	// fresh has the nodes without a known conditional, grown those with children that were not followed, both by depth.
 	fresh, grown []queue
-	flight       []*node // asked for in this round
+	flight       []*node // the nodes whose conditionals this round asks for
 	// known[t] is the largest mass of each category of the slot at depth t below a node
 	// whose conditional is known, and rest[t] bounds the categories that none of them lists.
 	known []map[int]float64
 	rest  []float64
-	// open[t] bounds the states that have no node with a conditional at depth t, and the last
-	// one all that were not followed; lost[t] is the largest mass given up at depth t.
+	// open[t] bounds the mass of states without a node at depth t whose conditional is known. Its last element bounds
+	// all that were not followed. lost[t] is the largest mass that the search gave up at depth t.
 	open, lost []float64
-	stale      bool // open
+	stale      bool // whether open must be computed again
 }
 
 // node is a beginning.
@@ -95,22 +95,22 @@ type node struct {
 	mass  float64 // log
 	kids  map[int]*node
 
-	asked bool // in this round
-	known bool // the conditional
-	// categories are the likeliest, with their log-probabilities; complete reports that they
-	// are all that are possible. extra has some that are not listed.
+	asked bool // whether this round asks for the conditional
+	known bool // whether the conditional is known
+	// categories are the likeliest ones, with log-probabilities logp; complete reports whether no other is possible.
+	// extra has log-probabilities of some others.
 	categories []int32
 	logp       []float32
 	complete   bool
 	extra      map[int]float64
-	next       int // child that is to be followed
+	next       int // the index of the next category to follow
 }
 
 // leaf is a whole state.
 type leaf struct {
 	law          int
 	state        []int
-	at           []*node   // how far its beginnings are known, [orders]
+	at           []*node   // its longest known beginning in each order, [orders]
 	product      []float64 // log, [orders]; NaN if not known
 	lower, upper float64   // log of its probability
 	exact        bool
@@ -141,9 +141,9 @@ func NewSearch(laws []Law) (*Search, error) {
 	return s, nil
 }
 
-// Run searches until the k likeliest states are proven, until room (perhaps nil) allows no further conditional,
-// or until ctx ends. Without room it goes on until one state is found. It continues the run before. tell, if not
-// nil, is called in every round.
+// Run searches until the k likeliest states are proven, until room returns 0, or until ctx ends. room, if not nil,
+// returns the number of affordable conditionals; Run exceeds it to find a first state. Run continues the run before. It
+// calls tell, if not nil, in every round.
 func (s *Search) Run(ctx context.Context, k int, room func() int, tell func()) error {
 	if k < 1 {
 		return fmt.Errorf("%d states: ask for one at least", k)
@@ -156,7 +156,7 @@ func (s *Search) Run(ctx context.Context, k int, room func() int, tell func()) e
 	for {
 		width, down := searchWidth, false
 		if room != nil {
-			// The room that is left pays for one state in all its orders: go the shortest way.
+			// The rest of the room may only suffice for one state in all its orders: go the shortest way.
 			left := room()
 			if width = min(width, left); len(s.scored) == 0 && left <= s.way() {
 				width, down = 1, true
@@ -173,7 +173,7 @@ func (s *Search) Run(ctx context.Context, k int, room func() int, tell func()) e
 		}
 		for _, trees := range s.trees {
 			for _, t := range trees {
-				// A beginning whose conditional did not come is still to be followed.
+				// A beginning whose conditional did not arrive must still be followed.
 				for _, n := range t.flight {
 					t.place(n)
 				}
@@ -190,7 +190,7 @@ func (s *Search) Run(ctx context.Context, k int, room func() int, tell func()) e
 	}
 }
 
-// way is how many conditionals tell the probability of a state.
+// way returns the largest number of conditionals in the probability of a state.
 func (s *Search) way() (most int) {
 	for _, trees := range s.trees {
 		most = max(most, len(trees)*len(trees[0].order))
@@ -211,11 +211,11 @@ func (s *Search) Found() []Found {
 	return list
 }
 
-// Len is the number of states that Found lists.
+// Len returns the number of states that Found lists.
 func (s *Search) Len() int { return len(s.scored) }
 
-// LeftOut bounds the log-probability of every state that is not among the first so many of Found: of those that are
-// known and not listed, of those whose probability is not known, of beginnings that wait, and of all that was given up.
+// LeftOut bounds the log-probability of every state after the first listed ones of Found: of other known states, of
+// those whose probability is not known, of waiting beginnings, and of all that the search gave up.
 func (s *Search) LeftOut(listed int) float64 {
 	bound := s.cut
 	for _, l := range s.live {
@@ -247,8 +247,8 @@ func (s *Search) most() float64 {
 	return logmath.LogSumExp(s.numbers)
 }
 
-// restart follows all beginnings again, for those that were given up for fewer states may matter for more. Known
-// conditionals stay.
+// restart makes all beginnings wait again: those that a search for fewer states gave up may matter for more. It keeps
+// known conditionals.
 func (s *Search) restart() {
 	for _, trees := range s.trees {
 		for _, t := range trees {
@@ -306,7 +306,7 @@ func (s *Search) score(l *leaf) {
 	}
 }
 
-// rate bounds a leaf's probability: by its product in each order, or by a beginning's mass where that is not known.
+// rate bounds a leaf's probability by its product in each order, or by a beginning's mass if the product is not known.
 func (s *Search) rate(l *leaf) {
 	trees := s.trees[l.law]
 	s.numbers = s.numbers[:0]
@@ -348,8 +348,8 @@ func (l *leaf) walk(o int) {
 	}
 }
 
-// gather chooses the nodes whose conditionals to ask for, at most width; down goes the shortest way to a state. Where
-// it chooses none, more reports whether any is left.
+// gather chooses at most width nodes whose conditionals to ask for; if down, by the shortest way to a state. If it
+// chooses none, more reports whether any is left.
 func (s *Search) gather(width int, down bool) (asks []*node, more bool) {
 	scoring := func(until int) {
 		for _, l := range s.live {
@@ -405,8 +405,8 @@ func (s *Search) remains() bool {
 	return false
 }
 
-// pick makes one step of the search: the best beginning of all, of those that are deepest, or of each depth in turn,
-// gets its next child, or is returned where its conditional has to be known. left reports whether there was one.
+// pick follows the next child of the best beginning: of all, of the deepest (down), or of each depth in turn (dive). If
+// the beginning's conditional is not known, pick returns it as ask. left reports whether there was a beginning.
 func (s *Search) pick(down, dive bool) (ask *node, left bool) {
 	var best *queue
 	var at *tree
@@ -518,7 +518,7 @@ func (s *Search) follow(n *node) {
 	}
 }
 
-// bound is the most that a state below a beginning can have: own is the beginning's mass in its order.
+// bound bounds the log-probability of the states below a beginning; own is the beginning's mass in its order.
 func (s *Search) bound(t *tree, own float64, state []int) float64 {
 	s.numbers = s.numbers[:0]
 	for _, other := range s.trees[t.law] {
@@ -600,9 +600,9 @@ func (s *Search) learn(law *Law, n *node, logp []float32) error {
 	return nil
 }
 
-// Likeliest returns the categories of the largest logp, at most number of them, which is above 0, and none that is
-// impossible: the likeliest first, of equals the smaller. logp has all categories, choices some of them, ascending.
-// If a number is NaN, it returns that category alone.
+// Likeliest returns the categories with the largest logp, at most number (above 0) of them, without impossible ones:
+// the likeliest first, and of equals the smaller first. logp has all categories, choices some of them, ascending. If a
+// number is NaN, it returns that category alone.
 func Likeliest(choices []int, logp []float32, number int) []int {
 	var best []uint64              // -logp as whole numbers of the same order, before the category: they sort fast
 	least := float32(math.Inf(-1)) // a category has to exceed it
@@ -633,10 +633,10 @@ func Likeliest(choices []int, logp []float32, number int) []int {
 	return categories
 }
 
-// slot is the one whose conditional the node needs.
+// slot returns the slot whose conditional the node needs.
 func (n *node) slot() int { return n.tree.order[n.depth] }
 
-// value is the log-probability of a category; not ok where it is not listed.
+// value returns the log-probability of a category; ok is false if the node does not know it.
 func (n *node) value(category int) (logp float64, ok bool) {
 	if at := slices.Index(n.categories, int32(category)); at >= 0 {
 		return float64(n.logp[at]), true
@@ -647,7 +647,7 @@ func (n *node) value(category int) (logp float64, ok bool) {
 	return math.Inf(-1), n.complete
 }
 
-// kid is the beginning with one more slot.
+// kid returns the beginning with one more slot filled.
 func (n *node) kid(category int, logp float64) *node {
 	kid, ok := n.kids[category]
 	if !ok {
@@ -672,7 +672,7 @@ func (n *node) following() float64 {
 	return math.Inf(-1)
 }
 
-// again makes all children of a node and of those below it ones to be followed.
+// again makes the search follow all children of a node, and of the nodes below it, once more.
 func (n *node) again() {
 	n.next = 0
 	for _, kid := range n.kids {
@@ -695,7 +695,7 @@ func (t *tree) queued() iter.Seq[queued] {
 	}
 }
 
-// place queues a node where it belongs.
+// place queues a node in fresh or grown.
 func (t *tree) place(n *node) {
 	t.stale = true
 	if !n.known {
@@ -705,7 +705,7 @@ func (t *tree) place(n *node) {
 	}
 }
 
-// clean moves nodes on top of those without a conditional that got one for a leaf's sake.
+// clean moves nodes from the tops of fresh to grown if their conditional is known now, as for a leaf.
 func (t *tree) clean() {
 	for d := range t.fresh {
 		for len(t.fresh[d]) > 0 && t.fresh[d][0].node.known {
@@ -752,7 +752,7 @@ func (t *tree) ceiling(state []int, found bool) float64 {
 	return bound
 }
 
-// giveUp notes the mass of a beginning given up at a depth, and the bound of the states below it.
+// giveUp records that the search gives up a beginning at a depth: its mass, and the bound of the states below it.
 func (s *Search) giveUp(t *tree, depth int, mass, bound float64) {
 	t.lost[depth] = max(t.lost[depth], mass)
 	s.cut = max(s.cut, bound)
@@ -766,7 +766,7 @@ func (t *tree) mostOf(depth, category int) float64 {
 	return t.rest[depth]
 }
 
-// queued is a node in a queue, by the most that is to be had below it.
+// queued is a node in a queue. key bounds the mass of the states below it that were not followed.
 type queued struct {
 	key  float64
 	node *node

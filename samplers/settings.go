@@ -19,7 +19,7 @@ type settings interface {
 	mover(name string, target Target, shared *rand.Rand) (mover, error)
 }
 
-// noSettings is the settings of a sampler that leaves nothing to choose: none.
+// noSettings is for samplers without settings.
 type noSettings func(target Target) (mover, error)
 
 func (noSettings) register(*flag.FlagSet) {}
@@ -53,7 +53,7 @@ func (v *positive) Set(text string) error {
 
 func (v *positive) String() string { return fmt.Sprint(float64(*v)) }
 
-// count is a whole number of 1 or more; 0 until it is set.
+// count is a whole number of at least 1; 0 until it is set.
 type count int
 
 func (v *count) Set(text string) error {
@@ -72,7 +72,7 @@ func (v *count) String() string {
 	return strconv.Itoa(int(*v))
 }
 
-// slotCount is a number of slots, by default all where there are fewer.
+// slotCount is a number of slots. The default is byDefault, or all slots if there are fewer.
 type slotCount struct{ count, byDefault count }
 
 func (v *slotCount) Set(text string) error { return v.count.Set(text) }
@@ -84,7 +84,7 @@ func (v *slotCount) String() string {
 	return v.count.String()
 }
 
-// of returns the number for a target of so many slots.
+// of returns the number for a target with that many slots.
 func (v *slotCount) of(name string, slots int) (int, error) {
 	if v.count == 0 {
 		return min(int(v.byDefault), slots), nil
@@ -95,7 +95,7 @@ func (v *slotCount) of(name string, slots int) (int, error) {
 	return int(v.count), nil
 }
 
-// factors are g of each slot; none stand for ones.
+// factors are g of each slot; nil means that all are 1.
 type factors []float64
 
 func (v *factors) Set(text string) error {
@@ -115,7 +115,7 @@ func (v *factors) String() string {
 	return strings.ReplaceAll(strings.Trim(fmt.Sprint([]float64(*v)), "[]"), " ", "/")
 }
 
-// of returns the factors for a target of so many slots.
+// of returns the factors for a target with that many slots.
 func (v factors) of(slots int) ([]float64, error) {
 	if v == nil {
 		return slices.Repeat([]float64{1}, slots), nil

@@ -6,9 +6,8 @@ import (
 	"slices"
 )
 
-// A source makes the random decisions of one chain. Kernels take every discrete decision through it, so that the tests
-// can put a script instead of the stream, follow every path through the very code that runs, and so know its
-// transition matrix exactly.
+// A source makes the random decisions of one chain. Kernels make every discrete decision through it. So tests can put a
+// script instead of the stream, follow every path through the same code, and compute its transition matrix exactly.
 type source interface {
 	// categorical returns i with probability weight[i] / Σ weight. The sum must be positive and finite.
 	categorical(weight []float64) int
@@ -41,7 +40,7 @@ func (s random) categorical(weight []float64) int {
 		}
 		last = i
 	}
-	// Rounding can leave u at zero past the end.
+	// By rounding, u can still be 0 or more after the last weight.
 	return last
 }
 

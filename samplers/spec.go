@@ -13,8 +13,8 @@ import (
 // lists the settings.
 type Spec struct {
 	Name     string
-	Settings []Assignment // those that are set, in the order they were written
-	OnText   bool         // take settings that are not set from [Description.OnText]
+	Settings []Assignment // the given settings, in the order in which they were written
+	OnText   bool         // whether the other settings come from [Description.OnText]
 }
 
 // An Assignment gives a setting a value.
@@ -126,7 +126,7 @@ func (s Spec) Check() error {
 	return err
 }
 
-// settle puts all that is set or given by default into the sampler's settings.
+// settle puts the given values and the defaults into the sampler's settings.
 func (s Spec) settle() (entry, settings, *flag.FlagSet, error) {
 	e := find(s.Name)
 	if e.settings == nil {
@@ -154,7 +154,7 @@ func (s Spec) settle() (entry, settings, *flag.FlagSet, error) {
 	return e, own, flags, nil
 }
 
-// listed names the settings there are.
+// listed names the settings of a sampler.
 func listed(flags *flag.FlagSet) string {
 	var names []string
 	flags.VisitAll(func(f *flag.Flag) { names = append(names, f.Name) })

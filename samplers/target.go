@@ -84,8 +84,8 @@ type LatentTarget interface {
 // ErrUnsupported is matched (errors.Is) by errors of a target that lacks what a sampler needs.
 var ErrUnsupported = errors.New("the target does not offer what the sampler needs")
 
-// capability finds interface I in the target. A tempered target has methods that the target below it may lack, so that
-// one is asked too.
+// capability finds interface I in the target. A tempered target has methods that the target below it may lack, so
+// capability checks that target too.
 func capability[I Target](target Target, sampler string) (I, error) {
 	own, ok := target.(I)
 	for t, warm := target.(*tempered); ok && warm; t, warm = target.(*tempered) {

@@ -8,14 +8,14 @@ import (
 	"unicode/utf8"
 )
 
-// addedToken is a token that is found in a text before everything else.
+// addedToken is a token that the tokenizer finds in a text before it splits the rest into words.
 type addedToken struct {
 	text      string
 	id        int
 	stripLeft bool // the white space on its left belongs to it
 }
 
-// matcher finds added tokens: the leftmost, and of those that start there the longest.
+// matcher finds the leftmost added token, and of those that start there the longest.
 type matcher struct {
 	tokens []addedToken // longest first
 	starts string       // the characters that they start with
@@ -34,8 +34,8 @@ func newMatcher(tokens []addedToken) matcher {
 	return m
 }
 
-// next finds the first token in text[from:to], where it starts and ends, and where the text before it does: the white
-// space that the token strips lies between. Without a token all three are to.
+// next finds the first token in text[from:to], its start and end, and the end of the text before it: the white space
+// that the token strips lies between. Without a token all three are to.
 func (m *matcher) next(text string, from, to int) (token *addedToken, before, start, end int) {
 	for at := from; at < to; {
 		skipped := strings.IndexAny(text[at:to], m.starts)
@@ -59,11 +59,11 @@ func (m *matcher) next(text string, from, to int) (token *addedToken, before, st
 	return nil, to, to, to
 }
 
-// split finds the tokens in a normalised text: it visits the parts around them and, with the bytes that they stand for,
-// the tokens.
+// split finds the tokens in a normalised text. It calls part for the text around them, and found for each token, with
+// the bytes of the typed text that the token covers.
 func (m *matcher) split(l letters, part func(letters), found func(token *addedToken, span [2]int)) {
 	text := string(l.runes)
-	position := 0 // in characters, of the byte at
+	position := 0 // the character at the byte at
 	for at := 0; at < len(text); {
 		token, before, start, end := m.next(text, at, len(text))
 		part(l.part(position, position+utf8.RuneCountInString(text[at:before])))
@@ -77,8 +77,8 @@ func (m *matcher) split(l letters, part func(letters), found func(token *addedTo
 	}
 }
 
-// findAdded makes the two searches for added tokens: in a text as it is, and after normalising, where they stand in
-// their own normalised form. No slot takes one, nor a token of a role.
+// findAdded makes the two searches for added tokens: in a text as it is, and in its normalised form, for tokens in
+// their own normalised form. No slot takes an added token, nor a special one.
 func (t *Tokenizer) findAdded(tokens []pipelineAdded) error {
 	t.notWords, t.silent = make([]bool, len(t.vocabulary)), make([]bool, len(t.vocabulary))
 	for _, id := range t.roles() {
@@ -115,7 +115,7 @@ func (t *Tokenizer) findAdded(tokens []pipelineAdded) error {
 	return nil
 }
 
-// refuseSpecial names the first token in a text that only the program may write.
+// refuseSpecial returns an error for the first token in a text that only the program may write.
 func (t *Tokenizer) refuseSpecial(text string) error {
 	first, found := len(text), ""
 	for _, special := range t.forbidden {

@@ -13,28 +13,28 @@ type alphabet int
 
 const (
 	alphabetPieces     alphabet = iota // ## continues a word (WordPiece)
-	alphabetBytes                      // a character stands for a byte, Ġ for a blank (byte-level BPE)
-	alphabetSpaces                     // ▁ stands for a blank (Unigram)
+	alphabetBytes                      // a character stands for a byte, Ġ for a space (byte-level BPE)
+	alphabetSpaces                     // ▁ stands for a space (Unigram)
 	alphabetCharacters                 // the same, and <0x0A> for a byte (BPE over characters)
 )
 
-// continuation starts a piece that continues the word on its left, and metaspace stands for a blank.
+// continuation starts a piece that continues the word on its left, and metaspace stands for a space.
 const (
 	continuation = "##"
 	metaspace    = '▁'
 )
 
-// continues is false for a bare "##", which is text.
+// continues reports whether a token starts with "##"; a bare "##" is text.
 func continues(token string) bool {
 	return len(token) > len(continuation) && strings.HasPrefix(token, continuation)
 }
 
-// bare reports whether the first word of a text has no blank in its token, where others have one.
+// bare reports whether the token of a text's first word has no space, although those of other words have one.
 func (t *Tokenizer) bare() bool {
 	return t.alphabet == alphabetBytes || t.alphabet == alphabetCharacters && !t.prepends
 }
 
-// read returns the text that a token stands for, and whether it joins the text on its left without a blank. The text of
+// read returns the text that a token stands for, and whether it joins the text on its left without a space. The text of
 // a token of bytes may be a part of a character.
 func (t *Tokenizer) read(token string) (text string, joins bool) {
 	switch t.alphabet {
@@ -55,10 +55,10 @@ func (t *Tokenizer) read(token string) (text string, joins bool) {
 	return strings.ReplaceAll(word, string(metaspace), " "), !spaced
 }
 
-// wordPieces sets words apart by blanks, none before a full stop.
+// wordPieces puts spaces between words, but none before a full stop.
 var wordPieces = decoder.NewWordPieceDecoder(continuation, true)
 
-// apart reports whether two tokens with no text between them are set apart by a blank.
+// apart reports whether two tokens with no text between them get a space between them.
 func (t *Tokenizer) apart(left, right string) bool {
 	if t.alphabet != alphabetPieces {
 		_, joins := t.read(right)
@@ -90,7 +90,7 @@ func (t *Tokenizer) Decode(ids []int) string {
 	case t.alphabet == alphabetCharacters:
 		return t.decodeCharacters(tokens)
 	}
-	first := strings.ReplaceAll(tokens[0], string(metaspace), "") // the reference drops every blank of it
+	first := strings.ReplaceAll(tokens[0], string(metaspace), "") // the reference drops every space of it
 	return first + strings.ReplaceAll(strings.Join(tokens[1:], ""), string(metaspace), " ")
 }
 
@@ -121,7 +121,7 @@ func (t *Tokenizer) decodeCharacters(tokens []string) string {
 	return text.String()
 }
 
-// unspaced reports whether a character is a letter of a script that writes no blanks between words: its neighbours may
+// unspaced reports whether a character is a letter of a script that writes no spaces between words: its neighbours may
 // belong to other words.
 func unspaced(r rune) bool {
 	return r >= 0xe00 &&
@@ -129,7 +129,7 @@ func unspaced(r rune) bool {
 			unicode.Myanmar) || r == 'ー'
 }
 
-// unspacedBeside reports whether the letter before or the one behind a place is of such a script, white space left out.
+// unspacedBeside reports whether the letter before or after a place is unspaced; white space between does not count.
 func unspacedBeside(left, right string) bool {
 	before, _ := utf8.DecodeLastRuneInString(strings.TrimRightFunc(left, unicode.IsSpace))
 	after, _ := utf8.DecodeRuneInString(strings.TrimLeftFunc(right, unicode.IsSpace))

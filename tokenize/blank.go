@@ -21,10 +21,10 @@ const (
 
 // notation is one blank as typed.
 type notation struct {
-	start, end       int // bytes of the text
+	start, end       int // byte range in the text
 	name             string
 	minimum, maximum int // tokens
-	low, high        int // the same where a length is typed, else 0
+	low, high        int // minimum and maximum if the user typed a length, else 0
 	pattern          string
 }
 
@@ -35,16 +35,16 @@ const opening = "[MASK"
 // escape before a blank makes it text.
 const escape = '\\'
 
-// shortestLine is the fewest underscores that are a blank.
+// shortestLine is the smallest number of underscores that make a blank.
 const shortestLine = 3
 
-// A spelling lists the texts that are read as a blank beside [MASK].
+// A spelling lists the texts that, apart from [MASK], are read as a blank.
 type spelling struct {
-	literal []string // as they are
-	line    int      // a line of at least so many underscores; 0: none
+	literal []string // the texts, the longest first
+	line    int      // the smallest number of underscores that make a blank; 0: none do
 }
 
-// spelled are the spellings of every template, and a further one; "" for none.
+// spelled returns the spellings of every template, with further ones; "" adds none.
 func spelled(further ...string) spelling {
 	s := spelling{literal: []string{"<mask>"}, line: shortestLine}
 	for _, text := range further {
@@ -60,13 +60,13 @@ func spelled(further ...string) spelling {
 
 // mark is a blank in a text, or text that would be one without the backslash before it.
 type mark struct {
-	start, end int // bytes; end is -1 where the closing ] is missing
+	start, end int // bytes; end is -1 if the closing ] is missing
 	escaped    bool
 	notation   bool // it begins with [MASK
 }
 
-// marks are those of a text, leftmost first. Text that only looks like a blank ("[mask]", "[MASKED]") is text; text
-// that starts with "[MASK:", "[MASK=" or "[MASK~" must be a blank.
+// marks returns the marks of a text, leftmost first. Text that only looks like a blank ("[mask]", "[MASKED]") is text;
+// text that starts with "[MASK:", "[MASK=" or "[MASK~" must be a blank.
 func (s spelling) marks(text string) (list []mark) {
 	for at := 0; at < len(text); {
 		m, size := s.at(text, at)
@@ -85,7 +85,7 @@ func (s spelling) marks(text string) (list []mark) {
 	return list
 }
 
-// at returns the mark that begins at a place, and its size in bytes; 0 if none does.
+// at returns the mark that begins at a place, and its size in bytes; size is 0 if no mark begins there.
 func (s spelling) at(text string, at int) (m mark, size int) {
 	rest := text[at:]
 	m = mark{start: at}
@@ -137,8 +137,8 @@ func (s spelling) findBlanks(text string) (blanks []notation, escapes []mark, er
 	return blanks, escapes, nil
 }
 
-// BlankSpans are the bytes of each blank of a text that is being written, leftmost first: errors in one are ignored,
-// and one without its end does not count yet. further is another spelling of a blank, "" for none.
+// BlankSpans returns the byte range of each blank of an unfinished text, leftmost first. It ignores errors in a blank,
+// and does not count a blank without its end. further is another spelling of a blank, "" for none.
 func BlankSpans(text, further string) (spans [][2]int) {
 	for _, m := range spelled(further).marks(text) {
 		if !m.escaped && m.end >= 0 {
@@ -148,8 +148,8 @@ func BlankSpans(text, further string) (spans [][2]int) {
 	return spans
 }
 
-// parseBlank reads the text between "[MASK" and "]": ":N", ":N-M", "=name", ":N=name" or ":N-M=name", "~" and a pattern
-// behind it or alone.
+// parseBlank reads the text between "[MASK" and "]": ":N", ":N-M", "=name", ":N=name" or ":N-M=name", and perhaps "~"
+// and a pattern, which may also be alone.
 func parseBlank(inside string) (blank notation, problem string) {
 	blank.minimum, blank.maximum = 1, 1
 	inside, pattern, patterned := strings.Cut(inside, "~")
@@ -187,7 +187,7 @@ func parseBlank(inside string) (blank notation, problem string) {
 	return blank, ""
 }
 
-// closing finds the ] that ends a blank: within a pattern, one that neither ends a class of characters nor has a
+// closing finds the ] that ends a blank. In a pattern it skips a ] that ends a class of characters, or that has a
 // backslash before it.
 func closing(rest string) int {
 	pattern, class := false, false
@@ -199,7 +199,7 @@ func closing(rest string) int {
 			at++
 		case pattern && c == '[' && !class:
 			class = true
-			// A ] that comes first is one of the class.
+			// A ] at the start of a class belongs to it.
 			if strings.HasPrefix(rest[at+1:], "^") {
 				at++
 			}
@@ -221,11 +221,11 @@ func parsePieces(text string) (pieces int, ok bool) {
 	return pieces, err == nil && 1 <= pieces && pieces <= maxPieces && text[0] != '+' && text[0] != '0'
 }
 
-// likeBlank finds what people write for a blank: [mask], [MSAK], [BLANK], <mask>, {}, a line of underscores.
+// likeBlank finds texts that people write for a blank: [mask], [MSAK], [BLANK], <mask>, {}, a line of underscores.
 var likeBlank = regexp.MustCompile(`(?i)\[mask[:=]|\[[a-z_ ]{1,20}\]|<[a-z_]{1,20}>|__+|\{[a-z_]*\}`)
 
-// MeantBlank returns what the user may have meant as a blank in a text without one, and its byte offset; "" if
-// nothing looks like one.
+// MeantBlank returns the first part of a text without blanks that the user may have meant as a blank, and its byte
+// offset; "" if no part looks like one.
 func MeantBlank(text string) (meant string, offset int) {
 	span := likeBlank.FindStringIndex(text)
 	if span == nil {

@@ -10,14 +10,14 @@ import (
 	"unicode/utf8"
 )
 
-// bytePairs is BPE (Sennrich et al. 2016): a piece starts as its characters, or as its bytes (Radford et al. 2019), and
-// of all neighbours that have a rule of merging, those whose rule comes first are merged first, the leftmost before the
-// others.
+// bytePairs is BPE (Sennrich et al. 2016): a piece starts as its characters, or as its bytes (Radford et al. 2019).
+// Among all neighbours with a merge rule, it merges those whose rule comes first; for one rule, the leftmost. It
+// repeats this until no rule applies.
 type bytePairs struct {
-	characters map[rune]int // token of each; nil if a piece starts as its bytes
-	bytes      [256]int     // token of each byte; of characters, for those without a token, -1 if there is none
+	characters map[rune]int // token of each character; nil if a piece starts as its bytes
+	bytes      [256]int     // token of each byte, -1 for none; with characters, it spells those without a token
 	unknown    int          // the token of characters that have no tokens of bytes either
-	fuse       bool         // neighbouring unknown characters are one token
+	fuse       bool         // whether neighbouring unknown characters are one token
 	merges     map[[2]int]merge
 }
 
@@ -26,8 +26,8 @@ type merge struct{ rank, token int }
 
 var _ cutter = (*bytePairs)(nil)
 
-// byteSymbols gives each byte the character that stands for it: printable ones themselves, the others in order from
-// U+0100 on, which makes a blank Ġ.
+// byteSymbols returns the character that stands for each byte. Printable ones stand for themselves, the others get
+// characters in order from U+0100 on, so that a space is Ġ.
 var byteSymbols = sync.OnceValue(func() (symbols [256]rune) {
 	next := rune(256)
 	for b := range 256 {
@@ -112,7 +112,7 @@ func newCharacterPairs(vocabulary map[string]int, file *pipelineModel) (*bytePai
 	return m, m.setMerges(vocabulary, file.Merges)
 }
 
-// setMerges reads the rules, in order. The error names what is missing.
+// setMerges reads the rules, in order. It returns an error for a rule whose tokens the vocabulary lacks.
 func (m *bytePairs) setMerges(vocabulary map[string]int, rules []mergeRule) error {
 	m.merges = make(map[[2]int]merge, len(rules))
 	for rank, rule := range rules {
@@ -128,7 +128,7 @@ func (m *bytePairs) setMerges(vocabulary map[string]int, rules []mergeRule) erro
 	return nil
 }
 
-// start gives the tokens that a piece starts as.
+// start returns the tokens with which the merging of a piece starts.
 func (m *bytePairs) start(piece letters) []link {
 	links := make([]link, 0, 2*len(piece.runes))
 	add := func(token int, source [2]int) {
@@ -156,13 +156,13 @@ func (m *bytePairs) start(piece letters) []link {
 	return links
 }
 
-// link is a token of a piece that is being merged, in a list by index; -1 ends it.
+// link is a token of a piece that is being merged, in a linked list by index; -1 ends the list.
 type link struct {
 	token, previous, next int
 	source                [2]int
 }
 
-// candidate is two neighbours that a rule would merge, found when their tokens made the rule apply.
+// candidate is two neighbours that a rule would merge. pair holds their tokens at the time when they were found.
 type candidate struct {
 	rule merge
 	left int

@@ -9,23 +9,23 @@ import (
 	"unicode/utf8"
 )
 
-// The English words that are written with a capital wherever they stand, or with several as NASA and McDonald, one a
-// line; names.py wrote them.
+// The English words that have a capital at every place, or several as NASA and McDonald, one word a line; names.py
+// wrote the list.
 //
 //go:embed names.txt
 var nameList string
 
 var names = sync.OnceValue(func() map[string]string { return byLowerCase(nameList) })
 
-// The names of several words of which some are no names by themselves, New York and White House, one a line; phrases.py
-// wrote them.
+// The names of several words, some of which are no names by themselves, as New York and White House, one name a line;
+// phrases.py wrote the list.
 //
 //go:embed phrases.txt
 var phraseList string
 
 var phrases = sync.OnceValue(func() map[string]string { return byLowerCase(phraseList) })
 
-// byLowerCase are the lines of a list, by how they read without capitals.
+// byLowerCase maps the lines of a list, in small letters, to the lines.
 func byLowerCase(list string) map[string]string {
 	lines := map[string]string{}
 	for line := range strings.Lines(list) {
@@ -35,10 +35,10 @@ func byLowerCase(list string) map[string]string {
 	return lines
 }
 
-const phraseWords = 4 // of a name at most
+const phraseWords = 4 // the most words of a name
 
-// withNames gives the names in a fill their capitals: single words, and rows of words that may begin on its left or end
-// on its right, where the text has them in the capitals of the name; free text on the right may be in small letters.
+// withNames gives the names in a fill their capitals: single words, and rows of words. A row may begin on the left or
+// end on the right of the fill, if the text there has the capitals of the name, or is free.
 func withNames(left, fill, right string, free bool) string {
 	words := strings.Split(fill, " ")
 	before := wordsBefore(left)
@@ -68,8 +68,8 @@ func withNames(left, fill, right string, free bool) string {
 	return strings.Join(words, " ")
 }
 
-// wordsBefore are the last words of a text that ends in one blank, and wordsAfter the first of one that begins with
-// one.
+// wordsBefore returns the last words of a text that ends in one space, and wordsAfter the first words of a text that
+// begins with one.
 func wordsBefore(text string) []string {
 	words := strings.Split(text[strings.LastIndexFunc(text, func(r rune) bool { return r != ' ' && notLetter(r) })+1:],
 		" ")
@@ -97,8 +97,8 @@ func hasCapital(text string) bool {
 	return strings.ContainsFunc(text, func(r rune) bool { return unicode.IsUpper(r) || unicode.IsTitle(r) })
 }
 
-// opensSentences reports whether a text begins with the blank that stands at a place and ends a sentence, and none of
-// its sentences begins with a small letter.
+// opensSentences reports whether a text begins with the blank at a place, ends with the end of a sentence, and has no
+// sentence that begins with a small letter.
 func opensSentences(text string, blank int) bool {
 	ended := strings.TrimRightFunc(text, func(r rune) bool { return unicode.IsSpace(r) || closes(r) })
 	if !startsSentence(text[:blank]) || strings.ContainsFunc(text[:blank], unicode.IsLetter) ||
@@ -115,8 +115,8 @@ func opensSentences(text string, blank int) bool {
 	return true
 }
 
-// heading tells of the words of a text whether all are in capitals, or all begin with one, function words inside
-// included. Two words tell the first, and three the second.
+// heading reports whether all words of a text are in capitals, of two words at least; or whether all begin with a
+// capital, function words inside included, of three at least.
 func heading(words []string) (shouted, titled bool) {
 	lower, small, inside, long := 0, 0, false, false
 	for i, word := range words {
@@ -134,8 +134,8 @@ func heading(words []string) (shouted, titled bool) {
 	return shouted, len(words) > 2 && small == 0 && inside && !shouted
 }
 
-// shouted reports whether the words beside a blank are all in capitals: those of the text on its left and right, at
-// most two of each. One word alone, or letters like "I" and "A" alone, do not tell.
+// shouted reports whether the words of the text beside a blank are all in capitals, at most two on each side. One word
+// alone, or only letters like "I" and "A", do not suffice.
 func shouted(left, right string) bool {
 	before, after := strings.FieldsFunc(left, notLetter), strings.FieldsFunc(right, notLetter)
 	words := append(before[max(0, len(before)-2):], after[:min(2, len(after))]...)

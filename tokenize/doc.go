@@ -6,8 +6,8 @@
 //
 // For WordPiece, the greedy longest-match model is github.com/sugarme/tokenizer/model/wordpiece; normalising and
 // splitting are done here, because that library loses accents, offsets and special tokens on the way (and panics on
-// some text). The other models are written here: on 14,216 lines and hard cases they gave the reference's
-// ids without exception, and no Go library that could be had does.
+// some text). The other models are written here: on 14,216 lines and hard cases they gave the reference's ids without
+// exception, and no available Go library does.
 //
 // A [Template] is a text with blanks:
 //

@@ -11,28 +11,27 @@ import (
 // Filled is a template with its blanks filled.
 type Filled struct {
 	Text  string
-	Fills []string // per blank, as it reads in Text: without "##", capitalised where the sentence asks for it
-	Spans [][2]int // per blank, the bytes of Text that Fills has
+	Fills []string // the part of Text in each blank: without "##", with capitals as Fill says
+	Spans [][2]int // the byte range of each of Fills in Text
 }
 
-// Fill puts tokens into the slots, one id for each of Slots, and gives the text around them byte for byte as typed.
+// Fill puts tokens into the slots, one id for each of Slots, and returns the text around them byte for byte as typed.
 //
 // In other vocabularies, a token without a space of its own (Ġ, ▁) is like a "##" piece of WordPiece. Between two such
 // tokens there is a space only if the second has one.
 //
-// A "##" piece joins the text on its left: the white space before its blank, which then stands inside a word, is
-// dropped, unless nothing but white space is on the left. Any other token takes the user's own spacing. Where no text
-// at all stands between two tokens, within a "[MASK:2]" or in "[MASK][MASK]", a piece without "##" is set off by one
-// blank, except where Hugging Face's decoder sets none, as before a full stop, or the script writes none; this blank
-// belongs to neither blank's span.
+// A "##" piece joins the text on its left: Fill drops the white space before its blank, unless only white space is on
+// the left. Any other token keeps the user's own spacing. If no text at all is between two tokens, as in "[MASK:2]" or
+// "[MASK][MASK]", Fill puts one space before a piece without "##". It puts none if Hugging Face's decoder puts none, as
+// before a full stop, or if the script writes none. This space belongs to neither blank's span.
 //
-// With an uncased model, fills get capitals, unless KeepCase is set: a fill written with one (Written) keeps it; all
-// letters get them where the text is in capitals, or the words around the blank, two on either side at most; the first
-// letter gets one in a title whose words all begin with one, "of" and "the" too; else the first letter of names
-// ("york", "new york", "monday"), and the first letter of a fill that starts a sentence, if it is not a "##" piece; the
-// last two in a cased template alone, and "i" in any whose text has none of its own. Where Originals has the text that
-// stood in a blank, it says whether the fill begins with a capital; inside a sentence a word like "him" takes none from
-// a name.
+// With an uncased model, fills get capitals, unless KeepCase is set. A fill that the user wrote with one (Written)
+// keeps it. "i" becomes "I", unless the text has an "i" of its own. The other rules apply to cased templates only. All
+// letters get capitals if the whole text has them, or the words around the blank, two on each side at most. The first
+// letter gets one in a title whose words all begin with one, "of" and "the" too. Else names get theirs ("york", "new
+// york"), and so does the first letter of a fill that starts a sentence, if it is not a "##" piece. If Originals has
+// the text of a blank, that decides whether the fill begins with a capital; inside a sentence a word like "him" gets
+// none from a name.
 //
 // A template is cased if the text around its slots, or an original, holds a capital letter anywhere; or if it begins
 // with a slot and ends a sentence, and no sentence of it begins with a small letter. A fill starts a sentence if the
@@ -48,7 +47,7 @@ func (tpl *Template) Fill(ids []int) Filled {
 	filled := Filled{Fills: make([]string, len(tpl.Blanks)), Spans: make([][2]int, len(tpl.Blanks))}
 	var text strings.Builder
 	text.Grow(len(tpl.Text) + 8*len(tpl.Slots))
-	from, left := 0, 0 // left: where the text begins that the user wrote before a blank
+	from, left := 0, 0 // left: the start of the user's text before a blank
 	var last string    // the token that ends the previous blank
 	for i, blank := range tpl.Blanks {
 		literal := tpl.own(from, blank.Start)
@@ -86,7 +85,7 @@ func (tpl *Template) Fill(ids []int) Filled {
 	return filled
 }
 
-// own is the user's text between two places, without the backslashes that keep text from being a blank.
+// own returns the user's text between two places, without the backslashes that keep text from being a blank.
 func (tpl *Template) own(from, to int) string {
 	var own strings.Builder
 	for _, m := range tpl.escapes {
@@ -110,7 +109,7 @@ func (tpl *Template) tokens(ids []int) []string {
 	return tokens
 }
 
-// join gives the text of the tokens of one blank.
+// join returns the text of the tokens of one blank.
 func (tpl *Template) join(tokens []string) string {
 	var text strings.Builder
 	for i, token := range tokens {
@@ -123,14 +122,14 @@ func (tpl *Template) join(tokens []string) string {
 	return strings.ToValidUTF8(text.String(), string(utf8.RuneError)) // byte-level tokens may cut a character
 }
 
-// filling is a fill on its way into a text.
+// filling is the fill of a blank before it gets its capitals.
 type filling struct {
-	fill, text string // text: all on its left
-	joins      bool   // it is the rest of a word on its left
-	from       int    // where the text begins that the user wrote before its blank
+	fill, text string // text: everything on its left, earlier fills included
+	joins      bool   // whether it continues a word on its left
+	from       int    // the start of the user's text before its blank
 }
 
-// spell gives the fill of a blank the capitals that [Template.Fill] states.
+// spell gives the fill of a blank its capitals, by the rules of [Template.Fill].
 func (tpl *Template) spell(i int, ids []int, f filling) string {
 	if tpl.KeepCase {
 		return f.fill
@@ -170,7 +169,7 @@ func (tpl *Template) spell(i int, ids []int, f filling) string {
 	return named
 }
 
-// after is the user's text behind a blank, up to the next.
+// after returns the user's text after a blank, up to the next blank.
 func (tpl *Template) after(i int) string {
 	if i+1 < len(tpl.Blanks) {
 		return tpl.Text[tpl.Blanks[i].End:tpl.Blanks[i+1].Start]
@@ -178,8 +177,8 @@ func (tpl *Template) after(i int) string {
 	return tpl.Text[tpl.Blanks[i].End:]
 }
 
-// ahead is the text behind a blank as far as a name may reach: the user's own, or, where none is between, the next
-// fill, in small letters and free to take capitals.
+// ahead returns the text after a blank, for names that go on there: the user's own, or, if the next blank follows
+// directly, its fill in small letters. free reports whether this text may still get capitals.
 func (tpl *Template) ahead(i int, ids []int) (text string, free bool) {
 	text = tpl.after(i)
 	if i++; i == len(tpl.Blanks) || strings.Trim(text, " ") != "" {
@@ -196,7 +195,7 @@ func (tpl *Template) ahead(i int, ids []int) (text string, free bool) {
 	return " " + tpl.join(tokens), true
 }
 
-// startsSentence applies the rule that Fill states to the text on the left of a fill.
+// startsSentence reports whether a fill starts a sentence, by the rules of Fill for the text on its left.
 func startsSentence(left string) bool {
 	before := strings.TrimRightFunc(left, func(r rune) bool { return unicode.IsSpace(r) || opens(r) })
 	if before == "" {

@@ -26,9 +26,8 @@ const maxFile = 64 << 20
 
 // Load reads the tokenizer of a bundle folder: tokenizer.json, whose model may be WordPiece, BPE or Unigram, else
 // RoBERTa's vocab.json with merges.txt, else WordPiece's vocab.txt with tokenizer_config.json. Load refuses a tokenizer
-// whose ids it cannot reproduce, because of an unknown model or step, or for WordPiece because of other names of the
-// special tokens or of tokens that another file adds. An error is one line that names the file and what is wrong with
-// it.
+// whose ids it cannot reproduce: one with an unknown model or step, or a WordPiece with other names of special tokens,
+// or with tokens that another file adds. An error is one line that names the file and says what is wrong with it.
 func Load(fsys fs.FS) (*Tokenizer, error) {
 	content := map[string][]byte{}
 	for _, name := range []string{tokenizerFile, configurationFile, vocabularyFile} {
@@ -164,8 +163,8 @@ func loadVocabulary(vocabulary string, configurationContent []byte) (*Tokenizer,
 	return newFromList(tokens, o, vocabularyFile)
 }
 
-// check refuses an added token that would change ids here: only the five special tokens, matched as they stand, are
-// known.
+// check returns an error for an added token that would change ids: it allows only the five special tokens, matched
+// exactly.
 func (a added) check(file string) error {
 	switch {
 	case !slices.Contains(bertTokens, a.Content):
@@ -222,8 +221,8 @@ func loadTokenizer(fsys fs.FS, content, configurationContent []byte) (*Tokenizer
 	return t.checked(fsys, err)
 }
 
-// wordPiece makes a tokenizer of a file whose model is WordPiece. What a configuration for BERT says of the text before
-// it is cut counts more than the file, as it does in transformers.
+// wordPiece makes a tokenizer of a file whose model is WordPiece. As in transformers, the normalising options of a
+// configuration for BERT override those of the file.
 func (file *pipelineFile) wordPiece(c *configuration) (*Tokenizer, error) {
 	kind := func(s *pipelineStep) string {
 		if s == nil {

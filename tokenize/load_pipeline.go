@@ -18,7 +18,7 @@ type pipelineFile struct {
 	Normalizer    *pipelineStep   `json:"normalizer"`
 	PreTokenizer  *pipelineStep   `json:"pre_tokenizer"`
 	PostProcessor *pipelineStep   `json:"post_processor"`
-	Decoder       *pipelineStep   `json:"decoder"` // read where the model starts from characters
+	Decoder       *pipelineStep   `json:"decoder"` // read only if the model starts from characters
 	Model         pipelineModel   `json:"model"`
 }
 
@@ -42,7 +42,7 @@ type pipelineModel struct {
 	IgnoreMerges bool            `json:"ignore_merges"`
 }
 
-// named is the type of a model, which the first tokenizer.json left out, by what only such a model has.
+// named returns the type of a model. Early tokenizer.json files leave it out: named infers it from the model's fields.
 func (m *pipelineModel) named() string {
 	switch {
 	case m.Type != "":
@@ -156,8 +156,8 @@ func (file *pipelineFile) load(content []byte, c *configuration) (*Tokenizer, er
 	return t, nil
 }
 
-// tokenizer makes a tokenizer without its checksum. The configuration names special tokens; prefixSpace is its setting
-// of the blank before a text, or nil.
+// tokenizer makes a tokenizer without its checksum. The configuration names special tokens. prefixSpace is its setting
+// of the space before a text, or nil.
 func (file *pipelineFile) tokenizer(c *specialTokens, prefixSpace *bool) (*Tokenizer, error) {
 	t := &Tokenizer{ids: map[string]int{}, cased: true}
 	if err := t.loadModel(&file.Model); err != nil {
@@ -188,7 +188,7 @@ func (file *pipelineFile) tokenizer(c *specialTokens, prefixSpace *bool) (*Token
 		return nil, err
 	}
 	if t.alphabet == alphabetCharacters {
-		t.maskStripsLeft = t.bare() // the blank of a word is part of its token
+		t.maskStripsLeft = t.bare() // the space before a word is part of its token
 		for id, token := range t.vocabulary {
 			t.notWords[id] = t.notWords[id] || byteOf(token) >= 0
 		}
@@ -202,8 +202,8 @@ func (s *pipelineStep) uses(kind string) bool {
 		slices.ContainsFunc(s.PreTokenizers, func(part pipelineStep) bool { return part.uses(kind) }))
 }
 
-// loadDecoder holds the decoder of a vocabulary of characters to the one that is known here: ▁ is a blank, bytes are
-// put together, and a blank before the text may be dropped.
+// loadDecoder returns an error if the decoder of a vocabulary of characters is not the known one: ▁ becomes a space,
+// byte tokens are put together, and a space before the text may be dropped.
 func (t *Tokenizer) loadDecoder(s *pipelineStep) error {
 	var kinds []string
 	if s != nil && s.Type == "Sequence" {
@@ -485,7 +485,7 @@ func (t *Tokenizer) addSplitter(s *pipelineStep, configured *bool) error {
 	return pipelineFault(errUnsupported, "pre_tokenizer %q", s.Type)
 }
 
-// loadSpecials finds the five special tokens: two of the post-processor, and the others by the name that the
+// loadSpecials finds the five special tokens: two in the post-processor, and the others by the name that the
 // configuration or custom gives them.
 func (t *Tokenizer) loadSpecials(file *pipelineFile, c *specialTokens) error {
 	classifier, separator, err := surroundings(file.PostProcessor)
@@ -527,7 +527,7 @@ func (t *Tokenizer) loadSpecials(file *pipelineFile, c *specialTokens) error {
 	return nil
 }
 
-// surroundings gives the token before and the one after a text.
+// surroundings returns the token before and the token after a text.
 func surroundings(s *pipelineStep) (first, last string, err error) {
 	if s == nil {
 		return "", "", pipelineFault(errUnsupported, "no post_processor: nothing says which tokens stand around a text")

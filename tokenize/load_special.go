@@ -20,10 +20,10 @@ type specialTokens struct {
 	Listed     map[int]added  `json:"added_tokens_decoder"` // by id
 }
 
-// further are the tokens of no role.
+// further returns the special tokens without a role.
 func (s *specialTokens) further() []specialValue { return slices.Concat(s.Additional, s.Extra) }
 
-// extraTokens is a list, or an object by roles of which only the tokens count.
+// extraTokens is a list of tokens, or the tokens of an object by roles.
 type extraTokens []specialValue
 
 // UnmarshalJSON reads either form.
@@ -40,7 +40,7 @@ func (e *extraTokens) UnmarshalJSON(content []byte) error {
 // specialValue is a special token, written as a string, as an object, or as null.
 type specialValue struct {
 	name  string
-	token *added // where it is an object
+	token *added // if it is an object
 }
 
 // UnmarshalJSON reads any of the forms.

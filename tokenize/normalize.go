@@ -12,7 +12,7 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// letters is a text after normalising: characters, and for each the bytes of the text as typed that it stands for.
+// letters is a text after normalising: its characters, and for each one its byte range in the typed text.
 type letters struct {
 	runes  []rune
 	source [][2]int
@@ -31,13 +31,13 @@ func (l *letters) add(r rune, source [2]int) {
 // span is the bytes that l stands for.
 func (l letters) span() [2]int { return [2]int{l.source[0][0], l.source[len(l.source)-1][1]} }
 
-// prepend puts a character before l, which shares the text of the first, as in the reference.
+// prepend puts a character before l, with the byte range of the first character, as in the reference.
 func (l letters) prepend(r rune) letters {
 	return letters{append([]rune{r}, l.runes...), append([][2]int{l.source[0]}, l.source...), l.first}
 }
 
-// normalize rewrites a text by all steps. A damaged file could make much of little: a step may multiply the text by
-// mostGrowth, and all steps together too, except for a short text.
+// normalize rewrites a text by all steps. Since a damaged file could make a text very long, each step, and all steps
+// together, may multiply the length by mostGrowth at most, except for a short text.
 func (t *Tokenizer) normalize(l letters) (letters, error) {
 	bound := longest(len(l.runes))
 	for i, step := range t.normalizers {
@@ -52,7 +52,7 @@ func (t *Tokenizer) normalize(l letters) (letters, error) {
 
 const mostGrowth = 16
 
-// longest is how long a text may become.
+// longest returns the number of characters that a text may grow to.
 func longest(characters int) int { return mostGrowth*characters + 1024 }
 
 // normalizer rewrites a text. Its result may share memory with its argument.
@@ -85,7 +85,7 @@ func normalForm(form norm.Form) normalizer {
 	}
 }
 
-// keep drops the characters that keep does not hold for.
+// keep drops the characters for which holds is false.
 func keep(holds func(r rune) bool) normalizer {
 	return func(l letters) letters {
 		var out letters
@@ -114,7 +114,7 @@ func lowerCase(l letters) letters {
 	return out
 }
 
-// replace puts text instead of every match; length is how long the match at the start of the rest is, 0 for none.
+// replace puts text instead of every match; length returns the length of the match at the start of rest, 0 for none.
 func replace(length func(rest []rune) int, text string) normalizer {
 	return func(l letters) letters {
 		i := 0
@@ -141,7 +141,7 @@ func replace(length func(rest []rune) int, text string) normalizer {
 	}
 }
 
-// literal finds a text, which is not empty.
+// literal matches a text, which must not be empty.
 func literal(text string) func(rest []rune) int {
 	runes := []rune(text)
 	return func(rest []rune) int {
@@ -152,7 +152,7 @@ func literal(text string) func(rest []rune) int {
 	}
 }
 
-// one finds a character for which is holds.
+// one matches a character for which is returns true.
 func one(is func(rune) bool) func(rest []rune) int {
 	return func(rest []rune) int {
 		if is(rest[0]) {
@@ -162,7 +162,7 @@ func one(is func(rune) bool) func(rest []rune) int {
 	}
 }
 
-// run is how many characters at the start is holds for.
+// run returns the number of characters at the start for which is returns true.
 func run(rest []rune, is func(rune) bool) int {
 	if n := slices.IndexFunc(rest, func(r rune) bool { return !is(r) }); n >= 0 {
 		return n
@@ -170,7 +170,7 @@ func run(rest []rune, is func(rune) bool) int {
 	return len(rest)
 }
 
-// blanks finds two blanks or more.
+// blanks matches two spaces or more.
 func blanks(rest []rune) int {
 	if n := run(rest, func(r rune) bool { return r == ' ' }); n > 1 {
 		return n
@@ -178,7 +178,7 @@ func blanks(rest []rune) int {
 	return 0
 }
 
-// gaps finds white space other than one blank: two characters or more, or the end of a line, or a tab.
+// gaps matches white space other than one space: two characters or more, or the end of a line, or a tab.
 func gaps(rest []rune) int {
 	if n := run(rest, unicode.IsSpace); n != 1 || strings.ContainsRune("\n\r\t", rest[0]) {
 		return n
@@ -236,7 +236,7 @@ func parseCharacterMap(data []byte) (*characterMap, error) {
 	return m, nil
 }
 
-// find gives the text for the shortest prefix of key that has a rule. A damaged trie finds nothing.
+// find returns the text for the shortest prefix of key that has a rule. In a damaged trie it finds none.
 func (m *characterMap) find(key string) (text string, ok bool) {
 	step := func(unit uint32) uint32 { return unit >> 10 << (unit & (1 << 9) >> 6) }
 	at := step(m.trie[0])
@@ -266,8 +266,8 @@ func (m *characterMap) find(key string) (text string, ok bool) {
 	return "", false
 }
 
-// normalize applies the rules as Hugging Face's library does: to a whole grapheme cluster where that is short, and else
-// to each code point.
+// normalize applies the rules as Hugging Face's library does: to a whole grapheme cluster if that is short, else to
+// each code point.
 func (m *characterMap) normalize(l letters) letters {
 	const short = 6 // bytes
 	var out letters

@@ -4,7 +4,7 @@ import (
 	"unicode"
 )
 
-// cutter is a model: it cuts a word, never empty, and adds its tokens.
+// cutter is a model. It cuts a word, which is never empty, and adds its tokens to an encoding.
 type cutter interface {
 	cut(e *encoder, word letters)
 }
@@ -12,14 +12,14 @@ type cutter interface {
 // splitter appends the parts of a piece to list.
 type splitter func(piece letters, list []letters) []letters
 
-// How splitAt treats a match.
+// The ways in which splitAt treats a match.
 const (
 	removed            = "Removed"
 	isolated           = "Isolated"
 	mergedWithPrevious = "MergedWithPrevious"
 )
 
-// splitAt cuts at every match; length is how long the match at the start of the rest is, 0 for none.
+// splitAt cuts at every match; length returns the length of the match at the start of rest, 0 for none.
 func splitAt(length func(rest []rune) int, behavior string) splitter {
 	return func(piece letters, list []letters) []letters {
 		from := 0
@@ -48,14 +48,14 @@ func splitAt(length func(rest []rune) int, behavior string) splitter {
 	}
 }
 
-// When a piece gets a blank before it.
+// The pieces that get a space before them.
 const (
 	prependAlways = "always"
-	prependFirst  = "first" // where the text starts
+	prependFirst  = "first" // only the first piece of the text
 	prependNever  = "never"
 )
 
-// splitMetaspace writes blanks as ▁, puts one before the piece, and starts a part at each, if asked to.
+// splitMetaspace writes spaces as ▁, puts one before the pieces that prepend names, and if split starts a part at each.
 func splitMetaspace(prepend string, split bool) splitter {
 	return func(piece letters, list []letters) []letters {
 		words := letters{make([]rune, len(piece.runes)), piece.source, piece.first}
@@ -91,7 +91,7 @@ func splitGPT2(prependSpace bool) splitter {
 	return func(piece letters, list []letters) []letters {
 		if prependSpace && piece.runes[0] != ' ' {
 			piece = piece.prepend(' ')
-			piece.source[0][1] = piece.source[0][0] // a token that is only this blank stands for no text
+			piece.source[0][1] = piece.source[0][0] // a token that is only this space stands for no text
 		}
 		for from := 0; from < len(piece.runes); {
 			to := from + gpt2Length(piece.runes[from:])
@@ -102,7 +102,7 @@ func splitGPT2(prependSpace bool) splitter {
 	}
 }
 
-// The kinds of characters that the pattern tells apart.
+// kind returns the kind of a character for the pattern: white space, letter, number or other.
 func kind(r rune) int {
 	switch {
 	case unicode.IsSpace(r):
@@ -137,7 +137,7 @@ func gpt2Length(text []rune) int {
 		end++
 	}
 	if first == 0 && end > 1 && end < len(text) {
-		end-- // the last blank belongs to the next part
+		end-- // the last space belongs to the next part
 	}
 	return end
 }

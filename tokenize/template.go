@@ -15,7 +15,7 @@ const MaxText = 1 << 20
 // Template is a text with blanks, made by [Tokenizer.Template], [Tokenizer.Shortest] or [Template.Expand]; callers must
 // not change it.
 //
-// A blank is what the user typed, "[MASK]" or "[MASK:3]"; a slot is one token of it. Most blanks have one slot.
+// A blank is "[MASK]" or "[MASK:3]" as the user typed it; a slot is one token of it. Most blanks have one slot.
 type Template struct {
 	Text    string   // as typed
 	IDs     []int    // [CLS], the tokens with [MASK] at every slot, [SEP]
@@ -157,12 +157,12 @@ type draft struct {
 	text      string
 	blanks    []notation
 	escapes   []mark
-	cased     bool      // the user's own text has capitals where they belong, see [Template.Fill]
-	shouted   bool      // it is all in capitals
-	titled    bool      // each of its words begins with one, as in The Lord Of The Rings
-	smallI    bool      // it has the word "i"
-	encoding  *Encoding // with one [MASK] per blank
-	masks     []int     // its place in the encoding
+	cased     bool      // whether the template is cased, see [Template.Fill]
+	shouted   bool      // whether the user's own text is all in capitals
+	titled    bool      // whether each of its words begins with one, as in The Lord Of The Rings
+	smallI    bool      // whether it has the word "i"
+	encoding  *Encoding // the text with one [MASK] per blank
+	masks     []int     // the place of each blank in the encoding
 }
 
 // draft checks a template, finds its blanks and cuts the text around them into tokens.
@@ -189,7 +189,7 @@ func (t *Tokenizer) draft(text, further string) (*draft, error) {
 	}
 	d := &draft{tokenizer: t, text: text, blanks: blanks, escapes: escapes, masks: make([]int, len(blanks))}
 	e := t.newEncoder(text)
-	from, words := 0, false // words: more than white space beside the blanks
+	from, words := 0, false // words: whether there is more than white space beside the blanks
 	for i, blank := range blanks {
 		words = words || strings.TrimSpace(text[from:blank.start]) != ""
 		end := blank.start
@@ -235,7 +235,7 @@ func checkNames(text string, blanks []notation) error {
 	return nil
 }
 
-// ownText is a text with spaces in place of its blanks, and of the marks that a backslash escapes.
+// ownText returns a text with spaces instead of its blanks, and of the marks that a backslash escapes.
 func ownText(text string, blanks []notation, escapes []mark) string {
 	own := []byte(text)
 	for _, blank := range blanks {
@@ -274,7 +274,7 @@ func checkText(text string) error {
 	return nil
 }
 
-// template gives each blank its number of slots; the text is not cut again.
+// template gives each blank its number of slots, without cutting the text again.
 func (d *draft) template(lengths []int) *Template {
 	template := &Template{Text: d.text, Blanks: make([]Blank, len(d.blanks)), escapes: d.escapes, source: d}
 	named := map[string][]int{} // the blanks of a name
@@ -321,15 +321,15 @@ func (d *draft) template(lengths []int) *Template {
 	return template
 }
 
-// hear finds capitals in the user's own text; those of [UNK] are not the user's.
+// hear looks for capitals and the word "i" in the user's own text; capitals of [UNK] are not the user's.
 func (d *draft) hear(text string) {
 	text = strings.ReplaceAll(text, d.tokenizer.vocabulary[d.tokenizer.unknown], "")
 	d.cased = d.cased || hasCapital(text)
 	d.smallI = d.smallI || slices.Contains(strings.FieldsFunc(text, notLetter), "i")
 }
 
-// opens reports whether a token that joins the text on its left may begin a word behind it; before is its last
-// character. beside tells of a script that writes no blanks.
+// opens reports whether a token that joins the text on its left may begin a word after it; before is the last character
+// of that text. beside reports whether the script beside the blank writes no spaces.
 func (t *Tokenizer) opens(left string, before rune, beside bool) bool {
 	switch {
 	case t.alphabet == alphabetPieces || wordRune(before) && !unspaced(before):
@@ -345,7 +345,7 @@ func (t *Tokenizer) opens(left string, before rune, beside bool) bool {
 // touches reports whether a character beside a blank makes one word with it.
 func (t *Tokenizer) touches(r rune) bool { return wordRune(r) && !unspaced(r) }
 
-// wordRune reports whether a character is one of a word.
+// wordRune reports whether a character is a letter or a digit.
 func wordRune(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) }
 
 // Plain reads a whole text for scoring, with the words its tokens form ([Encoding.Words]). The text is held to the

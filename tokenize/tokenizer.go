@@ -9,13 +9,12 @@ import (
 // maskToken is BERT's mask, and the usual spelling of a blank.
 const maskToken = "[MASK]"
 
-// roles are the ids of the special tokens.
+// roles returns pointers to the ids of the special tokens.
 func (t *Tokenizer) roles() []*int {
 	return []*int{&t.padding, &t.unknown, &t.classifier, &t.separator, &t.mask}
 }
 
-// maxVocabulary is the largest number of tokens that is taken. The largest published BERT vocabulary has half a
-// million.
+// maxVocabulary is the largest valid number of tokens. The largest published BERT vocabulary has half a million.
 const maxVocabulary = 1 << 20
 
 // Tokenizer is a vocabulary with the rules that turn text into its tokens and back.
@@ -27,17 +26,17 @@ type Tokenizer struct {
 
 	padding, unknown, classifier, separator, mask int
 
-	added       matcher      // found in a text as it is
-	normalizers []normalizer // which rewrite the text between them
-	normalized  matcher      // found in the text that they return
-	splitters   []splitter   // which cut the rest into words
-	model       cutter       // which cuts words into tokens
+	added       matcher      // finds tokens in a text as it is
+	normalizers []normalizer // rewrite the text between those tokens
+	normalized  matcher      // finds tokens in the rewritten text
+	splitters   []splitter   // cut the rest into words
+	model       cutter       // cuts words into tokens
 
 	alphabet       alphabet
 	cased          bool
-	prepends       bool     // a text gets a blank before its first word
-	dropsBlank     bool     // which decoding drops
-	maskStripsLeft bool     // the white space before a slot belongs to it
+	prepends       bool     // whether a text gets a space before its first word
+	dropsBlank     bool     // whether decoding drops that space
+	maskStripsLeft bool     // whether the white space before a slot belongs to it
 	notWords       []bool   // per id: added tokens and others that no slot takes
 	silent         []bool   // per id: special tokens, which decoding leaves out
 	forbidden      []string // special tokens that a user's text may not hold
@@ -46,7 +45,7 @@ type Tokenizer struct {
 // VocabularySize returns the number of tokens.
 func (t *Tokenizer) VocabularySize() int { return len(t.vocabulary) }
 
-// Token returns the token of an id, with "##" where it continues a word, and "" for an id outside the vocabulary.
+// Token returns the token of an id, with "##" if it continues a word, and "" for an id outside the vocabulary.
 func (t *Tokenizer) Token(id int) string {
 	if id < 0 || id >= len(t.vocabulary) {
 		return ""
@@ -83,7 +82,7 @@ func (t *Tokenizer) Continues(id int) bool {
 	return joins && (t.alphabet == alphabetPieces || wordRune(first))
 }
 
-// Unspaced reports whether the token of an id begins with a letter of a script that writes no blanks between words, and
+// Unspaced reports whether the token of an id begins with a letter of a script that writes no spaces between words, and
 // is no "##" piece.
 func (t *Tokenizer) Unspaced(id int) bool {
 	text, joins := t.read(t.Token(id))

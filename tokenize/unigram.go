@@ -5,19 +5,19 @@ import (
 	"unicode/utf8"
 )
 
-// unigram is the Unigram model (Kudo 2018): of all ways to cut a piece into tokens the one with the highest sum of
-// scores, found from left to right (Viterbi).
+// unigram is the Unigram model (Kudo 2018). Of all ways to cut a piece into tokens, it takes the one with the highest
+// sum of scores, found from left to right (Viterbi).
 type unigram struct {
 	ids     map[string]int
 	scores  []float64
 	longest int     // bytes of the longest token
 	unknown float64 // score of a character that is no token
-	id      int     // of the unknown token
+	id      int     // the id of the unknown token
 }
 
 var _ cutter = (*unigram)(nil)
 
-// unknownPenalty is how much worse an unknown character is than the worst token, as SentencePiece has it.
+// unknownPenalty is the difference between the worst token's score and an unknown character's, as in SentencePiece.
 const unknownPenalty = 10
 
 func newUnigram(tokens []string, scores []float64, unknown int) *unigram {
@@ -64,7 +64,7 @@ func (m *unigram) cut(e *encoder, piece letters) {
 			offer(from, from+1, m.id, best[from].score+m.unknown)
 		}
 	}
-	var path []step // backwards; from and score's place hold where each token starts and ends
+	var path []step // the steps of the best way, from the last to the first
 	ends := make([]int, 0, n)
 	for at := n; at > 0; at = best[at].from {
 		s := best[at]

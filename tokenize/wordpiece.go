@@ -31,7 +31,7 @@ type Options struct {
 	LongestWord  int   // characters above which a word becomes [UNK]; 0 for the usual 100
 }
 
-// stripAccents resolves the default.
+// stripAccents returns the option, or its default if it is nil.
 func (o Options) stripAccents() bool {
 	if o.StripAccents != nil {
 		return *o.StripAccents
@@ -39,7 +39,7 @@ func (o Options) stripAccents() bool {
 	return !o.Cased
 }
 
-// longestWord resolves the default.
+// longestWord returns the option, or its default if it is 0.
 func (o Options) longestWord() int { return cmp.Or(o.LongestWord, 100) }
 
 // New makes a tokenizer from a vocabulary, whose tokens are in the order of their ids. It must have [PAD],
@@ -52,8 +52,8 @@ func newFromList(vocabulary []string, o Options, file string) (*Tokenizer, error
 	return t, nameFile(err, file)
 }
 
-// newWordPiece makes a tokenizer with the rules of BERT, of added tokens and of a vocabulary, which fill adds; size is
-// about how many tokens that has. Its errors are about tokenizer.json.
+// newWordPiece makes a tokenizer with the rules of BERT, with added tokens and the vocabulary that fill adds. size is
+// the vocabulary's approximate number of tokens. Errors are about tokenizer.json.
 func newWordPiece(o Options, size int, addedTokens []pipelineAdded, fill func(*Tokenizer) error) (*Tokenizer, error) {
 	if o.LongestWord < 0 {
 		return nil, pipelineFault(errUnsupported, "longest word of %d characters", o.LongestWord)
@@ -138,7 +138,7 @@ var _ cutter = greedy{}
 
 func (m greedy) cut(e *encoder, word letters) {
 	text := string(word.runes)
-	// Most words are in the vocabulary as they are, which is also what the model tries first.
+	// Most words are in the vocabulary as they are. The model would also try the whole word first.
 	if id, ok := m.words[text]; ok && len(word.runes) <= m.longest {
 		e.addPiece(id, word.span())
 		return
@@ -152,7 +152,7 @@ func (m greedy) cut(e *encoder, word letters) {
 	}
 }
 
-// normalize is BertNormalizer: it cleans, sets Chinese characters apart by blanks, strips accents, and lower-cases.
+// normalize is BertNormalizer: it cleans, puts spaces around Chinese characters, strips accents, and lower-cases.
 func (o Options) normalize(l letters) (out letters) {
 	out = letters{make([]rune, 0, len(l.runes)+8), make([][2]int, 0, len(l.runes)+8), l.first}
 	var scratch []byte

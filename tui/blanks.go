@@ -14,7 +14,7 @@ import (
 // blanksPage shows the likeliest words of each blank by itself, and their shares of the fills.
 type blanksPage struct {
 	m   *model
-	row int // of the chosen blank
+	row int // the chosen word of the chosen blank
 }
 
 var _ page = (*blanksPage)(nil)
@@ -25,7 +25,7 @@ type value struct {
 	alone, share float64
 }
 
-// values lists the words of a blank, those with the largest share first; shares reports whether they have any.
+// values lists the words of a blank, those with the largest share first; shares reports whether shares are known.
 func (p *blanksPage) values(blank int) (list []value, shares bool) {
 	s := p.m.run.shown
 	if s == nil || blank >= len(s.result.Alone) {
@@ -45,7 +45,7 @@ func (p *blanksPage) values(blank int) (list []value, shares bool) {
 			total += *f.Share
 		}
 	}
-	// A search that lists a part of the fills says nothing of a word's share.
+	// If a search lists only a part of the fills, the share of a word is not known.
 	if shares = total > 0 && (s.stats() != nil || total > 0.9999); shares {
 		for _, f := range s.result.Fills {
 			v := find(f.Values[blank])
@@ -74,7 +74,7 @@ func (p *blanksPage) move(by int) {
 func (p *blanksPage) leaf(by int) { p.move(by) }
 func (p *blanksPage) turn(by int) { p.m.turnTo(p.m.blank + by) }
 
-// key pins the chosen word; the rest is done to the selected fill.
+// key pins the chosen word; all other keys act on the selected fill.
 func (p *blanksPage) key(k string) tea.Cmd {
 	if list, _ := p.values(p.m.blank); k == "p" && p.row < len(list) {
 		return p.m.pin(list[p.row].text)

@@ -9,8 +9,8 @@ import (
 	"github.com/charmbracelet/x/ansi"
 )
 
-// shownNats is how far below the best log-likelihood a curve's lowest block stands: a chain that begins far away does
-// not flatten the others.
+// shownNats is the distance from the best log-likelihood to a curve's lowest block, so that a chain that begins far
+// away does not flatten the others.
 const shownNats = 12
 
 // chainsPage shows how each chain moves.
@@ -61,7 +61,7 @@ func (p *chainsPage) head(s *snapshot, columns int) []string {
 	return lines
 }
 
-// verdict says what the figures can and cannot tell.
+// verdict says what follows from the figures, and what does not.
 func verdict(s *snapshot) string {
 	c, r := s.stats(), s.stats().SplitRHat
 	const blind = " Both look at U alone: chains caught in one mode look the same as chains that have seen all."
@@ -159,7 +159,7 @@ func (p *chainsPage) render(columns, rows int) string {
 	return stack(columns, rows, lines...)
 }
 
-// mean returns the mean of values, NaN of none.
+// mean returns the mean of values, NaN if there are none.
 func mean(values []float32) float64 {
 	sum := 0.0
 	for _, x := range values {
@@ -168,7 +168,7 @@ func mean(values []float32) float64 {
 	return sum / float64(len(values))
 }
 
-// lastMove says what a chain changed last, and how long ago.
+// lastMove describes the last change of a chain, and how long ago it was.
 func (p *chainsPage) lastMove(s *snapshot, last move, columns int) string {
 	m := p.m
 	if last.step == 0 {

@@ -15,43 +15,43 @@ import (
 	"infill/tokenize"
 )
 
-// blankText is a blank as it is typed. The tokenizer has the last word on it.
+// blankText is the text of a new blank. The tokenizer decides which texts are blanks.
 const blankText = "[MASK]"
 
-// editor is the template being written. textinput keeps the text and the cursor; how it looks, wrapped and with its
-// blanks in colour, is this file's.
+// editor edits the template. textinput keeps the text and the cursor; this file draws them, wrapped and with the blanks
+// in colour.
 type editor struct{ input textinput.Model }
 
-// mostTyped is the longest text, in bytes, that the line takes: it is drawn at every key.
+// mostTyped is the longest text, in bytes, that the line takes: every key draws it again.
 const mostTyped = 32 << 10
 
 func newEditor(text string) editor {
-	// One more than is taken, so that a text that is too long gives an error and is not cut.
+	// One more than the limit, so that too long a text gives an error instead of being cut.
 	return editor{input: newInput(text, mostTyped+1)}
 }
 
-// newInput makes a line of text to be edited.
+// newInput makes a field with a line of text to edit.
 func newInput(text string, limit int) textinput.Model {
 	input := textinput.New()
 	input.CharLimit = limit
 	input.SetValue(text)
-	// ctrl+v would read the clipboard of the machine that runs the program; pasting is the terminal's business.
+	// ctrl+v would read the clipboard of the machine that runs the program. The terminal pastes instead.
 	input.KeyMap.Paste.SetEnabled(false)
-	// The screen itself gives it the keys when it is time; the command would only make the cursor blink.
+	// The screen decides which keys the field gets. The returned command would only make the cursor blink.
 	input.Focus()
 	return input
 }
 
 func (e *editor) text() string { return e.input.Value() }
 
-// edit gives a key or a paste to the text; changed reports whether it did anything to it.
+// edit applies a key or a paste to the text; changed reports whether the text is another.
 func (e *editor) edit(message tea.Msg) (changed bool) {
 	before, times := e.text(), 1
 	switch m := message.(type) {
 	case tea.KeyPressMsg:
 		times = e.reach(m)
 	case tea.PasteMsg:
-		// The input itself takes control characters out.
+		// The input itself removes control characters.
 		m.Content = strings.NewReplacer("\u2028", " ", "\u2029", " ").Replace(m.Content)
 		message = m
 	}
@@ -61,11 +61,11 @@ func (e *editor) edit(message tea.Msg) (changed bool) {
 	return e.text() != before
 }
 
-// cursor is the byte that the cursor stands before.
+// cursor returns the offset of the byte after the cursor.
 func (e *editor) cursor() int { return len(string([]rune(e.text())[:e.input.Position()])) }
 
-// reach is how often a key is to be given to the input, which works on runes, to get past one character, such as a
-// letter with its marks.
+// reach returns how often the input needs a key to pass one character, such as a letter with its marks: the input works
+// on runes.
 func (e *editor) reach(message tea.KeyPressMsg) int {
 	keys, text, at := e.input.KeyMap, e.text(), e.cursor()
 	back := key.Matches(message, keys.CharacterBackward, keys.DeleteCharacterBackward)
@@ -83,14 +83,14 @@ func (e *editor) reach(message tea.KeyPressMsg) int {
 	return 1
 }
 
-// insideBlank reports whether the cursor stands in a blank that is being typed, where "_" may be part of a name.
+// insideBlank reports whether the cursor is in an unfinished blank, where "_" may be part of a name.
 func (e *editor) insideBlank() bool {
 	left := e.text()[:e.cursor()]
 	open := strings.LastIndex(left, "[MASK")
 	return open >= 0 && !strings.Contains(left[open:], "]")
 }
 
-// insertBlank puts a blank at the cursor, set off from words beside it. Of an underscore after a blank it makes none,
+// insertBlank puts a blank at the cursor, with spaces between it and words. An underscore after a blank inserts none,
 // so that ___ is one blank.
 func (e *editor) insertBlank(underscore bool) bool {
 	left, rest := e.text()[:e.cursor()], e.text()[e.cursor():]
@@ -113,7 +113,7 @@ func wordRune(r rune) bool {
 	return unicode.IsLetter(r) || unicode.IsDigit(r) || unicode.Is(unicode.M, r)
 }
 
-// blankWord makes a blank of the word that the cursor stands in or behind.
+// blankWord replaces the word at the cursor, or before it, by a blank.
 func (e *editor) blankWord() bool {
 	text, at := e.text(), e.cursor()
 	part := func(r rune) bool { return wordRune(r) || r == '-' || r == '\'' || r == '’' }

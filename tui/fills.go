@@ -18,9 +18,9 @@ type fillsPage struct {
 	m        *model
 	listed   []infill.Fill
 	selected int
-	chosen   string // text of the selected fill, "" to stay at the top
+	chosen   string // the text of the selected fill, "" to stay at the top
 	offset   int
-	byCount  bool // sorted by how often they were drawn, and not by the likelihood
+	byCount  bool // whether fills are sorted by count instead of likelihood
 	filter   string
 }
 
@@ -43,8 +43,8 @@ func (p *fillsPage) list() {
 	}
 }
 
-// matches reports whether a fill passes the filter: every word of it stands in the fill's own words, or "2:word" in
-// those of the second blank.
+// matches reports whether a fill passes the filter: the fill's words must contain every word of the filter, for
+// "2:word" those of the second blank.
 func (p *fillsPage) matches(f infill.Fill) bool {
 	for _, want := range strings.Fields(strings.ToLower(p.filter)) {
 		in := strings.ToLower(strings.Join(f.Values, "\n"))
@@ -60,7 +60,7 @@ func (p *fillsPage) matches(f infill.Fill) bool {
 	return true
 }
 
-// current is the selected fill, nil for none.
+// current returns the selected fill, nil if there is none.
 func (p *fillsPage) current() *infill.Fill {
 	if p.selected >= len(p.listed) {
 		return nil
@@ -99,7 +99,7 @@ func (p *fillsPage) key(k string) tea.Cmd {
 		m.picked = f.Text
 		return tea.Quit
 	case k == "y":
-		// The words are not the screen's: a sequence cannot break out of base64.
+		// The words come from outside, but a control sequence cannot break out of base64.
 		m.say("copied, if the terminal allows it (OSC 52)")
 		return tea.SetClipboard(f.Text)
 	case k == "p":
@@ -119,7 +119,7 @@ func (p *fillsPage) hints() []hint {
 	return list
 }
 
-// drawn reports whether the fills were drawn, and so can be sorted by how often.
+// drawn reports whether the fills were drawn, and so can be sorted by count.
 func (p *fillsPage) drawn() bool { return len(p.listed) > 0 && p.listed[0].Count > 0 }
 
 // empty says why no fill is listed.
@@ -135,7 +135,7 @@ func (p *fillsPage) empty() string {
 	return "the fills come here"
 }
 
-// render draws the list, below it how it was found, and beside it the chosen blank where there is room.
+// render draws the list, the summary below it, and the chosen blank beside it if there is room.
 func (p *fillsPage) render(columns, rows int) string {
 	m := p.m
 	if m.wide() {
@@ -146,7 +146,7 @@ func (p *fillsPage) render(columns, rows int) string {
 	return p.page(columns-1, rows)
 }
 
-// page draws the list, and below it how it was found.
+// page draws the list, and the summary below it.
 func (p *fillsPage) page(columns, rows int) string {
 	m, s := p.m, p.m.run.shown
 	var notes []string
@@ -165,7 +165,7 @@ func (p *fillsPage) page(columns, rows int) string {
 	return p.table(columns, rows-len(notes)) + strings.TrimSuffix("\n"+strings.Join(notes, "\n"), "\n")
 }
 
-// summary says how a result was found, as the command does, and what the pipeline warns of.
+// summary says how a result was found, as the command does, and lists the result's warnings.
 func summary(s *snapshot) []string {
 	r, st := s.result, s.result.Stats
 	rows := fmt.Sprintf("%d model rows", st.ModelRows)
@@ -230,7 +230,7 @@ func (p *fillsPage) columns(columns int) []column {
 	return list
 }
 
-// weight is the value of a fill's bar: its probability, or the share of draws of a sampler.
+// weight returns the value of a fill's bar: its probability, or its share of a sampler's draws.
 func weight(f *infill.Fill) float64 {
 	switch {
 	case f.Probability != nil:
@@ -266,7 +266,7 @@ func (p *fillsPage) table(columns, rows int) string {
 	}
 	p.offset = scroll(p.offset, p.selected, rows-1, len(p.listed))
 	end := min(len(p.listed), p.offset+max(rows-1, 0))
-	// Where a text has no room, all rows show the words of their blanks alone.
+	// If a text has no room, all rows show only the words of their blanks.
 	whole := !slices.ContainsFunc(p.listed[min(p.offset, end):end],
 		func(f infill.Fill) bool { return width(harmless(f.Text)) > text })
 	for i := p.offset; i < end; i++ {
@@ -290,7 +290,7 @@ func (p *fillsPage) table(columns, rows int) string {
 	return stack(columns, rows, lines...)
 }
 
-// words are the words of a fill's blanks.
+// words returns the words of a fill's blanks as parts.
 func words(values []string) (list []part) {
 	for blank, text := range values {
 		if blank > 0 {

@@ -63,7 +63,7 @@ func (h *help) render(s *styles, columns, rows int) string {
 	return stack(columns, rows, lines[h.offset:]...)
 }
 
-// hints writes keys on one line, as many as fit.
+// hints writes as many keys on one line as fit.
 func (s *styles) hints(columns int, list ...hint) string {
 	text, used := "", 0
 	for i, h := range list {
@@ -83,7 +83,7 @@ func (s *styles) hints(columns int, list ...hint) string {
 	return text + spaces(columns-used)
 }
 
-// browseKey handles the keys that mean the same on all pages, and gives the others to the page.
+// browseKey handles the keys that mean the same on all pages, and passes other keys to the page.
 func (m *model) browseKey(k string) tea.Cmd {
 	page, leaf := m.pages[m.view], max(m.height-9, 1)
 	switch k {

@@ -28,9 +28,9 @@ const (
 
 func (v view) String() string { return [...]string{"Fills", "Blanks", "Chains", "Runs"}[v] }
 
-// page is one of the screen's views. It owns its selection and its place of scrolling.
+// page is one of the screen's views. It keeps its selection and its scroll position.
 type page interface {
-	// render draws the page in as many columns and rows.
+	// render draws the page in a number of columns and rows.
 	render(columns, rows int) string
 	// move goes down, leaf by a screenful, and turn to the right.
 	move(by int)
@@ -38,7 +38,7 @@ type page interface {
 	turn(by int)
 	// key handles the keys of this page alone.
 	key(k string) tea.Cmd
-	// hints are the keys to tell of.
+	// hints returns the keys to show.
 	hints() []hint
 }
 
@@ -48,8 +48,8 @@ type run struct {
 	stream  *stream // nil when no run is on
 	shown   *snapshot
 	fault   string
-	stopped bool // by the user
-	stale   bool // shown is of a template before
+	stopped bool // whether the user stopped it
+	stale   bool // whether shown belongs to an earlier template
 }
 
 // model is the screen.
@@ -65,10 +65,10 @@ type model struct {
 	writing    bool
 	pins       map[int]string // the word that a blank is pinned to
 	run        run
-	started    int  // runs so far
-	edits      int  // of the template so far
-	waiting    bool // a run is wanted as soon as there is a model
-	blank      int  // the chosen one
+	started    int  // the number of runs so far
+	edits      int  // the number of edits so far
+	waiting    bool // whether a run begins as soon as there is a model
+	blank      int  // the chosen blank
 
 	view   view
 	pages  [views]page
@@ -77,7 +77,7 @@ type model struct {
 	chains chainsPage
 	runs   runsPage
 
-	// The windows in front of the page, nil where there is none.
+	// The windows in front of the page, nil if closed.
 	panel  *panel
 	filter *textinput.Model
 	help   *help
@@ -85,13 +85,13 @@ type model struct {
 	width, height int
 	notice        string
 	noticeFault   bool
-	frame         string // the last drawn, "" when something changed
+	frame         string // the last drawn screen, "" after a change
 
 	picked      string
 	interrupted bool
 }
 
-// The messages besides those of runs and of the pages.
+// The messages, apart from those of runs and of pages.
 type (
 	openedMsg struct {
 		name   string
@@ -132,19 +132,19 @@ func (m *model) close() error {
 func (m *model) Init() tea.Cmd {
 	var ask tea.Cmd
 	if m.config.Theme == "auto" && m.config.Profile > colorprofile.Ascii {
-		// The answer comes among the keys, if the terminal has one.
+		// The answer, if any, comes among the keys.
 		ask = tea.RequestBackgroundColor
 	}
 	return tea.Batch(ask, m.open(m.config.Model), m.runs.load())
 }
 
-// open loads a model. The one before it is closed when nothing uses it any more.
+// open loads a model. The screen closes the earlier one when nothing uses it any more.
 func (m *model) open(name string) tea.Cmd {
 	m.opening = true
 	return m.jobs.command(func(ctx context.Context) tea.Msg {
 		filler, err := m.config.Open(ctx, name)
 		if err == nil && ctx.Err() != nil {
-			// The screen was left meanwhile, and nobody takes the message.
+			// The user has left the screen meanwhile, and nobody takes the message.
 			filler.Close()
 			return nil
 		}
@@ -200,7 +200,7 @@ func (m *model) opened(message openedMsg) tea.Cmd {
 	m.opening = false
 	switch {
 	case message.err != nil && m.filler != nil:
-		// The model before still serves.
+		// The earlier model still works.
 		m.fail(explain(message.err))
 		return nil
 	case message.err != nil:
@@ -248,7 +248,7 @@ func (m *model) start() tea.Cmd {
 	return nil
 }
 
-// pinned are the options of a run: a pin is a list of one word.
+// pinned returns the options of a run: a pin is a list of one word.
 func (m *model) pinned() infill.Options {
 	o := m.run.options
 	if len(m.pins) > 0 {
@@ -263,7 +263,7 @@ func (m *model) pinned() infill.Options {
 	return o
 }
 
-// abandon ends a run that nobody waits for any more.
+// abandon ends the run, whose result nobody needs any more.
 func (m *model) abandon() {
 	if r := &m.run; r.stream != nil {
 		r.stream.cancel(infill.ErrUnwanted)
@@ -271,7 +271,7 @@ func (m *model) abandon() {
 	}
 }
 
-// finished takes the last of a run.
+// finished takes the last message of a run.
 func (m *model) finished(message finishedMsg) {
 	r := &m.run
 	if r.stream == nil || r.stream.number != message.number {
@@ -286,7 +286,7 @@ func (m *model) finished(message finishedMsg) {
 	}
 }
 
-// edited follows a change of the template: the run is stopped at once, and the next begins when the typing pauses.
+// edited handles a change of the template: it stops the run at once, and begins the next when the typing pauses.
 func (m *model) edited() tea.Cmd {
 	m.abandon()
 	m.edits++
@@ -296,14 +296,14 @@ func (m *model) edited() tea.Cmd {
 	return m.jobs.after(pause, settledMsg{m.edits})
 }
 
-// show shows a snapshot of a run, which has a result; nil for nothing.
+// show shows a snapshot of a run, which must have a result; nil shows nothing.
 func (m *model) show(s *snapshot) {
 	m.run.shown, m.run.stale = s, false
 	m.fills.list()
 	m.turnTo(m.blank)
 }
 
-// turnTo chooses a blank, the nearest that there is.
+// turnTo chooses a blank, or the nearest one that exists.
 func (m *model) turnTo(blank int) {
 	before := m.blank
 	if s := m.run.shown; s != nil {
@@ -315,7 +315,7 @@ func (m *model) turnTo(blank int) {
 	}
 }
 
-// pin keeps the chosen blank at a word and fills the rest around it, or frees it again.
+// pin fixes a word in the chosen blank and fills the others around it; if the word is fixed already, pin frees it.
 func (m *model) pin(word string) tea.Cmd {
 	switch old, pinned := m.pins[m.blank]; {
 	case m.run.stale:
@@ -330,7 +330,7 @@ func (m *model) pin(word string) tea.Cmd {
 	return m.start()
 }
 
-// key gives a key to the window in front, or else to the page.
+// key passes a key to the window in front, else to the page.
 func (m *model) key(k tea.KeyPressMsg) tea.Cmd {
 	switch {
 	case k.String() == "ctrl+c":
@@ -362,7 +362,7 @@ func (m *model) key(k tea.KeyPressMsg) tea.Cmd {
 	return nil
 }
 
-// paste gives pasted text to the field, or the template, that the user writes in.
+// paste puts pasted text into the field or template that the user is writing.
 func (m *model) paste(message tea.PasteMsg) tea.Cmd {
 	switch {
 	case m.tooSmall() || m.help != nil:
@@ -376,7 +376,7 @@ func (m *model) paste(message tea.PasteMsg) tea.Cmd {
 	return nil
 }
 
-// apply takes the panel's options over.
+// apply takes the options of the panel for the next run.
 func (m *model) apply() tea.Cmd {
 	options, name, ok := m.panel.options()
 	if !ok {

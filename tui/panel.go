@@ -14,13 +14,13 @@ import (
 	"infill/samplers"
 )
 
-// panel changes the options of a run. It edits words, and turns them into options when it is done.
+// panel changes the options of a run. It edits them as texts, which options reads at the end.
 type panel struct {
 	*styles
 	before infill.Options
 	fields []field
-	at     int  // among those that are shown
-	typed  bool // the chosen field's value is being typed
+	at     int  // the index of the chosen field among the shown ones
+	typed  bool // whether the user is typing the chosen field's value
 	fault  string
 }
 
@@ -30,7 +30,7 @@ type field struct {
 	value string
 }
 
-// none, as the sampler, is a search or draws.
+// none is the value of the sampler for a search or for draws.
 const none = "none"
 
 // newPanel shows the options of infill.Table, the sampler and the options of chains first, and the model last.
@@ -56,12 +56,12 @@ func newPanel(s *styles, o infill.Options, model string, models []string) *panel
 	return p
 }
 
-// field is the field of that name.
+// field returns the field with a name.
 func (p *panel) field(name string) *field {
 	return &p.fields[slices.IndexFunc(p.fields, func(f field) bool { return f.Name == name })]
 }
 
-// shown lists the fields that have a meaning now: options of chains need a sampler, which may have no use for some.
+// shown lists the fields that have an effect now: options of chains need a sampler, and some samplers ignore some.
 func (p *panel) shown() (list []*field) {
 	sampler := p.field("sampler").value
 	name, _, _ := strings.Cut(sampler, ":")
@@ -80,7 +80,7 @@ func (p *panel) shown() (list []*field) {
 	return list
 }
 
-// current is the chosen field.
+// current returns the chosen field.
 func (p *panel) current() *field {
 	list := p.shown()
 	p.at = min(p.at, len(list)-1)
@@ -103,7 +103,7 @@ func (f *field) help() string {
 	return f.Help
 }
 
-// key gives a key to the panel; one that ends it is the screen's.
+// key handles a key of the panel; the screen handles keys that close it.
 func (p *panel) key(k tea.KeyPressMsg) {
 	switch k.String() {
 	case "up", "shift+tab":
@@ -132,7 +132,7 @@ func (p *panel) move(by int) {
 	p.typed, p.fault = false, ""
 }
 
-// turn takes the next or the previous value, of a number without any the next number.
+// turn takes the next or the previous suggested value; for a number without suggestions, the next or previous number.
 func (p *panel) turn(by int) {
 	f := p.current()
 	p.typed, p.fault = false, ""
@@ -151,13 +151,13 @@ func (p *panel) turn(by int) {
 
 func (f *field) counts() bool { return f.Values == nil && f.Kind == "N" }
 
-// typeText writes into the field: the first letter takes the place of the value.
+// typeText writes into the field; the first letter replaces the old value.
 func (p *panel) typeText(text string) {
 	f := p.current()
 	if f.Closed || text == "" {
 		return
 	}
-	// A list is added to; any other value is written again.
+	// The text adds to a list, and replaces any other value.
 	if !p.typed && f.Join == "" {
 		f.value = ""
 	}
@@ -167,7 +167,7 @@ func (p *panel) typeText(text string) {
 	}
 }
 
-// options reads the fields. Errors name the field and stay in the panel.
+// options reads the fields. The panel shows an error with the name of the field.
 func (p *panel) options() (o infill.Options, model string, ok bool) {
 	o = p.before
 	fail := func(name, fault string) (infill.Options, string, bool) {
@@ -207,7 +207,7 @@ func (p *panel) render(columns, rows int) string {
 	if p.fault != "" {
 		help, look = p.fault, p.styles.fault
 	}
-	// Where there is no room for all fields, those around the chosen one are shown.
+	// If there is no room for all fields, show those around the chosen one.
 	number := min(len(fields), max(rows-1-helpRows, 1))
 	first := min(max(p.at-number/2, 0), len(fields)-number)
 	lines := []string{"  " + p.accent.Render("options") +

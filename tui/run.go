@@ -29,7 +29,7 @@ func newJobs(ctx context.Context) *jobs {
 	return j
 }
 
-// command makes a tea.Cmd of a job. It is not run after close.
+// command makes a tea.Cmd of a job. After close, the command does nothing.
 func (j *jobs) command(job func(ctx context.Context) tea.Msg) tea.Cmd {
 	return func() tea.Msg {
 		j.mutex.Lock()
@@ -67,22 +67,22 @@ func (j *jobs) after(delay time.Duration, message tea.Msg) tea.Cmd {
 	})
 }
 
-// request is all that decides a run.
+// request holds everything that determines a run.
 type request struct {
 	filler   Filler
 	template string
 	options  infill.Options
 }
 
-// stream is one run on its way.
+// stream is one running run.
 type stream struct {
 	number int
 	cancel context.CancelCauseFunc
-	frames chan *snapshot // the latest, where nobody has fetched it
+	frames chan *snapshot // the latest one, until the screen fetches it
 	over   chan struct{}
 }
 
-// The messages of a run. number is the run's: the screen does not listen to an abandoned run.
+// The messages of a run. number is the number of the run: the screen ignores messages of an abandoned run.
 type (
 	snapshotMsg struct {
 		number   int
@@ -95,8 +95,8 @@ type (
 	}
 )
 
-// start starts a run. The commands are to be run side by side: one fills, the other carries snapshots to the screen and
-// must be asked for again after each.
+// start starts a run. Its commands run side by side: one fills, and the other is listen, which carries one snapshot to
+// the screen and must then be called again.
 func (j *jobs) start(number int, q request, now func() time.Time) (*stream, tea.Cmd) {
 	ctx, cancel := context.WithCancelCause(j.ctx)
 	s := &stream{number: number, cancel: cancel, frames: make(chan *snapshot, 1), over: make(chan struct{})}
@@ -125,10 +125,10 @@ func (j *jobs) listen(s *stream) tea.Cmd {
 
 const (
 	frame     = 50 * time.Millisecond // the shortest time between two snapshots of a run
-	mostDrawn = 2000                  // fills of chains that are listed
+	mostDrawn = 2000                  // the most fills of chains in the list
 )
 
-// run fills, and returns the last snapshot, which there is also of a run that was stopped after it found something.
+// run fills, and returns the last snapshot, also for a run that was stopped after it found something.
 func (q request) run(ctx context.Context, frames chan *snapshot, now func() time.Time) (*snapshot, error) {
 	o := q.options
 	if o.Chains != nil {
@@ -148,7 +148,7 @@ func (q request) run(ctx context.Context, frames chan *snapshot, now func() time
 		default:
 		}
 		frames <- s
-		// A tenth of the run is spent on showing it, at most.
+		// Snapshots take a tenth of the run at most.
 		next = at.Add(max(frame, 10*now().Sub(at)))
 	})
 	if result == nil {
@@ -159,26 +159,26 @@ func (q request) run(ctx context.Context, frames chan *snapshot, now func() time
 
 // snapshot is the state of a run at one moment. Nothing in it changes once it is made.
 type snapshot struct {
-	result *infill.Result // nil before there is one: such a snapshot is not shown
+	result *infill.Result // nil before there is one: the screen does not show such a snapshot
 	over   bool
 	step   int
 	steps  int  // of the whole run
-	warmUp bool // the result is of the warm-up, whose states are no draws
+	warmUp bool // whether the result has states of the warm-up, which are no draws
 	warm   int  // steps of the warm-up so far
-	// logLikelihoods and accepted are each chain's history from step 0 on, [chains][steps]; NaN if unknown.
+	// logLikelihoods and accepted are the history of each chain from step 0, [chains][steps]; NaN if unknown.
 	logLikelihoods, accepted [][]float32
-	stepSize                 float64 // 0 for samplers without
-	moves                    []move  // of each chain
+	stepSize                 float64 // 0 for samplers without a step size
+	moves                    []move  // the last move of each chain
 }
 
 // move is a chain's last change.
 type move struct {
 	step     int      // 0 if the chain has not moved
-	blanks   []int    // that changed
+	blanks   []int    // the blanks that changed
 	from, to []string // their texts before and after
 }
 
-// fills are the fills that are known.
+// fills returns the known fills.
 func (s *snapshot) fills() []infill.Fill {
 	if s == nil {
 		return nil
@@ -194,11 +194,11 @@ func (s *snapshot) stats() *infill.ChainStats {
 	return s.result.Stats.Chains
 }
 
-// recorder gathers the steps of a run for the screen. It belongs to the goroutine that fills, and hands out snapshots.
+// recorder gathers the steps of a run for the screen, as snapshots. Only the goroutine that fills uses it.
 type recorder struct {
 	request
 	snapshot
-	template *tokenize.Template // of a chain's tokens; nil before the first step
+	template *tokenize.Template // the template of the chains' tokens; nil before the first step
 	last     infill.Progress
 }
 
@@ -247,7 +247,7 @@ func (r *recorder) read(pieces []int) *tokenize.Template {
 	return list[0]
 }
 
-// move notes the blanks that a chain changed in a step, with their texts before and after.
+// move records the blanks that a chain changed in a step, with their texts before and after.
 func (r *recorder) move(chain int, p infill.Progress) {
 	slots := len(r.template.Slots)
 	was := r.template.Fill(r.last.TokenIDs[chain*slots : (chain+1)*slots]).Fills
@@ -273,8 +273,8 @@ func (r *recorder) snap() *snapshot {
 	return &s
 }
 
-// finish is the snapshot of a run that has ended. It writes the log-likelihoods that the sampler did not need, and the
-// pipeline now knows, into the chains' histories.
+// finish returns the snapshot of a finished run. It writes the log-likelihoods that the sampler did not need, and that
+// the result now has, into the chains' histories.
 func (r *recorder) finish(result *infill.Result) *snapshot {
 	s := r.snap()
 	if s.result != nil {
@@ -294,7 +294,7 @@ func (r *recorder) finish(result *infill.Result) *snapshot {
 	return s
 }
 
-// explain puts an error into a line for the user, "" for a run that the user stopped.
+// explain writes an error as a line for the user, "" for a run that the user stopped.
 func explain(err error) string {
 	var option *infill.OptionError
 	switch {

@@ -23,10 +23,10 @@ type (
 // runsPage is the view of an evaluation.
 type runsPage struct {
 	m        *model
-	state    *eval.Watched // never changed here
+	state    *eval.Watched // the page never changes it
 	methods  []runMethod
 	sentence int
-	method   int // the first shown
+	method   int // the first shown method
 	scrolled int
 }
 
@@ -49,7 +49,7 @@ func (p *runsPage) load() tea.Cmd {
 	})
 }
 
-// take shows a run as it was read, and reads it again soon if it is not complete.
+// take shows a run as load has read it. If the run is not complete, take makes load read it again soon.
 func (p *runsPage) take(s *eval.Watched) tea.Cmd {
 	p.state, p.methods = s, nil
 	if s.Err == nil {
@@ -66,10 +66,10 @@ func (p *runsPage) take(s *eval.Watched) tea.Cmd {
 	return p.m.jobs.after(pause, watchMsg{})
 }
 
-// shows reports whether there is a run to look at.
+// shows reports whether there is a run to show.
 func (p *runsPage) shows() bool { return p.state != nil && p.state.Err == nil }
 
-// complete reports that every sentence was infilled by every method.
+// complete reports whether every method has filled every sentence.
 func (p *runsPage) complete() bool { return p.state.Done() >= p.state.Total() }
 
 // move goes to another sentence.
@@ -127,7 +127,7 @@ func (p *runsPage) render(columns, rows int) string {
 	return stack(columns, rows, append(lines, p.sentencePage(columns, rows-len(lines))...)...)
 }
 
-// head names the run and says how far it is.
+// head shows the name of the run and its progress.
 func (p *runsPage) head(columns int) string {
 	m, r := p.m, p.state
 	c := r.Header.Configuration
@@ -144,7 +144,7 @@ func (p *runsPage) head(columns int) string {
 	return between(left, state+" ", columns)
 }
 
-// sentencePage shows the fills of a sentence, those of several methods side by side.
+// sentencePage shows the fills of a sentence, several methods side by side.
 func (p *runsPage) sentencePage(columns, rows int) []string {
 	m, r := p.m, p.state
 	p.sentence = min(p.sentence, len(r.Prompts)-1)
@@ -188,7 +188,7 @@ func templateParts(template string, words []string) []part {
 	return list
 }
 
-// column lists the fills that one method gave of the sentence.
+// column lists the fills of the sentence by one method.
 func (p *runsPage) column(i, columns, rows int) string {
 	m, r, method := p.m, p.state, p.methods[i]
 	name := "  " + m.strong.Render(harmless(method.method))
@@ -207,7 +207,7 @@ func (p *runsPage) column(i, columns, rows int) string {
 		facts = fmt.Sprintf("accepted %.2f, ", *record.AcceptanceRate) + facts
 	}
 	lines := []string{cut(name, columns), "  " + m.faint.Render(cut(facts, columns-2))}
-	// Chains that end in the same fill are one line with their number.
+	// Chains that end in the same fill share a line, with their number.
 	counts := map[string]int{}
 	var distinct []int
 	chains := record.Likeliest(len(record.Chains))

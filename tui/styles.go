@@ -18,7 +18,7 @@ type styles struct {
 }
 
 // newStyles makes the looks that a terminal of a profile can show, on a light or a dark background. Without colours
-// (colorprofile.Ascii) the attributes are left.
+// (colorprofile.Ascii) it uses attributes alone.
 func newStyles(profile colorprofile.Profile, light bool) *styles {
 	style := lipgloss.NewStyle
 	complete, fitting := lipgloss.Complete(profile), lipgloss.LightDark(!light)
@@ -46,7 +46,7 @@ func newStyles(profile colorprofile.Profile, light bool) *styles {
 		selected: style().Bold(true).Background(band), cursor: style().Reverse(true),
 	}
 	if profile < colorprofile.ANSI {
-		// Without colours, the attributes that are left tell things apart.
+		// Without colours, only attributes distinguish things.
 		s.faint = style().Faint(true)
 	}
 	for _, colour := range []color.Color{accent, amber, violet, green, red, blue} {
@@ -55,7 +55,7 @@ func newStyles(profile colorprofile.Profile, light bool) *styles {
 	return s
 }
 
-// blankLook is the look of a blank, the same wherever it stands.
+// blankLook returns the look of a blank, which is the same at all places.
 func (s *styles) blankLook(blank int) lipgloss.Style { return s.blanks[blank%len(s.blanks)] }
 
 // marked styles the parts of a text; row is the look of the line that they stand on.

@@ -14,8 +14,8 @@ import (
 	"infill/infill"
 )
 
-// harmless makes any text fit to be shown on one line: control characters become their pictures, white space becomes
-// blanks, and characters that would reorder or hide others (bidirectional controls, line separators) become U+FFFD.
+// harmless makes any text safe to show on one line: control characters become their pictures, white space becomes
+// spaces, and characters that would reorder or hide others (bidirectional controls, line separators) become U+FFFD.
 func harmless(text string) string {
 	return strings.Map(func(r rune) rune {
 		switch {
@@ -32,13 +32,13 @@ func harmless(text string) string {
 	}, text)
 }
 
-// hides tells of characters that change how others are shown. The joiners, which emoji and several scripts need, are
-// none.
+// hides reports whether a character changes the display of others. It returns false for the joiners, which emoji and
+// several scripts need.
 func hides(r rune) bool {
 	return r == '\u2028' || r == '\u2029' || r != '\u200c' && r != '\u200d' && unicode.Is(unicode.Cf, r)
 }
 
-// width is how many columns a text takes.
+// width returns the number of columns of a text.
 func width(text string) int { return ansi.StringWidth(text) }
 
 // cut shortens a text to a width.
@@ -60,7 +60,7 @@ func right(text string, columns int) string {
 
 func spaces(columns int) string { return strings.Repeat(" ", max(columns, 0)) }
 
-// between puts one text at the left end and one at the right end of a line; the left one gives way.
+// between puts one text at the left end and one at the right end of a line, and shortens the left one if it must.
 func between(left, rightEnd string, columns int) string {
 	rightEnd = fit(rightEnd, min(columns, width(rightEnd)))
 	return fit(left, columns-width(rightEnd)) + rightEnd
@@ -69,7 +69,7 @@ func between(left, rightEnd string, columns int) string {
 // part is a stretch of a text with one style.
 type part struct {
 	text  string
-	blank int // that it fills, -1 for the text around
+	blank int // the blank that it fills, -1 for the text around blanks
 }
 
 // parts cuts a text at the spans of its blanks. The parts are harmless.
@@ -94,8 +94,8 @@ func graphemes(text string) [][2]int {
 	return list
 }
 
-// share is a fill's part of the draws as the command writes it: with its standard error where that is wanted and known,
-// or else as an interval.
+// share writes a fill's part of the draws as the command does: with its standard error if that is wanted and known,
+// else as an interval.
 func share(f *infill.Fill, withError bool) string {
 	switch i := f.ShareInterval; {
 	case f.Share == nil:
@@ -116,7 +116,7 @@ func decimal(x float64) string {
 	return fmt.Sprintf("%.2f", x)
 }
 
-// scale is the head of a column of bars: the values of an empty one and of a full one.
+// scale writes the head of a column of bars: the values of an empty bar and of a full one.
 func scale(most float64, columns int) string {
 	if most <= 0 || columns < 10 {
 		return spaces(columns)
@@ -137,13 +137,13 @@ func bar(share float64, columns int) string {
 	return fit(strings.Repeat("━", halves/2)+strings.Repeat("╸", halves%2), columns)
 }
 
-// sparkline draws values as the heights of blocks, several to a cell where there are more of them than cells (their
-// mean), from low (the lowest block) to high. A value that is not a number leaves a gap.
+// sparkline draws values as the heights of blocks, from low (the lowest block) to high. If there are more values than
+// cells, a cell shows the mean of several. A value that is not a number leaves a gap.
 func sparkline(values []float32, columns int, low, high float64) string {
 	if len(values) == 0 || columns <= 0 {
 		return ""
 	}
-	// The highest blocks are left out, so that lines below each other stay apart.
+	// Without the highest blocks, lines below each other stay apart.
 	blocks := []rune("▁▂▃▄▅▆")
 	cells := min(columns, len(values))
 	var text strings.Builder

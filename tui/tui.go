@@ -1,9 +1,9 @@
-// Package tui is the screen of `infill tui`: it fills a template while it is written, lists the fills, shows what each
-// blank holds by itself and how chains move, and gives back the fill that is picked.
+// Package tui is the screen of `infill tui`. It fills a template while the user writes it, lists the fills, shows the
+// likeliest words of each blank by itself and the moves of chains, and returns the fill that the user picks.
 //
 // There is one tea.Model. Update only changes state: filling, files and the model run in commands that a context
-// cancels, and nothing of them is left when Run returns. Each view of the screen is a page, which owns its selection
-// and its place of scrolling, and draws itself for a width and a height. Snapshots of a run never change, so the screen
+// cancels, and all commands have ended when Run returns. Each view of the screen is a page, which keeps its selection
+// and its scroll position, and draws itself for a width and a height. Snapshots of a run never change, so the screen
 // reads them without locks.
 package tui
 
@@ -22,20 +22,20 @@ import (
 	"infill/tokenize"
 )
 
-// Config says what the screen starts with, and its terminal.
+// Config holds the first template, model and options of the screen, and its terminal.
 type Config struct {
-	// Template is filled at once; "" waits for one to be written.
+	// Template is filled at once; "" waits for the user to write one.
 	Template string
 	// Folder is an evaluation run to show, "" for none.
 	Folder string
-	// Options are those of the first run.
+	// Options are the options of the first run.
 	Options infill.Options
-	// Model names the model to open; Models are the names offered beside it.
+	// Model names the model to open; Models are further names to offer.
 	Model  string
 	Models []string
-	// Open opens a model by name. The screen closes what it opened.
+	// Open opens a model by name. The screen closes every model that it opened.
 	Open func(ctx context.Context, model string) (Filler, error)
-	// Profile is how many colours the terminal shows; colorprofile.Ascii shows none, but bold, underline and reverse
+	// Profile is the range of colours of the terminal; colorprofile.Ascii has none, but bold, underline and reverse
 	// (NO_COLOR).
 	Profile colorprofile.Profile
 	// Theme is the background that the colours are for: "dark", "light", or "auto", which asks the terminal, and is
@@ -57,16 +57,15 @@ type Filler interface {
 
 var _ Filler = (*infill.Filler)(nil)
 
-// mostStates is how many states of chains a run may have here: the screen keeps all of them.
+// mostStates is the largest number of states of all chains in a run, because the screen keeps all of them.
 const mostStates = 2_000_000
 
-// Validate returns an *infill.OptionError for wrong options, and for those of a run with more states than the screen
-// keeps.
+// Validate returns an *infill.OptionError for wrong options, and for a run with more states than the screen keeps.
 func (c Config) Validate() error {
 	if err := c.Options.Validate(); err != nil || c.Options.Chains == nil {
 		return err
 	}
-	const chains = 25 // where no number is said
+	const chains = 25 // the default
 	if o := c.Options; o.Chains.Steps > mostStates/cmp.Or(o.Samples, chains) {
 		return &infill.OptionError{Option: "steps",
 			Reason: fmt.Sprintf("chains × steps is above %d: run longer ones with the command", mostStates)}
@@ -74,8 +73,8 @@ func (c Config) Validate() error {
 	return nil
 }
 
-// Run shows the screen until the user leaves it, and returns the fill picked, "" for none. Everything that it started
-// has ended when it returns, also a running call of the model. The error is ctx's if that ended the screen, and
+// Run shows the screen until the user leaves it, and returns the picked fill, "" for none. When it returns, everything
+// that it started has ended, also a running call of the model. The error is ctx's if that ended the screen, and
 // context.Canceled if the user pressed ctrl+c.
 func Run(ctx context.Context, c Config) (string, error) {
 	m := newModel(ctx, c)
@@ -92,7 +91,7 @@ func Run(ctx context.Context, c Config) (string, error) {
 	return m.picked, nil
 }
 
-// tidy gives the plain reason why the program ended.
+// tidy returns a plain reason why the program ended.
 func tidy(ctx context.Context, err error) error {
 	switch {
 	case err == nil:

@@ -9,7 +9,7 @@ import (
 	"github.com/charmbracelet/x/ansi"
 )
 
-// The smallest terminal that holds the screen, and the width from which on the selected fill's details stand beside the
+// The smallest terminal that holds the screen, and the smallest width that shows the selected fill's details beside the
 // list.
 const (
 	leastColumns, leastRows = 60, 16
@@ -41,13 +41,13 @@ func (m *model) draw() string {
 		return lipgloss.Place(m.width, m.height, lipgloss.Center, lipgloss.Center,
 			strings.Join(lines[:min(len(lines), m.height)], "\n"))
 	}
-	// Where there is room, blank lines stand between the parts.
+	// If there is room, put empty lines between the parts.
 	var gap []string
 	if m.height >= 22 {
 		gap = []string{""}
 	}
 	lines := append([]string{m.header()}, gap...)
-	// A run has its own sentences.
+	// The view of a run shows its own sentences.
 	if m.view != runsView || m.writing || m.modelFault != "" {
 		lines = append(append(lines, m.template()...), gap...)
 	}
@@ -66,7 +66,7 @@ func (m *model) draw() string {
 	return stack(m.width, m.height, lines...)
 }
 
-// header names the program and the model, and says what is going on.
+// header shows the names of the program and the model, and the status.
 func (m *model) header() string {
 	left, r := m.config.Model, &m.run
 	if s := r.shown; s != nil && s.result.Stats.Device != "" {
@@ -83,7 +83,7 @@ func (m *model) header() string {
 	return between(" "+m.accent.Render("infill")+"  "+m.faint.Render(harmless(left)), m.status()+" ", m.width)
 }
 
-// status says how far the run is.
+// status describes the progress of the run.
 func (m *model) status() string {
 	r, s := &m.run, m.run.shown
 	chains := s.stats()
@@ -139,7 +139,7 @@ func (m *model) template() []string {
 	return lines
 }
 
-// tabs lists the views, and how the fills are limited and sorted.
+// tabs lists the views, and the limit and order of the fills.
 func (m *model) tabs() string {
 	text := " "
 	for v := range views {
@@ -182,7 +182,7 @@ func scroll(offset, selected, rows, total int) int {
 	return max(offset, selected-rows+1)
 }
 
-// foot shows the prompt, a notice, or the keys of the moment.
+// foot shows the prompt, a notice, or the present keys.
 func (m *model) foot() string {
 	columns := m.width - 2
 	var keys []hint
@@ -208,7 +208,7 @@ func (m *model) foot() string {
 	return " " + m.hints(columns, keys...)
 }
 
-// filterLine draws the filter while it is typed.
+// filterLine draws the filter while the user types it.
 func (m *model) filterLine(columns int) string {
 	const label = "filter "
 	note := fmt.Sprintf("%d found", len(m.fills.listed))

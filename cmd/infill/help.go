@@ -23,7 +23,7 @@ func helpText(kind, name string) string {
 	return strings.TrimSpace(string(text))
 }
 
-// describe gives a command and those below it their texts.
+// describe gives a command and its subcommands their texts.
 func describe(cmd *cobra.Command) {
 	name := strings.TrimPrefix(strings.ReplaceAll(cmd.CommandPath(), " ", "-"), "infill-")
 	if text := helpText("commands", name); text != "" {
@@ -37,7 +37,7 @@ func describe(cmd *cobra.Command) {
 
 // helpTopics are commands without an action: `infill help TOPIC` prints them.
 func helpTopics(root *cobra.Command) (topics []*cobra.Command) {
-	files, _ := helpTexts.ReadDir("help/topics") // it is in the program
+	files, _ := helpTexts.ReadDir("help/topics") // the folder is embedded in the program
 	for _, f := range files {
 		name := strings.TrimSuffix(f.Name(), ".txt")
 		short, long, _ := strings.Cut(helpText("topics", name), "\n\n")
@@ -53,7 +53,7 @@ func helpTopics(root *cobra.Command) (topics []*cobra.Command) {
 	return topics
 }
 
-// setUsage has the help of the root show its own text alone, and that of a command its own flags.
+// setUsage makes the help of the root show only its own text, and the help of a command its own flags.
 func setUsage(root *cobra.Command) {
 	// Cobra's own template has a line for each flag, however long.
 	cobra.AddTemplateFunc("own", func(cmd *cobra.Command) string {
@@ -70,7 +70,7 @@ func setUsage(root *cobra.Command) {
 	root.SetUsageTemplate("Usage:\n  {{.UseLine}}\n")
 }
 
-// listSamplers writes the registry down.
+// listSamplers describes each sampler in the registry.
 func listSamplers() string {
 	var b strings.Builder
 	for _, name := range infill.Samplers() {

@@ -1,5 +1,5 @@
-// Command infill fills the slots of a text, several of them jointly, with a
-// masked language model. `infill help` tells what it can do.
+// Command infill fills the blanks of a text, several of them jointly, with a masked language model. `infill help` lists
+// its commands.
 package main
 
 import (

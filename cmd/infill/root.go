@@ -20,14 +20,14 @@ import (
 	"infill/cmd/infill/internal/tui"
 )
 
-// Main runs the program on the given streams and arguments, the program's name not among them, and returns its exit
-// code. Interrupt, termination and hangup signals cancel it.
+// Main runs the program on the given streams and arguments, without the program's name, and returns its exit code.
+// Interrupt, termination and hangup signals cancel it.
 func Main(ctx context.Context, streams *terminal.Streams, args []string) int {
 	ctx, stop := signal.NotifyContext(ctx, cli.Stops()...)
 	defer stop()
-	// A second signal ends the process at once, should the first be without effect.
+	// A second signal ends the process at once, if the first has no effect.
 	defer context.AfterFunc(ctx, stop)()
-	// Without a taker of the signal, a write to a closed standard output would end the process before it could tidy up.
+	// If nothing took this signal, a write to a closed standard output would end the process before it could tidy up.
 	pipe := make(chan os.Signal, 1)
 	signal.Notify(pipe, syscall.SIGPIPE)
 	defer signal.Stop(pipe)
@@ -67,7 +67,7 @@ func newRoot(s *terminal.Streams) *cobra.Command {
 	root.SetIn(s.In)
 	root.SetOut(s.Out)
 	root.SetErr(s.Err)
-	// Errors are printed by report alone.
+	// Only cli.Report prints errors.
 	root.SilenceErrors, root.SilenceUsage = true, true
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return cli.FlagError(cmd.CommandPath(), err)

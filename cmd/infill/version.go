@@ -40,10 +40,10 @@ func newVersionCmd(s *terminal.Streams) *cobra.Command {
 	return cmd
 }
 
-// versionLine is the answer of --version, and the beginning of that of infill version.
+// versionLine returns the line that --version prints, and with which infill version begins.
 func versionLine() string {
 	return fmt.Sprintf("infill %s (%s, %s/%s)", infill.Version(), runtime.Version(), runtime.GOOS, runtime.GOARCH)
 }
 
-// versionOf is a library's version in words.
+// versionOf returns a library's version in words.
 func versionOf(l lm.Library) string { return cmp.Or(l.Version, "of unknown version") }

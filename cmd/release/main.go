@@ -1,4 +1,4 @@
-// Command release builds what is published: a wheel for a platform, and its SHA-256 sum.
+// Command release builds the files of a release: a wheel for a platform, and its SHA-256 sum.
 // go version -m lists the modules inside its program.
 //
 //	go run ./cmd/release                                  # for this platform, into dist
@@ -7,9 +7,9 @@
 //
 // Debian has both compilers. macOS needs a Mac: run it there without flags.
 //
-// How the other platforms were tried on Debian 12: under qemu-aarch64 with -L to a folder that has the libraries of
-// arm64 as lib and the text of an arm64 machine as proc/cpuinfo, without which onnxruntime's start fails; under wine 8
-// with a bcryptprimitives.dll that has ProcessPrng, which Go needs and newer versions of wine have.
+// To try the other platforms on Debian 12: run arm64 under qemu-aarch64 with -L to a folder that has the libraries of
+// arm64 as lib, and the text of an arm64 machine as proc/cpuinfo, without which onnxruntime does not start. Run Windows
+// under wine 8 with a bcryptprimitives.dll that has ProcessPrng, which Go needs and newer versions of wine have.
 package main
 
 import (
@@ -53,11 +53,11 @@ type release struct {
 	compiler, os, arch           string
 }
 
-// A file goes into a wheel.
+// A file is one file of a wheel.
 type file struct {
 	name    string
 	content []byte
-	program bool // may be executed
+	program bool // whether it is executable
 }
 
 var versionHeading = regexp.MustCompile(`(?m)^## (\d+\.\d+\.\d+)`)
@@ -119,7 +119,7 @@ func (r *release) programName() string {
 	return "infill"
 }
 
-// build builds the program. It holds no path and no time: two builds are the same bytes.
+// build builds the program. The program holds no path and no time, so that two builds have the same bytes.
 func (r *release) build(ctx context.Context, path string) error {
 	cmd := exec.CommandContext(ctx, "go", "build", "-trimpath", "-buildvcs=false", "-ldflags",
 		"-s -w -buildid= -X infill/infill.release="+r.version+r.commit(ctx), "-o", path, "./cmd/infill")
@@ -134,7 +134,7 @@ func (r *release) build(ctx context.Context, path string) error {
 	return nil
 }
 
-// commit is the commit that is built, as a suffix of the version; "" outside a checkout.
+// commit returns the commit of the build, as a suffix of the version; "" outside a checkout.
 func (r *release) commit(ctx context.Context) string {
 	cmd := exec.CommandContext(ctx, "git", "describe", "--always", "--dirty", "--exclude=*", "--abbrev=12")
 	cmd.Dir = r.root

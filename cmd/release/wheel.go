@@ -30,7 +30,7 @@ Description-Content-Type: text/markdown
 
 %s`
 
-// wheel makes the wheel: the Python package, the program among the scripts, and what installers want to know of them.
+// wheel makes the wheel: the Python package, the program as a script, and the metadata for installers.
 // https://packaging.python.org/en/latest/specifications/binary-distribution-format/
 func (r *release) wheel(program file, tag string) (file, error) {
 	readme, err := os.ReadFile(filepath.Join(r.root, "python", "README.md"))
@@ -93,7 +93,7 @@ func (r *release) read(base, folder string, patterns ...string) ([]file, error) 
 	return files, nil
 }
 
-// published is the time of every file in a wheel: the bytes do not depend on the clock.
+// published is the time of every file in a wheel, so that the bytes do not depend on the clock.
 var published = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 
 func zipped(files []file) ([]byte, error) {
@@ -121,7 +121,7 @@ func (f file) mode() os.FileMode {
 	return 0o644
 }
 
-// wheelTag is the platform as installers name it: on Linux the newest version of glibc that the program asks for.
+// wheelTag returns the platform as installers name it, on Linux with the newest glibc that the program needs.
 func (r *release) wheelTag(program string) (string, error) {
 	machine := map[string]string{"amd64": "x86_64", "arm64": "aarch64"}[r.arch]
 	switch r.os {

@@ -25,7 +25,7 @@ import (
 
 // Augment makes variants of each text: it masks words and fills them. All columns are kept, labels among them.
 //
-// What is drawn follows from the seed and the numbers of record and variant, so that parts agree with the whole.
+// The seed and the numbers of record and variant determine every draw, so that parts agree with the whole.
 type Augment struct {
 	Filler *infill.Filler
 	// Options say how to draw a variant: word by word, from left to right or from right to left, each from the model
@@ -35,12 +35,12 @@ type Augment struct {
 
 	Variants int     `flag:"variants" help:"variants of each text"`
 	Rate     float64 `flag:"rate" help:"share of the words to mask, at least one"`
-	// Blanks, if not 0, stands for Rate.
+	// Blanks, if not 0, replaces Rate.
 	Blanks        int  `flag:"blanks" help:"words to mask, instead of a share; 0 goes by --rate"`
 	KeepStopWords bool `flag:"keep-stop-words" help:"never mask the, of, not and the like (English)"`
 	// Protect lists texts, of letters of either case, that stand alone and not within a word.
 	Protect []string `flag:"protect" value:"TEXT,..." help:"words and other texts that are never masked"`
-	// Context is what the model reads before the masked text: nothing, or the text itself (original).
+	// Context makes the model read nothing (none) or the text itself (original) before the masked text.
 	Context      string `flag:"context" choices:"none,original" help:"what the model reads before the text; original keeps the meaning, and masked words out of the blanks"`
 	NotOriginal  bool   `flag:"not-original" help:"no blank takes a word that was masked"`
 	Distinct     bool   `flag:"distinct" help:"no two variants of a text alike, none like the text"`
@@ -51,7 +51,7 @@ type Augment struct {
 
 var _ work = (*Augment)(nil)
 
-// attempts is how many draws a variant may take until it keeps the rules.
+// attempts is the largest number of draws for one variant that keeps the rules.
 const attempts = 8
 
 func (a *Augment) column() string    { return a.Key }
@@ -96,7 +96,7 @@ func (a *Augment) Check() error {
 	return a.Options.Validate()
 }
 
-// variant has the columns beside the text's.
+// variant holds the columns that a variant adds to its record.
 type variant struct {
 	Number        int      `json:"variant"`
 	Original      string   `json:"original"`
@@ -166,7 +166,7 @@ func (a *Augment) do(ctx context.Context, r Record, form Form) (rows []json.RawM
 	return rows, nil
 }
 
-// draw makes a variant, of which it masks so many of the words.
+// draw makes a variant of a text, in which it masks count of the words.
 func (a *Augment) draw(ctx context.Context, random *rand.Rand, text string, words [][2]int,
 	count int) (*variant, error) {
 	chosen := slices.Clone(words)
@@ -206,8 +206,8 @@ func (a *Augment) draw(ctx context.Context, random *rand.Rand, text string, word
 	return &variant{Original: text, Masked: masked, Fills: f.Values, LogLikelihood: &f.LogLikelihood, text: f.Text}, nil
 }
 
-// words cuts a text by Unicode's rules (UAX #29). What begins with no letter is no word, nor is the short form of one
-// behind an apostrophe ('s). It returns how many words there are, and where those that may be masked stand, in bytes.
+// words cuts a text by Unicode's rules (UAX #29). A word begins with a letter; a short form after an apostrophe ('s)
+// does not count. It returns the number of words, and the byte ranges of those that may be masked.
 func (a *Augment) words(text string) (all int, mayMask [][2]int) {
 	safe := a.protected(text)
 	state, from := -1, 0
@@ -231,7 +231,7 @@ func (a *Augment) words(text string) (all int, mayMask [][2]int) {
 	return all, mayMask
 }
 
-// protected returns where the protected texts stand, in bytes.
+// protected returns the byte ranges of the protected texts.
 func (a *Augment) protected(text string) (spans [][]int) {
 	for _, p := range a.Protect {
 		for _, s := range regexp.MustCompile("(?i)"+regexp.QuoteMeta(p)).FindAllStringIndex(text, -1) {

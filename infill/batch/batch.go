@@ -1,10 +1,10 @@
 // Package batch does the same work on every record of a file, in any number of processes. Any of them may be
 // killed and started again.
 //
-// A part of a run is a file that only grows (package journal), OUTPUT.parts/00003-of-00008.jsonl: a line that says
-// what is asked, and one for each record that is done, in order. A run in one process has one part. A part that goes
-// on counts its whole lines. Once all are finished, join makes the output of them in one step, by rename. So it has the
-// same bytes for any number of parts, also after kills, and an output that is there is finished.
+// A part of a run is a file that only grows (package journal), OUTPUT.parts/00003-of-00008.jsonl: a line of settings,
+// and a line for each finished record, in order. A run in one process has one part. A process that continues a part
+// counts its whole lines. When all parts are finished, join makes the output of them in one step, by rename. So the
+// output has the same bytes for any number of parts, also after kills, and if it exists, it is finished.
 package batch
 
 import (
@@ -32,9 +32,9 @@ type Job struct {
 	Input  File
 	Output File
 	Work   work
-	// Threads is that of the model's calls, on which their last digits depend.
+	// Threads is the number of threads of a model call, on which the last digits of its results depend.
 	Threads int
-	// Shard is the part that is done; the zero value is the whole, with its output.
+	// Shard is the part that Run does; the zero value is the whole run, with its output.
 	Shard     Shard
 	Resume    bool `flag:"resume" help:"go on with a run that was not finished; an output that is there is done"`
 	Overwrite bool `flag:"overwrite" help:"start again: remove the output and the parts that are there"`
@@ -43,16 +43,16 @@ type Job struct {
 	Observe func(Progress)
 }
 
-// work is what is done with each record. It serves several goroutines at once.
+// work makes rows of output from each record. Several goroutines may use it at once.
 type work interface {
 	// settings load the model, and return everything that a row depends on, apart from its record: options, model,
 	// version, device. Runs whose settings differ are not mixed.
 	settings(ctx context.Context) (map[string]string, error)
-	// column is where a record's text stands, and what a line of plain text is.
+	// column returns the name of the column with a record's text. A line of plain text becomes this column.
 	column() string
-	// columns are those that a table of the output has, if no record has a row.
+	// columns returns the columns of an output table without rows.
 	columns() []string
-	// warnings tell what was found in none of the records, once all are done.
+	// warnings returns, after all records, a warning for each thing that should occur in some record and did not.
 	warnings() []string
 	// do returns the lines of the output that a record has: objects, or strings of plain text. A *RejectError reports
 	// that the record is wrong; any other error ends the run.
@@ -61,7 +61,7 @@ type work interface {
 
 // Progress is the progress of a run.
 type Progress struct {
-	Done, Total int64 // records, those of earlier processes among them
+	Done, Total int64 // records, including those that earlier processes did
 	Rejected    int64
 	PerSecond   float64 // records of this process
 }
@@ -69,7 +69,7 @@ type Progress struct {
 // Summary is the result of a run.
 type Summary struct {
 	Output                   string // "" for a part
-	Done                     bool   // the output was there before, and nothing else is known of it
+	Done                     bool   // the output existed before the run; the counts are then 0
 	Records, Rejected, Blank int64
 	Lines                    int64  // of the output
 	Kept                     int64  // records that were done before this process
@@ -87,7 +87,7 @@ func exists(format string, args ...any) error {
 	return &infill.OptionError{Option: "out", Reason: fmt.Sprintf(format, args...)}
 }
 
-// Run does a run or a part of one, or continues it. If ctx ends, it returns ctx.Err() and keeps what is done.
+// Run does a run or a part of one, or continues it. If ctx ends, it returns ctx.Err() and keeps the finished records.
 //
 // Errors: *infill.OptionError if the output or the run exists already, *journal.ChangedError if the run has other
 // settings.
@@ -169,7 +169,7 @@ func removeAny(path string) error {
 	return nil
 }
 
-// full says what to do where there is no room.
+// full adds advice to an error of a full disk.
 func full(err error) error {
 	if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) || errors.Is(err, syscall.EFBIG) {
 		return fmt.Errorf("%w: make room, and go on with --resume", err)
@@ -177,7 +177,7 @@ func full(err error) error {
 	return err
 }
 
-// part does what is missing of a part of a run.
+// part does the missing records of a part of a run.
 func (j Job) part(ctx context.Context, now *head, output string) (_ *Summary, err error) {
 	count, err := partsThere(output)
 	if err != nil {
@@ -221,7 +221,7 @@ func (j Job) part(ctx context.Context, now *head, output string) (_ *Summary, er
 	return p.sum, err
 }
 
-// work does the records that a part does not have, several at once.
+// work does the records that a part lacks, several at once.
 func (j Job) work(ctx context.Context, p *part, lines *journal.Journal) error {
 	from, err := openInput(j.Input, j.Work.column(), io.Discard)
 	if err != nil {
@@ -264,7 +264,7 @@ func (j Job) work(ctx context.Context, p *part, lines *journal.Journal) error {
 	return err
 }
 
-// do makes the line of a record.
+// do makes the entry of a record.
 func (j Job) do(ctx context.Context, r Record, form Form) (*entry, error) {
 	e := &entry{Line: r.Line, Blank: r.Blank}
 	err := r.Err
@@ -283,7 +283,7 @@ func (j Job) do(ctx context.Context, r Record, form Form) (*entry, error) {
 	return e, err
 }
 
-// textOf is the text of a record.
+// textOf returns the text of a record.
 func textOf(o object.Object, key string) (string, error) {
 	text, err := o.Text(key)
 	if err != nil {

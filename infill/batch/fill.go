@@ -35,7 +35,7 @@ func (f *Fill) settings(ctx context.Context) (map[string]string, error) {
 	return s, err
 }
 
-// settings loads the model, and returns what computes and the options that are not left to their defaults.
+// settings loads the model, and returns its description, the program's version and the options that are not defaults.
 func settings(ctx context.Context, f *infill.Filler, o *infill.Options) (map[string]string, error) {
 	err := f.Load(ctx)
 	s, defaults := map[string]string{}, infill.DefaultOptions()
@@ -77,7 +77,7 @@ func (f *Fill) do(ctx context.Context, r Record, form Form) (lines []json.RawMes
 		}
 		return []json.RawMessage{object.Quote(OneLine(best))}, nil
 	}
-	// The template stands under the name that it came with.
+	// The template keeps the name of its column.
 	taken := inResult
 	if form.table() {
 		taken = inTable
@@ -110,12 +110,12 @@ func rejected(err error) error {
 	return err
 }
 
-// OneLine makes spaces of the ends of lines, and keeps the spaces of a text as they are.
+// OneLine replaces each line break by a space, and keeps the other spaces of a text.
 func OneLine(text string) string { return lineBreaks.Replace(text) }
 
 var lineBreaks = strings.NewReplacer("\r\n", " ", "\n", " ", "\r", " ")
 
-// rowOf is a result without its times, and without the model and the signature: the run tells these once.
+// rowOf returns a result without its times, and without the model and the signature, which the run prints once.
 func rowOf(result *infill.Result) (object.Object, error) {
 	row, err := object.Of(result)
 	for i, field := range row {
@@ -131,10 +131,10 @@ func rowOf(result *infill.Result) (object.Object, error) {
 var (
 	resultKeys = object.Keys[infill.Result]()
 	fillKeys   = object.Keys[infill.Fill]()
-	// leftOut are keys that a table leaves out: they tell of the row as a whole and would stand in each of its lines,
-	// or say in another way what columns say.
+	// leftOut are keys that a table leaves out. They describe the whole result and would repeat in each of its lines,
+	// or they repeat other columns.
 	leftOut = []string{"format", "model", "signature", "fills", "alone", "stats", "values", "spans", "pieces"}
-	// blankColumn are the names of columns for the fills of blanks.
+	// blankColumn matches the names of columns for the fills of blanks.
 	blankColumn = regexp.MustCompile(`^blank_(\d+)$`)
 )
 
@@ -144,8 +144,8 @@ func inTable(name string) bool {
 	return inResult(name) || slices.Contains(fillKeys, name) || blankColumn.MatchString(name)
 }
 
-// Columns are those of a table of results with so many blanks: rank and text, a column for each blank, the rest of a
-// fill, and what holds for all fills.
+// Columns returns the columns of a table of results with a number of blanks: rank and text, a column for each blank,
+// the other keys of a fill, and the keys that are the same for all fills.
 func Columns(blanks int) (names []string) {
 	for _, key := range fillKeys {
 		if key == "values" {
@@ -161,7 +161,7 @@ func Columns(blanks int) (names []string) {
 		func(key string) bool { return slices.Contains(leftOut, key) })...)
 }
 
-// Table has a line for each fill, with the columns of Columns that hold something.
+// Table returns a line for each fill, with those of Columns that hold something.
 func Table(result *infill.Result) (lines []object.Object, err error) {
 	common, err := rowOf(result)
 	if err != nil {

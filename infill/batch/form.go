@@ -31,30 +31,30 @@ func Forms() []Form { return []Form{formJSONL, formCSV, formTSV, formText} }
 
 func (f Form) table() bool { return f == formCSV || f == formTSV }
 
-// suffixes are the ends of names that tell a form.
+// suffixes maps the ends of file names to forms.
 var suffixes = map[string]Form{
 	".jsonl": formJSONL, ".ndjson": formJSONL, ".csv": formCSV, ".tsv": formTSV, ".tab": formTSV,
 	".txt": formText, ".text": formText,
 }
 
-// kinds are the ends of names that tell a compression.
+// kinds maps the ends of file names to compressions.
 var kinds = map[string]string{".gz": "gzip", ".zst": "zstd"}
 
 // File is a file in one of the forms.
 type File struct {
 	Path string
-	Form Form // "" goes by the name
-	// packed is the end of the name that tells of compression, or "".
+	Form Form // "" derives it from the name
+	// packed is ".gz" or ".zst", the end of the name of a compressed file, or "".
 	packed string
 }
 
-// IsFile reports whether a name ends as a file of one of the forms, also compressed.
+// IsFile reports whether the end of a name shows one of the forms, also compressed.
 func IsFile(name string) bool {
 	_, err := File{Path: name}.resolve("input")
 	return err == nil
 }
 
-// resolve finds out form and compression; what is the word for the file.
+// resolve finds the form and compression of a file. what names the file in errors: "input" or "output".
 func (f File) resolve(what string) (File, error) {
 	if f.Path != "" && what == "output" {
 		f.Path = followed(f.Path)
@@ -74,7 +74,7 @@ func (f File) resolve(what string) (File, error) {
 	return f, nil
 }
 
-// followed is the path of the file that a symbolic link leads to, which may not be there yet: the link stays.
+// followed returns the path of the file that a symbolic link leads to. That file need not exist; the link stays.
 func followed(path string) string {
 	path = filepath.Clean(path) // names of folders beside it are joined, which cleans them
 	for range 40 {              // as many as Linux follows
@@ -90,7 +90,7 @@ func followed(path string) string {
 	return path
 }
 
-// Open opens a file of any form, and unpacks it as its name says.
+// Open opens a file of any form, and unpacks it if its name ends in ".gz" or ".zst".
 func Open(path string) (io.ReadCloser, error) {
 	f, _ := File{Path: path, Form: formText}.resolve("input")
 	file, err := os.Open(path)
@@ -118,7 +118,7 @@ func (f File) unpack(file *os.File, to io.Writer) (_ io.ReadCloser, err error) {
 	}{r, file}, nil
 }
 
-// broken says what is wrong with a file that cannot be unpacked.
+// broken adds to err that the file cannot be unpacked, if it is compressed.
 func (f File) broken(err error) error {
 	if f.packed == "" {
 		return err
@@ -127,7 +127,7 @@ func (f File) broken(err error) error {
 		kinds[f.packed], err)
 }
 
-// pack returns a writer that compresses as the name says. Its end is not that of w.
+// pack returns a writer that compresses as the name says. Its Close does not close w.
 func (f File) pack(w io.Writer) (io.WriteCloser, error) {
 	switch f.packed {
 	case ".gz":
@@ -142,4 +142,4 @@ func (f File) pack(w io.Writer) (io.WriteCloser, error) {
 	}{w, io.NopCloser(nil)}, nil
 }
 
-const bufferSize = 1 << 18 // of what is read and written
+const bufferSize = 1 << 18 // bytes, for reading and writing

@@ -23,10 +23,10 @@ import (
 	"infill/internal/object"
 )
 
-// Shard is one of several parts of a run: of Count, the one numbered Index from 1. The zero value is the whole run.
+// Shard is a part of a run: number Index, from 1, of Count parts. The zero value is the whole run.
 type Shard struct{ Index, Count int }
 
-// String is what UnmarshalText reads, "2/8", and "" for the whole run.
+// String returns the text that UnmarshalText reads, as "2/8"; "" for the whole run.
 func (s Shard) String() string {
 	if s.Count == 0 {
 		return ""
@@ -46,31 +46,31 @@ func (s *Shard) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// of returns how many of all records come before the part, and how many are its own.
+// of returns the number of records before the part, and the number of its own.
 func (s Shard) of(records int64) (before, own int64) {
 	before = records * int64(s.Index-1) / int64(s.Count)
 	return before, records*int64(s.Index)/int64(s.Count) - before
 }
 
-// folderOf is the folder of the parts of a run, and rejectsOf the file of its wrong records.
+// folderOf returns the folder of a run's parts, and rejectsOf the file of its wrong records.
 func folderOf(output string) string  { return output + ".parts" }
 func rejectsOf(output string) string { return output + ".rejects.jsonl" }
 
-// pathOf is the journal of a part.
+// pathOf returns the path of a part's journal.
 func pathOf(output string, s Shard) string {
 	return filepath.Join(folderOf(output), fmt.Sprintf("%05d-of-%05d.jsonl", s.Index, s.Count))
 }
 
-// What is written before it is renamed, in the folder of the parts.
+// Names, in the folder of the parts, of files that are renamed when they are complete.
 const (
 	outputPart  = "output.part"
 	rejectsPart = "rejects.part"
 )
 
-// ours are the names in the folder of the parts, with their locks.
+// ours matches the names of a run's files in the folder of the parts, their locks included.
 var ours = regexp.MustCompile(`^\.?(\d{5}-of-(\d{5})\.jsonl|output\.part|rejects\.part)(\.lock)?$`)
 
-// partsThere returns how many parts the run has that is there, 0 if there is none.
+// partsThere returns the number of parts of the run in the folder, 0 if the folder has none.
 func partsThere(output string) (count int, err error) {
 	entries, err := os.ReadDir(folderOf(output))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -106,21 +106,21 @@ func removeParts(output string) error {
 	return err
 }
 
-// head is the first line of a part: what is asked.
+// head is the first line of a part: the settings of its run.
 type head struct {
 	Part    Shard `json:"part"`
 	Records int64 `json:"records"` // of the whole input
-	// Columns are those of a table without rows.
+	// Columns are the columns of a table without rows.
 	Columns []string `json:"columns"`
 	// Mode is the permissions of the file that the output replaces, 0 if there was none.
 	Mode fs.FileMode `json:"mode,omitempty"`
-	// Settings are what parts of one run agree in, the SHA-256 of the input and the form of the output among them.
+	// Settings are the same in all parts of a run. They include the SHA-256 of the input and the output's form.
 	Settings map[string]string `json:"settings"`
 }
 
 func (h *head) form() Form { return Form(h.Settings["form"]) }
 
-// signature is all settings in a line, for people to quote.
+// signature returns all settings in a line, for people to quote.
 func (h *head) signature() string {
 	var facts []string
 	for _, name := range slices.Sorted(maps.Keys(h.Settings)) {
@@ -131,15 +131,15 @@ func (h *head) signature() string {
 	return strings.Join(facts, "|")
 }
 
-// entry is any other line of a part, a record that is done. One with an Error is a line of the file of rejects, too.
+// entry is any other line of a part: a finished record. If it has an Error, it is also a line of the file of rejects.
 type entry struct {
-	Line  int64             `json:"line"`            // of the input, where the record begins
-	Rows  []json.RawMessage `json:"rows,omitempty"`  // lines of the output: objects, of plain text strings
-	Error string            `json:"error,omitempty"` // what is wrong with the record
+	Line  int64             `json:"line"`            // the line of the input on which the record begins
+	Rows  []json.RawMessage `json:"rows,omitempty"`  // lines of the output: objects, or strings for plain text
+	Error string            `json:"error,omitempty"` // why the record is rejected
 	Blank bool              `json:"blank,omitempty"`
 }
 
-// part is what the lines of a part say, as far as they were read.
+// part holds the head and the counts of the lines of a part that were read so far.
 type part struct {
 	head    *head // nil before the first line
 	records int64
@@ -184,8 +184,8 @@ func (p *part) take(e *entry) {
 	}
 }
 
-// eachEntry gives the records of a run, part by part. It is an error where a part is missing, not finished, or of
-// another run.
+// eachEntry calls do with each record of a run, part by part. It returns an error if a part is missing, unfinished, or
+// from another run.
 func eachEntry(output string, count int, do func(h *head, e *entry) error) (first *head, s *Summary, err error) {
 	s = &Summary{Output: output}
 	var missing []string
@@ -330,7 +330,7 @@ func create(path string, f File, write func(io.Writer) error) error {
 	return errors.Join(err, file.Close())
 }
 
-// render makes a line of the output of a row; places are those of a table's columns.
+// render returns a row as a line of the output. places maps the columns of a table to their positions.
 func render(row json.RawMessage, form Form, places map[string]int) ([]byte, error) {
 	switch form {
 	case formText:
@@ -349,7 +349,7 @@ func render(row json.RawMessage, form Form, places map[string]int) ([]byte, erro
 	return tableLine(form, cells), nil
 }
 
-// areRejects reports whether a file is missing, or begins as one of wrong records does.
+// areRejects reports whether a file is missing, or begins like a file of rejects.
 func areRejects(path string) bool {
 	file, err := os.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {

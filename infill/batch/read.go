@@ -19,39 +19,39 @@ import (
 )
 
 const (
-	// maxRecord is the longest record that is read, in bytes, far above what a model takes in. A longer line is wrong
-	// alone.
+	// maxRecord bounds the bytes of a record, far above the longest text of a model. A longer line is rejected, and
+	// reading continues.
 	maxRecord = 1 << 20
-	// maxLine is how much of a file is held at most to find the end of a line, or of a record of CSV.
+	// maxLine bounds the bytes that the reader holds to find the end of a line, or of a record of CSV.
 	maxLine = 1 << 25
 )
 
 // Record is a record of the input.
 type Record struct {
 	Number int64         // from 1, in the whole input; a header does not count
-	Line   int64         // of the file, from 1, where it begins
-	Object object.Object // of plain text one field, the work's column
+	Line   int64         // the line of the file, from 1, on which it begins
+	Object object.Object // for plain text one field, named by the work's column
 	// Blank reports whether the line is empty or only white space.
 	Blank bool
 	// Err, a *RejectError, says why there is no Object.
 	Err error
 
-	raw   []byte   // the line without its end, until the next one is read
-	cells []string // of a table, instead
+	raw   []byte   // the line without its end, valid until the next one is read
+	cells []string // of a table, instead of raw
 }
 
-// Reader gives the records of a text in one of the forms, in their order. A line that is wrong is wrong alone. CSV
-// that is broken ends the reading, since nobody can say where the next record begins.
+// Reader reads the records of a text in one of the forms, in order. A wrong line does not end the reading. Broken CSV
+// does, since nobody can say where the next record begins.
 type Reader struct {
 	form         Form
 	column       string // of plain text
 	number, line int64  // of records and lines taken
 
 	lines *bufio.Scanner
-	ahead []string    // lines of TSV that were looked at
-	more  int         // lines that the last record of TSV took beside its first
+	ahead []string    // lines of TSV that are read but not yet taken
+	more  int         // lines that the last record of TSV took after its first
 	table *csv.Reader // of CSV, instead of lines
-	// limit is of a record of table, which would reach to the end of the file where a quote has none.
+	// limit bounds a record of table. A quote without an end would make it reach to the end of the file.
 	limit *io.LimitedReader
 	names []string // of the columns of a table
 
@@ -85,7 +85,7 @@ func NewReader(r io.Reader, form Form, column string) *Reader {
 	return s
 }
 
-// Next is the next record, and io.EOF after the last.
+// Next returns the next record, and io.EOF after the last.
 func (s *Reader) Next() (Record, error) {
 	r, err := s.split()
 	if err == nil {
@@ -96,7 +96,7 @@ func (s *Reader) Next() (Record, error) {
 	return r, err
 }
 
-// split cuts off the next record, without reading what is in it.
+// split cuts off the next record. parse reads it.
 func (s *Reader) split() (r Record, err error) {
 	if s.table != nil {
 		s.limit.N = maxLine
@@ -144,8 +144,8 @@ func (s *Reader) split() (r Record, err error) {
 // longestCell is how many lines a cell of TSV may have.
 const longestCell = 1000
 
-// tsv cuts a record of TSV, of which a cell in quotes may go on over lines. If they give no whole record, the quote is
-// a character of the first.
+// tsv cuts a record of TSV into cells. A cell in quotes may have several lines. If the lines give no whole record, the
+// quote is a character of the first line.
 func (s *Reader) tsv(line string) []string {
 	cells, open := cutTSV(line)
 	literal := cells
@@ -167,9 +167,9 @@ func (s *Reader) tsv(line string) []string {
 	return literal
 }
 
-// cutTSV cuts a text at tabs. A cell in quotes that holds tabs, lines or quotes has those doubled; all other quotes are
-// characters. It reports whether a cell begins with a quote that does not end, and gives no cells if one without quotes
-// has several lines.
+// cutTSV cuts a text at tabs. If a cell stands in quotes because it holds tabs, line breaks or quotes, its inner quotes
+// are doubled; all other quotes are characters. open reports whether a cell begins with a quote that does not end.
+// cells is nil if a cell without quotes has several lines.
 func cutTSV(text string) (cells []string, open bool) {
 	for {
 		end := 1
@@ -194,7 +194,7 @@ func cutTSV(text string) (cells []string, open bool) {
 	}
 }
 
-// parse reads what a record holds.
+// parse reads the fields of a record from its line or cells.
 func (s *Reader) parse(r *Record) (err error) {
 	text := string(r.raw) + strings.Join(r.cells, "")
 	switch r.Blank = strings.TrimSpace(text) == ""; {
@@ -273,7 +273,7 @@ func (s *Reader) readHeader() error {
 	return nil
 }
 
-// has is an error where a table has no column of a name.
+// has returns an error if a table lacks a column.
 func (s *Reader) has(column string) error {
 	if s.names == nil || slices.Contains(s.names, column) {
 		return nil
@@ -283,7 +283,7 @@ func (s *Reader) has(column string) error {
 		Reason: fmt.Sprintf("%s has no column %q: its columns are %s", s.of.Path, column, there)}
 }
 
-// survey reads a file once, to count its records and to know it again: it returns its SHA-256, short.
+// survey reads a file once. It returns the number of its records, and its short SHA-256, by which a run knows it again.
 func survey(f File, column string) (records int64, sum string, err error) {
 	hash := sha256.New()
 	s, err := openInput(f, column, hash)
@@ -300,7 +300,7 @@ func survey(f File, column string) (records int64, sum string, err error) {
 	return s.number, fmt.Sprintf("%.8x", hash.Sum(nil)), nil
 }
 
-// Records reads all records of a file but blank ones. Each has a text in every one of the named columns, or an error.
+// Records reads all records of a file except blank ones. Each has a text in every named column, or an Err.
 func Records(f File, columns ...string) (list []Record, err error) {
 	s, err := openInput(f, columns[0], io.Discard)
 	if err == nil {

@@ -9,9 +9,9 @@ import (
 	"golang.org/x/sync/semaphore"
 )
 
-// gate shares the memory among the requests at work: each takes as much as it may need, and at least so much that no
-// more than Limits.Requests are in. A bounded number waits for a bounded time, in turn. A request that is refused has
-// cost nothing.
+// gate shares the memory among the requests at work. Each takes as much as it may need, and at least share, so that no
+// more than Limits.Requests are in. A bounded number of requests waits for a bounded time, in turn. A refused request
+// takes no memory.
 type gate struct {
 	limits  Limits
 	memory  *semaphore.Weighted
@@ -24,7 +24,7 @@ func newGate(l Limits) *gate {
 	return &gate{limits: l, memory: semaphore.NewWeighted(l.Memory), share: l.Memory / int64(l.Requests)}
 }
 
-// enter waits for so many bytes. The caller calls leave once, when its work is done.
+// enter waits until a number of bytes is free, and takes them. The caller calls leave once, when its work is done.
 func (g *gate) enter(ctx context.Context, bytes float64) (leave func(), err error) {
 	if bytes > float64(g.limits.Memory) {
 		return nil, unfit("the request could hold %.3g MB, this server has %.3g: ask for less, with fewer texts, "+

@@ -73,7 +73,7 @@ func (s *Server) registerHuggingFace(api huma.API) {
 		func(ctx context.Context, in *namedMaskInput) (*maskOutput, error) {
 			return s.fillMask(ctx, in.Model, &in.Body)
 		})
-	// The document has no wildcards of several segments, nor of an end.
+	// OpenAPI has no wildcards for several segments, nor for the end of a path.
 	paths := api.OpenAPI().Paths
 	for path, plain := range map[string]string{"/{$}": "/", "/models/{model...}": "/models/{model}"} {
 		paths[plain] = paths[path]
@@ -132,8 +132,8 @@ func (s *Server) fillMask(ctx context.Context, model string, q *maskRequest) (*m
 	return &maskOutput{found}, nil
 }
 
-// targetIDs are the tokens of words. A word that is several tokens is refused: its
-// first piece alone, which the pipeline takes, is another word.
+// targetIDs returns the tokens of words. A word of several tokens gives an error: its first piece alone, which the
+// pipeline takes, is another word.
 func targetIDs(f *infill.Filler, words []string) ([]int, error) {
 	if len(words) == 0 {
 		return nil, nil
@@ -154,7 +154,7 @@ func targetIDs(f *infill.Filler, words []string) ([]int, error) {
 	return slices.Compact(ids), nil
 }
 
-// candidates gives the answer to one text.
+// candidates returns the answer to one text.
 func (s *Server) candidates(ctx context.Context, f *infill.Filler, t *tokenize.Template, targets []int,
 	top int) (any, error) {
 	logp, err := f.LogConditionals(ctx, t, nil)

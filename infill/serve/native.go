@@ -20,7 +20,7 @@ import (
 	"infill/internal/parallel"
 )
 
-// one or several of a thing: a client that sends a list gets a list.
+// several holds one value or a list of values: a client that sends a list gets a list.
 type several[T any] struct {
 	items []T
 	list  bool
@@ -64,15 +64,15 @@ func (q *fillRequest) UnmarshalJSON(text []byte) (err error) {
 	return nil
 }
 
-// key is one of a request. Its kind is the type in JSON; a text of it is read too.
+// key describes a key of a request. kind is the type of its value in JSON; the value may also be a text.
 type key struct{ help, kind string }
 
-// kinds are those of options that are no strings.
+// kinds are the types in JSON of options that are not strings, by Option.Kind.
 var kinds = map[string]string{"": huma.TypeBoolean, "N": huma.TypeInteger, "{auto|N}": huma.TypeInteger,
 	"{half|N}": huma.TypeInteger, "T": huma.TypeNumber, "{auto|ALPHA}": huma.TypeNumber, "N=WORD,...": huma.TypeObject,
 	"WORD,...": huma.TypeArray}
 
-// fillKeys describes the keys of a request: its own ones, and the table of options.
+// fillKeys describes the keys of a request: its own, and those of the table of options.
 func fillKeys() map[string]key {
 	keys := map[string]key{
 		"template": {"The text; each [MASK] is a blank.", huma.TypeString},
@@ -119,7 +119,7 @@ type scoreOutput struct {
 	Body []*infill.Score
 }
 
-// bodyTime is how long the body of a request may take to come.
+// bodyTime is the longest time for the body of a request to arrive.
 const bodyTime = 15 * time.Second
 
 // operation sets the limits, the security and the errors that all operations share.
@@ -139,7 +139,7 @@ func (s *Server) registerNative(api huma.API) {
 	api.OpenAPI().Components.Schemas.Map()["Result"].Properties["id"] =
 		&huma.Schema{Description: "That of the request."}
 	huma.Register(api, s.operation(huma.Operation{
-		// its own reader names the option
+		// infill.ParseRequest names a wrong option
 		OperationID: "fill", Method: http.MethodPost, Path: "/v1/fill", Tags: []string{"infill"},
 		SkipValidateBody: true,
 		Summary:          "Fill the blanks of a text jointly",
@@ -201,11 +201,11 @@ func (s *Server) plan(q fillRequest) (*infill.Plan, float64, error) {
 	return s.check(f, r)
 }
 
-// sizeOfFill is about how many bytes a fill of a template has in an answer.
+// sizeOfFill estimates the bytes of a template's fill in an answer.
 func sizeOfFill(template string) float64 { return float64(len(template)) + 400 }
 
-// checkAnswer holds the bytes of an answer, as many as there may be, against the limit:
-// a short request can ask for many copies of its text.
+// checkAnswer returns an error if the largest possible size of an answer, in bytes, exceeds the limit: a short request
+// can ask for many copies of its text.
 func (s *Server) checkAnswer(size float64) error {
 	if size <= float64(s.Limits.Answer) {
 		return nil
@@ -225,11 +225,11 @@ func (s *Server) checkTexts(n int) error {
 	return nil
 }
 
-// check holds a fill against the limits, plans it, and returns how many bytes of memory it may need.
+// check checks a fill against the limits and plans it. It returns the bytes of memory that the fill may need.
 func (s *Server) check(f *infill.Filler, r infill.Request) (*infill.Plan, float64, error) {
 	l, o := &s.Limits, &r.Options
 	rows := o.Budget.Rows
-	if o.Budget.Seconds > 0 { // a fast machine would hold more
+	if o.Budget.Seconds > 0 { // seconds do not bound the memory of a fast machine
 		o.Budget.Rows = l.Rows
 	}
 	p, err := f.Plan(r)
@@ -262,7 +262,7 @@ func (s *Server) check(f *infill.Filler, r infill.Request) (*infill.Plan, float6
 	return p, p.MaxBytes(min(p.MaxRows(), l.Rows)) + float64(o.Top)*sizeOfFill(r.Template), nil
 }
 
-// together bounds the bytes that texts need at once, each of them at most so many.
+// together bounds the bytes that texts need at once, if each needs at most a number of bytes.
 func together(bytes float64, texts int) float64 { return bytes * float64(min(texts, textsAtOnce)) }
 
 func (s *Server) fill(ctx context.Context, in *fillInput) (*huma.StreamResponse, error) {
@@ -312,10 +312,10 @@ func (s *Server) logFailure(err error) error {
 	return err
 }
 
-// textsAtOnce is how many texts of a request are worked at at once: as many as fill the model's calls.
+// textsAtOnce is the number of texts of a request that are in work at once: enough to fill the model's calls.
 const textsAtOnce = 16
 
-// answers works at the n texts of a request, which holds so many bytes, width of them at once, when its turn has come.
+// answers waits for a request's turn with its bytes of memory, and then does its n texts, width of them at once.
 func answers[T any](ctx context.Context, s *Server, n, width int, bytes float64,
 	do func(ctx context.Context, i int) (T, error)) ([]T, error) {
 	list := make([]T, n)
@@ -331,7 +331,7 @@ func answers[T any](ctx context.Context, s *Server, n, width int, bytes float64,
 	return list, nil
 }
 
-// progress is an event before the result. It has the result so far where there is one.
+// progress is an event before the result. It has the result so far, if there is one.
 type progress struct {
 	Step              int      `json:"step"`
 	Steps             int      `json:"steps"`
@@ -339,10 +339,10 @@ type progress struct {
 	*infill.Result
 }
 
-// heartbeat is the least time between two events.
+// heartbeat is the shortest time between two events.
 const heartbeat = 200 * time.Millisecond
 
-// unread is how long an event waits for a client to read it.
+// unread is the longest time for a client to read an event.
 const unread = 10 * time.Second
 
 // stream answers with server-sent events.
@@ -362,17 +362,17 @@ func (s *Server) stream(c huma.Context, p *infill.Plan, bytes float64) {
 			c.SetHeader("Cache-Control", "no-store")
 			c.SetHeader("X-Accel-Buffering", "no") // nginx would keep events until the end
 		}
-		// Not every writer has deadlines; those of tests need none. That of an event does
-		// not bound the wait for the next one.
+		// Not every writer has deadlines; those of tests need none. The deadline of an event does not bound the wait
+		// for the next event.
 		connection.SetWriteDeadline(time.Now().Add(unread)) //nolint:errcheck // as said
 		if event == "progress" {
 			defer connection.SetWriteDeadline(time.Time{}) //nolint:errcheck // as said
 		}
 		fmt.Fprintf(w, "event: %s\ndata: ", event)
-		plainJSON.Marshal(w, data) //nolint:errcheck // Flush tells
+		plainJSON.Marshal(w, data) //nolint:errcheck // Flush returns the error
 		fmt.Fprint(w, "\n")
 		if connection.Flush() != nil {
-			cancel() // who does not read keeps no place
+			cancel() // a client that does not read loses its place
 		}
 	}
 	var result *infill.Result
@@ -384,7 +384,7 @@ func (s *Server) stream(c huma.Context, p *infill.Plan, bytes float64) {
 				return
 			}
 			send("progress", progressOf(at))
-			next = time.Now().Add(max(heartbeat, 9*time.Since(began))) // telling takes a tenth of the time at most
+			next = time.Now().Add(max(heartbeat, 9*time.Since(began))) // events take a tenth of the time at most
 		})
 		return err
 	})
@@ -402,7 +402,7 @@ func (s *Server) stream(c huma.Context, p *infill.Plan, bytes float64) {
 
 func progressOf(p infill.Progress) progress {
 	answer := progress{Step: p.Step, Steps: p.Steps}
-	if p.Result != nil && p.TokenIDs == nil { // of chains the numbers are enough
+	if p.Result != nil && p.TokenIDs == nil { // for chains the numbers are enough
 		answer.Result = p.Result()
 	}
 	sum := 0.0

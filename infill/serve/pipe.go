@@ -18,14 +18,14 @@ import (
 
 // pipeAnswer is a line that [Server.Pipe] writes.
 type pipeAnswer struct {
-	ID     json.RawMessage `json:"id"` // null if the line told none
+	ID     json.RawMessage `json:"id"` // null if the line has none
 	Status int             `json:"status"`
 	Body   json.RawMessage `json:"body"`
 }
 
 // Pipe answers requests that are a JSON object a line, {"id": ..., "path": "/v1/fill", "body": {...}}, as a POST
-// to the path: {"id": ..., "status": 200, "body": ...}, each as soon as it is done. It returns when in has ended
-// and all answers are written, or when nobody reads them.
+// to the path: {"id": ..., "status": 200, "body": ...}, each as soon as it is done. It returns when in has ended and
+// all answers are written, or when a write fails because the reader is gone.
 func (s *Server) Pipe(ctx context.Context, in io.Reader, out io.Writer) error {
 	lines := bufio.NewScanner(in)
 	lines.Buffer(nil, int(s.Limits.Body))
@@ -105,7 +105,7 @@ func (s *Server) answerLine(ctx context.Context, line []byte) []byte {
 	return append(text, '\n')
 }
 
-// bufferedResponse is a response that is kept.
+// bufferedResponse keeps a response in memory.
 type bufferedResponse struct {
 	header http.Header
 	status int

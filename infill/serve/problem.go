@@ -17,10 +17,10 @@ import (
 type Problem struct {
 	Message string `json:"error" doc:"What is wrong, and what to do."`
 	status  int
-	cause   error // for who runs the server
+	cause   error // for the server's log
 }
 
-// unfit is the problem of a request that is well-formed, and that this server does not do.
+// unfit returns the problem of a request that is well-formed, but that this server does not do.
 func unfit(format string, args ...any) *Problem {
 	return &Problem{status: http.StatusUnprocessableEntity, Message: fmt.Sprintf(format, args...)}
 }
@@ -54,7 +54,7 @@ func (p *Problem) Unwrap() error { return p.cause }
 const lateBody = "the request did not come within its time"
 
 func init() {
-	// The library's own form of an error is another; it is set for the whole program.
+	// The library has another form of errors. This sets ours for the whole program.
 	huma.NewError = func(status int, message string, details ...error) huma.StatusError {
 		var own huma.StatusError
 		for _, d := range details {
@@ -69,7 +69,7 @@ func init() {
 				at := *located.ErrorDetail()
 				if text, ok := at.Value.(string); ok && at.Location == "body" &&
 					!(json.Valid([]byte(text)) && object.Whole([]byte(text)) == nil) {
-					status = http.StatusBadRequest // also where the body has a reader of its own
+					status = http.StatusBadRequest // as for bodies with a reader of their own
 				}
 				if strings.Contains(at.Message, "exactly one schema") {
 					at.Message = "expected one, or a list, of what /docs describes"
@@ -92,7 +92,7 @@ func init() {
 	}
 }
 
-// plainJSON writes texts as they are, without the escapes that are for HTML.
+// plainJSON writes texts as they are, without escapes for HTML.
 var plainJSON = huma.Format{
 	Marshal: object.WriteLine,
 	Unmarshal: func(text []byte, v any) error {

@@ -31,8 +31,8 @@ import (
 	"infill/tokenize"
 )
 
-// Limits bound requests. One beyond a limit gets 413 (Body), 429 (Queue, Wait), 503 (Time), or else 422, each with its
-// own error. A request's memory is estimated before it runs, and it waits until so much is free.
+// Limits bound requests. A request beyond a limit gets 413 (Body), 429 (Queue, Wait), 503 (Time), or else 422, each
+// with its own error. The server estimates a request's memory before it runs, and makes it wait until that is free.
 type Limits struct {
 	Body       int64         `flag:"max-body" help:"bytes of a request"`
 	Texts      int           `flag:"max-texts" help:"texts of a request"`
@@ -55,10 +55,10 @@ func DefaultLimits() Limits {
 		Memory: 2 << 30, Answer: 16 << 20, Time: 60 * time.Second, Requests: 64, Queue: 256, Wait: 10 * time.Second}
 }
 
-// leastMemory holds a fill of one blank that costs one model row.
+// leastMemory is enough memory for a fill of one blank that costs one model row.
 const leastMemory = 256 << 10
 
-// Check returns an *infill.OptionError for a limit that no request can keep to.
+// Check returns an *infill.OptionError for a limit that every request would exceed.
 func (l Limits) Check() error {
 	v := reflect.ValueOf(l)
 	for i := range v.NumField() {
@@ -77,7 +77,7 @@ func (l Limits) Check() error {
 	return nil
 }
 
-// Options say what to serve, and to whom.
+// Options say which models a server offers, with which limits, and to which clients.
 type Options struct {
 	// Models are the fillers by name; Default is the name of the default one.
 	Models  map[string]*infill.Filler
@@ -101,8 +101,8 @@ type Options struct {
 type Server struct {
 	Options
 	gate    *gate
-	reading *gate // of long texts, one at a time
-	tokens  []int // the numbers of all tokens of the largest vocabulary
+	reading *gate // lets one request with long texts read them at a time
+	tokens  []int // the ids of all tokens of the largest vocabulary
 	handler http.Handler
 }
 
@@ -117,7 +117,7 @@ func New(o Options) (*Server, error) {
 	if err := o.Limits.Check(); err != nil {
 		return nil, err
 	}
-	if !(o.Fill.Budget.Seconds > 0) { // else who says nothing of a budget would be refused
+	if !(o.Fill.Budget.Seconds > 0) { // else a request without a budget would be refused
 		o.Fill.Budget.Rows = min(o.Fill.Budget.Rows, o.Limits.Rows)
 	}
 	one := o.Limits
@@ -131,7 +131,7 @@ func New(o Options) (*Server, error) {
 	mux := http.NewServeMux()
 	config := huma.DefaultConfig("infill", infill.Version())
 	config.Info.Description = "Fill the blanks of a text, several of them jointly, with a masked language model."
-	// The renderers that the library offers load their scripts from elsewhere: docs.html is ours.
+	// The renderers that the library offers load scripts from other sites. docs.html does not.
 	config.DocsPath, config.SchemasPath, config.CreateHooks, config.Transformers = "", "", nil, nil
 	config.Formats = map[string]huma.Format{"application/json": plainJSON}
 	config.DefaultFormat, config.NoFormatFallback = "application/json", false
@@ -173,7 +173,7 @@ func (s *Server) HTTPServer() *http.Server {
 type complaints struct{ *Server }
 
 func (c complaints) Write(p []byte) (int, error) {
-	// Whoever tries the port makes such a line.
+	// Anybody who tries the port causes such a line.
 	if text := strings.TrimSpace(string(p)); c.Log != nil && !strings.Contains(text, "TLS handshake error") {
 		c.Log(text)
 	}
@@ -197,13 +197,13 @@ func file(kind string, content []byte) http.HandlerFunc {
 	}
 }
 
-// open reports whether a request needs no token: one for a page, which then asks for the token, for what the page of
-// docs shows, or for health.
+// open reports whether a request needs no token: one for a page, which then asks for the token, for openapi.json, which
+// the page of docs shows, or for health.
 func open(r *http.Request) bool {
 	return r.Method == http.MethodGet && slices.Contains([]string{"/", "/docs", "/openapi.json", "/health"}, r.URL.Path)
 }
 
-// guarded refuses requests by host, token, form and length, before it reads the body.
+// guarded checks the host, token, form and length of a request before anything reads the body.
 func (s *Server) guarded(next http.Handler) http.Handler {
 	token := sha256.Sum256([]byte(s.Token))
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -241,7 +241,7 @@ func (s *Server) guarded(next http.Handler) http.Handler {
 			refuse(http.StatusUnsupportedMediaType, "send JSON, with the header Content-Type: application/json")
 			return
 		}
-		r.Header.Set("Content-Type", "application/json") // which huma knows in small letters alone
+		r.Header.Set("Content-Type", "application/json") // huma knows it only in small letters
 		if coding := r.Header.Get("Content-Encoding"); coding != "" && !strings.EqualFold(coding, "identity") {
 			refuse(http.StatusUnsupportedMediaType,
 				fmt.Sprintf("Content-Encoding %q is not read: send the JSON as it is", coding))
@@ -257,15 +257,15 @@ func (s *Server) guarded(next http.Handler) http.Handler {
 	})
 }
 
-// deliberate reports whether a page of another site could not have sent a request without
-// leave of the browser: JSON needs that.
+// deliberate reports whether a request has JSON as its type. A page of another site cannot send that without the
+// browser's permission.
 func deliberate(h http.Header) bool {
 	kind, _, _ := strings.Cut(h.Get("Content-Type"), ";")
 	return strings.EqualFold(strings.TrimSpace(kind), "application/json")
 }
 
-// wholeBody tells a body that breaks off as the client's fault, which the library would take for the server's, and ends
-// the connection: what follows on it is no request.
+// wholeBody makes a body that breaks off the client's fault; the library would report it as the server's. It also ends
+// the connection, because the bytes that follow are no request.
 type wholeBody struct {
 	io.ReadCloser
 	answer http.Header
@@ -293,7 +293,7 @@ func (s *Server) model(name string) (*infill.Filler, error) {
 		"are: %s", name, strings.Join(slices.Sorted(maps.Keys(s.Models)), ", "))}
 }
 
-// work runs a request's work, which holds so many bytes, when its turn has come, within its time.
+// work waits for a request's turn with its bytes of memory, and then runs do within the time limit.
 func (s *Server) work(ctx context.Context, bytes float64, do func(ctx context.Context) error) error {
 	leave, err := s.gate.enter(ctx, bytes)
 	if err != nil {
@@ -301,18 +301,18 @@ func (s *Server) work(ctx context.Context, bytes float64, do func(ctx context.Co
 	}
 	defer leave()
 	// Nobody reads an unfinished result, whether time or the client ends the work.
-	own, done := infill.Unwanted(lm.OneCaller(ctx, bytes > float64(s.gate.share))) // however many texts it has
+	own, done := infill.Unwanted(lm.OneCaller(ctx, bytes > float64(s.gate.share))) // one caller for all of its texts
 	defer done()
 	own, cancel := context.WithTimeoutCause(own, s.Limits.Time, errOutOfTime)
 	defer cancel()
 	return problem(own, do(own))
 }
 
-// longTexts is a size in bytes: from it on, requests are read one after the other.
+// longTexts is the size in bytes from which requests are read one after the other.
 const longTexts = 32 << 10
 
-// read reads the texts of a request, which have so many bytes together, before the gate knows how much memory they
-// need. Long ones take turns, so that they hold neither much memory nor the processors; short ones pass them.
+// read calls do to read the texts of a request, size bytes together, before the gate knows how much memory they need.
+// Long texts take turns, so that they occupy neither much memory nor the processors; short ones need not wait.
 func (s *Server) read(ctx context.Context, size int, do func() error) error {
 	if size >= longTexts {
 		leave, err := s.reading.enter(ctx, 0)
@@ -326,8 +326,8 @@ func (s *Server) read(ctx context.Context, size int, do func() error) error {
 
 var errOutOfTime = fmt.Errorf("out of time: %w", infill.ErrUnwanted)
 
-// problem gives an error its status. An error that a user cannot mend is reported without its
-// text, which may name files.
+// problem gives an error its status. It hides the text of an error that a user cannot mend, because the text may name
+// files.
 func problem(ctx context.Context, err error) error {
 	var own *Problem
 	var input *tokenize.InputError
@@ -335,7 +335,7 @@ func problem(ctx context.Context, err error) error {
 	switch {
 	case err == nil:
 		return nil
-	case errors.As(err, &own): // with the text that it belongs to
+	case errors.As(err, &own): // err may also say which text it is about
 		return &Problem{status: own.status, Message: err.Error(), cause: own.cause}
 	case errors.Is(context.Cause(ctx), errOutOfTime):
 		return &Problem{status: http.StatusServiceUnavailable, Message: "the request took longer than this server " +

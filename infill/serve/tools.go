@@ -19,7 +19,7 @@ func Tools(o Options) (*mcp.Server, error) {
 	}
 	server := mcp.NewServer(
 		&mcp.Implementation{Name: "infill", Title: "infill: fill the blanks of a text", Version: infill.Version()},
-		// The tools stay the same, so that nobody need listen for changes.
+		// The tools never change, so clients need not listen for changes.
 		&mcp.ServerOptions{Capabilities: &mcp.ServerCapabilities{Tools: &mcp.ToolCapabilities{}}})
 	reads := &mcp.ToolAnnotations{ReadOnlyHint: true, IdempotentHint: true, OpenWorldHint: new(bool)}
 	mcp.AddTool(server, &mcp.Tool{Name: "fill", Title: "Fill blanks", Annotations: reads, InputSchema: fillSchema(),
@@ -33,18 +33,18 @@ func Tools(o Options) (*mcp.Server, error) {
 	return server, nil
 }
 
-// fillSchema describes the object that POST /v1/fill takes, too.
+// fillSchema describes the object of a fill, as POST /v1/fill also takes it.
 func fillSchema() *jsonschema.Schema {
 	properties := map[string]*jsonschema.Schema{}
 	for name, k := range fillKeys() {
 		properties[name] = &jsonschema.Schema{Description: k.help, Type: k.kind}
 	}
 	properties["ban"].Items = &jsonschema.Schema{Type: "string"}
-	// its reader names an unknown key
+	// ParseRequest names an unknown key
 	return &jsonschema.Schema{Type: "object", Properties: properties, Required: []string{"template"}}
 }
 
-// schemaOf describes a type. It has one type for each value: not all clients know ["null", "array"].
+// schemaOf describes a type, with one JSON type for each value: not all clients know ["null", "array"].
 func schemaOf[T any]() *jsonschema.Schema {
 	s, _ := jsonschema.For[T](nil) // the types of this package have one
 	return plain(s)

@@ -1,4 +1,4 @@
-// Package check ends a test at a step that fails, in a line.
+// Package check ends a test at a failed step, with one line of code for each step.
 package check
 
 import (

@@ -2,10 +2,10 @@
 // 3 of the discrete Langevin paper (Zhang, Liu and Liu, ICML 2022) and the protocol of the DISCS benchmark (Goshvadi et
 // al., NeurIPS 2023).
 //
-// A run is a folder. run.json holds what was asked for and with what it was computed; samples.jsonl one line for each
-// sentence and method, written and synced as soon as it is done; metrics.json the scores. A process that is killed at
-// any moment leaves a folder that goes on when the same run is started again, and metrics.json is the same to the byte,
-// because neither time nor the order of the work enters it.
+// A run is a folder. run.json holds the configuration and the versions of models and program; samples.jsonl one line
+// for each sentence and method, written and synced as soon as it is done; metrics.json the scores. If a process is
+// killed, the user can start the same run again, and it goes on. metrics.json is then the same to the byte, because it
+// depends neither on time nor on the order of the work.
 package eval
 
 import (
@@ -21,33 +21,33 @@ import (
 	"infill/samplers"
 )
 
-// Config is what is asked of a run: everything that changes its numbers and is
-// chosen by the user, except for models and corpora, which are known by their content.
+// Config holds the user's choices that change the numbers of a run, except for models and corpora. The folder of a run
+// identifies these by their content.
 type Config struct {
 	Preset    string    `json:"preset"`   // one of Presets()
 	Samplers  []variant `json:"samplers"` // names are unique
 	Sentences int       `json:"sentences" flag:"sentences" help:"of all corpora together"`
-	// Select is what is taken of each corpus; its number of sentences is that of
-	// the corpus in corpusInfo, its seed is Seed.
+	// Select says which sentences of each corpus to mask, and how. Its number of sentences and its seed do not count:
+	// see corpusInfo.Masked and Seed.
 	Select corpus.SelectOptions `json:"select"`
-	// Chains is their number for each sentence.
+	// Chains is the number of chains for each sentence.
 	Chains int `json:"samples" flag:"samples" short:"n" help:"chains of each sentence, each of which ends in one sample"`
-	// Top is the number of likeliest final states that the first set of scores is taken of.
+	// Top is the number of each sentence's likeliest final states in the first set of scores.
 	Top     int           `json:"top" flag:"top" short:"k" help:"likeliest samples of each sentence to score"`
 	Metrics metricsConfig `json:"metrics"`
 	Seed    uint64        `json:"seed" flag:"seed" help:"start of all random numbers: sentences, masks, chains, resampling"`
 }
 
-// metricsConfig is what changes scores of given samples.
+// metricsConfig holds the options that change scores of given samples.
 type metricsConfig struct {
 	Tokenisation metrics.Tokenisation `json:"tokenisation"`
 	UnionFirst   int                  `json:"union_first" flag:"union-first" help:"limit corpus BLEU to the first N sentences of each corpus; 0 is all"`
-	// KeepSources keeps the sentences that were masked in the references.
+	// KeepSources keeps the masked sentences in the references.
 	KeepSources bool    `json:"keep_sources" flag:"keep-sources" help:"keep the masked sentences in the references"`
 	Confidence  float64 `json:"confidence" flag:"confidence" help:"of the intervals, between 0 and 1"`
 }
 
-// metrics are the options of the scores, without the sentences that are masked.
+// metrics returns the options of the scores, without the masked sentences.
 func (c Config) metrics() metrics.Options {
 	m := c.Metrics
 	return metrics.Options{Tokenisation: m.Tokenisation, UnionFirst: m.UnionFirst,
@@ -60,13 +60,13 @@ type variant struct {
 	Settings Settings `json:"settings"`
 }
 
-// Settings are how the chains of a method move.
+// Settings are the settings of the chains of a method.
 type Settings struct {
 	Chains      infill.Chains `json:"chains"`
 	Temperature float64       `json:"temperature"`
 }
 
-// options are those of one fill: every final state is kept, repeats included.
+// options returns the options of one fill: it keeps every final state, repeats included.
 func (c Config) options(v variant) infill.Options {
 	o := infill.DefaultOptions()
 	// The papers let a slot take every token.
@@ -77,7 +77,7 @@ func (c Config) options(v variant) infill.Options {
 	return o
 }
 
-// paper changes settings to what the papers run a sampler with on text: the whole vocabulary, proposals from the square
+// paper changes settings to those of the papers for a sampler on text: the whole vocabulary, proposals from the square
 // root of the whole gradient, no adaptation. The step sizes are those of the authors' code for categorical variables;
 // the paper names none for text.
 func paper(s *infill.Chains) {
@@ -101,8 +101,8 @@ func paper(s *infill.Chains) {
 // Presets lists the protocols, the default first: that of the discrete Langevin paper, that of DISCS, and none.
 func Presets() []string { return []string{"dlp", "discs", "none"} }
 
-// Preset returns the configuration of one of Presets(), without models, samplers and corpora, the settings that its
-// samplers share, and the samplers as ParseVariants reads them.
+// Preset returns, for one of Presets(), its configuration without models, samplers and corpora, the settings that its
+// samplers share, and its samplers as ParseVariants reads them.
 func Preset(name string) (c Config, base Settings, methods string, err error) {
 	o := infill.DefaultOptions()
 	base = Settings{infill.DefaultChains(infill.Samplers()[0]), o.Temperature}
@@ -129,12 +129,12 @@ func Preset(name string) (c Config, base Settings, methods string, err error) {
 	return c, base, methods, nil
 }
 
-// ParseVariants reads samplers as samplers.ParseList does, with settings of their own or options of a fill. Two more
-// are taken: "paper" for the papers' settings, and a name, without which a method is called as it is written:
+// ParseVariants reads samplers as samplers.ParseList does, with settings of their own or options of a fill. It also
+// takes "paper" for the papers' settings, and a name for the method, which is otherwise the text itself:
 //
 //	gibbs,gwg:paper,dmala:paper,step-size=0.1,dmala:balance=sqrt,name=mine
 //
-// What the text does not say is as in base.
+// All other settings come from base.
 func ParseVariants(text string, base Settings) ([]variant, error) {
 	specs, err := samplers.ParseList(text)
 	if err != nil {
@@ -172,7 +172,7 @@ func ParseVariants(text string, base Settings) ([]variant, error) {
 	return variants, nil
 }
 
-// Validate refuses what no run can be made of.
+// Validate returns an error for a configuration that no run can have.
 func (c Config) Validate() error {
 	switch {
 	case len(c.Samplers) == 0:

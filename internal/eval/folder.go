@@ -22,10 +22,10 @@ const (
 	metricsFile = "metrics.json"
 )
 
-// formatVersion is that of the files; it rises when an older program could not read them.
+// formatVersion is the version of the files' form; it rises when an older program could not read them.
 const formatVersion = 1
 
-// header is run.json: what was asked for, of what, and with what.
+// header is run.json: the configuration of a run, its models, corpora and sentences, and the program.
 type header struct {
 	Format        int            `json:"format"`
 	Configuration Config         `json:"configuration"`
@@ -33,23 +33,23 @@ type header struct {
 	Corpora       []corpusInfo   `json:"corpora"`
 	// Selection holds the sentences and their masks, by corpus.
 	Selection []*corpus.Selection `json:"selection"`
-	// Threads is the number of threads of one model call, on which the last digits of a result can hang.
+	// Threads is the number of threads of one model call, on which the last digits of a result can depend.
 	Threads   int     `json:"threads"`
 	Program   program `json:"program"`
 	Signature string  `json:"signature"`
-	// Paths says where the corpora were read from, by name. They may move.
+	// Paths are the paths from which the corpora were read, by name. They may move.
 	Paths map[string]string `json:"paths"`
 }
 
-// modelVersion says which model is meant.
+// modelVersion identifies a model.
 type modelVersion struct {
 	Name      string `json:"name"`
 	SHA256    string `json:"sha256"`           // of the bundle
-	Tokenizer string `json:"tokenizer_sha256"` // of vocabulary and options
+	Tokenizer string `json:"tokenizer_sha256"` // of the tokenizer's vocabulary and options
 	Cased     bool   `json:"cased"`
 }
 
-// corpusInfo says what was read.
+// corpusInfo describes a corpus of the run.
 type corpusInfo struct {
 	Name      string         `json:"name"`
 	SHA256    string         `json:"sha256"` // of the file
@@ -57,11 +57,11 @@ type corpusInfo struct {
 	Markers   corpus.Markers `json:"markers"`
 	Sentences int            `json:"sentences"`
 	Skipped   []corpus.Skip  `json:"skipped"`
-	// Masked is how many of its sentences are infilled; 0 for a corpus that is a reference alone.
+	// Masked is the number of its sentences to fill; 0 for a corpus that is only a reference.
 	Masked int `json:"masked"`
 }
 
-// program is what computed.
+// program is the version of the program that computed the run.
 type program struct {
 	Version string `json:"version"`
 	Go      string `json:"go"`
@@ -76,7 +76,7 @@ func (h *header) Prompts() []corpus.Prompt {
 	return prompts
 }
 
-// sentences is the number of prompts.
+// sentences returns the number of prompts.
 func (h *header) sentences() (n int) {
 	for _, s := range h.Selection {
 		n += len(s.Prompts)
@@ -84,16 +84,16 @@ func (h *header) sentences() (n int) {
 	return n
 }
 
-// Record is a line of samples.jsonl: one sentence infilled by one method.
+// Record is a line of samples.jsonl: the fills of one sentence by one method.
 type Record struct {
 	Model     string  `json:"model"`
-	Method    string  `json:"method"`   // name of a variant
+	Method    string  `json:"method"`   // the name of a variant
 	Sentence  int     `json:"sentence"` // number of the prompt, from 0
 	Template  string  `json:"template"`
 	Chains    []chain `json:"chains"`
-	Signature string  `json:"signature"` // of package infill, with everything but the template
+	Signature string  `json:"signature"` // from package infill, which leaves only the template out
 	environment
-	// StepSize is null for samplers that have none, and where it is infinite.
+	// StepSize is null for samplers without a step size, and if it is infinite.
 	StepSize *float64 `json:"step_size"`
 	// AcceptanceRate and ChangedSlotsPerStep are means over chains and the steps
 	// after the warm-up; the rate is null for samplers that accept always.
@@ -106,14 +106,14 @@ type Record struct {
 	Seconds             float64  `json:"seconds"`
 }
 
-// environment is what a record was computed with: the same for all of a model.
+// environment is the software and device that computed a record: the same for all records of a model.
 type environment struct {
 	Runtime string `json:"onnxruntime"` // its version
 	Device  string `json:"device"`
 	Version string `json:"version"` // of this program
 }
 
-// chain is where a chain ended, and how it got there.
+// chain is the final state of a chain, with its acceptance and changes.
 type chain struct {
 	Text          string   `json:"text"`
 	Fills         []string `json:"fills"`
@@ -125,7 +125,7 @@ type chain struct {
 	ChangedSlotsPerStep float64  `json:"changed_slots_per_step"`
 }
 
-// key is what there is one record of.
+// key identifies a record: there is one for each model, method and sentence.
 type key struct {
 	model, method string
 	sentence      int
@@ -133,7 +133,7 @@ type key struct {
 
 func (r *Record) key() key { return key{r.Model, r.Method, r.Sentence} }
 
-// fills goes through what a run has a record of: by model, sentence and method.
+// fills yields the keys of all records of a run: by model, sentence and method.
 func (h *header) fills(yield func(key) bool) {
 	for _, m := range h.Models {
 		for sentence := range h.sentences() {
@@ -146,7 +146,8 @@ func (h *header) fills(yield func(key) bool) {
 	}
 }
 
-// fixed is what a run goes on with: where the corpora lie and the Go release may differ.
+// fixed returns the part of the header that must not change when a run goes on. The corpora's paths and the Go release
+// may.
 func (h *header) fixed() any {
 	return struct {
 		Config
@@ -158,19 +159,19 @@ func (h *header) fixed() any {
 	}{h.Configuration, h.Models, h.Corpora, h.Selection, h.Threads, h.Program.Version}
 }
 
-// folder is that of a run at work.
+// folder is the open folder of a run.
 type folder struct {
 	dir    string
 	header *header
 	log
-	lock    *flock.Flock     // of run.json: while one process has it, no other begins a run or goes on with it
-	journal *journal.Journal // of samples.jsonl
-	// environments are those of the records, by model.
+	lock    *flock.Flock     // the lock of run.json: only the process that has it begins or continues a run
+	journal *journal.Journal // the journal of samples.jsonl
+	// environments has the environment of each model's records.
 	environments map[string]environment
 }
 
-// openFolder locks a folder, making it if there is none, begins the run in it or refuses another one, and reads the
-// records that are there.
+// openFolder makes a folder if there is none, locks it, begins the run in it, and reads its records. It returns an
+// error for the folder of another run.
 func openFolder(dir string, h *header) (_ *folder, err error) {
 	if err := os.MkdirAll(dir, 0o777); err != nil {
 		return nil, fmt.Errorf("the run's folder: %w", err)
@@ -191,14 +192,14 @@ func openFolder(dir string, h *header) (_ *folder, err error) {
 	return f, nil
 }
 
-// Close brings the records to the disk and unlocks the folder.
+// Close syncs the records to the disk and unlocks the folder.
 func (f *folder) Close() error { return errors.Join(f.journal.Close(), f.lock.Unlock()) }
 
-// unfinished are the names of locks and of what renameio has not renamed yet.
+// unfinished matches the names of locks, and of files that renameio has not renamed yet.
 var unfinished = regexp.MustCompile(`^\.(run\.json|samples\.jsonl|metrics\.json)(\.lock|\d*)$`)
 
-// begin writes run.json. It refuses a folder that holds something else, and removes what a killed process left
-// half-written.
+// begin writes run.json. It returns an error for a folder that holds other things, and removes half-written files of a
+// killed process.
 func (f *folder) begin() error {
 	there, err := readHeader(f.dir)
 	if err != nil {
@@ -228,14 +229,14 @@ func (f *folder) begin() error {
 	return journal.WriteJSON(filepath.Join(f.dir, headFile), f.header)
 }
 
-// append writes a record through to the disk.
+// append adds a record, in memory and on the disk.
 func (f *folder) append(r *Record) error {
 	f.records[r.key()] = r
 	return f.journal.Append(r)
 }
 
-// checkEnvironment refuses a record that was computed with another onnxruntime or device than those of its model
-// before, or on another device than is asked for; "" and "auto" ask for none.
+// checkEnvironment returns an error for a record that was computed with another onnxruntime or device than earlier
+// records of its model, or on another device than the requested one; "" and "auto" allow any.
 func (f *folder) checkEnvironment(r *Record, device string) error {
 	if device != "" && device != "auto" && r.Device != device && !strings.HasPrefix(r.Device, device+":") {
 		return journal.CheckUnchanged(f.dir, map[string]string{"device": r.Device}, map[string]string{"device": device})

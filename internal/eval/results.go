@@ -12,7 +12,7 @@ import (
 	"infill/samplers"
 )
 
-// Results is metrics.json. Nothing in it depends on time, on the order of the work, or on where files lie.
+// Results is metrics.json. Nothing in it depends on time, on the order of the work, or on the paths of files.
 type Results struct {
 	Format        int            `json:"format"`
 	Signature     string         `json:"signature"`
@@ -28,21 +28,21 @@ type methodResult struct {
 	Model     string   `json:"model"`
 	Method    string   `json:"method"`
 	Settings  Settings `json:"settings"`
-	Signature string   `json:"signature"` // of package infill
+	Signature string   `json:"signature"` // from package infill
 	Sentences int      `json:"sentences"`
 	Samples   int      `json:"samples"` // of each sentence
-	// AcceptanceRate and the others are means over sentences. The rate is null for
-	// samplers that accept always, the step size for those that have none.
+	// AcceptanceRate and the others are means over sentences. The rate is null for samplers that accept always, the
+	// step size for samplers without one.
 	AcceptanceRate      *Estimate `json:"acceptance_rate"`
 	ChangedSlotsPerStep Estimate  `json:"changed_slots_per_step"`
 	StepSize            *Estimate `json:"step_size"`
 	// LogLikelihood is the mean U of the final states of all chains, in nats.
 	LogLikelihood Estimate `json:"log_likelihood"`
-	// What one sample took: evaluations are of one state, rows are token sequences that went through the model.
+	// The cost of one sample. An evaluation is of one state; a row is a token sequence that went through the model.
 	EnergyEvaluationsPerSample   Estimate `json:"energy_evaluations_per_sample"`
 	GradientEvaluationsPerSample Estimate `json:"gradient_evaluations_per_sample"`
 	ModelRowsPerSample           Estimate `json:"model_rows_per_sample"`
-	// Top holds the scores of the likeliest final states of each sentence, All those of all of them.
+	// Top holds the scores of the likeliest final states of each sentence, All the scores of all final states.
 	Top *metrics.Report `json:"top"`
 	All *metrics.Report `json:"all"`
 
@@ -56,7 +56,7 @@ type Estimate struct {
 	StandardError *float64 `json:"standard_error"`
 }
 
-// estimate is the mean over the records that have a value; nil if none has.
+// estimate returns the mean over the records that have a value; nil if none has.
 func estimate(records []*Record, value func(*Record) *float64) *Estimate {
 	var values []float64
 	for _, r := range records {
@@ -71,7 +71,7 @@ func estimate(records []*Record, value func(*Record) *float64) *Estimate {
 	return &Estimate{mean, e}
 }
 
-// perSample is the mean of what one sample took, by what all of a record did.
+// perSample returns the mean cost of one sample. total returns the cost of all samples of a record.
 func perSample(records []*Record, total func(*Record) float64) Estimate {
 	return *estimate(records, func(r *Record) *float64 {
 		x := total(r) / float64(len(r.Chains))
@@ -83,7 +83,7 @@ func secondsPerSample(records []*Record) Estimate {
 	return perSample(records, func(r *Record) float64 { return r.Seconds })
 }
 
-// newResults scores whole runs.
+// newResults scores a complete run.
 func newResults(ctx context.Context, h *header, records map[key]*Record, corpora []*corpus.Corpus) (*Results, error) {
 	c := h.Configuration
 	r := &Results{
@@ -106,7 +106,7 @@ func newResults(ctx context.Context, h *header, records map[key]*Record, corpora
 				return nil, fmt.Errorf("scores of %s: %w", v.Name, err)
 			}
 			for _, w := range result.Top.Warnings {
-				// What holds for the whole run is said once.
+				// A warning about the whole run is given once.
 				if w.Score == "" && !slices.Contains(r.Warnings, w.Message) {
 					r.Warnings = append(r.Warnings, w.Message)
 				}
@@ -117,7 +117,7 @@ func newResults(ctx context.Context, h *header, records map[key]*Record, corpora
 	return r, nil
 }
 
-// references are the corpora as metrics read them.
+// references returns the corpora in the form of package metrics.
 func references(corpora []*corpus.Corpus) (list []metrics.Reference) {
 	for _, c := range corpora {
 		list = append(list, metrics.Reference{Name: c.Name, Sentences: c.Raw()})
@@ -125,7 +125,7 @@ func references(corpora []*corpus.Corpus) (list []metrics.Reference) {
 	return list
 }
 
-// scoring are the options of the run's scores.
+// scoring returns the options of the run's scores.
 func (h *header) scoring() metrics.Options {
 	o := h.Configuration.metrics()
 	o.Version = h.Program.Version
@@ -153,14 +153,14 @@ func (h *header) recordsOf(records map[key]*Record, model, method string) (list 
 	return list, nil
 }
 
-// hypotheses are the likeliest final states of each sentence, ties in the order of the chains.
+// hypotheses returns the likeliest final states of each sentence, ties in the order of the chains.
 func hypotheses(h *header, m modelVersion, records []*Record, number int) metrics.Hypotheses {
 	var set metrics.Hypotheses
 	for _, r := range records {
 		for _, c := range r.Likeliest(number) {
 			text := c.Text
 			if h.Configuration.Metrics.Tokenisation == metrics.DISCS && !m.Cased {
-				// There, sentences are the tokens of the uncased model put together.
+				// In DISCS, sentences are the joined tokens of the uncased model.
 				text = strings.ToLower(text)
 			}
 			set.Sentences = append(set.Sentences, text)
@@ -171,14 +171,14 @@ func hypotheses(h *header, m modelVersion, records []*Record, number int) metric
 	return set
 }
 
-// Likeliest are the chains that ended best, the likeliest first.
+// Likeliest returns the chains with the likeliest final states, the likeliest first, at most number of them.
 func (r *Record) Likeliest(number int) []chain {
 	list := slices.Clone(r.Chains)
 	slices.SortStableFunc(list, func(a, b chain) int { return cmp.Compare(b.LogLikelihood, a.LogLikelihood) })
 	return list[:min(number, len(list))]
 }
 
-// summarise takes what is no score of text from the records of a method.
+// summarise computes the numbers of a method that are not scores of text, from its records.
 func summarise(m modelVersion, v variant, records []*Record) methodResult {
 	return methodResult{
 		Model: m.Name, Method: v.Name, Settings: v.Settings, Signature: records[0].Signature, Sentences: len(records),

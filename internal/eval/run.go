@@ -20,42 +20,43 @@ import (
 	"infill/tokenize"
 )
 
-// Options say what to run and where.
+// Options say which run to make, and in which folder.
 type Options struct {
 	Dir     string
 	Config  Config
-	Models  []*infill.Filler // a run closes each when it is done with it
+	Models  []*infill.Filler // Run closes each one after its last fill
 	Corpora []*corpus.Corpus
-	// Threads is that of the models' calls, for the record.
+	// Threads is the number of threads of the models' calls, which run.json records.
 	Threads int
-	// Device is what was asked of the models' calls, such as "cpu"; a folder whose samples have another is refused. ""
-	// and "auto" take what is there.
+	// Device is the requested device of the models' calls, such as "cpu"; a folder with samples of another device is an
+	// error. "" and "auto" allow any.
 	Device string
-	// Jobs is how many sentences are worked at once; 0 is one.
+	// Jobs is the number of sentences in work at once; 0 is one.
 	Jobs int
-	// Observe is called with every step, one at a time.
+	// Observe is called with every step, one call at a time.
 	Observe func(Progress)
-	// Note is called with what the user should know.
+	// Note is called with messages for the user.
 	Note func(string)
 }
 
 // Progress is a moment of a run.
 type Progress struct {
 	Model, Method       string
-	Sentence, Sentences int // number of the sentence, from 0, and of all
+	Sentence, Sentences int // the number of the sentence, from 0, and the number of all
 	Step, Steps         int
-	// Done and Total count fills, a fill being one sentence by one method.
+	// Done and Total count fills, each of one sentence by one method.
 	Done, Total int
 	Chains      int // of each fill
-	// ChainsPerSecond and Left, the time that the rest will take, go by the fills of this process; 0 before the first.
+	// ChainsPerSecond and Left, the estimated time for the rest, come from the fills of this process; 0 before the
+	// first.
 	ChainsPerSecond float64
 	Left            time.Duration
 	// Scoring reports that all fills are done and the scores are being computed.
 	Scoring bool
 }
 
-// Run makes a run, or goes on with one, and returns its results. When ctx ends it returns ctx.Err(), and what was done
-// stays.
+// Run makes a run, or goes on with one, and returns its results. If ctx ends, it returns ctx.Err(), and finished fills
+// stay in the folder.
 func Run(ctx context.Context, o Options) (*Results, error) {
 	if err := o.Config.Validate(); err != nil {
 		return nil, err
@@ -64,7 +65,7 @@ func Run(ctx context.Context, o Options) (*Results, error) {
 	if err != nil {
 		return nil, err
 	}
-	// Corpora of which nothing is left to compare with are refused before any work is done.
+	// If a corpus has nothing left to compare with, return an error before any work.
 	var masked metrics.Hypotheses
 	for _, p := range header.Prompts() {
 		masked.Sentences = append(masked.Sentences, p.Source)
@@ -120,7 +121,7 @@ func newHeader(o Options) (*header, error) {
 			info.Skipped = []corpus.Skip{}
 		}
 		if !c.Reference {
-			// Each corpus gives as many as the others, the first ones one more where it does not come out even.
+			// Each corpus gives the same number, or the first ones one more if the total is not a multiple.
 			options := o.Config.Select
 			options.Sentences = (o.Config.Sentences + sources - 1 - taken) / sources
 			options.Seed, options.Check, info.Masked = o.Config.Seed, fits(o.Models), options.Sentences
@@ -138,7 +139,7 @@ func newHeader(o Options) (*header, error) {
 	return h, nil
 }
 
-// fits leaves out the sentences that one of the models cannot take: too long, or with something in it that it refuses.
+// fits returns a Check that leaves out the sentences that a model cannot take: too long, or with forbidden text.
 func fits(models []*infill.Filler) func(template string) string {
 	return func(template string) string {
 		for _, m := range models {
@@ -154,8 +155,8 @@ func fits(models []*infill.Filler) func(template string) string {
 	}
 }
 
-// signature is one line with all that changes the numbers of a run. What the
-// model computed with, onnxruntime and its device, stands in those of the methods.
+// signature returns one line with everything that changes the numbers of a run, except for onnxruntime and device,
+// which the methods' signatures have.
 func (h *header) signature() string {
 	c := h.Configuration
 	var models, corpora []string
@@ -185,15 +186,15 @@ type runner struct {
 	folder  *folder
 	options Options
 	prompts []corpus.Prompt
-	kept    int // of the fills, those of earlier processes
+	kept    int // the number of fills by earlier processes
 	total   int
 
 	mutex sync.Mutex
 	start time.Time
-	done  int // fills of this process
+	done  int // the number of fills by this process
 }
 
-// run does what is missing and then computes the scores.
+// run makes the missing fills and then computes the scores.
 func (r *runner) run(ctx context.Context) (*Results, error) {
 	f, o := r.folder, r.options
 	if f.journal.Cut > 0 {
@@ -217,7 +218,7 @@ func (r *runner) run(ctx context.Context) (*Results, error) {
 	}
 	r.start = time.Now()
 	for _, m := range o.Models {
-		// One model at a time is in memory.
+		// Only one model at a time is in memory.
 		err := r.fillAll(ctx, m, work[m.Model().Name])
 		if err := errors.Join(err, m.Close()); err != nil {
 			return nil, err
@@ -240,7 +241,7 @@ func (r *runner) fillAll(ctx context.Context, m *infill.Filler, work []key) erro
 			return fmt.Errorf("%s, sentence %d (%.60q): %w", k.method, k.sentence+1, r.prompts[k.sentence].Template,
 				err)
 		}
-		// At once, and not in order: what is done is kept, whatever those before it take.
+		// Write at once, and not in order: a finished fill must not wait for those before it.
 		r.mutex.Lock()
 		defer r.mutex.Unlock()
 		if err := r.folder.checkEnvironment(record, ""); err != nil {

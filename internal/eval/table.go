@@ -12,19 +12,19 @@ import (
 	"infill/metrics"
 )
 
-// Sets lists the sets of samples that scores are taken of, the default first:
-// the likeliest final states of each sentence, or all of them.
+// Sets lists the sets of samples that have scores, the default first: the likeliest final states of each sentence, or
+// all of them.
 func Sets() []string { return []string{"top", "all"} }
 
 // tableOrders are the lengths of n-grams in table 3 of the paper.
 var tableOrders = []int{2, 3}
 
-// Table is table 3 of the paper with intervals, and what it leaves out beside it.
+// Table is table 3 of the paper with intervals, and with further columns that the paper does not have.
 type Table struct {
 	Set     string   `json:"set"`
 	Methods []row    `json:"methods"`
-	Notes   []string `json:"notes"` // how the numbers came about
-	// Signature is that of the run.
+	Notes   []string `json:"notes"` // say how the numbers were computed
+	// Signature is the signature of the run.
 	Signature string `json:"signature"`
 
 	columns []column
@@ -46,7 +46,7 @@ type row struct {
 	Numbers map[string]cell `json:"numbers"`
 }
 
-// cell is a number with its interval; a Value that is not defined has none.
+// cell is a number with its interval; an undefined Value has no interval.
 type cell struct {
 	Value metrics.Value `json:"value"`
 	Low   metrics.Value `json:"low"`
@@ -55,7 +55,7 @@ type cell struct {
 
 var undefined = metrics.Value(math.NaN())
 
-// cell has an interval that reaches so many standard errors to each side, within bounds; none where that is not known.
+// cell returns the mean with an interval of reach standard errors to each side, within bounds, if the error is known.
 func (e *Estimate) cell(reach, lowest, highest float64) cell {
 	c := cell{undefined, undefined, undefined}
 	if e != nil {
@@ -68,7 +68,7 @@ func (e *Estimate) cell(reach, lowest, highest float64) cell {
 	return c
 }
 
-// scoreCell is a score of a report by its name.
+// scoreCell returns a score of a report by its name.
 func scoreCell(r *metrics.Report, name string) cell {
 	c := cell{undefined, undefined, undefined}
 	if r == nil {
@@ -86,17 +86,18 @@ func scoreCell(r *metrics.Report, name string) cell {
 	return c
 }
 
-// matched is a BLEU, 0 if there is no n-gram of some length in common, as it is defined: NLTK, which package
+// matched returns a BLEU. It is 0 if no n-gram of some length is in common, as BLEU is defined: NLTK, which package
 // metrics follows, puts the smallest float instead of such a 0, and comes to 1e-76.
 func matched(bleu metrics.Value) metrics.Value {
-	const least = 1e-9 // far below what one match of each length in all texts of the world comes to
+	const least = 1e-9 // far below the BLEU of one match of each length in all texts of the world
 	if math.Abs(float64(bleu)) < least {
 		return 0
 	}
 	return bleu
 }
 
-// makeColumns are those of a set; intervals of what is no score reach so many standard errors to each side.
+// makeColumns returns the columns of a set. Intervals of columns that are not scores have reach standard errors to each
+// side.
 func (r *Results) makeColumns(set string, reach float64) []column {
 	var list []column
 	score := func(key, metric, title string, intervalDigits int) {
@@ -120,7 +121,7 @@ func (r *Results) makeColumns(set string, reach float64) []column {
 	}
 	union := metrics.MetricCorpusBLEU + "/" + metrics.Union
 	score(union, union, "BLEU ↑", 1)
-	// What cannot be below 0 has no interval that reaches there.
+	// Intervals end at the bounds of a number, as at 0.
 	sampling := func(key, title string, digits int, lowest, highest float64, value func(*methodResult) *Estimate) {
 		list = append(list, column{key, title, digits, digits,
 			func(m *methodResult) cell { return value(m).cell(reach, lowest, highest) }})
@@ -145,7 +146,7 @@ func (r *Results) makeColumns(set string, reach float64) []column {
 // Table makes the table of one of Sets().
 func (r *Results) Table(set string) *Table {
 	c := r.Configuration
-	// As for scores: Student's t over the sentences, and nothing of very few.
+	// As for scores: Student's t over the sentences, and no interval for very few.
 	reach, sampling := math.NaN(), "none of so few sentences"
 	if p := c.Metrics.Confidence; c.Sentences >= metrics.FewestUnits && p > 0 && p < 1 {
 		reach = distuv.StudentsT{Sigma: 1, Nu: float64(c.Sentences - 1)}.Quantile((1 + p) / 2)
@@ -174,7 +175,7 @@ func (r *Results) Table(set string) *Table {
 	return t
 }
 
-// referenceNote says what the samples were compared with.
+// referenceNote names the references of the scores.
 func (r *Results) referenceNote() string {
 	var parts []string
 	if len(r.Methods) == 0 || r.Methods[0].Top == nil {
@@ -204,7 +205,7 @@ func format(v metrics.Value, digits int) string {
 	return text
 }
 
-// interval is the interval of a number on a line of its own, "" for none.
+// interval writes the interval of a number, for a line of its own; "" if it has none.
 func (c column) interval(v cell) string {
 	separator := "–"
 	switch {
@@ -216,7 +217,7 @@ func (c column) interval(v cell) string {
 	return "\n" + format(v.Low, c.intervalDigits) + separator + format(v.High, c.intervalDigits)
 }
 
-// Grid is the table in cells, the head first. A cell may have a second line, for an interval.
+// Grid returns the table in cells, the head first. A cell may have a second line, for an interval.
 func (t *Table) Grid() [][]string {
 	several := slices.ContainsFunc(t.Methods, func(m row) bool { return m.Model != t.Methods[0].Model })
 	grid := [][]string{{"method"}}
@@ -237,7 +238,7 @@ func (t *Table) Grid() [][]string {
 	return grid
 }
 
-// Rows has a row for each method after the head, all digits, intervals in columns of their own.
+// Rows returns the head and a row for each method, with all digits, and with intervals in columns of their own.
 func (t *Table) Rows() [][]string {
 	head := []string{"model", "method", "set"}
 	for _, c := range t.columns {

@@ -14,14 +14,14 @@ import (
 	"infill/internal/journal"
 )
 
-// Watched is what was read of a run's folder so far. It does not change: Again gives another.
+// Watched is the content of a run's folder as read so far. It does not change: Again returns a new one.
 type Watched struct {
-	Header *header // nil if Err is not
+	Header *header // nil if Err is not nil
 	// Prompts are the sentences of the run, in order.
 	Prompts []corpus.Prompt
 	// Results are nil before the run is scored.
 	Results *Results
-	// Err says why nothing can be shown, Note what is left out.
+	// Err says why nothing can be shown, and Note what is left out.
 	Err  error
 	Note string
 
@@ -29,11 +29,10 @@ type Watched struct {
 	log
 }
 
-// Watch reads the folder of a run, also while another process is at work in it:
-// what is there is read as far as it is whole.
+// Watch reads the folder of a run, also while another process is at work in it. It reads complete lines only.
 func Watch(dir string) *Watched { return (&Watched{dir: dir}).Again() }
 
-// Again reads what has come since.
+// Again reads the folder again, and of samples.jsonl only the new lines.
 func (w *Watched) Again() *Watched {
 	next := &Watched{dir: w.dir}
 	h, err := readHeader(w.dir)
@@ -70,7 +69,7 @@ func (w *Watched) Again() *Watched {
 	return next
 }
 
-// follow reads the records that have come since last. What has no end yet is being written.
+// follow reads the new records since last. It leaves out a last line without an end, which may still be written.
 func (w *Watched) follow(last log) error {
 	path := filepath.Join(w.dir, samplesFile)
 	w.log = last
@@ -88,20 +87,20 @@ func (w *Watched) follow(last log) error {
 	})
 }
 
-// Record is what a method with a model made of a sentence, nil if that is not done.
+// Record returns the record of a sentence by a method with a model, nil if it is not done.
 func (w *Watched) Record(model, method string, sentence int) *Record {
 	return w.records[key{model, method, sentence}]
 }
 
-// Done is the number of fills there are, and Total that of the run.
+// Done returns the number of finished fills.
 func (w *Watched) Done() int { return len(w.records) }
 
-// Total is what Done will be.
+// Total returns the number of fills of the whole run.
 func (w *Watched) Total() int {
 	return len(w.Header.Models) * w.Header.sentences() * len(w.Header.Configuration.Samplers)
 }
 
-// readHeader reads run.json of whatever version; nil if there is none.
+// readHeader reads run.json of any version; nil if there is none.
 func readHeader(dir string) (*header, error) {
 	var h header
 	if ok, err := journal.ReadJSON(filepath.Join(dir, headFile), &h); !ok || err != nil {
@@ -110,7 +109,7 @@ func readHeader(dir string) (*header, error) {
 	return &h, nil
 }
 
-// supported refuses a run of a version that this program cannot go on with.
+// supported returns an error for a run whose version this program cannot continue.
 func (h *header) supported(dir string) error {
 	if h.Format == formatVersion {
 		return nil
@@ -119,13 +118,13 @@ func (h *header) supported(dir string) error {
 		filepath.Join(dir, headFile), h.Format, formatVersion)
 }
 
-// log is what was read of samples.jsonl. It is in no order: a record is there, and on the
-// disk, as soon as it is done, whatever those before it take.
+// log holds the records of samples.jsonl. They are in no order: a record is written as soon as it is done, without
+// waiting for those before it.
 type log struct {
 	records map[key]*Record
 	lines   int
-	end     int64 // of the lines that were read
-	// bad lines are left out; of the first one its number and what is wrong.
+	end     int64 // the end of the lines that were read, in bytes
+	// bad counts wrong lines, which are left out; firstBad is the number of the first, and firstErr its error.
 	bad, firstBad int
 	firstErr      error
 }
@@ -150,7 +149,7 @@ func (l *log) add(line []byte, h *header) error {
 	return nil
 }
 
-// ReadResults reads the results of a run that is done.
+// ReadResults reads the results of a finished run.
 func ReadResults(dir string) (*Results, error) {
 	w := Watch(dir)
 	switch {
@@ -172,7 +171,7 @@ func ReadResults(dir string) (*Results, error) {
 		w.Total())
 }
 
-// addSeconds adds to the results the seconds, which metrics.json has not, since they depend on the machine.
+// addSeconds adds the seconds to the results. metrics.json lacks them, since they depend on the machine.
 func (w *Watched) addSeconds() error {
 	for i, m := range w.Results.Methods {
 		records, err := w.Header.recordsOf(w.records, m.Model, m.Method)

@@ -1,4 +1,4 @@
-// Package floats reads weights in the formats that they are stored in.
+// Package floats reads weights in their stored formats.
 package floats
 
 import (
@@ -8,7 +8,7 @@ import (
 	"github.com/x448/float16"
 )
 
-// Format is how numbers are written, little-endian.
+// Format is a format of numbers, little-endian.
 type Format int
 
 // The formats of weights.
@@ -17,13 +17,13 @@ const (
 	Brain                      // the upper 16 bits of Single
 	Single                     // 32 bits
 	Double                     // 64 bits
-	noFormat                   // one more than there are
+	noFormat                   // the number of formats plus one
 )
 
-// size is the bytes of a number.
+// size returns the bytes of a number.
 func (f Format) size() int { return [noFormat]int{0, 2, 2, 4, 8}[f] }
 
-// number is the number at the beginning of raw.
+// number returns the number at the beginning of raw.
 func (f Format) number(raw []byte) float64 {
 	switch f {
 	case Half:
@@ -36,7 +36,7 @@ func (f Format) number(raw []byte) float64 {
 	return math.Float64frombits(binary.LittleEndian.Uint64(raw))
 }
 
-// Float32s reads numbers, rounded to the nearest where they have 64 bits.
+// Float32s reads numbers; those of 64 bits are rounded to the nearest.
 func (f Format) Float32s(raw []byte) []float32 {
 	values := make([]float32, len(raw)/f.size())
 	for i := range values {

@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// ChangedError refuses to go on with a run of another configuration.
+// ChangedError reports that a run cannot go on, because its configuration has changed.
 type ChangedError struct {
 	Dir         string
 	Differences []string
@@ -25,8 +25,8 @@ func (e *ChangedError) Error() string {
 		shown)
 }
 
-// CheckUnchanged returns a *ChangedError that names what differs in the JSON of two configurations of a folder: the
-// one it was begun with, and the one of now.
+// CheckUnchanged returns a *ChangedError that names the differences in the JSON of two configurations of a folder:
+// there, with which its run began, and now.
 func CheckUnchanged(dir string, there, now any) error {
 	before, after := map[string]string{}, map[string]string{}
 	for _, side := range []struct {

@@ -1,7 +1,7 @@
-// Package journal keeps what a run has done in a file of lines of JSON, so that the end of its process loses nothing.
+// Package journal keeps the finished work of a run as lines of JSON in a file, so that a killed process loses nothing.
 //
-// The file is only appended to: a process that is killed leaves whole lines and at most one torn one, which is cut off
-// when the run goes on. A lock beside the file, .NAME.lock, is held by the process that is at work.
+// The file is only appended to. A killed process leaves whole lines and at most one torn line, which Open cuts off when
+// the run goes on. The process at work holds a lock beside the file, .NAME.lock.
 package journal
 
 import (
@@ -24,10 +24,10 @@ import (
 
 // Journal is an open, locked file.
 type Journal struct {
-	// Pause is how often lines are brought to the disk at most, for a machine that fails; a process that is killed
-	// loses none.
+	// Pause is the shortest time between two syncs to the disk, which protect against a failing machine. A killed
+	// process loses no lines.
 	Pause time.Duration
-	// Cut is how many bytes of a torn last line were cut off.
+	// Cut is the number of bytes of a torn last line that Open cut off.
 	Cut int64
 
 	lock   *flock.Flock
@@ -35,9 +35,9 @@ type Journal struct {
 	synced time.Time
 }
 
-// Open locks a file, whose folder it makes, gives each whole line that is there to read, and takes more lines. It cuts
-// off a last line that is torn, and returns the first error of read. If another process has the file, the error begins
-// with taken.
+// Open locks a file, whose folder it makes, and calls read with each whole line of it, before more lines can be
+// appended. It cuts off a torn last line, and returns the first error of read. If another process has the file, the
+// error begins with taken.
 func Open(path, taken string, read func(line []byte) error) (*Journal, error) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
 		return nil, fmt.Errorf("the run's folder: %w", err)
@@ -81,16 +81,16 @@ func Open(path, taken string, read func(line []byte) error) (*Journal, error) {
 	return j, nil
 }
 
-// cut takes the lines from a byte on away.
+// cut removes the lines from a byte on.
 func (j *Journal) cut(end int64) error {
 	_, err := j.file.Seek(end, io.SeekStart)
 	return errors.Join(err, j.file.Truncate(end))
 }
 
-// Clear takes all lines away.
+// Clear removes all lines.
 func (j *Journal) Clear() error { return j.cut(0) }
 
-// LockOf is the lock of a file.
+// LockOf returns the path of the lock of a file.
 func LockOf(path string) string {
 	return filepath.Join(filepath.Dir(path), "."+filepath.Base(path)+".lock")
 }
@@ -108,7 +108,7 @@ func Lock(path, taken string) (*flock.Flock, error) {
 	return lock, nil
 }
 
-// Append writes a value as a line, in one piece.
+// Append writes a value as a line, in one write.
 func (j *Journal) Append(v any) error {
 	if err := object.WriteLine(j.file, v); err != nil || time.Since(j.synced) < j.Pause {
 		return err
@@ -117,11 +117,11 @@ func (j *Journal) Append(v any) error {
 	return j.file.Sync()
 }
 
-// Close brings the lines to the disk and lets go of the file.
+// Close syncs the lines to the disk and releases the file.
 func (j *Journal) Close() error { return errors.Join(j.file.Sync(), j.file.Close(), j.lock.Unlock()) }
 
-// Follow gives the whole lines of a file from a byte on, with their ends, also while they are written: what has no end
-// is torn, or being written. It opens no pipe or device, which could be waited for without end.
+// Follow calls do with the whole lines of a file from a byte on, with their line ends, also while another process
+// writes it. It leaves out a last line without an end. It opens no pipe or device, which could make it wait for ever.
 func Follow(path string, from int64, do func(line []byte) error) error {
 	file, err := regular.Open(path)
 	if err != nil {
@@ -145,7 +145,7 @@ func Follow(path string, from int64, do func(line []byte) error) error {
 	}
 }
 
-// WriteJSON puts a file into its place at once.
+// WriteJSON writes a value as JSON to a file, which appears complete or not at all.
 func WriteJSON(path string, v any) error {
 	text, err := object.EncodeIndent(v, "", "  ")
 	if err != nil {
@@ -154,7 +154,7 @@ func WriteJSON(path string, v any) error {
 	return maybe.WriteFile(path, append(text, '\n'), 0o666)
 }
 
-// ReadJSON reads a file, but no pipe or device; ok reports whether there is one.
+// ReadJSON reads JSON from a file, but from no pipe or device; ok reports whether there is a file.
 func ReadJSON(path string, v any) (ok bool, err error) {
 	content, err := regular.ReadFile(path, 1<<30)
 	switch {

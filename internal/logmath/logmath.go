@@ -3,7 +3,7 @@ package logmath
 
 import "math"
 
-// LogSumExp returns log Σ exp(x), NaN when an x is NaN, and +Inf when an x is +Inf.
+// LogSumExp returns log Σ exp(x). It is NaN if an x is NaN, and +Inf if an x is +Inf.
 func LogSumExp(x []float64) float64 {
 	largest := math.Inf(-1)
 	for _, v := range x {
@@ -51,5 +51,5 @@ func Sigmoid(x float64) float64 {
 	return 1 / (1 + math.Exp(-x))
 }
 
-// Finite is false for NaN and both infinities.
+// Finite reports whether a number is neither NaN nor infinite.
 func Finite(x float64) bool { return !math.IsNaN(x) && !math.IsInf(x, 0) }

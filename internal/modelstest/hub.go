@@ -26,28 +26,28 @@ import (
 // served directly, large ones by a redirect to another host, with the headers, codes and checksums that the hub gives.
 type Hub struct {
 	URL     string
-	Token   string                       // opens the model when it is private
-	First   string                       // the commit that the model's branch main is at
-	Second  string                       // a commit of other weights, on no branch
+	Token   string                       // the token of a private model
+	First   string                       // the commit of the model's branch main
+	Second  string                       // a commit with other weights, on no branch
 	Commits map[string]map[string][]byte // commit to files
 	Refs    map[string]string            // branch to commit
-	Private bool                         // asks for the token
-	Gated   bool                         // refuses files until access is granted
+	Private bool                         // whether the model needs the token
+	Gated   bool                         // whether the server refuses files
 
 	server   *httptest.Server
 	mu       sync.Mutex
 	requests []Request
-	answer   Answer // may answer in place of the server
+	answer   Answer // may answer instead of the server
 	// sent counts the bytes of bodies by the name of the file.
 	sent map[string]int64
 }
 
-// Request is what the server was asked for.
+// Request describes a request to the server.
 type Request struct {
 	Host, Path, Bytes, Authorization string
 }
 
-// Answer answers a request, or reports that it did not.
+// Answer answers a request, or returns false if it does not.
 type Answer func(w http.ResponseWriter, r *http.Request) bool
 
 // NewHub starts a server that holds the model org/tiny. It stops with the test.
@@ -103,7 +103,7 @@ func (s *Hub) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case strings.HasPrefix(r.URL.Path, "/blobs/"):
 		s.serveBlob(w, r, math.MaxInt, nil)
 	case s.Private && authorization != "Bearer "+s.Token:
-		// The hub does not tell a stranger whether a private model exists.
+		// Without the token, the hub does not say whether a private model exists.
 		fail(w, http.StatusUnauthorized, "")
 	case isList:
 		s.serveList(w, list, r.URL.Query().Get("blobs") == "true")
@@ -114,7 +114,7 @@ func (s *Hub) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case !held:
 		fail(w, http.StatusNotFound, "EntryNotFound")
 	case large(name):
-		// Another name of the same machine: to a client, another host.
+		// Another name of the same machine is another host for a client.
 		http.Redirect(w, r, fmt.Sprintf("http://%s/blobs/%s/%s?Signature=secret",
 			strings.Replace(r.Host, "127.0.0.1", "localhost", 1), commit, name), http.StatusFound)
 	default:
@@ -122,21 +122,21 @@ func (s *Hub) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// Hold puts files in place of those of a commit.
+// Hold replaces the files of a commit.
 func (s *Hub) Hold(commit string, files map[string][]byte) {
-	s.mu.Lock() // requests of other processes are ordered by nothing else
+	s.mu.Lock() // nothing else orders requests of other processes
 	defer s.mu.Unlock()
 	s.Commits[commit] = files
 }
 
-// Answer sets what may answer in place of the server; nil: nothing.
+// Answer sets a function that may answer instead of the server, or none if it is nil.
 func (s *Hub) Answer(answer Answer) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.answer = answer
 }
 
-// Seen gives the requests whose path ends with suffix, and forgets nothing.
+// Seen returns the requests whose path ends with suffix, and keeps all requests.
 func (s *Hub) Seen(suffix string) []Request {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -144,7 +144,7 @@ func (s *Hub) Seen(suffix string) []Request {
 		func(r Request) bool { return !strings.HasSuffix(r.Path, suffix) })
 }
 
-// Forget forgets requests and what was sent.
+// Forget forgets all requests, and the counts of sent bytes.
 func (s *Hub) Forget() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -179,7 +179,7 @@ func (s *Hub) serveList(w http.ResponseWriter, escaped string, blobs bool) {
 			entry["size"] = len(content)
 			entry["blobId"] = fmt.Sprintf("%x", sha1.Sum(fmt.Appendf(nil, "blob %d\x00%s", len(content), content)))
 			if large(name) {
-				entry["blobId"] = strings.Repeat("a", 40) // of a pointer
+				entry["blobId"] = strings.Repeat("a", 40) // the id of a pointer
 				entry["lfs"] = map[string]any{"sha256": fmt.Sprintf("%x", sha256.Sum256(content)), "size": len(content),
 					"pointerSize": 130}
 			}
@@ -207,7 +207,7 @@ func (s *Hub) serveFile(w http.ResponseWriter, r *http.Request, path string, lef
 	http.ServeContent(&body{w, s, name, left, then}, r, "", time.Time{}, bytes.NewReader(s.Commits[commit][name]))
 }
 
-// body counts what is sent of a file, and ends after left bytes.
+// body counts the sent bytes of a file, and ends after left bytes.
 type body struct {
 	http.ResponseWriter
 	hub  *Hub
@@ -216,7 +216,7 @@ type body struct {
 	then func()
 }
 
-// Write counts first: by the time that the client has the bytes they are counted.
+// Write counts bytes before it sends them, so that the count includes all bytes that the client has.
 func (b *body) Write(p []byte) (int, error) {
 	n := min(len(p), b.left)
 	b.hub.mu.Lock()
@@ -231,7 +231,7 @@ func (b *body) Write(p []byte) (int, error) {
 	panic(http.ErrAbortHandler)
 }
 
-// SentOf is the number of bytes sent of a file since the last Forget.
+// SentOf returns the number of bytes of a file sent since the last Forget.
 func (s *Hub) SentOf(name string) int64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -254,7 +254,7 @@ func (s *Hub) stop(n int, then func(*http.Request)) Answer {
 	}
 }
 
-// Options are those of a client in a hurry.
+// Options returns options for a client that gives up soon.
 func (s *Hub) Options() hub.Options {
 	return hub.Options{Endpoint: s.URL, Attempts: 3, WaitMin: time.Millisecond, Stall: 10 * time.Second}
 }

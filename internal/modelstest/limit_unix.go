@@ -19,8 +19,8 @@ const (
 	failed         = "failed: "
 )
 
-// InLittleRoom calls do(dir) in a new process that can make no file longer than limit bytes, as if the disk were full
-// there, and gives its error. That process runs the same test up to this call, and gets the same dir.
+// InLittleRoom calls do(dir) in a new process that can make no file longer than limit bytes, as if the disk were full,
+// and returns its error. That process runs the same test up to this call, and gets the same dir.
 func InLittleRoom(t *testing.T, limit uint64, dir string, do func(dir string) error) error {
 	t.Helper()
 	if dir := os.Getenv(folderVariable); dir != "" {
@@ -31,7 +31,7 @@ func InLittleRoom(t *testing.T, limit uint64, dir string, do func(dir string) er
 		if err := do(dir); err != nil {
 			fmt.Printf("\n%s%v\n", failed, err)
 		}
-		t.SkipNow() // the rest is the first process's
+		t.SkipNow() // only the first process runs the rest
 	}
 	name := "^" + strings.ReplaceAll(regexp.QuoteMeta(t.Name()), "/", "$/^") + "$"
 	command := exec.Command(os.Args[0], "-test.run="+name, "-test.v")

@@ -31,9 +31,9 @@ type Options struct {
 	Seed   uint64
 }
 
-// Write makes a bundle without a manifest in dir, of a config.json of any family. Weights are normal, around 0, and
-// around 1 where they scale a LayerNorm. The vocabulary is WordPiece's: the special tokens, letters, letters that
-// continue a word, and then numbered words.
+// Write makes a bundle without a manifest in dir, for a config.json of any family. Weights are normal, with mean 0, or
+// 1 for the scales of a LayerNorm. The vocabulary is WordPiece's: the special tokens, letters, letters that continue a
+// word, and then numbered words.
 func Write(dir, config string, o Options) error {
 	c, err := models.ParseConfig([]byte(config))
 	if err != nil {
@@ -46,7 +46,7 @@ func Write(dir, config string, o Options) error {
 	for _, t := range c.Tensors() {
 		mean := 0.0
 		if len(t.Shape) == 1 && strings.HasSuffix(t.Name, ".weight") {
-			mean = 1 // of a LayerNorm
+			mean = 1 // the scales of a LayerNorm
 		}
 		n := 1
 		for _, d := range t.Shape {
@@ -90,12 +90,12 @@ func vocabulary(n int) []string {
 	return words[:n]
 }
 
-// Bytes is the content of a tensor to be written.
+// Bytes returns the content of a tensor to write.
 func Bytes(content []byte) func() ([]byte, error) {
 	return func() ([]byte, error) { return content, nil }
 }
 
-// normal gives n encoded normal numbers.
+// normal returns n encoded normal numbers.
 func (o Options) normal(mean float64, n int, random *rand.Rand) (content []byte) {
 	for range n {
 		x := float32(mean + o.Spread*random.NormFloat64())

@@ -34,12 +34,12 @@ func (o Object) Get(key string) json.RawMessage {
 	return nil
 }
 
-// Without is the object without some of its keys.
+// Without returns the object without some of its keys.
 func (o Object) Without(keys ...string) Object {
 	return slices.DeleteFunc(slices.Clone(o), func(f Field) bool { return slices.Contains(keys, f.Key) })
 }
 
-// Rename is the object with another name for a key.
+// Rename returns the object with another name for a key.
 func (o Object) Rename(key, name string) Object {
 	o = slices.Clone(o)
 	for i := range o {
@@ -50,7 +50,7 @@ func (o Object) Rename(key, name string) Object {
 	return o
 }
 
-// Text returns the text that stands under a key.
+// Text returns the text under a key.
 func (o Object) Text(key string) (string, error) {
 	value := o.Get(key)
 	if value == nil {
@@ -66,8 +66,8 @@ func (o Object) Text(key string) (string, error) {
 	return *text, nil
 }
 
-// Whole returns an error for JSON that is not UTF-8, or has half of a surrogate pair: the decoder would put U+FFFD for
-// either, and the text come back changed. The error lacks its subject.
+// Whole returns an error for JSON that is not UTF-8, or has half of a surrogate pair: the decoder would change either
+// to U+FFFD. The text of the error lacks its subject.
 func Whole(text []byte) error {
 	if !utf8.Valid(text) {
 		return errors.New("is not valid UTF-8")
@@ -84,12 +84,12 @@ func Whole(text []byte) error {
 	return nil
 }
 
-// ErrNone is JSON that is another thing than an object.
+// ErrNone is the error for JSON that is not an object.
 var ErrNone = errors.New("the line is not a JSON object")
 
 // Parse reads an object. Its errors say what is wrong with the line.
 func Parse(line []byte) (o Object, err error) {
-	// The decoder would put U+FFFD for bad bytes, and the text come back changed.
+	// The decoder would change bad bytes to U+FFFD.
 	if !utf8.Valid(line) {
 		return nil, errors.New("the line is not valid UTF-8")
 	}
@@ -101,7 +101,7 @@ func Parse(line []byte) (o Object, err error) {
 		}
 		return nil, fmt.Errorf("the line is not JSON: %w%s", err, at)
 	}
-	d := json.NewDecoder(bytes.NewReader(line)) // of valid JSON, which gives no errors
+	d := json.NewDecoder(bytes.NewReader(line)) // the JSON is valid, so there are no errors
 	if start, _ := d.Token(); start != json.Delim('{') {
 		return nil, ErrNone
 	}
@@ -111,7 +111,7 @@ func Parse(line []byte) (o Object, err error) {
 		if err = cmp.Or(err, d.Decode(&value)); err != nil {
 			return nil, err
 		}
-		name := key.(string) // a key is nothing else
+		name := key.(string) // a key is always a string
 		if seen[name] {
 			return nil, fmt.Errorf("the object has two keys %q", name)
 		}
@@ -121,7 +121,7 @@ func Parse(line []byte) (o Object, err error) {
 	return o, nil
 }
 
-// Of is the object that JSON has for a struct.
+// Of returns a struct as a JSON object.
 func Of(v any) (Object, error) {
 	text, err := Encode(v)
 	if err != nil {
@@ -151,7 +151,7 @@ func Keys[T any]() (keys []string) {
 	return keys
 }
 
-// Beside are the columns of a user with other names, input_NAME, where a result has them.
+// Beside renames the user's columns to input_NAME if a result has the same names.
 func Beside(columns Object, taken func(name string) bool) Object {
 	names := map[string]bool{}
 	for _, f := range columns {
@@ -168,7 +168,7 @@ func Beside(columns Object, taken func(name string) bool) Object {
 	return list
 }
 
-// Plain is a value as it stands in a cell: a string without its quotes, nothing for null, JSON for all others.
+// Plain writes a value for a cell: a string without its quotes, "" for null, JSON for all others.
 func Plain(value json.RawMessage) (text string) {
 	if json.Unmarshal(value, &text) == nil {
 		return text
@@ -192,19 +192,19 @@ func (o Object) Append(b []byte) []byte {
 	return append(out.Bytes(), '}')
 }
 
-// Quote writes a text as a JSON string without the escapes that are for HTML.
+// Quote writes a text as a JSON string without escapes for HTML.
 func Quote(text string) json.RawMessage {
 	value, err := Encode(text)
 	if err != nil {
-		panic(err) // there is JSON for every text
+		panic(err) // every text has a form in JSON
 	}
 	return value
 }
 
-// Encode writes a value as JSON in one line without the escapes that are for HTML.
+// Encode writes a value as JSON in one line without escapes for HTML.
 func Encode(v any) (json.RawMessage, error) { return EncodeIndent(v, "", "") }
 
-// EncodeIndent is Encode on lines of its own, as json.MarshalIndent.
+// EncodeIndent is Encode with indented lines, like json.MarshalIndent.
 func EncodeIndent(v any, prefix, indent string) (json.RawMessage, error) {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
@@ -226,7 +226,7 @@ func WriteLine(w io.Writer, v any) error {
 	return err
 }
 
-// Identified is a value whose JSON, an object, has the user's own id before its fields; nil for no id.
+// Identified writes a value's JSON, an object, with the user's own id before its fields; nil for no id.
 type Identified struct {
 	ID    json.RawMessage
 	Value any

@@ -1,4 +1,4 @@
-// Package parallel does many things at once and tells of them in order.
+// Package parallel runs functions at once, and delivers their results in order.
 package parallel
 
 import (
@@ -8,19 +8,19 @@ import (
 	"sync"
 )
 
-// behind is how many values may wait for each one in work, so that a slow one does not stop the others.
+// behind is the number of values that may wait for each one in work, so that a slow one does not stop the others.
 const behind = 4
 
-// task is a value on its way; made and err are set when done is closed.
+// task is a value in work; made and err are set when done is closed.
 type task[R any] struct {
 	made R
 	err  error
 	done chan struct{}
 }
 
-// Each takes values from next until io.EOF, does width of them at once, and gives what do made of them to emit, in
-// the order of next. Of next and of emit one call runs at a time. It ends at the first error in that order, when
-// all before has been emitted: that of emit, of do, of next, or of ctx.
+// Each takes values from next until io.EOF, calls do with width of them at once, and passes the results to emit, in the
+// order of next. Only one call of next, and one of emit, runs at a time. Each ends at the first error in that order,
+// after it has emitted all results before: an error of emit, of do, of next, or of ctx.
 func Each[T, R any](ctx context.Context, width int, next func(context.Context) (T, error),
 	do func(context.Context, T) (R, error), emit func(R) error) error {
 	width = max(1, width)
@@ -67,7 +67,7 @@ func Each[T, R any](ctx context.Context, width int, next func(context.Context) (
 	return cmp.Or(ctx.Err(), err)
 }
 
-// All does the numbers below n, width of them at once. It ends at the first error in their order.
+// All calls do with the numbers below n, width of them at once. It ends at the first error in their order.
 func All(ctx context.Context, width, n int, do func(ctx context.Context, i int) error) error {
 	i := -1
 	return Each(ctx, width, func(context.Context) (int, error) {

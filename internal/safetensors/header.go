@@ -10,12 +10,12 @@ import (
 	"unicode/utf8"
 )
 
-// maxRank bounds a shape, so that a header of nothing but dimensions costs nothing.
+// maxRank bounds the dimensions of a shape, so that a header with very long shapes costs little.
 const maxRank = 32
 
 const metadataKey = "__metadata__"
 
-// entry is what a header says of a tensor.
+// entry is the description of a tensor in a header.
 type entry struct {
 	DType   DType   `json:"dtype"`
 	Shape   []int   `json:"shape"`
@@ -50,7 +50,7 @@ func parseHeader(header []byte, dataStart, fileSize int64) (*File, error) {
 		t.Offset += dataStart
 		file.tensors[name] = t
 	}
-	// The format has every byte of the data belong to exactly one tensor.
+	// In this format, every byte of the data belongs to exactly one tensor.
 	next := dataStart
 	for _, name := range file.Names() {
 		t := file.tensors[name]
@@ -100,8 +100,8 @@ func parseTensor(name string, encoded []byte, dataSize int64) (Tensor, error) {
 	return Tensor{Name: name, DType: e.DType, Shape: e.Shape, Offset: begin, Length: size}, nil
 }
 
-// byteSize is the number of bytes of a tensor. It is an error that it, or the product of any of the dimensions,
-// overflows.
+// byteSize returns the number of bytes of a tensor. It returns an error if this, or the product of any of the
+// dimensions, overflows.
 func byteSize(d DType, shape []int) (int64, error) {
 	size, zero := uint64(d.Size()), false
 	if size == 0 {

@@ -2,9 +2,9 @@
 // that gives every tensor's type, shape and place, and the tensors' bytes, row-major and little-endian
 // (format: https://huggingface.co/docs/safetensors).
 //
-// The point of the package is where tensors lie: onnxruntime reads weights from the file itself, by offset, so nothing
-// is loaded here unless it is asked for. The header comes from strangers, so all it says is checked against the size of
-// the file before anything of the size that it claims is allocated.
+// The package mainly finds the places of tensors: onnxruntime reads weights from the file itself, by offset, so nothing
+// is loaded here unless a caller asks for it. The header may come from anyone. So the package checks all of it against
+// the size of the file before it allocates memory of a claimed size.
 package safetensors
 
 import (
@@ -23,17 +23,17 @@ import (
 // DType is the type of a tensor's elements, by the format's own name.
 type DType string
 
-// The element types that are named elsewhere.
+// The element types that other packages name.
 const (
 	Bool, Uint8, Int8, Int16, Int32, Int64 DType = "BOOL", "U8", "I8", "I16", "I32", "I64"
 	F16, BF16, F32, F64                    DType = "F16", "BF16", "F32", "F64"
 )
 
-// sizes are the bytes of an element, of the format's types whose elements fill whole bytes.
+// sizes has the bytes of an element, for the format's types whose elements fill whole bytes.
 var sizes = map[DType]int64{Bool: 1, Uint8: 1, Int8: 1, "F8_E4M3": 1, "F8_E5M2": 1, "U16": 2, Int16: 2, F16: 2,
 	BF16: 2, "U32": 4, Int32: 4, F32: 4, "U64": 8, Int64: 8, F64: 8}
 
-// Size is the number of bytes of one element, 0 for an unknown type.
+// Size returns the number of bytes of one element, 0 for an unknown type.
 func (d DType) Size() int64 { return sizes[d] }
 
 // Tensor says where the elements of one tensor lie.
@@ -52,7 +52,7 @@ type File struct {
 	tensors map[string]Tensor
 }
 
-// MaxHeaderBytes bounds the header: at about 100 bytes a tensor it is room for 40,000 tensors.
+// MaxHeaderBytes bounds the header: with about 100 bytes a tensor, 40,000 tensors fit.
 const MaxHeaderBytes = 4 << 20
 
 // Open reads and checks the header of a safetensors file. Errors name the file and what is wrong with it.
@@ -117,7 +117,7 @@ func (f *File) Names() []string {
 	})
 }
 
-// Format is how floating-point elements are stored, 0 for all others.
+// Format returns the format of floating-point elements, 0 for all others.
 func (d DType) Format() floats.Format {
 	return map[DType]floats.Format{F16: floats.Half, BF16: floats.Brain, F32: floats.Single, F64: floats.Double}[d]
 }

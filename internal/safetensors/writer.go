@@ -12,13 +12,13 @@ import (
 	"strings"
 )
 
-// Data is one tensor to be written.
+// Data is one tensor to write.
 type Data struct {
 	Name  string
 	DType DType
 	Shape []int
-	// Content gives the elements, row-major and little-endian: exactly as many bytes as type and shape take. It is
-	// called when they are written, and not kept.
+	// Content returns the elements, row-major and little-endian: exactly as many bytes as type and shape take. Write
+	// calls it once, and does not keep the result.
 	Content func() ([]byte, error)
 }
 

@@ -1,5 +1,5 @@
-// Package wire reads protobuf messages by tables of their fields. The files may be large, and come from anyone: every
-// length is checked before anything is allocated, and only what a table names is read.
+// Package wire reads protobuf messages by tables of their fields. The files may be large, and come from anyone. So the
+// package checks every length before it allocates memory, and reads only the fields in a table.
 package wire
 
 import (
@@ -13,21 +13,21 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
-const maxText = 1 << 16 // bytes of a name, far above any real one
+const maxText = 1 << 16 // the most bytes of a name, far above any real one
 
 // Field is one field of a message, or a whole file: a number, or bytes of the file, which may be a message.
 type Field struct {
 	Kind     protowire.Type
-	Number   uint64 // of a field that is one; of a float its bits
-	From, To int64  // the bytes of any other
+	Number   uint64 // the value of a numeric field; for a float its bits
+	From, To int64  // the byte range of any other field
 	file     io.ReaderAt
 	what     string
 }
 
-// Fields are the fields of a message that are read.
+// Fields has a reader for each field of a message that is read.
 type Fields map[protowire.Number]func(Field) error
 
-// Open is a file of size bytes that holds one message. Its errors say that it is not what.
+// Open returns a file of size bytes as a field that holds one message. what names its kind in errors.
 func Open(r io.ReaderAt, size int64, what string) Field {
 	return Field{Kind: protowire.BytesType, To: size, file: r, what: what}
 }
@@ -38,7 +38,7 @@ func (f Field) damaged(format string, arguments ...any) error {
 
 func (f Field) truncated() error { return f.damaged("a field reaches past the end") }
 
-// want refuses a field of another kind than the format gives it.
+// want returns an error for a field of another kind than the format's.
 func (f Field) want(kind protowire.Type) error {
 	if f.Kind != kind {
 		return f.damaged("a field of wire type %d where %d belongs", f.Kind, kind)
@@ -109,7 +109,7 @@ func consume(kind protowire.Type, b []byte) (x uint64, n int) {
 	return 0, -1
 }
 
-// Bytes gives the bytes of a field, of at most limit bytes.
+// Bytes returns the bytes of a field, at most limit of them.
 func (f Field) Bytes(limit int64) ([]byte, error) {
 	if err := f.want(protowire.BytesType); err != nil {
 		return nil, err

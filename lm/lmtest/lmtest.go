@@ -1,5 +1,5 @@
-// Package lmtest is a masked language model that is a formula, for the tests of what uses one: every token has a
-// weight, and tokens side by side have a bond.
+// Package lmtest has a masked language model for tests, which is a formula: every token has a weight, and tokens side
+// by side have a bond.
 package lmtest
 
 import (
@@ -19,20 +19,20 @@ const Mask = 4
 // Model is the model. U of the tokens in the slots is the sum of their weights and bonds.
 type Model struct {
 	Info   lm.Description
-	Limit  int // tokens of a text
+	Limit  int // the most tokens of a text
 	Size   int // tokens of the vocabulary
 	Weight func(token int) float64
-	Bond   float64                         // of all bonds
+	Bond   float64                         // the strength of all bonds
 	Bonds  func(token int) bool            // whether a token beside a slot has a bond to it
 	Text   bool                            // masked slots are bonded to the text beside them
 	Blind  bool                            // gradients are zero
-	Deaf   bool                            // conditionals of masked slots know of no bond between slots
+	Deaf   bool                            // conditionals of masked slots ignore bonds between slots
 	Before func(ctx context.Context) error // runs at the start of every evaluation
 	Calls  atomic.Int64                    // evaluations
-	Scored []lm.Query                      // what Score was asked for last
+	Scored []lm.Query                      // the queries of the last call of Score
 }
 
-// New makes a model over a vocabulary, of bonds of strength 1, that reads so many tokens.
+// New returns a model over size tokens, with bonds of strength 1, that reads texts of limit tokens at most.
 func New(size, limit int) *Model {
 	return &Model{
 		Info: lm.Description{Name: "fake", SHA256: "0123456789abcdef0123456789abcdef", Runtime: "1.2.3",
@@ -46,13 +46,13 @@ func New(size, limit int) *Model {
 	}
 }
 
-// Weight is that of a token where a test wants no other.
+// Weight returns the default weight of a token.
 func Weight(token int) float64 { return 2 * math.Sin(3*float64(token)) }
 
-// BondOf is the bond of two tokens side by side.
+// BondOf returns the bond of two tokens side by side.
 func (m *Model) BondOf(left, right int) float64 { return m.Bond * math.Cos(float64(left*right)) }
 
-// U is that of the tokens of all slots.
+// U returns the energy of the tokens of all slots.
 func (m *Model) U(tokens []int) float64 {
 	u := 0.0
 	for slot, token := range tokens {
@@ -119,7 +119,7 @@ func (m *Model) distribution(left, right int) []float32 {
 	return logp
 }
 
-// Score keeps the queries, and gives numbers that tell them apart.
+// Score keeps the queries, and returns a number that depends on each query's token and number of masks.
 func (m *Model) Score(ctx context.Context, ids []int, queries []lm.Query) ([]float64, error) {
 	m.Scored = queries
 	scores := make([]float64, len(queries))
@@ -129,7 +129,7 @@ func (m *Model) Score(ctx context.Context, ids []int, queries []lm.Query) ([]flo
 	return scores, m.Begin(ctx)
 }
 
-// NewTarget makes the law of the slots, over what they may take.
+// NewTarget returns the distribution of the slots over the tokens of o.Support.
 func (m *Model) NewTarget(_, _ []int, o lm.TargetOptions) (lm.Target, error) {
 	t := &target{model: m, support: o.Support}
 	for _, s := range o.Support {
@@ -139,7 +139,7 @@ func (m *Model) NewTarget(_, _ []int, o lm.TargetOptions) (lm.Target, error) {
 	return t, nil
 }
 
-// target is exp U of the fills, unnormalised.
+// target is the distribution of fills proportional to exp U.
 type target struct {
 	model      *Model
 	support    [][]int
@@ -163,7 +163,7 @@ func (t *target) Counts() lm.Counts {
 	return lm.Counts{EnergyEvaluations: e + g, GradientEvaluations: g, Rows: (e + g) * int64(len(t.support))}
 }
 
-// tokens are those of a chain's state.
+// tokens returns the tokens of a chain's state.
 func (t *target) tokens(states []int, chain int) []int {
 	tokens := make([]int, len(t.support))
 	for slot := range tokens {
@@ -221,7 +221,7 @@ func (t *target) LogConditionals(ctx context.Context, states, slots []int, logp 
 	return t.model.Begin(ctx)
 }
 
-// LogMaskedConditionals sums over all that the open slots may hold.
+// LogMaskedConditionals sums over all tokens of all open slots.
 func (t *target) LogMaskedConditionals(ctx context.Context, states []int, open []bool, logp []float64) error {
 	n := len(t.support)
 	for at := 0; at < len(states); at += n {
@@ -259,7 +259,7 @@ func (t *target) LogMaskedConditionals(ctx context.Context, states []int, open [
 	return t.model.Begin(ctx)
 }
 
-// mass is exp U, without bonds where the model is deaf.
+// mass returns exp U, without bonds if the model is deaf.
 func (t *target) mass(tokens []int) float64 {
 	if !t.model.Deaf {
 		return math.Exp(t.model.U(tokens))

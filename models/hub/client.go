@@ -14,13 +14,13 @@ import (
 
 const maxWait = time.Minute // between attempts, also when the server asks for more
 
-// client asks one server, and those that it redirects to.
+// client sends requests to one server, and to those that it redirects to.
 type client struct {
 	Options
 	endpoint   *url.URL
-	repository string // where people find it; empty: the server is no hub
+	repository string // the model's address for people; empty: the server is no hub
 	http       *http.Client
-	begun      bool // Progress.Begin has been called
+	begun      bool // whether Progress.Begin has been called
 }
 
 func newClient(o Options, endpoint *url.URL) *client {
@@ -33,7 +33,7 @@ func newClient(o Options, endpoint *url.URL) *client {
 	return c
 }
 
-// advance tells progress, once there is something that it is a part of.
+// advance reports fetched bytes to Progress, once Begin has been called.
 func (c *client) advance(bytes int64) {
 	if c.begun && bytes != 0 {
 		c.Progress.Advance(bytes)
@@ -54,7 +54,7 @@ func (c *client) checkRedirect(request *http.Request, via []*http.Request) error
 	if via[len(via)-1].URL.Scheme == "https" && request.URL.Scheme != "https" {
 		return fmt.Errorf("%w from https to %s://%s", errRedirect, request.URL.Scheme, request.URL.Host)
 	}
-	// net/http would keep it for another port and for subdomains.
+	// net/http would keep the token for another port and for subdomains.
 	if request.URL.Scheme != c.endpoint.Scheme || request.URL.Host != c.endpoint.Host {
 		request.Header.Del("Authorization")
 	}
@@ -64,18 +64,18 @@ func (c *client) checkRedirect(request *http.Request, via []*http.Request) error
 // failure is the error of a request.
 type failure struct {
 	err    error         // for the user, if no attempt follows
-	reason error         // for those who wait for the next attempt; nil: it would meet the same
-	status int           // of the answer; of one that did not come whole it is a success
-	wait   time.Duration // that the server asks for
+	reason error         // shown while the user waits for the next attempt; nil: another attempt would be useless
+	status int           // the code of the answer; a success for an incomplete one
+	wait   time.Duration // the wait that the server asks for
 }
 
 func (f *failure) Error() string { return f.err.Error() }
 func (f *failure) Unwrap() error { return f.err }
 
-// brokenError marks an answer that did not come whole.
+// brokenError marks an incomplete answer.
 type brokenError struct{ error }
 
-// try calls do until it succeeds, fails for good, or fails Attempts times without getting further than ever before.
+// try calls do until it succeeds, fails for good, or fails Attempts times without progress beyond all earlier calls.
 func (c *client) try(ctx context.Context, do func() (further bool, err error)) error {
 	for attempt := 1; ; attempt++ {
 		further, err := do()
@@ -99,11 +99,12 @@ func (c *client) try(ctx context.Context, do func() (further bool, err error)) e
 	}
 }
 
-// errStalled ends a connection.
+// errStalled is the cause of the end of a stalled connection.
 var errStalled = errors.New("the connection went silent, or is too slow")
 
-// get asks for an address, from byte offset on when that is not 0, and has read read the answer. The connection ends
-// after Stall, unless read calls alive. Any answer but 200 and 206 is a *failure, as is one that breaks.
+// get asks for an address, from byte offset on if that is not 0, and passes the answer to read. The connection ends
+// after Stall, unless read calls alive. The error is a *failure for an incomplete answer and for every status except
+// 200 and 206.
 func (c *client) get(ctx context.Context, address string, offset int64,
 	read func(response *http.Response, alive func()) error) error {
 	ctx, cancel := context.WithCancelCause(ctx)
@@ -115,7 +116,7 @@ func (c *client) get(ctx context.Context, address string, offset int64,
 		return err
 	}
 	request.Header.Set("User-Agent", "infill")
-	// Sizes and ranges are those of the stored bytes.
+	// Sizes and ranges count the stored bytes, without compression.
 	request.Header.Set("Accept-Encoding", "identity")
 	if c.Token != "" && c.repository != "" {
 		request.Header.Set("Authorization", "Bearer "+c.Token)
@@ -140,7 +141,7 @@ func (c *client) get(ctx context.Context, address string, offset int64,
 	return err
 }
 
-// unreachable is the error of a request without an answer.
+// unreachable returns the error of a request without an answer.
 func (c *client) unreachable(err error) error {
 	if address := new(url.Error); errors.As(err, &address) {
 		err = address.Err // it would repeat the address, which may carry a signature
@@ -160,7 +161,7 @@ func (c *client) unreachable(err error) error {
 	return &failure{err: final, reason: fmt.Errorf("%s cannot be reached", c.endpoint.Host)}
 }
 
-// refusal is the error for an answer that is not a success. The hub says in a header which of several things is
+// refusal returns the error for an answer that is not a success. A header of the hub says which of several things is
 // missing.
 func (c *client) refusal(response *http.Response) error {
 	status, wait := response.StatusCode, retryAfter(response)
@@ -199,7 +200,7 @@ func (c *client) refusal(response *http.Response) error {
 	return f
 }
 
-// retryAfter is the wait that an answer asks for, 0 when it asks for none.
+// retryAfter returns the wait that an answer asks for, 0 if it asks for none.
 func retryAfter(response *http.Response) time.Duration {
 	value := response.Header.Get("Retry-After")
 	if seconds, err := strconv.ParseInt(value, 10, 32); err == nil {

@@ -13,12 +13,12 @@ import (
 
 const partSuffix = ".part"
 
-// download is a file on its way to the disk.
+// download is a file that is being fetched to the disk.
 type download struct {
 	client              *client
 	address, name, path string // the name is for errors
 	size                int64  // bytes
-	// Content that is right has this hash, of this kind, behind the prefix.
+	// sum is the hash of the right content, of this kind, after the prefix.
 	kind, prefix, sum string
 	hash              hash.Hash
 
@@ -26,7 +26,7 @@ type download struct {
 	have int64 // bytes
 }
 
-// errContent marks a file that is another than the one that was asked for.
+// errContent marks a file that differs from the requested one.
 var errContent = errors.New("wrong content")
 
 // verify compares size and checksum of a file on disk.
@@ -74,7 +74,7 @@ func (d *download) run(ctx context.Context) error {
 		if removal := d.discard(part); removal != nil {
 			return errors.Join(err, removal)
 		}
-		// The fault may lie in the bytes of an earlier attempt: fetch once more, from the first byte.
+		// The bytes of an earlier attempt may be wrong: fetch once more, from the first byte.
 		if !resumed {
 			return fmt.Errorf("%w: the server or what lies between sent something else; try again, or from another "+
 				"server", err)
@@ -88,8 +88,8 @@ func (d *download) discard(path string) error {
 	return os.Remove(path)
 }
 
-// complete appends to part until it has the size of the file. It goes on after broken connections, as long as each few
-// attempts make the part longer than it ever was: a server that starts again from the first byte brings nothing new.
+// complete appends to part until it has the size of the file. It goes on after broken connections, as long as every few
+// attempts make the part longer than ever before: a server that starts again from the first byte brings nothing new.
 func (d *download) complete(ctx context.Context, part string) (err error) {
 	if d.out, err = os.OpenFile(part, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o644); err != nil {
 		return err
@@ -120,9 +120,9 @@ func (d *download) complete(ctx context.Context, part string) (err error) {
 	return fmt.Errorf("%s: %w", d.name, err)
 }
 
-// read appends a response to the part. The checksum tells later whether these are the right bytes.
+// read appends a response to the part. The checksum shows later whether these are the right bytes.
 func (d *download) read(response *http.Response, alive func()) error {
-	if response.StatusCode == http.StatusOK && d.have > 0 { // the server sends everything, asked or not
+	if response.StatusCode == http.StatusOK && d.have > 0 { // the server sends everything instead of the rest
 		d.client.advance(-min(d.have, d.size))
 		if d.have = 0; d.out.Truncate(0) != nil {
 			return fmt.Errorf("%s cannot be begun again", d.out.Name())
@@ -149,7 +149,7 @@ func (d *download) read(response *http.Response, alive func()) error {
 	return nil
 }
 
-// sizeOf is the size of a file, 0 when there is none.
+// sizeOf returns the size of a file, 0 if there is none.
 func sizeOf(path string) int64 {
 	info, err := os.Stat(path)
 	if err != nil {

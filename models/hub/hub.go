@@ -1,8 +1,8 @@
 // Package hub fetches files from the Hugging Face hub, or from a server that speaks its protocol.
 //
 // Every file is checked by its content: large ones by the SHA-256 that the hub keeps for them, small ones by their git
-// object name (SHA-1 over "blob SIZE\0" and content). Bytes that came before a connection broke are kept, and the next
-// attempt, in this process or a later one, asks for the rest.
+// object name (SHA-1 over "blob SIZE\0" and content). If a connection breaks, the package keeps the bytes so far, and
+// the next attempt, in this process or a later one, asks for the rest.
 package hub
 
 import (
@@ -26,27 +26,26 @@ import (
 // DefaultEndpoint is the public hub.
 const DefaultEndpoint = "https://huggingface.co"
 
-// The environment variables that errors name: those of the hub's own clients.
+// The environment variables that errors name, which the hub's own clients also read.
 const (
 	endpointVariable = "HF_ENDPOINT" // a mirror to be used instead of the public hub
 	tokenVariable    = "HF_TOKEN"    // for private and gated models
 )
 
-// Options say where from and how to fetch. The zero value is the public hub.
+// Options say from which server to fetch, and how. The zero value is the public hub.
 type Options struct {
-	Endpoint string // of a mirror; empty: the public hub
-	Token    string // for private and gated models; sent to the endpoint alone, never to where it redirects
-	Offline  bool   // only files that are stored already
+	Endpoint string // the address of a mirror; empty: the public hub
+	Token    string // for private and gated models; sent only to the endpoint, never to servers that it redirects to
+	Offline  bool   // use only files that are stored already
 	Progress Progress
 
 	Attempts int           // without any progress, before giving up; default 5
 	WaitMin  time.Duration // before the second attempt, doubled from one to the next; default 1 s
-	// Stall ends a connection that yields nothing for so long, and a list of files that is not whole by then; default
-	// 60 s.
+	// Stall is the time after which a connection without data ends, and an incomplete list of files; default 60 s.
 	Stall time.Duration
 }
 
-// FromEnvironment reads HF_ENDPOINT, HF_TOKEN (or the file that the hub's command line leaves the token in) and
+// FromEnvironment reads HF_ENDPOINT, HF_TOKEN (or the file in which the hub's command line stores the token) and
 // HF_HUB_OFFLINE, the variables of the hub's own clients.
 func FromEnvironment() Options {
 	o := Options{Endpoint: os.Getenv(endpointVariable), Token: strings.TrimSpace(os.Getenv(tokenVariable))}
@@ -65,12 +64,12 @@ func FromEnvironment() Options {
 
 // Progress observes the fetching of files. Calls come from one goroutine.
 type Progress interface {
-	// Begin is called at most once: the file of the weights, bytes of it already on disk, bytes in all. A model that is
-	// stored already and one that is refused for its config need none.
+	// Begin is called at most once, before the weights: their file, its bytes already on disk, its bytes in all. It is
+	// not called for a model that is stored already, or that is refused for its config.
 	Begin(name string, have, total int64)
 	// Advance reports bytes fetched; they are negative when bytes reported before are thrown away.
 	Advance(bytes int64)
-	// Waiting tells why and for how long nothing will happen; also before Begin.
+	// Waiting reports that nothing will happen for a time, and why; it may come before Begin.
 	Waiting(reason error, wait time.Duration)
 }
 
@@ -83,7 +82,7 @@ func (silent) Waiting(error, time.Duration) {}
 
 // Repository is a model on the hub, at one revision.
 type Repository struct {
-	Address string // where people find it
+	Address string // the address for people
 	Commit  string
 	Licence string
 	Files   []File
@@ -97,7 +96,7 @@ type Repository struct {
 type File struct {
 	Name string `json:"rfilename"`
 	Size int64  `json:"size"`
-	// Blob is the git object name. Of a large file it names a pointer and says nothing of the content.
+	// Blob is the git object name. For a large file it is the name of a pointer, and does not identify the content.
 	Blob  string `json:"blobId"`
 	Large *struct {
 		SHA256 string `json:"sha256"`
@@ -105,7 +104,7 @@ type File struct {
 	} `json:"lfs"`
 }
 
-const maxInfoBytes = 16 << 20 // of the answer about a repository
+const maxInfoBytes = 16 << 20 // the longest answer about a repository
 
 // Open asks for the files of a branch, a tag or a commit of the model "org/name".
 func Open(ctx context.Context, name, revision string, o Options) (*Repository, error) {
@@ -153,8 +152,8 @@ func Open(ctx context.Context, name, revision string, o Options) (*Repository, e
 	return r, nil
 }
 
-// list reads the answer about a repository. It has to be whole within Stall: a list is short, and one that drips would
-// never be silent.
+// list reads the answer about a repository. The answer must be complete within Stall: a list is short, and a slow drip
+// would never count as silent.
 func (c *client) list(ctx context.Context, address string) (content []byte, err error) {
 	err = c.try(ctx, func() (bool, error) {
 		return false, c.get(ctx, address, 0, func(response *http.Response, _ func()) error {
@@ -170,7 +169,7 @@ func (c *client) list(ctx context.Context, address string) (content []byte, err 
 	return content, err
 }
 
-// licence is the licence on the model's card, or the first in its tags.
+// licence returns the licence on the model's card, or the first in its tags.
 func licence(card any, tags []string) string {
 	if l, ok := card.(string); ok {
 		return l
@@ -192,7 +191,7 @@ func (r *Repository) Find(name string) (File, bool) {
 	return r.Files[i], true
 }
 
-// FetchWeights is Fetch of the file that takes long, and tells progress of it.
+// FetchWeights is Fetch for the file of the weights, which takes long. It reports progress.
 func (r *Repository) FetchWeights(ctx context.Context, f File, dir string) error {
 	at := filepath.Join(dir, f.Name)
 	r.client.begun = true

@@ -1,7 +1,7 @@
 // Package corpus reads evaluation text in its usual forms, and selects and masks sentences with a seed.
 //
-// Nothing is changed silently: what is left out is counted with its reason and first line, what is rewritten is
-// counted, and both are data beside the result. A file is known by the SHA-256 of its bytes.
+// Nothing is changed silently. The package counts sentences that it leaves out, with the reason and the first line, and
+// markers that it rewrites, and returns both with the result. It identifies a file by the SHA-256 of its bytes.
 package corpus
 
 import (
@@ -17,7 +17,7 @@ import (
 	"unicode/utf8"
 )
 
-// Form says what a line of a file is.
+// Form is the form of a file.
 type Form string
 
 const (
@@ -25,18 +25,17 @@ const (
 	Lines Form = "lines"
 	// WikiText is the form of WikiText-2 and WikiText-103 (Merity et al. 2016), with <unk> or raw: a paragraph a line,
 	// cut into words, headings between equals signs. Headings are left out, paragraphs are cut into sentences. Files
-	// named wiki.*.tokens or wiki.*.raw have it, and those with such a heading among their first lines that hold text.
+	// named wiki.*.tokens or wiki.*.raw have this form, and files with such a heading among their first lines of text.
 	WikiText Form = "wikitext"
 )
 
-// Markers says what becomes of the corpora's own markers in the text that is shown to a model. [Sentence.Raw] keeps
-// them.
+// Markers says how to replace the corpora's own markers in the text for a model. [Sentence.Raw] keeps them.
 type Markers string
 
 const (
 	// BertGen, the default: @@UNKNOWN@@ and <unk> become [UNK], @-@ becomes -, `` and '' become ".
 	BertGen Markers = "bert-gen"
-	// DISCS is the same but leaves `` and '' out, as the data set of google-research/discs does.
+	// DISCS is BertGen, but leaves `` and '' out, as the data set of google-research/discs does.
 	DISCS Markers = "discs"
 )
 
@@ -47,14 +46,14 @@ type Corpus struct {
 	Form      Form
 	Lines     int // of the file
 	Sentences []Sentence
-	// Skipped counts what was left out while reading.
+	// Skipped counts the lines and sentences that Read left out.
 	Skipped []Skip
 	Path    string
-	// Reference says that no sentence is taken of it: it is compared with alone.
+	// Reference reports whether the corpus is only a reference for scores: no sentence of it is masked.
 	Reference bool
 }
 
-// LeftOut says line by line what was left out while reading, headings excepted.
+// LeftOut lists the reasons for which Read left text out, each with its count, except headings.
 func (c *Corpus) LeftOut() (list []string) {
 	for _, skip := range c.Skipped {
 		if skip.Reason != SkipHeading {
@@ -66,11 +65,11 @@ func (c *Corpus) LeftOut() (list []string) {
 
 // Sentence is one sentence of a corpus.
 type Sentence struct {
-	Line int    // in the file, from 1, where the sentence begins
-	Raw  string // as it stands there, without white space around it; WikiText's words have blanks between them
+	Line int    // the line of the file, from 1, on which the sentence begins
+	Raw  string // the text of the file, without white space around it; WikiText's words have spaces between them
 }
 
-// Skip counts what was left out for one reason.
+// Skip counts the lines or sentences left out for one reason.
 type Skip struct {
 	Reason string `json:"reason"`
 	Count  int    `json:"count"`
@@ -98,7 +97,7 @@ func (s skips) count(reason string) int {
 	return 0
 }
 
-// Reasons for leaving a line or a sentence out while reading. Blank lines are no loss and are not counted.
+// Reasons for which Read leaves a line or a sentence out. It does not count empty lines.
 const (
 	SkipHeading     = "heading"
 	SkipEncoding    = "not valid UTF-8"
@@ -107,7 +106,7 @@ const (
 	SkipSpecial     = "special token of the model in the text"
 )
 
-// Raw returns the sentences as they stand in the file, for use as references.
+// Raw returns the sentences as in the file, for use as references.
 func (c *Corpus) Raw() []string {
 	raw := make([]string, len(c.Sentences))
 	for i, s := range c.Sentences {
@@ -116,11 +115,11 @@ func (c *Corpus) Raw() []string {
 	return raw
 }
 
-// largest is how many bytes of a corpus are read, a few times as many as WikiText-103 has.
+// largest is the largest size of a corpus, in bytes, a few times that of WikiText-103.
 var largest int64 = 2 << 30
 
-// Read reads a corpus in UTF-8: what r gives, or where that is nil the file at path, which names the text in errors. A
-// file of which more than a tenth of the lines are not valid is refused; less is left out and counted.
+// Read reads a corpus in UTF-8, from r, or if r is nil from the file at path. Errors name the text by path. If more
+// than a tenth of the lines is not valid, Read returns an error; fewer lines it leaves out and counts.
 func Read(name, path string, r io.Reader) (*Corpus, error) {
 	if r == nil {
 		file, err := os.Open(path)
@@ -131,7 +130,7 @@ func Read(name, path string, r io.Reader) (*Corpus, error) {
 		r = file
 	}
 	fail := func(err error) (*Corpus, error) { return nil, fmt.Errorf("corpus %s (%s): %w", name, path, err) }
-	var content strings.Builder // which gives its text without a copy
+	var content strings.Builder // it returns its text without a copy
 	hash := sha256.New()
 	switch n, err := io.Copy(io.MultiWriter(&content, hash), io.LimitReader(r, largest+1)); {
 	case err != nil:
@@ -181,7 +180,7 @@ func Read(name, path string, r io.Reader) (*Corpus, error) {
 	return c, nil
 }
 
-// unusable says why a sentence can be no template, or nothing.
+// unusable returns the reason why a sentence cannot be a template, "" if it can.
 func unusable(raw string) string {
 	switch {
 	case strings.ContainsFunc(raw, func(r rune) bool { return unicode.IsControl(r) && !unicode.IsSpace(r) }):

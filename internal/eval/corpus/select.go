@@ -12,14 +12,14 @@ import (
 	"unicode"
 )
 
-// Slot is what stands for a masked word in a template.
+// Slot replaces a masked word in a template.
 const Slot = "[MASK]"
 
 // Mask says which words of a sentence become slots. Exactly one of Fraction and Count is given.
 type Mask struct {
-	// Fraction of the sentence's words, rounded to the nearest number, halves up, at least one.
+	// Fraction masks this part of the sentence's words, rounded to the nearest number, halves up, at least one.
 	Fraction float64 `json:"fraction,omitempty"`
-	// Count of slots; sentences with fewer words that may be masked are left out.
+	// Count is the number of slots; sentences with fewer words that may be masked are left out.
 	Count int `json:"count,omitempty"`
 	// Interior spares the first and the last white-space token.
 	Interior bool `json:"interior,omitempty"`
@@ -30,18 +30,18 @@ type Mask struct {
 	Whole bool `json:"whole,omitempty"`
 }
 
-// SelectOptions are what changes a selection.
+// SelectOptions are the options of a selection.
 type SelectOptions struct {
 	Sentences int `json:"sentences"`
 	// MinimumTokens and MaximumTokens bound the length of a sentence in white-space tokens; 0 = no bound.
 	MinimumTokens int  `json:"minimum_tokens,omitempty" flag:"min-tokens" help:"fewest white-space tokens of a sentence"`
 	MaximumTokens int  `json:"maximum_tokens,omitempty" flag:"max-tokens" help:"most white-space tokens of a sentence; 0 is no limit"`
 	Mask          Mask `json:"mask"`
-	// Markers is what becomes of them, BertGen where "".
+	// Markers says how to replace markers; "" is BertGen.
 	Markers Markers `json:"-"`
 	Seed    uint64  `json:"seed"`
-	// Check, where given, looks at the template of a sentence; a sentence for which it returns a reason is left out and
-	// counted under that reason, and the next one is taken. A model's limits belong here.
+	// Check, if not nil, returns a reason for a template that cannot be used, as by a model's limits. Select counts its
+	// sentence under that reason, and takes the next one.
 	Check func(template string) (reason string) `json:"-"`
 }
 
@@ -51,8 +51,8 @@ func DLP(sentences int, seed uint64) SelectOptions {
 	return SelectOptions{Sentences: sentences, MinimumTokens: 2, Mask: Mask{Fraction: 0.25}, Seed: seed}
 }
 
-// DISCSProtocol is that of google-research/discs (create_infill_dataset): sentences of 15 to 25 tokens, four slots, any
-// token but the first and the last. It takes 10 sentences of each corpus.
+// DISCSProtocol is the protocol of google-research/discs (create_infill_dataset): sentences of 15 to 25 tokens, and
+// four slots at any tokens except the first and the last. That protocol takes 10 sentences of each corpus.
 func DISCSProtocol(sentences int, seed uint64) SelectOptions {
 	return SelectOptions{
 		Sentences: sentences, MinimumTokens: 15, MaximumTokens: 25, Markers: DISCS, Seed: seed,
@@ -60,7 +60,7 @@ func DISCSProtocol(sentences int, seed uint64) SelectOptions {
 	}
 }
 
-// Validate says what is wrong with the options, whatever the corpus.
+// Validate returns an error for options that are wrong for every corpus.
 func (o SelectOptions) Validate() error {
 	switch {
 	case o.Sentences < 1:
@@ -88,15 +88,15 @@ type Prompt struct {
 	Line   int    `json:"line"`
 	// Sentence is the number of the sentence in the corpus, from 0; a line may hold several.
 	Sentence int `json:"sentence"`
-	// Source is the sentence as it stands in the corpus, by which it can be left out of references.
+	// Source is the sentence as in the corpus, by which references can leave it out.
 	Source string `json:"source"`
-	// Text is Source with markers replaced and white space made single blanks.
+	// Text is Source with markers replaced, and single spaces for white space.
 	Text string `json:"text"`
 	// Template is Text with slots.
 	Template string `json:"template"`
-	// Tokens are the positions, from 0, of the masked ones among the white-space tokens of Text, ascending.
+	// Tokens are the positions, from 0, of the masked white-space tokens in Text, ascending.
 	Tokens []int `json:"tokens"`
-	// Words are what the slots stand for, in order.
+	// Words are the masked words, in the order of the slots.
 	Words []string `json:"words"`
 }
 
@@ -105,7 +105,7 @@ type Selection struct {
 	Corpus  string   `json:"corpus"`
 	SHA256  string   `json:"sha256"` // of the corpus file
 	Prompts []Prompt `json:"prompts"`
-	// Considered is how many sentences were looked at, Skipped how many of them were left out and why.
+	// Considered is the number of examined sentences. Skipped counts those left out, with the reasons.
 	Considered int    `json:"considered"`
 	Skipped    []Skip `json:"skipped"`
 	// Replaced counts the markers that were replaced in the prompts, by marker.
@@ -122,9 +122,9 @@ const (
 )
 
 // Select draws sentences in an order that depends on the seed, the corpus' name and its number of sentences, and takes
-// the first that pass. Which words of a sentence are masked depends on the seed and the sentence alone, so that another
-// number of sentences, or another corpus beside this one, masks the same sentence alike. Fewer sentences than wanted is
-// an error that tells why.
+// the first that pass. The masked words of a sentence depend only on the seed and the sentence: with another number of
+// sentences, or with other corpora, the same sentence has the same masks. If there are too few sentences, the error
+// says why.
 func (c *Corpus) Select(o SelectOptions) (*Selection, error) {
 	if err := o.Validate(); err != nil {
 		return nil, fmt.Errorf("corpus %s: %w", c.Name, err)
@@ -164,7 +164,7 @@ func (c *Corpus) Select(o SelectOptions) (*Selection, error) {
 	return s, nil
 }
 
-// prompt masks a sentence or says why it cannot be used.
+// prompt masks a sentence, or returns the reason why it cannot.
 func (o SelectOptions) prompt(text string, tokens []string) (Prompt, string) {
 	switch {
 	case len(tokens) < o.MinimumTokens:
@@ -172,8 +172,8 @@ func (o SelectOptions) prompt(text string, tokens []string) (Prompt, string) {
 	case o.MaximumTokens > 0 && len(tokens) > o.MaximumTokens:
 		return Prompt{}, SkipLong
 	}
-	var words []int // all words, of which a fraction is masked
-	var free []int  // those that may be masked
+	var words []int // all words, to which Fraction refers
+	var free []int  // the words that may be masked
 	for k, token := range tokens {
 		if o.Mask.Punctuation || token != "[UNK]" && strings.ContainsFunc(token, isWord) {
 			words = append(words, k)
@@ -210,7 +210,7 @@ func (o SelectOptions) prompt(text string, tokens []string) (Prompt, string) {
 
 func isWord(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) }
 
-// core is the range of a token without the punctuation around it; apostrophes stay, as in "'tis" and "the dogs'".
+// core returns the range of a token without the punctuation around it; apostrophes stay, as in "'tis" and "the dogs'".
 func core(token string) (from, to int) {
 	if !strings.ContainsFunc(token, isWord) {
 		return 0, len(token)
@@ -220,7 +220,7 @@ func core(token string) (from, to int) {
 	return len(token) - len(left), len(token) - len(left) + len(strings.TrimRightFunc(left, outside))
 }
 
-// apply returns the white-space tokens of a sentence with the markers replaced, and how often each was.
+// apply returns the white-space tokens of a sentence with the markers replaced, and the number of each marker.
 func (m Markers) apply(raw string) (tokens []string, replaced map[string]int) {
 	replaced = make(map[string]int)
 	for _, token := range strings.Fields(raw) {
@@ -246,7 +246,7 @@ func (m Markers) apply(raw string) (tokens []string, replaced map[string]int) {
 	return tokens, replaced
 }
 
-// stream is a random stream of its own for every purpose and text.
+// stream returns a random stream for a purpose and a text.
 func stream(seed uint64, purpose, text string) *rand.Rand {
 	sum := sha256.Sum256(append(binary.LittleEndian.AppendUint64(nil, seed), purpose+"\x00"+text...))
 	return rand.New(rand.NewPCG(binary.LittleEndian.Uint64(sum[:8]), binary.LittleEndian.Uint64(sum[8:16])))

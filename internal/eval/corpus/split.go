@@ -9,10 +9,10 @@ import (
 	"unicode/utf8"
 )
 
-// headingLines is how many lines with text are looked at for a heading before a file counts as one sentence a line.
+// headingLines is the number of first lines of text without a heading after which a file counts as one sentence a line.
 const headingLines = 50
 
-// detect tells the form of a file that nobody named.
+// detect returns the form of a file, from its name and its first lines.
 func detect(path, text string) Form {
 	if wikiName.MatchString(filepath.Base(path)) {
 		return WikiText
@@ -34,8 +34,7 @@ func detect(path, text string) Form {
 
 var wikiName = regexp.MustCompile(`^wiki\..*(tokens|raw)$`)
 
-// isHeading recognises " = Title = ", " = = Section = = " and deeper ones, which have as many equals signs on either
-// side.
+// isHeading recognises " = Title = ", " = = Section = = " and deeper headings, with as many equals signs on each side.
 func isHeading(text string) bool {
 	words := strings.Fields(text)
 	left := 0
@@ -49,9 +48,9 @@ func isHeading(text string) bool {
 	return left > 0 && left == right && left+right < len(words)
 }
 
-// splitTokens cuts a paragraph that is already cut into words. A sentence ends at a full stop, question or exclamation
-// mark that is a word of its own (those of abbreviations are not), with the quotes and brackets closed after it, unless
-// the next word begins with a small letter.
+// splitTokens cuts a paragraph of separate words into sentences. A sentence ends at a full stop, question or
+// exclamation mark that is a word of its own (those of abbreviations are not), with closing quotes and brackets after
+// it, unless the next word begins with a small letter.
 func splitTokens(text string, emit func(raw string)) {
 	quoted, start, words := false, 0, strings.Fields(text)
 	for k := 0; k < len(words); k++ {

@@ -23,7 +23,7 @@ import (
 // Model is a bundle that can be written into graphs.
 type Model struct {
 	*models.Bundle
-	Separator int // see [graphs.Rows]; of no effect where the model knows one segment
+	Separator int // see [graphs.Rows]; without effect if the model knows one segment
 }
 
 var _ graphs.Model = Model{}
@@ -63,7 +63,7 @@ type builder struct {
 	err     error
 }
 
-// fail keeps the first error.
+// fail records an error; the first one stays.
 func (m *builder) fail(format string, arguments ...any) {
 	m.err = cmp.Or(m.err, fmt.Errorf("bundle %s: "+format, append([]any{m.bundle.Name}, arguments...)...))
 }
@@ -71,7 +71,7 @@ func (m *builder) fail(format string, arguments ...any) {
 // weight is a tensor of the bundle, as float32.
 func (m *builder) weight(name string) *onnx.Value { return m.rows(name, 0, -1) }
 
-// rows is n rows, from row first, of a tensor of the bundle, as float32; all rows from there where n is negative.
+// rows is n rows of a tensor of the bundle, from row first, as float32; if n is negative, all rows from there.
 func (m *builder) rows(name string, first, n int) *onnx.Value {
 	t, ok := m.bundle.Tensor(name)
 	if !ok {
@@ -116,7 +116,7 @@ func (m *builder) linear(x *onnx.Value, l models.Linear, scale, post float64) *o
 		onnx.GemmOptions{Alpha: scale * post, Beta: post, TransB: true})
 }
 
-// normalize is x itself where the norm is not there.
+// normalize applies a norm to x; a norm without a weight leaves x as it is.
 func (m *builder) normalize(x *onnx.Value, n models.Norm) *onnx.Value {
 	if n.Weight == "" {
 		return x

@@ -8,9 +8,9 @@ import (
 	"infill/models"
 )
 
-// disentangled is DeBERTa's attention (He et al. 2021, section 3.1) before its output matrix: to the scores of content
-// with content come those of a query's content with the embedding of the key's distance, and of a key's content with
-// that of the query's. Both take the same row of the embeddings, since the table of distances is odd.
+// disentangled is DeBERTa's attention (He et al. 2021, section 3.1) before its output matrix. To the scores of content
+// with content it adds those of a query's content with the embedding of the key's distance, and of a key's content with
+// that of the query's distance. Both use the same row of the embeddings, since the table of distances is odd.
 func (m *builder) disentangled(l models.Layer, all, asked span, in graphs.Rows) *onnx.Value {
 	a, heads := m.bundle.Config.Relative, onnx.Fixed(int64(m.bundle.Config.Heads))
 	parts := 1.0
@@ -71,7 +71,7 @@ func bucket(distance int, a *models.RelativeAttention) int {
 	return min(max(sign*n+a.Span, 0), 2*a.Span-1)
 }
 
-// convolved adds to the first layer's result a convolution over the positions of what went into it, and normalises.
+// convolved adds to the first layer's result a convolution of its input over the positions, and normalises.
 func (m *builder) convolved(x, embedded *onnx.Value, asked span, queries *onnx.Value, in graphs.Rows) *onnx.Value {
 	l, a := m.layout.Convolution, m.bundle.Config.Relative
 	width := onnx.Fixed(int64(l.In))

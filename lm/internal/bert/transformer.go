@@ -20,7 +20,7 @@ func (m *builder) transformer(in graphs.Rows, differentiable bool) (words, hidde
 		all := span{hidden: x, perRow: in.Tokens}
 		asked := all
 		if i == c.Layers-1 {
-			// What the last layer computes elsewhere, nobody reads.
+			// The last layer is needed at the queries only.
 			asked = span{hidden: m.Gather(x, queries, 0), perRow: in.PerRow, at: in.Queries}
 		}
 		switch {
@@ -38,15 +38,15 @@ func (m *builder) transformer(in graphs.Rows, differentiable bool) (words, hidde
 	return words, m.normalize(x, m.layout.FinalNorm)
 }
 
-// span is hidden states [rows·perRow × hidden] at some positions of every row:
-// all of them, or those that at [rows × perRow] names.
+// span is hidden states [rows·perRow × hidden] at perRow positions of every row: all of them if at is nil, else those
+// in at [rows × perRow].
 type span struct {
 	hidden *onnx.Value
 	perRow onnx.Dim
 	at     *onnx.Value
 }
 
-// embed adds what else an embedding has to the word's, and normalises.
+// embed adds the other embeddings (positions, segments, tasks) to the words', and normalises.
 func (m *builder) embed(words *onnx.Value, in graphs.Rows) *onnx.Value {
 	var rest *onnx.Value
 	if t := m.layout.Positions; t.Name != "" {
@@ -106,8 +106,8 @@ func (m *builder) attend(l models.Layer, all, asked span, in graphs.Rows) *onnx.
 	return m.join(m.MatMul(m.Softmax(scores), v), in.Rows, asked.perRow)
 }
 
-// shift gives every position what stands by positions after it in x [rows × tokens × width], zeros beyond the ends: a
-// product with the matrix that has 1 where j = i + by, which is where 1 − (i + by − j)² is positive.
+// shift moves x [rows × tokens × width] by positions to the left, with zeros beyond the ends. It multiplies by the
+// matrix that has 1 where j = i + by, that is, where 1 − (i + by − j)² is positive.
 func (m *builder) shift(x *onnx.Value, by int, in graphs.Rows) *onnx.Value {
 	if by == 0 {
 		return x
@@ -120,7 +120,7 @@ func (m *builder) shift(x *onnx.Value, by int, in graphs.Rows) *onnx.Value {
 // headSize is the width of one attention head.
 func (m *builder) headSize() int { return m.bundle.Config.HiddenSize / m.bundle.Config.Heads }
 
-// scale is what keeps attention scores from growing with the heads' size.
+// scale is the factor that keeps attention scores from growing with the heads' size.
 func (m *builder) scale() float64 { return 1 / math.Sqrt(float64(m.headSize())) }
 
 // split gives x [rows·perRow × hidden] a dimension for the heads, [rows perRow heads size], and permutes.

@@ -1,8 +1,8 @@
 // Package graphs writes the ONNX graphs that a masked language model is asked through: log-probabilities at chosen
 // positions ([Conditionals]), and the same with the gradient of their sum with respect to word embeddings ([Gradient]).
 //
-// The graphs take rows of token ids, a row being one text in which some slots
-// are masked. What stands between ids and log-probabilities is a [Model]'s.
+// The graphs take rows of token ids. A row is one text in which some slots are masked. A [Model] writes the nodes
+// between ids and log-probabilities.
 package graphs
 
 import "infill/lm/internal/onnx"
@@ -39,7 +39,7 @@ type Rows struct {
 	IDs     *onnx.Value // [rows × tokens]
 	Queries *onnx.Value // [rows × queries], r·tokens + position
 	Targets *onnx.Value // [rows·queries × 1], a token for each query
-	// Separator is the token that ends the first text of a pair, behind which segment 1 begins; 0: there is one.
+	// Separator is the token that ends the first text of a pair; segment 1 begins after it. 0: all is one segment.
 	Separator int
 	// [rows × 1 × 1 × tokens], added to attention scores: 0, or very small at padding; nil: no padding
 	Bias *onnx.Value
@@ -50,7 +50,7 @@ type Rows struct {
 // Asked is the number of queries in all.
 func (r Rows) Asked() onnx.Dim { return r.Rows.Times(r.PerRow) }
 
-// Second is 1 for tokens behind the first separator, and 0 for those up to it [rows × tokens].
+// Second is 1 for tokens after the first separator, and 0 for those up to it [rows × tokens].
 func (r Rows) Second(g *onnx.Graph) *onnx.Value {
 	one := onnx.Fixed(1)
 	distance := g.Sub(g.Cast(g.Reshape(r.IDs, r.Rows, one, r.Tokens), onnx.Float), g.Scalar(float64(r.Separator)))
@@ -63,11 +63,11 @@ func (r Rows) Second(g *onnx.Graph) *onnx.Value {
 	return step(g.ReduceSum(g.Mul(separates, before), false, 2))
 }
 
-// Pass is what a forward pass computes.
+// Pass holds the results of a forward pass.
 type Pass struct {
 	LogProbability *onnx.Value // [rows·queries × vocabulary], nats
 	Table          *onnx.Value // the word embeddings [vocabulary × width]
-	Words          *onnx.Value // what is looked up in the table [rows × tokens × width]
+	Words          *onnx.Value // the ids' rows of the table [rows × tokens × width]
 	// State is a value below the log-probabilities, and Seed the derivative of
 	// the sum of the targets' log-probabilities with respect to it.
 	State, Seed *onnx.Value
@@ -101,7 +101,7 @@ func PaddedConditionals(name string, m Model) (*onnx.Graph, error) {
 	return g, err
 }
 
-// conditionals appends inputs and outputs of [Conditionals]; between the two, more may be declared.
+// conditionals appends the inputs and outputs of [Conditionals]. Between them it calls more, which may add inputs.
 func conditionals(g *onnx.Graph, m Model, rows onnx.Dim, more func(Rows), padded bool) (Rows, Pass, error) {
 	r := Rows{Rows: rows, Tokens: onnx.Symbol("tokens"), PerRow: onnx.Symbol("queries")}
 	r.IDs = g.Input(InputIDs, onnx.Int64, rows, r.Tokens)

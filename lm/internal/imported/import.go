@@ -18,7 +18,7 @@ import (
 )
 
 // Settings makes the config.json of the graph in a file. tokenizer is the folder with the
-// tokenizer's files, positions the longest text in tokens; 0: as config.json or tokenizer_config.json there say.
+// tokenizer's files, positions the longest text in tokens; 0 takes it from config.json or tokenizer_config.json there.
 func Settings(file, tokenizer string, positions int) (*models.Imported, error) {
 	name := filepath.Base(file)
 	m, err := open(file)
@@ -69,7 +69,7 @@ func Settings(file, tokenizer string, positions int) (*models.Imported, error) {
 	return c, nil
 }
 
-// given is what the files beside the tokenizer tell.
+// given holds settings from the files beside the tokenizer.
 type given struct {
 	ModelType     string   `json:"model_type"`
 	Segments      int      `json:"type_vocab_size"`
@@ -103,7 +103,7 @@ func readSettings(dir string) (given, error) {
 	case g.Positions > 0:
 		g.positions = g.Positions
 		if strings.Contains(g.ModelType, "roberta") {
-			// Its positions are counted from behind the padding's.
+			// RoBERTa counts positions from the one after the padding's.
 			g.positions -= g.Padding + 1
 		}
 	case g.Longest > 0 && g.Longest < 1<<20: // "none" is written as 1e30

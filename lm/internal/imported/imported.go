@@ -2,8 +2,8 @@
 // ONNX graphs into graphs of package graphs, differentiated where asked.
 //
 // The exported graph takes token ids, and perhaps a mask of attended positions, segments and positions, and gives the
-// logits of every token at every position. A model whose operators cannot be differentiated has log-probabilities all
-// the same, and serves every sampler that needs no gradient through the context.
+// logits of every token at every position. A model whose operators cannot be differentiated still has
+// log-probabilities, and serves every sampler that needs no gradient through the context.
 package imported
 
 import (
@@ -31,7 +31,7 @@ type Model struct {
 
 var _ graphs.Model = (*Model)(nil)
 
-// Open reads the graph of a bundle. separator is of no effect where the model knows one segment.
+// Open reads the graph of a bundle. separator has no effect if the model knows one segment.
 func Open(b *models.Bundle, separator int) (*Model, error) {
 	m, err := open(b.Graph)
 	if err != nil {
@@ -83,7 +83,7 @@ func open(path string) (*Model, error) {
 	return m, nil
 }
 
-// meanings lists what exporters call the inputs.
+// meanings maps exporters' names of the inputs to their meanings.
 func meanings() map[string]string {
 	return map[string]string{
 		"input_ids": "ids", "ids": "ids", "input": "ids",
@@ -190,7 +190,7 @@ func (m *Model) columns(logits *onnx.Value) error {
 	return nil
 }
 
-// words finds the word embeddings: the one Gather from a table at the ids. It gives the table and what is gathered.
+// words finds the word embeddings: the one Gather from a table at the ids. It returns the table and the gathered rows.
 func (m *Model) words(g *onnx.Graph, ids *onnx.Value) (table, words *onnx.Value, err error) {
 	var found []*onnx.Node
 	for _, n := range g.Nodes {

@@ -197,8 +197,8 @@ func (g *Graph) Reshape(x *Value, s ...Dim) *Value {
 	if slices.Equal(x.Shape, shape) {
 		return x
 	}
-	// 0 keeps the dimension at the same place, −1 stands for what is left:
-	// with these most shapes need no arithmetic when the graph is run.
+	// 0 keeps the dimension at the same place, and −1 takes all remaining elements: with these most shapes need no
+	// arithmetic when the graph is run.
 	sizes, open := make([]int64, len(s)), []int{}
 	for i, d := range s {
 		n, fixed := d.Size()

@@ -49,7 +49,7 @@ type modelConstant struct {
 	tensor Tensor
 }
 
-// Bounds on what a model may claim, far above any real one.
+// Bounds on the sizes that a model may claim, far above any real one.
 const (
 	maxRank       = 16
 	maxNodes      = 1 << 20
@@ -61,10 +61,10 @@ const (
 // decoder reads the messages of a file.
 type decoder struct{ file string }
 
-// Decode reads an ONNX model of size bytes; file is the name under which the graph can refer to its weights. Weights
-// are not read, but found: constants of more than a few kilobytes stay where they are, in this file or in the external
-// files that it names. Every length is checked before anything is allocated. What cannot be run is refused by name:
-// operators that hold graphs, sparse constants.
+// Decode reads an ONNX model of size bytes; file is the name under which the graph can refer to its weights. It locates
+// weights without reading them: constants of more than a few kilobytes stay in this file, or in the external files that
+// it names. It checks every length before it allocates memory. Its error names the first part that cannot be run, such
+// as an operator that holds a graph, or a sparse constant.
 func Decode(r io.ReaderAt, size int64, file string) (*Model, error) {
 	d := decoder{file}
 	m := &Model{Opsets: map[string]int64{}, functions: map[string]bool{}}
@@ -82,7 +82,7 @@ func Decode(r io.ReaderAt, size int64, file string) (*Model, error) {
 			m.Opsets[standard(domain)] = version
 			return err
 		},
-		// A function that the model defines. What it does is not read: exporters leave many behind that no node uses.
+		// A function that the model defines. Only its name is read: exporters leave many behind that no node uses.
 		25: func(f wire.Field) error {
 			var name, domain string
 			err := f.Message(wire.Fields{1: wire.Text(&name), 10: wire.Text(&domain)})
@@ -99,7 +99,7 @@ func Decode(r io.ReaderAt, size int64, file string) (*Model, error) {
 	return m, nil
 }
 
-// standard is a domain by one name where it has two.
+// standard returns "" for the standard's domain, which has two names, and other domains unchanged.
 func standard(domain string) string {
 	if domain == "ai.onnx" {
 		return ""
@@ -353,7 +353,7 @@ func (m *Model) Files(file string) map[string]int64 {
 	return files
 }
 
-// value reads a ValueInfoProto. Where its type is no tensor but a sequence or a map, its use will fail.
+// value reads a ValueInfoProto. If its type is a sequence or a map instead of a tensor, its use will fail.
 func value(f wire.Field) (ModelValue, error) {
 	var v ModelValue
 	dimension := func(f wire.Field) error {

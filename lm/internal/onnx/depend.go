@@ -24,7 +24,7 @@ func (g *Graph) dependent(values []*Value) map[*Value]bool {
 	return depends
 }
 
-// Origin is what a value holds the numbers of: it looks through changes of their type.
+// Origin is the value from which v takes its numbers: it looks through changes of type and copies.
 func (g *Graph) Origin(v *Value) *Value {
 	for {
 		n := v.from
@@ -35,9 +35,9 @@ func (g *Graph) Origin(v *Value) *Value {
 	}
 }
 
-// At is the rows of x [… × columns] at the given places among its rows, which are counted over all leading dimensions
-// [places × columns]. Where x is a matrix product with a constant, and perhaps a constant added, only the places' rows
-// are multiplied: what a head puts out is by far larger than what goes in.
+// At is the rows of x [… × columns] at the given places [places × columns]. Places count rows over all leading
+// dimensions. If x is a matrix product with a constant, perhaps plus a constant, At multiplies only the rows at the
+// places: the output of a vocabulary head is by far larger than its input.
 func (g *Graph) At(x *Value, rows, columns Dim, places *Value) *Value {
 	varying, bias := g.varying(), x.from
 	var shift *Value

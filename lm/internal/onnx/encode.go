@@ -11,7 +11,7 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
-// The versions of the format that are written: opset 20 brought Gelu, IR version 9 is the first that goes with it.
+// The versions of the written format: opset 20 introduced Gelu, and IR version 9 is the first that goes with it.
 const (
 	irVersion    = 9
 	opsetVersion = 20

@@ -43,7 +43,7 @@ type Value struct {
 	Name  string
 	DType DType
 	Shape Shape
-	// Unranked: nothing is known of the shape, as of what an operator that is not known here puts out.
+	// Unranked reports that the shape is unknown, as for the output of an operator that this package does not know.
 	Unranked bool
 
 	from *Node // nil of an input or a constant
@@ -154,10 +154,10 @@ type Graph struct {
 	Nodes        []*Node
 
 	names   map[string]int
-	made    map[string]*Value // constants and shapes, by what they are: equal ones are made once
-	content map[*Value][]Dim  // what small whole-number tensors of rank 0 and 1 hold, as far as it is known
-	homes   map[string]home   // where the sizes of symbols can be read off
-	domains map[string]int64  // versions of operators from elsewhere, and of the standard's where newer than ours
+	made    map[string]*Value // constants and shapes, by their content: equal ones are made once
+	content map[*Value][]Dim  // the known elements of small whole-number tensors of rank 0 and 1
+	homes   map[string]home   // the dimensions from which the sizes of symbols can be read
+	domains map[string]int64  // versions of other domains' operators, and of the standard's if newer than ours
 	ir      int64
 	err     error
 }
@@ -221,7 +221,7 @@ func (g *Graph) named(name string, v *Value) *Value {
 	return out
 }
 
-// initializer appends a constant, and remembers what it holds.
+// initializer appends a constant, and records its elements if it is small and of whole numbers.
 func (g *Graph) initializer(name string, t Tensor) *Value {
 	v := g.value(name, t.DType, FixedShape(t.Shape...))
 	g.Initializers = append(g.Initializers, Initializer{v, t})

@@ -15,8 +15,8 @@ type inference struct {
 	most      int64  // a pad beyond it is kept, to be refused
 }
 
-// infer works out types and shapes of a node's outputs, and what small whole-number outputs hold. What it cannot
-// tell it leaves unranked, and sizes that have grown absurd it leaves open.
+// infer works out types and shapes of a node's outputs, and the elements of small whole-number outputs. It leaves an
+// output unranked if it cannot tell the shape, and replaces absurdly large sizes by new symbols.
 func (g *Graph) infer(n *Node, most int64) {
 	o, unranked := operators()[n.Op], func(v *Value) bool { return v == nil || v.Unranked }
 	in := inference{graph: g, node: n, out: n.Outputs[0], most: most}
@@ -43,8 +43,8 @@ func (g *Graph) infer(n *Node, most int64) {
 	}
 }
 
-// operator is what is known of operators of the standard: how many inputs they must have, how many of these need a
-// shape, and what works out their outputs; nil: nothing does.
+// operator describes operators of the standard: how many inputs they must have, how many of these need a known shape,
+// and the function that works out their outputs; nil if there is none.
 type operator struct {
 	inputs, ranked int
 	infer          func(inference)
@@ -53,7 +53,7 @@ type operator struct {
 
 const all = math.MaxInt
 
-// operators are those that are looked into, by name.
+// operators are the known operators, by name.
 var operators = sync.OnceValue(func() map[string]operator {
 	byName := map[string]operator{}
 	for _, o := range []operator{
@@ -105,10 +105,10 @@ const makers = `RandomNormal RandomUniform EyeLike Resize Upsample MaxUnpool Col
 
 func (in inference) set(t DType, s Shape) { in.out.DType, in.out.Shape, in.out.Unranked = t, s, false }
 
-// unknown is a dimension of the output that nothing is known of.
+// unknown is a new symbol for an unknown dimension of the output.
 func (in inference) unknown(axis int) Dim { return in.graph.fresh(in.out, axis) }
 
-// held is what the input at a place is known to hold, nil: nothing.
+// held is the known elements of an input, nil if none are known.
 func (in inference) held(input int) []Dim {
 	if input < len(in.node.Inputs) {
 		return in.graph.content[in.node.Inputs[input]]
@@ -116,7 +116,7 @@ func (in inference) held(input int) []Dim {
 	return nil
 }
 
-// numbers are the numbers that an optional input is known to hold, nil where it is absent.
+// numbers are the known numbers of an optional input, nil if it is absent; false if they are not known.
 func (in inference) numbers(input int) ([]int64, bool) {
 	if input >= len(in.node.Inputs) || in.node.Inputs[input] == nil {
 		return nil, true
@@ -128,7 +128,7 @@ func (in inference) numbers(input int) ([]int64, bool) {
 	return nil, !v.Unranked && len(v.Shape) == 1 && v.Shape[0] == Fixed(0)
 }
 
-// number is the only number that an input is known to hold.
+// number is the only number of an input; false if it is not known.
 func (in inference) number(input int) (int64, bool) {
 	list, ok := in.numbers(input)
 	if !ok || len(list) != 1 {
@@ -169,7 +169,7 @@ func (in inference) cast() {
 	in.keep(in.held(0))
 }
 
-// join gives the output the shape that all inputs broadcast to, and works out what it holds.
+// join gives the output the shape that all inputs broadcast to, and works out its elements.
 func (in inference) join(t DType) {
 	s, ok := Shape{}, true
 	for _, v := range in.node.Inputs {
@@ -381,7 +381,7 @@ func (in inference) normalize() {
 
 func whole(t DType) bool { return t == Int64 || t == Int32 || t == Bool }
 
-// elementRules compute what small whole-number tensors hold.
+// elementRules compute the elements of small whole-number tensors.
 var elementRules = map[string]func(e []Dim) Dim{
 	"Neg": func(e []Dim) Dim { return e[0].Times(Fixed(-1)) },
 	"Add": func(e []Dim) Dim { return e[0].plus(e[1]) },
@@ -418,7 +418,7 @@ var elementRules = map[string]func(e []Dim) Dim{
 // maxSymbols bounds how long a product of symbols can grow, in bytes: squares of squares would fill the memory.
 const maxSymbols = 512
 
-// keep remembers what the output holds.
+// keep records the elements of the output.
 func (in inference) keep(held []Dim) {
 	if held == nil || !whole(in.out.DType) || len(in.out.Shape) > 1 || in.out.Unranked || len(held) > smallConstant {
 		return
@@ -431,7 +431,7 @@ func (in inference) keep(held []Dim) {
 	in.graph.content[in.out] = held
 }
 
-// combine works out what an elementwise operator's output holds.
+// combine works out the elements of an elementwise operator's output.
 func (in inference) combine(f func([]Dim) Dim) {
 	if len(in.out.Shape) > 1 || !whole(in.out.DType) {
 		return
@@ -461,7 +461,7 @@ func (in inference) combine(f func([]Dim) Dim) {
 	in.keep(held)
 }
 
-// shapeFrom is the shape that an input of sizes describes; what is not known of it are dimensions of the output.
+// shapeFrom is the shape that an input of sizes describes; unknown sizes become new symbols of the output.
 func (in inference) shapeFrom(input int) (Shape, bool) {
 	held, sizes := in.held(input), in.node.Inputs[input]
 	if held == nil {
@@ -515,7 +515,7 @@ func (in inference) squeeze() {
 	axes, known := in.numbers(1)
 	if len(in.node.Inputs) < 2 {
 		var sizes []int64
-		sizes, known = in.x.Shape.Sizes() // what has size 1 goes, and a symbol could have it
+		sizes, known = in.x.Shape.Sizes() // dimensions of size 1 are dropped, and a symbol could have size 1
 		for i, d := range sizes {
 			if d == 1 {
 				axes = append(axes, int64(i))
@@ -546,7 +546,7 @@ func (in inference) squeeze() {
 	in.keep(in.held(0))
 }
 
-// nonZero are the places of what is not zero, along the last axis.
+// nonZero is NonZero: the places of the elements that are not zero, along the last axis.
 func (in inference) nonZero() { in.set(Int64, Shape{Fixed(int64(len(in.x.Shape))), in.unknown(1)}) }
 
 func (in inference) concat() {
@@ -638,7 +638,7 @@ func (in inference) slice() {
 	in.keep(held)
 }
 
-// sliced is the size that a slice leaves of a dimension, and what it leaves of the elements held along it.
+// sliced returns the size of a slice of a dimension, and those of the elements held along it that the slice takes.
 func sliced(d, start, end Dim, step int64, held []Dim) (Dim, []Dim, bool) {
 	n, fixed := d.Size()
 	from, known := start.Size()
@@ -662,7 +662,7 @@ func sliced(d, start, end Dim, step int64, held []Dim) (Dim, []Dim, bool) {
 	case known && from == 0 && step == 1 && ended && to >= math.MaxInt32:
 		return d, held, true // everything
 	case known && from == 0 && step == 1 && !ended && end != unknownElement && end.factor > 0:
-		// The beginning of a table: who asks for more than it has fails elsewhere.
+		// The beginning of a table: a model that asks for more than it has fails elsewhere.
 		return end, nil, true
 	}
 	return Dim{}, nil, false

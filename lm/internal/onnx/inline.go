@@ -14,13 +14,13 @@ import (
 // oldestOpset is the oldest version of the standard's operators that is read.
 const oldestOpset = 11
 
-// Inline appends an imported model to the graph and returns its outputs by
-// name. inputs are the values that take the place of the model's inputs.
+// Inline appends an imported model to the graph and returns its outputs by name. inputs are the values that replace the
+// model's inputs, by name.
 //
-// On the way operators are brought up to the version that graphs are written in, arithmetic in half precision becomes
-// single precision (weights stay as they are stored), and types and shapes are worked out symbolically, shape
-// arithmetic included: what the rules of differentiation rely on. Operators that are not known here pass through as
-// they are; what depends on them has no known shape, and no gradient.
+// Inline upgrades operators to the version in which graphs are written, and turns arithmetic in half precision into
+// single precision (weights stay as they are stored). It works out types and shapes symbolically, shape arithmetic
+// included, because the rules of differentiation rely on them. Unknown operators stay as they are; values that depend
+// on them have no known shape, and no gradient.
 func (g *Graph) Inline(m *Model, inputs map[string]*Value) (map[string]*Value, error) {
 	in := &inliner{graph: g, opset: m.Opsets[""], values: map[string]*Value{}, budget: budgetOf(m)}
 	if in.opset < oldestOpset {
@@ -65,15 +65,14 @@ type inliner struct {
 	budget budget
 }
 
-// budget bounds what a graph may make of its inputs, in elements: a few numbers in a file can ask for all memory there
-// is.
+// budget bounds the elements of a graph's values, because a few numbers in a file can ask for all memory there is.
 type budget struct {
-	constant int64 // of a value whose size depends on nothing: onnxruntime computes it before it runs
+	constant int64 // of a value of fixed size, which onnxruntime may compute before it runs
 	along    int64 // for each row, or for each token
 	both     int64 // for each pair of those
 }
 
-// budgetOf is far above what models need, and a small multiple of what their weights take.
+// budgetOf returns bounds far above the needs of real models, and at most a small multiple of their weights.
 func budgetOf(m *Model) budget {
 	b := budget{constant: 16 << 20, along: 1 << 20, both: 1 << 17}
 	total := int64(0)
@@ -113,14 +112,14 @@ func (in *inliner) affords(n *Node) error {
 	return nil
 }
 
-// unknownElement stands in content for what is not known.
+// unknownElement represents unknown elements in Graph.content.
 var unknownElement = Dim{0, "?"}
 
 func (in *inliner) constant(c modelConstant) {
 	in.values[c.name] = in.single(in.graph.initializer(c.name, c.tensor))
 }
 
-// single is v in single precision where it is in half.
+// single is v in single precision if it is in half precision, else v itself.
 func (in *inliner) single(v *Value) *Value {
 	if v.DType == Float16 || v.DType == BFloat16 {
 		return in.graph.Cast(v, Float)
@@ -293,13 +292,13 @@ func (in *inliner) upgrade(n *modelNode, inputs *[]*Value) (done bool, err error
 	return false, nil
 }
 
-// home is where the size of a symbol can be read off.
+// home is a dimension of a value from which the size of a symbol can be read.
 type home struct {
 	value *Value
 	axis  int
 }
 
-// fresh is a dimension of v that nothing is known of.
+// fresh is a new symbol for an unknown dimension of v.
 func (g *Graph) fresh(v *Value, axis int) Dim {
 	name := fmt.Sprintf("?%d", len(g.homes))
 	g.homes[name] = home{v, axis}

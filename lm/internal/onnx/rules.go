@@ -7,7 +7,7 @@ import (
 
 // A rule adds the cotangents of a node's inputs, given dy, the cotangent of its first output. The formulas are those of
 // any text on reverse-mode differentiation (Griewank and Walther 2008, chapter 3); only those that are not immediate
-// are written out. A node that it cannot differentiate it refuses.
+// are written out. A rule refuses a node that it cannot differentiate.
 type rule func(b *backward, n *Node, dy *Value)
 
 // rules are the operators of the standard that can be differentiated.
@@ -59,7 +59,7 @@ var rules = map[string]rule{
 	"LayerNormalization": ruleOf(layerNormalizationGradient),
 }
 
-// ruleOf is a rule for an operator whose first input alone has a derivative; nil: none either.
+// ruleOf is a rule for an operator whose first input alone has a derivative. If dx returns nil, the input gets none.
 func ruleOf(dx func(b *backward, n *Node, dy *Value) *Value) rule {
 	return func(b *backward, n *Node, dy *Value) {
 		if slices.ContainsFunc(n.Inputs[1:], func(v *Value) bool { return b.wants(v) && floating(v.DType) }) {
@@ -77,7 +77,7 @@ func pointwise(dx func(b *backward, x, y, dy *Value) *Value) rule {
 	return ruleOf(func(b *backward, n *Node, dy *Value) *Value { return dx(b, n.Inputs[0], n.Outputs[0], dy) })
 }
 
-// pair is a rule for an operator with two inputs that broadcast, by what each gives the other's derivative.
+// pair is a rule for an operator with two inputs that broadcast. dx[i] computes the derivative of input i.
 func pair(dx ...func(b *backward, other, dy *Value) *Value) rule {
 	return func(b *backward, n *Node, dy *Value) {
 		for i, x := range n.Inputs {
@@ -412,7 +412,7 @@ func sliceGradient(b *backward, n *Node, dy *Value) *Value {
 	return dy
 }
 
-// numbers is what a constant input holds; a node without is refused.
+// numbers returns the numbers of a constant input. It refuses a node whose input is not constant.
 func (b *backward) numbers(n *Node, input int) ([]int64, bool) {
 	if input < len(n.Inputs) {
 		v := n.Inputs[input]

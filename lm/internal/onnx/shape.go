@@ -36,7 +36,7 @@ func (d Dim) names() []string {
 	return strings.Split(d.symbols, "*")
 }
 
-// saturated is a product that stays at the largest or smallest number where it would pass it.
+// saturated is a product, or the largest or smallest number if the product would pass it.
 func saturated(a, b int64) int64 {
 	if a == 0 || b == 0 {
 		return 0
@@ -146,8 +146,8 @@ func (d Dim) uncertain() bool { return strings.HasPrefix(d.symbols, "?") }
 func (d Dim) fits(e Dim) bool { return d == e || d.uncertain() || e.uncertain() }
 
 // broadcast is the NumPy broadcast of two shapes, as ONNX uses it. Symbols broadcast only with themselves and with a
-// fixed 1, unless they are uncertain: what comes of these is uncertain too, except for a size above 1, which stands
-// whatever the other is.
+// fixed 1, unless they are uncertain. The result of an uncertain one is uncertain too, except that a size above 1 is
+// the result whatever the other is.
 func broadcast(a, b Shape) (Shape, bool) {
 	out := make(Shape, max(len(a), len(b)))
 	for i := range out {
@@ -172,7 +172,7 @@ func broadcast(a, b Shape) (Shape, bool) {
 	return out, true
 }
 
-// either is what two dimensions broadcast to, one of which is uncertain.
+// either is the broadcast of two dimensions, one of which is uncertain.
 func either(x, y Dim) Dim {
 	for _, d := range []Dim{x, y} {
 		if _, fixed := d.Size(); fixed {

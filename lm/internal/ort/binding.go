@@ -15,8 +15,8 @@ import (
 // A library offers its own API version and all before it, so the library's minor version must be at least this.
 const apiVersion = 24
 
-// createEnvironment loads the library and makes onnxruntime's environment, which writes warnings to standard error or,
-// as a user wants it, nothing: whatever fails comes back as an error anyway. The caller holds the environment's lock
+// createEnvironment loads the library and makes onnxruntime's environment. The environment writes warnings to standard
+// error, or for users nothing, because every failure is returned as an error. The caller holds the environment's lock
 // and has probed the library.
 func createEnvironment(libraryPath string, warnings bool) error {
 	onnxruntime.SetSharedLibraryPath(libraryPath)
@@ -36,7 +36,7 @@ func createEnvironment(libraryPath string, warnings bool) error {
 
 func environmentVersion() string { return onnxruntime.GetVersion() }
 
-// settings is what a session is made with, by a runtime and by who asks for it.
+// settings of a session come from its runtime and from the caller of NewSession.
 type settings struct {
 	SessionOptions
 	threads             int
@@ -106,7 +106,7 @@ func appendCUDA(options *onnxruntime.SessionOptions, device int) error {
 	return options.AppendExecutionProviderCUDA(cuda)
 }
 
-// call is what one Run needs beside its tensors. Calls are reused: one serves one Run at a time.
+// call holds the memory that one Run needs, apart from its tensors. Calls are reused: one serves one Run at a time.
 type call struct {
 	options         *onnxruntime.RunOptions
 	pinner          runtime.Pinner
@@ -169,7 +169,7 @@ func wrap[T onnxruntime.TensorData](shape []int64, data []T, pinner *runtime.Pin
 	return tensor, nil
 }
 
-// release gives back what bind and the run made; no C code sees the tensors' memory after it.
+// release frees the values that bind and the run made; no C code sees the tensors' memory after it.
 func (c *call) release() {
 	for _, values := range [][]onnxruntime.Value{c.inputs, c.outputs} {
 		for i, value := range values {
@@ -182,7 +182,7 @@ func (c *call) release() {
 	c.pinner.Unpin()
 }
 
-// run runs a session on what is bound.
+// run runs a session on the bound tensors.
 func (c *call) run(h *handle) error { return oneLine(h.RunWithOptions(c.inputs, c.outputs, c.options)) }
 
 // oneLine makes an error of onnxruntime fit for a user: without the binding's preamble, stack traces and line breaks.

@@ -12,9 +12,9 @@ import (
 	"infill/lm/internal/onnx"
 )
 
-// useCUDA switches the runtime to a GPU, or says exactly what is missing. It ends with a run on the GPU, because a
-// provider that registers may still not work (a driver too old for the toolkit, a GPU too old for the kernels, no free
-// memory).
+// useCUDA switches the runtime to a GPU, or returns an error that says exactly what is missing. It ends with a run on
+// the GPU: a provider that registers may still not work (a driver too old for the toolkit, a GPU too old for the
+// kernels, no free memory).
 func (r *Runtime) useCUDA(ctx context.Context, index int) error {
 	if err := diagnoseCUDA(r.library, index); err != nil {
 		return fmt.Errorf("cuda: %w", err)

@@ -12,8 +12,8 @@ import (
 )
 
 // probe loads the library, asks its version and whether it offers our interface, and keeps it loaded if so: the binding
-// then only counts another reference. The binding itself cannot be asked, because it unloads an old library before
-// telling its version.
+// then only counts another reference. The binding itself unloads an old library before it tells its version, and so
+// cannot be asked.
 func probe(path string) (version string, usable bool, err error) {
 	handle, err := openLibrary(path)
 	if err != nil {
@@ -21,7 +21,7 @@ func probe(path string) (version string, usable bool, err error) {
 	}
 	defer func() {
 		if !usable {
-			_ = closeLibrary(handle) // the first error is the one to tell
+			_ = closeLibrary(handle) // the first error is the one to return
 		}
 	}()
 	function, err := symbolOf(handle, "OrtGetApiBase")

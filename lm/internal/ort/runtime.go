@@ -26,7 +26,7 @@ import (
 	"infill/lm/internal/ort/library"
 )
 
-// Options say which library runs graphs, and on what.
+// Options say which library runs graphs, and on which device.
 type Options struct {
 	// LibraryPath is the onnxruntime shared library: see Locate.
 	LibraryPath string
@@ -108,9 +108,9 @@ func Open(ctx context.Context, o Options) (*Runtime, error) {
 	return r, nil
 }
 
-// Locate chooses the library for a device (see Options), and fetches the CPU's if there is none; progress takes what
-// that tells the user, nil: nothing. The CUDA build of onnxruntime is a file of its own, and a process can load only
-// one: what it runs already stays.
+// Locate returns the library for a device (see Options), and fetches the CPU's if there is none. progress takes the
+// messages of a fetch, unless it is nil. The CUDA build of onnxruntime is a file of its own, and a process can load
+// only one library: if one is loaded already, Locate returns that.
 func Locate(ctx context.Context, device string, progress io.Writer) (string, error) {
 	device, index, err := parseDevice(device)
 	if err != nil {
@@ -141,7 +141,7 @@ func Locate(ctx context.Context, device string, progress io.Writer) (string, err
 	return found.Path, err
 }
 
-// load makes the environment, or checks that it is the one asked for.
+// load makes the environment, or checks that the existing one has the requested library.
 func load(path string, warnings bool) (version string, err error) {
 	environment.Lock()
 	defer environment.Unlock()
@@ -216,7 +216,7 @@ func (r *Runtime) Note() string { return r.note }
 // Threads is how many threads each session uses on the CPU.
 func (r *Runtime) Threads() int { return r.settings.threads }
 
-// MaxThreads is the most that [Options] takes: with thousands, which onnxruntime would start, nothing ends any more.
+// MaxThreads is the most threads that [Options] takes: onnxruntime would start thousands, and then no run would end.
 func MaxThreads() int { return 4 * runtime.NumCPU() }
 
 // Close closes every session that is still open, waiting for running calls, but not for a session that is being made.

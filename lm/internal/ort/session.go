@@ -65,7 +65,7 @@ func (r *Runtime) newSession(model []byte, o SessionOptions, settings settings) 
 	r.sessionsLock.Lock()
 	r.sessions[s] = struct{}{}
 	r.sessionsLock.Unlock()
-	if isClosed() { // meanwhile: Close does not wait for what is still being made
+	if isClosed() { // meanwhile: Close does not wait for sessions that are still being made
 		return nil, errors.Join(errClosed, s.Close())
 	}
 	return s, nil

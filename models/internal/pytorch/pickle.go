@@ -19,11 +19,11 @@ const (
 	maxOpcodes = 1 << 19
 )
 
-// The types of a pickle's values, beside nil, bool, int, string, and the safetensors.DType of classes.
+// The types of a pickle's values, apart from nil, bool, int, string, and the safetensors.DType of classes.
 type (
 	tuple    []any
 	dict     struct{ items tuple } // a key, its value, the next key
-	function string                // of those that a state dict calls
+	function string                // the name of a function that a state dict calls
 )
 
 const (
@@ -41,11 +41,11 @@ var classes = map[string]safetensors.DType{
 	"torch.ByteStorage": safetensors.Uint8, "torch.BoolStorage": safetensors.Bool,
 }
 
-// maxRank is that of the safetensors reader.
+// maxRank is the bound of the safetensors reader, too.
 const maxRank = 32
 
-// rebuildTensor takes a storage, an offset, shape and strides (in elements), whether a gradient is wanted, hooks, and
-// perhaps metadata. Every element has to lie in the storage.
+// rebuildTensor makes a tensor from a storage, an offset, shape and strides (in elements), a Boolean for gradients,
+// hooks, and perhaps metadata. Every element must lie in the storage.
 func rebuildTensor(arguments tuple) (*tensor, error) {
 	if len(arguments) != 6 && len(arguments) != 7 {
 		return nil, fmt.Errorf("a tensor of %d arguments, not 6", len(arguments))
@@ -91,14 +91,14 @@ func rebuildTensor(arguments tuple) (*tensor, error) {
 
 // unpickler runs a pickle by the opcodes of protocol 2 that torch.save writes. Pickles have no jumps.
 type unpickler struct {
-	size     int64 // of the file, in bytes
+	size     int64 // the size of the file, in bytes
 	storages map[string]*storage
 
-	data  []byte // that is left
+	data  []byte // the rest of the pickle
 	stack tuple
 	marks []int // places in the stack
 	memo  map[int]any
-	err   error // the first
+	err   error // the first error
 }
 
 func (u *unpickler) fail(format string, arguments ...any) {
@@ -174,7 +174,7 @@ func (u *unpickler) step(opcode byte) {
 	}
 }
 
-// global returns the value that a name stands for. All other names are refused: Python would call them.
+// global returns the class or function of a known name. Other names are an error: Python would call them.
 func (u *unpickler) global(name string) any {
 	if dtype, ok := classes[name]; ok {
 		return dtype

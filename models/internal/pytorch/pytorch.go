@@ -2,9 +2,9 @@
 // safetensors.
 //
 // Such a file is an archive of a pickle, a program that builds the state dict, and of the bytes of the tensors'
-// storages. Where Python loads one, the pickle may call anything. Here it can name a dozen classes and functions, and
-// takes no memory that its own length does not pay for; all that comes out of it is checked against the size of the
-// file before anything is read.
+// storages. When Python loads one, the pickle may call anything. Here it can name only a dozen classes and functions,
+// and its memory is bounded by its own length. All of its results are checked against the size of the file before
+// anything is read.
 //
 // The package reads the files of torch 1.6 and later (formats: torch/serialization.py and torch/csrc/jit/serialization
 // of PyTorch). Not read: the forms before it, weights in several such files, whole modules, TorchScript, pickle
@@ -29,13 +29,13 @@ import (
 	"infill/internal/safetensors"
 )
 
-// FileName is the name that such weights have in the layout of the Hugging Face hub.
+// FileName is the name of such a file in the layout of the Hugging Face hub.
 const FileName = "pytorch_model.bin"
 
 // maxDirectoryBytes bounds the archive's directory, of some 100 bytes for each storage.
 const maxDirectoryBytes = 32 << 20
 
-// errCut tells of a file that ends too early.
+// errCut is the error of a file that ends too early.
 var errCut = errors.New("damaged or cut short")
 
 // File is a checked file. Storages are read when they are converted.
@@ -55,7 +55,7 @@ type tensor struct {
 	strides  []int64 // in elements
 }
 
-// storage is a run of elements that tensors look at.
+// storage is a run of elements that one or several tensors share.
 type storage struct {
 	dtype    safetensors.DType
 	elements int64
@@ -133,16 +133,16 @@ func Parse(r io.ReaderAt, size int64) (*File, error) {
 	return &File{tensors, size}, err
 }
 
-// maxGrowth bounds the bytes read and written, in sizes of the source: only tensors that share a storage, and strides
-// of 0, make it larger, and a small file could ask for any disk to be filled. Small files are free to.
+// maxGrowth bounds the bytes read and written, as a multiple of the source: tensors that share a storage, and strides
+// of 0, make the result larger, so that a small file could fill any disk. Very small files are exempt.
 const (
 	maxGrowth  = 4
 	blockBytes = 64 << 10
 )
 
-// Convert writes the tensors as a safetensors file, each with its own element type, row-major. Matrices that are the
-// same piece of a storage (tied weights) are written once, under the first name and under every name that wanted tells.
-// Each storage is compared with the archive's checksum.
+// Convert writes the tensors as a safetensors file, each with its own element type, row-major. If matrices are the same
+// piece of a storage (tied weights), it writes the first name, and every other name for which wanted returns true. It
+// compares each storage with the archive's checksum.
 func (f *File) Convert(ctx context.Context, w io.Writer, wanted func(name string) bool) error {
 	type piece struct {
 		storage *storage
@@ -182,7 +182,7 @@ func (t tensor) ordered() ([]byte, error) {
 	}
 	size, rows := t.storage.dtype.Size(), int64(1)
 	at := t.offset * size
-	// As many of the last dimensions as lie in row-major order are copied in one piece.
+	// Copy the last dimensions in one piece, as many of them as lie in row-major order.
 	inner := len(t.shape)
 	for inner > 0 && (t.strides[inner-1] == rows || t.shape[inner-1] == 1) {
 		inner--
@@ -233,7 +233,7 @@ func directory(r io.ReaderAt, size int64) (map[string]*zip.File, error) {
 	return files, nil
 }
 
-// read reads a file of the archive whole, and compares it with its checksum.
+// read reads a whole file of the archive, and compares it with its checksum.
 func read(f *zip.File, limit uint64) ([]byte, error) {
 	if f.UncompressedSize64 > limit {
 		return nil, fmt.Errorf("%.100q has %d bytes, more than the %d that are accepted", f.Name, f.UncompressedSize64,

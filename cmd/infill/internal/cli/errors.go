@@ -16,7 +16,7 @@ import (
 	"infill/tokenize"
 )
 
-// The exit codes. help/exit-codes.txt tells the user of them.
+// The exit codes. help/exit-codes.txt explains them to users.
 const (
 	ExitDone        = 0
 	ExitFailed      = 1
@@ -55,7 +55,7 @@ type OutputError struct{ err error }
 func (e *OutputError) Error() string { return "write the result: " + e.err.Error() }
 func (e *OutputError) Unwrap() error { return e.err }
 
-// Output marks the errors of a writer, and keeps the first: some of those who write (cobra's help) drop theirs.
+// Output makes the errors of a writer OutputErrors, and keeps the first: some callers (cobra's help) drop theirs.
 type Output struct {
 	io.Writer
 	Err error
@@ -72,7 +72,7 @@ func (o *Output) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// Report prints an error, the only place that does, and returns the exit code.
+// Report prints the error of a command, and returns the exit code.
 func Report(w io.Writer, err error) int {
 	code, hint := ExitFailed, ""
 	var usage *UsageError
@@ -87,7 +87,7 @@ func Report(w io.Writer, err error) int {
 	case errors.Is(err, ErrRejects):
 		return exitRejects
 	case errors.As(err, &written) && errors.Is(err, syscall.EPIPE):
-		// Who reads the result has seen enough, as `infill ... | head -1`.
+		// The reader of the result has closed the pipe, as `infill ... | head -1` does.
 		return ExitDone
 	case errors.Is(err, context.Canceled):
 		PrintError(w, errors.New("interrupted"), "")
@@ -103,7 +103,7 @@ func Report(w io.Writer, err error) int {
 	return code
 }
 
-// PrintError prints one line for the error and one for the hint. Whatever an error holds, a file's name or a library's
+// PrintError prints one line for the error and one for the hint. Text in an error, such as a file's name or a library's
 // message, cannot break the lines or write control sequences to the terminal.
 func PrintError(w io.Writer, err error, hint string) {
 	fmt.Fprintf(w, "infill: %s\n", bounded(OneLine(err.Error())))
@@ -112,14 +112,14 @@ func PrintError(w io.Writer, err error, hint string) {
 	}
 }
 
-// Warn prints a line for those who did not ask for silence.
+// Warn prints a warning on a line, unless quiet is set.
 func Warn(s *terminal.Streams, quiet bool, format string, args ...any) {
 	if !quiet {
 		fmt.Fprintf(s.Err, "infill: warning: %s\n", OneLine(fmt.Sprintf(format, args...)))
 	}
 }
 
-// OneLine makes a text fit for a line of a terminal.
+// OneLine returns a text that is safe to print on one line of a terminal.
 func OneLine(text string) string {
 	text = strings.Join(strings.FieldsFunc(text, func(r rune) bool { return r == '\n' || r == '\r' }), "; ")
 	return inOrder(strings.Map(func(r rune) rune {
@@ -130,14 +130,14 @@ func OneLine(text string) string {
 	}, text))
 }
 
-// inOrder shows the characters that would make a terminal reorder the text after them (UAX #9: embeddings, overrides,
-// isolates) as their escapes.
+// inOrder replaces characters that would make a terminal reorder the text after them (UAX #9: embeddings, overrides,
+// isolates) by their escapes.
 func inOrder(text string) string { return reordering.Replace(text) }
 
 var reordering = strings.NewReplacer("\u202a", `\u202a`, "\u202b", `\u202b`, "\u202c", `\u202c`, "\u202d", `\u202d`,
 	"\u202e", `\u202e`, "\u2066", `\u2066`, "\u2067", `\u2067`, "\u2068", `\u2068`, "\u2069", `\u2069`)
 
-// OptionError gives a refused option the form of a flag's error; other errors pass.
+// OptionError gives an error of an option the form of a flag's error, and returns other errors unchanged.
 func OptionError(err error) error {
 	var option *infill.OptionError
 	var metric *metrics.OptionError
@@ -153,7 +153,7 @@ func OptionError(err error) error {
 	return err
 }
 
-// Flagged spells an option as the flag that it is.
+// Flagged names the flag in an error of an option.
 func Flagged(err error) error {
 	var option *infill.OptionError
 	// A pattern is written in the template, and constraints are several options together.
@@ -163,8 +163,8 @@ func Flagged(err error) error {
 	return err
 }
 
-// LineError marks a fault in the options of a line of JSON, so that other lines may do, and calls an option as the line
-// does.
+// LineError makes a MisfitError of a fault in the options of a line of JSON, so that the other lines are still done. It
+// names an option as the line does.
 func LineError(line object.Object, err error) error {
 	var option *infill.OptionError
 	if !errors.As(err, &option) {
@@ -178,20 +178,20 @@ func LineError(line object.Object, err error) error {
 	return &MisfitError{Flagged(err)}
 }
 
-// MisfitError is an option that one template cannot be filled with.
+// MisfitError is an error of an option that does not fit one template.
 type MisfitError struct{ Err error }
 
 func (e *MisfitError) Error() string { return e.Err.Error() }
 func (e *MisfitError) Unwrap() error { return e.Err }
 
-// isInput reports whether an error lies in a text that the user gave, so that other texts may do.
+// isInput reports whether an error is the fault of one text, so that the other texts can still be done.
 func isInput(err error) bool {
 	var input *tokenize.InputError
 	var misfit *MisfitError
 	return errors.As(err, &input) || errors.As(err, &misfit)
 }
 
-// bounded leaves out the middle of a text that nobody would read: an error may quote a text of any length from a file.
+// bounded leaves out the middle of a very long text: an error may quote a text of any length from a file.
 func bounded(text string) string {
 	const most = 1500 // bytes
 	if len(text) <= most {
@@ -200,5 +200,5 @@ func bounded(text string) string {
 	return strings.ToValidUTF8(text[:most/2], "") + " … " + strings.ToValidUTF8(text[len(text)-most/2:], "")
 }
 
-// ErrRejects ends a command that left lines out of its result, and has said so.
+// ErrRejects ends a command that left lines out of its result and has reported them.
 var ErrRejects = errors.New("lines were left out")

@@ -20,7 +20,7 @@ import (
 // The values below are pflag.Values whose errors complete the sentence
 // `"x" is not ...`; FlagError writes its beginning.
 
-// choice is one of a list, which also goes into usage and completion.
+// choice is the value of a flag that takes one of a list. Usage and completion show the list.
 type choice struct {
 	value *string
 	valid []string
@@ -51,7 +51,7 @@ func (c choice) Type() string {
 	return "NAME"
 }
 
-// AddChoice defines an enumerated flag. Its default is the present value.
+// AddChoice defines a flag that takes one of a list. Its default is the present value.
 func AddChoice(cmd *cobra.Command, value *string, name, shorthand string, valid []string, usage string) {
 	if c := (choice{value, valid}); c.Type() == "NAME" {
 		usage += "; one of " + strings.Join(valid, ", ")
@@ -69,8 +69,8 @@ func Complete(cmd *cobra.Command, name string, values []string) {
 	}
 }
 
-// Bind defines a flag for each field of a struct that has the tag flag, its name, and help. The default is the field's
-// value. Further tags are short, a letter; value, the word of the help that stands for the value; and choices, a list.
+// Bind defines a flag for each field of a struct with the tags flag, the flag's name, and help. The default is the
+// field's value. Other tags are short, a letter; value, the word of the help that names the value; and choices, a list.
 func Bind(cmd *cobra.Command, to any) {
 	flags, v := cmd.Flags(), reflect.ValueOf(to).Elem()
 	for i := range v.NumField() {
@@ -139,7 +139,7 @@ type optionFlag struct {
 
 var _ pflag.Value = optionFlag{}
 
-// Set adds to the values of earlier uses of the flag, where it takes several.
+// Set sets the value. If the flag takes several, it adds to the values of earlier uses of the flag.
 func (f optionFlag) Set(text string) error {
 	own := text
 	if *f.given && f.Join != "" {
@@ -220,7 +220,7 @@ func AddOptions(cmd *cobra.Command, o *infill.Options, names ...string) {
 	}
 }
 
-// OptionUsages describe the flags of a command: those of a fill's options, and all others.
+// OptionUsages returns the usages of a command's flags: of the options of a fill, and of all others.
 func OptionUsages(cmd *cobra.Command) (options, others string) {
 	var sets [2]pflag.FlagSet
 	cmd.LocalFlags().VisitAll(func(f *pflag.Flag) {
@@ -259,7 +259,7 @@ func NoArguments(cmd *cobra.Command, args []string) error {
 	return nil
 }
 
-// OneArgument refuses any number of arguments but one. what says the use of that one, as in "one file is read".
+// OneArgument returns an error unless there is one argument. what says the use of it, as in "one file is read".
 func OneArgument(what, hint string) cobra.PositionalArgs {
 	return func(_ *cobra.Command, args []string) error {
 		if len(args) != 1 {
@@ -269,10 +269,10 @@ func OneArgument(what, hint string) cobra.PositionalArgs {
 	}
 }
 
-// Corpus is a text of the command line, NAME=FILE.
+// Corpus is a text that the command line names as NAME=FILE.
 type Corpus struct{ Name, File string }
 
-// CorpusList gathers corpora, in the order given.
+// CorpusList gathers corpora, in the order of the command line.
 type CorpusList struct{ List []Corpus }
 
 var _ pflag.Value = (*CorpusList)(nil)

@@ -25,15 +25,15 @@ type Entry struct {
 	Text string
 	Line int             // of standard input or File, from 1; 0 for an argument
 	File string          // "" for standard input
-	Of   object.Object   // of a line of JSON, or a record of a file; nil else
-	ID   json.RawMessage // the user's own, nil without one
+	Of   object.Object   // the object of a line of JSON, or the record of a file; else nil
+	ID   json.RawMessage // the user's own, nil if there is none
 	Err  error           // why the line holds no text
 
 	blank  bool // the line holds nothing but white space
-	number int  // of an argument, from 0
+	number int  // the number of an argument, from 0
 }
 
-// Place is "line 3: " for a line of standard input, with its name before it for a file, and "" for an argument.
+// Place returns "line 3: " for a line of standard input, "FILE, line 3: " for a line of a file, and "" for an argument.
 func (e Entry) Place() string {
 	if e.Line == 0 {
 		return ""
@@ -44,18 +44,18 @@ func (e Entry) Place() string {
 // InputOptions are the texts of a command and the form of its result.
 type InputOptions struct {
 	Streams *terminal.Streams
-	Key     string  // of a text in JSONL, and the word for one
+	Key     string  // the key of a text in JSONL, and the word for a text
 	Texts   []Entry // the arguments
 	Input   string
 	Format  string
-	// Reads reports whether a key of an object is read beside the text and "id".
+	// Reads reports whether the command reads a key of an object, apart from the text and "id".
 	Reads func(key string) bool
 }
 
 // Inputs lists the ways to read standard input.
 func Inputs() []string { return []string{"lines", "jsonl"} }
 
-// Register defines the flags, with the formats that the command has beside Formats.
+// Register defines the flags. further are formats of the command that Formats lacks.
 func (o *InputOptions) Register(cmd *cobra.Command, further ...string) {
 	o.Input, o.Format = Inputs()[0], Formats()[0]
 	AddChoice(cmd, &o.Input, "input", "", Inputs(),
@@ -63,8 +63,8 @@ func (o *InputOptions) Register(cmd *cobra.Command, further ...string) {
 	AddChoice(cmd, &o.Format, "format", "", append(Formats(), further...), "form of the result")
 }
 
-// Take takes the arguments for texts. A lone dash stands for standard input. It refuses to wait for texts that are
-// typed on a terminal; hint says what to do instead.
+// Take takes the arguments as texts. A lone dash means standard input. If that is a terminal, Take returns an error;
+// hint says what to do instead.
 func (o *InputOptions) Take(args []string, hint string) error {
 	for _, arg := range args {
 		o.Texts = append(o.Texts, Entry{Text: arg})
@@ -78,7 +78,7 @@ func (o *InputOptions) Take(args []string, hint string) error {
 	return nil
 }
 
-// entries gives every argument, or, without one, every line of standard input, and then io.EOF.
+// entries returns a function that returns every argument, or without any, every line of standard input, then io.EOF.
 func (o *InputOptions) entries(ctx context.Context) func() (Entry, error) {
 	if len(o.Texts) == 0 {
 		form := map[string]batch.Form{"lines": "text", "jsonl": "jsonl"}[o.Input]
@@ -97,7 +97,7 @@ func (o *InputOptions) entries(ctx context.Context) func() (Entry, error) {
 	}
 }
 
-// line reads a line, which is a text or a JSON object whose text stands under the key.
+// line reads a line, which is a text, or a JSON object that has the text under the key.
 func (o *InputOptions) line(lines *batch.Reader) (Entry, error) {
 	line, err := lines.Next()
 	if err == io.EOF {
@@ -117,7 +117,7 @@ func (o *InputOptions) line(lines *batch.Reader) (Entry, error) {
 	return e, nil
 }
 
-// task is a text on its way; wrong and tell are the results of its work.
+// task is a text that Each works on; wrong and tell are the results.
 type task[T any] struct {
 	Entry
 	value T
@@ -128,8 +128,8 @@ type task[T any] struct {
 // Each reads every text and works on many at once, so that they share the model's calls. It prints results in the order
 // of the texts: work returns the function tell for that, perhaps nil. end is called after the last text. Texts for
 // which large is true fill the model's calls by themselves: two are in work at once. A wrong argument ends the command
-// before any work. A wrong line of standard input is reported with its number, and the other lines are done. Blank
-// lines are skipped and counted. An unknown key is reported at its first line.
+// before any work. A wrong line of standard input is reported with its number, and the other lines are done. Each skips
+// and counts blank lines. It reports an unknown key at its first line.
 func Each[T any](ctx context.Context, o *InputOptions, quiet bool, read func(Entry) (T, error), large func(T) bool,
 	end func() error, work func(context.Context, Entry, T) (tell func() error, err error)) error {
 	arguments := make([]T, len(o.Texts))
@@ -180,7 +180,7 @@ func Each[T any](ctx context.Context, o *InputOptions, quiet bool, read func(Ent
 	err := parallel.Each(context.WithoutCancel(ctx), lm.InFlight, next, do, func(t *task[T]) error {
 		err := all.tell(t.Entry, t.wrong, t.tell)
 		if err != nil {
-			cancel() // nobody reads the texts in work
+			cancel() // nobody reads the results of the texts in work
 		}
 		return err
 	})
@@ -237,7 +237,7 @@ func (r *reporter) tell(e Entry, err error, tell func() error) error {
 	return nil
 }
 
-// Spool keeps a stream in a file, so that it can be read more than once.
+// Spool copies a stream into a file, so that the program can read it more than once.
 func Spool(in io.Reader) (path string, remove func() error, err error) {
 	dir, err := os.MkdirTemp("", "infill-")
 	if err != nil {

@@ -25,10 +25,10 @@ type ModelOptions struct {
 	Verbose bool
 }
 
-// devices are the values that completion offers; cuda:N is one more.
+// devices are the values that completion offers; cuda:N is valid too.
 var devices = []string{"auto", "cpu", "cuda"}
 
-// deviceOf says where a model runs.
+// deviceOf matches the valid devices.
 var deviceOf = regexp.MustCompile(`^(auto|cpu|cuda(:\d+)?)$`)
 
 // Register defines the flags.
@@ -50,7 +50,7 @@ func (o *ModelOptions) Register(cmd *cobra.Command) {
 	flags.BoolVarP(&o.Verbose, "verbose", "v", false, "tell more on standard error: model, device, signature")
 }
 
-// ModelNames lists the models that are here.
+// ModelNames lists the models in the store.
 func ModelNames() (names []string) {
 	if store, err := models.DefaultStore(); err == nil {
 		entries, _ := store.List() // a store that cannot be read has nothing to offer
@@ -61,7 +61,7 @@ func ModelNames() (names []string) {
 	return slices.Compact(names)
 }
 
-// Validate refuses wrong flags before a model is opened.
+// Validate returns an error for a wrong flag. Call it before Open.
 func (o *ModelOptions) Validate() error {
 	switch {
 	case !deviceOf.MatchString(o.Device):
@@ -97,19 +97,19 @@ func (o *ModelOptions) Open(s *terminal.Streams) (*infill.Filler, error) {
 	})
 }
 
-// Note prints a line for those who asked for more.
+// Note prints a line if the flag verbose is set.
 func (o *ModelOptions) Note(s *terminal.Streams, format string, args ...any) {
 	if o.Verbose {
 		fmt.Fprintf(s.Err, "infill: %s\n", OneLine(fmt.Sprintf(format, args...)))
 	}
 }
 
-// Warn prints a line for those who did not ask for silence.
+// Warn prints a warning on a line, unless the flag quiet is set.
 func (o *ModelOptions) Warn(s *terminal.Streams, format string, args ...any) {
 	Warn(s, o.Quiet, format, args...)
 }
 
-// FetchProgress is where fetching the library tells of itself; nil: nowhere.
+// FetchProgress returns the writer for the progress of fetching the library, nil for none.
 func FetchProgress(s *terminal.Streams, quiet bool) io.Writer {
 	if quiet {
 		return nil

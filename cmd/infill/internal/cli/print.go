@@ -23,7 +23,7 @@ import (
 // Formats lists the forms of a result.
 func Formats() []string { return []string{"text", "json", "jsonl", "csv"} }
 
-// Form says how results of one kind are written as CSV, and for people on a terminal of width columns, 0 for none.
+// Form says how to write results of one kind as CSV, and for people on a terminal of width columns, 0 for no terminal.
 type Form[T any] struct {
 	// Columns are those of CSV, which the first result tells, and Table the lines of a result.
 	Columns func(first T) []string
@@ -31,12 +31,12 @@ type Form[T any] struct {
 	Text    func(v T, width int) string
 	// Heading stands above the texts of one line each, "" for texts of several lines, which blank lines part.
 	Heading string
-	// Lines are texts alone, of the formats lines and words, which not every command has.
+	// Lines returns the lines of the formats lines and words; nil for commands without these.
 	Lines func(v T) []string
 }
 
-// Printer writes results as they come, in one of the formats. Each is one write, so
-// that a reader never sees half of one.
+// Printer writes results as they come, in one of the formats. It writes each result at once, so that a reader never
+// sees half of one.
 type Printer[T any] struct {
 	Form[T]
 	Format  string
@@ -106,7 +106,7 @@ func (p *Printer[T]) Print(id json.RawMessage, v T) error {
 	return err
 }
 
-// Whole is the error of a command that ends early. The results before the error stay whole.
+// Whole ends the output of a command that fails, so that the results before the error stay whole, and returns err.
 func (p *Printer[T]) Whole(err error) error {
 	if err != nil && p.Results > 0 {
 		_ = p.End() // err tells why it ended
@@ -114,7 +114,7 @@ func (p *Printer[T]) Whole(err error) error {
 	return err
 }
 
-// End comes after the last result.
+// End writes the end of the output, after the last result.
 func (p *Printer[T]) End() error {
 	if p.ended {
 		return nil
@@ -150,7 +150,7 @@ func WriteCSV(w io.Writer, rows [][]string) error {
 	return err
 }
 
-// The styles: of slots and fills, and of the text around results.
+// slotStyle is the style of slots and fills, and restStyle that of the text around results.
 func slotStyle() ansi.Style { return ansi.NewStyle(ansi.AttrBold, ansi.AttrCyanForegroundColor) }
 func restStyle() ansi.Style { return ansi.NewStyle(ansi.AttrFaint) }
 
@@ -161,9 +161,9 @@ const (
 	shownSide  = 60
 )
 
-// Mark styles byte ranges of a text. Of a long text it shows what is near them, with "…" for the rest. The text itself
-// is checked input or made by the tokenizer, without control characters but white space, and those that reorder, which
-// inOrder shows. Lines stay lines.
+// Mark styles byte ranges of a text. It shortens a long text to the parts near them, with "…" for the rest. The text is
+// checked input, or comes from the tokenizer: its only control characters are white space, and those that reorder text,
+// which inOrder replaces. Lines stay lines.
 func Mark(text string, spans [][2]int) string {
 	long := len(spans) > 0 && utf8.RuneCountInString(text) > shownWhole
 	var b strings.Builder
@@ -183,7 +183,7 @@ func Mark(text string, spans [][2]int) string {
 	return strings.NewReplacer("\r\n", "\n", "\r", "\n", "\t", " ").Replace(b.String())
 }
 
-// shortened is the first and the last characters of a text, cut between words, with "…" for the middle.
+// shortened returns the first and the last characters of a text, cut between words, with "…" for the middle.
 func shortened(text string, first, last int) string {
 	runes := []rune(text)
 	if len(runes) <= first+last {
@@ -202,7 +202,7 @@ func shortened(text string, first, last int) string {
 	return head + "… " + strings.TrimLeftFunc(tail, unicode.IsSpace)
 }
 
-// Wrap breaks a text at words, and behind the given characters, to fit the terminal.
+// Wrap breaks a text at words, and after the given characters, to fit the terminal.
 func Wrap(text string, width int, breaks string) string {
 	if width == 0 {
 		return text
@@ -210,7 +210,7 @@ func Wrap(text string, width int, breaks string) string {
 	return ansi.Wrap(text, width, breaks)
 }
 
-// Notes are lines below a result that tell of it.
+// Notes formats lines about a result, to print below it.
 func Notes(width int, lines ...string) string {
 	var b strings.Builder
 	for _, line := range lines {
@@ -221,7 +221,7 @@ func Notes(width int, lines ...string) string {
 	return b.String()
 }
 
-// Counted is a number with its noun.
+// Counted returns a number with its noun, as in "2 texts".
 func Counted[N int | int64](n N, noun string) string {
 	if n != 1 {
 		noun += "s"
@@ -229,9 +229,9 @@ func Counted[N int | int64](n N, noun string) string {
 	return fmt.Sprintf("%d %s", n, noun)
 }
 
-// RenderTable aligns columns: the one numbered text to the left and wrapped where the terminal is too narrow, the
-// others, which are numbers, to the right. With a text below 0 there are no numbers, and all columns stand to the left.
-// A cell may have several lines.
+// RenderTable aligns columns. The column with the index text is on the left of its space, and wrapped if the terminal
+// is too narrow. The others hold numbers and are aligned to the right. If text is negative, there are no numbers, and
+// all columns are aligned to the left. A cell may have several lines.
 func RenderTable(width int, headers []string, rows [][]string, text int) string {
 	const gap = 2
 	for _, row := range rows {

@@ -15,22 +15,22 @@ import (
 )
 
 const (
-	// patience is how long a run may take before it shows a bar: one that only flickers disturbs.
+	// patience is the time before a run shows a bar: a bar that only flickers disturbs.
 	patience = 700 * time.Millisecond
-	// pause is how often a long run prints a line where no terminal shows a bar.
+	// pause is the time between the lines of a long run, if no terminal shows a bar.
 	pause = time.Minute
 
-	barWidth = 10 // of the bar alone
+	barWidth = 10 // columns of the bar itself
 )
 
-// Bar tells how far a command is: on the terminal behind standard error as a bar, else, in the log of a batch system,
-// as a line a minute if lines are wanted. It shows nothing where silence was asked for. Several goroutines may use it.
+// Bar shows the progress of a command. On a terminal behind standard error it is a bar; else, as in the log of a batch
+// system, it is a line a minute if lines are wanted. A quiet Bar shows nothing. Several goroutines may use it.
 type Bar struct {
 	lock  sync.Mutex
 	out   io.Writer // the terminal; nil: none
 	log   io.Writer // nil: no lines
 	start time.Time
-	told  time.Time // the last line
+	told  time.Time // the time of the last line
 	drawn *progressbar.ProgressBar
 }
 
@@ -47,7 +47,7 @@ func NewBar(s *terminal.Streams, quiet, lines bool) *Bar {
 	return b
 }
 
-// Tell shows done of total, where describe says in one line where the run is.
+// Tell shows done of total. describe returns a line about the state of the run.
 func (b *Bar) Tell(done, total int64, describe func() string) {
 	b.lock.Lock()
 	defer b.lock.Unlock()
@@ -75,7 +75,7 @@ func (b *Bar) Tell(done, total int64, describe func() string) {
 	_ = b.drawn.Set64(done)
 }
 
-// Say prints a line in the bar's place, on a terminal alone.
+// Say prints a line instead of the bar, if there is a terminal.
 func (b *Bar) Say(format string, args ...any) {
 	b.Clear()
 	if b.out != nil {
@@ -83,7 +83,7 @@ func (b *Bar) Say(format string, args ...any) {
 	}
 }
 
-// Clear takes the bar off the terminal; the next one begins again.
+// Clear removes the bar from the terminal; the next Tell draws a new one.
 func (b *Bar) Clear() {
 	b.lock.Lock()
 	defer b.lock.Unlock()

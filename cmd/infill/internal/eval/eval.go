@@ -47,7 +47,7 @@ type command struct {
 	model  cli.ModelOptions
 }
 
-// wikiText is where its first author gives WikiText-103 away.
+// wikiText is the address at which its first author publishes WikiText-103.
 const wikiText = "https://wikitext.smerity.com/wikitext-103-v1.zip"
 
 // NewCmd makes infill eval.
@@ -99,14 +99,14 @@ func NewCmd(s *terminal.Streams) *cobra.Command {
 	return cmd
 }
 
-// preset sets a value from the preset where its flag was not given.
+// preset sets a value from the preset, unless the user gave its flag.
 func preset[T any](flags *pflag.FlagSet, name string, to *T, from T) {
 	if !flags.Changed(name) {
 		*to = from
 	}
 }
 
-// settle lays the flags that were given over the preset.
+// settle completes the given flags with the values of the preset.
 func (c *command) settle(flags *pflag.FlagSet) error {
 	if err := c.model.Validate(); err != nil {
 		return err
@@ -238,7 +238,7 @@ func (c *command) run(ctx context.Context) error {
 	return c.table.print(results, c.Out, c.model.Quiet)
 }
 
-// table says how results are printed.
+// table says how to print results.
 type table struct {
 	streams *terminal.Streams
 	format  string
@@ -253,7 +253,7 @@ func (t *table) register(cmd *cobra.Command) {
 		"score the likeliest samples of each sentence, or all of them; the folder holds both")
 }
 
-// print prints a table and where the rest is.
+// print prints a table, and the folder with the other results.
 func (t *table) print(r *eval.Results, dir string, quiet bool) error {
 	for _, w := range r.Warnings {
 		cli.Warn(t.streams, quiet, "%s", w)
@@ -321,7 +321,7 @@ func newShowCmd(s *terminal.Streams) *cobra.Command {
 	return cmd
 }
 
-// describe says in one line where a run is.
+// describe returns a line about the state of a run.
 func describe(step eval.Progress, models int) string {
 	if step.Scoring {
 		return fmt.Sprintf("all %d chains of %d sentences are done: scoring", step.Total*step.Chains, step.Sentences)

@@ -57,7 +57,7 @@ func NewCmd(s *terminal.Streams) *cobra.Command {
 	return c.root
 }
 
-// validate refuses wrong options before anything is opened.
+// validate returns an error for wrong options before the command opens anything.
 func (c *command) validate(args []string) error {
 	if err := c.model.Validate(); err != nil {
 		return err
@@ -103,7 +103,7 @@ func (c *command) run(ctx context.Context) (err error) {
 	}
 	return p.Whole(cli.Each(ctx, &c.input, c.model.Quiet,
 		func(e cli.Entry) (*infill.Plan, error) { return c.plan(f, e) },
-		// The few rows of one slot share calls; others would only keep those before from coming.
+		// Templates of one slot have few rows and share calls. Others would only delay the results before them.
 		func(plan *infill.Plan) bool { return plan.Slots() > 1 }, p.End,
 		func(ctx context.Context, e cli.Entry, plan *infill.Plan) (func() error, error) {
 			if plan.Slots() > manySlots {
@@ -160,8 +160,8 @@ func (c *command) plan(f *infill.Filler, e cli.Entry) (*infill.Plan, error) {
 	return nil, cli.OptionError(err)
 }
 
-// form is how results are printed. CSV has columns for the most blanks of an argument; of standard input the first
-// template tells.
+// form returns the form of the results. CSV has columns for the largest number of blanks of an argument; for standard
+// input, the first template decides.
 func (c *command) form() cli.Form[*infill.Result] {
 	most := 0
 	for _, text := range c.input.Texts {
@@ -180,11 +180,11 @@ func (c *command) form() cli.Form[*infill.Result] {
 }
 
 const (
-	manySlots    = 10 // which take so long that it is said before
-	manyWarnings = 5  // which are printed, of a text
+	manySlots    = 10 // above this number, a warning says how long a fill may take
+	manyWarnings = 5  // the most warnings that are printed for a text
 )
 
-// before says how long a fill of many slots may take.
+// before returns the warning before a fill of many slots, which may take long.
 func before(p *infill.Plan) string {
 	what := fmt.Sprintf("%d tokens to fill: the time grows with the square of their number", p.Slots())
 	if rows := p.MaxRows(); rows > 0 && p.Options.Chains == nil {
@@ -193,7 +193,7 @@ func before(p *infill.Plan) string {
 	return what + "; Ctrl-C prints the best so far"
 }
 
-// misspelt gives a hint for a template that is rather a file or a mistyped command.
+// misspelt returns a hint for a template that seems to be a file or a mistyped command.
 func misspelt(root *cobra.Command, template string) string {
 	if info, err := os.Stat(template); err == nil && info.Mode().IsRegular() {
 		return "to read templates from a file, one a line: infill < " + template

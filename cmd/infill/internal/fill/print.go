@@ -36,7 +36,7 @@ func resultForm(blanks int, verbose bool) cli.Form[*infill.Result] {
 	}
 }
 
-// resultText is the template, a table of its fills, the likeliest words of each blank, and how all that was found.
+// resultText writes the template, a table of its fills, the likeliest words of each blank, and how they were found.
 func resultText(r *infill.Result, width int, verbose bool) string {
 	var headers []string
 	var cells []func(f infill.Fill) string
@@ -78,7 +78,7 @@ func resultText(r *infill.Result, width int, verbose bool) string {
 		cli.Notes(width, footer(r, verbose)...)
 }
 
-// alone lists the likeliest words of each blank by itself, "" for a single blank, whose fills say so.
+// alone lists the likeliest words of each blank by itself. It returns "" for a single blank: its fills are that list.
 func alone(r *infill.Result, width int) string {
 	if len(r.Alone) < 2 {
 		return ""
@@ -112,7 +112,7 @@ func optional[T any](format string, x *T) string {
 	return fmt.Sprintf(format, *x)
 }
 
-// rHat is R-hat, of which 1000 stands for all that is more.
+// rHat writes R-hat, and ">= 1000" for 1000, which means 1000 or more.
 func rHat(x *float64) string {
 	if x != nil && *x >= 1000 {
 		return ">= 1000"
@@ -120,7 +120,7 @@ func rHat(x *float64) string {
 	return optional("%.2f", x)
 }
 
-// share is a fill's part of the draws, with its standard error where it is wanted and known, or else with its interval.
+// share writes a fill's share, with its standard error if it is wanted and known, else with its interval.
 func share(f infill.Fill, withError bool) string {
 	switch i := f.ShareInterval; {
 	case f.Share == nil:
@@ -133,7 +133,7 @@ func share(f infill.Fill, withError bool) string {
 	return infill.Percent(*f.Share)
 }
 
-// searchFooter tells what a search has proven.
+// searchFooter says what a search has proven.
 func searchFooter(r *infill.Result) string {
 	n := "the likeliest"
 	if len(r.Fills) > 1 {
@@ -148,7 +148,7 @@ func searchFooter(r *infill.Result) string {
 	return fmt.Sprintf("%s found, not proven: nothing left out has more than %s", n, infill.AtMost(*r.LeftOutAtMost))
 }
 
-// footer says how a result was made and at which cost; verbose adds how chains moved.
+// footer says how a result was found and at which cost; verbose adds how chains moved.
 func footer(r *infill.Result, verbose bool) []string {
 	s := r.Stats
 	var lines []string

@@ -30,7 +30,7 @@ import (
 type command struct {
 	streams    *terminal.Streams
 	file       string // "-" is standard input
-	column     string // of a table: the text
+	column     string // the column of a table that has the text
 	references cli.CorpusList
 	preset     string
 	format     string
@@ -38,7 +38,7 @@ type command struct {
 	options    metrics.Options
 }
 
-// The named settings, of which none leaves every flag to itself, and the forms of the result.
+// The presets, of which "none" changes no flag, and the forms of the result.
 var presets, formats = []string{"none", "bert-gen"}, []string{"text", "json", "csv"}
 
 // NewCmd makes infill metrics.
@@ -73,7 +73,7 @@ func NewCmd(s *terminal.Streams) *cobra.Command {
 	return cmd
 }
 
-// settle applies the preset and refuses options that do not go together.
+// settle applies the preset, and returns an error for options that do not fit together.
 func (c *command) settle(flags *pflag.FlagSet) error {
 	o := &c.options
 	if c.preset == "bert-gen" {
@@ -116,7 +116,7 @@ func (c *command) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	of := map[string]string{} // the scores that a message is about
+	of := map[string]string{} // the scores of each message
 	for _, w := range report.Warnings {
 		of[w.Message] = strings.TrimPrefix(of[w.Message]+", "+w.Score, ", ")
 	}
@@ -163,7 +163,7 @@ func (c *command) readAll() (in texts, err error) {
 	return in, nil
 }
 
-// read reads the text: results that infill printed, or a sentence a line.
+// read reads the text: results that infill printed, or one sentence a line.
 func (c *command) read() (h metrics.Hypotheses, err error) {
 	in, err := c.open("text", c.file)
 	if err != nil {
@@ -209,7 +209,7 @@ func (c *command) read() (h metrics.Hypotheses, err error) {
 	return h, nil
 }
 
-// ending is the end of a file's name that tells its form.
+// ending returns the end of a file's name that shows its form.
 func ending(file string) string {
 	return filepath.Ext(strings.TrimSuffix(strings.TrimSuffix(strings.ToLower(file), ".gz"), ".zst"))
 }
@@ -219,7 +219,7 @@ func printed(file string) bool {
 	return slices.Contains([]string{".jsonl", ".ndjson", ".json"}, ending(file))
 }
 
-// open opens a text, a sentence a line, or results that infill printed.
+// open opens a text with one sentence a line, or results that infill printed.
 func (c *command) open(what, file string) (in io.ReadCloser, err error) {
 	switch {
 	case file == "-":
@@ -252,8 +252,8 @@ type printedResult struct {
 	} `json:"fills"`
 }
 
-// readResults reads the objects that infill prints, a line each or all as one list. Every one is a
-// prompt of its own: its samples are not independent of each other.
+// readResults reads the objects that infill prints, one on each line or all in one list. Every object is a prompt of
+// its own: its samples are not independent of each other.
 func readResults(in io.Reader) (h metrics.Hypotheses, err error) {
 	h.Prompts = []string{}
 	text := bufio.NewReader(in)
@@ -301,7 +301,7 @@ func nameOf(file string) string {
 	return filepath.Base(file)
 }
 
-// decimalText is a number for a table cell, all digits where digits is below 0, "" if there is none.
+// decimalText writes a number for a table cell, with all digits if digits is negative; "" if there is none.
 func decimalText(v metrics.Value, digits int) string {
 	if !v.Defined() {
 		return ""

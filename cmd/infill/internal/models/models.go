@@ -29,14 +29,14 @@ type command struct {
 
 	format         string
 	quiet          bool
-	cased, uncased bool // of a model that comes in: whether it keeps capitals, where its files do not say it
+	cased, uncased bool // whether a new model keeps capitals, if its files do not say it
 
 	// Of an import.
 	name, tokenizer string
 	positions       int
 }
 
-// NewCmd makes the commands that keep the store of models.
+// NewCmd makes infill models and its commands, which manage the store of models.
 func NewCmd(s *terminal.Streams) *cobra.Command {
 	c := &command{streams: s, format: "text"}
 	cmd := &cobra.Command{
@@ -108,7 +108,7 @@ func (c *command) run(do func(ctx context.Context, args []string) error) func(*c
 	}
 }
 
-// say prints a result for those who did not ask for silence.
+// say prints a result, unless the flag quiet is set.
 func (c *command) say(format string, arguments ...any) error {
 	if c.quiet {
 		return nil
@@ -117,14 +117,14 @@ func (c *command) say(format string, arguments ...any) error {
 	return err
 }
 
-// printPlaced tells of a model that is in the store now.
+// printPlaced prints a line about a model that has just come into the store.
 func (c *command) printPlaced(b *models.Bundle) error {
 	return c.say("%s@%s: %s, %s in %s\n", cli.OneLine(b.Name), b.Manifest.Revision, cli.OneLine(b.Description),
 		bytesText(b.Manifest.Size()), b.Dir)
 }
 
-// entries finds models by their names, all if there are none. Of a model in the store it reads manifest and config
-// alone, so that a damaged one is found as well.
+// entries finds models by their names, all if names is empty. It reads only the manifest and config of a model in the
+// store, so that it also finds a damaged one.
 func (c *command) entries(names []string) (list []models.Entry, err error) {
 	if len(names) == 0 {
 		return c.store.List()
@@ -139,7 +139,7 @@ func (c *command) entries(names []string) (list []models.Entry, err error) {
 	return list, nil
 }
 
-// absentModel says how to get a model that is not stored.
+// absentModel adds to an error how to get a model that is not in the store.
 func absentModel(name string, err error) error {
 	hint := "infill models list tells what is here"
 	if strings.Contains(name, "/") {
@@ -151,7 +151,7 @@ func absentModel(name string, err error) error {
 	return err
 }
 
-// sizeOf is the size of a model in words, if it is known.
+// sizeOf writes the size of a model for people, "" if it is not known.
 func sizeOf(e models.Entry) string {
 	if e.Manifest == nil {
 		return ""
@@ -159,7 +159,7 @@ func sizeOf(e models.Entry) string {
 	return bytesText(e.Manifest.Size())
 }
 
-// modelFacts has everything that is known of a model, for programs.
+// modelFacts has all known properties of a model, for programs.
 type modelFacts struct {
 	Name     string `json:"name"`
 	Revision string `json:"revision"`

@@ -8,7 +8,7 @@ import (
 	"infill/models/hub"
 )
 
-// transfer shows how far a model has been fetched.
+// transfer shows the progress of fetching a model.
 type transfer struct {
 	bar         *cli.Bar
 	file        string
@@ -30,7 +30,7 @@ func (t *transfer) Waiting(reason error, wait time.Duration) {
 	t.bar.Say("%s; next try in %s", reason, wait.Round(100*time.Millisecond))
 }
 
-// bytesText is a size for people.
+// bytesText writes a size for people.
 func bytesText(n int64) string {
 	switch {
 	case n >= 1e9:

@@ -27,7 +27,7 @@ type batchOptions struct {
 	cli.ModelOptions
 }
 
-// command makes a command. After the options, check checks those of its own, and take makes the work of a filler.
+// command makes a command. When that runs, it checks all options, check among them, and gives take the model.
 func (o *batchOptions) command(use, short string, options *infill.Options, check func() error,
 	take func(*infill.Filler)) *cobra.Command {
 	cmd := &cobra.Command{
@@ -62,7 +62,7 @@ func (o *batchOptions) command(use, short string, options *infill.Options, check
 	return cmd
 }
 
-// validate refuses wrong options before anything is opened.
+// validate returns an error for wrong options before the command opens anything.
 func (o *batchOptions) validate(args []string, options *infill.Options) error {
 	if err := o.ModelOptions.Validate(); err != nil {
 		return err
@@ -90,7 +90,7 @@ func (o *batchOptions) validate(args []string, options *infill.Options) error {
 	return nil
 }
 
-// run does the job and tells the outcome of it.
+// run does the job and prints its outcome.
 func (o *batchOptions) run(ctx context.Context) (err error) {
 	if o.job.Input.Path == "-" {
 		path, remove, err := cli.Spool(o.streams.In)
@@ -113,7 +113,7 @@ func (o *batchOptions) run(ctx context.Context) (err error) {
 	return tell(ctx, o.streams, o.Quiet, o.job.Shard, summary, err)
 }
 
-// tell prints the counts of a run, and sorts its errors: an interrupt, wrong usage, or another.
+// tell prints the counts of a run, and gives its error a kind: an interrupt, wrong usage, or another.
 func tell(ctx context.Context, s *terminal.Streams, quiet bool, shard batch.Shard, b *batch.Summary, err error) error {
 	var changed *journal.ChangedError
 	switch {
@@ -152,7 +152,7 @@ func tell(ctx context.Context, s *terminal.Streams, quiet bool, shard batch.Shar
 	switch {
 	case b.Rejected == 0:
 		return nil
-	case shard.Count > 0: // a part has done its work, and a cluster must not do it again
+	case shard.Count > 0: // the part is finished, and a cluster must not run it again
 		cli.Warn(s, quiet, "%s left out; the merge tells which", cli.Counted(int(b.Rejected), "wrong line"))
 		return nil
 	}
@@ -226,7 +226,7 @@ func newCmdMerge(s *terminal.Streams) *cobra.Command {
 	return cmd
 }
 
-// describe says in one line where a run is.
+// describe returns a line about the state of a run.
 func describe(at batch.Progress) string {
 	text := fmt.Sprintf("%d of %d", at.Done, at.Total)
 	if at.PerSecond > 0 {

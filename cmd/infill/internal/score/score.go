@@ -72,7 +72,7 @@ func NewCmd(s *terminal.Streams) *cobra.Command {
 	return cmd
 }
 
-// readFiles puts the records of files in the places of their names.
+// readFiles replaces the names of files by their records.
 func (c *command) readFiles() error {
 	names, wanted := []string{"text"}, "one name"
 	if c.pairs {
@@ -185,7 +185,7 @@ func (r row) MarshalJSON() ([]byte, error) {
 	return r.beside(o).Append(nil), err
 }
 
-// each scores each text, or both of each pair.
+// each scores each text, or both texts of each pair.
 func (c *command) each(ctx context.Context, f *infill.Filler, end func() error, tell func(row) error) error {
 	read := func(e cli.Entry) ([]string, error) {
 		texts := []string{e.Text}

@@ -63,15 +63,15 @@ func runMCP(ctx context.Context, s *terminal.Streams, model cli.ModelOptions) (e
 	return nil
 }
 
-// conversation is a transport of a message a line. The library's own ends at the first other line, and rounds
-// large ids: to it, the id of a call is the text of the agent's.
+// conversation is a transport with a message on each line. The library's own ends at the first other line, and rounds
+// large ids. So this one gives the library the text of the agent's id as the id of a call.
 type conversation struct {
 	in    *bufio.Reader
 	ended context.Context
 	end   context.CancelFunc
 	open  sync.Map       // the ids of calls without an answer
-	calls sync.WaitGroup // of them
-	lock  sync.Mutex     // of out
+	calls sync.WaitGroup // counts those calls
+	lock  sync.Mutex     // guards out
 	out   io.Writer
 }
 
@@ -85,8 +85,8 @@ func (c *conversation) Connect(context.Context) (mcp.Connection, error) { return
 func (c *conversation) SessionID() string                               { return "" }
 func (c *conversation) Close() error                                    { c.end(); return nil }
 
-// Read gives the next message, and answers lines that are none. The input ends when all calls are answered, for after
-// its end the library writes no answers.
+// Read returns the next message, and answers lines that are not messages. It returns the end of the input only when all
+// calls are answered, because the library writes no answers after it.
 func (c *conversation) Read(ctx context.Context) (jsonrpc.Message, error) {
 	for {
 		line, err := cli.Interruptible(c.ended, func() ([]byte, error) {
@@ -116,7 +116,7 @@ func (c *conversation) Read(ctx context.Context) (jsonrpc.Message, error) {
 	}
 }
 
-// request reads a line. It is nil for an answer, as the agent is asked nothing.
+// request reads a line. It returns nil for an answer, because the program asks the agent nothing.
 func (c *conversation) request(line []byte) (*jsonrpc.Request, error) {
 	fields, err := object.Parse(line)
 	if err != nil {
@@ -128,7 +128,7 @@ func (c *conversation) request(line []byte) (*jsonrpc.Request, error) {
 	_ = json.Unmarshal(own, &number)
 	switch {
 	case fields.Get("result") != nil || fields.Get("error") != nil:
-		return nil, nil // an error that answered an error would not end
+		return nil, nil // answering an error with an error would never end
 	case err != nil || !ok:
 		return nil, fmt.Errorf("the line is no request of JSON-RPC 2.0: %w", cmp.Or(err, errors.New("no method")))
 	case string(own) == "null" || number != math.Trunc(number):
@@ -138,9 +138,9 @@ func (c *conversation) request(line []byte) (*jsonrpc.Request, error) {
 			return nil, fmt.Errorf("the id %.80s is that of a call at work", own)
 		}
 		c.calls.Add(1)
-		request.ID, _ = jsonrpc.MakeID(string(own)) // any text is one
+		request.ID, _ = jsonrpc.MakeID(string(own)) // any text is an id
 	case request.Method == "notifications/cancelled":
-		params, _ := object.Parse(request.Params) // of none, nothing is ended
+		params, _ := object.Parse(request.Params) // without params, no call is cancelled
 		id := string(params.Get("requestId"))
 		if _, open := c.open.LoadAndDelete(id); open {
 			c.calls.Done()

@@ -62,8 +62,8 @@ func NewCmd(s *terminal.Streams) *cobra.Command {
 	return cmd
 }
 
-// lift takes away the limits that the command line does not set: whoever writes to a pipe
-// started the program. How many requests run at once stays, for it bounds memory alone.
+// lift removes the limits that the command line does not set, because the user of a pipe also started the program. It
+// keeps the number of requests at once, which only bounds memory.
 func lift(flags *pflag.FlagSet) (err error) {
 	flags.VisitAll(func(f *pflag.Flag) {
 		if !strings.HasPrefix(f.Name, "max-") || f.Changed || f.Name == "max-requests" {
@@ -78,7 +78,7 @@ func lift(flags *pflag.FlagSet) (err error) {
 	return err
 }
 
-// loopback reports whether an address is reached from this machine alone.
+// loopback reports whether only this machine can reach an address.
 func loopback(host string) bool {
 	return strings.EqualFold(host, "localhost") || net.ParseIP(host).IsLoopback()
 }
@@ -96,7 +96,7 @@ func (c *command) validate(ctx context.Context, flags *pflag.FlagSet) error {
 		if err := lift(flags); err != nil {
 			return err
 		}
-		return cli.OptionError(c.limits.Check()) // without a token: who writes to a pipe started the program
+		return cli.OptionError(c.limits.Check()) // without a token: the user of the pipe started the program
 	}
 	host, _, err := net.SplitHostPort(c.Listen)
 	if err != nil {
@@ -133,11 +133,11 @@ func (c *command) validate(ctx context.Context, flags *pflag.FlagSet) error {
 	return cli.OptionError(c.limits.Check())
 }
 
-// opened are models by their names.
+// opened maps names to models.
 type opened map[string]*infill.Filler
 
-// openAll opens the model, under a name if one is given, and others beside it, and gives the first one's name. It runs
-// each once, so that the first request does not wait for it, and a broken one is refused now.
+// openAll opens the model, under a name if one is given, and others, and returns the first one's name. It runs each
+// once: so the first request does not have to wait, and a broken model gives an error now.
 func openAll(ctx context.Context, o cli.ModelOptions, s *terminal.Streams, named string,
 	also []string) (opened, string, error) {
 	all, first := opened{}, ""
@@ -222,7 +222,7 @@ func (c *command) run(ctx context.Context) (err error) {
 		return fmt.Errorf("serve: %w", err)
 	case <-ctx.Done():
 	}
-	// Who was let in gets an answer; a second signal ends the process at once.
+	// Accepted requests get an answer; a second signal ends the process at once.
 	drain, cancel := context.WithTimeout(context.WithoutCancel(ctx), c.limits.Wait+c.limits.Time+5*time.Second)
 	defer cancel()
 	if err := server.Shutdown(drain); err != nil {

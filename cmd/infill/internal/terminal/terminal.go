@@ -1,5 +1,5 @@
-// Package terminal holds the three streams of a command and the properties of the terminals behind them, so that
-// commands never look at the process's own streams and tests can stand in for a terminal.
+// Package terminal holds the three streams of a command and the properties of the terminals behind them. So commands
+// never use the process's own streams, and tests can replace a terminal.
 package terminal
 
 import (
@@ -12,8 +12,8 @@ import (
 	"golang.org/x/term"
 )
 
-// Streams is where a command reads and writes. The zero value of every field
-// but the first three describes streams that are not terminals.
+// Streams are the input and outputs of a command. The zero values of all fields after the first three describe streams
+// that are not terminals.
 type Streams struct {
 	In  io.Reader
 	Out io.Writer // the result and nothing else
@@ -37,7 +37,7 @@ func System() *Streams {
 		Environment: os.Environ(),
 	}
 	if s.OutTerminal {
-		// A terminal that does not tell its width is treated as endlessly wide.
+		// A terminal of unknown width is treated as endlessly wide.
 		if width, _, err := term.GetSize(int(os.Stdout.Fd())); err == nil {
 			s.Width = width
 		}
@@ -55,8 +55,8 @@ func (s *Streams) Getenv(name string) string {
 	return ""
 }
 
-// Colors tells what Out can show. NO_COLOR (any value) takes the colours and keeps bold on a terminal; CLICOLOR_FORCE
-// (any value but 0) keeps colours in a pipe, and NO_COLOR wins over it.
+// Colors returns the colours that Out can show. NO_COLOR (any value) removes colours and keeps bold on a terminal.
+// CLICOLOR_FORCE (any value except 0) keeps colours in a pipe; NO_COLOR overrides it.
 func (s *Streams) Colors() colorprofile.Profile {
 	noColor := s.Getenv("NO_COLOR") != ""
 	force := s.Getenv("CLICOLOR_FORCE")
@@ -70,8 +70,7 @@ func (s *Streams) Colors() colorprofile.Profile {
 	if !s.OutTerminal && !forced {
 		return colorprofile.NoTTY
 	}
-	// Both variables are switches by their presence, which colorprofile, that
-	// wants a boolean, would overlook in values such as "yes".
+	// Each variable is on if it is set. colorprofile expects a Boolean, and would overlook values such as "yes".
 	return colorprofile.Env(append(s.Environment[:len(s.Environment):len(s.Environment)],
 		"NO_COLOR=", "CLICOLOR_FORCE="+strconv.FormatBool(forced)))
 }

@@ -28,7 +28,7 @@ type tuiOptions struct {
 	cli.ModelOptions
 }
 
-// listed is how many fills the screen lists if nothing else is said: a screenful or two.
+// listed is the default number of fills that the screen lists: a screenful or two.
 const listed = 50
 
 // NewCmd makes infill tui.
@@ -84,7 +84,7 @@ func (o *tuiOptions) take(args []string) error {
 	return nil
 }
 
-// run shows the screen on the terminal of standard input and error: standard output gets the fill that is picked.
+// run shows the screen on the terminal of standard input and error. It writes the picked fill to standard output.
 func run(ctx context.Context, o *tuiOptions) error {
 	s, c := o.streams, o.config
 	if !s.InTerminal || !s.ErrTerminal || s.Getenv("TERM") == "dumb" {
@@ -95,7 +95,7 @@ func run(ctx context.Context, o *tuiOptions) error {
 	if _, err := lm.LocateLibrary(ctx, o.Device, cli.FetchProgress(s, o.Quiet)); err != nil {
 		return err
 	}
-	// A terminal that goes away takes the screen with it, and the model call.
+	// If the terminal goes away, the screen and the model call end.
 	ctx, stop := signal.NotifyContext(ctx, syscall.SIGHUP)
 	defer stop()
 

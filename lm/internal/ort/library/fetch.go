@@ -18,8 +18,8 @@ import (
 	"infill/internal/regular"
 )
 
-// Fetch brings the pinned wheel into the cache, unless another process has just done so, and returns its library.
-// When ctx ends nothing is left behind.
+// Fetch downloads the pinned wheel into the cache, unless another process has just done that, and returns its library.
+// If ctx ends, it leaves nothing behind.
 func Fetch(ctx context.Context, o Options) (Library, error) {
 	w := o.wheel
 	if w == nil {
@@ -68,7 +68,7 @@ func (o Options) say(format string, arguments ...any) {
 	}
 }
 
-// acquire waits for the lock, saying so when it must wait.
+// acquire takes the lock. If it must wait for it, it tells the user.
 func (o Options) acquire(ctx context.Context, lock *flock.Flock) error {
 	locked, err := lock.TryLock()
 	if err == nil && !locked {
@@ -84,10 +84,10 @@ func (o Options) acquire(ctx context.Context, lock *flock.Flock) error {
 	return nil
 }
 
-// fetch brings the wheel, checks it, and puts its members in place. The lock is held.
+// fetch downloads the wheel, checks it, and puts its members in place. The caller holds the lock.
 func (w *wheel) fetch(ctx context.Context, version, folder string) error {
-	// Beside the final folder, so that the last step is a rename inside one file system. What killed processes left
-	// there goes first.
+	// Beside the final folder, so that the last step is a rename inside one file system. Remains of killed processes
+	// are removed first.
 	temporary := folder + ".fetch"
 	if err := errors.Join(os.RemoveAll(temporary), os.MkdirAll(filepath.Join(temporary, "unpacked"),
 		0o755)); err != nil {
@@ -113,11 +113,11 @@ func (w *wheel) fetch(ctx context.Context, version, folder string) error {
 	if err := w.unpack(found[0], version, unpacked); err != nil {
 		return err
 	}
-	// Between the two there is no folder, which other processes read as "nothing fetched yet", and wait for the lock.
+	// Between the two there is no folder: other processes find that nothing is fetched yet, and wait for the lock.
 	return errors.Join(os.RemoveAll(folder), os.Rename(unpacked, folder))
 }
 
-// download has pip bring the wheel into a folder.
+// download makes pip download the wheel into a folder.
 func (w *wheel) download(ctx context.Context, version, folder string) error {
 	command := exec.CommandContext(ctx, "python3", "-m", "pip", "download", "--quiet", "--disable-pip-version-check",
 		"--no-input", "--no-deps", "--only-binary", ":all:", "--python-version", "3.12", "--implementation", "cp",

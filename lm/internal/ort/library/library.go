@@ -1,8 +1,8 @@
 // Package library finds the onnxruntime shared library, and fetches it if there is none.
 //
 // Find looks, in this order, at INFILL_ONNXRUNTIME, beside the executable, in the cache folder, and at the Python
-// package onnxruntime of the environment that the executable is installed in. A library named by INFILL_ONNXRUNTIME is
-// the user's word; when it does not serve, that is an error, and nothing else is tried.
+// package onnxruntime of the environment that the executable is installed in. If INFILL_ONNXRUNTIME names a library
+// that is not usable, Find returns an error and tries nothing else.
 //
 // Fetch brings the wheel of release 1.31.1 (1.24.1 with CUDA) by Python's pip, which knows its registry, mirrors and
 // proxies, and checks it against a pinned SHA-256 before it is unpacked. The cache holds one folder for each release,
@@ -33,33 +33,33 @@ import (
 // Variable names the environment variable that names a library.
 const Variable = "INFILL_ONNXRUNTIME"
 
-// ErrNotFound is wrapped by Find's error when no place has a library that serves.
+// ErrNotFound is wrapped by Find's error when no place has a usable library.
 var ErrNotFound = errors.New("no usable onnxruntime library found")
 
-// Options say what to look for. The zero value is a library for the CPU.
+// Options say which library to look for. The zero value is a library for the CPU.
 type Options struct {
 	// CUDA asks for a library with the CUDA provider's files beside it.
 	CUDA bool
 	// Progress takes a line at the start of a fetch and at its end. Nil: nothing.
 	Progress io.Writer
 
-	goos, goarch string // what the tests replace
+	goos, goarch string // set by tests, with wheel; else the running program's
 	wheel        *wheel
 }
 
-// Library is what a place has: a library that serves, or what was found instead of one.
+// Library describes a place for a library: whether it has a usable one, and if not, why.
 type Library struct {
 	Place   string // INFILL_ONNXRUNTIME, "beside the executable", "cache", "Python package"
 	Path    string // absolute, of the file; if there is none, where it would be
-	Version string // "1.31.1", as the name of the file or of the cache's folder says; else empty
+	Version string // "1.31.1", from the name of the file or of the cache's folder; else empty
 	Found   bool
 	Usable  bool
-	Named   bool   // by INFILL_ONNXRUNTIME: nothing else is taken
+	Named   bool   // INFILL_ONNXRUNTIME names it: nothing else is taken
 	Reason  string // why it is not usable, one line; empty when it is
 }
 
-// MinimumVersion is the oldest onnxruntime that serves: the binding speaks version 24 of the C interface, and each
-// release offers its own version of the interface and all before it.
+// MinimumVersion is the oldest usable onnxruntime: the binding speaks version 24 of the C interface, and each release
+// offers its own version of the interface and all before it.
 const MinimumVersion = "1.24.1"
 
 // Serves reports whether a library of this version offers the C interface that the binding speaks.
@@ -79,8 +79,8 @@ func Ensure(ctx context.Context, o Options) (Library, error) {
 	return Fetch(ctx, o)
 }
 
-// Find returns the first library that serves. Its error wraps ErrNotFound when no place has one, and lists what was
-// passed over.
+// Find returns the first usable library. Its error wraps ErrNotFound when no place has one, and lists the libraries
+// that are not usable.
 func Find(o Options) (Library, error) {
 	places, err := survey(o)
 	if err != nil {
@@ -131,7 +131,7 @@ func survey(o Options) ([]Library, error) {
 	return list, nil
 }
 
-// in is the library in the first of the folders that has one.
+// in returns the library in the first of the folders that has one.
 func (o Options) in(l Library, folders ...string) Library {
 	pattern := cmp.Or(map[string]string{"windows": "onnxruntime.dll", "darwin": "libonnxruntime*.dylib"}[o.os()],
 		"libonnxruntime.so*")
@@ -163,8 +163,8 @@ func pythonFolders(environment string) (folders []string) {
 	return folders
 }
 
-// cached is the library that Fetch put into a folder. Fetch has compared its SHA-256; if it is damaged since, loading
-// it fails.
+// cached returns the library that Fetch put into a folder. Fetch has compared its SHA-256; if it was damaged later,
+// loading it fails.
 func (o Options) cached(folder string) Library {
 	l := Library{Place: "cache", Path: filepath.Join(folder, FileName(o.os())), Version: o.version()}
 	if _, err := os.Stat(l.Path); err != nil {
@@ -176,7 +176,7 @@ func (o Options) cached(folder string) Library {
 
 var versionInName = regexp.MustCompile(`[0-9]+\.[0-9]+\.[0-9]+`)
 
-// examine decides whether a file serves, without loading it: whoever loads it asks it for its version.
+// examine decides whether a file is usable, without loading it. Code that loads it asks it for its version.
 func (o Options) examine(l Library) Library {
 	status, err := os.Stat(l.Path)
 	if err == nil {
@@ -214,7 +214,7 @@ func (o Options) os() string { return cmp.Or(o.goos, runtime.GOOS) }
 
 func (o Options) arch() string { return cmp.Or(o.goarch, runtime.GOARCH) }
 
-// version is that of the release that Fetch brings.
+// version returns the version of the release that Fetch downloads.
 func (o Options) version() string {
 	if o.CUDA {
 		return cudaVersion
@@ -222,7 +222,7 @@ func (o Options) version() string {
 	return Version
 }
 
-// folder is the cache folder of the variant asked for.
+// folder returns the cache folder of the requested variant.
 func (o Options) folder() (string, error) {
 	root, err := models.CacheDir()
 	name := o.os() + "-" + o.arch()

@@ -1,6 +1,6 @@
 package library
 
-// Version is the onnxruntime release that Fetch brings, and cudaVersion that with CUDA.
+// Version is the onnxruntime release that Fetch downloads, and cudaVersion the release with CUDA.
 const (
 	Version     = "1.31.1"
 	cudaVersion = "1.24.1"
@@ -11,11 +11,11 @@ type wheel struct {
 	name, tag string // pip's requirement, and its platform tag
 	size      int64  // bytes
 	sha256    string
-	members   []string // that are kept, of its folder onnxruntime/capi: the library first
+	members   []string // the files to keep of its folder onnxruntime/capi, the library first
 }
 
-// published is the wheel that has the library asked for; nil: there is none. The digests are of what pip brought on
-// 2026-11-22 (CUDA: 2026-11-21).
+// published returns the wheel that has the requested library, nil if there is none. The digests are those of pip's
+// downloads on 2026-11-22 (CUDA: 2026-11-21).
 func published(goos, goarch string, cuda bool) *wheel {
 	const so, cudaSO = "libonnxruntime.so." + Version, "libonnxruntime.so." + cudaVersion
 	table := map[string]wheel{
