@@ -1,5 +1,5 @@
 // Package lab compares samplers on distributions that are known exactly, repeats figures of papers, and learns models
-// with samplers. All are a [Study]: a table of cells, a runner and a report. It knows nothing of language or terminals.
+// with samplers. All are a [Study]: a table of cells, a runner and a report. It knows nothing of terminals.
 // docs/reference/laboratory.md defines the numbers.
 //
 // Standard errors are between chains, which are independent where steps are not, or between repetitions. Seconds are
