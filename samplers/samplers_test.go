@@ -412,7 +412,7 @@ func TestStochasticDULA(t *testing.T) {
 	}
 }
 
-// What a target lacks is told by samplers that need it.
+// A sampler that needs what a target lacks says so.
 func TestCapabilities(t *testing.T) {
 	var anywhere []string
 	for _, name := range Names() {

@@ -16,33 +16,17 @@ type Filled struct {
 }
 
 // Fill puts tokens into the slots, one id for each of Slots, and returns the text around them byte for byte as typed.
+// A missing id leaves its blank as typed, and one outside the vocabulary reads [UNK].
 //
-// In other vocabularies, a token without a space of its own (Ġ, ▁) is like a "##" piece of WordPiece. Between two such
-// tokens there is a space only if the second has one.
-//
-// A "##" piece joins the text on its left: Fill drops the white space before its blank, unless only white space is on
-// the left. Any other token keeps the user's own spacing. If no text at all is between two tokens, as in "[MASK:2]" or
-// "[MASK][MASK]", Fill puts one space before a piece without "##". It puts none if Hugging Face's decoder puts none, as
-// before a full stop, or if the script writes none. This space belongs to neither blank's span.
+// A "##" piece joins the text on its left, and so does a token without a space of its own (Ġ, ▁) in other vocabularies:
+// Fill drops the white space before its blank, unless only white space is on the left. Any other token keeps the user's
+// own spacing. Where no text is between two slots, Fill puts a space before a token that has one of its own; in
+// WordPiece, before a token that is no piece, unless Hugging Face's decoder or the script writes none there.
 //
 // With an uncased model, fills get capitals, unless KeepCase is set. A fill that the user wrote with one (Written)
-// keeps it. "i" becomes "I", unless the text has an "i" of its own. The other rules apply to cased templates only. All
-// letters get capitals if the whole text has them, or the words around the blank, two on each side at most. The first
-// letter gets one in a title whose words all begin with one, "of" and "the" too. Else names get theirs ("york", "new
-// york"), and so does the first letter of a fill that starts a sentence, if it is not a "##" piece. If Originals has
-// the text of a blank, that decides whether the fill begins with a capital; inside a sentence a word like "him" gets
-// none from a name.
-//
-// A template is cased if the text around its slots, or an original, holds a capital letter anywhere; or if it begins
-// with a slot and ends a sentence, and no sentence of it begins with a small letter. A fill starts a sentence if the
-// text on its left, earlier fills included,
-//   - is nothing but white space, opening brackets, quotation marks and ¿ ¡,
-//   - is that, some white space at least, after one of . ! ? 。 ！ ？, closing brackets and quotation marks between them
-//     allowed; but not after an ellipsis ("..") nor after the last full stop of a word like "e.g.", or
-//   - is a quotation mark after a word with a comma or a colon, as in: he asked, "
-//
-// An id that is missing leaves its blank as typed; one outside the vocabulary reads [UNK]. Two lists of ids can give
-// one text.
+// keeps it. "i" becomes "I", unless the text has an "i" of its own. If the template has a capital letter or is whole
+// sentences without capitals, all letters get capitals among words in capitals, first letters in titles, in names and
+// at the beginning of a sentence, also of a spoken one. The text in Originals decides before these rules.
 func (tpl *Template) Fill(ids []int) Filled {
 	filled := Filled{Fills: make([]string, len(tpl.Blanks)), Spans: make([][2]int, len(tpl.Blanks))}
 	var text strings.Builder
