@@ -225,7 +225,7 @@ func (w *work) result() *Result {
 	return r
 }
 
-// fill writes a fill.
+// fill returns a found fill in the form of a result, with its rank.
 func (w *work) fill(rank int, f found) Fill {
 	a, l := &w.answer, w.plan.layouts[f.layout]
 	written := l.template.Fill(f.tokens)

@@ -27,7 +27,7 @@ type Interval struct {
 	Unit          string `json:"unit"`    // "sentence" or "prompt"
 }
 
-// units are the sentences that samples leave out, or whole prompts, since the sentences of one are not independent.
+// units are the sentences that samples leave out, or whole prompts, since sentences of one prompt are dependent.
 type units struct {
 	bySentence []int // the number of each sentence's unit, from 0 without gaps
 	count      int

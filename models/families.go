@@ -72,7 +72,7 @@ func (r *configReader) sizes(c *Config, keys [4]string) {
 
 func parseBERT(r *configReader, c *Config) { r.standard(c, 0, "gelu") }
 
-// parseErnie reads ERNIE's config. If tasks have embeddings, the first one is that of filling blanks.
+// parseErnie reads ERNIE's config. If tasks have embeddings, the first one is for filling blanks.
 func parseErnie(r *configReader, c *Config) {
 	parseBERT(r, c)
 	if get(r, "use_task_id", false) {

@@ -8,8 +8,7 @@ import (
 )
 
 // An adaptation tunes a kernel by the results of its steps. Kernels do not know it. It acts only in a warm-up: a chain
-// whose parameters depend on its past has no stationary law. Its methods take only movers of the kind that it was made
-// for.
+// whose parameters depend on its past has no stationary law. Its methods need movers of the kind that it was made for.
 type adaptation interface {
 	// begin sets the kernel before the first step.
 	begin(m mover, state *State) error

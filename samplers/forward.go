@@ -27,7 +27,7 @@ type Drawn struct {
 // errNoMass is returned if no draw is possible.
 var errNoMass = errors.New("the laws allow no state of positive probability")
 
-// A draw is a state of which the first depth slots of its order are drawn.
+// A draw is an unfinished draw: a state with the first depth slots of its order.
 type draw struct {
 	beginning
 	depth int

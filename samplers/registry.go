@@ -36,7 +36,7 @@ type OnText struct {
 	Gradient string
 }
 
-// entry is one kernel of the registry. The kernel's file has it.
+// entry describes one kernel for the registry. The kernel's file defines it.
 type entry struct {
 	Description
 	settings func() settings

@@ -43,7 +43,7 @@ func (k relaxedMALA) transition(ctx context.Context, state *State, sources []sou
 	return nil
 }
 
-// logMove is the log density of the Langevin step, up to a constant.
+// logMove returns the log density of the Langevin step, up to a constant.
 func (k relaxedMALA) logMove(from, score, to []float64) float64 {
 	sum := 0.0
 	for i, z := range from {

@@ -89,7 +89,7 @@ func (e *encoder) addOwn(from, to int, escapes []mark) {
 	e.addPlain(from, to)
 }
 
-// addPlain adds text[from:to], added tokens included, most of which strict readers refuse before.
+// addPlain adds text[from:to], with the added tokens in it. Template and Plain refuse most of these before.
 func (e *encoder) addPlain(from, to int) {
 	for from < to {
 		token, before, start, end := e.t.added.next(e.text, from, to)

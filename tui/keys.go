@@ -36,7 +36,7 @@ q         quit (ctrl+c interrupts, ctrl+z suspends)`
 // help lists the keys; offset lines of it are scrolled away.
 type help struct{ offset int }
 
-// key reports whether the help stays.
+// key handles a key, and reports whether the help stays open.
 func (h *help) key(k string) bool {
 	switch k {
 	case "up", "k":

@@ -1,5 +1,5 @@
-// Package tui is the screen of `infill tui`. It fills a template while the user writes it, lists the fills, shows the
-// likeliest words of each blank by itself and the moves of chains, and returns the fill that the user picks.
+// Package tui is the screen of `infill tui`. It fills a template while the user writes it, and returns the fill that
+// the user picks. It shows the fills, the likeliest words of each blank by itself, and the moves of chains.
 //
 // There is one tea.Model. Update only changes state: filling, files and the model run in commands that a context
 // cancels, and all commands have ended when Run returns. Each view of the screen is a page, which keeps its selection

@@ -101,7 +101,7 @@ func (j Job) run(ctx context.Context) (*Summary, error) {
 	if err != nil {
 		return nil, err
 	}
-	input, _ := os.Stat(j.Input.Path) // survey tells of an error
+	input, _ := os.Stat(j.Input.Path) // survey returns the error
 	for _, path := range []string{out.Path, rejectsOf(out.Path)} {
 		switch at, err := os.Stat(path); {
 		case err != nil:

@@ -216,7 +216,7 @@ func eachEntry(output string, count int, do func(h *head, e *entry) error) (firs
 	return first, s, nil
 }
 
-// join writes the output of a run whose parts are all finished, and removes them.
+// join writes the output of a run whose parts are all finished, and removes the parts.
 func join(ctx context.Context, output string, kept int64) (_ *Summary, err error) {
 	folder := folderOf(output)
 	count, err := partsThere(output)
@@ -279,7 +279,7 @@ func join(ctx context.Context, output string, kept int64) (_ *Summary, err error
 			}
 		}
 		_, _, err := eachEntry(output, count, func(_ *head, e *entry) error {
-			if len(e.Rows) == 0 && out.Form == formText { // so that its lines are those of the input
+			if len(e.Rows) == 0 && out.Form == formText { // so that it has as many lines as the input
 				e.Rows = []json.RawMessage{json.RawMessage(`""`)}
 			}
 			for _, row := range e.Rows {

@@ -141,7 +141,7 @@ func (s *Reader) split() (r Record, err error) {
 	return r, err
 }
 
-// longestCell is how many lines a cell of TSV may have.
+// longestCell is the largest number of lines of a cell of TSV.
 const longestCell = 1000
 
 // tsv cuts a record of TSV into cells. A cell in quotes may have several lines. If the lines give no whole record, the

@@ -331,7 +331,7 @@ func answers[T any](ctx context.Context, s *Server, n, width int, bytes float64,
 	return list, nil
 }
 
-// progress is an event before the result. It has the result so far, if there is one.
+// progress is an event that a stream sends before the result: the step, and the result so far, if there is one.
 type progress struct {
 	Step              int      `json:"step"`
 	Steps             int      `json:"steps"`
@@ -345,7 +345,7 @@ const heartbeat = 200 * time.Millisecond
 // unread is the longest time for a client to read an event.
 const unread = 10 * time.Second
 
-// stream answers with server-sent events.
+// stream sends the progress and the result of a fill as server-sent events.
 func (s *Server) stream(c huma.Context, p *infill.Plan, bytes float64) {
 	w := c.BodyWriter().(http.ResponseWriter)
 	connection := http.NewResponseController(w)

@@ -79,7 +79,7 @@ func (s *Server) Pipe(ctx context.Context, in io.Reader, out io.Writer) error {
 	}
 }
 
-// answerLine answers a line of a pipe with a line.
+// answerLine does the request in a line of a pipe, and returns the answer as a line.
 func (s *Server) answerLine(ctx context.Context, line []byte) []byte {
 	var q struct {
 		ID   json.RawMessage `json:"id"`

@@ -146,8 +146,8 @@ func (h *header) fills(yield func(key) bool) {
 	}
 }
 
-// fixed returns the part of the header that must not change when a run goes on. The corpora's paths and the Go release
-// may.
+// fixed returns the part of the header that must stay the same when a run goes on: not the corpora's paths, nor the Go
+// release.
 func (h *header) fixed() any {
 	return struct {
 		Config

@@ -266,7 +266,7 @@ func (r *runner) observe(k key, step, steps int) {
 	r.options.Observe(p)
 }
 
-// fill makes one record.
+// fill fills one sentence by one method, and returns the record.
 func (r *runner) fill(ctx context.Context, f *infill.Filler, k key) (*Record, error) {
 	ctx, done := infill.Unwanted(ctx)
 	defer done()

@@ -25,8 +25,8 @@ func (e *ChangedError) Error() string {
 		shown)
 }
 
-// CheckUnchanged returns a *ChangedError that names the differences in the JSON of two configurations of a folder:
-// there, with which its run began, and now.
+// CheckUnchanged returns a *ChangedError that names the differences between the JSON of two configurations: there, with
+// which the run in a folder began, and now, with which it should go on.
 func CheckUnchanged(dir string, there, now any) error {
 	before, after := map[string]string{}, map[string]string{}
 	for _, side := range []struct {

@@ -1,5 +1,5 @@
-// Package regular opens the files of a model, which may come from anyone. It opens only regular files: a named pipe or
-// a device could hang the program or never end, and a link to nothing is not the absence of a file.
+// Package regular opens the files of a model, which may come from anyone. It opens only regular files, because a named
+// pipe or a device could hang the program or never end. A link to nothing is not the absence of a file.
 package regular
 
 import (

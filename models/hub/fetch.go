@@ -49,7 +49,7 @@ func (d *download) verify(path string) error {
 	return nil
 }
 
-// run makes sure that the file is whole and verified at its path.
+// run makes sure that the complete file is at its path, with the right checksum.
 func (d *download) run(ctx context.Context) error {
 	if info, err := os.Stat(d.path); err == nil && (info.Size() > 0 || d.size == 0) {
 		if d.verify(d.path) == nil {

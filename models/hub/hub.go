@@ -199,7 +199,7 @@ func (r *Repository) FetchWeights(ctx context.Context, f File, dir string) error
 	return r.Fetch(ctx, f, dir)
 }
 
-// Fetch makes sure that the file is whole and verified in dir.
+// Fetch makes sure that dir has the complete file, with the right checksum.
 func (r *Repository) Fetch(ctx context.Context, f File, dir string) error {
 	d := &download{client: r.client, address: r.stem + url.PathEscape(f.Name), name: f.Name,
 		path: filepath.Join(dir, f.Name), size: f.Size}

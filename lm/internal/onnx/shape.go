@@ -84,7 +84,7 @@ func (d Dim) over(e Dim) (Dim, bool) {
 // Size is the size of a fixed dimension; false when it has symbols.
 func (d Dim) Size() (int64, bool) { return d.factor, d.symbols == "" }
 
-// String is "24", "rows" or "2*rows*tokens".
+// String returns a form such as "24", "rows" or "2*rows*tokens".
 func (d Dim) String() string {
 	switch {
 	case d.symbols == "":
@@ -98,7 +98,7 @@ func (d Dim) String() string {
 // Shape is the shape of a value, outermost dimension first.
 type Shape []Dim
 
-// String is "[rows tokens 256]".
+// String returns a form such as "[rows tokens 256]".
 func (s Shape) String() string {
 	parts := make([]string, len(s))
 	for i, d := range s {

@@ -129,7 +129,7 @@ func Locate(ctx context.Context, device string, progress io.Writer) (string, err
 		}
 		return found.Path, err
 	case device == "auto":
-		// The driver first: if there is none, and that is nearly everywhere, nothing else need be looked for.
+		// Look for the driver first: most machines have none, and then nothing else matters.
 		if count, err := cudaDevices(); err == nil && count > 0 {
 			if found, err := library.Find(library.Options{CUDA: true}); err == nil &&
 				diagnoseCUDA(found.Path, index) == nil {

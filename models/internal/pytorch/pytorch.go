@@ -83,8 +83,8 @@ func ConvertFile(ctx context.Context, path string, w io.Writer, wanted func(name
 	return nil
 }
 
-// Parse reads and checks the descriptions of the tensors in a file of size bytes. It is an archive of stored (not
-// compressed) files, of which NAME/data.pkl is the pickle and NAME/data/KEY the storages.
+// Parse reads and checks the descriptions of the tensors in a file of size bytes. The file is an archive without
+// compression: NAME/data.pkl is the pickle, and NAME/data/KEY are the storages.
 func Parse(r io.ReaderAt, size int64) (*File, error) {
 	start := make([]byte, min(size, 24))
 	if _, err := io.ReadFull(io.NewSectionReader(r, 0, size), start); err != nil {

@@ -200,5 +200,5 @@ func bounded(text string) string {
 	return strings.ToValidUTF8(text[:most/2], "") + " … " + strings.ToValidUTF8(text[len(text)-most/2:], "")
 }
 
-// ErrRejects ends a command that left lines out of its result and has reported them.
+// ErrRejects ends a command that has left lines out of its result, and has already printed why.
 var ErrRejects = errors.New("lines were left out")

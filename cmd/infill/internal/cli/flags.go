@@ -116,7 +116,7 @@ var kinds = map[string]string{"int": "a whole number", "int64": "a whole number"
 	"uint64":   "a whole number of 0 or more, below 2^64",
 	"intSlice": "a list of whole numbers, such as 2,3", "duration": "a length of time, such as 90s or 5m"}
 
-// FlagError gives an error of the flag parser the form of all others.
+// FlagError gives an error of the flag parser the form of this program's errors.
 func FlagError(command string, err error) error {
 	var invalid *pflag.InvalidValueError
 	if errors.As(err, &invalid) {

@@ -131,7 +131,7 @@ func (p *Printer[T]) End() error {
 	return err
 }
 
-// WriteJSON writes a value on lines of its own.
+// WriteJSON writes a value as indented JSON.
 func WriteJSON(w io.Writer, v any) error {
 	text, err := object.EncodeIndent(v, "", "  ")
 	if err != nil {
