@@ -141,15 +141,12 @@ func (s *Reader) split() (r Record, err error) {
 	return r, err
 }
 
-// longestCell is the largest number of lines of a cell of TSV.
-const longestCell = 1000
-
 // tsv cuts a record of TSV into cells. A cell in quotes may have several lines. If the lines give no whole record, the
 // quote is a character of the first line.
 func (s *Reader) tsv(line string) []string {
 	cells, open := cutTSV(line)
 	literal := cells
-	for n := 1; open && n < longestCell; n++ {
+	for n := 1; open && n < 1000; n++ { // lines: no cell has more
 		if len(s.ahead) < n {
 			if !s.lines.Scan() {
 				break

@@ -42,10 +42,8 @@ func (o Object) Without(keys ...string) Object {
 // Rename returns the object with another name for a key.
 func (o Object) Rename(key, name string) Object {
 	o = slices.Clone(o)
-	for i := range o {
-		if o[i].Key == key {
-			o[i].Key = name
-		}
+	if i := slices.IndexFunc(o, func(f Field) bool { return f.Key == key }); i >= 0 {
+		o[i].Key = name
 	}
 	return o
 }

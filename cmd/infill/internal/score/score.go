@@ -28,10 +28,12 @@ type command struct {
 	model   cli.ModelOptions
 	method  infill.ScoreMethod
 	tokens  bool
-	rank    bool
+	rank    string // one of ranks
 	pairs   bool
 	columns []string // of a file: the text; of pairs the better text, and the other
 }
+
+var ranks = []string{"input", "sum", "perplexity"}
 
 // NewCmd makes infill score.
 func NewCmd(s *terminal.Streams) *cobra.Command {
@@ -46,7 +48,7 @@ func NewCmd(s *terminal.Streams) *cobra.Command {
 				c.input.Take(args, `infill score "he had never seen the sea .", or infill score --help`)); err != nil {
 				return err
 			}
-			if c.pairs && (c.tokens || c.rank) {
+			if c.pairs && (c.tokens || c.rank != ranks[0]) {
 				return cli.Usagef("--pairs excludes --tokens and --rank: a pair has one row, in its place")
 			}
 			if err := c.readFiles(); err != nil {
@@ -61,7 +63,9 @@ func NewCmd(s *terminal.Streams) *cobra.Command {
 	cli.AddChoice(cmd, (*string)(&c.method), "method", "",
 		cli.Texts([]infill.ScoreMethod{infill.WordScore, infill.PieceScore}), "what is masked beside a token")
 	flags.BoolVar(&c.tokens, "tokens", false, "a row for each token, not for each text")
-	flags.BoolVar(&c.rank, "rank", false, "the likeliest text first, when all are scored")
+	c.rank = ranks[0]
+	cli.AddChoice(cmd, &c.rank, "rank", "", ranks, "order of the rows: as given, or the likeliest first, "+
+		"by the sum or by the pseudo-perplexity, which is fair to long texts")
 	flags.BoolVar(&c.pairs, "pairs", false,
 		"a line has two texts, the better one first and a tab between: tell which is likelier")
 	flags.StringSliceVar(&c.columns, "column", nil,
@@ -132,7 +136,7 @@ func (c *command) run(ctx context.Context) (err error) {
 		if r.right() {
 			right++
 		}
-		if c.rank {
+		if c.rank != ranks[0] {
 			rows = append(rows, r)
 			return nil
 		}
@@ -140,6 +144,9 @@ func (c *command) run(ctx context.Context) (err error) {
 	}
 	end := func() error {
 		slices.SortStableFunc(rows, func(a, b row) int {
+			if c.rank == "perplexity" {
+				return cmp.Compare(a.scores[0].PseudoPerplexity, b.scores[0].PseudoPerplexity)
+			}
 			return cmp.Compare(b.scores[0].LogLikelihood, a.scores[0].LogLikelihood)
 		})
 		for _, r := range rows {
