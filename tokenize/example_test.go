@@ -60,7 +60,7 @@ func ExampleTokenizer_Template() {
 	fmt.Println(err)
 	fmt.Println(errors.Is(err, tokenize.ErrNoBlank))
 	// Output:
-	// no blank in the template: "[mask]" at byte offset 10 is not one; write [MASK] where a word is wanted
+	// no blank in the template: "[mask]" at byte offset 10 is not one; write [MASK] or ___ where a word is wanted
 	// true
 }
 

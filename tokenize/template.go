@@ -178,7 +178,7 @@ func (t *Tokenizer) draft(text, further string) (*draft, error) {
 		return nil, err
 	}
 	if len(blanks) == 0 {
-		detail := "write [MASK] where a word is wanted"
+		detail := "write [MASK] or ___ where a word is wanted"
 		if meant, at := MeantBlank(text); meant != "" {
 			detail = fmt.Sprintf("%q at byte offset %d is not one; %s", meant, at, detail)
 		}

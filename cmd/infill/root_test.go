@@ -192,9 +192,9 @@ func TestClosedOutput(t *testing.T) {
 func TestBadInput(t *testing.T) {
 	t.Setenv("INFILL_ONNXRUNTIME", "/nonexistent/so-that-a-use-fails")
 	tests := []struct{ name, template, want string }{
-		{"no slot", "he had told me", "infill: no blank in the template: write [MASK] where a word is wanted\n"},
+		{"no slot", "he had told me", "infill: no blank in the template: write [MASK] or ___ where a word is wanted\n"},
 		{"lower case", "he had [mask] me", "infill: no blank in the template: \"[mask]\" at byte offset 7 is not " +
-			"one; write [MASK] where a word is wanted, or give --blank \"[mask]\"\n"},
+			"one; write [MASK] or ___ where a word is wanted, or give --blank \"[mask]\"\n"},
 		{"only slots", "[MASK] [MASK]",
 			"infill: nothing but blanks in the template: add at least one word around them\n"},
 		{"empty", "", "infill: no text: the text is empty or only white space\n"},
