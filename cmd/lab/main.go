@@ -34,7 +34,7 @@ func main() {
 	os.Exit(run(ctx, os.Args[1:], os.Stdout, os.Stderr))
 }
 
-// run is the program; it returns the exit code: 2 for a wrong call.
+// run runs the program and returns its exit code: 0, 1 for a failure, or 2 for a wrong call.
 func run(ctx context.Context, args []string, out, messages io.Writer) int {
 	root := newRoot(out, messages)
 	root.SetArgs(args)
@@ -55,7 +55,7 @@ func run(ctx context.Context, args []string, out, messages io.Writer) int {
 	return 1
 }
 
-// usageError is a wrong call that is no option of the laboratory.
+// usageError reports a wrong call, other than a wrong value of an option.
 type usageError struct{ error }
 
 func newRoot(out, messages io.Writer) *cobra.Command {
@@ -89,7 +89,7 @@ func newRoot(out, messages io.Writer) *cobra.Command {
 	return root
 }
 
-// newParent makes a command that only has others.
+// newParent makes a command that only holds other commands.
 func newParent(use, short, alone string) *cobra.Command {
 	return &cobra.Command{Use: use, Short: short, Args: noArguments,
 		RunE: func(*cobra.Command, []string) error { return &usageError{errors.New(alone)} }}
@@ -142,8 +142,8 @@ func (e *experiment) run(cmd *cobra.Command) (err error) {
 			_ = bar.Set(done) // a bar that cannot be drawn is no reason to stop
 		}
 	}
-	// Seconds are of one thread, so that kernels that spread large batches over
-	// the cores are compared with those that do not.
+	// All kernels run on one thread, so that their seconds compare: on many cores, some would spread large batches over
+	// them.
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
 	r, err := e.study.Run(cmd.Context(), o)
 	if bar != nil {
@@ -180,7 +180,7 @@ func noArguments(cmd *cobra.Command, args []string) error {
 	return nil
 }
 
-// flagError says which values a flag takes.
+// flagError turns a flag's error into one that lists the values that the flag takes.
 func flagError(_ *cobra.Command, err error) error {
 	var invalid *pflag.InvalidValueError
 	if errors.As(err, &invalid) {

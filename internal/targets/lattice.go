@@ -11,8 +11,8 @@ import (
 	"infill/internal/logmath"
 )
 
-// Neighbours lists the neighbours of each site of a torus, each once: on a
-// side of two sites the left and the right neighbour are the same one.
+// Neighbours lists the neighbours of each site of a torus, each once: on a side of two sites, the left and the right
+// neighbour coincide. It fails if a side is below 1.
 func Neighbours(rows, columns int) ([][]int, error) {
 	if rows < 1 || columns < 1 {
 		return nil, fmt.Errorf("a torus of %d × %d sites: both sides must be at least 1", rows, columns)
@@ -35,13 +35,13 @@ func Neighbours(rows, columns int) ([][]int, error) {
 // Ising is the Ising model U(s) = sᵀWs + bᵀs with spins s = ±1, as in the discrete Langevin paper (section 7.1): W is
 // symmetric, so every edge counts twice. Category 0 is spin -1, category 1 is spin +1. Each site is one term of U.
 type Ising struct {
-	near       [][]int     // the sites that each one is coupled to; nil: all
-	couplings  [][]float64 // W of those
+	near       [][]int     // sites that each site couples to; nil: all
+	couplings  [][]float64 // entries of W for near
 	dense      blas64.General
 	field      []float64
 	categories []int
 	values     [][]float64
-	scratch    []float64 // of a dense model, [2 × chains × sites]
+	scratch    []float64 // spins and products of a dense model, [2 × chains × sites]
 }
 
 // NewIsing makes the model on a torus of rows × columns sites with coupling a and field b.
@@ -57,14 +57,14 @@ func NewIsing(rows, columns int, coupling, field float64) (*Ising, error) {
 	return NewSparseIsing(near, couplings, slices.Repeat([]float64{field}, len(near))), nil
 }
 
-// NewSparseIsing makes the model of W, of which it has the sites that each one is coupled to, and b [sites].
+// NewSparseIsing makes the model of b [sites] and a sparse W: site i couples to the sites near[i] by couplings[i].
 func NewSparseIsing(near [][]int, couplings [][]float64, field []float64) *Ising {
 	t := newIsing(field)
 	t.near, t.couplings = near, couplings
 	return t
 }
 
-// NewDenseIsing makes the model of W [sites × sites] and b [sites]. It follows W: who learns W writes to it.
+// NewDenseIsing makes the model of W [sites × sites] and b [sites]. It keeps both slices: to learn W, write to it.
 func NewDenseIsing(weights, field []float64) *Ising {
 	t := newIsing(field)
 	n := len(field)
@@ -78,14 +78,14 @@ func newIsing(field []float64) *Ising {
 		values: slices.Repeat([][]float64{{-1, 1}}, len(field))}
 }
 
-// Spin is the number that a category of an Ising model stands for.
+// Spin returns the spin, -1 or 1, that a category of an Ising model stands for.
 func Spin(category int) float64 { return float64(2*category - 1) }
 
 func (t *Ising) Categories() []int { return t.categories }
 
 func (t *Ising) Terms() int { return len(t.field) }
 
-// pairs calls visit for the sites that one is coupled to.
+// pairs calls visit for each site that a site couples to, with the entry of W.
 func (t *Ising) pairs(site int, visit func(other int, w float64)) {
 	for k, w := range t.couplings[site] {
 		if t.near != nil {
@@ -95,7 +95,7 @@ func (t *Ising) pairs(site int, visit func(other int, w float64)) {
 	}
 }
 
-// evaluate writes U, and ∂U/∂s [chains × sites] if it is not nil, of spins s = 2x - 1, which may be real.
+// evaluate writes U of spins s = 2x - 1, which may be real, and ∂U/∂s [chains × sites] if derivative is not nil.
 func evaluate[T int | float64](t *Ising, x []T, energy, derivative []float64) error {
 	n, spin := len(t.field), func(x T) float64 { return 2*float64(x) - 1 }
 	if t.near == nil { // many chains at once
@@ -143,7 +143,7 @@ func (t *Ising) EnergyGradient(ctx context.Context, states []int, energy, gradie
 	return err
 }
 
-// bothWays makes derivatives by spins, the upper half, a gradient of both categories.
+// bothWays turns derivatives by spins, in the upper half, into a gradient of both categories.
 func bothWays(gradient []float64) {
 	n := len(gradient) / 2
 	for i := range n { // every number is read before it is written over
@@ -152,7 +152,7 @@ func bothWays(gradient []float64) {
 	}
 }
 
-// EnergyGradientOf takes the gradient of some sites' terms, scaled.
+// EnergyGradientOf writes U and the gradient of some sites' terms, scaled to stand for all.
 func (t *Ising) EnergyGradientOf(ctx context.Context, terms []int, states []int, energy, gradient []float64) error {
 	n := len(t.field)
 	scale := float64(n) / float64(len(terms))
@@ -164,7 +164,7 @@ func (t *Ising) EnergyGradientOf(ctx context.Context, terms []int, states []int,
 			out[i] += scale * t.field[i]
 			t.pairs(i, func(k int, w float64) {
 				out[i] += scale * w * Spin(state[k])
-				out[k] += scale * w * Spin(state[i]) // the term is also site k's business
+				out[k] += scale * w * Spin(state[i]) // the term of site i also depends on site k
 			})
 		}
 	}

@@ -13,12 +13,12 @@ import (
 	"infill/internal/logmath"
 )
 
-// RBM is a restricted Boltzmann machine over its visible units, the hidden
-// ones summed out (discrete Langevin paper, section 7.2):
+// RBM is a restricted Boltzmann machine over its visible units. Its energy sums over the hidden units (discrete
+// Langevin paper, section 7.2):
 //
 //	U(v) = Σ_i softplus(W v + a)_i + bᵀv,  v ∈ {0,1}^D
 //
-// It has all that samplers ask for, the hidden units of block Gibbs too.
+// It has all methods that samplers ask for, those for block Gibbs too.
 type RBM struct {
 	Weights    []float64 // W, [hidden × visible]
 	Hidden     []float64 // a, [hidden]
@@ -38,7 +38,7 @@ func NewRBM(weights, hidden, visible []float64) (*RBM, error) {
 }
 
 // NewRandomRBM draws weights from N(0, scale²) and biases from N(0, 1). The random RBM of the GWG repository has scale
-// √0.05: its 0.05 is the variance.
+// √0.05, as its 0.05 is a variance.
 func NewRandomRBM(visible, hidden int, scale float64, r *rand.Rand) (*RBM, error) {
 	return NewRBM(Normals(r, hidden*visible, scale), Normals(r, hidden, 1), Normals(r, visible, 1))
 }
@@ -47,12 +47,12 @@ func (t *RBM) Categories() []int { return t.categories }
 
 func (t *RBM) Values() [][]float64 { return t.values }
 
-// inputs are W x + a of each chain's real x, [chains × hidden].
+// inputs returns W x + a for each chain's real x, [chains × hidden].
 func (t *RBM) inputs(x []float64) blas64.General {
 	return t.through(blas.Trans, x, t.Hidden)
 }
 
-// through is x times the weights, from either side, plus the biases of the other.
+// through multiplies x, from either side, by the weights and adds the biases of the other side.
 func (t *RBM) through(turn blas.Transpose, x, biases []float64) blas64.General {
 	h, d := len(t.Hidden), len(t.Visible)
 	from := h + d - len(biases)
@@ -74,7 +74,7 @@ func (t *RBM) Energy(_ context.Context, states []int, energy []float64) error {
 	return nil
 }
 
-// sum is Σ_i softplus of a chain's inputs.
+// sum returns Σ_i softplus of a chain's inputs.
 func (t *RBM) sum(in blas64.General, chain int) (u float64) {
 	for _, x := range in.Data[chain*in.Cols : (chain+1)*in.Cols] {
 		u += logmath.Softplus(x)
@@ -82,7 +82,7 @@ func (t *RBM) sum(in blas64.General, chain int) (u float64) {
 	return u
 }
 
-// Real are categories as numbers.
+// Real returns categories as real numbers.
 func Real(states []int) []float64 {
 	x := make([]float64, len(states))
 	for i, v := range states {
@@ -123,8 +123,8 @@ func (t *RBM) LogConditionals(_ context.Context, states []int, slots []int, logp
 	return nil
 }
 
-// RelaxedEnergyGradient writes U and ∂U/∂x at real x in [0,1], [chains ×
-// visible]: softplus and the linear terms extend as they stand.
+// RelaxedEnergyGradient writes U and ∂U/∂x at real x in [0,1], [chains × visible]. The formula of U holds for real x as
+// it stands.
 func (t *RBM) RelaxedEnergyGradient(_ context.Context, x []float64, energy, gradient []float64) error {
 	d, in := len(t.Visible), t.inputs(x)
 	for c := range energy {
@@ -137,7 +137,7 @@ func (t *RBM) RelaxedEnergyGradient(_ context.Context, x []float64, energy, grad
 	return nil
 }
 
-// Latents is the number of hidden units.
+// Latents returns the number of hidden units.
 func (t *RBM) Latents() int { return len(t.Hidden) }
 
 // LatentLogits writes the log-odds of each hidden unit given the visible ones, [chains × hidden].

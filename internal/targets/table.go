@@ -10,20 +10,20 @@ import (
 	"infill/internal/logmath"
 )
 
-// Table is a distribution whose energies are listed, state by state. Its energy is a sum of terms, each a table of its
-// own. The one-hot gradient is that of the multilinear extension, ∂U/∂θ_j[v] = U(θ with slot j := v), plus a fixed
-// error that makes it an estimate, as gradients of deep models are.
+// Table is a distribution that lists the energy of every state. The energy is a sum of terms, each with a list of its
+// own. The one-hot gradient differentiates the multilinear extension, ∂U/∂θ_j[v] = U(θ with slot j := v). A fixed error
+// is added, so the gradient is an estimate, as in deep models.
 type Table struct {
 	categories   []int
 	wide         int
 	terms        [][]float64 // [terms][states]
 	errors       [][]float64 // [terms][states × slots × K], added to the gradient
 	energy       []float64   // Σ terms, [states]
-	conditionals []float64   // energies the conditionals are of, [states]
+	conditionals []float64   // energies behind the conditionals, [states]
 	values       [][]float64
 }
 
-// TableOptions set how a random table is drawn. A zero field means none or 1.
+// TableOptions set how NewTable draws a table. A zero Scale or Terms means 1; a zero error means none.
 type TableOptions struct {
 	// Scale is the standard deviation of the energies, in nats.
 	Scale float64
@@ -31,8 +31,8 @@ type TableOptions struct {
 	Terms int
 	// GradientError is the standard deviation of the gradient's error.
 	GradientError float64
-	// ConditionalError is the standard deviation by which the energies behind the conditionals differ from U: like a
-	// masked language model's, they are then not those of exp(U).
+	// ConditionalError is the standard deviation of the conditionals' energies from U. If it is above 0, the
+	// conditionals do not belong to exp(U), as in a masked language model.
 	ConditionalError float64
 }
 
@@ -69,7 +69,7 @@ func NewTable(categories []int, r *rand.Rand, o TableOptions) (*Table, error) {
 	return t, nil
 }
 
-// Normals are n draws of N(0, scale²).
+// Normals draws n numbers from N(0, scale²).
 func Normals(r *rand.Rand, n int, scale float64) []float64 {
 	x := make([]float64, n)
 	for i := range x {
@@ -78,7 +78,7 @@ func Normals(r *rand.Rand, n int, scale float64) []float64 {
 	return x
 }
 
-// Set gives one state another energy; -Inf forbids it. The terms follow, in equal parts, and the conditionals.
+// Set gives a state a new energy; -Inf forbids the state. The terms share it equally, and the conditionals use it too.
 func (t *Table) Set(state []int, energy float64) {
 	i := index(t.categories, state)
 	for _, term := range t.terms {
@@ -145,8 +145,8 @@ func (t *Table) LogConditionals(_ context.Context, states []int, slots []int, lo
 	return nil
 }
 
-// LogMaskedConditionals writes the conditionals of several open slots of each
-// chain, the others given: sums of exp(U) over the slots left open.
+// LogMaskedConditionals writes the conditional of each open slot of a chain, given the slots that are not open. It sums
+// exp(U) over the other open slots.
 func (t *Table) LogMaskedConditionals(_ context.Context, states []int, open []bool, logp []float64) error {
 	slots := len(t.categories)
 	state, terms := make([]int, slots), make([][]float64, slots*t.wide)
@@ -188,8 +188,8 @@ func agrees(a, b []int, open []bool) bool {
 
 func (t *Table) Values() [][]float64 { return t.values }
 
-// EnergyDerivative writes U and, without an extension to real slots, the slope of the gradient from the first
-// category to the last, which is as good an estimate as any to prove a sampler with.
+// EnergyDerivative writes U and, as its estimate of the derivative, the slope of the gradient from the first category
+// to the last. A table does not extend to real slots, and any estimate serves to prove a sampler.
 func (t *Table) EnergyDerivative(ctx context.Context, states []int, energy, derivative []float64) error {
 	gradient := make([]float64, len(states)*t.wide)
 	if err := t.EnergyGradient(ctx, states, energy, gradient); err != nil {

@@ -1,8 +1,8 @@
-// Package targets holds small distributions that samplers are proven and compared on. They implement the target
-// interfaces of the package samplers, which this package does not need to know.
+// Package targets holds small distributions, on which tests prove samplers and the laboratory compares them. They
+// implement the target interfaces of package samplers, which this package does not import.
 //
-// Shapes are those of samplers: states is [chains × slots], energy [chains], gradient [chains × slots × K] with K the
-// largest number of categories, all row-major; energies are in nats.
+// Shapes follow package samplers: states is [chains × slots], energy [chains], gradient [chains × slots × K] with K the
+// largest number of categories, all row-major. Energies are in nats.
 package targets
 
 import (
@@ -23,8 +23,8 @@ type Energy interface {
 	Energy(ctx context.Context, states []int, energy []float64) error
 }
 
-// An Enumeration lists every state of a target with its probability. State i counts up with slot 0 slowest: it is the
-// mixed-radix number of its categories.
+// An Enumeration lists every state of a target with its probability. The states count up, with slot 0 slowest: i is the
+// mixed-radix number of the categories of state i.
 type Enumeration struct {
 	categories []int
 	// States is [N × slots].
@@ -37,8 +37,8 @@ type Enumeration struct {
 	LogNormaliser float64
 }
 
-// Enumerate evaluates every state of a target. More than [MaxStates] states,
-// a NaN or +Inf energy, or a target whose every state is forbidden is an error.
+// Enumerate evaluates every state of a target. It fails for more than [MaxStates] states, for a NaN or +Inf energy, and
+// for a target that forbids every state.
 func Enumerate(ctx context.Context, target Energy) (*Enumeration, error) {
 	categories := target.Categories()
 	n, err := count(categories)
@@ -73,19 +73,19 @@ func Enumerate(ctx context.Context, target Energy) (*Enumeration, error) {
 	return e, nil
 }
 
-// Len is the number of states.
+// Len returns the number of states.
 func (e *Enumeration) Len() int { return len(e.Energy) }
 
-// State is the i-th state, [slots].
+// State returns the i-th state, [slots].
 func (e *Enumeration) State(i int) []int {
 	slots := len(e.categories)
 	return e.States[i*slots : (i+1)*slots]
 }
 
-// Index is the place of a state in the enumeration.
+// Index returns the place of a state in the enumeration.
 func (e *Enumeration) Index(state []int) int { return index(e.categories, state) }
 
-// Mean is the exact mean of a function of the state.
+// Mean returns the exact mean of a function of the state.
 func (e *Enumeration) Mean(f func(state []int) float64) float64 {
 	mean := 0.0
 	for i, p := range e.Probability {
@@ -94,7 +94,7 @@ func (e *Enumeration) Mean(f func(state []int) float64) float64 {
 	return mean
 }
 
-// count is the number of states, an error when it is too large to list.
+// count returns the number of states, or an error if they are too many to list.
 func count(categories []int) (int, error) {
 	n := 1
 	for _, k := range categories {
@@ -125,7 +125,7 @@ func index(categories, state []int) int {
 }
 
 // CounterExample is the one-slot distribution of the discrete Langevin paper, section 5.2: U(θ) = a θ² + b θ + 2ε
-// sin(θπ/2) with θ ∈ {-1, 1}. The sine moves the probabilities and not the derivative.
+// sin(θπ/2) with θ ∈ {-1, 1}. The sine changes the probabilities, but not the derivative at -1 and 1.
 type CounterExample struct{ A, B, Epsilon float64 }
 
 func (CounterExample) Categories() []int { return []int{2} }

@@ -1,5 +1,5 @@
-// Package network runs small residual energies of binary images on onnxruntime, with gradients of the pixels and of the
-// weights. Weights are inputs of the graphs, so that they can change from call to call.
+// Package network evaluates small residual networks as energies of binary images on onnxruntime, with gradients by
+// pixels and by weights. Weights are inputs of the graphs, so they can change from call to call.
 package network
 
 import (
@@ -15,8 +15,8 @@ import (
 )
 
 // Shape is the architecture of the papers' deep energies (discrete Langevin, appendix I.4): a convolution, residual
-// blocks of two convolutions of 3 × 3 with swish, of which the first Downsampling halve the sides, the mean over what
-// is left of the image, and a linear map. The papers take 64 features, 8 blocks, and halve twice.
+// blocks, the mean over all places, and a linear map. A block has two 3 × 3 convolutions with swish; the first
+// Downsampling blocks halve the sides. The papers take 64 features and 8 blocks, and halve twice.
 type Shape struct {
 	Rows, Columns int // of the images
 	Features      int
@@ -24,24 +24,24 @@ type Shape struct {
 	Downsampling  int
 }
 
-// Energy is U(x) of images for weights that can be set. It is not safe for concurrent use.
+// Energy evaluates U(x) of images for the weights that Set sets. It is not safe for concurrent use.
 type Energy struct {
 	shape    Shape
 	layout   []tensor
 	weights  []float32
 	runtime  *ort.Runtime
-	sessions [3]*ort.Session // by what
+	sessions [3]*ort.Session // indexed by what
 	images   []float32       // scratch
 	energies []float32
 	gradient []float32
 }
 
-// tensor is one of the weights.
+// tensor describes one array of the weights.
 type tensor struct {
 	name  string
 	shape []int64
-	first int // in the vector of all weights
-	// fan is the number of inputs of what it is a weight of; 0 for biases.
+	first int // its start in the vector of all weights
+	// fan is the number of inputs of each unit that the weights feed; 0 for biases.
 	fan int
 }
 
@@ -53,7 +53,7 @@ func (t tensor) size() int {
 	return n
 }
 
-// what a session works out.
+// what is the result that a session computes.
 type what int
 
 const (
@@ -62,8 +62,8 @@ const (
 	weights
 )
 
-// Open makes an energy with weights 0, on that many threads, 0 for all cores. It finds or fetches the onnxruntime
-// library. Sessions are made at the first use.
+// Open makes an energy whose weights are 0. It runs on that many threads; 0 means all cores. Open finds or fetches the
+// onnxruntime library. Energy makes each session at its first use.
 func Open(ctx context.Context, s Shape, threads int) (*Energy, error) {
 	if s.Rows < 2 || s.Columns < 2 || s.Features < 1 || s.Blocks < 0 || s.Downsampling < 0 ||
 		s.Downsampling > s.Blocks {
@@ -87,7 +87,7 @@ func Open(ctx context.Context, s Shape, threads int) (*Energy, error) {
 	return e, nil
 }
 
-// Close releases the sessions.
+// Close releases the sessions and the runtime.
 func (e *Energy) Close() error {
 	var failed error
 	for _, s := range e.sessions {
@@ -98,11 +98,11 @@ func (e *Energy) Close() error {
 	return errors.Join(failed, e.runtime.Close())
 }
 
-// Weights is the number of weights.
+// Weights returns the number of weights.
 func (e *Energy) Weights() int { return len(e.weights) }
 
-// Initialise draws weights as PyTorch's convolutions do: uniformly within
-// ±1/√inputs, biases within that of their layer.
+// Initialise draws weights as PyTorch's convolutions do: uniformly within ±1/√inputs. Biases take the bound of their
+// layer's weights.
 func (e *Energy) Initialise(r *rand.Rand, weights []float64) {
 	bound := 0.0
 	for _, t := range e.layout {
@@ -127,7 +127,7 @@ func (e *Energy) Energies(ctx context.Context, images []int, energy []float64) e
 	return e.run(ctx, energies, e.floats(images), nil, energy, nil)
 }
 
-// PixelGradient writes U, and ∂U/∂pixels to gradient [images × pixels].
+// PixelGradient writes U to energy [images], and ∂U/∂pixels to gradient [images × pixels].
 func (e *Energy) PixelGradient(ctx context.Context, images []int, energy, gradient []float64) error {
 	return e.run(ctx, pixels, e.floats(images), nil, energy, gradient)
 }
@@ -150,7 +150,7 @@ func (e *Energy) floats(images []int) []float32 {
 	return e.images
 }
 
-// run runs a session. Gradients of pixels are written, those of weights added.
+// run runs a session. It writes gradients by pixels, and adds gradients by weights.
 func (e *Energy) run(ctx context.Context, w what, images, seeds []float32, energy, gradient []float64) error {
 	area := e.shape.Rows * e.shape.Columns
 	n := len(images) / area
@@ -193,7 +193,7 @@ func (e *Energy) run(ctx context.Context, w what, images, seeds []float32, energ
 	return nil
 }
 
-// session makes the session of a graph when it is first asked for.
+// session returns the session for a result, and makes it at the first call.
 func (e *Energy) session(w what) (*ort.Session, error) {
 	if e.sessions[w] != nil {
 		return e.sessions[w], nil
@@ -229,15 +229,15 @@ func (e *Energy) session(w what) (*ort.Session, error) {
 	return e.sessions[w], err
 }
 
-// builder writes the graph of an energy. Activations are [pixels × images ×
-// features], so that a convolution is a gathering of rows and a matrix product.
+// builder writes the graph of an energy. Activations are [pixels × images × features], so a convolution gathers rows
+// and then multiplies matrices.
 type builder struct {
 	*onnx.Graph
 	shape  Shape
 	count  onnx.Dim // images
 	images *onnx.Value
 	layout []tensor
-	values []*onnx.Value // of the layout
+	values []*onnx.Value // one for each tensor of layout
 }
 
 func newBuilder(s Shape) *builder {
@@ -246,7 +246,7 @@ func newBuilder(s Shape) *builder {
 	return b
 }
 
-// weight declares the next of the weights.
+// weight declares the next array of weights, an input of the graph.
 func (b *builder) weight(name string, fan int, shape ...int64) *onnx.Value {
 	t := tensor{name: name, shape: shape, fan: fan}
 	if n := len(b.layout); n > 0 {
@@ -261,7 +261,7 @@ func (b *builder) weight(name string, fan int, shape ...int64) *onnx.Value {
 	return v
 }
 
-// energy is U, [images].
+// energy builds U, [images].
 func (b *builder) energy() *onnx.Value {
 	s, features := b.shape, b.shape.Features
 	rows, columns := s.Rows, s.Columns
@@ -293,7 +293,7 @@ func (b *builder) swish(x *onnx.Value) *onnx.Value {
 	return b.Mul(x, b.Apply("Sigmoid", 1, []*onnx.Value{x})[0])
 }
 
-// convolution is one of side × side with zeros around the image, over x of rows × columns pixels.
+// convolution builds a side × side convolution of x, rows × columns pixels, with zeros around the image.
 func (b *builder) convolution(name string, x *onnx.Value, side, rows, columns, stride, from, to int) *onnx.Value {
 	places, out := patches(side, rows, columns, stride)
 	padded := x
@@ -311,7 +311,7 @@ func (b *builder) convolution(name string, x *onnx.Value, side, rows, columns, s
 	return b.Reshape(y, onnx.Fixed(int64(out)), b.count, onnx.Fixed(int64(to)))
 }
 
-// patches lists for every pixel of the result the pixels under the filter; one past the last stands for zero.
+// patches lists the pixels under the filter for each of the out pixels of the result; rows·columns stands for zero.
 func patches(side, rows, columns, stride int) (places []int64, out int) {
 	for r := 0; r < rows; r += stride {
 		for c := 0; c < columns; c += stride {

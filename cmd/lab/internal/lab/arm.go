@@ -14,10 +14,10 @@ import (
 	"infill/samplers"
 )
 
-// maxListedSlots is the most slots whose states are listed.
+// maxListedSlots is the largest number of slots for which the exact gradient lists all states.
 const maxListedSlots = 16
 
-// newARMGradients measures bias, variance and speed of gradient estimators on Yin and Zhou's example and on models.
+// newARMGradients returns the study of the estimators' bias, variance and speed, on Yin and Zhou's example and models.
 func newARMGradients() *Study {
 	s := newStudy("arm gradients", "Bias, variance and speed of ARM and other gradient estimators",
 		`Estimate the gradient of E[U] over independent slots by ARM, by its half with a baseline (ar), by
@@ -61,7 +61,7 @@ bit, or one of the laboratory's with few states; with three categories and more 
 	return s
 }
 
-// slotsOf opens a target.
+// slotsOf makes the target that the name describes. Targets of more than maxListedSlots slots are refused.
 func slotsOf(ctx context.Context, name string) (samplers.Target, error) {
 	if p0, found := strings.CutPrefix(name, "square:"); found {
 		p, err := strconv.ParseFloat(p0, 64)
@@ -81,7 +81,7 @@ func slotsOf(ctx context.Context, name string) (samplers.Target, error) {
 	return d.target, nil
 }
 
-// gradients compares an estimator with the exact gradient at random log-odds.
+// gradients compares an estimator's gradients with the exact gradient at random log-odds.
 func (b *bench) gradients(ctx context.Context, kind string, target samplers.Target, evaluations, estimates int) error {
 	e, err := newEstimator(kind, target)
 	if err != nil {
@@ -97,7 +97,7 @@ func (b *bench) gradients(ctx context.Context, kind string, target samplers.Targ
 	exactGradient(all, logits, want)
 	r, draws := b.stream("draws "+kind), max(evaluations/e.evaluations(), 1)
 	known := make([][]float64, estimates)
-	for range estimates / 10 { // relax finds its scale
+	for range estimates / 10 { // relax tunes its scale η here
 		if err := e.estimate(ctx, logits, draws, r, make([]float64, len(logits))); err != nil {
 			return err
 		}
@@ -122,7 +122,7 @@ func (b *bench) gradients(ctx context.Context, kind string, target samplers.Targ
 	return nil
 }
 
-// newARMToy climbs E[(z - p₀)²] of one bit, whose best value is 0 for p₀ above a half and 1 below.
+// newARMToy returns the study that climbs E[(z - p₀)²] of one bit. The best bit is 0 for p₀ above a half, otherwise 1.
 func newARMToy() *Study {
 	s := newStudy("arm toy", "Climb ARM's example with each gradient estimator",
 		`Climb E[(z - p0)²] over the probability of one bit z, from even odds, by the exact gradient and
@@ -154,7 +154,7 @@ by each estimator: the example of ARM's slides.`)
 	return s
 }
 
-// climb climbs the example.
+// climb raises E[(z - p₀)²] by gradient ascent with one estimator, or with the exact gradient.
 func (b *bench) climb(ctx context.Context, kind string, p0 float64, evaluations, steps int, rate float64) (err error) {
 	logits, gradient := []float64{0}, []float64{0}
 	var e estimator

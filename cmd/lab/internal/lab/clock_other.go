@@ -4,7 +4,7 @@ package lab
 
 import "time"
 
-// secondsAre says what the clock counts.
+// secondsAre names the time that the clock counts.
 const secondsAre = "wall-clock time"
 
 func clock() time.Time { return time.Now() }

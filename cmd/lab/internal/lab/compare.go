@@ -14,9 +14,9 @@ import (
 )
 
 const (
-	// maxCategories is the most categories of a slot: states are kept in bytes.
+	// maxCategories is the largest number of categories of a slot: a run keeps each slot in a byte.
 	maxCategories = 256
-	// maxKept bounds the bytes of states that one sampler's run keeps.
+	// maxKept is the largest number of bytes for the states that one sampler's run keeps.
 	maxKept   = 1 << 30
 	maxChains = 1 << 14
 	maxSteps  = 1 << 30
@@ -26,12 +26,12 @@ const (
 type Options struct {
 	Samplers []Spec
 	Chains   int
-	Steps    int    // measured steps of each chain
-	WarmUp   int    // steps before, which tune samplers whose step size or radius is not given
+	Steps    int    // measured steps of each chain, for samplers without steps of their own
+	WarmUp   int    // steps before them, which tune a step size or radius that you leave out
 	Initial  string // one of initials
-	Trace    bool   // whether the states are written to the folder
+	Trace    bool   // whether to write the states to the folder
 
-	now func() time.Time // of the steps; clock but in tests
+	now func() time.Time // times the steps; clock, except in tests
 }
 
 const comparisonHelp = `
@@ -47,8 +47,8 @@ the name all stands for every sampler that suits the target.
 Equal steps, equal evaluations and equal seconds are different comparisons; all three
 are shown. Every number but the seconds is the same for the same seed.`
 
-// newComparison runs several samplers side by side on one target, from the same starts. By default DMALA is tuned, and
-// DULA, which has nothing to be tuned by, has the papers' step size.
+// newComparison returns the study that runs several samplers on one target from the same starts. By default, the
+// warm-up tunes DMALA. DULA has no acceptance to tune by, so it takes the papers' step size.
 func newComparison(k kind) *Study {
 	s := newStudy(k.name, "Samplers on "+k.title, k.help+comparisonHelp)
 	f := s.Flags
@@ -73,7 +73,7 @@ func newComparison(k kind) *Study {
 	return s
 }
 
-// The curves.
+// byStep and mmd name the curves.
 const (
 	byStep = "log-rmse"
 	mmd    = "log-mmd"
@@ -123,9 +123,9 @@ func (p *plan) follow(curve string, table int, definition string) {
 	}
 }
 
-// compare adds the samplers on one target, with more labels than their own.
+// compare adds a cell for each sampler on one target, labelled with the sampler and more.
 func (p *plan) compare(d *distribution, o Options, seed uint64, more ...parameter) error {
-	of := "" // where there are several targets
+	of := "" // prefixes the notes if there are several targets
 	for _, l := range more {
 		of += l.Value + ": "
 	}
@@ -161,7 +161,7 @@ func (p *plan) compare(d *distribution, o Options, seed uint64, more ...paramete
 	return nil
 }
 
-// unfold replaces "all" by the kernels that suit the target, and refuses a named one that does not.
+// unfold replaces "all" by the samplers that suit the target, and refuses a named sampler that does not.
 func (d *distribution) unfold(specs []Spec, leftOut func(reason error)) (list []Spec, err error) {
 	for _, s := range specs {
 		several := []Spec{s}
@@ -186,13 +186,13 @@ func (d *distribution) unfold(specs []Spec, leftOut func(reason error)) (list []
 	return list, nil
 }
 
-// newKernel makes a sampler, with a stream for the terms of stochastic gradients.
+// newKernel makes a sampler. A stream of its own draws the terms of stochastic gradients.
 func newKernel(d *distribution, s Spec, seed uint64) (samplers.Kernel, error) {
 	s.OnText = d.onText && samplers.Describe(s.Name).OnText != nil
 	return s.New(d.target, samplers.Streams(seed, "terms "+s.Label, 1)[0])
 }
 
-// exact tells whether a sampler's stationary law is the target.
+// exact reports whether a sampler's stationary law is the target.
 func (d *distribution) exact(sampler string) bool {
 	if sampler == "gibbs" {
 		return !d.inconsistent
@@ -200,7 +200,7 @@ func (d *distribution) exact(sampler string) bool {
 	return samplers.Describe(sampler).Exact
 }
 
-// measure runs one sampler.
+// measure runs one sampler and records its numbers and curves.
 func measure(ctx context.Context, b *bench, d *distribution, o Options, s Spec, starts []int) error {
 	kernel, err := newKernel(d, s, b.seed)
 	if err != nil {
@@ -221,7 +221,7 @@ func measure(ctx context.Context, b *bench, d *distribution, o Options, s Spec, 
 		counts     = newTally(d, o.Chains)
 		points     = checkpoints(s.Steps)
 	)
-	// observe notes a measured step.
+	// observe records a measured step.
 	observe := func(at samplers.Step) {
 		seconds += o.now().Sub(start).Seconds()
 		acceptance.Observe(at.Info)
@@ -308,7 +308,7 @@ func measure(ctx context.Context, b *bench, d *distribution, o Options, s Spec, 
 	return nil
 }
 
-// writeStates writes a row for each chain, in the form of infill --trace. U is NaN where a sampler moves without it.
+// writeStates writes a row for each chain, as infill --trace does. U is NaN if the sampler does not evaluate it.
 func writeStates(w *csv.Writer, at samplers.Step) {
 	var row []string
 	if at.Number == 0 {
@@ -316,7 +316,7 @@ func writeStates(w *csv.Writer, at samplers.Step) {
 		for slot := range at.State.Slots() {
 			row = append(row, "slot_"+strconv.Itoa(slot+1))
 		}
-		_ = w.Write(row) // Error has the first failure
+		_ = w.Write(row) // the writer's Error method returns the first failure
 	}
 	for chain, u := range at.State.Energy {
 		row = append(row[:0], strconv.Itoa(chain+1), strconv.Itoa(at.Number), strconv.FormatBool(at.WarmUp),
@@ -328,14 +328,14 @@ func writeStates(w *csv.Writer, at samplers.Step) {
 	}
 }
 
-// worth notes the effective sample size, and warns of one that says little.
+// worth records the effective sample size, and warns if the number says little.
 func (b *bench) worth(e *sampleSize, s Spec, chains int, evaluations, seconds float64) {
 	perStep := 1000 / float64(e.Kept)
 	b.estimate("ess")(e.Mean*perStep, e.StandardError*perStep)
 	b.estimate("ess-by-evaluation")(e.Mean*perStep/evaluations, e.StandardError*perStep/evaluations)
 	b.number("ess-least", e.Min*perStep)
 	b.number("r-hat", e.RHat)
-	// The kept steps took their share of the time.
+	// The kept steps count with their share of the time.
 	perSecond := float64(chains*s.Steps) / float64(e.Kept) / seconds
 	b.estimate("ess-by-second")(e.Mean*perSecond, e.StandardError*perSecond)
 	switch {

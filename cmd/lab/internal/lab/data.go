@@ -24,12 +24,12 @@ import (
 	"infill/internal/logmath"
 )
 
-// The data that the laboratory carries; data/README.md has sources and licences.
+// carried holds the data of the laboratory; data/README.md lists sources and licences.
 //
 //go:embed data/*.csv data/digits.txt
 var carried embed.FS
 
-// readData reads a file that the laboratory carries by a name, or one of the user's.
+// readData reads the laboratory's own file of that name if known lists it, otherwise the user's file.
 func readData(name string, known []string, extension string) ([]byte, error) {
 	if slices.Contains(known, name) {
 		return carried.ReadFile("data/" + name + extension)
@@ -41,7 +41,7 @@ func readData(name string, known []string, extension string) ([]byte, error) {
 	return text, err
 }
 
-// regressions lists the tables that the laboratory carries.
+// regressions lists the laboratory's own tables.
 func regressions() []string { return []string{"diabetes", "election", "breast-cancer"} }
 
 // regression is a table of examples with a number to predict.
@@ -51,10 +51,10 @@ type regression struct {
 	y      []float64
 }
 
-// maxTable bounds the numbers of a table.
+// maxTable is the largest count of numbers in a table.
 const maxTable = 1 << 24
 
-// readRegression reads a table that the laboratory carries, or a CSV file: its last column is predicted.
+// readRegression reads one of the laboratory's tables, or a CSV file. The last column is the number to predict.
 func readRegression(name string) (*regression, error) {
 	text, err := readData(name, regressions(), ".csv")
 	var t *regression
@@ -102,8 +102,8 @@ func parseRegression(text []byte) (*regression, error) {
 	return t, nil
 }
 
-// split is a table in two parts, a fifth to test with, as the papers have it: the outputs between 0 and 1, and the
-// inputs, by the training part, of mean 0 and standard deviation 1.
+// split is a table in two parts, a fifth to test with, as in the papers. Outputs lie between 0 and 1. Inputs have mean
+// 0 and standard deviation 1 over the training part.
 type split struct {
 	trainX, trainY, testX, testY []float64
 }
@@ -128,7 +128,7 @@ func (t *regression) split(r *rand.Rand) split {
 		}
 		mean, deviation := stat.PopMeanStdDev(column, nil)
 		if deviation == 0 {
-			deviation = 1 // a column that is the same everywhere tells nothing
+			deviation = 1 // a constant column tells nothing
 		}
 		for _, part := range [][]float64{s.trainX, s.testX} {
 			for i := j; i < len(part); i += t.inputs {
@@ -143,19 +143,19 @@ func rootMeanSquare(a, b []float64) float64 {
 	return floats.Distance(a, b, 2) / math.Sqrt(float64(len(a)))
 }
 
-// imageSet is images of one size, [images × pixels], each pixel between 0 and 1.
+// imageSet holds images of one size, [images × pixels], each pixel between 0 and 1.
 type imageSet struct {
 	rows, columns int
 	train         []float64
-	test          []float64 // nil: a fifth of the others, which each repetition deals
+	test          []float64 // nil: each repetition draws a fifth of train
 }
 
 func (s *imageSet) pixels() int { return s.rows * s.columns }
 
-// imageSets lists those that the laboratory carries or makes.
+// imageSets lists the image sets that the laboratory carries or makes.
 func imageSets() []string { return []string{"digits", "bars-and-stripes"} }
 
-// readPictures makes images, or reads them from an IDX file, perhaps compressed, for an option.
+// readPictures makes images, or reads the digits or an IDX file, perhaps compressed. Its errors name the option.
 func readPictures(option, name string, side int) (s *imageSet, err error) {
 	if name == "bars-and-stripes" {
 		s := &imageSet{rows: side, columns: side}
@@ -177,7 +177,7 @@ func readPictures(option, name string, side int) (s *imageSet, err error) {
 	return s, nil
 }
 
-// parseDigits reads lines of 64 levels from 0 to g, which is 16.
+// parseDigits reads images, one a line: 64 grey levels, written 0 to 9 and a to g, which stands for 16.
 func parseDigits(text string) *imageSet {
 	p := &imageSet{rows: 8, columns: 8}
 	for line := range strings.Lines(text) {
@@ -188,10 +188,10 @@ func parseDigits(text string) *imageSet {
 	return p
 }
 
-// maxPixels bounds the pixels of a file.
+// maxPixels is the largest number of pixels in a file.
 const maxPixels = 1 << 28
 
-// parseIDX reads images of bytes, as MNIST's: 0, 0, type 8, 3 dimensions, their sizes, the pixels.
+// parseIDX reads images in MNIST's format: the bytes 0, 0, type 8, 3 dimensions, then their sizes, then the pixels.
 func parseIDX(text []byte) (*imageSet, error) {
 	if bytes.HasPrefix(text, []byte{0x1f, 0x8b}) {
 		z, err := gzip.NewReader(bytes.NewReader(text))
@@ -221,7 +221,7 @@ func parseIDX(text []byte) (*imageSet, error) {
 	return p, nil
 }
 
-// imageFlags choose images, and return a function that reads them.
+// imageFlags defines the flags that choose images, and returns a function that reads them.
 func imageFlags(f *pflag.FlagSet) func() (*imageSet, error) {
 	data := f.String("data", "digits", "images: "+strings.Join(imageSets(), ", ")+", or an IDX `FILE`")
 	test := f.String("test", "",
@@ -251,7 +251,7 @@ func imageFlags(f *pflag.FlagSet) func() (*imageSet, error) {
 	}
 }
 
-// split is the images to learn from and to test with: unless there are others, a fifth, after a shuffle.
+// split returns images to learn from and images to test with. Without test images of its own, it draws a fifth to test.
 func (s *imageSet) split(b *bench) (train, test []float64) {
 	if s.test != nil {
 		return s.train, s.test
@@ -261,7 +261,7 @@ func (s *imageSet) split(b *bench) (train, test []float64) {
 	return all[cut:], all[:cut]
 }
 
-// binarised draws each pixel by its grey, or, where dynamic is not set, cuts it at a half.
+// binarised makes pixels 0 or 1: if dynamic, it draws 1 with the probability of the grey, otherwise it cuts at a half.
 func binarised(pixels []float64, dynamic bool, r *rand.Rand) []int {
 	states := make([]int, len(pixels))
 	for i, x := range pixels {
@@ -274,7 +274,7 @@ func binarised(pixels []float64, dynamic bool, r *rand.Rand) []int {
 	return states
 }
 
-// grid shows up to 100 images in rows of 10, with a line between, each pixel as a few.
+// grid draws up to 100 images in rows of 10, with lines between them. Each pixel becomes a square of 4 × 4.
 func (s *imageSet) grid(states []int) image.Image {
 	const side, pixel = 10, 4
 	n := min(side*side, len(states)/(s.rows*s.columns))

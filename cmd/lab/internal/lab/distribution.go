@@ -15,23 +15,23 @@ import (
 	"infill/samplers"
 )
 
-// A distribution is a target with the known values that a comparison needs.
+// A distribution is a target with the known values that a comparison checks samplers by.
 type distribution struct {
 	kind       string
 	parameters []parameter
 	target     samplers.Target
 	truth      truth
-	// reference holds states to measure the maximum mean discrepancy from; nil where it is not measured.
+	// reference holds states to measure the maximum mean discrepancy from; nil if a comparison does not measure it.
 	reference *reference
-	// pictures are images of a state's form; nil where states are no images.
+	// pictures are the data, which have the form of a state; nil if states are not images.
 	pictures *imageSet
-	// onText takes the settings that samplers have on text, where they are not given.
+	// onText gives samplers their defaults for text, for settings that you leave out.
 	onText bool
-	// inconsistent conditionals are not those of π, so that Gibbs is not exact.
+	// inconsistent says that the conditionals do not belong to π, so Gibbs is not exact.
 	inconsistent bool
 	observables  []observable
-	// independent is a law of every slot by itself to start chains from,
-	// [slots][categories]; nil when the target has none.
+	// independent holds a law of each slot alone, which chains can start from, [slots][categories]; nil if the target
+	// has none.
 	independent [][]float64
 }
 
@@ -43,13 +43,13 @@ func (d *distribution) String() string {
 	return text
 }
 
-// observable is a number of one slot.
+// observable is a function of the category of one slot.
 type observable struct {
 	slot  int
 	value []float64 // by category
 }
 
-// numbered makes one observable per slot, with the same number for each category at every slot.
+// numbered makes one observable per slot; all slots share the values of the categories.
 func numbered(slots int, value ...float64) []observable {
 	list := make([]observable, slots)
 	for j := range list {
@@ -71,7 +71,7 @@ func indicators(categories []int) []observable {
 	return list
 }
 
-// enumerate is the observables' means by a list of all states.
+// enumerate returns its method and the exact means of the observables, from a list of all states.
 func (d *distribution) enumerate(ctx context.Context) (string, []float64, error) {
 	e, err := targets.Enumerate(ctx, d.target)
 	if err != nil {
@@ -84,7 +84,7 @@ func (d *distribution) enumerate(ctx context.Context) (string, []float64, error)
 	return fmt.Sprintf("enumeration of %d states", e.Len()), means, nil
 }
 
-// softmax are the probabilities that logarithms are in proportion to.
+// softmax returns the probabilities in proportion to exp(logs).
 func softmax(logs []float64) []float64 {
 	law, total := make([]float64, len(logs)), floats.LogSumExp(logs)
 	for v, l := range logs {
@@ -93,10 +93,10 @@ func softmax(logs []float64) []float64 {
 	return law
 }
 
-// bernoulli are the probabilities of a slot of two categories.
+// bernoulli returns the probabilities of a slot's two categories.
 func bernoulli(on float64) []float64 { return []float64{1 - on, on} }
 
-// initials lists where chains can start: each slot uniformly, or each slot by the target's own law without interactions
+// initials lists the laws that chains can start from: each slot uniform, or each by the target without interactions
 // (Ising and Potts: the field alone; RBM: the data's means).
 func initials() []string { return []string{"uniform", "independent"} }
 
@@ -127,16 +127,16 @@ func drawFrom(laws [][]float64, streams []*rand.Rand) (states []int) {
 	return states
 }
 
-// truth holds the known means of a target, and how they were found.
+// truth holds the exact means of a target, and the method that found them.
 type truth struct {
 	method string
-	means  []float64 // of the observables, in their order; none where the target is too large
+	means  []float64 // of the observables, in their order; none if the target is too large
 }
 
-// errTooLarge marks a target too large for exact means.
+// errTooLarge reports a target that is too large for exact means.
 var errTooLarge = errors.New("too large for exact means")
 
-// settle finds the exact means, or says that there are none.
+// settle stores the exact means, or a note that the target is too large for them.
 func (d *distribution) settle(exact func() (string, []float64, error)) (err error) {
 	if d.truth.method, d.truth.means, err = exact(); errors.Is(err, errTooLarge) {
 		d.truth.method, err = "none, and no log RMSE: "+err.Error(), nil
@@ -144,7 +144,7 @@ func (d *distribution) settle(exact func() (string, []float64, error)) (err erro
 	return err
 }
 
-// settleSmall is settle by a list of all states.
+// settleSmall calls settle with a list of all states.
 func (d *distribution) settleSmall(ctx context.Context) error {
 	return d.settle(func() (string, []float64, error) {
 		if states := statesOf(d.target.Categories()); states > targets.MaxStates {
@@ -154,7 +154,7 @@ func (d *distribution) settleSmall(ctx context.Context) error {
 	})
 }
 
-// statesOf is the number of states of slots.
+// statesOf returns the number of states of slots with the given categories.
 func statesOf(categories []int) float64 {
 	states := 1.0
 	for _, k := range categories {
@@ -166,11 +166,11 @@ func statesOf(categories []int) float64 {
 // A kind is a kind of targets.
 type kind struct {
 	name, title, help string
-	// flags defines the parameters, with their defaults, and returns a maker of the target with those that are set.
+	// flags defines the parameters with their defaults, and returns a maker that reads them once they are set.
 	flags func(f *pflag.FlagSet) maker
 }
 
-// maker makes a target, and finds its exact means.
+// maker makes a target and finds its exact means.
 type maker func(ctx context.Context) (*distribution, error)
 
 func kinds() []kind {
@@ -194,7 +194,7 @@ func kinds() []kind {
 	}
 }
 
-// settings are some of the flags, as they are set.
+// settings returns the values of the named flags.
 func settings(f *pflag.FlagSet, names ...string) []parameter {
 	list := make([]parameter, len(names))
 	for i, name := range names {
@@ -203,7 +203,7 @@ func settings(f *pflag.FlagSet, names ...string) []parameter {
 	return list
 }
 
-// newDistribution makes a target that is written as samplers are: "ising:size=3x3,coupling=0.2",
+// newDistribution makes the target that a text describes, in the form of samplers: "ising:size=3x3,coupling=0.2",
 // "potts:field=0/0.1/0.2".
 func newDistribution(ctx context.Context, text string) (*distribution, error) {
 	list, err := samplers.ParseList(text)

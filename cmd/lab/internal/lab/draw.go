@@ -19,11 +19,11 @@ import (
 	"gonum.org/v1/plot/vg/vgsvg"
 )
 
-// drawings are plots by the names of their files.
+// drawings holds plots by the names of their files.
 type drawings map[string]*plot.Plot
 
-// draw draws every curve, by x and by seconds, and columns against labels and other columns.
-// Lines are the first label; other labels have a plot each.
+// draw plots every curve, against x and against seconds, and columns against labels and other columns. Each value of
+// the first label gets a line. Curves have a plot for each value of the other labels.
 func (r *StudyReport) draw() (drawings, error) {
 	list, failed := drawings{}, error(nil)
 	add := func(name string, p *plot.Plot, err error) {
@@ -54,7 +54,7 @@ func (r *StudyReport) draw() (drawings, error) {
 	return list, failed
 }
 
-// curves draws one curve of every group, the mean of its repetitions.
+// curves plots a curve of every group, averaged over its repetitions.
 func (p panel) curves(c curve, title, x string, at func(sample) float64) (*plot.Plot, error) {
 	var list []line
 	for _, g := range p {
@@ -82,8 +82,8 @@ func (p panel) curves(c curve, title, x string, at func(sample) float64) (*plot.
 	return drawn, err
 }
 
-// drawColumn draws a column against a label of numbers, a line for each value of the first label, or against
-// another column, a line for each sampler that has several settings.
+// drawColumn plots a column. Against a label of numbers, each value of the first label gets a line. Against another
+// column, a line joins the settings of each sampler.
 func (r *StudyReport) drawColumn(c column) (*plot.Plot, error) {
 	var list []line
 	for _, g := range r.groups() {
@@ -105,16 +105,16 @@ func (r *StudyReport) drawColumn(c column) (*plot.Plot, error) {
 	return drawLines(r.subject(), c.against, c.name, list)
 }
 
-// subject is the title without its settings, which leave no room in a plot.
+// subject returns the title without its settings, which do not fit above a plot.
 func (r *StudyReport) subject() string { return r.Title[:strings.IndexAny(r.Title+",", ":,")] }
 
-// line is one of a plot.
+// line is a line of a plot.
 type line struct {
 	name string
 	at   plotter.XYs
 }
 
-// addPoint adds a point to the line of that name, which is made if there is none.
+// addPoint adds a point to the line of that name, and makes the line if there is none.
 func addPoint(list []line, name string, x, y float64) []line {
 	i := slices.IndexFunc(list, func(l line) bool { return l.name == name })
 	if i < 0 {
@@ -134,16 +134,16 @@ func newPlot(title, x, y string) *plot.Plot {
 	return p
 }
 
-// colours can be told apart by people who see few (Okabe and Ito 2008, without their yellow).
+// colours are distinct for colour-blind readers too (Okabe and Ito 2008, without their yellow).
 var colours = []color.RGBA{
 	{0, 114, 178, 255}, {213, 94, 0, 255}, {0, 158, 115, 255}, {204, 121, 167, 255}, {0, 0, 0, 255},
 	{86, 180, 233, 255}, {230, 159, 0, 255},
 }
 
-// fewPoints is the most points of a line that have marks.
+// fewPoints is the largest number of points that a line marks.
 const fewPoints = 20
 
-// drawLines draws lines. Those whose points all have the same x are left out. It returns nil if nothing is drawn.
+// drawLines plots lines, except lines of several points with the same x. It returns nil if no line is left.
 func drawLines(title, x, y string, list []line) (*plot.Plot, error) {
 	p, drawn := newPlot(title, x, y), false
 	for i, l := range list {
@@ -172,7 +172,7 @@ func drawLines(title, x, y string, list []line) (*plot.Plot, error) {
 	return p, nil
 }
 
-// svg draws a plot with its legend to the right of the frame, where it hides no line.
+// svg draws a plot. The legend lies to the right of the frame, where it hides no line.
 func svg(p *plot.Plot) ([]byte, error) {
 	const width, height, margin = 16 * vg.Centimeter, 11 * vg.Centimeter, vg.Centimeter / 3
 	legend := p.Legend
@@ -180,7 +180,7 @@ func svg(p *plot.Plot) ([]byte, error) {
 	canvas := vgsvg.New(width+size.X+3*margin, max(height, size.Y)+2*margin)
 	c := draw.New(canvas)
 	c.SetColor(color.White)
-	c.Fill(c.Rectangle.Path()) // a page that shows the picture may be dark
+	c.Fill(c.Rectangle.Path()) // the page around the picture may be dark
 	frame := *p
 	frame.Legend = plot.NewLegend()
 	frame.Draw(draw.Crop(c, margin, -size.X-2*margin, margin, -margin))

@@ -16,22 +16,22 @@ import (
 )
 
 // An estimator estimates the gradient of E[U(b)] over independent slots with b_j ~ softmax(0, φ_j), which for two
-// categories is Bernoulli(sigmoid(φ_j)). A batch has several rows of logits, each with an expectation of its own: the
-// target's n-th state is the n-th row's.
+// categories is Bernoulli(sigmoid(φ_j)). A batch has several rows of logits. Each row has its own expectation: the
+// target gets the n-th row's state as its n-th.
 type estimator interface {
-	// evaluations of the target, hard or relaxed, for a draw.
+	// evaluations returns how many evaluations of the target, hard or relaxed, one draw takes.
 	evaluations() int
-	// estimate writes the mean of some draws to gradient, for each row of logits [rows × slots × (categories - 1)].
+	// estimate writes the mean over that many draws to gradient, [rows × slots × (categories - 1)] as logits.
 	estimate(ctx context.Context, logits []float64, draws int, r *rand.Rand, gradient []float64) error
 }
 
-// estimators lists them: ARM; its half, AR, and the score function with baselines; a relaxed control variate; and
-// Gumbel-softmax with straight-through, which alone is biased.
+// estimators lists the estimators: ARM; its half, AR; REINFORCE without and with a baseline; a relaxed control variate;
+// and Gumbel-softmax with straight-through. Only the last is biased.
 func estimators() []string {
 	return []string{"arm", "ar", "reinforce", "leave-one-out", "relax", "straight-through"}
 }
 
-// newEstimator is an estimator on a target whose slots have the same number of categories.
+// newEstimator makes an estimator. All slots of the target must have the same number of categories.
 func newEstimator(name string, target samplers.Target) (estimator, error) {
 	categories := target.Categories()
 	b, needs := batch{target, len(categories), categories[0]}, ""
@@ -55,13 +55,13 @@ func newEstimator(name string, target samplers.Target) (estimator, error) {
 	return nil, fmt.Errorf("%s needs %s: %w", name, needs, samplers.ErrUnsupported)
 }
 
-// batch evaluates a target at a state for each row.
+// batch evaluates a target at one state for each row.
 type batch struct {
 	target            samplers.Target
 	slots, categories int
 }
 
-// energies returns U of each row. One that is not finite is an error: the expectation does not exist.
+// energies returns U of each row. It fails if one is not finite: then the expectation does not exist.
 func (b batch) energies(ctx context.Context, states []int) ([]float64, error) {
 	u := make([]float64, len(states)/b.slots)
 	err := b.target.Energy(ctx, states, u)
@@ -79,8 +79,8 @@ func (b batch) energies(ctx context.Context, states []int) ([]float64, error) {
 //	u ~ Uniform(0,1)^m
 //	∂E[U]/∂φ_j ≈ (U([u > sigmoid(-φ)]) - U([u < sigmoid(φ)])) (u_j - ½)
 //
-// For K categories it is ARSM (Yin, Yue and Zhou, ICML 2019), of which that is the case of two. π is uniform on the
-// simplex, and b the least of π_i exp(-φ_i); with b^ck the state of π whose parts c and k change places in every slot,
+// For K categories it is ARSM (Yin, Yue and Zhou, ICML 2019); ARM is its case K = 2. π is uniform on the simplex, and b
+// is the category of the least π_i exp(-φ_i). If b^ck is the state after parts c and k of π swap in every slot,
 //
 //	∂E[U]/∂φ_jc ≈ Σ_k (U(b^ck) - mean_i U(b^ik)) (1/K - π_jk)
 type arm struct{ batch }
@@ -103,7 +103,7 @@ func (a arm) estimate(ctx context.Context, logits []float64, draws int, r *rand.
 		for c := range k {
 			for d := range c + 1 {
 				if c == d && c > 0 {
-					u[c*k+c] = u[0] // nothing changes places
+					u[c*k+c] = u[0] // no parts swap
 					continue
 				}
 				for i := range states {
@@ -132,7 +132,7 @@ func (a arm) estimate(ctx context.Context, logits []float64, draws int, r *rand.
 	return nil
 }
 
-// race is the category of the least π exp(-φ), where parts c and d of π change places.
+// race returns the category of the least π_i exp(-φ_i), after parts c and d of π swap.
 func race(pi, logits []float64, c, d int) int {
 	best, at := math.Inf(1), 0
 	for v := range pi {
@@ -153,9 +153,9 @@ func race(pi, logits []float64, c, d int) int {
 	return at
 }
 
-// scoreEstimator is REINFORCE (Williams 1992), (U(b) - baseline) ∂log p(b)/∂φ, whose baseline is 0 or the mean U of the
-// row's other draws, of which two are needed; and ARM's half, AR, (U([u < sigmoid(φ)]) - baseline) (1 - 2u), with the
-// mean of earlier calls.
+// scoreEstimator is REINFORCE (Williams 1992), (U(b) - baseline) ∂log p(b)/∂φ. Its baseline is 0 or, given two draws or
+// more, the mean U of the row's other draws. It is also ARM's half, AR, (U([u < sigmoid(φ)]) - baseline) (1 - 2u),
+// whose baseline is the mean U of earlier calls.
 type scoreEstimator struct {
 	batch
 	kind       string
@@ -203,7 +203,7 @@ func (e *scoreEstimator) estimate(ctx context.Context, logits []float64, draws i
 			switch e.kind {
 			case "ar":
 				weight -= e.sum / max(e.count, 1)
-			case "leave-one-out": // less the mean of the others
+			case "leave-one-out": // subtract the mean of the other draws
 				weight = (weight - mean[row]) * float64(draws) / float64(max(draws-1, 1))
 			}
 			gradient[i] += weight * score / float64(draws)
@@ -213,12 +213,12 @@ func (e *scoreEstimator) estimate(ctx context.Context, logits []float64, draws i
 	return nil
 }
 
-// temperature is that of relaxed bits, λ.
+// temperature is λ, the temperature of relaxed bits.
 const temperature = 0.5
 
 // relaxEstimator is the score function with REBAR's control variate (Tucker and others 2017; Grathwohl and others,
-// RELAX, 2018), of fixed temperature λ and a scale η that falls with the variance. With z = φ + logit(u), b = [z > 0],
-// z̃ drawn from z given b, and s(z) = sigmoid(z/λ):
+// RELAX, 2018). The temperature λ is fixed; each call moves the scale η to lower the variance. With z = φ + logit(u), b
+// = [z > 0], z̃ drawn as z given b, and s(z) = sigmoid(z/λ):
 //
 //	(U(b) - ηU(s(z̃))) ∂log p(b)/∂φ + η ∂U(s(z))/∂φ - η ∂U(s(z̃))/∂φ
 type relaxEstimator struct {
@@ -248,7 +248,7 @@ func (e *relaxEstimator) estimate(ctx context.Context, logits []float64, draws i
 			z := phi + logOdds(u)
 			hard[j] = bit(z > 0)
 			score[j] = float64(hard[j]) - theta
-			// u given b is uniform above or below 1 - θ.
+			// Given b, u is uniform above or below 1 - θ.
 			conditional, slope := v*(1-theta), -v*theta*(1-theta)
 			if hard[j] == 1 {
 				conditional, slope = 1-theta*(1-v), -(1-v)*theta*(1-theta)
@@ -276,7 +276,7 @@ func (e *relaxEstimator) estimate(ctx context.Context, logits []float64, draws i
 			pull += 2 * g * variate / float64(draws*len(energy))
 		}
 	}
-	// The step is of the gradient's own size, as in RMSprop, and falls.
+	// The step is scaled by the gradient's running size, as in RMSprop, and falls with the calls.
 	e.moment = 0.9*e.moment + 0.1*pull*pull
 	if e.calls++; e.moment > 0 {
 		e.eta -= 0.05 / math.Sqrt(float64(e.calls)) * pull / math.Sqrt(e.moment)
@@ -284,8 +284,8 @@ func (e *relaxEstimator) estimate(ctx context.Context, logits []float64, draws i
 	return nil
 }
 
-// straightThrough is Gumbel-softmax with straight-through (Jang and others 2017; Maddison and others 2017): U's slope
-// at the bits b = [z > 0] times that of sigmoid(z/λ), as of U(b + sigmoid(z/λ)) with its value at z taken off.
+// straightThrough is Gumbel-softmax with straight-through (Jang and others 2017; Maddison and others 2017). It takes
+// the slope of U(b + s(z) - c), with b = [z > 0], s(z) = sigmoid(z/λ), and c = s(z) held constant.
 type straightThrough struct {
 	batch
 	relaxed samplers.RelaxedTarget
@@ -317,7 +317,7 @@ func inside(u float64) float64 { return min(max(u, 1e-12), 1-1e-12) }
 
 func logOdds(p float64) float64 { return math.Log(p) - math.Log1p(-p) }
 
-// exactGradient writes ∂E[U]/∂φ of one row over all states.
+// exactGradient writes ∂E[U]/∂φ of one row of logits, as a sum over all states.
 func exactGradient(e *targets.Enumeration, logits, gradient []float64) {
 	more := len(logits) / len(e.State(0))
 	laws := make([][]float64, len(e.State(0)))
@@ -337,7 +337,7 @@ func exactGradient(e *targets.Enumeration, logits, gradient []float64) {
 	}
 }
 
-// squareTarget is ARM's example: (z - p₀)² of one bit z.
+// squareTarget is ARM's example, U(z) = (z - p₀)² of one bit z.
 type squareTarget float64
 
 func (squareTarget) Categories() []int { return []int{2} }
@@ -356,8 +356,8 @@ func (t squareTarget) RelaxedEnergyGradient(_ context.Context, x []float64, ener
 	return nil
 }
 
-// deviations compares estimates with the expected mean: their largest distance in standard errors, and their variance,
-// summed over the parts.
+// deviations compares estimates with the exact gradient. It returns the largest distance of a mean estimate, in
+// standard errors, and the variance of one estimate, summed over the entries.
 func deviations(estimates [][]float64, want []float64) (deviation, variance float64) {
 	column := make([]float64, len(estimates))
 	for j, w := range want {

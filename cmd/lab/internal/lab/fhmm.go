@@ -14,8 +14,8 @@ import (
 	"infill/samplers"
 )
 
-// newHiddenChains is a factorial hidden Markov model, by default that of the code of Gibbs with Gradients. Every factor
-// at every time is an observable. Chains can start by the model before anything was observed, as in the code.
+// newHiddenChains makes a factorial hidden Markov model, by default as in the code of Gibbs with Gradients. Every
+// factor at every time is an observable. As in that code, chains can start from the model without observations.
 func newHiddenChains(f *pflag.FlagSet) maker {
 	times := Whole(f, "times", 100, 1, 1<<16, "times at which a number is observed")
 	factors := Whole(f, "factors", 10, 1, 16, "hidden chains")
@@ -58,7 +58,7 @@ type fhmm struct {
 	first, keep float64
 }
 
-// newFHMM draws weights and the offset from N(0, 1), states from the model, and observes them.
+// newFHMM draws weights and the offset from N(0, 1), then states and observations from the model.
 func newFHMM(times, factors int, noise, first, keep float64, r *rand.Rand) *fhmm {
 	t := &fhmm{weights: targets.Normals(r, factors, 1), offset: r.NormFloat64(), noise: noise, first: first, keep: keep}
 	var states []int
@@ -78,11 +78,11 @@ func newFHMM(times, factors int, noise, first, keep float64, r *rand.Rand) *fhmm
 	return t
 }
 
-// quadratic writes log p(y, x) in the spins s = 2x - 1.
+// quadratic returns log p(y, x) as an Ising model of the spins s = 2x - 1.
 func (t *fhmm) quadratic() *targets.Ising {
 	factors, n := len(t.weights), len(t.weights)*len(t.observed)
 	near, couplings, field := make([][]int, n), make([][]float64, n), make([]float64, n)
-	// add adds q x_i x_j, which is q (1 + s_i + s_j + s_i s_j)/4; every pair of sites is called both ways, for half.
+	// add adds q x_i x_j = q (1 + s_i + s_j + s_i s_j)/4. Callers add every pair both ways, half each time.
 	add := func(i, j int, q float64) {
 		near[i], couplings[i] = append(near[i], j), append(couplings[i], q/4)
 		field[i] += q / 4
@@ -98,7 +98,7 @@ func (t *fhmm) quadratic() *targets.Ising {
 		if time == 0 {
 			field[i] += logOdds(t.first) / 2
 		}
-		// Two states that are equal have 1 - x - x' + 2xx', times the log-odds of keeping.
+		// A transition adds 1 - x - x' + 2xx', which is 1 if x = x' and else 0, times the log-odds of keeping.
 		for _, j := range []int{i - factors, i + factors} {
 			if j >= 0 && j < n {
 				field[i] -= logOdds(t.keep) / 2
@@ -109,7 +109,7 @@ func (t *fhmm) quadratic() *targets.Ising {
 	return targets.NewSparseIsing(near, couplings, field)
 }
 
-// means are the exact probabilities of 1, [slots], by the forward and backward recursions over the 2^factors joint
+// means returns the exact probabilities of 1, [slots], by the forward and backward recursions over the 2^factors joint
 // states of a time.
 func (t *fhmm) means() []float64 {
 	factors, times := len(t.weights), len(t.observed)
@@ -126,7 +126,7 @@ func (t *fhmm) means() []float64 {
 		}
 		likelihood[time] = softmax(row)
 	}
-	// pass goes over the times, and returns what those on the way say of the states of each.
+	// pass goes over the times in steps of by. It returns for each the message from the times before on the way.
 	pass := func(law []float64, time, by int) [][]float64 {
 		said := make([][]float64, times)
 		for ; time >= 0 && time < times; time += by {
@@ -165,5 +165,5 @@ func (t *fhmm) means() []float64 {
 	return means
 }
 
-// scale makes numbers sum to 1, so that they do not vanish.
+// scale divides numbers by their sum, so that products of them do not vanish.
 func scale(row []float64) { floats.Scale(1/floats.Sum(row), row) }

@@ -32,14 +32,14 @@ func (v value[T]) Set(text string) error {
 func (v value[T]) String() string { return v.text(*v.at) }
 func (value[T]) Type() string     { return "value" }
 
-// define defines a flag and returns where its value stands.
+// define defines a flag and returns a pointer to its value.
 func define[T any](f *pflag.FlagSet, name string, at T, usage string, parse func(string) (T, error),
 	text func(T) string) *T {
 	f.Var(value[T]{&at, parse, text}, name, usage)
 	return &at
 }
 
-// WrongValue is the error of a flag, or of another setting, that does not take a value.
+// WrongValue returns the error for a value that a flag, or another setting, does not take.
 func WrongValue(name, text string, wanted error) error {
 	if errors.Is(wanted, strconv.ErrSyntax) || errors.Is(wanted, strconv.ErrRange) {
 		wanted = errors.New("a whole number of 0 or more, below 2^64")
@@ -47,7 +47,7 @@ func WrongValue(name, text string, wanted error) error {
 	return refuse(name, "%q is not %w", text, wanted)
 }
 
-// number is a finite number; bound is "", " of 0 or more" or " above 0".
+// number defines the flag of a finite number; bound is "", " of 0 or more" or " above 0".
 func number(f *pflag.FlagSet, name string, at float64, bound, usage string) *float64 {
 	return define(f, name, at, usage, func(text string) (float64, error) {
 		x, err := strconv.ParseFloat(text, 64)
@@ -71,10 +71,10 @@ func Whole(f *pflag.FlagSet, name string, at, low, high int, usage string) *int 
 	}, strconv.Itoa)
 }
 
-// targetSeed is the seed that a target is drawn from.
+// targetSeed defines the flag of the seed that draws a target.
 func targetSeed(f *pflag.FlagSet, usage string) *uint64 { return f.Uint64("target-seed", 1, usage) }
 
-// Choice defines the flag of one of a list, at first the first.
+// Choice defines the flag of one word of a list. The default is the first word.
 func Choice(f *pflag.FlagSet, name string, of []string, usage string) *string {
 	return define(f, name, of[0], strings.Join(of, "|")+": "+usage, func(text string) (string, error) {
 		if !slices.Contains(of, text) {
@@ -84,7 +84,7 @@ func Choice(f *pflag.FlagSet, name string, of []string, usage string) *string {
 	}, func(text string) string { return text })
 }
 
-// choices defines the flag of some of a list, with commas between them.
+// choices defines the flag of several words of a list, with commas between them.
 func choices(f *pflag.FlagSet, name string, at, of []string) *[]string {
 	usage := "some of " + strings.Join(of, ", ") + ", with commas between them"
 	return define(f, name, at, usage, func(text string) ([]string, error) {
@@ -98,11 +98,11 @@ func choices(f *pflag.FlagSet, name string, at, of []string) *[]string {
 	}, func(list []string) string { return strings.Join(list, ",") })
 }
 
-// samplersFlag is a list of samplers.
+// samplersFlag defines the flag of a list of samplers.
 func samplersFlag(f *pflag.FlagSet, name, at, usage string) *[]Spec {
 	specs, err := ParseSpecs(at)
 	if err != nil {
-		panic(err) // the program's own list
+		panic(err) // the program's own list is wrong
 	}
 	return define(f, name, specs, usage, func(text string) ([]Spec, error) {
 		specs, err := ParseSpecs(text)
@@ -139,12 +139,12 @@ func joined[N int | float64](numbers []N) string {
 	return strings.Join(texts, ",")
 }
 
-// size is the two sides of a lattice.
+// size holds the two sides of a lattice.
 type size struct{ rows, columns int }
 
 func (s size) sites() int { return s.rows * s.columns }
 
-// maxSites bounds lattices, so that a mistyped digit is reported at once.
+// maxSites is the largest number of sites of a lattice: a mistyped digit fails at once.
 const maxSites = 1 << 16
 
 func sizeFlag(f *pflag.FlagSet, at size, usage string) *size {
@@ -168,13 +168,13 @@ const all = "all"
 // A Spec is one sampler of a comparison.
 type Spec struct {
 	samplers.Spec
-	// Label is the spec as it was written; it names the sampler in results and picks its random streams.
+	// Label is the spec as typed; it names the sampler in results and picks its random streams.
 	Label string
-	// Steps of each chain; 0 for the comparison's own number.
+	// Steps is the number of steps of each chain; 0 means the comparison's own number.
 	Steps int
 }
 
-// named is a sampler that chooses everything itself.
+// named returns the spec of a sampler without settings, which chooses everything itself.
 func named(name string) Spec { return Spec{Label: name, Spec: samplers.Spec{Name: name}} }
 
 func labelsOf(specs []Spec) string {
@@ -186,7 +186,7 @@ func labelsOf(specs []Spec) string {
 }
 
 // ParseSpecs reads samplers as [samplers.ParseList] does, with one more setting, steps:
-// "gibbs,dmala:step-size=0.4,balance=ratio,gwg:steps=500". "all" is one spec of that name, which a comparison unfolds.
+// "gibbs,dmala:step-size=0.4,balance=ratio,gwg:steps=500". "all" becomes one spec, which a comparison unfolds.
 func ParseSpecs(text string) (specs []Spec, err error) {
 	list, err := samplers.ParseList(text)
 	if err != nil {

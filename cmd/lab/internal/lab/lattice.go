@@ -16,8 +16,8 @@ import (
 	"infill/samplers"
 )
 
-// newIsing is an Ising model on a torus; by default it is the 5 × 5 model of the discrete Langevin paper, section 7.1.
-// The spins are its observables.
+// newIsing makes an Ising model on a torus, by default the 5 × 5 model of the discrete Langevin paper, section 7.1. Its
+// observables are the spins.
 func newIsing(f *pflag.FlagSet) maker {
 	size := sizeFlag(f, size{5, 5}, "rows and columns of the lattice")
 	coupling := number(f, "coupling", 0.1, "", "a; negative is allowed")
@@ -53,7 +53,7 @@ func newIsing(f *pflag.FlagSet) maker {
 	}
 }
 
-// newPotts is a Potts model on a torus. Its observables are the indicators of every state of every site.
+// newPotts makes a Potts model on a torus. Its observables are the indicators of every state of every site.
 func newPotts(f *pflag.FlagSet) maker {
 	size := sizeFlag(f, size{4, 4}, "rows and columns of the lattice")
 	coupling := number(f, "coupling", 0.5, "", "J; negative is allowed")
@@ -74,7 +74,7 @@ func newPotts(f *pflag.FlagSet) maker {
 			parameters = append(settings(f, "size", "coupling"), parameter{"field", joined(*given)})
 		}
 		d := &distribution{kind: "potts", target: p, observables: indicators(p.categories), parameters: parameters}
-		for law := range slices.Chunk(p.field, p.states) { // every site by its own field
+		for law := range slices.Chunk(p.field, p.states) { // the law of every site by its own field
 			d.independent = append(d.independent, softmax(law))
 		}
 		if *own != "" {
@@ -95,7 +95,7 @@ func newPotts(f *pflag.FlagSet) maker {
 	}
 }
 
-// pottsTorus is the Potts model U(θ) = J Σ_edges [θ_i = θ_k] + Σ_i h[θ_i] on a torus, every edge once.
+// pottsTorus makes the Potts model U(θ) = J Σ_edges [θ_i = θ_k] + Σ_i h[θ_i] on a torus, with every edge once.
 func pottsTorus(size size, coupling float64, field []float64) (*protein, error) {
 	n := size.sites() * len(field)
 	if n > maxPotts || len(field) > maxCategories {
@@ -117,7 +117,7 @@ func pottsTorus(size size, coupling float64, field []float64) (*protein, error) 
 	return p, nil
 }
 
-// newTable is a table of random energies. Its observables are the indicators of every category of every slot.
+// newTable makes a table of random energies. Its observables are the indicators of every category of every slot.
 func newTable(f *pflag.FlagSet) maker {
 	categories := Numbers(f, "categories", []int{4, 4, 4}, "number of categories of each slot")
 	scale := number(f, "scale", 1, " above 0", "standard deviation of the energies, in nats")
@@ -139,7 +139,7 @@ func newTable(f *pflag.FlagSet) maker {
 			if target, err = readEnergies(*file); err != nil {
 				err = refuse("energies", "%s: %w", *file, err)
 			}
-		// A table also holds its gradient's errors, a number for each neighbour.
+		// A table also holds the errors of its gradient, one for each term, state, slot and category.
 		case states*float64(len(*categories)*slices.Max(*categories)**terms) > maxTable:
 			err = refuse("categories", "%s give a table of %.3g states, too large to keep with its gradients: "+
 				"take fewer or smaller slots", joined(*categories), states)
@@ -156,15 +156,15 @@ func newTable(f *pflag.FlagSet) maker {
 	}
 }
 
-// torus is a lattice whose sites all have the same categories, with an energy
-// of neighbouring pairs, each edge once, and of single sites.
+// torus is a lattice whose sites all have the same categories. Its energy sums over pairs of neighbours, each edge
+// once, and over single sites.
 type torus struct {
 	size size
 	edge [][]float64 // energy of a pair of neighbours, [K][K], symmetric
 	site []float64   // energy of a site, [K]
 }
 
-// lattice is the exact means of a torus, by a list of its states where they are few, or by its transfer matrix.
+// lattice returns the exact means of a torus, by a list of its states if they are few, else by its transfer matrix.
 func (d *distribution) lattice(ctx context.Context, t torus) (string, []float64, error) {
 	if math.Pow(float64(len(t.site)), float64(t.size.sites())) <= maxListed {
 		return d.enumerate(ctx)
@@ -180,10 +180,10 @@ func (d *distribution) lattice(ctx context.Context, t torus) (string, []float64,
 	return "transfer matrix", means, nil
 }
 
-// maxListed is the most states that a lattice's means are listed for.
+// maxListed is the largest number of states that lattice lists.
 const maxListed = 1 << 16
 
-// maxRowStates bounds the transfer matrix: one of 1,024 rows takes seconds.
+// maxRowStates is the largest number of rows of a transfer matrix: 1,024 rows take seconds.
 const maxRowStates = 1024
 
 // transferMatrix returns the probabilities of one site's categories, [K], the same at every site by symmetry. With T(r,

@@ -13,7 +13,7 @@ import (
 	"infill/samplers"
 )
 
-// learnImages trains deep energies: table 1 of the discrete Langevin paper, section 7.3.2 and appendix I.4.
+// learnImages trains deep energies, as table 1 of the discrete Langevin paper does (section 7.3.2, appendix I.4).
 type learnImages struct {
 	pcd                            pcdOptions
 	steps, warmUp                  *int
@@ -88,7 +88,7 @@ MNIST's; --test is a file of test images, else a fifth of the data. The paper's 
 	return s
 }
 
-// deepEnergy is a network over a law of independent pixels:
+// deepEnergy adds a network to the log-probability of independent pixels:
 //
 //	U(x) = f_w(x) + log base(x)
 type deepEnergy struct {
@@ -147,7 +147,7 @@ func (o *learnImages) train(ctx context.Context, b *bench, spec Spec, images *im
 
 	energy, err := network.Open(ctx,
 		network.Shape{Rows: images.rows, Columns: images.columns, Features: *o.features, Blocks: *o.blocks,
-			Downsampling: *o.downsampling}, 1) // one thread, as all of the laboratory
+			Downsampling: *o.downsampling}, 1) // one thread, as everywhere in the laboratory
 	if err != nil {
 		return err
 	}
@@ -156,7 +156,7 @@ func (o *learnImages) train(ctx context.Context, b *bench, spec Spec, images *im
 		categories: slices.Repeat([]int{2}, pixels)}
 	energy.Initialise(b.stream("weights"), model.weights)
 	energy.Set(model.weights)
-	// The chains start one after the other on one stream.
+	// One stream draws the starts of all chains, one after the other.
 	buffer := drawFrom(laws, slices.Repeat(b.streams("buffer", 1), *o.pcd.buffer))
 	p, err := o.pcd.newPCD(b, model, spec, *o.steps, buffer)
 	if err != nil {

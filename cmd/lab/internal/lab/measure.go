@@ -33,7 +33,7 @@ func (t *tally) add(positions []int) {
 	}
 }
 
-// mean returns the mean of an observable so far, of one chain.
+// mean returns one chain's mean of an observable so far.
 func (t *tally) mean(chain, observable int) float64 {
 	o, sum := t.of.observables[observable], 0.0
 	first := (chain*len(t.of.target.Categories()) + o.slot) * t.wide
@@ -43,7 +43,7 @@ func (t *tally) mean(chain, observable int) float64 {
 	return sum / float64(t.steps)
 }
 
-// logRMSE is the log root mean square error of the running means; its standard error is by the delta method.
+// logRMSE returns the log root mean square error of the running means, and its standard error by the delta method.
 func (t *tally) logRMSE() (value, standardError float64) {
 	squares := make([]float64, len(t.counts)/(t.wide*len(t.of.target.Categories())))
 	for c := range squares {
@@ -56,19 +56,19 @@ func (t *tally) logRMSE() (value, standardError float64) {
 	return math.Log(m) / 2, e / (2 * m)
 }
 
-// maxSeries bounds the observables whose effective sample size is taken.
+// maxSeries is the largest number of observables whose effective sample size is computed.
 const maxSeries = 64
 
 // sampleSize is the effective sample size of the kept steps of one chain.
 type sampleSize struct {
 	Kept, Observables   int     // steps of each chain; all observables, or 64 spread evenly
-	Mean, StandardError float64 // over observables and chains; the error is between chains, NaN of a single one
-	Min                 float64 // over the observables, each a mean over chains
-	Still               int     // pairs of chain and observable that never changed, each taken as one draw
-	RHat                float64 // the largest split R-hat; not finite where some chain stands still
+	Mean, StandardError float64 // over observables and chains; the error is between chains, NaN if there is one
+	Min                 float64 // least of the observables, each averaged over chains
+	Still               int     // pairs of chain and observable that never changed, each counted as one draw
+	RHat                float64 // the largest split R-hat; not finite if a chain stands still
 }
 
-// effectiveSampleSize takes the ESS of the states of each chain, [chains][steps × slots], from the step first on.
+// effectiveSampleSize computes the ESS of each chain's states, [chains][steps × slots], from the step first on.
 func effectiveSampleSize(d *distribution, states [][]uint8, first int) *sampleSize {
 	slots := len(d.target.Categories())
 	kept := len(states[0])/slots - first
@@ -104,13 +104,13 @@ func effectiveSampleSize(d *distribution, states [][]uint8, first int) *sampleSi
 	return e
 }
 
-// meanAndError is a mean with its standard error, NaN of a single value.
+// meanAndError returns the mean and its standard error, which is NaN for a single value.
 func meanAndError(values []float64) (mean, standardError float64) {
 	mean, deviation := stat.MeanStdDev(values, nil)
 	return mean, stat.StdErr(deviation, float64(len(values)))
 }
 
-// checkpoints are the steps of a curve: up to 50 spread evenly, up to 50 evenly in the logarithm, and the last.
+// checkpoints returns the steps of a curve: up to 50 spread evenly, up to 50 evenly in the logarithm, and the last.
 func checkpoints(steps int) []int {
 	const each = 50
 	var list []int
@@ -125,10 +125,10 @@ func checkpoints(steps int) []int {
 type binarySet struct {
 	slots, words int
 	bits         []uint64  // [states × words]
-	within       []float64 // the mean kernel of each state with all
+	within       []float64 // mean kernel of each state with all states
 }
 
-// newBinarySet is of states [n × slots] of zeros and ones.
+// newBinarySet packs states [n × slots] of zeros and ones.
 func newBinarySet(slots int, states []int) *binarySet {
 	s := &binarySet{slots: slots, words: (slots + 63) / 64}
 	for first := 0; first < len(states); first += slots {
@@ -144,8 +144,8 @@ func newBinarySet(slots int, states []int) *binarySet {
 
 func (s *binarySet) len() int { return len(s.bits) / s.words }
 
-// rowMeans is the mean over all y of the other set, for each x, of k(x, y) = exp(-Hamming(x, y)/slots), the kernel of
-// the GWG and discrete Langevin papers' code.
+// rowMeans returns, for each x, the mean over all y of the other set of k(x, y) = exp(-Hamming(x, y)/slots). The code
+// of the GWG and discrete Langevin papers has this kernel.
 func (s *binarySet) rowMeans(other *binarySet) []float64 {
 	rows := make([]float64, s.len())
 	for i := range rows {
@@ -161,9 +161,9 @@ func (s *binarySet) rowMeans(other *binarySet) []float64 {
 	return rows
 }
 
-// squaredDiscrepancy is the maximum mean discrepancy of two sets, squared, as the V-statistic mean k(x,x') + mean
-// k(y,y') - 2 mean k(x,y), every state with itself included; the papers report its logarithm. It is above 0 in the mean
-// for two sets of one law. The standard error is the jackknife's over the states x, given y.
+// squaredDiscrepancy returns the squared maximum mean discrepancy of two sets, the V-statistic mean k(x,x') + mean
+// k(y,y') - 2 mean k(x,y). The means include k(x,x). The papers report its logarithm. Its mean is above 0 for two sets
+// of one law. The standard error is the jackknife's over the states x, given y.
 func squaredDiscrepancy(x, y *binarySet) (value, standardError float64) {
 	n, self := float64(x.len()), stat.Mean(y.within, nil)
 	across := x.rowMeans(y)
@@ -172,11 +172,11 @@ func squaredDiscrepancy(x, y *binarySet) (value, standardError float64) {
 	for i := range left {
 		left[i] = (sumWithin*n-2*x.within[i]*n+1)/((n-1)*(n-1)) + self - 2*(sumAcross-across[i])/(n-1)
 	}
-	// The mean of sums rounds differently from self; equal sets shall give 0. Of one state the error is NaN.
+	// The mean of sums and self round differently: equal sets could fall below 0. For one state the error is NaN.
 	return math.Max(sumWithin/n+self-2*sumAcross/n, 0), math.Sqrt(stat.PopVariance(left, nil) * (n - 1))
 }
 
-// reference is states that stand for a law, which the maximum mean discrepancy is measured from.
+// reference holds states that stand for a law, to measure the maximum mean discrepancy from.
 type reference struct {
 	method  string
 	samples int
@@ -190,10 +190,10 @@ func (r *reference) discrepancy(states []int) (value, standardError float64) {
 	return squaredDiscrepancy(newBinarySet(r.set.slots, states), r.set)
 }
 
-// floorSets is how many sets of draws a floor is of.
+// floorSets is the number of sets of draws behind a floor.
 const floorSets = 20
 
-// floor is the mean squared discrepancy of sets of draws from the reference's own law, and its deviation between them.
+// floor returns the mean and deviation of the squared discrepancy over sets of n draws from the reference's own law.
 func (r *reference) floor(n int) (mean, deviation float64, err error) {
 	values := make([]float64, floorSets)
 	for i := range values {

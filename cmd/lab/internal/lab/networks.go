@@ -16,7 +16,7 @@ import (
 	"infill/samplers"
 )
 
-// newNetworks is the tables 2 and 4 of the discrete Langevin paper, section 7.4 and appendix I.5, by its code's energy.
+// newNetworks repeats tables 2 and 4 of the discrete Langevin paper (section 7.4, appendix I.5) with its code's energy.
 func newNetworks() *Study {
 	s := newStudy("networks", "Sample binary Bayesian neural networks",
 		`Sample the weights of binary Bayesian neural networks for regression, -1 or +1 each: tables
@@ -125,7 +125,7 @@ func (t *binaryNetwork) Categories() []int { return t.categories }
 
 func (t *binaryNetwork) Terms() int { return len(t.outputs) }
 
-// network is a state as a perceptron.
+// network returns a state as a perceptron.
 func (t *binaryNetwork) network(state []int) perceptron {
 	for j, v := range state {
 		t.weights[j] = targets.Spin(v)
@@ -133,7 +133,7 @@ func (t *binaryNetwork) network(state []int) perceptron {
 	return perceptron{[]int{t.inputs.Cols, t.hidden, 1}, t.weights}
 }
 
-// predict is f of a state's network at inputs, and the units of all layers.
+// predict returns f of a state's network at inputs, and the units of all layers.
 func (t *binaryNetwork) predict(state []int, inputs blas64.General) (f []float64, units []blas64.General) {
 	units = t.network(state).forward(inputs)
 	for _, x := range units[2].Data {
@@ -160,7 +160,7 @@ func (t *binaryNetwork) EnergyGradient(_ context.Context, states []int, energy, 
 	return nil
 }
 
-// gradient returns the gradient of the energy of some examples, scaled to all.
+// gradient writes the energy's gradient over some examples, scaled to all, and returns their predictions f.
 func (t *binaryNetwork) gradient(state []int, inputs blas64.General, outputs, gradient []float64) []float64 {
 	f, units := t.predict(state, inputs)
 	seed := newMatrix(len(f), 1)
@@ -171,14 +171,14 @@ func (t *binaryNetwork) gradient(state []int, inputs blas64.General, outputs, gr
 	derivative := gradient[slots:]
 	clear(derivative)
 	t.network(state).backward(units, seed, derivative)
-	for j := range slots { // derivative is the upper half, which this overtakes last
+	for j := range slots { // derivative is gradient's upper half: no entry is overwritten before it is read
 		d := derivative[j]
 		gradient[2*j], gradient[2*j+1] = -d, d
 	}
 	return f
 }
 
-// EnergyGradientOf is EnergyGradient with the gradient of a few examples, scaled.
+// EnergyGradientOf writes U of all examples, and the gradient over a few of them, scaled to all.
 func (t *binaryNetwork) EnergyGradientOf(ctx context.Context, terms []int, states []int, energy,
 	gradient []float64) error {
 	p, n := t.inputs.Cols, len(t.categories)
@@ -193,15 +193,15 @@ func (t *binaryNetwork) EnergyGradientOf(ctx context.Context, terms []int, state
 	return t.Energy(ctx, states, energy)
 }
 
-// walk is chains that go on.
+// walk holds chains that advance moves on.
 type walk struct {
 	Step      int
 	Positions []int   // [chains × slots]
-	Accepted  float64 // of proposals since the start
+	Accepted  float64 // share of proposals since the start
 }
 
-// advance makes some steps with a new kernel and streams of their own, so that
-// where they lead depends on the positions alone.
+// advance makes some steps with a new kernel and new streams. Their outcome depends only on the seed, the labels, the
+// step and the positions.
 func (w *walk) advance(ctx context.Context, b *bench, spec Spec, target samplers.Target, steps int) error {
 	label := spec.Label + " from step " + strconv.Itoa(w.Step)
 	kernel, err := spec.New(target, b.stream("terms "+label))

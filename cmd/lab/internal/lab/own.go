@@ -15,8 +15,8 @@ import (
 	"infill/internal/targets"
 )
 
-// readRows reads the rows of a CSV file below its header: whole numbers from a least one, and a finite number at the
-// end. A field may be empty where all of a row's after it are, but for the last: it reads as -1.
+// readRows reads the rows of a CSV file below its header: whole numbers of least or more, then a finite number. An
+// empty field reads as -1; the first and the last field must not be empty.
 func readRows(name string, known []string, least int) (whole [][]int, numbers []float64, err error) {
 	text, err := readData(name, known, ".csv")
 	if err != nil {
@@ -109,7 +109,7 @@ func readPotts(name string) (*protein, error) {
 	return p, nil
 }
 
-// readEnergies reads a table: rows of a category from 0 for each slot, and the energy, one for each state.
+// readEnergies reads a table with a row for each state: a category from 0 for each slot, then the energy.
 func readEnergies(name string) (*targets.Table, error) {
 	list, numbers, err := readRows(name, nil, 0)
 	if err != nil {

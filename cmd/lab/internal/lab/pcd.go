@@ -13,10 +13,10 @@ import (
 	"infill/samplers"
 )
 
-// learner is a target whose parameters are to be learnt.
+// learner is a target with parameters to learn.
 type learner interface {
 	samplers.Target
-	// parameters returns the target's own parameters: writing to them changes it.
+	// parameters returns the target's own slice of parameters: writes to it change the target.
 	parameters() []float64
 	// addGradient adds scale times the mean over the states of ∂U/∂parameters to gradient.
 	addGradient(ctx context.Context, states []int, scale float64, gradient []float64) error
@@ -58,27 +58,27 @@ func checkedSpecs(list []Spec) error {
 //
 //	∂/∂w E_data[log p_w(x)] = E_data[∂U/∂w] - E_{p_w}[∂U/∂w]
 //
-// where the second mean is taken over chains that go on from update to update, in a buffer of which each update moves a
-// batch (Du and Mordatch 2019). Adam climbs.
+// Chains that go on from update to update give the second mean. They lie in a buffer, and each update moves a batch of
+// them (Du and Mordatch 2019). Adam climbs the gradient.
 type pcd struct {
 	Update     int
 	Parameters []float64
-	Mean       []float64 // of the parameters, running
+	Mean       []float64 // running mean of the parameters
 	Adam       adam
 	Buffer     []int // [buffer × slots]
 	Accepted   float64
 
 	model    learner
 	kernel   samplers.Kernel
-	steps    int // of the sampler, each update
+	steps    int // steps of the sampler in each update
 	options  pcdOptions
 	warmUp   int     // updates over which the rate rises
 	average  float64 // the share of the running mean that each update keeps
-	free     int     // the first parameters have no ℓ1 penalty
+	free     int     // number of first parameters without ℓ1 penalty
 	gradient []float64
 }
 
-// newPCD readies a training from the chains of a buffer.
+// newPCD prepares a training that starts from the chains of a buffer.
 func (o pcdOptions) newPCD(b *bench, model learner, spec Spec, steps int, buffer []int) (*pcd, error) {
 	kernel, err := spec.New(model, b.stream("terms"))
 	if err != nil {
@@ -90,7 +90,7 @@ func (o pcdOptions) newPCD(b *bench, model learner, spec Spec, steps int, buffer
 		kernel: kernel, steps: steps, options: o, gradient: make([]float64, n)}, nil
 }
 
-// run makes the updates by batches of the data, and tells after each whether a report is due.
+// run makes an update from each batch of next. Then it calls after with the batch, and whether a report is due.
 func (p *pcd) run(ctx context.Context, b *bench, next func() []int, after func(batch []int, due bool) error) error {
 	updates := *p.options.updates
 	reports := reportsOf(updates, 50)
@@ -136,7 +136,7 @@ func (p *pcd) update(ctx context.Context, b *bench, data []int) error {
 	return nil
 }
 
-// negative moves a batch of the buffer and returns it, [batch × slots].
+// negative moves a batch of the buffer's chains and returns their states, [batch × slots].
 func (p *pcd) negative(ctx context.Context, b *bench) ([]int, error) {
 	slots := len(p.model.Categories())
 	streams := samplers.Streams(b.seed, b.repeat+" chains "+decimal(float64(p.Update)), *p.options.batch)
@@ -160,7 +160,7 @@ func (p *pcd) negative(ctx context.Context, b *bench) ([]int, error) {
 	return state.Positions, nil
 }
 
-// rows copies some rows of a table.
+// rows copies the rows of a table that which lists.
 func rows[T any](table []T, width int, which []int) []T {
 	list := make([]T, 0, len(which)*width)
 	for _, i := range which {
@@ -169,7 +169,7 @@ func rows[T any](table []T, width int, which []int) []T {
 	return list
 }
 
-// batches draws rows of the data: an epoch after the other, each in an order of its own.
+// batches draws rows of the data, epoch by epoch, each epoch in a new random order.
 type batches struct {
 	data        []int
 	slots, size int
@@ -188,7 +188,7 @@ func (d *batches) at(b *bench, update int) []int {
 	return rows(d.data, d.slots, d.order[place*size:(place+1)*size])
 }
 
-// reportsOf reports after which updates a training tells its progress: about n of them, and the last.
+// reportsOf returns a predicate that is true for about n updates, evenly spread, and for the last one.
 func reportsOf(updates, n int) func(update int) bool {
 	every := max(1, updates/n)
 	return func(update int) bool { return update%every == 0 || update == updates }
@@ -210,7 +210,7 @@ func (a *adam) ascend(parameters, gradient []float64, rate float64, update int) 
 	}
 }
 
-// couplingsOptions set trainings of couplings with several samplers and numbers of sampling steps an update.
+// couplingsOptions set trainings of couplings, with several samplers and numbers of sampling steps in an update.
 type couplingsOptions struct {
 	pcd                   pcdOptions
 	samplers              *[]Spec
@@ -228,17 +228,17 @@ func couplingsFlags(f *pflag.FlagSet, pcd pcdOptions, data, sweeps int, usage st
 	}
 }
 
-// trainee is a model that is learnt in a cell, of which the first parameters have no penalty.
+// trainee is a model that a cell learns. Its first parameters, as many as free, have no ℓ1 penalty.
 type trainee struct {
 	model learner
 	free  int
-	// found returns the numbers of a cell as learnt so far; the plan's curve follows one.
+	// found returns the numbers of a cell so far; the plan's curve follows one of them.
 	found   func() map[string]float64
 	picture func() image.Image
 }
 
-// trainings adds a cell for each sampler, number of sampling steps an update, and repetition. The cells of a repetition
-// share the data, whose making is no part of them.
+// trainings adds a cell for each sampler, number of sampling steps in an update, and repetition. The cells of a
+// repetition share the data; their seconds leave out the time to make it.
 func (o couplingsOptions) trainings(p *plan, data func(context.Context, *bench) ([]int, error),
 	begin func(*bench) trainee) error {
 	known := map[string][]int{}

@@ -35,7 +35,7 @@ type perceptron struct {
 	weights []float64
 }
 
-// weightsOf is the number of weights of a perceptron.
+// weightsOf returns the number of weights and biases of a perceptron.
 func weightsOf(sizes []int) (n int) {
 	for k, to := range sizes[1:] {
 		n += (sizes[k] + 1) * to
@@ -43,7 +43,7 @@ func weightsOf(sizes []int) (n int) {
 	return n
 }
 
-// layer is a layer's weights and biases, in the perceptron's own or in a gradient of the same layout.
+// layer returns the weights and biases of layer k in a slice: the perceptron's own, or a gradient of that layout.
 func (p perceptron) layer(k int, in []float64) (weights blas64.General, biases []float64) {
 	first, from, to := weightsOf(p.sizes[:k+1]), p.sizes[k], p.sizes[k+1]
 	return matrix(from, to, in[first:first+from*to]), in[first+from*to : first+(from+1)*to]
@@ -69,7 +69,7 @@ func (p perceptron) forward(inputs blas64.General) []blas64.General {
 	return units
 }
 
-// backward adds the derivatives of Σ seed · outputs by the weights to gradient. Where gradient is nil, it returns the
+// backward adds the derivatives of Σ seed · outputs by the weights to gradient. If gradient is nil, it returns the
 // derivatives by the inputs instead.
 func (p perceptron) backward(units []blas64.General, seed blas64.General, gradient []float64) blas64.General {
 	for k := len(p.sizes) - 2; k >= 0; k-- {

@@ -17,13 +17,13 @@ import (
 	"infill/samplers"
 )
 
-// A figure is a preset: the settings of a figure, repeated.
+// A figure is a preset that repeats the settings of a paper's figure.
 type figure struct {
 	name string
-	// title says what it shows, setting how, and where that is not as in the paper.
+	// title names the subject; setting gives the settings, and where they differ from the paper's.
 	title, setting string
 
-	chains, steps int // its own
+	chains, steps int // defaults of --chains and --steps
 	parts         []part
 }
 
@@ -94,7 +94,7 @@ func figures() []figure {
 	}
 }
 
-// elsewhere says which command repeats the figures and tables that are no preset.
+// elsewhere names the command that repeats each figure and table that is not a preset.
 var elsewhere = map[string]string{
 	"dlp-figure-5":                                      "lab learn ising",
 	"dlp-figure-6 dlp-figure-10 dlp-table-3":            "infill eval --preset dlp",
@@ -104,8 +104,8 @@ var elsewhere = map[string]string{
 	"arm-figure-5 arm-figure-6 arm-table-2 arm-table-3": "lab arm vae",
 }
 
-// NewPreset returns the study that repeats the figure that its flag --preset names. Samplers, warm-up and starts are
-// the figure's.
+// NewPreset returns the study that repeats the figure of its flag --preset. The figure fixes samplers, warm-up and
+// starts.
 func NewPreset() *Study {
 	var names []string
 	var text strings.Builder
@@ -161,9 +161,9 @@ func (f figure) plan(ctx context.Context, chains, steps int, seed uint64) (*plan
 	return p, nil
 }
 
-// langevinLaw is the stationary law of DULA by equation 2 of the discrete Langevin paper, worked out apart from the
-// kernel. Z_α(θ) = Π_j Σ_v exp(½ U'_j (x_v - x_θ) - (x_v - x_θ)²/(2α)) normalises its proposals. The law is in
-// proportion to Z_α π where U is quadratic (the proof of theorem 5.1); of two states, each is left with 1 - 1/Z_α.
+// langevinLaw returns the stationary law of DULA by equation 2 of the discrete Langevin paper, without the kernel.
+// Z_α(θ) = Π_j Σ_v exp(½ U'_j (x_v - x_θ) - (x_v - x_θ)²/(2α)) normalises the proposals. If U is quadratic, the law is
+// Z_α π, normalised (proof of theorem 5.1). Each of two states is left with probability 1 - 1/Z_α.
 func langevinLaw(ctx context.Context, target samplers.OrdinalTarget, e *targets.Enumeration,
 	alpha float64) ([]float64, error) {
 	derivative, law := make([]float64, len(e.States)), slices.Clone(e.Probability)
@@ -189,14 +189,14 @@ func langevinLaw(ctx context.Context, target samplers.OrdinalTarget, e *targets.
 	return law, nil
 }
 
-// langevinBias is the bias of DULA at one step size, ‖π_α - π‖₁ = Σ |π_α(θ) - π(θ)| with π_α its stationary law, which
-// is twice the total variation.
+// langevinBias is the bias of DULA at one step size, ‖π_α - π‖₁ = Σ |π_α(θ) - π(θ)|: twice the total variation between
+// its stationary law π_α and π.
 type langevinBias struct {
 	target  samplers.OrdinalTarget
 	alpha   float64
 	of      *targets.Enumeration
 	law     []float64
-	numbers map[string]float64 // that are known without chains
+	numbers map[string]float64 // known without chains
 }
 
 func newLangevinBias(ctx context.Context, target samplers.OrdinalTarget, alpha float64) (*langevinBias, error) {
@@ -217,7 +217,7 @@ func newLangevinBias(ctx context.Context, target samplers.OrdinalTarget, alpha f
 	return l, nil
 }
 
-// observe finds the bias of the states that chains of the kernel visit.
+// observe runs chains of the kernel, and records the bias of the states that they visit.
 func (l *langevinBias) observe(ctx context.Context, b *bench, chains, steps int) error {
 	kernel, err := samplers.Spec{Name: "dula-ordinal"}.With("step-size", l.alpha).New(l.target, nil)
 	if err != nil {
@@ -245,7 +245,7 @@ func (l *langevinBias) observe(ctx context.Context, b *bench, chains, steps int)
 	for i, byChain := range counts {
 		mean, deviation := stat.MeanStdDev(byChain, nil)
 		observed[i] = mean
-		noise += stat.StdErr(deviation, float64(chains)) // NaN of a single chain
+		noise += stat.StdErr(deviation, float64(chains)) // NaN for a single chain
 	}
 	for name, x := range l.numbers {
 		b.number(name, x)
@@ -256,13 +256,13 @@ func (l *langevinBias) observe(ctx context.Context, b *bench, chains, steps int)
 	return nil
 }
 
-// biasPreset is the figure that is no comparison of samplers.
+// biasPreset is the one figure that does not compare samplers.
 const biasPreset = "dlp-figure-1"
 
 const biasOfIsing = "2 × 2 Ising model by α"
 
-// biasPlan is figure 1: left the Ising model, right the example, whose step size is as it stands in equation 2. In the
-// exact law of the example α matters little; a large one lets the chains mix, since the quadratic term holds them back.
+// biasPlan plans figure 1: the Ising model on the left; on the right the example, with the step size of equation 2. In
+// the example's exact law α matters little. A large α lets its chains mix: the quadratic term holds them back.
 func biasPlan(ctx context.Context, title string, chains, steps int) (*plan, error) {
 	p := newPlan(title, []column{
 		{name: "exact", format: "%.3g", definition: "‖π_α - π‖₁ of the exact stationary law", against: "at"},
@@ -283,8 +283,8 @@ func biasPlan(ctx context.Context, title string, chains, steps int) (*plan, erro
 		p.cells = append(p.cells, cell{labels{{"bias", curve}, {"at", strconv.FormatFloat(x, 'g', 3, 64)}},
 			func(ctx context.Context, b *bench) error { return l.observe(ctx, b, chains, steps) }})
 	}
-	// The rate of theorem 5.1 goes through the bias at the smallest step size. The slope of ln bias against -1/(2α) is
-	// of the smallest third of the step sizes: the theorem says 1.
+	// The rate of theorem 5.1 passes through the bias at the smallest step size. The smallest third of the step sizes
+	// gives the slope of ln bias against -1/(2α); the theorem says 1.
 	var x, y []float64
 	for i := range 16 {
 		alpha := 0.05 * math.Pow(20, float64(i)/15) // 0.05 to 1
@@ -311,8 +311,8 @@ func biasPlan(ctx context.Context, title string, chains, steps int) (*plan, erro
 	return p, nil
 }
 
-// biasOfLattice is of the 2 × 2 model with c = 0.1 and b = 0.2 (appendix I.1). Step sizes are for the numbers 0 and 1,
-// which theorem 5.1 is proven for. Spins are twice as far apart: the same chain has four times the step size there.
+// biasOfLattice returns the bias on the 2 × 2 model with c = 0.1 and b = 0.2 (appendix I.1). As in theorem 5.1, α is
+// for the numbers 0 and 1. Spins lie twice as far apart, so the same chain has the step size 4α there.
 func biasOfLattice(ctx context.Context, alpha float64) (*langevinBias, error) {
 	const coupling, field = 0.1, 0.2
 	target, err := targets.NewIsing(2, 2, coupling, field)
@@ -323,8 +323,8 @@ func biasOfLattice(ctx context.Context, alpha float64) (*langevinBias, error) {
 	if err != nil {
 		return nil, err
 	}
-	// W of the ring of four has the eigenvalues ±2 and 0, twice. In x = (1+s)/2 the quadratic form is 4cW, and the
-	// constant, the energy of all spins down, falls away.
+	// W of the ring of four has the eigenvalues -2, 0, 0 and 2. In x = (1+s)/2 the quadratic form is 4cW; the constant,
+	// the energy of all spins down, cancels.
 	const smallest = -2 * coupling
 	l.numbers["alpha"] = alpha
 	if l.numbers["stochastic"], l.numbers["bound-6.1"], err = stochasticBias(ctx, target, l.of, alpha); err != nil {
@@ -335,8 +335,8 @@ func biasOfLattice(ctx context.Context, alpha float64) (*langevinBias, error) {
 	return l, nil
 }
 
-// stochasticBias is the largest ‖E[q̂_i] - q_i‖₁ over states and slots of proposals by the gradient of one term in the
-// place of the whole, and its bound 2σ exp(-1/(2α) + L) by theorem 6.1, for the numbers 0 and 1.
+// stochasticBias returns the largest ‖E[q̂_i] - q_i‖₁ over states and slots, where q̂ proposes by the gradient of one
+// term and q by the whole. It also returns the bound 2σ exp(-1/(2α) + L) of theorem 6.1, for the numbers 0 and 1.
 func stochasticBias(ctx context.Context, target samplers.StochasticGradientTarget, e *targets.Enumeration,
 	alpha float64) (largest, bound float64, err error) {
 	terms, energy, n := target.Terms(), make([]float64, e.Len()), len(e.States)

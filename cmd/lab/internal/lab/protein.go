@@ -20,8 +20,8 @@ import (
 	"infill/samplers"
 )
 
-// protein is the Potts model of a protein family, with a coupling of its own for every two categories of every two
-// sites, and its contacts, the pairs of sites that touch:
+// protein is the Potts model of a protein family, with its contacts, the pairs of sites that touch. Every two
+// categories of every two sites have their own coupling:
 //
 //	U(x) = Σ_i h_i[x_i] + Σ_{i<j} J_ij[x_i, x_j]
 type protein struct {
@@ -69,7 +69,7 @@ func (t *protein) EnergyGradient(_ context.Context, states []int, energy, gradie
 		u := 0.0
 		for i, v := range state {
 			a := i*t.states + v
-			u += (out[a] + t.field[a]) / 2 // every pair is met twice
+			u += (out[a] + t.field[a]) / 2 // the sum meets every pair twice
 		}
 		energy[c] = u
 	}
@@ -114,8 +114,8 @@ func (t *protein) addGradient(_ context.Context, states []int, scale float64, gr
 
 func (t *protein) touch(i, j int) { t.contacts[i*t.sites+j], t.contacts[j*t.sites+i] = true, true }
 
-// folded is a made-up protein: a chain laid in a snake over a lattice. Sites that are neighbours there, and not along
-// the chain, touch; J of those is N(0, strength²), h is N(0, 0.25²), and all else is 0.
+// folded makes up a protein: a chain that lies in a snake on a lattice. Sites touch if they are neighbours there but
+// not on the chain. Sites that touch have J from N(0, strength²), others 0; h is from N(0, 0.25²).
 func folded(rows, columns, states int, strength float64, r *rand.Rand) *protein {
 	p := newProtein(rows*columns, states)
 	place := func(row, column int) int {
@@ -146,18 +146,18 @@ func folded(rows, columns, states int, strength float64, r *rand.Rand) *protein 
 	return p
 }
 
-// Bounds of proteins and of Potts models: J has the square of sites times states.
+// The bounds of proteins and Potts models limit J, which has (sites × states)² entries.
 const (
 	maxSequence = 512
 	maxStates   = 32
 	maxPotts    = 1 << 12
 )
 
-// residues are the letters of an alignment's states: a gap and the amino acids.
+// residues lists the letters of an alignment's states: a gap and the amino acids.
 const residues = "-ACDEFGHIKLMNPQRSTVWY"
 
-// readAlignment reads sequences of one length in FASTA. Lower case, points and
-// letters of no amino acid become gaps, as aligners mean them.
+// readAlignment reads sequences of one length in FASTA. Lower case, points and letters that stand for no amino acid
+// become gaps, as aligners mean them.
 func readAlignment(text string) (sequences []int, sites int, err error) {
 	for n, record := range strings.Split("\n"+text, "\n>") {
 		_, letters, _ := strings.Cut(record, "\n")
@@ -183,7 +183,7 @@ func readAlignment(text string) (sequences []int, sites int, err error) {
 	return sequences, sites, nil
 }
 
-// readContacts reads pairs of sites, counted from 1, a line each.
+// readContacts reads the contacts: two sites a line, counted from 1.
 func (t *protein) readContacts(text string) error {
 	for n, line := range strings.Split(text, "\n") {
 		words := strings.FieldsFunc(line, func(r rune) bool { return strings.ContainsRune(" \t\r,", r) })
@@ -203,7 +203,7 @@ func (t *protein) readContacts(text string) error {
 	return nil
 }
 
-// proteinFlags set the Potts model of a made-up protein, and return a function that makes it.
+// proteinFlags defines the flags of a made-up protein, and returns a function that makes it.
 func proteinFlags(f *pflag.FlagSet) func() (*protein, error) {
 	size := sizeFlag(f, size{4, 5}, "rows and columns of the lattice that a made-up protein is folded on")
 	states := Whole(f, "states", 5, 2, maxStates, "states of each of its sites")
@@ -217,7 +217,7 @@ func proteinFlags(f *pflag.FlagSet) func() (*protein, error) {
 	}
 }
 
-// newLearnContacts is as in Gibbs with Gradients (section 6 of its appendix, and its code pcd_potts.py).
+// newLearnContacts repeats an experiment of Gibbs with Gradients (section 6 of its appendix; its code pcd_potts.py).
 func newLearnContacts() *Study {
 	s := newStudy("learn contacts", "Learn a protein's Potts model, and its contacts",
 		`Learn the Potts model of a protein family from an alignment, by persistent contrastive
@@ -269,7 +269,7 @@ FASTA file of aligned sequences, --contacts names a file of the true pairs, "SIT
 	return s
 }
 
-// readFamily is the protein, and the sequences of an alignment.
+// readFamily reads an alignment and its contacts; without files it returns a made-up protein and no sequences.
 func readFamily(alignment, contacts string, makeUp func() (*protein, error)) (p *protein, sequences []int, err error) {
 	if (alignment == "") != (contacts == "") {
 		return nil, nil, refuse("alignment", "it goes with --contacts: give both or none")
@@ -296,7 +296,7 @@ func readFamily(alignment, contacts string, makeUp func() (*protein, error)) (p 
 	return p, sequences, err
 }
 
-// norms is the Frobenius norm of every J_ij, [sites × sites].
+// norms returns the Frobenius norm of every J_ij, [sites × sites].
 func (t *protein) norms() []float64 {
 	sites, states := t.sites, t.states
 	n := sites * states
@@ -314,7 +314,7 @@ func (t *protein) norms() []float64 {
 	return norms
 }
 
-// recall is the fraction of the contacts among as many of the strongest pairs.
+// recall returns the fraction of the contacts that are among as many of the strongest pairs.
 func recall(norms []float64, p *protein) float64 {
 	var pairs [][2]int
 	contacts := 0

@@ -17,8 +17,8 @@ import (
 	"infill/samplers"
 )
 
-// newRBM is a restricted Boltzmann machine over binary visible units, its observables, U(v) = Σ_i softplus(W v + a)_i +
-// bᵀv; by default one for bars and stripes that can be summed exactly.
+// newRBM makes a restricted Boltzmann machine, U(v) = Σ_i softplus(W v + a)_i + bᵀv. Its observables are the visible
+// units. By default it learns bars and stripes, and is small enough for exact sums.
 func newRBM(f *pflag.FlagSet) maker {
 	data := f.String("data", "bars-and-stripes", "what the machine is trained on: "+strings.Join(imageSets(), ", ")+
 		", an IDX `FILE`, or none, for random weights")
@@ -92,20 +92,20 @@ func newRBM(f *pflag.FlagSet) maker {
 	}
 }
 
-// maxSummed is the most units of the smaller side whose states are summed over.
+// maxSummed is the largest number of units on the smaller side for which solve sums over all states.
 const maxSummed = 18
 
-// solved is an RBM summed exactly over the states of its smaller side. Given them, the units of the other side are
-// independent.
+// solved holds the exact sums of an RBM over the states of its smaller side. Given such a state, the units of the other
+// side are independent.
 type solved struct {
-	listed     *targets.RBM // whose visible units are the smaller side: the machine, or the machine turned round
+	listed     *targets.RBM // the machine, turned round unless its visible units are the smaller side
 	turned     bool
 	all        *targets.Enumeration
-	cumulative []float64 // probabilities of the states
+	cumulative []float64 // running sum of the states' probabilities
 	means      []float64 // of the machine's visible units
 }
 
-// solve sums over the smaller side.
+// solve sums over the smaller side. It returns errTooLarge above maxSummed units.
 func solve(ctx context.Context, m *targets.RBM) (s *solved, err error) {
 	hidden, visible := len(m.Hidden), len(m.Visible)
 	if min(hidden, visible) > maxSummed {
@@ -132,7 +132,7 @@ func solve(ctx context.Context, m *targets.RBM) (s *solved, err error) {
 	return s, nil
 }
 
-// given is the means of the visible units in a state of the smaller side.
+// given returns the means of the visible units given state i of the smaller side.
 func (s *solved) given(i int) []float64 {
 	means := make([]float64, len(s.means))
 	if !s.turned {
@@ -176,7 +176,7 @@ func barsAndStripes(side int) [][]int {
 			columns[i] = choice >> (i % side) & 1
 		}
 		data = append(data, rows)
-		// All on and all off are both: once is enough.
+		// The images all on and all off have both rows and columns alike: list them once.
 		if choice != 0 && choice != 1<<side-1 {
 			data = append(data, columns)
 		}
@@ -184,7 +184,7 @@ func barsAndStripes(side int) [][]int {
 	return data
 }
 
-// pixelMeans is the law of each pixel by itself, kept from 0 and 1 as in the papers' code: every state can be a start.
+// pixelMeans returns the law of each pixel, kept from 0 and 1 as in the papers' code: chains can start at any state.
 func pixelMeans(data [][]int) [][]float64 {
 	laws := make([][]float64, len(data[0]))
 	for j := range laws {
@@ -198,7 +198,7 @@ func pixelMeans(data [][]int) [][]float64 {
 }
 
 // divergenceOptions set contrastive divergence: Hinton, Training Products of Experts by Minimizing Contrastive
-// Divergence (2002), with Adam. Steps and batch are those of the papers' RBM; the learning rate is twenty times theirs.
+// Divergence (2002), with Adam. The papers' RBM has the same steps and batch, and a twentieth of the learning rate.
 type divergenceOptions struct {
 	steps, updates, batch *int
 	rate                  *float64
@@ -213,13 +213,13 @@ func divergenceFlags(f *pflag.FlagSet) divergenceOptions {
 	}
 }
 
-// train fits a machine: the gradient is the mean of v hᵀ, h and v over the data less that after k steps of block Gibbs.
+// train fits a machine. The gradient is the data's mean of v hᵀ, h and v less their mean after k steps of block Gibbs.
 func (o divergenceOptions) train(ctx context.Context, data [][]int, hidden int, r *rand.Rand) (*targets.RBM, error) {
 	visible := len(data[0])
 	n := hidden * visible
 	parameters := append(targets.Normals(r, n, 0.01), make([]float64, hidden+visible)...)
 	gradient, optimiser := make([]float64, len(parameters)), newAdam(len(parameters))
-	m, err := targets.NewRBM(parameters[:n], parameters[n:n+hidden], parameters[n+hidden:]) // follows the parameters
+	m, err := targets.NewRBM(parameters[:n], parameters[n:n+hidden], parameters[n+hidden:]) // shares the parameters
 	if err != nil {
 		return nil, err
 	}

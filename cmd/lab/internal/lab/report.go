@@ -25,7 +25,7 @@ import (
 type StudyReport struct {
 	Study       string            `json:"study"`
 	Title       string            `json:"title"`
-	Signature   string            `json:"signature"` // all that the numbers depend on
+	Signature   string            `json:"signature"` // everything that the numbers depend on
 	Seed        uint64            `json:"seed"`
 	Parameters  []parameter       `json:"parameters"`
 	Cells       []*cellResult     `json:"cells"`
@@ -35,7 +35,7 @@ type StudyReport struct {
 	plan *plan
 }
 
-// WithoutTimes removes all that depends on the clock.
+// WithoutTimes removes all numbers that depend on the clock.
 func (r *StudyReport) WithoutTimes() {
 	for _, cell := range r.Cells {
 		for _, c := range r.plan.columns {
@@ -53,7 +53,7 @@ func (r *StudyReport) WithoutTimes() {
 	r.plan.columns = slices.DeleteFunc(r.plan.columns, func(c column) bool { return c.timed })
 }
 
-// Warnings are sentences about the limits of the results.
+// Warnings returns sentences about the limits of the results.
 func (r *StudyReport) Warnings() []string {
 	list := slices.Clone(r.plan.warnings)
 	for _, c := range r.Cells {
@@ -64,7 +64,7 @@ func (r *StudyReport) Warnings() []string {
 	return list
 }
 
-// group is the repetitions of a cell.
+// group holds the repetitions of a cell.
 type group []*cellResult
 
 func (r *StudyReport) groups() []group {
@@ -76,7 +76,7 @@ func (g group) labels() labels {
 	return slices.DeleteFunc(slices.Clone(g[0].Labels), func(p parameter) bool { return p.Name == repeatLabel })
 }
 
-// numbers returns the values of a number, from the repetitions that found one.
+// numbers returns the values of a number from the repetitions that have it.
 func (g group) numbers(name string) (list []float64) {
 	for _, c := range g {
 		if x, found := c.Numbers[name]; found {
@@ -86,14 +86,14 @@ func (g group) numbers(name string) (list []float64) {
 	return list
 }
 
-// panel is the groups that are compared and drawn together: they differ in their first label.
+// panel holds groups to compare and draw together: they differ in their first label only.
 type panel []group
 
 func (r *StudyReport) panels() []panel {
 	return partition[panel](r.groups(), func(g group) string { return panel{g}.name() })
 }
 
-// name is the other labels.
+// name joins the labels that the groups share.
 func (p panel) name() string { return p[0].labels()[1:].String() }
 
 // partition groups the elements that have the same key.
@@ -110,8 +110,8 @@ func partition[P ~[]T, T any](list []T, key func(T) string) (parts []P) {
 	return parts
 }
 
-// atEqualBudgets fills in the columns that say where every curve of a panel was when the smallest budget that one of
-// them has was spent, and completes their definitions.
+// atEqualBudgets fills in the columns that follow curves. It takes each curve's value at the smallest budget in its
+// panel, and adds that budget to the column's definition.
 func (r *StudyReport) atEqualBudgets() {
 	for _, panel := range r.panels() {
 		for i, c := range r.plan.columns {
@@ -139,7 +139,7 @@ func (r *StudyReport) atEqualBudgets() {
 	}
 }
 
-// JSON is the whole report, indented, with a line end.
+// JSON returns the whole report, indented, with a line end.
 func (r *StudyReport) JSON() ([]byte, error) {
 	r.Definitions, r.Notes = map[string]string{}, r.plan.notes
 	for _, c := range r.plan.columns {
@@ -151,7 +151,7 @@ func (r *StudyReport) JSON() ([]byte, error) {
 	return append(text, '\n'), err
 }
 
-// CSV is a row for each cell.
+// CSV returns a header and a row for each cell.
 func (r *StudyReport) CSV() ([]byte, error) {
 	rows := [][]string{slices.Concat(r.Cells[0].Labels.names(), names(r.plan.columns), []string{"signature"})}
 	for _, c := range r.Cells {
@@ -177,7 +177,7 @@ func names(columns []column) (list []string) {
 	return list
 }
 
-// Write puts report.json, results.csv and the plots into a folder, which it makes, and returns the files' paths.
+// Write makes a folder, writes report.json, results.csv and the plots there, and returns the paths of all files.
 func (r *StudyReport) Write(dir string) (paths []string, err error) {
 	if err := os.MkdirAll(dir, 0o777); err != nil {
 		return nil, err
@@ -208,7 +208,7 @@ func (r *StudyReport) Write(dir string) (paths []string, err error) {
 	return paths, errors.Join(err, failed)
 }
 
-// Text is the report for people.
+// Text returns the report as text to read.
 func (r *StudyReport) Text() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s\n\n", r.Title)
@@ -234,7 +234,7 @@ func (r *StudyReport) Text() string {
 	return b.String()
 }
 
-// text is the mean of a number with its error between repetitions, or with its own of a single one.
+// text returns a number's mean and its error between repetitions. A single repetition has the number's own error.
 func (g group) text(c column) string {
 	numbers := g.numbers(c.name)
 	switch {
@@ -250,13 +250,13 @@ func (g group) text(c column) string {
 	return MeanAndError(c.format, numbers)
 }
 
-// MeanAndError writes a mean with its standard error, of one value without.
+// MeanAndError formats the mean with its standard error; a single value has no error.
 func MeanAndError(format string, values []float64) string {
 	mean, e := meanAndError(values)
 	return withError(format, mean, e)
 }
 
-// withError is a mean with its standard error, where that is known.
+// withError formats a mean with its standard error, or without it if the error is NaN.
 func withError(format string, mean, standardError float64) string {
 	if math.IsNaN(standardError) {
 		return fmt.Sprintf(format, mean)
@@ -264,7 +264,7 @@ func withError(format string, mean, standardError float64) string {
 	return fmt.Sprintf(format+" ± "+format, mean, standardError)
 }
 
-// counted is a number of things.
+// counted writes a number of things, as 1 chain and 2 chains.
 func counted(n int, thing string) string {
 	if n != 1 {
 		thing += "s"
@@ -272,7 +272,7 @@ func counted(n int, thing string) string {
 	return fmt.Sprintf("%d %s", n, thing)
 }
 
-// writeColumns writes a table and the meaning of its columns. The first label is aligned left, and all else right.
+// writeColumns writes a table and the meaning of its columns. It aligns the first label left, and all else right.
 func writeColumns(b *strings.Builder, groups []group, columns []column) {
 	rows := [][]string{append(groups[0].labels().names(), names(columns)...)}
 	for _, g := range groups {

@@ -1,8 +1,8 @@
 // Package lab compares samplers on distributions that are known exactly, repeats figures of papers, and learns models
-// with samplers. All are a [Study]: a table of cells, a runner and a report. It knows nothing of terminals.
+// with samplers. Each is a [Study]: a table of cells, a runner and a report. The package knows nothing of terminals.
 // docs/reference/laboratory.md defines the numbers.
 //
-// Standard errors are between chains, which are independent where steps are not, or between repetitions. Seconds are
+// Standard errors compare repetitions, or chains, which are independent, unlike their steps. Seconds count the
 // processor time of the steps alone: run nothing beside a comparison in the same process.
 package lab
 
@@ -31,8 +31,8 @@ import (
 	"infill/samplers"
 )
 
-// A Study is an experiment of many cells: trainings or measurements, each with labels such as its sampler, and repeated
-// with other random numbers. Its flags are its settings, to be set before [Study.Run].
+// A Study is an experiment of many cells: trainings or measurements. Cells have labels, such as their sampler, and
+// repetitions with other random numbers. The flags are the settings: set them before [Study.Run].
 type Study struct {
 	Name        string // words of the command, as "learn ising"
 	Short, Help string
@@ -46,7 +46,7 @@ func newStudy(name, short, help string) *Study {
 	return &Study{Name: name, Short: short, Help: help, Flags: pflag.NewFlagSet(name, pflag.ContinueOnError)}
 }
 
-// Studies lists the experiments, with their default settings, which take minutes.
+// Studies lists the experiments. With their default settings they take minutes.
 func Studies() []*Study {
 	var list []*Study
 	for _, k := range kinds() {
@@ -72,21 +72,21 @@ func newPlan(title string, columns []column, curves ...curve) *plan {
 	return &plan{title: title, columns: columns, curves: curves}
 }
 
-// column is a number that every cell finds.
+// column describes a number that cells find.
 type column struct {
 	name, format, definition string
 	timed                    bool // depends on the clock
-	// against names a label of numbers, or a column, that the column is drawn against.
+	// against names the label of numbers, or the other column, to plot the column against.
 	against string
-	table   int      // columns of several tables
-	words   []string // for the numbers 0, 1, ...
-	// follows names a curve: the column is its last point within the smallest budget of a panel, by what a point has
-	// spent.
+	table   int      // index of the table that shows the column
+	words   []string // shown for the numbers 0, 1, ...
+	// follows names a curve. The column is the curve's last point within the smallest budget of a panel; spent returns
+	// the budget that a point has used.
 	follows string
 	spent   func(sample) float64
 }
 
-// acceptanceColumn and secondsColumn are those of trainings and of networks.
+// acceptanceColumn and secondsColumn return columns that several studies share.
 func acceptanceColumn() column {
 	return column{name: "acceptance", format: "%.2f", definition: "of proposals; in a training, at the last update"}
 }
@@ -95,10 +95,10 @@ func secondsColumn(of string) column {
 	return column{name: "seconds", format: "%.1f", definition: secondsAre + " " + of, timed: true}
 }
 
-// curve is a number that is followed in the course of a cell.
+// curve describes a number that a cell records as it runs.
 type curve struct {
 	name, x, y string
-	log        bool // x is drawn by its logarithm
+	log        bool // plots show x on a logarithmic axis
 }
 
 // cell is one training or measurement. Cells that differ in the label repeat alone are repetitions of each other.
@@ -107,7 +107,7 @@ type cell struct {
 	run    func(context.Context, *bench) error
 }
 
-// A parameter is one setting, of a target in the order of the signature, or a label.
+// A parameter is a label, or one setting of a target, in the order of the signature.
 type parameter struct {
 	Name  string `json:"name"`
 	Value string `json:"value"`
@@ -140,7 +140,7 @@ func (l labels) values() (list []string) {
 	return list
 }
 
-// join is the values in a row, with a separator.
+// join joins the values with a separator, and writes the word repeat before a repetition's number.
 func (l labels) join(separator string) string {
 	words := l.values()
 	for i, p := range l {
@@ -168,15 +168,15 @@ func repeatsFlag(f *pflag.FlagSet, at int) *int {
 // StudyOptions say how a study runs.
 type StudyOptions struct {
 	Seed uint64
-	// Folder keeps every cell when it is done: a study that was stopped goes on there. Empty: nothing is kept.
+	// Folder stores every finished cell, so that a stopped study can go on. If it is empty, nothing is stored.
 	Folder  string
 	Version string // of the program, for signatures
-	// Observe, if not nil, gets how far a cell is.
+	// Observe, if not nil, is called with the progress of a cell.
 	Observe func(cell string, done, of int)
 }
 
-// Run runs the cells one after the other. Cells that the folder holds are not run
-// again; a folder that holds another study, or another seed, is refused.
+// Run runs the cells one after the other, and skips cells that the folder holds. It refuses a folder of another study,
+// of other settings or of another seed.
 func (s *Study) Run(ctx context.Context, o StudyOptions) (*StudyReport, error) {
 	r := &StudyReport{Study: s.Name, Seed: o.Seed, Signature: "lab:" + s.Name}
 	s.Flags.VisitAll(func(f *pflag.Flag) {
@@ -221,7 +221,7 @@ func (s *Study) Run(ctx context.Context, o StudyOptions) (*StudyReport, error) {
 
 func (b *bench) path() string { return filepath.Join(b.folder, "cells", b.slug+".json") }
 
-// runOrRead runs a cell and stores its result, unless the folder holds one.
+// runOrRead reads a cell's result from the folder, or runs the cell and stores its result there.
 func (b *bench) runOrRead(ctx context.Context, c cell) error {
 	if b.folder == "" {
 		return c.run(ctx, b)
@@ -248,7 +248,7 @@ func (b *bench) runOrRead(ctx context.Context, c cell) error {
 	return maybe.WriteFile(b.path(), append(text, '\n'), 0o666)
 }
 
-// claim makes the folder of an experiment, or checks that it is this one's.
+// claim makes the folder of an experiment. It refuses a folder that holds another experiment.
 func claim(folder, signature string) error {
 	if err := os.MkdirAll(filepath.Join(folder, "cells"), 0o777); err != nil {
 		return err
@@ -264,7 +264,7 @@ func claim(folder, signature string) error {
 	return err
 }
 
-// An OptionError is an option that cannot be taken. Its text begins with the option's name as the command line has it.
+// An OptionError reports an option with a wrong value. Its text begins with the option's name, as on the command line.
 type OptionError struct {
 	Option string
 	Err    error
@@ -281,7 +281,7 @@ func refuse(option, format string, args ...any) error {
 type cellResult struct {
 	Signature string              `json:"signature"`
 	Labels    labels              `json:"labels"`
-	Numbers   map[string]float64  `json:"numbers"` // those that are not finite are left out
+	Numbers   map[string]float64  `json:"numbers"` // finite ones only
 	Errors    map[string]float64  `json:"standard_errors,omitempty"`
 	Curves    map[string][]sample `json:"curves,omitempty"`
 	Files     []string            `json:"files,omitempty"` // pictures and traces in the folder
@@ -294,10 +294,10 @@ type sample struct {
 	Evaluations float64 `json:"evaluations,omitempty"` // of each chain so far
 	Seconds     float64 `json:"seconds,omitempty"`     // of the cell so far
 	Y           float64 `json:"y"`
-	Error       float64 `json:"error,omitempty"` // standard error, where it is known
+	Error       float64 `json:"error,omitempty"` // standard error; 0 if unknown
 }
 
-// put makes the map when it gets its first entry.
+// put sets an entry of a map, and makes the map for its first entry.
 func put[V any](m *map[string]V, name string, v V) {
 	if *m == nil {
 		*m = map[string]V{}
@@ -313,11 +313,11 @@ type bench struct {
 	folder  string // empty: nothing is kept
 	slug    string
 	observe func(done, of int)
-	start   time.Time // of the clock
+	start   time.Time // reading of the clock
 }
 
-// streams are random streams of the repetition: cells that differ in another
-// label share them, so that samplers learn from the same data.
+// streams returns n random streams of the repetition. Cells that differ only in other labels share them, so that
+// samplers learn from the same data.
 func (b *bench) streams(label string, n int) []*rand.Rand {
 	return samplers.Streams(b.seed, b.repeat+" "+label, n)
 }
@@ -330,7 +330,7 @@ func (b *bench) number(name string, value float64) {
 	}
 }
 
-// estimate takes a number with its standard error, which may be NaN.
+// estimate returns a function that records a number and its standard error, which may be NaN.
 func (b *bench) estimate(name string) func(value, standardError float64) {
 	return func(value, standardError float64) {
 		b.number(name, value)
@@ -357,10 +357,10 @@ func (b *bench) warn(format string, args ...any) {
 	b.result.Warnings = append(b.result.Warnings, fmt.Sprintf(format, args...))
 }
 
-// seconds is the processor time that the cell has used.
+// seconds returns the processor time that the cell has used.
 func (b *bench) seconds() float64 { return clock().Sub(b.start).Seconds() }
 
-// picture keeps an image in the folder.
+// picture writes an image to the folder, if there is one.
 func (b *bench) picture(name string, m image.Image) error {
 	if b.folder == "" {
 		return nil
@@ -372,7 +372,7 @@ func (b *bench) picture(name string, m image.Image) error {
 	return errors.Join(png.Encode(file, m), file.Close())
 }
 
-// create makes a file of the cell in the folder.
+// create makes a file of the cell in the folder. Without a folder, it fails.
 func (b *bench) create(name, extension string) (*os.File, error) {
 	if b.folder == "" {
 		return nil, refuse("output", "give a folder for %s%s", name, extension)
@@ -382,7 +382,7 @@ func (b *bench) create(name, extension string) (*os.File, error) {
 	return os.Create(filepath.Join(b.folder, name))
 }
 
-// tick tells how far a cell is, and returns the error of a context that ended.
+// tick reports the progress of a cell, and returns the error of a context that ended.
 func (b *bench) tick(ctx context.Context, done, of int) error {
 	b.observe(done, of)
 	return ctx.Err()
@@ -390,5 +390,5 @@ func (b *bench) tick(ctx context.Context, done, of int) error {
 
 var notPlain = regexp.MustCompile(`[^a-zA-Z0-9.=-]`)
 
-// plain keeps the characters of a text that suit a file's name.
+// plain replaces the characters of a text that do not suit a file's name by hyphens.
 func plain(text string) string { return notPlain.ReplaceAllString(text, "-") }

@@ -10,8 +10,8 @@ import (
 	"infill/models"
 )
 
-// newText is a template of a masked language model, with that many of the most probable tokens for each blank. Its
-// observables are the indicators of every token.
+// newText makes the target of a template's fills under a masked language model. Each blank takes its most probable
+// tokens. The observables are the indicators of every token.
 func newText(f *pflag.FlagSet) maker {
 	template := f.String("template", "the old [MASK] sat by the [MASK] and said nothing .", "`TEXT` with its blanks")
 	candidates := Whole(f, "candidates", 40, 2, maxCategories, "the most probable tokens, which a blank may take")

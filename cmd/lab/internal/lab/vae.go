@@ -26,14 +26,14 @@ import (
 type beliefs struct {
 	up, down []perceptron
 	prior    []float64 // log-odds of b_T
-	weights  []float64 // of all
+	weights  []float64 // of all perceptrons and the prior
 	predicts bool
 }
 
-// structures of the slides; halves is that of table 4.
+// structures lists the networks of the slides; halves is the network of table 4.
 func structures() []string { return []string{"linear", "nonlinear", "two-layers", "halves"} }
 
-// newBeliefs makes a network for images of so many pixels.
+// newBeliefs makes a network for images of the given number of pixels.
 func newBeliefs(structure string, pixels, bits, hidden int, r *rand.Rand) *beliefs {
 	m := &beliefs{predicts: structure == "halves"}
 	up, down := [][]int{{pixels, bits}}, [][]int{{bits, pixels}}
@@ -68,15 +68,15 @@ func newBeliefs(structure string, pixels, bits, hidden int, r *rand.Rand) *belie
 	return m
 }
 
-// pass is a batch on its way up, with the numbers that draw its bits.
+// pass holds a batch of images, the bits of its layers, and the noise that draws them.
 type pass struct {
 	goal  blas64.General     // the lower halves
 	bits  []blas64.General   // b_0 to b_T
-	units [][]blas64.General // of up
+	units [][]blas64.General // layers of each network in up
 	noise []blas64.General   // log-odds of uniform numbers
 }
 
-// begin splits images into what is seen and the goal.
+// begin makes a pass of images. For prediction, it splits them into the half that is seen and the goal.
 func (m *beliefs) begin(images []float64, pixels int) *pass {
 	all := matrix(len(images)/pixels, pixels, images)
 	if !m.predicts {
@@ -106,15 +106,15 @@ func (m *beliefs) climb(p *pass, r *rand.Rand) {
 	}
 }
 
-// share is what f has of a layer and those above, of each row, with its derivatives by the layer's bits, by those below
-// and by the logits, which are empty unless bits are relaxed.
+// share is the part of f from a layer and the layers above, for each row. Its derivatives are by the layer's bits, by
+// the bits below and by the logits; they are valid only if the bits are relaxed.
 type share struct {
 	value               []float64
 	bits, below, logits blas64.General
 }
 
-// above works out the share of layer t + 1 given bits b, drawing the layers above by the pass's noise: as hard bits, or
-// relaxed, as sigmoids.
+// above computes the share of layer t + 1 given its bits b. The noise of the pass draws the layers above: as hard bits
+// or, if relaxed, as sigmoids.
 func (m *beliefs) above(p *pass, t int, below, logits, b blas64.General, relaxed bool) *share {
 	f := &share{make([]float64, b.Rows), newMatrix(b.Rows, b.Cols), newMatrix(below.Rows, below.Cols),
 		newMatrix(b.Rows, b.Cols)}
@@ -169,7 +169,7 @@ func (m *beliefs) above(p *pass, t int, below, logits, b blas64.General, relaxed
 	return f
 }
 
-// addBernoulli adds scale times the log-probability of bits, by rows, by their log-odds.
+// addBernoulli adds scale times the log-probability of each row of bits, given their log-odds, to value.
 func addBernoulli(value, bits, logits []float64, scale float64) {
 	columns := len(bits) / len(value)
 	for i, l := range logits {
@@ -177,7 +177,7 @@ func addBernoulli(value, bits, logits []float64, scale float64) {
 	}
 }
 
-// residuals are bits less their means.
+// residuals returns bits less their means.
 func residuals(bits, logits blas64.General) blas64.General {
 	d := newMatrix(bits.Rows, bits.Cols)
 	for i, l := range logits.Data {
@@ -186,7 +186,7 @@ func residuals(bits, logits blas64.General) blas64.General {
 	return d
 }
 
-// layer is a layer's bits as slots of a target, f given the layers below, with a state for each row of the pass.
+// layer is a target over a layer's bits. Its energy is f given the layers below, and each row of the pass is a state.
 type layer struct {
 	m    *beliefs
 	t    int
@@ -218,7 +218,7 @@ func (l *layer) RelaxedEnergyGradient(_ context.Context, x []float64, energy, gr
 	return nil
 }
 
-// training estimates gradients of E[f] by an estimator for each layer.
+// training estimates gradients of E[f], with an estimator for each layer.
 type training struct {
 	*beliefs
 	layers     []*layer
@@ -279,7 +279,7 @@ func (g *training) gradient(ctx context.Context, p *pass, r *rand.Rand, gradient
 	return nil
 }
 
-// bounds are E[f], and the log-likelihood by that many draws of f for each image, log mean exp f, in nats an image.
+// bounds returns E[f] and the log-likelihood, log mean exp f over that many draws for each image, in nats an image.
 func (m *beliefs) bounds(p *pass, particles int, r *rand.Rand) (elbo, likelihood float64) {
 	var logs [][]float64 // [images][particles]
 	for range particles {
@@ -299,7 +299,7 @@ func (m *beliefs) bounds(p *pass, particles int, r *rand.Rand) (elbo, likelihood
 	return elbo, likelihood
 }
 
-// newARMAutoencoders is the tables 2 to 4 and the figures 5 and 6 of ARM's slides.
+// newARMAutoencoders repeats tables 2 to 4 and figures 5 and 6 of ARM's slides.
 func newARMAutoencoders() *Study {
 	s := newStudy("arm vae", "Learn autoencoders of bits with each gradient estimator",
 		`Learn variational autoencoders of images whose latent layers are bits, with each gradient estimator:
