@@ -142,8 +142,7 @@ func (e *experiment) run(cmd *cobra.Command) (err error) {
 			_ = bar.Set(done) // a bar that cannot be drawn is no reason to stop
 		}
 	}
-	// All kernels run on one thread, so that their seconds compare: on many cores, some would spread large batches over
-	// them.
+	// All kernels run on one thread, to make their seconds comparable: some would spread large batches over the cores.
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
 	r, err := e.study.Run(cmd.Context(), o)
 	if bar != nil {

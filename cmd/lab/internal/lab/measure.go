@@ -62,7 +62,7 @@ const maxSeries = 64
 // sampleSize is the effective sample size of the kept steps of one chain.
 type sampleSize struct {
 	Kept, Observables   int     // steps of each chain; all observables, or 64 spread evenly
-	Mean, StandardError float64 // over observables and chains; the error is between chains, NaN if there is one
+	Mean, StandardError float64 // over observables and chains; the error is between chains, NaN for one chain
 	Min                 float64 // least of the observables, each averaged over chains
 	Still               int     // pairs of chain and observable that never changed, each counted as one draw
 	RHat                float64 // the largest split R-hat; not finite if a chain stands still
@@ -162,8 +162,8 @@ func (s *binarySet) rowMeans(other *binarySet) []float64 {
 }
 
 // squaredDiscrepancy returns the squared maximum mean discrepancy of two sets, the V-statistic mean k(x,x') + mean
-// k(y,y') - 2 mean k(x,y). The means include k(x,x). The papers report its logarithm. Its mean is above 0 for two sets
-// of one law. The standard error is the jackknife's over the states x, given y.
+// k(y,y') - 2 mean k(x,y). The means include k(x,x). The papers report the logarithm of the value. Two sets of one law
+// have a mean above 0. The standard error is the jackknife's over the states x, given y.
 func squaredDiscrepancy(x, y *binarySet) (value, standardError float64) {
 	n, self := float64(x.len()), stat.Mean(y.within, nil)
 	across := x.rowMeans(y)

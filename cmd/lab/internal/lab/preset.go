@@ -163,7 +163,7 @@ func (f figure) plan(ctx context.Context, chains, steps int, seed uint64) (*plan
 
 // langevinLaw returns the stationary law of DULA by equation 2 of the discrete Langevin paper, without the kernel.
 // Z_α(θ) = Π_j Σ_v exp(½ U'_j (x_v - x_θ) - (x_v - x_θ)²/(2α)) normalises the proposals. If U is quadratic, the law is
-// Z_α π, normalised (proof of theorem 5.1). Each of two states is left with probability 1 - 1/Z_α.
+// Z_α π, normalised (proof of theorem 5.1). With two states, a chain leaves each with probability 1 - 1/Z_α.
 func langevinLaw(ctx context.Context, target samplers.OrdinalTarget, e *targets.Enumeration,
 	alpha float64) ([]float64, error) {
 	derivative, law := make([]float64, len(e.States)), slices.Clone(e.Probability)

@@ -176,7 +176,7 @@ func barsAndStripes(side int) [][]int {
 			columns[i] = choice >> (i % side) & 1
 		}
 		data = append(data, rows)
-		// The images all on and all off have both rows and columns alike: list them once.
+		// The choices all on and all off give equal images by rows and by columns: list them once.
 		if choice != 0 && choice != 1<<side-1 {
 			data = append(data, columns)
 		}
