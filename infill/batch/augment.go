@@ -158,7 +158,7 @@ func (a *Augment) do(ctx context.Context, r Record, form Form) (rows []json.RawM
 		if err != nil {
 			return nil, err
 		}
-		row := object.Beside(r.Object, func(name string) bool { return slices.Contains(variantKeys, name) })
+		row, _ := object.Beside(r.Object, a.Key, func(name string) bool { return slices.Contains(variantKeys, name) })
 		at := slices.IndexFunc(r.Object, func(f object.Field) bool { return f.Key == a.Key })
 		row[at].Value = object.Quote(v.text)
 		rows = append(rows, append(row, added...).Append(nil))

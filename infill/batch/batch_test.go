@@ -63,7 +63,7 @@ func (w *shout) do(ctx context.Context, r Record, form Form) (rows []json.RawMes
 		return []json.RawMessage{object.Quote(OneLine(strings.ToUpper(text)))}, nil
 	}
 	for i, end := range []string{"", "!"} {
-		row := object.Beside(r.Object, func(name string) bool { return name == "loud" || name == "rank" })
+		row, _ := object.Beside(r.Object, "text", func(name string) bool { return name == "loud" || name == "rank" })
 		row = append(row, object.Field{Key: "n", Value: json.RawMessage(strconv.FormatInt(r.Number, 10))},
 			object.Field{Key: "rank", Value: json.RawMessage(strconv.Itoa(i + 1))},
 			object.Field{Key: "loud", Value: object.Quote(strings.ToUpper(text) + end)})

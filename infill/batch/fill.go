@@ -82,8 +82,7 @@ func (f *Fill) do(ctx context.Context, r Record, form Form) (lines []json.RawMes
 	if form.table() {
 		taken = inTable
 	}
-	extra := object.Beside(append(q.Extra, object.Field{Key: f.Key}), taken)
-	template, extra := extra[len(extra)-1].Key, extra[:len(extra)-1]
+	extra, template := object.Beside(q.Extra, f.Key, taken)
 	if form.table() {
 		table, err := Table(result)
 		for _, line := range table {
@@ -167,6 +166,7 @@ func Table(result *infill.Result) (lines []object.Object, err error) {
 	if err != nil {
 		return nil, err
 	}
+	names := Columns(len(result.Blanks))
 	for _, fill := range result.Fills {
 		fields, err := object.Of(fill)
 		if err != nil {
@@ -177,7 +177,7 @@ func Table(result *infill.Result) (lines []object.Object, err error) {
 		}
 		fields = append(fields, common...)
 		var line object.Object
-		for _, name := range Columns(len(fill.Values)) {
+		for _, name := range names {
 			if value := fields.Get(name); value != nil && string(value) != "[]" {
 				line = append(line, object.Field{Key: name, Value: value})
 			}

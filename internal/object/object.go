@@ -149,21 +149,21 @@ func Keys[T any]() (keys []string) {
 	return keys
 }
 
-// Beside renames the user's columns to input_NAME if a result has the same names.
-func Beside(columns Object, taken func(name string) bool) Object {
-	names := map[string]bool{}
+// Beside renames the user's columns to input_NAME if a result has the same names. It also returns the name that the
+// text's column gets, which may stand among them.
+func Beside(columns Object, text string, taken func(name string) bool) (others Object, name string) {
+	names := map[string]bool{text: true}
 	for _, f := range columns {
 		names[f.Key] = true
 	}
-	var list Object
-	for _, f := range columns {
-		name := f.Key
+	for _, f := range append(columns, Field{Key: text}) {
+		name = f.Key
 		for taken(name) || name != f.Key && names[name] {
 			name = "input_" + name
 		}
-		list = append(list, Field{name, f.Value})
+		others = append(others, Field{name, f.Value})
 	}
-	return list
+	return others[:len(columns)], name
 }
 
 // Plain writes a value for a cell: a string without its quotes, "" for null, JSON for all others.

@@ -177,18 +177,18 @@ func (r row) right() bool {
 
 // beside adds the user's columns. The text stands under the name that it came with.
 func (r row) beside(o object.Object) object.Object {
-	own := object.Beside(append(r.others, object.Field{Key: r.column}),
-		func(name string) bool { return name != "text" && o.Get(name) != nil })
-	last := len(own) - 1
-	return append(o.Rename("text", own[last].Key), own[:last]...)
+	taken := func(name string) bool { return name != "text" && o.Get(name) != nil }
+	others, name := object.Beside(r.others, r.column, taken)
+	return append(o.Rename("text", name), others...)
 }
 
 // MarshalJSON implements json.Marshaler.
 func (r row) MarshalJSON() ([]byte, error) {
-	o, err := object.Of(r.scores[0])
-	if len(r.scores) == 2 {
-		o, err = object.Pairs("first", r.scores[0], "second", r.scores[1], "right", r.right())
+	if len(r.scores) == 1 {
+		o, err := object.Of(r.scores[0])
+		return r.beside(o).Append(nil), err
 	}
+	o, err := object.Pairs("first", r.scores[0], "second", r.scores[1], "right", r.right())
 	return r.beside(o).Append(nil), err
 }
 
