@@ -22,7 +22,7 @@ Summary: Fill the blanks of a text jointly, with a masked language model
 License-Expression: MIT AND Apache-2.0
 License-File: LICENSE
 License-File: NOTICE
-Requires-Python: >=3.9
+Requires-Python: >=3.11
 Requires-Dist: onnxruntime>=1.24.1
 Provides-Extra: pandas
 Requires-Dist: pandas; extra == "pandas"
