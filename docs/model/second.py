@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
 """second.py: trains small-uncased (BERT, 6 x 384, post-norm, tied decoder) as a masked language model on a processor or a GPU.
 
-usage: second.py --data DIR --init BUNDLE_OR_NPZ --out DIR --seconds S [--muon] [--lr 1e-3] [--mask 0.2] [--mask-to 0.2] [--whole] [--resume] [--single-precision]
+usage: second.py --data DIR --init BUNDLE_OR_NPZ --out DIR --seconds S [--muon] [--lr 1e-3] [--mask 0.2] [--mask-to 0.2] [--whole] [--late 1.0] [--late-mask 0.15] [--resume] [--single-precision]
 DIR holds wikipedia.bin and fiction.bin (uint16 ids, 0xFFFF ends a sentence, 0xFFFE a document), v.wt103.bin, v.tbc.bin, vocab.txt.
 All text lies on the device. A batch holds single sentences, all of one length, or pieces of documents of 62, 126, 254 or 510 tokens,
 so that no row has padding. Writes OUT/model.pt (single precision: weights, their average over the last steps, state of the optimisers) and
-OUT/log.txt. --resume goes on from OUT/model.pt; --single-precision is for processors without bf16.
+OUT/log.txt. --late masks --late-mask of the tokens from that part of the time on. --resume goes on from OUT/model.pt; --single-precision is for processors without bf16.
 """
-import argparse, json, math, os, sys, time
+import argparse, ctypes, json, math, os, sys, time
 import numpy as np, torch, torch.nn.functional as F
 ap = argparse.ArgumentParser()
 ap.add_argument('--data'); ap.add_argument('--init'); ap.add_argument('--out'); ap.add_argument('--seconds', type=float); ap.add_argument('--steps', type=int, default=0)
@@ -16,6 +16,7 @@ ap.add_argument('--mask', type=float, default=0.2); ap.add_argument('--mask-to',
 ap.add_argument('--muon', action='store_true'); ap.add_argument('--micro', type=int, default=32768); ap.add_argument('--accum', type=int, default=4)
 ap.add_argument('--flat', type=float, default=0.0); ap.add_argument('--compile', action='store_true'); ap.add_argument('--seed', type=int, default=0)
 ap.add_argument('--threads', type=int, default=0); ap.add_argument('--eval-step', type=int, default=1); ap.add_argument('--eval-every', type=float, default=60); ap.add_argument('--single', type=float, default=0.65); ap.add_argument('--keep', type=float, default=0.1); ap.add_argument('--wiki', type=float, default=0.55)
+ap.add_argument('--late', type=float, default=1.0); ap.add_argument('--late-mask', type=float, default=0.15)
 ap.add_argument('--single-precision', action='store_true'); ap.add_argument('--average', type=int, default=150); ap.add_argument('--resume', action='store_true')
 a = ap.parse_args()
 dev = 'cuda' if torch.cuda.is_available() else 'cpu'; torch.manual_seed(a.seed); a.threads and torch.set_num_threads(a.threads); torch.set_float32_matmul_precision('high')
@@ -106,9 +107,22 @@ def layer(x, qkvw, qkvb, ow, ob, l1w, l1b, f1w, f1b, f2w, f2b, l2w, l2b, idx=Non
     if idx is not None: x, y = x.reshape(-1, H)[idx], y.reshape(-1, H)[idx]
     x = F.layer_norm(x+F.linear(y, ow, ob), (H,), l1w, l1b, 1e-12)
     return F.layer_norm(x+F.linear(F.gelu(F.linear(x, f1w, f1b)), f2w, f2b), (H,), l2w, l2b, 1e-12)
+class Loss(torch.autograd.Function):
+    """Mean cross entropy of [N, H] against N labels. The backward pass is done at once, over 256 rows a time, so that the logits stay in the cache."""
+    @staticmethod
+    def forward(ctx, h, word, bias, lab):
+        n = len(lab); dh = torch.empty_like(h); dl = torch.empty(n, V, dtype=h.dtype, device=h.device); tot = 0.0
+        for i in range(0, n, 256):
+            l = lab[i:i+256, None]; z = F.linear(h[i:i+256], word, bias).float(); z.sub_(z.amax(1, keepdim=True)); t = z.gather(1, l)
+            z.exp_(); s = z.sum(1, keepdim=True); tot = tot+(s.log()-t).sum(); z.mul_(1/(s*n)); z.scatter_add_(1, l, torch.full_like(t, -1/n))
+            dl[i:i+256] = z; dh[i:i+256] = dl[i:i+256]@word
+        ctx.save_for_backward(dh, dl.mT@h, dl.sum(0, dtype=torch.float32)); return tot/n
+    @staticmethod
+    def backward(ctx, g):
+        dh, dw, db = ctx.saved_tensors; return g.to(dh.dtype)*dh, g.to(dw.dtype)*dw, (g*db).to(dw.dtype), None
 def head(h, tw, tb, lw, lb, word, bias, lab):
     h = F.layer_norm(F.gelu(F.linear(h, tw, tb)), (H,), lw, lb, 1e-12)
-    return F.cross_entropy(F.linear(h, word, bias).float(), lab)
+    return Loss.apply(h, word, bias, lab)
 if a.compile: layer = torch.compile(layer, dynamic=True); head = torch.compile(head, dynamic=True)
 def half(): return {k: v.to(bf) for k, v in W.items()}
 def body(C, x, idx):
@@ -189,10 +203,13 @@ def save():
     torch.save({'w': {k: v.detach().cpu() for k, v in W.items()}, 'adam': adam.state_dict(), 'mom': [(s, m.cpu()) for s, m in mom.items()], 'g': g.get_state(), 'rng': rng.bit_generator.state, 'avg': avg, 'tok': tok}, a.out+'/model.tmp'); os.replace(a.out+'/model.tmp', a.out+'/model.pt')
 valid = make_valid(); log('eval before', evaluate())
 
-start = last = last_eval = time.time(); ema = None; lt = tok0 = tok
+try: purge = ctypes.CDLL(None).mallctl
+except AttributeError: purge = None
+start = last = last_eval = last_save = time.time(); ema = None; lt = tok0 = tok
 while True:
     now = time.time(); f = (now-start)/a.seconds if not a.steps else step/a.steps
     if f >= 1: break
+    if f >= a.late: a.mask = a.late_mask
     lr = a.lr*min(1, (step+1)/a.warm)*(1.0 if f < a.flat else (1-f)/(1-a.flat))
     for p in adam.param_groups: p['lr'] = lr
     tot = 0.0; C = cast()
@@ -210,8 +227,13 @@ while True:
     adam.step(); step += 1; average(step+(tok0 > 0)*a.average)
     if step % 50 == 0 or step % 10 == 0 and step < 50:
         li = float(tot); ema = li if ema is None else .7*ema+.3*li; now = time.time()
-        log(f'step {step} {now-start:.0f}s tok {tok/1e6:.1f}M lr {lr:.2e} loss {ema:.3f} {(tok-lt)/(now-last):.0f} tok/s'); last, lt = now, tok
+        gib = int(open('/proc/self/statm').read().split()[1])/2**18 if os.path.exists('/proc/self/statm') else 0
+        log(f'step {step} {now-start:.0f}s tok {tok/1e6:.1f}M lr {lr:.2e} loss {ema:.3f} {(tok-lt)/(now-last):.0f} tok/s {gib:.1f} GiB'); last, lt = now, tok
         assert math.isfinite(ema)
+        # jemalloc keeps what lengths of other batches freed; give it back now and then.
+        if purge and gib > 12: purge(b'arena.4096.purge', None, None, None, 0)
+        if now-last_save > 240: save(); last_save = now
+        if os.path.exists(a.out+'/seconds'): a.seconds = float(open(a.out+'/seconds').read())
         if os.path.exists(a.out+'/threads'): torch.set_num_threads(int(open(a.out+'/threads').read()))
     if time.time()-last_eval > a.eval_every: log('eval', step, f'{tok/1e6:.1f}M', 'average', evaluate_average()); last_eval = time.time(); save()
 save(); log('final', step, f'{tok/1e6:.1f}M', evaluate(), 'average', evaluate_average())
