@@ -14,10 +14,10 @@ import (
 	"infill/samplers"
 )
 
-// chainRun moves chains over the slots of a layout.
+// chainRun is the method that moves Markov chains over the slots of a layout.
 type chainRun struct {
 	work        *work
-	options     Chains // settled
+	options     Chains // as Chains.settled returns them
 	chains      int
 	layout      *layout
 	variables   []variable
@@ -25,24 +25,24 @@ type chainRun struct {
 	temperature float64
 	kernel      samplers.Kernel
 	streams     []*rand.Rand
-	// pool holds the states that count. early holds those that do not: states of the warm-up, or all but the final ones
-	// where only these count. Observers see early while it is not nil.
+	// pool holds the states that count as draws. early holds states that do not count: those of the warm-up, or all but
+	// the final states if only final states count. Observers see early while early is not nil.
 	pool, early *pool
-	warming     bool // whether early is of the warm-up
-	// books count steps, changed slots, and accepted proposals by chain, of the warm-up and after it.
+	warming     bool // whether early holds states of the warm-up
+	// books count the steps of the warm-up (books[0]), and the steps after it (books[1]).
 	books    [2]book
-	stepSize float64 // at the end; NaN or 0 for samplers without
+	stepSize float64 // after the last step; NaN or 0 if the sampler has no step size
 	step     int
 }
 
-// book counts the steps of the chains, and the changes and acceptances in them.
+// book counts steps of the chains, and the changed slots and accepted proposals in these steps.
 type book struct {
 	steps    int
 	changed  int
-	accepted []float64 // by chain
+	accepted []float64 // accepted proposals, [chains]
 }
 
-// count adds a step.
+// count adds the step that info describes.
 func (b *book) count(info *samplers.Info) {
 	b.steps++
 	for c, accepted := range info.Accepted {
@@ -87,7 +87,7 @@ func (c *chainRun) solve(ctx context.Context, w *work) error {
 	return nil
 }
 
-// prepare makes the target, the kernel and the starts, [chains × variables].
+// prepare makes the target and the kernel, and returns the starts of the chains, [chains × variables].
 func (c *chainRun) prepare(ctx context.Context, w *work) ([]int, error) {
 	o := &w.plan.Options
 	*c = chainRun{work: w, options: o.Chains.settled(), chains: w.plan.chains(), layout: w.plan.layouts[0],
@@ -126,7 +126,7 @@ func (c *chainRun) prepare(ctx context.Context, w *work) ([]int, error) {
 	return start, err
 }
 
-// observe keeps the books of a step, and pools its states where they count.
+// observe counts the step in a book. It adds the states to pool if they count as draws, else to early.
 func (c *chainRun) observe(at samplers.Step, counts bool) {
 	c.step, c.stepSize = at.Number, at.StepSize
 	warming := at.WarmUp && c.options.WarmUp > 0
@@ -151,7 +151,7 @@ func (c *chainRun) observe(at samplers.Step, counts bool) {
 	}
 }
 
-// progress describes a step for the observer.
+// progress describes the step at for the observer.
 func (c *chainRun) progress(at samplers.Step, warming bool) Progress {
 	p := Progress{Template: c.work.plan.Template, Step: at.Number, Steps: c.options.Steps, WarmUp: warming,
 		Pieces: c.layout.pieces(), TokenIDs: make([]int, 0, c.chains*len(c.layout.slots)),
@@ -169,16 +169,16 @@ func (c *chainRun) progress(at samplers.Step, warming bool) Progress {
 	return p
 }
 
-// tokens are the ids that a state puts into the slots, [slots].
+// tokens returns the token ids that a state puts into the slots, [slots].
 func (c *chainRun) tokens(state []int) []int {
 	return fillSlots(make([]int, len(c.layout.slots)), c.variables, state)
 }
 
-// mostKnown is how many fills a result on the way lists, more than anyone reads.
+// mostKnown is the largest number of fills that known lists, more than anyone reads.
 const mostKnown = 2000
 
-// known returns a result of the states visited so far, for an observer: of the warm-up while that lasts. It asks the
-// model for nothing: where the sampler moves without knowing U, U is NaN.
+// known returns, for an observer, a result of the states visited so far: during the warm-up, a result of the states of
+// the warm-up. It makes no model call: where the sampler moves without computing U, U is NaN.
 func (c *chainRun) known() *Result {
 	c.report(mostKnown)
 	p := cmp.Or(c.early, c.pool)
@@ -188,7 +188,7 @@ func (c *chainRun) known() *Result {
 	return result
 }
 
-// report writes the best fills that the chains visited into the answer. order lists them by their numbers in the pool.
+// report writes the best visited fills, top at most, into the answer. It returns their numbers in the pool as order.
 func (c *chainRun) report(top int) (order []int) {
 	p, b := c.pool, &c.books[1]
 	if c.early != nil {
@@ -231,8 +231,8 @@ func (c *chainRun) report(top int) (order []int) {
 	return order
 }
 
-// legible ranks the best fills that read differently: "un" "##seen" and "uns" "##een" give one text, of which the
-// likelier stays.
+// legible returns the best fills with different texts, top at most. If fills have the same text, as "un" "##seen" and
+// "uns" "##een" have, legible keeps the likeliest of them.
 func (c *chainRun) legible(p *pool, top int) []int {
 	var kept []int
 	seen := map[string]bool{}
@@ -248,10 +248,10 @@ func (c *chainRun) legible(p *pool, top int) []int {
 	return kept
 }
 
-// patience is how long an interrupted run rates its states: no longer than people notice.
+// patience is how long an interrupted run may take to compute missing energies, too short for people to notice.
 const patience = 100 * time.Millisecond
 
-// interrupted writes the visited states into the answer, but only those that it can rate in a moment.
+// interrupted writes the visited states into the answer, except those whose energies it cannot compute within patience.
 func (c *chainRun) interrupted(ctx context.Context) {
 	if ctx.Err() == nil || errors.Is(context.Cause(ctx), ErrUnwanted) {
 		return
@@ -281,14 +281,14 @@ func (c *chainRun) interrupted(ctx context.Context) {
 	}
 }
 
-// rates returns the acceptance rate and the changed slots per step. The rate is nil if the sampler accepts always, and
-// if no step was made.
+// rates returns the acceptance rate, its standard error, and the changed slots per step. The rate is nil if the sampler
+// accepts every proposal, or if the book has no step.
 func (b *book) rates(sampler string) (acceptance, standardError *float64, changed float64) {
 	steps, chains := float64(b.steps), float64(len(b.accepted))
 	if b.steps == 0 {
 		return nil, nil, 0
 	}
-	if samplers.Describe(sampler).Exact { // it accepts or rejects
+	if samplers.Describe(sampler).Exact { // the sampler accepts or rejects proposals
 		rates := slices.Clone(b.accepted)
 		for c := range rates {
 			rates[c] /= steps
@@ -299,8 +299,8 @@ func (b *book) rates(sampler string) (acceptance, standardError *float64, change
 	return acceptance, standardError, float64(b.changed) / steps / chains
 }
 
-// finite returns a step size as a result holds it: nil for none, and for +Inf, which JSON cannot write. Adaptation may
-// find that no penalty at all is best, which is +Inf.
+// finite returns a step size for a result: nil if the sampler has no step size (size is 0 or NaN), or if size is +Inf,
+// which JSON cannot write. +Inf comes from an adaptation that finds no penalty at all to be best.
 func finite(size float64) *float64 {
 	if size > 0 && !math.IsInf(size, 1) {
 		return &size
@@ -308,7 +308,7 @@ func finite(size float64) *float64 {
 	return nil
 }
 
-// maxTries bounds how often a start that the constraints forbid is drawn again.
+// maxTries is the largest number of draws for one start. A start that the constraints forbid is drawn again.
 const maxTries = 1000
 
 // initial returns the starts of the chains, [chains × variables].
@@ -324,7 +324,7 @@ func (c *chainRun) initial(ctx context.Context) ([]int, error) {
 	case startRandom:
 		return c.drawn(nil, c.streams)
 	case StartShared:
-		// Its own stream: the chains' are for their steps alone.
+		// A stream of its own, because the chains' streams are for their steps alone.
 		start, err := c.drawn(weights, samplers.Streams(c.work.plan.Options.Seed, c.work.plan.Template+"\x00start", 1))
 		return slices.Repeat(start, c.chains), err
 	case StartMask:
@@ -333,12 +333,12 @@ func (c *chainRun) initial(ctx context.Context) ([]int, error) {
 	return c.drawn(weights, c.streams)
 }
 
-// drawn draws the variables independently, each chain with its own stream: by their weights, or uniformly if weights is
-// nil. If the constraints forbid a state, drawn draws it again.
+// drawn draws the variables independently, each chain with its own stream: by weights, or uniformly if weights is nil.
+// If the constraints forbid a state, drawn draws the state again.
 func (c *chainRun) drawn(weights [][]float64, streams []*rand.Rand) ([]int, error) {
 	cumulative := make([][]float64, len(weights))
 	for n, row := range weights {
-		// Shifted by the largest value, so that no variable underflows to nothing.
+		// Subtract the largest value, so that the weights of no variable all underflow to 0.
 		highest := slices.Max(row)
 		sum := 0.0
 		for _, w := range row {
@@ -369,8 +369,8 @@ func (c *chainRun) drawn(weights [][]float64, streams []*rand.Rand) ([]int, erro
 	return start, nil
 }
 
-// unmasked draws the slots of each chain one by one in a random order, each from the model with those before it filled
-// and the others masked, like the first sweep of a Gibbs sampler that starts from masks.
+// unmasked draws the slots of each chain one by one in a random order, each from the model with the earlier slots
+// filled and the others masked. A Gibbs sampler that starts from masks does the same in its first sweep.
 func (c *chainRun) unmasked(ctx context.Context) ([]int, error) {
 	target, ok := c.target.(samplers.MaskedConditionalTarget)
 	if !ok {

@@ -10,13 +10,13 @@ import (
 
 // Bounds for judging whether chains agree.
 const (
-	convergedRHat = 1.3  // above it a result carries a warning
-	largestRHat   = 1000 // stands for more, and for chains that do not move at all: JSON has no infinity
-	diagnosed     = 100  // fills with diagnostics of their own, which take time
-	fewChains     = 2    // too few chains for a standard error between chains
+	convergedRHat = 1.3  // a result with a larger split R-hat carries a warning
+	largestRHat   = 1000 // replaces larger values, and +Inf if no chain moves: JSON has no infinity
+	diagnosed     = 100  // the number of fills that get their own diagnostics, which take time
+	fewChains     = 2    // with this many chains or fewer, no standard error between chains is given
 )
 
-// series are the draws of each chain, [chains][rounds], as numbers.
+// series returns the value of every draw, by chain, [chains][rounds].
 func (p *pool) series(value func(fill int32) float64) [][]float64 {
 	draws := make([][]float64, p.chains)
 	for i, fill := range p.draws {
@@ -25,8 +25,8 @@ func (p *pool) series(value func(fill int32) float64) [][]float64 {
 	return draws
 }
 
-// convergence returns split R-hat, by which chains agree on a number, and the effective number of its draws; nil where
-// one is not defined.
+// convergence returns split R-hat, which is near 1 if the chains agree, and the effective number of draws. A value is
+// nil if it is not defined.
 func convergence(draws [][]float64) (splitRHat, effective *float64) {
 	if r := samplers.SplitRHat(draws); !math.IsNaN(r) {
 		r = min(r, largestRHat)
@@ -38,12 +38,12 @@ func convergence(draws [][]float64) (splitRHat, effective *float64) {
 	return splitRHat, effective
 }
 
-// diagnose reports whether the chains agree. It removes the standard error of every fill that only one or two chains
-// met. order lists the fills of the answer.
+// diagnose computes split R-hat and the effective draws of U. It removes the standard error of every fill that only one
+// or two chains met. order lists the fills of the answer.
 func (p *pool) diagnose(a *answer, order []int) {
 	a.chains.SplitRHat, a.chains.EffectiveDraws = convergence(
 		p.series(func(fill int32) float64 { return p.energy[fill] }))
-	met := make([]int, len(p.energy)) // chains that met a fill
+	met := make([]int, len(p.energy)) // the number of chains that met each fill
 	last := make([]int, len(p.energy))
 	for chain := range p.chains {
 		for i := chain; i < len(p.draws); i += p.chains {
@@ -65,8 +65,8 @@ func (p *pool) believe(a *answer, order []int) {
 	for i, at := range order {
 		s, effective := a.fills[i].share, a.chains.EffectiveDraws
 		if i < diagnosed {
-			// The chains that met a fill once look like chains that mix well. So the effective draws of U bound those
-			// of the fill.
+			// A fill that each chain met once looks as if the chains mixed well. So the effective draws of U bound the
+			// effective draws of the fill.
 			s.rHat, effective = convergence(p.series(func(other int32) float64 {
 				if int(other) == at {
 					return 1
@@ -87,7 +87,7 @@ func (p *pool) believe(a *answer, order []int) {
 	}
 }
 
-// unconverged returns a warning if the chains do not agree.
+// unconverged returns a warning if some split R-hat of the result is above convergedRHat, else nil.
 func unconverged(r *Result) []string {
 	what, worst := "", convergedRHat
 	if r := r.Stats.Chains.SplitRHat; r != nil && *r > worst {

@@ -6,13 +6,13 @@ import (
 	"strconv"
 )
 
-// Percent writes a probability in percent for people, a small one with more decimals; NaN is "–".
+// Percent writes a probability in percent for people, a small one with more decimals. NaN becomes "–".
 func Percent(p float64) string {
 	digits := 1
 	switch {
 	case math.IsNaN(p):
 		return "–"
-	case p > 0 && p < 1e-5: // its logarithm stands beside it
+	case p > 0 && p < 1e-5: // too small to show: the log-likelihood is shown as well
 		return "< 0.001 %"
 	case p > 0 && p < 0.001:
 		digits = 1 - int(math.Floor(math.Log10(100*p)))
@@ -20,14 +20,14 @@ func Percent(p float64) string {
 	return fmt.Sprintf("%.*f %%", digits, 100*p)
 }
 
-// PercentError writes a share with its standard error, above 0, to the first digit of the error, at most four digits.
+// PercentError writes a share and its standard error (above 0) to the error's first digit, at most four decimals.
 func PercentError(share, standardError float64) string {
 	digits := min(max(1, -int(math.Floor(math.Log10(100*standardError)))), 4)
 	return fmt.Sprintf("%.*f ± %.*f %%", digits, 100*share, digits, 100*standardError)
 }
 
-// AtMost writes a bound of a probability in percent, rounded up to two digits.
+// AtMost writes an upper bound of a probability in percent, rounded up to two digits.
 func AtMost(p float64) string {
 	unit := math.Pow(10, math.Floor(math.Log10(100*p))-1)
-	return strconv.FormatFloat(math.Ceil(100*p/unit)*unit, 'g', 3, 64) + " %" // 3: of 100
+	return strconv.FormatFloat(math.Ceil(100*p/unit)*unit, 'g', 3, 64) + " %" // 3, for 100
 }

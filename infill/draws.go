@@ -9,10 +9,10 @@ import (
 	"infill/samplers"
 )
 
-// MethodDraws makes independent draws by the chain rule.
+// MethodDraws is the method that makes independent draws by the chain rule.
 const MethodDraws = "draws"
 
-// draws makes independent draws.
+// draws is the method that makes independent draws by the chain rule.
 type draws struct{}
 
 func (draws) solve(ctx context.Context, w *work) error {

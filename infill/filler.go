@@ -1,9 +1,9 @@
 // Package infill fills the blanks of a text jointly with a masked language model. By default it searches for the
-// likeliest fills under the chain rule, proves them, and gives the model's own probability of each; it also draws
-// independently from that law. With a named sampler it runs the Markov chains of a paper over an energy.
+// likeliest fills under the chain rule, proves them, and gives the model's own probability of each. It also makes
+// independent draws by the chain rule. With a named sampler it runs the Markov chains of a paper over an energy.
 //
-// A [Request] becomes a [Plan]: token ids and slots (package tokenize), and the tokens that each slot may take, a
-// layout for each combination of lengths. A method solves it, and one writer makes a [Result] of its answer.
+// A [Request] becomes a [Plan]: token ids, slots (package tokenize), the tokens that each slot may take, and a layout
+// for each combination of lengths. A method solves the plan, and Plan.Fill makes a [Result] of the answer.
 // docs/explanation/architecture.md follows a command through the files.
 package infill
 
@@ -18,16 +18,16 @@ import (
 )
 
 // LanguageModel has the methods of a masked language model that a Filler calls. Ids are token ids, [CLS] and [SEP]
-// included; slots are positions in them.
+// included; slots are positions in the ids.
 type LanguageModel interface {
-	// Description names the model and the device that it runs on.
+	// Description returns the names of the model and of the device on which the model runs.
 	Description() lm.Description
-	// Positions is the longest text the model takes, in tokens.
+	// Positions returns the largest number of tokens that the model reads at once, [CLS] and [SEP] included.
 	Positions() int
-	// MaskedLogProbabilities returns log p of every token for each slot while
-	// all slots hold [MASK], [slots][vocabulary], nats. It runs one row.
+	// MaskedLogProbabilities returns log p of every token for each slot while all slots hold [MASK],
+	// [slots][vocabulary], nats. It runs one row.
 	MaskedLogProbabilities(ctx context.Context, ids, slots []int) ([][]float32, error)
-	// LogProbabilities returns log p of every token at the position of each row, nats, [rows × vocabulary].
+	// LogProbabilities returns log p of every token at the Position of each row, nats, [rows][vocabulary].
 	LogProbabilities(ctx context.Context, rows []lm.Row) ([][]float32, error)
 	// NewTarget makes the distribution over the slots of a text.
 	NewTarget(ids, slots []int, o lm.TargetOptions) (lm.Target, error)
@@ -41,11 +41,11 @@ var _ LanguageModel = (*lm.MaskedLM)(nil)
 type Model struct {
 	Name   string `json:"name"`
 	SHA256 string `json:"sha256"` // of the bundle, 64 hexadecimal digits
-	// Tokenizer is the SHA-256 of the tokenizer, and Cased whether it keeps capitals.
+	// Tokenizer is the SHA-256 of the tokenizer. Cased reports whether the tokenizer keeps capitals.
 	Tokenizer string `json:"-"`
 	Cased     bool   `json:"-"`
-	// Runtime is the version of onnxruntime, and Device where it runs, "cpu" or "cuda:N". Note says why "auto" did not
-	// take CUDA. All are "" until the model is loaded.
+	// Runtime is the version of onnxruntime, and Device is "cpu" or "cuda:N". If the device "auto" became the CPU, Note
+	// says why CUDA was not used. All three are "" until the model is loaded.
 	Runtime string `json:"-"`
 	Device  string `json:"-"`
 	Note    string `json:"-"`
@@ -60,7 +60,7 @@ type Filler struct {
 	maxPositions int
 
 	load   func(ctx context.Context) (LanguageModel, error)
-	mutex  sync.Mutex // guards the three below
+	mutex  sync.Mutex // guards loaded, model and closed
 	loaded LanguageModel
 	model  Model
 	closed bool
@@ -93,13 +93,13 @@ func (f *Filler) Model() Model {
 
 var errClosed = errors.New("the filler is closed")
 
-// Load loads the model now rather than at the first call of it.
+// Load loads the model now, so that the first call of the model need not load it.
 func (f *Filler) Load(ctx context.Context) error {
 	_, err := f.open(ctx)
 	return err
 }
 
-// open returns the model, loading it at the first call.
+// open returns the model, and loads it at the first call.
 func (f *Filler) open(ctx context.Context) (LanguageModel, error) {
 	f.mutex.Lock()
 	defer f.mutex.Unlock()
@@ -117,7 +117,7 @@ func (f *Filler) open(ctx context.Context) (LanguageModel, error) {
 	return f.loaded, nil
 }
 
-// Close waits for running calls of the model and releases it.
+// Close waits for running model calls and releases the model.
 func (f *Filler) Close() error {
 	f.mutex.Lock()
 	defer f.mutex.Unlock()
@@ -128,7 +128,7 @@ func (f *Filler) Close() error {
 	return nil
 }
 
-// Template reads a template without running the model. Errors are *tokenize.InputError, as Fill would return them.
+// Template reads a template without running the model. Its errors are *tokenize.InputError, the same that Fill returns.
 func (f *Filler) Template(text string) (*tokenize.Template, error) {
 	template, err := f.tokenizer.Template(text)
 	if err == nil && len(template.IDs) > f.maxPositions {
@@ -142,7 +142,7 @@ func (f *Filler) Template(text string) (*tokenize.Template, error) {
 // Tokenizer returns the model's tokenizer.
 func (f *Filler) Tokenizer() *tokenize.Tokenizer { return f.tokenizer }
 
-// Calls returns how often the model was called, and for how many rows; both are 0 for a model that does not count.
+// Calls returns the number of model calls and the rows in them. Both are 0 if the model does not count them.
 func (f *Filler) Calls() (calls, rows int64) {
 	f.mutex.Lock()
 	defer f.mutex.Unlock()
@@ -152,7 +152,7 @@ func (f *Filler) Calls() (calls, rows int64) {
 	return 0, 0
 }
 
-// cancelled returns ctx.Err() for an error of a cancelled run, and every other error unchanged.
+// cancelled returns ctx.Err() if ctx has ended and err is not nil. Otherwise it returns err unchanged.
 func cancelled(ctx context.Context, err error) error {
 	if err != nil && ctx.Err() != nil {
 		return ctx.Err()

@@ -10,7 +10,7 @@ import (
 	"infill/tokenize"
 )
 
-// warnings returns the sentences about this result that its user should know.
+// warnings returns the warnings for the user of the result r.
 func (w *work) warnings(r *Result) []string {
 	l := w.plan.layouts[0]
 	warnings := append([]string{}, w.plan.rules.warnings...)
@@ -44,7 +44,7 @@ func (w *work) warnings(r *Result) []string {
 	return warnings
 }
 
-// unknown warns of the words of a text that the model does not know.
+// unknown warns if ids hold unknown tokens. what names the text of the ids in the warning, as in "template".
 func (f *Filler) unknown(what string, ids []int) []string {
 	unknown := 0
 	for _, id := range ids {
@@ -59,8 +59,8 @@ func (f *Filler) unknown(what string, ids []int) []string {
 		unknown)}
 }
 
-// foreign warns if the model does not know most words of a template, or cuts them into so many pieces that it can
-// hardly have learned their language.
+// foreign warns if the model does not know half of a template's words, or cuts the words into so many pieces that it
+// can hardly have learned their language.
 func (w *work) foreign(l *layout) []string {
 	words, cut, unknown := 0, 0, 0
 	for position, id := range l.ids {
@@ -75,7 +75,7 @@ func (w *work) foreign(l *layout) []string {
 			words++
 		}
 	}
-	few, most := 4, 2./3 // fewer words show no language; in a known one, words have at most so many further pieces
+	few, most := 4, 2./3 // fewer words show no language; a known language has at most this many further pieces a word
 	foreign := func(r rune) bool { return r > unicode.MaxASCII && unicode.IsLetter(r) }
 	if strings.ContainsFunc(l.template.Text, foreign) {
 		few, most = 1, 1./2
@@ -92,7 +92,7 @@ func (w *work) foreign(l *layout) []string {
 	return nil
 }
 
-// joined warns of a blank with text directly on its right, as in [MASK]ing, which looks like a part of a word.
+// joined warns if letters follow a blank directly, as in [MASK]ing: the model reads both as one word.
 func joined(l *layout, blank int) []string {
 	b, text := l.template.Blanks[blank], l.template.Text
 	if !b.TouchesRight || b.Pattern != "" {
@@ -101,24 +101,24 @@ func joined(l *layout, blank int) []string {
 	letter := func(r rune) bool { return unicode.IsLetter(r) || unicode.IsMark(r) }
 	left := text[len(strings.TrimRightFunc(text[:b.Start], letter)):b.Start]
 	right := text[b.End : len(text)-len(strings.TrimLeftFunc(text[b.End:], letter))]
-	if right == "" { // a digit
+	if right == "" { // the text on the right begins with a digit or the like
 		return nil
 	}
 	return []string{fmt.Sprintf("%q is read as a word with the text %q behind it: [MASK~%s.*%s] asks for one whole "+
 		"word", left+text[b.Start:b.End]+right, right, left, right)}
 }
 
-// rather warns if the option fill alone forbids tokens with most of the probability of a blank's first slot. One of
-// these tokens must hold a tenth at least.
+// rather returns a warning if the option fill alone excludes tokens that hold most of the probability of a blank's
+// first slot. It returns nil if none of the excluded tokens has a probability of 0.1 or more.
 func (w *work) rather(l *layout, blank int) []string {
 	b, own := l.template.Blanks[blank], l.rules.blanks[blank]
 	if l.rules.fill == FillAny || own.list != nil || own.pattern != nil {
 		return nil
 	}
 	row := w.roots[0][b.First]
-	known := row[:min(len(row), w.plan.filler.tokenizer.VocabularySize())] // the model's table is often longer
+	known := row[:min(len(row), w.plan.filler.tokenizer.VocabularySize())] // a row may be longer than the vocabulary
 	takes := l.alone(b.First)
-	best := -1 // the likeliest that is left out
+	best := -1 // the likeliest token that the blank may not take
 	next := takes
 	for token, logp := range known {
 		if len(next) > 0 && next[0] == token {
@@ -138,7 +138,7 @@ func (w *work) rather(l *layout, blank int) []string {
 		return nil
 	}
 	if l.rules.takes(best) && l.rules.begins(b, best) {
-		return nil // another constraint leaves it out
+		return nil // another constraint excludes the token as well
 	}
 	where := "here"
 	if len(l.template.Blanks) > 1 {
@@ -149,7 +149,7 @@ func (w *work) rather(l *layout, blank int) []string {
 		100*math.Exp(float64(row[best])), w.advice(l.rules, b, best))}
 }
 
-// advice says how to change the template or the options, so that a blank takes a token.
+// advice says how to change the template or the options so that blank b may take the token.
 func (w *work) advice(r *rules, b tokenize.Blank, token int) string {
 	class := w.plan.filler.vocabulary.classes()[token]
 	switch text := w.plan.filler.tokenizer.Token(token); {

@@ -11,22 +11,22 @@ import (
 	"infill/samplers"
 )
 
-// law is the chain rule over the slots of a layout, as samplers.Search takes it: its categories are token ids, and its
-// probabilities are the model's own over the whole vocabulary. The options narrow the fills, not the law.
+// law gives samplers.Search and samplers.Draw the chain rule's conditionals. Categories are token ids. Probabilities
+// are the model's own over the whole vocabulary: the options narrow the fills, not the law.
 type law struct {
 	model  LanguageModel
-	masked []int // ids with the mask in every slot
+	masked []int // ids with the mask token in every slot
 	slots  []int // positions in ids
 	root   [][]float32
 	rows   *int // counts the rows that went through the model
-	// kept holds rows that draws may ask for again; nil for a search.
+	// kept caches the log-probabilities of earlier rows for draws, which may ask again; it is nil for a search.
 	kept *simplelru.LRU[string, []float32]
 }
 
 const (
-	// askedNumbers bounds the probabilities of one model call, over whole vocabularies: 32 MiB.
+	// askedNumbers is the largest number of probabilities that one model call returns: 32 MiB.
 	askedNumbers = 8 << 20
-	// keptNumbers bounds the probabilities in law.kept: 64 MiB.
+	// keptNumbers is the largest number of probabilities in law.kept: 64 MiB.
 	keptNumbers = 16 << 20
 )
 
@@ -36,7 +36,7 @@ var _ samplers.PartialTarget = (*law)(nil)
 func (l *law) PartialConditionals(ctx context.Context, asked []samplers.Partial,
 	take func(i int, logp []float32)) error {
 	var rows []lm.Row
-	var takers [][]int // of each row
+	var takers [][]int // for each row, the indices in asked that wait for it
 	var keys []string
 	own := map[string]int{} // the row of each key
 	for i, a := range asked {
@@ -86,13 +86,13 @@ func (l *law) PartialConditionals(ctx context.Context, asked []samplers.Partial,
 	return nil
 }
 
-// keep makes the law store its rows from now on.
+// keep makes the law cache its rows in kept from now on.
 func (l *law) keep() (err error) {
 	l.kept, err = simplelru.NewLRU[string, []float32](max(1, keptNumbers/len(l.root[0])), nil)
 	return err
 }
 
-// stateKey returns the key of the row of a slot, given a state.
+// stateKey returns the key in law.kept for a slot and a state.
 func stateKey(state []int, slot int) string {
 	key := make([]byte, 0, 4*len(state)+4)
 	for _, v := range append(slices.Clone(state), slot) {
@@ -101,8 +101,8 @@ func stateKey(state []int, slot int) string {
 	return string(key)
 }
 
-// tempered raises the conditionals of a law to the power 1/T among the tokens that a slot may take. It keeps their
-// total probability, so that as many draws fit as at temperature 1. Other categories have no values.
+// tempered raises a law's conditionals to the power 1/temperature among the choices of a slot. It keeps the choices'
+// total probability, so that as many draws are allowed as at temperature 1. Other tokens get no valid value.
 type tempered struct {
 	law         *law
 	layout      *layout

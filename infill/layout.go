@@ -10,21 +10,21 @@ import (
 	"infill/tokenize"
 )
 
-// layout is a template of known lengths: the ids that the model reads, and the tokens that its slots may take. Its
-// slots are numbered as in template.Slots; a state has a token id or samplers.Open for each, [slots].
+// layout is a template whose blanks have known lengths: the ids that the model reads, and the tokens that each slot may
+// take. Slots are numbered as in template.Slots. A state holds a token id or samplers.Open for each slot, [slots].
 type layout struct {
 	template *tokenize.Template
-	ids      []int // as the model reads them: [CLS], the context, the text or a window of it, [SEP]
+	ids      []int // what the model reads: [CLS], the context, the text or a window of the text, [SEP]
 	slots    []int // positions of the slots in ids, ascending
 	blankOf  []int // the blank of each slot
 	ties     [][]int
 	rules    *rules
-	places   [][]int // the tokens that each slot may take by itself, ascending; nil for slots of listed words
+	places   [][]int // tokens that each slot may take by itself, ascending; nil if the blank has a list
 	judged   []int   // blanks that can be checked only when all of their tokens are known
 	distinct [][2]int
 }
 
-// newLayout finds the tokens that each of a template's slots may take.
+// newLayout finds the tokens that each slot of a template may take. It returns an error if a slot may take none.
 func newLayout(t *tokenize.Template, r *rules) (*layout, error) {
 	l := &layout{template: t, ids: t.IDs, slots: t.Slots, rules: r, ties: make([][]int, len(t.Slots)),
 		places: make([][]int, len(t.Slots))}
@@ -71,7 +71,7 @@ func newLayout(t *tokenize.Template, r *rules) (*layout, error) {
 	return l, nil
 }
 
-// pieces are the numbers of pieces of the blanks.
+// pieces returns the number of slots of each blank, [blanks].
 func (l *layout) pieces() []int {
 	pieces := make([]int, len(l.template.Blanks))
 	for i, b := range l.template.Blanks {
@@ -86,7 +86,7 @@ func (l *layout) tokens(state []int, blank int) []int {
 	return state[b.First : b.First+b.Slots]
 }
 
-// choices returns the tokens, ascending, that a slot may take given the filled slots of a state.
+// choices returns the tokens, ascending, that a slot may take, given the tokens in the filled slots of a state.
 func (l *layout) choices(state []int, slot int) []int {
 	number := l.blankOf[slot]
 	b := l.template.Blanks[number]
@@ -120,15 +120,15 @@ func (l *layout) choices(state []int, slot int) []int {
 	return list
 }
 
-// alone are the tokens, ascending, that a slot may take while all others are open.
+// alone returns the tokens, ascending, that a slot may take while all other slots are open.
 func (l *layout) alone(slot int) []int {
 	return l.choices(slices.Repeat([]int{samplers.Open}, len(l.slots)), slot)
 }
 
-// free reports whether every state of choices is allowed.
+// free reports whether the choices of the slots are the only constraint, so that allows is always true.
 func (l *layout) free() bool { return len(l.judged) == 0 && len(l.distinct) == 0 }
 
-// allows judges the tokens of all slots, each of which is among its choices.
+// allows reports whether the constraints allow a state whose slots are all filled, each with one of its choices.
 func (l *layout) allows(state []int) bool {
 	for _, number := range l.judged {
 		if !l.rules.allows(number, l.template.Blanks[number], l.tokens(state, number)) {
@@ -158,7 +158,7 @@ func (l *layout) combinations() float64 {
 	return n
 }
 
-// masked are the ids with the mask in every slot.
+// masked returns the ids with the token mask in every slot.
 func (l *layout) masked(mask int) []int {
 	ids := slices.Clone(l.ids)
 	for _, position := range l.slots {
@@ -167,7 +167,7 @@ func (l *layout) masked(mask int) []int {
 	return ids
 }
 
-// orders returns the orders of the chain rule over the slots, [orders][slots].
+// orders returns the slots in each order in which the chain rule of the option order takes them, [orders][slots].
 func (l *layout) orders(o Order) ([][]int, error) {
 	left := make([]int, len(l.slots))
 	for i := range left {
@@ -196,8 +196,8 @@ func (l *layout) orders(o Order) ([][]int, error) {
 }
 
 // goOn replaces text directly after a blank, as in "[MASK]ing", by pieces that continue the word in the blank: ##ing.
-// The tokenizer reads such text as a word of its own. goOn changes only the ids that the model reads, with their
-// offsets and slots.
+// The tokenizer reads such text as a word of its own. goOn changes only the ids that the model reads, and their offsets
+// and slots.
 func (v *vocabulary) goOn(t *tokenize.Template) {
 	for _, b := range t.Blanks {
 		if !b.TouchesRight {
@@ -229,7 +229,7 @@ func (v *vocabulary) goOn(t *tokenize.Template) {
 	}
 }
 
-// see makes the model read the context and then the text's tokens at the positions from through to.
+// see sets the ids that the model reads: the context, and then the text's tokens at the positions from to to.
 func (l *layout) see(from, to int, context []int) {
 	t := l.template
 	l.ids = slices.Concat(t.IDs[:1], context, t.IDs[from:to+1], t.IDs[len(t.IDs)-1:])
@@ -239,9 +239,9 @@ func (l *layout) see(from, to int, context []int) {
 	}
 }
 
-// window chooses the tokens of a text that the model sees: at most room, without [CLS], context and [SEP]. A longer
-// text keeps the tokens around its blanks, about as many on the left as on the right. The window starts at the
-// beginning of a word if one is near.
+// window chooses the tokens of a text that the model sees, from position from to position to. room is how many fit
+// beside [CLS], context and [SEP]. A longer text keeps the tokens around its blanks, about as many on the left as on
+// the right. The window starts at the beginning of a word if one is near.
 func window(t *tokenize.Template, room int) (from, to int, err error) {
 	last := len(t.IDs) - 2 // the last token before [SEP]
 	if last <= room {
@@ -264,12 +264,12 @@ func window(t *tokenize.Template, room int) (from, to int, err error) {
 	return from, end + right, nil
 }
 
-// begins reports whether white space is before a token.
+// begins reports whether white space stands before the token at a position.
 func begins(t *tokenize.Template, position int) bool {
 	return t.Offsets[position-1][1] < t.Offsets[position][0]
 }
 
-// apart returns an error that lists the groups of blanks that fit together into the model's window.
+// apart returns an error that lists the groups of blanks that fit together into a window of room tokens.
 func apart(t *tokenize.Template, room int) error {
 	var groups []string
 	start := 0

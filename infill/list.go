@@ -9,21 +9,21 @@ import (
 	"infill/tokenize"
 )
 
-// A wordList is a list of words as the tokens of one vocabulary.
+// A wordList holds the words of a blank's list, read as tokens of one vocabulary.
 type wordList struct {
 	words []string // as the user gave them
 	fills []listed
-	left  []string // words that the model cannot write, and why
+	left  []string // each word that the model cannot write, and why
 }
 
-// listed is a word of a list.
+// listed is a word of a list, as text and as token ids.
 type listed struct {
-	text string // as it was written
+	text string // as the user wrote it
 	ids  []int
 }
 
-// list reads the words of a blank's list. It keeps the last list of each blank's number, because every record of a file
-// repeats it.
+// list reads the words of a blank's list. It caches the last wordList of each blank number, because every record of a
+// file repeats the list.
 func (v *vocabulary) list(number int, words []string, b tokenize.Blank) *wordList {
 	type key struct {
 		number  int
@@ -61,12 +61,12 @@ func (v *vocabulary) list(number int, words []string, b tokenize.Blank) *wordLis
 	return l
 }
 
-// choices holds the listed words of one number of pieces, sorted for look-ups by their known pieces.
+// choices holds the listed words that have one number of pieces, sorted for look-ups by their known pieces.
 type choices struct {
-	forward  [][]int           // ascending
-	backward [][]int           // ascending from their last pieces on
-	first    map[int][]int     // the pieces that a place may take while no piece is known
-	written  map[string]string // how words were written, by their tokens
+	forward  [][]int           // the words, ascending
+	backward [][]int           // the words, in the order of compareBackward
+	first    map[int][]int     // the pieces that each place may take while no piece is known
+	written  map[string]string // the user's spelling of each word, by its token ids as text
 }
 
 func newChoices(fills []listed) *choices {
@@ -86,7 +86,7 @@ func newChoices(fills []listed) *choices {
 	return c
 }
 
-// compareBackward compares words from their last pieces on.
+// compareBackward compares words of equal length by their last pieces, then by the pieces before.
 func compareBackward(a, b []int) int {
 	for i := len(a) - 1; i >= 0; i-- {
 		if a[i] != b[i] {
@@ -96,7 +96,7 @@ func compareBackward(a, b []int) int {
 	return 0
 }
 
-// distinctAt returns the distinct pieces that words have in a place, ascending.
+// distinctAt returns the distinct pieces at one place of the words, ascending.
 func distinctAt(words [][]int, place int) []int {
 	var pieces []int
 	for _, word := range words {
@@ -106,8 +106,8 @@ func distinctAt(words [][]int, place int) []int {
 	return slices.Compact(pieces)
 }
 
-// at returns the pieces, ascending, that a place may take given the known pieces of the word; samplers.Open in known
-// stands for the others.
+// at returns the pieces, ascending, that a place may take given the known pieces of the word. known holds samplers.Open
+// for each unknown piece.
 func (c *choices) at(known []int, place int) []int {
 	if !slices.ContainsFunc(known, func(piece int) bool { return piece != samplers.Open }) {
 		return c.first[place]
@@ -120,7 +120,7 @@ func (c *choices) at(known []int, place int) []int {
 		}
 		return true
 	}
-	// The words that begin, or end, with the known pieces stand together.
+	// In forward, the words with the same first pieces are neighbours; in backward, those with the same last pieces.
 	words, n := c.forward, slices.Index(known, samplers.Open)
 	if n > 0 {
 		from, _ := slices.BinarySearchFunc(words, known[:n], func(word, known []int) int {

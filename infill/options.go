@@ -15,98 +15,98 @@ import (
 	"infill/samplers"
 )
 
-// Options says how to fill a template. Start from DefaultOptions. Table lists the options with their names,
-// values and help.
+// Options says how to fill a template. Start from DefaultOptions. Table lists the options with their names, values and
+// help.
 //
-// The fields choose the method: chains where Chains is set, independent draws where Samples is, else a search for the
-// likeliest fills. Lists, bans, patterns, parts of speech and Distinct narrow which fills are seen, and change no
-// probability.
+// Two fields choose the method: chains if Chains is set, else independent draws if Samples is set, else a search for
+// the likeliest fills. Slots, Ban, Speech, Distinct and the patterns of blanks narrow which fills are allowed, and
+// change no probability.
 type Options struct {
-	// Slots lists, by the number of a blank from 1, the fills that it may take. A fill is one word or several. A
-	// blank without a length of its own takes the length of each fill.
+	// Slots lists, by the number of a blank from 1, the fills that the blank may take. A fill is one word or several. A
+	// blank typed without a length may have the length of any fill in its list.
 	Slots Lists
-	// Speech lists, by the number of a blank from 1, or under 0 for all blanks, parts of speech: "noun", "verb",
-	// "adjective", "adverb". The fill is a single English word that can be one of them.
+	// Speech lists parts of speech, "noun", "verb", "adjective" or "adverb", by the number of a blank from 1, or under
+	// 0 for all blanks. Such a blank takes only a single English word that can be a listed part of speech.
 	Speech Lists
-	// Ban lists words that no blank may hold: their pieces side by side.
+	// Ban lists words that no blank may hold. A ban also forbids pieces that spell the word side by side.
 	Ban Words
-	// Distinct keeps blanks from holding the same, unless they have one name.
+	// Distinct forbids two blanks to hold the same text, unless the blanks have the same name.
 	Distinct bool
-	// Fill says which fills blanks without a list may take, and Case how fills are capitalised.
+	// Fill says which fills blanks without a list may take. Case says how fills are capitalised.
 	Fill FillKind
 	Case Case
-	// Blank is a further spelling of a blank, beside [MASK], ___, <mask> and the model's own mask; "" for none.
+	// Blank is a further spelling of a blank, beside [MASK], ___, <mask> and the model's own mask; "" adds no spelling.
 	Blank string
 	// Context is a text that the model reads before the template, as [CLS] context [SEP] text [SEP]; "" for no context.
 	Context string
 	// Top is the number of fills to keep.
 	Top int
-	// Order is the order of the chain rule. Samplers do not use it.
+	// Order is the order of the chain rule. Samplers do not use Order.
 	Order Order
-	// Samples is the number of independent draws, or of chains, each of which ends in one sample; 0 for a search,
-	// and for 25 chains.
+	// Samples is the number of independent draws, or of chains, each of which ends in one sample. 0 means a search, or
+	// 25 chains if Chains is set.
 	Samples int
-	// Temperature T draws with conditionals to the power 1/T, or chains from exp(U/T). A search does not use it.
+	// Temperature T draws with conditionals to the power 1/T, or runs chains on exp(U/T). A search does not use it.
 	Temperature float64
 	// Rank says which fills of draws and chains are listed.
 	Rank Rank
 	// Budget bounds the cost of a search and of draws.
 	Budget Budget
-	// Seed gives, together with the template, every random number of a run. The
-	// library never draws one by itself: see NewSeed.
+	// Seed determines, together with the template, every random number of a run. The library never chooses a seed by
+	// itself: see NewSeed.
 	Seed uint64
-	// Chains, if not nil, runs Markov chains of a named sampler.
+	// Chains, if not nil, runs Markov chains of the sampler that it names.
 	Chains *Chains
 }
 
-// Chains says which sampler moves chains, over which energy and tokens, and for how long.
+// Chains says which sampler moves the chains, over which energy and tokens, and for how many steps.
 type Chains struct {
-	// Sampler is one of Samplers(). Settings are its own settings that have no field here, see samplers.Describe.
+	// Sampler is one of Samplers(). Settings are the sampler's settings that have no field here, see samplers.Describe.
 	Sampler  string                `json:"sampler"`
 	Settings []samplers.Assignment `json:"settings,omitempty"`
-	// Energy is U, in nats.
+	// Energy chooses the energy U, in nats.
 	Energy lm.Energy `json:"energy"`
-	// Steps is the length of each chain, its warm-up included. 0 keeps the starts.
+	// Steps is the length of each chain, its warm-up included. With 0, the chains stay at their starts.
 	Steps int `json:"steps"`
-	// WarmUp is the number of first steps that give no draws and in which an automatic step size adapts;
-	// HalfSteps takes half of Steps, rounded down.
+	// WarmUp is the number of first steps that give no draws. An automatic step size adapts during these steps.
+	// HalfSteps means half of Steps, rounded down.
 	WarmUp int `json:"warm_up"`
-	// StepSize is α in the convention of the discrete Langevin paper: changing a slot costs 1/α nats. 0 adapts it in
+	// StepSize is α in the convention of the discrete Langevin paper: changing a slot costs 1/α nats. 0 adapts α in
 	// the warm-up, if the sampler has a step size.
 	StepSize float64 `json:"step_size"`
-	// Balance is the weight of an energy difference in a proposal, as samplers.Balance reads it; "" is the
+	// Balance is the weight of an energy difference in a proposal, in the syntax of samplers.Balance; "" means the
 	// sampler's default.
 	Balance string `json:"balance"`
-	// Gradient is the gradient that the sampler uses; "" is the sampler's default.
+	// Gradient is the gradient that the sampler uses; "" means the sampler's default.
 	Gradient lm.Gradient `json:"gradient"`
-	// Candidates limits every slot to the model's most probable tokens, and the target with it; 0 is the whole
-	// vocabulary.
+	// Candidates is the number of the model's most probable tokens that every slot, and so the target, keeps; 0 keeps
+	// the whole vocabulary.
 	Candidates int   `json:"candidates"`
 	Initial    Start `json:"initial"`
 
-	// given is the first option of chains that was set before a sampler was named.
+	// given is the first option of chains that was set while Sampler was still "".
 	given string
 }
 
-// HalfSteps, as WarmUp, is half of Steps.
+// HalfSteps, as the value of Chains.WarmUp, means half of Steps.
 const HalfSteps = -1
 
 // defaultSamples is the number of chains if Options.Samples is 0.
 const defaultSamples = 25
 
-// DefaultOptions returns the options of a user who gives only a template. The seed is 0.
+// DefaultOptions returns the options of a user who gives only a template. Their Seed is 0.
 func DefaultOptions() Options {
 	return Options{Fill: fillWords, Top: 5, Order: orderBoth, Temperature: 1, Rank: rankDistinct,
 		Budget: Budget{Rows: 4000}}
 }
 
-// DefaultChains returns chains of a sampler, with the settings of a user who names it alone.
+// DefaultChains returns the settings of chains for a user who names a sampler and nothing else.
 func DefaultChains(sampler string) Chains {
 	return Chains{Sampler: sampler, Energy: lm.PLL, Steps: 50, WarmUp: HalfSteps, Candidates: 250,
 		Initial: Start{Kind: startModel}}
 }
 
-// Samplers lists the samplers that fill text by chains, the first of them dmala.
+// Samplers lists the names of the samplers that can fill text by chains. The first is dmala.
 func Samplers() []string {
 	const first = "dmala"
 	names := []string{first}
@@ -118,9 +118,9 @@ func Samplers() []string {
 	return names
 }
 
-// FillKind says which fills a blank without a list may take. "words" takes words: letters and digits; a blank directly
-// after a word continues that word, every other blank begins a new one. "tokens" takes punctuation too. "any" takes
-// every token, also pieces that continue the word on the left, as the papers and other tools do.
+// FillKind says which fills a blank without a list may take. "words" takes words of letters and digits: a blank
+// directly after a word continues that word, and every other blank begins a new word. "tokens" takes punctuation too.
+// "any" takes every token, also pieces that continue the word on the left, as the papers and other tools do.
 type FillKind string
 
 const (
@@ -129,14 +129,14 @@ const (
 	FillAny    FillKind = "any"
 )
 
-// Case says which capitals a fill has: "auto" and "" give the fills of a model without capitals those that the
-// text asks for (see tokenize.Template.Fill), "keep" leaves the letters as the model has them.
+// Case says which capitals a fill has. With "auto" or "", a fill from a model without capitals gets the capitals that
+// the text asks for (see tokenize.Template.Fill). With "keep", a fill keeps the model's letters.
 type Case string
 
 const caseKeep Case = "keep"
 
-// Rank says which fills of draws and chains are listed. "distinct" lists the distinct ones, the likeliest first: of
-// all draws, or of all states of chains after the warm-up. "final" lists every draw, or the final state of every chain,
+// Rank says which fills of draws and chains are listed. "distinct" lists different fills, the likeliest first: of all
+// draws, or of all states of chains after the warm-up. "final" lists every draw, or the final state of every chain,
 // repeats included, as the papers do.
 type Rank string
 
@@ -145,8 +145,8 @@ const (
 	RankFinal    Rank = "final"
 )
 
-// Order is the order in which the chain rule takes the blanks; the pieces of a blank follow each other. It is "l2r"
-// (left to right), "r2l", "both" (the mean of the two), or a permutation of the blanks such as "2,1,3".
+// Order is the order in which the chain rule takes the blanks; the pieces of a blank are always neighbours. The values
+// are "l2r" (left to right), "r2l", "both" (the mean of the two), and permutations of the blanks such as "2,1,3".
 type Order string
 
 const (
@@ -155,7 +155,7 @@ const (
 	orderRightToLeft Order = "r2l"
 )
 
-// UnmarshalText implements encoding.TextUnmarshaler.
+// UnmarshalText reads "both", "l2r", "r2l" or a permutation such as "2,1,3".
 func (o *Order) UnmarshalText(text []byte) error {
 	*o = Order(text)
 	if *o == orderBoth || *o == orderLeftToRight || *o == orderRightToLeft || o.numbers() != nil {
@@ -164,15 +164,15 @@ func (o *Order) UnmarshalText(text []byte) error {
 	return errors.New("one of both, l2r, r2l, or a permutation of the blanks, as in 2,1,3")
 }
 
-// MarshalText implements encoding.TextMarshaler.
+// MarshalText returns the order as a text that UnmarshalText reads.
 func (o Order) MarshalText() ([]byte, error) { return []byte(o), nil }
 
-// setList reads a permutation.
+// setList reads a permutation, given as one text for each number.
 func (o *Order) setList(values []string) error {
 	return o.UnmarshalText([]byte(strings.Join(values, ",")))
 }
 
-// numbers are the blanks of a permutation, from 0; nil for the named orders and for other texts.
+// numbers returns the blanks of a permutation, counted from 0; nil if the order is a named one or not valid.
 func (o Order) numbers() []int {
 	var list []int
 	for text := range strings.SplitSeq(string(o), ",") {
@@ -190,13 +190,13 @@ func (o Order) numbers() []int {
 	return list
 }
 
-// A Budget bounds the cost of an answer, by rows, by seconds, or by both; the zero Budget has no bound.
+// A Budget bounds the cost of an answer by Rows, by Seconds, or by both. The zero Budget has no bound.
 type Budget struct {
-	Rows    int     // rows of the model; a repeated draw counts as one row at least
-	Seconds float64 // since the start of the fill
+	Rows    int     // most model rows; a draw made again counts as one more
+	Seconds float64 // most seconds since the start of the fill
 }
 
-// MarshalText writes the text that UnmarshalText reads.
+// MarshalText writes the budget as UnmarshalText reads it: "500" for rows, "2s" for seconds.
 func (b Budget) MarshalText() ([]byte, error) {
 	if b.Seconds > 0 {
 		return fmt.Appendf(nil, "%gs", b.Seconds), nil
@@ -204,7 +204,7 @@ func (b Budget) MarshalText() ([]byte, error) {
 	return strconv.AppendInt(nil, int64(b.Rows), 10), nil
 }
 
-// UnmarshalText reads a number of rows, or seconds.
+// UnmarshalText reads "500" as rows and "2s" as seconds.
 func (b *Budget) UnmarshalText(text []byte) error {
 	var read Budget
 	var err error
@@ -220,12 +220,12 @@ func (b *Budget) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// bounds reports whether the budget sets a bound.
+// bounds reports whether the budget is valid: finite seconds above 0, or no seconds and rows above 0.
 func (b Budget) bounds() bool {
 	return b.Seconds > 0 && !math.IsInf(b.Seconds, 1) || b.Seconds == 0 && b.Rows > 0
 }
 
-// room returns the number of rows that the budget still allows.
+// room returns the number of further rows that the budget allows after rows, 0 if the seconds since began are used up.
 func (b Budget) room(rows int, began time.Time) int {
 	if b.Seconds > 0 && time.Since(began).Seconds() >= b.Seconds {
 		return 0
@@ -244,25 +244,25 @@ func (b Budget) share(rows int, began time.Time) float64 {
 	return min(1, float64(rows)/float64(max(1, b.Rows)))
 }
 
-// text writes the budget for people.
+// text writes the budget for people, as "2s" or "500 model rows".
 func (b Budget) text() string {
-	text, _ := b.MarshalText() // it never fails
+	text, _ := b.MarshalText() // MarshalText of a Budget never fails
 	if b.Seconds > 0 {
 		return string(text)
 	}
 	return string(text) + " model rows"
 }
 
-// Start says where chains start.
+// Start says in which states chains start.
 type Start struct {
 	Kind StartKind
-	Fill []string // the text of each blank, where Kind is "fill"
+	Fill []string // the text of each blank, if Kind is "fill"
 }
 
-// StartKind is the source of the starts: "model" draws from the model's conditionals with every slot masked, "random"
-// draws uniformly, and "fill" is a given fill. "shared" is one draw from the model that all chains share, as in the
-// DISCS benchmark. "mask" masks all slots and then draws one by one in a random order, each from the model with
-// those drawn before it in their places: the nearest start to [MASK] itself, which has no energy.
+// StartKind says where the starts come from. "model" draws from the model's conditionals with every slot masked,
+// "random" draws uniformly, and "fill" is a given fill. "shared" is one draw from the model that all chains share, as
+// in the DISCS benchmark. "mask" draws the slots one by one in a random order from the model, with later slots masked.
+// This start is the nearest to a text of masks, which has no energy.
 type StartKind string
 
 const (
@@ -273,7 +273,7 @@ const (
 	startGiven  StartKind = "fill"
 )
 
-// MarshalText writes the text that UnmarshalText reads: the kind, or "fill:dark,blue".
+// MarshalText writes the text that UnmarshalText reads: Kind, or as "fill:dark,blue".
 func (s Start) MarshalText() ([]byte, error) {
 	if s.Kind == startGiven {
 		return []byte(string(s.Kind) + ":" + joinWords(s.Fill)), nil
@@ -281,7 +281,7 @@ func (s Start) MarshalText() ([]byte, error) {
 	return []byte(s.Kind), nil
 }
 
-// UnmarshalText implements encoding.TextUnmarshaler.
+// UnmarshalText reads "model", "random", "shared", "mask", or a fill as "fill:dark,blue".
 func (s *Start) UnmarshalText(text []byte) error {
 	if fill, given := strings.CutPrefix(string(text), string(startGiven)+":"); given {
 		words, err := splitWords(fill)
@@ -295,7 +295,7 @@ func (s *Start) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// NewSeed draws a seed from the operating system. It has 32 bits, so that a user can type it again.
+// NewSeed returns a random seed from the operating system. The seed has only 32 bits, so that a user can retype it.
 func NewSeed() (uint64, error) {
 	var b [4]byte
 	if _, err := rand.Read(b[:]); err != nil {
@@ -306,16 +306,16 @@ func NewSeed() (uint64, error) {
 
 // OptionError reports a value of Options that cannot be used.
 type OptionError struct {
-	// Option is its name in Table, for example "step-size".
+	// Option is the option's name in Table, for example "step-size".
 	Option string
 	Reason string
-	// Misfit reports whether the value fails for this template only.
+	// Misfit reports whether only this template makes the value wrong.
 	Misfit bool
 }
 
 var _ error = (*OptionError)(nil)
 
-// Error returns one line: the option and what is wrong with it.
+// Error returns one line: the option's name and what is wrong with its value.
 func (e *OptionError) Error() string { return e.Option + ": " + e.Reason }
 
 func misfit(option, format string, args ...any) error {
@@ -326,7 +326,7 @@ func wrong(option, format string, args ...any) error {
 	return &OptionError{Option: option, Reason: fmt.Sprintf(format, args...)}
 }
 
-// Validate returns an *OptionError for the first value that cannot be used.
+// Validate returns an *OptionError for the first option whose value cannot be used, or nil.
 func (o *Options) Validate() error {
 	fields := o.fields()
 	for _, row := range table {
@@ -354,7 +354,7 @@ func (o *Options) Validate() error {
 	return nil
 }
 
-// validate checks the options of chains.
+// validate checks the options of chains, and how they fit together.
 func (c *Chains) validate() error {
 	if c.Sampler == "" {
 		return wrong(c.given, "it is an option of samplers: name one with --sampler, as in --sampler %s", Samplers()[0])
@@ -382,12 +382,12 @@ func (c *Chains) validate() error {
 	return nil
 }
 
-// own returns the sampler with those of its settings that have no field in Chains.
+// own returns the sampler with c.Settings, the settings that have no field in Chains.
 func (c *Chains) own() samplers.Spec {
 	return samplers.Spec{Name: c.Sampler, Settings: c.Settings, OnText: true}
 }
 
-// spec returns the sampler with the settings of the options.
+// spec returns the sampler with c.Settings and with the values of StepSize and Balance that are set.
 func (c *Chains) spec() samplers.Spec {
 	spec := c.own()
 	if c.StepSize != 0 {
@@ -399,7 +399,7 @@ func (c *Chains) spec() samplers.Spec {
 	return spec
 }
 
-// settled returns the chains with the sampler's defaults instead of HalfSteps and empty values.
+// settled returns the chains with actual values instead of HalfSteps and of an empty Gradient and Balance.
 func (c Chains) settled() Chains {
 	if c.WarmUp == HalfSteps {
 		c.WarmUp = c.Steps / 2
@@ -413,8 +413,8 @@ func (c Chains) settled() Chains {
 	return c
 }
 
-// Take sets the sampler and its settings, some of which are also rows of Table. An error completes the sentence `"x" is
-// not …`.
+// Take sets the sampler and its settings, some of which are also rows of Table. The text of an error completes the
+// sentence `"x" is not …`.
 func (o *Options) Take(spec samplers.Spec) error {
 	if !slices.Contains(Samplers(), spec.Name) {
 		return errors.New("one of " + strings.Join(Samplers(), ", "))

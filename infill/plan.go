@@ -12,18 +12,18 @@ import (
 	"infill/tokenize"
 )
 
-// Plan is a checked request, ready to be filled. Only one goroutine may fill it at a time.
+// Plan is a checked request that is ready to be filled. Only one goroutine may call Fill at a time.
 type Plan struct {
 	Request
 	filler  *Filler
-	typed   *tokenize.Template // each blank at its shortest
-	layouts []*layout          // one for each combination of lengths, the shortest first
-	seen    int                // the number of a long text's tokens that the model sees; 0: all of them
+	typed   *tokenize.Template // the template with each blank at its shortest
+	layouts []*layout          // a layout for each combination of lengths, the shortest first
+	seen    int                // the number of tokens of a too long text that the model sees; 0 if it sees all
 	rules   *rules
 }
 
-// Plan checks and prepares a request without running the model. Errors: *OptionError for an option that is wrong or
-// does not fit the template, *tokenize.InputError for the template.
+// Plan checks and prepares a request without running the model. It returns an *OptionError for an option that is wrong
+// or does not fit the template, and a *tokenize.InputError for a wrong template.
 func (f *Filler) Plan(r Request) (*Plan, error) {
 	o := &r.Options
 	if err := o.Validate(); err != nil {
@@ -73,7 +73,7 @@ func (f *Filler) Plan(r Request) (*Plan, error) {
 	return p, nil
 }
 
-// context returns the tokens of the option context, nil if there is none.
+// context returns the tokens of the option context, or nil if the option is "".
 func (f *Filler) context(o *Options) ([]int, error) {
 	if o.Context == "" {
 		return nil, nil
@@ -89,7 +89,7 @@ func (f *Filler) context(o *Options) ([]int, error) {
 	return ids, nil
 }
 
-// Slots returns the largest number of slots that all blanks together can have.
+// Slots returns the number of slots of all blanks together, at their longest.
 func (p *Plan) Slots() (slots int) {
 	for _, l := range p.layouts {
 		slots = max(slots, len(l.slots))
@@ -97,7 +97,7 @@ func (p *Plan) Slots() (slots int) {
 	return slots
 }
 
-// MaxRows bounds the model rows that Fill needs; 0 if only seconds bound them.
+// MaxRows returns an upper bound of the model rows that Fill needs, or 0 if the budget bounds only seconds.
 func (p *Plan) MaxRows() int {
 	o := &p.Options
 	slots, budget := float64(p.Slots()), float64(o.Budget.Rows)
@@ -105,17 +105,17 @@ func (p *Plan) MaxRows() int {
 	switch {
 	case o.Chains != nil:
 		rows = float64(p.chains()) * float64(o.Chains.Steps+1) * slots
-	case slots == 1: // the row of each layout says it all
+	case slots == 1: // the row with all slots masked gives every probability
 		return len(p.layouts)
-	case o.Samples > 0: // its probability takes the other order, too
+	case o.Samples > 0: // the log-likelihood of a draw needs rows for the other order, too
 		rows = budget + float64(o.Samples)*slots
-	case o.Budget.Rows > 0: // one fill in both orders, whatever the budget
+	case o.Budget.Rows > 0: // a search scores one fill in both orders, whatever the budget
 		rows = max(budget, 2*slots)
 	}
 	return int(min(rows, math.MaxInt32))
 }
 
-// chains is the number of chains.
+// chains returns the number of chains.
 func (p *Plan) chains() int {
 	if p.Options.Samples > 0 {
 		return p.Options.Samples
@@ -123,14 +123,14 @@ func (p *Plan) chains() int {
 	return defaultSamples
 }
 
-// MaxBytes estimates the memory that Fill needs at most for a number of model rows, in bytes, without the model's own.
+// MaxBytes estimates the bytes of memory that Fill needs for rows model rows, without the memory of the model.
 func (p *Plan) MaxBytes(rows int) float64 {
 	o, vocabulary := &p.Options, float64(p.filler.tokenizer.VocabularySize())
 	n, r, l := float64(p.Slots()), float64(rows), float64(len(p.layouts))
 	const (
-		conditional = 4 << 10 // of a node of the search, with the nodes that lead to it
-		category    = 48      // of a map
-		state       = 512     // beside its slots
+		conditional = 4 << 10 // bytes of a search node, with the nodes that lead to it
+		category    = 48      // bytes of a map entry
+		state       = 512     // bytes of a state beside its slots
 	)
 	bytes := float64(4*o.Top+64)*(state+16*n) + 4*l*n*vocabulary
 	switch {
@@ -145,39 +145,39 @@ func (p *Plan) MaxBytes(rows int) float64 {
 	case o.Samples > 0:
 		return bytes + min(4*keptNumbers*l, 4*r*vocabulary) + float64(o.Samples)*(state+2*n*(state+8*n))
 	}
-	// The first slot of an order has one node, and one list of categories.
+	// The first slot of an order has only one node, and only one list of categories.
 	return bytes + r*conditional + 2*l*((n-1)*min(r*conditional/8, vocabulary)+conditional/8)*category
 }
 
-// A method answers a plan: a search, draws, or chains.
+// A method answers a plan by a search, by draws, or by chains.
 type method interface {
-	// solve fills in the answer of the work, and calls observe, if it is not nil, as it goes. When it fails, the answer
-	// holds the fills found by then.
+	// solve writes w.answer, and calls w.observe on the way if it is not nil. When solve fails, w.answer holds the
+	// fills found so far.
 	solve(ctx context.Context, w *work) error
 }
 
 var _, _, _ method = search{}, draws{}, (*chainRun)(nil)
 
-// work is a plan on its way to a result.
+// work holds a plan while a method works on its result.
 type work struct {
 	plan    *Plan
 	model   LanguageModel
 	began   time.Time
 	observe func(Progress)
-	rows    int           // the number of rows that went through the model
-	roots   [][][]float32 // log-probabilities of each layout's slots with all masked, [layouts][slots][vocabulary]
+	rows    int           // model rows so far, without those of answer.rows
+	roots   [][][]float32 // log-probabilities of each layout with all slots masked, [layouts][slots][vocabulary]
 	answer  answer
 }
 
-// Fill fills the blanks and ranks the fills. observe, if not nil, is called in order with the initial states and
-// every step. The run waits for it.
+// Fill fills the blanks and ranks the fills. If observe is not nil, Fill calls observe with the initial states and then
+// after every step, and waits until it returns.
 //
 // Errors: *OptionError and *tokenize.InputError for faults that only the model shows. If ctx ends, Fill stops the
 // running call of the model and returns ctx.Err() with the result so far, marked as Unfinished, or nil. The same
 // request, model, machine and number of threads give the same result, except for its Seconds.
 func (p *Plan) Fill(ctx context.Context, observe func(Progress)) (*Result, error) {
 	w := &work{plan: p, began: time.Now(), observe: observe}
-	ctx = lm.OneCaller(ctx, p.Options.Chains != nil) // chains make many large calls
+	ctx = lm.OneCaller(ctx, p.Options.Chains != nil) // chains ask for many rows, so others go first
 	var err error
 	if w.model, err = p.filler.open(ctx); err != nil {
 		return nil, err
@@ -202,7 +202,7 @@ func (p *Plan) Fill(ctx context.Context, observe func(Progress)) (*Result, error
 	return w.result(), nil
 }
 
-// method returns the method that the options choose.
+// method returns the method that the options choose: chains, draws or a search.
 func (p *Plan) method() method {
 	switch {
 	case p.Options.Chains != nil:
@@ -213,7 +213,7 @@ func (p *Plan) method() method {
 	return search{}
 }
 
-// Fill plans and fills a template with options: Filler.Plan and Plan.Fill in one call.
+// Fill calls Filler.Plan for the template and options, and then Plan.Fill.
 func (f *Filler) Fill(ctx context.Context, template string, o Options, observe func(Progress)) (*Result, error) {
 	p, err := f.Plan(Request{Template: template, Options: o})
 	if err != nil {
@@ -222,7 +222,7 @@ func (f *Filler) Fill(ctx context.Context, template string, o Options, observe f
 	return p.Fill(ctx, observe)
 }
 
-// laws returns the law of each layout by the chain rule. All layouts are equally likely.
+// laws returns the law by the chain rule for each layout. All layouts have the same weight.
 func (w *work) laws() ([]samplers.Law, error) {
 	var laws []samplers.Law
 	for i, l := range w.plan.layouts {
@@ -241,11 +241,11 @@ func (w *work) laws() ([]samplers.Law, error) {
 	return laws, nil
 }
 
-// ErrUnwanted, as the cause of a cancelled context, says that nobody reads an unfinished result: Plan.Fill returns at
-// once, without a result.
+// ErrUnwanted, as the cause of a cancelled context, tells Plan.Fill that nobody reads an unfinished result. Plan.Fill
+// then returns at once, without a result.
 var ErrUnwanted = errors.New("nobody waits for the result")
 
-// Unwanted returns a context for work whose result nobody reads when ctx ends before it.
+// Unwanted returns a context that is cancelled with the cause ErrUnwanted when ctx ends. done releases the context.
 func Unwanted(ctx context.Context) (own context.Context, done func()) {
 	own, end := context.WithCancelCause(context.WithoutCancel(ctx))
 	stop := context.AfterFunc(ctx, func() { end(ErrUnwanted) })

@@ -10,13 +10,13 @@ import (
 	"infill/samplers"
 )
 
-// A pool gathers the states that chains visit: every distinct fill once, and for every draw the number of its fill.
+// A pool holds every different state (a fill) that chains visit once, and for every draw the number of its fill.
 type pool struct {
 	chains, slots int
-	states        []int          // distinct fills, [fills × slots], categories
-	energy        []float64      // [fills], nats; NaN if not known
-	index         map[string]int // a state's bytes → its fill
-	draws         []int32        // fill of each draw, [rounds × chains]
+	states        []int          // different fills as categories, [fills × slots]
+	energy        []float64      // U in nats, [fills]; NaN if not known
+	index         map[string]int // the number of each fill, by its categories as bytes
+	draws         []int32        // the number of each draw's fill, [rounds × chains]
 	key           []byte
 }
 
@@ -24,7 +24,7 @@ func newPool(chains, slots int) *pool {
 	return &pool{chains: chains, slots: slots, index: map[string]int{}}
 }
 
-// add draws the present state of every chain, whose energies are U by the temperature.
+// add counts the present state of every chain as a draw. state.Energy holds U divided by temperature.
 func (p *pool) add(state *samplers.State, temperature float64) {
 	for chain, u := range state.Energy {
 		position := state.Position(chain)
@@ -47,11 +47,11 @@ func (p *pool) add(state *samplers.State, temperature float64) {
 
 func (p *pool) state(fill int) []int { return p.states[fill*p.slots : (fill+1)*p.slots] }
 
-// final returns the fill that each chain was in at its last draw.
+// final returns the number of each chain's fill at its last draw, [chains].
 func (p *pool) final() []int32 { return p.draws[len(p.draws)-p.chains:] }
 
-// evaluate fills in the energies that a kernel did not need (Gibbs moves without any), in batches of at most the number
-// of chains, so that the model sees no larger batch than before.
+// evaluate computes the energies that the sampler did not need (Gibbs moves without energies). A batch has at most as
+// many states as there are chains, so that the model gets no larger batch than before.
 func (p *pool) evaluate(ctx context.Context, target samplers.Target) error {
 	var missing []int
 	for fill, u := range p.energy {
@@ -76,8 +76,8 @@ func (p *pool) evaluate(ctx context.Context, target samplers.Target) error {
 	return nil
 }
 
-// distinct ranks the distinct fills by energy, the best first. Ties go to the fill drawn more often, then to the
-// smaller token numbers, so that the order never depends on which chain came first.
+// distinct ranks the different fills by energy, the best first. Of equal energies, the fill drawn more often comes
+// first, then the fill with smaller token numbers. So the order never depends on which chain came first.
 func (p *pool) distinct() []int {
 	counts := p.counts()
 	fills := make([]int, len(p.energy))
@@ -91,7 +91,7 @@ func (p *pool) distinct() []int {
 	return fills
 }
 
-// finals ranks the final states of the chains by energy, repeats included; ties keep the order of the chains.
+// finals ranks the chains' final states by energy, with repeats, top at most. Equal energies keep the order of chains.
 func (p *pool) finals(top int) []int {
 	fills := make([]int, p.chains)
 	for chain, fill := range p.final() {
@@ -101,7 +101,7 @@ func (p *pool) finals(top int) []int {
 	return fills[:min(top, len(fills))]
 }
 
-// counts tells how often each fill was drawn, [fills].
+// counts returns how often each fill was drawn, [fills].
 func (p *pool) counts() []int {
 	counts := make([]int, len(p.energy))
 	for _, fill := range p.draws {
@@ -110,9 +110,9 @@ func (p *pool) counts() []int {
 	return counts
 }
 
-// byChain tells how often each chain drew each of the ranked fills, as a share of its draws, [order][chains].
+// byChain returns, for each fill in order, the share of each chain's draws that are this fill, [order][chains].
 func (p *pool) byChain(order []int) [][]float64 {
-	place := make(map[int][]int, len(order)) // a fill may be ranked more than once
+	place := make(map[int][]int, len(order)) // a fill can occur in order more than once
 	counts := make([][]float64, len(order))
 	for i, fill := range order {
 		place[fill] = append(place[fill], i)

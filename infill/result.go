@@ -9,38 +9,38 @@ import (
 	"infill/samplers"
 )
 
-// Result is the result of filling one template. Its JSON is part of the command's contract: fields may be added,
-// never renamed.
+// Result is the result of filling one template. Its JSON is part of the command's contract: new fields may come, but no
+// field is renamed.
 type Result struct {
-	// Format is the version of this form, 4.
+	// Format is the version of the JSON of a Result, 4.
 	Format    int    `json:"format"`
 	Template  string `json:"template"`
 	Model     Model  `json:"model"`
 	Signature string `json:"signature"`
-	// Seed is the seed of the random numbers; nil if none were needed.
+	// Seed is the seed of the random numbers; nil if the method needed no random numbers.
 	Seed *uint64 `json:"seed,omitempty"`
 	// Method is MethodSearch, MethodDraws, or the sampler's name.
 	Method string `json:"method"`
-	// Proven, of a search, reports whether no fill that the blanks may take is likelier than those listed.
-	// LeftOutAtMost bounds the probability of every other fill.
+	// Proven reports, for a search, whether every allowed fill that is not listed is at most as likely as those in
+	// Fills. LeftOutAtMost is an upper bound of the probability of every fill that is not listed.
 	Proven        *bool    `json:"proven,omitempty"`
 	LeftOutAtMost *float64 `json:"left_out_at_most,omitempty"`
 	Fills         []Fill   `json:"fills"`
-	// Alone lists the likeliest tokens of each blank while all blanks are masked, among those that it may take,
-	// [blanks][values], five at most. It is empty for a blank that has more than one piece at its shortest.
+	// Alone lists, for each blank, the likeliest tokens that the blank may take while all blanks are masked,
+	// [blanks][values], five at most. The list is empty for a blank that has more than one piece at its shortest.
 	Alone [][]Value `json:"alone"`
 	Stats Stats     `json:"stats"`
-	// Unfinished reports whether the run was interrupted: the fills are the likeliest found by then.
+	// Unfinished reports whether the run was interrupted. Fills then holds the likeliest fills found so far.
 	Unfinished bool `json:"unfinished,omitempty"`
 	// Warnings are sentences for the user about this result.
 	Warnings []string `json:"warnings"`
 	// Blanks holds the byte range of every blank as typed, such as "[MASK]" or "[MASK:2]", in Template.
 	Blanks [][2]int `json:"-"`
-	// Draws holds U of every draw in nats, [chains][draws]. Only Progress.Result sets it.
+	// Draws holds U of every draw in nats, [chains][draws]. Only the results of Progress.Result have Draws.
 	Draws [][]float64 `json:"-"`
 }
 
-// Value is a token that a blank may hold, with the model's probability of it.
+// Value is a token that a blank may hold, with the model's probability of the token.
 type Value struct {
 	Text        string  `json:"text"`
 	TokenID     int     `json:"token_id"`
@@ -51,145 +51,145 @@ type Value struct {
 type Fill struct {
 	Rank int    `json:"rank"` // from 1
 	Text string `json:"text"` // the template with the blanks filled
-	// Values holds the text of each blank, as it stands in Text, [blanks].
+	// Values holds the text of each blank as it is written in Text, [blanks].
 	Values []string `json:"values"`
 	// Spans holds the byte range of each of Values in Text, [blanks].
 	Spans    [][2]int `json:"spans"`
 	TokenIDs []int    `json:"token_ids"` // [slots]
-	// Pieces is the number of tokens of each blank, [blanks], if the blanks may have several; else nil.
+	// Pieces is the number of tokens in each blank, [blanks]. It is nil if all fills have the same lengths.
 	Pieces []int `json:"pieces,omitempty"`
-	// Probability is P of the chain rule over the whole vocabulary; nil for a sampler, which computes none.
+	// Probability is P by the chain rule over the whole vocabulary; nil for a sampler, which computes no such P.
 	Probability *float64 `json:"probability,omitempty"`
-	// LogLikelihood is log P, or U of a sampler's fill, in nats.
+	// LogLikelihood is log P in nats or, for a sampler's fill, the energy U in nats.
 	LogLikelihood float64 `json:"log_likelihood"`
-	// Share is the fill's part of the probability of all fills of the lists, if every blank has a list and all were
-	// scored. For a sampler it is the fill's share of the draws. ShareError is its standard error between chains; nil
-	// for a single chain, or if only one or two of more chains met the fill.
+	// Share is, if every blank has a list and a search scored all fills of the lists, the fill's part of their total
+	// probability. For a sampler, Share is the fill's share of the draws. ShareError is the standard error of Share
+	// between chains. ShareError is nil for a single chain, or if only one or two of more chains met the fill.
 	Share      *float64 `json:"share,omitempty"`
 	ShareError *float64 `json:"share_error,omitempty"`
-	// ShareInterval holds the fill's probability in 95 % of cases where the chains have converged: Wilson's, over
-	// EffectiveDraws.
+	// ShareInterval is a 95 % interval (Wilson's, over EffectiveDraws) for the fill's probability. It holds only if the
+	// chains have converged.
 	ShareInterval *[2]float64 `json:"share_interval,omitempty"`
-	// Count is how often the fill was drawn, and FinalCount how many chains ended with it.
+	// Count is the number of draws that are this fill. FinalCount is the number of chains that ended with it.
 	Count      int `json:"count,omitempty"`
 	FinalCount int `json:"final_count,omitempty"`
-	// SplitRHat is near 1 if the chains agree on the share, as in ChainStats; nil beyond the first 100 fills, and where
-	// it is not defined.
+	// SplitRHat is near 1 if the chains agree on Share, see ChainStats. It is nil beyond the first 100 fills, and if it
+	// is not defined.
 	SplitRHat *float64 `json:"split_r_hat,omitempty"`
-	// EffectiveDraws is the number of independent draws that would tell as much of the share, or of U if that is less.
+	// EffectiveDraws is how many independent draws would tell as much about Share, or about U if that number is less.
 	EffectiveDraws *float64 `json:"effective_draws,omitempty"`
 }
 
-// Stats tells how a method found a result, and at which cost.
+// Stats says how a method found a result, and what the work cost.
 type Stats struct {
-	Slots int `json:"slots"` // of the longest fill
-	// Draws is the number of ranked states, and DistinctFills the number of different fills met.
+	Slots int `json:"slots"` // slots of the longest fill
+	// Draws is the number of ranked draws. DistinctFills is the number of different fills that the method met.
 	Draws         int     `json:"draws,omitempty"`
 	DistinctFills int     `json:"distinct_fills"`
-	ModelRows     int64   `json:"model_rows"` // token sequences that went through the model
+	ModelRows     int64   `json:"model_rows"` // rows (token sequences) that went through the model
 	Device        string  `json:"device"`
-	Seconds       float64 `json:"seconds"` // from the template to the ranking
-	// Seen is how many tokens of a longer text the model saw, those around the blanks; 0 if it saw all.
+	Seconds       float64 `json:"seconds"` // time from the template to the ranking
+	// Seen is how many tokens around the blanks the model saw of a too long text; 0 if it saw the whole text.
 	Seen   int         `json:"seen,omitempty"`
-	Chains *ChainStats `json:"chains,omitempty"` // of a sampler
+	Chains *ChainStats `json:"chains,omitempty"` // nil unless a sampler ran
 }
 
-// ChainStats tells how chains moved.
+// ChainStats says how the chains of a sampler moved.
 type ChainStats struct {
 	Sampler string    `json:"sampler"`
 	Energy  lm.Energy `json:"energy"`
 	Chains  int       `json:"chains"`
-	Steps   int       `json:"steps"` // of each chain, warm-up included
-	// Candidates are how many tokens, or words, each slot may take, [slots].
+	Steps   int       `json:"steps"` // steps of each chain, warm-up included
+	// Candidates holds the number of tokens, or of words, that each slot may take, [slots].
 	Candidates []int `json:"candidates"`
-	// StepSize is α after the warm-up; nil for samplers without a step size, and if adaptation found that no penalty is
-	// best (+Inf).
+	// StepSize is α after the warm-up. It is nil if the sampler has no step size, or if adaptation found no penalty at
+	// all to be best (α is +Inf).
 	StepSize *float64 `json:"step_size"`
-	// AcceptanceRate is the mean over chains and steps after the warm-up; nil
-	// for samplers that accept always, and where no step was made.
+	// AcceptanceRate is the mean over chains and steps after the warm-up. It is nil if the sampler accepts every
+	// proposal, or if no step followed the warm-up.
 	AcceptanceRate          *float64 `json:"acceptance_rate"`
 	AcceptanceStandardError *float64 `json:"acceptance_standard_error"`
-	// ChangedSlotsPerStep is the mean number of slots that a step after the warm-up changed.
+	// ChangedSlotsPerStep is the mean number of slots that a step after the warm-up changed in a chain.
 	ChangedSlotsPerStep float64 `json:"changed_slots_per_step"`
 	WarmUp              WarmUp  `json:"warm_up"`
-	// MeanLogLikelihood is the mean U of the draws, in nats, with its standard error between chains.
+	// MeanLogLikelihood is the mean U of the draws in nats. MeanLogLikelihoodStandardError is its error between chains.
 	MeanLogLikelihood              float64  `json:"mean_log_likelihood"`
 	MeanLogLikelihoodStandardError *float64 `json:"mean_log_likelihood_standard_error"`
 	// SplitRHat of U is near 1 if the halves of all chains agree. Above 1.3 the result carries a warning; 1000 stands
-	// for more. EffectiveDraws is the number of independent draws that would tell as much of U. Both are nil if they
-	// are not defined: fewer than 4 draws a chain, or all the same.
+	// for every larger value. EffectiveDraws is how many independent draws would tell as much about U. Both are nil if
+	// they are not defined: if a chain has fewer than 4 draws, or if all draws have the same U.
 	SplitRHat      *float64 `json:"split_r_hat"`
 	EffectiveDraws *float64 `json:"effective_draws"`
-	// EnergyEvaluations and GradientEvaluations count states.
+	// EnergyEvaluations and GradientEvaluations count the states whose energy, or gradient, was computed.
 	EnergyEvaluations   int64 `json:"energy_evaluations"`
 	GradientEvaluations int64 `json:"gradient_evaluations"`
 }
 
-// WarmUp reports the warm-up apart from the sampling.
+// WarmUp reports the steps of the warm-up, which ChainStats does not include elsewhere.
 type WarmUp struct {
 	Steps               int      `json:"steps"`
 	AcceptanceRate      *float64 `json:"acceptance_rate"`
 	ChangedSlotsPerStep float64  `json:"changed_slots_per_step"`
 }
 
-// Progress is the state of a run at one step. It belongs to the receiver: nothing in it changes afterwards.
+// Progress is the state of a run at one step. The receiver may keep a Progress: nothing in it changes afterwards.
 //
-// A search has no chains: Step and Steps are its progress in percent of the budget.
+// A search has no chains, so Step and Steps give its progress in percent of the budget.
 type Progress struct {
 	Template string
-	// Result returns the result so far, or nil if there is none. Call it while the observer runs, or for the last step
-	// after Fill has returned. Of chains it lists up to 2,000 of the best fills, whatever Options.Top is. A
-	// log-likelihood that the sampler did not need is NaN until Fill has returned.
+	// Result returns the result so far; it is nil if there is no result yet. Call Result while the observer runs or, at
+	// the last step, after Fill has returned. For chains, the result lists up to 2,000 of the best fills, whatever
+	// Options.Top is. A log-likelihood that the sampler did not need is NaN until Fill has returned.
 	Result func() *Result
-	Step   int   // 0 is the initial states
-	Steps  int   // of the whole run
+	Step   int   // 0 for the initial states
+	Steps  int   // number of steps of the whole run
 	Pieces []int // the number of slots of each blank, [blanks]
 	WarmUp bool
-	// TokenIDs holds the tokens of the slots, [chains × slots].
+	// TokenIDs holds the token id in each slot of each chain, [chains × slots].
 	TokenIDs []int
-	// LogLikelihoods is U of each chain in nats, [chains]; NaN if the sampler does not need it.
+	// LogLikelihoods holds U of each chain in nats, [chains]; NaN if the sampler does not compute U.
 	LogLikelihoods []float64
-	// Accepted says which chains accepted their proposal, and Changed how many of their slots changed, [chains];
-	// nil at step 0.
+	// Accepted says which chains accepted their proposal. Changed holds the number of slots that changed in each chain.
+	// Both are [chains], and nil at step 0.
 	Accepted []bool
 	Changed  []int
-	// StepSize is α at this step, 0 for samplers that have none.
+	// StepSize is α at this step; 0 if the sampler has no step size.
 	StepSize float64
 }
 
-// resultFormat is Result.Format.
+// resultFormat is the value of Result.Format.
 const resultFormat = 4
 
-// answer holds the fills that a method found, and how it found them.
+// answer holds the fills that a method found, and how the method found them.
 type answer struct {
 	method   string
-	law      bool // fills have probabilities of the chain rule
-	seeded   bool // random numbers were drawn
+	law      bool // fills have probabilities by the chain rule
+	seeded   bool // the method used random numbers
 	fills    []found
 	proven   bool
-	left     float64 // bounds log P of every other fill of a search
-	complete bool    // every fill of the lists was scored; total is the sum of their probabilities
+	left     float64 // upper bound of log P of every unlisted fill, for a search
+	complete bool    // whether every fill of the lists was scored; total is then the sum of their probabilities
 	total    float64
 	draws    int
 	distinct int
-	place    string // where an interrupted run was, in words
+	place    string // where the run was when it was interrupted, in words
 	warnings []string
-	chains   *ChainStats // nil without
-	series   [][]float64 // U of the draws of each chain
-	rows     int64       // model rows, apart from work.rows
+	chains   *ChainStats // nil unless a sampler ran
+	series   [][]float64 // U of the draws, [chains][draws]
+	rows     int64       // model rows beside those in work.rows
 }
 
-// found is a fill.
+// found is a fill as a method found it.
 type found struct {
 	layout        int
 	tokens        []int // [slots]
 	logLikelihood float64
 	count         int
 	finals        int
-	share         *share // of a sampler's draws; nil elsewhere
+	share         *share // share of a sampler's draws; nil for other methods
 }
 
-// share is a fill's share of the draws of chains, with its diagnostics.
+// share is a fill's share of the draws of chains, with the diagnostics of the share.
 type share struct {
 	value     float64
 	error     *float64
@@ -198,7 +198,7 @@ type share struct {
 	effective *float64
 }
 
-// result writes the answer.
+// result returns the answer as a Result.
 func (w *work) result() *Result {
 	p, a := w.plan, &w.answer
 	o := &p.Options
@@ -214,7 +214,7 @@ func (w *work) result() *Result {
 		r.Seed = &o.Seed
 	}
 	if a.method == MethodSearch {
-		proven, left := a.proven, math.Exp(min(0, a.left)) // copies: the answer goes on changing
+		proven, left := a.proven, math.Exp(min(0, a.left)) // copies, because w.answer changes later
 		r.Proven, r.LeftOutAtMost = &proven, &left
 	}
 	for i, f := range a.fills {
@@ -225,7 +225,7 @@ func (w *work) result() *Result {
 	return r
 }
 
-// fill returns a found fill in the form of a result, with its rank.
+// fill returns a found fill as a Fill with the given rank.
 func (w *work) fill(rank int, f found) Fill {
 	a, l := &w.answer, w.plan.layouts[f.layout]
 	written := l.template.Fill(f.tokens)
@@ -252,7 +252,7 @@ func (w *work) fill(rank int, f found) Fill {
 // mostAlone is the largest number of values in a list of Result.Alone.
 const mostAlone = 5
 
-// alone makes Result.Alone.
+// alone makes the lists of Result.Alone.
 func (w *work) alone() [][]Value {
 	l := w.plan.layouts[0]
 	list := make([][]Value, len(l.template.Blanks))
@@ -266,7 +266,7 @@ func (w *work) alone() [][]Value {
 			if len(list[blank]) == mostAlone {
 				break
 			}
-			// The other blanks keep their masks, which begin no sentence.
+			// The other slots hold the mask, whose text never makes this blank begin a sentence.
 			state := slices.Repeat([]int{w.plan.filler.tokenizer.MaskID()}, len(l.slots))
 			state[b.First] = token
 			text := l.template.Fill(state).Fills[blank]

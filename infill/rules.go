@@ -10,7 +10,7 @@ import (
 	"infill/tokenize"
 )
 
-// rules say which tokens and words the options allow in the blanks of one template.
+// rules says which tokens and words the options allow in the blanks of one template.
 type rules struct {
 	vocabulary *vocabulary
 	fill       FillKind
@@ -18,20 +18,20 @@ type rules struct {
 	blanks     []blankRules
 	plain      bans     // banned words as separate words
 	joined     bans     // banned words as continuations of a word
-	warnings   []string // of words that no blank can hold
+	warnings   []string // warnings about words that no blank can hold
 }
 
 // blankRules are the rules of one blank.
 type blankRules struct {
-	list    map[int]*choices // by the number of pieces; nil without a list
-	pattern *regexp.Regexp   // nil without one
-	speech  *spoken          // nil: any part of speech
+	list    map[int]*choices // listed words by number of pieces; nil if the blank has no list
+	pattern *regexp.Regexp   // nil without a pattern
+	speech  *spoken          // nil if any part of speech is allowed
 }
 
-// bans are banned words, by their first token.
+// bans holds banned words as token ids, by the first token of each.
 type bans map[int][][]int
 
-// begin reports whether the tokens begin with a banned word.
+// begin reports whether the tokens ids begin with a banned word.
 func (b bans) begin(ids []int) bool {
 	return slices.ContainsFunc(b[ids[0]],
 		func(ban []int) bool { return len(ids) >= len(ban) && slices.Equal(ids[:len(ban)], ban) })
@@ -47,7 +47,7 @@ func (b bans) longer() bool {
 	return false
 }
 
-// rules reads the options for the blanks of a template.
+// rules returns the rules that the options set for the blanks of a template.
 func (v *vocabulary) rules(t *tokenize.Template, o *Options) (*rules, error) {
 	r := &rules{vocabulary: v, fill: o.Fill, distinct: o.Distinct, blanks: make([]blankRules, len(t.Blanks)),
 		plain: bans{}, joined: bans{}}
@@ -90,7 +90,7 @@ func (v *vocabulary) rules(t *tokenize.Template, o *Options) (*rules, error) {
 			return nil, err
 		}
 	}
-	for i, j := range firstOfName(t.Blanks) { // blanks of one name take the list and the pattern of any of them
+	for i, j := range firstOfName(t.Blanks) { // blanks with the same name share a list and a pattern
 		one, other := &r.blanks[i], &r.blanks[j]
 		if other.list == nil {
 			other.list = one.list
@@ -105,7 +105,7 @@ func (v *vocabulary) rules(t *tokenize.Template, o *Options) (*rules, error) {
 	return r, nil
 }
 
-// banned reads the words that no blank may hold.
+// banned sets r.plain and r.joined from the words that the option ban lists.
 func (r *rules) banned(t *tokenize.Template, ban []string) {
 	v := r.vocabulary
 	var continuing map[string]int
@@ -113,7 +113,7 @@ func (r *rules) banned(t *tokenize.Template, ban []string) {
 		continuing = v.continuations()
 	}
 	for _, word := range ban {
-		// A word that the model cannot write comes in no fill.
+		// No fill can hold a word that the model cannot write.
 		if ids, err := v.candidate(word, tokenize.Blank{}, nil); err == nil {
 			r.plain[ids[0]] = append(r.plain[ids[0]], ids)
 		}
@@ -123,7 +123,7 @@ func (r *rules) banned(t *tokenize.Template, ban []string) {
 	}
 }
 
-// firstOfName returns, for each blank, the first blank with its name, or the blank itself, [blanks].
+// firstOfName returns, for each blank, the number of the first blank with the same name, or its own if it has none.
 func firstOfName(blanks []tokenize.Blank) []int {
 	first := make([]int, len(blanks))
 	for i, b := range blanks {
@@ -133,7 +133,7 @@ func firstOfName(blanks []tokenize.Blank) []int {
 	return first
 }
 
-// named refuses blanks of one name that cannot hold the same tokens.
+// named returns an error if two blanks of one name cannot hold the same tokens.
 func (r *rules) named(blanks []tokenize.Blank, lists Lists) error {
 	for i, j := range firstOfName(blanks) {
 		switch {
@@ -148,7 +148,7 @@ func (r *rules) named(blanks []tokenize.Blank, lists Lists) error {
 	return nil
 }
 
-// listed reads the list of a blank. number counts blanks from 1.
+// listed reads the list of words of blank number, counted from 1.
 func (r *rules) listed(t *tokenize.Template, number int, words []string) error {
 	b, own := t.Blanks[number-1], &r.blanks[number-1]
 	low, high := 1, maxPieces
@@ -188,7 +188,7 @@ func (r *rules) listed(t *tokenize.Template, number int, words []string) error {
 	return nil
 }
 
-// spelled returns a word of a blank's list as the user wrote it, or "".
+// spelled returns a word of a blank's list as the user wrote it, or "" if ids are not a listed word.
 func (r *rules) spelled(blank int, ids []int) string {
 	if c := r.blanks[blank].list[len(ids)]; c != nil {
 		return c.written[fmt.Sprint(ids)]
@@ -196,7 +196,7 @@ func (r *rules) spelled(blank int, ids []int) string {
 	return ""
 }
 
-// lengths returns the possible numbers of pieces of each blank, ascending, [blanks], as typed or as its list has them.
+// lengths returns the numbers of pieces that each blank's list has or, without a list, the user typed, ascending.
 func (r *rules) lengths(t *tokenize.Template) [][]int {
 	lengths := make([][]int, len(t.Blanks))
 	for i, b := range t.Blanks {
@@ -211,24 +211,24 @@ func (r *rules) lengths(t *tokenize.Template) [][]int {
 	return lengths
 }
 
-// begins reports whether a token may be the first of a blank.
+// begins reports whether a token may be the first in blank b.
 func (r *rules) begins(b tokenize.Blank, token int) bool {
 	class := r.vocabulary.classes()[token]
 	switch {
 	case b.TouchesLeft:
-		return class&continuingToken != 0 || r.fill != fillWords && class&wordToken == 0 // "Stop" and "!"
+		return class&continuingToken != 0 || r.fill != fillWords && class&wordToken == 0 // as "!" after "Stop"
 	case r.fill == FillAny:
 		return true
 	}
 	return b.Opens || class&continuingToken == 0
 }
 
-// takes reports whether a blank without a list may hold a token.
+// takes reports whether the option fill allows a token in a blank without a list.
 func (r *rules) takes(token int) bool {
 	return r.fill != fillWords || r.vocabulary.classes()[token]&wordToken != 0
 }
 
-// allows reports whether the tokens of a blank hold no banned word and have the part of speech.
+// allows reports whether the tokens of a blank hold no banned word and have the blank's part of speech.
 func (r *rules) allows(number int, b tokenize.Blank, ids []int) bool {
 	if s := r.blanks[number].speech; s != nil && !s.takes(r.vocabulary.wordOf(ids)) {
 		return false
@@ -247,7 +247,7 @@ func (r *rules) judged(number int, b tokenize.Blank) bool {
 	return own.list == nil && b.Slots > 1 && (own.speech != nil || r.plain.longer() || r.joined.longer())
 }
 
-// place returns the token ids, ascending, that a blank without a list may take as its piece of a given number.
+// place returns the token ids, ascending, that a blank without a list may take as piece number piece, from 0.
 func (r *rules) place(number int, b tokenize.Blank, piece int) []int {
 	list := r.kinds(b, piece == 0)
 	own := r.blanks[number]
@@ -258,7 +258,7 @@ func (r *rules) place(number int, b tokenize.Blank, piece int) []int {
 	one := make([]int, 1)
 	for _, id := range list {
 		switch one[0] = id; {
-		case own.speech != nil && piece > 0 && r.vocabulary.classes()[id]&continuingToken == 0: // it is a single word
+		case own.speech != nil && piece > 0 && r.vocabulary.classes()[id]&continuingToken == 0: // it holds one word
 		case b.Slots == 1 && !r.allows(number, b, one):
 		case own.pattern != nil && !own.pattern.MatchString(r.vocabulary.pieceText(id)):
 		case r.plain.begin(one) || piece == 0 && b.TouchesLeft && r.joined.begin(one):
@@ -269,8 +269,8 @@ func (r *rules) place(number int, b tokenize.Blank, piece int) []int {
 	return support
 }
 
-// kinds returns the tokens that the option fill allows in the first place of a blank, or in a later one, ascending.
-// They are computed once for all templates.
+// kinds returns the tokens, ascending, that the option fill allows as the first piece of a blank or, if first is false,
+// as a later piece. The vocabulary caches the tokens for all templates.
 func (r *rules) kinds(b tokenize.Blank, first bool) []int {
 	type kind struct {
 		fill                      FillKind

@@ -14,31 +14,31 @@ import (
 type ScoreMethod string
 
 const (
-	// WordScore masks a piece together with the pieces to its right in the same word
-	// (Kauf and Ivanova, ACL 2023), so that a long word does not give itself away.
+	// WordScore masks a piece together with the pieces to its right in the same word, so that they do not betray a long
+	// word (Kauf and Ivanova, ACL 2023).
 	WordScore ScoreMethod = "l2r"
 	// PieceScore masks one piece at a time (Salazar et al., ACL 2020).
 	PieceScore ScoreMethod = "original"
 )
 
-// Score is the pseudo-log-likelihood of one text. Its JSON is part of the
-// command's contract: fields may be added, never renamed.
+// Score is the pseudo-log-likelihood of one text. Its JSON is part of the command's contract: new fields may come, but
+// no field is renamed.
 type Score struct {
 	Text          string       `json:"text"`
-	LogLikelihood float64      `json:"log_likelihood"` // the sum over Tokens, nats
+	LogLikelihood float64      `json:"log_likelihood"` // sum over Tokens, nats
 	Method        ScoreMethod  `json:"method"`
 	Tokens        []TokenScore `json:"tokens"`
 	// PseudoPerplexity is exp(-LogLikelihood / number of tokens).
 	PseudoPerplexity float64 `json:"pseudo_perplexity"`
 	Model            Model   `json:"model"`
 	Signature        string  `json:"signature"`
-	// Windows is the number of overlapping parts in which the model read a text that is too long for it; 0 if it read
-	// the text at once.
+	// Windows is the number of overlapping parts in which the model read a text that is too long for it; 0 if the model
+	// read the text at once.
 	Windows  int      `json:"windows,omitempty"`
 	Warnings []string `json:"warnings,omitempty"`
 }
 
-// TokenScore is the part of one token in a Score. The token is a word or a piece of one.
+// TokenScore is the score of one token in a Score. The token is a word or a piece of a word.
 type TokenScore struct {
 	Token   string  `json:"token"`
 	ID      int     `json:"id"`
@@ -91,18 +91,17 @@ func (f *Filler) Score(ctx context.Context, text string, method ScoreMethod) (*S
 	return score, nil
 }
 
-// Plain reads a text to score, of any length, without running the model. Errors are
-// *tokenize.InputError.
+// Plain tokenizes a text to score, of any length, without running the model. Its errors are *tokenize.InputError.
 func (f *Filler) Plain(text string) (*tokenize.Encoding, error) {
 	return f.tokenizer.Plain(text)
 }
 
-// scoreWindows rates the queries of a text. The model reads a text that is too long for it through windows, each half a
-// window after the one before. Every token is rated in the window whose middle it is nearest to. windows is the number
-// of windows, 0 for a text that fits.
+// scoreWindows rates the queries of a text. The model reads a text that is too long for it in windows, each of which
+// begins half a window after the window before. Each token is rated in the window whose middle is nearest. windows is
+// the number of windows, or 0 if the text fits.
 func (f *Filler) scoreWindows(ctx context.Context, model LanguageModel, ids []int,
 	queries []lm.Query) (logProbs []float64, windows int, err error) {
-	width := f.maxPositions - 2 // without [CLS] and [SEP]
+	width := f.maxPositions - 2 // tokens of a window without [CLS] and [SEP]
 	last := len(ids) - 2 - width
 	if last <= 0 {
 		logProbs, err = model.Score(ctx, ids, queries)
@@ -116,7 +115,7 @@ func (f *Filler) scoreWindows(ctx context.Context, model LanguageModel, ids []in
 		for ; end < len(queries) && windowOf(queries[end].Position, stride, last) == start; end++ {
 			q := lm.Query{Position: queries[end].Position - start}
 			for _, p := range queries[end].Masked {
-				// A word of more pieces than a quarter of a window ends outside it.
+				// A word with more pieces than a quarter of a window can end outside its window.
 				if p-start <= width {
 					q.Masked = append(q.Masked, p-start)
 				}
@@ -134,7 +133,7 @@ func (f *Filler) scoreWindows(ctx context.Context, model LanguageModel, ids []in
 	return logProbs, windows, nil
 }
 
-// windowOf returns the start of the window of a position: a multiple of the stride, at most last.
+// windowOf returns the start of the window for a token's position: a multiple of stride, at most last.
 func windowOf(position, stride, last int) int {
 	return min(max(0, position-1-stride/2)/stride*stride, last)
 }
@@ -157,9 +156,9 @@ func scoreQueries(encoding *tokenize.Encoding, method ScoreMethod) []lm.Query {
 	return queries
 }
 
-// LogConditionals returns the log-probability in nats of every token of the vocabulary for every slot of a template,
-// [slots][vocabulary]. That slot is masked, and the others hold ids [slots]; if ids is nil, all slots are masked at
-// once. The template comes from [Filler.Template].
+// LogConditionals returns, for each slot of a template, the log-probability in nats of every token of the vocabulary,
+// [slots][vocabulary]. That slot is masked, and the other slots hold ids, [slots]. If ids is nil, all slots are masked
+// at once. Filler.Template makes the template.
 func (f *Filler) LogConditionals(ctx context.Context, parsed *tokenize.Template, ids []int) ([][]float32, error) {
 	if ids != nil && len(ids) != len(parsed.Slots) {
 		return nil, fmt.Errorf("%d tokens given, the template has %d slots", len(ids), len(parsed.Slots))

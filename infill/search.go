@@ -8,15 +8,15 @@ import (
 	"infill/samplers"
 )
 
-// MethodSearch finds the likeliest fills under the chain rule, and proves them.
+// MethodSearch is the method that finds the likeliest fills under the chain rule and proves them.
 const MethodSearch = "search"
 
-// mostCombined is the largest number of fills of lists for which a search scores all, so that each has a share.
+// mostCombined is the largest number of fills of lists that a search scores completely, so that each fill has a share.
 const mostCombined = 4096
 
 var errNoFill = misfit("constraints", "the constraints forbid every fill: loosen them")
 
-// search finds the likeliest fills.
+// search is the method that finds the likeliest fills.
 type search struct{}
 
 func (search) solve(ctx context.Context, w *work) error {
@@ -63,20 +63,20 @@ func (search) solve(ctx context.Context, w *work) error {
 			w.answer.place += fmt.Sprintf(": nothing left out has more than %.3g", math.Exp(min(0, w.answer.left)))
 			return err
 		}
-		// Fills that read alike are listed once.
+		// Fills with the same text are listed once.
 		missing := o.Top - len(w.answer.fills)
 		if missing <= 0 || !s.Proven() || s.Len() < wanted {
 			break
 		}
 		wanted += max(missing, wanted/2)
 	}
-	if s.Len() == 0 { // it goes on until there is one
+	if s.Len() == 0 { // Run goes on until it finds a fill
 		return errNoFill
 	}
 	return nil
 }
 
-// combinations returns the number of fills that the lists make; 0 if a blank has no list, or above mostCombined.
+// combinations returns the number of fills of the lists, or 0 if a blank has no list or if it is above mostCombined.
 func (w *work) combinations() int {
 	n := 0.0
 	for _, l := range w.plan.layouts {
@@ -92,8 +92,8 @@ func (w *work) combinations() int {
 	return int(n)
 }
 
-// found returns the likeliest fills that read differently, Top at most, and a bound on the log-probability of every
-// other fill.
+// found returns the likeliest fills with different texts, Options.Top at most. left is an upper bound of the
+// log-probability of every other fill.
 func (w *work) found(s *samplers.Search) (fills []found, left float64) {
 	seen := map[string]bool{}
 	all := s.Found()

@@ -9,15 +9,15 @@ import (
 	"strings"
 )
 
-// signature is one line of key:value fields with all that changes the numbers of
-// a result. Settings that a method does not use are left out.
+// signature is one line of key:value fields that names everything on which the numbers of a result depend. Settings
+// that the method does not use are left out.
 type signature struct{ strings.Builder }
 
 func (s *signature) add(key, value string) {
 	if s.Len() > 0 {
 		s.WriteByte('|')
 	}
-	// A separator inside a value, as a model's name may have, would make the line ambiguous.
+	// A separator inside a value (a model's name may have one) would make the line ambiguous.
 	s.WriteString(key + ":" + strings.NewReplacer("|", "/", "\n", " ").Replace(value))
 }
 
@@ -26,10 +26,10 @@ const digits = 12
 
 func short(sha256 string) string { return sha256[:min(digits, len(sha256))] }
 
-// hash returns the short SHA-256 of a text, for texts that are too long for a signature.
+// hash returns the short SHA-256 of a text that is too long for a signature.
 func hash(text string) string { return short(fmt.Sprintf("%x", sha256.Sum256([]byte(text)))) }
 
-// model adds the model, its software and its device, on which every number depends.
+// model adds the model, its software and its device: every number of a result depends on them.
 func (s *signature) model(m Model) {
 	s.add("model", m.Name+"@"+short(m.SHA256))
 	s.add("tokenizer", short(m.Tokenizer))
@@ -38,7 +38,7 @@ func (s *signature) model(m Model) {
 	s.add("version", Version())
 }
 
-// options adds the named options as users write them, except empty, "auto" and "false" ones.
+// options adds the named options as users write them, except those whose value is empty, "auto" or "false".
 func (s *signature) options(o *Options, names ...string) {
 	fields := o.fields()
 	for _, name := range names {
@@ -48,7 +48,7 @@ func (s *signature) options(o *Options, names ...string) {
 	}
 }
 
-// signature writes down the options that were used, and the model.
+// signature returns the signature of a result: the options that the method used, and the model.
 func (w *work) signature() string {
 	o := &w.plan.Options
 	var s signature
@@ -69,7 +69,7 @@ func (w *work) signature() string {
 	}
 	for _, n := range slices.Sorted(maps.Keys(o.Slots)) {
 		list := joinWords(o.Slots[n])
-		const long = 200 // bytes
+		const long = 200 // in bytes
 		if len(list) > long {
 			list = fmt.Sprintf("%d words %s", len(o.Slots[n]), hash(list))
 		}

@@ -21,11 +21,11 @@ var partsOfSpeech = []string{"noun", "verb", "adjective", "adverb"}
 //go:embed speech.txt.gz
 var speechFile []byte
 
-// speech maps English words in small letters to their parts of speech, a letter each; speech.py writes the list.
+// speech maps English words in lower case to their parts of speech, one letter for each. speech.py writes speechFile.
 var speech = sync.OnceValue(func() map[string]string {
 	reader, err := gzip.NewReader(bytes.NewReader(speechFile))
 	if err != nil {
-		panic(err) // the program was built with another file
+		panic(err) // only a broken build has another file
 	}
 	text, err := io.ReadAll(reader)
 	if err != nil {
@@ -41,11 +41,11 @@ var speech = sync.OnceValue(func() map[string]string {
 
 // A spoken holds the parts of speech that a blank may take, and the letters that touch the blank in the template.
 type spoken struct {
-	parts       string // a letter each, as in speech
+	parts       string // one letter for each part of speech, as in speech
 	left, right string
 }
 
-// newSpoken reads the parts of speech that the option pos names for a blank.
+// newSpoken returns the spoken for a blank. parts are the values of the option pos for the blank.
 func newSpoken(t *tokenize.Template, b tokenize.Blank, parts []string) *spoken {
 	s := &spoken{}
 	for _, part := range parts {
@@ -71,7 +71,7 @@ func newSpoken(t *tokenize.Template, b tokenize.Blank, parts []string) *spoken {
 	return s
 }
 
-// takes reports whether a word can be one of the parts of speech.
+// takes reports whether a word, with the letters left and right of the blank, can be one of the parts of speech.
 func (s *spoken) takes(word string) bool {
 	return strings.ContainsAny(speech()[strings.ToLower(s.left+word+s.right)], s.parts)
 }

@@ -18,37 +18,37 @@ import (
 	"infill/samplers"
 )
 
-// Option is a row of the table of options. It defines the flag, JSON key and column of an option, its row in the
-// terminal UI's panel, and its name in the methods of an evaluation.
+// Option is a row of the table of options. It defines an option's flag, JSON key and column, its row in the panel of
+// the terminal UI, and its name in the methods of an evaluation.
 type Option struct {
-	// Name is how flags, methods and errors spell it: "step-size".
+	// Name is the option's name in flags, methods and errors, such as "step-size".
 	Name string
-	// Help is a phrase that explains it.
+	// Help is a phrase that explains the option.
 	Help string
-	// Kind stands for a value in usage texts, such as "N" or "{auto|ALPHA}"; "" is a switch, true or false.
+	// Kind stands for a value in usage texts, such as "N" or "{auto|ALPHA}". For a switch (true or false) Kind is "".
 	Kind string
-	// Unit names the things that a number counts, "" if it counts nothing.
+	// Unit names the things that a number counts; "" if the value counts nothing.
 	Unit string
-	// Values are suggestions; if Closed, no other value is valid.
+	// Values are suggestions or, if Closed, the only valid values.
 	Values []string
 	Closed bool
-	// Join stands between the values of an option that may be given several times.
+	// Join separates the values of an option that may be given several times.
 	Join string
-	// Chains reports whether it is an option of [Chains].
+	// Chains reports whether the option is a field of [Chains].
 	Chains bool
 
-	word      string  // a word that users may write for the number of
-	of        float64 // the number that word means, invalid otherwise
+	word      string  // a word that users may write instead of a number, such as "auto"
+	of        float64 // the number that word stands for
 	low, high float64 // bounds of a number
-	want      string  // describes the valid values: the end of the sentence `"x" is not …`
+	want      string  // names the valid values: the end of the sentence `"x" is not …`
 }
 
-// The largest valid counts. They only keep a typing mistake from asking for more memory than there is.
+// These are the largest valid counts. Their only purpose is that a typing mistake does not ask for too much memory.
 const (
 	maxChains = 1 << 16
-	maxTop    = 10000 // fills that a search proves
+	maxTop    = 10000 // fills that a search can be asked to prove
 	maxSteps  = 1 << 24
-	maxPieces = 16 // of one blank
+	maxPieces = 16 // pieces of one blank
 )
 
 const auto = "auto"
@@ -83,7 +83,7 @@ var table = []Option{
 		Help: "independent draws from the model; with a sampler its chains, each of which ends in one sample",
 		word: auto, low: 1, high: maxChains, want: fmt.Sprintf("auto, or a whole number from 1 to %d", maxChains)},
 	{Name: "temperature", Kind: "T", Help: "of draws and chains: draw from the distribution to the power 1/T",
-		Values: strings.Fields("0.5 0.7 0.8 1 1.2 1.5 2"), low: 1e-6, high: 1e6, // U/T stays finite
+		Values: strings.Fields("0.5 0.7 0.8 1 1.2 1.5 2"), low: 1e-6, high: 1e6, // so that U/T stays finite
 		want: "a number from 0.000001 to 1000000"},
 	{Name: "rank", Kind: "{distinct|final}", Closed: true, Values: texts([]Rank{rankDistinct, RankFinal}),
 		Help: "of draws and chains: list the distinct fills, or each draw and each chain's final state with repeats"},
@@ -122,8 +122,8 @@ var table = []Option{
 // Table lists the options of a fill, in the order of the command's help.
 func Table() []Option { return slices.Clone(table) }
 
-// Find returns the row of an option, the zero value for an unknown name. JSON's spelling works too, with _ for
-// -; "slots" is "slot".
+// Find returns the row of an option, or the zero Option for an unknown name. Find accepts the spellings of JSON too: _
+// for -, and "slots" for "slot".
 func Find(name string) Option {
 	if name = strings.ReplaceAll(name, "_", "-"); name == "slots" {
 		name = "slot"
@@ -136,7 +136,7 @@ func Find(name string) Option {
 	return Option{}
 }
 
-// fields returns pointers to the values of the options, by name. If Chains is nil, its options point into a copy.
+// fields returns pointers to the options' values, by name. If o.Chains is nil, those of chains point into a copy.
 func (o *Options) fields() map[string]any {
 	c := o.Chains
 	if c == nil {
@@ -152,17 +152,17 @@ func (o *Options) fields() map[string]any {
 	}
 }
 
-// Get returns the option's value as text.
+// Get returns the option's value in o as text.
 func (t Option) Get(o *Options) string { return t.text(o, o.fields()[t.Name]) }
 
-// text writes the value that pointer points to, a field of o.
+// text returns the value that pointer, a field of o, points to.
 func (t Option) text(o *Options, pointer any) string {
 	if t.Name == "sampler" && o.Chains != nil && o.Chains.Sampler != "" {
 		return o.Chains.own().String()
 	}
 	field := reflect.ValueOf(pointer).Elem()
 	if m, ok := field.Interface().(encoding.TextMarshaler); ok {
-		text, _ := m.MarshalText() // none of them fails
+		text, _ := m.MarshalText() // no MarshalText of an option fails
 		return string(text)
 	}
 	switch text := fmt.Sprint(field.Interface()); {
@@ -175,7 +175,7 @@ func (t Option) text(o *Options, pointer any) string {
 	}
 }
 
-// Set reads text as the value. An error completes the sentence `"x" is not …`. Validate checks whether it fits others.
+// Set reads text as the option's value. An error completes the sentence `"x" is not …`. Validate checks combinations.
 func (t Option) Set(o *Options, text string) error {
 	changed := t.copied(o)
 	if t.Name == "sampler" {
@@ -232,7 +232,7 @@ func (t Option) Set(o *Options, text string) error {
 	return nil
 }
 
-// within returns false for a number out of the option's bounds, and for NaN. It returns true for other kinds of values.
+// within returns false for a number outside the option's bounds and for NaN, and true for other kinds of values.
 func (t Option) within(field reflect.Value) bool {
 	if kind := field.Kind(); kind != reflect.Int && kind != reflect.Float64 {
 		return true
@@ -241,7 +241,7 @@ func (t Option) within(field reflect.Value) bool {
 	return x >= t.low && x <= t.high
 }
 
-// copied returns a copy of the options that the caller may change. It has chains if the option is one of theirs.
+// copied returns a copy of o that the caller may change. If the option is a field of Chains, the copy has Chains.
 func (t Option) copied(o *Options) Options {
 	changed := *o
 	switch {
@@ -256,7 +256,7 @@ func (t Option) copied(o *Options) Options {
 	return changed
 }
 
-// wanted describes the valid values, as the end of the sentence `"x" is not …`.
+// wanted names the valid values, as the end of the sentence `"x" is not …`.
 func (t Option) wanted() string {
 	if t.want == "" {
 		return "one of " + strings.Join(t.Values, ", ")
@@ -264,7 +264,7 @@ func (t Option) wanted() string {
 	return t.want
 }
 
-// check returns an error for a number out of its bounds, and for a value that is not listed.
+// check returns an error for a number outside its bounds, and for a value that is not among the valid ones.
 func (t Option) check(o *Options, pointer any) error {
 	field := reflect.ValueOf(pointer).Elem()
 	ok := true
@@ -300,8 +300,8 @@ func (t Option) check(o *Options, pointer any) error {
 	return nil
 }
 
-// decode reads a value as JSON has it: a string as the flag takes it, a number, true or false, a list of these, or an
-// object for values that belong to keys; null and "" leave the option. An error completes the sentence `… is not …`.
+// decode reads a JSON value: a string as for the flag, a number, true or false, a list of these, or an object for
+// options with keys. null and "" leave the option unchanged. An error's text completes the sentence `… is not …`.
 func (t Option) decode(o *Options, value json.RawMessage) error {
 	text, scalar := scalarText(value)
 	if scalar && text == "" {
@@ -319,7 +319,7 @@ func (t Option) decode(o *Options, value json.RawMessage) error {
 	return nil
 }
 
-// readLists reads a JSON list, or object of lists, into the value that pointer points to, if that value takes one.
+// readLists reads a JSON list, or an object of lists, into a *Words, *Order or *Lists. Other pointers are an error.
 func readLists(pointer any, value json.RawMessage) error {
 	taker, ok := pointer.(interface{ setList([]string) error })
 	if !ok {
@@ -342,7 +342,7 @@ func readLists(pointer any, value json.RawMessage) error {
 	for number, value := range object {
 		var words []string
 		if text, scalar := scalarText(value); scalar {
-			words, _ = splitWords(text) // nil is no list of words
+			words, _ = splitWords(text) // if the text is not a list of words, words is nil and add refuses it
 		} else if json.Unmarshal(value, &list) == nil {
 			words, _ = scalarTexts(list)
 		}
@@ -353,7 +353,7 @@ func readLists(pointer any, value json.RawMessage) error {
 	return nil
 }
 
-// scalarText returns a JSON value as a flag takes it, "" for null; ok is false for lists and objects.
+// scalarText returns a JSON value in the syntax of a flag, "" for null. For lists and objects, ok is false.
 func scalarText(value json.RawMessage) (text string, ok bool) {
 	switch {
 	case len(value) == 0 || string(value) == "null":
@@ -383,10 +383,10 @@ func texts[T ~string](values []T) []string {
 	return list
 }
 
-// Words is a list of words, written with commas between them; a word with a comma stands in quotes.
+// Words is a list of words. Its text form has commas between the words; a word with a comma stands in quotes.
 type Words []string
 
-// UnmarshalText implements encoding.TextUnmarshaler. An empty text is an empty list.
+// UnmarshalText reads words with commas between them. An empty text gives an empty list.
 func (w *Words) UnmarshalText(text []byte) error {
 	if strings.TrimSpace(string(text)) == "" {
 		*w = nil
@@ -399,7 +399,7 @@ func (w *Words) UnmarshalText(text []byte) error {
 	return w.setList(words)
 }
 
-// MarshalText implements encoding.TextMarshaler.
+// MarshalText writes words as UnmarshalText reads them.
 func (w Words) MarshalText() ([]byte, error) { return []byte(joinWords(w)), nil }
 
 func (w *Words) setList(values []string) error {
@@ -413,7 +413,7 @@ type Lists map[int][]string
 
 var listStart = regexp.MustCompile(`(?:^|\s)(\d+)\s*=`)
 
-// UnmarshalText implements encoding.TextUnmarshaler.
+// UnmarshalText reads lists of words as in "1=red,dark blue 2=sky".
 func (l *Lists) UnmarshalText(text []byte) error {
 	*l = Lists{}
 	all := string(text)
@@ -431,7 +431,7 @@ func (l *Lists) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// MarshalText implements encoding.TextMarshaler.
+// MarshalText writes lists as UnmarshalText reads them.
 func (l Lists) MarshalText() ([]byte, error) {
 	var lists []string
 	for _, n := range slices.Sorted(maps.Keys(l)) {
@@ -444,7 +444,7 @@ func (l Lists) MarshalText() ([]byte, error) {
 	return []byte(strings.Join(lists, " ")), nil
 }
 
-// setList reads a list for each blank, or words for all of them.
+// setList reads values such as "1=red,blue", each the list of a blank. Values without "=" are words for all blanks.
 func (l *Lists) setList(values []string) error {
 	*l = Lists{}
 	var all []string
@@ -481,7 +481,7 @@ func (l *Lists) add(number string, values []string) error {
 	return nil
 }
 
-// trimmed returns the values of a list without the space around them. An empty word is an error.
+// trimmed returns the values without the space around them. It returns an error if the list or a word is empty.
 func trimmed(values []string) (list []string, err error) {
 	for _, word := range values {
 		list = append(list, strings.TrimSpace(word))
@@ -492,7 +492,7 @@ func trimmed(values []string) (list []string, err error) {
 	return list, nil
 }
 
-// splitWords cuts a text at its commas. A word in quotes may hold some.
+// splitWords cuts a text at its commas. A comma inside quotes does not cut.
 func splitWords(text string) ([]string, error) {
 	if !strings.Contains(text, `"`) {
 		return strings.Split(text, ","), nil
@@ -502,7 +502,7 @@ func splitWords(text string) ([]string, error) {
 	return reader.Read()
 }
 
-// joinWords writes words so that splitWords reads them again.
+// joinWords writes words in the form that splitWords reads.
 func joinWords(words []string) string {
 	quoted := make([]string, len(words))
 	for i, word := range words {

@@ -10,11 +10,11 @@ import (
 	"infill/samplers"
 )
 
-// Chains move variables. A variable is a slot; several blanks of one name, which hold the same token; or the slots of a
-// blank that takes one of a list of words of several pieces, together with those of the other blanks of its name.
+// A variable is what chains move at once: a slot, or the slots of blanks with one name, which hold the same token. The
+// slots of a blank with a list of words of several pieces, and of the blanks with its name, are one variable.
 type variable struct {
 	slots []int
-	// support is the token of each category, ascending, the same in all slots. For a list of words, words has the
+	// support holds the token of each category, ascending, the same in all slots. For a list of words, words holds the
 	// tokens of each category instead, [categories][slots].
 	support []int
 	words   [][]int
@@ -27,7 +27,7 @@ func (v *variable) categories() int {
 	return len(v.support)
 }
 
-// token returns the token id that a category puts into the variable's slot number i.
+// token returns the token id that a category puts into v.slots[i].
 func (v *variable) token(category, i int) int {
 	if v.words != nil {
 		return v.words[category][i]
@@ -35,7 +35,7 @@ func (v *variable) token(category, i int) int {
 	return v.support[category]
 }
 
-// supportOf returns the tokens of the variable's slot number i, ascending.
+// supportOf returns the tokens that v.slots[i] may hold, ascending.
 func (v *variable) supportOf(i int) []int {
 	if v.words == nil {
 		return v.support
@@ -43,7 +43,7 @@ func (v *variable) supportOf(i int) []int {
 	return distinctAt(v.words, i)
 }
 
-// logWeights sums the slots' log-probabilities of each category of the variable, [categories]. logp is [slots][tokens].
+// logWeights returns each category's log-probability, summed over the slots, [categories]. logp is [slots][tokens].
 func (v *variable) logWeights(logp [][]float32) []float64 {
 	weights := make([]float64, v.categories())
 	for i, slot := range v.slots {
@@ -54,14 +54,14 @@ func (v *variable) logWeights(logp [][]float32) []float64 {
 	return weights
 }
 
-// variables returns the variables of a layout. logp holds the model's log-probabilities of each slot with all masked.
-// candidates is the number of likeliest tokens that a blank without a list keeps; 0 keeps all.
+// variables returns the variables of a layout. logp holds the model's log-probabilities of each slot while all slots
+// are masked. A blank without a list keeps its likeliest tokens, candidates in number; with 0 it keeps all.
 func (l *layout) variables(logp [][]float32, candidates int) []variable {
 	var list []variable
 	for slot := range l.slots {
 		tie := l.ties[slot]
 		if tie != nil && tie[0] != slot {
-			continue // it moves with the first of its tie
+			continue // the slot moves with the first slot of its tie
 		}
 		if tie == nil {
 			tie = []int{slot}
@@ -97,7 +97,7 @@ func (l *layout) variables(logp [][]float32, candidates int) []variable {
 	return list
 }
 
-// narrowed returns the likeliest tokens that some slots may share, candidates in number, ascending.
+// narrowed returns, ascending, the likeliest tokens of support that slots can share, candidates in number.
 func narrowed(support, slots []int, logp [][]float32, candidates int) []int {
 	if candidates == 0 || candidates >= len(support) {
 		return support
@@ -114,8 +114,8 @@ func narrowed(support, slots []int, logp [][]float32, candidates int) []int {
 	return Candidates(support, sum, candidates)
 }
 
-// Candidates returns the tokens that a slot may take, ascending: all fillable ones, or the given number of those the
-// model finds most probable. Equal probabilities go to the smaller id.
+// Candidates returns the tokens that a slot may take, ascending: the number of fillable tokens that the model finds
+// most probable, or all if number is 0. Of tokens with equal probabilities, it prefers the smaller id.
 func Candidates(fillable []int, logp []float32, number int) []int {
 	if number == 0 || number >= len(fillable) {
 		return fillable
@@ -125,7 +125,7 @@ func Candidates(fillable []int, logp []float32, number int) []int {
 	return best
 }
 
-// together gives the reason why slots do not move one by one, or "".
+// together names what makes some slots move together, or returns "" if every slot can move alone.
 func (l *layout) together() string {
 	for number, b := range l.template.Blanks {
 		if b.Slots > 1 && l.rules.blanks[number].list != nil {
@@ -141,7 +141,7 @@ func (l *layout) together() string {
 	return ""
 }
 
-// movable refuses plans that the chains of the sampler cannot move.
+// movable returns an error if the chains of the sampler cannot move the plan's slots.
 func (p *Plan) movable() error {
 	c := p.Options.Chains
 	if len(p.layouts) > 1 {
@@ -163,7 +163,7 @@ func (p *Plan) movable() error {
 	return nil
 }
 
-// newTarget makes the distribution over the variables of a layout.
+// newTarget returns the target distribution over the variables of a layout.
 func newTarget(model LanguageModel, l *layout, list []variable, o lm.TargetOptions) (lm.Target, error) {
 	o.Support = make([][]int, len(l.slots))
 	for n := range list {
@@ -203,10 +203,10 @@ type slotTarget interface {
 	samplers.GradientTarget
 }
 
-// jointTarget makes a target over variables from a target over slots. It may forbid some combinations. Its energy is
-// that of the slots. The gradient of a variable is the sum over its slots, each at the token that the category puts
-// there. jointTarget has no conditionals of single variables: the slots' conditionals do not give them, because each
-// slot sees the others' tokens.
+// jointTarget makes a target over variables from the target below, which is over slots. Its energy is that of the
+// slots, and -Inf in states that the layout forbids. The gradient of a variable is the sum over its slots, each at the
+// category's token. jointTarget has no conditionals of variables, because the conditional of a slot depends on the
+// tokens of the variable's other slots.
 type jointTarget struct {
 	below      slotTarget
 	layout     *layout
@@ -229,7 +229,7 @@ func (t *jointTarget) Categories() []int { return t.categories }
 // Counts implements lm.Target.
 func (t *jointTarget) Counts() lm.Counts { return t.below.Counts() }
 
-// expand gives every slot its category.
+// expand returns states over slots for states over variables, [chains × slots].
 func (t *jointTarget) expand(states []int) []int {
 	chains := len(states) / len(t.variables)
 	t.states = slices.Grow(t.states[:0], chains*t.slots)[:chains*t.slots]
@@ -244,7 +244,7 @@ func (t *jointTarget) expand(states []int) []int {
 	return t.states
 }
 
-// forbid sets the energy of every forbidden state to -Inf.
+// forbid sets the energy of every state that the layout forbids to -Inf.
 func (t *jointTarget) forbid(states []int, energy []float64) {
 	for chain := range energy {
 		if !t.layout.allows(fillSlots(t.tokens, t.variables, states[chain*len(t.variables):])) {
@@ -253,7 +253,7 @@ func (t *jointTarget) forbid(states []int, energy []float64) {
 	}
 }
 
-// fillSlots writes the tokens of a state's slots into tokens, and returns tokens.
+// fillSlots writes the token of every slot in a state of the variables into tokens, and returns tokens.
 func fillSlots(tokens []int, variables []variable, state []int) []int {
 	for n := range variables {
 		v := &variables[n]
@@ -271,7 +271,7 @@ func (t *jointTarget) Energy(ctx context.Context, states []int, energy []float64
 	return err
 }
 
-// EnergyGradient implements samplers.GradientTarget: it adds up the slots' gradients.
+// EnergyGradient implements samplers.GradientTarget. It adds up the gradients of each variable's slots.
 func (t *jointTarget) EnergyGradient(ctx context.Context, states []int, energy, gradient []float64) error {
 	chains := len(energy)
 	t.gradient = slices.Grow(t.gradient[:0], chains*t.slots*t.slotWidth)[:chains*t.slots*t.slotWidth]
@@ -294,7 +294,7 @@ func (t *jointTarget) EnergyGradient(ctx context.Context, states []int, energy, 
 	return nil
 }
 
-// given reads a fill, a text for each blank, as a state of the variables.
+// given returns the state of the variables for fills, [blanks], or an error if a blank cannot hold its text.
 func (v *vocabulary) given(l *layout, list []variable, fills []string) ([]int, error) {
 	tokens := make([]int, len(l.slots))
 	for i, b := range l.template.Blanks {

@@ -6,10 +6,10 @@ import (
 	"strings"
 )
 
-// release is the version that cmd/release builds, with its commit; "" in other builds.
+// release is the version and commit of a build by cmd/release; "" in other builds.
 var release string
 
-// Version is the version of this module in the program that it is built into, or "devel" if the build does not know it.
+// Version returns the version of this module in the running program, or "devel" if the build does not record a version.
 func Version() string {
 	const unknown = "devel"
 	if release != "" {
@@ -19,7 +19,7 @@ func Version() string {
 	if !ok {
 		return unknown
 	}
-	path := strings.TrimSuffix(reflect.TypeFor[Filler]().PkgPath(), "/infill") // of this module
+	path := strings.TrimSuffix(reflect.TypeFor[Filler]().PkgPath(), "/infill") // path of this module
 	module := build.Main
 	for _, d := range build.Deps {
 		if d.Path == path {

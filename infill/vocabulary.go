@@ -9,14 +9,14 @@ import (
 	"infill/tokenize"
 )
 
-// vocabulary is a tokenizer with the properties of its tokens that blanks depend on.
+// vocabulary is a tokenizer with the properties of its tokens that rules and layouts need.
 type vocabulary struct {
 	tokenizer *tokenize.Tokenizer
 	fillable  []int
-	classes   func() []tokenClass // of each token, [vocabulary]
-	reads     func() []string     // the letters of each token that is a word or a piece of one
-	kinds     sync.Map            // the tokens of each kind of blank, see rules.kinds
-	lists     sync.Map            // the last list of each blank, see vocabulary.list
+	classes   func() []tokenClass // class of each token, [vocabulary]
+	reads     func() []string     // text of each word or piece, else "", [vocabulary]
+	kinds     sync.Map            // cache of rules.kinds
+	lists     sync.Map            // cache of vocabulary.list
 }
 
 func newVocabulary(tokenizer *tokenize.Tokenizer) *vocabulary {
@@ -26,12 +26,12 @@ func newVocabulary(tokenizer *tokenize.Tokenizer) *vocabulary {
 	return v
 }
 
-// A tokenClass says whether a token is a word, and whether it continues one.
+// A tokenClass says whether a token is a word, and whether it continues a word.
 type tokenClass uint8
 
 const (
-	wordToken       tokenClass = 1 << iota // letters and digits alone
-	continuingToken                        // it goes on with the word on its left
+	wordToken       tokenClass = 1 << iota // only letters and digits
+	continuingToken                        // continues the word on its left
 )
 
 func classify(t *tokenize.Tokenizer) []tokenClass {
@@ -47,7 +47,7 @@ func classify(t *tokenize.Tokenizer) []tokenClass {
 	return classes
 }
 
-// readTokens returns the letters of each token that is a word or a piece of one, [vocabulary].
+// readTokens returns the text of each token that is a word or a piece of one, and "" for other tokens, [vocabulary].
 func (v *vocabulary) readTokens() []string {
 	reads := make([]string, v.tokenizer.VocabularySize())
 	for _, id := range v.fillable {
@@ -58,7 +58,7 @@ func (v *vocabulary) readTokens() []string {
 	return reads
 }
 
-// pieceText returns the text of a token, without the mark of a piece or the space before a word.
+// pieceText returns the text of a token, without the mark ## of a piece or the space before a word.
 func (v *vocabulary) pieceText(id int) string {
 	text := strings.TrimSpace(v.tokenizer.Decode([]int{id}))
 	if v.tokenizer.Continues(id) {
@@ -78,8 +78,8 @@ func (v *vocabulary) continuations() map[string]int {
 	return tokens
 }
 
-// candidate reads a fill of a blank. If the blank touches a word, candidate cuts the fill's first word into pieces that
-// continue that word, the longest first, as WordPiece does. continuing is continuations(); other blanks do not need it.
+// candidate reads text as a fill of b. If b touches a word, candidate cuts text's first word into pieces that continue
+// that word, the longest first, as WordPiece does. continuing is continuations(), or nil for other blanks.
 func (v *vocabulary) candidate(text string, b tokenize.Blank, continuing map[string]int) ([]int, error) {
 	if id, ok := continuing[text]; ok && b.TouchesLeft {
 		return []int{id}, nil
@@ -107,7 +107,7 @@ func (v *vocabulary) candidate(text string, b tokenize.Blank, continuing map[str
 	return append(joined, ids[end:]...), nil
 }
 
-// wordOf returns the word that the pieces of a blank make, "" if they make none.
+// wordOf returns the word that the pieces of a blank make, or "" if the pieces are not one word.
 func (v *vocabulary) wordOf(ids []int) string {
 	text := ""
 	for i, id := range ids {

@@ -7,17 +7,17 @@ import (
 	"infill/lm/internal/ort"
 )
 
-// sharedCall is the memory of one worker, and the shape of its running call.
+// sharedCall holds the buffers of one worker, and the sizes (rows, perRow, width) of the call that the worker runs.
 type sharedCall struct {
 	ids, queries, targets, candidates, chosen, lengths []int64
 	target, candidate, vocabulary                      []float32
 	rows, perRow, width                                int
 
-	at, wanted []int64   // inputs of gradients
-	bySlot     []float32 // [slots × chains × slotWidth]
+	at, wanted []int64   // inputs of calls that compute gradients
+	bySlot     []float32 // output of gradient calls [slots × chains × slotWidth]
 }
 
-// gather makes the inputs of a call from parts of one bucket.
+// gather fills c with the inputs of one call: all parts, whose rows are padded to the same number of tokens.
 func (c *sharedCall) gather(parts []part, tokens int) {
 	c.ids, c.queries, c.targets, c.candidates, c.chosen, c.lengths = c.ids[:0], c.queries[:0], c.targets[:0],
 		c.candidates[:0], c.chosen[:0], c.lengths[:0]
@@ -50,7 +50,7 @@ func (c *sharedCall) gather(parts []part, tokens int) {
 	}
 }
 
-// tensors returns the inputs and outputs that every graph has, the outputs in the given memory.
+// tensors returns the inputs and outputs that every graph has. The outputs write to target, candidate and all.
 func (c *sharedCall) tensors(tokens, vocabulary int, target, candidate, all []float32) (inputs, outputs []ort.Tensor) {
 	rows, n, width, whole := int64(c.rows), int64(c.rows*c.perRow), int64(c.width), int64(len(c.chosen))
 	return []ort.Tensor{
@@ -66,7 +66,7 @@ func (c *sharedCall) tensors(tokens, vocabulary int, target, candidate, all []fl
 		}
 }
 
-// call runs parts of one bucket as one call of the model.
+// call runs parts, whose rows all have the same padded length, as one call of the model.
 func (e *engine) call(c *sharedCall, parts []part) error {
 	ctx, stop := mergedContext(parts)
 	defer stop()
@@ -83,7 +83,7 @@ func (e *engine) call(c *sharedCall, parts []part) error {
 	e.calls.Add(1)
 	e.rows.Add(int64(c.rows))
 	perRow, width, n := c.perRow, c.width, c.rows*c.perRow
-	// A product of a single row with a matrix that is not packed has a kernel of its own, whose last digits differ.
+	// An unpacked matrix times one row runs in a kernel whose last digits differ, so the row is doubled.
 	twice := n == 1 && e.m.mapped()
 	if twice {
 		c.rows, n = 2, 2
@@ -93,7 +93,7 @@ func (e *engine) call(c *sharedCall, parts []part) error {
 	}
 	var target, candidate, all []float32
 	alone := len(parts) == 1 && !twice
-	if alone { // results go to the caller's memory
+	if alone { // the model writes into the caller's memory
 		target, candidate, all = parts[0].batch.results(parts[0].from, parts[0].to, vocabulary)
 	} else {
 		target, candidate = resized(c.target, n), resized(c.candidate, n*width)
@@ -125,7 +125,7 @@ func (e *engine) call(c *sharedCall, parts []part) error {
 	return nil
 }
 
-// mergedContext returns a context that ends when the contexts of all parts have ended.
+// mergedContext returns a context that ends when the contexts of all parts have ended, and a function to release it.
 func mergedContext(parts []part) (context.Context, func()) {
 	if len(parts) == 1 {
 		return parts[0].ctx, func() {}

@@ -14,47 +14,47 @@ import (
 // 2,000 lines of one blank took 5.3 s with 64, and 4.9 s with 128, 256 and 512 on two cores.
 const InFlight = 128
 
-// engine runs the rows of all goroutines that use a model. Rows of one length and one number of queries share calls,
-// whichever text they come from: a call takes the rows that gathered while the calls before it ran, so nobody waits for
-// rows that may not come. Each goroutine waits for its rows, and so has at most one request in the queues.
+// engine runs the rows of all goroutines that use a model. Rows with equal numbers of tokens and of queries share
+// calls, whichever text they come from. A call takes the rows that gathered while earlier calls ran, and never waits
+// for rows that may not come. Each goroutine waits for its rows, and so has at most one request in the queues.
 //
-// The results of a row do not depend on its neighbours: a row always runs at the length of its bucket, alone or not
-// (TestNeighbours).
+// The results of a row do not depend on the other rows of a call: a row always runs at the length of its bucket, alone
+// or not (TestNeighbours).
 //
-// Gradients wait in the same queues, but their calls are not shared. So they take turns with rows, and at most one for
-// each worker is computed at once: a gradient needs the memory of all layers.
+// Gradients wait in the same queues, but share no calls. Gradients and rows take turns, and each worker computes at
+// most one gradient at a time, because a gradient needs the memory of all layers.
 type engine struct {
 	m       *MaskedLM
-	workers int // calls at once
+	workers int // the most calls that run at once
 
 	lock    sync.Mutex
-	running int // workers
+	running int // number of workers that run now
 	spare   []*sharedCall
-	// little and much queue the requests with waiting rows, the oldest first: little those of callers with few tokens
-	// so far, much all others. They take turns, so that a caller that fills a blank or two does not wait for all.
+	// little and much queue the requests with waiting rows, the oldest first. little is for callers with few tokens so
+	// far, much for all others. The queues take turns, so that a caller with few blanks need not wait for all.
 	little, much []*request
-	turn         bool // whether the next call is much's
-	// short is the number of calls of much that stay short, so that a caller of little soon has its turn when it comes
-	// back with the next slot.
+	turn         bool // whether the next call takes from much
+	// short is how many of the next calls from much are kept short, so that a caller in little need not wait long when
+	// it returns with the next slot.
 	short int
 
 	calls, rows atomic.Int64
 }
 
-// request is a batch with rows that still wait or run. Only the engine uses its fields, under its lock, until done is
-// closed.
+// request is a batch of which some rows wait or run. Until done is closed, only the engine uses the fields, under
+// engine.lock.
 type request struct {
 	ctx    context.Context
 	caller *caller
 	batch  *batch
-	tokens int // the length of its rows, padding included
-	cost   int // of a row: its tokens, times back if it has a backward pass
-	next   int // the first row that no call has taken
-	left   int // the number of rows without a result
+	tokens int // tokens of each row, padding included
+	cost   int // tokens of each row, times the constant back for a row with a backward pass
+	next   int // index of the first row that no call has taken
+	left   int // number of rows without a result
 	err    error
 	closed bool
 	done   chan struct{}
-	// gradient, if not nil, is the gradientBatch that contains batch, for a call of session.
+	// gradient, if not nil, is the gradientBatch that contains batch; session then runs the call.
 	gradient *gradientBatch
 	session  *ort.Session
 }
@@ -68,13 +68,13 @@ func (r *request) shares(other *request) bool {
 		r.batch.perRow == other.batch.perRow
 }
 
-// caller counts the tokens of all rows of one user of the engine.
+// caller counts the tokens of all rows that one user of the engine has run.
 type caller struct{ tokens atomic.Int64 }
 
 type callerKey struct{}
 
-// OneCaller returns a context under which all rows count for one caller, so that a caller of many rows does not keep
-// others waiting. much says from the start that it is one. Without OneCaller, each call of a model counts by itself.
+// OneCaller returns a context under which all rows count for one caller, so that a caller of many rows does not delay
+// others. If much is true, that caller counts as large from the start. Without it, each call of a model is a caller.
 func OneCaller(ctx context.Context, much bool) context.Context {
 	if ctx.Value(callerKey{}) != nil {
 		return ctx
@@ -86,21 +86,21 @@ func OneCaller(ctx context.Context, much bool) context.Context {
 	return context.WithValue(ctx, callerKey{}, c)
 }
 
-// A request joins the queue little if its caller then has at most little tokens. A second call begins beside another
-// from enough tokens on. A short call has shortTokens; shortCalls short calls follow each call of the queue little.
+// A request joins the queue little if its caller then has at most little tokens. A second call runs beside another if
+// enough tokens wait. After a call from little, shortCalls calls from much have shortTokens tokens each.
 const little, enough, shortTokens, shortCalls = 1024, 384, 192, 8
 
-// back is how many times as much a row with a backward pass costs.
+// back is the factor by which a row with a backward pass costs more than a row without.
 const back = 3
 
-// part is rows from..to of a request, within one call.
+// part holds the rows from <= row < to of a request, which run in one call.
 type part struct {
 	*request
 	from, to int
 }
 
-// engineWorkers returns the number of calls that run at once: on a CPU two, because the cores can work on one call
-// while the other is between two products.
+// engineWorkers returns the number of calls that run at once. On a CPU two calls run, because the cores can work on one
+// call while the other is between two products.
 func engineWorkers(device string) int {
 	if device != "cpu" {
 		return 1
@@ -108,7 +108,7 @@ func engineWorkers(device string) int {
 	return 2
 }
 
-// bucket returns the padded length of a row with a number of tokens.
+// bucket returns the length to which a row with that number of tokens is padded: a multiple of 4, if the model pads.
 func (m *MaskedLM) bucket(tokens int) int {
 	if !m.padded {
 		return tokens
@@ -117,14 +117,14 @@ func (m *MaskedLM) bucket(tokens int) int {
 	return min((tokens+step-1)/step*step, m.Positions())
 }
 
-// run computes the batch's results. When ctx ends, it returns at the next node
-// of the graph, or after a call that others share.
+// run computes the results of b. If ctx ends, run returns at the next node of the graph, or, if other callers share the
+// call, after the call.
 func (m *MaskedLM) run(ctx context.Context, b *batch) error {
 	b.prepare(m.Vocabulary())
 	return m.engine.await(&request{ctx: ctx, batch: b})
 }
 
-// await queues a request and waits for its results.
+// await queues r and waits until all its rows have results, or its context ends.
 func (e *engine) await(r *request) error {
 	ctx := r.ctx
 	if r.caller, _ = ctx.Value(callerKey{}).(*caller); r.caller == nil {
@@ -163,7 +163,7 @@ func (e *engine) submit(r *request) {
 	}
 }
 
-// queue returns the queue of the next call.
+// queue returns the queue from which the next call takes its rows.
 func (e *engine) queue() *[]*request {
 	if len(e.little) == 0 || e.turn && len(e.much) > 0 {
 		return &e.much
@@ -171,7 +171,7 @@ func (e *engine) queue() *[]*request {
 	return &e.little
 }
 
-// begins reports whether a call should begin while a number of others run.
+// begins reports whether a worker should begin a call while the given number of others run.
 func (e *engine) begins(others int) bool {
 	queue, tokens := *e.queue(), 0
 	for _, r := range queue {
@@ -182,8 +182,8 @@ func (e *engine) begins(others int) bool {
 	return tokens > 0 && (others == 0 || tokens >= enough)
 }
 
-// abandon takes back the rows of a request whose caller leaves. It returns false while a call runs some of them: that
-// call uses the caller's memory, and ends soon.
+// abandon removes the waiting rows of r, whose context has ended, from the queues. It returns false if a call still
+// runs rows of r: such a call uses the caller's memory, and ends soon.
 func (e *engine) abandon(r *request) bool {
 	e.lock.Lock()
 	defer e.lock.Unlock()
@@ -194,7 +194,7 @@ func (e *engine) abandon(r *request) bool {
 	return r.closed
 }
 
-// drop takes the waiting rows of a request back and ends it with an error, once no call runs rows of it.
+// drop removes the waiting rows of r from the queues. Once no call runs rows of r, the request ends with err.
 func (e *engine) drop(r *request, err error) {
 	if r.err == nil {
 		r.err = err
@@ -214,7 +214,7 @@ func (e *engine) finish(r *request) {
 	}
 }
 
-// work makes calls until too few rows wait for this worker to begin another.
+// work makes calls until so few rows wait that no further call should begin.
 func (e *engine) work() {
 	e.lock.Lock()
 	defer e.lock.Unlock()
@@ -239,8 +239,8 @@ func (e *engine) work() {
 	e.spare = append(e.spare, c)
 }
 
-// take returns the rows of a worker's next call: those that may share a call with the oldest request of the queue whose
-// turn it is. If the call takes only some rows of a request, the request goes to the end of the queue.
+// take returns the rows of a worker's next call. It chooses the queue whose turn it is, and takes the rows that may
+// share a call with the queue's oldest request. A request with rows left over moves to the end of the queue.
 func (e *engine) take() (parts []part) {
 	queue := e.queue()
 	first := (*queue)[0]
@@ -273,5 +273,5 @@ func (e *engine) take() (parts []part) {
 	return parts
 }
 
-// Calls returns how often the session was called for rows of texts, and how many rows these calls had.
+// Calls returns how many calls have run rows of texts so far, and how many rows these calls had in all.
 func (m *MaskedLM) Calls() (calls, rows int64) { return m.engine.calls.Load(), m.engine.rows.Load() }

@@ -11,10 +11,10 @@ import (
 	"infill/models"
 )
 
-// writer writes a graph of a model.
+// writer builds one of the graphs of a model: log-probabilities, say, or gradients.
 type writer = func(name string, m graphs.Model) (*onnx.Graph, error)
 
-// graphOf writes a graph of a bundle's model. separator is the token that ends the first text of a pair.
+// graphOf builds, by write, a graph of the model in b. separator is the token that ends the first text of a pair.
 func graphOf(b *models.Bundle, separator int, write writer) (*onnx.Graph, error) {
 	if b.Graph == "" {
 		return write(b.Name, bert.Model{Bundle: b, Separator: separator})
@@ -29,16 +29,16 @@ func graphOf(b *models.Bundle, separator int, write writer) (*onnx.Graph, error)
 // padded reports whether rows of the bundle's model may be padded.
 func padded(b *models.Bundle) bool { return b.Graph == "" && bert.Model{Bundle: b}.Padded() }
 
-// gradientOf is [graphOf] for graphs with a backward pass.
+// gradientOf does what [graphOf] does, for graphs with a backward pass.
 func gradientOf(b *models.Bundle, separator int, write writer) (*onnx.Graph, error) {
 	g, err := graphOf(b, separator, write)
 	if err != nil && b.Graph != "" && !b.Config.Imported.Gradient {
-		err = &noGradientError{b.Name, err} // the import has said so already
+		err = &noGradientError{b.Name, err} // Import has found this already
 	}
 	return g, err
 }
 
-// noGradientError says that an imported model cannot be differentiated.
+// noGradientError is the error for an imported model that cannot be differentiated.
 type noGradientError struct {
 	model  string
 	reason error
@@ -50,13 +50,13 @@ func (e *noGradientError) Error() string {
 		e.reason)
 }
 
-// Unwrap returns the reason.
+// Unwrap returns the error of the differentiation, which names the operator.
 func (e *noGradientError) Unwrap() error { return e.reason }
 
-// Import copies an exported graph, the files that hold its weights and its tokenizer into the store. A graph
-// that cannot be differentiated is imported too: NoGradient of its Config.Imported names the operator. name is
-// the model's name in the store. tokenizer is the folder with the tokenizer's files, and perhaps the model's
-// config.json. positions is the longest text in tokens; 0 takes it from config.json or tokenizer_config.json.
+// Import copies an exported graph, its files of weights and its tokenizer into the store, and calls the model name. It
+// also imports a graph that cannot be differentiated: then Config.Imported.NoGradient names the operator. tokenizer is
+// the folder with the tokenizer's files, and perhaps the model's config.json. positions is the length of the longest
+// text in tokens; if 0, Import reads it from config.json or tokenizer_config.json.
 func Import(ctx context.Context, store *models.Store, file, name, tokenizer string,
 	positions int) (*models.Bundle, error) {
 	settings, err := imported.Settings(file, tokenizer, positions)

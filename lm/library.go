@@ -8,24 +8,24 @@ import (
 	"infill/lm/internal/ort/library"
 )
 
-// Library describes a place where an onnxruntime library may be: a usable library, or what was found instead.
+// Library describes a place where an onnxruntime library may be: a usable library, or the reason why there is none.
 type Library = library.Library
 
-// LocateLibrary returns the path of the library for a device (see Options). It fetches the CPU's library if
-// there is none, and writes the progress to progress if that is not nil. A process can load only one library: if
-// it has one, that stays.
+// LocateLibrary returns the path of the library for a device (see Options.Device). If the CPU's library is missing, it
+// downloads it, and reports that to progress, unless progress is nil. A process can load only one library: if one is
+// loaded already, LocateLibrary returns its path.
 func LocateLibrary(ctx context.Context, device string, progress io.Writer) (string, error) {
 	return ort.Locate(ctx, device, progress)
 }
 
-// FindLibrary finds the library for the CPU, and fetches nothing.
+// FindLibrary finds the library for the CPU, and never downloads one.
 func FindLibrary() (Library, error) { return library.Find(library.Options{}) }
 
-// EnsureLibrary finds a library for the device "cpu" or "cuda", or fetches one. If
-// INFILL_ONNXRUNTIME names a library, it never fetches.
+// EnsureLibrary finds a library for the device "cpu" or "cuda", or downloads one. If INFILL_ONNXRUNTIME names a
+// library, it never downloads.
 func EnsureLibrary(ctx context.Context, device string, progress io.Writer) (Library, error) {
 	return library.Ensure(ctx, library.Options{CUDA: device == "cuda", Progress: progress})
 }
 
-// FindGPU asks the NVIDIA driver for a GPU; the error says why there is none.
+// FindGPU asks the NVIDIA driver for a GPU. If there is none, the error says why.
 func FindGPU() error { return ort.FindGPU() }

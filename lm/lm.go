@@ -19,18 +19,18 @@ import (
 	"infill/models"
 )
 
-// Options say where and how a model runs. The zero value finds or fetches the onnxruntime library and takes the
-// best available device.
+// Options say where and how a model runs. The zero value finds or downloads the onnxruntime library, and uses a GPU if
+// one works. Only MaskID must be set.
 type Options struct {
-	Device  string // "auto" (default), "cpu", "cuda" or "cuda:N"
-	Threads int    // on the CPU, at most [MaxThreads]; 0 takes all cores
-	MaskID  int    // [MASK]'s token id, from the bundle's tokenizer; required
-	// SeparatorID is the token id of [SEP], which ends the first text of a pair; 0: all tokens are of one segment.
+	Device  string // "auto" (also if empty), "cpu", "cuda" or "cuda:N"
+	Threads int    // on the CPU, at most [MaxThreads]; if 0, all cores
+	MaskID  int    // id of the token [MASK], from the bundle's tokenizer; required
+	// SeparatorID is the token id of [SEP], which ends the first text of a pair. If 0, all tokens are of one segment.
 	SeparatorID int
-	// Library is the path of the onnxruntime shared library; if empty, the device's library is found, or the
-	// CPU's is fetched.
+	// Library is the path of the onnxruntime shared library. If it is empty, Open finds the library for the device, or
+	// downloads the CPU's.
 	Library string
-	// Progress takes the progress of a download; nil writes nothing.
+	// Progress gets messages about a download, unless it is nil.
 	Progress io.Writer
 }
 
@@ -43,11 +43,11 @@ type MaskedLM struct {
 	chunk        chunkLimits
 	mask         int
 	engine       *engine
-	padded       bool // rows of one bucket may differ in length
+	padded       bool // whether a call can pad rows to a common length
 }
 
-// Open prepares a model. Its sessions, which hold the weights in memory, are made at the first use: one for
-// log-probabilities, one for gradients.
+// Open prepares a model. It makes no session: the first use makes one session for log-probabilities or for gradients,
+// and each holds the weights in memory.
 func Open(ctx context.Context, bundle *models.Bundle, o Options) (*MaskedLM, error) {
 	if o.MaskID <= 0 || o.MaskID >= bundle.Config.VocabularySize {
 		return nil, fmt.Errorf("[MASK] has id %d, outside the model's vocabulary of %d", o.MaskID,
@@ -103,31 +103,31 @@ func (m *MaskedLM) Bundle() *models.Bundle { return m.bundle }
 
 // Description says which model runs, where, and how.
 type Description struct {
-	Name    string // of the bundle
-	SHA256  string // of the bundle, 64 hexadecimal digits
+	Name    string // name of the bundle
+	SHA256  string // of the bundle (Manifest.SHA256), 64 hexadecimal digits
 	Runtime string // onnxruntime's version
 	Device  string // the device in use, "cpu" or "cuda:N"
-	Note    string // why "auto" took the CPU; empty if it did not, or if Options.Device is not "auto"
-	Threads int    // the number of threads of one model call on the CPU
+	Note    string // why "auto" chose the CPU; "" if it did not, or if Options.Device is not "auto"
+	Threads int    // number of threads of one model call on the CPU
 }
 
-// Description names the model and the device that it runs on.
+// Description says which model runs, and on which device.
 func (m *MaskedLM) Description() Description {
 	return Description{Name: m.bundle.Name, SHA256: m.bundle.SHA256, Runtime: m.runtime.Version(),
 		Device: m.runtime.Device(),
 		Note:   m.runtime.Note(), Threads: m.runtime.Threads()}
 }
 
-// Positions returns the longest text that the model takes, in tokens, [CLS] and [SEP] included.
+// Positions returns the length of the longest text that the model takes, in tokens, [CLS] and [SEP] included.
 func (m *MaskedLM) Positions() int { return m.bundle.Config.MaxPositions }
 
 // Vocabulary returns the number of tokens that the model scores.
 func (m *MaskedLM) Vocabulary() int { return m.bundle.Config.VocabularySize }
 
-// MaskID returns [MASK]'s token id.
+// MaskID returns the id of the token [MASK].
 func (m *MaskedLM) MaskID() int { return m.mask }
 
-// check refuses ids that the model has no embedding for.
+// check returns an error if ids has an id outside the vocabulary, or if the text is too long.
 func (m *MaskedLM) check(ids []int) error {
 	if len(ids) > m.Positions() {
 		return fmt.Errorf("the text has %d tokens, the model takes at most %d ([CLS] and [SEP] included)", len(ids),
@@ -141,7 +141,7 @@ func (m *MaskedLM) check(ids []int) error {
 	return nil
 }
 
-// oneOf returns an error for a value that its type does not list.
+// oneOf returns value, or an error if the type's Values do not list it.
 func oneOf[T interface {
 	~string
 	Values() []T
@@ -153,19 +153,19 @@ func oneOf[T interface {
 	return value, nil
 }
 
-// lazySession is a session that is made when it is first used.
+// lazySession is a session that is made at its first use.
 type lazySession struct {
 	build           func(*models.Bundle) (*onnx.Graph, error)
 	inputs, outputs []string
 
 	lock    sync.Mutex
 	session *ort.Session
-	making  chan error // gets the error of making the session, which may take long and cannot be stopped; nil: none is
+	making  chan error // nil, or gets the result of making the session, which may take long and cannot be stopped
 	closed  bool
 }
 
-// get returns the session, and makes it if there is none. If ctx ends meanwhile, the session goes on being made: a
-// later get takes it, or close has it closed.
+// get returns the session, and makes it if there is none. If ctx ends while the session is being made, making it
+// continues: a later get uses the session, or, after close, it is closed at once.
 func (l *lazySession) get(ctx context.Context, m *MaskedLM) (*ort.Session, error) {
 	l.lock.Lock()
 	if l.session != nil {
@@ -239,8 +239,8 @@ func (m *MaskedLM) named(err error) error {
 		err, m.runtime.Version())
 }
 
-// mapped reports whether the weights stay in the file that they are mapped from. Copies in the order in which products
-// read make rows up to a tenth faster. But for a large model they take a second to make, and each session has its own.
+// mapped reports whether weights stay mapped from their file. Copies in the order in which products read make rows up
+// to a tenth faster. But for a large model a copy takes a second to make, and each session has its own.
 func (m *MaskedLM) mapped() bool {
 	const large = 128 << 20 // bytes
 	return m.bundle.Manifest.Size() >= large
@@ -258,7 +258,7 @@ func (l *lazySession) close() error {
 	return err
 }
 
-// numbers returns an error for results that are not numbers: finite weights can overflow in sums.
+// numbers returns an error if a result is NaN: sums of finite weights can overflow.
 func (m *MaskedLM) numbers(lists ...[]float32) error {
 	for _, list := range lists {
 		for _, x := range list {

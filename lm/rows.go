@@ -8,14 +8,14 @@ import (
 	"infill/models"
 )
 
-// chunkLimits bound how much one model call computes. On a CPU a call works best when the values between two matrix
-// products stay in its caches; on a GPU the bound is memory.
+// chunkLimits bounds how much one model call computes. On a CPU, a call is fastest if the values between two matrix
+// products stay in its caches; on a GPU, memory is the bound.
 type chunkLimits struct {
-	tokens  int // rows × tokens of a call
-	queries int // queried positions of a call: each has a row of vocabulary size
+	tokens  int // largest rows × tokens of a call
+	queries int // most queried positions of a call, each of which has an array of vocabulary size
 }
 
-// limits returns the limits of a model on a device, with figures from BenchmarkChunk. For large vocabularies, memory
+// limits returns the limits for a model on a device, with figures from BenchmarkChunk. For large vocabularies, memory
 // bounds the queries: all distributions of a call take 32 MiB on a CPU, and a few such arrays exist at once.
 func limits(c models.Config, device string) chunkLimits {
 	if strings.HasPrefix(device, "cuda") {
@@ -25,7 +25,7 @@ func limits(c models.Config, device string) chunkLimits {
 		queries: max(1, min(256, (8<<20)/c.VocabularySize))}
 }
 
-// rows returns the number of rows for one call.
+// rows returns how many rows of the given size fit one call.
 func (l chunkLimits) rows(tokens, perRow int) int {
 	return max(1, min(l.tokens/tokens, l.queries/perRow))
 }
@@ -37,12 +37,12 @@ type batch struct {
 	queries               []int64 // [rows × perRow], positions within the row
 	targets               []int64 // [rows·perRow]
 	candidates            []int64 // [rows·perRow × width]
-	everything            bool    // the whole vocabulary for every query
+	everything            bool    // whether every query wants the whole vocabulary
 
-	// Results, float32 and in nats, made long enough by run.
+	// These are the results, float32 in nats. run makes them long enough.
 	target     []float32 // [rows·perRow]
 	candidate  []float32 // [rows·perRow × width]
-	vocabulary []float32 // [rows·perRow × vocabulary], when everything is set
+	vocabulary []float32 // [rows·perRow × vocabulary], if everything is true
 }
 
 // reset empties the batch and keeps its memory.
@@ -51,7 +51,7 @@ func (b *batch) reset(tokens, perRow, width int, everything bool) {
 	b.ids, b.queries, b.targets, b.candidates = b.ids[:0], b.queries[:0], b.targets[:0], b.candidates[:0]
 }
 
-// text appends the ids of a row.
+// text appends ids as a row.
 func (b *batch) text(ids []int) {
 	for _, id := range ids {
 		b.ids = append(b.ids, int64(id))
@@ -68,7 +68,7 @@ func resized[T any](s []T, n int) []T {
 	return s[:n]
 }
 
-// results returns the parts of the result slices that rows from..to fill.
+// results returns the parts of the result slices that belong to the rows from <= row < to.
 func (b *batch) results(from, to, vocabulary int) (target, candidate, all []float32) {
 	from, to = from*b.perRow, to*b.perRow
 	if b.everything {
@@ -86,28 +86,28 @@ func (b *batch) prepare(vocabulary int) {
 	}
 }
 
-// gradientBatch is a batch whose rows come in groups, chains × terms, with the
-// gradient with respect to the embeddings of slots summed over each group.
+// gradientBatch is a batch whose rows come in groups, chains × terms. Its result is the gradient with respect to the
+// embeddings of slots, summed over each group.
 type gradientBatch struct {
 	batch
 	terms, slots   int
 	at             []int64   // [rows × slots], positions within the row
 	weights        []float32 // [rows × slots]
 	slotWidth      int
-	slotCandidates []int64 // [slots × slotWidth], unless everything is set
+	slotCandidates []int64 // [slots × slotWidth], unless everything is true
 
-	// Results of the gradient through the context, nats: one of the two.
+	// The result is the gradient through the context, nats, in one of the two.
 	cross      []float32 // [chains × slots × slotWidth]
-	crossWhole []float32 // [chains × slots × vocabulary], when everything is set
+	crossWhole []float32 // [chains × slots × vocabulary], if everything is true
 }
 
 func (b *gradientBatch) chains() int { return b.rows() / b.terms }
 
-// whole returns the number of rows, from row from on, for a call with room for n rows. It keeps chains whole. It avoids
-// single chains: their products have a kernel of their own with other last digits (TestGradientNeighbours).
+// whole returns how many rows, from row from on, a call with room for n rows takes. It never splits a chain. It avoids
+// calls of one chain: their products run in a special kernel with other last digits (TestGradientNeighbours).
 func (b *gradientBatch) whole(n, from int, most chunkLimits) int {
 	chains, left := n/b.terms, (b.rows()-from)/b.terms
-	step := max(1, most.rows(b.tokens, b.perRow)/b.terms) // the most chains of a call
+	step := max(1, most.rows(b.tokens, b.perRow)/b.terms) // the largest number of chains of a call
 	chains = min(max(chains, min(2, step)), left)
 	if step > 1 && left-chains == 1 {
 		if chains > 2 {
@@ -135,7 +135,7 @@ func (m *MaskedLM) runGradient(ctx context.Context, b *gradientBatch) error {
 	return m.engine.await(&request{ctx: ctx, batch: &b.batch, gradient: b, session: session})
 }
 
-// runChains runs some of the batch's chains as one call of the model.
+// runChains runs the chains from <= chain < to of b as one call of the model.
 func (m *MaskedLM) runChains(ctx context.Context, c *sharedCall, b *gradientBatch, session *ort.Session,
 	from, to int) error {
 	chains, rows, vocabulary := to-from, (to-from)*b.terms, m.Vocabulary()

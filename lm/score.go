@@ -8,12 +8,12 @@ import (
 
 // Query asks for the log-probability of one token of a text.
 type Query struct {
-	Position int   // the position whose token is scored
-	Masked   []int // positions that hold [MASK] meanwhile; Position itself is always masked
+	Position int   // position of the token to score
+	Masked   []int // further positions that hold [MASK] for this query; Position itself is always masked
 }
 
-// Score returns, for every query, log f(ids[Position] | ids with the masked positions masked), in nats: the
-// terms of a pseudo-log-likelihood (Salazar et al. 2020).
+// Score returns, for every query, log f(ids[Position] | ids with [MASK] at the query's positions), in nats. These are
+// the terms of a pseudo-log-likelihood (Salazar et al. 2020).
 func (m *MaskedLM) Score(ctx context.Context, ids []int, queries []Query) ([]float64, error) {
 	if err := m.check(ids); err != nil {
 		return nil, err
@@ -61,7 +61,7 @@ func (m *MaskedLM) MaskedLogProbabilities(ctx context.Context, ids, slots []int)
 	return m.distributions(ctx, &b)
 }
 
-// distributions runs a batch and returns log p of every token for each of its queries.
+// distributions runs b and returns, for each of its queries, log p of every token.
 func (m *MaskedLM) distributions(ctx context.Context, b *batch) ([][]float32, error) {
 	b.targets = make([]int64, len(b.queries))
 	if err := m.run(ctx, b); err != nil {
@@ -101,12 +101,12 @@ func (m *MaskedLM) template(ids, slots []int) ([]int64, error) {
 
 // Row asks for the distribution of one position of a text.
 type Row struct {
-	IDs      []int // [CLS], [SEP] and [MASK] included
+	IDs      []int // with the ids of [CLS], [SEP] and [MASK]
 	Position int
 }
 
 // LogProbabilities returns log p of every token at the position of each row, in nats, [rows × vocabulary]. All rows
-// must have the same number of tokens. If all have the same slice of ids, the model runs only one row.
+// must have the same number of tokens. If all rows have the same slice IDs, the model runs a single row.
 func (m *MaskedLM) LogProbabilities(ctx context.Context, rows []Row) ([][]float32, error) {
 	if len(rows) == 0 {
 		return nil, nil

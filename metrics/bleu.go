@@ -8,16 +8,15 @@ import (
 	"strings"
 )
 
-// MaximumOrder bounds the length of n-grams, so that a mistyped flag does not index whole sentences.
+// MaximumOrder is the largest length of n-grams, so that a mistyped flag does not index whole sentences.
 const MaximumOrder = 16
 
 // Smoothing says how BLEU treats n-gram lengths without a match (Chen & Cherry 2014, "A Systematic Comparison of
 // Smoothing Techniques for Sentence-Level BLEU"; the numbers are those of NLTK's SmoothingFunction). The zero value is
 // none. Methods:
 //
-//   - none, method0: a precision without a match becomes the smallest normal float64, so BLEU-4 comes out near 1e-76
-//     percent and not at
-//     exactly 0; with no matching unigram it is exactly 0 under every method.
+//   - none, method0: a precision without a match becomes the smallest normal float64. So BLEU-4 comes out near 1e-76
+//     percent and not at exactly 0. With no matching unigram it is exactly 0 under every method.
 //   - epsilon or epsilon=E, method1: E (0.1) is the number of matches if there are none.
 //   - add-k or add-k=K, method2 (Lin & Och 2004): K (1) is added to matches and totals of every length but 1.
 //   - exp, method3, the NIST geometric sequence: the i-th length without a match counts 1/2^i matches.
@@ -33,7 +32,7 @@ const (
 // smoothing is a parsed Smoothing.
 type smoothing struct {
 	method   string
-	constant float64 // 0 for methods without one
+	constant float64 // 0 if the method has no constant
 }
 
 func (s Smoothing) parse() (smoothing, error) {
@@ -55,7 +54,7 @@ func (s Smoothing) parse() (smoothing, error) {
 	return p, nil
 }
 
-// String returns the form in signatures: "none", "epsilon[0.1]", "add-k[1]", "exp".
+// String returns the text in signatures: "none", "epsilon[0.1]", "add-k[1]", "exp".
 func (s smoothing) String() string {
 	if s.constant == 0 {
 		return s.method
@@ -63,9 +62,9 @@ func (s smoothing) String() string {
 	return fmt.Sprintf("%s[%v]", s.method, s.constant)
 }
 
-// bleuOptions are the options that change a BLEU score of given sentences.
+// bleuOptions are the options that change a BLEU of given sentences.
 type bleuOptions struct {
-	order     int // longest n-gram, weights uniform over 1..order
+	order     int // longest n-gram; lengths 1 to order have equal weights
 	smoothing smoothing
 }
 
@@ -73,18 +72,18 @@ type bleuOptions struct {
 type BLEUScore struct {
 	Score            Value     `json:"score"`             // percent
 	Precisions       []float64 `json:"precisions"`        // percent, by n-gram length from 1, before smoothing
-	Matches          []int64   `json:"matches"`           // clipped
-	Totals           []int64   `json:"totals"`            // at least 1 a sentence, as NLTK counts
-	BrevityPenalty   float64   `json:"brevity_penalty"`   // 0..1
+	Matches          []int64   `json:"matches"`           // clipped matches, by n-gram length
+	Totals           []int64   `json:"totals"`            // n-grams by length, at least 1 a sentence, as in NLTK
+	BrevityPenalty   float64   `json:"brevity_penalty"`   // from 0 to 1
 	HypothesisLength int64     `json:"hypothesis_length"` // tokens
 	ReferenceLength  int64     `json:"reference_length"`  // tokens, sum of the closest reference lengths
 }
 
-// width returns the number of sums of a BLEU: clipped matches by length, totals by length, hypothesis length, closest
-// reference length.
+// width returns the number of sums for a BLEU: clipped matches by length, totals by length, hypothesis length, and
+// closest reference length.
 func (o bleuOptions) width() int { return 2*o.order + 2 }
 
-// score computes a BLEU, in percent, from its sums as nltk.translate.bleu_score.corpus_bleu does.
+// score computes a BLEU in percent from its sums, as nltk.translate.bleu_score.corpus_bleu does.
 func (o bleuOptions) score(sums []float64) float64 {
 	matches, totals := sums[:o.order], sums[o.order:2*o.order]
 	if matches[0] == 0 {
@@ -129,7 +128,7 @@ func (o bleuOptions) brevityPenalty(sums []float64) float64 {
 	}
 }
 
-// ingredients returns the score of sums with its ingredients.
+// ingredients returns the BLEU of sums with its ingredients.
 func (o bleuOptions) ingredients(sums []float64) *BLEUScore {
 	s := &BLEUScore{
 		Score: Value(o.score(sums)), BrevityPenalty: o.brevityPenalty(sums),
@@ -143,7 +142,7 @@ func (o bleuOptions) ingredients(sums []float64) *BLEUScore {
 	return s
 }
 
-// bleu returns the metric that compares every hypothesis with one reference set. o.order is at most x.order.
+// bleu returns the BLEU that compares every hypothesis with one reference set. o.order is at most x.order.
 func (x *index) bleu(set *referenceSet, o bleuOptions) metric {
 	width := o.width()
 	rows := make([]float64, len(x.sentences)*width)

@@ -17,11 +17,11 @@ type evaluation struct {
 	bleu        bleuOptions
 	tokens      [][]string
 	units       units
-	groups      [][]int // sentences of each prompt; nil without prompts
+	groups      [][]int // sentences of each prompt; nil if prompts are not known
 	likelihoods []float64
 	index       *index
 	pool        *pool
-	sets        []*referenceSet // the union last; empty without references
+	sets        []*referenceSet // reference sets, the union last; empty without references
 	warnings    []Warning
 }
 
@@ -68,7 +68,7 @@ func (e *evaluation) warn(format string, args ...any) {
 	e.warnings = append(e.warnings, Warning{Message: fmt.Sprintf(format, args...)})
 }
 
-// check returns an error for hypotheses whose lists do not fit together.
+// check returns an error for hypotheses whose lists have different lengths or whose likelihoods are not finite.
 func (h Hypotheses) check() error {
 	switch sentences := len(h.Sentences); {
 	case sentences == 0:
@@ -87,7 +87,7 @@ func (h Hypotheses) check() error {
 	return nil
 }
 
-// read fills the reference sets.
+// read makes the reference sets from references.
 func (e *evaluation) read(references []Reference) error {
 	o := e.options
 	sources := map[string]bool{}
@@ -95,7 +95,7 @@ func (e *evaluation) read(references []Reference) error {
 		sources[joined(o.Tokenisation.Reference(text))] = true
 	}
 	names := map[string]bool{}
-	var limited []*referenceSet // the parts of the union
+	var limited []*referenceSet // the sets of which the union consists
 	excluded := 0
 	for _, r := range references {
 		if err := checkName(r.Name); err != nil {
@@ -149,8 +149,8 @@ func checkName(name string) error {
 	return nil
 }
 
-// byPrompt returns a metric of two sums over prompts. Each prompt's part counts for its first sentence, since samples
-// draw whole prompts.
+// byPrompt returns a metric of two sums over prompts. The numbers of a prompt belong to its first sentence, because
+// samples draw whole prompts.
 func (e *evaluation) byPrompt(score func(sums []float64) float64,
 	count func(group []int) (above, below float64)) metric {
 	rows := make([]float64, 2*len(e.tokens))
@@ -160,7 +160,7 @@ func (e *evaluation) byPrompt(score func(sums []float64) float64,
 	return additive(rows, 2, score)
 }
 
-// countRepeated counts the sentences that repeat an earlier one, and all sentences.
+// countRepeated returns the number of sentences that repeat an earlier sentence, and the number of all sentences.
 func (e *evaluation) countRepeated(sentences []int) (repeated, all float64) {
 	said := map[string]bool{}
 	for _, tokens := range e.pick(sentences) {
@@ -177,14 +177,14 @@ func (e *evaluation) pick(sentences []int) [][]string {
 	return tokens
 }
 
-// likeliest orders sentences by falling log-likelihood, earlier ones first among equals.
+// likeliest orders sentences by falling log-likelihood. Among equals, the earlier sentence comes first.
 func (e *evaluation) likeliest(sentences []int) []int {
 	sorted := slices.Clone(sentences)
 	slices.SortStableFunc(sorted, func(a, b int) int { return cmp.Compare(e.likelihoods[b], e.likelihoods[a]) })
 	return sorted
 }
 
-// score computes a score with its interval, and adds warnings about it.
+// score computes a score with its interval, and adds warnings about the score.
 func (e *evaluation) score(ctx context.Context, m measured) (Score, error) {
 	s := Score{Metric: m.kind.name, Reference: m.reference, N: m.n, Unit: m.kind.unit, Value: undefined,
 		Signature: m.signature}
@@ -221,5 +221,5 @@ func (e *evaluation) score(ctx context.Context, m measured) (Score, error) {
 	return s, nil
 }
 
-// random returns the same stream for every score, so that all have the same groups.
+// random returns the same stream for every score, so that all scores leave out the same groups.
 func (e *evaluation) random() *rand.Rand { return rand.New(rand.NewPCG(e.options.Seed, 0)) }

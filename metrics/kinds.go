@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// Names of metrics.
+// These are the names of metrics.
 const (
 	MetricSelfBLEU             = "self_bleu"
 	MetricCorpusBLEU           = "corpus_bleu"
@@ -26,15 +26,15 @@ const percent, nats = "percent", "nats"
 // kind describes a metric: its names, its parameters and the data that it needs.
 type kind struct {
 	name, unit string
-	title      string // for people, with {n} and {reference}
-	undefined  string // the case in which it is not defined
+	title      string // name for people, with {n} and {reference}
+	undefined  string // the case in which the metric is not defined
 
-	bleu       bool // it depends on longest n-gram and smoothing
-	lengths    bool // it has a score for each length of n-grams
-	references bool // it has a score for each reference
-	self       bool // it also has a score for the sentences among themselves
+	bleu       bool // whether it depends on Order and Smoothing
+	lengths    bool // whether it has a score for each length of n-grams
+	references bool // whether it has a score for each reference
+	self       bool // whether it also has a score against the sentences themselves
 
-	prompts, likelihoods, top bool // the data that it needs
+	prompts, likelihoods, top bool // which data it needs
 }
 
 // kinds lists the metrics in the order of a report.
@@ -54,7 +54,7 @@ var kinds = []kind{
 	{name: metricLogLikelihoodBest, unit: nats, title: "best log-likelihood, nats", likelihoods: true, prompts: true},
 }
 
-// compute makes the metric of a kind, against a reference if set is not nil, and for a length of n-grams.
+// compute returns the metric of a kind, against a reference if set is not nil, for n-grams of length n.
 func (e *evaluation) compute(k kind, set *referenceSet, n int) metric {
 	switch k.name {
 	case MetricSelfBLEU:
@@ -93,7 +93,7 @@ func (e *evaluation) compute(k kind, set *referenceSet, n int) metric {
 	panic(k.name + " is not computed") // a bug in the program
 }
 
-// inWords puts the reference and the length of n-grams into a text.
+// inWords replaces {n} and {reference} in a text.
 func inWords(text, reference string, n int) string {
 	where := map[string]string{Self: "among themselves", Union: "against all references"}[reference]
 	where = cmp.Or(where, "against "+reference)
@@ -109,7 +109,7 @@ type measured struct {
 	signature string
 }
 
-// metrics lists all scores that the sentences allow.
+// metrics lists all metrics for which the sentences have the data.
 func (e *evaluation) metrics() (list []measured) {
 	for _, k := range kinds {
 		if k.prompts && e.groups == nil || k.likelihoods && e.likelihoods == nil || k.top && e.options.Top == 0 {
@@ -145,7 +145,7 @@ func (e *evaluation) metrics() (list []measured) {
 
 // signature returns everything that changes a score besides the sentences, as sacrebleu prints with every score (Post
 // 2018, "A Call for Clarity in Reporting BLEU Scores"): "metric:self-bleu|tokenisation:whitespace|bleu-n:4|…". Two
-// scores are comparable if their signatures are equal. Neither keys nor values have a bar, and keys no colon.
+// scores are comparable if their signatures are equal. Keys and values hold no bar, and keys hold no colon.
 func (e *evaluation) signature(key string, k kind, sets []*referenceSet, lengths ...int) string {
 	o := e.options
 	var fields []string
@@ -164,7 +164,7 @@ func (e *evaluation) signature(key string, k kind, sets []*referenceSet, lengths
 		add("top", o.Top)
 	}
 	if len(sets) > 0 {
-		// A set has its size and the start of its SHA-256, "tbc[5000@0123456789ab]".
+		// A set is written with its size and the start of its SHA-256, "tbc[5000@0123456789ab]".
 		var names []string
 		for _, set := range sets {
 			names = append(names, fmt.Sprintf("%s[%d@%s]", set.Name, set.Sentences, set.SHA256[:12]))

@@ -6,19 +6,19 @@ import (
 	"slices"
 )
 
-// metric is a score that can be computed again on samples of its sentences, as intervals and tests need it: sums over a
-// sample, and a function of them.
+// metric is a score that can be computed again for samples of its sentences, as intervals and tests need it. sum
+// computes sums over a sample, and score computes the score from the sums.
 type metric struct {
-	sentences int // the number of sentences, the length of the weights of a sample
-	// pooled reports whether sentences are compared with each other. Then a sample not only weighs the sentences, but
-	// also changes the others that each is compared with. See the package comment on intervals.
+	sentences int // number of sentences, the length of weights
+	// pooled reports whether the score compares sentences with each other. Then a sample also changes the sentences
+	// with which each sentence is compared. See the package comment on intervals.
 	pooled bool
 	// sum returns the sums over the sample in which sentence i occurs weights[i] ≥ 0 times; nil if there is no score.
 	sum   func(weights []int) []float64
 	score func(sums []float64) float64
 }
 
-// evaluate returns the score of a sample, NaN if it is not defined.
+// evaluate returns the score of a sample, or NaN if the score is not defined.
 func (m metric) evaluate(weights []int) float64 {
 	if sums := m.sum(weights); sums != nil {
 		return m.score(sums)
@@ -26,7 +26,7 @@ func (m metric) evaluate(weights []int) float64 {
 	return math.NaN()
 }
 
-// ones returns the weights of all sentences, or units, once each.
+// ones returns the weights of a sample with each of n sentences, or units, once.
 func ones(n int) []int { return slices.Repeat([]int{1}, n) }
 
 // value returns the score of all sentences.
@@ -51,7 +51,7 @@ func additive(rows []float64, width int, score func(sums []float64) float64) met
 	}}
 }
 
-// mean returns the metric of the mean of values, one for each sentence.
+// mean returns the metric of the mean of values, one value for each sentence.
 func mean(values []float64) metric {
 	var rows []float64
 	for _, v := range values {
@@ -60,10 +60,10 @@ func mean(values []float64) metric {
 	return additive(rows, 2, quotient)
 }
 
-// quotient returns the first sum over the second, NaN if both are 0.
+// quotient returns sums[0] / sums[1], which is NaN if both are 0.
 func quotient(sums []float64) float64 { return sums[0] / sums[1] }
 
-// percentage returns the first sum in percent of the second.
+// percentage returns sums[0] in percent of sums[1].
 func percentage(sums []float64) float64 { return 100 * sums[0] / sums[1] }
 
 // Value is a number that may be undefined: NaN in Go, null in JSON.
@@ -71,7 +71,7 @@ type Value float64
 
 var undefined = Value(math.NaN())
 
-// Defined reports whether there is a number.
+// Defined reports whether the value is a finite number.
 func (v Value) Defined() bool { return !math.IsNaN(float64(v)) && !math.IsInf(float64(v), 0) }
 
 // MarshalJSON writes null for NaN and infinite values.

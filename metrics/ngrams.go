@@ -7,20 +7,20 @@ import (
 	"strings"
 )
 
-// index interns the tokens and the n-grams of the hypotheses. An n-gram is a node of a trie. So one map look-up leads
-// from an n-gram to the next longer one, and the index drops a reference n-gram that no hypothesis has at its first
+// index gives numbers to the tokens and n-grams of the hypotheses. An n-gram is a node of a trie, so one map look-up
+// leads from an n-gram to the next longer n-gram. A reference n-gram that no hypothesis has is dropped at its first
 // unknown token.
 type index struct {
-	order      int // longest n-gram kept
+	order      int // length of the longest n-grams
 	vocabulary map[string]uint32
 	children   map[uint64]uint32 // node<<32 | token → node; the root is 0
-	nodes      int               // including the root
+	nodes      int               // number of nodes, the root included
 	sentences  []sentence
 	counts     []int32  // scratch by node, zero between uses
 	ids        []uint32 // scratch by token
 }
 
-// sentence holds the distinct n-grams of one hypothesis, by length.
+// sentence holds the different n-grams of one hypothesis, by length.
 type sentence struct {
 	length int
 	grams  [][]gram
@@ -61,8 +61,8 @@ func newIndex(sentences [][]string, order int) *index {
 	return x
 }
 
-// walk visits the n-grams of a sentence, by their first token and then by length. If add, it adds those that the index
-// lacks, else it leaves them out.
+// walk calls visit for the n-grams of a sentence, by their first token and then by length. If add is set, it adds
+// n-grams that the index lacks; else it leaves them out.
 func (x *index) walk(tokens []string, add bool, visit func(n int, node uint32)) {
 	const unknown = ^uint32(0)
 	x.ids = x.ids[:0]
@@ -93,7 +93,7 @@ func (x *index) walk(tokens []string, add bool, visit func(n int, node uint32)) 
 	}
 }
 
-// number returns the number of a key, the next one if the key is new.
+// number returns the number of a key. A new key gets the next number.
 func number[K comparable, N int | uint32](numbers map[K]N, key K) N {
 	n, known := numbers[key]
 	if !known {
@@ -103,15 +103,15 @@ func number[K comparable, N int | uint32](numbers map[K]N, key K) N {
 	return n
 }
 
-// referenceSet summarises any number of reference sentences. It has, for every n-gram of the hypotheses, its largest
-// count in one reference sentence, and the lengths that occur.
+// referenceSet summarises any number of reference sentences. For every n-gram of the hypotheses it has the largest
+// count in one reference sentence. It also has the lengths of the reference sentences.
 type referenceSet struct {
 	ReferenceSummary
-	most    []int32 // by node
-	lengths []int   // distinct, ascending
+	most    []int32 // largest count of each node
+	lengths []int   // different lengths, ascending
 }
 
-// collect reads reference sentences, or the first limit of them if it is not 0; sources are left out and counted.
+// collect reads reference sentences, only the first limit of them if limit is not 0. It leaves out and counts sources.
 func (x *index) collect(name string, sentences [][]string, sources map[string]bool, limit int) *referenceSet {
 	set := &referenceSet{ReferenceSummary{Name: name}, make([]int32, x.nodes), nil}
 	hash := sha256.New()
@@ -166,7 +166,7 @@ func union(sets []*referenceSet) *referenceSet {
 	return all
 }
 
-// closest returns the length nearest to the wanted one, the shorter of two equally near, as NLTK's closest_ref_length.
+// closest returns the length nearest to wanted, or the shorter of two equally near, as NLTK's closest_ref_length does.
 // lengths is ascending and not empty.
 func closest(lengths []int, wanted int) int {
 	k, _ := slices.BinarySearch(lengths, wanted)
@@ -184,5 +184,5 @@ func fingerprint(sentences [][]string) string {
 	return hex.EncodeToString(hash.Sum(nil))
 }
 
-// joined returns a key for a tokenised sentence; tokens have no white space, so a space between them is enough.
+// joined returns a key for a tokenised sentence. A space between tokens is enough, because tokens hold no white space.
 func joined(tokens []string) string { return strings.Join(tokens, " ") }

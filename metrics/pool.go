@@ -4,25 +4,25 @@ import (
 	"slices"
 )
 
-// pool lists the sentences that have each n-gram, by length, for the scores that compare hypotheses with each other.
-// sole has the n-grams of only one sentence, and shared those of several.
+// pool lists, for each n-gram, the sentences that have it, by length, for scores that compare hypotheses with each
+// other. sole has the n-grams of only one sentence, and shared has the n-grams of several sentences.
 type pool struct {
 	index        *index
 	sole, shared [][]pooledGram
 }
 
-// pooledGram is an n-gram with the sentences that have it, the one that has it most often first.
+// pooledGram is an n-gram with the sentences that have it. The sentence with the largest count comes first.
 type pooledGram struct {
 	node   uint32
 	owners []owner
 }
 
-// owner is a sentence that has an n-gram, and the n-gram's count in it.
+// owner is a sentence that has an n-gram, and the n-gram's count in the sentence.
 type owner struct{ sentence, count int32 }
 
 func newPool(x *index) *pool {
 	p := &pool{index: x, sole: make([][]pooledGram, x.order+1), shared: make([][]pooledGram, x.order+1)}
-	numbers := make([]int, x.nodes) // the number of each n-gram among those of its length, from 1
+	numbers := make([]int, x.nodes) // number of each n-gram among the n-grams of length n, from 1
 	for n := 1; n <= x.order; n++ {
 		var all []pooledGram
 		for i := range x.sentences {
@@ -47,23 +47,23 @@ func newPool(x *index) *pool {
 	return p
 }
 
-// selfBLEU is the corpus BLEU in which the references of every sentence are all the other sentences. A sentence drawn w
-// times counts w times as a hypothesis; its references are the other sentences drawn, once each, and never its own
-// copies. Fewer than two different sentences have no self-BLEU.
+// selfBLEU returns the corpus BLEU in which the references of every sentence are all other sentences. A sentence drawn
+// w times counts w times as a hypothesis. Its references are the other drawn sentences, once each, and never its own
+// copies. With fewer than two different sentences, self-BLEU is not defined.
 func (p *pool) selfBLEU(o bleuOptions) metric {
 	sentences := p.index.sentences
-	var lengths []int // the lengths that occur, ascending
+	var lengths []int // different lengths of sentences, ascending
 	for i := range sentences {
 		lengths = append(lengths, sentences[i].length)
 	}
 	slices.Sort(lengths)
 	lengths = slices.Compact(lengths)
-	ranks := make([]int, len(sentences)) // the index of each sentence's length in lengths
+	ranks := make([]int, len(sentences)) // index in lengths of each sentence's length
 	for i := range ranks {
 		ranks[i], _ = slices.BinarySearch(lengths, sentences[i].length)
 	}
 	return metric{sentences: len(sentences), pooled: true, score: o.score, sum: func(weights []int) []float64 {
-		drawn, present := 0, make([]int, len(lengths)) // sentences of the sample, and by length
+		drawn, present := 0, make([]int, len(lengths)) // number of drawn sentences, in all and by length
 		for i, w := range weights {
 			drawn += indicator(w > 0)
 			present[ranks[i]] += indicator(w > 0)
@@ -91,8 +91,8 @@ func (p *pool) selfBLEU(o bleuOptions) metric {
 	}}
 }
 
-// selfMatches counts the matches of an n-gram between the sentences of a sample. Every owner's count is a match, except
-// that the first owner has at most the count of the second.
+// selfMatches returns the matches of an n-gram between the sentences of a sample. Every owner's count is a match, but
+// the first owner has at most the count of the second.
 func (g pooledGram) selfMatches(weights []int) (matches int) {
 	first, limit := 0, 0
 	for _, o := range g.owners {
@@ -108,8 +108,8 @@ func (g pooledGram) selfMatches(weights []int) (matches int) {
 	return matches + first*limit
 }
 
-// closestOther returns the length nearest to that of a rank among the other sentences of a sample, the shorter of two
-// equally near. present counts the sentences of each length.
+// closestOther returns, among the other sentences of a sample, the length nearest to lengths[rank], or the shorter of
+// two equally near. present counts the sentences of each length.
 func closestOther(lengths, present []int, rank int) int {
 	if present[rank] > 1 {
 		return lengths[rank]
@@ -127,11 +127,11 @@ func closestOther(lengths, present []int, rank int) int {
 	return lengths[above]
 }
 
-// share returns a metric, in percent: the sum of count over the n-grams of length n in a sample, over the number of its
-// n-grams. count gets the number of sentences of the sample that own the n-gram, the number of their draws, and one
-// owner.
+// share returns a metric in percent: the sum of count over the different n-grams of length n in a sample, divided by
+// the number of all its n-grams. count gets the number of sentences of the sample that own the n-gram, the number of
+// times that these sentences were drawn, and the last owner.
 func (p *pool) share(n int, count func(node uint32, owners, drawn int, last owner) float64) metric {
-	sole := make([]float64, len(p.index.sentences)) // each sentence's sum of count over n-grams of its own
+	sole := make([]float64, len(p.index.sentences)) // sum of count over the n-grams that only this sentence has
 	for _, g := range p.sole[n] {
 		sole[g.owners[0].sentence] += count(g.node, 1, 1, g.owners[0])
 	}
@@ -165,9 +165,9 @@ func (p *pool) selfUnique(n int) metric {
 }
 
 // distinct counts the different n-grams of the sentences that a reference set does not have (nyu-dl/bert-gen's
-// ref_unique_ngrams), over the number of n-grams. Without a reference set it is distinct-n (Li et al. 2016, "A
-// Diversity-Promoting Objective Function"). An n-gram that k drawn sentences share counts 1/k for each, so that a
-// sentence drawn w times weighs w times as much in numerator and denominator alike.
+// ref_unique_ngrams), over the number of n-grams. If set is nil, it is distinct-n (Li et al. 2016, "A
+// Diversity-Promoting Objective Function"). An n-gram that k drawn sentences share counts 1/k for each sentence. So a
+// sentence drawn w times has w times the weight in numerator and denominator alike.
 func (p *pool) distinct(n int, set *referenceSet) metric {
 	return p.share(n, func(node uint32, owners, drawn int, _ owner) float64 {
 		if set != nil && set.most[node] > 0 {
@@ -177,8 +177,8 @@ func (p *pool) distinct(n int, set *referenceSet) metric {
 	})
 }
 
-// repeated returns the share of sentences that repeat an earlier one, in percent. It treats each sentence as one token,
-// and counts those that are not distinct.
+// repeated returns a metric: the sentences that repeat an earlier sentence, in percent. It treats each sentence as one
+// token, and counts the tokens that are not distinct.
 func repeated(sentences [][]string) metric {
 	whole := make([][]string, len(sentences))
 	for i, tokens := range sentences {

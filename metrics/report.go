@@ -11,21 +11,21 @@ import (
 // Hypotheses are the generated sentences to score.
 type Hypotheses struct {
 	Sentences []string
-	// Prompts names, for every sentence, the prompt (template) that it fills. Sentences of one prompt are not
-	// independent, so intervals leave out or draw whole prompts, and there are scores for each prompt. Nil: each
+	// Prompts names, for every sentence, the prompt (template) that the sentence fills. Sentences of one prompt are not
+	// independent, so intervals leave out whole prompts, and some scores are by prompt. If Prompts is nil, each
 	// sentence is its own prompt.
 	Prompts []string
-	// LogLikelihoods is U of every sentence, in nats; nil if not known.
+	// LogLikelihoods is U of every sentence in nats; nil if not known.
 	LogLikelihoods []float64
 }
 
-// Reference is a named text that hypotheses are compared with.
+// Reference is a named text with which hypotheses are compared.
 type Reference struct {
 	Name      string
 	Sentences []string
 }
 
-// Union is the name for all references together.
+// Union is the name of all references together.
 const Union = "all"
 
 // Self is the reference name for unique n-grams among the hypotheses themselves.
@@ -34,28 +34,28 @@ const Self = "self"
 // Options change the scores of a report. The zero value gives the definitions of nyu-dl/bert-gen.
 type Options struct {
 	Tokenisation Tokenisation
-	// Order's weights are uniform; 0 = 4.
+	// Order 0 means 4. All lengths of n-grams have the same weight.
 	Order     int `flag:"order" help:"longest n-gram of BLEU"`
 	Smoothing Smoothing
-	// UniqueOrders: nil = 1 to 4.
+	// UniqueOrders nil means 1 to 4.
 	UniqueOrders []int `flag:"ngrams" help:"lengths for unique and distinct n-grams"`
 	// Sources are the sentences that were masked to make hypotheses. Reference sentences with the same tokens are left
 	// out, and counted.
 	Sources []string
-	// UnionFirst limits the union of the references to the first sentences of each, without left-out ones (2500 in
-	// nyu-dl/bert-gen's notebook); 0 = all.
+	// UnionFirst limits the union of the references to the first sentences of each reference, not counting sentences
+	// that are left out (2500 in nyu-dl/bert-gen's notebook); 0 means all.
 	UnionFirst int `flag:"union-first" help:"limit the union of the references to the first N sentences of each; 0 is all"`
-	// Top needs LogLikelihoods; 0 = none.
+	// Top needs LogLikelihoods; 0 means no such score.
 	Top int `flag:"top" short:"k" help:"repetition among the N likeliest of each template as well, for JSONL; 0 is not"`
 	// NoIntervals leaves out the intervals, which take most of the time.
 	NoIntervals bool    `flag:"no-intervals" help:"no intervals, which take most of the time"`
-	Confidence  float64 `flag:"confidence" help:"of the intervals, between 0 and 1"` // 0 = 0.95
+	Confidence  float64 `flag:"confidence" help:"of the intervals, between 0 and 1"` // 0 means 0.95
 	// Seed is the start of the random numbers that group units for intervals, if there are more than 200 units.
 	Seed uint64 `flag:"seed" help:"start of the random numbers that group sentences for the intervals; 0 when not given"`
-	// Version of the program, for the signature.
+	// Version is the program's version, for the signature.
 	Version string
 
-	smoothing smoothing // Smoothing, as parsed by normal
+	smoothing smoothing // Smoothing as parsed by normal
 }
 
 // OptionError reports an option with a wrong value.
@@ -116,17 +116,17 @@ func (o Options) normal() (_ Options, err error) {
 	return o, nil
 }
 
-// Report is the result of [Evaluate]; percentages are 0..100, likelihoods nats.
+// Report is the result of [Evaluate]. Percentages are from 0 to 100, and likelihoods are in nats.
 type Report struct {
 	Sentences int `json:"sentences"`
 	Tokens    int `json:"tokens"`
-	Prompts   int `json:"prompts,omitempty"` // 0 if not known
-	// References describes the references, in the given order; the union is last.
+	Prompts   int `json:"prompts,omitempty"` // 0 if prompts are not known
+	// References describes the references in the given order; the union is last.
 	References []ReferenceSummary `json:"references"`
 	// Scores holds every score, with its interval and signature, in a fixed order.
 	Scores    []Score   `json:"scores"`
 	Warnings  []Warning `json:"warnings"`
-	SHA256    string    `json:"hypotheses_sha256"` // of the tokenised sentences
+	SHA256    string    `json:"hypotheses_sha256"` // of the tokenised hypotheses
 	Signature string    `json:"signature"`
 }
 
@@ -135,19 +135,19 @@ type ReferenceSummary struct {
 	Name      string `json:"name"`
 	Sentences int    `json:"sentences"`
 	Tokens    int    `json:"tokens"`
-	Excluded  int    `json:"excluded"` // left out because they are a source
+	Excluded  int    `json:"excluded"` // sentences left out because they are sources
 	SHA256    string `json:"sha256"`   // of the tokenised sentences that were used
 }
 
 // Score is one number with its interval and signature.
 type Score struct {
 	Metric    string     `json:"metric"`              // "self_bleu", "corpus_bleu", "unique_ngrams", …
-	Reference string     `json:"reference,omitempty"` // if the metric has one
-	N         int        `json:"n,omitempty"`         // the length of unique and distinct n-grams
+	Reference string     `json:"reference,omitempty"` // "" if the metric has no reference
+	N         int        `json:"n,omitempty"`         // length of unique or distinct n-grams, else 0
 	Value     Value      `json:"value"`
 	Unit      string     `json:"unit"` // "percent" or "nats"
 	Interval  *Interval  `json:"interval,omitempty"`
-	BLEU      *BLEUScore `json:"bleu,omitempty"` // the ingredients of a BLEU
+	BLEU      *BLEUScore `json:"bleu,omitempty"` // ingredients of a BLEU
 	Signature string     `json:"signature"`
 }
 
@@ -171,7 +171,7 @@ func scoreName(metric, reference string, n int) string {
 	return name
 }
 
-// Value returns the value of a score by its name, such as "corpus_bleu/tbc"; it is undefined if there is none.
+// Value returns the value of a score by its name, such as "corpus_bleu/tbc". It is undefined if there is no such score.
 func (r *Report) Value(name string) Value {
 	if s, ok := r.Score(name); ok {
 		return s.Value
@@ -179,7 +179,7 @@ func (r *Report) Value(name string) Value {
 	return undefined
 }
 
-// Score returns a score by its name.
+// Score returns a score by its name. It returns false if there is no such score.
 func (r *Report) Score(name string) (Score, bool) { return ofName(r.Scores, name) }
 
 func ofName[S interface{ Name() string }](scores []S, name string) (s S, ok bool) {
@@ -192,13 +192,13 @@ func ofName[S interface{ Name() string }](scores []S, name string) (s S, ok bool
 
 // Warning is something that the reader of a score should know.
 type Warning struct {
-	Score   string `json:"score,omitempty"` // the score's name; empty for all scores
+	Score   string `json:"score,omitempty"` // name of the score; "" if it is about all scores
 	Message string `json:"message"`
 }
 
-// Below these bounds, a score has no interval, or gets a warning.
+// A number below one of these bounds gives a warning or, for FewestUnits, no interval.
 const (
-	FewestUnits = 5  // sentences, or prompts: with fewer there is no interval
+	FewestUnits = 5  // sentences, or prompts: with fewer, scores have no interval
 	fewUnits    = 20 // sentences, or prompts: the coverage of intervals was measured from this number on
 	fewMatches  = 10 // matches of the longest n-grams: with fewer, BLEU and its interval depend on single matches
 )

@@ -20,21 +20,21 @@ type Interval struct {
 	Low        Value   `json:"low"`
 	High       Value   `json:"high"`
 	Confidence float64 `json:"confidence"`
-	// StandardError is the jackknife's. Student's t gives the number of standard errors from the score to Low and High.
+	// StandardError is the jackknife's. Low and High are a number of such errors, by Student's t, from the score.
 	StandardError Value  `json:"standard_error"`
-	Samples       int    `json:"samples"` // the number of samples with a score
-	Units         int    `json:"units"`   // the number of units, which are left out in turn
+	Samples       int    `json:"samples"` // number of samples that the jackknife took
+	Units         int    `json:"units"`   // number of units, which are left out in turn
 	Unit          string `json:"unit"`    // "sentence" or "prompt"
 }
 
-// units are the sentences that samples leave out, or whole prompts, since sentences of one prompt are dependent.
+// units are what samples leave out: sentences or, because sentences of one prompt are dependent, whole prompts.
 type units struct {
-	bySentence []int // the number of each sentence's unit, from 0 without gaps
+	bySentence []int // number of each sentence's unit, from 0 without gaps
 	count      int
 	name       string // "sentence" or "prompt"
 }
 
-// String returns "1 prompt" or "4 sentences".
+// String returns the number and name of the units, such as "1 prompt" or "4 sentences".
 func (u units) String() string {
 	if u.count == 1 {
 		return "1 " + u.name
@@ -48,11 +48,11 @@ func (u units) noInterval(confidence float64) Interval {
 }
 
 const (
-	mostGroups = 200 // the most groups; more units than that share groups
-	mostPairs  = 400 // the most pairs of groups to leave out
+	mostGroups = 200 // largest number of groups; more units share groups
+	mostPairs  = 400 // largest number of pairs of groups to leave out
 )
 
-// spread gives each sentence the weight of its unit.
+// spread returns, for each sentence, the weight of its unit.
 func (u units) spread(weights []int) []int {
 	spread := make([]int, len(u.bySentence))
 	for i, unit := range u.bySentence {
@@ -67,12 +67,12 @@ func interval(ctx context.Context, m metric, u units, random *rand.Rand, confide
 		func(kept []int) float64 { return m.evaluate(u.spread(kept)) })
 }
 
-// jackknife leaves out one unit, or group of units, in turn (Quenouille; Tukey 1958), and for pooled metrics also two
-// of them. score returns the score of the kept units: its argument has 1 for these, and 0 for the others. The result
-// depends on the state of random, but not on the number of processors.
+// jackknife leaves out one unit, or group of units, in turn (Quenouille; Tukey 1958), and for pooled metrics also pairs
+// of units. score returns the score of the kept units: kept has 1 for these units, and 0 for others. The result depends
+// on the state of random, but not on the number of processors.
 //
-// The jackknife counts a joint effect of k units k times (Efron and Stein 1981). Half of their correction by pairs of
-// units makes that k − k(k−1)/4: never less than once up to k = 4.
+// The jackknife counts a joint effect of k units k times (Efron and Stein 1981). With half of their correction by pairs
+// of units, it counts the effect k − k(k−1)/4 times: never less than once up to k = 4.
 func jackknife(ctx context.Context, u units, pooled bool, random *rand.Rand, confidence float64,
 	score func(kept []int) float64) (*Interval, error) {
 	in := u.noInterval(confidence)
@@ -88,7 +88,7 @@ func jackknife(ctx context.Context, u units, pooled bool, random *rand.Rand, con
 	if u.count > n {
 		random.Shuffle(u.count, func(i, j int) { group[i], group[j] = group[j], group[i] })
 	}
-	var out [][2]int // the groups that each sample leaves out
+	var out [][2]int // groups that each sample leaves out; equal if it leaves out one group
 	for i := range n {
 		out = append(out, [2]int{i, i})
 	}
@@ -132,7 +132,7 @@ func jackknife(ctx context.Context, u units, pooled bool, random *rand.Rand, con
 	}
 	deviation := math.Sqrt(variance)
 	if in.StandardError = Value(deviation); deviation <= 1e-12*math.Abs(whole) {
-		return &in, nil // samples of equal scores would give an interval of width 0
+		return &in, nil // an interval of width 0 would be misleading
 	}
 	reach := distuv.StudentsT{Sigma: 1, Nu: size - 1}.Quantile((1+confidence)/2) * deviation
 	in.Low, in.High = Value(whole-reach), Value(whole+reach)

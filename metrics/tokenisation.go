@@ -15,13 +15,13 @@ type Tokenisation string
 const (
 	// WhiteSpace splits at white space as Python's str.split does and changes nothing else.
 	WhiteSpace Tokenisation = "whitespace"
-	// BertGen treats both sides as the notebook of nyu-dl/bert-gen treats its references: it splits at white space,
-	// lower-cases every token, and replaces @@UNKNOWN@@ by [UNK] and `` and '' by ". @-@ stays, although BERT writes -.
+	// BertGen treats both sides as the notebook of nyu-dl/bert-gen treats its references. It splits at white space,
+	// lower-cases every token, and replaces @@UNKNOWN@@ by [UNK], `` and '' by ". @-@ stays, although BERT writes -.
 	BertGen Tokenisation = "bert-gen"
 	// DISCS counts like the published evaluator of google-research/discs (discs/evaluators/lm_eval.py), for comparison
 	// with its figures. Hypotheses keep their case and go through the clean-up of Hugging Face's decode ("sat ."
-	// becomes "sat."). References are those of BertGen, with their separate punctuation. The mismatch lowers BLEU and
-	// raises unique n-grams.
+	// becomes "sat."). References are those of BertGen, with separate punctuation. This mismatch lowers BLEU and raises
+	// unique n-grams.
 	DISCS Tokenisation = "discs"
 )
 
@@ -40,7 +40,7 @@ func (t Tokenisation) hypothesis(text string) []string {
 	}
 }
 
-// Reference returns the tokens of a sentence of a reference corpus.
+// Reference returns the tokens of a sentence in a reference corpus.
 func (t Tokenisation) Reference(text string) []string {
 	tokens := split(text)
 	if t != BertGen && t != DISCS {
@@ -64,7 +64,7 @@ func split(text string) []string {
 	return strings.FieldsFunc(text, func(r rune) bool { return unicode.IsSpace(r) || 0x1c <= r && r <= 0x1f })
 }
 
-// lower is Unicode's full lower-casing (final sigma, dotted capital I); strings.ToLower is simpler.
+// lower returns a token in lower case by Unicode's full rules (final sigma, dotted capital I), unlike strings.ToLower.
 func lower(token string) string {
 	if strings.ContainsFunc(token, func(r rune) bool { return r >= utf8.RuneSelf }) {
 		return cases.Lower(language.Und).String(token)

@@ -16,11 +16,11 @@ import (
 //go:embed small-uncased
 var embedded embed.FS
 
-// BuiltInName is the model that is part of the program.
+// BuiltInName is the name of the model that is part of the program.
 const BuiltInName = "small-uncased"
 
 // builtIn returns the manifest of the built-in model, and its folder in the store. Programs of different versions can
-// share a cache: each has its own folder in it.
+// share a cache, because each has its own folder.
 func (s *Store) builtIn() (m *Manifest, dir string, err error) {
 	encoded, err := embedded.ReadFile(path.Join(BuiltInName, manifestName))
 	if err == nil {
@@ -32,8 +32,8 @@ func (s *Store) builtIn() (m *Manifest, dir string, err error) {
 	return m, filepath.Join(s.folder(BuiltInName), m.SHA256()[:revisionDigits]), nil
 }
 
-// openBuiltIn opens the built-in model. It writes missing and damaged files into the store, because onnxruntime reads
-// weights by file and offset, and leaves all others as they are.
+// openBuiltIn opens the built-in model in the store, because onnxruntime reads weights by file and offset. It writes
+// files that are missing or damaged there, and leaves all others as they are.
 func (s *Store) openBuiltIn() (*Bundle, error) {
 	manifest, dir, err := s.builtIn()
 	if err != nil {
@@ -51,7 +51,7 @@ func (s *Store) openBuiltIn() (*Bundle, error) {
 			}
 			target := filepath.Join(dir, f.Path)
 			content, err := embedded.ReadFile(path.Join(BuiltInName, f.Path))
-			// Without removing it, a write would go through a link.
+			// If the file is a link, a write without removal would follow the link.
 			if err = errors.Join(err, os.RemoveAll(target), writeFile(target, bytes.NewReader(content))); err != nil {
 				return nil, err
 			}

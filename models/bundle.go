@@ -21,8 +21,8 @@ const (
 	vocabulary  = "vocab.txt"
 )
 
-// tokenizerFiles lists the files that determine the ids of a text, by the names that the hub's libraries give them. A
-// bundle has some of them.
+// tokenizerFiles lists the files that determine the ids of a text, by the names that the hub's libraries use. A bundle
+// has some of these files.
 func tokenizerFiles() []string {
 	return []string{vocabulary, "tokenizer.json", tokenizerConfigName, "special_tokens_map.json",
 		"added_tokens.json", "vocab.json", "merges.txt"}
@@ -30,30 +30,30 @@ func tokenizerFiles() []string {
 
 // Bundle is a verified model on disk.
 type Bundle struct {
-	Name string // a stored model's name without the revision, or the last part of a folder's path
-	Dir  string // absolute path of the folder
-	// Data is the path of the file with the weights, or of the graph that has them beside it. Links, as in other
-	// programs' caches, are followed: onnxruntime reads nothing outside the file's own folder.
+	Name string // a stored model's name without the revision, or else the last part of Dir
+	Dir  string // absolute path of the bundle's folder
+	// Data is the path of the file with the weights, or of the graph with weights in files beside it. Links to weights,
+	// as in other programs' caches, are resolved: onnxruntime reads nothing outside the file's own folder.
 	Data string
 	// Description is one line about the model.
 	Description string
 	Config      Config
-	// Graph is the path of an imported model's ONNX graph, which has its weights. Empty for all others.
+	// Graph is the path of an imported model's ONNX graph, or "" for all other models.
 	Graph string
 	// SHA256 identifies the model, in 64 hexadecimal digits: see Manifest.SHA256.
 	SHA256 string
-	// Manifest lists the files. For a bundle without a manifest it is made from the files in use.
+	// Manifest lists the files. If Dir has no manifest, Manifest is made from the files in use.
 	Manifest *Manifest
 
 	weights *safetensors.File // nil for an imported model
 }
 
-// FS holds the bundle's files, for the tokenizer.
+// FS returns the bundle's folder as a file system, for the tokenizer.
 func (b *Bundle) FS() fs.FS { return os.DirFS(b.Dir) }
 
-// openDir opens the bundle in a folder: config.json, the tokenizer's files, and model.safetensors. If there is a
-// manifest.json, openDir reads every file in its list, which must have the listed size and SHA-256. Without one, sizes
-// and shapes in config and weights must agree. own reports that a store wrote the manifest, which openDir then trusts.
+// openDir opens the bundle in dir: config.json, the tokenizer's files, and model.safetensors. If there is a
+// manifest.json, openDir reads every listed file, which must have the listed size and SHA-256. Without a manifest,
+// sizes and shapes in config and weights must agree. If own is true, a store wrote the manifest, and openDir trusts it.
 func openDir(dir string, own bool) (*Bundle, error) {
 	absolute, err := filepath.Abs(dir)
 	if err != nil {
@@ -79,7 +79,7 @@ func openDir(dir string, own bool) (*Bundle, error) {
 	return b, nil
 }
 
-// readConfig reads the config.json of a folder.
+// readConfig reads config.json in dir.
 func readConfig(dir string) (Config, error) {
 	path := filepath.Join(dir, configName)
 	content, err := regular.ReadFile(path, maxConfigBytes)
@@ -96,7 +96,7 @@ func readConfig(dir string) (Config, error) {
 	return c, nil
 }
 
-// files names the files of a model in a folder: its configuration, the tokenizer's files, and those of the weights.
+// files names the files of the model in dir: its configuration, the tokenizer's files, and the files of the weights.
 func (c Config) files(dir string) ([]string, error) {
 	names := []string{configName}
 	for _, name := range tokenizerFiles() {
@@ -122,7 +122,7 @@ const shardsName = weightsName + ".index.json"
 var errShards = fmt.Errorf("the weights are in several files: make one %s of them, with save_pretrained(..., "+
 	`max_shard_size="100GB") of transformers`, weightsName)
 
-// weightsFile chooses the file of the weights: model.safetensors, else the file of torch.save, else none.
+// weightsFile chooses the file of the weights: model.safetensors, else the file of torch.save, else "".
 func weightsFile(has func(name string) bool) string {
 	for _, name := range []string{weightsName, pytorch.FileName} {
 		if has(name) {
@@ -132,13 +132,13 @@ func weightsFile(has func(name string) bool) string {
 	return ""
 }
 
-// exists reports whether a folder has anything of a name, a link to nothing included.
+// exists reports whether dir has a file, folder or link of that name, even a link to nothing.
 func exists(dir, name string) bool {
 	_, err := os.Lstat(filepath.Join(dir, name))
 	return err == nil
 }
 
-// load reads and cross-checks the configuration and the header of the weights.
+// load reads the configuration and the header of the weights, and checks that they agree.
 func (b *Bundle) load() (err error) {
 	if b.Config, err = readConfig(b.Dir); err != nil {
 		return err
@@ -196,7 +196,7 @@ func (b *Bundle) load() (err error) {
 	return nil
 }
 
-// Tokenizer reads the bundle's tokenizer. It returns an error for a tokenizer of another model.
+// Tokenizer reads the bundle's tokenizer. If the tokenizer belongs to another model, Tokenizer returns an error.
 func (b *Bundle) Tokenizer() (*tokenize.Tokenizer, error) {
 	t, err := tokenize.Load(b.FS())
 	if err != nil {

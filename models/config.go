@@ -12,78 +12,77 @@ import (
 	"strings"
 )
 
-// Config is the architecture of a bundle, from its config.json. Families use different names for these values;
-// here each has one name.
+// Config is the architecture of a bundle, from its config.json. Families name these values differently; here, each
+// value has one name.
 type Config struct {
 	ModelType      string // family, such as "bert"
 	Architectures  []string
 	VocabularySize int
-	// width of the word embeddings and of the vectors that the output matrix multiplies; most families: HiddenSize
+	// width of the word embeddings and of the vectors that the output matrix multiplies; in most families HiddenSize
 	EmbeddingSize int
 	HiddenSize    int
-	Layers        int // layers that a text passes, shared weights counted each time
-	// Groups and PerGroup say how layers share weights (ALBERT): Layers/PerGroup steps, spread over Groups sets of
-	// weights of PerGroup layers each. Both are 0 if every layer has its own.
+	Layers        int // layers that a text passes; shared weights count each time
+	// Groups and PerGroup say how layers share weights (ALBERT): Layers/PerGroup steps are spread over Groups sets of
+	// weights, and each set has PerGroup layers. Both are 0 if every layer has its own weights.
 	Groups, PerGroup int
 	Heads            int
 	IntermediateSize int
-	// The nonlinearities of the feed-forward blocks and of the head: "gelu", x Φ(x) with the error function;
-	// "gelu_tanh", its tanh approximation; "relu"; "tanh"; "silu", x times the logistic function of x.
+	// Activation and HeadActivation name the nonlinearities of the feed-forward blocks and of the head: "gelu", x Φ(x)
+	// with the error function; "gelu_tanh", its tanh approximation; "relu"; "tanh"; "silu", x times logistic x.
 	Activation, HeadActivation string
-	MaxPositions               int // longest sequence, in tokens, special tokens included
-	// PositionOffset is the row of the position table that holds position 0: RoBERTa leaves the rows up to its padding
-	// id unused.
+	MaxPositions               int // longest text, in tokens, special tokens included
+	// PositionOffset is the row of the position table for position 0: RoBERTa leaves the rows up to its padding id
+	// unused.
 	PositionOffset int
-	// PositionTable reports whether a DeBERTa adds position embeddings to the words', as other families do.
+	// PositionTable reports whether a DeBERTa adds position embeddings to the word embeddings, as other families do.
 	PositionTable      bool
-	TypeVocabularySize int // 0: no segment embeddings
-	// Segments is 2 if the second text of a pair has the segment id 1: in families with segments, unless a manifest
-	// says that the model was trained with one. Otherwise all tokens have the segment id 0.
+	TypeVocabularySize int // 0 without segment embeddings
+	// Segments is 2 if the second text of a pair has the segment id 1. This holds in families with segments, unless a
+	// manifest says that the model was trained with one segment. Otherwise, all tokens have the segment id 0.
 	Segments         int
-	Tasks            int // the number of task embeddings (ERNIE adds the first); 0: none
+	Tasks            int // number of task embeddings (ERNIE adds the first), or 0
 	LayerNormEpsilon float64
 	PaddingID        int
-	// TieWordEmbeddings reports whether the output matrix is the word-embedding matrix, and not a different one.
+	// TieWordEmbeddings reports whether the output matrix is the matrix of word embeddings.
 	TieWordEmbeddings bool
-	// PreNorm holds the settings of families whose layers normalise before each block; nil if they do it after.
+	// PreNorm holds the settings of families whose layers normalise before each block, and is nil in other families.
 	PreNorm *PreNorm
-	// Relative holds the settings that DeBERTa alone has; nil in every other family.
+	// Relative holds the settings that only DeBERTa has, and is nil in every other family.
 	Relative *RelativeAttention
-	// Imported describes an ONNX graph that others exported; nil for every family. Such a Config otherwise has only the
-	// fields that every model needs.
+	// Imported describes an ONNX graph that others exported, and is nil for every family. A Config with Imported has
+	// otherwise only the fields that every model needs.
 	Imported *Imported
 }
 
-// RelativeAttention describes DeBERTa's attention (He et al. 2021): distances between tokens have embeddings of
-// their own.
+// RelativeAttention describes DeBERTa's attention (He et al. 2021), in which distances between tokens have embeddings.
 type RelativeAttention struct {
-	Span     int // the number of embeddings for distances to one side
-	Buckets  int // distances above Buckets/2 share embeddings, on a logarithmic scale; 0: every distance has its own
+	Span     int // number of embeddings for distances to one side
+	Buckets  int // distances above Buckets/2 share embeddings, on a logarithmic scale; if 0, each distance has its own
 	Farthest int // all distances from this one on share one embedding
-	// The added scores: of a query's content with the key's distance, and of a key's content with the query's distance.
+	// These say which scores are added: query content with key distance, and key content with query distance.
 	ContentToPosition, PositionToContent bool
-	// SharedKey reports whether the matrices of content serve distances too.
+	// SharedKey reports whether content and distances share the query and key matrices.
 	SharedKey bool
-	// NormEmbeddings reports whether the distances' embeddings are normalised.
+	// NormEmbeddings reports whether the embeddings of distances are normalised.
 	NormEmbeddings bool
-	// Convolution is the width of a convolution beside the first layer; 0 without one.
+	// Convolution is the width of a convolution beside the first layer, or 0 without a convolution.
 	Convolution           int
 	ConvolutionActivation string
 	// Legacy reports whether the tensors of the head have BERT's names.
 	Legacy bool
 }
 
-// PreNorm holds the properties of families whose layers normalise before each block: ModernBERT (Warner et al. 2024).
+// PreNorm holds the settings of families whose layers normalise before each block: ModernBERT (Warner et al. 2024).
 type PreNorm struct {
-	// Window bounds, for each layer, the distance that a position sees: |i − j| ≤ Window. 0 is no bound.
+	// Window bounds, for each layer, the distance that a position sees: |i − j| ≤ Window. 0 means no bound.
 	Window []int
 	// GlobalTheta and LocalTheta are the bases of the rotary angles of layers without and with a window.
 	GlobalTheta, LocalTheta float64
-	// The parts that have a bias.
+	// These say which parts have a bias.
 	NormBias, AttentionBias, FeedForwardBias, HeadBias, DecoderBias bool
 }
 
-// activations maps the names of activations in config.json to those in Config.
+// activations maps the names of activations in config.json to the names in Config.
 func activations() map[string]string {
 	return map[string]string{
 		"gelu": "gelu", "gelu_python": "gelu", "gelu_new": "gelu_tanh", "gelu_pytorch_tanh": "gelu_tanh",
@@ -92,7 +91,7 @@ func activations() map[string]string {
 	}
 }
 
-// Limits far above any real model; they keep a damaged config from asking for absurd amounts of memory.
+// These limits are far above any real model. They keep a damaged config from asking for absurd amounts of memory.
 const (
 	maxConfigBytes = 1 << 20
 	maxVocabulary  = 1 << 24
@@ -100,7 +99,7 @@ const (
 	maxLayers      = 1 << 10
 )
 
-// ParseConfig reads a config.json. Errors name the key, its value, and the accepted values.
+// ParseConfig reads a config.json. An error names the key, its value, and the accepted values.
 func ParseConfig(data []byte) (Config, error) {
 	if len(data) > maxConfigBytes {
 		return Config{},
@@ -157,7 +156,7 @@ func (r *configReader) fail(format string, arguments ...any) {
 	}
 }
 
-// read decodes the value of a key; false if there is none, or null.
+// read decodes the value of key to into. It returns false if the key is missing, null, or of another type.
 func read[T any](r *configReader, key string, into *T) bool {
 	raw, ok := r.fields[key]
 	if !ok || string(raw) == "null" {
@@ -178,7 +177,7 @@ func read[T any](r *configReader, key string, into *T) bool {
 	return err == nil
 }
 
-// size reads a size from 1 to limit; the key is required if fallback is 0.
+// size reads a size from 1 to limit. If fallback is 0, the key is required.
 func (r *configReader) size(key string, fallback, limit int) int {
 	n := fallback
 	switch found := read(r, key, &n); {
@@ -191,13 +190,13 @@ func (r *configReader) size(key string, fallback, limit int) int {
 	return n
 }
 
-// get returns the value of a key, or the fallback if there is none.
+// get returns the value of key, or fallback if the key is missing.
 func get[T any](r *configReader, key string, fallback T) T {
 	read(r, key, &fallback)
 	return fallback
 }
 
-// number reads a number of at least low and below high.
+// number reads a number x with low <= x < high.
 func (r *configReader) number(key string, fallback, low, high float64) float64 {
 	read(r, key, &fallback)
 	if !(fallback >= low && fallback < high) || math.IsInf(fallback, 0) {
@@ -211,7 +210,7 @@ func (r *configReader) activation(key, fallback string) string {
 	return activations()[name]
 }
 
-// only returns a value, and fails if it is not among the supported ones.
+// only returns value. If value is not in supported, the reader fails with an error that names key.
 func only[T comparable](r *configReader, key string, value T, supported ...T) T {
 	if r.err == nil && !slices.Contains(supported, value) {
 		shown := fmt.Sprint(value)

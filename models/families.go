@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// A family is a way to write down a masked language model: the keys of its config.json, and the names of its tensors.
+// A family is a kind of masked language model: the keys of its config.json, and the names of its tensors. The package
 // lm/internal/bert computes with the tensors, by the Config and the Layout.
 type family struct {
 	padding int // the id of the padding token if config.json does not give it
@@ -38,8 +38,8 @@ func families() map[string]family {
 // Families lists the supported values of model_type, sorted.
 func Families() []string { return slices.Sorted(maps.Keys(families())) }
 
-// standard reads the keys of BERT's config, which several families share. The fallbacks are those of the reference
-// implementation; sizes without one are required.
+// standard reads the keys of BERT's config, which several families share. Default values are those of the reference
+// implementation; a size without a default is required.
 func (r *configReader) standard(c *Config, positionsUnused int, activation string) {
 	r.sizes(c, bertKeys)
 	c.MaxPositions -= positionsUnused
@@ -55,7 +55,7 @@ func (r *configReader) standard(c *Config, positionsUnused int, activation strin
 	c.Activation = r.activation("hidden_act", activation)
 }
 
-// bertKeys are the keys of sizes in most families: the width, the layers, their heads and the inner width.
+// bertKeys are the keys, in most families, of the width, the number of layers, their heads and the inner width.
 var bertKeys = [4]string{"hidden_size", "num_hidden_layers", "num_attention_heads", "intermediate_size"}
 
 func (r *configReader) sizes(c *Config, keys [4]string) {
@@ -72,7 +72,7 @@ func (r *configReader) sizes(c *Config, keys [4]string) {
 
 func parseBERT(r *configReader, c *Config) { r.standard(c, 0, "gelu") }
 
-// parseErnie reads ERNIE's config. If tasks have embeddings, the first one is for filling blanks.
+// parseErnie reads ERNIE's config. If tasks have embeddings, the first task is to fill blanks.
 func parseErnie(r *configReader, c *Config) {
 	parseBERT(r, c)
 	if get(r, "use_task_id", false) {
@@ -82,18 +82,18 @@ func parseErnie(r *configReader, c *Config) {
 
 func parseDistilBERT(r *configReader, c *Config) {
 	r.sizes(c, [4]string{"dim", "n_layers", "n_heads", "hidden_dim"})
-	c.LayerNormEpsilon = 1e-12 // written into the reference implementation
+	c.LayerNormEpsilon = 1e-12 // fixed in the reference implementation
 	c.Activation = r.activation("activation", "gelu")
 }
 
 func parseELECTRA(r *configReader, c *Config) {
 	r.standard(c, 0, "gelu")
 	c.EmbeddingSize = r.size("embedding_size", 128, maxWidth)
-	c.HeadActivation = "gelu" // for every activation of the layers
+	c.HeadActivation = "gelu" // whatever the activation of the layers
 }
 
-// parseRoBERTa reads RoBERTa's config. Positions start at the padding id + 1, and the table has as many rows more. Both
-// texts of a pair are in the first segment, however many segments have embeddings.
+// parseRoBERTa reads RoBERTa's config. Positions start at the padding id + 1, so the position table has that many rows
+// more. Both texts of a pair are in the first segment, however many segments have embeddings.
 func parseRoBERTa(r *configReader, c *Config) {
 	r.standard(c, c.PaddingID+1, "gelu")
 	c.Segments = 1
@@ -113,7 +113,7 @@ func parseALBERT(r *configReader, c *Config) {
 	}
 }
 
-// parseDeBERTa reads versions 2 and 3, which share the code and the name deberta-v2.
+// parseDeBERTa reads the configs of versions 2 and 3, which share the code and the name deberta-v2.
 func parseDeBERTa(r *configReader, c *Config) {
 	r.sizes(c, bertKeys)
 	if size := r.size("embedding_size", max(c.HiddenSize, 1), maxWidth); size != c.HiddenSize {
@@ -162,11 +162,11 @@ func parseDeBERTa(r *configReader, c *Config) {
 		a.ConvolutionActivation = r.activation("conv_act", "tanh")
 	}
 	if !a.Legacy {
-		c.TieWordEmbeddings = true // this head has no output matrix of its own
+		c.TieWordEmbeddings = true // without BERT's names, the head has no output matrix of its own
 	}
 }
 
-// kinds reads a list, which may be written as text with | between its elements.
+// kinds reads a list of strings, which may also be one string with | between the elements.
 func (r *configReader) kinds(key string) []string {
 	var list []string
 	if raw := r.fields[key]; len(raw) > 0 && raw[0] == '"' {
@@ -196,7 +196,7 @@ func parseModernBERT(r *configReader, c *Config) {
 	r.rotary(c.PreNorm)
 }
 
-// windows reads the window of each layer, from a list of their kinds or from the period of layers without a window.
+// windows reads the window of each layer, from the list layer_types or from the period of layers without a window.
 func (r *configReader) windows(c *Config) {
 	window := r.size("local_attention", 128, maxWidth) / 2
 	var kinds []string
@@ -225,7 +225,7 @@ func (r *configReader) windows(c *Config) {
 
 const highestTheta = 1e12
 
-// rotary reads the bases of the angles, from the keys of the older or the newer generation of configs.
+// rotary reads the bases of the rotary angles, from the keys of older or of newer configs.
 func (r *configReader) rotary(m *PreNorm) {
 	m.GlobalTheta = r.number("global_rope_theta", 160000, 1, highestTheta)
 	m.LocalTheta = r.number("local_rope_theta", 10000, 1, highestTheta)
@@ -235,7 +235,7 @@ func (r *configReader) rotary(m *PreNorm) {
 	var parameters map[string]struct {
 		Theta *float64 `json:"rope_theta"`
 		Type  string   `json:"rope_type"`
-		Older string   `json:"type"` // the older key of the same value
+		Older string   `json:"type"` // older key of rope_type
 	}
 	read(r, "rope_parameters", &parameters)
 	for kind, theta := range map[string]*float64{"full_attention": &m.GlobalTheta, "sliding_attention": &m.LocalTheta} {
@@ -250,12 +250,12 @@ func (r *configReader) rotary(m *PreNorm) {
 	}
 }
 
-// names are the names of the tensors of a model that descends from BERT.
+// names holds the names of the tensors of a model that descends from BERT.
 type names struct {
-	body  string // the beginning of all names below the head
-	layer string // the beginning of the names of a layer, with its number
-	// parts are the query, key, value and output matrices, the norm after them, the two matrices of the feed-forward
-	// block, and the norm after these.
+	body  string // the beginning of all names except those of the head
+	layer string // the beginning of the names of a layer, with %d for its number
+	// parts names the query, key, value and output matrices, the norm after these, the two matrices of the feed-forward
+	// block, and the norm after that block.
 	parts [8]string
 	head  [3]string // the dense matrix, the norm and the decoder
 }
@@ -274,7 +274,7 @@ var (
 		[3]string{"predictions.dense", "predictions.LayerNorm", "predictions.decoder"}}
 )
 
-// bertNames returns BERT's names, with another beginning and head.
+// bertNames returns BERT's names, with the given beginning and head.
 func bertNames(body string, head [3]string) names {
 	return names{body, body + "encoder.layer.%d.",
 		[8]string{"attention.self.query", "attention.self.key", "attention.self.value", "attention.output.dense",
@@ -372,8 +372,8 @@ func debertaLayout(c Config) Layout {
 	return l
 }
 
-// modernBERTLayout is ModernBERT's layout: query, key and value are thirds of one tensor, and the two factors of the
-// feed-forward block are halves of another.
+// modernBERTLayout returns ModernBERT's layout. Query, key and value are thirds of one tensor, and the two factors of
+// the feed-forward block are halves of another tensor.
 func modernBERTLayout(c Config) Layout {
 	h, f, m := c.HiddenSize, c.IntermediateSize, c.PreNorm
 	part := func(name string, bias bool, i, parts, out, in int) Linear {
@@ -401,7 +401,7 @@ func modernBERTLayout(c Config) Layout {
 			Down:       linear(prefix+"mlp.Wo", h, f).biased(m.FeedForwardBias),
 			OutputNorm: norm(prefix+"mlp_norm", h).biased(m.NormBias),
 		}
-		if i > 0 { // the embeddings are normalised already
+		if i > 0 { // layer 0 has no norm here, as the embeddings are already normalised
 			layer.AttentionNorm = norm(prefix+"attn_norm", h).biased(m.NormBias)
 		}
 		l.Layers = append(l.Layers, layer)

@@ -5,36 +5,36 @@ import (
 	"fmt"
 )
 
-// importedFamily is the model_type of models that others exported as ONNX graphs. The import writes their config.json.
+// importedFamily is the model_type of models that others exported as ONNX graphs. Import writes it to config.json.
 const importedFamily = "onnx"
 
-// graphName is the file with the graph of an imported model.
+// graphName is the name of the file with the graph of an imported model.
 const graphName = "model.onnx"
 
-// fewestPositions is enough for two special tokens, a blank and a word; every real model takes longer texts.
+// fewestPositions has room for two special tokens, a blank and a word; every real model takes longer texts.
 const fewestPositions = 4
 
-// Imported is the config.json of an imported model.
+// Imported is the content of the config.json of an imported model.
 type Imported struct {
-	ModelType      string   `json:"model_type"` // "onnx"
+	ModelType      string   `json:"model_type"` // always "onnx"
 	Architectures  []string `json:"architectures"`
 	VocabularySize int      `json:"vocab_size"`
 	MaxPositions   int      `json:"max_position_embeddings"`
-	// GraphData lists the files that hold the graph's weights, beside the graph.
+	// GraphData lists the files in the graph's folder that hold its weights.
 	GraphData []string `json:"onnx_data"`
-	// ExportedType and TokenizerClass come from the exporter's config.json; they say how to read a tokenizer without
-	// tokenizer.json.
+	// ExportedType and TokenizerClass come from the exporter's config.json. They say how to read a tokenizer that has
+	// no tokenizer.json.
 	ExportedType   string `json:"exported_model_type,omitempty"`
 	TokenizerClass string `json:"tokenizer_class,omitempty"`
-	// Segments is [Config].Segments, if the exporter's config.json gives it.
+	// Segments is [Config].Segments if the exporter's config.json gives it, else 0.
 	Segments int `json:"segments,omitempty"`
-	// Gradient reports whether the graph can be differentiated; if not, NoGradient says why.
+	// Gradient reports whether the graph can be differentiated. If not, NoGradient says why.
 	Gradient   bool   `json:"gradient"`
 	NoGradient string `json:"no_gradient,omitempty"`
 }
 
-// parseImported reads the config.json of an imported model. It sets only one of the widths, to a guess on which the
-// size of batches depends.
+// parseImported reads the config.json of an imported model. Of the widths, it sets only IntermediateSize, to a guess
+// that decides the size of batches.
 func parseImported(data []byte) (Config, error) {
 	var c Imported
 	if err := json.Unmarshal(data, &c); err != nil {

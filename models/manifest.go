@@ -19,7 +19,7 @@ import (
 	"infill/internal/regular"
 )
 
-// manifestName is the file of a bundle that lists all others.
+// manifestName is the file of a bundle that lists all other files.
 const manifestName = "manifest.json"
 
 const manifestSchema = 1
@@ -29,14 +29,14 @@ type Manifest struct {
 	Schema      int    `json:"schema"`
 	Name        string `json:"name"`
 	Description string `json:"description,omitempty"` // one line
-	Family      string `json:"family"`                // model_type of config.json
-	Licence     string `json:"licence,omitempty"`     // SPDX identifier if there is one
+	Family      string `json:"family"`                // the model_type in config.json
+	Licence     string `json:"licence,omitempty"`     // an SPDX identifier, if the licence has one
 	Source      string `json:"source,omitempty"`
 	Revision    string `json:"revision,omitempty"`
-	Ref         string `json:"ref,omitempty"` // the branch or tag under which the revision was fetched
-	// Files are in ascending order of Path and do not include the manifest itself.
+	Ref         string `json:"ref,omitempty"` // branch or tag by which the user asked for the revision
+	// Files are in ascending order of Path, and do not include the manifest.
 	Files []ManifestFile `json:"files"`
-	// ConvertedFrom lists the original files of converted weights, to compare with the model's source.
+	// ConvertedFrom lists the files from which weights were converted, to compare them with the model's source.
 	ConvertedFrom []ManifestFile `json:"converted_from,omitempty"`
 	// Segments is 1 if the model was trained with one segment, even if it has more embeddings; 0: see Config.Segments.
 	Segments int `json:"segments,omitempty"`
@@ -44,12 +44,12 @@ type Manifest struct {
 
 // ManifestFile is one file of a bundle.
 type ManifestFile struct {
-	Path   string `json:"path"` // relative, with slashes
+	Path   string `json:"path"` // relative to the bundle's folder, with slashes
 	Size   int64  `json:"size"` // bytes
 	SHA256 string `json:"sha256"`
 }
 
-// newManifest fills m.Files with the size and SHA-256 of the named files of a folder, and returns the result.
+// newManifest returns m with the size and SHA-256 of the named files in dir.
 func newManifest(dir string, m Manifest, names []string) (*Manifest, error) {
 	m.Schema, m.Files = manifestSchema, nil
 	for _, name := range slices.Sorted(slices.Values(names)) {
@@ -62,7 +62,7 @@ func newManifest(dir string, m Manifest, names []string) (*Manifest, error) {
 	return &m, m.check()
 }
 
-// readManifest reads the manifest.json of a folder.
+// readManifest reads manifest.json in dir.
 func readManifest(dir string) (*Manifest, error) {
 	path := filepath.Join(dir, manifestName)
 	content, err := regular.ReadFile(path, maxConfigBytes)
@@ -88,7 +88,7 @@ func parseManifest(content []byte) (*Manifest, error) {
 func (m *Manifest) Encode() []byte {
 	text, err := object.EncodeIndent(m, "", "  ")
 	if err != nil {
-		panic(err) // strings and numbers always encode
+		panic(err) // never happens: strings and numbers can always be encoded
 	}
 	return append(text, '\n')
 }
@@ -104,7 +104,7 @@ func (m *Manifest) check() error {
 	for _, f := range slices.Concat(m.Files, m.ConvertedFrom) {
 		sum, err := hex.DecodeString(f.SHA256)
 		switch {
-		// A manifest comes with the bundle, from anyone: it must not reach files outside it.
+		// Anyone may have written the manifest, so it must not name files outside the bundle.
 		case !inside(f.Path) || f.Path == manifestName:
 			return fmt.Errorf("file %.100q: not a path inside the bundle", f.Path)
 		case seen[f.Path]:
@@ -119,13 +119,13 @@ func (m *Manifest) check() error {
 	return nil
 }
 
-// inside reports whether a path leads to a file of the bundle.
+// inside reports whether path names a file inside the bundle's folder.
 func inside(path string) bool {
 	return fs.ValidPath(path) && path != "." && filepath.IsLocal(filepath.FromSlash(path)) &&
 		!strings.ContainsAny(path, "\\\n\x00")
 }
 
-// paths names the files.
+// paths returns the paths of the listed files.
 func (m *Manifest) paths() (names []string) {
 	for _, f := range m.Files {
 		names = append(names, f.Path)
@@ -133,7 +133,7 @@ func (m *Manifest) paths() (names []string) {
 	return names
 }
 
-// Size returns the sum over all files, in bytes.
+// Size returns the size of all files together, in bytes.
 func (m *Manifest) Size() int64 {
 	var size int64
 	for _, f := range m.Files {
@@ -142,8 +142,8 @@ func (m *Manifest) Size() int64 {
 	return size
 }
 
-// SHA256 identifies the model by a hash over names, sizes and hashes of its files. Model cards and licences do not
-// count.
+// SHA256 returns a hash that identifies the model: over names, sizes and hashes of its files, without model cards and
+// licences.
 func (m *Manifest) SHA256() string {
 	h := sha256.New()
 	for _, f := range m.Files {
@@ -155,13 +155,13 @@ func (m *Manifest) SHA256() string {
 	return hex.EncodeToString(h.Sum(nil))
 }
 
-// isDocument reports whether a file is only for people.
+// isDocument reports whether a file is only for people to read.
 func isDocument(name string) bool {
 	return strings.HasSuffix(name, ".md") || strings.HasPrefix(name, "LICENSE")
 }
 
-// problems reads every listed file under dir, and yields an error for each damaged or missing one, with the expected
-// and the found value. If ctx ends before, its error is the last.
+// problems reads every listed file under dir, and yields an error for each damaged or missing file, with the expected
+// and the found value. If ctx ends, problems yields ctx's error and stops.
 func (m *Manifest) problems(ctx context.Context, dir string) iter.Seq[error] {
 	return func(yield func(error) bool) {
 		for _, f := range m.Files {
@@ -176,8 +176,8 @@ func (m *Manifest) problems(ctx context.Context, dir string) iter.Seq[error] {
 	}
 }
 
-// Verify reads every listed file under dir. The error names the first that differs, with the expected and the found
-// value.
+// Verify reads every listed file under dir. The error is that of the first file that differs, with the expected and the
+// found value.
 func (m *Manifest) Verify(dir string) error {
 	for problem := range m.problems(context.Background(), dir) {
 		return problem
@@ -185,8 +185,8 @@ func (m *Manifest) Verify(dir string) error {
 	return nil
 }
 
-// intact is Verify for a folder of a store. Files that are older than the manifest and have their size are not read:
-// nobody has written to them.
+// intact does what Verify does, for a folder of a store. It does not read the files if all have their listed size and
+// are older than the manifest, because then nobody has written to them.
 func (m *Manifest) intact(dir string) error {
 	list := filepath.Join(dir, manifestName)
 	if !slices.ContainsFunc(m.Files, func(f ManifestFile) bool {
@@ -198,7 +198,7 @@ func (m *Manifest) intact(dir string) error {
 		return err
 	}
 	now := time.Now()
-	_ = os.Chtimes(list, now, now) // if that is not allowed, the files are read the next time as well
+	_ = os.Chtimes(list, now, now) // if this fails, the next call reads the files again
 	return nil
 }
 

@@ -1,6 +1,6 @@
-// Package models finds, places and verifies model bundles: the folder of configuration, tokenizer files and weights
-// that a masked language model is made from. One bundle is built into the program; others are folders in the layout of
-// the Hugging Face hub.
+// Package models finds, places and verifies model bundles. A bundle is a folder with the configuration, tokenizer files
+// and weights of a masked language model. One bundle is built into the program; others are folders in the layout of the
+// Hugging Face hub.
 package models
 
 import (
@@ -15,7 +15,7 @@ import (
 	"github.com/adrg/xdg"
 )
 
-// Open opens a bundle of the default store: see Store.Open.
+// Open opens a bundle by the default store: see Store.Open.
 func Open(name string) (*Bundle, error) {
 	store, err := DefaultStore()
 	if err != nil {
@@ -24,10 +24,10 @@ func Open(name string) (*Bundle, error) {
 	return store.Open(name)
 }
 
-// Open finds a bundle, verifies it, and reads its configuration and the places of its weights. The name may be
-// empty for the default model (see DefaultName), a built-in model, a folder, or "org/name" or
-// "org/name@revision" of the store, in this order, but the store comes before a folder without config.json. Write
-// "./small-uncased" for a folder with the name of a built-in model.
+// Open finds a bundle, verifies it, and reads its configuration and where its weights are. name may be "" for the
+// default model (see DefaultName), the built-in model, a folder, or "org/name" or "org/name@revision" in the store.
+// Open tries these in this order, but the store before a folder without config.json. Write "./small-uncased" for a
+// folder with the name of the built-in model.
 func (s *Store) Open(name string) (*Bundle, error) {
 	switch name {
 	case "":
@@ -45,7 +45,7 @@ func (s *Store) Open(name string) (*Bundle, error) {
 		return nil, fmt.Errorf("model %s is a file; give the folder that holds config.json, the tokenizer files and "+
 			"model.safetensors", name)
 	case !errors.Is(err, fs.ErrNotExist):
-		// The path error would repeat the name, however long it is.
+		// os.PathError would repeat the name, however long it is.
 		var path *fs.PathError
 		if errors.As(err, &path) {
 			err = path.Err
@@ -76,7 +76,7 @@ func (s *Store) Open(name string) (*Bundle, error) {
 	return b, nil
 }
 
-// openDefault opens the default model.
+// openDefault opens the default model. An error names the variable INFILL_MODEL if that chose the model.
 func (s *Store) openDefault() (*Bundle, error) {
 	name := DefaultName()
 	b, err := s.Open(name)
@@ -89,21 +89,21 @@ func (s *Store) openDefault() (*Bundle, error) {
 // DefaultVariable is the environment variable that names the default model.
 const DefaultVariable = "INFILL_MODEL"
 
-// DefaultName returns the name of the default model: that of INFILL_MODEL, else the built-in one.
+// DefaultName returns the name of the default model: the value of INFILL_MODEL, or, if that is empty, BuiltInName.
 func DefaultName() string { return cmp.Or(os.Getenv(DefaultVariable), BuiltInName) }
 
 // CacheVariable is the environment variable that overrides the cache folder.
 const CacheVariable = "INFILL_CACHE"
 
-// CacheDir returns the absolute path of the cache folder, for models and the onnxruntime library: $INFILL_CACHE,
-// or "infill" under the user's cache folder (XDG_CACHE_HOME, ~/.cache, ~/Library/Caches or %LOCALAPPDATA%). It
-// does not create the folder.
+// CacheDir returns the absolute path of the cache folder, for models and the onnxruntime library. This is
+// $INFILL_CACHE, or "infill" in the user's cache folder (XDG_CACHE_HOME, ~/.cache, ~/Library/Caches or %LOCALAPPDATA%).
+// CacheDir does not create it.
 func CacheDir() (string, error) {
 	dir := os.Getenv(CacheVariable)
 	if dir == "" {
-		// The library reads the environment when the program starts; tests and embedding programs change it later.
+		// xdg reads the environment when the program starts, but tests and embedding programs change it later.
 		xdg.Reload()
-		if !filepath.IsAbs(xdg.CacheHome) { // each working folder would have its own cache
+		if !filepath.IsAbs(xdg.CacheHome) { // each working folder would get its own cache
 			return "", fmt.Errorf("the user's cache folder is %q, not an absolute path: set %s", xdg.CacheHome,
 				CacheVariable)
 		}

@@ -24,7 +24,7 @@ import (
 	"infill/models/internal/pytorch"
 )
 
-// lock takes the lock of a model's folder. It waits for other processes until ctx ends.
+// lock takes the lock of a model's folder. While another process holds the lock, it waits, until ctx ends.
 func (s *Store) lock(ctx context.Context, name string) (*flock.Flock, error) {
 	folder := s.folder(name)
 	if err := os.MkdirAll(folder, 0o755); err != nil {
@@ -40,12 +40,12 @@ func (s *Store) lock(ctx context.Context, name string) (*flock.Flock, error) {
 	return lock, nil
 }
 
-// place makes sure that a complete revision of a model is stored, instead of any other revision, and opens it. ref is
-// the requested branch or tag, or "".
+// place ensures that the store has the complete revision of a model, and no other, and opens it. ref is the requested
+// branch or tag, or "".
 //
-// If need be, place calls fill, which puts the files into dir, where no other process changes them, and describes them.
-// dir may have files of an earlier attempt, or of a damaged revision; after an error all files stay. Without a revision
-// the folder is empty, and the bundle's SHA256 begins with its revision.
+// If the revision is missing or damaged, place calls fill, which writes the files to dir and returns their manifest. No
+// other process changes dir then. dir may have files of an earlier attempt or a damaged revision; after an error, they
+// stay. If revision is "", dir is empty at first, and the revision is the beginning of the bundle's SHA256.
 func (s *Store) place(ctx context.Context, name, revision, ref string,
 	fill func(dir string) (*Manifest, error)) (*Bundle, error) {
 	lock, err := s.lock(ctx, name)
@@ -83,7 +83,7 @@ func (s *Store) place(ctx context.Context, name, revision, ref string,
 			}
 		}
 	}
-	if name != BuiltInName { // every version of the program has its own built-in model
+	if name != BuiltInName { // each version of the program keeps its own built-in model
 		if manifest.Ref != ref {
 			manifest.Ref = ref
 			err = maybe.WriteFile(filepath.Join(final, manifestName), manifest.Encode(), 0o644)
@@ -107,7 +107,7 @@ func (s *Store) place(ctx context.Context, name, revision, ref string,
 	return b, nil
 }
 
-// whole returns the manifest of a folder of the store, nil unless the folder has all the listed files undamaged.
+// whole returns the manifest in dir, a folder of the store, or nil if a listed file is missing or damaged.
 func whole(dir string) *Manifest {
 	manifest, err := readManifest(dir)
 	if err != nil || manifest.Verify(dir) != nil {
@@ -116,7 +116,7 @@ func whole(dir string) *Manifest {
 	return manifest
 }
 
-// prepare reads the configuration in a folder that is being filled, writes the store's Case into it, and reads the
+// prepare reads the configuration in dir, which is being filled, writes the store's Case into it, and reads the
 // tokenizer.
 func (s *Store) prepare(dir string) (Config, error) {
 	config, err := readConfig(dir)
@@ -129,8 +129,8 @@ func (s *Store) prepare(dir string) (Config, error) {
 	return config, err
 }
 
-// seal converts the weights in a filled folder if they need it, checks the model, and completes its manifest. It
-// removes a folder that no further attempt could mend. Errors name the files as if they lay in from.
+// seal converts the weights in dir if need be, checks the model, and completes its manifest. If no further attempt
+// could mend the files, it removes dir. Errors name files as if they were in the folder from.
 func (s *Store) seal(ctx context.Context, name, dir, from string, m Manifest, files []string) (*Manifest, error) {
 	b := &Bundle{Name: name, Dir: dir}
 	pickled := slices.Contains(files, pytorch.FileName)
@@ -153,14 +153,14 @@ func (s *Store) seal(ctx context.Context, name, dir, from string, m Manifest, fi
 		return b.Manifest, err
 	}
 	err = &renamedError{err, dir + string(filepath.Separator), from}
-	if pickled { // nobody has seen the converted file
+	if pickled { // users know only the file before the conversion
 		err = &renamedError{err, from + weightsName, from + pytorch.FileName}
 	}
 	return nil, errors.Join(err, os.RemoveAll(dir))
 }
 
-// convert turns pytorch_model.bin in a folder into model.safetensors, which appears whole or not at all, and removes
-// it. from describes the removed file.
+// convert replaces pytorch_model.bin in dir by model.safetensors, which appears whole or not at all. from describes the
+// removed file.
 func convert(ctx context.Context, dir string, config Config) (from []ManifestFile, err error) {
 	original, err := newManifest(dir, Manifest{}, []string{pytorch.FileName})
 	if err != nil {
@@ -181,8 +181,8 @@ func convert(ctx context.Context, dir string, config Config) (from []ManifestFil
 	return original.Files, errors.Join(os.Rename(to.Name(), weights), os.Remove(pickle))
 }
 
-// Import copies the model in a folder into the store under a name. Its revision is the beginning of its SHA256. Import
-// converts weights in pytorch_model.bin to model.safetensors.
+// Import copies the model in dir into the store under the given name. Its revision is the beginning of its SHA256.
+// Import converts weights in pytorch_model.bin to model.safetensors.
 func (s *Store) Import(ctx context.Context, dir, name string) (*Bundle, error) {
 	dir, err := filepath.Abs(dir)
 	if err != nil {
@@ -214,8 +214,8 @@ func (s *Store) Import(ctx context.Context, dir, name string) (*Bundle, error) {
 	return s.copyIn(ctx, dir, name, *m, files, nil)
 }
 
-// ImportGraph copies an ONNX graph that others exported into the store under a name. It also copies the files beside it
-// that hold its weights, and the tokenizer's files in the folder tokenizer. c becomes the model's config.json.
+// ImportGraph copies an ONNX graph that others exported into the store under the given name. It also copies the files
+// beside the graph that hold weights, and the tokenizer's files in the folder tokenizer. c becomes the config.json.
 func (s *Store) ImportGraph(ctx context.Context, graph, tokenizer, name string, c Imported) (*Bundle, error) {
 	graph, err := filepath.Abs(graph)
 	if err != nil {
@@ -241,8 +241,8 @@ func (s *Store) ImportGraph(ctx context.Context, graph, tokenizer, name string, 
 	return s.copyIn(ctx, tokenizer, name, Manifest{Source: graph}, files, config)
 }
 
-// copyIn copies files into the store, by their paths in the bundle, and writes config if it is given. Errors about
-// copied files name their place in from.
+// copyIn copies files into the store: files maps paths in the bundle to their sources. If config is not nil, copyIn
+// writes it as config.json. Errors about copied files name their place in the folder from.
 func (s *Store) copyIn(ctx context.Context, from, name string, m Manifest, files map[string]string,
 	config []byte) (*Bundle, error) {
 	if name == BuiltInName {
@@ -271,7 +271,7 @@ func (s *Store) copyIn(ctx context.Context, from, name string, m Manifest, files
 	})
 }
 
-// copyFile copies a file and makes sure that it is on the disk.
+// copyFile copies a file and syncs the copy to disk.
 func copyFile(from, to string) error {
 	source, err := regular.Open(from)
 	if err != nil {
@@ -293,10 +293,10 @@ func writeFile(path string, content io.Reader) error {
 	return errors.Join(err, file.Sync(), file.Close())
 }
 
-// Case says whether a model keeps capitals, which a vocab.txt alone does not; "" leaves it to the model's files.
+// Case says whether a model keeps capitals, which a vocab.txt does not tell. "" means that the model's files say so.
 type Case string
 
-// The cases.
+// These are the two cases.
 const (
 	Cased   Case = "cased"
 	Uncased Case = "uncased"
@@ -304,7 +304,7 @@ const (
 
 const tokenizerConfigName = "tokenizer_config.json"
 
-// configure writes the case into the tokenizer_config.json in a model's folder.
+// configure writes the case into tokenizer_config.json in a model's folder.
 func (c Case) configure(dir string) error {
 	if c == "" {
 		return nil
@@ -338,7 +338,7 @@ func (c Case) configure(dir string) error {
 	return maybe.WriteFile(path, append(encoded, '\n'), 0o644)
 }
 
-// renamedError is an error whose text has to instead of from.
+// renamedError is an error in whose text every from is replaced by to.
 type renamedError struct {
 	err      error
 	from, to string

@@ -12,13 +12,13 @@ import (
 	"infill/models/internal/pytorch"
 )
 
-// errOffline reports that a file is missing, and that fetching it is not allowed.
+// errOffline says that a file is missing which may not be fetched.
 var errOffline = errors.New("the network may not be used (offline)")
 
-// Pull fetches a model, "org/name" or "org/name@revision", into the store, verifies it and opens it. The
-// revision is a branch, a tag or a commit of the model's repository; the default is "main". It does not fetch a
-// stored commit again, and continues an interrupted pull. Weights are fetched as safetensors; where a repository
-// has none, as pytorch_model.bin, which is converted once.
+// Pull fetches a model, "org/name" or "org/name@revision", into the store, verifies it and opens it. The revision is a
+// branch, a tag or a commit of the model's repository, by default "main". Pull does not fetch a stored commit again,
+// and it continues an interrupted pull. It fetches weights as safetensors, or, if the repository has none, as
+// pytorch_model.bin, which it converts.
 //
 // Each error is one line: what was requested, what came back, and what to do.
 func (s *Store) Pull(ctx context.Context, name string, o hub.Options) (*Bundle, error) {
@@ -27,7 +27,7 @@ func (s *Store) Pull(ctx context.Context, name string, o hub.Options) (*Bundle, 
 		return nil, err
 	}
 	b, err := s.pull(ctx, base, revision, o)
-	if err != nil && ctx.Err() != nil { // the request's own error tells only where it was interrupted
+	if err != nil && ctx.Err() != nil { // err itself would say only at which step ctx ended
 		err = fmt.Errorf("%w; what was fetched is kept, and the next pull goes on with it", context.Cause(ctx))
 	}
 	if err != nil {
@@ -40,7 +40,7 @@ func (s *Store) pull(ctx context.Context, name, revision string, o hub.Options) 
 	if name == BuiltInName {
 		return nil, errors.New("the model is part of the program: there is nothing to fetch")
 	}
-	revision = cmp.Or(revision, "main") // as on the hub
+	revision = cmp.Or(revision, "main") // the hub's default
 	stored, err := s.Find(name + "@" + revision)
 	if err == nil && (o.Offline || stored.Revision == revision) {
 		var b *Bundle
@@ -56,7 +56,7 @@ func (s *Store) pull(ctx context.Context, name, revision string, o hub.Options) 
 		return nil, err
 	}
 	if revision == repository.Commit {
-		revision = "" // no branch or tag points at it
+		revision = "" // the user named a commit, not a branch or tag
 	}
 	b, err := s.place(ctx, name, repository.Commit, revision, func(dir string) (*Manifest, error) {
 		files, err := s.fetch(ctx, repository, dir)
@@ -72,9 +72,9 @@ func (s *Store) pull(ctx context.Context, name, revision string, o hub.Options) 
 	return b, err
 }
 
-// fetch fetches the files of a repository that a bundle needs into dir, and returns their names.
+// fetch fetches the files that a bundle needs from a repository into dir, and returns their names.
 func (s *Store) fetch(ctx context.Context, r *hub.Repository, dir string) (names []string, err error) {
-	// Small files first: they may show that fetching the large ones is useless.
+	// Small files come first, because they may show that the model cannot be used.
 	for _, name := range append([]string{configName, "README.md", "LICENSE", "LICENSE.txt", "LICENSE.md"},
 		tokenizerFiles()...) {
 		f, ok := r.Find(name)

@@ -12,10 +12,10 @@ import (
 	"strings"
 )
 
-// Store keeps bundles under one folder, each in one revision: DIR/NAME/REVISION/, where a hub name "org/name" becomes
-// "org--name". Beside it lie the model's lock and unfinished downloads (.partial-*).
+// Store keeps bundles under one folder, one revision of each: DIR/NAME/REVISION/, where a hub name "org/name" becomes
+// "org--name". NAME also has the model's lock and unfinished downloads (.partial-*).
 type Store struct {
-	Dir string // need not exist yet
+	Dir string // this folder need not exist yet
 	// Case is written into new models whose files do not say whether they keep capitals.
 	Case Case
 }
@@ -23,7 +23,7 @@ type Store struct {
 const (
 	lockName      = ".lock"
 	partialPrefix = ".partial-"
-	// revisionDigits is the number of digits of the SHA256 that are the revision of a bundle that was not fetched.
+	// revisionDigits is how many digits of the SHA256 serve as the revision of a model that has no commit.
 	revisionDigits = 12
 )
 
@@ -40,14 +40,14 @@ func DefaultStore() (*Store, error) {
 type Entry struct {
 	Name     string
 	Revision string
-	Dir      string // empty for a built-in model that has not been placed yet
+	Dir      string // "" for a built-in model whose files are not in the store yet
 	BuiltIn  bool
-	// Manifest is nil if it cannot be read: Problem says why.
+	// Manifest is nil if it cannot be read; Problem then says why.
 	Manifest *Manifest
 	Problem  error
 }
 
-// FullName returns the name with the revision, which means only this bundle.
+// FullName returns the name with the revision, which together identify the bundle.
 func (e Entry) FullName() string {
 	if e.BuiltIn || e.Revision == "" {
 		return e.Name
@@ -55,7 +55,7 @@ func (e Entry) FullName() string {
 	return e.Name + "@" + e.Revision
 }
 
-// Remedy says how to get a damaged model again.
+// Remedy returns advice on how to repair a damaged model.
 func (e Entry) Remedy() string {
 	switch {
 	case e.BuiltIn:
@@ -66,7 +66,7 @@ func (e Entry) Remedy() string {
 	return "infill models remove " + e.FullName() + ", then import it again"
 }
 
-// List returns the built-in model, then the others by name. It does not read their files: see Entry.Verify.
+// List returns the built-in model, then all others by name. It does not read the models' files: see Entry.Verify.
 func (s *Store) List() ([]Entry, error) {
 	folders, err := readDir(s.Dir)
 	if err != nil {
@@ -92,7 +92,7 @@ func (s *Store) List() ([]Entry, error) {
 	return entries, nil
 }
 
-// readDir lists a folder; a missing folder is empty.
+// readDir returns the entries of dir, and none if dir does not exist.
 func readDir(dir string) ([]fs.DirEntry, error) {
 	entries, err := os.ReadDir(dir)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -106,7 +106,7 @@ func (s *Store) folder(name string) string {
 	return filepath.Join(s.Dir, strings.Replace(name, "/", "--", 1))
 }
 
-// entry returns the stored model of a name.
+// entry returns the entry of the model with the given name.
 func (s *Store) entry(name string) (Entry, error) {
 	if name == BuiltInName {
 		manifest, dir, err := s.builtIn()
@@ -133,7 +133,7 @@ func (s *Store) entry(name string) (Entry, error) {
 	return e, nil
 }
 
-// revisions lists the stored revisions of a model.
+// revisions returns the stored revisions of a model.
 func (s *Store) revisions(name string) (list []string, err error) {
 	found, err := readDir(s.folder(name))
 	for _, f := range found {
@@ -144,8 +144,8 @@ func (s *Store) revisions(name string) (list []string, err error) {
 	return list, err
 }
 
-// Find returns the entry for "org/name" or "org/name@revision"; a revision may be shortened, or be the branch or tag
-// that was fetched, such as "main". The error is ErrNotStored if there is none.
+// Find returns the entry for "org/name" or "org/name@revision". The revision may be shortened, or be the branch or tag
+// that was fetched, such as "main". If the store has no such model, the error is ErrNotStored.
 func (s *Store) Find(name string) (Entry, error) {
 	name, wanted, err := splitName(name)
 	if err != nil {
@@ -166,18 +166,18 @@ func (s *Store) Find(name string) (Entry, error) {
 		strings.TrimSuffix(e.Revision+" = "+ref, " = "))
 }
 
-// ErrNotStored reports that a model or a revision is not in the store.
+// ErrNotStored says that a model or a revision is not in the store.
 var ErrNotStored = errors.New("not in the cache")
 
 const minAbbreviation = 4
 
-// Verify reads all files of a bundle and returns an error for each that is damaged or missing.
+// Verify reads all files of a bundle, and returns an error for each file that is damaged or missing.
 func (e Entry) Verify(ctx context.Context) ([]error, error) {
 	switch {
 	case e.Problem != nil:
 		return []error{e.Problem}, nil
 	case e.Dir == "":
-		return nil, nil // a built-in model that has no files in the store yet
+		return nil, nil // the built-in model has no files in the store yet
 	}
 	return slices.Collect(e.Manifest.problems(ctx, e.Dir)), ctx.Err()
 }
@@ -203,7 +203,7 @@ func (s *Store) Remove(ctx context.Context, name string) (Entry, error) {
 		return Entry{}, err
 	}
 	defer lock.Close()
-	entry.Name = base // also if there is only an unfinished download
+	entry.Name = base // Find returns no name if there is only an unfinished download
 	return entry, os.RemoveAll(s.folder(base))
 }
 
@@ -222,7 +222,7 @@ func CheckName(name string) error {
 	return nil
 }
 
-// splitName takes "org/name@revision" apart; the revision is empty if none is given.
+// splitName splits "org/name@revision". If there is no @, revision is "".
 func splitName(name string) (base, revision string, err error) {
 	base, revision, found := strings.Cut(name, "@")
 	if err := CheckName(base); err != nil {

@@ -10,12 +10,12 @@ import (
 	"infill/internal/safetensors"
 )
 
-// Tensor says where the elements of a weight lie, row-major and little-endian.
+// Tensor says where in the file the elements of a weight are, row-major and little-endian.
 type Tensor = safetensors.Tensor
 
-// Tensor finds a weight by its name in today's reference implementation (see Config.Layout), also if the bundle uses an
-// older name: gamma and beta of the first BERT checkpoints for the weight and bias of a LayerNorm, or the head's name
-// for the decoder's bias. If both biases are stored, the reference implementation adds the decoder's.
+// Tensor returns the weight with the given name, or false if there is none. Names are those of today's reference
+// implementation (see Config.Layout). If the bundle lacks the name, Tensor looks for an older name of the same weight:
+// gamma or beta of the first BERT checkpoints for a LayerNorm, or the head's bias for the decoder's.
 func (b *Bundle) Tensor(name string) (Tensor, bool) {
 	if t, ok := b.weights.Tensor(name); ok {
 		return t, true
@@ -31,14 +31,14 @@ func (b *Bundle) Tensor(name string) (Tensor, bool) {
 	return Tensor{}, false
 }
 
-// checkWeights compares the weights with the config. It ignores tensors that the graph does not read (a pooler,
-// position ids).
+// checkWeights returns an error if the weights do not fit the config. It ignores tensors that the graph does not read
+// (a pooler, position ids).
 func (b *Bundle) checkWeights() error {
 	if err := b.untie(); err != nil {
 		return err
 	}
 	body, head := b.Config.tensors()
-	// A sentence encoder or a classifier may differ in more than the head; the error names the head.
+	// Check the head first: a sentence encoder or a classifier may differ elsewhere too, but lacks the head.
 	for _, want := range head {
 		if _, ok := b.Tensor(want.Name); !ok {
 			return fmt.Errorf(
@@ -62,8 +62,8 @@ func (b *Bundle) checkWeights() error {
 	return nil
 }
 
-// untie makes the model use a stored output matrix that differs from its word embeddings, even if config.json ties
-// them: the reference implementation does the same, since transformers 5.
+// untie makes the model use the stored output matrix if it differs from the word embeddings, even if config.json ties
+// both. The reference implementation does so since transformers 5.
 func (b *Bundle) untie() error {
 	c := b.Config
 	c.TieWordEmbeddings = false
@@ -73,7 +73,7 @@ func (b *Bundle) untie() error {
 	if !b.Config.TieWordEmbeddings || !both {
 		return nil
 	}
-	// The middle is enough: matrices that were trained apart differ in every row.
+	// The middle is enough, because matrices that were trained apart differ in every row.
 	middle := func(t Tensor) ([]byte, error) {
 		size := min(t.Length, 1<<20)
 		t.Offset, t.Length = t.Offset+(t.Length-size)/2, size

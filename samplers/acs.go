@@ -5,11 +5,11 @@
 //	α_k = max(α_min, α_max/2 (1 + cos(π k/s))),  k = 0..s-1 within a cycle
 //	β_k = (β_0 - ½)/2 cos(π k/s) + (β_0 + ½)/2
 //
-// Target: π exactly, since each step by itself leaves π invariant; the steps of a cycle differ, so look at whole
-// cycles. The state knows its place in the cycle. Cost: one energy and gradient a step.
+// Target: π exactly, since each step by itself leaves π invariant. The steps of a cycle differ, so average over whole
+// cycles. The state counts its steps and so knows its place in the cycle. Cost: one energy and gradient a step.
 //
-// Step size: α_max, in the convention of the package, which is twice that of the paper's binary formula. Not here: the
-// paper's search for a cycle (algorithm 2).
+// Step size: α_max in the convention of the package, which is twice that of the paper's binary formula. This file
+// leaves out the paper's search for a good cycle (algorithm 2).
 
 package samplers
 
@@ -24,7 +24,7 @@ import (
 type cyclical struct {
 	*dlp
 	alphas  []float64
-	scorers []scorer // one for each balance of the cycle, made once
+	scorers []scorer // one for each step of a cycle
 }
 
 var _ mover = (*cyclical)(nil)

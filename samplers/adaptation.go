@@ -7,23 +7,23 @@ import (
 	"infill/internal/logmath"
 )
 
-// An adaptation tunes a kernel by the results of its steps. Kernels do not know it. It acts only in a warm-up: a chain
-// whose parameters depend on its past has no stationary law. Its methods need movers of the kind that it was made for.
+// An adaptation tunes a kernel by the results of its steps. It acts only in a warm-up, because a chain whose parameters
+// depend on its past has no stationary law. m must be a mover of the kind for which the adaptation was made.
 type adaptation interface {
-	// begin sets the kernel before the first step.
+	// begin starts the adaptation before the first step, and may set the tuned parameter.
 	begin(m mover, state *State) error
-	// adapt sets it after a step, and for good after the last one.
+	// adapt sets the tuned parameter after a step. After the last step its value stays.
 	adapt(m mover, state *State, info *Info, last bool) error
 }
 
-// aim is the target of the mean acceptance: the asymptotic optimum of locally balanced proposals (Sun, Dai and
-// Schuurmans, Optimal Scaling for Locally Balanced Proposals in Discrete Spaces, NeurIPS 2022).
+// aim is the mean acceptance rate that adaptations aim at: the asymptotic optimum of locally balanced proposals (Sun,
+// Dai and Schuurmans, Optimal Scaling for Locally Balanced Proposals in Discrete Spaces, NeurIPS 2022).
 const aim = 0.574
 
 // A stepSizer is a mover with a step size.
 type stepSizer interface {
 	stepSize() float64
-	// setStepSize changes it between steps.
+	// setStepSize changes the step size between two steps of the chains.
 	setStepSize(stepSize float64) error
 }
 
@@ -34,38 +34,38 @@ func checkStepSize(stepSize float64) error {
 	return nil
 }
 
-// stepSizeAdaptation tunes a step size by dual averaging of log α: Hoffman and Gelman, "The No-U-Turn Sampler" (JMLR
-// 2014), section 3.2, equation 6, with their constants γ = 0.05, t₀ = 10, κ = 0.75. If the acceptance stays above the
-// aim for every α, α ends at its upper bound.
+// stepSizeAdaptation tunes a step size α by dual averaging of log α: Hoffman and Gelman, "The No-U-Turn Sampler"
+// (JMLR 2014), section 3.2, equation 6, with their constants γ = 0.05, t₀ = 10, κ = 0.75. If the acceptance rate
+// stays above aim for every α, α ends at its upper bound.
 type stepSizeAdaptation struct {
 	lowest, highest float64 // bounds of log α
-	centre          float64 // the point to which log α shrinks
-	shortage        float64 // running mean of aim - acceptance
+	centre          float64 // the value towards which log α is drawn
+	shortage        float64 // running mean of aim - acceptance rate
 	average         float64 // running mean of log α
 	step            float64
 }
 
 var _ adaptation = (*stepSizeAdaptation)(nil)
 
-// newStepSizeAdaptation starts at a step size, or at the nearest bound.
+// newStepSizeAdaptation returns an adaptation that starts at stepSize, kept between lowest and highest.
 func newStepSizeAdaptation(stepSize, lowest, highest float64) *stepSizeAdaptation {
 	start := math.Log(math.Min(math.Max(stepSize, lowest), highest))
-	// The paper's μ = log 10 ε₁ is for a search that overshoots upwards at
-	// little cost; here a start is a guess, and both ways are as likely.
+	// The paper's centre, log 10 ε₁, suits a search where too large steps cost little. Here the start is a guess,
+	// and errors in both directions are as likely.
 	return &stepSizeAdaptation{lowest: math.Log(lowest), highest: math.Log(highest), centre: start, average: start}
 }
 
-// tuneStepSize tunes α: below 0.01 nothing moves, above 100 the penalty no longer matters.
+// tuneStepSize tunes α between 0.01, below which nothing moves, and 100, above which the penalty no longer matters.
 func tuneStepSize(m mover) adaptation {
 	return newStepSizeAdaptation(m.(stepSizer).stepSize(), 0.01, 100)
 }
 
-// tuneContinuous tunes a continuous step, whose bounds are far smaller.
+// tuneContinuous tunes the step size of a continuous relaxation between 1e-6 and 10.
 func tuneContinuous(m mover) adaptation {
 	return newStepSizeAdaptation(m.(stepSizer).stepSize(), 1e-6, 10)
 }
 
-// update takes one step's mean acceptance probability over the chains and returns the step size of the next step.
+// update takes the mean acceptance probability of one step over the chains, and returns the step size of the next step.
 func (a *stepSizeAdaptation) update(acceptance float64) float64 {
 	const gamma, offset, kappa = 0.05, 10, 0.75
 	if math.IsNaN(acceptance) {
@@ -83,7 +83,7 @@ func (a *stepSizeAdaptation) begin(m mover, _ *State) error {
 	return m.(stepSizer).setStepSize(math.Exp(a.centre))
 }
 
-// adapt ends at the averaged step size.
+// adapt sets the averaged step size after the last step of the warm-up.
 func (a *stepSizeAdaptation) adapt(m mover, _ *State, info *Info, last bool) error {
 	stepSize := a.update(info.meanAcceptance())
 	if last {
@@ -92,27 +92,26 @@ func (a *stepSizeAdaptation) adapt(m mover, _ *State, info *Info, last bool) err
 	return m.(stepSizer).setStepSize(stepSize)
 }
 
-// A jumper is a mover whose proposal weighs every change of a slot by a factor τ before the balancing function's
-// weight. The discrete Langevin proposal is one, with log τ = -1/α (and τ above 1 where no α reaches).
+// A jumper is a mover whose proposal multiplies the weight of every change of a slot by a factor τ. The discrete
+// Langevin proposal is such a proposal, with log τ = -1/α (τ above 1 corresponds to no α).
 type jumper interface {
-	// logJump is log τ, in nats.
+	// logJump returns log τ in nats.
 	logJump() float64
-	// setLogTau changes it between steps.
+	// setLogTau changes log τ between two steps.
 	setLogTau(logTau float64) error
-	// jumpWeight is Z, the mean over the chains of Σ_j Σ_{v≠θ_j} g(exp
-	// Δ_j(v)): τZ jumps are expected of a step while they are rare.
+	// jumpWeight returns Z, the mean over the chains of Σ_j Σ_{v≠θ_j} g(exp Δ_j(v)). A step makes about τZ jumps
+	// while jumps are rare.
 	jumpWeight(state *State) float64
 }
 
-// jumpAdaptation tunes τ by the number of jumps expected of a step: the adaptive samplers of Sun et al., "Discrete
-// Langevin Samplers via Wasserstein Gradient Flow" (AISTATS 2023), as implemented in the DISCS benchmark and as
-// intended there:
+// jumpAdaptation tunes τ by the expected number n of jumps in a step, as in Sun et al., "Discrete Langevin Samplers
+// via Wasserstein Gradient Flow" (AISTATS 2023). It follows the code of the DISCS benchmark as intended there:
 //
 //	τ = n/Z at first, n = 3; after each step
 //	n ← τZ + 3 (acceptance - 0.574),  log τ ← max(log n, 0) - log Z
 //
-// The benchmark's code never stores the first τ, so that its samplers run at τ ≈ 1. This code stores it, and counts n
-// as one jump at least before it takes the logarithm. Z follows the chains in the first 100 steps, and then changes
+// The benchmark's code never stores the first τ, so that its samplers run at τ ≈ 1. This code stores the first τ,
+// and raises n to at least one jump before the logarithm. In the first 100 steps Z is computed at every step, and then
 // every 20 steps, as in the benchmark.
 type jumpAdaptation struct {
 	logZ float64
@@ -131,7 +130,7 @@ func (a *jumpAdaptation) begin(m mover, state *State) error {
 	a.step = 0
 	a.logZ = math.Log(k.jumpWeight(state))
 	if !logmath.Finite(a.logZ) {
-		return nil // there is nowhere to jump to, or one place far above all others
+		return nil // no other state can be reached, or one weight is infinite
 	}
 	return k.setLogTau(math.Log(jumps) - a.logZ)
 }

@@ -1,23 +1,23 @@
 // DLMC is the discrete Langevin Monte Carlo of Sun et al., "Discrete Langevin Samplers via Wasserstein Gradient Flow"
-// (AISTATS 2023), with the Metropolis–Hastings test. Every slot follows for a time τ the continuous-time chain that is
-// locally balanced at the conditional the gradient estimates, ν_j = softmax(Δ_j). With w_v = g(exp Δ_j(v)), for v ≠
-// θ_j,
+// (AISTATS 2023), with the Metropolis–Hastings test. Every slot follows a continuous-time chain for a time τ. This
+// chain is locally balanced at ν_j = softmax(Δ_j), the gradient's estimate of the slot's conditional. With w_v =
+// g(exp Δ_j(v)) for v ≠ θ_j,
 //
 //	interpolate:  q_j(v) ∝ ν_j(v) (1 - exp(-τ w_v / ν_j(v)))
 //	euler:        q_j(v) ∝ τ w_v
 //	staying:      q_j(θ_j) ∝ max(1 - Σ_{v≠θ_j} q_j(v), ν_j(θ_j))
 //
-// each normalised over the slot's categories, as in the DISCS benchmark. For a long time interpolate proposes from ν.
+// each normalised over the slot's categories, as in the DISCS benchmark. For large τ, interpolate draws from ν_j.
 //
-// dmala-adaptive is the third of the kind: the adaptive discrete Langevin sampler of the DISCS benchmark (Goshvadi et
-// al., NeurIPS 2023), as intended there. It is DMALA with the weight of a change given as τ instead of exp(-1/α):
+// dmala-adaptive is the adaptive discrete Langevin sampler of the DISCS benchmark (Goshvadi et al., NeurIPS 2023), as
+// intended there. It is DMALA, but the weight of a change is τ instead of exp(-1/α):
 //
 //	q_j(v) ∝ τ w_v,  q_j(θ_j) ∝ 1
 //
-// Target: π exactly. While a warm-up sets τ by the number of jumps that a step makes, there is no stationary law. Step
-// size of dlmc and dlmc-euler: the time τ, in units of jumps per unit weight, not the α of the package. Step size of
-// dmala-adaptive: α with log τ = -1/α, infinite if the warm-up went to τ ≥ 1. Preconditioners are an error, because all
-// slots have the same weight. Cost: one energy and gradient a step.
+// Target: π exactly. While a warm-up sets τ by the number of jumps in a step, there is no stationary law. Step size
+// of dlmc and dlmc-euler: the time τ, in units of jumps per unit weight, not the α of the package. Step size of
+// dmala-adaptive: α with log τ = -1/α, infinite if the warm-up found τ ≥ 1. These samplers take no
+// preconditioner, because all slots have the same weight. Cost: one energy and gradient a step.
 
 package samplers
 
@@ -108,7 +108,7 @@ func (k *dlmc) setLogTau(logTau float64) error {
 	}
 	k.logTau = logTau
 	if k.solver == interpolate {
-		k.revision++ // τ is part of its weights
+		k.revision++ // τ is part of the weights of interpolate
 	}
 	return nil
 }
@@ -129,7 +129,7 @@ func (k *dlmc) jumpWeight(state *State) float64 {
 	return sum / float64(state.Chains())
 }
 
-// auxiliary is log ν(θ_j), the normalising constant of the softmax.
+// auxiliary returns log ν(θ_j), the log-probability of the current category by the softmax; 0 for dmala-adaptive.
 func (k *dlmc) auxiliary(_, current int, gradient []float64) float64 {
 	if k.solver == langevin {
 		return 0
@@ -149,7 +149,7 @@ func (k *dlmc) logWeights(logStay float64, slot, current int, gradient []float64
 	}
 }
 
-// logRelax is log(1 - exp(-e^x)), the log of the completed part of an exponential relaxation.
+// logRelax returns log(1 - exp(-e^x)), the log of the completed part of an exponential relaxation.
 func logRelax(x float64) float64 {
 	if x < -20 {
 		// 1 - exp(-y) is y to 9 digits, and y itself may underflow.
@@ -158,7 +158,7 @@ func logRelax(x float64) float64 {
 	return math.Log(-math.Expm1(-math.Exp(x)))
 }
 
-// outside returns the log of the factor that the weights leave out.
+// outside returns the log of the factor τ of a move, or 0 if the weights of the solver already contain τ.
 func (k *dlmc) outside() float64 {
 	if k.solver == interpolate {
 		return 0
@@ -166,7 +166,7 @@ func (k *dlmc) outside() float64 {
 	return k.logTau
 }
 
-// stay returns the log weight of the current category, and that of the whole slot, from the log weight of leaving.
+// stay returns the log weights of the current category and of all categories, given leave, that of all others.
 func (k *dlmc) stay(at place, slot int, leave float64) (logStay, logAll float64) {
 	if k.solver != langevin {
 		logStay = at.weights.auxiliary[at.chain*len(k.categories)+slot]

@@ -4,17 +4,17 @@
 //	q_j(v | θ) ∝ exp(log g(exp Δ_j(v)) - [v ≠ θ_j] / (α g_j))
 //	Δ_j(v) = ∂U/∂θ_j[v] - ∂U/∂θ_j[θ_j]
 //
-// where g is the balancing function (the papers': square root, so ½Δ) and g_j the slot's preconditioner as in section 6
-// of the paper; appendix H writes g_j².
+// where g is the balancing function (in the papers the square root, so ½Δ). g_j is the slot's preconditioner as in
+// section 6 of the paper; appendix H writes g_j².
 //
-// DULA (unadjusted) takes every proposal; it has its own stationary law, which tends to π as α → 0 when U is quadratic
-// (theorem 5.1). DMALA accepts by Metropolis–Hastings (equation 3) and targets π exactly.
+// DULA (unadjusted) takes every proposal. It has its own stationary law, which tends to π as α → 0 when U is
+// quadratic (theorem 5.1). DMALA accepts by Metropolis–Hastings (equation 3) and targets π exactly.
 //
-// Step size: α > 0, or +Inf for no penalty; staying has logit 0, so 1/α nats are the price of changing a slot. With a
-// stochastic gradient (the setting terms) DMALA takes the gradient of one random subset of terms at both ends of a step
-// and so stays exact, at two evaluations a step.
+// Step size: α > 0, or +Inf for no penalty. Staying has logit 0, so changing a slot costs 1/α nats. With a stochastic
+// gradient (the setting terms), DMALA takes the gradient of one random subset of terms at both ends of a step. So it
+// stays exact, at two evaluations a step.
 //
-// Cost: one energy and gradient a step. Not here: the binary and ordinal forms over one derivative per slot.
+// Cost: one energy and gradient a step. This file leaves out the binary and ordinal forms over one derivative per slot.
 
 package samplers
 
@@ -38,7 +38,7 @@ var (
 	_ stepSizer = (*dlp)(nil)
 )
 
-// langevinSettings are the settings of all forms of the proposal.
+// langevinSettings are the settings of dula, dmala and the samplers built on them.
 type langevinSettings struct {
 	stepSize       positive
 	balance        Balance
@@ -74,7 +74,7 @@ func newDLP(name string, target Target, s *langevinSettings, shared *rand.Rand) 
 
 func (k *dlp) stepSize() float64 { return k.alpha }
 
-// setStepSize keeps the known weights: the penalty is no part of them.
+// setStepSize changes only the penalty. The weights known so far stay valid, because they do not contain the penalty.
 func (k *dlp) setStepSize(stepSize float64) error {
 	if err := checkStepSize(stepSize); err != nil {
 		return err
@@ -116,7 +116,7 @@ const (
 	nearExp       = "its own law, near exp(U) for a small step size"
 )
 
-// langevinOnText has balance 1: over 30,000 categories, the papers' square root hardly moves, and 1 does.
+// langevinOnText sets balance to 1: over 30,000 categories, chains hardly move with the papers' square root.
 func langevinOnText() *OnText {
 	return &OnText{[]Assignment{{"balance", "1"}, {"step-size", "5"}}, "local"}
 }

@@ -1,17 +1,17 @@
 // D-SVGD: Han, Ding, Liu, Torresani, Peng and Liu, "Stein Variational Inference for Discrete Distributions" (AISTATS
-// 2020). The chains are particles that move together: binary slots are the signs of z, and the n particles follow the
-// gradient-free Stein direction with a smooth surrogate,
+// 2020). The chains are n particles z that move together, and binary slots are the signs of z. The particles follow the
+// gradient-free Stein direction with a smooth surrogate s,
 //
 //	w_a ∝ s(z_a)/p(z_a),  p(z) ∝ N(z; 0, I) exp(U([z > 0]))
 //	φ(z_b) = Σ_a w_a (k(z_a, z_b) ∇log s(z_a) + ∇_{z_a} k(z_a, z_b))
 //	k(z, z') = exp(-|z - z'|²/(2h)),  h = median |z_a - z_b|² / (2 log(n+1))
 //
-// through Adam. Nothing in a step is random. More particles represent π better. A particle is no Markov chain: its path
-// depends on all others, so results depend on the batch.
+// by the steps of Adam. Nothing in a step is random. More particles represent π better. A particle is no Markov chain:
+// its path depends on all other particles, so results depend on the batch.
 //
-// Step size: Adam's rate, 0.01 by default, not the α of the package. Smoothing: t of the surrogate, 2 by default. Cost:
-// one energy and one relaxed gradient a particle and step, and O(n² m) for the kernel. Particles of one start stay
-// together: give different ones.
+// Step size: the rate of Adam, 0.01 by default, not the α of the package. Smoothing: t of the surrogate, 2 by default.
+// Cost: one energy and one relaxed gradient for each particle and step, and O(n² m) for the kernel k. Particles with
+// the same start stay together, so give them different starts.
 
 package samplers
 
@@ -46,7 +46,7 @@ func (k *steinDescent) transition(ctx context.Context, state *State, _ []source,
 		k.distance, k.sorted = make([]float64, n*n), make([]float64, n*n)
 		k.direction = make([]float64, n*slots)
 	}
-	// The score at z is cached, but not the surrogate's energy, which is computed again together with the score.
+	// known holds the score at z, but no surrogate energy: surrogate computes both.
 	if err := k.surrogate(ctx, known.z, known.score); err != nil {
 		return err
 	}
@@ -58,7 +58,7 @@ func (k *steinDescent) transition(ctx context.Context, state *State, _ []source,
 	t := float64(known.step + 1)
 	rate := k.epsilon * math.Sqrt(1-math.Pow(decay2, t)) / (1 - math.Pow(decay, t))
 	for i, g := range k.direction {
-		// Adam's moments change only when the whole step succeeds.
+		// Adam's moments in known change only after the whole step succeeded.
 		first := decay*known.first[i] + (1-decay)*g
 		second := decay2*known.second[i] + (1-decay2)*g*g
 		k.z[i] = known.z[i] + rate*first/(math.Sqrt(second)+tiny)
@@ -86,7 +86,7 @@ func (k *steinDescent) transition(ctx context.Context, state *State, _ []source,
 	return nil
 }
 
-// weigh sets w: the normal bases of s and p cancel.
+// weigh sets the weights w. The normal factors of s and p cancel.
 func (k *steinDescent) weigh(state *State) {
 	largest := math.Inf(-1)
 	for a, u := range state.Energy {
@@ -103,7 +103,7 @@ func (k *steinDescent) weigh(state *State) {
 	}
 }
 
-// steer writes φ of each particle to direction.
+// steer writes φ of each particle to k.direction.
 func (k *steinDescent) steer(known *relaxed, n, slots int) {
 	for a := range n {
 		for b := range n {
@@ -119,7 +119,7 @@ func (k *steinDescent) steer(known *relaxed, n, slots int) {
 	slices.Sort(k.sorted)
 	h := k.sorted[n*n/2] / (2 * math.Log(float64(n+1)))
 	if h == 0 {
-		h = 1 // all particles are at one point, and none attracts another
+		h = 1 // all particles are at one point, and no particle attracts another
 	}
 	clear(k.direction)
 	for b := range n {

@@ -1,11 +1,11 @@
-// Independent draws from laws by the chain rule (law.go), slot after slot:
+// This file makes independent draws from laws by the chain rule (law.go), one slot after the other:
 //
 //	θ_σ(t) ~ f(· | θ_σ(1), ..., θ_σ(t-1), the rest open)
 //
-// in a random order σ. A draw with a category outside the law's choices, or with a state that the law does not allow,
-// is made again. By this rejection sampling (von Neumann 1951) each result is an exact draw from the laws given that
-// its state is allowed. The choices of the first slot are known for every order before any draw. So law, order and
-// first slot are drawn together, from those choices alone. There is no step size.
+// in a random order σ. If a draw holds a category outside the law's choices, or if the law does not allow its state,
+// it is rejected and made again. By this rejection sampling (von Neumann 1951), each result is an exact draw from the
+// laws given that its state is allowed. For every order, the conditional of its first slot is known before any draw. So
+// law, order and the first slot's category are drawn together, from allowed choices alone. There is no step size.
 
 package samplers
 
@@ -18,32 +18,32 @@ import (
 	"slices"
 )
 
-// A Drawn is a state that was drawn.
+// A Drawn is the result of one draw.
 type Drawn struct {
-	Law   int   // its number
-	State []int // nil if no conditionals were left for the draw
+	Law   int   // index in laws
+	State []int // nil if room returned 0 before the draw was finished
 }
 
 // errNoMass is returned if no draw is possible.
 var errNoMass = errors.New("the laws allow no state of positive probability")
 
-// A draw is an unfinished draw: a state with the first depth slots of its order.
+// A draw is a draw in progress. Its state has the first depth slots of its order filled.
 type draw struct {
 	beginning
 	depth int
 	state []int
 }
 
-// A beginning is an order of a law with the choices of its first slot.
+// A beginning is an order of a law, with the choices of the order's first slot.
 type beginning struct {
 	law, order int
 	choices    []int
 	cumulative []float64 // cumulative probabilities of choices
 }
 
-// Draw makes an independent draw for each stream, from the laws by their weights. A draw takes a conditional for each
-// slot after the first; rejected draws take some too. room, if not nil, gets the number of conditionals so far, each
-// rejection counting as one more, and returns how many more are affordable. When it returns 0, Draw ends. It returns
+// Draw makes an independent draw for each stream, from the laws by their weights. A draw needs a conditional for each
+// slot after the first. Rejected draws need conditionals too. room, if not nil, gets the number of conditionals so far,
+// plus one for each rejection, and returns how many more Draw may ask for. If room returns 0, Draw ends. Draw returns
 // one Drawn for each stream, in order.
 func Draw(ctx context.Context, laws []Law, streams []*rand.Rand, room func(spent int) int) ([]Drawn, error) {
 	if err := checkLaws(laws); err != nil {
@@ -92,7 +92,7 @@ func Draw(ctx context.Context, laws []Law, streams []*rand.Rand, room func(spent
 	}
 }
 
-// beginnings returns the beginnings of all orders of all laws, with cumulative weights to draw them by.
+// beginnings returns the beginnings of all orders of all laws, and their cumulative weights.
 func beginnings(ctx context.Context, laws []Law) (starts []beginning, weights []float64, err error) {
 	total := 0.0
 	for number := range laws {
@@ -127,7 +127,7 @@ func beginnings(ctx context.Context, laws []Law) (starts []beginning, weights []
 	return starts, weights, nil
 }
 
-// cumulated sums the probabilities of the choices, in their order.
+// cumulated returns the cumulative probabilities of choices. It also returns failed, or an error if they are not valid.
 func cumulated(choices []int, logp []float32, slot int, failed error) ([]float64, error) {
 	cumulative, sum := make([]float64, len(choices)), 0.0
 	for k, v := range choices {
@@ -140,7 +140,7 @@ func cumulated(choices []int, logp []float32, slot int, failed error) ([]float64
 	return cumulative, failed
 }
 
-// begin draws a law, an order and the category of its first slot.
+// begin starts a draw: it draws a law, an order, and the category of the order's first slot.
 func begin(laws []Law, starts []beginning, weights []float64, stream *rand.Rand) draw {
 	b := starts[DrawCumulative(weights, stream)]
 	d := draw{beginning: b, depth: 1, state: slices.Repeat([]int{Open}, laws[b.law].slots())}
@@ -148,7 +148,7 @@ func begin(laws []Law, starts []beginning, weights []float64, stream *rand.Rand)
 	return d
 }
 
-// further draws one more slot of the pending draws, with most conditionals at most. Draws that agree so far share one.
+// further draws one more slot of pending draws, by most conditionals at most. Draws in one state share a conditional.
 func further(ctx context.Context, laws []Law, draws []draw, pending []int, streams []*rand.Rand, most int,
 	again func(i int)) (number int, err error) {
 	type place struct {
@@ -159,7 +159,7 @@ func further(ctx context.Context, laws []Law, draws []draw, pending []int, strea
 	groups := map[place]int{}
 	for _, i := range pending {
 		d := &draws[i]
-		if d.depth == len(d.state) { // it has a single slot, and was made again
+		if d.depth == len(d.state) { // a draw of a single slot that was made again
 			continue
 		}
 		slot := laws[d.law].Orders[d.order][d.depth]
@@ -215,7 +215,7 @@ func further(ctx context.Context, laws []Law, draws []draw, pending []int, strea
 	return number, nil
 }
 
-// LogProbability returns log p of whole states, log w included, [states].
+// LogProbability returns log p of whole states, including LogWeight, [states].
 func (l *Law) LogProbability(ctx context.Context, states [][]int) ([]float64, error) {
 	logp := make([]float64, len(states))
 	products := make([]float64, len(states)*len(l.Orders)) // [states × orders]

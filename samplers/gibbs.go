@@ -3,12 +3,12 @@
 //	j ~ Uniform,  θ_j ~ p(· | θ_{-j})
 //
 // With a masked language model this is the sampler of Wang and Cho, "BERT has a Mouth, and It Must Speak" (2019). A
-// masked language model's conditionals are not those of any one joint distribution (the authors' correction), so the
-// chain then has no exact joint target: its stationary law depends on the scan and is not exp(U). With the conditionals
-// of π it targets π exactly.
+// masked language model's conditionals are not those of any joint distribution (the authors' correction). The chain
+// then has no exact joint target: its stationary law depends on the order of the slots and is not exp(U). With the
+// conditionals of π, the chain targets π exactly.
 //
-// No step size, no acceptance. Cost: one conditional a step and no energy: State.Energy of a moved chain is NaN until
-// [State.Evaluate]. A conditional that is NaN or all forbidden leaves the chain where it is.
+// There is no step size and no rejection. Cost: one conditional a step and no energy. State.Energy of a moved chain is
+// NaN until [State.Evaluate]. If a conditional is NaN or forbids every category, the chain stays where it is.
 
 package samplers
 

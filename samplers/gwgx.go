@@ -1,15 +1,15 @@
 // GWG-X is Gibbs with gradients with several slots a step: GWG-X of Grathwohl et al., "Oops I Took A Gradient" (ICML
-// 2021), appendix D.2. X slots are drawn independently, so that one may be drawn twice, from the one gradient at θ;
-// every slot that was drawn gets one new category:
+// 2021), appendix D.2. From one gradient at θ, X slots are drawn independently, so that a slot may be drawn twice.
+// Every drawn slot gets one new category:
 //
 //	P(j) ∝ Σ_{v≠θ_j} g(exp Δ_j(v)),  p(v | j) ∝ g(exp Δ_j(v))
 //	q(draws, θ' | θ) = Π_r P(j_r) · Π_{j drawn} p(θ'_j | j)
 //
-// The draws are an auxiliary variable, the same for the way back, and the pair is accepted by Metropolis–Hastings. On
-// binary slots this is the authors' sampler; the form for more categories is the natural extension, as theirs is not
-// written down.
+// The drawn slots j_r are an auxiliary variable, the same for the way back. Metropolis–Hastings accepts or rejects
+// the slots and θ' together. On binary slots this is the authors' sampler. For more categories it is the natural
+// extension; the authors do not give theirs.
 //
-// Target: π exactly. No step size. Cost: one energy and gradient a step.
+// Target: π exactly. There is no step size. Cost: one energy and gradient a step.
 
 package samplers
 
@@ -33,7 +33,7 @@ var (
 	_ proposer = (*gwgX)(nil)
 )
 
-// radiusSettings are the settings of proposals that move several slots.
+// radiusSettings are the settings of samplers that move several slots a step, up to the number radius.
 type radiusSettings struct {
 	radius slotCount
 	gwgSettings
@@ -58,7 +58,7 @@ func (s *radiusSettings) mover(name string, target Target, shared *rand.Rand) (m
 	return k.proposer.(mover), nil
 }
 
-// grow implements the engine's hook for scratch memory.
+// grow makes scratch memory for a number of chains. The engine informed calls it.
 func (k *gwgX) grow(chains int) {
 	k.drawn = make([]int, chains*k.draws)
 	k.moved = make([]bool, chains*len(k.categories))

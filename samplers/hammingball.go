@@ -1,13 +1,13 @@
-// HB is the Hamming ball sampler of Titsias and Yau (JASA 2017): HB-X-Y. A block of X slots is chosen uniformly; H(u)
-// are the states that differ from u in at most Y slots of the block and nowhere else:
+// HB is the Hamming ball sampler of Titsias and Yau (JASA 2017): HB-X-Y. In each step, a block of X slots is chosen
+// uniformly. H(u) holds the states that differ from u in at most Y slots of the block and nowhere else:
 //
 //	u ~ Uniform(H(θ)),  θ' ∝ exp(U) on H(u)
 //
-// For a given block every ball has the same size, so the pair (θ, u) has a
-// joint law with margin π and both draws are Gibbs steps of it.
+// For a given block every ball H(u) has the same size. So the pair (θ, u) has a joint law with margin π, and both
+// draws are Gibbs steps of this law.
 //
-// Target: π exactly, on any target: no gradient is needed. No step size, no rejection. Cost: the energies of a whole
-// ball a step. States whose energy is no number count as forbidden.
+// Target: π exactly, on any target: no gradient is needed. There is no step size and no rejection. Cost: the energies
+// of a whole ball a step. States whose energy is NaN or infinite count as forbidden.
 
 package samplers
 
@@ -25,25 +25,25 @@ type hammingBall struct {
 	target     Target
 	categories []int
 	block      int
-	radius     int // if it equals block, the block is drawn from its exact conditional
+	radius     int // if radius equals block, the block is drawn from its exact conditional
 
 	order  []int
 	slots  []int
 	states []int     // the balls of all chains, one after another
 	from   []int     // where each chain's ball starts, [chains + 1]
-	energy []float64 // of the states
+	energy []float64 // of states
 	base   []int
 	weight []float64
 }
 
 var _ mover = (*hammingBall)(nil)
 
-// maxListed is the largest number of states that a kernel lists for one chain.
+// maxListed is the largest number of states that a kernel lists for one chain in a step.
 const maxListed = 1 << 20
 
 type ballSettings struct {
 	block, radius slotCount
-	whole         bool // the radius is that of the block
+	whole         bool // the radius is always that of the block
 }
 
 func (s *ballSettings) register(f *flag.FlagSet) {
@@ -74,7 +74,7 @@ func (s *ballSettings) mover(name string, target Target, _ *rand.Rand) (mover, e
 	return k, nil
 }
 
-// largestBall bounds the size of a ball from above: every slot counts as the widest.
+// largestBall returns an upper bound of the number of states in a ball. It counts the widest slot for every slot.
 func largestBall(categories []int, block, radius int) float64 {
 	others, size, term := float64(width(categories)-1), 1.0, 1.0
 	for r := 1; r <= radius; r++ {
@@ -115,7 +115,7 @@ func (k *hammingBall) transition(ctx context.Context, state *State, sources []so
 	return nil
 }
 
-// recentre moves base to a uniform member of its ball.
+// recentre moves base to a state drawn uniformly from the ball around base.
 func (k *hammingBall) recentre(src source) {
 	slots, before := len(k.categories), len(k.states)
 	k.list(k.slots, k.radius)
@@ -124,7 +124,7 @@ func (k *hammingBall) recentre(src source) {
 	k.states = k.states[:before]
 }
 
-// list appends every state that differs from base in at most radius of the given slots.
+// list appends to k.states every state that differs from base in at most radius of the given slots.
 func (k *hammingBall) list(slots []int, radius int) {
 	if len(slots) == 0 || radius == 0 {
 		k.states = append(k.states, k.base...)
@@ -158,7 +158,7 @@ func (k *hammingBall) evaluate(ctx context.Context, listed int) error {
 	return nil
 }
 
-// choose draws a state with probability proportional to exp(energy).
+// choose draws an index of energy with probability proportional to exp(energy).
 func (k *hammingBall) choose(energy []float64, src source) int {
 	for i, u := range energy {
 		if !logmath.Finite(u) {

@@ -10,33 +10,33 @@ import (
 	"infill/internal/logmath"
 )
 
-// informed is the engine of every kernel that proposes from a gradient and,
-// if it is adjusted, accepts by Metropolis–Hastings:
+// informed is the engine of every kernel that proposes from a gradient. If it is adjusted, it accepts proposals by
+// Metropolis–Hastings:
 //
 //	A(θ → θ') = min(1, exp(U(θ') - U(θ)) q(θ|θ') / q(θ'|θ))
 //
-// It evaluates the target once a step, at the proposals of all chains; energy,
-// gradient and proposal weights at the present position come from the state.
+// It evaluates the target once a step, at the proposals of all chains. Energy, gradient and proposal weights at the
+// present positions are kept with the state.
 type informed struct {
 	target     GradientTarget
 	categories []int
 	adjusted   bool
 	proposer   proposer
 	scorer     scorer
-	terms      *termSampler // nil: the whole gradient
-	revision   uint64       // counts changes of the scorer's parameters
-	cost       Cost         // of evaluating one state
+	terms      *termSampler // nil if the whole gradient is used
+	revision   uint64       // number of changes of the scorer's parameters
+	cost       Cost         // cost of evaluating one state
 
-	// Scratch of one step.
+	// The fields below are scratch memory of one step.
 	state      *State
-	known      *surroundings // the state's
+	known      *surroundings // surroundings of state
 	by         []source
 	info       *Info
 	energy     []float64      // at the proposals, [chains]
 	gradient   []float64      // at the proposals, [chains × slots × K]
-	weights    *neighbourhood // at the proposals
+	weights    *neighbourhood // around the proposals
 	logForward []float64      // log q(proposal | position), [chains]
-	usable     []bool         // whether the position's weights are, [chains]
+	usable     []bool         // whether the weights at the position are usable, [chains]
 	nextTerms  []int
 	crew       crew
 	measureFn  func(chain int)
@@ -44,16 +44,16 @@ type informed struct {
 	decideFn   func(chain int)
 }
 
-// A proposer makes the proposals of an informed kernel. Both methods work on one chain and may be called for different
+// A proposer makes the proposals of an informed kernel. Both methods work on one chain, and may be called for several
 // chains at once.
 type proposer interface {
-	// propose writes a proposal over to, which holds the present position, and returns log q(to | at).
+	// propose writes a proposal to the slice to, which holds the present position before. It returns log q(to | at).
 	propose(at place, to []int, src source) float64
-	// logReverse returns log q(to | at), where at is the proposal and to is the position that it came from.
+	// logReverse returns log q(to | at). at is the proposal, and to is the position from which the proposal came.
 	logReverse(at place, to []int) float64
 }
 
-// place is one chain's position with the gradient and the weights there.
+// place is the position of one chain, with the gradient and the weights at this position.
 type place struct {
 	chain    int
 	position []int     // [slots]
@@ -62,26 +62,26 @@ type place struct {
 	scorer   scorer
 }
 
-// draw picks another category for a slot by weight.
+// draw draws a new category for a slot by the weights. The current category is never drawn.
 func (p place) draw(slot int, src source) int {
 	return p.weights.draw(p.chain, p.scorer, slot, p.position[slot], p.gradient, src)
 }
 
-// logWeight is the log weight of moving a slot to category v.
+// logWeight returns the log weight of moving a slot to category v.
 func (p place) logWeight(slot, v int) float64 {
 	return p.weights.logWeight(p.chain, p.scorer, slot, p.position[slot], v, p.gradient)
 }
 
-// totals is the log total weight of each slot.
+// totals returns, for each slot, the log of the sum of the weights of its moves, [slots].
 func (p place) totals() []float64 { return p.weights.totals(p.chain) }
 
-// drawSlot picks a slot by log weights whose sum has the log total.
+// drawSlot draws a slot by log weights. total is the log of the sum of the weights.
 func (p place) drawSlot(logWeight []float64, total float64, src source) int {
 	return drawLog(src, logWeight, total, p.weights.scratch(p.chain, len(logWeight)))
 }
 
-// newInformed prepares an engine with the gradient of a random subset of terms,
-// or of all for 0; the caller sets proposer and scorer.
+// newInformed makes an engine. It uses the gradient of a random subset of that many terms, or of all terms if terms is
+// 0. The caller sets proposer and scorer.
 func newInformed(name string, target Target, terms count, shared *rand.Rand, adjusted bool) (*informed, error) {
 	k := &informed{categories: target.Categories(), adjusted: adjusted, cost: Cost{Gradients: 1}}
 	var err error
@@ -100,9 +100,9 @@ func newInformed(name string, target Target, terms count, shared *rand.Rand, adj
 // surroundings hold the gradient and the weights that an engine has computed for a state.
 type surroundings struct {
 	gradient []float64      // ∂U/∂θ_j[v] at the positions, [chains × slots × K]
-	terms    []int          // the terms of the energy whose gradient this is; nil for all
-	weights  *neighbourhood // of the proposals
-	measured bool           // whether weights belong to the revision
+	terms    []int          // the terms of the energy in gradient; nil for all
+	weights  *neighbourhood // weights of the moves from the positions
+	measured bool           // whether weights are up to date for revision
 	revision uint64
 	step     int // steps made, for kernels that change from step to step
 }
@@ -130,7 +130,7 @@ func (k *informed) start(ctx context.Context, state *State) error {
 	return nil
 }
 
-// use makes a state the one that the engine works on.
+// use makes state the state that the engine works on.
 func (k *informed) use(state *State) {
 	k.room(state.Chains())
 	k.state, k.known = state, state.own.(*surroundings)
@@ -145,8 +145,8 @@ func (k *informed) transition(ctx context.Context, state *State, sources []sourc
 	known := k.known
 	terms := known.terms
 	if k.terms != nil && k.adjusted {
-		// A new subset, for the forward and the reverse proposal alike: given
-		// the subset each step is an exact Metropolis–Hastings step.
+		// Forward and reverse proposal use the same new subset. Given the subset, each step is an exact
+		// Metropolis–Hastings step.
 		terms = k.terms.draw(terms)
 		known.measured = false
 		if err := k.evaluate(ctx, terms, state.Positions, k.energy, known.gradient); err != nil {
@@ -164,7 +164,7 @@ func (k *informed) transition(ctx context.Context, state *State, sources []sourc
 	k.crew.each(chains, k.work(), k.forwardFn)
 
 	if k.terms != nil && !k.adjusted {
-		// The gradient at the new position is that of the next step.
+		// The gradient at the proposal serves the next step, which has a new subset.
 		k.nextTerms = k.terms.draw(k.nextTerms)
 		terms = k.nextTerms
 	}
@@ -185,10 +185,10 @@ func (k *informed) evaluate(ctx context.Context, terms, states []int, energy, gr
 	return k.target.EnergyGradient(ctx, states, energy, gradient)
 }
 
-// work is the number of weights around one position.
+// work returns the number of weights around one position.
 func (k *informed) work() int { return len(k.categories) * width(k.categories) }
 
-// room sizes the scratch memory for a batch.
+// room makes scratch memory for a number of chains.
 func (k *informed) room(chains int) {
 	if len(k.energy) == chains {
 		return
@@ -209,7 +209,7 @@ func (k *informed) remeasure() {
 	k.known.measured, k.known.revision = true, k.revision
 }
 
-// measure, forward and decide work on one chain.
+// measure, forward and decide are the parts of a step for one chain: sum the weights, propose, and accept or reject.
 func (k *informed) measure(chain int) {
 	at := k.present(chain)
 	k.usable[chain] = at.weights.measure(chain, k.scorer, at.position, at.gradient)
@@ -256,7 +256,7 @@ func (k *informed) proposed(chain int) place {
 	return place{chain, k.info.proposal(chain), k.gradient[chain*w : (chain+1)*w], k.weights, k.scorer}
 }
 
-// termSampler draws the subset of terms of a stochastic gradient.
+// termSampler draws the random subset of energy terms for a stochastic gradient.
 type termSampler struct {
 	target StochasticGradientTarget
 	src    source
@@ -281,8 +281,8 @@ func newTermSampler(name string, target Target, size int, shared *rand.Rand) (Gr
 	return t, &termSampler{t, random{shared}, ascending(n), size}, nil
 }
 
-// draw writes a uniform subset to terms, in ascending order. The order of the
-// terms before the draw does not matter, so order is never restored.
+// draw writes a uniform subset to terms, ascending. The order of t.order before the draw does not matter, so draw never
+// restores it.
 func (t *termSampler) draw(terms []int) []int {
 	for i := range t.size {
 		j := i + t.src.index(len(t.order)-i)

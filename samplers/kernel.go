@@ -11,43 +11,43 @@ import (
 	"infill/internal/logmath"
 )
 
-// A Kernel is the transition of one sampler over a batch of chains; [New] makes
-// it. It keeps scratch memory: one kernel serves one goroutine at a time.
+// A Kernel is the transition of one sampler over a batch of chains; [New] makes it. A kernel keeps scratch memory, so
+// only one goroutine at a time may use it.
 type Kernel interface {
-	// Init makes the state of chains that start at positions [chains × slots].
-	// A start whose energy is not finite is an error.
+	// Init makes the state of chains that start at positions, [chains × slots]. It returns an error if the energy at a
+	// start is not finite.
 	Init(ctx context.Context, positions []int) (*State, error)
-	// Step advances every chain by one transition. streams holds one stream per chain. info is overwritten. After an
-	// error the state is as it was before the step; with a stochastic gradient its chains stand still.
+	// Step advances every chain by one transition. streams holds one stream for each chain. Step overwrites info. After
+	// an error, the state is as it was before the step; with a stochastic gradient, at least its chains have not moved.
 	Step(ctx context.Context, state *State, streams []*rand.Rand, info *Info) error
 }
 
-// State is the present state of a batch of chains, with the values that are known there. If you change a
+// State is the present state of a batch of chains, with the values that the kernel knows there. If you change a
 // position or the target, make a new state with Kernel.Init.
 type State struct {
-	// Positions is θ, [chains × slots].
+	// Positions holds the state θ of every chain, [chains × slots].
 	Positions []int
-	// Energy is U at the positions, [chains], in nats. It is NaN after a kernel that needs no energies has moved
-	// a chain, until [State.Evaluate].
+	// Energy is U at the positions in nats, [chains]. If a kernel that needs no energies has moved a chain, its energy
+	// is NaN until [State.Evaluate].
 	Energy []float64
 
-	kernel *kernel // that made it
-	own    any     // the other values that the kernel keeps; nil for none
+	kernel *kernel // the kernel that made the state
+	own    any     // values that the kernel keeps with the state; nil if there are none
 }
 
-// Chains is the number of chains.
+// Chains returns the number of chains.
 func (s *State) Chains() int { return len(s.Energy) }
 
-// Slots is the number of slots of each chain.
+// Slots returns the number of slots of each chain.
 func (s *State) Slots() int { return len(s.Positions) / len(s.Energy) }
 
-// Position is the chain's part of Positions, [slots].
+// Position returns the part of Positions that belongs to a chain, [slots].
 func (s *State) Position(chain int) []int {
 	slots := s.Slots()
 	return s.Positions[chain*slots : (chain+1)*slots]
 }
 
-// Evaluate computes the energies of the batch if any is unknown.
+// Evaluate computes the energies of all chains if any energy is NaN.
 func (s *State) Evaluate(ctx context.Context, target Target) error {
 	if slices.ContainsFunc(s.Energy, math.IsNaN) {
 		return target.Energy(ctx, s.Positions, s.Energy)
@@ -57,23 +57,23 @@ func (s *State) Evaluate(ctx context.Context, target Target) error {
 
 // Info describes one step, for diagnostics.
 type Info struct {
-	// LogAcceptance is the log of the Metropolis–Hastings ratio before it is cut at 0, [chains]: 0 for kernels that
-	// accept always, -Inf for proposals that cannot be accepted.
+	// LogAcceptance is the log of the Metropolis–Hastings ratio, which may be above 0, [chains]. It is 0 for kernels
+	// that accept every proposal, and -Inf for proposals that cannot be accepted.
 	LogAcceptance []float64
 	Accepted      []bool // whether the proposal was accepted, [chains]
 	Proposal      []int  // [chains × slots]
 	Changed       []int  // the number of slots that changed, [chains]
-	Cost          Cost   // of the step, over all chains
+	Cost          Cost   // cost of the step, over all chains
 }
 
-// Cost counts evaluations of a target, each of one state of one chain.
+// Cost counts evaluations of a target. Each evaluation is of one state of one chain.
 type Cost struct {
-	Energies     int // energies alone
+	Energies     int // energies without gradients
 	Gradients    int // energies with gradients
 	Conditionals int // conditionals of one slot, or of one masked block
 }
 
-// Plus adds two costs.
+// Plus returns the sum of two costs.
 func (c Cost) Plus(d Cost) Cost {
 	return Cost{c.Energies + d.Energies, c.Gradients + d.Gradients, c.Conditionals + d.Conditionals}
 }
@@ -82,7 +82,7 @@ func (c Cost) times(n int) Cost {
 	return Cost{n * c.Energies, n * c.Gradients, n * c.Conditionals}
 }
 
-// reset gives the arrays their shape and clears them.
+// reset gives the slices their lengths and clears all values but Proposal.
 func (i *Info) reset(chains, slots int) {
 	if len(i.Accepted) != chains || len(i.Proposal) != chains*slots {
 		*i = Info{
@@ -98,13 +98,13 @@ func (i *Info) reset(chains, slots int) {
 	i.Cost = Cost{}
 }
 
-// proposal is the chain's part of Proposal, [slots].
+// proposal returns the part of Proposal that belongs to a chain, [slots].
 func (i *Info) proposal(chain int) []int {
 	slots := len(i.Proposal) / len(i.Accepted)
 	return i.Proposal[chain*slots : (chain+1)*slots]
 }
 
-// settle accepts or rejects the proposal of one chain, whose own value its kernel settles.
+// settle accepts or rejects a chain's proposal, of energy U, by ratio, in log. The kernel updates State.own itself.
 func (i *Info) settle(chain int, state *State, energy, ratio float64, src source) {
 	if math.IsNaN(ratio) {
 		ratio = math.Inf(-1)
@@ -115,7 +115,7 @@ func (i *Info) settle(chain int, state *State, energy, ratio float64, src source
 	}
 }
 
-// move takes a chain to its proposal.
+// move sets a chain's position to its proposal.
 func (i *Info) move(chain int, state *State, energy float64) {
 	position, to := state.Position(chain), i.proposal(chain)
 	i.Accepted[chain], i.Changed[chain] = true, changes(position, to)
@@ -123,8 +123,8 @@ func (i *Info) move(chain int, state *State, energy float64) {
 	state.Energy[chain] = energy
 }
 
-// meanAcceptance is the mean over the chains of min(1, ratio): less noisy than
-// the fraction accepted. NaN for no chains.
+// meanAcceptance returns the mean over the chains of min(1, acceptance ratio), which is less noisy than the accepted
+// fraction. It returns NaN if there are no chains.
 func (i *Info) meanAcceptance() float64 {
 	sum := 0.0
 	for _, l := range i.LogAcceptance {
@@ -133,7 +133,7 @@ func (i *Info) meanAcceptance() float64 {
 	return sum / float64(len(i.LogAcceptance))
 }
 
-// changes counts the slots that differ.
+// changes returns the number of slots in which two positions differ.
 func changes(before, after []int) int {
 	n := 0
 	for j, v := range after {
@@ -144,12 +144,12 @@ func changes(before, after []int) int {
 	return n
 }
 
-// A mover is the arithmetic of one sampler: all that differs between kernels.
+// A mover is the part of a kernel in which samplers differ.
 type mover interface {
-	// start evaluates the target at a new state's positions, as far as the first step needs it. It fills in the state's
-	// energies and its own value.
+	// start prepares a new state for the first step: it sets the energies, as far as the sampler needs them, and
+	// State.own.
 	start(ctx context.Context, state *State) error
-	// transition is Step, with a source for the random decisions of each chain.
+	// transition does the work of Kernel.Step, with a source for the random decisions of each chain.
 	transition(ctx context.Context, state *State, sources []source, info *Info) error
 }
 
@@ -199,7 +199,7 @@ func (k *kernel) Step(ctx context.Context, state *State, streams []*rand.Rand, i
 	return k.transition(ctx, state, k.sources, info)
 }
 
-// evaluate is the start of kernels that need energies, which must be finite.
+// evaluate is mover.start for samplers that need energies. It returns an error if an energy is not finite.
 func evaluate(ctx context.Context, target Target, s *State) error {
 	if err := target.Energy(ctx, s.Positions, s.Energy); err != nil {
 		return err
@@ -207,7 +207,7 @@ func evaluate(ctx context.Context, target Target, s *State) error {
 	return checkStart(s.Energy)
 }
 
-// checkStart refuses starts that are forbidden or not evaluable.
+// checkStart returns an error if the energy of a start is not finite.
 func checkStart(energy []float64) error {
 	for c, u := range energy {
 		if !logmath.Finite(u) {
@@ -217,7 +217,7 @@ func checkStart(energy []float64) error {
 	return nil
 }
 
-// leaveOpen is the start of kernels that need no energies.
+// leaveOpen is mover.start for samplers that need no energies. It sets all energies to NaN.
 func leaveOpen(s *State) {
 	for c := range s.Energy {
 		s.Energy[c] = math.NaN()

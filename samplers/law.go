@@ -1,10 +1,10 @@
-// A law over states, made from conditionals of partly filled states by the chain rule:
+// A law is a distribution over states, made by the chain rule from conditionals of partly filled states:
 //
 //	p(θ) = w · mean over the orders σ of Π_t f(θ_σ(t) | θ_σ(1), ..., θ_σ(t-1), the rest open)
 //
 // The products of each order sum to one over all states, and so does their mean: no normaliser is needed. The product
-// over a beginning bounds the product of every state that begins with it. search.go finds and proves the likeliest
-// states, and forward.go draws from the law.
+// over the first slots of an order is an upper bound of the product of every state that has these slots. search.go
+// finds and proves the likeliest states, and forward.go draws from laws.
 
 package samplers
 
@@ -22,17 +22,17 @@ import (
 // Open, in a state, marks a slot that is not filled.
 const Open = -1
 
-// A Partial asks for the conditional of an open slot, given the filled slots of a state.
+// A Partial asks for the conditional of an open slot, given the filled slots of State.
 type Partial struct {
 	State []int // [slots]
 	Slot  int
 }
 
-// A PartialTarget offers the conditionals of partly filled states.
+// A PartialTarget gives the conditionals of partly filled states.
 type PartialTarget interface {
-	// PartialConditionals calls take once for each of asked, in any order and on the calling goroutine, with log
-	// f(θ_Slot = v | the filled slots) for every category v. The probabilities of a slot sum to at most one.
-	// take must not keep logp.
+	// PartialConditionals calls take once for each element i of asked, in any order and on the calling goroutine. logp
+	// holds log f(θ_Slot = v | the filled slots) for every category v. The probabilities of a slot sum to at most one.
+	// take must not keep logp after it returns.
 	PartialConditionals(ctx context.Context, asked []Partial, take func(i int, logp []float32)) error
 }
 
@@ -43,15 +43,15 @@ type Law struct {
 	Orders [][]int
 	// LogWeight is log w, the logarithm of the law's weight among several laws.
 	LogWeight float64
-	// Choices returns the categories, ascending, that an open slot may take, given the filled slots of a state; nil
-	// allows all. It narrows which states are found and drawn, and changes no probability. The caller must not change
-	// the slice.
+	// Choices returns the categories, ascending, that an open slot may take given the filled slots of a state. If
+	// Choices is nil, a slot may take every category. Choices narrows which states are found and drawn, and changes no
+	// probability. The caller must not change the slice.
 	Choices func(state []int, slot int) []int
-	// Allows judges whole states beyond Choices; nil allows all.
+	// Allows reports whether a whole state is allowed, beyond Choices. If Allows is nil, every state is allowed.
 	Allows func(state []int) bool
 }
 
-// appendState appends a state to key, so that a map can hold states by their keys.
+// appendState appends state to key as bytes, for the keys of maps.
 func appendState(key []byte, state []int) []byte {
 	for _, v := range state {
 		key = binary.AppendUvarint(key, uint64(v-Open))
@@ -61,7 +61,7 @@ func appendState(key []byte, state []int) []byte {
 
 func (l *Law) slots() int { return len(l.Orders[0]) }
 
-// choices returns Choices, or all categories if Choices is nil.
+// choices returns l.Choices(state, slot), or all categories if l.Choices is nil.
 func (l *Law) choices(state []int, slot, categories int) []int {
 	if l.Choices == nil {
 		return ascending(categories)
@@ -91,7 +91,7 @@ func checkLaws(laws []Law) error {
 	return nil
 }
 
-// logMean is the logarithm of the mean of exp of the numbers, -Inf among them.
+// logMean returns the log of the mean of exp(x). Elements of x may be -Inf.
 func logMean(x []float64) float64 {
 	return logmath.LogSumExp(x) - math.Log(float64(len(x)))
 }

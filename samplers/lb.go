@@ -1,12 +1,12 @@
 // LB-1 is the locally balanced sampler of Zanella, "Informed proposals for local MCMC in discrete spaces" (JASA 2020),
 // with window 1, as in the discrete Langevin paper. It is Gibbs with gradients, but with exact energy differences
-// instead of the gradient's:
+// instead of the gradient's estimates:
 //
 //	q(j, v | θ) ∝ g(exp(U(θ with slot j := v) - U(θ))),  v ≠ θ_j
 //
-// Target: π exactly, on any target: no gradient is needed. No step size. Cost:
-// the energies of all Σ_j (K_j - 1) neighbours and of the proposal, a step; the
-// neighbours of the present position are known from the step that led to it.
+// Target: π exactly, on any target: no gradient is needed. There is no step size. Cost of a step: the energies of the
+// proposal and of its Σ_j (K_j - 1) neighbours. The energies around the present position are known from the step
+// before.
 
 package samplers
 
@@ -34,17 +34,17 @@ func (s *lbSettings) mover(name string, target Target, _ *rand.Rand) (mover, err
 	return k, nil
 }
 
-// evaluationBatch is the largest number of states for one call of a target, in kernels that list states.
+// evaluationBatch is the largest number of states in one call of a target, for kernels that list states.
 const evaluationBatch = 4096
 
-// differences is a target whose gradient over a slot is the energy of the
-// state with that slot changed: its differences are exact.
+// differences is a target whose gradient at a category of a slot is the energy of the state with this category in the
+// slot. So the differences of its gradient are exact energy differences.
 type differences struct {
 	Target
 	neighbours int // the number of neighbours of a state
 	states     []int
 	energy     []float64
-	entry      []int // where each energy belongs in the gradient
+	entry      []int // index in the gradient of each energy
 }
 
 func newDifferences(target Target) *differences {
@@ -55,8 +55,8 @@ func newDifferences(target Target) *differences {
 	return d
 }
 
-// EnergyGradient writes U to energy and to gradient. A neighbour whose energy is no
-// number counts as forbidden, since it will be rejected.
+// EnergyGradient writes U to energy, and U of every neighbour to gradient. It writes -Inf for a neighbour whose energy
+// is NaN or infinite, because such a proposal is rejected.
 func (d *differences) EnergyGradient(ctx context.Context, states []int, energy, gradient []float64) error {
 	if err := d.Energy(ctx, states, energy); err != nil {
 		return err
@@ -84,7 +84,7 @@ func (d *differences) EnergyGradient(ctx context.Context, states []int, energy, 
 	return d.flush(ctx, gradient)
 }
 
-// flush evaluates the states gathered so far.
+// flush evaluates the states gathered so far, and writes their energies to gradient.
 func (d *differences) flush(ctx context.Context, gradient []float64) error {
 	if len(d.entry) == 0 {
 		return nil
@@ -112,7 +112,7 @@ func locallyBalancedEntry() entry {
 			Name: "lb-1", Title: "locally balanced proposal with exact differences, window 1",
 			Paper: "Zanella, Informed Proposals for Local MCMC in Discrete Spaces, JASA 2020",
 			Exact: true, Target: onlyExp, Cost: "1 + Σ_j (K_j - 1) energies",
-			OnText: &OnText{}, // it computes every neighbour's energy: for few candidates only
+			OnText: &OnText{}, // lb-1 computes every neighbour's energy, so it suits few candidates only
 		},
 		settings: func() settings { return &lbSettings{} },
 	}

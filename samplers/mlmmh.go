@@ -1,13 +1,13 @@
 // MLM-MH is Metropolis–Hastings with the conditionals of a masked language model as proposals: Goyal, Dyer and
-// Berg-Kirkpatrick, "Exposing the Implicit Energy Networks behind Masked Language Models via Metropolis–Hastings" (ICLR
-// 2022). A block B of slots, one by default, is chosen uniformly, opened, and drawn again, each slot by itself:
+// Berg-Kirkpatrick, "Exposing the Implicit Energy Networks behind Masked Language Models via Metropolis–Hastings"
+// (ICLR 2022). A block B of slots (by default one) is chosen uniformly, opened, and drawn again, each slot by itself:
 //
 //	q(θ'_B | θ) = Π_{j∈B} p(θ'_j | θ_{-B})
 //	A = min(1, exp(U(θ') - U(θ)) q(θ_B | θ) / q(θ'_B | θ))
 //
-// Target: exp(U) exactly, whatever the conditionals are, as long as they do not depend on the open slots and reach
-// every category of positive probability. No step size and no gradient. Cost: one conditional (of the whole block at
-// once) and one energy a step. A chain whose conditional is not a number stays.
+// Target: exp(U) exactly, whatever the conditionals are, if they do not depend on the open slots and give every
+// category a positive probability. There is no step size and no gradient. Cost: one conditional (of the whole block at
+// once) and one energy a step. A chain stays where it is if a conditional is NaN.
 
 package samplers
 
@@ -22,14 +22,14 @@ import (
 
 type mlmMetropolis struct {
 	target      Target
-	conditional ConditionalTarget       // for a block of one
-	masked      MaskedConditionalTarget // for larger blocks
+	conditional ConditionalTarget       // used if block is 1
+	masked      MaskedConditionalTarget // used for larger blocks
 	categories  []int
 	block       int
 
-	order  []int  // scratch of the choice of a block, [slots]
-	slots  []int  // the blocks, [chains × block]
-	open   []bool // [chains × slots]
+	order  []int  // scratch of chooseSlots, [slots]
+	slots  []int  // slots of the chains' blocks, [chains × block]
+	open   []bool // whether a slot is in its chain's block, [chains × slots]
 	logp   []float64
 	weight []float64
 	energy []float64
@@ -92,7 +92,7 @@ func (k *mlmMetropolis) transition(ctx context.Context, state *State, sources []
 	return nil
 }
 
-// propose draws a chain's block again and returns log q(back) - log q(forth).
+// propose draws a chain's block again. It returns the log of q(θ_B | θ) / q(θ'_B | θ).
 func (k *mlmMetropolis) propose(chain int, position, to []int, src source) float64 {
 	logRatio := 0.0
 	for _, j := range k.slots[chain*k.block : (chain+1)*k.block] {
@@ -119,7 +119,7 @@ func (k *mlmMetropolis) conditionals(ctx context.Context, state *State) error {
 	return k.masked.LogMaskedConditionals(ctx, state.Positions, k.open, k.logp)
 }
 
-// row is the conditional of one slot of a chain's block.
+// row returns the conditional of one slot in a chain's block.
 func (k *mlmMetropolis) row(chain, slot int) []float64 {
 	row := chain
 	if k.block > 1 {

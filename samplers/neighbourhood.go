@@ -6,30 +6,30 @@ import (
 	"infill/internal/logmath"
 )
 
-// blockSize is the number of categories with a sum of weights of their own, so that a draw reads one block instead of a
-// whole row.
+// blockSize is the number of categories in a block. Each block has a sum of weights, so that a draw reads one block
+// instead of a whole row.
 const blockSize = 256
 
 // A scorer gives the unnormalised log weight of moving one slot of one chain from its current category to another.
 type scorer interface {
-	// auxiliary returns a number that the weights of a slot need besides its row, such as a normalising constant.
+	// auxiliary returns a number that logWeights needs besides a slot's gradient, such as a normalising constant.
 	auxiliary(slot, current int, gradient []float64) float64
-	// logWeights writes the log weights of the categories first, first+1, ... to out. gradient is the slot's row. The
-	// weight of the current category itself is never used. A NaN or +Inf in the gradient must come out as NaN or +Inf:
-	// it marks the state as unusable.
+	// logWeights writes the log weights of the categories first, first+1 and so on to out. gradient is that of the
+	// slot. The weight of the current category is never used. A NaN or +Inf in gradient must give NaN or +Inf in out,
+	// which marks the state as unusable.
 	logWeights(auxiliary float64, slot, current int, gradient []float64, first int, out []float64)
 }
 
-// neighbourhood holds the sums of the weights of all single-slot moves of each chain, in blocks. Every informed
-// proposal takes its normalising constants and draws from them, so that a step needs one pass over the gradient.
+// neighbourhood holds, for each chain, the sums of the weights of all moves of a single slot, in blocks. Informed
+// proposals draw from these sums and normalise by them, so that a step needs only one pass over the gradient.
 type neighbourhood struct {
 	categories []int
 	width      int
 	blocks     int
 	logBlock   []float64 // [chains × slots × blocks]
 	logTotal   []float64 // [chains × slots], log Σ_{v ≠ current} weight
-	auxiliary  []float64 // [chains × slots], as the scorer gave it
-	buffer     []float64 // [chains × room], so that chains share nothing
+	auxiliary  []float64 // results of scorer.auxiliary, [chains × slots]
+	buffer     []float64 // scratch, [chains × room]; each chain has its own part
 	room       int
 }
 
@@ -49,30 +49,30 @@ func newNeighbourhood(categories []int, chains int) *neighbourhood {
 	}
 }
 
-// totals is the log total weight of each slot of a chain, [slots].
+// totals returns, for each slot of a chain, the log of the sum of the weights of its moves, [slots].
 func (n *neighbourhood) totals(chain int) []float64 {
 	slots := len(n.categories)
 	return n.logTotal[chain*slots : (chain+1)*slots]
 }
 
-// scratch is the chain's own buffer of the given length.
+// scratch returns memory of the given length that only this chain uses.
 func (n *neighbourhood) scratch(chain, length int) []float64 {
 	return n.buffer[chain*n.room : chain*n.room+length]
 }
 
-// block is the part of a slot's categories in one block.
+// block returns the first category and the number of categories of a slot in block b.
 func (n *neighbourhood) block(slot, b int) (first, length int) {
 	first = b * blockSize
 	return first, max(0, min(n.categories[slot]-first, blockSize))
 }
 
-// row is the gradient of one slot, from a chain's [slots × K].
+// row returns the gradient of one slot, [categories]. gradient is a chain's, [slots × K].
 func (n *neighbourhood) row(gradient []float64, slot int) []float64 {
 	return gradient[slot*n.width : slot*n.width+n.categories[slot]]
 }
 
-// measure sums the weights around a chain's position. It reports whether they
-// are usable: with a NaN or +Inf in the gradient they are not.
+// measure sums the weights around a chain's position. It reports whether the weights are usable: they are not if the
+// gradient holds a NaN or +Inf.
 func (n *neighbourhood) measure(chain int, score scorer, position []int, gradient []float64) bool {
 	usable := true
 	totals := n.totals(chain)
@@ -91,15 +91,15 @@ func (n *neighbourhood) measure(chain int, score scorer, position []int, gradien
 			logBlock[b] = logmath.LogSumExp(out)
 		}
 		totals[slot] = logmath.LogSumExp(logBlock)
-		// An infinite gradient at the current category would make every other
-		// look forbidden and so pass for a dead end.
+		// If the gradient at the current category is infinite, all other categories look forbidden, as where no move is
+		// possible.
 		usable = usable && totals[slot] < math.Inf(1) && logmath.Finite(row[current])
 	}
 	return usable
 }
 
-// draw picks another category for a slot with probability proportional to its
-// weight. The slot's total must be above -Inf.
+// draw draws a category other than current for a slot, with probability proportional to its weight. The slot's total
+// must be above -Inf.
 func (n *neighbourhood) draw(chain int, score scorer, slot, current int, gradient []float64, src source) int {
 	at := chain*len(n.categories) + slot
 	logBlock := n.logBlock[at*n.blocks : (at+1)*n.blocks]
@@ -119,14 +119,14 @@ func (n *neighbourhood) draw(chain int, score scorer, slot, current int, gradien
 	return first + src.categorical(weight)
 }
 
-// logWeight is the log weight of moving a slot to category v.
+// logWeight returns the log weight of moving a slot to category v.
 func (n *neighbourhood) logWeight(chain int, score scorer, slot, current, v int, gradient []float64) float64 {
 	out := n.scratch(chain, 1)
 	score.logWeights(n.auxiliary[chain*len(n.categories)+slot], slot, current, n.row(gradient, slot), v, out)
 	return out[0]
 }
 
-// adopt takes over a chain's sums from another neighbourhood.
+// adopt copies a chain's sums from another neighbourhood.
 func (n *neighbourhood) adopt(chain int, from *neighbourhood) {
 	slots := len(n.categories)
 	lo, hi := chain*slots, (chain+1)*slots
@@ -135,8 +135,8 @@ func (n *neighbourhood) adopt(chain int, from *neighbourhood) {
 	copy(n.logBlock[lo*n.blocks:hi*n.blocks], from.logBlock[lo*n.blocks:hi*n.blocks])
 }
 
-// balanced is the scorer of the gradient's estimate of the energy difference,
-// Δ_j(v) = ∂U/∂θ_j[v] - ∂U/∂θ_j[θ_j], under a balancing function.
+// balanced is the scorer that weighs Δ_j(v) = ∂U/∂θ_j[v] - ∂U/∂θ_j[θ_j], the gradient's estimate of an
+// energy difference, by a balancing function.
 type balanced struct{ balance Balance }
 
 func (balanced) auxiliary(int, int, []float64) float64 { return 0 }
@@ -156,7 +156,7 @@ func (s balanced) logWeights(_ float64, _, current int, gradient []float64, firs
 	}
 }
 
-// one is the log weight of one difference. +Inf gives +Inf under every balance, so that the caller sees it.
+// one returns the log weight of an energy difference. It returns +Inf for +Inf, so that the caller notices.
 func (s balanced) one(delta float64) float64 {
 	if delta > math.MaxFloat64 {
 		return delta

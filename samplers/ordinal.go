@@ -1,15 +1,15 @@
-// Ordinal DULA and DMALA are the discrete Langevin proposal over numbers instead of one-hot vectors: equation 2 of
+// This file has DULA and DMALA over numbers instead of one-hot vectors: the discrete Langevin proposal by equation 2 of
 // Zhang, Liu and Liu (ICML 2022), with one derivative per slot:
 //
 //	q_j(v | θ) ∝ exp(log g(exp(U'_j(θ) (v - θ_j))) - (v - θ_j)² / (2 α g_j))
 //
-// On slots of two categories with the values 0 and 1 it is the binary form of
-// appendix A, algorithm 2: a slot flips with probability sigmoid(-½ U'_j (2θ_j
-// - 1) - 1/(2α)). On other binary slots, dula and dmala with twice the α are the same chains.
+// On slots of two categories with the values 0 and 1, this is the binary form of appendix A, algorithm 2: a slot flips
+// with probability sigmoid(-½ U'_j (2θ_j - 1) - 1/(2α)). On binary slots, dula and dmala with twice the α are the
+// same chains.
 //
-// DULA (unadjusted) has its own stationary law; DMALA targets π exactly. Step size: α of the paper's equation 2, where
-// two neighbouring integers are at squared distance 1, half that of two one-hot vectors: on binary slots 0 and 1 this α
-// is half the α of dula and dmala that has the same penalty. Cost: one energy and derivative a step.
+// DULA (unadjusted) has its own stationary law; DMALA targets π exactly. Step size: α of the paper's equation 2,
+// where two neighbouring integers are at squared distance 1, half that of two one-hot vectors. On binary slots 0 and 1
+// this α is half the α of dula and dmala with the same penalty. Cost: one energy and derivative a step.
 
 package samplers
 
@@ -19,7 +19,7 @@ import (
 	"math/rand/v2"
 )
 
-// ordinal is the discrete Langevin kernel with the penalty in its scores, by the distance of two categories' numbers.
+// ordinal is a discrete Langevin kernel. Its scores contain the penalty, by the distance of two categories' numbers.
 type ordinal struct {
 	*dlp
 	scores *ordinalScores
@@ -71,11 +71,11 @@ func (k *ordinal) setStepSize(stepSize float64) error {
 	return nil
 }
 
-// ordinalScores scores a move by balance and squared distance.
+// ordinalScores gives a move the log weight of the balance, minus the penalty by squared distance.
 type ordinalScores struct {
 	balance Balance
 	values  [][]float64
-	price   []float64 // the penalty of a squared distance of 1, in nats, [slots]
+	price   []float64 // penalty for a squared distance of 1, in nats, [slots]
 }
 
 func (*ordinalScores) auxiliary(int, int, []float64) float64 { return 0 }
@@ -88,8 +88,8 @@ func (o *ordinalScores) logWeights(_ float64, slot, current int, gradient []floa
 	}
 }
 
-// onLine lays an ordinal target's categories on a line: the gradient of category v is U'_j·v, so that differences are
-// U'_j (v - θ_j).
+// onLine gives an ordinal target a gradient over categories: at category v of slot j, with the number x_v, it is
+// U'_j·x_v. So differences are U'_j (x_v - x_θj).
 type onLine struct {
 	OrdinalTarget
 	derivative []float64

@@ -1,18 +1,18 @@
 // PAFS is the fast path auxiliary sampler of Sun et al., "Path Auxiliary Proposal for MCMC in Discrete Space" (ICLR
-// 2022), in the form without replacement of the DISCS benchmark (PAFS). From the one gradient at θ, R slots are drawn
-// one after another, each among those not yet drawn, and each gets a new category:
+// 2022), without replacement as in the DISCS benchmark. From one gradient at θ, R slots are drawn one after another,
+// each from the slots not yet drawn. Each drawn slot gets a new category:
 //
 //	P(j) ∝ Σ_{v≠θ_j} g(exp Δ_j(v)),  p(v | j) ∝ g(exp Δ_j(v))
 //	log q(path θ → θ') = Σ_r log P(j_r) - log(1 - Σ_{s<r} P(j_s)) + log p(θ'_{j_r} | j_r)
 //
-// The reverse path visits the same slots in the opposite order with the gradient at θ'. The path is an auxiliary
+// The reverse path visits the same slots in the opposite order, with the gradient at θ'. The path is an auxiliary
 // variable: A = min(1, exp(U(θ') - U(θ)) q(reverse path) / q(path)).
 //
-// A path of a fixed length keeps the parity of binary slots, or turns them all. Where two slots are binary, the length
-// is therefore R or R - 1, evenly, which reaches every state: two paths can differ in one slot.
+// A path of fixed length R always keeps, or always turns, the parity of binary slots. If the target has two or more
+// binary slots, the length is therefore R or R - 1 with equal chance. Then every state can be reached.
 //
-// Target: π exactly. No step size: the radius R plays its part, and a warm-up
-// tunes it. Cost: one energy and gradient a step.
+// Target: π exactly. There is no step size. The radius R takes its place, and a warm-up tunes it. Cost: one energy and
+// gradient a step.
 
 package samplers
 
@@ -25,10 +25,10 @@ import (
 type pathAuxiliary struct {
 	*informed
 	radius int
-	varies bool      // half of the paths are one slot shorter
-	length []int     // of each chain's path, [chains]
-	path   []int     // the slots of each chain's path, -1 past its end, [chains × slots]
-	left   []float64 // log totals of the slots not yet on the path, [chains × slots]
+	varies bool      // whether half of the paths are one slot shorter
+	length []int     // lengths of the chains' paths, [chains]
+	path   []int     // slots of the chains' paths, -1 after an early end, [chains × slots]
+	left   []float64 // log totals of the slots not yet on the path, else -Inf, [chains × slots]
 }
 
 var (
@@ -36,20 +36,20 @@ var (
 	_ proposer = (*pathAuxiliary)(nil)
 )
 
-// grow implements the engine's hook for scratch memory.
+// grow makes scratch memory for a number of chains. The engine informed calls it.
 func (k *pathAuxiliary) grow(chains int) {
 	k.length = make([]int, chains)
 	k.path = make([]int, chains*len(k.categories))
 	k.left = make([]float64, chains*len(k.categories))
 }
 
-// pathOf is the chain's path.
+// pathOf returns the slots of a chain's path.
 func (k *pathAuxiliary) pathOf(chain int) []int {
 	start := chain * len(k.categories)
 	return k.path[start : start+k.length[chain]]
 }
 
-// remaining returns a copy of the slots' log totals. The caller removes slots from it one by one.
+// remaining returns a copy of the slots' log totals. The caller removes slots from the copy one by one.
 func (k *pathAuxiliary) remaining(at place) []float64 {
 	slots := len(k.categories)
 	left := k.left[at.chain*slots : (at.chain+1)*slots]
@@ -68,7 +68,7 @@ func (k *pathAuxiliary) propose(at place, to []int, src source) float64 {
 	for r := range path {
 		total := logmath.LogSumExp(left)
 		if math.IsInf(total, -1) {
-			// Nothing is left that can move.
+			// No slot is left that can move.
 			path[r] = -1
 			continue
 		}
@@ -95,13 +95,13 @@ func (k *pathAuxiliary) logReverse(at place, to []int) float64 {
 		left[j] = math.Inf(-1)
 	}
 	if dry && !math.IsInf(logmath.LogSumExp(left), -1) {
-		// The path ended early, as no slots were left; the way back would not.
+		// The path ended early because no slot could move. The reverse path would not end early.
 		return math.Inf(-1)
 	}
 	return logq
 }
 
-// radiusAdaptation tunes the number of slots that move, as the DISCS benchmark does:
+// radiusAdaptation tunes the number R of slots that move, as the DISCS benchmark does:
 //
 //	r ← clip(r + acceptance - 0.574, 1, slots),  R = round(r)
 type radiusAdaptation struct{ radius float64 }

@@ -6,13 +6,13 @@ import (
 	"sync/atomic"
 )
 
-// parallelWork is the number of category weights in a step above which
-// spreading the chains over goroutines pays for starting them.
+// parallelWork is the number of category weights in a step from which starting several goroutines costs less than it
+// saves.
 const parallelWork = 1 << 15
 
-// crew runs a function for each chain of a batch, on several goroutines when the work is large. Which goroutine takes a
-// chain has no influence on the result: a chain touches its own stream and its own rows only. The closures are made
-// once, so that running allocates nothing.
+// crew runs a function for each chain of a batch, on several goroutines if the work is large. The result does not
+// depend on which goroutine takes a chain, because a chain uses only its own stream and rows. The closure member is
+// made only once, so that running allocates nothing.
 type crew struct {
 	body    func(chain int)
 	chains  int

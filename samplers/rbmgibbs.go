@@ -1,10 +1,10 @@
-// RBM Gibbs is block Gibbs on a bipartite model: all latent units given all slots, then all slots given all latent
-// units (the ground truth of the discrete Langevin and GWG papers on restricted Boltzmann machines):
+// RBM Gibbs is block Gibbs on a bipartite model: it draws all latent units given all slots, then all slots given all
+// latent units. The papers of discrete Langevin and of GWG use it as the ground truth on restricted Boltzmann machines:
 //
 //	h ~ Bernoulli(sigmoid(W v + a)),  v ~ Bernoulli(sigmoid(Wᵀ h + b))
 //
-// Target: π exactly. No step size, no rejection, no temperature. Cost: two passes over the weights, counted as one
-// conditional; no energy: State.Energy of a moved chain is NaN until [State.Evaluate].
+// Target: π exactly. There is no step size, no rejection and no temperature. Cost: two passes over the weights,
+// counted as one conditional, and no energy. State.Energy of a moved chain is NaN until [State.Evaluate].
 
 package samplers
 

@@ -7,40 +7,40 @@ import (
 
 // Description describes a sampler.
 type Description struct {
-	Name  string // as [New] takes it
-	Title string // in words
+	Name  string // the name that [New] takes
+	Title string // the name in words
 	Paper string // authors, title, year
-	Exact bool   // whether the chain's stationary law is the target
+	Exact bool   // whether the stationary law of the chain is the target
 	// Interacting reports whether the move of a chain depends on the other chains.
 	Interacting bool
-	Target      string // the law that the chain converges to
-	Cost        string // the evaluations of one step of one chain
+	Target      string // law to which the chain converges
+	Cost        string // evaluations in one step of one chain
 	// Conditionals reports whether the target must be a [ConditionalTarget] or a [MaskedConditionalTarget].
 	Conditionals bool
-	Settings     []Setting // the settings that a [Spec] can have, by name
-	Tunes        string    // the setting that a warm-up tunes; "" for none
-	OnText       *OnText   // nil for samplers that cannot run on the slots of a text
+	Settings     []Setting // settings that a [Spec] can have, by name
+	Tunes        string    // the setting that a warm-up tunes; "" if there is none
+	OnText       *OnText   // nil if the sampler cannot run on the slots of a text
 }
 
-// A Setting is a setting of a sampler.
+// A Setting describes a setting of a sampler.
 type Setting struct {
 	Name, Help string
-	Default    string // "" if no value means the same as leaving it out
+	Default    string // "" if no value means the same as leaving the setting out
 }
 
-// OnText says how to run a sampler on text: over tens of thousands of categories, with a language model's gradients.
+// OnText says how to run a sampler on text, over tens of thousands of categories and with a language model's gradients.
 type OnText struct {
-	Settings []Assignment // those that differ from the sampler's own defaults
-	// Gradient is the gradient that serves it best: "local", the direct term, which needs no backward pass, or
-	// "full"; "" if it uses none.
+	Settings []Assignment // settings that differ from the sampler's own defaults
+	// Gradient is the gradient that suits the sampler best: "local" (the direct term, which needs no backward pass) or
+	// "full". It is "" if the sampler uses no gradient.
 	Gradient string
 }
 
-// entry describes one kernel for the registry. The kernel's file defines it.
+// entry describes one sampler in the registry. The sampler's file defines it.
 type entry struct {
 	Description
 	settings func() settings
-	// adaptation makes the adaptation that tunes the setting named Tunes.
+	// adaptation returns the adaptation that tunes the setting named Tunes.
 	adaptation func(mover) adaptation
 }
 
@@ -49,7 +49,7 @@ const (
 	oneForAll = "1 energy and gradient"
 )
 
-// registry is the one list of kernels, in the order of the documentation.
+// registry returns the entries of all samplers, in the order of the documentation.
 func registry() []entry {
 	return []entry{
 		gibbsEntry(),
@@ -75,7 +75,7 @@ func registry() []entry {
 	}
 }
 
-// find returns the entry of a name, the zero value if there is none.
+// find returns the entry of a name, or the zero entry for an unknown name.
 func find(name string) entry {
 	for _, e := range registry() {
 		if e.Name == name {
@@ -85,7 +85,7 @@ func find(name string) entry {
 	return entry{}
 }
 
-// Describe returns the description of a sampler; the zero value for an unknown name.
+// Describe returns the description of a sampler, or the zero Description for an unknown name.
 func Describe(name string) Description {
 	e := find(name)
 	if e.settings != nil {
@@ -103,7 +103,7 @@ func (d Description) Has(setting string) bool {
 	return slices.ContainsFunc(d.Settings, func(s Setting) bool { return s.Name == setting })
 }
 
-// Names lists the samplers, in the order of the documentation.
+// Names lists the names of all samplers, in the order of the documentation.
 func Names() []string {
 	entries := registry()
 	names := make([]string, len(entries))

@@ -11,12 +11,12 @@ import (
 	"infill/internal/logmath"
 )
 
-// relaxation is the common part of the samplers by continuous relaxation. Slots are signs of real numbers z ∈ R^m under
-// a normal base, so that
+// relaxation is the common part of the samplers by continuous relaxation. Slots are the signs of real numbers z ∈ R^m
+// with a normal prior. Under
 //
 //	p(z) ∝ N(z; 0, I) exp(U([z > 0]))
 //
-// has π as the law of [z > 0]. Its gradient is zero almost everywhere; moves
+// the law of [z > 0] is π. The gradient of log p is useless, because U([z > 0]) is constant almost everywhere. Moves
 // follow the surrogate s(z) = N(z; 0, I) exp(U(sigmoid(z/t))) instead.
 type relaxation struct {
 	target    RelaxedTarget
@@ -26,13 +26,13 @@ type relaxation struct {
 	soft     []float64 // sigmoid(z/t), [chains × slots]
 	discard  []float64
 	energy   []float64
-	z, score []float64 // at the proposals
+	z, score []float64 // z and ∇log s(z) of the proposals, [chains × slots]
 }
 
-// relaxedSettings are the settings of all relaxations.
+// relaxedSettings are the settings of r-mala, r-hmc and d-svgd.
 type relaxedSettings struct {
 	stepSize, smoothing positive
-	leapfrog            count // leapfrog steps of r-hmc; 0 for the others
+	leapfrog            count // leapfrog steps of r-hmc; 0 for other samplers
 	make                func(r *relaxation, leapfrog int) mover
 }
 
@@ -63,8 +63,8 @@ func (s *relaxedSettings) mover(name string, target Target, _ *rand.Rand) (mover
 
 // relaxed holds the numbers that a relaxation keeps with a state, all [chains × slots].
 type relaxed struct {
-	z, score      []float64 // the numbers behind the slots, and ∇log s(z)
-	first, second []float64 // the moments of Adam
+	z, score      []float64 // the numbers whose signs are the slots, and ∇log s(z)
+	first, second []float64 // the two moments of Adam
 	step          int
 }
 
@@ -78,7 +78,7 @@ func (r *relaxation) setStepSize(stepSize float64) error {
 	return nil
 }
 
-// start puts z at ± √(2/π), the mean of a half normal.
+// start puts z at ±√(2/π), the mean of a half normal, with the signs of the slots.
 func (r *relaxation) start(ctx context.Context, state *State) error {
 	if err := evaluate(ctx, r.target, state); err != nil {
 		return err
@@ -101,7 +101,7 @@ func (r *relaxation) start(ctx context.Context, state *State) error {
 	return nil
 }
 
-// known returns the numbers kept with a state, and makes room for a step from there.
+// known returns the numbers kept with a state, and makes scratch memory for a step.
 func (r *relaxation) known(s *State) *relaxed {
 	if n := len(s.Positions); len(r.energy) != s.Chains() {
 		r.energy, r.discard = make([]float64, s.Chains()), make([]float64, s.Chains())
@@ -110,7 +110,7 @@ func (r *relaxation) known(s *State) *relaxed {
 	return s.own.(*relaxed)
 }
 
-// surrogate writes ∇ log s(z) to score.
+// surrogate writes ∇log s(z) to score.
 func (r *relaxation) surrogate(ctx context.Context, z, score []float64) error {
 	for i, v := range z {
 		r.soft[i] = logmath.Sigmoid(v / r.smoothing)
@@ -135,7 +135,7 @@ func signs(z []float64, positions []int) {
 	}
 }
 
-// squares is |z|².
+// squares returns |z|².
 func squares(z []float64) float64 {
 	sum := 0.0
 	for _, v := range z {
@@ -144,13 +144,13 @@ func squares(z []float64) float64 {
 	return sum
 }
 
-// evaluateProposals computes the energies of the signs of z.
+// evaluateProposals writes the signs of r.z to info.Proposal and computes their energies.
 func (r *relaxation) evaluateProposals(ctx context.Context, info *Info) error {
 	signs(r.z, info.Proposal)
 	return r.target.Energy(ctx, info.Proposal, r.energy)
 }
 
-// settle accepts or rejects a chain's z together with info's proposal.
+// settle accepts or rejects r.z of a chain, together with the chain's proposal in info.
 func (r *relaxation) settle(chain int, state *State, info *Info, ratio float64, src source) {
 	slots := state.Slots()
 	lo, hi := chain*slots, (chain+1)*slots

@@ -1,15 +1,15 @@
-// R-HMC is the relaxed Hamiltonian Monte Carlo sampler that Grathwohl et al., "Oops I Took A Gradient" (ICML 2021),
-// compare with. Binary slots are the signs of z. A momentum p ~ N(0, I) is drawn and L leapfrog steps follow the smooth
-// surrogate; the end is accepted against the target:
+// R-HMC is relaxed Hamiltonian Monte Carlo, with which Grathwohl et al., "Oops I Took A Gradient" (ICML 2021), compare
+// their sampler. Binary slots are the signs of z. A momentum p ~ N(0, I) is drawn, and L leapfrog steps follow the
+// smooth surrogate s. The end is accepted against the target:
 //
 //	p ← p + ε/2 ∇log s(z);  z ← z + ε p;  p ← p + ε/2 ∇log s(z)
 //	A = min(1, exp(H(z, p) - H(z', p'))),  H = |p|²/2 + |z|²/2 - U([z > 0])
 //
-// The leapfrog map keeps volume and is its own inverse up to the sign of p,
-// whatever field it follows, so the sampler is exact for π over x = [z > 0].
+// The leapfrog map keeps volume and is its own inverse up to the sign of p, whatever field it follows. So the sampler
+// is exact for π over x = [z > 0].
 //
 // Step size: ε of a leapfrog step, 0.001 by default, not the α of the package. Smoothing: t of the surrogate, 0.1 by
-// default. Cost: one energy and L relaxed gradients a step. Only binary slots.
+// default. Cost: one energy and L relaxed gradients a step. All slots must be binary.
 
 package samplers
 
@@ -19,7 +19,7 @@ type relaxedHMC struct {
 	*relaxation
 	leapfrog int
 	momentum []float64
-	kinetic  []float64 // |p|² before, [chains]
+	kinetic  []float64 // |p|² before the leapfrog steps, [chains]
 }
 
 var (
@@ -59,7 +59,7 @@ func (k *relaxedHMC) transition(ctx context.Context, state *State, sources []sou
 	return nil
 }
 
-// flow takes the leapfrog steps from z, its score and the momentum.
+// flow does the leapfrog steps from k.z, k.score and k.momentum.
 func (k *relaxedHMC) flow(ctx context.Context) error {
 	half := k.epsilon / 2
 	for range k.leapfrog {

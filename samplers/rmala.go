@@ -1,12 +1,12 @@
-// R-MALA is the relaxed Metropolis-adjusted Langevin sampler that Grathwohl et al., "Oops I Took A Gradient" (ICML
-// 2021), compare with. Binary slots are the signs of z, which takes Langevin steps along a smooth surrogate s and is
-// accepted against the target itself:
+// R-MALA is relaxed Metropolis-adjusted Langevin, with which Grathwohl et al., "Oops I Took A Gradient" (ICML 2021),
+// compare their sampler. Binary slots are the signs of z. z takes Langevin steps along a smooth surrogate s, and each
+// step is accepted against the target p itself:
 //
 //	z' ~ N(z + ε ∇log s(z), 2ε I),  x = [z > 0]
 //	p(z) ∝ N(z; 0, I) exp(U(x)),  s(z) = N(z; 0, I) exp(U(sigmoid(z/t)))
 //
 // Target: π exactly, over x. Step size: ε of the continuous step, 0.001 by default, not the α of the package.
-// Smoothing: t, 0.1 by default. Cost: one energy and one relaxed gradient a step. Only binary slots.
+// Smoothing: t, 0.1 by default. Cost: one energy and one relaxed gradient a step. All slots must be binary.
 
 package samplers
 
@@ -43,7 +43,7 @@ func (k relaxedMALA) transition(ctx context.Context, state *State, sources []sou
 	return nil
 }
 
-// logMove returns the log density of the Langevin step, up to a constant.
+// logMove returns the log density of a Langevin step, up to a constant. score is ∇log s at from.
 func (k relaxedMALA) logMove(from, score, to []float64) float64 {
 	sum := 0.0
 	for i, z := range from {

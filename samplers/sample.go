@@ -9,30 +9,30 @@ import (
 
 // A Plan says how Sample runs the chains.
 type Plan struct {
-	Streams []*rand.Rand // one per chain
-	// WarmUp steps come before the others. In them the kernel tunes the settings that its [Spec] leaves open,
-	// for all chains together; afterwards a chain's path does not depend on the other chains.
+	Streams []*rand.Rand // one for each chain
+	// WarmUp is the number of steps before the sample. In these steps the kernel tunes the setting that its [Spec]
+	// leaves open, for all chains together. After the warm-up, a chain's path does not depend on other chains.
 	WarmUp, Steps int
 }
 
 // A Step describes one step of Sample. State and Info are valid until the observer returns.
 type Step struct {
-	Number   int  // from 1 over the whole plan; 0 is the start
-	WarmUp   bool // whether the step belongs to the warm-up, as the start does
+	Number   int  // from 1 over WarmUp and Steps; 0 for the start
+	WarmUp   bool // whether the step belongs to the warm-up; true for the start
 	State    *State
-	Info     *Info   // nil at the start
-	StepSize float64 // of this step; NaN for kernels without
+	Info     *Info   // nil for the start
+	StepSize float64 // of this step; NaN if the kernel has no step size
 }
 
 // A Run is the result of Sample.
 type Run struct {
-	State    *State  // where the chains ended
-	StepSize float64 // after the warm-up; NaN for kernels without
+	State    *State  // the state after the last step
+	StepSize float64 // after the warm-up; NaN if the kernel has no step size
 	Tuned    bool    // whether the warm-up tuned the kernel
 }
 
-// Sample runs the chains from starts [chains × slots]: first the warm-up with its adaptation, then the steps of the
-// sample. observe, if not nil, is called with the start and with every step, in order; its error ends the run.
+// Sample runs the chains from starts, [chains × slots]: first the warm-up with its adaptation, then plan.Steps steps.
+// observe, if not nil, is called with the start and with every step, in order. An error of observe ends the run.
 func Sample(ctx context.Context, k Kernel, starts []int, plan Plan, observe func(Step) error) (*Run, error) {
 	run := &Run{}
 	var step Step
@@ -80,7 +80,7 @@ func Sample(ctx context.Context, k Kernel, starts []int, plan Plan, observe func
 	return run, nil
 }
 
-// size is the kernel's step size, NaN without.
+// size returns the kernel's step size, or NaN if the kernel has none.
 func (k *kernel) size() float64 {
 	if k != nil {
 		if s, ok := k.mover.(stepSizer); ok {
@@ -90,7 +90,7 @@ func (k *kernel) size() float64 {
 	return math.NaN()
 }
 
-// adaptation tunes the kernel in a warm-up; it is nil when no setting can be tuned, or the spec sets it.
+// adaptation returns what tunes the kernel in a warm-up: nil if no setting can be tuned, or if the spec sets it.
 func (k *kernel) adaptation() adaptation {
 	e := find(k.spec.Name)
 	if e.adaptation == nil || k.spec.has(e.Tunes) {

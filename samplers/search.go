@@ -1,19 +1,19 @@
-// Best-first search for the likeliest states of laws by the chain rule (law.go), with a proof.
+// This file searches for the likeliest states of laws by the chain rule (law.go), best first, with a proof.
 //
-// A tree for each order holds the beginnings of states: its root has every slot open, and a node at depth t has filled
-// the order's first t slots. The product over a beginning, its mass, bounds the product of every state below it. To
-// follow a beginning is to make its node. A state that was not followed has in each order at most the mass of a
+// A tree for each order of a law holds beginnings: its root has every slot open, and a node at depth t has filled the
+// order's first t slots. A beginning's mass is the product over its slots, an upper bound of the product of every state
+// below it. To follow a beginning is to make its node. A state without a node has, in each order, at most the mass of a
 // beginning that was not followed, and
 //
 //	p(θ) ≤ w · mean over the orders of these masses.
 //
-// Once that is at most the k-th largest probability found, the k states are proven to be the likeliest. The categories
-// of a beginning bound the other orders too. A state that holds category v in slot j has in another order at most the
-// largest mass of v among that order's nodes with a known conditional of j, or of its beginnings that stop before j.
+// When this is at most the k-th largest probability found, the k states are proven to be the likeliest. Categories
+// bound the other orders too. There, a state with category v in slot j has at most the larger of two masses: that of v
+// among nodes with a known conditional of j, and that of a beginning that stops before j.
 //
-// Target: any [PartialTarget]; exact. It does not sample, and has no step size. Best-first search with an admissible
-// bound is A* (Hart, Nilsson and Raphael, IEEE Transactions on Systems Science and Cybernetics 1968); for exact
-// decoding of autoregressive models see Stahlberg and Byrne, "On NMT Search Errors and Model Errors", EMNLP 2019.
+// Target: any [PartialTarget]; exact. The search does not sample, and has no step size. Best-first search with an
+// admissible bound is A* (Hart, Nilsson and Raphael, IEEE Transactions on Systems Science and Cybernetics 1968). For
+// exact decoding of autoregressive models see Stahlberg and Byrne, "On NMT Search Errors and Model Errors", EMNLP 2019.
 
 package samplers
 
@@ -31,88 +31,88 @@ import (
 )
 
 const (
-	// searchWidth is the number of conditionals of a round: fewer waste less, more share a call of the target better.
+	// searchWidth is the number of conditionals in a round: a smaller one wastes less, a larger one makes better calls.
 	searchWidth = 8
-	// diveEvery is the number of conditionals for the best beginning of all, for each one for the best of a depth, each
-	// depth in turn. Without the latter, the search of a flat law of many slots would stay at short beginnings and find
-	// no state. Once k states are known, it omits the latter.
+	// diveEvery is the number of conditionals for the best beginning of all, for every one conditional for the best
+	// beginning of some depth, each depth in turn. Without the latter, the search of a flat law of many slots would
+	// stay at short beginnings and find no state. Once k states are known, the search stops asking for the latter.
 	diveEvery = 3
-	// listedCategories is the number of likeliest categories that the search keeps of a conditional. If it needs more,
-	// it asks for the conditional again.
+	// listedCategories is the number of likeliest categories that the search keeps of a conditional. If it needs more
+	// categories, it asks for the conditional again.
 	listedCategories = 256
 )
 
 // A Found is a state with its probability.
 type Found struct {
-	Law            int // the number of its law
+	Law            int // index of the law
 	State          []int
-	LogProbability float64 // log w included
+	LogProbability float64 // LogWeight included
 }
 
-// Search looks for the likeliest states of laws. It is not safe for concurrent use.
+// Search looks for the likeliest states of laws. Only one goroutine at a time may use it.
 type Search struct {
 	laws   []Law
 	trees  [][]*tree // [laws][orders]
 	leaves map[string]*leaf
-	live   []*leaf // leaves whose probability is not known, and may matter
-	scored []*leaf // leaves by probability, the largest first
+	live   []*leaf // leaves whose probability is not yet known but may matter
+	scored []*leaf // leaves of known probability, the largest first
 
 	k         int
-	threshold float64 // the k-th largest probability found, or a bound below it
-	cut       float64 // the largest bound of the beginnings and states that the search gave up
+	threshold float64 // the k-th largest probability found, or a lower bound of it
+	cut       float64 // the largest bound of the beginnings and states that were given up
 	proven    bool
-	asking    int // the number of conditionals so far
+	asking    int // number of conditionals asked for so far
 	dives     int
 	numbers   []float64 // scratch
 	key       []byte    // scratch
 	state     []int     // scratch
 }
 
-// tree is one order of one law.
+// tree holds the beginnings by one order of one law.
 type tree struct {
 	law   int
 	order []int
-	depth []int // of each slot
+	depth []int // depth of each slot
 	root  *node
-	// fresh has the nodes without a known conditional, grown those with children that were not followed, both by depth.
+	// fresh has nodes without a known conditional, grown nodes with children that were not followed, both by depth.
 	fresh, grown []queue
-	flight       []*node // the nodes whose conditionals this round asks for
-	// known[t] is the largest mass of each category of the slot at depth t below a node
-	// whose conditional is known, and rest[t] bounds the categories that none of them lists.
+	flight       []*node // nodes whose conditionals this round asks for
+	// known[t] holds the largest mass of each category of the slot at depth t, over the nodes whose conditional is
+	// known. rest[t] bounds the mass of the categories that known[t] does not list.
 	known []map[int]float64
 	rest  []float64
-	// open[t] bounds the mass of states without a node at depth t whose conditional is known. Its last element bounds
-	// all that were not followed. lost[t] is the largest mass that the search gave up at depth t.
+	// open[t] bounds the mass of states without a node of known conditional at depth t. The last element of open bounds
+	// all states that were not followed. lost[t] is the largest mass that the search gave up at depth t.
 	open, lost []float64
 	stale      bool // whether open must be computed again
 }
 
-// node is a beginning.
+// node is a beginning in a tree.
 type node struct {
 	tree  *tree
 	state []int
 	depth int
-	mass  float64 // log
+	mass  float64 // as a log
 	kids  map[int]*node
 
 	asked bool // whether this round asks for the conditional
 	known bool // whether the conditional is known
-	// categories are the likeliest ones, with log-probabilities logp; complete reports whether no other is possible.
-	// extra has log-probabilities of some others.
+	// categories are the likeliest categories, with log-probabilities logp. complete reports whether no other category
+	// is possible. extra has the log-probabilities of some other categories.
 	categories []int32
 	logp       []float32
 	complete   bool
 	extra      map[int]float64
-	next       int // the index of the next category to follow
+	next       int // index in categories of the next child to follow
 }
 
-// leaf is a whole state.
+// leaf is a state whose slots are all filled.
 type leaf struct {
 	law          int
 	state        []int
-	at           []*node   // its longest known beginning in each order, [orders]
-	product      []float64 // log, [orders]; NaN if not known
-	lower, upper float64   // log of its probability
+	at           []*node   // the longest beginning of the state that has a node, [orders]
+	product      []float64 // log of the product in each order, [orders]; NaN if not known
+	lower, upper float64   // bounds of the log-probability
 	exact        bool
 }
 
@@ -142,8 +142,8 @@ func NewSearch(laws []Law) (*Search, error) {
 }
 
 // Run searches until the k likeliest states are proven, until room returns 0, or until ctx ends. room, if not nil,
-// returns the number of affordable conditionals; Run exceeds it to find a first state. Run continues the run before. It
-// calls tell, if not nil, in every round.
+// returns how many more conditionals Run may ask for; Run exceeds this number only to find a first state. A later Run
+// continues the search. Run calls tell, if not nil, after every round.
 func (s *Search) Run(ctx context.Context, k int, room func() int, tell func()) error {
 	if k < 1 {
 		return fmt.Errorf("%d states: ask for one at least", k)
@@ -156,7 +156,7 @@ func (s *Search) Run(ctx context.Context, k int, room func() int, tell func()) e
 	for {
 		width, down := searchWidth, false
 		if room != nil {
-			// The rest of the room may only suffice for one state in all its orders: go the shortest way.
+			// If the room may suffice for only one state in all its orders, go the shortest way to a state.
 			left := room()
 			if width = min(width, left); len(s.scored) == 0 && left <= s.way() {
 				width, down = 1, true
@@ -173,7 +173,7 @@ func (s *Search) Run(ctx context.Context, k int, room func() int, tell func()) e
 		}
 		for _, trees := range s.trees {
 			for _, t := range trees {
-				// A beginning whose conditional did not arrive must still be followed.
+				// A beginning whose conditional did not arrive is queued again.
 				for _, n := range t.flight {
 					t.place(n)
 				}
@@ -190,7 +190,7 @@ func (s *Search) Run(ctx context.Context, k int, room func() int, tell func()) e
 	}
 }
 
-// way returns the largest number of conditionals in the probability of a state.
+// way returns the largest number of conditionals that the probability of one state takes.
 func (s *Search) way() (most int) {
 	for _, trees := range s.trees {
 		most = max(most, len(trees)*len(trees[0].order))
@@ -198,11 +198,11 @@ func (s *Search) way() (most int) {
 	return most
 }
 
-// Proven reports whether the last run ended with a proof: no other state is likelier than the first k of Found.
+// Proven reports whether the last run ended with a proof that no other state is likelier than the first k of Found.
 func (s *Search) Proven() bool { return s.proven }
 
-// Found lists the states whose probabilities are known, the likeliest first; among equals, the smaller law and
-// categories come first.
+// Found lists the states whose probabilities are known, the likeliest first. Among equals, the smaller law number and
+// then the smaller categories come first.
 func (s *Search) Found() []Found {
 	list := make([]Found, len(s.scored))
 	for i, l := range s.scored {
@@ -214,8 +214,8 @@ func (s *Search) Found() []Found {
 // Len returns the number of states that Found lists.
 func (s *Search) Len() int { return len(s.scored) }
 
-// LeftOut bounds the log-probability of every state after the first listed ones of Found: of other known states, of
-// those whose probability is not known, of waiting beginnings, and of all that the search gave up.
+// LeftOut returns an upper bound of the log-probability of every state except the first listed states of Found. The
+// bound covers other known states, states of unknown probability, queued beginnings, and all that the search gave up.
 func (s *Search) LeftOut(listed int) float64 {
 	bound := s.cut
 	for _, l := range s.live {
@@ -238,7 +238,7 @@ func (s *Search) LeftOut(listed int) float64 {
 	return min(bound, s.most())
 }
 
-// most returns the log of the sum of the laws' weights, a bound of every state.
+// most returns the log of the sum of the laws' weights, an upper bound for every state.
 func (s *Search) most() float64 {
 	s.numbers = s.numbers[:0]
 	for _, l := range s.laws {
@@ -247,8 +247,8 @@ func (s *Search) most() float64 {
 	return logmath.LogSumExp(s.numbers)
 }
 
-// restart makes all beginnings wait again: those that a search for fewer states gave up may matter for more. It keeps
-// known conditionals.
+// restart queues all beginnings again, because those given up in a search for fewer states may matter in a search for
+// more. It keeps the known conditionals.
 func (s *Search) restart() {
 	for _, trees := range s.trees {
 		for _, t := range trees {
@@ -268,7 +268,7 @@ func (s *Search) restart() {
 	}
 }
 
-// judge updates the bounds of the leaves, and the threshold.
+// judge updates the bounds of the leaves and the threshold, and drops live leaves that cannot matter.
 func (s *Search) judge() {
 	var lower []float64
 	kept := s.live[:0]
@@ -306,7 +306,7 @@ func (s *Search) score(l *leaf) {
 	}
 }
 
-// rate bounds a leaf's probability by its product in each order, or by a beginning's mass if the product is not known.
+// rate bounds a leaf's probability by its product in each order or, if the product is not known, by a beginning's mass.
 func (s *Search) rate(l *leaf) {
 	trees := s.trees[l.law]
 	s.numbers = s.numbers[:0]
@@ -332,7 +332,7 @@ func (s *Search) rate(l *leaf) {
 	l.upper = weight + logmath.LogSumExp(s.numbers) - of
 }
 
-// walk follows a leaf's beginnings in one order as far as they are known.
+// walk moves l.at[o] to the longest known beginning of the leaf, and sets the product when all slots are known.
 func (l *leaf) walk(o int) {
 	for n := l.at[o]; n.known; n = l.at[o] {
 		category := l.state[n.slot()]
@@ -348,8 +348,8 @@ func (l *leaf) walk(o int) {
 	}
 }
 
-// gather chooses at most width nodes whose conditionals to ask for; if down, by the shortest way to a state. If it
-// chooses none, more reports whether any is left.
+// gather chooses at most width nodes whose conditionals to ask for. If down is set, it takes the shortest way to a
+// state. If it chooses no node, more reports whether one is left.
 func (s *Search) gather(width int, down bool) (asks []*node, more bool) {
 	scoring := func(until int) {
 		for _, l := range s.live {
@@ -391,7 +391,7 @@ func (s *Search) gather(width int, down bool) (asks []*node, more bool) {
 	return asks, true
 }
 
-// remains reports whether a beginning is left that may lead above the threshold.
+// remains reports whether a queued beginning is left whose bound is above the threshold.
 func (s *Search) remains() bool {
 	for _, trees := range s.trees {
 		for _, t := range trees {
@@ -406,7 +406,7 @@ func (s *Search) remains() bool {
 }
 
 // pick follows the next child of the best beginning: of all, of the deepest (down), or of each depth in turn (dive). If
-// the beginning's conditional is not known, pick returns it as ask. left reports whether there was a beginning.
+// the beginning's conditional is not known, pick returns it as ask. left reports whether any beginning was queued.
 func (s *Search) pick(down, dive bool) (ask *node, left bool) {
 	var best *queue
 	var at *tree
@@ -426,7 +426,7 @@ func (s *Search) pick(down, dive bool) (ask *node, left bool) {
 		for _, t := range trees {
 			t.clean()
 			n := len(t.order)
-			for step := 2*n - 1; down && step >= deepest; step-- { // a child lies deeper than its parent
+			for step := 2*n - 1; down && step >= deepest; step-- { // a child is deeper than its parent
 				queues := t.fresh
 				if step%2 == 1 {
 					queues = t.grown
@@ -478,7 +478,7 @@ func (s *Search) pick(down, dive bool) (ask *node, left bool) {
 	return nil, true
 }
 
-// follow takes a node's next child.
+// follow makes the node, or the leaf, of a node's next child, unless its bound is too low.
 func (s *Search) follow(n *node) {
 	category, logp := int(n.categories[n.next]), float64(n.logp[n.next])
 	n.next++
@@ -518,7 +518,7 @@ func (s *Search) follow(n *node) {
 	}
 }
 
-// bound bounds the log-probability of the states below a beginning; own is the beginning's mass in its order.
+// bound returns an upper bound of log p of the states below a beginning. own is its mass in its own order.
 func (s *Search) bound(t *tree, own float64, state []int) float64 {
 	s.numbers = s.numbers[:0]
 	for _, other := range s.trees[t.law] {
@@ -531,7 +531,7 @@ func (s *Search) bound(t *tree, own float64, state []int) float64 {
 	return s.laws[t.law].LogWeight + logMean(s.numbers)
 }
 
-// ask asks for the conditionals of nodes.
+// ask gets the conditionals of nodes.
 func (s *Search) ask(ctx context.Context, asks []*node) error {
 	var failed error
 	for number := range s.laws {
@@ -558,14 +558,14 @@ func (s *Search) ask(ctx context.Context, asks []*node) error {
 	return failed
 }
 
-// learn keeps the likeliest categories of a node's conditional, and a bound of the others.
+// learn stores the likeliest categories of a node's conditional, and a bound for the other categories.
 func (s *Search) learn(law *Law, n *node, logp []float32) error {
 	slot := n.slot()
 	number := listedCategories
 	if n.depth == 0 {
 		number = max(number, 2*s.k)
 	}
-	if n.known { // asked for again
+	if n.known { // the conditional was asked for again
 		number = 8 * len(n.categories)
 		for _, l := range s.live {
 			if slices.Contains(l.at, n) {
@@ -600,12 +600,12 @@ func (s *Search) learn(law *Law, n *node, logp []float32) error {
 	return nil
 }
 
-// Likeliest returns the categories with the largest logp, at most number (above 0) of them, without impossible ones:
-// the likeliest first, and of equals the smaller first. logp has all categories, choices some of them, ascending. If a
-// number is NaN, it returns that category alone.
+// Likeliest returns the possible categories of choices with the largest logp, at most number (above 0) of them. The
+// likeliest comes first, and of equals the smaller. logp has all categories; choices has some of them, ascending. If
+// the logp of a choice is NaN, Likeliest returns this category alone.
 func Likeliest(choices []int, logp []float32, number int) []int {
-	var best []uint64              // -logp as whole numbers of the same order, before the category: they sort fast
-	least := float32(math.Inf(-1)) // a category has to exceed it
+	var best []uint64              // -logp as an integer of the same order, then the category: this sorts fast
+	least := float32(math.Inf(-1)) // lower bound of logp for a new category
 	cut := func() {
 		slices.Sort(best)
 		if len(best) >= number {
@@ -618,7 +618,7 @@ func Likeliest(choices []int, logp []float32, number int) []int {
 		case l != l:
 			return []int{category}
 		case l > least:
-			bits := math.Float32bits(l + 0) // there are two zeros
+			bits := math.Float32bits(l + 0) // +0 and -0 become equal
 			bits ^= uint32(int32(^bits)>>31) & math.MaxInt32
 			if best = append(best, uint64(bits)<<32|uint64(category)); len(best) == 2*number {
 				cut()
@@ -647,7 +647,7 @@ func (n *node) value(category int) (logp float64, ok bool) {
 	return math.Inf(-1), n.complete
 }
 
-// kid returns the beginning with one more slot filled.
+// kid returns the child of n in which n's slot holds category. It makes the child if necessary.
 func (n *node) kid(category int, logp float64) *node {
 	kid, ok := n.kids[category]
 	if !ok {
@@ -661,7 +661,7 @@ func (n *node) kid(category int, logp float64) *node {
 	return kid
 }
 
-// following bounds the mass of the children that were not followed.
+// following returns an upper bound of the mass of the children that were not followed.
 func (n *node) following() float64 {
 	switch {
 	case n.next < len(n.categories):
@@ -672,7 +672,7 @@ func (n *node) following() float64 {
 	return math.Inf(-1)
 }
 
-// again makes the search follow all children of a node, and of the nodes below it, once more.
+// again makes the search follow all children of a node, and of the nodes below, once more.
 func (n *node) again() {
 	n.next = 0
 	for _, kid := range n.kids {
@@ -680,7 +680,7 @@ func (n *node) again() {
 	}
 }
 
-// queued lists all beginnings that are still to be followed.
+// queued returns all beginnings that are still to be followed.
 func (t *tree) queued() iter.Seq[queued] {
 	return func(yield func(queued) bool) {
 		for _, queues := range [][]queue{t.fresh, t.grown} {
@@ -695,7 +695,7 @@ func (t *tree) queued() iter.Seq[queued] {
 	}
 }
 
-// place queues a node in fresh or grown.
+// place puts a node into the queue fresh or grown of its depth.
 func (t *tree) place(n *node) {
 	t.stale = true
 	if !n.known {
@@ -705,7 +705,7 @@ func (t *tree) place(n *node) {
 	}
 }
 
-// clean moves nodes from the tops of fresh to grown if their conditional is known now, as for a leaf.
+// clean moves nodes at the tops of fresh to grown if their conditional has become known, as through a leaf.
 func (t *tree) clean() {
 	for d := range t.fresh {
 		for len(t.fresh[d]) > 0 && t.fresh[d][0].node.known {
@@ -714,8 +714,8 @@ func (t *tree) clean() {
 	}
 }
 
-// ceiling bounds the mass, in this order, of the states that were not followed and agree with the filled slots of
-// state. If found is set, it includes the beginnings that were given up.
+// ceiling bounds the mass, in the order of t, of the states that were not followed and agree with the filled slots of
+// state. If found is set, the bound also covers the beginnings that were given up.
 func (t *tree) ceiling(state []int, found bool) float64 {
 	n := len(t.order)
 	if t.stale {
@@ -752,7 +752,7 @@ func (t *tree) ceiling(state []int, found bool) float64 {
 	return bound
 }
 
-// giveUp records that the search gives up a beginning at a depth: its mass, and the bound of the states below it.
+// giveUp records that the search gives up a beginning at a depth: its mass, and the bound of the states below.
 func (s *Search) giveUp(t *tree, depth int, mass, bound float64) {
 	t.lost[depth] = max(t.lost[depth], mass)
 	s.cut = max(s.cut, bound)
@@ -766,13 +766,13 @@ func (t *tree) mostOf(depth, category int) float64 {
 	return t.rest[depth]
 }
 
-// queued is a node in a queue. key bounds the mass of the states below it that were not followed.
+// queued is a node in a queue. key bounds the mass of the states below the node that were not followed.
 type queued struct {
 	key  float64
 	node *node
 }
 
-// queue is a heap with the largest key on top, of equals the smaller state.
+// queue is a heap with the largest key on top and, of equal keys, the smaller state.
 type queue []queued
 
 func (e queue) Len() int { return len(e) }

@@ -11,22 +11,22 @@ import (
 	"strings"
 )
 
-// settings are the settings of one sampler; its fields have the defaults until something else is set.
+// settings are the settings of one sampler. Their fields hold the defaults until register's flags set other values.
 type settings interface {
-	// register names the fields.
+	// register defines a flag for each setting.
 	register(f *flag.FlagSet)
-	// mover makes the sampler under a name.
+	// mover makes the sampler. name is the sampler's name, for errors.
 	mover(name string, target Target, shared *rand.Rand) (mover, error)
 }
 
-// noSettings is for samplers without settings.
+// noSettings makes the mover of a sampler without settings.
 type noSettings func(target Target) (mover, error)
 
 func (noSettings) register(*flag.FlagSet) {}
 
 func (s noSettings) mover(_ string, target Target, _ *rand.Rand) (mover, error) { return s(target) }
 
-// Settings that several samplers have.
+// These are help texts of settings that several samplers have.
 const (
 	alphaHelp          = "α: changing a slot costs 1/α nats"
 	preconditionerHelp = "g, a factor of the step size for each slot: 0.5/2/1"
@@ -39,7 +39,7 @@ func balanceHelp() string {
 		", or a power from 0.5 to 1"
 }
 
-// positive is a number above 0; +Inf is one.
+// positive is a number above 0, or +Inf.
 type positive float64
 
 func (v *positive) Set(text string) error {
@@ -53,7 +53,7 @@ func (v *positive) Set(text string) error {
 
 func (v *positive) String() string { return fmt.Sprint(float64(*v)) }
 
-// count is a whole number of at least 1; 0 until it is set.
+// count is a whole number of at least 1, or 0 while it is not set.
 type count int
 
 func (v *count) Set(text string) error {
@@ -72,7 +72,7 @@ func (v *count) String() string {
 	return strconv.Itoa(int(*v))
 }
 
-// slotCount is a number of slots. The default is byDefault, or all slots if there are fewer.
+// slotCount is a number of slots. If it is not set, it is byDefault, but never more than all slots.
 type slotCount struct{ count, byDefault count }
 
 func (v *slotCount) Set(text string) error { return v.count.Set(text) }
@@ -84,7 +84,7 @@ func (v *slotCount) String() string {
 	return v.count.String()
 }
 
-// of returns the number for a target with that many slots.
+// of returns the number of slots to use, given the number of slots of the target. name is for the error.
 func (v *slotCount) of(name string, slots int) (int, error) {
 	if v.count == 0 {
 		return min(int(v.byDefault), slots), nil
@@ -95,7 +95,7 @@ func (v *slotCount) of(name string, slots int) (int, error) {
 	return int(v.count), nil
 }
 
-// factors are g of each slot; nil means that all are 1.
+// factors are the preconditioner g of each slot; nil means that all are 1.
 type factors []float64
 
 func (v *factors) Set(text string) error {
@@ -115,7 +115,7 @@ func (v *factors) String() string {
 	return strings.ReplaceAll(strings.Trim(fmt.Sprint([]float64(*v)), "[]"), " ", "/")
 }
 
-// of returns the factors for a target with that many slots.
+// of returns the factor g of each slot, [slots]. It returns an error if v has another number of factors.
 func (v factors) of(slots int) ([]float64, error) {
 	if v == nil {
 		return slices.Repeat([]float64{1}, slots), nil

@@ -9,12 +9,12 @@ import (
 	"strings"
 )
 
-// A Spec names a sampler and some of its settings. It is written dmala:step-size=0.4,balance=ratio; Describe
-// lists the settings.
+// A Spec names a sampler and some of its settings. It is written dmala:step-size=0.4,balance=ratio; Describe lists the
+// settings.
 type Spec struct {
 	Name     string
-	Settings []Assignment // the given settings, in the order in which they were written
-	OnText   bool         // whether the other settings come from [Description.OnText]
+	Settings []Assignment // in the order in which they were written
+	OnText   bool         // whether other settings come from [Description.OnText]
 }
 
 // An Assignment gives a setting a value.
@@ -23,7 +23,7 @@ type Assignment struct {
 	Value   string `json:"value"`
 }
 
-// Parse reads one sampler, and refuses unknown names, settings and values.
+// Parse reads one sampler. It returns an error for unknown names, settings and values.
 func Parse(text string) (Spec, error) {
 	list, err := ParseList(text)
 	if err != nil {
@@ -35,12 +35,12 @@ func Parse(text string) (Spec, error) {
 	return list[0], list[0].Check()
 }
 
-// ParseList reads samplers with commas between them: a part with = and no colon is a setting of the sampler before it,
-// as in gibbs,dmala:step-size=0.4,balance=ratio,gwg. It checks only the grammar, so that callers can add names
-// and settings of their own: see Spec.Take and Spec.Check. A word without = is a setting without a value.
+// ParseList reads samplers with commas between them, as in gibbs,dmala:step-size=0.4,balance=ratio,gwg. A part with =
+// and no colon is a setting of the sampler before. A setting may have no value. ParseList checks only the grammar, so
+// that callers can add names and settings of their own: see Spec.Take and Spec.Check.
 func ParseList(text string) ([]Spec, error) {
 	var list []Spec
-	colon := false // whether settings of the last sampler have begun
+	colon := false // whether the last sampler has a colon
 	for part := range strings.SplitSeq(text, ",") {
 		part = strings.TrimSpace(part)
 		if part == "" {
@@ -71,7 +71,7 @@ func ParseList(text string) ([]Spec, error) {
 	return list, nil
 }
 
-// String returns the form that [Parse] reads.
+// String returns the text that [Parse] reads.
 func (s Spec) String() string {
 	var b strings.Builder
 	b.WriteString(s.Name)
@@ -92,7 +92,7 @@ func (s Spec) has(setting string) bool {
 	return slices.ContainsFunc(s.Settings, func(a Assignment) bool { return a.Setting == setting })
 }
 
-// With returns the spec with one setting added or changed. The value may have any type that prints as it is written.
+// With returns the spec with one setting added or changed. fmt.Sprint(value) must be the text of the value.
 func (s Spec) With(setting string, value any) Spec {
 	s.Settings = slices.Clone(s.Settings)
 	s.Take(setting)
@@ -100,7 +100,7 @@ func (s Spec) With(setting string, value any) Spec {
 	return s
 }
 
-// Take removes a setting and returns its value.
+// Take removes a setting and returns its value. found is false if the spec does not have the setting.
 func (s *Spec) Take(setting string) (value string, found bool) {
 	for i, a := range s.Settings {
 		if a.Setting == setting {
@@ -111,7 +111,7 @@ func (s *Spec) Take(setting string) (value string, found bool) {
 	return "", false
 }
 
-// Value returns the value of a setting: the one that is set, or the default; "" for an unknown setting.
+// Value returns the value of a setting: the given one, or the default. It returns "" for an unknown setting.
 func (s Spec) Value(setting string) string {
 	_, _, flags, err := s.settle()
 	if err != nil || flags.Lookup(setting) == nil {
@@ -120,13 +120,13 @@ func (s Spec) Value(setting string) string {
 	return flags.Lookup(setting).Value.String()
 }
 
-// Check refuses unknown names, settings and values; the error lists the known ones.
+// Check returns an error for an unknown name, setting or value. The error lists the known ones.
 func (s Spec) Check() error {
 	_, _, _, err := s.settle()
 	return err
 }
 
-// settle puts the given values and the defaults into the sampler's settings.
+// settle returns the sampler's settings with the given values and the defaults filled in.
 func (s Spec) settle() (entry, settings, *flag.FlagSet, error) {
 	e := find(s.Name)
 	if e.settings == nil {
@@ -154,7 +154,7 @@ func (s Spec) settle() (entry, settings, *flag.FlagSet, error) {
 	return e, own, flags, nil
 }
 
-// listed names the settings of a sampler.
+// listed returns a phrase with the names of a sampler's settings.
 func listed(flags *flag.FlagSet) string {
 	var names []string
 	flags.VisitAll(func(f *flag.Flag) { names = append(names, f.Name) })
@@ -165,8 +165,8 @@ func listed(flags *flag.FlagSet) string {
 }
 
 // New makes the sampler's kernel over a target. shared draws the subset of terms of a stochastic gradient, which all
-// chains share; it must not be a chain's stream, and may be nil if nothing is shared. The error of a target that lacks
-// what the sampler needs matches [ErrUnsupported].
+// chains share. It must not be a chain's stream, and may be nil if no such subset is drawn. If the target lacks what
+// the sampler needs, the error matches [ErrUnsupported].
 func (s Spec) New(target Target, shared *rand.Rand) (Kernel, error) {
 	e, own, _, err := s.settle()
 	if err != nil {
@@ -182,7 +182,7 @@ func (s Spec) New(target Target, shared *rand.Rand) (Kernel, error) {
 	return &kernel{mover: m, spec: s, target: target, shared: shared}, nil
 }
 
-// New makes the kernel of a sampler as [Parse] reads it.
+// New makes the kernel of a sampler over a target. sampler is a text that [Parse] reads.
 func New(sampler string, target Target) (Kernel, error) {
 	spec, err := Parse(sampler)
 	if err != nil {

@@ -6,8 +6,8 @@ import (
 	"math/rand/v2"
 )
 
-// Streams returns one random stream per chain. It depends only on the seed, the label and the chain's number, not on
-// the number of chains. The label names the purpose of the chains; different labels give independent streams.
+// Streams returns one random stream per chain. A stream depends only on the seed, the label and the chain's number, not
+// on the number of chains. The label names the purpose of the chains; different labels give independent streams.
 func Streams(seed uint64, label string, chains int) []*rand.Rand {
 	streams := make([]*rand.Rand, chains)
 	for c := range streams {

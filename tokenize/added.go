@@ -8,17 +8,17 @@ import (
 	"unicode/utf8"
 )
 
-// addedToken is a token that the tokenizer finds in a text before it splits the rest into words.
+// addedToken is a token that the tokenizer looks for in a text before it splits the other text into words.
 type addedToken struct {
 	text      string
 	id        int
-	stripLeft bool // the white space on its left belongs to it
+	stripLeft bool // whether the token includes the white space on its left
 }
 
-// matcher finds the leftmost added token, and of those that start there the longest.
+// matcher finds the leftmost added token in a text and, of several tokens that start there, the longest.
 type matcher struct {
-	tokens []addedToken // longest first
-	starts string       // the characters that they start with
+	tokens []addedToken // the longest first
+	starts string       // first characters of tokens
 }
 
 func newMatcher(tokens []addedToken) matcher {
@@ -34,8 +34,8 @@ func newMatcher(tokens []addedToken) matcher {
 	return m
 }
 
-// next finds the first token in text[from:to], its start and end, and the end of the text before it: the white space
-// that the token strips lies between. Without a token all three are to.
+// next finds the first token in text[from:to] and returns its start and end. before is the end of the text before the
+// token; white space that the token strips is between before and start. Without a token, all three are to.
 func (m *matcher) next(text string, from, to int) (token *addedToken, before, start, end int) {
 	for at := from; at < to; {
 		skipped := strings.IndexAny(text[at:to], m.starts)
@@ -59,11 +59,11 @@ func (m *matcher) next(text string, from, to int) (token *addedToken, before, st
 	return nil, to, to, to
 }
 
-// split finds the tokens in a normalised text. It calls part for the text around them, and found for each token, with
-// the bytes of the typed text that the token covers.
+// split finds the tokens in a normalised text. It calls part for each text between them, and found for each token, with
+// the byte range in the typed text that the token covers.
 func (m *matcher) split(l letters, part func(letters), found func(token *addedToken, span [2]int)) {
 	text := string(l.runes)
-	position := 0 // the character at the byte at
+	position := 0 // index of the character that begins at byte at
 	for at := 0; at < len(text); {
 		token, before, start, end := m.next(text, at, len(text))
 		part(l.part(position, position+utf8.RuneCountInString(text[at:before])))
@@ -77,8 +77,8 @@ func (m *matcher) split(l letters, part func(letters), found func(token *addedTo
 	}
 }
 
-// findAdded makes the two searches for added tokens: in a text as it is, and in its normalised form, for tokens in
-// their own normalised form. No slot takes an added token, nor a special one.
+// findAdded makes the two matchers for added tokens: t.added for a text as typed, and t.normalized for its normalised
+// form, with the tokens normalised as well. It also records that no slot takes an added or special token.
 func (t *Tokenizer) findAdded(tokens []pipelineAdded) error {
 	t.notWords, t.silent = make([]bool, len(t.vocabulary)), make([]bool, len(t.vocabulary))
 	for _, id := range t.roles() {
@@ -115,7 +115,7 @@ func (t *Tokenizer) findAdded(tokens []pipelineAdded) error {
 	return nil
 }
 
-// refuseSpecial returns an error for the first token in a text that only the program may write.
+// refuseSpecial returns an error for the first special token in a text that only the program may write.
 func (t *Tokenizer) refuseSpecial(text string) error {
 	first, found := len(text), ""
 	for _, special := range t.forbidden {

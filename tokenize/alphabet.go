@@ -12,30 +12,30 @@ import (
 type alphabet int
 
 const (
-	alphabetPieces     alphabet = iota // ## continues a word (WordPiece)
-	alphabetBytes                      // a character stands for a byte, Ġ for a space (byte-level BPE)
-	alphabetSpaces                     // ▁ stands for a space (Unigram)
-	alphabetCharacters                 // the same, and <0x0A> for a byte (BPE over characters)
+	alphabetPieces     alphabet = iota // ## before a piece that continues a word (WordPiece)
+	alphabetBytes                      // a character for each byte, such as Ġ for a space (byte-level BPE)
+	alphabetSpaces                     // ▁ for a space (Unigram)
+	alphabetCharacters                 // ▁ for a space, and <0x0A> for a byte (BPE over characters)
 )
 
-// continuation starts a piece that continues the word on its left, and metaspace stands for a space.
+// continuation begins a piece that continues the word on its left. metaspace stands for a space.
 const (
 	continuation = "##"
 	metaspace    = '▁'
 )
 
-// continues reports whether a token starts with "##"; a bare "##" is text.
+// continues reports whether a token begins with "##" and has more characters. "##" alone is text.
 func continues(token string) bool {
 	return len(token) > len(continuation) && strings.HasPrefix(token, continuation)
 }
 
-// bare reports whether the token of a text's first word has no space, although those of other words have one.
+// bare reports whether the token of a text's first word has no space, although the tokens of later words have one.
 func (t *Tokenizer) bare() bool {
 	return t.alphabet == alphabetBytes || t.alphabet == alphabetCharacters && !t.prepends
 }
 
-// read returns the text that a token stands for, and whether it joins the text on its left without a space. The text of
-// a token of bytes may be a part of a character.
+// read returns the text that a token stands for. joins reports whether the token joins the text on its left without a
+// space. If the token is spelled in bytes, text may be a part of a character.
 func (t *Tokenizer) read(token string) (text string, joins bool) {
 	switch t.alphabet {
 	case alphabetPieces:
@@ -55,10 +55,10 @@ func (t *Tokenizer) read(token string) (text string, joins bool) {
 	return strings.ReplaceAll(word, string(metaspace), " "), !spaced
 }
 
-// wordPieces puts spaces between words, but none before a full stop.
+// wordPieces joins tokens with spaces between words, but without a space before punctuation such as a full stop.
 var wordPieces = decoder.NewWordPieceDecoder(continuation, true)
 
-// apart reports whether two tokens with no text between them get a space between them.
+// apart reports whether two tokens of neighbouring slots get a space between them.
 func (t *Tokenizer) apart(left, right string) bool {
 	if t.alphabet != alphabetPieces {
 		_, joins := t.read(right)
@@ -71,8 +71,8 @@ func (t *Tokenizer) apart(left, right string) bool {
 	return strings.HasPrefix(wordPieces.DecodeChain([]string{left, right})[1], " ")
 }
 
-// Decode returns the text of ids as Hugging Face's decoder does: without special tokens, pieces joined, and for
-// WordPiece without the space before . , ? !. Ids outside the vocabulary are left out.
+// Decode returns the text of ids as Hugging Face's decoder does. It leaves out special tokens and joins pieces. For
+// WordPiece it writes no space before . , ? !. It ignores ids outside the vocabulary.
 func (t *Tokenizer) Decode(ids []int) string {
 	tokens := make([]string, 0, len(ids))
 	for _, id := range ids {
@@ -90,11 +90,11 @@ func (t *Tokenizer) Decode(ids []int) string {
 	case t.alphabet == alphabetCharacters:
 		return t.decodeCharacters(tokens)
 	}
-	first := strings.ReplaceAll(tokens[0], string(metaspace), "") // the reference drops every space of it
+	first := strings.ReplaceAll(tokens[0], string(metaspace), "") // the reference drops every space of the first token
 	return first + strings.ReplaceAll(strings.Join(tokens[1:], ""), string(metaspace), " ")
 }
 
-// decodeCharacters joins tokens of a vocabulary of characters. Bytes that are no characters read as one U+FFFD each.
+// decodeCharacters joins tokens of a vocabulary of characters. Byte tokens that are not valid UTF-8 become U+FFFD each.
 func (t *Tokenizer) decodeCharacters(tokens []string) string {
 	var text strings.Builder
 	var spelled []byte
@@ -121,15 +121,15 @@ func (t *Tokenizer) decodeCharacters(tokens []string) string {
 	return text.String()
 }
 
-// unspaced reports whether a character is a letter of a script that writes no spaces between words: its neighbours may
-// belong to other words.
+// unspaced reports whether a character is a letter of a script that writes no spaces between words, so that its
+// neighbours may belong to other words.
 func unspaced(r rune) bool {
 	return r >= 0xe00 &&
 		unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Thai, unicode.Lao, unicode.Khmer,
 			unicode.Myanmar) || r == 'ー'
 }
 
-// unspacedBeside reports whether the letter before or after a place is unspaced; white space between does not count.
+// unspacedBeside reports whether the last letter of left or the first of right is unspaced; white space does not count.
 func unspacedBeside(left, right string) bool {
 	before, _ := utf8.DecodeLastRuneInString(strings.TrimRightFunc(left, unicode.IsSpace))
 	after, _ := utf8.DecodeRuneInString(strings.TrimLeftFunc(right, unicode.IsSpace))

@@ -11,7 +11,7 @@ import (
 	"unicode/utf8"
 )
 
-// Bounds of the blank notation. A word of sixteen pieces is longer than any in the evaluation texts.
+// These are bounds of the blank notation. A word of sixteen pieces is longer than any word in the evaluation texts.
 const (
 	maxPieces       = 16
 	maxName         = 32
@@ -23,7 +23,7 @@ const (
 type notation struct {
 	start, end       int // byte range in the text
 	name             string
-	minimum, maximum int // tokens
+	minimum, maximum int // numbers of tokens
 	low, high        int // minimum and maximum if the user typed a length, else 0
 	pattern          string
 }
@@ -32,7 +32,7 @@ const blankHelp = "write [MASK], [MASK:3], [MASK:1-3], [MASK=name] or [MASK~st..
 
 const opening = "[MASK"
 
-// escape before a blank makes it text.
+// escape is the backslash that turns a blank after it into text.
 const escape = '\\'
 
 // shortestLine is the smallest number of underscores that make a blank.
@@ -41,10 +41,10 @@ const shortestLine = 3
 // A spelling lists the texts that, apart from [MASK], are read as a blank.
 type spelling struct {
 	literal []string // the texts, the longest first
-	line    int      // the smallest number of underscores that make a blank; 0: none do
+	line    int      // smallest number of underscores that make a blank; 0 if underscores are text
 }
 
-// spelled returns the spellings of every template, with further ones; "" adds none.
+// spelled returns the spellings that every template allows, and those in further; "" in further adds no spelling.
 func spelled(further ...string) spelling {
 	s := spelling{literal: []string{"<mask>"}, line: shortestLine}
 	for _, text := range further {
@@ -58,15 +58,15 @@ func spelled(further ...string) spelling {
 	return s
 }
 
-// mark is a blank in a text, or text that would be one without the backslash before it.
+// mark is a blank in a text, or a text that would be a blank without the backslash before it.
 type mark struct {
-	start, end int // bytes; end is -1 if the closing ] is missing
+	start, end int // byte range; end is -1 if the closing ] is missing
 	escaped    bool
-	notation   bool // it begins with [MASK
+	notation   bool // whether it begins with [MASK
 }
 
-// marks returns the marks of a text, leftmost first. Text that only looks like a blank ("[mask]", "[MASKED]") is text;
-// text that starts with "[MASK:", "[MASK=" or "[MASK~" must be a blank.
+// marks returns the marks of a text, leftmost first. Text that only looks like a blank ("[mask]", "[MASKED]") is text.
+// Text that begins with "[MASK:", "[MASK=" or "[MASK~" must be a blank.
 func (s spelling) marks(text string) (list []mark) {
 	for at := 0; at < len(text); {
 		m, size := s.at(text, at)
@@ -85,7 +85,7 @@ func (s spelling) marks(text string) (list []mark) {
 	return list
 }
 
-// at returns the mark that begins at a place, and its size in bytes; size is 0 if no mark begins there.
+// at returns the mark that begins at byte at, and its size in bytes. size is 0 if no mark begins there.
 func (s spelling) at(text string, at int) (m mark, size int) {
 	rest := text[at:]
 	m = mark{start: at}
@@ -113,7 +113,7 @@ func (s spelling) at(text string, at int) (m mark, size int) {
 	return m, 0
 }
 
-// findBlanks reads every blank of a text, leftmost first, and the marks that backslashes escape.
+// findBlanks returns the blanks of a text, leftmost first, and the marks that backslashes turn into text.
 func (s spelling) findBlanks(text string) (blanks []notation, escapes []mark, err error) {
 	for _, m := range s.marks(text) {
 		switch {
@@ -137,8 +137,8 @@ func (s spelling) findBlanks(text string) (blanks []notation, escapes []mark, er
 	return blanks, escapes, nil
 }
 
-// BlankSpans returns the byte range of each blank of an unfinished text, leftmost first. It ignores errors in a blank,
-// and does not count a blank without its end. further is another spelling of a blank, "" for none.
+// BlankSpans returns the byte range of each blank in a text that the user is still typing, leftmost first. It ignores
+// errors in a blank, and leaves out a blank without its closing ]. further is another spelling of a blank; "" for none.
 func BlankSpans(text, further string) (spans [][2]int) {
 	for _, m := range spelled(further).marks(text) {
 		if !m.escaped && m.end >= 0 {
@@ -148,8 +148,8 @@ func BlankSpans(text, further string) (spans [][2]int) {
 	return spans
 }
 
-// parseBlank reads the text between "[MASK" and "]": ":N", ":N-M", "=name", ":N=name" or ":N-M=name", and perhaps "~"
-// and a pattern, which may also be alone.
+// parseBlank reads the text between "[MASK" and "]": ":N", ":N-M", "=name", ":N=name" or ":N-M=name", each perhaps with
+// "~" and a pattern after it, or "~" and a pattern alone. If the text is wrong, problem says why.
 func parseBlank(inside string) (blank notation, problem string) {
 	blank.minimum, blank.maximum = 1, 1
 	inside, pattern, patterned := strings.Cut(inside, "~")
@@ -187,8 +187,8 @@ func parseBlank(inside string) (blank notation, problem string) {
 	return blank, ""
 }
 
-// closing finds the ] that ends a blank. In a pattern it skips a ] that ends a class of characters, or that has a
-// backslash before it.
+// closing returns the index of the ] that ends a blank, or -1. In a pattern it skips a ] that ends a class of
+// characters, or that has a backslash before it.
 func closing(rest string) int {
 	pattern, class := false, false
 	for at := 0; at < len(rest); at++ {
@@ -199,7 +199,7 @@ func closing(rest string) int {
 			at++
 		case pattern && c == '[' && !class:
 			class = true
-			// A ] at the start of a class belongs to it.
+			// A ] at the start of a class is a character of the class.
 			if strings.HasPrefix(rest[at+1:], "^") {
 				at++
 			}
@@ -221,11 +221,11 @@ func parsePieces(text string) (pieces int, ok bool) {
 	return pieces, err == nil && 1 <= pieces && pieces <= maxPieces && text[0] != '+' && text[0] != '0'
 }
 
-// likeBlank finds texts that people write for a blank: [mask], [MSAK], [BLANK], <mask>, {}, a line of underscores.
+// likeBlank matches texts that people may mean as a blank: [mask], [MSAK], [BLANK], <mask>, {}, a line of underscores.
 var likeBlank = regexp.MustCompile(`(?i)\[mask[:=]|\[[a-z_ ]{1,20}\]|<[a-z_]{1,20}>|__+|\{[a-z_]*\}`)
 
-// MeantBlank returns the first part of a text without blanks that the user may have meant as a blank, and its byte
-// offset; "" if no part looks like one.
+// MeantBlank looks in a text without blanks for the first part that the user may have meant as a blank. It returns this
+// part and its byte offset, or "" and -1 if no part looks like a blank.
 func MeantBlank(text string) (meant string, offset int) {
 	span := likeBlank.FindStringIndex(text)
 	if span == nil {
@@ -234,7 +234,7 @@ func MeantBlank(text string) (meant string, offset int) {
 	return text[span[0]:span[1]], span[0]
 }
 
-// excerpt quotes a piece of the user's text, shortened to fit on a line.
+// excerpt quotes a part of the user's text, cut to fit on a line.
 func excerpt(text string) string {
 	const most = 40
 	if len(text) > most {

@@ -10,24 +10,24 @@ import (
 	"unicode/utf8"
 )
 
-// bytePairs is BPE (Sennrich et al. 2016): a piece starts as its characters, or as its bytes (Radford et al. 2019).
-// Among all neighbours with a merge rule, it merges those whose rule comes first; for one rule, the leftmost. It
-// repeats this until no rule applies.
+// bytePairs is the BPE model (Sennrich et al. 2016). A piece starts as its characters, or as its bytes (Radford et al.
+// 2019). Of all neighbours that have a merge rule, cut merges those whose rule comes first in the file; for equal
+// rules, the leftmost. It repeats this until no rule applies.
 type bytePairs struct {
 	characters map[rune]int // token of each character; nil if a piece starts as its bytes
-	bytes      [256]int     // token of each byte, -1 for none; with characters, it spells those without a token
-	unknown    int          // the token of characters that have no tokens of bytes either
-	fuse       bool         // whether neighbouring unknown characters are one token
+	bytes      [256]int     // token of each byte, or -1; beside characters, for those without a token
+	unknown    int          // token of a character that has neither a token nor tokens of bytes
+	fuse       bool         // whether neighbouring unknown characters become one token
 	merges     map[[2]int]merge
 }
 
-// merge is a rule: two tokens become one.
+// merge is a merge rule. rank is its place in the file, and token is the token that two tokens become.
 type merge struct{ rank, token int }
 
 var _ cutter = (*bytePairs)(nil)
 
-// byteSymbols returns the character that stands for each byte. Printable ones stand for themselves, the others get
-// characters in order from U+0100 on, so that a space is Ġ.
+// byteSymbols returns the character that stands for each byte. Bytes of printable characters stand for themselves. The
+// other bytes get the characters from U+0100 on, in order, so that a space is Ġ.
 var byteSymbols = sync.OnceValue(func() (symbols [256]rune) {
 	next := rune(256)
 	for b := range 256 {
@@ -42,7 +42,7 @@ var byteSymbols = sync.OnceValue(func() (symbols [256]rune) {
 	return symbols
 })
 
-// symbolBytes is the inverse of byteSymbols.
+// symbolBytes returns the inverse of byteSymbols.
 var symbolBytes = sync.OnceValue(func() map[rune]byte {
 	inverse := make(map[rune]byte, 256)
 	for b, r := range byteSymbols() {
@@ -65,10 +65,10 @@ func decodeBytes(token string) string {
 	return text.String()
 }
 
-// byteToken is the token of a byte in a vocabulary of characters.
+// byteToken returns the token of a byte in a vocabulary of characters.
 func byteToken(b int) string { return fmt.Sprintf("<0x%02X>", b) }
 
-// byteOf is the byte that a token of a vocabulary of characters stands for, or -1.
+// byteOf returns the byte that a token of a vocabulary of characters stands for, or -1 if the token stands for no byte.
 func byteOf(token string) int {
 	if len(token) == len("<0x00>") && strings.HasPrefix(token, "<0x") && token[5] == '>' {
 		if b, err := strconv.ParseUint(token[3:5], 16, 8); err == nil {
@@ -78,7 +78,7 @@ func byteOf(token string) int {
 	return -1
 }
 
-// newBytePairs makes the model that starts from bytes.
+// newBytePairs makes a model whose pieces start as bytes.
 func newBytePairs(vocabulary map[string]int, file *pipelineModel) (*bytePairs, error) {
 	m := &bytePairs{}
 	for b, r := range byteSymbols() {
@@ -91,7 +91,7 @@ func newBytePairs(vocabulary map[string]int, file *pipelineModel) (*bytePairs, e
 	return m, m.setMerges(vocabulary, file.Merges)
 }
 
-// newCharacterPairs makes the model that starts from characters.
+// newCharacterPairs makes a model whose pieces start as characters.
 func newCharacterPairs(vocabulary map[string]int, file *pipelineModel) (*bytePairs, error) {
 	m := &bytePairs{characters: map[rune]int{}, fuse: file.FuseUnknown}
 	var ok bool
@@ -112,7 +112,7 @@ func newCharacterPairs(vocabulary map[string]int, file *pipelineModel) (*bytePai
 	return m, m.setMerges(vocabulary, file.Merges)
 }
 
-// setMerges reads the rules, in order. It returns an error for a rule whose tokens the vocabulary lacks.
+// setMerges reads the merge rules in order. It returns an error if the vocabulary lacks a token of a rule.
 func (m *bytePairs) setMerges(vocabulary map[string]int, rules []mergeRule) error {
 	m.merges = make(map[[2]int]merge, len(rules))
 	for rank, rule := range rules {
@@ -128,7 +128,7 @@ func (m *bytePairs) setMerges(vocabulary map[string]int, rules []mergeRule) erro
 	return nil
 }
 
-// start returns the tokens with which the merging of a piece starts.
+// start returns the tokens of a piece before any merge.
 func (m *bytePairs) start(piece letters) []link {
 	links := make([]link, 0, 2*len(piece.runes))
 	add := func(token int, source [2]int) {
@@ -156,20 +156,20 @@ func (m *bytePairs) start(piece letters) []link {
 	return links
 }
 
-// link is a token of a piece that is being merged, in a linked list by index; -1 ends the list.
+// link is a token of a piece during merging, in a linked list. previous and next are indices of links; -1 marks an end.
 type link struct {
 	token, previous, next int
 	source                [2]int
 }
 
-// candidate is two neighbours that a rule would merge. pair holds their tokens at the time when they were found.
+// candidate is two neighbours that a rule can merge. pair holds their tokens at the time when the candidate was found.
 type candidate struct {
 	rule merge
 	left int
 	pair [2]int
 }
 
-// candidates is a heap: the earliest rule first, of one rule the leftmost.
+// candidates is a heap, with the earliest rule on top and, of one rule, the leftmost neighbours.
 type candidates []candidate
 
 func (c candidates) Len() int      { return len(c) }
@@ -206,7 +206,7 @@ func (m *bytePairs) cut(e *encoder, piece letters) {
 		c := heap.Pop(&queue).(candidate)
 		left := &links[c.left]
 		if left.token != c.pair[0] || left.next < 0 || links[left.next].token != c.pair[1] {
-			continue // one of the two has been merged since
+			continue // a merge has changed one of the two tokens since
 		}
 		right := &links[left.next]
 		left.token, left.next, left.source[1] = c.rule.token, right.next, right.source[1]

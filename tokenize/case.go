@@ -9,23 +9,23 @@ import (
 	"unicode/utf8"
 )
 
-// The English words that have a capital at every place, or several as NASA and McDonald, one word a line; names.py
-// wrote the list.
+// nameList has the English words that always have a capital, or several as NASA and McDonald, one word a line. names.py
+// wrote names.txt.
 //
 //go:embed names.txt
 var nameList string
 
 var names = sync.OnceValue(func() map[string]string { return byLowerCase(nameList) })
 
-// The names of several words, some of which are no names by themselves, as New York and White House, one name a line;
-// phrases.py wrote the list.
+// phraseList has the names of several words, some of which are no names by themselves, as New York and White House, one
+// name a line. phrases.py wrote phrases.txt.
 //
 //go:embed phrases.txt
 var phraseList string
 
 var phrases = sync.OnceValue(func() map[string]string { return byLowerCase(phraseList) })
 
-// byLowerCase maps the lines of a list, in small letters, to the lines.
+// byLowerCase returns a map from each line of a list in lower case to the line itself.
 func byLowerCase(list string) map[string]string {
 	lines := map[string]string{}
 	for line := range strings.Lines(list) {
@@ -35,10 +35,10 @@ func byLowerCase(list string) map[string]string {
 	return lines
 }
 
-const phraseWords = 4 // the most words of a name
+const phraseWords = 4 // largest number of words in a name
 
-// withNames gives the names in a fill their capitals: single words, and rows of words. A row may begin on the left or
-// end on the right of the fill, if the text there has the capitals of the name, or is free.
+// withNames returns fill with the capitals of names in it. A name of several words may begin in left or end in right,
+// if the text there has the capitals of the name. If free is set, the capitals in right do not matter.
 func withNames(left, fill, right string, free bool) string {
 	words := strings.Split(fill, " ")
 	before := wordsBefore(left)
@@ -54,7 +54,7 @@ func withNames(left, fill, right string, free bool) string {
 			phrase, ok := phrases()[strings.ToLower(strings.Join(row[from:to], " "))]
 			name := strings.Split(phrase, " ")
 			for k := range name {
-				ok = ok && !(fixed(from+k) && row[from+k] != name[k]) // the user writes it otherwise
+				ok = ok && !(fixed(from+k) && row[from+k] != name[k]) // the user writes the word otherwise
 			}
 			if !ok {
 				continue
@@ -68,8 +68,8 @@ func withNames(left, fill, right string, free bool) string {
 	return strings.Join(words, " ")
 }
 
-// wordsBefore returns the last words of a text that ends in one space, and wordsAfter the first words of a text that
-// begins with one.
+// wordsBefore returns the last words of a text that ends in one space. wordsAfter returns the first words of a text
+// that begins with one space.
 func wordsBefore(text string) []string {
 	words := strings.Split(text[strings.LastIndexFunc(text, func(r rune) bool { return r != ' ' && notLetter(r) })+1:],
 		" ")
@@ -97,8 +97,8 @@ func hasCapital(text string) bool {
 	return strings.ContainsFunc(text, func(r rune) bool { return unicode.IsUpper(r) || unicode.IsTitle(r) })
 }
 
-// opensSentences reports whether a text begins with the blank at a place, ends with the end of a sentence, and has no
-// sentence that begins with a small letter.
+// opensSentences reports whether a text begins with the blank at byte blank, ends with the end of a sentence, and has
+// no sentence that begins with a small letter.
 func opensSentences(text string, blank int) bool {
 	ended := strings.TrimRightFunc(text, func(r rune) bool { return unicode.IsSpace(r) || closes(r) })
 	if !startsSentence(text[:blank]) || strings.ContainsFunc(text[:blank], unicode.IsLetter) ||
@@ -107,7 +107,7 @@ func opensSentences(text string, blank int) bool {
 	}
 	for i, r := range text {
 		before := strings.TrimRightFunc(text[:i], unicode.IsSpace)
-		spoken := strings.TrimRightFunc(before, closes) // "Why?" he asked: the sentence goes on
+		spoken := strings.TrimRightFunc(before, closes) // "Why?" he asked: the same sentence continues
 		if unicode.IsLower(r) && startsSentence(text[:i]) && len(spoken) == len(before) {
 			return false
 		}
@@ -115,8 +115,8 @@ func opensSentences(text string, blank int) bool {
 	return true
 }
 
-// heading reports whether all words of a text are in capitals, of two words at least; or whether all begin with a
-// capital, function words inside included, of three at least.
+// heading reports whether two or more words are all in capitals (shouted). It also reports whether three or more words
+// all begin with a capital, and one after the first is a function word (titled).
 func heading(words []string) (shouted, titled bool) {
 	lower, small, inside, long := 0, 0, false, false
 	for i, word := range words {
@@ -134,8 +134,8 @@ func heading(words []string) (shouted, titled bool) {
 	return shouted, len(words) > 2 && small == 0 && inside && !shouted
 }
 
-// shouted reports whether the words of the text beside a blank are all in capitals, at most two on each side. One word
-// alone, or only letters like "I" and "A", do not suffice.
+// shouted reports whether the words beside a blank, at most two on each side, are all in capitals. One word alone, or
+// only single letters like "I" and "A", are not enough.
 func shouted(left, right string) bool {
 	before, after := strings.FieldsFunc(left, notLetter), strings.FieldsFunc(right, notLetter)
 	words := append(before[max(0, len(before)-2):], after[:min(2, len(after))]...)
@@ -153,7 +153,7 @@ func notLetter(r rune) bool {
 	return !unicode.IsLetter(r) && !unicode.IsMark(r) && r != '\'' && r != '’'
 }
 
-// StopWord reports whether an English word is a function word, such as "the" or "of", in any capitals.
+// StopWord reports whether an English word, in any capitals, is a function word such as "the" or "of".
 func StopWord(word string) bool { return stopWords()[strings.ToLower(word)] }
 
 var stopWords = sync.OnceValue(func() map[string]bool {

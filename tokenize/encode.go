@@ -11,35 +11,35 @@ import (
 type Encoding struct {
 	IDs     []int
 	Tokens  []string
-	Offsets [][2]int // bytes of the text that the token stands for; {0, 0} for [CLS] and [SEP]
+	Offsets [][2]int // byte range in the text of each token; {0, 0} for [CLS] and [SEP]
 
-	// Words holds, per token, the number of its word, from 0, and -1 for [CLS] and [SEP]. White space and punctuation
-	// separate words; a punctuation mark, a Chinese character and a special token are words of their own.
+	// Words holds, per token, the number of its word, from 0, or -1 for [CLS] and [SEP]. White space and punctuation
+	// separate words. A punctuation mark, a Chinese character and a special token are words of their own.
 	Words []int
 }
 
-// Encode gives the tokens of any text, exactly those of Hugging Face's tokenizers library, special tokens in the text
-// included: "[MASK]" is the token, "[MASK:3]" is plain text. Invalid UTF-8 and control characters are dropped.
-// (For about 600 characters that are newer than that library's tables, Go's tables decide.) Use it for corpora
-// and for comparison: Tokenizer.Template and Tokenizer.Plain return errors for bad texts instead.
+// Encode returns the tokens of any text, exactly those of Hugging Face's tokenizers library. It accepts special tokens:
+// "[MASK]" is the token, but "[MASK:3]" is plain text. It drops invalid UTF-8 and control characters. (For about 600
+// characters that are newer than that library's tables, Go's tables decide.) Use Encode for corpora and for comparison.
+// Tokenizer.Template and Tokenizer.Plain return errors for bad texts instead.
 func (t *Tokenizer) Encode(text string) (*Encoding, error) {
 	e := t.newEncoder(text)
 	e.addPlain(0, len(text))
 	return e.finish()
 }
 
-// encoder builds one Encoding, piece of text by piece of text.
+// encoder builds one Encoding, one part of the text after the other.
 type encoder struct {
 	t        *Tokenizer
 	text     string
 	encoding *Encoding
 	words    int
-	inside   bool  // the word that is being cut has tokens
-	err      error // the first
+	inside   bool  // whether the present word has tokens already
+	err      error // the first error
 }
 
 func (t *Tokenizer) newEncoder(text string) *encoder {
-	tokens := len(text)/4 + 3 // English has four to five bytes a token
+	tokens := len(text)/4 + 3 // an English token has four to five bytes on average
 	e := &encoder{t: t, text: text, encoding: &Encoding{
 		IDs:     make([]int, 0, tokens),
 		Tokens:  make([]string, 0, tokens),
@@ -77,19 +77,19 @@ func (e *encoder) addWord(id, start, end int) {
 	e.words++
 }
 
-// addOwn adds text[from:to] of a user, in which a backslash turns a blank into text.
+// addOwn adds text[from:to] of a user. escapes are the blanks that a backslash turns into text.
 func (e *encoder) addOwn(from, to int, escapes []mark) {
 	for _, m := range escapes {
 		if m.start-1 >= from && m.end <= to {
 			e.addPlain(from, m.start-1)
-			e.encode(m.start, m.end) // past the search for added tokens, which would find the model's mask
+			e.encode(m.start, m.end) // without the search for added tokens, which would find the model's mask
 			from = m.end
 		}
 	}
 	e.addPlain(from, to)
 }
 
-// addPlain adds text[from:to], with the added tokens in it. Template and Plain refuse most of these before.
+// addPlain adds text[from:to] and the added tokens in it. Template and Plain refuse texts with most of these tokens.
 func (e *encoder) addPlain(from, to int) {
 	for from < to {
 		token, before, start, end := e.t.added.next(e.text, from, to)
@@ -104,12 +104,12 @@ func (e *encoder) addPlain(from, to int) {
 	}
 }
 
-// encode adds the tokens of text[from:to], which holds no token of Tokenizer.added: it normalises, finds further added
-// tokens, splits into words, and cuts each by the model.
+// encode adds the tokens of text[from:to], which holds no token of Tokenizer.added. It normalises the text, finds the
+// other added tokens, splits the text into words, and cuts each word by the model.
 func (e *encoder) encode(from, to int) {
 	var l letters
 	for at := from; at < to; {
-		r, size := utf8.DecodeRuneInString(e.text[at:to]) // an invalid byte reads as U+FFFD, as in the reference
+		r, size := utf8.DecodeRuneInString(e.text[at:to]) // an invalid byte gives U+FFFD, as in the reference
 		l.add(r, [2]int{at, at + size})
 		at += size
 	}
@@ -147,7 +147,7 @@ func (e *encoder) split(l letters) {
 	}
 }
 
-// addPiece adds a token that stands for the given bytes; white space at their ends is not the token's.
+// addPiece adds a token that stands for the bytes of span, without the white space at the ends of span.
 func (e *encoder) addPiece(id int, span [2]int) {
 	if e.inside && e.t.opensWord(id) {
 		e.words++
@@ -156,7 +156,7 @@ func (e *encoder) addPiece(id int, span [2]int) {
 	text := e.text[span[0]:span[1]]
 	end := span[0] + len(strings.TrimRightFunc(text, unicode.IsSpace))
 	start := span[1] - len(strings.TrimLeftFunc(text, unicode.IsSpace))
-	if start > end { // nothing but white space
+	if start > end { // only white space
 		start, end = span[1], span[1]
 	}
 	e.add(id, start, end, e.words)

@@ -13,7 +13,7 @@ type Fault string
 // Error returns the name of the fault.
 func (f Fault) Error() string { return string(f) }
 
-// The faults of texts and templates; an *InputError wraps one.
+// These are the faults of texts and templates. An *InputError wraps one of them.
 const (
 	ErrNoBlank        Fault = "no blank in the template"
 	ErrOnlyBlanks     Fault = "nothing but blanks in the template"
@@ -29,7 +29,7 @@ const (
 	errUnknownWord    Fault = "word outside the vocabulary"
 )
 
-// Faults of a vocabulary or a tokenizer file; a vocabularyError holds one.
+// These are the faults of a vocabulary or a tokenizer file. A *vocabularyError wraps one of them.
 const (
 	errEmptyVocabulary  Fault = "empty vocabulary"
 	errLargeVocabulary  Fault = "vocabulary too large"
@@ -40,11 +40,11 @@ const (
 	errMissingTokenizer Fault = "no tokenizer files"
 )
 
-// InputError says what is wrong with a text, where, and what to do about it. A command maps it to wrong usage.
+// InputError says what is wrong with a text, where, and what to do about it. Commands report it as wrong usage.
 type InputError struct {
-	Fault  Fault  // which error; errors.Is finds it
-	Offset int    // byte offset in the text, -1 if the fault has no single place
-	Detail string // the faulty part, and what to do about it
+	Fault  Fault  // the kind of error, for errors.Is
+	Offset int    // byte offset in the text, or -1 if the fault has no single place
+	Detail string // what is wrong, and what to do about it
 }
 
 func inputFault(fault Fault, offset int, format string, arguments ...any) error {
@@ -59,7 +59,7 @@ func (e *InputError) Error() string {
 	return joined(fmt.Sprintf("%s at byte offset %d", e.Fault, e.Offset), e.Detail)
 }
 
-// joined puts a colon between the parts that are not empty.
+// joined returns the parts that are not empty, with ": " between them.
 func joined(parts ...string) string {
 	return strings.Join(slices.DeleteFunc(parts, func(s string) bool { return s == "" }), ": ")
 }
@@ -69,17 +69,17 @@ func (e *InputError) Unwrap() error { return e.Fault }
 
 // vocabularyError says what is wrong with a vocabulary or with the tokenizer files of a bundle.
 type vocabularyError struct {
-	Fault  Fault  // which error; errors.Is finds it
-	File   string // file inside the bundle, perhaps with a line, "" for a vocabulary given to New
-	Detail string // the faulty part, and what to do about it
+	Fault  Fault  // the kind of error, for errors.Is
+	File   string // file in the bundle, perhaps with a line; "" for a vocabulary given to New
+	Detail string // what is wrong, and what to do about it
 }
 
-// fileFault is an error about a file of a bundle.
+// fileFault returns an error about a file of a bundle.
 func fileFault(file string, fault Fault, format string, arguments ...any) error {
 	return &vocabularyError{Fault: fault, File: file, Detail: fmt.Sprintf(format, arguments...)}
 }
 
-// nameFile puts the name of the file that was read into an error about tokenizer.json.
+// nameFile replaces tokenizer.json in an error by name, the name of the file that was really read.
 func nameFile(err error, name string) error {
 	var vocabularyErr *vocabularyError
 	if errors.As(err, &vocabularyErr) && vocabularyErr.File == tokenizerFile {
@@ -88,7 +88,7 @@ func nameFile(err error, name string) error {
 	return err
 }
 
-// Error returns one line: file, line, the fault and the detail.
+// Error returns one line: the file, the fault and the detail.
 func (e *vocabularyError) Error() string {
 	return joined(e.File, string(e.Fault), e.Detail)
 }

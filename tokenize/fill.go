@@ -11,28 +11,28 @@ import (
 // Filled is a template with its blanks filled.
 type Filled struct {
 	Text  string
-	Fills []string // the part of Text in each blank: without "##", with capitals as Fill says
-	Spans [][2]int // the byte range of each of Fills in Text
+	Fills []string // part of Text in each blank: without "##", with capitals as Fill says
+	Spans [][2]int // byte range of each of Fills in Text
 }
 
 // Fill puts tokens into the slots, one id for each of Slots, and returns the text around them byte for byte as typed.
-// A missing id leaves its blank as typed, and one outside the vocabulary reads [UNK].
+// If ids are missing, the blank and all later blanks stay as typed. An id outside the vocabulary gives [UNK].
 //
-// A "##" piece joins the text on its left, and so does a token without a space of its own (Ġ, ▁) in other vocabularies:
-// Fill drops the white space before its blank, unless only white space is on the left. Any other token keeps the user's
-// own spacing. Where no text is between two slots, Fill puts a space before a token that has one of its own; in
-// WordPiece, before a token that is no piece, unless Hugging Face's decoder or the script writes none there.
+// A "##" piece joins the text on its left. So does a token without a space of its own (Ġ, ▁) in other vocabularies.
+// Fill then drops the white space before the blank, unless only white space is on the left. Otherwise the user's
+// spacing stays. Between neighbouring slots, Fill puts a space if the second token has its own; in WordPiece, if it is
+// no "##" piece, unless Hugging Face's decoder or the script writes none there.
 //
-// With an uncased model, fills get capitals, unless KeepCase is set. A fill that the user wrote with one (Written)
-// keeps it. "i" becomes "I", unless the text has an "i" of its own. If the template has a capital letter or is whole
-// sentences without capitals, all letters get capitals among words in capitals, first letters in titles, in names and
-// at the beginning of a sentence, also of a spoken one. The text in Originals decides before these rules.
+// With an uncased model, fills get capitals, unless KeepCase is set. If the user wrote a fill with capitals (Written),
+// it keeps them. "i" becomes "I", unless the text has an "i" of its own. More rules apply if the template has a capital
+// letter, or is whole sentences without capitals. A fill then is all capitals among words in capitals, and has capitals
+// in titles, in names and at the start of a sentence, even of a quoted one. Originals go before these rules.
 func (tpl *Template) Fill(ids []int) Filled {
 	filled := Filled{Fills: make([]string, len(tpl.Blanks)), Spans: make([][2]int, len(tpl.Blanks))}
 	var text strings.Builder
 	text.Grow(len(tpl.Text) + 8*len(tpl.Slots))
-	from, left := 0, 0 // left: the start of the user's text before a blank
-	var last string    // the token that ends the previous blank
+	from, left := 0, 0 // left is where the user's text before a blank starts
+	var last string    // last is the last token of the previous blank
 	for i, blank := range tpl.Blanks {
 		literal := tpl.own(from, blank.Start)
 		from = blank.End
@@ -42,7 +42,7 @@ func (tpl *Template) Fill(ids []int) Filled {
 			text.WriteString(tpl.Text[blank.Start:blank.End])
 			filled.Spans[i][1] = text.Len()
 			filled.Fills[i] = tpl.Text[blank.Start:blank.End]
-			continue // no blank after this one has its ids either
+			continue // later blanks have no ids either
 		}
 		tokens := tpl.tokens(ids[blank.First : blank.First+blank.Slots])
 		_, joins := tpl.source.tokenizer.read(tokens[0])
@@ -69,7 +69,7 @@ func (tpl *Template) Fill(ids []int) Filled {
 	return filled
 }
 
-// own returns the user's text between two places, without the backslashes that keep text from being a blank.
+// own returns the user's text between two places, without the backslashes that turn a blank into text.
 func (tpl *Template) own(from, to int) string {
 	var own strings.Builder
 	for _, m := range tpl.escapes {
@@ -82,7 +82,7 @@ func (tpl *Template) own(from, to int) string {
 	return own.String()
 }
 
-// tokens looks ids up.
+// tokens returns the tokens of ids, and [UNK] for an id outside the vocabulary.
 func (tpl *Template) tokens(ids []int) []string {
 	tokens := make([]string, len(ids))
 	for i, id := range ids {
@@ -106,14 +106,14 @@ func (tpl *Template) join(tokens []string) string {
 	return strings.ToValidUTF8(text.String(), string(utf8.RuneError)) // byte-level tokens may cut a character
 }
 
-// filling is the fill of a blank before it gets its capitals.
+// filling is the fill of a blank without its capitals.
 type filling struct {
-	fill, text string // text: everything on its left, earlier fills included
-	joins      bool   // whether it continues a word on its left
-	from       int    // the start of the user's text before its blank
+	fill, text string // text is everything on the left of fill, earlier fills included
+	joins      bool   // whether the fill continues a word on its left
+	from       int    // where the user's text before the blank starts
 }
 
-// spell gives the fill of a blank its capitals, by the rules of [Template.Fill].
+// spell returns the fill of blank number i with its capitals, by the rules of [Template.Fill].
 func (tpl *Template) spell(i int, ids []int, f filling) string {
 	if tpl.KeepCase {
 		return f.fill
@@ -161,8 +161,8 @@ func (tpl *Template) after(i int) string {
 	return tpl.Text[tpl.Blanks[i].End:]
 }
 
-// ahead returns the text after a blank, for names that go on there: the user's own, or, if the next blank follows
-// directly, its fill in small letters. free reports whether this text may still get capitals.
+// ahead returns the text after blank i, in which a name may continue: the user's own or, if the next blank follows
+// directly, that blank's fill without capitals. free reports whether this text may still get capitals.
 func (tpl *Template) ahead(i int, ids []int) (text string, free bool) {
 	text = tpl.after(i)
 	if i++; i == len(tpl.Blanks) || strings.Trim(text, " ") != "" {
@@ -179,7 +179,7 @@ func (tpl *Template) ahead(i int, ids []int) (text string, free bool) {
 	return " " + tpl.join(tokens), true
 }
 
-// startsSentence reports whether a fill starts a sentence, by the rules of Fill for the text on its left.
+// startsSentence reports whether a fill after the text left starts a sentence.
 func startsSentence(left string) bool {
 	before := strings.TrimRightFunc(left, func(r rune) bool { return unicode.IsSpace(r) || opens(r) })
 	if before == "" {
@@ -203,20 +203,20 @@ func startsSentence(left string) bool {
 	}
 	before = before[:len(before)-size]
 	word := before[strings.LastIndexFunc(before, unicode.IsSpace)+1:]
-	return !strings.Contains(word, ".") // "..", "e.g."
+	return !strings.Contains(word, ".") // false for ".." and "e.g."
 }
 
-// opens reports whether a character may stand between the end of a sentence and the first word of the next.
+// opens reports whether a character may stand between the end of a sentence and the first word of the next sentence.
 func opens(r rune) bool {
 	return unicode.In(r, unicode.Ps, unicode.Pi) || strings.ContainsRune("\"'`¿¡", r)
 }
 
-// closes reports whether a character may stand between a full stop and the white space after it.
+// closes reports whether a character may stand between a full stop and the white space after the full stop.
 func closes(r rune) bool {
 	return unicode.In(r, unicode.Pe, unicode.Pf) || r == '"' || r == '\''
 }
 
-// capitalise gives the first letter its capital.
+// capitalise returns fill with a capital first letter.
 func capitalise(fill string) string {
 	first, size := utf8.DecodeRuneInString(fill)
 	return string(unicode.ToTitle(first)) + fill[size:]

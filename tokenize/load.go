@@ -14,20 +14,20 @@ import (
 	"infill/internal/regular"
 )
 
-// The tokenizer files of a bundle, under the names that Hugging Face gives them.
+// These are the tokenizer files of a bundle, with the names that Hugging Face gives them.
 const (
 	vocabularyFile    = "vocab.txt"
 	configurationFile = "tokenizer_config.json"
 	tokenizerFile     = "tokenizer.json"
 )
 
-// maxFile bounds a tokenizer file, in bytes: a bundle may come from anywhere.
+// maxFile is the largest size of a tokenizer file in bytes, because a bundle may come from anywhere.
 const maxFile = 64 << 20
 
-// Load reads the tokenizer of a bundle folder: tokenizer.json, whose model may be WordPiece, BPE or Unigram, else
-// RoBERTa's vocab.json with merges.txt, else WordPiece's vocab.txt with tokenizer_config.json. Load refuses a tokenizer
-// whose ids it cannot reproduce: one with an unknown model or step, or a WordPiece with other names of special tokens,
-// or with tokens that another file adds. An error is one line that names the file and says what is wrong with it.
+// Load reads the tokenizer of a bundle folder. It takes tokenizer.json, whose model may be WordPiece, BPE or Unigram,
+// else RoBERTa's vocab.json with merges.txt, else WordPiece's vocab.txt with tokenizer_config.json. Load refuses a
+// tokenizer whose ids it cannot reproduce: an unknown model or step, or a WordPiece with other special tokens or with
+// tokens that another file adds. An error is one line that names the file and says what is wrong.
 func Load(fsys fs.FS) (*Tokenizer, error) {
 	content := map[string][]byte{}
 	for _, name := range []string{tokenizerFile, configurationFile, vocabularyFile} {
@@ -55,7 +55,7 @@ func Load(fsys fs.FS) (*Tokenizer, error) {
 	return t.checked(fsys, err)
 }
 
-// checked refuses a WordPiece tokenizer that lacks a token which another file adds.
+// checked returns an error if a WordPiece tokenizer lacks a token that another file adds, or err if it is not nil.
 func (t *Tokenizer) checked(fsys fs.FS, err error) (*Tokenizer, error) {
 	if err != nil {
 		return nil, err
@@ -67,7 +67,7 @@ func (t *Tokenizer) checked(fsys fs.FS, err error) (*Tokenizer, error) {
 			return nil, err
 		}
 	}
-	names := map[string]string{} // and the files that have them
+	names := map[string]string{} // names of added tokens, with the files that add them
 	for name := range added {
 		names[name] = addedFile
 	}
@@ -94,13 +94,13 @@ func readFile(fsys fs.FS, name string) ([]byte, error) {
 		return nil, fileFault(name, errLargeVocabulary, "%v", err)
 	case err != nil && !errors.Is(err, fs.ErrNotExist):
 		return nil, fmt.Errorf("%s: %w", name, err)
-	case err == nil && len(content) == 0 && strings.HasSuffix(name, ".json"): // not the same as absent
+	case err == nil && len(content) == 0 && strings.HasSuffix(name, ".json"): // empty is not the same as absent
 		return nil, fileFault(name, errMalformed, "the file is empty")
 	}
 	return content, err
 }
 
-// configuration is the part of tokenizer_config.json that changes ids. Absent fields have Hugging Face's defaults.
+// configuration is the part of tokenizer_config.json that changes ids. A missing field has Hugging Face's default.
 type configuration struct {
 	specialTokens
 	Class           string   `json:"tokenizer_class"`
@@ -113,9 +113,9 @@ type configuration struct {
 	SplitSpecial    *bool    `json:"split_special_tokens"`
 }
 
-// added is a token that is matched in the text before everything else.
+// added is a token that is found in a text before all other steps.
 type added struct {
-	ID         *int   `json:"id"` // in tokenizer.json only
+	ID         *int   `json:"id"` // only in tokenizer.json
 	Content    string `json:"content"`
 	SingleWord bool   `json:"single_word"`
 	StripLeft  bool   `json:"lstrip"`
@@ -123,7 +123,7 @@ type added struct {
 	Normalized bool   `json:"normalized"`
 }
 
-// loadVocabulary makes a tokenizer of the contents of vocab.txt and tokenizer_config.json.
+// loadVocabulary makes a tokenizer from the contents of vocab.txt and tokenizer_config.json.
 func loadVocabulary(vocabulary string, configurationContent []byte) (*Tokenizer, error) {
 	unsupported := func(format string, arguments ...any) error {
 		return fileFault(configurationFile, errUnsupported, format, arguments...)
@@ -163,7 +163,7 @@ func loadVocabulary(vocabulary string, configurationContent []byte) (*Tokenizer,
 	return newFromList(tokens, o, vocabularyFile)
 }
 
-// check returns an error for an added token that would change ids: it allows only the five special tokens, matched
+// check returns an error for an added token that would change ids. It allows only the five special tokens, matched
 // exactly.
 func (a added) check(file string) error {
 	switch {
@@ -176,7 +176,7 @@ func (a added) check(file string) error {
 	return nil
 }
 
-// parseVocabulary splits vocab.txt: one token a line, the first has id 0.
+// parseVocabulary returns the tokens of vocab.txt, which has one token on each line. The first token has id 0.
 func parseVocabulary(content string) ([]string, error) {
 	fault := func(fault Fault, line int, format string, arguments ...any) error {
 		return fileFault(fmt.Sprintf("%s line %d", vocabularyFile, line), fault, format, arguments...)
@@ -186,7 +186,7 @@ func parseVocabulary(content string) ([]string, error) {
 	if content == "" {
 		return nil, fileFault(vocabularyFile, errEmptyVocabulary, "")
 	}
-	valid := utf8.ValidString(content) // all at once: most are, and this is much faster
+	valid := utf8.ValidString(content) // checked at once, because most files are valid and this is much faster
 	tokens := make([]string, 0, min(strings.Count(content, "\n")+1, maxVocabulary))
 	for token := range strings.SplitSeq(content, "\n") {
 		token = strings.TrimSuffix(token, "\r")
@@ -204,7 +204,7 @@ func parseVocabulary(content string) ([]string, error) {
 	return tokens, nil
 }
 
-// loadTokenizer makes a tokenizer of the contents of tokenizer.json and of tokenizer_config.json, which may be empty.
+// loadTokenizer makes a tokenizer from the contents of tokenizer.json and of tokenizer_config.json, which may be empty.
 func loadTokenizer(fsys fs.FS, content, configurationContent []byte) (*Tokenizer, error) {
 	var file pipelineFile
 	if err := json.Unmarshal(content, &file); err != nil {
@@ -221,8 +221,8 @@ func loadTokenizer(fsys fs.FS, content, configurationContent []byte) (*Tokenizer
 	return t.checked(fsys, err)
 }
 
-// wordPiece makes a tokenizer of a file whose model is WordPiece. As in transformers, the normalising options of a
-// configuration for BERT override those of the file.
+// wordPiece makes a tokenizer from a file whose model is WordPiece. As in transformers, the normalising options in the
+// configuration of a BERT class override those in the file.
 func (file *pipelineFile) wordPiece(c *configuration) (*Tokenizer, error) {
 	kind := func(s *pipelineStep) string {
 		if s == nil {

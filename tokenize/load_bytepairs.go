@@ -13,7 +13,7 @@ import (
 	"strings"
 )
 
-// The files of RoBERTa's byte-level BPE without tokenizer.json, under the names that Hugging Face gives them.
+// These are the files of RoBERTa's byte-level BPE without tokenizer.json, with the names that Hugging Face gives them.
 const (
 	modelFile    = "config.json"
 	specialFile  = "special_tokens_map.json"
@@ -32,9 +32,8 @@ const saveIt = "save it with transformers: " +
 // robertaTokens are RoBERTa's special tokens by their roles: bos, eos, unk, sep, pad, cls, mask.
 var robertaTokens = []string{"<s>", "</s>", "<unk>", "</s>", "<pad>", "<s>", "<mask>"}
 
-// loadBytePairs makes a tokenizer of vocab.json and merges.txt, as transformers 4.57 turns RoBERTa's into
-// tokenizer.json (convert_slow_tokenizer.py, tokenization_roberta.py). The content of tokenizer_config.json may be
-// empty.
+// loadBytePairs makes a tokenizer from vocab.json and merges.txt. It does what transformers 4.57 does to turn RoBERTa's
+// files into tokenizer.json (convert_slow_tokenizer.py, tokenization_roberta.py). tokenizer_config.json may be empty.
 func loadBytePairs(fsys fs.FS, configurationContent []byte) (*Tokenizer, error) {
 	var c configuration
 	if err := unmarshal(configurationFile, configurationContent, &c); err != nil {
@@ -90,10 +89,10 @@ func loadBytePairs(fsys fs.FS, configurationContent []byte) (*Tokenizer, error) 
 	return t, nil
 }
 
-// isSet is isTrue for settings that are off unless a file says otherwise.
+// isSet returns the value of a setting whose default is false. isTrue does so for settings whose default is true.
 func isSet(value *bool) bool { return value != nil && *value }
 
-// unmarshal reads a JSON file, which may be empty.
+// unmarshal reads the content of a JSON file. If the content is empty, value stays as it is.
 func unmarshal(name string, content []byte, value any) error {
 	if len(content) == 0 {
 		return nil
@@ -104,7 +103,7 @@ func unmarshal(name string, content []byte, value any) error {
 	return nil
 }
 
-// readSettings reads a JSON file of the bundle, if there is one.
+// readSettings reads a JSON file of the bundle. If there is no such file, value stays as it is.
 func readSettings(fsys fs.FS, name string, value any) error {
 	content, err := readFile(fsys, name)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -113,11 +112,11 @@ func readSettings(fsys fs.FS, name string, value any) error {
 	return unmarshal(name, content, value)
 }
 
-// checkBytePairs refuses files of other classes than RoBERTa's, and special or added tokens that are not its own.
+// checkBytePairs returns an error for files of another class than RoBERTa's, or with other special or added tokens.
 func checkBytePairs(fsys fs.FS, c *configuration) error {
 	var model struct {
 		Type     string `json:"model_type"`
-		Exported string `json:"exported_model_type"` // of a graph that was imported
+		Exported string `json:"exported_model_type"` // type of the model from which a graph was exported
 		Class    string `json:"tokenizer_class"`
 	}
 	var special specialTokens
@@ -166,8 +165,8 @@ func checkBytePairs(fsys fs.FS, c *configuration) error {
 	return nil
 }
 
-// parseMerges reads merges.txt, a merge on each line. As in the reference, the first line is never one, and text after
-// the last line end is no line; of a merge that comes twice the first counts.
+// parseMerges reads merges.txt, which has a merge on each line. As in the reference, the first line is not a merge, and
+// text after the last line break is ignored. Of equal merges, only the first counts.
 func parseMerges(content string) ([]mergeRule, error) {
 	lines := strings.Split(content, "\n")
 	merges := make([]mergeRule, 0, len(lines))

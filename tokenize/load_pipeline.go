@@ -12,7 +12,7 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// pipelineFile is a tokenizer.json.
+// pipelineFile is the content of tokenizer.json.
 type pipelineFile struct {
 	Added         []pipelineAdded `json:"added_tokens"`
 	Normalizer    *pipelineStep   `json:"normalizer"`
@@ -42,7 +42,7 @@ type pipelineModel struct {
 	IgnoreMerges bool            `json:"ignore_merges"`
 }
 
-// named returns the type of a model. Early tokenizer.json files leave it out: named infers it from the model's fields.
+// named returns the type of a model. Early tokenizer.json files have no type, so named infers it from the other fields.
 func (m *pipelineModel) named() string {
 	switch {
 	case m.Type != "":
@@ -60,7 +60,7 @@ func (m *pipelineModel) named() string {
 // mergeRule is the two sides of a merge, written "a b" or ["a", "b"].
 type mergeRule [2]string
 
-// UnmarshalJSON reads either form.
+// UnmarshalJSON reads "a b" or ["a", "b"].
 func (m *mergeRule) UnmarshalJSON(content []byte) error {
 	if len(content) > 0 && content[0] == '[' {
 		return json.Unmarshal(content, (*[2]string)(m))
@@ -83,7 +83,7 @@ type scoredToken struct {
 	score float64
 }
 
-// UnmarshalJSON reads the pair.
+// UnmarshalJSON reads the pair of text and score.
 func (s *scoredToken) UnmarshalJSON(content []byte) error {
 	return json.Unmarshal(content, &[2]any{&s.text, &s.score})
 }
@@ -93,7 +93,7 @@ var (
 	_ json.Unmarshaler = (*scoredToken)(nil)
 )
 
-// pipelineStep is one step of any part, with the fields of all kinds of steps.
+// pipelineStep is a step of a normalizer, pre-tokenizer, post-processor or decoder. It has the fields of all kinds.
 type pipelineStep struct {
 	Type          string         `json:"type"`
 	Normalizers   []pipelineStep `json:"normalizers"`
@@ -116,18 +116,18 @@ type pipelineStep struct {
 	Behavior      string `json:"behavior"`
 	Invert        bool   `json:"invert"`
 	Start         int    `json:"start"`
-	// Of BertNormalizer.
+	// These fields are of BertNormalizer.
 	CleanText     *bool `json:"clean_text"`
 	HandleChinese *bool `json:"handle_chinese_chars"`
 	StripAccents  *bool `json:"strip_accents"`
 	LowerCase     *bool `json:"lowercase"`
-	// Of post-processors: the tokens around a text.
+	// These fields are of post-processors. They name the tokens around a text.
 	Classifier []any          `json:"cls"`
 	Separator  []any          `json:"sep"`
 	Single     []templateItem `json:"single"`
 }
 
-// templateItem is a token or the text itself, in a TemplateProcessing.
+// templateItem is an item of a TemplateProcessing: a token, or the text itself.
 type templateItem struct {
 	Special *struct {
 		ID string `json:"id"`
@@ -135,14 +135,14 @@ type templateItem struct {
 	Sequence *struct{} `json:"Sequence"`
 }
 
-// pipelineFault is an error about tokenizer.json.
+// pipelineFault returns an error about tokenizer.json.
 func pipelineFault(fault Fault, format string, arguments ...any) error {
 	return fileFault(tokenizerFile, fault, format, arguments...)
 }
 
 func isTrue(value *bool) bool { return value == nil || *value }
 
-// load makes a tokenizer of a file whose model is BPE or Unigram.
+// load makes a tokenizer from a file whose model is BPE or Unigram.
 func (file *pipelineFile) load(content []byte, c *configuration) (*Tokenizer, error) {
 	t, err := file.tokenizer(&c.specialTokens, c.PrefixSpace)
 	if err != nil {
@@ -156,7 +156,7 @@ func (file *pipelineFile) load(content []byte, c *configuration) (*Tokenizer, er
 	return t, nil
 }
 
-// tokenizer makes a tokenizer without its checksum. The configuration names special tokens. prefixSpace is its setting
+// tokenizer makes a tokenizer without its checksum. c names special tokens. prefixSpace is the configuration's setting
 // of the space before a text, or nil.
 func (file *pipelineFile) tokenizer(c *specialTokens, prefixSpace *bool) (*Tokenizer, error) {
 	t := &Tokenizer{ids: map[string]int{}, cased: true}
@@ -196,14 +196,14 @@ func (file *pipelineFile) tokenizer(c *specialTokens, prefixSpace *bool) (*Token
 	return t, nil
 }
 
-// uses reports whether a pre-tokenizer is of a kind, or has one.
+// uses reports whether a pre-tokenizer is of a kind, or contains a step of that kind.
 func (s *pipelineStep) uses(kind string) bool {
 	return s != nil && (s.Type == kind ||
 		slices.ContainsFunc(s.PreTokenizers, func(part pipelineStep) bool { return part.uses(kind) }))
 }
 
-// loadDecoder returns an error if the decoder of a vocabulary of characters is not the known one: ▁ becomes a space,
-// byte tokens are put together, and a space before the text may be dropped.
+// loadDecoder checks the decoder of a vocabulary of characters. It returns an error if the decoder is not the known
+// one, which turns ▁ into a space, joins byte tokens, and may drop a space before the text.
 func (t *Tokenizer) loadDecoder(s *pipelineStep) error {
 	var kinds []string
 	if s != nil && s.Type == "Sequence" {
@@ -283,7 +283,7 @@ func (t *Tokenizer) loadUnigram(m *pipelineModel) error {
 	return nil
 }
 
-// checkSize refuses vocabularies of absurd sizes.
+// checkSize returns an error for a vocabulary without tokens or with more than maxVocabulary.
 func (t *Tokenizer) checkSize(size int) error {
 	switch {
 	case size == 0:
@@ -294,7 +294,7 @@ func (t *Tokenizer) checkSize(size int) error {
 	return nil
 }
 
-// addTokens gives the tokens of a list their places as ids.
+// addTokens adds the tokens of a list. The index of a token is its id.
 func (t *Tokenizer) addTokens(tokens []string) error {
 	if err := t.checkSize(len(tokens)); err != nil {
 		return err
@@ -310,7 +310,7 @@ func (t *Tokenizer) addTokens(tokens []string) error {
 	return nil
 }
 
-// addVocabulary gives the tokens of a vocabulary by name their ids.
+// addVocabulary adds the tokens of m.Vocabulary, a JSON object of ids by token.
 func (t *Tokenizer) addVocabulary(m *pipelineModel) error {
 	var vocabulary map[string]int
 	if m.Vocabulary != nil {
@@ -329,7 +329,7 @@ func (t *Tokenizer) addVocabulary(m *pipelineModel) error {
 	return nil
 }
 
-// addToken gives a token its id. Ids need not be without gaps.
+// addToken gives a token its id. Ids may have gaps.
 func (t *Tokenizer) addToken(token string, id int) error {
 	switch {
 	case !validText(token):
@@ -368,11 +368,11 @@ func (t *Tokenizer) loadAdded(tokens []pipelineAdded) error {
 	return nil
 }
 
-// simpleNormalizers are the steps without settings.
+// simpleNormalizers are the normalizers without settings, by type.
 var simpleNormalizers = map[string]normalizer{"NFC": normalForm(norm.NFC), "NFD": normalForm(norm.NFD),
 	"NFKC": normalForm(norm.NFKC), "NFKD": normalForm(norm.NFKD), "StripAccents": keep(notMark), "Lowercase": lowerCase}
 
-// addNormalizer adds a step and those in it.
+// addNormalizer adds a normalizer, or all normalizers of a sequence.
 func (t *Tokenizer) addNormalizer(s *pipelineStep) error {
 	if s == nil {
 		return nil
@@ -424,7 +424,7 @@ func (t *Tokenizer) addNormalizer(s *pipelineStep) error {
 	return pipelineFault(errUnsupported, "normalizer %q", s.Type)
 }
 
-// addSplitter adds a step and those in it.
+// addSplitter adds a pre-tokenizer, or all those of a sequence. configured is the setting add_prefix_space, or nil.
 func (t *Tokenizer) addSplitter(s *pipelineStep, configured *bool) error {
 	if s == nil && t.alphabet == alphabetCharacters {
 		return nil
@@ -472,7 +472,7 @@ func (t *Tokenizer) addSplitter(s *pipelineStep, configured *bool) error {
 		}
 		prepend := s.PrependScheme
 		switch {
-		case prepend == "" && isTrue(s.PrefixSpace): // the older key
+		case prepend == "" && isTrue(s.PrefixSpace): // older files have no prepend_scheme
 			prepend = prependAlways
 		case prepend == "":
 			prepend = prependNever
@@ -485,8 +485,8 @@ func (t *Tokenizer) addSplitter(s *pipelineStep, configured *bool) error {
 	return pipelineFault(errUnsupported, "pre_tokenizer %q", s.Type)
 }
 
-// loadSpecials finds the five special tokens: two in the post-processor, and the others by the name that the
-// configuration or custom gives them.
+// loadSpecials finds the ids of the five special tokens. The post-processor names two of them. The others have the name
+// that the configuration gives them, or a usual name.
 func (t *Tokenizer) loadSpecials(file *pipelineFile, c *specialTokens) error {
 	classifier, separator, err := surroundings(file.PostProcessor)
 	if err != nil {
@@ -504,7 +504,7 @@ func (t *Tokenizer) loadSpecials(file *pipelineFile, c *specialTokens) error {
 		{"unknown", []string{c.Unknown.name, "<unk>", unknownToken}, &t.unknown},
 	} {
 		if special.role == "unknown" && file.Model.Unknown != nil {
-			continue // the model says so
+			continue // the model names its unknown token
 		}
 		found := false
 		for _, name := range special.names {
@@ -527,7 +527,7 @@ func (t *Tokenizer) loadSpecials(file *pipelineFile, c *specialTokens) error {
 	return nil
 }
 
-// surroundings returns the token before and the token after a text.
+// surroundings returns the names of the tokens before and after a text.
 func surroundings(s *pipelineStep) (first, last string, err error) {
 	if s == nil {
 		return "", "", pipelineFault(errUnsupported, "no post_processor: nothing says which tokens stand around a text")
@@ -535,7 +535,7 @@ func surroundings(s *pipelineStep) (first, last string, err error) {
 	switch s.Type {
 	case "Sequence":
 		for i := range s.Processors {
-			if s.Processors[i].Type != "ByteLevel" { // which trims offsets
+			if s.Processors[i].Type != "ByteLevel" { // ByteLevel only trims offsets
 				return surroundings(&s.Processors[i])
 			}
 		}

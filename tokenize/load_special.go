@@ -6,7 +6,7 @@ import (
 	"slices"
 )
 
-// specialTokens names special tokens, in tokenizer_config.json and special_tokens_map.json.
+// specialTokens holds the special tokens that tokenizer_config.json or special_tokens_map.json names.
 type specialTokens struct {
 	Beginning  specialValue   `json:"bos_token"`
 	End        specialValue   `json:"eos_token"`
@@ -23,10 +23,10 @@ type specialTokens struct {
 // further returns the special tokens without a role.
 func (s *specialTokens) further() []specialValue { return slices.Concat(s.Additional, s.Extra) }
 
-// extraTokens is a list of tokens, or the tokens of an object by roles.
+// extraTokens is a list of tokens. In JSON it is a list, or an object of tokens by role.
 type extraTokens []specialValue
 
-// UnmarshalJSON reads either form.
+// UnmarshalJSON reads a list, or an object of tokens by role.
 func (e *extraTokens) UnmarshalJSON(content []byte) error {
 	if len(content) == 0 || content[0] != '{' {
 		return json.Unmarshal(content, (*[]specialValue)(e))
@@ -40,10 +40,10 @@ func (e *extraTokens) UnmarshalJSON(content []byte) error {
 // specialValue is a special token, written as a string, as an object, or as null.
 type specialValue struct {
 	name  string
-	token *added // if it is an object
+	token *added // nil unless the token is written as an object
 }
 
-// UnmarshalJSON reads any of the forms.
+// UnmarshalJSON reads a string, an object, or null.
 func (v *specialValue) UnmarshalJSON(content []byte) error {
 	*v = specialValue{}
 	if len(content) > 0 && content[0] == '{' {

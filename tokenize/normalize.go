@@ -12,11 +12,11 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// letters is a text after normalising: its characters, and for each one its byte range in the typed text.
+// letters is a text during normalising: its characters and, for each character, its byte range in the typed text.
 type letters struct {
 	runes  []rune
 	source [][2]int
-	first  bool // the text starts here
+	first  bool // whether the typed text starts here
 }
 
 func (l letters) part(from, to int) letters {
@@ -28,15 +28,15 @@ func (l *letters) add(r rune, source [2]int) {
 	l.source = append(l.source, source)
 }
 
-// span is the bytes that l stands for.
+// span returns the byte range in the typed text for which l stands.
 func (l letters) span() [2]int { return [2]int{l.source[0][0], l.source[len(l.source)-1][1]} }
 
-// prepend puts a character before l, with the byte range of the first character, as in the reference.
+// prepend puts a character before l. The character gets the byte range of the first character, as in the reference.
 func (l letters) prepend(r rune) letters {
 	return letters{append([]rune{r}, l.runes...), append([][2]int{l.source[0]}, l.source...), l.first}
 }
 
-// normalize rewrites a text by all steps. Since a damaged file could make a text very long, each step, and all steps
+// normalize rewrites a text by all steps. A damaged file could make a text very long. So each step, and all steps
 // together, may multiply the length by mostGrowth at most, except for a short text.
 func (t *Tokenizer) normalize(l letters) (letters, error) {
 	bound := longest(len(l.runes))
@@ -52,13 +52,13 @@ func (t *Tokenizer) normalize(l letters) (letters, error) {
 
 const mostGrowth = 16
 
-// longest returns the number of characters that a text may grow to.
+// longest returns the number of characters to which a text may grow.
 func longest(characters int) int { return mostGrowth*characters + 1024 }
 
 // normalizer rewrites a text. Its result may share memory with its argument.
 type normalizer func(letters) letters
 
-// normalForm is one of Unicode's four normal forms.
+// normalForm returns a normalizer to one of Unicode's four normal forms.
 func normalForm(form norm.Form) normalizer {
 	return func(l letters) letters {
 		text := string(l.runes)
@@ -69,11 +69,11 @@ func normalForm(form norm.Form) normalizer {
 		var iter norm.Iter
 		iter.InitString(form, text)
 		var span [2]int
-		at := 0 // characters of l that are done
+		at := 0 // number of characters of l that are done
 		for from := 0; !iter.Done(); {
 			segment := string(iter.Next())
 			length := len([]rune(text[from:iter.Pos()]))
-			if length > 0 { // else it comes from the same characters as the last segment
+			if length > 0 { // else the segment comes from the same characters as the one before
 				span = l.part(at, at+length).span()
 			}
 			from, at = iter.Pos(), at+length
@@ -85,7 +85,7 @@ func normalForm(form norm.Form) normalizer {
 	}
 }
 
-// keep drops the characters for which holds is false.
+// keep returns a normalizer that drops the characters for which holds is false.
 func keep(holds func(r rune) bool) normalizer {
 	return func(l letters) letters {
 		var out letters
@@ -98,13 +98,13 @@ func keep(holds func(r rune) bool) normalizer {
 	}
 }
 
-// notMark: stripping accents drops marks of every kind, once normalising has set them apart.
+// notMark returns false for marks of every kind, which stripping accents drops after a normal form has separated them.
 func notMark(r rune) bool { return !unicode.Is(unicode.M, r) }
 
 func lowerCase(l letters) letters {
 	var out letters
 	for i, r := range l.runes {
-		if r == 'İ' { // the one character whose lower case is two
+		if r == 'İ' { // the only character whose lower case is two characters
 			out.add('i', l.source[i])
 			out.add('\u0307', l.source[i])
 			continue
@@ -114,7 +114,7 @@ func lowerCase(l letters) letters {
 	return out
 }
 
-// replace puts text instead of every match; length returns the length of the match at the start of rest, 0 for none.
+// replace puts text in place of every match. length returns the length of the match at the start of rest, or 0.
 func replace(length func(rest []rune) int, text string) normalizer {
 	return func(l letters) letters {
 		i := 0
@@ -122,10 +122,10 @@ func replace(length func(rest []rune) int, text string) normalizer {
 			i++
 		}
 		if i == len(l.runes) {
-			return l // as most texts are
+			return l // no match, as in most texts
 		}
 		out := letters{slices.Clone(l.runes[:i]), slices.Clone(l.source[:i]), l.first}
-		for i < len(l.runes) && len(out.runes) <= longest(len(l.runes)) { // more is refused
+		for i < len(l.runes) && len(out.runes) <= longest(len(l.runes)) { // normalize refuses a longer text
 			n := length(l.runes[i:])
 			if n == 0 {
 				out.add(l.runes[i], l.source[i])
@@ -141,7 +141,7 @@ func replace(length func(rest []rune) int, text string) normalizer {
 	}
 }
 
-// literal matches a text, which must not be empty.
+// literal returns a function that matches text, which must not be empty.
 func literal(text string) func(rest []rune) int {
 	runes := []rune(text)
 	return func(rest []rune) int {
@@ -152,7 +152,7 @@ func literal(text string) func(rest []rune) int {
 	}
 }
 
-// one matches a character for which is returns true.
+// one returns a function that matches a character for which is returns true.
 func one(is func(rune) bool) func(rest []rune) int {
 	return func(rest []rune) int {
 		if is(rest[0]) {
@@ -162,7 +162,7 @@ func one(is func(rune) bool) func(rest []rune) int {
 	}
 }
 
-// run returns the number of characters at the start for which is returns true.
+// run returns the number of characters at the start of rest for which is returns true.
 func run(rest []rune, is func(rune) bool) int {
 	if n := slices.IndexFunc(rest, func(r rune) bool { return !is(r) }); n >= 0 {
 		return n
@@ -170,7 +170,7 @@ func run(rest []rune, is func(rune) bool) int {
 	return len(rest)
 }
 
-// blanks matches two spaces or more.
+// blanks matches two or more spaces.
 func blanks(rest []rune) int {
 	if n := run(rest, func(r rune) bool { return r == ' ' }); n > 1 {
 		return n
@@ -178,7 +178,7 @@ func blanks(rest []rune) int {
 	return 0
 }
 
-// gaps matches white space other than one space: two characters or more, or the end of a line, or a tab.
+// gaps matches two or more characters of white space, or a single line break or tab.
 func gaps(rest []rune) int {
 	if n := run(rest, unicode.IsSpace); n != 1 || strings.ContainsRune("\n\r\t", rest[0]) {
 		return n
@@ -186,7 +186,7 @@ func gaps(rest []rune) int {
 	return 0
 }
 
-// strip drops white space at the ends.
+// strip returns a normalizer that drops white space at the left or right end.
 func strip(left, right bool) normalizer {
 	return func(l letters) letters {
 		from, to := 0, len(l.runes)
@@ -200,8 +200,8 @@ func strip(left, right bool) normalizer {
 	}
 }
 
-// characterMap is SentencePiece's compiled rules of replacement: a double-array trie (Aoe 1989) as the darts-clone
-// library lays it out, and the texts that its values are offsets into.
+// characterMap is the compiled replacement rules of SentencePiece: a double-array trie (Aoe 1989) in the layout of the
+// darts-clone library, and the replacement texts. The values of the trie are offsets into texts.
 type characterMap struct {
 	trie  []uint32
 	texts string
@@ -209,11 +209,11 @@ type characterMap struct {
 
 var errCharacterMap = errors.New("precompiled_charsmap is cut short")
 
-// longestReplacement bounds the replacement of one character, in bytes: a damaged map could make a short text very
-// long. NFKC's longest has 33.
+// longestReplacement is the largest size of one replacement in bytes, because a damaged map could make a short text
+// very long. The longest replacement of NFKC has 33 bytes.
 const longestReplacement = 128
 
-// parseCharacterMap reads the size of the trie, the trie, and the texts, each ended by a zero byte.
+// parseCharacterMap reads the size of the trie, the trie, and the texts, each of which ends in a zero byte.
 func parseCharacterMap(data []byte) (*characterMap, error) {
 	if len(data) < 4 {
 		return nil, errCharacterMap
@@ -236,7 +236,7 @@ func parseCharacterMap(data []byte) (*characterMap, error) {
 	return m, nil
 }
 
-// find returns the text for the shortest prefix of key that has a rule. In a damaged trie it finds none.
+// find returns the replacement for the shortest prefix of key with a rule; ok is false if no rule is found.
 func (m *characterMap) find(key string) (text string, ok bool) {
 	step := func(unit uint32) uint32 { return unit >> 10 << (unit & (1 << 9) >> 6) }
 	at := step(m.trie[0])
@@ -266,8 +266,8 @@ func (m *characterMap) find(key string) (text string, ok bool) {
 	return "", false
 }
 
-// normalize applies the rules as Hugging Face's library does: to a whole grapheme cluster if that is short, else to
-// each code point.
+// normalize applies the rules as Hugging Face's library does: to a whole grapheme cluster if the cluster is short, else
+// to each code point.
 func (m *characterMap) normalize(l letters) letters {
 	const short = 6 // bytes
 	var out letters

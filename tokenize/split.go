@@ -4,22 +4,22 @@ import (
 	"unicode"
 )
 
-// cutter is a model. It cuts a word, which is never empty, and adds its tokens to an encoding.
+// cutter is a model. It cuts a word, which is never empty, and adds the word's tokens to an encoding.
 type cutter interface {
 	cut(e *encoder, word letters)
 }
 
-// splitter appends the parts of a piece to list.
+// splitter cuts a piece and appends the parts to list.
 type splitter func(piece letters, list []letters) []letters
 
-// The ways in which splitAt treats a match.
+// These are the ways in which splitAt can treat a match.
 const (
 	removed            = "Removed"
 	isolated           = "Isolated"
 	mergedWithPrevious = "MergedWithPrevious"
 )
 
-// splitAt cuts at every match; length returns the length of the match at the start of rest, 0 for none.
+// splitAt returns a splitter that cuts at every match. length returns the length of a match at the start of rest, or 0.
 func splitAt(length func(rest []rune) int, behavior string) splitter {
 	return func(piece letters, list []letters) []letters {
 		from := 0
@@ -48,14 +48,14 @@ func splitAt(length func(rest []rune) int, behavior string) splitter {
 	}
 }
 
-// The pieces that get a space before them.
+// These values say which pieces get a space before them.
 const (
 	prependAlways = "always"
 	prependFirst  = "first" // only the first piece of the text
 	prependNever  = "never"
 )
 
-// splitMetaspace writes spaces as ▁, puts one before the pieces that prepend names, and if split starts a part at each.
+// splitMetaspace writes spaces as ▁, and adds ▁ to pieces as prepend says. If split is set, ▁ starts a part.
 func splitMetaspace(prepend string, split bool) splitter {
 	return func(piece letters, list []letters) []letters {
 		words := letters{make([]rune, len(piece.runes)), piece.source, piece.first}
@@ -86,7 +86,7 @@ func splitMetaspace(prepend string, split bool) splitter {
 //
 //	's|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+
 //
-// Go's regexp has no lookahead, so the alternatives are tried by hand.
+// Go's regexp has no lookahead, so gpt2Length tries the alternatives by hand.
 func splitGPT2(prependSpace bool) splitter {
 	return func(piece letters, list []letters) []letters {
 		if prependSpace && piece.runes[0] != ' ' {
@@ -102,7 +102,7 @@ func splitGPT2(prependSpace bool) splitter {
 	}
 }
 
-// kind returns the kind of a character for the pattern: white space, letter, number or other.
+// kind returns the kind of a character in the pattern of GPT-2: white space (0), letter (1), number (2) or other (3).
 func kind(r rune) int {
 	switch {
 	case unicode.IsSpace(r):
@@ -115,7 +115,7 @@ func kind(r rune) int {
 	return 3
 }
 
-// gpt2Length is the number of characters that the pattern takes at the start of text, which is not empty.
+// gpt2Length returns the number of characters that the pattern matches at the start of text, which is not empty.
 func gpt2Length(text []rune) int {
 	if text[0] == '\'' && len(text) > 1 {
 		switch text[1] {

@@ -8,21 +8,21 @@ import (
 	"unicode/utf8"
 )
 
-// MaxText is the longest text, in bytes, that Template, Shortest, Plain and Candidate take: a book, which a model reads
-// through windows. Tokenising takes time in proportion to the length, and memory of about a hundred times the text.
+// MaxText is the longest text, in bytes, that Template, Shortest, Plain and Candidate take: about a book, which a model
+// reads in windows. Tokenising takes time in proportion, and memory of about a hundred times the text.
 const MaxText = 1 << 20
 
-// Template is a text with blanks, made by [Tokenizer.Template], [Tokenizer.Shortest] or [Template.Expand]; callers must
-// not change it.
+// Template is a text with blanks. [Tokenizer.Template], [Tokenizer.Shortest] and [Template.Expand] make it. Callers
+// must not change it.
 //
-// A blank is "[MASK]" or "[MASK:3]" as the user typed it; a slot is one token of it. Most blanks have one slot.
+// A blank is "[MASK]" or "[MASK:3]" as the user typed it. A slot is its place for one token. Most blanks have one slot.
 type Template struct {
 	Text    string   // as typed
-	IDs     []int    // [CLS], the tokens with [MASK] at every slot, [SEP]
-	Offsets [][2]int // of each token, bytes of Text; {0, 0} for [CLS] and [SEP]
+	IDs     []int    // [CLS], the tokens with [MASK] in every slot, [SEP]
+	Offsets [][2]int // byte range in Text of each token; {0, 0} for [CLS] and [SEP]
 	Slots   []int    // positions of the slots in IDs, ascending
 	Blanks  []Blank  // leftmost first
-	// sets of indices into Slots, ascending, that must hold the same token: the slots of blanks of one name
+	// Ties holds indices into Slots, in sets that must hold the same token because their blanks have one name.
 	Ties [][]int
 
 	Spelling
@@ -32,9 +32,9 @@ type Template struct {
 
 // Spelling says how Template.Fill writes fills.
 type Spelling struct {
-	// KeepCase gives the letters of the model's tokens as they are.
+	// KeepCase keeps the letters of the model's tokens as they are.
 	KeepCase bool
-	// Written, if not nil, returns how the user wrote the tokens of a blank, or "".
+	// Written, if not nil, returns a listed word, given as ids, as the user wrote it; "" if ids are not a listed word.
 	Written func(blank int, ids []int) string
 	// Originals are the words that the blanks replaced, if known, [blanks].
 	Originals []string
@@ -42,32 +42,31 @@ type Spelling struct {
 
 // Blank is one blank of a template.
 type Blank struct {
-	Start, End int    // bytes of Template.Text, brackets included
-	Name       string // of [MASK=name]; "" without one
-	Pattern    string // the regular expression of [MASK~st..d]; "" without one
-	First      int    // index into Template.Slots of its first slot
-	Slots      int    // how many slots it has
-	// Low and High are the numbers of slots as typed: 1 and 3 of [MASK:1-3], 3 and 3 of [MASK:3], 0 and 0 of [MASK],
-	// which has one.
+	Start, End int    // byte range in Template.Text, brackets included
+	Name       string // the name in [MASK=name]; "" if there is none
+	Pattern    string // the regular expression in [MASK~st..d]; "" if there is none
+	First      int    // index of the first slot in Template.Slots
+	Slots      int    // number of slots
+	// Low and High are the numbers of slots as typed: 1 and 3 for [MASK:1-3], 3 and 3 for [MASK:3]. For [MASK], which
+	// has one slot, both are 0.
 	Low, High int
-	// TouchesLeft and TouchesRight report whether a letter or digit stands directly beside it, as in
+	// TouchesLeft and TouchesRight report whether a letter or digit stands directly beside the blank, as in
 	// "high[MASK]" and "[MASK]ing".
 	TouchesLeft, TouchesRight bool
-	// Opens reports whether a token without a space of its own (Ġ, ▁) may begin a word here, as after a bracket;
-	// never in WordPiece.
+	// Opens reports whether a token without a space of its own (Ġ, ▁) may begin a word in the blank, as after a
+	// bracket. It is always false for WordPiece.
 	Opens bool
 	// Unspaced reports whether the nearest letter is of a script that writes no spaces between words.
 	Unspaced bool
 }
 
-// Template reads a text with blanks. The text must be valid UTF-8, with at least one blank and one other token,
-// without control characters except white space, and without [CLS], [SEP] and [PAD]. Otherwise the error is an
-// *InputError, also for a blank of several lengths (see Tokenizer.Shortest). The caller checks whether the
-// tokens fit the model's positions.
+// Template reads a text with blanks. The text must be valid UTF-8, with at least one blank and one other token. It must
+// not hold control characters except white space, or [CLS], [SEP] and [PAD]. Otherwise the error is an *InputError. A
+// blank of several lengths is an error too (see Tokenizer.Shortest). The caller checks whether the tokens fit the
+// model's positions.
 //
-// The ids are those of Tokenizer.Encode for [MASK], except that tokens over characters take the white space
-// before a blank. Text directly beside a blank is tokenised by itself: "[MASK]ing" is [MASK] and "ing", not
-// "##ing".
+// The ids are those of Tokenizer.Encode for [MASK], except that tokens over characters take the white space before a
+// blank. Text directly beside a blank is tokenised by itself: "[MASK]ing" is [MASK] and "ing", not "##ing".
 func (t *Tokenizer) Template(text string) (*Template, error) {
 	template, err := t.Shortest(text, "")
 	if err != nil {
@@ -82,8 +81,8 @@ func (t *Tokenizer) Template(text string) (*Template, error) {
 	return template, nil
 }
 
-// Shortest reads a text whose blanks may have several lengths, "[MASK:1-3]", and gives each blank its shortest. further
-// is another spelling of a blank, beside [MASK], ___, <mask> and the model's own mask; "" for none.
+// Shortest reads a text whose blanks may have several lengths, "[MASK:1-3]", and gives each blank its shortest length.
+// further is another spelling of a blank, beside [MASK], ___, <mask> and the model's own mask; "" adds no spelling.
 func (t *Tokenizer) Shortest(text, further string) (*Template, error) {
 	draft, err := t.draft(text, further)
 	if err != nil {
@@ -96,9 +95,9 @@ func (t *Tokenizer) Shortest(text, further string) (*Template, error) {
 	return draft.template(lengths), nil
 }
 
-// Expand returns a template for each combination of lengths, the shortest first; the last blank's length changes
-// fastest. lengths holds the numbers of slots that each blank may have, ascending, [blanks][numbers]; nil takes the
-// lengths of the text. Blanks of one name have the length of the first. More than 64 combinations give an *InputError.
+// Expand returns a template for each combination of lengths, the shortest first. The last blank's length changes
+// fastest. lengths holds the numbers of slots that each blank may have, ascending, [blanks][numbers]; nil means as
+// typed. Blanks of one name have the length of the first. More than 64 combinations are an *InputError.
 func (tpl *Template) Expand(lengths [][]int) ([]*Template, error) {
 	if lengths == nil {
 		for _, blank := range tpl.source.blanks {
@@ -111,7 +110,7 @@ func (tpl *Template) Expand(lengths [][]int) ([]*Template, error) {
 	}
 	chosen := [][]int{nil}
 	for i, b := range tpl.Blanks {
-		// The first of its name decides its length.
+		// The first blank of a name decides the length.
 		first := i
 		if b.Name != "" {
 			first = slices.IndexFunc(tpl.Blanks, func(other Blank) bool { return other.Name == b.Name })
@@ -137,8 +136,8 @@ func (tpl *Template) Expand(lengths [][]int) ([]*Template, error) {
 	return templates, nil
 }
 
-// Context returns the tokens of a text that the model reads before another one, with the separator after it, or
-// two if the family has two (</s></s>). Errors are those of Tokenizer.Plain.
+// Context returns the tokens of a text that the model reads before another text, with the separator after it. Models
+// whose separator is </s> get two separators. Errors are those of Tokenizer.Plain.
 func (t *Tokenizer) Context(text string) ([]int, error) {
 	encoding, err := t.Plain(text)
 	if err != nil {
@@ -157,15 +156,15 @@ type draft struct {
 	text      string
 	blanks    []notation
 	escapes   []mark
-	cased     bool      // whether the template is cased, see [Template.Fill]
-	shouted   bool      // whether the user's own text is all in capitals
-	titled    bool      // whether each of its words begins with one, as in The Lord Of The Rings
-	smallI    bool      // whether it has the word "i"
+	cased     bool      // whether fills get capitals, see [Template.Fill]
+	shouted   bool      // whether the user's own words are all in capitals
+	titled    bool      // whether all words begin with a capital, as in The Lord Of The Rings
+	smallI    bool      // whether the text has the word "i"
 	encoding  *Encoding // the text with one [MASK] per blank
-	masks     []int     // the place of each blank in the encoding
+	masks     []int     // index in encoding of each blank
 }
 
-// draft checks a template, finds its blanks and cuts the text around them into tokens.
+// draft checks a template, finds its blanks, and tokenises the text around them.
 func (t *Tokenizer) draft(text, further string) (*draft, error) {
 	if err := checkText(text); err != nil {
 		return nil, err
@@ -189,7 +188,7 @@ func (t *Tokenizer) draft(text, further string) (*draft, error) {
 	}
 	d := &draft{tokenizer: t, text: text, blanks: blanks, escapes: escapes, masks: make([]int, len(blanks))}
 	e := t.newEncoder(text)
-	from, words := 0, false // words: whether there is more than white space beside the blanks
+	from, words := 0, false // words is whether the text is more than blanks and white space
 	for i, blank := range blanks {
 		words = words || strings.TrimSpace(text[from:blank.start]) != ""
 		end := blank.start
@@ -216,7 +215,7 @@ func (t *Tokenizer) draft(text, further string) (*draft, error) {
 	return d, nil
 }
 
-// checkNames refuses blanks of one name and different lengths: they could not take the same fill.
+// checkNames returns an error for blanks of one name with different lengths, because they cannot take the same fill.
 func checkNames(text string, blanks []notation) error {
 	first := map[string]notation{}
 	for _, blank := range blanks {
@@ -235,7 +234,7 @@ func checkNames(text string, blanks []notation) error {
 	return nil
 }
 
-// ownText returns a text with spaces instead of its blanks, and of the marks that a backslash escapes.
+// ownText returns a text with spaces instead of its blanks and of the blanks that a backslash turns into text.
 func ownText(text string, blanks []notation, escapes []mark) string {
 	own := []byte(text)
 	for _, blank := range blanks {
@@ -247,7 +246,7 @@ func ownText(text string, blanks []notation, escapes []mark) string {
 	return string(own)
 }
 
-// checkText refuses a text that is too long, empty or not UTF-8, or has control characters.
+// checkText returns an error for a text that is too long, empty or not UTF-8, or that has control characters.
 func checkText(text string) error {
 	if len(text) > MaxText {
 		return inputFault(ErrTooLong, -1, "%d bytes, at most %d are taken; give one chapter at a time",
@@ -274,10 +273,10 @@ func checkText(text string) error {
 	return nil
 }
 
-// template gives each blank its number of slots, without cutting the text again.
+// template gives each blank its number of slots, without tokenising the text again.
 func (d *draft) template(lengths []int) *Template {
 	template := &Template{Text: d.text, Blanks: make([]Blank, len(d.blanks)), escapes: d.escapes, source: d}
-	named := map[string][]int{} // the blanks of a name
+	named := map[string][]int{} // indices of the blanks of each name
 	from := 0
 	for i, blank := range d.blanks {
 		mask := d.masks[i]
@@ -306,7 +305,7 @@ func (d *draft) template(lengths []int) *Template {
 	template.Offsets = append(template.Offsets, d.encoding.Offsets[from:]...)
 	for _, typed := range d.blanks {
 		tied := named[typed.name]
-		delete(named, typed.name) // once per name, in the order of the text
+		delete(named, typed.name) // each name once, in the order of the text
 		if len(tied) < 2 {
 			continue
 		}
@@ -321,15 +320,15 @@ func (d *draft) template(lengths []int) *Template {
 	return template
 }
 
-// hear looks for capitals and the word "i" in the user's own text; capitals of [UNK] are not the user's.
+// hear notes capitals and the word "i" in the user's own text. The capitals of [UNK] are not the user's.
 func (d *draft) hear(text string) {
 	text = strings.ReplaceAll(text, d.tokenizer.vocabulary[d.tokenizer.unknown], "")
 	d.cased = d.cased || hasCapital(text)
 	d.smallI = d.smallI || slices.Contains(strings.FieldsFunc(text, notLetter), "i")
 }
 
-// opens reports whether a token that joins the text on its left may begin a word after it; before is the last character
-// of that text. beside reports whether the script beside the blank writes no spaces.
+// opens reports whether a token without a space of its own may begin a word after the text left. before is the last
+// character of left. beside reports whether the script beside the blank writes no spaces.
 func (t *Tokenizer) opens(left string, before rune, beside bool) bool {
 	switch {
 	case t.alphabet == alphabetPieces || wordRune(before) && !unspaced(before):
@@ -342,15 +341,15 @@ func (t *Tokenizer) opens(left string, before rune, beside bool) bool {
 	return !unicode.IsSpace(before)
 }
 
-// touches reports whether a character beside a blank makes one word with it.
+// touches reports whether a character directly beside a blank makes one word with the blank.
 func (t *Tokenizer) touches(r rune) bool { return wordRune(r) && !unspaced(r) }
 
 // wordRune reports whether a character is a letter or a digit.
 func wordRune(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) }
 
-// Plain reads a whole text for scoring, with the words its tokens form ([Encoding.Words]). The text is held to the
-// rules of [Tokenizer.Template], except that it must have a token and may have no blank; else the error is an
-// [*InputError].
+// Plain reads a whole text for scoring, and the words of its tokens ([Encoding.Words]). The rules for the text are
+// those of [Tokenizer.Template], except that it needs only one token and may have no blank. If the text breaks a rule,
+// the error is an [*InputError].
 func (t *Tokenizer) Plain(text string) (*Encoding, error) {
 	if err := checkText(text); err != nil {
 		return nil, err
@@ -378,10 +377,10 @@ func (t *Tokenizer) Plain(text string) (*Encoding, error) {
 	return encoding, nil
 }
 
-// Candidate returns the tokens of one candidate for a blank, "red" or "dark blue", without [CLS] and [SEP]; a
-// "##" piece of the vocabulary is one too. If tokens hold the space before a word, as in RoBERTa, the candidate
-// gets one, unless its script writes no spaces. A text that Tokenizer.Plain refuses, or a word outside the
-// vocabulary, gives an *InputError.
+// Candidate returns the tokens of a fill for a blank, "red" or "dark blue", without [CLS] and [SEP]. The text may also
+// be a "##" piece of the vocabulary. If tokens hold the space before a word, as in RoBERTa, the first token gets a
+// space, unless its script writes no spaces. A text that Tokenizer.Plain refuses, or an unknown word, gives an
+// *InputError.
 func (t *Tokenizer) Candidate(text string) ([]int, error) {
 	if id, ok := t.ids[text]; ok && continues(text) {
 		return []int{id}, nil

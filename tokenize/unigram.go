@@ -5,19 +5,19 @@ import (
 	"unicode/utf8"
 )
 
-// unigram is the Unigram model (Kudo 2018). Of all ways to cut a piece into tokens, it takes the one with the highest
-// sum of scores, found from left to right (Viterbi).
+// unigram is the Unigram model (Kudo 2018). Of all ways to cut a piece into tokens, it takes the way with the highest
+// sum of scores. It finds this way from left to right (Viterbi).
 type unigram struct {
 	ids     map[string]int
 	scores  []float64
 	longest int     // bytes of the longest token
 	unknown float64 // score of a character that is no token
-	id      int     // the id of the unknown token
+	id      int     // id of the unknown token
 }
 
 var _ cutter = (*unigram)(nil)
 
-// unknownPenalty is the difference between the worst token's score and an unknown character's, as in SentencePiece.
+// unknownPenalty is how much lower than the worst token's score an unknown character's score is, as in SentencePiece.
 const unknownPenalty = 10
 
 func newUnigram(tokens []string, scores []float64, unknown int) *unigram {
@@ -31,7 +31,7 @@ func newUnigram(tokens []string, scores []float64, unknown int) *unigram {
 	return m
 }
 
-// step is the best way to a place in the text: its score, and the last token and its first character.
+// step is the best way to a place in the text: its score, its last token, and where that token begins.
 type step struct {
 	score       float64
 	from, token int
@@ -40,7 +40,7 @@ type step struct {
 
 func (m *unigram) cut(e *encoder, piece letters) {
 	text := string(piece.runes)
-	starts := make([]int, 0, len(piece.runes)+1) // byte of each character
+	starts := make([]int, 0, len(piece.runes)+1) // byte offset of each character
 	for at := range text {
 		starts = append(starts, at)
 	}
@@ -64,7 +64,7 @@ func (m *unigram) cut(e *encoder, piece letters) {
 			offer(from, from+1, m.id, best[from].score+m.unknown)
 		}
 	}
-	var path []step // the steps of the best way, from the last to the first
+	var path []step // steps of the best way, from the last to the first
 	ends := make([]int, 0, n)
 	for at := n; at > 0; at = best[at].from {
 		s := best[at]
@@ -79,5 +79,5 @@ func (m *unigram) cut(e *encoder, piece letters) {
 	}
 }
 
-// validText: a rune error in a vocabulary would match damaged text.
+// validText returns false for invalid UTF-8: its U+FFFD would match damaged text.
 func validText(s string) bool { return s != "" && utf8.ValidString(s) }

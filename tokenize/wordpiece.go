@@ -18,20 +18,20 @@ import (
 
 const unknownToken = "[UNK]"
 
-// bertTokens are the special tokens of a BERT vocabulary, in the order of roles. Text equal to one of them, in exactly
-// these capitals, is that token.
+// bertTokens are the special tokens of a BERT vocabulary, in the order of roles. Text that equals one of them, in
+// exactly these capitals, is that token.
 var bertTokens = []string{"[PAD]", unknownToken, "[CLS]", "[SEP]", maskToken}
 
-// Options are the settings of BERT's normaliser and WordPiece model. The zero value is that of bert-base-uncased.
+// Options are the settings of BERT's normaliser and WordPiece model. The zero value suits bert-base-uncased.
 type Options struct {
 	Cased        bool  // keep capitals (do_lower_case false)
-	StripAccents *bool // whether "é" becomes "e" (strip_accents); nil: when the model is uncased
+	StripAccents *bool // whether "é" becomes "e" (strip_accents); nil: if the model is uncased
 	KeepControls bool  // keep control and format characters in words (clean_text false)
 	JoinChinese  bool  // do not make each Chinese character a word of its own (tokenize_chinese_chars false)
-	LongestWord  int   // characters above which a word becomes [UNK]; 0 for the usual 100
+	LongestWord  int   // a word with more characters becomes [UNK]; 0 means the usual 100
 }
 
-// stripAccents returns the option, or its default if it is nil.
+// stripAccents returns StripAccents, or its default if it is nil.
 func (o Options) stripAccents() bool {
 	if o.StripAccents != nil {
 		return *o.StripAccents
@@ -39,27 +39,27 @@ func (o Options) stripAccents() bool {
 	return !o.Cased
 }
 
-// longestWord returns the option, or its default if it is 0.
+// longestWord returns LongestWord, or its default if it is 0.
 func (o Options) longestWord() int { return cmp.Or(o.LongestWord, 100) }
 
-// New makes a tokenizer from a vocabulary, whose tokens are in the order of their ids. It must have [PAD],
-// [UNK], [CLS], [SEP] and [MASK], and no token twice or empty.
+// New makes a tokenizer from a vocabulary, whose tokens are in the order of their ids. The vocabulary must have [PAD],
+// [UNK], [CLS], [SEP] and [MASK]. No token may be empty or occur twice.
 func New(vocabulary []string, o Options) (*Tokenizer, error) { return newFromList(vocabulary, o, "") }
 
-// newFromList is New with errors about a file.
+// newFromList does the work of New. Its errors name file.
 func newFromList(vocabulary []string, o Options, file string) (*Tokenizer, error) {
 	t, err := newWordPiece(o, len(vocabulary), nil, func(t *Tokenizer) error { return t.addTokens(vocabulary) })
 	return t, nameFile(err, file)
 }
 
-// newWordPiece makes a tokenizer with the rules of BERT, with added tokens and the vocabulary that fill adds. size is
-// the vocabulary's approximate number of tokens. Errors are about tokenizer.json.
+// newWordPiece makes a tokenizer with the rules of BERT. fill adds the vocabulary, of about size tokens. addedTokens
+// are further tokens. Errors are about tokenizer.json.
 func newWordPiece(o Options, size int, addedTokens []pipelineAdded, fill func(*Tokenizer) error) (*Tokenizer, error) {
 	if o.LongestWord < 0 {
 		return nil, pipelineFault(errUnsupported, "longest word of %d characters", o.LongestWord)
 	}
 	t := &Tokenizer{ids: make(map[string]int, size)}
-	// Built over the still empty map, which it shares, so that it does not build a second, reversed one.
+	// The model gets the map while the map is still empty, so that it does not build a reversed second map.
 	words := model.Vocab(t.ids)
 	t.model = greedy{words, o.longestWord(), wordpiece.NewWordPieceBuilder().
 		Vocab(&words).
@@ -96,7 +96,7 @@ func newWordPiece(o Options, size int, addedTokens []pipelineAdded, fill func(*T
 		}
 	}
 	if len(further) > 0 {
-		t.ids = maps.Clone(t.ids) // the model has the words alone
+		t.ids = maps.Clone(t.ids) // the model keeps the words without the added tokens
 	}
 	if err := t.loadAdded(addedTokens); err != nil {
 		return nil, err
@@ -111,7 +111,7 @@ func newWordPiece(o Options, size int, addedTokens []pipelineAdded, fill func(*T
 	return t, nil
 }
 
-// digest hashes the vocabulary and the options as they take effect, each with its length so that no two inputs collide.
+// digest hashes the vocabulary and the options in effect. Each token has its length, so that no two inputs collide.
 func (o Options) digest(vocabulary []string, further []pipelineAdded) string {
 	content := fmt.Appendf(nil,
 		"wordpiece 1 cased %t strip accents %t keep controls %t join chinese %t longest word %d\n",
@@ -127,7 +127,7 @@ func (o Options) digest(vocabulary []string, further []pipelineAdded) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// greedy is the WordPiece model: the longest token that the rest of a word begins with, again and again.
+// greedy is the WordPiece model. Again and again, it cuts off the longest token with which the rest of a word begins.
 type greedy struct {
 	words   map[string]int
 	longest int
@@ -138,7 +138,7 @@ var _ cutter = greedy{}
 
 func (m greedy) cut(e *encoder, word letters) {
 	text := string(word.runes)
-	// Most words are in the vocabulary as they are. The model would also try the whole word first.
+	// Most words are in the vocabulary as they are. The model, too, would first try the whole word.
 	if id, ok := m.words[text]; ok && len(word.runes) <= m.longest {
 		e.addPiece(id, word.span())
 		return
@@ -147,7 +147,7 @@ func (m greedy) cut(e *encoder, word letters) {
 	if err != nil {
 		e.fail(fmt.Errorf("cut the word %q into pieces: %w", text, err))
 	}
-	for _, piece := range pieces { // piece.Offsets count characters of the word
+	for _, piece := range pieces { // piece.Offsets are indices of characters in the word
 		e.addPiece(piece.Id, word.part(piece.Offsets[0], piece.Offsets[1]).span())
 	}
 }
@@ -171,7 +171,7 @@ func (o Options) normalize(l letters) (out letters) {
 		if r < utf8.RuneSelf || !o.stripAccents() {
 			out.add(r, source)
 		} else {
-			// Character by character is enough: the reordering across characters that full normalisation adds concerns
+			// Normalising each character by itself is enough. Full normalisation also reorders marks across characters:
 			// marks that are dropped here, and a few spacing marks of musical and Brahmic scripts.
 			scratch = norm.NFD.AppendString(scratch[:0], string(r))
 			for rest := scratch; len(rest) > 0; {
@@ -192,7 +192,7 @@ func (o Options) normalize(l letters) (out letters) {
 }
 
 // dropped reports whether BERT's cleaning removes a character: NUL, U+FFFD and the category "other" (control, format,
-// private use), where tab, newline and carriage return are white space instead.
+// private use). Tab, newline and carriage return are white space and stay.
 func dropped(r rune) bool {
 	switch r {
 	case '\t', '\n', '\r':
@@ -206,7 +206,7 @@ func dropped(r rune) bool {
 	return unicode.In(r, unicode.Cc, unicode.Cf, unicode.Co)
 }
 
-// punctuation reports whether a character is a word of its own: every ASCII symbol, and the category "punctuation".
+// punctuation reports whether a character is a word of its own: an ASCII symbol, or of the category "punctuation".
 func punctuation(r rune) bool {
 	if r < utf8.RuneSelf {
 		return '!' <= r && r <= '/' || ':' <= r && r <= '@' || '[' <= r && r <= '`' || '{' <= r && r <= '~'
@@ -214,8 +214,8 @@ func punctuation(r rune) bool {
 	return unicode.IsPunct(r)
 }
 
-// chinese reports whether a character is in the blocks that are set apart as Chinese. One extension block starts at
-// U+2B920, 256 after its true start: that is where Hugging Face's tokenizers starts it, and ids must agree.
+// chinese reports whether a character is in the blocks that BERT sets apart as Chinese. One extension block starts at
+// U+2B920, 256 after its true start, as in Hugging Face's tokenizers, because ids must agree.
 func chinese(r rune) bool {
 	return r >= 0x3400 && (r <= 0x4DBF ||
 		0x4E00 <= r && r <= 0x9FFF ||

@@ -11,21 +11,21 @@ import (
 	"infill/infill"
 )
 
-// blanksPage shows the likeliest words of each blank by itself, and their shares of the fills.
+// blanksPage shows the likeliest words of each blank by itself, and each word's share of the fills.
 type blanksPage struct {
 	m   *model
-	row int // the chosen word of the chosen blank
+	row int // index of the chosen word of the chosen blank
 }
 
 var _ page = (*blanksPage)(nil)
 
-// value is a word of a blank: its probability by itself, and its share of the fills; NaN if unknown.
+// value is a word of a blank, with its probability by itself and its share of the fills; either is NaN if unknown.
 type value struct {
 	text         string
 	alone, share float64
 }
 
-// values lists the words of a blank, those with the largest share first; shares reports whether shares are known.
+// values lists the words of a blank, the word with the largest share first. shares is false if shares are unknown.
 func (p *blanksPage) values(blank int) (list []value, shares bool) {
 	s := p.m.run.shown
 	if s == nil || blank >= len(s.result.Alone) {
@@ -45,7 +45,7 @@ func (p *blanksPage) values(blank int) (list []value, shares bool) {
 			total += *f.Share
 		}
 	}
-	// If a search lists only a part of the fills, the share of a word is not known.
+	// If a search lists only some of the fills, the share of a word is unknown.
 	if shares = total > 0 && (s.stats() != nil || total > 0.9999); shares {
 		for _, f := range s.result.Fills {
 			v := find(f.Values[blank])
@@ -74,7 +74,7 @@ func (p *blanksPage) move(by int) {
 func (p *blanksPage) leaf(by int) { p.move(by) }
 func (p *blanksPage) turn(by int) { p.m.turnTo(p.m.blank + by) }
 
-// key pins the chosen word; all other keys act on the selected fill.
+// key pins the chosen word if k is "p". Any other key acts on the selected fill.
 func (p *blanksPage) key(k string) tea.Cmd {
 	if list, _ := p.values(p.m.blank); k == "p" && p.row < len(list) {
 		return p.m.pin(list[p.row].text)
@@ -107,7 +107,7 @@ func (p *blanksPage) render(columns, rows int) string {
 	return beside(m.line.Render(" │ "), rows-1, tables...) + "\n" + m.faint.Render(" "+cut(told, columns-2))
 }
 
-// table shows the words of one blank; one of them may be chosen.
+// table draws the words of one blank. If choose is true, one word of the chosen blank is marked.
 func (p *blanksPage) table(blank, columns, rows int, choose bool) string {
 	m := p.m
 	list, shares := p.values(blank)

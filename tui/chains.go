@@ -9,11 +9,11 @@ import (
 	"github.com/charmbracelet/x/ansi"
 )
 
-// shownNats is the distance from the best log-likelihood to a curve's lowest block, so that a chain that begins far
-// away does not flatten the others.
+// shownNats is how far below the best log-likelihood a curve's lowest block is, so that a chain with a distant start
+// does not flatten the other curves.
 const shownNats = 12
 
-// chainsPage shows how each chain moves.
+// chainsPage shows how each chain has moved.
 type chainsPage struct {
 	m      *model
 	offset int
@@ -35,7 +35,7 @@ func (p *chainsPage) hints() []hint {
 	return []hint{{"↓", "more chains"}, {"o", "options"}, p.m.runHint(), {"i", "write"}}
 }
 
-// head draws the lines above the chains.
+// head draws the lines above the list of chains.
 func (p *chainsPage) head(s *snapshot, columns int) []string {
 	m, c := p.m, s.stats()
 	figure := func(name, value string) string { return m.faint.Render(name+" ") + m.strong.Render(value) }
@@ -61,7 +61,7 @@ func (p *chainsPage) head(s *snapshot, columns int) []string {
 	return lines
 }
 
-// verdict says what follows from the figures, and what does not.
+// verdict says what R-hat and the other figures show, and what they cannot show.
 func verdict(s *snapshot) string {
 	c, r := s.stats(), s.stats().SplitRHat
 	const blind = " Both look at U alone: chains caught in one mode look the same as chains that have seen all."
@@ -83,7 +83,7 @@ func verdict(s *snapshot) string {
 	return "The halves of the chains agree." + blind
 }
 
-// number writes a figure, "–" if it is not known.
+// number formats a figure, or returns "–" if x is nil.
 func number(format string, x *float64) string {
 	if x == nil {
 		return "–"
@@ -91,7 +91,7 @@ func number(format string, x *float64) string {
 	return fmt.Sprintf(format, *x)
 }
 
-// inTwo colours a sparkline of values: the warm-up, and the steps after it.
+// inTwo colours a sparkline of the given number of values: the warm-up in one colour, later steps in another.
 func (p *chainsPage) inTwo(s *snapshot, text string, values int) string {
 	runes := []rune(text)
 	at := len(runes)
@@ -145,7 +145,7 @@ func (p *chainsPage) render(columns, rows int) string {
 	p.offset = max(min(p.offset, len(s.moves)-(rows-len(lines))), 0)
 	for chain := p.offset; chain < len(s.moves) && len(lines) < rows; chain++ {
 		history, accepted := s.logLikelihoods[chain], s.accepted[chain]
-		steps := accepted[min(1, len(accepted)):] // without the start
+		steps := accepted[min(1, len(accepted)):] // leave out the start
 		rate := "–"
 		if mean := mean(steps); mean == mean {
 			rate = fmt.Sprintf("%.0f %%", 100*mean)
@@ -159,7 +159,7 @@ func (p *chainsPage) render(columns, rows int) string {
 	return stack(columns, rows, lines...)
 }
 
-// mean returns the mean of values, NaN if there are none.
+// mean returns the mean of values, or NaN if there are no values.
 func mean(values []float32) float64 {
 	sum := 0.0
 	for _, x := range values {

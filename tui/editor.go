@@ -18,40 +18,40 @@ import (
 // blankText is the text of a new blank. The tokenizer decides which texts are blanks.
 const blankText = "[MASK]"
 
-// editor edits the template. textinput keeps the text and the cursor; this file draws them, wrapped and with the blanks
-// in colour.
+// editor edits the template. textinput keeps the text and the cursor. This file draws both, wrapped and with blanks in
+// colour.
 type editor struct{ input textinput.Model }
 
-// mostTyped is the longest text, in bytes, that the line takes: every key draws it again.
+// mostTyped is the longest template, in bytes, because every key draws the whole text again.
 const mostTyped = 32 << 10
 
 func newEditor(text string) editor {
-	// One more than the limit, so that too long a text gives an error instead of being cut.
+	// One more than the limit, so that a longer text gives an error instead of being cut silently.
 	return editor{input: newInput(text, mostTyped+1)}
 }
 
-// newInput makes a field with a line of text to edit.
+// newInput returns a field in which the user edits a line of text.
 func newInput(text string, limit int) textinput.Model {
 	input := textinput.New()
 	input.CharLimit = limit
 	input.SetValue(text)
-	// ctrl+v would read the clipboard of the machine that runs the program. The terminal pastes instead.
+	// ctrl+v would read the clipboard of the machine that runs the program. Pasting is left to the terminal.
 	input.KeyMap.Paste.SetEnabled(false)
-	// The screen decides which keys the field gets. The returned command would only make the cursor blink.
+	// The screen decides which keys the field gets. The command that Focus returns only makes the cursor blink.
 	input.Focus()
 	return input
 }
 
 func (e *editor) text() string { return e.input.Value() }
 
-// edit applies a key or a paste to the text; changed reports whether the text is another.
+// edit applies a key or a paste, and reports whether the text has changed.
 func (e *editor) edit(message tea.Msg) (changed bool) {
 	before, times := e.text(), 1
 	switch m := message.(type) {
 	case tea.KeyPressMsg:
 		times = e.reach(m)
 	case tea.PasteMsg:
-		// The input itself removes control characters.
+		// Update itself removes control characters.
 		m.Content = strings.NewReplacer("\u2028", " ", "\u2029", " ").Replace(m.Content)
 		message = m
 	}
@@ -61,11 +61,11 @@ func (e *editor) edit(message tea.Msg) (changed bool) {
 	return e.text() != before
 }
 
-// cursor returns the offset of the byte after the cursor.
+// cursor returns the byte offset of the cursor in the text.
 func (e *editor) cursor() int { return len(string([]rune(e.text())[:e.input.Position()])) }
 
-// reach returns how often the input needs a key to pass one character, such as a letter with its marks: the input works
-// on runes.
+// reach returns how often to repeat a key so that it passes one visible character, such as a letter with its accents:
+// the input counts in runes.
 func (e *editor) reach(message tea.KeyPressMsg) int {
 	keys, text, at := e.input.KeyMap, e.text(), e.cursor()
 	back := key.Matches(message, keys.CharacterBackward, keys.DeleteCharacterBackward)
@@ -83,15 +83,15 @@ func (e *editor) reach(message tea.KeyPressMsg) int {
 	return 1
 }
 
-// insideBlank reports whether the cursor is in an unfinished blank, where "_" may be part of a name.
+// insideBlank reports whether the cursor is in an unfinished blank, where "_" may belong to a name.
 func (e *editor) insideBlank() bool {
 	left := e.text()[:e.cursor()]
 	open := strings.LastIndex(left, "[MASK")
 	return open >= 0 && !strings.Contains(left[open:], "]")
 }
 
-// insertBlank puts a blank at the cursor, with spaces between it and words. An underscore after a blank inserts none,
-// so that ___ is one blank.
+// insertBlank inserts a blank at the cursor, with spaces between blank and words. If the user types an underscore after
+// a blank, it inserts nothing, so that ___ is one blank.
 func (e *editor) insertBlank(underscore bool) bool {
 	left, rest := e.text()[:e.cursor()], e.text()[e.cursor():]
 	if underscore && strings.HasSuffix(left, blankText) {
@@ -113,7 +113,7 @@ func wordRune(r rune) bool {
 	return unicode.IsLetter(r) || unicode.IsDigit(r) || unicode.Is(unicode.M, r)
 }
 
-// blankWord replaces the word at the cursor, or before it, by a blank.
+// blankWord replaces the word at or before the cursor by a blank. It returns false if there is no word.
 func (e *editor) blankWord() bool {
 	text, at := e.text(), e.cursor()
 	part := func(r rune) bool { return wordRune(r) || r == '-' || r == '\'' || r == '’' }
@@ -135,7 +135,7 @@ func (e *editor) blankWord() bool {
 	return true
 }
 
-// render draws the template in as many lines as it needs, rows at most: blanks in colour, pinned ones with their words.
+// render draws the template in at most rows lines: blanks in colour, pinned blanks with their words.
 func (e *editor) render(m *model, columns, rows int) []string {
 	text, cursor, writing := e.text(), e.cursor(), m.writing
 	switch {
@@ -171,14 +171,14 @@ func (e *editor) render(m *model, columns, rows int) []string {
 	}
 	lines := strings.Split(lipgloss.Wrap(out.String(), columns, ""), "\n")
 	from := 0
-	if writing { // the cursor stays in sight
+	if writing { // keep the cursor in sight
 		line := strings.Count(ansi.Wrap(harmless(text[:cursor]), columns, ""), "\n")
 		from = max(min(line-rows/2, len(lines)-rows), 0)
 	}
 	return lines[from:min(from+rows, len(lines))]
 }
 
-// underCursor draws the character under the cursor; a line does not break at it.
+// underCursor draws the character under the cursor. A space becomes a no-break space, so that no line breaks there.
 func (s *styles) underCursor(text string) string {
 	if text = harmless(text); text == " " {
 		text = "\u00a0"

@@ -13,12 +13,12 @@ import (
 	"infill/infill"
 )
 
-// fillsPage lists the fills.
+// fillsPage shows the list of fills.
 type fillsPage struct {
 	m        *model
 	listed   []infill.Fill
 	selected int
-	chosen   string // the text of the selected fill, "" to stay at the top
+	chosen   string // text of the selected fill; "" to stay at the top
 	offset   int
 	byCount  bool // whether fills are sorted by count instead of likelihood
 	filter   string
@@ -26,7 +26,7 @@ type fillsPage struct {
 
 var _ page = (*fillsPage)(nil)
 
-// list sorts and filters the fills again, keeping the selection at its fill.
+// list sorts and filters the fills again. The selected fill stays selected if it is still listed.
 func (p *fillsPage) list() {
 	p.listed = nil
 	for _, f := range p.m.run.shown.fills() {
@@ -43,8 +43,8 @@ func (p *fillsPage) list() {
 	}
 }
 
-// matches reports whether a fill passes the filter: the fill's words must contain every word of the filter, for
-// "2:word" those of the second blank.
+// matches reports whether f passes the filter: its words must contain every word of the filter. A filter "2:word" looks
+// only at the words of the second blank.
 func (p *fillsPage) matches(f infill.Fill) bool {
 	for _, want := range strings.Fields(strings.ToLower(p.filter)) {
 		in := strings.ToLower(strings.Join(f.Values, "\n"))
@@ -60,7 +60,7 @@ func (p *fillsPage) matches(f infill.Fill) bool {
 	return true
 }
 
-// current returns the selected fill, nil if there is none.
+// current returns the selected fill, or nil if no fill is listed.
 func (p *fillsPage) current() *infill.Fill {
 	if p.selected >= len(p.listed) {
 		return nil
@@ -81,7 +81,7 @@ func (p *fillsPage) move(by int) {
 func (p *fillsPage) leaf(by int) { p.move(by) }
 func (p *fillsPage) turn(by int) { p.m.turnTo(p.m.blank + by) }
 
-// key handles the keys for the selected fill.
+// key handles the keys of this page, most of which act on the selected fill.
 func (p *fillsPage) key(k string) tea.Cmd {
 	m, f := p.m, p.current()
 	switch {
@@ -99,7 +99,7 @@ func (p *fillsPage) key(k string) tea.Cmd {
 		m.picked = f.Text
 		return tea.Quit
 	case k == "y":
-		// The words come from outside, but a control sequence cannot break out of base64.
+		// The text comes from outside, but in base64 it cannot contain a control sequence.
 		m.say("copied, if the terminal allows it (OSC 52)")
 		return tea.SetClipboard(f.Text)
 	case k == "p":
@@ -119,10 +119,10 @@ func (p *fillsPage) hints() []hint {
 	return list
 }
 
-// drawn reports whether the fills were drawn, and so can be sorted by count.
+// drawn reports whether the fills were drawn at random, so that sorting them by count makes sense.
 func (p *fillsPage) drawn() bool { return len(p.listed) > 0 && p.listed[0].Count > 0 }
 
-// empty says why no fill is listed.
+// empty returns a text that says why no fill is listed.
 func (p *fillsPage) empty() string {
 	switch m := p.m; {
 	case m.modelFault != "":
@@ -135,7 +135,7 @@ func (p *fillsPage) empty() string {
 	return "the fills come here"
 }
 
-// render draws the list, the summary below it, and the chosen blank beside it if there is room.
+// render draws the list of fills with the summary below it, and, if there is room, the chosen blank at its side.
 func (p *fillsPage) render(columns, rows int) string {
 	m := p.m
 	if m.wide() {
@@ -146,7 +146,7 @@ func (p *fillsPage) render(columns, rows int) string {
 	return p.page(columns-1, rows)
 }
 
-// page draws the list, and the summary below it.
+// page draws the list of fills, and the summary below it.
 func (p *fillsPage) page(columns, rows int) string {
 	m, s := p.m, p.m.run.shown
 	var notes []string
@@ -165,7 +165,7 @@ func (p *fillsPage) page(columns, rows int) string {
 	return p.table(columns, rows-len(notes)) + strings.TrimSuffix("\n"+strings.Join(notes, "\n"), "\n")
 }
 
-// summary says how a result was found, as the command does, and lists the result's warnings.
+// summary returns a line on how the result was found, as the command prints it, and the result's warnings.
 func summary(s *snapshot) []string {
 	r, st := s.result, s.result.Stats
 	rows := fmt.Sprintf("%d model rows", st.ModelRows)
@@ -187,7 +187,7 @@ func summary(s *snapshot) []string {
 	}
 	list := []string{line}
 	for _, w := range r.Warnings {
-		// The page lists all fills that were found, whatever number was asked for.
+		// This page lists all fills found, so it needs no warning about the number that was asked for.
 		if !strings.Contains(w, "were asked for") && !strings.HasPrefix(w, "unfinished") {
 			list = append(list, w)
 		}
@@ -195,14 +195,14 @@ func summary(s *snapshot) []string {
 	return list
 }
 
-// column is a column of numbers.
+// column is a column of numbers in the table of fills.
 type column struct {
 	head  string
 	width int
 	value func(f *infill.Fill) string
 }
 
-// columns returns the columns of the table of fills.
+// columns returns the number columns of the table of fills, for a screen of the given width.
 func (p *fillsPage) columns(columns int) []column {
 	s := p.m.run.shown
 	logs := column{"log-likelihood", 14, func(f *infill.Fill) string { return decimal(f.LogLikelihood) }}
@@ -230,7 +230,7 @@ func (p *fillsPage) columns(columns int) []column {
 	return list
 }
 
-// weight returns the value of a fill's bar: its probability, or its share of a sampler's draws.
+// weight returns the value that a fill's bar shows: the probability, or the share of a sampler's draws.
 func weight(f *infill.Fill) float64 {
 	switch {
 	case f.Probability != nil:
@@ -266,7 +266,7 @@ func (p *fillsPage) table(columns, rows int) string {
 	}
 	p.offset = scroll(p.offset, p.selected, rows-1, len(p.listed))
 	end := min(len(p.listed), p.offset+max(rows-1, 0))
-	// If a text has no room, all rows show only the words of their blanks.
+	// If the text of one row does not fit, all rows show only the words of their blanks.
 	whole := !slices.ContainsFunc(p.listed[min(p.offset, end):end],
 		func(f infill.Fill) bool { return width(harmless(f.Text)) > text })
 	for i := p.offset; i < end; i++ {
@@ -290,7 +290,7 @@ func (p *fillsPage) table(columns, rows int) string {
 	return stack(columns, rows, lines...)
 }
 
-// words returns the words of a fill's blanks as parts.
+// words returns the words of a fill's blanks as parts of a line.
 func words(values []string) (list []part) {
 	for blank, text := range values {
 		if blank > 0 {

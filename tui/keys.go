@@ -6,10 +6,10 @@ import (
 	tea "charm.land/bubbletea/v2"
 )
 
-// hint is a key with its present effect.
+// hint is a key, and what the key does now.
 type hint [2]string
 
-// helpText lists every key.
+// helpText explains every key.
 const helpText = `write
 i         write the template
 _         insert a blank, while writing (or ctrl+b)
@@ -33,10 +33,10 @@ enter     print the fill to standard output and leave
 
 q         quit (ctrl+c interrupts, ctrl+z suspends)`
 
-// help lists the keys; offset lines of it are scrolled away.
+// help is the open help; offset is how many of its lines are scrolled away.
 type help struct{ offset int }
 
-// key handles a key, and reports whether the help stays open.
+// key handles a key while the help is open. It returns false if the key closes the help.
 func (h *help) key(k string) bool {
 	switch k {
 	case "up", "k":
@@ -63,7 +63,7 @@ func (h *help) render(s *styles, columns, rows int) string {
 	return stack(columns, rows, lines[h.offset:]...)
 }
 
-// hints writes as many keys on one line as fit.
+// hints writes as many hints as fit on one line.
 func (s *styles) hints(columns int, list ...hint) string {
 	text, used := "", 0
 	for i, h := range list {
@@ -83,7 +83,7 @@ func (s *styles) hints(columns int, list ...hint) string {
 	return text + spaces(columns-used)
 }
 
-// browseKey handles the keys that mean the same on all pages, and passes other keys to the page.
+// browseKey handles keys that mean the same on all pages, and passes any other key to the page.
 func (m *model) browseKey(k string) tea.Cmd {
 	page, leaf := m.pages[m.view], max(m.height-9, 1)
 	switch k {
@@ -158,7 +158,7 @@ func (m *model) writeKey(k tea.KeyPressMsg) tea.Cmd {
 	return nil
 }
 
-// filterKey edits the filter; esc drops it.
+// filterKey edits the filter of the fills. esc removes the filter.
 func (m *model) filterKey(k tea.KeyPressMsg) {
 	switch k.String() {
 	case "esc":

@@ -15,7 +15,7 @@ import (
 	"infill/tokenize"
 )
 
-// view is the number of a page.
+// view numbers the pages of the screen.
 type view int
 
 const (
@@ -28,31 +28,31 @@ const (
 
 func (v view) String() string { return [...]string{"Fills", "Blanks", "Chains", "Runs"}[v] }
 
-// page is one of the screen's views. It keeps its selection and its scroll position.
+// page is a view of the screen. It keeps a selection and a scroll position.
 type page interface {
-	// render draws the page in a number of columns and rows.
+	// render draws the page, columns wide and rows high.
 	render(columns, rows int) string
-	// move goes down, leaf by a screenful, and turn to the right.
+	// move handles the keys up and down, leaf the page keys, and turn left and right; by > 0 is down or right.
 	move(by int)
 	leaf(by int)
 	turn(by int)
-	// key handles the keys of this page alone.
+	// key handles the keys that only this page knows.
 	key(k string) tea.Cmd
-	// hints returns the keys to show.
+	// hints returns the keys to show at the foot, with what they do.
 	hints() []hint
 }
 
-// run is a run with the last snapshot of it.
+// run is a run of the model: its options, and the last snapshot of its results.
 type run struct {
 	options infill.Options
-	stream  *stream // nil when no run is on
+	stream  *stream // nil if nothing runs
 	shown   *snapshot
 	fault   string
-	stopped bool // whether the user stopped it
-	stale   bool // whether shown belongs to an earlier template
+	stopped bool // whether the user stopped the run
+	stale   bool // whether shown belongs to a template that was changed since
 }
 
-// model is the screen.
+// model is the state of the whole screen.
 type model struct {
 	config Config
 	*styles
@@ -63,12 +63,12 @@ type model struct {
 	modelFault string
 	editor     editor
 	writing    bool
-	pins       map[int]string // the word that a blank is pinned to
+	pins       map[int]string // the pinned word of each pinned blank
 	run        run
-	started    int  // the number of runs so far
-	edits      int  // the number of edits so far
-	waiting    bool // whether a run begins as soon as there is a model
-	blank      int  // the chosen blank
+	started    int  // number of runs begun so far
+	edits      int  // number of edits so far
+	waiting    bool // whether a run begins as soon as the model is open
+	blank      int  // index of the chosen blank
 
 	view   view
 	pages  [views]page
@@ -77,7 +77,7 @@ type model struct {
 	chains chainsPage
 	runs   runsPage
 
-	// The windows in front of the page, nil if closed.
+	// These are windows in front of the page, each nil while closed.
 	panel  *panel
 	filter *textinput.Model
 	help   *help
@@ -85,13 +85,13 @@ type model struct {
 	width, height int
 	notice        string
 	noticeFault   bool
-	frame         string // the last drawn screen, "" after a change
+	frame         string // the screen as last drawn, or "" after a change
 
 	picked      string
 	interrupted bool
 }
 
-// The messages, apart from those of runs and of pages.
+// These are the messages, apart from those of runs and pages.
 type (
 	openedMsg struct {
 		name   string
@@ -119,7 +119,7 @@ func newModel(ctx context.Context, c Config) *model {
 
 var _ tea.Model = (*model)(nil)
 
-// close ends the screen's jobs and closes its model.
+// close ends the screen's jobs, and closes the filler.
 func (m *model) close() error {
 	m.jobs.close()
 	if m.filler == nil {
@@ -132,19 +132,19 @@ func (m *model) close() error {
 func (m *model) Init() tea.Cmd {
 	var ask tea.Cmd
 	if m.config.Theme == "auto" && m.config.Profile > colorprofile.Ascii {
-		// The answer, if any, comes among the keys.
+		// The terminal's answer, if it sends one, arrives like a key.
 		ask = tea.RequestBackgroundColor
 	}
 	return tea.Batch(ask, m.open(m.config.Model), m.runs.load())
 }
 
-// open loads a model. The screen closes the earlier one when nothing uses it any more.
+// open loads the model with the given name. The earlier model is closed once nothing uses it.
 func (m *model) open(name string) tea.Cmd {
 	m.opening = true
 	return m.jobs.command(func(ctx context.Context) tea.Msg {
 		filler, err := m.config.Open(ctx, name)
 		if err == nil && ctx.Err() != nil {
-			// The user has left the screen meanwhile, and nobody takes the message.
+			// The user has left the screen, so nobody would close the filler.
 			filler.Close()
 			return nil
 		}
@@ -200,7 +200,7 @@ func (m *model) opened(message openedMsg) tea.Cmd {
 	m.opening = false
 	switch {
 	case message.err != nil && m.filler != nil:
-		// The earlier model still works.
+		// Keep the earlier model, which still works.
 		m.fail(explain(message.err))
 		return nil
 	case message.err != nil:
@@ -216,13 +216,13 @@ func (m *model) opened(message openedMsg) tea.Cmd {
 		return nil
 	}
 	return tea.Batch(m.start(), m.jobs.command(func(context.Context) tea.Msg {
-		// Close waits for a call that still runs.
+		// Close waits for a call that still runs, so it runs as a command of its own.
 		old.Close()
 		return nil
 	}))
 }
 
-// start begins the run again.
+// start abandons the present run, and begins a new run with the present text and options.
 func (m *model) start() tea.Cmd {
 	m.abandon()
 	r := &m.run
@@ -233,7 +233,7 @@ func (m *model) start() tea.Cmd {
 	}
 	text := m.editor.text()
 	switch {
-	case len(text) > mostTyped: // it may have lost its blanks
+	case len(text) > mostTyped: // checked before blanks, as the end of the text may be cut
 		r.fault = fmt.Sprintf("text too long: %d bytes, the screen takes %d; infill itself takes longer ones",
 			len(text), mostTyped)
 	case len(tokenize.BlankSpans(text, r.options.Blank)) > 0:
@@ -248,7 +248,7 @@ func (m *model) start() tea.Cmd {
 	return nil
 }
 
-// pinned returns the options of a run: a pin is a list of one word.
+// pinned returns the options of a run, with each pin as a list of one word.
 func (m *model) pinned() infill.Options {
 	o := m.run.options
 	if len(m.pins) > 0 {
@@ -263,7 +263,7 @@ func (m *model) pinned() infill.Options {
 	return o
 }
 
-// abandon ends the run, whose result nobody needs any more.
+// abandon ends the present run, because nobody needs the result any more.
 func (m *model) abandon() {
 	if r := &m.run; r.stream != nil {
 		r.stream.cancel(infill.ErrUnwanted)
@@ -271,7 +271,7 @@ func (m *model) abandon() {
 	}
 }
 
-// finished takes the last message of a run.
+// finished handles the last message of a run.
 func (m *model) finished(message finishedMsg) {
 	r := &m.run
 	if r.stream == nil || r.stream.number != message.number {
@@ -286,7 +286,7 @@ func (m *model) finished(message finishedMsg) {
 	}
 }
 
-// edited handles a change of the template: it stops the run at once, and begins the next when the typing pauses.
+// edited handles a change of the template. It stops the run at once, and begins another after a pause in the typing.
 func (m *model) edited() tea.Cmd {
 	m.abandon()
 	m.edits++
@@ -296,14 +296,14 @@ func (m *model) edited() tea.Cmd {
 	return m.jobs.after(pause, settledMsg{m.edits})
 }
 
-// show shows a snapshot of a run, which must have a result; nil shows nothing.
+// show shows a snapshot, which must have a result. If s is nil, it shows nothing.
 func (m *model) show(s *snapshot) {
 	m.run.shown, m.run.stale = s, false
 	m.fills.list()
 	m.turnTo(m.blank)
 }
 
-// turnTo chooses a blank, or the nearest one that exists.
+// turnTo chooses the given blank, or, if it does not exist, the nearest blank.
 func (m *model) turnTo(blank int) {
 	before := m.blank
 	if s := m.run.shown; s != nil {
@@ -315,7 +315,7 @@ func (m *model) turnTo(blank int) {
 	}
 }
 
-// pin fixes a word in the chosen blank and fills the others around it; if the word is fixed already, pin frees it.
+// pin fixes a word in the chosen blank, and fills the other blanks anew. If that word is already fixed, pin frees it.
 func (m *model) pin(word string) tea.Cmd {
 	switch old, pinned := m.pins[m.blank]; {
 	case m.run.stale:
@@ -330,7 +330,7 @@ func (m *model) pin(word string) tea.Cmd {
 	return m.start()
 }
 
-// key passes a key to the window in front, else to the page.
+// key passes a key to the window in front, or, if none is open, to the editor or the page.
 func (m *model) key(k tea.KeyPressMsg) tea.Cmd {
 	switch {
 	case k.String() == "ctrl+c":
@@ -362,7 +362,7 @@ func (m *model) key(k tea.KeyPressMsg) tea.Cmd {
 	return nil
 }
 
-// paste puts pasted text into the field or template that the user is writing.
+// paste inserts pasted text where the user is writing.
 func (m *model) paste(message tea.PasteMsg) tea.Cmd {
 	switch {
 	case m.tooSmall() || m.help != nil:
@@ -376,7 +376,7 @@ func (m *model) paste(message tea.PasteMsg) tea.Cmd {
 	return nil
 }
 
-// apply takes the options of the panel for the next run.
+// apply takes the options from the panel and starts a run.
 func (m *model) apply() tea.Cmd {
 	options, name, ok := m.panel.options()
 	if !ok {

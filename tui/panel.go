@@ -14,13 +14,13 @@ import (
 	"infill/samplers"
 )
 
-// panel changes the options of a run. It edits them as texts, which options reads at the end.
+// panel edits the options of a run. It holds them as texts; the method options reads these at the end.
 type panel struct {
 	*styles
 	before infill.Options
 	fields []field
-	at     int  // the index of the chosen field among the shown ones
-	typed  bool // whether the user is typing the chosen field's value
+	at     int  // index of the chosen field in shown()
+	typed  bool // whether the user is typing a value into the chosen field
 	fault  string
 }
 
@@ -30,10 +30,10 @@ type field struct {
 	value string
 }
 
-// none is the value of the sampler for a search or for draws.
+// none is the value of the field sampler for a search, or for draws.
 const none = "none"
 
-// newPanel shows the options of infill.Table, the sampler and the options of chains first, and the model last.
+// newPanel returns a panel with infill.Table's options, the sampler and options of chains first, and the model last.
 func newPanel(s *styles, o infill.Options, model string, models []string) *panel {
 	p := &panel{styles: s, before: o}
 	for _, chains := range []bool{true, false} {
@@ -56,12 +56,12 @@ func newPanel(s *styles, o infill.Options, model string, models []string) *panel
 	return p
 }
 
-// field returns the field with a name.
+// field returns the field with the given name.
 func (p *panel) field(name string) *field {
 	return &p.fields[slices.IndexFunc(p.fields, func(f field) bool { return f.Name == name })]
 }
 
-// shown lists the fields that have an effect now: options of chains need a sampler, and some samplers ignore some.
+// shown returns the fields that have an effect now. Options of chains need a sampler, and some samplers ignore some.
 func (p *panel) shown() (list []*field) {
 	sampler := p.field("sampler").value
 	name, _, _ := strings.Cut(sampler, ":")
@@ -87,7 +87,7 @@ func (p *panel) current() *field {
 	return list[p.at]
 }
 
-// help explains the field, or its value.
+// help returns a text about the field, or about its value.
 func (f *field) help() string {
 	switch {
 	case f.Name == "sampler" && (f.value == none || f.value == ""):
@@ -103,7 +103,7 @@ func (f *field) help() string {
 	return f.Help
 }
 
-// key handles a key of the panel; the screen handles keys that close it.
+// key handles a key while the panel is open. The screen handles the keys that close the panel.
 func (p *panel) key(k tea.KeyPressMsg) {
 	switch k.String() {
 	case "up", "shift+tab":
@@ -125,14 +125,14 @@ func (p *panel) key(k tea.KeyPressMsg) {
 	}
 }
 
-// move chooses another field.
+// move chooses the next field if by is 1, and the previous field if by is -1.
 func (p *panel) move(by int) {
 	n := len(p.shown())
 	p.at = (min(p.at, n-1) + by + n) % n
 	p.typed, p.fault = false, ""
 }
 
-// turn takes the next or the previous suggested value; for a number without suggestions, the next or previous number.
+// turn changes the field to the next or previous suggested value. A number without suggestions goes up or down by 1.
 func (p *panel) turn(by int) {
 	f := p.current()
 	p.typed, p.fault = false, ""
@@ -151,13 +151,13 @@ func (p *panel) turn(by int) {
 
 func (f *field) counts() bool { return f.Values == nil && f.Kind == "N" }
 
-// typeText writes into the field; the first letter replaces the old value.
+// typeText types text into the chosen field. The first character replaces the old value.
 func (p *panel) typeText(text string) {
 	f := p.current()
 	if f.Closed || text == "" {
 		return
 	}
-	// The text adds to a list, and replaces any other value.
+	// In a list, the text is added to the old value.
 	if !p.typed && f.Join == "" {
 		f.value = ""
 	}
@@ -167,7 +167,7 @@ func (p *panel) typeText(text string) {
 	}
 }
 
-// options reads the fields. The panel shows an error with the name of the field.
+// options reads the fields. If a value is wrong, it chooses that field, shows the error, and returns false.
 func (p *panel) options() (o infill.Options, model string, ok bool) {
 	o = p.before
 	fail := func(name, fault string) (infill.Options, string, bool) {
@@ -207,7 +207,7 @@ func (p *panel) render(columns, rows int) string {
 	if p.fault != "" {
 		help, look = p.fault, p.styles.fault
 	}
-	// If there is no room for all fields, show those around the chosen one.
+	// If there is no room for all fields, show the fields around the chosen one.
 	number := min(len(fields), max(rows-1-helpRows, 1))
 	first := min(max(p.at-number/2, 0), len(fields)-number)
 	lines := []string{"  " + p.accent.Render("options") +

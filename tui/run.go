@@ -14,12 +14,12 @@ import (
 	"infill/tokenize"
 )
 
-// jobs runs the commands, so that none outlives the screen: bubbletea itself does not wait for them.
+// jobs runs the screen's commands, and ends them with the screen, because bubbletea does not wait for commands.
 type jobs struct {
 	ctx     context.Context
 	cancel  context.CancelFunc
 	running sync.WaitGroup
-	mutex   sync.Mutex // guards closed against a job that starts meanwhile
+	mutex   sync.Mutex // guards closed
 	closed  bool
 }
 
@@ -29,7 +29,7 @@ func newJobs(ctx context.Context) *jobs {
 	return j
 }
 
-// command makes a tea.Cmd of a job. After close, the command does nothing.
+// command makes a tea.Cmd that runs job. After close, the command does nothing.
 func (j *jobs) command(job func(ctx context.Context) tea.Msg) tea.Cmd {
 	return func() tea.Msg {
 		j.mutex.Lock()
@@ -53,7 +53,7 @@ func (j *jobs) close() {
 	j.running.Wait()
 }
 
-// after delivers a message some time later.
+// after returns a command that delivers message after the delay.
 func (j *jobs) after(delay time.Duration, message tea.Msg) tea.Cmd {
 	return j.command(func(ctx context.Context) tea.Msg {
 		timer := time.NewTimer(delay)
@@ -67,22 +67,22 @@ func (j *jobs) after(delay time.Duration, message tea.Msg) tea.Cmd {
 	})
 }
 
-// request holds everything that determines a run.
+// request holds all that determines the result of a run.
 type request struct {
 	filler   Filler
 	template string
 	options  infill.Options
 }
 
-// stream is one running run.
+// stream is a run in progress.
 type stream struct {
 	number int
 	cancel context.CancelCauseFunc
-	frames chan *snapshot // the latest one, until the screen fetches it
+	frames chan *snapshot // has the latest snapshot until the screen takes it
 	over   chan struct{}
 }
 
-// The messages of a run. number is the number of the run: the screen ignores messages of an abandoned run.
+// These are the messages of a run. The screen ignores a message whose number is that of an abandoned run.
 type (
 	snapshotMsg struct {
 		number   int
@@ -90,13 +90,13 @@ type (
 	}
 	finishedMsg struct {
 		number   int
-		snapshot *snapshot // nil if nothing was found
+		snapshot *snapshot // nil if the run found nothing
 		err      error
 	}
 )
 
-// start starts a run. Its commands run side by side: one fills, and the other is listen, which carries one snapshot to
-// the screen and must then be called again.
+// start prepares a run. Its command runs two others side by side. One fills; the other is listen, which sends one
+// snapshot to the screen, and must be called again after each.
 func (j *jobs) start(number int, q request, now func() time.Time) (*stream, tea.Cmd) {
 	ctx, cancel := context.WithCancelCause(j.ctx)
 	s := &stream{number: number, cancel: cancel, frames: make(chan *snapshot, 1), over: make(chan struct{})}
@@ -109,7 +109,7 @@ func (j *jobs) start(number int, q request, now func() time.Time) (*stream, tea.
 	return s, tea.Batch(run, j.listen(s))
 }
 
-// listen waits for the next snapshot of a run.
+// listen returns a command that waits for the next snapshot of a run.
 func (j *jobs) listen(s *stream) tea.Cmd {
 	return j.command(func(ctx context.Context) tea.Msg {
 		select {
@@ -124,11 +124,11 @@ func (j *jobs) listen(s *stream) tea.Cmd {
 }
 
 const (
-	frame     = 50 * time.Millisecond // the shortest time between two snapshots of a run
-	mostDrawn = 2000                  // the most fills of chains in the list
+	frame     = 50 * time.Millisecond // shortest time between two snapshots
+	mostDrawn = 2000                  // most fills in the list of a run with chains
 )
 
-// run fills, and returns the last snapshot, also for a run that was stopped after it found something.
+// run fills, and returns the last snapshot, or nil if nothing was found. A stopped run may have found something.
 func (q request) run(ctx context.Context, frames chan *snapshot, now func() time.Time) (*snapshot, error) {
 	o := q.options
 	if o.Chains != nil {
@@ -148,7 +148,7 @@ func (q request) run(ctx context.Context, frames chan *snapshot, now func() time
 		default:
 		}
 		frames <- s
-		// Snapshots take a tenth of the run at most.
+		// This keeps the time for snapshots to a tenth of the run.
 		next = at.Add(max(frame, 10*now().Sub(at)))
 	})
 	if result == nil {
@@ -157,28 +157,28 @@ func (q request) run(ctx context.Context, frames chan *snapshot, now func() time
 	return r.finish(result), err
 }
 
-// snapshot is the state of a run at one moment. Nothing in it changes once it is made.
+// snapshot is the state of a run at one moment. It never changes.
 type snapshot struct {
-	result *infill.Result // nil before there is one: the screen does not show such a snapshot
+	result *infill.Result // nil until there is a result; only then the screen shows the snapshot
 	over   bool
 	step   int
-	steps  int  // of the whole run
-	warmUp bool // whether the result has states of the warm-up, which are no draws
-	warm   int  // steps of the warm-up so far
+	steps  int  // number of steps of the whole run
+	warmUp bool // whether the result counts states of the warm-up, which are no draws
+	warm   int  // number of steps of the warm-up so far
 	// logLikelihoods and accepted are the history of each chain from step 0, [chains][steps]; NaN if unknown.
 	logLikelihoods, accepted [][]float32
-	stepSize                 float64 // 0 for samplers without a step size
-	moves                    []move  // the last move of each chain
+	stepSize                 float64 // 0 if the sampler has no step size
+	moves                    []move  // last move of each chain
 }
 
-// move is a chain's last change.
+// move is the last change of a chain.
 type move struct {
 	step     int      // 0 if the chain has not moved
-	blanks   []int    // the blanks that changed
-	from, to []string // their texts before and after
+	blanks   []int    // indices of the blanks that changed
+	from, to []string // texts of these blanks before and after
 }
 
-// fills returns the known fills.
+// fills returns the fills found so far.
 func (s *snapshot) fills() []infill.Fill {
 	if s == nil {
 		return nil
@@ -186,7 +186,7 @@ func (s *snapshot) fills() []infill.Fill {
 	return s.result.Fills
 }
 
-// stats returns the figures of chains, nil without chains.
+// stats returns the figures of the chains, or nil if the run has no chains.
 func (s *snapshot) stats() *infill.ChainStats {
 	if s == nil {
 		return nil
@@ -194,15 +194,15 @@ func (s *snapshot) stats() *infill.ChainStats {
 	return s.result.Stats.Chains
 }
 
-// recorder gathers the steps of a run for the screen, as snapshots. Only the goroutine that fills uses it.
+// recorder collects the steps of a run as snapshots for the screen. Only the goroutine that fills uses it.
 type recorder struct {
 	request
 	snapshot
-	template *tokenize.Template // the template of the chains' tokens; nil before the first step
+	template *tokenize.Template // for the tokens of the chains; nil before the first step
 	last     infill.Progress
 }
 
-// add records one step.
+// add records one step of the run.
 func (r *recorder) add(p infill.Progress) {
 	r.warmUp, r.step, r.steps = p.WarmUp, p.Step, p.Steps
 	if p.WarmUp {
@@ -230,7 +230,7 @@ func (r *recorder) add(p infill.Progress) {
 	r.last, r.stepSize = p, p.StepSize
 }
 
-// read reads the template for the chains' tokens; nil if it cannot be read, which the run itself reports.
+// read returns the template with the given numbers of pieces. If that fails, it returns nil, as Fill reports the error.
 func (r *recorder) read(pieces []int) *tokenize.Template {
 	t, err := r.filler.Tokenizer().Shortest(r.request.template, r.options.Blank)
 	if err != nil {
@@ -247,7 +247,7 @@ func (r *recorder) read(pieces []int) *tokenize.Template {
 	return list[0]
 }
 
-// move records the blanks that a chain changed in a step, with their texts before and after.
+// move records which blanks a chain changed in this step, with their texts before and after.
 func (r *recorder) move(chain int, p infill.Progress) {
 	slots := len(r.template.Slots)
 	was := r.template.Fill(r.last.TokenIDs[chain*slots : (chain+1)*slots]).Fills
@@ -262,7 +262,7 @@ func (r *recorder) move(chain int, p infill.Progress) {
 	r.moves[chain] = m
 }
 
-// snap copies the snapshot for the screen.
+// snap returns a copy of the present snapshot.
 func (r *recorder) snap() *snapshot {
 	s := r.snapshot
 	s.moves, s.logLikelihoods, s.accepted = slices.Clone(r.moves), slices.Clone(r.logLikelihoods),
@@ -273,13 +273,13 @@ func (r *recorder) snap() *snapshot {
 	return &s
 }
 
-// finish returns the snapshot of a finished run. It writes the log-likelihoods that the sampler did not need, and that
-// the result now has, into the chains' histories.
+// finish returns the snapshot of a finished run. If the sampler did not compute log-likelihoods on the way, the result
+// has them, and finish writes these into the histories.
 func (r *recorder) finish(result *infill.Result) *snapshot {
 	s := r.snap()
 	if s.result != nil {
 		for chain, draws := range s.result.Draws {
-			// Snapshots share the arrays: this is a new one, not a change of the old.
+			// Older snapshots share the array, which must not change, so copy it.
 			history := slices.Clone(s.logLikelihoods[chain])
 			tail := history[max(len(history)-len(draws), 0):]
 			for i := range tail {
@@ -294,7 +294,7 @@ func (r *recorder) finish(result *infill.Result) *snapshot {
 	return s
 }
 
-// explain writes an error as a line for the user, "" for a run that the user stopped.
+// explain returns an error as a line for the user, or "" if the user stopped the run.
 func explain(err error) string {
 	var option *infill.OptionError
 	switch {

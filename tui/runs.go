@@ -20,22 +20,22 @@ type (
 	watchMsg struct{}
 )
 
-// runsPage is the view of an evaluation.
+// runsPage shows an evaluation.
 type runsPage struct {
 	m        *model
-	state    *eval.Watched // the page never changes it
+	state    *eval.Watched // what is known of the evaluation; never changed by the page
 	methods  []runMethod
 	sentence int
-	method   int // the first shown method
+	method   int // index of the first method shown
 	scrolled int
 }
 
 var _ page = (*runsPage)(nil)
 
-// runMethod is one sampler with one model.
+// runMethod is a sampler together with a model.
 type runMethod struct{ model, method string }
 
-// load reads the folder, from where the last reading ended.
+// load returns a command that reads what is new in the evaluation's folder.
 func (p *runsPage) load() tea.Cmd {
 	folder, last := p.m.config.Folder, p.state
 	if folder == "" {
@@ -49,7 +49,7 @@ func (p *runsPage) load() tea.Cmd {
 	})
 }
 
-// take shows a run as load has read it. If the run is not complete, take makes load read it again soon.
+// take shows the evaluation as load has read it. While it is not complete, take returns a command to load it again.
 func (p *runsPage) take(s *eval.Watched) tea.Cmd {
 	p.state, p.methods = s, nil
 	if s.Err == nil {
@@ -66,13 +66,13 @@ func (p *runsPage) take(s *eval.Watched) tea.Cmd {
 	return p.m.jobs.after(pause, watchMsg{})
 }
 
-// shows reports whether there is a run to show.
+// shows reports whether there is an evaluation to show.
 func (p *runsPage) shows() bool { return p.state != nil && p.state.Err == nil }
 
 // complete reports whether every method has filled every sentence.
 func (p *runsPage) complete() bool { return p.state.Done() >= p.state.Total() }
 
-// move goes to another sentence.
+// move chooses another sentence.
 func (p *runsPage) move(by int) {
 	if p.shows() {
 		p.sentence, p.scrolled = min(max(p.sentence+by, 0), len(p.state.Prompts)-1), 0
@@ -85,10 +85,10 @@ func (p *runsPage) turn(by int) {
 	}
 }
 
-// leaf goes through the fills of a sentence.
+// leaf scrolls through the fills of the sentence.
 func (p *runsPage) leaf(by int) { p.scrolled = max(p.scrolled+min(max(by, -5), 5), 0) }
 
-// key makes the sentence the template.
+// key makes the shown sentence the template if k is "enter".
 func (p *runsPage) key(k string) tea.Cmd {
 	if k != "enter" || !p.shows() {
 		return nil
@@ -127,7 +127,7 @@ func (p *runsPage) render(columns, rows int) string {
 	return stack(columns, rows, append(lines, p.sentencePage(columns, rows-len(lines))...)...)
 }
 
-// head shows the name of the run and its progress.
+// head draws the name of the evaluation and its progress.
 func (p *runsPage) head(columns int) string {
 	m, r := p.m, p.state
 	c := r.Header.Configuration
@@ -144,7 +144,7 @@ func (p *runsPage) head(columns int) string {
 	return between(left, state+" ", columns)
 }
 
-// sentencePage shows the fills of a sentence, several methods side by side.
+// sentencePage draws the fills of the chosen sentence, with several methods side by side.
 func (p *runsPage) sentencePage(columns, rows int) []string {
 	m, r := p.m, p.state
 	p.sentence = min(p.sentence, len(r.Prompts)-1)
@@ -177,7 +177,7 @@ func (p *runsPage) sentencePage(columns, rows int) []string {
 	return append(lines, beside(m.line.Render(" │ "), rows-len(lines), list...))
 }
 
-// templateParts shows a sentence with the words that were masked.
+// templateParts returns a template as parts, with the words that were masked in its blanks.
 func templateParts(template string, words []string) []part {
 	list := parts(template, tokenize.BlankSpans(template, ""))
 	for i := range list {
@@ -188,7 +188,7 @@ func templateParts(template string, words []string) []part {
 	return list
 }
 
-// column lists the fills of the sentence by one method.
+// column draws the fills of the chosen sentence by method i.
 func (p *runsPage) column(i, columns, rows int) string {
 	m, r, method := p.m, p.state, p.methods[i]
 	name := "  " + m.strong.Render(harmless(method.method))
@@ -207,7 +207,7 @@ func (p *runsPage) column(i, columns, rows int) string {
 		facts = fmt.Sprintf("accepted %.2f, ", *record.AcceptanceRate) + facts
 	}
 	lines := []string{cut(name, columns), "  " + m.faint.Render(cut(facts, columns-2))}
-	// Chains that end in the same fill share a line, with their number.
+	// Chains that end in the same fill share a line, which gives their number.
 	counts := map[string]int{}
 	var distinct []int
 	chains := record.Likeliest(len(record.Chains))
@@ -229,7 +229,7 @@ func (p *runsPage) column(i, columns, rows int) string {
 			fills += m.styles.blankLook(blank).Render(harmless(text))
 		}
 		if strings.EqualFold(strings.Join(chain.Fills, " "), strings.Join(r.Prompts[p.sentence].Words, " ")) {
-			mark = m.good.Render("= ") // the words that were masked
+			mark = m.good.Render("= ") // the fill has the words that were masked
 		}
 		lines = append(lines,
 			mark+fit(fills, columns-2-3-8)+" "+count+right(fmt.Sprintf("%.2f", chain.LogLikelihood), 7))

@@ -7,22 +7,22 @@ import (
 	"github.com/charmbracelet/colorprofile"
 )
 
-// styles names every look by its purpose.
+// styles holds every style of the screen, named by purpose.
 type styles struct {
 	text, strong, faint lipgloss.Style
-	accent, active      lipgloss.Style // keys, marks and titles; the chosen one of several
-	line, done, bar     lipgloss.Style // rules and frames; the progress of a run; shares
-	amber, good, fault  lipgloss.Style // attention; success; fault
+	accent, active      lipgloss.Style // keys, marks and titles; the chosen item of several
+	line, done, bar     lipgloss.Style // rules and frames; the progress of a run; bars
+	amber, good, fault  lipgloss.Style // warnings; success; faults
 	selected, cursor    lipgloss.Style
 	blanks              []lipgloss.Style
 }
 
-// newStyles makes the looks that a terminal of a profile can show, on a light or a dark background. Without colours
-// (colorprofile.Ascii) it uses attributes alone.
+// newStyles returns styles that the terminal can show by its profile, on a light or a dark background. Without colours
+// (colorprofile.Ascii), they differ in attributes only.
 func newStyles(profile colorprofile.Profile, light bool) *styles {
 	style := lipgloss.NewStyle
 	complete, fitting := lipgloss.Complete(profile), lipgloss.LightDark(!light)
-	// The 16 colours are the terminal's own, so they suit its background; the finer ones are chosen for dark and light.
+	// The 16 basic colours are the terminal's own, so they suit its background. Finer colours depend on the background.
 	shade := func(darkTrue, dark256, lightTrue, light256, basic string) color.Color {
 		return complete(lipgloss.Color(basic), fitting(lipgloss.Color(light256), lipgloss.Color(dark256)),
 			fitting(lipgloss.Color(lightTrue), lipgloss.Color(darkTrue)))
@@ -46,7 +46,7 @@ func newStyles(profile colorprofile.Profile, light bool) *styles {
 		selected: style().Bold(true).Background(band), cursor: style().Reverse(true),
 	}
 	if profile < colorprofile.ANSI {
-		// Without colours, only attributes distinguish things.
+		// Without colours, only attributes distinguish the styles.
 		s.faint = style().Faint(true)
 	}
 	for _, colour := range []color.Color{accent, amber, violet, green, red, blue} {
@@ -55,10 +55,10 @@ func newStyles(profile colorprofile.Profile, light bool) *styles {
 	return s
 }
 
-// blankLook returns the look of a blank, which is the same at all places.
+// blankLook returns the style of a blank, which is the same everywhere on the screen.
 func (s *styles) blankLook(blank int) lipgloss.Style { return s.blanks[blank%len(s.blanks)] }
 
-// marked styles the parts of a text; row is the look of the line that they stand on.
+// marked styles the parts of a text. row is the style of the line that has them.
 func (s *styles) marked(list []part, row lipgloss.Style, pinned map[int]string) string {
 	text := ""
 	for _, p := range list {

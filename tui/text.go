@@ -14,7 +14,7 @@ import (
 	"infill/infill"
 )
 
-// harmless makes any text safe to show on one line: control characters become their pictures, white space becomes
+// harmless makes any text safe to show on one line. Control characters become their pictures, white space becomes
 // spaces, and characters that would reorder or hide others (bidirectional controls, line separators) become U+FFFD.
 func harmless(text string) string {
 	return strings.Map(func(r rune) rune {
@@ -32,35 +32,35 @@ func harmless(text string) string {
 	}, text)
 }
 
-// hides reports whether a character changes the display of others. It returns false for the joiners, which emoji and
+// hides reports whether r changes how other characters are displayed. It returns false for joiners, which emoji and
 // several scripts need.
 func hides(r rune) bool {
 	return r == '\u2028' || r == '\u2029' || r != '\u200c' && r != '\u200d' && unicode.Is(unicode.Cf, r)
 }
 
-// width returns the number of columns of a text.
+// width returns the number of columns that text takes.
 func width(text string) int { return ansi.StringWidth(text) }
 
-// cut shortens a text to a width.
+// cut shortens text to at most columns.
 func cut(text string, columns int) string { return ansi.Truncate(text, columns, "…") }
 
-// fit cuts or pads a text to a width, on the right.
+// fit cuts or pads text, at its right end, to exactly columns.
 func fit(text string, columns int) string {
 	if w := width(text); w > columns {
 		text = cut(text, max(columns, 0))
 	}
-	// A wide rune that did not fit leaves a column free.
+	// If cut removes a wide character, a column may be free.
 	return text + spaces(columns-width(text))
 }
 
-// right pads a text on the left.
+// right pads text at its left end to columns.
 func right(text string, columns int) string {
 	return spaces(columns-width(text)) + fit(text, min(columns, width(text)))
 }
 
 func spaces(columns int) string { return strings.Repeat(" ", max(columns, 0)) }
 
-// between puts one text at the left end and one at the right end of a line, and shortens the left one if it must.
+// between puts left at the left end and rightEnd at the right end of a line. If need be, it shortens left.
 func between(left, rightEnd string, columns int) string {
 	rightEnd = fit(rightEnd, min(columns, width(rightEnd)))
 	return fit(left, columns-width(rightEnd)) + rightEnd
@@ -69,10 +69,10 @@ func between(left, rightEnd string, columns int) string {
 // part is a stretch of a text with one style.
 type part struct {
 	text  string
-	blank int // the blank that it fills, -1 for the text around blanks
+	blank int // index of the blank that the part fills; -1 for the text around blanks
 }
 
-// parts cuts a text at the spans of its blanks. The parts are harmless.
+// parts splits text at the spans of its blanks. It makes each part harmless.
 func parts(text string, spans [][2]int) []part {
 	list := make([]part, 0, 2*len(spans)+1)
 	from := 0
@@ -83,7 +83,7 @@ func parts(text string, spans [][2]int) []part {
 	return append(list, part{harmless(text[from:]), -1})
 }
 
-// graphemes returns the byte ranges of the characters of a text.
+// graphemes returns the byte ranges of the visible characters of text.
 func graphemes(text string) [][2]int {
 	var list [][2]int
 	for state, at := -1, 0; at < len(text); {
@@ -94,8 +94,8 @@ func graphemes(text string) [][2]int {
 	return list
 }
 
-// share writes a fill's part of the draws as the command does: with its standard error if that is wanted and known,
-// else as an interval.
+// share formats a fill's share of the draws as the command does. If withError is true, it adds the standard error, or,
+// if that is unknown, the interval.
 func share(f *infill.Fill, withError bool) string {
 	switch i := f.ShareInterval; {
 	case f.Share == nil:
@@ -108,7 +108,7 @@ func share(f *infill.Fill, withError bool) string {
 	return infill.Percent(*f.Share)
 }
 
-// decimal writes nats, "?" if they are not known yet.
+// decimal formats nats, with "?" if x is not known yet (NaN).
 func decimal(x float64) string {
 	if math.IsNaN(x) {
 		return "?"
@@ -116,7 +116,7 @@ func decimal(x float64) string {
 	return fmt.Sprintf("%.2f", x)
 }
 
-// scale writes the head of a column of bars: the values of an empty bar and of a full one.
+// scale returns the head of a column of bars, with the values of an empty and of a full bar.
 func scale(most float64, columns int) string {
 	if most <= 0 || columns < 10 {
 		return spaces(columns)
@@ -128,7 +128,7 @@ func scale(most float64, columns int) string {
 	return right(end, columns)
 }
 
-// bar draws a share of 1 as a line, to half a cell.
+// bar draws a share from 0 to 1 as a line, to half a column.
 func bar(share float64, columns int) string {
 	if !(share > 0) {
 		return spaces(columns)
@@ -137,13 +137,13 @@ func bar(share float64, columns int) string {
 	return fit(strings.Repeat("━", halves/2)+strings.Repeat("╸", halves%2), columns)
 }
 
-// sparkline draws values as the heights of blocks, from low (the lowest block) to high. If there are more values than
-// cells, a cell shows the mean of several. A value that is not a number leaves a gap.
+// sparkline draws values as blocks whose heights go from low (the lowest block) to high. If there are more values than
+// columns, a column shows the mean of several values. A NaN leaves a gap.
 func sparkline(values []float32, columns int, low, high float64) string {
 	if len(values) == 0 || columns <= 0 {
 		return ""
 	}
-	// Without the highest blocks, lines below each other stay apart.
+	// The highest blocks are left out, so that lines do not touch each other.
 	blocks := []rune("▁▂▃▄▅▆")
 	cells := min(columns, len(values))
 	var text strings.Builder
@@ -168,7 +168,7 @@ func sparkline(values []float32, columns int, low, high float64) string {
 	return text.String()
 }
 
-// stack joins texts below each other and makes them exactly as wide and high as given.
+// stack puts blocks below each other, and makes the result exactly as wide and as high as given.
 func stack(columns, rows int, blocks ...string) string {
 	text := strings.Join(blocks, "\n") + strings.Repeat("\n", rows)
 	lines := strings.Split(text, "\n")[:rows]
@@ -178,7 +178,7 @@ func stack(columns, rows int, blocks ...string) string {
 	return strings.Join(lines, "\n")
 }
 
-// beside joins blocks of equal height side by side with a rule between them.
+// beside puts blocks of equal height side by side, with a rule between each two.
 func beside(rule string, rows int, blocks ...string) string {
 	column := strings.TrimSuffix(strings.Repeat(rule+"\n", rows), "\n")
 	text := blocks[0]

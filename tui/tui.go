@@ -24,31 +24,31 @@ import (
 
 // Config holds the first template, model and options of the screen, and its terminal.
 type Config struct {
-	// Template is filled at once; "" waits for the user to write one.
+	// Template is the first template, filled at once. If it is "", the screen waits for the user to write one.
 	Template string
-	// Folder is an evaluation run to show, "" for none.
+	// Folder is the folder of an evaluation to show, or "".
 	Folder string
 	// Options are the options of the first run.
 	Options infill.Options
-	// Model names the model to open; Models are further names to offer.
+	// Model names the model to open. Models lists further names to offer.
 	Model  string
 	Models []string
-	// Open opens a model by name. The screen closes every model that it opened.
+	// Open opens a model by name. The screen closes every model that Open has returned.
 	Open func(ctx context.Context, model string) (Filler, error)
-	// Profile is the range of colours of the terminal; colorprofile.Ascii has none, but bold, underline and reverse
+	// Profile says which colours the terminal has. colorprofile.Ascii means none, but bold, underline and reverse
 	// (NO_COLOR).
 	Profile colorprofile.Profile
-	// Theme is the background that the colours are for: "dark", "light", or "auto", which asks the terminal, and is
-	// dark until it answers.
+	// Theme is the background for which colours are chosen: "dark", "light", or "auto". For "auto" the screen asks the
+	// terminal, and takes dark until it answers.
 	Theme string
 	// Input and Output are the terminal. Nothing else is written to Output.
 	Input  io.Reader
 	Output io.Writer
-	// Now returns the time; nil is the clock.
+	// Now returns the time. If it is nil, the screen uses time.Now.
 	Now func() time.Time
 }
 
-// Filler has the methods of infill.Filler that the screen calls.
+// Filler has those methods of infill.Filler that the screen calls.
 type Filler interface {
 	Fill(ctx context.Context, template string, o infill.Options, observe func(infill.Progress)) (*infill.Result, error)
 	Tokenizer() *tokenize.Tokenizer
@@ -57,15 +57,15 @@ type Filler interface {
 
 var _ Filler = (*infill.Filler)(nil)
 
-// mostStates is the largest number of states of all chains in a run, because the screen keeps all of them.
+// mostStates is the largest number of states, of all chains of a run together, as the screen keeps every state.
 const mostStates = 2_000_000
 
-// Validate returns an *infill.OptionError for wrong options, and for a run with more states than the screen keeps.
+// Validate returns an *infill.OptionError for wrong options, and for a run with more than mostStates states.
 func (c Config) Validate() error {
 	if err := c.Options.Validate(); err != nil || c.Options.Chains == nil {
 		return err
 	}
-	const chains = 25 // the default
+	const chains = 25 // the default number of chains
 	if o := c.Options; o.Chains.Steps > mostStates/cmp.Or(o.Samples, chains) {
 		return &infill.OptionError{Option: "steps",
 			Reason: fmt.Sprintf("chains × steps is above %d: run longer ones with the command", mostStates)}
@@ -73,9 +73,9 @@ func (c Config) Validate() error {
 	return nil
 }
 
-// Run shows the screen until the user leaves it, and returns the picked fill, "" for none. When it returns, everything
-// that it started has ended, also a running call of the model. The error is ctx's if that ended the screen, and
-// context.Canceled if the user pressed ctrl+c.
+// Run shows the screen until the user leaves it, and returns the picked fill, or "" if none was picked. Everything that
+// Run has started ends before it returns, even a running call of the model. If ctx ended the screen, the error is
+// ctx's; if the user pressed ctrl+c, it is context.Canceled.
 func Run(ctx context.Context, c Config) (string, error) {
 	m := newModel(ctx, c)
 	program := tea.NewProgram(m, tea.WithContext(ctx), tea.WithInput(c.Input), tea.WithOutput(c.Output),
@@ -91,7 +91,7 @@ func Run(ctx context.Context, c Config) (string, error) {
 	return m.picked, nil
 }
 
-// tidy returns a plain reason why the program ended.
+// tidy replaces the error with which the screen ended by a plain one.
 func tidy(ctx context.Context, err error) error {
 	switch {
 	case err == nil:

@@ -9,8 +9,8 @@ import (
 	"github.com/charmbracelet/x/ansi"
 )
 
-// The smallest terminal that holds the screen, and the smallest width that shows the selected fill's details beside the
-// list.
+// These are the size of the smallest terminal that holds the screen, and the least width that shows the chosen blank
+// beside the list of fills.
 const (
 	leastColumns, leastRows = 60, 16
 	wideColumns             = 124
@@ -19,7 +19,7 @@ const (
 func (m *model) tooSmall() bool { return m.width < leastColumns || m.height < leastRows }
 func (m *model) wide() bool     { return m.width >= wideColumns }
 
-// View implements tea.Model. A frame is drawn once for every change.
+// View implements tea.Model. It draws the screen anew only after a change.
 func (m *model) View() tea.View {
 	v := tea.NewView(m.screen())
 	v.AltScreen = true
@@ -41,13 +41,13 @@ func (m *model) draw() string {
 		return lipgloss.Place(m.width, m.height, lipgloss.Center, lipgloss.Center,
 			strings.Join(lines[:min(len(lines), m.height)], "\n"))
 	}
-	// If there is room, put empty lines between the parts.
+	// If there is room, empty lines separate the parts.
 	var gap []string
 	if m.height >= 22 {
 		gap = []string{""}
 	}
 	lines := append([]string{m.header()}, gap...)
-	// The view of a run shows its own sentences.
+	// The page of an evaluation shows sentences of its own.
 	if m.view != runsView || m.writing || m.modelFault != "" {
 		lines = append(append(lines, m.template()...), gap...)
 	}
@@ -66,7 +66,7 @@ func (m *model) draw() string {
 	return stack(m.width, m.height, lines...)
 }
 
-// header shows the names of the program and the model, and the status.
+// header draws the names of the program and the model, and the status.
 func (m *model) header() string {
 	left, r := m.config.Model, &m.run
 	if s := r.shown; s != nil && s.result.Stats.Device != "" {
@@ -83,7 +83,7 @@ func (m *model) header() string {
 	return between(" "+m.accent.Render("infill")+"  "+m.faint.Render(harmless(left)), m.status()+" ", m.width)
 }
 
-// status describes the progress of the run.
+// status returns a text about the progress of the run.
 func (m *model) status() string {
 	r, s := &m.run, m.run.shown
 	chains := s.stats()
@@ -116,7 +116,7 @@ func (m *model) status() string {
 	return m.good.Render("✓ ") + m.faint.Render(fmt.Sprintf("%s, %.1f s", state, s.result.Stats.Seconds))
 }
 
-// template draws the text with a bar at its left, and its fault if it has one.
+// template draws the template with a bar at the left, and its fault, if there is one.
 func (m *model) template() []string {
 	edge, rows := m.line.Render(" ▎ "), min(4, m.height/5)
 	if m.writing {
@@ -139,7 +139,7 @@ func (m *model) template() []string {
 	return lines
 }
 
-// tabs lists the views, and the limit and order of the fills.
+// tabs draws the names of the pages, and the limit and order of the fills.
 func (m *model) tabs() string {
 	text := " "
 	for v := range views {
@@ -161,7 +161,7 @@ func (m *model) tabs() string {
 	return between(text, limits, m.width)
 }
 
-// rule is the line below the tabs, which is the progress bar of the run.
+// rule draws the line below the tabs, which is also the progress bar of the run.
 func (m *model) rule() string {
 	s := m.run.shown
 	if m.run.stream == nil || s == nil || s.steps == 0 || m.view == runsView {
@@ -173,7 +173,7 @@ func (m *model) rule() string {
 		strings.Repeat("─", m.width-done))
 }
 
-// scroll keeps a selection in sight.
+// scroll returns the offset at which the selected line is in sight.
 func scroll(offset, selected, rows, total int) int {
 	offset = min(offset, max(total-rows, 0))
 	if selected < offset {
@@ -182,7 +182,7 @@ func scroll(offset, selected, rows, total int) int {
 	return max(offset, selected-rows+1)
 }
 
-// foot shows the prompt, a notice, or the present keys.
+// foot draws the prompt, a notice, or the hints.
 func (m *model) foot() string {
 	columns := m.width - 2
 	var keys []hint
@@ -208,7 +208,7 @@ func (m *model) foot() string {
 	return " " + m.hints(columns, keys...)
 }
 
-// filterLine draws the filter while the user types it.
+// filterLine draws the filter that the user is typing.
 func (m *model) filterLine(columns int) string {
 	const label = "filter "
 	note := fmt.Sprintf("%d found", len(m.fills.listed))
@@ -222,7 +222,7 @@ func (m *model) filterLine(columns int) string {
 	return between(m.accent.Render(label)+shown, " "+m.faint.Render(note), columns)
 }
 
-// pinHint and runHint show the present effect of the keys for pins and runs.
+// pinHint and runHint return hints with what the keys for pins and runs do now.
 func (m *model) pinHint() hint {
 	if _, pinned := m.pins[m.blank]; pinned {
 		return hint{"p", "unpin"}
@@ -237,7 +237,7 @@ func (m *model) runHint() hint {
 	return hint{"r", "next seed"}
 }
 
-// note is a page that says why it shows nothing.
+// note draws a page that only says why it is empty.
 func (s *styles) note(text string, columns, rows int) string {
 	return stack(columns, rows, "", s.faint.Render(cut("    "+text, columns)))
 }

@@ -12,18 +12,18 @@ import (
 	"infill/samplers"
 )
 
-// The texts of the help. A command's text says what it does, with examples. A topic's has a line that names it, a blank
-// line, and the text.
+// helpTexts has the texts of the help. A command's text says what it does, with examples. A topic's file has a line
+// that names the topic, a blank line, and the text.
 //
 //go:embed help
 var helpTexts embed.FS
 
 func helpText(kind, name string) string {
-	text, _ := helpTexts.ReadFile("help/" + kind + "/" + name + ".txt") // TestEveryCommandHasUsage misses none
+	text, _ := helpTexts.ReadFile("help/" + kind + "/" + name + ".txt") // a missing text fails TestEveryCommandHasUsage
 	return strings.TrimSpace(string(text))
 }
 
-// describe gives a command and its subcommands their texts.
+// describe sets the help texts of cmd and of its subcommands.
 func describe(cmd *cobra.Command) {
 	name := strings.TrimPrefix(strings.ReplaceAll(cmd.CommandPath(), " ", "-"), "infill-")
 	if text := helpText("commands", name); text != "" {
@@ -35,9 +35,9 @@ func describe(cmd *cobra.Command) {
 	}
 }
 
-// helpTopics are commands without an action: `infill help TOPIC` prints them.
+// helpTopics returns a command without an action for each topic, so that `infill help TOPIC` prints its text.
 func helpTopics(root *cobra.Command) (topics []*cobra.Command) {
-	files, _ := helpTexts.ReadDir("help/topics") // the folder is embedded in the program
+	files, _ := helpTexts.ReadDir("help/topics") // never fails, as the folder is embedded in the program
 	for _, f := range files {
 		name := strings.TrimSuffix(f.Name(), ".txt")
 		short, long, _ := strings.Cut(helpText("topics", name), "\n\n")
@@ -53,9 +53,9 @@ func helpTopics(root *cobra.Command) (topics []*cobra.Command) {
 	return topics
 }
 
-// setUsage makes the help of the root show only its own text, and the help of a command its own flags.
+// setUsage makes the help of the root command show only its own text, and the help of any other command its flags.
 func setUsage(root *cobra.Command) {
-	// Cobra's own template has a line for each flag, however long.
+	// Cobra's template would list every flag, however long the list.
 	cobra.AddTemplateFunc("own", func(cmd *cobra.Command) string {
 		options, own := cli.OptionUsages(cmd)
 		if options != "" {
@@ -70,7 +70,7 @@ func setUsage(root *cobra.Command) {
 	root.SetUsageTemplate("Usage:\n  {{.UseLine}}\n")
 }
 
-// listSamplers describes each sampler in the registry.
+// listSamplers returns a description of every sampler in the registry.
 func listSamplers() string {
 	var b strings.Builder
 	for _, name := range infill.Samplers() {

@@ -20,14 +20,14 @@ import (
 	"infill/cmd/infill/internal/tui"
 )
 
-// Main runs the program on the given streams and arguments, without the program's name, and returns its exit code.
-// Interrupt, termination and hangup signals cancel it.
+// Main runs the program with the given streams and arguments, without the program's name. It returns the exit code.
+// Interrupt, termination and hangup signals cancel the program.
 func Main(ctx context.Context, streams *terminal.Streams, args []string) int {
 	ctx, stop := signal.NotifyContext(ctx, cli.Stops()...)
 	defer stop()
-	// A second signal ends the process at once, if the first has no effect.
+	// After the first signal, the default handling is back, so that a second signal ends the process at once.
 	defer context.AfterFunc(ctx, stop)()
-	// If nothing took this signal, a write to a closed standard output would end the process before it could tidy up.
+	// Without this, a write to a closed standard output would end the process before it could tidy up.
 	pipe := make(chan os.Signal, 1)
 	signal.Notify(pipe, syscall.SIGPIPE)
 	defer signal.Stop(pipe)
@@ -44,7 +44,7 @@ func Main(ctx context.Context, streams *terminal.Streams, args []string) int {
 	return cli.Report(s.Err, err)
 }
 
-// newRoot makes the whole tree of commands. The root itself fills templates.
+// newRoot returns the root command, which fills templates, with all its subcommands.
 func newRoot(s *terminal.Streams) *cobra.Command {
 	root := fill.NewCmd(s)
 	root.AddCommand(
@@ -67,7 +67,7 @@ func newRoot(s *terminal.Streams) *cobra.Command {
 	root.SetIn(s.In)
 	root.SetOut(s.Out)
 	root.SetErr(s.Err)
-	// Only cli.Report prints errors.
+	// cobra prints no errors, as cli.Report prints them.
 	root.SilenceErrors, root.SilenceUsage = true, true
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return cli.FlagError(cmd.CommandPath(), err)

@@ -12,7 +12,7 @@ import (
 	"infill/models"
 )
 
-// newSetupCmd makes infill setup.
+// newSetupCmd returns the command infill setup.
 func newSetupCmd(s *terminal.Streams) *cobra.Command {
 	cuda, force, quiet := false, false, false
 	cmd := &cobra.Command{
@@ -28,7 +28,7 @@ func newSetupCmd(s *terminal.Streams) *cobra.Command {
 	return cmd
 }
 
-// setUp fetches the onnxruntime library.
+// setUp downloads the onnxruntime library.
 func setUp(ctx context.Context, s *terminal.Streams, cuda, force, quiet bool) error {
 	device := "cpu"
 	switch {

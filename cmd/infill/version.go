@@ -14,7 +14,7 @@ import (
 	"infill/lm"
 )
 
-// newVersionCmd makes infill version.
+// newVersionCmd returns the command infill version.
 func newVersionCmd(s *terminal.Streams) *cobra.Command {
 	format := "text"
 	cmd := &cobra.Command{
@@ -40,10 +40,10 @@ func newVersionCmd(s *terminal.Streams) *cobra.Command {
 	return cmd
 }
 
-// versionLine returns the line that --version prints, and with which infill version begins.
+// versionLine returns the line that --version prints, which is also the first line of infill version.
 func versionLine() string {
 	return fmt.Sprintf("infill %s (%s, %s/%s)", infill.Version(), runtime.Version(), runtime.GOOS, runtime.GOARCH)
 }
 
-// versionOf returns a library's version in words.
+// versionOf returns the version of a library, or words that say that it is unknown.
 func versionOf(l lm.Library) string { return cmp.Or(l.Version, "of unknown version") }

@@ -34,7 +34,7 @@ func main() {
 	os.Exit(run(ctx, os.Args[1:], os.Stdout, os.Stderr))
 }
 
-// run runs the program and returns its exit code: 0, 1 for a failure, or 2 for a wrong call.
+// run runs the program. The exit code is 0, or 1 for a failure, or 2 for a wrong command line.
 func run(ctx context.Context, args []string, out, messages io.Writer) int {
 	root := newRoot(out, messages)
 	root.SetArgs(args)
@@ -55,7 +55,7 @@ func run(ctx context.Context, args []string, out, messages io.Writer) int {
 	return 1
 }
 
-// usageError reports a wrong call, other than a wrong value of an option.
+// usageError is the error of a wrong command line, except for a wrong value of an option.
 type usageError struct{ error }
 
 func newRoot(out, messages io.Writer) *cobra.Command {
@@ -89,7 +89,7 @@ func newRoot(out, messages io.Writer) *cobra.Command {
 	return root
 }
 
-// newParent makes a command that only holds other commands.
+// newParent makes a command that only groups its subcommands.
 func newParent(use, short, alone string) *cobra.Command {
 	return &cobra.Command{Use: use, Short: short, Args: noArguments,
 		RunE: func(*cobra.Command, []string) error { return &usageError{errors.New(alone)} }}
@@ -100,7 +100,7 @@ const resumes = `
 With -o the folder keeps every cell when it is done: after an interruption the same command goes
 on there.`
 
-// experiment is the command of a study.
+// experiment is the command that runs a study.
 type experiment struct {
 	study          *lab.Study
 	out, messages  io.Writer
@@ -124,7 +124,7 @@ func newExperiment(s *lab.Study, use string, out, messages io.Writer) *cobra.Com
 	return cmd
 }
 
-// run runs an experiment and prints its report.
+// run runs the experiment and prints its report.
 func (e *experiment) run(cmd *cobra.Command) (err error) {
 	if !cmd.Flags().Changed("seed") {
 		if e.seed, err = infill.NewSeed(); err != nil {
@@ -139,10 +139,10 @@ func (e *experiment) run(cmd *cobra.Command) (err error) {
 		o.Observe = func(cell string, done, of int) {
 			bar.ChangeMax(of)
 			bar.Describe(cell)
-			_ = bar.Set(done) // a bar that cannot be drawn is no reason to stop
+			_ = bar.Set(done) // if the bar cannot be drawn, the run continues
 		}
 	}
-	// All kernels run on one thread, to make their seconds comparable: some would spread large batches over the cores.
+	// All kernels run on one thread, so that seconds can be compared: some would spread large batches over the cores.
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
 	r, err := e.study.Run(cmd.Context(), o)
 	if bar != nil {
@@ -179,7 +179,7 @@ func noArguments(cmd *cobra.Command, args []string) error {
 	return nil
 }
 
-// flagError turns a flag's error into one that lists the values that the flag takes.
+// flagError turns a flag's error into one that says which values the flag takes.
 func flagError(_ *cobra.Command, err error) error {
 	var invalid *pflag.InvalidValueError
 	if errors.As(err, &invalid) {

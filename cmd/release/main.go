@@ -1,5 +1,5 @@
-// Command release builds the files of a release: a wheel for a platform, and its SHA-256 sum.
-// go version -m lists the modules inside its program.
+// Command release builds the files of a release: a wheel for a platform, and its SHA-256 sum. `go version -m` lists the
+// modules in the program inside the wheel.
 //
 //	go run ./cmd/release                                  # for this platform, into dist
 //	go run ./cmd/release -platform linux/arm64 -cc aarch64-linux-gnu-gcc
@@ -7,7 +7,7 @@
 //
 // Debian has both compilers. macOS needs a Mac: run it there without flags.
 //
-// To try the other platforms on Debian 12: run arm64 under qemu-aarch64 with -L to a folder that has the libraries of
+// To try the other platforms on Debian 12: run arm64 under qemu-aarch64. Its -L names a folder with the libraries of
 // arm64 as lib, and the text of an arm64 machine as proc/cpuinfo, without which onnxruntime does not start. Run Windows
 // under wine 8 with a bcryptprimitives.dll that has ProcessPrng, which Go needs and newer versions of wine have.
 package main
@@ -47,7 +47,7 @@ func main() {
 	}
 }
 
-// release is one build.
+// release describes one build.
 type release struct {
 	root, platform, version, out string
 	compiler, os, arch           string
@@ -57,7 +57,7 @@ type release struct {
 type file struct {
 	name    string
 	content []byte
-	program bool // whether it is executable
+	program bool // whether the file is executable
 }
 
 var versionHeading = regexp.MustCompile(`(?m)^## (\d+\.\d+\.\d+)`)
@@ -119,7 +119,7 @@ func (r *release) programName() string {
 	return "infill"
 }
 
-// build builds the program. The program holds no path and no time, so that two builds have the same bytes.
+// build builds the program. The program contains no path and no time, so that two builds are equal byte for byte.
 func (r *release) build(ctx context.Context, path string) error {
 	cmd := exec.CommandContext(ctx, "go", "build", "-trimpath", "-buildvcs=false", "-ldflags",
 		"-s -w -buildid= -X infill/infill.release="+r.version+r.commit(ctx), "-o", path, "./cmd/infill")
@@ -134,7 +134,7 @@ func (r *release) build(ctx context.Context, path string) error {
 	return nil
 }
 
-// commit returns the commit of the build, as a suffix of the version; "" outside a checkout.
+// commit returns the commit of the build as a suffix of the version, or "" outside a checkout.
 func (r *release) commit(ctx context.Context) string {
 	cmd := exec.CommandContext(ctx, "git", "describe", "--always", "--dirty", "--exclude=*", "--abbrev=12")
 	cmd.Dir = r.root

@@ -30,7 +30,7 @@ Description-Content-Type: text/markdown
 
 %s`
 
-// wheel makes the wheel: the Python package, the program as a script, and the metadata for installers.
+// wheel makes the wheel: the Python package, the program as a script, and metadata for installers.
 // https://packaging.python.org/en/latest/specifications/binary-distribution-format/
 func (r *release) wheel(program file, tag string) (file, error) {
 	readme, err := os.ReadFile(filepath.Join(r.root, "python", "README.md"))
@@ -66,7 +66,7 @@ func (r *release) wheel(program file, tag string) (file, error) {
 	return file{fmt.Sprintf("infill-%s-py3-none-%s.whl", r.version, tag), content, false}, err
 }
 
-// read reads the files of a folder that match patterns; their names begin below base.
+// read reads those files of a folder that match patterns. Names are relative to base.
 func (r *release) read(base, folder string, patterns ...string) ([]file, error) {
 	var files []file
 	for _, pattern := range patterns {
@@ -93,7 +93,7 @@ func (r *release) read(base, folder string, patterns ...string) ([]file, error) 
 	return files, nil
 }
 
-// published is the time of every file in a wheel, so that the bytes do not depend on the clock.
+// published is the time of every file in a wheel, so that the wheel's bytes do not depend on the clock.
 var published = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 
 func zipped(files []file) ([]byte, error) {
@@ -121,7 +121,7 @@ func (f file) mode() os.FileMode {
 	return 0o644
 }
 
-// wheelTag returns the platform as installers name it, on Linux with the newest glibc that the program needs.
+// wheelTag returns the tag of the platform for installers; on Linux, it has the newest glibc that the program needs.
 func (r *release) wheelTag(program string) (string, error) {
 	machine := map[string]string{"amd64": "x86_64", "arm64": "aarch64"}[r.arch]
 	switch r.os {

@@ -23,35 +23,35 @@ import (
 	"infill/tokenize"
 )
 
-// Augment makes variants of each text: it masks words and fills them. All columns are kept, labels among them.
+// Augment makes variants of each record's text: it masks words and fills them. All other columns stay, such as labels.
 //
-// The seed and the numbers of record and variant determine every draw, so that parts agree with the whole.
+// The seed, the record's number and the variant's number determine every draw, so that parts agree with the whole.
 type Augment struct {
 	Filler *infill.Filler
-	// Options say how to draw a variant: word by word, from left to right or from right to left, each from the model
-	// with those drawn before it in their places.
+	// Options say how to draw a variant's fills: word by word, from left to right or from right to left, each from the
+	// model given the words drawn before.
 	Options infill.Options
 	Key     string // the column with the text
 
 	Variants int     `flag:"variants" help:"variants of each text"`
 	Rate     float64 `flag:"rate" help:"share of the words to mask, at least one"`
-	// Blanks, if not 0, replaces Rate.
+	// Blanks, if not 0, is used instead of Rate.
 	Blanks        int  `flag:"blanks" help:"words to mask, instead of a share; 0 goes by --rate"`
 	KeepStopWords bool `flag:"keep-stop-words" help:"never mask the, of, not and the like (English)"`
-	// Protect lists texts, of letters of either case, that stand alone and not within a word.
+	// Protect lists texts that are never masked, in any capitals, where they stand alone and not within a word.
 	Protect []string `flag:"protect" value:"TEXT,..." help:"words and other texts that are never masked"`
-	// Context makes the model read nothing (none) or the text itself (original) before the masked text.
+	// Context chooses what the model reads before the masked text: nothing ("none") or the text itself ("original").
 	Context      string `flag:"context" choices:"none,original" help:"what the model reads before the text; original keeps the meaning, and masked words out of the blanks"`
 	NotOriginal  bool   `flag:"not-original" help:"no blank takes a word that was masked"`
 	Distinct     bool   `flag:"distinct" help:"no two variants of a text alike, none like the text"`
 	WithOriginal bool   `flag:"with-original" help:"the text itself as variant 0"`
 
-	found sync.Map // the protected texts that some record holds
+	found sync.Map // the texts of Protect that occur in some record
 }
 
 var _ work = (*Augment)(nil)
 
-// attempts is the largest number of draws for one variant that keeps the rules.
+// attempts is the largest number of draws for one variant. If Distinct is set, a draw that repeats a text is dropped.
 const attempts = 8
 
 func (a *Augment) column() string    { return a.Key }
@@ -77,7 +77,7 @@ func (a *Augment) settings(ctx context.Context) (map[string]string, error) {
 	return s, err
 }
 
-// Check returns an *infill.OptionError for the first wrong setting. It also sets how many fills a variant takes.
+// Check returns an *infill.OptionError for the first wrong setting. It also sets Options.Samples and Options.Top to 1.
 func (a *Augment) Check() error {
 	a.Options.Samples, a.Options.Top = 1, 1
 	switch {
@@ -96,7 +96,7 @@ func (a *Augment) Check() error {
 	return a.Options.Validate()
 }
 
-// variant holds the columns that a variant adds to its record.
+// variant holds a variant's text and the columns that the variant adds to its record.
 type variant struct {
 	Number        int      `json:"variant"`
 	Original      string   `json:"original"`
@@ -108,7 +108,7 @@ type variant struct {
 
 var variantKeys = object.Keys[variant]()
 
-// do returns a row for each variant, with its text instead of the record's, and the columns of variant last.
+// do returns a row for each variant: the record's columns with the text replaced, and then the columns of variant.
 func (a *Augment) do(ctx context.Context, r Record, form Form) (rows []json.RawMessage, err error) {
 	text, err := textOf(r.Object, a.Key)
 	if err != nil {
@@ -166,7 +166,7 @@ func (a *Augment) do(ctx context.Context, r Record, form Form) (rows []json.RawM
 	return rows, nil
 }
 
-// draw makes a variant of a text, in which it masks count of the words.
+// draw makes a variant of text. It masks count of the words, which are byte ranges, and fills them.
 func (a *Augment) draw(ctx context.Context, random *rand.Rand, text string, words [][2]int,
 	count int) (*variant, error) {
 	chosen := slices.Clone(words)
@@ -206,8 +206,8 @@ func (a *Augment) draw(ctx context.Context, random *rand.Rand, text string, word
 	return &variant{Original: text, Masked: masked, Fills: f.Values, LogLikelihood: &f.LogLikelihood, text: f.Text}, nil
 }
 
-// words cuts a text by Unicode's rules (UAX #29). A word begins with a letter; a short form after an apostrophe ('s)
-// does not count. It returns the number of words, and the byte ranges of those that may be masked.
+// words cuts a text by Unicode's rules (UAX #29). A word begins with a letter and is no short form after an apostrophe
+// ('s). all is the number of words, and mayMask holds the byte ranges of words that may be masked.
 func (a *Augment) words(text string) (all int, mayMask [][2]int) {
 	safe := a.protected(text)
 	state, from := -1, 0
@@ -231,7 +231,7 @@ func (a *Augment) words(text string) (all int, mayMask [][2]int) {
 	return all, mayMask
 }
 
-// protected returns the byte ranges of the protected texts.
+// protected returns the byte ranges in text of all texts of Protect.
 func (a *Augment) protected(text string) (spans [][]int) {
 	for _, p := range a.Protect {
 		for _, s := range regexp.MustCompile("(?i)"+regexp.QuoteMeta(p)).FindAllStringIndex(text, -1) {

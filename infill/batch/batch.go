@@ -1,10 +1,11 @@
-// Package batch does the same work on every record of a file, in any number of processes. Any of them may be
-// killed and started again.
+// Package batch does the same work on every record of a file, in one or more processes, which may be killed and
+// restarted.
 //
-// A part of a run is a file that only grows (package journal), OUTPUT.parts/00003-of-00008.jsonl: a line of settings,
-// and a line for each finished record, in order. A run in one process has one part. A process that continues a part
-// counts its whole lines. When all parts are finished, join makes the output of them in one step, by rename. So the
-// output has the same bytes for any number of parts, also after kills, and if it exists, it is finished.
+// A part of a run is a file that only grows (package journal), such as OUTPUT.parts/00003-of-00008.jsonl: a line of
+// settings, and then a line for each finished record, in order. A run in one process has one part. A process that
+// continues a part counts its whole lines. When all parts are finished, join makes the output from them and renames it
+// into place. So the output has the same bytes for any number of parts and kills, and it exists only when it is
+// finished.
 package batch
 
 import (
@@ -27,57 +28,57 @@ import (
 	"infill/internal/parallel"
 )
 
-// Job is a run.
+// Job describes a run: its input, output, work and settings.
 type Job struct {
 	Input  File
 	Output File
 	Work   work
-	// Threads is the number of threads of a model call, on which the last digits of its results depend.
+	// Threads is the number of threads of a model call. The last digits of the results depend on it.
 	Threads int
-	// Shard is the part that Run does; the zero value is the whole run, with its output.
+	// Shard is the part that Run does. The zero Shard means the whole run, and Run then writes the output too.
 	Shard     Shard
 	Resume    bool `flag:"resume" help:"go on with a run that was not finished; an output that is there is done"`
 	Overwrite bool `flag:"overwrite" help:"start again: remove the output and the parts that are there"`
-	InFlight  int  `flag:"jobs" help:"lines in work at once, which share the model's calls"` // 0 is one
+	InFlight  int  `flag:"jobs" help:"lines in work at once, which share the model's calls"` // 0 means 1
 	// Observe, if not nil, is called with the progress of the run, one call at a time.
 	Observe func(Progress)
 }
 
-// work makes rows of output from each record. Several goroutines may use it at once.
+// work makes rows of output from each record. Several goroutines may call its methods at once.
 type work interface {
-	// settings load the model, and return everything that a row depends on, apart from its record: options, model,
-	// version, device. Runs whose settings differ are not mixed.
+	// settings loads the model, and returns everything besides the record that a row depends on: options, model,
+	// version and device. A run refuses parts with other settings.
 	settings(ctx context.Context) (map[string]string, error)
-	// column returns the name of the column with a record's text. A line of plain text becomes this column.
+	// column returns the name of the column that holds a record's text. A line of plain text becomes this column.
 	column() string
-	// columns returns the columns of an output table without rows.
+	// columns returns the columns of an output table that has no rows.
 	columns() []string
-	// warnings returns, after all records, a warning for each thing that should occur in some record and did not.
+	// warnings is called after all records. It returns a warning for each text of the settings that no record contains.
 	warnings() []string
-	// do returns the lines of the output that a record has: objects, or strings of plain text. A *RejectError reports
-	// that the record is wrong; any other error ends the run.
+	// do returns the lines of output for a record: objects, or strings for plain text. A *RejectError rejects the
+	// record; any other error ends the run.
 	do(ctx context.Context, r Record, form Form) ([]json.RawMessage, error)
 }
 
-// Progress is the progress of a run.
+// Progress says how many records of a run, or of its part, are finished.
 type Progress struct {
-	Done, Total int64 // records, including those that earlier processes did
+	Done, Total int64 // records, including those of earlier processes
 	Rejected    int64
-	PerSecond   float64 // records of this process
+	PerSecond   float64 // records that this process finishes a second
 }
 
 // Summary is the result of a run.
 type Summary struct {
-	Output                   string // "" for a part
-	Done                     bool   // the output existed before the run; the counts are then 0
+	Output                   string // "" if the run did only a part
+	Done                     bool   // whether the output existed before the run; the counts are then 0
 	Records, Rejected, Blank int64
-	Lines                    int64  // of the output
-	Kept                     int64  // records that were done before this process
-	Signature                string // all settings in a line; "" for a part
+	Lines                    int64  // lines of the output
+	Kept                     int64  // records finished by earlier processes
+	Signature                string // all settings in one line; "" if the run did only a part
 	Warnings                 []string
 }
 
-// RejectError says why a record was rejected.
+// RejectError says why a record was rejected. The run goes on with the next record.
 type RejectError struct{ error }
 
 func (e *RejectError) Unwrap() error          { return e.error }
@@ -87,10 +88,9 @@ func exists(format string, args ...any) error {
 	return &infill.OptionError{Option: "out", Reason: fmt.Sprintf(format, args...)}
 }
 
-// Run does a run or a part of one, or continues it. If ctx ends, it returns ctx.Err() and keeps the finished records.
-//
-// Errors: *infill.OptionError if the output or the run exists already, *journal.ChangedError if the run has other
-// settings.
+// Run does a run or a part. With j.Resume it continues an unfinished run. If ctx ends, Run returns ctx.Err() and keeps
+// the finished records. Errors: *infill.OptionError if the output or an unfinished run exists already,
+// *journal.ChangedError if the unfinished run has other settings.
 func Run(ctx context.Context, j Job) (*Summary, error) {
 	s, err := j.run(ctx)
 	return s, full(err)
@@ -101,7 +101,7 @@ func (j Job) run(ctx context.Context) (*Summary, error) {
 	if err != nil {
 		return nil, err
 	}
-	input, _ := os.Stat(j.Input.Path) // survey returns the error
+	input, _ := os.Stat(j.Input.Path) // survey reports this error later
 	for _, path := range []string{out.Path, rejectsOf(out.Path)} {
 		switch at, err := os.Stat(path); {
 		case err != nil:
@@ -117,7 +117,7 @@ func (j Job) run(ctx context.Context) (*Summary, error) {
 	}
 	old, err := os.Stat(out.Path)
 	if err == nil && !j.Overwrite {
-		if j.Resume { // a process that was killed behind the rename has left its parts
+		if j.Resume { // a process killed between the rename and the removal has left its parts
 			return &Summary{Output: out.Path, Done: true}, removeParts(out.Path)
 		}
 		return nil, exists("%s is there already: --resume takes it as done, --overwrite makes it again", out.Path)
@@ -148,7 +148,7 @@ func (j Job) run(ctx context.Context) (*Summary, error) {
 	return s, err
 }
 
-// Merge puts the parts of a run together in its output and removes them.
+// Merge joins the finished parts of a run into its output and removes the parts.
 func Merge(ctx context.Context, output string) (*Summary, error) {
 	output = followed(output)
 	if _, err := os.Stat(output); err == nil {
@@ -161,7 +161,7 @@ func Merge(ctx context.Context, output string) (*Summary, error) {
 	return s, full(err)
 }
 
-// removeAny removes a file if it is there.
+// removeAny removes the file at path, if there is one.
 func removeAny(path string) error {
 	if err := os.Remove(path); !errors.Is(err, fs.ErrNotExist) {
 		return err
@@ -169,7 +169,7 @@ func removeAny(path string) error {
 	return nil
 }
 
-// full adds advice to an error of a full disk.
+// full adds advice to err if the disk is full.
 func full(err error) error {
 	if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) || errors.Is(err, syscall.EFBIG) {
 		return fmt.Errorf("%w: make room, and go on with --resume", err)
@@ -177,7 +177,7 @@ func full(err error) error {
 	return err
 }
 
-// part does the missing records of a part of a run.
+// part processes the missing records of one part of a run.
 func (j Job) part(ctx context.Context, now *head, output string) (_ *Summary, err error) {
 	count, err := partsThere(output)
 	if err != nil {
@@ -221,7 +221,7 @@ func (j Job) part(ctx context.Context, now *head, output string) (_ *Summary, er
 	return p.sum, err
 }
 
-// work does the records that a part lacks, several at once.
+// work processes the records that part p lacks, several at once.
 func (j Job) work(ctx context.Context, p *part, lines *journal.Journal) error {
 	from, err := openInput(j.Input, j.Work.column(), io.Discard)
 	if err != nil {
@@ -264,7 +264,7 @@ func (j Job) work(ctx context.Context, p *part, lines *journal.Journal) error {
 	return err
 }
 
-// do makes the entry of a record.
+// do returns the entry of a record: its rows, or why it was rejected.
 func (j Job) do(ctx context.Context, r Record, form Form) (*entry, error) {
 	e := &entry{Line: r.Line, Blank: r.Blank}
 	err := r.Err
@@ -283,7 +283,7 @@ func (j Job) do(ctx context.Context, r Record, form Form) (*entry, error) {
 	return e, err
 }
 
-// textOf returns the text of a record.
+// textOf returns the text of a record under key. It returns a *RejectError if there is no text.
 func textOf(o object.Object, key string) (string, error) {
 	text, err := o.Text(key)
 	if err != nil {

@@ -14,12 +14,12 @@ import (
 	"infill/tokenize"
 )
 
-// Fill fills a template of each record.
+// Fill is the work that fills the template of each record.
 type Fill struct {
 	Filler  *infill.Filler
 	Options infill.Options
 	Key     string // the column with the template
-	// Keep lists columns that are not options, although an option has their name.
+	// Keep lists columns that have the name of an option but are not read as the option.
 	Keep []string
 }
 
@@ -35,7 +35,7 @@ func (f *Fill) settings(ctx context.Context) (map[string]string, error) {
 	return s, err
 }
 
-// settings loads the model, and returns its description, the program's version and the options that are not defaults.
+// settings loads the model. It returns its description, the program's version, the seed and the changed options.
 func settings(ctx context.Context, f *infill.Filler, o *infill.Options) (map[string]string, error) {
 	err := f.Load(ctx)
 	s, defaults := map[string]string{}, infill.DefaultOptions()
@@ -50,10 +50,10 @@ func settings(ctx context.Context, f *infill.Filler, o *infill.Options) (map[str
 	return s, err
 }
 
-// do returns the columns that are not options, and the result: an object, a line of a table for each fill, or the
-// best fill.
+// do returns the record's columns that are not options, and the result. The result is one JSON object, a line of a
+// table for each fill, or the best fill as plain text.
 func (f *Fill) do(ctx context.Context, r Record, form Form) (lines []json.RawMessage, err error) {
-	// A table that a run made has a rank in each line, which is no option.
+	// "rank" is a column of tables that an earlier run wrote, and not the option rank.
 	q, err := infill.ParseRequest(r.Object, f.Key, f.Options, slices.Concat(f.Keep, []string{"id", "rank"})...)
 	var option *infill.OptionError
 	switch {
@@ -93,13 +93,13 @@ func (f *Fill) do(ctx context.Context, r Record, form Form) (lines []json.RawMes
 	}
 	row, err := rowOf(result)
 	row = append(row.Rename("template", template), extra.Without("id")...)
-	if id := extra.Get("id"); id != nil { // the first, as in the answer to a request
+	if id := extra.Get("id"); id != nil { // the id comes first, as in the answer to a request
 		row = append(object.Object{{Key: "id", Value: id}}, row...)
 	}
 	return []json.RawMessage{row.Append(nil)}, err
 }
 
-// rejected marks the errors that lie in a record.
+// rejected wraps err in a *RejectError if the template or an option of the record is at fault, so that the run goes on.
 func rejected(err error) error {
 	var input *tokenize.InputError
 	var option *infill.OptionError
@@ -109,12 +109,12 @@ func rejected(err error) error {
 	return err
 }
 
-// OneLine replaces each line break by a space, and keeps the other spaces of a text.
+// OneLine replaces each line break in a text by a space.
 func OneLine(text string) string { return lineBreaks.Replace(text) }
 
 var lineBreaks = strings.NewReplacer("\r\n", " ", "\n", " ", "\r", " ")
 
-// rowOf returns a result without its times, and without the model and the signature, which the run prints once.
+// rowOf returns a result without its seconds, and without model and signature, which the run prints once.
 func rowOf(result *infill.Result) (object.Object, error) {
 	row, err := object.Of(result)
 	for i, field := range row {
@@ -130,21 +130,21 @@ func rowOf(result *infill.Result) (object.Object, error) {
 var (
 	resultKeys = object.Keys[infill.Result]()
 	fillKeys   = object.Keys[infill.Fill]()
-	// leftOut are keys that a table leaves out. They describe the whole result and would repeat in each of its lines,
-	// or they repeat other columns.
+	// leftOut are keys of a Result or Fill that a table leaves out. They describe the whole result and would repeat in
+	// each of its lines, or they repeat other columns.
 	leftOut = []string{"format", "model", "signature", "fills", "alone", "stats", "values", "spans", "pieces"}
-	// blankColumn matches the names of columns for the fills of blanks.
+	// blankColumn matches the names of the columns that hold the fills of single blanks, such as blank_1.
 	blankColumn = regexp.MustCompile(`^blank_(\d+)$`)
 )
 
-// inResult and inTable report whether a result has a key, or a column, of that name beside the template's.
+// inResult reports whether results have a key called name, besides "template"; inTable asks it of a table's columns.
 func inResult(name string) bool { return name != "template" && slices.Contains(resultKeys, name) }
 func inTable(name string) bool {
 	return inResult(name) || slices.Contains(fillKeys, name) || blankColumn.MatchString(name)
 }
 
-// Columns returns the columns of a table of results with a number of blanks: rank and text, a column for each blank,
-// the other keys of a fill, and the keys that are the same for all fills.
+// Columns returns the columns of a table of results whose templates have that many blanks: rank and text, a column for
+// each blank, the other keys of a fill, and the keys that are the same for all fills.
 func Columns(blanks int) (names []string) {
 	for _, key := range fillKeys {
 		if key == "values" {
@@ -160,7 +160,7 @@ func Columns(blanks int) (names []string) {
 		func(key string) bool { return slices.Contains(leftOut, key) })...)
 }
 
-// Table returns a line for each fill, with those of Columns that hold something.
+// Table returns a line for each fill of a result, with the columns of Columns that are not empty.
 func Table(result *infill.Result) (lines []object.Object, err error) {
 	common, err := rowOf(result)
 	if err != nil {

@@ -15,7 +15,7 @@ import (
 	"infill/infill"
 )
 
-// Form is a file format. Files may be compressed, by gzip (.gz) or zstd (.zst).
+// Form is a file format. A file in any form may be compressed by gzip (.gz) or zstd (.zst).
 type Form string
 
 const (
@@ -25,36 +25,36 @@ const (
 	formText  Form = "text"
 )
 
-// Forms lists the forms: "jsonl", a JSON object a line; "csv" (RFC 4180, read with semicolons where the header has no
-// comma) and "tsv" (tabs between cells, written without quotes), with a header; and "text", a text a line.
+// Forms lists the forms. "jsonl" has a JSON object on each line, and "text" has a text on each line. "csv" (RFC 4180;
+// read with semicolons if the header has no comma) and "tsv" (tabs between cells) begin with a header.
 func Forms() []Form { return []Form{formJSONL, formCSV, formTSV, formText} }
 
 func (f Form) table() bool { return f == formCSV || f == formTSV }
 
-// suffixes maps the ends of file names to forms.
+// suffixes maps the suffixes of file names to forms.
 var suffixes = map[string]Form{
 	".jsonl": formJSONL, ".ndjson": formJSONL, ".csv": formCSV, ".tsv": formTSV, ".tab": formTSV,
 	".txt": formText, ".text": formText,
 }
 
-// kinds maps the ends of file names to compressions.
+// kinds maps the suffixes of file names to compressions.
 var kinds = map[string]string{".gz": "gzip", ".zst": "zstd"}
 
-// File is a file in one of the forms.
+// File names a file in one of the forms.
 type File struct {
 	Path string
-	Form Form // "" derives it from the name
-	// packed is ".gz" or ".zst", the end of the name of a compressed file, or "".
+	Form Form // "" means the form that the suffix of Path gives
+	// packed is the suffix of a compressed file, ".gz" or ".zst"; "" if the file is not compressed.
 	packed string
 }
 
-// IsFile reports whether the end of a name shows one of the forms, also compressed.
+// IsFile reports whether the suffix of name is that of a form, possibly followed by that of a compression.
 func IsFile(name string) bool {
 	_, err := File{Path: name}.resolve("input")
 	return err == nil
 }
 
-// resolve finds the form and compression of a file. what names the file in errors: "input" or "output".
+// resolve sets the form and compression of a file from its name. what is "input" or "output", for error messages.
 func (f File) resolve(what string) (File, error) {
 	if f.Path != "" && what == "output" {
 		f.Path = followed(f.Path)
@@ -74,10 +74,10 @@ func (f File) resolve(what string) (File, error) {
 	return f, nil
 }
 
-// followed returns the path of the file that a symbolic link leads to. That file need not exist; the link stays.
+// followed returns the path that the symbolic link at path leads to, or path itself. No file need exist at that path.
 func followed(path string) string {
-	path = filepath.Clean(path) // names of folders beside it are joined, which cleans them
-	for range 40 {              // as many as Linux follows
+	path = filepath.Clean(path) // paths derived from path are made by Join, which cleans them
+	for range 40 {              // Linux follows at most 40 links
 		to, err := os.Readlink(path)
 		if err != nil {
 			break
@@ -90,7 +90,7 @@ func followed(path string) string {
 	return path
 }
 
-// Open opens a file of any form, and unpacks it if its name ends in ".gz" or ".zst".
+// Open opens a file of any form, and decompresses it if its name ends in ".gz" or ".zst".
 func Open(path string) (io.ReadCloser, error) {
 	f, _ := File{Path: path, Form: formText}.resolve("input")
 	file, err := os.Open(path)
@@ -100,7 +100,7 @@ func Open(path string) (io.ReadCloser, error) {
 	return f.unpack(file, io.Discard)
 }
 
-// unpack reads a file through its compression, and writes the bytes of the file itself to a copy.
+// unpack returns a reader of the file's decompressed contents. It also writes the file's own bytes to the writer to.
 func (f File) unpack(file *os.File, to io.Writer) (_ io.ReadCloser, err error) {
 	r := io.TeeReader(file, to)
 	switch f.packed {
@@ -118,7 +118,7 @@ func (f File) unpack(file *os.File, to io.Writer) (_ io.ReadCloser, err error) {
 	}{r, file}, nil
 }
 
-// broken adds to err that the file cannot be unpacked, if it is compressed.
+// broken adds to err, if the file is compressed, that the file cannot be decompressed.
 func (f File) broken(err error) error {
 	if f.packed == "" {
 		return err
@@ -127,13 +127,13 @@ func (f File) broken(err error) error {
 		kinds[f.packed], err)
 }
 
-// pack returns a writer that compresses as the name says. Its Close does not close w.
+// pack returns a writer to w that compresses if f.packed says so. Closing the writer does not close w.
 func (f File) pack(w io.Writer) (io.WriteCloser, error) {
 	switch f.packed {
 	case ".gz":
 		return gzip.NewWriter(w), nil
 	case ".zst":
-		// One thread, so that the bytes depend on nothing else.
+		// With one encoder thread, the bytes depend only on the data.
 		return zstd.NewWriter(w, zstd.WithEncoderConcurrency(1))
 	}
 	return struct {
@@ -142,4 +142,4 @@ func (f File) pack(w io.Writer) (io.WriteCloser, error) {
 	}{w, io.NopCloser(nil)}, nil
 }
 
-const bufferSize = 1 << 18 // bytes, for reading and writing
+const bufferSize = 1 << 18 // bytes of a buffer for reading or writing

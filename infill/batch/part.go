@@ -23,10 +23,10 @@ import (
 	"infill/internal/object"
 )
 
-// Shard is a part of a run: number Index, from 1, of Count parts. The zero value is the whole run.
+// Shard is a part of a run: the part number Index, from 1, of Count parts. The zero value is the whole run.
 type Shard struct{ Index, Count int }
 
-// String returns the text that UnmarshalText reads, as "2/8"; "" for the whole run.
+// String returns the text that UnmarshalText reads, such as "2/8". For the whole run it returns "".
 func (s Shard) String() string {
 	if s.Count == 0 {
 		return ""
@@ -34,10 +34,10 @@ func (s Shard) String() string {
 	return fmt.Sprintf("%d/%d", s.Index, s.Count)
 }
 
-// MarshalText implements encoding.TextMarshaler.
+// MarshalText returns the text that UnmarshalText reads, such as "2/8".
 func (s Shard) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
 
-// UnmarshalText implements encoding.TextUnmarshaler. Its error completes the sentence `"x" is not …`.
+// UnmarshalText reads a part such as "2/8". The text of its error completes the sentence `"x" is not …`.
 func (s *Shard) UnmarshalText(text []byte) error {
 	_, err := fmt.Sscanf(string(text), "%d/%d", &s.Index, &s.Count)
 	if err != nil || s.Index < 1 || s.Index > s.Count || s.Count > 10000 || s.String() != string(text) {
@@ -46,13 +46,13 @@ func (s *Shard) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// of returns the number of records before the part, and the number of its own.
+// of returns how many of a run's records come before the part, and how many the part has.
 func (s Shard) of(records int64) (before, own int64) {
 	before = records * int64(s.Index-1) / int64(s.Count)
 	return before, records*int64(s.Index)/int64(s.Count) - before
 }
 
-// folderOf returns the folder of a run's parts, and rejectsOf the file of its wrong records.
+// folderOf returns the folder of a run's parts. rejectsOf returns the file of a run's rejected records.
 func folderOf(output string) string  { return output + ".parts" }
 func rejectsOf(output string) string { return output + ".rejects.jsonl" }
 
@@ -61,16 +61,16 @@ func pathOf(output string, s Shard) string {
 	return filepath.Join(folderOf(output), fmt.Sprintf("%05d-of-%05d.jsonl", s.Index, s.Count))
 }
 
-// Names, in the folder of the parts, of files that are renamed when they are complete.
+// These files in the folder of the parts are renamed to the output and the file of rejects when they are complete.
 const (
 	outputPart  = "output.part"
 	rejectsPart = "rejects.part"
 )
 
-// ours matches the names of a run's files in the folder of the parts, their locks included.
+// ours matches the names of a run's files in the folder of the parts, including their lock files.
 var ours = regexp.MustCompile(`^\.?(\d{5}-of-(\d{5})\.jsonl|output\.part|rejects\.part)(\.lock)?$`)
 
-// partsThere returns the number of parts of the run in the folder, 0 if the folder has none.
+// partsThere returns the Count of the parts in the run's folder, or 0 if the folder has no parts.
 func partsThere(output string) (count int, err error) {
 	entries, err := os.ReadDir(folderOf(output))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -81,7 +81,7 @@ func partsThere(output string) (count int, err error) {
 		if name == nil || name[2] == "" || name[3] != "" {
 			continue
 		}
-		other, _ := strconv.Atoi(name[2]) // digits
+		other, _ := strconv.Atoi(name[2]) // ours matches only digits here
 		if count > 0 && other != count {
 			return 0, fmt.Errorf("%s holds parts of %d and of %d: remove those that are of another run",
 				folderOf(output), min(count, other), max(count, other))
@@ -91,7 +91,7 @@ func partsThere(output string) (count int, err error) {
 	return count, nil
 }
 
-// removeParts removes the parts of a run, and the folder of them once it is empty: other files are not ours.
+// removeParts removes the parts of a run. It removes their folder as well, unless files of others are in the folder.
 func removeParts(output string) error {
 	entries, err := os.ReadDir(folderOf(output))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -106,21 +106,21 @@ func removeParts(output string) error {
 	return err
 }
 
-// head is the first line of a part: the settings of its run.
+// head is the first line of a part. It holds the settings of the run.
 type head struct {
 	Part    Shard `json:"part"`
-	Records int64 `json:"records"` // of the whole input
-	// Columns are the columns of a table without rows.
+	Records int64 `json:"records"` // number of records in the whole input
+	// Columns are the columns of an output table that has no rows.
 	Columns []string `json:"columns"`
-	// Mode is the permissions of the file that the output replaces, 0 if there was none.
+	// Mode holds the permissions of the file that the output replaces; 0 if the output replaces no file.
 	Mode fs.FileMode `json:"mode,omitempty"`
-	// Settings are the same in all parts of a run. They include the SHA-256 of the input and the output's form.
+	// Settings are the same in all parts of a run. They include the SHA-256 of the input, and the form of the output.
 	Settings map[string]string `json:"settings"`
 }
 
 func (h *head) form() Form { return Form(h.Settings["form"]) }
 
-// signature returns all settings in a line, for people to quote.
+// signature returns all settings in one line, for people to quote.
 func (h *head) signature() string {
 	var facts []string
 	for _, name := range slices.Sorted(maps.Keys(h.Settings)) {
@@ -131,19 +131,19 @@ func (h *head) signature() string {
 	return strings.Join(facts, "|")
 }
 
-// entry is any other line of a part: a finished record. If it has an Error, it is also a line of the file of rejects.
+// entry is a line of a part after the head: a finished record. One with an Error is also a line of the rejects file.
 type entry struct {
-	Line  int64             `json:"line"`            // the line of the input on which the record begins
-	Rows  []json.RawMessage `json:"rows,omitempty"`  // lines of the output: objects, or strings for plain text
-	Error string            `json:"error,omitempty"` // why the record is rejected
+	Line  int64             `json:"line"`            // line of the input where the record begins
+	Rows  []json.RawMessage `json:"rows,omitempty"`  // output lines: objects, or strings for plain text
+	Error string            `json:"error,omitempty"` // why the record was rejected, or ""
 	Blank bool              `json:"blank,omitempty"`
 }
 
-// part holds the head and the counts of the lines of a part that were read so far.
+// part holds the head of a part, and counts of the lines read so far.
 type part struct {
-	head    *head // nil before the first line
+	head    *head // nil before the first line is read
 	records int64
-	sum     *Summary // of this part and of others
+	sum     *Summary // counts of this part and of parts before it
 }
 
 func (p *part) finished() bool {
@@ -154,7 +154,7 @@ func (p *part) finished() bool {
 	return p.records == own
 }
 
-// read takes a line; the entry is nil for the head.
+// read takes a line of a part. It returns nil for the head, and an entry for every other line.
 func (p *part) read(line []byte) (*entry, error) {
 	if p.head == nil {
 		h := new(head)
@@ -172,7 +172,7 @@ func (p *part) read(line []byte) (*entry, error) {
 	return e, nil
 }
 
-// take counts an entry.
+// take adds an entry to the counts.
 func (p *part) take(e *entry) {
 	p.records++
 	p.sum.Records++
@@ -185,7 +185,7 @@ func (p *part) take(e *entry) {
 }
 
 // eachEntry calls do with each record of a run, part by part. It returns an error if a part is missing, unfinished, or
-// from another run.
+// from a run with other settings.
 func eachEntry(output string, count int, do func(h *head, e *entry) error) (first *head, s *Summary, err error) {
 	s = &Summary{Output: output}
 	var missing []string
@@ -216,7 +216,7 @@ func eachEntry(output string, count int, do func(h *head, e *entry) error) (firs
 	return first, s, nil
 }
 
-// join writes the output of a run whose parts are all finished, and removes the parts.
+// join writes the output of a run whose parts are all finished, and then removes the parts.
 func join(ctx context.Context, output string, kept int64) (_ *Summary, err error) {
 	folder := folderOf(output)
 	count, err := partsThere(output)
@@ -234,7 +234,7 @@ func join(ctx context.Context, output string, kept int64) (_ *Summary, err error
 	defer func() { err = errors.Join(err, lock.Unlock()) }()
 	var h *head
 	var s *Summary
-	var names []string // of a table's columns, each behind the one before it in the row that brought it
+	var names []string // columns of a table; a new column comes after the column before it in its row
 	err = create(rejects, File{}, func(w io.Writer) error {
 		h, s, err = eachEntry(output, count, func(h *head, e *entry) error {
 			if e.Error != "" {
@@ -279,7 +279,7 @@ func join(ctx context.Context, output string, kept int64) (_ *Summary, err error
 			}
 		}
 		_, _, err := eachEntry(output, count, func(_ *head, e *entry) error {
-			if len(e.Rows) == 0 && out.Form == formText { // so that it has as many lines as the input
+			if len(e.Rows) == 0 && out.Form == formText { // an empty line, so that output and input have as many lines
 				e.Rows = []json.RawMessage{json.RawMessage(`""`)}
 			}
 			for _, row := range e.Rows {
@@ -298,7 +298,7 @@ func join(ctx context.Context, output string, kept int64) (_ *Summary, err error
 	if err != nil {
 		return nil, err
 	}
-	// The rejects of a run before are not those of this output.
+	// An earlier run's file of rejects does not belong to this output.
 	err = removeAny(rejectsOf(output))
 	if err == nil && h.Mode != 0 {
 		err = errors.Join(os.Chmod(made, h.Mode), os.Chmod(rejects, h.Mode))
@@ -306,7 +306,7 @@ func join(ctx context.Context, output string, kept int64) (_ *Summary, err error
 	if err == nil && s.Rejected > 0 {
 		err = os.Rename(rejects, rejectsOf(output))
 	}
-	if err == nil { // the output comes last: where it is, all is
+	if err == nil { // the output is renamed last: if it exists, everything else does
 		err = os.Rename(made, output)
 	}
 	if err != nil {
@@ -316,7 +316,7 @@ func join(ctx context.Context, output string, kept int64) (_ *Summary, err error
 	return s, removeParts(output)
 }
 
-// create makes a file of what write writes, on the disk.
+// create makes the file at path. write writes its contents, which create compresses and syncs to the disk.
 func create(path string, f File, write func(io.Writer) error) error {
 	file, err := os.Create(path)
 	if err != nil {
@@ -349,7 +349,7 @@ func render(row json.RawMessage, form Form, places map[string]int) ([]byte, erro
 	return tableLine(form, cells), nil
 }
 
-// areRejects reports whether a file is missing, or begins like a file of rejects.
+// areRejects reports whether the file at path is missing, or begins like a file of rejected records.
 func areRejects(path string) bool {
 	file, err := os.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -367,7 +367,7 @@ func tableLine(form Form, cells []string) []byte {
 	var b bytes.Buffer
 	if form == formCSV {
 		w := csv.NewWriter(&b)
-		w.Write(cells) //nolint:errcheck // a bytes.Buffer takes all
+		w.Write(cells) //nolint:errcheck // a write to a bytes.Buffer cannot fail
 		w.Flush()
 		return b.Bytes()
 	}

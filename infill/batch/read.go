@@ -19,43 +19,43 @@ import (
 )
 
 const (
-	// maxRecord bounds the bytes of a record, far above the longest text of a model. A longer line is rejected, and
-	// reading continues.
+	// maxRecord is the largest number of bytes in a record, far more than a model can read. A longer record is
+	// rejected, and reading goes on.
 	maxRecord = 1 << 20
-	// maxLine bounds the bytes that the reader holds to find the end of a line, or of a record of CSV.
+	// maxLine is the largest number of bytes that the reader buffers to find the end of a line, or of a CSV record.
 	maxLine = 1 << 25
 )
 
 // Record is a record of the input.
 type Record struct {
-	Number int64         // from 1, in the whole input; a header does not count
-	Line   int64         // the line of the file, from 1, on which it begins
-	Object object.Object // for plain text one field, named by the work's column
-	// Blank reports whether the line is empty or only white space.
+	Number int64         // from 1 in the whole input, without a header
+	Line   int64         // line of the file, from 1, where the record begins
+	Object object.Object // for plain text, one field named as work.column returns it
+	// Blank reports whether the record is empty or only white space.
 	Blank bool
-	// Err, a *RejectError, says why there is no Object.
+	// Err is a *RejectError that says why Object is missing, or nil.
 	Err error
 
-	raw   []byte   // the line without its end, valid until the next one is read
-	cells []string // of a table, instead of raw
+	raw   []byte   // the line without its line break, valid until the next line is read
+	cells []string // cells of a table's line, instead of raw
 }
 
 // Reader reads the records of a text in one of the forms, in order. A wrong line does not end the reading. Broken CSV
-// does, since nobody can say where the next record begins.
+// does end it, because nobody can say where the next record begins.
 type Reader struct {
 	form         Form
-	column       string // of plain text
-	number, line int64  // of records and lines taken
+	column       string // column for plain text
+	number, line int64  // number of records, and of lines, returned so far
 
 	lines *bufio.Scanner
-	ahead []string    // lines of TSV that are read but not yet taken
-	more  int         // lines that the last record of TSV took after its first
-	table *csv.Reader // of CSV, instead of lines
-	// limit bounds a record of table. A quote without an end would make it reach to the end of the file.
+	ahead []string    // lines of TSV that are read but not yet returned
+	more  int         // further lines that the last record of TSV took
+	table *csv.Reader // reader of CSV, instead of lines
+	// limit bounds the bytes of a CSV record. Otherwise an opening quote without an end would read the whole file.
 	limit *io.LimitedReader
-	names []string // of the columns of a table
+	names []string // names of a table's columns
 
-	of   File // empty for a stream, and body nil
+	of   File // zero for a stream, and body is then nil
 	body io.Closer
 }
 
@@ -63,7 +63,7 @@ var errLong = fmt.Errorf("longer than %d bytes: close its quotes, or split it", 
 
 const byteOrderMark = "\ufeff"
 
-// NewReader reads plain text and JSON lines; a table has a header, which openInput reads.
+// NewReader returns a Reader of plain text or JSON lines. For a table, openInput also reads the header.
 func NewReader(r io.Reader, form Form, column string) *Reader {
 	s := &Reader{form: form, column: column}
 	if form != formCSV {
@@ -74,18 +74,18 @@ func NewReader(r io.Reader, form Form, column string) *Reader {
 	s.limit = &io.LimitedReader{R: r, N: maxLine}
 	b := bufio.NewReaderSize(s.limit, bufferSize)
 	if mark, _ := b.Peek(len(byteOrderMark)); string(mark) == byteOrderMark {
-		b.Discard(len(mark)) //nolint:errcheck // they are there
+		b.Discard(len(mark)) //nolint:errcheck // Peek has these bytes
 	}
 	s.table = csv.NewReader(b)
 	s.table.FieldsPerRecord = -1
 	start, _ := b.Peek(bufferSize)
 	if head, _, _ := strings.Cut(string(start), "\n"); !strings.Contains(head, ",") && strings.Contains(head, ";") {
-		s.table.Comma = ';' // as spreadsheets write it where numbers have a comma
+		s.table.Comma = ';' // spreadsheets write ; in countries whose numbers have a comma
 	}
 	return s
 }
 
-// Next returns the next record, and io.EOF after the last.
+// Next returns the next record, or io.EOF after the last.
 func (s *Reader) Next() (Record, error) {
 	r, err := s.split()
 	if err == nil {
@@ -96,7 +96,7 @@ func (s *Reader) Next() (Record, error) {
 	return r, err
 }
 
-// split cuts off the next record. parse reads it.
+// split returns the next record with its line or cells. parse then sets the other fields.
 func (s *Reader) split() (r Record, err error) {
 	if s.table != nil {
 		s.limit.N = maxLine
@@ -141,12 +141,12 @@ func (s *Reader) split() (r Record, err error) {
 	return r, err
 }
 
-// tsv cuts a record of TSV into cells. A cell in quotes may have several lines. If the lines give no whole record, the
-// quote is a character of the first line.
+// tsv cuts a record of TSV into cells. A cell in quotes may have several lines. If no following lines complete the
+// record, the quote is an ordinary character of the first line.
 func (s *Reader) tsv(line string) []string {
 	cells, open := cutTSV(line)
 	literal := cells
-	for n := 1; open && n < 1000; n++ { // lines: no cell has more
+	for n := 1; open && n < 1000; n++ { // a cell has at most 1000 lines
 		if len(s.ahead) < n {
 			if !s.lines.Scan() {
 				break
@@ -164,9 +164,9 @@ func (s *Reader) tsv(line string) []string {
 	return literal
 }
 
-// cutTSV cuts a text at tabs. If a cell stands in quotes because it holds tabs, line breaks or quotes, its inner quotes
-// are doubled; all other quotes are characters. open reports whether a cell begins with a quote that does not end.
-// cells is nil if a cell without quotes has several lines.
+// cutTSV cuts a text at tabs. A cell stands in quotes only if it holds tabs, line breaks or quotes; its inner quotes
+// are then doubled. All other quotes are ordinary characters. open reports whether a cell begins with a quote that does
+// not end. cells is nil if a cell without quotes has several lines.
 func cutTSV(text string) (cells []string, open bool) {
 	for {
 		end := 1
@@ -191,7 +191,7 @@ func cutTSV(text string) (cells []string, open bool) {
 	}
 }
 
-// parse reads the fields of a record from its line or cells.
+// parse sets r.Object and r.Blank from the line or cells of a record. It returns an error if they are not valid.
 func (s *Reader) parse(r *Record) (err error) {
 	text := string(r.raw) + strings.Join(r.cells, "")
 	switch r.Blank = strings.TrimSpace(text) == ""; {
@@ -215,14 +215,14 @@ func (s *Reader) parse(r *Record) (err error) {
 	return err
 }
 
-// openInput opens a file whose text stands in column, and reads the names of its columns. It also writes the bytes of
-// the file to a copy.
+// openInput opens a file whose texts are in column, and reads the header of a table. It also writes the file's own
+// bytes to the writer to.
 func openInput(f File, column string, to io.Writer) (*Reader, error) {
 	f, err := f.resolve("input")
 	if err != nil {
 		return nil, err
 	}
-	file, err := regular.Open(f.Path) // that no pipe is: a run that goes on reads its input again
+	file, err := regular.Open(f.Path) // no pipe, because a resumed run reads its input again
 	if err != nil {
 		return nil, err
 	}
@@ -270,7 +270,7 @@ func (s *Reader) readHeader() error {
 	return nil
 }
 
-// has returns an error if a table lacks a column.
+// has returns an error if the file is a table without this column.
 func (s *Reader) has(column string) error {
 	if s.names == nil || slices.Contains(s.names, column) {
 		return nil
@@ -280,7 +280,7 @@ func (s *Reader) has(column string) error {
 		Reason: fmt.Sprintf("%s has no column %q: its columns are %s", s.of.Path, column, there)}
 }
 
-// survey reads a file once. It returns the number of its records, and its short SHA-256, by which a run knows it again.
+// survey reads a file once. It returns the number of records, and the start of the SHA-256 that identifies the file.
 func survey(f File, column string) (records int64, sum string, err error) {
 	hash := sha256.New()
 	s, err := openInput(f, column, hash)
@@ -297,7 +297,7 @@ func survey(f File, column string) (records int64, sum string, err error) {
 	return s.number, fmt.Sprintf("%.8x", hash.Sum(nil)), nil
 }
 
-// Records reads all records of a file except blank ones. Each has a text in every named column, or an Err.
+// Records reads all records of a file except blank ones. Each record has a text in every named column, or an Err.
 func Records(f File, columns ...string) (list []Record, err error) {
 	s, err := openInput(f, columns[0], io.Discard)
 	if err == nil {
@@ -308,7 +308,7 @@ func Records(f File, columns ...string) (list []Record, err error) {
 	}
 	var option *infill.OptionError
 	if errors.As(err, &option) {
-		return nil, errors.New(option.Reason) // which flag it is depends on the command
+		return nil, errors.New(option.Reason) // the flag's name depends on the command
 	}
 	for err == nil {
 		var r Record

@@ -17,9 +17,9 @@ import (
 	"infill/tokenize"
 )
 
-// The protocol of Hugging Face's fill-mask, as huggingface_hub's InferenceClient sends and reads it, and as
-// transformers' FillMaskPipeline answers: one text with one blank gives a list, several blanks a list of lists, several
-// texts a list of answers. The scores of a blank are its probabilities while all blanks are masked.
+// This file serves the protocol of Hugging Face's fill-mask, as huggingface_hub's InferenceClient sends it and
+// transformers' FillMaskPipeline answers it. One text with one blank gets a list, several blanks a list of lists, and
+// several texts a list of answers. The scores of a blank are its probabilities while all blanks are masked.
 
 type maskRequest struct {
 	Inputs     several[string] `json:"inputs" doc:"A text, or a list of texts; each [MASK], or mask token of the model, is a blank."`
@@ -73,7 +73,7 @@ func (s *Server) registerHuggingFace(api huma.API) {
 		func(ctx context.Context, in *namedMaskInput) (*maskOutput, error) {
 			return s.fillMask(ctx, in.Model, &in.Body)
 		})
-	// OpenAPI has no wildcards for several segments, nor for the end of a path.
+	// OpenAPI cannot write wildcards for several segments, or for the end of a path.
 	paths := api.OpenAPI().Paths
 	for path, plain := range map[string]string{"/{$}": "/", "/models/{model...}": "/models/{model}"} {
 		paths[plain] = paths[path]
@@ -132,8 +132,8 @@ func (s *Server) fillMask(ctx context.Context, model string, q *maskRequest) (*m
 	return &maskOutput{found}, nil
 }
 
-// targetIDs returns the tokens of words. A word of several tokens gives an error: its first piece alone, which the
-// pipeline takes, is another word.
+// targetIDs returns the token ids of words. It returns an error for a word of several tokens. (The pipeline of
+// transformers takes only the first piece of such a word, which is another word.)
 func targetIDs(f *infill.Filler, words []string) ([]int, error) {
 	if len(words) == 0 {
 		return nil, nil
@@ -154,7 +154,7 @@ func targetIDs(f *infill.Filler, words []string) ([]int, error) {
 	return slices.Compact(ids), nil
 }
 
-// candidates returns the answer to one text.
+// candidates returns the answer for one text: a list, or a list of lists if the text has several blanks.
 func (s *Server) candidates(ctx context.Context, f *infill.Filler, t *tokenize.Template, targets []int,
 	top int) (any, error) {
 	logp, err := f.LogConditionals(ctx, t, nil)

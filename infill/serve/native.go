@@ -20,7 +20,7 @@ import (
 	"infill/internal/parallel"
 )
 
-// several holds one value or a list of values: a client that sends a list gets a list.
+// several holds one value or a list of values of a request. list tells which: a client that sends a list gets a list.
 type several[T any] struct {
 	items []T
 	list  bool
@@ -45,7 +45,7 @@ func (s several[T]) Schema(r huma.Registry) *huma.Schema {
 type fillRequest struct {
 	model  string
 	fields object.Object
-	size   int // bytes
+	size   int // bytes of the request
 }
 
 func (q *fillRequest) UnmarshalJSON(text []byte) (err error) {
@@ -64,15 +64,15 @@ func (q *fillRequest) UnmarshalJSON(text []byte) (err error) {
 	return nil
 }
 
-// key describes a key of a request. kind is the type of its value in JSON; the value may also be a text.
+// key describes a key of a request. kind is the JSON type of the key's value; a string is also accepted.
 type key struct{ help, kind string }
 
-// kinds are the types in JSON of options that are not strings, by Option.Kind.
+// kinds are the JSON types of options that are not strings, by infill.Option.Kind.
 var kinds = map[string]string{"": huma.TypeBoolean, "N": huma.TypeInteger, "{auto|N}": huma.TypeInteger,
 	"{half|N}": huma.TypeInteger, "T": huma.TypeNumber, "{auto|ALPHA}": huma.TypeNumber, "N=WORD,...": huma.TypeObject,
 	"WORD,...": huma.TypeArray}
 
-// fillKeys describes the keys of a request: its own, and those of the table of options.
+// fillKeys describes the keys of a fill request: template, id, model and all options of infill.Table.
 func fillKeys() map[string]key {
 	keys := map[string]key{
 		"template": {"The text; each [MASK] is a blank.", huma.TypeString},
@@ -97,7 +97,7 @@ func (fillRequest) Schema(r huma.Registry) *huma.Schema {
 	}
 	properties["ban"].Items = &huma.Schema{Type: huma.TypeString}
 	properties["template"].Examples = []any{"he had [MASK] me"}
-	properties["id"].Type = "" // any JSON
+	properties["id"].Type = "" // the id may be any JSON
 	return &huma.Schema{Type: huma.TypeObject, Properties: properties, Required: []string{"template"},
 		AdditionalProperties: false}
 }
@@ -119,10 +119,10 @@ type scoreOutput struct {
 	Body []*infill.Score
 }
 
-// bodyTime is the longest time for the body of a request to arrive.
+// bodyTime is the longest time that the body of a request may take to arrive.
 const bodyTime = 15 * time.Second
 
-// operation sets the limits, the security and the errors that all operations share.
+// operation adds to o the limits, the security and the errors that all operations share.
 func (s *Server) operation(o huma.Operation) huma.Operation {
 	o.MaxBodyBytes, o.BodyReadTimeout = s.Limits.Body, bodyTime
 	if s.Token != "" {
@@ -139,7 +139,7 @@ func (s *Server) registerNative(api huma.API) {
 	api.OpenAPI().Components.Schemas.Map()["Result"].Properties["id"] =
 		&huma.Schema{Description: "That of the request."}
 	huma.Register(api, s.operation(huma.Operation{
-		// infill.ParseRequest names a wrong option
+		// huma does not check the body: infill.ParseRequest names a wrong option
 		OperationID: "fill", Method: http.MethodPost, Path: "/v1/fill", Tags: []string{"infill"},
 		SkipValidateBody: true,
 		Summary:          "Fill the blanks of a text jointly",
@@ -158,7 +158,7 @@ func (s *Server) registerNative(api huma.API) {
 	}), s.score)
 }
 
-// plans reads and checks requests without running a model.
+// plans parses and checks requests without running a model. bytes is the memory that the plans may need at once.
 func (s *Server) plans(requests []fillRequest) (plans []*infill.Plan, bytes float64, err error) {
 	if err := s.checkTexts(len(requests)); err != nil {
 		return nil, 0, err
@@ -178,7 +178,7 @@ func (s *Server) plans(requests []fillRequest) (plans []*infill.Plan, bytes floa
 	return plans, together(bytes, len(plans)), s.checkAnswer(size)
 }
 
-// plan reads and checks a request.
+// plan parses and checks a request. It also returns the bytes of memory that the fill may need.
 func (s *Server) plan(q fillRequest) (*infill.Plan, float64, error) {
 	f, err := s.model(q.model)
 	if err != nil {
@@ -201,11 +201,11 @@ func (s *Server) plan(q fillRequest) (*infill.Plan, float64, error) {
 	return s.check(f, r)
 }
 
-// sizeOfFill estimates the bytes of a template's fill in an answer.
+// sizeOfFill estimates how many bytes an answer needs for one fill of a template.
 func sizeOfFill(template string) float64 { return float64(len(template)) + 400 }
 
-// checkAnswer returns an error if the largest possible size of an answer, in bytes, exceeds the limit: a short request
-// can ask for many copies of its text.
+// checkAnswer returns an error if size, the largest number of bytes that an answer may have, exceeds the limit. Even a
+// short request can ask for many copies of its text.
 func (s *Server) checkAnswer(size float64) error {
 	if size <= float64(s.Limits.Answer) {
 		return nil
@@ -225,11 +225,11 @@ func (s *Server) checkTexts(n int) error {
 	return nil
 }
 
-// check checks a fill against the limits and plans it. It returns the bytes of memory that the fill may need.
+// check plans a fill and checks it against the limits. It returns the bytes of memory that the fill may need.
 func (s *Server) check(f *infill.Filler, r infill.Request) (*infill.Plan, float64, error) {
 	l, o := &s.Limits, &r.Options
 	rows := o.Budget.Rows
-	if o.Budget.Seconds > 0 { // seconds do not bound the memory of a fast machine
+	if o.Budget.Seconds > 0 { // seconds alone do not bound the memory on a fast machine
 		o.Budget.Rows = l.Rows
 	}
 	p, err := f.Plan(r)
@@ -262,7 +262,7 @@ func (s *Server) check(f *infill.Filler, r infill.Request) (*infill.Plan, float6
 	return p, p.MaxBytes(min(p.MaxRows(), l.Rows)) + float64(o.Top)*sizeOfFill(r.Template), nil
 }
 
-// together bounds the bytes that texts need at once, if each needs at most a number of bytes.
+// together returns how many bytes a number of texts need at once, if each needs at most bytes.
 func together(bytes float64, texts int) float64 { return bytes * float64(min(texts, textsAtOnce)) }
 
 func (s *Server) fill(ctx context.Context, in *fillInput) (*huma.StreamResponse, error) {
@@ -303,7 +303,7 @@ func (s *Server) fill(ctx context.Context, in *fillInput) (*huma.StreamResponse,
 	}}, nil
 }
 
-// logFailure writes errors that clients must not see to the server's log.
+// logFailure writes the cause of an internal error, which clients must not see, to the server's log. It returns err.
 func (s *Server) logFailure(err error) error {
 	var p *Problem
 	if errors.As(err, &p) && p.cause != nil && s.Log != nil {
@@ -312,10 +312,10 @@ func (s *Server) logFailure(err error) error {
 	return err
 }
 
-// textsAtOnce is the number of texts of a request that are in work at once: enough to fill the model's calls.
+// textsAtOnce is how many texts of a request are processed at once, enough to fill the model's calls.
 const textsAtOnce = 16
 
-// answers waits for a request's turn with its bytes of memory, and then does its n texts, width of them at once.
+// answers waits until the request has its bytes of memory. Then it calls do for each of n texts, width of them at once.
 func answers[T any](ctx context.Context, s *Server, n, width int, bytes float64,
 	do func(ctx context.Context, i int) (T, error)) ([]T, error) {
 	list := make([]T, n)
@@ -331,7 +331,7 @@ func answers[T any](ctx context.Context, s *Server, n, width int, bytes float64,
 	return list, nil
 }
 
-// progress is an event that a stream sends before the result: the step, and the result so far, if there is one.
+// progress is an event that a stream sends before the result: the step, and the result so far, if any.
 type progress struct {
 	Step              int      `json:"step"`
 	Steps             int      `json:"steps"`
@@ -339,10 +339,10 @@ type progress struct {
 	*infill.Result
 }
 
-// heartbeat is the shortest time between two events.
+// heartbeat is the shortest time between two events of a stream.
 const heartbeat = 200 * time.Millisecond
 
-// unread is the longest time for a client to read an event.
+// unread is the longest time that a client may take to read an event.
 const unread = 10 * time.Second
 
 // stream sends the progress and the result of a fill as server-sent events.
@@ -360,19 +360,19 @@ func (s *Server) stream(c huma.Context, p *infill.Plan, bytes float64) {
 			begun = true
 			c.SetHeader("Content-Type", "text/event-stream")
 			c.SetHeader("Cache-Control", "no-store")
-			c.SetHeader("X-Accel-Buffering", "no") // nginx would keep events until the end
+			c.SetHeader("X-Accel-Buffering", "no") // otherwise nginx holds events back until the end
 		}
-		// Not every writer has deadlines; those of tests need none. The deadline of an event does not bound the wait
-		// for the next event.
-		connection.SetWriteDeadline(time.Now().Add(unread)) //nolint:errcheck // as said
+		// Not every writer supports deadlines (the writers of tests need none). The deadline of an event does not bound
+		// the wait for the next event.
+		connection.SetWriteDeadline(time.Now().Add(unread)) //nolint:errcheck // see above
 		if event == "progress" {
-			defer connection.SetWriteDeadline(time.Time{}) //nolint:errcheck // as said
+			defer connection.SetWriteDeadline(time.Time{}) //nolint:errcheck // see above
 		}
 		fmt.Fprintf(w, "event: %s\ndata: ", event)
 		plainJSON.Marshal(w, data) //nolint:errcheck // Flush returns the error
 		fmt.Fprint(w, "\n")
 		if connection.Flush() != nil {
-			cancel() // a client that does not read loses its place
+			cancel() // the work of a client that does not read is cancelled
 		}
 	}
 	var result *infill.Result
@@ -384,7 +384,7 @@ func (s *Server) stream(c huma.Context, p *infill.Plan, bytes float64) {
 				return
 			}
 			send("progress", progressOf(at))
-			next = time.Now().Add(max(heartbeat, 9*time.Since(began))) // events take a tenth of the time at most
+			next = time.Now().Add(max(heartbeat, 9*time.Since(began))) // events take at most a tenth of the time
 		})
 		return err
 	})
@@ -402,14 +402,14 @@ func (s *Server) stream(c huma.Context, p *infill.Plan, bytes float64) {
 
 func progressOf(p infill.Progress) progress {
 	answer := progress{Step: p.Step, Steps: p.Steps}
-	if p.Result != nil && p.TokenIDs == nil { // for chains the numbers are enough
+	if p.Result != nil && p.TokenIDs == nil { // for chains, the other fields are enough
 		answer.Result = p.Result()
 	}
 	sum := 0.0
 	for _, u := range p.LogLikelihoods {
 		sum += u
 	}
-	if mean := sum / float64(len(p.LogLikelihoods)); mean-mean == 0 { // neither NaN nor infinite
+	if mean := sum / float64(len(p.LogLikelihoods)); mean-mean == 0 { // false for NaN and infinity
 		answer.MeanLogLikelihood = &mean
 	}
 	return answer
@@ -444,7 +444,7 @@ func (s *Server) score(ctx context.Context, in *scoreInput) (*scoreOutput, error
 	if err != nil {
 		return nil, err
 	}
-	// A long text fills the model's calls by itself. It is read in windows, whose rows are all there at once.
+	// A long text fills the model's calls by itself: all rows of its windows exist at once.
 	const ofByte, ofWindow = 128, 8 << 20
 	width := max(1, min(textsAtOnce, len(texts), longTexts/max(1, longest)))
 	held := ofByte*float64(size) +

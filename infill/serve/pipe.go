@@ -18,14 +18,14 @@ import (
 
 // pipeAnswer is a line that [Server.Pipe] writes.
 type pipeAnswer struct {
-	ID     json.RawMessage `json:"id"` // null if the line has none
+	ID     json.RawMessage `json:"id"` // null if the request's line has no id
 	Status int             `json:"status"`
 	Body   json.RawMessage `json:"body"`
 }
 
-// Pipe answers requests that are a JSON object a line, {"id": ..., "path": "/v1/fill", "body": {...}}, as a POST
-// to the path: {"id": ..., "status": 200, "body": ...}, each as soon as it is done. It returns when in has ended and
-// all answers are written, or when a write fails because the reader is gone.
+// Pipe reads one request a line, as {"id": ..., "path": "/v1/fill", "body": {...}}, and treats it as a POST to the
+// path. It writes each answer as soon as it is done, as {"id": ..., "status": 200, "body": ...}. Pipe returns after the
+// end of in when all answers are written, or when a write fails because nobody reads out any more.
 func (s *Server) Pipe(ctx context.Context, in io.Reader, out io.Writer) error {
 	lines := bufio.NewScanner(in)
 	lines.Buffer(nil, int(s.Limits.Body))
@@ -41,7 +41,7 @@ func (s *Server) Pipe(ctx context.Context, in io.Reader, out io.Writer) error {
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(s.Limits.Requests)
 	read := make(chan []byte)
-	go func() { // reading does not end with ctx
+	go func() { // a blocked read does not end when ctx ends, so the reader is a goroutine of its own
 		defer close(read)
 		for lines.Scan() {
 			select {
@@ -51,7 +51,7 @@ func (s *Server) Pipe(ctx context.Context, in io.Reader, out io.Writer) error {
 			}
 		}
 	}()
-	go func() { // only a write tells that the reader is gone, and JSON may have space before it
+	go func() { // writes a space now and then, which JSON allows: only a failing write shows that nobody reads
 		for ctx.Err() == nil {
 			time.Sleep(3 * time.Second)
 			if ctx.Err() == nil && s.gate.inside.Load() > 0 && write([]byte(" ")) != nil {
@@ -79,7 +79,7 @@ func (s *Server) Pipe(ctx context.Context, in io.Reader, out io.Writer) error {
 	}
 }
 
-// answerLine does the request in a line of a pipe, and returns the answer as a line.
+// answerLine serves the request in a line of a pipe, and returns the answer as a line.
 func (s *Server) answerLine(ctx context.Context, line []byte) []byte {
 	var q struct {
 		ID   json.RawMessage `json:"id"`
@@ -99,13 +99,13 @@ func (s *Server) answerLine(ctx context.Context, line []byte) []byte {
 	}
 	body := answer.body.Bytes()
 	if !json.Valid(body) {
-		body, _ = json.Marshal(string(body)) // a string always has JSON
+		body, _ = json.Marshal(string(body)) // a string can always be encoded
 	}
-	text, _ := json.Marshal(pipeAnswer{q.ID, answer.status, body}) // its parts are JSON
+	text, _ := json.Marshal(pipeAnswer{q.ID, answer.status, body}) // cannot fail: its parts are JSON
 	return append(text, '\n')
 }
 
-// bufferedResponse keeps a response in memory.
+// bufferedResponse is an http.ResponseWriter that keeps a response in memory.
 type bufferedResponse struct {
 	header http.Header
 	status int

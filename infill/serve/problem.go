@@ -13,14 +13,14 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 )
 
-// Problem is the form of all errors, as in Hugging Face's API.
+// Problem is the form of all errors that clients get, as in Hugging Face's API.
 type Problem struct {
 	Message string `json:"error" doc:"What is wrong, and what to do."`
 	status  int
-	cause   error // for the server's log
+	cause   error // written to the server's log only
 }
 
-// unfit returns the problem of a request that is well-formed, but that this server does not do.
+// unfit returns a Problem for a well-formed request that this server cannot or may not do.
 func unfit(format string, args ...any) *Problem {
 	return &Problem{status: http.StatusUnprocessableEntity, Message: fmt.Sprintf(format, args...)}
 }
@@ -31,7 +31,7 @@ var (
 	_ huma.HeadersError      = (*Problem)(nil)
 )
 
-// Error implements error.
+// Error returns the message for the client.
 func (p *Problem) Error() string { return p.Message }
 
 // GetStatus implements huma.StatusError.
@@ -48,13 +48,13 @@ func (p *Problem) GetHeaders() http.Header {
 	return nil
 }
 
-// Unwrap returns the cause of an internal error.
+// Unwrap returns the cause of an internal error; nil for other problems.
 func (p *Problem) Unwrap() error { return p.cause }
 
 const lateBody = "the request did not come within its time"
 
 func init() {
-	// The library has another form of errors. This sets ours for the whole program.
+	// Package huma has another form of errors. This function replaces it by Problem in the whole program.
 	huma.NewError = func(status int, message string, details ...error) huma.StatusError {
 		var own huma.StatusError
 		for _, d := range details {
@@ -69,7 +69,7 @@ func init() {
 				at := *located.ErrorDetail()
 				if text, ok := at.Value.(string); ok && at.Location == "body" &&
 					!(json.Valid([]byte(text)) && object.Whole([]byte(text)) == nil) {
-					status = http.StatusBadRequest // as for bodies with a reader of their own
+					status = http.StatusBadRequest // as for bodies whose type has UnmarshalJSON
 				}
 				if strings.Contains(at.Message, "exactly one schema") {
 					at.Message = "expected one, or a list, of what /docs describes"
@@ -92,7 +92,7 @@ func init() {
 	}
 }
 
-// plainJSON writes texts as they are, without escapes for HTML.
+// plainJSON writes JSON without escapes for HTML, and reads only a single whole value.
 var plainJSON = huma.Format{
 	Marshal: object.WriteLine,
 	Unmarshal: func(text []byte, v any) error {

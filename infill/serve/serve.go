@@ -1,7 +1,7 @@
-// Package serve answers HTTP requests with one or several models: Hugging Face's fill-mask protocol, the command's own
-// features (/v1), and a page for browsers. A request waits for its turn at the gate (gate.go). Running requests share
-// model calls in the engine of package lm. It also offers fills and scores as tools of the Model Context Protocol
-// (tools.go).
+// Package serve answers HTTP requests with one or several models. It offers Hugging Face's fill-mask protocol, the
+// command's own features (/v1), and a page for browsers. A request waits for its turn at the gate (gate.go), and
+// running requests share model calls in the engine of package lm. The package also offers fills and scores as tools of
+// the Model Context Protocol (tools.go).
 package serve
 
 import (
@@ -31,8 +31,8 @@ import (
 	"infill/tokenize"
 )
 
-// Limits bound requests. A request beyond a limit gets 413 (Body), 429 (Queue, Wait), 503 (Time), or else 422, each
-// with its own error. The server estimates a request's memory before it runs, and makes it wait until that is free.
+// Limits bound requests. A request beyond a limit gets the status 413 (Body), 429 (Queue, Wait), 503 (Time) or else
+// 422. The server estimates the memory of a request before running it, and waits until that memory is free.
 type Limits struct {
 	Body       int64         `flag:"max-body" help:"bytes of a request"`
 	Texts      int           `flag:"max-texts" help:"texts of a request"`
@@ -58,7 +58,7 @@ func DefaultLimits() Limits {
 // leastMemory is enough memory for a fill of one blank that costs one model row.
 const leastMemory = 256 << 10
 
-// Check returns an *infill.OptionError for a limit that every request would exceed.
+// Check returns an *infill.OptionError for a limit that is so small that every request would exceed it.
 func (l Limits) Check() error {
 	v := reflect.ValueOf(l)
 	for i := range v.NumField() {
@@ -79,36 +79,36 @@ func (l Limits) Check() error {
 
 // Options say which models a server offers, with which limits, and to which clients.
 type Options struct {
-	// Models are the fillers by name; Default is the name of the default one.
+	// Models holds the fillers by model name. Default is the name of the model for requests that name no model.
 	Models  map[string]*infill.Filler
 	Default string
 	// Fill holds the default options of a fill.
 	Fill   infill.Options
 	Limits Limits
-	// Token, if not "", must come with each request, except for the pages, openapi.json and health, as
-	// "Authorization: Bearer TOKEN".
+	// Token, if not "", must be in the header "Authorization: Bearer TOKEN" of each request. Requests for the pages,
+	// for openapi.json and for health need no token.
 	Token string
-	// Hosts are the host names that browsers may use; nil allows any. They keep pages of other sites from
-	// reaching a server on the loopback by DNS rebinding.
+	// Hosts are the host names that a request may use for this server; nil allows every name. Hosts keeps pages of
+	// other sites from reaching a server on the loopback by DNS rebinding.
 	Hosts []string
-	// Origin is the one other site whose scripts may read answers; "" allows none.
+	// Origin is the only other site whose scripts may read answers; "" allows no other site.
 	Origin string
-	// Log, if not nil, is called with errors of the server itself, from several goroutines.
+	// Log, if not nil, is called with internal errors of the server, from several goroutines.
 	Log func(message string)
 }
 
-// Server is the handler of all requests.
+// Server is the http.Handler of all requests.
 type Server struct {
 	Options
 	gate    *gate
-	reading *gate // lets one request with long texts read them at a time
-	tokens  []int // the ids of all tokens of the largest vocabulary
+	reading *gate // lets only one request at a time read long texts
+	tokens  []int // 0, 1, 2 and so on: all token ids of the largest vocabulary
 	handler http.Handler
 }
 
 var _ http.Handler = (*Server)(nil)
 
-// New makes a server. The caller closes the fillers when no request runs.
+// New returns a server. The caller closes the fillers when no request runs any more.
 func New(o Options) (*Server, error) {
 	if o.Models[o.Default] == nil {
 		return nil, fmt.Errorf("the default model %q is not among those served: %s", o.Default,
@@ -117,7 +117,7 @@ func New(o Options) (*Server, error) {
 	if err := o.Limits.Check(); err != nil {
 		return nil, err
 	}
-	if !(o.Fill.Budget.Seconds > 0) { // else a request without a budget would be refused
+	if !(o.Fill.Budget.Seconds > 0) { // else the server would refuse a request without a budget
 		o.Fill.Budget.Rows = min(o.Fill.Budget.Rows, o.Limits.Rows)
 	}
 	one := o.Limits
@@ -131,7 +131,7 @@ func New(o Options) (*Server, error) {
 	mux := http.NewServeMux()
 	config := huma.DefaultConfig("infill", infill.Version())
 	config.Info.Description = "Fill the blanks of a text, several of them jointly, with a masked language model."
-	// The renderers that the library offers load scripts from other sites. docs.html does not.
+	// The documentation pages that huma offers load scripts from other sites. docs.html does not.
 	config.DocsPath, config.SchemasPath, config.CreateHooks, config.Transformers = "", "", nil, nil
 	config.Formats = map[string]huma.Format{"application/json": plainJSON}
 	config.DefaultFormat, config.NoFormatFallback = "application/json", false
@@ -156,7 +156,7 @@ func New(o Options) (*Server, error) {
 // ServeHTTP implements http.Handler.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.handler.ServeHTTP(w, r) }
 
-// HTTPServer returns a server with bounds on slow and half-open clients. It does not listen yet.
+// HTTPServer returns an http.Server with time limits for slow and half-open clients. The caller makes it listen.
 func (s *Server) HTTPServer() *http.Server {
 	return &http.Server{
 		Handler:           s,
@@ -169,11 +169,11 @@ func (s *Server) HTTPServer() *http.Server {
 	}
 }
 
-// complaints writes the errors of package net/http about connections to the server's log.
+// complaints writes to the server's log what package net/http reports about connections.
 type complaints struct{ *Server }
 
 func (c complaints) Write(p []byte) (int, error) {
-	// Anybody who tries the port causes such a line.
+	// Anybody who connects to the port can cause a TLS handshake error.
 	if text := strings.TrimSpace(string(p)); c.Log != nil && !strings.Contains(text, "TLS handshake error") {
 		c.Log(text)
 	}
@@ -197,13 +197,13 @@ func file(kind string, content []byte) http.HandlerFunc {
 	}
 }
 
-// open reports whether a request needs no token: one for a page, which then asks for the token, for openapi.json, which
-// the page of docs shows, or for health.
+// open reports whether a request needs no token: a request for a page (/ or /docs), for openapi.json, which the page
+// /docs shows, or for /health.
 func open(r *http.Request) bool {
 	return r.Method == http.MethodGet && slices.Contains([]string{"/", "/docs", "/openapi.json", "/health"}, r.URL.Path)
 }
 
-// guarded checks the host, token, form and length of a request before anything reads the body.
+// guarded checks host, origin, token, content type and length of a request before anything reads the body.
 func (s *Server) guarded(next http.Handler) http.Handler {
 	token := sha256.Sum256([]byte(s.Token))
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -211,7 +211,7 @@ func (s *Server) guarded(next http.Handler) http.Handler {
 		h := w.Header()
 		h.Set("X-Content-Type-Options", "nosniff")
 		h.Set("Referrer-Policy", "no-referrer")
-		host := strings.TrimSuffix((&url.URL{Host: r.Host}).Hostname(), ".") // the dot ends a full name
+		host := strings.TrimSuffix((&url.URL{Host: r.Host}).Hostname(), ".") // a full host name may end in a dot
 		own := func(name string) bool { return strings.EqualFold(name, host) }
 		if s.Hosts != nil && !slices.ContainsFunc(s.Hosts, own) {
 			refuse(http.StatusForbidden, fmt.Sprintf("this server is not reached by the name %.80q: use its address, "+
@@ -241,7 +241,7 @@ func (s *Server) guarded(next http.Handler) http.Handler {
 			refuse(http.StatusUnsupportedMediaType, "send JSON, with the header Content-Type: application/json")
 			return
 		}
-		r.Header.Set("Content-Type", "application/json") // huma knows it only in small letters
+		r.Header.Set("Content-Type", "application/json") // huma knows the type only in lower case
 		if coding := r.Header.Get("Content-Encoding"); coding != "" && !strings.EqualFold(coding, "identity") {
 			refuse(http.StatusUnsupportedMediaType,
 				fmt.Sprintf("Content-Encoding %q is not read: send the JSON as it is", coding))
@@ -257,15 +257,15 @@ func (s *Server) guarded(next http.Handler) http.Handler {
 	})
 }
 
-// deliberate reports whether a request has JSON as its type. A page of another site cannot send that without the
-// browser's permission.
+// deliberate reports whether the content type of a request is JSON. A page of another site cannot send this type
+// without the browser's permission.
 func deliberate(h http.Header) bool {
 	kind, _, _ := strings.Cut(h.Get("Content-Type"), ";")
 	return strings.EqualFold(strings.TrimSpace(kind), "application/json")
 }
 
-// wholeBody makes a body that breaks off the client's fault; the library would report it as the server's. It also ends
-// the connection, because the bytes that follow are no request.
+// wholeBody reports a body that is cut off as the client's fault, which package huma would report as the server's. It
+// also ends the connection, because the bytes that follow are not a request.
 type wholeBody struct {
 	io.ReadCloser
 	answer http.Header
@@ -284,7 +284,7 @@ func (b wholeBody) Read(p []byte) (int, error) {
 		Message: "the body of the request is cut off, or its chunks are broken: send it whole", cause: err}
 }
 
-// model finds a model by name; "" is the default.
+// model returns the filler of a model by name, or of the default model if name is "".
 func (s *Server) model(name string) (*infill.Filler, error) {
 	if f := s.Models[cmp.Or(name, s.Default)]; f != nil {
 		return f, nil
@@ -293,26 +293,26 @@ func (s *Server) model(name string) (*infill.Filler, error) {
 		"are: %s", name, strings.Join(slices.Sorted(maps.Keys(s.Models)), ", "))}
 }
 
-// work waits for a request's turn with its bytes of memory, and then runs do within the time limit.
+// work waits until the request has its bytes of memory, and then runs do within the time limit.
 func (s *Server) work(ctx context.Context, bytes float64, do func(ctx context.Context) error) error {
 	leave, err := s.gate.enter(ctx, bytes)
 	if err != nil {
 		return problem(ctx, err)
 	}
 	defer leave()
-	// Nobody reads an unfinished result, whether time or the client ends the work.
-	own, done := infill.Unwanted(lm.OneCaller(ctx, bytes > float64(s.gate.share))) // one caller for all of its texts
+	// Nobody reads an unfinished result after the client left or the time limit ended the work.
+	own, done := infill.Unwanted(lm.OneCaller(ctx, bytes > float64(s.gate.share))) // for all of its texts
 	defer done()
 	own, cancel := context.WithTimeoutCause(own, s.Limits.Time, errOutOfTime)
 	defer cancel()
 	return problem(own, do(own))
 }
 
-// longTexts is the size in bytes from which requests are read one after the other.
+// longTexts is the number of bytes from which the texts of a request are read in turn with those of other requests.
 const longTexts = 32 << 10
 
-// read calls do to read the texts of a request, size bytes together, before the gate knows how much memory they need.
-// Long texts take turns, so that they occupy neither much memory nor the processors; short ones need not wait.
+// read calls do, which reads the texts of a request, size bytes in all, before the gate knows their need of memory.
+// Long texts take turns, so that they occupy neither much memory nor all processors. Short texts do not wait.
 func (s *Server) read(ctx context.Context, size int, do func() error) error {
 	if size >= longTexts {
 		leave, err := s.reading.enter(ctx, 0)
@@ -326,8 +326,8 @@ func (s *Server) read(ctx context.Context, size int, do func() error) error {
 
 var errOutOfTime = fmt.Errorf("out of time: %w", infill.ErrUnwanted)
 
-// problem gives an error its status. It hides the text of an error that a user cannot mend, because the text may name
-// files.
+// problem turns err into a Problem with a status. It hides the text of an error that the client cannot mend, because
+// the text may name files.
 func problem(ctx context.Context, err error) error {
 	var own *Problem
 	var input *tokenize.InputError
@@ -335,7 +335,7 @@ func problem(ctx context.Context, err error) error {
 	switch {
 	case err == nil:
 		return nil
-	case errors.As(err, &own): // err may also say which text it is about
+	case errors.As(err, &own): // err may also say which text is at fault
 		return &Problem{status: own.status, Message: err.Error(), cause: own.cause}
 	case errors.Is(context.Cause(ctx), errOutOfTime):
 		return &Problem{status: http.StatusServiceUnavailable, Message: "the request took longer than this server " +
@@ -348,5 +348,5 @@ func problem(ctx context.Context, err error) error {
 	return &Problem{status: http.StatusInternalServerError, Message: "the server failed at this request", cause: err}
 }
 
-// statusGone is nginx's number for a client that left before its answer.
+// statusGone is nginx's status for a client that left before the answer.
 const statusGone = 499

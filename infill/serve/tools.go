@@ -10,8 +10,8 @@ import (
 	"infill/infill"
 )
 
-// Tools returns the tools that agents call by the Model Context Protocol: fill and score, with the limits of HTTP
-// requests.
+// Tools returns a server of tools that agents call by the Model Context Protocol: fill and score, with the limits of
+// HTTP requests.
 func Tools(o Options) (*mcp.Server, error) {
 	s, err := New(o)
 	if err != nil {
@@ -33,20 +33,20 @@ func Tools(o Options) (*mcp.Server, error) {
 	return server, nil
 }
 
-// fillSchema describes the object of a fill, as POST /v1/fill also takes it.
+// fillSchema returns the schema of the arguments of the tool fill, the same keys that POST /v1/fill takes.
 func fillSchema() *jsonschema.Schema {
 	properties := map[string]*jsonschema.Schema{}
 	for name, k := range fillKeys() {
 		properties[name] = &jsonschema.Schema{Description: k.help, Type: k.kind}
 	}
 	properties["ban"].Items = &jsonschema.Schema{Type: "string"}
-	// ParseRequest names an unknown key
+	// no closed schema: ParseRequest names an unknown key
 	return &jsonschema.Schema{Type: "object", Properties: properties, Required: []string{"template"}}
 }
 
-// schemaOf describes a type, with one JSON type for each value: not all clients know ["null", "array"].
+// schemaOf returns the schema of T, with one JSON type for each value, because not all clients know ["null", "array"].
 func schemaOf[T any]() *jsonschema.Schema {
-	s, _ := jsonschema.For[T](nil) // the types of this package have one
+	s, _ := jsonschema.For[T](nil) // every type of this package has a schema
 	return plain(s)
 }
 
@@ -100,7 +100,7 @@ func (s *Server) fillTool(ctx context.Context, request *mcp.CallToolRequest,
 	}
 	r := found[0]
 	answer := &fillAnswer{Fills: []toolFill{}, Seed: r.Seed, Warnings: r.Warnings}
-	_ = json.Unmarshal(plans[0].ID, &answer.ID) // a string by the schema, or none
+	_ = json.Unmarshal(plans[0].ID, &answer.ID) // the schema asks for a string; other ids are dropped
 	for _, fill := range r.Fills {
 		answer.Fills = append(answer.Fills, toolFill{fill.Text, fill.Values, fill.LogLikelihood, fill.Probability,
 			fill.Share})

@@ -1,4 +1,4 @@
-// Package check ends a test at a failed step, with one line of code for each step.
+// Package check has functions that end a test if a step fails, so that each step takes one line of code.
 package check
 
 import (
@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// OK ends the test if there is an error.
+// OK ends the test if err is not nil.
 func OK(t testing.TB, err error) {
 	t.Helper()
 	if err != nil {
@@ -14,7 +14,7 @@ func OK(t testing.TB, err error) {
 	}
 }
 
-// Must returns the value of a call that may fail, as in check.Must(os.ReadFile(name))(t).
+// Must returns a function that returns value, or ends the test if err is not nil: check.Must(os.ReadFile(name))(t).
 func Must[T any](value T, err error) func(testing.TB) T {
 	return func(t testing.TB) T {
 		t.Helper()
@@ -23,7 +23,7 @@ func Must[T any](value T, err error) func(testing.TB) T {
 	}
 }
 
-// Says expects an error of one line that has all parts.
+// Says fails the test unless err is one line that contains all parts.
 func Says(t testing.TB, err error, parts ...string) {
 	t.Helper()
 	if err == nil {

@@ -1,11 +1,11 @@
-// Package eval runs samplers over sentences of corpora and compares them: the batch evaluation of section 7.5 and table
-// 3 of the discrete Langevin paper (Zhang, Liu and Liu, ICML 2022) and the protocol of the DISCS benchmark (Goshvadi et
-// al., NeurIPS 2023).
+// Package eval runs samplers over sentences of corpora and compares them. It follows section 7.5 and table 3 of the
+// discrete Langevin paper (Zhang, Liu and Liu, ICML 2022), and the protocol of the DISCS benchmark (Goshvadi et al.,
+// NeurIPS 2023).
 //
-// A run is a folder. run.json holds the configuration and the versions of models and program; samples.jsonl one line
-// for each sentence and method, written and synced as soon as it is done; metrics.json the scores. If a process is
-// killed, the user can start the same run again, and it goes on. metrics.json is then the same to the byte, because it
-// depends neither on time nor on the order of the work.
+// A run is a folder of three files. run.json holds the configuration and the versions of models and program.
+// samples.jsonl has one line for each sentence and method, written and synced as soon as its fill is done. metrics.json
+// holds the scores. If a process is killed, the user can start the same run again to finish it. metrics.json then has
+// the same bytes, because it depends neither on time nor on the order of the work.
 package eval
 
 import (
@@ -21,24 +21,24 @@ import (
 	"infill/samplers"
 )
 
-// Config holds the user's choices that change the numbers of a run, except for models and corpora. The folder of a run
-// identifies these by their content.
+// Config holds the user's choices that change the numbers of a run, except for models and corpora. run.json identifies
+// models and corpora by their content.
 type Config struct {
 	Preset    string    `json:"preset"`   // one of Presets()
 	Samplers  []variant `json:"samplers"` // names are unique
 	Sentences int       `json:"sentences" flag:"sentences" help:"of all corpora together"`
-	// Select says which sentences of each corpus to mask, and how. Its number of sentences and its seed do not count:
-	// see corpusInfo.Masked and Seed.
+	// Select says which sentences of each corpus to mask, and how. Its fields Sentences and Seed are not used:
+	// corpusInfo.Masked and Config.Seed replace them.
 	Select corpus.SelectOptions `json:"select"`
 	// Chains is the number of chains for each sentence.
 	Chains int `json:"samples" flag:"samples" short:"n" help:"chains of each sentence, each of which ends in one sample"`
-	// Top is the number of each sentence's likeliest final states in the first set of scores.
+	// Top is the number of each sentence's likeliest final states for the first set of scores, methodResult.Top.
 	Top     int           `json:"top" flag:"top" short:"k" help:"likeliest samples of each sentence to score"`
 	Metrics metricsConfig `json:"metrics"`
 	Seed    uint64        `json:"seed" flag:"seed" help:"start of all random numbers: sentences, masks, chains, resampling"`
 }
 
-// metricsConfig holds the options that change scores of given samples.
+// metricsConfig holds the options that change the scores of given samples.
 type metricsConfig struct {
 	Tokenisation metrics.Tokenisation `json:"tokenisation"`
 	UnionFirst   int                  `json:"union_first" flag:"union-first" help:"limit corpus BLEU to the first N sentences of each corpus; 0 is all"`
@@ -47,14 +47,14 @@ type metricsConfig struct {
 	Confidence  float64 `json:"confidence" flag:"confidence" help:"of the intervals, between 0 and 1"`
 }
 
-// metrics returns the options of the scores, without the masked sentences.
+// metrics returns the options of the scores, without Sources, the masked sentences.
 func (c Config) metrics() metrics.Options {
 	m := c.Metrics
 	return metrics.Options{Tokenisation: m.Tokenisation, UnionFirst: m.UnionFirst,
 		Confidence: m.Confidence, Seed: c.Seed}
 }
 
-// variant is a sampler with its settings, under the name it has in tables.
+// variant is a sampler with its settings, and its name in tables.
 type variant struct {
 	Name     string   `json:"name"`
 	Settings Settings `json:"settings"`
@@ -66,7 +66,7 @@ type Settings struct {
 	Temperature float64       `json:"temperature"`
 }
 
-// options returns the options of one fill: it keeps every final state, repeats included.
+// options returns the options for a fill by the variant v. The fill keeps every chain's final state, repeats included.
 func (c Config) options(v variant) infill.Options {
 	o := infill.DefaultOptions()
 	// The papers let a slot take every token.
@@ -77,9 +77,9 @@ func (c Config) options(v variant) infill.Options {
 	return o
 }
 
-// paper changes settings to those of the papers for a sampler on text: the whole vocabulary, proposals from the square
-// root of the whole gradient, no adaptation. The step sizes are those of the authors' code for categorical variables;
-// the paper names none for text.
+// paper changes the settings of a sampler to those of the papers on text: the whole vocabulary, proposals from the
+// square root of the whole gradient, no adaptation. The step sizes are those of the authors' code for categorical
+// variables, because the paper gives no step sizes for text.
 func paper(s *infill.Chains) {
 	s.Candidates = 0
 	switch s.Sampler {
@@ -93,16 +93,16 @@ func paper(s *infill.Chains) {
 		s.WarmUp, s.Balance, s.Gradient, s.StepSize = 0, "sqrt", "full", 0.2
 	case "acs":
 		s.Gradient = "full"
-	default: // adaptive: they need the warm-up
+	default: // adaptive samplers need the warm-up
 		s.Balance, s.Gradient = "sqrt", "full"
 	}
 }
 
-// Presets lists the protocols, the default first: that of the discrete Langevin paper, that of DISCS, and none.
+// Presets lists the protocols, the default first: of the discrete Langevin paper, of DISCS, and no protocol.
 func Presets() []string { return []string{"dlp", "discs", "none"} }
 
-// Preset returns, for one of Presets(), its configuration without models, samplers and corpora, the settings that its
-// samplers share, and its samplers as ParseVariants reads them.
+// Preset returns the configuration of one of Presets(), without models, samplers and corpora. base holds the settings
+// that its samplers share, and methods its samplers as ParseVariants reads them.
 func Preset(name string) (c Config, base Settings, methods string, err error) {
 	o := infill.DefaultOptions()
 	base = Settings{infill.DefaultChains(infill.Samplers()[0]), o.Temperature}
@@ -129,8 +129,8 @@ func Preset(name string) (c Config, base Settings, methods string, err error) {
 	return c, base, methods, nil
 }
 
-// ParseVariants reads samplers as samplers.ParseList does, with settings of their own or options of a fill. It also
-// takes "paper" for the papers' settings, and a name for the method, which is otherwise the text itself:
+// ParseVariants reads samplers as samplers.ParseList does, each with settings of its own or options of a fill. It also
+// takes "paper" for the papers' settings, and a name for tables, which is otherwise the sampler's text:
 //
 //	gibbs,gwg:paper,dmala:paper,step-size=0.1,dmala:balance=sqrt,name=mine
 //

@@ -15,17 +15,17 @@ import (
 	"infill/internal/journal"
 )
 
-// The files of a run's folder.
+// These are the files in the folder of a run.
 const (
 	headFile    = "run.json"
 	samplesFile = "samples.jsonl"
 	metricsFile = "metrics.json"
 )
 
-// formatVersion is the version of the files' form; it rises when an older program could not read them.
+// formatVersion is the version of the format of the files. It rises when older programs cannot read a new format.
 const formatVersion = 1
 
-// header is run.json: the configuration of a run, its models, corpora and sentences, and the program.
+// header is the content of run.json: the configuration of a run, its models, corpora and sentences, and the program.
 type header struct {
 	Format        int            `json:"format"`
 	Configuration Config         `json:"configuration"`
@@ -33,11 +33,11 @@ type header struct {
 	Corpora       []corpusInfo   `json:"corpora"`
 	// Selection holds the sentences and their masks, by corpus.
 	Selection []*corpus.Selection `json:"selection"`
-	// Threads is the number of threads of one model call, on which the last digits of a result can depend.
+	// Threads is the number of threads of one model call. The last digits of a result can depend on it.
 	Threads   int     `json:"threads"`
 	Program   program `json:"program"`
 	Signature string  `json:"signature"`
-	// Paths are the paths from which the corpora were read, by name. They may move.
+	// Paths holds the path from which each corpus was read, by name. The files may move.
 	Paths map[string]string `json:"paths"`
 }
 
@@ -57,7 +57,7 @@ type corpusInfo struct {
 	Markers   corpus.Markers `json:"markers"`
 	Sentences int            `json:"sentences"`
 	Skipped   []corpus.Skip  `json:"skipped"`
-	// Masked is the number of its sentences to fill; 0 for a corpus that is only a reference.
+	// Masked is the number of sentences of the corpus to fill; 0 for a corpus that is only a reference.
 	Masked int `json:"masked"`
 }
 
@@ -67,7 +67,7 @@ type program struct {
 	Go      string `json:"go"`
 }
 
-// Prompts are the sentences of the run, in order.
+// Prompts returns the sentences of the run, in order.
 func (h *header) Prompts() []corpus.Prompt {
 	var prompts []corpus.Prompt
 	for _, s := range h.Selection {
@@ -87,16 +87,16 @@ func (h *header) sentences() (n int) {
 // Record is a line of samples.jsonl: the fills of one sentence by one method.
 type Record struct {
 	Model     string  `json:"model"`
-	Method    string  `json:"method"`   // the name of a variant
-	Sentence  int     `json:"sentence"` // number of the prompt, from 0
+	Method    string  `json:"method"`   // name of a variant
+	Sentence  int     `json:"sentence"` // index in Prompts
 	Template  string  `json:"template"`
 	Chains    []chain `json:"chains"`
-	Signature string  `json:"signature"` // from package infill, which leaves only the template out
+	Signature string  `json:"signature"` // of package infill: everything but the template
 	environment
-	// StepSize is null for samplers without a step size, and if it is infinite.
+	// StepSize is null if the sampler has no step size, or if the step size is infinite.
 	StepSize *float64 `json:"step_size"`
-	// AcceptanceRate and ChangedSlotsPerStep are means over chains and the steps
-	// after the warm-up; the rate is null for samplers that accept always.
+	// AcceptanceRate and ChangedSlotsPerStep are means over chains and the steps after the warm-up. The rate is null if
+	// the sampler accepts every proposal.
 	AcceptanceRate      *float64 `json:"acceptance_rate"`
 	ChangedSlotsPerStep float64  `json:"changed_slots_per_step"`
 	EnergyEvaluations   int64    `json:"energy_evaluations"`
@@ -106,26 +106,26 @@ type Record struct {
 	Seconds             float64  `json:"seconds"`
 }
 
-// environment is the software and device that computed a record: the same for all records of a model.
+// environment is the software and device that computed a record, the same for all records of a model.
 type environment struct {
-	Runtime string `json:"onnxruntime"` // its version
+	Runtime string `json:"onnxruntime"` // version of onnxruntime
 	Device  string `json:"device"`
-	Version string `json:"version"` // of this program
+	Version string `json:"version"` // version of this program
 }
 
-// chain is the final state of a chain, with its acceptance and changes.
+// chain is the final state of a chain, with its acceptance rate and changed slots.
 type chain struct {
 	Text          string   `json:"text"`
 	Fills         []string `json:"fills"`
 	TokenIDs      []int    `json:"token_ids"`
 	LogLikelihood float64  `json:"log_likelihood"` // U in nats
-	// AcceptanceRate and ChangedSlotsPerStep are means over the steps after the
-	// warm-up; the rate is null for samplers that accept always.
+	// AcceptanceRate and ChangedSlotsPerStep are means over the steps after the warm-up. The rate is null if the
+	// sampler accepts every proposal.
 	AcceptanceRate      *float64 `json:"acceptance_rate"`
 	ChangedSlotsPerStep float64  `json:"changed_slots_per_step"`
 }
 
-// key identifies a record: there is one for each model, method and sentence.
+// key identifies a record. Each model, method and sentence has one record.
 type key struct {
 	model, method string
 	sentence      int
@@ -133,7 +133,7 @@ type key struct {
 
 func (r *Record) key() key { return key{r.Model, r.Method, r.Sentence} }
 
-// fills yields the keys of all records of a run: by model, sentence and method.
+// fills yields the keys of all records of a run, ordered by model, then sentence, then method.
 func (h *header) fills(yield func(key) bool) {
 	for _, m := range h.Models {
 		for sentence := range h.sentences() {
@@ -146,8 +146,8 @@ func (h *header) fills(yield func(key) bool) {
 	}
 }
 
-// fixed returns the part of the header that must stay the same when a run goes on: not the corpora's paths, nor the Go
-// release.
+// fixed returns the part of the header that must not change when a process continues the run. The paths of the corpora
+// and the release of Go may change.
 func (h *header) fixed() any {
 	return struct {
 		Config
@@ -164,14 +164,14 @@ type folder struct {
 	dir    string
 	header *header
 	log
-	lock    *flock.Flock     // the lock of run.json: only the process that has it begins or continues a run
+	lock    *flock.Flock     // the lock of run.json: only the process that holds the lock begins or continues the run
 	journal *journal.Journal // the journal of samples.jsonl
-	// environments has the environment of each model's records.
+	// environments has the environment of each model's records, by the model's name.
 	environments map[string]environment
 }
 
-// openFolder makes a folder if there is none, locks it, begins the run in it, and reads its records. It returns an
-// error for the folder of another run.
+// openFolder opens the folder dir for the run h: it makes the folder if necessary, locks it, begins the run and reads
+// the records. It returns an error if the folder holds another run.
 func openFolder(dir string, h *header) (_ *folder, err error) {
 	if err := os.MkdirAll(dir, 0o777); err != nil {
 		return nil, fmt.Errorf("the run's folder: %w", err)
@@ -195,11 +195,11 @@ func openFolder(dir string, h *header) (_ *folder, err error) {
 // Close syncs the records to the disk and unlocks the folder.
 func (f *folder) Close() error { return errors.Join(f.journal.Close(), f.lock.Unlock()) }
 
-// unfinished matches the names of locks, and of files that renameio has not renamed yet.
+// unfinished matches the names of locks, and of temporary files that renameio has not renamed yet.
 var unfinished = regexp.MustCompile(`^\.(run\.json|samples\.jsonl|metrics\.json)(\.lock|\d*)$`)
 
-// begin writes run.json. It returns an error for a folder that holds other things, and removes half-written files of a
-// killed process.
+// begin writes run.json, or checks an existing run.json. It removes half-written files of a killed process. It returns
+// an error if the folder holds other files.
 func (f *folder) begin() error {
 	there, err := readHeader(f.dir)
 	if err != nil {
@@ -229,14 +229,14 @@ func (f *folder) begin() error {
 	return journal.WriteJSON(filepath.Join(f.dir, headFile), f.header)
 }
 
-// append adds a record, in memory and on the disk.
+// append adds a record to memory and to samples.jsonl.
 func (f *folder) append(r *Record) error {
 	f.records[r.key()] = r
 	return f.journal.Append(r)
 }
 
-// checkEnvironment returns an error for a record that was computed with another onnxruntime or device than earlier
-// records of its model, or on another device than the requested one; "" and "auto" allow any.
+// checkEnvironment returns an error if a record was computed with another onnxruntime or device than earlier records of
+// its model, or on another device than device. If device is "" or "auto", the record may be of any device.
 func (f *folder) checkEnvironment(r *Record, device string) error {
 	if device != "" && device != "auto" && r.Device != device && !strings.HasPrefix(r.Device, device+":") {
 		return journal.CheckUnchanged(f.dir, map[string]string{"device": r.Device}, map[string]string{"device": device})

@@ -12,7 +12,7 @@ import (
 	"infill/samplers"
 )
 
-// Results is metrics.json. Nothing in it depends on time, on the order of the work, or on the paths of files.
+// Results is the content of metrics.json. It does not depend on time, the order of the work, or the paths of files.
 type Results struct {
 	Format        int            `json:"format"`
 	Signature     string         `json:"signature"`
@@ -23,40 +23,40 @@ type Results struct {
 	Warnings      []string       `json:"warnings"`
 }
 
-// methodResult is one sampler with one model, over all sentences.
+// methodResult is the result of one sampler with one model over all sentences.
 type methodResult struct {
 	Model     string   `json:"model"`
 	Method    string   `json:"method"`
 	Settings  Settings `json:"settings"`
-	Signature string   `json:"signature"` // from package infill
+	Signature string   `json:"signature"` // of package infill
 	Sentences int      `json:"sentences"`
 	Samples   int      `json:"samples"` // of each sentence
-	// AcceptanceRate and the others are means over sentences. The rate is null for samplers that accept always, the
-	// step size for samplers without one.
+	// AcceptanceRate, ChangedSlotsPerStep and StepSize are means over sentences. The rate is null if the sampler
+	// accepts every proposal, and the step size is null if the sampler has none.
 	AcceptanceRate      *Estimate `json:"acceptance_rate"`
 	ChangedSlotsPerStep Estimate  `json:"changed_slots_per_step"`
 	StepSize            *Estimate `json:"step_size"`
 	// LogLikelihood is the mean U of the final states of all chains, in nats.
 	LogLikelihood Estimate `json:"log_likelihood"`
-	// The cost of one sample. An evaluation is of one state; a row is a token sequence that went through the model.
+	// These are the costs of one sample. An evaluation is of one state; a row is a token sequence in a model call.
 	EnergyEvaluationsPerSample   Estimate `json:"energy_evaluations_per_sample"`
 	GradientEvaluationsPerSample Estimate `json:"gradient_evaluations_per_sample"`
 	ModelRowsPerSample           Estimate `json:"model_rows_per_sample"`
-	// Top holds the scores of the likeliest final states of each sentence, All the scores of all final states.
+	// Top holds the scores of the likeliest final states of each sentence. All holds the scores of all final states.
 	Top *metrics.Report `json:"top"`
 	All *metrics.Report `json:"all"`
 
-	// SecondsPerSample depends on the machine, so it is no part of metrics.json.
+	// SecondsPerSample depends on the machine, so metrics.json does not contain it.
 	SecondsPerSample Estimate `json:"-"`
 }
 
-// Estimate is a mean over sentences; its standard error is null for one sentence.
+// Estimate is a mean over sentences. Its standard error is null if there is only one sentence.
 type Estimate struct {
 	Mean          float64  `json:"mean"`
 	StandardError *float64 `json:"standard_error"`
 }
 
-// estimate returns the mean over the records that have a value; nil if none has.
+// estimate returns the mean of value over the records for which value is not nil, or nil if there are none.
 func estimate(records []*Record, value func(*Record) *float64) *Estimate {
 	var values []float64
 	for _, r := range records {
@@ -106,7 +106,7 @@ func newResults(ctx context.Context, h *header, records map[key]*Record, corpora
 				return nil, fmt.Errorf("scores of %s: %w", v.Name, err)
 			}
 			for _, w := range result.Top.Warnings {
-				// A warning about the whole run is given once.
+				// A warning about the whole run is added only once.
 				if w.Score == "" && !slices.Contains(r.Warnings, w.Message) {
 					r.Warnings = append(r.Warnings, w.Message)
 				}
@@ -125,7 +125,7 @@ func references(corpora []*corpus.Corpus) (list []metrics.Reference) {
 	return list
 }
 
-// scoring returns the options of the run's scores.
+// scoring returns the options for the scores of the run.
 func (h *header) scoring() metrics.Options {
 	o := h.Configuration.metrics()
 	o.Version = h.Program.Version
@@ -137,7 +137,7 @@ func (h *header) scoring() metrics.Options {
 	return o
 }
 
-// recordsOf returns the records of a method, by sentence.
+// recordsOf returns the records of a method with a model, in the order of the sentences.
 func (h *header) recordsOf(records map[key]*Record, model, method string) (list []*Record, err error) {
 	for sentence := range h.sentences() {
 		record := records[key{model, method, sentence}]
@@ -153,7 +153,7 @@ func (h *header) recordsOf(records map[key]*Record, model, method string) (list 
 	return list, nil
 }
 
-// hypotheses returns the likeliest final states of each sentence, ties in the order of the chains.
+// hypotheses returns each sentence's likeliest final states, number at most. Of equals, the earlier chain comes first.
 func hypotheses(h *header, m modelVersion, records []*Record, number int) metrics.Hypotheses {
 	var set metrics.Hypotheses
 	for _, r := range records {
@@ -178,7 +178,7 @@ func (r *Record) Likeliest(number int) []chain {
 	return list[:min(number, len(list))]
 }
 
-// summarise computes the numbers of a method that are not scores of text, from its records.
+// summarise computes the result of a method from its records, without the scores of texts.
 func summarise(m modelVersion, v variant, records []*Record) methodResult {
 	return methodResult{
 		Model: m.Name, Method: v.Name, Settings: v.Settings, Signature: records[0].Signature, Sentences: len(records),

@@ -24,14 +24,14 @@ import (
 type Options struct {
 	Dir     string
 	Config  Config
-	Models  []*infill.Filler // Run closes each one after its last fill
+	Models  []*infill.Filler // Run closes each model after its last fill
 	Corpora []*corpus.Corpus
-	// Threads is the number of threads of the models' calls, which run.json records.
+	// Threads is the number of threads of a model call. Run writes it to run.json.
 	Threads int
-	// Device is the requested device of the models' calls, such as "cpu"; a folder with samples of another device is an
-	// error. "" and "auto" allow any.
+	// Device is the requested device of the model calls, such as "cpu". Run returns an error if the folder has samples
+	// of another device. "" and "auto" allow any device.
 	Device string
-	// Jobs is the number of sentences in work at once; 0 is one.
+	// Jobs is the number of sentences that are filled at once; 0 means 1.
 	Jobs int
 	// Observe is called with every step, one call at a time.
 	Observe func(Progress)
@@ -39,24 +39,24 @@ type Options struct {
 	Note func(string)
 }
 
-// Progress is a moment of a run.
+// Progress says how far a run has come.
 type Progress struct {
 	Model, Method       string
-	Sentence, Sentences int // the number of the sentence, from 0, and the number of all
+	Sentence, Sentences int // index of the sentence, and number of all sentences
 	Step, Steps         int
-	// Done and Total count fills, each of one sentence by one method.
+	// Done and Total count fills. A fill is of one sentence by one method.
 	Done, Total int
-	Chains      int // of each fill
-	// ChainsPerSecond and Left, the estimated time for the rest, come from the fills of this process; 0 before the
-	// first.
+	Chains      int // chains of a fill
+	// ChainsPerSecond and Left, the estimated remaining time, are computed from the fills of this process. Both are 0
+	// before its first fill is done.
 	ChainsPerSecond float64
 	Left            time.Duration
-	// Scoring reports that all fills are done and the scores are being computed.
+	// Scoring reports that all fills are done and that Run is computing the scores.
 	Scoring bool
 }
 
-// Run makes a run, or goes on with one, and returns its results. If ctx ends, it returns ctx.Err(), and finished fills
-// stay in the folder.
+// Run starts an evaluation, or resumes the evaluation in o.Dir, and returns its results. If ctx ends, Run returns
+// ctx.Err(), and the fills finished so far stay in o.Dir.
 func Run(ctx context.Context, o Options) (*Results, error) {
 	if err := o.Config.Validate(); err != nil {
 		return nil, err
@@ -65,7 +65,7 @@ func Run(ctx context.Context, o Options) (*Results, error) {
 	if err != nil {
 		return nil, err
 	}
-	// If a corpus has nothing left to compare with, return an error before any work.
+	// If no sentence of a reference is left to compare with, return the error before any work.
 	var masked metrics.Hypotheses
 	for _, p := range header.Prompts() {
 		masked.Sentences = append(masked.Sentences, p.Source)
@@ -121,7 +121,7 @@ func newHeader(o Options) (*header, error) {
 			info.Skipped = []corpus.Skip{}
 		}
 		if !c.Reference {
-			// Each corpus gives the same number, or the first ones one more if the total is not a multiple.
+			// Each corpus gives the same number of sentences, or the first ones one more if the total is no multiple.
 			options := o.Config.Select
 			options.Sentences = (o.Config.Sentences + sources - 1 - taken) / sources
 			options.Seed, options.Check, info.Masked = o.Config.Seed, fits(o.Models), options.Sentences
@@ -139,7 +139,7 @@ func newHeader(o Options) (*header, error) {
 	return h, nil
 }
 
-// fits returns a Check that leaves out the sentences that a model cannot take: too long, or with forbidden text.
+// fits returns a SelectOptions.Check that rejects templates that are too long for a model or hold forbidden text.
 func fits(models []*infill.Filler) func(template string) string {
 	return func(template string) string {
 		for _, m := range models {
@@ -155,8 +155,8 @@ func fits(models []*infill.Filler) func(template string) string {
 	}
 }
 
-// signature returns one line with everything that changes the numbers of a run, except for onnxruntime and device,
-// which the methods' signatures have.
+// signature returns one line that names everything on which the numbers of a run depend. onnxruntime and device are
+// only in the signatures of the methods.
 func (h *header) signature() string {
 	c := h.Configuration
 	var models, corpora []string
@@ -186,12 +186,12 @@ type runner struct {
 	folder  *folder
 	options Options
 	prompts []corpus.Prompt
-	kept    int // the number of fills by earlier processes
+	kept    int // number of fills by earlier processes
 	total   int
 
 	mutex sync.Mutex
 	start time.Time
-	done  int // the number of fills by this process
+	done  int // number of fills by this process
 }
 
 // run makes the missing fills and then computes the scores.
@@ -207,7 +207,7 @@ func (r *runner) run(ctx context.Context) (*Results, error) {
 				corpus.List(s.Skipped)))
 		}
 	}
-	work := map[string][]key{} // by model
+	work := map[string][]key{} // keys of missing records, by model
 	for k := range f.header.fills {
 		r.total++
 		if record := f.records[k]; record == nil {
@@ -241,7 +241,7 @@ func (r *runner) fillAll(ctx context.Context, m *infill.Filler, work []key) erro
 			return fmt.Errorf("%s, sentence %d (%.60q): %w", k.method, k.sentence+1, r.prompts[k.sentence].Template,
 				err)
 		}
-		// Write at once, and not in order: a finished fill must not wait for those before it.
+		// Write the record at once: a finished fill does not wait for the fills before it.
 		r.mutex.Lock()
 		defer r.mutex.Unlock()
 		if err := r.folder.checkEnvironment(record, ""); err != nil {
@@ -275,7 +275,7 @@ func (r *runner) fill(ctx context.Context, f *infill.Filler, k key) (*Record, er
 		methods[slices.IndexFunc(methods, func(v variant) bool { return v.Name == k.method })])
 	chains, template := options.Samples, r.prompts[k.sentence].Template
 	accepted, changed := make([]int, chains), make([]int, chains)
-	steps := 0 // after the warm-up
+	steps := 0 // steps after the warm-up
 	var last infill.Progress
 	result, err := f.Fill(ctx, template, options, func(p infill.Progress) {
 		last = p

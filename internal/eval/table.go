@@ -12,25 +12,25 @@ import (
 	"infill/metrics"
 )
 
-// Sets lists the sets of samples that have scores, the default first: the likeliest final states of each sentence, or
-// all of them.
+// Sets lists the two sets of samples that have scores, the default first: "top", the likeliest final states of each
+// sentence, and "all", all final states.
 func Sets() []string { return []string{"top", "all"} }
 
 // tableOrders are the lengths of n-grams in table 3 of the paper.
 var tableOrders = []int{2, 3}
 
-// Table is table 3 of the paper with intervals, and with further columns that the paper does not have.
+// Table is table 3 of the discrete Langevin paper with intervals, and with columns that the paper does not have.
 type Table struct {
 	Set     string   `json:"set"`
 	Methods []row    `json:"methods"`
-	Notes   []string `json:"notes"` // say how the numbers were computed
+	Notes   []string `json:"notes"` // sentences that say how the numbers were computed
 	// Signature is the signature of the run.
 	Signature string `json:"signature"`
 
 	columns []column
 }
 
-// column is a number of every method.
+// column is a column of the table. number returns its cell for a method.
 type column struct {
 	key            string // "self_bleu", "unique_ngrams/tbc/2", "acceptance_rate", …
 	title          string
@@ -39,14 +39,14 @@ type column struct {
 	number         func(*methodResult) cell
 }
 
-// row is a method, by the keys of the columns.
+// row holds the numbers of one method. The keys of Numbers are those of the columns.
 type row struct {
 	Model   string          `json:"model"`
 	Method  string          `json:"method"`
 	Numbers map[string]cell `json:"numbers"`
 }
 
-// cell is a number with its interval; an undefined Value has no interval.
+// cell is a number with its interval. If Value is undefined, Low and High are undefined too.
 type cell struct {
 	Value metrics.Value `json:"value"`
 	Low   metrics.Value `json:"low"`
@@ -55,7 +55,7 @@ type cell struct {
 
 var undefined = metrics.Value(math.NaN())
 
-// cell returns the mean with an interval of reach standard errors to each side, within bounds, if the error is known.
+// cell returns the mean with its interval, e.StandardError times reach to each side but within lowest and highest.
 func (e *Estimate) cell(reach, lowest, highest float64) cell {
 	c := cell{undefined, undefined, undefined}
 	if e != nil {
@@ -68,7 +68,7 @@ func (e *Estimate) cell(reach, lowest, highest float64) cell {
 	return c
 }
 
-// scoreCell returns a score of a report by its name.
+// scoreCell returns the score of a report by its name, as a cell.
 func scoreCell(r *metrics.Report, name string) cell {
 	c := cell{undefined, undefined, undefined}
 	if r == nil {
@@ -86,18 +86,18 @@ func scoreCell(r *metrics.Report, name string) cell {
 	return c
 }
 
-// matched returns a BLEU. It is 0 if no n-gram of some length is in common, as BLEU is defined: NLTK, which package
-// metrics follows, puts the smallest float instead of such a 0, and comes to 1e-76.
+// matched returns 0 for a BLEU that is 0 because the texts share no n-gram of some length, and other BLEUs unchanged.
+// NLTK, which package metrics follows, takes the smallest float for such a match, and so gets 1e-76 instead of 0.
 func matched(bleu metrics.Value) metrics.Value {
-	const least = 1e-9 // far below the BLEU of one match of each length in all texts of the world
+	const least = 1e-9 // far below the smallest BLEU with a match of each length in any text
 	if math.Abs(float64(bleu)) < least {
 		return 0
 	}
 	return bleu
 }
 
-// makeColumns returns the columns of a set. Intervals of columns that are not scores have reach standard errors to each
-// side.
+// makeColumns returns the columns for one of Sets(). For columns that are not scores, the interval has reach standard
+// errors on each side.
 func (r *Results) makeColumns(set string, reach float64) []column {
 	var list []column
 	score := func(key, metric, title string, intervalDigits int) {
@@ -121,7 +121,7 @@ func (r *Results) makeColumns(set string, reach float64) []column {
 	}
 	union := metrics.MetricCorpusBLEU + "/" + metrics.Union
 	score(union, union, "BLEU ↑", 1)
-	// Intervals end at the bounds of a number, as at 0.
+	// Intervals of these columns end at lowest and highest.
 	sampling := func(key, title string, digits int, lowest, highest float64, value func(*methodResult) *Estimate) {
 		list = append(list, column{key, title, digits, digits,
 			func(m *methodResult) cell { return value(m).cell(reach, lowest, highest) }})
@@ -143,10 +143,10 @@ func (r *Results) makeColumns(set string, reach float64) []column {
 	return list
 }
 
-// Table makes the table of one of Sets().
+// Table returns the table for one of Sets().
 func (r *Results) Table(set string) *Table {
 	c := r.Configuration
-	// As for scores: Student's t over the sentences, and no interval for very few.
+	// As for scores, the intervals use Student's t over the sentences, and very few sentences give no interval.
 	reach, sampling := math.NaN(), "none of so few sentences"
 	if p := c.Metrics.Confidence; c.Sentences >= metrics.FewestUnits && p > 0 && p < 1 {
 		reach = distuv.StudentsT{Sigma: 1, Nu: float64(c.Sentences - 1)}.Quantile((1 + p) / 2)
@@ -175,7 +175,7 @@ func (r *Results) Table(set string) *Table {
 	return t
 }
 
-// referenceNote names the references of the scores.
+// referenceNote returns a note that names the references of the scores.
 func (r *Results) referenceNote() string {
 	var parts []string
 	if len(r.Methods) == 0 || r.Methods[0].Top == nil {
@@ -200,12 +200,12 @@ func format(v metrics.Value, digits int) string {
 	}
 	text := strconv.FormatFloat(float64(v), 'f', digits, 64)
 	if strings.HasPrefix(text, "-") {
-		text = "−" + text[1:] // a minus, as wide as a digit
+		text = "−" + text[1:] // a minus sign, as wide as a digit
 	}
 	return text
 }
 
-// interval writes the interval of a number, for a line of its own; "" if it has none.
+// interval returns the interval of a number as a line of text, or "" if the number has none.
 func (c column) interval(v cell) string {
 	separator := "–"
 	switch {
@@ -217,7 +217,7 @@ func (c column) interval(v cell) string {
 	return "\n" + format(v.Low, c.intervalDigits) + separator + format(v.High, c.intervalDigits)
 }
 
-// Grid returns the table in cells, the head first. A cell may have a second line, for an interval.
+// Grid returns the cells of the table as texts, the head first. A cell may have a second line with an interval.
 func (t *Table) Grid() [][]string {
 	several := slices.ContainsFunc(t.Methods, func(m row) bool { return m.Model != t.Methods[0].Model })
 	grid := [][]string{{"method"}}
@@ -238,7 +238,7 @@ func (t *Table) Grid() [][]string {
 	return grid
 }
 
-// Rows returns the head and a row for each method, with all digits, and with intervals in columns of their own.
+// Rows returns the head and a row for each method, numbers with all digits, and intervals in columns of their own.
 func (t *Table) Rows() [][]string {
 	head := []string{"model", "method", "set"}
 	for _, c := range t.columns {

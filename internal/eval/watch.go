@@ -14,14 +14,14 @@ import (
 	"infill/internal/journal"
 )
 
-// Watched is the content of a run's folder as read so far. It does not change: Again returns a new one.
+// Watched is the content of a run's folder as read so far. It does not change: Again returns a new Watched.
 type Watched struct {
 	Header *header // nil if Err is not nil
 	// Prompts are the sentences of the run, in order.
 	Prompts []corpus.Prompt
-	// Results are nil before the run is scored.
+	// Results are nil until the run is scored.
 	Results *Results
-	// Err says why nothing can be shown, and Note what is left out.
+	// Err says why nothing can be shown. Note says what is left out.
 	Err  error
 	Note string
 
@@ -29,10 +29,10 @@ type Watched struct {
 	log
 }
 
-// Watch reads the folder of a run, also while another process is at work in it. It reads complete lines only.
+// Watch reads the folder of a run, even while another process works in it. It reads only complete lines.
 func Watch(dir string) *Watched { return (&Watched{dir: dir}).Again() }
 
-// Again reads the folder again, and of samples.jsonl only the new lines.
+// Again reads the folder again. Of samples.jsonl it reads only the new lines.
 func (w *Watched) Again() *Watched {
 	next := &Watched{dir: w.dir}
 	h, err := readHeader(w.dir)
@@ -69,13 +69,13 @@ func (w *Watched) Again() *Watched {
 	return next
 }
 
-// follow reads the new records since last. It leaves out a last line without an end, which may still be written.
+// follow reads the records that are new since last. It leaves out a last line that has no line break yet.
 func (w *Watched) follow(last log) error {
 	path := filepath.Join(w.dir, samplesFile)
 	w.log = last
 	w.records = maps.Clone(last.records)
 	if info, err := os.Stat(path); err == nil && info.Size() < last.end || last.records == nil {
-		w.log = log{records: map[key]*Record{}} // begun again, or its torn end was cut off
+		w.log = log{records: map[key]*Record{}} // the file was begun again, or its half-written last line was cut off
 	}
 	return journal.Follow(path, w.end, func(line []byte) error {
 		if err := w.add(line, w.Header); err != nil {
@@ -87,7 +87,7 @@ func (w *Watched) follow(last log) error {
 	})
 }
 
-// Record returns the record of a sentence by a method with a model, nil if it is not done.
+// Record returns the record of a sentence by a method with a model, or nil if this fill is not done.
 func (w *Watched) Record(model, method string, sentence int) *Record {
 	return w.records[key{model, method, sentence}]
 }
@@ -100,7 +100,7 @@ func (w *Watched) Total() int {
 	return len(w.Header.Models) * w.Header.sentences() * len(w.Header.Configuration.Samplers)
 }
 
-// readHeader reads run.json of any version; nil if there is none.
+// readHeader reads run.json of any format version. It returns nil if the folder has no run.json.
 func readHeader(dir string) (*header, error) {
 	var h header
 	if ok, err := journal.ReadJSON(filepath.Join(dir, headFile), &h); !ok || err != nil {
@@ -109,7 +109,7 @@ func readHeader(dir string) (*header, error) {
 	return &h, nil
 }
 
-// supported returns an error for a run whose version this program cannot continue.
+// supported returns an error if this program cannot continue a run with h.Format.
 func (h *header) supported(dir string) error {
 	if h.Format == formatVersion {
 		return nil
@@ -118,18 +118,18 @@ func (h *header) supported(dir string) error {
 		filepath.Join(dir, headFile), h.Format, formatVersion)
 }
 
-// log holds the records of samples.jsonl. They are in no order: a record is written as soon as it is done, without
-// waiting for those before it.
+// log holds the records of samples.jsonl. They are in no particular order, because each record is written as soon as
+// its fill is done.
 type log struct {
 	records map[key]*Record
 	lines   int
-	end     int64 // the end of the lines that were read, in bytes
-	// bad counts wrong lines, which are left out; firstBad is the number of the first, and firstErr its error.
+	end     int64 // end of the lines read so far, in bytes
+	// bad counts damaged lines, which are left out. firstBad is the line number of the first, and firstErr its error.
 	bad, firstBad int
 	firstErr      error
 }
 
-// add takes a line.
+// add adds the record in a line of samples.jsonl. It returns an error if the line is damaged or not of the run h.
 func (l *log) add(line []byte, h *header) error {
 	l.lines, l.end = l.lines+1, l.end+int64(len(line))
 	var r Record
@@ -171,7 +171,7 @@ func ReadResults(dir string) (*Results, error) {
 		w.Total())
 }
 
-// addSeconds adds the seconds to the results. metrics.json lacks them, since they depend on the machine.
+// addSeconds sets SecondsPerSample in the results from the records. metrics.json does not contain the seconds.
 func (w *Watched) addSeconds() error {
 	for i, m := range w.Results.Methods {
 		records, err := w.Header.recordsOf(w.records, m.Model, m.Method)

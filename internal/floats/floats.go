@@ -8,22 +8,22 @@ import (
 	"github.com/x448/float16"
 )
 
-// Format is a format of numbers, little-endian.
+// Format is a format of stored numbers, little-endian.
 type Format int
 
-// The formats of weights.
+// These are the formats in which weights are stored.
 const (
 	Half     Format = iota + 1 // 16 bits, IEEE 754
 	Brain                      // the upper 16 bits of Single
 	Single                     // 32 bits
 	Double                     // 64 bits
-	noFormat                   // the number of formats plus one
+	noFormat                   // number of formats plus 1
 )
 
-// size returns the bytes of a number.
+// size returns the number of bytes of one number.
 func (f Format) size() int { return [noFormat]int{0, 2, 2, 4, 8}[f] }
 
-// number returns the number at the beginning of raw.
+// number returns the first number in raw.
 func (f Format) number(raw []byte) float64 {
 	switch f {
 	case Half:
@@ -36,7 +36,7 @@ func (f Format) number(raw []byte) float64 {
 	return math.Float64frombits(binary.LittleEndian.Uint64(raw))
 }
 
-// Float32s reads numbers; those of 64 bits are rounded to the nearest.
+// Float32s reads raw as numbers. It rounds 64-bit numbers to the nearest float32.
 func (f Format) Float32s(raw []byte) []float32 {
 	values := make([]float32, len(raw)/f.size())
 	for i := range values {

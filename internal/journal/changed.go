@@ -9,13 +9,13 @@ import (
 	"strings"
 )
 
-// ChangedError reports that a run cannot go on, because its configuration has changed.
+// ChangedError says that a run cannot be resumed because its configuration has changed.
 type ChangedError struct {
 	Dir         string
 	Differences []string
 }
 
-// Error names the first differences.
+// Error names the first settings that differ.
 func (e *ChangedError) Error() string {
 	shown := strings.Join(e.Differences[:min(3, len(e.Differences))], "; ")
 	if more := len(e.Differences) - 3; more > 0 {
@@ -25,8 +25,8 @@ func (e *ChangedError) Error() string {
 		shown)
 }
 
-// CheckUnchanged returns a *ChangedError that names the differences between the JSON of two configurations: there, with
-// which the run in a folder began, and now, with which it should go on.
+// CheckUnchanged returns a *ChangedError if the JSON of two configurations differs. The run in dir began with the
+// configuration there, and the user resumes it with now.
 func CheckUnchanged(dir string, there, now any) error {
 	before, after := map[string]string{}, map[string]string{}
 	for _, side := range []struct {
@@ -54,7 +54,7 @@ func CheckUnchanged(dir string, there, now any) error {
 	return &ChangedError{dir, list}
 }
 
-// addLeaves adds the numbers, texts and Boolean values within JSON, by their paths.
+// addLeaves adds all numbers, texts and Boolean values in JSON to leaves, by their paths.
 func addLeaves(leaves map[string]string, path string, value json.RawMessage) {
 	var object map[string]json.RawMessage
 	var list []json.RawMessage
@@ -68,7 +68,7 @@ func addLeaves(leaves map[string]string, path string, value json.RawMessage) {
 		for i, value := range list {
 			addLeaves(leaves, fmt.Sprintf("%s[%d]", path, i), value)
 		}
-	case json.Unmarshal(value, &text) == nil: // also null
+	case json.Unmarshal(value, &text) == nil: // true for null as well
 		leaves[path] = text
 	default:
 		leaves[path] = string(value)

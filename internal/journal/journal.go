@@ -1,7 +1,7 @@
 // Package journal keeps the finished work of a run as lines of JSON in a file, so that a killed process loses nothing.
 //
-// The file is only appended to. A killed process leaves whole lines and at most one torn line, which Open cuts off when
-// the run goes on. The process at work holds a lock beside the file, .NAME.lock.
+// The file only grows. A killed process leaves whole lines and at most one torn line, which Open cuts off when the run
+// is resumed. The process at work holds a lock on a file beside it, .NAME.lock.
 package journal
 
 import (
@@ -22,10 +22,10 @@ import (
 	"infill/internal/regular"
 )
 
-// Journal is an open, locked file.
+// Journal is an open file, locked against other processes.
 type Journal struct {
-	// Pause is the shortest time between two syncs to the disk, which protect against a failing machine. A killed
-	// process loses no lines.
+	// Pause is the shortest time between two syncs to disk, which protect against a failing machine. Even without
+	// syncs, a killed process loses no lines.
 	Pause time.Duration
 	// Cut is the number of bytes of a torn last line that Open cut off.
 	Cut int64
@@ -35,9 +35,8 @@ type Journal struct {
 	synced time.Time
 }
 
-// Open locks a file, whose folder it makes, and calls read with each whole line of it, before more lines can be
-// appended. It cuts off a torn last line, and returns the first error of read. If another process has the file, the
-// error begins with taken.
+// Open locks the file at path, whose folder it makes if need be. It calls read with each whole line, and cuts off a
+// torn last line. It returns the first error of read. If another process holds the lock, the error begins with taken.
 func Open(path, taken string, read func(line []byte) error) (*Journal, error) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
 		return nil, fmt.Errorf("the run's folder: %w", err)
@@ -51,7 +50,7 @@ func Open(path, taken string, read func(line []byte) error) (*Journal, error) {
 		return nil, errors.Join(err, lock.Unlock())
 	}
 	end := int64(0)
-	var torn error // of the last line: a machine that failed can leave one that is no JSON
+	var torn error // error of the last line, which after a failure of the machine may be no JSON
 	err = Follow(path, 0, func(line []byte) error {
 		if torn != nil {
 			return torn
@@ -81,7 +80,7 @@ func Open(path, taken string, read func(line []byte) error) (*Journal, error) {
 	return j, nil
 }
 
-// cut removes the lines from a byte on.
+// cut removes everything from byte end on.
 func (j *Journal) cut(end int64) error {
 	_, err := j.file.Seek(end, io.SeekStart)
 	return errors.Join(err, j.file.Truncate(end))
@@ -90,12 +89,12 @@ func (j *Journal) cut(end int64) error {
 // Clear removes all lines.
 func (j *Journal) Clear() error { return j.cut(0) }
 
-// LockOf returns the path of the lock of a file.
+// LockOf returns the path of the lock for the file at path.
 func LockOf(path string) string {
 	return filepath.Join(filepath.Dir(path), "."+filepath.Base(path)+".lock")
 }
 
-// Lock locks a file. If another process has it, the error begins with taken.
+// Lock takes the lock of the file at path. If another process holds the lock, the error begins with taken.
 func Lock(path, taken string) (*flock.Flock, error) {
 	lock := flock.New(LockOf(path))
 	locked, err := lock.TryLock()
@@ -108,7 +107,7 @@ func Lock(path, taken string) (*flock.Flock, error) {
 	return lock, nil
 }
 
-// Append writes a value as a line, in one write.
+// Append writes v as a line of JSON, in one write.
 func (j *Journal) Append(v any) error {
 	if err := object.WriteLine(j.file, v); err != nil || time.Since(j.synced) < j.Pause {
 		return err
@@ -117,11 +116,11 @@ func (j *Journal) Append(v any) error {
 	return j.file.Sync()
 }
 
-// Close syncs the lines to the disk and releases the file.
+// Close syncs the lines to disk, closes the file and releases the lock.
 func (j *Journal) Close() error { return errors.Join(j.file.Sync(), j.file.Close(), j.lock.Unlock()) }
 
-// Follow calls do with the whole lines of a file from a byte on, with their line ends, also while another process
-// writes it. It leaves out a last line without an end. It opens no pipe or device, which could make it wait for ever.
+// Follow calls do with each whole line of a file from byte from on, including its line end. Another process may be
+// writing the file. Follow leaves out a last line without an end. It opens no pipe or device, which could block it.
 func Follow(path string, from int64, do func(line []byte) error) error {
 	file, err := regular.Open(path)
 	if err != nil {
@@ -145,7 +144,7 @@ func Follow(path string, from int64, do func(line []byte) error) error {
 	}
 }
 
-// WriteJSON writes a value as JSON to a file, which appears complete or not at all.
+// WriteJSON writes v as JSON to a file, which appears complete or not at all.
 func WriteJSON(path string, v any) error {
 	text, err := object.EncodeIndent(v, "", "  ")
 	if err != nil {
@@ -154,7 +153,7 @@ func WriteJSON(path string, v any) error {
 	return maybe.WriteFile(path, append(text, '\n'), 0o666)
 }
 
-// ReadJSON reads JSON from a file, but from no pipe or device; ok reports whether there is a file.
+// ReadJSON reads JSON from a file, but from no pipe or device. If there is no file, ok is false.
 func ReadJSON(path string, v any) (ok bool, err error) {
 	content, err := regular.ReadFile(path, 1<<30)
 	switch {

@@ -1,4 +1,4 @@
-// Package logmath has the functions of log-odds and log-probabilities that samplers, targets and the laboratory share.
+// Package logmath has functions of log-odds and log-probabilities that samplers, targets and the laboratory share.
 package logmath
 
 import "math"
@@ -26,7 +26,7 @@ func LogSumExp(x []float64) float64 {
 	return largest + math.Log(sum)
 }
 
-// Normalise turns energies into log-probabilities.
+// Normalise turns the energies in row into log-probabilities, in place.
 func Normalise(row []float64) {
 	total := LogSumExp(row)
 	for v := range row {

@@ -22,35 +22,35 @@ import (
 	"infill/models/hub"
 )
 
-// Hub is a server on loopback that behaves like the Hugging Face hub: an interface for lists of files, small files
-// served directly, large ones by a redirect to another host, with the headers, codes and checksums that the hub gives.
+// Hub is a server on loopback that behaves like the Hugging Face hub. It serves lists of files, small files directly
+// and large files by a redirect to another host, with the headers, codes and checksums of the hub.
 type Hub struct {
 	URL     string
-	Token   string                       // the token of a private model
-	First   string                       // the commit of the model's branch main
-	Second  string                       // a commit with other weights, on no branch
-	Commits map[string]map[string][]byte // commit to files
-	Refs    map[string]string            // branch to commit
-	Private bool                         // whether the model needs the token
-	Gated   bool                         // whether the server refuses files
+	Token   string                       // token that a private model needs
+	First   string                       // commit of the branch main
+	Second  string                       // a commit with other weights, which no branch has
+	Commits map[string]map[string][]byte // files of each commit
+	Refs    map[string]string            // commit of each branch
+	Private bool                         // whether the model needs Token
+	Gated   bool                         // whether the server refuses to send files
 
 	server   *httptest.Server
 	mu       sync.Mutex
 	requests []Request
-	answer   Answer // may answer instead of the server
-	// sent counts the bytes of bodies by the name of the file.
+	answer   Answer // if not nil, asked first for an answer
+	// sent has, by file name, the number of bytes sent in bodies.
 	sent map[string]int64
 }
 
-// Request describes a request to the server.
+// Request describes a request that the server got.
 type Request struct {
 	Host, Path, Bytes, Authorization string
 }
 
-// Answer answers a request, or returns false if it does not.
+// Answer answers a request, or returns false to let the server answer.
 type Answer func(w http.ResponseWriter, r *http.Request) bool
 
-// NewHub starts a server that holds the model org/tiny. It stops with the test.
+// NewHub starts a server that has the model org/tiny. The server stops at the end of the test.
 func NewHub(t testing.TB) *Hub {
 	first, second := strings.Repeat("1", 40), strings.Repeat("2", 40)
 	s := &Hub{
@@ -69,7 +69,7 @@ func (s *Hub) Close() {
 	s.server.Close()
 }
 
-// hubFiles makes the files of a model. Its weights take 17 kB.
+// hubFiles makes the files of a model with 17 kB of weights.
 func hubFiles(t testing.TB, seed uint64) map[string][]byte {
 	t.Helper()
 	dir := t.TempDir()
@@ -103,7 +103,7 @@ func (s *Hub) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case strings.HasPrefix(r.URL.Path, "/blobs/"):
 		s.serveBlob(w, r, math.MaxInt, nil)
 	case s.Private && authorization != "Bearer "+s.Token:
-		// Without the token, the hub does not say whether a private model exists.
+		// For a request without the token, the hub does not say whether a private model exists.
 		fail(w, http.StatusUnauthorized, "")
 	case isList:
 		s.serveList(w, list, r.URL.Query().Get("blobs") == "true")
@@ -114,7 +114,7 @@ func (s *Hub) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case !held:
 		fail(w, http.StatusNotFound, "EntryNotFound")
 	case large(name):
-		// Another name of the same machine is another host for a client.
+		// For a client, another name of the same machine is another host.
 		http.Redirect(w, r, fmt.Sprintf("http://%s/blobs/%s/%s?Signature=secret",
 			strings.Replace(r.Host, "127.0.0.1", "localhost", 1), commit, name), http.StatusFound)
 	default:
@@ -124,19 +124,19 @@ func (s *Hub) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 // Hold replaces the files of a commit.
 func (s *Hub) Hold(commit string, files map[string][]byte) {
-	s.mu.Lock() // nothing else orders requests of other processes
+	s.mu.Lock() // nothing else orders this before requests of other processes
 	defer s.mu.Unlock()
 	s.Commits[commit] = files
 }
 
-// Answer sets a function that may answer instead of the server, or none if it is nil.
+// Answer sets the function that is asked first for an answer; nil removes it.
 func (s *Hub) Answer(answer Answer) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.answer = answer
 }
 
-// Seen returns the requests whose path ends with suffix, and keeps all requests.
+// Seen returns the requests whose path ends with suffix. The list of requests stays as it is.
 func (s *Hub) Seen(suffix string) []Request {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -144,7 +144,7 @@ func (s *Hub) Seen(suffix string) []Request {
 		func(r Request) bool { return !strings.HasSuffix(r.Path, suffix) })
 }
 
-// Forget forgets all requests, and the counts of sent bytes.
+// Forget clears the list of requests and the counts of sent bytes.
 func (s *Hub) Forget() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -152,7 +152,7 @@ func (s *Hub) Forget() {
 	clear(s.sent)
 }
 
-// large reports whether the hub keeps a file of this name apart, as it does with weights.
+// large reports whether the hub treats a file of this name as large, as it does weights.
 func large(name string) bool {
 	return slices.Contains([]string{".safetensors", ".h5", ".onnx", ".bin"}, filepath.Ext(name))
 }
@@ -179,7 +179,7 @@ func (s *Hub) serveList(w http.ResponseWriter, escaped string, blobs bool) {
 			entry["size"] = len(content)
 			entry["blobId"] = fmt.Sprintf("%x", sha1.Sum(fmt.Appendf(nil, "blob %d\x00%s", len(content), content)))
 			if large(name) {
-				entry["blobId"] = strings.Repeat("a", 40) // the id of a pointer
+				entry["blobId"] = strings.Repeat("a", 40) // as for the id of a pointer
 				entry["lfs"] = map[string]any{"sha256": fmt.Sprintf("%x", sha256.Sum256(content)), "size": len(content),
 					"pointerSize": 130}
 			}
@@ -192,7 +192,7 @@ func (s *Hub) serveList(w http.ResponseWriter, escaped string, blobs bool) {
 	})
 }
 
-// serveBlob serves a large file.
+// serveBlob serves a large file, as serveFile serves any file.
 func (s *Hub) serveBlob(w http.ResponseWriter, r *http.Request, left int, then func()) {
 	if r.URL.Query().Get("Signature") != "secret" {
 		fail(w, http.StatusForbidden, "")
@@ -201,13 +201,13 @@ func (s *Hub) serveBlob(w http.ResponseWriter, r *http.Request, left int, then f
 	s.serveFile(w, r, strings.TrimPrefix(r.URL.Path, "/blobs/"), left, then)
 }
 
-// serveFile serves COMMIT/NAME. After left bytes it calls then, and breaks the connection.
+// serveFile serves COMMIT/NAME. After left bytes, it calls then and breaks the connection.
 func (s *Hub) serveFile(w http.ResponseWriter, r *http.Request, path string, left int, then func()) {
 	commit, name, _ := strings.Cut(path, "/")
 	http.ServeContent(&body{w, s, name, left, then}, r, "", time.Time{}, bytes.NewReader(s.Commits[commit][name]))
 }
 
-// body counts the sent bytes of a file, and ends after left bytes.
+// body is a response body that counts the bytes of a file, and ends after left bytes.
 type body struct {
 	http.ResponseWriter
 	hub  *Hub
@@ -216,7 +216,7 @@ type body struct {
 	then func()
 }
 
-// Write counts bytes before it sends them, so that the count includes all bytes that the client has.
+// Write counts bytes before it sends them, so that the count is never below what the client has received.
 func (b *body) Write(p []byte) (int, error) {
 	n := min(len(p), b.left)
 	b.hub.mu.Lock()
@@ -231,17 +231,17 @@ func (b *body) Write(p []byte) (int, error) {
 	panic(http.ErrAbortHandler)
 }
 
-// SentOf returns the number of bytes of a file sent since the last Forget.
+// SentOf returns the number of bytes of the named file sent since the last Forget.
 func (s *Hub) SentOf(name string) int64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.sent[name]
 }
 
-// Cut breaks the connection after n bytes of each answer with weights.
+// Cut returns an Answer that breaks the connection after n bytes of weights.
 func (s *Hub) Cut(n int) Answer { return s.stop(n, func(*http.Request) {}) }
 
-// Hang goes silent after n bytes of each answer with weights, until the client goes.
+// Hang returns an Answer that goes silent after n bytes of weights, until the client leaves.
 func (s *Hub) Hang(n int) Answer { return s.stop(n, func(r *http.Request) { <-r.Context().Done() }) }
 
 func (s *Hub) stop(n int, then func(*http.Request)) Answer {
@@ -254,7 +254,7 @@ func (s *Hub) stop(n int, then func(*http.Request)) Answer {
 	}
 }
 
-// Options returns options for a client that gives up soon.
+// Options returns options with which a client soon gives up.
 func (s *Hub) Options() hub.Options {
 	return hub.Options{Endpoint: s.URL, Attempts: 3, WaitMin: time.Millisecond, Stall: 10 * time.Second}
 }

@@ -19,19 +19,19 @@ const (
 	failed         = "failed: "
 )
 
-// InLittleRoom calls do(dir) in a new process that can make no file longer than limit bytes, as if the disk were full,
-// and returns its error. That process runs the same test up to this call, and gets the same dir.
+// InLittleRoom calls do(dir) in a new process in which no file can exceed limit bytes, as on a full disk, and returns
+// the error of do. The new process runs the same test up to this call, with the same dir.
 func InLittleRoom(t *testing.T, limit uint64, dir string, do func(dir string) error) error {
 	t.Helper()
 	if dir := os.Getenv(folderVariable); dir != "" {
-		signal.Ignore(syscall.SIGXFSZ) // it would end the process before the write fails
+		signal.Ignore(syscall.SIGXFSZ) // the signal would end the process before the write fails
 		if err := syscall.Setrlimit(syscall.RLIMIT_FSIZE, &syscall.Rlimit{Cur: limit, Max: limit}); err != nil {
 			t.Fatal(err)
 		}
 		if err := do(dir); err != nil {
 			fmt.Printf("\n%s%v\n", failed, err)
 		}
-		t.SkipNow() // only the first process runs the rest
+		t.SkipNow() // only the first process runs what follows in the test
 	}
 	name := "^" + strings.ReplaceAll(regexp.QuoteMeta(t.Name()), "/", "$/^") + "$"
 	command := exec.Command(os.Args[0], "-test.run="+name, "-test.v")

@@ -19,21 +19,21 @@ import (
 	"infill/models"
 )
 
-// Tiny is the config.json of a BERT of about 5,000 weights.
+// Tiny is the config.json of a BERT with about 5,000 weights.
 const Tiny = `{"model_type": "bert", "architectures": ["BertForMaskedLM"], "vocab_size": 64, "hidden_size": 16, "num_hidden_layers": 2,
   "num_attention_heads": 2, "intermediate_size": 32, "hidden_act": "gelu", "max_position_embeddings": 24, "type_vocab_size": 2,
   "layer_norm_eps": 1e-12, "pad_token_id": 0, "tie_word_embeddings": true}`
 
-// Options say which weights a bundle gets.
+// Options say how to draw the weights of a bundle.
 type Options struct {
-	DType  string  // F16 or F32, the default
+	DType  string  // "F16", or "F32", which is the default
 	Spread float64 // standard deviation of the weights; default 0.02, BERT's own initialisation
 	Seed   uint64
 }
 
-// Write makes a bundle without a manifest in dir, for a config.json of any family. Weights are normal, with mean 0, or
-// 1 for the scales of a LayerNorm. The vocabulary is WordPiece's: the special tokens, letters, letters that continue a
-// word, and then numbered words.
+// Write makes a bundle without a manifest in dir, for a config.json of any family. Weights are normal with mean 0, or
+// mean 1 for the scales of a LayerNorm. The vocabulary is that of a WordPiece tokenizer: special tokens, letters,
+// letters that continue a word, and numbered words.
 func Write(dir, config string, o Options) error {
 	c, err := models.ParseConfig([]byte(config))
 	if err != nil {
@@ -46,7 +46,7 @@ func Write(dir, config string, o Options) error {
 	for _, t := range c.Tensors() {
 		mean := 0.0
 		if len(t.Shape) == 1 && strings.HasSuffix(t.Name, ".weight") {
-			mean = 1 // the scales of a LayerNorm
+			mean = 1 // for the scales of a LayerNorm
 		}
 		n := 1
 		for _, d := range t.Shape {
@@ -90,12 +90,12 @@ func vocabulary(n int) []string {
 	return words[:n]
 }
 
-// Bytes returns the content of a tensor to write.
+// Bytes returns a function that returns content, for safetensors.Data.
 func Bytes(content []byte) func() ([]byte, error) {
 	return func() ([]byte, error) { return content, nil }
 }
 
-// normal returns n encoded normal numbers.
+// normal returns n normally distributed numbers, encoded as o.DType.
 func (o Options) normal(mean float64, n int, random *rand.Rand) (content []byte) {
 	for range n {
 		x := float32(mean + o.Spread*random.NormFloat64())

@@ -15,7 +15,7 @@ import (
 	"unicode/utf8"
 )
 
-// Field is a key of an object with its value.
+// Field is a key of an object, with its value.
 type Field struct {
 	Key   string
 	Value json.RawMessage
@@ -24,7 +24,7 @@ type Field struct {
 // Object is a JSON object whose keys keep their order.
 type Object []Field
 
-// Get returns the value of a key, nil if there is none.
+// Get returns the value of key, or nil if the object lacks key.
 func (o Object) Get(key string) json.RawMessage {
 	for _, f := range o {
 		if f.Key == key {
@@ -34,12 +34,12 @@ func (o Object) Get(key string) json.RawMessage {
 	return nil
 }
 
-// Without returns the object without some of its keys.
+// Without returns the object without the given keys.
 func (o Object) Without(keys ...string) Object {
 	return slices.DeleteFunc(slices.Clone(o), func(f Field) bool { return slices.Contains(keys, f.Key) })
 }
 
-// Rename returns the object with another name for a key.
+// Rename returns the object with the key named name instead.
 func (o Object) Rename(key, name string) Object {
 	o = slices.Clone(o)
 	if i := slices.IndexFunc(o, func(f Field) bool { return f.Key == key }); i >= 0 {
@@ -48,7 +48,7 @@ func (o Object) Rename(key, name string) Object {
 	return o
 }
 
-// Text returns the text under a key.
+// Text returns the value of key, which must be a string.
 func (o Object) Text(key string) (string, error) {
 	value := o.Get(key)
 	if value == nil {
@@ -64,14 +64,14 @@ func (o Object) Text(key string) (string, error) {
 	return *text, nil
 }
 
-// Whole returns an error for JSON that is not UTF-8, or has half of a surrogate pair: the decoder would change either
-// to U+FFFD. The text of the error lacks its subject.
+// Whole returns an error for JSON that is not UTF-8, or has half of a surrogate pair, because the decoder would turn
+// either into U+FFFD. The caller puts the subject before the error's text.
 func Whole(text []byte) error {
 	if !utf8.Valid(text) {
 		return errors.New("is not valid UTF-8")
 	}
 	text = append(bytes.ReplaceAll(text, []byte(`\\`), []byte(" ")), `\u`...)
-	high := false // the escape before is the first half of a pair
+	high := false // whether the escape before this one is the first half of a pair
 	for part := range bytes.SplitSeq(text, []byte(`\u`)) {
 		unit, _ := strconv.ParseUint(string(part[:min(4, len(part))]), 16, 16)
 		if low := unit>>10 == 0xdc00>>10; low != high || unit>>10 == 0xd800>>10 && len(part) > 4 {
@@ -85,9 +85,9 @@ func Whole(text []byte) error {
 // ErrNone is the error for JSON that is not an object.
 var ErrNone = errors.New("the line is not a JSON object")
 
-// Parse reads an object. Its errors say what is wrong with the line.
+// Parse reads a JSON object. An error says what is wrong with line.
 func Parse(line []byte) (o Object, err error) {
-	// The decoder would change bad bytes to U+FFFD.
+	// The decoder would turn invalid bytes into U+FFFD.
 	if !utf8.Valid(line) {
 		return nil, errors.New("the line is not valid UTF-8")
 	}
@@ -99,7 +99,7 @@ func Parse(line []byte) (o Object, err error) {
 		}
 		return nil, fmt.Errorf("the line is not JSON: %w%s", err, at)
 	}
-	d := json.NewDecoder(bytes.NewReader(line)) // the JSON is valid, so there are no errors
+	d := json.NewDecoder(bytes.NewReader(line)) // no errors follow, because the JSON is valid
 	if start, _ := d.Token(); start != json.Delim('{') {
 		return nil, ErrNone
 	}
@@ -119,7 +119,7 @@ func Parse(line []byte) (o Object, err error) {
 	return o, nil
 }
 
-// Of returns a struct as a JSON object.
+// Of returns the JSON object of a struct.
 func Of(v any) (Object, error) {
 	text, err := Encode(v)
 	if err != nil {
@@ -128,7 +128,7 @@ func Of(v any) (Object, error) {
 	return Parse(text)
 }
 
-// Pairs is the object of keys, which are strings, and values in turn.
+// Pairs returns the object whose keys (strings) and values alternate in pairs.
 func Pairs(pairs ...any) (o Object, err error) {
 	for i := 0; i < len(pairs) && err == nil; i += 2 {
 		var value json.RawMessage
@@ -138,7 +138,7 @@ func Pairs(pairs ...any) (o Object, err error) {
 	return o, err
 }
 
-// Keys are the keys of a struct as JSON.
+// Keys returns the keys that a struct of type T has as JSON.
 func Keys[T any]() (keys []string) {
 	of := reflect.TypeFor[T]()
 	for i := range of.NumField() {
@@ -149,8 +149,8 @@ func Keys[T any]() (keys []string) {
 	return keys
 }
 
-// Beside renames the user's columns to input_NAME if a result has the same names. It also returns the name that the
-// text's column gets, which may stand among them.
+// Beside renames each of the user's columns whose name a result has, too, to input_NAME. text is the name of the text's
+// column, which may be among columns. Beside also returns that column's new name.
 func Beside(columns Object, text string, taken func(name string) bool) (others Object, name string) {
 	names := map[string]bool{text: true}
 	for _, f := range columns {
@@ -166,7 +166,7 @@ func Beside(columns Object, text string, taken func(name string) bool) (others O
 	return others[:len(columns)], name
 }
 
-// Plain writes a value for a cell: a string without its quotes, "" for null, JSON for all others.
+// Plain returns a value as text for a cell: a string without quotes, null as "", any other value as JSON.
 func Plain(value json.RawMessage) (text string) {
 	if json.Unmarshal(value, &text) == nil {
 		return text
@@ -174,7 +174,7 @@ func Plain(value json.RawMessage) (text string) {
 	return string(value)
 }
 
-// Append writes the object as JSON in one line.
+// Append appends the object to b as JSON in one line.
 func (o Object) Append(b []byte) []byte {
 	out := bytes.NewBuffer(append(b, '{'))
 	for i, f := range o {
@@ -190,19 +190,19 @@ func (o Object) Append(b []byte) []byte {
 	return append(out.Bytes(), '}')
 }
 
-// Quote writes a text as a JSON string without escapes for HTML.
+// Quote returns text as a JSON string, without escapes for HTML.
 func Quote(text string) json.RawMessage {
 	value, err := Encode(text)
 	if err != nil {
-		panic(err) // every text has a form in JSON
+		panic(err) // never happens: any text can be encoded
 	}
 	return value
 }
 
-// Encode writes a value as JSON in one line without escapes for HTML.
+// Encode returns v as JSON in one line, without escapes for HTML.
 func Encode(v any) (json.RawMessage, error) { return EncodeIndent(v, "", "") }
 
-// EncodeIndent is Encode with indented lines, like json.MarshalIndent.
+// EncodeIndent returns v as indented JSON, like json.MarshalIndent, but without escapes for HTML.
 func EncodeIndent(v any, prefix, indent string) (json.RawMessage, error) {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
@@ -214,7 +214,7 @@ func EncodeIndent(v any, prefix, indent string) (json.RawMessage, error) {
 	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
 }
 
-// WriteLine writes a value as JSON in a line, in one write.
+// WriteLine writes v as a line of JSON, in one write.
 func WriteLine(w io.Writer, v any) error {
 	text, err := Encode(v)
 	if err != nil {
@@ -224,7 +224,7 @@ func WriteLine(w io.Writer, v any) error {
 	return err
 }
 
-// Identified writes a value's JSON, an object, with the user's own id before its fields; nil for no id.
+// Identified writes the JSON object of Value with the user's ID as its first field; a nil ID adds nothing.
 type Identified struct {
 	ID    json.RawMessage
 	Value any

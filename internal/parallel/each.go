@@ -1,4 +1,4 @@
-// Package parallel runs functions at once, and delivers their results in order.
+// Package parallel runs functions concurrently, and delivers their results in order.
 package parallel
 
 import (
@@ -8,19 +8,19 @@ import (
 	"sync"
 )
 
-// behind is the number of values that may wait for each one in work, so that a slow one does not stop the others.
+// behind is how many values may wait, finished or not, for each place in work, so that a slow value stops no others.
 const behind = 4
 
-// task is a value in work; made and err are set when done is closed.
+// task is a value in work. made and err are set before done is closed.
 type task[R any] struct {
 	made R
 	err  error
 	done chan struct{}
 }
 
-// Each takes values from next until io.EOF, calls do with width of them at once, and passes the results to emit, in the
-// order of next. Only one call of next, and one of emit, runs at a time. Each ends at the first error in that order,
-// after it has emitted all results before: an error of emit, of do, of next, or of ctx.
+// Each takes values from next until next returns io.EOF. It calls do for width values at once, and passes the results
+// to emit in the order of next. next is never called twice at once, nor is emit. Each returns the first error, in that
+// order, of emit, do, next or ctx, after it has emitted all earlier results.
 func Each[T, R any](ctx context.Context, width int, next func(context.Context) (T, error),
 	do func(context.Context, T) (R, error), emit func(R) error) error {
 	width = max(1, width)
@@ -44,7 +44,7 @@ func Each[T, R any](ctx context.Context, width int, next func(context.Context) (
 				close(t.done)
 				return
 			}
-			places <- struct{}{} // do ends with its context
+			places <- struct{}{} // do itself ends when its context ends
 			group.Go(func() {
 				t.made, t.err = do(inner, value)
 				close(t.done)
@@ -67,7 +67,7 @@ func Each[T, R any](ctx context.Context, width int, next func(context.Context) (
 	return cmp.Or(ctx.Err(), err)
 }
 
-// All calls do with the numbers below n, width of them at once. It ends at the first error in their order.
+// All calls do with the numbers from 0 to n−1, width at once. It returns the first error in the order of the numbers.
 func All(ctx context.Context, width, n int, do func(ctx context.Context, i int) error) error {
 	i := -1
 	return Each(ctx, width, func(context.Context) (int, error) {

@@ -1,5 +1,5 @@
 // Package regular opens the files of a model, which may come from anyone. It opens only regular files, because a named
-// pipe or a device could hang the program or never end. A link to nothing is not the absence of a file.
+// pipe or a device could block the program for ever. A link to a missing file is an error, and not a missing file.
 package regular
 
 import (
@@ -13,18 +13,18 @@ import (
 	"os"
 )
 
-// errDangling is the error of a link to nothing. It does not match fs.ErrNotExist.
+// errDangling is the error for a link to a missing file. It does not match fs.ErrNotExist.
 var errDangling = errors.New("a link to a file that is not there")
 
-// errPointer is the error of a pointer of Git LFS, which git cloned without the file itself.
+// errPointer is the error for a pointer of Git LFS that git cloned instead of the file.
 var errPointer = errors.New("a pointer of Git LFS, not the file that it stands for: run git lfs pull")
 
 var pointer = []byte("version https://git-lfs")
 
-// ErrLarge is wrapped by errors about files that exceed their limit.
+// ErrLarge is wrapped by the error for a file above its size limit.
 var ErrLarge = errors.New("too large")
 
-// Open opens a regular file. The error names it, and wraps fs.ErrNotExist if nothing has that name.
+// Open opens a regular file. If nothing has the name path, the error wraps fs.ErrNotExist. Errors name the file.
 func Open(path string) (*os.File, error) {
 	info, err := os.Stat(path)
 	err = check(info, err, func() error { _, err := os.Lstat(path); return err })
@@ -44,7 +44,7 @@ func Open(path string) (*os.File, error) {
 	return nil, err
 }
 
-// check returns an error for anything that is not a regular file.
+// check returns an error unless info describes a regular file.
 func check(info fs.FileInfo, err error, link func() error) error {
 	switch {
 	case errors.Is(err, fs.ErrNotExist) && link() == nil:
@@ -74,7 +74,7 @@ func ReadFile(path string, limit int64) ([]byte, error) {
 	return content, nil
 }
 
-// ReadFS is ReadFile in a file system. The error need not name the file.
+// ReadFS does what ReadFile does, for a file of files. Its error need not name the file.
 func ReadFS(files fs.FS, name string, limit int64) ([]byte, error) {
 	info, err := fs.Stat(files, name)
 	if err := check(info, err, func() error { _, err := fs.Lstat(files, name); return err }); err != nil {
@@ -105,7 +105,7 @@ func read(file fs.File, limit int64) ([]byte, error) {
 	return content, nil
 }
 
-// Digest returns the number of bytes of a regular file and their SHA-256 in hexadecimal digits.
+// Digest returns the size of a regular file in bytes, and its SHA-256 in hexadecimal digits.
 func Digest(path string) (int64, string, error) {
 	file, err := Open(path)
 	if err != nil {
@@ -114,7 +114,7 @@ func Digest(path string) (int64, string, error) {
 	return digest(file)
 }
 
-// SHA256 returns the SHA-256 of any file, in hexadecimal digits.
+// SHA256 returns the SHA-256 of a file of any kind, in hexadecimal digits.
 func SHA256(path string) (string, error) {
 	file, err := os.Open(path)
 	if err != nil {
@@ -127,13 +127,13 @@ func SHA256(path string) (string, error) {
 func digest(file *os.File) (int64, string, error) {
 	defer file.Close()
 	h := sha256.New()
-	// The pieces are so large that the cost of system calls does not matter.
+	// With pieces of this size, the cost of system calls does not matter.
 	n, err := io.CopyBuffer(h, struct{ io.Reader }{file}, make([]byte, 256<<10))
 	return n, hex.EncodeToString(h.Sum(nil)), err
 }
 
-// Unchanged reports whether a file has its size and is older than the list with its checksum: then nobody has written
-// to it since. This does not detect a failing disk; `infill models verify` reads everything.
+// Unchanged reports whether the file at path has the given size and is older than list, the file with its checksum. If
+// so, nobody has written to it since. Only `infill models verify`, which reads everything, detects a failing disk.
 func Unchanged(list, path string, size int64) bool {
 	listed, err := os.Stat(list)
 	if err != nil {

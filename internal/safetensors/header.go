@@ -10,24 +10,24 @@ import (
 	"unicode/utf8"
 )
 
-// maxRank bounds the dimensions of a shape, so that a header with very long shapes costs little.
+// maxRank bounds the number of dimensions, so that a header with very long shapes costs little.
 const maxRank = 32
 
 const metadataKey = "__metadata__"
 
-// entry is the description of a tensor in a header.
+// entry describes a tensor in a header.
 type entry struct {
 	DType   DType   `json:"dtype"`
 	Shape   []int   `json:"shape"`
 	Offsets []int64 `json:"data_offsets"`
 }
 
-// parseHeader checks a header whose tensors lie in the bytes [dataStart, fileSize) of the file.
+// parseHeader checks a header, whose tensors must lie in the bytes [dataStart, fileSize) of the file.
 func parseHeader(header []byte, dataStart, fileSize int64) (*File, error) {
 	if len(header) == 0 || header[0] != '{' {
 		return nil, errors.New("not a safetensors file: the header does not begin with {")
 	}
-	// encoding/json would turn each invalid byte into U+FFFD and so merge different names.
+	// encoding/json would turn invalid bytes into U+FFFD, so that different names could become equal.
 	if !utf8.Valid(header) {
 		return nil, errors.New("damaged header: not valid UTF-8")
 	}
@@ -37,7 +37,7 @@ func parseHeader(header []byte, dataStart, fileSize int64) (*File, error) {
 	}
 	file := &File{tensors: map[string]Tensor{}}
 	for _, name := range slices.Sorted(maps.Keys(entries)) {
-		if name == metadataKey { // free text
+		if name == metadataKey { // metadata are free text
 			if err := json.Unmarshal(entries[name], new(map[string]string)); err != nil {
 				return nil, fmt.Errorf("damaged header: %s: %w", metadataKey, err)
 			}
@@ -70,7 +70,7 @@ func parseHeader(header []byte, dataStart, fileSize int64) (*File, error) {
 	return file, nil
 }
 
-// parseTensor reads one entry. The tensor's Offset counts from the start of the data.
+// parseTensor reads the entry of one tensor. Offset of the result counts from the start of the data.
 func parseTensor(name string, encoded []byte, dataSize int64) (Tensor, error) {
 	var e entry
 	t := Tensor{Name: name}
@@ -100,8 +100,8 @@ func parseTensor(name string, encoded []byte, dataSize int64) (Tensor, error) {
 	return Tensor{Name: name, DType: e.DType, Shape: e.Shape, Offset: begin, Length: size}, nil
 }
 
-// byteSize returns the number of bytes of a tensor. It returns an error if this, or the product of any of the
-// dimensions, overflows.
+// byteSize returns the number of bytes of a tensor. If that number, or a product of dimensions, overflows, it returns
+// an error.
 func byteSize(d DType, shape []int) (int64, error) {
 	size, zero := uint64(d.Size()), false
 	if size == 0 {

@@ -1,10 +1,10 @@
 // Package safetensors reads and writes the safetensors format: an 8-byte little-endian header length, a JSON header
-// that gives every tensor's type, shape and place, and the tensors' bytes, row-major and little-endian
-// (format: https://huggingface.co/docs/safetensors).
+// that gives every tensor's type, shape and place, and the tensors' bytes, row-major and little-endian (format:
+// https://huggingface.co/docs/safetensors).
 //
-// The package mainly finds the places of tensors: onnxruntime reads weights from the file itself, by offset, so nothing
-// is loaded here unless a caller asks for it. The header may come from anyone. So the package checks all of it against
-// the size of the file before it allocates memory of a claimed size.
+// The package mainly finds where tensors are: onnxruntime reads weights from the file itself, by offset, so this
+// package loads a tensor only if a caller asks for it. The header may come from anyone. So the package checks all of it
+// against the size of the file before it allocates memory of a size that the header claims.
 package safetensors
 
 import (
@@ -20,42 +20,42 @@ import (
 	"infill/internal/regular"
 )
 
-// DType is the type of a tensor's elements, by the format's own name.
+// DType is the type of a tensor's elements, named as in the format.
 type DType string
 
-// The element types that other packages name.
+// These are the element types that other packages name.
 const (
 	Bool, Uint8, Int8, Int16, Int32, Int64 DType = "BOOL", "U8", "I8", "I16", "I32", "I64"
 	F16, BF16, F32, F64                    DType = "F16", "BF16", "F32", "F64"
 )
 
-// sizes has the bytes of an element, for the format's types whose elements fill whole bytes.
+// sizes has the bytes of one element, for those types of the format whose elements fill whole bytes.
 var sizes = map[DType]int64{Bool: 1, Uint8: 1, Int8: 1, "F8_E4M3": 1, "F8_E5M2": 1, "U16": 2, Int16: 2, F16: 2,
 	BF16: 2, "U32": 4, Int32: 4, F32: 4, "U64": 8, Int64: 8, F64: 8}
 
-// Size returns the number of bytes of one element, 0 for an unknown type.
+// Size returns the number of bytes of one element, or 0 for an unknown type.
 func (d DType) Size() int64 { return sizes[d] }
 
-// Tensor says where the elements of one tensor lie.
+// Tensor says where the elements of one tensor are.
 type Tensor struct {
 	Name  string
 	DType DType
 	Shape []int // empty for a scalar
-	// Offset is counted in bytes from the start of the file (not of the data), Length is in bytes.
+	// Offset counts bytes from the start of the file, not of the data. Length is in bytes.
 	Offset, Length int64
-	Path           string // the file that holds the elements
+	Path           string // the file with the elements
 }
 
-// File is a checked safetensors file. It holds no open handle.
+// File is a checked safetensors file. It keeps no file open.
 type File struct {
 	Path    string
 	tensors map[string]Tensor
 }
 
-// MaxHeaderBytes bounds the header: with about 100 bytes a tensor, 40,000 tensors fit.
+// MaxHeaderBytes bounds the header. At about 100 bytes for each, 40,000 tensors fit.
 const MaxHeaderBytes = 4 << 20
 
-// Open reads and checks the header of a safetensors file. Errors name the file and what is wrong with it.
+// Open reads and checks the header of a safetensors file. An error names the file and says what is wrong with it.
 func Open(path string) (*File, error) {
 	f, err := regular.Open(path)
 	if err != nil {
@@ -103,13 +103,13 @@ func Parse(r io.ReaderAt, size int64) (*File, error) {
 	return parseHeader(header, prefix+int64(n), size)
 }
 
-// Tensor finds a tensor by name.
+// Tensor returns the tensor with the given name, or false if there is none.
 func (f *File) Tensor(name string) (Tensor, bool) {
 	t, ok := f.tensors[name]
 	return t, ok
 }
 
-// Names lists the tensors in the order of their bytes.
+// Names returns the names of the tensors, in the order of their bytes.
 func (f *File) Names() []string {
 	return slices.SortedFunc(maps.Keys(f.tensors), func(a, b string) int {
 		x, y := f.tensors[a], f.tensors[b]
@@ -117,12 +117,12 @@ func (f *File) Names() []string {
 	})
 }
 
-// Format returns the format of floating-point elements, 0 for all others.
+// Format returns the format of floating-point elements, or 0 for other types.
 func (d DType) Format() floats.Format {
 	return map[DType]floats.Format{F16: floats.Half, BF16: floats.Brain, F32: floats.Single, F64: floats.Double}[d]
 }
 
-// Float32s reads a tensor of F16, BF16, F32 or F64 elements, row-major. F64 is rounded to the nearest.
+// Float32s reads a tensor of F16, BF16, F32 or F64 elements, row-major. It rounds F64 to the nearest float32.
 func (f *File) Float32s(name string) ([]float32, error) {
 	t, ok := f.tensors[name]
 	if !ok {
@@ -138,7 +138,7 @@ func (f *File) Float32s(name string) ([]float32, error) {
 	return t.DType.Format().Float32s(raw), nil
 }
 
-// Bytes reads the tensor's elements as they are stored.
+// Bytes reads the elements of the tensor as they are stored.
 func (t Tensor) Bytes() ([]byte, error) {
 	file, err := regular.Open(t.Path)
 	if err != nil {

@@ -12,18 +12,18 @@ import (
 	"strings"
 )
 
-// Data is one tensor to write.
+// Data is a tensor to write.
 type Data struct {
 	Name  string
 	DType DType
 	Shape []int
-	// Content returns the elements, row-major and little-endian: exactly as many bytes as type and shape take. Write
-	// calls it once, and does not keep the result.
+	// Content returns the elements, row-major and little-endian, exactly as many bytes as DType and Shape need. Write
+	// calls Content once, and does not keep the result.
 	Content func() ([]byte, error)
 }
 
-// Write writes a safetensors file. Tensors are laid out by falling element size and then by name, as the reference
-// implementation does, so that each one is aligned to its elements and the same content gives the same bytes.
+// Write writes a safetensors file. It orders tensors by decreasing element size and then by name, as the reference
+// implementation does. So each tensor is aligned to its elements, and the same content gives the same bytes.
 func Write(w io.Writer, metadata map[string]string, tensors []Data) error {
 	tensors = slices.Clone(tensors)
 	slices.SortStableFunc(tensors, func(a, b Data) int {
@@ -50,7 +50,7 @@ func Write(w io.Writer, metadata map[string]string, tensors []Data) error {
 			return fmt.Errorf("tensor %q: %w", t.Name, err)
 		}
 		lengths[i] = length
-		// A nil shape would become null.
+		// JSON would write a nil shape as null.
 		header[t.Name] = entry{t.DType, append([]int{}, t.Shape...), []int64{end, end + length}}
 		end += length
 	}

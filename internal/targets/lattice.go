@@ -11,8 +11,8 @@ import (
 	"infill/internal/logmath"
 )
 
-// Neighbours lists the neighbours of each site of a torus, each once: on a side of two sites, the left and the right
-// neighbour coincide. It fails if a side is below 1.
+// Neighbours returns the neighbours of each site of a torus, each neighbour once: on a side of two sites, the left and
+// the right neighbour are the same. If a side is below 1, it returns an error.
 func Neighbours(rows, columns int) ([][]int, error) {
 	if rows < 1 || columns < 1 {
 		return nil, fmt.Errorf("a torus of %d × %d sites: both sides must be at least 1", rows, columns)
@@ -32,11 +32,11 @@ func Neighbours(rows, columns int) ([][]int, error) {
 	return lists, nil
 }
 
-// Ising is the Ising model U(s) = sᵀWs + bᵀs with spins s = ±1, as in the discrete Langevin paper (section 7.1): W is
+// Ising is the Ising model U(s) = sᵀWs + bᵀs with spins s = ±1, as in the discrete Langevin paper (section 7.1). W is
 // symmetric, so every edge counts twice. Category 0 is spin -1, category 1 is spin +1. Each site is one term of U.
 type Ising struct {
-	near       [][]int     // sites that each site couples to; nil: all
-	couplings  [][]float64 // entries of W for near
+	near       [][]int     // for each site, the sites with which it couples; nil if all sites couple
+	couplings  [][]float64 // the entries of W for near
 	dense      blas64.General
 	field      []float64
 	categories []int
@@ -57,14 +57,14 @@ func NewIsing(rows, columns int, coupling, field float64) (*Ising, error) {
 	return NewSparseIsing(near, couplings, slices.Repeat([]float64{field}, len(near))), nil
 }
 
-// NewSparseIsing makes the model of b [sites] and a sparse W: site i couples to the sites near[i] by couplings[i].
+// NewSparseIsing makes the model of b [sites] and a sparse W: site i couples to the sites near[i], with couplings[i].
 func NewSparseIsing(near [][]int, couplings [][]float64, field []float64) *Ising {
 	t := newIsing(field)
 	t.near, t.couplings = near, couplings
 	return t
 }
 
-// NewDenseIsing makes the model of W [sites × sites] and b [sites]. It keeps both slices: to learn W, write to it.
+// NewDenseIsing makes the model of W [sites × sites] and b [sites]. It keeps both slices: to learn W, write to weights.
 func NewDenseIsing(weights, field []float64) *Ising {
 	t := newIsing(field)
 	n := len(field)
@@ -78,14 +78,14 @@ func newIsing(field []float64) *Ising {
 		values: slices.Repeat([][]float64{{-1, 1}}, len(field))}
 }
 
-// Spin returns the spin, -1 or 1, that a category of an Ising model stands for.
+// Spin returns the spin, -1 or 1, of a category of an Ising model.
 func Spin(category int) float64 { return float64(2*category - 1) }
 
 func (t *Ising) Categories() []int { return t.categories }
 
 func (t *Ising) Terms() int { return len(t.field) }
 
-// pairs calls visit for each site that a site couples to, with the entry of W.
+// pairs calls visit for each site with which site couples, and the entry w of W.
 func (t *Ising) pairs(site int, visit func(other int, w float64)) {
 	for k, w := range t.couplings[site] {
 		if t.near != nil {
@@ -95,10 +95,10 @@ func (t *Ising) pairs(site int, visit func(other int, w float64)) {
 	}
 }
 
-// evaluate writes U of spins s = 2x - 1, which may be real, and ∂U/∂s [chains × sites] if derivative is not nil.
+// evaluate writes U of spins s = 2x - 1, where x may be real, and ∂U/∂s [chains × sites] if derivative is not nil.
 func evaluate[T int | float64](t *Ising, x []T, energy, derivative []float64) error {
 	n, spin := len(t.field), func(x T) float64 { return 2*float64(x) - 1 }
-	if t.near == nil { // many chains at once
+	if t.near == nil { // compute many chains at once
 		t.scratch = slices.Grow(t.scratch[:0], 2*len(x))[:2*len(x)]
 		for i, v := range x {
 			t.scratch[i] = spin(v)
@@ -132,7 +132,7 @@ func (t *Ising) Energy(_ context.Context, states []int, energy []float64) error 
 	return evaluate(t, states, energy, nil)
 }
 
-// EnergyDerivative writes U and ∂U/∂s_i of each site.
+// EnergyDerivative writes U, and ∂U/∂s_i for each site i.
 func (t *Ising) EnergyDerivative(_ context.Context, states []int, energy, derivative []float64) error {
 	return evaluate(t, states, energy, derivative)
 }
@@ -143,16 +143,16 @@ func (t *Ising) EnergyGradient(ctx context.Context, states []int, energy, gradie
 	return err
 }
 
-// bothWays turns derivatives by spins, in the upper half, into a gradient of both categories.
+// bothWays turns derivatives by spins, in the upper half of gradient, into a gradient over both categories.
 func bothWays(gradient []float64) {
 	n := len(gradient) / 2
-	for i := range n { // every number is read before it is written over
+	for i := range n { // every number is read before it is overwritten
 		d := gradient[n+i]
 		gradient[2*i], gradient[2*i+1] = -d, d
 	}
 }
 
-// EnergyGradientOf writes U and the gradient of some sites' terms, scaled to stand for all.
+// EnergyGradientOf writes U, and the gradient of the terms of some sites, scaled to estimate the whole gradient.
 func (t *Ising) EnergyGradientOf(ctx context.Context, terms []int, states []int, energy, gradient []float64) error {
 	n := len(t.field)
 	scale := float64(n) / float64(len(terms))
@@ -164,7 +164,7 @@ func (t *Ising) EnergyGradientOf(ctx context.Context, terms []int, states []int,
 			out[i] += scale * t.field[i]
 			t.pairs(i, func(k int, w float64) {
 				out[i] += scale * w * Spin(state[k])
-				out[k] += scale * w * Spin(state[i]) // the term of site i also depends on site k
+				out[k] += scale * w * Spin(state[i]) // the term of site i depends on site k as well
 			})
 		}
 	}

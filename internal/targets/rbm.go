@@ -18,7 +18,7 @@ import (
 //
 //	U(v) = Σ_i softplus(W v + a)_i + bᵀv,  v ∈ {0,1}^D
 //
-// It has all methods that samplers ask for, those for block Gibbs too.
+// It has all methods that any sampler needs, including those for block Gibbs.
 type RBM struct {
 	Weights    []float64 // W, [hidden × visible]
 	Hidden     []float64 // a, [hidden]
@@ -38,7 +38,7 @@ func NewRBM(weights, hidden, visible []float64) (*RBM, error) {
 }
 
 // NewRandomRBM draws weights from N(0, scale²) and biases from N(0, 1). The random RBM of the GWG repository has scale
-// √0.05, as its 0.05 is a variance.
+// √0.05, because the 0.05 there is a variance.
 func NewRandomRBM(visible, hidden int, scale float64, r *rand.Rand) (*RBM, error) {
 	return NewRBM(Normals(r, hidden*visible, scale), Normals(r, hidden, 1), Normals(r, visible, 1))
 }
@@ -47,12 +47,12 @@ func (t *RBM) Categories() []int { return t.categories }
 
 func (t *RBM) Values() [][]float64 { return t.values }
 
-// inputs returns W x + a for each chain's real x, [chains × hidden].
+// inputs returns W x + a for the real states x of the chains, [chains × hidden].
 func (t *RBM) inputs(x []float64) blas64.General {
 	return t.through(blas.Trans, x, t.Hidden)
 }
 
-// through multiplies x, from either side, by the weights and adds the biases of the other side.
+// through multiplies the units x of one side by the weights, and adds the biases of the other side.
 func (t *RBM) through(turn blas.Transpose, x, biases []float64) blas64.General {
 	h, d := len(t.Hidden), len(t.Visible)
 	from := h + d - len(biases)
@@ -74,7 +74,7 @@ func (t *RBM) Energy(_ context.Context, states []int, energy []float64) error {
 	return nil
 }
 
-// sum returns Σ_i softplus of a chain's inputs.
+// sum returns Σ_i softplus(in_i) over the inputs of one chain.
 func (t *RBM) sum(in blas64.General, chain int) (u float64) {
 	for _, x := range in.Data[chain*in.Cols : (chain+1)*in.Cols] {
 		u += logmath.Softplus(x)
@@ -91,14 +91,14 @@ func Real(states []int) []float64 {
 	return x
 }
 
-// EnergyDerivative writes U and ∂U/∂v_j.
+// EnergyDerivative writes U, and ∂U/∂v_j for each visible unit j.
 func (t *RBM) EnergyDerivative(ctx context.Context, states []int, energy, derivative []float64) error {
 	return t.RelaxedEnergyGradient(ctx, Real(states), energy, derivative)
 }
 
-// EnergyGradient writes U and its gradient over one-hot units: 0 for category 0 and ∂U/∂v_j for category 1.
+// EnergyGradient writes U and the gradient over one-hot units: 0 for category 0 and ∂U/∂v_j for category 1.
 func (t *RBM) EnergyGradient(ctx context.Context, states []int, energy, gradient []float64) error {
-	derivative := gradient[len(states):] // written before it is read
+	derivative := gradient[len(states):] // each entry is read before it is overwritten
 	if err := t.EnergyDerivative(ctx, states, energy, derivative); err != nil {
 		return err
 	}
@@ -123,8 +123,8 @@ func (t *RBM) LogConditionals(_ context.Context, states []int, slots []int, logp
 	return nil
 }
 
-// RelaxedEnergyGradient writes U and ∂U/∂x at real x in [0,1], [chains × visible]. The formula of U holds for real x as
-// it stands.
+// RelaxedEnergyGradient writes U and ∂U/∂x at real x in [0,1], [chains × visible]. The formula of U stays the same for
+// real x.
 func (t *RBM) RelaxedEnergyGradient(_ context.Context, x []float64, energy, gradient []float64) error {
 	d, in := len(t.Visible), t.inputs(x)
 	for c := range energy {
@@ -140,12 +140,12 @@ func (t *RBM) RelaxedEnergyGradient(_ context.Context, x []float64, energy, grad
 // Latents returns the number of hidden units.
 func (t *RBM) Latents() int { return len(t.Hidden) }
 
-// LatentLogits writes the log-odds of each hidden unit given the visible ones, [chains × hidden].
+// LatentLogits writes the log-odds of each hidden unit given the visible units, [chains × hidden].
 func (t *RBM) LatentLogits(states []int, logits []float64) {
 	copy(logits, t.inputs(Real(states)).Data)
 }
 
-// SlotLogits writes the log-odds of each visible unit given the hidden ones, [chains × visible].
+// SlotLogits writes the log-odds of each visible unit given the hidden units, [chains × visible].
 func (t *RBM) SlotLogits(latents []bool, logits []float64) {
 	x := make([]float64, len(latents))
 	for i, on := range latents {

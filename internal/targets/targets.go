@@ -1,5 +1,5 @@
-// Package targets holds small distributions, on which tests prove samplers and the laboratory compares them. They
-// implement the target interfaces of package samplers, which this package does not import.
+// Package targets holds small distributions. Tests prove samplers on them, and the laboratory compares samplers on
+// them. They implement the target interfaces of package samplers, which this package does not import.
 //
 // Shapes follow package samplers: states is [chains × slots], energy [chains], gradient [chains × slots × K] with K the
 // largest number of categories, all row-major. Energies are in nats.
@@ -23,8 +23,8 @@ type Energy interface {
 	Energy(ctx context.Context, states []int, energy []float64) error
 }
 
-// An Enumeration lists every state of a target with its probability. The states count up, with slot 0 slowest: i is the
-// mixed-radix number of the categories of state i.
+// An Enumeration lists every state of a target with its probability. The states count up, slot 0 slowest: i, written in
+// mixed radix, gives the categories of state i.
 type Enumeration struct {
 	categories []int
 	// States is [N × slots].
@@ -37,8 +37,8 @@ type Enumeration struct {
 	LogNormaliser float64
 }
 
-// Enumerate evaluates every state of a target. It fails for more than [MaxStates] states, for a NaN or +Inf energy, and
-// for a target that forbids every state.
+// Enumerate evaluates every state of a target. It returns an error for more than [MaxStates] states, for a NaN or +Inf
+// energy, and for a target that forbids every state.
 func Enumerate(ctx context.Context, target Energy) (*Enumeration, error) {
 	categories := target.Categories()
 	n, err := count(categories)
@@ -76,16 +76,16 @@ func Enumerate(ctx context.Context, target Energy) (*Enumeration, error) {
 // Len returns the number of states.
 func (e *Enumeration) Len() int { return len(e.Energy) }
 
-// State returns the i-th state, [slots].
+// State returns state number i, [slots].
 func (e *Enumeration) State(i int) []int {
 	slots := len(e.categories)
 	return e.States[i*slots : (i+1)*slots]
 }
 
-// Index returns the place of a state in the enumeration.
+// Index returns the number of a state in the enumeration.
 func (e *Enumeration) Index(state []int) int { return index(e.categories, state) }
 
-// Mean returns the exact mean of a function of the state.
+// Mean returns the exact mean of f over the target.
 func (e *Enumeration) Mean(f func(state []int) float64) float64 {
 	mean := 0.0
 	for i, p := range e.Probability {
@@ -94,7 +94,7 @@ func (e *Enumeration) Mean(f func(state []int) float64) float64 {
 	return mean
 }
 
-// count returns the number of states, or an error if they are too many to list.
+// count returns the number of states, or an error if there are too many to list.
 func count(categories []int) (int, error) {
 	n := 1
 	for _, k := range categories {

@@ -13,21 +13,21 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
-const maxText = 1 << 16 // the most bytes of a name, far above any real one
+const maxText = 1 << 16 // largest size of a name in bytes, far above any real one
 
-// Field is one field of a message, or a whole file: a number, or bytes of the file, which may be a message.
+// Field is one field of a message, or a whole file. Its value is a number, or bytes of the file, perhaps a message.
 type Field struct {
 	Kind     protowire.Type
-	Number   uint64 // the value of a numeric field; for a float its bits
-	From, To int64  // the byte range of any other field
+	Number   uint64 // value of a numeric field; the bits of a float
+	From, To int64  // byte range, in the file, of any other field
 	file     io.ReaderAt
 	what     string
 }
 
-// Fields has a reader for each field of a message that is read.
+// Fields maps the number of each field to read to a function that reads the field.
 type Fields map[protowire.Number]func(Field) error
 
-// Open returns a file of size bytes as a field that holds one message. what names its kind in errors.
+// Open returns a file of size bytes as a field that is one message. what names the kind of file in errors.
 func Open(r io.ReaderAt, size int64, what string) Field {
 	return Field{Kind: protowire.BytesType, To: size, file: r, what: what}
 }
@@ -38,7 +38,7 @@ func (f Field) damaged(format string, arguments ...any) error {
 
 func (f Field) truncated() error { return f.damaged("a field reaches past the end") }
 
-// want returns an error for a field of another kind than the format's.
+// want returns an error if the field has another kind than the format says.
 func (f Field) want(kind protowire.Type) error {
 	if f.Kind != kind {
 		return f.damaged("a field of wire type %d where %d belongs", f.Kind, kind)
@@ -46,12 +46,12 @@ func (f Field) want(kind protowire.Type) error {
 	return nil
 }
 
-// Message reads the fields of a message, in the file's order.
+// Message calls, for each field of a message, the function in fields, in the order of the file.
 func (f Field) Message(fields Fields) error {
 	if err := f.want(protowire.BytesType); err != nil {
 		return err
 	}
-	buffer := make([]byte, 20) // of a tag and a number
+	buffer := make([]byte, 20) // room for a tag and a number
 	for f.From < f.To {
 		head, err := f.read(buffer[:min(20, f.To-f.From)])
 		if err != nil {
@@ -83,7 +83,7 @@ func (f Field) Message(fields Fields) error {
 	return nil
 }
 
-// read fills a buffer from where the field begins.
+// read fills b with the bytes at the beginning of the field.
 func (f Field) read(b []byte) ([]byte, error) {
 	n, err := f.file.ReadAt(b, f.From)
 	if n < len(b) && (err == nil || errors.Is(err, io.EOF)) {
@@ -95,7 +95,7 @@ func (f Field) read(b []byte) ([]byte, error) {
 	return b, nil
 }
 
-// consume reads a number, or the length of bytes; n is negative if there is none.
+// consume reads a number, or the length of bytes, from b. n is the bytes read, or negative if b is invalid.
 func consume(kind protowire.Type, b []byte) (x uint64, n int) {
 	switch kind {
 	case protowire.VarintType, protowire.BytesType:
@@ -109,7 +109,7 @@ func consume(kind protowire.Type, b []byte) (x uint64, n int) {
 	return 0, -1
 }
 
-// Bytes returns the bytes of a field, at most limit of them.
+// Bytes returns the bytes of a field. For more than limit bytes, it returns an error.
 func (f Field) Bytes(limit int64) ([]byte, error) {
 	if err := f.want(protowire.BytesType); err != nil {
 		return nil, err
@@ -120,7 +120,7 @@ func (f Field) Bytes(limit int64) ([]byte, error) {
 	return f.read(make([]byte, f.To-f.From))
 }
 
-// Packed visits the numbers of a repeated field, which may come one by one or together.
+// Packed calls visit for each number of a repeated field, whether the numbers come singly or packed.
 func (f Field) Packed(kind protowire.Type, limit int64, visit func(uint64)) error {
 	if f.Kind == kind {
 		visit(f.Number)
@@ -138,7 +138,7 @@ func (f Field) Packed(kind protowire.Type, limit int64, visit func(uint64)) erro
 	return err
 }
 
-// Text reads a name, which errors can print.
+// Text returns a reader of a name, which must be safe to print in errors.
 func Text(to *string) func(Field) error {
 	return func(f Field) error {
 		b, err := f.Bytes(maxText)
@@ -153,7 +153,7 @@ func Text(to *string) func(Field) error {
 	}
 }
 
-// Int reads a whole number.
+// Int returns a reader of a whole number.
 func Int[T ~int | ~int32 | ~int64 | ~uint64](to *T) func(Field) error {
 	return func(f Field) error {
 		*to = T(f.Number)
@@ -161,7 +161,7 @@ func Int[T ~int | ~int32 | ~int64 | ~uint64](to *T) func(Field) error {
 	}
 }
 
-// Bits reads the bits of a number in single precision.
+// Bits returns a reader of the bits of a single-precision number.
 func Bits(to *uint32) func(Field) error {
 	return func(f Field) error {
 		*to = uint32(f.Number)

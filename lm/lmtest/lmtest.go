@@ -1,5 +1,5 @@
-// Package lmtest has a masked language model for tests, which is a formula: every token has a weight, and tokens side
-// by side have a bond.
+// Package lmtest has a masked language model for tests. The model is a formula: every token has a weight, and two
+// tokens side by side have a bond.
 package lmtest
 
 import (
@@ -13,26 +13,26 @@ import (
 	"infill/samplers"
 )
 
-// Mask is the id of [MASK], the last of the five special tokens that a vocabulary begins with.
+// Mask is the id of [MASK], the last of the five special tokens with which a vocabulary begins.
 const Mask = 4
 
-// Model is the model. U of the tokens in the slots is the sum of their weights and bonds.
+// Model is a model whose energy U of the tokens in the slots is the sum of their weights and bonds.
 type Model struct {
 	Info   lm.Description
-	Limit  int // the most tokens of a text
-	Size   int // tokens of the vocabulary
+	Limit  int // the largest number of tokens of a text
+	Size   int // number of tokens of the vocabulary
 	Weight func(token int) float64
-	Bond   float64                         // the strength of all bonds
-	Bonds  func(token int) bool            // whether a token beside a slot has a bond to it
-	Text   bool                            // masked slots are bonded to the text beside them
-	Blind  bool                            // gradients are zero
-	Deaf   bool                            // conditionals of masked slots ignore bonds between slots
-	Before func(ctx context.Context) error // runs at the start of every evaluation
-	Calls  atomic.Int64                    // evaluations
-	Scored []lm.Query                      // the queries of the last call of Score
+	Bond   float64                         // strength of all bonds
+	Bonds  func(token int) bool            // whether a token next to a slot has a bond with it
+	Text   bool                            // whether masked slots have bonds with the text next to them
+	Blind  bool                            // whether gradients are 0
+	Deaf   bool                            // whether conditionals of masked slots ignore bonds between slots
+	Before func(ctx context.Context) error // called at the start of every evaluation
+	Calls  atomic.Int64                    // number of evaluations
+	Scored []lm.Query                      // queries of the last call of Score
 }
 
-// New returns a model over size tokens, with bonds of strength 1, that reads texts of limit tokens at most.
+// New returns a model over size tokens, with bonds of strength 1, that takes texts of at most limit tokens.
 func New(size, limit int) *Model {
 	return &Model{
 		Info: lm.Description{Name: "fake", SHA256: "0123456789abcdef0123456789abcdef", Runtime: "1.2.3",
@@ -64,19 +64,19 @@ func (m *Model) U(tokens []int) float64 {
 	return u
 }
 
-// Description returns Info.
+// Description returns m.Info.
 func (m *Model) Description() lm.Description { return m.Info }
 
-// Positions returns Limit.
+// Positions returns m.Limit.
 func (m *Model) Positions() int { return m.Limit }
 
-// Begin counts an evaluation, and calls Before.
+// Begin counts one evaluation, and calls m.Before.
 func (m *Model) Begin(ctx context.Context) error {
 	m.Calls.Add(1)
 	return m.Before(ctx)
 }
 
-// MaskedLogProbabilities returns the distributions of slots, all of them masked.
+// MaskedLogProbabilities returns the distribution of each of slots, with all of them masked.
 func (m *Model) MaskedLogProbabilities(ctx context.Context, ids, slots []int) ([][]float32, error) {
 	masked := slices.Clone(ids)
 	for position := range masked {
@@ -91,7 +91,7 @@ func (m *Model) MaskedLogProbabilities(ctx context.Context, ids, slots []int) ([
 	return logp, m.Begin(ctx)
 }
 
-// LogProbabilities returns the distribution of each row.
+// LogProbabilities returns, for each row, the distribution at its position.
 func (m *Model) LogProbabilities(ctx context.Context, rows []lm.Row) ([][]float32, error) {
 	logp := make([][]float32, len(rows))
 	for i, r := range rows {
@@ -119,7 +119,7 @@ func (m *Model) distribution(left, right int) []float32 {
 	return logp
 }
 
-// Score keeps the queries, and returns a number that depends on each query's token and number of masks.
+// Score records the queries, and returns for each a number that depends on the query's token and number of masks.
 func (m *Model) Score(ctx context.Context, ids []int, queries []lm.Query) ([]float64, error) {
 	m.Scored = queries
 	scores := make([]float64, len(queries))
@@ -129,7 +129,7 @@ func (m *Model) Score(ctx context.Context, ids []int, queries []lm.Query) ([]flo
 	return scores, m.Begin(ctx)
 }
 
-// NewTarget returns the distribution of the slots over the tokens of o.Support.
+// NewTarget returns the distribution of the slots' tokens, each slot's from o.Support.
 func (m *Model) NewTarget(_, _ []int, o lm.TargetOptions) (lm.Target, error) {
 	t := &target{model: m, support: o.Support}
 	for _, s := range o.Support {
@@ -139,7 +139,7 @@ func (m *Model) NewTarget(_, _ []int, o lm.TargetOptions) (lm.Target, error) {
 	return t, nil
 }
 
-// target is the distribution of fills proportional to exp U.
+// target is the distribution of fills with probabilities proportional to exp U.
 type target struct {
 	model      *Model
 	support    [][]int
@@ -163,7 +163,7 @@ func (t *target) Counts() lm.Counts {
 	return lm.Counts{EnergyEvaluations: e + g, GradientEvaluations: g, Rows: (e + g) * int64(len(t.support))}
 }
 
-// tokens returns the tokens of a chain's state.
+// tokens returns the tokens in the state of the given chain.
 func (t *target) tokens(states []int, chain int) []int {
 	tokens := make([]int, len(t.support))
 	for slot := range tokens {
@@ -221,7 +221,7 @@ func (t *target) LogConditionals(ctx context.Context, states, slots []int, logp 
 	return t.model.Begin(ctx)
 }
 
-// LogMaskedConditionals sums over all tokens of all open slots.
+// LogMaskedConditionals computes the conditionals by a sum over all tokens of all open slots.
 func (t *target) LogMaskedConditionals(ctx context.Context, states []int, open []bool, logp []float64) error {
 	n := len(t.support)
 	for at := 0; at < len(states); at += n {

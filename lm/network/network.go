@@ -1,4 +1,4 @@
-// Package network evaluates small residual networks as energies of binary images on onnxruntime, with gradients by
+// Package network evaluates small residual networks on onnxruntime as energies of binary images, with gradients by
 // pixels and by weights. Weights are inputs of the graphs, so they can change from call to call.
 package network
 
@@ -15,23 +15,23 @@ import (
 )
 
 // Shape is the architecture of the papers' deep energies (discrete Langevin, appendix I.4): a convolution, residual
-// blocks, the mean over all places, and a linear map. A block has two 3 × 3 convolutions with swish; the first
-// Downsampling blocks halve the sides. The papers take 64 features and 8 blocks, and halve twice.
+// blocks, the mean over all pixels, and a linear map. A block has two 3 × 3 convolutions with swish; each of the first
+// Downsampling blocks halves the sides. The papers have 64 features and 8 blocks, two of which halve the sides.
 type Shape struct {
-	Rows, Columns int // of the images
+	Rows, Columns int // of an image, in pixels
 	Features      int
 	Blocks        int
 	Downsampling  int
 }
 
-// Energy evaluates U(x) of images for the weights that Set sets. It is not safe for concurrent use.
+// Energy evaluates U(x) of images with the weights given to Set. It is not safe for concurrent use.
 type Energy struct {
 	shape    Shape
 	layout   []tensor
 	weights  []float32
 	runtime  *ort.Runtime
-	sessions [3]*ort.Session // indexed by what
-	images   []float32       // scratch
+	sessions [3]*ort.Session // indexed by the type what
+	images   []float32       // scratch space
 	energies []float32
 	gradient []float32
 }
@@ -40,8 +40,8 @@ type Energy struct {
 type tensor struct {
 	name  string
 	shape []int64
-	first int // its start in the vector of all weights
-	// fan is the number of inputs of each unit that the weights feed; 0 for biases.
+	first int // index of its first entry in the vector of all weights
+	// fan is the number of inputs of each unit that these weights feed, or 0 for biases.
 	fan int
 }
 
@@ -53,7 +53,7 @@ func (t tensor) size() int {
 	return n
 }
 
-// what is the result that a session computes.
+// what says which result a session computes.
 type what int
 
 const (
@@ -62,8 +62,8 @@ const (
 	weights
 )
 
-// Open makes an energy whose weights are 0. It runs on that many threads; 0 means all cores. Open finds or fetches the
-// onnxruntime library. Energy makes each session at its first use.
+// Open makes an energy whose weights are 0. It runs on the given number of threads, or on all cores if that is 0. Open
+// finds or downloads the onnxruntime library. Energy makes each session at its first use.
 func Open(ctx context.Context, s Shape, threads int) (*Energy, error) {
 	if s.Rows < 2 || s.Columns < 2 || s.Features < 1 || s.Blocks < 0 || s.Downsampling < 0 ||
 		s.Downsampling > s.Blocks {
@@ -101,8 +101,8 @@ func (e *Energy) Close() error {
 // Weights returns the number of weights.
 func (e *Energy) Weights() int { return len(e.weights) }
 
-// Initialise draws weights as PyTorch's convolutions do: uniformly within ±1/√inputs. Biases take the bound of their
-// layer's weights.
+// Initialise draws weights as PyTorch's convolutions do: uniformly within ±1/√inputs. Biases have the same bound as the
+// weights of their layer.
 func (e *Energy) Initialise(r *rand.Rand, weights []float64) {
 	bound := 0.0
 	for _, t := range e.layout {
@@ -115,14 +115,14 @@ func (e *Energy) Initialise(r *rand.Rand, weights []float64) {
 	}
 }
 
-// Set sets the weights, [Weights].
+// Set sets the weights; there must be e.Weights() of them.
 func (e *Energy) Set(weights []float64) {
 	for i, w := range weights {
 		e.weights[i] = float32(w)
 	}
 }
 
-// Energies writes U of every image of 0 and 1, [images × pixels], to energy [images].
+// Energies writes U of every image to energy [images]. images holds zeros and ones, [images × pixels].
 func (e *Energy) Energies(ctx context.Context, images []int, energy []float64) error {
 	return e.run(ctx, energies, e.floats(images), nil, energy, nil)
 }
@@ -150,7 +150,7 @@ func (e *Energy) floats(images []int) []float32 {
 	return e.images
 }
 
-// run runs a session. It writes gradients by pixels, and adds gradients by weights.
+// run runs the session for w. It overwrites gradient by pixels, but adds gradients by weights to it.
 func (e *Energy) run(ctx context.Context, w what, images, seeds []float32, energy, gradient []float64) error {
 	area := e.shape.Rows * e.shape.Columns
 	n := len(images) / area
@@ -193,7 +193,7 @@ func (e *Energy) run(ctx context.Context, w what, images, seeds []float32, energ
 	return nil
 }
 
-// session returns the session for a result, and makes it at the first call.
+// session returns the session for the result w, and makes it at the first call.
 func (e *Energy) session(w what) (*ort.Session, error) {
 	if e.sessions[w] != nil {
 		return e.sessions[w], nil
@@ -229,15 +229,15 @@ func (e *Energy) session(w what) (*ort.Session, error) {
 	return e.sessions[w], err
 }
 
-// builder writes the graph of an energy. Activations are [pixels × images × features], so a convolution gathers rows
-// and then multiplies matrices.
+// builder writes the graph of an energy. Activations are [pixels × images × features], so that a convolution is a
+// gather of rows and a product of matrices.
 type builder struct {
 	*onnx.Graph
 	shape  Shape
-	count  onnx.Dim // images
+	count  onnx.Dim // number of images
 	images *onnx.Value
 	layout []tensor
-	values []*onnx.Value // one for each tensor of layout
+	values []*onnx.Value // one value for each tensor of layout
 }
 
 func newBuilder(s Shape) *builder {
@@ -246,7 +246,7 @@ func newBuilder(s Shape) *builder {
 	return b
 }
 
-// weight declares the next array of weights, an input of the graph.
+// weight declares the next array of weights as an input of the graph.
 func (b *builder) weight(name string, fan int, shape ...int64) *onnx.Value {
 	t := tensor{name: name, shape: shape, fan: fan}
 	if n := len(b.layout); n > 0 {
@@ -261,7 +261,7 @@ func (b *builder) weight(name string, fan int, shape ...int64) *onnx.Value {
 	return v
 }
 
-// energy builds U, [images].
+// energy builds U [images] from the images.
 func (b *builder) energy() *onnx.Value {
 	s, features := b.shape, b.shape.Features
 	rows, columns := s.Rows, s.Columns
@@ -286,14 +286,14 @@ func (b *builder) energy() *onnx.Value {
 	mean := b.ReduceMean(h, false, 0)
 	u := b.MatMul(mean, b.weight("out", features, int64(features), 1))
 	u = b.Reshape(u, b.count)
-	return b.Add(u, b.weight("out-bias", 0, 1)) // the last of the weights
+	return b.Add(u, b.weight("out-bias", 0, 1)) // its bias comes last in the vector of weights
 }
 
 func (b *builder) swish(x *onnx.Value) *onnx.Value {
 	return b.Mul(x, b.Apply("Sigmoid", 1, []*onnx.Value{x})[0])
 }
 
-// convolution builds a side × side convolution of x, rows × columns pixels, with zeros around the image.
+// convolution builds a side × side convolution of x, which has rows × columns pixels, with zeros around the image.
 func (b *builder) convolution(name string, x *onnx.Value, side, rows, columns, stride, from, to int) *onnx.Value {
 	places, out := patches(side, rows, columns, stride)
 	padded := x
@@ -311,7 +311,7 @@ func (b *builder) convolution(name string, x *onnx.Value, side, rows, columns, s
 	return b.Reshape(y, onnx.Fixed(int64(out)), b.count, onnx.Fixed(int64(to)))
 }
 
-// patches lists the pixels under the filter for each of the out pixels of the result; rows·columns stands for zero.
+// patches lists, for each of the out pixels of the result, the pixels under the filter; rows·columns stands for a zero.
 func patches(side, rows, columns, stride int) (places []int64, out int) {
 	for r := 0; r < rows; r += stride {
 		for c := 0; c < columns; c += stride {

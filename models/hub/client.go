@@ -12,13 +12,13 @@ import (
 	"time"
 )
 
-const maxWait = time.Minute // between attempts, also when the server asks for more
+const maxWait = time.Minute // longest wait between attempts; try gives up if the server asks for a longer one
 
-// client sends requests to one server, and to those that it redirects to.
+// client sends requests to one server, and to servers to which it redirects.
 type client struct {
 	Options
 	endpoint   *url.URL
-	repository string // the model's address for people; empty: the server is no hub
+	repository string // address of the model's page; "" if the server is no hub
 	http       *http.Client
 	begun      bool // whether Progress.Begin has been called
 }
@@ -42,7 +42,7 @@ func (c *client) advance(bytes int64) {
 
 var errRedirect = errors.New("refused a redirect")
 
-// checkRedirect keeps the token with the endpoint and refuses to leave an encrypted connection.
+// checkRedirect sends the token to c.endpoint only, and refuses to leave an encrypted connection.
 func (c *client) checkRedirect(request *http.Request, via []*http.Request) error {
 	if len(via) >= 10 {
 		return fmt.Errorf("%w: more than 10 in a row", errRedirect)
@@ -54,7 +54,7 @@ func (c *client) checkRedirect(request *http.Request, via []*http.Request) error
 	if via[len(via)-1].URL.Scheme == "https" && request.URL.Scheme != "https" {
 		return fmt.Errorf("%w from https to %s://%s", errRedirect, request.URL.Scheme, request.URL.Host)
 	}
-	// net/http would keep the token for another port and for subdomains.
+	// For another port or a subdomain, net/http would keep the token.
 	if request.URL.Scheme != c.endpoint.Scheme || request.URL.Host != c.endpoint.Host {
 		request.Header.Del("Authorization")
 	}
@@ -63,19 +63,19 @@ func (c *client) checkRedirect(request *http.Request, via []*http.Request) error
 
 // failure is the error of a request.
 type failure struct {
-	err    error         // for the user, if no attempt follows
-	reason error         // shown while the user waits for the next attempt; nil: another attempt would be useless
-	status int           // the code of the answer; a success for an incomplete one
-	wait   time.Duration // the wait that the server asks for
+	err    error         // what the user sees if no attempt follows
+	reason error         // what the user sees while waiting for another attempt; nil if that would be useless
+	status int           // status code of the answer, which for an incomplete answer is that of a success
+	wait   time.Duration // how long the server asks to wait
 }
 
 func (f *failure) Error() string { return f.err.Error() }
 func (f *failure) Unwrap() error { return f.err }
 
-// brokenError marks an incomplete answer.
+// brokenError wraps the error of an incomplete answer.
 type brokenError struct{ error }
 
-// try calls do until it succeeds, fails for good, or fails Attempts times without progress beyond all earlier calls.
+// try calls do until it succeeds, fails for good, or fails Attempts times in a row without further progress.
 func (c *client) try(ctx context.Context, do func() (further bool, err error)) error {
 	for attempt := 1; ; attempt++ {
 		further, err := do()
@@ -99,12 +99,12 @@ func (c *client) try(ctx context.Context, do func() (further bool, err error)) e
 	}
 }
 
-// errStalled is the cause of the end of a stalled connection.
+// errStalled says why a stalled connection was ended.
 var errStalled = errors.New("the connection went silent, or is too slow")
 
-// get asks for an address, from byte offset on if that is not 0, and passes the answer to read. The connection ends
-// after Stall, unless read calls alive. The error is a *failure for an incomplete answer and for every status except
-// 200 and 206.
+// get requests address, from byte offset on if offset is not 0, and passes the answer to read. The connection ends
+// after Stall, unless read keeps calling alive. For an incomplete answer, and for every status except 200 and 206, the
+// error is a *failure.
 func (c *client) get(ctx context.Context, address string, offset int64,
 	read func(response *http.Response, alive func()) error) error {
 	ctx, cancel := context.WithCancelCause(ctx)
@@ -116,7 +116,7 @@ func (c *client) get(ctx context.Context, address string, offset int64,
 		return err
 	}
 	request.Header.Set("User-Agent", "infill")
-	// Sizes and ranges count the stored bytes, without compression.
+	// Without compression, sizes and ranges count the stored bytes.
 	request.Header.Set("Accept-Encoding", "identity")
 	if c.Token != "" && c.repository != "" {
 		request.Header.Set("Authorization", "Bearer "+c.Token)
@@ -141,10 +141,10 @@ func (c *client) get(ctx context.Context, address string, offset int64,
 	return err
 }
 
-// unreachable returns the error of a request without an answer.
+// unreachable returns the error of a request that got no answer.
 func (c *client) unreachable(err error) error {
 	if address := new(url.Error); errors.As(err, &address) {
-		err = address.Err // it would repeat the address, which may carry a signature
+		err = address.Err // drop the address, which may carry a signature
 	}
 	if errors.Is(err, errRedirect) {
 		return err
@@ -161,7 +161,7 @@ func (c *client) unreachable(err error) error {
 	return &failure{err: final, reason: fmt.Errorf("%s cannot be reached", c.endpoint.Host)}
 }
 
-// refusal returns the error for an answer that is not a success. A header of the hub says which of several things is
+// refusal returns the error for an answer that is not a success. The hub's header X-Error-Code says what exactly is
 // missing.
 func (c *client) refusal(response *http.Response) error {
 	status, wait := response.StatusCode, retryAfter(response)
@@ -200,7 +200,7 @@ func (c *client) refusal(response *http.Response) error {
 	return f
 }
 
-// retryAfter returns the wait that an answer asks for, 0 if it asks for none.
+// retryAfter returns how long an answer asks to wait, or 0 if it does not ask.
 func retryAfter(response *http.Response) time.Duration {
 	value := response.Header.Get("Retry-After")
 	if seconds, err := strconv.ParseInt(value, 10, 32); err == nil {

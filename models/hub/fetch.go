@@ -13,23 +13,23 @@ import (
 
 const partSuffix = ".part"
 
-// download is a file that is being fetched to the disk.
+// download is one file that the program downloads to disk.
 type download struct {
 	client              *client
-	address, name, path string // the name is for errors
+	address, name, path string // name appears in errors
 	size                int64  // bytes
-	// sum is the hash of the right content, of this kind, after the prefix.
+	// sum is the expected hash, of the given kind, of the prefix and the content.
 	kind, prefix, sum string
 	hash              hash.Hash
 
 	out  *os.File
-	have int64 // bytes
+	have int64 // bytes on disk so far
 }
 
-// errContent marks a file that differs from the requested one.
+// errContent says that a file differs from the requested file.
 var errContent = errors.New("wrong content")
 
-// verify compares size and checksum of a file on disk.
+// verify compares size and checksum of the file at path with those expected.
 func (d *download) verify(path string) error {
 	content, err := os.Open(path)
 	if err != nil {
@@ -49,7 +49,7 @@ func (d *download) verify(path string) error {
 	return nil
 }
 
-// run makes sure that the complete file is at its path, with the right checksum.
+// run ensures that d.path has the complete file, with the right checksum.
 func (d *download) run(ctx context.Context) error {
 	if info, err := os.Stat(d.path); err == nil && (info.Size() > 0 || d.size == 0) {
 		if d.verify(d.path) == nil {
@@ -74,7 +74,7 @@ func (d *download) run(ctx context.Context) error {
 		if removal := d.discard(part); removal != nil {
 			return errors.Join(err, removal)
 		}
-		// The bytes of an earlier attempt may be wrong: fetch once more, from the first byte.
+		// If bytes from an earlier run were wrong, download once more, from the first byte.
 		if !resumed {
 			return fmt.Errorf("%w: the server or what lies between sent something else; try again, or from another "+
 				"server", err)
@@ -82,14 +82,14 @@ func (d *download) run(ctx context.Context) error {
 	}
 }
 
-// discard removes a part and takes its bytes back from the progress.
+// discard removes the file at path and takes its bytes back from the progress.
 func (d *download) discard(path string) error {
 	d.client.advance(-min(sizeOf(path), d.size))
 	return os.Remove(path)
 }
 
-// complete appends to part until it has the size of the file. It goes on after broken connections, as long as every few
-// attempts make the part longer than ever before: a server that starts again from the first byte brings nothing new.
+// complete appends to part until it has the size of the file. It continues after broken connections, as long as every
+// few attempts make part longer than ever before. A server that starts again at the first byte makes no progress.
 func (d *download) complete(ctx context.Context, part string) (err error) {
 	if d.out, err = os.OpenFile(part, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o644); err != nil {
 		return err
@@ -120,9 +120,9 @@ func (d *download) complete(ctx context.Context, part string) (err error) {
 	return fmt.Errorf("%s: %w", d.name, err)
 }
 
-// read appends a response to the part. The checksum shows later whether these are the right bytes.
+// read appends a response to d.out. The checksum later shows whether the bytes are right.
 func (d *download) read(response *http.Response, alive func()) error {
-	if response.StatusCode == http.StatusOK && d.have > 0 { // the server sends everything instead of the rest
+	if response.StatusCode == http.StatusOK && d.have > 0 { // the server ignores the range
 		d.client.advance(-min(d.have, d.size))
 		if d.have = 0; d.out.Truncate(0) != nil {
 			return fmt.Errorf("%s cannot be begun again", d.out.Name())
@@ -149,7 +149,7 @@ func (d *download) read(response *http.Response, alive func()) error {
 	return nil
 }
 
-// sizeOf returns the size of a file, 0 if there is none.
+// sizeOf returns the size of the file at path, or 0 if there is no such file.
 func sizeOf(path string) int64 {
 	info, err := os.Stat(path)
 	if err != nil {

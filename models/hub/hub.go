@@ -1,6 +1,6 @@
 // Package hub fetches files from the Hugging Face hub, or from a server that speaks its protocol.
 //
-// Every file is checked by its content: large ones by the SHA-256 that the hub keeps for them, small ones by their git
+// It checks the content of every file: of a large file, by the SHA-256 that the hub keeps; of a small file, by its git
 // object name (SHA-1 over "blob SIZE\0" and content). If a connection breaks, the package keeps the bytes so far, and
 // the next attempt, in this process or a later one, asks for the rest.
 package hub
@@ -23,37 +23,37 @@ import (
 	"time"
 )
 
-// DefaultEndpoint is the public hub.
+// DefaultEndpoint is the address of the public hub.
 const DefaultEndpoint = "https://huggingface.co"
 
-// The environment variables that errors name, which the hub's own clients also read.
+// These environment variables, which the hub's own clients also read, appear in errors.
 const (
-	endpointVariable = "HF_ENDPOINT" // a mirror to be used instead of the public hub
-	tokenVariable    = "HF_TOKEN"    // for private and gated models
+	endpointVariable = "HF_ENDPOINT" // address of a mirror to use instead of the public hub
+	tokenVariable    = "HF_TOKEN"    // token for private and gated models
 )
 
-// Options say from which server to fetch, and how. The zero value is the public hub.
+// Options say from which server to fetch, and how. The zero value means the public hub.
 type Options struct {
-	Endpoint string // the address of a mirror; empty: the public hub
-	Token    string // for private and gated models; sent only to the endpoint, never to servers that it redirects to
-	Offline  bool   // use only files that are stored already
+	Endpoint string // address of a mirror; "" for the public hub
+	Token    string // for private and gated models; sent to Endpoint only, never to a server that it redirects to
+	Offline  bool   // whether to use only files that are already stored
 	Progress Progress
 
-	Attempts int           // without any progress, before giving up; default 5
-	WaitMin  time.Duration // before the second attempt, doubled from one to the next; default 1 s
-	// Stall is the time after which a connection without data ends, and an incomplete list of files; default 60 s.
+	Attempts int           // attempts in a row without progress before giving up; default 5
+	WaitMin  time.Duration // wait before the second attempt, doubled for each further one; default 1 s
+	// Stall is the longest time without data, and for a whole list of files. Default 60 s.
 	Stall time.Duration
 }
 
 // FromEnvironment reads HF_ENDPOINT, HF_TOKEN (or the file in which the hub's command line stores the token) and
-// HF_HUB_OFFLINE, the variables of the hub's own clients.
+// HF_HUB_OFFLINE, as the hub's own clients do.
 func FromEnvironment() Options {
 	o := Options{Endpoint: os.Getenv(endpointVariable), Token: strings.TrimSpace(os.Getenv(tokenVariable))}
 	switch strings.ToLower(os.Getenv("HF_HUB_OFFLINE")) {
 	case "1", "true", "yes", "on":
 		o.Offline = true
 	}
-	if o.Token == "" { // without a readable file there is no token
+	if o.Token == "" { // without a readable file, there is no token
 		home, _ := os.UserHomeDir()
 		home = cmp.Or(os.Getenv("HF_HOME"), filepath.Join(home, ".cache", "huggingface"))
 		content, _ := os.ReadFile(cmp.Or(os.Getenv("HF_TOKEN_PATH"), filepath.Join(home, "token")))
@@ -62,14 +62,14 @@ func FromEnvironment() Options {
 	return o
 }
 
-// Progress observes the fetching of files. Calls come from one goroutine.
+// Progress observes downloads. All calls come from one goroutine.
 type Progress interface {
-	// Begin is called at most once, before the weights: their file, its bytes already on disk, its bytes in all. It is
-	// not called for a model that is stored already, or that is refused for its config.
+	// Begin is called at most once, before the weights, with the name of their file, the bytes already on disk and all
+	// bytes. It is not called for a model that is already stored, or that is refused for its config.
 	Begin(name string, have, total int64)
-	// Advance reports bytes fetched; they are negative when bytes reported before are thrown away.
+	// Advance reports downloaded bytes. bytes is negative if bytes reported before are thrown away.
 	Advance(bytes int64)
-	// Waiting reports that nothing will happen for a time, and why; it may come before Begin.
+	// Waiting reports that nothing will happen for the time wait, and why. It may come before Begin.
 	Waiting(reason error, wait time.Duration)
 }
 
@@ -82,21 +82,21 @@ func (silent) Waiting(error, time.Duration) {}
 
 // Repository is a model on the hub, at one revision.
 type Repository struct {
-	Address string // the address for people
+	Address string // the page for people
 	Commit  string
 	Licence string
 	Files   []File
 
 	client *client
 	name   string
-	stem   string // the address of a file, without its name
+	stem   string // address of a file, up to its name
 }
 
 // File is one file of a repository.
 type File struct {
 	Name string `json:"rfilename"`
 	Size int64  `json:"size"`
-	// Blob is the git object name. For a large file it is the name of a pointer, and does not identify the content.
+	// Blob is the git object name. For a large file it names only a pointer, and does not identify the content.
 	Blob  string `json:"blobId"`
 	Large *struct {
 		SHA256 string `json:"sha256"`
@@ -104,9 +104,9 @@ type File struct {
 	} `json:"lfs"`
 }
 
-const maxInfoBytes = 16 << 20 // the longest answer about a repository
+const maxInfoBytes = 16 << 20 // largest size of an answer about a repository
 
-// Open asks for the files of a branch, a tag or a commit of the model "org/name".
+// Open asks the hub which files the model "org/name" has at a branch, tag or commit.
 func Open(ctx context.Context, name, revision string, o Options) (*Repository, error) {
 	base := strings.TrimRight(cmp.Or(o.Endpoint, DefaultEndpoint), "/")
 	endpoint, err := url.Parse(base)
@@ -132,13 +132,13 @@ func Open(ctx context.Context, name, revision string, o Options) (*Repository, e
 		Files    []File   `json:"siblings"`
 		Tags     []string `json:"tags"`
 		CardData struct {
-			Licence any `json:"license"` // text, or a list of texts
+			Licence any `json:"license"` // a string or a list of strings
 		} `json:"cardData"`
 	}
 	if err = json.Unmarshal(content, &answer); err == nil && !isHex(answer.Commit, 40) {
 		err = fmt.Errorf("%.60q is not a commit", answer.Commit)
 	}
-	if err != nil { // an error of JSON repeats a number, however long it is
+	if err != nil { // %.200v shortens an error of JSON, which may repeat a long number
 		return nil, fmt.Errorf("%s does not answer like a hub: the list of files: %.200v; check %s",
 			endpoint.Redacted(), err, endpointVariable)
 	}
@@ -152,8 +152,8 @@ func Open(ctx context.Context, name, revision string, o Options) (*Repository, e
 	return r, nil
 }
 
-// list reads the answer about a repository. The answer must be complete within Stall: a list is short, and a slow drip
-// would never count as silent.
+// list reads the answer about a repository. The whole answer must arrive within Stall: it is short, and the timer would
+// never end a connection that sends a byte now and then.
 func (c *client) list(ctx context.Context, address string) (content []byte, err error) {
 	err = c.try(ctx, func() (bool, error) {
 		return false, c.get(ctx, address, 0, func(response *http.Response, _ func()) error {
@@ -169,7 +169,7 @@ func (c *client) list(ctx context.Context, address string) (content []byte, err 
 	return content, err
 }
 
-// licence returns the licence on the model's card, or the first in its tags.
+// licence returns the licence on the model's card, or, if that is not a string, the first licence in its tags.
 func licence(card any, tags []string) string {
 	if l, ok := card.(string); ok {
 		return l
@@ -182,7 +182,7 @@ func licence(card any, tags []string) string {
 	return ""
 }
 
-// Find finds a file by its name.
+// Find returns the file with the given name, or false if there is none.
 func (r *Repository) Find(name string) (File, bool) {
 	i := slices.IndexFunc(r.Files, func(f File) bool { return f.Name == name })
 	if i < 0 {
@@ -191,7 +191,7 @@ func (r *Repository) Find(name string) (File, bool) {
 	return r.Files[i], true
 }
 
-// FetchWeights is Fetch for the file of the weights, which takes long. It reports progress.
+// FetchWeights fetches the file of the weights as Fetch does. As this takes long, it reports progress.
 func (r *Repository) FetchWeights(ctx context.Context, f File, dir string) error {
 	at := filepath.Join(dir, f.Name)
 	r.client.begun = true
@@ -199,7 +199,7 @@ func (r *Repository) FetchWeights(ctx context.Context, f File, dir string) error
 	return r.Fetch(ctx, f, dir)
 }
 
-// Fetch makes sure that dir has the complete file, with the right checksum.
+// Fetch downloads f into dir, unless the complete file with the right checksum is already there.
 func (r *Repository) Fetch(ctx context.Context, f File, dir string) error {
 	d := &download{client: r.client, address: r.stem + url.PathEscape(f.Name), name: f.Name,
 		path: filepath.Join(dir, f.Name), size: f.Size}

@@ -1,7 +1,7 @@
 // Package corpus reads evaluation text in its usual forms, and selects and masks sentences with a seed.
 //
-// Nothing is changed silently. The package counts sentences that it leaves out, with the reason and the first line, and
-// markers that it rewrites, and returns both with the result. It identifies a file by the SHA-256 of its bytes.
+// Every change to a text is reported. The package counts the sentences that it leaves out, with the reason and the
+// first line, and the markers that it replaces. It identifies a file by the SHA-256 of its bytes.
 package corpus
 
 import (
@@ -17,43 +17,43 @@ import (
 	"unicode/utf8"
 )
 
-// Form is the form of a file.
+// Form is the form of a corpus file.
 type Form string
 
 const (
-	// Lines has one sentence a line: nyu-dl/bert-gen's *.5k.txt and any plain text prepared that way.
+	// Lines has one sentence on each line, as in nyu-dl/bert-gen's *.5k.txt or in any plain text prepared so.
 	Lines Form = "lines"
-	// WikiText is the form of WikiText-2 and WikiText-103 (Merity et al. 2016), with <unk> or raw: a paragraph a line,
-	// cut into words, headings between equals signs. Headings are left out, paragraphs are cut into sentences. Files
-	// named wiki.*.tokens or wiki.*.raw have this form, and files with such a heading among their first lines of text.
+	// WikiText is the form of WikiText-2 and WikiText-103 (Merity et al. 2016), with <unk> or raw. A line is a heading
+	// between equals signs, which Read leaves out, or a paragraph of words, which Read cuts into sentences. A file has
+	// this form if its name is wiki.*.tokens or wiki.*.raw, or if a heading is among its first lines of text.
 	WikiText Form = "wikitext"
 )
 
-// Markers says how to replace the corpora's own markers in the text for a model. [Sentence.Raw] keeps them.
+// Markers says how to replace a corpus's own markers in the text for a model. [Sentence.Raw] keeps the markers.
 type Markers string
 
 const (
-	// BertGen, the default: @@UNKNOWN@@ and <unk> become [UNK], @-@ becomes -, `` and '' become ".
+	// BertGen, the default, replaces @@UNKNOWN@@ and <unk> by [UNK], @-@ by -, and `` and '' by ".
 	BertGen Markers = "bert-gen"
-	// DISCS is BertGen, but leaves `` and '' out, as the data set of google-research/discs does.
+	// DISCS is BertGen, but drops `` and '', as in the data set of google-research/discs.
 	DISCS Markers = "discs"
 )
 
 // Corpus is a text cut into sentences.
 type Corpus struct {
-	Name      string // chosen by the caller, "tbc"
-	SHA256    string // hex, of the file's bytes
+	Name      string // as the caller names it, such as "tbc"
+	SHA256    string // of the file's bytes, in hexadecimal
 	Form      Form
-	Lines     int // of the file
+	Lines     int // number of lines in the file
 	Sentences []Sentence
-	// Skipped counts the lines and sentences that Read left out.
+	// Skipped counts the lines and sentences that Read left out, by reason.
 	Skipped []Skip
 	Path    string
-	// Reference reports whether the corpus is only a reference for scores: no sentence of it is masked.
+	// Reference reports whether the corpus is only a reference for scores, so that none of its sentences is masked.
 	Reference bool
 }
 
-// LeftOut lists the reasons for which Read left text out, each with its count, except headings.
+// LeftOut returns a line for each reason why Read left out text, with its count. It does not list headings.
 func (c *Corpus) LeftOut() (list []string) {
 	for _, skip := range c.Skipped {
 		if skip.Reason != SkipHeading {
@@ -65,15 +65,15 @@ func (c *Corpus) LeftOut() (list []string) {
 
 // Sentence is one sentence of a corpus.
 type Sentence struct {
-	Line int    // the line of the file, from 1, on which the sentence begins
-	Raw  string // the text of the file, without white space around it; WikiText's words have spaces between them
+	Line int    // line of the file, from 1, on which the sentence begins
+	Raw  string // text of the file without surrounding white space; for WikiText, words with single spaces between them
 }
 
-// Skip counts the lines or sentences left out for one reason.
+// Skip counts the lines or sentences that were left out for one reason.
 type Skip struct {
 	Reason string `json:"reason"`
 	Count  int    `json:"count"`
-	Line   int    `json:"line"` // of the first one met
+	Line   int    `json:"line"` // first line left out for this reason
 }
 
 type skips []Skip
@@ -97,7 +97,7 @@ func (s skips) count(reason string) int {
 	return 0
 }
 
-// Reasons for which Read leaves a line or a sentence out. It does not count empty lines.
+// These are the reasons why Read leaves out a line or a sentence. Empty lines are not counted.
 const (
 	SkipHeading     = "heading"
 	SkipEncoding    = "not valid UTF-8"
@@ -106,7 +106,7 @@ const (
 	SkipSpecial     = "special token of the model in the text"
 )
 
-// Raw returns the sentences as in the file, for use as references.
+// Raw returns all sentences with the text of the file, for use as references.
 func (c *Corpus) Raw() []string {
 	raw := make([]string, len(c.Sentences))
 	for i, s := range c.Sentences {
@@ -115,11 +115,11 @@ func (c *Corpus) Raw() []string {
 	return raw
 }
 
-// largest is the largest size of a corpus, in bytes, a few times that of WikiText-103.
+// largest is the largest size of a corpus in bytes, a few times the size of WikiText-103.
 var largest int64 = 2 << 30
 
-// Read reads a corpus in UTF-8, from r, or if r is nil from the file at path. Errors name the text by path. If more
-// than a tenth of the lines is not valid, Read returns an error; fewer lines it leaves out and counts.
+// Read reads a corpus in UTF-8 from r or, if r is nil, from the file at path. Errors contain path. If more than a tenth
+// of the lines is not valid UTF-8, Read returns an error; otherwise it leaves these lines out and counts them.
 func Read(name, path string, r io.Reader) (*Corpus, error) {
 	if r == nil {
 		file, err := os.Open(path)
@@ -130,7 +130,7 @@ func Read(name, path string, r io.Reader) (*Corpus, error) {
 		r = file
 	}
 	fail := func(err error) (*Corpus, error) { return nil, fmt.Errorf("corpus %s (%s): %w", name, path, err) }
-	var content strings.Builder // it returns its text without a copy
+	var content strings.Builder // String returns the text without a copy
 	hash := sha256.New()
 	switch n, err := io.Copy(io.MultiWriter(&content, hash), io.LimitReader(r, largest+1)); {
 	case err != nil:
@@ -148,7 +148,7 @@ func Read(name, path string, r io.Reader) (*Corpus, error) {
 			c.Sentences = append(c.Sentences, Sentence{line, raw})
 		}
 	}
-	texts := 0 // lines with text
+	texts := 0 // number of lines with text
 	for line := range strings.Lines(text) {
 		c.Lines++
 		line = strings.TrimSpace(line)
@@ -180,7 +180,7 @@ func Read(name, path string, r io.Reader) (*Corpus, error) {
 	return c, nil
 }
 
-// unusable returns the reason why a sentence cannot be a template, "" if it can.
+// unusable returns why a sentence cannot be a template, or "" if it can.
 func unusable(raw string) string {
 	switch {
 	case strings.ContainsFunc(raw, func(r rune) bool { return unicode.IsControl(r) && !unicode.IsSpace(r) }):
@@ -196,7 +196,7 @@ func unusable(raw string) string {
 	return ""
 }
 
-// List names the counts in one line.
+// List returns the counts of skipped lines and sentences as one line of text.
 func List(skipped []Skip) string {
 	parts := make([]string, len(skipped))
 	for i, s := range skipped {

@@ -15,44 +15,44 @@ import (
 // Slot replaces a masked word in a template.
 const Slot = "[MASK]"
 
-// Mask says which words of a sentence become slots. Exactly one of Fraction and Count is given.
+// Mask says which words of a sentence become slots. Exactly one of Fraction and Count must be set.
 type Mask struct {
-	// Fraction masks this part of the sentence's words, rounded to the nearest number, halves up, at least one.
+	// Fraction is the part of a sentence's words to mask, rounded to the nearest number, halves up, at least 1.
 	Fraction float64 `json:"fraction,omitempty"`
-	// Count is the number of slots; sentences with fewer words that may be masked are left out.
+	// Count is the number of slots. Sentences with fewer words that may be masked are left out.
 	Count int `json:"count,omitempty"`
-	// Interior spares the first and the last white-space token.
+	// Interior never masks the first or the last white-space token.
 	Interior bool `json:"interior,omitempty"`
-	// Punctuation counts tokens without a letter or digit, and [UNK], as words too.
+	// Punctuation counts [UNK], and tokens without a letter or digit, as words too.
 	Punctuation bool `json:"punctuation,omitempty"`
-	// Whole replaces the white-space token with all punctuation attached to it; else "sat." becomes "[MASK].". In texts
-	// whose punctuation stands apart there is no difference except for abbreviations.
+	// Whole masks a white-space token with all punctuation attached to it. Otherwise "sat." becomes "[MASK].". Where
+	// punctuation stands apart from words, Whole only matters for abbreviations.
 	Whole bool `json:"whole,omitempty"`
 }
 
 // SelectOptions are the options of a selection.
 type SelectOptions struct {
 	Sentences int `json:"sentences"`
-	// MinimumTokens and MaximumTokens bound the length of a sentence in white-space tokens; 0 = no bound.
+	// MinimumTokens and MaximumTokens bound the length of a sentence in white-space tokens; 0 means no bound.
 	MinimumTokens int  `json:"minimum_tokens,omitempty" flag:"min-tokens" help:"fewest white-space tokens of a sentence"`
 	MaximumTokens int  `json:"maximum_tokens,omitempty" flag:"max-tokens" help:"most white-space tokens of a sentence; 0 is no limit"`
 	Mask          Mask `json:"mask"`
-	// Markers says how to replace markers; "" is BertGen.
+	// Markers says how to replace markers; "" means BertGen.
 	Markers Markers `json:"-"`
 	Seed    uint64  `json:"seed"`
-	// Check, if not nil, returns a reason for a template that cannot be used, as by a model's limits. Select counts its
-	// sentence under that reason, and takes the next one.
+	// Check, if not nil, returns why a template cannot be used, as when it is too long for a model, or "" if it can be
+	// used. Select counts the sentence under that reason, and takes another sentence.
 	Check func(template string) (reason string) `json:"-"`
 }
 
-// DLP is the protocol of the discrete Langevin paper, section 7.5, for the given number of sentences: a quarter of the
-// words masked. The paper names no bounds for length; two tokens are the fewest that leave a word beside a slot.
+// DLP returns the protocol of the discrete Langevin paper, section 7.5, for a number of sentences: it masks a quarter
+// of the words. The paper gives no bounds of length; MinimumTokens is 2 so that a word stays beside a slot.
 func DLP(sentences int, seed uint64) SelectOptions {
 	return SelectOptions{Sentences: sentences, MinimumTokens: 2, Mask: Mask{Fraction: 0.25}, Seed: seed}
 }
 
-// DISCSProtocol is the protocol of google-research/discs (create_infill_dataset): sentences of 15 to 25 tokens, and
-// four slots at any tokens except the first and the last. That protocol takes 10 sentences of each corpus.
+// DISCSProtocol returns the protocol of google-research/discs (create_infill_dataset): sentences of 15 to 25 tokens,
+// with four slots at any tokens except the first and the last. That protocol takes 10 sentences of each corpus.
 func DISCSProtocol(sentences int, seed uint64) SelectOptions {
 	return SelectOptions{
 		Sentences: sentences, MinimumTokens: 15, MaximumTokens: 25, Markers: DISCS, Seed: seed,
@@ -86,13 +86,13 @@ func (o SelectOptions) Validate() error {
 type Prompt struct {
 	Corpus string `json:"corpus"`
 	Line   int    `json:"line"`
-	// Sentence is the number of the sentence in the corpus, from 0; a line may hold several.
+	// Sentence is the index of the sentence in Corpus.Sentences. A line may hold several sentences.
 	Sentence int `json:"sentence"`
-	// Source is the sentence as in the corpus, by which references can leave it out.
+	// Source is the sentence as in the corpus. By Source, references can leave the sentence out.
 	Source string `json:"source"`
-	// Text is Source with markers replaced, and single spaces for white space.
+	// Text is Source with markers replaced and white space reduced to single spaces.
 	Text string `json:"text"`
-	// Template is Text with slots.
+	// Template is Text with slots instead of the masked words.
 	Template string `json:"template"`
 	// Tokens are the positions, from 0, of the masked white-space tokens in Text, ascending.
 	Tokens []int `json:"tokens"`
@@ -100,19 +100,19 @@ type Prompt struct {
 	Words []string `json:"words"`
 }
 
-// Selection is the outcome of [Corpus.Select].
+// Selection is the result of [Corpus.Select].
 type Selection struct {
 	Corpus  string   `json:"corpus"`
 	SHA256  string   `json:"sha256"` // of the corpus file
 	Prompts []Prompt `json:"prompts"`
-	// Considered is the number of examined sentences. Skipped counts those left out, with the reasons.
+	// Considered is the number of examined sentences. Skipped counts the sentences that were left out, by reason.
 	Considered int    `json:"considered"`
 	Skipped    []Skip `json:"skipped"`
 	// Replaced counts the markers that were replaced in the prompts, by marker.
 	Replaced map[string]int `json:"replaced"`
 }
 
-// Reasons for leaving a sentence out of a selection.
+// These are the reasons why Select leaves out a sentence.
 const (
 	SkipShort     = "too short"
 	SkipLong      = "too long"
@@ -121,10 +121,10 @@ const (
 	SkipOnlySlots = "no word left beside the slots"
 )
 
-// Select draws sentences in an order that depends on the seed, the corpus' name and its number of sentences, and takes
-// the first that pass. The masked words of a sentence depend only on the seed and the sentence: with another number of
-// sentences, or with other corpora, the same sentence has the same masks. If there are too few sentences, the error
-// says why.
+// Select examines sentences in a random order, and takes the first that pass all checks. The order depends on the seed,
+// the corpus' name and its number of sentences. The masked words of a sentence depend only on the seed and the
+// sentence. So another number of sentences, or other corpora, do not change the masks of a sentence. If too few
+// sentences pass, the error says why.
 func (c *Corpus) Select(o SelectOptions) (*Selection, error) {
 	if err := o.Validate(); err != nil {
 		return nil, fmt.Errorf("corpus %s: %w", c.Name, err)
@@ -164,7 +164,7 @@ func (c *Corpus) Select(o SelectOptions) (*Selection, error) {
 	return s, nil
 }
 
-// prompt masks a sentence, or returns the reason why it cannot.
+// prompt masks words of a sentence, or returns the reason why the sentence cannot be used.
 func (o SelectOptions) prompt(text string, tokens []string) (Prompt, string) {
 	switch {
 	case len(tokens) < o.MinimumTokens:
@@ -172,8 +172,8 @@ func (o SelectOptions) prompt(text string, tokens []string) (Prompt, string) {
 	case o.MaximumTokens > 0 && len(tokens) > o.MaximumTokens:
 		return Prompt{}, SkipLong
 	}
-	var words []int // all words, to which Fraction refers
-	var free []int  // the words that may be masked
+	var words []int // positions of all words, to which Fraction refers
+	var free []int  // positions of the words that may be masked
 	for k, token := range tokens {
 		if o.Mask.Punctuation || token != "[UNK]" && strings.ContainsFunc(token, isWord) {
 			words = append(words, k)
@@ -210,7 +210,7 @@ func (o SelectOptions) prompt(text string, tokens []string) (Prompt, string) {
 
 func isWord(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) }
 
-// core returns the range of a token without the punctuation around it; apostrophes stay, as in "'tis" and "the dogs'".
+// core returns the range of a token without the punctuation around it. Apostrophes stay, as in "'tis" and "the dogs'".
 func core(token string) (from, to int) {
 	if !strings.ContainsFunc(token, isWord) {
 		return 0, len(token)
@@ -220,7 +220,7 @@ func core(token string) (from, to int) {
 	return len(token) - len(left), len(token) - len(left) + len(strings.TrimRightFunc(left, outside))
 }
 
-// apply returns the white-space tokens of a sentence with the markers replaced, and the number of each marker.
+// apply returns the white-space tokens of a sentence with the markers replaced. replaced counts each replaced marker.
 func (m Markers) apply(raw string) (tokens []string, replaced map[string]int) {
 	replaced = make(map[string]int)
 	for _, token := range strings.Fields(raw) {
@@ -246,7 +246,7 @@ func (m Markers) apply(raw string) (tokens []string, replaced map[string]int) {
 	return tokens, replaced
 }
 
-// stream returns a random stream for a purpose and a text.
+// stream returns a random stream that depends on the seed, a purpose and a text.
 func stream(seed uint64, purpose, text string) *rand.Rand {
 	sum := sha256.Sum256(append(binary.LittleEndian.AppendUint64(nil, seed), purpose+"\x00"+text...))
 	return rand.New(rand.NewPCG(binary.LittleEndian.Uint64(sum[:8]), binary.LittleEndian.Uint64(sum[8:16])))

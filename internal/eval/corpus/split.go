@@ -9,10 +9,10 @@ import (
 	"unicode/utf8"
 )
 
-// headingLines is the number of first lines of text without a heading after which a file counts as one sentence a line.
+// headingLines is the number of first lines of text in which detect looks for a heading of WikiText.
 const headingLines = 50
 
-// detect returns the form of a file, from its name and its first lines.
+// detect returns the form of a file by its name and its first lines.
 func detect(path, text string) Form {
 	if wikiName.MatchString(filepath.Base(path)) {
 		return WikiText
@@ -34,7 +34,7 @@ func detect(path, text string) Form {
 
 var wikiName = regexp.MustCompile(`^wiki\..*(tokens|raw)$`)
 
-// isHeading recognises " = Title = ", " = = Section = = " and deeper headings, with as many equals signs on each side.
+// isHeading reports whether a line is a heading: " = Title = ", " = = Section = = " or deeper, with equal sides.
 func isHeading(text string) bool {
 	words := strings.Fields(text)
 	left := 0
@@ -48,9 +48,9 @@ func isHeading(text string) bool {
 	return left > 0 && left == right && left+right < len(words)
 }
 
-// splitTokens cuts a paragraph of separate words into sentences. A sentence ends at a full stop, question or
-// exclamation mark that is a word of its own (those of abbreviations are not), with closing quotes and brackets after
-// it, unless the next word begins with a small letter.
+// splitTokens cuts a paragraph of words with spaces between them into sentences. A sentence ends at a full stop,
+// question or exclamation mark that is a word of its own, with the closing quotes and brackets after it. It does not
+// end there if the next word begins with a small letter. (Full stops of abbreviations are not words of their own.)
 func splitTokens(text string, emit func(raw string)) {
 	quoted, start, words := false, 0, strings.Fields(text)
 	for k := 0; k < len(words); k++ {

@@ -1,12 +1,12 @@
 // Package bert writes masked language models of BERT's descent into ONNX graphs.
 //
-// One package serves every family, because they are one model with small changes: DistilBERT, ELECTRA, RoBERTa and
-// ALBERT differ from BERT (Devlin et al. 2019) in names, sizes and which weights are shared, which models.Layout says,
-// so that transformer.go builds all of them. ModernBERT's layers, which normalise before
-// their blocks, and DeBERTa's have a file each.
+// One package serves every family, because the models differ little: DistilBERT, ELECTRA, RoBERTa and ALBERT differ
+// from BERT (Devlin et al. 2019) in names, in sizes and in which weights are shared. A models.Layout says how, and
+// transformer.go builds all of them. ModernBERT, whose layers normalise before their blocks, and DeBERTa have a file
+// each.
 //
-// No more is computed than is asked for: the last layer and the vocabulary head run only at the queried positions.
-// Weights stay in the bundle's own file; the graph refers to them by offset.
+// The graph computes no more than it is asked for: the last layer and the vocabulary head run only at the queried
+// positions. Weights stay in the bundle's own file; the graph refers to them by offset.
 package bert
 
 import (
@@ -23,7 +23,7 @@ import (
 // Model is a bundle that can be written into graphs.
 type Model struct {
 	*models.Bundle
-	Separator int // see [graphs.Rows]; without effect if the model knows one segment
+	Separator int // see [graphs.Rows]; a model that knows one segment ignores it
 }
 
 var _ graphs.Model = Model{}
@@ -47,14 +47,14 @@ func (b Model) Forward(g *onnx.Graph, in graphs.Rows, differentiable bool) (grap
 	return p, cmp.Or(m.err, g.Err())
 }
 
-// Padded reports whether the model takes rows with padding: [graphs.Rows].Bias. Families that look at
-// neighbours other than by attention do not.
+// Padded reports whether the model takes padded rows ([graphs.Rows].Bias). ModernBERT and DeBERTa do not: their
+// attention adds no bias.
 func (b Model) Padded() bool {
 	c := b.Config
 	return c.PreNorm == nil && c.Relative == nil
 }
 
-// builder is one graph in the making.
+// builder builds one graph.
 type builder struct {
 	*onnx.Graph
 	bundle  *models.Bundle
@@ -63,15 +63,15 @@ type builder struct {
 	err     error
 }
 
-// fail records an error; the first one stays.
+// fail records an error, unless an earlier one is recorded.
 func (m *builder) fail(format string, arguments ...any) {
 	m.err = cmp.Or(m.err, fmt.Errorf("bundle %s: "+format, append([]any{m.bundle.Name}, arguments...)...))
 }
 
-// weight is a tensor of the bundle, as float32.
+// weight returns the named tensor of the bundle as float32.
 func (m *builder) weight(name string) *onnx.Value { return m.rows(name, 0, -1) }
 
-// rows is n rows of a tensor of the bundle, from row first, as float32; if n is negative, all rows from there.
+// rows returns the n rows from first on of the named tensor as float32, or, if n is negative, all rows from first on.
 func (m *builder) rows(name string, first, n int) *onnx.Value {
 	t, ok := m.bundle.Tensor(name)
 	if !ok {
@@ -106,7 +106,7 @@ func (m *builder) rows(name string, first, n int) *onnx.Value {
 	return v
 }
 
-// linear is scale·(x·Wᵀ) + bias for x [positions × in], times post.
+// linear returns post·(scale·(x·Wᵀ) + bias), W and bias from l, for x [positions × in].
 func (m *builder) linear(x *onnx.Value, l models.Linear, scale, post float64) *onnx.Value {
 	var bias *onnx.Value
 	if l.Bias != "" {
@@ -116,7 +116,7 @@ func (m *builder) linear(x *onnx.Value, l models.Linear, scale, post float64) *o
 		onnx.GemmOptions{Alpha: scale * post, Beta: post, TransB: true})
 }
 
-// normalize applies a norm to x; a norm without a weight leaves x as it is.
+// normalize applies the norm n to x. If n has no weight, normalize returns x unchanged.
 func (m *builder) normalize(x *onnx.Value, n models.Norm) *onnx.Value {
 	if n.Weight == "" {
 		return x
@@ -138,7 +138,7 @@ func (m *builder) activate(x *onnx.Value, kind string) *onnx.Value {
 		return m.Relu(x)
 	case "tanh":
 		return m.Tanh(x)
-	case "silu": // x/(1 + exp −x) = x/2·(1 + tanh x/2)
+	case "silu": // since x/(1 + exp −x) = x/2·(1 + tanh x/2)
 		half := m.Mul(x, m.Scalar(0.5))
 		return m.Mul(half, m.Add(m.Tanh(half), m.Scalar(1)))
 	}
@@ -146,8 +146,8 @@ func (m *builder) activate(x *onnx.Value, kind string) *onnx.Value {
 	return x
 }
 
-// seed is the derivative of the targets' log-probabilities by the state h that the output matrix D multiplies:
-// ∂ log softmax(D·h)_target / ∂h = D_target − Σ_v p_v D_v.
+// seed returns the derivative of the targets' log-probabilities with respect to the state h, which the output matrix D
+// multiplies: ∂ log softmax(D·h)_target / ∂h = D_target − Σ_v p_v D_v.
 func (m *builder) seed(in graphs.Rows, logProbability *onnx.Value) *onnx.Value {
 	targets, p := m.Reshape(in.Targets, in.Asked()), m.Exp(logProbability)
 	decoder := m.weight(m.layout.Decoder.Weight)

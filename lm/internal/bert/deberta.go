@@ -8,9 +8,9 @@ import (
 	"infill/models"
 )
 
-// disentangled is DeBERTa's attention (He et al. 2021, section 3.1) before its output matrix. To the scores of content
-// with content it adds those of a query's content with the embedding of the key's distance, and of a key's content with
-// that of the query's distance. Both use the same row of the embeddings, since the table of distances is odd.
+// disentangled builds DeBERTa's attention (He et al. 2021, section 3.1) up to the output matrix. A score sums products
+// of query and key: content with content, content with the key's distance, and the query's distance with content. Both
+// distances use the same row of embeddings, since the table of distances is odd.
 func (m *builder) disentangled(l models.Layer, all, asked span, in graphs.Rows) *onnx.Value {
 	a, heads := m.bundle.Config.Relative, onnx.Fixed(int64(m.bundle.Config.Heads))
 	parts := 1.0
@@ -39,8 +39,8 @@ func (m *builder) disentangled(l models.Layer, all, asked span, in graphs.Rows) 
 	return m.join(m.MatMul(m.Softmax(scores), v), in.Rows, asked.perRow)
 }
 
-// distance is the rows of the distances' embeddings, int64 [rows or 1, 1,
-// asked, tokens], for asked position i and position j.
+// distance returns, for each asked position i and each position j, the row of the distance embeddings: int64 [rows or
+// 1, 1, asked, tokens].
 func (m *builder) distance(asked span, in graphs.Rows) *onnx.Value {
 	one, most := onnx.Fixed(1), m.bundle.Config.MaxPositions
 	here, there := m.Reshape(m.Range(in.Tokens), one, one, in.Tokens, one),
@@ -48,7 +48,7 @@ func (m *builder) distance(asked span, in graphs.Rows) *onnx.Value {
 	if asked.at != nil {
 		here = m.Reshape(m.Mod(asked.at, m.Sizes(onnx.Shape{in.Tokens})), in.Rows, one, asked.perRow, one)
 	}
-	table := make([]int64, 2*most-1) // by i − j + most − 1
+	table := make([]int64, 2*most-1) // indexed by i − j + most − 1
 	for k := range table {
 		table[k] = int64(bucket(k-most+1, m.bundle.Config.Relative))
 	}
@@ -56,8 +56,8 @@ func (m *builder) distance(asked span, in graphs.Rows) *onnx.Value {
 	return m.Gather(m.Ints(table...), index, 0)
 }
 
-// bucket is the row for a distance: one for each up to half of the buckets, and then fewer and fewer. The arithmetic is
-// the reference implementation's, in single precision, so that the steps fall at the same distances.
+// bucket returns the row of embeddings for a distance. Up to a.Buckets/2, each distance has a row; beyond, more and
+// more distances share one. It rounds as the reference implementation does, in single precision.
 func bucket(distance int, a *models.RelativeAttention) int {
 	sign, n, middle := 1, distance, a.Buckets/2
 	if distance < 0 {
@@ -71,7 +71,7 @@ func bucket(distance int, a *models.RelativeAttention) int {
 	return min(max(sign*n+a.Span, 0), 2*a.Span-1)
 }
 
-// convolved adds to the first layer's result a convolution of its input over the positions, and normalises.
+// convolved normalises x, the first layer's result, plus the activated convolution of embedded over the positions.
 func (m *builder) convolved(x, embedded *onnx.Value, asked span, queries *onnx.Value, in graphs.Rows) *onnx.Value {
 	l, a := m.layout.Convolution, m.bundle.Config.Relative
 	width := onnx.Fixed(int64(l.In))

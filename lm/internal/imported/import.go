@@ -17,8 +17,8 @@ import (
 	"infill/models"
 )
 
-// Settings makes the config.json of the graph in a file. tokenizer is the folder with the
-// tokenizer's files, positions the longest text in tokens; 0 takes it from config.json or tokenizer_config.json there.
+// Settings makes the config.json of the graph in file. tokenizer is the folder with the tokenizer's files. positions is
+// the longest text in tokens; if 0, Settings reads it from config.json or tokenizer_config.json in tokenizer.
 func Settings(file, tokenizer string, positions int) (*models.Imported, error) {
 	name := filepath.Base(file)
 	m, err := open(file)
@@ -36,7 +36,7 @@ func Settings(file, tokenizer string, positions int) (*models.Imported, error) {
 		return nil, fmt.Errorf("neither config.json nor tokenizer_config.json in %s tells the longest text that the "+
 			"model takes: give it by --positions", tokenizer)
 	}
-	if _, err := graphs.Conditionals("trial", m); err != nil { // which finds the vocabulary
+	if _, err := graphs.Conditionals("trial", m); err != nil { // Conditionals sets m.vocabulary
 		return nil, err
 	}
 	if given.tokens > m.vocabulary {
@@ -69,7 +69,7 @@ func Settings(file, tokenizer string, positions int) (*models.Imported, error) {
 	return c, nil
 }
 
-// given holds settings from the files beside the tokenizer.
+// given holds settings read from the JSON files in the tokenizer's folder.
 type given struct {
 	ModelType     string   `json:"model_type"`
 	Segments      int      `json:"type_vocab_size"`
@@ -103,10 +103,10 @@ func readSettings(dir string) (given, error) {
 	case g.Positions > 0:
 		g.positions = g.Positions
 		if strings.Contains(g.ModelType, "roberta") {
-			// RoBERTa counts positions from the one after the padding's.
+			// RoBERTa's first position comes after the number of the padding token.
 			g.positions -= g.Padding + 1
 		}
-	case g.Longest > 0 && g.Longest < 1<<20: // "none" is written as 1e30
+	case g.Longest > 0 && g.Longest < 1<<20: // exporters write 1e30 for "no limit"
 		g.positions = int(g.Longest)
 	}
 	words, err := regular.ReadFile(filepath.Join(dir, "vocab.txt"), 64<<20)

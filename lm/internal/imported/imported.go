@@ -1,5 +1,5 @@
-// Package imported puts masked language models that others have exported as
-// ONNX graphs into graphs of package graphs, differentiated where asked.
+// Package imported puts masked language models that others have exported as ONNX graphs into graphs of package graphs,
+// with derivatives if asked.
 //
 // The exported graph takes token ids, and perhaps a mask of attended positions, segments and positions, and gives the
 // logits of every token at every position. A model whose operators cannot be differentiated still has
@@ -20,13 +20,13 @@ import (
 	"infill/models"
 )
 
-// Model is an exported graph that can be a masked language model.
+// Model is an exported graph that has the inputs and outputs of a masked language model.
 type Model struct {
 	*onnx.Model
 	path       string
 	output     onnx.ModelValue // the logits
-	vocabulary int             // their columns
-	separator  int             // see [graphs.Rows]
+	vocabulary int             // number of columns of the logits; 0 before columns has run
+	separator  int             // see [graphs.Rows].Separator
 }
 
 var _ graphs.Model = (*Model)(nil)
@@ -43,7 +43,7 @@ func Open(b *models.Bundle, separator int) (*Model, error) {
 	return m, nil
 }
 
-// Forward implements graphs.Model. A *onnx.NoRuleError names an operator that has no derivative.
+// Forward implements graphs.Model. If an operator has no derivative, the error is a *onnx.NoRuleError.
 func (m *Model) Forward(g *onnx.Graph, in graphs.Rows, differentiable bool) (graphs.Pass, error) {
 	logits, err := m.logits(g, in)
 	if err != nil {
@@ -83,7 +83,7 @@ func open(path string) (*Model, error) {
 	return m, nil
 }
 
-// meanings maps exporters' names of the inputs to their meanings.
+// meanings maps the names that exporters give to inputs to what the inputs mean.
 func meanings() map[string]string {
 	return map[string]string{
 		"input_ids": "ids", "ids": "ids", "input": "ids",
@@ -130,7 +130,7 @@ func (m *Model) check() error {
 	return nil
 }
 
-// logits is the exported graph's logits at the queried positions [queries × vocabulary].
+// logits returns the exported graph's logits at the queried positions [queries × vocabulary].
 func (m *Model) logits(g *onnx.Graph, in graphs.Rows) (*onnx.Value, error) {
 	filled := func(x int64) *onnx.Value {
 		one := onnx.Ints([]int64{1}, x)
@@ -143,7 +143,7 @@ func (m *Model) logits(g *onnx.Graph, in graphs.Rows) (*onnx.Value, error) {
 		switch meanings()[v.Name] {
 		case "ids":
 			x = in.IDs
-		case "mask": // rows have no padding
+		case "mask": // all ones, as rows have no padding
 			x = filled(1)
 		case "segments":
 			if x = filled(0); m.separator > 0 {
@@ -167,7 +167,7 @@ func (m *Model) logits(g *onnx.Graph, in graphs.Rows) (*onnx.Value, error) {
 	return g.At(logits, in.Rows.Times(in.Tokens), onnx.Fixed(int64(m.vocabulary)), queries), nil
 }
 
-// columns finds the vocabulary if it is not known, and compares it with the shape of the logits.
+// columns sets m.vocabulary if it is 0, and returns an error if the shape of the logits disagrees with it.
 func (m *Model) columns(logits *onnx.Value) error {
 	found := 0
 	if s := m.output.Shape; len(s) == 3 && s[2] > 0 {
@@ -190,7 +190,7 @@ func (m *Model) columns(logits *onnx.Value) error {
 	return nil
 }
 
-// words finds the word embeddings: the one Gather from a table at the ids. It returns the table and the gathered rows.
+// words finds the word embeddings: the only Gather from a constant table at ids. It returns table and gathered rows.
 func (m *Model) words(g *onnx.Graph, ids *onnx.Value) (table, words *onnx.Value, err error) {
 	var found []*onnx.Node
 	for _, n := range g.Nodes {

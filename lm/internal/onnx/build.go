@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// Cast converts to another element type.
+// Cast converts x to the element type to.
 func (g *Graph) Cast(x *Value, to DType) *Value {
 	if x.DType == to {
 		return x
@@ -13,7 +13,7 @@ func (g *Graph) Cast(x *Value, to DType) *Value {
 	return g.op("Cast", []*Value{x}, Attribute{"to", int64(to)})
 }
 
-// op appends an operator of the standard with one output. It is a mistake if the inputs do not fit.
+// op appends an operator of the ONNX standard with one output. If the inputs do not fit it, the graph fails.
 func (g *Graph) op(op string, inputs []*Value, attributes ...Attribute) *Value {
 	out := g.Apply(op, 1, inputs, attributes...)[0]
 	if out.Unranked {
@@ -23,31 +23,31 @@ func (g *Graph) op(op string, inputs []*Value, attributes ...Attribute) *Value {
 	return out
 }
 
-// of is [Graph.op] without attributes.
+// of does what [Graph.op] does, without attributes.
 func (g *Graph) of(op string, inputs ...*Value) *Value { return g.op(op, inputs) }
 
-// Neg is −x.
+// Neg returns −x.
 func (g *Graph) Neg(x *Value) *Value { return g.of("Neg", x) }
 
-// Exp is eˣ.
+// Exp returns eˣ.
 func (g *Graph) Exp(x *Value) *Value { return g.of("Exp", x) }
 
-// Erf is the Gauss error function.
+// Erf returns the Gauss error function of x.
 func (g *Graph) Erf(x *Value) *Value { return g.of("Erf", x) }
 
-// Cos is the cosine, of radians.
+// Cos returns the cosine of x in radians.
 func (g *Graph) Cos(x *Value) *Value { return g.of("Cos", x) }
 
-// Sin is the sine, of radians.
+// Sin returns the sine of x in radians.
 func (g *Graph) Sin(x *Value) *Value { return g.of("Sin", x) }
 
-// Tanh is the hyperbolic tangent.
+// Tanh returns the hyperbolic tangent of x.
 func (g *Graph) Tanh(x *Value) *Value { return g.of("Tanh", x) }
 
-// Relu is max(x, 0).
+// Relu returns max(x, 0).
 func (g *Graph) Relu(x *Value) *Value { return g.of("Relu", x) }
 
-// Gelu is xΦ(x) with the exact normal distribution function Φ, or its tanh approximation (Hendrycks and Gimpel 2016).
+// Gelu returns xΦ(x), Φ the normal distribution function, or its tanh approximation (Hendrycks and Gimpel 2016).
 func (g *Graph) Gelu(x *Value, tanh bool) *Value {
 	if tanh {
 		return g.op("Gelu", []*Value{x}, Attribute{"approximate", "tanh"})
@@ -55,37 +55,37 @@ func (g *Graph) Gelu(x *Value, tanh bool) *Value {
 	return g.of("Gelu", x)
 }
 
-// Add is a + b, broadcast.
+// Add returns a + b, broadcast.
 func (g *Graph) Add(a, b *Value) *Value { return g.of("Add", a, b) }
 
-// Sub is a − b, broadcast.
+// Sub returns a − b, broadcast.
 func (g *Graph) Sub(a, b *Value) *Value { return g.of("Sub", a, b) }
 
-// Mul is the elementwise product, broadcast.
+// Mul returns the elementwise product a·b, broadcast.
 func (g *Graph) Mul(a, b *Value) *Value { return g.of("Mul", a, b) }
 
-// Div is the elementwise quotient, broadcast.
+// Div returns the elementwise quotient a/b, broadcast.
 func (g *Graph) Div(a, b *Value) *Value { return g.of("Div", a, b) }
 
-// Mod is the remainder of whole numbers, with the sign of b.
+// Mod returns the remainder of a divided by b, whole numbers. The remainder has the sign of b.
 func (g *Graph) Mod(a, b *Value) *Value { return g.of("Mod", a, b) }
 
-// Range is the whole numbers from 0 to n−1.
+// Range returns the whole numbers from 0 to n−1.
 func (g *Graph) Range(n Dim) *Value {
 	scalar := func(x *Value) *Value { return g.node("Reshape", Int64, nil, []*Value{x, g.Ints()}) }
 	return g.node("Range", Int64, Shape{n}, []*Value{scalar(g.Ints(0)), scalar(g.Sizes(Shape{n})), scalar(g.Ints(1))})
 }
 
-// MatMul is the matrix product of the last two dimensions; the leading ones broadcast.
+// MatMul returns the matrix product over the last two dimensions of a and b; the leading dimensions broadcast.
 func (g *Graph) MatMul(a, b *Value) *Value { return g.of("MatMul", a, b) }
 
-// GemmOptions are the parameters of [Graph.Gemm]. Zero means one for Alpha and Beta.
+// GemmOptions are the parameters of [Graph.Gemm]. If Alpha or Beta is 0, Gemm takes it as 1.
 type GemmOptions struct {
 	Alpha, Beta    float64
 	TransA, TransB bool
 }
 
-// Gemm is Alpha·op(a)·op(b) + Beta·c for matrices a and b; c broadcasts and may be nil.
+// Gemm returns Alpha·op(a)·op(b) + Beta·c for matrices a and b, where op may transpose. c broadcasts and may be nil.
 func (g *Graph) Gemm(a, b, c *Value, o GemmOptions) *Value {
 	inputs := []*Value{a, b}
 	if c != nil {
@@ -128,7 +128,7 @@ func (g *Graph) swapLast(x *Value) *Value {
 	return g.Transpose(x, order...)
 }
 
-// size is the size of a symbol, an int64 tensor of shape [1], read off an input that has the symbol as a dimension.
+// size returns the size of a symbol, an int64 tensor of shape [1], read off a value with the symbol as a dimension.
 func (g *Graph) size(symbol string) *Value {
 	key := "size of " + symbol
 	if v, ok := g.made[key]; ok {
@@ -144,7 +144,7 @@ func (g *Graph) size(symbol string) *Value {
 	return g.Ints(1)
 }
 
-// Sizes is a shape as an int64 tensor of rank 1.
+// Sizes returns the shape s as an int64 tensor of rank 1.
 func (g *Graph) Sizes(s Shape) *Value {
 	if n, ok := s.Sizes(); ok {
 		return g.Ints(n...)
@@ -152,8 +152,8 @@ func (g *Graph) Sizes(s Shape) *Value {
 	return g.target(s, -1)
 }
 
-// target is the shape tensor for s, with the dimension at index inferred
-// written as −1 (none when inferred is negative).
+// target returns s as a shape tensor. The dimension at index inferred, if that is not negative, is written as −1, so
+// that the operator infers it.
 func (g *Graph) target(s Shape, inferred int) *Value {
 	key := fmt.Sprint("target", s, inferred)
 	if v, ok := g.made[key]; ok {
@@ -172,7 +172,7 @@ func (g *Graph) target(s Shape, inferred int) *Value {
 	return v
 }
 
-// dimension is the size of a dimension, int64 of shape [1].
+// dimension returns the size of d as an int64 tensor of shape [1].
 func (g *Graph) dimension(d Dim) *Value {
 	if n, fixed := d.Size(); fixed {
 		return g.Ints(n)
@@ -197,8 +197,8 @@ func (g *Graph) Reshape(x *Value, s ...Dim) *Value {
 	if slices.Equal(x.Shape, shape) {
 		return x
 	}
-	// 0 keeps the dimension at the same place, and −1 takes all remaining elements: with these most shapes need no
-	// arithmetic when the graph is run.
+	// 0 keeps a dimension, and −1 takes all remaining elements. With these, most shapes need no arithmetic when the
+	// graph runs.
 	sizes, open := make([]int64, len(s)), []int{}
 	for i, d := range s {
 		n, fixed := d.Size()
@@ -219,7 +219,7 @@ func (g *Graph) Reshape(x *Value, s ...Dim) *Value {
 	return g.node("Reshape", x.DType, shape, []*Value{x, to})
 }
 
-// Concat joins values along an axis.
+// Concat joins parts along axis.
 func (g *Graph) Concat(axis int, parts ...*Value) *Value {
 	if len(parts) == 1 {
 		return parts[0]
@@ -227,7 +227,7 @@ func (g *Graph) Concat(axis int, parts ...*Value) *Value {
 	return g.op("Concat", parts, Attribute{"axis", int64(axis)})
 }
 
-// Expand repeats x along dimensions of size 1, and new ones before the first, until it has shape s.
+// Expand repeats x along dimensions of size 1, and adds dimensions in front, until the result has shape s.
 func (g *Graph) Expand(x *Value, s Shape) *Value {
 	if out, ok := broadcast(x.Shape, s); !ok || !slices.Equal(out, s) {
 		g.fail("Expand: %s does not broadcast to %s", x, s)
@@ -235,13 +235,13 @@ func (g *Graph) Expand(x *Value, s Shape) *Value {
 	return g.node("Expand", x.DType, s, []*Value{x, g.Sizes(s)})
 }
 
-// Prefix is the first n rows of x.
+// Prefix returns the first n rows of x.
 func (g *Graph) Prefix(x *Value, n Dim) *Value {
 	s := append(Shape{n}, x.Shape[1:]...)
 	return g.node("Slice", x.DType, s, []*Value{x, g.Ints(0), g.Sizes(Shape{n}), g.Ints(0)})
 }
 
-// Gather takes entries of x along an axis; the indices' shape takes the axis's place.
+// Gather takes the entries of x at indices along axis. In the result, the dimensions of indices replace that axis.
 func (g *Graph) Gather(x, indices *Value, axis int) *Value {
 	if axis == 0 {
 		return g.op("Gather", []*Value{x, indices})
@@ -249,26 +249,26 @@ func (g *Graph) Gather(x, indices *Value, axis int) *Value {
 	return g.op("Gather", []*Value{x, indices}, Attribute{"axis", int64(axis)})
 }
 
-// GatherElements takes x[i][indices[i][j]] (axis 1 of a matrix, say).
+// GatherElements takes x[i][indices[i][j]] if x is a matrix and axis is 1, and likewise along any other axis.
 func (g *Graph) GatherElements(x, indices *Value, axis int) *Value {
 	return g.op("GatherElements", []*Value{x, indices}, Attribute{"axis", int64(axis)})
 }
 
-// Zeros is a tensor of zeros.
+// Zeros returns a tensor of zeros of shape s.
 func (g *Graph) Zeros(s Shape) *Value {
 	return g.node("ConstantOfShape", Float, s, []*Value{g.Sizes(s)})
 }
 
-// ScatterAdd is x with updates added at the rows that indices names: the
-// transpose of [Graph.Gather] along the first axis.
+// ScatterAdd returns x with updates added to the rows that indices names. It is the transpose of [Graph.Gather] along
+// the first axis.
 func (g *Graph) ScatterAdd(x, indices, updates *Value) *Value {
 	return g.node("ScatterND", x.DType, x.Shape,
 		[]*Value{x, g.Reshape(indices, append(slices.Clone(indices.Shape), Fixed(1))...), updates},
 		Attribute{"reduction", "add"})
 }
 
-// ScatterElements is x with updates added at the elements that indices names
-// along an axis: the transpose of [Graph.GatherElements].
+// ScatterElements returns x with updates added to the elements that indices names along axis. It is the transpose of
+// [Graph.GatherElements].
 func (g *Graph) ScatterElements(x, indices, updates *Value, axis int) *Value {
 	return g.node("ScatterElements", x.DType, x.Shape, []*Value{x, indices, updates},
 		Attribute{"axis", int64(axis)}, Attribute{"reduction", "add"})
@@ -279,13 +279,13 @@ func (g *Graph) Softmax(x *Value) *Value {
 	return g.op("Softmax", []*Value{x}, Attribute{"axis", int64(-1)})
 }
 
-// LogSoftmax is the logarithm of [Graph.Softmax].
+// LogSoftmax returns the logarithm of [Graph.Softmax].
 func (g *Graph) LogSoftmax(x *Value) *Value {
 	return g.op("LogSoftmax", []*Value{x}, Attribute{"axis", int64(-1)})
 }
 
-// LayerNormalization normalises the last axis to mean 0 and variance 1, then
-// scales and shifts it; bias may be nil (Ba, Kiros and Hinton 2016).
+// LayerNormalization normalises x along the last axis to mean 0 and variance 1, multiplies by scale and adds bias,
+// which may be nil (Ba, Kiros and Hinton 2016).
 func (g *Graph) LayerNormalization(x, scale, bias *Value, epsilon float64) *Value {
 	inputs := []*Value{x, scale}
 	if bias != nil {
@@ -294,12 +294,12 @@ func (g *Graph) LayerNormalization(x, scale, bias *Value, epsilon float64) *Valu
 	return g.op("LayerNormalization", inputs, Attribute{"axis", int64(-1)}, Attribute{"epsilon", float32(epsilon)})
 }
 
-// ReduceSum sums over axes (not negative), which stay as dimensions of size 1 when keep is set.
+// ReduceSum sums x over axes, none negative. If keep is true, these axes stay as dimensions of size 1.
 func (g *Graph) ReduceSum(x *Value, keep bool, axes ...int) *Value {
 	return g.reduce("ReduceSum", x, keep, axes)
 }
 
-// ReduceMean is [Graph.ReduceSum] divided by the number of elements.
+// ReduceMean does what [Graph.ReduceSum] does, and divides each sum by the number of its elements.
 func (g *Graph) ReduceMean(x *Value, keep bool, axes ...int) *Value {
 	return g.reduce("ReduceMean", x, keep, axes)
 }

@@ -16,21 +16,21 @@ import (
 	"infill/internal/wire"
 )
 
-// Model is an ONNX model as a file holds it, names and all. [Graph.Inline] makes it part of a graph.
+// Model is an ONNX model as read from a file, with all names. [Graph.Inline] makes it part of a graph.
 type Model struct {
 	Producer string
 	IR       int64
-	Opsets   map[string]int64 // domain to version; "" is the standard's own
-	Inputs   []ModelValue     // those that are not initializers
+	Opsets   map[string]int64 // version of each domain of operators; "" is the standard's own
+	Inputs   []ModelValue     // inputs that are not initializers
 	Outputs  []ModelValue
 
 	constants []modelConstant
 	nodes     []modelNode
-	functions map[string]bool // operators that the model defines itself, as domain.name
+	functions map[string]bool // operators that the model itself defines, as domain.name
 }
 
-// ModelValue is an input or an output as a model declares it. Dimensions that
-// are not fixed are −1; a nil Shape is unknown.
+// ModelValue is an input or an output as a model declares it. In Shape, −1 is a dimension that is not fixed. A nil
+// Shape is unknown.
 type ModelValue struct {
 	Name  string
 	DType DType
@@ -43,7 +43,7 @@ type modelNode struct {
 	attributes      []Attribute
 }
 
-// modelConstant is an initializer.
+// modelConstant is an initializer of a model.
 type modelConstant struct {
 	name   string
 	tensor Tensor
@@ -54,16 +54,16 @@ const (
 	maxRank       = 16
 	maxNodes      = 1 << 20
 	maxAttribute  = 16 << 20 // bytes of an attribute's list
-	smallConstant = 4096     // bytes from which constants stay in their file
+	smallConstant = 4096     // bytes; longer constants stay in their file
 	maxInline     = 1 << 31  // bytes: protobuf's own bound on a message
 )
 
-// decoder reads the messages of a file.
+// decoder reads the messages of the named file.
 type decoder struct{ file string }
 
-// Decode reads an ONNX model of size bytes; file is the name under which the graph can refer to its weights. It locates
-// weights without reading them: constants of more than a few kilobytes stay in this file, or in the external files that
-// it names. It checks every length before it allocates memory. Its error names the first part that cannot be run, such
+// Decode reads an ONNX model of size bytes; the graph refers to its weights by the name file. Decode locates weights
+// without reading them: constants of more than a few kilobytes stay in this file, or in the external files that it
+// names. Decode checks every length before it allocates memory. The error names the first part that cannot be run, such
 // as an operator that holds a graph, or a sparse constant.
 func Decode(r io.ReaderAt, size int64, file string) (*Model, error) {
 	d := decoder{file}
@@ -82,7 +82,7 @@ func Decode(r io.ReaderAt, size int64, file string) (*Model, error) {
 			m.Opsets[standard(domain)] = version
 			return err
 		},
-		// A function that the model defines. Only its name is read: exporters leave many behind that no node uses.
+		// Field 25 is a function that the model defines. Only the name matters: exporters leave many functions unused.
 		25: func(f wire.Field) error {
 			var name, domain string
 			err := f.Message(wire.Fields{1: wire.Text(&name), 10: wire.Text(&domain)})
@@ -99,7 +99,7 @@ func Decode(r io.ReaderAt, size int64, file string) (*Model, error) {
 	return m, nil
 }
 
-// standard returns "" for the standard's domain, which has two names, and other domains unchanged.
+// standard returns "" for "ai.onnx", the second name of the standard's domain, and other domains unchanged.
 func standard(domain string) string {
 	if domain == "ai.onnx" {
 		return ""
@@ -139,14 +139,14 @@ func (d decoder) graph(f wire.Field, m *Model) error {
 		12: values(&m.Outputs),
 		15: func(wire.Field) error { return errors.New("sparse constants are not read") },
 	})
-	// Before IR version 4 every initializer was an input as well.
+	// Before IR version 4, files listed every initializer as an input as well.
 	m.Inputs = slices.DeleteFunc(m.Inputs, func(v ModelValue) bool {
 		return slices.ContainsFunc(m.constants, func(c modelConstant) bool { return c.name == v.Name })
 	})
 	return err
 }
 
-// names reads one of a list of names.
+// names returns a reader of a text field that appends the text to list.
 func names(list *[]string) func(wire.Field) error {
 	return func(f wire.Field) error {
 		var s string
@@ -225,7 +225,7 @@ func (d decoder) attribute(f wire.Field) (Attribute, error) {
 	return a, nil
 }
 
-// tensor reads a TensorProto.
+// tensor reads a TensorProto message.
 func (d decoder) tensor(f wire.Field) (modelConstant, error) {
 	var (
 		c        modelConstant
@@ -277,8 +277,8 @@ func (d decoder) tensor(f wire.Field) (modelConstant, error) {
 	return c, err
 }
 
-// typed reads the elements from the fields that have a type, as raw data would have them: a pass of its own, as data
-// can stand before their type.
+// typed reads the elements from the fields for typed data, and returns them as raw data. They need a pass of their own,
+// because in a file the data can precede their type.
 func (t Tensor) typed(f wire.Field, bytes int64) (content []byte, err error) {
 	size := t.DType.size()
 	data := func(kind protowire.Type) func(wire.Field) error {
@@ -297,7 +297,7 @@ func (t Tensor) typed(f wire.Field, bytes int64) (content []byte, err error) {
 	return content, err
 }
 
-// bytes is how many bytes the elements take.
+// bytes returns the number of bytes that the elements of t take.
 func (t Tensor) bytes() (int64, error) {
 	n := t.DType.size()
 	if n == 0 {
@@ -315,10 +315,10 @@ func (t Tensor) bytes() (int64, error) {
 	return n, nil
 }
 
-// externalLocation reads where a constant lies outside the model.
+// externalLocation reads, from the entries of a constant, where its data are in another file.
 func externalLocation(entries map[string]string, bytes int64) (*Location, error) {
 	l := &Location{File: entries["location"], Length: bytes}
-	// It comes from anyone, and must not reach files beyond the model's folder.
+	// The path comes from a file that anyone may have written, so it must not leave the model's folder.
 	if l.File == "" || path.IsAbs(l.File) || strings.ContainsAny(l.File, "\\:\x00") || path.Clean(l.File) != l.File ||
 		strings.HasPrefix(l.File, "..") {
 		return nil, fmt.Errorf("external file %.100q is not a path beside the model", l.File)
@@ -341,8 +341,8 @@ func externalLocation(entries map[string]string, bytes int64) (*Location, error)
 	return l, nil
 }
 
-// Files lists the external files that hold the model's constants, sorted, with
-// the number of bytes that each must have at least.
+// Files returns the external files that hold the model's constants, each with the number of bytes that it must have at
+// least. file, the model's own, is left out.
 func (m *Model) Files(file string) map[string]int64 {
 	files := map[string]int64{}
 	for _, c := range m.constants {
@@ -353,7 +353,7 @@ func (m *Model) Files(file string) map[string]int64 {
 	return files
 }
 
-// value reads a ValueInfoProto. If its type is a sequence or a map instead of a tensor, its use will fail.
+// value reads a ValueInfoProto message. For a sequence or a map it returns no type, so a later use of it fails.
 func value(f wire.Field) (ModelValue, error) {
 	var v ModelValue
 	dimension := func(f wire.Field) error {

@@ -5,10 +5,10 @@ import "slices"
 // Constantly reports whether a value depends on no input of the graph.
 func (g *Graph) Constantly(v *Value) bool { return !g.varying()[v] }
 
-// varying are the values that depend on inputs.
+// varying returns the set of all values that depend on inputs of the graph.
 func (g *Graph) varying() map[*Value]bool { return g.dependent(g.Inputs) }
 
-// dependent are the given values and all that depend on them.
+// dependent returns the set of the given values and of all values that depend on them.
 func (g *Graph) dependent(values []*Value) map[*Value]bool {
 	depends := map[*Value]bool{}
 	for _, v := range values {
@@ -24,7 +24,7 @@ func (g *Graph) dependent(values []*Value) map[*Value]bool {
 	return depends
 }
 
-// Origin is the value from which v takes its numbers: it looks through changes of type and copies.
+// Origin returns the value from which v takes its numbers: it follows casts and copies back to their input.
 func (g *Graph) Origin(v *Value) *Value {
 	for {
 		n := v.from
@@ -35,9 +35,9 @@ func (g *Graph) Origin(v *Value) *Value {
 	}
 }
 
-// At is the rows of x [… × columns] at the given places [places × columns]. Places count rows over all leading
+// At returns the rows of x [… × columns] at the given places [places × columns]. A place counts rows over all leading
 // dimensions. If x is a matrix product with a constant, perhaps plus a constant, At multiplies only the rows at the
-// places: the output of a vocabulary head is by far larger than its input.
+// places. This matters because the output of a vocabulary head is by far larger than the input.
 func (g *Graph) At(x *Value, rows, columns Dim, places *Value) *Value {
 	varying, bias := g.varying(), x.from
 	var shift *Value

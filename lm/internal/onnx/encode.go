@@ -11,14 +11,14 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
-// The versions of the written format: opset 20 introduced Gelu, and IR version 9 is the first that goes with it.
+// These are the versions of the written format. Opset 20 introduced Gelu, and needs at least IR version 9.
 const (
 	irVersion    = 9
 	opsetVersion = 20
 )
 
-// Encode is the graph as a serialised ONNX ModelProto (onnx.proto). Nodes that no output depends on are left out. The
-// error is the first mistake that was made in building.
+// Encode returns the graph as a serialised ONNX ModelProto (onnx.proto). It leaves out nodes that no output depends on.
+// If the graph was built with mistakes, Encode returns the first as the error.
 func (g *Graph) Encode() ([]byte, error) {
 	if g.err != nil {
 		return nil, g.err
@@ -61,7 +61,7 @@ func (g *Graph) Encode() ([]byte, error) {
 	return model, nil
 }
 
-// live is the nodes that the outputs depend on, in order, and the values that these nodes read.
+// live returns, in order, the nodes that the outputs depend on, and the set of the values that these nodes read.
 func (g *Graph) live() (nodes []*Node, used map[*Value]bool) {
 	used = map[*Value]bool{}
 	for _, v := range g.Outputs {
@@ -103,7 +103,7 @@ func encodeNode(n *Node) ([]byte, error) {
 	return text(b, 7, n.Domain), nil
 }
 
-// AttributeProto.AttributeType
+// These are values of the protobuf enum AttributeProto.AttributeType.
 const (
 	attributeFloat   = 1
 	attributeInt     = 2
@@ -160,7 +160,7 @@ func encodeTensor(name string, t Tensor) []byte {
 	} {
 		b = message(b, 13, text(text(nil, 1, e[0]), 2, e[1]))
 	}
-	return number(b, 14, 1) // DataLocation EXTERNAL
+	return number(b, 14, 1) // DataLocation: EXTERNAL = 1
 }
 
 func encodeValue(v *Value) []byte {

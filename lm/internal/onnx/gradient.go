@@ -6,13 +6,12 @@ import (
 	"slices"
 )
 
-// Differentiate appends the reverse-mode derivative of outputs with respect
-// to wrt, and returns it, one value per element of wrt and of its shape:
+// Differentiate appends the reverse-mode derivative of outputs by wrt. Result i has the shape of wrt[i] and is
 //
 //	Σ_k seeds[k] · ∂outputs[k]/∂wrt[i]
 //
-// seeds[k] has the shape of outputs[k]. Values that wrt does not reach, such as weights, cost nothing. An output that
-// does not depend on wrt[i] gives zeros. The error names the first operator on the way that has no rule.
+// seeds[k] has the shape of outputs[k]. Values that do not depend on wrt, such as weights, cost nothing. An output that
+// does not depend on wrt[i] adds zeros. If an operator between wrt and outputs has no rule, the error names it.
 func (g *Graph) Differentiate(outputs, seeds, wrt []*Value) ([]*Value, error) {
 	if len(outputs) != len(seeds) {
 		return nil, fmt.Errorf("onnx: %d outputs with %d seeds", len(outputs), len(seeds))
@@ -27,7 +26,7 @@ func (g *Graph) Differentiate(outputs, seeds, wrt []*Value) ([]*Value, error) {
 	for i := len(forward) - 1; i >= 0; i-- {
 		n := forward[i]
 		dy := b.cotangents[n.Outputs[0]]
-		// The rule of a Split looks at the cotangents of all its outputs, the others at that of the first.
+		// The rule of a Split reads the cotangents of all outputs, all other rules only that of the first.
 		further := slices.ContainsFunc(n.Outputs[1:], func(v *Value) bool { return b.cotangents[v] != nil })
 		if dy == nil && !further {
 			continue
@@ -54,7 +53,7 @@ func (g *Graph) Differentiate(outputs, seeds, wrt []*Value) ([]*Value, error) {
 	return gradients, g.err
 }
 
-// unknown names the operator for which the shape or the type of v is not known.
+// unknown returns an error that names the operator for which the shape or the type of v is not known.
 func (g *Graph) unknown(v *Value) error {
 	for {
 		n := v.from
@@ -72,7 +71,7 @@ func (g *Graph) unknown(v *Value) error {
 // NoRuleError names an operator that cannot be differentiated.
 type NoRuleError struct{ Op, Domain, Output string }
 
-// Error is one line.
+// Error returns one line.
 func (e *NoRuleError) Error() string {
 	op := e.Op
 	if e.Domain != "" {
@@ -81,20 +80,20 @@ func (e *NoRuleError) Error() string {
 	return fmt.Sprintf("onnx: operator %s (%s) has no differentiation rule", op, e.Output)
 }
 
-// backward is one differentiation under way.
+// backward is one run of Differentiate.
 type backward struct {
 	*Graph
-	active     map[*Value]bool   // values that depend on what we differentiate by
-	cotangents map[*Value]*Value // ∂(seeded outputs)/∂value, as far as summed
-	refused    error             // why a node has no derivative
+	active     map[*Value]bool   // values that depend on wrt
+	cotangents map[*Value]*Value // ∂(seeded outputs)/∂value, summed so far
+	refused    error             // why the last node has no derivative
 }
 
-// refuse keeps why a node has no derivative, the first reason of several.
+// refuse records why a node has no derivative. Of several reasons, the first stays.
 func (b *backward) refuse(format string, arguments ...any) {
 	b.refused = cmp.Or(b.refused, fmt.Errorf(format, arguments...))
 }
 
-// wants reports whether the derivative by v is needed.
+// wants reports whether the derivative with respect to v is needed.
 func (b *backward) wants(v *Value) bool { return v != nil && b.active[v] }
 
 // accumulate adds a contribution to v's cotangent.

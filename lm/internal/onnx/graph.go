@@ -11,7 +11,7 @@ import (
 // DType is an element type, numbered as in onnx.proto's TensorProto.DataType.
 type DType int32
 
-// The element types that graphs here use.
+// These are the element types that this package knows.
 const (
 	Float    DType = 1
 	Uint8    DType = 2
@@ -24,7 +24,7 @@ const (
 	BFloat16 DType = 16
 )
 
-// dtypes are the element types with their names and the bytes of an element.
+// dtypes lists the element types with their names and the bytes of one element.
 var dtypes = map[DType]struct {
 	name string
 	size int64
@@ -33,7 +33,7 @@ var dtypes = map[DType]struct {
 	Bool: {"bool", 1}, Float16: {"float16", 2}, Double: {"double", 8}, BFloat16: {"bfloat16", 2},
 }
 
-// size is the number of bytes of an element, 0 for types that are not carried.
+// size returns the number of bytes of an element, or 0 for types that this package does not know.
 func (t DType) size() int64 { return dtypes[t].size }
 
 func (t DType) String() string { return cmp.Or(dtypes[t].name, fmt.Sprintf("type %d", int32(t))) }
@@ -43,10 +43,10 @@ type Value struct {
 	Name  string
 	DType DType
 	Shape Shape
-	// Unranked reports that the shape is unknown, as for the output of an operator that this package does not know.
+	// Unranked is true if the shape is unknown, as for the output of an operator that this package does not know.
 	Unranked bool
 
-	from *Node // nil of an input or a constant
+	from *Node // the node that computes the value; nil for an input or a constant
 }
 
 func (v *Value) String() string { return fmt.Sprintf("%s %s%s", v.Name, v.DType, v.Shape) }
@@ -57,7 +57,7 @@ type Attribute struct {
 	Value any
 }
 
-// tensor is the attribute's value as a tensor; false: it is no number.
+// tensor returns the attribute's value as a tensor, or false if the value is not numeric.
 func (a Attribute) tensor() (Tensor, bool) {
 	switch v := a.Value.(type) {
 	case *Tensor:
@@ -74,7 +74,7 @@ func (a Attribute) tensor() (Tensor, bool) {
 	return Tensor{}, false
 }
 
-// Node is one operator application. An absent optional input is nil.
+// Node is one application of an operator. An optional input that is left out is nil.
 type Node struct {
 	Op, Domain string
 	Inputs     []*Value
@@ -82,7 +82,7 @@ type Node struct {
 	Attributes []Attribute
 }
 
-// Attribute is the value of the named attribute, nil when it is not set.
+// Attribute returns the value of the named attribute, or nil if the node does not have it.
 func (n *Node) Attribute(name string) any { return attribute(n.Attributes, name) }
 
 func attribute(list []Attribute, name string) any {
@@ -107,7 +107,7 @@ func (n *Node) floatAttribute(name string, otherwise float32) float32 {
 	return otherwise
 }
 
-// Tensor is constant data, row-major and little-endian: in Raw, or in a file.
+// Tensor is constant data, row-major and little-endian, in Raw or in the file at At.
 type Tensor struct {
 	DType DType
 	Shape []int64
@@ -115,7 +115,7 @@ type Tensor struct {
 	At    *Location
 }
 
-// Floats is a tensor of numbers in single precision.
+// Floats returns a tensor of numbers in single precision.
 func Floats(shape []int64, list ...float32) Tensor {
 	t := Tensor{DType: Float, Shape: shape, Raw: []byte{}}
 	for _, x := range list {
@@ -124,7 +124,7 @@ func Floats(shape []int64, list ...float32) Tensor {
 	return t
 }
 
-// Ints is a tensor of whole numbers.
+// Ints returns a tensor of whole numbers, int64.
 func Ints(shape []int64, list ...int64) Tensor {
 	t := Tensor{DType: Int64, Shape: shape, Raw: []byte{}}
 	for _, x := range list {
@@ -133,9 +133,9 @@ func Ints(shape []int64, list ...int64) Tensor {
 	return t
 }
 
-// Location says where the bytes of a tensor lie.
+// Location says in which file, and where in it, the bytes of a tensor are.
 type Location struct {
-	File           string // relative to the folder that the session is given
+	File           string // relative to SessionOptions.ExternalDir
 	Offset, Length int64  // bytes
 }
 
@@ -154,15 +154,15 @@ type Graph struct {
 	Nodes        []*Node
 
 	names   map[string]int
-	made    map[string]*Value // constants and shapes, by their content: equal ones are made once
-	content map[*Value][]Dim  // the known elements of small whole-number tensors of rank 0 and 1
-	homes   map[string]home   // the dimensions from which the sizes of symbols can be read
-	domains map[string]int64  // versions of other domains' operators, and of the standard's if newer than ours
+	made    map[string]*Value // constants and shapes by their content, so that equal values are made once
+	content map[*Value][]Dim  // elements of small whole-number tensors of rank 0 and 1, as far as known
+	homes   map[string]home   // for each symbol, the dimension from which its size can be read
+	domains map[string]int64  // versions of other domains' operators, and of the standard's if newer than opsetVersion
 	ir      int64
 	err     error
 }
 
-// New starts an empty graph.
+// New returns an empty graph.
 func New(name string) *Graph {
 	return &Graph{
 		Name:    name,
@@ -174,7 +174,7 @@ func New(name string) *Graph {
 	}
 }
 
-// Err is the first mistake made in building, nil when there was none.
+// Err returns the first mistake made in building, or nil if there was none.
 func (g *Graph) Err() error { return g.err }
 
 func (g *Graph) fail(format string, args ...any) {
@@ -183,10 +183,10 @@ func (g *Graph) fail(format string, args ...any) {
 	}
 }
 
-// value makes a value with a name that is not yet taken.
+// value returns a new value. Its name is hint, with a number if the name is taken.
 func (g *Graph) value(hint string, t DType, s Shape) *Value {
 	name := hint
-	// Imported names can look like made ones.
+	// A name from an imported model can look like a name made here.
 	for g.names[name] > 0 {
 		name = fmt.Sprintf("%s_%d", hint, g.names[hint])
 		g.names[hint]++
@@ -195,7 +195,7 @@ func (g *Graph) value(hint string, t DType, s Shape) *Value {
 	return &Value{Name: name, DType: t, Shape: s}
 }
 
-// Input declares an input of the graph. The symbols of its shape can be used in every later shape.
+// Input declares an input of the graph. Later shapes can use the symbols of its shape.
 func (g *Graph) Input(name string, t DType, shape ...Dim) *Value {
 	if g.names[name] > 0 {
 		g.fail("input %s is declared twice", name)
@@ -214,14 +214,14 @@ func (g *Graph) Output(name string, v *Value) {
 	g.Outputs = append(g.Outputs, g.named(name, v))
 }
 
-// named is v under a name of its own; inputs and constants cannot be renamed, and a value may be put out twice.
+// named returns a copy of v with the given name: inputs and constants keep theirs, and a value may be output twice.
 func (g *Graph) named(name string, v *Value) *Value {
 	out := g.value(name, v.DType, v.Shape)
 	g.add(&Node{Op: "Identity", Inputs: []*Value{v}, Outputs: []*Value{out}})
 	return out
 }
 
-// initializer appends a constant, and records its elements if it is small and of whole numbers.
+// initializer appends a constant. If it is small and holds whole numbers, initializer records its elements.
 func (g *Graph) initializer(name string, t Tensor) *Value {
 	v := g.value(name, t.DType, FixedShape(t.Shape...))
 	g.Initializers = append(g.Initializers, Initializer{v, t})
@@ -233,7 +233,7 @@ func (g *Graph) initializer(name string, t Tensor) *Value {
 	return v
 }
 
-// External declares a constant whose bytes lie in another file.
+// External declares a constant whose bytes are in another file.
 func (g *Graph) External(name string, t DType, shape []int64, at Location) *Value {
 	return g.initializer(name, Tensor{DType: t, Shape: shape, At: &at})
 }
@@ -251,10 +251,10 @@ func (g *Graph) Constant(hint string, c Tensor) *Value {
 	return g.made[key]
 }
 
-// Scalar is a float constant of rank 0.
+// Scalar returns a float constant of rank 0.
 func (g *Graph) Scalar(x float64) *Value { return g.Constant("scalar", Floats(nil, float32(x))) }
 
-// Ints is an int64 constant of rank 1.
+// Ints returns an int64 constant of rank 1.
 func (g *Graph) Ints(x ...int64) *Value {
 	return g.Constant("ints", Ints([]int64{int64(len(x))}, x...))
 }

@@ -7,16 +7,16 @@ import (
 	"sync"
 )
 
-// inference is one node whose outputs are worked out.
+// inference works out the outputs of one node.
 type inference struct {
 	graph     *Graph
 	node      *Node
-	x, y, out *Value // the first two inputs, nil if there are none, and the first output
-	most      int64  // a pad beyond it is kept, to be refused
+	x, y, out *Value // the first two inputs, each nil if absent, and the first output
+	most      int64  // a pad above most makes the output so large that affords refuses it
 }
 
-// infer works out types and shapes of a node's outputs, and the elements of small whole-number outputs. It leaves an
-// output unranked if it cannot tell the shape, and replaces absurdly large sizes by new symbols.
+// infer works out types and shapes of a node's outputs, and the elements of small whole-number outputs. If it cannot
+// tell a shape, it leaves the output unranked. It replaces absurdly large sizes by new symbols.
 func (g *Graph) infer(n *Node, most int64) {
 	o, unranked := operators()[n.Op], func(v *Value) bool { return v == nil || v.Unranked }
 	in := inference{graph: g, node: n, out: n.Outputs[0], most: most}
@@ -43,8 +43,8 @@ func (g *Graph) infer(n *Node, most int64) {
 	}
 }
 
-// operator describes operators of the standard: how many inputs they must have, how many of these need a known shape,
-// and the function that works out their outputs; nil if there is none.
+// operator describes operators of the standard: how many inputs they must have, and how many of these need a known
+// shape. infer works out their outputs, or is nil if no function does.
 type operator struct {
 	inputs, ranked int
 	infer          func(inference)
@@ -53,7 +53,7 @@ type operator struct {
 
 const all = math.MaxInt
 
-// operators are the known operators, by name.
+// operators returns the known operators, by name.
 var operators = sync.OnceValue(func() map[string]operator {
 	byName := map[string]operator{}
 	for _, o := range []operator{
@@ -99,16 +99,16 @@ var operators = sync.OnceValue(func() map[string]operator {
 	return byName
 })
 
-// makers are operators whose output can be of any size, whatever their input is.
+// makers lists the operators whose output can have any size, whatever the size of the inputs.
 const makers = `RandomNormal RandomUniform EyeLike Resize Upsample MaxUnpool Col2Im ConvTranspose AffineGrid GridSample
 	Multinomial HannWindow HammingWindow BlackmanWindow MelWeightMatrix STFT DFT SequenceConstruct SplitToSequence`
 
 func (in inference) set(t DType, s Shape) { in.out.DType, in.out.Shape, in.out.Unranked = t, s, false }
 
-// unknown is a new symbol for an unknown dimension of the output.
+// unknown returns a new symbol for a dimension of the output whose size is not known.
 func (in inference) unknown(axis int) Dim { return in.graph.fresh(in.out, axis) }
 
-// held is the known elements of an input, nil if none are known.
+// held returns the elements of an input, or nil if they are not known.
 func (in inference) held(input int) []Dim {
 	if input < len(in.node.Inputs) {
 		return in.graph.content[in.node.Inputs[input]]
@@ -116,7 +116,7 @@ func (in inference) held(input int) []Dim {
 	return nil
 }
 
-// numbers are the known numbers of an optional input, nil if it is absent; false if they are not known.
+// numbers returns the elements of an optional input as numbers: nil if it is absent, and false if they are not known.
 func (in inference) numbers(input int) ([]int64, bool) {
 	if input >= len(in.node.Inputs) || in.node.Inputs[input] == nil {
 		return nil, true
@@ -128,7 +128,7 @@ func (in inference) numbers(input int) ([]int64, bool) {
 	return nil, !v.Unranked && len(v.Shape) == 1 && v.Shape[0] == Fixed(0)
 }
 
-// number is the only number of an input; false if it is not known.
+// number returns the only element of an input, or false if the elements are not known or several.
 func (in inference) number(input int) (int64, bool) {
 	list, ok := in.numbers(input)
 	if !ok || len(list) != 1 {
@@ -137,13 +137,13 @@ func (in inference) number(input int) (int64, bool) {
 	return list[0], true
 }
 
-// axis is the node's axis attribute, not negative; false if the first input has no such axis.
+// axis returns the node's axis attribute, counted from 0, or false if the first input has no such axis.
 func (in inference) axis() (int, bool) {
 	axis := along(in.node.intAttribute("axis", 0), in.x)
 	return axis, axis >= 0 && axis < len(in.x.Shape)
 }
 
-// marked tells which of rank axes are among those listed; false if one of these is no axis.
+// marked returns, for each of rank axes, whether axes lists it, or false if a listed number is no axis.
 func marked(axes []int64, rank int) ([]bool, bool) {
 	chosen := make([]bool, rank)
 	for _, a := range axes {
@@ -169,7 +169,7 @@ func (in inference) cast() {
 	in.keep(in.held(0))
 }
 
-// join gives the output the shape that all inputs broadcast to, and works out its elements.
+// join gives the output the type t and the shape to which all inputs broadcast, and works out the elements.
 func (in inference) join(t DType) {
 	s, ok := Shape{}, true
 	for _, v := range in.node.Inputs {
@@ -183,7 +183,7 @@ func (in inference) join(t DType) {
 	}
 }
 
-// sizes is Shape: the dimensions as numbers.
+// sizes infers the operator Shape: its output holds the dimensions of the input as numbers.
 func (in inference) sizes() {
 	if in.x.Unranked {
 		in.out.DType = Int64
@@ -220,7 +220,7 @@ func (in inference) gather() {
 	in.keep(taken)
 }
 
-// gatherND takes parts whose places stand along the last axis of the indices.
+// gatherND takes the parts of x at the places along the last axis of the indices.
 func (in inference) gatherND() {
 	indices, batch := in.y, in.node.intAttribute("batch_dims", 0)
 	last := int64(len(indices.Shape)) - 1
@@ -298,14 +298,14 @@ func (in inference) pad() {
 		if s[i] == unknownElement {
 			s[i] = in.unknown(i)
 			if ok && max(pads[i], pads[i+rank]) > in.most {
-				s[i] = Fixed(max(pads[i], pads[i+rank])) // which is refused
+				s[i] = Fixed(max(pads[i], pads[i+rank])) // affords refuses this size
 			}
 		}
 	}
 	in.set(in.x.DType, s)
 }
 
-// sequence is Range.
+// sequence infers the operator Range.
 func (in inference) sequence() {
 	size := unknownElement
 	from, known := in.number(0)
@@ -335,7 +335,7 @@ func (in inference) transpose() {
 	in.set(in.x.DType, s)
 }
 
-// product is of matrices, batch by batch.
+// product infers a product of matrices, batch by batch.
 func (in inference) product() {
 	a, b := len(in.x.Shape)-2, len(in.y.Shape)-2
 	if a < 0 || b < 0 || !in.x.Shape[a+1].fits(in.y.Shape[b]) {
@@ -364,7 +364,7 @@ func (in inference) gemm() {
 	}
 }
 
-// normalize is LayerNormalization, perhaps with mean and deviation.
+// normalize infers LayerNormalization, whose outputs may include mean and deviation.
 func (in inference) normalize() {
 	in.set(in.x.DType, in.x.Shape)
 	axis := in.node.intAttribute("axis", -1)
@@ -381,7 +381,7 @@ func (in inference) normalize() {
 
 func whole(t DType) bool { return t == Int64 || t == Int32 || t == Bool }
 
-// elementRules compute the elements of small whole-number tensors.
+// elementRules compute, by operator, an element of a small whole-number output from the elements e of the inputs.
 var elementRules = map[string]func(e []Dim) Dim{
 	"Neg": func(e []Dim) Dim { return e[0].Times(Fixed(-1)) },
 	"Add": func(e []Dim) Dim { return e[0].plus(e[1]) },
@@ -399,7 +399,7 @@ var elementRules = map[string]func(e []Dim) Dim{
 		switch {
 		case e[0] == e[1]:
 			return Fixed(1)
-		case fixedA && fixedB, fixedA && a < 0, fixedB && b < 0: // sizes are not negative
+		case fixedA && fixedB, fixedA && a < 0, fixedB && b < 0: // sizes that are symbols are never negative
 			return Fixed(0)
 		}
 		return unknownElement
@@ -415,10 +415,10 @@ var elementRules = map[string]func(e []Dim) Dim{
 	},
 }
 
-// maxSymbols bounds how long a product of symbols can grow, in bytes: squares of squares would fill the memory.
+// maxSymbols bounds the text of a product of symbols, in bytes. Without it, squares of squares would fill the memory.
 const maxSymbols = 512
 
-// keep records the elements of the output.
+// keep records held as the elements of the output, if the output is a small tensor of whole numbers.
 func (in inference) keep(held []Dim) {
 	if held == nil || !whole(in.out.DType) || len(in.out.Shape) > 1 || in.out.Unranked || len(held) > smallConstant {
 		return
@@ -431,7 +431,7 @@ func (in inference) keep(held []Dim) {
 	in.graph.content[in.out] = held
 }
 
-// combine works out the elements of an elementwise operator's output.
+// combine works out the elements of an elementwise operator's output: f computes each from the inputs' elements.
 func (in inference) combine(f func([]Dim) Dim) {
 	if len(in.out.Shape) > 1 || !whole(in.out.DType) {
 		return
@@ -461,7 +461,7 @@ func (in inference) combine(f func([]Dim) Dim) {
 	in.keep(held)
 }
 
-// shapeFrom is the shape that an input of sizes describes; unknown sizes become new symbols of the output.
+// shapeFrom returns the shape that an input of sizes describes. Unknown sizes become new symbols of the output.
 func (in inference) shapeFrom(input int) (Shape, bool) {
 	held, sizes := in.held(input), in.node.Inputs[input]
 	if held == nil {
@@ -515,7 +515,7 @@ func (in inference) squeeze() {
 	axes, known := in.numbers(1)
 	if len(in.node.Inputs) < 2 {
 		var sizes []int64
-		sizes, known = in.x.Shape.Sizes() // dimensions of size 1 are dropped, and a symbol could have size 1
+		sizes, known = in.x.Shape.Sizes() // a symbol could have size 1, which is dropped
 		for i, d := range sizes {
 			if d == 1 {
 				axes = append(axes, int64(i))
@@ -546,7 +546,7 @@ func (in inference) squeeze() {
 	in.keep(in.held(0))
 }
 
-// nonZero is NonZero: the places of the elements that are not zero, along the last axis.
+// nonZero infers the operator NonZero: the places of the elements that are not 0, along the last axis.
 func (in inference) nonZero() { in.set(Int64, Shape{Fixed(int64(len(in.x.Shape))), in.unknown(1)}) }
 
 func (in inference) concat() {
@@ -560,7 +560,7 @@ func (in inference) concat() {
 			sum = sum.plus(v.Shape[axis])
 		}
 		for i, d := range v.Shape {
-			// All but the axis agree, and any of them may know it.
+			// All inputs agree in the other dimensions, so any input may tell the size of an uncertain dimension.
 			if i != axis && s[i].uncertain() {
 				s[i] = d
 			}
@@ -638,14 +638,14 @@ func (in inference) slice() {
 	in.keep(held)
 }
 
-// sliced returns the size of a slice of a dimension, and those of the elements held along it that the slice takes.
+// sliced returns the size of a slice of the dimension d, and the elements of held that the slice takes.
 func sliced(d, start, end Dim, step int64, held []Dim) (Dim, []Dim, bool) {
 	n, fixed := d.Size()
 	from, known := start.Size()
 	to, ended := end.Size()
 	switch {
 	case fixed && known && ended && step != 0 && n <= smallConstant:
-		step = min(max(step, -smallConstant-1), smallConstant+1) // longer ones could overflow
+		step = min(max(step, -smallConstant-1), smallConstant+1) // a longer step could overflow
 		from, to = bound(from, n, step), bound(to, n, step)
 		var kept []Dim
 		count := int64(0)
@@ -660,15 +660,15 @@ func sliced(d, start, end Dim, step int64, held []Dim) (Dim, []Dim, bool) {
 		}
 		return Fixed(count), kept, true
 	case known && from == 0 && step == 1 && ended && to >= math.MaxInt32:
-		return d, held, true // everything
+		return d, held, true // the slice takes everything
 	case known && from == 0 && step == 1 && !ended && end != unknownElement && end.factor > 0:
-		// The beginning of a table: a model that asks for more than it has fails elsewhere.
+		// A slice from the start of a table, which may be shorter: if so, the model fails elsewhere.
 		return end, nil, true
 	}
 	return Dim{}, nil, false
 }
 
-// bound is an end of a slice of n elements, as the standard clamps it.
+// bound returns the end at of a slice of n elements, clamped as the ONNX standard says.
 func bound(at, n, step int64) int64 {
 	if at < 0 {
 		at += n
@@ -701,7 +701,7 @@ func (in inference) reduce() {
 	in.set(in.x.DType, s)
 }
 
-// permutation is the order of a Transpose, nil if it is invalid.
+// permutation returns the order of a Transpose, or nil if the node's order is not a permutation.
 func permutation(n *Node, rank int) []int {
 	given, ok := n.Attribute("perm").([]int64)
 	order := make([]int, rank)

@@ -11,16 +11,16 @@ import (
 	"infill/internal/floats"
 )
 
-// oldestOpset is the oldest version of the standard's operators that is read.
+// oldestOpset is the oldest version of the standard's operators that Inline reads.
 const oldestOpset = 11
 
-// Inline appends an imported model to the graph and returns its outputs by name. inputs are the values that replace the
-// model's inputs, by name.
+// Inline appends an imported model to the graph and returns the model's outputs by name. inputs gives, by name, the
+// values that replace the model's inputs.
 //
 // Inline upgrades operators to the version in which graphs are written, and turns arithmetic in half precision into
 // single precision (weights stay as they are stored). It works out types and shapes symbolically, shape arithmetic
 // included, because the rules of differentiation rely on them. Unknown operators stay as they are; values that depend
-// on them have no known shape, and no gradient.
+// on their outputs have no known shape, and no gradient.
 func (g *Graph) Inline(m *Model, inputs map[string]*Value) (map[string]*Value, error) {
 	in := &inliner{graph: g, opset: m.Opsets[""], values: map[string]*Value{}, budget: budgetOf(m)}
 	if in.opset < oldestOpset {
@@ -57,7 +57,7 @@ func (g *Graph) Inline(m *Model, inputs map[string]*Value) (map[string]*Value, e
 	return outputs, g.err
 }
 
-// inliner is one inlining under way.
+// inliner is one run of Inline.
 type inliner struct {
 	graph  *Graph
 	opset  int64
@@ -67,12 +67,12 @@ type inliner struct {
 
 // budget bounds the elements of a graph's values, because a few numbers in a file can ask for all memory there is.
 type budget struct {
-	constant int64 // of a value of fixed size, which onnxruntime may compute before it runs
-	along    int64 // for each row, or for each token
-	both     int64 // for each pair of those
+	constant int64 // elements of a value of fixed size, which onnxruntime may compute before a run
+	along    int64 // elements for each row, or for each token
+	both     int64 // elements for each pair of rows or tokens
 }
 
-// budgetOf returns bounds far above the needs of real models, and at most a small multiple of their weights.
+// budgetOf returns bounds that are far above the needs of real models, but at most a small multiple of m's weights.
 func budgetOf(m *Model) budget {
 	b := budget{constant: 16 << 20, along: 1 << 20, both: 1 << 17}
 	total := int64(0)
@@ -88,7 +88,7 @@ func budgetOf(m *Model) budget {
 	return b
 }
 
-// affords refuses a node whose output would be absurdly large.
+// affords returns an error if an output of n would be absurdly large.
 func (in *inliner) affords(n *Node) error {
 	for _, v := range n.Outputs {
 		if v.Unranked {
@@ -112,14 +112,14 @@ func (in *inliner) affords(n *Node) error {
 	return nil
 }
 
-// unknownElement represents unknown elements in Graph.content.
+// unknownElement stands for an unknown element in Graph.content.
 var unknownElement = Dim{0, "?"}
 
 func (in *inliner) constant(c modelConstant) {
 	in.values[c.name] = in.single(in.graph.initializer(c.name, c.tensor))
 }
 
-// single is v in single precision if it is in half precision, else v itself.
+// single returns v cast to single precision if v has half precision, else v itself.
 func (in *inliner) single(v *Value) *Value {
 	if v.DType == Float16 || v.DType == BFloat16 {
 		return in.graph.Cast(v, Float)
@@ -127,7 +127,7 @@ func (in *inliner) single(v *Value) *Value {
 	return v
 }
 
-// wholes is the elements of a tensor of whole numbers, nil of others.
+// wholes returns the elements of a tensor of whole numbers, or nil for other tensors.
 func (t Tensor) wholes() (list []int64) {
 	if !whole(t.DType) {
 		return nil
@@ -145,7 +145,7 @@ func (t Tensor) wholes() (list []int64) {
 	return list
 }
 
-// widened is a half-precision tensor in single precision.
+// widened returns a half-precision tensor in single precision, and other tensors unchanged.
 func widened(t Tensor) Tensor {
 	if t.DType != Float16 {
 		return t
@@ -206,7 +206,7 @@ func (in *inliner) node(n modelNode) error {
 	switch {
 	case n.domain == "" && slices.Contains(strings.Fields(makers), n.op):
 		return errors.New("an operator that makes values of any size, which no masked language model needs")
-	case strings.HasPrefix(n.op, "DynamicQuantize"): // of ONNX and of onnxruntime
+	case strings.HasPrefix(n.op, "DynamicQuantize"): // such operators of ONNX and of onnxruntime
 		return errors.New("an operator that rounds by the largest number of all texts of a call, so that a text's " +
 			"probabilities change with the others: export the model without dynamic quantization, in fp32")
 	}
@@ -214,7 +214,7 @@ func (in *inliner) node(n modelNode) error {
 	return in.affords(node)
 }
 
-// upgrade brings an operator to the version that graphs are written in. It reports whether nothing is left to do.
+// upgrade rewrites n in the version that graphs are written in. It returns true if n then needs no node.
 func (in *inliner) upgrade(n *modelNode, inputs *[]*Value) (done bool, err error) {
 	alias := func(v *Value) (bool, error) {
 		in.values[n.outputs[0]] = v
@@ -230,7 +230,7 @@ func (in *inliner) upgrade(n *modelNode, inputs *[]*Value) (done bool, err error
 		}
 		return false, errors.New("its value is of a kind that is not read")
 	case n.op == "Identity", n.op == "Dropout" && (len(n.outputs) == 1 || n.outputs[1] == ""):
-		return alias((*inputs)[0]) // nothing is dropped at inference
+		return alias((*inputs)[0]) // Dropout drops nothing at inference
 	case n.op == "Cast":
 		to, ok := n.attribute("to").(int64)
 		if !ok {
@@ -268,7 +268,7 @@ func (in *inliner) upgrade(n *modelNode, inputs *[]*Value) (done bool, err error
 		x := (*inputs)[0]
 		last := axis == -1 || !x.Unranked && axis == int64(len(x.Shape))-1
 		if in.opset < 13 && !last {
-			// It used to run over all axes from there on.
+			// Before version 13, the operator ran over axis and all axes after it.
 			return false, fmt.Errorf("in version %d it is not over the last axis", in.opset)
 		}
 		if last {
@@ -292,20 +292,20 @@ func (in *inliner) upgrade(n *modelNode, inputs *[]*Value) (done bool, err error
 	return false, nil
 }
 
-// home is a dimension of a value from which the size of a symbol can be read.
+// home is a dimension of a value from which a run can read the size of a symbol.
 type home struct {
 	value *Value
 	axis  int
 }
 
-// fresh is a new symbol for an unknown dimension of v.
+// fresh returns a new symbol for the dimension axis of v, whose size is unknown.
 func (g *Graph) fresh(v *Value, axis int) Dim {
 	name := fmt.Sprintf("?%d", len(g.homes))
 	g.homes[name] = home{v, axis}
 	return Symbol(name)
 }
 
-// addHomes makes v the home of the symbols that have none yet.
+// addHomes records dimensions of v as homes of the symbols that have no home yet.
 func (g *Graph) addHomes(v *Value) {
 	for i, d := range v.Shape {
 		if _, ok := g.homes[d.symbols]; !ok && d == Symbol(d.symbols) && d.symbols != "" &&
@@ -315,8 +315,8 @@ func (g *Graph) addHomes(v *Value) {
 	}
 }
 
-// Apply appends an operator of the standard with the given number of outputs,
-// whose types and shapes are worked out as those of imported operators are.
+// Apply appends an operator of the standard with the given number of outputs. It infers their types and shapes as for
+// imported operators.
 func (g *Graph) Apply(op string, outputs int, inputs []*Value, attributes ...Attribute) []*Value {
 	n := &Node{Op: op, Inputs: inputs, Attributes: attributes}
 	for range outputs {

@@ -15,20 +15,20 @@ type Dim struct {
 	symbols string // sorted, joined by "*"
 }
 
-// Fixed is a dimension of known size.
+// Fixed returns a dimension of known size.
 func Fixed(n int64) Dim { return Dim{factor: n} }
 
-// Symbol is a dimension that an input tensor decides when the graph is run.
+// Symbol returns a dimension whose size an input tensor decides when the graph runs.
 func Symbol(name string) Dim { return Dim{factor: 1, symbols: name} }
 
-// Times is the product of two dimensions.
+// Times returns the product of two dimensions.
 func (d Dim) Times(e Dim) Dim {
 	names := slices.Concat(d.names(), e.names())
 	slices.Sort(names)
 	return Dim{saturated(d.factor, e.factor), strings.Join(names, "*")}
 }
 
-// names are the symbols, one by one.
+// names returns the symbols of d, one by one.
 func (d Dim) names() []string {
 	if d.symbols == "" {
 		return nil
@@ -36,7 +36,7 @@ func (d Dim) names() []string {
 	return strings.Split(d.symbols, "*")
 }
 
-// saturated is a product, or the largest or smallest number if the product would pass it.
+// saturated returns a·b, or the largest or smallest int64 if the product overflows.
 func saturated(a, b int64) int64 {
 	if a == 0 || b == 0 {
 		return 0
@@ -50,7 +50,7 @@ func saturated(a, b int64) int64 {
 	return math.MaxInt64
 }
 
-// plus is the sum of two sizes, where it is a multiple of symbols.
+// plus returns d + e, or unknownElement if the sum is not a number times symbols.
 func (d Dim) plus(e Dim) Dim {
 	switch {
 	case d.factor == 0 && d.symbols == "":
@@ -65,7 +65,7 @@ func (d Dim) plus(e Dim) Dim {
 	return unknownElement
 }
 
-// over is the quotient of two sizes, where it is a whole multiple of symbols.
+// over returns d/e, or false if the quotient is not a whole number times symbols.
 func (d Dim) over(e Dim) (Dim, bool) {
 	if e.factor == 0 || d.factor%e.factor != 0 {
 		return Dim{}, false
@@ -81,7 +81,7 @@ func (d Dim) over(e Dim) (Dim, bool) {
 	return Dim{d.factor / e.factor, strings.Join(left, "*")}, true
 }
 
-// Size is the size of a fixed dimension; false when it has symbols.
+// Size returns the size of a fixed dimension, or false if d has symbols.
 func (d Dim) Size() (int64, bool) { return d.factor, d.symbols == "" }
 
 // String returns a form such as "24", "rows" or "2*rows*tokens".
@@ -107,7 +107,7 @@ func (s Shape) String() string {
 	return "[" + strings.Join(parts, " ") + "]"
 }
 
-// Sizes is the shape as numbers; false when a dimension is symbolic.
+// Sizes returns the shape as numbers, or false if a dimension is symbolic.
 func (s Shape) Sizes() ([]int64, bool) {
 	sizes := make([]int64, len(s))
 	for i, d := range s {
@@ -120,7 +120,7 @@ func (s Shape) Sizes() ([]int64, bool) {
 	return sizes, true
 }
 
-// FixedShape is a shape of known sizes.
+// FixedShape returns a shape of known sizes.
 func FixedShape(sizes ...int64) Shape {
 	s := make(Shape, len(sizes))
 	for i, n := range sizes {
@@ -129,7 +129,7 @@ func FixedShape(sizes ...int64) Shape {
 	return s
 }
 
-// product is the number of elements.
+// product returns the number of elements.
 func (s Shape) product() Dim {
 	p := Fixed(1)
 	for _, d := range s {
@@ -138,16 +138,16 @@ func (s Shape) product() Dim {
 	return p
 }
 
-// uncertain reports whether a dimension of an imported graph could turn out to
-// be anything, 1 included: its symbol begins with a question mark.
+// uncertain reports whether d, a dimension of an imported graph, may turn out to have any size, even 1. The symbol of
+// such a dimension begins with a question mark.
 func (d Dim) uncertain() bool { return strings.HasPrefix(d.symbols, "?") }
 
-// fits reports whether two dimensions can be the same.
+// fits reports whether d and e can have the same size.
 func (d Dim) fits(e Dim) bool { return d == e || d.uncertain() || e.uncertain() }
 
-// broadcast is the NumPy broadcast of two shapes, as ONNX uses it. Symbols broadcast only with themselves and with a
-// fixed 1, unless they are uncertain. The result of an uncertain one is uncertain too, except that a size above 1 is
-// the result whatever the other is.
+// broadcast returns the NumPy broadcast of two shapes, as ONNX uses it, or false if there is none. A symbol broadcasts
+// only with itself, a fixed 1, and an uncertain dimension. An uncertain dimension gives an uncertain result, except
+// that a fixed size above 1 is always the result.
 func broadcast(a, b Shape) (Shape, bool) {
 	out := make(Shape, max(len(a), len(b)))
 	for i := range out {
@@ -172,7 +172,7 @@ func broadcast(a, b Shape) (Shape, bool) {
 	return out, true
 }
 
-// either is the broadcast of two dimensions, one of which is uncertain.
+// either returns the broadcast of x and y, at least one of which is uncertain.
 func either(x, y Dim) Dim {
 	for _, d := range []Dim{x, y} {
 		if _, fixed := d.Size(); fixed {
@@ -181,7 +181,7 @@ func either(x, y Dim) Dim {
 	}
 	names := []string{x.String(), y.String()}
 	slices.Sort(names)
-	// The same two give the same. Hashed, because a chain of them would double in length at every link.
+	// The same x and y give the same symbol. A hash keeps it short: joined names would double with every broadcast.
 	h := fnv.New64a()
 	h.Write([]byte(strings.Join(names, "|")))
 	return Symbol(fmt.Sprintf("?%x", h.Sum64()))

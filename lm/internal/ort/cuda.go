@@ -12,9 +12,9 @@ import (
 	"infill/lm/internal/onnx"
 )
 
-// useCUDA switches the runtime to a GPU, or returns an error that says exactly what is missing. It ends with a run on
-// the GPU: a provider that registers may still not work (a driver too old for the toolkit, a GPU too old for the
-// kernels, no free memory).
+// useCUDA switches the runtime to a GPU, or returns an error that says exactly what is missing. At the end it runs a
+// small graph on the GPU, because a provider that registers may still not work. The driver may be too old for the
+// toolkit, the GPU too old for the kernels, or its memory full.
 func (r *Runtime) useCUDA(ctx context.Context, index int) error {
 	if err := diagnoseCUDA(r.library, index); err != nil {
 		return fmt.Errorf("cuda: %w", err)
@@ -32,8 +32,8 @@ func (r *Runtime) useCUDA(ctx context.Context, index int) error {
 	return nil
 }
 
-// diagnoseCUDA looks for the driver and the CUDA provider, and names everything that is missing at once: learning of
-// them one by one would cost a user a download each.
+// diagnoseCUDA looks for the driver and the CUDA provider. Its error names everything that is missing at once, to spare
+// the user a download for each missing part.
 func diagnoseCUDA(libraryPath string, index int) error {
 	if runtime.GOARCH != "amd64" || (runtime.GOOS != "linux" && runtime.GOOS != "windows") {
 		return fmt.Errorf("onnxruntime has no CUDA provider for %s/%s; use --device cpu", runtime.GOOS, runtime.GOARCH)
@@ -62,7 +62,7 @@ func diagnoseCUDA(libraryPath string, index int) error {
 	return nil
 }
 
-// try adds 1 and 1, and 2 and 2, in a session of the given settings.
+// try adds 1 and 1, and 2 and 2, in a session with the given settings.
 func (r *Runtime) try(ctx context.Context, with settings) error {
 	s, err := r.newSession(trialModel(), SessionOptions{Inputs: []string{"x"}, Outputs: []string{"y"}}, with)
 	if err != nil {
@@ -76,19 +76,19 @@ func (r *Runtime) try(ctx context.Context, with settings) error {
 	return errors.Join(err, s.Close())
 }
 
-// trialModel is the ONNX graph y = x + x over two float32.
+// trialModel returns the ONNX graph y = x + x over two float32.
 func trialModel() []byte {
 	g := onnx.New("trial")
 	x := g.Input("x", onnx.Float, onnx.Fixed(2))
 	g.Output("y", g.Add(x, x))
 	model, err := g.Encode()
 	if err != nil {
-		panic(err) // a bug in the program
+		panic(err) // only a bug in trialModel leads here
 	}
 	return model
 }
 
-// FindGPU asks the NVIDIA driver for a GPU; the error says why there is none.
+// FindGPU asks the NVIDIA driver for a GPU. If there is none, the error says why.
 func FindGPU() error {
 	count, err := cudaDevices()
 	if err == nil && count == 0 {

@@ -11,9 +11,9 @@ import (
 	"infill/lm/internal/ort/library"
 )
 
-// probe loads the library, asks its version and whether it offers our interface, and keeps it loaded if so: the binding
-// then only counts another reference. The binding itself unloads an old library before it tells its version, and so
-// cannot be asked.
+// probe loads the library, and asks for its version and for version apiVersion of its C interface. If the library
+// offers that, it stays loaded, and the binding only counts another reference. The binding itself cannot be asked: it
+// unloads an old library before it tells the version.
 func probe(path string) (version string, usable bool, err error) {
 	handle, err := openLibrary(path)
 	if err != nil {
@@ -21,7 +21,7 @@ func probe(path string) (version string, usable bool, err error) {
 	}
 	defer func() {
 		if !usable {
-			_ = closeLibrary(handle) // the first error is the one to return
+			_ = closeLibrary(handle) // an earlier error is the one to return
 		}
 	}()
 	function, err := symbolOf(handle, "OrtGetApiBase")
@@ -32,26 +32,26 @@ func probe(path string) (version string, usable bool, err error) {
 	if base == 0 {
 		return "", false, errors.New("not an onnxruntime library: OrtGetApiBase returns nothing")
 	}
-	// OrtApiBase of onnxruntime_c_api.h, which never changes: GetApi(version) and GetVersionString().
+	// The layout of OrtApiBase in onnxruntime_c_api.h never changes: GetApi(version) and GetVersionString().
 	functions := *(**[2]uintptr)(unsafe.Pointer(&base))
 	var versionString func() string
 	purego.RegisterFunc(&versionString, functions[1])
 	if version = versionString(); library.Serves(version) {
-		// A library that is too old says so on standard error when it is asked for a newer interface, so only others
-		// are asked.
+		// A library that is too old complains on standard error if it is asked for a newer interface. So only a library
+		// of a sufficient version is asked.
 		api, _, _ := purego.SyscallN(functions[0], apiVersion)
 		usable = api != 0
 	}
 	return version, usable, nil
 }
 
-// cudaDevices asks the NVIDIA driver how many devices it shows this process.
+// cudaDevices asks the NVIDIA driver how many devices this process sees.
 func cudaDevices() (int, error) {
 	handle, err := openLibrary(driver)
 	if err != nil {
 		return 0, fmt.Errorf("no NVIDIA driver: the loader does not find %s", driver)
 	}
-	// Left loaded: the driver does not promise that it can be unloaded after cuInit.
+	// The library stays loaded: the driver does not promise that it can be unloaded after cuInit.
 	initialise, first := symbolOf(handle, "cuInit")
 	deviceCount, second := symbolOf(handle, "cuDeviceGetCount")
 	if cmp.Or(first, second) != nil {

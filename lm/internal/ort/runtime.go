@@ -3,9 +3,9 @@
 // It is the only package that imports onnxruntime_go, and binding.go is its only file that does. Its subpackage library
 // finds and fetches the shared library.
 //
-// Memory: a session works on the caller's slices, which are pinned while C code sees them. A call comes back only when
-// C code is done with them, also when its context ends. Everything that onnxruntime allocates is released by Close and
-// by the end of each run.
+// Memory: a session works on the caller's slices, which are pinned while C code sees them. A call returns only when C
+// code has finished with the slices, even if the context has ended. Close and the end of each run release everything
+// that onnxruntime allocates.
 package ort
 
 import (
@@ -28,15 +28,15 @@ import (
 
 // Options say which library runs graphs, and on which device.
 type Options struct {
-	// LibraryPath is the onnxruntime shared library: see Locate.
+	// LibraryPath is the path of the onnxruntime shared library: see Locate.
 	LibraryPath string
 	// Device is "auto" (the default: CUDA where it works, else the CPU), "cpu", "cuda", or "cuda:N" for the N-th GPU.
 	Device string
-	// Threads is how many threads work on one node of a graph; 0: as many as Go uses, by the process's affinity and
-	// control group. Every session has its own threads.
+	// Threads is how many threads work on one node of a graph. If it is 0, these are as many as Go uses, by the
+	// process's affinity and control group. Every session has its own threads.
 	Threads int
 
-	warnings bool // a test has onnxruntime write to standard error; the first Open of a process decides
+	warnings bool // for tests: onnxruntime writes to standard error; the first Open of a process decides
 }
 
 // Runtime is an onnxruntime library loaded into this process, with a device.
@@ -47,24 +47,24 @@ type Runtime struct {
 	note     string
 	settings settings
 
-	// Making sessions holds it for reading, Close for writing.
+	// open guards closed: making a session locks it for reading, and Close for writing.
 	open         sync.RWMutex
 	closed       bool
 	sessionsLock sync.Mutex
 	sessions     map[*Session]struct{}
 }
 
-// environment is the process's only state: onnxruntime allows one environment, and the binding one library, per
-// process. It is never destroyed, because nobody knows which goroutine still holds a session.
+// environment is the only state of this process: onnxruntime allows one environment, and the binding one library, per
+// process. The environment is never destroyed, because nobody knows which goroutine still holds a session.
 var environment struct {
 	sync.Mutex
-	library string // absolute; empty: not made
+	library string // absolute path; "" until an environment is made
 	version string
 }
 
 // Open loads the onnxruntime library, once per process, and chooses the device. A second Open may choose another device
-// and other options, but not another library. Errors say what was found and what is wanted; "cuda" never falls back to
-// the CPU.
+// and other options, but not another library. An error says what was found and what is wanted. The device "cuda" never
+// falls back to the CPU.
 func Open(ctx context.Context, o Options) (*Runtime, error) {
 	device, index, err := parseDevice(o.Device)
 	if err != nil {
@@ -108,9 +108,9 @@ func Open(ctx context.Context, o Options) (*Runtime, error) {
 	return r, nil
 }
 
-// Locate returns the library for a device (see Options), and fetches the CPU's if there is none. progress takes the
-// messages of a fetch, unless it is nil. The CUDA build of onnxruntime is a file of its own, and a process can load
-// only one library: if one is loaded already, Locate returns that.
+// Locate returns the path of the library for a device (see Options). If there is no library for the CPU, it downloads
+// one, and writes messages to progress unless that is nil. The CUDA build of onnxruntime is a file of its own, and a
+// process can load only one library: if a library is already loaded, Locate returns that.
 func Locate(ctx context.Context, device string, progress io.Writer) (string, error) {
 	device, index, err := parseDevice(device)
 	if err != nil {
@@ -129,7 +129,7 @@ func Locate(ctx context.Context, device string, progress io.Writer) (string, err
 		}
 		return found.Path, err
 	case device == "auto":
-		// Look for the driver first: most machines have none, and then nothing else matters.
+		// Look for the driver first: most machines have none, and then no CUDA library can help.
 		if count, err := cudaDevices(); err == nil && count > 0 {
 			if found, err := library.Find(library.Options{CUDA: true}); err == nil &&
 				diagnoseCUDA(found.Path, index) == nil {
@@ -141,7 +141,7 @@ func Locate(ctx context.Context, device string, progress io.Writer) (string, err
 	return found.Path, err
 }
 
-// load makes the environment, or checks that the existing one has the requested library.
+// load makes the environment, or, if there is one, checks that it has the requested library.
 func load(path string, warnings bool) (version string, err error) {
 	environment.Lock()
 	defer environment.Unlock()
@@ -152,7 +152,7 @@ func load(path string, warnings bool) (version string, err error) {
 		return "", fmt.Errorf("%s: this process already runs onnxruntime %s from %s, and can load only one", path,
 			environment.version, environment.library)
 	}
-	// From 1.29 on, published builds send usage to their maker unless the environment says this before they are loaded.
+	// From 1.29 on, published builds send usage data to their maker unless this variable is set before they are loaded.
 	if err := os.Setenv("ORT_DISABLE_TELEMETRY", "1"); err != nil {
 		return "", err
 	}
@@ -166,7 +166,7 @@ func load(path string, warnings bool) (version string, err error) {
 	return environment.version, nil
 }
 
-// checkLibrary refuses a file that the binding could not use, or would crash on. A library that serves stays loaded.
+// checkLibrary returns an error for a file that the binding could not use. A usable library stays loaded.
 func checkLibrary(path string) error {
 	if info, err := os.Stat(path); err != nil {
 		return err
@@ -201,25 +201,25 @@ func parseDevice(name string) (device string, index int, err error) {
 	return "", 0, fmt.Errorf("unknown device %q; valid are auto, cpu, cuda, cuda:N", name)
 }
 
-// Version is onnxruntime's version, such as "1.31.1".
+// Version returns onnxruntime's version, such as "1.31.1".
 func (r *Runtime) Version() string { return r.version }
 
-// Library is the absolute path of the library in use.
+// Library returns the absolute path of the library in use.
 func (r *Runtime) Library() string { return r.library }
 
-// Device is the device really used: "cpu" or "cuda:N".
+// Device returns the device in use: "cpu" or "cuda:N".
 func (r *Runtime) Device() string { return r.device }
 
-// Note says in one line why "auto" took the CPU; empty when it did not, or when the device was named.
+// Note returns one line that says why "auto" chose the CPU, or "" if it did not or if the device was named.
 func (r *Runtime) Note() string { return r.note }
 
-// Threads is how many threads each session uses on the CPU.
+// Threads returns how many threads each session uses on the CPU.
 func (r *Runtime) Threads() int { return r.settings.threads }
 
-// MaxThreads is the most threads that [Options] takes: onnxruntime would start thousands, and then no run would end.
+// MaxThreads returns the largest number of threads that [Options] accepts: with thousands, no run would ever end.
 func MaxThreads() int { return 4 * runtime.NumCPU() }
 
-// Close closes every session that is still open, waiting for running calls, but not for a session that is being made.
+// Close closes every session that is still open. It waits for running calls, but not for a session that is being made.
 // The library stays loaded for a later Open.
 func (r *Runtime) Close() error {
 	r.open.Lock()

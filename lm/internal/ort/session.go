@@ -7,38 +7,38 @@ import (
 	"sync"
 )
 
-// errClosed is returned by calls on a closed session or runtime.
+// errClosed is the error of calls on a closed session or runtime.
 var errClosed = errors.New("the onnxruntime session is closed")
 
-// SessionOptions say how a graph is run.
+// SessionOptions say how a session runs its graph.
 type SessionOptions struct {
-	// ExternalDir is the folder in which the graph's external initializers lie.
+	// ExternalDir is the folder with the files of the graph's external initializers.
 	ExternalDir string
-	// Inputs and Outputs name the values that Run takes, in Run's order.
+	// Inputs and Outputs name the tensors that Run takes, in the order in which Run takes them.
 	Inputs, Outputs []string
-	// NoPrepacking leaves constant matrices as they are stored, instead of keeping a copy in the order that products
-	// read. Weights of a file then stay mapped, and are shared by sessions.
+	// NoPrepacking leaves constant matrices as they are stored, instead of keeping a copy in the order in which
+	// products read them. Weights in a file then stay mapped, and sessions share them.
 	NoPrepacking bool
 }
 
-// Session is a graph ready to run. It serves many goroutines at once.
+// Session is a graph that is ready to run. Many goroutines can use it at once.
 type Session struct {
 	runtime *Runtime
 	handle  *handle
 	inputs  []string
 	outputs []string
 
-	// Runs hold it for reading, Close for writing: a session goes only when no run uses it.
+	// Runs lock open for reading, Close for writing: a session closes only when no run uses it.
 	open   sync.RWMutex
 	closed bool
 
-	// idle keeps the calls of past runs, at most as many as ever ran at once.
+	// idle keeps the calls of past runs for reuse: at most as many as ever ran at once.
 	idleLock sync.Mutex
 	idle     []*call
 }
 
-// NewSession makes a session from the bytes of an ONNX model. External initializers are read from o.ExternalDir.
-// Making one costs far more than a run: it optimises the graph and packs the weights.
+// NewSession makes a session from the bytes of an ONNX model. It reads external initializers from o.ExternalDir. It
+// takes far longer than a run, because onnxruntime optimises the graph and packs the weights.
 func (r *Runtime) NewSession(model []byte, o SessionOptions) (*Session, error) {
 	s, err := r.newSession(model, o, r.settings)
 	if err != nil {
@@ -65,15 +65,15 @@ func (r *Runtime) newSession(model []byte, o SessionOptions, settings settings) 
 	r.sessionsLock.Lock()
 	r.sessions[s] = struct{}{}
 	r.sessionsLock.Unlock()
-	if isClosed() { // meanwhile: Close does not wait for sessions that are still being made
+	if isClosed() { // closed meanwhile: Close does not wait for sessions that are being made
 		return nil, errors.Join(errClosed, s.Close())
 	}
 	return s, nil
 }
 
-// Run runs the graph. It reads inputs from and writes outputs into the tensors' own slices, in the order of the
-// session's options. When ctx ends, the run is stopped at the next node of the graph, and Run returns ctx's error
-// (errors.Is(err, context.Canceled)) once onnxruntime has let go of the memory, never before. The outputs' contents are
+// Run runs the graph. It reads inputs from the tensors' own slices and writes outputs into them, in the order of the
+// session's options. If ctx ends, the run stops at the next node of the graph, and Run returns ctx's error
+// (errors.Is(err, context.Canceled)), but never before onnxruntime has let go of the memory. The outputs' contents are
 // undefined after any error.
 func (s *Session) Run(ctx context.Context, inputs, outputs []Tensor) error {
 	if err := ctx.Err(); err != nil {
@@ -105,7 +105,7 @@ func (s *Session) Run(ctx context.Context, inputs, outputs []Tensor) error {
 	return err
 }
 
-// runCall reports whether c may serve another run: the terminate flag of a stopped one stays set.
+// runCall runs c. It returns false if the run was stopped: the terminate flag of c stays set, so c cannot be reused.
 func (s *Session) runCall(ctx context.Context, c *call, inputs, outputs []Tensor) (reusable bool, err error) {
 	defer c.release()
 	if err := c.bind(inputs, outputs); err != nil {
@@ -118,7 +118,7 @@ func (s *Session) runCall(ctx context.Context, c *call, inputs, outputs []Tensor
 		stop := context.AfterFunc(ctx, c.terminate)
 		err = c.run(s.handle)
 		if !stop() {
-			<-c.terminated // the options must outlive whoever sets their flag
+			<-c.terminated // c.options must outlive the goroutine that sets their flag
 			terminated = true
 		}
 	}
@@ -154,7 +154,7 @@ func (s *Session) takeCall() (*call, error) {
 	return newCall(len(s.inputs), len(s.outputs))
 }
 
-// Close waits for running calls and releases the session. Closing twice is no error.
+// Close waits for running calls and releases the session. A second Close does nothing and returns no error.
 func (s *Session) Close() error {
 	s.open.Lock()
 	defer s.open.Unlock()

@@ -12,18 +12,18 @@ import (
 )
 
 const (
-	// maxPickleBytes bounds the pickle, which takes some 150 bytes to describe each tensor.
+	// maxPickleBytes bounds the size of the pickle, which takes some 150 bytes to describe each tensor.
 	maxPickleBytes = 16 << 20
 	// maxOpcodes bounds the memory of a pickle: no opcode takes more than some hundred bytes beyond its argument.
-	// torch.save writes about 40 for each tensor.
+	// torch.save writes about 40 opcodes for each tensor.
 	maxOpcodes = 1 << 19
 )
 
-// The types of a pickle's values, apart from nil, bool, int, string, and the safetensors.DType of classes.
+// These are the types of a pickle's values, apart from nil, bool, int, string, and safetensors.DType for classes.
 type (
 	tuple    []any
 	dict     struct{ items tuple } // a key, its value, the next key
-	function string                // the name of a function that a state dict calls
+	function string                // name of a function that the pickle of a state dict calls
 )
 
 const (
@@ -32,7 +32,7 @@ const (
 	parameterFunction function = "torch._utils._rebuild_parameter"
 )
 
-// classes are torch's classes of typed storages.
+// classes maps torch's classes of typed storages to their element types.
 var classes = map[string]safetensors.DType{
 	"torch.FloatStorage": safetensors.F32, "torch.DoubleStorage": safetensors.F64,
 	"torch.HalfStorage": safetensors.F16, "torch.BFloat16Storage": safetensors.BF16,
@@ -41,11 +41,11 @@ var classes = map[string]safetensors.DType{
 	"torch.ByteStorage": safetensors.Uint8, "torch.BoolStorage": safetensors.Bool,
 }
 
-// maxRank is the bound of the safetensors reader, too.
+// maxRank is the largest number of dimensions of a tensor, as in the safetensors reader.
 const maxRank = 32
 
 // rebuildTensor makes a tensor from a storage, an offset, shape and strides (in elements), a Boolean for gradients,
-// hooks, and perhaps metadata. Every element must lie in the storage.
+// hooks, and perhaps metadata. If an element is outside the storage, it returns an error.
 func rebuildTensor(arguments tuple) (*tensor, error) {
 	if len(arguments) != 6 && len(arguments) != 7 {
 		return nil, fmt.Errorf("a tensor of %d arguments, not 6", len(arguments))
@@ -69,7 +69,7 @@ func rebuildTensor(arguments tuple) (*tensor, error) {
 		return nil, fmt.Errorf("a tensor's offset %d is outside the storage, which has %d elements", offset, s.elements)
 	}
 	t := &tensor{storage: s, offset: int64(offset), elements: 1}
-	last, fits := float64(offset), true // a float cannot overflow, and is exact up to the size of any file
+	last, fits := float64(offset), true // a float does not overflow, and is exact up to the size of any file
 	for i := range shape {
 		dimension, ok := shape[i].(int)
 		stride, okStride := strides[i].(int)
@@ -78,7 +78,7 @@ func rebuildTensor(arguments tuple) (*tensor, error) {
 		}
 		t.shape, t.strides = append(t.shape, dimension), append(t.strides, int64(stride))
 		last += float64(max(dimension-1, 0)) * float64(stride)
-		// Strides of 0 let a shape be larger than its storage.
+		// With strides of 0, a shape can be larger than its storage.
 		fits = fits && float64(t.elements)*float64(dimension) < 1<<56
 		t.elements *= int64(dimension)
 	}
@@ -91,12 +91,12 @@ func rebuildTensor(arguments tuple) (*tensor, error) {
 
 // unpickler runs a pickle by the opcodes of protocol 2 that torch.save writes. Pickles have no jumps.
 type unpickler struct {
-	size     int64 // the size of the file, in bytes
+	size     int64 // of the whole file, in bytes
 	storages map[string]*storage
 
-	data  []byte // the rest of the pickle
+	data  []byte // the part of the pickle that is not yet read
 	stack tuple
-	marks []int // places in the stack
+	marks []int // heights of the stack at the marks
 	memo  map[int]any
 	err   error // the first error
 }
@@ -174,7 +174,7 @@ func (u *unpickler) step(opcode byte) {
 	}
 }
 
-// global returns the class or function of a known name. Other names are an error: Python would call them.
+// global returns the class or function of a known name. Any other name is an error, as Python would call it.
 func (u *unpickler) global(name string) any {
 	if dtype, ok := classes[name]; ok {
 		return dtype
@@ -187,7 +187,7 @@ func (u *unpickler) global(name string) any {
 	return nil
 }
 
-// take reads n bytes.
+// take reads n bytes of the pickle.
 func (u *unpickler) take(n int) []byte {
 	if n > len(u.data) {
 		u.fail("the pickle: %d bytes claimed, %d are left: %w", n, len(u.data), errCut)
@@ -198,14 +198,14 @@ func (u *unpickler) take(n int) []byte {
 	return taken
 }
 
-// number reads an unsigned number of up to 4 bytes.
+// number reads an unsigned number of size bytes, up to 4.
 func (u *unpickler) number(size int) int {
 	var wide [4]byte
 	copy(wide[:], u.take(size))
 	return int(binary.LittleEndian.Uint32(wide[:]))
 }
 
-// long reads a whole number of n bytes, which need not fit into 4.
+// long reads a signed number of n bytes, up to 8.
 func (u *unpickler) long(n int) int {
 	var wide [8]byte
 	if n > len(wide) {
@@ -229,7 +229,7 @@ func (u *unpickler) push(value any) any {
 	return value
 }
 
-// pop takes the last n values off the stack, none from before a mark.
+// pop takes the last n values off the stack. If the last mark is above one of these, it fails.
 func (u *unpickler) pop(n int) tuple {
 	bottom := 0
 	if len(u.marks) > 0 {
@@ -245,7 +245,7 @@ func (u *unpickler) pop(n int) tuple {
 	return values
 }
 
-// popMark takes all values after the last mark.
+// popMark takes all values above the last mark off the stack, and removes the mark.
 func (u *unpickler) popMark() tuple {
 	last := len(u.marks) - 1
 	if last < 0 {
@@ -257,7 +257,7 @@ func (u *unpickler) popMark() tuple {
 	return values
 }
 
-// setItems adds keys and values, in turn, to the dict on the stack.
+// setItems adds values, alternately keys and values, to the dict on top of the stack.
 func (u *unpickler) setItems(values tuple) {
 	d, ok := u.push(u.pop(1)[0]).(*dict)
 	if !ok || len(values)%2 != 0 {
@@ -267,7 +267,7 @@ func (u *unpickler) setItems(values tuple) {
 	d.items = append(d.items, values...)
 }
 
-// call calls a function with a tuple of arguments.
+// call calls the function values[0] with the tuple of arguments values[1].
 func (u *unpickler) call(values tuple) {
 	f, _ := values[0].(function)
 	arguments, ok := values[1].(tuple)
@@ -279,14 +279,14 @@ func (u *unpickler) call(values tuple) {
 		if u.push(value); err != nil {
 			u.fail("%w", err)
 		}
-	case f == parameterFunction && ok && len(arguments) == 3: // a tensor, whether a gradient is wanted, and hooks
+	case f == parameterFunction && ok && len(arguments) == 3: // a tensor, a Boolean for gradients, and hooks
 		u.push(arguments[0])
 	default:
 		u.fail("the pickle is not well formed: a call of what is no function")
 	}
 }
 
-// storage finds the storage of a persistent id: ("storage", class, key, device, elements).
+// storage returns the storage with the persistent id ("storage", class, key, device, elements).
 func (u *unpickler) storage(id any) *storage {
 	t, _ := id.(tuple)
 	if len(t) != 5 || t[0] != any("storage") {
@@ -314,7 +314,7 @@ func (u *unpickler) storage(id any) *storage {
 	return s
 }
 
-// tensors gives the tensors of a state dict in its order.
+// tensors returns the tensors of a state dict, in its order.
 func tensors(state any) ([]tensor, error) {
 	d, ok := state.(*dict)
 	if !ok {

@@ -2,13 +2,13 @@
 // safetensors.
 //
 // Such a file is an archive of a pickle, a program that builds the state dict, and of the bytes of the tensors'
-// storages. When Python loads one, the pickle may call anything. Here it can name only a dozen classes and functions,
-// and its memory is bounded by its own length. All of its results are checked against the size of the file before
-// anything is read.
+// storages. When Python loads a pickle, the pickle may call anything. Here it can name only a dozen classes and
+// functions, and its length bounds its memory. Before the package reads any weights, it checks all that the pickle
+// builds against the size of the file.
 //
 // The package reads the files of torch 1.6 and later (formats: torch/serialization.py and torch/csrc/jit/serialization
-// of PyTorch). Not read: the forms before it, weights in several such files, whole modules, TorchScript, pickle
-// protocols other than 2, quantised and sparse tensors, big-endian storages.
+// of PyTorch). It does not read older forms, weights in several files, whole modules, TorchScript, pickle protocols
+// other than 2, quantised and sparse tensors, and big-endian storages.
 package pytorch
 
 import (
@@ -29,16 +29,16 @@ import (
 	"infill/internal/safetensors"
 )
 
-// FileName is the name of such a file in the layout of the Hugging Face hub.
+// FileName is the name that the Hugging Face hub gives to a file of torch.save.
 const FileName = "pytorch_model.bin"
 
-// maxDirectoryBytes bounds the archive's directory, of some 100 bytes for each storage.
+// maxDirectoryBytes bounds the archive's directory, which has some 100 bytes for each storage.
 const maxDirectoryBytes = 32 << 20
 
-// errCut is the error of a file that ends too early.
+// errCut is the error for a file that ends too early.
 var errCut = errors.New("damaged or cut short")
 
-// File is a checked file. Storages are read when they are converted.
+// File is a checked file. Convert reads the storages.
 type File struct {
 	tensors []tensor // in the order of the state dict
 	size    int64
@@ -51,7 +51,7 @@ type tensor struct {
 
 	storage  *storage
 	elements int64
-	offset   int64   // of the first element in the storage, in elements
+	offset   int64   // of the first element, in elements of the storage
 	strides  []int64 // in elements
 }
 
@@ -59,10 +59,10 @@ type tensor struct {
 type storage struct {
 	dtype    safetensors.DType
 	elements int64
-	file     *zip.File // the elements, little-endian
+	file     *zip.File // has the elements, little-endian
 }
 
-// ConvertFile writes the weights in a file as Convert does. Errors name the file and what is wrong with it.
+// ConvertFile converts the file at path as Convert does. An error names the file and says what is wrong with it.
 func ConvertFile(ctx context.Context, path string, w io.Writer, wanted func(name string) bool) error {
 	f, err := regular.Open(path)
 	if err != nil {
@@ -133,16 +133,16 @@ func Parse(r io.ReaderAt, size int64) (*File, error) {
 	return &File{tensors, size}, err
 }
 
-// maxGrowth bounds the bytes read and written, as a multiple of the source: tensors that share a storage, and strides
-// of 0, make the result larger, so that a small file could fill any disk. Very small files are exempt.
+// maxGrowth bounds the bytes read and written, as a multiple of the source. Tensors that share a storage, and strides
+// of 0, make the result larger, so that a small file could fill any disk. Files may exceed the bound by blockBytes.
 const (
 	maxGrowth  = 4
 	blockBytes = 64 << 10
 )
 
-// Convert writes the tensors as a safetensors file, each with its own element type, row-major. If matrices are the same
-// piece of a storage (tied weights), it writes the first name, and every other name for which wanted returns true. It
-// compares each storage with the archive's checksum.
+// Convert writes the tensors as a safetensors file, each with its own element type, row-major. If several matrices are
+// the same piece of a storage (tied weights), it writes the first, and each other one for whose name wanted returns
+// true. It compares each storage with the archive's checksum.
 func (f *File) Convert(ctx context.Context, w io.Writer, wanted func(name string) bool) error {
 	type piece struct {
 		storage *storage
@@ -174,7 +174,7 @@ func (f *File) Convert(ctx context.Context, w io.Writer, wanted func(name string
 	return safetensors.Write(w, map[string]string{"format": "pt"}, data)
 }
 
-// ordered reads the elements, row-major and little-endian.
+// ordered returns the elements of t, row-major and little-endian.
 func (t tensor) ordered() ([]byte, error) {
 	all, err := read(t.storage.file, t.storage.file.UncompressedSize64)
 	if err != nil {
@@ -182,7 +182,7 @@ func (t tensor) ordered() ([]byte, error) {
 	}
 	size, rows := t.storage.dtype.Size(), int64(1)
 	at := t.offset * size
-	// Copy the last dimensions in one piece, as many of them as lie in row-major order.
+	// Copy together the last dimensions, as many as are in row-major order.
 	inner := len(t.shape)
 	for inner > 0 && (t.strides[inner-1] == rows || t.shape[inner-1] == 1) {
 		inner--
@@ -207,9 +207,9 @@ func (t tensor) ordered() ([]byte, error) {
 	return ordered, nil
 }
 
-// directory lists the files of an archive, by their names.
+// directory returns the files of an archive, by their names.
 func directory(r io.ReaderAt, size int64) (map[string]*zip.File, error) {
-	// archive/zip takes memory for every file that the directory lists.
+	// archive/zip takes memory for every file in the directory, so the directory must be bounded.
 	bounded := &boundedReader{ReaderAt: r, left: maxDirectoryBytes}
 	archive, err := zip.NewReader(bounded, size)
 	if err != nil && !errors.Is(err, zip.ErrInsecurePath) { // paths are only names here
@@ -233,7 +233,7 @@ func directory(r io.ReaderAt, size int64) (map[string]*zip.File, error) {
 	return files, nil
 }
 
-// read reads a whole file of the archive, and compares it with its checksum.
+// read reads a whole file of the archive. If the content does not match the archive's checksum, it returns an error.
 func read(f *zip.File, limit uint64) ([]byte, error) {
 	if f.UncompressedSize64 > limit {
 		return nil, fmt.Errorf("%.100q has %d bytes, more than the %d that are accepted", f.Name, f.UncompressedSize64,
@@ -251,7 +251,7 @@ func read(f *zip.File, limit uint64) ([]byte, error) {
 	return all.Bytes(), nil
 }
 
-// boundedReader fails once more than left bytes have been read.
+// boundedReader returns an error once more than left bytes have been read.
 type boundedReader struct {
 	io.ReaderAt
 	left int64

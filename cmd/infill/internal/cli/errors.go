@@ -1,4 +1,4 @@
-// Package cli holds the common parts of the commands: errors and exit codes, flags, input, printing, progress.
+// Package cli holds what the commands share: errors and exit codes, flags, input, printing, progress.
 package cli
 
 import (
@@ -16,7 +16,7 @@ import (
 	"infill/tokenize"
 )
 
-// The exit codes. help/exit-codes.txt explains them to users.
+// These are the exit codes. The help topic exit-codes explains them to users.
 const (
 	ExitDone        = 0
 	ExitFailed      = 1
@@ -25,19 +25,19 @@ const (
 	ExitInterrupted = 130
 )
 
-// UsageError is a wrong call: exit code 2.
+// UsageError is the error of a wrong command line. The exit code is 2.
 type UsageError struct {
 	Err  error
 	Hint string
 }
 
-// Usagef makes a UsageError without a hint.
+// Usagef returns a UsageError without a hint.
 func Usagef(format string, args ...any) error { return &UsageError{Err: fmt.Errorf(format, args...)} }
 
 func (e *UsageError) Error() string { return e.Err.Error() }
 func (e *UsageError) Unwrap() error { return e.Err }
 
-// Failure is an error with advice on how to go on: exit code 1.
+// Failure is an error with advice on what to do. The exit code is 1.
 type Failure struct {
 	Err  error
 	Hint string
@@ -46,16 +46,16 @@ type Failure struct {
 func (e *Failure) Error() string { return e.Err.Error() }
 func (e *Failure) Unwrap() error { return e.Err }
 
-// ErrReported ends a command that has already printed its errors: exit code 1.
+// ErrReported ends a command that has already printed its errors. The exit code is 1.
 var ErrReported = errors.New("errors were reported")
 
-// OutputError is a failed write to standard output.
+// OutputError is the error of a failed write to standard output.
 type OutputError struct{ err error }
 
 func (e *OutputError) Error() string { return "write the result: " + e.err.Error() }
 func (e *OutputError) Unwrap() error { return e.err }
 
-// Output makes the errors of a writer OutputErrors, and keeps the first: some callers (cobra's help) drop theirs.
+// Output turns a Writer's errors into OutputErrors. Err keeps the first: some callers (cobra's help) drop errors.
 type Output struct {
 	io.Writer
 	Err error
@@ -72,7 +72,7 @@ func (o *Output) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// Report prints the error of a command, and returns the exit code.
+// Report prints the error of a command to w, and returns the exit code.
 func Report(w io.Writer, err error) int {
 	code, hint := ExitFailed, ""
 	var usage *UsageError
@@ -87,7 +87,7 @@ func Report(w io.Writer, err error) int {
 	case errors.Is(err, ErrRejects):
 		return exitRejects
 	case errors.As(err, &written) && errors.Is(err, syscall.EPIPE):
-		// The reader of the result has closed the pipe, as `infill ... | head -1` does.
+		// The reader of the result has closed the pipe, as in `infill ... | head -1`.
 		return ExitDone
 	case errors.Is(err, context.Canceled):
 		PrintError(w, errors.New("interrupted"), "")
@@ -103,8 +103,8 @@ func Report(w io.Writer, err error) int {
 	return code
 }
 
-// PrintError prints one line for the error and one for the hint. Text in an error, such as a file's name or a library's
-// message, cannot break the lines or write control sequences to the terminal.
+// PrintError prints a line with the error and, unless hint is "", a line with the hint. It escapes text in the error,
+// such as a file name, that could break lines or control the terminal.
 func PrintError(w io.Writer, err error, hint string) {
 	fmt.Fprintf(w, "infill: %s\n", bounded(OneLine(err.Error())))
 	if hint != "" {
@@ -112,14 +112,14 @@ func PrintError(w io.Writer, err error, hint string) {
 	}
 }
 
-// Warn prints a warning on a line, unless quiet is set.
+// Warn prints a warning as one line, unless quiet is true.
 func Warn(s *terminal.Streams, quiet bool, format string, args ...any) {
 	if !quiet {
 		fmt.Fprintf(s.Err, "infill: warning: %s\n", OneLine(fmt.Sprintf(format, args...)))
 	}
 }
 
-// OneLine returns a text that is safe to print on one line of a terminal.
+// OneLine returns text in a form that is safe to print on one line of a terminal.
 func OneLine(text string) string {
 	text = strings.Join(strings.FieldsFunc(text, func(r rune) bool { return r == '\n' || r == '\r' }), "; ")
 	return inOrder(strings.Map(func(r rune) rune {
@@ -130,14 +130,14 @@ func OneLine(text string) string {
 	}, text))
 }
 
-// inOrder replaces characters that would make a terminal reorder the text after them (UAX #9: embeddings, overrides,
-// isolates) by their escapes.
+// inOrder escapes characters that would make a terminal reorder the text after them (UAX #9: embeddings, overrides,
+// isolates).
 func inOrder(text string) string { return reordering.Replace(text) }
 
 var reordering = strings.NewReplacer("\u202a", `\u202a`, "\u202b", `\u202b`, "\u202c", `\u202c`, "\u202d", `\u202d`,
 	"\u202e", `\u202e`, "\u2066", `\u2066`, "\u2067", `\u2067`, "\u2068", `\u2068`, "\u2069", `\u2069`)
 
-// OptionError gives an error of an option the form of a flag's error, and returns other errors unchanged.
+// OptionError turns an error about an option into one about the flag --NAME. It returns other errors unchanged.
 func OptionError(err error) error {
 	var option *infill.OptionError
 	var metric *metrics.OptionError
@@ -153,18 +153,18 @@ func OptionError(err error) error {
 	return err
 }
 
-// Flagged names the flag in an error of an option.
+// Flagged puts -- before the option's name in an error about an option.
 func Flagged(err error) error {
 	var option *infill.OptionError
-	// A pattern is written in the template, and constraints are several options together.
+	// A pattern is written in the template, and constraints are several options together: neither is a flag.
 	if errors.As(err, &option) && option.Option != "pattern" && option.Option != "constraints" {
 		return fmt.Errorf("--%s", option.Error())
 	}
 	return err
 }
 
-// LineError makes a MisfitError of a fault in the options of a line of JSON, so that the other lines are still done. It
-// names an option as the line does.
+// LineError turns an error about an option in a line of JSON into a MisfitError, so that the other lines are still
+// done. The error names the option by the key in the line.
 func LineError(line object.Object, err error) error {
 	var option *infill.OptionError
 	if !errors.As(err, &option) {
@@ -178,20 +178,20 @@ func LineError(line object.Object, err error) error {
 	return &MisfitError{Flagged(err)}
 }
 
-// MisfitError is an error of an option that does not fit one template.
+// MisfitError is the error of an option that does not fit one template.
 type MisfitError struct{ Err error }
 
 func (e *MisfitError) Error() string { return e.Err.Error() }
 func (e *MisfitError) Unwrap() error { return e.Err }
 
-// isInput reports whether an error is the fault of one text, so that the other texts can still be done.
+// isInput reports whether one text caused the error, so that the other texts can still be done.
 func isInput(err error) bool {
 	var input *tokenize.InputError
 	var misfit *MisfitError
 	return errors.As(err, &input) || errors.As(err, &misfit)
 }
 
-// bounded leaves out the middle of a very long text: an error may quote a text of any length from a file.
+// bounded replaces the middle of a very long text by "…", because an error may quote a text of any length.
 func bounded(text string) string {
 	const most = 1500 // bytes
 	if len(text) <= most {
@@ -200,5 +200,5 @@ func bounded(text string) string {
 	return strings.ToValidUTF8(text[:most/2], "") + " … " + strings.ToValidUTF8(text[len(text)-most/2:], "")
 }
 
-// ErrRejects ends a command that has left lines out of its result, and has already printed why.
+// ErrRejects ends a command that has left lines out of its result and has printed why.
 var ErrRejects = errors.New("lines were left out")

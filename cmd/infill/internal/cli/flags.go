@@ -17,10 +17,9 @@ import (
 	"infill/infill"
 )
 
-// The values below are pflag.Values whose errors complete the sentence
-// `"x" is not ...`; FlagError writes its beginning.
+// The types below implement pflag.Value. Their errors complete the sentence `"x" is not ...`, which FlagError begins.
 
-// choice is the value of a flag that takes one of a list. Usage and completion show the list.
+// choice is a flag's value that must be in a list. Usage and completion show the list.
 type choice struct {
 	value *string
 	valid []string
@@ -43,7 +42,7 @@ func (c choice) String() string {
 	return *c.value
 }
 
-// Type names the value in the usage text, where a long list would push the descriptions of all flags to the right.
+// Type returns the word for the value in the usage text. A long list would push all descriptions to the right.
 func (c choice) Type() string {
 	if list := "{" + strings.Join(c.valid, "|") + "}"; len(list) <= 36 {
 		return list
@@ -51,7 +50,7 @@ func (c choice) Type() string {
 	return "NAME"
 }
 
-// AddChoice defines a flag that takes one of a list. Its default is the present value.
+// AddChoice defines a flag whose value must be in valid. The default is *value.
 func AddChoice(cmd *cobra.Command, value *string, name, shorthand string, valid []string, usage string) {
 	if c := (choice{value, valid}); c.Type() == "NAME" {
 		usage += "; one of " + strings.Join(valid, ", ")
@@ -60,17 +59,17 @@ func AddChoice(cmd *cobra.Command, value *string, name, shorthand string, valid 
 	Complete(cmd, name, valid)
 }
 
-// Complete makes the shell offer the values of a flag.
+// Complete makes the shell offer values for the flag with the given name.
 func Complete(cmd *cobra.Command, name string, values []string) {
-	// The error is for a flag that does not exist or has its values already, which is a bug in the program.
+	// An error means that the flag does not exist or already has values, which is a bug in the program.
 	if err := cmd.RegisterFlagCompletionFunc(name,
 		cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp)); err != nil {
 		panic(err)
 	}
 }
 
-// Bind defines a flag for each field of a struct with the tags flag, the flag's name, and help. The default is the
-// field's value. Other tags are short, a letter; value, the word of the help that names the value; and choices, a list.
+// Bind defines a flag for each field of *to, a struct, with the tags flag (its name) and help. The default is the
+// field's value. Further tags are short (a letter), value (the word in help for the value), and choices (a list).
 func Bind(cmd *cobra.Command, to any) {
 	flags, v := cmd.Flags(), reflect.ValueOf(to).Elem()
 	for i := range v.NumField() {
@@ -80,7 +79,7 @@ func Bind(cmd *cobra.Command, to any) {
 			continue
 		}
 		if word := tag.Get("value"); word != "" {
-			help = strings.Replace(help, word, "`"+word+"`", 1) // as pflag wants it
+			help = strings.Replace(help, word, "`"+word+"`", 1) // pflag expects the word in backquotes
 		}
 		switch p := v.Field(i).Addr().Interface().(type) {
 		case *bool:
@@ -106,17 +105,17 @@ func Bind(cmd *cobra.Command, to any) {
 		case *[]string:
 			flags.StringSliceVarP(p, name, short, *p, help)
 		default:
-			panic(name + " has a type without a flag") // a bug in the program, as in Complete
+			panic(name + " has a type without a flag") // only a bug in the program leads here
 		}
 	}
 }
 
-// kinds describe pflag's own types of values, for errors.
+// kinds says, for errors, what the values of pflag's own types are.
 var kinds = map[string]string{"int": "a whole number", "int64": "a whole number", "float64": "a number",
 	"uint64":   "a whole number of 0 or more, below 2^64",
 	"intSlice": "a list of whole numbers, such as 2,3", "duration": "a length of time, such as 90s or 5m"}
 
-// FlagError gives an error of the flag parser the form of this program's errors.
+// FlagError turns an error of the flag parser into a UsageError with words of this program.
 func FlagError(command string, err error) error {
 	var invalid *pflag.InvalidValueError
 	if errors.As(err, &invalid) {
@@ -129,7 +128,7 @@ func FlagError(command string, err error) error {
 	return &UsageError{err, "see " + command + " --help"}
 }
 
-// optionFlag is an option of [infill.Table].
+// optionFlag makes an option of [infill.Table] a flag.
 type optionFlag struct {
 	infill.Option
 	command *cobra.Command
@@ -139,7 +138,7 @@ type optionFlag struct {
 
 var _ pflag.Value = optionFlag{}
 
-// Set sets the value. If the flag takes several, it adds to the values of earlier uses of the flag.
+// Set sets the value. If the flag takes several values, Set adds to those of earlier uses of the flag.
 func (f optionFlag) Set(text string) error {
 	own := text
 	if *f.given && f.Join != "" {
@@ -161,7 +160,7 @@ func (f optionFlag) Set(text string) error {
 
 var fileInList = regexp.MustCompile(`(^|[=,])@([^,\s]+)`)
 
-// withFiles replaces @FILE in a list of words by the lines of the file.
+// withFiles replaces each @FILE in a list of words by the lines of that file.
 func withFiles(ctx context.Context, list string) (text string, err error) {
 	text = fileInList.ReplaceAllStringFunc(list, func(found string) string {
 		before, name, _ := strings.Cut(found, "@")
@@ -188,7 +187,7 @@ func withFiles(ctx context.Context, list string) (text string, err error) {
 	return text, err
 }
 
-// String is empty for a seed, whose default is drawn.
+// String returns the default. It returns "" for a seed, because the default seed is random.
 func (f optionFlag) String() string {
 	if f.options == nil || f.Name == "seed" {
 		return ""
@@ -196,10 +195,10 @@ func (f optionFlag) String() string {
 	return f.Get(f.options)
 }
 
-// Type is "bool" for a switch, which pflag then writes without a value.
+// Type returns "bool" for a switch, so that pflag shows no value for it.
 func (f optionFlag) Type() string { return cmp.Or(f.Kind, "bool") }
 
-// AddOptions defines a flag for each option of a fill, or for those that are named.
+// AddOptions defines a flag for each option of a fill, or, if there are names, for the options with these names.
 func AddOptions(cmd *cobra.Command, o *infill.Options, names ...string) {
 	shorthands := map[string]string{"samples": "n", "top": "k"}
 	for _, option := range infill.Table() {
@@ -220,7 +219,7 @@ func AddOptions(cmd *cobra.Command, o *infill.Options, names ...string) {
 	}
 }
 
-// OptionUsages returns the usages of a command's flags: of the options of a fill, and of all others.
+// OptionUsages returns the usage texts of a command's flags: first options of a fill, then all others.
 func OptionUsages(cmd *cobra.Command) (options, others string) {
 	var sets [2]pflag.FlagSet
 	cmd.LocalFlags().VisitAll(func(f *pflag.Flag) {
@@ -234,7 +233,7 @@ func OptionUsages(cmd *cobra.Command) (options, others string) {
 	return sets[0].FlagUsagesWrapped(100), sets[1].FlagUsagesWrapped(100)
 }
 
-// DrawSeed draws the seed of a command without --seed.
+// DrawSeed draws a random seed if the user did not give --seed.
 func DrawSeed(cmd *cobra.Command, o *infill.Options) (err error) {
 	if !cmd.Flags().Changed("seed") {
 		o.Seed, err = infill.NewSeed()
@@ -242,7 +241,7 @@ func DrawSeed(cmd *cobra.Command, o *infill.Options) (err error) {
 	return err
 }
 
-// Texts turns a list of named strings into strings.
+// Texts converts values, of a type such as infill.Sampler, to strings.
 func Texts[T ~string](values []T) []string {
 	list := make([]string, len(values))
 	for i, v := range values {
@@ -251,7 +250,7 @@ func Texts[T ~string](values []T) []string {
 	return list
 }
 
-// NoArguments is cobra.NoArgs with an error of the program's own form.
+// NoArguments does what cobra.NoArgs does, but returns a UsageError.
 func NoArguments(cmd *cobra.Command, args []string) error {
 	if len(args) > 0 {
 		return &UsageError{fmt.Errorf("unexpected argument %q", args[0]), "see " + cmd.CommandPath() + " --help"}
@@ -259,7 +258,7 @@ func NoArguments(cmd *cobra.Command, args []string) error {
 	return nil
 }
 
-// OneArgument returns an error unless there is one argument. what says the use of it, as in "one file is read".
+// OneArgument accepts exactly one argument. Otherwise the error ends with what, as in "one file is read".
 func OneArgument(what, hint string) cobra.PositionalArgs {
 	return func(_ *cobra.Command, args []string) error {
 		if len(args) != 1 {
@@ -272,7 +271,7 @@ func OneArgument(what, hint string) cobra.PositionalArgs {
 // Corpus is a text that the command line names as NAME=FILE.
 type Corpus struct{ Name, File string }
 
-// CorpusList gathers corpora, in the order of the command line.
+// CorpusList is a flag that collects corpora in the order of the command line.
 type CorpusList struct{ List []Corpus }
 
 var _ pflag.Value = (*CorpusList)(nil)
@@ -289,7 +288,7 @@ func (l *CorpusList) Set(text string) error {
 	return nil
 }
 
-// String is empty: there is no default.
+// String returns "", as there is no default.
 func (l *CorpusList) String() string { return "" }
 
 func (l *CorpusList) Type() string { return "NAME=FILE" }

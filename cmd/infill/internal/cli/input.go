@@ -20,20 +20,20 @@ import (
 	"infill/lm"
 )
 
-// Entry is one template or text of the user.
+// Entry is one template or text that the user gave.
 type Entry struct {
 	Text string
-	Line int             // of standard input or File, from 1; 0 for an argument
+	Line int             // number of the line in standard input or File, from 1; 0 for an argument
 	File string          // "" for standard input
-	Of   object.Object   // the object of a line of JSON, or the record of a file; else nil
-	ID   json.RawMessage // the user's own, nil if there is none
-	Err  error           // why the line holds no text
+	Of   object.Object   // object of a line of JSON, or record of a file; else nil
+	ID   json.RawMessage // the id that the user gave the text, or nil
+	Err  error           // why the line has no text
 
-	blank  bool // the line holds nothing but white space
-	number int  // the number of an argument, from 0
+	blank  bool // whether the line has only white space
+	number int  // index of an argument
 }
 
-// Place returns "line 3: " for a line of standard input, "FILE, line 3: " for a line of a file, and "" for an argument.
+// Place returns "line 3: " for a line of standard input, "FILE, line 3: " for a line of File, and "" for an argument.
 func (e Entry) Place() string {
 	if e.Line == 0 {
 		return ""
@@ -41,21 +41,21 @@ func (e Entry) Place() string {
 	return strings.TrimPrefix(fmt.Sprintf("%s, line %d: ", e.File, e.Line), ", ")
 }
 
-// InputOptions are the texts of a command and the form of its result.
+// InputOptions holds the texts of a command and the format of its result.
 type InputOptions struct {
 	Streams *terminal.Streams
-	Key     string  // the key of a text in JSONL, and the word for a text
-	Texts   []Entry // the arguments
+	Key     string  // key of the text in a JSON object, and the word for a text in messages
+	Texts   []Entry // from the arguments; empty for standard input
 	Input   string
 	Format  string
-	// Reads reports whether the command reads a key of an object, apart from the text and "id".
+	// Reads reports whether the command reads a key of a JSON object, apart from the text's key and "id".
 	Reads func(key string) bool
 }
 
-// Inputs lists the ways to read standard input.
+// Inputs returns the formats of standard input.
 func Inputs() []string { return []string{"lines", "jsonl"} }
 
-// Register defines the flags. further are formats of the command that Formats lacks.
+// Register defines the flags --input and --format. further lists formats that Formats lacks.
 func (o *InputOptions) Register(cmd *cobra.Command, further ...string) {
 	o.Input, o.Format = Inputs()[0], Formats()[0]
 	AddChoice(cmd, &o.Input, "input", "", Inputs(),
@@ -63,8 +63,8 @@ func (o *InputOptions) Register(cmd *cobra.Command, further ...string) {
 	AddChoice(cmd, &o.Format, "format", "", append(Formats(), further...), "form of the result")
 }
 
-// Take takes the arguments as texts. A lone dash means standard input. If that is a terminal, Take returns an error;
-// hint says what to do instead.
+// Take takes args as texts. No argument, or a single dash, means standard input. If that is a terminal, Take returns an
+// error; its hint says what to do instead.
 func (o *InputOptions) Take(args []string, hint string) error {
 	for _, arg := range args {
 		o.Texts = append(o.Texts, Entry{Text: arg})
@@ -78,7 +78,7 @@ func (o *InputOptions) Take(args []string, hint string) error {
 	return nil
 }
 
-// entries returns a function that returns every argument, or without any, every line of standard input, then io.EOF.
+// entries returns a function that returns all arguments, or, without any, the lines of standard input; then io.EOF.
 func (o *InputOptions) entries(ctx context.Context) func() (Entry, error) {
 	if len(o.Texts) == 0 {
 		form := map[string]batch.Form{"lines": "text", "jsonl": "jsonl"}[o.Input]
@@ -97,7 +97,7 @@ func (o *InputOptions) entries(ctx context.Context) func() (Entry, error) {
 	}
 }
 
-// line reads a line, which is a text, or a JSON object that has the text under the key.
+// line reads a line, which is a text or a JSON object with the text under o.Key.
 func (o *InputOptions) line(lines *batch.Reader) (Entry, error) {
 	line, err := lines.Next()
 	if err == io.EOF {
@@ -117,7 +117,7 @@ func (o *InputOptions) line(lines *batch.Reader) (Entry, error) {
 	return e, nil
 }
 
-// task is a text that Each works on; wrong and tell are the results.
+// task is a text on which Each works; tell and wrong are the results of the work.
 type task[T any] struct {
 	Entry
 	value T
@@ -125,11 +125,11 @@ type task[T any] struct {
 	wrong error
 }
 
-// Each reads every text and works on many at once, so that they share the model's calls. It prints results in the order
-// of the texts: work returns the function tell for that, perhaps nil. end is called after the last text. Texts for
-// which large is true fill the model's calls by themselves: two are in work at once. A wrong argument ends the command
-// before any work. A wrong line of standard input is reported with its number, and the other lines are done. Each skips
-// and counts blank lines. It reports an unknown key at its first line.
+// Each reads every text and works on many at once, so that they share the model's calls. For each text, work returns a
+// function tell (or nil) that prints the result; Each calls tell in the order of the texts, and at last end. A text for
+// which large is true fills the model's calls alone: Each works on two of these at once. A wrong argument ends the
+// command before any work. A wrong line of standard input is reported with its number, and the other lines are done.
+// Each skips and counts blank lines. It warns of an unknown key once.
 func Each[T any](ctx context.Context, o *InputOptions, quiet bool, read func(Entry) (T, error), large func(T) bool,
 	end func() error, work func(context.Context, Entry, T) (tell func() error, err error)) error {
 	arguments := make([]T, len(o.Texts))
@@ -176,11 +176,11 @@ func Each[T any](ctx context.Context, o *InputOptions, quiet bool, read func(Ent
 		return t, nil
 	}
 	all := &reporter{input: o, quiet: quiet, unread: map[string]bool{}}
-	// After an interrupt, the fills found by then are still printed. So the executor is cancelled from here.
+	// After an interrupt, Each still prints the fills found so far, so only ctx of work is cancelled.
 	err := parallel.Each(context.WithoutCancel(ctx), lm.InFlight, next, do, func(t *task[T]) error {
 		err := all.tell(t.Entry, t.wrong, t.tell)
 		if err != nil {
-			cancel() // nobody reads the results of the texts in work
+			cancel() // nobody needs the results that are still missing
 		}
 		return err
 	})
@@ -199,16 +199,16 @@ func Each[T any](ctx context.Context, o *InputOptions, quiet bool, read func(Ent
 	return end()
 }
 
-// reporter prints results and errors of texts, and counts them.
+// reporter prints results and errors of texts, and counts blank lines.
 type reporter struct {
 	input             *InputOptions
 	quiet             bool
-	unread            map[string]bool // the keys that were reported
+	unread            map[string]bool // keys of which it has warned
 	any, failed       bool
 	blank, firstBlank int
 }
 
-// tell prints the results of a text in its turn.
+// tell prints the result or the error of one text. Each calls it in the order of the texts.
 func (r *reporter) tell(e Entry, err error, tell func() error) error {
 	if e.blank {
 		if r.blank++; r.blank == 1 {
@@ -237,7 +237,7 @@ func (r *reporter) tell(e Entry, err error, tell func() error) error {
 	return nil
 }
 
-// Spool copies a stream into a file, so that the program can read it more than once.
+// Spool copies in to a temporary file at path, so that the program can read it several times.
 func Spool(in io.Reader) (path string, remove func() error, err error) {
 	dir, err := os.MkdirTemp("", "infill-")
 	if err != nil {

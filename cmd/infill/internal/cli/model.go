@@ -16,7 +16,7 @@ import (
 	"infill/models"
 )
 
-// ModelOptions are the flags of every command that runs a model.
+// ModelOptions are the flags that every command with a model has.
 type ModelOptions struct {
 	Model   string
 	Device  string
@@ -25,22 +25,22 @@ type ModelOptions struct {
 	Verbose bool
 }
 
-// devices are the values that completion offers; cuda:N is valid too.
+// devices lists the values that the shell offers; cuda:N is valid too.
 var devices = []string{"auto", "cpu", "cuda"}
 
-// deviceOf matches the valid devices.
+// deviceOf matches every valid device.
 var deviceOf = regexp.MustCompile(`^(auto|cpu|cuda(:\d+)?)$`)
 
-// Register defines the flags.
+// Register defines the flags for o.
 func (o *ModelOptions) Register(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	flags.StringVarP(&o.Model, "model", "m", "", "`NAME` of a model, or a folder with one "+
 		"(default: INFILL_MODEL, or the built-in "+models.BuiltInName+")")
 	if err := cmd.RegisterFlagCompletionFunc("model",
 		func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
-			return ModelNames(), cobra.ShellCompDirectiveDefault // folders too
+			return ModelNames(), cobra.ShellCompDirectiveDefault // also offer folders
 		}); err != nil {
-		panic(err) // a bug in the program, as in Complete
+		panic(err) // only a bug in the program leads here
 	}
 	flags.StringVar(&o.Device, "device", devices[0],
 		"`DEVICE` that the model runs on: auto, cpu, cuda or cuda:N; auto is CUDA where it works, else the CPU")
@@ -50,10 +50,10 @@ func (o *ModelOptions) Register(cmd *cobra.Command) {
 	flags.BoolVarP(&o.Verbose, "verbose", "v", false, "tell more on standard error: model, device, signature")
 }
 
-// ModelNames lists the models in the store.
+// ModelNames returns the names of the models in the store.
 func ModelNames() (names []string) {
 	if store, err := models.DefaultStore(); err == nil {
-		entries, _ := store.List() // a store that cannot be read has nothing to offer
+		entries, _ := store.List() // if the store cannot be read, offer nothing
 		for _, e := range entries {
 			names = append(names, e.Name)
 		}
@@ -61,7 +61,7 @@ func ModelNames() (names []string) {
 	return slices.Compact(names)
 }
 
-// Validate returns an error for a wrong flag. Call it before Open.
+// Validate returns an error if a flag has a wrong value. Call Validate before Open.
 func (o *ModelOptions) Validate() error {
 	switch {
 	case !deviceOf.MatchString(o.Device):
@@ -77,7 +77,7 @@ func (o *ModelOptions) Validate() error {
 	return nil
 }
 
-// Open opens the model, which loads onnxruntime when it is first run.
+// Open opens the model. onnxruntime is loaded when the model first runs.
 func (o *ModelOptions) Open(s *terminal.Streams) (*infill.Filler, error) {
 	return infill.Open(infill.OpenOptions{
 		Model: o.Model, Device: o.Device, Threads: o.Threads,
@@ -97,19 +97,19 @@ func (o *ModelOptions) Open(s *terminal.Streams) (*infill.Filler, error) {
 	})
 }
 
-// Note prints a line if the flag verbose is set.
+// Note prints a line to standard error if the flag verbose is set.
 func (o *ModelOptions) Note(s *terminal.Streams, format string, args ...any) {
 	if o.Verbose {
 		fmt.Fprintf(s.Err, "infill: %s\n", OneLine(fmt.Sprintf(format, args...)))
 	}
 }
 
-// Warn prints a warning on a line, unless the flag quiet is set.
+// Warn prints a warning as one line, unless the flag quiet is set.
 func (o *ModelOptions) Warn(s *terminal.Streams, format string, args ...any) {
 	Warn(s, o.Quiet, format, args...)
 }
 
-// FetchProgress returns the writer for the progress of fetching the library, nil for none.
+// FetchProgress returns the writer for messages about downloading the library, or nil if quiet is true.
 func FetchProgress(s *terminal.Streams, quiet bool) io.Writer {
 	if quiet {
 		return nil

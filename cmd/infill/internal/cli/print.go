@@ -20,23 +20,23 @@ import (
 	"infill/internal/object"
 )
 
-// Formats lists the forms of a result.
+// Formats returns the names of the formats of a result.
 func Formats() []string { return []string{"text", "json", "jsonl", "csv"} }
 
-// Form says how to write results of one kind as CSV, and for people on a terminal of width columns, 0 for no terminal.
+// Form says how to write results as CSV, and as text for a terminal of width columns (0 if it is no terminal).
 type Form[T any] struct {
-	// Columns are those of CSV, which the first result tells, and Table the lines of a result.
+	// Columns returns the columns of the CSV, given the first result. Table returns the lines of one result.
 	Columns func(first T) []string
 	Table   func(id json.RawMessage, v T) ([]object.Object, error)
 	Text    func(v T, width int) string
-	// Heading stands above the texts of one line each, "" for texts of several lines, which blank lines part.
+	// Heading stands above results that are one line each. It is "" for longer results, between which are blank lines.
 	Heading string
-	// Lines returns the lines of the formats lines and words; nil for commands without these.
+	// Lines returns the lines of a result in the formats lines and words; nil if the command lacks these formats.
 	Lines func(v T) []string
 }
 
-// Printer writes results as they come, in one of the formats. It writes each result at once, so that a reader never
-// sees half of one.
+// Printer writes results one by one, in the given format. Each result is one write, so that a reader never sees half a
+// result.
 type Printer[T any] struct {
 	Form[T]
 	Format  string
@@ -106,15 +106,15 @@ func (p *Printer[T]) Print(id json.RawMessage, v T) error {
 	return err
 }
 
-// Whole ends the output of a command that fails, so that the results before the error stay whole, and returns err.
+// Whole returns err. If err is not nil, it first ends the output, so that the results before the error stay whole.
 func (p *Printer[T]) Whole(err error) error {
 	if err != nil && p.Results > 0 {
-		_ = p.End() // err tells why it ended
+		_ = p.End() // err matters more than an error of End
 	}
 	return err
 }
 
-// End writes the end of the output, after the last result.
+// End writes what follows the last result.
 func (p *Printer[T]) End() error {
 	if p.ended {
 		return nil
@@ -141,29 +141,29 @@ func WriteJSON(w io.Writer, v any) error {
 	return err
 }
 
-// WriteCSV writes rows of cells, in one write.
+// WriteCSV writes rows of cells as CSV, in one write.
 func WriteCSV(w io.Writer, rows [][]string) error {
 	var b bytes.Buffer
-	// A buffer takes everything.
+	// Writing to a buffer never fails.
 	_ = csv.NewWriter(&b).WriteAll(rows)
 	_, err := w.Write(b.Bytes())
 	return err
 }
 
-// slotStyle is the style of slots and fills, and restStyle that of the text around results.
+// slotStyle is the style of slots and fills. restStyle is the style of the text around results.
 func slotStyle() ansi.Style { return ansi.NewStyle(ansi.AttrBold, ansi.AttrCyanForegroundColor) }
 func restStyle() ansi.Style { return ansi.NewStyle(ansi.AttrFaint) }
 
-// The lengths, in characters, of a text that is shown whole, and of the part that is shown on either side of a blank of
-// a longer one.
+// These are lengths in characters: the longest text that is shown whole, and how much of a longer text is shown on
+// either side of a blank.
 const (
 	shownWhole = 300
 	shownSide  = 60
 )
 
-// Mark styles byte ranges of a text. It shortens a long text to the parts near them, with "…" for the rest. The text is
-// checked input, or comes from the tokenizer: its only control characters are white space, and those that reorder text,
-// which inOrder replaces. Lines stay lines.
+// Mark styles the given byte ranges of a text. It shortens a long text to the parts near these, with "…" for all
+// others. The text is checked input, or comes from the tokenizer: its only control characters are white space, and
+// characters that reorder text, which inOrder escapes. Line breaks stay.
 func Mark(text string, spans [][2]int) string {
 	long := len(spans) > 0 && utf8.RuneCountInString(text) > shownWhole
 	var b strings.Builder
@@ -183,7 +183,7 @@ func Mark(text string, spans [][2]int) string {
 	return strings.NewReplacer("\r\n", "\n", "\r", "\n", "\t", " ").Replace(b.String())
 }
 
-// shortened returns the first and the last characters of a text, cut between words, with "…" for the middle.
+// shortened returns the first and last characters of text, cut between words, with "…" for the middle between them.
 func shortened(text string, first, last int) string {
 	runes := []rune(text)
 	if len(runes) <= first+last {
@@ -202,7 +202,7 @@ func shortened(text string, first, last int) string {
 	return head + "… " + strings.TrimLeftFunc(tail, unicode.IsSpace)
 }
 
-// Wrap breaks a text at words, and after the given characters, to fit the terminal.
+// Wrap breaks text into lines of width columns, at spaces and after the characters in breaks. 0 breaks nothing.
 func Wrap(text string, width int, breaks string) string {
 	if width == 0 {
 		return text
@@ -210,7 +210,7 @@ func Wrap(text string, width int, breaks string) string {
 	return ansi.Wrap(text, width, breaks)
 }
 
-// Notes formats lines about a result, to print below it.
+// Notes formats lines that are printed below a result.
 func Notes(width int, lines ...string) string {
 	var b strings.Builder
 	for _, line := range lines {
@@ -221,7 +221,7 @@ func Notes(width int, lines ...string) string {
 	return b.String()
 }
 
-// Counted returns a number with its noun, as in "2 texts".
+// Counted returns a number and its noun, with an s unless n is 1, as in "2 texts".
 func Counted[N int | int64](n N, noun string) string {
 	if n != 1 {
 		noun += "s"
@@ -229,9 +229,9 @@ func Counted[N int | int64](n N, noun string) string {
 	return fmt.Sprintf("%d %s", n, noun)
 }
 
-// RenderTable aligns columns. The column with the index text is on the left of its space, and wrapped if the terminal
-// is too narrow. The others hold numbers and are aligned to the right. If text is negative, there are no numbers, and
-// all columns are aligned to the left. A cell may have several lines.
+// RenderTable formats a table. The column with the index text is aligned to the left, and wrapped if the terminal is
+// too narrow. All others hold numbers and are aligned to the right. If text is negative, all columns are aligned to the
+// left. A cell may have several lines.
 func RenderTable(width int, headers []string, rows [][]string, text int) string {
 	const gap = 2
 	for _, row := range rows {
@@ -250,7 +250,7 @@ func RenderTable(width int, headers []string, rows [][]string, text int) string 
 		total += widest + gap
 	}
 	if width > 0 && total > width {
-		// A text that gets no room at all would be broken into letters.
+		// With less room, text would be broken into letters.
 		widths[text] = min(widths[text], max(widths[text]-total+width, 12))
 	}
 	t := table.New().Border(lipgloss.HiddenBorder()).
@@ -267,7 +267,7 @@ func RenderTable(width int, headers []string, rows [][]string, text int) string 
 			}
 			return style.PaddingLeft(gap)
 		})
-	// White space after the last character is padding, of no use to anyone.
+	// The padding at the end of a line is useless.
 	lines := strings.Split(t.Render(), "\n")
 	for i, line := range lines {
 		lines[i] = strings.TrimRight(line, " ")

@@ -15,26 +15,26 @@ import (
 )
 
 const (
-	// patience is the time before a run shows a bar: a bar that only flickers disturbs.
+	// patience is the time before a run shows a bar, because a bar that only flickers disturbs.
 	patience = 700 * time.Millisecond
-	// pause is the time between the lines of a long run, if no terminal shows a bar.
+	// pause is the time between two lines about a long run, if there is no terminal for a bar.
 	pause = time.Minute
 
 	barWidth = 10 // columns of the bar itself
 )
 
-// Bar shows the progress of a command. On a terminal behind standard error it is a bar; else, as in the log of a batch
-// system, it is a line a minute if lines are wanted. A quiet Bar shows nothing. Several goroutines may use it.
+// Bar shows the progress of a command as a bar if standard error is a terminal. Otherwise, as in a batch system's log,
+// it prints a line a minute if lines are wanted. A quiet Bar shows nothing. Several goroutines may use it.
 type Bar struct {
 	lock  sync.Mutex
-	out   io.Writer // the terminal; nil: none
-	log   io.Writer // nil: no lines
+	out   io.Writer // the terminal, or nil if there is none
+	log   io.Writer // where lines go, or nil for no lines
 	start time.Time
-	told  time.Time // the time of the last line
+	told  time.Time // when the last line was printed
 	drawn *progressbar.ProgressBar
 }
 
-// NewBar makes a bar.
+// NewBar returns a bar that shows nothing until Tell has run for a while.
 func NewBar(s *terminal.Streams, quiet, lines bool) *Bar {
 	b := &Bar{start: time.Now(), told: time.Now()}
 	switch {
@@ -47,7 +47,7 @@ func NewBar(s *terminal.Streams, quiet, lines bool) *Bar {
 	return b
 }
 
-// Tell shows done of total. describe returns a line about the state of the run.
+// Tell shows that done of total is done. describe returns a line about the state of the run.
 func (b *Bar) Tell(done, total int64, describe func() string) {
 	b.lock.Lock()
 	defer b.lock.Unlock()
@@ -64,18 +64,18 @@ func (b *Bar) Tell(done, total int64, describe func() string) {
 			progressbar.OptionSetWidth(barWidth), progressbar.OptionSetPredictTime(false))
 	}
 	columns := 80
-	if f, ok := b.out.(*os.File); ok { // whose user may have resized it
+	if f, ok := b.out.(*os.File); ok { // the user may have resized it
 		if width, _, err := term.GetSize(int(f.Fd())); err == nil && width > 0 {
 			columns = width
 		}
 	}
-	// A line that is too long would be drawn below itself again and again.
+	// The terminal would break a longer line, and each update would appear below the last.
 	b.drawn.Describe(ansi.Truncate(describe(), max(0, columns-barWidth-len(" 100% ||  ")), "…"))
-	// A bar that cannot be drawn is no reason to stop the run.
+	// If the bar cannot be drawn, the run continues.
 	_ = b.drawn.Set64(done)
 }
 
-// Say prints a line instead of the bar, if there is a terminal.
+// Say prints a line in place of the bar, if there is a terminal.
 func (b *Bar) Say(format string, args ...any) {
 	b.Clear()
 	if b.out != nil {
@@ -94,7 +94,7 @@ func (b *Bar) Clear() {
 	b.start = time.Now()
 }
 
-// RoundDuration is a duration to two parts at most: 8s, 2m10s, 3h20m.
+// RoundDuration formats d in at most two parts: 8s, 2m10s, 3h20m.
 func RoundDuration(d time.Duration) string {
 	switch {
 	case d < time.Minute:

@@ -1,4 +1,4 @@
-// Package eval is infill eval.
+// Package eval has the command infill eval.
 package eval
 
 import (
@@ -25,7 +25,7 @@ import (
 	"infill/metrics"
 )
 
-// command holds the flags of a batch evaluation.
+// command holds the flags of infill eval.
 type command struct {
 	streams    *terminal.Streams
 	preset     string
@@ -42,21 +42,21 @@ type command struct {
 	Out      string   `flag:"out" short:"o" value:"DIR" help:"DIR of the run (default: eval- and the preset)"`
 	Jobs     int      `flag:"jobs" help:"sentences to work at at once; more than 1 makes the seconds of a sample mean less"`
 
-	base   eval.Settings // the settings that the samplers share
+	base   eval.Settings // settings for all samplers
 	config eval.Config
 	model  cli.ModelOptions
 }
 
-// wikiText is the address at which its first author publishes WikiText-103.
+// wikiText is the address at which the first author of WikiText-103 publishes it.
 const wikiText = "https://wikitext.smerity.com/wikitext-103-v1.zip"
 
-// NewCmd makes infill eval.
+// NewCmd returns the command infill eval.
 func NewCmd(s *terminal.Streams) *cobra.Command {
 	c := &command{streams: s, preset: eval.Presets()[0], Jobs: 1, table: table{streams: s}}
 	var samplers string
 	var err error
 	if c.config, c.base, samplers, err = eval.Preset(c.preset); err != nil {
-		panic(err) // the first of the presets is one
+		panic(err) // never happens, as Presets lists only presets
 	}
 	c.Fraction = c.config.Select.Mask.Fraction
 	cmd := &cobra.Command{
@@ -99,14 +99,14 @@ func NewCmd(s *terminal.Streams) *cobra.Command {
 	return cmd
 }
 
-// preset sets a value from the preset, unless the user gave its flag.
+// preset sets *to to from, the preset's value, unless the user gave the flag with that name.
 func preset[T any](flags *pflag.FlagSet, name string, to *T, from T) {
 	if !flags.Changed(name) {
 		*to = from
 	}
 }
 
-// settle completes the given flags with the values of the preset.
+// settle takes the values of the preset for flags that the user did not give, and checks all flags.
 func (c *command) settle(flags *pflag.FlagSet) error {
 	if err := c.model.Validate(); err != nil {
 		return err
@@ -174,7 +174,7 @@ func (c *command) settle(flags *pflag.FlagSet) error {
 	return nil
 }
 
-// openCorpora reads the texts and warns of lines that they leave out.
+// openCorpora reads the corpora, and warns of text that it leaves out.
 func (c *command) openCorpora() (list []*corpus.Corpus, err error) {
 	for i, of := range append(slices.Clone(c.corpora.List), c.references.List...) {
 		read, err := corpus.Read(of.Name, of.File, nil)
@@ -198,7 +198,7 @@ func (c *command) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	var fillers []*infill.Filler // which load when they are first run
+	var fillers []*infill.Filler // each loads its model when it first runs
 	for _, name := range c.Models {
 		of := c.model
 		of.Model = name
@@ -214,7 +214,7 @@ func (c *command) run(ctx context.Context) error {
 		Dir: c.Out, Config: c.config, Models: fillers, Corpora: corpora,
 		Threads: cmp.Or(c.model.Threads, runtime.GOMAXPROCS(0)), Device: c.model.Device, Jobs: c.Jobs,
 		Observe: func(step eval.Progress) {
-			// A fill counts a thousand, so that the bar moves within one.
+			// A fill counts as a thousand units, so that the bar also moves during a fill.
 			const unit = 1000
 			done := step.Done*unit + unit*step.Step/max(1, step.Steps)
 			bar.Tell(int64(done), int64(step.Total*unit), func() string { return describe(step, len(fillers)) })
@@ -238,7 +238,7 @@ func (c *command) run(ctx context.Context) error {
 	return c.table.print(results, c.Out, c.model.Quiet)
 }
 
-// table says how to print results.
+// table says in which format to print results.
 type table struct {
 	streams *terminal.Streams
 	format  string
@@ -253,7 +253,7 @@ func (t *table) register(cmd *cobra.Command) {
 		"score the likeliest samples of each sentence, or all of them; the folder holds both")
 }
 
-// print prints a table, and the folder with the other results.
+// print prints a table of the results. Below a table as text, it names dir, the folder with all results.
 func (t *table) print(r *eval.Results, dir string, quiet bool) error {
 	for _, w := range r.Warnings {
 		cli.Warn(t.streams, quiet, "%s", w)
@@ -274,7 +274,7 @@ func (t *table) print(r *eval.Results, dir string, quiet bool) error {
 	return err
 }
 
-// blocks cuts a table into several that fit a width, 0 for none, each with the first column.
+// blocks cuts a table into blocks that fit width, each with the first column. If width is 0, there is one block.
 func blocks(grid [][]string, width int) (list [][][]string) {
 	widest := func(column int) int {
 		const gap = 2
@@ -321,7 +321,7 @@ func newShowCmd(s *terminal.Streams) *cobra.Command {
 	return cmd
 }
 
-// describe returns a line about the state of a run.
+// describe returns a line about the state of an evaluation.
 func describe(step eval.Progress, models int) string {
 	if step.Scoring {
 		return fmt.Sprintf("all %d chains of %d sentences are done: scoring", step.Total*step.Chains, step.Sentences)

@@ -1,4 +1,4 @@
-// Package fill is the command itself: it fills templates.
+// Package fill has the root command, which fills templates.
 package fill
 
 import (
@@ -17,17 +17,17 @@ import (
 	"infill/tokenize"
 )
 
-// command holds the flags and arguments of filling.
+// command holds the flags and arguments of the root command.
 type command struct {
 	streams *terminal.Streams
 	input   cli.InputOptions
 	options infill.Options
 	model   cli.ModelOptions
-	trace   string         // the file of the chains' states, "" for none
-	root    *cobra.Command // knows the names of the commands
+	trace   string         // file for the states of the chains, or ""
+	root    *cobra.Command // to suggest commands for a misspelt name
 }
 
-// NewCmd makes the root command.
+// NewCmd returns the root command.
 func NewCmd(s *terminal.Streams) *cobra.Command {
 	c := &command{streams: s, options: infill.DefaultOptions(),
 		input: cli.InputOptions{Streams: s, Key: "template",
@@ -57,7 +57,7 @@ func NewCmd(s *terminal.Streams) *cobra.Command {
 	return c.root
 }
 
-// validate returns an error for wrong options before the command opens anything.
+// validate returns an error for wrong options, before the command opens anything.
 func (c *command) validate(args []string) error {
 	if err := c.model.Validate(); err != nil {
 		return err
@@ -74,7 +74,7 @@ func (c *command) validate(args []string) error {
 	return c.input.Take(args, `infill "he had [MASK] me", or infill --help`)
 }
 
-// run fills the templates.
+// run fills the templates and prints the results.
 func (c *command) run(ctx context.Context) (err error) {
 	f, err := c.model.Open(c.streams)
 	if err != nil {
@@ -103,7 +103,7 @@ func (c *command) run(ctx context.Context) (err error) {
 	}
 	return p.Whole(cli.Each(ctx, &c.input, c.model.Quiet,
 		func(e cli.Entry) (*infill.Plan, error) { return c.plan(f, e) },
-		// Templates of one slot have few rows and share calls. Others would only delay the results before them.
+		// Templates of one slot have few rows and share calls. Larger templates would only delay earlier results.
 		func(plan *infill.Plan) bool { return plan.Slots() > 1 }, p.End,
 		func(ctx context.Context, e cli.Entry, plan *infill.Plan) (func() error, error) {
 			if plan.Slots() > manySlots {
@@ -115,7 +115,7 @@ func (c *command) run(ctx context.Context) (err error) {
 				switch {
 				case result == nil:
 					return cli.OptionError(err)
-				case err != nil: // print the fills found by then
+				case err != nil: // print the fills found so far
 					return errors.Join(err, p.Print(e.ID, result), p.End())
 				}
 				for i, w := range result.Warnings {
@@ -132,7 +132,7 @@ func (c *command) run(ctx context.Context) (err error) {
 		}))
 }
 
-// plan reads a template of the user.
+// plan makes a plan for a template that the user gave.
 func (c *command) plan(f *infill.Filler, e cli.Entry) (*infill.Plan, error) {
 	r := infill.Request{Template: e.Text, Options: c.options}
 	var err error
@@ -154,14 +154,14 @@ func (c *command) plan(f *infill.Filler, e cli.Entry) (*infill.Plan, error) {
 		return plan, nil
 	case e.Line == 0:
 		return nil, &cli.UsageError{Err: cli.Flagged(err), Hint: misspelt(c.root, r.Template)}
-	case e.Of != nil: // the fault may lie in its own options
+	case e.Of != nil: // the line's own options may be wrong
 		return nil, cli.LineError(e.Of, err)
 	}
 	return nil, cli.OptionError(err)
 }
 
-// form returns the form of the results. CSV has columns for the largest number of blanks of an argument; for standard
-// input, the first template decides.
+// form returns how to print results. The CSV has columns for the argument with most blanks. For standard input, the
+// first template decides the number of columns.
 func (c *command) form() cli.Form[*infill.Result] {
 	most := 0
 	for _, text := range c.input.Texts {
@@ -180,11 +180,11 @@ func (c *command) form() cli.Form[*infill.Result] {
 }
 
 const (
-	manySlots    = 10 // above this number, a warning says how long a fill may take
-	manyWarnings = 5  // the most warnings that are printed for a text
+	manySlots    = 10 // above this number of slots, a warning says how long a fill may take
+	manyWarnings = 5  // most warnings printed for a text
 )
 
-// before returns the warning before a fill of many slots, which may take long.
+// before returns a warning to print before a fill of many slots, which may take long.
 func before(p *infill.Plan) string {
 	what := fmt.Sprintf("%d tokens to fill: the time grows with the square of their number", p.Slots())
 	if rows := p.MaxRows(); rows > 0 && p.Options.Chains == nil {
@@ -193,7 +193,7 @@ func before(p *infill.Plan) string {
 	return what + "; Ctrl-C prints the best so far"
 }
 
-// misspelt returns a hint for a template that seems to be a file or a mistyped command.
+// misspelt returns a hint if a template seems to be a file or a mistyped command, else "".
 func misspelt(root *cobra.Command, template string) string {
 	if info, err := os.Stat(template); err == nil && info.Mode().IsRegular() {
 		return "to read templates from a file, one a line: infill < " + template
@@ -202,7 +202,7 @@ func misspelt(root *cobra.Command, template string) string {
 		return ""
 	}
 	for _, name := range root.SuggestionsFor(template) {
-		if name != "help" { // "hello" is no mistyped "help"
+		if name != "help" { // "hello" is similar, but not a mistyped command
 			return "did you mean infill " + name + "?"
 		}
 	}

@@ -13,7 +13,7 @@ import (
 	"infill/internal/object"
 )
 
-// resultForm writes a line of CSV for each fill, in the order of infill run, with columns for so many blanks at least.
+// resultForm returns how to print results. CSV has infill run's columns, for at least as many blanks as blanks says.
 func resultForm(blanks int, verbose bool) cli.Form[*infill.Result] {
 	return cli.Form[*infill.Result]{
 		Columns: func(first *infill.Result) []string {
@@ -36,7 +36,7 @@ func resultForm(blanks int, verbose bool) cli.Form[*infill.Result] {
 	}
 }
 
-// resultText writes the template, a table of its fills, the likeliest words of each blank, and how they were found.
+// resultText returns the template, a table of its fills, the likeliest words of each blank, and how they were found.
 func resultText(r *infill.Result, width int, verbose bool) string {
 	var headers []string
 	var cells []func(f infill.Fill) string
@@ -45,7 +45,7 @@ func resultText(r *infill.Result, width int, verbose bool) string {
 			headers, cells = append(headers, header), append(cells, cell)
 		}
 	}
-	// The text needs the room of a narrow terminal more than the numbers do.
+	// On a narrow terminal, the text needs the room of some numbers.
 	narrow := width > 0 && width < 60
 	chains, draws := r.Stats.Chains != nil, r.Method == infill.MethodDraws
 	has := func(number func(f infill.Fill) bool) bool { return slices.ContainsFunc(r.Fills, number) }
@@ -78,7 +78,7 @@ func resultText(r *infill.Result, width int, verbose bool) string {
 		cli.Notes(width, footer(r, verbose)...)
 }
 
-// alone lists the likeliest words of each blank by itself. It returns "" for a single blank: its fills are that list.
+// alone returns the likeliest words of each blank by itself. It returns "" for one blank, as the fills list its words.
 func alone(r *infill.Result, width int) string {
 	if len(r.Alone) < 2 {
 		return ""
@@ -99,12 +99,12 @@ func alone(r *infill.Result, width int) string {
 	return cli.Notes(width, lines...) + "\n"
 }
 
-// joined writes numbers between separators.
+// joined returns the numbers with the separator between them.
 func joined(numbers []int, separator string) string {
 	return strings.ReplaceAll(strings.Trim(fmt.Sprint(numbers), "[]"), " ", separator)
 }
 
-// optional writes a value, "" if there is none.
+// optional formats *x, or returns "" if x is nil.
 func optional[T any](format string, x *T) string {
 	if x == nil {
 		return ""
@@ -112,7 +112,7 @@ func optional[T any](format string, x *T) string {
 	return fmt.Sprintf(format, *x)
 }
 
-// rHat writes R-hat, and ">= 1000" for 1000, which means 1000 or more.
+// rHat formats R-hat. As 1000 means 1000 or more, it becomes ">= 1000".
 func rHat(x *float64) string {
 	if x != nil && *x >= 1000 {
 		return ">= 1000"
@@ -120,7 +120,7 @@ func rHat(x *float64) string {
 	return optional("%.2f", x)
 }
 
-// share writes a fill's share, with its standard error if it is wanted and known, else with its interval.
+// share formats a fill's share of the draws. If withError is true, it adds the standard error, or else the interval.
 func share(f infill.Fill, withError bool) string {
 	switch i := f.ShareInterval; {
 	case f.Share == nil:
@@ -133,7 +133,7 @@ func share(f infill.Fill, withError bool) string {
 	return infill.Percent(*f.Share)
 }
 
-// searchFooter says what a search has proven.
+// searchFooter says whether a search has proven that no other fill is likelier.
 func searchFooter(r *infill.Result) string {
 	n := "the likeliest"
 	if len(r.Fills) > 1 {
@@ -148,14 +148,14 @@ func searchFooter(r *infill.Result) string {
 	return fmt.Sprintf("%s found, not proven: nothing left out has more than %s", n, infill.AtMost(*r.LeftOutAtMost))
 }
 
-// footer says how a result was found and at which cost; verbose adds how chains moved.
+// footer returns lines on how a result was found and at what cost. If verbose is true, they say how chains moved.
 func footer(r *infill.Result, verbose bool) []string {
 	s := r.Stats
 	var lines []string
 	if r.Unfinished {
 		for _, w := range r.Warnings {
 			if strings.HasPrefix(w, "unfinished: ") {
-				line, _, _ := strings.Cut(w, ": nothing left out") // the last line tells it in percent
+				line, _, _ := strings.Cut(w, ": nothing left out") // the last line says this in percent
 				lines = append(lines, line)
 			}
 		}
@@ -178,7 +178,7 @@ func footer(r *infill.Result, verbose bool) []string {
 	return append(lines, searchFooter(r)+"; "+cost)
 }
 
-// chainsNote tells how chains moved.
+// chainsNote returns figures on how the chains moved.
 func chainsNote(s infill.Stats) string {
 	c := s.Chains
 	var notes []string

@@ -10,8 +10,8 @@ import (
 	"infill/infill"
 )
 
-// trace writes the states of chains to a new file: CSV with a row for each chain at each step, from 0, their start. U
-// is in nats, and NaN if a sampler moves without it.
+// trace writes the states of chains to a new CSV file: a row for each chain at each step, from step 0, its start. U is
+// in nats, or NaN if the sampler does not compute it.
 type trace struct {
 	file *os.File
 	rows *csv.Writer
@@ -25,7 +25,7 @@ func newTrace(path string) (*trace, error) {
 	return &trace{file: file, rows: csv.NewWriter(file)}, nil
 }
 
-// observe writes a step. close returns the first error of the file.
+// observe writes the states after one step. An error appears at close.
 func (t *trace) observe(at infill.Progress) {
 	slots := len(at.TokenIDs) / len(at.LogLikelihoods)
 	if at.Step == 0 {

@@ -1,4 +1,4 @@
-// Package metrics is infill metrics.
+// Package metrics has the command infill metrics.
 package metrics
 
 import (
@@ -26,11 +26,11 @@ import (
 	"infill/metrics"
 )
 
-// command holds the flags and arguments of scoring generated text.
+// command holds the flags and arguments of infill metrics.
 type command struct {
 	streams    *terminal.Streams
-	file       string // "-" is standard input
-	column     string // the column of a table that has the text
+	file       string // "-" for standard input
+	column     string // the column of a table with the text
 	references cli.CorpusList
 	preset     string
 	format     string
@@ -38,10 +38,10 @@ type command struct {
 	options    metrics.Options
 }
 
-// The presets, of which "none" changes no flag, and the forms of the result.
+// presets lists the presets, of which "none" changes no flag. formats lists the formats of the result.
 var presets, formats = []string{"none", "bert-gen"}, []string{"text", "json", "csv"}
 
-// NewCmd makes infill metrics.
+// NewCmd returns the command infill metrics.
 func NewCmd(s *terminal.Streams) *cobra.Command {
 	c := &command{streams: s, preset: presets[0], format: formats[0], options: metrics.DefaultOptions()}
 	c.options.Version = infill.Version()
@@ -73,7 +73,7 @@ func NewCmd(s *terminal.Streams) *cobra.Command {
 	return cmd
 }
 
-// settle applies the preset, and returns an error for options that do not fit together.
+// settle applies the preset. It returns an error for options that do not fit together.
 func (c *command) settle(flags *pflag.FlagSet) error {
 	o := &c.options
 	if c.preset == "bert-gen" {
@@ -116,7 +116,7 @@ func (c *command) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	of := map[string]string{} // the scores of each message
+	of := map[string]string{} // the scores to which each message applies
 	for _, w := range report.Warnings {
 		of[w.Message] = strings.TrimPrefix(of[w.Message]+", "+w.Score, ", ")
 	}
@@ -135,7 +135,7 @@ func (c *command) run(ctx context.Context) error {
 	return c.printText(report)
 }
 
-// texts holds the text to measure and the references.
+// texts holds the text to measure and the reference texts.
 type texts struct {
 	text       metrics.Hypotheses
 	references []metrics.Reference
@@ -163,7 +163,7 @@ func (c *command) readAll() (in texts, err error) {
 	return in, nil
 }
 
-// read reads the text: results that infill printed, or one sentence a line.
+// read reads the text to measure: results that infill printed, or one sentence a line.
 func (c *command) read() (h metrics.Hypotheses, err error) {
 	in, err := c.open("text", c.file)
 	if err != nil {
@@ -209,17 +209,17 @@ func (c *command) read() (h metrics.Hypotheses, err error) {
 	return h, nil
 }
 
-// ending returns the end of a file's name that shows its form.
+// ending returns the ending of a file's name, without .gz or .zst, in lower case.
 func ending(file string) string {
 	return filepath.Ext(strings.TrimSuffix(strings.TrimSuffix(strings.ToLower(file), ".gz"), ".zst"))
 }
 
-// printed reports whether a file holds results that infill printed as JSON.
+// printed reports whether a file's name says that it has results which infill printed as JSON.
 func printed(file string) bool {
 	return slices.Contains([]string{".jsonl", ".ndjson", ".json"}, ending(file))
 }
 
-// open opens a text with one sentence a line, or results that infill printed.
+// open opens a file as lines of sentences, or, if printed(file), as results of infill. what names the text in errors.
 func (c *command) open(what, file string) (in io.ReadCloser, err error) {
 	switch {
 	case file == "-":
@@ -244,7 +244,7 @@ func (c *command) open(what, file string) (in io.ReadCloser, err error) {
 	return in, nil
 }
 
-// printedResult has the fields of a result that this command reads.
+// printedResult has the fields of an infill result that this command reads.
 type printedResult struct {
 	Fills []struct {
 		Text          *string  `json:"text"`
@@ -252,8 +252,8 @@ type printedResult struct {
 	} `json:"fills"`
 }
 
-// readResults reads the objects that infill prints, one on each line or all in one list. Every object is a prompt of
-// its own: its samples are not independent of each other.
+// readResults reads the results that infill prints as JSON, one a line or all in one list. It counts each result as a
+// prompt, because the samples of one result depend on each other.
 func readResults(in io.Reader) (h metrics.Hypotheses, err error) {
 	h.Prompts = []string{}
 	text := bufio.NewReader(in)
@@ -301,7 +301,7 @@ func nameOf(file string) string {
 	return filepath.Base(file)
 }
 
-// decimalText writes a number for a table cell, with all digits if digits is negative; "" if there is none.
+// decimalText formats a number for a table: with all digits if digits is negative, and as "" if it is undefined.
 func decimalText(v metrics.Value, digits int) string {
 	if !v.Defined() {
 		return ""

@@ -1,4 +1,4 @@
-// Package models is infill models.
+// Package models has the command infill models.
 package models
 
 import (
@@ -22,21 +22,21 @@ import (
 	"infill/models/hub"
 )
 
-// command holds the flags of these commands. Each command defines those that it has.
+// command holds the flags of infill models and its subcommands. Each subcommand defines only some of them.
 type command struct {
 	streams *terminal.Streams
 	store   *models.Store
 
 	format         string
 	quiet          bool
-	cased, uncased bool // whether a new model keeps capitals, if its files do not say it
+	cased, uncased bool // whether a new model keeps capitals, if its files do not say so
 
-	// Of an import.
+	// These belong to models import.
 	name, tokenizer string
 	positions       int
 }
 
-// NewCmd makes infill models and its commands, which manage the store of models.
+// NewCmd returns the command infill models with its subcommands, which manage the store of models.
 func NewCmd(s *terminal.Streams) *cobra.Command {
 	c := &command{streams: s, format: "text"}
 	cmd := &cobra.Command{
@@ -70,7 +70,7 @@ func NewCmd(s *terminal.Streams) *cobra.Command {
 		"Copy a model from a folder, or an exported ONNX graph, into the cache folder",
 		"no result, no warning: the exit code tells",
 		cli.OneArgument("one model is imported", "infill models import DIR"), c.importModel)
-	imports.ValidArgsFunction = nil // files
+	imports.ValidArgsFunction = nil // the shell completes file names
 	flags := imports.Flags()
 	flags.StringVar(&c.name, "name", "", "`NAME` of the model in the cache (default: that of the folder)")
 	flags.StringVar(&c.tokenizer, "tokenizer", "", "`DIR` with the tokenizer of an ONNX graph")
@@ -92,7 +92,7 @@ func someNames(cmd *cobra.Command, args []string) error {
 	return nil
 }
 
-// run opens the store, and then runs a command.
+// run returns a cobra function that opens the store and then runs do.
 func (c *command) run(do func(ctx context.Context, args []string) error) func(*cobra.Command, []string) error {
 	return func(cmd *cobra.Command, args []string) (err error) {
 		if c.store, err = models.DefaultStore(); err != nil {
@@ -117,14 +117,14 @@ func (c *command) say(format string, arguments ...any) error {
 	return err
 }
 
-// printPlaced prints a line about a model that has just come into the store.
+// printPlaced prints a line about a model that has just been stored.
 func (c *command) printPlaced(b *models.Bundle) error {
 	return c.say("%s@%s: %s, %s in %s\n", cli.OneLine(b.Name), b.Manifest.Revision, cli.OneLine(b.Description),
 		bytesText(b.Manifest.Size()), b.Dir)
 }
 
-// entries finds models by their names, all if names is empty. It reads only the manifest and config of a model in the
-// store, so that it also finds a damaged one.
+// entries returns the models with the given names, or all if there are no names. It reads only manifests, so that it
+// also finds a damaged model.
 func (c *command) entries(names []string) (list []models.Entry, err error) {
 	if len(names) == 0 {
 		return c.store.List()
@@ -139,7 +139,7 @@ func (c *command) entries(names []string) (list []models.Entry, err error) {
 	return list, nil
 }
 
-// absentModel adds to an error how to get a model that is not in the store.
+// absentModel adds advice to an error if that says that the model is not in the store.
 func absentModel(name string, err error) error {
 	hint := "infill models list tells what is here"
 	if strings.Contains(name, "/") {
@@ -151,7 +151,7 @@ func absentModel(name string, err error) error {
 	return err
 }
 
-// sizeOf writes the size of a model for people, "" if it is not known.
+// sizeOf returns the size of a model in words, or "" if the size is unknown.
 func sizeOf(e models.Entry) string {
 	if e.Manifest == nil {
 		return ""
@@ -159,7 +159,7 @@ func sizeOf(e models.Entry) string {
 	return bytesText(e.Manifest.Size())
 }
 
-// modelFacts has all known properties of a model, for programs.
+// modelFacts has all that is known of a model, as JSON for programs.
 type modelFacts struct {
 	Name     string `json:"name"`
 	Revision string `json:"revision"`
@@ -170,7 +170,7 @@ type modelFacts struct {
 	Size     int64  `json:"size"` // bytes
 	SHA256   string `json:"sha256,omitempty"`
 	*models.Manifest
-	Config json.RawMessage `json:"config,omitempty"` // config.json
+	Config json.RawMessage `json:"config,omitempty"` // content of config.json
 }
 
 func (c *command) list(_ context.Context, names []string) error {
@@ -209,7 +209,7 @@ func (c *command) list(_ context.Context, names []string) error {
 			f.Config = content
 		}
 		row := []string{e.Name, revision, family, sizeOf(e), licence, strings.Join(notes, ", ")}
-		for i := range row { // a manifest may hold any characters
+		for i := range row { // a manifest may have control characters
 			row[i] = cli.OneLine(row[i])
 		}
 		rows, facts = append(rows, row), append(facts, f)
@@ -244,7 +244,7 @@ func (c *command) pull(ctx context.Context, names []string) error {
 	return nil
 }
 
-// verifyAll reads the files of models and prints which are damaged.
+// verifyAll reads all files of the models and prints which files are damaged.
 func (c *command) verifyAll(ctx context.Context, names []string) error {
 	entries, err := c.entries(names)
 	if err != nil {

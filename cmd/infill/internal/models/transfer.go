@@ -8,7 +8,7 @@ import (
 	"infill/models/hub"
 )
 
-// transfer shows the progress of fetching a model.
+// transfer shows the progress of a download.
 type transfer struct {
 	bar         *cli.Bar
 	file        string
@@ -30,7 +30,7 @@ func (t *transfer) Waiting(reason error, wait time.Duration) {
 	t.bar.Say("%s; next try in %s", reason, wait.Round(100*time.Millisecond))
 }
 
-// bytesText writes a size for people.
+// bytesText returns a size in words.
 func bytesText(n int64) string {
 	switch {
 	case n >= 1e9:

@@ -1,4 +1,4 @@
-// Package run is infill run and infill augment, which work through files.
+// Package run has infill run and infill augment, which fill or change all texts of a file.
 package run
 
 import (
@@ -19,7 +19,7 @@ import (
 	"infill/lm"
 )
 
-// batchOptions are the options of every command that works through a file.
+// batchOptions are the options of infill run and infill augment.
 type batchOptions struct {
 	streams *terminal.Streams
 	job     batch.Job
@@ -27,7 +27,7 @@ type batchOptions struct {
 	cli.ModelOptions
 }
 
-// command makes a command. When that runs, it checks all options, check among them, and gives take the model.
+// command makes a command. When it runs, it calls check, checks its own options, opens the model and passes it to take.
 func (o *batchOptions) command(use, short string, options *infill.Options, check func() error,
 	take func(*infill.Filler)) *cobra.Command {
 	cmd := &cobra.Command{
@@ -46,7 +46,7 @@ func (o *batchOptions) command(use, short string, options *infill.Options, check
 			return o.run(cmd.Context())
 		},
 	}
-	options.Seed = 1 // parts and resumed runs have to agree
+	options.Seed = 1 // a fixed seed, so that parts and resumed runs agree
 	flags := cmd.Flags()
 	flags.SortFlags = false
 	flags.StringVarP(&o.job.Output.Path, "out", "o", "", "`FILE` of the result; its name tells the form")
@@ -62,7 +62,7 @@ func (o *batchOptions) command(use, short string, options *infill.Options, check
 	return cmd
 }
 
-// validate returns an error for wrong options before the command opens anything.
+// validate returns an error for wrong options, before the command opens anything.
 func (o *batchOptions) validate(args []string, options *infill.Options) error {
 	if err := o.ModelOptions.Validate(); err != nil {
 		return err
@@ -90,7 +90,7 @@ func (o *batchOptions) validate(args []string, options *infill.Options) error {
 	return nil
 }
 
-// run does the job and prints its outcome.
+// run does the job and prints what came of it.
 func (o *batchOptions) run(ctx context.Context) (err error) {
 	if o.job.Input.Path == "-" {
 		path, remove, err := cli.Spool(o.streams.In)
@@ -113,7 +113,7 @@ func (o *batchOptions) run(ctx context.Context) (err error) {
 	return tell(ctx, o.streams, o.Quiet, o.job.Shard, summary, err)
 }
 
-// tell prints the counts of a run, and gives its error a kind: an interrupt, wrong usage, or another.
+// tell prints the counts of a run, and returns err as an error that has the right exit code.
 func tell(ctx context.Context, s *terminal.Streams, quiet bool, shard batch.Shard, b *batch.Summary, err error) error {
 	var changed *journal.ChangedError
 	switch {
@@ -152,7 +152,7 @@ func tell(ctx context.Context, s *terminal.Streams, quiet bool, shard batch.Shar
 	switch {
 	case b.Rejected == 0:
 		return nil
-	case shard.Count > 0: // the part is finished, and a cluster must not run it again
+	case shard.Count > 0: // the part is done: an error would make a cluster run it again
 		cli.Warn(s, quiet, "%s left out; the merge tells which", cli.Counted(int(b.Rejected), "wrong line"))
 		return nil
 	}
@@ -168,7 +168,7 @@ type runOptions struct {
 	infill.Options
 }
 
-// NewCmd makes infill run.
+// NewCmd returns the command infill run.
 func NewCmd(s *terminal.Streams) *cobra.Command {
 	o := &runOptions{batchOptions: batchOptions{streams: s, column: "template"}, Options: infill.DefaultOptions()}
 	cmd := o.command("run INPUT -o OUTPUT", "Fill the templates of a file, on one machine or on many", &o.Options,
@@ -189,7 +189,7 @@ type augmentOptions struct {
 	batch.Augment
 }
 
-// NewCmdAugment makes infill augment.
+// NewCmdAugment returns the command infill augment.
 func NewCmdAugment(s *terminal.Streams) *cobra.Command {
 	o := &augmentOptions{batchOptions: batchOptions{streams: s, column: "text"},
 		Augment: batch.Augment{Options: infill.DefaultOptions(), Variants: 4, Rate: 0.15, Context: "none"}}

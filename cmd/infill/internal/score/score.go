@@ -1,4 +1,4 @@
-// Package score is infill score.
+// Package score has the command infill score.
 package score
 
 import (
@@ -21,7 +21,7 @@ import (
 	"infill/metrics"
 )
 
-// command holds the flags and arguments of scoring.
+// command holds the flags and arguments of infill score.
 type command struct {
 	streams *terminal.Streams
 	input   cli.InputOptions
@@ -30,12 +30,12 @@ type command struct {
 	tokens  bool
 	rank    string // one of ranks
 	pairs   bool
-	columns []string // of a file: the text; of pairs the better text, and the other
+	columns []string // columns of a file with the text, or with the better and the other text of a pair
 }
 
 var ranks = []string{"input", "sum", "perplexity"}
 
-// NewCmd makes infill score.
+// NewCmd returns the command infill score.
 func NewCmd(s *terminal.Streams) *cobra.Command {
 	c := &command{streams: s, method: infill.WordScore, input: cli.InputOptions{Streams: s, Key: "text",
 		Reads: func(string) bool { return true }}}
@@ -76,7 +76,7 @@ func NewCmd(s *terminal.Streams) *cobra.Command {
 	return cmd
 }
 
-// readFiles replaces the names of files by their records.
+// readFiles replaces each argument that names a file by the records of the file.
 func (c *command) readFiles() error {
 	names, wanted := []string{"text"}, "one name"
 	if c.pairs {
@@ -121,7 +121,7 @@ func (c *command) readFiles() error {
 	return nil
 }
 
-// run scores the texts, or the pairs of texts.
+// run scores the texts, or the pairs of texts, and prints the scores.
 func (c *command) run(ctx context.Context) (err error) {
 	f, err := c.model.Open(c.streams)
 	if err != nil {
@@ -162,20 +162,20 @@ func (c *command) run(ctx context.Context) (err error) {
 	return err
 }
 
-// row is the score of a text, or of both of a pair.
+// row is the score of a text, or the two scores of a pair.
 type row struct {
 	id     json.RawMessage
 	scores []*infill.Score
-	column string        // of the text
-	others object.Object // further columns
+	column string        // name of the column of the text
+	others object.Object // further columns of the user
 }
 
-// right reports whether the first text of a pair is the likelier, in sum.
+// right reports whether the log-likelihood of the first text of a pair is the larger.
 func (r row) right() bool {
 	return len(r.scores) == 2 && r.scores[0].LogLikelihood > r.scores[1].LogLikelihood
 }
 
-// beside adds the user's columns. The text stands under the name that it came with.
+// beside adds the user's columns to o. It gives the text the name that it had in the user's data.
 func (r row) beside(o object.Object) object.Object {
 	taken := func(name string) bool { return name != "text" && o.Get(name) != nil }
 	others, name := object.Beside(r.others, r.column, taken)
@@ -192,7 +192,7 @@ func (r row) MarshalJSON() ([]byte, error) {
 	return r.beside(o).Append(nil), err
 }
 
-// each scores each text, or both texts of each pair.
+// each scores each text, or both texts of each pair, and passes the scores to tell.
 func (c *command) each(ctx context.Context, f *infill.Filler, end func() error, tell func(row) error) error {
 	read := func(e cli.Entry) ([]string, error) {
 		texts := []string{e.Text}
@@ -214,7 +214,7 @@ func (c *command) each(ctx context.Context, f *infill.Filler, end func() error, 
 		func(ctx context.Context, e cli.Entry, texts []string) (func() error, error) {
 			columns := c.columns
 			if e.File == "" {
-				columns = []string{c.input.Key} // of JSON lines
+				columns = []string{c.input.Key} // the only text column of JSON lines
 			}
 			r := row{id: e.ID, column: columns[0], others: e.Of.Without(append(columns, "id")...)}
 			for _, text := range texts {
@@ -235,8 +235,8 @@ func (c *command) each(ctx context.Context, f *infill.Filler, end func() error, 
 		})
 }
 
-// tellVerdict says of how many pairs the first text is the likelier, with the 95 % interval of the share. CSV and a
-// list of JSON have no place for it.
+// tellVerdict prints how often the first text of a pair is the likelier, with the 95 % interval of the share. For CSV
+// and a list of JSON, whose form has no place for it, it prints to standard error.
 func (c *command) tellVerdict(right, pairs int) (err error) {
 	share := float64(right) / float64(pairs)
 	low, high := metrics.Wilson(share, float64(pairs), 0.95)
@@ -257,8 +257,8 @@ func (c *command) tellVerdict(right, pairs int) (err error) {
 	return err
 }
 
-// table has a line for a text or a pair, or for each token. Columns that minicons has a name for bear it:
-// sequence_score, token_score, PLL_metric.
+// table returns a line for a text or a pair, or for each token. Where minicons has a name for a column, the column has
+// this name: sequence_score, token_score, PLL_metric.
 func (c *command) table(id json.RawMessage, r row) (lines []object.Object, err error) {
 	add := func(pairs ...any) {
 		line, failed := object.Pairs(pairs...)
@@ -285,10 +285,10 @@ func (c *command) table(id json.RawMessage, r row) (lines []object.Object, err e
 	return lines, err
 }
 
-// form is how scores are printed.
+// form returns how to print scores.
 func (c *command) form() cli.Form[row] {
 	form := cli.Form[row]{Table: c.table, Columns: func(first row) (names []string) {
-		lines, _ := c.table(nil, first) // its error comes when it is printed
+		lines, _ := c.table(nil, first) // Print reports the error
 		for _, f := range lines[0] {
 			names = append(names, f.Key)
 		}
@@ -310,7 +310,7 @@ func (c *command) form() cli.Form[row] {
 	return form
 }
 
-// pairText is a table of a pair.
+// pairText returns a table of the two texts of a pair.
 func pairText(r row, width int) string {
 	var rows [][]string
 	for _, s := range r.scores {
@@ -323,7 +323,7 @@ func pairText(r row, width int) string {
 	return cli.RenderTable(width, []string{"text", "log-likelihood"}, rows, 0) + cli.Notes(width, verdict)
 }
 
-// tokensText is a table of the tokens of a text.
+// tokensText returns a table of the tokens of a text.
 func tokensText(r row, width int) string {
 	s := r.scores[0]
 	var rows [][]string

@@ -24,7 +24,7 @@ import (
 	"infill/internal/object"
 )
 
-// NewCmdMCP makes infill mcp.
+// NewCmdMCP returns the command infill mcp.
 func NewCmdMCP(s *terminal.Streams) *cobra.Command {
 	var model cli.ModelOptions
 	cmd := &cobra.Command{
@@ -44,7 +44,7 @@ func NewCmdMCP(s *terminal.Streams) *cobra.Command {
 	return cmd
 }
 
-// runMCP offers the tools until the agent ends it.
+// runMCP offers the tools to an agent until the agent ends the conversation.
 func runMCP(ctx context.Context, s *terminal.Streams, model cli.ModelOptions) (err error) {
 	models, name, err := openAll(ctx, model, s, "", nil)
 	if err != nil {
@@ -57,20 +57,20 @@ func runMCP(ctx context.Context, s *terminal.Streams, model cli.ModelOptions) (e
 	if err != nil {
 		return err
 	}
-	if err = server.Run(ctx, converse(s.In, s.Out)); err != nil && ctx.Err() == nil { // a signal may end it
+	if err = server.Run(ctx, converse(s.In, s.Out)); err != nil && ctx.Err() == nil { // a signal may have ended it
 		return fmt.Errorf("read the agent's messages: %w", err)
 	}
 	return nil
 }
 
-// conversation is a transport with a message on each line. The library's own ends at the first other line, and rounds
-// large ids. So this one gives the library the text of the agent's id as the id of a call.
+// conversation is an MCP transport with a message on each line. The library's own transport stops at a line that is no
+// message, and rounds large ids. This one passes the library the text of the agent's id as the id of a call.
 type conversation struct {
 	in    *bufio.Reader
 	ended context.Context
 	end   context.CancelFunc
-	open  sync.Map       // the ids of calls without an answer
-	calls sync.WaitGroup // counts those calls
+	open  sync.Map       // ids of calls without an answer
+	calls sync.WaitGroup // counts the ids in open
 	lock  sync.Mutex     // guards out
 	out   io.Writer
 }
@@ -85,8 +85,8 @@ func (c *conversation) Connect(context.Context) (mcp.Connection, error) { return
 func (c *conversation) SessionID() string                               { return "" }
 func (c *conversation) Close() error                                    { c.end(); return nil }
 
-// Read returns the next message, and answers lines that are not messages. It returns the end of the input only when all
-// calls are answered, because the library writes no answers after it.
+// Read returns the next message, and itself answers lines that are not messages. It returns the end of the input only
+// after all calls are answered, because the library writes no answers after that.
 func (c *conversation) Read(ctx context.Context) (jsonrpc.Message, error) {
 	for {
 		line, err := cli.Interruptible(c.ended, func() ([]byte, error) {
@@ -95,7 +95,7 @@ func (c *conversation) Read(ctx context.Context) (jsonrpc.Message, error) {
 				c.calls.Wait()
 				return nil, err
 			}
-			return bytes.TrimSpace(bytes.TrimPrefix(line, []byte("\ufeff"))), nil // the parts of too long a line, too
+			return bytes.TrimSpace(bytes.TrimPrefix(line, []byte("\ufeff"))), nil // also a part of a long line
 		})
 		if err != nil {
 			return nil, err
@@ -116,7 +116,7 @@ func (c *conversation) Read(ctx context.Context) (jsonrpc.Message, error) {
 	}
 }
 
-// request reads a line. It returns nil for an answer, because the program asks the agent nothing.
+// request parses a line. It returns nil for an answer, because the program asks the agent nothing.
 func (c *conversation) request(line []byte) (*jsonrpc.Request, error) {
 	fields, err := object.Parse(line)
 	if err != nil {
@@ -128,7 +128,7 @@ func (c *conversation) request(line []byte) (*jsonrpc.Request, error) {
 	_ = json.Unmarshal(own, &number)
 	switch {
 	case fields.Get("result") != nil || fields.Get("error") != nil:
-		return nil, nil // answering an error with an error would never end
+		return nil, nil // an error must not be answered by an error, without end
 	case err != nil || !ok:
 		return nil, fmt.Errorf("the line is no request of JSON-RPC 2.0: %w", cmp.Or(err, errors.New("no method")))
 	case string(own) == "null" || number != math.Trunc(number):
@@ -138,19 +138,19 @@ func (c *conversation) request(line []byte) (*jsonrpc.Request, error) {
 			return nil, fmt.Errorf("the id %.80s is that of a call at work", own)
 		}
 		c.calls.Add(1)
-		request.ID, _ = jsonrpc.MakeID(string(own)) // any text is an id
+		request.ID, _ = jsonrpc.MakeID(string(own)) // MakeID never fails for a string
 	case request.Method == "notifications/cancelled":
-		params, _ := object.Parse(request.Params) // without params, no call is cancelled
+		params, _ := object.Parse(request.Params) // without params, id is "", which no call has
 		id := string(params.Get("requestId"))
 		if _, open := c.open.LoadAndDelete(id); open {
 			c.calls.Done()
 		}
-		request.Params, _ = object.Encode(mcp.CancelledParams{RequestID: id}) // which has JSON
+		request.Params, _ = object.Encode(mcp.CancelledParams{RequestID: id}) // never fails, as the value is one string
 	}
 	return request, nil
 }
 
-// Write writes an answer with the agent's own id, null for none. A call that the agent took back gets no answer.
+// Write writes an answer with the agent's own id, or null if there is none. A cancelled call gets no answer.
 func (c *conversation) Write(_ context.Context, message jsonrpc.Message) error {
 	var id json.RawMessage
 	if answer, ok := message.(*jsonrpc.Response); ok {

@@ -1,4 +1,4 @@
-// Package serve is infill serve and infill mcp.
+// Package serve has the commands infill serve and infill mcp.
 package serve
 
 import (
@@ -40,7 +40,7 @@ type command struct {
 	Pipe        bool     `flag:"pipe" help:"listen nowhere: answer requests on standard input, a line each; limits hold where they are given"`
 }
 
-// NewCmd makes infill serve.
+// NewCmd returns the command infill serve.
 func NewCmd(s *terminal.Streams) *cobra.Command {
 	c := &command{streams: s, limits: serve.DefaultLimits(), Listen: "127.0.0.1:8080"}
 	cmd := &cobra.Command{
@@ -62,8 +62,8 @@ func NewCmd(s *terminal.Streams) *cobra.Command {
 	return cmd
 }
 
-// lift removes the limits that the command line does not set, because the user of a pipe also started the program. It
-// keeps the number of requests at once, which only bounds memory.
+// lift removes all limits that the user did not set, because the user of a pipe also started the program. It keeps
+// --max-requests, which only bounds memory.
 func lift(flags *pflag.FlagSet) (err error) {
 	flags.VisitAll(func(f *pflag.Flag) {
 		if !strings.HasPrefix(f.Name, "max-") || f.Changed || f.Name == "max-requests" {
@@ -78,7 +78,7 @@ func lift(flags *pflag.FlagSet) (err error) {
 	return err
 }
 
-// loopback reports whether only this machine can reach an address.
+// loopback reports whether host is an address that only this machine can reach.
 func loopback(host string) bool {
 	return strings.EqualFold(host, "localhost") || net.ParseIP(host).IsLoopback()
 }
@@ -96,7 +96,7 @@ func (c *command) validate(ctx context.Context, flags *pflag.FlagSet) error {
 		if err := lift(flags); err != nil {
 			return err
 		}
-		return cli.OptionError(c.limits.Check()) // without a token: the user of the pipe started the program
+		return cli.OptionError(c.limits.Check()) // --pipe needs no token: its user started the program
 	}
 	host, _, err := net.SplitHostPort(c.Listen)
 	if err != nil {
@@ -133,11 +133,11 @@ func (c *command) validate(ctx context.Context, flags *pflag.FlagSet) error {
 	return cli.OptionError(c.limits.Check())
 }
 
-// opened maps names to models.
+// opened maps the names of models to the open models.
 type opened map[string]*infill.Filler
 
-// openAll opens the model, under a name if one is given, and others, and returns the first one's name. It runs each
-// once: so the first request does not have to wait, and a broken model gives an error now.
+// openAll opens the model o.Model, named by named if that is not "", and the models also. It returns all, and the name
+// of the first. It runs each model once, so that the first request need not wait, and a broken model fails now.
 func openAll(ctx context.Context, o cli.ModelOptions, s *terminal.Streams, named string,
 	also []string) (opened, string, error) {
 	all, first := opened{}, ""
@@ -172,7 +172,7 @@ func (o opened) close() (err error) {
 	return err
 }
 
-// run serves until it is stopped.
+// run serves requests until ctx ends.
 func (c *command) run(ctx context.Context) (err error) {
 	models, name, err := openAll(ctx, c.model, c.streams, c.Name, c.Also)
 	if err != nil {
@@ -183,7 +183,7 @@ func (c *command) run(ctx context.Context) (err error) {
 		Token: c.token, Origin: c.Origin,
 		Log: func(message string) { cli.Warn(c.streams, false, "%s", message) }}
 	host, _, _ := net.SplitHostPort(c.Listen)
-	if loopback(host) && !c.Pipe && c.token == "" { // a page of another site has no token; a proxy keeps its own name
+	if loopback(host) && !c.Pipe && c.token == "" { // keeps out pages of other sites, without a token
 		options.Hosts = []string{"localhost", "127.0.0.1", "::1", host}
 	}
 	handler, err := serve.New(options)
@@ -222,7 +222,7 @@ func (c *command) run(ctx context.Context) (err error) {
 		return fmt.Errorf("serve: %w", err)
 	case <-ctx.Done():
 	}
-	// Accepted requests get an answer; a second signal ends the process at once.
+	// Accepted requests get an answer first. A second signal ends the process at once.
 	drain, cancel := context.WithTimeout(context.WithoutCancel(ctx), c.limits.Wait+c.limits.Time+5*time.Second)
 	defer cancel()
 	if err := server.Shutdown(drain); err != nil {

@@ -1,5 +1,5 @@
-// Package terminal holds the three streams of a command and the properties of the terminals behind them. So commands
-// never use the process's own streams, and tests can replace a terminal.
+// Package terminal holds the three streams of a command and the properties of the terminals behind them. Commands use
+// no other streams, so that tests can replace a terminal.
 package terminal
 
 import (
@@ -12,18 +12,18 @@ import (
 	"golang.org/x/term"
 )
 
-// Streams are the input and outputs of a command. The zero values of all fields after the first three describe streams
-// that are not terminals.
+// Streams are the input and outputs of a command. If all fields after the first three are zero, the streams are not
+// terminals.
 type Streams struct {
 	In  io.Reader
-	Out io.Writer // the result and nothing else
-	Err io.Writer // errors, warnings, progress
+	Out io.Writer // for the result and nothing else
+	Err io.Writer // for errors, warnings and progress
 
 	InTerminal, OutTerminal, ErrTerminal bool
 
-	// Width is the number of columns of the terminal behind Out, 0 if there is none.
+	// Width is the number of columns of the terminal behind Out, or 0 if Out is no terminal.
 	Width int
-	// Environment holds KEY=VALUE pairs, as os.Environ gives them.
+	// Environment holds KEY=VALUE pairs, like os.Environ.
 	Environment []string
 }
 
@@ -37,7 +37,7 @@ func System() *Streams {
 		Environment: os.Environ(),
 	}
 	if s.OutTerminal {
-		// A terminal of unknown width is treated as endlessly wide.
+		// If the width is unknown, lines are never wrapped.
 		if width, _, err := term.GetSize(int(os.Stdout.Fd())); err == nil {
 			s.Width = width
 		}
@@ -45,7 +45,7 @@ func System() *Streams {
 	return s
 }
 
-// Getenv returns the value of a variable of the Environment, "" if it is not set.
+// Getenv returns the value of a variable in Environment, or "" if it is not set.
 func (s *Streams) Getenv(name string) string {
 	for i := len(s.Environment) - 1; i >= 0; i-- {
 		if key, value, _ := strings.Cut(s.Environment[i], "="); key == name {
@@ -70,12 +70,12 @@ func (s *Streams) Colors() colorprofile.Profile {
 	if !s.OutTerminal && !forced {
 		return colorprofile.NoTTY
 	}
-	// Each variable is on if it is set. colorprofile expects a Boolean, and would overlook values such as "yes".
+	// Any value except 0 forces colours. colorprofile expects a Boolean, and would overlook one such as "yes".
 	return colorprofile.Env(append(s.Environment[:len(s.Environment):len(s.Environment)],
 		"NO_COLOR=", "CLICOLOR_FORCE="+strconv.FormatBool(forced)))
 }
 
-// Styled returns a writer to Out that leaves out the escape sequences which Colors says it cannot show.
+// Styled returns a writer to Out that removes escape sequences for colours beyond Colors.
 func (s *Streams) Styled() io.Writer {
 	return &colorprofile.Writer{Forward: s.Out, Profile: s.Colors()}
 }

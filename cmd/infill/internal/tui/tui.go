@@ -1,4 +1,4 @@
-// Package tui is infill tui.
+// Package tui has the command infill tui.
 package tui
 
 import (
@@ -21,17 +21,17 @@ import (
 	"infill/tui"
 )
 
-// tuiOptions are the flags and the argument of the terminal UI.
+// tuiOptions are the flags and the argument of infill tui.
 type tuiOptions struct {
 	streams *terminal.Streams
 	config  tui.Config
 	cli.ModelOptions
 }
 
-// listed is the default number of fills that the screen lists: a screenful or two.
+// listed is the default number of fills on the screen: a screenful or two.
 const listed = 50
 
-// NewCmd makes infill tui.
+// NewCmd returns the command infill tui.
 func NewCmd(s *terminal.Streams) *cobra.Command {
 	o := &tuiOptions{streams: s, config: tui.Config{Options: infill.DefaultOptions(), Theme: "auto"}}
 	o.config.Options.Top = listed
@@ -57,7 +57,7 @@ func NewCmd(s *terminal.Streams) *cobra.Command {
 	return cmd
 }
 
-// take checks the options and reads the argument: a folder is a run, anything else a template.
+// take checks the options and reads the argument: a folder is an evaluation, any other text a template.
 func (o *tuiOptions) take(args []string) error {
 	if err := o.ModelOptions.Validate(); err != nil {
 		return err
@@ -84,27 +84,27 @@ func (o *tuiOptions) take(args []string) error {
 	return nil
 }
 
-// run shows the screen on the terminal of standard input and error. It writes the picked fill to standard output.
+// run shows the screen on the terminal of standard input and error. Standard output gets the picked fill.
 func run(ctx context.Context, o *tuiOptions) error {
 	s, c := o.streams, o.config
 	if !s.InTerminal || !s.ErrTerminal || s.Getenv("TERM") == "dumb" {
 		return &cli.Failure{Err: errors.New("the screen needs a terminal for standard input and standard error"),
 			Hint: `infill "he had [MASK] me" needs none`}
 	}
-	// Missing files are fetched before the screen is there, with progress.
+	// Download a missing library before the screen appears, so that the progress is visible.
 	if _, err := lm.LocateLibrary(ctx, o.Device, cli.FetchProgress(s, o.Quiet)); err != nil {
 		return err
 	}
-	// If the terminal goes away, the screen and the model call end.
+	// If the terminal goes away, ctx ends the screen and the model call.
 	ctx, stop := signal.NotifyContext(ctx, syscall.SIGHUP)
 	defer stop()
 
-	if c.Model = o.Model; c.Model == "" { // the screen shows its name
+	if c.Model = o.Model; c.Model == "" { // the screen shows the model's name
 		c.Model = models.DefaultName()
 	}
 	c.Models = cli.ModelNames()
 	c.Open = func(_ context.Context, name string) (tui.Filler, error) {
-		// The search for the library reports no progress: it would write into the screen.
+		// Without FindLibrary, no progress is written into the screen.
 		return infill.Open(infill.OpenOptions{Model: name, Device: o.Device, Threads: o.Threads})
 	}
 	onTerminal := *s

@@ -29,7 +29,7 @@ func newBase(laws [][]float64) (b base) {
 	return b
 }
 
-// log returns the log-probability of one state.
+// log returns the log-probability of a state.
 func (b base) log(state []int) (sum float64) {
 	for j, v := range state {
 		sum += b[j][v]
@@ -37,7 +37,7 @@ func (b base) log(state []int) (sum float64) {
 	return sum
 }
 
-// annealed is the target π_β ∝ base^(1-β) exp(βU), between a law of independent slots and a target.
+// annealed is the target π_β ∝ base^(1-β) exp(βU), between base, a law of independent slots, and a target with U.
 type annealed struct {
 	target samplers.GradientTarget
 	base   base
@@ -56,7 +56,7 @@ func newAnnealed(target samplers.GradientTarget, laws [][]float64) *annealed {
 
 func (a *annealed) Categories() []int { return a.target.Categories() }
 
-// mix replaces energies of the target by energies of π_β.
+// mix replaces the target's energies of states by energies of π_β.
 func (a *annealed) mix(states []int, energy []float64) {
 	n := len(a.base)
 	for c, u := range energy {
@@ -81,7 +81,7 @@ func (a *annealed) EnergyGradient(ctx context.Context, states []int, energy, gra
 	return err
 }
 
-// LogConditionals mixes the conditionals of base and target. It fails if the target has none.
+// LogConditionals mixes the conditionals of base and target. If the target has no conditionals, it returns an error.
 func (a *annealed) LogConditionals(ctx context.Context, states []int, slots []int, logp []float64) error {
 	target, ok := a.target.(samplers.ConditionalTarget)
 	if !ok {
@@ -103,10 +103,10 @@ func (a *annealed) LogConditionals(ctx context.Context, states []int, slots []in
 // logNormaliser is an estimate of log Σ exp(U), with an interval.
 type logNormaliser struct {
 	value, low, high float64
-	effective        float64 // number of chains, (Σw)²/Σw²; if it is small, the interval is too short
+	effective        float64 // chains that count, (Σw)²/Σw²; if few, the interval is too short
 }
 
-// fewWeights is the effective fraction of chains below which the laboratory warns.
+// fewWeights is the effective share of the chains below which the laboratory warns.
 const fewWeights = 0.2
 
 // annealing is annealed importance sampling (Neal 2001) from independent slots. β rises linearly, step by step:
@@ -114,10 +114,10 @@ const fewWeights = 0.2
 //	log w = Σ_k (β_k - β_{k-1}) (U(x_{k-1}) - log base(x_{k-1}))
 //
 // The mean of w has the expectation Z; its logarithm underestimates log Z on average. The sampler must be exact. The 95
-// % interval is the mean of the weights ± Student's t times its standard error.
+// % interval is the mean of the weights ± Student's t times the standard error of that mean.
 type annealing struct {
 	sampler       Spec
-	steps, chains int // temperatures, each with one step of the sampler
+	steps, chains int // steps is the number of temperatures, with one step of the sampler each
 }
 
 // normaliser estimates log Σ exp(U) of the target.
@@ -155,14 +155,14 @@ func (o annealing) normaliser(ctx context.Context, target samplers.GradientTarge
 	return interval(logw), nil
 }
 
-// interval returns the logarithm of the mean weight and its 95 % interval.
+// interval returns the logarithm of the mean weight, and its 95 % interval.
 func interval(logw []float64) *logNormaliser {
 	n := float64(len(logw))
 	total := floats.LogSumExp(logw)
 	weights := make([]float64, len(logw))
 	squares := 0.0
 	for i, l := range logw {
-		weights[i] = n * math.Exp(l-total) // their mean is 1
+		weights[i] = n * math.Exp(l-total) // so that the weights have the mean 1
 		squares += weights[i] * weights[i]
 	}
 	z := &logNormaliser{value: total - math.Log(n), effective: n * n / squares}
@@ -175,7 +175,7 @@ func interval(logw []float64) *logNormaliser {
 	return z
 }
 
-// newAnnealing returns the study that estimates log Z of targets and the log-likelihood of machines' images.
+// newAnnealing returns the study that estimates log Z of targets, and the log-likelihood of images under RBMs.
 func newAnnealing() *Study {
 	s := newStudy("ais", "Annealed importance sampling: log Z with intervals, and how often they hold",
 		`Estimate log Z, the log of the sum of exp U, of a target by annealed importance sampling, with a 95 % interval,
@@ -226,7 +226,7 @@ images (rbm), the log-likelihood of the images follows.`)
 	return s
 }
 
-// logZ returns the exact log Σ exp(U), or NaN if the target is too large.
+// logZ returns the exact log Σ exp(U), or NaN if the target has too many states.
 func logZ(ctx context.Context, target samplers.Target) (float64, error) {
 	if m, ok := target.(*targets.RBM); ok && min(len(m.Hidden), len(m.Visible)) <= maxSummed {
 		s, err := solve(ctx, m)
@@ -248,7 +248,7 @@ func logZ(ctx context.Context, target samplers.Target) (float64, error) {
 func (o annealing) judge(ctx context.Context, b *bench, d *distribution, target samplers.GradientTarget,
 	exact float64) error {
 	laws := d.independent
-	for _, k := range target.Categories()[len(laws):] { // uniform for all slots if the target has no independent law
+	for _, k := range target.Categories()[len(laws):] { // without a law of independent slots, each slot is uniform
 		laws = append(laws, softmax(make([]float64, k)))
 	}
 	z, err := o.normaliser(ctx, target, laws, b, "annealing "+o.sampler.Label)

@@ -17,7 +17,7 @@ import (
 // maxListedSlots is the largest number of slots for which the exact gradient lists all states.
 const maxListedSlots = 16
 
-// newARMGradients returns the study of the estimators' bias, variance and speed, on Yin and Zhou's example and models.
+// newARMGradients returns the study of estimators' bias, variance and speed, on Yin and Zhou's example and on models.
 func newARMGradients() *Study {
 	s := newStudy("arm gradients", "Bias, variance and speed of ARM and other gradient estimators",
 		`Estimate the gradient of E[U] over independent slots by ARM, by its half with a baseline (ar), by
@@ -61,7 +61,7 @@ bit, or one of the laboratory's with few states; with three categories and more 
 	return s
 }
 
-// slotsOf makes the target that the name describes. Targets of more than maxListedSlots slots are refused.
+// slotsOf makes the target that name describes. For more than maxListedSlots slots, it returns an error.
 func slotsOf(ctx context.Context, name string) (samplers.Target, error) {
 	if p0, found := strings.CutPrefix(name, "square:"); found {
 		p, err := strconv.ParseFloat(p0, 64)
@@ -81,7 +81,7 @@ func slotsOf(ctx context.Context, name string) (samplers.Target, error) {
 	return d.target, nil
 }
 
-// gradients compares an estimator's gradients with the exact gradient at random log-odds.
+// gradients compares the gradients of an estimator with the exact gradient, at random log-odds.
 func (b *bench) gradients(ctx context.Context, kind string, target samplers.Target, evaluations, estimates int) error {
 	e, err := newEstimator(kind, target)
 	if err != nil {
@@ -97,7 +97,7 @@ func (b *bench) gradients(ctx context.Context, kind string, target samplers.Targ
 	exactGradient(all, logits, want)
 	r, draws := b.stream("draws "+kind), max(evaluations/e.evaluations(), 1)
 	known := make([][]float64, estimates)
-	for range estimates / 10 { // relax tunes its scale η here
+	for range estimates / 10 { // during these calls relax tunes its scale η
 		if err := e.estimate(ctx, logits, draws, r, make([]float64, len(logits))); err != nil {
 			return err
 		}

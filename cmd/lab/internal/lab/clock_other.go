@@ -4,7 +4,7 @@ package lab
 
 import "time"
 
-// secondsAre names the time that the clock counts.
+// secondsAre says which time the clock measures.
 const secondsAre = "wall-clock time"
 
 func clock() time.Time { return time.Now() }

@@ -7,15 +7,15 @@ import (
 	"time"
 )
 
-// secondsAre names the time that the clock counts.
+// secondsAre says which time the clock measures.
 const secondsAre = "processor time of the process"
 
-// clock returns the processor time that the process has used. Unlike the time of day, it stands still while other
+// clock returns the processor time that this process has used. Unlike the time of day, it does not advance while other
 // processes have the processor.
 func clock() time.Time {
 	var used syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &used); err != nil {
-		// Getrusage fails for wrong arguments only.
+		// Getrusage fails only for wrong arguments.
 		panic(err)
 	}
 	return time.Unix(0, used.Utime.Nano()+used.Stime.Nano())

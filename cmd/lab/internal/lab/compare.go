@@ -14,24 +14,24 @@ import (
 )
 
 const (
-	// maxCategories is the largest number of categories of a slot: a run keeps each slot in a byte.
+	// maxCategories is the largest number of categories of a slot, because a run keeps each slot in a byte.
 	maxCategories = 256
-	// maxKept is the largest number of bytes for the states that one sampler's run keeps.
+	// maxKept is the largest size, in bytes, of the states that one sampler's run keeps.
 	maxKept   = 1 << 30
 	maxChains = 1 << 14
 	maxSteps  = 1 << 30
 )
 
-// Options set a comparison. All samplers start at the same states.
+// Options say how to run a comparison. All samplers start at the same states.
 type Options struct {
 	Samplers []Spec
 	Chains   int
-	Steps    int    // measured steps of each chain, for samplers without steps of their own
-	WarmUp   int    // steps before them, which tune a step size or radius that you leave out
+	Steps    int    // measured steps of each chain, for samplers without their own steps
+	WarmUp   int    // steps before the measured ones, which tune a step size or radius that is not given
 	Initial  string // one of initials
-	Trace    bool   // whether to write the states to the folder
+	Trace    bool   // whether to write the states to a file of the study's folder
 
-	now func() time.Time // times the steps; clock, except in tests
+	now func() time.Time // the clock that times the steps; tests replace it
 }
 
 const comparisonHelp = `
@@ -48,7 +48,7 @@ Equal steps, equal evaluations and equal seconds are different comparisons; all 
 are shown. Every number but the seconds is the same for the same seed.`
 
 // newComparison returns the study that runs several samplers on one target from the same starts. By default, the
-// warm-up tunes DMALA. DULA has no acceptance to tune by, so it takes the papers' step size.
+// warm-up tunes the step size of DMALA. DULA has no acceptance rate to tune by, so it takes the papers' step size.
 func newComparison(k kind) *Study {
 	s := newStudy(k.name, "Samplers on "+k.title, k.help+comparisonHelp)
 	f := s.Flags
@@ -73,7 +73,7 @@ func newComparison(k kind) *Study {
 	return s
 }
 
-// byStep and mmd name the curves.
+// byStep and mmd are names of curves.
 const (
 	byStep = "log-rmse"
 	mmd    = "log-mmd"
@@ -106,7 +106,7 @@ func newComparisonPlan(title string, chains int) *plan {
 	return p
 }
 
-// follow adds the columns of a curve at each budget.
+// follow adds, for each budget, a column that follows the given curve.
 func (p *plan) follow(curve string, table int, definition string) {
 	for _, budget := range []struct {
 		name  string
@@ -123,9 +123,9 @@ func (p *plan) follow(curve string, table int, definition string) {
 	}
 }
 
-// compare adds a cell for each sampler on one target, labelled with the sampler and more.
+// compare adds a cell for each sampler on the target d, labelled with the sampler and the parameters more.
 func (p *plan) compare(d *distribution, o Options, seed uint64, more ...parameter) error {
-	of := "" // prefixes the notes if there are several targets
+	of := "" // prefix of the notes if there are several targets
 	for _, l := range more {
 		of += l.Value + ": "
 	}
@@ -161,7 +161,7 @@ func (p *plan) compare(d *distribution, o Options, seed uint64, more ...paramete
 	return nil
 }
 
-// unfold replaces "all" by the samplers that suit the target, and refuses a named sampler that does not.
+// unfold replaces "all" by the samplers that suit the target. A named sampler that does not suit it is an error.
 func (d *distribution) unfold(specs []Spec, leftOut func(reason error)) (list []Spec, err error) {
 	for _, s := range specs {
 		several := []Spec{s}
@@ -186,13 +186,13 @@ func (d *distribution) unfold(specs []Spec, leftOut func(reason error)) (list []
 	return list, nil
 }
 
-// newKernel makes a sampler. A stream of its own draws the terms of stochastic gradients.
+// newKernel makes a sampler's kernel. A separate random stream draws the terms of stochastic gradients.
 func newKernel(d *distribution, s Spec, seed uint64) (samplers.Kernel, error) {
 	s.OnText = d.onText && samplers.Describe(s.Name).OnText != nil
 	return s.New(d.target, samplers.Streams(seed, "terms "+s.Label, 1)[0])
 }
 
-// exact reports whether a sampler's stationary law is the target.
+// exact reports whether the stationary law of a sampler is the target.
 func (d *distribution) exact(sampler string) bool {
 	if sampler == "gibbs" {
 		return !d.inconsistent
@@ -200,7 +200,7 @@ func (d *distribution) exact(sampler string) bool {
 	return samplers.Describe(sampler).Exact
 }
 
-// measure runs one sampler and records its numbers and curves.
+// measure runs one sampler, and records its numbers and curves.
 func measure(ctx context.Context, b *bench, d *distribution, o Options, s Spec, starts []int) error {
 	kernel, err := newKernel(d, s, b.seed)
 	if err != nil {
@@ -308,7 +308,7 @@ func measure(ctx context.Context, b *bench, d *distribution, o Options, s Spec, 
 	return nil
 }
 
-// writeStates writes a row for each chain, as infill --trace does. U is NaN if the sampler does not evaluate it.
+// writeStates writes a row for each chain, as infill --trace does. If the sampler does not evaluate U, U is NaN.
 func writeStates(w *csv.Writer, at samplers.Step) {
 	var row []string
 	if at.Number == 0 {
@@ -316,7 +316,7 @@ func writeStates(w *csv.Writer, at samplers.Step) {
 		for slot := range at.State.Slots() {
 			row = append(row, "slot_"+strconv.Itoa(slot+1))
 		}
-		_ = w.Write(row) // the writer's Error method returns the first failure
+		_ = w.Write(row) // the writer keeps the first error for its method Error
 	}
 	for chain, u := range at.State.Energy {
 		row = append(row[:0], strconv.Itoa(chain+1), strconv.Itoa(at.Number), strconv.FormatBool(at.WarmUp),
@@ -328,14 +328,14 @@ func writeStates(w *csv.Writer, at samplers.Step) {
 	}
 }
 
-// worth records the effective sample size, and warns if the number says little.
+// worth records the effective sample size, and warns if that number is unreliable.
 func (b *bench) worth(e *sampleSize, s Spec, chains int, evaluations, seconds float64) {
 	perStep := 1000 / float64(e.Kept)
 	b.estimate("ess")(e.Mean*perStep, e.StandardError*perStep)
 	b.estimate("ess-by-evaluation")(e.Mean*perStep/evaluations, e.StandardError*perStep/evaluations)
 	b.number("ess-least", e.Min*perStep)
 	b.number("r-hat", e.RHat)
-	// The kept steps count with their share of the time.
+	// Of the time, count the share that belongs to the kept steps.
 	perSecond := float64(chains*s.Steps) / float64(e.Kept) / seconds
 	b.estimate("ess-by-second")(e.Mean*perSecond, e.StandardError*perSecond)
 	switch {

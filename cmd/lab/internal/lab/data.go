@@ -24,12 +24,12 @@ import (
 	"infill/internal/logmath"
 )
 
-// carried holds the data of the laboratory; data/README.md lists sources and licences.
+// carried holds data that are part of the program; data/README.md lists sources and licences.
 //
 //go:embed data/*.csv data/digits.txt
 var carried embed.FS
 
-// readData reads the laboratory's own file of that name if known lists it, otherwise the user's file.
+// readData reads the laboratory's own file of that name if known lists the name, else the user's file.
 func readData(name string, known []string, extension string) ([]byte, error) {
 	if slices.Contains(known, name) {
 		return carried.ReadFile("data/" + name + extension)
@@ -41,7 +41,7 @@ func readData(name string, known []string, extension string) ([]byte, error) {
 	return text, err
 }
 
-// regressions lists the laboratory's own tables.
+// regressions lists the names of the laboratory's own tables.
 func regressions() []string { return []string{"diabetes", "election", "breast-cancer"} }
 
 // regression is a table of examples with a number to predict.
@@ -51,7 +51,7 @@ type regression struct {
 	y      []float64
 }
 
-// maxTable is the largest count of numbers in a table.
+// maxTable is the largest number of entries of a table.
 const maxTable = 1 << 24
 
 // readRegression reads one of the laboratory's tables, or a CSV file. The last column is the number to predict.
@@ -102,8 +102,8 @@ func parseRegression(text []byte) (*regression, error) {
 	return t, nil
 }
 
-// split is a table in two parts, a fifth to test with, as in the papers. Outputs lie between 0 and 1. Inputs have mean
-// 0 and standard deviation 1 over the training part.
+// split is a table in two parts: a fifth to test with, as in the papers, and the rest to train with. Outputs are
+// between 0 and 1. Inputs have mean 0 and standard deviation 1 over the training part.
 type split struct {
 	trainX, trainY, testX, testY []float64
 }
@@ -128,7 +128,7 @@ func (t *regression) split(r *rand.Rand) split {
 		}
 		mean, deviation := stat.PopMeanStdDev(column, nil)
 		if deviation == 0 {
-			deviation = 1 // a constant column tells nothing
+			deviation = 1 // the column is constant
 		}
 		for _, part := range [][]float64{s.trainX, s.testX} {
 			for i := j; i < len(part); i += t.inputs {
@@ -147,15 +147,15 @@ func rootMeanSquare(a, b []float64) float64 {
 type imageSet struct {
 	rows, columns int
 	train         []float64
-	test          []float64 // nil: each repetition draws a fifth of train
+	test          []float64 // if nil, each repetition draws a fifth of train for tests
 }
 
 func (s *imageSet) pixels() int { return s.rows * s.columns }
 
-// imageSets lists the image sets that the laboratory carries or makes.
+// imageSets lists the names of the image sets that the laboratory has or makes.
 func imageSets() []string { return []string{"digits", "bars-and-stripes"} }
 
-// readPictures makes images, or reads the digits or an IDX file, perhaps compressed. Its errors name the option.
+// readPictures makes images, or reads the digits or an IDX file, perhaps compressed. Errors name the option.
 func readPictures(option, name string, side int) (s *imageSet, err error) {
 	if name == "bars-and-stripes" {
 		s := &imageSet{rows: side, columns: side}
@@ -177,7 +177,7 @@ func readPictures(option, name string, side int) (s *imageSet, err error) {
 	return s, nil
 }
 
-// parseDigits reads images, one a line: 64 grey levels, written 0 to 9 and a to g, which stands for 16.
+// parseDigits reads images, one a line, of 64 grey levels. A level is a character: 0 to 9, and a to g for 10 to 16.
 func parseDigits(text string) *imageSet {
 	p := &imageSet{rows: 8, columns: 8}
 	for line := range strings.Lines(text) {
@@ -251,7 +251,7 @@ func imageFlags(f *pflag.FlagSet) func() (*imageSet, error) {
 	}
 }
 
-// split returns images to learn from and images to test with. Without test images of its own, it draws a fifth to test.
+// split returns images to train with and images to test with. If the set has no test images, split draws a fifth.
 func (s *imageSet) split(b *bench) (train, test []float64) {
 	if s.test != nil {
 		return s.train, s.test
@@ -261,7 +261,7 @@ func (s *imageSet) split(b *bench) (train, test []float64) {
 	return all[cut:], all[:cut]
 }
 
-// binarised makes pixels 0 or 1: if dynamic, it draws 1 with the probability of the grey, otherwise it cuts at a half.
+// binarised turns grey pixels into 0 or 1. If dynamic is true, 1 has the probability grey. Otherwise, it rounds.
 func binarised(pixels []float64, dynamic bool, r *rand.Rand) []int {
 	states := make([]int, len(pixels))
 	for i, x := range pixels {
@@ -274,7 +274,7 @@ func binarised(pixels []float64, dynamic bool, r *rand.Rand) []int {
 	return states
 }
 
-// grid draws up to 100 images in rows of 10, with lines between them. Each pixel becomes a square of 4 × 4.
+// grid draws up to 100 images in rows of 10, with lines between them. Each pixel becomes 4 × 4 pixels.
 func (s *imageSet) grid(states []int) image.Image {
 	const side, pixel = 10, 4
 	n := min(side*side, len(states)/(s.rows*s.columns))

@@ -15,23 +15,23 @@ import (
 	"infill/samplers"
 )
 
-// A distribution is a target with the known values that a comparison checks samplers by.
+// A distribution is a target with known values, by which a comparison checks samplers.
 type distribution struct {
 	kind       string
 	parameters []parameter
 	target     samplers.Target
 	truth      truth
-	// reference holds states to measure the maximum mean discrepancy from; nil if a comparison does not measure it.
+	// reference holds states to measure the maximum mean discrepancy from, or is nil if none is measured.
 	reference *reference
-	// pictures are the data, which have the form of a state; nil if states are not images.
+	// pictures holds the data, images of a state's form, or is nil if states are no images.
 	pictures *imageSet
-	// onText gives samplers their defaults for text, for settings that you leave out.
+	// onText gives samplers their defaults for text, for settings that the user leaves out.
 	onText bool
-	// inconsistent says that the conditionals do not belong to π, so Gibbs is not exact.
+	// inconsistent is true if the conditionals do not belong to π, so that Gibbs is not exact.
 	inconsistent bool
 	observables  []observable
-	// independent holds a law of each slot alone, which chains can start from, [slots][categories]; nil if the target
-	// has none.
+	// independent holds a law of each slot by itself, [slots][categories], from which chains can start, or is nil if
+	// the target has no such laws.
 	independent [][]float64
 }
 
@@ -46,10 +46,10 @@ func (d *distribution) String() string {
 // observable is a function of the category of one slot.
 type observable struct {
 	slot  int
-	value []float64 // by category
+	value []float64 // value for each category
 }
 
-// numbered makes one observable per slot; all slots share the values of the categories.
+// numbered returns one observable for each slot. Every slot has the same value for a category.
 func numbered(slots int, value ...float64) []observable {
 	list := make([]observable, slots)
 	for j := range list {
@@ -58,7 +58,7 @@ func numbered(slots int, value ...float64) []observable {
 	return list
 }
 
-// indicators makes one observable for each category of each slot.
+// indicators returns an observable for each category of each slot: 1 if the slot has the category, else 0.
 func indicators(categories []int) []observable {
 	var list []observable
 	for j, k := range categories {
@@ -71,7 +71,7 @@ func indicators(categories []int) []observable {
 	return list
 }
 
-// enumerate returns its method and the exact means of the observables, from a list of all states.
+// enumerate returns the name of its method, and the exact means of the observables by a list of all states.
 func (d *distribution) enumerate(ctx context.Context) (string, []float64, error) {
 	e, err := targets.Enumerate(ctx, d.target)
 	if err != nil {
@@ -84,7 +84,7 @@ func (d *distribution) enumerate(ctx context.Context) (string, []float64, error)
 	return fmt.Sprintf("enumeration of %d states", e.Len()), means, nil
 }
 
-// softmax returns the probabilities in proportion to exp(logs).
+// softmax returns probabilities proportional to exp(logs).
 func softmax(logs []float64) []float64 {
 	law, total := make([]float64, len(logs)), floats.LogSumExp(logs)
 	for v, l := range logs {
@@ -93,14 +93,14 @@ func softmax(logs []float64) []float64 {
 	return law
 }
 
-// bernoulli returns the probabilities of a slot's two categories.
+// bernoulli returns the probabilities of a slot's two categories, the second with probability on.
 func bernoulli(on float64) []float64 { return []float64{1 - on, on} }
 
-// initials lists the laws that chains can start from: each slot uniform, or each by the target without interactions
+// initials lists the laws from which chains can start: each slot uniform, or each by the target without interactions
 // (Ising and Potts: the field alone; RBM: the data's means).
 func initials() []string { return []string{"uniform", "independent"} }
 
-// positions draws the start of each chain, [chains × slots].
+// positions draws the state at which each chain starts, [chains × slots].
 func (d *distribution) positions(initial string, streams []*rand.Rand) ([]int, error) {
 	if initial == "uniform" {
 		return samplers.RandomPositions(d.target, streams), nil
@@ -111,7 +111,7 @@ func (d *distribution) positions(initial string, streams []*rand.Rand) ([]int, e
 	return drawFrom(d.independent, streams), nil
 }
 
-// drawFrom draws a state of independent slots from each stream.
+// drawFrom draws, with each stream, a state of independent slots.
 func drawFrom(laws [][]float64, streams []*rand.Rand) (states []int) {
 	for _, stream := range streams {
 		for _, law := range laws {
@@ -130,13 +130,13 @@ func drawFrom(laws [][]float64, streams []*rand.Rand) (states []int) {
 // truth holds the exact means of a target, and the method that found them.
 type truth struct {
 	method string
-	means  []float64 // of the observables, in their order; none if the target is too large
+	means  []float64 // of the observables, in their order; empty if the target is too large
 }
 
-// errTooLarge reports a target that is too large for exact means.
+// errTooLarge says that a target is too large for exact means.
 var errTooLarge = errors.New("too large for exact means")
 
-// settle stores the exact means, or a note that the target is too large for them.
+// settle stores the exact means, or, if the target is too large for them, a note.
 func (d *distribution) settle(exact func() (string, []float64, error)) (err error) {
 	if d.truth.method, d.truth.means, err = exact(); errors.Is(err, errTooLarge) {
 		d.truth.method, err = "none, and no log RMSE: "+err.Error(), nil
@@ -144,7 +144,7 @@ func (d *distribution) settle(exact func() (string, []float64, error)) (err erro
 	return err
 }
 
-// settleSmall calls settle with a list of all states.
+// settleSmall calls settle with the means from a list of all states.
 func (d *distribution) settleSmall(ctx context.Context) error {
 	return d.settle(func() (string, []float64, error) {
 		if states := statesOf(d.target.Categories()); states > targets.MaxStates {
@@ -163,10 +163,10 @@ func statesOf(categories []int) float64 {
 	return states
 }
 
-// A kind is a kind of targets.
+// A kind is a kind of target, such as Ising models.
 type kind struct {
 	name, title, help string
-	// flags defines the parameters with their defaults, and returns a maker that reads them once they are set.
+	// flags defines the parameters with their defaults. It returns a maker, which reads the parameters when it runs.
 	flags func(f *pflag.FlagSet) maker
 }
 
@@ -203,7 +203,7 @@ func settings(f *pflag.FlagSet, names ...string) []parameter {
 	return list
 }
 
-// newDistribution makes the target that a text describes, in the form of samplers: "ising:size=3x3,coupling=0.2",
+// newDistribution makes the target that text describes, written as samplers are: "ising:size=3x3,coupling=0.2",
 // "potts:field=0/0.1/0.2".
 func newDistribution(ctx context.Context, text string) (*distribution, error) {
 	list, err := samplers.ParseList(text)

@@ -19,11 +19,11 @@ import (
 	"gonum.org/v1/plot/vg/vgsvg"
 )
 
-// drawings holds plots by the names of their files.
+// drawings maps names of files to plots.
 type drawings map[string]*plot.Plot
 
-// draw plots every curve, against x and against seconds, and columns against labels and other columns. Each value of
-// the first label gets a line. Curves have a plot for each value of the other labels.
+// draw plots every curve, against x and against seconds, and columns against labels and other columns. A line shows one
+// value of the first label. Each value of the other labels has a plot of its own.
 func (r *StudyReport) draw() (drawings, error) {
 	list, failed := drawings{}, error(nil)
 	add := func(name string, p *plot.Plot, err error) {
@@ -54,7 +54,7 @@ func (r *StudyReport) draw() (drawings, error) {
 	return list, failed
 }
 
-// curves plots a curve of every group, averaged over its repetitions.
+// curves plots a curve of every group, averaged over the group's repetitions.
 func (p panel) curves(c curve, title, x string, at func(sample) float64) (*plot.Plot, error) {
 	var list []line
 	for _, g := range p {
@@ -82,7 +82,7 @@ func (p panel) curves(c curve, title, x string, at func(sample) float64) (*plot.
 	return drawn, err
 }
 
-// drawColumn plots a column. Against a label of numbers, each value of the first label gets a line. Against another
+// drawColumn plots a column. Against a label of numbers, each value of the first label has a line. Against another
 // column, a line joins the settings of each sampler.
 func (r *StudyReport) drawColumn(c column) (*plot.Plot, error) {
 	var list []line
@@ -105,7 +105,7 @@ func (r *StudyReport) drawColumn(c column) (*plot.Plot, error) {
 	return drawLines(r.subject(), c.against, c.name, list)
 }
 
-// subject returns the title without its settings, which do not fit above a plot.
+// subject returns the title without the settings, for which a plot has no room.
 func (r *StudyReport) subject() string { return r.Title[:strings.IndexAny(r.Title+",", ":,")] }
 
 // line is a line of a plot.
@@ -114,7 +114,7 @@ type line struct {
 	at   plotter.XYs
 }
 
-// addPoint adds a point to the line of that name, and makes the line if there is none.
+// addPoint adds a point to the line with the given name, and makes that line if it does not exist.
 func addPoint(list []line, name string, x, y float64) []line {
 	i := slices.IndexFunc(list, func(l line) bool { return l.name == name })
 	if i < 0 {
@@ -134,16 +134,16 @@ func newPlot(title, x, y string) *plot.Plot {
 	return p
 }
 
-// colours are distinct for colour-blind readers too (Okabe and Ito 2008, without their yellow).
+// colours can be told apart by colour-blind readers, too (Okabe and Ito 2008, without their yellow).
 var colours = []color.RGBA{
 	{0, 114, 178, 255}, {213, 94, 0, 255}, {0, 158, 115, 255}, {204, 121, 167, 255}, {0, 0, 0, 255},
 	{86, 180, 233, 255}, {230, 159, 0, 255},
 }
 
-// fewPoints is the largest number of points that a line marks.
+// fewPoints is the largest number of points of a line that are marked.
 const fewPoints = 20
 
-// drawLines plots lines, except lines of several points with the same x. It returns nil if no line is left.
+// drawLines plots lines, except those of several points with the same x. If no line is left, it returns nil.
 func drawLines(title, x, y string, list []line) (*plot.Plot, error) {
 	p, drawn := newPlot(title, x, y), false
 	for i, l := range list {
@@ -172,7 +172,7 @@ func drawLines(title, x, y string, list []line) (*plot.Plot, error) {
 	return p, nil
 }
 
-// svg draws a plot. The legend lies to the right of the frame, where it hides no line.
+// svg draws a plot. The legend is to the right of the frame, where it hides no line.
 func svg(p *plot.Plot) ([]byte, error) {
 	const width, height, margin = 16 * vg.Centimeter, 11 * vg.Centimeter, vg.Centimeter / 3
 	legend := p.Legend

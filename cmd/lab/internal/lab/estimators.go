@@ -16,12 +16,12 @@ import (
 )
 
 // An estimator estimates the gradient of E[U(b)] over independent slots with b_j ~ softmax(0, φ_j), which for two
-// categories is Bernoulli(sigmoid(φ_j)). A batch has several rows of logits. Each row has its own expectation: the
-// target gets the n-th row's state as its n-th.
+// categories is Bernoulli(sigmoid(φ_j)). A batch has several rows of logits, each with an expectation of its own. The
+// target gets the state of row n as state number n.
 type estimator interface {
-	// evaluations returns how many evaluations of the target, hard or relaxed, one draw takes.
+	// evaluations returns how many evaluations of the target, at hard or relaxed states, one draw takes.
 	evaluations() int
-	// estimate writes the mean over that many draws to gradient, [rows × slots × (categories - 1)] as logits.
+	// estimate writes the mean of the given number of draws to gradient, [rows × slots × (categories - 1)] like logits.
 	estimate(ctx context.Context, logits []float64, draws int, r *rand.Rand, gradient []float64) error
 }
 
@@ -31,7 +31,7 @@ func estimators() []string {
 	return []string{"arm", "ar", "reinforce", "leave-one-out", "relax", "straight-through"}
 }
 
-// newEstimator makes an estimator. All slots of the target must have the same number of categories.
+// newEstimator makes an estimator. All slots of target must have the same number of categories.
 func newEstimator(name string, target samplers.Target) (estimator, error) {
 	categories := target.Categories()
 	b, needs := batch{target, len(categories), categories[0]}, ""
@@ -55,13 +55,13 @@ func newEstimator(name string, target samplers.Target) (estimator, error) {
 	return nil, fmt.Errorf("%s needs %s: %w", name, needs, samplers.ErrUnsupported)
 }
 
-// batch evaluates a target at one state for each row.
+// batch evaluates a target at one state for each row of logits.
 type batch struct {
 	target            samplers.Target
 	slots, categories int
 }
 
-// energies returns U of each row. It fails if one is not finite: then the expectation does not exist.
+// energies returns U of each row. If one is not finite, it returns an error, as the expectation does not exist.
 func (b batch) energies(ctx context.Context, states []int) ([]float64, error) {
 	u := make([]float64, len(states)/b.slots)
 	err := b.target.Energy(ctx, states, u)
@@ -91,7 +91,7 @@ func (a arm) estimate(ctx context.Context, logits []float64, draws int, r *rand.
 	k := a.categories
 	sites := len(logits) / (k - 1)
 	pi, states := make([]float64, sites*k), make([]int, sites)
-	u := make([][]float64, k*k) // of b^ck, [rows]
+	u := make([][]float64, k*k) // U of b^ck, [rows]
 	clear(gradient)
 	for range draws {
 		for part := range slices.Chunk(pi, k) {
@@ -103,7 +103,7 @@ func (a arm) estimate(ctx context.Context, logits []float64, draws int, r *rand.
 		for c := range k {
 			for d := range c + 1 {
 				if c == d && c > 0 {
-					u[c*k+c] = u[0] // no parts swap
+					u[c*k+c] = u[0] // here c = d, which swaps nothing
 					continue
 				}
 				for i := range states {
@@ -132,7 +132,7 @@ func (a arm) estimate(ctx context.Context, logits []float64, draws int, r *rand.
 	return nil
 }
 
-// race returns the category of the least π_i exp(-φ_i), after parts c and d of π swap.
+// race returns the category with the least π_i exp(-φ_i), after parts c and d of π are swapped.
 func race(pi, logits []float64, c, d int) int {
 	best, at := math.Inf(1), 0
 	for v := range pi {
@@ -203,7 +203,7 @@ func (e *scoreEstimator) estimate(ctx context.Context, logits []float64, draws i
 			switch e.kind {
 			case "ar":
 				weight -= e.sum / max(e.count, 1)
-			case "leave-one-out": // subtract the mean of the other draws
+			case "leave-one-out": // the baseline is the mean of the other draws
 				weight = (weight - mean[row]) * float64(draws) / float64(max(draws-1, 1))
 			}
 			gradient[i] += weight * score / float64(draws)
@@ -213,7 +213,7 @@ func (e *scoreEstimator) estimate(ctx context.Context, logits []float64, draws i
 	return nil
 }
 
-// temperature is λ, the temperature of relaxed bits.
+// temperature is λ, the temperature of the relaxed bits.
 const temperature = 0.5
 
 // relaxEstimator is the score function with REBAR's control variate (Tucker and others 2017; Grathwohl and others,
@@ -225,7 +225,7 @@ type relaxEstimator struct {
 	batch
 	relaxed samplers.RelaxedTarget
 	eta     float64
-	moment  float64 // of η's gradient
+	moment  float64 // running mean square of η's gradient
 	calls   int
 }
 
@@ -276,7 +276,7 @@ func (e *relaxEstimator) estimate(ctx context.Context, logits []float64, draws i
 			pull += 2 * g * variate / float64(draws*len(energy))
 		}
 	}
-	// The step is scaled by the gradient's running size, as in RMSprop, and falls with the calls.
+	// The step is scaled by the gradient's running size, as in RMSprop, and falls from call to call.
 	e.moment = 0.9*e.moment + 0.1*pull*pull
 	if e.calls++; e.moment > 0 {
 		e.eta -= 0.05 / math.Sqrt(float64(e.calls)) * pull / math.Sqrt(e.moment)
@@ -356,7 +356,7 @@ func (t squareTarget) RelaxedEnergyGradient(_ context.Context, x []float64, ener
 	return nil
 }
 
-// deviations compares estimates with the exact gradient. It returns the largest distance of a mean estimate, in
+// deviations compares estimates with the exact gradient want. It returns the largest distance of a mean estimate, in
 // standard errors, and the variance of one estimate, summed over the entries.
 func deviations(estimates [][]float64, want []float64) (deviation, variance float64) {
 	column := make([]float64, len(estimates))

@@ -14,7 +14,7 @@ import (
 	"infill/samplers"
 )
 
-// newHiddenChains makes a factorial hidden Markov model, by default as in the code of Gibbs with Gradients. Every
+// newHiddenChains makes a factorial hidden Markov model, by default that of the code of Gibbs with Gradients. Every
 // factor at every time is an observable. As in that code, chains can start from the model without observations.
 func newHiddenChains(f *pflag.FlagSet) maker {
 	times := Whole(f, "times", 100, 1, 1<<16, "times at which a number is observed")
@@ -82,7 +82,7 @@ func newFHMM(times, factors int, noise, first, keep float64, r *rand.Rand) *fhmm
 func (t *fhmm) quadratic() *targets.Ising {
 	factors, n := len(t.weights), len(t.weights)*len(t.observed)
 	near, couplings, field := make([][]int, n), make([][]float64, n), make([]float64, n)
-	// add adds q x_i x_j = q (1 + s_i + s_j + s_i s_j)/4. Callers add every pair both ways, half each time.
+	// add adds q x_i x_j = q (1 + s_i + s_j + s_i s_j)/4. Callers add every pair in both orders, half each time.
 	add := func(i, j int, q float64) {
 		near[i], couplings[i] = append(near[i], j), append(couplings[i], q/4)
 		field[i] += q / 4
@@ -98,7 +98,7 @@ func (t *fhmm) quadratic() *targets.Ising {
 		if time == 0 {
 			field[i] += logOdds(t.first) / 2
 		}
-		// A transition adds 1 - x - x' + 2xx', which is 1 if x = x' and else 0, times the log-odds of keeping.
+		// A transition adds 1 - x - x' + 2xx', which is 1 if x = x', else 0, times the log-odds of keeping the state.
 		for _, j := range []int{i - factors, i + factors} {
 			if j >= 0 && j < n {
 				field[i] -= logOdds(t.keep) / 2
@@ -110,7 +110,7 @@ func (t *fhmm) quadratic() *targets.Ising {
 }
 
 // means returns the exact probabilities of 1, [slots], by the forward and backward recursions over the 2^factors joint
-// states of a time.
+// states of one time.
 func (t *fhmm) means() []float64 {
 	factors, times := len(t.weights), len(t.observed)
 	n := 1 << factors
@@ -126,7 +126,7 @@ func (t *fhmm) means() []float64 {
 		}
 		likelihood[time] = softmax(row)
 	}
-	// pass goes over the times in steps of by. It returns for each the message from the times before on the way.
+	// pass goes over the times in steps of by. For each time, it returns the message from the times before it.
 	pass := func(law []float64, time, by int) [][]float64 {
 		said := make([][]float64, times)
 		for ; time >= 0 && time < times; time += by {

@@ -14,7 +14,7 @@ import (
 	"infill/samplers"
 )
 
-// value is the value of a flag. Errors of parse complete the sentence `"x" is not ...`.
+// value is the value of a flag. An error of parse completes the sentence `"x" is not ...`.
 type value[T any] struct {
 	at    *T
 	parse func(string) (T, error)
@@ -39,7 +39,7 @@ func define[T any](f *pflag.FlagSet, name string, at T, usage string, parse func
 	return &at
 }
 
-// WrongValue returns the error for a value that a flag, or another setting, does not take.
+// WrongValue returns an error for a wrong value of a flag or setting. wanted says what value is right.
 func WrongValue(name, text string, wanted error) error {
 	if errors.Is(wanted, strconv.ErrSyntax) || errors.Is(wanted, strconv.ErrRange) {
 		wanted = errors.New("a whole number of 0 or more, below 2^64")
@@ -47,7 +47,7 @@ func WrongValue(name, text string, wanted error) error {
 	return refuse(name, "%q is not %w", text, wanted)
 }
 
-// number defines the flag of a finite number; bound is "", " of 0 or more" or " above 0".
+// number defines a flag for a finite number; bound is "", " of 0 or more" or " above 0".
 func number(f *pflag.FlagSet, name string, at float64, bound, usage string) *float64 {
 	return define(f, name, at, usage, func(text string) (float64, error) {
 		x, err := strconv.ParseFloat(text, 64)
@@ -60,7 +60,7 @@ func number(f *pflag.FlagSet, name string, at float64, bound, usage string) *flo
 
 func decimal(x float64) string { return strconv.FormatFloat(x, 'g', -1, 64) }
 
-// Whole defines the flag of a whole number between bounds.
+// Whole defines a flag for a whole number from low to high.
 func Whole(f *pflag.FlagSet, name string, at, low, high int, usage string) *int {
 	return define(f, name, at, usage, func(text string) (int, error) {
 		n, err := strconv.Atoi(text)
@@ -71,10 +71,10 @@ func Whole(f *pflag.FlagSet, name string, at, low, high int, usage string) *int 
 	}, strconv.Itoa)
 }
 
-// targetSeed defines the flag of the seed that draws a target.
+// targetSeed defines the flag for the seed with which a target is drawn.
 func targetSeed(f *pflag.FlagSet, usage string) *uint64 { return f.Uint64("target-seed", 1, usage) }
 
-// Choice defines the flag of one word of a list. The default is the first word.
+// Choice defines a flag for one of the words in of. The default is the first word.
 func Choice(f *pflag.FlagSet, name string, of []string, usage string) *string {
 	return define(f, name, of[0], strings.Join(of, "|")+": "+usage, func(text string) (string, error) {
 		if !slices.Contains(of, text) {
@@ -84,7 +84,7 @@ func Choice(f *pflag.FlagSet, name string, of []string, usage string) *string {
 	}, func(text string) string { return text })
 }
 
-// choices defines the flag of several words of a list, with commas between them.
+// choices defines a flag for several of the words in of, with commas between them.
 func choices(f *pflag.FlagSet, name string, at, of []string) *[]string {
 	usage := "some of " + strings.Join(of, ", ") + ", with commas between them"
 	return define(f, name, at, usage, func(text string) ([]string, error) {
@@ -98,11 +98,11 @@ func choices(f *pflag.FlagSet, name string, at, of []string) *[]string {
 	}, func(list []string) string { return strings.Join(list, ",") })
 }
 
-// samplersFlag defines the flag of a list of samplers.
+// samplersFlag defines a flag for a list of samplers.
 func samplersFlag(f *pflag.FlagSet, name, at, usage string) *[]Spec {
 	specs, err := ParseSpecs(at)
 	if err != nil {
-		panic(err) // the program's own list is wrong
+		panic(err) // the program's own default is wrong
 	}
 	return define(f, name, specs, usage, func(text string) ([]Spec, error) {
 		specs, err := ParseSpecs(text)
@@ -113,7 +113,7 @@ func samplersFlag(f *pflag.FlagSet, name, at, usage string) *[]Spec {
 	}, labelsOf)
 }
 
-// Numbers defines the flag of finite numbers, or of whole ones of 1 or more, with commas or slashes between them.
+// Numbers defines a flag for finite numbers, or for whole numbers of 1 or more, separated by commas or slashes.
 func Numbers[N int | float64](f *pflag.FlagSet, name string, at []N, usage string) *[]N {
 	_, whole := any(at).([]int)
 	return define(f, name, at, usage, func(text string) (numbers []N, err error) {
@@ -144,7 +144,7 @@ type size struct{ rows, columns int }
 
 func (s size) sites() int { return s.rows * s.columns }
 
-// maxSites is the largest number of sites of a lattice: a mistyped digit fails at once.
+// maxSites is the largest number of sites of a lattice, so that a mistyped digit fails at once.
 const maxSites = 1 << 16
 
 func sizeFlag(f *pflag.FlagSet, at size, usage string) *size {
@@ -162,19 +162,19 @@ func sizeFlag(f *pflag.FlagSet, at size, usage string) *size {
 	}, func(s size) string { return fmt.Sprintf("%dx%d", s.rows, s.columns) })
 }
 
-// all is the sampler list that stands for every sampler that suits the target.
+// all stands, in a list of samplers, for every sampler that suits the target.
 const all = "all"
 
 // A Spec is one sampler of a comparison.
 type Spec struct {
 	samplers.Spec
-	// Label is the spec as typed; it names the sampler in results and picks its random streams.
+	// Label is the text as typed. It names the sampler in results, and chooses its random streams.
 	Label string
-	// Steps is the number of steps of each chain; 0 means the comparison's own number.
+	// Steps is the number of steps of each chain. If it is 0, the comparison's number holds.
 	Steps int
 }
 
-// named returns the spec of a sampler without settings, which chooses everything itself.
+// named returns the spec of a sampler without settings. The sampler then chooses all settings itself.
 func named(name string) Spec { return Spec{Label: name, Spec: samplers.Spec{Name: name}} }
 
 func labelsOf(specs []Spec) string {
@@ -186,7 +186,7 @@ func labelsOf(specs []Spec) string {
 }
 
 // ParseSpecs reads samplers as [samplers.ParseList] does, with one more setting, steps:
-// "gibbs,dmala:step-size=0.4,balance=ratio,gwg:steps=500". "all" becomes one spec, which a comparison unfolds.
+// "gibbs,dmala:step-size=0.4,balance=ratio,gwg:steps=500". "all" becomes a single spec, which a comparison unfolds.
 func ParseSpecs(text string) (specs []Spec, err error) {
 	list, err := samplers.ParseList(text)
 	if err != nil {

@@ -16,7 +16,7 @@ import (
 	"infill/samplers"
 )
 
-// newIsing makes an Ising model on a torus, by default the 5 × 5 model of the discrete Langevin paper, section 7.1. Its
+// newIsing makes an Ising model on a torus, by default the 5 × 5 model of the discrete Langevin paper, section 7.1. The
 // observables are the spins.
 func newIsing(f *pflag.FlagSet) maker {
 	size := sizeFlag(f, size{5, 5}, "rows and columns of the lattice")
@@ -53,7 +53,7 @@ func newIsing(f *pflag.FlagSet) maker {
 	}
 }
 
-// newPotts makes a Potts model on a torus. Its observables are the indicators of every state of every site.
+// newPotts makes a Potts model on a torus. The observables are the indicators of every state of every site.
 func newPotts(f *pflag.FlagSet) maker {
 	size := sizeFlag(f, size{4, 4}, "rows and columns of the lattice")
 	coupling := number(f, "coupling", 0.5, "", "J; negative is allowed")
@@ -74,7 +74,7 @@ func newPotts(f *pflag.FlagSet) maker {
 			parameters = append(settings(f, "size", "coupling"), parameter{"field", joined(*given)})
 		}
 		d := &distribution{kind: "potts", target: p, observables: indicators(p.categories), parameters: parameters}
-		for law := range slices.Chunk(p.field, p.states) { // the law of every site by its own field
+		for law := range slices.Chunk(p.field, p.states) { // law of each site by its field alone
 			d.independent = append(d.independent, softmax(law))
 		}
 		if *own != "" {
@@ -117,7 +117,7 @@ func pottsTorus(size size, coupling float64, field []float64) (*protein, error) 
 	return p, nil
 }
 
-// newTable makes a table of random energies. Its observables are the indicators of every category of every slot.
+// newTable makes a table of random energies. The observables are the indicators of every category of every slot.
 func newTable(f *pflag.FlagSet) maker {
 	categories := Numbers(f, "categories", []int{4, 4, 4}, "number of categories of each slot")
 	scale := number(f, "scale", 1, " above 0", "standard deviation of the energies, in nats")
@@ -139,7 +139,7 @@ func newTable(f *pflag.FlagSet) maker {
 			if target, err = readEnergies(*file); err != nil {
 				err = refuse("energies", "%s: %w", *file, err)
 			}
-		// A table also holds the errors of its gradient, one for each term, state, slot and category.
+		// A table also has the errors of its gradient: one for each term, state, slot and category.
 		case states*float64(len(*categories)*slices.Max(*categories)**terms) > maxTable:
 			err = refuse("categories", "%s give a table of %.3g states, too large to keep with its gradients: "+
 				"take fewer or smaller slots", joined(*categories), states)
@@ -164,7 +164,7 @@ type torus struct {
 	site []float64   // energy of a site, [K]
 }
 
-// lattice returns the exact means of a torus, by a list of its states if they are few, else by its transfer matrix.
+// lattice returns the exact means of a torus, from a list of its states if they are few, else by its transfer matrix.
 func (d *distribution) lattice(ctx context.Context, t torus) (string, []float64, error) {
 	if math.Pow(float64(len(t.site)), float64(t.size.sites())) <= maxListed {
 		return d.enumerate(ctx)
@@ -186,10 +186,10 @@ const maxListed = 1 << 16
 // maxRowStates is the largest number of rows of a transfer matrix: 1,024 rows take seconds.
 const maxRowStates = 1024
 
-// transferMatrix returns the probabilities of one site's categories, [K], the same at every site by symmetry. With T(r,
-// r') = exp(½w(r) + v(r, r') + ½w(r')) over the states of one row, a torus of R rows has π(r) ∝ (T^R)(r, r) (Kramers
-// and Wannier, Statistics of the Two-Dimensional Ferromagnet, 1941). It fails above 1,024 states of a row, and for
-// sides below 3.
+// transferMatrix returns the probabilities of one site's categories, [K], which are the same at every site by symmetry.
+// With T(r, r') = exp(½w(r) + v(r, r') + ½w(r')) over the states r of one row, a torus of R rows has π(r) ∝ (T^R)(r, r)
+// (Kramers and Wannier, Statistics of the Two-Dimensional Ferromagnet, 1941). Above 1,024 states of a row, and for
+// sides below 3, it returns an error.
 func (t torus) transferMatrix() ([]float64, error) {
 	k, length, number := len(t.site), min(t.size.rows, t.size.columns), max(t.size.rows, t.size.columns)
 	states := math.Pow(float64(k), float64(length))
@@ -228,7 +228,7 @@ func (t torus) transferMatrix() ([]float64, error) {
 	}
 	var vectors mat.Dense
 	eigen.VectorsTo(&vectors)
-	values := eigen.Values(nil) // ascending
+	values := eigen.Values(nil) // in ascending order
 	p := make([]float64, k)
 	for r := range n {
 		share := 0.0

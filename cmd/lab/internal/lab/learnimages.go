@@ -156,7 +156,7 @@ func (o *learnImages) train(ctx context.Context, b *bench, spec Spec, images *im
 		categories: slices.Repeat([]int{2}, pixels)}
 	energy.Initialise(b.stream("weights"), model.weights)
 	energy.Set(model.weights)
-	// One stream draws the starts of all chains, one after the other.
+	// One stream draws the starts of all chains, one after another.
 	buffer := drawFrom(laws, slices.Repeat(b.streams("buffer", 1), *o.pcd.buffer))
 	p, err := o.pcd.newPCD(b, model, spec, *o.steps, buffer)
 	if err != nil {

@@ -15,11 +15,11 @@ import (
 	"infill/samplers"
 )
 
-// maxLearnt is the largest number of sites whose couplings a training learns: W has its square as entries.
+// maxLearnt is the largest number of sites of an Ising model to learn: W has as many entries as its square.
 const maxLearnt = 1 << 11
 
-// newLearnIsing learns the couplings of an Ising model from its states: figure 5 of the discrete Langevin paper,
-// appendix I.4. Its code takes Adam at 0.001, 256 chains, batches of 256 of 2,000 states, and ℓ1 of 0.01.
+// newLearnIsing learns an Ising model's couplings from its states: figure 5 of the discrete Langevin paper, appendix
+// I.4. The paper's code takes Adam at 0.001, 256 chains, batches of 256 of 2,000 states, and an ℓ1 penalty of 0.01.
 func newLearnIsing() *Study {
 	s := newStudy("learn ising", "Learn the couplings of an Ising model",
 		`Learn the couplings W of an Ising model on a torus, or on a random graph, from its states,
@@ -74,7 +74,7 @@ for DMALA; α here is that of its code, 0.2, which is 0.4 for one-hot slots.`)
 			})
 		}
 		return p, o.trainings(p, data, func(b *bench) trainee {
-			// As in the paper's code, a training starts at small random couplings, each the mean of two draws.
+			// As in the paper's code, training starts at small random couplings, each the mean of two draws.
 			w := symmetricNormals(sites, 0.01/math.Sqrt2, b.stream("couplings"))
 			return trainee{newPairwise(w, make([]float64, sites)), 0,
 				func() map[string]float64 { return map[string]float64{"log-rmse": logRoot(w, truth)} },
@@ -84,7 +84,7 @@ for DMALA; α here is that of its code, 0.2, which is 0.4 for one-hot slots.`)
 	return s
 }
 
-// randomGraph draws a graph that joins every two sites with equal probability, and lists each site's neighbours.
+// randomGraph draws a graph that joins each two sites with the same probability. It returns each site's neighbours.
 func randomGraph(sites, degree int, r *rand.Rand) [][]int {
 	near := make([][]int, sites)
 	for i := range near {
@@ -100,7 +100,7 @@ func randomGraph(sites, degree int, r *rand.Rand) [][]int {
 // logRoot returns ½ ln of the mean square of a - b.
 func logRoot(a, b []float64) float64 { return math.Log(rootMeanSquare(a, b)) }
 
-// matrixImage draws a square matrix in greys; its largest value is black.
+// matrixImage draws a square matrix in greys, with the largest value in black.
 func matrixImage(values []float64, n, pixel int) image.Image {
 	m := image.NewGray(image.Rect(0, 0, n*pixel, n*pixel))
 	most := math.Max(floats.Max(values), 1e-12)
@@ -113,17 +113,17 @@ func matrixImage(values []float64, n, pixel int) image.Image {
 	return m
 }
 
-// pairwise is an Ising model with a coupling to learn for every two sites.
+// pairwise is an Ising model with a coupling to learn between each two sites.
 type pairwise struct {
 	*targets.Ising
-	weights []float64 // W
+	weights []float64 // W, the couplings
 }
 
 func newPairwise(weights, field []float64) *pairwise {
 	return &pairwise{targets.NewDenseIsing(weights, field), weights}
 }
 
-// symmetricNormals draws a coupling from N(0, scale²) for every two sites.
+// symmetricNormals draws a coupling between each two sites from N(0, scale²).
 func symmetricNormals(sites int, scale float64, r *rand.Rand) []float64 {
 	w := make([]float64, sites*sites)
 	for i := range sites {

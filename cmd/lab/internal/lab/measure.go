@@ -12,7 +12,7 @@ import (
 	"infill/samplers"
 )
 
-// tally counts how often each chain was at each category of each slot.
+// tally counts how often each chain was in each category of each slot.
 type tally struct {
 	of     *distribution
 	wide   int
@@ -33,7 +33,7 @@ func (t *tally) add(positions []int) {
 	}
 }
 
-// mean returns one chain's mean of an observable so far.
+// mean returns the mean of an observable over a chain so far.
 func (t *tally) mean(chain, observable int) float64 {
 	o, sum := t.of.observables[observable], 0.0
 	first := (chain*len(t.of.target.Categories()) + o.slot) * t.wide
@@ -43,7 +43,7 @@ func (t *tally) mean(chain, observable int) float64 {
 	return sum / float64(t.steps)
 }
 
-// logRMSE returns the log root mean square error of the running means, and its standard error by the delta method.
+// logRMSE returns the log root mean square error of the running means, and by the delta method its standard error.
 func (t *tally) logRMSE() (value, standardError float64) {
 	squares := make([]float64, len(t.counts)/(t.wide*len(t.of.target.Categories())))
 	for c := range squares {
@@ -59,16 +59,16 @@ func (t *tally) logRMSE() (value, standardError float64) {
 // maxSeries is the largest number of observables whose effective sample size is computed.
 const maxSeries = 64
 
-// sampleSize is the effective sample size of the kept steps of one chain.
+// sampleSize is the effective sample size of the kept steps of a chain.
 type sampleSize struct {
-	Kept, Observables   int     // steps of each chain; all observables, or 64 spread evenly
-	Mean, StandardError float64 // over observables and chains; the error is between chains, NaN for one chain
-	Min                 float64 // least of the observables, each averaged over chains
-	Still               int     // pairs of chain and observable that never changed, each counted as one draw
-	RHat                float64 // the largest split R-hat; not finite if a chain stands still
+	Kept, Observables   int     // kept steps of each chain; number of observables, or 64 of them evenly spread
+	Mean, StandardError float64 // over observables and chains; the error is between chains, and NaN for one chain
+	Min                 float64 // smallest over the observables, each averaged over chains
+	Still               int     // pairs of chain and observable that never changed; each counts as one draw
+	RHat                float64 // the largest split R-hat; not finite if a chain never changed
 }
 
-// effectiveSampleSize computes the ESS of each chain's states, [chains][steps × slots], from the step first on.
+// effectiveSampleSize computes the ESS of each chain's states, [chains][steps × slots], from step first on.
 func effectiveSampleSize(d *distribution, states [][]uint8, first int) *sampleSize {
 	slots := len(d.target.Categories())
 	kept := len(states[0])/slots - first
@@ -104,7 +104,7 @@ func effectiveSampleSize(d *distribution, states [][]uint8, first int) *sampleSi
 	return e
 }
 
-// meanAndError returns the mean and its standard error, which is NaN for a single value.
+// meanAndError returns the mean and the standard error of the mean, which is NaN for a single value.
 func meanAndError(values []float64) (mean, standardError float64) {
 	mean, deviation := stat.MeanStdDev(values, nil)
 	return mean, stat.StdErr(deviation, float64(len(values)))
@@ -125,7 +125,7 @@ func checkpoints(steps int) []int {
 type binarySet struct {
 	slots, words int
 	bits         []uint64  // [states × words]
-	within       []float64 // mean kernel of each state with all states
+	within       []float64 // mean of the kernel between each state and all states
 }
 
 // newBinarySet packs states [n × slots] of zeros and ones.
@@ -144,8 +144,8 @@ func newBinarySet(slots int, states []int) *binarySet {
 
 func (s *binarySet) len() int { return len(s.bits) / s.words }
 
-// rowMeans returns, for each x, the mean over all y of the other set of k(x, y) = exp(-Hamming(x, y)/slots). The code
-// of the GWG and discrete Langevin papers has this kernel.
+// rowMeans returns, for each state x of s, the mean of k(x, y) = exp(-Hamming(x, y)/slots) over all y of other. The
+// code of the GWG and discrete Langevin papers has this kernel.
 func (s *binarySet) rowMeans(other *binarySet) []float64 {
 	rows := make([]float64, s.len())
 	for i := range rows {
@@ -162,8 +162,8 @@ func (s *binarySet) rowMeans(other *binarySet) []float64 {
 }
 
 // squaredDiscrepancy returns the squared maximum mean discrepancy of two sets, the V-statistic mean k(x,x') + mean
-// k(y,y') - 2 mean k(x,y). The means include k(x,x). The papers report the logarithm of the value. Two sets of one law
-// have a mean above 0. The standard error is the jackknife's over the states x, given y.
+// k(y,y') - 2 mean k(x,y). The means include k(x,x), so two sets drawn from one law have a mean above 0. The papers
+// report the logarithm of the value. The standard error is that of the jackknife over the states x, given y.
 func squaredDiscrepancy(x, y *binarySet) (value, standardError float64) {
 	n, self := float64(x.len()), stat.Mean(y.within, nil)
 	across := x.rowMeans(y)
@@ -172,28 +172,28 @@ func squaredDiscrepancy(x, y *binarySet) (value, standardError float64) {
 	for i := range left {
 		left[i] = (sumWithin*n-2*x.within[i]*n+1)/((n-1)*(n-1)) + self - 2*(sumAcross-across[i])/(n-1)
 	}
-	// The mean of sums and self round differently: equal sets could fall below 0. For one state the error is NaN.
+	// Both means round differently, so equal sets could give less than 0. For one state, the error is NaN.
 	return math.Max(sumWithin/n+self-2*sumAcross/n, 0), math.Sqrt(stat.PopVariance(left, nil) * (n - 1))
 }
 
-// reference holds states that stand for a law, to measure the maximum mean discrepancy from.
+// reference holds states of a law, from which to measure the maximum mean discrepancy.
 type reference struct {
 	method  string
 	samples int
 	set     *binarySet
-	// sample draws independently from the reference's own law.
+	// sample draws independent states from the law of the reference.
 	sample func(n int, label string) ([]int, error)
 }
 
-// discrepancy returns the squared maximum mean discrepancy of states from the reference.
+// discrepancy returns the squared maximum mean discrepancy between states and the reference.
 func (r *reference) discrepancy(states []int) (value, standardError float64) {
 	return squaredDiscrepancy(newBinarySet(r.set.slots, states), r.set)
 }
 
-// floorSets is the number of sets of draws behind a floor.
+// floorSets is the number of sets of draws from which floor computes its result.
 const floorSets = 20
 
-// floor returns the mean and deviation of the squared discrepancy over sets of n draws from the reference's own law.
+// floor returns mean and deviation of the squared discrepancy over sets of n draws from the reference's own law.
 func (r *reference) floor(n int) (mean, deviation float64, err error) {
 	values := make([]float64, floorSets)
 	for i := range values {

@@ -112,7 +112,7 @@ type binaryNetwork struct {
 	weights    []float64
 }
 
-// newBinaryNetwork makes the posterior given examples x [examples × inputs] and y [examples].
+// newBinaryNetwork makes the posterior given the examples: inputs x [examples × inputs] and outputs y [examples].
 func newBinaryNetwork(inputs, outputs []float64, hidden int, tau float64) *binaryNetwork {
 	n := len(outputs)
 	p := len(inputs) / n
@@ -125,7 +125,7 @@ func (t *binaryNetwork) Categories() []int { return t.categories }
 
 func (t *binaryNetwork) Terms() int { return len(t.outputs) }
 
-// network returns a state as a perceptron.
+// network returns the network of a state as a perceptron.
 func (t *binaryNetwork) network(state []int) perceptron {
 	for j, v := range state {
 		t.weights[j] = targets.Spin(v)
@@ -133,7 +133,7 @@ func (t *binaryNetwork) network(state []int) perceptron {
 	return perceptron{[]int{t.inputs.Cols, t.hidden, 1}, t.weights}
 }
 
-// predict returns f of a state's network at inputs, and the units of all layers.
+// predict returns f at inputs for the network of a state, and the units of all layers.
 func (t *binaryNetwork) predict(state []int, inputs blas64.General) (f []float64, units []blas64.General) {
 	units = t.network(state).forward(inputs)
 	for _, x := range units[2].Data {
@@ -160,7 +160,7 @@ func (t *binaryNetwork) EnergyGradient(_ context.Context, states []int, energy, 
 	return nil
 }
 
-// gradient writes the energy's gradient over some examples, scaled to all, and returns their predictions f.
+// gradient writes the energy's gradient over some examples, scaled to estimate that over all, and returns their f.
 func (t *binaryNetwork) gradient(state []int, inputs blas64.General, outputs, gradient []float64) []float64 {
 	f, units := t.predict(state, inputs)
 	seed := newMatrix(len(f), 1)
@@ -171,14 +171,14 @@ func (t *binaryNetwork) gradient(state []int, inputs blas64.General, outputs, gr
 	derivative := gradient[slots:]
 	clear(derivative)
 	t.network(state).backward(units, seed, derivative)
-	for j := range slots { // derivative is gradient's upper half: no entry is overwritten before it is read
+	for j := range slots { // derivative is gradient's upper half: each entry is read before it is overwritten
 		d := derivative[j]
 		gradient[2*j], gradient[2*j+1] = -d, d
 	}
 	return f
 }
 
-// EnergyGradientOf writes U of all examples, and the gradient over a few of them, scaled to all.
+// EnergyGradientOf writes U over all examples, and the gradient over those in terms, scaled to estimate that over all.
 func (t *binaryNetwork) EnergyGradientOf(ctx context.Context, terms []int, states []int, energy,
 	gradient []float64) error {
 	p, n := t.inputs.Cols, len(t.categories)
@@ -193,15 +193,15 @@ func (t *binaryNetwork) EnergyGradientOf(ctx context.Context, terms []int, state
 	return t.Energy(ctx, states, energy)
 }
 
-// walk holds chains that advance moves on.
+// walk holds chains that advance moves.
 type walk struct {
 	Step      int
 	Positions []int   // [chains × slots]
-	Accepted  float64 // share of proposals since the start
+	Accepted  float64 // share of the proposals so far that were accepted
 }
 
-// advance makes some steps with a new kernel and new streams. Their outcome depends only on the seed, the labels, the
-// step and the positions.
+// advance makes some steps with a new kernel and new streams. The result depends only on the seed, on labels, and on
+// w.Step and w.Positions.
 func (w *walk) advance(ctx context.Context, b *bench, spec Spec, target samplers.Target, steps int) error {
 	label := spec.Label + " from step " + strconv.Itoa(w.Step)
 	kernel, err := spec.New(target, b.stream("terms "+label))

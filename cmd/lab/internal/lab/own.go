@@ -15,8 +15,8 @@ import (
 	"infill/internal/targets"
 )
 
-// readRows reads the rows of a CSV file below its header: whole numbers of least or more, then a finite number. An
-// empty field reads as -1; the first and the last field must not be empty.
+// readRows reads the rows of a CSV file below the header: whole numbers of at least least, then a finite number. It
+// reads an empty field as -1; the first and the last field must not be empty.
 func readRows(name string, known []string, least int) (whole [][]int, numbers []float64, err error) {
 	text, err := readData(name, known, ".csv")
 	if err != nil {
@@ -53,7 +53,7 @@ func readRows(name string, known []string, least int) (whole [][]int, numbers []
 	return whole, numbers, nil
 }
 
-// readCouplings reads an Ising model: rows "site,other,coupling" and, with nothing between the commas, "site,,field".
+// readCouplings reads an Ising model from rows "site,other,coupling", and "site,,field" for the field of a site.
 func readCouplings(name string) (weights, field []float64, err error) {
 	list, numbers, err := readRows(name, []string{"appendix-h"}, 1)
 	if err != nil {
@@ -80,7 +80,7 @@ func readCouplings(name string) (weights, field []float64, err error) {
 	return weights, field, nil
 }
 
-// readPotts reads a Potts model: rows "site,state,other,state,coupling" and "site,state,,,field".
+// readPotts reads a Potts model from rows "site,state,other,state,coupling", and "site,state,,,field" for a field.
 func readPotts(name string) (*protein, error) {
 	list, numbers, err := readRows(name, nil, 1)
 	if err != nil {
@@ -109,7 +109,7 @@ func readPotts(name string) (*protein, error) {
 	return p, nil
 }
 
-// readEnergies reads a table with a row for each state: a category from 0 for each slot, then the energy.
+// readEnergies reads a table with a row for each state: for each slot a category, from 0, and then the energy.
 func readEnergies(name string) (*targets.Table, error) {
 	list, numbers, err := readRows(name, nil, 0)
 	if err != nil {

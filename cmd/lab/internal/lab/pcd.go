@@ -13,16 +13,16 @@ import (
 	"infill/samplers"
 )
 
-// learner is a target with parameters to learn.
+// learner is a target with parameters that a training learns.
 type learner interface {
 	samplers.Target
-	// parameters returns the target's own slice of parameters: writes to it change the target.
+	// parameters returns the target's own slice of parameters, so that writes to it change the target.
 	parameters() []float64
 	// addGradient adds scale times the mean over the states of ∂U/∂parameters to gradient.
 	addGradient(ctx context.Context, states []int, scale float64, gradient []float64) error
 }
 
-// pcdOptions are the common options of trainings by persistent contrastive divergence.
+// pcdOptions are the options that all trainings by persistent contrastive divergence share.
 type pcdOptions struct {
 	updates, batch, buffer *int
 	rate, shrink           *float64
@@ -38,7 +38,7 @@ func pcdFlags(f *pflag.FlagSet, updates, batch, buffer int, rate, shrink float64
 	}
 }
 
-// check refuses a buffer without room for a batch, and specs of samplers that only comparisons take.
+// check returns an error if the buffer is smaller than a batch, or if list has a spec that only comparisons take.
 func (o *pcdOptions) check(list []Spec) error {
 	if *o.buffer < *o.batch {
 		return refuse("buffer", "%d chains, and a batch moves %d of them: take at least as many", *o.buffer, *o.batch)
@@ -58,8 +58,8 @@ func checkedSpecs(list []Spec) error {
 //
 //	∂/∂w E_data[log p_w(x)] = E_data[∂U/∂w] - E_{p_w}[∂U/∂w]
 //
-// Chains that go on from update to update give the second mean. They lie in a buffer, and each update moves a batch of
-// them (Du and Mordatch 2019). Adam climbs the gradient.
+// Chains that continue from update to update give the second mean. A buffer holds them, and each update moves a batch
+// of them (Du and Mordatch 2019). Adam climbs the gradient.
 type pcd struct {
 	Update     int
 	Parameters []float64
@@ -72,13 +72,13 @@ type pcd struct {
 	kernel   samplers.Kernel
 	steps    int // steps of the sampler in each update
 	options  pcdOptions
-	warmUp   int     // updates over which the rate rises
-	average  float64 // the share of the running mean that each update keeps
-	free     int     // number of first parameters without ℓ1 penalty
+	warmUp   int     // number of updates over which the rate rises
+	average  float64 // share of the running mean that an update keeps
+	free     int     // number of parameters, from the first, without ℓ1 penalty
 	gradient []float64
 }
 
-// newPCD prepares a training that starts from the chains of a buffer.
+// newPCD prepares a training that starts with the chains in buffer.
 func (o pcdOptions) newPCD(b *bench, model learner, spec Spec, steps int, buffer []int) (*pcd, error) {
 	kernel, err := spec.New(model, b.stream("terms"))
 	if err != nil {
@@ -90,7 +90,7 @@ func (o pcdOptions) newPCD(b *bench, model learner, spec Spec, steps int, buffer
 		kernel: kernel, steps: steps, options: o, gradient: make([]float64, n)}, nil
 }
 
-// run makes an update from each batch of next. Then it calls after with the batch, and whether a report is due.
+// run makes an update with each batch of next. Then it calls after with the batch, and with whether a report is due.
 func (p *pcd) run(ctx context.Context, b *bench, next func() []int, after func(batch []int, due bool) error) error {
 	updates := *p.options.updates
 	reports := reportsOf(updates, 50)
@@ -110,7 +110,7 @@ func (p *pcd) run(ctx context.Context, b *bench, next func() []int, after func(b
 	return nil
 }
 
-// update makes one update from the data's states [any number × slots].
+// update makes an update, given states of the data, [any number × slots].
 func (p *pcd) update(ctx context.Context, b *bench, data []int) error {
 	p.Update++
 	clear(p.gradient)
@@ -136,7 +136,7 @@ func (p *pcd) update(ctx context.Context, b *bench, data []int) error {
 	return nil
 }
 
-// negative moves a batch of the buffer's chains and returns their states, [batch × slots].
+// negative moves a batch of the chains in the buffer and returns their states, [batch × slots].
 func (p *pcd) negative(ctx context.Context, b *bench) ([]int, error) {
 	slots := len(p.model.Categories())
 	streams := samplers.Streams(b.seed, b.repeat+" chains "+decimal(float64(p.Update)), *p.options.batch)
@@ -160,7 +160,7 @@ func (p *pcd) negative(ctx context.Context, b *bench) ([]int, error) {
 	return state.Positions, nil
 }
 
-// rows copies the rows of a table that which lists.
+// rows returns copies of those rows of a table that which lists.
 func rows[T any](table []T, width int, which []int) []T {
 	list := make([]T, 0, len(which)*width)
 	for _, i := range which {
@@ -188,13 +188,13 @@ func (d *batches) at(b *bench, update int) []int {
 	return rows(d.data, d.slots, d.order[place*size:(place+1)*size])
 }
 
-// reportsOf returns a predicate that is true for about n updates, evenly spread, and for the last one.
+// reportsOf returns a function that is true for about n updates, evenly spread, and for the last update.
 func reportsOf(updates, n int) func(update int) bool {
 	every := max(1, updates/n)
 	return func(update int) bool { return update%every == 0 || update == updates }
 }
 
-// adam holds the moments of one parameter vector (Kingma and Ba, 2015, with their β₁ = 0.9, β₂ = 0.999).
+// adam holds the two moments of a parameter vector (Kingma and Ba, 2015, with their β₁ = 0.9, β₂ = 0.999).
 type adam struct{ First, Second []float64 }
 
 func newAdam(n int) adam { return adam{make([]float64, n), make([]float64, n)} }
@@ -210,7 +210,7 @@ func (a *adam) ascend(parameters, gradient []float64, rate float64, update int) 
 	}
 }
 
-// couplingsOptions set trainings of couplings, with several samplers and numbers of sampling steps in an update.
+// couplingsOptions are the options of trainings of couplings, with several samplers and numbers of sampling steps.
 type couplingsOptions struct {
 	pcd                   pcdOptions
 	samplers              *[]Spec
@@ -228,17 +228,17 @@ func couplingsFlags(f *pflag.FlagSet, pcd pcdOptions, data, sweeps int, usage st
 	}
 }
 
-// trainee is a model that a cell learns. Its first parameters, as many as free, have no ℓ1 penalty.
+// trainee is a model that a cell learns. Its first free parameters have no ℓ1 penalty.
 type trainee struct {
 	model learner
 	free  int
-	// found returns the numbers of a cell so far; the plan's curve follows one of them.
+	// found returns the cell's numbers so far; the plan's curve shows one of these.
 	found   func() map[string]float64
 	picture func() image.Image
 }
 
 // trainings adds a cell for each sampler, number of sampling steps in an update, and repetition. The cells of a
-// repetition share the data; their seconds leave out the time to make it.
+// repetition share the data. Their seconds do not count the time to make the data.
 func (o couplingsOptions) trainings(p *plan, data func(context.Context, *bench) ([]int, error),
 	begin func(*bench) trainee) error {
 	known := map[string][]int{}

@@ -16,7 +16,7 @@ func newMatrix(rows, columns int) blas64.General {
 	return matrix(rows, columns, make([]float64, rows*columns))
 }
 
-// multiply adds the product of a and b, each perhaps transposed, to c. Gemm is slow for single columns.
+// multiply adds the product of a and b, each perhaps transposed, to c. For a column it avoids Gemm, which is slow.
 func multiply(ta, tb blas.Transpose, a, b, c blas64.General) {
 	vector := func(m blas64.General) blas64.Vector { return blas64.Vector{N: len(m.Data), Inc: 1, Data: m.Data} }
 	switch {
@@ -29,9 +29,9 @@ func multiply(ta, tb blas.Transpose, a, b, c blas64.General) {
 	}
 }
 
-// perceptron is a network of linear layers with tanh between them. A layer has its weights [from × to] and its biases.
+// perceptron is a network of linear layers with tanh between them. A layer has weights [from × to] and biases.
 type perceptron struct {
-	sizes   []int // of the inputs, hidden layers, and outputs
+	sizes   []int // numbers of inputs, of units of each hidden layer, and of outputs
 	weights []float64
 }
 
@@ -43,7 +43,7 @@ func weightsOf(sizes []int) (n int) {
 	return n
 }
 
-// layer returns the weights and biases of layer k in a slice: the perceptron's own, or a gradient of that layout.
+// layer returns the weights and biases of layer k within in: the perceptron's own, or a gradient of the same layout.
 func (p perceptron) layer(k int, in []float64) (weights blas64.General, biases []float64) {
 	first, from, to := weightsOf(p.sizes[:k+1]), p.sizes[k], p.sizes[k+1]
 	return matrix(from, to, in[first:first+from*to]), in[first+from*to : first+(from+1)*to]
@@ -69,8 +69,8 @@ func (p perceptron) forward(inputs blas64.General) []blas64.General {
 	return units
 }
 
-// backward adds the derivatives of Σ seed · outputs by the weights to gradient. If gradient is nil, it returns the
-// derivatives by the inputs instead.
+// backward adds the derivatives of Σ seed · outputs by the weights to gradient. If gradient is nil, it instead returns
+// the derivatives by the inputs.
 func (p perceptron) backward(units []blas64.General, seed blas64.General, gradient []float64) blas64.General {
 	for k := len(p.sizes) - 2; k >= 0; k-- {
 		if gradient != nil {

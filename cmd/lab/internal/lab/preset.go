@@ -17,10 +17,10 @@ import (
 	"infill/samplers"
 )
 
-// A figure is a preset that repeats the settings of a paper's figure.
+// A figure is a preset that repeats a figure of a paper with the same settings.
 type figure struct {
 	name string
-	// title names the subject; setting gives the settings, and where they differ from the paper's.
+	// title names the subject. setting says with which settings, and where these differ from the paper's.
 	title, setting string
 
 	chains, steps int // defaults of --chains and --steps
@@ -94,7 +94,7 @@ func figures() []figure {
 	}
 }
 
-// elsewhere names the command that repeats each figure and table that is not a preset.
+// elsewhere names, for figures and tables that are no preset, the command that repeats them.
 var elsewhere = map[string]string{
 	"dlp-figure-5":                                      "lab learn ising",
 	"dlp-figure-6 dlp-figure-10 dlp-table-3":            "infill eval --preset dlp",
@@ -104,8 +104,7 @@ var elsewhere = map[string]string{
 	"arm-figure-5 arm-figure-6 arm-table-2 arm-table-3": "lab arm vae",
 }
 
-// NewPreset returns the study that repeats the figure of its flag --preset. The figure fixes samplers, warm-up and
-// starts.
+// NewPreset returns the study that repeats the figure given by --preset. The figure fixes samplers, warm-up and starts.
 func NewPreset() *Study {
 	var names []string
 	var text strings.Builder
@@ -189,14 +188,14 @@ func langevinLaw(ctx context.Context, target samplers.OrdinalTarget, e *targets.
 	return law, nil
 }
 
-// langevinBias is the bias of DULA at one step size, ‖π_α - π‖₁ = Σ |π_α(θ) - π(θ)|: twice the total variation between
-// its stationary law π_α and π.
+// langevinBias is the bias of DULA at one step size, ‖π_α - π‖₁ = Σ |π_α(θ) - π(θ)|. This is twice the total variation
+// between its stationary law π_α and π.
 type langevinBias struct {
 	target  samplers.OrdinalTarget
 	alpha   float64
 	of      *targets.Enumeration
 	law     []float64
-	numbers map[string]float64 // known without chains
+	numbers map[string]float64 // numbers known without running chains
 }
 
 func newLangevinBias(ctx context.Context, target samplers.OrdinalTarget, alpha float64) (*langevinBias, error) {
@@ -212,12 +211,12 @@ func newLangevinBias(ctx context.Context, target samplers.OrdinalTarget, alpha f
 	if bias := floats.Distance(l.law, e.Probability, 1); bias >= 1e-13 {
 		l.numbers["exact"] = bias
 	} else {
-		l.numbers["exact"] = 0 // rounding
+		l.numbers["exact"] = 0 // without the error of rounding
 	}
 	return l, nil
 }
 
-// observe runs chains of the kernel, and records the bias of the states that they visit.
+// observe runs chains of the kernel, and records the bias of the law of the states that they visit.
 func (l *langevinBias) observe(ctx context.Context, b *bench, chains, steps int) error {
 	kernel, err := samplers.Spec{Name: "dula-ordinal"}.With("step-size", l.alpha).New(l.target, nil)
 	if err != nil {
@@ -256,13 +255,13 @@ func (l *langevinBias) observe(ctx context.Context, b *bench, chains, steps int)
 	return nil
 }
 
-// biasPreset is the one figure that does not compare samplers.
+// biasPreset is the only figure that does not compare samplers.
 const biasPreset = "dlp-figure-1"
 
 const biasOfIsing = "2 × 2 Ising model by α"
 
-// biasPlan plans figure 1: the Ising model on the left; on the right the example, with the step size of equation 2. In
-// the example's exact law α matters little. A large α lets its chains mix: the quadratic term holds them back.
+// biasPlan plans figure 1: on the left the Ising model, on the right the example, with the step size of equation 2. In
+// the example's exact law α matters little, but its chains, which the quadratic term holds back, mix only at a large α.
 func biasPlan(ctx context.Context, title string, chains, steps int) (*plan, error) {
 	p := newPlan(title, []column{
 		{name: "exact", format: "%.3g", definition: "‖π_α - π‖₁ of the exact stationary law", against: "at"},
@@ -283,11 +282,11 @@ func biasPlan(ctx context.Context, title string, chains, steps int) (*plan, erro
 		p.cells = append(p.cells, cell{labels{{"bias", curve}, {"at", strconv.FormatFloat(x, 'g', 3, 64)}},
 			func(ctx context.Context, b *bench) error { return l.observe(ctx, b, chains, steps) }})
 	}
-	// The rate of theorem 5.1 passes through the bias at the smallest step size. The smallest third of the step sizes
-	// gives the slope of ln bias against -1/(2α); the theorem says 1.
+	// The line with the slope of theorem 5.1 passes through the bias at the smallest step size. The smallest third of
+	// the step sizes gives the slope of ln bias against -1/(2α), which is 1 by the theorem.
 	var x, y []float64
 	for i := range 16 {
-		alpha := 0.05 * math.Pow(20, float64(i)/15) // 0.05 to 1
+		alpha := 0.05 * math.Pow(20, float64(i)/15) // from 0.05 to 1
 		l, err := biasOfLattice(ctx, alpha)
 		if err != nil {
 			return nil, err
@@ -312,7 +311,7 @@ func biasPlan(ctx context.Context, title string, chains, steps int) (*plan, erro
 }
 
 // biasOfLattice returns the bias on the 2 × 2 model with c = 0.1 and b = 0.2 (appendix I.1). As in theorem 5.1, α is
-// for the numbers 0 and 1. Spins lie twice as far apart, so the same chain has the step size 4α there.
+// for states numbered 0 and 1. Spins are twice as far apart, so the same chain has the step size 4α for spins.
 func biasOfLattice(ctx context.Context, alpha float64) (*langevinBias, error) {
 	const coupling, field = 0.1, 0.2
 	target, err := targets.NewIsing(2, 2, coupling, field)

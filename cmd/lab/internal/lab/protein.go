@@ -20,8 +20,8 @@ import (
 	"infill/samplers"
 )
 
-// protein is the Potts model of a protein family, with its contacts, the pairs of sites that touch. Every two
-// categories of every two sites have their own coupling:
+// protein is the Potts model of a protein family, with its contacts, which are pairs of sites that touch. Each two
+// categories of each two sites have a coupling of their own:
 //
 //	U(x) = Σ_i h_i[x_i] + Σ_{i<j} J_ij[x_i, x_j]
 type protein struct {
@@ -29,7 +29,7 @@ type protein struct {
 	weights       []float64 // h, then J
 	field         []float64 // h, [sites × states]
 	couplings     []float64 // J, [(site, state) × (site, state)], symmetric, 0 within a site
-	contacts      []bool    // [sites × sites]
+	contacts      []bool    // which sites touch, [sites × sites]
 	categories    []int
 }
 
@@ -69,7 +69,7 @@ func (t *protein) EnergyGradient(_ context.Context, states []int, energy, gradie
 		u := 0.0
 		for i, v := range state {
 			a := i*t.states + v
-			u += (out[a] + t.field[a]) / 2 // the sum meets every pair twice
+			u += (out[a] + t.field[a]) / 2 // the sum counts every pair twice
 		}
 		energy[c] = u
 	}
@@ -93,7 +93,7 @@ func (t *protein) LogConditionals(_ context.Context, states []int, slots []int, 
 
 func (t *protein) parameters() []float64 { return t.weights }
 
-// addGradient adds scale times the mean over the states of ∂U/∂h, and of ∂U/∂J both ways.
+// addGradient adds scale times the mean over the states of ∂U/∂h, and of ∂U/∂J for both orders of a pair.
 func (t *protein) addGradient(_ context.Context, states []int, scale float64, gradient []float64) error {
 	n := t.sites * t.states
 	field, couplings := gradient[:n], gradient[n:]
@@ -114,8 +114,8 @@ func (t *protein) addGradient(_ context.Context, states []int, scale float64, gr
 
 func (t *protein) touch(i, j int) { t.contacts[i*t.sites+j], t.contacts[j*t.sites+i] = true, true }
 
-// folded makes up a protein: a chain that lies in a snake on a lattice. Sites touch if they are neighbours there but
-// not on the chain. Sites that touch have J from N(0, strength²), others 0; h is from N(0, 0.25²).
+// folded makes up a protein, a chain that winds over a lattice like a snake. Two sites touch if they are neighbours on
+// the lattice but not on the chain. J is from N(0, strength²) for sites that touch, else 0; h is from N(0, 0.25²).
 func folded(rows, columns, states int, strength float64, r *rand.Rand) *protein {
 	p := newProtein(rows*columns, states)
 	place := func(row, column int) int {
@@ -146,24 +146,24 @@ func folded(rows, columns, states int, strength float64, r *rand.Rand) *protein 
 	return p
 }
 
-// The bounds of proteins and Potts models limit J, which has (sites × states)² entries.
+// These bounds for proteins and Potts models limit the size of J, which has (sites × states)² entries.
 const (
 	maxSequence = 512
 	maxStates   = 32
 	maxPotts    = 1 << 12
 )
 
-// residues lists the letters of an alignment's states: a gap and the amino acids.
+// residues lists the letters of the states in an alignment: the gap, then the amino acids.
 const residues = "-ACDEFGHIKLMNPQRSTVWY"
 
-// readAlignment reads sequences of one length in FASTA. Lower case, points and letters that stand for no amino acid
-// become gaps, as aligners mean them.
+// readAlignment reads sequences of equal length in FASTA. Lower case, points and letters that stand for no amino acid
+// become gaps, as in the tools that write alignments.
 func readAlignment(text string) (sequences []int, sites int, err error) {
 	for n, record := range strings.Split("\n"+text, "\n>") {
 		_, letters, _ := strings.Cut(record, "\n")
 		letters = strings.Join(strings.Fields(letters), "")
 		if letters == "" {
-			continue // the text before the first
+			continue // skip text before the first sequence
 		}
 		length := len(sequences)
 		for _, letter := range letters {
@@ -203,7 +203,7 @@ func (t *protein) readContacts(text string) error {
 	return nil
 }
 
-// proteinFlags defines the flags of a made-up protein, and returns a function that makes it.
+// proteinFlags defines the flags for a made-up protein, and returns a function that makes the protein.
 func proteinFlags(f *pflag.FlagSet) func() (*protein, error) {
 	size := sizeFlag(f, size{4, 5}, "rows and columns of the lattice that a made-up protein is folded on")
 	states := Whole(f, "states", 5, 2, maxStates, "states of each of its sites")
@@ -256,7 +256,7 @@ FASTA file of aligned sequences, --contacts names a file of the true pairs, "SIT
 		p.notes = []string{fmt.Sprintf("recall of pairs in any order: %.3f",
 			float64(n)/float64(truth.sites*(truth.sites-1)))}
 		if sequences != nil {
-			p.columns = slices.Delete(p.columns, 1, 2) // the true couplings are not known
+			p.columns = slices.Delete(p.columns, 1, 2) // real data have no known couplings
 		}
 		return p, o.trainings(p, data, func(*bench) trainee {
 			m := newProtein(truth.sites, truth.states)
@@ -269,7 +269,7 @@ FASTA file of aligned sequences, --contacts names a file of the true pairs, "SIT
 	return s
 }
 
-// readFamily reads an alignment and its contacts; without files it returns a made-up protein and no sequences.
+// readFamily reads an alignment and its contacts. Without files, it returns a made-up protein and no sequences.
 func readFamily(alignment, contacts string, makeUp func() (*protein, error)) (p *protein, sequences []int, err error) {
 	if (alignment == "") != (contacts == "") {
 		return nil, nil, refuse("alignment", "it goes with --contacts: give both or none")
@@ -296,7 +296,7 @@ func readFamily(alignment, contacts string, makeUp func() (*protein, error)) (p 
 	return p, sequences, err
 }
 
-// norms returns the Frobenius norm of every J_ij, [sites × sites].
+// norms returns the Frobenius norm of each J_ij, [sites × sites].
 func (t *protein) norms() []float64 {
 	sites, states := t.sites, t.states
 	n := sites * states
@@ -314,7 +314,7 @@ func (t *protein) norms() []float64 {
 	return norms
 }
 
-// recall returns the fraction of the contacts that are among as many of the strongest pairs.
+// recall returns which fraction of p's n contacts is among the n pairs with the largest norms.
 func recall(norms []float64, p *protein) float64 {
 	var pairs [][2]int
 	contacts := 0

@@ -17,7 +17,7 @@ import (
 	"infill/samplers"
 )
 
-// newRBM makes a restricted Boltzmann machine, U(v) = Σ_i softplus(W v + a)_i + bᵀv. Its observables are the visible
+// newRBM makes a restricted Boltzmann machine, U(v) = Σ_i softplus(W v + a)_i + bᵀv. The observables are the visible
 // units. By default it learns bars and stripes, and is small enough for exact sums.
 func newRBM(f *pflag.FlagSet) maker {
 	data := f.String("data", "bars-and-stripes", "what the machine is trained on: "+strings.Join(imageSets(), ", ")+
@@ -92,20 +92,20 @@ func newRBM(f *pflag.FlagSet) maker {
 	}
 }
 
-// maxSummed is the largest number of units on the smaller side for which solve sums over all states.
+// maxSummed is the largest number of units on the smaller side with which solve sums over all states.
 const maxSummed = 18
 
-// solved holds the exact sums of an RBM over the states of its smaller side. Given such a state, the units of the other
-// side are independent.
+// solved holds exact sums of an RBM over the states of its smaller side. Given the state of that side, the units of the
+// other side are independent.
 type solved struct {
-	listed     *targets.RBM // the machine, turned round unless its visible units are the smaller side
+	listed     *targets.RBM // the RBM, with sides exchanged unless the visible side is the smaller
 	turned     bool
 	all        *targets.Enumeration
-	cumulative []float64 // running sum of the states' probabilities
-	means      []float64 // of the machine's visible units
+	cumulative []float64 // running sum of the probabilities of the states
+	means      []float64 // means of the RBM's visible units
 }
 
-// solve sums over the smaller side. It returns errTooLarge above maxSummed units.
+// solve sums over the states of the smaller side. For more than maxSummed units there, it returns errTooLarge.
 func solve(ctx context.Context, m *targets.RBM) (s *solved, err error) {
 	hidden, visible := len(m.Hidden), len(m.Visible)
 	if min(hidden, visible) > maxSummed {
@@ -132,7 +132,7 @@ func solve(ctx context.Context, m *targets.RBM) (s *solved, err error) {
 	return s, nil
 }
 
-// given returns the means of the visible units given state i of the smaller side.
+// given returns the means of the visible units, given state i of the smaller side.
 func (s *solved) given(i int) []float64 {
 	means := make([]float64, len(s.means))
 	if !s.turned {
@@ -148,7 +148,7 @@ func (s *solved) given(i int) []float64 {
 	return means
 }
 
-// draw returns independent exact draws of the visible units, [n × visible].
+// draw returns n exact independent draws of the visible units, [n × visible].
 func (s *solved) draw(n int, r *rand.Rand) []int {
 	states := make([]int, 0, n*len(s.means))
 	for range n {
@@ -176,7 +176,7 @@ func barsAndStripes(side int) [][]int {
 			columns[i] = choice >> (i % side) & 1
 		}
 		data = append(data, rows)
-		// The choices all on and all off give equal images by rows and by columns: list them once.
+		// All on and all off are the same image by rows and by columns, so list them once.
 		if choice != 0 && choice != 1<<side-1 {
 			data = append(data, columns)
 		}
@@ -184,7 +184,7 @@ func barsAndStripes(side int) [][]int {
 	return data
 }
 
-// pixelMeans returns the law of each pixel, kept from 0 and 1 as in the papers' code: chains can start at any state.
+// pixelMeans returns the law of each pixel, kept off 0 and 1 as in the papers' code, so that any state can be a start.
 func pixelMeans(data [][]int) [][]float64 {
 	laws := make([][]float64, len(data[0]))
 	for j := range laws {
@@ -219,7 +219,7 @@ func (o divergenceOptions) train(ctx context.Context, data [][]int, hidden int, 
 	n := hidden * visible
 	parameters := append(targets.Normals(r, n, 0.01), make([]float64, hidden+visible)...)
 	gradient, optimiser := make([]float64, len(parameters)), newAdam(len(parameters))
-	m, err := targets.NewRBM(parameters[:n], parameters[n:n+hidden], parameters[n+hidden:]) // shares the parameters
+	m, err := targets.NewRBM(parameters[:n], parameters[n:n+hidden], parameters[n+hidden:]) // m shares the parameters
 	if err != nil {
 		return nil, err
 	}

@@ -25,7 +25,7 @@ import (
 type StudyReport struct {
 	Study       string            `json:"study"`
 	Title       string            `json:"title"`
-	Signature   string            `json:"signature"` // everything that the numbers depend on
+	Signature   string            `json:"signature"` // text that names all on which the numbers depend
 	Seed        uint64            `json:"seed"`
 	Parameters  []parameter       `json:"parameters"`
 	Cells       []*cellResult     `json:"cells"`
@@ -35,7 +35,7 @@ type StudyReport struct {
 	plan *plan
 }
 
-// WithoutTimes removes all numbers that depend on the clock.
+// WithoutTimes removes all numbers that depend on time measurements.
 func (r *StudyReport) WithoutTimes() {
 	for _, cell := range r.Cells {
 		for _, c := range r.plan.columns {
@@ -53,7 +53,7 @@ func (r *StudyReport) WithoutTimes() {
 	r.plan.columns = slices.DeleteFunc(r.plan.columns, func(c column) bool { return c.timed })
 }
 
-// Warnings returns sentences about the limits of the results.
+// Warnings returns sentences that warn of the limits of the results.
 func (r *StudyReport) Warnings() []string {
 	list := slices.Clone(r.plan.warnings)
 	for _, c := range r.Cells {
@@ -64,19 +64,19 @@ func (r *StudyReport) Warnings() []string {
 	return list
 }
 
-// group holds the repetitions of a cell.
+// group holds the results of all repetitions of a cell.
 type group []*cellResult
 
 func (r *StudyReport) groups() []group {
 	return partition[group](r.Cells, func(c *cellResult) string { return group{c}.labels().String() })
 }
 
-// labels returns the labels that the repetitions share.
+// labels returns the labels that all repetitions share.
 func (g group) labels() labels {
 	return slices.DeleteFunc(slices.Clone(g[0].Labels), func(p parameter) bool { return p.Name == repeatLabel })
 }
 
-// numbers returns the values of a number from the repetitions that have it.
+// numbers returns the values of the named number, from those repetitions that have it.
 func (g group) numbers(name string) (list []float64) {
 	for _, c := range g {
 		if x, found := c.Numbers[name]; found {
@@ -86,17 +86,17 @@ func (g group) numbers(name string) (list []float64) {
 	return list
 }
 
-// panel holds groups to compare and draw together: they differ in their first label only.
+// panel holds groups to compare and draw together. They differ only in their first label.
 type panel []group
 
 func (r *StudyReport) panels() []panel {
 	return partition[panel](r.groups(), func(g group) string { return panel{g}.name() })
 }
 
-// name joins the labels that the groups share.
+// name joins the labels that all groups share.
 func (p panel) name() string { return p[0].labels()[1:].String() }
 
-// partition groups the elements that have the same key.
+// partition splits a list into parts of elements with equal keys.
 func partition[P ~[]T, T any](list []T, key func(T) string) (parts []P) {
 	known := map[string]int{}
 	for _, x := range list {
@@ -110,8 +110,8 @@ func partition[P ~[]T, T any](list []T, key func(T) string) (parts []P) {
 	return parts
 }
 
-// atEqualBudgets fills in the columns that follow curves. It takes each curve's value at the smallest budget in its
-// panel, and adds that budget to the column's definition.
+// atEqualBudgets fills the columns that follow curves. It takes each curve's value at the smallest budget in its panel,
+// and adds that budget to the column's definition.
 func (r *StudyReport) atEqualBudgets() {
 	for _, panel := range r.panels() {
 		for i, c := range r.plan.columns {
@@ -177,7 +177,7 @@ func names(columns []column) (list []string) {
 	return list
 }
 
-// Write makes a folder, writes report.json, results.csv and the plots there, and returns the paths of all files.
+// Write makes the folder dir, writes report.json, results.csv and the plots to it, and returns the paths of all files.
 func (r *StudyReport) Write(dir string) (paths []string, err error) {
 	if err := os.MkdirAll(dir, 0o777); err != nil {
 		return nil, err
@@ -234,7 +234,7 @@ func (r *StudyReport) Text() string {
 	return b.String()
 }
 
-// text returns a number's mean and its error between repetitions. A single repetition has the number's own error.
+// text returns the mean of a number over the repetitions with its error. A single repetition has its own error.
 func (g group) text(c column) string {
 	numbers := g.numbers(c.name)
 	switch {
@@ -250,13 +250,13 @@ func (g group) text(c column) string {
 	return MeanAndError(c.format, numbers)
 }
 
-// MeanAndError formats the mean with its standard error; a single value has no error.
+// MeanAndError formats the mean of values with its standard error. A single value has no error.
 func MeanAndError(format string, values []float64) string {
 	mean, e := meanAndError(values)
 	return withError(format, mean, e)
 }
 
-// withError formats a mean with its standard error, or without it if the error is NaN.
+// withError formats a mean with its standard error. If that is NaN, it leaves the error out.
 func withError(format string, mean, standardError float64) string {
 	if math.IsNaN(standardError) {
 		return fmt.Sprintf(format, mean)
@@ -264,7 +264,7 @@ func withError(format string, mean, standardError float64) string {
 	return fmt.Sprintf(format+" ± "+format, mean, standardError)
 }
 
-// counted writes a number of things, as 1 chain and 2 chains.
+// counted formats a number with its noun, such as "1 chain" and "2 chains".
 func counted(n int, thing string) string {
 	if n != 1 {
 		thing += "s"
@@ -272,7 +272,7 @@ func counted(n int, thing string) string {
 	return fmt.Sprintf("%d %s", n, thing)
 }
 
-// writeColumns writes a table and the meaning of its columns. It aligns the first label left, and all else right.
+// writeColumns writes a table and the meaning of its columns. The first label is aligned left, all else right.
 func writeColumns(b *strings.Builder, groups []group, columns []column) {
 	rows := [][]string{append(groups[0].labels().names(), names(columns)...)}
 	for _, g := range groups {

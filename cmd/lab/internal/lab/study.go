@@ -1,9 +1,9 @@
 // Package lab compares samplers on distributions that are known exactly, repeats figures of papers, and learns models
-// with samplers. Each is a [Study]: a table of cells, a runner and a report. The package knows nothing of terminals.
-// docs/reference/laboratory.md defines the numbers.
+// with samplers. Each such experiment is a [Study]: a table of cells, a runner and a report. The package does not use
+// terminals. docs/reference/laboratory.md defines the numbers.
 //
-// Standard errors compare repetitions, or chains, which are independent, unlike their steps. Seconds count the
-// processor time of the steps alone: run nothing beside a comparison in the same process.
+// Standard errors compare repetitions, or chains, which are independent, unlike the steps of a chain. Seconds count
+// only the processor time of the steps, so run nothing else in the same process during a comparison.
 package lab
 
 import (
@@ -31,14 +31,14 @@ import (
 	"infill/samplers"
 )
 
-// A Study is an experiment of many cells: trainings or measurements. Cells have labels, such as their sampler, and
-// repetitions with other random numbers. The flags are the settings: set them before [Study.Run].
+// A Study is an experiment of many cells, which are trainings or measurements. A cell has labels, such as its sampler,
+// and repetitions with other random numbers. The flags are the settings: set them before [Study.Run].
 type Study struct {
 	Name        string // words of the command, as "learn ising"
 	Short, Help string
 	Flags       *pflag.FlagSet
 
-	// plan checks the settings and lists the cells.
+	// plan checks the settings and returns the cells.
 	plan func(ctx context.Context, seed uint64) (*plan, error)
 }
 
@@ -46,7 +46,7 @@ func newStudy(name, short, help string) *Study {
 	return &Study{Name: name, Short: short, Help: help, Flags: pflag.NewFlagSet(name, pflag.ContinueOnError)}
 }
 
-// Studies lists the experiments. With their default settings they take minutes.
+// Studies returns all experiments. With default settings, each takes minutes.
 func Studies() []*Study {
 	var list []*Study
 	for _, k := range kinds() {
@@ -62,8 +62,8 @@ type plan struct {
 	columns []column
 	curves  []curve
 	cells   []cell
-	notes   []string // below the table
-	// between names the samples behind the standard errors of single cells, such as "4 chains"; "": repetitions.
+	notes   []string // printed below the table
+	// between says between what the standard errors of single cells are, such as "4 chains"; if "", repetitions.
 	between  string
 	warnings []string
 }
@@ -72,21 +72,21 @@ func newPlan(title string, columns []column, curves ...curve) *plan {
 	return &plan{title: title, columns: columns, curves: curves}
 }
 
-// column describes a number that cells find.
+// column describes a number that each cell computes.
 type column struct {
 	name, format, definition string
-	timed                    bool // depends on the clock
-	// against names the label of numbers, or the other column, to plot the column against.
+	timed                    bool // whether it depends on time measurements
+	// against names the numeric label, or the other column, against which the column is plotted.
 	against string
 	table   int      // index of the table that shows the column
-	words   []string // shown for the numbers 0, 1, ...
-	// follows names a curve. The column is the curve's last point within the smallest budget of a panel; spent returns
+	words   []string // words shown in place of the numbers 0, 1, ...
+	// follows names a curve. The column is the curve's last point within the smallest budget of a panel. spent returns
 	// the budget that a point has used.
 	follows string
 	spent   func(sample) float64
 }
 
-// acceptanceColumn and secondsColumn return columns that several studies share.
+// acceptanceColumn and secondsColumn return columns that several studies have.
 func acceptanceColumn() column {
 	return column{name: "acceptance", format: "%.2f", definition: "of proposals; in a training, at the last update"}
 }
@@ -95,13 +95,13 @@ func secondsColumn(of string) column {
 	return column{name: "seconds", format: "%.1f", definition: secondsAre + " " + of, timed: true}
 }
 
-// curve describes a number that a cell records as it runs.
+// curve describes a number that a cell records while it runs.
 type curve struct {
 	name, x, y string
-	log        bool // plots show x on a logarithmic axis
+	log        bool // whether plots show x on a logarithmic axis
 }
 
-// cell is one training or measurement. Cells that differ in the label repeat alone are repetitions of each other.
+// cell is one training or measurement. Cells whose labels differ only in repeat are repetitions of each other.
 type cell struct {
 	labels labels
 	run    func(context.Context, *bench) error
@@ -140,7 +140,7 @@ func (l labels) values() (list []string) {
 	return list
 }
 
-// join joins the values with a separator, and writes the word repeat before a repetition's number.
+// join joins the values with the separator. It writes the word repeat before the number of a repetition.
 func (l labels) join(separator string) string {
 	words := l.values()
 	for i, p := range l {
@@ -168,15 +168,15 @@ func repeatsFlag(f *pflag.FlagSet, at int) *int {
 // StudyOptions say how a study runs.
 type StudyOptions struct {
 	Seed uint64
-	// Folder stores every finished cell, so that a stopped study can go on. If it is empty, nothing is stored.
+	// Folder is where every finished cell is stored, so that a stopped study can be resumed. If "", nothing is stored.
 	Folder  string
-	Version string // of the program, for signatures
-	// Observe, if not nil, is called with the progress of a cell.
+	Version string // version of the program, for signatures
+	// Observe, unless nil, is called with the progress of a cell.
 	Observe func(cell string, done, of int)
 }
 
-// Run runs the cells one after the other, and skips cells that the folder holds. It refuses a folder of another study,
-// of other settings or of another seed.
+// Run runs the cells one after another, and skips cells whose results are in o.Folder. If o.Folder is of another study,
+// of other settings or of another seed, Run returns an error.
 func (s *Study) Run(ctx context.Context, o StudyOptions) (*StudyReport, error) {
 	r := &StudyReport{Study: s.Name, Seed: o.Seed, Signature: "lab:" + s.Name}
 	s.Flags.VisitAll(func(f *pflag.Flag) {
@@ -221,7 +221,7 @@ func (s *Study) Run(ctx context.Context, o StudyOptions) (*StudyReport, error) {
 
 func (b *bench) path() string { return filepath.Join(b.folder, "cells", b.slug+".json") }
 
-// runOrRead reads a cell's result from the folder, or runs the cell and stores its result there.
+// runOrRead reads the result of cell c from b.folder. If there is no result, it runs c and stores the result there.
 func (b *bench) runOrRead(ctx context.Context, c cell) error {
 	if b.folder == "" {
 		return c.run(ctx, b)
@@ -248,7 +248,7 @@ func (b *bench) runOrRead(ctx context.Context, c cell) error {
 	return maybe.WriteFile(b.path(), append(text, '\n'), 0o666)
 }
 
-// claim makes the folder of an experiment. It refuses a folder that holds another experiment.
+// claim makes the folder of an experiment. If the folder holds another experiment, claim returns an error.
 func claim(folder, signature string) error {
 	if err := os.MkdirAll(filepath.Join(folder, "cells"), 0o777); err != nil {
 		return err
@@ -264,7 +264,7 @@ func claim(folder, signature string) error {
 	return err
 }
 
-// An OptionError reports an option with a wrong value. Its text begins with the option's name, as on the command line.
+// An OptionError is an error about an option's value. Its text begins with the option's name, as the user types it.
 type OptionError struct {
 	Option string
 	Err    error
@@ -281,23 +281,23 @@ func refuse(option, format string, args ...any) error {
 type cellResult struct {
 	Signature string              `json:"signature"`
 	Labels    labels              `json:"labels"`
-	Numbers   map[string]float64  `json:"numbers"` // finite ones only
+	Numbers   map[string]float64  `json:"numbers"` // finite numbers only
 	Errors    map[string]float64  `json:"standard_errors,omitempty"`
 	Curves    map[string][]sample `json:"curves,omitempty"`
-	Files     []string            `json:"files,omitempty"` // pictures and traces in the folder
+	Files     []string            `json:"files,omitempty"` // pictures and traces, in the study's folder
 	Warnings  []string            `json:"warnings,omitempty"`
 }
 
 // sample is a point of a curve.
 type sample struct {
 	X           float64 `json:"x"`
-	Evaluations float64 `json:"evaluations,omitempty"` // of each chain so far
-	Seconds     float64 `json:"seconds,omitempty"`     // of the cell so far
+	Evaluations float64 `json:"evaluations,omitempty"` // of each chain, up to this point
+	Seconds     float64 `json:"seconds,omitempty"`     // of the cell, up to this point
 	Y           float64 `json:"y"`
 	Error       float64 `json:"error,omitempty"` // standard error; 0 if unknown
 }
 
-// put sets an entry of a map, and makes the map for its first entry.
+// put sets an entry of a map. If the map is nil, put makes it first.
 func put[V any](m *map[string]V, name string, v V) {
 	if *m == nil {
 		*m = map[string]V{}
@@ -305,19 +305,19 @@ func put[V any](m *map[string]V, name string, v V) {
 	(*m)[name] = v
 }
 
-// bench gives a cell its seed, its result to fill in, and its place in the folder.
+// bench gives a running cell its seed, a result to fill in, and its place in folder.
 type bench struct {
 	seed    uint64
 	repeat  string
 	result  *cellResult
-	folder  string // empty: nothing is kept
+	folder  string // "" if nothing is stored
 	slug    string
 	observe func(done, of int)
-	start   time.Time // reading of the clock
+	start   time.Time // what the clock showed at the start
 }
 
-// streams returns n random streams of the repetition. Cells that differ only in other labels share them, so that
-// samplers learn from the same data.
+// streams returns n random streams of the repetition. Cells that differ only in other labels get the same streams, so
+// that samplers learn from the same data.
 func (b *bench) streams(label string, n int) []*rand.Rand {
 	return samplers.Streams(b.seed, b.repeat+" "+label, n)
 }
@@ -330,7 +330,7 @@ func (b *bench) number(name string, value float64) {
 	}
 }
 
-// estimate returns a function that records a number and its standard error, which may be NaN.
+// estimate returns a function that records a number with its standard error, which may be NaN.
 func (b *bench) estimate(name string) func(value, standardError float64) {
 	return func(value, standardError float64) {
 		b.number(name, value)
@@ -360,7 +360,7 @@ func (b *bench) warn(format string, args ...any) {
 // seconds returns the processor time that the cell has used.
 func (b *bench) seconds() float64 { return clock().Sub(b.start).Seconds() }
 
-// picture writes an image to the folder, if there is one.
+// picture writes an image to b.folder, unless that is "".
 func (b *bench) picture(name string, m image.Image) error {
 	if b.folder == "" {
 		return nil
@@ -372,7 +372,7 @@ func (b *bench) picture(name string, m image.Image) error {
 	return errors.Join(png.Encode(file, m), file.Close())
 }
 
-// create makes a file of the cell in the folder. Without a folder, it fails.
+// create makes a file for the cell in b.folder. If that is "", it returns an error.
 func (b *bench) create(name, extension string) (*os.File, error) {
 	if b.folder == "" {
 		return nil, refuse("output", "give a folder for %s%s", name, extension)
@@ -382,7 +382,7 @@ func (b *bench) create(name, extension string) (*os.File, error) {
 	return os.Create(filepath.Join(b.folder, name))
 }
 
-// tick reports the progress of a cell, and returns the error of a context that ended.
+// tick reports the progress of the cell. If ctx has ended, it returns ctx's error.
 func (b *bench) tick(ctx context.Context, done, of int) error {
 	b.observe(done, of)
 	return ctx.Err()
@@ -390,5 +390,5 @@ func (b *bench) tick(ctx context.Context, done, of int) error {
 
 var notPlain = regexp.MustCompile(`[^a-zA-Z0-9.=-]`)
 
-// plain replaces the characters of a text that do not suit a file's name by hyphens.
+// plain replaces characters that do not suit a file name by hyphens.
 func plain(text string) string { return notPlain.ReplaceAllString(text, "-") }

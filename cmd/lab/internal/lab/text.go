@@ -10,7 +10,7 @@ import (
 	"infill/models"
 )
 
-// newText makes the target of a template's fills under a masked language model. Each blank takes its most probable
+// newText makes the target of fills of a template, under a masked language model. Each blank takes its most probable
 // tokens. The observables are the indicators of every token.
 func newText(f *pflag.FlagSet) maker {
 	template := f.String("template", "the old [MASK] sat by the [MASK] and said nothing .", "`TEXT` with its blanks")

@@ -22,18 +22,18 @@ import (
 //	q(b_t | b_t-1) = Bernoulli(sigmoid(up_t(b_t-1))),  p(b_t-1 | b_t) = Bernoulli(sigmoid(down_t(b_t)))
 //	f = Σ_t log p(b_t-1 | b_t) - log q(b_t | b_t-1), plus log p(b_T)
 //
-// E[f] bounds log p(b_0). To predict an image's lower half from its upper, f is log p(lower half | b_T) alone.
+// E[f] bounds log p(b_0) from below. To predict an image's lower half from its upper, f is log p(lower half | b_T).
 type beliefs struct {
 	up, down []perceptron
 	prior    []float64 // log-odds of b_T
-	weights  []float64 // of all perceptrons and the prior
+	weights  []float64 // weights of all perceptrons, and the prior
 	predicts bool
 }
 
-// structures lists the networks of the slides; halves is the network of table 4.
+// structures lists the networks of the slides, and halves, the network of table 4.
 func structures() []string { return []string{"linear", "nonlinear", "two-layers", "halves"} }
 
-// newBeliefs makes a network for images of the given number of pixels.
+// newBeliefs makes a network for images with the given number of pixels.
 func newBeliefs(structure string, pixels, bits, hidden int, r *rand.Rand) *beliefs {
 	m := &beliefs{predicts: structure == "halves"}
 	up, down := [][]int{{pixels, bits}}, [][]int{{bits, pixels}}
@@ -68,15 +68,15 @@ func newBeliefs(structure string, pixels, bits, hidden int, r *rand.Rand) *belie
 	return m
 }
 
-// pass holds a batch of images, the bits of its layers, and the noise that draws them.
+// pass holds a batch of images, the bits of its layers, and the noise by which the bits are drawn.
 type pass struct {
-	goal  blas64.General     // the lower halves
+	goal  blas64.General     // lower halves of the images
 	bits  []blas64.General   // b_0 to b_T
-	units [][]blas64.General // layers of each network in up
+	units [][]blas64.General // units of the layers of each network in up
 	noise []blas64.General   // log-odds of uniform numbers
 }
 
-// begin makes a pass of images. For prediction, it splits them into the half that is seen and the goal.
+// begin starts a pass over images. For prediction, it splits them into the seen half and the goal.
 func (m *beliefs) begin(images []float64, pixels int) *pass {
 	all := matrix(len(images)/pixels, pixels, images)
 	if !m.predicts {
@@ -106,15 +106,15 @@ func (m *beliefs) climb(p *pass, r *rand.Rand) {
 	}
 }
 
-// share is the part of f from a layer and the layers above, for each row. Its derivatives are by the layer's bits, by
-// the bits below and by the logits; they are valid only if the bits are relaxed.
+// share is the part of f that comes from a layer and the layers above, for each row. Its derivatives are by the layer's
+// bits, by the bits below, and by the logits. They are valid only if the bits are relaxed.
 type share struct {
 	value               []float64
 	bits, below, logits blas64.General
 }
 
 // above computes the share of layer t + 1 given its bits b. The noise of the pass draws the layers above: as hard bits
-// or, if relaxed, as sigmoids.
+// or, if relaxed is true, as sigmoids.
 func (m *beliefs) above(p *pass, t int, below, logits, b blas64.General, relaxed bool) *share {
 	f := &share{make([]float64, b.Rows), newMatrix(b.Rows, b.Cols), newMatrix(below.Rows, below.Cols),
 		newMatrix(b.Rows, b.Cols)}
@@ -177,7 +177,7 @@ func addBernoulli(value, bits, logits []float64, scale float64) {
 	}
 }
 
-// residuals returns bits less their means.
+// residuals returns the bits minus their means.
 func residuals(bits, logits blas64.General) blas64.General {
 	d := newMatrix(bits.Rows, bits.Cols)
 	for i, l := range logits.Data {
@@ -186,7 +186,7 @@ func residuals(bits, logits blas64.General) blas64.General {
 	return d
 }
 
-// layer is a target over a layer's bits. Its energy is f given the layers below, and each row of the pass is a state.
+// layer is a target over the bits of a layer. Its energy is f given the layers below. Each row of the pass is a state.
 type layer struct {
 	m    *beliefs
 	t    int
@@ -218,7 +218,7 @@ func (l *layer) RelaxedEnergyGradient(_ context.Context, x []float64, energy, gr
 	return nil
 }
 
-// training estimates gradients of E[f], with an estimator for each layer.
+// training estimates gradients of E[f] with one estimator for each layer.
 type training struct {
 	*beliefs
 	layers     []*layer
@@ -240,7 +240,7 @@ func newTraining(m *beliefs, kind string, evaluations int) (*training, error) {
 	return g, nil
 }
 
-// gradient writes an estimate of the gradient of the batch's mean f by all weights.
+// gradient writes an estimate of the gradient, by all weights, of the mean of f over the batch.
 func (g *training) gradient(ctx context.Context, p *pass, r *rand.Rand, gradient []float64) error {
 	g.climb(p, r)
 	clear(gradient)
@@ -279,7 +279,7 @@ func (g *training) gradient(ctx context.Context, p *pass, r *rand.Rand, gradient
 	return nil
 }
 
-// bounds returns E[f] and the log-likelihood, log mean exp f over that many draws for each image, in nats an image.
+// bounds returns E[f] and the log-likelihood in nats per image: log mean exp f, over particles draws for each image.
 func (m *beliefs) bounds(p *pass, particles int, r *rand.Rand) (elbo, likelihood float64) {
 	var logs [][]float64 // [images][particles]
 	for range particles {

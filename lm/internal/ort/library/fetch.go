@@ -18,8 +18,8 @@ import (
 	"infill/internal/regular"
 )
 
-// Fetch downloads the pinned wheel into the cache, unless another process has just done that, and returns its library.
-// If ctx ends, it leaves nothing behind.
+// Fetch downloads the pinned wheel into the cache, unless another process has just done so, and returns the library in
+// it. If ctx ends, Fetch removes what it has downloaded.
 func Fetch(ctx context.Context, o Options) (Library, error) {
 	w := o.wheel
 	if w == nil {
@@ -68,7 +68,7 @@ func (o Options) say(format string, arguments ...any) {
 	}
 }
 
-// acquire takes the lock. If it must wait for it, it tells the user.
+// acquire takes the lock. If another process holds the lock, acquire tells the user, and waits.
 func (o Options) acquire(ctx context.Context, lock *flock.Flock) error {
 	locked, err := lock.TryLock()
 	if err == nil && !locked {
@@ -84,10 +84,10 @@ func (o Options) acquire(ctx context.Context, lock *flock.Flock) error {
 	return nil
 }
 
-// fetch downloads the wheel, checks it, and puts its members in place. The caller holds the lock.
+// fetch downloads the wheel, checks it, and puts its members into folder. The caller holds the lock.
 func (w *wheel) fetch(ctx context.Context, version, folder string) error {
-	// Beside the final folder, so that the last step is a rename inside one file system. Remains of killed processes
-	// are removed first.
+	// The temporary folder is beside the final one, so that the last step is a rename inside one file system. Remains
+	// of killed processes are removed first.
 	temporary := folder + ".fetch"
 	if err := errors.Join(os.RemoveAll(temporary), os.MkdirAll(filepath.Join(temporary, "unpacked"),
 		0o755)); err != nil {
@@ -113,18 +113,18 @@ func (w *wheel) fetch(ctx context.Context, version, folder string) error {
 	if err := w.unpack(found[0], version, unpacked); err != nil {
 		return err
 	}
-	// Between the two there is no folder: other processes find that nothing is fetched yet, and wait for the lock.
+	// Between the two calls there is no folder: other processes see an empty cache, and wait for the lock.
 	return errors.Join(os.RemoveAll(folder), os.Rename(unpacked, folder))
 }
 
-// download makes pip download the wheel into a folder.
+// download makes pip download the wheel into folder.
 func (w *wheel) download(ctx context.Context, version, folder string) error {
 	command := exec.CommandContext(ctx, "python3", "-m", "pip", "download", "--quiet", "--disable-pip-version-check",
 		"--no-input", "--no-deps", "--only-binary", ":all:", "--python-version", "3.12", "--implementation", "cp",
 		"--abi", "cp312", "--platform", w.tag, "--retries", "1", "--timeout", "10", "--dest", folder,
 		w.name+"=="+version)
-	// pip downloads into the temporary folder, which is ours so that it goes when we go. Nothing is installed here,
-	// whatever the configuration asks for.
+	// TMPDIR makes pip use our temporary folder, which we remove. PIP_REQUIRE_VIRTUALENV=0 overrides the user's
+	// setting, because nothing is installed here.
 	command.Env = append(os.Environ(), "TMPDIR="+folder, "TEMP="+folder, "TMP="+folder, "PIP_REQUIRE_VIRTUALENV=0")
 	command.WaitDelay = 2 * time.Second
 	words, err := command.CombinedOutput()
@@ -134,7 +134,7 @@ func (w *wheel) download(ctx context.Context, version, folder string) error {
 	case errors.Is(err, exec.ErrNotFound):
 		return errors.New("there is no python3 with pip, which brings it")
 	}
-	// pip's error only says that it found nothing; a warning before it says why.
+	// pip's error only says that pip found nothing; a warning before the error says why.
 	for line := range strings.Lines(string(words)) {
 		line = strings.TrimSpace(line)
 		if _, broken, found := strings.Cut(line, "connection broken by "); found {
@@ -147,7 +147,7 @@ func (w *wheel) download(ctx context.Context, version, folder string) error {
 	return fmt.Errorf("pip: %w", err)
 }
 
-// unpack writes the members, and nothing else, into a folder, under names of ours.
+// unpack writes w.members, and nothing else, into folder, and removes the version from their names.
 func (w *wheel) unpack(file, version, folder string) error {
 	archive, err := zip.OpenReader(file)
 	if err != nil {
@@ -160,7 +160,7 @@ func (w *wheel) unpack(file, version, folder string) error {
 			return fmt.Errorf("%s: %w", filepath.Base(file), err)
 		}
 		as := name
-		if i := strings.Index(name, version); i > 0 { // libonnxruntime.so.1.31.1, libonnxruntime.1.31.1.dylib
+		if i := strings.Index(name, version); i > 0 { // such as libonnxruntime.so.1.31.1
 			as = name[:i-1] + name[i+len(version):]
 		}
 		err = place(filepath.Join(folder, as), entry)
@@ -172,7 +172,7 @@ func (w *wheel) unpack(file, version, folder string) error {
 	return nil
 }
 
-// place writes one member to disk, synced.
+// place writes one member to disk and syncs it.
 func place(path string, content io.Reader) error {
 	file, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o755)
 	if err != nil {

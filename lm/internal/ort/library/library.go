@@ -1,18 +1,18 @@
-// Package library finds the onnxruntime shared library, and fetches it if there is none.
+// Package library finds the onnxruntime shared library, or fetches it if there is none.
 //
 // Find looks, in this order, at INFILL_ONNXRUNTIME, beside the executable, in the cache folder, and at the Python
 // package onnxruntime of the environment that the executable is installed in. If INFILL_ONNXRUNTIME names a library
 // that is not usable, Find returns an error and tries nothing else.
 //
-// Fetch brings the wheel of release 1.31.1 (1.24.1 with CUDA) by Python's pip, which knows its registry, mirrors and
-// proxies, and checks it against a pinned SHA-256 before it is unpacked. The cache holds one folder for each release,
-// platform and variant:
+// Fetch gets the wheel of release 1.31.1 (1.24.1 with CUDA) through Python's pip, which knows its registry, mirrors and
+// proxies. It checks the wheel against a pinned SHA-256 before it unpacks it. The cache holds one folder for each
+// release, platform and variant:
 //
 //	<cache>/onnxruntime/1.31.1/linux-amd64/libonnxruntime.so
 //	<cache>/onnxruntime/1.24.1/linux-amd64-cuda/...
 //
 // where <cache> is INFILL_CACHE, or infill's folder in the user's cache folder. A folder appears whole or not at all,
-// and under a lock, so that of several processes one fetches and the others wait for it.
+// and under a lock: of several processes, one fetches and the others wait.
 package library
 
 import (
@@ -30,47 +30,47 @@ import (
 	"infill/models"
 )
 
-// Variable names the environment variable that names a library.
+// Variable is the name of the environment variable by which a user chooses the library.
 const Variable = "INFILL_ONNXRUNTIME"
 
-// ErrNotFound is wrapped by Find's error when no place has a usable library.
+// ErrNotFound is wrapped by Find's error if no place has a usable library.
 var ErrNotFound = errors.New("no usable onnxruntime library found")
 
-// Options say which library to look for. The zero value is a library for the CPU.
+// Options say which library to look for. The zero value asks for a library for the CPU.
 type Options struct {
 	// CUDA asks for a library with the CUDA provider's files beside it.
 	CUDA bool
-	// Progress takes a line at the start of a fetch and at its end. Nil: nothing.
+	// Progress gets a line at the start of a fetch and a line at the end, unless it is nil.
 	Progress io.Writer
 
-	goos, goarch string // set by tests, with wheel; else the running program's
+	goos, goarch string // the running program's unless a test sets them
 	wheel        *wheel
 }
 
-// Library describes a place for a library: whether it has a usable one, and if not, why.
+// Library describes a place to look for a library: whether the place has a usable library, and if not, why.
 type Library struct {
 	Place   string // INFILL_ONNXRUNTIME, "beside the executable", "cache", "Python package"
-	Path    string // absolute, of the file; if there is none, where it would be
-	Version string // "1.31.1", from the name of the file or of the cache's folder; else empty
+	Path    string // absolute path of the file, or, if there is none, of the file or folder that was tried
+	Version string // "1.31.1", from the name of the file or of the cache's folder; "" if unknown
 	Found   bool
 	Usable  bool
-	Named   bool   // INFILL_ONNXRUNTIME names it: nothing else is taken
-	Reason  string // why it is not usable, one line; empty when it is
+	Named   bool   // INFILL_ONNXRUNTIME names it, so that no other place counts
+	Reason  string // one line that says why it is not usable; "" if it is
 }
 
-// MinimumVersion is the oldest usable onnxruntime: the binding speaks version 24 of the C interface, and each release
-// offers its own version of the interface and all before it.
+// MinimumVersion is the oldest usable onnxruntime: the binding needs version 24 of the C interface, and each release
+// offers its own version of the interface and all earlier versions.
 const MinimumVersion = "1.24.1"
 
-// Serves reports whether a library of this version offers the C interface that the binding speaks.
-// Only major and minor count: they number the interface. Windows libraries record a build date in place of the patch.
+// Serves reports whether a library of this version offers the C interface that the binding needs. Only major and minor
+// count: they number the interface. Windows libraries record a build date in place of the patch.
 func Serves(version string) bool {
 	var major, minor int
 	n, _ := fmt.Sscanf(version, "%d.%d", &major, &minor)
 	return n == 2 && major == 1 && minor >= 24
 }
 
-// Ensure finds a library, or fetches one. It fetches nothing when INFILL_ONNXRUNTIME names a library, good or bad.
+// Ensure finds a library, or downloads one. If INFILL_ONNXRUNTIME names a library, Ensure downloads nothing.
 func Ensure(ctx context.Context, o Options) (Library, error) {
 	found, err := Find(o)
 	if !errors.Is(err, ErrNotFound) {
@@ -79,8 +79,8 @@ func Ensure(ctx context.Context, o Options) (Library, error) {
 	return Fetch(ctx, o)
 }
 
-// Find returns the first usable library. Its error wraps ErrNotFound when no place has one, and lists the libraries
-// that are not usable.
+// Find returns the first usable library. If no place has a usable library, the error wraps ErrNotFound and lists the
+// libraries that are not usable.
 func Find(o Options) (Library, error) {
 	places, err := survey(o)
 	if err != nil {
@@ -104,7 +104,7 @@ func Find(o Options) (Library, error) {
 	return Library{}, err
 }
 
-// survey looks at every place, in Find's order.
+// survey examines every place, in the order of Find.
 func survey(o Options) ([]Library, error) {
 	folder, err := o.folder()
 	if err != nil {
@@ -131,13 +131,13 @@ func survey(o Options) ([]Library, error) {
 	return list, nil
 }
 
-// in returns the library in the first of the folders that has one.
+// in completes l with the library in the first of folders that has one, or with the reason why none has.
 func (o Options) in(l Library, folders ...string) Library {
 	pattern := cmp.Or(map[string]string{"windows": "onnxruntime.dll", "darwin": "libonnxruntime*.dylib"}[o.os()],
 		"libonnxruntime.so*")
 	for _, folder := range folders {
 		found, err := filepath.Glob(filepath.Join(folder, pattern))
-		if err == nil && len(found) > 0 { // an error: the folder's name has a bracket
+		if err == nil && len(found) > 0 { // err means that the folder's name has a bracket
 			l.Path = found[0]
 			return o.examine(l)
 		}
@@ -148,23 +148,23 @@ func (o Options) in(l Library, folders ...string) Library {
 	return l
 }
 
-// pythonFolders are where the Python package onnxruntime keeps its library, of the environment
-// into whose bin (Scripts on Windows) a wheel put the program.
+// pythonFolders returns the folders where the Python package onnxruntime may keep its library. environment is the
+// Python environment into whose bin (Scripts on Windows) a wheel has put the program.
 func pythonFolders(environment string) (folders []string) {
 	for _, packages := range []string{
-		"lib*/python3*/site-packages", "local/lib/python3*/dist-packages", "lib/python3/dist-packages", // and of Debian
+		"lib*/python3*/site-packages", "local/lib/python3*/dist-packages", "lib/python3/dist-packages", // also Debian's
 		"Lib/site-packages", "site-packages", ".", // Windows, Windows --user, pip install --target
 	} {
 		found, err := filepath.Glob(filepath.Join(environment, packages, "onnxruntime", "capi"))
-		if err == nil { // else the folder's name has a bracket
+		if err == nil { // an error means that the folder's name has a bracket
 			folders = append(folders, found...)
 		}
 	}
 	return folders
 }
 
-// cached returns the library that Fetch put into a folder. Fetch has compared its SHA-256; if it was damaged later,
-// loading it fails.
+// cached returns the library that Fetch put into folder. It does not check the SHA-256 again, as Fetch has done so: a
+// file damaged later fails to load.
 func (o Options) cached(folder string) Library {
 	l := Library{Place: "cache", Path: filepath.Join(folder, FileName(o.os())), Version: o.version()}
 	if _, err := os.Stat(l.Path); err != nil {
@@ -176,7 +176,7 @@ func (o Options) cached(folder string) Library {
 
 var versionInName = regexp.MustCompile(`[0-9]+\.[0-9]+\.[0-9]+`)
 
-// examine decides whether a file is usable, without loading it. Code that loads it asks it for its version.
+// examine decides whether a file is usable, without loading it. The code that loads it later asks for the version.
 func (o Options) examine(l Library) Library {
 	status, err := os.Stat(l.Path)
 	if err == nil {
@@ -214,7 +214,7 @@ func (o Options) os() string { return cmp.Or(o.goos, runtime.GOOS) }
 
 func (o Options) arch() string { return cmp.Or(o.goarch, runtime.GOARCH) }
 
-// version returns the version of the release that Fetch downloads.
+// version returns the version of the onnxruntime release that Fetch downloads.
 func (o Options) version() string {
 	if o.CUDA {
 		return cudaVersion
@@ -222,7 +222,7 @@ func (o Options) version() string {
 	return Version
 }
 
-// folder returns the cache folder of the requested variant.
+// folder returns the cache folder for o's platform, with or without CUDA.
 func (o Options) folder() (string, error) {
 	root, err := models.CacheDir()
 	name := o.os() + "-" + o.arch()
@@ -239,7 +239,7 @@ func (o Options) platform() string {
 	return o.os() + "/" + o.arch()
 }
 
-// FileName is the library's name in the cache.
+// FileName returns the name of the library file in the cache.
 func FileName(goos string) string {
 	return cmp.Or(map[string]string{"windows": "onnxruntime.dll", "darwin": "libonnxruntime.dylib"}[goos],
 		"libonnxruntime.so")

@@ -1,20 +1,20 @@
 package library
 
-// Version is the onnxruntime release that Fetch downloads, and cudaVersion the release with CUDA.
+// Version is the onnxruntime release that Fetch downloads for the CPU, and cudaVersion the release for CUDA.
 const (
 	Version     = "1.31.1"
 	cudaVersion = "1.24.1"
 )
 
-// wheel is one published file that carries the library.
+// wheel is one published file that contains the library.
 type wheel struct {
-	name, tag string // pip's requirement, and its platform tag
+	name, tag string // the name of pip's package, and the tag of the platform
 	size      int64  // bytes
 	sha256    string
-	members   []string // the files to keep of its folder onnxruntime/capi, the library first
+	members   []string // the files to keep from the wheel's folder onnxruntime/capi, the library first
 }
 
-// published returns the wheel that has the requested library, nil if there is none. The digests are those of pip's
+// published returns the wheel that has the requested library, or nil if there is none. The digests are from pip's
 // downloads on 2026-11-22 (CUDA: 2026-11-21).
 func published(goos, goarch string, cuda bool) *wheel {
 	const so, cudaSO = "libonnxruntime.so." + Version, "libonnxruntime.so." + cudaVersion
