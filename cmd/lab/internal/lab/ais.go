@@ -185,8 +185,8 @@ images (rbm), the log-likelihood of the images follows.`)
 	names := f.StringArray("target", []string{"ising:size=4x4", "rbm:data=digits,hidden=16"},
 		"a target; give it again for more")
 	list := samplersFlag(f, "samplers", "gibbs,gwg,dmala:step-size=0.4", "exact samplers, a step at each temperature")
-	steps := Whole(f, "steps", 300, 1, 1<<30, "temperatures")
-	chains := Whole(f, "chains", 50, 2, maxChains, "chains, whose weights give the interval")
+	steps := wholeFlag(f, "steps", 300, 1, 1<<30, "temperatures")
+	chains := wholeFlag(f, "chains", 50, 2, maxChains, "chains, whose weights give the interval")
 	repeats := repeatsFlag(f, 50)
 	s.plan = func(ctx context.Context, _ uint64) (*plan, error) {
 		p := newPlan("annealed importance sampling", []column{

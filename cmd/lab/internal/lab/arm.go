@@ -29,8 +29,8 @@ bit, or one of the laboratory's with few states; with three categories and more 
 	names := f.StringArray("target", []string{"square:0.49", "ising:size=3x3",
 		"rbm:data=none,visible=8,hidden=5,scale=1", "potts:size=2x2"}, "a target; give it again for more")
 	chosen := choices(f, "estimators", estimators(), estimators())
-	evaluations := Whole(f, "evaluations", 12, 2, 1<<20, "evaluations of the target for each estimate")
-	estimates := Whole(f, "estimates", 2000, 2, 1<<20, "estimates of each cell")
+	evaluations := wholeFlag(f, "evaluations", 12, 2, 1<<20, "evaluations of the target for each estimate")
+	estimates := wholeFlag(f, "estimates", 2000, 2, 1<<20, "estimates of each cell")
 	repeats := repeatsFlag(f, 2)
 	s.plan = func(ctx context.Context, _ uint64) (*plan, error) {
 		p := newPlan("estimators of the gradient of independent slots", []column{
@@ -129,10 +129,10 @@ func newARMToy() *Study {
 by each estimator: the example of ARM's slides.`)
 	f := s.Flags
 	known := append([]string{"exact"}, estimators()...)
-	p0s := Numbers(f, "p0", []float64{0.49, 0.499, 0.501, 0.51}, "numbers p0")
+	p0s := numbersFlag(f, "p0", []float64{0.49, 0.499, 0.501, 0.51}, "numbers p0")
 	chosen := choices(f, "estimators", known, known)
-	evaluations := Whole(f, "evaluations", 6, 2, 1<<20, "evaluations of each step")
-	steps := Whole(f, "steps", 2000, 1, 1<<30, "steps of each ascent")
+	evaluations := wholeFlag(f, "evaluations", 6, 2, 1<<20, "evaluations of each step")
+	steps := wholeFlag(f, "steps", 2000, 1, 1<<30, "steps of each ascent")
 	rate := number(f, "rate", 1, " above 0", "of the ascent")
 	repeats := repeatsFlag(f, 5)
 	s.plan = func(context.Context, uint64) (*plan, error) {

@@ -54,10 +54,10 @@ func newComparison(k kind) *Study {
 	f := s.Flags
 	list := samplersFlag(f, "samplers", "gibbs,gwg,dula:step-size=0.4,dmala",
 		"samplers to compare, as gibbs,dmala:step-size=0.4,balance=ratio,gwg:steps=500, or all")
-	chains := Whole(f, "chains", 16, 1, maxChains, "chains of each sampler")
-	steps := Whole(f, "steps", 2000, 1, maxSteps, "measured steps of each chain")
-	warmUp := Whole(f, "warm-up", 500, 0, maxSteps, "steps before, in which samplers tune what is not set")
-	initial := Choice(f, "initial", initials(),
+	chains := wholeFlag(f, "chains", 16, 1, maxChains, "chains of each sampler")
+	steps := wholeFlag(f, "steps", 2000, 1, maxSteps, "measured steps of each chain")
+	warmUp := wholeFlag(f, "warm-up", 500, 0, maxSteps, "steps before, in which samplers tune what is not set")
+	initial := choiceFlag(f, "initial", initials(),
 		"where chains start, each slot uniformly or by the target without interactions")
 	trace := f.Bool("trace", false, "also write every state to the folder of --output, a CSV file a sampler: chain, "+
 		"step, warm_up, U, slots")

@@ -73,7 +73,7 @@ func compareStudy(d *distribution, o Options) *Study {
 
 func compared(t *testing.T, p *distribution, list string, change func(*compareOptions)) *StudyReport {
 	t.Helper()
-	specs := must(ParseSpecs(list))(t)
+	specs := must(parseSpecs(list))(t)
 	o := compareOptions{
 		Options{Samplers: specs, Chains: 3, Steps: 60, Initial: "independent", now: ticker()},
 		StudyOptions{Seed: 7, Version: "test"},
@@ -276,7 +276,7 @@ func TestExactness(t *testing.T) {
 }
 
 func TestParseSpecs(t *testing.T) {
-	specs := must(ParseSpecs("gibbs, dmala:step-size=0.4,balance=ratio,gwg:steps=9,dula:steps=7,terms=2"))(t)
+	specs := must(parseSpecs("gibbs, dmala:step-size=0.4,balance=ratio,gwg:steps=9,dula:steps=7,terms=2"))(t)
 	var got []string
 	for _, s := range specs {
 		got = append(got, fmt.Sprintf("%s|%s|%d", s.Label, s.Spec, s.Steps))
@@ -308,7 +308,7 @@ func TestBadComparisons(t *testing.T) {
 			"6.44e+09 states of slots, and at most 1073741824 can be kept: take fewer steps or chains"},
 	}
 	for _, test := range tests {
-		specs, err := ParseSpecs(test.list)
+		specs, err := parseSpecs(test.list)
 		if err == nil {
 			o := Options{Samplers: specs, Chains: 3, Steps: 5, Initial: "uniform", now: clock}
 			if test.change != nil {

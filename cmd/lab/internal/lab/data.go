@@ -226,7 +226,7 @@ func imageFlags(f *pflag.FlagSet) func() (*imageSet, error) {
 	data := f.String("data", "digits", "images: "+strings.Join(imageSets(), ", ")+", or an IDX `FILE`")
 	test := f.String("test", "",
 		"`FILE` of test images; a fifth of the data when not given, and all of bars and stripes")
-	side := Whole(f, "side", 4, 2, 8, "pixels of a side of bars and stripes")
+	side := wholeFlag(f, "side", 4, 2, 8, "pixels of a side of bars and stripes")
 	return func() (*imageSet, error) {
 		s, err := readPictures("data", *data, *side)
 		switch {

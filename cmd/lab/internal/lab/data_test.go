@@ -23,7 +23,7 @@ import (
 // 40 runs, and most intervals hold it. More runs are in docs/measured/laboratory.md.
 func TestAnnealedImportance(t *testing.T) {
 	for _, sampler := range []string{"gwg", "gibbs", "dmala:step-size=0.8"} {
-		spec, _ := ParseSpecs(sampler)
+		spec, _ := parseSpecs(sampler)
 		covered := 0
 		var errs, ratios, widths, effective []float64
 		for run := range 40 {

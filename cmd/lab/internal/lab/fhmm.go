@@ -17,8 +17,8 @@ import (
 // newHiddenChains makes a factorial hidden Markov model, by default that of the code of Gibbs with Gradients. Every
 // factor at every time is an observable. As in that code, chains can start from the model without observations.
 func newHiddenChains(f *pflag.FlagSet) maker {
-	times := Whole(f, "times", 100, 1, 1<<16, "times at which a number is observed")
-	factors := Whole(f, "factors", 10, 1, 16, "hidden chains")
+	times := wholeFlag(f, "times", 100, 1, 1<<16, "times at which a number is observed")
+	factors := wholeFlag(f, "factors", 10, 1, 16, "hidden chains")
 	noise := number(f, "noise", 0.5, " above 0", "standard deviation of what is observed")
 	first := number(f, "first", 0.1, " above 0", "probability of 1 at the first time")
 	keep := number(f, "keep", 0.95, " above 0", "probability that a state stays")

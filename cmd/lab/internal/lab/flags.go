@@ -60,8 +60,8 @@ func number(f *pflag.FlagSet, name string, at float64, bound, usage string) *flo
 
 func decimal(x float64) string { return strconv.FormatFloat(x, 'g', -1, 64) }
 
-// Whole defines a flag for a whole number from low to high.
-func Whole(f *pflag.FlagSet, name string, at, low, high int, usage string) *int {
+// wholeFlag defines a flag for a whole number from low to high.
+func wholeFlag(f *pflag.FlagSet, name string, at, low, high int, usage string) *int {
 	return define(f, name, at, usage, func(text string) (int, error) {
 		n, err := strconv.Atoi(text)
 		if err != nil || n < low || n > high {
@@ -74,8 +74,8 @@ func Whole(f *pflag.FlagSet, name string, at, low, high int, usage string) *int 
 // targetSeed defines the flag for the seed with which a target is drawn.
 func targetSeed(f *pflag.FlagSet, usage string) *uint64 { return f.Uint64("target-seed", 1, usage) }
 
-// Choice defines a flag for one of the words in of. The default is the first word.
-func Choice(f *pflag.FlagSet, name string, of []string, usage string) *string {
+// choiceFlag defines a flag for one of the words in of. The default is the first word.
+func choiceFlag(f *pflag.FlagSet, name string, of []string, usage string) *string {
 	return define(f, name, of[0], strings.Join(of, "|")+": "+usage, func(text string) (string, error) {
 		if !slices.Contains(of, text) {
 			return "", errors.New("one of " + strings.Join(of, ", "))
@@ -100,12 +100,12 @@ func choices(f *pflag.FlagSet, name string, at, of []string) *[]string {
 
 // samplersFlag defines a flag for a list of samplers.
 func samplersFlag(f *pflag.FlagSet, name, at, usage string) *[]Spec {
-	specs, err := ParseSpecs(at)
+	specs, err := parseSpecs(at)
 	if err != nil {
 		panic(err) // the program's own default is wrong
 	}
 	return define(f, name, specs, usage, func(text string) ([]Spec, error) {
-		specs, err := ParseSpecs(text)
+		specs, err := parseSpecs(text)
 		if err != nil {
 			err = fmt.Errorf("a list of samplers: %s", strings.TrimPrefix(err.Error(), "samplers: "))
 		}
@@ -113,8 +113,8 @@ func samplersFlag(f *pflag.FlagSet, name, at, usage string) *[]Spec {
 	}, labelsOf)
 }
 
-// Numbers defines a flag for finite numbers, or for whole numbers of 1 or more, separated by commas or slashes.
-func Numbers[N int | float64](f *pflag.FlagSet, name string, at []N, usage string) *[]N {
+// numbersFlag defines a flag for finite numbers, or for whole numbers of 1 or more, separated by commas or slashes.
+func numbersFlag[N int | float64](f *pflag.FlagSet, name string, at []N, usage string) *[]N {
 	_, whole := any(at).([]int)
 	return define(f, name, at, usage, func(text string) (numbers []N, err error) {
 		for word := range strings.SplitSeq(strings.ReplaceAll(text, "/", ","), ",") {
@@ -185,9 +185,9 @@ func labelsOf(specs []Spec) string {
 	return strings.Join(labels, ",")
 }
 
-// ParseSpecs reads samplers as [samplers.ParseList] does, with one more setting, steps:
+// parseSpecs reads samplers as [samplers.ParseList] does, with one more setting, steps:
 // "gibbs,dmala:step-size=0.4,balance=ratio,gwg:steps=500". "all" becomes a single spec, which a comparison unfolds.
-func ParseSpecs(text string) (specs []Spec, err error) {
+func parseSpecs(text string) (specs []Spec, err error) {
 	list, err := samplers.ParseList(text)
 	if err != nil {
 		return nil, refuse("samplers", "%w", err)

@@ -57,7 +57,7 @@ func newIsing(f *pflag.FlagSet) maker {
 func newPotts(f *pflag.FlagSet) maker {
 	size := sizeFlag(f, size{4, 4}, "rows and columns of the lattice")
 	coupling := number(f, "coupling", 0.5, "", "J; negative is allowed")
-	given := Numbers(f, "field", []float64{0.2, 0, -0.2}, "h, a value for each state")
+	given := numbersFlag(f, "field", []float64{0.2, 0, -0.2}, "h, a value for each state")
 	own := f.String("couplings", "",
 		"another model, a CSV `FILE`: site,state,other,state,coupling, and site,state,,,field")
 	return func(ctx context.Context) (*distribution, error) {
@@ -119,12 +119,12 @@ func pottsTorus(size size, coupling float64, field []float64) (*protein, error) 
 
 // newTable makes a table of random energies. The observables are the indicators of every category of every slot.
 func newTable(f *pflag.FlagSet) maker {
-	categories := Numbers(f, "categories", []int{4, 4, 4}, "number of categories of each slot")
+	categories := numbersFlag(f, "categories", []int{4, 4, 4}, "number of categories of each slot")
 	scale := number(f, "scale", 1, " above 0", "standard deviation of the energies, in nats")
 	gradient := number(f, "gradient-error", 0, " of 0 or more", "standard deviation of the gradient's error")
 	conditional := number(f, "conditional-error", 0, " of 0 or more",
 		"standard deviation of the conditionals' energies from the others")
-	terms := Whole(f, "terms", 1, 1, 1<<20, "terms of the energy, for stochastic gradients")
+	terms := wholeFlag(f, "terms", 1, 1, 1<<20, "terms of the energy, for stochastic gradients")
 	own := targetSeed(f, "seed of the energies")
 	file := f.String("energies", "", "another table, a CSV `FILE`: a category of each slot, from 0, and the energy")
 	return func(ctx context.Context) (*distribution, error) {

@@ -38,20 +38,20 @@ MNIST's; --test is a file of test images, else a fifth of the data. The paper's 
 		"samplers of the chains")
 	o := &learnImages{
 		pcd:    pcdFlags(f, 500, 50, 500, 0.001, 0),
-		steps:  Whole(f, "steps", 10, 1, 1<<20, "sampling steps of each update"),
-		warmUp: Whole(f, "warm-up", 50, 0, 1<<30, "updates over which the learning rate rises"),
+		steps:  wholeFlag(f, "steps", 10, 1, 1<<20, "sampling steps of each update"),
+		warmUp: wholeFlag(f, "warm-up", 50, 0, 1<<30, "updates over which the learning rate rises"),
 		average: number(f, "average", 0.98, " of 0 or more",
 			"what the averaged weights, which are evaluated, keep at each update; below 1"),
 		dynamic: f.Bool("dynamic", false,
 			"draw training pixels by their grey at each update, instead of cutting at a half"),
-		features:     Whole(f, "features", 16, 1, 512, "features of the network"),
-		blocks:       Whole(f, "blocks", 4, 0, 64, "residual blocks"),
-		downsampling: Whole(f, "downsampling", 2, 0, 8, "blocks that halve the sides"),
+		features:     wholeFlag(f, "features", 16, 1, 512, "features of the network"),
+		blocks:       wholeFlag(f, "blocks", 4, 0, 64, "residual blocks"),
+		downsampling: wholeFlag(f, "downsampling", 2, 0, 8, "blocks that halve the sides"),
 	}
 	annealer := samplersFlag(f, "ais-sampler", "dmala:step-size=0.3",
 		"sampler of annealed importance sampling, an exact one")
-	temperatures := Whole(f, "ais-steps", 500, 1, 1<<30, "its temperatures")
-	chains := Whole(f, "ais-chains", 50, 2, maxChains, "its chains")
+	temperatures := wholeFlag(f, "ais-steps", 500, 1, 1<<30, "its temperatures")
+	chains := wholeFlag(f, "ais-chains", 50, 2, maxChains, "its chains")
 	repeats := repeatsFlag(f, 2)
 	s.plan = func(context.Context, uint64) (*plan, error) {
 		ais := *annealer

@@ -28,7 +28,7 @@ update: figure 5 of the discrete Langevin paper. The paper's size is 25x25, with
 and 1, 5, 25, 50 and 100 steps, in batches of 256 and with as many chains. Its text has α = 0.15
 for DMALA; α here is that of its code, 0.2, which is 0.4 for one-hot slots.`)
 	size := sizeFlag(s.Flags, size{6, 6}, "rows and columns of the lattice")
-	graph := Choice(s.Flags, "graph", []string{"lattice", "random"},
+	graph := choiceFlag(s.Flags, "graph", []string{"lattice", "random"},
 		"which sites are coupled; random is a graph of Erdős and Rényi with 4 neighbours on average")
 	own := targetSeed(s.Flags, "seed of the random graph")
 	coupling := number(s.Flags, "coupling", 0.25, "", "that the data are drawn with; the paper's is 0.25")

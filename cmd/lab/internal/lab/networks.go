@@ -29,10 +29,10 @@ is to be predicted in the last column. The paper's setting is --hidden 500 --cha
 	data := f.StringSlice("data", regressions(), "tables, by name or CSV files, with commas between them")
 	specs := samplersFlag(f, "samplers", "gibbs-x:block=1,gwg,dula:step-size=0.2,dmala:step-size=0.2,"+
 		"dula:step-size=0.2,terms=10,dula:step-size=0.2,terms=100", "samplers of the weights")
-	hidden := Whole(f, "hidden", 100, 1, 1<<14, "hidden units")
+	hidden := wholeFlag(f, "hidden", 100, 1, 1<<14, "hidden units")
 	tau := number(f, "tau", 100, " above 0", "U is minus τ times the mean squared error; the paper's code has 100")
-	chains := Whole(f, "chains", 10, 1, maxChains, "chains, whose predictions are averaged")
-	steps := Whole(f, "steps", 200, 1, 1<<30, "steps of each chain")
+	chains := wholeFlag(f, "chains", 10, 1, maxChains, "chains, whose predictions are averaged")
+	steps := wholeFlag(f, "steps", 200, 1, 1<<30, "steps of each chain")
 	repeats := repeatsFlag(f, 2)
 	s.plan = func(context.Context, uint64) (*plan, error) {
 		p := newPlan("binary Bayesian neural networks", []column{

@@ -30,9 +30,9 @@ type pcdOptions struct {
 
 func pcdFlags(f *pflag.FlagSet, updates, batch, buffer int, rate, shrink float64) pcdOptions {
 	return pcdOptions{
-		Whole(f, "updates", updates, 1, 1<<30, "updates of each training"),
-		Whole(f, "batch", batch, 1, 1<<20, "examples, and chains, of each update"),
-		Whole(f, "buffer", buffer, 1, 1<<20, "chains that are kept from update to update"),
+		wholeFlag(f, "updates", updates, 1, 1<<30, "updates of each training"),
+		wholeFlag(f, "batch", batch, 1, 1<<20, "examples, and chains, of each update"),
+		wholeFlag(f, "buffer", buffer, 1, 1<<20, "chains that are kept from update to update"),
 		number(f, "learning-rate", rate, " above 0", "of Adam"),
 		number(f, "l1", shrink, " of 0 or more", "coefficient of the ℓ1 penalty of the couplings"),
 	}
@@ -221,9 +221,9 @@ type couplingsOptions struct {
 func couplingsFlags(f *pflag.FlagSet, pcd pcdOptions, data, sweeps int, usage string) couplingsOptions {
 	return couplingsOptions{pcd,
 		samplersFlag(f, "samplers", "gibbs,gwg,dula:step-size=0.2,dmala:step-size=0.4", "samplers of the chains"),
-		Numbers(f, "steps", []int{1, 5, 25}, "sampling steps of each update"),
-		Whole(f, "data", data, 1, 1<<20, usage),
-		Whole(f, "data-sweeps", sweeps, 1, 1<<20, "sweeps of Gibbs behind each of them"),
+		numbersFlag(f, "steps", []int{1, 5, 25}, "sampling steps of each update"),
+		wholeFlag(f, "data", data, 1, 1<<20, usage),
+		wholeFlag(f, "data-sweeps", sweeps, 1, 1<<20, "sweeps of Gibbs behind each of them"),
 		repeatsFlag(f, 2),
 	}
 }

@@ -116,8 +116,8 @@ func NewPreset() *Study {
 		strings.TrimSpace(comparisonHelp)+"\n\nWith --preset instead of a target the settings of a figure are "+
 			"repeated; --chains\nand --steps make it shorter or longer. Presets:"+text.String())
 	name := s.Flags.String("preset", "", "repeat the settings of the figure `NAME`")
-	chains := Whole(s.Flags, "chains", 0, 0, maxChains, "chains of each sampler; 0 is the preset's own")
-	steps := Whole(s.Flags, "steps", 0, 0, maxSteps, "steps of each chain; 0 is the preset's own")
+	chains := wholeFlag(s.Flags, "chains", 0, 0, maxChains, "chains of each sampler; 0 is the preset's own")
+	steps := wholeFlag(s.Flags, "steps", 0, 0, maxSteps, "steps of each chain; 0 is the preset's own")
 	s.plan = func(ctx context.Context, seed uint64) (*plan, error) {
 		i := slices.Index(names, *name)
 		if i < 0 {
@@ -145,7 +145,7 @@ func (f figure) plan(ctx context.Context, chains, steps int, seed uint64) (*plan
 		if err != nil {
 			return nil, err
 		}
-		list, err := ParseSpecs(strings.ReplaceAll(part.samplers, "LONGER", strconv.Itoa(steps*5/2)))
+		list, err := parseSpecs(strings.ReplaceAll(part.samplers, "LONGER", strconv.Itoa(steps*5/2)))
 		if err != nil {
 			return nil, err
 		}

@@ -206,7 +206,7 @@ func (t *protein) readContacts(text string) error {
 // proteinFlags defines the flags for a made-up protein, and returns a function that makes the protein.
 func proteinFlags(f *pflag.FlagSet) func() (*protein, error) {
 	size := sizeFlag(f, size{4, 5}, "rows and columns of the lattice that a made-up protein is folded on")
-	states := Whole(f, "states", 5, 2, maxStates, "states of each of its sites")
+	states := wholeFlag(f, "states", 5, 2, maxStates, "states of each of its sites")
 	strength := number(f, "strength", 0.5, " of 0 or more", "standard deviation of the couplings of its contacts")
 	own := targetSeed(f, "seed of the made-up protein")
 	return func() (*protein, error) {

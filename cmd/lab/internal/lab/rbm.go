@@ -22,19 +22,19 @@ import (
 func newRBM(f *pflag.FlagSet) maker {
 	data := f.String("data", "bars-and-stripes", "what the machine is trained on: "+strings.Join(imageSets(), ", ")+
 		", an IDX `FILE`, or none, for random weights")
-	side := Whole(f, "side", 5, 2, 16, "pixels of a side of bars and stripes")
-	hidden := Whole(f, "hidden", 12, 1, 4096, "hidden units")
-	visible := Whole(f, "visible", 100, 1, 4096, "visible units of random weights")
+	side := wholeFlag(f, "side", 5, 2, 16, "pixels of a side of bars and stripes")
+	hidden := wholeFlag(f, "hidden", 12, 1, 4096, "hidden units")
+	visible := wholeFlag(f, "visible", 100, 1, 4096, "visible units of random weights")
 	scale := number(f, "scale", 0.2236, " of 0 or more",
 		"standard deviation of random weights, √0.05 as in the GWG repository; biases are N(0, 1)")
 	file := f.String("weights", "", "another machine, a safetensors `FILE` with weights [hidden × visible], hidden "+
 		"and visible (biases)")
 	how := divergenceFlags(f)
 	own := targetSeed(f, "seed of the training or of the weights")
-	from := Choice(f, "reference", []string{"auto", "block-gibbs"},
+	from := choiceFlag(f, "reference", []string{"auto", "block-gibbs"},
 		"what MMD is measured from; auto is exact draws where possible")
-	samples := Whole(f, "reference-samples", 500, 2, 1<<14, "states of the reference")
-	steps := Whole(f, "reference-steps", 1000, 1, 1<<20, "block Gibbs steps behind each state of the reference")
+	samples := wholeFlag(f, "reference-samples", 500, 2, 1<<14, "states of the reference")
+	steps := wholeFlag(f, "reference-steps", 1000, 1, 1<<20, "block Gibbs steps behind each state of the reference")
 	return func(ctx context.Context) (*distribution, error) {
 		d := &distribution{kind: "rbm"}
 		var m *targets.RBM
@@ -206,9 +206,9 @@ type divergenceOptions struct {
 
 func divergenceFlags(f *pflag.FlagSet) divergenceOptions {
 	return divergenceOptions{
-		Whole(f, "divergence-steps", 10, 1, 1<<20, "block Gibbs steps of contrastive divergence"),
-		Whole(f, "updates", 1000, 1, 1<<20, "updates of the training"),
-		Whole(f, "batch", 100, 1, 1<<20, "images of each update"),
+		wholeFlag(f, "divergence-steps", 10, 1, 1<<20, "block Gibbs steps of contrastive divergence"),
+		wholeFlag(f, "updates", 1000, 1, 1<<20, "updates of the training"),
+		wholeFlag(f, "batch", 100, 1, 1<<20, "images of each update"),
 		number(f, "learning-rate", 0.02, " above 0", "of Adam"),
 	}
 }

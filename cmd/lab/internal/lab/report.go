@@ -247,11 +247,11 @@ func (g group) text(c column) string {
 			return withError(c.format, numbers[0], e)
 		}
 	}
-	return MeanAndError(c.format, numbers)
+	return formatMean(c.format, numbers)
 }
 
-// MeanAndError formats the mean of values with its standard error. A single value has no error.
-func MeanAndError(format string, values []float64) string {
+// formatMean formats the mean of values with its standard error. A single value has no error.
+func formatMean(format string, values []float64) string {
 	mean, e := meanAndError(values)
 	return withError(format, mean, e)
 }

@@ -162,7 +162,7 @@ func (p *plan) add(repeats int, run func(context.Context, *bench) error, of ...p
 }
 
 func repeatsFlag(f *pflag.FlagSet, at int) *int {
-	return Whole(f, "repeats", at, 1, 1000, "repetitions with other random numbers, which errors are taken from")
+	return wholeFlag(f, "repeats", at, 1, 1000, "repetitions with other random numbers, which errors are taken from")
 }
 
 // StudyOptions say how a study runs.

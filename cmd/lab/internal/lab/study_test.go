@@ -125,7 +125,7 @@ func TestPCDGradient(t *testing.T) {
 	}
 	for _, spec := range []string{"gibbs", "dmala:step-size=0.8", "gwg"} {
 		const chains, updates = 400, 12
-		list := must(ParseSpecs(spec))(t)
+		list := must(parseSpecs(spec))(t)
 		options := pcdFlags(pflag.NewFlagSet("", pflag.ContinueOnError), updates, chains, chains, 0, 0)
 		training, err := options.newPCD(bare(1), model, list[0], 40,
 			samplers.RandomPositions(model, samplers.Streams(4, "b", chains)))

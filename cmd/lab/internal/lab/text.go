@@ -14,7 +14,7 @@ import (
 // tokens. The observables are the indicators of every token.
 func newText(f *pflag.FlagSet) maker {
 	template := f.String("template", "the old [MASK] sat by the [MASK] and said nothing .", "`TEXT` with its blanks")
-	candidates := Whole(f, "candidates", 40, 2, maxCategories, "the most probable tokens, which a blank may take")
+	candidates := wholeFlag(f, "candidates", 40, 2, maxCategories, "the most probable tokens, which a blank may take")
 	name := f.String("model", "", "`NAME` of a model, or a folder with one (default: the built-in)")
 	return func(ctx context.Context) (*distribution, error) {
 		bundle, err := models.Open(*name)
