@@ -387,7 +387,7 @@ func (c *Chains) own() samplers.Spec {
 	return samplers.Spec{Name: c.Sampler, Settings: c.Settings, OnText: true}
 }
 
-// spec returns the sampler with c.Settings and with the values of StepSize and Balance that are set.
+// spec returns c.Sampler with c.Settings, and with c.StepSize and c.Balance if they are not zero values.
 func (c *Chains) spec() samplers.Spec {
 	spec := c.own()
 	if c.StepSize != 0 {

@@ -53,7 +53,7 @@ func (e *noGradientError) Error() string {
 // Unwrap returns the error of the differentiation, which names the operator.
 func (e *noGradientError) Unwrap() error { return e.reason }
 
-// Import copies an exported graph, its files of weights and its tokenizer into the store, and calls the model name. It
+// Import copies an exported graph, its files of weights and its tokenizer into the store, under the name given. It
 // also imports a graph that cannot be differentiated: then Config.Imported.NoGradient names the operator. tokenizer is
 // the folder with the tokenizer's files, and perhaps the model's config.json. positions is the length of the longest
 // text in tokens; if 0, Import reads it from config.json or tokenizer_config.json.

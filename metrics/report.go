@@ -12,8 +12,8 @@ import (
 type Hypotheses struct {
 	Sentences []string
 	// Prompts names, for every sentence, the prompt (template) that the sentence fills. Sentences of one prompt are not
-	// independent, so intervals leave out whole prompts, and some scores are by prompt. If Prompts is nil, each
-	// sentence is its own prompt.
+	// independent, so the jackknife leaves out a prompt with all its sentences, and some scores are computed for each
+	// prompt. If Prompts is nil, each sentence is its own prompt.
 	Prompts []string
 	// LogLikelihoods is U of every sentence in nats; nil if not known.
 	LogLikelihoods []float64

@@ -235,7 +235,7 @@ func (r *configReader) rotary(m *PreNorm) {
 	var parameters map[string]struct {
 		Theta *float64 `json:"rope_theta"`
 		Type  string   `json:"rope_type"`
-		Older string   `json:"type"` // older key of rope_type
+		Older string   `json:"type"` // the older name of the key rope_type
 	}
 	read(r, "rope_parameters", &parameters)
 	for kind, theta := range map[string]*float64{"full_attention": &m.GlobalTheta, "sliding_attention": &m.LocalTheta} {

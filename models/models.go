@@ -15,7 +15,7 @@ import (
 	"github.com/adrg/xdg"
 )
 
-// Open opens a bundle by the default store: see Store.Open.
+// Open opens a bundle of the default store: see Store.Open.
 func Open(name string) (*Bundle, error) {
 	store, err := DefaultStore()
 	if err != nil {

@@ -148,7 +148,7 @@ func begin(laws []Law, starts []beginning, weights []float64, stream *rand.Rand)
 	return d
 }
 
-// further draws one more slot of pending draws, by most conditionals at most. Draws in one state share a conditional.
+// further draws one more slot of pending draws. It computes at most `most` conditionals; draws of one state share them.
 func further(ctx context.Context, laws []Law, draws []draw, pending []int, streams []*rand.Rand, most int,
 	again func(i int)) (number int, err error) {
 	type place struct {

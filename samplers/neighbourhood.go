@@ -126,7 +126,7 @@ func (n *neighbourhood) logWeight(chain int, score scorer, slot, current, v int,
 	return out[0]
 }
 
-// adopt copies a chain's sums from another neighbourhood.
+// adopt copies a chain's sums of weights from the neighbourhood from, so that they need not be computed again.
 func (n *neighbourhood) adopt(chain int, from *neighbourhood) {
 	slots := len(n.categories)
 	lo, hi := chain*slots, (chain+1)*slots

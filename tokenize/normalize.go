@@ -73,7 +73,7 @@ func normalForm(form norm.Form) normalizer {
 		for from := 0; !iter.Done(); {
 			segment := string(iter.Next())
 			length := len([]rune(text[from:iter.Pos()]))
-			if length > 0 { // else the segment comes from the same characters as the one before
+			if length > 0 { // else the segment comes from the characters of the previous one
 				span = l.part(at, at+length).span()
 			}
 			from, at = iter.Pos(), at+length

@@ -4,7 +4,7 @@ import (
 	"unicode"
 )
 
-// cutter is a model. It cuts a word, which is never empty, and adds the word's tokens to an encoding.
+// cutter is a tokenization model, such as WordPiece. It cuts a word, which is never empty, and adds its tokens to e.
 type cutter interface {
 	cut(e *encoder, word letters)
 }

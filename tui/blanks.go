@@ -107,7 +107,7 @@ func (p *blanksPage) render(columns, rows int) string {
 	return beside(m.line.Render(" │ "), rows-1, tables...) + "\n" + m.faint.Render(" "+cut(told, columns-2))
 }
 
-// table draws the words of one blank. If choose is true, one word of the chosen blank is marked.
+// table draws the words of a blank. If choose is true and the blank is the one at the cursor, its chosen row is marked.
 func (p *blanksPage) table(blank, columns, rows int, choose bool) string {
 	m := p.m
 	list, shares := p.values(blank)

@@ -151,7 +151,7 @@ func (p *panel) turn(by int) {
 
 func (f *field) counts() bool { return f.Values == nil && f.Kind == "N" }
 
-// typeText types text into the chosen field. The first character replaces the old value.
+// typeText types text into the chosen field. The first text typed since the field was chosen replaces its value.
 func (p *panel) typeText(text string) {
 	f := p.current()
 	if f.Closed || text == "" {

@@ -138,7 +138,7 @@ func (f Field) Packed(kind protowire.Type, limit int64, visit func(uint64)) erro
 	return err
 }
 
-// Text returns a reader of a name, which must be safe to print in errors.
+// Text returns a function that reads a name into *to. It refuses names that errors could not print safely.
 func Text(to *string) func(Field) error {
 	return func(f Field) error {
 		b, err := f.Bytes(maxText)

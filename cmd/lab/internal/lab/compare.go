@@ -186,7 +186,7 @@ func (d *distribution) unfold(specs []Spec, leftOut func(reason error)) (list []
 	return list, nil
 }
 
-// newKernel makes a sampler's kernel. A separate random stream draws the terms of stochastic gradients.
+// newKernel makes a sampler's kernel. Its random stream, which no chain uses, picks the terms of a stochastic gradient.
 func newKernel(d *distribution, s Spec, seed uint64) (samplers.Kernel, error) {
 	s.OnText = d.onText && samplers.Describe(s.Name).OnText != nil
 	return s.New(d.target, samplers.Streams(seed, "terms "+s.Label, 1)[0])

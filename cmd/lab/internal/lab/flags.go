@@ -74,24 +74,24 @@ func wholeFlag(f *pflag.FlagSet, name string, at, low, high int, usage string) *
 // targetSeed defines the flag for the seed with which a target is drawn.
 func targetSeed(f *pflag.FlagSet, usage string) *uint64 { return f.Uint64("target-seed", 1, usage) }
 
-// choiceFlag defines a flag for one of the words in of. The default is the first word.
-func choiceFlag(f *pflag.FlagSet, name string, of []string, usage string) *string {
-	return define(f, name, of[0], strings.Join(of, "|")+": "+usage, func(text string) (string, error) {
-		if !slices.Contains(of, text) {
-			return "", errors.New("one of " + strings.Join(of, ", "))
+// choiceFlag defines a flag whose value is one of the words. The default is words[0].
+func choiceFlag(f *pflag.FlagSet, name string, words []string, usage string) *string {
+	return define(f, name, words[0], strings.Join(words, "|")+": "+usage, func(text string) (string, error) {
+		if !slices.Contains(words, text) {
+			return "", errors.New("one of " + strings.Join(words, ", "))
 		}
 		return text, nil
 	}, func(text string) string { return text })
 }
 
-// choices defines a flag for several of the words in of, with commas between them.
-func choices(f *pflag.FlagSet, name string, at, of []string) *[]string {
-	usage := "some of " + strings.Join(of, ", ") + ", with commas between them"
+// choices defines a flag whose value is a list of words, separated by commas.
+func choices(f *pflag.FlagSet, name string, at, words []string) *[]string {
+	usage := "some of " + strings.Join(words, ", ") + ", with commas between them"
 	return define(f, name, at, usage, func(text string) ([]string, error) {
 		list := strings.Split(text, ",")
 		for _, word := range list {
-			if !slices.Contains(of, word) {
-				return nil, fmt.Errorf("a list: %q is not one of %s", word, strings.Join(of, ", "))
+			if !slices.Contains(words, word) {
+				return nil, fmt.Errorf("a list: %q is not one of %s", word, strings.Join(words, ", "))
 			}
 		}
 		return list, nil
