@@ -57,8 +57,8 @@ func (s *State) Evaluate(ctx context.Context, target Target) error {
 
 // Info describes one step, for diagnostics.
 type Info struct {
-	// LogAcceptance has the log of each chain's Metropolis–Hastings ratio, [chains]. It may be above 0. It is 0 for kernels
-	// that accept every proposal, and -Inf for proposals that cannot be accepted.
+	// LogAcceptance has the log of each chain's Metropolis–Hastings ratio, [chains]. It may be above 0. It is 0 for
+	// kernels that accept every proposal, and -Inf for proposals that cannot be accepted.
 	LogAcceptance []float64
 	Accepted      []bool // whether the proposal was accepted, [chains]
 	Proposal      []int  // [chains × slots]

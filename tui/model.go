@@ -315,7 +315,7 @@ func (m *model) turnTo(blank int) {
 	}
 }
 
-// pin fixes a word in the chosen blank, and fills the other blanks anew. If that word is already fixed, pin frees it.
+// pin fixes a word in the chosen blank, and fills the other blanks again. If that word is already fixed, pin frees it.
 func (m *model) pin(word string) tea.Cmd {
 	switch old, pinned := m.pins[m.blank]; {
 	case m.run.stale:

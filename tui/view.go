@@ -19,7 +19,7 @@ const (
 func (m *model) tooSmall() bool { return m.width < leastColumns || m.height < leastRows }
 func (m *model) wide() bool     { return m.width >= wideColumns }
 
-// View implements tea.Model. It draws the screen anew only after a change.
+// View implements tea.Model. It draws the screen again only after a change.
 func (m *model) View() tea.View {
 	v := tea.NewView(m.screen())
 	v.AltScreen = true

@@ -59,7 +59,7 @@ func setUsage(root *cobra.Command) {
 	cobra.AddTemplateFunc("own", func(cmd *cobra.Command) string {
 		options, own := cli.OptionUsages(cmd)
 		if options != "" {
-			own += "\nand what can be asked of a fill, see infill help options\n"
+			own += "\nOptions of a fill are allowed too: see infill help options\n"
 		}
 		return own
 	})

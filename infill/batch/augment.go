@@ -43,7 +43,7 @@ type Augment struct {
 	// Context chooses what the model reads before the masked text: nothing ("none") or the text itself ("original").
 	Context      string `flag:"context" choices:"none,original" help:"what the model reads before the text; original keeps the meaning, and masked words out of the blanks"`
 	NotOriginal  bool   `flag:"not-original" help:"no blank takes a word that was masked"`
-	Distinct     bool   `flag:"distinct" help:"no two variants of a text alike, none like the text"`
+	Distinct     bool   `flag:"distinct" help:"all variants of a text differ from it and from each other"`
 	WithOriginal bool   `flag:"with-original" help:"the text itself as variant 0"`
 
 	found sync.Map // the texts of Protect that occur in some record

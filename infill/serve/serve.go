@@ -41,11 +41,11 @@ type Limits struct {
 	Top        int           `flag:"max-top" help:"fills of one text"`
 	Samples    int           `flag:"max-samples" help:"chains, or draws, of one text"`
 	Candidates int           `flag:"max-candidates" help:"candidates of a token, where chains move"`
-	Memory     int64         `flag:"max-memory" help:"bytes that all requests at work may hold; others wait"`
+	Memory     int64         `flag:"max-memory" help:"bytes that all running requests may hold together; others wait"`
 	Answer     int64         `flag:"max-answer" help:"bytes of an answer, by what is asked for"`
-	Time       time.Duration `flag:"max-time" help:"how long a request is worked at"`
-	Requests   int           `flag:"max-requests" help:"requests at work at once"`
-	Queue      int           `flag:"max-queue" help:"requests that wait for their turn; others are told to come again"`
+	Time       time.Duration `flag:"max-time" help:"how long a request may run"`
+	Requests   int           `flag:"max-requests" help:"requests that may run at the same time"`
+	Queue      int           `flag:"max-queue" help:"requests that may wait for their turn; further ones are refused"`
 	Wait       time.Duration `flag:"max-wait" help:"how long a request waits for its turn"`
 }
 

@@ -49,11 +49,11 @@ func (o *batchOptions) command(use, short string, options *infill.Options, check
 	options.Seed = 1 // a fixed seed, so that parts and resumed runs agree
 	flags := cmd.Flags()
 	flags.SortFlags = false
-	flags.StringVarP(&o.job.Output.Path, "out", "o", "", "`FILE` of the result; its name tells the form")
+	flags.StringVarP(&o.job.Output.Path, "out", "o", "", "`FILE` of the result; its ending chooses the format")
 	flags.StringVar(&o.column, "column", o.column, "`NAME` of the column, or key, with the "+o.column)
 	forms := cli.Texts(batch.Forms())
-	cli.AddChoice(cmd, (*string)(&o.job.Input.Form), "from", "", forms, "form of the input, if its name tells none")
-	cli.AddChoice(cmd, (*string)(&o.job.Output.Form), "to", "", forms, "form of the result, if its name tells none")
+	cli.AddChoice(cmd, (*string)(&o.job.Input.Form), "from", "", forms, "format of the input, if its name does not say")
+	cli.AddChoice(cmd, (*string)(&o.job.Output.Form), "to", "", forms, "format of the result, if its name does not say")
 	o.job.InFlight = lm.InFlight
 	cli.Bind(cmd, &o.job)
 	flags.TextVar(&o.job.Shard, "shard", batch.Shard{},
@@ -176,7 +176,7 @@ func NewCmd(s *terminal.Streams) *cobra.Command {
 		func(f *infill.Filler) {
 			o.job.Work = &batch.Fill{Filler: f, Options: o.Options, Key: o.column, Keep: o.keep}
 		})
-	cmd.Flags().StringSliceVar(&o.keep, "keep", nil, "`LIST` of columns that have an option's name and are none")
+	cmd.Flags().StringSliceVar(&o.keep, "keep", nil, "`LIST` of columns to copy, though they have an option's name")
 	cli.AddOptions(cmd, &o.Options)
 	cmd.Flags().Lookup("seed").Usage = "start of all random numbers"
 	cmd.AddCommand(newCmdMerge(s))

@@ -61,16 +61,17 @@ func NewCmd(s *terminal.Streams) *cobra.Command {
 	flags := cmd.Flags()
 	flags.SortFlags = false
 	cli.AddChoice(cmd, (*string)(&c.method), "method", "",
-		cli.Texts([]infill.ScoreMethod{infill.WordScore, infill.PieceScore}), "what is masked beside a token")
+		cli.Texts([]infill.ScoreMethod{infill.WordScore, infill.PieceScore}),
+		"what is masked with each token: the rest of its word, or nothing more")
 	flags.BoolVar(&c.tokens, "tokens", false, "a row for each token, not for each text")
 	c.rank = ranks[0]
 	cli.AddChoice(cmd, &c.rank, "rank", "", ranks, "order of the rows: as given, or the likeliest first, "+
-		"by the sum or by the pseudo-perplexity, which is fair to long texts")
+		"by the sum, or by the pseudo-perplexity, which is per token")
 	flags.BoolVar(&c.pairs, "pairs", false,
-		"a line has two texts, the better one first and a tab between: tell which is likelier")
+		"each line has the better text, a tab, and the other text: say which is likelier")
 	flags.StringSliceVar(&c.columns, "column", nil,
-		"`NAME` of the column of a file with the text (default text), or of --pairs NAME,NAME, of the better text and "+
-			"the other (default first,second)")
+		"`NAME` of a file's column of texts (default text); with --pairs NAME,NAME, the better text and the other "+
+			"(default first,second)")
 	c.input.Register(cmd)
 	c.model.Register(cmd)
 	return cmd
