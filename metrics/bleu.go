@@ -142,7 +142,7 @@ func (o bleuOptions) ingredients(sums []float64) *BLEUScore {
 	return s
 }
 
-// bleu returns the BLEU that compares every hypothesis with one reference set. o.order is at most x.order.
+// bleu returns the BLEU that compares every hypothesis with one reference set. o.order must not exceed x.order.
 func (x *index) bleu(set *referenceSet, o bleuOptions) metric {
 	width := o.width()
 	rows := make([]float64, len(x.sentences)*width)

@@ -5,7 +5,8 @@ usage: second.py --data DIR --init BUNDLE_OR_NPZ --out DIR --seconds S [--muon] 
 DIR holds wikipedia.bin and fiction.bin (uint16 ids, 0xFFFF ends a sentence, 0xFFFE a document), v.wt103.bin, v.tbc.bin, vocab.txt.
 All text lies on the device. A batch holds single sentences, all of one length, or pieces of documents of 62, 126, 254 or 510 tokens,
 so that no row has padding. Writes OUT/model.pt (single precision: weights, their average over the last steps, state of the optimisers) and
-OUT/log.txt. --late masks --late-mask of the tokens from that part of the time on. --resume goes on from OUT/model.pt; --single-precision is for processors without bf16.
+OUT/log.txt. Of the masked tokens, --keep stay and --random become others.
+--late masks --late-mask of the tokens from that part of the time on. --resume goes on from OUT/model.pt; --single-precision is for processors without bf16.
 """
 import argparse, ctypes, json, math, os, sys, time
 import numpy as np, torch, torch.nn.functional as F
@@ -15,7 +16,7 @@ ap.add_argument('--lr', type=float, default=1e-3); ap.add_argument('--wd', type=
 ap.add_argument('--mask', type=float, default=0.2); ap.add_argument('--mask-to', type=float, default=0.0); ap.add_argument('--whole', action='store_true')
 ap.add_argument('--muon', action='store_true'); ap.add_argument('--micro', type=int, default=32768); ap.add_argument('--accum', type=int, default=4)
 ap.add_argument('--flat', type=float, default=0.0); ap.add_argument('--compile', action='store_true'); ap.add_argument('--seed', type=int, default=0)
-ap.add_argument('--threads', type=int, default=0); ap.add_argument('--eval-step', type=int, default=1); ap.add_argument('--eval-every', type=float, default=60); ap.add_argument('--single', type=float, default=0.65); ap.add_argument('--keep', type=float, default=0.1); ap.add_argument('--wiki', type=float, default=0.55)
+ap.add_argument('--threads', type=int, default=0); ap.add_argument('--eval-step', type=int, default=1); ap.add_argument('--eval-every', type=float, default=60); ap.add_argument('--single', type=float, default=0.65); ap.add_argument('--keep', type=float, default=0.1); ap.add_argument('--random', type=float, default=0.1); ap.add_argument('--wiki', type=float, default=0.55)
 ap.add_argument('--late', type=float, default=1.0); ap.add_argument('--late-mask', type=float, default=0.15)
 ap.add_argument('--single-precision', action='store_true'); ap.add_argument('--average', type=int, default=150); ap.add_argument('--resume', action='store_true')
 a = ap.parse_args()
@@ -67,7 +68,7 @@ def mask(x):
         w = (~cont[x]).long().cumsum(1); u = u.gather(1, w.clamp(max=x.shape[1]-1))
     m = (u < r) & ok
     idx = m.view(-1).nonzero().squeeze(1); lab = x.view(-1)[idx]; y = x.clone().view(-1)
-    v = torch.rand(len(idx), device=dev, generator=g); new = torch.where(v < 1-2*a.keep, MASK, torch.where(v < 1-a.keep, lab, torch.randint(MASK+1, V, (len(idx),), device=dev, generator=g)))
+    v = torch.rand(len(idx), device=dev, generator=g); new = torch.where(v < 1-a.keep-a.random, MASK, torch.where(v < 1-a.random, lab, torch.randint(MASK+1, V, (len(idx),), device=dev, generator=g)))
     y[idx] = new; return y.view(x.shape), idx, lab
 
 shapes = {'word': (V, H), 'pos': (P, H), 'type0': (H,), 'ln.w': (H,), 'ln.b': (H,), 't.w': (H, H), 't.b': (H,), 'tln.w': (H,), 'tln.b': (H,), 'bias': (V,)}
@@ -175,7 +176,7 @@ def evaluate():
             out[name] = r
     return out
 def make_valid():
-    global g; keep = g; g = torch.Generator(device=dev); g.manual_seed(77); out = {}; am, at, aw = a.mask, a.mask_to, a.whole; a.mask, a.mask_to, a.whole = .2, 0.0, False
+    global g; keep = g; g = torch.Generator(device=dev); g.manual_seed(77); out = {}; saved = a.mask, a.mask_to, a.whole, a.keep, a.random; a.mask, a.mask_to, a.whole, a.keep, a.random = .2, 0.0, False, .1, .1
     for name in ('wt103', 'tbc'):
         t = Text(f'{a.data}/v.{name}.bin'); fifth, one, two = [], [], []
         for n in range(6, 60, a.eval_step):
@@ -184,7 +185,7 @@ def make_valid():
             for lst, w in ((one, 1), (two, 2)):
                 p = 1+torch.randint(n-w, (k,), device=dev, generator=g); y = x.clone(); idx = (torch.arange(k, device=dev)*(n+2)+p)[:, None]+torch.arange(w, device=dev); idx = idx.view(-1); lab = x.view(-1)[idx]; y.view(-1)[idx] = MASK; lst.append((y, idx, lab))
         out[name] = {'fifth': fifth, 'one': one, 'two': two}
-    g = keep; a.mask, a.mask_to, a.whole = am, at, aw; return out
+    g = keep; a.mask, a.mask_to, a.whole, a.keep, a.random = saved; return out
 step = tok = 0; avg = {k: v.detach().clone() for k, v in W.items()}
 if a.resume and os.path.exists(a.out+'/model.pt'):
     z = torch.load(a.out+'/model.pt', map_location='cpu'); tok = z['tok']

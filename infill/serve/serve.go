@@ -311,7 +311,7 @@ func (s *Server) work(ctx context.Context, bytes float64, do func(ctx context.Co
 // longTexts is the number of bytes from which the texts of a request are read in turn with those of other requests.
 const longTexts = 32 << 10
 
-// read calls do, which reads the texts of a request, size bytes in all, before the gate knows their need of memory.
+// read calls do, which reads the texts of a request, size bytes in all, before the gate, which bounds memory, sees it.
 // Long texts take turns, so that they occupy neither much memory nor all processors. Short texts do not wait.
 func (s *Server) read(ctx context.Context, size int, do func() error) error {
 	if size >= longTexts {

@@ -61,8 +61,8 @@ const (
 // decoder reads the messages of the named file.
 type decoder struct{ file string }
 
-// Decode reads an ONNX model of size bytes; the graph refers to its weights by the name file. Decode locates weights
-// without reading them: constants of more than a few kilobytes stay in this file, or in the external files that it
+// Decode reads an ONNX model of size bytes. file is the name of that file in the graph. Decode locates weights without
+// reading them: constants of more than a few kilobytes stay in the file, or in the external files that the model
 // names. Decode checks every length before it allocates memory. The error names the first part that cannot be run, such
 // as an operator that holds a graph, or a sparse constant.
 func Decode(r io.ReaderAt, size int64, file string) (*Model, error) {

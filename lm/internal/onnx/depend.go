@@ -35,9 +35,10 @@ func (g *Graph) Origin(v *Value) *Value {
 	}
 }
 
-// At returns the rows of x [… × columns] at the given places [places × columns]. A place counts rows over all leading
-// dimensions. If x is a matrix product with a constant, perhaps plus a constant, At multiplies only the rows at the
-// places. This matters because the output of a vocabulary head is by far larger than the input.
+// At returns the rows of x [… × columns] at the given places [places × columns]. A place is the index of a row of x
+// when all leading dimensions are flattened into one. If x is a matrix product with a constant, and perhaps a constant
+// is added, At multiplies only the rows at the places, because the output of a vocabulary head is far larger than its
+// input.
 func (g *Graph) At(x *Value, rows, columns Dim, places *Value) *Value {
 	varying, bias := g.varying(), x.from
 	var shift *Value

@@ -94,7 +94,7 @@ func figures() []figure {
 	}
 }
 
-// elsewhere names, for figures and tables that are no preset, the command that repeats them.
+// elsewhere maps each figure or table without a preset to the command that repeats it.
 var elsewhere = map[string]string{
 	"dlp-figure-5":                                      "lab learn ising",
 	"dlp-figure-6 dlp-figure-10 dlp-table-3":            "infill eval --preset dlp",
