@@ -109,14 +109,15 @@ def layer(x, qkvw, qkvb, ow, ob, l1w, l1b, f1w, f1b, f2w, f2b, l2w, l2b, idx=Non
     x = F.layer_norm(x+F.linear(y, ow, ob), (H,), l1w, l1b, 1e-12)
     return F.layer_norm(x+F.linear(F.gelu(F.linear(x, f1w, f1b)), f2w, f2b), (H,), l2w, l2b, 1e-12)
 class Loss(torch.autograd.Function):
-    """Mean cross entropy of [N, H] against N labels. The backward pass is done at once, over 256 rows a time, so that the logits stay in the cache."""
+    """Mean cross entropy of [N, H] against N labels. The backward pass is done at once, over 256 rows a time on a processor, so that the logits stay in its cache."""
     @staticmethod
     def forward(ctx, h, word, bias, lab):
         n = len(lab); dh = torch.empty_like(h); dl = torch.empty(n, V, dtype=h.dtype, device=h.device); tot = 0.0
-        for i in range(0, n, 256):
-            l = lab[i:i+256, None]; z = F.linear(h[i:i+256], word, bias).float(); z.sub_(z.amax(1, keepdim=True)); t = z.gather(1, l)
+        c = 8192 if h.is_cuda else 256
+        for i in range(0, n, c):
+            l = lab[i:i+c, None]; z = F.linear(h[i:i+c], word, bias).float(); z.sub_(z.amax(1, keepdim=True)); t = z.gather(1, l)
             z.exp_(); s = z.sum(1, keepdim=True); tot = tot+(s.log()-t).sum(); z.mul_(1/(s*n)); z.scatter_add_(1, l, torch.full_like(t, -1/n))
-            dl[i:i+256] = z; dh[i:i+256] = dl[i:i+256]@word
+            dl[i:i+c] = z; dh[i:i+c] = dl[i:i+c]@word
         ctx.save_for_backward(dh, dl.mT@h, dl.sum(0, dtype=torch.float32)); return tot/n
     @staticmethod
     def backward(ctx, g):
@@ -124,7 +125,7 @@ class Loss(torch.autograd.Function):
 def head(h, tw, tb, lw, lb, word, bias, lab):
     h = F.layer_norm(F.gelu(F.linear(h, tw, tb)), (H,), lw, lb, 1e-12)
     return Loss.apply(h, word, bias, lab)
-if a.compile: layer = torch.compile(layer, dynamic=True); head = torch.compile(head, dynamic=True)
+if a.compile: layer = torch.compile(layer, dynamic=True)
 def half(): return {k: v.to(bf) for k, v in W.items()}
 def body(C, x, idx):
     h = F.embedding(x, C['word'])+(C['pos'][:x.shape[1]]+C['type0']); h = F.layer_norm(h, (H,), C['ln.w'], C['ln.b'], 1e-12)
