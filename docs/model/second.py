@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 """second.py: trains small-uncased (BERT, 6 x 384, post-norm, tied decoder) as a masked language model on a processor or a GPU.
 
-usage: second.py --data DIR --init BUNDLE_OR_NPZ --out DIR --seconds S [--muon] [--lr 1e-3] [--mask 0.2] [--mask-to 0.2] [--whole] [--late 1.0] [--late-mask 0.15] [--resume] [--single-precision]
+usage: second.py --data DIR --init BUNDLE_OR_NPZ --out DIR --seconds S [--muon] [--lr 1e-3] [--mask 0.2] [--mask-to 0.2] [--whole] [--keep 0.1] [--random 0.1] [--late 1.0] [--late-mask 0.15] [--resume] [--single-precision]
 DIR holds wikipedia.bin and fiction.bin (uint16 ids, 0xFFFF ends a sentence, 0xFFFE a document), v.wt103.bin, v.tbc.bin, vocab.txt.
 All text lies on the device. A batch holds single sentences, all of one length, or pieces of documents of 62, 126, 254 or 510 tokens,
 so that no row has padding. Writes OUT/model.pt (single precision: weights, their average over the last steps, state of the optimisers) and
-OUT/log.txt. Of the masked tokens, --keep stay and --random become others.
+OUT/log.txt, and saves every four minutes. Of the masked tokens, --keep stay and --random become others.
 --late masks --late-mask of the tokens from that part of the time on. --resume goes on from OUT/model.pt; --single-precision is for processors without bf16.
 """
 import argparse, ctypes, json, math, os, sys, time
@@ -232,10 +232,9 @@ while True:
         gib = int(open('/proc/self/statm').read().split()[1])/2**18 if os.path.exists('/proc/self/statm') else 0
         log(f'step {step} {now-start:.0f}s tok {tok/1e6:.1f}M lr {lr:.2e} loss {ema:.3f} {(tok-lt)/(now-last):.0f} tok/s {gib:.1f} GiB'); last, lt = now, tok
         assert math.isfinite(ema)
-        # jemalloc keeps what lengths of other batches freed; give it back now and then.
+        # With jemalloc, batches of other lengths leave freed memory behind: return it to the system.
         if purge and gib > 12: purge(b'arena.4096.purge', None, None, None, 0)
         if now-last_save > 240: save(); last_save = now
-        if os.path.exists(a.out+'/seconds'): a.seconds = float(open(a.out+'/seconds').read())
         if os.path.exists(a.out+'/threads'): torch.set_num_threads(int(open(a.out+'/threads').read()))
-    if time.time()-last_eval > a.eval_every: log('eval', step, f'{tok/1e6:.1f}M', 'average', evaluate_average()); last_eval = time.time(); save()
+    if time.time()-last_eval > a.eval_every: log('eval', step, f'{tok/1e6:.1f}M', 'average', evaluate_average()); last_eval = time.time()
 save(); log('final', step, f'{tok/1e6:.1f}M', evaluate(), 'average', evaluate_average())
