@@ -4,7 +4,7 @@
 //	q_j(v | θ) ∝ exp(log g(exp(U'_j(θ) (v - θ_j))) - (v - θ_j)² / (2 α g_j))
 //
 // On slots of two categories with the values 0 and 1, this is the binary form of appendix A, algorithm 2: a slot flips
-// with probability sigmoid(-½ U'_j (2θ_j - 1) - 1/(2α)). On binary slots, dula and dmala with twice the α are the
+// with probability sigmoid(-½ U'_j (2θ_j - 1) - 1/(2α)). On such slots, dula and dmala with twice the α are the
 // same chains.
 //
 // DULA (unadjusted) has its own stationary law; DMALA targets π exactly. Step size: α of the paper's equation 2,

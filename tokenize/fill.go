@@ -26,7 +26,7 @@ type Filled struct {
 // With an uncased model, fills get capitals, unless KeepCase is set. If the user wrote a fill with capitals (Written),
 // it keeps them. "i" becomes "I", unless the text has an "i" of its own. More rules apply if the template has a capital
 // letter, or is whole sentences without capitals. A fill then is all capitals among words in capitals, and has capitals
-// in titles, in names and at the start of a sentence, even of a quoted one. Originals go before these rules.
+// in titles, in names and at the start of a sentence, even of a quoted one. An original replaces the last rule.
 func (tpl *Template) Fill(ids []int) Filled {
 	filled := Filled{Fills: make([]string, len(tpl.Blanks)), Spans: make([][2]int, len(tpl.Blanks))}
 	var text strings.Builder
