@@ -125,7 +125,7 @@ func (j *jobs) listen(s *stream) tea.Cmd {
 
 const (
 	frame     = 50 * time.Millisecond // shortest time between two snapshots
-	mostDrawn = 2000                  // most fills in the list of a run with chains
+	mostDrawn = 2000                  // most fills listed of a run with chains, unless the option top is larger
 )
 
 // run fills, and returns the last snapshot, or nil if nothing was found. A stopped run may have found something.

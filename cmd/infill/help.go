@@ -55,7 +55,7 @@ func helpTopics(root *cobra.Command) (topics []*cobra.Command) {
 
 // setUsage makes the help of the root command show only its own text, and the help of any other command its flags.
 func setUsage(root *cobra.Command) {
-	// Cobra's template would list every flag, however long the list.
+	// Cobra's own template prints each flag on one line, however long that is.
 	cobra.AddTemplateFunc("own", func(cmd *cobra.Command) string {
 		options, own := cli.OptionUsages(cmd)
 		if options != "" {
