@@ -25,6 +25,6 @@ func ExampleOpen() {
 		fmt.Printf("%s (%.2f nats)\n", s.Text, s.LogLikelihood)
 	}
 	// Output:
-	// he had loved me (-2.49 nats)
-	// he had told me (-2.93 nats)
+	// he had forgotten me (-2.38 nats)
+	// he had told me (-2.54 nats)
 }

@@ -31,7 +31,7 @@ func TestBuiltInManifest(t *testing.T) {
 		Licence:     "Apache-2.0",
 		Source: "sentence-transformers/all-MiniLM-L6-v2, trained on as a masked language model for infill; see " +
 			"README.md",
-		Revision: "2",
+		Revision: "3",
 		// docs/model/second.py masks one text at a time.
 		Segments: 1,
 	})

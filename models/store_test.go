@@ -48,7 +48,7 @@ func TestStore(t *testing.T) {
 		}
 		return names
 	}
-	if got, want := list(), []string{"small-uncased 2"}; !slices.Equal(got, want) {
+	if got, want := list(), []string{"small-uncased 3"}; !slices.Equal(got, want) {
 		t.Errorf("an empty store lists %q, want %q", got, want)
 	}
 
@@ -71,7 +71,7 @@ func TestStore(t *testing.T) {
 	third := check.Must(store.Find("alone"))(t)
 	// What is imported last takes the place of what was there.
 	revision = second.SHA256[:12]
-	want := []string{"small-uncased 2", "alone " + third.Revision, "org/tiny " + revision}
+	want := []string{"small-uncased 3", "alone " + third.Revision, "org/tiny " + revision}
 	if diff := cmp.Diff(want, list()); diff != "" {
 		t.Errorf("list (-want +got):\n%s", diff)
 	}

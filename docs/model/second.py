@@ -1,14 +1,15 @@
 #!/usr/bin/env python3
 """second.py: trains small-uncased (BERT, 6 x 384, post-norm, tied decoder) as a masked language model on a processor or a GPU.
 
-usage: second.py --data DIR --init BUNDLE_OR_NPZ --out DIR --seconds S [--muon] [--lr 1e-3] [--mask 0.2] [--mask-to 0.2] [--whole] [--keep 0.1] [--random 0.1] [--late 1.0] [--late-mask 0.15] [--resume] [--single-precision]
-DIR holds wikipedia.bin and fiction.bin (uint16 ids, 0xFFFF ends a sentence, 0xFFFE a document), v.wt103.bin, v.tbc.bin, vocab.txt.
+usage: second.py --data DIR --init BUNDLE_OR_NPZ --out DIR --seconds S [--muon] [--compile] [--lr 1e-3] [--mask 0.2] [--mask-to 0.2] [--whole] [--keep 0.1] [--random 0.1] [--late 1.0] [--late-mask 0.15] [--resume] [--single-precision]
+DIR holds wikipedia*.bin and fiction*.bin (uint16 ids, 0xFFFF ends a sentence, 0xFFFE a document), v.wt103.bin, v.tbc.bin, vocab.txt.
+Files that come later are read when they come, and a number in OUT/seconds replaces --seconds.
 All text lies on the device. A batch holds single sentences, all of one length, or pieces of documents of 62, 126, 254 or 510 tokens,
 so that no row has padding. Writes OUT/model.pt (single precision: weights, their average over the last steps, state of the optimisers) and
 OUT/log.txt, and saves every four minutes. Of the masked tokens, --keep stay and --random become others.
---late masks --late-mask of the tokens from that part of the time on. --resume goes on from OUT/model.pt; --single-precision is for processors without bf16.
+--late masks --late-mask of the tokens, word pieces alone, from that part of the time on. --resume goes on from OUT/model.pt; --single-precision is for processors without bf16.
 """
-import argparse, ctypes, json, math, os, sys, time
+import argparse, ctypes, glob, json, math, os, sys, time
 import numpy as np, torch, torch.nn.functional as F
 ap = argparse.ArgumentParser()
 ap.add_argument('--data'); ap.add_argument('--init'); ap.add_argument('--out'); ap.add_argument('--seconds', type=float); ap.add_argument('--steps', type=int, default=0)
@@ -35,8 +36,8 @@ def ri(n, k): return torch.randint(n, (k,), device=dev, generator=g)
 
 class Text:
     """A corpus on the device: tokens without marks, and where sentences and documents begin and end."""
-    def __init__(s, path, singles=True):
-        x = torch.from_numpy(np.fromfile(path, dtype=np.uint16).astype(np.int32)).to(dev)
+    def __init__(s, paths):
+        x = torch.from_numpy(np.concatenate([np.fromfile(p, dtype=np.uint16) for p in paths]).astype(np.int32)).to(dev)
         word = x < 0xFFFE; before = word.long().cumsum(0)
         s.tok = x[word].to(torch.int32).contiguous()
         ends = before[x == 0xFFFF]; docs = torch.cat([before[x == 0xFFFE], before[-1:]]).unique()
@@ -50,8 +51,12 @@ class Text:
     def single(s, n, k): return s.rows(s.st[int(s.off[n])+ri(int(s.cnt[n]), k)], n)
     def piece(s, T, k): return s.rows(s.long[T][ri(len(s.long[T]), k)], T-2)
 
-t0 = time.time(); wiki, fic = Text(a.data+'/wikipedia.bin'), Text(a.data+'/fiction.bin')
-log('tokens', len(wiki.tok), len(fic.tok), 'sentences', len(wiki.st), len(fic.st), 'pieces', {T: (len(wiki.long[T]), len(fic.long[T])) for T in wiki.long}, '%.1fs' % (time.time()-t0))
+def files(name): return sorted(glob.glob(f'{a.data}/{name}*.bin'))
+def read():
+    global wiki, fic, have
+    t0 = time.time(); have = files('wikipedia'), files('fiction'); wiki, fic = map(Text, have)
+    log('tokens', len(wiki.tok), len(fic.tok), 'sentences', len(wiki.st), len(fic.st), 'pieces', {T: (len(wiki.long[T]), len(fic.long[T])) for T in wiki.long}, '%.1fs' % (time.time()-t0))
+read()
 rng = np.random.default_rng(a.seed)
 def batch():
     t = wiki if rng.random() < a.wiki else fic
@@ -98,43 +103,59 @@ for k, s in shapes.items(): assert tuple(W[k].shape) == s, (k, W[k].shape)
 log('parameters %.2fM' % (sum(p.numel() for p in W.values())/1e6))
 
 bf = torch.float32 if a.single_precision else torch.bfloat16
-def layer(x, qkvw, qkvb, ow, ob, l1w, l1b, f1w, f1b, f2w, f2b, l2w, l2b, idx=None):
-    B, T, _ = x.shape
-    q, k, v = F.linear(x, qkvw, qkvb).view(B, T, 3, NH, H//NH).permute(2, 0, 3, 1, 4)
+def attend(x, T, w, b):
+    """Attention over rows of T tokens; x is [rows * T, H]."""
+    q, k, v = F.linear(x, w, b).view(-1, T, 3, NH, H//NH).permute(2, 0, 3, 1, 4)
     # By hand on a CPU, where the backward pass of the fused attention is slow.
     y = F.scaled_dot_product_attention(q, k, v) if x.is_cuda else (q@k.mT*(H//NH)**-0.5).softmax(-1)@v
-    y = y.transpose(1, 2).reshape(B, T, H)
-    # The head looks at the masked positions alone: after the last attention the others are not needed.
-    if idx is not None: x, y = x.reshape(-1, H)[idx], y.reshape(-1, H)[idx]
+    return y.transpose(1, 2).reshape(-1, H)
+def feed(x, y, ow, ob, l1w, l1b, f1w, f1b, f2w, f2b, l2w, l2b):
     x = F.layer_norm(x+F.linear(y, ow, ob), (H,), l1w, l1b, 1e-12)
     return F.layer_norm(x+F.linear(F.gelu(F.linear(x, f1w, f1b)), f2w, f2b), (H,), l2w, l2b, 1e-12)
+class Take(torch.autograd.Function):
+    """Rows idx of x, all different."""
+    @staticmethod
+    def forward(ctx, x, idx): ctx.save_for_backward(idx); ctx.n = len(x); return x[idx]
+    @staticmethod
+    def backward(ctx, g):
+        z = g.new_zeros(ctx.n, H); z[ctx.saved_tensors[0]] = g; return z, None
+cols = torch.arange(V+6, device=dev)
+def slope(z, l):
+    """The sum of the losses of logits z, and their gradient."""
+    z = z.float(); s = z.logsumexp(1, keepdim=True); return (s-z.gather(1, l)).sum(), ((z-s).exp()-(cols == l).float()).to(bf)
 class Loss(torch.autograd.Function):
     """Mean cross entropy of [N, H] against N labels. The backward pass is done at once, over 256 rows a time on a processor, so that the logits stay in its cache."""
     @staticmethod
     def forward(ctx, h, word, bias, lab):
-        n = len(lab); dh = torch.empty_like(h); dl = torch.empty(n, V, dtype=h.dtype, device=h.device); tot = 0.0
-        c = 8192 if h.is_cuda else 256
+        n = len(lab); c = 65536 if h.is_cuda else 256; tot = 0.0; ds = []; dh = torch.empty_like(h)
         for i in range(0, n, c):
-            l = lab[i:i+c, None]; z = F.linear(h[i:i+c], word, bias).float(); z.sub_(z.amax(1, keepdim=True)); t = z.gather(1, l)
-            z.exp_(); s = z.sum(1, keepdim=True); tot = tot+(s.log()-t).sum(); z.mul_(1/(s*n)); z.scatter_add_(1, l, torch.full_like(t, -1/n))
-            dl[i:i+c] = z; dh[i:i+c] = dl[i:i+c]@word
-        ctx.save_for_backward(dh, dl.mT@h, dl.sum(0, dtype=torch.float32)); return tot/n
+            l, d = slope(F.linear(h[i:i+c], word, bias), lab[i:i+c, None]); tot = tot+l; dh[i:i+c] = d@word/n; ds.append(d)
+        d = ds[0] if len(ds) == 1 else torch.cat(ds)
+        ctx.save_for_backward(dh, d.mT@h/n, d.sum(0, dtype=torch.float32)/n); return tot/n
     @staticmethod
     def backward(ctx, g):
         dh, dw, db = ctx.saved_tensors; return g.to(dh.dtype)*dh, g.to(dw.dtype)*dw, (g*db).to(dw.dtype), None
 def head(h, tw, tb, lw, lb, word, bias, lab):
     h = F.layer_norm(F.gelu(F.linear(h, tw, tb)), (H,), lw, lb, 1e-12)
     return Loss.apply(h, word, bias, lab)
-if a.compile: layer = torch.compile(layer, dynamic=True)
+eager = feed
+if a.compile: feed, slope = torch.compile(feed, dynamic=True), torch.compile(slope, dynamic=True)
+# Another backend would plan anew for each shape.
+torch.backends.cuda.enable_cudnn_sdp(False)
 def half(): return {k: v.to(bf) for k, v in W.items()}
 def body(C, x, idx):
-    h = F.embedding(x, C['word'])+(C['pos'][:x.shape[1]]+C['type0']); h = F.layer_norm(h, (H,), C['ln.w'], C['ln.b'], 1e-12)
+    h = F.embedding(x, C['word'])+(C['pos'][:x.shape[1]]+C['type0']); h = F.layer_norm(h, (H,), C['ln.w'], C['ln.b'], 1e-12).view(-1, H)
+    after = feed if torch.is_grad_enabled() else eager
     for l in range(L):
-        c = lambda n: C[f'{l}.{n}']
-        h = layer(h, C[f'{l}.qkv.w'], C[f'{l}.qkv.b'], c('o.w'), c('o.b'), c('ln1.w'), c('ln1.b'), c('f1.w'), c('f1.b'), c('f2.w'), c('f2.b'), c('ln2.w'), c('ln2.b'), idx if l == L-1 else None)
+        y = attend(h, x.shape[1], C[f'{l}.qkv.w'], C[f'{l}.qkv.b'])
+        # The head looks at the masked positions alone: after the last attention the others are not needed.
+        if l == L-1: h, y = Take.apply(h, idx), Take.apply(y, idx)
+        h = after(h, y, *[C[f'{l}.{n}'] for n in ('o.w', 'o.b', 'ln1.w', 'ln1.b', 'f1.w', 'f1.b', 'f2.w', 'f2.b', 'ln2.w', 'ln2.b')])
     return h
 def cast():
     C = half()
+    # A multiple of 64 words, since a GPU multiplies other widths slowly.
+    C['word'], C['bias'] = F.pad(C['word'], (0, 0, 0, 6)), F.pad(C['bias'], (0, 6), value=-1e4)
     for l in range(L):
         for e in 'wb': C[f'{l}.qkv.{e}'] = torch.cat([C[f'{l}.{n}.{e}'] for n in 'qkv'])
     return C
@@ -179,7 +200,7 @@ def evaluate():
 def make_valid():
     global g; keep = g; g = torch.Generator(device=dev); g.manual_seed(77); out = {}; saved = a.mask, a.mask_to, a.whole, a.keep, a.random; a.mask, a.mask_to, a.whole, a.keep, a.random = .2, 0.0, False, .1, .1
     for name in ('wt103', 'tbc'):
-        t = Text(f'{a.data}/v.{name}.bin'); fifth, one, two = [], [], []
+        t = Text([f'{a.data}/v.{name}.bin']); fifth, one, two = [], [], []
         for n in range(6, 60, a.eval_step):
             if t.cnt[n] < 8: continue
             k = int(min(t.cnt[n], 64)); x = t.rows(t.st[int(t.off[n]):int(t.off[n])+k], n); fifth.append(mask(x))
@@ -211,7 +232,7 @@ start = last = last_eval = last_save = time.time(); ema = None; lt = tok0 = tok
 while True:
     now = time.time(); f = (now-start)/a.seconds if not a.steps else step/a.steps
     if f >= 1: break
-    if f >= a.late: a.mask = a.late_mask
+    if f >= a.late: a.mask, a.whole = a.late_mask, False
     lr = a.lr*min(1, (step+1)/a.warm)*(1.0 if f < a.flat else (1-f)/(1-a.flat))
     for p in adam.param_groups: p['lr'] = lr
     tot = 0.0; C = cast()
@@ -220,6 +241,7 @@ while True:
         x = batch(); tok += x.numel(); y, idx, lab = mask(x); l = loss_of(leaves, y, idx, lab)/a.accum; l.backward(); tot = tot+l.detach()
     for k, v in leaves.items():
         gr = v.grad.float()
+        if k in ('word', 'bias'): gr = gr[:V]
         if '.qkv.' in k:
             i, _, e = k.split('.')
             for n, part in zip('qkv', gr.chunk(3)): W[f'{i}.{n}.{e}'].grad = part
@@ -235,6 +257,8 @@ while True:
         # With jemalloc, batches of other lengths leave freed memory behind: return it to the system.
         if purge and gib > 12: purge(b'arena.4096.purge', None, None, None, 0)
         if now-last_save > 240: save(); last_save = now
+        if (files('wikipedia'), files('fiction')) != have: read()
+        if os.path.exists(a.out+'/seconds'): a.seconds = float(open(a.out+'/seconds').read())
         if os.path.exists(a.out+'/threads'): torch.set_num_threads(int(open(a.out+'/threads').read()))
     if time.time()-last_eval > a.eval_every: log('eval', step, f'{tok/1e6:.1f}M', 'average', evaluate_average()); last_eval = time.time()
 save(); log('final', step, f'{tok/1e6:.1f}M', evaluate(), 'average', evaluate_average())

@@ -3,7 +3,7 @@
 >>> from infill import Infill
 >>> m = Infill()
 >>> m.fill("he had [MASK] me", top=3)[0].text
-'he had loved me'
+'he had forgotten me'
 """
 
 from ._client import Infill, pipeline
