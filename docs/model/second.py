@@ -3,7 +3,7 @@
 
 usage: second.py --data DIR --init BUNDLE_OR_NPZ --out DIR --seconds S [--muon] [--compile] [--lr 1e-3] [--mask 0.2] [--mask-to 0.2] [--whole] [--keep 0.1] [--random 0.1] [--late 1.0] [--late-mask 0.15] [--resume] [--single-precision]
 DIR holds wikipedia*.bin and fiction*.bin (uint16 ids, 0xFFFF ends a sentence, 0xFFFE a document), v.wt103.bin, v.tbc.bin, vocab.txt.
-Files that come later are read when they come, and a number in OUT/seconds replaces --seconds.
+Files that are moved there later are read then, and a number in OUT/seconds replaces --seconds.
 All text lies on the device. A batch holds single sentences, all of one length, or pieces of documents of 62, 126, 254 or 510 tokens,
 so that no row has padding. Writes OUT/model.pt (single precision: weights, their average over the last steps, state of the optimisers) and
 OUT/log.txt, and saves every four minutes. Of the masked tokens, --keep stay and --random become others.
