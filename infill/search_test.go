@@ -468,8 +468,8 @@ func TestFewDraws(t *testing.T) {
 	}
 }
 
-// TestWarmDraws: at a temperature, each conditional is raised to the power 1/T over the whole vocabulary, and a list is a
-// filter behind it.
+// TestWarmDraws: at a temperature, each conditional is raised to the power 1/T
+// over the whole vocabulary, and a list is a filter behind it.
 func TestWarmDraws(t *testing.T) {
 	f, model := newFake(t)
 	model.Bond = 1.5
@@ -565,11 +565,13 @@ func TestConstrainedSearch(t *testing.T) {
 			func(w []string) bool { return word(w[0]) && w[1] == w[0] && word(w[2]) && w[2] != w[0] }},
 		"noun of two pieces": {"the [MASK:2] [MASK] ran", 3, func(o *Options) { o.Speech = Lists{1: {"noun"}} },
 			func(w []string) bool { return word(w[2]) && w[0] == "un" && w[1] == "##known" }},
-		"adjective of two pieces": {"the [MASK:2] [MASK] ran", 3, func(o *Options) { o.Speech = Lists{1: {"adjective"}} },
+		"adjective of two pieces": {"the [MASK:2] [MASK] ran", 3,
+			func(o *Options) { o.Speech = Lists{1: {"adjective"}} },
 			func(w []string) bool {
 				return word(w[2]) && w[0] == "un" && (w[1] == "##known" || w[1] == "##seen")
 			}},
-		"ban across pieces": {"the [MASK:2] [MASK] ran", 3, func(o *Options) { o.Ban = []string{"unseen", "cat dog", "sat"} },
+		"ban across pieces": {"the [MASK:2] [MASK] ran", 3,
+			func(o *Options) { o.Ban = []string{"unseen", "cat dog", "sat"} },
 			func(w []string) bool {
 				return word(w[0]) && w[1] != "." && word(w[2]) && !slices.Contains(w, "sat") &&
 					!slices.Contains([]string{"un##seen", "catdog"}, w[0]+w[1])

@@ -6,6 +6,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -24,6 +25,9 @@ import (
 //   - An expected line "..." stands for any number of lines. Seconds, in text and
 //     in JSON, stand for any; every other character counts.
 //   - A line `<!-- not run: REASON -->` above a block leaves it out.
+//
+// With -update, expected lines that differ are written again. Around a "..."
+// as many lines are kept as before.
 type readmeBlock struct {
 	line     int // of the fence, from 1
 	commands []readmeCommand
@@ -132,13 +136,48 @@ func TestReadme(t *testing.T) {
 		folder := t.TempDir()
 		for _, block := range blocks {
 			t.Run(fmt.Sprintf("%s line %d", strings.TrimPrefix(page, "../../"), block.line),
-				func(t *testing.T) { block.run(t, folder) })
+				func(t *testing.T) { block.run(t, folder, page) })
 		}
 	}
 }
 
-// run runs the commands of a block in a folder and compares what they print.
-func (b readmeBlock) run(t *testing.T, folder string) {
+// shortened returns the lines of got that want would show: all, or around each
+// "..." of want as many as want has there.
+func shortened(want, got string) string {
+	const dots = "..."
+	shown, lines := strings.Split(want, "\n"), strings.Split(got, "\n")
+	first := slices.Index(shown, dots)
+	if first < 0 {
+		return got
+	}
+	last := len(shown) - 1
+	for shown[last] != dots {
+		last--
+	}
+	head, tail := lines[:min(first, len(lines))], lines[max(0, len(lines)-(len(shown)-1-last)):]
+	return strings.Join(slices.Concat(head, []string{dots}, tail), "\n")
+}
+
+// rewrite replaces an expectation of a page.
+func rewrite(t *testing.T, page, old, new string) {
+	t.Helper()
+	text, err := os.ReadFile(page)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if strings.Count(string(text), old) != 1 {
+		t.Errorf("%s: the lines are there %d times: write them by hand", page, strings.Count(string(text), old))
+		return
+	}
+	err = os.WriteFile(page, []byte(strings.Replace(string(text), old, new, 1)), 0o644)
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// run runs the commands of a block of a page in a folder and compares what they
+// print.
+func (b readmeBlock) run(t *testing.T, folder, page string) {
 	for _, command := range b.commands {
 		cmd := exec.Command("sh", "-c", command.text)
 		cmd.Dir = folder
@@ -147,7 +186,13 @@ func (b readmeBlock) run(t *testing.T, folder string) {
 		if err != nil && want == "" {
 			t.Errorf("line %d: %s: %v\n%s", command.line, command.text, err, output)
 		}
-		if got := strings.TrimRight(string(output), "\n"); want != "" && !matches(want+"\n", got+"\n") {
+		got := strings.TrimRight(string(output), "\n")
+		if want == "" || matches(want+"\n", got+"\n") {
+			continue
+		}
+		if *update {
+			rewrite(t, page, want, shortened(want, got))
+		} else {
 			t.Errorf("line %d: %s: %s", command.line, command.text, cmp.Diff(untimed(want), untimed(got)))
 		}
 	}

@@ -207,6 +207,10 @@ func (j Job) part(ctx context.Context, now *head, output string) (_ *Summary, er
 			return nil, err
 		}
 	}
+	if p.head != nil && p.head.Settings["order"] == "" {
+		return nil, exists("%s is a run of infill 0.2, whose probabilities were the mean of two orders: finish it with "+
+			"0.2, or begin again with --overwrite", pathOf(output, now.Part))
+	}
 	if p.head == nil {
 		err = lines.Append(now)
 	} else if err = journal.CheckUnchanged(folderOf(output), p.head.Settings, now.Settings); err == nil &&
