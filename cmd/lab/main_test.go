@@ -51,6 +51,7 @@ func TestReports(t *testing.T) {
 		"rbm --side 2 --hidden 2 --updates 5 --chains 2 --steps 9 --seed 1 -q": "on rbm, data bars-and-stripes",
 		"--preset dlp-toy --chains 2 --steps 9 --seed 1 -q":                    "dlp-toy: a categorical toy",
 		"text --samplers all --candidates 5 --chains 2 --steps 9 --seed 1 -q":  "exact means: enumeration of 25 states",
+		"calibration --sentences 8 --seed 1 -q --texts " + sentences:           "|file:sentences.txt@",
 		"--help":     "dlp-figure-3",
 		"rbm --help": "auto|block-gibbs",
 		"arm --help": "ARM",
@@ -83,6 +84,9 @@ func TestMessages(t *testing.T) {
 	}
 }
 
+// sentences is a small file of sentences.
+var sentences = filepath.Join("internal", "lab", "testdata", "sentences.txt")
+
 // One line says what is wrong and what would do.
 func TestBadInput(t *testing.T) {
 	for line, want := range map[string]string{
@@ -107,7 +111,13 @@ func TestBadInput(t *testing.T) {
 		"potts --samplers gibbs,r-mala":      `lab: --samplers: "r-mala" does not suit this potts: r-mala needs a target with`,
 		"table --initial independent":        "lab: --initial: independent has no meaning for a table: choose uniform",
 		"arm vae --estimators arm,muprop":    `lab: --estimators: "arm,muprop" is not a list: "muprop" is not one of arm, ar, `,
-		"arm toy --rate NaN":                 `lab: --rate: "NaN" is not a finite number above 0`,
+		"calibration":                        "lab: --texts: name a file with a sentence on each line",
+		"calibration --texts none.txt":       "lab: --texts: corpus none.txt: open none.txt: no such file or directory",
+		"calibration --least 0.5":            `lab: --least: "0.5" is not a number of 0.001 or more, below 0.1`,
+		"calibration --blanks 2,9 --sentences 12 --texts " + sentences: "lab: --blanks: 9 are too many: at most 8",
+		"calibration --blanks 2 --sentences 50 --texts " + sentences:   "lab: --sentences: corpus sentences.txt: 12 of the 50 sentences wanted are there (of 12: ",
+		"calibration --model none --texts " + sentences:                "lab: --model: ",
+		"arm toy --rate NaN": `lab: --rate: "NaN" is not a finite number above 0`,
 	} {
 		out, messages, code := runLab(t.Context(), line)
 		if code != 2 || !strings.HasPrefix(messages, want) || strings.Count(messages, "\n") != 1 || out != "" {

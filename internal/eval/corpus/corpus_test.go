@@ -273,6 +273,9 @@ func TestPromptsKeepTheirText(t *testing.T) {
 		}
 		o.Mask.Interior, o.Mask.Punctuation, o.Mask.Whole = rapid.Bool().Draw(t, "interior"),
 			rapid.Bool().Draw(t, "punctuation"), rapid.Bool().Draw(t, "whole")
+		if rapid.Bool().Draw(t, "short words") {
+			o.Word = func(word string) bool { return len(word) <= 3 }
+		}
 		s, err := c.Select(o)
 		if err != nil {
 			t.Skip("no sentence fits")
@@ -294,6 +297,9 @@ func TestPromptsKeepTheirText(t *testing.T) {
 			}
 			if !o.Mask.Punctuation && (!strings.ContainsFunc(word, isWord) || word == "[UNK]") {
 				t.Fatalf("%q masked: %+v", word, p)
+			}
+			if o.Word != nil && !o.Word(word) {
+				t.Fatalf("%q masked, and only short words may be: %+v", word, p)
 			}
 			if o.Mask.Whole && slots[at] != Slot {
 				t.Fatalf("part of a token masked: %+v", p)

@@ -43,6 +43,9 @@ type SelectOptions struct {
 	// Check, if not nil, returns why a template cannot be used, as when it is too long for a model, or "" if it can be
 	// used. Select counts the sentence under that reason, and takes another sentence.
 	Check func(template string) (reason string) `json:"-"`
+	// Word, if not nil, reports whether a word may be masked, such as whether
+	// it is one token of a model. Mask.Fraction still refers to all words.
+	Word func(word string) bool `json:"-"`
 }
 
 // DLP returns the protocol of the discrete Langevin paper, section 7.5, for a number of sentences: it masks a quarter
@@ -177,7 +180,9 @@ func (o SelectOptions) prompt(text string, tokens []string) (Prompt, string) {
 	for k, token := range tokens {
 		if o.Mask.Punctuation || token != "[UNK]" && strings.ContainsFunc(token, isWord) {
 			words = append(words, k)
-			if !o.Mask.Interior || k > 0 && k < len(tokens)-1 {
+			from, to := o.Mask.part(token)
+			inside := !o.Mask.Interior || k > 0 && k < len(tokens)-1
+			if inside && (o.Word == nil || o.Word(token[from:to])) {
 				free = append(free, k)
 			}
 		}
@@ -197,15 +202,20 @@ func (o SelectOptions) prompt(text string, tokens []string) (Prompt, string) {
 	p := Prompt{Text: text, Tokens: slices.Sorted(slices.Values(free[:count]))}
 	masked := slices.Clone(tokens)
 	for _, k := range p.Tokens {
-		from, to := 0, len(tokens[k])
-		if !o.Mask.Whole {
-			from, to = core(tokens[k])
-		}
+		from, to := o.Mask.part(tokens[k])
 		p.Words = append(p.Words, tokens[k][from:to])
 		masked[k] = tokens[k][:from] + Slot + tokens[k][to:]
 	}
 	p.Template = strings.Join(masked, " ")
 	return p, ""
+}
+
+// part returns the range of a white-space token that a slot replaces.
+func (m Mask) part(token string) (from, to int) {
+	if m.Whole {
+		return 0, len(token)
+	}
+	return core(token)
 }
 
 func isWord(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) }

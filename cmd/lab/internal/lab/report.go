@@ -214,10 +214,11 @@ func (r *StudyReport) Text() string {
 	fmt.Fprintf(&b, "%s\n\n", r.Title)
 	groups := r.groups()
 	columns := slices.DeleteFunc(slices.Clone(r.plan.columns), func(c column) bool {
-		return !slices.ContainsFunc(groups, func(g group) bool { return len(g.numbers(c.name)) > 0 })
+		return !slices.ContainsFunc(groups, func(g group) bool { return g.has([]column{c}) })
 	})
 	for _, own := range partition[[]column](columns, func(c column) string { return strconv.Itoa(c.table) }) {
-		writeColumns(&b, groups, own)
+		rows := slices.DeleteFunc(slices.Clone(groups), func(g group) bool { return !g.has(own) })
+		writeColumns(&b, rows, own)
 	}
 	for _, note := range r.plan.notes {
 		fmt.Fprintln(&b, note)
@@ -231,7 +232,13 @@ func (r *StudyReport) Text() string {
 		between = "± is a standard error between " + cmp.Or(r.plan.between, counted(repeats, "repetition"))
 	}
 	fmt.Fprintf(&b, "%s; seed %d\n", between, r.Seed)
+	fmt.Fprintf(&b, "signature: %s\n", r.Signature)
 	return b.String()
+}
+
+// has reports whether a repetition has a number of one of the columns.
+func (g group) has(columns []column) bool {
+	return slices.ContainsFunc(columns, func(c column) bool { return len(g.numbers(c.name)) > 0 })
 }
 
 // text returns the mean of a number over the repetitions with its error. A single repetition has its own error.

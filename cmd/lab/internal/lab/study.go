@@ -53,7 +53,7 @@ func Studies() []*Study {
 		list = append(list, newComparison(k))
 	}
 	return append(list, newLearnIsing(), newLearnImages(), newNetworks(), newLearnContacts(), newARMToy(),
-		newARMGradients(), newARMAutoencoders(), newAnnealing())
+		newARMGradients(), newARMAutoencoders(), newAnnealing(), newCalibration())
 }
 
 // plan describes the work of a study before it runs.
@@ -63,6 +63,9 @@ type plan struct {
 	curves  []curve
 	cells   []cell
 	notes   []string // printed below the table
+	// inputs are the models and files that the numbers depend on, each with the
+	// beginning of its SHA-256, for the signature.
+	inputs []parameter
 	// between says between what the standard errors of single cells are, such as "4 chains"; if "", repetitions.
 	between  string
 	warnings []string
@@ -183,13 +186,16 @@ func (s *Study) Run(ctx context.Context, o StudyOptions) (*StudyReport, error) {
 		r.Parameters = append(r.Parameters, parameter{f.Name, f.Value.String()})
 		r.Signature += "|" + f.Name + ":" + f.Value.String()
 	})
-	r.Signature += fmt.Sprintf("|seed:%d", o.Seed)
-	if o.Version != "" {
-		r.Signature += "|version:" + o.Version
-	}
 	p, err := s.plan(ctx, o.Seed)
 	if err != nil {
 		return nil, err
+	}
+	for _, input := range p.inputs {
+		r.Signature += "|" + input.Name + ":" + input.Value
+	}
+	r.Signature += fmt.Sprintf("|seed:%d", o.Seed)
+	if o.Version != "" {
+		r.Signature += "|version:" + o.Version
 	}
 	if o.Folder != "" {
 		if err := claim(o.Folder, r.Signature); err != nil {

@@ -1,0 +1,381 @@
+package lab
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"path/filepath"
+	"slices"
+	"strconv"
+
+	"gonum.org/v1/gonum/floats"
+	"gonum.org/v1/gonum/stat"
+
+	"infill/infill"
+	"infill/internal/eval/corpus"
+	"infill/internal/parallel"
+	"infill/lm"
+	"infill/metrics"
+)
+
+// mostMasked is the largest number of blanks in a sentence of a calibration.
+const mostMasked = 8
+
+// calibration holds the flags of the study that compares the probabilities of
+// fills with how often they are right.
+type calibration struct {
+	texts     *string
+	sentences *int
+	blanks    *[]int
+	least     *float64
+	model     *string
+}
+
+func newCalibration() *Study {
+	s := newStudy("calibration", "Compare probabilities of fills with how often they are right",
+		`Mask words of sentences, chosen by the seed, and fill them by the chain rule from left to
+right. The masked words are one token of the model each. A fill is right if it has the words of
+the sentence in all blanks. The first table compares the probability of the fills that have at
+least --least with the share of right ones. The second has log P of the true words and, for
+several blanks, how far the two orders disagree about them: a masked model's conditionals do not
+fit together. Take texts that the model was not trained on.`)
+	f := s.Flags
+	c := &calibration{}
+	c.texts = f.String("texts", "", "`FILE` with a sentence on each line (needed)")
+	c.sentences = wholeFlag(f, "sentences", 1000, 2, 1<<30, "sentences of the file, for each number of blanks")
+	c.blanks = numbersFlag(f, "blanks", []int{1, 2}, "numbers of blanks in a sentence, with commas between them")
+	c.least = define(f, "least", 0.03, "smallest probability of a fill that is compared", leastProbability, decimal)
+	c.model = f.String("model", "", "`NAME` of a model, or a folder with one (default: the built-in)")
+	s.plan = c.plan
+	return s
+}
+
+// leastProbability reads the smallest probability that is compared. More than
+// a thousand fills of a sentence are never asked for.
+func leastProbability(text string) (float64, error) {
+	p, err := strconv.ParseFloat(text, 64)
+	if err != nil || !(p >= 0.001 && p < 0.1) {
+		return 0, errors.New("a number of 0.001 or more, below 0.1")
+	}
+	return p, nil
+}
+
+// open opens the model. Its weights are loaded when it first runs.
+func (c *calibration) open() (*infill.Filler, error) {
+	return infill.Open(infill.OpenOptions{Model: *c.model, Device: "cpu"})
+}
+
+// plan chooses the sentences and their blanks.
+func (c *calibration) plan(_ context.Context, seed uint64) (*plan, error) {
+	if *c.texts == "" {
+		return nil, refuse("texts", "name a file with a sentence on each line")
+	}
+	texts, err := corpus.Read(filepath.Base(*c.texts), *c.texts, nil)
+	if err != nil {
+		return nil, refuse("texts", "%w", err)
+	}
+	filler, err := c.open()
+	if err != nil {
+		return nil, refuse("model", "%w", err)
+	}
+	defer filler.Close()
+	model := filler.Model()
+	p := newPlan(fmt.Sprintf("calibration of %s: fills of %s", model.Name, texts.Name), calibrationColumns())
+	p.between = "sentences"
+	p.inputs = []parameter{
+		{"weights", fmt.Sprintf("%s@%.12s", model.Name, model.SHA256)},
+		{"file", fmt.Sprintf("%s@%.12s", texts.Name, texts.SHA256)},
+	}
+	p.notes = texts.LeftOut()
+	for _, blanks := range *c.blanks {
+		if blanks > mostMasked {
+			return nil, refuse("blanks", "%d are too many: at most %d", blanks, mostMasked)
+		}
+		chosen, err := texts.Select(corpus.SelectOptions{Sentences: *c.sentences, Mask: corpus.Mask{Count: blanks},
+			Seed:  seed,
+			Word:  func(word string) bool { return oneToken(filler, word) },
+			Check: func(template string) string { return checkBlanks(filler, template, blanks) }})
+		if err != nil {
+			return nil, refuse("sentences", "%w", err)
+		}
+		run := &calibrationRun{of: c, prompts: chosen.Prompts, blanks: blanks}
+		for _, part := range c.parts() {
+			p.add(1, func(ctx context.Context, b *bench) error { return run.compare(ctx, b, part) },
+				parameter{"blanks", strconv.Itoa(blanks)}, parameter{"forecast", part.String()})
+		}
+		p.add(1, run.orders, parameter{"blanks", strconv.Itoa(blanks)}, parameter{"forecast", "all"})
+	}
+	return p, nil
+}
+
+func calibrationColumns() []column {
+	return []column{
+		{name: "fills", format: "%.0f", definition: "fills with such a probability, of all sentences together"},
+		{name: "said", format: "%.2f", definition: "mean probability of these fills, in percent"},
+		{name: "right", format: "%.2f", definition: "those among them that are right, in percent"},
+		{name: "low", format: "%.1f", definition: "95 % interval of right (Wilson, over the number of independent " +
+			"fills that have its error)"},
+		{name: "high", format: "%.1f"},
+		{name: "sentences", format: "%.0f", table: 1},
+		{name: "unproven", format: "%.0f", table: 1, definition: "sentences whose search ended before it had found " +
+			"every fill that is compared"},
+		{name: "log-p", format: "%.3f", table: 1, definition: "log P of the true words, left to right, in nats"},
+		{name: "log-p-r2l", format: "%.3f", table: 1, definition: "the same, right to left"},
+		{name: "log-p-mean", format: "%.3f", table: 1, definition: "log of the mean of P in the two orders"},
+		{name: "gain", format: "%.3f", table: 1, definition: "log-p-mean less log-p"},
+		{name: "apart-50", format: "%.2f", table: 1, definition: "|log-p less log-p-r2l| is less in 50 % of sentences"},
+		{name: "apart-90", format: "%.2f", table: 1, definition: "in 90 %"},
+		{name: "apart-99", format: "%.2f", table: 1, definition: "in 99 %"},
+	}
+}
+
+// oneToken reports whether a word is one token of the model, and no piece.
+func oneToken(filler *infill.Filler, word string) bool {
+	tokenizer := filler.Tokenizer()
+	ids, err := tokenizer.Candidate(word)
+	return err == nil && len(ids) == 1 && tokenizer.Word(ids[0]) && !tokenizer.Continues(ids[0])
+}
+
+// checkBlanks returns why a template cannot be filled, or "".
+func checkBlanks(filler *infill.Filler, template string, blanks int) string {
+	plan, err := filler.Plan(infill.Request{Template: template, Options: leftToRight()})
+	if err != nil {
+		return "refused by the model"
+	}
+	if plan.Slots() != blanks {
+		return "text that is read as a blank"
+	}
+	return ""
+}
+
+// leftToRight returns the options of a search in the order of reading.
+func leftToRight() infill.Options {
+	o := infill.DefaultOptions()
+	o.Order = "l2r"
+	return o
+}
+
+// span is a part of the probabilities, from low up to high.
+type span struct{ low, high float64 }
+
+func (p span) String() string { return fmt.Sprintf("%g to %g %%", 100*p.low, 100*p.high) }
+
+// holds reports whether the part holds a probability. The last holds 1, too.
+func (p span) holds(probability float64) bool {
+	return p.low <= probability && (probability < p.high || p.high == 1)
+}
+
+// parts returns the tenths of the probabilities from the least one on, and
+// then coarser parts, of which few fills suffice.
+func (c *calibration) parts() []span {
+	parts := []span{{*c.least, 0.1}}
+	for tenth := 1; tenth < 10; tenth++ {
+		parts = append(parts, span{float64(tenth) / 10, float64(tenth+1) / 10})
+	}
+	return append(parts, span{0.1, 0.3}, span{0.3, 1})
+}
+
+// calibrationRun fills the chosen sentences once, for all parts.
+type calibrationRun struct {
+	of      *calibration
+	prompts []corpus.Prompt
+	blanks  int
+	filled  []filledSentence // of each prompt; empty until fill has run
+}
+
+// filledSentence is what the model says of a sentence.
+type filledSentence struct {
+	fills    []forecast
+	forth    float64 // log P of the true words, left to right
+	back     float64 // the same, right to left
+	unproven bool    // whether fills with at least the least probability may be missing
+}
+
+// forecast is a fill with its probability.
+type forecast struct {
+	probability float64
+	right       bool
+}
+
+// fill fills all sentences, unless it has done so.
+func (r *calibrationRun) fill(ctx context.Context, b *bench) error {
+	if len(r.filled) > 0 {
+		return nil
+	}
+	filler, err := r.of.open()
+	if err != nil {
+		return err
+	}
+	defer filler.Close()
+	next := 0
+	var filled []filledSentence
+	err = parallel.Each(ctx, lm.InFlight, func(context.Context) (corpus.Prompt, error) {
+		if next == len(r.prompts) {
+			return corpus.Prompt{}, io.EOF
+		}
+		next++
+		return r.prompts[next-1], nil
+	}, func(ctx context.Context, p corpus.Prompt) (filledSentence, error) {
+		return r.of.fill(ctx, filler, p)
+	}, func(s filledSentence) error {
+		filled = append(filled, s)
+		return b.tick(ctx, len(filled), len(r.prompts))
+	})
+	if err != nil {
+		return err
+	}
+	r.filled = filled
+	return nil
+}
+
+// fill fills a sentence: with its true words in both orders, and freely.
+func (c *calibration) fill(ctx context.Context, filler *infill.Filler, p corpus.Prompt) (filledSentence, error) {
+	var s filledSentence
+	truth := leftToRight()
+	truth.Slots = infill.Lists{}
+	for i, word := range p.Words {
+		truth.Slots[i+1] = []string{word}
+	}
+	forth, err := filler.Fill(ctx, p.Template, truth, nil)
+	if err != nil {
+		return s, fmt.Errorf("line %d: %w", p.Line, err)
+	}
+	truth.Order = "r2l"
+	back, err := filler.Fill(ctx, p.Template, truth, nil)
+	if err != nil {
+		return s, fmt.Errorf("line %d: %w", p.Line, err)
+	}
+	s.forth = forth.Fills[0].LogLikelihood
+	s.back = back.Fills[0].LogLikelihood
+	free, err := c.likely(ctx, filler, p)
+	if err != nil {
+		return s, fmt.Errorf("line %d: %w", p.Line, err)
+	}
+	s.unproven = *free.LeftOutAtMost >= *c.least
+	for _, f := range free.Fills {
+		if *f.Probability >= *c.least {
+			s.fills = append(s.fills, forecast{*f.Probability, slices.Equal(f.TokenIDs, forth.Fills[0].TokenIDs)})
+		}
+	}
+	return s, nil
+}
+
+// likely asks for ever more fills, until none left out has the least
+// probability. Fewer than 1/least fills have it.
+func (c *calibration) likely(ctx context.Context, filler *infill.Filler, p corpus.Prompt) (*infill.Result, error) {
+	o := leftToRight()
+	most := int(1 / *c.least) + 1
+	for o.Top = 8; ; o.Top *= 2 {
+		o.Top = min(o.Top, most)
+		result, err := filler.Fill(ctx, p.Template, o, nil)
+		if err != nil {
+			return nil, err
+		}
+		if *result.LeftOutAtMost < *c.least || !*result.Proven || o.Top == most {
+			return result, nil
+		}
+	}
+}
+
+// compare compares the probabilities of one part with what is right.
+func (r *calibrationRun) compare(ctx context.Context, b *bench, of span) error {
+	err := r.fill(ctx, b)
+	if err != nil {
+		return err
+	}
+	said := 0.0
+	var fills, right []float64 // of each sentence with such a fill
+	for _, s := range r.filled {
+		n, hits := 0.0, 0.0
+		for _, f := range s.fills {
+			if !of.holds(f.probability) {
+				continue
+			}
+			n++
+			said += f.probability
+			if f.right {
+				hits++
+			}
+		}
+		if n > 0 {
+			fills = append(fills, n)
+			right = append(right, hits)
+		}
+	}
+	count := floats.Sum(fills)
+	b.number("fills", count)
+	if count == 0 {
+		return nil
+	}
+	share, standardError := ratio(right, fills)
+	independent := independentDraws(share, standardError, count, float64(len(fills)))
+	low, high := metrics.Wilson(share, independent, 0.95)
+	b.number("said", 100*said/count)
+	b.estimate("right")(100*share, 100*standardError)
+	b.number("low", 100*low)
+	b.number("high", 100*high)
+	return nil
+}
+
+// ratio returns Σ y / Σ x over clusters, and its standard error between them
+// by the delta method. The error is NaN if the clusters do not tell it: if
+// there is only one, or if all have the same ratio.
+func ratio(y, x []float64) (value, standardError float64) {
+	value = floats.Sum(y) / floats.Sum(x)
+	squares := 0.0
+	for i := range x {
+		squares += math.Pow(y[i]-value*x[i], 2)
+	}
+	if squares == 0 {
+		return value, math.NaN()
+	}
+	n := float64(len(x))
+	return value, math.Sqrt(squares*n/(n-1)) / floats.Sum(x)
+}
+
+// independentDraws returns how many independent draws have the standard error
+// of a share. If the error is not known, each cluster counts as one.
+func independentDraws(share, standardError, draws, clusters float64) float64 {
+	if math.IsNaN(standardError) {
+		return clusters
+	}
+	return min(draws, share*(1-share)/(standardError*standardError))
+}
+
+// orders tells what the two orders say of the true words.
+func (r *calibrationRun) orders(ctx context.Context, b *bench) error {
+	err := r.fill(ctx, b)
+	if err != nil {
+		return err
+	}
+	unproven := 0
+	var forth, back, mean, gain, apart []float64
+	for _, s := range r.filled {
+		if s.unproven {
+			unproven++
+		}
+		both := floats.LogSumExp([]float64{s.forth, s.back}) - math.Ln2
+		forth = append(forth, s.forth)
+		back = append(back, s.back)
+		mean = append(mean, both)
+		gain = append(gain, both-s.forth)
+		apart = append(apart, math.Abs(s.forth-s.back))
+	}
+	b.number("sentences", float64(len(r.filled)))
+	b.number("unproven", float64(unproven))
+	b.estimate("log-p")(meanAndError(forth))
+	if r.blanks == 1 {
+		return nil
+	}
+	b.estimate("log-p-r2l")(meanAndError(back))
+	b.estimate("log-p-mean")(meanAndError(mean))
+	b.estimate("gain")(meanAndError(gain))
+	slices.Sort(apart)
+	for _, percent := range []int{50, 90, 99} {
+		quantile := stat.Quantile(float64(percent)/100, stat.Empirical, apart, nil)
+		b.number(fmt.Sprintf("apart-%d", percent), quantile)
+	}
+	return nil
+}

@@ -1,0 +1,223 @@
+package lab
+
+import (
+	"fmt"
+	"math"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"infill/infill"
+	"infill/internal/eval/corpus"
+	"infill/lm"
+	"infill/models"
+	"infill/tokenize"
+)
+
+// calibrationTexts is a file of twelve sentences.
+var calibrationTexts = filepath.Join("testdata", "sentences.txt")
+
+// rawModel is a model without a search: only what it says of one slot.
+type rawModel struct {
+	*lm.MaskedLM
+	tokenizer *tokenize.Tokenizer
+}
+
+func openRaw(t *testing.T) *rawModel {
+	t.Helper()
+	bundle := must(models.Open(""))(t)
+	tokenizer := must(bundle.Tokenizer())(t)
+	model := must(lm.Open(t.Context(), bundle, lm.Options{Device: "cpu", MaskID: tokenizer.MaskID(),
+		SeparatorID: tokenizer.SeparatorID()}))(t)
+	t.Cleanup(func() { none(t, model.Close()) })
+	return &rawModel{model, tokenizer}
+}
+
+// logp returns log P of every token for one slot of ids.
+func (m *rawModel) logp(t *testing.T, ids []int, slot int) []float32 {
+	t.Helper()
+	return must(m.LogProbabilities(t.Context(), []lm.Row{{IDs: ids, Position: slot}}))(t)[0]
+}
+
+// chain returns log P of tokens by the chain rule, in the order of the slots.
+func (m *rawModel) chain(t *testing.T, masked, slots, tokens []int) (sum float64) {
+	t.Helper()
+	ids := slices.Clone(masked)
+	for i, slot := range slots {
+		sum += float64(m.logp(t, ids, slot)[tokens[i]])
+		ids[slot] = tokens[i]
+	}
+	return sum
+}
+
+// enumerate calls found with every fill of words that has the least
+// probability: each word that has it in the first slot, then in the next.
+func (m *rawModel) enumerate(t *testing.T, masked, slots, tokens []int, logp, least float64,
+	found func(tokens []int, p float64)) {
+	t.Helper()
+	if len(tokens) == len(slots) {
+		found(tokens, math.Exp(logp))
+		return
+	}
+	ids := slices.Clone(masked)
+	for i, token := range tokens {
+		ids[slots[i]] = token
+	}
+	row := m.logp(t, ids, slots[len(tokens)])
+	for _, token := range m.tokenizer.Fillable() {
+		own := logp + float64(row[token])
+		if m.tokenizer.Word(token) && !m.tokenizer.Continues(token) && math.Exp(own) >= least {
+			m.enumerate(t, masked, slots, append(slices.Clone(tokens), token), own, least, found)
+		}
+	}
+}
+
+// TestCalibration: the numbers of the study are those of an enumeration of all
+// fills, with the model alone.
+func TestCalibration(t *testing.T) {
+	const seed, sentences, least = 5, 10, 0.03
+	s := study(t, "calibration", "texts", calibrationTexts, "sentences", strconv.Itoa(sentences), "blanks", "1,2,3")
+	report := studied(t, s, StudyOptions{Seed: seed})
+	if want := 3 * 13; len(report.Cells) != want {
+		t.Fatalf("%d cells, want %d", len(report.Cells), want)
+	}
+	model := openRaw(t)
+	filler := must(infill.Open(infill.OpenOptions{}))(t)
+	defer filler.Close()
+	texts := must(corpus.Read("sentences.txt", calibrationTexts, nil))(t)
+	for blanks := 1; blanks <= 3; blanks++ {
+		chosen := must(texts.Select(corpus.SelectOptions{Sentences: sentences, Mask: corpus.Mask{Count: blanks},
+			Seed: seed, Word: func(word string) bool { return oneToken(filler, word) }}))(t)
+		fills, said, right := map[string]float64{}, map[string]float64{}, map[string]float64{}
+		var forth, back, apart []float64
+		for _, p := range chosen.Prompts {
+			template := must(model.tokenizer.Template(p.Template))(t)
+			var truth []int
+			for _, word := range p.Words {
+				truth = append(truth, must(model.tokenizer.Candidate(word))(t)...)
+			}
+			masked, slots := template.IDs, template.Slots
+			model.enumerate(t, masked, slots, nil, 0, least, func(tokens []int, p float64) {
+				for _, name := range partsOf(p) {
+					fills[name]++
+					said[name] += p
+					if slices.Equal(tokens, truth) {
+						right[name]++
+					}
+				}
+			})
+			l2r := model.chain(t, masked, slots, truth)
+			backwards := slices.Clone(truth)
+			slices.Reverse(backwards)
+			ends := slices.Clone(slots)
+			slices.Reverse(ends)
+			r2l := model.chain(t, masked, ends, backwards)
+			forth = append(forth, l2r)
+			back = append(back, r2l)
+			apart = append(apart, math.Abs(l2r-r2l))
+		}
+		slices.Sort(apart)
+		for _, c := range report.Cells {
+			if c.Labels.value("blanks") != strconv.Itoa(blanks) {
+				continue
+			}
+			part := c.Labels.value("forecast")
+			want := map[string]float64{"fills": fills[part]}
+			if fills[part] > 0 {
+				want["said"] = 100 * said[part] / fills[part]
+				want["right"] = 100 * right[part] / fills[part]
+			}
+			if part == "all" {
+				mean, e := meanAndError(forth)
+				want = map[string]float64{"sentences": sentences, "unproven": 0, "log-p": mean}
+				if !nearly(c.Errors["log-p"], e) {
+					t.Errorf("%d blanks: log P ± %v, want %v", blanks, c.Errors["log-p"], e)
+				}
+				if blanks > 1 {
+					want["log-p-r2l"], _ = meanAndError(back)
+					want["apart-50"] = apart[4] // the fifth of ten
+					want["apart-90"] = apart[8]
+					want["apart-99"] = apart[9]
+				}
+			}
+			for name, value := range want {
+				got, known := c.Numbers[name]
+				if !known || !nearly(got, value) {
+					t.Errorf("%d blanks, %s: %s is %v (%v), the enumeration has %v", blanks, part, name, got, known,
+						value)
+				}
+			}
+		}
+	}
+}
+
+// nearly compares rows that were computed in different batches.
+func nearly(a, b float64) bool { return math.Abs(a-b) <= 1e-4*max(1, math.Abs(b)) }
+
+// partsOf names the parts of a probability, as the study's rows do.
+func partsOf(p float64) []string {
+	tenth := min(int(10*p), 9)
+	names := []string{fmt.Sprintf("%d to %d %%", 10*tenth, 10*tenth+10)}
+	switch {
+	case p < 0.1:
+		return []string{"3 to 10 %"}
+	case p < 0.3:
+		return append(names, "10 to 30 %")
+	}
+	return append(names, "30 to 100 %")
+}
+
+// TestCalibrationErrors: shares of fills whose errors are known.
+func TestCalibrationErrors(t *testing.T) {
+	// A hundred sentences of one fill, half of them right, and then each twice.
+	once, twice, hits := slices.Repeat([]float64{1}, 100), slices.Repeat([]float64{2}, 100), make([]float64, 100)
+	for i := range 50 {
+		hits[i] = 1
+	}
+	value, e := ratio(hits, once)
+	if value != 0.5 || math.Abs(e-0.5/math.Sqrt(99)) > 1e-12 {
+		t.Errorf("%v ± %v", value, e)
+	}
+	if n := independentDraws(value, e, 100, 100); math.Abs(n-99) > 1e-9 {
+		t.Errorf("%v independent draws of 100", n)
+	}
+	for i := range hits {
+		hits[i] *= 2
+	}
+	value, e = ratio(hits, twice)
+	if n := independentDraws(value, e, 200, 100); value != 0.5 || math.Abs(n-99) > 1e-9 {
+		t.Errorf("pairs that are right together: %v ± %v, %v draws", value, e, n)
+	}
+	value, e = ratio(twice, twice)
+	if n := independentDraws(value, e, 200, 100); value != 1 || !math.IsNaN(e) || n != 100 {
+		t.Errorf("all right: %v ± %v, %v draws", value, e, n)
+	}
+}
+
+// TestCalibrationText: the report names what its numbers depend on, is the
+// same again, and another text is another signature.
+func TestCalibrationText(t *testing.T) {
+	text := func(sentences string) string {
+		s := study(t, "calibration", "texts", calibrationTexts, "sentences", sentences)
+		return studied(t, s, StudyOptions{Seed: 2, Version: "v1"}).Text()
+	}
+	first := text("6")
+	for _, want := range []string{"calibration of small-uncased: fills of sentences.txt\n", " ± ", "|sentences:6|",
+		"|weights:small-uncased@", "|file:sentences.txt@", "|seed:2|version:v1\n"} {
+		if !strings.Contains(first, want) {
+			t.Errorf("no %q in:\n%s", want, first)
+		}
+	}
+	if again := text("6"); again != first {
+		t.Errorf("the same again:\n%s\nat first:\n%s", again, first)
+	}
+	if other := text("7"); other == first {
+		t.Error("seven sentences give the report of six")
+	}
+	// A cell that is all of two tables stands in the second alone.
+	if n := strings.Count(first, "\n  1            all "); n != 1 {
+		t.Errorf("%d rows of all sentences with one blank:\n%s", n, first)
+	}
+}
