@@ -27,9 +27,10 @@ import (
 )
 
 const (
-	// searchWidth is the number of conditionals in a round: a smaller one wastes
-	// less, a larger one makes better calls.
-	searchWidth = 8
+	// A round asks for a quarter of the conditionals so far, from leastWidth to
+	// mostWidth. Large rounds make better calls, and waste what the last of them
+	// did not need: so a short search has small ones.
+	leastWidth, mostWidth = 2, 32
 	// diveEvery is the number of conditionals for the best beginning of all, for
 	// every one conditional for the best beginning of some depth, each depth in
 	// turn. Without the latter, the search of a flat law of many slots would stay
@@ -109,12 +110,13 @@ func (s *Search) Run(ctx context.Context, k int, room func() int, tell func()) e
 // width returns how many conditionals the next round may ask for. It is hurried
 // if room may suffice for only one state.
 func (s *Search) width(room func() int) (width int, hurried bool) {
+	width = min(mostWidth, max(leastWidth, s.asked/4))
 	if room == nil {
-		return searchWidth, false
+		return width, false
 	}
 	left := room()
 	if len(s.found) > 0 || left > s.tree.slots() {
-		return min(searchWidth, left), false
+		return min(width, left), false
 	}
 	if left > 0 {
 		return 1, true
