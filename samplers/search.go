@@ -115,8 +115,12 @@ func (s *Search) width(room func() int) (width int, hurried bool) {
 		return width, false
 	}
 	left := room()
-	if len(s.found) > 0 || left > s.tree.slots() {
+	if len(s.found) > 0 {
 		return min(width, left), false
+	}
+	spare := left - s.tree.slots()
+	if spare > 0 {
+		return min(width, spare), false
 	}
 	if left > 0 {
 		return 1, true
