@@ -46,7 +46,8 @@ type Options struct {
 	// Samples is the number of independent draws, or of chains, each of which ends in one sample. 0 means a search, or
 	// 25 chains if Chains is set.
 	Samples int
-	// Temperature T draws with conditionals to the power 1/T, or runs chains on exp(U/T). A search does not use it.
+	// Temperature T draws with conditionals over the whole vocabulary to the power 1/T, or runs chains on exp(U/T). A
+	// search does not use it.
 	Temperature float64
 	// Rank says which fills of draws and chains are listed.
 	Rank Rank

@@ -21,6 +21,7 @@ type rules struct {
 	distinct   bool
 	blanks     []blankRules
 	bans       bans
+	lexicons   map[string]*lexicon
 	warnings   []string // warnings about words that no blank can hold
 }
 
@@ -34,7 +35,7 @@ type blankRules struct {
 // rules returns the rules that the options set for the blanks of a template.
 func (v *vocabulary) rules(t *tokenize.Template, o *Options) (*rules, error) {
 	r := &rules{vocabulary: v, fill: o.Fill, distinct: o.Distinct, blanks: make([]blankRules, len(t.Blanks)),
-		bans: bans{plain: map[int][][]int{}, joined: map[int][][]int{}}}
+		bans: bans{plain: map[int][][]int{}, joined: map[int][][]int{}}, lexicons: map[string]*lexicon{}}
 	for number, parts := range o.Speech {
 		if number > len(t.Blanks) {
 			return nil, misfit("pos", "there is no blank %d: the template has %d", number, len(t.Blanks))
@@ -242,7 +243,7 @@ func (r *rules) spellings(t *tokenize.Template, numbers []int) (spellings, error
 		return list, nil
 	}
 	pieces := make([][]int, b.Slots)
-	spoken := false
+	speaks := false
 	for piece := range pieces {
 		pieces[piece] = r.place(number, b, piece)
 		for _, other := range numbers[1:] {
@@ -257,16 +258,29 @@ func (r *rules) spellings(t *tokenize.Template, numbers []int) (spellings, error
 		}
 	}
 	for _, other := range numbers {
-		spoken = spoken || r.blanks[other].part != nil
+		speaks = speaks || r.blanks[other].part != nil
 	}
-	if !spoken || b.Slots == 1 {
+	if !speaks || b.Slots == 1 {
 		return &freely{pieces, r.bansOf(b)}, nil
 	}
-	s := newSpoken(r.words(numbers), r.vocabulary.lower(), pieces[0], pieces[1], b.Slots, r.bansOf(b))
+	s := &spoken{r.lexicon(t, numbers, pieces), b.Slots, r.bansOf(b)}
 	if !some(s, slices.Repeat([]int{samplers.Open}, b.Slots)) {
 		return nil, r.nothing(number, b, 0)
 	}
 	return s, nil
+}
+
+// lexicon returns the lexicon of the blanks of one name, or of one blank. Blanks
+// of equal rules share one, whatever their lengths.
+func (r *rules) lexicon(t *tokenize.Template, numbers []int, pieces [][]int) *lexicon {
+	key := ""
+	for _, number := range numbers {
+		key += fmt.Sprint(t.Blanks[number].TouchesLeft, t.Blanks[number].Opens, r.blanks[number].part)
+	}
+	if r.lexicons[key] == nil {
+		r.lexicons[key] = newLexicon(r.words(numbers), r.vocabulary.lower(), pieces[0], pieces[1])
+	}
+	return r.lexicons[key]
 }
 
 // words returns the words, sorted, that have the parts of speech of some blanks.

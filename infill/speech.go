@@ -102,10 +102,15 @@ func (p *part) words() []string {
 // spoken are the spellings of a blank of several pieces that together spell a
 // word of some parts of speech.
 type spoken struct {
-	pieces int
-	bans   bans
-	reads  []string // text of each token in lower case, [vocabulary]
-	words  []string // sorted
+	lexicon *lexicon
+	pieces  int
+	bans    bans
+}
+
+// A lexicon has words, and the tokens that spell them.
+type lexicon struct {
+	reads []string // text of each token in lower case, [vocabulary]
+	words []string // sorted
 	// backward has the words sorted from their ends.
 	backward func() []string
 	// first and later have the tokens of the first piece, and of each other, by
@@ -114,9 +119,9 @@ type spoken struct {
 	cut          map[string]uint32 // cache of cuts
 }
 
-// newSpoken returns the spellings of words by tokens that are allowed as the
-// first piece, and as each later one.
-func newSpoken(words, reads []string, first, later []int, pieces int, b bans) *spoken {
+// newLexicon returns a lexicon of words, and of the tokens that are allowed as
+// the first piece and as each later one.
+func newLexicon(words, reads []string, first, later []int) *lexicon {
 	byText := func(tokens []int) map[string][]int {
 		texts := map[string][]int{}
 		for _, token := range tokens {
@@ -126,12 +131,11 @@ func newSpoken(words, reads []string, first, later []int, pieces int, b bans) *s
 		}
 		return texts
 	}
-	s := &spoken{pieces: pieces, bans: b, reads: reads, words: words, first: byText(first), later: byText(later),
-		cut: map[string]uint32{}}
-	s.backward = sync.OnceValue(func() []string {
+	x := &lexicon{reads: reads, words: words, first: byText(first), later: byText(later), cut: map[string]uint32{}}
+	x.backward = sync.OnceValue(func() []string {
 		return slices.SortedFunc(slices.Values(words), compareEnds)
 	})
-	return s
+	return x
 }
 
 // compareEnds compares two words by their last bytes, then by those before.
@@ -145,41 +149,41 @@ func compareEnds(a, b string) int {
 }
 
 // tokens returns the tokens of a text as the first piece, or as a later one.
-func (s *spoken) tokens(text string, piece int) []int {
+func (x *lexicon) tokens(text string, piece int) []int {
 	if piece == 0 {
-		return s.first[text]
+		return x.first[text]
 	}
-	return s.later[text]
+	return x.later[text]
 }
 
 // cuts returns how a text can be cut into later pieces: bit n is set if it can
 // be cut into n.
-func (s *spoken) cuts(text string) uint32 {
+func (x *lexicon) cuts(text string) uint32 {
 	if text == "" {
 		return 1
 	}
-	known, ok := s.cut[text]
+	known, ok := x.cut[text]
 	if ok {
 		return known
 	}
 	var bits uint32
 	for end := 1; end <= len(text); end++ {
-		if s.later[text[:end]] != nil {
-			bits |= s.cuts(text[end:]) << 1
+		if x.later[text[:end]] != nil {
+			bits |= x.cuts(text[end:]) << 1
 		}
 	}
-	s.cut[text] = bits
+	x.cut[text] = bits
 	return bits
 }
 
 // cuttable reports whether a text can be cut into the pieces from one number to
 // the one before another.
-func (s *spoken) cuttable(text string, from, to int) bool {
+func (x *lexicon) cuttable(text string, from, to int) bool {
 	if from > 0 || to == 0 {
-		return s.cuts(text)&(1<<(to-from)) != 0
+		return x.cuts(text)&(1<<(to-from)) != 0
 	}
 	for end := 1; end <= len(text); end++ {
-		if s.first[text[:end]] != nil && s.cuts(text[end:])&(1<<(to-1)) != 0 {
+		if x.first[text[:end]] != nil && x.cuts(text[end:])&(1<<(to-1)) != 0 {
 			return true
 		}
 	}
@@ -193,29 +197,29 @@ type gap struct {
 }
 
 // gap returns the open pieces between the known ones.
-func (s *spoken) gap(known []int) gap {
+func (x *lexicon) gap(known []int) gap {
 	g := gap{to: len(known)}
 	for g.from < len(known) && known[g.from] != samplers.Open {
-		g.front += s.reads[known[g.from]]
+		g.front += x.reads[known[g.from]]
 		g.from++
 	}
 	for g.to > g.from && known[g.to-1] != samplers.Open {
 		g.to--
-		g.back = s.reads[known[g.to]] + g.back
+		g.back = x.reads[known[g.to]] + g.back
 	}
 	return g
 }
 
 // agreeing yields the letters that words have in a gap.
-func (s *spoken) agreeing(g gap) iter.Seq[string] {
+func (x *lexicon) agreeing(g gap) iter.Seq[string] {
 	return func(yield func(string) bool) {
-		words := s.words
+		words := x.words
 		begins := func(word string) bool { return strings.HasPrefix(word, g.front) }
 		if g.front != "" || g.back == "" {
 			at, _ := slices.BinarySearch(words, g.front)
 			words = words[at:]
 		} else {
-			words = s.backward()
+			words = x.backward()
 			at, _ := slices.BinarySearchFunc(words, g.back, compareEnds)
 			words = words[at:]
 			begins = func(word string) bool { return strings.HasSuffix(word, g.back) }
@@ -237,16 +241,16 @@ func (s *spoken) agreeing(g gap) iter.Seq[string] {
 
 // next implements spellings.
 func (s *spoken) next(known []int, piece int) []int {
-	g := s.gap(known)
+	g := s.lexicon.gap(known)
 	found := map[int]bool{}
-	for letters := range s.agreeing(g) {
+	for letters := range s.lexicon.agreeing(g) {
 		for from := 0; from < len(letters) && (from == 0 || piece > g.from); from++ {
-			if !s.cuttable(letters[:from], g.from, piece) {
+			if !s.lexicon.cuttable(letters[:from], g.from, piece) {
 				continue
 			}
 			for to := from + 1; to <= len(letters); to++ {
-				tokens := s.tokens(letters[from:to], piece)
-				if tokens == nil || !s.cuttable(letters[to:], piece+1, g.to) {
+				tokens := s.lexicon.tokens(letters[from:to], piece)
+				if tokens == nil || !s.lexicon.cuttable(letters[to:], piece+1, g.to) {
 					continue
 				}
 				for _, token := range tokens {
@@ -266,14 +270,14 @@ func (s *spoken) next(known []int, piece int) []int {
 func (s *spoken) wholes(known []int) iter.Seq[[]int] {
 	return func(yield func([]int) bool) {
 		for piece, token := range known {
-			if token != samplers.Open && !slices.Contains(s.tokens(s.reads[token], piece), token) {
+			if token != samplers.Open && !slices.Contains(s.lexicon.tokens(s.lexicon.reads[token], piece), token) {
 				return
 			}
 		}
-		g := s.gap(known)
+		g := s.lexicon.gap(known)
 		whole := slices.Clone(known)
-		for letters := range s.agreeing(g) {
-			if !s.cuttable(letters, g.from, g.to) {
+		for letters := range s.lexicon.agreeing(g) {
+			if !s.lexicon.cuttable(letters, g.from, g.to) {
 				continue
 			}
 			if !s.extend(whole, letters, g.from, g.to, yield) {
@@ -290,8 +294,8 @@ func (s *spoken) extend(whole []int, letters string, from, to int, yield func([]
 		return letters != "" || s.bans.within(whole) || yield(whole)
 	}
 	for end := 1; end <= len(letters); end++ {
-		tokens := s.tokens(letters[:end], from)
-		if tokens == nil || !s.cuttable(letters[end:], from+1, to) {
+		tokens := s.lexicon.tokens(letters[:end], from)
+		if tokens == nil || !s.lexicon.cuttable(letters[end:], from+1, to) {
 			continue
 		}
 		for _, token := range tokens {
