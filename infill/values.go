@@ -1,0 +1,893 @@
+package infill
+
+import (
+	"crypto/rand"
+	"encoding/binary"
+	"encoding/csv"
+	"errors"
+	"fmt"
+	"maps"
+	"math"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"infill/lm"
+	"infill/samplers"
+)
+
+// This file has the types of the options. Each reads and writes the text of a
+// flag, which is also that of a column and of a string in JSON, and has a schema.
+// The error of UnmarshalText completes the sentence `"x" is not …`.
+
+// A schema says which JSON an option takes, beside a string with its text.
+type schema struct {
+	kind   string   // "string", "integer", "number", "boolean", "array" or "object"
+	values []string // suggestions, or if closed the only valid texts
+	closed bool
+}
+
+const auto = "auto"
+
+// These are the largest valid counts. Their only purpose is that a typing
+// mistake does not ask for too much memory.
+const (
+	maxChains = 1 << 16
+	maxTop    = 10000 // fills that a search can be asked to prove
+	maxSteps  = 1 << 24
+	maxPieces = 16 // pieces of one blank
+)
+
+// oneOf returns text as a T, or an error if it is not one of values.
+func oneOf[T ~string](text []byte, values []T) (T, error) {
+	if value := T(text); slices.Contains(values, value) {
+		return value, nil
+	}
+	return "", errors.New("one of " + strings.Join(texts(values), ", "))
+}
+
+func texts[T ~string](values []T) []string {
+	list := make([]string, len(values))
+	for i, v := range values {
+		list[i] = string(v)
+	}
+	return list
+}
+
+// whole reads a whole number within bounds. It takes 3.0 too, which pandas
+// writes for 3 beside gaps.
+func whole(text []byte, low, high int) (int, bool) {
+	n, err := strconv.Atoi(strings.TrimSuffix(string(text), ".0"))
+	return n, err == nil && low <= n && n <= high
+}
+
+// number reads a finite number within bounds.
+func number(text []byte, low, high float64) (float64, bool) {
+	x, err := strconv.ParseFloat(string(text), 64)
+	return x, err == nil && low <= x && x <= high
+}
+
+func digits(n int) ([]byte, error) { return strconv.AppendInt(nil, int64(n), 10), nil }
+
+// FillKind says which fills a blank without a list may take. "words" takes words
+// of letters and digits: a blank directly after a word continues that word, and
+// every other blank begins a new word. "tokens" takes punctuation too. "any"
+// takes every token, also pieces that continue the word on the left, as the
+// papers and other tools do. "" is "words".
+type FillKind string
+
+// These are the values of FillKind.
+const (
+	FillWords  FillKind = "words"
+	FillTokens FillKind = "tokens"
+	FillAny    FillKind = "any"
+)
+
+func fillKinds() []FillKind { return []FillKind{FillWords, FillTokens, FillAny} }
+
+// UnmarshalText reads "words", "tokens" or "any".
+func (f *FillKind) UnmarshalText(text []byte) (err error) {
+	*f, err = oneOf(text, fillKinds())
+	return err
+}
+
+// MarshalText returns the text that UnmarshalText reads.
+func (f FillKind) MarshalText() ([]byte, error) { return []byte(f), nil }
+
+func (FillKind) schema() schema { return schema{"string", texts(fillKinds()), true} }
+
+// Case says which capitals a fill has. With "auto" or "", a fill from a model
+// without capitals gets the capitals that the text asks for (see
+// tokenize.Template.Fill). With "keep", a fill keeps the model's letters.
+type Case string
+
+// These are the values of Case.
+const (
+	CaseAuto Case = auto
+	CaseKeep Case = "keep"
+)
+
+// UnmarshalText reads "auto" or "keep".
+func (c *Case) UnmarshalText(text []byte) (err error) {
+	*c, err = oneOf(text, []Case{CaseAuto, CaseKeep})
+	return err
+}
+
+// MarshalText returns the text that UnmarshalText reads.
+func (c Case) MarshalText() ([]byte, error) { return []byte(c), nil }
+
+func (Case) schema() schema { return schema{"string", texts([]Case{CaseAuto, CaseKeep}), true} }
+
+// Rank says which fills of draws and chains are listed. "distinct" or "" lists
+// different fills, the likeliest first: of all draws, or of all states of chains
+// after the warm-up. "final" lists every draw, or the final state of every chain,
+// repeats included, as the papers do.
+type Rank string
+
+// These are the values of Rank.
+const (
+	RankDistinct Rank = "distinct"
+	RankFinal    Rank = "final"
+)
+
+// UnmarshalText reads "distinct" or "final".
+func (r *Rank) UnmarshalText(text []byte) (err error) {
+	*r, err = oneOf(text, []Rank{RankDistinct, RankFinal})
+	return err
+}
+
+// MarshalText returns the text that UnmarshalText reads.
+func (r Rank) MarshalText() ([]byte, error) { return []byte(r), nil }
+
+func (Rank) schema() schema { return schema{"string", texts([]Rank{RankDistinct, RankFinal}), true} }
+
+// A Switch is on or off.
+type Switch bool
+
+// UnmarshalText reads "true" or "false".
+func (s *Switch) UnmarshalText(text []byte) error {
+	value, err := strconv.ParseBool(string(text))
+	if err != nil {
+		return errors.New("one of false, true")
+	}
+	*s = Switch(value)
+	return nil
+}
+
+// MarshalText returns the text that UnmarshalText reads.
+func (s Switch) MarshalText() ([]byte, error) { return strconv.AppendBool(nil, bool(s)), nil }
+
+func (Switch) schema() schema { return schema{"boolean", []string{"false", "true"}, true} }
+
+// A Text is any text.
+type Text string
+
+// UnmarshalText takes the text as it is.
+func (t *Text) UnmarshalText(text []byte) error {
+	*t = Text(text)
+	return nil
+}
+
+// MarshalText returns the text.
+func (t Text) MarshalText() ([]byte, error) { return []byte(t), nil }
+
+func (Text) schema() schema { return schema{kind: "string"} }
+
+// A Top is the number of fills to keep; 0 is 5.
+type Top int
+
+const defaultTop = 5
+
+// UnmarshalText reads a whole number of 1 or more.
+func (t *Top) UnmarshalText(text []byte) error {
+	n, ok := whole(text, 1, maxChains)
+	if !ok {
+		return fmt.Errorf("a whole number from 1 to %d", maxChains)
+	}
+	*t = Top(n)
+	return nil
+}
+
+// MarshalText returns the text that UnmarshalText reads.
+func (t Top) MarshalText() ([]byte, error) { return digits(int(t)) }
+
+func (Top) schema() schema { return schema{kind: "integer"} }
+
+// Samples is the number of independent draws, or of chains, each of which ends in
+// one sample. For chains 0 is 25.
+type Samples int
+
+const defaultSamples = 25
+
+// UnmarshalText reads a whole number of 1 or more.
+func (s *Samples) UnmarshalText(text []byte) error {
+	n, ok := whole(text, 1, maxChains)
+	if !ok {
+		return fmt.Errorf("a whole number from 1 to %d", maxChains)
+	}
+	*s = Samples(n)
+	return nil
+}
+
+// MarshalText returns the text that UnmarshalText reads.
+func (s Samples) MarshalText() ([]byte, error) { return digits(int(s)) }
+
+func (Samples) schema() schema {
+	return schema{kind: "integer", values: strings.Fields("1 5 10 25 50 100")}
+}
+
+// Temperature is T; 0 is 1. Draws raise each conditional over the whole
+// vocabulary to the power 1/T. Chains run on exp(U/T).
+type Temperature float64
+
+// UnmarshalText reads a number; its bounds keep U/T finite.
+func (t *Temperature) UnmarshalText(text []byte) error {
+	x, ok := number(text, 1e-6, 1e6)
+	if !ok {
+		return errors.New("a number from 0.000001 to 1000000")
+	}
+	*t = Temperature(x)
+	return nil
+}
+
+// MarshalText returns the text that UnmarshalText reads.
+func (t Temperature) MarshalText() ([]byte, error) { return fmt.Append(nil, float64(t)), nil }
+
+func (Temperature) schema() schema {
+	return schema{kind: "number", values: strings.Fields("0.5 0.7 0.8 1 1.2 1.5 2")}
+}
+
+// A Seed determines, together with the template, every random number of a run.
+// The library never chooses a seed by itself: see NewSeed.
+type Seed uint64
+
+// UnmarshalText reads a whole number of 0 or more.
+func (s *Seed) UnmarshalText(text []byte) error {
+	n, err := strconv.ParseUint(strings.TrimSuffix(string(text), ".0"), 10, 64)
+	if err != nil {
+		return errors.New("a whole number of 0 or more, below 2^64")
+	}
+	*s = Seed(n)
+	return nil
+}
+
+// MarshalText returns the text that UnmarshalText reads.
+func (s Seed) MarshalText() ([]byte, error) { return strconv.AppendUint(nil, uint64(s), 10), nil }
+
+func (Seed) schema() schema { return schema{kind: "integer"} }
+
+// NewSeed returns a random seed from the operating system. The seed has only 32
+// bits, so that a user can retype it.
+func NewSeed() (Seed, error) {
+	var b [4]byte
+	_, err := rand.Read(b[:])
+	if err != nil {
+		return 0, fmt.Errorf("draw a seed: %w", err)
+	}
+	return Seed(binary.LittleEndian.Uint32(b[:])), nil
+}
+
+// Order is the order in which the chain rule takes the blanks; the pieces of a
+// blank are always neighbours. The values are "l2r" or "" (left to right), "r2l",
+// and permutations of the blanks such as "2,1,3".
+type Order string
+
+// These are the values of Order, beside permutations.
+const (
+	LeftToRight Order = "l2r"
+	RightToLeft Order = "r2l"
+)
+
+// UnmarshalText reads "l2r", "r2l" or a permutation such as "2,1,3".
+func (o *Order) UnmarshalText(text []byte) error {
+	read := Order(text)
+	switch {
+	case read == "both":
+		return errors.New("an order: both went in 0.3, which has one order: leave it out")
+	case read == LeftToRight || read == RightToLeft || read.numbers() != nil:
+		*o = read
+		return nil
+	}
+	return errors.New("one of l2r, r2l, or a permutation of the blanks, as in 2,1,3")
+}
+
+// MarshalText returns the order as a text that UnmarshalText reads.
+func (o Order) MarshalText() ([]byte, error) { return []byte(o), nil }
+
+func (Order) schema() schema {
+	return schema{kind: "string", values: texts([]Order{LeftToRight, RightToLeft})}
+}
+
+// setList reads a permutation, given as one text for each number.
+func (o *Order) setList(values []string) error {
+	return o.UnmarshalText([]byte(strings.Join(values, ",")))
+}
+
+// numbers returns the blanks of a permutation, counted from 0; nil if the order
+// is a named one or not valid.
+func (o Order) numbers() []int {
+	var list []int
+	for text := range strings.SplitSeq(string(o), ",") {
+		n, err := strconv.Atoi(strings.TrimSpace(text))
+		if err != nil {
+			return nil
+		}
+		list = append(list, n-1)
+	}
+	for i, n := range slices.Sorted(slices.Values(list)) {
+		if i != n {
+			return nil
+		}
+	}
+	return list
+}
+
+// A Budget bounds the cost of an answer by Rows, by Seconds, or by both. The zero
+// Budget is 4000 rows.
+type Budget struct {
+	Rows    int     // most model rows; a draw made again counts as one more
+	Seconds float64 // most seconds since the start of the fill
+}
+
+var defaultBudget = Budget{Rows: 4000}
+
+// MarshalText writes the budget as UnmarshalText reads it: "500" for rows, "2s"
+// for seconds.
+func (b Budget) MarshalText() ([]byte, error) {
+	if b.Seconds > 0 {
+		return fmt.Appendf(nil, "%gs", b.Seconds), nil
+	}
+	return digits(b.Rows)
+}
+
+// UnmarshalText reads "500" as rows and "2s" as seconds.
+func (b *Budget) UnmarshalText(text []byte) error {
+	var read Budget
+	var ok bool
+	seconds, timed := strings.CutSuffix(string(text), "s")
+	if timed {
+		read.Seconds, ok = number([]byte(seconds), math.SmallestNonzeroFloat64, math.MaxFloat64)
+	} else {
+		read.Rows, ok = whole(text, 1, math.MaxInt)
+	}
+	if !ok {
+		return errors.New("a number of model rows above 0, or seconds above 0, as in 2s")
+	}
+	*b = read
+	return nil
+}
+
+func (Budget) schema() schema {
+	return schema{kind: "string", values: strings.Fields("500 1000 2000 4000 10000 1s 5s 20s")}
+}
+
+// room returns the number of further rows that the budget allows after rows, 0 if
+// the seconds since began are used up.
+func (b Budget) room(rows int, began time.Time) int {
+	if b.Seconds > 0 && time.Since(began).Seconds() >= b.Seconds {
+		return 0
+	}
+	if b.Rows == 0 {
+		return math.MaxInt
+	}
+	return max(0, b.Rows-rows)
+}
+
+// share returns the used part of the budget, from 0 to 1.
+func (b Budget) share(rows int, began time.Time) float64 {
+	if b.Seconds > 0 {
+		return min(1, time.Since(began).Seconds()/b.Seconds)
+	}
+	return min(1, float64(rows)/float64(max(1, b.Rows)))
+}
+
+// text writes the budget for people, as "2s" or "500 model rows".
+func (b Budget) text() string {
+	if b.Seconds > 0 {
+		return fmt.Sprintf("%gs", b.Seconds)
+	}
+	return fmt.Sprintf("%d model rows", b.Rows)
+}
+
+// A Sampler is a sampler with its settings.
+type Sampler struct{ Spec samplers.Spec }
+
+// NewSampler returns a sampler by its name, with its default settings.
+func NewSampler(name string) Sampler { return Sampler{samplers.Spec{Name: name, OnText: true}} }
+
+// UnmarshalText reads a sampler with its settings, as in
+// dmala:step-size=0.4,balance=sqrt.
+func (s *Sampler) UnmarshalText(text []byte) error {
+	list, err := samplers.ParseList(string(text))
+	if err != nil || len(list) != 1 {
+		return errors.New("a sampler, as in dmala:step-size=0.4,balance=sqrt")
+	}
+	if !slices.Contains(Samplers(), list[0].Name) {
+		return errors.New("one of " + strings.Join(Samplers(), ", "))
+	}
+	list[0].OnText = true
+	*s = Sampler{list[0]}
+	return nil
+}
+
+// MarshalText returns the text that UnmarshalText reads.
+func (s Sampler) MarshalText() ([]byte, error) { return []byte(s.Spec.String()), nil }
+
+func (Sampler) schema() schema { return schema{kind: "string", values: Samplers()} }
+
+// Samplers lists the names of the samplers that can fill text by chains. The
+// first is dmala.
+func Samplers() []string {
+	const first = "dmala"
+	names := []string{first}
+	for _, name := range samplers.Names() {
+		if samplers.Describe(name).OnText != nil && name != first {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// Energy chooses the energy U of chains, in nats; "" is the
+// pseudo-log-likelihood.
+type Energy lm.Energy
+
+func energies() []Energy {
+	var list []Energy
+	for _, e := range lm.PLL.Values() {
+		list = append(list, Energy(e))
+	}
+	return list
+}
+
+// UnmarshalText reads "pll" or "filled".
+func (e *Energy) UnmarshalText(text []byte) (err error) {
+	*e, err = oneOf(text, energies())
+	return err
+}
+
+// MarshalText returns the text that UnmarshalText reads.
+func (e Energy) MarshalText() ([]byte, error) { return []byte(e), nil }
+
+func (Energy) schema() schema { return schema{"string", texts(energies()), true} }
+
+// Steps is the length of each chain, its warm-up included. With 0, the chains
+// stay at their starts.
+type Steps int
+
+// UnmarshalText reads a whole number of 0 or more.
+func (s *Steps) UnmarshalText(text []byte) error {
+	n, ok := whole(text, 0, maxSteps)
+	if !ok {
+		return fmt.Errorf("a whole number from 0 to %d", maxSteps)
+	}
+	*s = Steps(n)
+	return nil
+}
+
+// MarshalText returns the text that UnmarshalText reads.
+func (s Steps) MarshalText() ([]byte, error) { return digits(int(s)) }
+
+func (Steps) schema() schema {
+	return schema{kind: "integer", values: strings.Fields("0 10 20 50 100 200 500 1000")}
+}
+
+// A WarmUp is the first steps of chains, which give no draws: half of the steps,
+// rounded down, or a number of them. An automatic step size adapts during these
+// steps.
+type WarmUp struct {
+	Half  bool
+	Steps int
+}
+
+const half = "half"
+
+// UnmarshalText reads "half", or a whole number of 0 or more.
+func (w *WarmUp) UnmarshalText(text []byte) error {
+	if string(text) == half {
+		*w = WarmUp{Half: true}
+		return nil
+	}
+	n, ok := whole(text, 0, maxSteps)
+	if !ok {
+		return errors.New("a whole number of 0 or more, or half")
+	}
+	*w = WarmUp{Steps: n}
+	return nil
+}
+
+// MarshalText returns the text that UnmarshalText reads.
+func (w WarmUp) MarshalText() ([]byte, error) {
+	if w.Half {
+		return []byte(half), nil
+	}
+	return digits(w.Steps)
+}
+
+func (WarmUp) schema() schema { return schema{kind: "integer", values: []string{half}} }
+
+// of returns the number of steps in the warm-up of a chain.
+func (w WarmUp) of(steps Steps) int {
+	if w.Half {
+		return int(steps) / 2
+	}
+	return w.Steps
+}
+
+// StepSize is α in the convention of the discrete Langevin paper: changing a slot
+// costs 1/α nats. 0 adapts α in the warm-up, if the sampler has a step size.
+type StepSize float64
+
+// UnmarshalText reads "auto", or a number above 0.
+func (s *StepSize) UnmarshalText(text []byte) error {
+	if string(text) == auto {
+		*s = 0
+		return nil
+	}
+	x, ok := number(text, math.SmallestNonzeroFloat64, math.MaxFloat64)
+	if !ok {
+		return errors.New("a number above 0, or auto")
+	}
+	*s = StepSize(x)
+	return nil
+}
+
+// MarshalText returns the text that UnmarshalText reads.
+func (s StepSize) MarshalText() ([]byte, error) {
+	if s == 0 {
+		return []byte(auto), nil
+	}
+	return fmt.Append(nil, float64(s)), nil
+}
+
+func (StepSize) schema() schema {
+	return schema{kind: "number", values: strings.Fields("auto 0.1 0.2 0.5 1 2 5 10 50")}
+}
+
+// Balance is the weight of an energy difference in a proposal, in the syntax of
+// samplers.Balance; "" is the sampler's default.
+type Balance string
+
+// UnmarshalText reads "auto", a name, or a power from 0.5 to 1.
+func (b *Balance) UnmarshalText(text []byte) error {
+	if string(text) == auto {
+		*b = ""
+		return nil
+	}
+	if new(samplers.Balance).Set(string(text)) != nil {
+		return fmt.Errorf("one of auto, %s, or a number from 0.5 to 1", strings.Join(samplers.BalanceNames(), ", "))
+	}
+	*b = Balance(text)
+	return nil
+}
+
+// MarshalText returns the text that UnmarshalText reads.
+func (b Balance) MarshalText() ([]byte, error) { return orAuto(string(b)) }
+
+func orAuto(text string) ([]byte, error) {
+	if text == "" {
+		return []byte(auto), nil
+	}
+	return []byte(text), nil
+}
+
+func (Balance) schema() schema {
+	return schema{kind: "string", values: append([]string{auto}, samplers.BalanceNames()...)}
+}
+
+// Gradient is the gradient that a sampler uses; "" is the sampler's default.
+type Gradient lm.Gradient
+
+func gradients() []string { return append([]string{auto}, texts(lm.Local.Values())...) }
+
+// UnmarshalText reads "auto", "local" or "full".
+func (g *Gradient) UnmarshalText(text []byte) error {
+	value, err := oneOf(text, gradients())
+	if err != nil {
+		return err
+	}
+	*g = Gradient(strings.TrimPrefix(value, auto))
+	return nil
+}
+
+// MarshalText returns the text that UnmarshalText reads.
+func (g Gradient) MarshalText() ([]byte, error) { return orAuto(string(g)) }
+
+func (Gradient) schema() schema { return schema{"string", gradients(), true} }
+
+// Candidates is the number of the model's most probable tokens that every slot of
+// a chain keeps; 0 is the whole vocabulary.
+type Candidates int
+
+// UnmarshalText reads a whole number of 0 or more.
+func (c *Candidates) UnmarshalText(text []byte) error {
+	n, ok := whole(text, 0, math.MaxInt32)
+	if !ok {
+		return errors.New("a whole number of 0 (the whole vocabulary) or more")
+	}
+	*c = Candidates(n)
+	return nil
+}
+
+// MarshalText returns the text that UnmarshalText reads.
+func (c Candidates) MarshalText() ([]byte, error) { return digits(int(c)) }
+
+func (Candidates) schema() schema {
+	return schema{kind: "integer", values: strings.Fields("10 50 100 250 500 1000 0")}
+}
+
+// Start says in which states chains start; the zero Start is "model".
+type Start struct {
+	Kind StartKind
+	Fill []string // the text of each blank, if Kind is "fill"
+}
+
+// StartKind says where the starts come from. "model" draws from the model's
+// conditionals with every slot masked, "random" draws uniformly, and "fill" is a
+// given fill. "shared" is one draw from the model that all chains share, as in
+// the DISCS benchmark. "mask" draws the slots one by one in a random order from
+// the model, with later slots masked. This start is the nearest to a text of
+// masks, which has no energy.
+type StartKind string
+
+// These are the values of StartKind.
+const (
+	StartModel  StartKind = "model"
+	StartRandom StartKind = "random"
+	StartShared StartKind = "shared"
+	StartMask   StartKind = "mask"
+	StartGiven  StartKind = "fill"
+)
+
+func startKinds() []StartKind { return []StartKind{StartModel, StartRandom, StartShared, StartMask} }
+
+// MarshalText writes the text that UnmarshalText reads: Kind, or as
+// "fill:dark,blue".
+func (s Start) MarshalText() ([]byte, error) {
+	if s.Kind == StartGiven {
+		return []byte(string(s.Kind) + ":" + joinWords(s.Fill)), nil
+	}
+	return []byte(s.Kind), nil
+}
+
+// UnmarshalText reads "model", "random", "shared", "mask", or a fill as
+// "fill:dark,blue".
+func (s *Start) UnmarshalText(text []byte) error {
+	fill, given := strings.CutPrefix(string(text), string(StartGiven)+":")
+	if given {
+		words, err := splitWords(fill)
+		if err != nil {
+			return errors.New("a fill, as in fill:dark,blue")
+		}
+		*s = Start{StartGiven, words}
+		return nil
+	}
+	kind, err := oneOf(text, startKinds())
+	if err != nil {
+		return errors.New("fill:WORD,..., or one of model, random, shared, mask")
+	}
+	*s = Start{Kind: kind}
+	return nil
+}
+
+func (Start) schema() schema { return schema{kind: "string", values: texts(startKinds())} }
+
+// Words is a list of words. Its text form has commas between the words; a word
+// with a comma stands in quotes.
+type Words []string
+
+var errWords = errors.New("a list of words, as in red,blue")
+
+// UnmarshalText reads words with commas between them. An empty text gives an
+// empty list.
+func (w *Words) UnmarshalText(text []byte) error {
+	if strings.TrimSpace(string(text)) == "" {
+		*w = nil
+		return nil
+	}
+	words, err := splitWords(string(text))
+	if err != nil {
+		return errWords
+	}
+	return w.setList(words)
+}
+
+// MarshalText writes words as UnmarshalText reads them.
+func (w Words) MarshalText() ([]byte, error) { return []byte(joinWords(w)), nil }
+
+func (Words) schema() schema { return schema{kind: "array"} }
+
+func (w *Words) setList(values []string) error {
+	list, ok := trimmed(values)
+	if len(values) > 0 && !ok {
+		return errWords
+	}
+	*w = list
+	return nil
+}
+
+// Lists are words by the number of a blank, written "1=red,dark blue 2=sky".
+type Lists map[int][]string
+
+var errLists = errors.New("a blank's number and all words it may take, as in 1=red,dark blue")
+
+// UnmarshalText reads lists of words as in "1=red,dark blue 2=sky".
+func (l *Lists) UnmarshalText(text []byte) error {
+	read, ok := readLists(string(text))
+	return l.take(read, ok)
+}
+
+// take sets l to lists of which each has words and the number of a blank.
+func (l *Lists) take(lists map[int][]string, ok bool) error {
+	if !ok || lists[0] != nil {
+		return errLists
+	}
+	*l = lists
+	return nil
+}
+
+// MarshalText writes lists as UnmarshalText reads them.
+func (l Lists) MarshalText() ([]byte, error) { return []byte(writeLists(l)), nil }
+
+func (Lists) schema() schema { return schema{kind: "object"} }
+
+func (l *Lists) setList(values []string) error {
+	read, ok := listsOf(values)
+	return l.take(read, ok)
+}
+
+func (l *Lists) setLists(values map[string][]string) error {
+	read, ok := numbered(values)
+	return l.take(read, ok)
+}
+
+// Parts are parts of speech by the number of a blank, or under 0 for all blanks,
+// written "noun" or "1=noun,verb".
+type Parts map[int][]string
+
+// partsOfSpeech are the words of Parts.
+var partsOfSpeech = []string{"noun", "verb", "adjective", "adverb"}
+
+var errParts = errors.New("a list of " + strings.Join(partsOfSpeech, ", ") +
+	", perhaps of one blank, as in noun or 1=noun,verb")
+
+// UnmarshalText reads "noun,verb" for all blanks, or "1=noun 2=verb".
+func (p *Parts) UnmarshalText(text []byte) error {
+	read, ok := readLists(string(text))
+	return p.take(read, ok)
+}
+
+// take sets p to lists of which each has parts of speech.
+func (p *Parts) take(lists map[int][]string, ok bool) error {
+	for _, list := range lists {
+		for _, word := range list {
+			ok = ok && slices.Contains(partsOfSpeech, word)
+		}
+	}
+	if !ok {
+		return errParts
+	}
+	*p = lists
+	return nil
+}
+
+// MarshalText writes parts of speech as UnmarshalText reads them.
+func (p Parts) MarshalText() ([]byte, error) { return []byte(writeLists(p)), nil }
+
+func (Parts) schema() schema { return schema{kind: "string", values: partsOfSpeech} }
+
+func (p *Parts) setList(values []string) error {
+	read, ok := listsOf(values)
+	return p.take(read, ok)
+}
+
+func (p *Parts) setLists(values map[string][]string) error {
+	read, ok := numbered(values)
+	return p.take(read, ok)
+}
+
+var listStart = regexp.MustCompile(`(?:^|\s)(\d+)\s*=`)
+
+// readLists reads lists as in "noun 1=red,dark blue 2=sky". Words without a
+// number are under 0.
+func readLists(text string) (lists map[int][]string, ok bool) {
+	values := map[string][]string{}
+	starts := append(listStart.FindAllStringSubmatchIndex(text, -1), []int{len(text)})
+	add := func(number, words string) {
+		list, err := splitWords(words)
+		_, twice := values[number]
+		if err != nil || twice {
+			list = nil // numbered refuses a list without words
+		}
+		values[number] = list
+	}
+	if words := strings.TrimSpace(text[:starts[0][0]]); words != "" {
+		add("0", words)
+	}
+	for i, at := range starts[:len(starts)-1] {
+		add(text[at[2]:at[3]], text[at[1]:starts[i+1][0]])
+	}
+	return numbered(values)
+}
+
+// listsOf reads values such as "1=red,blue", each the list of a blank. Values
+// without "=" are words for all blanks.
+func listsOf(values []string) (lists map[int][]string, ok bool) {
+	all := map[string][]string{}
+	for _, text := range values {
+		number, words, found := strings.Cut(text, "=")
+		if !found {
+			all["0"] = append(all["0"], text)
+			continue
+		}
+		list, err := splitWords(words)
+		_, twice := all[number]
+		if err != nil || twice {
+			list = nil
+		}
+		all[number] = list
+	}
+	return numbered(all)
+}
+
+// numbered returns lists by their numbers. ok is false if a key is no number of a
+// blank, or if a list has no words.
+func numbered(values map[string][]string) (lists map[int][]string, ok bool) {
+	lists = map[int][]string{}
+	for key, words := range values {
+		n, err := strconv.Atoi(strings.TrimSpace(key))
+		list, good := trimmed(words)
+		if err != nil || !good || n < 0 || lists[n] != nil {
+			return nil, false
+		}
+		lists[n] = list
+	}
+	return lists, true
+}
+
+// writeLists writes lists as readLists reads them.
+func writeLists(l map[int][]string) string {
+	var lists []string
+	for _, n := range slices.Sorted(maps.Keys(l)) {
+		list := joinWords(l[n])
+		if n > 0 {
+			list = strconv.Itoa(n) + "=" + list
+		}
+		lists = append(lists, list)
+	}
+	return strings.Join(lists, " ")
+}
+
+// trimmed returns the values without the space around them. ok is false if the
+// list or a word is empty.
+func trimmed(values []string) (list []string, ok bool) {
+	for _, word := range values {
+		list = append(list, strings.TrimSpace(word))
+	}
+	return list, list != nil && !slices.Contains(list, "")
+}
+
+// splitWords cuts a text at its commas. A comma inside quotes does not cut.
+func splitWords(text string) ([]string, error) {
+	if !strings.Contains(text, `"`) {
+		return strings.Split(text, ","), nil
+	}
+	reader := csv.NewReader(strings.NewReader(text))
+	reader.LazyQuotes = true
+	reader.TrimLeadingSpace = true
+	return reader.Read()
+}
+
+// joinWords writes words in the form that splitWords reads.
+func joinWords(words []string) string {
+	quoted := make([]string, len(words))
+	for i, word := range words {
+		quoted[i] = word
+		if strings.ContainsAny(word, `",`) {
+			quoted[i] = `"` + strings.ReplaceAll(word, `"`, `""`) + `"`
+		}
+	}
+	return strings.Join(quoted, ",")
+}
