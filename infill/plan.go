@@ -121,7 +121,7 @@ func (p *Plan) MaxRows() int {
 	case o.Samples > 0:
 		rows = max(budget, layouts)
 	case o.Budget.Rows > 0: // a search goes on to its first fill, whatever the budget
-		rows = max(budget, layouts) + slots - 1
+		rows = max(budget, layouts+slots-1)
 	}
 	return int(min(rows, math.MaxInt32))
 }

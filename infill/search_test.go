@@ -589,7 +589,7 @@ func TestConstrainedSearch(t *testing.T) {
 				for rows := 1; rows < 40; rows += 1 + rows/4 {
 					o.Budget.Rows = rows
 					r := fill(t, f, c.template, o)
-					if most := max(rows, 1) + c.slots - 1; int(r.Stats.ModelRows) > most {
+					if most := max(rows, c.slots); int(r.Stats.ModelRows) > most {
 						t.Errorf("%s, %d rows: %d were taken", order, rows, r.Stats.ModelRows)
 					}
 					compareFills(t, r, all)

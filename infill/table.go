@@ -81,7 +81,8 @@ var table = []Option{
 	{Name: "samples", Kind: "{auto|N}", Unit: "draws", Values: strings.Fields("auto 1 5 10 25 50 100"),
 		Help: "independent draws from the model; with a sampler its chains, each of which ends in one sample",
 		word: auto, low: 1, high: maxChains, want: fmt.Sprintf("auto, or a whole number from 1 to %d", maxChains)},
-	{Name: "temperature", Kind: "T", Help: "of draws: each conditional over the vocabulary to the power 1/T; of chains: exp(U/T)",
+	{Name: "temperature", Kind: "T",
+		Help:   "of draws: each conditional over the vocabulary to the power 1/T; of chains: exp(U/T)",
 		Values: strings.Fields("0.5 0.7 0.8 1 1.2 1.5 2"), low: 1e-6, high: 1e6, // so that U/T stays finite
 		want: "a number from 0.000001 to 1000000"},
 	{Name: "rank", Kind: "{distinct|final}", Closed: true, Values: texts([]Rank{rankDistinct, RankFinal}),

@@ -59,9 +59,10 @@ type Search struct {
 	proven bool
 	asked  int // number of conditionals so far
 	dives  int
-	// beyond is how many more conditionals a run without room may ask for to
-	// find a first state.
-	beyond int
+	// hurried is set when room may suffice for only one state. beyond is how
+	// many conditionals the search may then ask for without room.
+	hurried bool
+	beyond  int
 }
 
 // NewSearch makes a search over the states of laws.
@@ -70,16 +71,14 @@ func NewSearch(laws []Law) (*Search, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Search{laws: laws, tree: newTree(laws)}
-	s.beyond = s.tree.slots()
-	return s, nil
+	return &Search{laws: laws, tree: newTree(laws)}, nil
 }
 
 // Run searches until the k likeliest states are proven, until room returns 0,
 // or until ctx ends. room, if not nil, returns how many more conditionals Run
-// may ask for. To find a first state, Run exceeds this number by at most the
-// conditionals of one state; if that finds none, Run ends without a state. A
-// later Run continues the search. Run calls tell, if not nil, after every round.
+// may ask for. If this number never suffices for a first state, Run exceeds it by
+// what is missing to the conditionals of one state. If that finds none, Run ends
+// without a state. A later Run continues the search. Run calls tell, if not nil, after every round.
 func (s *Search) Run(ctx context.Context, k int, room func() int, tell func()) error {
 	if k < 1 {
 		return fmt.Errorf("%d states: ask for one at least", k)
@@ -121,6 +120,10 @@ func (s *Search) width(room func() int) (width int, hurried bool) {
 	spare := left - s.tree.slots()
 	if spare > 0 {
 		return min(width, spare), false
+	}
+	if !s.hurried {
+		s.hurried = true
+		s.beyond = s.tree.slots() - max(0, left)
 	}
 	if left > 0 {
 		return 1, true
