@@ -1,7 +1,6 @@
 package infill
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -14,26 +13,138 @@ import (
 	"infill/samplers"
 )
 
-// chainRun is the method that moves Markov chains over the slots of a layout.
-type chainRun struct {
-	work        *work
-	options     Chains // as Chains.settled returns them
-	chains      int
-	layout      *layout
-	variables   []variable
-	target      lm.Target
-	temperature float64
-	kernel      samplers.Kernel
-	streams     []*rand.Rand
-	// pool holds the states that count as draws. early holds states that do not count: those of the warm-up, or all but
-	// the final states if only final states count. Observers see early while early is not nil.
-	pool, early *pool
-	warming     bool // whether early holds states of the warm-up
-	// books count the steps of the warm-up (books[0]), and the steps after it (books[1]).
-	books    [2]book
-	stepSize float64 // after the last step; NaN or 0 if the sampler has no step size
-	step     int
+// Chains moves Markov chains of a sampler over the slots of a layout.
+type Chains struct {
+	// Sampler moves the chains.
+	Sampler Sampler `option:"sampler" word:"NAME" list:"true" help:"run chains of a sampler, see infill help samplers"`
+	// StepSize is the sampler's, if it has one.
+	StepSize StepSize `option:"step-size" word:"{auto|ALPHA}" help:"changing a slot costs 1/ALPHA nats; auto adapts it in the warm-up"`
+	// Balance weighs energy differences in proposals.
+	Balance Balance `option:"balance" word:"{auto|BETA|NAME}" list:"true" help:"what an energy difference weighs in a proposal: a power from 0.5 to 1"`
+	// Energy is what the chains draw from.
+	Energy Energy `option:"energy" word:"{pll|filled}" help:"U of the chains: the pseudo-log-likelihood, or with nothing masked, for comparison"`
+	// Gradient is what proposals look at.
+	Gradient Gradient `option:"gradient" word:"{auto|local|full}" help:"what proposals look at; auto is the sampler's own choice"`
+	// Candidates are the tokens that every slot, and so the target, keeps.
+	Candidates Candidates `option:"candidates" word:"N" unit:"tokens" help:"keep a slot to the model's N most probable tokens; 0 is the whole vocabulary"`
+	// Temperature T draws from exp(U/T).
+	Temperature Temperature `option:"temperature"`
+	// Samples is the number of chains.
+	Samples Samples `option:"samples"`
+	// Steps is the length of each chain.
+	Steps Steps `option:"steps" word:"N" unit:"steps" help:"steps of each chain, the warm-up included"`
+	// WarmUp is the part of the steps that gives no draws.
+	WarmUp WarmUp `option:"warm-up" word:"{half|N}" unit:"steps" help:"first steps that are not drawn from; half is half of the steps"`
+	// Initial says where the chains start.
+	Initial Start `option:"initial" word:"NAME" help:"where chains start, see infill help samplers: model, random, shared, mask or fill:WORD,..."`
+	// Rank says which states are listed.
+	Rank Rank `option:"rank"`
 }
+
+// NewChains returns the chains of a user who names a sampler and nothing else.
+func NewChains(sampler string) Chains {
+	return Chains{Sampler: NewSampler(sampler), Steps: 50, WarmUp: WarmUp{Half: true}, Candidates: 250}
+}
+
+// settled also replaces an automatic gradient and balance by those of the sampler.
+func (c Chains) settled() Method {
+	c.Temperature, c.Rank = c.Temperature.settled(), c.Rank.settled()
+	c.Sampler.Spec.OnText = true
+	if c.Samples == 0 {
+		c.Samples = defaultSamples
+	}
+	if c.Energy == "" {
+		c.Energy = Energy(lm.PLL)
+	}
+	if c.Initial.Kind == "" {
+		c.Initial.Kind = StartModel
+	}
+	kind := samplers.Describe(c.Sampler.Spec.Name)
+	if c.Gradient == "" && kind.OnText != nil {
+		c.Gradient = Gradient(kind.OnText.Gradient)
+	}
+	if c.Balance == "" {
+		c.Balance = Balance(c.spec().Value("balance"))
+	}
+	return c
+}
+
+// check returns an *OptionError if the options of chains do not fit together.
+func (c Chains) check(*Request) error {
+	name := c.Sampler.Spec.Name
+	err := c.Sampler.Spec.Check()
+	if err != nil {
+		return wrong("sampler", "%q is not a sampler with its settings: %v", c.Sampler.Spec, err)
+	}
+	kind := samplers.Describe(name)
+	warm := c.WarmUp.of(c.Steps)
+	switch {
+	case warm > int(c.Steps):
+		return wrong("warm-up", "%d is not a whole number from 0 to the number of steps, %d", warm, c.Steps)
+	case c.StepSize != 0 && !kind.Has("step-size"):
+		return wrong("step-size", "%s has none: leave it out", name)
+	case c.Balance != "" && !kind.Has("balance"):
+		return wrong("balance", "%s has none to choose: leave it out", name)
+	case c.Gradient != "" && kind.OnText.Gradient == "":
+		return wrong("gradient", "%s uses none: leave it out", name)
+	}
+	return nil
+}
+
+// spec returns the sampler with the step size and the balance, if they are given.
+func (c Chains) spec() samplers.Spec {
+	spec := c.Sampler.Spec
+	if c.StepSize != 0 {
+		spec = spec.With("step-size", float64(c.StepSize))
+	}
+	if c.Balance != "" {
+		spec = spec.With("balance", c.Balance)
+	}
+	return spec
+}
+
+func (c Chains) cost(p *Plan) (rows int, bytes float64) {
+	n, chains, steps := float64(p.Slots()), float64(c.Samples), float64(c.Steps)
+	r := float64(len(p.layouts)) + chains*(steps+1)*n
+	candidates := float64(c.Candidates)
+	if candidates == 0 {
+		candidates = float64(p.filler.tokenizer.VocabularySize())
+	}
+	bytes = p.common() + min(4*keptNumbers, 4*r*n*candidates)*3/2 + chains*n*candidates*8*6 + chains*(steps+1)*4 +
+		r/n*(bytesOfState+8*n)
+	return int(min(r, math.MaxInt32)), bytes
+}
+
+func (c Chains) solve(ctx context.Context, w *work) (*answer, error) {
+	r := &chainRun{work: w, options: c, layout: w.plan.layouts[0]}
+	start, err := r.prepare(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return r.run(ctx, start)
+}
+
+// chainRun is a run of chains over the slots of a layout.
+type chainRun struct {
+	work      *work
+	options   Chains // settled
+	layout    *layout
+	variables []variable
+	target    lm.Target
+	kernel    samplers.Kernel
+	streams   []*rand.Rand
+	// draws holds the states that count. Before there are any, seen holds those
+	// of the present stage: of the warm-up, or of the steps after it if only the
+	// final states count.
+	draws, seen *pool
+	stage       bool // whether seen is of the warm-up
+	// warmUp and after count the steps of the warm-up, and the steps after it.
+	warmUp, after book
+	stepSize      float64 // after the last step; NaN or 0 if the sampler has no step size
+	step          int
+}
+
+func (c *chainRun) chains() int { return int(c.options.Samples) }
 
 // book counts steps of the chains, and the changed slots and accepted proposals in these steps.
 type book struct {
@@ -53,46 +164,55 @@ func (b *book) count(info *samplers.Info) {
 	}
 }
 
-func (c *chainRun) solve(ctx context.Context, w *work) error {
-	start, err := c.prepare(ctx, w)
-	if err != nil {
-		return err
-	}
-	w.answer.place = "before the first step"
-	o := w.plan.Options
-	plan := samplers.Plan{Streams: c.streams, WarmUp: c.options.WarmUp, Steps: c.options.Steps - c.options.WarmUp}
+// run moves the chains, and answers with what they met.
+func (c *chainRun) run(ctx context.Context, start []int) (*answer, error) {
+	steps, warm := int(c.options.Steps), c.options.WarmUp.of(c.options.Steps)
+	plan := samplers.Plan{Streams: c.streams, WarmUp: warm, Steps: steps - warm}
 	end, err := samplers.Sample(ctx, c.kernel, start, plan, func(at samplers.Step) error {
-		c.observe(at, !at.WarmUp && (o.Rank == rankDistinct || at.Number == c.options.Steps))
+		c.observe(at, !at.WarmUp && (c.options.Rank == RankDistinct || at.Number == steps))
 		return nil
 	})
 	if err != nil {
-		c.interrupted(ctx)
-		return err
+		return c.interrupted(ctx), err
 	}
-	c.stepSize, c.early = end.StepSize, nil
-	if len(c.pool.draws) == 0 {
+	c.stepSize = end.StepSize
+	if !c.counting() {
 		// Nothing follows the warm-up: its last states are the draws.
-		c.pool.add(end.State, c.temperature)
+		c.draws.add(end.State, float64(c.options.Temperature))
 	}
-	if err := c.pool.evaluate(ctx, c.target); err != nil {
-		c.interrupted(ctx)
-		return err
+	err = c.draws.evaluate(ctx, c.target)
+	if err != nil {
+		return c.interrupted(ctx), err
 	}
-	order := c.report(o.Top)
-	if u := w.answer.chains.MeanLogLikelihood; math.IsNaN(u) || math.IsInf(u, 0) {
-		return fmt.Errorf("model %s gives a drawn fill the log-likelihood %v: its weights may be unusable",
-			w.plan.filler.Model().Name, u)
+	a, order := c.report(int(c.work.plan.Request.Top))
+	u := a.chains.MeanLogLikelihood
+	if math.IsNaN(u) || math.IsInf(u, 0) {
+		return nil, fmt.Errorf("model %s gives a drawn fill the log-likelihood %v: its weights may be unusable",
+			c.work.plan.filler.Model().Name, u)
 	}
-	c.pool.believe(&w.answer, order)
-	return nil
+	c.draws.believe(a, order)
+	return a, nil
 }
 
-// prepare makes the target and the kernel, and returns the starts of the chains, [chains × variables].
-func (c *chainRun) prepare(ctx context.Context, w *work) ([]int, error) {
-	o := &w.plan.Options
-	*c = chainRun{work: w, options: o.Chains.settled(), chains: w.plan.chains(), layout: w.plan.layouts[0],
-		temperature: o.Temperature}
-	c.variables = c.layout.variables(w.roots[0], c.options.Candidates)
+// counting reports whether some states count as draws.
+func (c *chainRun) counting() bool { return len(c.draws.draws) > 0 }
+
+// shown returns the pool that an answer is made of now, and the book beside it.
+func (c *chainRun) shown() (*pool, *book) {
+	switch {
+	case c.counting():
+		return c.draws, &c.after
+	case c.stage:
+		return c.seen, &c.warmUp
+	}
+	return c.seen, &c.after
+}
+
+// prepare makes the target and the kernel, and returns the starts of the chains,
+// [chains × variables].
+func (c *chainRun) prepare(ctx context.Context) ([]int, error) {
+	w, o := c.work, &c.options
+	c.variables = c.layout.variables(w.roots[0], int(o.Candidates))
 	for n := range c.variables {
 		if c.variables[n].categories() == 0 {
 			return nil, errNoFill
@@ -100,68 +220,72 @@ func (c *chainRun) prepare(ctx context.Context, w *work) ([]int, error) {
 	}
 	var err error
 	c.target, err = newTarget(w.model, c.layout, c.variables,
-		lm.TargetOptions{Energy: c.options.Energy, Gradient: c.options.Gradient})
+		lm.TargetOptions{Energy: lm.Energy(o.Energy), Gradient: lm.Gradient(o.Gradient)})
 	if err != nil {
 		return nil, err
 	}
-	c.pool = newPool(c.chains, len(c.variables))
-	for i := range c.books {
-		c.books[i].accepted = make([]float64, c.chains)
-	}
-	c.streams = samplers.Streams(o.Seed, w.plan.Template, c.chains)
+	c.draws = newPool(c.chains(), len(c.variables))
+	c.seen = newPool(c.chains(), len(c.variables))
+	c.warmUp.accepted = make([]float64, c.chains())
+	c.after.accepted = make([]float64, c.chains())
+	c.streams = samplers.Streams(uint64(w.plan.Request.Seed), w.plan.Request.Template, c.chains())
 	start, err := c.initial(ctx)
 	if err != nil {
 		return nil, err
 	}
 	target := samplers.Target(c.target)
-	if c.temperature != 1 {
-		if target, err = samplers.Temper(target, c.temperature); err != nil {
+	if o.Temperature != 1 {
+		target, err = samplers.Temper(target, float64(o.Temperature))
+		if err != nil {
 			return nil, err
 		}
 	}
-	c.kernel, err = o.Chains.spec().New(target, nil)
-	if err != nil && (o.Chains.Settings != nil || errors.Is(err, samplers.ErrUnsupported)) {
+	c.kernel, err = o.spec().New(target, nil)
+	if err != nil && (o.Sampler.Spec.Settings != nil || errors.Is(err, samplers.ErrUnsupported)) {
 		return nil, misfit("sampler", "%v", err)
 	}
 	return start, err
 }
 
-// observe counts the step in a book. It adds the states to pool if they count as draws, else to early.
+// observe counts the step in a book. It adds the states to draws if they count,
+// else to seen.
 func (c *chainRun) observe(at samplers.Step, counts bool) {
-	c.step, c.stepSize = at.Number, at.StepSize
-	warming := at.WarmUp && c.options.WarmUp > 0
-	if at.Number > 0 {
-		book := &c.books[1]
-		if at.WarmUp {
-			book = &c.books[0]
-		}
-		book.count(at.Info)
+	c.step = at.Number
+	c.stepSize = at.StepSize
+	warming := at.WarmUp && c.options.WarmUp.of(c.options.Steps) > 0
+	switch {
+	case at.Number == 0:
+	case at.WarmUp:
+		c.warmUp.count(at.Info)
+	default:
+		c.after.count(at.Info)
 	}
+	temperature := float64(c.options.Temperature)
 	if counts {
-		c.early = nil
-		c.pool.add(at.State, c.temperature)
+		c.draws.add(at.State, temperature)
 	} else {
-		if c.early == nil || c.warming != warming {
-			c.early, c.warming = newPool(c.chains, len(c.variables)), warming
+		if c.stage != warming {
+			c.seen = newPool(c.chains(), len(c.variables))
 		}
-		c.early.add(at.State, c.temperature)
+		c.stage = warming
+		c.seen.add(at.State, temperature)
 	}
-	if observe := c.work.observe; observe != nil {
-		observe(c.progress(at, warming))
+	if c.work.observe != nil {
+		c.work.tell(c.progress(at, warming))
 	}
 }
 
 // progress describes the step at for the observer.
 func (c *chainRun) progress(at samplers.Step, warming bool) Progress {
-	p := Progress{Template: c.work.plan.Template, Step: at.Number, Steps: c.options.Steps, WarmUp: warming,
-		Pieces: c.layout.pieces(), TokenIDs: make([]int, 0, c.chains*len(c.layout.slots)),
-		LogLikelihoods: make([]float64, c.chains), Result: c.known}
+	p := Progress{Step: at.Number, Steps: int(c.options.Steps), WarmUp: warming,
+		Pieces: c.layout.pieces(), TokenIDs: make([]int, 0, c.chains()*len(c.layout.slots)),
+		LogLikelihoods: make([]float64, c.chains()), result: c.known}
 	if !math.IsNaN(at.StepSize) {
 		p.StepSize = at.StepSize
 	}
 	for chain, u := range at.State.Energy {
 		p.TokenIDs = append(p.TokenIDs, c.tokens(at.State.Position(chain))...)
-		p.LogLikelihoods[chain] = u * c.temperature
+		p.LogLikelihoods[chain] = u * float64(c.options.Temperature)
 	}
 	if at.Info != nil {
 		p.Accepted, p.Changed = slices.Clone(at.Info.Accepted), slices.Clone(at.Info.Changed)
@@ -177,40 +301,35 @@ func (c *chainRun) tokens(state []int) []int {
 // mostKnown is the largest number of fills that known lists, more than anyone reads.
 const mostKnown = 2000
 
-// known returns, for an observer, a result of the states visited so far: during the warm-up, a result of the states of
-// the warm-up. It makes no model call: where the sampler moves without computing U, U is NaN.
+// known returns, for an observer, a result of the states visited so far: during
+// the warm-up, a result of the states of the warm-up. It makes no model call: where
+// the sampler moves without computing U, U is NaN.
 func (c *chainRun) known() *Result {
-	c.report(mostKnown)
-	p := cmp.Or(c.early, c.pool)
-	c.work.answer.series = p.series(func(fill int32) float64 { return p.energy[fill] })
-	result := c.work.result()
-	c.work.answer.series = nil
-	return result
+	a, _ := c.report(mostKnown)
+	p, _ := c.shown()
+	a.series = p.series(func(fill int32) float64 { return p.energy[fill] })
+	return c.work.result(a)
 }
 
-// report writes the best visited fills, top at most, into the answer. It returns their numbers in the pool as order.
-func (c *chainRun) report(top int) (order []int) {
-	p, b := c.pool, &c.books[1]
-	if c.early != nil {
-		if p = c.early; c.warming {
-			b = &c.books[0]
-		}
-	}
-	o := c.options
+// report returns an answer with the best visited fills, top at most, and their
+// numbers in the pool as order.
+func (c *chainRun) report(top int) (a *answer, order []int) {
+	p, b := c.shown()
+	o := &c.options
 	rows := c.target.Counts()
-	a := &c.work.answer
-	*a = answer{method: o.Sampler, seeded: true, draws: len(p.draws), distinct: len(p.energy), place: a.place,
-		rows: rows.Rows, chains: &ChainStats{Sampler: o.Sampler, Energy: o.Energy, Chains: c.chains, Steps: o.Steps,
-			StepSize: finite(c.stepSize), WarmUp: WarmUp{Steps: o.WarmUp},
+	name := o.Sampler.Spec.Name
+	a = &answer{method: name, seeded: true, draws: len(p.draws), distinct: len(p.energy), rows: rows.Rows,
+		chains: &ChainStats{Sampler: name, Energy: o.Energy, Chains: c.chains(), Steps: int(o.Steps),
+			StepSize: finite(c.stepSize), WarmUp: WarmUpStats{Steps: o.WarmUp.of(o.Steps)},
 			EnergyEvaluations: rows.EnergyEvaluations, GradientEvaluations: rows.GradientEvaluations}}
 	s := a.chains
 	for i := range c.variables {
 		s.Candidates = append(s.Candidates, c.variables[i].categories())
 	}
-	s.AcceptanceRate, s.AcceptanceStandardError, s.ChangedSlotsPerStep = b.rates(o.Sampler)
-	s.WarmUp.AcceptanceRate, _, s.WarmUp.ChangedSlotsPerStep = c.books[0].rates(o.Sampler)
+	s.AcceptanceRate, s.AcceptanceStandardError, s.ChangedSlotsPerStep = b.rates(name)
+	s.WarmUp.AcceptanceRate, _, s.WarmUp.ChangedSlotsPerStep = c.warmUp.rates(name)
 	s.MeanLogLikelihood, s.MeanLogLikelihoodStandardError = samplers.MeanAndError(p.meanEnergies())
-	if c.work.plan.Options.Rank == RankFinal && c.early == nil {
+	if o.Rank == RankFinal && c.counting() {
 		order = p.finals(top)
 	} else {
 		order = c.legible(p, top)
@@ -228,7 +347,7 @@ func (c *chainRun) report(top int) (order []int) {
 		a.fills = append(a.fills, f)
 	}
 	p.diagnose(a, order)
-	return order
+	return a, order
 }
 
 // legible returns the best fills with different texts, top at most. If fills have the same text, as "un" "##seen" and
@@ -251,16 +370,15 @@ func (c *chainRun) legible(p *pool, top int) []int {
 // patience is how long an interrupted run may take to compute missing energies, too short for people to notice.
 const patience = 100 * time.Millisecond
 
-// interrupted writes the visited states into the answer, except those whose energies it cannot compute within patience.
-func (c *chainRun) interrupted(ctx context.Context) {
+// interrupted returns an answer of the visited states, except those whose energies
+// it cannot compute within patience; nil if nobody reads it, or there are none.
+func (c *chainRun) interrupted(ctx context.Context) *answer {
 	if ctx.Err() == nil || errors.Is(context.Cause(ctx), ErrUnwanted) {
-		return
+		return nil
 	}
-	a := &c.work.answer
-	a.place = fmt.Sprintf("at step %d of %d", c.step, c.options.Steps)
-	p := cmp.Or(c.early, c.pool)
+	p, _ := c.shown()
 	if len(p.draws) == 0 {
-		return
+		return nil
 	}
 	own, cancel := context.WithTimeout(context.WithoutCancel(ctx), patience)
 	defer cancel()
@@ -271,14 +389,17 @@ func (c *chainRun) interrupted(ctx context.Context) {
 			p.energy[fill] = math.Inf(-1)
 		}
 	}
-	c.report(c.work.plan.Options.Top)
+	a, _ := c.report(int(c.work.plan.Request.Top))
 	a.fills = slices.DeleteFunc(a.fills, func(f found) bool { return math.IsInf(f.logLikelihood, -1) })
-	if a.chains.MeanLogLikelihood = 0; missing == 0 {
+	a.chains.MeanLogLikelihood = 0
+	if missing == 0 {
 		a.chains.MeanLogLikelihood, _ = samplers.MeanAndError(p.meanEnergies())
 	}
-	if a.place += ": these are the likeliest fills met by then"; missing > 0 {
+	a.place = fmt.Sprintf("at step %d of %d: these are the likeliest fills met by then", c.step, c.options.Steps)
+	if missing > 0 {
 		a.place += fmt.Sprintf("; %d were not rated in time, and are missing", missing)
 	}
+	return a
 }
 
 // rates returns the acceptance rate, its standard error, and the changed slots per step. The rate is nil if the sampler
@@ -318,15 +439,15 @@ func (c *chainRun) initial(ctx context.Context) ([]int, error) {
 		weights[n] = c.variables[n].logWeights(c.work.roots[0])
 	}
 	switch c.options.Initial.Kind {
-	case startGiven:
+	case StartGiven:
 		start, err := c.work.plan.filler.vocabulary.given(c.layout, c.variables, c.options.Initial.Fill)
-		return slices.Repeat(start, c.chains), err
-	case startRandom:
+		return slices.Repeat(start, c.chains()), err
+	case StartRandom:
 		return c.drawn(nil, c.streams)
 	case StartShared:
 		// A stream of its own, because the chains' streams are for their steps alone.
-		start, err := c.drawn(weights, samplers.Streams(c.work.plan.Options.Seed, c.work.plan.Template+"\x00start", 1))
-		return slices.Repeat(start, c.chains), err
+		start, err := c.drawn(weights, samplers.Streams(uint64(c.work.plan.Request.Seed), c.work.plan.Request.Template+"\x00start", 1))
+		return slices.Repeat(start, c.chains()), err
 	case StartMask:
 		return c.unmasked(ctx)
 	}
@@ -378,13 +499,13 @@ func (c *chainRun) unmasked(ctx context.Context) ([]int, error) {
 	}
 	categories := target.Categories()
 	slots, width := len(categories), slices.Max(categories)
-	order := make([][]int, c.chains)
+	order := make([][]int, c.chains())
 	for chain, stream := range c.streams {
 		order[chain] = stream.Perm(slots)
 	}
-	start := make([]int, c.chains*slots)
-	open := slices.Repeat([]bool{true}, c.chains*slots)
-	logp := make([]float64, c.chains*slots*width)
+	start := make([]int, c.chains()*slots)
+	open := slices.Repeat([]bool{true}, c.chains()*slots)
+	logp := make([]float64, c.chains()*slots*width)
 	var cumulative []float64
 	for round := range slots {
 		if err := target.LogMaskedConditionals(ctx, start, open, logp); err != nil {

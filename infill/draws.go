@@ -12,54 +12,91 @@ import (
 // MethodDraws is the method that makes independent draws by the chain rule.
 const MethodDraws = "draws"
 
-// draws is the method that makes independent draws by the chain rule.
-type draws struct{}
+// Draws makes independent draws by the chain rule.
+type Draws struct {
+	// Order is the order of the chain rule.
+	Order Order `option:"order"`
+	// Temperature shapes the draws.
+	Temperature Temperature `option:"temperature" word:"T" help:"of draws: each conditional over the vocabulary to the power 1/T; of chains: exp(U/T)"`
+	// Samples is the number of draws.
+	Samples Samples `option:"samples" word:"N" unit:"draws" help:"independent draws from the model; with a sampler its chains (25), each of which ends in one sample"`
+	// Rank says which draws are listed.
+	Rank Rank `option:"rank" word:"{distinct|final}" help:"of draws and chains: list the distinct fills, or each draw and each chain's final state with repeats"`
+	// Budget bounds the cost.
+	Budget Budget `option:"budget"`
+}
 
-func (draws) solve(ctx context.Context, w *work) error {
-	o := &w.plan.Options
-	laws, err := w.laws()
+func (d Draws) settled() Method {
+	d.Temperature, d.Rank = d.Temperature.settled(), d.Rank.settled()
+	d.Order, d.Budget = d.Order.settled(), d.Budget.settled()
+	return d
+}
+
+func (d Draws) check(*Request) error { return nil }
+
+func (d Draws) fits(p *Plan) error { return p.takes(d.Order) }
+
+func (d Draws) cost(p *Plan) (rows int, bytes float64) {
+	layouts := len(p.layouts)
+	switch {
+	case p.Slots() == 1: // the row with all slots masked gives every probability
+		rows = layouts
+	case d.Budget.Rows > 0:
+		rows = max(d.Budget.Rows, layouts)
+	}
+	n, vocabulary := float64(p.Slots()), float64(p.filler.tokenizer.VocabularySize())
+	kept := float64(4 * keptNumbers * layouts)
+	if rows > 0 {
+		kept = min(kept, 4*float64(rows)*vocabulary)
+	}
+	return rows, p.common() + kept + float64(d.Samples)*(bytesOfState+8*n)
+}
+
+func (d Draws) solve(ctx context.Context, w *work) (*answer, error) {
+	laws, err := w.laws(d.Order)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	for i := range laws {
 		err := laws[i].Target.(*law).keep()
 		if err != nil {
-			return err
+			return nil, err
 		}
 	}
-	drawn, err := samplers.Draw(ctx, laws, o.Temperature, samplers.Streams(o.Seed, w.plan.Template, o.Samples),
-		func(spent int) int { return o.Budget.room(len(w.roots)+spent, w.began) })
+	streams := samplers.Streams(uint64(w.plan.Request.Seed), w.plan.Request.Template, int(d.Samples))
+	drawn, err := samplers.Draw(ctx, laws, float64(d.Temperature), streams,
+		func(spent int) int { return d.Budget.room(len(w.roots)+spent, w.began) })
 	if err != nil {
-		return err
+		return nil, err
 	}
 	drawn = slices.DeleteFunc(drawn, func(d samplers.Drawn) bool { return !d.Done })
 	if len(drawn) == 0 {
-		return misfit("samples", "%s sufficed for no draw: each token of a draw takes a row, and a draw that the "+
-			"blanks may not take is made again; give more with --budget", o.Budget.text())
+		return nil, misfit("samples", "%s sufficed for no draw: each token of a draw takes a row, and a draw that the "+
+			"blanks may not take is made again; give more with --budget", d.Budget.text())
 	}
-	w.answer = answer{method: MethodDraws, law: true, seeded: true, draws: len(drawn)}
-	if missing := o.Samples - len(drawn); missing > 0 {
-		w.answer.warnings = append(w.answer.warnings,
+	a := &answer{method: MethodDraws, law: true, seeded: true, draws: len(drawn)}
+	if len(drawn) < int(d.Samples) {
+		a.warnings = append(a.warnings,
 			fmt.Sprintf("%s sufficed for %d of %d draws: each token of a draw takes a row, and a draw that the "+
-				"blanks may not take is made again; give more with --budget", o.Budget.text(), len(drawn), o.Samples))
+				"blanks may not take is made again; give more with --budget", d.Budget.text(), len(drawn), d.Samples))
 	}
 	index := map[string]int{}
-	for _, d := range drawn {
-		f := found{layout: d.Found.Law, tokens: d.Found.State, logLikelihood: d.Found.LogProbability, count: 1}
+	for _, one := range drawn {
+		f := found{layout: one.Found.Law, tokens: one.Found.State, logLikelihood: one.Found.LogProbability, count: 1}
 		text := w.plan.layouts[f.layout].template.Fill(f.tokens).Text
 		at, again := index[text]
-		if again && o.Rank == rankDistinct {
-			w.answer.fills[at].count++
+		if again && d.Rank == RankDistinct {
+			a.fills[at].count++
 			continue
 		}
-		index[text] = len(w.answer.fills)
-		w.answer.fills = append(w.answer.fills, f)
+		index[text] = len(a.fills)
+		a.fills = append(a.fills, f)
 	}
-	w.answer.distinct = len(index)
-	if o.Rank == rankDistinct {
-		slices.SortStableFunc(w.answer.fills,
+	a.distinct = len(index)
+	if d.Rank == RankDistinct {
+		slices.SortStableFunc(a.fills,
 			func(a, b found) int { return cmp.Compare(b.logLikelihood, a.logLikelihood) })
 	}
-	w.answer.fills = w.answer.fills[:min(len(w.answer.fills), o.Top)]
-	return nil
+	a.fills = a.fills[:min(len(a.fills), int(w.plan.Request.Top))]
+	return a, nil
 }

@@ -54,7 +54,7 @@ func newGrid(t *testing.T) grid {
 	}
 	support := make([][]int, len(template.Slots))
 	for j := range support {
-		support[j] = infill.Candidates(tokenizer.Fillable(), logp[j], gridSide)
+		support[j] = infill.MostProbable(tokenizer.Fillable(), logp[j], gridSide)
 	}
 	made, err := m.NewTarget(template.IDs, template.Slots,
 		lm.TargetOptions{Gradient: lm.Local, Support: support})

@@ -12,6 +12,7 @@ import (
 
 // warnings returns the warnings for the user of the result r.
 func (w *work) warnings(r *Result) []string {
+	top := int(w.plan.Request.Top)
 	l := w.plan.layouts[0]
 	warnings := append([]string{}, w.plan.rules.warnings...)
 	warnings = append(warnings, w.plan.filler.unknown("template", l.ids)...)
@@ -33,13 +34,13 @@ func (w *work) warnings(r *Result) []string {
 		}
 		warnings = append(warnings, unconverged(r)...)
 	}
-	if o := &w.plan.Options; len(r.Fills) < o.Top && (r.Proven != nil && !*r.Proven || o.Chains != nil) {
+	chains := r.Stats.Chains != nil
+	if len(r.Fills) < top && (r.Proven != nil && !*r.Proven || chains) {
 		advice := "give more with --budget"
-		if o.Chains != nil {
+		if chains {
 			advice = "draw more (samples, steps), or raise the temperature"
 		}
-		warnings = append(warnings, fmt.Sprintf("%d fills were asked for and %d found: %s", o.Top, len(r.Fills),
-			advice))
+		warnings = append(warnings, fmt.Sprintf("%d fills were asked for and %d found: %s", top, len(r.Fills), advice))
 	}
 	return warnings
 }
@@ -157,9 +158,9 @@ func (w *work) advice(r *rules, b tokenize.Blank, token int) string {
 		return "write a blank after the word on its left, or --fill any"
 	case class&continuingToken != 0:
 		return "write the blank onto the word that it goes on with, or --fill any"
-	case r.fill == fillWords && strings.Contains(".!?", text):
+	case r.fill == FillWords && strings.Contains(".!?", text):
 		return "end the sentence, or --fill tokens"
-	case r.fill == fillWords:
+	case r.fill == FillWords:
 		return "--fill tokens takes it"
 	}
 	return "--fill any takes it"

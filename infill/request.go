@@ -3,47 +3,227 @@ package infill
 import (
 	"encoding/json"
 	"fmt"
+	"reflect"
 	"slices"
 
 	"infill/internal/object"
 )
 
-// Request is a template with its options.
+// Request says what to fill, and how. The zero value of every field but Template
+// is its default.
 type Request struct {
-	// ID is the user's name for the request; nil if the user gave no name.
+	Template string
+	// Blank is a further spelling of a blank, beside [MASK], ___, <mask> and the
+	// model's own mask; "" adds no spelling.
+	Blank Text `option:"blank" word:"TEXT" help:"a further spelling of a blank, beside [MASK], ___ and <mask>"`
+	// Context is a text that the model reads before the template, as
+	// [CLS] context [SEP] text [SEP]; "" for no context. It changes P.
+	Context Text `option:"context" word:"TEXT" help:"a text that the model reads before each template: the sentence before, a definition, the original"`
+	// Fit says which fills are seen; it changes no probability.
+	Fit Fit
+	// Top is the number of fills to keep.
+	Top Top `option:"top" word:"N" unit:"fills" help:"fills to print"`
+	// Method finds the fills; nil is Search{}.
+	Method Method
+	// Seed starts all random numbers.
+	Seed Seed `option:"seed" word:"N" help:"start of all random numbers; drawn and printed when not given"`
+	// Originals are the words that the blanks replaced, if known: a fill takes
+	// the capitals of its original.
+	Originals []string
+}
+
+// Fit narrows which fills are allowed, and changes no probability. Patterns in
+// the template do so too.
+type Fit struct {
+	// Slots lists, by the number of a blank from 1, the fills that the blank may
+	// take. A fill is one word or several. A blank typed without a length may
+	// have the length of any fill in its list.
+	Slots Lists `option:"slot" word:"N=WORD,..." join:" " help:"what blank N, counted from 1, may take; once for each blank, see infill help templates"`
+	// Speech lists parts of speech by the number of a blank from 1, or under 0
+	// for all blanks. Such a blank takes only a single English word that can be
+	// a listed part of speech.
+	Speech Parts `option:"pos" word:"[N=]PART,..." join:" " help:"part of speech of the English word in each blank, or in blank N: noun, verb, adjective, adverb"`
+	// Ban lists words that no blank may hold. A ban also forbids pieces that
+	// spell the word side by side.
+	Ban Words `option:"ban" word:"WORD,..." join:"," help:"words that no blank may hold"`
+	// Fill says which fills blanks without a list may take.
+	Fill FillKind `option:"fill" word:"{words|tokens|any}" help:"what a blank may take: words; words and punctuation; or any token, word pieces included"`
+	// Case says how fills are capitalised.
+	Case Case `option:"case" word:"{auto|keep}" help:"give fills capitals as the text asks for them, or keep the model's letters"`
+	// Distinct forbids two blanks to hold the same text, unless the blanks have
+	// the same name.
+	Distinct Switch `option:"distinct" help:"no two blanks hold the same; those of one name count as one"`
+}
+
+// settled returns the fit with its defaults written out.
+func (f Fit) settled() Fit {
+	if f.Fill == "" {
+		f.Fill = FillWords
+	}
+	if f.Case == "" {
+		f.Case = CaseAuto
+	}
+	return f
+}
+
+// settled returns the request with the defaults of all fields written out.
+func (r Request) settled() Request {
+	r.Fit = r.Fit.settled()
+	if r.Top == 0 {
+		r.Top = defaultTop
+	}
+	if r.Method == nil {
+		r.Method = Search{}
+	}
+	r.Method = r.Method.settled()
+	return r
+}
+
+// NewRequest makes a request of the options that were given. Of several values of
+// one option, the last counts.
+func NewRequest(template string, given []Given) (Request, error) {
+	method, err := Decide(given)
+	if err != nil {
+		return Request{}, err
+	}
+	r := Request{Template: template, Method: method}
+	assign(&r, given)
+	assign(&r.Fit, given)
+	return r, nil
+}
+
+// Decide makes the method of the options that were given: Chains if a sampler is
+// among them, Draws if samples are, else Search. An option that the method does
+// not have is an error, whatever its value.
+func Decide(given []Given) (Method, error) {
+	given, err := unfolded(given)
+	if err != nil {
+		return nil, err
+	}
+	_, sampled := Last(given, "sampler")
+	_, drawn := Last(given, "samples")
+	name := MethodSearch
+	switch {
+	case sampled:
+		name = methodChains
+	case drawn:
+		name = MethodDraws
+	}
+	for _, g := range given {
+		if !g.Option.in(name) {
+			return nil, foreign(g.Option)
+		}
+	}
+	switch name {
+	case methodChains:
+		c := NewChains("")
+		assign(&c, given)
+		return c, nil
+	case MethodDraws:
+		var d Draws
+		assign(&d, given)
+		return d, nil
+	}
+	var s Search
+	assign(&s, given)
+	return s, nil
+}
+
+// foreign returns the error for an option that a request's method does not have.
+func foreign(o Option) error {
+	chains, search := o.in(methodChains), o.in(MethodSearch)
+	switch {
+	case search:
+		return wrong(o.Name, "it is an option of the chain rule, and samplers have none: leave it out")
+	case chains && o.in(MethodDraws):
+		return wrong(o.Name, "it is an option of draws and chains: add --samples N or --sampler NAME")
+	}
+	return wrong(o.Name, "it is an option of samplers: name one with --sampler, as in --sampler %s", Samplers()[0])
+}
+
+// unfolded returns the options with the settings of a sampler that are options,
+// as in dmala:step-size=0.4, given by themselves.
+func unfolded(given []Given) ([]Given, error) {
+	var list []Given
+	for _, g := range given {
+		s, ok := g.value.Interface().(Sampler)
+		if !ok {
+			list = append(list, g)
+			continue
+		}
+		own := NewSampler(s.Spec.Name)
+		var inner []Given
+		for _, a := range s.Spec.Settings {
+			option, known := Find(a.Setting)
+			// The number of samples and their rank are no settings of a sampler.
+			if !known || !option.in(methodChains) || option.in(MethodDraws) && option.Name != "temperature" {
+				own.Spec.Settings = append(own.Spec.Settings, a)
+				continue
+			}
+			read, err := option.Given(a.Value)
+			if err != nil {
+				return nil, wrong("sampler", "%q is not a sampler with its settings: %s: %q is not %v", s.Spec, a.Setting,
+					a.Value, err)
+			}
+			inner = append(inner, read)
+		}
+		err := own.Spec.Check()
+		if err != nil {
+			return nil, wrong("sampler", "%q is not a sampler with its settings: %v", s.Spec, err)
+		}
+		g.value = reflect.ValueOf(own)
+		list = append(append(list, g), inner...)
+	}
+	return list, nil
+}
+
+// Facts returns the options that a result of the request depends on, with their
+// texts, in the order of Options.
+func (r Request) Facts() []Fact {
+	r = r.settled()
+	facts := factsOf(r.Method)
+	fit := factsOf(r.Fit)
+	return slices.Concat(facts, fit, factsOf(r))
+}
+
+// A Record is a request as a JSON object, a line of a file or a row of a table
+// has it.
+type Record struct {
+	// ID is the user's name for the request; nil if there is none.
 	ID       json.RawMessage
 	Template string
-	Options  Options
-	// Originals are the words that the blanks replaced, if known: a fill takes the capitals of its original.
-	Originals []string
-	// Extra are the fields of the request's JSON object that are neither template, options nor ID, in their order.
+	Given    []Given
+	// Extra are the fields that are neither template, options nor ID, in their
+	// order.
 	Extra []object.Field
 }
 
-// ParseRequest reads a request from a JSON object: the template under key, "id", and options by their names, see Find.
-// Lines of JSON, records of files, HTTP and tools of agents all use ParseRequest. A value is a string in the syntax of
-// the flag, a number, true or false, a list of these, or an object for options with keys. null and "" keep the default.
-// Keys in keep go to Extra, even if an option has the same name. A wrong value gives an *OptionError. Filler.Plan
-// checks whether the values fit together.
-func ParseRequest(fields []object.Field, key string, defaults Options, keep ...string) (Request, error) {
-	r := Request{Options: defaults}
+// ReadRecord reads a request from a JSON object: the template under key, "id",
+// and options by their names, see Find. Lines of JSON, records of files, HTTP and
+// tools of agents all use ReadRecord. A value is a string in the syntax of the
+// flag, a number, true or false, a list of these, or an object for options with
+// keys. null and "" say nothing. Keys in keep go to Extra, even if an option has
+// the same name. A wrong value gives an *OptionError that names the key.
+func ReadRecord(fields []object.Field, key string, keep ...string) (Record, error) {
+	var r Record
 	if !slices.Contains(keep, "id") {
 		r.ID = object.Object(fields).Get("id")
 	}
 	for _, field := range fields {
-		option := Option{}
-		if !slices.Contains(keep, field.Key) {
-			option = Find(field.Key)
-		}
+		option, known := Find(field.Key)
 		switch {
 		case field.Key == key:
-		case option.Name != "":
-			if err := option.decode(&r.Options, field.Value); err != nil {
-				value, scalar := scalarText(field.Value)
+		case known && !slices.Contains(keep, field.Key):
+			g, ok, err := option.given(field.Value)
+			if err != nil {
+				text, scalar := scalarText(field.Value)
 				if !scalar {
-					value = string(field.Value)
+					text = string(field.Value)
 				}
-				return r, &OptionError{Option: field.Key, Reason: fmt.Sprintf("%.60q is not %v", value, err)}
+				return r, &OptionError{Option: field.Key, Reason: fmt.Sprintf("%.60q is not %v", text, err)}
+			}
+			if ok {
+				r.Given = append(r.Given, g)
 			}
 		case field.Key == "id" && r.ID != nil:
 		default:
@@ -53,4 +233,10 @@ func ParseRequest(fields []object.Field, key string, defaults Options, keep ...s
 	var err error
 	r.Template, err = object.Object(fields).Text(key)
 	return r, err
+}
+
+// Request makes the request of the record. defaults are options that hold unless
+// the record gives others.
+func (r Record) Request(defaults []Given) (Request, error) {
+	return NewRequest(r.Template, slices.Concat(defaults, r.Given))
 }

@@ -5,7 +5,6 @@ import (
 	"slices"
 	"time"
 
-	"infill/lm"
 	"infill/samplers"
 )
 
@@ -96,10 +95,10 @@ type Stats struct {
 
 // ChainStats says how the chains of a sampler moved.
 type ChainStats struct {
-	Sampler string    `json:"sampler"`
-	Energy  lm.Energy `json:"energy"`
-	Chains  int       `json:"chains"`
-	Steps   int       `json:"steps"` // steps of each chain, warm-up included
+	Sampler string `json:"sampler"`
+	Energy  Energy `json:"energy"`
+	Chains  int    `json:"chains"`
+	Steps   int    `json:"steps"` // steps of each chain, warm-up included
 	// Candidates holds the number of tokens, or of words, that each slot may take, [slots].
 	Candidates []int `json:"candidates"`
 	// StepSize is α after the warm-up. It is nil if the sampler has no step size, or if adaptation found no penalty at
@@ -110,8 +109,8 @@ type ChainStats struct {
 	AcceptanceRate          *float64 `json:"acceptance_rate"`
 	AcceptanceStandardError *float64 `json:"acceptance_standard_error"`
 	// ChangedSlotsPerStep is the mean number of slots that a step after the warm-up changed in a chain.
-	ChangedSlotsPerStep float64 `json:"changed_slots_per_step"`
-	WarmUp              WarmUp  `json:"warm_up"`
+	ChangedSlotsPerStep float64     `json:"changed_slots_per_step"`
+	WarmUp              WarmUpStats `json:"warm_up"`
 	// MeanLogLikelihood is the mean U of the draws in nats. MeanLogLikelihoodStandardError is its error between chains.
 	MeanLogLikelihood              float64  `json:"mean_log_likelihood"`
 	MeanLogLikelihoodStandardError *float64 `json:"mean_log_likelihood_standard_error"`
@@ -125,26 +124,25 @@ type ChainStats struct {
 	GradientEvaluations int64 `json:"gradient_evaluations"`
 }
 
-// WarmUp reports the steps of the warm-up, which ChainStats does not include elsewhere.
-type WarmUp struct {
+// WarmUpStats reports the steps of the warm-up, which ChainStats does not include
+// elsewhere.
+type WarmUpStats struct {
 	Steps               int      `json:"steps"`
 	AcceptanceRate      *float64 `json:"acceptance_rate"`
 	ChangedSlotsPerStep float64  `json:"changed_slots_per_step"`
 }
 
-// Progress is the state of a run at one step. The receiver may keep a Progress: nothing in it changes afterwards.
+// Progress is the state of a run at one step. The receiver may keep a Progress:
+// nothing in it changes afterwards.
 //
-// A search has no chains, so Step and Steps give its progress in percent of the budget.
+// A search has no chains, so Step and Steps give its progress in percent of the
+// budget.
 type Progress struct {
 	Template string
-	// Result returns the result so far; it is nil if there is no result yet. Call Result while the observer runs or, at
-	// the last step, after Fill has returned. For chains, the result lists up to 2,000 of the best fills, whatever
-	// Options.Top is. A log-likelihood that the sampler did not need is NaN until Fill has returned.
-	Result func() *Result
-	Step   int   // 0 for the initial states
-	Steps  int   // number of steps of the whole run
-	Pieces []int // the number of slots of each blank, [blanks]
-	WarmUp bool
+	Step     int   // 0 for the initial states
+	Steps    int   // number of steps of the whole run
+	Pieces   []int // the number of slots of each blank, [blanks]
+	WarmUp   bool
 	// TokenIDs holds the token id in each slot of each chain, [chains × slots].
 	TokenIDs []int
 	// LogLikelihoods holds U of each chain in nats, [chains]; NaN if the sampler does not compute U.
@@ -155,6 +153,19 @@ type Progress struct {
 	Changed  []int
 	// StepSize is α at this step; 0 if the sampler has no step size.
 	StepSize float64
+
+	result func() *Result // nil if there is no result yet
+}
+
+// Result returns the result so far; nil if there is none yet. Call Result while
+// the observer runs or, at the last step, after Fill has returned. For chains, the
+// result lists up to 2,000 of the best fills, whatever Request.Top is. A
+// log-likelihood that the sampler did not need is NaN until Fill has returned.
+func (p Progress) Result() *Result {
+	if p.result == nil {
+		return nil
+	}
+	return p.result()
 }
 
 // resultFormat is the value of Result.Format.
@@ -198,11 +209,10 @@ type share struct {
 	effective *float64
 }
 
-// result returns the answer as a Result.
-func (w *work) result() *Result {
-	p, a := w.plan, &w.answer
-	o := &p.Options
-	r := &Result{Format: resultFormat, Template: p.Template, Model: p.filler.Model(), Method: a.method, Fills: []Fill{},
+// result returns an answer as a Result.
+func (w *work) result(a *answer) *Result {
+	p := w.plan
+	r := &Result{Format: resultFormat, Template: p.Request.Template, Model: p.filler.Model(), Method: a.method, Fills: []Fill{},
 		Alone: w.alone(), Warnings: []string{}, Draws: a.series,
 		Stats: Stats{Slots: p.Slots(), Draws: a.draws, DistinctFills: a.distinct, ModelRows: int64(w.rows) + a.rows,
 			Seconds: time.Since(w.began).Seconds(), Seen: p.seen, Chains: a.chains}}
@@ -211,23 +221,25 @@ func (w *work) result() *Result {
 		r.Blanks = append(r.Blanks, [2]int{b.Start, b.End})
 	}
 	if a.seeded {
-		r.Seed = &o.Seed
+		seed := uint64(p.Request.Seed)
+		r.Seed = &seed
 	}
 	if a.method == MethodSearch {
-		proven, left := a.proven, math.Exp(min(0, a.left)) // copies, because w.answer changes later
-		r.Proven, r.LeftOutAtMost = &proven, &left
+		left := math.Exp(min(0, a.left))
+		r.Proven = &a.proven
+		r.LeftOutAtMost = &left
 	}
 	for i, f := range a.fills {
-		r.Fills = append(r.Fills, w.fill(i+1, f))
+		r.Fills = append(r.Fills, w.fill(a, i+1, f))
 	}
 	r.Signature = w.signature()
 	r.Warnings = append(w.warnings(r), a.warnings...)
 	return r
 }
 
-// fill returns a found fill as a Fill with the given rank.
-func (w *work) fill(rank int, f found) Fill {
-	a, l := &w.answer, w.plan.layouts[f.layout]
+// fill returns a found fill of an answer as a Fill with the given rank.
+func (w *work) fill(a *answer, rank int, f found) Fill {
+	l := w.plan.layouts[f.layout]
 	written := l.template.Fill(f.tokens)
 	fill := Fill{Rank: rank, Text: written.Text, Values: written.Fills, Spans: written.Spans,
 		TokenIDs: slices.Clone(f.tokens), LogLikelihood: f.logLikelihood, Count: f.count, FinalCount: f.finals}

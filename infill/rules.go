@@ -33,8 +33,8 @@ type blankRules struct {
 }
 
 // rules returns the rules that the options set for the blanks of a template.
-func (v *vocabulary) rules(t *tokenize.Template, o *Options) (*rules, error) {
-	r := &rules{vocabulary: v, fill: o.Fill, distinct: o.Distinct, blanks: make([]blankRules, len(t.Blanks)),
+func (v *vocabulary) rules(t *tokenize.Template, o Fit) (*rules, error) {
+	r := &rules{vocabulary: v, fill: o.Fill, distinct: bool(o.Distinct), blanks: make([]blankRules, len(t.Blanks)),
 		bans: bans{plain: map[int][][]int{}, joined: map[int][][]int{}}, lexicons: map[string]*lexicon{}}
 	for number, parts := range o.Speech {
 		if number > len(t.Blanks) {
@@ -57,10 +57,10 @@ func (v *vocabulary) rules(t *tokenize.Template, o *Options) (*rules, error) {
 		}
 		var err error
 		if r.blanks[i].pattern, err = regexp.Compile(whole); err != nil {
-			return nil, misfit("pattern", "blank %d: %v", i+1, err)
+			return nil, constrained("blank %d: %v", i+1, err)
 		}
 		if o.Slots[i+1] == nil && b.High > 1 {
-			return nil, misfit("pattern", "blank %d: a pattern is for words of one piece: leave the length out, or "+
+			return nil, constrained("blank %d: a pattern is for words of one piece: leave the length out, or "+
 				"give the blank a list with --slot", i+1)
 		}
 	}
@@ -138,7 +138,7 @@ func (r *rules) named(blanks []tokenize.Blank, lists Lists) error {
 		case lists[i+1] != nil && lists[j+1] != nil && !reflect.DeepEqual(lists[i+1], lists[j+1]):
 			return misfit("slot", "blanks %d and %d have one name and different lists", j+1, i+1)
 		case blanks[i].Pattern != "" && blanks[j].Pattern != "" && blanks[i].Pattern != blanks[j].Pattern:
-			return misfit("pattern", "blanks %d and %d have one name and different patterns", j+1, i+1)
+			return constrained("blanks %d and %d have one name and different patterns", j+1, i+1)
 		}
 	}
 	return nil
@@ -212,7 +212,7 @@ func (r *rules) begins(b tokenize.Blank, token int) bool {
 	class := r.vocabulary.classes()[token]
 	switch {
 	case b.TouchesLeft:
-		return class&continuingToken != 0 || r.fill != fillWords && class&wordToken == 0 // as "!" after "Stop"
+		return class&continuingToken != 0 || r.fill != FillWords && class&wordToken == 0 // as "!" after "Stop"
 	case r.fill == FillAny:
 		return true
 	}
@@ -221,7 +221,7 @@ func (r *rules) begins(b tokenize.Blank, token int) bool {
 
 // takes reports whether the option fill allows a token in a blank without a list.
 func (r *rules) takes(token int) bool {
-	return r.fill != fillWords || r.vocabulary.classes()[token]&wordToken != 0
+	return r.fill != FillWords || r.vocabulary.classes()[token]&wordToken != 0
 }
 
 // allows reports whether the tokens of a blank hold no banned word and have the
@@ -312,10 +312,10 @@ func (r *rules) nothing(number int, b tokenize.Blank, piece int) error {
 		if !r.vocabulary.tokenizer.Cased() && strings.ContainsFunc(b.Pattern, odd) {
 			advice = "its words have no capitals, and mostly no accents; loosen it"
 		}
-		return misfit("pattern", "no word of the vocabulary fits %s: %s, or give the blank a list with --slot",
+		return constrained("no word of the vocabulary fits %s: %s, or give the blank a list with --slot",
 			b.Pattern, advice)
 	}
-	return misfit("constraints", "nothing is left for blank %d: loosen them", number+1)
+	return constrained("nothing is left for blank %d: loosen them", number+1)
 }
 
 // place returns the token ids, ascending, that a blank without a list may take as

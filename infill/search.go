@@ -1,6 +1,7 @@
 package infill
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math"
@@ -14,69 +15,92 @@ const MethodSearch = "search"
 // mostCombined is the largest number of fills of lists that a search scores completely, so that each fill has a share.
 const mostCombined = 4096
 
-var errNoFill = misfit("constraints", "the constraints forbid every fill: loosen them")
+var errNoFill = &ConstraintError{"the constraints forbid every fill: loosen them"}
 
-// search is the method that finds the likeliest fills.
-type search struct{}
+// Search finds the likeliest fills under the chain rule and proves them.
+type Search struct {
+	// Order is the order of the chain rule.
+	Order Order `option:"order" word:"{l2r|r2l|N,N,...}" help:"order of the chain rule: left to right, right to left, or the blanks as numbered"`
+	// Budget bounds the cost.
+	Budget Budget `option:"budget" word:"{ROWS|SECONDSs}" help:"model rows, or seconds as in 2s, that a search or draws may cost"`
+}
 
-func (search) solve(ctx context.Context, w *work) error {
-	o := &w.plan.Options
-	laws, err := w.laws()
-	if err != nil {
-		return err
+func (s Search) settled() Method {
+	s.Order, s.Budget = s.Order.settled(), s.Budget.settled()
+	return s
+}
+
+func (s Search) check(r *Request) error {
+	if r.Top > maxTop {
+		return wrong("top", "%d are too many to prove: ask for %d at most, or make draws with samples", r.Top, maxTop)
 	}
-	s, err := samplers.NewSearch(laws)
+	return nil
+}
+
+func (s Search) fits(p *Plan) error { return p.takes(s.Order) }
+
+// cost: a search goes on to its first fill, whatever the budget.
+func (s Search) cost(p *Plan) (rows int, bytes float64) {
+	least := len(p.layouts) + p.Slots() - 1
+	switch {
+	case p.Slots() == 1: // the row with all slots masked gives every probability
+		rows = len(p.layouts)
+	case s.Budget.Rows > 0:
+		rows = max(s.Budget.Rows, least)
+	}
+	held := float64(samplers.SearchBytes)
+	if rows > 0 {
+		held = min(held, float64(rows)*bytesOfConditional)
+	}
+	return rows, p.common() + held
+}
+
+func (s Search) solve(ctx context.Context, w *work) (*answer, error) {
+	laws, err := w.laws(s.Order)
 	if err != nil {
-		return err
+		return nil, err
+	}
+	search, err := samplers.NewSearch(laws)
+	if err != nil {
+		return nil, err
 	}
 	all := w.combinations()
-	wanted := max(o.Top, all)
-	room := func() int { return o.Budget.room(w.rows, w.began) }
-	note := func() {
-		w.answer = answer{method: MethodSearch, law: true, proven: s.Proven(), place: "before the proof"}
-		w.answer.fills, w.answer.left = w.found(s)
-		w.answer.distinct = s.Len()
-		if all > 0 && s.Proven() {
-			w.answer.complete, w.answer.total = true, 0
-			for _, f := range s.Found() {
-				w.answer.total += math.Exp(f.LogProbability)
-			}
+	top := int(w.plan.Request.Top)
+	wanted := max(top, all)
+	room := func() int { return s.Budget.room(w.rows, w.began) }
+	tell := func() {
+		progress := Progress{Step: int(100 * s.Budget.share(w.rows, w.began)), Steps: 100,
+			Pieces: w.plan.layouts[0].pieces()}
+		if search.Len() > 0 {
+			progress.result = func() *Result { return w.result(w.found(search, all)) }
 		}
-	}
-	tell := func() {}
-	if w.observe != nil {
-		tell = func() {
-			p := Progress{Template: w.plan.Template, Step: int(100 * o.Budget.share(w.rows, w.began)), Steps: 100,
-				Pieces: w.plan.layouts[0].pieces()}
-			if s.Len() > 0 {
-				p.Result = func() *Result { note(); return w.result() }
-			}
-			w.observe(p)
-		}
+		w.tell(progress)
 	}
 	for {
-		err := s.Run(ctx, wanted, room, tell)
-		if s.Len() > 0 {
-			note()
+		err := search.Run(ctx, wanted, room, tell)
+		if search.Len() == 0 {
+			return nil, cmp.Or(err, s.none(w, search))
 		}
+		a := w.found(search, all)
 		if err != nil {
-			w.answer.place += fmt.Sprintf(": nothing left out has more than %.3g", math.Exp(min(0, w.answer.left)))
-			return err
+			a.place += fmt.Sprintf(": nothing left out has more than %.3g", math.Exp(min(0, a.left)))
+			return a, err
 		}
 		// Fills with the same text are listed once.
-		missing := o.Top - len(w.answer.fills)
-		if missing <= 0 || !s.Proven() || s.Len() < wanted {
-			break
+		missing := top - len(a.fills)
+		if missing <= 0 || !search.Proven() || search.Len() < wanted {
+			return a, nil
 		}
 		wanted += max(missing, wanted/2)
 	}
-	switch {
-	case s.Len() > 0:
-		return nil
-	case s.Proven():
+}
+
+// none returns the error of a search that found no fill.
+func (s Search) none(w *work, search *samplers.Search) error {
+	if search.Proven() {
 		return errNoFill
 	}
-	return misfit("constraints", "no fill that they allow was found in %d model rows: loosen them, or give more with "+
+	return constrained("no fill that the constraints allow was found in %d model rows: loosen them, or give more with "+
 		"--budget", w.rows)
 }
 
@@ -96,21 +120,31 @@ func (w *work) combinations() int {
 	return int(n)
 }
 
-// found returns the likeliest fills with different texts, Options.Top at most. left is an upper bound of the
-// log-probability of every other fill.
-func (w *work) found(s *samplers.Search) (fills []found, left float64) {
+// found returns the answer that a search has so far: the likeliest fills with
+// different texts. all is the number of fills of the lists.
+func (w *work) found(s *samplers.Search, all int) *answer {
+	a := &answer{method: MethodSearch, law: true, proven: s.Proven(), distinct: s.Len(), place: "before the proof"}
 	seen := map[string]bool{}
-	all := s.Found()
-	for i, f := range all {
+	states := s.Found()
+	listed := len(states)
+	for i, f := range states {
 		text := w.plan.layouts[f.Law].template.Fill(f.State).Text
 		if seen[text] {
 			continue
 		}
-		if len(fills) == w.plan.Options.Top {
-			return fills, s.LeftOut(i)
+		if len(a.fills) == int(w.plan.Request.Top) {
+			listed = i
+			break
 		}
 		seen[text] = true
-		fills = append(fills, found{layout: f.Law, tokens: f.State, logLikelihood: f.LogProbability})
+		a.fills = append(a.fills, found{layout: f.Law, tokens: f.State, logLikelihood: f.LogProbability})
 	}
-	return fills, s.LeftOut(len(all))
+	a.left = s.LeftOut(listed)
+	if all > 0 && s.Proven() {
+		a.complete = true
+		for _, f := range states {
+			a.total += math.Exp(f.LogProbability)
+		}
+	}
+	return a
 }

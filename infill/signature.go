@@ -21,10 +21,10 @@ func (s *signature) add(key, value string) {
 	s.WriteString(key + ":" + strings.NewReplacer("|", "/", "\n", " ").Replace(value))
 }
 
-// digits is the number of digits of a SHA-256 that a signature shows.
-const digits = 12
+// shownDigits is the number of digits of a SHA-256 that a signature shows.
+const shownDigits = 12
 
-func short(sha256 string) string { return sha256[:min(digits, len(sha256))] }
+func short(sha256 string) string { return sha256[:min(shownDigits, len(sha256))] }
 
 // hash returns the short SHA-256 of a text that is too long for a signature.
 func hash(text string) string { return short(fmt.Sprintf("%x", sha256.Sum256([]byte(text)))) }
@@ -38,50 +38,32 @@ func (s *signature) model(m Model) {
 	s.add("version", Version())
 }
 
-// options adds the named options as users write them, except those whose value is empty, "auto" or "false".
-func (s *signature) options(o *Options, names ...string) {
-	fields := o.fields()
-	for _, name := range names {
-		if value := Find(name).text(o, fields[name]); value != "" && value != auto && value != "false" {
-			s.add(name, value)
-		}
-	}
-}
-
-// signature returns the signature of a result: the options that the method used, and the model.
+// signature returns the signature of a result: the options that it depends on,
+// and the model.
 func (w *work) signature() string {
-	o := &w.plan.Options
+	r := w.plan.Request
 	var s signature
+	_, search := r.Method.(Search)
+	_, draws := r.Method.(Draws)
 	switch {
-	case o.Chains != nil:
-		settled := *o
-		c := o.Chains.settled()
-		settled.Chains, settled.Samples = &c, w.plan.chains()
-		s.options(&settled, "sampler", "step-size", "balance", "energy", "gradient", "candidates", "temperature",
-			"samples",
-			"steps", "warm-up", "initial", "rank", "seed")
-	case o.Samples > 0:
-		s.add("method", MethodDraws)
-		s.options(o, "order", "temperature", "samples", "rank", "budget", "seed")
-	default:
+	case search:
 		s.add("method", MethodSearch)
-		s.options(o, "order", "budget")
+	case draws:
+		s.add("method", MethodDraws)
 	}
-	for _, n := range slices.Sorted(maps.Keys(o.Slots)) {
-		list := joinWords(o.Slots[n])
-		const long = 200 // in bytes
-		if len(list) > long {
-			list = fmt.Sprintf("%d words %s", len(o.Slots[n]), hash(list))
-		}
-		s.add("slot", strconv.Itoa(n)+"="+list)
+	s.facts(factsOf(r.Method))
+	if !search {
+		s.add("seed", fmt.Sprint(r.Seed))
 	}
-	s.options(o, "pos", "ban")
-	if o.Fill != FillAny {
-		s.options(o, "fill")
+	s.lists(r.Fit.Slots)
+	fit := r.Fit
+	fit.Slots = nil
+	if fit.Fill == FillAny {
+		fit.Fill = "" // what the model itself takes
 	}
-	s.options(o, "case", "distinct")
-	if o.Context != "" {
-		s.add("context", hash(o.Context))
+	s.facts(factsOf(fit))
+	if r.Context != "" {
+		s.add("context", hash(string(r.Context)))
 		if n := w.plan.filler.Model().Segments; n > 1 {
 			s.add("segments", strconv.Itoa(n))
 		}
@@ -91,4 +73,22 @@ func (w *work) signature() string {
 	}
 	s.model(w.plan.filler.Model())
 	return s.String()
+}
+
+func (s *signature) facts(facts []Fact) {
+	for _, f := range facts {
+		s.add(f.Name, f.Text)
+	}
+}
+
+// lists adds the lists of blanks; a long list stands for its hash.
+func (s *signature) lists(slots Lists) {
+	const long = 200 // in bytes
+	for _, n := range slices.Sorted(maps.Keys(slots)) {
+		list := joinWords(slots[n])
+		if len(list) > long {
+			list = fmt.Sprintf("%d words %s", len(slots[n]), hash(list))
+		}
+		s.add("slot", strconv.Itoa(n)+"="+list)
+	}
 }

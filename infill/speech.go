@@ -18,9 +18,6 @@ import (
 	"infill/tokenize"
 )
 
-// partsOfSpeech are the values of the option pos.
-var partsOfSpeech = []string{"noun", "verb", "adjective", "adverb"}
-
 //go:embed speech.txt.gz
 var speechFile []byte
 

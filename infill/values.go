@@ -141,6 +141,13 @@ func (r *Rank) UnmarshalText(text []byte) (err error) {
 // MarshalText returns the text that UnmarshalText reads.
 func (r Rank) MarshalText() ([]byte, error) { return []byte(r), nil }
 
+func (r Rank) settled() Rank {
+	if r == "" {
+		return RankDistinct
+	}
+	return r
+}
+
 func (Rank) schema() schema { return schema{"string", texts([]Rank{RankDistinct, RankFinal}), true} }
 
 // A Switch is on or off.
@@ -235,6 +242,13 @@ func (t *Temperature) UnmarshalText(text []byte) error {
 // MarshalText returns the text that UnmarshalText reads.
 func (t Temperature) MarshalText() ([]byte, error) { return fmt.Append(nil, float64(t)), nil }
 
+func (t Temperature) settled() Temperature {
+	if t == 0 {
+		return 1
+	}
+	return t
+}
+
 func (Temperature) schema() schema {
 	return schema{kind: "number", values: strings.Fields("0.5 0.7 0.8 1 1.2 1.5 2")}
 }
@@ -296,6 +310,13 @@ func (o *Order) UnmarshalText(text []byte) error {
 // MarshalText returns the order as a text that UnmarshalText reads.
 func (o Order) MarshalText() ([]byte, error) { return []byte(o), nil }
 
+func (o Order) settled() Order {
+	if o == "" {
+		return LeftToRight
+	}
+	return o
+}
+
 func (Order) schema() schema {
 	return schema{kind: "string", values: texts([]Order{LeftToRight, RightToLeft})}
 }
@@ -331,8 +352,6 @@ type Budget struct {
 	Seconds float64 // most seconds since the start of the fill
 }
 
-var defaultBudget = Budget{Rows: 4000}
-
 // MarshalText writes the budget as UnmarshalText reads it: "500" for rows, "2s"
 // for seconds.
 func (b Budget) MarshalText() ([]byte, error) {
@@ -357,6 +376,13 @@ func (b *Budget) UnmarshalText(text []byte) error {
 	}
 	*b = read
 	return nil
+}
+
+func (b Budget) settled() Budget {
+	if b == (Budget{}) {
+		return Budget{Rows: 4000}
+	}
+	return b
 }
 
 func (Budget) schema() schema {

@@ -103,12 +103,12 @@ func narrowed(support, slots []int, logp [][]float32, candidates int) []int {
 			}
 		}
 	}
-	return Candidates(support, sum, candidates)
+	return MostProbable(support, sum, candidates)
 }
 
-// Candidates returns the tokens that a slot may take, ascending: the number of fillable tokens that the model finds
+// MostProbable returns the tokens that a slot may take, ascending: the number of fillable tokens that the model finds
 // most probable, or all if number is 0. Of tokens with equal probabilities, it prefers the smaller id.
-func Candidates(fillable []int, logp []float32, number int) []int {
+func MostProbable(fillable []int, logp []float32, number int) []int {
 	if number == 0 || number >= len(fillable) {
 		return fillable
 	}
@@ -134,23 +134,23 @@ func (l *layout) together() string {
 	return ""
 }
 
-// movable returns an error if the chains of the sampler cannot move the plan's slots.
-func (p *Plan) movable() error {
-	c := p.Options.Chains
-	if len(p.layouts) > 1 {
+// fits returns an error if the chains of the sampler cannot move the plan's slots.
+func (c Chains) fits(p *Plan) error {
+	if p.lengths > 1 {
 		return misfit("sampler", "chains move blanks of one length, and here are %d combinations of lengths: name "+
-			"one, as in [MASK:2]", len(p.layouts))
+			"one, as in [MASK:2]", p.lengths)
 	}
 	why := p.layouts[0].together()
-	kind := samplers.Describe(c.Sampler)
+	kind := samplers.Describe(c.Sampler.Spec.Name)
 	switch {
 	case why == "":
 	case kind.Conditionals:
-		return misfit("sampler", "%s cannot move slots together, which %s need: take %s", c.Sampler, why, Samplers()[0])
+		return misfit("sampler", "%s cannot move slots together, which %s need: take %s", c.Sampler.Spec.Name, why,
+			Samplers()[0])
 	case c.Initial.Kind == StartMask:
 		return misfit("initial", "mask fills slot by slot, and %s need several at once: take model or random", why)
 	}
-	if c.Initial.Kind == startGiven && len(c.Initial.Fill) != len(p.typed.Blanks) {
+	if c.Initial.Kind == StartGiven && len(c.Initial.Fill) != len(p.typed.Blanks) {
 		return misfit("initial", "%d fills given, the template has %d blanks", len(c.Initial.Fill), len(p.typed.Blanks))
 	}
 	return nil

@@ -19,10 +19,11 @@ const (
 	// listedCategories is the number of likeliest categories that a beginning
 	// keeps of its conditional. If the search needs more, it asks again.
 	listedCategories = 256
-	// mostStored is how many bytes the beginnings of a tree may take. Above it,
-	// the tree lets go of the half with the smallest bounds.
-	mostStored = 256 << 20
 )
+
+// SearchBytes is how many bytes the beginnings of a search may take. Above it,
+// the search lets go of the half with the smallest bounds.
+const SearchBytes = 256 << 20
 
 // A beginning is a state of which the first depth slots of its law's order are
 // filled.
@@ -115,7 +116,7 @@ func newTree(laws []Law) *tree {
 	for i := range laws {
 		slots = max(slots, laws[i].slots())
 	}
-	t := &tree{fresh: make([]queue, slots+1), grown: make([]queue, slots+1), most: mostStored,
+	t := &tree{fresh: make([]queue, slots+1), grown: make([]queue, slots+1), most: SearchBytes,
 		cut: math.Inf(-1)}
 	for i := range laws {
 		l := &laws[i]

@@ -40,7 +40,7 @@ func newText(f *pflag.FlagSet) maker {
 		}
 		o := lm.TargetOptions{Gradient: lm.Local}
 		for _, row := range logp {
-			o.Support = append(o.Support, infill.Candidates(tokenizer.Fillable(), row, *candidates))
+			o.Support = append(o.Support, infill.MostProbable(tokenizer.Fillable(), row, *candidates))
 		}
 		d := &distribution{kind: "text", inconsistent: true, onText: true,
 			parameters: settings(f, "template", "candidates", "model")}
