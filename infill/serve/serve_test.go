@@ -587,7 +587,8 @@ func malformed(random *rand.Rand) (path string, body []byte) {
 	seed := seeds[random.IntN(len(seeds))]
 	body = []byte(seed[1])
 	junk := []string{"null", "[]", "{}", `"`, "\xff", "[MASK", "[MASK:99999999999]", "-1", "1e999", "[[[[", "\x00",
-		"true", strings.Repeat("[", 50), `\ud800`, ",", ":"}
+		"true", strings.Repeat("[", 50), `\ud800`, ",", ":", `"top_k":-5,`, `"TOP_K":-5,`, `"Parameters":{"top_k":-5},`,
+		`"top_\u212a":-5,`, "\ufeff", "3.0", "1e2"}
 	for range 1 + random.IntN(4) {
 		at := random.IntN(len(body))
 		switch random.IntN(4) {
