@@ -16,17 +16,23 @@ type Request struct {
 	ID       json.RawMessage
 	Template string
 	Options  Options
-	// Originals are the words that the blanks replaced, if known: a fill takes the capitals of its original.
+	// Originals are the words that the blanks replaced, if known: a fill takes
+	// the capitals of its original.
 	Originals []string
-	// Extra are the fields of the request's JSON object that are neither template, options nor ID, in their order.
+	// Extra are the fields of the request's JSON object that are neither
+	// template, options nor ID, in their order.
 	Extra []object.Field
 }
 
-// ParseRequest reads a request from a JSON object: the template under key, "id", and options by their names, see Find.
-// Lines of JSON, records of files, HTTP and tools of agents all use ParseRequest. A value is a string in the syntax of
-// the flag, a number, true or false, a list of these, or an object for options with keys. null and "" keep the default,
-// [] and {} are an empty list, and 3.0 is 3 where a whole number is wanted. Keys in keep go to Extra, even if an option
-// has the same name. A wrong value gives an *OptionError. Filler.Plan checks whether the values fit together.
+// ParseRequest reads a request from a JSON object: the template under key,
+// "id", and options by their names, see Find. Lines of JSON, records of files,
+// HTTP and tools of agents all use ParseRequest. A value is a string in the
+// syntax of the flag, a number, true or false, a list of these, or an object
+// for options with keys. null and "" keep the default, [] and {} are an empty
+// list, and 3.0 is 3 where a whole number is wanted. Keys in keep go to Extra,
+// even if an option has the same name. A wrong value, and an option that is
+// given twice, give an *OptionError. Filler.Plan checks whether the values fit
+// together.
 func ParseRequest(fields []object.Field, key string, defaults Options, keep ...string) (Request, error) {
 	r := Request{Options: defaults}
 	given := map[string]string{} // the key of each option
@@ -70,14 +76,19 @@ func (t Option) take(o *Options, field object.Field) error {
 		return t.Set(o, "")
 	}
 	err = t.decode(o, json.RawMessage(plainOf(field.Value, pointer)))
-	if err == nil {
-		return nil
+	if err != nil {
+		return &OptionError{Option: field.Key, Reason: fmt.Sprintf("%.60q is not %v", shown(field.Value), err)}
 	}
-	value, scalar := scalarText(json.RawMessage(field.Value))
-	if !scalar {
-		value = string(field.Value)
+	return nil
+}
+
+// shown returns a value for an error: a string without its quotes.
+func shown(v object.Value) string {
+	text, err := v.Text()
+	if err != nil {
+		return string(v)
 	}
-	return &OptionError{Option: field.Key, Reason: fmt.Sprintf("%.60q is not %v", value, err)}
+	return text
 }
 
 // empty reports whether a value is an empty list, for an option that is a list

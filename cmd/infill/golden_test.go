@@ -64,7 +64,7 @@ func (c chainCase) tokens(fill int) (ids []int) {
 	return ids
 }
 
-// TestChainRule: P of the fills of the command, in every order, is that of an
+// TestChainRule: P of the command's fills, in every order, is that of an
 // independent implementation in double precision.
 func TestChainRule(t *testing.T) {
 	t.Setenv(models.CacheVariable, userCache(t))

@@ -52,14 +52,14 @@ func Read(text []byte) (Value, error) {
 func scan(text []byte) (Value, error) {
 	var raw json.RawMessage
 	err := json.Unmarshal(bytes.TrimPrefix(text, []byte(byteOrderMark)), &raw)
-	if err == nil {
-		return bytes.Trim(raw, blanks), nil
-	}
 	var syntax *json.SyntaxError
 	if errors.As(err, &syntax) {
 		return nil, syntaxError(fmt.Sprintf("is not JSON: %v at byte %d", err, syntax.Offset))
 	}
-	return nil, syntaxError(fmt.Sprintf("is not JSON: %v", err))
+	if err != nil {
+		return nil, syntaxError(fmt.Sprintf("is not JSON: %v", err))
+	}
+	return bytes.Trim(raw, blanks), nil
 }
 
 // check checks what Read promises beside the syntax.
