@@ -2,12 +2,14 @@ package infill
 
 import (
 	"encoding"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"reflect"
 	"slices"
+	"strconv"
 	"strings"
+
+	"infill/internal/object"
 )
 
 // An Option is a field of Request, Fit, Search, Draws or Chains that a user can
@@ -129,99 +131,99 @@ func (o Option) Given(text string) (Given, error) {
 	return Given{o, pointer.Elem()}, err
 }
 
-// given reads a value of JSON: a string as for the flag, a number, true or false,
-// a list of these, or an object for options with keys. ok is false for null and
-// "", which say nothing. An error completes the sentence `… is not …`.
-func (o Option) given(value json.RawMessage) (g Given, ok bool, err error) {
-	text, scalar := scalarText(value)
-	if scalar && text == "" {
+// given reads a field of JSON, see ReadRecord. ok is false if the value says
+// nothing. Its errors are *OptionErrors that name the key.
+func (o Option) given(field object.Field) (g Given, ok bool, err error) {
+	v := field.Value
+	if v.IsNull() || string(v) == `""` {
 		return g, false, nil
 	}
-	if scalar {
-		g, err = o.Given(text)
-		return g, true, err
+	err = object.Whole(v)
+	if err != nil {
+		return g, false, &OptionError{Option: field.Key, Reason: "the value " + err.Error()}
 	}
 	pointer := reflect.New(o.of)
-	err = readList(pointer.Interface(), value)
-	return Given{o, pointer.Elem()}, true, err
-}
-
-var errNoList = errors.New("one value")
-
-// readList reads a JSON list, or an object of lists, into an option that takes
-// such.
-func readList(pointer any, value json.RawMessage) error {
-	var list []json.RawMessage
-	if value[0] == '[' {
-		taker, ok := pointer.(interface{ setList([]string) error })
-		if !ok {
-			return errNoList
-		}
-		err := json.Unmarshal(value, &list)
-		texts, scalars := scalarTexts(list)
-		if err != nil || !scalars {
-			texts = []string{""} // no list of words
-		}
-		return taker.setList(texts)
-	}
-	taker, ok := pointer.(interface {
-		setLists(map[string][]string) error
-	})
-	if !ok {
-		return errNoList
-	}
-	var object map[string]json.RawMessage
-	err := json.Unmarshal(value, &object)
+	err = readJSON(pointer.Interface(), v)
 	if err != nil {
-		return err
+		return g, false, &OptionError{Option: field.Key, Reason: fmt.Sprintf("%.60q is not %v", shown(v), err)}
 	}
-	lists := map[string][]string{}
-	for number, value := range object {
-		lists[number] = wordsOf(value)
-	}
-	return taker.setLists(lists)
+	return Given{o, pointer.Elem()}, true, nil
 }
 
-// wordsOf reads a text with commas, or a list of texts; nil if it is neither.
-func wordsOf(value json.RawMessage) []string {
-	text, scalar := scalarText(value)
-	if scalar {
-		words, _ := splitWords(text) // nil says that it is no list
-		return words
+// shown returns a value for an error: a string without its quotes.
+func shown(v object.Value) string {
+	text, err := v.Text()
+	if err != nil {
+		return string(v)
 	}
-	var list []json.RawMessage
-	if json.Unmarshal(value, &list) != nil {
-		return nil
-	}
-	words, ok := scalarTexts(list)
-	if !ok {
-		return nil
-	}
-	return words
+	return text
 }
 
-// scalarText returns a JSON value in the syntax of a flag, "" for null. For lists
-// and objects, ok is false.
-func scalarText(value json.RawMessage) (text string, ok bool) {
+var errOneValue = errors.New("one value")
+
+// readJSON reads JSON into an option.
+func readJSON(pointer any, v object.Value) error {
+	lists, numbered := pointer.(interface{ setLists(map[string][]string) error })
+	list, listed := pointer.(interface{ setList([]string) error })
 	switch {
-	case len(value) == 0 || string(value) == "null":
-		return "", true
-	case value[0] == '"':
-		err := json.Unmarshal(value, &text)
-		return text, err == nil
+	case v.IsObject() && numbered:
+		return lists.setLists(listsIn(v))
+	case v.IsList() && listed:
+		return list.setList(textsIn(v))
+	case v.IsObject() || v.IsList():
+		return wantedBy(pointer)
 	}
-	return string(value), value[0] != '[' && value[0] != '{'
+	return pointer.(encoding.TextUnmarshaler).UnmarshalText([]byte(scalar(v)))
 }
 
-func scalarTexts(values []json.RawMessage) (texts []string, ok bool) {
-	for _, value := range values {
-		text, ok := scalarText(value)
-		if !ok {
-			return nil, false
+// wantedBy returns the error of an option for a value that it cannot be.
+func wantedBy(pointer any) error {
+	err := pointer.(encoding.TextUnmarshaler).UnmarshalText([]byte("\x00"))
+	if err == nil { // an option that takes any text
+		return errOneValue
+	}
+	return err
+}
+
+// scalar returns a string, number, true or false in the syntax of a flag. Whole
+// numbers lose a point and an exponent.
+func scalar(v object.Value) string {
+	n, ok := v.Whole()
+	if ok {
+		return strconv.Itoa(n)
+	}
+	return shown(v)
+}
+
+// textsIn returns the elements of a list as texts; one that is no text is an
+// empty one, which no option takes.
+func textsIn(v object.Value) []string {
+	var texts []string
+	for _, element := range v.List() {
+		text := ""
+		if !element.IsList() && !element.IsObject() && !element.IsNull() {
+			text = scalar(element)
 		}
 		texts = append(texts, text)
 	}
-	return texts, true
+	return texts
+}
+
+// listsIn returns the lists of an object by their keys, without those that are
+// null. A string is a list with commas.
+func listsIn(v object.Value) map[string][]string {
+	lists := map[string][]string{}
+	for _, f := range v.Object() {
+		switch {
+		case f.Value.IsNull():
+		case f.Value.IsList():
+			lists[f.Key] = textsIn(f.Value)
+		default:
+			words, _ := splitWords(scalar(f.Value)) // nil says that it is no list
+			lists[f.Key] = words
+		}
+	}
+	return lists
 }
 
 // Last returns the last value given for an option; ok is false if there is none.

@@ -202,32 +202,34 @@ type Record struct {
 // and options by their names, see Find. Lines of JSON, records of files, HTTP and
 // tools of agents all use ReadRecord. A value is a string in the syntax of the
 // flag, a number, true or false, a list of these, or an object for options with
-// keys. null and "" say nothing. Keys in keep go to Extra, even if an option has
-// the same name. A wrong value gives an *OptionError that names the key.
+// keys. null and "" say nothing, [] and {} are an empty list, and 3.0 is 3 where a
+// whole number is wanted. Keys in keep go to Extra, even if an option has the same
+// name. A wrong value, and an option that is given twice, give an *OptionError
+// that names the key.
 func ReadRecord(fields []object.Field, key string, keep ...string) (Record, error) {
 	var r Record
-	if !slices.Contains(keep, "id") {
-		r.ID = object.Object(fields).Get("id")
-	}
+	keys := map[string]string{} // the key of each option
 	for _, field := range fields {
+		kept := slices.Contains(keep, field.Key)
 		option, known := Find(field.Key)
 		switch {
 		case field.Key == key:
-		case known && !slices.Contains(keep, field.Key):
-			g, ok, err := option.given(field.Value)
+		case kept || !known && field.Key != "id":
+			r.Extra = append(r.Extra, field)
+		case !known:
+			r.ID = json.RawMessage(object.Object{field}.Given("id"))
+		case keys[option.Name] != "":
+			return r, &OptionError{Option: field.Key,
+				Reason: fmt.Sprintf("it is the same as %s: give one of them", keys[option.Name])}
+		default:
+			keys[option.Name] = field.Key
+			g, ok, err := option.given(field)
 			if err != nil {
-				text, scalar := scalarText(field.Value)
-				if !scalar {
-					text = string(field.Value)
-				}
-				return r, &OptionError{Option: field.Key, Reason: fmt.Sprintf("%.60q is not %v", text, err)}
+				return r, err
 			}
 			if ok {
 				r.Given = append(r.Given, g)
 			}
-		case field.Key == "id" && r.ID != nil:
-		default:
-			r.Extra = append(r.Extra, field)
 		}
 	}
 	var err error

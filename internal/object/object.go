@@ -3,7 +3,6 @@ package object
 
 import (
 	"bytes"
-	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -18,14 +17,14 @@ import (
 // Field is a key of an object, with its value.
 type Field struct {
 	Key   string
-	Value json.RawMessage
+	Value Value
 }
 
 // Object is a JSON object whose keys keep their order.
 type Object []Field
 
 // Get returns the value of key, or nil if the object lacks key.
-func (o Object) Get(key string) json.RawMessage {
+func (o Object) Get(key string) Value {
 	for _, f := range o {
 		if f.Key == key {
 			return f.Value
@@ -48,20 +47,30 @@ func (o Object) Rename(key, name string) Object {
 	return o
 }
 
+// Given returns the value of key, or nil if the object lacks key or has null,
+// which is as if the key were absent.
+func (o Object) Given(key string) Value {
+	v := o.Get(key)
+	if v.IsNull() {
+		return nil
+	}
+	return v
+}
+
 // Text returns the value of key, which must be a string.
 func (o Object) Text(key string) (string, error) {
-	value := o.Get(key)
-	if value == nil {
+	v := o.Get(key)
+	if v == nil {
 		return "", fmt.Errorf(`no %q: write {%[1]q: "..."}`, key)
 	}
-	var text *string
-	if err := json.Unmarshal(value, &text); err != nil || text == nil {
+	if !v.IsText() {
 		return "", fmt.Errorf(`%q is not a string: write {%[1]q: "..."}`, key)
 	}
-	if err := Whole(value); err != nil {
+	text, err := v.Text()
+	if err != nil {
 		return "", fmt.Errorf("%q %w", key, err)
 	}
-	return *text, nil
+	return text, nil
 }
 
 // Whole returns an error for JSON that is not UTF-8, or has half of a surrogate pair, because the decoder would turn
@@ -85,38 +94,26 @@ func Whole(text []byte) error {
 // ErrNone is the error for JSON that is not an object.
 var ErrNone = errors.New("the line is not a JSON object")
 
-// Parse reads a JSON object. An error says what is wrong with line.
-func Parse(line []byte) (o Object, err error) {
-	// The decoder would turn invalid bytes into U+FFFD.
-	if !utf8.Valid(line) {
-		return nil, errors.New("the line is not valid UTF-8")
+// Parse reads a line that is a JSON object, as Read does. If a wrong line has
+// fields that can be told, Parse returns these with the error, so that an
+// answer can have the id of the line.
+func Parse(line []byte) (Object, error) {
+	v, err := scan(line)
+	if err != nil {
+		return nil, fmt.Errorf("the line %w", err)
 	}
-	var value json.RawMessage
-	if err := json.Unmarshal(line, &value); err != nil {
-		at := ""
-		if syntax := (*json.SyntaxError)(nil); errors.As(err, &syntax) {
-			at = fmt.Sprintf(" at byte %d", syntax.Offset)
-		}
-		return nil, fmt.Errorf("the line is not JSON: %w%s", err, at)
-	}
-	d := json.NewDecoder(bytes.NewReader(line)) // no errors follow, because the JSON is valid
-	if start, _ := d.Token(); start != json.Delim('{') {
+	if !v.IsObject() {
 		return nil, ErrNone
 	}
-	seen := map[string]bool{}
-	for d.More() {
-		key, err := d.Token()
-		if err = cmp.Or(err, d.Decode(&value)); err != nil {
-			return nil, err
-		}
-		name := key.(string) // a key is always a string
-		if seen[name] {
-			return nil, fmt.Errorf("the object has two keys %q", name)
-		}
-		seen[name] = true
-		o = append(o, Field{name, slices.Clone(value)})
+	err = v.check()
+	if errors.Is(err, ErrSyntax) {
+		broken := func(f Field) bool { return !utf8.Valid(f.Value) }
+		return slices.DeleteFunc(v.Object(), broken), fmt.Errorf("the line %w", err)
 	}
-	return o, nil
+	if err != nil {
+		return v.Object(), fmt.Errorf("the object %w", err)
+	}
+	return v.Object(), nil
 }
 
 // Of returns the JSON object of a struct.
@@ -131,7 +128,7 @@ func Of(v any) (Object, error) {
 // Pairs returns the object whose keys (strings) and values alternate in pairs.
 func Pairs(pairs ...any) (o Object, err error) {
 	for i := 0; i < len(pairs) && err == nil; i += 2 {
-		var value json.RawMessage
+		var value Value
 		value, err = Encode(pairs[i+1])
 		o = append(o, Field{pairs[i].(string), value})
 	}
@@ -167,11 +164,19 @@ func Beside(columns Object, text string, taken func(name string) bool) (others O
 }
 
 // Plain returns a value as text for a cell: a string without quotes, null as "", any other value as JSON.
-func Plain(value json.RawMessage) (text string) {
-	if json.Unmarshal(value, &text) == nil {
-		return text
+func Plain(value Value) string {
+	switch {
+	case value.IsNull():
+		return ""
+	case !value.IsText():
+		return string(value)
 	}
-	return string(value)
+	var text string
+	err := json.Unmarshal(value, &text)
+	if err != nil {
+		return string(value)
+	}
+	return text
 }
 
 // Append appends the object to b as JSON in one line.
@@ -191,7 +196,7 @@ func (o Object) Append(b []byte) []byte {
 }
 
 // Quote returns text as a JSON string, without escapes for HTML.
-func Quote(text string) json.RawMessage {
+func Quote(text string) Value {
 	value, err := Encode(text)
 	if err != nil {
 		panic(err) // never happens: any text can be encoded
@@ -200,10 +205,10 @@ func Quote(text string) json.RawMessage {
 }
 
 // Encode returns v as JSON in one line, without escapes for HTML.
-func Encode(v any) (json.RawMessage, error) { return EncodeIndent(v, "", "") }
+func Encode(v any) (Value, error) { return EncodeIndent(v, "", "") }
 
 // EncodeIndent returns v as indented JSON, like json.MarshalIndent, but without escapes for HTML.
-func EncodeIndent(v any, prefix, indent string) (json.RawMessage, error) {
+func EncodeIndent(v any, prefix, indent string) (Value, error) {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
 	e.SetEscapeHTML(false)
@@ -236,5 +241,5 @@ func (i Identified) MarshalJSON() ([]byte, error) {
 	if err != nil || i.ID == nil {
 		return value, err
 	}
-	return slices.Concat([]byte(`{"id":`), i.ID, []byte(","), value[1:]), nil
+	return bytes.Join([][]byte{[]byte(`{"id":`), i.ID, []byte(","), value[1:]}, nil), nil
 }
