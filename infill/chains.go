@@ -2,13 +2,16 @@ package infill
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"math"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"time"
 
+	"infill/internal/object"
 	"infill/lm"
 	"infill/samplers"
 )
@@ -44,6 +47,47 @@ type Chains struct {
 // NewChains returns the chains of a user who names a sampler and nothing else.
 func NewChains(sampler string) Chains {
 	return Chains{Sampler: NewSampler(sampler), Steps: 50, WarmUp: WarmUp{Half: true}, Candidates: 250}
+}
+
+// MarshalJSON writes the options as an object of texts.
+func (c Chains) MarshalJSON() ([]byte, error) {
+	texts := map[string]string{}
+	for _, f := range factsOf(c) {
+		texts[strings.ReplaceAll(f.Name, "-", "_")] = f.Text
+	}
+	return json.Marshal(texts)
+}
+
+// UnmarshalJSON reads what MarshalJSON writes.
+func (c *Chains) UnmarshalJSON(text []byte) error {
+	v, err := object.Read(text)
+	if err != nil {
+		return err
+	}
+	var given []Given
+	for _, field := range v.Object() {
+		option, known := Find(field.Key)
+		if !known {
+			return fmt.Errorf("%s is no option of chains", field.Key)
+		}
+		g, ok, err := option.given(field)
+		if err != nil {
+			return err
+		}
+		if ok {
+			given = append(given, g)
+		}
+	}
+	m, err := Decide(given)
+	if err != nil {
+		return err
+	}
+	chains, ok := m.(Chains)
+	if !ok {
+		return errors.New("the options name no sampler")
+	}
+	*c = chains
+	return nil
 }
 
 // settled also replaces an automatic gradient and balance by those of the sampler.

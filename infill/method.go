@@ -7,9 +7,9 @@ import (
 	"infill/lm"
 )
 
-// methodChains stands for all samplers where methods are named. The Method of a
+// MethodChains stands for all samplers where methods are named. The Method of a
 // Result is the sampler's own name.
-const methodChains = "chains"
+const MethodChains = "chains"
 
 // A Method answers a request: [Search], [Draws] or [Chains].
 type Method interface {

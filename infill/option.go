@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"infill/internal/object"
+	"infill/lm"
 )
 
 // An Option is a field of Request, Fit, Search, Draws or Chains that a user can
@@ -58,7 +59,7 @@ func readOptions() []Option {
 		of     reflect.Type
 	}{
 		{"", reflect.TypeFor[Fit]()}, {"", reflect.TypeFor[Request]()}, {MethodSearch, reflect.TypeFor[Search]()},
-		{MethodDraws, reflect.TypeFor[Draws]()}, {methodChains, reflect.TypeFor[Chains]()},
+		{MethodDraws, reflect.TypeFor[Draws]()}, {MethodChains, reflect.TypeFor[Chains]()},
 	} {
 		for i := range owner.of.NumField() {
 			field := owner.of.Field(i)
@@ -107,8 +108,44 @@ func Find(name string) (o Option, ok bool) {
 	return options[at], true
 }
 
-// of reports whether a method has the option.
+// MustFind returns the option with a name. It panics for a name that no option
+// has, which only a bug in the program leads to.
+func MustFind(name string) Option {
+	o, ok := Find(name)
+	if !ok {
+		panic(name + " is no option")
+	}
+	return o
+}
+
+// MustGive returns an option with a value by their texts. It panics for texts
+// that are wrong, which only a bug in the program leads to.
+func MustGive(name, text string) Given {
+	g, err := MustFind(name).Given(text)
+	if err != nil {
+		panic(fmt.Sprintf("%s: %q is not %v", name, text, err))
+	}
+	return g
+}
+
+// in reports whether a method has the option.
 func (o Option) in(method string) bool { return o.Methods == nil || slices.Contains(o.Methods, method) }
+
+// Default returns the text of the value that holds if none is given; "" if there
+// is none.
+func (o Option) Default() string {
+	chains := NewChains("")
+	chains.Energy = Energy(lm.PLL)
+	chains.Initial.Kind = StartModel
+	for _, of := range []any{Request{}.settled(), Fit{}.settled(), Search{}.settled(), Draws{}.settled(), chains} {
+		for _, f := range textsOf(of) {
+			if f.Name == o.Name && f.Text != "0" {
+				return f.Text
+			}
+		}
+	}
+	return ""
+}
 
 // A Given is an option with the value that a user gave.
 type Given struct {
@@ -163,7 +200,9 @@ var errOneValue = errors.New("one value")
 
 // readJSON reads JSON into an option.
 func readJSON(pointer any, v object.Value) error {
-	lists, numbered := pointer.(interface{ setLists(map[string][]string) error })
+	lists, numbered := pointer.(interface {
+		setLists(map[string][]string) error
+	})
 	list, listed := pointer.(interface{ setList([]string) error })
 	switch {
 	case v.IsObject() && numbered:
@@ -251,22 +290,24 @@ func assign(to any, given []Given) {
 // A Fact is an option with the text of its value, as a signature has it.
 type Fact struct{ Name, Text string }
 
-// factsOf returns the options of a struct, except those whose value is empty,
-// "auto" or "false".
-func factsOf(of any) []Fact {
+// textsOf returns the options of a struct with their texts.
+func textsOf(of any) []Fact {
 	var facts []Fact
 	v := reflect.ValueOf(of)
 	for i := range v.NumField() {
 		name := v.Type().Field(i).Tag.Get("option")
-		if name == "" {
-			continue
-		}
-		text := textOf(v.Field(i))
-		if text != "" && text != auto && text != "false" {
-			facts = append(facts, Fact{name, text})
+		if name != "" {
+			facts = append(facts, Fact{name, textOf(v.Field(i))})
 		}
 	}
 	return facts
+}
+
+// factsOf is textsOf without the options whose value is empty, "auto" or "false".
+func factsOf(of any) []Fact {
+	return slices.DeleteFunc(textsOf(of), func(f Fact) bool {
+		return f.Text == "" || f.Text == auto || f.Text == "false"
+	})
 }
 
 // checkValues returns an *OptionError for the first option of a struct whose value

@@ -105,7 +105,7 @@ func Decide(given []Given) (Method, error) {
 	name := MethodSearch
 	switch {
 	case sampled:
-		name = methodChains
+		name = MethodChains
 	case drawn:
 		name = MethodDraws
 	}
@@ -115,7 +115,7 @@ func Decide(given []Given) (Method, error) {
 		}
 	}
 	switch name {
-	case methodChains:
+	case MethodChains:
 		c := NewChains("")
 		assign(&c, given)
 		return c, nil
@@ -131,7 +131,7 @@ func Decide(given []Given) (Method, error) {
 
 // foreign returns the error for an option that a request's method does not have.
 func foreign(o Option) error {
-	chains, search := o.in(methodChains), o.in(MethodSearch)
+	chains, search := o.in(MethodChains), o.in(MethodSearch)
 	switch {
 	case search:
 		return wrong(o.Name, "it is an option of the chain rule, and samplers have none: leave it out")
@@ -156,7 +156,7 @@ func unfolded(given []Given) ([]Given, error) {
 		for _, a := range s.Spec.Settings {
 			option, known := Find(a.Setting)
 			// The number of samples and their rank are no settings of a sampler.
-			if !known || !option.in(methodChains) || option.in(MethodDraws) && option.Name != "temperature" {
+			if !known || !option.in(MethodChains) || option.in(MethodDraws) && option.Name != "temperature" {
 				own.Spec.Settings = append(own.Spec.Settings, a)
 				continue
 			}

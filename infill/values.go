@@ -345,8 +345,11 @@ func (o Order) numbers() []int {
 	return list
 }
 
+// DefaultRows are the rows of the zero Budget.
+const DefaultRows = 4000
+
 // A Budget bounds the cost of an answer by Rows, by Seconds, or by both. The zero
-// Budget is 4000 rows.
+// Budget is DefaultRows.
 type Budget struct {
 	Rows    int     // most model rows; a draw made again counts as one more
 	Seconds float64 // most seconds since the start of the fill
@@ -380,7 +383,7 @@ func (b *Budget) UnmarshalText(text []byte) error {
 
 func (b Budget) settled() Budget {
 	if b == (Budget{}) {
-		return Budget{Rows: 4000}
+		return Budget{Rows: DefaultRows}
 	}
 	return b
 }

@@ -156,7 +156,7 @@ func (e *editor) render(m *model, columns, rows int) []string {
 		out.WriteString(style.Render(harmless(shown)))
 		at = to
 	}
-	for i, b := range tokenize.BlankSpans(text, m.run.options.Blank) {
+	for i, b := range tokenize.BlankSpans(text, string(m.run.request.Blank)) {
 		draw(b[0], text[at:b[0]], m.text)
 		word, pinned := m.pins[i]
 		if !pinned || writing {

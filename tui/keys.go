@@ -1,6 +1,8 @@
 package tui
 
 import (
+	"fmt"
+	"infill/infill"
 	"strings"
 
 	tea "charm.land/bubbletea/v2"
@@ -116,13 +118,14 @@ func (m *model) browseKey(k string) tea.Cmd {
 	case "right", "l":
 		page.turn(1)
 	case "o":
-		m.panel = newPanel(m.styles, m.run.options, m.config.Model, m.config.Models)
+		m.panel = newPanel(m.styles, m.run.given, m.config.Model, m.config.Models)
 	case "r":
-		if o := &m.run.options; o.Chains == nil && o.Samples == 0 {
+		if _, search := m.run.request.Method.(infill.Search); search {
 			m.fail("a search has no seed: name a sampler or a number of samples under o")
 			return nil
 		}
-		m.run.options.Seed++
+		m.run.request.Seed++
+		m.run.given = append(m.run.given, infill.MustGive("seed", fmt.Sprint(m.run.request.Seed)))
 		return m.start()
 	case "x":
 		if r := &m.run; r.stream != nil {

@@ -44,8 +44,9 @@ type page interface {
 
 // run is a run of the model: its options, and the last snapshot of its results.
 type run struct {
-	options infill.Options
-	stream  *stream // nil if nothing runs
+	given   []infill.Given
+	request infill.Request // of given, without a template
+	stream  *stream        // nil if nothing runs
 	shown   *snapshot
 	fault   string
 	stopped bool // whether the user stopped the run
@@ -110,7 +111,8 @@ func newModel(ctx context.Context, c Config) *model {
 		waiting: c.Template != "", pins: map[int]string{}}
 	m.fills.m, m.blanks.m, m.chains.m, m.runs.m = m, m, m, m
 	m.pages = [views]page{&m.fills, &m.blanks, &m.chains, &m.runs}
-	m.run.options = c.Options
+	m.run.given = c.Given
+	m.run.request, _ = requestOf("", c.Given) // Config.Validate tells what is wrong
 	if c.Folder != "" {
 		m.view = runsView
 	}
@@ -236,10 +238,10 @@ func (m *model) start() tea.Cmd {
 	case len(text) > mostTyped: // checked before blanks, as the end of the text may be cut
 		r.fault = fmt.Sprintf("text too long: %d bytes, the screen takes %d; infill itself takes longer ones",
 			len(text), mostTyped)
-	case len(tokenize.BlankSpans(text, r.options.Blank)) > 0:
+	case len(tokenize.BlankSpans(text, string(r.request.Blank))) > 0:
 		m.started++
 		var command tea.Cmd
-		r.stream, command = m.jobs.start(m.started, request{m.filler, text, m.pinned()}, m.config.Now)
+		r.stream, command = m.jobs.start(m.started, request{m.filler, m.pinned(text)}, m.config.Now)
 		return command
 	case strings.TrimSpace(text) != "":
 		r.fault = "no blank yet: type _ where a word is wanted"
@@ -248,19 +250,20 @@ func (m *model) start() tea.Cmd {
 	return nil
 }
 
-// pinned returns the options of a run, with each pin as a list of one word.
-func (m *model) pinned() infill.Options {
-	o := m.run.options
-	if len(m.pins) > 0 {
-		o.Slots = maps.Clone(o.Slots)
-		if o.Slots == nil {
-			o.Slots = infill.Lists{}
-		}
-		for blank, word := range m.pins {
-			o.Slots[blank+1] = []string{word}
-		}
+// pinned returns the request of a run, with each pin as a list of one word.
+func (m *model) pinned(template string) infill.Request {
+	r := m.run.request
+	r.Template = template
+	if len(m.pins) == 0 {
+		return r
 	}
-	return o
+	slots := infill.Lists{}
+	maps.Copy(slots, r.Fit.Slots)
+	for blank, word := range m.pins {
+		slots[blank+1] = []string{word}
+	}
+	r.Fit.Slots = slots
+	return r
 }
 
 // abandon ends the present run, because nobody needs the result any more.
@@ -378,12 +381,13 @@ func (m *model) paste(message tea.PasteMsg) tea.Cmd {
 
 // apply takes the options from the panel and starts a run.
 func (m *model) apply() tea.Cmd {
-	options, name, ok := m.panel.options()
+	given, request, name, ok := m.panel.options()
 	if !ok {
 		return nil
 	}
 	m.panel = nil
-	m.run.options = options
+	m.run.given = given
+	m.run.request = request
 	if name != m.config.Model {
 		return m.open(name)
 	}

@@ -1,6 +1,7 @@
 package tui
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -14,63 +15,89 @@ import (
 	"infill/samplers"
 )
 
-// panel edits the options of a run. It holds them as texts; the method options reads these at the end.
+// panel edits the options of a run. It holds them as texts; the method options
+// reads these at the end.
 type panel struct {
 	*styles
-	before infill.Options
 	fields []field
 	at     int  // index of the chosen field in shown()
 	typed  bool // whether the user is typing a value into the chosen field
 	fault  string
 }
 
-// field is one line of the panel: an option of the table, or the model.
+// field is one line of the panel: an option, or the model. An option whose text is
+// its default is given if it was given before, or if the user changed it.
 type field struct {
 	infill.Option
 	value string
+	given bool
 }
 
 // none is the value of the field sampler for a search, or for draws.
 const none = "none"
 
-// newPanel returns a panel with infill.Table's options, the sampler and options of chains first, and the model last.
-func newPanel(s *styles, o infill.Options, model string, models []string) *panel {
-	p := &panel{styles: s, before: o}
+// newPanel returns a panel with infill.Options, the sampler and options of chains
+// first, and the model last.
+func newPanel(s *styles, given []infill.Given, model string, models []string) *panel {
+	p := &panel{styles: s}
 	for _, chains := range []bool{true, false} {
-		for _, option := range infill.Table() {
-			if option.Chains == chains {
-				p.fields = append(p.fields, field{option, option.Get(&o)})
+		for _, option := range infill.Options() {
+			if ofChains(option) != chains {
+				continue
 			}
+			f := field{Option: option, value: option.Default()}
+			g, ok := infill.Last(given, option.Name)
+			if ok {
+				f.value = g.Text()
+				f.given = true
+			}
+			p.fields = append(p.fields, f)
 		}
 	}
 	sampler := p.field("sampler")
 	sampler.Values = append([]string{none}, sampler.Values...)
-	if o.Chains == nil {
-		sampler.value = none
-	}
+	sampler.value = cmp.Or(sampler.value, none)
 	if !slices.Contains(models, model) {
 		models = append([]string{model}, models...)
 	}
-	p.fields = append(p.fields, field{infill.Option{Name: "model", Values: models,
-		Help: "the name of a model, or the folder of one"}, model})
+	p.fields = append(p.fields, field{Option: infill.Option{Name: "model", Values: models,
+		Help: "the name of a model, or the folder of one"}, value: model})
 	return p
 }
+
+// ofChains reports whether an option is of chains alone.
+func ofChains(o infill.Option) bool { return slices.Equal(o.Methods, []string{infill.MethodChains}) }
 
 // field returns the field with the given name.
 func (p *panel) field(name string) *field {
 	return &p.fields[slices.IndexFunc(p.fields, func(f field) bool { return f.Name == name })]
 }
 
-// shown returns the fields that have an effect now. Options of chains need a sampler, and some samplers ignore some.
-func (p *panel) shown() (list []*field) {
+// method returns the name of the method that the fields choose.
+func (p *panel) method() string {
 	sampler := p.field("sampler").value
-	name, _, _ := strings.Cut(sampler, ":")
+	switch {
+	case sampler != none && sampler != "":
+		return infill.MethodChains
+	case p.field("samples").value != "":
+		return infill.MethodDraws
+	}
+	return infill.MethodSearch
+}
+
+// shown returns the fields that have an effect now: those of the method, and those
+// that choose another. Some samplers ignore some options of chains.
+func (p *panel) shown() (list []*field) {
+	method := p.method()
+	name, _, _ := strings.Cut(p.field("sampler").value, ":")
 	kind := samplers.Describe(name)
 	for i := range p.fields {
 		f := &p.fields[i]
+		chooses := f.Name == "sampler" || f.Name == "samples"
 		switch {
-		case !f.Chains || f.Name == "sampler":
-		case kind.OnText == nil,
+		case !chooses && f.Methods != nil && !slices.Contains(f.Methods, method):
+			continue
+		case ofChains(f.Option) && f.Name != "sampler" && kind.OnText == nil,
 			(f.Name == "step-size" || f.Name == "balance") && !kind.Has(f.Name),
 			f.Name == "gradient" && kind.OnText.Gradient == "":
 			continue
@@ -93,7 +120,8 @@ func (f *field) help() string {
 	case f.Name == "sampler" && (f.value == none || f.value == ""):
 		return "none searches for the likeliest fills, or draws samples; a name moves chains"
 	case f.Name == "sampler":
-		if err := f.Set(new(infill.Options), f.value); err != nil {
+		_, err := f.Given(f.value)
+		if err != nil {
 			return fmt.Sprintf("%q is not %v", f.value, err)
 		}
 		name, _, _ := strings.Cut(f.value, ":")
@@ -117,6 +145,7 @@ func (p *panel) key(k tea.KeyPressMsg) {
 	case "backspace":
 		if f := p.current(); !f.Closed && f.value != "" {
 			p.typed, p.fault = true, ""
+			f.given = true
 			list := graphemes(f.value)
 			f.value = f.value[:list[len(list)-1][0]]
 		}
@@ -136,6 +165,7 @@ func (p *panel) move(by int) {
 func (p *panel) turn(by int) {
 	f := p.current()
 	p.typed, p.fault = false, ""
+	f.given = true
 	switch at := slices.Index(f.Values, f.value); {
 	case f.counts():
 		if n, err := strconv.ParseUint(f.value, 10, 64); err == nil && (by > 0 || n > 0) {
@@ -149,7 +179,7 @@ func (p *panel) turn(by int) {
 	}
 }
 
-func (f *field) counts() bool { return f.Values == nil && f.Kind == "N" }
+func (f *field) counts() bool { return f.Values == nil && f.Word == "N" }
 
 // typeText types text into the chosen field. The first text typed since the field was chosen replaces its value.
 func (p *panel) typeText(text string) {
@@ -162,41 +192,49 @@ func (p *panel) typeText(text string) {
 		f.value = ""
 	}
 	p.typed, p.fault = true, ""
+	f.given = true
 	if len(f.value) < 400 {
 		f.value += harmless(text)
 	}
 }
 
-// options reads the fields. If a value is wrong, it chooses that field, shows the error, and returns false.
-func (p *panel) options() (o infill.Options, model string, ok bool) {
-	o = p.before
-	fail := func(name, fault string) (infill.Options, string, bool) {
-		if at := slices.IndexFunc(p.shown(), func(f *field) bool { return f.Name == name }); at >= 0 {
-			p.at = at
-		}
-		p.typed, p.fault = false, fault
-		return o, "", false
-	}
-	o.Chains = nil
+// options reads the fields. If a value is wrong, it chooses that field, shows the
+// error, and returns false.
+func (p *panel) options() (given []infill.Given, r infill.Request, model string, ok bool) {
 	for _, f := range p.shown() {
 		switch {
 		case f.Name == "model":
 			model = f.value
-		case f.Name == "sampler" && (f.value == none || f.value == ""):
+		case !f.given || f.value == "" || f.Name == "sampler" && f.value == none:
 		default:
-			if err := f.Set(&o, f.value); err != nil {
-				return fail(f.Name, fmt.Sprintf("%q is not %s", f.value, err))
+			g, err := f.Given(f.value)
+			if err != nil {
+				p.fail(f.Name, fmt.Sprintf("%q is not %s", f.value, err))
+				return nil, r, "", false
 			}
+			given = append(given, g)
 		}
 	}
-	if err := (Config{Options: o}).Validate(); err != nil {
+	r, err := requestOf("", given)
+	if err != nil {
 		name := ""
 		if wrong := (*infill.OptionError)(nil); errors.As(err, &wrong) {
 			name = wrong.Option
 		}
-		return fail(name, explain(err))
+		p.fail(name, explain(err))
+		return nil, r, "", false
 	}
-	return o, model, true
+	return given, r, model, true
+}
+
+// fail chooses the field with a name, and shows what is wrong with it.
+func (p *panel) fail(name, fault string) {
+	at := slices.IndexFunc(p.shown(), func(f *field) bool { return f.Name == name })
+	if at >= 0 {
+		p.at = at
+	}
+	p.typed = false
+	p.fault = fault
 }
 
 // render draws the panel.

@@ -69,9 +69,8 @@ func (j *jobs) after(delay time.Duration, message tea.Msg) tea.Cmd {
 
 // request holds all that determines the result of a run.
 type request struct {
-	filler   Filler
-	template string
-	options  infill.Options
+	filler Filler
+	asked  infill.Request
 }
 
 // stream is a run in progress.
@@ -130,13 +129,13 @@ const (
 
 // run fills, and returns the last snapshot, or nil if nothing was found. A stopped run may have found something.
 func (q request) run(ctx context.Context, frames chan *snapshot, now func() time.Time) (*snapshot, error) {
-	o := q.options
-	if o.Chains != nil {
-		o.Top = max(o.Top, mostDrawn)
+	asked := q.asked
+	if _, chains := asked.Method.(infill.Chains); chains {
+		asked.Top = max(asked.Top, mostDrawn)
 	}
 	r := &recorder{request: q}
 	next := now()
-	result, err := q.filler.Fill(ctx, q.template, o, func(p infill.Progress) {
+	result, err := q.filler.Fill(ctx, asked, func(p infill.Progress) {
 		r.add(p)
 		at := now()
 		if at.Before(next) {
@@ -232,7 +231,7 @@ func (r *recorder) add(p infill.Progress) {
 
 // read returns the template with the given numbers of pieces. If that fails, it returns nil, as Fill reports the error.
 func (r *recorder) read(pieces []int) *tokenize.Template {
-	t, err := r.filler.Tokenizer().Shortest(r.request.template, r.options.Blank)
+	t, err := r.filler.Tokenizer().Shortest(r.asked.Template, string(r.asked.Blank))
 	if err != nil {
 		return nil
 	}
@@ -267,9 +266,7 @@ func (r *recorder) snap() *snapshot {
 	s := r.snapshot
 	s.moves, s.logLikelihoods, s.accepted = slices.Clone(r.moves), slices.Clone(r.logLikelihoods),
 		slices.Clone(r.accepted)
-	if r.last.Result != nil {
-		s.result = r.last.Result()
-	}
+	s.result = r.last.Result()
 	return &s
 }
 
@@ -294,14 +291,12 @@ func (r *recorder) finish(result *infill.Result) *snapshot {
 	return s
 }
 
-// explain returns an error as a line for the user, or "" if the user stopped the run.
+// explain returns an error as a line for the user, or "" if the user stopped the
+// run.
 func explain(err error) string {
-	var option *infill.OptionError
-	switch {
-	case errors.Is(err, context.Canceled):
+	if errors.Is(err, context.Canceled) {
 		return ""
-	case errors.As(err, &option):
-		return harmless(option.Option + ": " + option.Reason)
 	}
-	return harmless(err.Error())
+	line, _ := infill.Describe(err, infill.Keys)
+	return harmless(line.Error())
 }

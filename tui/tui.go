@@ -28,8 +28,8 @@ type Config struct {
 	Template string
 	// Folder is the folder of an evaluation to show, or "".
 	Folder string
-	// Options are the options of the first run.
-	Options infill.Options
+	// Given are the options of the first run.
+	Given []infill.Given
 	// Model names the model to open. Models lists further names to offer.
 	Model  string
 	Models []string
@@ -50,7 +50,7 @@ type Config struct {
 
 // Filler has those methods of infill.Filler that the screen calls.
 type Filler interface {
-	Fill(ctx context.Context, template string, o infill.Options, observe func(infill.Progress)) (*infill.Result, error)
+	Fill(ctx context.Context, r infill.Request, observe func(infill.Progress)) (*infill.Result, error)
 	Tokenizer() *tokenize.Tokenizer
 	Close() error
 }
@@ -60,17 +60,34 @@ var _ Filler = (*infill.Filler)(nil)
 // mostStates is the largest number of states, of all chains of a run together, as the screen keeps every state.
 const mostStates = 2_000_000
 
-// Validate returns an *infill.OptionError for wrong options, and for a run with more than mostStates states.
-func (c Config) Validate() error {
-	if err := c.Options.Validate(); err != nil || c.Options.Chains == nil {
-		return err
+// requestOf returns the request of a template by the options given. It returns an
+// *infill.OptionError for wrong options, and for a run with more than mostStates
+// states.
+func requestOf(template string, given []infill.Given) (infill.Request, error) {
+	r, err := infill.NewRequest(template, given)
+	if err != nil {
+		return r, err
+	}
+	err = r.Check()
+	if err != nil {
+		return r, err
+	}
+	c, ok := r.Method.(infill.Chains)
+	if !ok {
+		return r, nil
 	}
 	const chains = 25 // the default number of chains
-	if o := c.Options; o.Chains.Steps > mostStates/cmp.Or(o.Samples, chains) {
-		return &infill.OptionError{Option: "steps",
+	if int(c.Steps) > mostStates/cmp.Or(int(c.Samples), chains) {
+		return r, &infill.OptionError{Option: "steps",
 			Reason: fmt.Sprintf("chains × steps is above %d: run longer ones with the command", mostStates)}
 	}
-	return nil
+	return r, nil
+}
+
+// Validate returns an *infill.OptionError for wrong options.
+func (c Config) Validate() error {
+	_, err := requestOf(c.Template, c.Given)
+	return err
 }
 
 // Run shows the screen until the user leaves it, and returns the picked fill, or "" if none was picked. Everything that

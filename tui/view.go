@@ -1,6 +1,7 @@
 package tui
 
 import (
+	"infill/infill"
 	"fmt"
 	"strings"
 
@@ -73,11 +74,11 @@ func (m *model) header() string {
 		left += " on " + s.result.Stats.Device
 	}
 	if m.width >= 84 && m.view != runsView {
-		if c := r.options.Chains; c != nil {
-			left += " · " + c.Sampler
+		if c, chains := r.request.Method.(infill.Chains); chains {
+			left += " · " + c.Sampler.Spec.Name
 		}
-		if r.options.Chains != nil || r.options.Samples > 0 {
-			left += fmt.Sprintf(" · seed %d", r.options.Seed)
+		if _, search := r.request.Method.(infill.Search); !search {
+			left += fmt.Sprintf(" · seed %d", r.request.Seed)
 		}
 	}
 	return between(" "+m.accent.Render("infill")+"  "+m.faint.Render(harmless(left)), m.status()+" ", m.width)

@@ -127,9 +127,11 @@ func newExperiment(s *lab.Study, use string, out, messages io.Writer) *cobra.Com
 // run runs the experiment and prints its report.
 func (e *experiment) run(cmd *cobra.Command) (err error) {
 	if !cmd.Flags().Changed("seed") {
-		if e.seed, err = infill.NewSeed(); err != nil {
+		seed, err := infill.NewSeed()
+		if err != nil {
 			return err
 		}
+		e.seed = uint64(seed)
 	}
 	o := lab.StudyOptions{Seed: e.seed, Folder: e.folder, Version: infill.Version()}
 	var bar *progressbar.ProgressBar

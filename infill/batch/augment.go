@@ -28,10 +28,10 @@ import (
 // The seed, the record's number and the variant's number determine every draw, so that parts agree with the whole.
 type Augment struct {
 	Filler *infill.Filler
-	// Options say how to draw a variant's fills: word by word, from left to right or from right to left, each from the
-	// model given the words drawn before.
-	Options infill.Options
-	Key     string // the column with the text
+	// Given are options that say how to draw a variant's fills: word by word in an
+	// order, each from the model given the words drawn before.
+	Given []infill.Given
+	Key   string // the column with the text
 
 	Variants int     `flag:"variants" help:"variants of each text"`
 	Rate     float64 `flag:"rate" help:"share of the words to mask, at least one"`
@@ -67,7 +67,11 @@ func (a *Augment) warnings() (list []string) {
 }
 
 func (a *Augment) settings(ctx context.Context) (map[string]string, error) {
-	s, err := settings(ctx, a.Filler, &a.Options)
+	r, err := a.request()
+	if err != nil {
+		return nil, err
+	}
+	s, err := settings(ctx, a.Filler, r)
 	v := reflect.ValueOf(a).Elem()
 	for i := range v.NumField() {
 		if name := v.Type().Field(i).Tag.Get("flag"); name != "" {
@@ -77,9 +81,15 @@ func (a *Augment) settings(ctx context.Context) (map[string]string, error) {
 	return s, err
 }
 
-// Check returns an *infill.OptionError for the first wrong setting. It also sets Options.Samples and Options.Top to 1.
+// request returns the request of one draw, without its template.
+func (a *Augment) request() (infill.Request, error) {
+	r, err := infill.NewRequest("", append(slices.Clone(a.Given), infill.MustGive("samples", "1")))
+	r.Top = 1
+	return r, err
+}
+
+// Check returns an *infill.OptionError for the first wrong setting.
 func (a *Augment) Check() error {
-	a.Options.Samples, a.Options.Top = 1, 1
 	switch {
 	case a.Variants < 1:
 		return &infill.OptionError{Option: "variants", Reason: fmt.Sprintf("%d is not a whole number of 1 or more",
@@ -93,7 +103,11 @@ func (a *Augment) Check() error {
 	case slices.ContainsFunc(a.Protect, func(p string) bool { return p == "" || !utf8.ValidString(p) }):
 		return &infill.OptionError{Option: "protect", Reason: "one of the texts is empty, or no UTF-8"}
 	}
-	return a.Options.Validate()
+	r, err := a.request()
+	if err != nil {
+		return err
+	}
+	return r.Check()
 }
 
 // variant holds a variant's text and the columns that the variant adds to its record.
@@ -127,15 +141,19 @@ func (a *Augment) do(ctx context.Context, r Record, form Form) (rows []json.RawM
 	if a.WithOriginal {
 		made = append(made, variant{Original: text, Masked: []string{}, Fills: []string{}, text: text})
 	}
+	request, err := a.request()
+	if err != nil {
+		return nil, err
+	}
 	seen := map[string]bool{text: a.Distinct}
 	for number := 1; number <= a.Variants; number++ {
 		var key [32]byte
-		for i, n := range []uint64{a.Options.Seed, uint64(r.Number), uint64(number)} {
+		for i, n := range []uint64{uint64(request.Seed), uint64(r.Number), uint64(number)} {
 			binary.LittleEndian.PutUint64(key[8*i:], n)
 		}
 		random := rand.New(rand.NewChaCha8(key))
 		for range attempts {
-			v, err := a.draw(ctx, random, text, words, count)
+			v, err := a.draw(ctx, random, request, text, words, count)
 			if err != nil {
 				return nil, rejected(err)
 			}
@@ -166,8 +184,9 @@ func (a *Augment) do(ctx context.Context, r Record, form Form) (rows []json.RawM
 	return rows, nil
 }
 
-// draw makes a variant of text. It masks count of the words, which are byte ranges, and fills them.
-func (a *Augment) draw(ctx context.Context, random *rand.Rand, text string, words [][2]int,
+// draw makes a variant of text by a request. It masks count of the words, which
+// are byte ranges, and fills them.
+func (a *Augment) draw(ctx context.Context, random *rand.Rand, r infill.Request, text string, words [][2]int,
 	count int) (*variant, error) {
 	chosen := slices.Clone(words)
 	random.Shuffle(len(chosen), func(i, j int) { chosen[i], chosen[j] = chosen[j], chosen[i] })
@@ -175,19 +194,22 @@ func (a *Augment) draw(ctx context.Context, random *rand.Rand, text string, word
 	slices.SortFunc(chosen, func(a, b [2]int) int { return a[0] - b[0] })
 	var template strings.Builder
 	var masked []string
-	o, end := a.Options, 0
+	end := 0
 	for _, w := range chosen {
 		template.WriteString(text[end:w[0]] + "[MASK]")
 		masked, end = append(masked, text[w[0]:w[1]]), w[1]
 	}
 	template.WriteString(text[end:])
+	r.Template = template.String()
+	r.Originals = masked
+	r.Seed = infill.Seed(random.Uint64())
 	if a.Context == "original" {
-		o.Context = text
+		r.Context = infill.Text(text)
 	}
-	if o.Seed = random.Uint64(); a.NotOriginal || o.Context != "" {
-		o.Ban = append(slices.Clone(o.Ban), masked...)
+	if a.NotOriginal || r.Context != "" {
+		r.Fit.Ban = append(slices.Clone(r.Fit.Ban), masked...)
 	}
-	plan, err := a.Filler.Plan(infill.Request{Template: template.String(), Options: o, Originals: masked})
+	plan, err := a.Filler.Plan(r)
 	if errors.Is(err, tokenize.ErrOnlyBlanks) {
 		return nil, reject("too few words to mask %d of them: the model needs others to read; mask fewer, or "+
 			"lengthen the text", len(masked))

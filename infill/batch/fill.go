@@ -11,14 +11,14 @@ import (
 
 	"infill/infill"
 	"infill/internal/object"
-	"infill/tokenize"
 )
 
 // Fill is the work that fills the template of each record.
 type Fill struct {
-	Filler  *infill.Filler
-	Options infill.Options
-	Key     string // the column with the template
+	Filler *infill.Filler
+	// Given are the options of every record, unless it gives others itself.
+	Given []infill.Given
+	Key   string // the column with the template
 	// Keep lists columns that have the name of an option but are not read as the option.
 	Keep []string
 }
@@ -30,24 +30,29 @@ func (f *Fill) columns() []string  { return []string{"rank", "text"} }
 func (f *Fill) warnings() []string { return nil }
 
 func (f *Fill) settings(ctx context.Context) (map[string]string, error) {
-	s, err := settings(ctx, f.Filler, &f.Options)
+	r, err := infill.NewRequest("", f.Given)
+	if err != nil {
+		return nil, err
+	}
+	s, err := settings(ctx, f.Filler, r)
 	s["keep"] = strings.Join(f.Keep, ",")
 	return s, err
 }
 
 // settings loads the model. It returns its description, the program's version,
-// the seed, the order, and the changed options.
-func settings(ctx context.Context, f *infill.Filler, o *infill.Options) (map[string]string, error) {
+// and the options of a request.
+func settings(ctx context.Context, f *infill.Filler, r infill.Request) (map[string]string, error) {
 	err := f.Load(ctx)
-	s, defaults := map[string]string{}, infill.DefaultOptions()
-	for _, option := range infill.Table() {
-		if value := option.Get(o); value != option.Get(&defaults) || option.Name == "seed" || option.Name == "order" {
-			s[option.Name] = value
-		}
+	s := map[string]string{}
+	for _, fact := range r.Facts() {
+		s[fact.Name] = fact.Text
 	}
 	m := f.Model()
-	s["model"], s["tokenizer"] = fmt.Sprintf("%s@%.16s", m.Name, m.SHA256), fmt.Sprintf("%.16s", m.Tokenizer)
-	s["version"], s["onnxruntime"], s["device"] = infill.Version(), m.Runtime, m.Device
+	s["model"] = fmt.Sprintf("%s@%.16s", m.Name, m.SHA256)
+	s["tokenizer"] = fmt.Sprintf("%.16s", m.Tokenizer)
+	s["version"] = infill.Version()
+	s["onnxruntime"] = m.Runtime
+	s["device"] = m.Device
 	return s, err
 }
 
@@ -55,7 +60,7 @@ func settings(ctx context.Context, f *infill.Filler, o *infill.Options) (map[str
 // table for each fill, or the best fill as plain text.
 func (f *Fill) do(ctx context.Context, r Record, form Form) (lines []json.RawMessage, err error) {
 	// "rank" is a column of tables that an earlier run wrote, and not the option rank.
-	q, err := infill.ParseRequest(r.Object, f.Key, f.Options, slices.Concat(f.Keep, []string{"id", "rank"})...)
+	q, err := infill.ReadRecord(r.Object, f.Key, slices.Concat(f.Keep, []string{"id", "rank"})...)
 	var option *infill.OptionError
 	switch {
 	case errors.As(err, &option):
@@ -63,7 +68,11 @@ func (f *Fill) do(ctx context.Context, r Record, form Form) (lines []json.RawMes
 	case err != nil:
 		return nil, reject("%w, or name the column", err)
 	}
-	plan, err := f.Filler.Plan(q)
+	request, err := q.Request(f.Given)
+	if err != nil {
+		return nil, rejected(err)
+	}
+	plan, err := f.Filler.Plan(request)
 	if err != nil {
 		return nil, rejected(err)
 	}
@@ -100,14 +109,14 @@ func (f *Fill) do(ctx context.Context, r Record, form Form) (lines []json.RawMes
 	return []json.RawMessage{row.Append(nil)}, err
 }
 
-// rejected wraps err in a *RejectError if the template or an option of the record is at fault, so that the run goes on.
+// rejected wraps err in a *RejectError if the template or an option of the record
+// is at fault, so that the run goes on.
 func rejected(err error) error {
-	var input *tokenize.InputError
-	var option *infill.OptionError
-	if errors.As(err, &input) || errors.As(err, &option) {
-		return &RejectError{err}
+	line, blame := infill.Describe(err, infill.Keys)
+	if blame == infill.BlameProgram {
+		return err
 	}
-	return err
+	return &RejectError{line}
 }
 
 // OneLine replaces each line break in a text by a space.

@@ -1,8 +1,8 @@
 package serve
 
 import (
-	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
@@ -71,24 +71,21 @@ func readFill(v object.Value) (fillRequest, error) {
 	return q, nil
 }
 
-// key describes a key of a request. kind is the JSON type of the key's value; a string is also accepted.
+// key describes a key of a request. kind is the JSON type of the key's value; a
+// string is also accepted.
 type key struct{ help, kind string }
 
-// kinds are the JSON types of options that are not strings, by infill.Option.Kind.
-var kinds = map[string]string{"": huma.TypeBoolean, "N": huma.TypeInteger, "{auto|N}": huma.TypeInteger,
-	"{half|N}": huma.TypeInteger, "T": huma.TypeNumber, "{auto|ALPHA}": huma.TypeNumber, "N=WORD,...": huma.TypeObject,
-	"WORD,...": huma.TypeArray}
-
-// fillKeys describes the keys of a fill request: template, id, model and all options of infill.Table.
+// fillKeys describes the keys of a fill request: template, id, model and all
+// options.
 func fillKeys() map[string]key {
 	keys := map[string]key{
 		"template": {"The text; each [MASK] is a blank.", huma.TypeString},
 		"id":       {"A name of the request, which comes again in its answer.", huma.TypeString},
 		"model":    {"The name of a model that is served; the default model where none is named.", huma.TypeString},
 	}
-	for _, option := range infill.Table() {
-		k := key{option.Help, cmp.Or(kinds[option.Kind], huma.TypeString)}
-		if option.Closed && len(option.Values) > 0 && option.Kind != "" {
+	for _, option := range infill.Options() {
+		k := key{option.Help, option.JSON}
+		if option.Closed && option.Word != "" {
 			k.help += "; one of " + strings.Join(option.Values, ", ")
 		}
 		keys[strings.ReplaceAll(option.Name, "-", "_")] = k
@@ -173,7 +170,7 @@ func (s *Server) registerNative(api huma.API) {
 }
 
 // plans parses and checks requests without running a model. bytes is the memory that the plans may need at once.
-func (s *Server) plans(requests []fillRequest) (plans []*infill.Plan, bytes float64, err error) {
+func (s *Server) plans(requests []fillRequest) (plans []planned, bytes float64, err error) {
 	if err := s.checkTexts(len(requests)); err != nil {
 		return nil, 0, err
 	}
@@ -186,33 +183,49 @@ func (s *Server) plans(requests []fillRequest) (plans []*infill.Plan, bytes floa
 			}
 			return nil, 0, err
 		}
-		plans, bytes = append(plans, p), max(bytes, held)
-		size += float64(p.Options.Top) * sizeOfFill(p.Template)
+		plans = append(plans, p)
+		bytes = max(bytes, held)
+		size += float64(p.plan.Request.Top) * sizeOfFill(p.plan.Request.Template)
 	}
 	return plans, together(bytes, len(plans)), s.checkAnswer(size)
 }
 
+// planned is a plan with the id of its request.
+type planned struct {
+	plan *infill.Plan
+	id   json.RawMessage
+}
+
 // plan parses and checks a request. It also returns the bytes of memory that the fill may need.
-func (s *Server) plan(q fillRequest) (*infill.Plan, float64, error) {
+func (s *Server) plan(q fillRequest) (p planned, bytes float64, err error) {
 	f, err := s.model(q.model)
 	if err != nil {
-		return nil, 0, err
+		return p, 0, err
 	}
-	defaults := s.Fill
-	if defaults.Seed, err = infill.NewSeed(); err != nil {
-		return nil, 0, err
+	seed, err := infill.NewSeed()
+	if err != nil {
+		return p, 0, err
 	}
-	r, err := infill.ParseRequest(q.fields, "template", defaults)
+	record, err := infill.ReadRecord(q.fields, "template")
 	var option *infill.OptionError
 	switch {
 	case errors.As(err, &option):
-		return nil, 0, err
+		return p, 0, err
 	case err != nil:
-		return nil, 0, unfit("%s", err)
-	case r.Extra != nil:
-		return nil, 0, &infill.OptionError{Option: r.Extra[0].Key, Reason: "there is no such option"}
+		return p, 0, unfit("%s", err)
+	case record.Extra != nil:
+		return p, 0, &infill.OptionError{Option: record.Extra[0].Key, Reason: "there is no such option"}
 	}
-	return s.check(f, r)
+	r, err := record.Request(nil)
+	if err != nil {
+		return p, 0, err
+	}
+	if _, given := infill.Last(record.Given, "seed"); !given {
+		r.Seed = seed
+	}
+	p.id = record.ID
+	p.plan, bytes, err = s.check(f, r)
+	return p, bytes, err
 }
 
 // sizeOfFill estimates how many bytes an answer needs for one fill of a template.
@@ -239,41 +252,83 @@ func (s *Server) checkTexts(n int) error {
 	return nil
 }
 
-// check plans a fill and checks it against the limits. It returns the bytes of memory that the fill may need.
+// check plans a fill and checks it against the limits. It returns the bytes of
+// memory that the fill may need.
 func (s *Server) check(f *infill.Filler, r infill.Request) (*infill.Plan, float64, error) {
-	l, o := &s.Limits, &r.Options
-	rows := o.Budget.Rows
-	if o.Budget.Seconds > 0 { // seconds alone do not bound the memory on a fast machine
-		o.Budget.Rows = l.Rows
+	err := s.bound(&r, f.Tokenizer().VocabularySize())
+	if err != nil {
+		return nil, 0, err
 	}
 	p, err := f.Plan(r)
 	if err != nil {
 		return nil, 0, err
 	}
-	refuse := func(format string, args ...any) (*infill.Plan, float64, error) {
-		return nil, 0, unfit(format, args...)
+	l := &s.Limits
+	rows, bytes := p.Cost()
+	switch {
+	case p.Slots() > l.Blanks:
+		return nil, 0, unfit("%d tokens to fill in one text, this server takes %d: split the text", p.Slots(), l.Blanks)
+	case int(p.Request.Top) > l.Top:
+		return nil, 0, unfit("top: %d fills, this server gives %d of a text: ask for fewer", p.Request.Top, l.Top)
+	case rows > l.Rows:
+		return nil, 0, unfit("up to %d model rows would be needed, this server takes %d a text: ask for fewer samples or "+
+			"steps, or a smaller budget", rows, l.Rows)
 	}
-	switch slots, vocabulary := p.Slots(), f.Tokenizer().VocabularySize(); {
-	case slots > l.Blanks:
-		return refuse("%d tokens to fill in one text, this server takes %d: split the text", slots, l.Blanks)
-	case o.Budget.Seconds > l.Time.Seconds():
-		return refuse("a budget of %gs, this server works %gs at a request: ask for a smaller budget", o.Budget.Seconds,
-			l.Time.Seconds())
-	case o.Top > l.Top:
-		return refuse("top: %d fills, this server gives %d of a text: ask for fewer", o.Top, l.Top)
-	case o.Samples > l.Samples:
-		return refuse("samples: %d, this server makes %d of a text: ask for fewer", o.Samples, l.Samples)
-	case o.Chains != nil && o.Chains.Candidates > l.Candidates:
-		return refuse("candidates: %d of a slot, this server takes %d: ask for fewer", o.Chains.Candidates,
-			l.Candidates)
-	case o.Chains != nil && o.Chains.Candidates == 0 && vocabulary > l.Candidates:
-		return refuse("candidates: 0 is the whole vocabulary of %d, this server takes %d of a slot: ask for fewer",
-			vocabulary, l.Candidates)
-	case rows > 0 && p.MaxRows() > l.Rows:
-		return refuse("up to %d model rows would be needed, this server takes %d a text: ask for fewer samples or "+
-			"steps, or a smaller budget", p.MaxRows(), l.Rows)
+	return p, bytes + float64(p.Request.Top)*sizeOfFill(r.Template), nil
+}
+
+// bound checks the method of a request against the limits. It bounds the rows of a
+// budget in seconds, which alone do not bound the memory on a fast machine.
+func (s *Server) bound(r *infill.Request, vocabulary int) error {
+	l := &s.Limits
+	samples := infill.Samples(0)
+	switch m := r.Method.(type) {
+	case infill.Search:
+		m.Budget = bounded(m.Budget, l.Rows)
+		r.Method = m
+		return s.boundTime(m.Budget)
+	case infill.Draws:
+		m.Budget = bounded(m.Budget, l.Rows)
+		r.Method = m
+		samples = m.Samples
+		err := s.boundTime(m.Budget)
+		if err != nil {
+			return err
+		}
+	case infill.Chains:
+		samples = m.Samples
+		switch {
+		case int(m.Candidates) > l.Candidates:
+			return unfit("candidates: %d of a slot, this server takes %d: ask for fewer", m.Candidates, l.Candidates)
+		case m.Candidates == 0 && vocabulary > l.Candidates:
+			return unfit("candidates: 0 is the whole vocabulary of %d, this server takes %d of a slot: ask for fewer",
+				vocabulary, l.Candidates)
+		}
 	}
-	return p, p.MaxBytes(min(p.MaxRows(), l.Rows)) + float64(o.Top)*sizeOfFill(r.Template), nil
+	if int(samples) > l.Samples {
+		return unfit("samples: %d, this server makes %d of a text: ask for fewer", samples, l.Samples)
+	}
+	return nil
+}
+
+// bounded returns a budget in seconds with a number of rows, too. A request that
+// gives no budget gets at most rows.
+func bounded(b infill.Budget, rows int) infill.Budget {
+	if b == (infill.Budget{}) {
+		b.Rows = min(infill.DefaultRows, rows)
+	}
+	if b.Seconds > 0 {
+		b.Rows = rows
+	}
+	return b
+}
+
+func (s *Server) boundTime(b infill.Budget) error {
+	if b.Seconds > s.Limits.Time.Seconds() {
+		return unfit("a budget of %gs, this server works %gs at a request: ask for a smaller budget", b.Seconds,
+			s.Limits.Time.Seconds())
+	}
+	return nil
 }
 
 // together returns how many bytes a number of texts need at once, if each needs at most bytes.
@@ -292,7 +347,7 @@ func (s *Server) fill(ctx context.Context, in *fillInput) (*huma.StreamResponse,
 	for _, q := range requests.items {
 		size += q.size
 	}
-	var plans []*infill.Plan
+	var plans []planned
 	var bytes float64
 	err = s.read(ctx, size, func() (err error) {
 		plans, bytes, err = s.plans(requests.items)
@@ -309,8 +364,8 @@ func (s *Server) fill(ctx context.Context, in *fillInput) (*huma.StreamResponse,
 	}
 	results, err := answers(ctx, s, len(plans), textsAtOnce, bytes,
 		func(ctx context.Context, i int) (object.Identified, error) {
-			result, err := plans[i].Fill(ctx, nil)
-			return object.Identified{ID: plans[i].ID, Value: result}, err
+			result, err := plans[i].plan.Fill(ctx, nil)
+			return object.Identified{ID: plans[i].id, Value: result}, err
 		})
 	if err != nil {
 		return nil, err
@@ -368,7 +423,7 @@ const heartbeat = 200 * time.Millisecond
 const unread = 10 * time.Second
 
 // stream sends the progress and the result of a fill as server-sent events.
-func (s *Server) stream(c huma.Context, p *infill.Plan, bytes float64) {
+func (s *Server) stream(c huma.Context, p planned, bytes float64) {
 	w := c.BodyWriter().(http.ResponseWriter)
 	connection := http.NewResponseController(w)
 	ctx, cancel := context.WithCancel(c.Context())
@@ -400,7 +455,7 @@ func (s *Server) stream(c huma.Context, p *infill.Plan, bytes float64) {
 	var result *infill.Result
 	var next time.Time
 	err := s.work(ctx, bytes, func(ctx context.Context) (err error) {
-		result, err = p.Fill(ctx, func(at infill.Progress) {
+		result, err = p.plan.Fill(ctx, func(at infill.Progress) {
 			began := time.Now()
 			if began.Before(next) {
 				return
@@ -419,12 +474,12 @@ func (s *Server) stream(c huma.Context, p *infill.Plan, bytes float64) {
 		}
 		return
 	}
-	send("result", object.Identified{ID: p.ID, Value: result})
+	send("result", object.Identified{ID: p.id, Value: result})
 }
 
 func progressOf(p infill.Progress) progress {
 	answer := progress{Step: p.Step, Steps: p.Steps}
-	if p.Result != nil && p.TokenIDs == nil { // for chains, the other fields are enough
+	if p.TokenIDs == nil { // for chains, the other fields are enough
 		answer.Result = p.Result()
 	}
 	sum := 0.0

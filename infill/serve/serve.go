@@ -28,7 +28,6 @@ import (
 
 	"infill/infill"
 	"infill/lm"
-	"infill/tokenize"
 )
 
 // Limits bound requests. A request beyond a limit gets the status 413 (Body), 429 (Queue, Wait), 503 (Time) or else
@@ -82,9 +81,7 @@ type Options struct {
 	// Models holds the fillers by model name. Default is the name of the model for requests that name no model.
 	Models  map[string]*infill.Filler
 	Default string
-	// Fill holds the default options of a fill.
-	Fill   infill.Options
-	Limits Limits
+	Limits  Limits
 	// Token, if not "", must be in the header "Authorization: Bearer TOKEN" of each request. Requests for the pages,
 	// for openapi.json and for health need no token.
 	Token string
@@ -116,9 +113,6 @@ func New(o Options) (*Server, error) {
 	}
 	if err := o.Limits.Check(); err != nil {
 		return nil, err
-	}
-	if !(o.Fill.Budget.Seconds > 0) { // else the server would refuse a request without a budget
-		o.Fill.Budget.Rows = min(o.Fill.Budget.Rows, o.Limits.Rows)
 	}
 	one := o.Limits
 	one.Requests = 1
@@ -330,8 +324,7 @@ var errOutOfTime = fmt.Errorf("out of time: %w", infill.ErrUnwanted)
 // the text may name files.
 func problem(ctx context.Context, err error) error {
 	var own *Problem
-	var input *tokenize.InputError
-	var option *infill.OptionError
+	line, blame := infill.Describe(err, infill.Keys)
 	switch {
 	case err == nil:
 		return nil
@@ -342,8 +335,8 @@ func problem(ctx context.Context, err error) error {
 			"allows: ask for less, with fewer blanks, texts or a smaller budget"}
 	case ctx.Err() != nil:
 		return &Problem{status: statusGone, Message: "the client left"}
-	case errors.As(err, &input), errors.As(err, &option):
-		return unfit("%s", err)
+	case blame != infill.BlameProgram:
+		return unfit("%s", line)
 	}
 	return &Problem{status: http.StatusInternalServerError, Message: "the server failed at this request", cause: err}
 }

@@ -123,18 +123,18 @@ func (s *Server) fillTool(ctx context.Context, arguments object.Value) (*fillAns
 	if err != nil {
 		return nil, s.logFailure(problem(ctx, err))
 	}
-	if plans[0].Options.Seed >= 1<<53 {
+	if plans[0].plan.Request.Seed >= 1<<53 {
 		return nil, &infill.OptionError{Option: "seed", Reason: "not below 2^53, up to which numbers come " +
 			"through this protocol whole"}
 	}
 	found, err := answers(ctx, s, 1, 1, bytes,
-		func(ctx context.Context, _ int) (*infill.Result, error) { return plans[0].Fill(ctx, nil) })
+		func(ctx context.Context, _ int) (*infill.Result, error) { return plans[0].plan.Fill(ctx, nil) })
 	if err != nil {
 		return nil, err
 	}
 	r := found[0]
 	answer := &fillAnswer{Fills: []toolFill{}, Seed: r.Seed, Warnings: r.Warnings}
-	answer.ID, _ = object.Value(plans[0].ID).Text() // the schema asks for a string; other ids are dropped
+	answer.ID, _ = object.Value(plans[0].id).Text() // the schema asks for a string; other ids are dropped
 	for _, fill := range r.Fills {
 		answer.Fills = append(answer.Fills, toolFill{fill.Text, fill.Values, fill.LogLikelihood, fill.Probability,
 			fill.Share})

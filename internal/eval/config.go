@@ -12,6 +12,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -56,58 +57,62 @@ func (c Config) metrics() metrics.Options {
 
 // variant is a sampler with its settings, and its name in tables.
 type variant struct {
-	Name     string   `json:"name"`
-	Settings Settings `json:"settings"`
+	Name   string        `json:"name"`
+	Chains infill.Chains `json:"chains"`
 }
 
-// Settings are the settings of the chains of a method.
-type Settings struct {
-	Chains      infill.Chains `json:"chains"`
-	Temperature float64       `json:"temperature"`
-}
-
-// options returns the options for a fill by the variant v. The fill keeps every chain's final state, repeats included.
-func (c Config) options(v variant) infill.Options {
-	o := infill.DefaultOptions()
+// request returns the request of a fill by the variant v. The fill keeps every
+// chain's final state, repeats included.
+func (c Config) request(v variant) infill.Request {
+	chains := v.Chains
+	chains.Samples = infill.Samples(c.Chains)
+	chains.Rank = infill.RankFinal
 	// The papers let a slot take every token.
-	o.Fill = infill.FillAny
-	chains := v.Settings.Chains
-	o.Chains, o.Temperature = &chains, v.Settings.Temperature
-	o.Samples, o.Top, o.Rank, o.Seed = c.Chains, c.Chains, infill.RankFinal, c.Seed
-	return o
+	return infill.Request{Fit: infill.Fit{Fill: infill.FillAny}, Top: infill.Top(c.Chains), Method: chains,
+		Seed: infill.Seed(c.Seed)}
 }
 
-// paper changes the settings of a sampler to those of the papers on text: the whole vocabulary, proposals from the
-// square root of the whole gradient, no adaptation. The step sizes are those of the authors' code for categorical
-// variables, because the paper gives no step sizes for text.
-func paper(s *infill.Chains) {
-	s.Candidates = 0
-	switch s.Sampler {
+// paper returns the options of a sampler that the papers have on text: the whole
+// vocabulary, proposals from the square root of the whole gradient, no adaptation.
+// The step sizes are those of the authors' code for categorical variables, because
+// the paper gives no step sizes for text.
+func paper(sampler string) []infill.Given {
+	texts := map[string]string{"candidates": "0"}
+	switch sampler {
 	case "gibbs", "mlm-mh":
-		s.WarmUp = 0
-	case "gwg", "gwg-x", "pafs":
-		s.WarmUp, s.Balance, s.Gradient = 0, "sqrt", "full"
-	case "dula":
-		s.WarmUp, s.Balance, s.Gradient, s.StepSize = 0, "sqrt", "full", 0.1
-	case "dmala":
-		s.WarmUp, s.Balance, s.Gradient, s.StepSize = 0, "sqrt", "full", 0.2
+		texts["warm-up"] = "0"
+	case "gwg", "gwg-x", "pafs", "dula", "dmala":
+		texts["warm-up"] = "0"
+		texts["balance"] = "sqrt"
+		texts["gradient"] = "full"
 	case "acs":
-		s.Gradient = "full"
+		texts["gradient"] = "full"
 	default: // adaptive samplers need the warm-up
-		s.Balance, s.Gradient = "sqrt", "full"
+		texts["balance"] = "sqrt"
+		texts["gradient"] = "full"
 	}
+	switch sampler {
+	case "dula":
+		texts["step-size"] = "0.1"
+	case "dmala":
+		texts["step-size"] = "0.2"
+	}
+	var given []infill.Given
+	for _, name := range slices.Sorted(maps.Keys(texts)) {
+		given = append(given, infill.MustGive(name, texts[name]))
+	}
+	return given
 }
 
 // Presets lists the protocols, the default first: of the discrete Langevin paper, of DISCS, and no protocol.
 func Presets() []string { return []string{"dlp", "discs", "none"} }
 
-// Preset returns the configuration of one of Presets(), without models, samplers and corpora. base holds the settings
-// that its samplers share, and methods its samplers as ParseVariants reads them.
-func Preset(name string) (c Config, base Settings, methods string, err error) {
-	o := infill.DefaultOptions()
-	base = Settings{infill.DefaultChains(infill.Samplers()[0]), o.Temperature}
+// Preset returns the configuration of one of Presets(), without models, samplers
+// and corpora. base holds the options that its samplers share, and methods its
+// samplers as ParseVariants reads them.
+func Preset(name string) (c Config, base []infill.Given, methods string, err error) {
 	c = Config{
-		Preset: name, Sentences: 20, Chains: 25, Top: o.Top, Seed: 1,
+		Preset: name, Sentences: 20, Chains: 25, Top: 5, Seed: 1,
 		Metrics: metricsConfig{Tokenisation: metrics.BertGen,
 			Confidence: metrics.DefaultOptions().Confidence},
 	}
@@ -118,13 +123,13 @@ func Preset(name string) (c Config, base Settings, methods string, err error) {
 	case "discs":
 		c.Select = corpus.DISCSProtocol(0, 0)
 		c.Metrics.Tokenisation = metrics.DISCS
-		base.Chains.Initial.Kind = infill.StartShared
+		base = append(base, infill.MustGive("initial", string(infill.StartShared)))
 		methods = "gwg:paper,dmala:paper,dmala-adaptive:paper,dlmc:paper,pafs:paper"
 	case "none":
 		c.Select = corpus.DLP(0, 0)
 		methods = "gibbs,gwg,dula,dmala"
 	default:
-		return Config{}, base, "", fmt.Errorf("preset %q: choose one of %s", name, strings.Join(Presets(), ", "))
+		return Config{}, nil, "", fmt.Errorf("preset %q: choose one of %s", name, strings.Join(Presets(), ", "))
 	}
 	return c, base, methods, nil
 }
@@ -135,41 +140,57 @@ func Preset(name string) (c Config, base Settings, methods string, err error) {
 //	gibbs,gwg:paper,dmala:paper,step-size=0.1,dmala:balance=sqrt,name=mine
 //
 // All other settings come from base.
-func ParseVariants(text string, base Settings) ([]variant, error) {
+func ParseVariants(text string, base []infill.Given) ([]variant, error) {
 	specs, err := samplers.ParseList(text)
 	if err != nil {
 		return nil, err
 	}
 	var variants []variant
 	for _, spec := range specs {
-		v := variant{Name: spec.String(), Settings: base}
-		if name, named := spec.Take("name"); named {
-			if strings.ContainsAny(name, "|:\"") ||
-				strings.ContainsFunc(name, func(r rune) bool { return r < ' ' || r == 0x7f }) {
-				return nil, fmt.Errorf("%q: name: %q may hold neither a bar, a colon, quotes nor control characters",
-					v.Name, name)
-			}
-			v.Name = name
+		v, err := parseVariant(spec, base)
+		if err != nil {
+			return nil, err
 		}
-		if _, given := spec.Take("paper"); given {
-			v.Settings.Chains.Sampler = spec.Name
-			paper(&v.Settings.Chains)
-		}
-		o := Config{Chains: 1}.options(v)
-		if err := o.Take(spec); err != nil {
-			return nil, fmt.Errorf("%q is not %w", spec, err)
-		}
-		if err := o.Validate(); err != nil {
-			return nil, fmt.Errorf("%q: %w", v.Name, err)
-		}
-		v.Settings = Settings{*o.Chains, o.Temperature}
-		if slices.ContainsFunc(variants, func(w variant) bool { return w.Name == v.Name }) {
+		same := func(w variant) bool { return w.Name == v.Name }
+		if slices.ContainsFunc(variants, same) {
 			return nil, fmt.Errorf("two samplers are called %q: give one of them another name with NAME:name=OTHER",
 				v.Name)
 		}
 		variants = append(variants, v)
 	}
 	return variants, nil
+}
+
+// parseVariant makes a variant of a sampler, see ParseVariants.
+func parseVariant(spec samplers.Spec, base []infill.Given) (variant, error) {
+	v := variant{Name: spec.String()}
+	name, named := spec.Take("name")
+	if named {
+		control := func(r rune) bool { return r < ' ' || r == 0x7f }
+		if strings.ContainsAny(name, "|:\"") || strings.ContainsFunc(name, control) {
+			return v, fmt.Errorf("%q: name: %q may hold neither a bar, a colon, quotes nor control characters", v.Name, name)
+		}
+		v.Name = name
+	}
+	_, papers := spec.Take("paper")
+	given := slices.Clone(base)
+	if papers {
+		given = append(given, paper(spec.Name)...)
+	}
+	sampler, err := infill.MustFind("sampler").Given(spec.String())
+	if err != nil {
+		return v, fmt.Errorf("%q is not %w", spec, err)
+	}
+	method, err := infill.Decide(append(given, sampler))
+	if err != nil {
+		return v, fmt.Errorf("%q: %w", v.Name, err)
+	}
+	v.Chains = method.(infill.Chains) // a sampler is among the options
+	err = Config{Chains: 1}.request(v).Check()
+	if err != nil {
+		return v, fmt.Errorf("%q: %w", v.Name, err)
+	}
+	return v, nil
 }
 
 // Validate returns an error for a configuration that no run can have.
@@ -190,8 +211,9 @@ func (c Config) Validate() error {
 		return err
 	}
 	for _, v := range c.Samplers {
-		if o := c.options(v); o.Validate() != nil {
-			return fmt.Errorf("sampler %s: %w", v.Name, o.Validate())
+		err := c.request(v).Check()
+		if err != nil {
+			return fmt.Errorf("sampler %s: %w", v.Name, err)
 		}
 	}
 	return nil

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"infill/infill"
 	"infill/internal/eval/corpus"
 	"infill/metrics"
 	"infill/samplers"
@@ -25,12 +26,12 @@ type Results struct {
 
 // methodResult is the result of one sampler with one model over all sentences.
 type methodResult struct {
-	Model     string   `json:"model"`
-	Method    string   `json:"method"`
-	Settings  Settings `json:"settings"`
-	Signature string   `json:"signature"` // of package infill
-	Sentences int      `json:"sentences"`
-	Samples   int      `json:"samples"` // of each sentence
+	Model     string        `json:"model"`
+	Method    string        `json:"method"`
+	Chains    infill.Chains `json:"chains"`
+	Signature string        `json:"signature"` // of package infill
+	Sentences int           `json:"sentences"`
+	Samples   int           `json:"samples"` // of each sentence
 	// AcceptanceRate, ChangedSlotsPerStep and StepSize are means over sentences. The rate is null if the sampler
 	// accepts every proposal, and the step size is null if the sampler has none.
 	AcceptanceRate      *Estimate `json:"acceptance_rate"`
@@ -181,7 +182,7 @@ func (r *Record) Likeliest(number int) []chain {
 // summarise computes the result of a method from its records, without the scores of texts.
 func summarise(m modelVersion, v variant, records []*Record) methodResult {
 	return methodResult{
-		Model: m.Name, Method: v.Name, Settings: v.Settings, Signature: records[0].Signature, Sentences: len(records),
+		Model: m.Name, Method: v.Name, Chains: v.Chains, Signature: records[0].Signature, Sentences: len(records),
 		Samples:             len(records[0].Chains),
 		AcceptanceRate:      estimate(records, func(r *Record) *float64 { return r.AcceptanceRate }),
 		StepSize:            estimate(records, func(r *Record) *float64 { return r.StepSize }),

@@ -271,13 +271,14 @@ func (r *runner) fill(ctx context.Context, f *infill.Filler, k key) (*Record, er
 	ctx, done := infill.Unwanted(ctx)
 	defer done()
 	methods := r.options.Config.Samplers
-	options := r.options.Config.options(
-		methods[slices.IndexFunc(methods, func(v variant) bool { return v.Name == k.method })])
-	chains, template := options.Samples, r.prompts[k.sentence].Template
+	at := slices.IndexFunc(methods, func(v variant) bool { return v.Name == k.method })
+	chains := r.options.Config.Chains
+	request := r.options.Config.request(methods[at])
+	request.Template = r.prompts[k.sentence].Template
 	accepted, changed := make([]int, chains), make([]int, chains)
 	steps := 0 // steps after the warm-up
 	var last infill.Progress
-	result, err := f.Fill(ctx, template, options, func(p infill.Progress) {
+	result, err := f.Fill(ctx, request, func(p infill.Progress) {
 		last = p
 		if !p.WarmUp && p.Step > 0 {
 			steps++
@@ -292,7 +293,7 @@ func (r *runner) fill(ctx context.Context, f *infill.Filler, k key) (*Record, er
 	}
 	s, m, moved := result.Stats, result.Model, result.Stats.Chains
 	record := &Record{
-		Model: k.model, Method: k.method, Sentence: k.sentence, Template: template, Chains: make([]chain, chains),
+		Model: k.model, Method: k.method, Sentence: k.sentence, Template: request.Template, Chains: make([]chain, chains),
 		Signature: result.Signature, environment: environment{m.Runtime, m.Device, infill.Version()},
 		StepSize: moved.StepSize, AcceptanceRate: moved.AcceptanceRate, ChangedSlotsPerStep: moved.ChangedSlotsPerStep,
 		EnergyEvaluations: moved.EnergyEvaluations, GradientEvaluations: moved.GradientEvaluations,

@@ -137,45 +137,40 @@ func inOrder(text string) string { return reordering.Replace(text) }
 var reordering = strings.NewReplacer("\u202a", `\u202a`, "\u202b", `\u202b`, "\u202c", `\u202c`, "\u202d", `\u202d`,
 	"\u202e", `\u202e`, "\u2066", `\u2066`, "\u2067", `\u2067`, "\u2068", `\u2068`, "\u2069", `\u2069`)
 
-// OptionError turns an error about an option into one about the flag --NAME. It returns other errors unchanged.
-func OptionError(err error) error {
-	var option *infill.OptionError
+// Describe turns an error about a text or an option into one with the names of
+// flags, and with the exit code of wrong usage. It returns other errors unchanged.
+func Describe(err error) error {
 	var metric *metrics.OptionError
-	switch {
-	case errors.As(err, &metric):
+	if errors.As(err, &metric) {
 		return Usagef("--%s", metric.Error())
-	case !errors.As(err, &option):
-	case option.Misfit:
-		return &MisfitError{Flagged(err)}
-	default:
-		return &UsageError{Flagged(err), ""}
 	}
-	return err
+	line, blame := infill.Describe(err, infill.Flags)
+	var input *tokenize.InputError
+	switch {
+	case blame == infill.BlameOptions:
+		return &UsageError{line, ""}
+	case blame == infill.BlameText && !errors.As(err, &input):
+		return &MisfitError{line}
+	}
+	return line
 }
 
-// Flagged puts -- before the option's name in an error about an option.
-func Flagged(err error) error {
-	var option *infill.OptionError
-	// A pattern is written in the template, and constraints are several options together: neither is a flag.
-	if errors.As(err, &option) && option.Option != "pattern" && option.Option != "constraints" {
-		return fmt.Errorf("--%s", option.Error())
-	}
-	return err
-}
-
-// LineError turns an error about an option in a line of JSON into a MisfitError, so that the other lines are still
-// done. The error names the option by the key in the line.
-func LineError(line object.Object, err error) error {
-	var option *infill.OptionError
-	if !errors.As(err, &option) {
-		return err
-	}
-	for _, f := range line {
-		if infill.Find(f.Key).Name == option.Option {
-			return &MisfitError{fmt.Errorf("%s: %s", f.Key, option.Reason)}
+// DescribeLine is Describe for a line of JSON, whose other lines are still done.
+// The error names the options of the line by the keys there.
+func DescribeLine(line object.Object, err error) error {
+	told, blame := infill.Describe(err, func(option string) string {
+		for _, f := range line {
+			if known, ok := infill.Find(f.Key); ok && known.Name == option {
+				return f.Key
+			}
 		}
+		return infill.Flags(option)
+	})
+	var input *tokenize.InputError
+	if blame == infill.BlameProgram || errors.As(err, &input) {
+		return told
 	}
-	return &MisfitError{Flagged(err)}
+	return &MisfitError{told}
 }
 
 // MisfitError is the error of an option that does not fit one template.

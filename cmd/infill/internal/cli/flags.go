@@ -128,31 +128,39 @@ func FlagError(command string, err error) error {
 	return &UsageError{err, "see " + command + " --help"}
 }
 
-// optionFlag makes an option of [infill.Table] a flag.
+// optionFlag makes an option of [infill.Options] a flag, which adds to given.
 type optionFlag struct {
-	infill.Option
+	option  infill.Option
 	command *cobra.Command
-	options *infill.Options
-	given   *bool
+	given   *[]infill.Given
+	used    *bool // whether the command line has the flag
 }
 
 var _ pflag.Value = optionFlag{}
 
-// Set sets the value. If the flag takes several values, Set adds to those of earlier uses of the flag.
+// Set adds the value to those given. If the flag takes several values, Set joins
+// them with those of earlier uses of the flag.
 func (f optionFlag) Set(text string) error {
 	own := text
-	if *f.given && f.Join != "" {
-		text = f.Get(f.options) + f.Join + text
+	earlier, again := infill.Last(*f.given, f.option.Name)
+	joined := again && *f.used && f.option.Join != ""
+	if joined {
+		text = earlier.Text() + f.option.Join + text
 	}
-	*f.given = true
-	if f.Name == "slot" || f.Name == "ban" {
+	*f.used = true
+	if f.option.Name == "slot" || f.option.Name == "ban" {
 		var err error
-		if text, err = withFiles(f.command.Context(), text); err != nil {
+		text, err = withFiles(f.command.Context(), text)
+		if err != nil {
 			return err
 		}
 	}
-	err := f.Option.Set(f.options, text)
-	if err != nil && text != own && f.Option.Set(new(infill.Options), own) == nil {
+	g, err := f.option.Given(text)
+	if err == nil {
+		*f.given = append(*f.given, g)
+		return nil
+	}
+	if _, alone := f.option.Given(own); joined && alone == nil {
 		return errors.New("the only list of its blank: put all its words into one, as in 1=red,blue")
 	}
 	return err
@@ -187,33 +195,31 @@ func withFiles(ctx context.Context, list string) (text string, err error) {
 	return text, err
 }
 
-// String returns the default. It returns "" for a seed, because the default seed is random.
+// String returns the default. A seed has none: the default seed is random.
 func (f optionFlag) String() string {
-	if f.options == nil || f.Name == "seed" {
+	if f.given == nil || f.option.Name == "seed" {
 		return ""
 	}
-	return f.Get(f.options)
+	return f.option.Default()
 }
 
 // Type returns "bool" for a switch, so that pflag shows no value for it.
-func (f optionFlag) Type() string { return cmp.Or(f.Kind, "bool") }
+func (f optionFlag) Type() string { return cmp.Or(f.option.Word, "bool") }
 
-// AddOptions defines a flag for each option of a fill, or, if there are names, for the options with these names.
-func AddOptions(cmd *cobra.Command, o *infill.Options, names ...string) {
+// AddOptions defines a flag for each option of a fill, or, if there are names,
+// for the options with these names. The flags add to given.
+func AddOptions(cmd *cobra.Command, given *[]infill.Given, names ...string) {
 	shorthands := map[string]string{"samples": "n", "top": "k"}
-	for _, option := range infill.Table() {
+	for _, option := range infill.Options() {
 		if names != nil && !slices.Contains(names, option.Name) {
 			continue
 		}
-		usage := option.Help
-		if option.Closed && option.Kind == "NAME" {
-			usage += "; one of " + strings.Join(option.Values, ", ")
-		}
-		flag := cmd.Flags().VarPF(optionFlag{option, cmd, o, new(bool)}, option.Name, shorthands[option.Name], usage)
-		if option.Kind == "" {
+		flag := cmd.Flags().VarPF(optionFlag{option, cmd, given, new(bool)}, option.Name, shorthands[option.Name],
+			option.Help)
+		if option.Word == "" {
 			flag.NoOptDefVal = "true"
 		}
-		if option.Values != nil && option.Kind != "" {
+		if option.Values != nil && option.Word != "" {
 			Complete(cmd, option.Name, option.Values)
 		}
 	}
@@ -233,11 +239,17 @@ func OptionUsages(cmd *cobra.Command) (options, others string) {
 	return sets[0].FlagUsagesWrapped(100), sets[1].FlagUsagesWrapped(100)
 }
 
-// DrawSeed draws a random seed if the user did not give --seed.
-func DrawSeed(cmd *cobra.Command, o *infill.Options) (err error) {
-	if !cmd.Flags().Changed("seed") {
-		o.Seed, err = infill.NewSeed()
+// DrawSeed adds a random seed if the user did not give --seed.
+func DrawSeed(given *[]infill.Given) error {
+	if _, ok := infill.Last(*given, "seed"); ok {
+		return nil
 	}
+	seed, err := infill.NewSeed()
+	if err != nil {
+		return err
+	}
+	g, err := infill.MustFind("seed").Given(fmt.Sprint(seed))
+	*given = append(*given, g)
 	return err
 }
 

@@ -42,7 +42,7 @@ type command struct {
 	Out      string   `flag:"out" short:"o" value:"DIR" help:"DIR of the run (default: eval- and the preset)"`
 	Jobs     int      `flag:"jobs" help:"sentences to work at at once; more than 1 makes the seconds of a sample mean less"`
 
-	base   eval.Settings // settings for all samplers
+	base   []infill.Given // options that all samplers share
 	config eval.Config
 	model  cli.ModelOptions
 }
@@ -72,7 +72,7 @@ func NewCmd(s *terminal.Streams) *cobra.Command {
 		ValidArgsFunction: cobra.NoFileCompletions,
 	}
 	cmd.AddCommand(newShowCmd(s))
-	flags, chains := cmd.Flags(), &c.base.Chains
+	flags := cmd.Flags()
 	flags.SortFlags = false
 	cli.AddChoice(cmd, &c.preset, "preset", "", eval.Presets(), "the protocol; the flags below say what dlp has")
 	cli.Bind(cmd, c)
@@ -82,15 +82,7 @@ func NewCmd(s *terminal.Streams) *cobra.Command {
 		"`LIST` of samplers, see above; may be given several times")
 	cli.Bind(cmd, &c.config)
 	cli.Bind(cmd, &c.config.Select)
-	flags.IntVar(&chains.Steps, "steps", chains.Steps, "steps of each chain, the warm-up included")
-	flags.IntVar(&chains.Candidates, "candidates", chains.Candidates,
-		"keep a slot to the model's N most probable tokens; NAME:paper takes all")
-	cli.AddChoice(cmd, (*string)(&chains.Energy), "energy", "", infill.Find("energy").Values,
-		"the energy of the chains: the papers' pseudo-log-likelihood, or with the words filled in")
-	flags.Float64Var(&c.base.Temperature, "temperature", c.base.Temperature,
-		"draw from exp(U/T)")
-	cli.AddChoice(cmd, (*string)(&chains.Initial.Kind), "initial", "", infill.Find("initial").Values,
-		"where chains start")
+	cli.AddOptions(cmd, &c.base, "steps", "candidates", "energy", "temperature", "initial")
 	cli.AddChoice(cmd, (*string)(&c.config.Metrics.Tokenisation), "tokenisation", "",
 		cli.Texts(metrics.WhiteSpace.Values()), "how text becomes the tokens that are scored")
 	cli.Bind(cmd, &c.config.Metrics)
@@ -120,7 +112,7 @@ func (c *command) settle(flags *pflag.FlagSet) error {
 		preset(flags, "max-tokens", &c.config.Select.MaximumTokens, of.Select.MaximumTokens)
 		preset(flags, "sentences", &c.config.Sentences, of.Sentences)
 		preset(flags, "tokenisation", &c.config.Metrics.Tokenisation, of.Metrics.Tokenisation)
-		preset(flags, "initial", &c.base.Chains.Initial.Kind, base.Chains.Initial.Kind)
+		c.base = append(base, c.base...)
 		preset(flags, "samplers", &c.samplers, []string{samplers})
 		c.config.Preset, c.config.Select.Mask, c.config.Select.Markers = c.preset, of.Select.Mask, of.Select.Markers
 	}
@@ -142,16 +134,13 @@ func (c *command) settle(flags *pflag.FlagSet) error {
 	if len(c.Models) == 0 {
 		c.Models = []string{c.model.Model}
 	}
-	if n := c.base.Chains.Steps; n < 0 {
-		return cli.Usagef("--steps: %d is not a whole number of 0 or more", n)
-	}
 	var err error
 	if c.config.Samplers, err = eval.ParseVariants(strings.Join(c.samplers, ","), c.base); err != nil {
 		return &cli.UsageError{Err: fmt.Errorf("--samplers: %w", err), Hint: "infill help samplers"}
 	}
 	c.Out = cmp.Or(c.Out, "eval-"+c.preset)
 	if err := c.config.Validate(); err != nil {
-		return &cli.UsageError{Err: cli.OptionError(err)}
+		return &cli.UsageError{Err: cli.Describe(err)}
 	}
 	var corpora []cli.Corpus
 	for _, of := range []cli.Corpus{{Name: "tbc", File: c.TBC}, {Name: "wt103", File: c.WT103}} {
@@ -233,7 +222,7 @@ func (c *command) run(ctx context.Context) error {
 	case errors.As(err, &changed):
 		return &cli.UsageError{Err: err}
 	case err != nil:
-		return cli.OptionError(err)
+		return cli.Describe(err)
 	}
 	return c.table.print(results, c.Out, c.model.Quiet)
 }

@@ -2,6 +2,7 @@
 package fill
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -21,7 +22,8 @@ import (
 type command struct {
 	streams *terminal.Streams
 	input   cli.InputOptions
-	options infill.Options
+	given   []infill.Given
+	request infill.Request // of given, without a template
 	model   cli.ModelOptions
 	trace   string         // file for the states of the chains, or ""
 	root    *cobra.Command // to suggest commands for a misspelt name
@@ -29,9 +31,7 @@ type command struct {
 
 // NewCmd returns the root command.
 func NewCmd(s *terminal.Streams) *cobra.Command {
-	c := &command{streams: s, options: infill.DefaultOptions(),
-		input: cli.InputOptions{Streams: s, Key: "template",
-			Reads: func(key string) bool { return infill.Find(key).Name != "" }}}
+	c := &command{streams: s, input: cli.InputOptions{Streams: s, Key: "template", Reads: isOption}}
 	c.root = &cobra.Command{
 		SuggestionsMinimumDistance: 2,
 
@@ -39,10 +39,12 @@ func NewCmd(s *terminal.Streams) *cobra.Command {
 		Short: "Fill the blanks of a text, several of them jointly, with a masked language model",
 		Args:  cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := c.validate(args); err != nil {
+			err := cli.DrawSeed(&c.given)
+			if err != nil {
 				return err
 			}
-			if err := cli.DrawSeed(cmd, &c.options); err != nil {
+			err = c.validate(args)
+			if err != nil {
 				return err
 			}
 			return c.run(cmd.Context())
@@ -50,11 +52,17 @@ func NewCmd(s *terminal.Streams) *cobra.Command {
 		ValidArgsFunction: cobra.NoFileCompletions,
 	}
 	c.root.Flags().SortFlags = false
-	cli.AddOptions(c.root, &c.options)
+	cli.AddOptions(c.root, &c.given)
 	c.input.Register(c.root, "lines", "words")
 	c.root.Flags().StringVar(&c.trace, "trace", "", "new `FILE` (CSV) for the states of chains: chain, step, U, tokens")
 	c.model.Register(c.root)
 	return c.root
+}
+
+// isOption reports whether a key of a line is an option of a fill.
+func isOption(key string) bool {
+	_, ok := infill.Find(key)
+	return ok
 }
 
 // validate returns an error for wrong options, before the command opens anything.
@@ -62,13 +70,17 @@ func (c *command) validate(args []string) error {
 	if err := c.model.Validate(); err != nil {
 		return err
 	}
-	if err := c.options.Validate(); err != nil {
-		return cli.OptionError(err)
+	var err error
+	c.request, err = infill.NewRequest("", c.given)
+	err = cmp.Or(err, c.request.Check())
+	if err != nil {
+		return cli.Describe(err)
 	}
 	if c.trace == "-" {
 		return cli.Usagef("--trace: the states of chains go to a file, not to standard output: name it")
 	}
-	if c.trace != "" && (c.options.Chains == nil || len(args) != 1 || args[0] == "-") {
+	_, chains := c.request.Method.(infill.Chains)
+	if c.trace != "" && (!chains || len(args) != 1 || args[0] == "-") {
 		return cli.Usagef("--trace: it has the chains of one template: give one, and --sampler NAME")
 	}
 	return c.input.Take(args, `infill "he had [MASK] me", or infill --help`)
@@ -114,7 +126,7 @@ func (c *command) run(ctx context.Context) (err error) {
 				bar.Clear()
 				switch {
 				case result == nil:
-					return cli.OptionError(err)
+					return cli.Describe(err)
 				case err != nil: // print the fills found so far
 					return errors.Join(err, p.Print(e.ID, result), p.End())
 				}
@@ -144,29 +156,46 @@ func isObject(text, key string) bool {
 
 // plan makes a plan for a template that the user gave.
 func (c *command) plan(f *infill.Filler, e cli.Entry) (*infill.Plan, error) {
-	r := infill.Request{Template: e.Text, Options: c.options}
-	var err error
-	if e.Of != nil {
-		r, err = infill.ParseRequest(e.Of, c.input.Key, c.options)
-		if err != nil {
-			return nil, &cli.MisfitError{Err: err}
-		}
-	} else if isObject(e.Text, c.input.Key) {
-		return nil, &cli.MisfitError{Err: errors.New("the text is a JSON object: take --input jsonl")}
+	r, err := c.read(e)
+	if err != nil {
+		return nil, err
 	}
 	plan, err := f.Plan(r)
+	if err == nil {
+		return plan, nil
+	}
 	if meant, _ := tokenize.MeantBlank(r.Template); errors.Is(err, tokenize.ErrNoBlank) && meant != "" {
 		err = fmt.Errorf("%w, or give --blank %q", err, meant)
 	}
 	switch {
-	case err == nil:
-		return plan, nil
 	case e.Line == 0:
-		return nil, &cli.UsageError{Err: cli.Flagged(err), Hint: misspelt(c.root, r.Template)}
+		line, _ := infill.Describe(err, infill.Flags)
+		return nil, &cli.UsageError{Err: line, Hint: misspelt(c.root, r.Template)}
 	case e.Of != nil: // the line's own options may be wrong
-		return nil, cli.LineError(e.Of, err)
+		return nil, cli.DescribeLine(e.Of, err)
 	}
-	return nil, cli.OptionError(err)
+	return nil, cli.Describe(err)
+}
+
+// read makes the request of an entry.
+func (c *command) read(e cli.Entry) (infill.Request, error) {
+	r := c.request
+	r.Template = e.Text
+	if e.Of == nil {
+		if isObject(e.Text, c.input.Key) {
+			return r, &cli.MisfitError{Err: errors.New("the text is a JSON object: take --input jsonl")}
+		}
+		return r, nil
+	}
+	record, err := infill.ReadRecord(e.Of, c.input.Key)
+	if err != nil {
+		return r, &cli.MisfitError{Err: err}
+	}
+	r, err = record.Request(c.given)
+	if err != nil {
+		return r, cli.DescribeLine(e.Of, err)
+	}
+	return r, nil
 }
 
 // form returns how to print results. The CSV has columns for the argument with most blanks. For standard input, the
@@ -174,7 +203,7 @@ func (c *command) plan(f *infill.Filler, e cli.Entry) (*infill.Plan, error) {
 func (c *command) form() cli.Form[*infill.Result] {
 	most := 0
 	for _, text := range c.input.Texts {
-		most = max(most, len(tokenize.BlankSpans(text.Text, c.options.Blank)))
+		most = max(most, len(tokenize.BlankSpans(text.Text, string(c.request.Blank))))
 	}
 	form := resultForm(most, c.model.Verbose)
 	if c.input.Format == "words" {
@@ -196,7 +225,8 @@ const (
 // before returns a warning to print before a fill of many slots, which may take long.
 func before(p *infill.Plan) string {
 	what := fmt.Sprintf("%d tokens to fill: the time grows with the square of their number", p.Slots())
-	if rows := p.MaxRows(); rows > 0 && p.Options.Chains == nil {
+	rows, _ := p.Cost()
+	if _, chains := p.Request.Method.(infill.Chains); rows > 0 && !chains {
 		what = fmt.Sprintf("%d tokens to fill: up to %s", p.Slots(), cli.Counted(rows, "model row"))
 	}
 	return what + "; Ctrl-C prints the best so far"

@@ -85,7 +85,7 @@ func (c *command) settle(flags *pflag.FlagSet) error {
 			o.UnionFirst = 2500
 		}
 	}
-	if err := cli.OptionError(o.Validate()); err != nil {
+	if err := cli.Describe(o.Validate()); err != nil {
 		return err
 	}
 	stdin := 0

@@ -24,17 +24,18 @@ type batchOptions struct {
 	streams *terminal.Streams
 	job     batch.Job
 	column  string
+	given   []infill.Given
 	cli.ModelOptions
 }
 
 // command makes a command. When it runs, it calls check, checks its own options, opens the model and passes it to take.
-func (o *batchOptions) command(use, short string, options *infill.Options, check func() error,
+func (o *batchOptions) command(use, short string, check func() error,
 	take func(*infill.Filler)) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   use,
 		Short: short,
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
-			if err := cmp.Or(check(), o.validate(args, options)); err != nil {
+			if err := cmp.Or(check(), o.validate(args)); err != nil {
 				return err
 			}
 			f, err := o.Open(o.streams)
@@ -46,7 +47,8 @@ func (o *batchOptions) command(use, short string, options *infill.Options, check
 			return o.run(cmd.Context())
 		},
 	}
-	options.Seed = 1 // a fixed seed, so that parts and resumed runs agree
+	// A fixed seed, so that parts and resumed runs agree.
+	o.given = []infill.Given{infill.MustGive("seed", "1")}
 	flags := cmd.Flags()
 	flags.SortFlags = false
 	flags.StringVarP(&o.job.Output.Path, "out", "o", "", "`FILE` of the result; its ending chooses the format")
@@ -63,11 +65,17 @@ func (o *batchOptions) command(use, short string, options *infill.Options, check
 }
 
 // validate returns an error for wrong options, before the command opens anything.
-func (o *batchOptions) validate(args []string, options *infill.Options) error {
+func (o *batchOptions) validate(args []string) error {
 	if err := o.ModelOptions.Validate(); err != nil {
 		return err
 	}
-	if err := cmp.Or(cli.OptionError(options.Validate()), cli.CheckJobs(o.job.InFlight)); err != nil {
+	r, err := infill.NewRequest("", o.given)
+	err = cmp.Or(err, r.Check())
+	if err != nil {
+		return cli.Describe(err)
+	}
+	err = cli.CheckJobs(o.job.InFlight)
+	if err != nil {
 		return err
 	}
 	switch {
@@ -122,7 +130,7 @@ func tell(ctx context.Context, s *terminal.Streams, quiet bool, shard batch.Shar
 	case errors.As(err, &changed):
 		return &cli.UsageError{Err: err}
 	case err != nil:
-		return cli.OptionError(err)
+		return cli.Describe(err)
 	case b.Done && !quiet:
 		fmt.Fprintf(s.Err, "infill: %s is there already, and done\n", cli.OneLine(b.Output))
 	}
@@ -165,19 +173,18 @@ func tell(ctx context.Context, s *terminal.Streams, quiet bool, shard batch.Shar
 type runOptions struct {
 	batchOptions
 	keep []string
-	infill.Options
 }
 
 // NewCmd returns the command infill run.
 func NewCmd(s *terminal.Streams) *cobra.Command {
-	o := &runOptions{batchOptions: batchOptions{streams: s, column: "template"}, Options: infill.DefaultOptions()}
-	cmd := o.command("run INPUT -o OUTPUT", "Fill the templates of a file, on one machine or on many", &o.Options,
+	o := &runOptions{batchOptions: batchOptions{streams: s, column: "template"}}
+	cmd := o.command("run INPUT -o OUTPUT", "Fill the templates of a file, on one machine or on many",
 		func() error { return nil },
 		func(f *infill.Filler) {
-			o.job.Work = &batch.Fill{Filler: f, Options: o.Options, Key: o.column, Keep: o.keep}
+			o.job.Work = &batch.Fill{Filler: f, Given: o.given, Key: o.column, Keep: o.keep}
 		})
 	cmd.Flags().StringSliceVar(&o.keep, "keep", nil, "`LIST` of columns to copy, though they have an option's name")
-	cli.AddOptions(cmd, &o.Options)
+	cli.AddOptions(cmd, &o.given)
 	cmd.Flags().Lookup("seed").Usage = "start of all random numbers"
 	cmd.AddCommand(newCmdMerge(s))
 	return cmd
@@ -192,21 +199,22 @@ type augmentOptions struct {
 // NewCmdAugment returns the command infill augment.
 func NewCmdAugment(s *terminal.Streams) *cobra.Command {
 	o := &augmentOptions{batchOptions: batchOptions{streams: s, column: "text"},
-		Augment: batch.Augment{Options: infill.DefaultOptions(), Variants: 4, Rate: 0.15, Context: "none"}}
+		Augment: batch.Augment{Variants: 4, Rate: 0.15, Context: "none"}}
 	var cmd *cobra.Command
-	cmd = o.command("augment INPUT -o OUTPUT", "Make variants of the texts of a file, labels kept", &o.Options,
+	cmd = o.command("augment INPUT -o OUTPUT", "Make variants of the texts of a file, labels kept",
 		func() error {
 			if cmd.Flags().Changed("rate") && cmd.Flags().Changed("blanks") {
 				return cli.Usagef("--rate and --blanks exclude each other: give one")
 			}
-			return cli.OptionError(o.Check())
+			o.Augment.Given = o.given
+			return cli.Describe(o.Check())
 		},
 		func(f *infill.Filler) {
 			o.Filler, o.Key = f, o.column
 			o.job.Work = &o.Augment
 		})
 	cli.Bind(cmd, &o.Augment)
-	cli.AddOptions(cmd, &o.Options, "temperature", "pos", "ban", "seed")
+	cli.AddOptions(cmd, &o.given, "temperature", "pos", "ban", "seed")
 	cmd.Flags().Lookup("seed").Usage = "start of all random numbers"
 	return cmd
 }

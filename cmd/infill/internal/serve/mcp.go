@@ -19,7 +19,6 @@ import (
 
 	"infill/cmd/infill/internal/cli"
 	"infill/cmd/infill/internal/terminal"
-	"infill/infill"
 	"infill/infill/serve"
 	"infill/internal/object"
 )
@@ -52,7 +51,7 @@ func runMCP(ctx context.Context, s *terminal.Streams, model cli.ModelOptions) (e
 	}
 	defer func() { err = errors.Join(err, models.close()) }()
 	server, err := serve.Tools(
-		serve.Options{Models: models, Default: name, Fill: infill.DefaultOptions(), Limits: serve.DefaultLimits(),
+		serve.Options{Models: models, Default: name, Limits: serve.DefaultLimits(),
 			Log: func(message string) { cli.Warn(s, false, "%s", message) }})
 	if err != nil {
 		return err

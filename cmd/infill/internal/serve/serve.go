@@ -96,7 +96,7 @@ func (c *command) validate(ctx context.Context, flags *pflag.FlagSet) error {
 		if err := lift(flags); err != nil {
 			return err
 		}
-		return cli.OptionError(c.limits.Check()) // --pipe needs no token: its user started the program
+		return cli.Describe(c.limits.Check()) // --pipe needs no token: its user started the program
 	}
 	host, _, err := net.SplitHostPort(c.Listen)
 	if err != nil {
@@ -130,7 +130,7 @@ func (c *command) validate(ctx context.Context, flags *pflag.FlagSet) error {
 		return &cli.UsageError{Err: fmt.Errorf("--listen %s: other machines could ask without a token", c.Listen),
 			Hint: "set INFILL_TOKEN or --token-file, or say --no-auth"}
 	}
-	return cli.OptionError(c.limits.Check())
+	return cli.Describe(c.limits.Check())
 }
 
 // opened maps the names of models to the open models.
@@ -179,7 +179,7 @@ func (c *command) run(ctx context.Context) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, models.close()) }()
-	options := serve.Options{Models: models, Default: name, Fill: infill.DefaultOptions(), Limits: c.limits,
+	options := serve.Options{Models: models, Default: name, Limits: c.limits,
 		Token: c.token, Origin: c.Origin,
 		Log: func(message string) { cli.Warn(c.streams, false, "%s", message) }}
 	host, _, _ := net.SplitHostPort(c.Listen)

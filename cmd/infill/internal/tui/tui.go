@@ -29,28 +29,29 @@ type tuiOptions struct {
 }
 
 // listed is the default number of fills on the screen: a screenful or two.
-const listed = 50
+const listed = "50"
 
 // NewCmd returns the command infill tui.
 func NewCmd(s *terminal.Streams) *cobra.Command {
-	o := &tuiOptions{streams: s, config: tui.Config{Options: infill.DefaultOptions(), Theme: "auto"}}
-	o.config.Options.Top = listed
+	o := &tuiOptions{streams: s, config: tui.Config{Theme: "auto", Given: []infill.Given{infill.MustGive("top", listed)}}}
 	cmd := &cobra.Command{
 		Use:   "tui [TEMPLATE | RUN]",
 		Short: "Write a text and choose its fills on a screen",
 		Args:  cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := o.take(args); err != nil {
+			err := cli.DrawSeed(&o.config.Given)
+			if err != nil {
 				return err
 			}
-			if err := cli.DrawSeed(cmd, &o.config.Options); err != nil {
+			err = o.take(args)
+			if err != nil {
 				return err
 			}
 			return run(cmd.Context(), o)
 		},
 	}
 	cmd.Flags().SortFlags = false
-	cli.AddOptions(cmd, &o.config.Options)
+	cli.AddOptions(cmd, &o.config.Given)
 	cli.AddChoice(cmd, &o.config.Theme, "theme", "", []string{"auto", "dark", "light"},
 		"background that the colours are for")
 	o.ModelOptions.Register(cmd)
@@ -63,7 +64,7 @@ func (o *tuiOptions) take(args []string) error {
 		return err
 	}
 	if err := o.config.Validate(); err != nil {
-		return cli.OptionError(err)
+		return cli.Describe(err)
 	}
 	switch len(args) {
 	case 0:
@@ -75,13 +76,22 @@ func (o *tuiOptions) take(args []string) error {
 	text := args[0]
 	if info, err := os.Stat(text); err == nil && info.IsDir() {
 		o.config.Folder = text
-	} else if len(tokenize.BlankSpans(text, o.config.Options.Blank)) == 0 && !strings.ContainsAny(text, " [<") {
+	} else if len(tokenize.BlankSpans(text, o.blank())) == 0 && !strings.ContainsAny(text, " [<") {
 		return &cli.UsageError{Err: fmt.Errorf("no folder %s, and no [MASK] in it", text),
 			Hint: "give the folder of an evaluation, or a template in quotes"}
 	} else {
 		o.config.Template = text
 	}
 	return nil
+}
+
+// blank returns the further spelling of a blank, or "".
+func (o *tuiOptions) blank() string {
+	g, ok := infill.Last(o.config.Given, "blank")
+	if !ok {
+		return ""
+	}
+	return g.Text()
 }
 
 // run shows the screen on the terminal of standard input and error. Standard output gets the picked fill.

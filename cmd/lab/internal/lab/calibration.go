@@ -140,7 +140,7 @@ func oneToken(filler *infill.Filler, word string) bool {
 
 // checkBlanks returns why a template cannot be filled, or "".
 func checkBlanks(filler *infill.Filler, template string, blanks int) string {
-	plan, err := filler.Plan(infill.Request{Template: template, Options: leftToRight()})
+	plan, err := filler.Plan(infill.Request{Template: template})
 	if err != nil {
 		return "refused by the model"
 	}
@@ -148,13 +148,6 @@ func checkBlanks(filler *infill.Filler, template string, blanks int) string {
 		return "text that is read as a blank"
 	}
 	return ""
-}
-
-// leftToRight returns the options of a search in the order of reading.
-func leftToRight() infill.Options {
-	o := infill.DefaultOptions()
-	o.Order = "l2r"
-	return o
 }
 
 // span is a part of the probabilities, from low up to high.
@@ -233,17 +226,17 @@ func (r *calibrationRun) fill(ctx context.Context, b *bench) error {
 // fill fills a sentence: with its true words in both orders, and freely.
 func (c *calibration) fill(ctx context.Context, filler *infill.Filler, p corpus.Prompt) (filledSentence, error) {
 	var s filledSentence
-	truth := leftToRight()
-	truth.Slots = infill.Lists{}
+	words := infill.Lists{}
 	for i, word := range p.Words {
-		truth.Slots[i+1] = []string{word}
+		words[i+1] = []string{word}
 	}
-	forth, err := filler.Fill(ctx, p.Template, truth, nil)
+	truth := infill.Request{Template: p.Template, Fit: infill.Fit{Slots: words}}
+	forth, err := filler.Fill(ctx, truth, nil)
 	if err != nil {
 		return s, fmt.Errorf("line %d: %w", p.Line, err)
 	}
-	truth.Order = "r2l"
-	back, err := filler.Fill(ctx, p.Template, truth, nil)
+	truth.Method = infill.Search{Order: infill.RightToLeft}
+	back, err := filler.Fill(ctx, truth, nil)
 	if err != nil {
 		return s, fmt.Errorf("line %d: %w", p.Line, err)
 	}
@@ -265,15 +258,14 @@ func (c *calibration) fill(ctx context.Context, filler *infill.Filler, p corpus.
 // likely asks for ever more fills, until none left out has the least
 // probability. Fewer than 1/least fills have it.
 func (c *calibration) likely(ctx context.Context, filler *infill.Filler, p corpus.Prompt) (*infill.Result, error) {
-	o := leftToRight()
 	most := int(1 / *c.least) + 1
-	for o.Top = 8; ; o.Top *= 2 {
-		o.Top = min(o.Top, most)
-		result, err := filler.Fill(ctx, p.Template, o, nil)
+	for top := 8; ; top *= 2 {
+		top = min(top, most)
+		result, err := filler.Fill(ctx, infill.Request{Template: p.Template, Top: infill.Top(top)}, nil)
 		if err != nil {
 			return nil, err
 		}
-		if *result.LeftOutAtMost < *c.least || !*result.Proven || o.Top == most {
+		if *result.LeftOutAtMost < *c.least || !*result.Proven || top == most {
 			return result, nil
 		}
 	}
