@@ -36,13 +36,14 @@ func BenchmarkThousandFills(b *testing.B) {
 		b.Fatal(err)
 	}
 	defer f.Close()
-	o := chains("dmala")
-	o.Samples, o.Chains.Steps = 5, 4
+	chains := infill.NewChains("dmala")
+	chains.Samples, chains.Steps = 5, 4
 	var early, late float64
 	for b.Loop() {
 		for i := range 1000 {
 			template := fmt.Sprintf("the %d men [MASK] the house and [MASK] for %s .", i, "the "+string(rune('a'+i%26)))
-			if _, err := f.Fill(context.Background(), template, o, nil); err != nil {
+			if _, err := f.Fill(context.Background(), infill.Request{Template: template, Method: chains},
+				nil); err != nil {
 				b.Fatal(err)
 			}
 			if i == 199 {
@@ -70,10 +71,10 @@ func BenchmarkFill(b *testing.B) {
 		"in the [MASK] the [MASK] were [MASK] , but the [MASK] of the [MASK] remained .",
 	} {
 		b.Run(fmt.Sprintf("slots=%d", strings.Count(template, "[MASK]")), func(b *testing.B) {
-			o, rows := chains("dmala"), int64(0)
+			o, rows := infill.Request{Template: template, Method: infill.NewChains("dmala")}, int64(0)
 			for b.Loop() {
 				o.Seed++
-				result, err := f.Fill(context.Background(), template, o, nil)
+				result, err := f.Fill(context.Background(), o, nil)
 				if err != nil {
 					b.Fatal(err)
 				}

@@ -90,7 +90,8 @@ func (c *Chains) UnmarshalJSON(text []byte) error {
 	return nil
 }
 
-// settled also replaces an automatic gradient and balance by those of the sampler.
+// settled also replaces an automatic gradient and balance by those of the sampler,
+// and half of the steps by their number.
 func (c Chains) settled() Method {
 	c.Temperature, c.Rank = c.Temperature.settled(), c.Rank.settled()
 	c.Sampler.Spec.OnText = true
@@ -103,6 +104,7 @@ func (c Chains) settled() Method {
 	if c.Initial.Kind == "" {
 		c.Initial.Kind = StartModel
 	}
+	c.WarmUp = WarmUp{Steps: c.WarmUp.of(c.Steps)}
 	kind := samplers.Describe(c.Sampler.Spec.Name)
 	if c.Gradient == "" && kind.OnText != nil {
 		c.Gradient = Gradient(kind.OnText.Gradient)
@@ -121,7 +123,7 @@ func (c Chains) check(*Request) error {
 		return wrong("sampler", "%q is not a sampler with its settings: %v", c.Sampler.Spec, err)
 	}
 	kind := samplers.Describe(name)
-	warm := c.WarmUp.of(c.Steps)
+	warm := c.WarmUp.Steps
 	switch {
 	case warm > int(c.Steps):
 		return wrong("warm-up", "%d is not a whole number from 0 to the number of steps, %d", warm, c.Steps)
@@ -210,7 +212,7 @@ func (b *book) count(info *samplers.Info) {
 
 // run moves the chains, and answers with what they met.
 func (c *chainRun) run(ctx context.Context, start []int) (*answer, error) {
-	steps, warm := int(c.options.Steps), c.options.WarmUp.of(c.options.Steps)
+	steps, warm := int(c.options.Steps), c.options.WarmUp.Steps
 	plan := samplers.Plan{Streams: c.streams, WarmUp: warm, Steps: steps - warm}
 	end, err := samplers.Sample(ctx, c.kernel, start, plan, func(at samplers.Step) error {
 		c.observe(at, !at.WarmUp && (c.options.Rank == RankDistinct || at.Number == steps))
@@ -296,7 +298,7 @@ func (c *chainRun) prepare(ctx context.Context) ([]int, error) {
 func (c *chainRun) observe(at samplers.Step, counts bool) {
 	c.step = at.Number
 	c.stepSize = at.StepSize
-	warming := at.WarmUp && c.options.WarmUp.of(c.options.Steps) > 0
+	warming := at.WarmUp && c.options.WarmUp.Steps > 0
 	switch {
 	case at.Number == 0:
 	case at.WarmUp:
@@ -364,7 +366,7 @@ func (c *chainRun) report(top int) (a *answer, order []int) {
 	name := o.Sampler.Spec.Name
 	a = &answer{method: name, seeded: true, draws: len(p.draws), distinct: len(p.energy), rows: rows.Rows,
 		chains: &ChainStats{Sampler: name, Energy: o.Energy, Chains: c.chains(), Steps: int(o.Steps),
-			StepSize: finite(c.stepSize), WarmUp: WarmUpStats{Steps: o.WarmUp.of(o.Steps)},
+			StepSize: finite(c.stepSize), WarmUp: WarmUpStats{Steps: o.WarmUp.Steps},
 			EnergyEvaluations: rows.EnergyEvaluations, GradientEvaluations: rows.GradientEvaluations}}
 	s := a.chains
 	for i := range c.variables {

@@ -19,28 +19,20 @@ func open(t *testing.T) *infill.Filler {
 	return f
 }
 
-// chains are the default options with chains of a sampler.
-func chains(sampler string) infill.Options {
-	o := infill.DefaultOptions()
-	c := infill.DefaultChains(sampler)
-	o.Chains = &c
-	return o
-}
-
 // TestWordsOnModel: on a real model, lists of words of two pieces and of one
 // are drawn from the law of the enumerated fills, through the whole pipeline.
 func TestWordsOnModel(t *testing.T) {
 	f := open(t)
 	const template = "the [MASK:2] stood by the [MASK] ."
-	o := chains("dmala")
-	o.Samples, o.Chains.Steps, o.Top, o.Seed = 100, 300, 1000, 3
-	o.Slots = infill.Lists{
-		1: {"old man", "young woman", "dark house", "white horse", "stone wall"},
-		2: {"river", "door", "window", "sea", "fire"},
+	request := func(sampler string, temperature infill.Temperature) infill.Request {
+		c := infill.NewChains(sampler)
+		c.Samples, c.Steps, c.Temperature = 100, 300, temperature
+		return infill.Request{Template: template, Top: 1000, Seed: 3, Method: c, Fit: infill.Fit{Slots: infill.Lists{
+			1: {"old man", "young woman", "dark house", "white horse", "stone wall"},
+			2: {"river", "door", "window", "sea", "fire"},
+		}}}
 	}
-	hot := o
-	hot.Temperature = 20
-	all, err := f.Fill(t.Context(), template, hot, nil)
+	all, err := f.Fill(t.Context(), request("dmala", 20), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -55,11 +47,7 @@ func TestWordsOnModel(t *testing.T) {
 	}
 	for _, sampler := range []string{"dmala", "gwg", "lb-1"} {
 		t.Run(sampler, func(t *testing.T) {
-			c := *o.Chains
-			c.Sampler = sampler
-			o := o
-			o.Chains = &c
-			result, err := f.Fill(t.Context(), template, o, nil)
+			result, err := f.Fill(t.Context(), request(sampler, 1), nil)
 			if err != nil {
 				t.Fatal(err)
 			}

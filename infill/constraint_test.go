@@ -1,7 +1,6 @@
 package infill
 
 import (
-	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -16,7 +15,7 @@ import (
 // checkLaw compares the frequencies of a template's fills with the exact law over
 // all combinations of fillable tokens that the oracle allows, at the options'
 // temperature. The oracle sees the tokens of the slots as the vocabulary has them.
-func checkLaw(t *testing.T, f *Filler, model *lmtest.Model, template string, slots int, o Options,
+func checkLaw(t *testing.T, f *Filler, model *lmtest.Model, template string, slots int, o asked,
 	allowed func(tokens []string) bool) *Result {
 	t.Helper()
 	target := model
@@ -36,7 +35,7 @@ func checkLaw(t *testing.T, f *Filler, model *lmtest.Model, template string, slo
 			tokens[i] = f.tokenizer.Token(id)
 		}
 		if allowed(tokens) {
-			law[fmt.Sprint(ids)] = math.Exp(target.U(ids) / o.Temperature)
+			law[fmt.Sprint(ids)] = math.Exp(target.U(ids) / max(1, o.Temperature))
 			total += law[fmt.Sprint(ids)]
 		}
 	}
@@ -78,56 +77,56 @@ func TestConstraints(t *testing.T) {
 		name, template string
 		slots          int
 		sampler        string
-		constraints    Options
+		constraints    asked
 		allowed        func(tokens []string) bool
 	}{
 		{"list", "the [MASK] [MASK] .", 2, "dmala",
-			Options{Slots: Lists{2: {"cat", "Dog", "cat", "rug"}}},
+			asked{Slots: Lists{2: {"cat", "Dog", "cat", "rug"}}},
 			func(w []string) bool { return slices.Contains([]string{"cat", "dog", "rug"}, w[1]) }},
 		{"list and Gibbs", "the [MASK] [MASK] .", 2, "gibbs",
-			Options{Slots: Lists{1: {"cat"}, 2: {"ran", "##seen"}}},
+			asked{Slots: Lists{1: {"cat"}, 2: {"ran", "##seen"}}},
 			func(w []string) bool { return w[0] == "cat" && (w[1] == "ran" || w[1] == "##seen") }},
-		{"ban", "the [MASK] [MASK] .", 2, "gwg", Options{Ban: []string{"cat", "SAT", "zebra"}},
+		{"ban", "the [MASK] [MASK] .", 2, "gwg", asked{Ban: []string{"cat", "SAT", "zebra"}},
 			func(w []string) bool { return !slices.Contains(w, "cat") && !slices.Contains(w, "sat") }},
-		{"banned word of two pieces", "the [MASK:2] .", 2, "dmala", Options{Ban: []string{"unseen", "mat"}},
+		{"banned word of two pieces", "the [MASK:2] .", 2, "dmala", asked{Ban: []string{"unseen", "mat"}},
 			func(w []string) bool {
 				return !slices.Contains(w, "mat") && !(w[0] == "un" && w[1] == "##seen")
 			}},
-		{"whole words", "the [MASK] [MASK] .", 2, "dmala", Options{},
+		{"whole words", "the [MASK] [MASK] .", 2, "dmala", asked{},
 			func(w []string) bool { return !piece(w[0]) && !piece(w[1]) }},
-		{"whole words of two pieces", "the [MASK:2] .", 2, "dmala", Options{},
+		{"whole words of two pieces", "the [MASK:2] .", 2, "dmala", asked{},
 			func(w []string) bool { return !piece(w[0]) }},
-		{"a word goes on", "un[MASK] [MASK]", 2, "dmala", Options{}, func(w []string) bool { return beside(w[0]) }},
-		{"a word goes on, whole", "un[MASK] [MASK]", 2, "gibbs", Options{},
+		{"a word goes on", "un[MASK] [MASK]", 2, "dmala", asked{}, func(w []string) bool { return beside(w[0]) }},
+		{"a word goes on, whole", "un[MASK] [MASK]", 2, "gibbs", asked{},
 			func(w []string) bool { return beside(w[0]) && !piece(w[1]) }},
-		{"a word goes on in two pieces", "the un[MASK:2]", 2, "dmala", Options{},
+		{"a word goes on in two pieces", "the un[MASK:2]", 2, "dmala", asked{},
 			func(w []string) bool { return beside(w[0]) }},
 		{"a list for a word that goes on", "un[MASK] [MASK]", 2, "dmala",
-			Options{Slots: Lists{1: {"seen", "##known"}}},
+			asked{Slots: Lists{1: {"seen", "##known"}}},
 			func(w []string) bool { return piece(w[0]) }},
-		{"a ban in a word that goes on", "un[MASK] [MASK]", 2, "dmala", Options{Ban: []string{"seen"}},
+		{"a ban in a word that goes on", "un[MASK] [MASK]", 2, "dmala", asked{Ban: []string{"seen"}},
 			func(w []string) bool { return beside(w[0]) && w[0] != "##seen" && w[1] != "seen" }},
 		{"a ban in a list for a word that goes on", "un[MASK] [MASK]", 2, "dmala",
-			Options{Slots: Lists{1: {"seen", "known"}}, Ban: []string{"seen"}},
+			asked{Slots: Lists{1: {"seen", "known"}}, Ban: []string{"seen"}},
 			func(w []string) bool { return w[0] == "##known" && w[1] != "seen" }},
 		{"words of two pieces", "the [MASK:2] [MASK] .", 3, "dmala",
-			Options{Slots: Lists{1: {"unseen", "unknown", "the cat", "mat rug"}}},
+			asked{Slots: Lists{1: {"unseen", "unknown", "the cat", "mat rug"}}},
 			func(w []string) bool {
 				return slices.Contains([]string{"un##seen", "un##known", "thecat", "matrug"}, w[0]+w[1])
 			}},
 		{"words of two pieces by GWG", "the [MASK] [MASK] .", 3, "gwg",
-			Options{Slots: Lists{1: {"unseen", "unknown", "the cat", "mat rug"}}},
+			asked{Slots: Lists{1: {"unseen", "unknown", "the cat", "mat rug"}}},
 			func(w []string) bool {
 				return slices.Contains([]string{"un##seen", "un##known", "thecat", "matrug"}, w[0]+w[1])
 			}},
 		{"words and a name", "the [MASK=x] on [MASK=x] .", 4, "gwg",
-			Options{Slots: Lists{2: {"unseen", "mat rug", "dog cat"}}},
+			asked{Slots: Lists{2: {"unseen", "mat rug", "dog cat"}}},
 			func(w []string) bool {
 				return w[0] == w[2] && w[1] == w[3] &&
 					slices.Contains([]string{"un##seen", "matrug", "dogcat"}, w[0]+w[1])
 			}},
 		{"words and limits", "the [MASK] [MASK:2] .", 3, "dmala",
-			Options{Slots: Lists{1: {"cat"}, 2: {"unseen", "the cat", "mat rug"}}, Ban: []string{"mat"}},
+			asked{Slots: Lists{1: {"cat"}, 2: {"unseen", "the cat", "mat rug"}}, Ban: []string{"mat"}},
 			func(w []string) bool {
 				return w[0] == "cat" && slices.Contains([]string{"un##seen", "thecat"}, w[1]+w[2])
 			}},
@@ -137,7 +136,7 @@ func TestConstraints(t *testing.T) {
 			f, model := newFake(t)
 			o := chainOptions()
 			if o.Fill = FillAny; strings.Contains(test.name, "whole") {
-				o.Fill = fillTokens
+				o.Fill = FillTokens
 			}
 			o.Chains.Sampler, o.Slots, o.Ban, o.Distinct = test.sampler, test.constraints.Slots, test.constraints.Ban,
 				test.constraints.Distinct
@@ -152,45 +151,45 @@ func TestConstraintErrors(t *testing.T) {
 	one := func(words ...string) Lists { return Lists{1: words} }
 	tests := []struct {
 		template string
-		change   func(*Options)
+		change   func(*asked)
 		want     string
 		misfit   bool // others templates may do
 	}{
-		{twoSlots, func(o *Options) { o.Slots = Lists{0: {"cat"}} }, `slot: "cat" is not a blank's number and all words it may take`, false},
-		{twoSlots, func(o *Options) { o.Slots = one("cat", "") },
+		{twoSlots, func(o *asked) { o.Slots = Lists{0: {"cat"}} }, `slot: "cat" is not a blank's number and all words it may take`, false},
+		{twoSlots, func(o *asked) { o.Slots = one("cat", "") },
 			`slot: "1=cat," is not a blank's number and all words it may take`, false},
-		{twoSlots, func(o *Options) { o.Ban = []string{"cat", ""} }, `ban: "cat," is not a list of words, as in red,blue`,
+		{twoSlots, func(o *asked) { o.Ban = []string{"cat", ""} }, `ban: "cat," is not a list of words, as in red,blue`,
 			false},
-		{twoSlots, func(o *Options) { o.Speech = Lists{1: {"pronoun"}} },
+		{twoSlots, func(o *asked) { o.Speech = Parts{1: {"pronoun"}} },
 			`pos: "1=pronoun" is not a list of noun, verb, adjective, adverb`, false},
-		{twoSlots, func(o *Options) { o.Slots = Lists{3: {"cat"}} }, "slot: there is no blank 3: the template has 2",
+		{twoSlots, func(o *asked) { o.Slots = Lists{3: {"cat"}} }, "slot: there is no blank 3: the template has 2",
 			true},
-		{twoSlots, func(o *Options) { o.Slots = one("zebra") },
+		{twoSlots, func(o *asked) { o.Slots = one("zebra") },
 			`slot: blank 1 cannot take "zebra": word outside the vocabulary`, true},
-		{twoSlots, func(o *Options) { o.Slots = one("[MASK]") },
+		{twoSlots, func(o *asked) { o.Slots = one("[MASK]") },
 			`slot: blank 1 cannot take "[MASK]": blank in a whole text`, true},
-		{"the [MASK:1]", func(o *Options) { o.Slots = one("unseen") },
+		{"the [MASK:1]", func(o *asked) { o.Slots = one("unseen") },
 			`slot: blank 1 takes no word of its list: "unseen" has 2 pieces, and the blank is [MASK:1]`, true},
-		{"the [MASK:2-3]", func(o *Options) { o.Slots = one("cat") },
+		{"the [MASK:2-3]", func(o *asked) { o.Slots = one("cat") },
 			`slot: blank 1 takes no word of its list: "cat" has 1 piece, and the blank is [MASK:2-3]`, true},
-		{"un[MASK]", func(o *Options) { o.Slots = one("cat") },
+		{"un[MASK]", func(o *asked) { o.Slots = one("cat") },
 			`slot: blank 1 cannot take "cat": the vocabulary has no pieces that continue a word with it`, true},
-		{twoSlots, func(o *Options) { o.Slots = one("cat"); o.Ban = []string{"cat"} },
+		{twoSlots, func(o *asked) { o.Slots = one("cat"); o.Ban = []string{"cat"} },
 			"slot: the other constraints leave blank 1 no word of its list", true},
-		{"the [MASK~.at]", func(o *Options) { o.Slots = one("dog", "ran") },
+		{"the [MASK~.at]", func(o *asked) { o.Slots = one("dog", "ran") },
 			"slot: the other constraints leave blank 1 no word of its list", true},
-		{"the [MASK=x] and un[MASK=x]", func(*Options) {},
+		{"the [MASK=x] and un[MASK=x]", func(*asked) {},
 			"slot: blanks 1 and 2 have one name, but only one of them continues a word", true},
-		{"the [MASK=x] and [MASK=x]", func(o *Options) { o.Slots = Lists{1: {"cat"}, 2: {"dog"}} },
+		{"the [MASK=x] and [MASK=x]", func(o *asked) { o.Slots = Lists{1: {"cat"}, 2: {"dog"}} },
 			"slot: blanks 1 and 2 have one name and different lists", true},
-		{"the [MASK:2~.*]", func(*Options) {}, "pattern: blank 1: a pattern is for words of one piece", true},
-		{"the [MASK]", func(o *Options) { o.Chains.Sampler, o.Slots = "gibbs", one("unseen", "the cat") },
+		{"the [MASK:2~.*]", func(*asked) {}, "blank 1: a pattern is for words of one piece", true},
+		{"the [MASK]", func(o *asked) { o.Chains.Sampler, o.Slots = "gibbs", one("unseen", "the cat") },
 			"sampler: gibbs cannot move slots together, which words of several pieces need: take dmala", true},
-		{"the [MASK:2]", func(o *Options) { o.Chains.Sampler, o.Ban = "mlm-mh", []string{"unseen"} },
+		{"the [MASK:2]", func(o *asked) { o.Chains.Sampler, o.Ban = "mlm-mh", []string{"unseen"} },
 			"sampler: mlm-mh cannot move slots together, which limits on several slots together need: take dmala",
 			true},
-		{"the [MASK:1-2]", func(*Options) {}, "sampler: chains move blanks of one length", true},
-		{"the [MASK=x] and [MASK=x]", func(o *Options) { o.Chains.Initial = Start{Kind: StartMask} },
+		{"the [MASK:1-2]", func(*asked) {}, "sampler: chains move blanks of one length", true},
+		{"the [MASK=x] and [MASK=x]", func(o *asked) { o.Chains.Initial = Start{Kind: StartMask} },
 			"initial: mask fills slot by slot, and blanks of one name need several at once: take model or random",
 			true},
 	}
@@ -200,16 +199,15 @@ func TestConstraintErrors(t *testing.T) {
 			if test.change != nil {
 				test.change(&o)
 			}
-			_, err := f.Fill(t.Context(), test.template, o, nil)
-			var option *OptionError
-			if !errors.As(err, &option) || !strings.Contains(err.Error(), test.want) ||
-				strings.Contains(err.Error(), "\n") {
+			_, err := f.Fill(t.Context(), o.request(test.template), nil)
+			line, blame := Describe(err, Keys)
+			if err == nil || !strings.Contains(line.Error(), test.want) || strings.Contains(line.Error(), "\n") {
 				t.Fatalf("got %v, want %q", err, test.want)
 			}
-			if option.Misfit != test.misfit {
+			if blame == BlameProgram || (blame == BlameText) != test.misfit {
 				t.Errorf("%q: is it of this template alone? want %t", err, test.misfit)
 			}
-			if err := check(f, test.template, o); err == nil && option.Option != "initial" {
+			if err := check(f, test.template, o); err == nil && !strings.HasPrefix(test.want, "initial: ") {
 				t.Error("Check finds nothing wrong")
 			}
 		})

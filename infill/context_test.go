@@ -30,12 +30,12 @@ func TestContext(t *testing.T) {
 	tokenizer := newTokenizer(t)
 	model := &listener{Model: newModel(16, 0)}
 	f := New(model, tokenizer)
-	o := DefaultOptions()
+	o := asked{}
 	o.Context = "the dog ran"
 	// [CLS] context [SEP] the blank sat [SEP]
 	before := []int{2, 6, 8, 10, 3}
-	for _, change := range []func(*Options){func(*Options) {}, func(o *Options) { o.Samples = 3 },
-		func(o *Options) { c := DefaultChains("dmala"); c.Steps = 2; o.Samples, o.Chains = 2, &c }} {
+	for _, change := range []func(*asked){func(*asked) {}, func(o *asked) { o.Samples = 3 },
+		func(o *asked) { c := newAskedChains("dmala"); c.Steps = 2; o.Samples, o.Chains = 2, &c }} {
 		o := o
 		change(&o)
 		model.masked = nil
@@ -64,7 +64,7 @@ func TestContext(t *testing.T) {
 		"\x00":                        "context: control character",
 	} {
 		o.Context = text
-		if _, err := f.Plan(Request{Template: "the [MASK] sat", Options: o}); err == nil ||
+		if _, err := f.Plan(o.request("the [MASK] sat")); err == nil ||
 			!strings.HasPrefix(err.Error(), want) {
 			t.Errorf("%q: %v, want %q", text, err, want)
 		}

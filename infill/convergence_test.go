@@ -101,7 +101,7 @@ func TestUnconverged(t *testing.T) {
 	f, _ := newFake(t)
 	o := chainOptions()
 	o.Rank = RankFinal
-	r, err := f.Fill(context.Background(), twoSlots, o, nil)
+	r, err := f.Fill(context.Background(), o.request(twoSlots), nil)
 	if err != nil {
 		t.Fatal(err)
 	}

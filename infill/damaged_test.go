@@ -31,7 +31,7 @@ func TestDamaged(t *testing.T) {
 	count := func(change func(template string) string) (first, five int) {
 		for _, line := range lines {
 			template, word, _ := strings.Cut(line, "\t")
-			result, err := filler.Fill(t.Context(), change(template), infill.DefaultOptions(), nil)
+			result, err := filler.Fill(t.Context(), infill.Request{Template: change(template)}, nil)
 			if err != nil {
 				t.Fatalf("%s: %v", template, err)
 			}
@@ -76,7 +76,7 @@ func TestExpected(t *testing.T) {
 	long := strings.Repeat("The old house stood by the river , and nobody had lived there for years . ", 25)
 	for _, test := range []struct {
 		template string
-		change   func(*infill.Options)
+		change   func(*infill.Request)
 		want     string // of every fill's text
 		warning  string // part of one
 	}{
@@ -88,11 +88,11 @@ func TestExpected(t *testing.T) {
 			"end the sentence, or --fill tokens"},
 		{"a high[MASK] bridge", nil, `^a high[\pL\pN]+ bridge$`, ""},
 		{"they called it [MASK]ism", nil, `^they called it [\pL]{4,}ism$`, ""}, // not "a" and "ism"
-		{"He lived in New [MASK].", func(o *infill.Options) { o.Top = 1 }, `^He lived in New York\.$`, ""},
+		{"He lived in New [MASK].", func(o *infill.Request) { o.Top = 1 }, `^He lived in New York\.$`, ""},
 		{"THE [MASK] SAT ON THE MAT", nil, `^THE [\p{Lu}\pN]+ SAT ON THE MAT$`, ""},
-		{"They were [MASK] and [MASK] .", func(o *infill.Options) { o.Distinct = true },
+		{"They were [MASK] and [MASK] .", func(o *infill.Request) { o.Fit.Distinct = true },
 			`^They were [\pL\pN]+ and [\pL\pN]+ \.$`, ""},
-		{"They [MASK~st..d] by the old mill.", func(o *infill.Options) { o.Top = 2 },
+		{"They [MASK~st..d] by the old mill.", func(o *infill.Request) { o.Top = 2 },
 			`^They (stood|stand) by the old mill\.$`, ""},
 		{"Der Hund läuft schnell durch den dunklen [MASK] nach Hause.", nil, `^Der Hund `,
 			"a language that it has hardly seen"},
@@ -101,19 +101,18 @@ func TestExpected(t *testing.T) {
 			"^" + regexp.QuoteMeta(long) + `He closed the [\pL\pN]+ \. ` + regexp.QuoteMeta(long) + "$",
 			"tokens the model sees"},
 	} {
-		o := infill.DefaultOptions()
-		o.Seed = 1
+		o := infill.Request{Template: test.template, Seed: 1}
 		if test.change != nil {
 			test.change(&o)
 		}
-		result, err := filler.Fill(t.Context(), test.template, o, nil)
+		result, err := filler.Fill(t.Context(), o, nil)
 		if err != nil {
 			t.Errorf("%s: %v", test.template, err)
 			continue
 		}
 		want := regexp.MustCompile(test.want)
 		for _, fill := range result.Fills {
-			if !want.MatchString(fill.Text) || o.Distinct && fill.Values[0] == fill.Values[1] {
+			if !want.MatchString(fill.Text) || bool(o.Fit.Distinct) && fill.Values[0] == fill.Values[1] {
 				t.Errorf("%s gives %q", test.template, fill.Text)
 			}
 		}

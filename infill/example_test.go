@@ -14,10 +14,8 @@ func ExampleOpen() {
 		log.Fatal(err)
 	}
 	defer filler.Close()
-	options := infill.DefaultOptions()
-	options.Seed = 7
-	options.Top = 2
-	result, err := filler.Fill(context.Background(), "he had [MASK] me", options, nil)
+	request := infill.Request{Template: "he had [MASK] me", Top: 2}
+	result, err := filler.Fill(context.Background(), request, nil)
 	if err != nil {
 		log.Fatal(err)
 	}

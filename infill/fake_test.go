@@ -3,6 +3,7 @@ package infill
 import (
 	"testing"
 
+	"infill/lm"
 	"infill/lm/lmtest"
 	"infill/tokenize"
 )
@@ -41,9 +42,77 @@ func followed(chains int) int {
 }
 
 // chainOptions are the defaults of chains over all that the fake's slots may take.
-func chainOptions() Options {
-	o := DefaultOptions()
-	c := DefaultChains(Samplers()[0])
+func chainOptions() asked {
+	o := asked{}
+	c := newAskedChains(Samplers()[0])
 	o.Chains = &c
 	return o
+}
+
+// asked holds all that a test may ask for side by side, in plain types. Its method
+// is Chains if there are some, Draws if there are samples, else Search.
+type asked struct {
+	Slots          Lists
+	Speech         Parts
+	Ban            Words
+	Fill           FillKind
+	Case           Case
+	Distinct       bool
+	Blank, Context string
+	Top            int
+	Seed           uint64
+	Order          Order
+	Budget         Budget
+	Samples        int
+	Temperature    float64
+	Rank           Rank
+	Chains         *askedChains
+}
+
+type askedChains struct {
+	Sampler    string
+	Energy     lm.Energy
+	Steps      int
+	WarmUp     int // halfSteps is half of the steps
+	StepSize   float64
+	Balance    string
+	Gradient   lm.Gradient
+	Candidates int
+	Initial    Start
+}
+
+const halfSteps = -1
+
+// newAskedChains is NewChains in plain types.
+func newAskedChains(sampler string) askedChains {
+	c := NewChains(sampler)
+	return askedChains{Sampler: sampler, Steps: int(c.Steps), WarmUp: halfSteps, Candidates: int(c.Candidates)}
+}
+
+func (o asked) request(template string) Request {
+	r := Request{Template: template, Blank: Text(o.Blank), Context: Text(o.Context), Top: Top(o.Top), Seed: Seed(o.Seed),
+		Fit: Fit{Slots: o.Slots, Speech: o.Speech, Ban: o.Ban, Fill: o.Fill, Case: o.Case, Distinct: Switch(o.Distinct)}}
+	samples, temperature := Samples(o.Samples), Temperature(o.Temperature)
+	switch c := o.Chains; {
+	case c != nil:
+		own := Chains{Sampler: NewSampler(c.Sampler), Energy: Energy(c.Energy), Steps: Steps(c.Steps),
+			WarmUp: WarmUp{Steps: c.WarmUp}, StepSize: StepSize(c.StepSize), Balance: Balance(c.Balance),
+			Gradient: Gradient(c.Gradient), Candidates: Candidates(c.Candidates), Initial: c.Initial,
+			Samples: samples, Temperature: temperature, Rank: o.Rank}
+		if c.WarmUp == halfSteps {
+			own.WarmUp = WarmUp{Half: true}
+		}
+		r.Method = own
+	case o.Samples != 0:
+		r.Method = Draws{Samples: samples, Temperature: temperature, Rank: o.Rank, Order: o.Order, Budget: o.Budget}
+	default:
+		r.Method = Search{Order: o.Order, Budget: o.Budget}
+	}
+	return r
+}
+
+// withOriginals is a request whose blanks replaced words.
+func withOriginals(r Request, words []string) Request {
+	r.Originals = words
+	return r
 }

@@ -26,9 +26,9 @@ func newFake(t testing.TB) (*Filler, *lmtest.Model) {
 	return New(model, newTokenizer(t)), model
 }
 
-func fill(t testing.TB, f *Filler, template string, o Options) *Result {
+func fill(t testing.TB, f *Filler, template string, o asked) *Result {
 	t.Helper()
-	result, err := f.Fill(t.Context(), template, o, nil)
+	result, err := f.Fill(t.Context(), o.request(template), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -36,8 +36,8 @@ func fill(t testing.TB, f *Filler, template string, o Options) *Result {
 }
 
 // check tells what is wrong with a template and its options.
-func check(f *Filler, template string, o Options) error {
-	_, err := f.Plan(Request{Template: template, Options: o})
+func check(f *Filler, template string, o asked) error {
+	_, err := f.Plan(o.request(template))
 	return err
 }
 
@@ -49,7 +49,7 @@ func TestKnown(t *testing.T) {
 		o := chainOptions()
 		o.Chains.Sampler, o.Samples, o.Chains.Steps, o.Chains.WarmUp = sampler, 5, 9, 4
 		var last Progress
-		result, err := f.Fill(t.Context(), twoSlots, o, func(p Progress) {
+		result, err := f.Fill(t.Context(), o.request(twoSlots), func(p Progress) {
 			last = p
 			r := p.Result()
 			want := p.Step - o.Chains.WarmUp
@@ -233,7 +233,7 @@ func TestFinalRanking(t *testing.T) {
 			o := chainOptions()
 			o.Chains.Sampler, o.Rank, o.Chains.Candidates, o.Top, o.Seed = sampler, "final", 3, 12, 5
 			var last Progress
-			result, err := f.Fill(t.Context(), twoSlots, o, func(p Progress) { last = p })
+			result, err := f.Fill(t.Context(), o.request(twoSlots), func(p Progress) { last = p })
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -306,7 +306,7 @@ func TestChainsStandAlone(t *testing.T) {
 	path := func(chains int) (ids []int) {
 		o := chainOptions()
 		o.Samples, o.Chains.StepSize, o.Seed = chains, 3, 2
-		_, err := f.Fill(t.Context(), twoSlots, o, func(p Progress) { ids = append(ids, p.TokenIDs[:4]...) })
+		_, err := f.Fill(t.Context(), o.request(twoSlots), func(p Progress) { ids = append(ids, p.TokenIDs[:4]...) })
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -323,7 +323,7 @@ func TestObserver(t *testing.T) {
 	o := chainOptions()
 	o.Chains.Steps, o.Chains.WarmUp, o.Temperature, o.Samples = 6, 2, 2, 3
 	var seen, frozen []Progress
-	_, err := f.Fill(t.Context(), twoSlots, o, func(p Progress) {
+	_, err := f.Fill(t.Context(), o.request(twoSlots), func(p Progress) {
 		seen = append(seen, p)
 		c := p
 		c.TokenIDs, c.LogLikelihoods = slices.Clone(p.TokenIDs), slices.Clone(p.LogLikelihoods)
@@ -333,7 +333,7 @@ func TestObserver(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(frozen, seen, cmpopts.IgnoreFields(Progress{}, "Result")); diff != "" {
+	if diff := cmp.Diff(frozen, seen, cmpopts.IgnoreUnexported(Progress{})); diff != "" {
 		t.Errorf("what the observer was given changed afterwards: %s", diff)
 	}
 	if len(seen) != 7 {
@@ -372,7 +372,7 @@ func TestStats(t *testing.T) {
 	o := chainOptions()
 	o.Chains.Steps, o.Chains.WarmUp, o.Samples, o.Chains.Candidates = 20, 5, 4, 6
 	var accepted, changed, warmAccepted, warmChanged float64
-	result, err := f.Fill(t.Context(), twoSlots, o, func(p Progress) {
+	result, err := f.Fill(t.Context(), o.request(twoSlots), func(p Progress) {
 		for c, a := range p.Accepted {
 			switch {
 			case p.WarmUp && a:
@@ -436,7 +436,7 @@ func TestUnadjusted(t *testing.T) {
 
 func TestFewSteps(t *testing.T) {
 	f, _ := newFake(t)
-	tests := []struct{ steps, warmUp, draws int }{{0, HalfSteps, 25}, {0, 0, 25}, {1, HalfSteps, 25}, {3, 3, 25},
+	tests := []struct{ steps, warmUp, draws int }{{0, halfSteps, 25}, {0, 0, 25}, {1, halfSteps, 25}, {3, 3, 25},
 		{2, 0, 50}}
 	for _, test := range tests {
 		t.Run(fmt.Sprintf("%d steps, %d warm-up", test.steps, test.warmUp), func(t *testing.T) {
@@ -474,7 +474,7 @@ func TestCandidates(t *testing.T) {
 		want   []int
 	}{{0, fillable}, {4, fillable}, {9, fillable}, {1, []int{1}}, {2, []int{1, 4}}, {3, []int{1, 4, 6}}}
 	for _, test := range tests {
-		if diff := cmp.Diff(test.want, Candidates(fillable, logp, test.number)); diff != "" {
+		if diff := cmp.Diff(test.want, MostProbable(fillable, logp, test.number)); diff != "" {
 			t.Errorf("%d: %s", test.number, diff)
 		}
 	}
@@ -488,12 +488,12 @@ func TestInitial(t *testing.T) {
 	best := bestTokens(f, 3)
 	slices.Sort(best)
 	weights := softmax(lmtest.Weight(best[0]), lmtest.Weight(best[1]), lmtest.Weight(best[2]))
-	for how, want := range map[StartKind][3]float64{startModel: weights, startRandom: {1. / 3, 1. / 3, 1. / 3}} {
+	for how, want := range map[StartKind][3]float64{StartModel: weights, StartRandom: {1. / 3, 1. / 3, 1. / 3}} {
 		o := chainOptions()
 		o.Fill, o.Samples, o.Seed = FillAny, count, 1
 		o.Chains.Steps, o.Chains.Candidates, o.Chains.Initial.Kind = 0, 3, how
 		var counts [2][3]float64
-		_, err := f.Fill(t.Context(), twoSlots, o, func(p Progress) {
+		_, err := f.Fill(t.Context(), o.request(twoSlots), func(p Progress) {
 			for i, id := range p.TokenIDs {
 				counts[i%2][slices.Index(best, id)]++
 			}
@@ -526,14 +526,14 @@ func TestFillErrors(t *testing.T) {
 		func(context.Context) (LanguageModel, error) { loads++; return model, nil })
 	tests := []struct {
 		name, template string
-		change         func(*Options)
+		change         func(*asked)
 		want           string
 	}{
 		{"no slot", "the cat", nil, "no blank"},
 		{"only blanks", "[MASK] [MASK]", nil, "nothing but blanks"},
 		{"too long", "the [MASK:15]", nil, "the model sees 14 tokens at once, and the blanks are further apart"},
-		{"bad option", twoSlots, func(o *Options) { o.Samples = -1 },
-			`samples: "-1" is not auto, or a whole number from 1 to`},
+		{"bad option", twoSlots, func(o *asked) { o.Samples = -1 },
+			`samples: "-1" is not a whole number from 1 to`},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -541,7 +541,7 @@ func TestFillErrors(t *testing.T) {
 			if test.change != nil {
 				test.change(&o)
 			}
-			_, err := f.Fill(t.Context(), test.template, o, nil)
+			_, err := f.Fill(t.Context(), o.request(test.template), nil)
 			if err == nil || !strings.Contains(err.Error(), test.want) {
 				t.Errorf("got %v, want %q in it", err, test.want)
 			}
@@ -566,7 +566,7 @@ func TestCancel(t *testing.T) {
 		<-ctx.Done()
 		return fmt.Errorf("session run: %w", ctx.Err())
 	}
-	if _, err := f.Fill(ctx, twoSlots, chainOptions(), nil); err != context.Canceled {
+	if _, err := f.Fill(ctx, chainOptions().request(twoSlots), nil); err != context.Canceled {
 		t.Errorf("fill: got %v, want context.Canceled itself", err)
 	}
 	if _, err := f.Score(ctx, "the cat sat", "l2r"); err != context.Canceled {
@@ -585,7 +585,7 @@ func TestModelFails(t *testing.T) {
 			}
 			return nil
 		}
-		if _, err := f.Fill(t.Context(), twoSlots, chainOptions(), nil); err == nil ||
+		if _, err := f.Fill(t.Context(), chainOptions().request(twoSlots), nil); err == nil ||
 			!strings.Contains(err.Error(), "out of memory") {
 			t.Errorf("call %d failed: got %v", failAt, err)
 		}
@@ -596,17 +596,17 @@ func TestWarnings(t *testing.T) {
 	f, model := newFake(t)
 	tests := []struct {
 		name, template string
-		change         func(*Options)
+		change         func(*asked)
 		want           string // "" for no warning
 	}{
-		{"none", twoSlots, func(o *Options) { o.Chains.Candidates, o.Chains.Steps = 0, 400 }, ""},
-		{"unknown word", "the zebra [MASK]", func(o *Options) { o.Chains.Candidates = 0 },
+		{"none", twoSlots, func(o *asked) { o.Chains.Candidates, o.Chains.Steps = 0, 400 }, ""},
+		{"unknown word", "the zebra [MASK]", func(o *asked) { o.Chains.Candidates = 0 },
 			"words outside the model's vocabulary (1)"},
-		{"few fills", "the [MASK] sat", func(o *Options) { o.Chains.Candidates = 3 },
+		{"few fills", "the [MASK] sat", func(o *asked) { o.Chains.Candidates = 3 },
 			"5 fills were asked for and 3 found"},
 		{"no more fills", "the [MASK] sat",
-			func(o *Options) { *o = DefaultOptions(); o.Slots = Lists{1: {"cat", "dog"}} }, ""},
-		{"stuck", twoSlots, func(o *Options) { o.Chains.Candidates, o.Chains.Sampler = 1, "gibbs" }, "no slot changed"},
+			func(o *asked) { *o = asked{}; o.Slots = Lists{1: {"cat", "dog"}} }, ""},
+		{"stuck", twoSlots, func(o *asked) { o.Chains.Candidates, o.Chains.Sampler = 1, "gibbs" }, "no slot changed"},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -632,16 +632,16 @@ func TestSignature(t *testing.T) {
 	f, _ := newFake(t)
 	hash := f.tokenizer.SHA256()[:12]
 	tests := []struct {
-		change func(*Options)
+		change func(*asked)
 		want   string
 	}{
-		{func(o *Options) {},
+		{func(o *asked) {},
 			"sampler:dmala|balance:1|energy:pll|gradient:local|candidates:250|temperature:1|" +
 				"samples:25|steps:50|warm-up:25|initial:model|rank:distinct|seed:7"},
-		{func(o *Options) { o.Chains.Sampler = "gibbs"; o.Chains.Candidates = 0 },
+		{func(o *asked) { o.Chains.Sampler = "gibbs"; o.Chains.Candidates = 0 },
 			"sampler:gibbs|energy:pll|candidates:0|temperature:1|samples:25|steps:50|warm-up:25|initial:model|" +
 				"rank:distinct|seed:7"},
-		{func(o *Options) { o.Chains.StepSize = 0.25; o.Chains.Balance = "ratio"; o.Rank = "final" },
+		{func(o *asked) { o.Chains.StepSize = 0.25; o.Chains.Balance = "ratio"; o.Rank = "final" },
 			"sampler:dmala|step-size:0.25|balance:ratio|energy:pll|gradient:local|candidates:250|temperature:1|" +
 				"samples:25|steps:50|warm-up:25|initial:model|rank:final|seed:7"},
 	}
@@ -700,7 +700,7 @@ func TestClosed(t *testing.T) {
 	if err := f.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := f.Fill(t.Context(), twoSlots, chainOptions(), nil); !errors.Is(err, errClosed) {
+	if _, err := f.Fill(t.Context(), chainOptions().request(twoSlots), nil); !errors.Is(err, errClosed) {
 		t.Errorf("got %v", err)
 	}
 }
@@ -719,7 +719,7 @@ func TestParallel(t *testing.T) {
 	for round := range 12 {
 		group.Go(func() {
 			i := round % len(templates)
-			result, err := f.Fill(t.Context(), templates[i], o, func(Progress) {})
+			result, err := f.Fill(t.Context(), o.request(templates[i]), func(Progress) {})
 			if err != nil {
 				t.Error(err)
 				return

@@ -39,10 +39,10 @@ func TestFewRowsAtOnce(t *testing.T) {
 
 // A fill whose result nobody waits for writes none, and calls the model no more.
 func TestUnwanted(t *testing.T) {
-	for name, change := range map[string]func(*Options){
-		"search": func(o *Options) {},
-		"draws":  func(o *Options) { o.Samples = 1000 },
-		"chains": func(o *Options) { c := DefaultChains("gibbs"); c.Steps = 1 << 20; o.Chains = &c },
+	for name, change := range map[string]func(*asked){
+		"search": func(o *asked) {},
+		"draws":  func(o *asked) { o.Samples = 1000 },
+		"chains": func(o *asked) { c := newAskedChains("gibbs"); c.Steps = 1 << 20; o.Chains = &c },
 	} {
 		f, model := newFake(t)
 		outer, cancel := context.WithCancel(t.Context())
@@ -59,10 +59,10 @@ func TestUnwanted(t *testing.T) {
 			}
 			return ctx.Err()
 		}
-		o := DefaultOptions()
+		o := asked{}
 		o.Fill, o.Seed = FillAny, 1
 		change(&o)
-		r, err := f.Fill(ctx, "the [MASK] sat [MASK] on [MASK] the [MASK]", o, nil)
+		r, err := f.Fill(ctx, o.request("the [MASK] sat [MASK] on [MASK] the [MASK]"), nil)
 		if r != nil || !errors.Is(err, context.Canceled) || after > 0 {
 			t.Errorf("%s: a result: %v, error %v, %d calls afterwards", name, r != nil, err, after)
 		}

@@ -1,64 +1,60 @@
 package infill
 
 import (
+	"cmp"
 	"errors"
 	"math"
-	"reflect"
 	"slices"
 	"strings"
 	"testing"
-
-	"infill/samplers"
 )
 
 func TestValidate(t *testing.T) {
-	chains := func(change func(c *Chains)) func(o *Options) {
-		return func(o *Options) {
-			c := DefaultChains("dmala")
+	chains := func(change func(c *askedChains)) func(o *asked) {
+		return func(o *asked) {
+			c := newAskedChains("dmala")
 			change(&c)
 			o.Chains = &c
 		}
 	}
 	tests := []struct {
-		change       func(*Options)
+		change       func(*asked)
 		option, want string
 	}{
-		{chains(func(c *Chains) { c.Sampler = "metropolis" }), "sampler", `"metropolis" is not one of dmala, `},
-		{func(o *Options) { o.Samples = -1 }, "samples", `"-1" is not`},
-		{func(o *Options) { o.Samples = 1 << 20 }, "samples", `"1048576" is not`},
-		{func(o *Options) { o.Top = 0 }, "top", `"0" is not`},
-		{func(o *Options) { o.Top = 1 << 14 }, "top", "16384 are too many to prove"},
-		{func(o *Options) { o.Order = "1,3" }, "order", `"1,3" is not`},
-		{func(o *Options) { o.Budget = Budget{} }, "budget", `"0" is not`},
-		{func(o *Options) { o.Fill = "all" }, "fill", `"all" is not one of words, tokens, any`},
-		{func(o *Options) { o.Temperature = 2 }, "temperature", "it shapes draws and chains: add --samples"},
-		{func(o *Options) { o.Rank = RankFinal }, "rank", "it says which draws are listed: add --samples"},
-		{func(o *Options) { o.Samples, o.Temperature = 1, 0 }, "temperature", `"0" is not a number from 0.000001 to 1000000`},
-		{func(o *Options) { o.Samples, o.Temperature = 1, math.NaN() }, "temperature", `"NaN" is not`},
-		{func(o *Options) { o.Rank = "all" }, "rank", `"all" is not one of distinct, final`},
-		{chains(func(c *Chains) { c.Steps = -1 }), "steps", `"-1" is not`},
-		{chains(func(c *Chains) { c.WarmUp = 51 }), "warm-up",
+		{chains(func(c *askedChains) { c.Sampler = "metropolis" }), "sampler", `"metropolis" is not one of dmala, `},
+		{func(o *asked) { o.Samples = -1 }, "samples", `"-1" is not`},
+		{func(o *asked) { o.Samples = 1 << 20 }, "samples", `"1048576" is not`},
+		{func(o *asked) { o.Top = -1 }, "top", `"-1" is not`},
+		{func(o *asked) { o.Top = 1 << 14 }, "top", "16384 are too many to prove"},
+		{func(o *asked) { o.Order = "1,3" }, "order", `"1,3" is not`},
+		{func(o *asked) { o.Budget = Budget{Rows: -3} }, "budget", `"-3" is not`},
+		{func(o *asked) { o.Fill = "all" }, "fill", `"all" is not one of words, tokens, any`},
+		{func(o *asked) { o.Samples, o.Temperature = 1, -1 }, "temperature",
+			`"-1" is not a number from 0.000001 to 1000000`},
+		{func(o *asked) { o.Samples, o.Temperature = 1, math.NaN() }, "temperature", `"NaN" is not`},
+		{func(o *asked) { o.Samples, o.Rank = 1, "all" }, "rank", `"all" is not one of distinct, final`},
+		{chains(func(c *askedChains) { c.Steps = -1 }), "steps", `"-1" is not`},
+		{chains(func(c *askedChains) { c.WarmUp = 51 }), "warm-up",
 			"51 is not a whole number from 0 to the number of steps, 50"},
-		{chains(func(c *Chains) { c.WarmUp = -2 }), "warm-up", `"-2" is not`},
-		{chains(func(c *Chains) { c.StepSize = -1 }), "step-size", `"-1" is not`},
-		{chains(func(c *Chains) { c.StepSize = math.NaN() }), "step-size", `"NaN" is not`},
-		{chains(func(c *Chains) { c.StepSize = math.Inf(1) }), "step-size", `"+Inf" is not`},
-		{chains(func(c *Chains) { c.StepSize, c.Sampler = 1, "gibbs" }), "step-size", "gibbs has none"},
-		{chains(func(c *Chains) { c.StepSize, c.Sampler = 1, "gwg" }), "step-size", "gwg has none"},
-		{chains(func(c *Chains) { c.Balance = "0.4" }), "balance", `"0.4" is not one of auto, sqrt, `},
-		{chains(func(c *Chains) { c.Balance, c.Sampler = "sqrt", "gibbs" }), "balance", "gibbs has none to choose"},
-		{chains(func(c *Chains) { c.Candidates = -2 }), "candidates", `"-2" is not`},
-		{chains(func(c *Chains) { c.Energy = "mle" }), "energy", `"mle" is not one of pll, filled`},
-		{chains(func(c *Chains) { c.Gradient = "none" }), "gradient",
+		{chains(func(c *askedChains) { c.WarmUp = -2 }), "warm-up", `"-2" is not`},
+		{chains(func(c *askedChains) { c.StepSize = -1 }), "step-size", `"-1" is not`},
+		{chains(func(c *askedChains) { c.StepSize = math.NaN() }), "step-size", `"NaN" is not`},
+		{chains(func(c *askedChains) { c.StepSize = math.Inf(1) }), "step-size", `"+Inf" is not`},
+		{chains(func(c *askedChains) { c.StepSize, c.Sampler = 1, "gibbs" }), "step-size", "gibbs has none"},
+		{chains(func(c *askedChains) { c.StepSize, c.Sampler = 1, "gwg" }), "step-size", "gwg has none"},
+		{chains(func(c *askedChains) { c.Balance = "0.4" }), "balance", `"0.4" is not one of auto, sqrt, `},
+		{chains(func(c *askedChains) { c.Balance, c.Sampler = "sqrt", "gibbs" }), "balance", "gibbs has none to choose"},
+		{chains(func(c *askedChains) { c.Candidates = -2 }), "candidates", `"-2" is not`},
+		{chains(func(c *askedChains) { c.Energy = "mle" }), "energy", `"mle" is not one of pll, filled`},
+		{chains(func(c *askedChains) { c.Gradient = "none" }), "gradient",
 			`"none" is not one of auto, local, full`},
-		{chains(func(c *Chains) { c.Gradient, c.Sampler = "full", "gibbs" }), "gradient", "gibbs uses none"},
-		{func(o *Options) { chains(func(*Chains) {})(o); o.Order = "r2l" }, "order", "it is the chain rule's"},
+		{chains(func(c *askedChains) { c.Gradient, c.Sampler = "full", "gibbs" }), "gradient", "gibbs uses none"},
 	}
 	for _, test := range tests {
 		t.Run(test.option+" "+test.want, func(t *testing.T) {
-			o := DefaultOptions()
+			o := asked{}
 			test.change(&o)
-			err := o.Validate()
+			err := o.request("").Check()
 			var option *OptionError
 			if !errors.As(err, &option) || option.Option != test.option ||
 				!strings.HasPrefix(option.Reason, test.want) {
@@ -68,46 +64,72 @@ func TestValidate(t *testing.T) {
 	}
 }
 
-// TestAskedFor: the options choose the method. An option of chains without a sampler is refused, the value of its
-// default too, and with a sampler the order in which both are given is all the same.
-func TestAskedFor(t *testing.T) {
-	f, _ := newFake(t)
-	set := func(assignments ...string) (Options, error) {
-		o := DefaultOptions()
-		for _, a := range assignments {
-			name, value, _ := strings.Cut(a, "=")
-			if err := Find(name).Set(&o, value); err != nil {
-				return o, err
-			}
+// givens reads options as in "top=5".
+func givens(t *testing.T, assignments ...string) []Given {
+	t.Helper()
+	var list []Given
+	for _, a := range assignments {
+		name, text, _ := strings.Cut(a, "=")
+		g, err := MustFind(name).Given(text)
+		if err != nil {
+			t.Fatalf("%s: %v", a, err)
 		}
-		return o, o.Validate()
+		list = append(list, g)
 	}
-	for _, row := range Table() {
-		if !row.Chains || row.Name == "sampler" {
+	return list
+}
+
+// TestDecide: the options that are given choose the method. An option that the
+// method has not is refused, whatever its value, and the order in which options are
+// given is all the same.
+func TestDecide(t *testing.T) {
+	f, _ := newFake(t)
+	of := func(assignments ...string) (*Result, error) {
+		r, err := NewRequest(twoSlots, givens(t, assignments...))
+		if err != nil {
+			return nil, err
+		}
+		return f.Fill(t.Context(), r, nil)
+	}
+	reasons := map[string]string{
+		"chains":        "name one with --sampler, as in --sampler dmala",
+		"draws,chains":  "it is an option of draws and chains: add --samples N or --sampler NAME",
+		"search,draws":  "it is an option of the chain rule, and samplers have none: leave it out",
+		"sampler alone": "",
+	}
+	methods := map[string][]string{MethodSearch: nil, MethodDraws: {"samples=2"}, MethodChains: {"sampler=dmala"}}
+	for _, option := range Options() {
+		if option.Methods == nil || option.Name == "sampler" || option.Name == "samples" {
 			continue
 		}
-		defaults := DefaultOptions()
-		text := row.Get(&defaults)
-		if _, err := set(row.Name + "=" + text); err == nil || !strings.HasPrefix(err.Error(), row.Name+": ") ||
-			!strings.Contains(err.Error(), "name one with --sampler, as in --sampler dmala") {
-			t.Errorf("%s %s without a sampler: %v", row.Name, text, err)
-		}
-		one, err := set(row.Name+"="+text, "sampler=dmala")
-		two, err2 := set("sampler=dmala", row.Name+"="+text)
-		three, err3 := set("sampler=dmala")
-		if errors.Join(err, err2, err3) != nil || fill(t, f, twoSlots, one).Signature != fill(t, f, twoSlots,
-			two).Signature ||
-			fill(t, f, twoSlots, two).Signature != fill(t, f, twoSlots, three).Signature {
-			t.Errorf("%s: the default that is given is another than the one that is not", row.Name)
+		text := cmp.Or(option.Default(), option.Values[0])
+		for method, assignments := range methods {
+			own := option.Name + "=" + text
+			one, err := of(append(slices.Clone(assignments), own)...)
+			if !slices.Contains(option.Methods, method) {
+				want := reasons[strings.Join(option.Methods, ",")]
+				if err == nil || err.Error() != option.Name+": "+cmp.Or(want, "?") &&
+					!strings.HasSuffix(err.Error(), cmp.Or(want, "?")) {
+					t.Errorf("%s and %s: got %v, want %q", method, own, err, want)
+				}
+				continue
+			}
+			two, err2 := of(append([]string{own}, assignments...)...)
+			three, err3 := of(assignments...)
+			if errors.Join(err, err2, err3) != nil {
+				t.Fatalf("%s and %s: %v", method, own, errors.Join(err, err2, err3))
+			}
+			if one.Signature != two.Signature || one.Signature != three.Signature {
+				t.Errorf("%s: the default that is given is another than the one that is not", option.Name)
+			}
 		}
 	}
-	for want, assignments := range map[string][]string{MethodSearch: {"budget=4000", "top=5", "order=l2r",
-		"samples=auto"},
+	for want, assignments := range map[string][]string{MethodSearch: {"budget=4000", "top=5", "order=l2r"},
 		MethodDraws: {"samples=2", "temperature=1"}, "gibbs": {"sampler=gibbs", "samples=2"}} {
-		o, err := set(assignments...)
+		r, err := of(assignments...)
 		if err != nil {
 			t.Error(err)
-		} else if r := fill(t, f, twoSlots, o); r.Method != want {
+		} else if r.Method != want {
 			t.Errorf("%v are answered by %s", assignments, r.Method)
 		}
 	}
@@ -120,15 +142,12 @@ func TestSamplers(t *testing.T) {
 	for _, name := range Samplers() {
 		o := chainOptions()
 		o.Chains.Sampler = name
-		if err := o.Validate(); err != nil {
-			t.Error(err)
-		}
 		fill(t, f, twoSlots, o)
 	}
 }
 
 func TestNewSeed(t *testing.T) {
-	seen := map[uint64]bool{}
+	seen := map[Seed]bool{}
 	for range 64 {
 		seed, err := NewSeed()
 		if err != nil {
@@ -153,7 +172,7 @@ func TestTable(t *testing.T) {
 		"context": "A dog ran.", "blank": "{}", "initial": "fill:dark blue,sky", "seed": "18446744073709551615",
 	}
 	seen := map[string]bool{}
-	for _, option := range Table() {
+	for _, option := range Options() {
 		if seen[option.Name] || option.Help == "" {
 			t.Errorf("%s: twice, or its help is %q", option.Name, option.Help)
 		}
@@ -164,54 +183,43 @@ func TestTable(t *testing.T) {
 			delete(texts, option.Name)
 		}
 		for _, text := range list {
-			o := DefaultOptions()
-			if err := option.Set(&o, text); err != nil {
+			g, err := option.Given(text)
+			if err != nil {
 				t.Errorf("%s %s: %v", option.Name, text, err)
-			}
-			if got := option.Get(&o); got != text {
+			} else if got := g.Text(); got != text {
 				t.Errorf("%s %s reads %s", option.Name, text, got)
 			}
 		}
-		o := DefaultOptions()
-		if err := option.Set(&o, "?"); err == nil &&
-			!slices.Contains([]string{"ban", "context", "blank", "slot", "pos"}, option.Name) {
+		_, err := option.Given("?")
+		if err == nil && !slices.Contains([]string{"ban", "context", "blank"}, option.Name) {
 			t.Errorf("%s takes ?", option.Name)
+		}
+		if def := option.Default(); def != "" {
+			_, err := option.Given(def)
+			if err != nil {
+				t.Errorf("%s: its default %q is not %v", option.Name, def, err)
+			}
 		}
 	}
 	if len(texts) > 0 {
 		t.Errorf("no options: %v", texts)
-	}
-	// Chains stand for their own fields, of which the settings belong to the sampler.
-	fields := reflect.TypeFor[Options]().NumField() - 1
-	for _, f := range reflect.VisibleFields(reflect.TypeFor[Chains]()) {
-		if f.IsExported() && f.Name != "Settings" {
-			fields++
-		}
-	}
-	if len(seen) != fields {
-		t.Errorf("%d rows for %d fields", len(seen), fields)
-	}
-	before := DefaultOptions()
-	o := before
-	if err := Find("steps").Set(&o, "3"); err != nil || before.Chains != nil {
-		t.Errorf("a value reaches into other options: %v", err)
 	}
 }
 
 // TestSigned: every option that changes the numbers is in the signature.
 func TestSigned(t *testing.T) {
 	f, _ := newFake(t)
-	o := DefaultOptions()
-	o.Slots, o.Speech, o.Ban = Lists{1: {"cat", "dog"}}, Lists{1: {"noun"}}, []string{"rug"}
-	o.Case, o.Distinct, o.Context = caseKeep, true, "the cat"
+	o := asked{}
+	o.Slots, o.Speech, o.Ban = Lists{1: {"cat", "dog"}}, Parts{1: {"noun"}}, []string{"rug"}
+	o.Case, o.Distinct, o.Context = CaseKeep, true, "the cat"
 	proven := "|" + fill(t, f, twoSlots, o).Signature
 	o.Samples = 3
 	drawn := "|" + fill(t, f, twoSlots, o).Signature
-	c := DefaultChains("dmala")
+	c := newAskedChains("dmala")
 	c.StepSize = 0.5
 	o.Chains = &c
 	moved := "|" + fill(t, f, twoSlots, o).Signature
-	for _, option := range Table() {
+	for _, option := range Options() {
 		if slices.Contains([]string{"top", "blank"}, option.Name) {
 			continue
 		}
@@ -219,8 +227,9 @@ func TestSigned(t *testing.T) {
 		draws := slices.Contains([]string{"samples", "temperature", "rank", "seed"}, option.Name)
 		law := slices.Contains([]string{"order", "budget"}, option.Name)
 		for name, signature := range map[string]string{"search": proven, "draws": drawn, "chains": moved} {
-			want := !option.Chains && !draws && !law || draws && name != "search" || law && name != "chains" ||
-				option.Chains && name == "chains"
+			ofChains := slices.Equal(option.Methods, []string{MethodChains})
+			want := !ofChains && !draws && !law || draws && name != "search" || law && name != "chains" ||
+				ofChains && name == "chains"
 			if strings.Contains(signature, key) != want {
 				t.Errorf("%s, %s: want it %t in %s", name, option.Name, want, signature)
 			}
@@ -250,28 +259,32 @@ func TestSamplerGrammar(t *testing.T) {
 		{text: "dula-ordinal", err: "one of dmala, gibbs, "},
 	}
 	for _, test := range tests {
-		o := DefaultOptions()
-		switch err := Find("sampler").Set(&o, test.text); {
+		g, err := MustFind("sampler").Given(test.text)
+		var r Request
+		if err == nil {
+			r, err = NewRequest(twoSlots, []Given{g})
+		}
+		switch {
 		case test.err != "":
-			if err == nil || !strings.HasPrefix(err.Error(), test.err) {
+			if err == nil || !strings.Contains(err.Error(), test.err) {
 				t.Errorf("%s: got %v, want %q", test.text, err, test.err)
 			}
 		case err != nil:
 			t.Errorf("%s: %v", test.text, err)
 		default:
-			if got := fill(t, f, twoSlots, o).Signature; !strings.HasPrefix(got, test.signature) {
-				t.Errorf("%s: signature %s", test.text, got)
+			result, err := f.Fill(t.Context(), r, nil)
+			if err != nil || !strings.HasPrefix(result.Signature, test.signature) {
+				t.Errorf("%s: %v, signature %s", test.text, err, result.Signature)
 			}
 		}
 	}
-	o := DefaultOptions()
-	if err := o.Take(samplers.Spec{Name: "hamming-ball", Settings: []samplers.Assignment{{Setting: "radius",
-		Value: "9"}}}); err != nil {
+	r, err := NewRequest(twoSlots, givens(t, "sampler=hamming-ball:radius=9"))
+	if err != nil {
 		t.Fatal(err)
 	}
 	var option *OptionError
-	if _, err := f.Fill(t.Context(), twoSlots, o, nil); !errors.As(err, &option) || !option.Misfit ||
-		!strings.Contains(err.Error(), "sampler: radius 9: ") {
+	_, err = f.Fill(t.Context(), r, nil)
+	if !errors.As(err, &option) || !option.Misfit || !strings.Contains(err.Error(), "sampler: radius 9: ") {
 		t.Errorf("a radius beyond the slots: %v", err)
 	}
 }

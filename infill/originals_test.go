@@ -12,12 +12,12 @@ func TestOriginals(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer f.Close()
-	o := DefaultOptions()
+	o := asked{}
 	o.Top = 1
 	far := strings.Repeat(" and then they went on to the next town", 12)
 	for _, template := range []string{"[MASK] film was a [MASK] one",
 		"[MASK] film was good" + far + " and it was a [MASK] one"} {
-		p, err := f.Plan(Request{Template: template, Options: o, Originals: []string{"The", "Good"}})
+		p, err := f.Plan(withOriginals(o.request(template), []string{"The", "Good"}))
 		if err != nil {
 			t.Fatal(err)
 		}

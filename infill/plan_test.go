@@ -13,31 +13,32 @@ import (
 func TestPlanAgain(t *testing.T) {
 	for name, test := range map[string]struct {
 		template string
-		change   func(*Options)
+		change   func(*asked)
 	}{
-		"search":  {twoSlots, func(*Options) {}},
-		"lengths": {"the [MASK:1-2] ran", func(*Options) {}},
-		"draws":   {twoSlots, func(o *Options) { o.Samples = 3 }},
-		"chains":  {twoSlots, func(o *Options) { c := DefaultChains("dmala"); o.Chains = &c }},
-		"ten":     {"the" + strings.Repeat(" [MASK]", 11), func(o *Options) { o.Budget.Rows = 50 }},
+		"search":  {twoSlots, func(*asked) {}},
+		"lengths": {"the [MASK:1-2] ran", func(*asked) {}},
+		"draws":   {twoSlots, func(o *asked) { o.Samples = 3 }},
+		"chains":  {twoSlots, func(o *asked) { c := newAskedChains("dmala"); o.Chains = &c }},
+		"ten":     {"the" + strings.Repeat(" [MASK]", 11), func(o *asked) { o.Budget.Rows = 50 }},
 	} {
 		t.Run(name, func(t *testing.T) {
 			f, _ := newFake(t)
-			o := DefaultOptions()
+			o := asked{}
 			test.change(&o)
-			plan, err := f.Plan(Request{Template: test.template, Options: o})
+			plan, err := f.Plan(o.request(test.template))
 			if err != nil {
 				t.Fatal(err)
 			}
-			if plan.Slots() < strings.Count(test.template, "[MASK") || plan.MaxRows() < 1 || plan.MaxBytes(100) < 1 {
-				t.Errorf("%d slots, %d rows", plan.Slots(), plan.MaxRows())
+			most, bytes := plan.Cost()
+			if plan.Slots() < strings.Count(test.template, "[MASK") || most < 1 || bytes < 1 {
+				t.Errorf("%d slots, %d rows, %v bytes", plan.Slots(), most, bytes)
 			}
 			result, err := plan.Fill(t.Context(), nil)
 			if err != nil {
 				t.Fatal(err)
 			}
-			if rows := int(result.Stats.ModelRows); rows > plan.MaxRows() {
-				t.Errorf("%d rows, at most %d were told", rows, plan.MaxRows())
+			if rows := int(result.Stats.ModelRows); rows > most {
+				t.Errorf("%d rows, at most %d were told", rows, most)
 			}
 			again, err := plan.Fill(t.Context(), nil)
 			if err != nil ||
@@ -49,39 +50,48 @@ func TestPlanAgain(t *testing.T) {
 	}
 }
 
-// TestParseRequest: options of an object come before the defaults, values have the forms of
+// TestReadRecord: options of an object come before the defaults, values have the forms of
 // JSON, and what is no option is handed on.
-func TestParseRequest(t *testing.T) {
+func TestReadRecord(t *testing.T) {
 	fields := func(pairs ...string) (list []object.Field) {
 		for i := 0; i < len(pairs); i += 2 {
 			list = append(list, object.Field{Key: pairs[i], Value: object.Value(pairs[i+1])})
 		}
 		return list
 	}
-	defaults := DefaultOptions()
-	defaults.Top, defaults.Seed = 9, 3
-	r, err := ParseRequest(
+	defaults := []Given{MustGive("top", "9"), MustGive("seed", "3")}
+	record, err := ReadRecord(
 		fields("note", `[1]`, "template", `"a [MASK]"`, "id", `7`, "seed", `18446744073709551615`, "step_size", `0.1`,
 			"top", `""`, "context", `null`, "sampler", `"gwg"`,
 			"slots", `{"1":["a, b","c"],"2":"d,e"}`, "ban", `["x"]`,
-			"distinct", `true`, "order", `[2,1]`, "samples", `"3"`), "template", defaults)
+			"distinct", `true`, "samples", `"3"`, "steps", `7.0`), "template")
 	if err != nil {
 		t.Fatal(err)
 	}
-	o := r.Options
-	if r.Template != "a [MASK]" || string(r.ID) != "7" || len(r.Extra) != 1 || r.Extra[0].Key != "note" || o.Top != 9 ||
-		o.Seed != 1<<64-1 || o.Chains.StepSize != 0.1 || o.Chains.Sampler != "gwg" ||
-		!slices.Equal(o.Slots[1], []string{"a, b", "c"}) || !slices.Equal(o.Slots[2], []string{"d", "e"}) ||
-		!slices.Equal(o.Ban, []string{"x"}) || !o.Distinct || o.Order != "2,1" || o.Samples != 3 {
+	r, err := record.Request(defaults)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := r.Method.(Chains)
+	if r.Template != "a [MASK]" || string(record.ID) != "7" || len(record.Extra) != 1 ||
+		record.Extra[0].Key != "note" || r.Top != 9 || r.Seed != 1<<64-1 || c.StepSize != 0.1 ||
+		c.Sampler.Spec.Name != "gwg" || c.Steps != 7 ||
+		!slices.Equal(r.Fit.Slots[1], []string{"a, b", "c"}) || !slices.Equal(r.Fit.Slots[2], []string{"d", "e"}) ||
+		!slices.Equal(r.Fit.Ban, []string{"x"}) || !bool(r.Fit.Distinct) || c.Samples != 3 {
 		t.Errorf("got %+v", r)
 	}
-	r, err = ParseRequest(fields("id", `7`, "seed", `"x"`, "text", `"a [MASK]"`), "text", defaults, "id", "seed")
-	if err != nil || r.ID != nil || len(r.Extra) != 2 || r.Options.Seed != 3 {
+	record, err = ReadRecord(fields("id", `7`, "seed", `"x"`, "text", `"a [MASK]"`, "order", `[2,1]`), "text", "id",
+		"seed")
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err = record.Request(defaults)
+	if err != nil || record.ID != nil || len(record.Extra) != 2 || r.Seed != 3 || r.Method.(Search).Order != "2,1" {
 		t.Errorf("kept keys: %v, %+v", err, r)
 	}
 	for key, value := range map[string]string{"top": `"x"`, "steps": `[3]`, "slot": `{"x":"a"}`,
 		"slots": `{"1":[["a"]]}`, "ban": `[[]]`, "seed": `-1`, "fill": `{}`, "order": `["a"]`} {
-		_, err := ParseRequest(fields("template", `"a [MASK]"`, key, value), "template", defaults)
+		_, err := ReadRecord(fields("template", `"a [MASK]"`, key, value), "template")
 		var option *OptionError
 		if !errors.As(err, &option) || option.Option != key || !strings.Contains(err.Error(), " is not ") {
 			t.Errorf("%s %s: %v", key, value, err)

@@ -50,27 +50,27 @@ func TestProofByBruteForce(t *testing.T) {
 		return f.tokenizer.Word(id) && !f.tokenizer.Continues(id)
 	}
 	for name, c := range map[string]struct {
-		change  func(*Options)
+		change  func(*asked)
 		allowed func(f *Filler, a, b int) bool
 	}{
-		"l2r": {func(*Options) {}, func(f *Filler, a, b int) bool { return word(f, a) && word(f, b) }},
-		"r2l": {func(o *Options) { o.Order = orderRightToLeft },
+		"l2r": {func(*asked) {}, func(f *Filler, a, b int) bool { return word(f, a) && word(f, b) }},
+		"r2l": {func(o *asked) { o.Order = RightToLeft },
 			func(f *Filler, a, b int) bool { return word(f, a) && word(f, b) }},
-		"2,1": {func(o *Options) { o.Order = "2,1" },
+		"2,1": {func(o *asked) { o.Order = "2,1" },
 			func(f *Filler, a, b int) bool { return word(f, a) && word(f, b) }},
-		"any": {func(o *Options) { o.Fill = FillAny }, func(f *Filler, a, b int) bool { return true }},
-		"ban": {func(o *Options) { o.Ban = []string{"cat"} }, func(f *Filler, a, b int) bool {
+		"any": {func(o *asked) { o.Fill = FillAny }, func(f *Filler, a, b int) bool { return true }},
+		"ban": {func(o *asked) { o.Ban = []string{"cat"} }, func(f *Filler, a, b int) bool {
 			return word(f, a) && word(f, b) && f.tokenizer.Token(a) != "cat" && f.tokenizer.Token(b) != "cat"
 		}},
-		"distinct": {func(o *Options) { o.Distinct = true },
+		"distinct": {func(o *asked) { o.Distinct = true },
 			func(f *Filler, a, b int) bool { return word(f, a) && word(f, b) && a != b }},
-		"list": {func(o *Options) { o.Slots = Lists{2: {"mat", "rug", "dog"}} }, func(f *Filler, a, b int) bool {
+		"list": {func(o *asked) { o.Slots = Lists{2: {"mat", "rug", "dog"}} }, func(f *Filler, a, b int) bool {
 			return word(f, a) && slices.Contains([]string{"mat", "rug", "dog"}, f.tokenizer.Token(b))
 		}},
 	} {
 		f, model := newFake(t)
 		model.Bond = 1.5
-		o := DefaultOptions()
+		o := asked{}
 		o.Top = 7
 		c.change(&o)
 		r := fill(t, f, twoSlots, o)
@@ -85,7 +85,7 @@ func TestProofByBruteForce(t *testing.T) {
 					continue
 				}
 				left, right := lawOf(t, model, template.IDs, template.Slots, [2]int{a, b})
-				all = append(all, map[Order]float64{orderLeftToRight: left, orderRightToLeft: right,
+				all = append(all, map[Order]float64{"": left, RightToLeft: right,
 					"2,1": right}[o.Order])
 			}
 		}
@@ -111,13 +111,13 @@ func TestProofByBruteForce(t *testing.T) {
 func TestCertificateOfFills(t *testing.T) {
 	f, model := newFake(t)
 	model.Bond = 2
-	whole := DefaultOptions()
+	whole := asked{}
 	whole.Top, whole.Fill = 1000, FillAny
 	const template = "the [MASK] sat [MASK] on the [MASK:1-2]"
 	all := fill(t, f, template, whole).Fills
 	for rows := 1; rows < 60; rows++ {
 		for _, top := range []int{1, 2, 5, 20} {
-			o := DefaultOptions()
+			o := asked{}
 			o.Fill, o.Top, o.Budget.Rows = FillAny, top, rows
 			r := fill(t, f, template, o)
 			listed := map[string]bool{}
@@ -138,10 +138,10 @@ func TestCertificateOfFills(t *testing.T) {
 func TestShare(t *testing.T) {
 	f := openBuiltIn(t)
 	const template = "She closed the [MASK] and went to [MASK]."
-	o := DefaultOptions()
+	o := asked{}
 	o.Slots = Lists{1: {"door", "window"}, 2: {"bed", "sleep", "New York"}}
 	r := fill(t, f, template, o)
-	free := DefaultOptions()
+	free := asked{}
 	free.Top = 5
 	all := fill(t, f, template, free)
 	sum := 0.0
@@ -182,7 +182,7 @@ func TestShare(t *testing.T) {
 func TestLargeList(t *testing.T) {
 	f := openBuiltIn(t)
 	const template = "They [MASK] the [MASK]."
-	free := DefaultOptions()
+	free := asked{}
 	want := fill(t, f, template, free)
 	var words []string
 	for _, id := range f.vocabulary.fillable {
@@ -210,7 +210,7 @@ func TestAlone(t *testing.T) {
 	f := openBuiltIn(t)
 	for template, want := range map[string]int{"She opened the [MASK].": 5, "She opened the [MASK~door|gate].": 2,
 		"They lived in [MASK:2].": 0} {
-		r := fill(t, f, template, DefaultOptions())
+		r := fill(t, f, template, asked{})
 		if len(r.Alone[0]) != want {
 			t.Errorf("%s: %v", template, r.Alone)
 		}
@@ -225,12 +225,12 @@ func TestAlone(t *testing.T) {
 // TestOneMask: one mask is one token, and each length of a blank counts as equally likely.
 func TestOneMask(t *testing.T) {
 	f := openBuiltIn(t)
-	one := fill(t, f, "they lived in [MASK] .", DefaultOptions())
+	one := fill(t, f, "they lived in [MASK] .", asked{})
 	if one.Stats.ModelRows != 1 || one.Fills[0].Pieces != nil || len(one.Fills[0].TokenIDs) != 1 {
 		t.Errorf("%d rows, %+v", one.Stats.ModelRows, one.Fills[0])
 	}
-	two, three := fill(t, f, "they lived in [MASK:2] .", DefaultOptions()),
-		fill(t, f, "they lived in [MASK:1-3] .", DefaultOptions())
+	two, three := fill(t, f, "they lived in [MASK:2] .", asked{}),
+		fill(t, f, "they lived in [MASK:1-3] .", asked{})
 	for _, fill := range three.Fills {
 		for _, alone := range [][]Fill{one.Fills, two.Fills} {
 			at := slices.IndexFunc(alone, func(f Fill) bool { return f.Text == fill.Text })
@@ -244,7 +244,7 @@ func TestOneMask(t *testing.T) {
 // TestPatterns: every found fill matches, of the vocabulary's words or of a list.
 func TestPatterns(t *testing.T) {
 	f, _ := newFake(t)
-	o := DefaultOptions()
+	o := asked{}
 	o.Top = 100
 	for template, want := range map[string][]string{
 		"the [MASK~.at] .":                    {"cat", "mat", "sat"},
@@ -292,7 +292,7 @@ func TestPatterns(t *testing.T) {
 // TestNames: blanks of one name hold the same, words of a list among it.
 func TestNames(t *testing.T) {
 	f, _ := newFake(t)
-	o := DefaultOptions()
+	o := asked{}
 	o.Top = 1000
 	for _, template := range []string{"the [MASK=a] ran the [MASK=a] [MASK] .", "[MASK:2=a] ran the [MASK=a:2] .",
 		"[MASK:1-2=a] ran the [MASK:1-2=a] ."} {
@@ -309,7 +309,7 @@ func TestNames(t *testing.T) {
 	if r := fill(t, f, "the [MASK=a] ran the [MASK=a] .", o); len(r.Fills) != 3 || r.Fills[0].Share == nil {
 		t.Errorf("%d fills of a list for two blanks", len(r.Fills))
 	}
-	o = DefaultOptions()
+	o = asked{}
 	o.Fill, o.Distinct = FillAny, true
 	for _, s := range fill(t, f, "the [MASK=a] [MASK=a] [MASK] .", o).Fills {
 		if s.Values[0] != s.Values[1] || s.Values[0] == s.Values[2] {
@@ -321,7 +321,7 @@ func TestNames(t *testing.T) {
 // TestEscapes: a backslash makes text of a blank, in short texts and long ones.
 func TestEscapes(t *testing.T) {
 	f, _ := newFake(t)
-	o := DefaultOptions()
+	o := asked{}
 	o.Top = 1
 	filler := strings.Repeat(`the cat ran . `, 5)
 	for _, template := range []string{`a \[MASK] on the [MASK]`, `the [MASK] \[MASK:2] a`,
@@ -344,10 +344,10 @@ func TestEscapes(t *testing.T) {
 // TestBlanks: what people write for a blank gives the fills of [MASK].
 func TestBlanks(t *testing.T) {
 	f, _ := newFake(t)
-	want := fill(t, f, twoSlots, DefaultOptions())
+	want := fill(t, f, twoSlots, asked{})
 	for _, template := range []string{"the ___ sat on the _____", "the <mask> sat on the [MASK]",
 		"the {} sat on the ___"} {
-		o := DefaultOptions()
+		o := asked{}
 		o.Blank = "{}"
 		r := fill(t, f, template, o)
 		if r.Fills[0].Text != want.Fills[0].Text || r.Fills[0].LogLikelihood != want.Fills[0].LogLikelihood ||
@@ -364,13 +364,13 @@ func TestLongText(t *testing.T) {
 	far := strings.Repeat("the dog ran on the rug . ", 4)
 	for template, seen := range map[string]int{far + "the [MASK] sat": 16, "the [MASK] sat . " + far: 16,
 		far + "the [MASK] sat on [MASK] . " + far: 16, "the [MASK] sat on [MASK] .": 0} {
-		r := fill(t, f, template, DefaultOptions())
+		r := fill(t, f, template, asked{})
 		if r.Stats.Seen != seen || !*r.Proven || seen > 0 != strings.Contains(strings.Join(r.Warnings, "\n"),
 			"tokens the model sees the 16 around the blanks") || len(r.Fills[0].Text) < len(template)-10 {
 			t.Errorf("%s: %d tokens, %q", template, r.Stats.Seen, r.Warnings)
 		}
 	}
-	err := check(f, "the [MASK] sat on [MASK] . "+far+"the [MASK] sat", DefaultOptions())
+	err := check(f, "the [MASK] sat on [MASK] . "+far+"the [MASK] sat", asked{})
 	if err == nil || !strings.Contains(err.Error(), "these fit together: 1 to 2, then 3; give each group its part") {
 		t.Error(err)
 	}
@@ -378,12 +378,12 @@ func TestLongText(t *testing.T) {
 
 // TestDraws: independent draws follow the law, given what the blanks may take, and have the model's own probabilities.
 func TestDraws(t *testing.T) {
-	for name, change := range map[string]func(*Options){"words": func(*Options) {},
-		"list":     func(o *Options) { o.Slots = Lists{2: {"mat", "cat", "dog", "rug"}} },
-		"distinct": func(o *Options) { o.Distinct = true }} {
+	for name, change := range map[string]func(*asked){"words": func(*asked) {},
+		"list":     func(o *asked) { o.Slots = Lists{2: {"mat", "cat", "dog", "rug"}} },
+		"distinct": func(o *asked) { o.Distinct = true }} {
 		f, model := newFake(t)
 		model.Bond = 1.5
-		o := DefaultOptions()
+		o := asked{}
 		change(&o)
 		o.Top, o.Budget.Rows = 1000, 1<<20
 		all := fill(t, f, twoSlots, o)
@@ -430,7 +430,7 @@ func TestDraws(t *testing.T) {
 func TestFewDraws(t *testing.T) {
 	f, model := newFake(t)
 	model.Bond = 1.5
-	o := DefaultOptions()
+	o := asked{}
 	o.Samples, o.Seed, o.Budget.Rows = 500, 3, 120
 	o.Slots, o.Distinct = Lists{2: {"mat", "rug", "dog", "cat"}}, true
 	r := fill(t, f, twoSlots, o)
@@ -438,20 +438,20 @@ func TestFewDraws(t *testing.T) {
 		fmt.Sprintf("120 model rows sufficed for %d of 500 draws", n)) {
 		t.Errorf("%d draws, warnings %q", n, r.Warnings)
 	}
-	rare := DefaultOptions()
+	rare := asked{}
 	rare.Samples, rare.Seed, rare.Budget.Rows, rare.Slots = 1, 3, 2, Lists{2: {"un"}}
-	_, err := f.Fill(t.Context(), twoSlots, rare, nil)
+	_, err := f.Fill(t.Context(), rare.request(twoSlots), nil)
 	if err == nil || !strings.Contains(err.Error(), "2 model rows sufficed for no draw") {
 		t.Error(err)
 	}
 	// At a low temperature the likeliest allowed word comes.
-	cold := DefaultOptions()
+	cold := asked{}
 	cold.Samples, cold.Temperature, cold.Top = 50, 0.01, 3
 	if got := fill(t, f, "the [MASK] sat", cold); len(got.Fills) != 1 || got.Stats.Draws != 50 {
 		t.Errorf("at temperature 0.01: %d different fills of %d draws", len(got.Fills), got.Stats.Draws)
 	}
 	// Warm draws of one slot follow the power of its conditional.
-	warm := DefaultOptions()
+	warm := asked{}
 	warm.Samples, warm.Temperature, warm.Top = 20000, 2, 1000
 	counts, total := map[int]float64{}, 0.0
 	for _, fill := range fill(t, f, "the [MASK] sat", warm).Fills {
@@ -474,7 +474,7 @@ func TestWarmDraws(t *testing.T) {
 	f, model := newFake(t)
 	model.Bond = 1.5
 	words := []string{"mat", "rug", "dog", "cat", "un"}
-	o := DefaultOptions()
+	o := asked{}
 	o.Samples, o.Seed, o.Temperature, o.Top, o.Budget.Rows = 20000, 4, 2, 1000, 1<<20
 	o.Slots = Lists{1: words, 2: words}
 	template, err := f.Template(twoSlots)
@@ -538,22 +538,22 @@ func TestConstrainedSearch(t *testing.T) {
 	for name, c := range map[string]struct {
 		template string
 		slots    int
-		change   func(*Options)
+		change   func(*asked)
 		allowed  func(w []string) bool
 	}{
-		"distinct": {"[MASK] the [MASK] [MASK] sat", 3, func(o *Options) { o.Distinct = true },
+		"distinct": {"[MASK] the [MASK] [MASK] sat", 3, func(o *asked) { o.Distinct = true },
 			func(w []string) bool {
 				return word(w[0]) && word(w[1]) && word(w[2]) && w[0] != w[1] && w[0] != w[2] && w[1] != w[2]
 			}},
 		"distinct lists": {"[MASK] the [MASK] [MASK] sat", 3,
-			func(o *Options) {
+			func(o *asked) {
 				o.Distinct = true
 				o.Slots = Lists{1: {"cat", "dog", "mat"}, 2: {"cat", "dog"}, 3: {"dog", "cat"}}
 			}, func(w []string) bool {
 				return w[0] == "mat" && (w[1] == "cat" && w[2] == "dog" || w[1] == "dog" && w[2] == "cat")
 			}},
 		"distinct of two pieces": {"[MASK:2] the [MASK:2] sat", 4,
-			func(o *Options) {
+			func(o *asked) {
 				o.Distinct = true
 				o.Slots = Lists{1: {"unseen", "unknown"}, 2: {"unseen", "unknown", "the cat"}}
 			}, func(w []string) bool {
@@ -561,28 +561,28 @@ func TestConstrainedSearch(t *testing.T) {
 				return slices.Contains([]string{"un##seen", "un##known"}, first) && first != second &&
 					slices.Contains([]string{"un##seen", "un##known", "thecat"}, second)
 			}},
-		"names": {"[MASK=a] the [MASK=a] [MASK] sat", 3, func(o *Options) { o.Distinct = true },
+		"names": {"[MASK=a] the [MASK=a] [MASK] sat", 3, func(o *asked) { o.Distinct = true },
 			func(w []string) bool { return word(w[0]) && w[1] == w[0] && word(w[2]) && w[2] != w[0] }},
-		"noun of two pieces": {"the [MASK:2] [MASK] ran", 3, func(o *Options) { o.Speech = Lists{1: {"noun"}} },
+		"noun of two pieces": {"the [MASK:2] [MASK] ran", 3, func(o *asked) { o.Speech = Parts{1: {"noun"}} },
 			func(w []string) bool { return word(w[2]) && w[0] == "un" && w[1] == "##known" }},
 		"adjective of two pieces": {"the [MASK:2] [MASK] ran", 3,
-			func(o *Options) { o.Speech = Lists{1: {"adjective"}} },
+			func(o *asked) { o.Speech = Parts{1: {"adjective"}} },
 			func(w []string) bool {
 				return word(w[2]) && w[0] == "un" && (w[1] == "##known" || w[1] == "##seen")
 			}},
 		"ban across pieces": {"the [MASK:2] [MASK] ran", 3,
-			func(o *Options) { o.Ban = []string{"unseen", "cat dog", "sat"} },
+			func(o *asked) { o.Ban = []string{"unseen", "cat dog", "sat"} },
 			func(w []string) bool {
 				return word(w[0]) && w[1] != "." && word(w[2]) && !slices.Contains(w, "sat") &&
 					!slices.Contains([]string{"un##seen", "catdog"}, w[0]+w[1])
 			}},
 		"adjective and ban": {"the [MASK:2] [MASK] ran", 3,
-			func(o *Options) { o.Speech, o.Ban = Lists{1: {"adjective"}}, []string{"unknown"} },
+			func(o *asked) { o.Speech, o.Ban = Parts{1: {"adjective"}}, []string{"unknown"} },
 			func(w []string) bool { return word(w[2]) && w[0] == "un" && w[1] == "##seen" }},
 	} {
 		t.Run(name, func(t *testing.T) {
 			for _, order := range []Order{"l2r", "r2l"} {
-				o := DefaultOptions()
+				o := asked{}
 				o.Order, o.Top = order, 4
 				c.change(&o)
 				all := chainLaw(t, f, model, c.template, order, c.allowed)

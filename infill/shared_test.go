@@ -13,7 +13,7 @@ func TestSharedStart(t *testing.T) {
 		o := chainOptions()
 		o.Chains.Initial.Kind, o.Seed, o.Samples = StartShared, seed, 6
 		parted := false
-		_, err := f.Fill(t.Context(), twoSlots, o, func(p Progress) {
+		_, err := f.Fill(t.Context(), o.request(twoSlots), func(p Progress) {
 			for c := range o.Samples {
 				same := p.TokenIDs[2*c] == p.TokenIDs[0] && p.TokenIDs[2*c+1] == p.TokenIDs[1]
 				if p.Step == 0 && !same {

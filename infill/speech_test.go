@@ -15,13 +15,10 @@ import (
 // stay.
 func TestSpeech(t *testing.T) {
 	f := open(t)
-	first := func(template string, o infill.Options, speech infill.Lists) *infill.Result {
+	first := func(template string, m infill.Method, speech infill.Parts) *infill.Result {
 		t.Helper()
-		o.Speech, o.Top = speech, 20
-		if o.Chains == nil {
-			o.Budget.Rows = 200
-		}
-		r, err := f.Fill(t.Context(), template, o, nil)
+		r, err := f.Fill(t.Context(), infill.Request{Template: template, Fit: infill.Fit{Speech: speech}, Top: 20,
+			Method: m, Seed: 1}, nil)
 		if err != nil {
 			t.Fatal(template, err)
 		}
@@ -33,9 +30,9 @@ func TestSpeech(t *testing.T) {
 		}
 		return list
 	}
-	o := infill.DefaultOptions()
+	o := infill.Search{Budget: infill.Budget{Rows: 200}}
 	free := first("she saw the [MASK] .", o, nil)
-	nouns := first("she saw the [MASK] .", o, infill.Lists{0: {"noun"}})
+	nouns := first("she saw the [MASK] .", o, infill.Parts{0: {"noun"}})
 	if all := values(nouns, 0); !slices.Contains(all, "door") || slices.Contains(all, "old") ||
 		slices.Contains(all, "her") || slices.Contains(all, "same") {
 		t.Errorf("nouns: %q", all)
@@ -46,30 +43,27 @@ func TestSpeech(t *testing.T) {
 			t.Errorf("%s had %v, and as a noun %v", fill.Values[0], *free.Fills[at].Probability, *fill.Probability)
 		}
 	}
-	two := first("the [MASK] [MASK] stood there .", o, infill.Lists{1: {"adjective"}, 2: {"noun"}})
+	two := first("the [MASK] [MASK] stood there .", o, infill.Parts{1: {"adjective"}, 2: {"noun"}})
 	if all := values(two, 0); !slices.Contains(all, "old") || slices.Contains(all, "door") {
 		t.Errorf("adjectives: %q", all)
 	}
-	joined := first("the foot[MASK] lay on the floor .", o, infill.Lists{0: {"noun"}})
+	joined := first("the foot[MASK] lay on the floor .", o, infill.Parts{0: {"noun"}})
 	if all := values(joined, 0); !slices.Contains(all, "man") || slices.Contains(all, "ed") {
 		t.Errorf("nouns with foot: %q", all)
 	}
-	for _, fill := range first("it was a [MASK:2] .", o, infill.Lists{0: {"noun"}}).Fills {
+	for _, fill := range first("it was a [MASK:2] .", o, infill.Parts{0: {"noun"}}).Fills {
 		if strings.Contains(fill.Values[0], " ") {
 			t.Errorf("%q are two words", fill.Values[0])
 		}
 	}
-	chained := o
-	c := infill.DefaultChains("gibbs")
-	chained.Chains, chained.Seed = &c, 1
-	for _, value := range values(first("she saw the [MASK] [MASK] .", chained, infill.Lists{2: {"noun"}}), 1) {
+	for _, value := range values(first("she saw the [MASK] [MASK] .", infill.NewChains("gibbs"), infill.Parts{2: {"noun"}}), 1) {
 		if slices.Contains([]string{"was", "her", "of", "the"}, value) {
 			t.Errorf("a chain drew %q for a noun", value)
 		}
 	}
-	o.Speech = infill.Lists{3: {"noun"}}
 	var option *infill.OptionError
-	if _, err := f.Fill(t.Context(), "she saw the [MASK] .", o, nil); !errors.As(err, &option) ||
+	if _, err := f.Fill(t.Context(), infill.Request{Template: "she saw the [MASK] .",
+		Fit: infill.Fit{Speech: infill.Parts{3: {"noun"}}}}, nil); !errors.As(err, &option) ||
 		option.Option != "pos" {
 		t.Errorf("of a third blank: %v", err)
 	}
@@ -77,15 +71,15 @@ func TestSpeech(t *testing.T) {
 
 // TestSpeechOption: parts of speech are written as flags and JSON have them, and back.
 func TestSpeechOption(t *testing.T) {
-	option := infill.Find("pos")
+	option := infill.MustFind("pos")
 	for text, want := range map[string]string{
 		"noun": "noun", "noun,verb": "noun,verb", "1=noun 2=adjective, adverb": "1=noun 2=adjective,adverb",
 		"verb 2=noun": "verb 2=noun",
 		"nouns":       "", "1=": "", "1=noun 1=verb": "", "1=red": "",
 	} {
-		o := infill.DefaultOptions()
-		if err := option.Set(&o, text); (err == nil) != (want != "") || option.Get(&o) != want {
-			t.Errorf("%q: %v, %q; want %q", text, err, option.Get(&o), want)
+		g, err := option.Given(text)
+		if (err == nil) != (want != "") || err == nil && g.Text() != want {
+			t.Errorf("%q: %v; want %q", text, err, want)
 		}
 	}
 }
@@ -93,13 +87,13 @@ func TestSpeechOption(t *testing.T) {
 // TestListRows: a list is a filter, so it has the digits of the same words as a pattern, and costs no more rows.
 func TestListRows(t *testing.T) {
 	f := open(t)
-	o := infill.DefaultOptions()
-	pattern, err := f.Fill(t.Context(), "The [MASK] was painted [MASK~red|green|blue].", o, nil)
+	pattern, err := f.Fill(t.Context(),
+		infill.Request{Template: "The [MASK] was painted [MASK~red|green|blue]."}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	o.Slots = infill.Lists{2: {"red", "green", "blue"}}
-	listed, err := f.Fill(t.Context(), "The [MASK] was painted [MASK].", o, nil)
+	listed, err := f.Fill(t.Context(), infill.Request{Template: "The [MASK] was painted [MASK].",
+		Fit: infill.Fit{Slots: infill.Lists{2: {"red", "green", "blue"}}}}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -15,7 +15,7 @@ func TestMaskedStart(t *testing.T) {
 	o.Chains.Initial.Kind, o.Chains.Steps, o.Samples, o.Seed = StartMask, 0, followed(20000), 6
 	checkLaw(t, f, model, twoSlots, 2, o, func([]string) bool { return true })
 	// Drawn independently they have not.
-	o.Chains.Initial.Kind = startModel
+	o.Chains.Initial.Kind = StartModel
 	o.Top, o.Chains.Candidates = 1000, 0
 	mean := fill(t, f, twoSlots, o).Stats.Chains.MeanLogLikelihood
 	o.Chains.Initial.Kind = StartMask
@@ -28,7 +28,7 @@ func TestGivenStart(t *testing.T) {
 	f, _ := newFake(t)
 	tests := []struct {
 		template, initial string
-		change            func(*Options)
+		change            func(*asked)
 		want              []string // tokens
 		err               string
 	}{
@@ -37,31 +37,32 @@ func TestGivenStart(t *testing.T) {
 		{template: "un[MASK] and [MASK]", initial: "fill:known,dog", want: []string{"##known", "dog"}},
 		{template: "the [MASK=x] and [MASK=x]", initial: "fill:cat,cat", want: []string{"cat", "cat"}},
 		{template: "the [MASK:2]", initial: "fill:the cat",
-			change: func(o *Options) { o.Slots = Lists{1: {"the cat", "unseen"}} },
+			change: func(o *asked) { o.Slots = Lists{1: {"the cat", "unseen"}} },
 			want:   []string{"the", "cat"}},
 		{template: twoSlots, initial: "fill:cat", err: "initial: 1 fills given, the template has 2 blanks"},
 		{template: twoSlots, initial: "fill:cat,", err: `initial: blank 2 cannot take "": no text`},
 		{template: twoSlots, initial: "fill:cat,unseen", err: `initial: "unseen" has 2 pieces, blank 2 has 1`},
-		{template: twoSlots, initial: "fill:cat,mat", change: func(o *Options) { o.Chains.Candidates = 1 },
+		{template: twoSlots, initial: "fill:cat,mat", change: func(o *asked) { o.Chains.Candidates = 1 },
 			err: `is not among the 1 candidates of its blank: raise candidates`},
 		{template: "the [MASK=x] and [MASK=x]", initial: "fill:cat,dog", err: `is not among`},
 		{template: "un[MASK]", initial: "fill:cat",
 			err: "initial: blank 1 cannot take \"cat\": the vocabulary has no pieces that continue a word with it"},
 		{template: "the [MASK:2]", initial: "fill:unseen",
-			change: func(o *Options) { o.Ban = []string{"unseen"} },
+			change: func(o *asked) { o.Ban = []string{"unseen"} },
 			err:    `initial: the constraints forbid "unseen"`},
 	}
 	for _, test := range tests {
 		t.Run(test.template+" "+test.initial, func(t *testing.T) {
 			o := chainOptions()
 			o.Samples, o.Chains.Steps, o.Chains.Candidates = 3, 2, 0
-			if err := Find("initial").Set(&o, test.initial); err != nil {
+			err := o.Chains.Initial.UnmarshalText([]byte(test.initial))
+			if err != nil {
 				t.Fatal(err)
 			}
 			if test.change != nil {
 				test.change(&o)
 			}
-			_, err := f.Fill(t.Context(), test.template, o, func(p Progress) {
+			_, err = f.Fill(t.Context(), o.request(test.template), func(p Progress) {
 				if p.Step > 0 {
 					return
 				}

@@ -13,7 +13,7 @@ func TestUnspacedScripts(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { f.Close() })
-	o := DefaultOptions()
+	o := asked{}
 	o.Top = 40
 	for _, template := range []string{"我[MASK]苹果", "[MASK]喜欢苹果", "今日は[MASK]です", "我[MASK]苹果,他[MASK]书"} {
 		r := fill(t, f, template, o)

@@ -100,10 +100,10 @@ func TestVariableGradient(t *testing.T) {
 			if strings.Contains(test.name, "name") { // so that slots move together
 				template = "the [MASK=x] [MASK=x]" + strings.Repeat(" [MASK]", slots-2)
 			}
-			o := DefaultOptions()
+			o := asked{}
 			o.Fill, o.Distinct = FillAny, !strings.Contains(test.name, "name")
 			f, _ := newFake(t)
-			plan, err := f.Plan(Request{Template: template, Options: o})
+			plan, err := f.Plan(o.request(template))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -191,7 +191,7 @@ func TestTiedErrors(t *testing.T) {
 	for _, sampler := range []string{"gibbs", "mlm-mh"} {
 		o := chainOptions()
 		o.Chains.Sampler = sampler
-		_, err := f.Fill(t.Context(), "the [MASK=x] and the [MASK=x]", o, nil)
+		_, err := f.Fill(t.Context(), o.request("the [MASK=x] and the [MASK=x]"), nil)
 		var option *OptionError
 		if !errors.As(err, &option) || option.Option != "sampler" {
 			t.Errorf("%s: got %v", sampler, err)

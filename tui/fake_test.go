@@ -66,9 +66,9 @@ func newFakeFiller(t testing.TB, m *lmtest.Model) *fakeFiller {
 		gone: make(chan struct{})}
 }
 
-func (f *fakeFiller) Fill(ctx context.Context, template string, o infill.Options,
+func (f *fakeFiller) Fill(ctx context.Context, r infill.Request,
 	observe func(infill.Progress)) (*infill.Result, error) {
-	result, err := f.Filler.Fill(ctx, template, o, func(p infill.Progress) {
+	result, err := f.Filler.Fill(ctx, r, func(p infill.Progress) {
 		f.clock.minutes.Add(1)
 		observe(p)
 		if p.Step == f.holdAt {
@@ -94,7 +94,7 @@ func (c *clock) now() time.Time { return time.Unix(60*c.minutes.Load(), 0) }
 
 func testConfig(t testing.TB, template string) (Config, *fakeFiller) {
 	filler := newFakeFiller(t, newFake())
-	return Config{Template: template, Options: infill.DefaultOptions(), Model: "toy", Models: []string{"toy"},
+	return Config{Template: template, Model: "toy", Models: []string{"toy"},
 		Now: filler.clock.now, Profile: colorprofile.ANSI256, Theme: "dark", Open: openerOf(filler)}, filler
 }
 
@@ -210,12 +210,17 @@ func (d *driver) option(name string) {
 }
 
 // chainOptions are those of chains that move by the papers' energy.
-func chainOptions(sampler string) infill.Options {
-	o := infill.DefaultOptions()
-	c := infill.DefaultChains(sampler)
-	c.Steps = 40
-	o.Seed, o.Chains = 11, &c
-	return o
+func chainOptions(sampler string) []infill.Given {
+	return given("sampler="+sampler, "steps=40", "seed=11")
+}
+
+// given reads options as in "top=5".
+func given(assignments ...string) (list []infill.Given) {
+	for _, a := range assignments {
+		name, text, _ := strings.Cut(a, "=")
+		list = append(list, infill.MustGive(name, text))
+	}
+	return list
 }
 
 // frame is what the screen shows, without colours.

@@ -2,10 +2,11 @@ package tui
 
 import (
 	"fmt"
-	"infill/infill"
 	"strings"
 
 	tea "charm.land/bubbletea/v2"
+
+	"infill/infill"
 )
 
 // hint is a key, and what the key does now.

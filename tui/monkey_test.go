@@ -20,8 +20,8 @@ func TestMonkey(t *testing.T) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			stream := rand.New(rand.NewPCG(seed, 7))
 			c, _ := testConfig(t, two)
-			c.Options = chainOptions("dmala")
-			c.Options.Chains.Steps, c.Options.Samples = 12, 6
+			c.Given = chainOptions("dmala")
+			c.Given = append(c.Given, given("steps=12", "samples=6")...)
 			// Whatever is typed as a model is one.
 			c.Open = func(context.Context, string) (Filler, error) { return newFakeFiller(t, newFake()), nil }
 			d := newDriver(t, c, 80, 24)
@@ -48,7 +48,8 @@ func TestMonkey(t *testing.T) {
 			}
 			d.send(tea.WindowSizeMsg{Width: 80, Height: 24})
 			d.model.filter, d.model.panel, d.model.help, d.model.fills.filter = nil, nil, nil, ""
-			d.model.run.options = chainOptions("dmala")
+			d.model.run.given = chainOptions("dmala")
+			d.model.run.request, _ = requestOf("", d.model.run.given)
 			d.model.editor, d.model.writing, d.model.view = newEditor(two), false, fillsView
 			d.run(d.model.edited())
 			d.settle()

@@ -3,6 +3,7 @@ package tui
 import (
 	"fmt"
 	"image/color"
+	"slices"
 	"strings"
 	"testing"
 
@@ -43,7 +44,7 @@ func TestScreens(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			c, _ := testConfig(t, two)
 			if test.sampler != "" {
-				c.Options = chainOptions(test.sampler)
+				c.Given = chainOptions(test.sampler)
 			}
 			d := newDriver(t, c, test.columns, test.rows)
 			d.settle()
@@ -105,7 +106,7 @@ func TestColours(t *testing.T) {
 func TestStages(t *testing.T) {
 	for step, want := range map[int]string{12: "● warm-up 12/40", 30: "● sampling 30/40"} {
 		c, filler := testConfig(t, two)
-		c.Options = chainOptions("dmala")
+		c.Given = chainOptions("dmala")
 		filler.holdAt = step
 		d := newDriver(t, c, 84, 18)
 		d.until(want, func() bool { return strings.Contains(d.frame(), want) })
@@ -138,7 +139,7 @@ func TestTooSmall(t *testing.T) {
 // TestResizeStorm draws every page at many sizes in a row.
 func TestResizeStorm(t *testing.T) {
 	c, _ := testConfig(t, "it was a [MASK] [MASK] and [MASK] night , and she looked [MASK] .")
-	c.Options = chainOptions("dmala")
+	c.Given = chainOptions("dmala")
 	d := newDriver(t, c, 80, 24)
 	d.settle()
 	every := 19
@@ -166,7 +167,7 @@ func TestNothingIsCut(t *testing.T) {
 		for _, template := range []string{two, "it was a [MASK] [MASK] and [MASK] night , and she looked [MASK] ."} {
 			c, _ := testConfig(t, template)
 			if sampler != "" {
-				c.Options = chainOptions(sampler)
+				c.Given = chainOptions(sampler)
 			}
 			d := newDriver(t, c, 110, 30)
 			d.settle()
@@ -185,7 +186,7 @@ func TestNothingIsCut(t *testing.T) {
 func TestNumbersKeepTheirSpace(t *testing.T) {
 	for _, columns := range []int{60, 80} {
 		c, _ := testConfig(t, two)
-		c.Options = chainOptions("dmala")
+		c.Given = chainOptions("dmala")
 		d := newDriver(t, c, columns, 24)
 		d.settle()
 		d.keys("3")
@@ -213,8 +214,8 @@ func TestPanel(t *testing.T) {
 		return names
 	}
 	want := 2 // the sampler and the model
-	for _, option := range infill.Table() {
-		if !option.Chains {
+	for _, option := range infill.Options() {
+		if option.Methods == nil || slices.Contains(option.Methods, infill.MethodSearch) || option.Name == "samples" {
 			want++
 		}
 	}

@@ -17,9 +17,13 @@ import (
 )
 
 // fillOf fills as the command does.
-func fillOf(t *testing.T, f *fakeFiller, template string, o infill.Options) *infill.Result {
+func fillOf(t *testing.T, f *fakeFiller, template string, given []infill.Given) *infill.Result {
 	t.Helper()
-	result, err := f.Fill(t.Context(), template, o, func(infill.Progress) {})
+	r, err := infill.NewRequest(template, given)
+	if err != nil {
+		t.Fatal(err)
+	}
+	result, err := f.Fill(t.Context(), r, func(infill.Progress) {})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -34,7 +38,7 @@ func TestSearch(t *testing.T) {
 		c, filler := testConfig(t, template)
 		d := newDriver(t, c, 110, 30)
 		d.settle()
-		want := fillOf(t, filler, template, infill.DefaultOptions())
+		want := fillOf(t, filler, template, nil)
 		if diff := cmp.Diff(want, d.model.run.shown.result); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", template, diff)
 		}
@@ -68,10 +72,10 @@ func TestPercent(t *testing.T) {
 // TestBudget: what is not proven is called so, with the bound of the command.
 func TestBudget(t *testing.T) {
 	c, filler := testConfig(t, "She [MASK] [MASK] [MASK] .")
-	c.Options.Budget = infill.Budget{Rows: 7}
+	c.Given = given("budget=4")
 	d := newDriver(t, c, 110, 24)
 	d.settle()
-	want := fillOf(t, filler, c.Template, c.Options)
+	want := fillOf(t, filler, c.Template, c.Given)
 	if *want.Proven {
 		t.Fatal("it is proven: the test tests nothing")
 	}
@@ -84,9 +88,7 @@ func TestShares(t *testing.T) {
 	c, filler := testConfig(t, two)
 	d := newDriver(t, c, 110, 30)
 	d.set("slot", "1=door,window 2=up,down")
-	o := c.Options
-	o.Slots = infill.Lists{1: {"door", "window"}, 2: {"up", "down"}}
-	want := fillOf(t, filler, two, o)
+	want := fillOf(t, filler, two, given("slot=1=door,window 2=up,down"))
 	door := 0.0
 	for _, f := range want.Fills {
 		d.shows(infill.Percent(*f.Probability) + "  " + right(infill.Percent(*f.Share), 8))
@@ -121,7 +123,7 @@ func TestAlone(t *testing.T) {
 	d := newDriver(t, c, 110, 30)
 	d.settle()
 	d.keys("2")
-	want := fillOf(t, filler, two, c.Options)
+	want := fillOf(t, filler, two, c.Given)
 	for blank, values := range want.Alone {
 		d.shows(fmt.Sprintf("blank %d", blank+1))
 		for i, v := range values {
@@ -139,7 +141,7 @@ func TestAlone(t *testing.T) {
 	d.keys("1")
 	d.shows("looked " + want.Alone[1][1].Text + " .")
 	// Blanks of several pieces have no word by themselves.
-	d = newDriver(t, Config{Template: "She opened the [MASK:2] .", Options: c.Options, Open: c.Open, Now: c.Now,
+	d = newDriver(t, Config{Template: "She opened the [MASK:2] .", Given: c.Given, Open: c.Open, Now: c.Now,
 		Model: "toy"}, 80, 24)
 	d.settle()
 	d.keys("2")
@@ -163,13 +165,13 @@ func TestPinning(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			c, filler := testConfig(t, test.template)
-			c.Options.Seed = 3
+			c.Given = given("seed=3")
 			switch test.sampler {
 			case "":
 			case "draws":
-				c.Options.Samples = 40
+				c.Given = given("seed=3", "samples=40")
 			default:
-				c.Options = chainOptions(test.sampler)
+				c.Given = chainOptions(test.sampler)
 			}
 			d := newDriver(t, c, 110, 30)
 			d.settle()
@@ -180,10 +182,9 @@ func TestPinning(t *testing.T) {
 			word := d.model.fills.current().Values[test.blank]
 			d.keys("p")
 			d.settle()
-			o := c.Options
-			o.Slots = infill.Lists{test.blank + 1: {word}}
-			if o.Chains != nil {
-				o.Top = mostDrawn
+			o := append(slices.Clone(c.Given), given(fmt.Sprintf("slot=%d=%s", test.blank+1, word))...)
+			if test.sampler == "dmala" {
+				o = append(o, given(fmt.Sprintf("top=%d", mostDrawn))...)
 			}
 			want := fillOf(t, filler, test.template, o)
 			if diff := cmp.Diff(want, d.model.run.shown.result); diff != "" {
@@ -232,10 +233,10 @@ func TestPinnedAll(t *testing.T) {
 // TestDraws shows independent draws, and those of the next seed.
 func TestDraws(t *testing.T) {
 	c, filler := testConfig(t, two)
-	c.Options.Samples, c.Options.Seed, c.Options.Top = 40, 3, 50
+	c.Given = given("samples=40", "seed=3", "top=50")
 	d := newDriver(t, c, 110, 30)
 	d.settle()
-	want := fillOf(t, filler, two, c.Options)
+	want := fillOf(t, filler, two, c.Given)
 	d.shows("seed 3", "✓ draws", fmt.Sprintf("40 independent draws, %d different fills", want.Stats.DistinctFills),
 		fmt.Sprintf("%11s  %5d ", infill.Percent(*want.Fills[0].Probability), want.Fills[0].Count))
 	d.keys("s")
@@ -257,11 +258,13 @@ func TestChains(t *testing.T) {
 		}
 		t.Run(sampler, func(t *testing.T) {
 			c, filler := testConfig(t, two)
-			c.Options = chainOptions(sampler)
-			o := c.Options
-			o.Top = mostDrawn
+			c.Given = chainOptions(sampler)
+			asked, err := infill.NewRequest(two, append(c.Given, given(fmt.Sprintf("top=%d", mostDrawn))...))
+			if err != nil {
+				t.Fatal(err)
+			}
 			var steps []infill.Progress
-			want, err := filler.Fill(t.Context(), two, o, func(p infill.Progress) { steps = append(steps, p) })
+			want, err := filler.Fill(t.Context(), asked, func(p infill.Progress) { steps = append(steps, p) })
 			var option *infill.OptionError
 			if errors.Is(err, samplers.ErrUnsupported) || errors.As(err, &option) {
 				t.Skip(err)
@@ -318,8 +321,8 @@ func TestChains(t *testing.T) {
 // TestMoves tells what a chain changed last, as the steps have it.
 func TestMoves(t *testing.T) {
 	c, filler := testConfig(t, two)
-	c.Options = chainOptions("gibbs")
-	c.Options.Samples = 3
+	c.Given = chainOptions("gibbs")
+	c.Given = append(c.Given, given("samples=3")...)
 	filler.holdAt = 25
 	d := newDriver(t, c, 110, 30)
 	d.keys("3")
@@ -348,13 +351,17 @@ func TestMoves(t *testing.T) {
 // TestSnapshotsStayAsTheyAre keeps every snapshot of a run and checks afterwards that nothing in it changed.
 func TestSnapshotsStayAsTheyAre(t *testing.T) {
 	_, filler := testConfig(t, two)
-	r := &recorder{request: request{filler, two, chainOptions("gibbs")}}
+	asked, err := infill.NewRequest(two, chainOptions("gibbs"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := &recorder{request: request{filler, asked}}
 	var kept []*snapshot
 	var copies []string
 	print := func(s *snapshot) string {
 		return fmt.Sprint(s.step, s.logLikelihoods, s.accepted, s.moves, s.result.Fills)
 	}
-	result, err := filler.Fill(t.Context(), two, r.options, func(p infill.Progress) {
+	result, err := filler.Fill(t.Context(), asked, func(p infill.Progress) {
 		r.add(p)
 		s := r.snap()
 		kept, copies = append(kept, s), append(copies, print(s))
@@ -373,7 +380,7 @@ func TestSnapshotsStayAsTheyAre(t *testing.T) {
 // TestListing filters, and keeps the selection at its fill.
 func TestListing(t *testing.T) {
 	c, _ := testConfig(t, two)
-	c.Options = chainOptions("dmala")
+	c.Given = chainOptions("dmala")
 	d := newDriver(t, c, 100, 30)
 	d.settle()
 	m := d.model
@@ -414,11 +421,11 @@ func TestContext(t *testing.T) {
 	}
 	c, _ := testConfig(t, "The [MASK] sat on the [MASK].")
 	c.Open = openerOf(f)
-	c.Options.Context = "We have a cat."
+	c.Given = given("context=We have a cat.")
 	c.Now = time.Now
 	d := newDriver(t, c, 100, 24)
 	d.settle()
-	want, err := f.Fill(t.Context(), c.Template, c.Options, nil)
+	want, err := f.Fill(t.Context(), infill.Request{Template: c.Template, Context: "We have a cat."}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

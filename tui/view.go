@@ -1,13 +1,14 @@
 package tui
 
 import (
-	"infill/infill"
 	"fmt"
 	"strings"
 
 	tea "charm.land/bubbletea/v2"
 	"charm.land/lipgloss/v2"
 	"github.com/charmbracelet/x/ansi"
+
+	"infill/infill"
 )
 
 // These are the size of the smallest terminal that holds the screen, and the least width that shows the chosen blank

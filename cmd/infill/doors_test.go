@@ -101,14 +101,15 @@ func TestDoors(t *testing.T) {
 			return string(text)
 		},
 		"mcp": func(r request) string {
-			var o infill.Options
-			if err := infill.Find("slot").Set(&o, r.Slot); err != nil {
+			var lists infill.Lists
+			err := lists.UnmarshalText([]byte(r.Slot))
+			if err != nil {
 				t.Fatal(err)
 			}
 			answer, err := client.CallTool(t.Context(), &mcp.CallToolParams{Name: "fill", Arguments: struct {
 				request
 				Slot map[int][]string `json:"slot,omitempty"` // the one form of a tool
-			}{r, o.Slots}})
+			}{r, lists}})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -123,12 +124,12 @@ func TestDoors(t *testing.T) {
 			Blank: "{}"},
 		{Template: "the [MASK] was painted [MASK].", Slot: "1=door,New York 2=red,green"},
 	} {
-		o := infill.DefaultOptions()
-		o.Blank = q.Blank
-		if err := infill.Find("slot").Set(&o, q.Slot); err != nil {
+		asked := infill.Request{Template: q.Template, Blank: infill.Text(q.Blank)}
+		err := asked.Fit.Slots.UnmarshalText([]byte(q.Slot))
+		if err != nil {
 			t.Fatal(err)
 		}
-		r, err := filler.Fill(t.Context(), q.Template, o, nil)
+		r, err := filler.Fill(t.Context(), asked, nil)
 		if err != nil {
 			t.Fatal(q.Template, err)
 		}

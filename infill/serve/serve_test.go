@@ -42,7 +42,7 @@ func options(t testing.TB) serve.Options {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return serve.Options{Models: map[string]*infill.Filler{name: f}, Default: name, Fill: infill.DefaultOptions(),
+	return serve.Options{Models: map[string]*infill.Filler{name: f}, Default: name,
 		Limits: serve.DefaultLimits()}
 }
 
@@ -732,7 +732,7 @@ func TestTools(t *testing.T) {
 
 // Every path that holds much of what it is asked for is held against the memory of the server, before work begins.
 func TestMemoryOfEveryPath(t *testing.T) {
-	url := start(t, func(o *serve.Options) { o.Limits.Memory, o.Fill.Budget.Rows = 1<<20, 50 })
+	url := start(t, func(o *serve.Options) { o.Limits.Memory = 1 << 20 })
 	blanks := strings.Repeat("[MASK] ", 16)
 	for path, bodies := range map[string][2]string{
 		"/v1/fill": {`{"template": "he had [MASK] me", "budget": 100}`,

@@ -14,7 +14,6 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"infill/infill"
 	"infill/internal/eval/corpus"
@@ -250,8 +249,8 @@ func TestChangedConfiguration(t *testing.T) {
 		change func(o *Options)
 		want   string
 	}{
-		"steps": {func(o *Options) { o.Config.Samplers[1].Settings.Chains.Steps = 7 },
-			"samplers[1].settings.chains.steps: 6 there, 7 now"},
+		"steps": {func(o *Options) { o.Config.Samplers[1].Chains.Steps = 7 },
+			"samplers[1].chains.steps: 6 there, 7 now"},
 		"seed": {func(o *Options) { o.Config.Seed = 1<<60 + 1 }, "seed: 1 there, 1152921504606846977 now"},
 		"sampler": {func(o *Options) { o.Config.Samplers[2].Name = "brief" },
 			"samplers[2].name: short there, brief now"},
@@ -373,12 +372,10 @@ func TestBadInput(t *testing.T) {
 }
 
 func TestParseVariants(t *testing.T) {
-	base := Settings{infill.DefaultChains("dmala"), 1}
-	with := func(sampler string, change func(s *infill.Chains)) Settings {
-		s := base
-		s.Chains.Sampler = sampler
-		change(&s.Chains)
-		return s
+	with := func(sampler string, change func(s *infill.Chains)) infill.Chains {
+		c := infill.NewChains(sampler)
+		change(&c)
+		return c
 	}
 	none := func(*infill.Chains) {}
 	tests := []struct {
@@ -390,16 +387,16 @@ func TestParseVariants(t *testing.T) {
 		{"gibbs, dmala", []variant{{"gibbs", with("gibbs", none)}, {"dmala", with("dmala", none)}}, ""},
 		{"dmala:paper,gwg", []variant{
 			{"dmala:paper", with("dmala", func(s *infill.Chains) {
-				s.Candidates, s.WarmUp, s.Balance, s.Gradient, s.StepSize = 0, 0, "sqrt", "full", 0.2
+				s.Candidates, s.WarmUp, s.Balance, s.Gradient, s.StepSize = 0, infill.WarmUp{}, "sqrt", "full", 0.2
 			})},
 			{"gwg", with("gwg", none)},
 		}, ""},
 		{"dmala:paper,step-size=0.4,name=big,dmala:candidates=50,steps=9,warm-up=3", []variant{
 			{"big", with("dmala", func(s *infill.Chains) {
-				s.Candidates, s.WarmUp, s.Balance, s.Gradient, s.StepSize = 0, 0, "sqrt", "full", 0.4
+				s.Candidates, s.WarmUp, s.Balance, s.Gradient, s.StepSize = 0, infill.WarmUp{}, "sqrt", "full", 0.4
 			})},
 			{"dmala:candidates=50,steps=9,warm-up=3",
-				with("dmala", func(s *infill.Chains) { s.Candidates, s.Steps, s.WarmUp = 50, 9, 3 })},
+				with("dmala", func(s *infill.Chains) { s.Candidates, s.Steps, s.WarmUp = 50, 9, infill.WarmUp{Steps: 3} })},
 		}, ""},
 		{"", nil, "a sampler is missing"},
 		{"gibbs,,dmala", nil, "a sampler is missing"},
@@ -418,18 +415,18 @@ func TestParseVariants(t *testing.T) {
 		{"dmala:steps=few", nil,
 			`"dmala:steps=few" is not a sampler with its settings: steps: "few" is not a whole number`},
 		{"hamming-ball:radius=1", []variant{{"hamming-ball:radius=1", with("hamming-ball", func(s *infill.Chains) {
-			s.Settings = []samplers.Assignment{{Setting: "radius", Value: "1"}}
+			s.Sampler.Spec.Settings = []samplers.Assignment{{Setting: "radius", Value: "1"}}
 		})}}, ""},
 	}
 	for _, test := range tests {
-		got, err := ParseVariants(test.text, base)
+		got, err := ParseVariants(test.text, nil)
 		if test.err != "" {
 			if err == nil || !strings.Contains(err.Error(), test.err) {
 				t.Errorf("%q: error %v, want one that holds %q", test.text, err, test.err)
 			}
 			continue
 		}
-		if diff := cmp.Diff(test.want, got, cmpopts.IgnoreUnexported(infill.Chains{})); err != nil || diff != "" {
+		if diff := cmp.Diff(test.want, got); err != nil || diff != "" {
 			t.Errorf("%q: %v %s", test.text, err, diff)
 		}
 	}
@@ -448,7 +445,7 @@ func TestPresets(t *testing.T) {
 		if err := c.Validate(); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
-		if shared := c.Samplers[0].Settings.Chains.Initial.Kind == infill.StartShared; shared != (name == "discs") {
+		if shared := c.Samplers[0].Chains.Initial.Kind == infill.StartShared; shared != (name == "discs") {
 			t.Errorf("%s: all chains from one start is %t", name, shared)
 		}
 	}

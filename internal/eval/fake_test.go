@@ -79,7 +79,7 @@ func small(t testing.TB) (Options, *lmtest.Model) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	base.Chains.Steps = 6
+	base = append(base, infill.MustGive("steps", "6"))
 	c.Sentences, c.Chains, c.Top = 6, 4, 2
 	if c.Samplers, err = ParseVariants("gibbs,dmala,gwg:steps=3,name=short", base); err != nil {
 		t.Fatal(err)

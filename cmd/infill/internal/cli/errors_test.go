@@ -25,7 +25,7 @@ func TestReport(t *testing.T) {
 			"infill: open: no luck\nhint: try again\n"},
 		{"usage", &UsageError{errors.New("unknown flag: -z"), "see infill --help"}, 2,
 			"infill: unknown flag: -z\nhint: see infill --help\n"},
-		{"option", OptionError(&infill.OptionError{Option: "steps", Reason: "-1 is not a number"}), 2,
+		{"option", Describe(&infill.OptionError{Option: "steps", Reason: "-1 is not a number"}), 2,
 			"infill: --steps: -1 is not a number\n"},
 		{"interrupt", fmt.Errorf("step 3: %w", context.Canceled), 130, "infill: interrupted\n"},
 		{"reported", ErrReported, 1, ""},

@@ -57,7 +57,7 @@ func results() []*infill.Result {
 				Chains: &infill.ChainStats{Sampler: "dmala", Energy: "pll", Chains: 25, Steps: 50,
 					StepSize:       pointer(4.25),
 					AcceptanceRate: pointer(0.684), AcceptanceStandardError: pointer(0.0204), ChangedSlotsPerStep: 1.7,
-					WarmUp:            infill.WarmUp{Steps: 25, AcceptanceRate: pointer(0.5), ChangedSlotsPerStep: 1.5},
+					WarmUp:            infill.WarmUpStats{Steps: 25, AcceptanceRate: pointer(0.5), ChangedSlotsPerStep: 1.5},
 					MeanLogLikelihood: -3.25, MeanLogLikelihoodStandardError: pointer(0.125), EnergyEvaluations: 1275,
 					GradientEvaluations: 1275}},
 			Warnings: []string{},
