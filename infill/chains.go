@@ -49,10 +49,14 @@ func NewChains(sampler string) Chains {
 	return Chains{Sampler: NewSampler(sampler), Steps: 50, WarmUp: WarmUp{Half: true}, Candidates: 250}
 }
 
-// MarshalJSON writes the options as an object of texts.
+// MarshalJSON writes the options that are set as an object of texts.
 func (c Chains) MarshalJSON() ([]byte, error) {
 	texts := map[string]string{}
 	for _, f := range factsOf(c) {
+		_, err := MustFind(f.Name).Given(f.Text)
+		if err != nil {
+			continue // a zero that stands for the default
+		}
 		texts[strings.ReplaceAll(f.Name, "-", "_")] = f.Text
 	}
 	return json.Marshal(texts)
