@@ -132,7 +132,7 @@ func Locate(ctx context.Context, device string, progress io.Writer) (string, err
 		// Look for the driver first: most machines have none, and then no CUDA library can help.
 		if count, err := cudaDevices(); err == nil && count > 0 {
 			if found, err := library.Find(library.Options{CUDA: true}); err == nil &&
-				diagnoseCUDA(found.Path, index) == nil {
+				prepareCUDA(found.Path, index) == nil {
 				return found.Path, nil
 			}
 		}

@@ -250,11 +250,11 @@ func TestDiagnoseCUDA(t *testing.T) {
 	folder := t.TempDir()
 	for _, name := range []string{"cuda", "shared"} {
 		name = "libonnxruntime_providers_" + name + ".so"
-		check.Says(t, diagnoseCUDA(filepath.Join(folder, "libonnxruntime.so"), 0), name+" is not beside it")
+		check.Says(t, prepareCUDA(filepath.Join(folder, "libonnxruntime.so"), 0), name+" is not beside it")
 		check.OK(t, os.WriteFile(filepath.Join(folder, name), nil, 0o600))
 	}
 	// No machine has this many GPUs: either the driver is missing, or it says so.
-	check.Says(t, diagnoseCUDA(filepath.Join(folder, "libonnxruntime.so"), math.MaxInt32))
+	check.Says(t, prepareCUDA(filepath.Join(folder, "libonnxruntime.so"), math.MaxInt32))
 }
 
 // The graph of the GPU trial is good: it computes on the CPU.
@@ -273,7 +273,7 @@ func TestTrialModel(t *testing.T) {
 func TestCUDAComputes(t *testing.T) {
 	path, err := Locate(context.Background(), "cuda", nil)
 	if err == nil {
-		err = diagnoseCUDA(path, 0)
+		err = prepareCUDA(path, 0)
 	}
 	if err != nil {
 		t.Skip(err)

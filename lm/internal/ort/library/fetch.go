@@ -27,7 +27,7 @@ func Fetch(ctx context.Context, o Options) (Library, error) {
 	}
 	if w == nil {
 		return Library{}, fmt.Errorf("no onnxruntime library of version %s is published for %s; build one and name "+
-			"it in %s", o.version(), o.platform(), Variable)
+			"it in %s", Version, o.platform(), Variable)
 	}
 	folder, err := o.folder()
 	if err != nil {
@@ -46,12 +46,12 @@ func Fetch(ctx context.Context, o Options) (Library, error) {
 		return seen, nil
 	}
 	start := time.Now()
-	o.say("fetching onnxruntime %s for %s, %d MB, by pip", o.version(), o.platform(), w.size>>20)
-	if err := w.fetch(ctx, o.version(), folder); ctx.Err() != nil {
+	o.say("fetching onnxruntime %s for %s, %d MB, by pip", Version, o.platform(), w.size>>20)
+	if err := w.fetch(ctx, Version, folder); ctx.Err() != nil {
 		return Library{}, fmt.Errorf("fetching onnxruntime stopped: %w", ctx.Err())
 	} else if err != nil {
 		return Library{}, fmt.Errorf("cannot fetch onnxruntime %s for %s: %w; connect this machine and run `infill "+
-			"setup`, or name a library of version %s or newer in %s", o.version(), o.platform(), err, MinimumVersion,
+			"setup`, or name a library of version %s or newer in %s", Version, o.platform(), err, MinimumVersion,
 			Variable)
 	}
 	seen := o.cached(folder)

@@ -4,12 +4,12 @@
 // package onnxruntime of the environment that the executable is installed in. If INFILL_ONNXRUNTIME names a library
 // that is not usable, Find returns an error and tries nothing else.
 //
-// Fetch gets the wheel of release 1.31.1 (1.24.1 with CUDA) through Python's pip, which knows its registry, mirrors and
+// Fetch gets the wheel of release 1.31.1 through Python's pip, which knows its registry, mirrors and
 // proxies. It checks the wheel against a pinned SHA-256 before it unpacks it. The cache holds one folder for each
 // release, platform and variant:
 //
 //	<cache>/onnxruntime/1.31.1/linux-amd64/libonnxruntime.so
-//	<cache>/onnxruntime/1.24.1/linux-amd64-cuda/...
+//	<cache>/onnxruntime/1.31.1/linux-amd64-cuda/...
 //
 // where <cache> is INFILL_CACHE, or infill's folder in the user's cache folder. A folder appears whole or not at all,
 // and under a lock: of several processes, one fetches and the others wait.
@@ -115,14 +115,17 @@ func survey(o Options) ([]Library, error) {
 		list = append(list, o.examine(Library{Place: Variable, Path: path, Named: true}))
 	}
 	python := Library{Place: "Python package"}
-	if executable, err := os.Executable(); err == nil {
-		if resolved, err := filepath.EvalSymlinks(executable); err == nil {
-			executable = resolved
-		}
-		bin := filepath.Dir(executable)
-		home := filepath.Dir(bin)
+	if bin := programFolder(); bin != "" {
 		list = append(list, o.in(Library{Place: "beside the executable"}, bin))
-		python = o.in(python, pythonFolders(home)...)
+		var folders []string
+		for _, packages := range PythonPackages(ProgramEnvironment()) {
+			folder := filepath.Join(packages, "onnxruntime", "capi")
+			_, err := os.Stat(folder)
+			if err == nil {
+				folders = append(folders, folder)
+			}
+		}
+		python = o.in(python, folders...)
 	}
 	list = append(list, o.cached(folder))
 	if python.Path != "" {
@@ -148,14 +151,36 @@ func (o Options) in(l Library, folders ...string) Library {
 	return l
 }
 
-// pythonFolders returns the folders where the Python package onnxruntime may keep its library. environment is the
-// Python environment into whose bin (Scripts on Windows) a wheel has put the program.
-func pythonFolders(environment string) (folders []string) {
+// programFolder returns the folder of the running program, or "" if the system does not tell it.
+func programFolder() string {
+	executable, err := os.Executable()
+	if err != nil {
+		return ""
+	}
+	resolved, err := filepath.EvalSymlinks(executable)
+	if err != nil {
+		return filepath.Dir(executable)
+	}
+	return filepath.Dir(resolved)
+}
+
+// ProgramEnvironment returns the folder of the Python environment into whose bin (Scripts on Windows) a wheel would
+// have put the running program, or "".
+func ProgramEnvironment() string {
+	bin := programFolder()
+	if bin == "" {
+		return ""
+	}
+	return filepath.Dir(bin)
+}
+
+// PythonPackages returns the folders in which the packages of a Python environment lie.
+func PythonPackages(environment string) (folders []string) {
 	for _, packages := range []string{
 		"lib*/python3*/site-packages", "local/lib/python3*/dist-packages", "lib/python3/dist-packages", // also Debian's
 		"Lib/site-packages", "site-packages", ".", // Windows, Windows --user, pip install --target
 	} {
-		found, err := filepath.Glob(filepath.Join(environment, packages, "onnxruntime", "capi"))
+		found, err := filepath.Glob(filepath.Join(environment, packages))
 		if err == nil { // an error means that the folder's name has a bracket
 			folders = append(folders, found...)
 		}
@@ -166,7 +191,7 @@ func pythonFolders(environment string) (folders []string) {
 // cached returns the library that Fetch put into folder. It does not check the SHA-256 again, as Fetch has done so: a
 // file damaged later fails to load.
 func (o Options) cached(folder string) Library {
-	l := Library{Place: "cache", Path: filepath.Join(folder, FileName(o.os())), Version: o.version()}
+	l := Library{Place: "cache", Path: filepath.Join(folder, FileName(o.os())), Version: Version}
 	if _, err := os.Stat(l.Path); err != nil {
 		l.Version, l.Reason = "", "nothing fetched yet"
 		return l
@@ -214,14 +239,6 @@ func (o Options) os() string { return cmp.Or(o.goos, runtime.GOOS) }
 
 func (o Options) arch() string { return cmp.Or(o.goarch, runtime.GOARCH) }
 
-// version returns the version of the onnxruntime release that Fetch downloads.
-func (o Options) version() string {
-	if o.CUDA {
-		return cudaVersion
-	}
-	return Version
-}
-
 // folder returns the cache folder for o's platform, with or without CUDA.
 func (o Options) folder() (string, error) {
 	root, err := models.CacheDir()
@@ -229,7 +246,7 @@ func (o Options) folder() (string, error) {
 	if o.CUDA {
 		name += "-cuda"
 	}
-	return filepath.Join(root, "onnxruntime", o.version(), name), err
+	return filepath.Join(root, "onnxruntime", Version, name), err
 }
 
 func (o Options) platform() string {

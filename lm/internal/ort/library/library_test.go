@@ -210,7 +210,7 @@ func TestPlaces(t *testing.T) {
 	home := t.TempDir()
 	capi := filepath.Join(home, "lib", "python3.12", "site-packages", "onnxruntime", "capi")
 	write(t, filepath.Join(capi, "libonnxruntime.so.1.31.0"), nil)
-	if folders := pythonFolders(home); len(folders) != 1 || folders[0] != capi {
+	if folders := PythonPackages(home); len(folders) != 2 || folders[0] != filepath.Dir(filepath.Dir(capi)) {
 		t.Errorf("%v", folders)
 	}
 	o := Options{goos: "linux", goarch: "amd64"}

@@ -1,10 +1,7 @@
 package library
 
-// Version is the onnxruntime release that Fetch downloads for the CPU, and cudaVersion the release for CUDA.
-const (
-	Version     = "1.31.1"
-	cudaVersion = "1.24.1"
-)
+// Version is the onnxruntime release that Fetch downloads. Its library for CUDA is made for CUDA 13.
+const Version = "1.31.1"
 
 // wheel is one published file that contains the library.
 type wheel struct {
@@ -15,9 +12,9 @@ type wheel struct {
 }
 
 // published returns the wheel that has the requested library, or nil if there is none. The digests are from pip's
-// downloads on 2026-11-22 (CUDA: 2026-11-21).
+// downloads on 2026-11-22 (CUDA: 2026-11-27).
 func published(goos, goarch string, cuda bool) *wheel {
-	const so, cudaSO = "libonnxruntime.so." + Version, "libonnxruntime.so." + cudaVersion
+	const so = "libonnxruntime.so." + Version
 	table := map[string]wheel{
 		"linux/amd64": {"onnxruntime", "manylinux_2_28_x86_64", 23760988,
 			"1f3dea47f2f0e5117c2404cea7d21fd253ae7836a3bf167a501cdfbb2600d536", []string{so}},
@@ -30,9 +27,9 @@ func published(goos, goarch string, cuda bool) *wheel {
 			"ae8a9a351efda685cc59a66226cdefaa37a126c1d66872ca23a2de9425326130", []string{"onnxruntime.dll"}},
 		"windows/arm64": {"onnxruntime", "win_arm64", 14740724,
 			"fe8b9ac1ae8e894e12c47ee82e4f6dfc1835768133687257866469fda80d0bf1", []string{"onnxruntime.dll"}},
-		"linux/amd64 cuda": {"onnxruntime-gpu", "manylinux_2_28_x86_64", 252628733,
-			"710bf83751e6761584ad071102af3cbffd4b42bb77b2e3caacfb54ffbaa0666b",
-			[]string{cudaSO, "libonnxruntime_providers_cuda.so", "libonnxruntime_providers_shared.so"}},
+		"linux/amd64 cuda": {"onnxruntime-gpu", "manylinux_2_28_x86_64", 255569273,
+			"05d548956197b9d01f59b625de740e0d6be3593f874e241a12dc0362650ecdf7",
+			[]string{so, "libonnxruntime_providers_cuda.so", "libonnxruntime_providers_shared.so"}},
 	}
 	key := goos + "/" + goarch
 	if cuda {
