@@ -107,7 +107,7 @@ func (e *engine) call(c *sharedCall, parts []part) error {
 	if err := session.Run(ctx, inputs, outputs); err != nil {
 		return e.m.named(err)
 	}
-	if err := e.m.numbers(target, candidate, all); err != nil || alone {
+	if err := e.m.numbers(target); err != nil || alone {
 		return err
 	}
 	for _, p := range parts {

@@ -99,14 +99,10 @@ type part struct {
 	from, to int
 }
 
-// engineWorkers returns the number of calls that run at once. On a CPU two calls run, because the cores can work on one
-// call while the other is between two products.
-func engineWorkers(device string) int {
-	if device != "cpu" {
-		return 1
-	}
-	return 2
-}
+// engineWorkers is the number of calls that run at once: while one computes, the rows of the next are gathered, and the
+// results of the one before are handed out. On a CPU, the cores can also work on one call while the other is between two
+// products.
+const engineWorkers = 2
 
 // bucket returns the length to which a row with that number of tokens is padded: a multiple of 4, if the model pads.
 func (m *MaskedLM) bucket(tokens int) int {
