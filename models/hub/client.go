@@ -6,6 +6,7 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
+	"net"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -29,9 +30,16 @@ func newClient(o Options, endpoint *url.URL) *client {
 	o.WaitMin = cmp.Or(max(o.WaitMin, 0), time.Second)
 	o.Stall = cmp.Or(max(o.Stall, 0), time.Minute)
 	c := &client{Options: o, endpoint: endpoint}
-	c.http = &http.Client{CheckRedirect: c.checkRedirect}
+	c.http = &http.Client{Transport: transport, CheckRedirect: c.checkRedirect}
 	return c
 }
+
+// transport connects within ten seconds or not at all, by the proxies that the environment names.
+var transport = func() *http.Transport {
+	t := http.DefaultTransport.(*http.Transport).Clone()
+	t.DialContext = (&net.Dialer{Timeout: 10 * time.Second}).DialContext
+	return t
+}()
 
 // advance reports fetched bytes to Progress, once Begin has been called.
 func (c *client) advance(bytes int64) {
@@ -48,8 +56,8 @@ func (c *client) checkRedirect(request *http.Request, via []*http.Request) error
 		return fmt.Errorf("%w: more than 10 in a row", errRedirect)
 	}
 	if request.URL.Scheme != "https" && request.URL.Scheme != "http" {
-		return fmt.Errorf("%w to an address that begins with %.20q: files come over https or http alone; set %s to "+
-			"another mirror", errRedirect, request.URL.Scheme+":", endpointVariable)
+		return fmt.Errorf("%w to an address that begins with %.20q: files come over https or http alone",
+			errRedirect, request.URL.Scheme+":")
 	}
 	if via[len(via)-1].URL.Scheme == "https" && request.URL.Scheme != "https" {
 		return fmt.Errorf("%w from https to %s://%s", errRedirect, request.URL.Scheme, request.URL.Host)

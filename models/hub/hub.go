@@ -202,7 +202,7 @@ func (r *Repository) FetchWeights(ctx context.Context, f File, dir string) error
 // Fetch downloads f into dir, unless the complete file with the right checksum is already there.
 func (r *Repository) Fetch(ctx context.Context, f File, dir string) error {
 	d := &download{client: r.client, address: r.stem + url.PathEscape(f.Name), name: f.Name,
-		path: filepath.Join(dir, f.Name), size: f.Size}
+		path: filepath.Join(dir, f.Name), size: f.Size, again: "pull again to go on from there"}
 	switch {
 	case f.Size < 0:
 	case f.Large != nil && isHex(f.Large.SHA256, 2*sha256.Size):
