@@ -7,7 +7,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -30,8 +29,8 @@ type Options struct {
 	// Library is the path of the onnxruntime shared library. If it is empty, Open finds the library for the device, or
 	// downloads the CPU's.
 	Library string
-	// Progress gets messages about a download, unless it is nil.
-	Progress io.Writer
+	// Progress observes a download, unless it is nil.
+	Progress FetchProgress
 }
 
 // MaskedLM is a masked language model, ready to run. Many goroutines may use it at once.

@@ -10,11 +10,12 @@ import (
 	"infill/internal/check"
 	"infill/lm/internal/onnx"
 	"infill/lm/internal/ort"
+	"infill/lm/internal/ort/library"
 )
 
 // openRuntime is onnxruntime on the CPU, found, or fetched as for a user.
 var openRuntime = sync.OnceValues(func() (*ort.Runtime, error) {
-	path, err := ort.Locate(context.Background(), "cpu", os.Stderr)
+	path, err := ort.Locate(context.Background(), "cpu", library.Lines{Out: os.Stderr})
 	if err != nil {
 		return nil, err
 	}

@@ -13,7 +13,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"maps"
 	"os"
 	"path/filepath"
@@ -109,9 +108,9 @@ func Open(ctx context.Context, o Options) (*Runtime, error) {
 }
 
 // Locate returns the path of the library for a device (see Options). If there is no library for the CPU, it downloads
-// one, and writes messages to progress unless that is nil. The CUDA build of onnxruntime is a file of its own, and a
+// one, and reports that to progress unless that is nil. The CUDA build of onnxruntime is a file of its own, and a
 // process can load only one library: if a library is already loaded, Locate returns that.
-func Locate(ctx context.Context, device string, progress io.Writer) (string, error) {
+func Locate(ctx context.Context, device string, progress library.Progress) (string, error) {
 	device, index, err := parseDevice(device)
 	if err != nil {
 		return "", err

@@ -3,7 +3,6 @@ package cli
 import (
 	"context"
 	"fmt"
-	"io"
 	"regexp"
 	"runtime"
 	"slices"
@@ -107,12 +106,4 @@ func (o *ModelOptions) Note(s *terminal.Streams, format string, args ...any) {
 // Warn prints a warning as one line, unless the flag quiet is set.
 func (o *ModelOptions) Warn(s *terminal.Streams, format string, args ...any) {
 	Warn(s, o.Quiet, format, args...)
-}
-
-// FetchProgress returns the writer for messages about downloading the library, or nil if quiet is true.
-func FetchProgress(s *terminal.Streams, quiet bool) io.Writer {
-	if quiet {
-		return nil
-	}
-	return s.Err
 }

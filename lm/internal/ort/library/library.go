@@ -4,15 +4,16 @@
 // package onnxruntime of the environment that the executable is installed in. If INFILL_ONNXRUNTIME names a library
 // that is not usable, Find returns an error and tries nothing else.
 //
-// Fetch gets the wheel of release 1.31.1 through Python's pip, which knows its registry, mirrors and
-// proxies. It checks the wheel against a pinned SHA-256 before it unpacks it. The cache holds one folder for each
-// release, platform and variant:
+// Fetch tries, in this order, Python's pip (release 1.31.1), the publisher's own release (1.24.4) and Node's npm
+// (1.24.3). It checks what arrives against a pinned SHA-256. The cache holds one folder for each release, platform and
+// variant:
 //
 //	<cache>/onnxruntime/1.31.1/linux-amd64/libonnxruntime.so
 //	<cache>/onnxruntime/1.31.1/linux-amd64-cuda/...
 //
 // where <cache> is INFILL_CACHE, or infill's folder in the user's cache folder. A folder appears whole or not at all,
-// and under a lock: of several processes, one fetches and the others wait.
+// and under a lock: of several processes, one fetches and the others wait. Of several releases, Find takes the one that
+// Fetch tries first.
 package library
 
 import (
@@ -20,7 +21,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -40,11 +40,12 @@ var ErrNotFound = errors.New("no usable onnxruntime library found")
 type Options struct {
 	// CUDA asks for a library with the CUDA provider's files beside it.
 	CUDA bool
-	// Progress gets a line at the start of a fetch and a line at the end, unless it is nil.
-	Progress io.Writer
+	// Progress observes a fetch, unless it is nil.
+	Progress Progress
 
-	goos, goarch string // the running program's unless a test sets them
-	wheel        *wheel
+	// A test may set another platform, and other carriers, than those of the running program.
+	goos, goarch string
+	list         []carrier
 }
 
 // Library describes a place to look for a library: whether the place has a usable library, and if not, why.
@@ -106,7 +107,7 @@ func Find(o Options) (Library, error) {
 
 // survey examines every place, in the order of Find.
 func survey(o Options) ([]Library, error) {
-	folder, err := o.folder()
+	shelf, err := shelf()
 	if err != nil {
 		return nil, err
 	}
@@ -127,7 +128,10 @@ func survey(o Options) ([]Library, error) {
 		}
 		python = o.in(python, folders...)
 	}
-	list = append(list, o.cached(folder))
+	carriers := o.carriers()
+	for i := range carriers {
+		list = append(list, o.cached(&carriers[i], shelf))
+	}
 	if python.Path != "" {
 		list = append(list, python)
 	}
@@ -188,12 +192,14 @@ func PythonPackages(environment string) (folders []string) {
 	return folders
 }
 
-// cached returns the library that Fetch put into folder. It does not check the SHA-256 again, as Fetch has done so: a
-// file damaged later fails to load.
-func (o Options) cached(folder string) Library {
-	l := Library{Place: "cache", Path: filepath.Join(folder, FileName(o.os())), Version: Version}
-	if _, err := os.Stat(l.Path); err != nil {
-		l.Version, l.Reason = "", "nothing fetched yet"
+// cached returns the library that Fetch has put into the folder of a carrier. It does not check the SHA-256 again, as
+// Fetch has done so: a file damaged later fails to load.
+func (o Options) cached(c *carrier, shelf string) Library {
+	l := Library{Place: "cache", Path: filepath.Join(o.folder(c, shelf), c.members[0].name), Version: c.version}
+	_, err := os.Stat(l.Path)
+	if err != nil {
+		l.Version = ""
+		l.Reason = "nothing fetched yet"
 		return l
 	}
 	return o.examine(l)
@@ -239,25 +245,37 @@ func (o Options) os() string { return cmp.Or(o.goos, runtime.GOOS) }
 
 func (o Options) arch() string { return cmp.Or(o.goarch, runtime.GOARCH) }
 
-// folder returns the cache folder for o's platform, with or without CUDA.
-func (o Options) folder() (string, error) {
+func (o Options) platform() platform { return platform{o.os(), o.arch(), o.CUDA} }
+
+// carriers returns what brings the library, in the order in which to try.
+func (o Options) carriers() []carrier {
+	if o.list != nil {
+		return o.list
+	}
+	return carriers(o.platform())
+}
+
+// shelf returns the folder of the cache that has all releases.
+func shelf() (string, error) {
 	root, err := models.CacheDir()
-	name := o.os() + "-" + o.arch()
-	if o.CUDA {
-		name += "-cuda"
+	if err != nil {
+		return "", err
 	}
-	return filepath.Join(root, "onnxruntime", Version, name), err
+	return filepath.Abs(filepath.Join(root, "onnxruntime"))
 }
 
-func (o Options) platform() string {
-	if o.CUDA {
-		return fmt.Sprintf("%s/%s with CUDA", o.os(), o.arch())
-	}
-	return o.os() + "/" + o.arch()
+// folder returns the folder of the cache for a carrier's release and o's platform.
+func (o Options) folder(c *carrier, shelf string) string {
+	return filepath.Join(shelf, c.version, o.platform().folder())
 }
 
-// FileName returns the name of the library file in the cache.
-func FileName(goos string) string {
-	return cmp.Or(map[string]string{"windows": "onnxruntime.dll", "darwin": "libonnxruntime.dylib"}[goos],
-		"libonnxruntime.so")
+func (o Options) progress() Progress {
+	if o.Progress == nil {
+		return silent{}
+	}
+	return o.Progress
+}
+
+func (o Options) say(format string, arguments ...any) {
+	o.progress().Say(fmt.Sprintf(format, arguments...))
 }
