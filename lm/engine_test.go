@@ -158,7 +158,7 @@ func TestLeave(t *testing.T) {
 	left := func() (workers, requests int) {
 		m.engine.lock.Lock()
 		defer m.engine.lock.Unlock()
-		return m.engine.running, len(m.engine.little) + len(m.engine.much)
+		return m.engine.running, len(m.engine.light) + len(m.engine.heavy)
 	}
 	// A worker may be about to see that nothing waits.
 	for range 1000 {
@@ -221,17 +221,16 @@ func TestFailedCall(t *testing.T) {
 // Who asks for a row of a length of its own waits for one call, however many rows of another length wait.
 func TestOldestFirst(t *testing.T) {
 	m := engineModel(t, builtIn(t), Options{Device: "cpu"})
-	e := &engine{m: m}
+	e := &engine{}
 	for _, of := range []struct{ tokens, rows int }{{8, 4000}, {16, 1}} {
 		b := &batch{}
 		b.reset(of.tokens, 1, 0, false)
 		b.ids, b.queries = make([]int64, of.tokens*of.rows), make([]int64, of.rows)
-		much := OneCaller(t.Context(), true).Value(callerKey{}).(*caller)
-		e.submit(&request{caller: much, batch: b, left: of.rows, done: make(chan struct{})})
+		e.submit(newRequest(OneCaller(t.Context(), true), &rowsJob{m, b, of.tokens}))
 	}
 	for call, tokens := range []int{8, 16, 8, 8} {
-		if parts := e.take(); parts[0].tokens != tokens {
-			t.Errorf("call %d is of %d tokens, want %d", call, parts[0].tokens, tokens)
+		if parts := e.take(); parts[0].job.(*rowsJob).tokens != tokens {
+			t.Errorf("call %d is of %d tokens, want %d", call, parts[0].job.(*rowsJob).tokens, tokens)
 		}
 	}
 }

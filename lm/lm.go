@@ -65,7 +65,7 @@ func Open(ctx context.Context, bundle *models.Bundle, o Options) (*MaskedLM, err
 	}
 	m := &MaskedLM{bundle: bundle, runtime: runtime, mask: o.MaskID}
 	m.chunk = limits(bundle.Config, runtime.Device())
-	m.engine = &engine{m: m, workers: engineWorkers}
+	m.engine = &engine{workers: engineWorkers}
 	m.padded = padded(bundle)
 	m.conditionals.build = func(b *models.Bundle) (*onnx.Graph, error) {
 		if m.padded {

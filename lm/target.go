@@ -93,7 +93,7 @@ type target struct {
 	// pending are the rows that this call needs and the target does not remember.
 	pending []string
 	batch   batch
-	back    gradientBatch
+	batched gradientBatch        // rows with a backward pass
 	found   map[string][]float32 // rows of this call, which eviction cannot remove
 	key     []byte
 	one     []bool // scratch space: the mask of a single slot
@@ -213,13 +213,13 @@ func (t *target) EnergyGradient(ctx context.Context, states []int, energy, gradi
 		for j := range m {
 			row := gradient[(c*m+j)*t.width:][:t.categories[j]]
 			if t.everything {
-				whole := t.back.crossWhole[(g*m+j)*v:][:v]
+				whole := t.batched.crossWhole[(g*m+j)*v:][:v]
 				for k, id := range t.support[j] {
 					row[k] += float64(whole[id])
 				}
 				continue
 			}
-			for k, x := range t.back.cross[(g*m+j)*t.width:][:len(row)] {
+			for k, x := range t.batched.cross[(g*m+j)*t.width:][:len(row)] {
 				row[k] += float64(x)
 			}
 		}
@@ -496,7 +496,7 @@ func (t *target) distinct(states []int) distinctStates {
 // backward runs the rows of every distinct state with a backward pass, and remembers the rows' distributions.
 func (t *target) backward(ctx context.Context, d distinctStates) error {
 	m := len(t.slots)
-	b := &t.back
+	b := &t.batched
 	from, to := t.scored(0)
 	perRow := to - from
 	b.reset(len(t.template), perRow, t.gathered(), t.everything)
