@@ -6,8 +6,8 @@ import (
 	"infill/lm/internal/ort"
 )
 
-// rowsJob computes the rows of a batch. Rows with equal numbers of tokens and of
-// queries share calls, whichever text they come from.
+// rowsJob computes the rows of a batch. Rows with equal numbers of tokens and
+// of queries share calls, whichever text they come from.
 //
 // The results of a row do not depend on the other rows of a call: a row always
 // runs at the length of its bucket, alone or not (TestNeighbours).
@@ -29,8 +29,8 @@ func (j *rowsJob) shares(other job) bool {
 	return ok && o.tokens == j.tokens && o.batch.perRow == j.batch.perRow
 }
 
-// bucket returns the length to which a row with that number of tokens is padded:
-// a multiple of 4, if the model pads.
+// bucket returns the length to which a row with that number of tokens is
+// padded: a multiple of 4, if the model pads.
 func (m *MaskedLM) bucket(tokens int) int {
 	if !m.padded {
 		return tokens
@@ -109,8 +109,8 @@ func (c *sharedCall) double(tokens int) {
 	c.candidates = append(c.candidates, c.candidates...)
 }
 
-// tensors returns the inputs and outputs that every graph has. The outputs write
-// to target, candidate and all.
+// tensors returns the inputs and outputs that every graph has. The outputs
+// write to target, candidate and all.
 func (c *sharedCall) tensors(tokens, vocabulary int, target, candidate, all []float32) (inputs, outputs []ort.Tensor) {
 	rows := int64(c.rows)
 	queries := int64(c.rows * c.perRow)

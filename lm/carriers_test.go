@@ -12,8 +12,9 @@ import (
 	"infill/models"
 )
 
-// The values of TestGolden hold with the library of each carrier that can be reached from here. A carrier is reached
-// alone: the others' programs are not found, and their addresses lead nowhere.
+// The values of TestGolden hold with the library of each carrier that can be
+// reached from here. A carrier is reached alone: the others' programs are not
+// found, and their addresses lead nowhere.
 func TestGoldenOfEachCarrier(t *testing.T) {
 	if testing.Short() {
 		t.Skip("fetches over the network")
@@ -53,7 +54,8 @@ func TestGoldenOfEachCarrier(t *testing.T) {
 	}
 }
 
-// link puts a program into folder under its name, or skips the test where it is not installed.
+// link puts a program into folder under its name, or skips the test where it is
+// not installed.
 func link(t *testing.T, name, folder string) {
 	t.Helper()
 	path, err := exec.LookPath(name)

@@ -9,8 +9,8 @@ import (
 )
 
 // InFlight is the number of texts that a program should fill at once. More
-// texts cost memory and make no call fuller: 2,000 lines of one blank took 5.3 s
-// with 64, and 4.9 s with 128, 256 and 512 on two cores.
+// texts cost memory and make no call fuller: 2,000 lines of one blank took 5.3
+// s with 64, and 4.9 s with 128, 256 and 512 on two cores.
 const InFlight = 128
 
 // A job is rows to compute. Calls take them from the front, perhaps together
@@ -25,17 +25,17 @@ type job interface {
 	// fitting returns how many rows, from row on, a call with the given room
 	// takes: it may be more than the room.
 	fitting(room, row int) int
-	// shares reports whether rows of the other job may stand in the same call. A
-	// job shares calls with itself.
+	// shares reports whether rows of the other job may stand in the same call.
+	// A job shares calls with itself.
 	shares(other job) bool
 	// run computes the rows of parts, whose jobs share calls with this one.
 	run(ctx context.Context, c *sharedCall, parts []part) error
 }
 
-// engine runs the jobs of all goroutines that use a model. A call takes the rows
-// that gathered while earlier calls ran, and never waits for rows that may not
-// come. Each goroutine waits for its job, and so has at most one request in the
-// queues.
+// engine runs the jobs of all goroutines that use a model. A call takes the
+// rows that gathered while earlier calls ran, and never waits for rows that may
+// not come. Each goroutine waits for its job, and so has at most one request in
+// the queues.
 type engine struct {
 	workers int // the most calls that run at once
 
@@ -84,10 +84,10 @@ type caller struct{ spent atomic.Int64 }
 
 type callerKey struct{}
 
-// OneCaller returns a context under which all rows count for one caller, so that
-// a caller of many rows does not delay others. If heavy is true, that caller
-// counts as one of many rows from the start. Without OneCaller, each call of a
-// model is a caller.
+// OneCaller returns a context under which all rows count for one caller, so
+// that a caller of many rows does not delay others. If heavy is true, that
+// caller counts as one of many rows from the start. Without OneCaller, each
+// call of a model is a caller.
 func OneCaller(ctx context.Context, heavy bool) context.Context {
 	if ctx.Value(callerKey{}) != nil {
 		return ctx
@@ -118,14 +118,14 @@ type part struct {
 	from, to int
 }
 
-// engineWorkers is the number of calls that run at once: while one computes, the
-// rows of the next are gathered, and the results of the one before are handed
-// out. On a CPU, the cores can also work on one call while the other is between
-// two products.
+// engineWorkers is the number of calls that run at once: while one computes,
+// the rows of the next are gathered, and the results of the one before are
+// handed out. On a CPU, the cores can also work on one call while the other is
+// between two products.
 const engineWorkers = 2
 
-// await runs a job. If ctx ends, await returns at the next node of the graph or,
-// if other callers share the call, after the call.
+// await runs a job. If ctx ends, await returns at the next node of the graph
+// or, if other callers share the call, after the call.
 func (e *engine) await(ctx context.Context, j job) error {
 	r := newRequest(ctx, j)
 	if r.left == 0 {
@@ -239,8 +239,8 @@ func (e *engine) work() {
 	e.spare = append(e.spare, c)
 }
 
-// take returns the rows of a worker's next call. It chooses the queue whose turn
-// it is, and takes the rows that may share a call with the queue's oldest
+// take returns the rows of a worker's next call. It chooses the queue whose
+// turn it is, and takes the rows that may share a call with the queue's oldest
 // request. A request with rows left over moves to the end of the queue.
 func (e *engine) take() (parts []part) {
 	queue := e.queue()

@@ -1,5 +1,6 @@
-// Package lm runs masked language models: log-probabilities of tokens at chosen positions, and the joint energy of
-// several masked slots with its gradient, batched over chains. Samplers sample from a [Target].
+// Package lm runs masked language models: log-probabilities of tokens at chosen
+// positions, and the joint energy of several masked slots with its gradient,
+// batched over chains. Samplers sample from a [Target].
 package lm
 
 import (
@@ -18,22 +19,24 @@ import (
 	"infill/models"
 )
 
-// Options say where and how a model runs. The zero value finds or downloads the onnxruntime library, and uses a GPU if
-// one works. Only MaskID must be set.
+// Options say where and how a model runs. The zero value finds or downloads the
+// onnxruntime library, and uses a GPU if one works. Only MaskID must be set.
 type Options struct {
 	Device  string // "auto" (also if empty), "cpu", "cuda" or "cuda:N"
 	Threads int    // on the CPU, at most [MaxThreads]; if 0, all cores
 	MaskID  int    // id of the token [MASK], from the bundle's tokenizer; required
-	// SeparatorID is the token id of [SEP], which ends the first text of a pair. If 0, all tokens are of one segment.
+	// SeparatorID is the token id of [SEP], which ends the first text of a
+	// pair. If 0, all tokens are of one segment.
 	SeparatorID int
-	// Library is the path of the onnxruntime shared library. If it is empty, Open finds the library for the device, or
-	// downloads the CPU's.
+	// Library is the path of the onnxruntime shared library. If it is empty,
+	// Open finds the library for the device, or downloads the CPU's.
 	Library string
 	// Progress observes a download, unless it is nil.
 	Progress FetchProgress
 }
 
-// MaskedLM is a masked language model, ready to run. Many goroutines may use it at once.
+// MaskedLM is a masked language model, ready to run. Many goroutines may use it
+// at once.
 type MaskedLM struct {
 	bundle       *models.Bundle
 	runtime      *ort.Runtime
@@ -45,8 +48,8 @@ type MaskedLM struct {
 	padded       bool // whether a call can pad rows to a common length
 }
 
-// Open prepares a model. It makes no session: the first use makes one session for log-probabilities or for gradients,
-// and each holds the weights in memory.
+// Open prepares a model. It makes no session: the first use makes one session
+// for log-probabilities or for gradients, and each holds the weights in memory.
 func Open(ctx context.Context, bundle *models.Bundle, o Options) (*MaskedLM, error) {
 	if o.MaskID <= 0 || o.MaskID >= bundle.Config.VocabularySize {
 		return nil, fmt.Errorf("[MASK] has id %d, outside the model's vocabulary of %d", o.MaskID,
@@ -89,7 +92,8 @@ func Open(ctx context.Context, bundle *models.Bundle, o Options) (*MaskedLM, err
 	return m, nil
 }
 
-// MaxThreads returns the largest number of threads of a model call: four times the processors.
+// MaxThreads returns the largest number of threads of a model call: four times
+// the processors.
 func MaxThreads() int { return ort.MaxThreads() }
 
 // Close waits for running calls and releases the sessions.
@@ -117,7 +121,8 @@ func (m *MaskedLM) Description() Description {
 		Note:   m.runtime.Note(), Threads: m.runtime.Threads()}
 }
 
-// Positions returns the length of the longest text that the model takes, in tokens, [CLS] and [SEP] included.
+// Positions returns the length of the longest text that the model takes, in
+// tokens, [CLS] and [SEP] included.
 func (m *MaskedLM) Positions() int { return m.bundle.Config.MaxPositions }
 
 // Vocabulary returns the number of tokens that the model scores.
@@ -126,7 +131,8 @@ func (m *MaskedLM) Vocabulary() int { return m.bundle.Config.VocabularySize }
 // MaskID returns the id of the token [MASK].
 func (m *MaskedLM) MaskID() int { return m.mask }
 
-// check returns an error if ids has an id outside the vocabulary, or if the text is too long.
+// check returns an error if ids has an id outside the vocabulary, or if the
+// text is too long.
 func (m *MaskedLM) check(ids []int) error {
 	if len(ids) > m.Positions() {
 		return fmt.Errorf("the text has %d tokens, the model takes at most %d ([CLS] and [SEP] included)", len(ids),
@@ -163,8 +169,9 @@ type lazySession struct {
 	closed  bool
 }
 
-// get returns the session, and makes it if there is none. If ctx ends while the session is being made, making it
-// continues: a later get uses the session, or, after close, it is closed at once.
+// get returns the session, and makes it if there is none. If ctx ends while the
+// session is being made, making it continues: a later get uses the session, or,
+// after close, it is closed at once.
 func (l *lazySession) get(ctx context.Context, m *MaskedLM) (*ort.Session, error) {
 	l.lock.Lock()
 	if l.session != nil {
@@ -238,8 +245,9 @@ func (m *MaskedLM) named(err error) error {
 		err, m.runtime.Version())
 }
 
-// mapped reports whether weights stay mapped from their file. Copies in the order in which products read make rows up
-// to a tenth faster. But for a large model a copy takes a second to make, and each session has its own.
+// mapped reports whether weights stay mapped from their file. Copies in the
+// order in which products read make rows up to a tenth faster. But for a large
+// model a copy takes a second to make, and each session has its own.
 func (m *MaskedLM) mapped() bool {
 	const large = 128 << 20 // bytes
 	return m.bundle.Manifest.Size() >= large
@@ -257,7 +265,8 @@ func (l *lazySession) close() error {
 	return err
 }
 
-// numbers returns an error if a result is NaN: sums of finite weights can overflow.
+// numbers returns an error if a result is NaN: sums of finite weights can
+// overflow.
 func (m *MaskedLM) numbers(lists ...[]float32) error {
 	for _, list := range lists {
 		for _, x := range list {

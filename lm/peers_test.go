@@ -14,10 +14,11 @@ import (
 	"infill/models"
 )
 
-// TestPeer is infill's side of testdata/peers/peers.py, which starts it with INFILL_PEER="FOLDER DEVICE
-// CHAINS", and of .ci/gpu: for each line "energy" or "gradient" it computes fresh fills and answers with the seconds. A
-// line may also say how many chains, and of how many slots each. With "FOLDER shape" it writes random weights of
-// BERT-base's shape.
+// TestPeer is infill's side of testdata/peers/peers.py, which starts it with
+// INFILL_PEER="FOLDER DEVICE CHAINS", and of .ci/gpu: for each line "energy" or
+// "gradient" it computes fresh fills and answers with the seconds. A line may
+// also say how many chains, and of how many slots each. With "FOLDER shape" it
+// writes random weights of BERT-base's shape.
 func TestPeer(t *testing.T) {
 	words := strings.Fields(os.Getenv("INFILL_PEER"))
 	if len(words) == 0 {

@@ -6,15 +6,18 @@ import (
 	"infill/models"
 )
 
-// chunkLimits bounds how much one model call computes. On a CPU, a call is fastest if the values between two matrix
-// products stay in its caches; on a GPU, memory is the bound.
+// chunkLimits bounds how much one model call computes. On a CPU, a call is
+// fastest if the values between two matrix products stay in its caches; on a
+// GPU, memory is the bound.
 type chunkLimits struct {
 	tokens  int // largest rows × tokens of a call
 	queries int // most queried positions of a call, each of which has an array of vocabulary size
 }
 
-// limits returns the limits for a model on a device, with figures from BenchmarkChunk. For large vocabularies, memory
-// bounds the queries: all distributions of a call take 32 MiB on a CPU, and a few such arrays exist at once.
+// limits returns the limits for a model on a device, with figures from
+// BenchmarkChunk. For large vocabularies, memory bounds the queries: all
+// distributions of a call take 32 MiB on a CPU, and a few such arrays exist at
+// once.
 func limits(c models.Config, device string) chunkLimits {
 	if strings.HasPrefix(device, "cuda") {
 		return chunkLimits{tokens: 64 << 10, queries: max(1, min(2<<10, (64<<20)/c.VocabularySize))}
@@ -97,8 +100,9 @@ func (b *batch) prepare(vocabulary int) {
 	}
 }
 
-// gradientBatch is a batch whose rows come in groups, chains × terms. Its result is the gradient with respect to the
-// embeddings of slots, summed over each group.
+// gradientBatch is a batch whose rows come in groups, chains × terms. Its
+// result is the gradient with respect to the embeddings of slots, summed over
+// each group.
 type gradientBatch struct {
 	batch
 	terms, slots   int

@@ -10,9 +10,10 @@ import (
 	"infill/samplers"
 )
 
-// Beside forty callers who have had much and ask for more, one who asks for a row at a time has
-// the next call each time, or the one after it, and the others' calls are short. The forty lose
-// no turn, and each of them has half of another's rows at least. So it is where they ask for gradients, of five rows
+// Beside forty callers who have had much and ask for more, one who asks for a
+// row at a time has the next call each time, or the one after it, and the
+// others' calls are short. The forty lose no turn, and each of them has half of
+// another's rows at least. So it is where they ask for gradients, of five rows
 // a chain.
 func TestTurns(t *testing.T) {
 	for _, of := range []struct {
@@ -91,7 +92,8 @@ func TestTurns(t *testing.T) {
 	}
 }
 
-// A caller who will ask for much has no turn of those who ask for little, however little it asks for at first.
+// A caller who will ask for much has no turn of those who ask for little,
+// however little it asks for at first.
 func TestMuchFromTheFirst(t *testing.T) {
 	for _, heavy := range []bool{true, false} {
 		e := &engine{}
@@ -105,7 +107,8 @@ func TestMuchFromTheFirst(t *testing.T) {
 	}
 }
 
-// Gradients do not depend on what else the model is asked for, nor on the calls that their chains are shared out to.
+// Gradients do not depend on what else the model is asked for, nor on the calls
+// that their chains are shared out to.
 func TestGradientNeighbours(t *testing.T) {
 	m := engineModel(t, builtIn(t), Options{Device: "cpu"})
 	const chains = 25

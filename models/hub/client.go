@@ -34,7 +34,8 @@ func newClient(o Options, endpoint *url.URL) *client {
 	return c
 }
 
-// transport connects within ten seconds or not at all, by the proxies that the environment names.
+// transport connects within ten seconds or not at all, by the proxies that the
+// environment names.
 var transport = func() *http.Transport {
 	t := http.DefaultTransport.(*http.Transport).Clone()
 	t.DialContext = (&net.Dialer{Timeout: 10 * time.Second}).DialContext
@@ -50,7 +51,8 @@ func (c *client) advance(bytes int64) {
 
 var errRedirect = errors.New("refused a redirect")
 
-// checkRedirect sends the token to c.endpoint only, and refuses to leave an encrypted connection.
+// checkRedirect sends the token to c.endpoint only, and refuses to leave an
+// encrypted connection.
 func (c *client) checkRedirect(request *http.Request, via []*http.Request) error {
 	if len(via) >= 10 {
 		return fmt.Errorf("%w: more than 10 in a row", errRedirect)
@@ -83,7 +85,8 @@ func (f *failure) Unwrap() error { return f.err }
 // brokenError wraps the error of an incomplete answer.
 type brokenError struct{ error }
 
-// try calls do until it succeeds, fails for good, or fails Attempts times in a row without further progress.
+// try calls do until it succeeds, fails for good, or fails Attempts times in a
+// row without further progress.
 func (c *client) try(ctx context.Context, do func() (further bool, err error)) error {
 	for attempt := 1; ; attempt++ {
 		further, err := do()
@@ -110,8 +113,9 @@ func (c *client) try(ctx context.Context, do func() (further bool, err error)) e
 // errStalled says why a stalled connection was ended.
 var errStalled = errors.New("the connection went silent, or is too slow")
 
-// get requests address, from byte offset on if offset is not 0, and passes the answer to read. The connection ends
-// after Stall, unless read keeps calling alive. For an incomplete answer, and for every status except 200 and 206, the
+// get requests address, from byte offset on if offset is not 0, and passes the
+// answer to read. The connection ends after Stall, unless read keeps calling
+// alive. For an incomplete answer, and for every status except 200 and 206, the
 // error is a *failure.
 func (c *client) get(ctx context.Context, address string, offset int64,
 	read func(response *http.Response, alive func()) error) error {
@@ -169,8 +173,8 @@ func (c *client) unreachable(err error) error {
 	return &failure{err: final, reason: fmt.Errorf("%s cannot be reached", c.endpoint.Host)}
 }
 
-// refusal returns the error for an answer that is not a success. The hub's header X-Error-Code says what exactly is
-// missing.
+// refusal returns the error for an answer that is not a success. The hub's
+// header X-Error-Code says what exactly is missing.
 func (c *client) refusal(response *http.Response) error {
 	status, wait := response.StatusCode, retryAfter(response)
 	message := ""

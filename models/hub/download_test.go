@@ -15,7 +15,8 @@ import (
 	"infill/internal/check"
 )
 
-// A file of known or unknown size arrives whole, also over a connection that breaks.
+// A file of known or unknown size arrives whole, also over a connection that
+// breaks.
 func TestDownload(t *testing.T) {
 	content := strings.Repeat("infill ", 100_000)
 	sum := sha256.Sum256([]byte(content))

@@ -16,7 +16,8 @@ import (
 
 const (
 	partSuffix = ".part"
-	// unknownSize is the size of a file of which only the server knows where it ends.
+	// unknownSize is the size of a file of which only the server knows where it
+	// ends.
 	unknownSize = -1
 )
 
@@ -50,7 +51,8 @@ type download struct {
 	address, name, path string // name appears in errors
 	again               string // what to do if the connection broke too often
 	size                int64  // bytes; unknownSize for a file that ends with the answer
-	// sum is the expected hash, of the given kind, of the prefix and the content. It is "" if it is not known.
+	// sum is the expected hash, of the given kind, of the prefix and the
+	// content. It is "" if it is not known.
 	kind, prefix, sum string
 	hash              hash.Hash
 
@@ -106,7 +108,8 @@ func (d *download) run(ctx context.Context) error {
 		if removal := d.discard(part); removal != nil {
 			return errors.Join(err, removal)
 		}
-		// If bytes from an earlier run were wrong, download once more, from the first byte.
+		// If bytes from an earlier run were wrong, download once more, from the
+		// first byte.
 		if !resumed {
 			return fmt.Errorf("%w: the server or what lies between sent something else; try again, or from another "+
 				"server", err)
@@ -128,8 +131,9 @@ func (d *download) within(bytes int64) int64 {
 	return min(bytes, d.size)
 }
 
-// complete appends to part until it has the size of the file. It continues after broken connections, as long as every
-// few attempts make part longer than ever before. A server that starts again at the first byte makes no progress.
+// complete appends to part until it has the size of the file. It continues
+// after broken connections, as long as every few attempts make part longer than
+// ever before. A server that starts again at the first byte makes no progress.
 func (d *download) complete(ctx context.Context, part string) (err error) {
 	if d.out, err = os.OpenFile(part, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o644); err != nil {
 		return err
@@ -164,7 +168,8 @@ func (d *download) complete(ctx context.Context, part string) (err error) {
 	return fmt.Errorf("%s: %w", d.name, err)
 }
 
-// read appends a response to d.out. The checksum later shows whether the bytes are right.
+// read appends a response to d.out. The checksum later shows whether the bytes
+// are right.
 func (d *download) read(response *http.Response, alive func()) error {
 	if response.StatusCode == http.StatusOK && d.have > 0 { // the server ignores the range
 		d.client.advance(-d.within(d.have))

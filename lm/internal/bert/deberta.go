@@ -8,9 +8,11 @@ import (
 	"infill/models"
 )
 
-// disentangled builds DeBERTa's attention (He et al. 2021, section 3.1) up to the output matrix. A score sums products
-// of query and key: content with content, content with the key's distance, and the query's distance with content. Both
-// distances use the same row of embeddings, since the table of distances is odd.
+// disentangled builds DeBERTa's attention (He et al. 2021, section 3.1) up to
+// the output matrix. A score sums products of query and key: content with
+// content, content with the key's distance, and the query's distance with
+// content. Both distances use the same row of embeddings, since the table of
+// distances is odd.
 func (m *builder) disentangled(l models.Layer, all, asked span, in graphs.Rows) *onnx.Value {
 	a, heads := m.bundle.Config.Relative, onnx.Fixed(int64(m.bundle.Config.Heads))
 	parts := 1.0
@@ -39,8 +41,8 @@ func (m *builder) disentangled(l models.Layer, all, asked span, in graphs.Rows) 
 	return m.join(m.MatMul(m.Softmax(scores), v), in.Rows, asked.perRow)
 }
 
-// distance returns, for each asked position i and each position j, the row of the distance embeddings: int64 [rows or
-// 1, 1, asked, tokens].
+// distance returns, for each asked position i and each position j, the row of
+// the distance embeddings: int64 [rows or 1, 1, asked, tokens].
 func (m *builder) distance(asked span, in graphs.Rows) *onnx.Value {
 	one, most := onnx.Fixed(1), m.bundle.Config.MaxPositions
 	here, there := m.Reshape(m.Range(in.Tokens), one, one, in.Tokens, one),
@@ -56,8 +58,9 @@ func (m *builder) distance(asked span, in graphs.Rows) *onnx.Value {
 	return m.Gather(m.Ints(table...), index, 0)
 }
 
-// bucket returns the row of embeddings for a distance. Up to a.Buckets/2, each distance has a row; beyond, more and
-// more distances share one. It rounds as the reference implementation does, in single precision.
+// bucket returns the row of embeddings for a distance. Up to a.Buckets/2, each
+// distance has a row; beyond, more and more distances share one. It rounds as
+// the reference implementation does, in single precision.
 func bucket(distance int, a *models.RelativeAttention) int {
 	sign, n, middle := 1, distance, a.Buckets/2
 	if distance < 0 {
@@ -71,7 +74,8 @@ func bucket(distance int, a *models.RelativeAttention) int {
 	return min(max(sign*n+a.Span, 0), 2*a.Span-1)
 }
 
-// convolved normalises x, the first layer's result, plus the activated convolution of embedded over the positions.
+// convolved normalises x, the first layer's result, plus the activated
+// convolution of embedded over the positions.
 func (m *builder) convolved(x, embedded *onnx.Value, asked span, queries *onnx.Value, in graphs.Rows) *onnx.Value {
 	l, a := m.layout.Convolution, m.bundle.Config.Relative
 	width := onnx.Fixed(int64(l.In))

@@ -9,8 +9,9 @@ import (
 	"infill/models"
 )
 
-// preNormLayer builds a layer of ModernBERT, which normalises before its blocks. Positions enter as rotations of
-// queries and keys, some layers see only a window, and the feed-forward block is gated (Shazeer 2020).
+// preNormLayer builds a layer of ModernBERT, which normalises before its
+// blocks. Positions enter as rotations of queries and keys, some layers see
+// only a window, and the feed-forward block is gated (Shazeer 2020).
 func (m *builder) preNormLayer(i int, l models.Layer, all, asked span, in graphs.Rows) *onnx.Value {
 	c := m.bundle.Config
 	theta, window := c.PreNorm.GlobalTheta, c.PreNorm.Window[i]
@@ -40,7 +41,8 @@ func (m *builder) preNormLayer(i int, l models.Layer, all, asked span, in graphs
 	return m.Add(x, m.linear(inner, l.Down, 1, 1))
 }
 
-// positionsOf returns the positions of span s within their rows: float [rows or 1, 1, perRow, 1].
+// positionsOf returns the positions of span s within their rows: float [rows or
+// 1, 1, perRow, 1].
 func (m *builder) positionsOf(s span, in graphs.Rows) *onnx.Value {
 	one := onnx.Fixed(1)
 	if s.at == nil {
@@ -50,7 +52,8 @@ func (m *builder) positionsOf(s span, in graphs.Rows) *onnx.Value {
 	return m.Reshape(m.Cast(within, onnx.Float), in.Rows, one, s.perRow, one)
 }
 
-// frequencies returns θ^(−2d/size), d from 0 to size/2 − 1, size that of a head, rounded as in the reference code.
+// frequencies returns θ^(−2d/size), d from 0 to size/2 − 1, size that of a
+// head, rounded as in the reference code.
 func (m *builder) frequencies(theta float64) []float32 {
 	size := m.headSize()
 	list := make([]float32, size/2)
@@ -60,8 +63,9 @@ func (m *builder) frequencies(theta float64) []float32 {
 	return list
 }
 
-// rotate turns each pair (d, d + size/2) of x [rows heads perRow size] by the angle position·frequency (Su et al.
-// 2021). The result is x∘cos + swap(x)∘sin, where swap puts the negated second half before the first. swap is a product
+// rotate turns each pair (d, d + size/2) of x [rows heads perRow size] by the
+// angle position·frequency (Su et al. 2021). The result is x∘cos + swap(x)∘sin,
+// where swap puts the negated second half before the first. swap is a product
 // with a constant matrix, so that the backward pass needs no rule for it.
 func (m *builder) rotate(x, positions *onnx.Value, frequencies []float32) *onnx.Value {
 	half := len(frequencies)
@@ -77,8 +81,9 @@ func (m *builder) rotate(x, positions *onnx.Value, frequencies []float32) *onnx.
 	return m.Add(m.Mul(x, m.Cos(angles)), m.Mul(swapped, m.Sin(angles)))
 }
 
-// outside returns a mask [rows or 1, 1, here, there]: 0 if |i − j| ≤ window, else at most −1e6, to which softmax gives
-// probability 0. |i − j| > window makes (i − j)² − window² at least 1.
+// outside returns a mask [rows or 1, 1, here, there]: 0 if |i − j| ≤ window,
+// else at most −1e6, to which softmax gives probability 0. |i − j| > window
+// makes (i − j)² − window² at least 1.
 func (m *builder) outside(here, there *onnx.Value, window int) *onnx.Value {
 	distance := m.Sub(here, m.Transpose(there, 0, 1, 3, 2))
 	beyond := m.Relu(m.Sub(m.Mul(distance, distance), m.Scalar(float64(window*window))))

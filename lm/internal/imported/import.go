@@ -17,8 +17,9 @@ import (
 	"infill/models"
 )
 
-// Settings makes the config.json of the graph in file. tokenizer is the folder with the tokenizer's files. positions is
-// the longest text in tokens; if 0, Settings reads it from config.json or tokenizer_config.json in tokenizer.
+// Settings makes the config.json of the graph in file. tokenizer is the folder
+// with the tokenizer's files. positions is the longest text in tokens; if 0,
+// Settings reads it from config.json or tokenizer_config.json in tokenizer.
 func Settings(file, tokenizer string, positions int) (*models.Imported, error) {
 	name := filepath.Base(file)
 	m, err := open(file)
@@ -103,7 +104,8 @@ func readSettings(dir string) (given, error) {
 	case g.Positions > 0:
 		g.positions = g.Positions
 		if strings.Contains(g.ModelType, "roberta") {
-			// RoBERTa's first position comes after the number of the padding token.
+			// RoBERTa's first position comes after the number of the padding
+			// token.
 			g.positions -= g.Padding + 1
 		}
 	case g.Longest > 0 && g.Longest < 1<<20: // exporters write 1e30 for "no limit"

@@ -15,8 +15,9 @@ type inference struct {
 	most      int64  // a pad above most makes the output so large that affords refuses it
 }
 
-// infer works out types and shapes of a node's outputs, and the elements of small whole-number outputs. If it cannot
-// tell a shape, it leaves the output unranked. It replaces absurdly large sizes by new symbols.
+// infer works out types and shapes of a node's outputs, and the elements of
+// small whole-number outputs. If it cannot tell a shape, it leaves the output
+// unranked. It replaces absurdly large sizes by new symbols.
 func (g *Graph) infer(n *Node, most int64) {
 	o, unranked := operators()[n.Op], func(v *Value) bool { return v == nil || v.Unranked }
 	in := inference{graph: g, node: n, out: n.Outputs[0], most: most}
@@ -43,8 +44,9 @@ func (g *Graph) infer(n *Node, most int64) {
 	}
 }
 
-// operator describes operators of the standard: how many inputs they must have, and how many of these need a known
-// shape. infer works out their outputs, or is nil if no function does.
+// operator describes operators of the standard: how many inputs they must have,
+// and how many of these need a known shape. infer works out their outputs, or
+// is nil if no function does.
 type operator struct {
 	inputs, ranked int
 	infer          func(inference)
@@ -99,13 +101,15 @@ var operators = sync.OnceValue(func() map[string]operator {
 	return byName
 })
 
-// makers lists the operators whose output can have any size, whatever the size of the inputs.
+// makers lists the operators whose output can have any size, whatever the size
+// of the inputs.
 const makers = `RandomNormal RandomUniform EyeLike Resize Upsample MaxUnpool Col2Im ConvTranspose AffineGrid GridSample
 	Multinomial HannWindow HammingWindow BlackmanWindow MelWeightMatrix STFT DFT SequenceConstruct SplitToSequence`
 
 func (in inference) set(t DType, s Shape) { in.out.DType, in.out.Shape, in.out.Unranked = t, s, false }
 
-// unknown returns a new symbol for a dimension of the output whose size is not known.
+// unknown returns a new symbol for a dimension of the output whose size is not
+// known.
 func (in inference) unknown(axis int) Dim { return in.graph.fresh(in.out, axis) }
 
 // held returns the elements of an input, or nil if they are not known.
@@ -116,7 +120,8 @@ func (in inference) held(input int) []Dim {
 	return nil
 }
 
-// numbers returns the elements of an optional input as numbers: nil if it is absent, and false if they are not known.
+// numbers returns the elements of an optional input as numbers: nil if it is
+// absent, and false if they are not known.
 func (in inference) numbers(input int) ([]int64, bool) {
 	if input >= len(in.node.Inputs) || in.node.Inputs[input] == nil {
 		return nil, true
@@ -128,7 +133,8 @@ func (in inference) numbers(input int) ([]int64, bool) {
 	return nil, !v.Unranked && len(v.Shape) == 1 && v.Shape[0] == Fixed(0)
 }
 
-// number returns the only element of an input, or false if the elements are not known or several.
+// number returns the only element of an input, or false if the elements are not
+// known or several.
 func (in inference) number(input int) (int64, bool) {
 	list, ok := in.numbers(input)
 	if !ok || len(list) != 1 {
@@ -137,13 +143,15 @@ func (in inference) number(input int) (int64, bool) {
 	return list[0], true
 }
 
-// axis returns the node's axis attribute, counted from 0, or false if the first input has no such axis.
+// axis returns the node's axis attribute, counted from 0, or false if the first
+// input has no such axis.
 func (in inference) axis() (int, bool) {
 	axis := along(in.node.intAttribute("axis", 0), in.x)
 	return axis, axis >= 0 && axis < len(in.x.Shape)
 }
 
-// marked returns, for each of rank axes, whether axes lists it, or false if a listed number is no axis.
+// marked returns, for each of rank axes, whether axes lists it, or false if a
+// listed number is no axis.
 func marked(axes []int64, rank int) ([]bool, bool) {
 	chosen := make([]bool, rank)
 	for _, a := range axes {
@@ -169,7 +177,8 @@ func (in inference) cast() {
 	in.keep(in.held(0))
 }
 
-// join gives the output the type t and the shape to which all inputs broadcast, and works out the elements.
+// join gives the output the type t and the shape to which all inputs broadcast,
+// and works out the elements.
 func (in inference) join(t DType) {
 	s, ok := Shape{}, true
 	for _, v := range in.node.Inputs {
@@ -183,7 +192,8 @@ func (in inference) join(t DType) {
 	}
 }
 
-// sizes infers the operator Shape: its output holds the dimensions of the input as numbers.
+// sizes infers the operator Shape: its output holds the dimensions of the input
+// as numbers.
 func (in inference) sizes() {
 	if in.x.Unranked {
 		in.out.DType = Int64
@@ -220,7 +230,8 @@ func (in inference) gather() {
 	in.keep(taken)
 }
 
-// gatherND takes the parts of x at the places along the last axis of the indices.
+// gatherND takes the parts of x at the places along the last axis of the
+// indices.
 func (in inference) gatherND() {
 	indices, batch := in.y, in.node.intAttribute("batch_dims", 0)
 	last := int64(len(indices.Shape)) - 1
@@ -364,7 +375,8 @@ func (in inference) gemm() {
 	}
 }
 
-// normalize infers LayerNormalization, whose outputs may include mean and deviation.
+// normalize infers LayerNormalization, whose outputs may include mean and
+// deviation.
 func (in inference) normalize() {
 	in.set(in.x.DType, in.x.Shape)
 	axis := in.node.intAttribute("axis", -1)
@@ -381,7 +393,8 @@ func (in inference) normalize() {
 
 func whole(t DType) bool { return t == Int64 || t == Int32 || t == Bool }
 
-// elementRules compute, by operator, an element of a small whole-number output from the elements e of the inputs.
+// elementRules compute, by operator, an element of a small whole-number output
+// from the elements e of the inputs.
 var elementRules = map[string]func(e []Dim) Dim{
 	"Neg": func(e []Dim) Dim { return e[0].Times(Fixed(-1)) },
 	"Add": func(e []Dim) Dim { return e[0].plus(e[1]) },
@@ -415,10 +428,12 @@ var elementRules = map[string]func(e []Dim) Dim{
 	},
 }
 
-// maxSymbols bounds the text of a product of symbols, in bytes. Without it, squares of squares would fill the memory.
+// maxSymbols bounds the text of a product of symbols, in bytes. Without it,
+// squares of squares would fill the memory.
 const maxSymbols = 512
 
-// keep records held as the elements of the output, if the output is a small tensor of whole numbers.
+// keep records held as the elements of the output, if the output is a small
+// tensor of whole numbers.
 func (in inference) keep(held []Dim) {
 	if held == nil || !whole(in.out.DType) || len(in.out.Shape) > 1 || in.out.Unranked || len(held) > smallConstant {
 		return
@@ -431,7 +446,8 @@ func (in inference) keep(held []Dim) {
 	in.graph.content[in.out] = held
 }
 
-// combine works out the elements of an elementwise operator's output: f computes each from the inputs' elements.
+// combine works out the elements of an elementwise operator's output: f
+// computes each from the inputs' elements.
 func (in inference) combine(f func([]Dim) Dim) {
 	if len(in.out.Shape) > 1 || !whole(in.out.DType) {
 		return
@@ -461,7 +477,8 @@ func (in inference) combine(f func([]Dim) Dim) {
 	in.keep(held)
 }
 
-// shapeFrom returns the shape that an input of sizes describes. Unknown sizes become new symbols of the output.
+// shapeFrom returns the shape that an input of sizes describes. Unknown sizes
+// become new symbols of the output.
 func (in inference) shapeFrom(input int) (Shape, bool) {
 	held, sizes := in.held(input), in.node.Inputs[input]
 	if held == nil {
@@ -546,7 +563,8 @@ func (in inference) squeeze() {
 	in.keep(in.held(0))
 }
 
-// nonZero infers the operator NonZero: the places of the elements that are not 0, along the last axis.
+// nonZero infers the operator NonZero: the places of the elements that are not
+// 0, along the last axis.
 func (in inference) nonZero() { in.set(Int64, Shape{Fixed(int64(len(in.x.Shape))), in.unknown(1)}) }
 
 func (in inference) concat() {
@@ -560,7 +578,8 @@ func (in inference) concat() {
 			sum = sum.plus(v.Shape[axis])
 		}
 		for i, d := range v.Shape {
-			// All inputs agree in the other dimensions, so any input may tell the size of an uncertain dimension.
+			// All inputs agree in the other dimensions, so any input may tell
+			// the size of an uncertain dimension.
 			if i != axis && s[i].uncertain() {
 				s[i] = d
 			}
@@ -638,7 +657,8 @@ func (in inference) slice() {
 	in.keep(held)
 }
 
-// sliced returns the size of a slice of the dimension d, and the elements of held that the slice takes.
+// sliced returns the size of a slice of the dimension d, and the elements of
+// held that the slice takes.
 func sliced(d, start, end Dim, step int64, held []Dim) (Dim, []Dim, bool) {
 	n, fixed := d.Size()
 	from, known := start.Size()
@@ -662,13 +682,15 @@ func sliced(d, start, end Dim, step int64, held []Dim) (Dim, []Dim, bool) {
 	case known && from == 0 && step == 1 && ended && to >= math.MaxInt32:
 		return d, held, true // the slice takes everything
 	case known && from == 0 && step == 1 && !ended && end != unknownElement && end.factor > 0:
-		// A slice from the start of a table, which may be shorter: if so, the model fails elsewhere.
+		// A slice from the start of a table, which may be shorter: if so, the
+		// model fails elsewhere.
 		return end, nil, true
 	}
 	return Dim{}, nil, false
 }
 
-// bound returns the end at of a slice of n elements, clamped as the ONNX standard says.
+// bound returns the end at of a slice of n elements, clamped as the ONNX
+// standard says.
 func bound(at, n, step int64) int64 {
 	if at < 0 {
 		at += n
@@ -701,7 +723,8 @@ func (in inference) reduce() {
 	in.set(in.x.DType, s)
 }
 
-// permutation returns the order of a Transpose, or nil if the node's order is not a permutation.
+// permutation returns the order of a Transpose, or nil if the node's order is
+// not a permutation.
 func permutation(n *Node, rank int) []int {
 	given, ok := n.Attribute("perm").([]int64)
 	order := make([]int, rank)

@@ -31,8 +31,8 @@ func single(shape []int64, data []float64) ort.Tensor {
 	return ort.Float32(shape, rounded)
 }
 
-// run has onnxruntime compute the outputs of a graph, which have to be of the given shapes. Weights in files lie in
-// dir.
+// run has onnxruntime compute the outputs of a graph, which have to be of the
+// given shapes. Weights in files lie in dir.
 func run(t testing.TB, g *onnx.Graph, dir string, inputs map[string]ort.Tensor, shapes ...[]int64) [][]float32 {
 	t.Helper()
 	runtime := check.Must(openRuntime())(t)

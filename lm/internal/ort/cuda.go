@@ -12,8 +12,9 @@ import (
 	"infill/lm/internal/onnx"
 )
 
-// useCUDA switches the runtime to a GPU, or returns an error that says exactly what is missing. At the end it runs a
-// small graph on the GPU, because a provider that registers may still not work. The driver may be too old for the
+// useCUDA switches the runtime to a GPU, or returns an error that says exactly
+// what is missing. At the end it runs a small graph on the GPU, because a
+// provider that registers may still not work. The driver may be too old for the
 // toolkit, the GPU too old for the kernels, or its memory full.
 func (r *Runtime) useCUDA(ctx context.Context, index int) error {
 	err := prepareCUDA(r.library, index)
@@ -33,9 +34,10 @@ func (r *Runtime) useCUDA(ctx context.Context, index int) error {
 	return nil
 }
 
-// prepareCUDA looks for the driver and for the CUDA provider, and loads the libraries of CUDA and cuDNN that the
-// provider needs. Its error names everything that is missing at once, to spare the user a download for each missing
-// part.
+// prepareCUDA looks for the driver and for the CUDA provider, and loads the
+// libraries of CUDA and cuDNN that the provider needs. Its error names
+// everything that is missing at once, to spare the user a download for each
+// missing part.
 func prepareCUDA(libraryPath string, index int) error {
 	if runtime.GOARCH != "amd64" || (runtime.GOOS != "linux" && runtime.GOOS != "windows") {
 		return fmt.Errorf("onnxruntime has no CUDA provider for %s/%s; use --device cpu", runtime.GOOS, runtime.GOARCH)
@@ -74,7 +76,8 @@ func findDevice(index int) error {
 	return nil
 }
 
-// findProvider returns the path of the CUDA provider, which lies beside the library.
+// findProvider returns the path of the CUDA provider, which lies beside the
+// library.
 func findProvider(libraryPath string) (string, error) {
 	pattern := "libonnxruntime_providers_%s.so"
 	if runtime.GOOS == "windows" {
@@ -117,7 +120,8 @@ func trialModel() []byte {
 	return model
 }
 
-// FindGPU asks the NVIDIA driver for a GPU. If there is none, the error says why.
+// FindGPU asks the NVIDIA driver for a GPU. If there is none, the error says
+// why.
 func FindGPU() error {
 	count, err := cudaDevices()
 	if err == nil && count == 0 {

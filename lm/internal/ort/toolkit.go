@@ -10,8 +10,9 @@ import (
 	"infill/lm/internal/ort/library"
 )
 
-// wheels names pip's package for each library of CUDA and cuDNN that an onnxruntime for CUDA may open. Before CUDA 13,
-// and always for cuDNN, the package's name ends in -cu and CUDA's version.
+// wheels names pip's package for each library of CUDA and cuDNN that an
+// onnxruntime for CUDA may open. Before CUDA 13, and always for cuDNN, the
+// package's name ends in -cu and CUDA's version.
 var wheels = map[string]string{
 	"libcublas":   "nvidia-cublas",
 	"libcublasLt": "nvidia-cublas",
@@ -28,7 +29,8 @@ type toolkit struct {
 	names   []string // file names of libraries, such as "libcublas.so.13"
 }
 
-// toolkitOf reads from the file of a CUDA provider which libraries the provider needs.
+// toolkitOf reads from the file of a CUDA provider which libraries the provider
+// needs.
 func toolkitOf(provider string) (toolkit, error) {
 	file, err := elf.Open(provider)
 	if err != nil {
@@ -72,10 +74,12 @@ func (t toolkit) wheel(name string) string {
 	return wheels[stem]
 }
 
-// preload opens the libraries of t. They stay loaded: a provider that needs one by its name then gets the one that is
-// loaded, although the provider has no path to it. Python's onnxruntime.preload_dlls does the same. A library that the
-// loader does not find by its name is opened from the first of folders that has it. The error names each library that
-// is missing, and the wheel that has it.
+// preload opens the libraries of t. They stay loaded: a provider that needs one
+// by its name then gets the one that is loaded, although the provider has no
+// path to it. Python's onnxruntime.preload_dlls does the same. A library that
+// the loader does not find by its name is opened from the first of folders that
+// has it. The error names each library that is missing, and the wheel that has
+// it.
 func (t toolkit) preload(folders []string) error {
 	var missing []string
 	for _, name := range t.names {
@@ -101,7 +105,8 @@ func (t toolkit) preload(folders []string) error {
 	return nil
 }
 
-// firstWith returns the path of the file of that name in the first folder that has it, or "".
+// firstWith returns the path of the file of that name in the first folder that
+// has it, or "".
 func firstWith(folders []string, name string) string {
 	for _, folder := range folders {
 		path := filepath.Join(folder, name)
@@ -113,8 +118,9 @@ func firstWith(folders []string, name string) string {
 	return ""
 }
 
-// wheelFolders returns the folders in which pip's wheels of CUDA and cuDNN keep their libraries: those in the Python
-// environment that the program is installed in, then those in the environment that VIRTUAL_ENV names.
+// wheelFolders returns the folders in which pip's wheels of CUDA and cuDNN keep
+// their libraries: those in the Python environment that the program is
+// installed in, then those in the environment that VIRTUAL_ENV names.
 func wheelFolders() (folders []string) {
 	for _, environment := range []string{library.ProgramEnvironment(), os.Getenv("VIRTUAL_ENV")} {
 		if environment == "" {

@@ -11,7 +11,8 @@ import (
 	"infill/internal/check"
 )
 
-// fakeToolkit makes libraries of CUDA and cuDNN, and a provider that needs them.
+// fakeToolkit makes libraries of CUDA and cuDNN, and a provider that needs
+// them.
 func fakeToolkit(t *testing.T, names []string) (made []string, provider string) {
 	if runtime.GOOS != "linux" {
 		t.Skip("the libraries are made as on Linux")
@@ -24,7 +25,8 @@ func fakeToolkit(t *testing.T, names []string) (made []string, provider string) 
 	return made, provider
 }
 
-// The provider's file tells which version of CUDA it needs, and the version tells the names of pip's wheels.
+// The provider's file tells which version of CUDA it needs, and the version
+// tells the names of pip's wheels.
 func TestToolkitOf(t *testing.T) {
 	for _, test := range []struct {
 		version       string
@@ -56,7 +58,8 @@ func TestPreload(t *testing.T) {
 	needed := check.Must(toolkitOf(provider))(t)
 	check.Says(t, needed.preload([]string{t.TempDir()}), "CUDA 13", "libcublas.so.13 (in pip's nvidia-cublas)",
 		"libcudart.so.13 (in pip's nvidia-cuda-runtime)", "libcudnn.so.9 (in pip's nvidia-cudnn-cu13)")
-	// A file of the right name that does not load is named, with what the loader says.
+	// A file of the right name that does not load is named, with what the
+	// loader says.
 	damaged := t.TempDir()
 	check.OK(t, os.WriteFile(filepath.Join(damaged, names[0]), []byte("no library"), 0o600))
 	check.Says(t, needed.preload([]string{damaged}), filepath.Join(damaged, names[0]))

@@ -60,7 +60,8 @@ func ModelNames() (names []string) {
 	return slices.Compact(names)
 }
 
-// Validate returns an error if a flag has a wrong value. Call Validate before Open.
+// Validate returns an error if a flag has a wrong value. Call Validate before
+// Open.
 func (o *ModelOptions) Validate() error {
 	switch {
 	case !deviceOf.MatchString(o.Device):

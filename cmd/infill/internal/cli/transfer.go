@@ -23,7 +23,8 @@ var (
 	_ lm.FetchProgress = (*Transfer)(nil)
 )
 
-// NewTransfer returns a Transfer that shows the progress on bar, and writes lines.
+// NewTransfer returns a Transfer that shows the progress on bar, and writes
+// lines.
 func NewTransfer(bar *Bar, lines io.Writer) *Transfer { return &Transfer{bar: bar, lines: lines} }
 
 // Begin implements hub.Progress.
@@ -55,7 +56,8 @@ func (t *Transfer) Say(line string) {
 	fmt.Fprintln(t.lines, OneLine(line))
 }
 
-// FetchProgress shows on standard error how the onnxruntime library is fetched. It returns nil if quiet is true.
+// FetchProgress shows on standard error how the onnxruntime library is fetched.
+// It returns nil if quiet is true.
 func FetchProgress(s *terminal.Streams, quiet bool) lm.FetchProgress {
 	if quiet {
 		return nil

@@ -18,7 +18,8 @@ import (
 	"infill/internal/regular"
 )
 
-// unpack checks an archive, and writes the carrier's members, and nothing else, into folder.
+// unpack checks an archive, and writes the carrier's members, and nothing else,
+// into folder.
 func (c *carrier) unpack(archive, folder string) error {
 	err := c.verify(archive)
 	if err == nil && strings.HasSuffix(archive, ".whl") {
@@ -32,8 +33,8 @@ func (c *carrier) unpack(archive, folder string) error {
 	return nil
 }
 
-// verify returns an error if the archive has another digest than the carrier's. Without a digest of the archive, each
-// member must have its own.
+// verify returns an error if the archive has another digest than the carrier's.
+// Without a digest of the archive, each member must have its own.
 func (c *carrier) verify(archive string) error {
 	if c.sha256 == "" {
 		return nil

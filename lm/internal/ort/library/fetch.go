@@ -12,8 +12,9 @@ import (
 	"github.com/gofrs/flock"
 )
 
-// Fetch downloads the library into the cache, unless another process has just done so, and returns it. It tries the
-// carriers in their order; if none brings the library, the error says why of each. If ctx ends, Fetch removes what it
+// Fetch downloads the library into the cache, unless another process has just
+// done so, and returns it. It tries the carriers in their order; if none brings
+// the library, the error says why of each. If ctx ends, Fetch removes what it
 // has downloaded.
 func Fetch(ctx context.Context, o Options) (Library, error) {
 	list := o.carriers()
@@ -59,7 +60,8 @@ func Fetch(ctx context.Context, o Options) (Library, error) {
 		"name a library of version %s or newer in %s", o.platform(), strings.Join(reasons, "; "), MinimumVersion, Variable)
 }
 
-// fetch downloads the library by one carrier into its folder. The caller holds the lock.
+// fetch downloads the library by one carrier into its folder. The caller holds
+// the lock.
 func (o Options) fetch(ctx context.Context, c *carrier, shelf string) (Library, error) {
 	start := time.Now()
 	size := ""
@@ -68,8 +70,9 @@ func (o Options) fetch(ctx context.Context, c *carrier, shelf string) (Library, 
 	}
 	o.say("fetching onnxruntime %s for %s%s, by %s", c.version, o.platform(), size, c.source)
 	folder := o.folder(c, shelf)
-	// The temporary folder is beside the final one, so that the last step is a rename inside one file system. Remains
-	// of killed processes are removed first.
+	// The temporary folder is beside the final one, so that the last step is a
+	// rename inside one file system. Remains of killed processes are removed
+	// first.
 	temporary := folder + ".fetch"
 	unpacked := filepath.Join(temporary, "unpacked")
 	arrived := filepath.Join(temporary, "arrived")
@@ -86,7 +89,8 @@ func (o Options) fetch(ctx context.Context, c *carrier, shelf string) (Library, 
 	if err != nil {
 		return Library{}, err
 	}
-	// Between the two calls there is no folder: other processes see an empty cache, and wait for the lock.
+	// Between the two calls there is no folder: other processes see an empty
+	// cache, and wait for the lock.
 	err = errors.Join(os.RemoveAll(folder), os.Rename(unpacked, folder))
 	if err != nil {
 		return Library{}, err
@@ -99,7 +103,8 @@ func (o Options) fetch(ctx context.Context, c *carrier, shelf string) (Library, 
 	return seen, nil
 }
 
-// acquire takes the lock. If another process holds the lock, acquire tells the user, and waits.
+// acquire takes the lock. If another process holds the lock, acquire tells the
+// user, and waits.
 func (o Options) acquire(ctx context.Context, lock *flock.Flock) error {
 	locked, err := lock.TryLock()
 	if err == nil && !locked {

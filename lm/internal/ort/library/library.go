@@ -1,18 +1,22 @@
-// Package library finds the onnxruntime shared library, or fetches it if there is none.
+// Package library finds the onnxruntime shared library, or fetches it if there
+// is none.
 //
-// Find looks, in this order, at INFILL_ONNXRUNTIME, beside the executable, in the cache folder, and at the Python
-// package onnxruntime of the environment that the executable is installed in. If INFILL_ONNXRUNTIME names a library
+// Find looks, in this order, at INFILL_ONNXRUNTIME, beside the executable, in
+// the cache folder, and at the Python package onnxruntime of the environment
+// that the executable is installed in. If INFILL_ONNXRUNTIME names a library
 // that is not usable, Find returns an error and tries nothing else.
 //
-// Fetch tries, in this order, Python's pip (release 1.31.1), the publisher's own release (1.24.4) and Node's npm
-// (1.24.3). It checks what arrives against a pinned SHA-256. The cache holds one folder for each release, platform and
+// Fetch tries, in this order, Python's pip (release 1.31.1), the publisher's
+// own release (1.24.4) and Node's npm (1.24.3). It checks what arrives against
+// a pinned SHA-256. The cache holds one folder for each release, platform and
 // variant:
 //
 //	<cache>/onnxruntime/1.31.1/linux-amd64/libonnxruntime.so
 //	<cache>/onnxruntime/1.31.1/linux-amd64-cuda/...
 //
-// where <cache> is INFILL_CACHE, or infill's folder in the user's cache folder. A folder appears whole or not at all,
-// and under a lock: of several processes, one fetches and the others wait. Of several releases, Find takes the one that
+// where <cache> is INFILL_CACHE, or infill's folder in the user's cache folder.
+// A folder appears whole or not at all, and under a lock: of several processes,
+// one fetches and the others wait. Of several releases, Find takes the one that
 // Fetch tries first.
 package library
 
@@ -30,25 +34,29 @@ import (
 	"infill/models"
 )
 
-// Variable is the name of the environment variable by which a user chooses the library.
+// Variable is the name of the environment variable by which a user chooses the
+// library.
 const Variable = "INFILL_ONNXRUNTIME"
 
 // ErrNotFound is wrapped by Find's error if no place has a usable library.
 var ErrNotFound = errors.New("no usable onnxruntime library found")
 
-// Options say which library to look for. The zero value asks for a library for the CPU.
+// Options say which library to look for. The zero value asks for a library for
+// the CPU.
 type Options struct {
 	// CUDA asks for a library with the CUDA provider's files beside it.
 	CUDA bool
 	// Progress observes a fetch, unless it is nil.
 	Progress Progress
 
-	// A test may set another platform, and other carriers, than those of the running program.
+	// A test may set another platform, and other carriers, than those of the
+	// running program.
 	goos, goarch string
 	list         []carrier
 }
 
-// Library describes a place to look for a library: whether the place has a usable library, and if not, why.
+// Library describes a place to look for a library: whether the place has a
+// usable library, and if not, why.
 type Library struct {
 	Place   string // INFILL_ONNXRUNTIME, "beside the executable", "cache", "Python package"
 	Path    string // absolute path of the file, or, if there is none, of the file or folder that was tried
@@ -59,19 +67,22 @@ type Library struct {
 	Reason  string // one line that says why it is not usable; "" if it is
 }
 
-// MinimumVersion is the oldest usable onnxruntime: the binding needs version 24 of the C interface, and each release
-// offers its own version of the interface and all earlier versions.
+// MinimumVersion is the oldest usable onnxruntime: the binding needs version 24
+// of the C interface, and each release offers its own version of the interface
+// and all earlier versions.
 const MinimumVersion = "1.24.1"
 
-// Serves reports whether a library of this version offers the C interface that the binding needs. Only major and minor
-// count: they number the interface. Windows libraries record a build date in place of the patch.
+// Serves reports whether a library of this version offers the C interface that
+// the binding needs. Only major and minor count: they number the interface.
+// Windows libraries record a build date in place of the patch.
 func Serves(version string) bool {
 	var major, minor int
 	n, _ := fmt.Sscanf(version, "%d.%d", &major, &minor)
 	return n == 2 && major == 1 && minor >= 24
 }
 
-// Ensure finds a library, or downloads one. If INFILL_ONNXRUNTIME names a library, Ensure downloads nothing.
+// Ensure finds a library, or downloads one. If INFILL_ONNXRUNTIME names a
+// library, Ensure downloads nothing.
 func Ensure(ctx context.Context, o Options) (Library, error) {
 	found, err := Find(o)
 	if !errors.Is(err, ErrNotFound) {
@@ -80,8 +91,8 @@ func Ensure(ctx context.Context, o Options) (Library, error) {
 	return Fetch(ctx, o)
 }
 
-// Find returns the first usable library. If no place has a usable library, the error wraps ErrNotFound and lists the
-// libraries that are not usable.
+// Find returns the first usable library. If no place has a usable library, the
+// error wraps ErrNotFound and lists the libraries that are not usable.
 func Find(o Options) (Library, error) {
 	places, err := survey(o)
 	if err != nil {
@@ -138,7 +149,8 @@ func survey(o Options) ([]Library, error) {
 	return list, nil
 }
 
-// in completes l with the library in the first of folders that has one, or with the reason why none has.
+// in completes l with the library in the first of folders that has one, or with
+// the reason why none has.
 func (o Options) in(l Library, folders ...string) Library {
 	pattern := cmp.Or(map[string]string{"windows": "onnxruntime.dll", "darwin": "libonnxruntime*.dylib"}[o.os()],
 		"libonnxruntime.so*")
@@ -155,7 +167,8 @@ func (o Options) in(l Library, folders ...string) Library {
 	return l
 }
 
-// programFolder returns the folder of the running program, or "" if the system does not tell it.
+// programFolder returns the folder of the running program, or "" if the system
+// does not tell it.
 func programFolder() string {
 	executable, err := os.Executable()
 	if err != nil {
@@ -168,8 +181,8 @@ func programFolder() string {
 	return filepath.Dir(resolved)
 }
 
-// ProgramEnvironment returns the folder of the Python environment into whose bin (Scripts on Windows) a wheel would
-// have put the running program, or "".
+// ProgramEnvironment returns the folder of the Python environment into whose
+// bin (Scripts on Windows) a wheel would have put the running program, or "".
 func ProgramEnvironment() string {
 	bin := programFolder()
 	if bin == "" {
@@ -178,7 +191,8 @@ func ProgramEnvironment() string {
 	return filepath.Dir(bin)
 }
 
-// PythonPackages returns the folders in which the packages of a Python environment lie.
+// PythonPackages returns the folders in which the packages of a Python
+// environment lie.
 func PythonPackages(environment string) (folders []string) {
 	for _, packages := range []string{
 		"lib*/python3*/site-packages", "local/lib/python3*/dist-packages", "lib/python3/dist-packages", // also Debian's
@@ -192,8 +206,9 @@ func PythonPackages(environment string) (folders []string) {
 	return folders
 }
 
-// cached returns the library that Fetch has put into the folder of a carrier. It does not check the SHA-256 again, as
-// Fetch has done so: a file damaged later fails to load.
+// cached returns the library that Fetch has put into the folder of a carrier.
+// It does not check the SHA-256 again, as Fetch has done so: a file damaged
+// later fails to load.
 func (o Options) cached(c *carrier, shelf string) Library {
 	l := Library{Place: "cache", Path: filepath.Join(o.folder(c, shelf), c.members[0].name), Version: c.version}
 	_, err := os.Stat(l.Path)
@@ -207,7 +222,8 @@ func (o Options) cached(c *carrier, shelf string) Library {
 
 var versionInName = regexp.MustCompile(`[0-9]+\.[0-9]+\.[0-9]+`)
 
-// examine decides whether a file is usable, without loading it. The code that loads it later asks for the version.
+// examine decides whether a file is usable, without loading it. The code that
+// loads it later asks for the version.
 func (o Options) examine(l Library) Library {
 	status, err := os.Stat(l.Path)
 	if err == nil {
@@ -264,7 +280,8 @@ func shelf() (string, error) {
 	return filepath.Abs(filepath.Join(root, "onnxruntime"))
 }
 
-// folder returns the folder of the cache for a carrier's release and o's platform.
+// folder returns the folder of the cache for a carrier's release and o's
+// platform.
 func (o Options) folder(c *carrier, shelf string) string {
 	return filepath.Join(shelf, c.version, o.platform().folder())
 }

@@ -52,7 +52,8 @@ func newWheel(t *testing.T, library string) (path string, c carrier) {
 		[]member{{path: inside, name: "libonnxruntime.so"}}}
 }
 
-// newTar is an archive as the publisher's and npm's, with a library of some bytes.
+// newTar is an archive as the publisher's and npm's, with a library of some
+// bytes.
 func newTar(t *testing.T, inside, library string) []byte {
 	t.Helper()
 	var b bytes.Buffer
@@ -72,7 +73,8 @@ func digest(content []byte) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// program replaces a program by a script. No other program is found but the system's own.
+// program replaces a program by a script. No other program is found but the
+// system's own.
 func program(t *testing.T, name, body string) {
 	t.Helper()
 	folder := t.TempDir()
@@ -86,7 +88,8 @@ func program(t *testing.T, name, body string) {
 
 func python(t *testing.T, body string) { t.Helper(); program(t, "python3", body) }
 
-// brings is what a script does that leaves a file as pip would, in its current folder.
+// brings is what a script does that leaves a file as pip would, in its current
+// folder.
 func brings(path string) string {
 	return `test "$1 $2 $3" = "-m pip download" || exit 3; while [ "$1" != --dest ]; do shift; done; cp '` + path +
 		`' "$2"`
@@ -348,7 +351,8 @@ func TestFetchInTurn(t *testing.T) {
 			if found.Version != test.version || string(got) != test.content {
 				t.Errorf("%+v, with %q\n%s", found, got, told.String())
 			}
-			// It is found again without any of them. A library of an earlier carrier comes before it.
+			// It is found again without any of them. A library of an earlier
+			// carrier comes before it.
 			served = nil
 			t.Setenv("PATH", "")
 			again, err := Ensure(t.Context(), o)
@@ -374,8 +378,9 @@ func TestFetchInForeignFolder(t *testing.T) {
 	check.Must(Fetch(t.Context(), Options{list: []carrier{pin}}))(t)
 }
 
-// What is pinned comes for real, where its carrier reaches it. The publisher's address was never reached from where
-// these tests were written: its digests are those that others pin.
+// What is pinned comes for real, where its carrier reaches it. The publisher's
+// address was never reached from where these tests were written: its digests
+// are those that others pin.
 func TestRealFetch(t *testing.T) {
 	if testing.Short() {
 		t.Skip("fetches over the network")

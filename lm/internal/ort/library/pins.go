@@ -2,16 +2,19 @@ package library
 
 import "fmt"
 
-// Version is the first of the onnxruntime releases that Fetch downloads. Its library for CUDA is made for CUDA 13.
+// Version is the first of the onnxruntime releases that Fetch downloads. Its
+// library for CUDA is made for CUDA 13.
 const Version = "1.31.1"
 
-// releaseVersion is the release in the publisher's archives, and npmVersion that in npm's package.
+// releaseVersion is the release in the publisher's archives, and npmVersion
+// that in npm's package.
 const (
 	releaseVersion = "1.24.4"
 	npmVersion     = "1.24.3"
 )
 
-// npmSHA256 is the digest of npm's package, which has the libraries of all platforms.
+// npmSHA256 is the digest of npm's package, which has the libraries of all
+// platforms.
 const npmSHA256 = "aa1bb5fa261ea68de05dd53efbba210cd7adf2d2850f4c3a201054c74cc78040"
 
 // A carrier brings a library in an archive.
@@ -52,8 +55,9 @@ func (p platform) folder() string {
 	return p.os + "-" + p.arch
 }
 
-// carriers returns what brings the library for a platform, in the order in which to try. The digests of pip's and of
-// npm's files are from downloads in November 2026. Those of the publisher's archives are the ones that five
+// carriers returns what brings the library for a platform, in the order in
+// which to try. The digests of pip's and of npm's files are from downloads in
+// November 2026. Those of the publisher's archives are the ones that five
 // repositories name, which pin them independently.
 func carriers(p platform) []carrier {
 	const so = "libonnxruntime.so"

@@ -14,10 +14,12 @@ import (
 	"infill/models/hub"
 )
 
-// MirrorVariable is the name of the environment variable with the address that takes the place of the publisher's.
+// MirrorVariable is the name of the environment variable with the address that
+// takes the place of the publisher's.
 const MirrorVariable = "INFILL_ONNXRUNTIME_MIRROR"
 
-// publisher is the address under which onnxruntime's releases lie, each in a folder of its tag.
+// publisher is the address under which onnxruntime's releases lie, each in a
+// folder of its tag.
 const publisher = "https://github.com/microsoft/onnxruntime/releases/download"
 
 // A source brings archives.
@@ -30,7 +32,8 @@ type source interface {
 
 var _, _, _ source = pip{}, release{}, npm{}
 
-// pip brings a wheel through Python's pip, which knows its registry, mirrors and proxies.
+// pip brings a wheel through Python's pip, which knows its registry, mirrors
+// and proxies.
 type pip struct{ name, tag string } // of the package, and of the platform
 
 func (pip) String() string { return "pip" }
@@ -46,7 +49,8 @@ func (s pip) bring(ctx context.Context, c *carrier, folder string, _ Progress) (
 	case errors.Is(err, exec.ErrNotFound):
 		return "", errors.New("there is no python3")
 	}
-	// pip's error only says that pip found nothing; a warning before the error says why.
+	// pip's error only says that pip found nothing; a warning before the error
+	// says why.
 	for line := range strings.Lines(words) {
 		line = strings.TrimSpace(line)
 		if _, broken, found := strings.Cut(line, "connection broken by "); found {
@@ -59,7 +63,8 @@ func (s pip) bring(ctx context.Context, c *carrier, folder string, _ Progress) (
 	return "", err
 }
 
-// npm brings a package through Node's npm, which knows its registry, mirrors and proxies.
+// npm brings a package through Node's npm, which knows its registry, mirrors
+// and proxies.
 type npm struct{ name string }
 
 func (npm) String() string { return "npm" }
@@ -114,12 +119,14 @@ func mirror() string {
 	return strings.TrimRight(address, "/")
 }
 
-// run runs a program in folder, which is also its temporary folder, and returns what it writes. Python would execute a
-// pip.py that lies in the user's current folder, and npm would read an .npmrc there.
+// run runs a program in folder, which is also its temporary folder, and returns
+// what it writes. Python would execute a pip.py that lies in the user's current
+// folder, and npm would read an .npmrc there.
 func run(ctx context.Context, folder, program string, arguments ...string) (words string, err error) {
 	command := exec.CommandContext(ctx, program, arguments...)
 	command.Dir = folder
-	// PIP_REQUIRE_VIRTUALENV=0 overrides the user's setting, because nothing is installed here.
+	// PIP_REQUIRE_VIRTUALENV=0 overrides the user's setting, because nothing is
+	// installed here.
 	command.Env = append(os.Environ(), "TMPDIR="+folder, "TEMP="+folder, "TMP="+folder, "PIP_REQUIRE_VIRTUALENV=0")
 	command.WaitDelay = 2 * time.Second
 	output, err := command.CombinedOutput()
