@@ -58,7 +58,8 @@ func Open(ctx context.Context, bundle *models.Bundle, o Options) (*MaskedLM, err
 	path := o.Library
 	if path == "" {
 		var err error
-		if path, err = ort.Locate(ctx, o.Device, o.Progress); err != nil {
+		path, err = ort.Locate(ctx, o.Device, o.Progress)
+		if err != nil {
 			return nil, err
 		}
 	}
@@ -186,7 +187,8 @@ func (l *lazySession) get(ctx context.Context, m *MaskedLM) (*ort.Session, error
 			session, err := l.make(m)
 			l.lock.Lock()
 			defer l.lock.Unlock()
-			l.session, l.making = session, nil
+			l.session = session
+			l.making = nil
 			if l.closed && session != nil {
 				l.session, err = nil, session.Close()
 			}
@@ -207,11 +209,7 @@ func (l *lazySession) get(ctx context.Context, m *MaskedLM) (*ort.Session, error
 }
 
 func (l *lazySession) make(m *MaskedLM) (*ort.Session, error) {
-	graph, err := l.build(m.bundle)
-	var encoded []byte
-	if err == nil {
-		encoded, err = graph.Encode()
-	}
+	encoded, err := l.encode(m)
 	if err != nil {
 		if m.bundle.Graph != "" && !strings.Contains(err.Error(), m.bundle.Graph) {
 			err = fmt.Errorf("%s: %w", m.bundle.Graph, err)
@@ -225,6 +223,15 @@ func (l *lazySession) make(m *MaskedLM) (*ort.Session, error) {
 		return nil, m.named(err)
 	}
 	return session, nil
+}
+
+// encode returns the session's graph.
+func (l *lazySession) encode(m *MaskedLM) ([]byte, error) {
+	graph, err := l.build(m.bundle)
+	if err != nil {
+		return nil, err
+	}
+	return graph.Encode()
 }
 
 // file returns the path of the model, for errors.

@@ -48,8 +48,14 @@ type batch struct {
 
 // reset empties the batch and keeps its memory.
 func (b *batch) reset(tokens, perRow, width int, everything bool) {
-	b.tokens, b.perRow, b.width, b.everything = tokens, perRow, width, everything
-	b.ids, b.queries, b.targets, b.candidates = b.ids[:0], b.queries[:0], b.targets[:0], b.candidates[:0]
+	b.tokens = tokens
+	b.perRow = perRow
+	b.width = width
+	b.everything = everything
+	b.ids = b.ids[:0]
+	b.queries = b.queries[:0]
+	b.targets = b.targets[:0]
+	b.candidates = b.candidates[:0]
 }
 
 // text appends ids as a row.
@@ -94,7 +100,8 @@ func (s stretch) handOut(vocabulary, width int, target, candidate, all []float32
 // prepare makes room for the results.
 func (b *batch) prepare(vocabulary int) {
 	n := b.rows() * b.perRow
-	b.target, b.candidate = resized(b.target, n), resized(b.candidate, n*b.width)
+	b.target = resized(b.target, n)
+	b.candidate = resized(b.candidate, n*b.width)
 	if b.everything {
 		b.vocabulary = resized(b.vocabulary, n*vocabulary)
 	}

@@ -70,7 +70,8 @@ func (m *MaskedLM) distributions(ctx context.Context, b *batch) ([][]float32, er
 	if err := m.run(ctx, b); err != nil {
 		return nil, err
 	}
-	logp, v := make([][]float32, len(b.queries)), m.Vocabulary()
+	logp := make([][]float32, len(b.queries))
+	v := m.Vocabulary()
 	for i := range logp {
 		logp[i] = b.vocabulary[i*v : (i+1)*v : (i+1)*v]
 	}

@@ -128,10 +128,12 @@ func (m *MaskedLM) NewTarget(ids, slots []int, o TargetOptions) (Target, error) 
 		return nil, err
 	}
 	t := &target{m: m, template: template, slots: slices.Clone(slots), support: o.Support}
-	if t.energy, err = oneOf("energy", cmp.Or(o.Energy, PLL)); err != nil {
+	t.energy, err = oneOf("energy", cmp.Or(o.Energy, PLL))
+	if err != nil {
 		return nil, err
 	}
-	if t.gradient, err = oneOf("gradient", cmp.Or(o.Gradient, Full)); err != nil {
+	t.gradient, err = oneOf("gradient", cmp.Or(o.Gradient, Full))
+	if err != nil {
 		return nil, err
 	}
 	if len(o.Support) != len(slots) {
@@ -150,8 +152,8 @@ func (m *MaskedLM) NewTarget(ids, slots []int, o TargetOptions) (Target, error) 
 		t.width = max(t.width, len(s))
 	}
 	t.everything = t.width > wholeAbove
-	if t.remembered, err = simplelru.NewLRU(math.MaxInt,
-		func(_ string, row []float32) { t.size -= len(row) }); err != nil {
+	t.remembered, err = simplelru.NewLRU(math.MaxInt, func(_ string, row []float32) { t.size -= len(row) })
+	if err != nil {
 		return nil, err
 	}
 	t.one = make([]bool, len(slots))
@@ -355,7 +357,9 @@ func decode(key string, slots int) (state []int, perRow int) {
 	state = make([]int, slots)
 	for i := range state {
 		x, n := binary.Uvarint(b)
-		if state[i], b = int(x)-1, b[n:]; state[i] < 0 {
+		state[i] = int(x) - 1
+		b = b[n:]
+		if state[i] < 0 {
 			perRow++
 		}
 	}
@@ -521,13 +525,18 @@ func (t *target) backward(ctx context.Context, d distinctStates) error {
 	from, to := t.scored(0)
 	perRow := to - from
 	b.reset(len(t.template), perRow, t.gathered(), t.everything)
-	b.terms, b.slots, b.slotWidth = t.terms(), m, t.width
-	b.at, b.weights, b.slotCandidates = b.at[:0], b.weights[:0], b.slotCandidates[:0]
+	b.terms = t.terms()
+	b.slots = m
+	b.slotWidth = t.width
+	b.at = b.at[:0]
+	b.weights = b.weights[:0]
+	b.slotCandidates = b.slotCandidates[:0]
 	var keys []string
 	for g := range len(d.states) / m {
 		state := d.states[g*m : (g+1)*m]
 		for i := range t.terms() {
-			row, masked := len(b.ids), t.masked(i)
+			row := len(b.ids)
+			masked := t.masked(i)
 			b.ids = append(b.ids, t.template...)
 			for j, s := range t.slots {
 				b.at = append(b.at, int64(s))

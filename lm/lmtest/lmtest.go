@@ -165,7 +165,8 @@ var (
 func (t *target) Categories() []int { return t.categories }
 
 func (t *target) Counts() lm.Counts {
-	e, g := t.energies.Load(), t.gradients.Load()
+	e := t.energies.Load()
+	g := t.gradients.Load()
 	return lm.Counts{EnergyEvaluations: e + g, GradientEvaluations: g, Rows: (e + g) * int64(len(t.support))}
 }
 

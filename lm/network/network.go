@@ -82,7 +82,8 @@ func Open(ctx context.Context, s Shape, threads int) (*Energy, error) {
 		return nil, err
 	}
 	e := &Energy{shape: s}
-	if e.runtime, err = ort.Open(ctx, ort.Options{LibraryPath: path, Device: "cpu", Threads: threads}); err != nil {
+	e.runtime, err = ort.Open(ctx, ort.Options{LibraryPath: path, Device: "cpu", Threads: threads})
+	if err != nil {
 		return nil, err
 	}
 	b := newBuilder(s)
@@ -183,7 +184,8 @@ func (e *Energy) run(ctx context.Context, w what, images, seeds []float32, energ
 	case pixels:
 		outputs = append(outputs, ort.Float32([]int64{int64(n), int64(area)}, e.gradient))
 	case weights:
-		inputs, outputs = append(inputs, ort.Float32([]int64{int64(n)}, seeds)), nil
+		inputs = append(inputs, ort.Float32([]int64{int64(n)}, seeds))
+		outputs = nil
 		for _, t := range e.layout {
 			outputs = append(outputs, ort.Float32(t.shape, e.gradient[t.first:t.first+t.size()]))
 		}
@@ -210,14 +212,18 @@ func (e *Energy) session(w what) (*ort.Session, error) {
 	}
 	b := newBuilder(e.shape)
 	u := b.energy()
-	inputs, outputs := []string{"images"}, []string{"energy"}
+	inputs := []string{"images"}
+	outputs := []string{"energy"}
 	for _, t := range b.layout {
 		inputs = append(inputs, t.name)
 	}
-	of, seeds := []*onnx.Value{b.images}, b.Expand(b.Scalar(1), u.Shape)
+	of := []*onnx.Value{b.images}
+	seeds := b.Expand(b.Scalar(1), u.Shape)
 	if w == weights {
-		of, seeds = b.values, b.Input("seeds", onnx.Float, b.count)
-		inputs, outputs = append(inputs, "seeds"), nil
+		of = b.values
+		seeds = b.Input("seeds", onnx.Float, b.count)
+		inputs = append(inputs, "seeds")
+		outputs = nil
 	} else {
 		b.Output("energy", u)
 	}
@@ -268,14 +274,17 @@ func (b *builder) weight(name string, fan int, shape ...int64) *onnx.Value {
 		dims = append(dims, onnx.Fixed(d))
 	}
 	v := b.Input(name, onnx.Float, dims...)
-	b.layout, b.values = append(b.layout, t), append(b.values, v)
+	b.layout = append(b.layout, t)
+	b.values = append(b.values, v)
 	return v
 }
 
 // energy builds U [images] from the images.
 func (b *builder) energy() *onnx.Value {
-	s, features := b.shape, b.shape.Features
-	rows, columns := s.Rows, s.Columns
+	s := b.shape
+	features := b.shape.Features
+	rows := s.Rows
+	columns := s.Columns
 	area := onnx.Fixed(int64(rows * columns))
 	h := b.Reshape(b.Transpose(b.images, 1, 0), area, b.count, onnx.Fixed(1))
 	h = b.convolution("in", h, 3, rows, columns, 1, 1, features)
@@ -290,7 +299,8 @@ func (b *builder) energy() *onnx.Value {
 		if stride > 1 {
 			short = b.convolution(name+"-short", h, 1, rows, columns, stride, features, features)
 		}
-		rows, columns = (rows+stride-1)/stride, (columns+stride-1)/stride
+		rows = (rows + stride - 1) / stride
+		columns = (columns + stride - 1) / stride
 		f = b.convolution(name+"-second", f, 3, rows, columns, 1, features, features)
 		h = b.swish(b.Add(f, short))
 	}

@@ -176,7 +176,8 @@ func (c *client) unreachable(err error) error {
 // refusal returns the error for an answer that is not a success. The hub's
 // header X-Error-Code says what exactly is missing.
 func (c *client) refusal(response *http.Response) error {
-	status, wait := response.StatusCode, retryAfter(response)
+	status := response.StatusCode
+	wait := retryAfter(response)
 	message := ""
 	switch code := response.Header.Get("X-Error-Code"); {
 	case c.repository == "":
@@ -215,11 +216,13 @@ func (c *client) refusal(response *http.Response) error {
 // retryAfter returns how long an answer asks to wait, or 0 if it does not ask.
 func retryAfter(response *http.Response) time.Duration {
 	value := response.Header.Get("Retry-After")
-	if seconds, err := strconv.ParseInt(value, 10, 32); err == nil {
+	seconds, notSeconds := strconv.ParseInt(value, 10, 32)
+	if notSeconds == nil {
 		return time.Duration(seconds) * time.Second
 	}
-	if date, err := http.ParseTime(value); err == nil {
-		return time.Until(date)
+	date, notDate := http.ParseTime(value)
+	if notDate != nil {
+		return 0
 	}
-	return 0
+	return time.Until(date)
 }

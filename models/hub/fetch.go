@@ -95,14 +95,8 @@ func (d *download) run(ctx context.Context) error {
 	}
 	part := d.path + partSuffix
 	for resumed := sizeOf(part) > 0; ; resumed = false {
-		err := d.complete(ctx, part)
-		if err == nil {
-			err = d.verify(part)
-		}
-		if err == nil {
-			return os.Rename(part, d.path)
-		}
-		if !errors.Is(err, errContent) {
+		err := d.finish(ctx, part)
+		if err == nil || !errors.Is(err, errContent) {
 			return err
 		}
 		if removal := d.discard(part); removal != nil {
@@ -115,6 +109,19 @@ func (d *download) run(ctx context.Context) error {
 				"server", err)
 		}
 	}
+}
+
+// finish completes part, verifies it, and renames it to the file.
+func (d *download) finish(ctx context.Context, part string) error {
+	err := d.complete(ctx, part)
+	if err != nil {
+		return err
+	}
+	err = d.verify(part)
+	if err != nil {
+		return err
+	}
+	return os.Rename(part, d.path)
 }
 
 // discard removes the file at path and takes its bytes back from the progress.
@@ -135,7 +142,8 @@ func (d *download) within(bytes int64) int64 {
 // after broken connections, as long as every few attempts make part longer than
 // ever before. A server that starts again at the first byte makes no progress.
 func (d *download) complete(ctx context.Context, part string) (err error) {
-	if d.out, err = os.OpenFile(part, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o644); err != nil {
+	d.out, err = os.OpenFile(part, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o644)
+	if err != nil {
 		return err
 	}
 	defer d.out.Close()
@@ -173,7 +181,8 @@ func (d *download) complete(ctx context.Context, part string) (err error) {
 func (d *download) read(response *http.Response, alive func()) error {
 	if response.StatusCode == http.StatusOK && d.have > 0 { // the server ignores the range
 		d.client.advance(-d.within(d.have))
-		if d.have = 0; d.out.Truncate(0) != nil {
+		d.have = 0
+		if d.out.Truncate(0) != nil {
 			return fmt.Errorf("%s cannot be begun again", d.out.Name())
 		}
 	}

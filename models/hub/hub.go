@@ -153,7 +153,9 @@ func Open(ctx context.Context, name, revision string, o Options) (*Repository, e
 		return nil, fmt.Errorf("%s does not answer like a hub: the list of files: %.200v; check %s",
 			endpoint.Redacted(), err, endpointVariable)
 	}
-	r.Commit, r.Files, r.Licence = answer.Commit, answer.Files, licence(answer.CardData.Licence, answer.Tags)
+	r.Commit = answer.Commit
+	r.Files = answer.Files
+	r.Licence = licence(answer.CardData.Licence, answer.Tags)
 	r.stem = base + "/" + name + "/resolve/" + r.Commit + "/"
 	for i, f := range r.Files {
 		if f.Large != nil {
@@ -169,7 +171,8 @@ func Open(ctx context.Context, name, revision string, o Options) (*Repository, e
 func (c *client) list(ctx context.Context, address string) (content []byte, err error) {
 	err = c.try(ctx, func() (bool, error) {
 		return false, c.get(ctx, address, 0, func(response *http.Response, _ func()) error {
-			if content, err = io.ReadAll(io.LimitReader(response.Body, maxInfoBytes+1)); err != nil {
+			content, err = io.ReadAll(io.LimitReader(response.Body, maxInfoBytes+1))
+			if err != nil {
 				return brokenError{err}
 			}
 			if len(content) > maxInfoBytes {
@@ -221,9 +224,13 @@ func (r *Repository) Fetch(ctx context.Context, f File, dir string) error {
 	switch {
 	case f.Size < 0:
 	case f.Large != nil && isHex(f.Large.SHA256, 2*sha256.Size):
-		d.kind, d.hash, d.sum = "SHA-256", sha256.New(), f.Large.SHA256
+		d.kind = "SHA-256"
+		d.hash = sha256.New()
+		d.sum = f.Large.SHA256
 	case f.Large == nil && isHex(f.Blob, 2*sha1.Size):
-		d.kind, d.hash, d.sum = "git object", sha1.New(), f.Blob
+		d.kind = "git object"
+		d.hash = sha1.New()
+		d.sum = f.Blob
 		d.prefix = fmt.Sprintf("blob %d\x00", f.Size)
 	}
 	if d.hash == nil {

@@ -36,7 +36,8 @@ func (b Model) Forward(g *onnx.Graph, in graphs.Rows, differentiable bool) (grap
 	if in.Bias != nil && !b.Padded() {
 		return graphs.Pass{}, fmt.Errorf("bundle %s: a %s takes no padding", b.Name, b.Config.ModelType)
 	}
-	if in.Separator = 0; b.Config.Segments > 1 {
+	in.Separator = 0
+	if b.Config.Segments > 1 {
 		in.Separator = b.Separator
 	}
 	m := &builder{Graph: g, bundle: b.Bundle, layout: b.Config.Layout(), weights: map[string]*onnx.Value{}}
@@ -103,7 +104,9 @@ func (m *builder) rows(name string, first, n int) *onnx.Value {
 			m.fail("tensor %s has shape %v, rows %d to %d are needed", name, t.Shape, first, first+n)
 		}
 		row := t.Length / shape[0]
-		shape[0], at.Offset, at.Length = int64(n), at.Offset+int64(first)*row, int64(n)*row
+		shape[0] = int64(n)
+		at.Offset = at.Offset + int64(first)*row
+		at.Length = int64(n) * row
 	}
 	v := m.Cast(m.External(name, dtype, shape, at), onnx.Float)
 	m.weights[key] = v
@@ -156,7 +159,8 @@ func (m *builder) activate(x *onnx.Value, kind string) *onnx.Value {
 // the state h, which the output matrix D multiplies: ∂ log softmax(D·h)_target
 // / ∂h = D_target − Σ_v p_v D_v.
 func (m *builder) seed(in graphs.Rows, logProbability *onnx.Value) *onnx.Value {
-	targets, p := m.Reshape(in.Targets, in.Asked()), m.Exp(logProbability)
+	targets := m.Reshape(in.Targets, in.Asked())
+	p := m.Exp(logProbability)
 	decoder := m.weight(m.layout.Decoder.Weight)
 	return m.Gemm(p, decoder, m.Gather(decoder, targets, 0), onnx.GemmOptions{Alpha: -1})
 }

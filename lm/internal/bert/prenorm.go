@@ -14,7 +14,8 @@ import (
 // only a window, and the feed-forward block is gated (Shazeer 2020).
 func (m *builder) preNormLayer(i int, l models.Layer, all, asked span, in graphs.Rows) *onnx.Value {
 	c := m.bundle.Config
-	theta, window := c.PreNorm.GlobalTheta, c.PreNorm.Window[i]
+	theta := c.PreNorm.GlobalTheta
+	window := c.PreNorm.Window[i]
 	if window > 0 {
 		theta = c.PreNorm.LocalTheta
 	}
@@ -24,11 +25,13 @@ func (m *builder) preNormLayer(i int, l models.Layer, all, asked span, in graphs
 		queries = m.normalize(asked.hidden, l.AttentionNorm)
 	}
 	frequencies := m.frequencies(theta)
-	here, there := m.positionsOf(asked, in), m.positionsOf(span{perRow: in.Tokens}, in)
+	here := m.positionsOf(asked, in)
+	there := m.positionsOf(span{perRow: in.Tokens}, in)
 	q := m.split(m.linear(queries, l.Query, 1, m.scale()), in.Rows, asked.perRow, 0, 2, 1, 3)
 	k := m.split(m.linear(keys, l.Key, 1, 1), in.Rows, in.Tokens, 0, 2, 1, 3)
 	v := m.split(m.linear(keys, l.Value, 1, 1), in.Rows, in.Tokens, 0, 2, 1, 3)
-	q, k = m.rotate(q, here, frequencies), m.rotate(k, there, frequencies)
+	q = m.rotate(q, here, frequencies)
+	k = m.rotate(k, there, frequencies)
 	scores := m.MatMul(q, m.Transpose(k, 0, 1, 3, 2))
 	if window > 0 {
 		scores = m.Add(scores, m.outside(here, there, window))

@@ -16,7 +16,8 @@ func (m *builder) transformer(in graphs.Rows, differentiable bool) (words, hidde
 	words = m.Gather(m.weight(m.layout.Words.Name), in.IDs, 0)
 	x := m.embed(words, in)
 	queries := m.Reshape(in.Queries, in.Asked())
-	c, embedded := m.bundle.Config, x
+	c := m.bundle.Config
+	embedded := x
 	for i, layer := range m.layout.Layers {
 		all := span{hidden: x, perRow: in.Tokens}
 		asked := all
@@ -118,7 +119,8 @@ func (m *builder) shift(x *onnx.Value, by int, in graphs.Rows) *onnx.Value {
 	if by == 0 {
 		return x
 	}
-	at, one := m.Cast(m.Range(in.Tokens), onnx.Float), onnx.Fixed(1)
+	at := m.Cast(m.Range(in.Tokens), onnx.Float)
+	one := onnx.Fixed(1)
 	distance := m.Sub(m.Add(m.Reshape(at, in.Tokens, one), m.Scalar(float64(by))), m.Reshape(at, one, in.Tokens))
 	return m.MatMul(m.Relu(m.Sub(m.Scalar(1), m.Mul(distance, distance))), x)
 }
@@ -133,7 +135,8 @@ func (m *builder) scale() float64 { return 1 / math.Sqrt(float64(m.headSize())) 
 // split reshapes x [rows·perRow × hidden] to [rows perRow heads size], and
 // permutes the dimensions by order.
 func (m *builder) split(x *onnx.Value, rows, perRow onnx.Dim, order ...int) *onnx.Value {
-	heads, size := onnx.Fixed(int64(m.bundle.Config.Heads)), onnx.Fixed(int64(m.headSize()))
+	heads := onnx.Fixed(int64(m.bundle.Config.Heads))
+	size := onnx.Fixed(int64(m.headSize()))
 	return m.Transpose(m.Reshape(x, rows, perRow, heads, size), order...)
 }
 

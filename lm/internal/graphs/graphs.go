@@ -176,7 +176,9 @@ func (p Pass) backward(g *onnx.Graph, r Rows) (*onnx.Value, error) {
 //	gradient            [chosen slots × vocabulary]
 func Gradient(name string, m Model) (*onnx.Graph, error) {
 	g := onnx.New(name + " gradient")
-	chains, terms, slots := onnx.Symbol("chains"), onnx.Symbol("terms"), onnx.Symbol("slots")
+	chains := onnx.Symbol("chains")
+	terms := onnx.Symbol("terms")
+	slots := onnx.Symbol("slots")
 	var at, weights, candidates, chosen *onnx.Value
 	r, p, err := conditionals(g, m, chains.Times(terms), func(r Rows) {
 		at = g.Input(InputSlots, onnx.Int64, r.Rows, slots)

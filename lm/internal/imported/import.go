@@ -65,7 +65,8 @@ func Settings(file, tokenizer string, positions int) (*models.Imported, error) {
 		}
 	}
 	if _, err := graphs.Gradient("trial", m); err != nil {
-		c.Gradient, c.NoGradient = false, strings.TrimPrefix(err.Error(), "onnx: ")
+		c.Gradient = false
+		c.NoGradient = strings.TrimPrefix(err.Error(), "onnx: ")
 	}
 	return c, nil
 }
@@ -97,7 +98,8 @@ func readSettings(dir string) (given, error) {
 			return g, fmt.Errorf("%s: %w", filepath.Join(dir, name), err)
 		}
 	}
-	if g.segments = min(g.Segments, 2); strings.Contains(g.ModelType, "roberta") {
+	g.segments = min(g.Segments, 2)
+	if strings.Contains(g.ModelType, "roberta") {
 		g.segments = min(g.Segments, 1)
 	}
 	switch {

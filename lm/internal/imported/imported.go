@@ -41,7 +41,8 @@ func Open(b *models.Bundle, separator int) (*Model, error) {
 	if err != nil {
 		return nil, err
 	}
-	if m.vocabulary = b.Config.VocabularySize; b.Config.Segments > 1 {
+	m.vocabulary = b.Config.VocabularySize
+	if b.Config.Segments > 1 {
 		m.separator = separator
 	}
 	return m, nil
@@ -154,7 +155,8 @@ func (m *Model) logits(g *onnx.Graph, in graphs.Rows) (*onnx.Value, error) {
 		case "mask": // all ones, as rows have no padding
 			x = filled(1)
 		case "segments":
-			if x = filled(0); m.separator > 0 {
+			x = filled(0)
+			if m.separator > 0 {
 				in.Separator = m.separator
 				x = in.Second(g)
 			}

@@ -207,7 +207,8 @@ func (g *Graph) Reshape(x *Value, s ...Dim) *Value {
 	}
 	// 0 keeps a dimension, and −1 takes all remaining elements. With these,
 	// most shapes need no arithmetic when the graph runs.
-	sizes, open := make([]int64, len(s)), []int{}
+	sizes := make([]int64, len(s))
+	open := []int{}
 	for i, d := range s {
 		n, fixed := d.Size()
 		switch {

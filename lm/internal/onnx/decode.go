@@ -80,7 +80,8 @@ func Decode(r io.ReaderAt, size int64, file string) (*Model, error) {
 			return d.graph(f, m)
 		},
 		8: func(f wire.Field) error {
-			domain, version := "", int64(0)
+			domain := ""
+			version := int64(0)
 			err := f.Message(wire.Fields{1: wire.Text(&domain), 2: wire.Int(&version)})
 			m.Opsets[standard(domain)] = version
 			return err
@@ -199,7 +200,8 @@ func (d decoder) attribute(f wire.Field) (Attribute, error) {
 		1: wire.Text(&a.Name), 2: wire.Bits(&float), 3: wire.Int(&integer), 4: text, 9: text, 20: wire.Int(&kind),
 		5: func(f wire.Field) error {
 			c, err := d.tensor(f)
-			if tensor = &c.tensor; err == nil && tensor.At != nil {
+			tensor = &c.tensor
+			if err == nil && tensor.At != nil {
 				err = errors.New("the tensor is too large for an attribute")
 			}
 			return err
@@ -224,7 +226,8 @@ func (d decoder) attribute(f wire.Field) (Attribute, error) {
 	}
 	values := map[uint64]any{attributeFloat: math.Float32frombits(float), attributeInt: integer,
 		attributeTensor: tensor, attributeFloats: floats, attributeInts: ints, attributeStrings: texts}
-	if a.Value = values[kind]; a.Value == nil {
+	a.Value = values[kind]
+	if a.Value == nil {
 		return a, fmt.Errorf("attributes of type %d are not read", kind)
 	}
 	return a, nil

@@ -43,18 +43,21 @@ func (g *Graph) Origin(v *Value) *Value {
 // constant is added, At multiplies only the rows at the places, because the
 // output of a vocabulary head is far larger than its input.
 func (g *Graph) At(x *Value, rows, columns Dim, places *Value) *Value {
-	varying, bias := g.varying(), x.from
+	varying := g.varying()
+	bias := x.from
 	var shift *Value
 	product := bias
 	if bias != nil && bias.Domain == "" && bias.Op == "Add" {
 		for i, v := range bias.Inputs {
 			if !varying[v] && !v.Unranked && len(v.Shape) == 1 {
-				shift, product = v, bias.Inputs[1-i].from
+				shift = v
+				product = bias.Inputs[1-i].from
 			}
 		}
 	}
 	if product != nil && product.Domain == "" && product.Op == "MatMul" {
-		h, w := product.Inputs[0], product.Inputs[1]
+		h := product.Inputs[0]
+		w := product.Inputs[1]
 		if !varying[w] && !h.Unranked && len(h.Shape) == 3 && len(w.Shape) == 2 && w.Shape[1] == columns &&
 			h.Shape[:2].product() == rows {
 			y := g.MatMul(g.Gather(g.Reshape(h, rows, h.Shape[2]), places, 0), w)

@@ -44,13 +44,15 @@ func (g *Graph) Differentiate(outputs, seeds, wrt []*Value) ([]*Value, error) {
 				return nil, g.unknown(v)
 			}
 		}
-		if rule(b, n, dy); b.refused != nil {
+		rule(b, n, dy)
+		if b.refused != nil {
 			return nil, fmt.Errorf("onnx: derivative of %s (%s): %w", n.Op, n.Outputs[0].Name, b.refused)
 		}
 	}
 	gradients := make([]*Value, len(wrt))
 	for i, v := range wrt {
-		if gradients[i] = b.cotangents[v]; gradients[i] == nil {
+		gradients[i] = b.cotangents[v]
+		if gradients[i] == nil {
 			gradients[i] = g.Zeros(v.Shape)
 		}
 	}

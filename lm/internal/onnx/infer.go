@@ -19,7 +19,8 @@ type inference struct {
 // small whole-number outputs. If it cannot tell a shape, it leaves the output
 // unranked. It replaces absurdly large sizes by new symbols.
 func (g *Graph) infer(n *Node, most int64) {
-	o, unranked := operators()[n.Op], func(v *Value) bool { return v == nil || v.Unranked }
+	o := operators()[n.Op]
+	unranked := func(v *Value) bool { return v == nil || v.Unranked }
 	in := inference{graph: g, node: n, out: n.Outputs[0], most: most}
 	if len(n.Inputs) > 0 {
 		in.x = n.Inputs[0]
@@ -38,7 +39,8 @@ func (g *Graph) infer(n *Node, most int64) {
 			}
 		}
 		if len(v.Shape) > maxRank {
-			v.Shape, v.Unranked = nil, true
+			v.Shape = nil
+			v.Unranked = true
 		}
 		g.addHomes(v)
 	}
@@ -180,9 +182,11 @@ func (in inference) cast() {
 // join gives the output the type t and the shape to which all inputs broadcast,
 // and works out the elements.
 func (in inference) join(t DType) {
-	s, ok := Shape{}, true
+	s := Shape{}
+	ok := true
 	for _, v := range in.node.Inputs {
-		if s, ok = broadcast(s, v.Shape); !ok {
+		s, ok = broadcast(s, v.Shape)
+		if !ok {
 			return
 		}
 	}
@@ -200,7 +204,8 @@ func (in inference) sizes() {
 		return
 	}
 	rank := int64(len(in.x.Shape))
-	start, end := bound(in.node.intAttribute("start", 0), rank, 1), bound(in.node.intAttribute("end", rank), rank, 1)
+	start := bound(in.node.intAttribute("start", 0), rank, 1)
+	end := bound(in.node.intAttribute("end", rank), rank, 1)
 	dims := in.x.Shape[start:max(start, end)]
 	in.set(Int64, FixedShape(int64(len(dims))))
 	in.keep(slices.Clone(dims))
@@ -233,7 +238,8 @@ func (in inference) gather() {
 // gatherND takes the parts of x at the places along the last axis of the
 // indices.
 func (in inference) gatherND() {
-	indices, batch := in.y, in.node.intAttribute("batch_dims", 0)
+	indices := in.y
+	batch := in.node.intAttribute("batch_dims", 0)
 	last := int64(len(indices.Shape)) - 1
 	if batch < 0 || batch > min(last, int64(len(in.x.Shape))) {
 		return
@@ -348,7 +354,8 @@ func (in inference) transpose() {
 
 // product infers a product of matrices, batch by batch.
 func (in inference) product() {
-	a, b := len(in.x.Shape)-2, len(in.y.Shape)-2
+	a := len(in.x.Shape) - 2
+	b := len(in.y.Shape) - 2
 	if a < 0 || b < 0 || !in.x.Shape[a+1].fits(in.y.Shape[b]) {
 		return
 	}
@@ -363,7 +370,10 @@ func (in inference) gemm() {
 	if len(in.x.Shape) != 2 || len(in.y.Shape) != 2 {
 		return
 	}
-	rows, inner, other, columns := in.x.Shape[0], in.x.Shape[1], in.y.Shape[0], in.y.Shape[1]
+	rows := in.x.Shape[0]
+	inner := in.x.Shape[1]
+	other := in.y.Shape[0]
+	columns := in.y.Shape[1]
 	if in.node.intAttribute("transA", 0) == 1 {
 		rows, inner = inner, rows
 	}
@@ -384,7 +394,9 @@ func (in inference) normalize() {
 		axis += int64(len(in.x.Shape))
 	}
 	for _, v := range in.node.Outputs[1:] { // mean and deviation
-		v.DType, v.Shape, v.Unranked = Float, slices.Clone(in.x.Shape), false
+		v.DType = Float
+		v.Shape = slices.Clone(in.x.Shape)
+		v.Unranked = false
 		for i := max(axis, 0); i < int64(len(in.x.Shape)); i++ {
 			v.Shape[i] = Fixed(1)
 		}
@@ -463,7 +475,8 @@ func (in inference) combine(f func([]Dim) Dim) {
 	}
 	held := make([]Dim, size)
 	for i := range held {
-		e, known := []Dim{}, true
+		e := []Dim{}
+		known := true
 		for k := range in.node.Inputs {
 			h := in.held(k)
 			e = append(e, h[min(i, len(h)-1)])
@@ -480,7 +493,8 @@ func (in inference) combine(f func([]Dim) Dim) {
 // shapeFrom returns the shape that an input of sizes describes. Unknown sizes
 // become new symbols of the output.
 func (in inference) shapeFrom(input int) (Shape, bool) {
-	held, sizes := in.held(input), in.node.Inputs[input]
+	held := in.held(input)
+	sizes := in.node.Inputs[input]
 	if held == nil {
 		if sizes.Unranked || len(sizes.Shape) != 1 {
 			return nil, false
@@ -505,7 +519,8 @@ func (in inference) reshape() {
 	if !ok {
 		return
 	}
-	known, open := Fixed(1), -1
+	known := Fixed(1)
+	open := -1
 	for i, d := range in.held(1) {
 		if d == Fixed(0) && in.node.intAttribute("allowzero", 0) == 0 {
 			s[i] = in.unknown(i)
@@ -547,7 +562,8 @@ func (in inference) squeeze() {
 	if !known || !ok {
 		return
 	}
-	s, k := Shape{}, 0
+	s := Shape{}
+	k := 0
 	for i := range rank {
 		switch {
 		case in.node.Op == "Squeeze" && !chosen[i]:
@@ -572,7 +588,9 @@ func (in inference) concat() {
 	if !ok || slices.ContainsFunc(in.node.Inputs, func(v *Value) bool { return len(v.Shape) != len(in.x.Shape) }) {
 		return
 	}
-	s, sum, held := slices.Clone(in.x.Shape), Fixed(0), []Dim{}
+	s := slices.Clone(in.x.Shape)
+	sum := Fixed(0)
+	held := []Dim{}
 	for _, v := range in.node.Inputs {
 		if sum != unknownElement {
 			sum = sum.plus(v.Shape[axis])
@@ -590,7 +608,8 @@ func (in inference) concat() {
 			held = nil
 		}
 	}
-	if s[axis] = sum; sum == unknownElement {
+	s[axis] = sum
+	if sum == unknownElement {
 		s[axis] = in.unknown(axis)
 	}
 	in.set(in.x.DType, s)
@@ -604,7 +623,9 @@ func (in inference) split() {
 	}
 	sizes := in.held(1)
 	for i, part := range in.node.Outputs {
-		part.DType, part.Shape, part.Unranked = in.x.DType, slices.Clone(in.x.Shape), false
+		part.DType = in.x.DType
+		part.Shape = slices.Clone(in.x.Shape)
+		part.Unranked = false
 		whole, fixed := in.x.Shape[axis].Size()
 		count := int64(len(in.node.Outputs))
 		switch {
@@ -619,8 +640,10 @@ func (in inference) split() {
 }
 
 func (in inference) slice() {
-	starts, ends := in.held(1), in.held(2)
-	axes, steps := make([]int64, len(starts)), make([]int64, len(starts))
+	starts := in.held(1)
+	ends := in.held(2)
+	axes := make([]int64, len(starts))
+	steps := make([]int64, len(starts))
 	for i := range starts {
 		axes[i], steps[i] = int64(i), 1
 	}
@@ -666,7 +689,8 @@ func sliced(d, start, end Dim, step int64, held []Dim) (Dim, []Dim, bool) {
 	switch {
 	case fixed && known && ended && step != 0 && n <= smallConstant:
 		step = min(max(step, -smallConstant-1), smallConstant+1) // a longer step could overflow
-		from, to = bound(from, n, step), bound(to, n, step)
+		from = bound(from, n, step)
+		to = bound(to, n, step)
 		var kept []Dim
 		count := int64(0)
 		for i := from; step > 0 && i < to || step < 0 && i > to; i += step {
@@ -742,7 +766,8 @@ func permutation(n *Node, rank int) []int {
 		if o < 0 || o >= int64(rank) || seen[o] {
 			return nil
 		}
-		order[i], seen[o] = int(o), true
+		order[i] = int(o)
+		seen[o] = true
 	}
 	return order
 }

@@ -32,7 +32,8 @@ func (g *Graph) Inline(m *Model, inputs map[string]*Value) (map[string]*Value, e
 	}
 	g.domains[""], g.ir = max(g.domains[""], in.opset), max(g.ir, m.IR)
 	for _, v := range m.Inputs {
-		if in.values[v.Name] = inputs[v.Name]; in.values[v.Name] == nil {
+		in.values[v.Name] = inputs[v.Name]
+		if in.values[v.Name] == nil {
 			return nil, fmt.Errorf("onnx: the model has an input %q, which nothing is known to stand for", v.Name)
 		}
 	}
@@ -53,7 +54,8 @@ func (g *Graph) Inline(m *Model, inputs map[string]*Value) (map[string]*Value, e
 	}
 	outputs := map[string]*Value{}
 	for _, v := range m.Outputs {
-		if outputs[v.Name] = in.values[v.Name]; outputs[v.Name] == nil {
+		outputs[v.Name] = in.values[v.Name]
+		if outputs[v.Name] == nil {
 			return nil, fmt.Errorf("onnx: nothing computes the output %q", v.Name)
 		}
 	}
@@ -85,7 +87,8 @@ func budgetOf(m *Model) budget {
 		size := int64(1)
 		for _, d := range c.tensor.Shape {
 			size = saturated(size, d)
-			b.along, b.both = max(b.along, d), max(b.both, d)
+			b.along = max(b.along, d)
+			b.both = max(b.both, d)
 		}
 		total += min(size, math.MaxInt64-total)
 	}
@@ -179,7 +182,8 @@ func (in *inliner) node(n modelNode) error {
 		if name == "" {
 			continue
 		}
-		if inputs[i] = in.values[name]; inputs[i] == nil {
+		inputs[i] = in.values[name]
+		if inputs[i] == nil {
 			return fmt.Errorf("its input %.100q is not computed before it", name)
 		}
 	}
@@ -257,7 +261,9 @@ func (in *inliner) upgrade(n *modelNode, inputs *[]*Value) (done bool, err error
 		if t == 0 {
 			return false, errors.New("the type to cast to is not known")
 		}
-		n.op, n.attributes, *inputs = "Cast", []Attribute{{"to", int64(t)}}, (*inputs)[:1]
+		n.op = "Cast"
+		n.attributes = []Attribute{{"to", int64(t)}}
+		*inputs = (*inputs)[:1]
 		if (*inputs)[0].DType == t {
 			return alias((*inputs)[0])
 		}

@@ -99,7 +99,9 @@ func passed(_ *backward, _, dy *Value) *Value { return dy }
 func (b *backward) times(other, dy *Value) *Value { return b.Mul(dy, other) }
 
 func ruleDiv(b *backward, n *Node, dy *Value) {
-	x, d, y := n.Inputs[0], n.Inputs[1], n.Outputs[0]
+	x := n.Inputs[0]
+	d := n.Inputs[1]
+	y := n.Outputs[0]
 	q := b.Div(dy, d)
 	if b.wants(x) {
 		b.accumulate(x, b.unbroadcast(q, x))
@@ -144,7 +146,8 @@ func geluGradient(b *backward, n *Node, dy *Value) *Value {
 
 // softmaxGradient computes dx = y ∘ (dy − Σ dy∘y).
 func softmaxGradient(b *backward, n *Node, dy *Value) *Value {
-	last, y := b.lastAxis(n, dy), n.Outputs[0]
+	last := b.lastAxis(n, dy)
+	y := n.Outputs[0]
 	z := b.Mul(dy, y)
 	return b.Sub(z, b.Mul(y, b.ReduceSum(z, true, last)))
 }
@@ -168,7 +171,8 @@ func (b *backward) lastAxis(n *Node, x *Value) int {
 // ruleMatMul computes dA = dY·Bᵀ and dB = Aᵀ·dY, summed over the batch
 // dimensions along which an input was repeated.
 func ruleMatMul(b *backward, n *Node, dy *Value) {
-	x, w := n.Inputs[0], n.Inputs[1]
+	x := n.Inputs[0]
+	w := n.Inputs[1]
 	if b.wants(x) {
 		b.accumulate(x, b.unbroadcast(b.MatMul(dy, b.swapLast(w)), x))
 	}
@@ -181,9 +185,12 @@ func ruleMatMul(b *backward, n *Node, dy *Value) {
 // or Bᵀ: dA' = α·dY·B'ᵀ, dB' = α·A'ᵀ·dY, dC = β·dY. No product transposes an
 // operand in memory.
 func ruleGemm(b *backward, n *Node, dy *Value) {
-	alpha, beta := float64(n.floatAttribute("alpha", 1)), float64(n.floatAttribute("beta", 1))
-	transA, transB := n.intAttribute("transA", 0) == 1, n.intAttribute("transB", 0) == 1
-	x, w := n.Inputs[0], n.Inputs[1]
+	alpha := float64(n.floatAttribute("alpha", 1))
+	beta := float64(n.floatAttribute("beta", 1))
+	transA := n.intAttribute("transA", 0) == 1
+	transB := n.intAttribute("transB", 0) == 1
+	x := n.Inputs[0]
+	w := n.Inputs[1]
 	if b.wants(x) {
 		if transA {
 			b.accumulate(x, b.Gemm(w, dy, nil, GemmOptions{Alpha: alpha, TransA: transB, TransB: true}))
@@ -215,7 +222,9 @@ func gatherElementsGradient(b *backward, n *Node, dy *Value) *Value {
 // where x̂ = (x − mean)·inv and d = dy∘scale. The operator itself gives mean
 // and inv, as outputs 2 and 3.
 func layerNormalizationGradient(b *backward, n *Node, dy *Value) *Value {
-	x, scale, last := n.Inputs[0], n.Inputs[1], b.lastAxis(n, dy)
+	x := n.Inputs[0]
+	scale := n.Inputs[1]
+	last := b.lastAxis(n, dy)
 	// The node may lack the outputs for mean and deviation, or leave them
 	// without a name.
 	s := slices.Clone(x.Shape)
@@ -228,7 +237,8 @@ func layerNormalizationGradient(b *backward, n *Node, dy *Value) *Value {
 			n.Outputs[i+1] = v
 		}
 	}
-	mean, inv := n.Outputs[1], n.Outputs[2]
+	mean := n.Outputs[1]
+	inv := n.Outputs[2]
 	normal := b.Mul(b.Sub(x, mean), inv)
 	d := b.Mul(dy, scale)
 	along := b.ReduceMean(b.Mul(d, normal), true, last)
@@ -242,7 +252,8 @@ func reduceGradient(b *backward, n *Node, dy *Value) *Value {
 	if !ok {
 		return nil
 	}
-	kept, count := slices.Clone(x.Shape), Fixed(1)
+	kept := slices.Clone(x.Shape)
+	count := Fixed(1)
 	for _, axis := range axes {
 		a := along(axis, x)
 		count = count.Times(kept[a])
@@ -313,7 +324,8 @@ func floating(t DType) bool { return t == Float || t == Double }
 // castGradient returns dy in the input's precision, or nil for whole numbers,
 // which have no derivative.
 func castGradient(b *backward, n *Node, dy *Value) *Value {
-	x, y := n.Inputs[0], n.Outputs[0]
+	x := n.Inputs[0]
+	y := n.Outputs[0]
 	switch {
 	case x.DType.size() == 0:
 		b.refused = b.unknown(x)
@@ -399,7 +411,8 @@ func sliceGradient(b *backward, n *Node, dy *Value) *Value {
 	var axes []int64
 	if len(n.Inputs) > 3 && n.Inputs[3] != nil {
 		var ok bool
-		if axes, ok = b.numbers(n, 3); !ok {
+		axes, ok = b.numbers(n, 3)
+		if !ok {
 			return nil
 		}
 	} else {

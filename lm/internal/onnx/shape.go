@@ -158,7 +158,8 @@ func (d Dim) fits(e Dim) bool { return d == e || d.uncertain() || e.uncertain() 
 func broadcast(a, b Shape) (Shape, bool) {
 	out := make(Shape, max(len(a), len(b)))
 	for i := range out {
-		x, y := Fixed(1), Fixed(1)
+		x := Fixed(1)
+		y := Fixed(1)
 		if k := i - (len(out) - len(a)); k >= 0 {
 			x = a[k]
 		}

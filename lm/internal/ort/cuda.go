@@ -42,18 +42,8 @@ func prepareCUDA(libraryPath string, index int) error {
 	if runtime.GOARCH != "amd64" || (runtime.GOOS != "linux" && runtime.GOOS != "windows") {
 		return fmt.Errorf("onnxruntime has no CUDA provider for %s/%s; use --device cpu", runtime.GOOS, runtime.GOARCH)
 	}
-	problems := []error{findDevice(index)}
-	provider, err := findProvider(libraryPath)
-	problems = append(problems, err)
-	if err == nil && runtime.GOOS == "linux" {
-		needed, err := toolkitOf(provider)
-		if err == nil {
-			err = needed.preload(wheelFolders())
-		}
-		problems = append(problems, err)
-	}
 	var lines []string
-	for _, err := range problems {
+	for _, err := range []error{findDevice(index), prepareProvider(libraryPath)} {
 		if err != nil {
 			lines = append(lines, err.Error())
 		}
@@ -62,6 +52,19 @@ func prepareCUDA(libraryPath string, index int) error {
 		return errors.New(strings.Join(lines, "; "))
 	}
 	return nil
+}
+
+// prepareProvider looks for the CUDA provider, and loads what it needs.
+func prepareProvider(libraryPath string) error {
+	provider, err := findProvider(libraryPath)
+	if err != nil || runtime.GOOS != "linux" {
+		return err
+	}
+	needed, err := toolkitOf(provider)
+	if err != nil {
+		return err
+	}
+	return needed.preload(wheelFolders())
 }
 
 // findDevice returns an error if the driver does not show a GPU of that number.
@@ -100,7 +103,8 @@ func (r *Runtime) try(ctx context.Context, with settings) error {
 	if err != nil {
 		return err
 	}
-	in, out := []float32{1, 2}, make([]float32, 2)
+	in := []float32{1, 2}
+	out := make([]float32, 2)
 	err = s.Run(ctx, []Tensor{Float32([]int64{2}, in)}, []Tensor{Float32([]int64{2}, out)})
 	if err == nil && (out[0] != 2 || out[1] != 4) {
 		err = fmt.Errorf("1+1, 2+2 gave %v", out)

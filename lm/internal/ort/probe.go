@@ -38,7 +38,8 @@ func probe(path string) (version string, usable bool, err error) {
 	functions := *(**[2]uintptr)(unsafe.Pointer(&base))
 	var versionString func() string
 	purego.RegisterFunc(&versionString, functions[1])
-	if version = versionString(); library.Serves(version) {
+	version = versionString()
+	if library.Serves(version) {
 		// A library that is too old complains on standard error if it is asked
 		// for a newer interface. So only a library of a sufficient version is
 		// asked.

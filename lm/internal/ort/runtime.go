@@ -110,7 +110,8 @@ func Open(ctx context.Context, o Options) (*Runtime, error) {
 		if device != "auto" || ctx.Err() != nil {
 			return nil, cmp.Or(ctx.Err(), err)
 		}
-		r.device, r.note = "cpu", err.Error()
+		r.device = "cpu"
+		r.note = err.Error()
 	}
 	return r, nil
 }
@@ -174,7 +175,8 @@ func load(path string, warnings bool) (version string, err error) {
 	if err := createEnvironment(path, warnings); err != nil {
 		return "", fmt.Errorf("onnxruntime library: %s: %w", path, err)
 	}
-	environment.library, environment.version = path, environmentVersion()
+	environment.library = path
+	environment.version = environmentVersion()
 	return environment.version, nil
 }
 
@@ -207,7 +209,8 @@ func parseDevice(name string) (device string, index int, err error) {
 	case slices.Contains([]string{"auto", "cpu", "cuda"}, name):
 		return device, 0, nil
 	case numbered && device == "cuda":
-		if index, err = strconv.Atoi(number); err == nil && index >= 0 && number == strconv.Itoa(index) {
+		index, err = strconv.Atoi(number)
+		if err == nil && index >= 0 && number == strconv.Itoa(index) {
 			return device, index, nil
 		}
 	}

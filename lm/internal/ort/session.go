@@ -65,7 +65,8 @@ func (r *Runtime) newSession(model []byte, o SessionOptions, settings settings) 
 		return nil, errClosed
 	}
 	var err error
-	if s.handle, err = createSession(model, settings); err != nil {
+	s.handle, err = createSession(model, settings)
+	if err != nil {
 		return nil, err
 	}
 	r.sessionsLock.Lock()

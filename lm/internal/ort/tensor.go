@@ -30,7 +30,8 @@ func (t Tensor) check() error {
 	if len(t.shape) == 0 {
 		return fmt.Errorf("the tensor has no dimension")
 	}
-	elements, length := int64(1), len(t.float32s)+len(t.int64s) // one of the two slices is empty
+	elements := int64(1)
+	length := len(t.float32s) + len(t.int64s) // one of the two slices is empty
 	for _, dimension := range t.shape {
 		if dimension < 0 || (dimension > 0 && elements > math.MaxInt64/dimension) {
 			return fmt.Errorf("impossible shape %v", t.shape)

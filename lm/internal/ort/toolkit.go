@@ -83,8 +83,8 @@ func (t toolkit) wheel(name string) string {
 func (t toolkit) preload(folders []string) error {
 	var missing []string
 	for _, name := range t.names {
-		_, err := openLibrary(name)
-		if err == nil {
+		_, unknown := openLibrary(name)
+		if unknown == nil {
 			continue
 		}
 		path := firstWith(folders, name)
@@ -92,7 +92,7 @@ func (t toolkit) preload(folders []string) error {
 			missing = append(missing, fmt.Sprintf("%s (in pip's %s)", name, t.wheel(name)))
 			continue
 		}
-		_, err = openLibrary(path)
+		_, err := openLibrary(path)
 		if err != nil {
 			missing = append(missing, err.Error())
 		}
@@ -110,8 +110,8 @@ func (t toolkit) preload(folders []string) error {
 func firstWith(folders []string, name string) string {
 	for _, folder := range folders {
 		path := filepath.Join(folder, name)
-		_, err := os.Stat(path)
-		if err == nil {
+		_, missing := os.Stat(path)
+		if missing == nil {
 			return path
 		}
 	}
@@ -128,9 +128,10 @@ func wheelFolders() (folders []string) {
 		}
 		for _, packages := range library.PythonPackages(environment) {
 			found, err := filepath.Glob(filepath.Join(packages, "nvidia", "*", "lib"))
-			if err == nil { // an error means that the folder's name has a bracket
-				folders = append(folders, found...)
+			if err != nil { // the folder's name has a bracket
+				continue
 			}
+			folders = append(folders, found...)
 		}
 	}
 	return folders

@@ -21,12 +21,15 @@ import (
 // unpack checks an archive, and writes the carrier's members, and nothing else,
 // into folder.
 func (c *carrier) unpack(archive, folder string) error {
-	err := c.verify(archive)
-	if err == nil && strings.HasSuffix(archive, ".whl") {
-		err = c.unpackZip(archive, folder)
-	} else if err == nil {
-		err = c.unpackTar(archive, folder)
+	unpack := c.unpackTar
+	if strings.HasSuffix(archive, ".whl") {
+		unpack = c.unpackZip
 	}
+	err := c.verify(archive)
+	if err != nil {
+		return fmt.Errorf("%s: %w", filepath.Base(archive), err)
+	}
+	err = unpack(archive, folder)
 	if err != nil {
 		return fmt.Errorf("%s: %w", filepath.Base(archive), err)
 	}

@@ -132,10 +132,11 @@ func survey(o Options) ([]Library, error) {
 		var folders []string
 		for _, packages := range PythonPackages(ProgramEnvironment()) {
 			folder := filepath.Join(packages, "onnxruntime", "capi")
-			_, err := os.Stat(folder)
-			if err == nil {
-				folders = append(folders, folder)
+			_, missing := os.Stat(folder)
+			if missing != nil {
+				continue
 			}
+			folders = append(folders, folder)
 		}
 		python = o.in(python, folders...)
 	}
@@ -162,7 +163,8 @@ func (o Options) in(l Library, folders ...string) Library {
 		}
 	}
 	if len(folders) > 0 {
-		l.Path, l.Reason = folders[0], "no onnxruntime library there"
+		l.Path = folders[0]
+		l.Reason = "no onnxruntime library there"
 	}
 	return l
 }
@@ -199,9 +201,10 @@ func PythonPackages(environment string) (folders []string) {
 		"Lib/site-packages", "site-packages", ".", // Windows, Windows --user, pip install --target
 	} {
 		found, err := filepath.Glob(filepath.Join(environment, packages))
-		if err == nil { // an error means that the folder's name has a bracket
-			folders = append(folders, found...)
+		if err != nil { // the folder's name has a bracket
+			continue
 		}
+		folders = append(folders, found...)
 	}
 	return folders
 }
@@ -226,13 +229,11 @@ var versionInName = regexp.MustCompile(`[0-9]+\.[0-9]+\.[0-9]+`)
 // loads it later asks for the version.
 func (o Options) examine(l Library) Library {
 	status, err := os.Stat(l.Path)
-	if err == nil {
-		l.Path, err = filepath.Abs(l.Path)
+	if absolute, failed := filepath.Abs(l.Path); failed == nil {
+		l.Path = absolute
 	}
-	if l.Version == "" {
-		if resolved, err := filepath.EvalSymlinks(l.Path); err == nil {
-			l.Version = versionInName.FindString(filepath.Base(resolved))
-		}
+	if resolved, failed := filepath.EvalSymlinks(l.Path); failed == nil && l.Version == "" {
+		l.Version = versionInName.FindString(filepath.Base(resolved))
 	}
 	l.Found = !errors.Is(err, os.ErrNotExist)
 	provider := "libonnxruntime_providers_cuda.so"
