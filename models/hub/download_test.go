@@ -63,5 +63,6 @@ func TestDownload(t *testing.T) {
 	check.Says(t, err, "not an address that begins with https://")
 	server.Close()
 	o.Attempts = 2
-	check.Says(t, Download(t.Context(), Plain{Address: server.URL}, path, o), "cannot reach 127.0.0.1", "connection refused")
+	err = Download(t.Context(), Plain{Address: server.URL}, path, o)
+	check.Says(t, err, "cannot reach 127.0.0.1", "connection refused")
 }
