@@ -42,6 +42,7 @@ func (s *Store) openBuiltIn() (*Bundle, error) {
 	b, err := openDir(dir, true)
 	if err == nil {
 		b.Name = BuiltInName
+		b.builtIn = true
 		return b, nil
 	}
 	b, err = s.place(context.Background(), BuiltInName, filepath.Base(dir), "", func(dir string) (*Manifest, error) {
@@ -63,5 +64,6 @@ func (s *Store) openBuiltIn() (*Bundle, error) {
 			"%s to a folder that can be written",
 			BuiltInName, dir, err, (manifest.Size()+1<<20-1)>>20, CacheVariable)
 	}
+	b.builtIn = true
 	return b, nil
 }

@@ -46,6 +46,9 @@ type Bundle struct {
 	Manifest *Manifest
 
 	weights *safetensors.File // nil for an imported model
+	// builtIn is true for the built-in model, whose vocab.txt and tokenizer.json
+	// say the same.
+	builtIn bool
 }
 
 // FS returns the bundle's folder as a file system, for the tokenizer.
@@ -198,7 +201,11 @@ func (b *Bundle) load() (err error) {
 
 // Tokenizer reads the bundle's tokenizer. If the tokenizer belongs to another model, Tokenizer returns an error.
 func (b *Bundle) Tokenizer() (*tokenize.Tokenizer, error) {
-	t, err := tokenize.Load(b.FS())
+	load := tokenize.Load
+	if b.builtIn {
+		load = tokenize.LoadVocabulary
+	}
+	t, err := load(b.FS())
 	if err != nil {
 		return nil, err
 	}
