@@ -21,22 +21,18 @@ func (draws) solve(ctx context.Context, w *work) error {
 	if err != nil {
 		return err
 	}
-	warm := slices.Clone(laws)
-	for i := range warm {
-		if err := laws[i].Target.(*law).keep(); err != nil {
+	for i := range laws {
+		err := laws[i].Target.(*law).keep()
+		if err != nil {
 			return err
 		}
-		if o.Temperature != 1 {
-			warm[i].Target = &tempered{law: laws[i].Target.(*law), layout: w.plan.layouts[i],
-				temperature: o.Temperature}
-		}
 	}
-	drawn, err := samplers.Draw(ctx, warm, samplers.Streams(o.Seed, w.plan.Template, o.Samples),
+	drawn, err := samplers.Draw(ctx, laws, o.Temperature, samplers.Streams(o.Seed, w.plan.Template, o.Samples),
 		func(spent int) int { return o.Budget.room(len(w.roots)+spent, w.began) })
 	if err != nil {
 		return err
 	}
-	drawn = slices.DeleteFunc(drawn, func(d samplers.Drawn) bool { return d.State == nil })
+	drawn = slices.DeleteFunc(drawn, func(d samplers.Drawn) bool { return !d.Done })
 	if len(drawn) == 0 {
 		return misfit("samples", "%s sufficed for no draw: each token of a draw takes a row, and a draw that the "+
 			"blanks may not take is made again; give more with --budget", o.Budget.text())
@@ -49,8 +45,8 @@ func (draws) solve(ctx context.Context, w *work) error {
 	}
 	index := map[string]int{}
 	for _, d := range drawn {
-		f := found{layout: d.Law, tokens: d.State, count: 1}
-		text := w.plan.layouts[d.Law].template.Fill(d.State).Text
+		f := found{layout: d.Found.Law, tokens: d.Found.State, logLikelihood: d.Found.LogProbability, count: 1}
+		text := w.plan.layouts[f.layout].template.Fill(f.tokens).Text
 		at, again := index[text]
 		if again && o.Rank == rankDistinct {
 			w.answer.fills[at].count++
@@ -60,28 +56,6 @@ func (draws) solve(ctx context.Context, w *work) error {
 		w.answer.fills = append(w.answer.fills, f)
 	}
 	w.answer.distinct = len(index)
-	for number := range laws {
-		var own []*found
-		for i := range w.answer.fills {
-			if f := &w.answer.fills[i]; f.layout == number {
-				own = append(own, f)
-			}
-		}
-		const batch = 256
-		for part := range slices.Chunk(own, batch) {
-			states := make([][]int, len(part))
-			for i, f := range part {
-				states[i] = f.tokens
-			}
-			logp, err := laws[number].LogProbability(ctx, states)
-			if err != nil {
-				return err
-			}
-			for i, f := range part {
-				f.logLikelihood = logp[i]
-			}
-		}
-	}
 	if o.Rank == rankDistinct {
 		slices.SortStableFunc(w.answer.fills,
 			func(a, b found) int { return cmp.Compare(b.logLikelihood, a.logLikelihood) })

@@ -2,7 +2,6 @@ package infill
 
 import (
 	"context"
-	"math"
 	"slices"
 
 	"github.com/hashicorp/golang-lru/v2/simplelru"
@@ -99,35 +98,4 @@ func stateKey(state []int, slot int) string {
 		key = append(key, byte(v), byte(v>>8), byte(v>>16), byte(v>>24))
 	}
 	return string(key)
-}
-
-// tempered raises a law's conditionals to the power 1/temperature among the choices of a slot. It keeps the choices'
-// total probability, so that as many draws are allowed as at temperature 1. Other tokens get no valid value.
-type tempered struct {
-	law         *law
-	layout      *layout
-	temperature float64
-	values      []float32 // scratch
-}
-
-// PartialConditionals implements samplers.PartialTarget.
-func (t *tempered) PartialConditionals(ctx context.Context, asked []samplers.Partial,
-	take func(i int, logp []float32)) error {
-	return t.law.PartialConditionals(ctx, asked, func(i int, logp []float32) {
-		choices := t.layout.choices(asked[i].State, asked[i].Slot)
-		highest := math.Inf(-1)
-		for _, v := range choices {
-			highest = max(highest, float64(logp[v]))
-		}
-		mass, sum := 0.0, 0.0
-		for _, v := range choices {
-			mass += math.Exp(float64(logp[v]) - highest)
-			sum += math.Exp((float64(logp[v]) - highest) / t.temperature)
-		}
-		t.values = slices.Grow(t.values[:0], len(logp))[:len(logp)]
-		for _, v := range choices {
-			t.values[v] = float32((float64(logp[v])-highest)/t.temperature + highest + math.Log(mass/sum))
-		}
-		take(i, t.values)
-	})
 }

@@ -3,69 +3,73 @@ package infill
 import (
 	"fmt"
 	"slices"
-	"strings"
-	"unicode"
 
 	"infill/samplers"
 	"infill/tokenize"
 )
 
-// layout is a template whose blanks have known lengths: the ids that the model reads, and the tokens that each slot may
-// take. Slots are numbered as in template.Slots. A state holds a token id or samplers.Open for each slot, [slots].
+// layout is a template whose blanks have known lengths: the ids that the model
+// reads, and what the blanks may hold. Slots are numbered as in template.Slots. A
+// state holds a token id or samplers.Open for each slot, [slots].
 type layout struct {
 	template *tokenize.Template
 	ids      []int // what the model reads: [CLS], the context, the text or a window of the text, [SEP]
 	slots    []int // positions of the slots in ids, ascending
-	blankOf  []int // the blank of each slot
-	ties     [][]int
 	rules    *rules
-	places   [][]int // tokens that each slot may take by itself, ascending; nil if the blank has a list
-	judged   []int   // blanks that can be checked only when all of their tokens are known
-	distinct [][2]int
+	groups   []group
+	// groupOf and pieceOf are the group of each slot, and the slot's place in
+	// its blank, [slots].
+	groupOf, pieceOf []int
 }
 
-// newLayout finds the tokens that each slot of a template may take. It returns an error if a slot may take none.
+// A group is a blank, or the blanks of one name, which hold the same tokens.
+type group struct {
+	blanks    []int // numbers of the blanks
+	first     []int // the first slot of each
+	pieces    int   // slots of each
+	spellings spellings
+	// rivals are the groups that must hold other tokens than this one does.
+	rivals []int
+}
+
+// newLayout finds what the blanks of a template may hold. It returns an error if
+// a blank may hold nothing, or if not all blanks can be filled together.
 func newLayout(t *tokenize.Template, r *rules) (*layout, error) {
-	l := &layout{template: t, ids: t.IDs, slots: t.Slots, rules: r, ties: make([][]int, len(t.Slots)),
-		places: make([][]int, len(t.Slots))}
-	for _, tie := range t.Ties {
-		for _, slot := range tie {
-			l.ties[slot] = tie
+	l := &layout{template: t, ids: t.IDs, slots: t.Slots, rules: r}
+	first := firstOfName(t.Blanks)
+	place := make([]int, len(t.Blanks)) // the group of each blank
+	for i, b := range t.Blanks {
+		if first[i] == i {
+			place[i] = len(l.groups)
+			l.groups = append(l.groups, group{pieces: b.Slots})
 		}
-	}
-	for number, b := range t.Blanks {
-		if r.judged(number, b) {
-			l.judged = append(l.judged, number)
-		}
+		place[i] = place[first[i]]
+		g := &l.groups[place[i]]
+		g.blanks = append(g.blanks, i)
+		g.first = append(g.first, b.First)
 		for piece := range b.Slots {
-			l.blankOf = append(l.blankOf, number)
-			if r.blanks[number].list != nil {
-				continue
-			}
-			slot := b.First + piece
-			if l.places[slot] = r.place(number, b, piece); len(l.places[slot]) == 0 {
-				if len(r.kinds(b, piece == 0)) == 0 {
-					return nil, misfit("fill", "the model's vocabulary (vocab.txt or tokenizer.json) has nothing "+
-						"that blank %d may take: --fill any takes every token", number+1)
-				}
-				if r.blanks[number].pattern != nil {
-					advice := "loosen it"
-					odd := func(c rune) bool { return c > unicode.MaxASCII || unicode.IsUpper(c) }
-					if !r.vocabulary.tokenizer.Cased() && strings.ContainsFunc(b.Pattern, odd) {
-						advice = "its words have no capitals, and mostly no accents; loosen it"
-					}
-					return nil, misfit("pattern", "no word of the vocabulary fits %s: %s, or give the blank a list "+
-						"with --slot", b.Pattern, advice)
-				}
-				return nil, misfit("constraints", "nothing is left for blank %d: loosen them", number+1)
+			l.groupOf = append(l.groupOf, place[i])
+			l.pieceOf = append(l.pieceOf, piece)
+		}
+	}
+	for i := range l.groups {
+		g := &l.groups[i]
+		var err error
+		g.spellings, err = r.spellings(t, g.blanks)
+		if err != nil {
+			return nil, err
+		}
+		for j := range l.groups {
+			if r.distinct && i != j && l.groups[j].pieces == g.pieces {
+				g.rivals = append(g.rivals, j)
 			}
 		}
 	}
-	for i, a := range t.Blanks {
-		for j, b := range t.Blanks[:i] {
-			if r.distinct && a.Slots == b.Slots && (a.Name == "" || a.Name != b.Name) {
-				l.distinct = append(l.distinct, [2]int{j, i})
-			}
+	open := slices.Repeat([]int{samplers.Open}, len(l.slots))
+	for i, g := range l.groups {
+		if !l.differ(open, append(slices.Clone(g.rivals), i)) {
+			return nil, misfit("distinct", "blank %d and others of its length have too few words to hold different "+
+				"ones: give them more, or leave it out", g.blanks[0]+1)
 		}
 	}
 	return l, nil
@@ -80,64 +84,83 @@ func (l *layout) pieces() []int {
 	return pieces
 }
 
-// tokens returns the token ids of a blank in a state.
-func (l *layout) tokens(state []int, blank int) []int {
-	b := l.template.Blanks[blank]
-	return state[b.First : b.First+b.Slots]
+// tie returns the slots that hold the same token as a slot, itself included.
+func (l *layout) tie(slot int) []int {
+	var tie []int
+	for _, first := range l.groups[l.groupOf[slot]].first {
+		tie = append(tie, first+l.pieceOf[slot])
+	}
+	return tie
 }
 
-// choices returns the tokens, ascending, that a slot may take, given the tokens in the filled slots of a state.
+// known returns the tokens of a group in a state, [pieces]: that of a filled
+// slot in any of its blanks, or samplers.Open.
+func (l *layout) known(state []int, number int) []int {
+	g := &l.groups[number]
+	known := slices.Clone(state[g.first[0]:][:g.pieces])
+	for _, first := range g.first[1:] {
+		for piece, token := range state[first:][:g.pieces] {
+			if token != samplers.Open {
+				known[piece] = token
+			}
+		}
+	}
+	return known
+}
+
+// choices returns the tokens, ascending, that a slot may take so that the open
+// slots can be filled too, given the tokens in the filled slots of a state.
 func (l *layout) choices(state []int, slot int) []int {
-	number := l.blankOf[slot]
-	b := l.template.Blanks[number]
-	piece := slot - b.First
-	list := l.places[slot]
-	if words := l.rules.blanks[number].list[b.Slots]; words != nil {
-		known := l.tokens(state, number)
-		if b.Name != "" {
-			known = slices.Clone(known)
-			for i := range known {
-				for _, other := range l.ties[b.First+i] {
-					if state[other] != samplers.Open {
-						known[i] = state[other]
-					}
-				}
-			}
-			if token := known[piece]; token != samplers.Open {
-				return []int{token}
-			}
-		}
-		return words.at(known, piece)
+	number, piece := l.groupOf[slot], l.pieceOf[slot]
+	g := &l.groups[number]
+	known := l.known(state, number)
+	if known[piece] != samplers.Open {
+		return known[piece : piece+1]
 	}
-	for _, other := range l.ties[slot] {
-		if token := state[other]; token != samplers.Open {
-			if _, ok := slices.BinarySearch(list, token); ok {
-				return []int{token}
-			}
-			return nil
-		}
+	tokens := g.spellings.next(known, piece)
+	if len(g.rivals) == 0 {
+		return tokens
 	}
-	return list
+	return l.apart(state, slot, tokens)
 }
 
-// alone returns the tokens, ascending, that a slot may take while all other slots are open.
+// alone returns the tokens, ascending, that a slot may take while all other slots
+// are open.
 func (l *layout) alone(slot int) []int {
 	return l.choices(slices.Repeat([]int{samplers.Open}, len(l.slots)), slot)
 }
 
-// free reports whether the choices of the slots are the only constraint, so that allows is always true.
-func (l *layout) free() bool { return len(l.judged) == 0 && len(l.distinct) == 0 }
-
-// allows reports whether the constraints allow a state whose slots are all filled, each with one of its choices.
-func (l *layout) allows(state []int) bool {
-	for _, number := range l.judged {
-		if !l.rules.allows(number, l.template.Blanks[number], l.tokens(state, number)) {
+// free reports whether each slot may take each of its choices, whatever the other
+// slots hold.
+func (l *layout) free() bool {
+	for _, g := range l.groups {
+		switch s := g.spellings.(type) {
+		case *freely:
+			if g.pieces > 1 && s.bans.longer() {
+				return false
+			}
+		case *spoken:
+			return false
+		}
+		if len(g.rivals) > 0 {
 			return false
 		}
 	}
-	for _, pair := range l.distinct {
-		if slices.Equal(l.tokens(state, pair[0]), l.tokens(state, pair[1])) {
+	return true
+}
+
+// allows reports whether the constraints allow a state whose slots are all
+// filled.
+func (l *layout) allows(state []int) bool {
+	for i, g := range l.groups {
+		known := l.known(state, i)
+		if !some(g.spellings, known) {
 			return false
+		}
+		for _, rival := range g.rivals {
+			if slices.Equal(known, l.known(state, rival)) {
+				return false
+			}
 		}
 	}
 	return true
@@ -146,14 +169,12 @@ func (l *layout) allows(state []int) bool {
 // combinations returns the number of fills if every blank has a list, else 0.
 func (l *layout) combinations() float64 {
 	n := 1.0
-	for i, j := range firstOfName(l.template.Blanks) {
-		list := l.rules.blanks[i].list[l.template.Blanks[i].Slots]
-		switch {
-		case list == nil:
+	for _, g := range l.groups {
+		list, ok := g.spellings.(*choices)
+		if !ok {
 			return 0
-		case i == j:
-			n *= float64(len(list.forward))
 		}
+		n *= float64(len(list.forward))
 	}
 	return n
 }
@@ -167,32 +188,31 @@ func (l *layout) masked(mask int) []int {
 	return ids
 }
 
-// orders returns the slots in each order in which the chain rule of the option order takes them, [orders][slots].
-func (l *layout) orders(o Order) ([][]int, error) {
-	left := make([]int, len(l.slots))
-	for i := range left {
-		left[i] = i
+// order returns the slots in the order in which the chain rule takes them,
+// [slots].
+func (l *layout) order(o Order) ([]int, error) {
+	order := make([]int, len(l.slots))
+	for i := range order {
+		order[i] = i
 	}
-	right := slices.Clone(left)
-	slices.Reverse(right)
+	switch o {
+	case orderLeftToRight:
+		return order, nil
+	case orderRightToLeft:
+		slices.Reverse(order)
+		return order, nil
+	}
 	numbers := o.numbers()
-	switch {
-	case numbers != nil && len(numbers) != len(l.template.Blanks):
+	if len(numbers) != len(l.template.Blanks) {
 		return nil, misfit("order", "it names %d blanks, the template has %d: name each once, as in 2,1,3",
 			len(numbers), len(l.template.Blanks))
-	case len(left) == 1 || o == orderLeftToRight:
-		return [][]int{left}, nil
-	case o == orderBoth:
-		return [][]int{left, right}, nil
-	case o == orderRightToLeft:
-		return [][]int{right}, nil
 	}
-	var order []int
+	var blanks []int
 	for _, n := range numbers {
 		b := l.template.Blanks[n]
-		order = append(order, left[b.First:b.First+b.Slots]...)
+		blanks = append(blanks, order[b.First:b.First+b.Slots]...)
 	}
-	return [][]int{order}, nil
+	return blanks, nil
 }
 
 // goOn replaces text directly after a blank, as in "[MASK]ing", by pieces that continue the word in the blank: ##ing.

@@ -2,7 +2,9 @@ package infill
 
 import (
 	"fmt"
+	"iter"
 	"slices"
+	"sort"
 	"strings"
 
 	"infill/samplers"
@@ -106,48 +108,57 @@ func distinctAt(words [][]int, place int) []int {
 	return slices.Compact(pieces)
 }
 
-// at returns the pieces, ascending, that a place may take given the known pieces of the word. known holds samplers.Open
-// for each unknown piece.
-func (c *choices) at(known []int, place int) []int {
-	if !slices.ContainsFunc(known, func(piece int) bool { return piece != samplers.Open }) {
-		return c.first[place]
+// next implements spellings.
+func (c *choices) next(known []int, piece int) []int {
+	if !slices.ContainsFunc(known, func(token int) bool { return token != samplers.Open }) {
+		return c.first[piece]
 	}
-	fits := func(word []int) bool {
-		for i, piece := range known {
-			if piece != samplers.Open && piece != word[i] {
-				return false
-			}
+	return distinctAt(c.fitting(known), piece)
+}
+
+// wholes implements spellings.
+func (c *choices) wholes(known []int) iter.Seq[[]int] { return slices.Values(c.fitting(known)) }
+
+// fitting returns the words that agree with known.
+func (c *choices) fitting(known []int) [][]int {
+	front := known
+	open := slices.Index(known, samplers.Open)
+	if open >= 0 {
+		front = known[:open]
+	}
+	// Words with the same first pieces are neighbours in forward.
+	words := neighbours(c.forward, func(word []int) int { return slices.Compare(word[:len(front)], front) })
+	if open == 0 {
+		last := len(known)
+		for known[last-1] != samplers.Open {
+			last--
 		}
-		return true
-	}
-	// In forward, the words with the same first pieces are neighbours; in backward, those with the same last pieces.
-	words, n := c.forward, slices.Index(known, samplers.Open)
-	if n > 0 {
-		from, _ := slices.BinarySearchFunc(words, known[:n], func(word, known []int) int {
-			return slices.Compare(word[:n], known)
-		})
-		words = words[from:]
-	} else {
-		words = c.backward
-		from, _ := slices.BinarySearchFunc(words, known, func(word, known []int) int {
-			for i := len(known) - 1; i >= 0 && known[i] != samplers.Open; i-- {
-				if word[i] != known[i] {
-					return word[i] - known[i]
-				}
-			}
-			return 0
-		})
-		words = words[from:]
+		back := known[last:]
+		words = neighbours(c.backward, func(word []int) int { return compareBackward(word[last:], back) })
 	}
 	var fitting [][]int
 	for _, word := range words {
-		if n > 0 && !slices.Equal(word[:n], known[:n]) || n == 0 && known[len(known)-1] != samplers.Open &&
-			word[len(known)-1] != known[len(known)-1] {
-			break
-		}
-		if fits(word) {
+		if agree(known, word) {
 			fitting = append(fitting, word)
 		}
 	}
-	return distinctAt(fitting, place)
+	return fitting
+}
+
+// neighbours returns the words for which compare returns 0. words are sorted by
+// compare.
+func neighbours(words [][]int, compare func(word []int) int) [][]int {
+	from := sort.Search(len(words), func(i int) bool { return compare(words[i]) >= 0 })
+	to := sort.Search(len(words), func(i int) bool { return compare(words[i]) > 0 })
+	return words[from:to]
+}
+
+// agree reports whether a word has the tokens of known, where these are known.
+func agree(known, word []int) bool {
+	for i, token := range known {
+		if token != samplers.Open && token != word[i] {
+			return false
+		}
+	}
+	return true
 }

@@ -46,7 +46,8 @@ type Options struct {
 	// Samples is the number of independent draws, or of chains, each of which ends in one sample. 0 means a search, or
 	// 25 chains if Chains is set.
 	Samples int
-	// Temperature T draws with conditionals to the power 1/T, or runs chains on exp(U/T). A search does not use it.
+	// Temperature T draws with conditionals over the whole vocabulary to the power 1/T, or runs chains on exp(U/T). A
+	// search does not use it.
 	Temperature float64
 	// Rank says which fills of draws and chains are listed.
 	Rank Rank
@@ -96,7 +97,7 @@ const defaultSamples = 25
 
 // DefaultOptions returns the options of a user who gives only a template. Their Seed is 0.
 func DefaultOptions() Options {
-	return Options{Fill: fillWords, Top: 5, Order: orderBoth, Temperature: 1, Rank: rankDistinct,
+	return Options{Fill: fillWords, Top: 5, Order: orderLeftToRight, Temperature: 1, Rank: rankDistinct,
 		Budget: Budget{Rows: 4000}}
 }
 
@@ -146,22 +147,24 @@ const (
 )
 
 // Order is the order in which the chain rule takes the blanks; the pieces of a blank are always neighbours. The values
-// are "l2r" (left to right), "r2l", "both" (the mean of the two), and permutations of the blanks such as "2,1,3".
+// are "l2r" (left to right), "r2l", and permutations of the blanks such as "2,1,3".
 type Order string
 
 const (
-	orderBoth        Order = "both"
 	orderLeftToRight Order = "l2r"
 	orderRightToLeft Order = "r2l"
 )
 
-// UnmarshalText reads "both", "l2r", "r2l" or a permutation such as "2,1,3".
+// UnmarshalText reads "l2r", "r2l" or a permutation such as "2,1,3".
 func (o *Order) UnmarshalText(text []byte) error {
 	*o = Order(text)
-	if *o == orderBoth || *o == orderLeftToRight || *o == orderRightToLeft || o.numbers() != nil {
+	switch {
+	case *o == "both":
+		return errors.New("an order: both went in 0.3, which has one order: leave it out")
+	case *o == orderLeftToRight || *o == orderRightToLeft || o.numbers() != nil:
 		return nil
 	}
-	return errors.New("one of both, l2r, r2l, or a permutation of the blanks, as in 2,1,3")
+	return errors.New("one of l2r, r2l, or a permutation of the blanks, as in 2,1,3")
 }
 
 // MarshalText returns the order as a text that UnmarshalText reads.
@@ -344,7 +347,7 @@ func (o *Options) Validate() error {
 		return wrong("rank", "it says which draws are listed: add --samples N or --sampler NAME")
 	case o.Chains == nil && o.Samples == 0 && o.Top > maxTop:
 		return wrong("top", "%d are too many to prove: ask for %d at most, or make draws with samples", o.Top, maxTop)
-	case o.Chains != nil && o.Order != orderBoth:
+	case o.Chains != nil && o.Order != orderLeftToRight:
 		return wrong("order", "it is the chain rule's, and samplers have none: leave it out")
 	case o.Chains != nil && o.Budget != DefaultOptions().Budget:
 		return wrong("budget", "it bounds the chain rule, and samplers run the steps that they are given: leave it out")

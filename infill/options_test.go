@@ -52,7 +52,7 @@ func TestValidate(t *testing.T) {
 		{chains(func(c *Chains) { c.Gradient = "none" }), "gradient",
 			`"none" is not one of auto, local, full`},
 		{chains(func(c *Chains) { c.Gradient, c.Sampler = "full", "gibbs" }), "gradient", "gibbs uses none"},
-		{func(o *Options) { chains(func(*Chains) {})(o); o.Order = "l2r" }, "order", "it is the chain rule's"},
+		{func(o *Options) { chains(func(*Chains) {})(o); o.Order = "r2l" }, "order", "it is the chain rule's"},
 	}
 	for _, test := range tests {
 		t.Run(test.option+" "+test.want, func(t *testing.T) {
@@ -101,7 +101,7 @@ func TestAskedFor(t *testing.T) {
 			t.Errorf("%s: the default that is given is another than the one that is not", row.Name)
 		}
 	}
-	for want, assignments := range map[string][]string{MethodSearch: {"budget=4000", "top=5", "order=both",
+	for want, assignments := range map[string][]string{MethodSearch: {"budget=4000", "top=5", "order=l2r",
 		"samples=auto"},
 		MethodDraws: {"samples=2", "temperature=1"}, "gibbs": {"sampler=gibbs", "samples=2"}} {
 		o, err := set(assignments...)

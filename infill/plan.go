@@ -1,6 +1,7 @@
 package infill
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"math"
@@ -17,7 +18,8 @@ type Plan struct {
 	Request
 	filler  *Filler
 	typed   *tokenize.Template // the template with each blank at its shortest
-	layouts []*layout          // a layout for each combination of lengths, the shortest first
+	layouts []*layout          // of each combination of lengths that has a fill, the shortest first
+	lengths int                // the number of combinations of lengths, each as likely
 	seen    int                // the number of tokens of a too long text that the model sees; 0 if it sees all
 	rules   *rules
 }
@@ -46,6 +48,7 @@ func (f *Filler) Plan(r Request) (*Plan, error) {
 		return nil, err
 	}
 	spelling := tokenize.Spelling{KeepCase: o.Case == caseKeep, Written: p.rules.spelled, Originals: r.Originals}
+	var first error // of a combination of lengths that has no fill
 	for _, t := range templates {
 		if o.Fill == fillWords {
 			f.vocabulary.goOn(t)
@@ -53,20 +56,27 @@ func (f *Filler) Plan(r Request) (*Plan, error) {
 		t.Spelling = spelling
 		l, err := newLayout(t, p.rules)
 		if err != nil {
-			return nil, err
+			first = cmp.Or(first, err)
+			continue
 		}
 		from, to, err := window(t, f.maxPositions-2-len(context))
 		if err != nil {
 			return nil, err
 		}
-		if l.see(from, to, context); to-from+3 < len(t.IDs) {
+		l.see(from, to, context)
+		if to-from+3 < len(t.IDs) {
 			p.seen = max(p.seen, len(l.ids))
 		}
-		if _, err := l.orders(o.Order); err != nil {
+		_, err = l.order(o.Order)
+		if err != nil {
 			return nil, err
 		}
 		p.layouts = append(p.layouts, l)
 	}
+	if len(p.layouts) == 0 {
+		return nil, first
+	}
+	p.lengths = len(templates)
 	if o.Chains != nil {
 		return p, p.movable()
 	}
@@ -97,20 +107,21 @@ func (p *Plan) Slots() (slots int) {
 	return slots
 }
 
-// MaxRows returns an upper bound of the model rows that Fill needs, or 0 if the budget bounds only seconds.
+// MaxRows returns an upper bound of the model rows that Fill needs, or 0 if the
+// budget bounds only seconds.
 func (p *Plan) MaxRows() int {
 	o := &p.Options
-	slots, budget := float64(p.Slots()), float64(o.Budget.Rows)
+	slots, budget, layouts := float64(p.Slots()), float64(o.Budget.Rows), float64(len(p.layouts))
 	rows := 0.0
 	switch {
 	case o.Chains != nil:
-		rows = float64(p.chains()) * float64(o.Chains.Steps+1) * slots
+		rows = layouts + float64(p.chains())*float64(o.Chains.Steps+1)*slots
 	case slots == 1: // the row with all slots masked gives every probability
 		return len(p.layouts)
-	case o.Samples > 0: // the log-likelihood of a draw needs rows for the other order, too
-		rows = budget + float64(o.Samples)*slots
-	case o.Budget.Rows > 0: // a search scores one fill in both orders, whatever the budget
-		rows = max(budget, 2*slots)
+	case o.Samples > 0:
+		rows = max(budget, layouts)
+	case o.Budget.Rows > 0: // a search goes on to its first fill, whatever the budget
+		rows = max(budget, layouts+slots-1)
 	}
 	return int(min(rows, math.MaxInt32))
 }
@@ -222,21 +233,19 @@ func (f *Filler) Fill(ctx context.Context, template string, o Options, observe f
 	return p.Fill(ctx, observe)
 }
 
-// laws returns the law by the chain rule for each layout. All layouts have the same weight.
+// laws returns the law by the chain rule for each layout. All combinations of
+// lengths have the same weight, also those without a fill.
 func (w *work) laws() ([]samplers.Law, error) {
 	var laws []samplers.Law
+	mask := w.plan.filler.tokenizer.MaskID()
 	for i, l := range w.plan.layouts {
-		orders, err := l.orders(w.plan.Options.Order)
+		order, err := l.order(w.plan.Options.Order)
 		if err != nil {
 			return nil, err
 		}
-		one := samplers.Law{Orders: orders, LogWeight: -math.Log(float64(len(w.plan.layouts))), Choices: l.choices,
-			Target: &law{model: w.model, masked: l.masked(w.plan.filler.tokenizer.MaskID()), slots: l.slots,
-				root: w.roots[i], rows: &w.rows}}
-		if !l.free() {
-			one.Allows = l.allows
-		}
-		laws = append(laws, one)
+		target := &law{model: w.model, masked: l.masked(mask), slots: l.slots, root: w.roots[i], rows: &w.rows}
+		laws = append(laws, samplers.Law{Target: target, Order: order, Choices: l.choices,
+			LogWeight: -math.Log(float64(w.plan.lengths))})
 	}
 	return laws, nil
 }

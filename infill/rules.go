@@ -6,18 +6,22 @@ import (
 	"reflect"
 	"regexp"
 	"slices"
+	"strings"
+	"unicode"
 
+	"infill/samplers"
 	"infill/tokenize"
 )
 
-// rules says which tokens and words the options allow in the blanks of one template.
+// rules says which tokens and words the options allow in the blanks of one
+// template.
 type rules struct {
 	vocabulary *vocabulary
 	fill       FillKind
 	distinct   bool
 	blanks     []blankRules
-	plain      bans     // banned words as separate words
-	joined     bans     // banned words as continuations of a word
+	bans       bans
+	lexicons   map[string]*lexicon
 	warnings   []string // warnings about words that no blank can hold
 }
 
@@ -25,39 +29,20 @@ type rules struct {
 type blankRules struct {
 	list    map[int]*choices // listed words by number of pieces; nil if the blank has no list
 	pattern *regexp.Regexp   // nil without a pattern
-	speech  *spoken          // nil if any part of speech is allowed
-}
-
-// bans holds banned words as token ids, by the first token of each.
-type bans map[int][][]int
-
-// begin reports whether the tokens ids begin with a banned word.
-func (b bans) begin(ids []int) bool {
-	return slices.ContainsFunc(b[ids[0]],
-		func(ban []int) bool { return len(ids) >= len(ban) && slices.Equal(ids[:len(ban)], ban) })
-}
-
-// longer reports whether any banned word has several tokens.
-func (b bans) longer() bool {
-	for _, list := range b {
-		if slices.ContainsFunc(list, func(ban []int) bool { return len(ban) > 1 }) {
-			return true
-		}
-	}
-	return false
+	part    *part            // nil if any part of speech is allowed
 }
 
 // rules returns the rules that the options set for the blanks of a template.
 func (v *vocabulary) rules(t *tokenize.Template, o *Options) (*rules, error) {
 	r := &rules{vocabulary: v, fill: o.Fill, distinct: o.Distinct, blanks: make([]blankRules, len(t.Blanks)),
-		plain: bans{}, joined: bans{}}
+		bans: bans{plain: map[int][][]int{}, joined: map[int][][]int{}}, lexicons: map[string]*lexicon{}}
 	for number, parts := range o.Speech {
 		if number > len(t.Blanks) {
 			return nil, misfit("pos", "there is no blank %d: the template has %d", number, len(t.Blanks))
 		}
 		for i, b := range t.Blanks {
 			if number == i+1 || number == 0 && o.Speech[i+1] == nil {
-				r.blanks[i].speech = newSpoken(t, b, parts)
+				r.blanks[i].part = newPart(t, b, parts)
 			}
 		}
 	}
@@ -105,22 +90,33 @@ func (v *vocabulary) rules(t *tokenize.Template, o *Options) (*rules, error) {
 	return r, nil
 }
 
-// banned sets r.plain and r.joined from the words that the option ban lists.
+// banned sets r.bans from the words that the option ban lists.
 func (r *rules) banned(t *tokenize.Template, ban []string) {
 	v := r.vocabulary
 	var continuing map[string]int
-	if len(ban) > 0 && slices.ContainsFunc(t.Blanks, func(b tokenize.Blank) bool { return b.TouchesLeft }) {
+	touches := func(b tokenize.Blank) bool { return b.TouchesLeft }
+	if len(ban) > 0 && slices.ContainsFunc(t.Blanks, touches) {
 		continuing = v.continuations()
 	}
 	for _, word := range ban {
 		// No fill can hold a word that the model cannot write.
-		if ids, err := v.candidate(word, tokenize.Blank{}, nil); err == nil {
-			r.plain[ids[0]] = append(r.plain[ids[0]], ids)
+		ids, err := v.candidate(word, tokenize.Blank{}, nil)
+		if err == nil {
+			add(r.bans.plain, ids)
 		}
-		if ids, err := v.candidate(word, tokenize.Blank{TouchesLeft: true}, continuing); err == nil {
-			r.joined[ids[0]] = append(r.joined[ids[0]], ids)
+		ids, err = v.candidate(word, tokenize.Blank{TouchesLeft: true}, continuing)
+		if err == nil {
+			add(r.bans.joined, ids)
 		}
 	}
+}
+
+// bansOf returns the bans for a blank.
+func (r *rules) bansOf(b tokenize.Blank) bans {
+	if b.TouchesLeft {
+		return r.bans
+	}
+	return bans{plain: r.bans.plain}
 }
 
 // firstOfName returns, for each blank, the number of the first blank with the same name, or its own if it has none.
@@ -228,40 +224,118 @@ func (r *rules) takes(token int) bool {
 	return r.fill != fillWords || r.vocabulary.classes()[token]&wordToken != 0
 }
 
-// allows reports whether the tokens of a blank hold no banned word and have the blank's part of speech.
+// allows reports whether the tokens of a blank hold no banned word and have the
+// blank's part of speech.
 func (r *rules) allows(number int, b tokenize.Blank, ids []int) bool {
-	if s := r.blanks[number].speech; s != nil && !s.takes(r.vocabulary.wordOf(ids)) {
+	p := r.blanks[number].part
+	if p != nil && !p.takes(r.vocabulary.wordOf(ids)) {
 		return false
 	}
-	for at := range ids {
-		if r.plain.begin(ids[at:]) || at == 0 && b.TouchesLeft && r.joined.begin(ids) {
-			return false
+	return !r.bansOf(b).within(ids)
+}
+
+// spellings returns what the blanks of one name, or one blank, may hold. numbers
+// counts them from 0.
+func (r *rules) spellings(t *tokenize.Template, numbers []int) (spellings, error) {
+	number := numbers[0]
+	b := t.Blanks[number]
+	if list := r.blanks[number].list[b.Slots]; list != nil {
+		return list, nil
+	}
+	pieces := make([][]int, b.Slots)
+	speaks := false
+	for piece := range pieces {
+		pieces[piece] = r.place(number, b, piece)
+		for _, other := range numbers[1:] {
+			own := r.place(other, t.Blanks[other], piece)
+			pieces[piece] = slices.DeleteFunc(slices.Clone(pieces[piece]), func(token int) bool {
+				_, ok := slices.BinarySearch(own, token)
+				return !ok
+			})
+		}
+		if len(pieces[piece]) == 0 {
+			return nil, r.nothing(number, b, piece)
 		}
 	}
-	return true
+	for _, other := range numbers {
+		speaks = speaks || r.blanks[other].part != nil
+	}
+	if !speaks || b.Slots == 1 {
+		return &freely{pieces, r.bansOf(b)}, nil
+	}
+	s := &spoken{r.lexicon(t, numbers, pieces), b.Slots, r.bansOf(b)}
+	if !some(s, slices.Repeat([]int{samplers.Open}, b.Slots)) {
+		return nil, r.nothing(number, b, 0)
+	}
+	return s, nil
 }
 
-// judged reports whether a blank can be checked only when all of its tokens are known.
-func (r *rules) judged(number int, b tokenize.Blank) bool {
-	own := r.blanks[number]
-	return own.list == nil && b.Slots > 1 && (own.speech != nil || r.plain.longer() || r.joined.longer())
+// lexicon returns the lexicon of the blanks of one name, or of one blank. Blanks
+// of equal rules share one, whatever their lengths.
+func (r *rules) lexicon(t *tokenize.Template, numbers []int, pieces [][]int) *lexicon {
+	key := ""
+	for _, number := range numbers {
+		key += fmt.Sprint(t.Blanks[number].TouchesLeft, t.Blanks[number].Opens, r.blanks[number].part)
+	}
+	if r.lexicons[key] == nil {
+		r.lexicons[key] = newLexicon(r.words(numbers), r.vocabulary.lower(), pieces[0], pieces[1])
+	}
+	return r.lexicons[key]
 }
 
-// place returns the token ids, ascending, that a blank without a list may take as piece number piece, from 0.
+// words returns the words, sorted, that have the parts of speech of some blanks.
+func (r *rules) words(numbers []int) []string {
+	var words []string
+	for _, number := range numbers {
+		p := r.blanks[number].part
+		switch {
+		case p == nil:
+		case words == nil:
+			words = p.words()
+		default:
+			words = slices.DeleteFunc(words, func(word string) bool { return !p.takes(word) })
+		}
+	}
+	return words
+}
+
+// nothing returns the error for a blank, number from 0, of which a piece may
+// take no token.
+func (r *rules) nothing(number int, b tokenize.Blank, piece int) error {
+	switch {
+	case len(r.kinds(b, piece == 0)) == 0:
+		return misfit("fill", "the model's vocabulary (vocab.txt or tokenizer.json) has nothing that blank %d may "+
+			"take: --fill any takes every token", number+1)
+	case r.blanks[number].pattern != nil:
+		advice := "loosen it"
+		odd := func(c rune) bool { return c > unicode.MaxASCII || unicode.IsUpper(c) }
+		if !r.vocabulary.tokenizer.Cased() && strings.ContainsFunc(b.Pattern, odd) {
+			advice = "its words have no capitals, and mostly no accents; loosen it"
+		}
+		return misfit("pattern", "no word of the vocabulary fits %s: %s, or give the blank a list with --slot",
+			b.Pattern, advice)
+	}
+	return misfit("constraints", "nothing is left for blank %d: loosen them", number+1)
+}
+
+// place returns the token ids, ascending, that a blank without a list may take as
+// piece number piece, from 0, whatever its other pieces are.
 func (r *rules) place(number int, b tokenize.Blank, piece int) []int {
 	list := r.kinds(b, piece == 0)
 	own := r.blanks[number]
-	if own.pattern == nil && own.speech == nil && len(r.plain) == 0 && len(r.joined) == 0 {
+	bans := r.bansOf(b)
+	if own.pattern == nil && own.part == nil && len(bans.plain) == 0 && len(bans.joined) == 0 {
 		return list
 	}
 	var support []int
 	one := make([]int, 1)
 	for _, id := range list {
-		switch one[0] = id; {
-		case own.speech != nil && piece > 0 && r.vocabulary.classes()[id]&continuingToken == 0: // it holds one word
+		one[0] = id
+		switch {
+		case own.part != nil && piece > 0 && r.vocabulary.classes()[id]&continuingToken == 0: // it holds one word
 		case b.Slots == 1 && !r.allows(number, b, one):
 		case own.pattern != nil && !own.pattern.MatchString(r.vocabulary.pieceText(id)):
-		case r.plain.begin(one) || piece == 0 && b.TouchesLeft && r.joined.begin(one):
+		case starts(bans.plain, one) || piece == 0 && starts(bans.joined, one):
 		default:
 			support = append(support, id)
 		}

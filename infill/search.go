@@ -70,10 +70,14 @@ func (search) solve(ctx context.Context, w *work) error {
 		}
 		wanted += max(missing, wanted/2)
 	}
-	if s.Len() == 0 { // Run goes on until it finds a fill
+	switch {
+	case s.Len() > 0:
+		return nil
+	case s.Proven():
 		return errNoFill
 	}
-	return nil
+	return misfit("constraints", "no fill that they allow was found in %d model rows: loosen them, or give more with "+
+		"--budget", w.rows)
 }
 
 // combinations returns the number of fills of the lists, or 0 if a blank has no list or if it is above mostCombined.

@@ -22,7 +22,7 @@ func openBuiltIn(t *testing.T) *Filler {
 	return f
 }
 
-// lawOf is P of two slots by the fake's conditionals, the mean of both directions.
+// lawOf is P of two slots by the fake's conditionals, in each direction.
 func lawOf(t *testing.T, model *lmtest.Model, ids, slots []int, tokens [2]int) (left, right float64) {
 	t.Helper()
 	ask := func(first, then int) float64 {
@@ -53,8 +53,8 @@ func TestProofByBruteForce(t *testing.T) {
 		change  func(*Options)
 		allowed func(f *Filler, a, b int) bool
 	}{
-		"both": {func(*Options) {}, func(f *Filler, a, b int) bool { return word(f, a) && word(f, b) }},
-		"l2r": {func(o *Options) { o.Order = orderLeftToRight },
+		"l2r": {func(*Options) {}, func(f *Filler, a, b int) bool { return word(f, a) && word(f, b) }},
+		"r2l": {func(o *Options) { o.Order = orderRightToLeft },
 			func(f *Filler, a, b int) bool { return word(f, a) && word(f, b) }},
 		"2,1": {func(o *Options) { o.Order = "2,1" },
 			func(f *Filler, a, b int) bool { return word(f, a) && word(f, b) }},
@@ -85,7 +85,7 @@ func TestProofByBruteForce(t *testing.T) {
 					continue
 				}
 				left, right := lawOf(t, model, template.IDs, template.Slots, [2]int{a, b})
-				all = append(all, map[Order]float64{orderBoth: (left + right) / 2, orderLeftToRight: left,
+				all = append(all, map[Order]float64{orderLeftToRight: left, orderRightToLeft: right,
 					"2,1": right}[o.Order])
 			}
 		}
@@ -438,20 +438,21 @@ func TestFewDraws(t *testing.T) {
 		fmt.Sprintf("120 model rows sufficed for %d of 500 draws", n)) {
 		t.Errorf("%d draws, warnings %q", n, r.Warnings)
 	}
-	o.Slots[1], o.Slots[2] = []string{"mat"}, []string{"mat"}
-	if _, err := f.Fill(t.Context(), twoSlots, o, nil); err == nil || !strings.Contains(err.Error(),
-		"120 model rows sufficed for no draw") {
+	rare := DefaultOptions()
+	rare.Samples, rare.Seed, rare.Budget.Rows, rare.Slots = 1, 3, 2, Lists{2: {"un"}}
+	_, err := f.Fill(t.Context(), twoSlots, rare, nil)
+	if err == nil || !strings.Contains(err.Error(), "2 model rows sufficed for no draw") {
 		t.Error(err)
 	}
-	// At a low temperature the likeliest words come, one after the other, in the one direction or the other.
+	// At a low temperature the likeliest allowed word comes.
 	cold := DefaultOptions()
 	cold.Samples, cold.Temperature, cold.Top = 50, 0.01, 3
-	if got := fill(t, f, twoSlots, cold); len(got.Fills) > 2 || got.Stats.Draws != 50 {
+	if got := fill(t, f, "the [MASK] sat", cold); len(got.Fills) != 1 || got.Stats.Draws != 50 {
 		t.Errorf("at temperature 0.01: %d different fills of %d draws", len(got.Fills), got.Stats.Draws)
 	}
-	// Warm draws follow the power of the first slot's conditional, in the one order that there is.
+	// Warm draws of one slot follow the power of its conditional.
 	warm := DefaultOptions()
-	warm.Samples, warm.Temperature, warm.Top, warm.Order = 20000, 2, 1000, orderLeftToRight
+	warm.Samples, warm.Temperature, warm.Top = 20000, 2, 1000
 	counts, total := map[int]float64{}, 0.0
 	for _, fill := range fill(t, f, "the [MASK] sat", warm).Fills {
 		counts[fill.TokenIDs[0]] = float64(fill.Count)
@@ -464,5 +465,212 @@ func TestFewDraws(t *testing.T) {
 	}
 	if cells := float64(len(counts)); cells < 8 || squares > cells+6*math.Sqrt(2*cells) {
 		t.Errorf("at temperature 2: χ² %v of %d words", squares, len(counts))
+	}
+}
+
+// TestWarmDraws: at a temperature, each conditional is raised to the power 1/T
+// over the whole vocabulary, and a list is a filter behind it.
+func TestWarmDraws(t *testing.T) {
+	f, model := newFake(t)
+	model.Bond = 1.5
+	words := []string{"mat", "rug", "dog", "cat", "un"}
+	o := DefaultOptions()
+	o.Samples, o.Seed, o.Temperature, o.Top, o.Budget.Rows = 20000, 4, 2, 1000, 1<<20
+	o.Slots = Lists{1: words, 2: words}
+	template, err := f.Template(twoSlots)
+	if err != nil {
+		t.Fatal(err)
+	}
+	masked := slices.Clone(template.IDs)
+	masked[template.Slots[0]], masked[template.Slots[1]] = 4, 4
+	power := func(logp []float32) []float64 { // over all tokens
+		p, total := make([]float64, len(logp)), 0.0
+		for id, l := range logp {
+			p[id] = math.Exp(float64(l) / o.Temperature)
+			total += p[id]
+		}
+		for id := range p {
+			p[id] /= total
+		}
+		return p
+	}
+	root, err := model.MaskedLogProbabilities(t.Context(), masked, template.Slots)
+	if err != nil {
+		t.Fatal(err)
+	}
+	law, held := map[[2]int]float64{}, 0.0
+	first := power(root[0])
+	ids := map[string]int{}
+	for id := range f.vocabulary.classes() {
+		ids[f.tokenizer.Token(id)] = id
+	}
+	for _, a := range words {
+		filled := slices.Clone(masked)
+		filled[template.Slots[0]] = ids[a]
+		row, err := model.LogProbabilities(t.Context(), []lm.Row{{IDs: filled, Position: template.Slots[1]}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		second := power(row[0])
+		for _, b := range words {
+			p := first[ids[a]] * second[ids[b]]
+			law[[2]int{ids[a], ids[b]}] = p
+			held += p
+		}
+	}
+	squares := 0.0
+	for _, fill := range fill(t, f, twoSlots, o).Fills {
+		want := 20000 * law[[2]int{fill.TokenIDs[0], fill.TokenIDs[1]}] / held
+		squares += (float64(fill.Count) - want) * (float64(fill.Count) - want) / want
+	}
+	if cells := float64(len(law)); squares > cells+6*math.Sqrt(2*cells) {
+		t.Errorf("χ² %v of %v fills", squares, cells)
+	}
+}
+
+// TestConstrainedSearch compares searches under constraints with all fills that an independent judge lets pass, at any
+// budget and in any order. No search passes its budget by more than the rows of one fill, and none lacks a fill.
+func TestConstrainedSearch(t *testing.T) {
+	f, model := newFake(t)
+	model.Bond, model.Text = 2, true
+	piece := func(w string) bool { return strings.HasPrefix(w, "##") }
+	word := func(w string) bool { return w != "." && !piece(w) }
+	for name, c := range map[string]struct {
+		template string
+		slots    int
+		change   func(*Options)
+		allowed  func(w []string) bool
+	}{
+		"distinct": {"[MASK] the [MASK] [MASK] sat", 3, func(o *Options) { o.Distinct = true },
+			func(w []string) bool {
+				return word(w[0]) && word(w[1]) && word(w[2]) && w[0] != w[1] && w[0] != w[2] && w[1] != w[2]
+			}},
+		"distinct lists": {"[MASK] the [MASK] [MASK] sat", 3,
+			func(o *Options) {
+				o.Distinct = true
+				o.Slots = Lists{1: {"cat", "dog", "mat"}, 2: {"cat", "dog"}, 3: {"dog", "cat"}}
+			}, func(w []string) bool {
+				return w[0] == "mat" && (w[1] == "cat" && w[2] == "dog" || w[1] == "dog" && w[2] == "cat")
+			}},
+		"distinct of two pieces": {"[MASK:2] the [MASK:2] sat", 4,
+			func(o *Options) {
+				o.Distinct = true
+				o.Slots = Lists{1: {"unseen", "unknown"}, 2: {"unseen", "unknown", "the cat"}}
+			}, func(w []string) bool {
+				first, second := w[0]+w[1], w[2]+w[3]
+				return slices.Contains([]string{"un##seen", "un##known"}, first) && first != second &&
+					slices.Contains([]string{"un##seen", "un##known", "thecat"}, second)
+			}},
+		"names": {"[MASK=a] the [MASK=a] [MASK] sat", 3, func(o *Options) { o.Distinct = true },
+			func(w []string) bool { return word(w[0]) && w[1] == w[0] && word(w[2]) && w[2] != w[0] }},
+		"noun of two pieces": {"the [MASK:2] [MASK] ran", 3, func(o *Options) { o.Speech = Lists{1: {"noun"}} },
+			func(w []string) bool { return word(w[2]) && w[0] == "un" && w[1] == "##known" }},
+		"adjective of two pieces": {"the [MASK:2] [MASK] ran", 3,
+			func(o *Options) { o.Speech = Lists{1: {"adjective"}} },
+			func(w []string) bool {
+				return word(w[2]) && w[0] == "un" && (w[1] == "##known" || w[1] == "##seen")
+			}},
+		"ban across pieces": {"the [MASK:2] [MASK] ran", 3,
+			func(o *Options) { o.Ban = []string{"unseen", "cat dog", "sat"} },
+			func(w []string) bool {
+				return word(w[0]) && w[1] != "." && word(w[2]) && !slices.Contains(w, "sat") &&
+					!slices.Contains([]string{"un##seen", "catdog"}, w[0]+w[1])
+			}},
+		"adjective and ban": {"the [MASK:2] [MASK] ran", 3,
+			func(o *Options) { o.Speech, o.Ban = Lists{1: {"adjective"}}, []string{"unknown"} },
+			func(w []string) bool { return word(w[2]) && w[0] == "un" && w[1] == "##seen" }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			for _, order := range []Order{"l2r", "r2l"} {
+				o := DefaultOptions()
+				o.Order, o.Top = order, 4
+				c.change(&o)
+				all := chainLaw(t, f, model, c.template, order, c.allowed)
+				for rows := 1; rows < 40; rows += 1 + rows/4 {
+					o.Budget.Rows = rows
+					r := fill(t, f, c.template, o)
+					if most := max(rows, c.slots); int(r.Stats.ModelRows) > most {
+						t.Errorf("%s, %d rows: %d were taken", order, rows, r.Stats.ModelRows)
+					}
+					compareFills(t, r, all)
+				}
+			}
+		})
+	}
+}
+
+// chainLaw lists log P of every fill that a judge lets pass, by its tokens.
+func chainLaw(t *testing.T, f *Filler, model *lmtest.Model, text string, order Order,
+	allowed func(w []string) bool) map[string]float64 {
+	t.Helper()
+	template, err := f.Template(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	n := len(template.Slots)
+	law := map[string]float64{}
+	tokens, words := make([]int, n), make([]string, n)
+	var visit func(slot int)
+	visit = func(slot int) {
+		if slot < n {
+			for _, id := range f.vocabulary.fillable {
+				tokens[slot], words[slot] = id, f.tokenizer.Token(id)
+				visit(slot + 1)
+			}
+			return
+		}
+		if !allowed(words) {
+			return
+		}
+		ids := slices.Clone(template.IDs)
+		for _, slot := range template.Slots {
+			ids[slot] = 4
+		}
+		sum := 0.0
+		for step := range n {
+			slot := step
+			if order == "r2l" {
+				slot = n - 1 - step
+			}
+			row, err := model.LogProbabilities(t.Context(), []lm.Row{{IDs: ids, Position: template.Slots[slot]}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			sum += float64(row[0][tokens[slot]])
+			ids[template.Slots[slot]] = tokens[slot]
+		}
+		law[fmt.Sprint(tokens)] = sum
+	}
+	visit(0)
+	return law
+}
+
+// compareFills compares a search's fills and its bound with all allowed fills.
+func compareFills(t *testing.T, r *Result, all map[string]float64) {
+	t.Helper()
+	listed := map[string]bool{}
+	least := math.Inf(1)
+	for _, fill := range r.Fills {
+		key := fmt.Sprint(fill.TokenIDs)
+		want, ok := all[key]
+		if !ok || math.Abs(want-fill.LogLikelihood) > 1e-6 {
+			t.Errorf("%v has %v, want %v (allowed: %t)", fill.Values, fill.LogLikelihood, want, ok)
+		}
+		listed[key] = true
+		least = min(least, want)
+	}
+	if len(r.Fills) == 0 && len(all) > 0 {
+		t.Error("no fill")
+	}
+	for key, logp := range all {
+		if listed[key] {
+			continue
+		}
+		if math.Exp(logp) > *r.LeftOutAtMost*(1+1e-6) {
+			t.Errorf("%s has %v, left out was at most %v", key, math.Exp(logp), *r.LeftOutAtMost)
+		}
+		if *r.Proven && logp > least+1e-6 {
+			t.Errorf("%s has %v, more than the least of the proven fills, %v", key, logp, least)
+		}
 	}
 }

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	_ "embed"
 	"io"
+	"iter"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -12,6 +14,7 @@ import (
 
 	"github.com/klauspost/compress/gzip"
 
+	"infill/samplers"
 	"infill/tokenize"
 )
 
@@ -39,17 +42,19 @@ var speech = sync.OnceValue(func() map[string]string {
 	return words
 })
 
-// A spoken holds the parts of speech that a blank may take, and the letters that touch the blank in the template.
-type spoken struct {
-	parts       string // one letter for each part of speech, as in speech
-	left, right string
+// A part is the parts of speech that a blank may take, and the letters that
+// touch the blank in the template.
+type part struct {
+	letters     string // one letter for each part of speech, as in speech
+	left, right string // in lower case
 }
 
-// newSpoken returns the spoken for a blank. parts are the values of the option pos for the blank.
-func newSpoken(t *tokenize.Template, b tokenize.Blank, parts []string) *spoken {
-	s := &spoken{}
-	for _, part := range parts {
-		s.parts += string("nvar"[slices.Index(partsOfSpeech, part)])
+// newPart returns the part of a blank. parts are the values of the option pos
+// for the blank.
+func newPart(t *tokenize.Template, b tokenize.Blank, parts []string) *part {
+	p := &part{}
+	for _, name := range parts {
+		p.letters += string("nvar"[slices.Index(partsOfSpeech, name)])
 	}
 	other := func(r rune) bool { return !unicode.IsLetter(r) }
 	if b.TouchesLeft {
@@ -59,19 +64,246 @@ func newSpoken(t *tokenize.Template, b tokenize.Blank, parts []string) *spoken {
 			_, size := utf8.DecodeRuneInString(before[at:])
 			before = before[at+size:]
 		}
-		s.left = before
+		p.left = strings.ToLower(before)
 	}
 	if b.TouchesRight {
 		after := t.Text[b.End:]
-		if at := strings.IndexFunc(after, other); at >= 0 {
+		at := strings.IndexFunc(after, other)
+		if at >= 0 {
 			after = after[:at]
 		}
-		s.right = after
+		p.right = strings.ToLower(after)
 	}
-	return s
+	return p
 }
 
-// takes reports whether a word, with the letters left and right of the blank, can be one of the parts of speech.
-func (s *spoken) takes(word string) bool {
-	return strings.ContainsAny(speech()[strings.ToLower(s.left+word+s.right)], s.parts)
+// takes reports whether a word, with the letters left and right of the blank,
+// can be one of the parts of speech.
+func (p *part) takes(word string) bool {
+	return strings.ContainsAny(speech()[p.left+strings.ToLower(word)+p.right], p.letters)
+}
+
+// words returns what is left of the words of the part of speech without the
+// letters beside the blank, in lower case and sorted.
+func (p *part) words() []string {
+	var list []string
+	for word, letters := range speech() {
+		if !strings.ContainsAny(letters, p.letters) || len(word) <= len(p.left)+len(p.right) {
+			continue
+		}
+		if strings.HasPrefix(word, p.left) && strings.HasSuffix(word, p.right) {
+			list = append(list, word[len(p.left):len(word)-len(p.right)])
+		}
+	}
+	slices.Sort(list)
+	return list
+}
+
+// spoken are the spellings of a blank of several pieces that together spell a
+// word of some parts of speech.
+type spoken struct {
+	lexicon *lexicon
+	pieces  int
+	bans    bans
+}
+
+// A lexicon has words, and the tokens that spell them.
+type lexicon struct {
+	reads []string // text of each token in lower case, [vocabulary]
+	words []string // sorted
+	// backward has the words sorted from their ends.
+	backward func() []string
+	// first and later have the tokens of the first piece, and of each other, by
+	// their text.
+	first, later map[string][]int
+	cut          map[string]uint32 // cache of cuts
+}
+
+// newLexicon returns a lexicon of words, and of the tokens that are allowed as
+// the first piece and as each later one.
+func newLexicon(words, reads []string, first, later []int) *lexicon {
+	byText := func(tokens []int) map[string][]int {
+		texts := map[string][]int{}
+		for _, token := range tokens {
+			if text := reads[token]; text != "" {
+				texts[text] = append(texts[text], token)
+			}
+		}
+		return texts
+	}
+	x := &lexicon{reads: reads, words: words, first: byText(first), later: byText(later), cut: map[string]uint32{}}
+	x.backward = sync.OnceValue(func() []string {
+		return slices.SortedFunc(slices.Values(words), compareEnds)
+	})
+	return x
+}
+
+// compareEnds compares two words by their last bytes, then by those before.
+func compareEnds(a, b string) int {
+	for i := range min(len(a), len(b)) {
+		if order := int(a[len(a)-1-i]) - int(b[len(b)-1-i]); order != 0 {
+			return order
+		}
+	}
+	return len(a) - len(b)
+}
+
+// tokens returns the tokens of a text as the first piece, or as a later one.
+func (x *lexicon) tokens(text string, piece int) []int {
+	if piece == 0 {
+		return x.first[text]
+	}
+	return x.later[text]
+}
+
+// cuts returns how a text can be cut into later pieces: bit n is set if it can
+// be cut into n.
+func (x *lexicon) cuts(text string) uint32 {
+	if text == "" {
+		return 1
+	}
+	known, ok := x.cut[text]
+	if ok {
+		return known
+	}
+	var bits uint32
+	for end := 1; end <= len(text); end++ {
+		if x.later[text[:end]] != nil {
+			bits |= x.cuts(text[end:]) << 1
+		}
+	}
+	x.cut[text] = bits
+	return bits
+}
+
+// cuttable reports whether a text can be cut into the pieces from one number to
+// the one before another.
+func (x *lexicon) cuttable(text string, from, to int) bool {
+	if from > 0 || to == 0 {
+		return x.cuts(text)&(1<<(to-from)) != 0
+	}
+	for end := 1; end <= len(text); end++ {
+		if x.first[text[:end]] != nil && x.cuts(text[end:])&(1<<(to-1)) != 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// A gap is the pieces of a blank that are open, and the letters around them.
+type gap struct {
+	from, to    int // the open pieces
+	front, back string
+}
+
+// gap returns the open pieces between the known ones.
+func (x *lexicon) gap(known []int) gap {
+	g := gap{to: len(known)}
+	for g.from < len(known) && known[g.from] != samplers.Open {
+		g.front += x.reads[known[g.from]]
+		g.from++
+	}
+	for g.to > g.from && known[g.to-1] != samplers.Open {
+		g.to--
+		g.back = x.reads[known[g.to]] + g.back
+	}
+	return g
+}
+
+// agreeing yields the letters that words have in a gap.
+func (x *lexicon) agreeing(g gap) iter.Seq[string] {
+	return func(yield func(string) bool) {
+		words := x.words
+		begins := func(word string) bool { return strings.HasPrefix(word, g.front) }
+		if g.front != "" || g.back == "" {
+			at, _ := slices.BinarySearch(words, g.front)
+			words = words[at:]
+		} else {
+			words = x.backward()
+			at, _ := slices.BinarySearchFunc(words, g.back, compareEnds)
+			words = words[at:]
+			begins = func(word string) bool { return strings.HasSuffix(word, g.back) }
+		}
+		for _, word := range words {
+			if !begins(word) {
+				return
+			}
+			letters := len(word) - len(g.front) - len(g.back)
+			if letters < 0 || !strings.HasSuffix(word, g.back) {
+				continue
+			}
+			if !yield(word[len(g.front):][:letters]) {
+				return
+			}
+		}
+	}
+}
+
+// next implements spellings.
+func (s *spoken) next(known []int, piece int) []int {
+	g := s.lexicon.gap(known)
+	found := map[int]bool{}
+	for letters := range s.lexicon.agreeing(g) {
+		for from := 0; from < len(letters) && (from == 0 || piece > g.from); from++ {
+			if !s.lexicon.cuttable(letters[:from], g.from, piece) {
+				continue
+			}
+			for to := from + 1; to <= len(letters); to++ {
+				tokens := s.lexicon.tokens(letters[from:to], piece)
+				if tokens == nil || !s.lexicon.cuttable(letters[to:], piece+1, g.to) {
+					continue
+				}
+				for _, token := range tokens {
+					found[token] = true
+				}
+			}
+		}
+	}
+	list := slices.Sorted(maps.Keys(found))
+	if s.bans.longer() {
+		return filtered(s, list, known, piece)
+	}
+	return list
+}
+
+// wholes implements spellings.
+func (s *spoken) wholes(known []int) iter.Seq[[]int] {
+	return func(yield func([]int) bool) {
+		for piece, token := range known {
+			if token != samplers.Open && !slices.Contains(s.lexicon.tokens(s.lexicon.reads[token], piece), token) {
+				return
+			}
+		}
+		g := s.lexicon.gap(known)
+		whole := slices.Clone(known)
+		for letters := range s.lexicon.agreeing(g) {
+			if !s.lexicon.cuttable(letters, g.from, g.to) {
+				continue
+			}
+			if !s.extend(whole, letters, g.from, g.to, yield) {
+				return
+			}
+		}
+	}
+}
+
+// extend yields the ways to write letters with the pieces from one number to the
+// one before another, and reports whether yield wants more.
+func (s *spoken) extend(whole []int, letters string, from, to int, yield func([]int) bool) bool {
+	if from == to {
+		return letters != "" || s.bans.within(whole) || yield(whole)
+	}
+	for end := 1; end <= len(letters); end++ {
+		tokens := s.lexicon.tokens(letters[:end], from)
+		if tokens == nil || !s.lexicon.cuttable(letters[end:], from+1, to) {
+			continue
+		}
+		for _, token := range tokens {
+			whole[from] = token
+			if !s.extend(whole, letters[end:], from+1, to, yield) {
+				return false
+			}
+		}
+	}
+	return true
 }

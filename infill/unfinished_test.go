@@ -26,7 +26,7 @@ func TestUnfinished(t *testing.T) {
 		{"chains without energies", "the [MASK] sat [MASK] .",
 			func(o *Options) { c := DefaultChains("gibbs"); c.Steps = 1 << 20; o.Chains = &c },
 			30, "these are the likeliest fills met by then"},
-		{"lengths by search", "the [MASK:1-3] .", func(o *Options) {}, 6, "nothing left out has more than"},
+		{"lengths by search", "the [MASK:1-3] .", func(o *Options) {}, 4, "nothing left out has more than"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			f, model := newFake(t)

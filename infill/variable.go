@@ -59,32 +59,24 @@ func (v *variable) logWeights(logp [][]float32) []float64 {
 func (l *layout) variables(logp [][]float32, candidates int) []variable {
 	var list []variable
 	for slot := range l.slots {
-		tie := l.ties[slot]
-		if tie != nil && tie[0] != slot {
+		g := &l.groups[l.groupOf[slot]]
+		piece := l.pieceOf[slot]
+		tie := l.tie(slot)
+		if tie[0] != slot {
 			continue // the slot moves with the first slot of its tie
 		}
-		if tie == nil {
-			tie = []int{slot}
-		}
-		number := l.blankOf[slot]
-		b := l.template.Blanks[number]
-		words := l.rules.blanks[number].list[b.Slots]
+		words, listed := g.spellings.(*choices)
+		open := slices.Repeat([]int{samplers.Open}, g.pieces)
 		switch {
-		case words == nil:
-			support := l.places[slot]
-			for _, other := range tie[1:] {
-				support = slices.DeleteFunc(slices.Clone(support), func(token int) bool {
-					_, ok := slices.BinarySearch(l.places[other], token)
-					return !ok
-				})
-			}
+		case !listed:
+			support := g.spellings.next(open, piece)
 			list = append(list, variable{slots: tie, support: narrowed(support, tie, logp, candidates)})
-		case b.Slots == 1:
+		case g.pieces == 1:
 			list = append(list, variable{slots: tie, support: words.first[0]})
-		case slot == b.First:
+		case piece == 0:
 			v := variable{}
 			for _, first := range tie {
-				for piece := range b.Slots {
+				for piece := range g.pieces {
 					v.slots = append(v.slots, first+piece)
 				}
 			}
@@ -127,8 +119,9 @@ func Candidates(fillable []int, logp []float32, number int) []int {
 
 // together names what makes some slots move together, or returns "" if every slot can move alone.
 func (l *layout) together() string {
-	for number, b := range l.template.Blanks {
-		if b.Slots > 1 && l.rules.blanks[number].list != nil {
+	for _, g := range l.groups {
+		_, listed := g.spellings.(*choices)
+		if listed && g.pieces > 1 {
 			return "words of several pieces"
 		}
 	}

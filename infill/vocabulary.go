@@ -2,6 +2,7 @@ package infill
 
 import (
 	"errors"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -15,6 +16,7 @@ type vocabulary struct {
 	fillable  []int
 	classes   func() []tokenClass // class of each token, [vocabulary]
 	reads     func() []string     // text of each word or piece, else "", [vocabulary]
+	lower     func() []string     // the same in lower case
 	kinds     sync.Map            // cache of rules.kinds
 	lists     sync.Map            // cache of vocabulary.list
 }
@@ -23,6 +25,13 @@ func newVocabulary(tokenizer *tokenize.Tokenizer) *vocabulary {
 	v := &vocabulary{tokenizer: tokenizer, fillable: tokenizer.Fillable()}
 	v.classes = sync.OnceValue(func() []tokenClass { return classify(tokenizer) })
 	v.reads = sync.OnceValue(v.readTokens)
+	v.lower = sync.OnceValue(func() []string {
+		texts := slices.Clone(v.reads())
+		for i, text := range texts {
+			texts[i] = strings.ToLower(text)
+		}
+		return texts
+	})
 	return v
 }
 

@@ -1,11 +1,15 @@
-// This file makes independent draws from laws by the chain rule (law.go), one slot after the other:
+// This file makes independent draws from laws by the chain rule (law.go), one
+// slot after the other, in the order σ of a law:
 //
-//	θ_σ(t) ~ f(· | θ_σ(1), ..., θ_σ(t-1), the rest open)
+//	θ_σ(t) ~ f(· | θ_σ(1), ..., θ_σ(t-1), the rest open)^(1/T) / Z
 //
-// in a random order σ. If a draw holds a category outside the law's choices, or if the law does not allow its state,
-// it is rejected and made again. By this rejection sampling (von Neumann 1951), each result is an exact draw from the
-// laws given that its state is allowed. For every order, the conditional of its first slot is known before any draw. So
-// law, order and the first slot's category are drawn together, from allowed choices alone. There is no step size.
+// T is the temperature, and Z makes the powers of one conditional sum to one
+// over all categories. If a draw holds a category outside the law's choices, it
+// is rejected and made again. By this rejection sampling (von Neumann 1951),
+// each result is an exact draw from the laws given that its state is allowed.
+// The conditional of the first slot of each law is known before any draw. So law
+// and first category are drawn together, from allowed choices alone. There is no
+// step size.
 
 package samplers
 
@@ -20,221 +24,291 @@ import (
 
 // A Drawn is the result of one draw.
 type Drawn struct {
-	Law   int   // index in laws
-	State []int // nil if room returned 0 before the draw was finished
+	Found Found
+	// Done reports whether the draw was finished before room returned 0. If it
+	// was not, Found says nothing.
+	Done bool
 }
 
 // errNoMass is returned if no draw is possible.
 var errNoMass = errors.New("the laws allow no state of positive probability")
 
-// A draw is a draw in progress. Its state has the first depth slots of its order filled.
-type draw struct {
-	beginning
-	depth int
-	state []int
-}
-
-// A beginning is an order of a law, with the choices of the order's first slot.
-type beginning struct {
-	law, order int
-	choices    []int
-	cumulative []float64 // cumulative probabilities of choices
-}
-
-// Draw makes an independent draw for each stream, from the laws by their weights. A draw needs a conditional for each
-// slot after the first. Rejected draws need conditionals too. room, if not nil, gets the number of conditionals so far,
-// plus one for each rejection, and returns how many more Draw may ask for. If room returns 0, Draw ends. Draw returns
-// one Drawn for each stream, in order.
-func Draw(ctx context.Context, laws []Law, streams []*rand.Rand, room func(spent int) int) ([]Drawn, error) {
-	if err := checkLaws(laws); err != nil {
-		return nil, err
-	}
-	drawn := make([]Drawn, len(streams))
-	starts, weights, err := beginnings(ctx, laws)
+// Draw makes an independent draw for each stream, from the laws by their
+// weights. The log-probabilities of its states are those of temperature 1.
+//
+// A draw needs a conditional for each slot after the first. Rejected draws need
+// conditionals too. room, if not nil, gets the number of conditionals so far,
+// plus one for each rejection, and returns how many more Draw may ask for. If
+// room returns 0, Draw ends. Draw returns one Drawn for each stream, in order.
+func Draw(ctx context.Context, laws []Law, temperature float64, streams []*rand.Rand,
+	room func(spent int) int) ([]Drawn, error) {
+	err := checkLaws(laws)
 	if err != nil {
 		return nil, err
 	}
-	draws := make([]draw, len(streams))
-	pending := ascending(len(streams))
-	for _, i := range pending {
-		draws[i] = begin(laws, starts, weights, streams[i])
+	if !(temperature > 0) || math.IsInf(temperature, 1) {
+		return nil, fmt.Errorf("temperature %v: give a number above 0", temperature)
 	}
-	spent := 0
-	again := func(i int) {
-		spent++
-		draws[i] = begin(laws, starts, weights, streams[i])
+	f := &forward{laws: laws, temperature: temperature, streams: streams, draws: make([]draw, len(streams)),
+		pending: ascending(len(streams))}
+	err = f.first(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for i := range f.draws {
+		f.begin(i)
 	}
 	for {
-		left := pending[:0]
-		for _, i := range pending {
-			d := &draws[i]
-			if d.depth < len(d.state) {
-				left = append(left, i)
-			} else if law := &laws[d.law]; law.Allows == nil || law.Allows(d.state) {
-				drawn[i] = Drawn{d.law, d.state}
-			} else {
-				again(i)
-				left = append(left, i)
-			}
-		}
-		pending = left
-		most := len(pending)
+		f.pending = slices.DeleteFunc(f.pending, func(i int) bool { return f.draws[i].done() })
+		most := len(f.pending)
 		if room != nil {
-			most = min(most, room(spent))
+			most = min(most, room(f.spent))
 		}
 		if most <= 0 || ctx.Err() != nil {
-			return drawn, ctx.Err()
+			return f.drawn(), ctx.Err()
 		}
-		asked, err := further(ctx, laws, draws, pending, streams, most, again)
-		if spent += asked; err != nil {
+		err := f.step(ctx, most)
+		if err != nil {
 			return nil, err
 		}
 	}
 }
 
-// beginnings returns the beginnings of all orders of all laws, and their cumulative weights.
-func beginnings(ctx context.Context, laws []Law) (starts []beginning, weights []float64, err error) {
-	total := 0.0
-	for number := range laws {
-		law := &laws[number]
-		open := slices.Repeat([]int{Open}, law.slots())
-		var asked []Partial
-		for _, order := range law.Orders {
-			asked = append(asked, Partial{open, order[0]})
-		}
-		own := make([]beginning, len(law.Orders))
-		var failed error
-		err := law.Target.PartialConditionals(ctx, asked, func(o int, logp []float32) {
-			choices := law.choices(open, asked[o].Slot, len(logp))
-			own[o] = beginning{law: number, order: o, choices: choices}
-			if own[o].cumulative, failed = cumulated(choices, logp, asked[o].Slot, failed); failed != nil {
-				return
-			}
-		})
-		if err = errors.Join(err, failed); err != nil {
-			return nil, nil, err
-		}
-		for _, b := range own {
-			if n := len(b.cumulative); n > 0 {
-				total += math.Exp(law.LogWeight) / float64(len(own)) * b.cumulative[n-1]
-			}
-			starts, weights = append(starts, b), append(weights, total)
-		}
-	}
-	if !(total > 0) {
-		return nil, nil, errNoMass
-	}
-	return starts, weights, nil
+// A draw is a draw in progress: the first depth slots of its law's order are
+// filled. logp is the log-probability of these slots at temperature 1.
+type draw struct {
+	law   int
+	depth int
+	state []int
+	logp  float64
 }
 
-// cumulated returns the cumulative probabilities of choices. It also returns failed, or an error if they are not valid.
-func cumulated(choices []int, logp []float32, slot int, failed error) ([]float64, error) {
-	cumulative, sum := make([]float64, len(choices)), 0.0
+func (d *draw) done() bool { return d.depth == len(d.state) }
+
+// forward makes draws, all of them a slot further in each step.
+type forward struct {
+	laws        []Law
+	temperature float64
+	streams     []*rand.Rand
+	draws       []draw
+	pending     []int // the draws that are not done
+	spent       int   // conditionals asked for, and draws made again
+	starts      []start
+	weights     []float64 // cumulative, [laws]
+}
+
+// A start is the first slot of a law: its choices, their cumulative
+// probabilities at the temperature, and their log-probabilities without it.
+type start struct {
+	choices    []int
+	cumulative []float64
+	logp       []float64
+}
+
+// first learns the starts of all laws, and what the laws weigh with them.
+func (f *forward) first(ctx context.Context) error {
+	total := 0.0
+	for i := range f.laws {
+		law := &f.laws[i]
+		open := law.open()
+		slot := law.Order[0]
+		var s start
+		var failed error
+		err := law.Target.PartialConditionals(ctx, []Partial{{open, slot}}, func(_ int, logp []float32) {
+			s.choices = law.choices(open, slot, len(logp))
+			s.cumulative, failed = f.cumulative(s.choices, logp, slot)
+			s.logp = make([]float64, len(s.choices))
+			for k, category := range s.choices {
+				s.logp[k] = float64(logp[category])
+			}
+		})
+		if err != nil {
+			return err
+		}
+		if failed != nil {
+			return failed
+		}
+		if n := len(s.cumulative); n > 0 {
+			total += math.Exp(law.LogWeight) * s.cumulative[n-1]
+		}
+		f.starts = append(f.starts, s)
+		f.weights = append(f.weights, total)
+	}
+	if !(total > 0) {
+		return errNoMass
+	}
+	return nil
+}
+
+// begin starts draw i: it draws a law, and the category of its first slot.
+func (f *forward) begin(i int) {
+	stream := f.streams[i]
+	number := DrawCumulative(f.weights, stream)
+	law, s := &f.laws[number], &f.starts[number]
+	k := DrawCumulative(s.cumulative, stream)
+	d := draw{law: number, depth: 1, state: law.open(), logp: law.LogWeight + s.logp[k]}
+	d.state[law.Order[0]] = s.choices[k]
+	f.draws[i] = d
+}
+
+// again starts draw i once more, after it was rejected.
+func (f *forward) again(i int) {
+	f.spent++
+	f.begin(i)
+}
+
+// A group is the draws that need the same conditional.
+type group struct {
+	law   int
+	need  Partial
+	draws []int
+}
+
+// groups returns what the pending draws need, most groups at most. Draws of one
+// state share a conditional. Draws beyond most wait.
+func (f *forward) groups(most int) []group {
+	type key struct {
+		law   int
+		state string
+	}
+	var list []group
+	at := map[key]int{}
+	for _, i := range f.pending {
+		d := &f.draws[i]
+		k := key{d.law, string(appendState(nil, d.state))}
+		g, ok := at[k]
+		if ok {
+			list[g].draws = append(list[g].draws, i)
+			continue
+		}
+		if len(list) == most {
+			continue
+		}
+		at[k] = len(list)
+		list = append(list, group{d.law, Partial{d.state, f.laws[d.law].Order[d.depth]}, []int{i}})
+	}
+	return list
+}
+
+// step draws one more slot of pending draws. It asks for most conditionals at
+// most.
+func (f *forward) step(ctx context.Context, most int) error {
+	groups := f.groups(most)
+	f.spent += len(groups)
+	for number := range f.laws {
+		var own []group
+		var asked []Partial
+		for _, g := range groups {
+			if g.law == number {
+				own = append(own, g)
+				asked = append(asked, g.need)
+			}
+		}
+		if len(own) == 0 {
+			continue
+		}
+		chosen := make([][]category, len(own))
+		var failed error
+		err := f.laws[number].Target.PartialConditionals(ctx, asked, func(i int, logp []float32) {
+			var err error
+			chosen[i], err = f.choose(own[i], logp)
+			if err != nil {
+				failed = err
+			}
+		})
+		if err != nil {
+			return err
+		}
+		if failed != nil {
+			return failed
+		}
+		for i, g := range own {
+			f.fill(g, chosen[i])
+		}
+	}
+	return nil
+}
+
+// A category is what a draw puts into a slot; number is Open if the draw is
+// rejected.
+type category struct {
+	number int
+	logp   float64
+}
+
+// choose draws a category for every draw of a group, [draws].
+func (f *forward) choose(g group, logp []float32) ([]category, error) {
+	choices := f.laws[g.law].choices(g.need.State, g.need.Slot, len(logp))
+	cumulative, err := f.cumulative(choices, logp, g.need.Slot)
+	if err != nil {
+		return nil, err
+	}
+	chosen := make([]category, len(g.draws))
+	for j, i := range g.draws {
+		k := placed(cumulative, f.streams[i].Float64())
+		if k == len(choices) {
+			chosen[j] = category{number: Open}
+			continue
+		}
+		chosen[j] = category{choices[k], float64(logp[choices[k]])}
+	}
+	return chosen, nil
+}
+
+// fill puts categories into the slot of a group's draws, [draws].
+func (f *forward) fill(g group, chosen []category) {
+	for j, i := range g.draws {
+		if chosen[j].number == Open {
+			f.again(i)
+			continue
+		}
+		d := &f.draws[i]
+		d.state[g.need.Slot] = chosen[j].number
+		d.logp += chosen[j].logp
+		d.depth++
+	}
+}
+
+// cumulative returns the cumulative probabilities of choices at the
+// temperature. The probabilities of all categories together are those of logp at
+// temperature 1.
+func (f *forward) cumulative(choices []int, logp []float32, slot int) ([]float64, error) {
+	power := func(l float32) float64 { return math.Exp(float64(l)) }
+	if f.temperature != 1 {
+		norm := f.norm(logp)
+		power = func(l float32) float64 { return math.Exp(float64(l)/f.temperature - norm) }
+	}
+	cumulative := make([]float64, len(choices))
+	sum := 0.0
 	for k, v := range choices {
-		sum += math.Exp(float64(logp[v]))
+		sum += power(logp[v])
 		cumulative[k] = sum
 	}
 	if math.IsNaN(sum) || sum > 1+1e-3 {
-		failed = fmt.Errorf("slot %d: %w", slot, errNoDistribution)
+		return nil, fmt.Errorf("slot %d: %w", slot, errNoDistribution)
 	}
-	return cumulative, failed
+	return cumulative, nil
 }
 
-// begin starts a draw: it draws a law, an order, and the category of the order's first slot.
-func begin(laws []Law, starts []beginning, weights []float64, stream *rand.Rand) draw {
-	b := starts[DrawCumulative(weights, stream)]
-	d := draw{beginning: b, depth: 1, state: slices.Repeat([]int{Open}, laws[b.law].slots())}
-	d.state[laws[b.law].Orders[b.order][0]] = b.choices[DrawCumulative(b.cumulative, stream)]
-	return d
+// norm returns the log of the sum of the powers 1/T of all categories, less the
+// log of the sum at T = 1: a conditional that lacks some mass lacks it at every
+// temperature.
+func (f *forward) norm(logp []float32) float64 {
+	highest := float64(slices.Max(logp))
+	sum, powers := 0.0, 0.0
+	for _, l := range logp {
+		sum += math.Exp(float64(l) - highest)
+		powers += math.Exp((float64(l) - highest) / f.temperature)
+	}
+	return highest/f.temperature + math.Log(powers) - highest - math.Log(sum)
 }
 
-// further draws one more slot of pending draws. It computes at most `most` conditionals; draws of one state share them.
-func further(ctx context.Context, laws []Law, draws []draw, pending []int, streams []*rand.Rand, most int,
-	again func(i int)) (number int, err error) {
-	type place struct {
-		law, slot int
-		state     string
+// drawn returns the draws, of which those not done say so.
+func (f *forward) drawn() []Drawn {
+	list := make([]Drawn, len(f.draws))
+	for i := range f.draws {
+		d := &f.draws[i]
+		list[i] = Drawn{Found{d.law, d.state, d.logp}, d.done()}
 	}
-	asked, of := make([][]Partial, len(laws)), make([][][]int, len(laws)) // by law; of has the draws of each Partial
-	groups := map[place]int{}
-	for _, i := range pending {
-		d := &draws[i]
-		if d.depth == len(d.state) { // a draw of a single slot that was made again
-			continue
-		}
-		slot := laws[d.law].Orders[d.order][d.depth]
-		key := place{d.law, slot, string(appendState(nil, d.state))}
-		g, ok := groups[key]
-		if !ok {
-			if number == most {
-				continue
-			}
-			number++
-			g = len(asked[d.law])
-			groups[key] = g
-			asked[d.law], of[d.law] = append(asked[d.law], Partial{d.state, slot}), append(of[d.law], nil)
-		}
-		of[d.law][g] = append(of[d.law][g], i)
-	}
-	for l := range laws {
-		if len(asked[l]) == 0 {
-			continue
-		}
-		chosen := make([][]int, len(asked[l]))
-		var failed error
-		err := laws[l].Target.PartialConditionals(ctx, asked[l], func(g int, logp []float32) {
-			a := asked[l][g]
-			choices := laws[l].choices(a.State, a.Slot, len(logp))
-			var cumulative []float64
-			if cumulative, failed = cumulated(choices, logp, a.Slot, failed); failed != nil {
-				return
-			}
-			for _, i := range of[l][g] {
-				category := Open
-				if k := placed(cumulative, streams[i].Float64()); k < len(choices) {
-					category = choices[k]
-				}
-				chosen[g] = append(chosen[g], category)
-			}
-		})
-		if err = errors.Join(err, failed); err != nil {
-			return number, err
-		}
-		for g, members := range of[l] {
-			slot := asked[l][g].Slot
-			for j, i := range members {
-				if chosen[g][j] == Open {
-					again(i)
-					continue
-				}
-				draws[i].state[slot] = chosen[g][j]
-				draws[i].depth++
-			}
-		}
-	}
-	return number, nil
-}
-
-// LogProbability returns log p of whole states, including LogWeight, [states].
-func (l *Law) LogProbability(ctx context.Context, states [][]int) ([]float64, error) {
-	logp := make([]float64, len(states))
-	products := make([]float64, len(states)*len(l.Orders)) // [states × orders]
-	var asked []Partial
-	var of []int
-	for i, state := range states {
-		for o, order := range l.Orders {
-			partial := slices.Repeat([]int{Open}, len(state))
-			for _, slot := range order {
-				asked, of = append(asked, Partial{slices.Clone(partial), slot}), append(of, i*len(l.Orders)+o)
-				partial[slot] = state[slot]
-			}
-		}
-	}
-	err := l.Target.PartialConditionals(ctx, asked, func(i int, row []float32) {
-		products[of[i]] += float64(row[states[of[i]/len(l.Orders)][asked[i].Slot]])
-	})
-	for i := range logp {
-		logp[i] = l.LogWeight + logMean(products[i*len(l.Orders):(i+1)*len(l.Orders)])
-	}
-	return logp, err
+	return list
 }

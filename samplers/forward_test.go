@@ -4,70 +4,92 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"testing"
 )
 
-// TestForward compares draws and probabilities with all states of random conditionals.
+// TestForward compares draws with all states of random conditionals, at
+// temperatures and with choices.
 func TestForward(t *testing.T) {
 	categories := []int{4, 3, 5}
-	stream := rand.New(rand.NewPCG(7, 7))
-	target := &tables{categories: categories, rows: map[string][]float32{},
-		draw: func() float32 { return float32(math.Exp(stream.NormFloat64())) }}
-	free := Law{Target: target, Orders: [][]int{{0, 1, 2}, {2, 1, 0}}, LogWeight: math.Log(0.5)}
-	narrow := free
-	narrow.Choices = func(state []int, slot int) []int { return [][]int{{0, 2, 3}, {0, 1, 2}, {1, 3}}[slot] }
-	narrow.Allows = func(state []int) bool { return state[0] != state[1] }
-
-	all := enumerateLaws([]Law{free}, categories)
-	var states [][]int
-	for _, f := range all {
-		states = append(states, f.State)
-	}
-	logp, err := free.LogProbability(t.Context(), states)
-	if err != nil {
-		t.Fatal(err)
-	}
-	total := 0.0
-	for i, f := range all {
-		total += math.Exp(logp[i])
-		if math.Abs(logp[i]-f.LogProbability) > 1e-12 {
-			t.Errorf("state %v has %v, want %v", f.State, logp[i], f.LogProbability)
+	for _, temperature := range []float64{1, 0.5, 3} {
+		for _, order := range [][]int{{0, 1, 2}, {2, 1, 0}, {1, 2, 0}} {
+			stream := rand.New(rand.NewPCG(7, 7))
+			target := &tables{categories: categories, rows: map[string][]float32{},
+				draw: func() float32 { return float32(math.Exp(stream.NormFloat64())) }}
+			law := Law{Target: target, Order: order, LogWeight: math.Log(0.5)}
+			law.Choices = func(state []int, slot int) []int {
+				choices := [][]int{{0, 2, 3}, {0, 1, 2}, {1, 3}}[slot]
+				if slot > 1 || state[1-slot] == Open {
+					return choices
+				}
+				return slices.DeleteFunc(slices.Clone(choices), func(v int) bool { return v == state[1-slot] })
+			}
+			checkDraws(t, []Law{law}, temperature, categories)
 		}
 	}
-	if math.Abs(total-0.5) > 1e-5 {
-		t.Errorf("the law holds %v", total)
-	}
-
-	checkDraws(t, []Law{narrow}, categories)
 }
 
-// checkDraws compares 40,000 draws from laws with all states, by χ².
-func checkDraws(t *testing.T, laws []Law, categories []int) {
+// heated is the target whose conditionals are those of target to the power
+// 1/temperature, over all categories.
+func heated(target *tables, temperature float64) *tables {
+	hot := &tables{categories: target.categories, rows: map[string][]float32{}}
+	for key, row := range target.rows {
+		sum := 0.0
+		for _, l := range row {
+			sum += math.Exp(float64(l) / temperature)
+		}
+		own := make([]float32, len(row))
+		for v, l := range row {
+			own[v] = float32(float64(l)/temperature - math.Log(sum))
+		}
+		hot.rows[key] = own
+	}
+	return hot
+}
+
+// checkDraws compares 40,000 draws from laws with all states, by χ², and their
+// probabilities with those at temperature 1.
+func checkDraws(t *testing.T, laws []Law, temperature float64, categories []int) {
 	t.Helper()
-	allowed := enumerateLaws(laws, categories)
+	own := map[string]float64{}
+	for _, f := range enumerateLaws(laws, categories) { // this also fills the tables
+		own[fmt.Sprint(f.Law, f.State)] = f.LogProbability
+	}
+	hot := slices.Clone(laws)
+	for i := range hot {
+		hot[i].Target = heated(laws[i].Target.(*tables), temperature)
+	}
+	allowed := enumerateLaws(hot, categories)
 	held := 0.0
 	for _, f := range allowed {
 		held += math.Exp(f.LogProbability)
 	}
 	const n = 40000
-	draws, err := Draw(t.Context(), laws, Streams(2, "", n), nil)
+	draws, err := Draw(t.Context(), laws, temperature, Streams(2, "", n), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	counts := map[string]int{}
 	for _, d := range draws {
-		counts[fmt.Sprint(d.Law, d.State)]++
+		key := fmt.Sprint(d.Found.Law, d.Found.State)
+		counts[key]++
+		if !d.Done || math.Abs(d.Found.LogProbability-own[key]) > 1e-12 {
+			t.Fatalf("%s has %v, want %v", key, d.Found.LogProbability, own[key])
+		}
 	}
 	squares, cells := 0.0, 0
 	for _, f := range allowed {
-		if want := n * math.Exp(f.LogProbability) / held; want > 5 {
-			d := float64(counts[fmt.Sprint(f.Law, f.State)]) - want
-			squares += d * d / want
-			cells++
+		want := n * math.Exp(f.LogProbability) / held
+		if want <= 5 {
+			continue
 		}
+		d := float64(counts[fmt.Sprint(f.Law, f.State)]) - want
+		squares += d * d / want
+		cells++
 	}
 	if cells < 10 || squares > float64(cells)+6*math.Sqrt(2*float64(cells)) {
-		t.Errorf("χ² %v of %d states", squares, cells)
+		t.Errorf("temperature %v: χ² %v of %d states", temperature, squares, cells)
 	}
 }
 
@@ -78,10 +100,10 @@ func TestDrawOfSeveralLaws(t *testing.T) {
 	var laws []Law
 	for i, weight := range []float64{0.2, 0.8} {
 		laws = append(laws, Law{Target: &tables{categories: []int{4, 4}, rows: map[string][]float32{}, draw: draw},
-			Orders: [][]int{{0, 1}, {1, 0}}, LogWeight: math.Log(weight),
+			Order: [][]int{{0, 1}, {1, 0}}[i], LogWeight: math.Log(weight),
 			Choices: func(_ []int, slot int) []int { return [][]int{{i, 2}, {0, 1 + i, 3}}[slot] }})
 	}
-	checkDraws(t, laws, []int{4, 4})
+	checkDraws(t, laws, 1, []int{4, 4})
 }
 
 // TestDrawEnds lets room end before all draws are done, and refuses laws that allow nothing.
@@ -89,24 +111,31 @@ func TestDrawEnds(t *testing.T) {
 	stream := rand.New(rand.NewPCG(9, 7))
 	target := &tables{categories: []int{3, 3}, rows: map[string][]float32{},
 		draw: func() float32 { return float32(math.Exp(stream.NormFloat64())) }}
-	law := Law{Target: target, Orders: [][]int{{0, 1}}, Allows: func(state []int) bool { return state[0] == state[1] }}
-	draws, err := Draw(t.Context(), []Law{law}, Streams(1, "", 50), func(spent int) int { return 20 - spent })
+	law := Law{Target: target, Order: []int{0, 1},
+		Choices: pairs(target.categories, func(first, last int) bool { return first == last })}
+	draws, err := Draw(t.Context(), []Law{law}, 1, Streams(1, "", 50), func(spent int) int { return 20 - spent })
 	done := 0
 	for _, d := range draws {
-		if d.State != nil {
+		if d.Done {
 			done++
 		}
 	}
 	if err != nil || done == 0 || done == 50 {
 		t.Errorf("%d of 50 draws done: %v", done, err)
 	}
-	never := Law{Target: target, Orders: [][]int{{0, 1}}, Allows: func([]int) bool { return false }}
-	draws, err = Draw(t.Context(), []Law{never}, Streams(1, "", 2), func(spent int) int { return 1000 - spent })
-	if err != nil || draws[0].State != nil {
+	never := Law{Target: target, Order: []int{0, 1},
+		Choices: pairs(target.categories, func(first, last int) bool { return false })}
+	draws, err = Draw(t.Context(), []Law{never}, 1, Streams(1, "", 2), func(spent int) int { return 1000 - spent })
+	if err != nil || draws[0].Done {
 		t.Errorf("%v, %v", draws, err)
 	}
-	none := Law{Target: target, Orders: [][]int{{0, 1}}, Choices: func([]int, int) []int { return nil }}
-	if _, err := Draw(t.Context(), []Law{none}, Streams(1, "", 2), nil); err == nil {
+	none := Law{Target: target, Order: []int{0, 1}, Choices: func([]int, int) []int { return nil }}
+	_, err = Draw(t.Context(), []Law{none}, 1, Streams(1, "", 2), nil)
+	if err == nil {
 		t.Error("a law without choices: no error")
+	}
+	_, err = Draw(t.Context(), []Law{law}, 0, Streams(1, "", 2), nil)
+	if err == nil {
+		t.Error("a temperature of 0: no error")
 	}
 }

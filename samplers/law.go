@@ -1,10 +1,15 @@
-// A law is a distribution over states, made by the chain rule from conditionals of partly filled states:
+// A law is a distribution over states, made by the chain rule from conditionals
+// of partly filled states, in one order σ of the slots:
 //
-//	p(θ) = w · mean over the orders σ of Π_t f(θ_σ(t) | θ_σ(1), ..., θ_σ(t-1), the rest open)
+//	p(θ) = w · Π_t f(θ_σ(t) | θ_σ(1), ..., θ_σ(t-1), the rest open)
 //
-// The products of each order sum to one over all states, and so does their mean: no normaliser is needed. The product
-// over the first slots of an order is an upper bound of the product of every state that has these slots. search.go
-// finds and proves the likeliest states, and forward.go draws from laws.
+// The products sum to one over all states: no normaliser is needed. The product
+// over the first slots of the order is an upper bound of the product of every
+// state that has these slots. search.go finds and proves the likeliest states,
+// and forward.go draws from laws.
+//
+// For a masked language model, p is the exact likelihood of a state under the
+// order σ (see DUEL, arXiv 2603.01367).
 
 package samplers
 
@@ -15,14 +20,13 @@ import (
 	"fmt"
 	"math"
 	"slices"
-
-	"infill/internal/logmath"
 )
 
 // Open, in a state, marks a slot that is not filled.
 const Open = -1
 
-// A Partial asks for the conditional of an open slot, given the filled slots of State.
+// A Partial asks for the conditional of an open slot, given the filled slots of
+// State.
 type Partial struct {
 	State []int // [slots]
 	Slot  int
@@ -30,25 +34,27 @@ type Partial struct {
 
 // A PartialTarget gives the conditionals of partly filled states.
 type PartialTarget interface {
-	// PartialConditionals calls take once for each element i of asked, in any order and on the calling goroutine. logp
-	// holds log f(θ_Slot = v | the filled slots) for every category v. The probabilities of a slot sum to at most one.
-	// take must not keep logp after it returns.
+	// PartialConditionals calls take once for each element i of asked, in any
+	// order and on the calling goroutine. logp holds
+	// log f(θ_Slot = v | the filled slots) for every category v. The
+	// probabilities of a slot sum to at most one. take must not keep logp after
+	// it returns.
 	PartialConditionals(ctx context.Context, asked []Partial, take func(i int, logp []float32)) error
 }
 
 // A Law is a distribution over states by the chain rule, see the top of law.go.
 type Law struct {
 	Target PartialTarget
-	// Orders are the orders of the slots, each naming every slot once, [orders][slots].
-	Orders [][]int
+	// Order names every slot once, [slots].
+	Order []int
 	// LogWeight is log w, the logarithm of the law's weight among several laws.
 	LogWeight float64
-	// Choices returns the categories, ascending, that an open slot may take given the filled slots of a state. If
-	// Choices is nil, a slot may take every category. Choices narrows which states are found and drawn, and changes no
-	// probability. The caller must not change the slice.
+	// Choices returns the categories, ascending, that an open slot may take
+	// given the filled slots of a state: those that still lead to an allowed
+	// state. If Choices is nil, a slot may take every category. Choices narrows
+	// which states are found and drawn, and changes no probability. The caller
+	// must not change the slice.
 	Choices func(state []int, slot int) []int
-	// Allows reports whether a whole state is allowed, beyond Choices. If Allows is nil, every state is allowed.
-	Allows func(state []int) bool
 }
 
 // appendState appends state to key as bytes, for the keys of maps.
@@ -59,7 +65,7 @@ func appendState(key []byte, state []int) []byte {
 	return key
 }
 
-func (l *Law) slots() int { return len(l.Orders[0]) }
+func (l *Law) slots() int { return len(l.Order) }
 
 // choices returns l.Choices(state, slot), or all categories if l.Choices is nil.
 func (l *Law) choices(state []int, slot, categories int) []int {
@@ -69,6 +75,9 @@ func (l *Law) choices(state []int, slot, categories int) []int {
 	return l.Choices(state, slot)
 }
 
+// open returns a state of the law with all slots open.
+func (l *Law) open() []int { return slices.Repeat([]int{Open}, l.slots()) }
+
 var errNoDistribution = errors.New("the conditional is not a distribution")
 
 func checkLaws(laws []Law) error {
@@ -76,22 +85,16 @@ func checkLaws(laws []Law) error {
 		return errors.New("no law: give one")
 	}
 	for _, l := range laws {
-		if l.Target == nil || len(l.Orders) == 0 || len(l.Orders[0]) == 0 {
+		if l.Target == nil || l.slots() == 0 {
 			return errors.New("a law needs a target and an order of one slot at least")
 		}
-		for _, order := range l.Orders {
-			if sorted := slices.Sorted(slices.Values(order)); !slices.Equal(sorted, ascending(l.slots())) {
-				return fmt.Errorf("order %v: name each of the %d slots once", order, l.slots())
-			}
+		sorted := slices.Sorted(slices.Values(l.Order))
+		if !slices.Equal(sorted, ascending(l.slots())) {
+			return fmt.Errorf("order %v: name each of the %d slots once", l.Order, l.slots())
 		}
 		if math.IsNaN(l.LogWeight) || math.IsInf(l.LogWeight, 0) {
 			return fmt.Errorf("a law of log weight %v: give a number", l.LogWeight)
 		}
 	}
 	return nil
-}
-
-// logMean returns the log of the mean of exp(x). Elements of x may be -Inf.
-func logMean(x []float64) float64 {
-	return logmath.LogSumExp(x) - math.Log(float64(len(x)))
 }

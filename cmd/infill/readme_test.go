@@ -6,6 +6,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -24,6 +25,9 @@ import (
 //   - An expected line "..." stands for any number of lines. Seconds, in text and
 //     in JSON, stand for any; every other character counts.
 //   - A line `<!-- not run: REASON -->` above a block leaves it out.
+//
+// With -update, expected lines that differ are written again. Around one "..."
+// as many lines are kept as before; what has several is for you to write.
 type readmeBlock struct {
 	line     int // of the fence, from 1
 	commands []readmeCommand
@@ -132,13 +136,44 @@ func TestReadme(t *testing.T) {
 		folder := t.TempDir()
 		for _, block := range blocks {
 			t.Run(fmt.Sprintf("%s line %d", strings.TrimPrefix(page, "../../"), block.line),
-				func(t *testing.T) { block.run(t, folder) })
+				func(t *testing.T) { block.run(t, folder, page) })
 		}
 	}
 }
 
-// run runs the commands of a block in a folder and compares what they print.
-func (b readmeBlock) run(t *testing.T, folder string) {
+// shortened returns the lines of got that want would show: all, or around the
+// "..." of want as many as want has there.
+func shortened(want, got string) string {
+	shown, lines := strings.Split(want, "\n"), strings.Split(got, "\n")
+	at := slices.Index(shown, "...")
+	if at < 0 {
+		return got
+	}
+	head := lines[:min(at, len(lines))]
+	tail := lines[max(0, len(lines)-(len(shown)-1-at)):]
+	return strings.Join(slices.Concat(head, []string{"..."}, tail), "\n")
+}
+
+// rewrite replaces an expectation of a page.
+func rewrite(t *testing.T, page, old, new string) {
+	t.Helper()
+	text, err := os.ReadFile(page)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if strings.Count(string(text), old) != 1 {
+		t.Errorf("%s: the lines are there %d times: write them by hand", page, strings.Count(string(text), old))
+		return
+	}
+	err = os.WriteFile(page, []byte(strings.Replace(string(text), old, new, 1)), 0o644)
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// run runs the commands of a block of a page in a folder and compares what they
+// print.
+func (b readmeBlock) run(t *testing.T, folder, page string) {
 	for _, command := range b.commands {
 		cmd := exec.Command("sh", "-c", command.text)
 		cmd.Dir = folder
@@ -147,7 +182,13 @@ func (b readmeBlock) run(t *testing.T, folder string) {
 		if err != nil && want == "" {
 			t.Errorf("line %d: %s: %v\n%s", command.line, command.text, err, output)
 		}
-		if got := strings.TrimRight(string(output), "\n"); want != "" && !matches(want+"\n", got+"\n") {
+		got := strings.TrimRight(string(output), "\n")
+		if want == "" || matches(want+"\n", got+"\n") {
+			continue
+		}
+		if *update && strings.Count("\n"+want+"\n", "\n...\n") < 2 {
+			rewrite(t, page, want, shortened(want, got))
+		} else {
 			t.Errorf("line %d: %s: %s", command.line, command.text, cmp.Diff(untimed(want), untimed(got)))
 		}
 	}

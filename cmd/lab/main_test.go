@@ -115,9 +115,10 @@ func TestBadInput(t *testing.T) {
 		"calibration --texts none.txt":       "lab: --texts: corpus none.txt: open none.txt: no such file or directory",
 		"calibration --least 0.5":            `lab: --least: "0.5" is not a number of 0.001 or more, below 0.1`,
 		"calibration --blanks 2,9 --sentences 12 --texts " + sentences: "lab: --blanks: 9 are too many: at most 8",
-		"calibration --blanks 2 --sentences 50 --texts " + sentences:   "lab: --sentences: corpus sentences.txt: 12 of the 50 sentences wanted are there (of 12: ",
-		"calibration --model none --texts " + sentences:                "lab: --model: ",
-		"arm toy --rate NaN": `lab: --rate: "NaN" is not a finite number above 0`,
+		"calibration --blanks 2 --sentences 50 --texts " + sentences: "lab: --sentences: corpus sentences.txt: " +
+			"12 of the 50 sentences wanted are there (of 12: ",
+		"calibration --model none --texts " + sentences: "lab: --model: ",
+		"arm toy --rate NaN":                            `lab: --rate: "NaN" is not a finite number above 0`,
 	} {
 		out, messages, code := runLab(t.Context(), line)
 		if code != 2 || !strings.HasPrefix(messages, want) || strings.Count(messages, "\n") != 1 || out != "" {

@@ -126,7 +126,7 @@ func (j Job) run(ctx context.Context) (*Summary, error) {
 	if err != nil {
 		return nil, err
 	}
-	now := &head{Part: j.Shard, Records: records, Columns: j.Work.columns()}
+	now := &head{Format: partFormat, Part: j.Shard, Records: records, Columns: j.Work.columns()}
 	if old != nil {
 		now.Mode = old.Mode().Perm()
 	}
@@ -206,6 +206,10 @@ func (j Job) part(ctx context.Context, now *head, output string) (_ *Summary, er
 		if err := errors.Join(lines.Clear(), removeAny(output), removeAny(rejectsOf(output))); err != nil {
 			return nil, err
 		}
+	}
+	if p.head != nil && p.head.Format != partFormat {
+		return nil, exists("%s is a run of another version of infill, with other probabilities: finish it with that "+
+			"version, or begin again with --overwrite", pathOf(output, now.Part))
 	}
 	if p.head == nil {
 		err = lines.Append(now)

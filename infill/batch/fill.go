@@ -35,12 +35,13 @@ func (f *Fill) settings(ctx context.Context) (map[string]string, error) {
 	return s, err
 }
 
-// settings loads the model. It returns its description, the program's version, the seed and the changed options.
+// settings loads the model. It returns its description, the program's version,
+// the seed, the order, and the changed options.
 func settings(ctx context.Context, f *infill.Filler, o *infill.Options) (map[string]string, error) {
 	err := f.Load(ctx)
 	s, defaults := map[string]string{}, infill.DefaultOptions()
 	for _, option := range infill.Table() {
-		if value := option.Get(o); value != option.Get(&defaults) || option.Name == "seed" {
+		if value := option.Get(o); value != option.Get(&defaults) || option.Name == "seed" || option.Name == "order" {
 			s[option.Name] = value
 		}
 	}

@@ -106,8 +106,13 @@ func removeParts(output string) error {
 	return err
 }
 
+// partFormat is the version of the lines of a part. Those of infill 0.2 have
+// none, and probabilities that were the mean of two orders.
+const partFormat = 3
+
 // head is the first line of a part. It holds the settings of the run.
 type head struct {
+	Format  int   `json:"format"`
 	Part    Shard `json:"part"`
 	Records int64 `json:"records"` // number of records in the whole input
 	// Columns are the columns of an output table that has no rows.

@@ -88,7 +88,7 @@ func NewCmd(s *terminal.Streams) *cobra.Command {
 	cli.AddChoice(cmd, (*string)(&chains.Energy), "energy", "", infill.Find("energy").Values,
 		"the energy of the chains: the papers' pseudo-log-likelihood, or with the words filled in")
 	flags.Float64Var(&c.base.Temperature, "temperature", c.base.Temperature,
-		"draw from the distribution to the power 1/T")
+		"draw from exp(U/T)")
 	cli.AddChoice(cmd, (*string)(&chains.Initial.Kind), "initial", "", infill.Find("initial").Values,
 		"where chains start")
 	cli.AddChoice(cmd, (*string)(&c.config.Metrics.Tokenisation), "tokenisation", "",

@@ -1,0 +1,251 @@
+// This file holds the beginnings that a search (search.go) has still to follow.
+//
+// A beginning has filled the first slots of its law's order. Its mass, the
+// law's weight times the product over these slots, bounds the probability of
+// every state that begins with it.
+
+package samplers
+
+import (
+	"cmp"
+	"container/heap"
+	"fmt"
+	"iter"
+	"math"
+	"slices"
+)
+
+const (
+	// listedCategories is the number of likeliest categories that a beginning
+	// keeps of its conditional. If the search needs more, it asks again.
+	listedCategories = 256
+	// mostStored is how many bytes the beginnings of a tree may take. Above it,
+	// the tree lets go of the half with the smallest bounds.
+	mostStored = 256 << 20
+)
+
+// A beginning is a state of which the first depth slots of its law's order are
+// filled.
+type beginning struct {
+	number int // of the law
+	law    *Law
+	state  []int
+	depth  int
+	mass   float64 // as a log, the law's weight included
+
+	known bool // whether the conditional of the next slot is known
+	// categories are the likeliest categories of the next slot, with
+	// log-probabilities logp. complete reports whether no other is possible.
+	categories []int32
+	logp       []float32
+	complete   bool
+	next       int // index in categories of the next child to follow
+}
+
+// slot returns the slot that the beginning's children fill.
+func (b *beginning) slot() int { return b.law.Order[b.depth] }
+
+// bound returns the log of the largest probability that a state below b can
+// have, of those that were not followed.
+func (b *beginning) bound() float64 {
+	switch {
+	case !b.known:
+		return b.mass
+	case b.next < len(b.categories):
+		return b.mass + float64(b.logp[b.next])
+	case !b.complete && len(b.logp) > 0:
+		return b.mass + float64(b.logp[len(b.logp)-1])
+	}
+	return math.Inf(-1)
+}
+
+// asks reports whether b needs a conditional before it has a next child.
+func (b *beginning) asks() bool { return !b.known || b.next == len(b.categories) }
+
+// learn stores the likeliest categories of the conditional logp of b's next
+// slot: as many as a list has, or eight times as many as b had before.
+func (b *beginning) learn(logp []float32, most int) error {
+	most = max(most, 8*len(b.categories))
+	choices := b.law.choices(b.state, b.slot(), len(logp))
+	likeliest := Likeliest(choices, logp, most)
+	b.categories = make([]int32, len(likeliest))
+	b.logp = make([]float32, len(likeliest))
+	for i, category := range likeliest {
+		l := logp[category]
+		if l != l || l > 1e-3 {
+			return fmt.Errorf("slot %d: %w", b.slot(), errNoDistribution)
+		}
+		b.categories[i] = int32(category)
+		b.logp[i] = l
+	}
+	b.complete = len(likeliest) < most || len(choices) <= most
+	b.known = true
+	return nil
+}
+
+// child returns the next child of b, and moves on to the one after.
+func (b *beginning) child() *beginning {
+	category := int(b.categories[b.next])
+	mass := b.bound()
+	b.next++
+	child := &beginning{number: b.number, law: b.law, state: slices.Clone(b.state), depth: b.depth + 1, mass: mass}
+	child.state[b.slot()] = category
+	return child
+}
+
+// open returns the number of slots that b leaves open.
+func (b *beginning) open() int { return len(b.state) - b.depth }
+
+// bytes estimates the memory that b takes.
+func (b *beginning) bytes() int { return 200 + 8*len(b.state) + 8*len(b.categories) }
+
+// A tree holds the beginnings of all laws that are still to be followed.
+type tree struct {
+	// fresh has beginnings whose conditional is not known, and grown has those
+	// with children that were not followed. Both are by the number of open
+	// slots, and have nothing under 0.
+	fresh, grown []queue
+	stored, most int     // bytes of all beginnings, and how many there may be
+	cut          float64 // the largest bound of the beginnings that were let go
+}
+
+// newTree returns a tree with the empty beginning of each law.
+func newTree(laws []Law) *tree {
+	slots := 0
+	for i := range laws {
+		slots = max(slots, laws[i].slots())
+	}
+	t := &tree{fresh: make([]queue, slots+1), grown: make([]queue, slots+1), most: mostStored,
+		cut: math.Inf(-1)}
+	for i := range laws {
+		l := &laws[i]
+		t.add(&beginning{number: i, law: l, state: l.open(), mass: l.LogWeight})
+	}
+	return t
+}
+
+// slots returns the largest number of slots that a beginning leaves open.
+func (t *tree) slots() int { return len(t.fresh) - 1 }
+
+// add puts a beginning into its queue, unless nothing is left below it.
+func (t *tree) add(b *beginning) {
+	key := b.bound()
+	if math.IsInf(key, -1) {
+		return
+	}
+	q := &t.fresh[b.open()]
+	if b.known {
+		q = &t.grown[b.open()]
+	}
+	heap.Push(q, queued{key, b})
+	t.stored += b.bytes()
+	if t.stored > t.most {
+		t.shrink()
+	}
+}
+
+// pop takes the first beginning out of a queue of the tree.
+func (t *tree) pop(q *queue) *beginning {
+	b := heap.Pop(q).(queued).beginning
+	t.stored -= b.bytes()
+	return b
+}
+
+// shrink lets go of the half of all beginnings with the smallest bounds.
+func (t *tree) shrink() {
+	var keys []float64
+	for q := range t.all() {
+		for _, e := range *q {
+			keys = append(keys, e.key)
+		}
+	}
+	slices.Sort(keys)
+	least := keys[len(keys)/2]
+	t.stored = 0
+	for q := range t.all() {
+		*q = slices.DeleteFunc(*q, func(e queued) bool { return e.key < least })
+		heap.Init(q)
+		for _, e := range *q {
+			t.stored += e.beginning.bytes()
+		}
+	}
+	t.cut = max(t.cut, keys[len(keys)/2-1])
+}
+
+// all returns every queue.
+func (t *tree) all() iter.Seq[*queue] {
+	return func(yield func(*queue) bool) {
+		for open := range t.fresh {
+			if !yield(&t.fresh[open]) || !yield(&t.grown[open]) {
+				return
+			}
+		}
+	}
+}
+
+// leaving returns the queues whose next beginnings leave a number of slots
+// open: it is below the number of slots.
+func (t *tree) leaving(open int) iter.Seq[*queue] {
+	return func(yield func(*queue) bool) {
+		if yield(&t.fresh[open]) {
+			yield(&t.grown[open+1])
+		}
+	}
+}
+
+// nearest returns the queue with the shortest way to a whole state.
+func (t *tree) nearest() iter.Seq[*queue] {
+	return func(yield func(*queue) bool) {
+		for open := range t.slots() {
+			for q := range t.leaving(open) {
+				if len(*q) > 0 {
+					yield(q)
+					return
+				}
+			}
+		}
+		yield(&t.fresh[t.slots()])
+	}
+}
+
+// best returns the one of some queues whose first beginning has the largest
+// bound, and the bound; nil and -Inf if all are empty.
+func best(queues iter.Seq[*queue]) (top *queue, bound float64) {
+	bound = math.Inf(-1)
+	for q := range queues {
+		if len(*q) > 0 && (*q)[0].key > bound {
+			top = q
+			bound = (*q)[0].key
+		}
+	}
+	return top, bound
+}
+
+// left returns the largest bound of all that was not followed.
+func (t *tree) left() float64 {
+	_, bound := best(t.all())
+	return max(bound, t.cut)
+}
+
+// queued is a beginning in a queue, with its bound.
+type queued struct {
+	key       float64
+	beginning *beginning
+}
+
+// queue is a heap with the largest key on top and, of equal keys, the smaller
+// law and state.
+type queue []queued
+
+func (q queue) Len() int { return len(q) }
+func (q queue) Less(i, j int) bool {
+	a, b := q[i].beginning, q[j].beginning
+	return cmp.Or(cmp.Compare(q[j].key, q[i].key), a.number-b.number, slices.Compare(a.state, b.state)) < 0
+}
+func (q queue) Swap(i, j int) { q[i], q[j] = q[j], q[i] }
+func (q *queue) Push(x any)   { *q = append(*q, x.(queued)) }
+func (q *queue) Pop() any {
+	last := (*q)[len(*q)-1]
+	*q = (*q)[:len(*q)-1]
+	return last
+}
