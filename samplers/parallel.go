@@ -6,13 +6,14 @@ import (
 	"sync/atomic"
 )
 
-// parallelWork is the number of category weights in a step from which starting several goroutines costs less than it
-// saves.
+// parallelWork is the number of category weights in a step from which starting
+// several goroutines costs less than it saves.
 const parallelWork = 1 << 15
 
-// crew runs a function for each chain of a batch, on several goroutines if the work is large. The result does not
-// depend on which goroutine takes a chain, because a chain uses only its own stream and rows. The closure member is
-// made only once, so that running allocates nothing.
+// crew runs a function for each chain of a batch, on several goroutines if the
+// work is large. The result does not depend on which goroutine takes a chain,
+// because a chain uses only its own stream and rows. The closure member is made
+// only once, so that running allocates nothing.
 type crew struct {
 	body    func(chain int)
 	chains  int
@@ -21,7 +22,8 @@ type crew struct {
 	member  func()
 }
 
-// each calls body for the chains 0 to chains-1. work is the number of weights that one chain computes.
+// each calls body for the chains 0 to chains-1. work is the number of weights
+// that one chain computes.
 func (w *crew) each(chains, work int, body func(chain int)) {
 	members := min(runtime.GOMAXPROCS(0), chains)
 	if members < 2 || chains*work < parallelWork {
@@ -42,7 +44,8 @@ func (w *crew) each(chains, work int, body func(chain int)) {
 			}
 		}
 	}
-	w.body, w.chains = body, chains
+	w.body = body
+	w.chains = chains
 	w.next.Store(0)
 	w.running.Add(members)
 	for range members - 1 {
