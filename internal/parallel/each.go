@@ -8,7 +8,8 @@ import (
 	"sync"
 )
 
-// behind is how many values may wait, finished or not, for each place in work, so that a slow value stops no others.
+// behind is how many values may wait, finished or not, for each place in work,
+// so that a slow value stops no others.
 const behind = 4
 
 // task is a value in work. made and err are set before done is closed.
@@ -18,14 +19,17 @@ type task[R any] struct {
 	done chan struct{}
 }
 
-// Each takes values from next until next returns io.EOF. It calls do for width values at once, and passes the results
-// to emit in the order of next. next is never called twice at once, nor is emit. Each returns the first error, in that
-// order, of emit, do, next or ctx, after it has emitted all earlier results.
+// Each takes values from next until next returns io.EOF. It calls do for
+// width values at once, and passes the results to emit in the order of next.
+// next is never called twice at once, nor is emit. Each returns the first
+// error, in that order, of emit, do, next or ctx, after it has emitted all
+// earlier results.
 func Each[T, R any](ctx context.Context, width int, next func(context.Context) (T, error),
 	do func(context.Context, T) (R, error), emit func(R) error) error {
 	width = max(1, width)
 	inner, cancel := context.WithCancel(ctx)
-	ordered, places := make(chan *task[R], behind*width), make(chan struct{}, width)
+	ordered := make(chan *task[R], behind*width)
+	places := make(chan struct{}, width)
 	var group sync.WaitGroup
 	group.Go(func() {
 		defer close(ordered)
@@ -67,11 +71,13 @@ func Each[T, R any](ctx context.Context, width int, next func(context.Context) (
 	return cmp.Or(ctx.Err(), err)
 }
 
-// All calls do with the numbers from 0 to n−1, width at once. It returns the first error in the order of the numbers.
+// All calls do with the numbers from 0 to n−1, width at once. It returns the
+// first error in the order of the numbers.
 func All(ctx context.Context, width, n int, do func(ctx context.Context, i int) error) error {
 	i := -1
 	return Each(ctx, width, func(context.Context) (int, error) {
-		if i++; i == n {
+		i++
+		if i == n {
 			return 0, io.EOF
 		}
 		return i, nil
