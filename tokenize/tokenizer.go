@@ -2,6 +2,7 @@ package tokenize
 
 import (
 	"strings"
+	"sync"
 	"unicode"
 	"unicode/utf8"
 )
@@ -42,6 +43,11 @@ type Tokenizer struct {
 	notWords       []bool   // per id: whether no slot takes the token
 	silent         []bool   // per id: whether decoding leaves out the token
 	forbidden      []string // special tokens that a user's text must not hold
+
+	joins struct { // see continuing
+		once   sync.Once
+		pieces map[string]int
+	}
 }
 
 // VocabularySize returns the number of tokens.
