@@ -23,7 +23,7 @@ type task[R any] struct {
 // width values at once, and passes the results to emit in the order of next.
 // next is never called twice at once, nor is emit. Each returns the first
 // error, in that order, of emit, do, next or ctx, after it has emitted all
-// earlier results.
+// earlier results. A function that panics has the error [*Panic].
 func Each[T, R any](ctx context.Context, width int, next func(context.Context) (T, error),
 	do func(context.Context, T) (R, error), emit func(R) error) error {
 	width = max(1, width)
@@ -34,7 +34,7 @@ func Each[T, R any](ctx context.Context, width int, next func(context.Context) (
 	group.Go(func() {
 		defer close(ordered)
 		for {
-			value, err := next(inner)
+			value, err := call(inner, next)
 			if err == io.EOF {
 				return
 			}
@@ -50,7 +50,7 @@ func Each[T, R any](ctx context.Context, width int, next func(context.Context) (
 			}
 			places <- struct{}{} // do itself ends when its context ends
 			group.Go(func() {
-				t.made, t.err = do(inner, value)
+				t.made, t.err = call(inner, func(ctx context.Context) (R, error) { return do(ctx, value) })
 				close(t.done)
 				<-places
 			})
@@ -59,9 +59,11 @@ func Each[T, R any](ctx context.Context, width int, next func(context.Context) (
 	var err error
 	for t := range ordered {
 		<-t.done
-		if err = t.err; err == nil {
-			err = emit(t.made)
+		err = t.err
+		if err != nil {
+			break
 		}
+		err = Safely(func() error { return emit(t.made) })
 		if err != nil {
 			break
 		}
@@ -71,8 +73,18 @@ func Each[T, R any](ctx context.Context, width int, next func(context.Context) (
 	return cmp.Or(ctx.Err(), err)
 }
 
+// call returns what f returns. If f panics, the error is a [*Panic].
+func call[R any](ctx context.Context, f func(context.Context) (R, error)) (made R, err error) {
+	err = Safely(func() error {
+		made, err = f(ctx)
+		return err
+	})
+	return made, err
+}
+
 // All calls do with the numbers from 0 to n−1, width at once. It returns the
-// first error in the order of the numbers.
+// first error in the order of the numbers. If do panics, its error is a
+// [*Panic].
 func All(ctx context.Context, width, n int, do func(ctx context.Context, i int) error) error {
 	i := -1
 	return Each(ctx, width, func(context.Context) (int, error) {
