@@ -51,7 +51,7 @@ func (f *Filler) Plan(r Request) (*Plan, error) {
 	var first error // of a combination of lengths that has no fill
 	for _, t := range templates {
 		if o.Fill == fillWords {
-			f.vocabulary.goOn(t)
+			t = t.Joined()
 		}
 		t.Spelling = spelling
 		l, err := newLayout(t, p.rules)
@@ -59,7 +59,7 @@ func (f *Filler) Plan(r Request) (*Plan, error) {
 			first = cmp.Or(first, err)
 			continue
 		}
-		from, to, err := window(t, f.maxPositions-2-len(context))
+		from, to, err := t.Window(f.maxPositions - 2 - len(context))
 		if err != nil {
 			return nil, err
 		}

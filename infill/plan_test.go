@@ -1,7 +1,6 @@
 package infill
 
 import (
-	"encoding/json"
 	"errors"
 	"slices"
 	"strings"
@@ -55,7 +54,7 @@ func TestPlanAgain(t *testing.T) {
 func TestParseRequest(t *testing.T) {
 	fields := func(pairs ...string) (list []object.Field) {
 		for i := 0; i < len(pairs); i += 2 {
-			list = append(list, object.Field{Key: pairs[i], Value: json.RawMessage(pairs[i+1])})
+			list = append(list, object.Field{Key: pairs[i], Value: object.Value(pairs[i+1])})
 		}
 		return list
 	}

@@ -225,7 +225,7 @@ func (e *engine) work() {
 	for e.begins(e.running - 1) {
 		parts := e.take()
 		e.lock.Unlock()
-		err := e.call(c, parts)
+		err := e.guarded(c, parts)
 		e.lock.Lock()
 		for _, p := range parts {
 			p.left -= p.to - p.from

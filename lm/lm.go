@@ -184,7 +184,7 @@ func (l *lazySession) get(ctx context.Context, m *MaskedLM) (*ort.Session, error
 		made = make(chan error, 1)
 		l.making = made
 		go func() {
-			session, err := l.make(m)
+			session, err := l.guarded(m)
 			l.lock.Lock()
 			defer l.lock.Unlock()
 			l.session = session

@@ -100,7 +100,8 @@ func TestOpenBuiltIn(t *testing.T) {
 	}
 }
 
-// state describes every file under dir but the lock: what it is, its size, its time of change.
+// state describes every file under dir but the lock: what it is, its size,
+// its time of change.
 func state(t testing.TB, dir string) map[string]string {
 	t.Helper()
 	found := map[string]string{}

@@ -151,7 +151,7 @@ func (a *Augment) do(ctx context.Context, r Record, form Form) (rows []json.RawM
 	}
 	for _, v := range made {
 		if form == formText {
-			rows = append(rows, object.Quote(OneLine(v.text)))
+			rows = append(rows, json.RawMessage(object.Quote(OneLine(v.text))))
 			continue
 		}
 		added, err := object.Of(v)

@@ -60,15 +60,15 @@ func (w *shout) do(ctx context.Context, r Record, form Form) (rows []json.RawMes
 		}
 	}
 	if form == formText {
-		return []json.RawMessage{object.Quote(OneLine(strings.ToUpper(text)))}, nil
+		return []json.RawMessage{json.RawMessage(object.Quote(OneLine(strings.ToUpper(text))))}, nil
 	}
 	for i, end := range []string{"", "!"} {
 		row, _ := object.Beside(r.Object, "text", func(name string) bool { return name == "loud" || name == "rank" })
-		row = append(row, object.Field{Key: "n", Value: json.RawMessage(strconv.FormatInt(r.Number, 10))},
-			object.Field{Key: "rank", Value: json.RawMessage(strconv.Itoa(i + 1))},
+		row = append(row, object.Field{Key: "n", Value: object.Value(strconv.FormatInt(r.Number, 10))},
+			object.Field{Key: "rank", Value: object.Value(strconv.Itoa(i + 1))},
 			object.Field{Key: "loud", Value: object.Quote(strings.ToUpper(text) + end)})
 		if strings.Contains(text, "tall") {
-			row = append(row, object.Field{Key: "tall", Value: json.RawMessage("true")})
+			row = append(row, object.Field{Key: "tall", Value: object.Value("true")})
 		}
 		rows = append(rows, row.Append(nil))
 	}

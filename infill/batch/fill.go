@@ -76,7 +76,7 @@ func (f *Fill) do(ctx context.Context, r Record, form Form) (lines []json.RawMes
 		if len(result.Fills) > 0 {
 			best = result.Fills[0].Text
 		}
-		return []json.RawMessage{object.Quote(OneLine(best))}, nil
+		return []json.RawMessage{json.RawMessage(object.Quote(OneLine(best)))}, nil
 	}
 	// The template keeps the name of its column.
 	taken := inResult

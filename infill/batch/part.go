@@ -339,7 +339,7 @@ func create(path string, f File, write func(io.Writer) error) error {
 func render(row json.RawMessage, form Form, places map[string]int) ([]byte, error) {
 	switch form {
 	case formText:
-		return []byte(object.Plain(row) + "\n"), nil
+		return []byte(object.Plain(object.Value(row)) + "\n"), nil
 	case formJSONL:
 		return append(row, '\n'), nil
 	}

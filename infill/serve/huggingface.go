@@ -13,6 +13,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"infill/infill"
+	"infill/internal/object"
 	"infill/samplers"
 	"infill/tokenize"
 )
@@ -40,13 +41,22 @@ type Candidate struct {
 	Sequence string  `json:"sequence" doc:"The text with the token in its place."`
 }
 
+func readMask(v object.Value) (*maskRequest, error) {
+	q := &maskRequest{}
+	p := &q.Parameters
+	p.TopK = 5
+	parameters := keys{"top_k": whole(&p.TopK, 1), "targets": texts(&p.Targets)}
+	return q, keys{"inputs": oneOrMore(&q.Inputs), "options": ignored,
+		"parameters": func(v object.Value) error { return parameters.take(v, "parameters.") }}.take(v, "", "inputs")
+}
+
 type maskInput struct {
-	Body maskRequest
+	RawBody []byte `contentType:"application/json"`
 }
 
 type namedMaskInput struct {
-	Model string `path:"model" doc:"The name of a model that is served."`
-	Body  maskRequest
+	Model   string `path:"model" doc:"The name of a model that is served."`
+	RawBody []byte `contentType:"application/json"`
 }
 
 type maskOutput struct {
@@ -61,17 +71,18 @@ func (s *Server) registerHuggingFace(api huma.API) {
 		Content: map[string]*huma.MediaType{"application/json": {Schema: &huma.Schema{OneOf: []*huma.Schema{
 			schema(reflect.TypeFor[[]Candidate]()), schema(reflect.TypeFor[[][]Candidate]()),
 			schema(reflect.TypeFor[[][][]Candidate]())}}}}}}
-	register := func(id, path string) huma.Operation {
+	operation := func(id, path string) huma.Operation {
 		return s.operation(
 			huma.Operation{OperationID: id, Method: http.MethodPost, Path: path, Tags: []string{"Hugging Face"},
 				Summary: "Fill-mask, as Hugging Face's clients ask for it", Responses: answer})
 	}
-	huma.Register(api, register("fill-mask", "/{$}"), func(ctx context.Context, in *maskInput) (*maskOutput, error) {
-		return s.fillMask(ctx, "", &in.Body)
+	body := reflect.TypeFor[maskRequest]()
+	register(api, operation("fill-mask", "/{$}"), body, func(ctx context.Context, in *maskInput) (*maskOutput, error) {
+		return s.fillMask(ctx, "", in.RawBody)
 	})
-	huma.Register(api, register("fill-mask-of-model", "/models/{model...}"),
+	register(api, operation("fill-mask-of-model", "/models/{model...}"), body,
 		func(ctx context.Context, in *namedMaskInput) (*maskOutput, error) {
-			return s.fillMask(ctx, in.Model, &in.Body)
+			return s.fillMask(ctx, in.Model, in.RawBody)
 		})
 	// OpenAPI cannot write wildcards for several segments, or for the end of a path.
 	paths := api.OpenAPI().Paths
@@ -81,7 +92,15 @@ func (s *Server) registerHuggingFace(api huma.API) {
 	}
 }
 
-func (s *Server) fillMask(ctx context.Context, model string, q *maskRequest) (*maskOutput, error) {
+func (s *Server) fillMask(ctx context.Context, model string, text []byte) (*maskOutput, error) {
+	body, err := parse(text)
+	if err != nil {
+		return nil, err
+	}
+	q, err := readMask(body)
+	if err != nil {
+		return nil, err
+	}
 	f, err := s.model(model)
 	if err != nil {
 		return nil, err

@@ -3,12 +3,10 @@ package serve
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
 	"reflect"
-	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -26,15 +24,6 @@ type several[T any] struct {
 	list  bool
 }
 
-func (s *several[T]) UnmarshalJSON(text []byte) error {
-	if strings.HasPrefix(strings.TrimLeft(string(text), " \t\r\n"), "[") {
-		s.list = true
-		return json.Unmarshal(text, &s.items)
-	}
-	s.items = make([]T, 1)
-	return json.Unmarshal(text, &s.items[0])
-}
-
 // Schema implements huma.SchemaProvider.
 func (s several[T]) Schema(r huma.Registry) *huma.Schema {
 	item := r.Schema(reflect.TypeFor[T](), true, "")
@@ -48,20 +37,38 @@ type fillRequest struct {
 	size   int // bytes of the request
 }
 
-func (q *fillRequest) UnmarshalJSON(text []byte) (err error) {
-	q.size = len(text)
-	if q.fields, err = object.Parse(text); errors.Is(err, object.ErrNone) {
-		return errors.New(`a request is an object, {"template": "..."}, or a list of them`)
-	} else if err != nil {
-		return err
+// readFills reads a request or a list of requests.
+func readFills(v object.Value) (several[fillRequest], error) {
+	all := several[fillRequest]{list: v.IsList()}
+	items := v.List()
+	if !all.list {
+		items = []object.Value{v}
 	}
-	if q.fields.Get("model") != nil {
-		if q.model, err = q.fields.Text("model"); err != nil {
-			return err
+	for _, item := range items {
+		q, err := readFill(item)
+		if err != nil {
+			return all, err
 		}
-		q.fields = slices.DeleteFunc(q.fields, func(f object.Field) bool { return f.Key == "model" })
+		all.items = append(all.items, q)
 	}
-	return nil
+	return all, nil
+}
+
+func readFill(v object.Value) (fillRequest, error) {
+	q := fillRequest{size: len(v)}
+	if !v.IsObject() {
+		return q, unfit(`a request is an object, {"template": "..."}, or a list of them`)
+	}
+	q.fields = v.Object().Without("model")
+	if v.Object().Given("model") == nil {
+		return q, nil
+	}
+	var err error
+	q.model, err = v.Object().Text("model")
+	if err != nil {
+		return q, unfit("%s", err)
+	}
+	return q, nil
 }
 
 // key describes a key of a request. kind is the JSON type of the key's value; a string is also accepted.
@@ -103,16 +110,25 @@ func (fillRequest) Schema(r huma.Registry) *huma.Schema {
 }
 
 type fillInput struct {
-	Accept string `header:"Accept" doc:"text/event-stream sends what is known while it sharpens: events progress, then result or error."`
-	Body   several[fillRequest]
+	Accept  string `header:"Accept" doc:"text/event-stream sends what is known while it sharpens: events progress, then result or error."`
+	RawBody []byte `contentType:"application/json"`
+}
+
+// ScoreRequest is the body of a request for scores.
+type ScoreRequest struct {
+	Texts  several[string] `json:"texts" doc:"A text, or a list of texts."`
+	Method string          `json:"method,omitempty" enum:"l2r,original" default:"l2r" doc:"What is masked beside a token: the rest of its word to the right, or nothing."`
+	Model  string          `json:"model,omitempty" doc:"The name of a model that is served."`
+}
+
+func readScore(v object.Value) (*ScoreRequest, error) {
+	q := &ScoreRequest{Method: string(infill.WordScore)}
+	return q, keys{"texts": oneOrMore(&q.Texts), "model": text(&q.Model),
+		"method": choice(&q.Method, string(infill.WordScore), string(infill.PieceScore))}.take(v, "", "texts")
 }
 
 type scoreInput struct {
-	Body struct {
-		Texts  several[string] `json:"texts" doc:"A text, or a list of texts."`
-		Method string          `json:"method,omitempty" enum:"l2r,original" default:"l2r" doc:"What is masked beside a token: the rest of its word to the right, or nothing."`
-		Model  string          `json:"model,omitempty" doc:"The name of a model that is served."`
-	}
+	RawBody []byte `contentType:"application/json"`
 }
 
 type scoreOutput struct {
@@ -138,11 +154,9 @@ func (s *Server) registerNative(api huma.API) {
 	result := api.OpenAPI().Components.Schemas.Schema(reflect.TypeFor[infill.Result](), true, "Result")
 	api.OpenAPI().Components.Schemas.Map()["Result"].Properties["id"] =
 		&huma.Schema{Description: "That of the request."}
-	huma.Register(api, s.operation(huma.Operation{
-		// huma does not check the body: infill.ParseRequest names a wrong option
+	register(api, s.operation(huma.Operation{
 		OperationID: "fill", Method: http.MethodPost, Path: "/v1/fill", Tags: []string{"infill"},
-		SkipValidateBody: true,
-		Summary:          "Fill the blanks of a text jointly",
+		Summary: "Fill the blanks of a text jointly",
 		Description: "The body is what a line of `infill --input jsonl` is, or a list of such objects; the " +
 			"answer is what the command prints as JSON, or a list.",
 		Responses: map[string]*huma.Response{"200": {Description: "The fills", Content: map[string]*huma.MediaType{
@@ -150,12 +164,12 @@ func (s *Server) registerNative(api huma.API) {
 				{Type: huma.TypeArray, Items: result}}}},
 			"text/event-stream": {Schema: &huma.Schema{Type: huma.TypeString}},
 		}}},
-	}), s.fill)
-	huma.Register(api, s.operation(huma.Operation{
+	}), reflect.TypeFor[several[fillRequest]](), s.fill)
+	register(api, s.operation(huma.Operation{
 		OperationID: "score", Method: http.MethodPost, Path: "/v1/score", Tags: []string{"infill"},
 		Summary:     "Pseudo-log-likelihood of texts, token by token",
 		Description: "The answer is a list, in the order of the texts, of what `infill score` prints as JSON.",
-	}), s.score)
+	}), reflect.TypeFor[ScoreRequest](), s.scoreBody)
 }
 
 // plans parses and checks requests without running a model. bytes is the memory that the plans may need at once.
@@ -266,21 +280,29 @@ func (s *Server) check(f *infill.Filler, r infill.Request) (*infill.Plan, float6
 func together(bytes float64, texts int) float64 { return bytes * float64(min(texts, textsAtOnce)) }
 
 func (s *Server) fill(ctx context.Context, in *fillInput) (*huma.StreamResponse, error) {
+	body, err := parse(in.RawBody)
+	if err != nil {
+		return nil, err
+	}
+	requests, err := readFills(body)
+	if err != nil {
+		return nil, err
+	}
 	size := 0
-	for _, q := range in.Body.items {
+	for _, q := range requests.items {
 		size += q.size
 	}
 	var plans []*infill.Plan
 	var bytes float64
-	err := s.read(ctx, size, func() (err error) {
-		plans, bytes, err = s.plans(in.Body.items)
+	err = s.read(ctx, size, func() (err error) {
+		plans, bytes, err = s.plans(requests.items)
 		return err
 	})
 	if err != nil {
 		return nil, err
 	}
 	if strings.Contains(in.Accept, "text/event-stream") {
-		if len(plans) > 1 || in.Body.list {
+		if len(plans) > 1 || requests.list {
 			return nil, unfit("events are of one text: send an object, not a list")
 		}
 		return &huma.StreamResponse{Body: func(c huma.Context) { s.stream(c, plans[0], bytes) }}, nil
@@ -294,7 +316,7 @@ func (s *Server) fill(ctx context.Context, in *fillInput) (*huma.StreamResponse,
 		return nil, err
 	}
 	var answer any = results
-	if !in.Body.list {
+	if !requests.list {
 		answer = results[0]
 	}
 	return &huma.StreamResponse{Body: func(c huma.Context) {
@@ -415,12 +437,28 @@ func progressOf(p infill.Progress) progress {
 	return answer
 }
 
-func (s *Server) score(ctx context.Context, in *scoreInput) (*scoreOutput, error) {
-	texts := in.Body.Texts.items
+func (s *Server) scoreBody(ctx context.Context, in *scoreInput) (*scoreOutput, error) {
+	body, err := parse(in.RawBody)
+	if err != nil {
+		return nil, err
+	}
+	q, err := readScore(body)
+	if err != nil {
+		return nil, err
+	}
+	scores, err := s.score(ctx, q)
+	if err != nil {
+		return nil, err
+	}
+	return &scoreOutput{scores}, nil
+}
+
+func (s *Server) score(ctx context.Context, q *ScoreRequest) ([]*infill.Score, error) {
+	texts := q.Texts.items
 	if err := s.checkTexts(len(texts)); err != nil {
 		return nil, err
 	}
-	f, err := s.model(in.Body.Model)
+	f, err := s.model(q.Model)
 	if err != nil {
 		return nil, err
 	}
@@ -449,11 +487,7 @@ func (s *Server) score(ctx context.Context, in *scoreInput) (*scoreOutput, error
 	width := max(1, min(textsAtOnce, len(texts), longTexts/max(1, longest)))
 	held := ofByte*float64(size) +
 		float64(width)*min(ofWindow, ofByte*float64(longest)+float64(longest)*float64(longest))
-	scores, err := answers(ctx, s, len(texts), width, held, func(ctx context.Context, i int) (*infill.Score, error) {
-		return f.Score(ctx, texts[i], infill.ScoreMethod(in.Body.Method))
+	return answers(ctx, s, len(texts), width, held, func(ctx context.Context, i int) (*infill.Score, error) {
+		return f.Score(ctx, texts[i], infill.ScoreMethod(q.Method))
 	})
-	if err != nil {
-		return nil, err
-	}
-	return &scoreOutput{scores}, nil
 }

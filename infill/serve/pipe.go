@@ -14,6 +14,8 @@ import (
 	"time"
 
 	"golang.org/x/sync/errgroup"
+
+	"infill/internal/object"
 )
 
 // pipeAnswer is a line that [Server.Pipe] writes.
@@ -81,28 +83,50 @@ func (s *Server) Pipe(ctx context.Context, in io.Reader, out io.Writer) error {
 
 // answerLine serves the request in a line of a pipe, and returns the answer as a line.
 func (s *Server) answerLine(ctx context.Context, line []byte) []byte {
-	var q struct {
-		ID   json.RawMessage `json:"id"`
-		Path string          `json:"path"`
-		Body json.RawMessage `json:"body"`
-	}
 	answer := &bufferedResponse{header: http.Header{}, status: http.StatusOK}
-	err := json.Unmarshal(line, &q)
-	request, invalid := http.NewRequestWithContext(ctx, http.MethodPost, "http://localhost"+q.Path,
-		bytes.NewReader(q.Body))
-	if err != nil || invalid != nil || !strings.HasPrefix(q.Path, "/") {
-		writeProblem(answer, &Problem{status: http.StatusBadRequest,
-			Message: `the line is no request: write {"id": ..., "path": "/v1/fill", "body": {...}}`})
+	fields, err := object.Parse(line)
+	id := json.RawMessage(fields.Given("id"))
+	request, wrong := lineRequest(ctx, fields, err)
+	if wrong != nil {
+		writeProblem(answer, wrong)
 	} else {
-		request.Header.Set("Content-Type", "application/json")
 		s.ServeHTTP(answer, request)
 	}
 	body := answer.body.Bytes()
 	if !json.Valid(body) {
 		body, _ = json.Marshal(string(body)) // a string can always be encoded
 	}
-	text, _ := json.Marshal(pipeAnswer{q.ID, answer.status, body}) // cannot fail: its parts are JSON
+	text, _ := json.Marshal(pipeAnswer{id, answer.status, body}) // cannot fail: its parts are JSON
 	return append(text, '\n')
+}
+
+// lineRequest makes the POST that a line of a pipe asks for. fields and err are
+// what was read of the line.
+func lineRequest(ctx context.Context, fields object.Object, err error) (*http.Request, *Problem) {
+	const form = `write {"id": ..., "path": "/v1/fill", "body": {...}}`
+	malformed := func(reason string) *Problem {
+		return &Problem{status: http.StatusBadRequest, Message: reason + ": " + form}
+	}
+	if errors.Is(err, object.ErrSyntax) || errors.Is(err, object.ErrNone) {
+		return nil, malformed(err.Error())
+	}
+	if err != nil {
+		return nil, unfit("%s", err)
+	}
+	path, err := fields.Text("path")
+	if err != nil || !strings.HasPrefix(path, "/") {
+		return nil, malformed("the line is no request")
+	}
+	for _, field := range fields.Without("id", "path", "body") {
+		return nil, unfit("%.80s: there is no such key: %s", field.Key, form)
+	}
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://localhost"+path,
+		bytes.NewReader(fields.Given("body")))
+	if err != nil {
+		return nil, malformed("the line is no request")
+	}
+	request.Header.Set("Content-Type", "application/json")
+	return request, nil
 }
 
 // bufferedResponse is an http.ResponseWriter that keeps a response in memory.

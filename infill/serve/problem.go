@@ -1,7 +1,6 @@
 package serve
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -67,13 +66,6 @@ func init() {
 			var located huma.ErrorDetailer
 			if errors.As(d, &located) && located.ErrorDetail() != nil {
 				at := *located.ErrorDetail()
-				if text, ok := at.Value.(string); ok && at.Location == "body" &&
-					!(json.Valid([]byte(text)) && object.Whole([]byte(text)) == nil) {
-					status = http.StatusBadRequest // as for bodies whose type has UnmarshalJSON
-				}
-				if strings.Contains(at.Message, "exactly one schema") {
-					at.Message = "expected one, or a list, of what /docs describes"
-				}
 				parts = append(parts,
 					strings.TrimPrefix(
 						fmt.Sprintf("%s: %s", strings.TrimPrefix(strings.TrimPrefix(at.Location, "body"), "."),
@@ -92,16 +84,8 @@ func init() {
 	}
 }
 
-// plainJSON writes JSON without escapes for HTML, and reads only a single whole value.
-var plainJSON = huma.Format{
-	Marshal: object.WriteLine,
-	Unmarshal: func(text []byte, v any) error {
-		if err := object.Whole(text); err != nil {
-			return fmt.Errorf("the request %w", err)
-		}
-		return json.Unmarshal(text, v)
-	},
-}
+// plainJSON writes JSON without escapes for HTML. It reads nothing: parse does.
+var plainJSON = huma.Format{Marshal: object.WriteLine}
 
 func writeProblem(w http.ResponseWriter, p *Problem) {
 	w.Header().Set("Content-Type", "application/json")

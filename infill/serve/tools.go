@@ -8,6 +8,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"infill/infill"
+	"infill/internal/object"
 )
 
 // Tools returns a server of tools that agents call by the Model Context Protocol: fill and score, with the limits of
@@ -22,14 +23,14 @@ func Tools(o Options) (*mcp.Server, error) {
 		// The tools never change, so clients need not listen for changes.
 		&mcp.ServerOptions{Capabilities: &mcp.ServerCapabilities{Tools: &mcp.ToolCapabilities{}}})
 	reads := &mcp.ToolAnnotations{ReadOnlyHint: true, IdempotentHint: true, OpenWorldHint: new(bool)}
-	mcp.AddTool(server, &mcp.Tool{Name: "fill", Title: "Fill blanks", Annotations: reads, InputSchema: fillSchema(),
+	server.AddTool(&mcp.Tool{Name: "fill", Title: "Fill blanks", Annotations: reads, InputSchema: fillSchema(),
 		OutputSchema: schemaOf[fillAnswer](),
 		Description: "Fill the blanks of an English text, each written [MASK], several of them jointly. Gives the " +
-			"likeliest fills, the best first."}, s.fillTool)
-	mcp.AddTool(server, &mcp.Tool{Name: "score", Title: "Score texts", Annotations: reads,
+			"likeliest fills, the best first."}, tool(s.fillTool))
+	server.AddTool(&mcp.Tool{Name: "score", Title: "Score texts", Annotations: reads,
 		InputSchema: schemaOf[textsArguments](), OutputSchema: schemaOf[scoreAnswer](),
 		Description: "How likely is each text? Gives its pseudo-log-likelihood in nats (higher is likelier) and its " +
-			"pseudo-perplexity (lower is likelier, comparable across lengths)."}, s.scoreTool)
+			"pseudo-perplexity (lower is likelier, comparable across lengths)."}, tool(s.scoreTool))
 	return server, nil
 }
 
@@ -79,33 +80,66 @@ type fillAnswer struct {
 	Warnings []string   `json:"warnings"`
 }
 
-func (s *Server) fillTool(ctx context.Context, request *mcp.CallToolRequest,
-	_ any) (*mcp.CallToolResult, *fillAnswer, error) {
-	var q fillRequest
-	if err := plainJSON.Unmarshal(request.Params.Arguments, &q); err != nil {
-		return nil, nil, err
+// tool makes a handler of a function that reads its arguments itself. The
+// SDK's own way would decode them with another decoder, and refuse by the
+// schema what every other door takes.
+func tool[T any](do func(ctx context.Context, arguments object.Value) (T, error)) mcp.ToolHandler {
+	return func(ctx context.Context, request *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+		result := &mcp.CallToolResult{}
+		text, err := called(ctx, request.Params.Arguments, do)
+		if err != nil {
+			result.SetError(err)
+			return result, nil
+		}
+		result.StructuredContent = json.RawMessage(text)
+		result.Content = []mcp.Content{&mcp.TextContent{Text: string(text)}}
+		return result, nil
+	}
+}
+
+// called calls a tool, and returns its answer as JSON.
+func called[T any](ctx context.Context, arguments json.RawMessage,
+	do func(ctx context.Context, arguments object.Value) (T, error)) (object.Value, error) {
+	if len(arguments) == 0 {
+		arguments = json.RawMessage("{}")
+	}
+	v, err := parse(arguments)
+	if err != nil {
+		return nil, err
+	}
+	answer, err := do(ctx, v)
+	if err != nil {
+		return nil, err
+	}
+	return object.Encode(answer)
+}
+
+func (s *Server) fillTool(ctx context.Context, arguments object.Value) (*fillAnswer, error) {
+	q, err := readFill(arguments)
+	if err != nil {
+		return nil, err
 	}
 	plans, bytes, err := s.plans([]fillRequest{q})
 	if err != nil {
-		return nil, nil, s.logFailure(problem(ctx, err))
+		return nil, s.logFailure(problem(ctx, err))
 	}
 	if plans[0].Options.Seed >= 1<<53 {
-		return nil, nil, &infill.OptionError{Option: "seed", Reason: "not below 2^53, up to which numbers come " +
+		return nil, &infill.OptionError{Option: "seed", Reason: "not below 2^53, up to which numbers come " +
 			"through this protocol whole"}
 	}
 	found, err := answers(ctx, s, 1, 1, bytes,
 		func(ctx context.Context, _ int) (*infill.Result, error) { return plans[0].Fill(ctx, nil) })
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	r := found[0]
 	answer := &fillAnswer{Fills: []toolFill{}, Seed: r.Seed, Warnings: r.Warnings}
-	_ = json.Unmarshal(plans[0].ID, &answer.ID) // the schema asks for a string; other ids are dropped
+	answer.ID, _ = object.Value(plans[0].ID).Text() // the schema asks for a string; other ids are dropped
 	for _, fill := range r.Fills {
 		answer.Fills = append(answer.Fills, toolFill{fill.Text, fill.Values, fill.LogLikelihood, fill.Probability,
 			fill.Share})
 	}
-	return nil, answer, nil
+	return answer, nil
 }
 
 type textsArguments struct {
@@ -122,20 +156,18 @@ type scoreAnswer struct {
 	Scores []toolScore `json:"scores"`
 }
 
-func (s *Server) scoreTool(ctx context.Context, request *mcp.CallToolRequest,
-	a textsArguments) (*mcp.CallToolResult, *scoreAnswer, error) {
-	if err := plainJSON.Unmarshal(request.Params.Arguments, &a); err != nil {
-		return nil, nil, err
-	}
-	in := &scoreInput{}
-	in.Body.Texts.items, in.Body.Method = a.Texts, string(infill.WordScore)
-	out, err := s.score(ctx, in)
+func (s *Server) scoreTool(ctx context.Context, arguments object.Value) (*scoreAnswer, error) {
+	q, err := readScore(arguments)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
+	}
+	scores, err := s.score(ctx, q)
+	if err != nil {
+		return nil, err
 	}
 	answer := &scoreAnswer{Scores: []toolScore{}}
-	for _, score := range out.Body {
+	for _, score := range scores {
 		answer.Scores = append(answer.Scores, toolScore{score.Text, score.LogLikelihood, score.PseudoPerplexity})
 	}
-	return nil, answer, nil
+	return answer, nil
 }

@@ -3,7 +3,6 @@ package object
 
 import (
 	"bytes"
-	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -18,14 +17,14 @@ import (
 // Field is a key of an object, with its value.
 type Field struct {
 	Key   string
-	Value json.RawMessage
+	Value Value
 }
 
 // Object is a JSON object whose keys keep their order.
 type Object []Field
 
 // Get returns the value of key, or nil if the object lacks key.
-func (o Object) Get(key string) json.RawMessage {
+func (o Object) Get(key string) Value {
 	for _, f := range o {
 		if f.Key == key {
 			return f.Value
@@ -42,30 +41,42 @@ func (o Object) Without(keys ...string) Object {
 // Rename returns the object with the key named name instead.
 func (o Object) Rename(key, name string) Object {
 	o = slices.Clone(o)
-	if i := slices.IndexFunc(o, func(f Field) bool { return f.Key == key }); i >= 0 {
+	i := slices.IndexFunc(o, func(f Field) bool { return f.Key == key })
+	if i >= 0 {
 		o[i].Key = name
 	}
 	return o
 }
 
-// Text returns the value of key, which must be a string.
-func (o Object) Text(key string) (string, error) {
-	value := o.Get(key)
-	if value == nil {
-		return "", fmt.Errorf(`no %q: write {%[1]q: "..."}`, key)
+// Given returns the value of key, or nil if the object lacks key or has null,
+// which is as if the key were absent.
+func (o Object) Given(key string) Value {
+	v := o.Get(key)
+	if v.IsNull() {
+		return nil
 	}
-	var text *string
-	if err := json.Unmarshal(value, &text); err != nil || text == nil {
-		return "", fmt.Errorf(`%q is not a string: write {%[1]q: "..."}`, key)
-	}
-	if err := Whole(value); err != nil {
-		return "", fmt.Errorf("%q %w", key, err)
-	}
-	return *text, nil
+	return v
 }
 
-// Whole returns an error for JSON that is not UTF-8, or has half of a surrogate pair, because the decoder would turn
-// either into U+FFFD. The caller puts the subject before the error's text.
+// Text returns the value of key, which must be a string.
+func (o Object) Text(key string) (string, error) {
+	v := o.Get(key)
+	if v == nil {
+		return "", fmt.Errorf(`no %q: write {%[1]q: "..."}`, key)
+	}
+	if !v.IsText() {
+		return "", fmt.Errorf(`%q is not a string: write {%[1]q: "..."}`, key)
+	}
+	text, err := v.Text()
+	if err != nil {
+		return "", fmt.Errorf("%q %w", key, err)
+	}
+	return text, nil
+}
+
+// Whole returns an error for JSON that is not UTF-8, or has half of a surrogate
+// pair, because the decoder would turn either into U+FFFD. The caller puts the
+// subject before the error's text.
 func Whole(text []byte) error {
 	if !utf8.Valid(text) {
 		return errors.New("is not valid UTF-8")
@@ -74,7 +85,8 @@ func Whole(text []byte) error {
 	high := false // whether the escape before this one is the first half of a pair
 	for part := range bytes.SplitSeq(text, []byte(`\u`)) {
 		unit, _ := strconv.ParseUint(string(part[:min(4, len(part))]), 16, 16)
-		if low := unit>>10 == 0xdc00>>10; low != high || unit>>10 == 0xd800>>10 && len(part) > 4 {
+		low := unit>>10 == 0xdc00>>10
+		if low != high || unit>>10 == 0xd800>>10 && len(part) > 4 {
 			return errors.New("has half of a surrogate pair: write both halves, or the character itself")
 		}
 		high = unit>>10 == 0xd800>>10
@@ -85,38 +97,26 @@ func Whole(text []byte) error {
 // ErrNone is the error for JSON that is not an object.
 var ErrNone = errors.New("the line is not a JSON object")
 
-// Parse reads a JSON object. An error says what is wrong with line.
-func Parse(line []byte) (o Object, err error) {
-	// The decoder would turn invalid bytes into U+FFFD.
-	if !utf8.Valid(line) {
-		return nil, errors.New("the line is not valid UTF-8")
+// Parse reads a line that is a JSON object, as Read does. If a wrong line has
+// fields that can be told, Parse returns these with the error, so that an
+// answer can have the id of the line.
+func Parse(line []byte) (Object, error) {
+	v, err := scan(line)
+	if err != nil {
+		return nil, fmt.Errorf("the line %w", err)
 	}
-	var value json.RawMessage
-	if err := json.Unmarshal(line, &value); err != nil {
-		at := ""
-		if syntax := (*json.SyntaxError)(nil); errors.As(err, &syntax) {
-			at = fmt.Sprintf(" at byte %d", syntax.Offset)
-		}
-		return nil, fmt.Errorf("the line is not JSON: %w%s", err, at)
-	}
-	d := json.NewDecoder(bytes.NewReader(line)) // no errors follow, because the JSON is valid
-	if start, _ := d.Token(); start != json.Delim('{') {
+	if !v.IsObject() {
 		return nil, ErrNone
 	}
-	seen := map[string]bool{}
-	for d.More() {
-		key, err := d.Token()
-		if err = cmp.Or(err, d.Decode(&value)); err != nil {
-			return nil, err
-		}
-		name := key.(string) // a key is always a string
-		if seen[name] {
-			return nil, fmt.Errorf("the object has two keys %q", name)
-		}
-		seen[name] = true
-		o = append(o, Field{name, slices.Clone(value)})
+	err = v.check()
+	if errors.Is(err, ErrSyntax) {
+		broken := func(f Field) bool { return !utf8.Valid(f.Value) }
+		return slices.DeleteFunc(v.Object(), broken), fmt.Errorf("the line %w", err)
 	}
-	return o, nil
+	if err != nil {
+		return v.Object(), fmt.Errorf("the object %w", err)
+	}
+	return v.Object(), nil
 }
 
 // Of returns the JSON object of a struct.
@@ -131,7 +131,7 @@ func Of(v any) (Object, error) {
 // Pairs returns the object whose keys (strings) and values alternate in pairs.
 func Pairs(pairs ...any) (o Object, err error) {
 	for i := 0; i < len(pairs) && err == nil; i += 2 {
-		var value json.RawMessage
+		var value Value
 		value, err = Encode(pairs[i+1])
 		o = append(o, Field{pairs[i].(string), value})
 	}
@@ -142,15 +142,17 @@ func Pairs(pairs ...any) (o Object, err error) {
 func Keys[T any]() (keys []string) {
 	of := reflect.TypeFor[T]()
 	for i := range of.NumField() {
-		if key, _, _ := strings.Cut(of.Field(i).Tag.Get("json"), ","); key != "" && key != "-" {
+		key, _, _ := strings.Cut(of.Field(i).Tag.Get("json"), ",")
+		if key != "" && key != "-" {
 			keys = append(keys, key)
 		}
 	}
 	return keys
 }
 
-// Beside renames each of the user's columns whose name a result has, too, to input_NAME. text is the name of the text's
-// column, which may be among columns. Beside also returns that column's new name.
+// Beside renames each of the user's columns whose name a result has, too, to
+// input_NAME. text is the name of the text's column, which may be among
+// columns. Beside also returns that column's new name.
 func Beside(columns Object, text string, taken func(name string) bool) (others Object, name string) {
 	names := map[string]bool{text: true}
 	for _, f := range columns {
@@ -166,12 +168,21 @@ func Beside(columns Object, text string, taken func(name string) bool) (others O
 	return others[:len(columns)], name
 }
 
-// Plain returns a value as text for a cell: a string without quotes, null as "", any other value as JSON.
-func Plain(value json.RawMessage) (text string) {
-	if json.Unmarshal(value, &text) == nil {
-		return text
+// Plain returns a value as text for a cell: a string without quotes, null as
+// "", any other value as JSON.
+func Plain(value Value) string {
+	switch {
+	case value.IsNull():
+		return ""
+	case !value.IsText():
+		return string(value)
 	}
-	return string(value)
+	var text string
+	err := json.Unmarshal(value, &text)
+	if err != nil {
+		return string(value)
+	}
+	return text
 }
 
 // Append appends the object to b as JSON in one line.
@@ -191,7 +202,7 @@ func (o Object) Append(b []byte) []byte {
 }
 
 // Quote returns text as a JSON string, without escapes for HTML.
-func Quote(text string) json.RawMessage {
+func Quote(text string) Value {
 	value, err := Encode(text)
 	if err != nil {
 		panic(err) // never happens: any text can be encoded
@@ -200,10 +211,11 @@ func Quote(text string) json.RawMessage {
 }
 
 // Encode returns v as JSON in one line, without escapes for HTML.
-func Encode(v any) (json.RawMessage, error) { return EncodeIndent(v, "", "") }
+func Encode(v any) (Value, error) { return EncodeIndent(v, "", "") }
 
-// EncodeIndent returns v as indented JSON, like json.MarshalIndent, but without escapes for HTML.
-func EncodeIndent(v any, prefix, indent string) (json.RawMessage, error) {
+// EncodeIndent returns v as indented JSON, like json.MarshalIndent, but without
+// escapes for HTML.
+func EncodeIndent(v any, prefix, indent string) (Value, error) {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
 	e.SetEscapeHTML(false)
@@ -224,7 +236,8 @@ func WriteLine(w io.Writer, v any) error {
 	return err
 }
 
-// Identified writes the JSON object of Value with the user's ID as its first field; a nil ID adds nothing.
+// Identified writes the JSON object of Value with the user's ID as its first
+// field; a nil ID adds nothing.
 type Identified struct {
 	ID    json.RawMessage
 	Value any
@@ -236,5 +249,5 @@ func (i Identified) MarshalJSON() ([]byte, error) {
 	if err != nil || i.ID == nil {
 		return value, err
 	}
-	return slices.Concat([]byte(`{"id":`), i.ID, []byte(","), value[1:]), nil
+	return bytes.Join([][]byte{[]byte(`{"id":`), i.ID, []byte(","), value[1:]}, nil), nil
 }

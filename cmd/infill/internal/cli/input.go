@@ -111,7 +111,7 @@ func (o *InputOptions) line(lines *batch.Reader) (Entry, error) {
 		e.Err = fmt.Errorf("%w: write {%q: \"...\"}", e.Err, o.Key)
 	case e.Err == nil && !e.blank:
 		if e.Text, e.Err = line.Object.Text(o.Key); e.Err == nil && o.Input == "jsonl" {
-			e.Of, e.ID = line.Object, line.Object.Get("id")
+			e.Of, e.ID = line.Object, json.RawMessage(line.Object.Given("id"))
 		}
 	}
 	return e, nil

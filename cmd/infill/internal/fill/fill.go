@@ -3,7 +3,6 @@ package fill
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -14,6 +13,7 @@ import (
 	"infill/cmd/infill/internal/cli"
 	"infill/cmd/infill/internal/terminal"
 	"infill/infill"
+	"infill/internal/object"
 	"infill/tokenize"
 )
 
@@ -132,17 +132,26 @@ func (c *command) run(ctx context.Context) (err error) {
 		}))
 }
 
+// isObject reports whether a text is a JSON object with a key, and not a
+// template in braces.
+func isObject(text, key string) bool {
+	if !strings.HasPrefix(text, "{") {
+		return false
+	}
+	fields, _ := object.Parse([]byte(text)) // a wrong object is an object, too
+	return fields.Given(key) != nil
+}
+
 // plan makes a plan for a template that the user gave.
 func (c *command) plan(f *infill.Filler, e cli.Entry) (*infill.Plan, error) {
 	r := infill.Request{Template: e.Text, Options: c.options}
 	var err error
-	var object struct{ Template *string }
-	switch {
-	case e.Of != nil:
-		if r, err = infill.ParseRequest(e.Of, c.input.Key, c.options); err != nil {
+	if e.Of != nil {
+		r, err = infill.ParseRequest(e.Of, c.input.Key, c.options)
+		if err != nil {
 			return nil, &cli.MisfitError{Err: err}
 		}
-	case strings.HasPrefix(e.Text, "{") && json.Unmarshal([]byte(e.Text), &object) == nil && object.Template != nil:
+	} else if isObject(e.Text, c.input.Key) {
 		return nil, &cli.MisfitError{Err: errors.New("the text is a JSON object: take --input jsonl")}
 	}
 	plan, err := f.Plan(r)

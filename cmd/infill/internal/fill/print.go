@@ -22,7 +22,7 @@ func resultForm(blanks int, verbose bool) cli.Form[*infill.Result] {
 		Table: func(id json.RawMessage, r *infill.Result) ([]object.Object, error) {
 			lines, err := batch.Table(r)
 			for i := range lines {
-				lines[i] = append(lines[i], object.Field{Key: "id", Value: id})
+				lines[i] = append(lines[i], object.Field{Key: "id", Value: object.Value(id)})
 			}
 			return lines, err
 		},

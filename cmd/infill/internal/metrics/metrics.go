@@ -244,12 +244,36 @@ func (c *command) open(what, file string) (in io.ReadCloser, err error) {
 	return in, nil
 }
 
-// printedResult has the fields of an infill result that this command reads.
-type printedResult struct {
-	Fills []struct {
-		Text          *string  `json:"text"`
-		LogLikelihood *float64 `json:"log_likelihood"`
-	} `json:"fills"`
+// byteOrderMark is how some programs begin a text in UTF-8.
+const byteOrderMark = "\ufeff"
+
+// printedFill has the fields of a fill in a result of infill that this command
+// reads.
+type printedFill struct {
+	text          string
+	logLikelihood float64
+}
+
+// printedFills reads the fills of a result, the object with the given number.
+func printedFills(result []byte, number int) (fills []printedFill, err error) {
+	v, err := object.Read(result)
+	if err != nil {
+		return nil, fmt.Errorf("object %d %w", number, err)
+	}
+	list := v.Object().Get("fills").List()
+	if len(list) == 0 {
+		return nil, fmt.Errorf("object %d holds no fills", number)
+	}
+	for i, fill := range list {
+		fields := fill.Object()
+		text, wrong := fields.Get("text").Text()
+		logLikelihood, invalid := strconv.ParseFloat(string(fields.Get("log_likelihood")), 64)
+		if wrong != nil || invalid != nil {
+			return nil, fmt.Errorf("object %d, fill %d: text or log_likelihood is missing", number, i+1)
+		}
+		fills = append(fills, printedFill{text, logLikelihood})
+	}
+	return fills, nil
 }
 
 // readResults reads the results that infill prints as JSON, one a line or all in one list. It counts each result as a
@@ -257,6 +281,13 @@ type printedResult struct {
 func readResults(in io.Reader) (h metrics.Hypotheses, err error) {
 	h.Prompts = []string{}
 	text := bufio.NewReader(in)
+	mark, _ := text.Peek(len(byteOrderMark))
+	if string(mark) == byteOrderMark {
+		_, err = text.Discard(len(byteOrderMark))
+		if err != nil {
+			return h, err
+		}
+	}
 	objects := json.NewDecoder(text)
 	first, _ := text.Peek(1)
 	list := string(first) == "["
@@ -267,20 +298,19 @@ func readResults(in io.Reader) (h metrics.Hypotheses, err error) {
 	}
 	number := 1
 	for ; objects.More(); number++ {
-		var r printedResult
-		if err := objects.Decode(&r); err != nil {
+		var result json.RawMessage
+		err := objects.Decode(&result)
+		if err != nil {
 			return h, fmt.Errorf("object %d: %w", number, err)
 		}
-		if len(r.Fills) == 0 {
-			return h, fmt.Errorf("object %d holds no fills", number)
+		fills, err := printedFills(result, number)
+		if err != nil {
+			return h, err
 		}
-		for i, s := range r.Fills {
-			if s.Text == nil || s.LogLikelihood == nil {
-				return h, fmt.Errorf("object %d, fill %d: text or log_likelihood is missing", number, i+1)
-			}
-			h.Sentences = append(h.Sentences, *s.Text)
+		for _, fill := range fills {
+			h.Sentences = append(h.Sentences, fill.text)
 			h.Prompts = append(h.Prompts, strconv.Itoa(number))
-			h.LogLikelihoods = append(h.LogLikelihoods, *s.LogLikelihood)
+			h.LogLikelihoods = append(h.LogLikelihoods, fill.logLikelihood)
 		}
 	}
 	switch end, err := objects.Token(); {

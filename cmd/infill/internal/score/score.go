@@ -114,8 +114,8 @@ func (c *command) readFiles() error {
 			for _, name := range c.columns {
 				texts = append(texts, strings.ReplaceAll(object.Plain(r.Object.Get(name)), "\t", " "))
 			}
-			entries = append(entries, cli.Entry{Text: strings.Join(texts, "\t"), Of: r.Object, ID: r.Object.Get("id"),
-				File: argument.Text, Line: int(r.Line), Err: r.Err})
+			entries = append(entries, cli.Entry{Text: strings.Join(texts, "\t"), Of: r.Object,
+				ID: json.RawMessage(r.Object.Given("id")), File: argument.Text, Line: int(r.Line), Err: r.Err})
 		}
 	}
 	c.input.Texts = entries

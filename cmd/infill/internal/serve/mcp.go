@@ -10,8 +10,8 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"strconv"
 	"sync"
-	"unicode/utf8"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -101,53 +101,76 @@ func (c *conversation) Read(ctx context.Context) (jsonrpc.Message, error) {
 			return nil, err
 		}
 		request, err := c.request(line)
-		if request != nil {
+		if err == nil && request.Method != "" {
 			return request, nil
 		}
 		if err != nil && len(line) > 0 {
 			wrong := &jsonrpc.Error{Code: jsonrpc.CodeInvalidRequest, Message: err.Error()}
-			if !utf8.Valid(line) || !json.Valid(line) {
+			if errors.Is(err, object.ErrSyntax) {
 				wrong.Code = jsonrpc.CodeParseError
 			}
-			if err := c.Write(ctx, &jsonrpc.Response{Error: wrong}); err != nil {
+			err = c.Write(ctx, &jsonrpc.Response{ID: request.ID, Error: wrong})
+			if err != nil {
 				return nil, err
 			}
 		}
 	}
 }
 
-// request parses a line. It returns nil for an answer, because the program asks the agent nothing.
+// request reads a line. It returns no method for an answer, because the program
+// asks the agent nothing. With an error, the request has the id to answer to,
+// if the line tells it.
 func (c *conversation) request(line []byte) (*jsonrpc.Request, error) {
-	fields, err := object.Parse(line)
-	if err != nil {
-		return nil, err
+	request := &jsonrpc.Request{}
+	fields, wrong := object.Parse(line)
+	if fields.Get("result") != nil || fields.Get("error") != nil {
+		return request, nil // an error must not be answered by an error, without end
 	}
-	message, err := jsonrpc.DecodeMessage(line)
-	request, ok := message.(*jsonrpc.Request)
-	own, number := fields.Get("id"), 0.0
-	_ = json.Unmarshal(own, &number)
-	switch {
-	case fields.Get("result") != nil || fields.Get("error") != nil:
-		return nil, nil // an error must not be answered by an error, without end
-	case err != nil || !ok:
-		return nil, fmt.Errorf("the line is no request of JSON-RPC 2.0: %w", cmp.Or(err, errors.New("no method")))
-	case string(own) == "null" || number != math.Trunc(number):
-		return nil, errors.New("an id is a string or a whole number")
-	case own != nil:
-		if _, twice := c.open.LoadOrStore(string(own), true); twice {
-			return nil, fmt.Errorf("the id %.80s is that of a call at work", own)
+	version, _ := fields.Text("jsonrpc")
+	method, _ := fields.Text("method")
+	if wrong == nil && (version != "2.0" || method == "") {
+		return request, errors.New(`the line is no request of JSON-RPC 2.0: write {"jsonrpc":"2.0","method":"...",...}`)
+	}
+	own := fields.Get("id")
+	if own != nil {
+		err := c.begin(own)
+		if err != nil {
+			return request, cmp.Or(wrong, err)
 		}
-		c.calls.Add(1)
 		request.ID, _ = jsonrpc.MakeID(string(own)) // MakeID never fails for a string
-	case request.Method == "notifications/cancelled":
-		params, _ := object.Parse(request.Params) // without params, id is "", which no call has
-		id := string(params.Get("requestId"))
-		if _, open := c.open.LoadAndDelete(id); open {
+	}
+	if wrong != nil {
+		return request, wrong
+	}
+	request.Method = method
+	request.Params = json.RawMessage(fields.Given("params"))
+	if own == nil && method == "notifications/cancelled" {
+		id := string(object.Value(request.Params).Object().Get("requestId"))
+		_, open := c.open.LoadAndDelete(id)
+		if open {
 			c.calls.Done()
 		}
-		request.Params, _ = object.Encode(mcp.CancelledParams{RequestID: id}) // never fails, as the value is one string
+		params, err := object.Encode(mcp.CancelledParams{RequestID: id})
+		if err != nil {
+			return request, err
+		}
+		request.Params = json.RawMessage(params)
 	}
 	return request, nil
+}
+
+// begin notes the id of a call, to which an answer is due.
+func (c *conversation) begin(id object.Value) error {
+	number, err := strconv.ParseFloat(string(id), 64)
+	if !id.IsText() && (err != nil || number != math.Trunc(number)) {
+		return errors.New("an id is a string or a whole number")
+	}
+	_, twice := c.open.LoadOrStore(string(id), true)
+	if twice {
+		return fmt.Errorf("the id %.80s is that of a call at work", id)
+	}
+	c.calls.Add(1)
+	return nil
 }
 
 // Write writes an answer with the agent's own id, or null if there is none. A cancelled call gets no answer.

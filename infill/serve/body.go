@@ -1,0 +1,156 @@
+package serve
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"net/http"
+	"reflect"
+	"slices"
+	"strings"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"infill/internal/object"
+)
+
+// parse reads the body of a request. Every door of the server reads JSON here,
+// and nothing reads the same bytes again with another decoder. Its errors are
+// Problems: 400 for what is not JSON, 422 for JSON that says something twice.
+func parse(text []byte) (object.Value, error) {
+	err := object.Whole(text)
+	if err != nil {
+		return nil, &Problem{status: http.StatusBadRequest, Message: fmt.Sprintf("the request %s", err)}
+	}
+	v, err := object.Read(text)
+	if errors.Is(err, object.ErrSyntax) {
+		return nil, &Problem{status: http.StatusBadRequest, Message: fmt.Sprintf("the request %s", err)}
+	}
+	if err != nil {
+		return nil, unfit("the request %s", err)
+	}
+	return v, nil
+}
+
+// register adds an operation whose handler reads the body itself, with parse.
+// body is a type that documents the body.
+func register[I, O any](api huma.API, o huma.Operation, body reflect.Type,
+	handler func(context.Context, *I) (*O, error)) {
+	o.SkipValidateBody = true
+	o.RequestBody = &huma.RequestBody{Required: true}
+	huma.Register(api, o, handler)
+	// Package huma describes a body that it does not read as a string of bytes.
+	schema := api.OpenAPI().Components.Schemas.Schema(body, true, "")
+	o.RequestBody.Content["application/json"] = &huma.MediaType{Schema: schema}
+}
+
+// keys reads the values of an object, each by the function of its key.
+type keys map[string]func(object.Value) error
+
+// take reads an object. A key with null is as if absent. An error names the
+// key, behind path, as in "parameters.".
+func (k keys) take(v object.Value, path string, needed ...string) error {
+	if !v.IsObject() {
+		return unfit("%s: expected an object", cmp.Or(strings.TrimSuffix(path, "."), "the request"))
+	}
+	o := v.Object()
+	for _, name := range needed {
+		if o.Given(name) == nil {
+			return unfit("no %q: write {%[1]q: ...}", path+name)
+		}
+	}
+	for _, field := range o {
+		read := k[field.Key]
+		if read == nil {
+			return unfit("%.80s: there is no such key: there are %s", path+field.Key,
+				strings.Join(slices.Sorted(maps.Keys(k)), ", "))
+		}
+		if field.Value.IsNull() {
+			continue
+		}
+		err := read(field.Value)
+		var known *Problem
+		if errors.As(err, &known) {
+			return err
+		}
+		if err != nil {
+			return unfit("%s: %s", path+field.Key, err)
+		}
+	}
+	return nil
+}
+
+// text returns a function that reads a string.
+func text(to *string) func(object.Value) error {
+	return func(v object.Value) error {
+		text, err := v.Text()
+		if err != nil {
+			return errors.New("expected a text")
+		}
+		*to = text
+		return nil
+	}
+}
+
+// texts returns a function that reads a list of strings.
+func texts(to *[]string) func(object.Value) error {
+	return func(v object.Value) error {
+		if !v.IsList() {
+			return errors.New("expected a list of texts")
+		}
+		*to = []string{}
+		for _, item := range v.List() {
+			text, err := item.Text()
+			if err != nil {
+				return errors.New("expected a list of texts")
+			}
+			*to = append(*to, text)
+		}
+		return nil
+	}
+}
+
+// oneOrMore returns a function that reads a string or a list of strings.
+func oneOrMore(to *several[string]) func(object.Value) error {
+	return func(v object.Value) error {
+		to.list = v.IsList()
+		if to.list {
+			return texts(&to.items)(v)
+		}
+		one, err := v.Text()
+		if err != nil {
+			return errors.New("expected one, or a list, of texts")
+		}
+		to.items = []string{one}
+		return nil
+	}
+}
+
+// whole returns a function that reads a whole number of at least least.
+func whole(to *int, least int) func(object.Value) error {
+	return func(v object.Value) error {
+		n, ok := v.Whole()
+		if !ok || n < least {
+			return fmt.Errorf("expected a whole number of %d or more", least)
+		}
+		*to = n
+		return nil
+	}
+}
+
+// choice returns a function that reads one of the words.
+func choice(to *string, words ...string) func(object.Value) error {
+	return func(v object.Value) error {
+		word, err := v.Text()
+		if err != nil || !slices.Contains(words, word) {
+			return fmt.Errorf("expected one of %s", strings.Join(words, ", "))
+		}
+		*to = word
+		return nil
+	}
+}
+
+// ignored reads any value, and leaves it alone.
+func ignored(object.Value) error { return nil }
